@@ -1,0 +1,267 @@
+#!/usr/bin/env python3
+"""Semel's key encoding, version 1: a reference to read, and the checker of keys.json.
+
+    python3 vectors/check.py            recompute every vector, verify every relation
+    python3 vectors/check.py --write    first fill in key, parts and fingerprint where a vector has no expectation yet
+
+A key is SHA-256 over the tag and the fields; a field is type byte, 8-byte big-endian length, bytes:
+
+    n namespace   r route name   m method (if given)   c caller (if given)   then the rule's parts in order:
+    s string   d number   b true or false   z null   a array   o object   h SHA-256 of the whole payload
+
+A string is its UTF-8 bytes, h is 32 raw bytes, every other part is its canonical JSON text (RFC 8785 with exact integers).
+"""
+import base64
+import hashlib
+import json
+import math
+import re
+import sys
+from decimal import Decimal
+from pathlib import Path
+
+TAG = b"semel-key-v1"
+SCOPE_BYTES_MAX = 255  # namespace, route name, caller
+PART_BYTES_MAX = 65536
+DEPTH_MAX = 64  # levels of arrays and objects in a payload
+INTEGER_MIN, INTEGER_MAX = -(2**63), 2**64 - 1
+NAMED = re.compile(r"message-id|task-name|queue|subscription|(header|attribute|ce):.+", re.DOTALL)
+POINTER = re.compile(r"(/([^~/]|~[01])*)+", re.DOTALL)
+VECTORS = Path(__file__).with_name("keys.json")
+
+
+class Refused(Exception):
+    """No key can be made. The same input is refused every time, so a retry cannot help."""
+
+    def __init__(self, code, why):
+        super().__init__(f"{code}: {why}")
+        self.code = code
+
+
+class Number(str):
+    """A number literal exactly as the payload writes it."""
+
+
+# === the key ===
+
+def key(namespace, route, parts, method=None, caller=None):
+    """The key of a delivery, from its scope and the parts that read_parts() found."""
+    message = TAG + scope("namespace", b"n", namespace) + scope("route name", b"r", route)
+    if method is not None:
+        message += scope("method", b"m", method)
+    if caller is not None:
+        message += scope("caller", b"c", caller)
+    for kind, content in parts:
+        message += field(kind.encode(), content)
+    return "v1_" + hashlib.sha256(message).hexdigest()
+
+
+def fingerprint(payload):
+    """Tells whether a repeated key carries the same payload."""
+    return hashlib.sha256(b"\x01" + payload).hexdigest()
+
+
+def scope(what, kind, text):
+    content = text.encode()
+    if not content:
+        raise Refused("empty", f"the {what} is empty")
+    if kind != b"m" and len(content) > SCOPE_BYTES_MAX:
+        raise Refused("too_long", f"the {what} is over {SCOPE_BYTES_MAX} bytes")
+    return field(kind, content)
+
+
+def field(kind, content):
+    return kind + len(content).to_bytes(8, "big") + content
+
+
+# === the parts a rule names ===
+
+def read_parts(rule, payload, named):
+    """Every part of the rule as (type, bytes). `named` holds the delivery's metadata, each header once."""
+    if not rule:
+        raise Refused("empty", "the rule names no part")
+    for part in rule:
+        if part != "body" and not NAMED.fullmatch(part) and not POINTER.fullmatch(part):
+            raise Refused("bad_part", f"{part!r} is not a part")
+    document = read_json(payload) if any(part.startswith("/") for part in rule) else None
+    named = {fold(name): value for name, value in named.items()}
+    return [read_part(part, payload, document, named) for part in rule]
+
+
+def read_part(part, payload, document, named):
+    if part == "body":
+        return "h", hashlib.sha256(payload).digest()
+    if part.startswith("/"):
+        kind, content = encode(at(document, part))
+    elif fold(part) in named:
+        kind, content = "s", named[fold(part)].encode()
+    else:
+        raise Refused("missing_part", f"the delivery has no {part}")
+    if len(content) > PART_BYTES_MAX:
+        raise Refused("too_long", f"{part} is over {PART_BYTES_MAX} bytes")
+    return kind, content
+
+
+def fold(name):
+    """Header names ignore the case of ASCII letters, nothing else does."""
+    return name.encode().lower().decode() if name.startswith("header:") else name
+
+
+def at(value, pointer):
+    """What an RFC 6901 pointer leads to."""
+    for token in pointer.split("/")[1:]:
+        token = token.replace("~1", "/").replace("~0", "~")
+        if isinstance(value, dict) and token in value:
+            value = value[token]
+        elif isinstance(value, list) and re.fullmatch("0|[1-9][0-9]{0,8}", token) and int(token) < len(value):
+            value = value[int(token)]
+        else:
+            raise Refused("missing_part", f"the payload has nothing at {pointer}")
+    return value
+
+
+# === the payload as JSON ===
+
+def read_json(payload):
+    """The payload with numbers kept as literals; whatever two readers could take differently is refused."""
+    try:
+        value = json.loads(payload.decode(), object_pairs_hook=members, parse_int=Number, parse_float=Number,
+                           parse_constant=not_json)
+    except RecursionError:
+        raise Refused("too_deep", f"the payload nests more than {DEPTH_MAX} levels") from None
+    except ValueError as error:
+        raise Refused("missing_part", f"the payload is not JSON: {error}") from None
+    check_whole(value, 1)
+    return value
+
+
+def members(pairs):
+    value = dict(pairs)
+    if len(value) < len(pairs):
+        raise Refused("duplicate_member", "an object of the payload names a member twice")
+    return value
+
+
+def not_json(constant):
+    raise ValueError(constant)
+
+
+def check_whole(value, depth):
+    if isinstance(value, (dict, list)):
+        if depth > DEPTH_MAX:
+            raise Refused("too_deep", f"the payload nests more than {DEPTH_MAX} levels")
+        for inner in [*value, *value.values()] if isinstance(value, dict) else value:
+            check_whole(inner, depth + 1)
+    elif isinstance(value, str) and any("\ud800" <= character <= "\udfff" for character in value):
+        raise Refused("lone_surrogate", "a string of the payload holds half a surrogate pair")
+
+
+# === canonical text ===
+
+def encode(value):
+    """A JSON value as the type and the bytes of a part."""
+    if isinstance(value, str) and not isinstance(value, Number):
+        return "s", value.encode()
+    kinds = {Number: "d", bool: "b", type(None): "z", list: "a", dict: "o"}
+    return kinds[type(value)], canonical(value).encode()
+
+
+def canonical(value):
+    if isinstance(value, Number):
+        return number(value)
+    if isinstance(value, list):
+        return "[" + ",".join(canonical(item) for item in value) + "]"
+    if isinstance(value, dict):
+        names = sorted(value, key=lambda name: name.encode("utf-16-be"))
+        return "{" + ",".join(f"{canonical(name)}:{canonical(value[name])}" for name in names) + "}"
+    # Python escapes what RFC 8785 escapes in strings, and writes true, false and null.
+    return json.dumps(value, ensure_ascii=False)
+
+
+def number(literal):
+    """An integer literal as its exact digits, any other as ECMAScript writes the nearest double."""
+    if re.fullmatch("-?[0-9]+", literal):
+        if len(literal) > 20 or not INTEGER_MIN <= int(literal) <= INTEGER_MAX:
+            raise Refused("wide_integer", f"{literal} is outside -2^63 to 2^64-1")
+        return str(int(literal))
+    value = float(literal)
+    if math.isinf(value):
+        raise Refused("number_overflow", f"{literal} is beyond every double")
+    return ("-" if value < 0 else "") + ecmascript(abs(value))
+
+
+def ecmascript(value):
+    """Number::toString: repr() finds the same shortest digits, only the layout differs."""
+    if value == 0:
+        return "0"
+    _, digits, exponent = Decimal(repr(value)).normalize().as_tuple()
+    digits = "".join(map(str, digits))
+    point = len(digits) + exponent  # value = 0.digits × 10^point
+    if len(digits) <= point <= 21:
+        return digits + "0" * (point - len(digits))
+    if 0 < point <= 21:
+        return digits[:point] + "." + digits[point:]
+    if -6 < point <= 0:
+        return "0." + "0" * -point + digits
+    return digits[0] + ("." + digits[1:] if digits[1:] else "") + f"e{point - 1:+d}"
+
+
+# === the checker ===
+
+def compute(vector):
+    """What a vector should say: {"key", "fingerprint", "parts"} or {"error"}."""
+    payload = base64.b64decode(vector["payload_base64"]) if "payload_base64" in vector else vector["payload"].encode()
+    try:
+        parts = read_parts(vector["rule"], payload, vector.get("named", {}))
+        made = key(vector["namespace"], vector["route"], parts, vector.get("method"), vector.get("caller"))
+    except Refused as refused:
+        return {"error": refused.code}
+    shown = [{"type": kind, "text": content.hex() if kind == "h" else content.decode()} for kind, content in parts]
+    return {"key": made, "fingerprint": fingerprint(payload), "parts": shown}
+
+
+def faults(vectors):
+    """(vector's name, sentence) for everything that does not hold."""
+    computed = {vector["name"]: compute(vector) for vector in vectors}
+    names = [vector["name"] for vector in vectors]
+    for vector in vectors:
+        name, mine = vector["name"], computed[vector["name"]]
+        if names.count(name) > 1:
+            yield name, "is the name of several vectors"
+        expected = {word: vector[word] for word in ("key", "fingerprint", "parts", "error") if word in vector}
+        if mine != expected:
+            yield name, f"expected {json.dumps(expected)[:300]}, computed {json.dumps(mine)[:300]}"
+        for relation, equal in (("equal_to", True), ("differs_from", False)):
+            other = computed.get(vector.get(relation), {})
+            if relation in vector and ("key" not in mine or "key" not in other or (mine["key"] == other["key"]) != equal):
+                yield name, f"{relation} {vector[relation]} does not hold"
+
+
+def write(book):
+    """Fills in vectors without an expectation. A refusal is never filled in: its author has to mean it."""
+    for vector in book["vectors"]:
+        if "key" not in vector and "error" not in vector:
+            computed = compute(vector)
+            vector.update(computed if "key" in computed else {})
+    blocks = ["  {\n" + ",\n".join(f"    {json.dumps(word)}: {json.dumps(vector[word])}" for word in vector) + "\n  }"
+              for vector in book["vectors"]]
+    text = ",\n".join(blocks)
+    VECTORS.write_text(f'{{"encoding": {json.dumps(book["encoding"])}, "vectors": [\n{text}\n]}}\n', encoding="utf-8")
+
+
+def main():
+    book = json.loads(VECTORS.read_text(encoding="utf-8"))
+    if book["encoding"] != TAG.decode():
+        sys.exit(f"keys.json is written for {book['encoding']}, this is {TAG.decode()}")
+    if sys.argv[1:] == ["--write"]:
+        write(book)
+    found = list(faults(book["vectors"]))
+    for name, sentence in found:
+        print(f"{name}: {sentence}")
+    failed = len({name for name, _ in found})
+    print(f"{len(book['vectors']) - failed} passed, {failed} failed")
+    return 1 if found else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
