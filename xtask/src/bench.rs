@@ -1,0 +1,20 @@
+//! `cargo xtask bench`: measurements with optimised code and real servers.
+
+use crate::run;
+
+/// What to measure.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// A measurement of the crate `bench`, such as `stores`.
+    what: String,
+    /// Handed on to it.
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+    rest: Vec<String>,
+}
+
+pub(crate) fn bench(args: &Args) -> anyhow::Result<()> {
+    testbed::install(&testbed::missing_packages())?;
+    let mut command = run::cargo("run --release --package bench --");
+    command.arg(&args.what).args(&args.rest);
+    run::run(&mut command)
+}

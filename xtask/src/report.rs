@@ -1,0 +1,67 @@
+//! The table at the end of `cargo xtask test`.
+
+use crate::step::{Kind, Step};
+
+/// A step that passed.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Took {
+    pub(crate) step: Step,
+    pub(crate) seconds: f64,
+}
+
+/// One line per step, its time in the column of what it was spent on, and the sums.
+pub(crate) fn table(steps: &[Took]) -> String {
+    let mut text = line(
+        "step",
+        ["prepare s", "compile s", "test s"].map(str::to_owned),
+    );
+    for took in steps {
+        let seconds = Kind::ALL.map(|kind| {
+            if kind == took.step.kind() {
+                format!("{:.1}", took.seconds)
+            } else {
+                String::new()
+            }
+        });
+        text += &line(&took.step.to_string(), seconds);
+    }
+    text + &line(
+        "sum",
+        Kind::ALL.map(|kind| format!("{:.1}", sum(steps, kind))),
+    )
+}
+
+fn sum(steps: &[Took], kind: Kind) -> f64 {
+    steps
+        .iter()
+        .filter(|took| took.step.kind() == kind)
+        .fold(0.0, |sum, took| sum + took.seconds)
+}
+
+fn line(name: &str, [prepare, compile, test]: [String; 3]) -> String {
+    let line = format!("{name:<8} {prepare:>10} {compile:>10} {test:>10}");
+    format!("{}\n", line.trim_end())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn compile_and_test_time_are_summed_apart() {
+        let took = |step, seconds| Took { step, seconds };
+        let table = table(&[
+            took(Step::Lint, 10.0),
+            took(Step::Compile, 20.5),
+            took(Step::Test, 3.5),
+        ]);
+        let expected = "\
+step      prepare s  compile s     test s
+lint                      10.0
+compile                   20.5
+test                                  3.5
+sum             0.0       30.5        3.5
+";
+        assert_eq!(table, expected);
+    }
+}

@@ -1,0 +1,146 @@
+//! The steps of `cargo xtask test`, in their order.
+
+use std::fmt;
+
+use anyhow::{Context, bail};
+use clap::ValueEnum;
+
+use crate::run::{self, cargo, program};
+use crate::servers::Servers;
+
+/// The test vectors' own check, in another language than the library.
+const VECTORS_CHECK: &str = "vectors/check.py";
+
+/// One step; its name is what `--only` takes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Step {
+    /// Fetch the servers that are missing.
+    Install,
+    /// The code is formatted.
+    Format,
+    /// The lints are content.
+    Lint,
+    /// Start the servers the tests share.
+    Servers,
+    /// Compile the tests, so that their own time can be told apart.
+    Compile,
+    /// Run every test of the workspace. Doc tests are compiled here too.
+    Test,
+    /// The vectors agree with an implementation that is not ours.
+    Vectors,
+}
+
+/// What a step's time is spent on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Prepare,
+    Compile,
+    Test,
+}
+
+/// What steps leave for later steps.
+#[derive(Debug)]
+pub(crate) struct World {
+    long: bool,
+    servers: Option<Servers>,
+}
+
+// === impl Step ===
+
+impl Step {
+    pub(crate) const IN_ORDER: [Self; 7] = [
+        Self::Install,
+        Self::Format,
+        Self::Lint,
+        Self::Servers,
+        Self::Compile,
+        Self::Test,
+        Self::Vectors,
+    ];
+
+    pub(crate) fn kind(self) -> Kind {
+        match self {
+            Self::Install | Self::Servers => Kind::Prepare,
+            Self::Lint | Self::Compile => Kind::Compile,
+            Self::Format | Self::Test | Self::Vectors => Kind::Test,
+        }
+    }
+
+    pub(crate) fn run(self, world: &mut World) -> anyhow::Result<()> {
+        match self {
+            Self::Install => install(),
+            Self::Format => run::run(&mut cargo("fmt --all --check")),
+            Self::Lint => run::run(&mut cargo(
+                "clippy --workspace --all-targets --all-features -- -D warnings",
+            )),
+            Self::Servers => world.servers().map(|_| ()),
+            Self::Compile => run::run(&mut cargo("test --workspace --all-features --no-run")),
+            Self::Test => world.run(cargo("test --workspace --all-features")),
+            Self::Vectors => vectors(world),
+        }
+    }
+}
+
+impl fmt::Display for Step {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let value = self.to_possible_value().expect("no step is skipped");
+        f.pad(value.get_name())
+    }
+}
+
+// === impl Kind ===
+
+impl Kind {
+    pub(crate) const ALL: [Self; 3] = [Self::Prepare, Self::Compile, Self::Test];
+}
+
+// === impl World ===
+
+impl World {
+    pub(crate) fn new(long: bool) -> Self {
+        Self {
+            long,
+            servers: None,
+        }
+    }
+
+    /// Starts them when the first step asks.
+    fn servers(&mut self) -> anyhow::Result<&Servers> {
+        match &mut self.servers {
+            Some(servers) => Ok(servers),
+            none => Ok(none.insert(Servers::start()?)),
+        }
+    }
+
+    /// Runs a command that may use the servers.
+    fn run(&mut self, mut command: std::process::Command) -> anyhow::Result<()> {
+        command.envs(self.servers()?.environment());
+        if self.long {
+            command.env("SEMEL_TEST_LONG", "1");
+        }
+        run::run(&mut command)
+    }
+}
+
+fn install() -> anyhow::Result<()> {
+    let mut missing = testbed::missing_packages();
+    if !run::is_there("python3") {
+        missing.push("python3");
+    }
+    if missing.is_empty() {
+        eprintln!("nothing is missing");
+    }
+    testbed::install(&missing)
+}
+
+fn vectors(world: &mut World) -> anyhow::Result<()> {
+    let root = run::root();
+    if !root
+        .join(VECTORS_CHECK)
+        .try_exists()
+        .context("cannot look for the vectors")?
+    {
+        bail!("{VECTORS_CHECK} is not there: the vectors were not checked");
+    }
+    world.run(program("python3", VECTORS_CHECK))
+}
