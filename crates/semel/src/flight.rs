@@ -1,0 +1,228 @@
+//! In-process single-flight and the settled cache: a duplicate that meets its twin in this process
+//! needs no store.
+
+use crate::Key;
+use crate::record::Ending;
+use crate::run::Ended;
+use crate::store::Error;
+use crate::work::Work;
+use crate::{Fingerprint, Outcome};
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard};
+use std::time::Duration;
+use tokio::sync::watch;
+use tokio::time::Instant;
+
+/// What a run came to, as it was recorded.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Recorded {
+    /// Success or final failure.
+    pub ending: Ending,
+    /// The outcome.
+    pub outcome: Outcome,
+}
+
+/// The runs under way in this process, by key.
+#[derive(Debug, Default)]
+pub(crate) struct Flights {
+    by_key: Mutex<HashMap<Key, Flight>>,
+}
+
+#[derive(Debug)]
+struct Flight {
+    fingerprint: Fingerprint,
+    landing: Arc<Landing>,
+}
+
+type Landing = watch::Sender<Option<Result<Ended, Error>>>;
+
+/// How a delivery met the flights.
+pub(crate) enum Joined {
+    /// Nobody else in this process is at it.
+    First(Seat),
+    /// Somebody is; this is how it lands.
+    Attached(Attached),
+    /// Somebody is, with another payload.
+    Mismatched,
+    /// As many wait for it as may.
+    Full,
+}
+
+/// A second delivery's place on a flight.
+pub(crate) struct Attached(watch::Receiver<Option<Result<Ended, Error>>>);
+
+/// The first delivery's place. Giving it up ends the flight, so that nobody waits for ever.
+pub(crate) struct Seat {
+    flights: Arc<Flights>,
+    key: Key,
+    landing: Arc<Landing>,
+}
+
+/// A bounded memory of settled outcomes, in two generations: what is used moves to the young one,
+/// and the old one goes as a whole when the young one is full.
+#[derive(Debug)]
+pub(crate) struct SettledCache {
+    entries_max: usize,
+    bytes_max: usize,
+    kept: Mutex<Generations>,
+}
+
+#[derive(Debug, Default)]
+struct Generations {
+    young: HashMap<Key, Remembered>,
+    young_bytes: usize,
+    old: HashMap<Key, Remembered>,
+}
+
+#[derive(Clone, Debug)]
+struct Remembered {
+    fingerprint: Fingerprint,
+    recorded: Arc<Recorded>,
+    until: Instant,
+}
+
+// === impl Flights ===
+
+impl Flights {
+    /// Takes the first seat, or attaches to whoever has it.
+    pub(crate) fn join(self: &Arc<Self>, work: &Work, waiters_max: usize) -> Joined {
+        let mut by_key = self.lock();
+        let Some(flight) = by_key.get(&work.key) else {
+            let landing = Arc::new(watch::Sender::new(None));
+            let flight = Flight {
+                fingerprint: work.fingerprint,
+                landing: Arc::clone(&landing),
+            };
+            by_key.insert(work.key, flight);
+            return Joined::First(Seat {
+                flights: Arc::clone(self),
+                key: work.key,
+                landing,
+            });
+        };
+        if flight.fingerprint != work.fingerprint {
+            return Joined::Mismatched;
+        }
+        if flight.landing.receiver_count() >= waiters_max {
+            return Joined::Full;
+        }
+        Joined::Attached(Attached(flight.landing.subscribe()))
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<Key, Flight>> {
+        self.by_key.lock().expect("no holder of this lock panics")
+    }
+}
+
+// === impl Seat ===
+
+impl Seat {
+    /// Tells everyone attached how it went.
+    pub(crate) fn land(self, how: &Result<Ended, Error>) {
+        self.landing.send_replace(Some(how.clone()));
+    }
+}
+
+impl Drop for Seat {
+    fn drop(&mut self) {
+        self.flights.lock().remove(&self.key);
+        self.landing.send_if_modified(|landed| {
+            let lost = landed.is_none();
+            if lost {
+                let why = "the run that this delivery waited for ended without a word";
+                *landed = Some(Err(Error::Bug(why.into())));
+            }
+            lost
+        });
+    }
+}
+
+// === impl Attached ===
+
+impl Attached {
+    /// Waits for the landing; `None` when patience runs out first.
+    pub(crate) async fn wait(mut self, patience: Duration) -> Option<Result<Ended, Error>> {
+        let landed = tokio::time::timeout(patience, self.0.wait_for(Option::is_some)).await;
+        landed.ok()?.ok()?.clone()
+    }
+}
+
+// === impl SettledCache ===
+
+impl SettledCache {
+    pub(crate) fn new(entries_max: usize, bytes_max: usize) -> Self {
+        Self {
+            entries_max,
+            bytes_max,
+            kept: Mutex::default(),
+        }
+    }
+
+    /// What was recorded for this work, unless it was long ago or for another payload.
+    pub(crate) fn get(&self, work: &Work) -> Option<Arc<Recorded>> {
+        let mut kept = self.lock();
+        let found = kept.find(&work.key)?;
+        let fresh = found.until > Instant::now() && found.fingerprint == work.fingerprint;
+        fresh.then_some(found.recorded)
+    }
+
+    /// Remembers an outcome for a while.
+    pub(crate) fn put(&self, work: &Work, recorded: &Arc<Recorded>, keep: Duration) {
+        if keep.is_zero() {
+            return;
+        }
+        let until = Instant::now() + keep;
+        let recorded = Arc::clone(recorded);
+        let remembered = Remembered {
+            fingerprint: work.fingerprint,
+            recorded,
+            until,
+        };
+        let mut kept = self.lock();
+        kept.young_bytes += remembered.bytes();
+        kept.young.insert(work.key, remembered);
+        if kept.young.len() * 2 > self.entries_max || kept.young_bytes * 2 > self.bytes_max {
+            kept.age();
+        }
+    }
+
+    /// Forgets a key, because an operator acted on it.
+    pub(crate) fn drop_key(&self, key: &Key) {
+        let mut kept = self.lock();
+        kept.young.remove(key);
+        kept.old.remove(key);
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Generations> {
+        self.kept.lock().expect("no holder of this lock panics")
+    }
+}
+
+// === impl Generations ===
+
+impl Generations {
+    fn find(&mut self, key: &Key) -> Option<Remembered> {
+        if let Some(found) = self.young.get(key) {
+            return Some(found.clone());
+        }
+        let found = self.old.remove(key)?;
+        self.young_bytes += found.bytes();
+        self.young.insert(*key, found.clone());
+        Some(found)
+    }
+
+    fn age(&mut self) {
+        self.old = std::mem::take(&mut self.young);
+        self.young_bytes = 0;
+    }
+}
+
+impl Remembered {
+    fn bytes(&self) -> usize {
+        let headers = self.recorded.outcome.headers.iter();
+        let header_bytes: usize = headers
+            .map(|(name, values)| name.len() + values.iter().map(String::len).sum::<usize>())
+            .sum();
+        self.recorded.outcome.body_bytes().len() + header_bytes
+    }
+}

@@ -1,0 +1,260 @@
+//! Key rules: which parts of a delivery name the work.
+
+use super::{Field, Key, KeyError, PART_BYTES_MAX, Scope, bounded};
+use crate::json::{Json, Refused};
+use sha2::{Digest, Sha256};
+use std::collections::BTreeMap;
+use std::fmt;
+use std::str::FromStr;
+
+/// Which parts of a delivery name the work, in order. Written as a list with spaces between, or as
+/// the name of a preset.
+///
+/// ```
+/// use semel::key::KeyRule;
+///
+/// let rule: KeyRule = "ce:source ce:id".parse().unwrap();
+/// assert_eq!(rule, "cloudevents".parse().unwrap());
+/// assert!("order_id".parse::<KeyRule>().unwrap_err().to_string().contains("order_id"));
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct KeyRule {
+    parts: Vec<Part>,
+}
+
+/// One part of a rule.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Part {
+    /// A JSON pointer (RFC 6901) into the payload.
+    Pointer(String),
+    /// A value that travels beside the payload, by its name: `header:x-request-id`, `message-id`.
+    Named(String),
+    /// The digest of the whole payload.
+    Body,
+}
+
+/// What a rule reads: the payload, and named values that travel beside it.
+#[derive(Clone, Debug, Default)]
+pub struct Delivered<'a> {
+    payload: &'a [u8],
+    named: BTreeMap<String, String>,
+}
+
+/// The rules that have names.
+const PRESETS: [(&str, &str); 8] = [
+    ("cloud-tasks", "queue task-name"),
+    ("pubsub", "subscription message-id"),
+    ("cloudevents", "ce:source ce:id"),
+    ("idempotency-key", "header:idempotency-key"),
+    ("stripe", "/id"),
+    ("github", "header:x-github-delivery"),
+    ("shopify", "header:x-shopify-webhook-id"),
+    ("standard-webhooks", "header:webhook-id"),
+];
+
+/// Named parts that have no prefix.
+const PLAIN: [&str; 4] = ["message-id", "task-name", "queue", "subscription"];
+
+// === impl KeyRule ===
+
+impl KeyRule {
+    /// A rule of these parts.
+    ///
+    /// # Errors
+    /// When there is none, or one has no known form.
+    pub fn new<'a>(parts: impl IntoIterator<Item = &'a str>) -> Result<Self, KeyError> {
+        let parts = parts
+            .into_iter()
+            .map(Part::from_str)
+            .collect::<Result<Vec<_>, _>>()?;
+        if parts.is_empty() {
+            return Err(KeyError::Empty {
+                what: "the key rule".into(),
+            });
+        }
+        Ok(Self { parts })
+    }
+
+    /// The key of a delivery.
+    ///
+    /// # Errors
+    /// When a part is missing or malformed.
+    pub fn key(&self, scope: &Scope, delivered: &Delivered<'_>) -> Result<Key, KeyError> {
+        Key::of(scope, &self.fields(delivered)?)
+    }
+
+    /// The parts of a delivery as they are hashed.
+    ///
+    /// # Errors
+    /// When a part is missing or malformed.
+    pub fn fields(&self, delivered: &Delivered<'_>) -> Result<Vec<Field>, KeyError> {
+        let reads_json = self
+            .parts
+            .iter()
+            .any(|part| matches!(part, Part::Pointer(_)));
+        let json = if reads_json {
+            read(delivered.payload)?
+        } else {
+            None
+        };
+        self.parts
+            .iter()
+            .map(|part| {
+                let field = part.field(delivered, json.as_ref())?;
+                bounded(
+                    &format!("key part {part}"),
+                    field.bytes.len(),
+                    PART_BYTES_MAX,
+                )?;
+                Ok(field)
+            })
+            .collect()
+    }
+
+    /// The parts, in order.
+    #[must_use]
+    pub fn parts(&self) -> &[Part] {
+        &self.parts
+    }
+}
+
+impl FromStr for KeyRule {
+    type Err = KeyError;
+
+    fn from_str(text: &str) -> Result<Self, KeyError> {
+        let preset = PRESETS.into_iter().find(|(name, _)| *name == text.trim());
+        Self::new(preset.map_or(text, |(_, parts)| parts).split_whitespace())
+    }
+}
+
+/// Reads the payload; `None` when it is not JSON, so that every JSON part is missing.
+fn read(payload: &[u8]) -> Result<Option<Json>, KeyError> {
+    match Json::read(payload) {
+        Ok(json) => Ok(Some(json)),
+        Err(Refused::NotJson | Refused::WideInteger(_) | Refused::NumberOverflow(_)) => Ok(None),
+        Err(Refused::DuplicateMember(name)) => Err(KeyError::DuplicateMember { name }),
+        Err(Refused::LoneSurrogate) => Err(KeyError::LoneSurrogate),
+        Err(Refused::TooDeep) => Err(KeyError::TooDeep),
+    }
+}
+
+// === impl Part ===
+
+impl Part {
+    fn field(&self, delivered: &Delivered<'_>, json: Option<&Json>) -> Result<Field, KeyError> {
+        let missing = || KeyError::MissingPart {
+            part: self.to_string(),
+        };
+        match self {
+            Self::Body => Ok(Field {
+                kind: 'h',
+                bytes: Sha256::digest(delivered.payload).to_vec(),
+            }),
+            Self::Named(name) => {
+                let text = delivered.named.get(name).ok_or_else(missing)?;
+                Ok(Field {
+                    kind: 's',
+                    bytes: text.clone().into_bytes(),
+                })
+            }
+            Self::Pointer(pointer) => {
+                let value = json
+                    .and_then(|json| json.pointer(pointer))
+                    .ok_or_else(missing)?;
+                self.json_field(value)
+            }
+        }
+    }
+
+    fn json_field(&self, value: &Json) -> Result<Field, KeyError> {
+        let kind = match value {
+            Json::String(text) => {
+                return Ok(Field {
+                    kind: 's',
+                    bytes: text.clone().into_bytes(),
+                });
+            }
+            Json::Number(_) => 'd',
+            Json::Bool(_) => 'b',
+            Json::Null => 'z',
+            Json::Array(_) => 'a',
+            Json::Object(_) => 'o',
+        };
+        let part = self.to_string();
+        match value.canonical() {
+            Ok(text) => Ok(Field {
+                kind,
+                bytes: text.into_bytes(),
+            }),
+            Err(Refused::WideInteger(literal)) => Err(KeyError::WideInteger { part, literal }),
+            Err(Refused::NumberOverflow(literal)) => {
+                Err(KeyError::NumberOverflow { part, literal })
+            }
+            Err(
+                Refused::NotJson
+                | Refused::DuplicateMember(_)
+                | Refused::LoneSurrogate
+                | Refused::TooDeep,
+            ) => Err(KeyError::MissingPart { part }),
+        }
+    }
+}
+
+impl FromStr for Part {
+    type Err = KeyError;
+
+    fn from_str(text: &str) -> Result<Self, KeyError> {
+        let named = text.split_once(':').is_some_and(|(kind, name)| {
+            matches!(kind, "header" | "attribute" | "ce") && !name.is_empty()
+        });
+        match text {
+            "body" => Ok(Self::Body),
+            _ if is_pointer(text) => Ok(Self::Pointer(text.into())),
+            _ if named || PLAIN.contains(&text) => Ok(Self::Named(canonical_name(text))),
+            _ => Err(KeyError::BadPart { part: text.into() }),
+        }
+    }
+}
+
+impl fmt::Display for Part {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Pointer(text) | Self::Named(text) => f.write_str(text),
+            Self::Body => f.write_str("body"),
+        }
+    }
+}
+
+/// RFC 6901: begins with a slash, and every tilde is `~0` or `~1`.
+fn is_pointer(text: &str) -> bool {
+    text.starts_with('/') && text.split('~').skip(1).all(|rest| rest.starts_with(['0', '1']))
+}
+
+/// Header names know no case; all other names do.
+fn canonical_name(name: &str) -> String {
+    if name.starts_with("header:") {
+        name.to_ascii_lowercase()
+    } else {
+        name.into()
+    }
+}
+
+// === impl Delivered ===
+
+impl<'a> Delivered<'a> {
+    /// A delivery of which only the payload is known.
+    #[must_use]
+    pub const fn payload(payload: &'a [u8]) -> Self {
+        Self {
+            payload,
+            named: BTreeMap::new(),
+        }
+    }
+
+    /// Adds a named value: `header:NAME`, `attribute:NAME`, `ce:NAME`, `message-id`, ...
+    #[must_use]
+    pub fn with(mut self, name: &str, value: impl Into<String>) -> Self {
+        self.named.insert(canonical_name(name), value.into());
+        self
+    }
+}

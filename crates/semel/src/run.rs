@@ -1,0 +1,316 @@
+//! `Semel::run`: claim → effect while renewing → record. The library's one flow.
+
+mod recording;
+mod operator;
+
+use crate::Outcome;
+use crate::flight::{Flights, Joined, Recorded, Seat, SettledCache};
+use crate::lease::{Kept, Term, keep};
+use crate::record::{Claimed, Held, Lease, Settled, State};
+use crate::step::Run;
+use crate::store::{Error, Sharing, Store};
+use crate::work::{Failure, Work};
+use std::future::Future;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::time::{Instant, sleep};
+
+/// Runs pieces of work once each, on one store. Cheap to clone.
+///
+/// ```
+/// use semel::memory::MemoryStore;
+/// use semel::work::Work;
+/// use semel::{Ended, Fingerprint, Key, Outcome, Semel};
+///
+/// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
+/// let semel = Semel::new(MemoryStore::new());
+/// let work = Work::new(Key::from_bytes([1; 32]), Fingerprint::of(b"order 7"));
+///
+/// let first = semel.run(work.clone(), |_| async { Ok(Outcome::ok("charged")) }).await.unwrap();
+/// assert!(matches!(first, Ended::Ran(_)));
+///
+/// let again = semel.run(work, |_| async { panic!("a settled key never runs again") }).await.unwrap();
+/// assert!(matches!(&again, Ended::Replayed(r) if r.outcome == Outcome::ok("charged")));
+/// # });
+/// ```
+#[derive(Clone, Debug)]
+pub struct Semel {
+    inner: Arc<Inner>,
+}
+
+/// Limits of the part in front of the store.
+#[derive(Clone, Copy, Debug)]
+pub struct Settings {
+    /// How long a settled outcome is answered from memory when other processes share the store.
+    pub shared_cache: Duration,
+    /// How many settled outcomes are kept in memory.
+    pub cache_entries_max: usize,
+    /// How many bytes of settled outcomes are kept in memory.
+    pub cache_bytes_max: usize,
+    /// How many duplicates may wait for one run in this process.
+    pub waiters_max: usize,
+    /// The largest body that is recorded; a larger one is not kept, and the work still succeeded.
+    pub answer_bytes_max: usize,
+    /// How long to try to record an outcome before the caller is told that it is pending.
+    pub record_within: Duration,
+}
+
+/// What became of a delivery.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[must_use]
+pub enum Ended {
+    /// This delivery ran the effect, and this is recorded.
+    Ran(Arc<Recorded>),
+    /// The work was settled by another delivery: this is what was recorded.
+    Replayed(Arc<Recorded>),
+    /// The effect ran and failed; it may be tried again, or is parked.
+    Failed(Arc<Failed>),
+    /// The effect ran, but the store could not be told yet; it is still being tried.
+    Unrecorded(Arc<Recorded>),
+    /// Somebody else is running it.
+    Busy {
+        /// When to ask again.
+        retry_after: Duration,
+    },
+    /// It failed earlier, and its next run is not due yet.
+    NotYet {
+        /// When it is due.
+        retry_after: Duration,
+    },
+    /// A person must look first.
+    Parked,
+    /// The key is known with another payload.
+    Mismatched,
+    /// This run was overtaken: another run, or an operator, owns the key now.
+    Stale,
+}
+
+/// A run that failed without settling the work.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Failed {
+    /// What the effect said.
+    pub failure: Failure,
+    /// `Waiting` or `Parked`.
+    pub state: State,
+}
+
+#[derive(Debug)]
+struct Inner {
+    store: Arc<dyn Store>,
+    settings: Settings,
+    flights: Arc<Flights>,
+    settled: SettledCache,
+}
+
+/// The first pause before a claim is tried again, and what it is doubled up to.
+const POLL_FIRST: Duration = Duration::from_millis(20);
+const POLL_MAX: Duration = Duration::from_millis(500);
+
+/// How often a claim is made before the store counts as unavailable. The owner stays the same, so
+/// a grant whose answer was lost is granted again.
+const CLAIM_TRIES_MAX: u32 = 3;
+
+// === impl Semel ===
+
+impl Semel {
+    /// On this store, with the usual limits.
+    pub fn new(store: impl Store) -> Self {
+        Self::with(Arc::new(store), Settings::default())
+    }
+
+    /// On this store, with limits of the caller's.
+    #[must_use]
+    pub fn with(store: Arc<dyn Store>, settings: Settings) -> Self {
+        let settled = SettledCache::new(settings.cache_entries_max, settings.cache_bytes_max);
+        Self {
+            inner: Arc::new(Inner {
+                store,
+                settings,
+                flights: Arc::default(),
+                settled,
+            }),
+        }
+    }
+
+    /// The store.
+    #[must_use]
+    pub fn store(&self) -> &dyn Store {
+        self.inner.store.as_ref()
+    }
+
+    /// Runs the effect unless this work was settled, is running or must wait; records what became
+    /// of it. The effect has a task of its own: a caller that hangs up does not cancel it.
+    ///
+    /// # Errors
+    /// When the store could not be asked before the effect ran: nothing was run.
+    pub async fn run<E, F>(&self, work: Work, effect: E) -> Result<Ended, Error>
+    where
+        E: FnOnce(Run) -> F + Send + 'static,
+        F: Future<Output = Result<Outcome, Failure>> + Send + 'static,
+    {
+        if let Some(recorded) = self.inner.settled.get(&work) {
+            return Ok(Ended::Replayed(recorded));
+        }
+        work.validate()?;
+        let busy = Ended::Busy {
+            retry_after: work.lease,
+        };
+        match self
+            .inner
+            .flights
+            .join(&work, self.inner.settings.waiters_max)
+        {
+            Joined::First(seat) => self.take_off(seat, work, effect).await,
+            Joined::Attached(attached) => match attached.wait(work.patience()).await {
+                Some(landed) => landed.map(Ended::for_attached),
+                None => Ok(busy),
+            },
+            Joined::Mismatched => Ok(Ended::Mismatched),
+            Joined::Full => Ok(busy),
+        }
+    }
+
+    async fn take_off<E, F>(&self, seat: Seat, work: Work, effect: E) -> Result<Ended, Error>
+    where
+        E: FnOnce(Run) -> F + Send + 'static,
+        F: Future<Output = Result<Outcome, Failure>> + Send + 'static,
+    {
+        let semel = self.clone();
+        let flight = tokio::spawn(async move {
+            let ended = semel.fly(&work, effect).await;
+            seat.land(&ended);
+            ended
+        });
+        flight
+            .await
+            .map_err(|error| Error::Bug(format!("the flight of a run failed: {error}")))?
+    }
+
+    /// The one flow: claim → effect while renewing → record.
+    async fn fly<E, F>(&self, work: &Work, effect: E) -> Result<Ended, Error>
+    where
+        E: FnOnce(Run) -> F + Send + 'static,
+        F: Future<Output = Result<Outcome, Failure>> + Send + 'static,
+    {
+        let (claimed, term) = self.claim(work).await?;
+        let lease = match claimed {
+            Claimed::Granted(lease) => lease,
+            Claimed::Replayed(settled) => return self.replayed(work, &settled),
+            Claimed::Busy { retry_after } => return Ok(Ended::Busy { retry_after }),
+            Claimed::NotYet { retry_after } => return Ok(Ended::NotYet { retry_after }),
+            Claimed::Parked => return Ok(Ended::Parked),
+            Claimed::Mismatched => return Ok(Ended::Mismatched),
+        };
+        if term.is_over() {
+            return self.give_back(&lease).await;
+        }
+        let run = Run::new(
+            Arc::clone(&self.inner.store),
+            lease.clone(),
+            work.in_doubt,
+            term.clone(),
+        );
+        match keep(self.store(), &lease, work, &term, tokio::spawn(effect(run))).await {
+            Kept::Ended(said) => Ok(self.record(&lease, work, said).await),
+            Kept::Stale => Ok(Ended::Stale),
+        }
+    }
+
+    /// Claims; waits for a run elsewhere as long as the work's patience lasts.
+    async fn claim(&self, work: &Work) -> Result<(Claimed, Term), Error> {
+        let claim = work.claim();
+        let patience_ends = Instant::now() + work.patience();
+        let (mut tries, mut poll) = (0, POLL_FIRST);
+        loop {
+            let term = Term::from_now(work.lease);
+            let left = patience_ends.saturating_duration_since(Instant::now());
+            match self.store().claim(&claim).await {
+                Ok(Claimed::Busy { retry_after }) if !left.is_zero() => {
+                    sleep(jittered(poll).min(left).min(retry_after + POLL_FIRST)).await;
+                }
+                Ok(claimed) => return Ok((claimed, term)),
+                Err(Error::Unavailable(why)) => {
+                    tries += 1;
+                    if tries == CLAIM_TRIES_MAX {
+                        return Err(Error::Unavailable(why));
+                    }
+                    sleep(jittered(poll)).await;
+                }
+                Err(error) => return Err(error),
+            }
+            poll = POLL_MAX.min(poll * 2);
+        }
+    }
+
+    /// A grant that arrived after its own lease is not run.
+    async fn give_back(&self, lease: &Lease) -> Result<Ended, Error> {
+        match self.store().release(lease).await? {
+            Held::Applied(_) | Held::Already(_) | Held::Settled(_) | Held::Parked | Held::Stale => {
+                Err(Error::Unavailable(
+                    "the store granted a lease too late to use it; nothing was run, a retry is safe"
+                        .into(),
+                ))
+            }
+        }
+    }
+
+    fn replayed(&self, work: &Work, settled: &Settled) -> Result<Ended, Error> {
+        Ok(Ended::Replayed(self.remember(work, settled)?))
+    }
+
+    fn remember(&self, work: &Work, settled: &Settled) -> Result<Arc<Recorded>, Error> {
+        let outcome = Outcome::decode(&settled.result)?;
+        let recorded = Arc::new(Recorded {
+            ending: settled.ending,
+            outcome,
+        });
+        self.cache(work, &recorded, settled.keep);
+        Ok(recorded)
+    }
+
+    fn cache(&self, work: &Work, recorded: &Arc<Recorded>, keep: Duration) {
+        let keep = match self.store().sharing() {
+            Sharing::OneProcess => keep,
+            Sharing::Shared => keep.min(self.inner.settings.shared_cache),
+        };
+        self.inner.settled.put(work, recorded, keep);
+    }
+}
+
+fn jittered(pause: Duration) -> Duration {
+    pause.mul_f64(rand::random_range(0.5..1.0))
+}
+
+// === impl Ended ===
+
+impl Ended {
+    /// What a delivery hears that attached to the one that ran.
+    fn for_attached(self) -> Self {
+        match self {
+            Self::Ran(recorded) => Self::Replayed(recorded),
+            ended @ (Self::Replayed(_)
+            | Self::Failed(_)
+            | Self::Unrecorded(_)
+            | Self::Busy { .. }
+            | Self::NotYet { .. }
+            | Self::Parked
+            | Self::Mismatched
+            | Self::Stale) => ended,
+        }
+    }
+}
+
+// === impl Settings ===
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            shared_cache: Duration::from_secs(5),
+            cache_entries_max: 100_000,
+            cache_bytes_max: 64 * 1024 * 1024,
+            waiters_max: 64,
+            answer_bytes_max: 1024 * 1024,
+            record_within: Duration::from_secs(10),
+        }
+    }
+}

@@ -1,0 +1,62 @@
+//! What an operator does to a record. Each act also drops what this process remembers of the key.
+
+use super::Semel;
+use crate::Key;
+use crate::record::{Acted, Resolution};
+use crate::store::Error;
+
+impl Semel {
+    /// An operator says what became of a parked run.
+    ///
+    /// # Errors
+    /// Those of the store.
+    pub async fn resolve(&self, key: &Key, how: &Resolution) -> Result<Acted, Error> {
+        self.inner.settled.drop_key(key);
+        self.store().resolve(key, how).await
+    }
+
+    /// An operator takes the right to run from whoever has it; that run is stale from then on.
+    ///
+    /// # Errors
+    /// Those of the store.
+    pub async fn release(&self, key: &Key) -> Result<Acted, Error> {
+        self.inner.settled.drop_key(key);
+        self.store().release_by_operator(key).await
+    }
+
+    /// An operator makes a parked or failed record claimable again.
+    ///
+    /// # Errors
+    /// Those of the store.
+    pub async fn redrive(&self, key: &Key) -> Result<Acted, Error> {
+        self.inner.settled.drop_key(key);
+        self.store().redrive(key).await
+    }
+
+    /// An operator ends the incarnation of a key. Other processes may replay its outcome from
+    /// memory for as long as their `shared_cache` says.
+    ///
+    /// # Errors
+    /// Those of the store.
+    pub async fn forget(&self, key: &Key) -> Result<Acted, Error> {
+        let acted = self.store().forget(key).await;
+        self.inner.settled.drop_key(key);
+        acted
+    }
+
+    /// Sweeps the whole store once, window by window; says how many records went.
+    ///
+    /// # Errors
+    /// Those of the store.
+    pub async fn sweep(&self) -> Result<u64, Error> {
+        let (mut removed, mut after) = (0, None);
+        loop {
+            let swept = self.store().sweep(after.as_ref()).await?;
+            removed += swept.removed;
+            after = swept.next;
+            if after.is_none() {
+                return Ok(removed);
+            }
+        }
+    }
+}

@@ -1,0 +1,254 @@
+//! Work: what a caller asks to have done once, and what an effect says when it fails.
+
+use crate::record::{Claim, InDoubt, Owner};
+use crate::store::{Error, validate_lease};
+use crate::{Fingerprint, Key, Outcome};
+use std::num::NonZeroU32;
+use std::time::Duration;
+
+/// A piece of work to be done once: its key, and the terms on which it runs.
+///
+/// ```
+/// use semel::work::{Backoff, Duplicates, Work};
+/// use semel::record::InDoubt;
+/// use semel::{Fingerprint, Key};
+/// use std::time::Duration;
+///
+/// let work = Work::new(Key::from_bytes([1; 32]), Fingerprint::of(b"payload"))
+///     .lease(Duration::from_secs(10))
+///     .retention(Duration::from_secs(7 * 24 * 3600))
+///     .in_doubt(InDoubt::Park)
+///     .max_attempts(5)
+///     .backoff(Backoff { first: Duration::from_secs(1), max: Duration::from_secs(60) })
+///     .duplicates(Duplicates::Reject);
+/// assert!(work.validate().is_ok());
+/// assert!(work.retention(Duration::from_secs(1)).validate().is_err());
+/// ```
+#[derive(Clone, Debug)]
+#[must_use]
+pub struct Work {
+    pub(crate) key: Key,
+    pub(crate) fingerprint: Fingerprint,
+    pub(crate) lease: Duration,
+    pub(crate) retention: Duration,
+    pub(crate) timeout: Duration,
+    pub(crate) in_doubt: InDoubt,
+    pub(crate) max_attempts: Option<NonZeroU32>,
+    pub(crate) backoff: Backoff,
+    pub(crate) duplicates: Duplicates,
+    pub(crate) completes: Completes,
+}
+
+/// What a duplicate does while the first delivery still runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Duplicates {
+    /// Wait for the running one, that long at the most.
+    Wait(Duration),
+    /// Hear `busy` at once.
+    Reject,
+}
+
+/// Who records success.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Completes {
+    /// The run, when its effect has ended.
+    Run,
+    /// The effect itself, inside its own database transaction. A run that ends without that
+    /// has not succeeded, whatever it says.
+    Handler,
+}
+
+/// The pause before the next run: doubled with each attempt, with jitter, up to `max`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Backoff {
+    /// The pause after the first failure; zero lets the sender pace.
+    pub first: Duration,
+    /// The longest pause.
+    pub max: Duration,
+}
+
+/// How an effect failed.
+///
+/// ```
+/// use semel::work::{Failure, FailureKind};
+///
+/// let failure = Failure::retryable("the mail server said 451");
+/// assert_eq!(failure.kind, FailureKind::Retryable);
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Failure {
+    /// What the failure means for the next delivery.
+    pub kind: FailureKind,
+    /// What is told to the sender, and kept.
+    pub outcome: Outcome,
+    /// A pause that the failing party asked for; otherwise the work's backoff holds.
+    pub after: Option<Duration>,
+}
+
+/// What a failure means for the next delivery.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FailureKind {
+    /// Not one byte of the effect was begun: the attempt does not count.
+    NotStarted,
+    /// It did not happen, and may be tried again.
+    Retryable,
+    /// It did not and will not happen: recorded and replayed like a success.
+    Final,
+    /// It may or may not have happened: the work's policy decides.
+    InDoubt,
+}
+
+// === impl Work ===
+
+impl Work {
+    /// Work on the usual terms: a lease of 30 s, a timeout of 60 s, remembered for 24 h,
+    /// duplicates wait 5 s, doubt is retried, attempts are not limited.
+    pub const fn new(key: Key, fingerprint: Fingerprint) -> Self {
+        Self {
+            key,
+            fingerprint,
+            lease: Duration::from_secs(30),
+            retention: Duration::from_secs(24 * 60 * 60),
+            timeout: Duration::from_secs(60),
+            in_doubt: InDoubt::Retry,
+            max_attempts: None,
+            backoff: Backoff {
+                first: Duration::ZERO,
+                max: Duration::ZERO,
+            },
+            duplicates: Duplicates::Wait(Duration::from_secs(5)),
+            completes: Completes::Run,
+        }
+    }
+
+    /// How long the right to run lasts unless renewed; a run renews it every third of that.
+    pub const fn lease(self, lease: Duration) -> Self {
+        Self { lease, ..self }
+    }
+
+    /// How long the outcome is remembered.
+    pub const fn retention(self, retention: Duration) -> Self {
+        Self { retention, ..self }
+    }
+
+    /// How long the effect may take; past that it is cancelled and in doubt.
+    pub const fn timeout(self, timeout: Duration) -> Self {
+        Self { timeout, ..self }
+    }
+
+    /// What becomes of a run whose effect may or may not have happened.
+    pub const fn in_doubt(self, in_doubt: InDoubt) -> Self {
+        Self { in_doubt, ..self }
+    }
+
+    /// How many runs before the work is parked; zero is no limit.
+    pub const fn max_attempts(self, max_attempts: u32) -> Self {
+        Self {
+            max_attempts: NonZeroU32::new(max_attempts),
+            ..self
+        }
+    }
+
+    /// The pause after a retryable failure.
+    pub const fn backoff(self, backoff: Backoff) -> Self {
+        Self { backoff, ..self }
+    }
+
+    /// What a duplicate does while the first delivery still runs.
+    pub const fn duplicates(self, duplicates: Duplicates) -> Self {
+        Self { duplicates, ..self }
+    }
+
+    /// Who records success.
+    pub const fn completes(self, completes: Completes) -> Self {
+        Self { completes, ..self }
+    }
+
+    /// Whether the terms make sense together.
+    ///
+    /// # Errors
+    /// `Invalid`, naming the term.
+    pub fn validate(&self) -> Result<(), Error> {
+        validate_lease(self.lease, self.retention)
+    }
+
+    pub(crate) fn claim(&self) -> Claim {
+        Claim {
+            key: self.key,
+            fingerprint: self.fingerprint,
+            owner: Owner::random(),
+            lease: self.lease,
+            retention: self.retention,
+            in_doubt: self.in_doubt,
+            max_attempts: self.max_attempts,
+        }
+    }
+
+    pub(crate) const fn patience(&self) -> Duration {
+        match self.duplicates {
+            Duplicates::Wait(patience) => patience,
+            Duplicates::Reject => Duration::ZERO,
+        }
+    }
+}
+
+// === impl Backoff ===
+
+impl Backoff {
+    /// The pause after the given attempt. `jitter` is from 0 to 1 and takes off up to half.
+    ///
+    /// ```
+    /// use semel::work::Backoff;
+    /// use std::time::Duration;
+    ///
+    /// let backoff = Backoff { first: Duration::from_secs(1), max: Duration::from_secs(10) };
+    /// assert_eq!(backoff.delay(3, 0.0), Duration::from_secs(4));
+    /// assert_eq!(backoff.delay(3, 1.0), Duration::from_secs(2));
+    /// assert_eq!(backoff.delay(99, 0.0), Duration::from_secs(10));
+    /// ```
+    #[must_use]
+    pub fn delay(&self, attempt: u32, jitter: f64) -> Duration {
+        let doublings = attempt.saturating_sub(1).min(31);
+        let full = self
+            .first
+            .saturating_mul(1 << doublings)
+            .min(self.max.max(self.first));
+        full.mul_f64(1.0 - jitter.clamp(0.0, 1.0) / 2.0)
+    }
+}
+
+// === impl Failure ===
+
+impl Failure {
+    /// Not one byte of the effect was begun.
+    #[must_use]
+    pub fn not_started(why: impl Into<String>) -> Self {
+        Self::with(FailureKind::NotStarted, why)
+    }
+
+    /// It did not happen, and may be tried again.
+    #[must_use]
+    pub fn retryable(why: impl Into<String>) -> Self {
+        Self::with(FailureKind::Retryable, why)
+    }
+
+    /// It did not and will not happen.
+    #[must_use]
+    pub fn final_failure(why: impl Into<String>) -> Self {
+        Self::with(FailureKind::Final, why)
+    }
+
+    /// It may or may not have happened.
+    #[must_use]
+    pub fn in_doubt(why: impl Into<String>) -> Self {
+        Self::with(FailureKind::InDoubt, why)
+    }
+
+    fn with(kind: FailureKind, why: impl Into<String>) -> Self {
+        Self {
+            kind,
+            outcome: Outcome::new(500, why.into()),
+            after: None,
+        }
+    }
+}
