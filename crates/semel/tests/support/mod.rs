@@ -1,0 +1,220 @@
+//! A store that loses answers on request, and a clock that follows tokio's paused time.
+#![allow(
+    dead_code,
+    unreachable_pub,
+    clippy::unwrap_used,
+    reason = "each test file uses its own part of this"
+)]
+
+use async_trait::async_trait;
+use bytes::Bytes;
+use semel::clock::{Clock, Time};
+use semel::letter::{Dropped, Letter, LetterHead, LetterId, Put};
+use semel::memory::MemoryStore;
+use semel::record::{
+    Acted, Claim, Claimed, Fail, Held, Lease, Record, Resolution, State, StepBegun,
+};
+use semel::store::{Cursor, Page, Sharing, Swept};
+use semel::work::Failure;
+use semel::{Error, Fingerprint, Key, Outcome, Store};
+use std::collections::VecDeque;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+use tokio::time::Instant;
+
+/// What goes wrong with one call.
+#[derive(Clone, Copy, Debug)]
+pub enum Trouble {
+    /// The call never reaches the store.
+    Down,
+    /// The call is made, and its answer is lost.
+    AnswerLost,
+    /// The call is made, and its answer is late.
+    Late(Duration),
+}
+
+/// A memory store whose next calls go wrong as planned.
+#[derive(Clone, Debug)]
+pub struct Flaky {
+    inner: Arc<MemoryStore>,
+    clock: Arc<TokioClock>,
+    plan: Arc<Mutex<VecDeque<Trouble>>>,
+    down: Arc<Mutex<bool>>,
+}
+
+/// An effect's future.
+pub type Said = Pin<Box<dyn Future<Output = Result<Outcome, Failure>> + Send>>;
+
+/// tokio's clock, as a store sees it.
+#[derive(Debug)]
+pub struct TokioClock(Instant);
+
+pub fn key(n: u8) -> Key {
+    Key::from_bytes([n; 32])
+}
+
+pub fn payload() -> Fingerprint {
+    Fingerprint::of(b"payload")
+}
+
+// === impl Flaky ===
+
+impl Flaky {
+    pub fn new() -> Self {
+        let clock = Arc::new(TokioClock(Instant::now()));
+        let inner = Arc::new(MemoryStore::with_clock(Arc::clone(&clock) as Arc<dyn Clock>));
+        Self {
+            inner,
+            clock,
+            plan: Arc::default(),
+            down: Arc::default(),
+        }
+    }
+
+    /// The store's time.
+    pub fn now(&self) -> Time {
+        self.clock.wall()
+    }
+
+    /// The next calls, one after the other, go wrong like this.
+    pub fn plan(&self, trouble: impl IntoIterator<Item = Trouble>) {
+        self.plan.lock().unwrap().extend(trouble);
+    }
+
+    /// Nothing reaches the store until it is up again.
+    pub fn set_down(&self, down: bool) {
+        *self.down.lock().unwrap() = down;
+    }
+
+    async fn call<T>(&self, call: impl Future<Output = Result<T, Error>>) -> Result<T, Error> {
+        let lost = Err(Error::Unavailable("by plan".into()));
+        if *self.down.lock().unwrap() {
+            return lost;
+        }
+        let trouble = self.plan.lock().unwrap().pop_front();
+        match trouble {
+            None => call.await,
+            Some(Trouble::Down) => lost,
+            Some(Trouble::AnswerLost) => {
+                drop(call.await?);
+                lost
+            }
+            Some(Trouble::Late(by)) => {
+                let answer = call.await;
+                tokio::time::sleep(by).await;
+                answer
+            }
+        }
+    }
+}
+
+#[async_trait]
+impl Store for Flaky {
+    fn sharing(&self) -> Sharing {
+        Sharing::Shared
+    }
+
+    async fn claim(&self, claim: &Claim) -> Result<Claimed, Error> {
+        self.call(self.inner.claim(claim)).await
+    }
+
+    async fn renew(&self, lease: &Lease, by: Duration, keep: Duration) -> Result<Held, Error> {
+        self.call(self.inner.renew(lease, by, keep)).await
+    }
+
+    async fn complete(&self, lease: &Lease, result: &Bytes, keep: Duration) -> Result<Held, Error> {
+        self.call(self.inner.complete(lease, result, keep)).await
+    }
+
+    async fn fail(&self, lease: &Lease, how: &Fail) -> Result<Held, Error> {
+        self.call(self.inner.fail(lease, how)).await
+    }
+
+    async fn release(&self, lease: &Lease) -> Result<Held, Error> {
+        self.call(self.inner.release(lease)).await
+    }
+
+    async fn look(&self, key: &Key) -> Result<Option<Record>, Error> {
+        self.call(self.inner.look(key)).await
+    }
+
+    async fn step_begin(&self, lease: &Lease, name: &str) -> Result<StepBegun, Error> {
+        self.call(self.inner.step_begin(lease, name)).await
+    }
+
+    async fn step_restart(&self, lease: &Lease, name: &str) -> Result<Held, Error> {
+        self.call(self.inner.step_restart(lease, name)).await
+    }
+
+    async fn step_complete(
+        &self,
+        lease: &Lease,
+        name: &str,
+        result: &Bytes,
+    ) -> Result<Held, Error> {
+        self.call(self.inner.step_complete(lease, name, result))
+            .await
+    }
+
+    async fn resolve(&self, key: &Key, how: &Resolution) -> Result<Acted, Error> {
+        self.call(self.inner.resolve(key, how)).await
+    }
+
+    async fn redrive(&self, key: &Key) -> Result<Acted, Error> {
+        self.call(self.inner.redrive(key)).await
+    }
+
+    async fn release_by_operator(&self, key: &Key) -> Result<Acted, Error> {
+        self.call(self.inner.release_by_operator(key)).await
+    }
+
+    async fn forget(&self, key: &Key) -> Result<Acted, Error> {
+        self.call(self.inner.forget(key)).await
+    }
+
+    async fn list(
+        &self,
+        state: Option<State>,
+        after: Option<&Cursor>,
+        limit: u32,
+    ) -> Result<Page<(Key, Record)>, Error> {
+        self.call(self.inner.list(state, after, limit)).await
+    }
+
+    async fn sweep(&self, after: Option<&Cursor>) -> Result<Swept, Error> {
+        self.call(self.inner.sweep(after)).await
+    }
+
+    async fn letter_put(&self, letter: &Letter) -> Result<Put, Error> {
+        self.call(self.inner.letter_put(letter)).await
+    }
+
+    async fn letter_list(
+        &self,
+        after: Option<&Cursor>,
+        limit: u32,
+    ) -> Result<Page<LetterHead>, Error> {
+        self.call(self.inner.letter_list(after, limit)).await
+    }
+
+    async fn letter_get(&self, id: &LetterId) -> Result<Option<Letter>, Error> {
+        self.call(self.inner.letter_get(id)).await
+    }
+
+    async fn letter_drop(&self, id: &LetterId) -> Result<Dropped, Error> {
+        self.call(self.inner.letter_drop(id)).await
+    }
+}
+
+// === impl TokioClock ===
+
+impl Clock for TokioClock {
+    fn wall(&self) -> Time {
+        Time(1_700_000_000_000_000).plus(self.monotonic())
+    }
+
+    fn monotonic(&self) -> Duration {
+        self.0.elapsed()
+    }
+}
