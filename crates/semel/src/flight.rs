@@ -13,6 +13,11 @@ use std::time::Duration;
 use tokio::sync::watch;
 use tokio::time::Instant;
 
+/// How long a key is not remembered again after an operator acted on it: longer than the moment
+/// between a store's answer and its being remembered, so that an answer from before the act cannot
+/// come back.
+const BARRED_FOR: Duration = Duration::from_secs(1);
+
 /// What a run came to, as it was recorded.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Recorded {
@@ -72,6 +77,7 @@ struct Generations {
     young: HashMap<Key, Remembered>,
     young_bytes: usize,
     old: HashMap<Key, Remembered>,
+    barred: HashMap<Key, Instant>,
 }
 
 #[derive(Clone, Debug)]
@@ -179,6 +185,9 @@ impl SettledCache {
             until,
         };
         let mut kept = self.lock();
+        if kept.is_barred(&work.key) {
+            return;
+        }
         kept.young_bytes += remembered.bytes();
         kept.young.insert(work.key, remembered);
         if kept.young.len() * 2 > self.entries_max || kept.young_bytes * 2 > self.bytes_max {
@@ -191,6 +200,9 @@ impl SettledCache {
         let mut kept = self.lock();
         kept.young.remove(key);
         kept.old.remove(key);
+        let now = Instant::now();
+        kept.barred.retain(|_, until| *until > now);
+        kept.barred.insert(*key, now + BARRED_FOR);
     }
 
     fn lock(&self) -> MutexGuard<'_, Generations> {
@@ -209,6 +221,12 @@ impl Generations {
         self.young_bytes += found.bytes();
         self.young.insert(*key, found.clone());
         Some(found)
+    }
+
+    fn is_barred(&self, key: &Key) -> bool {
+        self.barred
+            .get(key)
+            .is_some_and(|until| *until > Instant::now())
     }
 
     fn age(&mut self) {

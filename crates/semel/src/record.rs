@@ -3,19 +3,23 @@
 //! The state machine itself is [`decide`](fn@decide): pure, and the oracle every store is compared with.
 
 mod decide;
+mod claim;
+mod hold;
+mod operator;
+mod step;
 
-pub use decide::{
-    Answer, Decision, Operation, StepDecision, claim, complete, decide, fail, forget, look,
-    redrive, release, release_by_operator, renew, resolve, step_begin, step_complete, step_restart,
-    sweepable,
-};
+pub use claim::{Claim, Claimed, InDoubt, claim};
+pub use decide::{Answer, Decision, Operation, decide, look};
+pub use hold::{Ending, Fail, FailKind, Held, Settled, complete, fail, release, renew};
+pub use operator::{Acted, Resolution, forget, redrive, release_by_operator, resolve, sweepable};
+pub use step::{StepBegun, StepDecision, StepRecord, step_begin, step_complete, step_restart};
+
+use decide::{below, waiting_now};
 
 use crate::clock::Time;
 use crate::{Fingerprint, Key};
 use bytes::Bytes;
 use std::fmt;
-use std::num::NonZeroU32;
-use std::time::Duration;
 
 /// What a store remembers of a key.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -77,182 +81,6 @@ pub struct Fence(pub u64);
 /// A random id of one claim. It is also an authority, so it is never shown by `Debug`.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Owner(pub [u8; 16]);
-
-/// What becomes of a run whose effect may or may not have happened.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum InDoubt {
-    /// Run again: at least one effect.
-    #[default]
-    Retry,
-    /// Stop, and let a person decide: at most one effect.
-    Park,
-}
-
-/// Asking to run.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Claim {
-    /// Which piece of work.
-    pub key: Key,
-    /// What was delivered under that key.
-    pub fingerprint: Fingerprint,
-    /// The random id of this claim; the same one when an answer was lost and the claim is repeated.
-    pub owner: Owner,
-    /// How long the right to run lasts unless it is renewed.
-    pub lease: Duration,
-    /// How long the outcome is remembered.
-    pub retention: Duration,
-    /// What a lapsed lease means.
-    pub in_doubt: InDoubt,
-    /// How many runs before the work is parked; `None` is no limit.
-    pub max_attempts: Option<NonZeroU32>,
-}
-
-/// The answer to a claim.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-#[must_use]
-pub enum Claimed {
-    /// Run it.
-    Granted(Lease),
-    /// It was settled earlier: here is what was recorded.
-    Replayed(Settled),
-    /// Somebody is running it, until then at the latest.
-    Busy {
-        /// What is left of the other's lease.
-        retry_after: Duration,
-    },
-    /// It failed, and its next run is not due yet.
-    NotYet {
-        /// Until it is due.
-        retry_after: Duration,
-    },
-    /// A person must look first.
-    Parked,
-    /// The key is known with another fingerprint.
-    Mismatched,
-}
-
-/// A recorded end.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Settled {
-    /// Success or final failure.
-    pub ending: Ending,
-    /// The outcome, encoded as [`Outcome`](crate::Outcome) says.
-    pub result: Bytes,
-    /// What is left of its retention.
-    pub keep: Duration,
-}
-
-/// The two ends a piece of work can come to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Ending {
-    /// It took effect.
-    Succeeded,
-    /// It failed for good.
-    Failed,
-}
-
-/// Whether a write was made under a lease that still holds.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-#[must_use]
-pub enum Held {
-    /// Written; the record is now in this state.
-    Applied(State),
-    /// An earlier, equal call had landed already.
-    Already(State),
-    /// This run was settled by somebody who had the right to, as by the handler's own transaction.
-    Settled(Settled),
-    /// Parked while it ran; its own late word would still count.
-    Parked,
-    /// This run is no longer the owner. Nothing was written.
-    Stale,
-}
-
-/// How a run failed, as a store is told.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Fail {
-    /// How it failed.
-    pub kind: FailKind,
-    /// The policy for a run in doubt.
-    pub in_doubt: InDoubt,
-    /// How many runs before the work is parked; `None` is no limit.
-    pub max_attempts: Option<NonZeroU32>,
-    /// How long the record is remembered.
-    pub retention: Duration,
-    /// What is kept of the failure, encoded as [`Outcome`](crate::Outcome) says.
-    pub result: Bytes,
-}
-
-/// The kinds of failure.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum FailKind {
-    /// For good: replayed like a success.
-    Final,
-    /// May be tried again, not before `delay` has passed.
-    Retryable {
-        /// The pause before the next run.
-        delay: Duration,
-    },
-    /// The effect may or may not have happened: parked, or tried again, by the policy.
-    InDoubt {
-        /// The pause before the next run, if there is one.
-        delay: Duration,
-    },
-}
-
-/// What an operator decides about a parked record.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub enum Resolution {
-    /// It did happen, and this is its outcome.
-    Succeeded(Bytes),
-    /// It did not and will not happen.
-    Failed(Bytes),
-    /// It did not happen: run it again.
-    Retry,
-}
-
-/// The answer to an operator's act.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[must_use]
-pub enum Acted {
-    /// Done.
-    Applied,
-    /// Not done: it is running under a live lease.
-    Refused,
-    /// Not done: the record is in no state this act is for; `None` is absent.
-    Gone(Option<State>),
-}
-
-/// What a store remembers of a step. It belongs to (key, born, name).
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct StepRecord {
-    /// The run that started it last.
-    pub fence: Fence,
-    /// `None` while started, the result once done.
-    pub result: Option<Bytes>,
-}
-
-/// The answer to beginning a step.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-#[must_use]
-pub enum StepBegun {
-    /// Run it.
-    Run,
-    /// It was done, by the run with this fence, with this result.
-    Memo {
-        /// The run that did it.
-        fence: Fence,
-        /// What it recorded.
-        result: Bytes,
-    },
-    /// An earlier run started it and did not say how it ended.
-    InDoubt(Fence),
-    /// The whole run is settled already.
-    Settled(Settled),
-    /// The run was parked.
-    Parked,
-    /// This run is no longer the owner.
-    Stale,
-}
 
 // === impl Record ===
 

@@ -227,7 +227,11 @@ impl fmt::Display for Part {
 
 /// RFC 6901: begins with a slash, and every tilde is `~0` or `~1`.
 fn is_pointer(text: &str) -> bool {
-    text.starts_with('/') && text.split('~').skip(1).all(|rest| rest.starts_with(['0', '1']))
+    text.starts_with('/')
+        && text
+            .split('~')
+            .skip(1)
+            .all(|rest| rest.starts_with(['0', '1']))
 }
 
 /// Header names know no case; all other names do.

@@ -11,8 +11,9 @@ impl Semel {
     /// # Errors
     /// Those of the store.
     pub async fn resolve(&self, key: &Key, how: &Resolution) -> Result<Acted, Error> {
+        let acted = self.store().resolve(key, how).await;
         self.inner.settled.drop_key(key);
-        self.store().resolve(key, how).await
+        acted
     }
 
     /// An operator takes the right to run from whoever has it; that run is stale from then on.
@@ -20,8 +21,9 @@ impl Semel {
     /// # Errors
     /// Those of the store.
     pub async fn release(&self, key: &Key) -> Result<Acted, Error> {
+        let acted = self.store().release_by_operator(key).await;
         self.inner.settled.drop_key(key);
-        self.store().release_by_operator(key).await
+        acted
     }
 
     /// An operator makes a parked or failed record claimable again.
@@ -29,8 +31,9 @@ impl Semel {
     /// # Errors
     /// Those of the store.
     pub async fn redrive(&self, key: &Key) -> Result<Acted, Error> {
+        let acted = self.store().redrive(key).await;
         self.inner.settled.drop_key(key);
-        self.store().redrive(key).await
+        acted
     }
 
     /// An operator ends the incarnation of a key. Other processes may replay its outcome from

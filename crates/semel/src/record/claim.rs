@@ -1,0 +1,149 @@
+//! Claiming: who may run.
+
+use super::{Decision, Fence, Lease, Owner, Record, Settled, State, below, look};
+use crate::clock::Time;
+use crate::{Fingerprint, Key};
+use std::num::NonZeroU32;
+use std::time::Duration;
+
+/// Asking to run.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Claim {
+    /// Which piece of work.
+    pub key: Key,
+    /// What was delivered under that key.
+    pub fingerprint: Fingerprint,
+    /// The random id of this claim; the same one when an answer was lost and the claim is repeated.
+    pub owner: Owner,
+    /// How long the right to run lasts unless it is renewed.
+    pub lease: Duration,
+    /// How long the outcome is remembered.
+    pub retention: Duration,
+    /// What a lapsed lease means.
+    pub in_doubt: InDoubt,
+    /// How many runs before the work is parked; `None` is no limit.
+    pub max_attempts: Option<NonZeroU32>,
+}
+
+/// The answer to a claim.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[must_use]
+pub enum Claimed {
+    /// Run it.
+    Granted(Lease),
+    /// It was settled earlier: here is what was recorded.
+    Replayed(Settled),
+    /// Somebody is running it, until then at the latest.
+    Busy {
+        /// What is left of the other's lease.
+        retry_after: Duration,
+    },
+    /// It failed, and its next run is not due yet.
+    NotYet {
+        /// Until it is due.
+        retry_after: Duration,
+    },
+    /// A person must look first.
+    Parked,
+    /// The key is known with another fingerprint.
+    Mismatched,
+}
+
+/// What becomes of a run whose effect may or may not have happened.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum InDoubt {
+    /// Run again: at least one effect.
+    #[default]
+    Retry,
+    /// Stop, and let a person decide: at most one effect.
+    Park,
+}
+
+/// Asks to run: granted to whoever finds the key absent, waiting and due, or lapsed.
+pub fn claim(record: Option<&Record>, claim: &Claim, now: Time) -> Decision<Claimed> {
+    let Some(old) = look(record, now) else {
+        return grant(record, None, claim, now);
+    };
+    if old.fingerprint != claim.fingerprint {
+        return Decision::unchanged(Claimed::Mismatched);
+    }
+    if let Some(settled) = old.settled(now) {
+        return Decision::unchanged(Claimed::Replayed(settled));
+    }
+    let retry_after = old.lease_until.since(now);
+    let due = old.lease_until <= now;
+    match old.state {
+        State::Parked => Decision::unchanged(Claimed::Parked),
+        State::Waiting if !due => Decision::unchanged(Claimed::NotYet { retry_after }),
+        // The answer to this very claim was lost, and it is made again.
+        State::Running if !due && old.owner == claim.owner => {
+            Decision::unchanged(Claimed::Granted(old.lease(claim)))
+        }
+        State::Running if !due => Decision::unchanged(Claimed::Busy { retry_after }),
+        State::Running if lapse_parks(old, claim) => park(old, claim, now),
+        State::Running | State::Waiting | State::Succeeded | State::Failed => {
+            grant(record, Some(old), claim, now)
+        }
+    }
+}
+
+/// Grants the claim. `old` is the record when it is neither absent nor expired.
+fn grant(
+    record: Option<&Record>,
+    old: Option<&Record>,
+    claim: &Claim,
+    now: Time,
+) -> Decision<Claimed> {
+    let fence = record.map_or(Fence(now.0), |record| record.next_fence(now));
+    let end = now.plus(claim.lease).plus(claim.retention);
+    let new = Record {
+        fingerprint: claim.fingerprint,
+        state: State::Running,
+        attempts: old.map_or(0, |old| old.attempts) + 1,
+        born: old.map_or(fence, |old| old.born),
+        fence,
+        owner: claim.owner,
+        lease_until: now.plus(claim.lease),
+        expires_at: record.map_or(end, |record| record.expires_at.max(end)),
+        result: None,
+    };
+    let lease = new.lease(claim);
+    let ended = record.map(|record| record.born).filter(|_| old.is_none());
+    Decision {
+        write: Some(new),
+        ended,
+        answer: Claimed::Granted(lease),
+    }
+}
+
+/// Parks a lapsed run. Its fence and owner stay: its own late word still counts.
+fn park(old: &Record, claim: &Claim, now: Time) -> Decision<Claimed> {
+    let end = now.plus(claim.lease).plus(claim.retention);
+    let write = Record {
+        state: State::Parked,
+        expires_at: old.expires_at.max(end),
+        result: None,
+        ..old.clone()
+    };
+    Decision {
+        write: Some(write),
+        ended: None,
+        answer: Claimed::Parked,
+    }
+}
+
+fn lapse_parks(old: &Record, claim: &Claim) -> bool {
+    claim.in_doubt == InDoubt::Park || !below(old.attempts, claim.max_attempts)
+}
+
+impl Record {
+    fn lease(&self, claim: &Claim) -> Lease {
+        Lease {
+            key: claim.key,
+            owner: self.owner,
+            fence: self.fence,
+            born: self.born,
+            attempt: self.attempts,
+        }
+    }
+}

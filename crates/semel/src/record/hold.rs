@@ -1,0 +1,194 @@
+//! What a run may say while it holds its lease: renew, complete, fail, release.
+
+use super::{Decision, InDoubt, Lease, Record, State, below, waiting_now};
+use crate::clock::Time;
+use bytes::Bytes;
+use std::num::NonZeroU32;
+use std::time::Duration;
+
+/// Whether a write was made under a lease that still holds.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[must_use]
+pub enum Held {
+    /// Written; the record is now in this state.
+    Applied(State),
+    /// An earlier, equal call had landed already.
+    Already(State),
+    /// This run was settled by somebody who had the right to, as by the handler's own transaction.
+    Settled(Settled),
+    /// Parked while it ran; its own late word would still count.
+    Parked,
+    /// This run is no longer the owner. Nothing was written.
+    Stale,
+}
+
+/// A recorded end.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Settled {
+    /// Success or final failure.
+    pub ending: Ending,
+    /// The outcome, encoded as [`Outcome`](crate::Outcome) says.
+    pub result: Bytes,
+    /// What is left of its retention.
+    pub keep: Duration,
+}
+
+/// The two ends a piece of work can come to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Ending {
+    /// It took effect.
+    Succeeded,
+    /// It failed for good.
+    Failed,
+}
+
+/// How a run failed, as a store is told.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Fail {
+    /// How it failed.
+    pub kind: FailKind,
+    /// The policy for a run in doubt.
+    pub in_doubt: InDoubt,
+    /// How many runs before the work is parked; `None` is no limit.
+    pub max_attempts: Option<NonZeroU32>,
+    /// How long the record is remembered.
+    pub retention: Duration,
+    /// What is kept of the failure, encoded as [`Outcome`](crate::Outcome) says.
+    pub result: Bytes,
+}
+
+/// The kinds of failure.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum FailKind {
+    /// For good: replayed like a success.
+    Final,
+    /// May be tried again, not before `delay` has passed.
+    Retryable {
+        /// The pause before the next run.
+        delay: Duration,
+    },
+    /// The effect may or may not have happened: parked, or tried again, by the policy.
+    InDoubt {
+        /// The pause before the next run, if there is one.
+        delay: Duration,
+    },
+}
+
+/// Prolongs the lease of a run that still holds it.
+pub fn renew(
+    record: Option<&Record>,
+    lease: &Lease,
+    lease_for: Duration,
+    retention: Duration,
+    now: Time,
+) -> Decision<Held> {
+    match record {
+        Some(old) if old.is_of(lease) && old.state == State::Running => {
+            let lease_until = old.lease_until.max(now.plus(lease_for));
+            let expires_at = old.expires_at.max(now.plus(lease_for).plus(retention));
+            write_held(Record {
+                lease_until,
+                expires_at,
+                ..old.clone()
+            })
+        }
+        Some(_) | None => Decision::unchanged(not_held(record, lease, None, now)),
+    }
+}
+
+/// Records success.
+pub fn complete(
+    record: Option<&Record>,
+    lease: &Lease,
+    result: &Bytes,
+    retention: Duration,
+    now: Time,
+) -> Decision<Held> {
+    match held(record, lease) {
+        Some(old) => write_held(Record {
+            state: State::Succeeded,
+            result: Some(result.clone()),
+            lease_until: now,
+            expires_at: old.expires_at.max(now.plus(retention)),
+            ..old.clone()
+        }),
+        None => Decision::unchanged(not_held(record, lease, Some(State::Succeeded), now)),
+    }
+}
+
+/// Records a failure: for good, to be tried again, or parked.
+pub fn fail(record: Option<&Record>, lease: &Lease, how: &Fail, now: Time) -> Decision<Held> {
+    let Some(old) = held(record, lease) else {
+        let mine = if how.kind == FailKind::Final {
+            State::Failed
+        } else {
+            State::Waiting
+        };
+        return Decision::unchanged(not_held(record, lease, Some(mine), now));
+    };
+    let again = if below(old.attempts, how.max_attempts) {
+        State::Waiting
+    } else {
+        State::Parked
+    };
+    let (state, delay) = match (how.kind, how.in_doubt) {
+        (FailKind::Final, _) => (State::Failed, Duration::ZERO),
+        (FailKind::InDoubt { delay }, InDoubt::Park) => (State::Parked, delay),
+        (FailKind::InDoubt { delay }, InDoubt::Retry) | (FailKind::Retryable { delay }, _) => {
+            (again, delay)
+        }
+    };
+    write_held(Record {
+        state,
+        result: Some(how.result.clone()),
+        lease_until: now.plus(delay),
+        expires_at: old.expires_at.max(now.plus(delay).plus(how.retention)),
+        ..old.clone()
+    })
+}
+
+/// Gives the right to run back; only when nothing of the effect was begun.
+pub fn release(record: Option<&Record>, lease: &Lease, now: Time) -> Decision<Held> {
+    match held(record, lease) {
+        Some(old) => write_held(Record {
+            attempts: old.attempts.saturating_sub(1),
+            result: None,
+            ..waiting_now(old, old.fence, now)
+        }),
+        None => Decision::unchanged(not_held(record, lease, Some(State::Waiting), now)),
+    }
+}
+
+/// The record, if this run may still say how it ended.
+fn held<'a>(record: Option<&'a Record>, lease: &Lease) -> Option<&'a Record> {
+    record.filter(|old| old.is_of(lease) && matches!(old.state, State::Running | State::Parked))
+}
+
+/// What became of a run whose write was not made. `mine` is the state its own call leads to.
+pub(super) fn not_held(
+    record: Option<&Record>,
+    lease: &Lease,
+    mine: Option<State>,
+    now: Time,
+) -> Held {
+    let Some(old) = record.filter(|old| old.is_of(lease)) else {
+        return Held::Stale;
+    };
+    if Some(old.state) == mine {
+        return Held::Already(old.state);
+    }
+    match old.settled(now) {
+        Some(settled) => Held::Settled(settled),
+        None if old.state == State::Parked => Held::Parked,
+        None => Held::Stale,
+    }
+}
+
+const fn write_held(new: Record) -> Decision<Held> {
+    let answer = Held::Applied(new.state);
+    Decision {
+        write: Some(new),
+        ended: None,
+        answer,
+    }
+}

@@ -1,0 +1,109 @@
+//! What an operator may do to a record, and what sweep may remove.
+
+use super::{Decision, Record, State, look, waiting_now};
+use crate::clock::Time;
+use bytes::Bytes;
+use std::time::Duration;
+
+/// What an operator decides about a parked record.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Resolution {
+    /// It did happen, and this is its outcome.
+    Succeeded(Bytes),
+    /// It did not and will not happen.
+    Failed(Bytes),
+    /// It did not happen: run it again.
+    Retry,
+}
+
+/// The answer to an operator's act.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[must_use]
+pub enum Acted {
+    /// Done.
+    Applied,
+    /// Not done: it is running under a live lease.
+    Refused,
+    /// Not done: the record is in no state this act is for; `None` is absent.
+    Gone(Option<State>),
+}
+
+/// An operator says what became of a parked run; the run itself is stale from then on.
+pub fn resolve(record: Option<&Record>, how: &Resolution, now: Time) -> Decision<Acted> {
+    let Some(old) = look(record, now).filter(|old| old.state == State::Parked) else {
+        return gone(record, now);
+    };
+    let waiting = waiting_now(old, old.next_fence(now), now);
+    write_acted(match how {
+        Resolution::Retry => waiting,
+        Resolution::Succeeded(result) => Record {
+            state: State::Succeeded,
+            result: Some(result.clone()),
+            ..waiting
+        },
+        Resolution::Failed(result) => Record {
+            state: State::Failed,
+            result: Some(result.clone()),
+            ..waiting
+        },
+    })
+}
+
+/// An operator makes a parked or failed record claimable again; its steps stay done.
+pub fn redrive(record: Option<&Record>, now: Time) -> Decision<Acted> {
+    act_on(record, &[State::Parked, State::Failed], now)
+}
+
+/// An operator takes the right to run from whoever has it; that run is stale from then on.
+pub fn release_by_operator(record: Option<&Record>, now: Time) -> Decision<Acted> {
+    act_on(record, &[State::Running, State::Waiting], now)
+}
+
+/// An operator ends the incarnation. The husk keeps its fence until it is swept, so that the next
+/// grant goes above it.
+pub fn forget(record: Option<&Record>, now: Time) -> Decision<Acted> {
+    let Some(old) = look(record, now) else {
+        return gone(record, now);
+    };
+    if old.state == State::Running && old.lease_until > now {
+        return Decision::unchanged(Acted::Refused);
+    }
+    let husk = Record {
+        state: State::Waiting,
+        result: None,
+        lease_until: now,
+        expires_at: now,
+        ..old.clone()
+    };
+    Decision {
+        ended: Some(old.born),
+        ..write_acted(husk)
+    }
+}
+
+/// Whether sweep may remove the record. `grace` is longer than a claim can stall, or a fence
+/// could fall.
+#[must_use]
+pub fn sweepable(record: &Record, grace: Duration, now: Time) -> bool {
+    let leased = record.state == State::Running && record.lease_until > now;
+    record.state != State::Parked && record.expires_at.plus(grace) <= now && !leased
+}
+
+fn act_on(record: Option<&Record>, states: &[State], now: Time) -> Decision<Acted> {
+    match look(record, now).filter(|old| states.contains(&old.state)) {
+        Some(old) => write_acted(waiting_now(old, old.next_fence(now), now)),
+        None => gone(record, now),
+    }
+}
+
+const fn write_acted(new: Record) -> Decision<Acted> {
+    Decision {
+        write: Some(new),
+        ended: None,
+        answer: Acted::Applied,
+    }
+}
+
+fn gone(record: Option<&Record>, now: Time) -> Decision<Acted> {
+    Decision::unchanged(Acted::Gone(look(record, now).map(|old| old.state)))
+}
