@@ -7,7 +7,7 @@ use crate::work::{Failure, Work};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tokio::task::JoinHandle;
-use tokio::time::{Instant, sleep_until};
+use tokio::time::{Instant, sleep};
 
 /// How a lease came to its end.
 pub(crate) enum Kept {
@@ -39,34 +39,36 @@ pub(crate) async fn keep(
     term: &Term,
     mut effect: JoinHandle<Result<Outcome, Failure>>,
 ) -> Kept {
-    let started = Instant::now();
-    let times_out = started + work.timeout;
-    let pause = work.lease / RENEWALS_PER_LEASE;
-    let mut renew_at = Some(started + pause);
+    let said = tokio::select! {
+        biased;
+        ended = &mut effect => ended.unwrap_or_else(|error| {
+            Err(Failure::in_doubt(format!("the effect did not end by itself: {error}")))
+        }),
+        () = overtaken(store, lease, work, term) => {
+            effect.abort();
+            return Kept::Stale;
+        }
+        () = sleep(work.timeout) => {
+            effect.abort();
+            let timeout = work.timeout;
+            Err(Failure::in_doubt(format!("the effect took longer than its timeout of {timeout:?}")))
+        }
+    };
+    Kept::Ended(said)
+}
+
+/// Renews until somebody else owns the key. A store that cannot be reached is asked again: as long
+/// as nobody else claims, a late renewal still counts.
+async fn overtaken(store: &dyn Store, lease: &Lease, work: &Work, term: &Term) {
     loop {
-        tokio::select! {
-            biased;
-            ended = &mut effect => return Kept::Ended(ended.unwrap_or_else(|error| {
-                Err(Failure::in_doubt(format!("the effect did not end by itself: {error}")))
-            })),
-            () = sleep_until(times_out) => {
-                effect.abort();
-                return Kept::Ended(Err(Failure::in_doubt(format!(
-                    "the effect took longer than its timeout of {:?}", work.timeout
-                ))));
-            }
-            () = sleep_until(renew_at.unwrap_or(times_out)), if renew_at.is_some() => {
-                let sent = Instant::now();
-                renew_at = Some(sent + pause);
-                match store.renew(lease, work.lease, work.retention).await {
-                    Ok(Held::Applied(_) | Held::Already(_)) => term.prolong(sent, work.lease),
-                    Ok(Held::Settled(_) | Held::Parked) => renew_at = None,
-                    Ok(Held::Stale) => {
-                        effect.abort();
-                        return Kept::Stale;
-                    }
-                    Err(why) => tracing::warn!(key = %lease.key, %why, "a lease was not renewed; trying again"),
-                }
+        sleep(work.lease / RENEWALS_PER_LEASE).await;
+        let sent = Instant::now();
+        match store.renew(lease, work.lease, work.retention).await {
+            Ok(Held::Applied(_) | Held::Already(_)) => term.prolong(sent, work.lease),
+            Ok(Held::Settled(_) | Held::Parked) => std::future::pending().await,
+            Ok(Held::Stale) => return,
+            Err(why) => {
+                tracing::warn!(key = %lease.key, %why, "a lease was not renewed; trying again");
             }
         }
     }

@@ -306,6 +306,13 @@ fn page<T>(mut items: Vec<T>, limit: u32, cursor: impl Fn(&T) -> Bytes) -> Page<
 
 impl Kept {
     fn drop_steps(&mut self, key: &Key, born: Fence) {
-        self.steps.retain(|(k, b, _), _| (k, b) != (key, &born));
+        let first = (*key, born, String::new());
+        let mine = self
+            .steps
+            .range(first..)
+            .take_while(|((k, b, _), _)| (k, b) == (key, &born));
+        for at in mine.map(|(at, _)| at.clone()).collect::<Vec<_>>() {
+            self.steps.remove(&at);
+        }
     }
 }

@@ -520,3 +520,17 @@ async fn bad_terms_are_refused_before_anything_is_claimed() {
     assert!(message.contains("nothing was written"), "{message}");
     assert_eq!(store.look(&key(1)).await.unwrap(), None);
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_renewal_that_hangs_does_not_hold_up_the_outcome() {
+    let (store, semel) = one_store();
+    let planner = store.clone();
+    let effect = move |_: Run| async move {
+        planner.plan([Trouble::Late(SECOND * 100)]);
+        sleep(SECOND * 5).await;
+        Ok(Outcome::ok("done"))
+    };
+    let begun = tokio::time::Instant::now();
+    assert!(matches!(semel().run(work(), effect).await.unwrap(), Ended::Ran(_)));
+    assert!(begun.elapsed() < SECOND * 6, "{:?}", begun.elapsed());
+}
