@@ -27,6 +27,12 @@ pub trait Clock: Debug + Send + Sync + 'static {
 }
 
 /// The clocks of this machine.
+///
+/// ```
+/// use semel::clock::{Clock, SystemClock, Time};
+///
+/// assert!(SystemClock::new().wall() > Time(1_700_000_000_000_000));
+/// ```
 #[derive(Debug)]
 pub struct SystemClock {
     start: std::time::Instant,

@@ -8,6 +8,29 @@ use std::fmt;
 
 /// A delivery that was acknowledged without success. It never expires: it leaves by redrive or
 /// discard.
+///
+/// ```
+/// use semel::letter::{Dropped, Letter, LetterId, Put, Reason};
+/// use semel::memory::MemoryStore;
+/// use semel::{Fingerprint, Key, Store};
+///
+/// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
+/// let store = MemoryStore::new();
+/// let key = Key::from_bytes([1; 32]);
+/// let letter = Letter {
+///     id: LetterId::of_key(Reason::Parked, &key, &Fingerprint::of(b"payload")),
+///     key: Some(key),
+///     reason: Reason::Parked,
+///     delivery: "POST /charge ...".into(),
+/// };
+/// assert_eq!(store.letter_put(&letter).await?, Put::Applied);
+/// assert_eq!(store.letter_put(&letter).await?, Put::Already);
+/// assert_eq!(store.letter_list(None, 10).await?.items.len(), 1);
+/// assert_eq!(store.letter_get(&letter.id).await?.as_ref(), Some(&letter));
+/// assert_eq!(store.letter_drop(&letter.id).await?, Dropped::Applied);
+/// # Ok::<(), semel::Error>(())
+/// # }).unwrap();
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Letter {
     /// Which letter.

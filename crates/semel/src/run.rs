@@ -39,6 +39,17 @@ pub struct Semel {
 }
 
 /// Limits of the part in front of the store.
+///
+/// ```
+/// use semel::memory::MemoryStore;
+/// use semel::{Semel, Settings};
+/// use std::sync::Arc;
+/// use std::time::Duration;
+///
+/// let settings = Settings { shared_cache: Duration::ZERO, ..Settings::default() };
+/// let semel = Semel::with(Arc::new(MemoryStore::new()), settings);
+/// # drop(semel);
+/// ```
 #[derive(Clone, Copy, Debug)]
 pub struct Settings {
     /// How long a settled outcome is answered from memory when other processes share the store.

@@ -135,13 +135,15 @@ impl Run {
     }
 }
 
+/// In doubt, not retryable: what the run did before this step stays done, and only its author knows
+/// what that was. Under `park` nobody may do it again unasked.
 fn not_begun(name: &str, error: &Error) -> Failure {
     match error {
         Error::Invalid(_) => {
             Failure::final_failure(format!("step {name:?} was not begun: {error}"))
         }
         Error::Unavailable(_) | Error::Corrupt(_) | Error::Bug(_) => {
-            Failure::retryable(format!("step {name:?} was not begun: {error}"))
+            Failure::in_doubt(format!("step {name:?} was not begun: {error}"))
         }
     }
 }
@@ -150,9 +152,10 @@ fn unrecorded(name: &str, error: &Error) -> Failure {
     Failure::in_doubt(format!("step {name:?} was done but not recorded: {error}"))
 }
 
+/// In doubt for the same reason.
 fn lost(name: &str) -> Failure {
-    Failure::retryable(format!(
-        "step {name:?} was not run: this run no longer holds its lease"
+    Failure::in_doubt(format!(
+        "step {name:?} is not recorded: this run no longer holds its lease"
     ))
 }
 

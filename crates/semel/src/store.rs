@@ -33,6 +33,41 @@ use std::time::Duration;
 ///
 /// There are no default methods: a store that wraps another (to count, to inject faults) states
 /// what it does with each call, and a new method cannot be forgotten.
+///
+/// # Example
+///
+/// What [`Semel::run`](crate::Semel::run) does with a store, step by step:
+///
+/// ```
+/// use semel::memory::MemoryStore;
+/// use semel::record::{Claim, Claimed, Held, InDoubt, Owner, State};
+/// use semel::{Fingerprint, Key, Outcome, Store};
+/// use std::time::Duration;
+///
+/// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
+/// let store = MemoryStore::new();
+/// let (lease, retention) = (Duration::from_secs(30), Duration::from_secs(3600));
+/// let claim = Claim {
+///     key: Key::from_bytes([1; 32]),
+///     fingerprint: Fingerprint::of(b"payload"),
+///     owner: Owner::random(),
+///     lease,
+///     retention,
+///     in_doubt: InDoubt::Retry,
+///     max_attempts: None,
+/// };
+/// let Claimed::Granted(right) = store.claim(&claim).await? else { panic!("a new key is granted") };
+/// let other = Claim { owner: Owner::random(), ..claim };
+/// assert!(matches!(store.claim(&other).await?, Claimed::Busy { .. }));
+///
+/// let result = Outcome::ok("done").encode();
+/// assert_eq!(store.renew(&right, lease, retention).await?, Held::Applied(State::Running));
+/// assert_eq!(store.complete(&right, &result, retention).await?, Held::Applied(State::Succeeded));
+/// assert_eq!(store.complete(&right, &result, retention).await?, Held::Already(State::Succeeded));
+/// assert!(matches!(store.claim(&other).await?, Claimed::Replayed(s) if s.result == result));
+/// # Ok::<(), semel::Error>(())
+/// # }).unwrap();
+/// ```
 #[async_trait]
 pub trait Store: Debug + Send + Sync + 'static {
     /// Whether other processes use the same records: it bounds how long a settled outcome may be

@@ -43,6 +43,33 @@ pub const HEADERS_KEPT: [&str; 9] = [
 /// Makes a service take effect once per key.
 ///
 /// `name` says which work a request is; `judge` says what an answer means.
+///
+/// ```
+/// use bytes::Bytes;
+/// use http::{Request, Response};
+/// use http_body_util::Full;
+/// use semel::memory::MemoryStore;
+/// use semel::tower::{OnceLayer, Replayed, Verdict};
+/// use semel::work::Work;
+/// use semel::{Fingerprint, Key, Semel};
+/// use tower::{ServiceBuilder, ServiceExt};
+///
+/// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
+/// let once = OnceLayer::new(
+///     Semel::new(MemoryStore::new()),
+///     |_parts, body| Ok(Work::new(Key::from_bytes([1; 32]), Fingerprint::of(body))),
+///     |response| if response.status().is_success() { Verdict::Success } else { Verdict::Retryable },
+/// );
+/// let service = ServiceBuilder::new().layer(once).service_fn(|_: Request<Full<Bytes>>| async {
+///     Ok::<_, std::convert::Infallible>(Response::new(Full::new(Bytes::from("charged"))))
+/// });
+/// for replayed in [false, true] {
+///     let request = Request::post("/charge").body(Full::new(Bytes::from("900"))).unwrap();
+///     let response = service.clone().oneshot(request).await.unwrap();
+///     assert_eq!(response.extensions().get::<Replayed>().is_some(), replayed);
+/// }
+/// # });
+/// ```
 #[derive(Clone)]
 pub struct OnceLayer {
     semel: Semel,
