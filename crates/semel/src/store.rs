@@ -25,8 +25,8 @@ use std::time::Duration;
 ///   [`InDoubt::Park`](crate::record::InDoubt::Park) and every completion, failure and letter is
 ///   durable before it is answered.
 /// - **`Unavailable` means unknown**: the write may have been made. Every method may be repeated
-///   with the same arguments: a claim with the same owner is granted again, a write answers
-///   [`Held::Already`].
+///   with the same arguments: a claim with the same owner is granted again; a write answers
+///   [`Held::Already`], or is applied again to the same end (a failure that parked).
 /// - **Dropping the future** of a call leaves the write made or not made, never half made.
 ///
 /// # Wrappers

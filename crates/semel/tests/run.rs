@@ -531,6 +531,9 @@ async fn a_renewal_that_hangs_does_not_hold_up_the_outcome() {
         Ok(Outcome::ok("done"))
     };
     let begun = tokio::time::Instant::now();
-    assert!(matches!(semel().run(work(), effect).await.unwrap(), Ended::Ran(_)));
+    assert!(matches!(
+        semel().run(work(), effect).await.unwrap(),
+        Ended::Ran(_)
+    ));
     assert!(begun.elapsed() < SECOND * 6, "{:?}", begun.elapsed());
 }

@@ -1,0 +1,132 @@
+//! The suite that every store passes; also for stores of your own (feature `conformance`).
+//!
+//! Two judges, and a store needs both:
+//!
+//! - [`suite`] tries named behaviours one by one: `stale::a_stale_run_cannot_complete`,
+//!   `claim::same_owner_is_granted_again`, races of many callers on one key, and a storm of actors
+//!   whose answers are checked against the invariants of the protocol. It tells every behaviour
+//!   that did not hold, what was expected and what was answered.
+//! - [`compare`] makes random calls to the store and to [`decide`](fn@crate::record::decide), and
+//!   compares answer by answer and record by record. It tells the shortest sequence it can find in
+//!   which the two part, with the seed that leads there again.
+//!
+//! # Judging a store
+//!
+//! Say how to reach the store and how to let time pass for it, then ask both judges from a test:
+//!
+//! ```
+//! use async_trait::async_trait;
+//! use semel::Store;
+//! use semel::clock::{ManualClock, Time};
+//! use semel::conformance::{Subject, compare, suite};
+//! use semel::memory::MemoryStore;
+//! use std::sync::Arc;
+//! use std::time::Duration;
+//!
+//! struct Memory {
+//!     clock: Arc<ManualClock>,
+//!     store: Arc<MemoryStore>,
+//! }
+//!
+//! #[async_trait]
+//! impl Subject for Memory {
+//!     fn store(&self) -> Arc<dyn Store> {
+//!         self.store.clone()
+//!     }
+//!
+//!     async fn advance(&self, by: Duration) {
+//!         self.clock.advance(by);
+//!     }
+//! }
+//!
+//! # #[tokio::main]
+//! # async fn main() {
+//! let clock = Arc::new(ManualClock::at(Time(1_800_000_000_000_000)));
+//! let store = Arc::new(MemoryStore::with_clock(clock.clone()));
+//! let memory = Memory { clock, store };
+//! let report = suite(&memory).await.unwrap();
+//! assert!(report.held.contains(&"stale::a_stale_run_cannot_complete".to_owned()));
+//! compare(&memory, 20, 50, 1).await.unwrap();
+//! # }
+//! ```
+//!
+//! A store of its own process has a clock that can be moved. A store on a server has not: there,
+//! `advance` ages the records instead, as by
+//! `UPDATE rec SET lease_until = lease_until - $1, expires_at = expires_at - $1`.
+//!
+//! # What to know
+//!
+//! - Both judges use fresh random keys and look at nothing else, so the store need not be empty.
+//!   But `advance` reaches every record: give the judges a schema, a prefix or a file of their own,
+//!   and let one judge at a time use it.
+//! - Leases are minutes and hours long and end by `advance` alone, so a slow machine changes
+//!   nothing. The suite makes some 6,000 calls; 500 cases of 50 operations make 50,000, of which 16
+//!   at a time go side by side. The more the store holds, the longer the lists take.
+//! - Use a runtime with several threads and its timer on (`#[tokio::test(flavor = "multi_thread")]`),
+//!   or races will not be races.
+//! - Neither judge sees durability, a call that is dropped halfway, or a server that is killed:
+//!   kill it yourself.
+
+mod answer;
+mod behaviour;
+mod stage;
+mod claim;
+mod lease;
+mod outcome;
+mod stale;
+mod park;
+mod step;
+mod operator;
+mod retention;
+mod incarnation;
+mod list;
+mod letter;
+mod invalid;
+mod race;
+mod compare;
+mod verdict;
+
+pub use compare::{Difference, compare};
+pub use verdict::{Report, Verdict, Verdicts};
+
+use crate::Store;
+use async_trait::async_trait;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// A store to be judged, and a way to let time pass for it.
+#[async_trait]
+pub trait Subject: Send + Sync {
+    /// The store. Each call gives the same one.
+    fn store(&self) -> Arc<dyn Store>;
+
+    /// Lets `by` pass on the store's clock, or makes it look so by ageing every record: `by` is
+    /// subtracted from each `lease_until` and `expires_at`. Never called while another call is on
+    /// its way.
+    async fn advance(&self, by: Duration);
+}
+
+/// Judges the store by every behaviour, one after the other.
+///
+/// # Errors
+/// Every behaviour that did not hold, with what was expected and what was answered.
+pub async fn suite(subject: &dyn Subject) -> Result<Report, Verdicts> {
+    let groups = [
+        ("claim", claim::BEHAVIOURS),
+        ("lease", lease::BEHAVIOURS),
+        ("outcome", outcome::BEHAVIOURS),
+        ("stale", stale::BEHAVIOURS),
+        ("park", park::BEHAVIOURS),
+        ("step", step::BEHAVIOURS),
+        ("operator", operator::BEHAVIOURS),
+        ("retention", retention::BEHAVIOURS),
+        ("incarnation", incarnation::BEHAVIOURS),
+        ("list", list::BEHAVIOURS),
+        ("letter", letter::BEHAVIOURS),
+        ("invalid", invalid::BEHAVIOURS),
+        ("race", race::BEHAVIOURS),
+        ("race", race::once::BEHAVIOURS),
+        ("race", race::storm::BEHAVIOURS),
+    ];
+    behaviour::judge(subject, &groups).await
+}

@@ -1,0 +1,192 @@
+//! One case: its keys, both sides, and the story of what was told.
+
+use super::call::{Call, Oracle, Told, ask};
+use super::plan::{Act, KEYS, Spans};
+use super::same::{Fences, Same};
+use crate::clock::{Clock, SystemClock, Time};
+use crate::conformance::answer::shown;
+use crate::record::{Claimed, Fence, Lease, Operation, Owner};
+use crate::{Error, Key, Store};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// How far the oracle's clock moves with each call, so that no two grants have one fence.
+const TICK: Duration = Duration::from_micros(10);
+
+/// One case under way.
+pub(super) struct Lane {
+    store: Arc<dyn Store>,
+    desks: [Desk; KEYS],
+    now: Time,
+    clock: SystemClock,
+    acts: usize,
+    story: Vec<String>,
+}
+
+/// One key, on both sides.
+pub(super) struct Desk {
+    pub(super) key: Key,
+    oracle: Oracle,
+    fences: Fences,
+    runs: Vec<Run>,
+}
+
+/// A run as either side granted it.
+#[derive(Clone, PartialEq)]
+pub(super) struct Run {
+    pub(super) oracle: Lease,
+    pub(super) store: Lease,
+}
+
+/// The two sides told different things. The story ends with them.
+#[derive(Debug)]
+pub(super) struct Parted {
+    pub(super) story: String,
+}
+
+// === impl Lane ===
+
+impl Lane {
+    /// A case under keys that nobody else uses.
+    pub(super) fn new(store: Arc<dyn Store>) -> Self {
+        Self {
+            store,
+            desks: std::array::from_fn(|_| Desk::new()),
+            now: Time(1_000_000_000_000),
+            clock: SystemClock::new(),
+            acts: 0,
+            story: Vec::new(),
+        }
+    }
+
+    /// Time has passed for the store; now it passes for the oracle.
+    pub(super) fn pass(&mut self, by: Spans) {
+        self.now = self.now.plus(by.and_beyond());
+        if by != Spans::NONE {
+            self.story.push(format!("      ({by} and 5 min pass)"));
+        }
+    }
+
+    /// Does the act on both sides, then looks at what either has.
+    pub(super) async fn act(&mut self, act: &Act) -> Result<(), Parted> {
+        self.acts += 1;
+        let key = act.key.min(KEYS - 1);
+        let [a, b, c] = &self.desks;
+        let desk = *[a, b, c].get(key).expect("a key below KEYS");
+        if desk.oracle.is_on_an_edge(self.now) {
+            return Ok(());
+        }
+        let (oracle, store) = act.verb.calls(desk, self.acts);
+        let what = format!("{:3}. key {key}: {}", self.acts, act.verb.say(desk));
+        self.both(key, what, &oracle, &store).await?;
+        let look = Call::Record(Operation::Look);
+        self.both(key, "      then look".into(), &look, &look).await
+    }
+
+    /// Makes a call on both sides, and compares what they tell.
+    async fn both(
+        &mut self,
+        key: usize,
+        what: String,
+        oracle: &Call,
+        store: &Call,
+    ) -> Result<(), Parted> {
+        self.now = self.now.plus(TICK);
+        let desk = self.desks.get_mut(key).expect("a key below KEYS");
+        let answered = ask(&*self.store, &desk.key, store).await;
+        let followed = desk.follow(oracle, &answered, self.now, self.clock.monotonic());
+        self.story.push(match &answered {
+            Ok(told) => format!("{what}: {}", told.say()),
+            Err(error) => format!("{what}: {error}"),
+        });
+        followed.map_err(|expected| Parted {
+            story: format!(
+                "{}\n{expected}\n      the store told:  {}",
+                self.story.join("\n"),
+                answered.as_ref().map_or_else(shown, shown),
+            ),
+        })
+    }
+}
+
+// === impl Desk ===
+
+impl Desk {
+    fn new() -> Self {
+        Self {
+            key: Key::from_bytes(rand::random()),
+            oracle: Oracle::default(),
+            fences: Fences::default(),
+            runs: Vec::new(),
+        }
+    }
+
+    /// Goes the way of the oracle that the store went; if there is none, says what was expected.
+    fn follow(
+        &mut self,
+        call: &Call,
+        answered: &Result<Told, Error>,
+        now: Time,
+        elapsed: Duration,
+    ) -> Result<(), String> {
+        let mut expected = Vec::new();
+        for (told, oracle) in self.oracle.ways(call, now) {
+            let mut fences = self.fences.clone();
+            let mut same = Same {
+                fences: &mut fences,
+                elapsed,
+            };
+            let agreed = match answered {
+                Ok(store) => same.told(&told, store),
+                Err(_) => Err("there is an error instead of an answer"),
+            };
+            match agreed {
+                Ok(()) => {
+                    (self.fences, self.oracle) = (fences, oracle);
+                    self.remember(&told, answered);
+                    return Ok(());
+                }
+                Err(what) => expected.push(format!(
+                    "      what differs:    {what}\n      the oracle told: {}",
+                    shown(&told)
+                )),
+            }
+        }
+        expected.dedup();
+        Err(expected.join("\n      or, if the expired record was swept:\n"))
+    }
+
+    fn remember(&mut self, oracle: &Told, store: &Result<Told, Error>) {
+        if let Told::Claimed(Claimed::Granted(oracle)) = oracle
+            && let Ok(Told::Claimed(Claimed::Granted(store))) = store
+        {
+            let (oracle, store) = (oracle.clone(), store.clone());
+            let run = Run { oracle, store };
+            if !self.runs.contains(&run) {
+                self.runs.push(run);
+            }
+        }
+    }
+
+    /// The number and the run of the grant so many grants back, or of the first.
+    pub(super) fn run(&self, back: usize) -> Option<(usize, &Run)> {
+        let last = self.runs.len().checked_sub(1)?;
+        let number = last.saturating_sub(back);
+        Some((number + 1, self.runs.get(number)?))
+    }
+
+    /// A run that never was.
+    pub(super) fn nobody(&self) -> Run {
+        let lease = Lease {
+            key: self.key,
+            owner: Owner::random(),
+            fence: Fence(1),
+            born: Fence(1),
+            attempt: 1,
+        };
+        Run {
+            oracle: lease.clone(),
+            store: lease,
+        }
+    }
+}

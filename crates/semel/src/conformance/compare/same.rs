@@ -1,0 +1,138 @@
+//! Whether two sides told the same, though their clocks and so their fences differ.
+
+use super::call::Told;
+use crate::record::{Claimed, Fence, Held, Lease, Record, Settled, StepBegun};
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+/// How far durations may differ beside the time the case has taken: stores may round.
+const SLACK: Duration = Duration::from_secs(1);
+
+/// The store's fence for each of the oracle's, of one key. Equal stays equal, and order stays
+/// order.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Fences(BTreeMap<Fence, Fence>);
+
+/// Two sides are compared; the case has taken `elapsed` of real time, which only the store sees.
+pub(super) struct Same<'a> {
+    pub(super) fences: &'a mut Fences,
+    pub(super) elapsed: Duration,
+}
+
+/// Or what it is that differs.
+pub(super) type Agreed = Result<(), &'static str>;
+
+// === impl Fences ===
+
+impl Fences {
+    fn agree(&mut self, oracle: Fence, store: Fence) -> Agreed {
+        if let Some(known) = self.0.get(&oracle) {
+            return agree("a fence that should be one given before", known, &store);
+        }
+        let below = self.0.range(..oracle).next_back();
+        let above = self.0.range(oracle..).next();
+        let rises = below.is_none_or(|(_, below)| *below < store)
+            && above.is_none_or(|(_, above)| store < *above);
+        self.0.insert(oracle, store);
+        agree("a fence that does not rise", &true, &rises)
+    }
+}
+
+// === impl Same ===
+
+impl Same<'_> {
+    pub(super) fn told(&mut self, oracle: &Told, store: &Told) -> Agreed {
+        match (oracle, store) {
+            (Told::Claimed(oracle), Told::Claimed(store)) => self.claimed(oracle, store),
+            (Told::Held(oracle), Told::Held(store)) => self.held(oracle, store),
+            (Told::Begun(oracle), Told::Begun(store)) => self.begun(oracle, store),
+            (Told::Looked(Some(oracle)), Told::Looked(Some(store))) => self.record(oracle, store),
+            (oracle, store) => agree("the answer", oracle, store),
+        }
+    }
+
+    fn claimed(&mut self, oracle: &Claimed, store: &Claimed) -> Agreed {
+        match (oracle, store) {
+            (Claimed::Granted(oracle), Claimed::Granted(store)) => self.lease(oracle, store),
+            (Claimed::Replayed(oracle), Claimed::Replayed(store)) => self.settled(oracle, store),
+            (
+                Claimed::Busy {
+                    retry_after: oracle,
+                },
+                Claimed::Busy { retry_after: store },
+            )
+            | (
+                Claimed::NotYet {
+                    retry_after: oracle,
+                },
+                Claimed::NotYet { retry_after: store },
+            ) => self.left("retry_after", *oracle, *store),
+            (oracle, store) => agree("the answer", oracle, store),
+        }
+    }
+
+    fn held(&self, oracle: &Held, store: &Held) -> Agreed {
+        match (oracle, store) {
+            (Held::Settled(oracle), Held::Settled(store)) => self.settled(oracle, store),
+            (oracle, store) => agree("the answer", oracle, store),
+        }
+    }
+
+    fn begun(&mut self, oracle: &StepBegun, store: &StepBegun) -> Agreed {
+        match (oracle, store) {
+            (
+                StepBegun::Memo { fence, result },
+                StepBegun::Memo {
+                    fence: fence_store,
+                    result: result_store,
+                },
+            ) => {
+                agree("the result", result, result_store)?;
+                self.fences.agree(*fence, *fence_store)
+            }
+            (StepBegun::InDoubt(oracle), StepBegun::InDoubt(store)) => {
+                self.fences.agree(*oracle, *store)
+            }
+            (StepBegun::Settled(oracle), StepBegun::Settled(store)) => self.settled(oracle, store),
+            (oracle, store) => agree("the answer", oracle, store),
+        }
+    }
+
+    fn lease(&mut self, oracle: &Lease, store: &Lease) -> Agreed {
+        agree("the key", &oracle.key, &store.key)?;
+        agree("the owner", &oracle.owner, &store.owner)?;
+        agree("the attempt", &oracle.attempt, &store.attempt)?;
+        self.fences.agree(oracle.born, store.born)?;
+        self.fences.agree(oracle.fence, store.fence)
+    }
+
+    fn record(&mut self, oracle: &Record, store: &Record) -> Agreed {
+        agree("the fingerprint", &oracle.fingerprint, &store.fingerprint)?;
+        agree("the state", &oracle.state, &store.state)?;
+        agree("attempts", &oracle.attempts, &store.attempts)?;
+        agree("the owner", &oracle.owner, &store.owner)?;
+        agree("the result", &oracle.result, &store.result)?;
+        self.fences.agree(oracle.born, store.born)?;
+        self.fences.agree(oracle.fence, store.fence)?;
+        let kept = |record: &Record| record.expires_at.since(record.lease_until);
+        let differ = kept(oracle).abs_diff(kept(store));
+        let same = differ <= self.elapsed + SLACK;
+        agree("the time from lease_until to expires_at", &true, &same)
+    }
+
+    fn settled(&self, oracle: &Settled, store: &Settled) -> Agreed {
+        agree("how it ended", &oracle.ending, &store.ending)?;
+        agree("the result", &oracle.result, &store.result)?;
+        self.left("what is left of retention", oracle.keep, store.keep)
+    }
+
+    /// What is left of a duration: on the store, real time has eaten of it as well.
+    fn left(&self, what: &'static str, oracle: Duration, store: Duration) -> Agreed {
+        let same = store <= oracle + SLACK && oracle <= store + self.elapsed + SLACK;
+        agree(what, &true, &same)
+    }
+}
+
+fn agree<T: PartialEq>(what: &'static str, oracle: &T, store: &T) -> Agreed {
+    if oracle == store { Ok(()) } else { Err(what) }
+}

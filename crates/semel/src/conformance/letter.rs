@@ -1,0 +1,217 @@
+//! Letters: kept once, in order, until they are dropped.
+
+use super::answer::{Judged, broken, is, ok, that};
+use super::behaviour::behaviours;
+use super::stage::{AGES, Stage, WINDOWS_MAX};
+use crate::letter::{Dropped, Letter, LetterHead, LetterId, Put, Reason};
+use crate::{Fingerprint, Key};
+use bytes::Bytes;
+use std::collections::BTreeSet;
+
+behaviours![
+    a_letter_is_kept_as_it_was_put,
+    a_letter_is_put_once,
+    an_unknown_letter_is_not_there,
+    a_dropped_letter_is_gone,
+    letters_are_listed_oldest_first,
+    letters_are_listed_once_each,
+    a_page_of_letters_is_no_longer_than_asked,
+    letters_do_not_expire,
+    letters_put_while_listing_disturb_nothing,
+];
+
+const REASONS: [Reason; 4] = [
+    Reason::Parked,
+    Reason::Failed,
+    Reason::Mismatched,
+    Reason::Invalid,
+];
+
+/// A letter that the store has never seen.
+fn letter(reason: Reason, delivery: &[u8]) -> Letter {
+    let key = Key::from_bytes(rand::random());
+    let fingerprint = Fingerprint::of(delivery);
+    Letter {
+        id: LetterId::of_key(reason, &key, &fingerprint),
+        key: Some(key).filter(|_| reason != Reason::Invalid),
+        reason,
+        delivery: Bytes::copy_from_slice(delivery),
+    }
+}
+
+async fn put(stage: &Stage<'_>, letter: &Letter, expected: Put) -> Judged {
+    is(
+        "put a letter",
+        expected,
+        stage.store.letter_put(letter).await,
+    )
+}
+
+async fn put_many(stage: &Stage<'_>, how_many: usize) -> Judged<Vec<Letter>> {
+    let mut letters = Vec::new();
+    for (n, reason) in (0..how_many).zip(REASONS.into_iter().cycle()) {
+        let letter = letter(reason, &vec![7; n]);
+        put(stage, &letter, Put::Applied).await?;
+        letters.push(letter);
+    }
+    Ok(letters)
+}
+
+async fn drop_all(stage: &Stage<'_>, letters: &[Letter]) -> Judged {
+    for letter in letters {
+        let answered = stage.store.letter_drop(&letter.id).await;
+        is("drop a letter", Dropped::Applied, answered)?;
+    }
+    Ok(())
+}
+
+/// All heads in the order listed, among them whatever else the store keeps.
+async fn list(stage: &Stage<'_>, limit: u32) -> Judged<Vec<LetterHead>> {
+    let (mut heads, mut after) = (Vec::new(), None);
+    for _ in 0..WINDOWS_MAX {
+        let page = stage.store.letter_list(after.as_ref(), limit).await;
+        let page = ok("list letters", page)?;
+        let so = page.items.len() <= limit as usize;
+        that(so, &format!("at most {limit} letters"), page.items.len())?;
+        heads.extend(page.items);
+        match page.next {
+            Some(next) => after = Some(next),
+            None => return Ok(heads),
+        }
+    }
+    broken("the list comes to an end", "ever another cursor")
+}
+
+/// The heads of these letters alone.
+fn of(heads: &[LetterHead], letters: &[Letter]) -> Vec<LetterHead> {
+    let ids: BTreeSet<_> = letters.iter().map(|letter| letter.id).collect();
+    let mine = heads.iter().filter(|head| ids.contains(&head.id));
+    mine.cloned().collect()
+}
+
+async fn a_letter_is_kept_as_it_was_put(stage: &Stage<'_>) -> Judged {
+    let large = vec![0xA5; 1_048_576];
+    for reason in REASONS {
+        for delivery in [&b""[..], b"\0\xff:'\n", &large] {
+            let letter = letter(reason, delivery);
+            put(stage, &letter, Put::Applied).await?;
+            let kept = stage.store.letter_get(&letter.id).await;
+            is("get the letter", Some(letter.clone()), kept)?;
+            drop_all(stage, &[letter]).await?;
+        }
+    }
+    Ok(())
+}
+
+async fn a_letter_is_put_once(stage: &Stage<'_>) -> Judged {
+    let first = letter(Reason::Parked, b"first");
+    put(stage, &first, Put::Applied).await?;
+    let second = Letter {
+        reason: Reason::Failed,
+        delivery: Bytes::from_static(b"second"),
+        ..first.clone()
+    };
+    put(stage, &first, Put::Already).await?;
+    put(stage, &second, Put::Already).await?;
+    let kept = stage.store.letter_get(&first.id).await;
+    is("get the letter", Some(first.clone()), kept)?;
+    let listed = of(&list(stage, 100).await?, std::slice::from_ref(&first));
+    that(listed.len() == 1, "listed once", listed)?;
+    drop_all(stage, &[first]).await
+}
+
+async fn an_unknown_letter_is_not_there(stage: &Stage<'_>) -> Judged {
+    let id = letter(Reason::Failed, b"never put").id;
+    is("get it", None, stage.store.letter_get(&id).await)?;
+    is("drop it", Dropped::Gone, stage.store.letter_drop(&id).await)
+}
+
+async fn a_dropped_letter_is_gone(stage: &Stage<'_>) -> Judged {
+    let letter = letter(Reason::Failed, b"delivery");
+    put(stage, &letter, Put::Applied).await?;
+    drop_all(stage, std::slice::from_ref(&letter)).await?;
+    is("get it", None, stage.store.letter_get(&letter.id).await)?;
+    let again = stage.store.letter_drop(&letter.id).await;
+    is("drop it again", Dropped::Gone, again)?;
+    let listed = of(&list(stage, 100).await?, std::slice::from_ref(&letter));
+    that(listed.is_empty(), "not listed", listed)?;
+    put(stage, &letter, Put::Applied).await?;
+    drop_all(stage, &[letter]).await
+}
+
+async fn letters_are_listed_oldest_first(stage: &Stage<'_>) -> Judged {
+    let letters = put_many(stage, 9).await?;
+    let listed = of(&list(stage, 4).await?, &letters);
+    let ids = |of: &[LetterHead]| of.iter().map(|head| head.id).collect::<Vec<_>>();
+    let expected: Vec<_> = letters.iter().map(|letter| letter.id).collect();
+    that(
+        ids(&listed) == expected,
+        "the order they were put in",
+        ids(&listed),
+    )?;
+    for (head, letter) in listed.iter().zip(&letters) {
+        let so = *head == letter.head(head.created_at);
+        that(so, "key, reason and size of what was put", head)?;
+    }
+    let so = listed.is_sorted_by_key(|head| head.created_at);
+    that(so, "times that do not fall", listed)?;
+    drop_all(stage, &letters).await
+}
+
+async fn letters_are_listed_once_each(stage: &Stage<'_>) -> Judged {
+    let letters = put_many(stage, 12).await?;
+    for limit in [1, 2, 3, 5, 12, 100] {
+        let listed = of(&list(stage, limit).await?, &letters);
+        let distinct: BTreeSet<_> = listed.iter().map(|head| head.id).collect();
+        let so = listed.len() == 12 && distinct.len() == 12;
+        that(
+            so,
+            &format!("each of 12 letters once, by pages of {limit}"),
+            listed,
+        )?;
+    }
+    drop_all(stage, &letters).await
+}
+
+async fn a_page_of_letters_is_no_longer_than_asked(stage: &Stage<'_>) -> Judged {
+    let letters = put_many(stage, 5).await?;
+    list(stage, 2).await?;
+    drop_all(stage, &letters).await
+}
+
+async fn letters_do_not_expire(stage: &Stage<'_>) -> Judged {
+    let letter = letter(Reason::Parked, b"delivery");
+    put(stage, &letter, Put::Applied).await?;
+    stage.pass(AGES).await;
+    stage.sweep().await?;
+    let kept = stage.store.letter_get(&letter.id).await;
+    is("get it much later", Some(letter.clone()), kept)?;
+    drop_all(stage, &[letter]).await
+}
+
+async fn letters_put_while_listing_disturb_nothing(stage: &Stage<'_>) -> Judged {
+    let letters = put_many(stage, 6).await?;
+    let (mut heads, mut after, mut late) = (Vec::new(), None, Vec::new());
+    for _ in 0..WINDOWS_MAX {
+        let page = ok(
+            "list letters",
+            stage.store.letter_list(after.as_ref(), 2).await,
+        )?;
+        heads.extend(page.items);
+        if late.len() < 3 {
+            late.extend(put_many(stage, 1).await?);
+        }
+        match page.next {
+            Some(next) => after = Some(next),
+            None => break,
+        }
+    }
+    let listed = of(&heads, &letters);
+    that(
+        listed.len() == letters.len(),
+        "each of the first 6 letters once",
+        listed,
+    )?;
+    drop_all(stage, &letters).await?;
+    drop_all(stage, &late).await
+}

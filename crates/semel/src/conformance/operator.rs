@@ -1,0 +1,254 @@
+//! An operator's acts: what each is for, what it leaves, and that it ends the run in hand.
+
+use super::answer::{Judged, end, is, that};
+use super::behaviour::behaviours;
+use super::stage::{AGES, DONE, LEASE, Piece, RETENTION, Stage, retryable};
+use crate::record::{
+    Acted, Claim, Claimed, Ending, FailKind, Held, InDoubt, Lease, Record, Resolution, State,
+};
+use crate::store::Error;
+use bytes::Bytes;
+use std::num::NonZeroU32;
+
+behaviours![
+    a_parked_record_is_resolved_as_a_success,
+    a_parked_record_is_resolved_as_a_failure,
+    a_parked_record_is_resolved_to_run_again,
+    only_parked_records_are_resolved,
+    failed_and_parked_records_are_redriven,
+    only_failed_and_parked_records_are_redriven,
+    running_and_waiting_records_are_released_by_an_operator,
+    only_running_and_waiting_records_are_released_by_an_operator,
+    an_act_ends_the_run_in_hand,
+    an_act_gives_retention_anew,
+    a_redriven_record_at_max_attempts_runs_once_more,
+];
+
+/// The operator's acts, apart from what is resolved and how.
+#[derive(Clone, Copy, Debug)]
+enum Act {
+    Resolve,
+    Redrive,
+    Release,
+}
+
+impl Act {
+    async fn on(self, stage: &Stage<'_>, piece: &Piece) -> Result<Acted, Error> {
+        match self {
+            Self::Resolve => stage.store.resolve(&piece.key, &Resolution::Retry).await,
+            Self::Redrive => stage.store.redrive(&piece.key).await,
+            Self::Release => stage.store.release_by_operator(&piece.key).await,
+        }
+    }
+}
+
+/// The act is for no other states than these, and leaves every other record as it is.
+async fn only(stage: &Stage<'_>, act: Act, states: &[State]) -> Judged {
+    for state in State::ALL {
+        let (piece, _) = stage.piece_in(state).await?;
+        let before = piece.record().await?;
+        if !states.contains(&state) {
+            let answered = act.on(stage, &piece).await;
+            is(
+                &format!("{act:?} of {state}"),
+                Acted::Gone(Some(state)),
+                answered,
+            )?;
+            piece.is_still(&before).await?;
+        }
+    }
+    let answered = act.on(stage, &stage.piece()).await;
+    is(
+        &format!("{act:?} of unknown work"),
+        Acted::Gone(None),
+        answered,
+    )
+}
+
+/// Waiting, claimable at once, with a higher fence in the same incarnation.
+async fn runs_again(piece: &Piece, before: &Record) -> Judged<Lease> {
+    let waiting = piece.is_in(State::Waiting).await?;
+    let so = waiting.fence > before.fence
+        && waiting.born == before.born
+        && waiting.attempts == before.attempts;
+    that(
+        so,
+        "a higher fence, the same born and attempts",
+        (before, &waiting),
+    )?;
+    let lease = piece.grant().await?;
+    let so = lease.fence > waiting.fence
+        && lease.born == before.born
+        && lease.attempt == before.attempts + 1;
+    that(
+        so,
+        "the next run of the same incarnation",
+        (&waiting, &lease),
+    )?;
+    Ok(lease)
+}
+
+async fn resolved(stage: &Stage<'_>, how: &Resolution, ending: Ending, result: &[u8]) -> Judged {
+    let (piece, lease) = stage.piece_in(State::Parked).await?;
+    let before = piece.record().await?;
+    let answered = stage.store.resolve(&piece.key, how).await;
+    is("resolve", Acted::Applied, answered)?;
+    let after = piece.record().await?;
+    let so = after.fence > before.fence && after.born == before.born;
+    that(so, "a higher fence and the same born", (before, after))?;
+    let replayed = Claimed::Replayed(end(ending, result));
+    is("claim", replayed, stage.store.claim(&piece.claim()).await)?;
+    let late = piece.complete(&lease, b"late").await;
+    is("complete by the parked run", Held::Stale, late)
+}
+
+async fn a_parked_record_is_resolved_as_a_success(stage: &Stage<'_>) -> Judged {
+    for result in [&b"it did happen"[..], b"", b"\0\xff"] {
+        let how = Resolution::Succeeded(Bytes::from_static(result));
+        resolved(stage, &how, Ending::Succeeded, result).await?;
+    }
+    Ok(())
+}
+
+async fn a_parked_record_is_resolved_as_a_failure(stage: &Stage<'_>) -> Judged {
+    let how = Resolution::Failed(Bytes::from_static(b"it did not"));
+    resolved(stage, &how, Ending::Failed, b"it did not").await
+}
+
+async fn a_parked_record_is_resolved_to_run_again(stage: &Stage<'_>) -> Judged {
+    let (piece, lease) = stage.piece_in(State::Parked).await?;
+    let before = piece.record().await?;
+    let answered = stage.store.resolve(&piece.key, &Resolution::Retry).await;
+    is("resolve", Acted::Applied, answered)?;
+    let late = piece.complete(&lease, b"late").await;
+    is("complete by the parked run", Held::Stale, late)?;
+    runs_again(&piece, &before).await?;
+    Ok(())
+}
+
+async fn only_parked_records_are_resolved(stage: &Stage<'_>) -> Judged {
+    only(stage, Act::Resolve, &[State::Parked]).await?;
+    let (piece, _) = stage.piece_in(State::Failed).await?;
+    let how = Resolution::Succeeded(Bytes::from_static(DONE));
+    let answered = stage.store.resolve(&piece.key, &how).await;
+    is(
+        "resolve of a failure",
+        Acted::Gone(Some(State::Failed)),
+        answered,
+    )
+}
+
+async fn failed_and_parked_records_are_redriven(stage: &Stage<'_>) -> Judged {
+    for state in [State::Failed, State::Parked] {
+        let (piece, _) = stage.piece_in(state).await?;
+        let before = piece.record().await?;
+        is(
+            "redrive",
+            Acted::Applied,
+            Act::Redrive.on(stage, &piece).await,
+        )?;
+        let lease = runs_again(&piece, &before).await?;
+        let completed = piece.complete(&lease, DONE).await;
+        is("complete", Held::Applied(State::Succeeded), completed)?;
+    }
+    Ok(())
+}
+
+async fn only_failed_and_parked_records_are_redriven(stage: &Stage<'_>) -> Judged {
+    only(stage, Act::Redrive, &[State::Failed, State::Parked]).await
+}
+
+async fn running_and_waiting_records_are_released_by_an_operator(stage: &Stage<'_>) -> Judged {
+    for state in [State::Running, State::Waiting] {
+        let (piece, _) = stage.piece_in(state).await?;
+        let before = piece.record().await?;
+        is(
+            "release",
+            Acted::Applied,
+            Act::Release.on(stage, &piece).await,
+        )?;
+        runs_again(&piece, &before).await?;
+    }
+    Ok(())
+}
+
+async fn only_running_and_waiting_records_are_released_by_an_operator(stage: &Stage<'_>) -> Judged {
+    only(stage, Act::Release, &[State::Running, State::Waiting]).await
+}
+
+async fn an_act_ends_the_run_in_hand(stage: &Stage<'_>) -> Judged {
+    for (act, state) in [
+        (Act::Release, State::Running),
+        (Act::Redrive, State::Parked),
+        (Act::Redrive, State::Failed),
+        (Act::Resolve, State::Parked),
+    ] {
+        let (piece, lease) = stage.piece_in(state).await?;
+        is("the act", Acted::Applied, act.on(stage, &piece).await)?;
+        let before = piece.record().await?;
+        let call = |verb: &str| format!("{verb} after {act:?} of {state}");
+        is(
+            &call("complete"),
+            Held::Stale,
+            piece.complete(&lease, DONE).await,
+        )?;
+        let failed = piece.fail(&lease, FailKind::Final).await;
+        is(&call("fail for good"), Held::Stale, failed)?;
+        is(
+            &call("fail"),
+            Held::Stale,
+            piece.fail(&lease, retryable()).await,
+        )?;
+        is(
+            &call("release"),
+            Held::Stale,
+            stage.store.release(&lease).await,
+        )?;
+        piece.is_still(&before).await?;
+    }
+    Ok(())
+}
+
+async fn an_act_gives_retention_anew(stage: &Stage<'_>) -> Judged {
+    for act in [Act::Resolve, Act::Redrive] {
+        let (piece, _) = stage.piece_in(State::Parked).await?;
+        stage.pass(AGES).await;
+        is("the act", Acted::Applied, act.on(stage, &piece).await)?;
+        let record = piece.is_in(State::Waiting).await?;
+        let kept = record.expires_at.since(record.lease_until);
+        that(kept >= RETENTION, "a whole retention from now on", record)?;
+        stage.pass(RETENTION - LEASE).await;
+        piece.is_in(State::Waiting).await?;
+    }
+    let (piece, _) = stage.piece_in(State::Parked).await?;
+    stage.pass(AGES).await;
+    let how = Resolution::Succeeded(Bytes::from_static(DONE));
+    let answered = stage.store.resolve(&piece.key, &how).await;
+    is("resolve", Acted::Applied, answered)?;
+    stage.pass(RETENTION - LEASE).await;
+    let replayed = Claimed::Replayed(end(Ending::Succeeded, DONE));
+    is("claim", replayed, stage.store.claim(&piece.claim()).await)
+}
+
+async fn a_redriven_record_at_max_attempts_runs_once_more(stage: &Stage<'_>) -> Judged {
+    let piece = stage.piece();
+    let once = || Claim {
+        max_attempts: NonZeroU32::new(1),
+        in_doubt: InDoubt::Park,
+        ..piece.claim()
+    };
+    piece.grant_to(&once()).await?;
+    stage.pass(LEASE).await;
+    is(
+        "claim after the lapse",
+        Claimed::Parked,
+        stage.store.claim(&once()).await,
+    )?;
+    is(
+        "redrive",
+        Acted::Applied,
+        Act::Redrive.on(stage, &piece).await,
+    )?;
+    let lease = piece.grant_to(&once()).await?;
+    that(lease.attempt == 2, "attempt 2", lease)
+}

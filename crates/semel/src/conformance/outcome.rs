@@ -1,0 +1,230 @@
+//! How a run ends: complete, fail, release; said once, said again, said too late.
+
+use super::answer::{Judged, end, is, that};
+use super::behaviour::behaviours;
+use super::stage::{DONE, LEASE, RETENTION, Stage, WHY, failing, retryable};
+use crate::record::{Acted, Claimed, Ending, FailKind, Held, State};
+use std::time::Duration;
+
+behaviours![
+    a_run_succeeds,
+    a_repeated_completion_landed_already,
+    a_run_fails_for_good,
+    a_repeated_final_failure_landed_already,
+    a_run_fails_and_waits,
+    a_repeated_retryable_failure_landed_already,
+    a_run_is_released,
+    a_repeated_release_landed_already,
+    what_settled_first_stands,
+    results_are_replayed_byte_for_byte,
+    failures_are_kept_byte_for_byte,
+    a_failure_is_shown_while_it_waits,
+];
+
+async fn a_run_succeeds(stage: &Stage<'_>) -> Judged {
+    let (piece, lease) = stage.piece_in(State::Running).await?;
+    let answered = piece.complete(&lease, DONE).await;
+    is("complete", Held::Applied(State::Succeeded), answered)?;
+    let record = piece.is_in(State::Succeeded).await?;
+    let so = record.is_of(&lease)
+        && record.born == lease.born
+        && record.attempts == 1
+        && record.result.as_deref() == Some(DONE);
+    that(so, "the run's fence, owner and result", record)
+}
+
+async fn a_repeated_completion_landed_already(stage: &Stage<'_>) -> Judged {
+    let (piece, lease) = stage.piece_in(State::Succeeded).await?;
+    let before = piece.record().await?;
+    for result in [DONE, b"something else"] {
+        let answered = piece.complete(&lease, result).await;
+        is("complete again", Held::Already(State::Succeeded), answered)?;
+    }
+    piece.is_still(&before).await
+}
+
+async fn a_run_fails_for_good(stage: &Stage<'_>) -> Judged {
+    let (piece, lease) = stage.piece_in(State::Running).await?;
+    let answered = piece.fail(&lease, FailKind::Final).await;
+    is("fail for good", Held::Applied(State::Failed), answered)?;
+    let record = piece.is_in(State::Failed).await?;
+    let so = record.is_of(&lease) && record.result.as_deref() == Some(WHY);
+    that(so, "the run's fence, owner and result", record)
+}
+
+async fn a_repeated_final_failure_landed_already(stage: &Stage<'_>) -> Judged {
+    let (piece, lease) = stage.piece_in(State::Failed).await?;
+    let before = piece.record().await?;
+    let answered = piece.fail(&lease, FailKind::Final).await;
+    is("fail again", Held::Already(State::Failed), answered)?;
+    piece.is_still(&before).await
+}
+
+async fn a_run_fails_and_waits(stage: &Stage<'_>) -> Judged {
+    let (piece, lease) = stage.piece_in(State::Running).await?;
+    let answered = piece.fail(&lease, retryable()).await;
+    is("fail", Held::Applied(State::Waiting), answered)?;
+    let record = piece.is_in(State::Waiting).await?;
+    let so = record.is_of(&lease) && record.attempts == 1 && record.born == lease.born;
+    that(so, "the run's fence and owner, attempts 1", &record)?;
+    let kept = record.expires_at.since(record.lease_until);
+    that(
+        kept >= RETENTION,
+        "remembered a whole retention after it is due",
+        record,
+    )
+}
+
+async fn a_repeated_retryable_failure_landed_already(stage: &Stage<'_>) -> Judged {
+    let (piece, lease) = stage.piece_in(State::Waiting).await?;
+    let before = piece.record().await?;
+    let delay = Duration::ZERO;
+    for kind in [
+        retryable(),
+        FailKind::Retryable { delay },
+        FailKind::InDoubt { delay },
+    ] {
+        let answered = piece.fail(&lease, kind).await;
+        is("fail again", Held::Already(State::Waiting), answered)?;
+    }
+    piece.is_still(&before).await
+}
+
+async fn a_run_is_released(stage: &Stage<'_>) -> Judged {
+    let (piece, first) = stage.piece_in(State::Running).await?;
+    let answered = stage.store.release(&first).await;
+    is("release", Held::Applied(State::Waiting), answered)?;
+    let record = piece.is_in(State::Waiting).await?;
+    let so = record.attempts == 0 && record.result.is_none() && record.is_of(&first);
+    that(
+        so,
+        "the attempt does not count, and there is no result",
+        record,
+    )?;
+    let second = piece.grant().await?;
+    let so = second.attempt == 1 && second.fence > first.fence && second.born == first.born;
+    that(
+        so,
+        "at once attempt 1 again, a higher fence, the same born",
+        (first, second),
+    )
+}
+
+async fn a_repeated_release_landed_already(stage: &Stage<'_>) -> Judged {
+    let (piece, lease) = stage.piece_in(State::Running).await?;
+    let released = stage.store.release(&lease).await;
+    is("release", Held::Applied(State::Waiting), released)?;
+    let before = piece.record().await?;
+    let again = stage.store.release(&lease).await;
+    is("release again", Held::Already(State::Waiting), again)?;
+    piece.is_still(&before).await
+}
+
+async fn what_settled_first_stands(stage: &Stage<'_>) -> Judged {
+    let (piece, lease) = stage.piece_in(State::Succeeded).await?;
+    let before = piece.record().await?;
+    let success = || Held::Settled(end(Ending::Succeeded, DONE));
+    is(
+        "fail for good after success",
+        success(),
+        piece.fail(&lease, FailKind::Final).await,
+    )?;
+    is(
+        "fail after success",
+        success(),
+        piece.fail(&lease, retryable()).await,
+    )?;
+    is(
+        "release after success",
+        success(),
+        stage.store.release(&lease).await,
+    )?;
+    piece.is_still(&before).await?;
+
+    let (piece, lease) = stage.piece_in(State::Failed).await?;
+    let before = piece.record().await?;
+    let failure = || Held::Settled(end(Ending::Failed, WHY));
+    is(
+        "complete after failure",
+        failure(),
+        piece.complete(&lease, DONE).await,
+    )?;
+    is(
+        "fail after failure",
+        failure(),
+        piece.fail(&lease, retryable()).await,
+    )?;
+    is(
+        "release after failure",
+        failure(),
+        stage.store.release(&lease).await,
+    )?;
+    piece.is_still(&before).await
+}
+
+/// Results that text columns, C strings and separators get wrong.
+pub(super) fn awkward() -> [Vec<u8>; 5] {
+    let large = (0..1_048_576_u32).map(|i| i.wrapping_mul(2_654_435_761).to_be_bytes()[0]);
+    [
+        Vec::new(),
+        vec![0],
+        (0..=255).collect(),
+        b"\xff\xfe '\\x00' ':\r\n\0".to_vec(),
+        large.collect(),
+    ]
+}
+
+async fn results_are_replayed_byte_for_byte(stage: &Stage<'_>) -> Judged {
+    for result in awkward() {
+        let (piece, lease) = stage.piece_in(State::Running).await?;
+        let answered = piece.complete(&lease, &result).await;
+        is("complete", Held::Applied(State::Succeeded), answered)?;
+        let success = end(Ending::Succeeded, &result);
+        let replayed = stage.store.claim(&piece.claim()).await;
+        is("claim", Claimed::Replayed(success.clone()), replayed)?;
+        let settled = stage.store.renew(&lease, LEASE, RETENTION).await;
+        is("renew", Held::Settled(success), settled)?;
+        let shown = piece.record().await?.result;
+        that(
+            shown.as_deref() == Some(&result[..]),
+            "look shows the result",
+            shown,
+        )?;
+    }
+    Ok(())
+}
+
+async fn failures_are_kept_byte_for_byte(stage: &Stage<'_>) -> Judged {
+    for result in awkward() {
+        let (piece, lease) = stage.piece_in(State::Running).await?;
+        let mut how = failing(FailKind::Final);
+        how.result = result.clone().into();
+        let answered = piece.fail_with(&lease, &how).await;
+        is("fail for good", Held::Applied(State::Failed), answered)?;
+        let failure = end(Ending::Failed, &result);
+        let replayed = stage.store.claim(&piece.claim()).await;
+        is("claim", Claimed::Replayed(failure), replayed)?;
+    }
+    Ok(())
+}
+
+async fn a_failure_is_shown_while_it_waits(stage: &Stage<'_>) -> Judged {
+    for state in [State::Waiting, State::Parked] {
+        let (piece, _) = stage.piece_in(state).await?;
+        let record = piece.record().await?;
+        that(
+            record.result.as_deref() == Some(WHY),
+            "look shows the last failure",
+            &record,
+        )?;
+    }
+    let (piece, _) = stage.piece_in(State::Waiting).await?;
+    let acted = stage.store.release_by_operator(&piece.key).await;
+    is("release by operator", Acted::Applied, acted)?;
+    let record = piece.record().await?;
+    that(
+        record.result.as_deref() == Some(WHY),
+        "the last failure stays",
+        record,
+    )
+}

@@ -1,0 +1,177 @@
+//! Remembering: how long, never shorter than promised, and what comes after.
+
+use super::answer::{Judged, end, is, that};
+use super::behaviour::behaviours;
+use super::stage::{AGES, DELAY, DONE, LEASE, RETENTION, Stage, retryable};
+use crate::record::{Acted, Claim, Claimed, Ending, Held, Resolution, State};
+use bytes::Bytes;
+use std::time::Duration;
+
+behaviours![
+    an_outcome_is_remembered_until_its_retention_ends,
+    a_shorter_retention_does_not_shorten_the_record,
+    a_shorter_retention_of_a_failure_does_not_either,
+    a_run_is_remembered_for_its_retention_after_its_lease,
+    a_take_over_does_not_shorten_retention,
+    waiting_work_is_remembered_for_its_retention_after_it_is_due,
+    parked_records_never_expire,
+    operators_find_nothing_expired,
+    sweep_leaves_what_is_not_expired,
+    sweep_leaves_what_is_parked,
+    sweep_leaves_a_lapsed_run_its_retention,
+];
+
+async fn an_outcome_is_remembered_until_its_retention_ends(stage: &Stage<'_>) -> Judged {
+    for (state, ending, result) in [
+        (State::Succeeded, Ending::Succeeded, DONE),
+        (State::Failed, Ending::Failed, super::stage::WHY),
+    ] {
+        let (piece, _) = stage.piece_in(state).await?;
+        stage.pass(RETENTION - LEASE).await;
+        let answered = stage.store.claim(&piece.claim()).await;
+        is(
+            "claim before",
+            Claimed::Replayed(end(ending, result)),
+            answered,
+        )?;
+        stage.pass(2 * LEASE).await;
+        piece.is_absent().await?;
+    }
+    Ok(())
+}
+
+async fn a_shorter_retention_does_not_shorten_the_record(stage: &Stage<'_>) -> Judged {
+    let (piece, lease) = stage.piece_in(State::Running).await?;
+    let result = Bytes::from_static(DONE);
+    let completed = stage.store.complete(&lease, &result, LEASE).await;
+    is("complete", Held::Applied(State::Succeeded), completed)?;
+    stage.pass(RETENTION).await;
+    let replayed = Claimed::Replayed(end(Ending::Succeeded, DONE));
+    is("claim", replayed, stage.store.claim(&piece.claim()).await)
+}
+
+async fn a_shorter_retention_of_a_failure_does_not_either(stage: &Stage<'_>) -> Judged {
+    let (piece, lease) = stage.piece_in(State::Running).await?;
+    let mut how = super::stage::failing(retryable());
+    how.retention = LEASE;
+    let failed = piece.fail_with(&lease, &how).await;
+    is("fail", Held::Applied(State::Waiting), failed)?;
+    stage.pass(RETENTION).await;
+    piece.is_in(State::Waiting).await?;
+    Ok(())
+}
+
+async fn a_run_is_remembered_for_its_retention_after_its_lease(stage: &Stage<'_>) -> Judged {
+    let piece = stage.piece();
+    // The shortest retention a lease can have.
+    let claim = Claim {
+        retention: LEASE,
+        ..piece.claim()
+    };
+    let lease = piece.grant_to(&claim).await?;
+    stage.pass(LEASE - LEASE / 10).await;
+    piece.is_in(State::Running).await?;
+    stage.pass(LEASE).await;
+    piece.is_in(State::Running).await?;
+    stage.sweep().await?;
+    let completed = piece.complete(&lease, DONE).await;
+    is(
+        "complete after the lapse",
+        Held::Applied(State::Succeeded),
+        completed,
+    )
+}
+
+async fn a_take_over_does_not_shorten_retention(stage: &Stage<'_>) -> Judged {
+    let (piece, _) = stage.piece_in(State::Running).await?;
+    stage.pass(LEASE).await;
+    let before = piece.record().await?;
+    let short = Claim {
+        lease: Duration::from_secs(60),
+        retention: Duration::from_secs(60),
+        ..piece.claim()
+    };
+    piece.grant_to(&short).await?;
+    let after = piece.record().await?;
+    let so = after.expires_at >= before.expires_at;
+    that(so, "retention that does not fall", (before, after))
+}
+
+async fn waiting_work_is_remembered_for_its_retention_after_it_is_due(stage: &Stage<'_>) -> Judged {
+    let (piece, first) = stage.piece_in(State::Waiting).await?;
+    stage.pass(DELAY + RETENTION - LEASE).await;
+    stage.sweep().await?;
+    let second = piece.grant().await?;
+    let so = second.born == first.born && second.attempt == 2;
+    that(so, "attempt 2 of the same incarnation", second)
+}
+
+async fn parked_records_never_expire(stage: &Stage<'_>) -> Judged {
+    let (piece, lease) = stage.piece_in(State::Parked).await?;
+    for _ in 0..3 {
+        stage.pass(AGES).await;
+        stage.sweep().await?;
+        let record = piece.is_in(State::Parked).await?;
+        that(record.is_of(&lease), "the run's fence and owner", record)?;
+        let answered = stage.store.claim(&piece.claim()).await;
+        is("claim", Claimed::Parked, answered)?;
+    }
+    Ok(())
+}
+
+async fn operators_find_nothing_expired(stage: &Stage<'_>) -> Judged {
+    for state in [
+        State::Running,
+        State::Succeeded,
+        State::Failed,
+        State::Waiting,
+    ] {
+        let (piece, _) = stage.piece_in(state).await?;
+        stage.pass(LEASE + DELAY + RETENTION).await;
+        let (store, key) = (&stage.store, &piece.key);
+        let call = |act: &str| format!("{act} of an expired {state} record");
+        let resolved = store.resolve(key, &Resolution::Retry).await;
+        is(&call("resolve"), Acted::Gone(None), resolved)?;
+        is(
+            &call("redrive"),
+            Acted::Gone(None),
+            store.redrive(key).await,
+        )?;
+        let released = store.release_by_operator(key).await;
+        is(&call("release"), Acted::Gone(None), released)?;
+        is(&call("forget"), Acted::Gone(None), store.forget(key).await)?;
+        piece.is_absent().await?;
+    }
+    Ok(())
+}
+
+async fn sweep_leaves_what_is_not_expired(stage: &Stage<'_>) -> Judged {
+    for state in State::ALL {
+        let (piece, _) = stage.piece_in(state).await?;
+        let before = piece.record().await?;
+        stage.sweep().await?;
+        piece.is_still(&before).await?;
+    }
+    Ok(())
+}
+
+async fn sweep_leaves_what_is_parked(stage: &Stage<'_>) -> Judged {
+    let piece = stage.piece();
+    let lease = piece.grant_to(&piece.parking()).await?;
+    stage.pass(LEASE).await;
+    let answered = stage.store.claim(&piece.parking()).await;
+    is("claim after the lapse", Claimed::Parked, answered)?;
+    stage.pass(AGES).await;
+    stage.sweep().await?;
+    let record = piece.is_in(State::Parked).await?;
+    that(record.is_of(&lease), "the run's fence and owner", record)
+}
+
+async fn sweep_leaves_a_lapsed_run_its_retention(stage: &Stage<'_>) -> Judged {
+    let (piece, first) = stage.piece_in(State::Running).await?;
+    stage.pass(RETENTION).await;
+    stage.sweep().await?;
+    let second = piece.grant().await?;
+    let so = second.born == first.born && second.attempt == 2;
+    that(so, "attempt 2 of the same incarnation", second)
+}

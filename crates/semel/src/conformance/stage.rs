@@ -1,0 +1,215 @@
+//! What the behaviours stand on: fresh pieces of work, the passing of time, and how an answer is
+//! judged.
+
+use super::Subject;
+use super::answer::{Judged, granted, is};
+use crate::record::{Claim, Fail, FailKind, Fence, Held, InDoubt, Lease, Owner, Record, State};
+use crate::{Error, Fingerprint, Key, Store};
+use bytes::Bytes;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// The lease of most claims. Far longer than any behaviour takes, so that only `advance` can end it.
+pub(super) const LEASE: Duration = Duration::from_secs(600);
+
+/// The retention of most claims.
+pub(super) const RETENTION: Duration = Duration::from_secs(3_600);
+
+/// The pause before the next run of work that failed.
+pub(super) const DELAY: Duration = Duration::from_secs(1_200);
+
+/// What is added to a duration to be beyond it.
+pub(super) const MOMENT: Duration = Duration::from_secs(1);
+
+/// Longer than any store's grace.
+pub(super) const AGES: Duration = Duration::from_secs(3 * 24 * 3_600);
+
+/// How many windows a list or a sweep may have: more means that its cursor goes in circles.
+pub(super) const WINDOWS_MAX: usize = 100_000;
+
+/// What runs leave behind, unless the bytes matter.
+pub(super) const DONE: &[u8] = b"done";
+
+/// What failures leave behind, unless the bytes matter.
+pub(super) const WHY: &[u8] = b"why";
+
+/// The store under judgement.
+pub(super) struct Stage<'a> {
+    pub(super) subject: &'a dyn Subject,
+    pub(super) store: Arc<dyn Store>,
+}
+
+/// One piece of work under a key that nobody else uses.
+pub(super) struct Piece {
+    store: Arc<dyn Store>,
+    pub(super) key: Key,
+    pub(super) fingerprint: Fingerprint,
+}
+
+// === impl Stage ===
+
+impl<'a> Stage<'a> {
+    pub(super) fn new(subject: &'a dyn Subject) -> Self {
+        Self {
+            subject,
+            store: subject.store(),
+        }
+    }
+
+    /// Work that the store has never heard of.
+    pub(super) fn piece(&self) -> Piece {
+        let key = rand::random::<[u8; 32]>();
+        Piece {
+            store: Arc::clone(&self.store),
+            key: Key::from_bytes(key),
+            fingerprint: Fingerprint::of(&key),
+        }
+    }
+
+    /// Work in the given state, and the lease of the run that brought it there.
+    pub(super) async fn piece_in(&self, state: State) -> Judged<(Piece, Lease)> {
+        let piece = self.piece();
+        let lease = piece.grant().await?;
+        let reached = match state {
+            State::Running => return Ok((piece, lease)),
+            State::Succeeded => piece.complete(&lease, DONE).await,
+            State::Failed => piece.fail(&lease, FailKind::Final).await,
+            State::Waiting => piece.fail(&lease, retryable()).await,
+            State::Parked => piece.fail_with(&lease, &in_doubt(InDoubt::Park)).await,
+        };
+        is("bringing the work there", Held::Applied(state), reached)?;
+        Ok((piece, lease))
+    }
+
+    /// Lets a bit more than `by` pass.
+    pub(super) async fn pass(&self, by: Duration) {
+        self.subject.advance(by + MOMENT).await;
+    }
+
+    /// Sweeps to the end.
+    pub(super) async fn sweep(&self) -> Judged {
+        let mut after = None;
+        for _ in 0..WINDOWS_MAX {
+            let swept = self.store.sweep(after.as_ref()).await;
+            match super::answer::ok("sweep", swept)?.next {
+                Some(next) => after = Some(next),
+                None => return Ok(()),
+            }
+        }
+        super::answer::broken("sweep comes to an end", "ever another cursor")
+    }
+}
+
+// === impl Piece ===
+
+impl Piece {
+    /// A claim by a new owner.
+    pub(super) fn claim(&self) -> Claim {
+        Claim {
+            key: self.key,
+            fingerprint: self.fingerprint,
+            owner: Owner::random(),
+            lease: LEASE,
+            retention: RETENTION,
+            in_doubt: InDoubt::Retry,
+            max_attempts: None,
+        }
+    }
+
+    /// A claim by a new owner that parks what is in doubt.
+    pub(super) fn parking(&self) -> Claim {
+        Claim {
+            in_doubt: InDoubt::Park,
+            ..self.claim()
+        }
+    }
+
+    /// A claim that must be granted.
+    pub(super) async fn grant(&self) -> Judged<Lease> {
+        self.grant_to(&self.claim()).await
+    }
+
+    pub(super) async fn grant_to(&self, claim: &Claim) -> Judged<Lease> {
+        granted("claim", self.store.claim(claim).await)
+    }
+
+    pub(super) async fn complete(&self, lease: &Lease, result: &[u8]) -> Result<Held, Error> {
+        let result = Bytes::copy_from_slice(result);
+        self.store.complete(lease, &result, RETENTION).await
+    }
+
+    pub(super) async fn fail(&self, lease: &Lease, kind: FailKind) -> Result<Held, Error> {
+        self.store.fail(lease, &failing(kind)).await
+    }
+
+    pub(super) async fn fail_with(&self, lease: &Lease, how: &Fail) -> Result<Held, Error> {
+        self.store.fail(lease, how).await
+    }
+
+    /// The record, which must be there.
+    pub(super) async fn record(&self) -> Judged<Record> {
+        match super::answer::ok("look", self.store.look(&self.key).await)? {
+            Some(record) => Ok(record),
+            None => super::answer::broken("look finds the record", "absent"),
+        }
+    }
+
+    /// Nothing may be there.
+    pub(super) async fn is_absent(&self) -> Judged {
+        is("look", None, self.store.look(&self.key).await)
+    }
+
+    /// The record must be in this state.
+    pub(super) async fn is_in(&self, state: State) -> Judged<Record> {
+        let record = self.record().await?;
+        is("state by look", state, Ok(record.state))?;
+        Ok(record)
+    }
+
+    /// The record must be what it was, times and all.
+    pub(super) async fn is_still(&self, before: &Record) -> Judged {
+        let now = self.store.look(&self.key).await;
+        is("the record, undisturbed", Some(before.clone()), now)
+    }
+}
+
+/// A failure that may be tried again after [`DELAY`].
+pub(super) const fn retryable() -> FailKind {
+    FailKind::Retryable { delay: DELAY }
+}
+
+/// A failure without a limit of attempts.
+pub(super) fn failing(kind: FailKind) -> Fail {
+    Fail {
+        kind,
+        in_doubt: InDoubt::Retry,
+        max_attempts: None,
+        retention: RETENTION,
+        result: Bytes::from_static(WHY),
+    }
+}
+
+/// A failure in doubt, under a policy.
+pub(super) fn in_doubt(policy: InDoubt) -> Fail {
+    Fail {
+        in_doubt: policy,
+        ..failing(FailKind::InDoubt { delay: DELAY })
+    }
+}
+
+/// The same lease as somebody else would hold it.
+pub(super) fn of_another_owner(lease: &Lease) -> Lease {
+    Lease {
+        owner: Owner::random(),
+        ..lease.clone()
+    }
+}
+
+/// The same owner's lease under the fences below and above, which were never given.
+pub(super) fn of_other_fences(lease: &Lease) -> [Lease; 2] {
+    let with = |fence| Lease {
+        fence: Fence(fence),
+        ..lease.clone()
+    };
+    [with(lease.fence.0 - 1), with(lease.fence.0 + 1)]
+}
