@@ -1,0 +1,33 @@
+//! `semel migrate`: bring a database to this version's tables and functions.
+
+use crate::args::MigrateArgs;
+use crate::store_url::StoreUrl;
+use semel_postgres::{Migrated, PostgresSettings};
+
+pub(crate) async fn run(args: &MigrateArgs) -> anyhow::Result<()> {
+    match &args.store {
+        StoreUrl::Postgres(url) => {
+            let migrated = semel_postgres::migrate(&PostgresSettings::new(url)).await?;
+            println!("{}", line(&migrated));
+            if !migrated.handler_role {
+                eprintln!(
+                    "semel: this user may not create roles, so handlers that log in as somebody else cannot call \
+                     semel.complete and semel.once yet; let an administrator create the role semel_handler, then repeat"
+                );
+            }
+        }
+        StoreUrl::Embedded(_) | StoreUrl::Redis(_) => {
+            println!("nothing to migrate: only PostgreSQL has tables");
+        }
+    }
+    Ok(())
+}
+
+fn line(migrated: &Migrated) -> String {
+    let Migrated { from, to, .. } = migrated;
+    if from == to {
+        format!("schema semel is at version {to}, nothing to do")
+    } else {
+        format!("schema semel migrated from version {from} to {to}")
+    }
+}

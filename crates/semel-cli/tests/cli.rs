@@ -1,0 +1,127 @@
+//! The `semel` command, run as a person would.
+#![allow(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
+
+use std::io::Write;
+use std::process::{Command, Output, Stdio};
+
+fn semel(args: &[&str], stdin: &str) -> Output {
+    let mut child = Command::new(env!("CARGO_BIN_EXE_semel"))
+        .args(args)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    child
+        .stdin
+        .take()
+        .unwrap()
+        .write_all(stdin.as_bytes())
+        .unwrap();
+    child.wait_with_output().unwrap()
+}
+
+fn stdout(output: &Output) -> String {
+    assert!(output.status.success(), "{output:?}");
+    String::from_utf8(output.stdout.clone()).unwrap()
+}
+
+fn stderr(output: &Output) -> String {
+    assert!(!output.status.success(), "{output:?}");
+    String::from_utf8(output.stderr.clone()).unwrap()
+}
+
+#[test]
+fn dev_shows_one_effect_and_four_replays() {
+    let said = stdout(&semel(&["dev"], ""));
+    assert_eq!(
+        said.matches("  ran       201 charged, receipt 1").count(),
+        1,
+        "{said}"
+    );
+    assert_eq!(
+        said.matches("  replayed  201 charged, receipt 1").count(),
+        4,
+        "{said}"
+    );
+    assert!(
+        said.ends_with("1 effect, 4 replays of its answer.\n"),
+        "{said}"
+    );
+}
+
+#[test]
+fn key_prints_key_parts_and_fingerprint() {
+    let args = [
+        "key",
+        "--namespace",
+        "shop",
+        "--route",
+        "orders",
+        "--rule",
+        "/v",
+    ];
+    let said = stdout(&semel(&args, r#"{"v":"A-1001"}"#));
+    // The first vector of vectors/keys.json.
+    assert!(
+        said.contains("v1_dec7f9b9c8aa46f02153fdc6e8252383a1ba5ee14568d3fda58b458cc22ed05f"),
+        "{said}"
+    );
+    assert!(said.contains("part         /v  string  A-1001"), "{said}");
+    assert!(
+        said.contains("823854f041f5628b45f1e4e9dd409b7ec48ef8a0f22dd7816a81201dc8f32fcc"),
+        "{said}"
+    );
+}
+
+#[test]
+fn key_reads_values_beside_the_payload_and_prints_json() {
+    let args = [
+        "key",
+        "--rule",
+        "header:X-Id message-id",
+        "--with",
+        "header:x-id=7",
+        "--with",
+        "message-id=42",
+        "--json",
+    ];
+    let said = stdout(&semel(&args, ""));
+    assert!(
+        said.contains(r#"{"part":"header:x-id","text":"7","type":"string"}"#),
+        "{said}"
+    );
+}
+
+#[test]
+fn key_names_what_is_missing() {
+    let said = stderr(&semel(&["key", "--rule", "/order_id"], "{}"));
+    assert!(
+        said.contains("key part /order_id is missing from the delivery"),
+        "{said}"
+    );
+    let said = stderr(&semel(&["key", "--rule", "order_id"], "{}"));
+    assert!(
+        said.contains("\"order_id\" is no key part: write /json/pointer"),
+        "{said}"
+    );
+}
+
+#[test]
+fn an_unknown_store_is_refused_as_a_mistake_of_usage() {
+    let output = semel(&["migrate", "--store", "mysql://h/d"], "");
+    assert_eq!(output.status.code(), Some(64));
+    assert!(
+        stderr(&output).contains("there is no store for mysql:"),
+        "{output:?}"
+    );
+}
+
+#[test]
+fn migrate_brings_a_database_up_and_can_be_repeated() {
+    let url = testbed::fresh_database("cli_migrate").unwrap();
+    let said = stdout(&semel(&["migrate", "--store", &url], ""));
+    assert!(said.contains("migrated from version 0 to"), "{said}");
+    let said = stdout(&semel(&["migrate", "--store", &url], ""));
+    assert!(said.contains("nothing to do"), "{said}");
+}
