@@ -1,0 +1,122 @@
+//! A first run: claim, an effect that does nothing, completion, on a key nobody has seen.
+
+use std::sync::{Arc, LazyLock};
+use std::time::Duration;
+
+use anyhow::{Context, bail};
+use async_trait::async_trait;
+use bytes::Bytes;
+use rand::RngCore;
+use semel::record::{Claim, Claimed, Held, InDoubt, Owner};
+use semel::work::Work;
+use semel::{Ended, Fingerprint, Key, Outcome, Semel, Store};
+
+use crate::load;
+use crate::rounds::{Contender, Pace};
+
+/// First runs through the library.
+pub(crate) struct FirstRuns {
+    pub(crate) semel: Semel,
+    pub(crate) callers: usize,
+}
+
+/// How many bytes an effect answers with.
+pub(crate) const BODY_BYTES: usize = 256;
+
+/// The usual terms of [`Work`].
+const LEASE: Duration = Duration::from_secs(30);
+const RETENTION: Duration = Duration::from_secs(24 * 60 * 60);
+
+/// How many callers fill a store before it is measured. Larger groups fill it sooner.
+const PRELOAD_CALLERS: usize = 512;
+
+/// Bodies are cut from here. Random, so that no store gains by compressing them.
+static RANDOM_BYTES: LazyLock<Bytes> = LazyLock::new(|| {
+    let mut bytes = vec![0; 1024 * 1024];
+    rand::rng().fill_bytes(&mut bytes);
+    bytes.into()
+});
+
+/// A key like the digests that keys are.
+pub(crate) fn fresh_key() -> Key {
+    Key::from_bytes(rand::random())
+}
+
+/// A body that is not like the one before it.
+pub(crate) fn body() -> Bytes {
+    let start = rand::random_range(0..RANDOM_BYTES.len() - BODY_BYTES);
+    RANDOM_BYTES.slice(start..start + BODY_BYTES)
+}
+
+/// The work of every key here.
+pub(crate) fn work(key: Key) -> Work {
+    Work::new(key, fingerprint())
+        .lease(LEASE)
+        .retention(RETENTION)
+}
+
+/// Runs on a fresh key.
+async fn first_run(semel: &Semel) -> anyhow::Result<u64> {
+    let effect = |_| async { Ok(Outcome::ok(body())) };
+    let ended = semel.run(work(fresh_key()), effect).await?;
+    if !matches!(ended, Ended::Ran(_)) {
+        bail!("a first run came to {ended:?}");
+    }
+    Ok(1)
+}
+
+/// Settles `count` fresh keys by the store's own claims and completions, and names them.
+pub(crate) async fn preload(store: &Arc<dyn Store>, count: u64) -> anyhow::Result<Vec<Key>> {
+    let store = Arc::clone(store);
+    let settle = move || {
+        let store = Arc::clone(&store);
+        async move { settle(store.as_ref()).await }
+    };
+    let settled = load::times(count, PRELOAD_CALLERS, settle).await;
+    settled.context("cannot fill the store")
+}
+
+async fn settle(store: &dyn Store) -> anyhow::Result<Key> {
+    let claim = claim(fresh_key());
+    let Claimed::Granted(lease) = store.claim(&claim).await? else {
+        bail!("a fresh key was not granted");
+    };
+    let result = Outcome::ok(body()).encode();
+    let held = store.complete(&lease, &result, claim.retention).await?;
+    if !matches!(held, Held::Applied(_)) {
+        bail!("the completion of a fresh key came to {held:?}");
+    }
+    Ok(claim.key)
+}
+
+/// What [`work`] claims.
+fn claim(key: Key) -> Claim {
+    Claim {
+        key,
+        fingerprint: fingerprint(),
+        owner: Owner::random(),
+        lease: LEASE,
+        retention: RETENTION,
+        in_doubt: InDoubt::Retry,
+        max_attempts: None,
+    }
+}
+
+/// The same for all: what it costs to compute is no matter of the store.
+fn fingerprint() -> Fingerprint {
+    Fingerprint::from_bytes([7; 32])
+}
+
+// === impl FirstRuns ===
+
+#[async_trait]
+impl Contender for FirstRuns {
+    async fn turn(&mut self, pace: Pace) -> anyhow::Result<f64> {
+        let semel = self.semel.clone();
+        let run = move |_caller| {
+            let semel = semel.clone();
+            async move { first_run(&semel).await }
+        };
+        load::rate(self.callers, pace, run).await
+    }
+}

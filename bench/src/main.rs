@@ -1,0 +1,62 @@
+//! Measurements: `cargo xtask bench stores`.
+//!
+//! Contenders take turns in rounds, so that a slow minute of the machine is shared by all of them, and
+//! what is judged is a ratio within a round wherever there is something to compare with.
+#![allow(
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "the table goes to stdout, progress to stderr"
+)]
+
+mod stores;
+mod postgres;
+mod pattern;
+mod embedded;
+mod plain_disk;
+mod redis;
+mod redis_benchmark;
+mod settled;
+mod growth;
+mod grown;
+mod first_run;
+mod rounds;
+mod load;
+mod table;
+mod report;
+mod machine;
+mod disk;
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+/// Measure Semel.
+#[derive(Debug, Parser)]
+#[command(bin_name = "cargo xtask bench")]
+struct Args {
+    #[command(subcommand)]
+    what: What,
+}
+
+#[derive(Debug, Subcommand)]
+enum What {
+    /// First runs, settled duplicates and growth on every store, each against its baseline.
+    Stores(stores::Args),
+}
+
+#[tokio::main]
+async fn main() -> ExitCode {
+    let result = match Args::parse().what {
+        What::Stores(args) => stores::stores(&args).await,
+    };
+    match result {
+        Ok(report) => {
+            println!("{report}");
+            ExitCode::SUCCESS
+        }
+        Err(error) => {
+            eprintln!("bench: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}

@@ -1,0 +1,116 @@
+//! First runs on PostgreSQL against the hand-written pattern.
+
+use std::sync::Arc;
+
+use semel::{Semel, Settings, Store};
+use semel_postgres::{PostgresSettings, PostgresStore};
+use testbed::Postgres;
+use tokio_postgres::Client;
+
+use crate::disk;
+use crate::first_run::{BODY_BYTES, FirstRuns};
+use crate::pattern::{Pattern, connect};
+use crate::report::{Group, Row};
+use crate::rounds::{Contenders, Pace, rounds};
+
+/// What this measurement adds to PostgreSQL's defaults: memory for all rows, and no checkpoint by itself, which
+/// would fall into one contender's turn and not into the other's. Durability stays as it is.
+const SERVER: &[(&str, &str)] = &[
+    ("shared_buffers", "2GB"),
+    ("max_wal_size", "16GB"),
+    ("checkpoint_timeout", "1h"),
+];
+
+/// What is told of the server's settings.
+const TOLD: [&str; 6] = [
+    "server_version",
+    "fsync",
+    "synchronous_commit",
+    "shared_buffers",
+    "max_wal_size",
+    "checkpoint_timeout",
+];
+
+/// How many callers, and what the library must reach there. Alone it has nothing to group, and may cost 15 %.
+const TARGETS: [(usize, f64); 3] = [(1, 0.85), (64, 4.0), (256, 5.0)];
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Id {
+    Library(usize),
+    Pattern(usize),
+}
+
+pub(crate) async fn measure(pace: Pace) -> anyhow::Result<Group> {
+    let server = server()?;
+    let semel = Semel::with(
+        open(&server.create_database("library")?).await?,
+        Settings::default(),
+    );
+    let callers_max = TARGETS.iter().map(|(callers, _)| *callers).max();
+    let url = server.create_database("pattern")?;
+    let pattern = Pattern::connect(&url, callers_max.unwrap_or(1)).await?;
+    let rates = rounds(contenders(&semel, &pattern), pace).await?;
+    let row = |(callers, at_least): (usize, f64)| {
+        let plural = if callers == 1 { "" } else { "s" };
+        Row::ratio(
+            format!("{callers} caller{plural}"),
+            "first runs",
+            rates.of(Id::Library(callers)),
+            ("insert, then update", rates.of(Id::Pattern(callers))),
+            at_least,
+        )
+    };
+    Ok(Group {
+        title: "PostgreSQL: first runs",
+        conditions: vec![
+            conditions(&server).await?,
+            format!(
+                "The library has up to {} connections, whatever the number of callers.",
+                PostgresSettings::new("").pool_size
+            ),
+            format!(
+                "Baseline: `INSERT … ON CONFLICT DO NOTHING`, then `UPDATE … SET state, result` of {BODY_BYTES} B, two \
+                 transactions, tokio-postgres, prepared statements, a connection for each caller."
+            ),
+        ],
+        rows: TARGETS.map(row).into(),
+        facts: Vec::new(),
+    })
+}
+
+fn contenders(semel: &Semel, pattern: &Pattern) -> Contenders<Id> {
+    let mut contenders = Contenders::new();
+    for (callers, _) in TARGETS {
+        let semel = semel.clone();
+        contenders.push((Id::Library(callers), Box::new(FirstRuns { semel, callers })));
+        contenders.push((Id::Pattern(callers), Box::new(pattern.with(callers))));
+    }
+    contenders
+}
+
+/// A private server with the settings that all of this program's PostgreSQL measurements have.
+pub(crate) fn server() -> anyhow::Result<Postgres> {
+    disk::servers_have_one()?;
+    Postgres::start_with(SERVER)
+}
+
+/// The settings, as the server itself tells them.
+pub(crate) async fn conditions(server: &Postgres) -> anyhow::Result<String> {
+    let client = connect(&server.url()).await?;
+    let mut told = Vec::new();
+    for name in TOLD {
+        told.push(format!("{name} {}", show(&client, name).await?));
+    }
+    Ok(format!("PostgreSQL: {}.", told.join(", ")))
+}
+
+async fn show(client: &Client, name: &str) -> anyhow::Result<String> {
+    let row = client.query_one(&format!("SHOW {name}"), &[]).await?;
+    Ok(row.try_get(0)?)
+}
+
+/// A store in an empty database.
+pub(crate) async fn open(url: &str) -> anyhow::Result<Arc<dyn Store>> {
+    let store = PostgresStore::connect(PostgresSettings::new(url)).await?;
+    Ok(Arc::new(store))
+}

@@ -1,0 +1,119 @@
+//! First runs on Redis against `redis-benchmark` with the same call.
+
+use std::sync::Arc;
+
+use anyhow::Context;
+use semel::{Semel, Settings, Store};
+use semel_redis::{RedisSettings, RedisStore};
+use testbed::Redis;
+
+use crate::disk;
+use crate::first_run::FirstRuns;
+use crate::redis_benchmark::{RedisBenchmark, claim_call};
+use crate::report::{Group, Row};
+use crate::rounds::{Contenders, Pace, rounds};
+
+const CALLERS: usize = 64;
+
+/// A first run calls the claim and the completion.
+const CALLS_PER_RUN: f64 = 2.0;
+
+const TARGET: f64 = 0.5;
+
+/// The append-only file is not rewritten by itself: that would fall into one contender's turn and not into the
+/// other's.
+const SERVER: &[(&str, &str)] = &[("auto-aof-rewrite-percentage", "0")];
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Id {
+    Library,
+    /// As many connections and as many calls under way on each as the library has.
+    Matched,
+    /// A connection for each caller.
+    Apart,
+}
+
+pub(crate) async fn measure(pace: Pace) -> anyhow::Result<Group> {
+    let server = server()?;
+    let settings = RedisSettings::new(server.url());
+    let benchmark = |connections| {
+        anyhow::Ok(RedisBenchmark {
+            port: server.port(),
+            connections,
+            pipeline: CALLERS / connections,
+            call: claim_call(&settings.prefix)?,
+        })
+    };
+    let (matched, apart) = (benchmark(settings.connections)?, benchmark(CALLERS)?);
+    let (matched_name, apart_name) = (matched.name(), apart.name());
+    let library = FirstRuns {
+        semel: Semel::with(open(&server).await?, Settings::default()),
+        callers: CALLERS,
+    };
+    let contenders: Contenders<Id> = vec![
+        (Id::Library, Box::new(library)),
+        (Id::Matched, Box::new(matched)),
+        (Id::Apart, Box::new(apart)),
+    ];
+    let rates = rounds(contenders, pace).await?;
+    let calls = rates.of(Id::Library).times(CALLS_PER_RUN);
+    let row = |name, id| {
+        let against = (name, rates.of(id));
+        Row::ratio(
+            format!("{CALLERS} callers"),
+            "script calls",
+            &calls,
+            against,
+            TARGET,
+        )
+    };
+    Ok(Group {
+        title: "Redis: first runs",
+        conditions: vec![
+            conditions(&server).await?,
+            format!(
+                "The library has {} connections, so its {CALLERS} callers have up to {} calls under way on each: the \
+                 first baseline has just as many, the second a connection for each caller.",
+                settings.connections,
+                CALLERS / settings.connections
+            ),
+            "A first run is two calls, claim and completion; redis-benchmark sends the claim, with random keys.".to_owned(),
+        ],
+        rows: vec![row(matched_name, Id::Matched), row(apart_name, Id::Apart)],
+        facts: Vec::new(),
+    })
+}
+
+/// A private server with the settings that all of this program's Redis measurements have.
+pub(crate) fn server() -> anyhow::Result<Redis> {
+    disk::servers_have_one()?;
+    Redis::start(SERVER)
+}
+
+/// The settings, as the server itself tells them.
+pub(crate) async fn conditions(server: &Redis) -> anyhow::Result<String> {
+    let notes = RedisStore::connect(RedisSettings::new(server.url())).await?;
+    let mut line = connection(server).await?;
+    let mut told = vec![format!("Redis: version {}", notes.start_notes().version)];
+    for name in ["appendonly", "appendfsync", "auto-aof-rewrite-percentage"] {
+        let mut ask = redis::cmd("CONFIG");
+        let (_, value): (String, String) = ask.arg("GET").arg(name).query_async(&mut line).await?;
+        told.push(format!("{name} {value}"));
+    }
+    Ok(format!("{}.", told.join(", ")))
+}
+
+/// A plain connection.
+pub(crate) async fn connection(
+    server: &Redis,
+) -> anyhow::Result<redis::aio::MultiplexedConnection> {
+    let client = redis::Client::open(server.url())?;
+    let connection = client.get_multiplexed_async_connection().await;
+    connection.context("cannot connect to Redis")
+}
+
+/// A store on an empty server.
+pub(crate) async fn open(server: &Redis) -> anyhow::Result<Arc<dyn Store>> {
+    let store = RedisStore::connect(RedisSettings::new(server.url())).await?;
+    Ok(Arc::new(store))
+}
