@@ -1,0 +1,274 @@
+//! One translation: what a function answered → the words of the protocol.
+
+use bytes::Bytes;
+use redis::Value;
+use semel::clock::Time;
+use semel::letter::{Dropped, Letter, LetterHead, LetterId, Put, Reason};
+use semel::record::{
+    Acted, Claim, Claimed, Ending, Fence, Held, Lease, Owner, Record, Settled, State, StepBegun,
+};
+use semel::{Error, Fingerprint, Key};
+use std::time::Duration;
+use std::vec;
+
+/// The fields of an answer, from the first on.
+pub(crate) struct Answer {
+    fields: vec::IntoIter<Value>,
+}
+
+pub(crate) fn claimed(answer: Value, claim: &Claim) -> Result<Claimed, Error> {
+    let mut answer = Answer::new(answer)?;
+    let word = answer.word()?;
+    let fence = answer.fence()?;
+    Ok(match word.as_slice() {
+        b"granted" => {
+            let _lease_until = answer.number()?;
+            Claimed::Granted(Lease {
+                key: claim.key,
+                owner: claim.owner,
+                fence,
+                attempt: answer.attempts()?,
+                born: answer.fence()?,
+            })
+        }
+        b"replayed" => Claimed::Replayed(answer.settled()?),
+        b"busy" => Claimed::Busy {
+            retry_after: answer.duration()?,
+        },
+        b"not_yet" => Claimed::NotYet {
+            retry_after: answer.duration()?,
+        },
+        b"parked" => Claimed::Parked,
+        b"mismatched" => Claimed::Mismatched,
+        other => return Err(unknown(other)),
+    })
+}
+
+pub(crate) fn held(answer: Value) -> Result<Held, Error> {
+    let mut answer = Answer::new(answer)?;
+    let word = answer.word()?;
+    Ok(match word.as_slice() {
+        b"applied" => Held::Applied(answer.state()?),
+        b"already" => Held::Already(answer.state()?),
+        b"settled" => Held::Settled(answer.settled()?),
+        b"parked" => Held::Parked,
+        b"stale" => Held::Stale,
+        other => return Err(unknown(other)),
+    })
+}
+
+pub(crate) fn step_begun(answer: Value) -> Result<StepBegun, Error> {
+    let mut answer = Answer::new(answer)?;
+    let word = answer.word()?;
+    Ok(match word.as_slice() {
+        b"run" => StepBegun::Run,
+        b"memo" => StepBegun::Memo {
+            fence: answer.fence()?,
+            result: answer.bytes()?.into(),
+        },
+        b"in_doubt" => StepBegun::InDoubt(answer.fence()?),
+        b"settled" => StepBegun::Settled(answer.settled()?),
+        b"parked" => StepBegun::Parked,
+        b"stale" => StepBegun::Stale,
+        other => return Err(unknown(other)),
+    })
+}
+
+pub(crate) fn looked(answer: Value) -> Result<Option<Record>, Error> {
+    let mut answer = Answer::new(answer)?;
+    let word = answer.word()?;
+    if word == b"absent" {
+        return Ok(None);
+    }
+    let state = state(&word)?;
+    let fence = answer.fence()?;
+    let owner = Owner(answer.array()?);
+    let attempts = answer.attempts()?;
+    let born = answer.fence()?;
+    let lease_until = Time(answer.number()?);
+    let expires_at = Time(answer.number()?);
+    let fingerprint = Fingerprint::from_bytes(answer.array()?);
+    Ok(Some(Record {
+        fingerprint,
+        state,
+        attempts,
+        born,
+        fence,
+        owner,
+        lease_until,
+        expires_at,
+        result: answer.maybe_bytes()?,
+    }))
+}
+
+pub(crate) fn acted(answer: Value) -> Result<Acted, Error> {
+    let mut answer = Answer::new(answer)?;
+    let word = answer.word()?;
+    Ok(match word.as_slice() {
+        b"applied" => Acted::Applied,
+        b"refused" => Acted::Refused,
+        b"gone" => match answer.word()?.as_slice() {
+            b"0" => Acted::Gone(None),
+            number => Acted::Gone(Some(state(number)?)),
+        },
+        other => return Err(unknown(other)),
+    })
+}
+
+pub(crate) fn put(answer: Value) -> Result<Put, Error> {
+    match Answer::new(answer)?.word()?.as_slice() {
+        b"applied" => Ok(Put::Applied),
+        b"already" => Ok(Put::Already),
+        other => Err(unknown(other)),
+    }
+}
+
+pub(crate) fn dropped(answer: Value) -> Result<Dropped, Error> {
+    match Answer::new(answer)?.word()?.as_slice() {
+        b"applied" => Ok(Dropped::Applied),
+        b"gone" => Ok(Dropped::Gone),
+        other => Err(unknown(other)),
+    }
+}
+
+pub(crate) fn letter(answer: Value, id: LetterId) -> Result<Option<Letter>, Error> {
+    let mut answer = Answer::new(answer)?;
+    match answer.word()?.as_slice() {
+        b"gone" => Ok(None),
+        b"letter" => Ok(Some(Letter {
+            id,
+            key: answer.letter_key()?,
+            reason: answer.reason()?,
+            delivery: answer.bytes()?.into(),
+        })),
+        other => Err(unknown(other)),
+    }
+}
+
+pub(crate) fn letter_heads(answer: Value) -> Result<Vec<LetterHead>, Error> {
+    Answer::new(answer)?.fields.map(letter_head).collect()
+}
+
+fn letter_head(answer: Value) -> Result<LetterHead, Error> {
+    let mut answer = Answer::new(answer)?;
+    Ok(LetterHead {
+        id: LetterId(answer.array()?),
+        key: answer.letter_key()?,
+        reason: answer.reason()?,
+        bytes: answer.number()?,
+        created_at: Time(answer.number()?),
+    })
+}
+
+// === impl Answer ===
+
+impl Answer {
+    pub(crate) fn new(answer: Value) -> Result<Self, Error> {
+        let Value::Array(fields) = answer else {
+            return Err(Error::Bug(format!("Redis answered {answer:?} to a call")));
+        };
+        Ok(Self {
+            fields: fields.into_iter(),
+        })
+    }
+
+    fn maybe_bytes(&mut self) -> Result<Option<Bytes>, Error> {
+        match self.fields.next() {
+            Some(Value::BulkString(bytes)) => Ok(Some(bytes.into())),
+            Some(Value::Nil) | None => Ok(None),
+            Some(other) => Err(Error::Bug(format!("Redis answered {other:?} as a field"))),
+        }
+    }
+
+    pub(crate) fn bytes(&mut self) -> Result<Vec<u8>, Error> {
+        if let Some(Value::BulkString(bytes)) = self.fields.next() {
+            return Ok(bytes);
+        }
+        Err(Error::Bug("Redis answered with a field too few".into()))
+    }
+
+    fn word(&mut self) -> Result<Vec<u8>, Error> {
+        self.bytes()
+    }
+
+    fn array<const N: usize>(&mut self) -> Result<[u8; N], Error> {
+        let bytes = self.bytes()?;
+        let found = bytes.len();
+        <[u8; N]>::try_from(bytes)
+            .map_err(|_| corrupt(&format!("a field of {found} bytes where {N} should be")))
+    }
+
+    pub(crate) fn number(&mut self) -> Result<u64, Error> {
+        let bytes = self.bytes()?;
+        let text = String::from_utf8_lossy(&bytes);
+        text.parse()
+            .map_err(|_| corrupt(&format!("{text:?} where a number should be")))
+    }
+
+    fn fence(&mut self) -> Result<Fence, Error> {
+        Ok(Fence(self.number()?))
+    }
+
+    fn attempts(&mut self) -> Result<u32, Error> {
+        let number = self.number()?;
+        u32::try_from(number).map_err(|_| corrupt(&format!("{number} attempts")))
+    }
+
+    fn duration(&mut self) -> Result<Duration, Error> {
+        Ok(Duration::from_micros(self.number()?))
+    }
+
+    fn state(&mut self) -> Result<State, Error> {
+        state(&self.bytes()?)
+    }
+
+    fn settled(&mut self) -> Result<Settled, Error> {
+        let state = self.state()?;
+        let ending: Option<Ending> = state.ending();
+        Ok(Settled {
+            ending: ending.ok_or_else(|| corrupt(&format!("{state} where an end should be")))?,
+            keep: self.duration()?,
+            result: self.bytes()?.into(),
+        })
+    }
+
+    fn letter_key(&mut self) -> Result<Option<Key>, Error> {
+        let digits = self.bytes()?;
+        if digits == b"-" {
+            return Ok(None);
+        }
+        let mut key = [0; 32];
+        hex::decode_to_slice(&digits, &mut key).map_err(|_| corrupt("a letter with a bad key"))?;
+        Ok(Some(Key::from_bytes(key)))
+    }
+
+    fn reason(&mut self) -> Result<Reason, Error> {
+        let number = self.number()?;
+        let reason = u8::try_from(number).ok().and_then(Reason::from_number);
+        reason.ok_or_else(|| corrupt(&format!("reason {number} of a letter")))
+    }
+}
+
+fn state(digits: &[u8]) -> Result<State, Error> {
+    let number = match digits {
+        [digit @ b'1'..=b'5'] => digit - b'0',
+        other => {
+            let other = String::from_utf8_lossy(other);
+            return Err(corrupt(&format!("{other:?} where a state should be")));
+        }
+    };
+    State::from_number(number).ok_or_else(|| corrupt(&format!("state {number}")))
+}
+
+fn corrupt(what: &str) -> Error {
+    Error::Corrupt(format!(
+        "Redis keeps {what}; stop and look who else writes under this prefix; a retry fails again"
+    ))
+}
+
+fn unknown(word: &[u8]) -> Error {
+    let word = String::from_utf8_lossy(word);
+    Error::Bug(format!(
+        "Redis answered {word:?}, which is no word for that"
+    ))
+}

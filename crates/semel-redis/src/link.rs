@@ -1,0 +1,257 @@
+//! One connection that comes back: dialled when needed, given up when it is broken or silent.
+//!
+//! While the server is away a call fails at once with the last reason; one call at a time dials
+//! again, after a pause that doubles up to a second.
+
+use crate::settings::RedisSettings;
+use crate::trouble;
+use redis::aio::MultiplexedConnection;
+use redis::{
+    AsyncConnectionConfig, Cmd, ConnectionAddr, ConnectionInfo, Pipeline, RedisConnectionInfo,
+    RedisError, Value,
+};
+use semel::Error;
+use std::fmt;
+use std::sync::{Arc, PoisonError, RwLock};
+use std::time::Duration;
+use tokio::net::TcpStream;
+use tokio::sync::Mutex;
+use tokio::task::JoinHandle;
+use tokio::time::Instant;
+
+/// How many calls may wait to be written to a connection before callers wait for room.
+const QUEUE_CALLS_MAX: usize = 4_096;
+
+/// The pause after the first failure to connect; it doubles with each further one.
+const PAUSE_FIRST: Duration = Duration::from_millis(25);
+
+/// The longest pause between two attempts to connect.
+const PAUSE_MAX: Duration = Duration::from_secs(1);
+
+/// Where connections lead.
+#[derive(Clone)]
+pub(crate) struct Target {
+    host: String,
+    port: u16,
+    user: RedisConnectionInfo,
+    config: AsyncConnectionConfig,
+    connect_timeout: Duration,
+    /// Host and port, for messages.
+    pub(crate) address: String,
+    /// How long an answer may take.
+    pub(crate) patience: Duration,
+}
+
+/// A connection that comes back.
+#[derive(Debug)]
+pub(crate) struct Link {
+    target: Target,
+    up: RwLock<Option<Up>>,
+    away: Mutex<Option<Away>>,
+}
+
+/// A connection that was alive when it was last used.
+#[derive(Clone, Debug)]
+pub(crate) struct Up {
+    connection: MultiplexedConnection,
+    driver: Arc<Driver>,
+}
+
+/// What reads and writes the socket. It ends with the connection, idle or not, and is ended with
+/// the last [`Up`] that needs it.
+#[derive(Debug)]
+struct Driver(JoinHandle<()>);
+
+/// Why there is no connection, and when to try again.
+#[derive(Debug)]
+struct Away {
+    why: Error,
+    pause: Duration,
+    until: Instant,
+}
+
+// === impl Target ===
+
+impl Target {
+    pub(crate) fn new(info: &ConnectionInfo, settings: &RedisSettings) -> Result<Self, Error> {
+        let ConnectionAddr::Tcp(host, port) = info.addr() else {
+            return Err(Error::Bug("a redis:// URL is not TCP".into()));
+        };
+        let waiting = settings.wait_replicas.map(|wait| wait.timeout);
+        let patience = settings.response_timeout + waiting.unwrap_or_default();
+        Ok(Self {
+            host: host.clone(),
+            port: *port,
+            user: info.redis_settings().clone(),
+            config: AsyncConnectionConfig::new()
+                .set_response_timeout(Some(patience))
+                .set_pipeline_buffer_size(QUEUE_CALLS_MAX),
+            connect_timeout: settings.connect_timeout,
+            address: info.addr().to_string(),
+            patience,
+        })
+    }
+
+    /// A new connection, or the plain reason why there is none.
+    pub(crate) async fn dial(&self) -> Result<Up, RedisError> {
+        let dialled = tokio::time::timeout(self.connect_timeout, self.connect()).await;
+        dialled.map_err(|_| {
+            let what = format!(
+                "no connection within {:?} (connect_timeout)",
+                self.connect_timeout
+            );
+            RedisError::from(std::io::Error::other(what))
+        })?
+    }
+
+    async fn connect(&self) -> Result<Up, RedisError> {
+        let stream = TcpStream::connect((self.host.as_str(), self.port)).await?;
+        stream.set_nodelay(true)?;
+        let config = self.config.clone();
+        let connecting = MultiplexedConnection::new_with_config(&self.user, stream, config);
+        let (connection, driver) = Box::pin(connecting).await?;
+        Ok(Up {
+            connection,
+            driver: Arc::new(Driver(tokio::spawn(driver))),
+        })
+    }
+
+    pub(crate) fn error(&self, error: &RedisError) -> Error {
+        trouble::error(error, &self.address, self.patience)
+    }
+}
+
+impl fmt::Debug for Target {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Target").field(&self.address).finish()
+    }
+}
+
+// === impl Link ===
+
+impl Link {
+    pub(crate) fn new(target: Target) -> Self {
+        Self {
+            target,
+            up: RwLock::default(),
+            away: Mutex::default(),
+        }
+    }
+
+    /// Sends one command.
+    pub(crate) async fn send(&self, command: &Cmd) -> Result<Value, Sent> {
+        let mut up = self.connected().await?;
+        let answer = up.send(command).await;
+        answer.map_err(|error| self.failed(&up, error))
+    }
+
+    /// Sends commands together; an error of one of them is its own answer.
+    pub(crate) async fn send_all(&self, commands: &Pipeline) -> Result<Vec<Value>, Sent> {
+        let mut up = self.connected().await?;
+        let answers = up
+            .connection
+            .send_packed_commands(commands, 0, commands.len());
+        answers.await.map_err(|error| self.failed(&up, error))
+    }
+
+    async fn connected(&self) -> Result<Up, Error> {
+        if let Some(up) = self.current() {
+            return Ok(up);
+        }
+        let mut away = self.away.lock().await;
+        // Whoever held the lock may have connected, or have learnt that it is no use yet.
+        if let Some(up) = self.current() {
+            return Ok(up);
+        }
+        if let Some(away) = away.as_ref().filter(|away| Instant::now() < away.until) {
+            return Err(away.why.clone());
+        }
+        match self.target.dial().await {
+            Ok(up) => {
+                *away = None;
+                self.set(Some(up.clone()));
+                Ok(up)
+            }
+            Err(error) => {
+                let why = trouble::error_at_dial(&error, &self.target.address);
+                *away = Some(Away::again(away.as_ref(), why.clone()));
+                Err(why)
+            }
+        }
+    }
+
+    fn failed(&self, up: &Up, error: RedisError) -> Sent {
+        if trouble::costs_the_connection(&error) {
+            self.give_up(up);
+        }
+        Sent::Redis(error)
+    }
+
+    /// Lets the next call dial, unless somebody already has.
+    fn give_up(&self, up: &Up) {
+        let mut current = self.up.write().unwrap_or_else(PoisonError::into_inner);
+        if current
+            .as_ref()
+            .is_some_and(|now| Arc::ptr_eq(&now.driver, &up.driver))
+        {
+            *current = None;
+        }
+    }
+
+    /// The connection, unless the server has closed it.
+    fn current(&self) -> Option<Up> {
+        let up = self.up.read().unwrap_or_else(PoisonError::into_inner);
+        up.as_ref().filter(|up| !up.driver.0.is_finished()).cloned()
+    }
+
+    fn set(&self, up: Option<Up>) {
+        *self.up.write().unwrap_or_else(PoisonError::into_inner) = up;
+    }
+}
+
+/// Why a command was not answered.
+#[derive(Debug)]
+pub(crate) enum Sent {
+    /// It was not sent: there is no connection.
+    Away(Error),
+    /// Redis, or the connection, said this.
+    Redis(RedisError),
+}
+
+impl From<Error> for Sent {
+    fn from(why: Error) -> Self {
+        Self::Away(why)
+    }
+}
+
+// === impl Up ===
+
+impl Up {
+    /// Sends one command; an error that the server answers is an error.
+    pub(crate) async fn send(&mut self, command: &Cmd) -> Result<Value, RedisError> {
+        let answer = self.connection.send_packed_command(command).await?;
+        if let Value::ServerError(error) = answer {
+            return Err(error.into());
+        }
+        Ok(answer)
+    }
+}
+
+impl Drop for Driver {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
+}
+
+// === impl Away ===
+
+impl Away {
+    fn again(before: Option<&Self>, why: Error) -> Self {
+        let pause = before.map_or(PAUSE_FIRST, |before| (before.pause * 2).min(PAUSE_MAX));
+        Self {
+            why,
+            pause,
+            until: Instant::now() + pause,
+        }
+    }
+}

@@ -1,0 +1,173 @@
+#!lua name=semel_VERSION
+-- KEYS[1] = "<prefix>:{<64 hex>}" the record, KEYS[2] = "<prefix>:{<64 hex>}:s" its steps: one hash tag, one slot.
+-- Record: st state, fp, f fence, b born, o owner, l lease end, x expiry, a attempts, r result. fp and o are raw bytes.
+-- Times are µs of the store clock (< 2^53 until 2255), durations are µs.
+-- Answers use the words of the protocol. A script is atomic, so the second look of complete, fail, release and renew is part of it.
+local function now() local t=redis.call('TIME'); return t[1]*1000000+t[2] end
+local function f(n) return string.format('%.0f',n) end
+local states={['1']=true,['2']=true,['3']=true,['4']=true,['5']=true}
+local function get(k) local v=redis.call('HMGET',k,'st','fp','f','b','o','l','x','a','r')
+  local c={st=v[1],fp=v[2],f=v[3],b=v[4],o=v[5],l=tonumber(v[6]),x=tonumber(v[7]),a=tonumber(v[8]),r=v[9]}
+  if c.st and not (states[c.st] and c.fp and c.f and c.b and c.o and c.l and c.x and c.a) then error({err='CORRUPT the record lacks a field or has no known state'}) end
+  return c
+end
+local function keep(K,st,x)                     -- physical expiry 60 s after the logical one, steps with their record; parked has no end
+  if st=='5' then redis.call('PERSIST',K[1]); redis.call('PERSIST',K[2])
+  else local t=f(math.ceil(x/1000)+60000); redis.call('PEXPIREAT',K[1],t); redis.call('PEXPIREAT',K[2],t) end
+end
+local function live(c,n) return c.st and (c.st=='5' or c.x>n) end     -- never trust lazy expiry
+local function left(c,n) return f(math.max(c.x-n,0)) end              -- what is left of retention
+local function below(a,max) return max==nil or max==0 or a<max end    -- max 0: no limit
+local function bump(c,n) return math.max(n,tonumber(c.f)+1) end
+local function unchanged(c,n,fence,owner,mine)  -- nothing applied: what became of this run
+  if c.st and c.f==fence and c.o==owner then
+    if mine[c.st] then return {'already',c.st} end
+    if c.st=='2' or c.st=='3' then return {'settled',c.st,left(c,n),c.r or ''} end
+    if c.st=='5' then return {'parked'} end
+  end
+  return {'stale'}
+end
+local function held(c,fence,owner) return c.st and c.f==fence and c.o==owner and (c.st=='1' or c.st=='5') end
+local function claim(K,A)                       -- fp owner lease ttl park max_attempts
+  local fp,owner,lease,ttl,park,max=A[1],A[2],tonumber(A[3]),tonumber(A[4]),A[5]=='1',tonumber(A[6])
+  local n,c=now(),get(K[1]); local old=live(c,n)
+  if old then
+    if c.fp~=fp then return {'mismatched',c.f} end
+    if c.st=='2' or c.st=='3' then return {'replayed',c.f,c.st,left(c,n),c.r or ''} end
+    if c.st=='5' then return {'parked',c.f} end
+    if c.st=='1' and c.l>n and c.o==owner then return {'granted',c.f,f(c.l),f(c.a),c.b} end   -- my earlier answer was lost
+    if c.l>n then return {c.st=='1' and 'busy' or 'not_yet',c.f,f(c.l-n)} end
+    if c.st=='1' and (park or not below(c.a,max)) then
+      redis.call('HSET',K[1],'st','5','x',f(math.max(c.x,n+lease+ttl))); keep(K,'5'); return {'parked',c.f}
+    end
+  else redis.call('DEL',K[2]) end               -- a new incarnation starts without steps
+  local fence=n; if c.f then fence=bump(c,n) end
+  local x=n+lease+ttl; if c.x and c.x>x then x=c.x end
+  local a=old and c.a+1 or 1; local b=old and c.b or f(fence)
+  redis.call('HSET',K[1],'st','1','fp',fp,'f',f(fence),'b',b,'o',owner,'l',f(n+lease),'x',f(x),'a',f(a))
+  if c.r then redis.call('HDEL',K[1],'r') end
+  keep(K,'1',x); return {'granted',f(fence),f(n+lease),f(a),b}
+end
+local function settle(K,c,st,n,delay,ttl,result)
+  local l=n+delay; local x=math.max(c.x,l+ttl)
+  redis.call('HSET',K[1],'st',st,'l',f(l),'x',f(x),'r',result); keep(K,st,x); return {'applied',st,f(l)}
+end
+local function complete(K,A)                    -- owner fence ttl result
+  local n,c=now(),get(K[1]); if not held(c,A[2],A[1]) then return unchanged(c,n,A[2],A[1],{['2']=true}) end
+  return settle(K,c,'2',n,0,tonumber(A[3]),A[4])
+end
+local function fail(K,A)                        -- owner fence kind(1 final, 2 retryable, 3 in doubt) park max_attempts delay ttl result
+  local n,c=now(),get(K[1]); local kind=A[3]
+  if not held(c,A[2],A[1]) then return unchanged(c,n,A[2],A[1],kind=='1' and {['3']=true} or {['4']=true}) end
+  local st
+  if kind=='1' then st='3' elseif kind=='3' and A[4]=='1' then st='5' elseif below(c.a,tonumber(A[5])) then st='4' else st='5' end
+  return settle(K,c,st,n,kind=='1' and 0 or tonumber(A[6]),tonumber(A[7]),A[8])
+end
+local function wait_now(K,c,n,fence,a)          -- -> waiting, claimable at once, with the retention it had
+  local x=math.max(c.x,n+(c.x-c.l))
+  redis.call('HSET',K[1],'st','4','f',fence,'a',f(a),'l',f(n),'x',f(x)); keep(K,'4',x); return {'applied','4',f(n),fence,c.b}
+end
+local function release(K,A)                     -- owner fence     (only when nothing was sent)
+  local n,c=now(),get(K[1]); if not held(c,A[2],A[1]) then return unchanged(c,n,A[2],A[1],{['4']=true}) end
+  if c.r then redis.call('HDEL',K[1],'r') end
+  return wait_now(K,c,n,c.f,math.max(c.a-1,0))
+end
+local function renew(K,A)                       -- owner fence lease ttl
+  local n,c=now(),get(K[1]); if c.st~='1' or c.f~=A[2] or c.o~=A[1] then return unchanged(c,n,A[2],A[1],{}) end
+  local lease=tonumber(A[3]); local l=math.max(c.l,n+lease); local x=math.max(c.x,n+lease+tonumber(A[4]))
+  redis.call('HSET',K[1],'l',f(l),'x',f(x)); keep(K,'1',x); return {'applied','1',f(l)}
+end
+local function look(K,A)                        -- A[1]=='0': without the result
+  local n,c=now(),get(K[1]); if not live(c,n) then return {'absent'} end
+  return {c.st,c.f,c.o,f(c.a),c.b,f(c.l),f(c.x),c.fp,A[1]~='0' and c.r}
+end
+-- steps: field = name, value = state(1|2) fence ':' result
+local function step(K,A)                        -- owner fence name -> record, step state, step fence, step result | nil
+  local n,c=now(),get(K[1]); if c.st~='1' or c.f~=A[2] or c.o~=A[1] then return c,nil,nil,nil,unchanged(c,n,A[2],A[1],{}) end
+  local v=redis.call('HGET',K[2],A[3]); if not v then return c end
+  return c,string.match(v,'^(%d)(%d+):(.*)$')
+end
+local function step_begin(K,A)
+  local c,st,sf,r,no=step(K,A); if no then return no end
+  if not st then redis.call('HSET',K[2],A[3],'1'..c.f..':'); keep(K,'1',c.x); return {'run'} end
+  if st=='2' then return {'memo',sf,r} end
+  return sf==c.f and {'run'} or {'in_doubt',sf}
+end
+local function step_restart(K,A)                -- policy retry, after in_doubt
+  local c,st,sf,r,no=step(K,A); if no then return no end
+  if st~='1' then return {'stale'} end
+  redis.call('HSET',K[2],A[3],'1'..c.f..':'); keep(K,'1',c.x); return {'applied','1'}
+end
+local function step_complete(K,A)               -- owner fence name result
+  local c,st,sf,r,no=step(K,A); if no then return no end
+  if not st or sf~=c.f then return {'stale'} end
+  if st=='2' then return {'already','1'} end
+  redis.call('HSET',K[2],A[3],'2'..c.f..':'..A[4]); keep(K,'1',c.x); return {'applied','1'}
+end
+-- operator
+local function redrive(K,A)
+  local n,c=now(),get(K[1]); if not live(c,n) or (c.st~='3' and c.st~='5') then return {'gone',live(c,n) and c.st or '0'} end
+  return wait_now(K,c,n,f(bump(c,n)),c.a)
+end
+local function release_op(K,A)
+  local n,c=now(),get(K[1]); if not live(c,n) or (c.st~='1' and c.st~='4') then return {'gone',live(c,n) and c.st or '0'} end
+  return wait_now(K,c,n,f(bump(c,n)),c.a)
+end
+local function resolve(K,A)                     -- decision(2|3|4) result
+  local n,c=now(),get(K[1]); if c.st~='5' then return {'gone',live(c,n) and c.st or '0'} end
+  local fence=f(bump(c,n)); if A[1]=='4' then return wait_now(K,c,n,fence,c.a) end
+  if A[1]~='2' and A[1]~='3' then return redis.error_reply('ERR decision') end
+  redis.call('HSET',K[1],'f',fence); return settle(K,c,A[1],n,0,c.x-c.l,A[2])
+end
+local function forget(K,A)                      -- ends the incarnation; the husk keeps the fence until it expires physically
+  local n,c=now(),get(K[1]); if not live(c,n) then return {'gone','0'} end
+  if c.st=='1' and c.l>n then return {'refused'} end
+  redis.call('HSET',K[1],'st','4','l',f(n),'x',f(n)); redis.call('HDEL',K[1],'r'); redis.call('DEL',K[2]); keep(K,'4',n)
+  return {'applied','0',f(n),c.f,c.b}
+end
+-- letters: KEYS[1] = "<prefix>:{letters}:h" id -> delivery, 'h'..id -> reason, key hex or '-', ':' size; KEYS[2] = "<prefix>:{letters}:z" id by time.
+-- One slot for all letters. The head is a field of its own, so that a list does not read the deliveries.
+local function letter_put(K,A)                  -- id key(hex or '-') reason delivery
+  if redis.call('HSETNX',K[1],A[1],A[4])==0 then return {'already'} end
+  redis.call('HSET',K[1],'h'..A[1],A[3]..A[2]..':'..#A[4])
+  local n=now(); local last=redis.call('ZRANGE',K[2],-1,-1,'WITHSCORES'); if last[2] then n=math.max(n,tonumber(last[2])+1) end
+  redis.call('ZADD',K[2],f(n),A[1]); return {'applied',f(n)}          -- scores are distinct, so a score is a cursor
+end
+local function letter_head(K,id)
+  local v=redis.call('HGET',K[1],'h'..id); local reason,key,size; if v then reason,key,size=string.match(v,'^(%d)([^:]*):(%d+)$') end
+  if not reason then error({err='CORRUPT a letter lacks its head'}) end
+  return reason,key,size
+end
+local function letter_list(K,A)                 -- cursor(start '0') limit
+  local ids=redis.call('ZRANGE',K[2],'('..A[1],'+inf','BYSCORE','LIMIT',0,A[2],'WITHSCORES'); local out={}
+  for i=1,#ids,2 do local reason,key,size=letter_head(K,ids[i]); out[#out+1]={ids[i],key,reason,size,f(tonumber(ids[i+1]))} end
+  return out
+end
+local function letter_get(K,A) local d=redis.call('HGET',K[1],A[1]); if not d then return {'gone'} end
+  local reason,key=letter_head(K,A[1]); return {'letter',key,reason,d} end
+local function letter_drop(K,A)
+  redis.call('ZREM',K[2],A[1]); return {redis.call('HDEL',K[1],A[1],'h'..A[1])>0 and 'applied' or 'gone'}
+end
+-- KEYS[1] = "<prefix>:wait". A write that WAIT can wait for, after everything the calls before it read or wrote.
+local function touch(K,A) redis.call('SET',K[1],'1'); return {'applied'} end
+-- A server without memory to spare takes nothing new; it still reads, and records how the runs end that it has granted ('allow-oom').
+-- Nothing is 'no-writes': a demoted master would answer from what it had.
+local function register(name,callback,flag) redis.register_function{function_name='semel_VERSION_'..name,callback=callback,flags={flag}} end
+register('claim',claim)
+register('complete',complete,'allow-oom')
+register('fail',fail,'allow-oom')
+register('release',release,'allow-oom')
+register('renew',renew,'allow-oom')
+register('look',look,'allow-oom')
+register('step_begin',step_begin)
+register('step_restart',step_restart,'allow-oom')
+register('step_complete',step_complete,'allow-oom')
+register('redrive',redrive,'allow-oom')
+register('release_op',release_op,'allow-oom')
+register('resolve',resolve,'allow-oom')
+register('forget',forget,'allow-oom')
+register('letter_put',letter_put)
+register('letter_list',letter_list,'allow-oom')
+register('letter_get',letter_get,'allow-oom')
+register('letter_drop',letter_drop,'allow-oom')
+register('touch',touch,'allow-oom')

@@ -1,0 +1,115 @@
+//! Writes that replicas confirm.
+//!
+//! `WAIT` holds up its whole connection, so each connection takes a group of calls at a time and one
+//! `WAIT` for all of them. `WAIT` looks only at writes of its own connection; a call that finds its
+//! work done already writes nothing. So each group ends with a small write of its own (`touch`), which
+//! comes after everything the group has read or written.
+
+use crate::calls::Call;
+use crate::line::{Answers, Line};
+use crate::settings::WaitReplicas;
+use redis::{Cmd, Value};
+use semel::Error;
+use semel::batch::{Batcher, Limits, Pending};
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// How many calls share a `WAIT` at the most.
+const GROUP_CALLS_MAX: usize = 256;
+
+/// Takes calls and answers them when enough replicas have them.
+#[derive(Debug)]
+pub(crate) struct Replicas {
+    batcher: Batcher<Call, Value>,
+}
+
+/// What the lanes share: as many lines as there are lanes.
+#[derive(Debug)]
+struct Lanes {
+    free: Mutex<Vec<Line>>,
+    wait: WaitReplicas,
+    tail: [Cmd; 2],
+}
+
+// === impl Replicas ===
+
+impl Replicas {
+    /// Starts a lane on each line. `touch` is the small write.
+    pub(crate) fn start(lines: Vec<Line>, wait: WaitReplicas, touch: Cmd) -> Self {
+        let limits = Limits {
+            lanes: lines.len(),
+            items_max: GROUP_CALLS_MAX,
+        };
+        let lanes = Arc::new(Lanes {
+            free: Mutex::new(lines),
+            wait,
+            tail: [touch, wait_command(wait)],
+        });
+        let write = move |group| {
+            let lanes = Arc::clone(&lanes);
+            async move { lanes.write(group).await }
+        };
+        Self {
+            batcher: Batcher::start(limits, |call: &Call| call.about, write),
+        }
+    }
+
+    /// Sends a call and waits until it is confirmed.
+    pub(crate) async fn ask(&self, call: Call) -> Result<Value, Error> {
+        self.batcher.submit(call).await
+    }
+}
+
+fn wait_command(wait: WaitReplicas) -> Cmd {
+    let mut command = redis::cmd("WAIT");
+    let millis = u64::try_from(wait.timeout.as_millis()).unwrap_or(u64::MAX);
+    command.arg(wait.count).arg(millis.max(1));
+    command
+}
+
+// === impl Lanes ===
+
+impl Lanes {
+    /// Sends a group with its `WAIT` and answers every call of it.
+    async fn write(&self, mut group: Vec<Pending<Call, Value>>) {
+        let line = self.take();
+        let take = |pending: &mut Pending<Call, Value>| std::mem::take(&mut pending.item.command);
+        let calls: Vec<Cmd> = group.iter_mut().map(take).collect();
+        let answers = line.ask_all(&calls, &self.tail).await;
+        match answers.and_then(|answers| self.confirmed(&line, answers)) {
+            Ok(answers) => group
+                .into_iter()
+                .zip(answers)
+                .for_each(|(pending, answer)| pending.answer(line.plain(answer))),
+            Err(error) => group
+                .into_iter()
+                .for_each(|pending| pending.answer(Err(error.clone()))),
+        }
+        self.free().push(line);
+    }
+
+    /// The answers, if enough replicas have what they stand for.
+    fn confirmed(&self, line: &Line, answers: Answers) -> Result<Vec<Value>, Error> {
+        let mut confirmed = 0;
+        for answer in answers.tail {
+            if let Value::Int(count) = line.plain(answer)? {
+                confirmed = count;
+            }
+        }
+        if confirmed >= i64::from(self.wait.count) {
+            return Ok(answers.calls);
+        }
+        Err(Error::Unavailable(format!(
+            "unknown: Redis has written it, but {confirmed} of {} replicas confirmed it within {:?} \
+             (wait_replicas); a failover could lose it; a repeat is safe",
+            self.wait.count, self.wait.timeout
+        )))
+    }
+
+    fn take(&self) -> Line {
+        self.free().pop().expect("there are as many lines as lanes")
+    }
+
+    fn free(&self) -> std::sync::MutexGuard<'_, Vec<Line>> {
+        self.free.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

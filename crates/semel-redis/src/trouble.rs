@@ -1,0 +1,186 @@
+//! One translation: what Redis or the connection to it said → what the caller should do next.
+
+use redis::{ErrorKind, RedisError};
+use semel::Error;
+use std::time::Duration;
+
+const NO_RIGHTS: &str =
+    "does not let this user do what Semel does there (the crate's documentation lists it)";
+
+/// What the server said instead of an answer, by what it means for us.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Refusal {
+    /// It lacks a function: load the library and ask again.
+    MissingFunction,
+    /// It cannot take writes now; nothing was written.
+    NotNow(&'static str),
+    /// It does not let us; nothing was written.
+    NotAllowed(&'static str),
+    /// What is stored is not what we stored.
+    Corrupt,
+    /// It did not understand.
+    Bug,
+}
+
+/// Whether the server lacks the function: nothing was done, and loading the library mends it.
+pub(crate) fn is_missing_function(error: &RedisError) -> bool {
+    refusal(error) == Some(Refusal::MissingFunction)
+}
+
+/// Whether the connection is of no more use: broken, silent, or to a server that was demoted.
+pub(crate) fn costs_the_connection(error: &RedisError) -> bool {
+    matches!(error.kind(), ErrorKind::Io | ErrorKind::Parse)
+        || matches!(error.code(), Some("READONLY" | "MASTERDOWN" | "NOAUTH"))
+}
+
+/// The error of a call. Everything that may heal by itself is `Unavailable`.
+pub(crate) fn error(error: &RedisError, address: &str, patience: Duration) -> Error {
+    let unavailable = |what: String| Error::Unavailable(format!("Redis at {address} {what}"));
+    match refusal(error) {
+        Some(Refusal::MissingFunction) => unavailable(
+            "has lost Semel's functions right after they were loaded; nothing was written, a repeat is safe".into(),
+        ),
+        Some(Refusal::NotNow(what) | Refusal::NotAllowed(what)) => {
+            unavailable(format!("{what}; nothing was written, a repeat is safe"))
+        }
+        Some(Refusal::Corrupt) => Error::Corrupt(format!(
+            "Redis at {address} keeps something else where a record should be: {}; stop and look who else \
+             writes under this prefix; a retry fails again",
+            said(error)
+        )),
+        Some(Refusal::Bug) => Error::Bug(format!("Redis at {address} did not understand: {}", said(error))),
+        None if error.is_timeout() => unavailable(format!(
+            "did not answer within {patience:?} (response_timeout); whether the write was made is unknown, a \
+             repeat is safe"
+        )),
+        None => unavailable(format!(
+            "broke the connection ({error}); whether the write was made is unknown, a repeat is safe"
+        )),
+    }
+}
+
+/// The error of a connection that could not be made.
+pub(crate) fn error_at_dial(problem: &RedisError, address: &str) -> Error {
+    Error::Unavailable(format!(
+        "Redis at {address} cannot be reached ({problem}); nothing was sent, a repeat is safe"
+    ))
+}
+
+/// The error of a start: what only an operator can mend is `Invalid`.
+pub(crate) fn error_at_start(problem: &RedisError, address: &str, patience: Duration) -> Error {
+    let refused = if problem.kind() == ErrorKind::AuthenticationFailed {
+        "does not accept the user or password"
+    } else {
+        match refusal(problem) {
+            Some(Refusal::NotAllowed(what)) => what,
+            Some(_) => return error(problem, address, patience),
+            None => return error_at_dial(problem, address),
+        }
+    };
+    Error::Invalid(format!(
+        "Redis at {address} {refused} ({}); mend that before you retry",
+        said(problem)
+    ))
+}
+
+/// The server's own words.
+fn said(error: &RedisError) -> String {
+    let code = error.code().unwrap_or("ERR");
+    format!("{code} {}", error.detail().unwrap_or_default())
+}
+
+/// What the server refused; `None` when it was not the server that spoke.
+fn refusal(error: &RedisError) -> Option<Refusal> {
+    let text = error.detail().unwrap_or_default();
+    Some(match error.code()? {
+        "ERR" if text.starts_with("Function not found") => Refusal::MissingFunction,
+        "ERR" if text.starts_with("The user executing the script") => {
+            Refusal::NotAllowed(NO_RIGHTS)
+        }
+        "CORRUPT" | "WRONGTYPE" => Refusal::Corrupt,
+        "LOADING" => Refusal::NotNow("is still loading its data"),
+        "READONLY" => Refusal::NotNow("is a read-only replica; it may just have lost a failover"),
+        "MASTERDOWN" => Refusal::NotNow("is a replica without its master"),
+        "NOREPLICAS" => Refusal::NotNow("has fewer replicas than its min-replicas-to-write"),
+        "OOM" => Refusal::NotNow(
+            "is out of memory and takes nothing new: raise maxmemory or shorten the retention",
+        ),
+        "MISCONF" => Refusal::NotNow("cannot write to its disk"),
+        "BUSY" => Refusal::NotNow("is busy with somebody's long script"),
+        "CLUSTERDOWN" | "TRYAGAIN" => Refusal::NotNow("belongs to a cluster that is not ready"),
+        "MOVED" | "ASK" | "CROSSSLOT" => Refusal::NotNow(
+            "belongs to a cluster of several masters, which this store does not route to",
+        ),
+        "NOPERM" => Refusal::NotAllowed(NO_RIGHTS),
+        "NOAUTH" | "WRONGPASS" => Refusal::NotAllowed("does not accept the user or password"),
+        _ => Refusal::Bug,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PATIENCE: Duration = Duration::from_secs(2);
+
+    fn said_by_server(code: &str, detail: &str) -> RedisError {
+        redis::make_extension_error(code.into(), Some(detail.into()))
+    }
+
+    #[test]
+    fn what_heals_by_itself_is_unavailable() {
+        for code in [
+            "LOADING",
+            "READONLY",
+            "MASTERDOWN",
+            "OOM",
+            "MISCONF",
+            "BUSY",
+            "CLUSTERDOWN",
+            "TRYAGAIN",
+            "MOVED",
+            "ASK",
+            "NOREPLICAS",
+            "NOPERM",
+            "NOAUTH",
+        ] {
+            let error = error(&said_by_server(code, "x"), "h:1", PATIENCE);
+            let Error::Unavailable(text) = error else {
+                panic!("{code}: {error:?}")
+            };
+            assert!(text.contains("a repeat is safe"), "{text}");
+        }
+    }
+
+    #[test]
+    fn what_is_stored_wrong_is_corrupt_and_what_we_said_wrong_is_a_bug() {
+        for code in ["CORRUPT", "WRONGTYPE"] {
+            let error = error(&said_by_server(code, "x"), "h:1", PATIENCE);
+            assert!(matches!(error, Error::Corrupt(_)), "{error:?}");
+        }
+        let error = error(&said_by_server("ERR", "wrong number"), "h:1", PATIENCE);
+        assert!(matches!(error, Error::Bug(_)), "{error:?}");
+    }
+
+    #[test]
+    fn at_start_missing_rights_are_for_the_operator() {
+        for (code, text) in [
+            ("NOPERM", "x"),
+            ("WRONGPASS", "x"),
+            ("NOAUTH", "x"),
+            (
+                "ERR",
+                "The user executing the script can't run this command or subcommand",
+            ),
+        ] {
+            let error = error_at_start(&said_by_server(code, text), "h:1", PATIENCE);
+            assert!(matches!(error, Error::Invalid(_)), "{error:?}");
+        }
+    }
+
+    #[test]
+    fn demoted_server_costs_the_connection_and_a_full_one_does_not() {
+        assert!(costs_the_connection(&said_by_server("READONLY", "x")));
+        assert!(!costs_the_connection(&said_by_server("OOM", "x")));
+    }
+}

@@ -1,0 +1,161 @@
+//! Names, ends and slots of the keys, as an operator sees them.
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
+
+#[allow(dead_code, reason = "each test file uses a part of it")]
+mod support;
+
+use bytes::Bytes;
+use redis::aio::MultiplexedConnection;
+use semel::letter::{Letter, LetterId, Put, Reason};
+use semel::record::{Acted, Fail, FailKind, Held, InDoubt, Lease, State, StepBegun};
+use semel::{Fingerprint, Store};
+use semel_redis::RedisStore;
+use std::time::Duration;
+use support::{Aged, ask, claim, grant, raw, settings};
+use testbed::Redis;
+
+const KEEP: Duration = Duration::from_secs(3_600);
+
+/// Waits until the nodes have told each other.
+async fn cluster_says(raw: &mut MultiplexedConnection, what: &str) {
+    for _ in 0..1_500 {
+        if ask::<String>(raw, &["CLUSTER", "INFO"])
+            .await
+            .contains(what)
+        {
+            return;
+        }
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    panic!("not {what} after 30 s");
+}
+
+fn names(prefix: &str, lease: &Lease) -> [String; 2] {
+    let record = format!("{prefix}:{{{}}}", lease.key.to_string().replace("v1_", ""));
+    [record.clone(), format!("{record}:s")]
+}
+
+fn letter() -> Letter {
+    Letter {
+        id: LetterId::of_delivery(Reason::Invalid, "message 1", &Fingerprint::of(b"x")),
+        key: None,
+        reason: Reason::Invalid,
+        delivery: Bytes::from_static(b"delivery"),
+    }
+}
+
+#[tokio::test]
+async fn prefixes_keep_installations_apart() {
+    let url = testbed::redis_url().unwrap();
+    let one = RedisStore::connect(settings(&url)).await.unwrap();
+    let other = RedisStore::connect(settings(&url)).await.unwrap();
+    let lease = grant(&one, &claim()).await;
+    assert_eq!(one.letter_put(&letter()).await.unwrap(), Put::Applied);
+
+    assert_eq!(other.look(&lease.key).await.unwrap(), None);
+    assert_eq!(other.letter_get(&letter().id).await.unwrap(), None);
+    assert!(other.letter_list(None, 10).await.unwrap().items.is_empty());
+    let mut after = None;
+    loop {
+        let page = other.list(None, after.as_ref(), 100).await.unwrap();
+        assert!(page.items.is_empty(), "{page:?}");
+        after = page.next;
+        if after.is_none() {
+            break;
+        }
+    }
+}
+
+#[tokio::test]
+async fn records_and_steps_end_a_minute_after_retention_and_parked_ones_never() {
+    let settings = settings(&testbed::redis_url().unwrap());
+    let store = RedisStore::connect(settings.clone()).await.unwrap();
+    let mut raw = raw(&settings.url).await;
+    let lease = grant(&store, &claim()).await;
+    assert_eq!(
+        store.step_begin(&lease, "charge").await.unwrap(),
+        StepBegun::Run
+    );
+
+    let ends = async |raw: &mut MultiplexedConnection| -> [i64; 2] {
+        let [record, steps] = names(&settings.prefix, &lease);
+        [
+            ask(raw, &["PEXPIRETIME", &record]).await,
+            ask(raw, &["PEXPIRETIME", &steps]).await,
+        ]
+    };
+    let minute_after = async || {
+        let record = store.look(&lease.key).await.unwrap().unwrap();
+        let end = i64::try_from(record.expires_at.0.div_ceil(1_000)).unwrap() + 60_000;
+        [end, end]
+    };
+    assert_eq!(ends(&mut raw).await, minute_after().await);
+
+    let fail = Fail {
+        kind: FailKind::InDoubt {
+            delay: Duration::ZERO,
+        },
+        in_doubt: InDoubt::Park,
+        max_attempts: None,
+        retention: KEEP,
+        result: Bytes::new(),
+    };
+    assert_eq!(
+        store.fail(&lease, &fail).await.unwrap(),
+        Held::Applied(State::Parked)
+    );
+    assert_eq!(ends(&mut raw).await, [-1, -1]);
+
+    assert_eq!(store.redrive(&lease.key).await.unwrap(), Acted::Applied);
+    assert_eq!(ends(&mut raw).await, minute_after().await);
+    assert_eq!(store.forget(&lease.key).await.unwrap(), Acted::Applied);
+    let [record, steps] = ends(&mut raw).await;
+    let now: Vec<i64> = ask(&mut raw, &["TIME"]).await;
+    let left = record - now[0] * 1_000;
+    assert!((50_000..=62_000).contains(&left), "{left}");
+    assert_eq!(steps, -2, "the steps went at once");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn node_that_owns_every_slot_keeps_records_and_every_call_stays_in_one_slot() {
+    let bus = testbed::free_port().unwrap().to_string();
+    let redis = Redis::start(&[("cluster-enabled", "yes"), ("cluster-port", &bus)]).unwrap();
+    let mut raw = raw(&redis.url()).await;
+    ask::<()>(&mut raw, &["CLUSTER", "ADDSLOTSRANGE", "0", "16383"]).await;
+    cluster_says(&mut raw, "cluster_state:ok").await;
+    // A cluster refuses a call whose keys are in two slots, so the suite itself is the test.
+    let subject = Aged::connect(settings(&redis.url())).await;
+    let report = semel::conformance::suite(&subject).await.unwrap();
+    assert!(!report.held.is_empty());
+
+    let lease = grant(&*subject.store, &claim()).await;
+    let [record, steps] = names(&subject.prefix, &lease);
+    let slot: u32 = ask(&mut raw, &["CLUSTER", "KEYSLOT", &record]).await;
+    assert_eq!(
+        slot,
+        ask::<u32>(&mut raw, &["CLUSTER", "KEYSLOT", &steps]).await
+    );
+}
+
+#[tokio::test]
+async fn one_master_of_several_is_refused() {
+    let start = || {
+        let bus = testbed::free_port().unwrap().to_string();
+        (
+            Redis::start(&[("cluster-enabled", "yes"), ("cluster-port", &bus)]).unwrap(),
+            bus,
+        )
+    };
+    let ((one, _), (two, bus)) = (start(), start());
+    let (mut at_one, mut at_two) = (raw(&one.url()).await, raw(&two.url()).await);
+    ask::<()>(&mut at_one, &["CLUSTER", "ADDSLOTSRANGE", "0", "8000"]).await;
+    ask::<()>(&mut at_two, &["CLUSTER", "ADDSLOTSRANGE", "8001", "16383"]).await;
+    let port = two.port().to_string();
+    ask::<()>(&mut at_one, &["CLUSTER", "MEET", "127.0.0.1", &port, &bus]).await;
+    cluster_says(&mut at_one, "cluster_size:2").await;
+    let error = RedisStore::connect(settings(&one.url()))
+        .await
+        .unwrap_err()
+        .to_string();
+    assert!(error.contains("one of 2 masters"), "{error}");
+}

@@ -1,0 +1,136 @@
+//! What the tests of this crate share: a store under a prefix of its own, and time that passes.
+
+use async_trait::async_trait;
+use redis::aio::MultiplexedConnection;
+use semel::conformance::Subject;
+use semel::record::{Claim, InDoubt, Lease, Owner};
+use semel::{Fingerprint, Key, Store};
+use semel_redis::{RedisSettings, RedisStore};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Ages every record of a prefix, as time would; what is past its physical end goes at once.
+const AGE: &str = r"
+local by,cursor=tonumber(ARGV[2]),'0'
+local function f(n) return string.format('%.0f',n) end
+repeat
+  local found=redis.call('SCAN',cursor,'MATCH',ARGV[1],'COUNT',1000)
+  cursor=found[1]
+  for _,k in ipairs(found[2]) do
+    local v=redis.call('HMGET',k,'l','x','st')
+    local x=v[2]-by
+    redis.call('HSET',k,'l',f(v[1]-by),'x',f(x))
+    if v[3]~='5' then
+      local t=f(math.ceil(x/1000)+60000)
+      redis.call('PEXPIREAT',k,t); redis.call('PEXPIREAT',k..':s',t)
+    end
+  end
+until cursor=='0'";
+
+/// A store whose time can be let pass.
+pub(crate) struct Aged {
+    pub(crate) store: Arc<RedisStore>,
+    pub(crate) prefix: String,
+    raw: MultiplexedConnection,
+}
+
+impl Aged {
+    pub(crate) async fn connect(settings: RedisSettings) -> Self {
+        let url = settings.url.clone();
+        Self::connect_beside(settings, &url).await
+    }
+
+    /// `url` is for letting time pass, by a user who may do everything.
+    pub(crate) async fn connect_beside(settings: RedisSettings, url: &str) -> Self {
+        Self {
+            raw: raw(url).await,
+            prefix: settings.prefix.clone(),
+            store: Arc::new(RedisStore::connect(settings).await.unwrap()),
+        }
+    }
+}
+
+#[async_trait]
+impl Subject for Aged {
+    fn store(&self) -> Arc<dyn Store> {
+        Arc::clone(&self.store) as Arc<dyn Store>
+    }
+
+    async fn advance(&self, by: Duration) {
+        let mut age = redis::cmd("EVAL");
+        age.arg(AGE).arg(0).arg(format!("{}:{{*}}", self.prefix));
+        age.arg(u64::try_from(by.as_micros()).unwrap());
+        age.exec_async(&mut self.raw.clone()).await.unwrap();
+    }
+}
+
+/// Settings for a prefix that nobody else uses.
+pub(crate) fn settings(url: &str) -> RedisSettings {
+    let mut settings = RedisSettings::new(url);
+    settings.prefix = format!("test-{:016x}", rand::random::<u64>());
+    settings
+}
+
+/// A plain connection beside the store's.
+pub(crate) async fn raw(url: &str) -> MultiplexedConnection {
+    let client = redis::Client::open(url).unwrap();
+    client.get_multiplexed_async_connection().await.unwrap()
+}
+
+/// A claim of new work by a new owner.
+pub(crate) fn claim() -> Claim {
+    let key = Key::from_bytes(rand::random());
+    Claim {
+        key,
+        fingerprint: Fingerprint::of(key.as_bytes()),
+        owner: Owner::random(),
+        lease: Duration::from_secs(30),
+        retention: Duration::from_secs(3_600),
+        in_doubt: InDoubt::Retry,
+        max_attempts: None,
+    }
+}
+
+/// The lease of a claim that must be granted.
+pub(crate) async fn grant(store: &dyn Store, claim: &Claim) -> Lease {
+    match store.claim(claim).await {
+        Ok(semel::record::Claimed::Granted(lease)) => lease,
+        other => panic!("not granted: {other:?}"),
+    }
+}
+
+/// A replica of `master` that has caught up.
+pub(crate) async fn replica_of(master: &testbed::Redis) -> testbed::Redis {
+    let of = format!("127.0.0.1 {}", master.port());
+    let replica =
+        testbed::Redis::start(&[("replicaof", &of), ("repl-diskless-sync-delay", "0")]).unwrap();
+    let mut master = raw(&master.url()).await;
+    for _ in 0..300 {
+        redis::cmd("SET")
+            .arg("replica:ready")
+            .arg(1)
+            .exec_async(&mut master)
+            .await
+            .unwrap();
+        let mut wait = redis::cmd("WAIT");
+        let confirmed: u32 = wait.arg(1).arg(100).query_async(&mut master).await.unwrap();
+        if confirmed == 1 {
+            return replica;
+        }
+    }
+    panic!("the replica has not caught up within 30 s");
+}
+
+/// A command for the server itself.
+pub(crate) async fn run(redis: &testbed::Redis, words: &[&str]) {
+    ask::<()>(&mut raw(&redis.url()).await, words).await;
+}
+
+/// What the server itself answers.
+pub(crate) async fn ask<T: redis::FromRedisValue>(
+    raw: &mut MultiplexedConnection,
+    words: &[&str],
+) -> T {
+    let (name, rest) = words.split_first().unwrap();
+    redis::cmd(name).arg(rest).query_async(raw).await.unwrap()
+}
