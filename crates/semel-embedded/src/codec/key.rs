@@ -1,0 +1,103 @@
+//! Under which keys rows are kept. The first byte says what a row is, so that one ordered
+//! keyspace holds them all and every batch of the journal touches the same one.
+
+use fjall::Slice;
+use semel::Key;
+use semel::letter::LetterId;
+use semel::record::Fence;
+use std::ops::Bound;
+
+/// The one row that every group writes.
+pub(crate) const HEAD: &[u8] = b"h";
+
+const LETTER: u8 = b'l';
+const ORDER: u8 = b'o';
+const RECORD: u8 = b'r';
+const STEP: u8 = b's';
+
+/// The key of a row.
+pub(crate) type RowKey = Slice;
+
+/// A stretch of rows.
+pub(crate) type RowRange = (Bound<RowKey>, Bound<RowKey>);
+
+/// Where the record of `key` is kept. Made for every call: on the stack, then copied once.
+pub(crate) fn record(key: &Key) -> RowKey {
+    let mut row = [RECORD; 33];
+    row[1..].copy_from_slice(key.as_bytes());
+    row.into()
+}
+
+/// All records after that one; without it, from the first.
+pub(crate) fn records(after: Option<&Key>) -> RowRange {
+    range(RECORD, after.map(record))
+}
+
+/// Where a step of an incarnation is kept.
+pub(crate) fn step(key: &Key, born: Fence, name: &str) -> RowKey {
+    let born = born.0.to_be_bytes();
+    prefixed(STEP, [key.as_bytes().as_slice(), &born, name.as_bytes()])
+}
+
+/// How the keys of an incarnation's steps begin.
+pub(crate) fn steps(key: &Key, born: Fence) -> RowKey {
+    step(key, born, "")
+}
+
+/// Where a letter is kept.
+pub(crate) fn letter(id: &LetterId) -> RowKey {
+    prefixed(LETTER, [id.0.as_slice()])
+}
+
+/// Where the head of the letter that was put as the `number`th is kept.
+pub(crate) fn order(number: u64) -> RowKey {
+    prefixed(ORDER, [number.to_be_bytes().as_slice()])
+}
+
+/// All heads of letters after that one; without it, from the oldest.
+pub(crate) fn orders(after: Option<u64>) -> RowRange {
+    range(ORDER, after.map(order))
+}
+
+/// The key of a row in words, for messages.
+pub(crate) fn describe(row: &[u8]) -> String {
+    let rest = row.get(1..).unwrap_or_default();
+    match row.first() {
+        Some(&RECORD) => format!("record {}", written(rest)),
+        Some(&STEP) => match rest.split_first_chunk::<40>() {
+            Some((of, name)) => format!(
+                "step {:?} of {}",
+                String::from_utf8_lossy(name),
+                written(of.get(..32).unwrap_or_default())
+            ),
+            None => "a step".to_owned(),
+        },
+        Some(&LETTER) => match <[u8; 32]>::try_from(rest) {
+            Ok(id) => format!("letter {}", LetterId(id)),
+            Err(_) => "a letter".to_owned(),
+        },
+        Some(&ORDER) => "the list of letters".to_owned(),
+        Some(_) | None => "the head row".to_owned(),
+    }
+}
+
+fn written(key: &[u8]) -> String {
+    match <[u8; 32]>::try_from(key) {
+        Ok(key) => Key::from_bytes(key).to_string(),
+        Err(_) => "of an unreadable key".to_owned(),
+    }
+}
+
+fn prefixed<const N: usize>(kind: u8, parts: [&[u8]; N]) -> RowKey {
+    let mut key = Vec::with_capacity(1 + parts.iter().map(|part| part.len()).sum::<usize>());
+    key.push(kind);
+    for part in parts {
+        key.extend_from_slice(part);
+    }
+    key.into()
+}
+
+fn range(kind: u8, after: Option<RowKey>) -> RowRange {
+    let from = after.map_or_else(|| Bound::Included([kind].into()), Bound::Excluded);
+    (from, Bound::Excluded([kind + 1].into()))
+}

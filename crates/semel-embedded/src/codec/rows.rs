@@ -1,0 +1,290 @@
+//! The fields of each kind of row.
+
+use super::{Decode, Encode, Fields};
+use bytes::Bytes;
+use semel::clock::Time;
+use semel::letter::{Letter, LetterHead, LetterId, Reason};
+use semel::record::{Fence, Owner, Record, State, StepRecord};
+use semel::{Fingerprint, Key};
+
+/// What every group writes of the store as a whole. It numbers the groups without a gap, which is
+/// how a lost one is noticed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Head {
+    /// What the store's clock had come to.
+    pub(crate) clock: Time,
+    /// The last group that was known to be on disk when this one was written.
+    pub(crate) synced: u64,
+    /// How many letters were ever put.
+    pub(crate) letters: u64,
+}
+
+/// A letter and when it was put.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct KeptLetter {
+    pub(crate) letter: Letter,
+    /// Its place in the order of letters.
+    pub(crate) number: u64,
+    pub(crate) created_at: Time,
+}
+
+/// A record without its result, as lists show it.
+#[derive(Debug)]
+pub(crate) struct Outline(pub(crate) Record);
+
+// === impl Head ===
+
+impl Encode for Head {
+    fn encode(&self, out: &mut Vec<u8>) {
+        out.extend_from_slice(&self.clock.0.to_be_bytes());
+        out.extend_from_slice(&self.synced.to_be_bytes());
+        out.extend_from_slice(&self.letters.to_be_bytes());
+    }
+}
+
+impl Decode for Head {
+    fn decode(mut fields: Fields<'_>) -> Option<Self> {
+        let head = Self {
+            clock: Time(fields.u64()?),
+            synced: fields.u64()?,
+            letters: fields.u64()?,
+        };
+        fields.end(head)
+    }
+}
+
+// === impl Record ===
+
+impl Encode for Record {
+    fn encode(&self, out: &mut Vec<u8>) {
+        out.push(self.state.number());
+        out.extend_from_slice(&self.attempts.to_be_bytes());
+        out.extend_from_slice(self.fingerprint.as_bytes());
+        out.extend_from_slice(&self.born.0.to_be_bytes());
+        out.extend_from_slice(&self.fence.0.to_be_bytes());
+        out.extend_from_slice(&self.owner.0);
+        out.extend_from_slice(&self.lease_until.0.to_be_bytes());
+        out.extend_from_slice(&self.expires_at.0.to_be_bytes());
+        encode_result(self.result.as_ref(), out);
+    }
+}
+
+impl Decode for Record {
+    fn decode(mut fields: Fields<'_>) -> Option<Self> {
+        let outline = decode_outline(&mut fields)?;
+        Some(Self {
+            result: decode_result(fields)?,
+            ..outline
+        })
+    }
+}
+
+impl Decode for Outline {
+    fn decode(mut fields: Fields<'_>) -> Option<Self> {
+        decode_outline(&mut fields).map(Self)
+    }
+}
+
+/// Reads everything but the result.
+fn decode_outline(fields: &mut Fields<'_>) -> Option<Record> {
+    Some(Record {
+        state: State::from_number(fields.u8()?)?,
+        attempts: fields.u32()?,
+        fingerprint: Fingerprint::from_bytes(fields.array()?),
+        born: Fence(fields.u64()?),
+        fence: Fence(fields.u64()?),
+        owner: Owner(fields.array()?),
+        lease_until: Time(fields.u64()?),
+        expires_at: Time(fields.u64()?),
+        result: None,
+    })
+}
+
+fn encode_result(result: Option<&Bytes>, out: &mut Vec<u8>) {
+    out.push(u8::from(result.is_some()));
+    if let Some(result) = result {
+        out.extend_from_slice(result);
+    }
+}
+
+fn decode_result(mut fields: Fields<'_>) -> Option<Option<Bytes>> {
+    if fields.flag()? {
+        return Some(Some(Bytes::copy_from_slice(fields.rest())));
+    }
+    fields.end(None)
+}
+
+// === impl StepRecord ===
+
+impl Encode for StepRecord {
+    fn encode(&self, out: &mut Vec<u8>) {
+        out.extend_from_slice(&self.fence.0.to_be_bytes());
+        encode_result(self.result.as_ref(), out);
+    }
+}
+
+impl Decode for StepRecord {
+    fn decode(mut fields: Fields<'_>) -> Option<Self> {
+        Some(Self {
+            fence: Fence(fields.u64()?),
+            result: decode_result(fields)?,
+        })
+    }
+}
+
+// === impl KeptLetter ===
+
+impl Encode for KeptLetter {
+    fn encode(&self, out: &mut Vec<u8>) {
+        self.letter.head(self.created_at).encode(out);
+        out.extend_from_slice(&self.number.to_be_bytes());
+        out.extend_from_slice(&self.letter.delivery);
+    }
+}
+
+impl Decode for KeptLetter {
+    fn decode(mut fields: Fields<'_>) -> Option<Self> {
+        let head = decode_head(&mut fields)?;
+        let number = fields.u64()?;
+        let letter = Letter {
+            id: head.id,
+            key: head.key,
+            reason: head.reason,
+            delivery: Bytes::copy_from_slice(fields.rest()),
+        };
+        Some(Self {
+            letter,
+            number,
+            created_at: head.created_at,
+        })
+    }
+}
+
+impl Encode for LetterHead {
+    fn encode(&self, out: &mut Vec<u8>) {
+        out.extend_from_slice(&self.id.0);
+        out.push(self.reason.number());
+        out.extend_from_slice(&self.bytes.to_be_bytes());
+        out.extend_from_slice(&self.created_at.0.to_be_bytes());
+        out.push(u8::from(self.key.is_some()));
+        if let Some(key) = &self.key {
+            out.extend_from_slice(key.as_bytes());
+        }
+    }
+}
+
+impl Decode for LetterHead {
+    fn decode(mut fields: Fields<'_>) -> Option<Self> {
+        let head = decode_head(&mut fields)?;
+        fields.end(head)
+    }
+}
+
+fn decode_head(fields: &mut Fields<'_>) -> Option<LetterHead> {
+    Some(LetterHead {
+        id: LetterId(fields.array()?),
+        reason: Reason::from_number(fields.u8()?)?,
+        bytes: fields.u64()?,
+        created_at: Time(fields.u64()?),
+        key: if fields.flag()? {
+            Some(Key::from_bytes(fields.array()?))
+        } else {
+            None
+        },
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Damage, Row, describe, record, seal, unseal};
+    use super::*;
+    use std::fmt::Debug;
+
+    const KEY: Key = Key::from_bytes([7; 32]);
+
+    fn settled() -> Record {
+        Record {
+            fingerprint: Fingerprint::of(b"payload"),
+            state: State::Succeeded,
+            attempts: 3,
+            born: Fence(10),
+            fence: Fence(12),
+            owner: Owner([9; 16]),
+            lease_until: Time(20),
+            expires_at: Time(30),
+            result: Some(Bytes::from_static(b"done")),
+        }
+    }
+
+    fn survives<T: Encode + Decode + PartialEq + Debug>(value: T) {
+        let bytes = seal(b"under", &value, 5, &mut Vec::new());
+        assert_eq!(unseal::<T>(b"under", &bytes), Ok(Row { value, group: 5 }));
+    }
+
+    #[test]
+    fn every_kind_of_row_reads_back_as_it_was_written() {
+        survives(settled());
+        survives(Record {
+            result: None,
+            state: State::Running,
+            ..settled()
+        });
+        survives(Record {
+            result: Some(Bytes::new()),
+            ..settled()
+        });
+        survives(StepRecord {
+            fence: Fence(4),
+            result: Some(Bytes::from_static(b"charged")),
+        });
+        survives(Head {
+            clock: Time(1),
+            synced: 2,
+            letters: 3,
+        });
+        for key in [None, Some(KEY)] {
+            let letter = Letter {
+                id: LetterId([1; 32]),
+                key,
+                reason: Reason::Parked,
+                delivery: Bytes::from_static(b"POST /orders"),
+            };
+            survives(letter.head(Time(8)));
+            survives(KeptLetter {
+                letter,
+                number: 6,
+                created_at: Time(8),
+            });
+        }
+    }
+
+    #[test]
+    fn no_single_changed_byte_passes() {
+        let key = record(&KEY);
+        let good = seal(&key, &settled(), 5, &mut Vec::new());
+        for at in 0..good.len() {
+            for bit in 0..8 {
+                let mut bad = good.to_vec();
+                bad[at] ^= 1 << bit;
+                assert!(unseal::<Record>(&key, &bad).is_err(), "byte {at} bit {bit}");
+            }
+        }
+        for length in 0..good.len() {
+            assert!(unseal::<Record>(&key, &good[..length]).is_err());
+        }
+    }
+
+    #[test]
+    fn a_sound_value_under_another_key_fails() {
+        let good = seal(&record(&KEY), &settled(), 5, &mut Vec::new());
+        let other = record(&Key::from_bytes([8; 32]));
+        assert_eq!(unseal::<Record>(&other, &good), Err(Damage::Checksum));
+    }
+
+    #[test]
+    fn messages_name_the_row() {
+        assert_eq!(describe(&record(&KEY)), format!("record {KEY}"));
+        let step = super::super::step(&KEY, Fence(1), "charge");
+        assert_eq!(describe(&step), format!("step \"charge\" of {KEY}"));
+    }
+}

@@ -1,0 +1,62 @@
+//! What goes wrong on a disk, in words: which file, what to do, whether a retry is safe.
+
+use crate::recovery;
+use semel::Error;
+use std::fmt::Display;
+use std::io;
+use std::path::Path;
+
+/// A file or row that cannot be trusted.
+pub(crate) fn corrupt(what: impl Display, how: impl Display) -> Error {
+    Error::Corrupt(format!(
+        "{what} {how}; nothing is replayed or run from it, and a retry fails again: put the \
+         store's directory back from a copy, or move it away and start an empty one, after which \
+         settled keys run again"
+    ))
+}
+
+/// An operation on a file that failed.
+pub(crate) fn unavailable(doing: impl Display, path: &Path, error: impl Display) -> Error {
+    Error::Unavailable(format!(
+        "cannot {doing} {}: {error}; mend it (room on the disk, permissions), then restart; \
+         repeating the call is safe",
+        path.display()
+    ))
+}
+
+/// Says what the engine's error means for whoever asked. `data` is the engine's directory.
+pub(crate) fn from_engine(doing: &str, data: &Path, error: &fjall::Error) -> Error {
+    if let Some(passing) = passing(doing, data, error) {
+        return passing;
+    }
+    match recovery::find_damage(data) {
+        Some(damage) => damage,
+        None if is_failed_earlier(error) => unavailable(doing, data, "an earlier write failed"),
+        None => corrupt(data.display(), format!("cannot be read ({error})")),
+    }
+}
+
+/// The engine's error, if it is one of the machine and not of the files.
+pub(crate) fn passing(doing: &str, data: &Path, error: &fjall::Error) -> Option<Error> {
+    let io = engine_io(error).filter(|io| !is_damage(io))?;
+    Some(unavailable(doing, data, io))
+}
+
+const fn engine_io(error: &fjall::Error) -> Option<&io::Error> {
+    if let fjall::Error::Io(io) | fjall::Error::Storage(fjall::LsmError::Io(io)) = error {
+        return Some(io);
+    }
+    None
+}
+
+const fn is_failed_earlier(error: &fjall::Error) -> bool {
+    matches!(error, fjall::Error::Poisoned)
+}
+
+/// A file that ends early or is gone is damage, not a passing fault.
+fn is_damage(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        io::ErrorKind::UnexpectedEof | io::ErrorKind::NotFound | io::ErrorKind::InvalidData
+    )
+}

@@ -1,0 +1,23 @@
+//! The embedded store of Semel: a directory, no server, one process.
+//!
+//! A call goes to the [writer](writer), which decides it with the functions of
+//! [`semel::record`] and hands it to the operating system in a group with everything else that was
+//! queued; the [syncer](syncer) brings the journal to disk and then answers who needs that. The
+//! engine below is fjall; [`recovery`] verifies every file before it is trusted.
+
+mod store;
+mod request;
+mod writer;
+mod group;
+mod durability;
+mod syncer;
+mod engine;
+mod clock;
+mod codec;
+mod pages;
+mod open;
+mod guard;
+mod recovery;
+mod failure;
+
+pub use store::{EmbeddedSettings, EmbeddedStore};

@@ -1,0 +1,84 @@
+//! What the tests of this crate share.
+#![allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    dead_code,
+    unreachable_pub,
+    reason = "a helper of tests, not all of which use all of it"
+)]
+
+use bytes::Bytes;
+use semel::clock::{ManualClock, Time};
+use semel::record::{Claim, Claimed, Held, InDoubt, Lease, Owner, State};
+use semel::{Error, Fingerprint, Key, Store};
+use semel_embedded::{EmbeddedSettings, EmbeddedStore};
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Longer than any test takes: only a clock that is set can end it.
+pub const LEASE: Duration = Duration::from_secs(3_600);
+pub const RETENTION: Duration = Duration::from_secs(24 * 3_600);
+pub const NOON: Time = Time(1_800_000_000_000_000);
+
+/// The `n`th key.
+pub fn key(n: u64) -> Key {
+    let mut bytes = [0; 32];
+    bytes[..8].copy_from_slice(&n.wrapping_mul(0x9E37_79B9_7F4A_7C15).to_be_bytes());
+    bytes[24..].copy_from_slice(&n.to_be_bytes());
+    Key::from_bytes(bytes)
+}
+
+/// What the run of the `n`th key leaves behind.
+pub fn result(n: u64) -> Bytes {
+    Bytes::from(format!("the outcome of {n}, and of nothing else"))
+}
+
+pub fn claim(n: u64) -> Claim {
+    Claim {
+        key: key(n),
+        fingerprint: Fingerprint::of(&n.to_be_bytes()),
+        owner: Owner::random(),
+        lease: LEASE,
+        retention: RETENTION,
+        in_doubt: InDoubt::Retry,
+        max_attempts: None,
+    }
+}
+
+pub fn settings(clock: &Arc<ManualClock>) -> EmbeddedSettings {
+    EmbeddedSettings {
+        clock: Arc::clone(clock) as _,
+        ..EmbeddedSettings::default()
+    }
+}
+
+pub fn open(directory: &Path) -> Result<EmbeddedStore, Error> {
+    EmbeddedStore::open(directory, EmbeddedSettings::default())
+}
+
+pub async fn grant(store: &dyn Store, n: u64) -> Lease {
+    granted(n, store.claim(&claim(n)).await)
+}
+
+pub fn granted(n: u64, answer: Result<Claimed, Error>) -> Lease {
+    let Ok(Claimed::Granted(lease)) = answer else {
+        panic!("{n} was not granted: {answer:?}");
+    };
+    lease
+}
+
+pub async fn settle(store: &dyn Store, n: u64) {
+    let lease = grant(store, n).await;
+    let held = store.complete(&lease, &result(n), RETENTION).await;
+    assert_eq!(held, Ok(Held::Applied(State::Succeeded)));
+}
+
+/// The `n`th key was settled, and is replayed as it was.
+pub async fn is_replayed(store: &dyn Store, n: u64) {
+    let answer = store.claim(&claim(n)).await;
+    let Ok(Claimed::Replayed(settled)) = answer else {
+        panic!("{n} was settled, but a claim got {answer:?}");
+    };
+    assert_eq!(settled.result, result(n));
+}
