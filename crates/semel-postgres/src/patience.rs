@@ -1,0 +1,97 @@
+//! Trying again, with pauses that grow and an end.
+
+use crate::connections::Connections;
+use crate::statement::LOOK;
+use crate::trouble;
+use crate::wire::{self, Raw};
+use semel::clock::Time;
+use semel::record::Record;
+use semel::{Error, Key};
+use std::future::Future;
+use std::time::Duration;
+use tokio::time::{Instant, sleep};
+
+/// How long a write tries to reach a record that another transaction holds.
+const HELD_WAIT_MAX: Duration = Duration::from_secs(1);
+
+/// The first pause; each further one is twice as long.
+const PAUSE_MIN: Duration = Duration::from_millis(2);
+
+/// The longest pause.
+const PAUSE_MAX: Duration = Duration::from_millis(100);
+
+/// How often a write is tried at the least, however slow the server is.
+const TRIES_MIN: u32 = 6;
+
+/// The pauses between attempts: none before the second, then growing, with jitter.
+pub(crate) struct Patience {
+    until: Instant,
+    tries: u32,
+    next: Duration,
+}
+
+// === impl Patience ===
+
+impl Patience {
+    /// Patience for `wait` from now.
+    pub(crate) fn of(wait: Duration) -> Self {
+        Self {
+            until: Instant::now() + wait,
+            tries: 1,
+            next: Duration::ZERO,
+        }
+    }
+
+    /// Pauses before another attempt; `false` when there shall be none.
+    pub(crate) async fn pause(&mut self) -> bool {
+        if self.tries >= TRIES_MIN && Instant::now() >= self.until {
+            return false;
+        }
+        self.tries += 1;
+        if !self.next.is_zero() {
+            sleep(self.next.mul_f64(rand::random_range(0.5..1.5))).await;
+        }
+        self.next = (self.next * 2).clamp(PAUSE_MIN, PAUSE_MAX);
+        true
+    }
+}
+
+/// Makes a conditional write until it is made, or until the record says why it is not to be.
+///
+/// `attempt` answers `None` when it changed no row. Then the record is read in a new statement (the
+/// snapshot of the first one may be older than what stood in its way), and `decide` answers from
+/// it, or `None` when the write should have been made: a lost race, or a held row.
+pub(crate) async fn insist<A, F>(
+    connections: &Connections,
+    key: &Key,
+    mut attempt: impl FnMut() -> F,
+    decide: impl Fn(Option<&Record>, Time) -> Option<A>,
+) -> Result<A, Error>
+where
+    F: Future<Output = Result<Option<A>, Error>>,
+{
+    let mut patience: Option<Patience> = None;
+    loop {
+        if let Some(answer) = attempt().await? {
+            return Ok(answer);
+        }
+        let found = look(connections, key).await?;
+        let now = found.as_ref().map_or(Time(0), |(_, now)| *now);
+        if let Some(answer) = decide(found.as_ref().map(|(record, _)| record), now) {
+            return Ok(answer);
+        }
+        let patience = patience.get_or_insert_with(|| Patience::of(HELD_WAIT_MAX));
+        if !patience.pause().await {
+            return Err(trouble::held());
+        }
+    }
+}
+
+/// The record of a key as it stands, expired or not, and the time it was read.
+pub(crate) async fn look(
+    connections: &Connections,
+    key: &Key,
+) -> Result<Option<(Record, Time)>, Error> {
+    let rows = connections.query(&LOOK, &[&Raw(key.as_bytes())]).await?;
+    rows.first().map(|row| wire::record(row, 0)).transpose()
+}

@@ -1,0 +1,116 @@
+//! What the server must be, and what its settings mean for records.
+
+use crate::settings::Target;
+use crate::trouble::{Trouble, invalid, unavailable};
+use semel::Error;
+use std::time::Duration;
+use tokio::task::JoinHandle;
+use tokio::time::timeout;
+use tokio_postgres::{Client, NoTls};
+
+/// The oldest version whose scans by page (`ctid` ranges) sweep needs.
+const VERSION_MIN: i32 = 14;
+
+const ASK: &str = "SELECT current_setting('server_version_num')::int / 10000, current_setting('server_encoding'), \
+     current_setting('synchronous_commit'), current_setting('fsync'), \
+     current_setting('default_transaction_isolation'), pg_is_in_recovery()";
+
+/// A connection outside the pool, for what is done once.
+pub(crate) struct Session {
+    pub(crate) client: Client,
+    task: JoinHandle<()>,
+    place: String,
+}
+
+// === impl Session ===
+
+impl Session {
+    pub(crate) async fn open(target: &Target, limit: Duration) -> Result<Self, Error> {
+        let place = target.place.clone();
+        let Ok(dialled) = timeout(limit, target.config.connect(NoTls)).await else {
+            return Err(unavailable(
+                &place,
+                &format!("connecting took longer than {limit:?} (connect_timeout)"),
+            ));
+        };
+        let (client, connection) = dialled.map_err(|error| Trouble::of(&error, &place))?;
+        let task = tokio::spawn(async move {
+            if let Err(error) = connection.await {
+                tracing::debug!(%error, "a connection to PostgreSQL ended");
+            }
+        });
+        Ok(Self {
+            client,
+            task,
+            place,
+        })
+    }
+
+    /// Says good-bye and waits until the server has heard it.
+    pub(crate) async fn close(self) {
+        drop(self.client);
+        self.task.await.ok();
+    }
+
+    pub(crate) fn trouble(&self, error: &tokio_postgres::Error) -> Error {
+        Trouble::of(error, &self.place).into()
+    }
+
+    pub(crate) fn place(&self) -> &str {
+        &self.place
+    }
+
+    /// Refuses a server that cannot keep records; otherwise says how durable they are there.
+    pub(crate) async fn check(&self) -> Result<String, Error> {
+        let row = self.client.query_typed_one(ASK, &[]).await;
+        let row = row.map_err(|error| self.trouble(&error))?;
+        let (version, encoding): (i32, &str) = (row.get(0), row.get(1));
+        let (commit, fsync): (&str, &str) = (row.get(2), row.get(3));
+        let (isolation, standby): (&str, bool) = (row.get(4), row.get(5));
+        let refuse = |what: String, to_do: &str| Err(invalid(&self.place, &what, to_do));
+        if version < VERSION_MIN {
+            return refuse(
+                format!("its version is {version}"),
+                &format!("use PostgreSQL {VERSION_MIN} or later"),
+            );
+        }
+        if encoding != "UTF8" {
+            return refuse(
+                format!("the database is encoded in {encoding}"),
+                "use a database encoded in UTF8",
+            );
+        }
+        if isolation != "read committed" {
+            return refuse(
+                format!(
+                    "default_transaction_isolation is {isolation:?}, which the pooler hands on"
+                ),
+                "set it to \"read committed\" for the user of the URL (ALTER ROLE … SET …)",
+            );
+        }
+        if standby {
+            return Err(unavailable(
+                &self.place,
+                "it is a standby, which takes no writes; name the primary",
+            ));
+        }
+        Ok(durability(commit, fsync))
+    }
+}
+
+fn durability(synchronous_commit: &str, fsync: &str) -> String {
+    if fsync == "off" {
+        return "fsync is off: a crash of the server's machine can lose or corrupt every record"
+            .into();
+    }
+    match synchronous_commit {
+        "off" => {
+            "synchronous_commit is off: a crash of the server can lose the outcomes of its last \
+                  moments, and their work runs again"
+                .into()
+        }
+        level => format!(
+            "every answer is on the server's disk before it is given (synchronous_commit = {level})"
+        ),
+    }
+}

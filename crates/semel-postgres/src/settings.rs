@@ -1,0 +1,257 @@
+//! Where PostgreSQL is and how it is used: data, checked whole before anything is dialled.
+
+use semel::Error;
+use std::fmt;
+use std::time::Duration;
+use tokio_postgres::Config;
+use tokio_postgres::config::{Host, SslMode};
+
+/// The most connections of one store: a server has a few hundred for everybody.
+const POOL_SIZE_MAX: usize = 256;
+
+/// The most items of one group: more of them answer later and are written no faster.
+const GROUP_ITEMS_LIMIT: usize = 4096;
+
+/// The longest wait for a connection or an answer: a sender would have given up by then.
+const TIMEOUT_MAX: Duration = Duration::from_secs(60);
+
+/// The shortest grace: longer than a claim can stall, or a fence could fall.
+const GRACE_MIN: Duration = Duration::from_secs(10);
+
+/// How the sessions of this store behave, whatever the server's defaults. A plan is made once per
+/// connection and must not depend on how full the table was then.
+const SESSION: &str = "-c default_transaction_isolation=read\\ committed -c lock_timeout=50ms \
+     -c plan_cache_mode=force_generic_plan -c enable_seqscan=off -c jit=off";
+
+/// Where PostgreSQL is and how it is used.
+///
+/// ```
+/// use semel_postgres::PostgresSettings;
+///
+/// let mut settings = PostgresSettings::new("postgres://semel:secret@10.0.0.5/shop");
+/// settings.pool_size = 8;
+/// settings.pooler = true; // PgBouncer in transaction mode is in between
+/// assert!(!format!("{settings:?}").contains("secret"));
+/// ```
+#[derive(Clone)]
+pub struct PostgresSettings {
+    /// `postgres://[user[:password]@]host[:port][/database][?options]`.
+    pub url: String,
+    /// How many connections this store opens at the most: 4 unless set.
+    pub pool_size: usize,
+    /// How many groups of one kind (claims, completions, …) are written at the same time: 2 unless
+    /// set. Fewer lanes make larger groups.
+    pub lanes: usize,
+    /// How many items a group has at the most: 256 unless set.
+    pub group_items_max: usize,
+    /// Whether to bring the schema up to date at the start: yes unless set.
+    pub migrate: bool,
+    /// Whether a pooler in transaction mode is in between: no unless set. Statements are then sent
+    /// whole each time, and nothing is expected of a session.
+    pub pooler: bool,
+    /// Whether a grant may be answered before it is on disk (`synchronous_commit = off`): no unless
+    /// set. A crash of the server can then lose a claim, which is the same event as a lapsed lease;
+    /// claims under [`InDoubt::Park`](semel::record::InDoubt::Park) and everything that is not a
+    /// claim stay durable.
+    pub relaxed_claims: bool,
+    /// How long an expired record stays before sweep may remove it: 60 s unless set, and not less
+    /// than the longest lease.
+    pub grace: Duration,
+    /// How long connecting may take: 3 s unless set.
+    pub connect_timeout: Duration,
+    /// How long an answer may take: 10 s unless set. Whether an unanswered write was made is unknown.
+    pub answer_timeout: Duration,
+}
+
+/// A target that makes sense.
+#[derive(Clone)]
+pub(crate) struct Target {
+    pub(crate) config: Config,
+    /// Where it is, for messages: without user and password.
+    pub(crate) place: String,
+}
+
+// === impl PostgresSettings ===
+
+impl PostgresSettings {
+    /// The usual settings for the database at `url`.
+    #[must_use]
+    pub fn new(url: impl Into<String>) -> Self {
+        Self {
+            url: url.into(),
+            pool_size: 4,
+            lanes: 2,
+            group_items_max: 256,
+            migrate: true,
+            pooler: false,
+            relaxed_claims: false,
+            grace: Duration::from_secs(60),
+            connect_timeout: Duration::from_secs(3),
+            answer_timeout: Duration::from_secs(10),
+        }
+    }
+
+    /// Where to connect, if all settings make sense.
+    pub(crate) fn target(&self) -> Result<Target, Error> {
+        within("pool_size", self.pool_size, 1, POOL_SIZE_MAX)?;
+        within("lanes", self.lanes, 1, self.pool_size)?;
+        within(
+            "group_items_max",
+            self.group_items_max,
+            1,
+            GROUP_ITEMS_LIMIT,
+        )?;
+        let millisecond = Duration::from_millis(1);
+        within(
+            "connect_timeout",
+            self.connect_timeout,
+            millisecond,
+            TIMEOUT_MAX,
+        )?;
+        within(
+            "answer_timeout",
+            self.answer_timeout,
+            millisecond,
+            TIMEOUT_MAX,
+        )?;
+        within("grace", self.grace, GRACE_MIN, semel::store::RETENTION_MAX)?;
+        let mut config = self.config()?;
+        if config.get_ssl_mode() == SslMode::Require {
+            return wrong(
+                "sslmode=require (TLS) is not built in: connect through a TLS tunnel on this host",
+            );
+        }
+        let place = place(&config);
+        config.connect_timeout(self.connect_timeout);
+        if config.get_application_name().is_none() {
+            config.application_name("semel");
+        }
+        if !self.pooler {
+            let given = config.get_options().unwrap_or_default();
+            let options = format!("{given} {SESSION}");
+            config.options(options.trim());
+        }
+        Ok(Target { config, place })
+    }
+
+    fn config(&self) -> Result<Config, Error> {
+        match self.url.split_once("://").map(|(scheme, _)| scheme) {
+            // The parser's own words could repeat the password.
+            Some("postgres" | "postgresql") => self.url.parse().or_else(|_| {
+                wrong(
+                    "the URL is no postgres://[user[:password]@]host[:port][/database][?options]; \
+                     write special characters of user and password as %XX",
+                )
+            }),
+            Some(scheme) => wrong(&format!(
+                "the URL has the scheme {scheme}://, a PostgreSQL store begins with postgres://"
+            )),
+            None => wrong("the URL has no scheme, a PostgreSQL store begins with postgres://"),
+        }
+    }
+}
+
+fn place(config: &Config) -> String {
+    let host = match config.get_hosts().first() {
+        Some(Host::Tcp(name)) => name.clone(),
+        #[cfg(unix)]
+        Some(Host::Unix(path)) => path.display().to_string(),
+        None => "localhost".into(),
+    };
+    let port = config.get_ports().first().copied().unwrap_or(5432);
+    let more = match config.get_hosts().len() {
+        0 | 1 => String::new(),
+        n => format!(" (and {} more)", n - 1),
+    };
+    let database = config.get_dbname().unwrap_or("(default)");
+    format!("PostgreSQL at {host}:{port}{more}, database {database}")
+}
+
+fn within<T: Copy + PartialOrd + fmt::Debug>(
+    name: &str,
+    value: T,
+    min: T,
+    max: T,
+) -> Result<(), Error> {
+    if value < min || value > max {
+        return wrong(&format!(
+            "{name} {value:?} is not between {min:?} and {max:?}"
+        ));
+    }
+    Ok(())
+}
+
+fn wrong<T>(what: &str) -> Result<T, Error> {
+    Err(Error::Invalid(format!(
+        "PostgreSQL store: {what}; nothing was dialled, mend the setting before you retry"
+    )))
+}
+
+/// Without the URL, which can hold a password.
+impl fmt::Debug for PostgresSettings {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("PostgresSettings")
+            .field("url", &"<hidden>")
+            .field("pool_size", &self.pool_size)
+            .field("lanes", &self.lanes)
+            .field("group_items_max", &self.group_items_max)
+            .field("migrate", &self.migrate)
+            .field("pooler", &self.pooler)
+            .field("relaxed_claims", &self.relaxed_claims)
+            .field("grace", &self.grace)
+            .field("connect_timeout", &self.connect_timeout)
+            .field("answer_timeout", &self.answer_timeout)
+            .finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn refused(change: impl FnOnce(&mut PostgresSettings)) -> String {
+        let mut settings = PostgresSettings::new("postgres://user:s3cret@db.internal/shop");
+        change(&mut settings);
+        let Err(Error::Invalid(message)) = settings.target().map(|_| ()) else {
+            panic!("{settings:?} was taken");
+        };
+        assert!(!message.contains("s3cret"), "{message}");
+        message
+    }
+
+    #[test]
+    fn every_wrong_setting_is_named() {
+        assert!(refused(|s| s.pool_size = 0).contains("pool_size 0"));
+        assert!(refused(|s| s.lanes = 5).contains("lanes 5 is not between 1 and 4"));
+        assert!(refused(|s| s.group_items_max = 0).contains("group_items_max"));
+        assert!(refused(|s| s.grace = Duration::ZERO).contains("grace"));
+        assert!(refused(|s| s.connect_timeout = Duration::ZERO).contains("connect_timeout"));
+        assert!(refused(|s| s.answer_timeout = Duration::MAX).contains("answer_timeout"));
+    }
+
+    #[test]
+    fn urls_that_cannot_be_used_are_refused_without_their_password() {
+        let url = |url: &str| {
+            let url = url.to_owned();
+            refused(move |s| s.url = url)
+        };
+        assert!(url("mysql://u:s3cret@h/d").contains("the scheme mysql://"));
+        assert!(url("shop").contains("no scheme"));
+        assert!(url("postgres://u:s3cret@h:port/d").contains("postgres://[user"));
+        assert!(url("postgres://u:x?s3cret=@h/d").contains("postgres://[user"));
+        assert!(url("postgres://u:s3cret@h/d?sslmode=require").contains("sslmode=require"));
+    }
+
+    #[test]
+    fn places_are_named_without_user_and_password() {
+        let place = |url: &str| PostgresSettings::new(url).target().unwrap().place;
+        assert_eq!(
+            place("postgres://u:s3cret@db.internal/shop"),
+            "PostgreSQL at db.internal:5432, database shop"
+        );
+        assert_eq!(
+            place("postgres://u@a:6432,b:5432/shop"),
+            "PostgreSQL at a:6432 (and 1 more), database shop"
+        );
+    }
+}

@@ -1,0 +1,17 @@
+-- $1 key  $2 fp  $3 owner  $4 lease  $5 retention.  Grants an absent key; shows the record of any other, without a lock and without
+-- a write. No row: a claim of the same key was in flight and has committed since, so claim again with the same owner.
+WITH seen AS MATERIALIZED (
+  SELECT r.fence, r.born, r.attempts, r.state, r.owner, r.lease_until, r.expires_at, r.fp, r.result
+    FROM semel.rec r WHERE r.key = $1::bytea
+), win AS (
+  INSERT INTO semel.rec AS t (key, fp, state, attempts, born, fence, owner, lease_until, expires_at)
+  SELECT $1::bytea, $2::bytea, 1, 1, (extract(epoch FROM now()) * 1000000)::bigint, (extract(epoch FROM now()) * 1000000)::bigint,
+         $3::uuid, now() + $4::interval, now() + $4::interval + $5::interval
+   WHERE true /* local settings */ AND NOT EXISTS (SELECT 1 FROM seen)
+  ON CONFLICT (key) DO NOTHING          -- may wait for a claim in flight: lock_timeout bounds it
+  RETURNING t.fence
+)
+SELECT true AS granted, fence, fence AS born, 1 AS attempts, 1::smallint AS state, NULL::uuid AS owner, NULL::timestamptz AS lease_until,
+       NULL::timestamptz AS expires_at, NULL::bytea AS fp, NULL::bytea AS result, NULL::timestamptz AS now FROM win
+UNION ALL
+SELECT false, fence, born, attempts, state, owner, lease_until, expires_at, fp, result, clock_timestamp() FROM seen

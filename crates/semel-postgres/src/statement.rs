@@ -1,0 +1,135 @@
+//! The statements, by name. Their text is in `sql/`.
+
+use crate::settings::PostgresSettings;
+use std::borrow::Cow;
+use tokio_postgres::types::Type;
+
+/// How long a claim waits for another one in flight, behind a pooler; a session has it as a setting.
+const CLAIM_WAIT: &str = "50ms";
+
+/// The same for claims that are made one by one because their group had to wait too long.
+const CLAIM_WAIT_BRIEF: &str = "10ms";
+
+/// Where a claim's text takes settings for its own transaction.
+const LOCAL_SETTINGS: &str = "true /* local settings */";
+
+/// A statement and the types of its parameters.
+#[derive(Clone, Debug)]
+pub(crate) struct Statement {
+    pub(crate) text: Cow<'static, str>,
+    pub(crate) types: &'static [Type],
+}
+
+/// The statements that claim, with what holds for their own transaction.
+#[derive(Clone, Debug)]
+pub(crate) struct ClaimStatements {
+    pub(crate) one: Statement,
+    pub(crate) one_brief: Statement,
+    pub(crate) many: Statement,
+}
+
+macro_rules! statement {
+    ($($(#[$doc:meta])* $name:ident = $file:literal ($($type:ident),*);)*) => {$(
+        $(#[$doc])*
+        pub(crate) const $name: Statement = Statement {
+            text: Cow::Borrowed(include_str!(concat!("sql/", $file, ".sql"))),
+            types: &[$(Type::$type),*],
+        };
+    )*};
+}
+
+statement! {
+    CLAIM = "claim" (BYTEA, BYTEA, UUID, INTERVAL, INTERVAL);
+    CLAIM_BATCH = "claim_batch" (BYTEA_ARRAY, BYTEA_ARRAY, UUID_ARRAY, INTERVAL_ARRAY, INTERVAL_ARRAY);
+    TAKEOVER = "takeover" (BYTEA_ARRAY, BYTEA_ARRAY, UUID_ARRAY, INTERVAL_ARRAY, INTERVAL_ARRAY, BOOL_ARRAY, INT4_ARRAY);
+    RENEW_BATCH = "renew_batch" (BYTEA_ARRAY, INT8_ARRAY, UUID_ARRAY, INTERVAL_ARRAY, INTERVAL_ARRAY);
+    COMPLETE = "complete" (BYTEA, INT8, UUID, BYTEA, INTERVAL);
+    COMPLETE_BATCH = "complete_batch" (BYTEA_ARRAY, INT8_ARRAY, UUID_ARRAY, BYTEA_ARRAY, INTERVAL_ARRAY);
+    COMPLETE_IN = "complete_in" (BYTEA, INT8, UUID, BYTEA);
+    FAIL_BATCH = "fail_batch" (BYTEA_ARRAY, INT8_ARRAY, UUID_ARRAY, INT4_ARRAY, BOOL_ARRAY, INT4_ARRAY, INTERVAL_ARRAY, INTERVAL_ARRAY, BYTEA_ARRAY);
+    RELEASE = "release" (BYTEA, INT8, UUID);
+    LOOK = "look" (BYTEA);
+    STEP_BEGIN = "step_begin" (BYTEA, INT8, UUID, TEXT);
+    STEP_RESTART = "step_restart" (BYTEA, INT8, UUID, TEXT);
+    STEP_COMPLETE = "step_complete" (BYTEA, INT8, UUID, TEXT, BYTEA);
+    RESOLVE = "resolve" (BYTEA, INT2, BYTEA);
+    REDRIVE = "redrive" (BYTEA);
+    RELEASE_BY_OPERATOR = "release_by_operator" (BYTEA);
+    FORGET = "forget" (BYTEA);
+    LIST = "list" (BYTEA, INT8, INT2, INT8);
+    SWEEP = "sweep" (TID, TID, INTERVAL);
+    SWEEP_STEPS = "sweep_steps" (TID, TID);
+    LETTER_PUT = "letter_put" (BYTEA, BYTEA, INT2, BYTEA);
+    LETTER_LIST = "letter_list" (TIMESTAMPTZ, BYTEA, INT8);
+    LETTER_GET = "letter_get" (BYTEA);
+    LETTER_DROP = "letter_drop" (BYTEA);
+}
+
+// === impl ClaimStatements ===
+
+impl ClaimStatements {
+    /// Claims that are durable when they are answered.
+    pub(crate) fn durable(settings: &PostgresSettings) -> Self {
+        Self::with(settings, None)
+    }
+
+    /// Claims that may be answered before they are on disk.
+    pub(crate) fn relaxed(settings: &PostgresSettings) -> Self {
+        Self::with(settings, Some(("synchronous_commit", "off")))
+    }
+
+    fn with(settings: &PostgresSettings, commit: Option<(&str, &str)>) -> Self {
+        let wait = settings.pooler.then_some(("lock_timeout", CLAIM_WAIT));
+        let usual: Vec<_> = wait.into_iter().chain(commit).collect();
+        let brief: Vec<_> = [("lock_timeout", CLAIM_WAIT_BRIEF)]
+            .into_iter()
+            .chain(commit)
+            .collect();
+        Self {
+            one: CLAIM.with_local(&usual),
+            one_brief: CLAIM.with_local(&brief),
+            many: CLAIM_BATCH.with_local(&usual),
+        }
+    }
+}
+
+// === impl Statement ===
+
+impl Statement {
+    /// The statement with settings that hold for its own transaction only, also behind a pooler.
+    fn with_local(&self, settings: &[(&str, &str)]) -> Self {
+        let set = |(name, value): &(&str, &str)| {
+            format!("set_config('{name}', '{value}', true) IS NOT NULL")
+        };
+        let all: Vec<_> = settings.iter().map(set).collect();
+        let all = if all.is_empty() {
+            "true".into()
+        } else {
+            all.join(" AND ")
+        };
+        Self {
+            text: self.text.replace(LOCAL_SETTINGS, &all).into(),
+            types: self.types,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn claims_take_settings_of_their_own() {
+        let mut settings = PostgresSettings::new("postgres://h/d");
+        let direct = ClaimStatements::durable(&settings);
+        assert!(!direct.one.text.contains("set_config"));
+        assert!(direct.one_brief.text.contains("'lock_timeout', '10ms'"));
+
+        settings.pooler = true;
+        let relaxed = ClaimStatements::relaxed(&settings);
+        for statement in [&relaxed.one, &relaxed.many] {
+            assert!(statement.text.contains("'lock_timeout', '50ms'"));
+            assert!(statement.text.contains("'synchronous_commit', 'off'"));
+        }
+    }
+}

@@ -1,0 +1,163 @@
+//! What went wrong, by what to do next.
+
+use deadpool_postgres::PoolError;
+use deadpool_postgres::TimeoutType;
+use semel::Error;
+use std::error::Error as StdError;
+use std::fmt::Write;
+use std::time::Duration;
+use tokio_postgres::error::SqlState;
+
+/// Why a statement did not answer.
+#[derive(Debug)]
+pub(crate) enum Trouble {
+    /// A row was held by another transaction longer than we wait.
+    Held,
+    /// Two transactions got into each other's way: the same statement again.
+    Again,
+    /// Nothing the store can mend.
+    Failed(Error),
+    /// The same, and the connection is of no more use.
+    Broken(Error),
+}
+
+// === impl Trouble ===
+
+impl Trouble {
+    /// Reads what the driver says of a statement.
+    pub(crate) fn of(error: &tokio_postgres::Error, place: &str) -> Self {
+        let Some(code) = error.code() else {
+            return Self::Broken(unavailable(place, &words(error)));
+        };
+        let class = code.code().get(..2).unwrap_or_default();
+        if *code == SqlState::LOCK_NOT_AVAILABLE {
+            Self::Held
+        } else if *code == SqlState::T_R_DEADLOCK_DETECTED
+            || *code == SqlState::T_R_SERIALIZATION_FAILURE
+        {
+            Self::Again
+        } else if speaks_of_a_pooler(error) {
+            Self::Broken(invalid(
+                place,
+                &words(error),
+                "a pooler in transaction mode seems to be in between: set `pooler = true`",
+            ))
+        } else if *code == SqlState::READ_ONLY_SQL_TRANSACTION
+            || *code == SqlState::FEATURE_NOT_SUPPORTED
+        {
+            // A server that became a standby, or a plan from before a migration.
+            Self::Broken(unavailable(place, &words(error)))
+        } else {
+            Self::Failed(by_class(class, error, place))
+        }
+    }
+
+    /// Reads what the pool says of a connection that could not be had.
+    pub(crate) fn of_pool(
+        error: &PoolError,
+        place: &str,
+        connect_timeout: Duration,
+        wait_timeout: Duration,
+    ) -> Self {
+        let what = match error {
+            PoolError::Timeout(TimeoutType::Create | TimeoutType::Recycle) => {
+                format!("connecting took longer than {connect_timeout:?} (connect_timeout)")
+            }
+            PoolError::Timeout(TimeoutType::Wait) => {
+                format!("no connection came free within {wait_timeout:?} (pool_size)")
+            }
+            PoolError::Backend(error) => match error.code() {
+                Some(_) => return Self::of(error, place),
+                None => words(error),
+            },
+            PoolError::Closed | PoolError::NoRuntimeSpecified | PoolError::PostCreateHook(_) => {
+                error.to_string()
+            }
+        };
+        Self::Failed(unavailable(place, &what))
+    }
+
+    /// Nothing came within the time a statement has.
+    pub(crate) fn no_answer(place: &str, waited: Duration) -> Self {
+        Self::Broken(unavailable(
+            place,
+            &format!("no answer within {waited:?} (answer_timeout)"),
+        ))
+    }
+}
+
+/// For callers that have nothing better to do about a held row or a conflict.
+impl From<Trouble> for Error {
+    fn from(trouble: Trouble) -> Self {
+        match trouble {
+            Trouble::Held => held(),
+            Trouble::Again => Self::Unavailable(
+                "PostgreSQL: other transactions were in the way; nothing was written, a retry is safe"
+                    .into(),
+            ),
+            Trouble::Failed(error) | Trouble::Broken(error) => error,
+        }
+    }
+}
+
+/// A record that stayed in another transaction's hands.
+pub(crate) fn held() -> Error {
+    Error::Unavailable(
+        "PostgreSQL: the record is held by another transaction, probably a handler's that has \
+         called semel.complete and not committed yet; nothing was written, a retry is safe"
+            .into(),
+    )
+}
+
+fn by_class(class: &str, error: &tokio_postgres::Error, place: &str) -> Error {
+    let what = words(error);
+    match class {
+        // Wrong user, password or database; a right that is missing; tables that are not there.
+        "28" => invalid(place, &what, "mend user and password of the URL"),
+        "3D" => invalid(place, &what, "create the database, or mend the URL"),
+        "42" | "3F" if error.code() == Some(&SqlState::INSUFFICIENT_PRIVILEGE) => {
+            invalid(place, &what, "grant the right to the user of the URL")
+        }
+        "42" | "3F" => invalid(place, &what, "run `semel migrate`"),
+        "22" | "23" => Error::Bug(format!("{place}: {what}; please report it")),
+        "XX" => Error::Corrupt(format!(
+            "{place}: {what}; look at the server's log before you retry"
+        )),
+        _ => unavailable(place, &what),
+    }
+}
+
+fn speaks_of_a_pooler(error: &tokio_postgres::Error) -> bool {
+    let text = || error.as_db_error().map(|e| e.message().to_owned());
+    match error.code() {
+        Some(code) if *code == SqlState::INVALID_SQL_STATEMENT_NAME => true,
+        Some(code) if *code == SqlState::DUPLICATE_PSTATEMENT => true,
+        Some(code) if *code == SqlState::PROTOCOL_VIOLATION => {
+            let tells = ["prepared statement", "startup parameter"];
+            text().is_some_and(|text| tells.iter().any(|tell| text.contains(tell)))
+        }
+        Some(_) | None => false,
+    }
+}
+
+pub(crate) fn unavailable(place: &str, what: &str) -> Error {
+    Error::Unavailable(format!("{place}: {what}; a retry is safe"))
+}
+
+pub(crate) fn invalid(place: &str, what: &str, to_do: &str) -> Error {
+    Error::Invalid(format!("{place}: {what}; {to_do} before you retry"))
+}
+
+/// The error and its causes, in one line.
+fn words(error: &tokio_postgres::Error) -> String {
+    if let Some(said) = error.as_db_error() {
+        return format!("{} ({})", said.message(), said.code().code());
+    }
+    let mut words = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        write!(words, ": {error}").expect("a string takes every word");
+        cause = error.source();
+    }
+    words
+}

@@ -1,0 +1,87 @@
+//! The store passes the suite and agrees with the oracle: one by one, in groups, and behind a pooler.
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
+
+mod support;
+
+use async_trait::async_trait;
+use semel::Store;
+use semel::conformance::{Subject, compare, suite};
+use semel_postgres::PostgresSettings;
+use std::sync::Arc;
+use std::time::Duration;
+use support::Bed;
+use testbed::{PgBouncer, Postgres};
+
+/// How many cases are compared before the tables are emptied: ageing reaches every record.
+const CASES_AT_A_TIME: u32 = 32;
+
+#[async_trait]
+impl Subject for Bed {
+    fn store(&self) -> Arc<dyn Store> {
+        self.store.clone()
+    }
+
+    async fn advance(&self, by: Duration) {
+        support::age(&self.sql, by).await;
+    }
+}
+
+async fn judge_by_suite(bed: &Bed) {
+    let report = suite(bed).await.unwrap();
+    assert!(report.held.len() > 100, "{report}");
+}
+
+async fn judge_by_oracle(bed: &Bed, cases: u32) {
+    for seed in 0..cases.div_ceil(CASES_AT_A_TIME) {
+        compare(bed, CASES_AT_A_TIME, 50, u64::from(seed))
+            .await
+            .unwrap();
+        let empty = "TRUNCATE semel.rec, semel.step, semel.letter";
+        bed.sql.batch_execute(empty).await.unwrap();
+    }
+}
+
+/// Every call by the statement for one.
+fn one_by_one(settings: &mut PostgresSettings) {
+    settings.group_items_max = 1;
+}
+
+/// One lane, so that whatever goes on at the same time shares a group.
+fn in_groups(settings: &mut PostgresSettings) {
+    settings.lanes = 1;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn passes_the_suite_one_by_one() {
+    judge_by_suite(&Bed::with("suite_one", one_by_one).await).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn passes_the_suite_in_groups() {
+    judge_by_suite(&Bed::with("suite_groups", in_groups).await).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn passes_the_suite_with_relaxed_claims() {
+    judge_by_suite(&Bed::with("suite_relaxed", |s| s.relaxed_claims = true).await).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn agrees_with_the_oracle_one_by_one() {
+    judge_by_oracle(&Bed::with("oracle_one", one_by_one).await, 512).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn agrees_with_the_oracle_in_groups() {
+    judge_by_oracle(&Bed::with("oracle_groups", in_groups).await, 512).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn passes_both_judges_behind_a_pooler() {
+    let postgres = Postgres::start().unwrap();
+    let direct = postgres.create_database("pooled").unwrap();
+    let pgbouncer = PgBouncer::start(&direct).unwrap();
+    let bed = Bed::at(&pgbouncer.url(), &direct, |s| s.pooler = true).await;
+    judge_by_suite(&bed).await;
+    judge_by_oracle(&bed, 64).await;
+}

@@ -1,0 +1,337 @@
+//! Completion inside a transaction: `semel.complete` and `semel.once` in SQL, `complete_in` in Rust.
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
+
+mod support;
+
+use semel::record::{Claimed, Ending, Held, Lease, State};
+use semel::{Outcome, Store};
+use semel_postgres::{CompleteError, complete_in};
+use std::time::Duration;
+use support::{Bed, LEASE, RETENTION, age, claim, connect, granted};
+use tokio_postgres::Client;
+
+/// Calls `semel.complete` and tells its code when it refused.
+async fn complete(sql: &Client, lease: &Lease) -> Result<(), String> {
+    complete_with(sql, &lease.key.to_string(), lease.fence.0, 201, "{}").await
+}
+
+async fn complete_with(
+    sql: &Client,
+    key: &str,
+    fence: u64,
+    status: i32,
+    headers: &str,
+) -> Result<(), String> {
+    let fence = i64::try_from(fence).unwrap();
+    let call = "SELECT semel.complete($1, $2, $3, 'done', $4::text::jsonb)";
+    let answer = sql.execute(call, &[&key, &fence, &status, &headers]).await;
+    answer.map(|_| ()).map_err(|error| code(&error))
+}
+
+fn code(error: &tokio_postgres::Error) -> String {
+    error.code().expect("the server answered").code().to_owned()
+}
+
+async fn once(sql: &Client, name: &str) -> bool {
+    let row = sql.query_one("SELECT semel.once($1)", &[&name]).await;
+    row.unwrap().get(0)
+}
+
+async fn state(bed: &Bed, lease: &Lease) -> State {
+    bed.store.look(&lease.key).await.unwrap().unwrap().state
+}
+
+#[tokio::test]
+async fn effect_and_outcome_commit_together() {
+    let bed = Bed::new("together").await;
+    bed.sql
+        .batch_execute("CREATE TABLE stock (n int); INSERT INTO stock VALUES (7)")
+        .await
+        .unwrap();
+    let mut handler = connect(&bed.url).await;
+    let mut ask = claim();
+    let lease = granted(bed.store.claim(&ask).await.unwrap());
+
+    let transaction = handler.transaction().await.unwrap();
+    transaction
+        .execute("UPDATE stock SET n = n - 1", &[])
+        .await
+        .unwrap();
+    complete(transaction.client(), &lease).await.unwrap();
+    transaction.rollback().await.unwrap();
+    assert_eq!(state(&bed, &lease).await, State::Running);
+    assert_eq!(bed.ask::<i32>("SELECT n FROM stock").await, 7);
+
+    let transaction = handler.transaction().await.unwrap();
+    transaction
+        .execute("UPDATE stock SET n = n - 1", &[])
+        .await
+        .unwrap();
+    let headers = r#"{"Content-Type": "text/plain", "x-many": ["a", "b"]}"#;
+    let key = lease.key.to_string();
+    complete_with(transaction.client(), &key, lease.fence.0, 201, headers)
+        .await
+        .unwrap();
+    transaction.commit().await.unwrap();
+    assert_eq!(bed.ask::<i32>("SELECT n FROM stock").await, 6);
+
+    ask.owner = semel::record::Owner::random();
+    let Claimed::Replayed(settled) = bed.store.claim(&ask).await.unwrap() else {
+        panic!("not replayed");
+    };
+    assert_eq!(settled.ending, Ending::Succeeded);
+    let expected = Outcome::new(201, "done")
+        .with_header("content-type", "text/plain")
+        .with_header("x-many", "a")
+        .with_header("x-many", "b");
+    assert_eq!(Outcome::decode(&settled.result).unwrap(), expected);
+    // The retention is the one the claim asked for, counted from now.
+    assert!(
+        settled.keep > RETENTION - Duration::from_secs(60),
+        "{settled:?}"
+    );
+}
+
+#[tokio::test]
+async fn late_word_of_the_gate_meets_what_the_handler_settled() {
+    let bed = Bed::new("settled").await;
+    let lease = bed.lease().await;
+    complete(&bed.sql, &lease).await.unwrap();
+    let held = bed.store.renew(&lease, LEASE, RETENTION).await.unwrap();
+    assert!(matches!(held, Held::Settled(_)), "{held:?}");
+    let held = bed.store.release(&lease).await.unwrap();
+    assert!(matches!(held, Held::Settled(_)), "{held:?}");
+    let result = Outcome::ok("other").encode();
+    let held = bed
+        .store
+        .complete(&lease, &result, RETENTION)
+        .await
+        .unwrap();
+    assert_eq!(held, Held::Already(State::Succeeded));
+}
+
+#[tokio::test]
+async fn second_call_is_already_completed() {
+    let bed = Bed::new("second").await;
+    let lease = bed.lease().await;
+    complete(&bed.sql, &lease).await.unwrap();
+    assert_eq!(complete(&bed.sql, &lease).await, Err("SM002".into()));
+}
+
+#[tokio::test]
+async fn overtaken_or_ended_run_is_stale() {
+    let bed = Bed::new("stale").await;
+    let mut ask = claim();
+    let first = granted(bed.store.claim(&ask).await.unwrap());
+    age(&bed.sql, LEASE).await;
+    ask.owner = semel::record::Owner::random();
+    let second = granted(bed.store.claim(&ask).await.unwrap());
+    assert_eq!(complete(&bed.sql, &first).await, Err("SM001".into()));
+    assert_eq!(state(&bed, &second).await, State::Running);
+
+    let released = bed.store.release(&second).await.unwrap();
+    assert_eq!(released, Held::Applied(State::Waiting));
+    assert_eq!(complete(&bed.sql, &second).await, Err("SM001".into()));
+
+    let unknown = claim().key.to_string();
+    let refused = complete_with(&bed.sql, &unknown, 1, 200, "{}").await;
+    assert_eq!(refused, Err("SM001".into()));
+}
+
+#[tokio::test]
+async fn lapsed_but_not_overtaken_run_completes() {
+    let bed = Bed::new("lapsed").await;
+    let lease = bed.lease().await;
+    age(&bed.sql, LEASE * 2).await;
+    complete(&bed.sql, &lease).await.unwrap();
+    assert_eq!(state(&bed, &lease).await, State::Succeeded);
+}
+
+#[tokio::test]
+async fn bad_arguments_are_refused() {
+    let bed = Bed::new("bad").await;
+    let lease = bed.lease().await;
+    let key = lease.key.to_string();
+    let upper = key.to_uppercase();
+    let bad = [
+        ("v1_12", 200, "{}"),
+        (upper.as_str(), 200, "{}"),
+        (key.as_str(), 99, "{}"),
+        (key.as_str(), 600, "{}"),
+        (key.as_str(), 200, "[]"),
+        (key.as_str(), 200, r#"{"x": 1}"#),
+        (key.as_str(), 200, r#"{"x": null}"#),
+        (key.as_str(), 200, r#"{"x": ["a", 1]}"#),
+        (key.as_str(), 200, r#"{"x": {"y": "z"}}"#),
+    ];
+    for (key, status, headers) in bad {
+        let refused = complete_with(&bed.sql, key, lease.fence.0, status, headers).await;
+        assert_eq!(refused, Err("SM003".into()), "{key} {status} {headers}");
+    }
+    for call in [
+        "SELECT semel.complete(NULL, 1, 200, '')",
+        "SELECT semel.once(NULL)",
+        "SELECT semel.once('x', interval '0')",
+        "SELECT semel.once('x', NULL)",
+    ] {
+        let error = bed.sql.execute(call, &[]).await.unwrap_err();
+        assert_eq!(code(&error), "SM003", "{call}");
+    }
+    assert_eq!(state(&bed, &lease).await, State::Running);
+}
+
+#[tokio::test]
+async fn handlers_need_no_more_than_their_role() {
+    let bed = Bed::new("role").await;
+    let lease = bed.lease().await;
+    let name = format!("handler_{}", std::process::id());
+    let user = format!("CREATE ROLE {name} LOGIN IN ROLE semel_handler");
+    bed.sql.batch_execute(&user).await.unwrap();
+    let handler = connect(&bed.url.replace("postgres@", &format!("{name}@"))).await;
+    assert!(once(&handler, "by the handler").await);
+    complete(&handler, &lease).await.unwrap();
+    for forbidden in [
+        "SELECT 1 FROM semel.rec",
+        "DELETE FROM semel.letter",
+        "SELECT semel.outcome(200, '{}', '')",
+    ] {
+        let error = handler.execute(forbidden, &[]).await.unwrap_err();
+        assert_eq!(code(&error), "42501", "{forbidden}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn once_is_true_exactly_once() {
+    let bed = Bed::new("once").await;
+    let mut callers = Vec::new();
+    for _ in 0..16 {
+        let sql = connect(&bed.url).await;
+        callers.push(tokio::spawn(async move {
+            let mut mine = 0;
+            for name in 0..20 {
+                mine += u32::from(once(&sql, &format!("name {name}")).await);
+            }
+            mine
+        }));
+    }
+    let mut all = 0;
+    for caller in callers {
+        all += caller.await.unwrap();
+    }
+    assert_eq!(all, 20);
+}
+
+#[tokio::test]
+async fn once_waits_for_the_first_and_is_true_if_that_rolled_back() {
+    let bed = Bed::new("once_waits").await;
+    for (commits, second_is) in [(false, true), (true, false)] {
+        let name = format!("commits: {commits}");
+        let mut first = connect(&bed.url).await;
+        let transaction = first.transaction().await.unwrap();
+        assert!(once(transaction.client(), &name).await);
+
+        let second = connect(&bed.url).await;
+        let pid: i32 = second
+            .query_one("SELECT pg_backend_pid()", &[])
+            .await
+            .unwrap()
+            .get(0);
+        let waiting = tokio::spawn(async move { once(&second, &name).await });
+        let waits = "SELECT EXISTS (SELECT 1 FROM pg_locks WHERE pid = $1 AND NOT granted)";
+        while !bed
+            .sql
+            .query_one(waits, &[&pid])
+            .await
+            .unwrap()
+            .get::<_, bool>(0)
+        {
+            assert!(!waiting.is_finished(), "the second did not wait");
+            tokio::task::yield_now().await;
+        }
+        if commits {
+            transaction.commit().await.unwrap();
+        } else {
+            transaction.rollback().await.unwrap();
+        }
+        assert_eq!(waiting.await.unwrap(), second_is);
+    }
+}
+
+#[tokio::test]
+async fn once_never_meets_the_record_of_a_gate() {
+    let bed = Bed::new("once_apart").await;
+    let lease = bed.lease().await;
+    let key = lease.key.to_string();
+    assert!(once(&bed.sql, &key).await);
+    assert!(!once(&bed.sql, &key).await);
+    assert_eq!(state(&bed, &lease).await, State::Running);
+    let result = Outcome::ok("").encode();
+    let held = bed
+        .store
+        .complete(&lease, &result, RETENTION)
+        .await
+        .unwrap();
+    assert_eq!(held, Held::Applied(State::Succeeded));
+}
+
+#[tokio::test]
+async fn once_is_true_again_after_its_retention() {
+    let bed = Bed::new("once_again").await;
+    let first = "SELECT semel.once('daily', interval '1 day')";
+    assert!(bed.ask::<bool>(first).await);
+    age(&bed.sql, Duration::from_secs(23 * 3600)).await;
+    assert!(!bed.ask::<bool>(first).await);
+    age(&bed.sql, Duration::from_secs(3600)).await;
+    assert!(bed.ask::<bool>(first).await);
+    assert!(!bed.ask::<bool>(first).await);
+}
+
+#[tokio::test]
+async fn rust_completes_in_its_own_transaction() {
+    let bed = Bed::new("rust").await;
+    let outcome = Outcome::new(202, "in rust");
+    let mut handler = connect(&bed.url).await;
+    let lease = bed.lease().await;
+
+    let transaction = handler.transaction().await.unwrap();
+    complete_in(&transaction, &lease, &outcome).await.unwrap();
+    transaction.rollback().await.unwrap();
+    assert_eq!(state(&bed, &lease).await, State::Running);
+
+    let transaction = handler.transaction().await.unwrap();
+    complete_in(&transaction, &lease, &outcome).await.unwrap();
+    transaction.commit().await.unwrap();
+    let record = bed.store.look(&lease.key).await.unwrap().unwrap();
+    assert_eq!(record.state, State::Succeeded);
+    assert_eq!(Outcome::decode(&record.result.unwrap()).unwrap(), outcome);
+
+    let transaction = handler.transaction().await.unwrap();
+    let again = complete_in(&transaction, &lease, &outcome).await;
+    assert!(matches!(again, Err(CompleteError::Already)), "{again:?}");
+}
+
+#[tokio::test]
+async fn overtaken_run_cannot_complete_in_its_transaction() {
+    let bed = Bed::new("overtaken").await;
+    let mut handler = connect(&bed.url).await;
+    let mut ask = claim();
+    let first = granted(bed.store.claim(&ask).await.unwrap());
+    let transaction = handler.transaction().await.unwrap();
+
+    age(&bed.sql, LEASE).await;
+    ask.owner = semel::record::Owner::random();
+    let second = granted(bed.store.claim(&ask).await.unwrap());
+    let late = complete_in(&transaction, &first, &Outcome::ok("late")).await;
+    assert!(matches!(late, Err(CompleteError::Stale)), "{late:?}");
+    transaction.rollback().await.unwrap();
+    assert_eq!(
+        bed.store.look(&second.key).await.unwrap().unwrap().fence,
+        second.fence
+    );
+
+    let mut forged = second.clone();
+    forged.owner = semel::record::Owner::random();
+    let transaction = handler.transaction().await.unwrap();
+    let refused = complete_in(&transaction, &forged, &Outcome::ok("forged")).await;
+    assert!(matches!(refused, Err(CompleteError::Stale)), "{refused:?}");
+}

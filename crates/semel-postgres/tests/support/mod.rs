@@ -1,0 +1,100 @@
+//! A store on a database of its own, and a second connection to look behind it.
+#![allow(dead_code, reason = "each test file takes what it needs")]
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
+
+use semel::record::{Claim, Claimed, InDoubt, Lease, Owner};
+use semel::{Fingerprint, Key, Store};
+use semel_postgres::{PostgresSettings, PostgresStore};
+use std::sync::Arc;
+use std::time::Duration;
+use tokio_postgres::{Client, NoTls};
+
+pub(crate) const LEASE: Duration = Duration::from_secs(30);
+pub(crate) const RETENTION: Duration = Duration::from_secs(3600);
+
+/// A store and the database it is in.
+pub(crate) struct Bed {
+    pub(crate) url: String,
+    pub(crate) store: Arc<PostgresStore>,
+    pub(crate) sql: Client,
+}
+
+impl Bed {
+    /// A store with the usual settings in a new database.
+    pub(crate) async fn new(name: &str) -> Self {
+        Self::with(name, |_| {}).await
+    }
+
+    /// The same with settings changed.
+    pub(crate) async fn with(name: &str, change: impl FnOnce(&mut PostgresSettings)) -> Self {
+        let url = testbed::fresh_database(name).unwrap();
+        Self::at(&url, &url, change).await
+    }
+
+    /// A store that is reached by `url`, in the database at `direct`.
+    pub(crate) async fn at(
+        url: &str,
+        direct: &str,
+        change: impl FnOnce(&mut PostgresSettings),
+    ) -> Self {
+        let mut settings = PostgresSettings::new(url);
+        change(&mut settings);
+        let store = Arc::new(PostgresStore::connect(settings).await.unwrap());
+        Self {
+            url: direct.to_owned(),
+            store,
+            sql: connect(direct).await,
+        }
+    }
+
+    /// A run of its own.
+    pub(crate) async fn lease(&self) -> Lease {
+        granted(self.store.claim(&claim()).await.unwrap())
+    }
+
+    /// One value.
+    pub(crate) async fn ask<T>(&self, sql: &str) -> T
+    where
+        T: for<'a> tokio_postgres::types::FromSql<'a>,
+    {
+        self.sql.query_one(sql, &[]).await.unwrap().get(0)
+    }
+}
+
+/// A connection of a handler, an operator or a nosy test.
+pub(crate) async fn connect(url: &str) -> Client {
+    let (client, connection) = tokio_postgres::connect(url, NoTls).await.unwrap();
+    tokio::spawn(connection);
+    client
+}
+
+/// A claim of a key of its own.
+pub(crate) fn claim() -> Claim {
+    Claim {
+        key: Key::from_bytes(rand::random()),
+        fingerprint: Fingerprint::of(b"payload"),
+        owner: Owner::random(),
+        lease: LEASE,
+        retention: RETENTION,
+        in_doubt: InDoubt::Retry,
+        max_attempts: None,
+    }
+}
+
+/// The lease of a claim that was granted.
+pub(crate) fn granted(claimed: Claimed) -> Lease {
+    match claimed {
+        Claimed::Granted(lease) => lease,
+        other => panic!("not granted: {other:?}"),
+    }
+}
+
+/// Makes every record look `by` older.
+pub(crate) async fn age(sql: &Client, by: Duration) {
+    let update = format!(
+        "UPDATE semel.rec SET lease_until = lease_until - interval '{us} us', \
+         expires_at = expires_at - interval '{us} us'",
+        us = by.as_micros()
+    );
+    sql.batch_execute(&update).await.unwrap();
+}
