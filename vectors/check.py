@@ -10,6 +10,10 @@ A key is SHA-256 over the tag and the fields; a field is type byte, 8-byte big-e
     s string   d number   b true or false   z null   a array   o object   h SHA-256 of the whole payload
 
 A string is its UTF-8 bytes, h is 32 raw bytes, every other part is its canonical JSON text (RFC 8785 with exact integers).
+
+A vector has name, namespace, route, rule, payload (or payload_base64), and optionally method, caller and named; then what
+comes of them: key, fingerprint and parts (the text of h is hex), or error with one of the codes of Refused. equal_to and
+differs_from name another vector and speak of the keys. not_in says why an implementation cannot hold the input at all.
 """
 import base64
 import hashlib
@@ -31,7 +35,11 @@ VECTORS = Path(__file__).with_name("keys.json")
 
 
 class Refused(Exception):
-    """No key can be made. The same input is refused every time, so a retry cannot help."""
+    """No key can be made. The same input is refused every time, so a retry cannot help.
+
+    Codes: missing_part, bad_part, empty, too_long, too_deep, duplicate_member, lone_surrogate, wide_integer and
+    number_overflow. Of several faults any one may be named. The last two matter only inside a part the rule names.
+    """
 
     def __init__(self, code, why):
         super().__init__(f"{code}: {why}")
@@ -109,12 +117,12 @@ def fold(name):
 
 def at(value, pointer):
     """What an RFC 6901 pointer leads to."""
-    for token in pointer.split("/")[1:]:
-        token = token.replace("~1", "/").replace("~0", "~")
-        if isinstance(value, dict) and token in value:
-            value = value[token]
-        elif isinstance(value, list) and re.fullmatch("0|[1-9][0-9]{0,8}", token) and int(token) < len(value):
-            value = value[int(token)]
+    for name in pointer.split("/")[1:]:
+        name = name.replace("~1", "/").replace("~0", "~")
+        if isinstance(value, dict) and name in value:
+            value = value[name]
+        elif isinstance(value, list) and re.fullmatch("0|[1-9][0-9]{0,8}", name) and int(name) < len(value):
+            value = value[int(name)]
         else:
             raise Refused("missing_part", f"the payload has nothing at {pointer}")
     return value

@@ -1,0 +1,121 @@
+//! Where a store is, as data that a worker process can be told.
+
+use anyhow::Context;
+use semel::Store;
+use semel_embedded::{EmbeddedSettings, EmbeddedStore};
+use semel_postgres::{PostgresSettings, PostgresStore};
+use semel_redis::{RedisSettings, RedisStore};
+use serde::{Deserialize, Serialize};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::time::{Instant, sleep};
+use tokio_postgres::{Client, NoTls};
+
+/// How long PostgreSQL keeps what has expired: the least it allows.
+pub const GRACE: Duration = Duration::from_secs(10);
+
+/// How long to try to open a store.
+const OPEN_WITHIN: Duration = Duration::from_secs(15);
+
+/// The pause before the next try.
+const OPEN_AGAIN: Duration = Duration::from_millis(50);
+
+/// Where a store is.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Place {
+    /// A database with the schema in place.
+    Postgres {
+        /// Where it is.
+        url: String,
+        /// How many items go into one statement at the most; 1 uses the forms for single ones.
+        group_items_max: usize,
+    },
+    /// A Redis server.
+    Redis {
+        /// Where it is.
+        url: String,
+        /// What the names of our keys begin with.
+        prefix: String,
+    },
+    /// A directory that one process at a time may open.
+    Embedded {
+        /// Where it is.
+        dir: PathBuf,
+    },
+}
+
+// === impl Place ===
+
+impl Place {
+    /// Opens the store; tries again for a while, as whoever restarts a worker would: a loaded server takes its time.
+    ///
+    /// # Errors
+    /// When it cannot be reached, or another process has it open.
+    pub async fn open(&self) -> anyhow::Result<Arc<dyn Store>> {
+        let until = Instant::now() + OPEN_WITHIN;
+        loop {
+            match self.open_once().await {
+                Err(_) if Instant::now() < until => sleep(OPEN_AGAIN).await,
+                opened => return opened,
+            }
+        }
+    }
+
+    async fn open_once(&self) -> anyhow::Result<Arc<dyn Store>> {
+        match self {
+            Self::Postgres {
+                url,
+                group_items_max,
+            } => {
+                let mut settings = PostgresSettings::new(url);
+                settings.group_items_max = *group_items_max;
+                settings.grace = GRACE;
+                Ok(Arc::new(PostgresStore::connect(settings).await?))
+            }
+            Self::Redis { url, prefix } => {
+                let mut settings = RedisSettings::new(url);
+                settings.prefix.clone_from(prefix);
+                Ok(Arc::new(RedisStore::connect(settings).await?))
+            }
+            Self::Embedded { dir } => Ok(Arc::new(EmbeddedStore::open(
+                dir,
+                EmbeddedSettings::default(),
+            )?)),
+        }
+    }
+
+    /// The same store, its calls written in groups or one by one, where it knows the difference.
+    #[must_use]
+    pub fn grouping(self, groups: bool) -> Self {
+        match self {
+            Self::Postgres { url, .. } => Self::Postgres {
+                url,
+                group_items_max: if groups { 256 } else { 1 },
+            },
+            place @ (Self::Redis { .. } | Self::Embedded { .. }) => place,
+        }
+    }
+
+    /// The store's name.
+    #[must_use]
+    pub const fn word(&self) -> &'static str {
+        match self {
+            Self::Postgres { .. } => "postgres",
+            Self::Redis { .. } => "redis",
+            Self::Embedded { .. } => "embedded",
+        }
+    }
+}
+
+/// Connects to a database of the test's own. The connection lives as long as its client.
+///
+/// # Errors
+/// When it cannot be reached.
+pub async fn connect(url: &str) -> anyhow::Result<Client> {
+    let (client, connection) = tokio_postgres::connect(url, NoTls)
+        .await
+        .context("cannot connect to PostgreSQL")?;
+    tokio::spawn(connection);
+    Ok(client)
+}

@@ -1,0 +1,124 @@
+//! A case: one store, one mode, and how hard to try.
+
+use crate::bed::{Flaw, Place};
+use semel::key::{Delivered, KeyRule, Scope};
+use semel::{Fingerprint, Key};
+use serde::{Deserialize, Serialize};
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// One crash run: everything a worker process needs to know of it.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Case {
+    /// Keeps the keys of this run apart from everybody else's.
+    pub name: String,
+    /// Where the records are.
+    pub place: Place,
+    /// How effect and record belong together.
+    pub mode: Mode,
+    /// What is wrong on purpose.
+    pub broken: Option<Broken>,
+    /// The lease of every run.
+    pub lease: Duration,
+    /// Where the ledger's files are.
+    pub dir: PathBuf,
+    /// The port of the downstream, on the loopback interface.
+    pub downstream: u16,
+}
+
+/// How effect and record belong together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum Mode {
+    /// Effect and completion commit together.
+    Transaction,
+    /// The effect is handed to a downstream that de-duplicates by key.
+    Downstream,
+    /// Doubt parks.
+    Park,
+    /// Doubt runs again.
+    Retry,
+}
+
+/// What is wrong on purpose, to see whether the checker notices.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum Broken {
+    /// The store.
+    Store(Flaw),
+    /// The effect is done before the claim.
+    EffectBeforeClaim,
+    /// The effect commits in a transaction of its own.
+    CompletesApart,
+}
+
+/// One piece of work of a case, by number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct WorkId(pub u32);
+
+// === impl Case ===
+
+impl Case {
+    /// The key of a piece of work.
+    ///
+    /// # Errors
+    /// When the name of the case is too long for a namespace.
+    pub fn key(&self, work: WorkId) -> anyhow::Result<Key> {
+        let rule: KeyRule = "/work".parse()?;
+        let scope = Scope::new(&*self.name, "crash");
+        Ok(rule.key(&scope, &Delivered::payload(&payload(work)))?)
+    }
+
+    /// The fingerprint of a piece of work.
+    #[must_use]
+    pub fn fingerprint(&self, work: WorkId) -> Fingerprint {
+        Fingerprint::of(&payload(work))
+    }
+
+    /// Where one worker keeps its part of the ledger.
+    #[must_use]
+    pub fn ledger(&self, worker: u32) -> PathBuf {
+        self.dir.join(format!("worker-{worker}.ledger"))
+    }
+}
+
+fn payload(work: WorkId) -> Vec<u8> {
+    format!(r#"{{"work": {}}}"#, work.0).into_bytes()
+}
+
+// === impl WorkId ===
+
+impl WorkId {
+    /// Every second piece of work does a part of itself as a step.
+    #[must_use]
+    pub const fn has_step(self) -> bool {
+        self.0 % 2 == 1
+    }
+}
+
+// === impl Mode ===
+
+impl Mode {
+    /// The words for it.
+    #[must_use]
+    pub const fn words(self) -> &'static str {
+        match self {
+            Self::Transaction => "transaction",
+            Self::Downstream => "downstream key",
+            Self::Park => "park",
+            Self::Retry => "retry",
+        }
+    }
+}
+
+// === impl Broken ===
+
+impl Broken {
+    /// The words for it.
+    #[must_use]
+    pub const fn words(self) -> &'static str {
+        match self {
+            Self::Store(flaw) => flaw.words(),
+            Self::EffectBeforeClaim => "effect before the claim",
+            Self::CompletesApart => "effect commits apart",
+        }
+    }
+}

@@ -1,0 +1,206 @@
+//! The checker: knows the promises, not the code. It reads the evidence and says what was broken.
+
+mod effects;
+mod fences;
+mod answers;
+
+use super::case::WorkId;
+use super::evidence::Evidence;
+use super::ledger::{Attempt, Line, Part};
+use super::point::Fault;
+use semel::record::State;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// What the checker found.
+#[derive(Clone, Debug, Default)]
+pub struct Verdict {
+    /// What was broken.
+    pub broken: Vec<Violation>,
+    /// What was counted on the way.
+    pub tally: Tally,
+}
+
+/// A broken promise.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Violation {
+    /// Which.
+    pub promise: Promise,
+    /// Of which work.
+    pub work: WorkId,
+    /// What was seen.
+    pub seen: String,
+}
+
+/// The promises.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Promise {
+    /// No effect more than the mode allows.
+    NoDuplicate,
+    /// What is said to have succeeded has happened.
+    NoLoss,
+    /// Everybody hears the same bytes.
+    SameAnswer,
+    /// Fences rise in the order of grants.
+    FencesRise,
+    /// Every piece of work comes to an end.
+    NotStuck,
+    /// Work is parked for a reason, and listed.
+    ParkedIsListed,
+}
+
+/// What was counted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Tally {
+    /// Deliveries made.
+    pub deliveries: usize,
+    /// Effects begun.
+    pub runs: usize,
+    /// Pieces of work that succeeded.
+    pub succeeded: usize,
+    /// Pieces of work that were parked at the end.
+    pub parked: usize,
+    /// Workers killed.
+    pub kills: usize,
+    /// Workers paused past their lease.
+    pub pauses: usize,
+    /// Faults that met a worker with a delivery in hand.
+    pub in_flight: usize,
+    /// Deliveries whose worker died before it answered.
+    pub unknown: usize,
+    /// Effects more than one that a fault explains.
+    pub by_fault: usize,
+    /// Effects more than one that a stall explains: the machine or the store kept the worker waiting for a good part
+    /// of a lease.
+    pub by_stall: usize,
+}
+
+/// The evidence, looked at per piece of work.
+struct Trial<'a> {
+    evidence: &'a Evidence,
+    attempts: BTreeMap<WorkId, Vec<Attempt>>,
+    effects: BTreeMap<(WorkId, Part), Vec<(Attempt, &'a str)>>,
+    /// Deliveries that a fault met.
+    struck: BTreeSet<u64>,
+    /// Deliveries during which their worker was kept waiting.
+    stalled: BTreeSet<u64>,
+    verdict: Verdict,
+}
+
+/// Judges a case.
+#[must_use]
+pub fn check(evidence: &Evidence) -> Verdict {
+    let mut trial = Trial::open(evidence);
+    for work in (0..evidence.works).map(WorkId) {
+        trial.check_end(work);
+        trial.check_answers(work);
+        trial.check_effects(work);
+        trial.check_fences(work);
+        trial.check_parked(work);
+    }
+    trial.verdict
+}
+
+// === impl Trial ===
+
+impl<'a> Trial<'a> {
+    fn open(evidence: &'a Evidence) -> Self {
+        let strikes = &evidence.drive.strikes;
+        let mut trial = Self {
+            evidence,
+            attempts: BTreeMap::new(),
+            effects: BTreeMap::new(),
+            struck: strikes.iter().flat_map(|s| s.open.clone()).collect(),
+            stalled: BTreeSet::new(),
+            verdict: Verdict::default(),
+        };
+        for lines in evidence.ledgers.values() {
+            trial.read(lines);
+        }
+        trial.count();
+        trial
+    }
+
+    fn read(&mut self, lines: &'a [Line]) {
+        let mut open = BTreeSet::new();
+        for line in lines {
+            match line {
+                Line::Received { delivery, .. } => {
+                    open.insert(*delivery);
+                }
+                Line::Answered { delivery } => {
+                    open.remove(delivery);
+                }
+                Line::Begun(attempt) => {
+                    self.attempts
+                        .entry(attempt.work)
+                        .or_default()
+                        .push(*attempt);
+                }
+                Line::Effect {
+                    attempt,
+                    part,
+                    nonce,
+                    ..
+                } => {
+                    let effects = self.effects.entry((attempt.work, *part)).or_default();
+                    effects.push((*attempt, nonce.as_str()));
+                }
+                Line::Stalled { .. } => self.stalled.extend(&open),
+                Line::Fault(_) => {}
+            }
+        }
+    }
+
+    fn count(&mut self) {
+        let evidence = self.evidence;
+        let (sent, strikes) = (&evidence.drive.sent, &evidence.drive.strikes);
+        let with = |fault| strikes.iter().filter(|s| s.fault == fault).count();
+        let in_state = |state| {
+            evidence
+                .records
+                .values()
+                .filter(|r| r.state == state)
+                .count()
+        };
+        self.verdict.tally = Tally {
+            deliveries: sent.len(),
+            runs: self.attempts.values().map(Vec::len).sum(),
+            succeeded: in_state(State::Succeeded),
+            parked: in_state(State::Parked),
+            kills: with(Fault::Kill),
+            pauses: with(Fault::Pause),
+            in_flight: strikes.iter().filter(|s| !s.open.is_empty()).count(),
+            unknown: sent.iter().filter(|sent| sent.unknown).count(),
+            ..self.verdict.tally
+        };
+    }
+
+    fn convict(&mut self, promise: Promise, work: WorkId, seen: impl Into<String>) {
+        let seen = seen.into();
+        self.verdict.broken.push(Violation {
+            promise,
+            work,
+            seen,
+        });
+    }
+
+    fn state(&self, work: WorkId) -> Option<State> {
+        self.evidence.records.get(&work).map(|record| record.state)
+    }
+
+    /// Whether a fault or a stall fell into this delivery.
+    fn excused(&self, delivery: u64) -> bool {
+        self.struck.contains(&delivery) || self.stalled.contains(&delivery)
+    }
+}
+
+// === impl Verdict ===
+
+impl Verdict {
+    /// How often a promise was broken.
+    #[must_use]
+    pub fn count(&self, promise: Promise) -> usize {
+        let of_it = self.broken.iter().filter(|v| v.promise == promise);
+        of_it.count()
+    }
+}

@@ -1,0 +1,121 @@
+//! Effects: as many as the mode promises, each extra one explained, none missing.
+
+use super::{Promise, Trial};
+use crate::crash::case::{Mode, WorkId};
+use crate::crash::ledger::Part;
+use semel::Outcome;
+use semel::record::State;
+
+// === impl Trial ===
+
+impl Trial<'_> {
+    pub(super) fn check_effects(&mut self, work: WorkId) {
+        match self.evidence.case.mode {
+            Mode::Transaction => self.check_rows(work),
+            Mode::Downstream => self.check_charges(work),
+            Mode::Park => {
+                self.check_at_most_one(work, Part::Work);
+                self.check_at_most_one(work, Part::Step);
+                self.check_happened(work);
+            }
+            Mode::Retry => {
+                self.check_explained(work, Part::Work);
+                self.check_explained(work, Part::Step);
+                self.check_happened(work);
+            }
+        }
+    }
+
+    /// A row of the handler's table is there if and only if its completion is.
+    fn check_rows(&mut self, work: WorkId) {
+        let evidence = self.evidence;
+        let rows: Vec<_> = evidence.rows.iter().filter(|r| r.work == work).collect();
+        self.check_exactly(work, rows.len());
+        let Some(record) = evidence.records.get(&work) else {
+            return;
+        };
+        let accepted = self.accepted(work);
+        for row in rows {
+            if row.fence != record.fence.0 || Some(&row.nonce) != accepted.as_ref() {
+                let seen = format!("{row:?} is not what was completed: {record:?}");
+                self.convict(Promise::NoDuplicate, work, seen);
+            }
+        }
+    }
+
+    fn check_charges(&mut self, work: WorkId) {
+        let charges = self.evidence.charges.iter();
+        let nonces: Vec<&String> = charges
+            .filter(|charge| charge.work == work)
+            .map(|charge| &charge.nonce)
+            .collect();
+        self.check_exactly(work, nonces.len());
+        let accepted = self.accepted(work);
+        if accepted.is_some_and(|accepted| !nonces.contains(&&accepted)) {
+            self.convict(Promise::NoLoss, work, "the answer names no charge");
+        }
+    }
+
+    /// One effect of what succeeded, none of what failed.
+    fn check_exactly(&mut self, work: WorkId, effects: usize) {
+        let succeeded = usize::from(self.state(work) == Some(State::Succeeded));
+        let seen = format!("{effects} effects of a success counted {succeeded}");
+        if effects > succeeded {
+            self.convict(Promise::NoDuplicate, work, seen);
+        } else if effects < succeeded {
+            self.convict(Promise::NoLoss, work, seen);
+        }
+    }
+
+    fn check_at_most_one(&mut self, work: WorkId, part: Part) {
+        let effects = self.effects.get(&(work, part)).map_or(0, Vec::len);
+        if effects > 1 {
+            let seen = format!("{effects} effects of {part:?} although doubt parks");
+            self.convict(Promise::NoDuplicate, work, seen);
+        }
+    }
+
+    /// Every effect but the last of its fences was followed by another because something befell its run.
+    fn check_explained(&mut self, work: WorkId, part: Part) {
+        let mut effects = self.effects.get(&(work, part)).cloned().unwrap_or_default();
+        effects.sort_unstable_by_key(|(attempt, _)| attempt.fence);
+        effects.pop();
+        for (attempt, _) in effects {
+            if self.struck.contains(&attempt.delivery) {
+                self.verdict.tally.by_fault += 1;
+            } else if self.stalled.contains(&attempt.delivery) {
+                self.verdict.tally.by_stall += 1;
+            } else {
+                let seen =
+                    format!("{part:?} took effect again after {attempt:?}, which nothing befell");
+                self.convict(Promise::NoDuplicate, work, seen);
+            }
+        }
+    }
+
+    /// A success names an effect that is in the ledger.
+    fn check_happened(&mut self, work: WorkId) {
+        let Some(accepted) = self.accepted(work) else {
+            return;
+        };
+        let mut effects = self.effects.get(&(work, Part::Work)).into_iter().flatten();
+        if !effects.any(|(_, nonce)| *nonce == accepted) {
+            self.convict(Promise::NoLoss, work, "it succeeded without an effect");
+        }
+        let step = self.effects.contains_key(&(work, Part::Step));
+        if work.has_step() && !step {
+            self.convict(Promise::NoLoss, work, "it succeeded without its step");
+        }
+    }
+
+    /// The nonce that a successful record answers with.
+    fn accepted(&self, work: WorkId) -> Option<String> {
+        let record = self.evidence.records.get(&work)?;
+        let result = record
+            .result
+            .as_ref()
+            .filter(|_| record.state == State::Succeeded)?;
+        let body = Outcome::decode(result).ok()?.body_bytes();
+        Some(String::from_utf8_lossy(&body).into_owned())
+    }
+}

@@ -1,0 +1,141 @@
+//! Effects: what a run does to the world outside, in each mode.
+
+use super::case::{Broken, Case, Mode};
+use super::downstream::{Charge, charge};
+use super::ledger::{Attempt, Ledger, Line, Part};
+use super::message::{Delivery, Manner};
+use super::point::Point;
+use super::trap::Traps;
+use semel::clock::{Clock, SystemClock};
+use semel::work::Failure;
+use semel::{Key, Outcome, Run};
+use std::time::Duration;
+use tokio::time::sleep;
+
+/// Does what deliveries ask for.
+pub(super) struct Actor {
+    pub(super) case: Case,
+    ledger: Ledger,
+    pub(super) traps: Traps,
+    clock: SystemClock,
+}
+
+// === impl Actor ===
+
+impl Actor {
+    pub(super) fn new(case: Case, ledger: Ledger, traps: Traps) -> Self {
+        Self {
+            case,
+            ledger,
+            traps,
+            clock: SystemClock::new(),
+        }
+    }
+
+    /// The effect of a run.
+    pub(super) async fn act(&self, run: &Run, delivery: &Delivery) -> Result<Outcome, Failure> {
+        let lease = run.lease();
+        let attempt = Attempt {
+            delivery: delivery.id,
+            work: delivery.work,
+            fence: lease.fence.0,
+            attempt: lease.attempt,
+        };
+        self.ledger.write(&Line::Begun(attempt));
+        let lasts = match delivery.manner {
+            Manner::Acts { ms } => Duration::from_millis(ms),
+            Manner::Fails => return Err(Failure::retryable("the handler said no")),
+            Manner::NotStarted => return Err(Failure::not_started("nothing was begun")),
+            Manner::FailsForGood => return Err(Failure::final_failure("this will never do")),
+        };
+        self.traps.pass(&lease.key, Point::EffectBegun);
+        sleep(lasts / 2).await;
+        let said = match self.case.mode {
+            Mode::Transaction => self.in_a_transaction(lease, attempt).await,
+            Mode::Downstream => self.downstream(run, attempt).await,
+            Mode::Park | Mode::Retry => self.plainly(run, attempt).await,
+        };
+        sleep(lasts / 2).await;
+        said
+    }
+
+    /// What a handler does that does not wait for its claim.
+    pub(super) fn act_unclaimed(&self, delivery: &Delivery) {
+        let attempt = Attempt {
+            delivery: delivery.id,
+            work: delivery.work,
+            fence: 0,
+            attempt: 0,
+        };
+        self.take_effect(attempt, Part::Work);
+    }
+
+    /// The effect is a line of the ledger; a step is another.
+    async fn plainly(&self, run: &Run, attempt: Attempt) -> Result<Outcome, Failure> {
+        let key = &run.lease().key;
+        let nonce = match self.case.broken {
+            Some(Broken::EffectBeforeClaim) => nonce(),
+            Some(Broken::Store(_) | Broken::CompletesApart) | None => {
+                self.take_effect(attempt, Part::Work)
+            }
+        };
+        self.traps.pass(key, Point::EffectDone);
+        if attempt.work.has_step() {
+            let receipt = async |_| {
+                self.traps.pass(key, Point::StepBegun);
+                let nonce = self.take_effect(attempt, Part::Step);
+                self.traps.pass(key, Point::StepDone);
+                Ok(nonce.into())
+            };
+            run.step("receipt", receipt).await?;
+            self.traps.pass(key, Point::StepRecorded);
+        }
+        Ok(Outcome::ok(nonce))
+    }
+
+    /// The effect is a charge at the downstream, under the run's key or its step's.
+    async fn downstream(&self, run: &Run, attempt: Attempt) -> Result<Outcome, Failure> {
+        let key = run.lease().key;
+        if !attempt.work.has_step() {
+            let nonce = self.charge(key, attempt).await?;
+            self.traps.pass(&key, Point::EffectDone);
+            return Ok(Outcome::ok(nonce));
+        }
+        let charging = async |step: semel::Step| {
+            self.traps.pass(&key, Point::StepBegun);
+            let nonce = self.charge(step.key, attempt).await?;
+            self.traps.pass(&key, Point::StepDone);
+            Ok(nonce.into())
+        };
+        let nonce = run.step("charge", charging).await?;
+        self.traps.pass(&key, Point::StepRecorded);
+        self.traps.pass(&key, Point::EffectDone);
+        Ok(Outcome::ok(nonce))
+    }
+
+    async fn charge(&self, key: Key, attempt: Attempt) -> Result<String, Failure> {
+        let asked = Charge {
+            key: key.to_string(),
+            work: attempt.work,
+            nonce: nonce(),
+        };
+        charge(self.case.downstream, &asked)
+            .await
+            .map_err(|error| Failure::in_doubt(format!("the downstream did not answer: {error}")))
+    }
+
+    fn take_effect(&self, attempt: Attempt, part: Part) -> String {
+        let nonce = nonce();
+        self.ledger.write(&Line::Effect {
+            attempt,
+            part,
+            nonce: nonce.clone(),
+            at: self.clock.wall().0,
+        });
+        nonce
+    }
+}
+
+pub(super) fn nonce() -> String {
+    format!("{:032x}", rand::random::<u128>())
+}

@@ -1,0 +1,100 @@
+//! The evidence: everything a case left behind, gathered once it has ended.
+
+use super::case::{Case, WorkId};
+use super::downstream::{Charge, Downstream};
+use super::drive::Drive;
+use super::ledger::{self, Line};
+use semel::record::{Record, State};
+use semel::{Key, Store};
+use std::collections::{BTreeMap, HashMap};
+
+/// Everything a case left behind.
+#[derive(Debug)]
+pub struct Evidence {
+    /// What was tried.
+    pub case: Case,
+    /// How many pieces of work there were.
+    pub works: u32,
+    /// Deliveries and faults.
+    pub drive: Drive,
+    /// What each worker wrote, by its number.
+    pub ledgers: BTreeMap<u32, Vec<Line>>,
+    /// The charges at the downstream.
+    pub charges: Vec<Charge>,
+    /// The effects that were committed together with their completion.
+    pub rows: Vec<Row>,
+    /// The records at the end.
+    pub records: BTreeMap<WorkId, Record>,
+    /// The work that the store lists as parked.
+    pub parked: Vec<WorkId>,
+}
+
+/// An effect as a row of the handler's own table.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Row {
+    /// Of what.
+    pub work: WorkId,
+    /// Under which fence.
+    pub fence: u64,
+    /// Drawn for this one execution.
+    pub nonce: String,
+}
+
+// === impl Evidence ===
+
+impl Evidence {
+    /// Gathers it. Nobody else may have the store open.
+    ///
+    /// # Errors
+    /// When the store or a ledger cannot be read.
+    pub async fn gather(
+        case: &Case,
+        works: u32,
+        drive: Drive,
+        downstream: &Downstream,
+    ) -> anyhow::Result<Self> {
+        let store = case.place.open().await?;
+        let ledgers = (0..drive.workers)
+            .map(|worker| Ok((worker, ledger::read(&case.ledger(worker))?)))
+            .collect::<anyhow::Result<_>>()?;
+        Ok(Self {
+            case: case.clone(),
+            works,
+            ledgers,
+            charges: downstream.charges(),
+            rows: super::transaction::rows(case).await?,
+            records: records(case, works, store.as_ref()).await?,
+            parked: parked(case, works, store.as_ref()).await?,
+            drive,
+        })
+    }
+}
+
+async fn records(
+    case: &Case,
+    works: u32,
+    store: &dyn Store,
+) -> anyhow::Result<BTreeMap<WorkId, Record>> {
+    let mut records = BTreeMap::new();
+    for work in (0..works).map(WorkId) {
+        if let Some(record) = store.look(&case.key(work)?).await? {
+            records.insert(work, record);
+        }
+    }
+    Ok(records)
+}
+
+async fn parked(case: &Case, works: u32, store: &dyn Store) -> anyhow::Result<Vec<WorkId>> {
+    let keys = (0..works).map(|work| Ok((case.key(WorkId(work))?, WorkId(work))));
+    let ours: HashMap<Key, WorkId> = keys.collect::<anyhow::Result<_>>()?;
+    let (mut parked, mut after) = (Vec::new(), None);
+    loop {
+        let page = store.list(Some(State::Parked), after.as_ref(), 100).await?;
+        parked.extend(page.items.iter().filter_map(|(key, _)| ours.get(key)));
+        after = page.next;
+        if after.is_none() {
+            parked.sort_unstable();
+            return Ok(parked);
+        }
+    }
+}

@@ -1,0 +1,307 @@
+//! The fleet: the worker processes of a case, as the driver holds them.
+
+use super::case::Case;
+use super::ledger;
+use super::message::{Armed, Delivery, Order, Said};
+use super::point::{Fault, Point};
+use anyhow::Context;
+use std::collections::BTreeSet;
+use std::os::unix::process::ExitStatusExt;
+use std::path::PathBuf;
+use std::process::Stdio;
+use std::time::Duration;
+use testbed::Process;
+use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
+use tokio::process::{Child, ChildStdin, ChildStdout, Command};
+use tokio::sync::mpsc;
+use tokio::time::{Instant, timeout};
+
+/// How many deliveries a worker is given at a time.
+const IN_HAND_MAX: usize = 6;
+
+/// How long a worker may take to end when there is nothing left to do.
+const DISMISS_MAX: Duration = Duration::from_secs(5);
+
+const SIGKILL: i32 = 9;
+
+/// The worker processes of a case. Each slot holds one at a time; a new one gets a new number.
+#[derive(Debug)]
+pub(super) struct Fleet {
+    program: PathBuf,
+    case: Case,
+    pub(super) workers: Vec<Worker>,
+    started: u32,
+    events: mpsc::UnboundedSender<Event>,
+}
+
+/// A worker process.
+#[derive(Debug)]
+pub(super) struct Worker {
+    pub(super) number: u32,
+    pub(super) in_hand: BTreeSet<u64>,
+    ready: bool,
+    pause: Pause,
+    stdin: ChildStdin,
+    child: Child,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Pause {
+    No,
+    Until(Instant, Stopped),
+    /// SIGCONT was sent, and a worker that stopped itself has not said yet that it goes on.
+    Ending,
+}
+
+/// Who stopped a worker.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Stopped {
+    ByDriver,
+    ByItself,
+}
+
+/// Something about a worker, by number.
+#[derive(Debug)]
+pub(super) enum Event {
+    Said(u32, Said),
+    Gone(u32),
+}
+
+/// A fault, and what it met.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Strike {
+    /// Which worker.
+    pub worker: u32,
+    /// What was done to it.
+    pub fault: Fault,
+    /// At which point, if it was one with a name.
+    pub point: Option<Point>,
+    /// The deliveries it had in hand.
+    pub open: BTreeSet<u64>,
+}
+
+// === impl Fleet ===
+
+impl Fleet {
+    pub(super) fn start(
+        program: PathBuf,
+        case: Case,
+        workers: usize,
+        events: mpsc::UnboundedSender<Event>,
+    ) -> anyhow::Result<Self> {
+        let mut fleet = Self {
+            program,
+            case,
+            workers: Vec::new(),
+            started: 0,
+            events,
+        };
+        for _ in 0..workers {
+            fleet.spawn()?;
+        }
+        Ok(fleet)
+    }
+
+    /// How many processes were started.
+    pub(super) const fn started(&self) -> u32 {
+        self.started
+    }
+
+    /// In a group of its own: if this process dies, the kernel wakes and ends a paused worker too.
+    pub(super) fn spawn(&mut self) -> anyhow::Result<()> {
+        let number = self.started;
+        self.started += 1;
+        let order = Order {
+            worker: number,
+            case: self.case.clone(),
+        };
+        let mut child = Command::new(&self.program)
+            .args(["worker", &serde_json::to_string(&order)?])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .process_group(0)
+            .kill_on_drop(true)
+            .spawn()
+            .context("cannot start a worker")?;
+        let stdin = child.stdin.take().context("a worker has a stdin")?;
+        let stdout = child.stdout.take().context("a worker has a stdout")?;
+        tokio::spawn(listen(number, stdout, self.events.clone()));
+        self.workers.push(Worker {
+            number,
+            in_hand: BTreeSet::new(),
+            ready: false,
+            pause: Pause::No,
+            stdin,
+            child,
+        });
+        Ok(())
+    }
+
+    pub(super) fn find(&mut self, number: u32) -> Option<&mut Worker> {
+        self.workers
+            .iter_mut()
+            .find(|worker| worker.number == number)
+    }
+
+    /// The workers that can be given a delivery; the sender does not know which are paused.
+    pub(super) fn with_room(&self) -> Vec<u32> {
+        let room = |worker: &&Worker| worker.ready && worker.in_hand.len() < IN_HAND_MAX;
+        self.numbers(room)
+    }
+
+    /// The workers that a random fault can be done to.
+    pub(super) fn strikeable(&self) -> Vec<u32> {
+        self.numbers(|worker| worker.ready && worker.pause == Pause::No)
+    }
+
+    fn numbers(&self, which: impl Fn(&&Worker) -> bool) -> Vec<u32> {
+        let chosen = self.workers.iter().filter(which);
+        chosen.map(|worker| worker.number).collect()
+    }
+
+    /// Lets go on whoever was paused long enough. A worker that stopped itself may have missed the signal.
+    pub(super) fn resume_due(&mut self, now: Instant) -> anyhow::Result<()> {
+        for worker in &mut self.workers {
+            match worker.pause {
+                Pause::No => {}
+                Pause::Until(end, _) if end > now => {}
+                Pause::Until(_, Stopped::ByDriver) => {
+                    worker.process()?.resume()?;
+                    worker.pause = Pause::No;
+                }
+                Pause::Until(_, Stopped::ByItself) | Pause::Ending => {
+                    worker.process()?.resume()?;
+                    worker.pause = Pause::Ending;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    pub(super) fn kill(&mut self, number: u32) -> anyhow::Result<()> {
+        match self.find(number) {
+            Some(worker) => worker.process()?.kill(),
+            None => Ok(()),
+        }
+    }
+
+    /// Pauses a worker, and notes what it has in hand once it stands still. `None`: it died first.
+    pub(super) fn pause(
+        &mut self,
+        number: u32,
+        stopped: Stopped,
+        end: Instant,
+    ) -> anyhow::Result<Option<Strike>> {
+        let case = self.case.clone();
+        let Some(worker) = self.find(number) else {
+            return Ok(None);
+        };
+        if worker.process()?.pause().is_err() {
+            return Ok(None);
+        }
+        worker.pause = Pause::Until(end, stopped);
+        let (open, last) = open(&case, number)?;
+        let point = match stopped {
+            Stopped::ByDriver => None,
+            Stopped::ByItself => last.map(|armed| armed.point),
+        };
+        Ok(Some(Strike {
+            worker: number,
+            fault: Fault::Pause,
+            point,
+            open,
+        }))
+    }
+
+    /// Buries a worker that ended, and says what it was killed with in hand.
+    pub(super) async fn bury(&mut self, number: u32) -> anyhow::Result<(Worker, Strike)> {
+        let place = self.workers.iter().position(|w| w.number == number);
+        let mut worker = self.workers.remove(place.context("a worker dies once")?);
+        let status = worker.child.wait().await?;
+        anyhow::ensure!(
+            status.signal() == Some(SIGKILL),
+            "worker {number} of {} ended by itself: {status}",
+            self.case.name
+        );
+        let (open, last) = open(&self.case, number)?;
+        let point = last.filter(|armed| armed.fault == Fault::Kill);
+        let strike = Strike {
+            worker: number,
+            fault: Fault::Kill,
+            point: point.map(|armed| armed.point),
+            open,
+        };
+        Ok((worker, strike))
+    }
+
+    /// Lets every worker end in its own time, and ends the ones that do not.
+    pub(super) async fn dismiss(self) -> anyhow::Result<()> {
+        for mut worker in self.workers {
+            worker.process()?.resume()?;
+            drop(worker.stdin);
+            if timeout(DISMISS_MAX, worker.child.wait()).await.is_err() {
+                worker.child.kill().await?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The deliveries a worker has received and not answered, and the fault it ran into last.
+fn open(case: &Case, worker: u32) -> anyhow::Result<(BTreeSet<u64>, Option<Armed>)> {
+    let (mut open, mut last) = (BTreeSet::new(), None);
+    for line in ledger::read(&case.ledger(worker))? {
+        match line {
+            ledger::Line::Received { delivery, .. } => {
+                open.insert(delivery);
+            }
+            ledger::Line::Answered { delivery } => {
+                open.remove(&delivery);
+            }
+            ledger::Line::Fault(armed) => last = Some(armed),
+            ledger::Line::Begun(_) | ledger::Line::Effect { .. } | ledger::Line::Stalled { .. } => {
+            }
+        }
+    }
+    Ok((open, last))
+}
+
+async fn listen(number: u32, stdout: ChildStdout, events: mpsc::UnboundedSender<Event>) {
+    let mut lines = BufReader::new(stdout).lines();
+    while let Ok(Some(line)) = lines.next_line().await {
+        // A SIGKILL can cut a line: the sender has not heard it then.
+        if let Ok(said) = serde_json::from_str(&line) {
+            events.send(Event::Said(number, said)).ok();
+        }
+    }
+    events.send(Event::Gone(number)).ok();
+}
+
+// === impl Worker ===
+
+impl Worker {
+    pub(super) fn is_ready(&mut self) {
+        self.ready = true;
+    }
+
+    pub(super) fn is_resumed(&mut self) {
+        self.pause = Pause::No;
+    }
+
+    pub(super) fn is_paused(&self) -> bool {
+        self.pause != Pause::No
+    }
+
+    /// Hands over a delivery. A worker that just died cannot take it, and nobody can know whether it did.
+    pub(super) async fn hand(&mut self, delivery: &Delivery) -> anyhow::Result<()> {
+        let mut line = serde_json::to_vec(delivery)?;
+        line.push(b'\n');
+        self.in_hand.insert(delivery.id);
+        self.stdin.write_all(&line).await.ok();
+        Ok(())
+    }
+
+    fn process(&self) -> anyhow::Result<Process> {
+        Process::new(self.child.id().context("the worker was waited for")?)
+    }
+}

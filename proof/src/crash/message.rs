@@ -1,0 +1,125 @@
+//! What driver and workers tell each other, a line of JSON each.
+
+use super::case::{Case, WorkId};
+use super::point::{Fault, Point};
+use semel::record::Ending;
+use semel::{Ended, Error};
+use serde::{Deserialize, Serialize};
+
+/// What a worker process is started with.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Order {
+    /// The number of this process within its case.
+    pub worker: u32,
+    /// The case.
+    pub case: Case,
+}
+
+/// One delivery, from the driver to a worker.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Delivery {
+    /// The delivery's own number, never used twice.
+    pub id: u64,
+    /// Which piece of work.
+    pub work: WorkId,
+    /// What its effect does, if it comes to run.
+    pub manner: Manner,
+    /// What happens to the worker on the way.
+    pub armed: Option<Armed>,
+}
+
+/// A fault that waits at a point.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct Armed {
+    /// Where.
+    pub point: Point,
+    /// What.
+    pub fault: Fault,
+}
+
+/// What an effect does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Manner {
+    /// Takes effect within this time.
+    Acts {
+        /// Most of the run.
+        ms: u64,
+    },
+    /// Says that it did not happen, and may be tried again.
+    Fails,
+    /// Says that nothing of it was begun.
+    NotStarted,
+    /// Says that it will never happen.
+    FailsForGood,
+}
+
+/// From a worker to the driver.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Said {
+    /// The store is open.
+    Ready,
+    /// A delivery was answered.
+    Answered {
+        /// Which.
+        delivery: u64,
+        /// How.
+        heard: Heard,
+    },
+    /// This process is about to stop itself.
+    Pausing,
+    /// It goes on.
+    Resumed,
+}
+
+/// What a sender hears.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Heard {
+    /// It is settled; the outcome as the store keeps it, in hex.
+    Settled {
+        /// Whether it succeeded.
+        succeeded: bool,
+        /// The outcome.
+        outcome: String,
+        /// Whether another delivery had settled it.
+        replayed: bool,
+    },
+    /// A person must look.
+    Parked,
+    /// Try again: what was said.
+    Again(String),
+    /// Something no sender may ever hear here.
+    Wrong(String),
+}
+
+// === impl Heard ===
+
+impl Heard {
+    /// What the sender makes of how a run ended.
+    #[must_use]
+    pub fn of(ended: &Result<Ended, Error>) -> Self {
+        match ended {
+            Ok(Ended::Ran(recorded)) => Self::settled(recorded, false),
+            Ok(Ended::Replayed(recorded)) => Self::settled(recorded, true),
+            Ok(Ended::Parked) => Self::Parked,
+            Ok(
+                Ended::Failed(_)
+                | Ended::Busy { .. }
+                | Ended::NotYet { .. }
+                | Ended::Stale
+                | Ended::Unrecorded(_),
+            )
+            | Err(Error::Unavailable(_)) => Self::Again(format!("{ended:?}")),
+            Ok(Ended::Mismatched) | Err(Error::Invalid(_) | Error::Corrupt(_) | Error::Bug(_)) => {
+                Self::Wrong(format!("{ended:?}"))
+            }
+        }
+    }
+
+    fn settled(recorded: &semel::Recorded, replayed: bool) -> Self {
+        Self::Settled {
+            succeeded: recorded.ending == Ending::Succeeded,
+            outcome: hex::encode(recorded.outcome.encode()),
+            replayed,
+        }
+    }
+}

@@ -1,0 +1,107 @@
+//! The named points of a run where a worker can be killed or paused.
+
+use super::case::{Mode, WorkId};
+use serde::{Deserialize, Serialize};
+
+/// A point of a run, in the order they come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub enum Point {
+    /// Nothing was sent to the store yet.
+    BeforeClaim,
+    /// The claim is under way.
+    ClaimSent,
+    /// The claim is granted.
+    ClaimAnswered,
+    /// A renewal is under way.
+    RenewSent,
+    /// The effect is about to happen.
+    EffectBegun,
+    /// The effect has happened.
+    EffectDone,
+    /// The effect's row is written in an open transaction.
+    TransactionWritten,
+    /// The completion is written in the same open transaction.
+    TransactionCompleted,
+    /// The commit is under way.
+    CommitSent,
+    /// The commit was answered.
+    Committed,
+    /// The step was begun, and its effect is about to happen.
+    StepBegun,
+    /// The step's effect has happened.
+    StepDone,
+    /// The step is recorded.
+    StepRecorded,
+    /// The completion is under way.
+    CompleteSent,
+    /// The completion was answered.
+    CompleteAnswered,
+    /// The run has ended, and the sender has not heard.
+    BeforeAnswer,
+}
+
+/// What is done to a worker process.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub enum Fault {
+    /// SIGKILL.
+    Kill,
+    /// SIGSTOP, past the lease, then SIGCONT.
+    Pause,
+}
+
+// === impl Point ===
+
+impl Point {
+    /// Every point.
+    pub const ALL: [Self; 16] = [
+        Self::BeforeClaim,
+        Self::ClaimSent,
+        Self::ClaimAnswered,
+        Self::RenewSent,
+        Self::EffectBegun,
+        Self::EffectDone,
+        Self::TransactionWritten,
+        Self::TransactionCompleted,
+        Self::CommitSent,
+        Self::Committed,
+        Self::StepBegun,
+        Self::StepDone,
+        Self::StepRecorded,
+        Self::CompleteSent,
+        Self::CompleteAnswered,
+        Self::BeforeAnswer,
+    ];
+
+    /// Whether a run of this work can come by this point.
+    #[must_use]
+    pub const fn is_on_the_way_of(self, mode: Mode, work: WorkId) -> bool {
+        let in_transaction = matches!(mode, Mode::Transaction);
+        match self {
+            Self::BeforeClaim
+            | Self::ClaimSent
+            | Self::ClaimAnswered
+            | Self::RenewSent
+            | Self::EffectBegun
+            | Self::BeforeAnswer => true,
+            Self::TransactionWritten
+            | Self::TransactionCompleted
+            | Self::CommitSent
+            | Self::Committed => in_transaction,
+            Self::EffectDone | Self::CompleteSent | Self::CompleteAnswered => !in_transaction,
+            Self::StepBegun | Self::StepDone | Self::StepRecorded => {
+                !in_transaction && work.has_step()
+            }
+        }
+    }
+
+    /// Whether only a run that lasts longer than a renewal comes by this point.
+    #[must_use]
+    pub const fn needs_a_long_run(self) -> bool {
+        matches!(self, Self::RenewSent)
+    }
+}
+
+impl Fault {
+    /// Both.
+    pub const ALL: [Self; 2] = [Self::Kill, Self::Pause];
+}

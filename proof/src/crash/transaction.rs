@@ -1,0 +1,108 @@
+//! Effect and completion in one transaction of the handler's own.
+
+use super::case::{Broken, Case, WorkId};
+use super::effect::{Actor, nonce};
+use super::evidence::Row;
+use super::ledger::Attempt;
+use super::point::Point;
+use crate::bed::{self, Place};
+use anyhow::Context;
+use semel::Outcome;
+use semel::record::Lease;
+use semel::work::Failure;
+use semel_postgres::complete_in;
+use std::fmt::Display;
+use tokio_postgres::Client;
+
+/// The handler's own table. Nothing in it forbids a second effect.
+const TABLE: &str =
+    "CREATE TABLE effect (work bigint NOT NULL, fence bigint NOT NULL, nonce text NOT NULL)";
+
+const INSERT: &str = "INSERT INTO effect (work, fence, nonce) VALUES ($1, $2, $3)";
+
+const SELECT: &str = "SELECT work, fence, nonce FROM effect";
+
+// === impl Actor ===
+
+impl Actor {
+    /// Writes the effect's row and completes the run, in one transaction.
+    pub(super) async fn in_a_transaction(
+        &self,
+        lease: &Lease,
+        attempt: Attempt,
+    ) -> Result<Outcome, Failure> {
+        let pass = |point| self.traps.pass(&lease.key, point);
+        let mut client = self.connect().await?;
+        let transaction = client.transaction().await.map_err(rolled_back)?;
+        let nonce = nonce();
+        let (work, fence) = (i64::from(attempt.work.0), attempt.fence.cast_signed());
+        transaction
+            .execute(INSERT, &[&work, &fence, &nonce])
+            .await
+            .map_err(rolled_back)?;
+        pass(Point::TransactionWritten);
+        let transaction = if self.case.broken == Some(Broken::CompletesApart) {
+            transaction.commit().await.map_err(rolled_back)?;
+            client.transaction().await.map_err(rolled_back)?
+        } else {
+            transaction
+        };
+        let outcome = Outcome::ok(nonce);
+        complete_in(&transaction, lease, &outcome)
+            .await
+            .map_err(rolled_back)?;
+        pass(Point::TransactionCompleted);
+        let commit = transaction.commit();
+        self.traps
+            .pass_within(&lease.key, Point::CommitSent, commit)
+            .await
+            .map_err(|error| Failure::in_doubt(format!("the commit was not answered: {error}")))?;
+        pass(Point::Committed);
+        Ok(outcome)
+    }
+
+    async fn connect(&self) -> Result<Client, Failure> {
+        let client = match url(&self.case) {
+            Some(url) => bed::connect(url).await,
+            None => Err(anyhow::anyhow!("there is no database")),
+        };
+        client.map_err(|error| Failure::not_started(format!("{error:#}")))
+    }
+}
+
+fn rolled_back(error: impl Display) -> Failure {
+    Failure::retryable(format!("the transaction is rolled back: {error}"))
+}
+
+const fn url(case: &Case) -> Option<&String> {
+    match &case.place {
+        Place::Postgres { url, .. } => Some(url),
+        Place::Redis { .. } | Place::Embedded { .. } => None,
+    }
+}
+
+/// Makes the handler's table, where handlers have one.
+pub(super) async fn prepare(case: &Case) -> anyhow::Result<()> {
+    let Some(url) = url(case) else {
+        return Ok(());
+    };
+    let made = bed::connect(url).await?.batch_execute(TABLE).await;
+    made.context("cannot make the handler's table")
+}
+
+/// The effects that were committed.
+pub(super) async fn rows(case: &Case) -> anyhow::Result<Vec<Row>> {
+    let Some(url) = url(case) else {
+        return Ok(Vec::new());
+    };
+    let rows = bed::connect(url).await?.query(SELECT, &[]).await?;
+    rows.iter()
+        .map(|row| {
+            Ok(Row {
+                work: WorkId(u32::try_from(row.get::<_, i64>(0))?),
+                fence: u64::try_from(row.get::<_, i64>(1))?,
+                nonce: row.get(2),
+            })
+        })
+        .collect()
+}

@@ -1,0 +1,157 @@
+//! Traps: the faults that wait at a worker's points, and the ear at its store that notices some of the points.
+
+use super::ledger::{Ledger, Line};
+use super::message::{Armed, Delivery, Said};
+use super::point::{Fault, Point};
+use super::worker::say;
+use crate::bed::Tap;
+use async_trait::async_trait;
+use bytes::Bytes;
+use rustix::process::{Signal, getpid, kill_process};
+use semel::record::{Claim, Claimed, Held, Lease};
+use semel::{Error, Key, Store};
+use std::collections::HashMap;
+use std::future::Future;
+use std::pin::pin;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+use tokio::time::{Instant, sleep};
+
+/// How far a call is let go before the fault that waits within it: less than most calls take.
+const UNDER_WAY_MAX: Duration = Duration::from_micros(1500);
+
+/// A call that takes this part of a lease is written down as a stall: it may cost a lease.
+const STALL_PARTS_OF_LEASE: u32 = 4;
+
+/// The faults that wait in this process.
+#[derive(Clone, Debug)]
+pub(super) struct Traps {
+    ledger: Ledger,
+    stall: Duration,
+    set: Arc<Mutex<HashMap<Key, Armed>>>,
+}
+
+// === impl Traps ===
+
+impl Traps {
+    pub(super) fn new(ledger: Ledger, lease: Duration) -> Self {
+        let stall = lease / STALL_PARTS_OF_LEASE;
+        Self {
+            ledger,
+            stall,
+            set: Arc::default(),
+        }
+    }
+
+    /// Sets the trap of a delivery, if it has one.
+    pub(super) fn set(&self, key: Key, delivery: &Delivery) {
+        if let Some(armed) = delivery.armed {
+            self.lock().insert(key, armed);
+        }
+    }
+
+    /// Takes the trap away that a delivery did not run into.
+    pub(super) fn clear(&self, key: &Key) {
+        self.lock().remove(key);
+    }
+
+    /// A run comes by: the trap closes here if it was set here.
+    pub(super) fn pass(&self, key: &Key, point: Point) {
+        let armed = match self.lock().get(key) {
+            Some(armed) if armed.point == point => *armed,
+            Some(_) | None => return,
+        };
+        self.clear(key);
+        self.ledger.write(&Line::Fault(armed));
+        match armed.fault {
+            Fault::Kill => signal(Signal::KILL),
+            Fault::Pause => {
+                say(&Said::Pausing);
+                signal(Signal::STOP);
+                say(&Said::Resumed);
+            }
+        }
+    }
+
+    /// Makes a call, and comes by `point` while it is under way.
+    pub(super) async fn pass_within<T>(
+        &self,
+        key: &Key,
+        point: Point,
+        call: impl Future<Output = T>,
+    ) -> T {
+        let waits = matches!(self.lock().get(key), Some(armed) if armed.point == point);
+        let started = Instant::now();
+        let mut call = pin!(call);
+        let mut answer = None;
+        if waits {
+            tokio::select! {
+                answered = &mut call => answer = Some(answered),
+                () = sleep(UNDER_WAY_MAX.mul_f64(rand::random_range(0.0..1.0))) => {}
+            }
+            self.pass(key, point);
+        }
+        let answer = match answer {
+            Some(answer) => answer,
+            None => call.await,
+        };
+        self.note_stall(started.elapsed());
+        answer
+    }
+
+    pub(super) fn note_stall(&self, took: Duration) {
+        if took >= self.stall {
+            let ms = u64::try_from(took.as_millis()).unwrap_or(u64::MAX);
+            self.ledger.write(&Line::Stalled { ms });
+        }
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, HashMap<Key, Armed>> {
+        self.set.lock().expect("no holder of this lock panics")
+    }
+}
+
+fn signal(signal: Signal) {
+    kill_process(getpid(), signal).expect("a process may signal itself");
+}
+
+#[async_trait]
+impl Tap for Traps {
+    async fn claim(&self, store: &dyn Store, claim: &Claim) -> Result<Claimed, Error> {
+        self.pass(&claim.key, Point::BeforeClaim);
+        let claimed = self
+            .pass_within(&claim.key, Point::ClaimSent, store.claim(claim))
+            .await;
+        if matches!(claimed, Ok(Claimed::Granted(_))) {
+            self.pass(&claim.key, Point::ClaimAnswered);
+        }
+        claimed
+    }
+
+    async fn renew(
+        &self,
+        store: &dyn Store,
+        lease: &Lease,
+        lease_for: Duration,
+        retention: Duration,
+    ) -> Result<Held, Error> {
+        let renewal = store.renew(lease, lease_for, retention);
+        self.pass_within(&lease.key, Point::RenewSent, renewal)
+            .await
+    }
+
+    async fn complete(
+        &self,
+        store: &dyn Store,
+        lease: &Lease,
+        result: &Bytes,
+        retention: Duration,
+    ) -> Result<Held, Error> {
+        let completion = store.complete(lease, result, retention);
+        let held = self
+            .pass_within(&lease.key, Point::CompleteSent, completion)
+            .await;
+        self.pass(&lease.key, Point::CompleteAnswered);
+        held
+    }
+}

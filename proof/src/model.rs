@@ -1,0 +1,202 @@
+//! An exhaustive model of the protocol: a small world in which everything that can happen, happens,
+//! in every order, and a judge who knows only the rules.
+//!
+//! Every decision is made by the real functions of [`semel::record`]; the model adds the workers
+//! that forget, pause and repeat themselves, the clock, the operator, and the judge. To read it:
+//! [`world`] is what there is, [`action`] what can happen, [`rule`] what must hold.
+
+pub mod world;
+pub mod action;
+pub mod rule;
+pub mod protocol;
+pub mod mutant;
+mod act;
+mod request;
+mod store;
+pub mod time;
+pub mod past;
+pub mod judge;
+mod standing;
+mod example;
+
+use action::Action;
+use protocol::Protocol;
+use rule::Rule;
+use semel::clock::Time;
+use semel::record::{Answer, Decision, InDoubt, Operation, Record};
+use stateright::{Model, Property};
+use std::num::NonZeroU32;
+use time::{NOW, ticks};
+use world::{Left, Work, World};
+
+/// The model: how large its world is, and whose decisions are tried.
+#[derive(Clone, Copy, Debug)]
+pub struct Semel {
+    /// How large the world is, and the policy of every claim.
+    pub settings: Settings,
+    /// The decisions: the library's own, or a mutant's.
+    pub protocol: Protocol,
+}
+
+/// How large a world is, and the policy of every claim in it.
+#[derive(Clone, Copy, Debug)]
+pub struct Settings {
+    /// How many workers.
+    pub workers: usize,
+    /// How often happens what does not happen any number of times.
+    pub left: Left,
+    /// How many ticks before its turn a claim may have read the store's clock.
+    pub stall: u64,
+    /// What becomes of a run in doubt.
+    pub in_doubt: InDoubt,
+    /// How many runs before the work is parked.
+    pub max_attempts: Option<NonZeroU32>,
+}
+
+// === impl Semel ===
+
+impl Semel {
+    /// The library's own decisions in a world of this size.
+    #[must_use]
+    pub const fn real(settings: Settings) -> Self {
+        Self {
+            settings,
+            protocol: Protocol::REAL,
+        }
+    }
+
+    /// The world after an action, as it comes; `None` when nothing can come of it.
+    #[must_use]
+    pub fn after(&self, last: &World, action: Action) -> Option<World> {
+        let mut world = last.clone();
+        self.perform(&mut world, action)?;
+        Some(world)
+    }
+
+    /// The same world without distinctions that can make no difference.
+    #[must_use]
+    pub fn tidied(&self, mut world: World) -> World {
+        let reach = self.settings.stall + u64::from(world.left.clock_back);
+        world.tidy(reach, self.settings.grace());
+        world
+    }
+
+    fn decide(&self, world: &World, operation: &Operation, now: Time) -> Decision<Answer> {
+        (self.protocol.decide)(world.record.as_ref(), operation, now)
+    }
+
+    fn sweepable(&self, record: &Record) -> bool {
+        (self.protocol.sweepable)(record, ticks(self.settings.grace()), NOW)
+    }
+}
+
+impl Model for Semel {
+    type State = World;
+    type Action = Action;
+
+    fn init_states(&self) -> Vec<World> {
+        let Settings { workers, left, .. } = self.settings;
+        [Work::Effect, Work::Guarded, Work::Step]
+            .map(|work| World::new(work, workers, left))
+            .into()
+    }
+
+    fn actions(&self, world: &World, actions: &mut Vec<Action>) {
+        self.possible(world, actions);
+    }
+
+    fn next_state(&self, last: &World, action: Action) -> Option<World> {
+        self.after(last, action).map(|world| self.tidied(world))
+    }
+
+    fn properties(&self) -> Vec<Property<Self>> {
+        let mut properties = rules();
+        properties.extend(self.examples());
+        properties
+    }
+}
+
+// === impl Settings ===
+
+impl Settings {
+    /// Two workers, three grants, one operator's act; a run in doubt is tried again.
+    pub const RETRY: Self = Self {
+        workers: 2,
+        left: Left {
+            grants: 3,
+            acts: 1,
+            clock_back: 0,
+        },
+        stall: 0,
+        in_doubt: InDoubt::Retry,
+        max_attempts: None,
+    };
+
+    /// The same, but a run in doubt is parked.
+    pub const PARK: Self = Self {
+        in_doubt: InDoubt::Park,
+        ..Self::RETRY
+    };
+
+    /// The same, but the work is parked after two attempts.
+    pub const TWO_ATTEMPTS: Self = Self {
+        max_attempts: NonZeroU32::new(2),
+        ..Self::RETRY
+    };
+
+    /// Two grants only, but the store's clock steps back once, and claims stall after reading it.
+    pub const UNSTEADY_CLOCK: Self = Self {
+        left: Left {
+            grants: 2,
+            acts: 1,
+            clock_back: 1,
+        },
+        stall: 1,
+        ..Self::RETRY
+    };
+
+    /// The same with so many grants.
+    #[must_use]
+    pub const fn with_grants(self, grants: u8) -> Self {
+        let left = Left {
+            grants,
+            ..self.left
+        };
+        Self { left, ..self }
+    }
+
+    /// How many ticks sweep lets an expired record lie: longer than a claim can stall and the clock
+    /// step back together, or a fence could fall.
+    #[must_use]
+    pub fn grace(&self) -> u64 {
+        self.stall + u64::from(self.left.clock_back) + 1
+    }
+}
+
+/// Each rule as a property: no world that can be reached breaks it.
+fn rules() -> Vec<Property<Semel>> {
+    // A property's condition is a plain function, so each rule needs one of its own.
+    macro_rules! always {
+        ($($rule:ident),* $(,)?) => {
+            vec![$(Property::always(Rule::$rule.name(), |model: &Semel, world: &World| {
+                model.keeps(world, Rule::$rule)
+            })),*]
+        };
+    }
+    always![
+        OneLiveLease,
+        FencesRise,
+        StaleChangesNothing,
+        OneCompletion,
+        SameReplay,
+        MismatchDisturbsNothing,
+        RetentionOutlivesLease,
+        ParkedStays,
+        GuardedOnce,
+        StepsRemembered,
+        OneUnknownStart,
+        AttemptsBounded,
+        SuccessHasEffect,
+        NeverStuck,
+    ]
+}

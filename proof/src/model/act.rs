@@ -1,0 +1,228 @@
+//! How an action changes the world. Every decision is the protocol's, and every one is judged.
+
+use super::action::{Act, Action, Reading, Reply};
+use super::rule::Rule;
+use super::time::{LEASE, NOW, RETENTION, ago};
+use super::world::{At, Run, Word, Work, Worker, World};
+use super::{Semel, request};
+use bytes::Bytes;
+use semel::record::{Acted, Answer, Held, InDoubt, Operation, Resolution, StepBegun};
+
+impl Semel {
+    /// Does it; `None` when nothing can come of it.
+    pub(super) fn perform(&self, world: &mut World, action: Action) -> Option<()> {
+        match action {
+            Action::Tick => world.grow_older(),
+            Action::ClockBack => {
+                world.left.clock_back -= 1;
+                world.grow_younger();
+            }
+            Action::Claim(number, reading, reply) => self.claims(world, number, reading, reply)?,
+            Action::Begin(number) => self.begins(world, number),
+            Action::Effect(number) => self.takes_effect(world, number),
+            Action::Commit(number, reply) => self.commits(world, number, reply),
+            Action::Say(number, word, reply) => self.says(world, number, word, reply),
+            Action::Renew(number) => self.renews(world, number),
+            Action::StepBegin(number, reply) => self.begins_step(world, number, reply),
+            Action::StepRestart(number, reply) => self.restarts_step(world, number, reply),
+            Action::StepComplete(number, reply) => self.completes_step(world, number, reply),
+            Action::Crash(number) => *world.worker(number) = Worker::Idle,
+            Action::Operator(act) => self.operator_acts(world, act)?,
+            Action::Sweep => world.sweeps(),
+            Action::SweepSteps => world.sweeps_steps(),
+        }
+        Some(())
+    }
+
+    fn claims(
+        &self,
+        world: &mut World,
+        number: usize,
+        reading: Reading,
+        reply: Reply,
+    ) -> Option<()> {
+        let now = match reading {
+            Reading::Fresh => NOW,
+            Reading::Stalled => ago(self.settings.stall),
+        };
+        let owner = world.owner(number);
+        let operation = Operation::Claim(self.claim(owner));
+        let decision = self.decide(world, &operation, now);
+        if request::granted(&decision).is_some() && decision.write.is_some() {
+            world.left.grants = world.left.grants.checked_sub(1)?;
+        }
+        let lease = request::granted(&decision).cloned();
+        world.take(&operation, now, decision);
+        *world.worker(number) = match (reply, lease) {
+            (Reply::Lost, _) => Worker::Asking(owner),
+            (Reply::Heard, None) => Worker::Idle,
+            (Reply::Heard, Some(lease)) => Worker::Running(Run {
+                lease,
+                at: At::Granted,
+                life: world.past.life,
+            }),
+        };
+        Some(())
+    }
+
+    fn begins(&self, world: &mut World, number: usize) {
+        self.starts(world, number);
+        world.run(number).at = At::Begun;
+    }
+
+    fn takes_effect(&self, world: &mut World, number: usize) {
+        if world.work == Work::Step {
+            self.starts(world, number);
+        }
+        let run = world.run(number);
+        run.at = At::Done;
+        let life = run.life;
+        world.past.life_mut(life).effects += 1;
+    }
+
+    /// The first byte leaves: from here on the effect may have happened.
+    fn starts(&self, world: &mut World, number: usize) {
+        if self.settings.in_doubt != InDoubt::Park {
+            return;
+        }
+        let (work, life) = (world.work, world.run(number).life);
+        let life = world.past.life_mut(life);
+        life.starts += 1;
+        let allowed = match work {
+            Work::Effect | Work::Guarded => 1 + life.acts,
+            // A step in doubt stays in doubt, whatever an operator does with the run.
+            Work::Step => 1,
+        };
+        if life.starts > allowed {
+            world.breaks(Rule::OneUnknownStart);
+        }
+    }
+
+    fn commits(&self, world: &mut World, number: usize, reply: Reply) {
+        let Run { lease, life, .. } = world.run(number).clone();
+        match self.held(world, &self.word(Word::Complete, &lease)) {
+            Held::Applied(_) => world.past.life_mut(life).commits += 1,
+            // The statement raises: effect and completion are rolled back together.
+            Held::Already(_) | Held::Settled(_) | Held::Parked | Held::Stale => {}
+        }
+        if reply == Reply::Heard {
+            *world.worker(number) = Worker::Idle;
+        }
+    }
+
+    fn says(&self, world: &mut World, number: usize, what: Word, reply: Reply) {
+        let Run { lease, life, .. } = world.run(number).clone();
+        let held = self.held(world, &self.word(what, &lease));
+        let failed = matches!(what, Word::FailFinal | Word::FailRetryable);
+        if failed && world.work != Work::Step && matches!(held, Held::Applied(_)) {
+            let life = world.past.life_mut(life);
+            life.starts = life.starts.saturating_sub(1);
+        }
+        match reply {
+            Reply::Heard => *world.worker(number) = Worker::Idle,
+            Reply::Lost => world.run(number).at = At::Saying(what),
+        }
+    }
+
+    fn renews(&self, world: &mut World, number: usize) {
+        let lease = world.run(number).lease.clone();
+        let operation = Operation::Renew(lease, LEASE, RETENTION);
+        match self.held(world, &operation) {
+            Held::Stale => *world.worker(number) = Worker::Idle,
+            Held::Applied(_) | Held::Already(_) | Held::Settled(_) | Held::Parked => {}
+        }
+    }
+
+    fn begins_step(&self, world: &mut World, number: usize, reply: Reply) {
+        let Run { lease, life, .. } = world.run(number).clone();
+        let step = (self.protocol.step_found)(&world.steps, &lease);
+        let decision = (self.protocol.step_begin)(world.record.as_ref(), step, &lease, NOW);
+        let begun = world.take_step(&lease, decision);
+        world.judges_step(&lease, life, &begun);
+        if reply == Reply::Lost {
+            return;
+        }
+        match begun {
+            StepBegun::Run => world.run(number).at = At::Begun,
+            StepBegun::Memo { .. } => world.run(number).at = At::Recorded,
+            StepBegun::InDoubt(_) => world.run(number).at = At::InDoubt,
+            StepBegun::Parked => {}
+            StepBegun::Settled(_) | StepBegun::Stale => *world.worker(number) = Worker::Idle,
+        }
+    }
+
+    fn restarts_step(&self, world: &mut World, number: usize, reply: Reply) {
+        let Run { lease, life, .. } = world.run(number).clone();
+        let step = (self.protocol.step_found)(&world.steps, &lease);
+        let decision = (self.protocol.step_restart)(world.record.as_ref(), step, &lease, NOW);
+        let held = world.take_step(&lease, decision);
+        let begun = match &held {
+            Held::Applied(_) | Held::Already(_) => StepBegun::Run,
+            Held::Settled(settled) => StepBegun::Settled(settled.clone()),
+            Held::Parked => StepBegun::Parked,
+            Held::Stale => StepBegun::Stale,
+        };
+        world.judges_step(&lease, life, &begun);
+        if reply == Reply::Lost {
+            return;
+        }
+        match held {
+            Held::Applied(_) | Held::Already(_) => world.run(number).at = At::Begun,
+            Held::Parked => {}
+            Held::Settled(_) | Held::Stale => *world.worker(number) = Worker::Idle,
+        }
+    }
+
+    fn completes_step(&self, world: &mut World, number: usize, reply: Reply) {
+        let Run { lease, life, .. } = world.run(number).clone();
+        let result = Bytes::from_static(b"done");
+        let step = (self.protocol.step_found)(&world.steps, &lease);
+        let record = world.record.as_ref();
+        let decision = (self.protocol.step_complete)(record, step, &lease, &result, NOW);
+        let held = world.take_step(&lease, decision);
+        if matches!(held, Held::Applied(_))
+            && world.past.life_mut(life).step.replace(result).is_some()
+        {
+            world.breaks(Rule::StepsRemembered);
+        }
+        if reply == Reply::Lost {
+            return;
+        }
+        match held {
+            // Parked: the step cannot be recorded, but the run's own word still counts.
+            Held::Applied(_) | Held::Already(_) | Held::Parked => {
+                world.run(number).at = At::Recorded;
+            }
+            Held::Settled(_) | Held::Stale => *world.worker(number) = Worker::Idle,
+        }
+    }
+
+    fn operator_acts(&self, world: &mut World, act: Act) -> Option<()> {
+        let said = Bytes::from_static(b"operator");
+        let operation = match act {
+            Act::ResolveSucceeded => Operation::Resolve(Resolution::Succeeded(said)),
+            Act::ResolveFailed => Operation::Resolve(Resolution::Failed(said)),
+            Act::ResolveRetry => Operation::Resolve(Resolution::Retry),
+            Act::Redrive => Operation::Redrive,
+            Act::Release => Operation::ReleaseByOperator,
+            Act::Forget => Operation::Forget,
+        };
+        let decision = self.decide(world, &operation, NOW);
+        if decision.answer != Answer::Acted(Acted::Applied) {
+            return None;
+        }
+        world.left.acts -= 1;
+        world.take(&operation, NOW, decision);
+        Some(())
+    }
+
+    fn held(&self, world: &mut World, operation: &Operation) -> Held {
+        let decision = self.decide(world, operation, NOW);
+        match world.take(operation, NOW, decision) {
+            Answer::Held(held) => held,
+            Answer::Claimed(_) | Answer::Looked(_) | Answer::Acted(_) => {
+                unreachable!("a run's word is answered by Held")
+            }
+        }
+    }
+}

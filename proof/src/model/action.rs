@@ -1,0 +1,187 @@
+//! What can happen next. Pauses need no action: a worker that does nothing for a while is a paused
+//! one, and it may go on after its lease has lapsed.
+
+use super::Semel;
+use super::world::{At, Word, Work, Worker, World};
+use semel::record::InDoubt;
+
+/// One thing that happens, atomically. A number is a worker's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Action {
+    /// A tick passes on the store's clock.
+    Tick,
+    /// The store's clock steps back by a tick.
+    ClockBack,
+    /// Claims: with a fresh owner, or with the same one if the answer was lost.
+    Claim(usize, Reading, Reply),
+    /// Sends the request to the handler: from here on the effect may happen.
+    Begin(usize),
+    /// The effect happens, somewhere in the world.
+    Effect(usize),
+    /// The handler commits its effect and the completion in one transaction, or rolls both back.
+    Commit(usize, Reply),
+    /// Says how the run ended.
+    Say(usize, Word, Reply),
+    /// Prolongs the lease.
+    Renew(usize),
+    /// Begins the step.
+    StepBegin(usize, Reply),
+    /// Begins the step again that an earlier run left in doubt.
+    StepRestart(usize, Reply),
+    /// Records the step's result.
+    StepComplete(usize, Reply),
+    /// Forgets everything.
+    Crash(usize),
+    /// An operator acts.
+    Operator(Act),
+    /// The store removes the record.
+    Sweep,
+    /// The store removes steps that belong to no record.
+    SweepSteps,
+}
+
+/// Whether an answer arrives. A request that does not arrive is the same as none.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reply {
+    /// It does.
+    Heard,
+    /// It was done, and nobody knows.
+    Lost,
+}
+
+/// When the store read its clock for a claim.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reading {
+    /// Just now.
+    Fresh,
+    /// Some ticks before the claim got its turn.
+    Stalled,
+}
+
+/// What an operator can do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Act {
+    /// Resolves a parked record: it did happen.
+    ResolveSucceeded,
+    /// Resolves a parked record: it did not and will not happen.
+    ResolveFailed,
+    /// Resolves a parked record: it did not happen, run it again.
+    ResolveRetry,
+    /// Makes a parked or failed record claimable again.
+    Redrive,
+    /// Takes the right to run from whoever has it.
+    Release,
+    /// Ends the incarnation.
+    Forget,
+}
+
+impl Reply {
+    const BOTH: [Self; 2] = [Self::Heard, Self::Lost];
+}
+
+impl Act {
+    const ALL: [Self; 6] = [
+        Self::ResolveSucceeded,
+        Self::ResolveFailed,
+        Self::ResolveRetry,
+        Self::Redrive,
+        Self::Release,
+        Self::Forget,
+    ];
+}
+
+impl Semel {
+    /// Everything that can happen next in a world that keeps the rules.
+    pub(super) fn possible(&self, world: &World, actions: &mut Vec<Action>) {
+        if !world.broken.is_empty() {
+            return;
+        }
+        self.of_store(world, actions);
+        if world.left.acts > 0 {
+            actions.extend(Act::ALL.map(Action::Operator));
+        }
+        for (number, worker) in world.workers.iter().enumerate() {
+            match worker {
+                Worker::Idle => self.of_claimant(number, actions),
+                Worker::Asking(_) => {
+                    self.of_claimant(number, actions);
+                    actions.push(Action::Crash(number));
+                }
+                Worker::Running(run) => self.of_run(world.work, run.at, number, actions),
+            }
+        }
+    }
+
+    fn of_store(&self, world: &World, actions: &mut Vec<Action>) {
+        actions.push(Action::Tick);
+        if world.left.clock_back > 0 {
+            actions.push(Action::ClockBack);
+        }
+        if let Some(record) = &world.record
+            && self.sweepable(record)
+        {
+            actions.push(Action::Sweep);
+        }
+        let born = world.record.as_ref().map(|record| record.born);
+        if world.steps.keys().any(|step| Some(*step) != born) {
+            actions.push(Action::SweepSteps);
+        }
+    }
+
+    fn of_claimant(&self, number: usize, actions: &mut Vec<Action>) {
+        for reply in Reply::BOTH {
+            actions.push(Action::Claim(number, Reading::Fresh, reply));
+            if self.settings.stall > 0 {
+                actions.push(Action::Claim(number, Reading::Stalled, reply));
+            }
+        }
+    }
+
+    /// What the worker of a run can do, by how far it got.
+    fn of_run(&self, work: Work, at: At, number: usize, actions: &mut Vec<Action>) {
+        actions.extend([Action::Renew(number), Action::Crash(number)]);
+        for word in self.words(work, at) {
+            actions.extend(Reply::BOTH.map(|reply| Action::Say(number, word, reply)));
+        }
+        let asked: fn(usize, Reply) -> Action = match (work, at) {
+            (Work::Effect | Work::Guarded, At::Granted) => {
+                return actions.push(Action::Begin(number));
+            }
+            (Work::Effect | Work::Step, At::Begun) => return actions.push(Action::Effect(number)),
+            // The handler may still be at work after its gate gave up.
+            (Work::Guarded, At::Begun | At::Saying(_)) => Action::Commit,
+            (Work::Step, At::Granted) => Action::StepBegin,
+            (Work::Step, At::InDoubt) if self.settings.in_doubt == InDoubt::Retry => {
+                Action::StepRestart
+            }
+            (Work::Step, At::Done) => Action::StepComplete,
+            (Work::Effect | Work::Step, At::Saying(_))
+            | (_, At::InDoubt | At::Done | At::Recorded) => return,
+        };
+        actions.extend(Reply::BOTH.map(|reply| asked(number, reply)));
+    }
+
+    /// How the worker of a run can say that it ended, by how far it got.
+    fn words(&self, work: Work, at: At) -> Vec<Word> {
+        match (work, at) {
+            (_, At::Saying(word)) => vec![word],
+            (Work::Effect | Work::Guarded, At::Granted) => vec![Word::Release],
+            (Work::Effect, At::Begun) => {
+                vec![Word::FailFinal, Word::FailRetryable, Word::FailInDoubt]
+            }
+            (Work::Effect, At::Done) => vec![Word::Complete, Word::FailInDoubt],
+            // The gate reads the record, so it is never in doubt; and it never records a success.
+            (Work::Guarded, At::Begun) => vec![Word::FailFinal, Word::FailRetryable],
+            // Only words that leave the step in another state: the others are tried above.
+            (Work::Step, At::Begun) => vec![Word::FailRetryable],
+            (Work::Step, At::InDoubt) => match self.settings.in_doubt {
+                InDoubt::Park => vec![Word::FailInDoubt],
+                InDoubt::Retry => Vec::new(),
+            },
+            (Work::Step, At::Recorded) => vec![Word::Complete, Word::FailRetryable],
+            (Work::Effect, At::InDoubt | At::Recorded)
+            | (Work::Guarded, At::InDoubt | At::Done | At::Recorded)
+            | (Work::Step, At::Granted | At::Done) => Vec::new(),
+        }
+    }
+}

@@ -1,0 +1,211 @@
+//! What must be possible: a world in which nothing happens breaks no rule either. Each example is
+//! found by looking at a world, or by asking it what it would answer.
+
+use super::Semel;
+use super::past::By;
+use super::time::NOW;
+use super::world::{At, Run, Word, Work, Worker, World};
+use semel::record::{
+    Acted, Answer, Claimed, Ending, Fence, Held, InDoubt, Operation, Owner, Record, State,
+};
+use stateright::Property;
+
+/// Something that must be possible, and how to see that it was.
+type Example = (&'static str, fn(&Semel, &World) -> bool);
+
+impl Semel {
+    /// What must be possible in this world.
+    pub(super) fn examples(&self) -> impl Iterator<Item = Property<Self>> {
+        let under_policy = match (self.settings.in_doubt, self.settings.max_attempts) {
+            (InDoubt::Retry, None) => UNDER_RETRY,
+            (InDoubt::Park, None) => UNDER_PARK,
+            (InDoubt::Retry | InDoubt::Park, Some(_)) => UNDER_TWO_ATTEMPTS,
+        };
+        let under_clock: &[Example] = match self.settings.left.clock_back {
+            0 => &[],
+            _ => &[("a fence is ahead of the clock", fence_ahead)],
+        };
+        let examples = [EVERYWHERE, under_policy, under_clock].concat();
+        examples
+            .into_iter()
+            .map(|(name, seen)| Property::sometimes(name, seen))
+    }
+}
+
+const EVERYWHERE: &[Example] = &[
+    ("a run succeeds", |_, world| ended_by(world, By::Run)),
+    ("a run fails for good", |_, world| is(world, State::Failed)),
+    ("a duplicate is replayed", |model, world| {
+        matches!(claimed(model, world), Claimed::Replayed(_))
+    }),
+    ("a duplicate is busy", |model, world| {
+        matches!(claimed(model, world), Claimed::Busy { .. })
+    }),
+    ("a duplicate comes too soon", |model, world| {
+        matches!(claimed(model, world), Claimed::NotYet { .. })
+    }),
+    ("a lost grant is given again", granted_again),
+    ("a lost completion is already there", |model, world| {
+        any_run(world, |run| {
+            run.at == At::Saying(Word::Complete)
+                && matches!(completed(model, world, run), Held::Already(_))
+        })
+    }),
+    ("a zombie is refused", |model, world| {
+        any_run(world, |run| {
+            run.at == At::Done && completed(model, world, run) == Held::Stale
+        })
+    }),
+    ("a guarded effect is committed", |_, world| {
+        world.past.present().commits == 1
+    }),
+    ("a guarded effect is rolled back", |model, world| {
+        world.work == Work::Guarded
+            && any_run(world, |run| {
+                run.at == At::Begun && completed(model, world, run) == Held::Stale
+            })
+    }),
+    ("an operator redrives", |model, world| {
+        let redrive = model.decide(world, &Operation::Redrive, NOW);
+        world.left.acts > 0 && redrive.answer == Answer::Acted(Acted::Applied)
+    }),
+    ("an operator forgets", |_, world| {
+        world.past.present().forgotten
+    }),
+    ("a record is swept", |_, world| {
+        world.record.is_none() && world.past.highest.is_some()
+    }),
+    ("a key runs again after its retention", runs_again),
+    ("a step is resumed", step_is_resumed),
+    ("a step is in doubt", |_, world| {
+        any_run(world, |run| run.at == At::InDoubt)
+    }),
+    ("an orphan step lies about", |_, world| {
+        any_run(world, |run| {
+            run.at == At::Granted && world.steps.keys().any(|born| *born < run.lease.born)
+        })
+    }),
+];
+
+const UNDER_RETRY: &[Example] = &[
+    ("a lapsed run is taken over", taken_over),
+    ("an effect happens twice", |_, world| {
+        let life = world.past.present();
+        life.effects == 2 && life.acts == 0
+    }),
+    ("a step in doubt is restarted", |_, world| {
+        let life = world.past.present();
+        world.work == Work::Step
+            && life.step.is_none()
+            && life.effects > 0
+            && any_run(world, |run| run.at == At::Begun && is_current(world, run))
+    }),
+];
+
+const UNDER_PARK: &[Example] = &[
+    ("a lapsed run is parked", |_, world| {
+        is(world, State::Parked)
+    }),
+    ("a parked run speaks for itself", |model, world| {
+        is(world, State::Parked)
+            && any_run(world, |run| {
+                run.at == At::Done && matches!(completed(model, world, run), Held::Applied(_))
+            })
+    }),
+    ("an operator resolves", |_, world| {
+        ended_by(world, By::Operator)
+    }),
+];
+
+const UNDER_TWO_ATTEMPTS: &[Example] = &[
+    ("a lapsed run is taken over", taken_over),
+    ("attempts are used up", used_up),
+];
+
+fn used_up(_: &Semel, world: &World) -> bool {
+    is(world, State::Parked) && world.past.present().acts == 0
+}
+
+fn fence_ahead(_: &Semel, world: &World) -> bool {
+    let next_tick = NOW.plus(super::time::ticks(1));
+    world
+        .record
+        .as_ref()
+        .is_some_and(|record| record.fence >= Fence(next_tick.0))
+}
+
+fn granted_again(model: &Semel, world: &World) -> bool {
+    world.workers.iter().any(|worker| match worker {
+        Worker::Asking(owner) => {
+            let decision = model.would_claim(world, model.claim(*owner), NOW);
+            decision.write.is_none() && super::request::granted(&decision).is_some()
+        }
+        Worker::Idle | Worker::Running(_) => false,
+    })
+}
+
+fn taken_over(_: &Semel, world: &World) -> bool {
+    let untouched = world.past.present().acts == 0;
+    untouched
+        && is(world, State::Running)
+        && any_run(world, |run| {
+            run.at == At::Begun && run.life == world.past.life && !is_current(world, run)
+        })
+}
+
+fn runs_again(_: &Semel, world: &World) -> bool {
+    let by_itself = world.past.lives.values().all(|life| life.acts == 0);
+    by_itself && world.past.life > 0 && is(world, State::Running)
+}
+
+fn step_is_resumed(_: &Semel, world: &World) -> bool {
+    any_run(world, |run| {
+        let step = world.steps.get(&run.lease.born);
+        run.at == At::Recorded && step.is_some_and(|step| step.fence < run.lease.fence)
+    })
+}
+
+// Below: what the examples say aloud.
+
+fn any_run(world: &World, is_so: impl Fn(&Run) -> bool) -> bool {
+    world.runs().any(is_so)
+}
+
+fn is(world: &World, state: State) -> bool {
+    world
+        .record
+        .as_ref()
+        .is_some_and(|record| record.state == state)
+}
+
+fn is_current(world: &World, run: &Run) -> bool {
+    world
+        .record
+        .as_ref()
+        .is_some_and(|record: &Record| record.is_of(&run.lease))
+}
+
+fn ended_by(world: &World, by: By) -> bool {
+    let end = world.past.present().end.as_ref();
+    end.is_some_and(|end| (end.by, end.ending) == (by, Ending::Succeeded))
+}
+
+fn claimed(model: &Semel, world: &World) -> Claimed {
+    let stranger = model.claim(Owner([0xff; 16]));
+    match model.would_claim(world, stranger, NOW).answer {
+        Answer::Claimed(claimed) => claimed,
+        Answer::Held(_) | Answer::Looked(_) | Answer::Acted(_) => {
+            unreachable!("a claim is answered by Claimed")
+        }
+    }
+}
+
+fn completed(model: &Semel, world: &World, run: &Run) -> Held {
+    let complete = model.word(Word::Complete, &run.lease);
+    match model.decide(world, &complete, NOW).answer {
+        Answer::Held(held) => held,
+        Answer::Claimed(_) | Answer::Looked(_) | Answer::Acted(_) => {
+            unreachable!("a completion is answered by Held")
+        }
+    }
+}

@@ -1,0 +1,194 @@
+//! What the judge remembers: its own account of what was granted, started and accepted, so that a
+//! wrong record cannot hide what became of the last one.
+
+use super::judge::Seen;
+use bytes::Bytes;
+use semel::clock::Time;
+use semel::record::{Ending, Fence, Lease, Operation, Owner, Record, Resolution, State};
+use std::collections::BTreeMap;
+
+/// What the judge remembers.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Past {
+    /// The highest fence ever given.
+    pub highest: Option<Fence>,
+    /// The run whose word counts: granted last, not ended, not taken away by an operator.
+    pub holder: Option<(Fence, Owner)>,
+    /// The end of the last lease, unless its run has ended or an operator took it away.
+    pub lease_end: Option<Time>,
+    /// The number of the present incarnation of the key.
+    pub life: u8,
+    /// The present incarnation, and those in which a worker still believes.
+    pub lives: BTreeMap<u8, Life>,
+}
+
+/// What happened in one incarnation of the key.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Life {
+    /// Runs whose effect was started and which did not say that it failed.
+    pub starts: u8,
+    /// Effects somewhere in the world.
+    pub effects: u8,
+    /// Effects committed together with a completion.
+    pub commits: u8,
+    /// Operator's acts.
+    pub acts: u8,
+    /// Whether the last of them was `forget`.
+    pub forgotten: bool,
+    /// The end that was accepted.
+    pub end: Option<End>,
+    /// The result of the step.
+    pub step: Option<Bytes>,
+}
+
+/// An accepted end.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct End {
+    /// Whose word it was.
+    pub by: By,
+    /// Success or final failure.
+    pub ending: Ending,
+    /// The fence under which it was accepted.
+    pub fence: Fence,
+    /// What was accepted.
+    pub result: Bytes,
+}
+
+/// Whose word an end was.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum By {
+    /// The run's own.
+    Run,
+    /// An operator's.
+    Operator,
+}
+
+// === impl Past ===
+
+impl Past {
+    /// The present incarnation.
+    #[must_use]
+    pub fn present(&self) -> &Life {
+        self.lives
+            .get(&self.life)
+            .expect("the present incarnation is kept")
+    }
+
+    /// An incarnation that somebody still believes in.
+    pub fn life_mut(&mut self, life: u8) -> &mut Life {
+        self.lives.entry(life).or_default()
+    }
+
+    fn present_mut(&mut self) -> &mut Life {
+        self.life_mut(self.life)
+    }
+
+    /// Whether this run's word counts.
+    #[must_use]
+    pub fn holds(&self, lease: &Lease) -> bool {
+        self.holder == Some((lease.fence, lease.owner))
+    }
+
+    /// Remembers an operation that was judged.
+    pub fn remember(&mut self, seen: &Seen<'_>) {
+        let Some(after) = seen.written() else {
+            return;
+        };
+        self.highest = self.highest.max(Some(after.fence));
+        match seen.operation {
+            Operation::Claim(_) if seen.granted().is_some() => self.remember_grant(seen, after),
+            // Parked: its lease has lapsed, and does not come back when the clock does.
+            Operation::Claim(_) => self.lease_end = None,
+            Operation::Look => {}
+            Operation::Renew(..) => self.lease_end = Some(after.lease_until),
+            Operation::Complete(..) | Operation::Fail(..) | Operation::Release(_) => {
+                self.remember_word(after);
+            }
+            Operation::Resolve(how) => {
+                self.remember_act();
+                self.present_mut().end = resolved(how, after.fence);
+            }
+            Operation::Redrive | Operation::ReleaseByOperator => self.remember_act(),
+            Operation::Forget => {
+                let lease_end = self.lease_end;
+                self.remember_act();
+                // Forgetting takes no lease away: that is why a live one forbids it.
+                self.lease_end = lease_end;
+                self.present_mut().forgotten = true;
+            }
+        }
+    }
+
+    fn remember_grant(&mut self, seen: &Seen<'_>, after: &Record) {
+        self.holder = Some((after.fence, after.owner));
+        self.lease_end = Some(after.lease_until);
+        if seen.is_new_life() {
+            self.life += 1;
+            self.lives.insert(self.life, Life::default());
+        }
+    }
+
+    fn remember_word(&mut self, after: &Record) {
+        self.lease_end = None;
+        if after.state == State::Parked {
+            return;
+        }
+        self.holder = None;
+        self.present_mut().end = after.state.ending().map(|ending| End {
+            by: By::Run,
+            ending,
+            fence: after.fence,
+            result: after.result.clone().unwrap_or_default(),
+        });
+    }
+
+    fn remember_act(&mut self) {
+        self.holder = None;
+        self.lease_end = None;
+        let life = self.present_mut();
+        life.acts += 1;
+        life.end = None;
+    }
+}
+
+impl Default for Past {
+    fn default() -> Self {
+        Self {
+            highest: None,
+            holder: None,
+            lease_end: None,
+            life: 0,
+            lives: BTreeMap::from([(0, Life::default())]),
+        }
+    }
+}
+
+fn resolved(how: &Resolution, fence: Fence) -> Option<End> {
+    let (ending, result) = match how {
+        Resolution::Succeeded(result) => (Ending::Succeeded, result),
+        Resolution::Failed(result) => (Ending::Failed, result),
+        Resolution::Retry => return None,
+    };
+    Some(End {
+        by: By::Operator,
+        ending,
+        fence,
+        result: result.clone(),
+    })
+}
+
+// === impl Life ===
+
+impl Life {
+    /// What still matters of an incarnation that is over.
+    #[must_use]
+    pub fn in_the_past(self) -> Self {
+        Self {
+            effects: 0,
+            forgotten: false,
+            end: None,
+            step: None,
+            ..self
+        }
+    }
+}

@@ -1,0 +1,101 @@
+//! What workers ask, in the library's own types.
+
+use super::Semel;
+use super::time::{DELAY, LEASE, RETENTION};
+use super::world::{Word, Worker, World};
+use bytes::Bytes;
+use semel::record::{Answer, Claim, Claimed, Decision, Fail, FailKind, Lease, Operation, Owner};
+use semel::{Fingerprint, Key};
+use std::time::Duration;
+
+impl Semel {
+    /// The claim of this owner.
+    pub(super) fn claim(&self, owner: Owner) -> Claim {
+        Claim {
+            key: Key::from_bytes([1; 32]),
+            fingerprint: Fingerprint::from_bytes([1; 32]),
+            owner,
+            lease: LEASE,
+            retention: RETENTION,
+            in_doubt: self.settings.in_doubt,
+            max_attempts: self.settings.max_attempts,
+        }
+    }
+
+    /// What a worker sends to say that its run ended.
+    pub(super) fn word(&self, word: Word, lease: &Lease) -> Operation {
+        let lease = lease.clone();
+        let kind = match word {
+            Word::Complete => {
+                let result = result(&lease, b'+');
+                return Operation::Complete(lease, result, RETENTION);
+            }
+            Word::Release => return Operation::Release(lease),
+            Word::FailFinal => FailKind::Final,
+            Word::FailRetryable => FailKind::Retryable { delay: DELAY },
+            Word::FailInDoubt => FailKind::InDoubt {
+                delay: Duration::ZERO,
+            },
+        };
+        let result = match kind {
+            FailKind::Final => result(&lease, b'-'),
+            // Never replayed, so one is as good as another.
+            FailKind::Retryable { .. } | FailKind::InDoubt { .. } => Bytes::from_static(b"?"),
+        };
+        let how = Fail {
+            kind,
+            in_doubt: self.settings.in_doubt,
+            max_attempts: self.settings.max_attempts,
+            retention: RETENTION,
+            result,
+        };
+        Operation::Fail(lease, how)
+    }
+}
+
+/// A result that tells whose it is: worker, attempt, kind.
+pub(super) fn result(lease: &Lease, kind: u8) -> Bytes {
+    let attempt = u8::try_from(lease.attempt).expect("there are few grants");
+    Bytes::copy_from_slice(&[attempt, kind])
+}
+
+/// The lease that was granted, if one was.
+pub(super) const fn granted(decision: &Decision<Answer>) -> Option<&Lease> {
+    match &decision.answer {
+        Answer::Claimed(Claimed::Granted(lease)) => Some(lease),
+        Answer::Claimed(_) | Answer::Held(_) | Answer::Looked(_) | Answer::Acted(_) => None,
+    }
+}
+
+/// The same, to be spoilt.
+pub(super) const fn granted_mut(answer: &mut Answer) -> Option<&mut Lease> {
+    match answer {
+        Answer::Claimed(Claimed::Granted(lease)) => Some(lease),
+        Answer::Claimed(_) | Answer::Held(_) | Answer::Looked(_) | Answer::Acted(_) => None,
+    }
+}
+
+// === impl World ===
+
+impl World {
+    /// The owner of this worker's next claim: the same one if its last answer was lost.
+    pub(super) fn owner(&self, number: usize) -> Owner {
+        match self.workers.get(number) {
+            Some(Worker::Asking(owner)) => *owner,
+            Some(Worker::Idle | Worker::Running(_)) | None => self.fresh_owner(),
+        }
+    }
+
+    /// Random ids never meet; here the next number does.
+    fn fresh_owner(&self) -> Owner {
+        let of_record = self.record.as_ref().map(|record| record.owner);
+        let of_holder = self.past.holder.map(|(_, owner)| owner);
+        let of_workers = self.workers.iter().filter_map(Worker::owner);
+        let highest = of_record
+            .into_iter()
+            .chain(of_holder)
+            .chain(of_workers)
+            .max();
+        Owner(highest.map_or([0; 16], |Owner([number, ..])| [number + 1; 16]))
+    }
+}

@@ -1,0 +1,76 @@
+//! The store of the model: it judges each decision, then writes what was decided.
+
+use super::judge::Seen;
+use super::rule::Rule;
+use super::time::NOW;
+use super::world::{Run, Worker, World};
+use semel::clock::Time;
+use semel::record::{Answer, Decision, Lease, Operation, StepBegun, StepDecision};
+
+impl World {
+    /// Judges a decision and writes what was decided.
+    pub(super) fn take(
+        &mut self,
+        operation: &Operation,
+        now: Time,
+        decision: Decision<Answer>,
+    ) -> Answer {
+        let broken = self.past.judge(&Seen {
+            before: self.record.as_ref(),
+            operation,
+            now,
+            decision: &decision,
+        });
+        self.broken.extend(broken);
+        if let (Operation::Forget, Some(born)) = (operation, decision.ended) {
+            self.steps.remove(&born);
+        }
+        if let Some(record) = decision.write {
+            self.record = Some(record);
+        }
+        decision.answer
+    }
+
+    pub(super) fn take_step<A>(&mut self, lease: &Lease, decision: StepDecision<A>) -> A {
+        if let Some(step) = decision.write {
+            self.broken.extend(self.past.judge_step_write(lease));
+            self.steps.insert(lease.born, step);
+        }
+        decision.answer
+    }
+
+    pub(super) fn judges_step(&mut self, lease: &Lease, life: u8, begun: &StepBegun) {
+        let broken = self.past.judge_step_begin(lease, life, begun);
+        self.broken.extend(broken);
+    }
+
+    pub(super) fn sweeps(&mut self) {
+        if let Some(record) = self.record.take() {
+            self.broken.extend(self.past.judge_sweep(&record, NOW));
+        }
+    }
+
+    pub(super) fn sweeps_steps(&mut self) {
+        let born = self.record.as_ref().map(|record| record.born);
+        self.steps.retain(|step, _| Some(*step) == born);
+    }
+
+    pub(super) fn breaks(&mut self, rule: Rule) {
+        self.broken.push(rule);
+    }
+
+    pub(super) fn worker(&mut self, number: usize) -> &mut Worker {
+        self.workers
+            .get_mut(number)
+            .expect("actions name workers that are there")
+    }
+
+    pub(super) fn run(&mut self, number: usize) -> &mut Run {
+        match self.worker(number) {
+            Worker::Running(run) => run,
+            Worker::Idle | Worker::Asking(_) => {
+                unreachable!("only a worker with a run is asked about it")
+            }
+        }
+    }
+}

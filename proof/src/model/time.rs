@@ -1,0 +1,208 @@
+//! Time and names. Only the distance of times from now, and the order of fences, matter to the
+//! protocol; so the model keeps now in one place and gives old fences small numbers. That makes
+//! the worlds finite though the clock may run for ever.
+
+use super::world::{Worker, World};
+use semel::clock::Time;
+use semel::record::{Fence, Owner, Record};
+use std::time::Duration;
+
+/// The present moment of every world.
+pub const NOW: Time = Time(1_000 * TICK_MICROS);
+/// How long a grant lasts unless it is renewed.
+pub const LEASE: Duration = ticks(1);
+/// How long an end is remembered.
+pub const RETENTION: Duration = ticks(2);
+/// The pause after a retryable failure.
+pub const DELAY: Duration = ticks(1);
+/// A tick is the unit of the model's clock. A fence is a number of microseconds, so many fit into one.
+const TICK_MICROS: u64 = 1_000;
+
+/// So many ticks.
+#[must_use]
+pub const fn ticks(count: u64) -> Duration {
+    Duration::from_micros(count * TICK_MICROS)
+}
+
+/// The moment so many ticks before now.
+#[must_use]
+pub const fn ago(ticks: u64) -> Time {
+    Time(NOW.0 - ticks * TICK_MICROS)
+}
+
+// === impl World ===
+
+impl World {
+    /// A tick passes: everything is a tick older.
+    pub fn grow_older(&mut self) {
+        self.each_time(|time| time.0 -= TICK_MICROS);
+        self.each_fence(|fence| fence.0 -= TICK_MICROS);
+    }
+
+    /// The store's clock steps back by a tick: everything is a tick younger.
+    pub fn grow_younger(&mut self) {
+        self.each_time(|time| time.0 += TICK_MICROS);
+        self.each_fence(|fence| fence.0 += TICK_MICROS);
+    }
+
+    /// Forgets distinctions that can make no difference any more. `reach` is how many ticks before now
+    /// a claim may still take for now, `grace` how many sweep lets an expired record lie.
+    pub fn tidy(&mut self, reach: u64, grace: u64) {
+        self.tidy_times(ago(reach), ago(reach + grace));
+        self.tidy_lives();
+        self.tidy_workers();
+        self.tidy_fences(Fence(ago(reach).0));
+        self.tidy_owners();
+    }
+
+    /// What is over is over, and what was long over was no longer over than that.
+    fn tidy_times(&mut self, over: Time, long_over: Time) {
+        if let Some(record) = &mut self.record {
+            // Both together: what leaves `parked` gets the difference as its retention.
+            let by = long_over.since(record.expires_at);
+            record.expires_at = record.expires_at.plus(by);
+            record.lease_until = record.lease_until.plus(by);
+        }
+        self.past.lease_end = self.past.lease_end.filter(|end| *end > over);
+    }
+
+    /// Numbers the fences within the tick they were given in. Of those that no claim can meet with a lower clock,
+    /// only the order counts: they are numbered up to `recent`.
+    fn tidy_fences(&mut self, recent: Fence) {
+        let mut fences = Vec::with_capacity(16);
+        self.each_fence(|fence| fences.push(*fence));
+        fences.sort_unstable();
+        fences.dedup();
+        let old = fences.partition_point(|fence| *fence < recent) as u64;
+        let mut next = Fence(recent.0 - old);
+        let names: Vec<Fence> = fences
+            .iter()
+            .map(|fence| {
+                if *fence >= recent {
+                    next = next.max(Fence(fence.0 - fence.0 % TICK_MICROS));
+                }
+                next.0 += 1;
+                Fence(next.0 - 1)
+            })
+            .collect();
+        self.each_fence(|fence| {
+            let place = fences.binary_search(fence).ok();
+            let name = place.and_then(|place| names.get(place));
+            *fence = *name.expect("every fence was given a name");
+        });
+    }
+
+    /// Drops the incarnations nobody believes in, and numbers the others from 0.
+    fn tidy_lives(&mut self) {
+        let mut lives: Vec<u8> = self.runs().map(|run| run.life).collect();
+        lives.push(self.past.life);
+        lives.sort_unstable();
+        lives.dedup();
+        let number = |life: u8| {
+            lives
+                .binary_search(&life)
+                .ok()
+                .and_then(|at| u8::try_from(at).ok())
+        };
+        let present = self.past.life;
+        self.past.lives = std::mem::take(&mut self.past.lives)
+            .into_iter()
+            .filter_map(|(life, what)| {
+                let what = if life == present {
+                    what
+                } else {
+                    what.in_the_past()
+                };
+                Some((number(life)?, what))
+            })
+            .collect();
+        self.past.life = number(present).unwrap_or_default();
+        for worker in &mut self.workers {
+            if let Worker::Running(run) = worker {
+                run.life = number(run.life).unwrap_or_default();
+            }
+        }
+    }
+
+    /// Workers are alike: their order does not matter.
+    fn tidy_workers(&mut self) {
+        let known = self.record.as_ref().map(|record| record.owner);
+        for worker in &mut self.workers {
+            // A repeated claim is as good as a fresh one when no record has its owner.
+            if matches!(worker, Worker::Asking(owner) if Some(*owner) != known) {
+                *worker = Worker::Idle;
+            }
+        }
+        self.workers.sort_by_key(|worker| match worker {
+            Worker::Idle => (0, None),
+            Worker::Asking(_) => (1, None),
+            Worker::Running(run) => (2, Some((run.lease.fence, run.lease.attempt, run.life))),
+        });
+    }
+
+    /// Numbers owners as they appear.
+    fn tidy_owners(&mut self) {
+        let mut known = Vec::with_capacity(4);
+        self.each_owner(|owner| {
+            let place = known
+                .iter()
+                .position(|other| other == owner)
+                .unwrap_or_else(|| {
+                    known.push(*owner);
+                    known.len() - 1
+                });
+            *owner = Owner([u8::try_from(place).expect("owners are few"); 16]);
+        });
+    }
+
+    fn each_time(&mut self, mut change: impl FnMut(&mut Time)) {
+        if let Some(record) = &mut self.record {
+            change(&mut record.lease_until);
+            change(&mut record.expires_at);
+        }
+        self.past.lease_end.iter_mut().for_each(change);
+    }
+
+    fn each_fence(&mut self, mut change: impl FnMut(&mut Fence)) {
+        if let Some(Record { born, fence, .. }) = &mut self.record {
+            change(born);
+            change(fence);
+        }
+        for (mut born, mut step) in std::mem::take(&mut self.steps) {
+            change(&mut born);
+            change(&mut step.fence);
+            self.steps.insert(born, step);
+        }
+        for worker in &mut self.workers {
+            if let Worker::Running(run) = worker {
+                change(&mut run.lease.fence);
+                change(&mut run.lease.born);
+            }
+        }
+        self.past.highest.iter_mut().for_each(&mut change);
+        if let Some((fence, _)) = &mut self.past.holder {
+            change(fence);
+        }
+        for life in self.past.lives.values_mut() {
+            if let Some(end) = &mut life.end {
+                change(&mut end.fence);
+            }
+        }
+    }
+
+    fn each_owner(&mut self, mut change: impl FnMut(&mut Owner)) {
+        if let Some(record) = &mut self.record {
+            change(&mut record.owner);
+        }
+        if let Some((_, owner)) = &mut self.past.holder {
+            change(owner);
+        }
+        for worker in &mut self.workers {
+            match worker {
+                Worker::Idle => {}
+                Worker::Asking(owner) => change(owner),
+                Worker::Running(run) => change(&mut run.lease.owner),
+            }
+        }
+    }
+}

@@ -1,0 +1,143 @@
+//! The world of the model: one key, what the store keeps of it, the workers, and what the judge
+//! remembers.
+
+use super::past::Past;
+use super::rule::Rule;
+use semel::record::{Fence, Lease, Owner, Record, StepRecord};
+use std::collections::BTreeMap;
+
+/// Everything there is at one moment. The moment is always [`NOW`](super::time::NOW): time passes by making
+/// everything else a tick older.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct World {
+    /// What a run has to do.
+    pub work: Work,
+    /// The record of the key, expired or not, as long as it is there physically.
+    pub record: Option<Record>,
+    /// The one step, by the incarnation it belongs to.
+    pub steps: BTreeMap<Fence, StepRecord>,
+    /// Gates with their handlers. One that does nothing for long is a paused one.
+    pub workers: Vec<Worker>,
+    /// What is left of the things that are bounded.
+    pub left: Left,
+    /// What the judge remembers. No action reads it.
+    pub past: Past,
+    /// The rules that the last action broke. Nothing happens after that.
+    pub broken: Vec<Rule>,
+}
+
+/// What a run has to do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Work {
+    /// One effect somewhere in the world, then `complete`.
+    Effect,
+    /// One effect in the store's own database, committed together with `complete`.
+    Guarded,
+    /// One named step with an effect somewhere in the world, then `complete`.
+    Step,
+}
+
+/// A gate with its handler. A crash makes it [`Idle`](Self::Idle): it forgets everything.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Worker {
+    /// Knows nothing.
+    Idle,
+    /// Claimed and did not hear the answer.
+    Asking(Owner),
+    /// Was granted a run, and may by now be the last to believe in it.
+    Running(Run),
+}
+
+/// A run in a worker's hands.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Run {
+    /// What the worker was granted.
+    pub lease: Lease,
+    /// How far it got.
+    pub at: At,
+    /// For the judge: the incarnation in which it was granted, as the judge counts them.
+    pub life: u8,
+}
+
+/// How far a run got.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum At {
+    /// Nothing was sent.
+    Granted,
+    /// The request is on its way to the handler; a step: it was begun.
+    Begun,
+    /// A step: an earlier run began it and did not say how it ended.
+    InDoubt,
+    /// The effect has happened.
+    Done,
+    /// A step: its result is known.
+    Recorded,
+    /// The worker said how the run ended, and did not hear the answer: it will say it again.
+    Saying(Word),
+}
+
+/// How a worker says that its run ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Word {
+    /// It took effect.
+    Complete,
+    /// It failed for good.
+    FailFinal,
+    /// It failed without an effect, and may be tried again after a tick.
+    FailRetryable,
+    /// Nobody knows whether it took effect.
+    FailInDoubt,
+    /// Nothing was sent.
+    Release,
+}
+
+/// What is left of the things that are bounded; everything else may happen any number of times.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Left {
+    /// Grants of a new fence.
+    pub grants: u8,
+    /// Operator's acts.
+    pub acts: u8,
+    /// Steps of the store's clock back by a tick.
+    pub clock_back: u8,
+}
+
+// === impl World ===
+
+impl World {
+    /// A key that nobody has heard of.
+    #[must_use]
+    pub fn new(work: Work, workers: usize, left: Left) -> Self {
+        Self {
+            work,
+            record: None,
+            steps: BTreeMap::new(),
+            workers: vec![Worker::Idle; workers],
+            left,
+            past: Past::default(),
+            broken: Vec::new(),
+        }
+    }
+
+    /// The runs in workers' hands.
+    pub fn runs(&self) -> impl Iterator<Item = &Run> {
+        self.workers.iter().filter_map(|worker| match worker {
+            Worker::Running(run) => Some(run),
+            Worker::Idle | Worker::Asking(_) => None,
+        })
+    }
+}
+
+// === impl Worker ===
+
+impl Worker {
+    /// The owner it claims or runs under.
+    #[must_use]
+    pub const fn owner(&self) -> Option<Owner> {
+        match self {
+            Self::Idle => None,
+            Self::Asking(owner) => Some(*owner),
+            Self::Running(run) => Some(run.lease.owner),
+        }
+    }
+}

@@ -1,0 +1,200 @@
+//! The attack: what a caller does to the keys, drawn from its dice.
+
+use super::caller::Caller;
+use super::handler::Handler;
+use super::log::Log;
+use super::worker::Order;
+use rand::Rng;
+use rand::rngs::StdRng;
+use semel::key::{Field, Scope};
+use semel::record::{Claim, Fail, FailKind, InDoubt, Lease, Owner};
+use semel::{Fingerprint, Key, Store};
+use std::num::NonZeroU32;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::time::{Instant, sleep};
+
+/// The keys that everybody wants.
+pub(super) const HOT: u32 = 12;
+
+/// All keys.
+pub(super) const KEYS: u32 = 72;
+
+/// Leases, in ms.
+const LEASE_MS: std::ops::Range<u64> = 25..50;
+
+/// Retentions, in ms: short, so that keys begin anew.
+const RETENTION_MS: std::ops::Range<u64> = 50..300;
+
+/// The pause after a claim that was not granted, in ms.
+const PAUSE_MS: std::ops::Range<u64> = 1..8;
+
+/// How often the sweeper goes round.
+const SWEEP_EVERY: Duration = Duration::from_millis(60);
+
+/// Somebody who attacks the keys.
+pub(super) struct Attacker {
+    caller: Caller,
+    handler: Option<Handler>,
+    sweeps: bool,
+}
+
+// === impl Attacker ===
+
+impl Attacker {
+    pub(super) async fn new(
+        order: &Order,
+        store: Arc<dyn Store>,
+        log: Arc<Log>,
+        rng: StdRng,
+    ) -> anyhow::Result<Self> {
+        let keys = keys(&order.name);
+        Ok(Self {
+            caller: Caller::new(store, keys, log, rng),
+            handler: Handler::at(&order.place).await?,
+            sweeps: order.worker == 0,
+        })
+    }
+
+    pub(super) async fn attack(mut self, until: Instant) -> anyhow::Result<()> {
+        let mut sweep_at = Instant::now();
+        while Instant::now() < until {
+            if self.sweeps && Instant::now() > sweep_at {
+                sweep_at = Instant::now() + SWEEP_EVERY;
+                self.sweep().await;
+            }
+            let key = self.key();
+            if self.caller.rng.random_ratio(6, 100) {
+                self.caller.operate(key).await?;
+            } else {
+                self.claim(key).await?;
+            }
+        }
+        Ok(())
+    }
+
+    fn key(&mut self) -> u32 {
+        if self.caller.rng.random_ratio(4, 5) {
+            self.caller.rng.random_range(0..HOT)
+        } else {
+            self.caller.rng.random_range(HOT..KEYS)
+        }
+    }
+
+    /// Claims, now and then twice, as whoever lost the first answer does; runs what is granted.
+    async fn claim(&mut self, key: u32) -> anyhow::Result<()> {
+        let payload = u8::from(self.caller.rng.random_ratio(3, 100));
+        let Some(claim) = self.terms(key, payload) else {
+            return Ok(());
+        };
+        let mut granted = self.caller.claim(key, &claim, payload).await?;
+        if self.caller.rng.random_ratio(5, 100) {
+            granted = self.caller.claim(key, &claim, payload).await?;
+        }
+        match granted {
+            Some(lease) => self.run(key, &lease, &claim).await,
+            None => {
+                let pause = self.caller.rng.random_range(PAUSE_MS);
+                sleep(Duration::from_millis(pause)).await;
+                Ok(())
+            }
+        }
+    }
+
+    fn terms(&mut self, key: u32, payload: u8) -> Option<Claim> {
+        let rng = &mut self.caller.rng;
+        Some(Claim {
+            key: *self.caller.keys.get(key as usize)?,
+            fingerprint: Fingerprint::of(&[payload]),
+            owner: Owner::random(),
+            lease: Duration::from_millis(rng.random_range(LEASE_MS)),
+            retention: Duration::from_millis(rng.random_range(RETENTION_MS)),
+            in_doubt: if rng.random_ratio(1, 5) {
+                InDoubt::Park
+            } else {
+                InDoubt::Retry
+            },
+            max_attempts: NonZeroU32::new(if rng.random_ratio(1, 5) { 3 } else { 0 }),
+        })
+    }
+
+    /// A run: steps, a while, perhaps a renewal, an end; sometimes far too late, sometimes twice.
+    async fn run(&mut self, key: u32, lease: &Lease, terms: &Claim) -> anyhow::Result<()> {
+        for name in ["charge", "ship"] {
+            if self.caller.rng.random_ratio(1, 4) {
+                self.caller.step(key, lease, name, terms.in_doubt).await?;
+            }
+        }
+        let leases = match self.caller.rng.random_range(0..10) {
+            0..6 => 0.0..0.5,
+            6..8 => 0.5..1.3,
+            _ => 1.0..3.0,
+        };
+        sleep(terms.lease.mul_f64(self.caller.rng.random_range(leases))).await;
+        if self.caller.rng.random_ratio(1, 4) {
+            self.caller.renew(key, lease, terms).await?;
+        }
+        let end = self.caller.rng.random_range(0..100);
+        self.end(key, lease, terms, end).await?;
+        if self.caller.rng.random_ratio(1, 10) {
+            self.end(key, lease, terms, end).await?;
+        }
+        Ok(())
+    }
+
+    async fn end(
+        &mut self,
+        key: u32,
+        lease: &Lease,
+        terms: &Claim,
+        end: u32,
+    ) -> anyhow::Result<()> {
+        if let Some(handler) = self.handler.as_mut().filter(|_| end < 20) {
+            return handler.complete(&mut self.caller, key, lease).await;
+        }
+        let delay = Duration::from_millis(self.caller.rng.random_range(0..30));
+        let kind = match end {
+            0..45 => {
+                let result = self.caller.result();
+                let retention = terms.retention;
+                return self.caller.complete(key, lease, &result, retention).await;
+            }
+            45..53 => return self.caller.release(key, lease).await,
+            // Nothing at all: its lease lapses.
+            53..63 => return Ok(()),
+            63..70 => FailKind::Final,
+            70..88 => FailKind::Retryable { delay },
+            _ => FailKind::InDoubt { delay },
+        };
+        let fail = Fail {
+            kind,
+            in_doubt: terms.in_doubt,
+            max_attempts: terms.max_attempts,
+            retention: terms.retention,
+            result: self.caller.result(),
+        };
+        self.caller.fail(key, lease, &fail).await
+    }
+
+    /// A store that cannot be reached is swept another time.
+    async fn sweep(&mut self) {
+        let mut after = None;
+        while let Ok(swept) = self.caller.store.sweep(after.as_ref()).await {
+            after = swept.next;
+            if after.is_none() {
+                return;
+            }
+        }
+    }
+}
+
+/// The keys of a race, by number.
+pub(super) fn keys(name: &str) -> Arc<[Key]> {
+    let scope = Scope::new(name, "race");
+    let field = |number: u32| Field {
+        kind: 'd',
+        bytes: number.to_string().into_bytes(),
+    };
+    let key = |number| Key::of(&scope, &[field(number)]).expect("a race has a short name");
+    (0..KEYS).map(key).collect()
+}

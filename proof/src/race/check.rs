@@ -1,0 +1,100 @@
+//! The checker: knows the rules of the protocol, not its statements.
+
+mod scene;
+mod grants;
+mod ends;
+mod replays;
+mod steps;
+mod changes;
+mod witness;
+
+use super::call::Call;
+use super::history::History;
+use scene::Scene;
+use std::collections::BTreeMap;
+
+/// What the checker found.
+#[derive(Clone, Debug, Default)]
+pub struct Verdict {
+    /// What was broken.
+    pub broken: Vec<Violation>,
+}
+
+/// A broken rule.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Violation {
+    /// Which.
+    pub rule: Rule,
+    /// On which key.
+    pub key: u32,
+    /// What was seen.
+    pub seen: String,
+}
+
+/// The rules.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Rule {
+    /// At most one live lease per key, by the store's clock.
+    OneLease,
+    /// Fences rise in the order of grants, also across sweep and forget.
+    FencesRise,
+    /// A run that was overtaken changes nothing, and only such a run is told so.
+    StaleChangesNothing,
+    /// One end per incarnation, and an end absorbs.
+    OneEnd,
+    /// A replay has the bytes that were recorded.
+    SameReplay,
+    /// Another payload is never run, and never answered.
+    OnePayload,
+    /// Retention outlasts the lease, and never shrinks within an incarnation.
+    RetentionHolds,
+    /// What is parked stays so until a person or the run itself speaks.
+    ParkedStays,
+    /// An effect is committed if and only if its completion is.
+    EffectWithRecord,
+    /// A step that is done is not done again.
+    StepsOnce,
+    /// An answer was true at some moment while the call was made.
+    TrueAnswer,
+    /// Every change was asked for by somebody who may.
+    Accounted,
+}
+
+/// Judges every answer: by the answers alone, and where there is a history, by that too; and every change in it.
+#[must_use]
+pub fn check(calls: &[Call], history: Option<&History>) -> Verdict {
+    let mut by_key: BTreeMap<u32, Vec<&Call>> = BTreeMap::new();
+    for call in calls {
+        by_key.entry(call.key).or_default().push(call);
+    }
+    let mut verdict = Verdict::default();
+    for (key, calls) in by_key {
+        let scene = Scene::new(key, calls);
+        scene.check_grants(&mut verdict);
+        scene.check_ends(&mut verdict);
+        scene.check_replays(&mut verdict);
+        scene.check_steps(&mut verdict);
+        if let Some(history) = history {
+            let changes = history.changes.get(&key).map_or(&[][..], Vec::as_slice);
+            scene.check_changes(changes, &mut verdict);
+            scene.check_answers(changes, &mut verdict);
+            scene.check_effects(changes, &history.effects, &mut verdict);
+        }
+    }
+    verdict
+}
+
+// === impl Verdict ===
+
+impl Verdict {
+    fn convict(&mut self, rule: Rule, key: u32, seen: impl Into<String>) {
+        let seen = seen.into();
+        self.broken.push(Violation { rule, key, seen });
+    }
+
+    /// How often a rule was broken.
+    #[must_use]
+    pub fn count(&self, rule: Rule) -> usize {
+        self.broken.iter().filter(|v| v.rule == rule).count()
+    }
+}

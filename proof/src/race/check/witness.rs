@@ -1,0 +1,229 @@
+//! Answers, held against the history: each was true at some moment while its call was made.
+
+use super::changes::{FAILED, PARKED, RUNNING, SUCCEEDED, WAITING};
+use super::scene::Scene;
+use super::{Rule, Verdict};
+use crate::race::call::{Asked, Call, Ending, RunId, Terms, Told, digest};
+use crate::race::history::{Change, Effect, Version};
+use semel::Fingerprint;
+use std::collections::HashMap;
+use std::ops::RangeInclusive;
+
+/// A change is seen by others some time after it was written down: its commit goes to disk first.
+const COMMIT_US_MAX: u64 = 300_000;
+
+/// The changes of one key, to look answers up in.
+struct Timeline<'a> {
+    scene: &'a Scene<'a>,
+    changes: &'a [Change],
+    by_run: HashMap<RunKey, Vec<&'a Change>>,
+}
+
+type RunKey = (u64, crate::race::call::OwnerId);
+
+// === impl Scene ===
+
+impl Scene<'_> {
+    pub(super) fn check_answers(&self, changes: &[Change], verdict: &mut Verdict) {
+        let timeline = Timeline::new(self, changes);
+        for call in &self.calls {
+            if !timeline.bears_out(call) {
+                let seen = format!("nothing in the history bears out {call:?}");
+                verdict.convict(Rule::TrueAnswer, self.key, seen);
+            }
+        }
+    }
+
+    /// A handler's effect is committed if and only if its completion is, and once per incarnation.
+    pub(super) fn check_effects(
+        &self,
+        changes: &[Change],
+        effects: &[Effect],
+        verdict: &mut Verdict,
+    ) {
+        let mut by_born: HashMap<u64, &Effect> = HashMap::new();
+        for effect in effects.iter().filter(|effect| effect.key == self.key) {
+            if let Some(first) = by_born.insert(effect.born, effect) {
+                let seen = format!("two effects in one incarnation: {first:?}, {effect:?}");
+                verdict.convict(Rule::EffectWithRecord, self.key, seen);
+            }
+            if !changes.iter().any(|change| effect.is_of(change)) {
+                let seen = format!("{effect:?} has no completion");
+                verdict.convict(Rule::EffectWithRecord, self.key, seen);
+            }
+        }
+        for call in &self.calls {
+            if let (Asked::CompleteIn(run, nonce), Told::Applied(_)) = (&call.asked, &call.told) {
+                let effect = by_born.get(&run.born);
+                if effect.is_none_or(|effect| effect.nonce != *nonce) {
+                    let seen = format!("{call:?} has no effect");
+                    verdict.convict(Rule::EffectWithRecord, self.key, seen);
+                }
+            }
+        }
+    }
+}
+
+// === impl Timeline ===
+
+impl<'a> Timeline<'a> {
+    fn new(scene: &'a Scene<'a>, changes: &'a [Change]) -> Self {
+        let mut by_run: HashMap<_, Vec<&Change>> = HashMap::new();
+        for change in changes {
+            if let Some(new) = &change.new {
+                by_run
+                    .entry((new.fence, new.owner))
+                    .or_default()
+                    .push(change);
+            }
+        }
+        Self {
+            scene,
+            changes,
+            by_run,
+        }
+    }
+
+    fn bears_out(&self, call: &Call) -> bool {
+        let window = call.began..=call.ended;
+        let in_state = |state: u8| self.may_show(&window, |shown| shown.state == state);
+        match (&call.asked, &call.told) {
+            (_, Told::Unknown(_) | Told::RolledBack(_) | Told::Wrong(_)) => true,
+            (Asked::Claim(terms), told) => self.bears_out_claim(terms, told, &window),
+            (Asked::Operate(_), Told::Acted) => self.changed(&window),
+            (Asked::Operate(_), Told::Refused) => in_state(RUNNING),
+            // What is expired counts as absent, and nothing tells when it expired.
+            (Asked::Operate(_), Told::Gone(0)) => true,
+            (Asked::Operate(_), Told::Gone(state)) => in_state(*state),
+            (_, told) => call
+                .run()
+                .is_some_and(|run| self.bears_out_run(run, told, &window)),
+        }
+    }
+
+    fn bears_out_claim(&self, terms: &Terms, told: &Told, window: &RangeInclusive<u64>) -> bool {
+        let in_state = |state: u8| self.may_show(window, |shown| shown.state == state);
+        let payload = digest(Fingerprint::of(&[terms.payload]).as_bytes());
+        match told {
+            Told::Granted(run) => self.of_run(*run, |new| {
+                new.state == RUNNING && new.attempts == run.attempt && new.born == run.born
+            }),
+            Told::Replayed(ending) => self.may_show(window, |shown| shown.ends_as(ending)),
+            // Somebody who changes the record at this moment is as good as somebody who runs it.
+            Told::Busy => in_state(RUNNING) || self.in_hand(window),
+            Told::NotYet => in_state(WAITING),
+            Told::Parked => in_state(PARKED),
+            Told::Mismatched => self.may_show(window, |shown| shown.payload != payload),
+            Told::Applied(_)
+            | Told::Already(_)
+            | Told::Settled(_)
+            | Told::Stale
+            | Told::StepRun
+            | Told::Memo(..)
+            | Told::StepInDoubt(_)
+            | Told::Acted
+            | Told::Refused
+            | Told::Gone(_)
+            | Told::RolledBack(_)
+            | Told::Unknown(_)
+            | Told::Wrong(_) => false,
+        }
+    }
+
+    fn bears_out_run(&self, run: RunId, told: &Told, window: &RangeInclusive<u64>) -> bool {
+        let mine = |shown: &Version| shown.fence == run.fence && shown.owner == run.owner;
+        match told {
+            Told::Applied(state) | Told::Already(state) => {
+                self.of_run(run, |new| new.state == *state)
+            }
+            Told::Settled(ending) => self.of_run(run, |new| new.ends_as(ending)),
+            Told::Parked => self.of_run(run, |new| new.state == PARKED),
+            Told::StepRun | Told::Memo(..) | Told::StepInDoubt(_) => {
+                self.may_show(window, |shown| mine(shown) && shown.state == RUNNING)
+            }
+            Told::Stale => self.changes.iter().any(|change| {
+                let lost = |new: &Version| !mine(new) || new.state == WAITING;
+                let since = change.at >= run.fence.saturating_sub(COMMIT_US_MAX);
+                since && change.at <= *window.end() && change.new.as_ref().is_none_or(lost)
+            }),
+            Told::Granted(_)
+            | Told::Replayed(_)
+            | Told::Busy
+            | Told::NotYet
+            | Told::Mismatched
+            | Told::Acted
+            | Told::Refused
+            | Told::Gone(_)
+            | Told::RolledBack(_)
+            | Told::Unknown(_)
+            | Told::Wrong(_) => false,
+        }
+    }
+
+    /// Whether this run's record ever was so.
+    fn of_run(&self, run: RunId, so: impl Fn(&Version) -> bool) -> bool {
+        let changes = self.by_run.get(&(run.fence, run.owner));
+        let mut versions = changes
+            .into_iter()
+            .flatten()
+            .filter_map(|change| change.new.as_ref());
+        versions.any(so)
+    }
+
+    /// Whether the record may have been seen so in this window.
+    fn may_show(&self, window: &RangeInclusive<u64>, so: impl Fn(&Version) -> bool) -> bool {
+        let end = self
+            .changes
+            .partition_point(|change| change.at <= *window.end());
+        let mut until = u64::MAX;
+        for change in self.changes.iter().take(end).rev() {
+            if until < *window.start() {
+                return false;
+            }
+            if change.new.as_ref().is_some_and(&so) {
+                return true;
+            }
+            until = change.at.saturating_add(COMMIT_US_MAX);
+        }
+        false
+    }
+
+    /// Whether the record was changed in this window.
+    fn changed(&self, window: &RangeInclusive<u64>) -> bool {
+        let first = self
+            .changes
+            .partition_point(|change| change.at < *window.start());
+        self.changes
+            .get(first)
+            .is_some_and(|change| change.at <= *window.end())
+    }
+
+    /// Whether anybody may have had the record in hand in this window.
+    fn in_hand(&self, window: &RangeInclusive<u64>) -> bool {
+        let late = window.start().saturating_sub(COMMIT_US_MAX)
+            ..=window.end().saturating_add(COMMIT_US_MAX);
+        let transaction =
+            |call: &&Call| matches!(call.asked, Asked::CompleteIn(..)) && call.overlaps(window);
+        self.changed(&late) || self.scene.calls.iter().any(transaction)
+    }
+}
+
+// === impl Version ===
+
+impl Version {
+    fn ends_as(&self, ending: &Ending) -> bool {
+        let state = if ending.succeeded { SUCCEEDED } else { FAILED };
+        self.state == state && self.result == Some(ending.mark)
+    }
+}
+
+// === impl Effect ===
+
+impl Effect {
+    fn is_of(&self, change: &Change) -> bool {
+        change.new.is_some_and(|new| {
+            let nonce = new.result.map(|mark| mark.nonce);
+            new.state == SUCCEEDED && new.fence == self.fence && nonce == Some(self.nonce)
+        })
+    }
+}

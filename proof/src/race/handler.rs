@@ -1,0 +1,110 @@
+//! A handler with a transaction of its own, in the same database as the records.
+
+use super::call::{Asked, Nonce, RunId, Told};
+use super::caller::Caller;
+use crate::bed::{Place, connect};
+use rand::Rng;
+use semel::record::{Lease, State};
+use semel::{Key, Outcome};
+use semel_postgres::complete_in;
+use std::time::Duration;
+use tokio::time::sleep;
+use tokio_postgres::{Client, Transaction};
+
+/// How long a transaction stays open after its completion, in ms, now and then.
+const OPEN_MS: std::ops::Range<u64> = 0..60;
+
+const INSERT: &str = "INSERT INTO race.effect (key, born, fence, nonce) VALUES ($1, $2, $3, $4)";
+
+const COMPLETE: &str = "SELECT semel.complete($1, $2, 200, $3)";
+
+/// A handler's own connection.
+#[derive(Debug)]
+pub(super) struct Handler {
+    client: Client,
+}
+
+// === impl Handler ===
+
+impl Handler {
+    /// A handler, where the store is a database.
+    pub(super) async fn at(place: &Place) -> anyhow::Result<Option<Self>> {
+        match place {
+            Place::Postgres { url, .. } => Ok(Some(Self {
+                client: connect(url).await?,
+            })),
+            Place::Redis { .. } | Place::Embedded { .. } => Ok(None),
+        }
+    }
+
+    /// Takes effect and completes in one transaction, which is committed or not.
+    pub(super) async fn complete(
+        &mut self,
+        caller: &mut Caller,
+        key: u32,
+        lease: &Lease,
+    ) -> anyhow::Result<()> {
+        let nonce = Nonce(caller.rng.random_range(1..u64::MAX));
+        let began = caller.now();
+        let asked = Asked::CompleteIn(RunId::of(lease), nonce);
+        let told = self.transact(caller, lease, nonce).await?;
+        caller.write(key, began, asked, told)
+    }
+
+    async fn transact(
+        &mut self,
+        caller: &mut Caller,
+        lease: &Lease,
+        nonce: Nonce,
+    ) -> anyhow::Result<Told> {
+        let transaction = self.client.transaction().await?;
+        let done = if caller.rng.random_bool(0.5) {
+            in_rust(&transaction, lease, nonce).await
+        } else {
+            in_sql(&transaction, lease, nonce).await
+        };
+        if caller.rng.random_ratio(1, 3) {
+            sleep(Duration::from_millis(caller.rng.random_range(OPEN_MS))).await;
+        }
+        if let Err(why) = done {
+            transaction.rollback().await?;
+            return Ok(Told::RolledBack(format!("{why:#}")));
+        }
+        if caller.rng.random_ratio(1, 4) {
+            transaction.rollback().await?;
+            return Ok(Told::RolledBack("by choice".into()));
+        }
+        transaction.commit().await?;
+        Ok(Told::Applied(State::Succeeded.number()))
+    }
+}
+
+async fn in_rust(transaction: &Transaction<'_>, lease: &Lease, nonce: Nonce) -> anyhow::Result<()> {
+    take_effect(transaction, lease, nonce).await?;
+    let outcome = Outcome::ok(nonce.0.to_string());
+    Ok(complete_in(transaction, lease, &outcome).await?)
+}
+
+/// As a handler in any other language does it.
+async fn in_sql(transaction: &Transaction<'_>, lease: &Lease, nonce: Nonce) -> anyhow::Result<()> {
+    take_effect(transaction, lease, nonce).await?;
+    let (key, body) = (lease.key.to_string(), nonce.0.to_string());
+    let fence = lease.fence.0.cast_signed();
+    transaction
+        .execute(COMPLETE, &[&key, &fence, &body])
+        .await?;
+    Ok(())
+}
+
+async fn take_effect(
+    transaction: &Transaction<'_>,
+    lease: &Lease,
+    nonce: Nonce,
+) -> anyhow::Result<()> {
+    let (born, fence) = (lease.born.0.cast_signed(), lease.fence.0.cast_signed());
+    let key = Key::as_bytes(&lease.key).as_slice();
+    let row: [&(dyn tokio_postgres::types::ToSql + Sync); 4] =
+        [&key, &born, &fence, &nonce.0.to_string()];
+    transaction.execute(INSERT, &row).await?;
+    Ok(())
+}

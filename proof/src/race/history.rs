@@ -1,0 +1,194 @@
+//! The history: every change of every record on PostgreSQL, written down by a trigger of the test's own.
+
+use super::call::{Mark, Nonce, OwnerId};
+use crate::bed::connect;
+use anyhow::Context;
+use bytes::Bytes;
+use semel::Key;
+use std::collections::HashMap;
+use std::time::Duration;
+use tokio_postgres::Row;
+
+/// The trigger and its tables.
+const SCHEMA: &str = include_str!("history.sql");
+
+/// Makes records older that have been expired for a while, so that the sweeper meets them within the test: its own
+/// grace is longer than a race.
+const AGE: &str = "\
+    UPDATE semel.rec SET lease_until = lease_until - interval '1 h', expires_at = expires_at - interval '1 h' \
+     WHERE ctid = ANY (ARRAY(SELECT ctid FROM semel.rec WHERE state <> 5 \
+       AND expires_at < clock_timestamp() - interval '400 ms' AND lease_until < clock_timestamp() FOR UPDATE SKIP LOCKED))";
+
+/// For how long a record that is aged was expired.
+pub(super) const GRACE_US: u64 = 400_000;
+
+/// How often records are aged.
+const AGE_EVERY: Duration = Duration::from_millis(100);
+
+const READ: &str = "\
+    SELECT (extract(epoch FROM at) * 1000000)::bigint, aged, COALESCE((new).key, (old).key), \
+      (old).state, (old).fp, (old).attempts, (old).born, (old).fence, (old).owner::text, \
+      (extract(epoch FROM (old).lease_until) * 1000000)::bigint, \
+      (extract(epoch FROM (old).expires_at) * 1000000)::bigint, (old).result, \
+      (new).state, (new).fp, (new).attempts, (new).born, (new).fence, (new).owner::text, \
+      (extract(epoch FROM (new).lease_until) * 1000000)::bigint, \
+      (extract(epoch FROM (new).expires_at) * 1000000)::bigint, (new).result \
+    FROM race.change ORDER BY id";
+
+/// Every change of every record, per key in the order of commits.
+#[derive(Clone, Debug, Default)]
+pub struct History {
+    /// By the number of the key.
+    pub changes: HashMap<u32, Vec<Change>>,
+    /// The effects that handlers committed together with a completion.
+    pub effects: Vec<Effect>,
+}
+
+/// A change of a record.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Change {
+    /// Just before it was committed, in µs since 1970.
+    pub at: u64,
+    /// Made by the test itself.
+    pub aged: bool,
+    /// What was there.
+    pub old: Option<Version>,
+    /// What is there now.
+    pub new: Option<Version>,
+}
+
+/// A record at some time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Version {
+    /// A digest of the fingerprint.
+    pub payload: u64,
+    /// The state's number.
+    pub state: u8,
+    /// How many runs were started.
+    pub attempts: u32,
+    /// The incarnation.
+    pub born: u64,
+    /// The fence.
+    pub fence: u64,
+    /// Whose grant.
+    pub owner: OwnerId,
+    /// The end of the lease, in µs since 1970.
+    pub lease_until: u64,
+    /// The end of retention, in µs since 1970.
+    pub expires_at: u64,
+    /// What is recorded.
+    pub result: Option<Mark>,
+}
+
+/// An effect, as a row of a handler's own table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Effect {
+    /// Of which key, by number.
+    pub key: u32,
+    /// In which incarnation.
+    pub born: u64,
+    /// Under which fence.
+    pub fence: u64,
+    /// Which result was completed with it.
+    pub nonce: Nonce,
+}
+
+// === impl History ===
+
+impl History {
+    /// Begins to write changes down.
+    ///
+    /// # Errors
+    /// When the database cannot be used, or the store's schema is not there yet.
+    pub async fn begin(url: &str) -> anyhow::Result<()> {
+        let schema = connect(url).await?;
+        let made = schema.batch_execute(SCHEMA).await;
+        made.context("cannot begin the history")
+    }
+
+    /// Ages records until it is dropped.
+    ///
+    /// # Errors
+    /// When the database cannot be used.
+    pub async fn age(url: &str) -> anyhow::Result<()> {
+        let client = connect(url).await?;
+        client.batch_execute("SET race.ageing = on").await?;
+        loop {
+            client.batch_execute(AGE).await?;
+            tokio::time::sleep(AGE_EVERY).await;
+        }
+    }
+
+    /// Reads what was written down about these keys.
+    ///
+    /// # Errors
+    /// When the database cannot be used.
+    pub async fn read(url: &str, keys: &[Key]) -> anyhow::Result<Self> {
+        let client = connect(url).await?;
+        let numbers: HashMap<Vec<u8>, u32> = (0..)
+            .zip(keys)
+            .map(|(number, key)| (key.as_bytes().to_vec(), number))
+            .collect();
+        let number = |row: &Row, column| numbers.get(row.get::<_, &[u8]>(column)).copied();
+        let mut history = Self::default();
+        for row in client.query(READ, &[]).await? {
+            if let Some(key) = number(&row, 2) {
+                let changes = history.changes.entry(key).or_default();
+                changes.push(Change::of(&row)?);
+            }
+        }
+        let effects = "SELECT key, born, fence, nonce FROM race.effect";
+        for row in client.query(effects, &[]).await? {
+            let key = number(&row, 0).context("an effect has a key of the race")?;
+            history.effects.push(Effect {
+                key,
+                born: unsigned(row.get(1))?,
+                fence: unsigned(row.get(2))?,
+                nonce: Nonce(row.get::<_, &str>(3).parse()?),
+            });
+        }
+        Ok(history)
+    }
+}
+
+// === impl Change ===
+
+impl Change {
+    fn of(row: &Row) -> anyhow::Result<Self> {
+        Ok(Self {
+            at: unsigned(row.get(0))?,
+            aged: row.get(1),
+            old: Version::of(row, 3)?,
+            new: Version::of(row, 12)?,
+        })
+    }
+}
+
+// === impl Version ===
+
+impl Version {
+    /// Reads the nine columns from `first` on; `None` when there was no record.
+    fn of(row: &Row, first: usize) -> anyhow::Result<Option<Self>> {
+        let Some(state) = row.get::<_, Option<i16>>(first) else {
+            return Ok(None);
+        };
+        let owner: &str = row.get(first + 5);
+        let half = owner.replace('-', "");
+        let result: Option<&[u8]> = row.get(first + 8);
+        Ok(Some(Self {
+            state: u8::try_from(state)?,
+            payload: super::call::digest(row.get(first + 1)),
+            attempts: u32::try_from(row.get::<_, i32>(first + 2))?,
+            born: unsigned(row.get(first + 3))?,
+            fence: unsigned(row.get(first + 4))?,
+            owner: OwnerId(u64::from_str_radix(half.get(..16).unwrap_or_default(), 16)?),
+            lease_until: unsigned(row.get(first + 6))?,
+            expires_at: unsigned(row.get(first + 7))?,
+            result: result.map(|bytes| Mark::of(&Bytes::copy_from_slice(bytes))),
+        }))
+    }
+}
+
+fn unsigned(number: i64) -> anyhow::Result<u64> {
+    u64::try_from(number).context("times and fences are positive")
+}
