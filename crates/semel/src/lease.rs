@@ -4,10 +4,10 @@ use crate::Outcome;
 use crate::record::{Held, Lease};
 use crate::store::Store;
 use crate::work::{Failure, Work};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 use tokio::task::JoinHandle;
-use tokio::time::{Instant, sleep};
+use tokio::time::{Instant, sleep, sleep_until, timeout};
 
 /// How a lease came to its end.
 pub(crate) enum Kept {
@@ -17,11 +17,12 @@ pub(crate) enum Kept {
     Stale,
 }
 
-/// Until when this process may count on its lease, by its own monotonic clock: counted from before
+/// How long this process may count on its lease, by its own monotonic clock: counted from before
 /// the call was sent, less a margin, so it ends before the store's own reckoning does.
 #[derive(Clone, Debug)]
 pub(crate) struct Term {
-    until: Arc<Mutex<Instant>>,
+    lease: Duration,
+    sent: Arc<Mutex<Instant>>,
 }
 
 /// A tenth of the lease is kept as margin, and never more than a second.
@@ -29,6 +30,12 @@ const MARGIN_MAX: Duration = Duration::from_secs(1);
 
 /// How many times a lease is renewed in its own length.
 const RENEWALS_PER_LEASE: u32 = 3;
+
+/// How many times a failed renewal would be tried again in the length of a lease.
+const RENEWAL_RETRIES_PER_LEASE: u32 = 10;
+
+/// How long a cancelled effect may take to end.
+const CANCEL_WAIT_MAX: Duration = Duration::from_secs(1);
 
 /// Waits for the effect while renewing. Only `stale` cancels it: a run that was parked, or settled
 /// by its own transaction, goes on to its end.
@@ -45,11 +52,11 @@ pub(crate) async fn keep(
             Err(Failure::in_doubt(format!("the effect did not end by itself: {error}")))
         }),
         () = overtaken(store, lease, work, term) => {
-            effect.abort();
+            cancel(effect).await;
             return Kept::Stale;
         }
         () = sleep(work.timeout) => {
-            effect.abort();
+            cancel(effect).await;
             let timeout = work.timeout;
             Err(Failure::in_doubt(format!("the effect took longer than its timeout of {timeout:?}")))
         }
@@ -60,18 +67,30 @@ pub(crate) async fn keep(
 /// Renews until somebody else owns the key. A store that cannot be reached is asked again: as long
 /// as nobody else claims, a late renewal still counts.
 async fn overtaken(store: &dyn Store, lease: &Lease, work: &Work, term: &Term) {
+    let mut renew_at = term.renew_at();
     loop {
-        sleep(work.lease / RENEWALS_PER_LEASE).await;
+        sleep_until(renew_at).await;
         let sent = Instant::now();
         match store.renew(lease, work.lease, work.retention).await {
-            Ok(Held::Applied(_) | Held::Already(_)) => term.prolong(sent, work.lease),
+            Ok(Held::Applied(_) | Held::Already(_)) => {
+                term.begin_at(sent);
+                renew_at = term.renew_at();
+            }
             Ok(Held::Settled(_) | Held::Parked) => std::future::pending().await,
             Ok(Held::Stale) => return,
             Err(why) => {
                 tracing::warn!(key = %lease.key, %why, "a lease was not renewed; trying again");
+                renew_at = Instant::now() + work.lease / RENEWAL_RETRIES_PER_LEASE;
             }
         }
     }
+}
+
+/// Cancels the effect and sees it end, so that it cannot overlap the next run; one that does not
+/// yield is not waited for long.
+async fn cancel(effect: JoinHandle<Result<Outcome, Failure>>) {
+    effect.abort();
+    drop(timeout(CANCEL_WAIT_MAX, effect).await);
 }
 
 // === impl Term ===
@@ -80,20 +99,26 @@ impl Term {
     /// A term that begins now, before the claim is sent.
     pub(crate) fn from_now(lease: Duration) -> Self {
         Self {
-            until: Arc::new(Mutex::new(end(Instant::now(), lease))),
+            lease,
+            sent: Arc::new(Mutex::new(Instant::now())),
         }
     }
 
     /// Whether no new effect may be started any more.
     pub(crate) fn is_over(&self) -> bool {
-        *self.until.lock().expect("no holder of this lock panics") <= Instant::now()
+        let margin = (self.lease / 10).min(MARGIN_MAX);
+        *self.lock() + self.lease - margin <= Instant::now()
     }
 
-    fn prolong(&self, sent: Instant, lease: Duration) {
-        *self.until.lock().expect("no holder of this lock panics") = end(sent, lease);
+    fn renew_at(&self) -> Instant {
+        *self.lock() + self.lease / RENEWALS_PER_LEASE
     }
-}
 
-fn end(sent: Instant, lease: Duration) -> Instant {
-    sent + lease - (lease / 10).min(MARGIN_MAX)
+    fn begin_at(&self, sent: Instant) {
+        *self.lock() = sent;
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Instant> {
+        self.sent.lock().expect("no holder of this lock panics")
+    }
 }

@@ -114,8 +114,8 @@ struct Inner {
 }
 
 /// The first pause before a claim is tried again, and what it is doubled up to.
-const POLL_FIRST: Duration = Duration::from_millis(20);
-const POLL_MAX: Duration = Duration::from_millis(500);
+pub(crate) const POLL_FIRST: Duration = Duration::from_millis(20);
+pub(crate) const POLL_MAX: Duration = Duration::from_millis(500);
 
 /// How often a claim is made before the store counts as unavailable. The owner stays the same, so
 /// a grant whose answer was lost is granted again.
@@ -221,7 +221,15 @@ impl Semel {
             work.in_doubt,
             term.clone(),
         );
-        match keep(self.store(), &lease, work, &term, tokio::spawn(effect(run))).await {
+        match keep(
+            self.store(),
+            &lease,
+            work,
+            &term,
+            tokio::spawn(async move { effect(run).await }),
+        )
+        .await
+        {
             Kept::Ended(said) => Ok(self.record(&lease, work, said).await),
             Kept::Stale => Ok(Ended::Stale),
         }
@@ -232,8 +240,12 @@ impl Semel {
         let claim = work.claim();
         let patience_ends = Instant::now() + work.patience();
         let (mut tries, mut poll) = (0, POLL_FIRST);
+        // A grant whose answer was lost is granted again, but its lease runs from the first try.
+        let mut unanswered = None;
         loop {
-            let term = Term::from_now(work.lease);
+            let term = unanswered
+                .take()
+                .unwrap_or_else(|| Term::from_now(work.lease));
             let left = patience_ends.saturating_duration_since(Instant::now());
             match self.store().claim(&claim).await {
                 Ok(Claimed::Busy { retry_after }) if !left.is_zero() => {
@@ -245,6 +257,7 @@ impl Semel {
                     if tries == CLAIM_TRIES_MAX {
                         return Err(Error::Unavailable(why));
                     }
+                    unanswered = Some(term);
                     sleep(jittered(poll)).await;
                 }
                 Err(error) => return Err(error),
@@ -288,7 +301,7 @@ impl Semel {
     }
 }
 
-fn jittered(pause: Duration) -> Duration {
+pub(crate) fn jittered(pause: Duration) -> Duration {
     pause.mul_f64(rand::random_range(0.5..1.0))
 }
 

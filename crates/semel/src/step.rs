@@ -3,6 +3,7 @@
 use crate::Key;
 use crate::lease::Term;
 use crate::record::{Fence, Held, InDoubt, Lease, StepBegun};
+use crate::run::{POLL_FIRST, jittered};
 use crate::store::{Error, Store};
 use crate::work::Failure;
 use bytes::Bytes;
@@ -10,6 +11,10 @@ use std::collections::HashSet;
 use std::fmt;
 use std::future::Future;
 use std::sync::{Arc, Mutex};
+use tokio::time::sleep;
+
+/// How often a step's call is made before the store counts as unavailable.
+const STEP_TRIES_MAX: u32 = 3;
 
 /// One execution under a lease, as its effect sees it.
 pub struct Run {
@@ -91,7 +96,7 @@ impl Run {
             fence: self.lease.fence,
         };
         let result = effect(step).await?;
-        let held = self.store.step_complete(&self.lease, name, &result).await;
+        let held = insist(|| self.store.step_complete(&self.lease, name, &result)).await;
         match held.map_err(|error| unrecorded(name, &error))? {
             Held::Applied(_) | Held::Already(_) => Ok(result),
             Held::Settled(_) | Held::Parked | Held::Stale => Err(lost(name)),
@@ -100,7 +105,7 @@ impl Run {
 
     /// Begins the step; gives the remembered result of one that was done.
     async fn begin(&self, name: &str) -> Result<Option<Bytes>, Failure> {
-        let begun = self.store.step_begin(&self.lease, name).await;
+        let begun = insist(|| self.store.step_begin(&self.lease, name)).await;
         match begun.map_err(|error| not_begun(name, &error))? {
             StepBegun::Run => Ok(None),
             StepBegun::Memo { result, .. } => Ok(Some(result)),
@@ -116,7 +121,7 @@ impl Run {
                  may not have happened, a person must look"
             )));
         }
-        let restarted = self.store.step_restart(&self.lease, name).await;
+        let restarted = insist(|| self.store.step_restart(&self.lease, name)).await;
         match restarted.map_err(|error| not_begun(name, &error))? {
             Held::Applied(_) | Held::Already(_) => Ok(None),
             Held::Settled(_) | Held::Parked | Held::Stale => Err(lost(name)),
@@ -133,6 +138,17 @@ impl Run {
              both: give each step its own name, deploy, and redrive"
         )))
     }
+}
+
+/// Calls again while the store cannot be reached: every call may be repeated.
+async fn insist<T, F: Future<Output = Result<T, Error>>>(call: impl Fn() -> F) -> Result<T, Error> {
+    for _ in 1..STEP_TRIES_MAX {
+        match call().await {
+            Err(Error::Unavailable(_)) => sleep(jittered(POLL_FIRST)).await,
+            answered => return answered,
+        }
+    }
+    call().await
 }
 
 /// In doubt, not retryable: what the run did before this step stays done, and only its author knows

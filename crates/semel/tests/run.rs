@@ -39,6 +39,11 @@ async fn must_not_run(_: Run) -> Result<Outcome, Failure> {
     panic!("the effect ran although it must not")
 }
 
+/// An effect that panics before it has become a future.
+fn broken_before_it_began(_: Run) -> Said {
+    panic!("the effect broke at once")
+}
+
 /// An effect that takes that long.
 fn slow(by: Duration) -> impl FnOnce(Run) -> Said {
     move |_| {
@@ -536,4 +541,27 @@ async fn a_renewal_that_hangs_does_not_hold_up_the_outcome() {
         Ended::Ran(_)
     ));
     assert!(begun.elapsed() < SECOND * 6, "{:?}", begun.elapsed());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_late_grant_is_renewed_before_it_lapses() {
+    let (store, semel) = one_store();
+    let (here, there) = (semel(), semel());
+    store.plan([Trouble::Late(SECOND * 8)]);
+    let first = tokio::spawn(async move { here.run(work(), slow(SECOND * 30)).await });
+    sleep(SECOND * 21 / 2).await;
+    let rival = there
+        .run(work().duplicates(Duplicates::Reject), must_not_run)
+        .await
+        .unwrap();
+    assert!(matches!(rival, Ended::Busy { .. }), "{rival:?}");
+    assert!(matches!(first.await.unwrap().unwrap(), Ended::Ran(_)));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_grant_that_was_lost_too_long_is_not_run() {
+    let (store, semel) = one_store();
+    store.plan([Trouble::LostLate(SECOND * 9)]);
+    let error = semel().run(work(), must_not_run).await.unwrap_err();
+    assert!(error.to_string().contains("too late to use it"), "{error}");
 }

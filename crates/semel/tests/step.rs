@@ -197,11 +197,29 @@ async fn a_step_whose_record_is_lost_leaves_the_run_in_doubt() {
     let ended = semel.run(work().in_doubt(InDoubt::Park), move |run| async move {
         let planner = store.clone();
         run.step("charge", |_| async move {
-            planner.plan([Trouble::Down]);
+            planner.plan([Trouble::Down, Trouble::Down, Trouble::Down]);
             world.act("charge").await
         })
         .await?;
         Ok(Outcome::ok("never"))
     });
     assert!(matches!(ended.await.unwrap(), Ended::Failed(f) if f.state == State::Parked));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_step_outlives_a_store_that_is_away_for_a_moment() {
+    let (store, semel, world) = setting();
+    let seen = world.clone();
+    let ended = semel.run(work(), move |run| async move {
+        let planner = store.clone();
+        planner.plan([Trouble::Down, Trouble::AnswerLost]);
+        run.step("charge", |_| async move {
+            planner.plan([Trouble::AnswerLost, Trouble::Down]);
+            world.act("charge").await
+        })
+        .await?;
+        Ok(Outcome::ok("done"))
+    });
+    assert!(matches!(ended.await.unwrap(), Ended::Ran(_)));
+    assert_eq!(seen.seen(), ["charge"]);
 }

@@ -98,7 +98,7 @@ impl Semel {
     ) -> Ended {
         let state = match held {
             Held::Applied(state) | Held::Already(state) => state,
-            Held::Parked => State::Parked,
+            Held::Parked => return Ended::Parked,
             Held::Stale => return Ended::Stale,
             Held::Settled(settled) => {
                 return match self.remember(work, &settled) {

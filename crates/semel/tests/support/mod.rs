@@ -32,6 +32,8 @@ pub enum Trouble {
     AnswerLost,
     /// The call is made, and its answer is late.
     Late(Duration),
+    /// The call is made, and that its answer is lost is known late.
+    LostLate(Duration),
 }
 
 /// A memory store whose next calls go wrong as planned.
@@ -98,6 +100,11 @@ impl Flaky {
             Some(Trouble::Down) => lost,
             Some(Trouble::AnswerLost) => {
                 drop(call.await?);
+                lost
+            }
+            Some(Trouble::LostLate(by)) => {
+                drop(call.await?);
+                tokio::time::sleep(by).await;
                 lost
             }
             Some(Trouble::Late(by)) => {
