@@ -1,4 +1,5 @@
-//! What Semel promises, checked by machines: [`model`] walks through every interleaving of a small world.
+//! What Semel promises, checked by machines: [`model`] walks through every interleaving of a small world, [`crash`]
+//! kills and pauses real workers on real stores, [`race`] lets many processes fight over a few keys.
 
 pub mod model;
 pub mod bed;

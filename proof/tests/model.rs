@@ -56,6 +56,7 @@ fn larger_worlds_keep_every_rule() {
         };
         let two_acts = Settings { left, ..settings };
         check(&format!("two operator's acts, {policy}"), two_acts);
+        check(&format!("four grants, {policy}"), settings.with_grants(4));
     }
 }
 

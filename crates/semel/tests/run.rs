@@ -277,6 +277,14 @@ async fn doubt_parks_or_retries_by_policy() {
             "{ended:?}"
         );
         let ended = semel
+            .run(work(n + 4, policy), broken_before_it_began)
+            .await
+            .unwrap();
+        assert!(
+            matches!(&ended, Ended::Failed(f) if f.state == state),
+            "{ended:?}"
+        );
+        let ended = semel
             .run(work(n + 2, policy), slow(SECOND * 6))
             .await
             .unwrap();

@@ -59,7 +59,7 @@ impl Semel {
             (Reply::Heard, Some(lease)) => Worker::Running(Run {
                 lease,
                 at: At::Granted,
-                life: world.past.life,
+                incarnation: world.past.incarnation,
             }),
         };
         Some(())
@@ -76,32 +76,35 @@ impl Semel {
         }
         let run = world.run(number);
         run.at = At::Done;
-        let life = run.life;
-        world.past.life_mut(life).effects += 1;
+        let incarnation = run.incarnation;
+        world.past.incarnation_mut(incarnation).effects += 1;
     }
 
     /// The first byte leaves: from here on the effect may have happened.
     fn starts(&self, world: &mut World, number: usize) {
-        if self.settings.in_doubt != InDoubt::Park {
+        // Only park promises anything about starts; not to count them keeps the worlds few.
+        if self.settings.in_doubt == InDoubt::Retry {
             return;
         }
-        let (work, life) = (world.work, world.run(number).life);
-        let life = world.past.life_mut(life);
-        life.starts += 1;
+        let (work, incarnation) = (world.work, world.run(number).incarnation);
+        let incarnation = world.past.incarnation_mut(incarnation);
+        incarnation.starts += 1;
         let allowed = match work {
-            Work::Effect | Work::Guarded => 1 + life.acts,
+            Work::Effect | Work::Guarded => 1 + incarnation.acts,
             // A step in doubt stays in doubt, whatever an operator does with the run.
             Work::Step => 1,
         };
-        if life.starts > allowed {
-            world.breaks(Rule::OneUnknownStart);
+        if incarnation.starts > allowed {
+            world.broken.push(Rule::OneUnknownStart);
         }
     }
 
     fn commits(&self, world: &mut World, number: usize, reply: Reply) {
-        let Run { lease, life, .. } = world.run(number).clone();
+        let Run {
+            lease, incarnation, ..
+        } = world.run(number).clone();
         match self.held(world, &self.word(Word::Complete, &lease)) {
-            Held::Applied(_) => world.past.life_mut(life).commits += 1,
+            Held::Applied(_) => world.past.incarnation_mut(incarnation).commits += 1,
             // The statement raises: effect and completion are rolled back together.
             Held::Already(_) | Held::Settled(_) | Held::Parked | Held::Stale => {}
         }
@@ -111,12 +114,15 @@ impl Semel {
     }
 
     fn says(&self, world: &mut World, number: usize, what: Word, reply: Reply) {
-        let Run { lease, life, .. } = world.run(number).clone();
+        let Run {
+            lease, incarnation, ..
+        } = world.run(number).clone();
         let held = self.held(world, &self.word(what, &lease));
+        // The run knows that its effect did not happen: that start is accounted for.
         let failed = matches!(what, Word::FailFinal | Word::FailRetryable);
         if failed && world.work != Work::Step && matches!(held, Held::Applied(_)) {
-            let life = world.past.life_mut(life);
-            life.starts = life.starts.saturating_sub(1);
+            let incarnation = world.past.incarnation_mut(incarnation);
+            incarnation.starts = incarnation.starts.saturating_sub(1);
         }
         match reply {
             Reply::Heard => *world.worker(number) = Worker::Idle,
@@ -134,56 +140,44 @@ impl Semel {
     }
 
     fn begins_step(&self, world: &mut World, number: usize, reply: Reply) {
-        let Run { lease, life, .. } = world.run(number).clone();
+        let lease = world.run(number).lease.clone();
         let step = (self.protocol.step_found)(&world.steps, &lease);
         let decision = (self.protocol.step_begin)(world.record.as_ref(), step, &lease, NOW);
         let begun = world.take_step(&lease, decision);
-        world.judges_step(&lease, life, &begun);
-        if reply == Reply::Lost {
-            return;
-        }
-        match begun {
-            StepBegun::Run => world.run(number).at = At::Begun,
-            StepBegun::Memo { .. } => world.run(number).at = At::Recorded,
-            StepBegun::InDoubt(_) => world.run(number).at = At::InDoubt,
-            StepBegun::Parked => {}
-            StepBegun::Settled(_) | StepBegun::Stale => *world.worker(number) = Worker::Idle,
-        }
+        world.hears_begun(number, &begun, reply);
     }
 
     fn restarts_step(&self, world: &mut World, number: usize, reply: Reply) {
-        let Run { lease, life, .. } = world.run(number).clone();
+        let lease = world.run(number).lease.clone();
         let step = (self.protocol.step_found)(&world.steps, &lease);
         let decision = (self.protocol.step_restart)(world.record.as_ref(), step, &lease, NOW);
-        let held = world.take_step(&lease, decision);
-        let begun = match &held {
+        let begun = match world.take_step(&lease, decision) {
             Held::Applied(_) | Held::Already(_) => StepBegun::Run,
-            Held::Settled(settled) => StepBegun::Settled(settled.clone()),
+            Held::Settled(settled) => StepBegun::Settled(settled),
             Held::Parked => StepBegun::Parked,
             Held::Stale => StepBegun::Stale,
         };
-        world.judges_step(&lease, life, &begun);
-        if reply == Reply::Lost {
-            return;
-        }
-        match held {
-            Held::Applied(_) | Held::Already(_) => world.run(number).at = At::Begun,
-            Held::Parked => {}
-            Held::Settled(_) | Held::Stale => *world.worker(number) = Worker::Idle,
-        }
+        world.hears_begun(number, &begun, reply);
     }
 
     fn completes_step(&self, world: &mut World, number: usize, reply: Reply) {
-        let Run { lease, life, .. } = world.run(number).clone();
+        let Run {
+            lease, incarnation, ..
+        } = world.run(number).clone();
         let result = Bytes::from_static(b"done");
         let step = (self.protocol.step_found)(&world.steps, &lease);
         let record = world.record.as_ref();
         let decision = (self.protocol.step_complete)(record, step, &lease, &result, NOW);
         let held = world.take_step(&lease, decision);
         if matches!(held, Held::Applied(_))
-            && world.past.life_mut(life).step.replace(result).is_some()
+            && world
+                .past
+                .incarnation_mut(incarnation)
+                .step
+                .replace(result)
+                .is_some()
         {
-            world.breaks(Rule::StepsRemembered);
+            world.broken.push(Rule::StepsRemembered);
         }
         if reply == Reply::Lost {
             return;
@@ -224,5 +218,29 @@ impl Semel {
                 unreachable!("a run's word is answered by Held")
             }
         }
+    }
+}
+
+// === impl World ===
+
+impl World {
+    /// A worker learns, or does not learn, whether to run the step.
+    fn hears_begun(&mut self, number: usize, begun: &StepBegun, reply: Reply) {
+        let Run {
+            lease, incarnation, ..
+        } = self.run(number).clone();
+        self.broken
+            .extend(self.past.judge_step_begin(&lease, incarnation, begun));
+        let next = match (reply, begun) {
+            (Reply::Lost, _) | (Reply::Heard, StepBegun::Parked) => return,
+            (Reply::Heard, StepBegun::Run) => At::Begun,
+            (Reply::Heard, StepBegun::Memo { .. }) => At::Recorded,
+            (Reply::Heard, StepBegun::InDoubt(_)) => At::InDoubt,
+            (Reply::Heard, StepBegun::Settled(_) | StepBegun::Stale) => {
+                *self.worker(number) = Worker::Idle;
+                return;
+            }
+        };
+        self.run(number).at = next;
     }
 }

@@ -5,7 +5,8 @@ use super::Semel;
 use super::world::{At, Word, Work, Worker, World};
 use semel::record::InDoubt;
 
-/// One thing that happens, atomically. A number is a worker's.
+/// One thing that happens, atomically. A number is a worker's place in the list; workers are alike, so
+/// the list is put in order after every action.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Action {
     /// A tick passes on the store's clock.
@@ -149,14 +150,15 @@ impl Semel {
             }
             (Work::Effect | Work::Step, At::Begun) => return actions.push(Action::Effect(number)),
             // The handler may still be at work after its gate gave up.
-            (Work::Guarded, At::Begun | At::Saying(_)) => Action::Commit,
+            (Work::Guarded, At::Begun | At::Saying(Word::FailFinal | Word::FailRetryable)) => {
+                Action::Commit
+            }
             (Work::Step, At::Granted) => Action::StepBegin,
             (Work::Step, At::InDoubt) if self.settings.in_doubt == InDoubt::Retry => {
                 Action::StepRestart
             }
             (Work::Step, At::Done) => Action::StepComplete,
-            (Work::Effect | Work::Step, At::Saying(_))
-            | (_, At::InDoubt | At::Done | At::Recorded) => return,
+            (_, At::InDoubt | At::Done | At::Recorded | At::Saying(_)) => return,
         };
         actions.extend(Reply::BOTH.map(|reply| asked(number, reply)));
     }

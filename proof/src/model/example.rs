@@ -90,14 +90,14 @@ const EVERYWHERE: &[Example] = &[
 const UNDER_RETRY: &[Example] = &[
     ("a lapsed run is taken over", taken_over),
     ("an effect happens twice", |_, world| {
-        let life = world.past.present();
-        life.effects == 2 && life.acts == 0
+        let incarnation = world.past.present();
+        incarnation.effects == 2 && incarnation.acts == 0
     }),
     ("a step in doubt is restarted", |_, world| {
-        let life = world.past.present();
+        let incarnation = world.past.present();
         world.work == Work::Step
-            && life.step.is_none()
-            && life.effects > 0
+            && incarnation.step.is_none()
+            && incarnation.effects > 0
             && any_run(world, |run| run.at == At::Begun && is_current(world, run))
     }),
 ];
@@ -149,13 +149,19 @@ fn taken_over(_: &Semel, world: &World) -> bool {
     untouched
         && is(world, State::Running)
         && any_run(world, |run| {
-            run.at == At::Begun && run.life == world.past.life && !is_current(world, run)
+            run.at == At::Begun
+                && run.incarnation == world.past.incarnation
+                && !is_current(world, run)
         })
 }
 
 fn runs_again(_: &Semel, world: &World) -> bool {
-    let by_itself = world.past.lives.values().all(|life| life.acts == 0);
-    by_itself && world.past.life > 0 && is(world, State::Running)
+    let by_itself = world
+        .past
+        .incarnations
+        .values()
+        .all(|incarnation| incarnation.acts == 0);
+    by_itself && world.past.incarnation > 0 && is(world, State::Running)
 }
 
 fn step_is_resumed(_: &Semel, world: &World) -> bool {

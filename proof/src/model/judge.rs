@@ -62,8 +62,9 @@ fn stale_changes_nothing(past: &Past, seen: &Seen<'_>) -> bool {
     let landed = past.present().end.as_ref().map(|end| end.fence) == Some(lease.fence);
     let told_the_truth = match held {
         Held::Stale => !past.holds(lease),
+        Held::Parked => past.holds(lease),
         Held::Already(State::Succeeded | State::Failed) | Held::Settled(_) => landed,
-        Held::Applied(_) | Held::Already(_) | Held::Parked => true,
+        Held::Applied(_) | Held::Already(_) => true,
     };
     told_the_truth && (seen.written().is_none() || past.holds(lease))
 }
@@ -115,14 +116,15 @@ fn retention_outlives_lease(_: &Past, seen: &Seen<'_>) -> bool {
     let went_back = seen
         .before
         .is_some_and(|old| after.expires_at < old.expires_at);
-    after.expires_at >= after.lease_until.plus(RETENTION) && (seen.is_new_life() || !went_back)
+    after.expires_at >= after.lease_until.plus(RETENTION)
+        && (seen.is_new_incarnation() || !went_back)
 }
 
 fn attempts_bounded(past: &Past, seen: &Seen<'_>) -> bool {
     let (Some(lease), Operation::Claim(claim)) = (seen.granted(), seen.operation) else {
         return true;
     };
-    let acts = if seen.is_new_life() {
+    let acts = if seen.is_new_incarnation() {
         0
     } else {
         past.present().acts
@@ -152,10 +154,18 @@ impl Past {
         broken
     }
 
-    /// Judges the answer to beginning or restarting a step in the incarnation `life`.
+    /// Judges the answer to beginning or restarting a step in this incarnation.
     #[must_use]
-    pub fn judge_step_begin(&self, lease: &Lease, life: u8, begun: &StepBegun) -> Option<Rule> {
-        let done = self.lives.get(&life).and_then(|life| life.step.as_ref());
+    pub fn judge_step_begin(
+        &self,
+        lease: &Lease,
+        incarnation: u8,
+        begun: &StepBegun,
+    ) -> Option<Rule> {
+        let done = self
+            .incarnations
+            .get(&incarnation)
+            .and_then(|incarnation| incarnation.step.as_ref());
         let remembered = match begun {
             StepBegun::Memo { result, .. } => done == Some(result),
             StepBegun::Run | StepBegun::InDoubt(_) => done.is_none(),
@@ -200,7 +210,7 @@ impl<'a> Seen<'a> {
     }
 
     /// Whether it is a grant that found the key absent or expired.
-    pub(super) fn is_new_life(&self) -> bool {
+    pub(super) fn is_new_incarnation(&self) -> bool {
         self.granted().is_some() && self.before.is_none_or(|old| old.expired(self.now))
     }
 

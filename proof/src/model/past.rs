@@ -17,14 +17,14 @@ pub struct Past {
     /// The end of the last lease, unless its run has ended or an operator took it away.
     pub lease_end: Option<Time>,
     /// The number of the present incarnation of the key.
-    pub life: u8,
+    pub incarnation: u8,
     /// The present incarnation, and those in which a worker still believes.
-    pub lives: BTreeMap<u8, Life>,
+    pub incarnations: BTreeMap<u8, Incarnation>,
 }
 
 /// What happened in one incarnation of the key.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
-pub struct Life {
+pub struct Incarnation {
     /// Runs whose effect was started and which did not say that it failed.
     pub starts: u8,
     /// Effects somewhere in the world.
@@ -68,19 +68,19 @@ pub enum By {
 impl Past {
     /// The present incarnation.
     #[must_use]
-    pub fn present(&self) -> &Life {
-        self.lives
-            .get(&self.life)
+    pub fn present(&self) -> &Incarnation {
+        self.incarnations
+            .get(&self.incarnation)
             .expect("the present incarnation is kept")
     }
 
     /// An incarnation that somebody still believes in.
-    pub fn life_mut(&mut self, life: u8) -> &mut Life {
-        self.lives.entry(life).or_default()
+    pub fn incarnation_mut(&mut self, incarnation: u8) -> &mut Incarnation {
+        self.incarnations.entry(incarnation).or_default()
     }
 
-    fn present_mut(&mut self) -> &mut Life {
-        self.life_mut(self.life)
+    fn present_mut(&mut self) -> &mut Incarnation {
+        self.incarnation_mut(self.incarnation)
     }
 
     /// Whether this run's word counts.
@@ -122,9 +122,10 @@ impl Past {
     fn remember_grant(&mut self, seen: &Seen<'_>, after: &Record) {
         self.holder = Some((after.fence, after.owner));
         self.lease_end = Some(after.lease_until);
-        if seen.is_new_life() {
-            self.life += 1;
-            self.lives.insert(self.life, Life::default());
+        if seen.is_new_incarnation() {
+            self.incarnation += 1;
+            self.incarnations
+                .insert(self.incarnation, Incarnation::default());
         }
     }
 
@@ -145,9 +146,9 @@ impl Past {
     fn remember_act(&mut self) {
         self.holder = None;
         self.lease_end = None;
-        let life = self.present_mut();
-        life.acts += 1;
-        life.end = None;
+        let incarnation = self.present_mut();
+        incarnation.acts += 1;
+        incarnation.end = None;
     }
 }
 
@@ -157,8 +158,8 @@ impl Default for Past {
             highest: None,
             holder: None,
             lease_end: None,
-            life: 0,
-            lives: BTreeMap::from([(0, Life::default())]),
+            incarnation: 0,
+            incarnations: BTreeMap::from([(0, Incarnation::default())]),
         }
     }
 }
@@ -177,9 +178,9 @@ fn resolved(how: &Resolution, fence: Fence) -> Option<End> {
     })
 }
 
-// === impl Life ===
+// === impl Incarnation ===
 
-impl Life {
+impl Incarnation {
     /// What still matters of an incarnation that is over.
     #[must_use]
     pub fn in_the_past(self) -> Self {

@@ -15,18 +15,23 @@ pub struct Protocol {
     /// What becomes of a record.
     pub decide: fn(Option<&Record>, &Operation, Time) -> Decision<Answer>,
     /// Whether a step is run.
-    pub step_begin:
-        fn(Option<&Record>, Option<&StepRecord>, &Lease, Time) -> StepDecision<StepBegun>,
+    pub step_begin: StepBegin<StepBegun>,
     /// Whether a step in doubt is run again.
-    pub step_restart: fn(Option<&Record>, Option<&StepRecord>, &Lease, Time) -> StepDecision<Held>,
+    pub step_restart: StepBegin<Held>,
     /// Whether the result of a step is kept.
-    pub step_complete:
-        fn(Option<&Record>, Option<&StepRecord>, &Lease, &Bytes, Time) -> StepDecision<Held>,
+    pub step_complete: StepComplete,
     /// Whether a record is removed.
     pub sweepable: fn(&Record, Duration, Time) -> bool,
     /// Which step a run finds.
     pub step_found: for<'a> fn(&'a Steps, &Lease) -> Option<&'a StepRecord>,
 }
+
+/// A decision about beginning a step, by the record, the step and the lease.
+pub type StepBegin<A> = fn(Option<&Record>, Option<&StepRecord>, &Lease, Time) -> StepDecision<A>;
+
+/// A decision about a step's result.
+pub type StepComplete =
+    fn(Option<&Record>, Option<&StepRecord>, &Lease, &Bytes, Time) -> StepDecision<Held>;
 
 /// The one step of the key, by the incarnation it belongs to.
 pub type Steps = BTreeMap<Fence, StepRecord>;

@@ -53,7 +53,7 @@ impl Semel {
     }
 }
 
-/// A result that tells whose it is: worker, attempt, kind.
+/// A result that tells whose it is: attempt and kind.
 pub(super) fn result(lease: &Lease, kind: u8) -> Bytes {
     let attempt = u8::try_from(lease.attempt).expect("there are few grants");
     Bytes::copy_from_slice(&[attempt, kind])
@@ -86,7 +86,7 @@ impl World {
         }
     }
 
-    /// Random ids never meet; here the next number does.
+    /// Fresh ids are random; here the next number will do.
     fn fresh_owner(&self) -> Owner {
         let of_record = self.record.as_ref().map(|record| record.owner);
         let of_holder = self.past.holder.map(|(_, owner)| owner);

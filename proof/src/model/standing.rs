@@ -34,16 +34,21 @@ fn guarded_once(_: &Semel, world: &World) -> bool {
         }
         Some(_) | None => true,
     };
-    same_fate && world.past.lives.values().all(|life| life.commits <= 1)
+    same_fate
+        && world
+            .past
+            .incarnations
+            .values()
+            .all(|incarnation| incarnation.commits <= 1)
 }
 
 fn success_has_effect(_: &Semel, world: &World) -> bool {
-    let life = world.past.present();
+    let incarnation = world.past.present();
     let succeeded = world
         .record
         .as_ref()
         .is_some_and(|record| succeeded_by_run(world, record));
-    !succeeded || life.effects + life.commits > 0
+    !succeeded || incarnation.effects + incarnation.commits > 0
 }
 
 fn same_replay(model: &Semel, world: &World) -> bool {

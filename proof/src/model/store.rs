@@ -1,11 +1,10 @@
 //! The store of the model: it judges each decision, then writes what was decided.
 
 use super::judge::Seen;
-use super::rule::Rule;
 use super::time::NOW;
 use super::world::{Run, Worker, World};
 use semel::clock::Time;
-use semel::record::{Answer, Decision, Lease, Operation, StepBegun, StepDecision};
+use semel::record::{Answer, Decision, Lease, Operation, StepDecision};
 
 impl World {
     /// Judges a decision and writes what was decided.
@@ -22,6 +21,7 @@ impl World {
             decision: &decision,
         });
         self.broken.extend(broken);
+        // What a claim ended, lies about until it is swept.
         if let (Operation::Forget, Some(born)) = (operation, decision.ended) {
             self.steps.remove(&born);
         }
@@ -39,11 +39,6 @@ impl World {
         decision.answer
     }
 
-    pub(super) fn judges_step(&mut self, lease: &Lease, life: u8, begun: &StepBegun) {
-        let broken = self.past.judge_step_begin(lease, life, begun);
-        self.broken.extend(broken);
-    }
-
     pub(super) fn sweeps(&mut self) {
         if let Some(record) = self.record.take() {
             self.broken.extend(self.past.judge_sweep(&record, NOW));
@@ -53,10 +48,6 @@ impl World {
     pub(super) fn sweeps_steps(&mut self) {
         let born = self.record.as_ref().map(|record| record.born);
         self.steps.retain(|step, _| Some(*step) == born);
-    }
-
-    pub(super) fn breaks(&mut self, rule: Rule) {
-        self.broken.push(rule);
     }
 
     pub(super) fn worker(&mut self, number: usize) -> &mut Worker {

@@ -1,6 +1,6 @@
-//! Time and names. Only the distance of times from now, and the order of fences, matter to the
-//! protocol; so the model keeps now in one place and gives old fences small numbers. That makes
-//! the worlds finite though the clock may run for ever.
+//! Time and names. Only the distance of times from now, and the order of old fences, matter to the
+//! protocol; so now stays in its place, and what is long past is moved together. That makes the
+//! worlds finite though the clock may run for ever.
 
 use super::world::{Worker, World};
 use semel::clock::Time;
@@ -49,7 +49,7 @@ impl World {
     /// a claim may still take for now, `grace` how many sweep lets an expired record lie.
     pub fn tidy(&mut self, reach: u64, grace: u64) {
         self.tidy_times(ago(reach), ago(reach + grace));
-        self.tidy_lives();
+        self.tidy_incarnations();
         self.tidy_workers();
         self.tidy_fences(Fence(ago(reach).0));
         self.tidy_owners();
@@ -66,8 +66,8 @@ impl World {
         self.past.lease_end = self.past.lease_end.filter(|end| *end > over);
     }
 
-    /// Numbers the fences within the tick they were given in. Of those that no claim can meet with a lower clock,
-    /// only the order counts: they are numbered up to `recent`.
+    /// Numbers the fences from the tick they were given in. Of those below `recent` only the order counts,
+    /// since no claim can read a clock as low: they are moved up to it.
     fn tidy_fences(&mut self, recent: Fence) {
         let mut fences = Vec::with_capacity(16);
         self.each_fence(|fence| fences.push(*fence));
@@ -93,33 +93,33 @@ impl World {
     }
 
     /// Drops the incarnations nobody believes in, and numbers the others from 0.
-    fn tidy_lives(&mut self) {
-        let mut lives: Vec<u8> = self.runs().map(|run| run.life).collect();
-        lives.push(self.past.life);
-        lives.sort_unstable();
-        lives.dedup();
-        let number = |life: u8| {
-            lives
-                .binary_search(&life)
+    fn tidy_incarnations(&mut self) {
+        let mut incarnations: Vec<u8> = self.runs().map(|run| run.incarnation).collect();
+        incarnations.push(self.past.incarnation);
+        incarnations.sort_unstable();
+        incarnations.dedup();
+        let number = |incarnation: u8| {
+            incarnations
+                .binary_search(&incarnation)
                 .ok()
                 .and_then(|at| u8::try_from(at).ok())
         };
-        let present = self.past.life;
-        self.past.lives = std::mem::take(&mut self.past.lives)
+        let present = self.past.incarnation;
+        self.past.incarnations = std::mem::take(&mut self.past.incarnations)
             .into_iter()
-            .filter_map(|(life, what)| {
-                let what = if life == present {
+            .filter_map(|(incarnation, what)| {
+                let what = if incarnation == present {
                     what
                 } else {
                     what.in_the_past()
                 };
-                Some((number(life)?, what))
+                Some((number(incarnation)?, what))
             })
             .collect();
-        self.past.life = number(present).unwrap_or_default();
+        self.past.incarnation = number(present).unwrap_or_default();
         for worker in &mut self.workers {
             if let Worker::Running(run) = worker {
-                run.life = number(run.life).unwrap_or_default();
+                run.incarnation = number(run.incarnation).unwrap_or_default();
             }
         }
     }
@@ -136,7 +136,10 @@ impl World {
         self.workers.sort_by_key(|worker| match worker {
             Worker::Idle => (0, None),
             Worker::Asking(_) => (1, None),
-            Worker::Running(run) => (2, Some((run.lease.fence, run.lease.attempt, run.life))),
+            Worker::Running(run) => (
+                2,
+                Some((run.lease.fence, run.lease.attempt, run.incarnation)),
+            ),
         });
     }
 
@@ -183,8 +186,8 @@ impl World {
         if let Some((fence, _)) = &mut self.past.holder {
             change(fence);
         }
-        for life in self.past.lives.values_mut() {
-            if let Some(end) = &mut life.end {
+        for incarnation in self.past.incarnations.values_mut() {
+            if let Some(end) = &mut incarnation.end {
                 change(&mut end.fence);
             }
         }

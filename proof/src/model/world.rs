@@ -2,9 +2,9 @@
 //! remembers.
 
 use super::past::Past;
+use super::protocol::Steps;
 use super::rule::Rule;
-use semel::record::{Fence, Lease, Owner, Record, StepRecord};
-use std::collections::BTreeMap;
+use semel::record::{Lease, Owner, Record};
 
 /// Everything there is at one moment. The moment is always [`NOW`](super::time::NOW): time passes by making
 /// everything else a tick older.
@@ -15,7 +15,7 @@ pub struct World {
     /// The record of the key, expired or not, as long as it is there physically.
     pub record: Option<Record>,
     /// The one step, by the incarnation it belongs to.
-    pub steps: BTreeMap<Fence, StepRecord>,
+    pub steps: Steps,
     /// Gates with their handlers. One that does nothing for long is a paused one.
     pub workers: Vec<Worker>,
     /// What is left of the things that are bounded.
@@ -56,7 +56,7 @@ pub struct Run {
     /// How far it got.
     pub at: At,
     /// For the judge: the incarnation in which it was granted, as the judge counts them.
-    pub life: u8,
+    pub incarnation: u8,
 }
 
 /// How far a run got.
@@ -111,7 +111,7 @@ impl World {
         Self {
             work,
             record: None,
-            steps: BTreeMap::new(),
+            steps: Steps::new(),
             workers: vec![Worker::Idle; workers],
             left,
             past: Past::default(),

@@ -36,6 +36,7 @@ const SWEEP_EVERY: Duration = Duration::from_millis(60);
 pub(super) struct Attacker {
     caller: Caller,
     handler: Option<Handler>,
+    operator_percent: u32,
     sweeps: bool,
 }
 
@@ -52,6 +53,7 @@ impl Attacker {
         Ok(Self {
             caller: Caller::new(store, keys, log, rng),
             handler: Handler::at(&order.place).await?,
+            operator_percent: order.operator_percent,
             sweeps: order.worker == 0,
         })
     }
@@ -64,7 +66,7 @@ impl Attacker {
                 self.sweep().await;
             }
             let key = self.key();
-            if self.caller.rng.random_ratio(6, 100) {
+            if self.caller.rng.random_ratio(self.operator_percent, 100) {
                 self.caller.operate(key).await?;
             } else {
                 self.claim(key).await?;

@@ -10,11 +10,11 @@ use std::fmt;
 const SHOWN_PER_RULE: usize = 3;
 
 /// A race with fewer of these shows nothing.
-const GRANTED_MIN: usize = 1_000;
+const GRANTED_MIN: usize = 500;
 const TAKEN_OVER_MIN: usize = 50;
 const STALE_MIN: usize = 50;
 const UNKNOWN_MIN: usize = 20;
-const OPERATED_MIN: usize = 50;
+const OPERATED_MIN: usize = 25;
 
 /// What one race came to.
 #[derive(Clone, Debug)]

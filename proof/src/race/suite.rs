@@ -39,6 +39,7 @@ pub enum Arena {
 struct Race {
     arena: Arena,
     sabotage: Option<Sabotage>,
+    operator_percent: u32,
     processes: u32,
     lasts: Duration,
     seed: u64,
@@ -91,6 +92,7 @@ impl Race {
         Self {
             arena,
             sabotage: None,
+            operator_percent: 6,
             processes: PROCESSES,
             lasts: Duration::from_secs(if profile.long { 90 } else { 13 }),
             seed: profile.seed,
@@ -107,6 +109,10 @@ impl Race {
     ) -> Self {
         Self {
             sabotage: Some(sabotage),
+            operator_percent: match sabotage {
+                Sabotage::OperatorKeepsTheFence => 30,
+                Sabotage::Store(_) | Sabotage::RetentionShrinks | Sabotage::DoubtIsNotParked => 6,
+            },
             processes: PROCESSES / 2,
             lasts: Duration::from_secs(3),
             seed: profile.seed.wrapping_add(number),
@@ -192,6 +198,7 @@ impl Race {
             place: place.clone().grouping(worker.is_multiple_of(2)),
             flaw: self.sabotage.and_then(Sabotage::flaw),
             name: self.name(),
+            operator_percent: self.operator_percent,
             callers: CALLERS,
             lasts: self.lasts,
             dir: dir.to_owned(),

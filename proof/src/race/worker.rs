@@ -29,6 +29,8 @@ pub struct Order {
     pub flaw: Option<Flaw>,
     /// Keeps the keys of this race apart from everybody else's.
     pub name: String,
+    /// How many calls in a hundred are an operator's.
+    pub operator_percent: u32,
     /// How many callers it has.
     pub callers: u64,
     /// How long it attacks.
