@@ -10,13 +10,12 @@ use semel::letter::{Dropped, Letter, LetterId, Put};
 use semel::record::{self, Fence, Lease, Operation, Record, State, StepRecord};
 use semel::{Error, Key};
 use std::collections::HashMap;
-use xxhash_rust::xxh3::Xxh3DefaultBuilder;
 
 /// How many running records are remembered: some 8 MiB.
 const RUNNING_ITEMS_MAX: usize = 32_768;
 
-/// Rows by their keys.
-type Rows<T> = HashMap<RowKey, T, Xxh3DefaultBuilder>;
+/// Rows by their keys. The standard hasher, because senders have a hand in the keys.
+type Rows<T> = HashMap<RowKey, T>;
 
 /// What is decided so far, not yet written.
 #[derive(Debug)]
@@ -69,7 +68,7 @@ impl<'a> Group<'a> {
             number,
             now: engine.now(),
             letters,
-            changes: Rows::with_capacity_and_hasher(requests + 1, Xxh3DefaultBuilder),
+            changes: Rows::with_capacity(requests + 1),
             running,
             scratch: Vec::new(),
         }

@@ -93,9 +93,9 @@ fn manifest(tree: &Path, current: Current) -> Result<Vec<Table>, Error> {
 }
 
 fn section<'a>(reader: &sfa::Reader, bytes: &'a [u8]) -> Option<&'a [u8]> {
-    let entry = reader.toc().section(b"tables")?;
-    let from = usize::try_from(entry.pos()).ok()?;
-    bytes.get(from..from.checked_add(usize::try_from(entry.len()).ok()?)?)
+    let place = reader.toc().section(b"tables")?;
+    let from = usize::try_from(place.pos()).ok()?;
+    bytes.get(from..from.checked_add(usize::try_from(place.len()).ok()?)?)
 }
 
 /// Levels (u8) of runs (u8) of tables (u32): id (u64), checksum type (u8), checksum (u128), and a
