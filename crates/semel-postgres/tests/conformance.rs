@@ -1,4 +1,9 @@
 //! The store passes the suite and agrees with the oracle: one by one, in groups, and behind a pooler.
+#![allow(
+    clippy::wildcard_enum_match_arm,
+    clippy::indexing_slicing,
+    reason = "a test stops at the first surprise"
+)]
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 mod support;

@@ -1,4 +1,9 @@
 //! Completion inside a transaction: `semel.complete` and `semel.once` in SQL, `complete_in` in Rust.
+#![allow(
+    clippy::wildcard_enum_match_arm,
+    clippy::indexing_slicing,
+    reason = "a test stops at the first surprise"
+)]
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 mod support;

@@ -1,4 +1,9 @@
 //! Every vector of `vectors/keys.json` comes out of `semel.key` as it does out of Rust and Python.
+#![allow(
+    clippy::wildcard_enum_match_arm,
+    clippy::indexing_slicing,
+    reason = "a test stops at the first surprise"
+)]
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 mod support;

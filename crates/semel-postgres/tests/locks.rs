@@ -1,4 +1,9 @@
 //! A handler that keeps its transaction open holds its own record and delays nobody else's.
+#![allow(
+    clippy::wildcard_enum_match_arm,
+    clippy::indexing_slicing,
+    reason = "a test stops at the first surprise"
+)]
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 mod support;

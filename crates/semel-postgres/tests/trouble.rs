@@ -1,4 +1,9 @@
 //! Servers that are away, slow, new, old, strict or behind a pooler.
+#![allow(
+    clippy::wildcard_enum_match_arm,
+    clippy::indexing_slicing,
+    reason = "a test stops at the first surprise"
+)]
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 mod support;
