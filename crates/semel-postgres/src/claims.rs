@@ -1,22 +1,29 @@
-//! Claims: one statement for a group, a second one only for keys whose record can be taken over.
+//! Claims: one statement for a group; a second one for keys that turn out to have a record, a third
+//! one for records that can be taken over.
 
-use crate::connections::{Connections, Lent, Param};
+mod alone;
+mod bet;
+mod sent;
+
+use crate::connections::{Connections, Lent};
 use crate::patience::Patience;
 use crate::settings::PostgresSettings;
 use crate::statement::{ClaimStatements, Statement, TAKEOVER};
 use crate::trouble::Trouble;
-use crate::wire::{self, Id, Raw, Span};
+use crate::wire;
+use bet::Bet;
 use futures_util::future::join_all;
+use semel::Error;
 use semel::batch::{Batcher, Limits, Pending};
 use semel::clock::Time;
-use semel::record::{self, Claim, Claimed, Fence, InDoubt, Lease, Record, State};
-use semel::{Error, Key};
+use semel::record::{self, Claim, Claimed, InDoubt, Lease, Record};
+use sent::{Columns, ask_one, find, fresh, shown, taken_over};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio_postgres::Row;
 
 /// How long a claim tries to learn who came first before it says `busy`.
-const RACE_WAIT_MAX: Duration = Duration::from_millis(50);
+const RACE_WAIT_MAX: Duration = Duration::from_millis(250);
 
 /// When to ask again about a key that another transaction holds.
 const HELD_RETRY_AFTER: Duration = Duration::from_millis(50);
@@ -25,6 +32,7 @@ const HELD_RETRY_AFTER: Duration = Duration::from_millis(50);
 #[derive(Debug)]
 pub(crate) struct Claims {
     batcher: Batcher<Claim, Asked>,
+    writer: Arc<Writer>,
 }
 
 /// The answer to asking once.
@@ -47,11 +55,13 @@ enum Shown {
 
 type Asker = Pending<Claim, Asked>;
 
+/// What the lanes share.
 #[derive(Debug)]
 struct Writer {
     connections: Connections,
     durable: ClaimStatements,
     relaxed: Option<ClaimStatements>,
+    bet: Bet,
 }
 
 // === impl Claims ===
@@ -64,17 +74,21 @@ impl Claims {
             relaxed: settings
                 .relaxed_claims
                 .then(|| ClaimStatements::relaxed(settings)),
+            // Without a session of its own nothing bounds how long an insert waits.
+            bet: Bet::new(!settings.pooler),
         });
         let limits = Limits {
             lanes: settings.lanes,
             items_max: settings.group_items_max,
         };
+        let lanes = Arc::clone(&writer);
         let write = move |group| {
-            let writer = Arc::clone(&writer);
+            let writer = Arc::clone(&lanes);
             async move { writer.write(group).await }
         };
         Self {
-            batcher: Batcher::start(limits, |claim: &Claim| claim.key, write),
+            batcher: Batcher::start(limits, |claim: &Claim| claim.key, write).sparing(),
+            writer,
         }
     }
 
@@ -82,7 +96,7 @@ impl Claims {
     pub(crate) async fn claim(&self, claim: &Claim) -> Result<Claimed, Error> {
         let mut patience: Option<Patience> = None;
         loop {
-            match self.batcher.submit_here(claim.clone()).await? {
+            match self.ask(claim).await? {
                 Asked::Answered(answer) => return Ok(answer),
                 Asked::Raced => {
                     let patience = patience.get_or_insert_with(|| Patience::of(RACE_WAIT_MAX));
@@ -91,6 +105,13 @@ impl Claims {
                     }
                 }
             }
+        }
+    }
+
+    async fn ask(&self, claim: &Claim) -> Result<Asked, Error> {
+        match self.batcher.alone().await {
+            Some(_lane) => self.writer.write_one(claim).await,
+            None => self.batcher.submit(claim.clone()).await,
         }
     }
 }
@@ -105,21 +126,61 @@ const fn busy() -> Claimed {
 // === impl Writer ===
 
 impl Writer {
-    /// Claims a group: what the first statement settles is answered before the second one.
+    /// Claims a group. What a statement settles is answered before the next one.
     async fn write(&self, mut group: Vec<Asker>) {
         group.sort_unstable_by_key(|asker| asker.item.key);
-        let shown = match self.ask(&group).await {
-            Ok(shown) => shown,
+        let known = if self.bet.is_on_fresh() {
+            self.grant_fresh(group).await
+        } else {
+            group
+        };
+        if !known.is_empty() {
+            // Rarely reached by a first run, so it does not make every future larger.
+            Box::pin(self.claim_known(known)).await;
+        }
+    }
+
+    /// Grants the keys that are absent; whose key is not, is left.
+    async fn grant_fresh(&self, group: Vec<Asker>) -> Vec<Asker> {
+        let rows = match self.insert(&group).await {
+            Ok(rows) => rows,
+            // Somebody was changing one of the records: the careful way waits for nobody.
+            Err(Trouble::Held | Trouble::Again | Trouble::Failed(_)) => Vec::new(),
+            Err(Trouble::Broken(error)) => {
+                answer_all(group, &error);
+                return Vec::new();
+            }
+        };
+        self.bet.note(rows.len(), group.len());
+        answer_rows(group, &rows, |claim, row| {
+            Ok(Claimed::Granted(fresh(claim, row)?))
+        })
+    }
+
+    async fn insert(&self, group: &[Asker]) -> Result<Vec<Row>, Trouble> {
+        let claims = claims(group);
+        let columns = Columns::of(&claims);
+        let statement = &self.statements(&claims).fresh_many;
+        self.connections.query(statement, &columns.params()).await
+    }
+
+    /// Claims keys that have a record, or may have one.
+    async fn claim_known(&self, group: Vec<Asker>) {
+        let all = group.len();
+        let answers = match self.ask(&group).await {
+            Ok(answers) => answers,
             Err(error) => return answer_all(group, &error),
         };
-        let mut due = Vec::new();
-        for (asker, shown) in group.into_iter().zip(shown) {
-            match shown.map(|shown| shown.decide(&asker.item)) {
+        let (mut due, mut granted) = (Vec::new(), 0);
+        for (asker, answer) in group.into_iter().zip(answers) {
+            granted += usize::from(matches!(answer, Ok(Shown::Granted(_))));
+            match answer.map(|shown| shown.decide(&asker.item)) {
                 Ok(Some(answer)) => asker.answer(Ok(answer)),
                 Ok(None) => due.push(asker),
                 Err(error) => asker.answer(Err(error)),
             }
         }
+        self.bet.note(granted, all);
         if !due.is_empty() {
             self.take_over(due).await;
         }
@@ -127,13 +188,9 @@ impl Writer {
 
     /// Shows every key of the group, in its order; an absent one is granted.
     async fn ask(&self, group: &[Asker]) -> Result<Vec<Result<Shown, Error>>, Error> {
-        let statements = self.statements(group);
+        let statements = self.statements(&claims(group));
         let mut lent = self.connections.lend().await?;
-        let answer = match group {
-            [only] => Ok(vec![only.item.ask(&lent, &statements.one).await]),
-            many => ask_many(&lent, &statements.many, many).await,
-        };
-        let shown = match answer {
+        let shown = match ask_many(&lent, &statements.many, group).await {
             Ok(shown) => shown,
             Err(Trouble::Broken(error)) => {
                 lent.discard();
@@ -143,7 +200,7 @@ impl Writer {
             Err(Trouble::Held | Trouble::Again | Trouble::Failed(_)) => {
                 let one_by_one = group
                     .iter()
-                    .map(|asker| asker.item.ask(&lent, &statements.one_brief));
+                    .map(|asker| ask_one(&asker.item, &lent, &statements.one_brief));
                 join_all(one_by_one).await
             }
         };
@@ -154,47 +211,41 @@ impl Writer {
     }
 
     /// Claims keys that have a record which may be taken over.
-    async fn take_over(&self, mut group: Vec<Asker>) {
-        let rows = match self.try_take_over(&group).await {
+    async fn take_over(&self, group: Vec<Asker>) {
+        let rows = match self.try_take_over(&claims(&group)).await {
             Ok(rows) => rows,
             Err(Trouble::Held | Trouble::Again) => Vec::new(),
             Err(Trouble::Failed(error) | Trouble::Broken(error)) => {
                 return answer_all(group, &error);
             }
         };
-        for row in &rows {
-            match find(&group, row, 4) {
-                Ok(at) => {
-                    let asker = group.remove(at);
-                    let answer = asker.item.taken_over(row).map(Asked::Answered);
-                    asker.answer(answer);
-                }
-                Err(error) => return answer_all(group, &error),
-            }
-        }
-        for asker in group {
+        for asker in answer_rows(group, &rows, taken_over) {
             asker.answer(Ok(Asked::Raced));
         }
     }
 
-    async fn try_take_over(&self, group: &[Asker]) -> Result<Vec<Row>, Trouble> {
-        let columns = Columns::of(group);
-        let park: Vec<_> = group.iter().map(|a| wire::parks(a.item.in_doubt)).collect();
-        let max: Vec<_> = group
+    async fn try_take_over(&self, claims: &[&Claim]) -> Result<Vec<Row>, Trouble> {
+        let columns = Columns::of(claims);
+        let park: Vec<_> = claims.iter().map(|c| wire::parks(c.in_doubt)).collect();
+        let max: Vec<_> = claims
             .iter()
-            .map(|a| wire::max_attempts_out(a.item.max_attempts))
+            .map(|claim| wire::max_attempts_out(claim.max_attempts))
             .collect();
         let [keys, fingerprints, owners, leases, retentions] = columns.params();
         let params = [keys, fingerprints, owners, leases, retentions, &park, &max];
         self.connections.query(&TAKEOVER, &params).await
     }
 
-    fn statements(&self, group: &[Asker]) -> &ClaimStatements {
+    fn statements(&self, claims: &[&Claim]) -> &ClaimStatements {
         match &self.relaxed {
-            Some(relaxed) if group.iter().all(|a| a.item.in_doubt == InDoubt::Retry) => relaxed,
+            Some(relaxed) if claims.iter().all(|c| c.in_doubt == InDoubt::Retry) => relaxed,
             Some(_) | None => &self.durable,
         }
     }
+}
+
+fn claims(group: &[Asker]) -> Vec<&Claim> {
+    group.iter().map(|asker| &asker.item).collect()
 }
 
 async fn ask_many(
@@ -202,24 +253,49 @@ async fn ask_many(
     statement: &Statement,
     group: &[Asker],
 ) -> Result<Vec<Result<Shown, Trouble>>, Trouble> {
-    let columns = Columns::of(group);
+    let claims = claims(group);
+    let columns = Columns::of(&claims);
     let rows = lent.query(statement, &columns.params()).await?;
-    let mut shown: Vec<_> = group.iter().map(|_| Ok(Shown::Nothing)).collect();
+    let mut all: Vec<_> = group.iter().map(|_| Ok(Shown::Nothing)).collect();
     for row in &rows {
-        let at = find(group, row, 11).map_err(Trouble::Failed)?;
-        if let (Some(slot), Some(asker)) = (shown.get_mut(at), group.get(at)) {
-            *slot = asker.item.shown(row).map_err(Trouble::Failed);
+        let at = find(group, row).map_err(Trouble::Failed)?;
+        if let (Some(slot), Some(asker)) = (all.get_mut(at), group.get(at)) {
+            *slot = shown(&asker.item, row).map_err(Trouble::Failed);
         }
     }
-    Ok(shown)
+    Ok(all)
 }
 
-/// Where the key in a column of the row is in the group, which is sorted.
-fn find(group: &[Asker], row: &Row, column: usize) -> Result<usize, Error> {
-    let key: Key = wire::key(row, column)?;
-    group
-        .binary_search_by_key(&key, |asker| asker.item.key)
-        .map_err(|_| Error::Bug("PostgreSQL answered for a key that was not asked for".into()))
+/// Answers everybody in the group, which is sorted, who has a row; the others are left, sorted.
+fn answer_rows(
+    group: Vec<Asker>,
+    rows: &[Row],
+    read: impl Fn(&Claim, &Row) -> Result<Claimed, Error>,
+) -> Vec<Asker> {
+    let answers: Result<Vec<_>, Error> = rows
+        .iter()
+        .map(|row| Ok((find(&group, row)?, row)))
+        .collect();
+    let mut answers = match answers {
+        Ok(answers) => answers,
+        Err(error) => {
+            answer_all(group, &error);
+            return Vec::new();
+        }
+    };
+    answers.sort_unstable_by_key(|(at, _)| *at);
+    let mut answers = answers.into_iter().peekable();
+    let mut left = Vec::new();
+    for (at, asker) in group.into_iter().enumerate() {
+        match answers.next_if(|(next, _)| *next == at) {
+            Some((_, row)) => {
+                let answer = read(&asker.item, row).map(Asked::Answered);
+                asker.answer(answer);
+            }
+            None => left.push(asker),
+        }
+    }
+    left
 }
 
 fn answer_all(group: Vec<Asker>, error: &Error) {
@@ -254,97 +330,5 @@ impl Shown {
             Err(Trouble::Again) => Ok(Self::Nothing),
             Err(Trouble::Failed(error) | Trouble::Broken(error)) => Err(error),
         }
-    }
-}
-
-// === what a claim sends and reads ===
-
-/// Asking on its own, and reading what was answered.
-trait Ask {
-    async fn ask(&self, lent: &Lent<'_>, statement: &Statement) -> Result<Shown, Trouble>;
-    fn shown(&self, row: &Row) -> Result<Shown, Error>;
-    fn taken_over(&self, row: &Row) -> Result<Claimed, Error>;
-    fn granted(&self, fence: Fence, born: Fence, attempt: u32) -> Lease;
-}
-
-impl Ask for Claim {
-    async fn ask(&self, lent: &Lent<'_>, statement: &Statement) -> Result<Shown, Trouble> {
-        let params: [Param<'_>; 5] = [
-            &Raw(self.key.as_bytes()),
-            &Raw(self.fingerprint.as_bytes()),
-            &Id(self.owner),
-            &Span(self.lease),
-            &Span(self.retention),
-        ];
-        let rows = lent.query(statement, &params).await?;
-        rows.first().map_or(Ok(Shown::Nothing), |row| {
-            self.shown(row).map_err(Trouble::Failed)
-        })
-    }
-
-    fn shown(&self, row: &Row) -> Result<Shown, Error> {
-        if wire::get(row, 0)? {
-            let (fence, born) = (wire::fence(row, 1)?, wire::fence(row, 2)?);
-            let attempt = wire::attempts(row, 3)?;
-            return Ok(Shown::Granted(self.granted(fence, born, attempt)));
-        }
-        let (record, now) = wire::record(row, 1)?;
-        Ok(Shown::Record(record, now))
-    }
-
-    fn taken_over(&self, row: &Row) -> Result<Claimed, Error> {
-        match wire::state(row, 0)? {
-            State::Running => Ok(Claimed::Granted(self.granted(
-                wire::fence(row, 1)?,
-                wire::fence(row, 2)?,
-                wire::attempts(row, 3)?,
-            ))),
-            State::Parked => Ok(Claimed::Parked),
-            State::Succeeded | State::Failed | State::Waiting => {
-                Err(Error::Bug("a claim settled a record".into()))
-            }
-        }
-    }
-
-    fn granted(&self, fence: Fence, born: Fence, attempt: u32) -> Lease {
-        Lease {
-            key: self.key,
-            owner: self.owner,
-            fence,
-            born,
-            attempt,
-        }
-    }
-}
-
-/// The parameters that every group of claims sends.
-struct Columns<'a> {
-    keys: Vec<Raw<'a>>,
-    fingerprints: Vec<Raw<'a>>,
-    owners: Vec<Id>,
-    leases: Vec<Span>,
-    retentions: Vec<Span>,
-}
-
-impl<'a> Columns<'a> {
-    fn of(group: &'a [Asker]) -> Self {
-        let claims = || group.iter().map(|asker| &asker.item);
-        Self {
-            keys: claims().map(|c| Raw(c.key.as_bytes())).collect(),
-            fingerprints: claims().map(|c| Raw(c.fingerprint.as_bytes())).collect(),
-            owners: claims().map(|c| Id(c.owner)).collect(),
-            leases: claims().map(|c| Span(c.lease)).collect(),
-            retentions: claims().map(|c| Span(c.retention)).collect(),
-        }
-    }
-
-    fn params(&self) -> [Param<'_>; 5] {
-        [
-            &self.keys,
-            &self.fingerprints,
-            &self.owners,
-            &self.leases,
-            &self.retentions,
-        ]
     }
 }

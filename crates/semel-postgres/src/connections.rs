@@ -3,7 +3,9 @@
 use crate::settings::{PostgresSettings, Target};
 use crate::statement::Statement;
 use crate::trouble::Trouble;
-use deadpool_postgres::{Client, Connect, Manager, ManagerConfig, Pool, RecyclingMethod, Runtime};
+use deadpool_postgres::{
+    Client, Connect, Manager, ManagerConfig, Pool, QueueMode, RecyclingMethod, Runtime,
+};
 use semel::Error;
 use std::fmt;
 use std::future::Future;
@@ -65,6 +67,8 @@ impl Connections {
         let pool = Pool::builder(manager)
             .max_size(settings.pool_size)
             .runtime(Runtime::Tokio1)
+            // The connection used last has its plans and pages at hand.
+            .queue_mode(QueueMode::Lifo)
             .create_timeout(Some(RECONNECT_PAUSE_MAX + settings.connect_timeout * hosts))
             .wait_timeout(Some(settings.answer_timeout))
             .build()

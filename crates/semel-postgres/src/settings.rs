@@ -19,9 +19,10 @@ const TIMEOUT_MAX: Duration = Duration::from_secs(60);
 const GRACE_MIN: Duration = Duration::from_secs(10);
 
 /// How the sessions of this store behave, whatever the server's defaults. A plan is made once per
-/// connection and must not depend on how full the table was then.
-const SESSION: &str = "-c default_transaction_isolation=read\\ committed -c lock_timeout=50ms \
-     -c plan_cache_mode=force_generic_plan -c enable_seqscan=off -c jit=off";
+/// connection and must not depend on how full the table was then: one look-up per key, always.
+const SESSION: &str = "-c default_transaction_isolation=read\\ committed -c lock_timeout=20ms \
+     -c plan_cache_mode=force_generic_plan -c jit=off \
+     -c enable_seqscan=off -c enable_hashjoin=off -c enable_mergejoin=off";
 
 /// Where PostgreSQL is and how it is used.
 ///
@@ -39,8 +40,8 @@ pub struct PostgresSettings {
     pub url: String,
     /// How many connections this store opens at the most: 4 unless set.
     pub pool_size: usize,
-    /// How many groups of one kind (claims, completions, …) are written at the same time: 2 unless
-    /// set. Fewer lanes make larger groups.
+    /// How many groups of one kind (claims, completions, …) are written at the same time at the most:
+    /// 2 unless set. A second one begins only when half a group waits or the first takes long.
     pub lanes: usize,
     /// How many items a group has at the most: 256 unless set.
     pub group_items_max: usize,
@@ -238,7 +239,7 @@ mod tests {
         assert!(url("mysql://u:s3cret@h/d").contains("the scheme mysql://"));
         assert!(url("shop").contains("no scheme"));
         assert!(url("postgres://u:s3cret@h:port/d").contains("postgres://[user"));
-        assert!(url("postgres://u:x?s3cret=@h/d").contains("postgres://[user"));
+        assert!(url("postgres://u:x@h/d?s3cret=1").contains("postgres://[user"));
         assert!(url("postgres://u:s3cret@h/d?sslmode=require").contains("sslmode=require"));
     }
 

@@ -1,7 +1,7 @@
 //! The statements, by name. Their text is in `sql/`.
 
 use crate::settings::PostgresSettings;
-use std::borrow::Cow;
+use std::sync::LazyLock;
 use tokio_postgres::types::Type;
 
 /// How long a claim waits for another one in flight, behind a pooler; a session has it as a setting.
@@ -11,40 +11,44 @@ const CLAIM_WAIT: &str = "50ms";
 const CLAIM_WAIT_BRIEF: &str = "10ms";
 
 /// Where a claim's text takes settings for its own transaction.
-const LOCAL_SETTINGS: &str = "true /* local settings */";
+const LOCAL_SETTINGS: &str = "/* local settings */";
 
 /// A statement and the types of its parameters.
 #[derive(Clone, Debug)]
 pub(crate) struct Statement {
-    pub(crate) text: Cow<'static, str>,
+    pub(crate) text: String,
     pub(crate) types: &'static [Type],
 }
 
 /// The statements that claim, with what holds for their own transaction.
 #[derive(Clone, Debug)]
 pub(crate) struct ClaimStatements {
+    pub(crate) fresh_one: Statement,
+    pub(crate) fresh_many: Statement,
     pub(crate) one: Statement,
     pub(crate) one_brief: Statement,
     pub(crate) many: Statement,
 }
 
 macro_rules! statement {
-    ($($(#[$doc:meta])* $name:ident = $file:literal ($($type:ident),*);)*) => {$(
-        $(#[$doc])*
-        pub(crate) const $name: Statement = Statement {
-            text: Cow::Borrowed(include_str!(concat!("sql/", $file, ".sql"))),
+    ($($name:ident = $file:literal ($($type:ident),*);)*) => {$(
+        pub(crate) static $name: LazyLock<Statement> = LazyLock::new(|| Statement {
+            text: bare($file, include_str!(concat!("sql/", $file, ".sql"))),
             types: &[$(Type::$type),*],
-        };
+        });
     )*};
 }
 
 statement! {
+    CLAIM_FRESH = "claim_fresh" (BYTEA, BYTEA, UUID, INTERVAL, INTERVAL);
+    CLAIM_FRESH_BATCH = "claim_fresh_batch" (BYTEA_ARRAY, BYTEA_ARRAY, UUID_ARRAY, INTERVAL_ARRAY, INTERVAL_ARRAY);
     CLAIM = "claim" (BYTEA, BYTEA, UUID, INTERVAL, INTERVAL);
     CLAIM_BATCH = "claim_batch" (BYTEA_ARRAY, BYTEA_ARRAY, UUID_ARRAY, INTERVAL_ARRAY, INTERVAL_ARRAY);
     TAKEOVER = "takeover" (BYTEA_ARRAY, BYTEA_ARRAY, UUID_ARRAY, INTERVAL_ARRAY, INTERVAL_ARRAY, BOOL_ARRAY, INT4_ARRAY);
     RENEW_BATCH = "renew_batch" (BYTEA_ARRAY, INT8_ARRAY, UUID_ARRAY, INTERVAL_ARRAY, INTERVAL_ARRAY);
     COMPLETE = "complete" (BYTEA, INT8, UUID, BYTEA, INTERVAL);
     COMPLETE_BATCH = "complete_batch" (BYTEA_ARRAY, INT8_ARRAY, UUID_ARRAY, BYTEA_ARRAY, INTERVAL_ARRAY);
+    COMPLETE_CAREFUL = "complete_careful" (BYTEA_ARRAY, INT8_ARRAY, UUID_ARRAY, BYTEA_ARRAY, INTERVAL_ARRAY);
     COMPLETE_IN = "complete_in" (BYTEA, INT8, UUID, BYTEA);
     FAIL_BATCH = "fail_batch" (BYTEA_ARRAY, INT8_ARRAY, UUID_ARRAY, INT4_ARRAY, BOOL_ARRAY, INT4_ARRAY, INTERVAL_ARRAY, INTERVAL_ARRAY, BYTEA_ARRAY);
     RELEASE = "release" (BYTEA, INT8, UUID);
@@ -86,6 +90,8 @@ impl ClaimStatements {
             .chain(commit)
             .collect();
         Self {
+            fresh_one: CLAIM_FRESH.with_local(&usual),
+            fresh_many: CLAIM_FRESH_BATCH.with_local(&usual),
             one: CLAIM.with_local(&usual),
             one_brief: CLAIM.with_local(&brief),
             many: CLAIM_BATCH.with_local(&usual),
@@ -98,25 +104,45 @@ impl ClaimStatements {
 impl Statement {
     /// The statement with settings that hold for its own transaction only, also behind a pooler.
     fn with_local(&self, settings: &[(&str, &str)]) -> Self {
-        let set = |(name, value): &(&str, &str)| {
-            format!("set_config('{name}', '{value}', true) IS NOT NULL")
-        };
+        if settings.is_empty() {
+            return self.clone();
+        }
+        let set = |(name, value): &(&str, &str)| format!("set_config('{name}', '{value}', true)");
         let all: Vec<_> = settings.iter().map(set).collect();
-        let all = if all.is_empty() {
-            "true".into()
-        } else {
-            all.join(" AND ")
-        };
+        // OFFSET 0 keeps it a row of its own, which is made once and before anything is written.
+        let all = format!("(SELECT {} OFFSET 0) AS local,", all.join(", "));
         Self {
-            text: self.text.replace(LOCAL_SETTINGS, &all).into(),
+            text: self.text.replace(LOCAL_SETTINGS, &all),
             types: self.types,
         }
     }
 }
 
+/// A file's text as it is sent: its name for whoever watches the server, and no comments, because
+/// the whole text is hashed to find the prepared statement.
+fn bare(name: &str, file: &'static str) -> String {
+    let code = |line: &'static str| line.split("--").next().unwrap_or_default();
+    let mut text = format!("/* semel {name} */");
+    for word in file.lines().flat_map(|line| code(line).split_whitespace()) {
+        text.push(' ');
+        text.push_str(word);
+    }
+    text
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn statements_are_sent_without_comments() {
+        assert_eq!(
+            LETTER_DROP.text,
+            "/* semel letter_drop */ DELETE FROM semel.letter WHERE id = $1::bytea RETURNING id"
+        );
+        assert!(CLAIM.text.contains(LOCAL_SETTINGS));
+        assert!(!CLAIM.text.contains("--"));
+    }
 
     #[test]
     fn claims_take_settings_of_their_own() {
@@ -127,7 +153,12 @@ mod tests {
 
         settings.pooler = true;
         let relaxed = ClaimStatements::relaxed(&settings);
-        for statement in [&relaxed.one, &relaxed.many] {
+        for statement in [
+            &relaxed.one,
+            &relaxed.many,
+            &relaxed.fresh_one,
+            &relaxed.fresh_many,
+        ] {
             assert!(statement.text.contains("'lock_timeout', '50ms'"));
             assert!(statement.text.contains("'synchronous_commit', 'off'"));
         }

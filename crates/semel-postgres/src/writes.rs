@@ -1,22 +1,24 @@
 //! Writes under a lease: renew, complete and fail, grouped. A group never waits for a row.
 
+mod kinds;
+
+pub(crate) use kinds::{Completion, Failure, Renewal};
+
 use crate::connections::{Connections, Lent, Param};
 use crate::patience::insist;
 use crate::settings::PostgresSettings;
-use crate::statement::{COMPLETE, COMPLETE_BATCH, FAIL_BATCH, RELEASE, RENEW_BATCH};
+use crate::statement::RELEASE;
 use crate::trouble::Trouble;
-use crate::wire::{self, Id, Raw, Span};
+use crate::wire::{self, Id, Raw};
 use bytes::Bytes;
 use futures_util::future::join_all;
 use semel::Error;
 use semel::batch::{Batcher, Limits, Pending};
 use semel::clock::Time;
-use semel::record::{self, Decision, Fail, FailKind, Held, Lease, Record, State};
+use semel::record::{self, Decision, Held, Lease, Record, State};
 use semel::store::RESULT_BYTES_MAX;
-use std::collections::HashMap;
 use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
 use tokio_postgres::Row;
 
 /// How many bytes of results one statement carries at the most.
@@ -27,6 +29,7 @@ const GROUP_BYTES_MAX: usize = 8 * 1024 * 1024;
 pub(crate) struct Writes<W: Write> {
     batcher: Batcher<Tried<W>, Option<State>>,
     connections: Connections,
+    pooler: bool,
 }
 
 /// A write, and whether it found its record held before.
@@ -44,37 +47,20 @@ pub(crate) trait Write: Clone + fmt::Debug + Send + Sync + 'static {
     fn bytes(&self) -> usize;
     /// What the record says of it.
     fn decide(&self, record: Option<&Record>, now: Time) -> Decision<Held>;
-    /// Sends a group that never waits for a row. The answer has a row, with state and key, for each
-    /// that was written.
-    fn send_all(group: &[&Self], lent: &Lent<'_>) -> impl Future<Output = Rows> + Send;
-    /// Sends it alone, which may wait for its row for a moment.
-    fn send(&self, lent: &Lent<'_>) -> impl Future<Output = Rows> + Send;
+    /// Sends a group. The answer has a row, with state and key, for each that was written.
+    fn send(group: &[&Self], care: Care, lent: &Lent<'_>) -> impl Future<Output = Rows> + Send;
+}
+
+/// How a group treats rows that other transactions hold.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Care {
+    /// It may wait for one as long as the session says, and then fails as a whole.
+    MayWait,
+    /// It passes them over.
+    NeverWaits,
 }
 
 pub(crate) type Rows = Result<Vec<Row>, Trouble>;
-
-/// A lease to prolong.
-#[derive(Clone, Debug)]
-pub(crate) struct Renewal {
-    pub(crate) lease: Lease,
-    pub(crate) lease_for: Duration,
-    pub(crate) retention: Duration,
-}
-
-/// A success to record.
-#[derive(Clone, Debug)]
-pub(crate) struct Completion {
-    pub(crate) lease: Lease,
-    pub(crate) result: Bytes,
-    pub(crate) retention: Duration,
-}
-
-/// A failure to record.
-#[derive(Clone, Debug)]
-pub(crate) struct Failure {
-    pub(crate) lease: Lease,
-    pub(crate) how: Fail,
-}
 
 type Waiting<W> = Pending<Tried<W>, Option<State>>;
 
@@ -86,15 +72,16 @@ impl<W: Write> Writes<W> {
             lanes: settings.lanes,
             items_max: settings.group_items_max,
         };
-        let (inner, pooler) = (connections.clone(), settings.pooler);
+        let (lanes, pooler) = (connections.clone(), settings.pooler);
         let write = move |group| {
-            let connections = inner.clone();
+            let connections = lanes.clone();
             async move { write_group(&connections, pooler, group).await }
         };
         let key = |tried: &Tried<W>| tried.write.lease().key;
         Self {
-            batcher: Batcher::start(limits, key, write),
+            batcher: Batcher::start(limits, key, write).sparing(),
             connections: connections.clone(),
+            pooler,
         }
     }
 
@@ -103,17 +90,53 @@ impl<W: Write> Writes<W> {
         let key = write.lease().key;
         let before = AtomicBool::new(false);
         let attempt = || async {
-            let tried = Tried {
-                write: write.clone(),
-                before: before.swap(true, Ordering::Relaxed),
-            };
-            let written = self.batcher.submit_here(tried).await?;
-            Ok(written.map(Held::Applied))
+            let written = self.attempt(&write, before.swap(true, Ordering::Relaxed));
+            Ok(written.await?.map(Held::Applied))
         };
         insist(&self.connections, &key, attempt, |record, now| {
             unless_due(write.decide(record, now))
         })
         .await
+    }
+
+    /// Makes the write, if its record is there and not held; the state it then has.
+    async fn attempt(&self, write: &W, before: bool) -> Result<Option<State>, Error> {
+        match self.batcher.alone().await {
+            Some(_lane) => self.write_one(write, before).await,
+            None => {
+                let write = write.clone();
+                self.batcher.submit(Tried { write, before }).await
+            }
+        }
+    }
+
+    async fn write_one(&self, write: &W, before: bool) -> Result<Option<State>, Error> {
+        let mut lent = self.connections.lend().await?;
+        let mut answer = W::send(&[write], Care::of(self.pooler || before), &lent).await;
+        if let Err(Trouble::Held | Trouble::Again | Trouble::Failed(_)) = answer {
+            answer = W::send(&[write], Care::NeverWaits, &lent).await;
+        }
+        match answer {
+            Ok(rows) => rows.first().map(|row| wire::state(row, 0)).transpose(),
+            Err(Trouble::Held | Trouble::Again) => Ok(None),
+            Err(Trouble::Failed(error)) => Err(error),
+            Err(Trouble::Broken(error)) => {
+                lent.discard();
+                Err(error)
+            }
+        }
+    }
+}
+
+// === impl Care ===
+
+impl Care {
+    const fn of(careful: bool) -> Self {
+        if careful {
+            Self::NeverWaits
+        } else {
+            Self::MayWait
+        }
     }
 }
 
@@ -155,7 +178,12 @@ pub(crate) fn validate_result(what: &str, result: &Bytes) -> Result<(), Error> {
     Ok(())
 }
 
-async fn write_group<W: Write>(connections: &Connections, pooler: bool, group: Vec<Waiting<W>>) {
+async fn write_group<W: Write>(
+    connections: &Connections,
+    pooler: bool,
+    mut group: Vec<Waiting<W>>,
+) {
+    group.sort_unstable_by_key(|waiting| waiting.item.write.lease().key);
     for group in by_size(group) {
         let mut lent = match connections.lend().await {
             Ok(lent) => lent,
@@ -164,32 +192,36 @@ async fn write_group<W: Write>(connections: &Connections, pooler: bool, group: V
                 continue;
             }
         };
-        let answer = match group.as_slice() {
-            // A session bounds the wait for a row; behind a pooler, or after a first try, nobody waits.
-            [only] if !pooler && !only.item.before => only.item.write.send(&lent).await,
-            many => W::send_all(&writes(many), &lent).await,
-        };
+        let tried_before = group.iter().any(|waiting| waiting.item.before);
+        let care = Care::of(pooler || tried_before);
+        let answer = W::send(&writes(&group), care, &lent).await;
         match answer {
-            Err(Trouble::Held | Trouble::Again | Trouble::Failed(_)) if group.len() > 1 => {
-                write_one_by_one(&mut lent, group).await;
+            Err(Trouble::Held | Trouble::Again | Trouble::Failed(_)) => {
+                Box::pin(write_carefully(&mut lent, group)).await;
             }
             answer => settle(&mut lent, group, answer),
         }
     }
 }
 
-/// After a group failed: one item can be to blame, and the others are not to suffer.
-async fn write_one_by_one<W: Write>(lent: &mut Lent<'_>, group: Vec<Waiting<W>>) {
+/// After a group failed as a whole: one item can be to blame, and the others are not to suffer.
+async fn write_carefully<W: Write>(lent: &mut Lent<'_>, group: Vec<Waiting<W>>) {
     let all = writes(&group);
-    let sent = all.chunks(1).map(|one| W::send_all(one, lent));
-    let answers = join_all(sent).await;
+    let answer = W::send(&all, Care::NeverWaits, lent).await;
+    if !matches!(answer, Err(Trouble::Failed(_) | Trouble::Again)) || group.len() == 1 {
+        return settle(lent, group, answer);
+    }
+    let one_by_one = all
+        .chunks(1)
+        .map(|one| W::send(one, Care::NeverWaits, lent));
+    let answers = join_all(one_by_one).await;
     for (waiting, answer) in group.into_iter().zip(answers) {
         settle(lent, vec![waiting], answer);
     }
 }
 
 /// Answers a group: written, or not.
-fn settle<W: Write>(lent: &mut Lent<'_>, mut group: Vec<Waiting<W>>, answer: Rows) {
+fn settle<W: Write>(lent: &mut Lent<'_>, group: Vec<Waiting<W>>, answer: Rows) {
     let rows = match answer {
         Ok(rows) => rows,
         Err(Trouble::Held | Trouble::Again) => Vec::new(),
@@ -199,17 +231,27 @@ fn settle<W: Write>(lent: &mut Lent<'_>, mut group: Vec<Waiting<W>>, answer: Row
             return answer_all(group, &error);
         }
     };
-    let mut written = HashMap::with_capacity(rows.len());
-    for row in &rows {
-        match wire::key(row, 1).and_then(|key| Ok((key, wire::state(row, 0)?))) {
-            Ok((key, state)) => written.insert(key, state),
-            Err(error) => return answer_all(group, &error),
-        };
+    match states(&group, &rows) {
+        Ok(states) => group
+            .into_iter()
+            .zip(states)
+            .for_each(|(waiting, state)| waiting.answer(Ok(state))),
+        Err(error) => answer_all(group, &error),
     }
-    for waiting in group.drain(..) {
-        let state = written.get(&waiting.item.write.lease().key).copied();
-        waiting.answer(Ok(state));
+}
+
+/// The state of each record of the group, which is sorted, after it was written; `None` if it was not.
+fn states<W: Write>(group: &[Waiting<W>], rows: &[Row]) -> Result<Vec<Option<State>>, Error> {
+    let mut states = vec![None; group.len()];
+    for row in rows {
+        let (key, state) = (wire::key(row, 1)?, wire::state(row, 0)?);
+        let at = group.binary_search_by_key(&key, |waiting| waiting.item.write.lease().key);
+        match at.ok().and_then(|at| states.get_mut(at)) {
+            Some(slot) => *slot = Some(state),
+            None => return Err(Error::Bug("PostgreSQL wrote what was not asked for".into())),
+        }
     }
+    Ok(states)
 }
 
 /// The group in parts that one statement can carry.
@@ -236,144 +278,5 @@ fn writes<W>(group: &[Waiting<W>]) -> Vec<&W> {
 fn answer_all<W>(group: Vec<Waiting<W>>, error: &Error) {
     for waiting in group {
         waiting.answer(Err(error.clone()));
-    }
-}
-
-// === the kinds of write ===
-
-/// The parameters that every group of writes sends.
-struct Leases<'a> {
-    keys: Vec<Raw<'a>>,
-    fences: Vec<i64>,
-    owners: Vec<Id>,
-}
-
-impl<'a> Leases<'a> {
-    fn of<W: Write>(group: &[&'a W]) -> Self {
-        let leases = || group.iter().map(|write| write.lease());
-        Self {
-            keys: leases().map(|lease| Raw(lease.key.as_bytes())).collect(),
-            fences: leases().map(|l| wire::fence_out(l.fence)).collect(),
-            owners: leases().map(|lease| Id(lease.owner)).collect(),
-        }
-    }
-
-    fn params(&self) -> Columns<'_> {
-        (&self.keys, &self.fences, &self.owners)
-    }
-}
-
-type Columns<'a> = (Param<'a>, Param<'a>, Param<'a>);
-
-impl Write for Renewal {
-    fn lease(&self) -> &Lease {
-        &self.lease
-    }
-
-    fn bytes(&self) -> usize {
-        0
-    }
-
-    fn decide(&self, record: Option<&Record>, now: Time) -> Decision<Held> {
-        record::renew(record, &self.lease, self.lease_for, self.retention, now)
-    }
-
-    async fn send_all(group: &[&Self], lent: &Lent<'_>) -> Rows {
-        let leases = Leases::of(group);
-        let spans: Vec<_> = group.iter().map(|w| Span(w.lease_for)).collect();
-        let retentions: Vec<_> = group.iter().map(|w| Span(w.retention)).collect();
-        let (keys, fences, owners) = leases.params();
-        let params = [keys, fences, owners, &spans, &retentions];
-        lent.query(&RENEW_BATCH, &params).await
-    }
-
-    async fn send(&self, lent: &Lent<'_>) -> Rows {
-        Self::send_all(&[self], lent).await
-    }
-}
-
-impl Write for Completion {
-    fn lease(&self) -> &Lease {
-        &self.lease
-    }
-
-    fn bytes(&self) -> usize {
-        self.result.len()
-    }
-
-    fn decide(&self, record: Option<&Record>, now: Time) -> Decision<Held> {
-        record::complete(record, &self.lease, &self.result, self.retention, now)
-    }
-
-    async fn send_all(group: &[&Self], lent: &Lent<'_>) -> Rows {
-        let leases = Leases::of(group);
-        let results: Vec<_> = group.iter().map(|w| Raw(&w.result)).collect();
-        let retentions: Vec<_> = group.iter().map(|w| Span(w.retention)).collect();
-        let (keys, fences, owners) = leases.params();
-        let params = [keys, fences, owners, &results, &retentions];
-        lent.query(&COMPLETE_BATCH, &params).await
-    }
-
-    async fn send(&self, lent: &Lent<'_>) -> Rows {
-        let params: [Param<'_>; 5] = [
-            &Raw(self.lease.key.as_bytes()),
-            &wire::fence_out(self.lease.fence),
-            &Id(self.lease.owner),
-            &Raw(&self.result),
-            &Span(self.retention),
-        ];
-        lent.query(&COMPLETE, &params).await
-    }
-}
-
-impl Write for Failure {
-    fn lease(&self) -> &Lease {
-        &self.lease
-    }
-
-    fn bytes(&self) -> usize {
-        self.how.result.len()
-    }
-
-    fn decide(&self, record: Option<&Record>, now: Time) -> Decision<Held> {
-        record::fail(record, &self.lease, &self.how, now)
-    }
-
-    async fn send_all(group: &[&Self], lent: &Lent<'_>) -> Rows {
-        let leases = Leases::of(group);
-        let hows = || group.iter().map(|write| &write.how);
-        let (kinds, delays): (Vec<i32>, Vec<Span>) = hows().map(|how| kind(how.kind)).unzip();
-        let park: Vec<_> = hows().map(|how| wire::parks(how.in_doubt)).collect();
-        let max: Vec<_> = hows()
-            .map(|how| wire::max_attempts_out(how.max_attempts))
-            .collect();
-        let retentions: Vec<_> = hows().map(|how| Span(how.retention)).collect();
-        let results: Vec<_> = hows().map(|how| Raw(&how.result)).collect();
-        let (keys, fences, owners) = leases.params();
-        let params: [Param<'_>; 9] = [
-            keys,
-            fences,
-            owners,
-            &kinds,
-            &park,
-            &max,
-            &delays,
-            &retentions,
-            &results,
-        ];
-        lent.query(&FAIL_BATCH, &params).await
-    }
-
-    async fn send(&self, lent: &Lent<'_>) -> Rows {
-        Self::send_all(&[self], lent).await
-    }
-}
-
-/// The kind of a failure as a number, and its delay.
-const fn kind(kind: FailKind) -> (i32, Span) {
-    match kind {
-        FailKind::Final => (1, Span(Duration::ZERO)),
-        FailKind::Retryable { delay } => (2, Span(delay)),
-        FailKind::InDoubt { delay } => (3, Span(delay)),
     }
 }

@@ -1,10 +1,10 @@
 //! The store passes the suite and agrees with the oracle: one by one, in groups, and behind a pooler.
 #![allow(
-    clippy::wildcard_enum_match_arm,
+    clippy::unwrap_used,
     clippy::indexing_slicing,
-    reason = "a test stops at the first surprise"
+    clippy::wildcard_enum_match_arm,
+    reason = "a test may panic"
 )]
-#![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 mod support;
 

@@ -1,10 +1,10 @@
 //! Every vector of `vectors/keys.json` comes out of `semel.key` as it does out of Rust and Python.
 #![allow(
-    clippy::wildcard_enum_match_arm,
+    clippy::unwrap_used,
     clippy::indexing_slicing,
-    reason = "a test stops at the first surprise"
+    clippy::wildcard_enum_match_arm,
+    reason = "a test may panic"
 )]
-#![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 mod support;
 

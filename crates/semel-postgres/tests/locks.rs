@@ -1,10 +1,10 @@
 //! A handler that keeps its transaction open holds its own record and delays nobody else's.
 #![allow(
-    clippy::wildcard_enum_match_arm,
+    clippy::unwrap_used,
     clippy::indexing_slicing,
-    reason = "a test stops at the first surprise"
+    clippy::wildcard_enum_match_arm,
+    reason = "a test may panic"
 )]
-#![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 mod support;
 

@@ -9,11 +9,20 @@ use std::hash::Hash;
 use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
+use std::time::Duration;
 use tokio::sync::{Semaphore, oneshot};
 use tokio::task::yield_now;
+use tokio::time::Instant;
 
 /// How many items may wait to be batched before submitters wait for room.
 const QUEUE_ITEMS_MAX: usize = 65_536;
+
+/// How long a sparing batcher leaves the next group to a lane that is at work: longer than a commit
+/// takes, shorter than a caller would notice.
+const LANE_PATIENCE: Duration = Duration::from_millis(20);
+
+/// How many turns of the scheduler a group waits for more items at the most.
+const JOIN_TURNS_MAX: u32 = 8;
 
 /// How far a group looks past items whose key it already has, in items.
 const LOOK_AHEAD_ITEMS_MAX: usize = 4096;
@@ -56,7 +65,8 @@ pub struct Pending<I, O> {
 }
 
 struct Shared<I, O> {
-    lanes: usize,
+    limits: Limits,
+    sparing: bool,
     queue: Mutex<Queue<I, O>>,
     room: Semaphore,
     /// Whether the last group had more than one item: then the next one probably has, too.
@@ -67,12 +77,17 @@ struct Shared<I, O> {
 
 struct Queue<I, O> {
     waiting: VecDeque<Pending<I, O>>,
-    lanes_taken: usize,
+    /// Since when each lane writes its group; `None` is an idle lane.
+    lanes: Vec<Option<Instant>>,
 }
 
 /// The right to write on a lane. Giving it up hands it on if anybody waits, also when a caller
 /// hangs up or a writer panics.
-struct Lane<I: Send + 'static, O: Send + 'static>(Arc<Shared<I, O>>);
+#[must_use = "a lane that is dropped is handed on"]
+pub struct Lane<I: Send + 'static, O: Send + 'static> {
+    shared: Arc<Shared<I, O>>,
+    number: usize,
+}
 
 type Answered<O> = oneshot::Receiver<Result<O, Error>>;
 type TakeGroup<I, O> = Box<dyn Fn(&mut Queue<I, O>) -> Vec<Pending<I, O>> + Send + Sync>;
@@ -90,20 +105,36 @@ impl<I: Send + 'static, O: Send + 'static> Batcher<I, O> {
         W: Fn(Vec<Pending<I, O>>) -> F + Clone + Send + Sync + 'static,
         F: Future<Output = ()> + Send + 'static,
     {
-        let shared = Shared {
+        let limits = Limits {
             lanes: limits.lanes.max(1),
+            items_max: limits.items_max.max(1),
+        };
+        let shared = Shared {
+            limits,
+            sparing: false,
             queue: Mutex::new(Queue {
                 waiting: VecDeque::new(),
-                lanes_taken: 0,
+                lanes: vec![None; limits.lanes],
             }),
             room: Semaphore::new(QUEUE_ITEMS_MAX),
             crowded: AtomicBool::new(false),
-            take_group: Box::new(move |queue| queue.take_group(limits.items_max.max(1), key)),
+            take_group: Box::new(move |queue| queue.take_group(limits.items_max, key)),
             write: Box::new(move |group| Box::pin(write(group))),
         };
         Self {
             shared: Arc::new(shared),
         }
+    }
+
+    /// Uses no more lanes than needed, for stores where one large group is cheaper than two small
+    /// ones: a further lane opens when half a group waits, or when all others have been at work for
+    /// so long that they may be stuck.
+    #[must_use]
+    pub fn sparing(mut self) -> Self {
+        if let Some(shared) = Arc::get_mut(&mut self.shared) {
+            shared.sparing = true;
+        }
+        self
     }
 
     /// Submits an item and waits for its answer. A submitter that hangs up leaves its item to be
@@ -120,26 +151,17 @@ impl<I: Send + 'static, O: Send + 'static> Batcher<I, O> {
         answer(answered).await
     }
 
-    /// The same, but an item that finds a lane idle and nobody waiting is written by the submitter
-    /// itself, which saves two changes of task. For writers that may be dropped at any point.
-    ///
-    /// # Errors
-    /// Whatever the writer answered; `Unavailable` when it went away.
-    pub async fn submit_here(&self, item: I) -> Result<O, Error> {
-        let Some(lane) = self.shared.idle_lane() else {
-            return self.submit(item).await;
-        };
+    /// A lane for a caller that finds one idle and nobody waiting: it may write its item by itself,
+    /// which saves two changes of task. The lane is handed on when the caller drops it, however it
+    /// comes to that.
+    pub async fn alone(&self) -> Option<Lane<I, O>> {
+        let lane = self.shared.idle_lane()?;
         self.shared.let_others_join().await;
-        let (pending, answered) = Pending::new(item);
-        if self.shared.queue().waiting.is_empty() {
-            self.shared.crowded.store(false, Ordering::Relaxed);
-            (self.shared.write)(vec![pending]).await;
-            drop(lane);
-        } else {
-            self.shared.queue().waiting.push_front(pending);
-            tokio::spawn(lane.work());
+        if !self.shared.queue().waiting.is_empty() {
+            return None;
         }
-        answer(answered).await
+        self.shared.crowded.store(false, Ordering::Relaxed);
+        Some(lane)
     }
 }
 
@@ -174,14 +196,14 @@ impl<I, O> Pending<I, O> {
 // === impl Shared ===
 
 impl<I: Send + 'static, O: Send + 'static> Shared<I, O> {
-    /// Puts an item in the queue, and hands out a lane if one is idle.
+    /// Puts an item in the queue, and hands out a lane if one is idle and worth opening.
     fn enqueue(self: &Arc<Self>, pending: Pending<I, O>) -> Option<Lane<I, O>> {
         let mut queue = self.queue();
         queue.waiting.push_back(pending);
         self.take_lane(&mut queue)
     }
 
-    /// A lane, if one is idle and nobody waits.
+    /// A lane, if one is idle and worth opening, and nobody waits.
     fn idle_lane(self: &Arc<Self>) -> Option<Lane<I, O>> {
         let mut queue = self.queue();
         if queue.waiting.is_empty() {
@@ -192,18 +214,44 @@ impl<I: Send + 'static, O: Send + 'static> Shared<I, O> {
     }
 
     fn take_lane(self: &Arc<Self>, queue: &mut Queue<I, O>) -> Option<Lane<I, O>> {
-        if queue.lanes_taken == self.lanes {
+        if !self.wants_lane(queue, None) {
             return None;
         }
-        queue.lanes_taken += 1;
-        Some(Lane(Arc::clone(self)))
+        let number = queue.lanes.iter().position(Option::is_none)?;
+        if let Some(lane) = queue.lanes.get_mut(number) {
+            *lane = Some(Instant::now());
+        }
+        Some(Lane {
+            shared: Arc::clone(self),
+            number,
+        })
     }
 
-    /// Whoever was answered with the last group is about to submit again: one turn of the
-    /// scheduler lets them share the next one.
+    /// Whether what waits is not better left to the lanes at work, other than `asking`.
+    fn wants_lane(&self, queue: &Queue<I, O>, asking: Option<usize>) -> bool {
+        let lanes = queue.lanes.iter().enumerate();
+        let mut at_work = lanes
+            .filter(|(number, _)| Some(*number) != asking)
+            .filter_map(|(_, since)| *since);
+        !self.sparing
+            || queue.waiting.len() >= self.limits.items_max.div_ceil(2)
+            || at_work.all(|since| since.elapsed() > LANE_PATIENCE)
+    }
+
+    /// Whoever was answered with the last groups is about to submit again: a turn of the scheduler
+    /// lets them share the next one, as long as it brings somebody.
     async fn let_others_join(&self) {
-        if self.crowded.load(Ordering::Relaxed) {
+        if !self.crowded.load(Ordering::Relaxed) {
+            return;
+        }
+        let mut waiting = self.queue().waiting.len();
+        for _ in 0..JOIN_TURNS_MAX {
             yield_now().await;
+            let now = self.queue().waiting.len();
+            if now == waiting {
+                return;
+            }
+            waiting = now;
         }
     }
 
@@ -240,31 +288,51 @@ impl<I, O> Queue<I, O> {
 // === impl Lane ===
 
 impl<I: Send + 'static, O: Send + 'static> Lane<I, O> {
-    /// Writes group after group until nobody waits.
+    /// Writes group after group, until nobody waits or other lanes are enough.
     async fn work(self) {
-        loop {
-            self.0.let_others_join().await;
-            let group = (self.0.take_group)(&mut self.0.queue());
-            if group.is_empty() {
-                return;
-            }
-            self.0.crowded.store(group.len() > 1, Ordering::Relaxed);
-            (self.0.write)(group).await;
+        while let Some(group) = self.next_group().await {
+            let crowded = group.len() > 1;
+            self.shared.crowded.store(crowded, Ordering::Relaxed);
+            (self.shared.write)(group).await;
         }
+    }
+
+    async fn next_group(&self) -> Option<Vec<Pending<I, O>>> {
+        self.shared.let_others_join().await;
+        let mut queue = self.shared.queue();
+        if queue.waiting.is_empty() || !self.shared.wants_lane(&queue, Some(self.number)) {
+            return None;
+        }
+        self.set(&mut queue, Some(Instant::now()));
+        Some((self.shared.take_group)(&mut queue))
+    }
+
+    fn set(&self, queue: &mut Queue<I, O>, since: Option<Instant>) {
+        if let Some(lane) = queue.lanes.get_mut(self.number) {
+            *lane = since;
+        }
+    }
+}
+
+impl<I: Send + 'static, O: Send + 'static> fmt::Debug for Lane<I, O> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Lane")
+            .field("number", &self.number)
+            .finish_non_exhaustive()
     }
 }
 
 impl<I: Send + 'static, O: Send + 'static> Drop for Lane<I, O> {
     fn drop(&mut self) {
-        let mut queue = self.0.queue();
-        queue.lanes_taken -= 1;
+        let mut queue = self.shared.queue();
+        self.set(&mut queue, None);
         if queue.waiting.is_empty() {
             return;
         }
         // Without a runtime there is nobody left to be answered.
         if let (Ok(runtime), Some(lane)) = (
             tokio::runtime::Handle::try_current(),
-            self.0.take_lane(&mut queue),
+            self.shared.take_lane(&mut queue),
         ) {
             drop(queue);
             runtime.spawn(lane.work());

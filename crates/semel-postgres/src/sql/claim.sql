@@ -7,11 +7,12 @@ WITH seen AS MATERIALIZED (
   INSERT INTO semel.rec AS t (key, fp, state, attempts, born, fence, owner, lease_until, expires_at)
   SELECT $1::bytea, $2::bytea, 1, 1, (extract(epoch FROM now()) * 1000000)::bigint, (extract(epoch FROM now()) * 1000000)::bigint,
          $3::uuid, now() + $4::interval, now() + $4::interval + $5::interval
-   WHERE true /* local settings */ AND NOT EXISTS (SELECT 1 FROM seen)
+    FROM /* local settings */ (VALUES (1)) AS one
+   WHERE NOT EXISTS (SELECT 1 FROM seen)
   ON CONFLICT (key) DO NOTHING          -- may wait for a claim in flight: lock_timeout bounds it
-  RETURNING t.fence
+  RETURNING t.key, t.fence
 )
-SELECT true AS granted, fence, fence AS born, 1 AS attempts, 1::smallint AS state, NULL::uuid AS owner, NULL::timestamptz AS lease_until,
+SELECT key, fence, fence AS born, 1 AS attempts, 1::smallint AS state, NULL::uuid AS owner, NULL::timestamptz AS lease_until,
        NULL::timestamptz AS expires_at, NULL::bytea AS fp, NULL::bytea AS result, NULL::timestamptz AS now FROM win
 UNION ALL
-SELECT false, fence, born, attempts, state, owner, lease_until, expires_at, fp, result, clock_timestamp() FROM seen
+SELECT $1::bytea, fence, born, attempts, state, owner, lease_until, expires_at, fp, result, clock_timestamp() FROM seen

@@ -1,9 +1,8 @@
 -- $1 key[]  $2 fp[]  $3 owner[]  $4 lease[]  $5 retention[].  claim.sql for many keys, which are distinct and sorted.
-WITH cfg AS MATERIALIZED (
-  SELECT true /* local settings */ AS done
-), seen AS MATERIALIZED (
+WITH seen AS MATERIALIZED (
   SELECT q.key, q.fp AS want_fp, q.owner AS want_owner, q.lease, q.retention, r.*
-    FROM cfg, unnest($1::bytea[], $2::bytea[], $3::uuid[], $4::interval[], $5::interval[]) AS q(key, fp, owner, lease, retention)
+    FROM /* local settings */ unnest($1::bytea[], $2::bytea[], $3::uuid[], $4::interval[], $5::interval[])
+           AS q(key, fp, owner, lease, retention)
     LEFT JOIN LATERAL (
       SELECT r.fence, r.born, r.attempts, r.state, r.owner, r.lease_until, r.expires_at, r.fp, r.result
         FROM semel.rec r WHERE r.key = q.key OFFSET 0) r ON true    -- OFFSET 0: one look-up per key, whatever the statistics say
@@ -12,11 +11,10 @@ WITH cfg AS MATERIALIZED (
   SELECT s.key, s.want_fp, 1, 1, (extract(epoch FROM now()) * 1000000)::bigint, (extract(epoch FROM now()) * 1000000)::bigint,
          s.want_owner, now() + s.lease, now() + s.lease + s.retention
     FROM seen s WHERE s.fence IS NULL
-   ORDER BY s.key                       -- fixed order of locks: groups cannot deadlock
   ON CONFLICT (key) DO NOTHING
   RETURNING t.key, t.fence
 )
-SELECT true AS granted, fence, fence AS born, 1 AS attempts, 1::smallint AS state, NULL::uuid AS owner, NULL::timestamptz AS lease_until,
-       NULL::timestamptz AS expires_at, NULL::bytea AS fp, NULL::bytea AS result, NULL::timestamptz AS now, key FROM win
+SELECT key, fence, fence AS born, 1 AS attempts, 1::smallint AS state, NULL::uuid AS owner, NULL::timestamptz AS lease_until,
+       NULL::timestamptz AS expires_at, NULL::bytea AS fp, NULL::bytea AS result, NULL::timestamptz AS now FROM win
 UNION ALL
-SELECT false, fence, born, attempts, state, owner, lease_until, expires_at, fp, result, clock_timestamp(), key FROM seen WHERE fence IS NOT NULL
+SELECT key, fence, born, attempts, state, owner, lease_until, expires_at, fp, result, clock_timestamp() FROM seen WHERE fence IS NOT NULL

@@ -1,13 +1,7 @@
--- $1 key[]  $2 fence[]  $3 owner[]  $4 result[]  $5 retention[].  Keys distinct. Never waits for a row.
--- A row per key that was written. No row for a key: it is held or no longer matches; look in a new statement
-WITH q AS MATERIALIZED (
-  SELECT r.at, u.result, u.retention
-    FROM unnest($1::bytea[], $2::bigint[], $3::uuid[], $4::bytea[], $5::interval[]) AS u(key, fence, owner, result, retention)
-   CROSS JOIN LATERAL (
-      SELECT r.ctid AS at FROM semel.rec r
-       WHERE r.key = u.key AND r.fence = u.fence AND r.owner = u.owner AND r.state IN (1, 5) FOR UPDATE SKIP LOCKED) r
-)
+-- $1 key[]  $2 fence[]  $3 owner[]  $4 result[]  $5 retention[].  Keys distinct and sorted. Waits for a held row as long as the session
+-- says, then fails as a whole. A row for each key that was written. No row: it no longer matches; look in a new statement
 UPDATE semel.rec r SET state = 2, result = q.result, lease_until = clock_timestamp(),
        expires_at = GREATEST(r.expires_at, clock_timestamp() + q.retention)
-  FROM q WHERE r.ctid = q.at
+  FROM unnest($1::bytea[], $2::bigint[], $3::uuid[], $4::bytea[], $5::interval[]) AS q(key, fence, owner, result, retention)
+ WHERE r.key = q.key AND r.fence = q.fence AND r.owner = q.owner AND r.state IN (1, 5)
 RETURNING r.state, r.key

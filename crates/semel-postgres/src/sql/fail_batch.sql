@@ -1,5 +1,5 @@
 -- $1 key[]  $2 fence[]  $3 owner[]  $4 kind[] (1 final, 2 retryable, 3 in doubt)  $5 park[]  $6 max_attempts[] (0: no limit)
--- $7 delay[] (0 of a final one)  $8 retention[]  $9 result[].  As complete_batch.sql; the row has the next state
+-- $7 delay[] (0 of a final one)  $8 retention[]  $9 result[].  As complete_careful.sql; the row has the next state
 WITH q AS MATERIALIZED (
   SELECT r.at, u.*
     FROM unnest($1::bytea[], $2::bigint[], $3::uuid[], $4::int[], $5::bool[], $6::int[], $7::interval[], $8::interval[], $9::bytea[])

@@ -1,4 +1,4 @@
--- $1 key[]  $2 fence[]  $3 owner[]  $4 lease[]  $5 retention[].  As complete_batch.sql
+-- $1 key[]  $2 fence[]  $3 owner[]  $4 lease[]  $5 retention[].  As complete_careful.sql
 WITH q AS MATERIALIZED (
   SELECT r.at, u.lease, u.retention
     FROM unnest($1::bytea[], $2::bigint[], $3::uuid[], $4::interval[], $5::interval[]) AS u(key, fence, owner, lease, retention)

@@ -26,4 +26,4 @@ UPDATE semel.rec t SET
  WHERE t.ctid = q.at
    AND ((t.state <> 5 AND t.expires_at <= clock_timestamp())
      OR (t.state IN (1, 4) AND t.lease_until <= clock_timestamp() AND t.fp = q.fp))
-RETURNING t.state, t.fence, t.born, t.attempts, t.key
+RETURNING t.key, t.fence, t.born, t.attempts, t.state

@@ -1,6 +1,10 @@
 //! A store on a database of its own, and a second connection to look behind it.
 #![allow(dead_code, reason = "each test file takes what it needs")]
-#![allow(clippy::unwrap_used, reason = "a test may panic")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::wildcard_enum_match_arm,
+    reason = "a test may panic"
+)]
 
 use semel::record::{Claim, Claimed, InDoubt, Lease, Owner};
 use semel::{Fingerprint, Key, Store};

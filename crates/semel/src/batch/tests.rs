@@ -1,4 +1,5 @@
 use super::*;
+use std::sync::atomic::AtomicUsize;
 use std::time::Duration;
 use tokio::sync::mpsc;
 
@@ -6,6 +7,11 @@ type Groups = mpsc::UnboundedReceiver<Vec<Pending<u32, u32>>>;
 
 /// A batcher whose groups the test writes by hand: a lane is busy until its group is answered.
 fn by_hand(lanes: usize) -> (Arc<Batcher<u32, u32>>, Groups) {
+    let (batcher, groups) = by_hand_eager(lanes);
+    (Arc::new(batcher), groups)
+}
+
+fn by_hand_eager(lanes: usize) -> (Batcher<u32, u32>, Groups) {
     let (sender, groups) = mpsc::unbounded_channel();
     let write = move |group: Vec<Pending<u32, u32>>| {
         let (mut shown, mut answers) = (Vec::new(), Vec::new());
@@ -25,15 +31,12 @@ fn by_hand(lanes: usize) -> (Arc<Batcher<u32, u32>>, Groups) {
         lanes,
         items_max: 3,
     };
-    (
-        Arc::new(Batcher::start(limits, |item| item % 100, write)),
-        groups,
-    )
+    (Batcher::start(limits, |item| item % 100, write), groups)
 }
 
 fn submit(batcher: &Arc<Batcher<u32, u32>>, item: u32) -> tokio::task::JoinHandle<u32> {
     let batcher = Arc::clone(batcher);
-    tokio::spawn(async move { batcher.submit_here(item).await.unwrap() })
+    tokio::spawn(async move { batcher.submit(item).await.unwrap() })
 }
 
 fn items(group: &[Pending<u32, u32>]) -> Vec<u32> {
@@ -107,18 +110,47 @@ async fn lanes_write_at_the_same_time() {
     answer_all(one);
 }
 
+#[tokio::test(start_paused = true)]
+async fn sparing_batcher_opens_a_lane_for_half_a_group_or_for_a_slow_one() {
+    let (batcher, mut groups) = by_hand_eager(2);
+    let batcher = Arc::new(batcher.sparing());
+    submit(&batcher, 1);
+    let one = groups.recv().await.unwrap();
+    submit(&batcher, 2);
+    settle().await;
+    assert!(
+        groups.try_recv().is_err(),
+        "one is left to the lane at work"
+    );
+    submit(&batcher, 3);
+    let two = groups.recv().await.unwrap();
+    assert_eq!(items(&two), [2, 3], "half a group opens a lane");
+    answer_all(two);
+    settle().await;
+
+    submit(&batcher, 4);
+    settle().await;
+    assert!(groups.try_recv().is_err(), "the second lane has closed");
+    tokio::time::advance(LANE_PATIENCE * 2).await;
+    submit(&batcher, 5);
+    assert_eq!(items(&groups.recv().await.unwrap()), [4, 5]);
+    answer_all(one);
+}
+
 #[tokio::test]
-async fn submitter_that_hangs_up_hands_its_lane_on() {
+async fn lone_caller_has_the_lane_to_itself_and_hands_it_on() {
     let (batcher, mut groups) = by_hand(1);
-    let gone = submit(&batcher, 1);
-    let group = groups.recv().await.unwrap();
+    let lane = batcher.alone().await.expect("nobody is there");
+    assert!(batcher.alone().await.is_none(), "the lane is taken");
     let waiting = submit(&batcher, 2);
     settle().await;
-    gone.abort();
-    let next = tokio::time::timeout(Duration::from_secs(5), groups.recv()).await;
-    answer_all(next.expect("the lane is free").unwrap());
+    assert!(groups.try_recv().is_err(), "the lane is taken");
+    drop(lane);
+    let group = tokio::time::timeout(Duration::from_secs(5), groups.recv()).await;
+    let group = group.expect("the lane is handed on").unwrap();
+    assert!(batcher.alone().await.is_none(), "the lane is taken");
+    answer_all(group);
     assert_eq!(waiting.await.unwrap(), 1002);
-    drop(group);
 }
 
 #[tokio::test]
@@ -138,18 +170,29 @@ async fn writer_that_panics_answers_unavailable_and_frees_its_lane() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn every_item_of_a_storm_is_answered_once() {
-    let limits = Limits {
-        lanes: 2,
-        items_max: 16,
-    };
-    let write = |group: Vec<Pending<u32, u32>>| async move {
-        yield_now().await;
-        answer_all(group);
-    };
-    let batcher = Arc::new(Batcher::start(limits, |item| item % 100, write));
-    let storm: Vec<_> = (0..2000).map(|item| submit(&batcher, item)).collect();
-    for (item, answer) in (0..).zip(storm) {
-        assert_eq!(answer.await.unwrap(), item + 1000);
+async fn every_item_of_a_storm_is_answered_once_and_lanes_are_never_exceeded() {
+    for sparing in [false, true] {
+        let limits = Limits {
+            lanes: 2,
+            items_max: 16,
+        };
+        let at_work = Arc::new(AtomicUsize::new(0));
+        let write = move |group: Vec<Pending<u32, u32>>| {
+            let at_work = Arc::clone(&at_work);
+            async move {
+                let lanes = at_work.fetch_add(1, Ordering::SeqCst) + 1;
+                assert!(lanes <= 2, "{lanes} lanes at work");
+                yield_now().await;
+                at_work.fetch_sub(1, Ordering::SeqCst);
+                answer_all(group);
+            }
+        };
+        let batcher = Batcher::start(limits, |item| item % 100, write);
+        let batcher = if sparing { batcher.sparing() } else { batcher };
+        let batcher = Arc::new(batcher);
+        let storm: Vec<_> = (0..5000).map(|item| submit(&batcher, item)).collect();
+        for (item, answer) in (0..).zip(storm) {
+            assert_eq!(answer.await.unwrap(), item + 1000);
+        }
     }
 }

@@ -1,0 +1,127 @@
+//! What a claim sends and reads.
+
+use super::{Asker, Shown};
+use crate::connections::{Lent, Param};
+use crate::statement::Statement;
+use crate::trouble::Trouble;
+use crate::wire::{self, Id, Raw, Span};
+use semel::record::{Claim, Claimed, Fence, Lease, State};
+use semel::{Error, Key};
+use tokio_postgres::Row;
+
+/// What a claim by itself sends.
+pub(super) struct Params<'a>(Raw<'a>, Raw<'a>, Id, Span, Span);
+
+/// The same of a group.
+pub(super) struct Columns<'a> {
+    keys: Vec<Raw<'a>>,
+    fingerprints: Vec<Raw<'a>>,
+    owners: Vec<Id>,
+    leases: Vec<Span>,
+    retentions: Vec<Span>,
+}
+
+/// Asks for one key.
+pub(super) async fn ask_one(
+    claim: &Claim,
+    lent: &Lent<'_>,
+    statement: &Statement,
+) -> Result<Shown, Trouble> {
+    let params = Params::of(claim);
+    let rows = lent.query(statement, &params.all()).await?;
+    rows.first().map_or(Ok(Shown::Nothing), |row| {
+        shown(claim, row).map_err(Trouble::Failed)
+    })
+}
+
+/// Reads a row of `claim.sql`: key, then the record; a grant has no owner there but the claim's.
+pub(super) fn shown(claim: &Claim, row: &Row) -> Result<Shown, Error> {
+    if wire::get::<Option<Id>>(row, 5)?.is_none() {
+        return fresh(claim, row).map(Shown::Granted);
+    }
+    let (record, now) = wire::record(row, 1)?;
+    Ok(Shown::Record(record, now))
+}
+
+/// Reads a row of `claim_fresh.sql`: key and fence.
+pub(super) fn fresh(claim: &Claim, row: &Row) -> Result<Lease, Error> {
+    let fence = wire::fence(row, 1)?;
+    Ok(granted(claim, fence, fence, 1))
+}
+
+/// Reads a row of `takeover.sql`: key, fence, born, attempts, state.
+pub(super) fn taken_over(claim: &Claim, row: &Row) -> Result<Claimed, Error> {
+    match wire::state(row, 4)? {
+        State::Running => Ok(Claimed::Granted(granted(
+            claim,
+            wire::fence(row, 1)?,
+            wire::fence(row, 2)?,
+            wire::attempts(row, 3)?,
+        ))),
+        State::Parked => Ok(Claimed::Parked),
+        State::Succeeded | State::Failed | State::Waiting => {
+            Err(Error::Bug("a claim settled a record".into()))
+        }
+    }
+}
+
+/// Where the key of a row is in the group, which is sorted.
+pub(super) fn find(group: &[Asker], row: &Row) -> Result<usize, Error> {
+    let key: Key = wire::key(row, 0)?;
+    group
+        .binary_search_by_key(&key, |asker| asker.item.key)
+        .map_err(|_| Error::Bug("PostgreSQL answered for a key that was not asked for".into()))
+}
+
+const fn granted(claim: &Claim, fence: Fence, born: Fence, attempt: u32) -> Lease {
+    Lease {
+        key: claim.key,
+        owner: claim.owner,
+        fence,
+        born,
+        attempt,
+    }
+}
+
+// === impl Params ===
+
+impl<'a> Params<'a> {
+    pub(super) fn of(claim: &'a Claim) -> Self {
+        Self(
+            Raw(claim.key.as_bytes()),
+            Raw(claim.fingerprint.as_bytes()),
+            Id(claim.owner),
+            Span(claim.lease),
+            Span(claim.retention),
+        )
+    }
+
+    pub(super) fn all(&self) -> [Param<'_>; 5] {
+        [&self.0, &self.1, &self.2, &self.3, &self.4]
+    }
+}
+
+// === impl Columns ===
+
+impl<'a> Columns<'a> {
+    pub(super) fn of(claims: &[&'a Claim]) -> Self {
+        let all = || claims.iter();
+        Self {
+            keys: all().map(|c| Raw(c.key.as_bytes())).collect(),
+            fingerprints: all().map(|c| Raw(c.fingerprint.as_bytes())).collect(),
+            owners: all().map(|c| Id(c.owner)).collect(),
+            leases: all().map(|c| Span(c.lease)).collect(),
+            retentions: all().map(|c| Span(c.retention)).collect(),
+        }
+    }
+
+    pub(super) fn params(&self) -> [Param<'_>; 5] {
+        [
+            &self.keys,
+            &self.fingerprints,
+            &self.owners,
+            &self.leases,
+            &self.retentions,
+        ]
+    }
+}
