@@ -84,7 +84,7 @@ async fn passes_the_suite_with_relaxed_claims() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn agrees_with_the_oracle_one_by_one() {
-    judge_by_oracle(&bed("oracle_one", one_by_one).await, 512).await;
+    judge_by_oracle(&bed("oracle_one", one_by_one).await, 128).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
