@@ -46,15 +46,20 @@ async fn judge_by_oracle(bed: &Bed, cases: u32) {
     }
 }
 
-/// A store in a database that does not wait for the disk: the judges see no power cut, and ageing
-/// every record must not hold on to them for as long as a commit takes.
+/// A store in a database of its own that does not wait for the disk.
 async fn bed(name: &str, change: impl FnOnce(&mut PostgresSettings)) -> Bed {
     let url = testbed::fresh_database(name).unwrap();
-    let hurry = "DO $$ BEGIN EXECUTE format('ALTER DATABASE %I SET synchronous_commit = off', \
-                 current_database()); END $$";
-    let admin = support::connect(&url).await;
-    admin.batch_execute(hurry).await.unwrap();
+    hurry(&url).await;
     Bed::at(&url, &url, change).await
+}
+
+/// The judges see no power cut, and ageing every record must not hold on to them for as long as a
+/// commit takes.
+async fn hurry(url: &str) {
+    let relax = "DO $$ BEGIN EXECUTE format('ALTER DATABASE %I SET synchronous_commit = off', \
+                 current_database()); END $$";
+    let admin = support::connect(url).await;
+    admin.batch_execute(relax).await.unwrap();
 }
 
 /// Every call by the statement for one.
@@ -96,6 +101,7 @@ async fn agrees_with_the_oracle_in_groups() {
 async fn passes_both_judges_behind_a_pooler() {
     let postgres = Postgres::start().unwrap();
     let direct = postgres.create_database("pooled").unwrap();
+    hurry(&direct).await;
     let pgbouncer = PgBouncer::start(&direct).unwrap();
     let bed = Bed::at(&pgbouncer.url(), &direct, |s| s.pooler = true).await;
     judge_by_suite(&bed).await;
