@@ -126,9 +126,10 @@ impl Same<'_> {
         self.left("what is left of retention", oracle.keep, store.keep)
     }
 
-    /// What is left of a duration: on the store, real time has eaten of it as well.
+    /// What is left of a duration: on the store, real time has eaten of it as well, or has come to
+    /// it, where it reaches from one moment of the case to another.
     fn left(&self, what: &'static str, oracle: Duration, store: Duration) -> Agreed {
-        let same = store <= oracle + SLACK && oracle <= store + self.elapsed + SLACK;
+        let same = oracle.abs_diff(store) <= self.elapsed + SLACK;
         agree(what, &true, &same)
     }
 }
