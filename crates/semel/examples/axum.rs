@@ -83,6 +83,7 @@ fn refuse(error: &OnceError) -> Response {
     let status = match error {
         OnceError::Busy { .. }
         | OnceError::NotYet { .. }
+        | OnceError::Full { .. }
         | OnceError::Parked
         | OnceError::Stale => StatusCode::CONFLICT,
         OnceError::Mismatched => StatusCode::UNPROCESSABLE_ENTITY,

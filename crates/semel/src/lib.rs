@@ -49,6 +49,7 @@ pub mod record;
 pub mod store;
 pub mod letter;
 pub mod work;
+pub mod slots;
 pub mod run;
 mod lease;
 pub mod step;

@@ -6,7 +6,8 @@ mod operator;
 use crate::Outcome;
 use crate::flight::{Flights, Joined, Recorded, Seat, SettledCache};
 use crate::lease::{Kept, Term, keep};
-use crate::record::{Claimed, Held, Lease, Settled, State};
+use crate::record::{Claimed, Ending, Held, Lease, Settled, State};
+use crate::slots::Slot;
 use crate::step::Run;
 use crate::store::{Error, Sharing, Store};
 use crate::work::{Failure, Work};
@@ -88,6 +89,11 @@ pub enum Ended {
         /// When it is due.
         retry_after: Duration,
     },
+    /// Too much work is in hand; nothing was claimed or run.
+    Full {
+        /// When to ask again.
+        retry_after: Duration,
+    },
     /// A person must look first.
     Parked,
     /// The key is known with another payload.
@@ -105,6 +111,18 @@ pub struct Failed {
     pub state: State,
 }
 
+/// The answer to asking for the right to run.
+enum Taken {
+    /// This run may begin.
+    Granted {
+        lease: Lease,
+        term: Term,
+        slot: Slot,
+    },
+    /// It may not, and this is what became of the delivery.
+    Ended(Ended),
+}
+
 #[derive(Debug)]
 struct Inner {
     store: Arc<dyn Store>,
@@ -116,6 +134,9 @@ struct Inner {
 /// The first pause before a claim is tried again, and what it is doubled up to.
 pub(crate) const POLL_FIRST: Duration = Duration::from_millis(20);
 pub(crate) const POLL_MAX: Duration = Duration::from_millis(500);
+
+/// When to ask again after there was no slot.
+const FULL_RETRY_AFTER: Duration = Duration::from_secs(1);
 
 /// How often a claim is made before the store counts as unavailable. The owner stays the same, so
 /// a grant whose answer was lost is granted again.
@@ -203,14 +224,9 @@ impl Semel {
         E: FnOnce(Run) -> F + Send + 'static,
         F: Future<Output = Result<Outcome, Failure>> + Send + 'static,
     {
-        let (claimed, term) = self.claim(work).await?;
-        let lease = match claimed {
-            Claimed::Granted(lease) => lease,
-            Claimed::Replayed(settled) => return self.replayed(work, &settled),
-            Claimed::Busy { retry_after } => return Ok(Ended::Busy { retry_after }),
-            Claimed::NotYet { retry_after } => return Ok(Ended::NotYet { retry_after }),
-            Claimed::Parked => return Ok(Ended::Parked),
-            Claimed::Mismatched => return Ok(Ended::Mismatched),
+        let (lease, term, _slot) = match self.claim(work).await? {
+            Taken::Granted { lease, term, slot } => (lease, term, slot),
+            Taken::Ended(ended) => return Ok(ended),
         };
         if term.is_over() {
             return self.give_back(&lease).await;
@@ -235,35 +251,95 @@ impl Semel {
         }
     }
 
-    /// Claims; waits for a run elsewhere as long as the work's patience lasts.
-    async fn claim(&self, work: &Work) -> Result<(Claimed, Term), Error> {
+    /// Claims; waits for a slot and for a run elsewhere as long as the work's patience lasts.
+    async fn claim(&self, work: &Work) -> Result<Taken, Error> {
         let claim = work.claim();
         let patience_ends = Instant::now() + work.patience();
         let (mut tries, mut poll) = (0, POLL_FIRST);
         // A grant whose answer was lost is granted again, but its lease runs from the first try.
         let mut unanswered = None;
         loop {
+            let left = patience_ends.saturating_duration_since(Instant::now());
+            let slot = match self.slot(work, left).await? {
+                Ok(slot) => slot,
+                Err(ended) => return Ok(Taken::Ended(ended)),
+            };
             let term = unanswered
                 .take()
                 .unwrap_or_else(|| Term::from_now(work.lease));
-            let left = patience_ends.saturating_duration_since(Instant::now());
-            match self.store().claim(&claim).await {
+            let pause = match self.store().claim(&claim).await {
+                Ok(Claimed::Granted(lease)) => return Ok(Taken::Granted { lease, term, slot }),
                 Ok(Claimed::Busy { retry_after }) if !left.is_zero() => {
-                    sleep(jittered(poll).min(left).min(retry_after + POLL_FIRST)).await;
+                    jittered(poll).min(left).min(retry_after + POLL_FIRST)
                 }
-                Ok(claimed) => return Ok((claimed, term)),
+                Ok(other) => return Ok(Taken::Ended(self.told(work, other)?)),
                 Err(Error::Unavailable(why)) => {
                     tries += 1;
                     if tries == CLAIM_TRIES_MAX {
                         return Err(Error::Unavailable(why));
                     }
                     unanswered = Some(term);
-                    sleep(jittered(poll)).await;
+                    jittered(poll)
                 }
                 Err(error) => return Err(error),
-            }
+            };
+            // Whoever waits holds no slot.
+            drop(slot);
+            sleep(pause).await;
             poll = POLL_MAX.min(poll * 2);
         }
+    }
+
+    /// What a delivery hears whose claim was not granted.
+    fn told(&self, work: &Work, claimed: Claimed) -> Result<Ended, Error> {
+        Ok(match claimed {
+            Claimed::Replayed(settled) => Ended::Replayed(self.remember(work, &settled)?),
+            Claimed::Busy { retry_after } => Ended::Busy { retry_after },
+            Claimed::NotYet { retry_after } => Ended::NotYet { retry_after },
+            Claimed::Parked => Ended::Parked,
+            Claimed::Mismatched => Ended::Mismatched,
+            Claimed::Granted(_) => return Err(Error::Bug("a grant is run, not told".into())),
+        })
+    }
+
+    /// A place to run in. While there is none, a look at the store still answers what is settled,
+    /// and the rest waits in the queue.
+    async fn slot(&self, work: &Work, patience: Duration) -> Result<Result<Slot, Ended>, Error> {
+        let Some(slots) = &work.slots else {
+            return Ok(Ok(Slot::unlimited()));
+        };
+        if let Some(slot) = slots.try_take() {
+            return Ok(Ok(slot));
+        }
+        if let Some(ended) = self.look_up(work).await? {
+            return Ok(Err(ended));
+        }
+        Ok(slots.queue(patience).await.ok_or(Ended::Full {
+            retry_after: FULL_RETRY_AFTER,
+        }))
+    }
+
+    /// What is known of a key without claiming it.
+    async fn look_up(&self, work: &Work) -> Result<Option<Ended>, Error> {
+        let Some(record) = self.store().look(&work.key).await? else {
+            return Ok(None);
+        };
+        if record.fingerprint != work.fingerprint {
+            return Ok(Some(Ended::Mismatched));
+        }
+        let ending = match record.state {
+            State::Succeeded => Ending::Succeeded,
+            State::Failed => Ending::Failed,
+            State::Parked => return Ok(Some(Ended::Parked)),
+            State::Running | State::Waiting => return Ok(None),
+        };
+        // A look does not say how long it is kept, so it is not remembered.
+        let settled = Settled {
+            ending,
+            result: record.result.unwrap_or_default(),
+            keep: Duration::ZERO,
+        };
+        Ok(Some(Ended::Replayed(self.remember(work, &settled)?)))
     }
 
     /// A grant that arrived after its own lease is not run.
@@ -276,10 +352,6 @@ impl Semel {
                 ))
             }
         }
-    }
-
-    fn replayed(&self, work: &Work, settled: &Settled) -> Result<Ended, Error> {
-        Ok(Ended::Replayed(self.remember(work, settled)?))
     }
 
     fn remember(&self, work: &Work, settled: &Settled) -> Result<Arc<Recorded>, Error> {
@@ -317,6 +389,7 @@ impl Ended {
             | Self::Unrecorded(_)
             | Self::Busy { .. }
             | Self::NotYet { .. }
+            | Self::Full { .. }
             | Self::Parked
             | Self::Mismatched
             | Self::Stale) => ended,

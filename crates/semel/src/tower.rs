@@ -114,6 +114,12 @@ pub enum OnceError {
         /// When it is due.
         retry_after: Duration,
     },
+    /// Too much work is in hand.
+    #[error("too much work is in hand; nothing was run, ask again after {retry_after:?}")]
+    Full {
+        /// When to ask again.
+        retry_after: Duration,
+    },
     /// A person must look first.
     #[error("this request is parked: a person must look first; a retry changes nothing")]
     Parked,
@@ -287,6 +293,7 @@ fn answered(ended: Ended, first_hand: Option<Response<Bytes>>) -> Result<Answer,
         }),
         Ended::Busy { retry_after } => Err(OnceError::Busy { retry_after }),
         Ended::NotYet { retry_after } => Err(OnceError::NotYet { retry_after }),
+        Ended::Full { retry_after } => Err(OnceError::Full { retry_after }),
         Ended::Parked => Err(OnceError::Parked),
         Ended::Mismatched => Err(OnceError::Mismatched),
         Ended::Stale => Err(OnceError::Stale),

@@ -1,6 +1,7 @@
 //! Work: what a caller asks to have done once, and what an effect says when it fails.
 
 use crate::record::{Claim, InDoubt, Owner};
+use crate::slots::Slots;
 use crate::store::{Error, validate_lease};
 use crate::{Fingerprint, Key, Outcome};
 use std::num::NonZeroU32;
@@ -37,6 +38,7 @@ pub struct Work {
     pub(crate) backoff: Backoff,
     pub(crate) duplicates: Duplicates,
     pub(crate) completes: Completes,
+    pub(crate) slots: Option<Slots>,
 }
 
 /// What a duplicate does while the first delivery still runs.
@@ -118,31 +120,32 @@ impl Work {
             },
             duplicates: Duplicates::Wait(Duration::from_secs(5)),
             completes: Completes::Run,
+            slots: None,
         }
     }
 
     /// How long the right to run lasts unless renewed; a run renews it every third of that.
-    pub const fn lease(self, lease: Duration) -> Self {
+    pub fn lease(self, lease: Duration) -> Self {
         Self { lease, ..self }
     }
 
     /// How long the outcome is remembered.
-    pub const fn retention(self, retention: Duration) -> Self {
+    pub fn retention(self, retention: Duration) -> Self {
         Self { retention, ..self }
     }
 
     /// How long the effect may take; past that it is cancelled and in doubt.
-    pub const fn timeout(self, timeout: Duration) -> Self {
+    pub fn timeout(self, timeout: Duration) -> Self {
         Self { timeout, ..self }
     }
 
     /// What becomes of a run whose effect may or may not have happened.
-    pub const fn in_doubt(self, in_doubt: InDoubt) -> Self {
+    pub fn in_doubt(self, in_doubt: InDoubt) -> Self {
         Self { in_doubt, ..self }
     }
 
     /// How many runs before the work is parked; zero is no limit.
-    pub const fn max_attempts(self, max_attempts: u32) -> Self {
+    pub fn max_attempts(self, max_attempts: u32) -> Self {
         Self {
             max_attempts: NonZeroU32::new(max_attempts),
             ..self
@@ -150,18 +153,26 @@ impl Work {
     }
 
     /// The pause after a retryable failure.
-    pub const fn backoff(self, backoff: Backoff) -> Self {
+    pub fn backoff(self, backoff: Backoff) -> Self {
         Self { backoff, ..self }
     }
 
     /// What a duplicate does while the first delivery still runs.
-    pub const fn duplicates(self, duplicates: Duplicates) -> Self {
+    pub fn duplicates(self, duplicates: Duplicates) -> Self {
         Self { duplicates, ..self }
     }
 
     /// Who records success.
-    pub const fn completes(self, completes: Completes) -> Self {
+    pub fn completes(self, completes: Completes) -> Self {
         Self { completes, ..self }
+    }
+
+    /// A limit on runs that this work shares with other work.
+    pub fn slots(self, slots: &Slots) -> Self {
+        Self {
+            slots: Some(slots.clone()),
+            ..self
+        }
     }
 
     /// Whether the terms make sense together.

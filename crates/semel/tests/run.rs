@@ -61,6 +61,7 @@ fn outcome(ended: Ended) -> (Ending, Outcome) {
         other @ (Ended::Failed(_)
         | Ended::Busy { .. }
         | Ended::NotYet { .. }
+        | Ended::Full { .. }
         | Ended::Parked
         | Ended::Mismatched
         | Ended::Stale) => panic!("no outcome: {other:?}"),

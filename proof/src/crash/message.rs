@@ -105,6 +105,7 @@ impl Heard {
                 Ended::Failed(_)
                 | Ended::Busy { .. }
                 | Ended::NotYet { .. }
+                | Ended::Full { .. }
                 | Ended::Stale
                 | Ended::Unrecorded(_),
             )

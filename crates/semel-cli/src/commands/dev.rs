@@ -80,6 +80,7 @@ fn line(ended: &Ended) -> String {
         | Ended::Unrecorded(_)
         | Ended::Busy { .. }
         | Ended::NotYet { .. }
+        | Ended::Full { .. }
         | Ended::Parked
         | Ended::Mismatched
         | Ended::Stale => format!("{ended:?}"),

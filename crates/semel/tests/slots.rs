@@ -1,0 +1,105 @@
+//! Slots, told as behaviours. Time is tokio's, paused: nothing here waits for real.
+#![allow(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
+
+mod support;
+
+use semel::memory::MemoryStore;
+use semel::slots::Slots;
+use semel::work::{Duplicates, Failure, Work};
+use semel::{Ended, Error, Outcome, Run, Semel, Settings};
+use std::sync::Arc;
+use std::time::Duration;
+use support::{key, payload};
+use tokio::task::JoinHandle;
+use tokio::time::sleep;
+
+const SECOND: Duration = Duration::from_secs(1);
+
+fn work(number: u8, slots: &Slots) -> Work {
+    Work::new(key(number), payload())
+        .slots(slots)
+        .duplicates(Duplicates::Wait(SECOND * 5))
+}
+
+async fn must_not_run(_: Run) -> Result<Outcome, Failure> {
+    panic!("the effect ran although it must not")
+}
+
+/// Begins a run that takes that long.
+async fn begin(semel: &Semel, work: Work, takes: Duration) -> JoinHandle<Result<Ended, Error>> {
+    let semel = semel.clone();
+    let run = tokio::spawn(async move {
+        let effect = move |_| async move {
+            sleep(takes).await;
+            Ok(Outcome::ok("done"))
+        };
+        semel.run(work, effect).await
+    });
+    sleep(Duration::from_millis(1)).await;
+    run
+}
+
+#[tokio::test(start_paused = true)]
+async fn without_a_slot_or_a_place_in_the_queue_nothing_is_claimed() {
+    let (semel, slots) = (Semel::new(MemoryStore::new()), Slots::new(1, 0));
+    let first = begin(&semel, work(1, &slots), SECOND).await;
+    assert_eq!(slots.runs(), 1);
+    let ended = semel.run(work(2, &slots), must_not_run).await.unwrap();
+    assert!(matches!(ended, Ended::Full { .. }), "{ended:?}");
+    assert_eq!(semel.store().look(&key(2)).await.unwrap(), None);
+    assert!(matches!(first.await.unwrap().unwrap(), Ended::Ran(_)));
+    assert_eq!(slots.runs(), 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_queue_waits_for_a_slot_as_long_as_patience_lasts() {
+    let (semel, slots) = (Semel::new(MemoryStore::new()), Slots::new(1, 1));
+    let first = begin(&semel, work(1, &slots), SECOND * 6).await;
+    let early = semel.run(work(2, &slots), must_not_run).await.unwrap();
+    assert!(matches!(early, Ended::Full { .. }), "{early:?}");
+    let second = begin(&semel, work(2, &slots), SECOND).await;
+    assert_eq!(slots.queued(), 1);
+    let third = semel.run(work(3, &slots), must_not_run).await.unwrap();
+    assert!(matches!(third, Ended::Full { .. }), "{third:?}");
+    assert!(matches!(first.await.unwrap().unwrap(), Ended::Ran(_)));
+    assert!(matches!(second.await.unwrap().unwrap(), Ended::Ran(_)));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_settled_key_is_answered_although_there_is_no_slot() {
+    let store = Arc::new(MemoryStore::new());
+    let semel = || Semel::with(Arc::clone(&store) as _, Settings::default());
+    let (here, there, slots) = (semel(), semel(), Slots::new(1, 0));
+    assert!(begin(&here, work(1, &slots), SECOND).await.await.is_ok());
+    let busy = begin(&here, work(2, &slots), SECOND).await;
+    let ended = there.run(work(1, &slots), must_not_run).await.unwrap();
+    assert!(matches!(ended, Ended::Replayed(_)), "{ended:?}");
+    assert!(busy.await.is_ok());
+}
+
+#[tokio::test(start_paused = true)]
+async fn duplicates_that_wait_hold_no_slot() {
+    let store = Arc::new(MemoryStore::new());
+    let semel = || Semel::with(Arc::clone(&store) as _, Settings::default());
+    let (here, there, slots) = (semel(), semel(), Slots::new(2, 0));
+    let first = begin(&here, work(1, &slots), SECOND * 3).await;
+    let attached = begin(&here, work(1, &slots), SECOND).await;
+    let polling = begin(&there, work(1, &slots), SECOND).await;
+    assert_eq!(slots.runs(), 1);
+    for duplicate in [attached, polling] {
+        let ended = duplicate.await.unwrap().unwrap();
+        assert!(matches!(ended, Ended::Replayed(_)), "{ended:?}");
+    }
+    assert!(first.await.is_ok());
+}
+
+#[tokio::test(start_paused = true)]
+async fn closing_sends_the_queue_home() {
+    let (semel, slots) = (Semel::new(MemoryStore::new()), Slots::new(1, 1));
+    let first = begin(&semel, work(1, &slots), SECOND).await;
+    let queued = begin(&semel, work(2, &slots), SECOND).await;
+    slots.close();
+    let ended = queued.await.unwrap().unwrap();
+    assert!(matches!(ended, Ended::Full { .. }), "{ended:?}");
+    assert!(matches!(first.await.unwrap().unwrap(), Ended::Ran(_)));
+}
