@@ -18,6 +18,10 @@ use tokio::time::Instant;
 /// come back.
 const BARRED_FOR: Duration = Duration::from_secs(1);
 
+/// What a remembered outcome costs beside its text: its place in a table, and the allocations of the
+/// outcome and its headers.
+const REMEMBERED_BYTES: usize = 768;
+
 /// What a run came to, as it was recorded.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Recorded {
@@ -241,6 +245,6 @@ impl Remembered {
         let header_bytes: usize = headers
             .map(|(name, values)| name.len() + values.iter().map(String::len).sum::<usize>())
             .sum();
-        self.recorded.outcome.body_bytes().len() + header_bytes
+        REMEMBERED_BYTES + self.recorded.outcome.body_bytes().len() + header_bytes
     }
 }

@@ -178,6 +178,15 @@ impl Owner {
     }
 }
 
+impl Owner {
+    /// Reads what `Display` wrote.
+    #[must_use]
+    pub fn parse(text: &str) -> Option<Self> {
+        let id = uuid::Uuid::try_parse(text).ok()?;
+        Some(Self(*id.as_bytes()))
+    }
+}
+
 impl fmt::Display for Owner {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", uuid::Uuid::from_bytes(self.0))

@@ -65,7 +65,10 @@ impl Slots {
     }
 
     pub(crate) fn try_take(&self) -> Option<Slot> {
-        Arc::clone(&self.free).try_acquire_owned().ok().map(Slot::of)
+        Arc::clone(&self.free)
+            .try_acquire_owned()
+            .ok()
+            .map(Slot::of)
     }
 
     /// Waits for a slot, unless too many do already.
