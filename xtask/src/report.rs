@@ -53,13 +53,13 @@ mod tests {
         let table = table(&[
             took(Step::Lint, 10.0),
             took(Step::Compile, 20.5),
-            took(Step::Test, 3.5),
+            took(Step::Heart, 3.5),
         ]);
         let expected = "\
 step      prepare s  compile s     test s
 lint                      10.0
 compile                   20.5
-test                                  3.5
+heart                                 3.5
 sum             0.0       30.5        3.5
 ";
         assert_eq!(table, expected);

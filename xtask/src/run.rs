@@ -1,5 +1,6 @@
 //! Running commands at the root of the repository, and timing them.
 
+use std::io::Seek;
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Instant;
@@ -63,14 +64,28 @@ pub(crate) fn run(command: &mut Command) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Whether a program can be run at all.
-pub(crate) fn is_there(name: &str) -> bool {
-    Command::new(name)
-        .arg("--version")
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .status()
-        .is_ok_and(|status| status.success())
+/// Runs two commands at once. What the second says is shown when both have ended, so that neither
+/// talks into the other.
+pub(crate) fn run_beside(first: &mut Command, second: &mut Command) -> anyhow::Result<()> {
+    let line = line(second);
+    eprintln!("$ {line} (beside)");
+    let mut said = tempfile::tempfile().context("cannot keep what a command says")?;
+    let mut beside = second
+        .stdin(Stdio::null())
+        .stdout(said.try_clone()?)
+        .stderr(said.try_clone()?)
+        .spawn()
+        .with_context(|| format!("cannot run `{line}`"))?;
+    let first = run(first);
+    let status = beside.wait().context("a command was lost")?;
+    said.rewind()?;
+    eprintln!("$ {line}");
+    std::io::copy(&mut said, &mut std::io::stderr())?;
+    first?;
+    if !status.success() {
+        bail!("`{line}` ended with {status}");
+    }
+    Ok(())
 }
 
 fn line(command: &Command) -> String {

@@ -1,6 +1,7 @@
 //! The steps of `cargo xtask test`, in their order.
 
 use std::fmt;
+use std::process::Command;
 
 use anyhow::{Context, bail};
 use clap::ValueEnum;
@@ -11,10 +12,16 @@ use crate::servers::Servers;
 /// The test vectors' own check, in another language than the library.
 const VECTORS_CHECK: &str = "vectors/check.py";
 
+/// What the tests of each part are.
+const HEART: &str =
+    "test --workspace --all-features --exclude semel-gate --exclude semel-cli --exclude proof";
+const PROOF: &str = "test --package proof --all-features";
+const GATE: &str = "test --package semel-gate --package semel-cli --all-features";
+
 /// One step; its name is what `--only` takes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Step {
-    /// Fetch the servers that are missing.
+    /// Fetch the servers and the Python packages that are missing.
     Install,
     /// The code is formatted.
     Format,
@@ -24,8 +31,11 @@ pub(crate) enum Step {
     Servers,
     /// Compile the tests, so that their own time can be told apart.
     Compile,
-    /// Run every test of the workspace. Doc tests are compiled here too.
-    Test,
+    /// The tests of the library and the stores, and the proof beside them. Doc tests are compiled here
+    /// too.
+    Heart,
+    /// The tests of the gate and the command.
+    Gate,
     /// The vectors agree with an implementation that is not ours.
     Vectors,
 }
@@ -48,13 +58,14 @@ pub(crate) struct World {
 // === impl Step ===
 
 impl Step {
-    pub(crate) const IN_ORDER: [Self; 7] = [
+    pub(crate) const IN_ORDER: [Self; 8] = [
         Self::Install,
         Self::Format,
         Self::Lint,
         Self::Servers,
         Self::Compile,
-        Self::Test,
+        Self::Heart,
+        Self::Gate,
         Self::Vectors,
     ];
 
@@ -62,7 +73,7 @@ impl Step {
         match self {
             Self::Install | Self::Servers => Kind::Prepare,
             Self::Lint | Self::Compile => Kind::Compile,
-            Self::Format | Self::Test | Self::Vectors => Kind::Test,
+            Self::Format | Self::Heart | Self::Gate | Self::Vectors => Kind::Test,
         }
     }
 
@@ -75,7 +86,8 @@ impl Step {
             )),
             Self::Servers => world.servers().map(|_| ()),
             Self::Compile => run::run(&mut cargo("test --workspace --all-features --no-run")),
-            Self::Test => world.run(cargo("test --workspace --all-features")),
+            Self::Heart => world.run_beside(cargo(HEART), cargo(PROOF)),
+            Self::Gate => world.run(cargo(GATE)),
             Self::Vectors => vectors(world),
         }
     }
@@ -113,24 +125,36 @@ impl World {
     }
 
     /// Runs a command that may use the servers.
-    fn run(&mut self, mut command: std::process::Command) -> anyhow::Result<()> {
+    fn run(&mut self, command: Command) -> anyhow::Result<()> {
+        run::run(&mut self.at_home(command)?)
+    }
+
+    /// Runs two commands at once that may use the servers.
+    fn run_beside(&mut self, first: Command, second: Command) -> anyhow::Result<()> {
+        let (mut first, mut second) = (self.at_home(first)?, self.at_home(second)?);
+        run::run_beside(&mut first, &mut second)
+    }
+
+    /// The command, told where the servers are.
+    fn at_home(&mut self, mut command: Command) -> anyhow::Result<Command> {
         command.envs(self.servers()?.environment());
         if self.long {
             command.env("SEMEL_TEST_LONG", "1");
         }
-        run::run(&mut command)
+        Ok(command)
     }
 }
 
 fn install() -> anyhow::Result<()> {
     let mut missing = testbed::missing_packages();
-    if !run::is_there("python3") {
-        missing.push("python3");
-    }
+    missing.extend(testbed::missing_tools());
     if missing.is_empty() {
         eprintln!("nothing is missing");
     }
-    testbed::install(&missing)
+    testbed::install(&missing)?;
+    let python = testbed::python()?;
+    eprintln!("Python for the examples: {}", python.display());
+    Ok(())
 }
 
 fn vectors(world: &mut World) -> anyhow::Result<()> {

@@ -1,11 +1,15 @@
 //! The command line, as data.
 
+pub(crate) mod operate;
+
+use crate::config::FILE_USUAL;
 use crate::store_url::StoreUrl;
 use clap::{Parser, Subcommand};
+use std::path::PathBuf;
 
 /// Deliver at least once. Take effect once.
 #[derive(Debug, Parser)]
-#[command(name = "semel", version)]
+#[command(name = "semel", version = crate::VERSION, after_help = EXIT_CODES)]
 pub(crate) struct Args {
     #[command(subcommand)]
     pub(crate) command: Command,
@@ -13,12 +17,43 @@ pub(crate) struct Args {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Show it: one piece of work, delivered five times at once
-    Dev,
+    /// Show it: a gate before a demo handler, or before yours, and lines to copy
+    Dev(DevArgs),
+    /// Run the gate: a reverse proxy that lets each delivery take effect once
+    Gate(GateArgs),
+    /// Write a commented configuration to edit
+    Init(InitArgs),
+    /// Judge a configuration without starting anything
+    Check(CheckArgs),
     /// Print the key, parts and fingerprint of a payload read from standard input
     Key(KeyArgs),
     /// Bring a PostgreSQL database to this version's tables and functions
     Migrate(MigrateArgs),
+    /// Look at records, and act on one: list, show, release, forget, resolve
+    Records(operate::RecordsArgs),
+    /// Look at letters, and act on one: list, show, redrive, discard
+    Letters(operate::LettersArgs),
+    /// Print a script that completes these commands in a shell
+    Completions {
+        /// Which shell
+        shell: clap_complete::Shell,
+    },
+}
+
+const EXIT_CODES: &str = "Exit codes:
+  0   done
+  1   refused, or nothing there; the message says why
+  64  a mistake in the arguments or the configuration: mend it, a retry fails again
+  69  the gate or the store cannot be reached: a retry is safe";
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct DevArgs {
+    /// Your own handler, instead of the demonstration
+    #[arg(long, value_name = "URL")]
+    pub(crate) upstream: Option<String>,
+    /// Where to listen; the next port is for the admin address. Other ones are taken if they are not free
+    #[arg(long, default_value_t = 8080)]
+    pub(crate) port: u16,
 }
 
 #[derive(Debug, clap::Args)]
@@ -52,6 +87,64 @@ pub(crate) struct MigrateArgs {
     /// The store: postgres://user@host/database
     #[arg(long, env = "SEMEL_STORE", hide_env_values = true)]
     pub(crate) store: StoreUrl,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct InitArgs {
+    /// Where to write it; a file that is there is left alone
+    #[arg(default_value = FILE_USUAL)]
+    pub(crate) path: PathBuf,
+    /// Print the page of all fields instead
+    #[arg(long, hide = true)]
+    pub(crate) docs: bool,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct CheckArgs {
+    #[command(flatten)]
+    pub(crate) gate: GateArgs,
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// What a gate is told by flags. Their texts are judged with the file, so that all mistakes are
+/// told together.
+#[derive(Clone, Debug, Default, clap::Args)]
+pub(crate) struct GateArgs {
+    /// The configuration; ./semel.toml when it is there
+    #[arg(long, value_name = "FILE", env = "SEMEL_CONFIG")]
+    pub(crate) config: Option<PathBuf>,
+    /// Where deliveries arrive
+    #[arg(long, value_name = "ADDRESS", env = "SEMEL_LISTEN")]
+    pub(crate) listen: Option<String>,
+    /// Where operators and Prometheus ask
+    #[arg(long, value_name = "ADDRESS", env = "SEMEL_ADMIN")]
+    pub(crate) admin: Option<String>,
+    /// Where records and letters are kept
+    #[arg(long, value_name = "URL", env = "SEMEL_STORE", hide_env_values = true)]
+    pub(crate) store: Option<String>,
+    /// Promise that never two gates run at once
+    #[arg(long, env = "SEMEL_SINGLE_INSTANCE")]
+    pub(crate) single_instance: bool,
+    /// Without a file: the handler
+    #[arg(long, value_name = "URL", env = "SEMEL_UPSTREAM")]
+    pub(crate) upstream: Option<String>,
+    /// Without a file: which requests are protected (all, unless given)
+    #[arg(long, value_name = "PATH", env = "SEMEL_PATH")]
+    pub(crate) path: Option<String>,
+    /// Without a file: the route's name, which enters every key (`default`, unless given)
+    #[arg(long, value_name = "NAME", env = "SEMEL_NAME")]
+    pub(crate) name: Option<String>,
+    /// Without a file: who delivers
+    #[arg(long, value_name = "SOURCE", env = "SEMEL_SOURCE")]
+    pub(crate) source: Option<String>,
+    /// Without a file: which deliveries are the same work
+    #[arg(long, value_name = "PARTS", env = "SEMEL_KEY")]
+    pub(crate) key: Option<String>,
+    /// Without a file: how API clients are told apart
+    #[arg(long, value_name = "CALLER", env = "SEMEL_CALLER")]
+    pub(crate) caller: Option<String>,
 }
 
 fn name_and_value(text: &str) -> Result<(String, String), String> {

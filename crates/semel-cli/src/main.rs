@@ -7,15 +7,31 @@
 
 mod args;
 mod store_url;
+mod open_store;
+mod desk;
+mod admin_client;
+mod table;
+mod log;
+mod config;
 mod commands {
+    pub(crate) mod check;
     pub(crate) mod dev;
+    pub(crate) mod gate;
+    pub(crate) mod init;
     pub(crate) mod key;
+    pub(crate) mod letters;
     pub(crate) mod migrate;
+    pub(crate) mod operate;
+    pub(crate) mod records;
 }
 
 use args::{Args, Command};
-use clap::Parser;
+use clap::{CommandFactory, Parser};
 use std::process::ExitCode;
+
+/// This version, and the commit it was built from.
+pub(crate) const VERSION: &str =
+    concat!(env!("CARGO_PKG_VERSION"), " (", env!("SEMEL_COMMIT"), ")");
 
 fn main() -> ExitCode {
     let args = match Args::try_parse() {
@@ -26,8 +42,20 @@ fn main() -> ExitCode {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("semel: {error:#}");
-            ExitCode::FAILURE
+            failure(&error)
         }
+    }
+}
+
+/// 64 says that a person must mend the configuration; trying again does not help. 69 says that
+/// nobody was there to ask.
+fn failure(error: &anyhow::Error) -> ExitCode {
+    if error.is::<config::Mistakes>() || error.is::<config::Broken>() {
+        ExitCode::from(64)
+    } else if desk::is_unreachable(error) {
+        ExitCode::from(69)
+    } else {
+        ExitCode::FAILURE
     }
 }
 
@@ -45,8 +73,18 @@ fn usage(error: &clap::Error) -> ExitCode {
 fn run(command: Command) -> anyhow::Result<()> {
     let runtime = tokio::runtime::Runtime::new()?;
     match command {
-        Command::Dev => runtime.block_on(commands::dev::run()),
+        Command::Dev(args) => runtime.block_on(commands::dev::run(&args)),
+        Command::Gate(args) => runtime.block_on(commands::gate::run(&args)),
+        Command::Init(args) => commands::init::run(&args),
+        Command::Check(args) => commands::check::run(&args),
         Command::Key(args) => commands::key::run(&args),
         Command::Migrate(args) => runtime.block_on(commands::migrate::run(&args)),
+        Command::Records(args) => runtime.block_on(commands::records::run(&args)),
+        Command::Letters(args) => runtime.block_on(commands::letters::run(&args)),
+        Command::Completions { shell } => {
+            let mut command = Args::command();
+            clap_complete::generate(shell, &mut command, "semel", &mut std::io::stdout());
+            Ok(())
+        }
     }
 }

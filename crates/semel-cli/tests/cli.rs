@@ -32,22 +32,33 @@ fn stderr(output: &Output) -> String {
 }
 
 #[test]
-fn dev_shows_one_effect_and_four_replays() {
-    let said = stdout(&semel(&["dev"], ""));
-    assert_eq!(
-        said.matches("  ran       201 charged, receipt 1").count(),
-        1,
-        "{said}"
-    );
-    assert_eq!(
-        said.matches("  replayed  201 charged, receipt 1").count(),
-        4,
-        "{said}"
-    );
+fn version_names_the_commit() {
+    let said = stdout(&semel(&["--version"], ""));
+    let commit = said
+        .strip_prefix(concat!("semel ", env!("CARGO_PKG_VERSION"), " ("))
+        .and_then(|rest| rest.strip_suffix(")\n"))
+        .unwrap();
+    let hex = commit.len() == 12 && commit.chars().all(|c| c.is_ascii_hexdigit());
+    assert!(hex || commit == "unknown", "{said}");
+}
+
+#[test]
+fn help_lists_the_exit_codes() {
+    let said = stdout(&semel(&["--help"], ""));
+    for code in ["0   done", "64  a mistake", "69  the gate or the store"] {
+        assert!(said.contains(code), "{code}: {said}");
+    }
+}
+
+#[test]
+fn completions_are_printed_for_a_shell() {
+    let said = stdout(&semel(&["completions", "bash"], ""));
     assert!(
-        said.ends_with("1 effect, 4 replays of its answer.\n"),
+        said.contains("_semel()") && said.contains("letters"),
         "{said}"
     );
+    let refused = semel(&["completions", "cobol"], "");
+    assert_eq!(refused.status.code(), Some(64));
 }
 
 #[test]

@@ -1,88 +1,71 @@
-//! `semel dev`: one piece of work, delivered five times at once, takes effect once.
+//! `semel dev`: a gate before a demo handler, and lines to copy that show what it does.
 
-use anyhow::{Context, ensure};
-use semel::key::{Delivered, KeyRule, Scope};
-use semel::work::Work;
-use semel::{Ended, Fingerprint, Key, Outcome, Semel};
-use semel_embedded::{EmbeddedSettings, EmbeddedStore};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
-use std::time::Duration;
+mod ledger;
+mod lines;
 
-const PAYLOAD: &str = r#"{"order_id": 7, "cents": 900}"#;
-const DELIVERIES: usize = 5;
+use crate::args::DevArgs;
+use crate::commands::gate::stopped;
+use crate::config::{self, Config};
+use crate::open_store;
+use anyhow::Context;
+use semel_gate::Bound;
+use std::net::{Ipv4Addr, SocketAddr};
+use tempfile::TempDir;
+use tokio::net::TcpListener;
 
-/// How long the effect takes: long enough that all five deliveries overlap.
-const EFFECT_TAKES: Duration = Duration::from_millis(100);
-
-pub(crate) async fn run() -> anyhow::Result<()> {
-    let directory = tempfile::tempdir().context("a temporary directory for the demonstration")?;
-    let store = EmbeddedStore::open(directory.path(), EmbeddedSettings::default())?;
-    let semel = Semel::new(store);
-    let rule: KeyRule = "/order_id".parse()?;
-    let key = rule.key(
-        &Scope::new("dev", "charge"),
-        &Delivered::payload(PAYLOAD.as_bytes()),
-    )?;
-
-    println!("One order, delivered {DELIVERIES} times at once:");
-    println!();
-    println!("  payload  {PAYLOAD}");
-    println!("  rule     /order_id");
-    println!("  key      {key}");
-    println!("  store    embedded, in a temporary directory");
-    println!();
-
-    let effects = Arc::new(AtomicU32::new(0));
-    let deliveries: Vec<_> = (0..DELIVERIES)
-        .map(|_| tokio::spawn(deliver(semel.clone(), key, Arc::clone(&effects))))
-        .collect();
-    let mut replays = 0;
-    for (number, delivery) in (1..).zip(deliveries) {
-        let ended = delivery.await??;
-        replays += u32::from(matches!(ended, Ended::Replayed(_)));
-        println!("  delivery {number}  {}", line(&ended));
-    }
-    let effects = effects.load(Ordering::SeqCst);
-    println!();
-    println!("{effects} effect, {replays} replays of its answer.");
-    ensure!(
-        effects == 1 && replays == 4,
-        "expected 1 effect and 4 replays: please report this"
+pub(crate) async fn run(args: &DevArgs) -> anyhow::Result<()> {
+    let directory = tempfile::tempdir().context("a temporary directory for the store")?;
+    let demo = match &args.upstream {
+        Some(_) => None,
+        None => Some(ledger::serve().await?),
+    };
+    let config = config(args, demo, &directory).await?;
+    let opened = open_store::open(&config.store, config.options).await?;
+    let bound = Bound::bind(config.settings, opened.store).await?;
+    print!(
+        "{}",
+        lines::first_screen(
+            bound.address()?,
+            bound.admin_address()?,
+            args.upstream.as_deref()
+        )
     );
+    let left = bound.serve(stopped()?).await;
+    println!("stopped, {} runs left", left.runs.len());
     Ok(())
 }
 
-/// One delivery: charge the card, unless this order was charged.
-async fn deliver(semel: Semel, key: Key, effects: Arc<AtomicU32>) -> Result<Ended, semel::Error> {
-    let work = Work::new(key, Fingerprint::of(PAYLOAD.as_bytes()));
-    semel
-        .run(work, move |_| async move {
-            let number = effects.fetch_add(1, Ordering::SeqCst) + 1;
-            tokio::time::sleep(EFFECT_TAKES).await;
-            Ok(Outcome::new(201, format!("charged, receipt {number}")))
-        })
-        .await
+/// The configuration of the demonstration, read as a user's own would be.
+async fn config(
+    args: &DevArgs,
+    demo: Option<SocketAddr>,
+    store: &TempDir,
+) -> anyhow::Result<Config> {
+    let upstream = match (&args.upstream, demo) {
+        (Some(url), _) => url.clone(),
+        (None, Some(address)) => format!("http://{address}"),
+        (None, None) => anyhow::bail!("there is neither a handler nor a demonstration of one"),
+    };
+    let routes = if args.upstream.is_some() {
+        lines::ANY_ROUTE
+    } else {
+        lines::DEMO_ROUTES
+    };
+    let text = format!(
+        "listen = \"{}\"\nadmin = \"{}\"\nstore = \"dir:{}\"\nsingle_instance = true\nupstream = \"{upstream}\"\n{routes}",
+        free(args.port).await?,
+        free(args.port.saturating_add(1)).await?,
+        store.path().display(),
+    );
+    Ok(config::from_text(&text)?)
 }
 
-fn line(ended: &Ended) -> String {
-    let answer = |outcome: &Outcome| {
-        format!(
-            "{} {}",
-            outcome.status,
-            String::from_utf8_lossy(&outcome.body_bytes())
-        )
+/// The usual port, or any free one when it is taken.
+async fn free(port: u16) -> anyhow::Result<SocketAddr> {
+    let usual = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
+    let listener = match TcpListener::bind(usual).await {
+        Ok(listener) => listener,
+        Err(_) => TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?,
     };
-    match ended {
-        Ended::Ran(recorded) => format!("ran       {}", answer(&recorded.outcome)),
-        Ended::Replayed(recorded) => format!("replayed  {}", answer(&recorded.outcome)),
-        Ended::Failed(_)
-        | Ended::Unrecorded(_)
-        | Ended::Busy { .. }
-        | Ended::NotYet { .. }
-        | Ended::Full { .. }
-        | Ended::Parked
-        | Ended::Mismatched
-        | Ended::Stale => format!("{ended:?}"),
-    }
+    Ok(listener.local_addr()?)
 }

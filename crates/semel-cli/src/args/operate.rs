@@ -1,0 +1,162 @@
+//! The command line of an operator: records and letters.
+
+use crate::store_url::StoreUrl;
+use clap::{Args, Subcommand, ValueEnum};
+use http::Uri;
+use semel::Key;
+use semel::record::State;
+use semel_gate::operate::Verdict;
+
+/// Where to ask, and how to say it.
+#[derive(Debug, Args)]
+pub(crate) struct DeskArgs {
+    /// The admin address of a gate
+    #[arg(
+        long,
+        global = true,
+        value_name = "URL",
+        env = "SEMEL_ADMIN",
+        default_value = "http://127.0.0.1:8081",
+        value_parser = admin
+    )]
+    pub(crate) admin: Uri,
+    /// The gate's `admin_token`
+    #[arg(
+        long,
+        global = true,
+        value_name = "TEXT",
+        env = "SEMEL_ADMIN_TOKEN",
+        hide_env_values = true
+    )]
+    pub(crate) token: Option<String>,
+    /// Ask a store directly instead; the embedded one only while no gate holds it
+    #[arg(long, global = true, value_name = "URL")]
+    pub(crate) store: Option<StoreUrl>,
+    /// Print JSON
+    #[arg(long, global = true)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct RecordsArgs {
+    #[command(flatten)]
+    pub(crate) desk: DeskArgs,
+    #[command(subcommand)]
+    pub(crate) ask: RecordsAsk,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum RecordsAsk {
+    /// List records, in no particular order
+    List {
+        /// Only those in this state
+        #[arg(long)]
+        state: Option<StateWord>,
+        /// How many at the most
+        #[arg(long, default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..))]
+        limit: u32,
+    },
+    /// Show one record and its outcome
+    Show {
+        key: Key,
+        /// With the body of the outcome
+        #[arg(long)]
+        body: bool,
+    },
+    /// Take the right to run from whoever has it: the run is stale, the next delivery runs
+    Release { key: Key },
+    /// End a record: the next delivery of its key is new work
+    Forget { key: Key },
+    /// Say what became of parked work
+    Resolve {
+        key: Key,
+        /// It took effect; it did not and shall not; it did not and may run again
+        #[arg(long = "as", value_name = "succeeded|failed|retry")]
+        verdict: Verdict,
+    },
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct LettersArgs {
+    #[command(flatten)]
+    pub(crate) desk: DeskArgs,
+    #[command(subcommand)]
+    pub(crate) ask: LettersAsk,
+}
+
+/// An id is 64 hex digits, or the first 8 or more of them.
+#[derive(Debug, Subcommand)]
+pub(crate) enum LettersAsk {
+    /// List letters, oldest first
+    List {
+        /// How many at the most
+        #[arg(long, default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..))]
+        limit: u32,
+    },
+    /// Show one letter with its delivery
+    Show {
+        /// Its id, or the first 8 or more digits of it
+        #[arg(value_parser = letter_id)]
+        id: String,
+    },
+    /// Run its delivery again; the letter goes when that succeeds
+    Redrive {
+        /// Its id, or the first 8 or more digits of it
+        #[arg(value_parser = letter_id)]
+        id: String,
+    },
+    /// Drop a letter for good
+    Discard {
+        /// Its id, or the first 8 or more digits of it
+        #[arg(value_parser = letter_id)]
+        id: String,
+    },
+}
+
+/// A state, as a word.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum StateWord {
+    Running,
+    Waiting,
+    Succeeded,
+    Failed,
+    Parked,
+}
+
+impl From<StateWord> for State {
+    fn from(word: StateWord) -> Self {
+        match word {
+            StateWord::Running => Self::Running,
+            StateWord::Waiting => Self::Waiting,
+            StateWord::Succeeded => Self::Succeeded,
+            StateWord::Failed => Self::Failed,
+            StateWord::Parked => Self::Parked,
+        }
+    }
+}
+
+/// A gate's own setting has no scheme, and both may come from one variable.
+fn admin(text: &str) -> Result<Uri, String> {
+    let url = if text.contains("://") {
+        text.to_owned()
+    } else {
+        format!("http://{text}")
+    };
+    let wrong = || format!("{text:?} is no admin address: write http://127.0.0.1:8081");
+    let uri: Uri = url.parse().map_err(|_| wrong())?;
+    let is_plain = uri.scheme_str() == Some("http") && matches!(uri.path(), "" | "/");
+    if is_plain && uri.query().is_none() {
+        Ok(uri)
+    } else {
+        Err(wrong())
+    }
+}
+
+fn letter_id(text: &str) -> Result<String, String> {
+    let digits = |c: char| c.is_ascii_digit() || ('a'..='f').contains(&c);
+    if (8..=64).contains(&text.len()) && text.chars().all(digits) {
+        Ok(text.into())
+    } else {
+        Err("an id has 64 lower-case hex digits, of which the first 8 or more will do".into())
+    }
+}

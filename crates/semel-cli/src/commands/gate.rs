@@ -1,0 +1,69 @@
+//! `semel gate`: the reverse proxy, from its configuration to its orderly end.
+
+use crate::args::GateArgs;
+use crate::config::{self, Broken, Config, Verdict};
+use crate::log;
+use crate::open_store::{self, Opened};
+use semel_gate::{Bound, Left};
+use tokio::signal::unix::{SignalKind, signal};
+
+pub(crate) async fn run(args: &GateArgs) -> anyhow::Result<()> {
+    let config = config::load(args)?;
+    let findings = config::check(&config);
+    if let Some(broken) = Broken::among(&findings) {
+        return Err(broken.into());
+    }
+    log::begin();
+    for finding in findings.iter().filter(|f| f.verdict == Verdict::Warning) {
+        tracing::warn!(route = finding.route, "{finding}");
+    }
+    let opened = open_store::open(&config.store, config.options).await?;
+    let bound = bind(config, opened).await?;
+    let left = bound.serve(stopped()?).await;
+    tell(&left);
+    Ok(())
+}
+
+async fn bind(config: Config, opened: Opened) -> anyhow::Result<Bound> {
+    let routes: Vec<_> = config
+        .settings
+        .routes
+        .iter()
+        .map(|r| r.name.clone())
+        .collect();
+    let bound = Bound::bind(config.settings, opened.store).await?;
+    tracing::info!(
+        listen = %bound.address()?,
+        admin = %bound.admin_address()?,
+        routes = routes.join(" "),
+        store = opened.says,
+        version = crate::VERSION,
+        "ready"
+    );
+    Ok(bound)
+}
+
+/// Resolves when somebody wants this process to end.
+pub(crate) fn stopped() -> anyhow::Result<impl Future<Output = ()>> {
+    let (mut terminate, mut interrupt) = (
+        signal(SignalKind::terminate())?,
+        signal(SignalKind::interrupt())?,
+    );
+    let mut hangup = signal(SignalKind::hangup())?;
+    Ok(async move {
+        loop {
+            tokio::select! {
+                _ = terminate.recv() => return tracing::info!("SIGTERM: draining"),
+                _ = interrupt.recv() => return tracing::info!("SIGINT: draining"),
+                _ = hangup.recv() => tracing::warn!("SIGHUP: the configuration is read once; restart to read it again"),
+            }
+        }
+    })
+}
+
+fn tell(left: &Left) {
+    for (route, key) in &left.runs {
+        tracing::warn!(route, %key, "left: sent to its handler and not ended; its lease lapses and another delivery decides");
+    }
+    tracing::info!(left = left.runs.len(), "stopped");
+}

@@ -1,0 +1,80 @@
+//! How answers to an operator are printed: data on stdout, talk on stderr.
+
+use crate::table::{lines, text};
+use semel_gate::operate::Refused;
+use serde_json::Value;
+use std::io::Write;
+
+type Told = anyhow::Result<Value>;
+
+/// Prints an answer as JSON, or as `shown` makes it readable. With `--json` a refusal is data, too.
+pub(crate) fn printed(
+    json: bool,
+    told: Told,
+    shown: impl FnOnce(&Value) -> String,
+) -> anyhow::Result<()> {
+    match told {
+        Ok(told) if json => out(&format!("{told}\n")),
+        Ok(told) => out(&shown(&told)),
+        Err(error) => {
+            if let Some(refused) = error.downcast_ref::<Refused>()
+                && json
+            {
+                out(&format!("{}\n", refused.json()));
+            }
+            return Err(error);
+        }
+    }
+    Ok(())
+}
+
+/// A reader that has seen enough, as `head` has, is nobody's mistake.
+fn out(text: &str) {
+    drop(std::io::stdout().write_all(text.as_bytes()));
+}
+
+/// Prints a list.
+pub(crate) fn found(
+    json: bool,
+    told: Told,
+    name: &str,
+    table: impl FnOnce(&[Value]) -> String,
+) -> anyhow::Result<()> {
+    printed(json, told, |told| {
+        let rows = told.get(name).and_then(Value::as_array);
+        let rows = rows.map_or(&[][..], Vec::as_slice);
+        if rows.is_empty() {
+            eprintln!("no {name}");
+        }
+        if told.get("next").is_some_and(Value::is_string) {
+            eprintln!("there are more {name}: ask for them with --limit");
+        }
+        table(rows)
+    })
+}
+
+/// Prints what an act did.
+pub(crate) fn acted(json: bool, told: Told) -> anyhow::Result<()> {
+    printed(json, told, |told| {
+        let word = |name: &str| told.get(name).map(text).unwrap_or_default();
+        let what = match told.get("letter") {
+            Some(letter) => format!("letter {}", text(letter)),
+            None => format!("record {}", word("key")),
+        };
+        let became = match told.get("outcome") {
+            Some(outcome) => text(outcome),
+            None => format!("{} -> {}", word("before"), word("after")),
+        };
+        format!("{}  {what}  {became}\n{}\n", word("act"), word("says"))
+    })
+}
+
+/// A body below its heads, one empty line apart.
+pub(crate) fn body(body: &Value) -> String {
+    let part = |name: &str| body.get(name).and_then(Value::as_str).unwrap_or_default();
+    if part("encoding") == "base64" {
+        format!("\nbase64:{}\n", part("text"))
+    } else {
+        format!("\n{}", lines(part("text")))
+    }
+}

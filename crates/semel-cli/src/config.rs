@@ -1,0 +1,63 @@
+//! The configuration of a gate: `semel.toml`, or one route by flags. It is read once, judged whole,
+//! and all mistakes are told together.
+
+mod fields;
+mod mistakes;
+mod tree;
+mod values;
+mod meanings;
+mod section;
+mod terms;
+mod route;
+mod apart;
+mod gate;
+mod load;
+mod check;
+mod docs;
+
+pub(crate) use check::{Broken, Finding, Verdict, check};
+pub(crate) use docs::{commented_file, page};
+pub(crate) use load::{FILE_USUAL, from_text, load};
+pub(crate) use mistakes::Mistakes;
+
+use crate::store_url::StoreUrl;
+use semel_gate::settings::Settings;
+use std::fmt;
+
+/// All that a gate needs to start.
+#[derive(Debug)]
+pub(crate) struct Config {
+    /// Where records and letters are kept.
+    pub(crate) store: StoreUrl,
+    pub(crate) options: StoreOptions,
+    pub(crate) settings: Settings,
+    /// Where this process runs, when that is known.
+    pub(crate) platform: Option<Platform>,
+}
+
+/// Choices about the store.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct StoreOptions {
+    /// Never two gates run at once.
+    pub(crate) single_instance: bool,
+    /// PostgreSQL grants claims before they are safe on disk.
+    pub(crate) relaxed_claims: bool,
+    /// The URL leads to a pooler.
+    pub(crate) pooler: bool,
+}
+
+/// Who starts and stops this process, and as many more as it likes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Platform {
+    CloudRun,
+    Kubernetes,
+}
+
+impl fmt::Display for Platform {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::CloudRun => "Cloud Run",
+            Self::Kubernetes => "Kubernetes",
+        })
+    }
+}

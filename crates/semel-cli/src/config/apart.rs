@@ -1,0 +1,66 @@
+//! Routes must be apart: the gate takes the first route of the file that fits a request, and
+//! passes only what no route takes.
+
+use super::mistakes::Mistakes;
+use super::route::Placed;
+use semel_gate::path::PathPattern;
+use semel_gate::settings::{Pass, Route};
+
+/// Refuses two routes of one name, and what no request could reach.
+pub(crate) fn apart(routes: &[Placed], pass: Option<&Pass>, mistakes: &mut Mistakes) {
+    for (index, Placed { place, route }) in routes.iter().enumerate() {
+        let earlier = routes.iter().take(index).map(|placed| &placed.route);
+        let passed = pass.iter().flat_map(|pass| &pass.paths);
+        let told = earlier
+            .flat_map(|earlier| [same_name(route, earlier), hidden(route, earlier)])
+            .chain(passed.map(|path| never_passed(route, path)));
+        for says in told.flatten() {
+            mistakes.add(*place, Some(&route.name), says);
+        }
+    }
+}
+
+fn same_name(route: &Route, earlier: &Route) -> Option<String> {
+    let same = !route.name.is_empty() && earlier.name == route.name;
+    same.then(|| "another route has this name: their keys would meet; rename one".into())
+}
+
+fn hidden(route: &Route, earlier: &Route) -> Option<String> {
+    let Route { name, path, .. } = earlier;
+    if !share_a_method(route, earlier) || !covers(path, &route.path) {
+        return None;
+    }
+    Some(if *path == route.path {
+        format!("route {name} has the path {path} and the same methods already")
+    } else {
+        format!("route {name} stands before and takes all of {path}: put this route first")
+    })
+}
+
+fn share_a_method(one: &Route, other: &Route) -> bool {
+    let all = one.methods.is_empty() || other.methods.is_empty();
+    all || one
+        .methods
+        .iter()
+        .any(|method| other.methods.contains(method))
+}
+
+fn never_passed(route: &Route, passed: &PathPattern) -> Option<String> {
+    let takes_all = route.methods.is_empty() && covers(&route.path, passed);
+    takes_all.then(|| {
+        format!("{passed} is never passed, because this route takes it: narrow `path` or `methods`, or mend `pass`")
+    })
+}
+
+/// Whether every request of one path is one of the other's.
+fn covers(wide: &PathPattern, narrow: &PathPattern) -> bool {
+    match (wide, narrow) {
+        // An empty path stands in for one with a mistake of its own.
+        (_, PathPattern::Exact(narrow)) if narrow.is_empty() => false,
+        (PathPattern::Exact(wide), PathPattern::Exact(narrow)) => wide == narrow,
+        (PathPattern::Exact(_), PathPattern::Below(_)) => false,
+        (PathPattern::Below(wide), PathPattern::Exact(narrow) | PathPattern::Below(narrow)) => {
+            narrow.starts_with(wide.as_str())
+        }
+    }
+}

@@ -1,0 +1,195 @@
+//! Checking: whether the times and sizes of a configuration fit together, in sentences.
+
+mod route;
+
+use super::{Config, Platform};
+use crate::store_url::StoreUrl;
+use semel_gate::settings::Source;
+use std::fmt;
+
+/// What was found about a configuration.
+#[derive(Clone, Debug)]
+pub(crate) struct Finding {
+    pub(crate) verdict: Verdict,
+    /// The route it is about; none for the whole gate.
+    pub(crate) route: Option<String>,
+    /// The source it is about; none for all of them.
+    pub(crate) source: Option<Source>,
+    pub(crate) says: String,
+}
+
+/// How good or bad it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Verdict {
+    /// It holds.
+    Proved,
+    /// Good to know.
+    Note,
+    /// It works, and somebody should have decided so.
+    Warning,
+    /// It cannot work: the gate does not start.
+    Broken,
+}
+
+/// What cannot work. Starting again without mending it fails again.
+#[derive(Debug)]
+pub(crate) struct Broken(Vec<Finding>);
+
+/// All findings: about the gate first, then route by route.
+pub(crate) fn check(config: &Config) -> Vec<Finding> {
+    let routes = &config.settings.routes;
+    let mut found: Vec<_> = [store(config), options(config), pass(config), renaming()]
+        .into_iter()
+        .flatten()
+        .collect();
+    found.extend(trust(config));
+    for route in routes {
+        found.extend(route::check(route, config.settings.bodies_bytes_max));
+    }
+    found
+}
+
+/// The embedded store belongs to one process; platforms start as many as they like.
+fn store(config: &Config) -> Option<Finding> {
+    let platform = match (&config.store, config.platform) {
+        (StoreUrl::Embedded(_), Some(platform)) => platform,
+        (StoreUrl::Redis(_), _) => {
+            let says = "Redis keeps records as safely as its own settings say; the gate names them at start";
+            return Some(Finding::gate(Verdict::Note, says));
+        }
+        (StoreUrl::Embedded(_), None) | (StoreUrl::Postgres(_), _) => return None,
+    };
+    Some(embedded_on(platform, config.options.single_instance))
+}
+
+fn embedded_on(platform: Platform, single_instance: bool) -> Finding {
+    if single_instance {
+        return Finding::gate(
+            Verdict::Warning,
+            format!(
+                "the embedded store on {platform} relies on single_instance: two gates at once would not know of each other, and a lost disk forgets every key"
+            ),
+        );
+    }
+    Finding::gate(
+        Verdict::Broken,
+        format!(
+            "store is a directory, and {platform} may run several gates, each with its own: duplicates would run once \
+             in each; use postgres:// or redis://, or promise single_instance = true"
+        ),
+    )
+}
+
+fn options(config: &Config) -> Option<Finding> {
+    let options = config.options;
+    match &config.store {
+        StoreUrl::Postgres(_) if options.relaxed_claims => Some(Finding::gate(
+            Verdict::Warning,
+            "relaxed_claims: a crash of the PostgreSQL server may forget claims of its last moments, and their work runs again",
+        )),
+        StoreUrl::Embedded(_) | StoreUrl::Redis(_) if options.relaxed_claims || options.pooler => {
+            Some(Finding::gate(
+                Verdict::Warning,
+                "relaxed_claims and pooler are for postgres:// stores: this one does not look at them",
+            ))
+        }
+        StoreUrl::Postgres(_) | StoreUrl::Embedded(_) | StoreUrl::Redis(_) => None,
+    }
+}
+
+fn pass(config: &Config) -> Option<Finding> {
+    let pass = config.settings.pass.as_ref()?;
+    let paths: Vec<_> = pass.paths.iter().map(ToString::to_string).collect();
+    let says = format!("forwarded unprotected, as pass says: {}", paths.join(", "));
+    Some(Finding::gate(Verdict::Note, says))
+}
+
+fn renaming() -> Option<Finding> {
+    let says = "a route's name and the namespace enter every key: renaming one forgets its keys";
+    Some(Finding::gate(Verdict::Note, says))
+}
+
+fn trust(config: &Config) -> Option<Finding> {
+    let settings = &config.settings;
+    let takes_brokers = |route: &&semel_gate::settings::Route| route.source != Some(Source::Api);
+    let names: Vec<_> = settings
+        .routes
+        .iter()
+        .filter(takes_brokers)
+        .map(|route| route.name.as_str())
+        .collect();
+    let says = format!(
+        "the senders' identity is not checked yet on {}: whoever reaches {} can deliver there, so let only your senders reach it",
+        names.join(", "),
+        settings.listen
+    );
+    (!names.is_empty()).then(|| Finding::gate(Verdict::Warning, says))
+}
+
+// === impl Finding ===
+
+impl Finding {
+    fn gate(verdict: Verdict, says: impl Into<String>) -> Self {
+        Self {
+            verdict,
+            route: None,
+            source: None,
+            says: says.into(),
+        }
+    }
+
+    pub(crate) fn is_broken(&self) -> bool {
+        self.verdict == Verdict::Broken
+    }
+}
+
+impl fmt::Display for Finding {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(route) = &self.route {
+            write!(f, "route {route}")?;
+            if let Some(source) = self.source {
+                write!(f, ", {source}")?;
+            }
+            f.write_str(": ")?;
+        }
+        f.write_str(&self.says)
+    }
+}
+
+// === impl Verdict ===
+
+impl Verdict {
+    pub(crate) const fn word(self) -> &'static str {
+        match self {
+            Self::Proved => "proved",
+            Self::Note => "note",
+            Self::Warning => "warning",
+            Self::Broken => "broken",
+        }
+    }
+}
+
+// === impl Broken ===
+
+impl Broken {
+    pub(crate) fn among(findings: &[Finding]) -> Option<Self> {
+        let broken: Vec<_> = findings
+            .iter()
+            .filter(|finding| finding.is_broken())
+            .cloned()
+            .collect();
+        (!broken.is_empty()).then_some(Self(broken))
+    }
+}
+
+impl fmt::Display for Broken {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("the configuration does not hold together")?;
+        for finding in &self.0 {
+            write!(f, "\n  {finding}")?;
+        }
+        Ok(())
+    }
+}
+
+impl std::error::Error for Broken {}

@@ -1,0 +1,203 @@
+//! What must hold for each route and each of its sources.
+
+use super::{Finding, Verdict};
+use crate::config::terms::MARGIN;
+use crate::config::values::written;
+use semel::key::Part;
+use semel_gate::settings::{Caller, Route, Source, Terms};
+use std::time::Duration;
+
+/// All findings about a route.
+pub(super) fn check(route: &Route, bodies_bytes_max: usize) -> Vec<Finding> {
+    let mut found: Vec<_> = [body(route, bodies_bytes_max), callers(route)]
+        .into_iter()
+        .flatten()
+        .map(|(verdict, says)| finding(route, None, verdict, says))
+        .collect();
+    for source in sources(route) {
+        let terms = route.terms(source);
+        let said = [
+            deadline(terms),
+            some_time(terms),
+            lease(terms),
+            horizon(source, terms),
+            wait(source, terms),
+            Some(renewal(terms)),
+            parts(source, terms),
+        ];
+        let said = said.into_iter().flatten();
+        found.extend(said.map(|(verdict, says)| finding(route, Some(source), verdict, says)));
+    }
+    found
+}
+
+type Said = Option<(Verdict, String)>;
+
+/// The sources that a route takes deliveries of.
+pub(crate) fn sources(route: &Route) -> Vec<Source> {
+    let taken = |source: &Source| match route.source {
+        Some(fixed) => fixed == *source,
+        None => *source != Source::Api || route.caller.is_some(),
+    };
+    Source::ALL.into_iter().filter(taken).collect()
+}
+
+fn finding(route: &Route, source: Option<Source>, verdict: Verdict, says: String) -> Finding {
+    Finding {
+        verdict,
+        route: Some(route.name.clone()),
+        source,
+        says,
+    }
+}
+
+const fn proved_if(holds: bool) -> Verdict {
+    if holds {
+        Verdict::Proved
+    } else {
+        Verdict::Broken
+    }
+}
+
+fn deadline(terms: &Terms) -> Said {
+    let deadline = terms.deadline?;
+    let holds = terms.timeout.saturating_add(MARGIN) <= deadline;
+    let (timeout, given_up) = (written(terms.timeout), written(deadline));
+    let says = if holds {
+        format!(
+            "timeout {timeout} + 1s ≤ deadline {given_up}: the handler is cut off before its sender gives up"
+        )
+    } else {
+        let longest = written(deadline.saturating_sub(MARGIN));
+        format!(
+            "timeout {timeout} + 1s > deadline {given_up}: the sender would give up and deliver again while the handler \
+             runs; set timeout to {longest} or less, or deadline to what the sender really waits"
+        )
+    };
+    Some((proved_if(holds), says))
+}
+
+fn some_time(terms: &Terms) -> Said {
+    let says =
+        || "timeout is 0s: the deadline leaves the handler no time; it must be longer than 1s";
+    (terms.timeout == Duration::ZERO).then(|| (Verdict::Broken, says().into()))
+}
+
+fn lease(terms: &Terms) -> Said {
+    let holds = terms.lease <= terms.retention;
+    let (lease, retention) = (written(terms.lease), written(terms.retention));
+    let says = if holds {
+        format!("lease {lease} ≤ retention {retention}: no run outlives its record")
+    } else {
+        format!(
+            "lease {lease} > retention {retention}: a run could outlive its record; lengthen retention or shorten lease"
+        )
+    };
+    Some((proved_if(holds), says))
+}
+
+fn horizon(source: Source, terms: &Terms) -> Said {
+    let horizon = terms.horizon?;
+    let holds = terms.retention >= horizon;
+    let (retention, again) = (written(terms.retention), written(horizon));
+    let says = if holds {
+        format!(
+            "retention {retention} ≥ horizon {again}: the outcome is remembered as long as the sender may deliver again"
+        )
+    } else {
+        format!(
+            "retention {retention} < horizon {again}: the sender may deliver again what was forgotten, and it would run \
+             again; lengthen retention, or set {}",
+            horizon_is(source)
+        )
+    };
+    Some((proved_if(holds), says))
+}
+
+/// What the sender's own setting is called.
+const fn horizon_is(source: Source) -> &'static str {
+    match source {
+        Source::CloudTasks => "max_backoff to the queue's own, when that is shorter",
+        Source::PubSub => "horizon to the subscription's message retention, when that is shorter",
+        Source::Api | Source::CloudEvents => {
+            "horizon to how long the sender really tries, when that is shorter"
+        }
+    }
+}
+
+fn wait(source: Source, terms: &Terms) -> Said {
+    let deadline = match source {
+        Source::Api => return None,
+        Source::CloudTasks | Source::PubSub | Source::CloudEvents => terms.deadline?,
+    };
+    let holds = terms.wait < deadline;
+    let (wait, given_up) = (written(terms.wait), written(deadline));
+    let says = if holds {
+        format!("wait {wait} < deadline {given_up}: a waiting duplicate is answered in time")
+    } else {
+        format!(
+            "wait {wait} ≥ deadline {given_up}: a waiting duplicate would be given up; shorten wait"
+        )
+    };
+    Some((proved_if(holds), says))
+}
+
+fn renewal(terms: &Terms) -> (Verdict, String) {
+    let until = written(terms.timeout.saturating_add(terms.lease));
+    let says = format!(
+        "renewal stops at timeout + lease: a handler that hangs holds its key for {until} at the most"
+    );
+    (Verdict::Note, says)
+}
+
+fn body(route: &Route, bodies_bytes_max: usize) -> Said {
+    let one = route.body_bytes_max;
+    let holds = one <= bodies_bytes_max;
+    let says = if holds {
+        format!("body_bytes_max {one} ≤ bodies_bytes_max {bodies_bytes_max}: the largest body fits")
+    } else {
+        format!(
+            "body_bytes_max {one} > bodies_bytes_max {bodies_bytes_max}: the largest body would always hear 429; raise bodies_bytes_max"
+        )
+    };
+    Some((proved_if(holds), says))
+}
+
+fn callers(route: &Route) -> Said {
+    match (&route.caller, route.source) {
+        (Some(Caller::Header(name)), _) if name == "authorization" => Some((
+            Verdict::Warning,
+            "caller = \"header:authorization\" is for static API keys only: a rotated credential is a new caller, and its retry runs again".into(),
+        )),
+        (Some(_), Some(Source::CloudTasks | Source::PubSub | Source::CloudEvents)) => Some((
+            Verdict::Warning,
+            "caller tells API clients apart: deliveries of this route's source do not look at it".into(),
+        )),
+        (None, None) => Some((
+            Verdict::Note,
+            "requests of API clients are refused, because no caller is named; deliveries of brokers are taken".into(),
+        )),
+        (Some(Caller::Shared | Caller::Header(_)) | None, _) => None,
+    }
+}
+
+/// A part that deliveries of this source never carry.
+fn parts(source: Source, terms: &Terms) -> Said {
+    let lacking = |part: &&Part| match part {
+        Part::Named(name) => !carries(source, name),
+        Part::Pointer(_) | Part::Body => false,
+    };
+    let part = terms.key.parts().iter().find(lacking)?;
+    let says = format!("{part} is never in a delivery of {source}: each would be invalid");
+    Some((Verdict::Warning, says))
+}
+
+fn carries(source: Source, name: &str) -> bool {
+    let kind = name.split_once(':').map_or(name, |(kind, _)| kind);
+    match kind {
+        "task-name" | "queue" => source == Source::CloudTasks,
+        "subscription" | "attribute" => source == Source::PubSub,
+        "message-id" | "ce" => matches!(source, Source::PubSub | Source::CloudEvents),
+        _ => true,
+    }
+}

@@ -1,0 +1,197 @@
+//! What the table of fields tells people: `semel init`'s file and `docs/config.md`.
+
+use super::fields::{Fallback, Field, Level};
+use super::terms::{Said, terms, usual};
+use super::values::written;
+use crate::args::GateArgs;
+use clap::Args;
+use semel_gate::settings::Source;
+use std::time::Duration;
+
+/// Fields that a first file says aloud; all others stand there as comments.
+const SAID_AT_FIRST: [&str; 3] = ["upstream", "name", "path"];
+
+/// A commented `semel.toml` that is good as it is.
+pub(crate) fn commented_file() -> String {
+    let head = "# The configuration of `semel gate`. `semel check` judges it; docs/config.md explains it.\n\
+                # What is commented out shows the default, or an example where there is none.\n\n";
+    let top = Level::Gate.fields().iter();
+    let top = top
+        .filter(|field| field.name != "route")
+        .map(|field| setting(field, true));
+    let route = Level::Route.fields().iter();
+    let route = route.map(|field| setting(field, field.name != "upstream"));
+    let mut file = String::from(head);
+    file.extend(top);
+    file.push_str("[[route]]\n");
+    file.extend(route);
+    file.truncate(file.trim_end().len());
+    file + "\n"
+}
+
+fn setting(field: &Field, may_be_said: bool) -> String {
+    let Field { name, doc, .. } = field;
+    let said = may_be_said && SAID_AT_FIRST.contains(name);
+    let comment = if said { "" } else { "# " };
+    format!("# {doc}\n{comment}{name} = {}\n\n", field.example())
+}
+
+/// `docs/config.md`.
+pub(crate) fn page() -> String {
+    let mut page = String::from(INTRODUCTION);
+    page.push_str("\n## The top level\n\n");
+    page.push_str(&table(Level::Gate));
+    page.push_str("\n## `[[route]]`\n\n");
+    page.push_str(&table(Level::Route));
+    page.push_str(SOURCES);
+    page.extend(Source::ALL.map(source_row));
+    page.push_str(KEYS);
+    page.push_str(FLAGS);
+    page.push_str(&flags());
+    page.push_str(CHECKED);
+    page
+}
+
+fn table(level: Level) -> String {
+    let mut table = String::from("| field | value | default | meaning |\n|---|---|---|---|\n");
+    table.extend(level.fields().iter().map(row));
+    table
+}
+
+fn row(field: &Field) -> String {
+    let Field {
+        name, words, doc, ..
+    } = field;
+    let usual = match field.fallback {
+        Fallback::Needed { .. } => "must be given".into(),
+        Fallback::Is(toml) => format!("`{toml}`"),
+        Fallback::Says { words, .. } => words.into(),
+    };
+    format!("| `{name}` | {words} | {usual} | {doc} |\n")
+}
+
+fn source_row(source: Source) -> String {
+    let said = Said {
+        lease: Duration::from_secs(30),
+        ..Said::default()
+    };
+    let terms = terms(source, &said);
+    let some = |duration: Option<Duration>| duration.map_or_else(|| "–".into(), written);
+    format!(
+        "| `{source}` | `{}` | {} | {} | {} | {} | {} |\n",
+        usual(source).key,
+        some(terms.deadline),
+        written(terms.timeout),
+        written(terms.retention),
+        some(terms.horizon),
+        written(terms.wait),
+    )
+}
+
+fn flags() -> String {
+    let command = GateArgs::augment_args(clap::Command::new("gate"));
+    let row = |flag: &clap::Arg| {
+        let long = flag.get_long()?;
+        let variable = flag.get_env()?.to_string_lossy().into_owned();
+        let help = flag.get_help()?;
+        Some(format!("| `--{long}` | `{variable}` | {help} |\n"))
+    };
+    command.get_arguments().filter_map(row).collect()
+}
+
+const INTRODUCTION: &str = "# Configuration
+
+`semel gate` reads `semel.toml` once, when it starts. `semel init` writes a commented one; `semel check` judges it
+without starting anything. Unknown fields are refused, and all mistakes are told together, each with its line; the exit
+code is then 64.
+
+```toml
+store = \"postgres://semel@localhost/shop\"
+upstream = \"http://127.0.0.1:3000\"
+pass = [\"/healthz\"]
+
+[[route]]
+name = \"orders\"
+path = \"/orders\"
+source = \"pubsub\"
+key = \"/order_id\"
+
+[[route]]
+name = \"charges\"
+path = \"/charges\"
+source = \"api\"
+caller = \"header:x-client-id\"
+```
+
+Durations are a whole number and a unit: `500ms`, `30s`, `10m`, `24h`, `7d`. Sizes are bytes, or a whole number and `KiB`,
+`MiB` or `GiB`.
+
+<!-- This page is made from the table of fields in crates/semel-cli/src/config: change it there, then run
+SEMEL_UPDATE_DOCS=1 cargo test -p semel-cli -->
+";
+
+const SOURCES: &str = "
+## Defaults by source
+
+| source | key | `deadline` | `timeout` | `retention` | `horizon` | `wait` |
+|---|---|---|---|---|---|---|
+";
+
+const KEYS: &str = "
+With `source = \"auto\"` each delivery gets the terms of its own source, and what the route says itself holds for all of
+them. `timeout` follows `deadline` (1s less), `wait` is never longer than that by default, and for Cloud Tasks `horizon`
+is `max_backoff` + `deadline`.
+
+A request belongs to the first route of the file whose path and methods fit; what no route takes is passed when `pass`
+names it, and refused otherwise.
+
+## Keys
+
+A key is made of parts, in order: `/json/pointer` into the payload, `header:NAME`, `attribute:NAME` (Pub/Sub), `ce:NAME`
+(CloudEvents), `message-id`, `task-name`, `queue`, `subscription`, or `body` (a digest of the whole payload). Presets:
+`cloud-tasks`, `pubsub`, `cloudevents`, `idempotency-key`. Senders that sign what they send (Stripe, GitHub, Shopify,
+Standard Webhooks) are refused until their signatures are checked. `semel key` shows what a rule makes of a payload.
+";
+
+const FLAGS: &str = "
+## Flags and variables
+
+One route needs no file: `semel gate --upstream http://127.0.0.1:3000 --path /orders --source pubsub --key /order_id`.
+With a file, the flags of the route are refused; `--listen`, `--admin`, `--store` and `--single-instance` come before the
+file. A flag comes before its variable. The variables `SEMEL_ADMIN_TOKEN` (before `admin_token`) and `PORT` (where
+`listen` is not given) are read too.
+
+| flag | variable | meaning |
+|---|---|---|
+";
+
+const CHECKED: &str = "
+## What is proved
+
+`semel check`, and the gate before it starts, prove for each route and source, and name what does not hold:
+
+- `timeout` + 1s ≤ `deadline`: the handler is cut off before its sender gives up;
+- `lease` ≤ `retention`: no run outlives its record;
+- `retention` ≥ `horizon`: an outcome is remembered as long as the sender may deliver again;
+- `wait` < `deadline`, for brokers: a waiting duplicate is answered in time;
+- `body_bytes_max` ≤ `bodies_bytes_max`: the largest body fits;
+- a `dir:` store is not used on Cloud Run or Kubernetes, unless `single_instance = true`.
+";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_page_of_the_repository_is_the_one_made_here() {
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/config.md");
+        if std::env::var_os("SEMEL_UPDATE_DOCS").is_some() {
+            std::fs::write(path, page()).unwrap();
+        }
+        let kept = std::fs::read_to_string(path).unwrap_or_default();
+        assert!(
+            kept == page(),
+            "docs/config.md is out of date: run SEMEL_UPDATE_DOCS=1 cargo test -p semel-cli"
+        );
+    }
+}

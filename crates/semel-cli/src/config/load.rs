@@ -1,0 +1,185 @@
+//! Loading: a file, flags and the environment become one configuration.
+
+use super::mistakes::{Mistakes, Place};
+use super::tree::{self, Member, Node, Value};
+use super::{Config, Platform, gate};
+use crate::args::GateArgs;
+use std::path::{Path, PathBuf};
+
+/// The file that is read when none is named.
+pub(crate) const FILE_USUAL: &str = "semel.toml";
+
+/// What the environment says, beside the variables that stand for flags.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Environment {
+    /// Cloud Run's word for where to listen.
+    pub(crate) port: Option<String>,
+    pub(crate) admin_token: Option<String>,
+    pub(crate) platform: Option<Platform>,
+}
+
+/// Reads the configuration of a gate.
+///
+/// # Errors
+/// All mistakes together.
+pub(crate) fn load(args: &GateArgs) -> Result<Config, Mistakes> {
+    load_in(args, &Environment::of_process())
+}
+
+pub(crate) fn load_in(args: &GateArgs, environment: &Environment) -> Result<Config, Mistakes> {
+    let file = file(args);
+    let shown = file.as_ref().map(|path| path.display().to_string());
+    let mut mistakes = Mistakes::none(shown);
+    let members = match &file {
+        Some(path) => from_file(path, args, &mut mistakes),
+        None => from_flags(args, &mut mistakes),
+    };
+    let config = members.and_then(|mut members| {
+        overlay(&mut members, args, environment);
+        gate::read(&members, environment.platform, &mut mistakes)
+    });
+    mistakes.unless_any(config)
+}
+
+/// Reads a configuration that is no file.
+///
+/// # Errors
+/// All mistakes together.
+pub(crate) fn from_text(text: &str) -> Result<Config, Mistakes> {
+    let mut mistakes = Mistakes::none(None);
+    let members = parse(text, &mut mistakes);
+    let config = members.and_then(|members| gate::read(&members, None, &mut mistakes));
+    mistakes.unless_any(config)
+}
+
+fn parse(text: &str, mistakes: &mut Mistakes) -> Option<Vec<Member>> {
+    match tree::parse(text) {
+        Ok(members) => Some(members),
+        Err(errors) => {
+            for (place, says) in errors {
+                mistakes.add(place, None, says);
+            }
+            None
+        }
+    }
+}
+
+/// The named file, or the usual one where there is one.
+fn file(args: &GateArgs) -> Option<PathBuf> {
+    let usual = || Some(PathBuf::from(FILE_USUAL)).filter(|path| path.exists());
+    args.config.clone().or_else(usual)
+}
+
+fn from_file(path: &Path, args: &GateArgs, mistakes: &mut Mistakes) -> Option<Vec<Member>> {
+    for (_, value) in args.route() {
+        let says = format!(
+            "{} describes the routes: put this there, or start without the file",
+            path.display()
+        );
+        mistakes.add(value.place, None, says);
+    }
+    let text = match std::fs::read_to_string(path) {
+        Ok(text) => text,
+        Err(error) => {
+            let says = format!("cannot be read: {error}; `semel init` writes one");
+            mistakes.add(Place::Whole, None, says);
+            return None;
+        }
+    };
+    parse(&text, mistakes)
+}
+
+/// One route, as the flags say.
+fn from_flags(args: &GateArgs, mistakes: &mut Mistakes) -> Option<Vec<Member>> {
+    if args.upstream.is_none() {
+        mistakes.add(
+            Place::Whole,
+            None,
+            format!("there is no {FILE_USUAL} and no --upstream: `semel init` writes a file, or give --upstream URL --path PATH"),
+        );
+        return None;
+    }
+    let mut route: Vec<_> = args
+        .route()
+        .map(|(name, value)| Member::new(name, value))
+        .collect();
+    for (name, usual) in [("name", "default"), ("path", "/*")] {
+        if !route.iter().any(|member| member.name == name) {
+            route.push(Member::new(name, Value::given("the flags", usual)));
+        }
+    }
+    let table = |node| Value {
+        place: Place::Given("the flags"),
+        node,
+    };
+    let routes = table(Node::List(vec![table(Node::Table(route))]));
+    Some(vec![Member::new("route", routes)])
+}
+
+/// Flags and variables come before the file; `PORT` only before the default.
+fn overlay(members: &mut Vec<Member>, args: &GateArgs, environment: &Environment) {
+    let token = environment.admin_token.as_ref();
+    let token = token.map(|text| ("admin_token", Value::given("SEMEL_ADMIN_TOKEN", text)));
+    for (name, value) in args.top().chain(token) {
+        members.retain(|member| member.name != name);
+        members.push(Member::new(name, value));
+    }
+    let listens = members.iter().any(|member| member.name == "listen");
+    if let (false, Some(port)) = (listens, &environment.port) {
+        let everywhere = Value::given("PORT", format!("0.0.0.0:{port}"));
+        members.push(Member::new("listen", everywhere));
+    }
+}
+
+// === impl Environment ===
+
+impl Environment {
+    #[allow(
+        clippy::disallowed_methods,
+        reason = "this is where the environment is read"
+    )]
+    fn of_process() -> Self {
+        let variable = |name| std::env::var(name).ok();
+        let cloud_run = variable("K_SERVICE").map(|_| Platform::CloudRun);
+        let kubernetes = || variable("KUBERNETES_SERVICE_HOST").map(|_| Platform::Kubernetes);
+        Self {
+            port: variable("PORT"),
+            admin_token: variable("SEMEL_ADMIN_TOKEN"),
+            platform: cloud_run.or_else(kubernetes),
+        }
+    }
+}
+
+// === impl GateArgs ===
+
+impl GateArgs {
+    /// The flags that describe a route.
+    fn route(&self) -> impl Iterator<Item = (&'static str, Value)> {
+        [
+            ("name", "--name (SEMEL_NAME)", &self.name),
+            ("path", "--path (SEMEL_PATH)", &self.path),
+            ("source", "--source (SEMEL_SOURCE)", &self.source),
+            ("key", "--key (SEMEL_KEY)", &self.key),
+            ("caller", "--caller (SEMEL_CALLER)", &self.caller),
+            ("upstream", "--upstream (SEMEL_UPSTREAM)", &self.upstream),
+        ]
+        .into_iter()
+        .filter_map(|(name, flag, text)| Some((name, Value::given(flag, text.as_deref()?))))
+    }
+
+    /// The flags that stand before the file's top level.
+    fn top(&self) -> impl Iterator<Item = (&'static str, Value)> {
+        let single = self.single_instance.then_some(Value {
+            place: Place::Given("--single-instance (SEMEL_SINGLE_INSTANCE)"),
+            node: Node::Switch(true),
+        });
+        [
+            ("listen", "--listen (SEMEL_LISTEN)", &self.listen),
+            ("admin", "--admin (SEMEL_ADMIN)", &self.admin),
+            ("store", "--store (SEMEL_STORE)", &self.store),
+        ]
+        .into_iter()
+        .filter_map(|(name, flag, text)| Some((name, Value::given(flag, text.as_deref()?))))
+        .chain(single.map(|value| ("single_instance", value)))
+    }
+}

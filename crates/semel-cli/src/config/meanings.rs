@@ -1,0 +1,318 @@
+//! Meanings: how the settings of a route and its handler are written.
+
+use super::tree::{Node, Value};
+use super::values::{Read, Setting, Wrong, parsed};
+use crate::store_url::StoreUrl;
+use http::{HeaderName, Method, Uri};
+use semel::key::{KeyRule, Part};
+use semel::record::InDoubt;
+use semel::work::{Backoff, Completes};
+use semel_gate::path::PathPattern;
+use semel_gate::settings::{Caller, FingerprintRule, OnInvalid, Source};
+use std::ops::RangeInclusive;
+use std::time::Duration;
+
+/// Who delivers to a route.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Sender(pub(crate) Option<Source>);
+
+/// A handler's `http://host:port`.
+#[derive(Clone, Debug)]
+pub(crate) struct Base(pub(crate) Uri);
+
+/// A JSON pointer.
+#[derive(Debug)]
+pub(crate) struct Pointer(pub(crate) String);
+
+/// One status or a range of them.
+#[derive(Debug)]
+pub(crate) struct Statuses(pub(crate) RangeInclusive<u16>);
+
+/// The routes, still to be read.
+#[derive(Debug)]
+pub(crate) struct Routes(pub(crate) Vec<Value>);
+
+/// Senders that sign what they send: without a check of the signature anybody could be them.
+const SIGNED: [&str; 4] = ["stripe", "github", "shopify", "standard-webhooks"];
+
+/// Methods that can carry work or ask about it.
+const METHODS: [Method; 7] = [
+    Method::GET,
+    Method::HEAD,
+    Method::POST,
+    Method::PUT,
+    Method::PATCH,
+    Method::DELETE,
+    Method::OPTIONS,
+];
+
+/// Which statuses can be failures.
+const FAILURES: RangeInclusive<u16> = 300..=599;
+
+impl Setting for Routes {
+    fn read(value: &Value) -> Read<Self> {
+        match &value.node {
+            Node::List(routes) => Ok(Self(routes.clone())),
+            Node::Table(_) => Wrong::says(value, "write [[route]] with two brackets"),
+            Node::Text(_) | Node::Integer(_) | Node::Switch(_) | Node::Other(_) => {
+                Wrong::kind(value)
+            }
+        }
+    }
+}
+
+impl Setting for StoreUrl {
+    fn read(value: &Value) -> Read<Self> {
+        parsed(value)
+    }
+}
+
+impl Setting for PathPattern {
+    fn read(value: &Value) -> Read<Self> {
+        parsed(value)
+    }
+}
+
+impl Setting for Method {
+    fn read(value: &Value) -> Read<Self> {
+        let text = String::read(value)?;
+        let known = METHODS.iter().find(|method| method.as_str() == text);
+        known.cloned().map_or_else(
+            || Wrong::says(value, format!("{text:?} is no method: write {METHODS:?}")),
+            Ok,
+        )
+    }
+}
+
+impl Setting for Sender {
+    fn read(value: &Value) -> Read<Self> {
+        let text = String::read(value)?;
+        if text == "auto" {
+            return Ok(Self(None));
+        }
+        unsigned(value, &text)?;
+        let known = Source::ALL.into_iter().find(|source| source.word() == text);
+        known.map_or_else(
+            || {
+                let help =
+                    "write \"auto\", \"api\", \"cloud-tasks\", \"pubsub\" or \"cloudevents\"";
+                Wrong::says(value, format!("{text:?} is no source: {help}"))
+            },
+            |source| Ok(Self(Some(source))),
+        )
+    }
+}
+
+impl Setting for KeyRule {
+    fn read(value: &Value) -> Read<Self> {
+        if let Node::Text(text) = &value.node {
+            unsigned(value, text)?;
+            return parsed(value);
+        }
+        let parts = Vec::<String>::read(value)?;
+        Self::new(parts.iter().map(String::as_str)).or_else(|error| Wrong::says(value, error))
+    }
+}
+
+/// Refuses senders whose signatures nobody checks yet.
+fn unsigned(value: &Value, text: &str) -> Read<()> {
+    if SIGNED.contains(&text) {
+        return Wrong::says(
+            value,
+            format!(
+                "{text} is not supported yet: its signature would not be checked, so anybody could deliver"
+            ),
+        );
+    }
+    Ok(())
+}
+
+impl Setting for Caller {
+    fn read(value: &Value) -> Read<Self> {
+        let text = String::read(value)?;
+        if text == "shared" {
+            return Ok(Self::Shared);
+        }
+        let name = text
+            .strip_prefix("header:")
+            .map(|name| name.parse::<HeaderName>());
+        match name {
+            Some(Ok(name)) => Ok(Self::Header(name.as_str().into())),
+            Some(Err(_)) => Wrong::says(value, format!("{text:?} names no header")),
+            None => Wrong::says(
+                value,
+                format!(
+                    "{text:?} tells no callers apart: write \"header:NAME\", or \"shared\" for one trusted client"
+                ),
+            ),
+        }
+    }
+}
+
+impl Setting for FingerprintRule {
+    fn read(value: &Value) -> Read<Self> {
+        let Node::Text(text) = &value.node else {
+            let names = Vec::<Beside>::read(value)?;
+            return Ok(Self::With(names.into_iter().map(|name| name.0).collect()));
+        };
+        match text.as_str() {
+            "payload" => Ok(Self::Payload),
+            "off" => Ok(Self::Off),
+            _ => one_of(value, text, "\"payload\", \"off\" or a list of names"),
+        }
+    }
+}
+
+/// The name of a value beside the payload.
+struct Beside(String);
+
+impl Setting for Beside {
+    fn read(value: &Value) -> Read<Self> {
+        match parsed::<Part>(value)? {
+            Part::Named(name) => Ok(Self(name)),
+            part @ (Part::Pointer(_) | Part::Body) => Wrong::says(
+                value,
+                format!(
+                    "{part} is in the payload, which is compared already: name values beside it"
+                ),
+            ),
+        }
+    }
+}
+
+impl Setting for Pointer {
+    fn read(value: &Value) -> Read<Self> {
+        let text = String::read(value)?;
+        match text.parse() {
+            Ok(Part::Pointer(pointer)) => Ok(Self(pointer)),
+            Ok(Part::Named(_) | Part::Body) | Err(_) => Wrong::says(
+                value,
+                format!("{text:?} is no JSON pointer: write \"/order_id\""),
+            ),
+        }
+    }
+}
+
+impl Setting for InDoubt {
+    fn read(value: &Value) -> Read<Self> {
+        match String::read(value)?.as_str() {
+            "retry" => Ok(Self::Retry),
+            "park" => Ok(Self::Park),
+            text => one_of(value, text, "\"retry\" or \"park\""),
+        }
+    }
+}
+
+impl Setting for Completes {
+    fn read(value: &Value) -> Read<Self> {
+        match String::read(value)?.as_str() {
+            "gate" => Ok(Self::Run),
+            "handler" => Ok(Self::Handler),
+            text => one_of(value, text, "\"gate\" or \"handler\""),
+        }
+    }
+}
+
+impl Setting for OnInvalid {
+    fn read(value: &Value) -> Read<Self> {
+        match String::read(value)?.as_str() {
+            "letter" => Ok(Self::Letter),
+            "reject" => Ok(Self::Reject),
+            text => one_of(value, text, "\"letter\" or \"reject\""),
+        }
+    }
+}
+
+fn one_of<T>(value: &Value, text: &str, words: &str) -> Read<T> {
+    Wrong::says(value, format!("{text:?} is unknown: write {words}"))
+}
+
+impl Setting for Statuses {
+    fn read(value: &Value) -> Read<Self> {
+        let range = match &value.node {
+            Node::Integer(status) => u16::try_from(*status).ok().map(|status| status..=status),
+            Node::Text(text) => text.split_once('-').and_then(|(first, last)| {
+                let ends = first.parse().ok().zip(last.parse().ok());
+                ends.map(|(first, last)| first..=last)
+            }),
+            Node::Switch(_) | Node::List(_) | Node::Table(_) | Node::Other(_) => {
+                return Wrong::kind(value);
+            }
+        };
+        let fits = |range: &RangeInclusive<u16>| {
+            !range.is_empty() && FAILURES.contains(range.start()) && FAILURES.contains(range.end())
+        };
+        range.filter(fits).map_or_else(
+            || {
+                Wrong::says(
+                    value,
+                    "write statuses from 300 to 599, as 422 or \"400-499\"",
+                )
+            },
+            |range| Ok(Self(range)),
+        )
+    }
+}
+
+impl Setting for Backoff {
+    fn read(value: &Value) -> Read<Self> {
+        let Node::Table(members) = &value.node else {
+            let first = Duration::read(value)?;
+            return Ok(Self { first, max: first });
+        };
+        let read = |name: &str| {
+            let member = members.iter().find(|member| member.name == name);
+            member.map_or_else(
+                || Wrong::kind(value),
+                |member| Duration::read(&member.value),
+            )
+        };
+        let (first, max) = (read("first")?, read("max")?);
+        if members.len() > 2 {
+            return Wrong::says(value, "there is only `first` and `max`");
+        }
+        if max < first {
+            return Wrong::says(value, "`max` is shorter than `first`");
+        }
+        Ok(Self { first, max })
+    }
+}
+
+impl Setting for Base {
+    fn read(value: &Value) -> Read<Self> {
+        let text = String::read(value)?;
+        let Ok(uri) = text.parse::<Uri>() else {
+            return Wrong::says(value, "this is no URL: write \"http://127.0.0.1:3000\"");
+        };
+        match base_trouble(&uri) {
+            None => Ok(Self(uri)),
+            Some(says) => Wrong::says(value, says),
+        }
+    }
+}
+
+/// Why a URL cannot be a handler's. It is not repeated: it may hold a password.
+fn base_trouble(uri: &Uri) -> Option<&'static str> {
+    match uri.scheme_str() {
+        Some("http") => {}
+        Some("https") => {
+            return Some(
+                "https:// is not supported yet: put the gate on the handler's host and write http://",
+            );
+        }
+        Some(_) | None => return Some("write http:// and the handler's host and port"),
+    }
+    let authority = uri.authority()?;
+    if authority.as_str().contains('@') {
+        return Some("a user and password cannot be sent to the handler: leave them out");
+    }
+    let names_port = authority.as_str() != authority.host();
+    let port_is_bad = names_port && authority.port_u16().is_none_or(|port| port == 0);
+    if port_is_bad {
+        return Some("the port must be from 1 to 65535");
+    }
+    if uri.path() != "/" || uri.query().is_some() {
+        return Some("the handler is asked for the path of each delivery: leave the path out");
+    }
+    None
+}

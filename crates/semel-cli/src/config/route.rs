@@ -1,0 +1,203 @@
+//! A route: one `[[route]]` table, read and judged.
+
+use super::fields::Level;
+use super::meanings::{Base, Pointer, Sender, Statuses};
+use super::mistakes::{Mistakes, Place};
+use super::section::Section;
+use super::terms::{Said, terms};
+use super::tree::{Member, Node, Value};
+use super::values::Size;
+use crate::store_url::StoreUrl;
+use http::Uri;
+use semel::key::{KeyRule, Part, SCOPE_BYTES_MAX};
+use semel::store::{LEASE_MAX, RETENTION_MAX};
+use semel::work::Completes;
+use semel_gate::path::PathPattern;
+use semel_gate::settings::{Caller, Route, Source, Upstream};
+use std::num::NonZeroUsize;
+use std::time::Duration;
+
+/// What the top level says for all routes.
+#[derive(Debug)]
+pub(crate) struct Common {
+    pub(crate) store: Option<StoreUrl>,
+    pub(crate) upstream: Option<Uri>,
+    /// Whether an upstream was written, be it a good one or not.
+    pub(crate) upstream_given: bool,
+    pub(crate) h2c: bool,
+}
+
+/// A route and where it stands.
+#[derive(Debug)]
+pub(crate) struct Placed {
+    pub(crate) place: Place,
+    pub(crate) route: Route,
+}
+
+/// Reads a route; none when it is no table.
+pub(crate) fn read(
+    number: usize,
+    value: &Value,
+    common: &Common,
+    mistakes: &mut Mistakes,
+) -> Option<Placed> {
+    let Node::Table(members) = &value.node else {
+        let says = format!(
+            "`route` must be a [[route]] table; this is {}",
+            value.found()
+        );
+        mistakes.add(value.place, None, says);
+        return None;
+    };
+    let title = title(number, members);
+    let mut section = Section::open(Level::Route, members, value.place, Some(title), mistakes);
+    Some(Placed {
+        place: value.place,
+        route: route(&mut section, common),
+    })
+}
+
+/// The name, or which route of the file it is.
+fn title(number: usize, members: &[Member]) -> String {
+    let name = members.iter().find(|member| member.name == "name");
+    match name.map(|name| &name.value.node) {
+        Some(Node::Text(name)) if !name.is_empty() && name.len() <= SCOPE_BYTES_MAX => name.clone(),
+        Some(_) | None => format!("number {number}"),
+    }
+}
+
+/// Every field is read before anything is given up, so that all mistakes are found.
+fn route(section: &mut Section<'_>, common: &Common) -> Route {
+    let name: Option<String> = section.take("name");
+    if let Some(name) = &name {
+        bounded(section, "name", name);
+    }
+    let path = section.take("path");
+    let Sender(source) = section.value("source");
+    let said = said(section, source);
+    let caller = caller(section, source, said.key.as_ref());
+    let upstream = upstream(section, common);
+    let pointers = section.take::<Vec<Pointer>>("require").unwrap_or_default();
+    let statuses = section.take::<Vec<Statuses>>("final").unwrap_or_default();
+    Route {
+        name: name.unwrap_or_default(),
+        // What stands in for a mistake is never used: mistakes keep the whole from being used.
+        path: path.unwrap_or(PathPattern::Exact(String::new())),
+        methods: section.take("methods").unwrap_or_default(),
+        source,
+        caller,
+        fingerprint: section.value("fingerprint"),
+        require: pointers.into_iter().map(|pointer| pointer.0).collect(),
+        terms: Source::ALL.map(|source| terms(source, &said)),
+        in_doubt: section.value("in_doubt"),
+        completes: completes(section, common),
+        final_statuses: statuses.into_iter().map(|range| range.0).collect(),
+        max_attempts: section.value("max_attempts"),
+        backoff: section.value("backoff"),
+        concurrency: section.value::<NonZeroUsize>("concurrency").get(),
+        queue: section.value("queue"),
+        upstream,
+        on_invalid: section.value("on_invalid"),
+        body_bytes_max: section.value::<Size>("body_bytes_max").0,
+        answer_bytes_max: section.value::<Size>("answer_bytes_max").0,
+    }
+}
+
+/// Judges text that enters every key.
+pub(crate) fn bounded(section: &mut Section<'_>, field: &str, text: &str) {
+    let bytes = text.len();
+    if !(1..=SCOPE_BYTES_MAX).contains(&bytes) {
+        section.wrong(
+            field,
+            format!(
+                "`{field}` has {bytes} bytes: write 1 to {SCOPE_BYTES_MAX}, it enters every key"
+            ),
+        );
+    }
+}
+
+fn said(section: &mut Section<'_>, source: Option<Source>) -> Said {
+    let said = Said {
+        key: section.take("key"),
+        lease: section.value("lease"),
+        timeout: section.take("timeout"),
+        deadline: section.take("deadline"),
+        retention: section.take("retention"),
+        horizon: section.take("horizon"),
+        max_backoff: section.take("max_backoff"),
+        wait: section.take("wait"),
+    };
+    if said.lease < Duration::from_millis(1) || said.lease > LEASE_MAX {
+        section.wrong("lease", "`lease` must be from 1ms to 24h");
+    }
+    if said
+        .retention
+        .is_some_and(|retention| retention > RETENTION_MAX)
+    {
+        section.wrong("retention", "`retention` must be 366d at the most");
+    }
+    if said.timeout == Some(Duration::ZERO) {
+        section.wrong("timeout", "`timeout`: 0 would let no handler answer");
+    }
+    match source {
+        Some(Source::Api | Source::PubSub | Source::CloudEvents) if said.max_backoff.is_some() => {
+            section.wrong(
+                "max_backoff",
+                "`max_backoff` belongs to a Cloud Tasks queue: write `horizon` here",
+            );
+        }
+        Some(Source::CloudTasks) if said.max_backoff.is_some() && said.horizon.is_some() => {
+            section.wrong(
+                "horizon",
+                "`horizon` follows from `max_backoff`: write one of the two",
+            );
+        }
+        Some(_) | None => {}
+    }
+    said
+}
+
+fn caller(
+    section: &mut Section<'_>,
+    source: Option<Source>,
+    key: Option<&KeyRule>,
+) -> Option<Caller> {
+    let caller = section.take("caller");
+    let chosen_by_clients = Part::Named("header:idempotency-key".into());
+    let by_client = key.is_some_and(|key| key.parts().contains(&chosen_by_clients));
+    if (source == Some(Source::Api) || by_client) && !section.given("caller") {
+        section.wrong(
+            "caller",
+            "`caller` is missing: clients choose their own keys, and one caller must never receive another's stored \
+             answer; write caller = \"header:NAME\" (a header that something trusted in front sets), or \"shared\" for \
+             one trusted client",
+        );
+    }
+    caller
+}
+
+fn upstream(section: &mut Section<'_>, common: &Common) -> Upstream {
+    let own = section.take::<Base>("upstream").map(|base| base.0);
+    let h2c = section.take("upstream_h2c").unwrap_or(common.h2c);
+    if !section.given("upstream") && !common.upstream_given {
+        section.wrong(
+            "upstream",
+            "`upstream` is missing: write upstream = \"http://127.0.0.1:3000\", here or above the first [[route]]",
+        );
+    }
+    let base = own.or_else(|| common.upstream.clone()).unwrap_or_default();
+    Upstream { base, h2c }
+}
+
+fn completes(section: &mut Section<'_>, common: &Common) -> Completes {
+    let completes = section.value("completes");
+    match (completes, &common.store) {
+        (Completes::Handler, Some(StoreUrl::Embedded(_) | StoreUrl::Redis(_))) => section.wrong(
+            "completes",
+            "`completes` = \"handler\" needs a postgres:// store in the handler's own database: only there record and \
+             effect commit together",
+        ),
+        (Completes::Handler, Some(StoreUrl::Postgres(_)) | None) | (Completes::Run, _) => {}
+    }
+    completes
+}

@@ -1,0 +1,111 @@
+//! Terms: what depends on who delivers, with the usual values of each source.
+
+use semel::key::KeyRule;
+use semel_gate::settings::{Source, Terms};
+use std::time::Duration;
+
+/// What a route says itself; it holds for every source of the route.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Said {
+    pub(crate) key: Option<KeyRule>,
+    pub(crate) lease: Duration,
+    pub(crate) timeout: Option<Duration>,
+    pub(crate) deadline: Option<Duration>,
+    pub(crate) retention: Option<Duration>,
+    pub(crate) horizon: Option<Duration>,
+    pub(crate) max_backoff: Option<Duration>,
+    pub(crate) wait: Option<Duration>,
+}
+
+/// The usual values of a source.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Usual {
+    pub(crate) key: &'static str,
+    pub(crate) deadline: Option<Duration>,
+    pub(crate) retention: Duration,
+    pub(crate) horizon: Option<Duration>,
+    pub(crate) wait: Duration,
+}
+
+/// The handler must be cut so long before its sender gives up.
+pub(crate) const MARGIN: Duration = Duration::from_secs(1);
+
+/// How long a handler may take when no sender gives up.
+const TIMEOUT_USUAL: Duration = Duration::from_secs(60);
+
+/// A Cloud Tasks queue's own default.
+const MAX_BACKOFF_USUAL: Duration = Duration::from_secs(3600);
+
+const DAY: Duration = seconds(24 * 3600);
+
+const fn seconds(seconds: u64) -> Duration {
+    Duration::from_secs(seconds)
+}
+
+/// The terms for deliveries of this source.
+pub(crate) fn terms(source: Source, said: &Said) -> Terms {
+    let usual = usual(source);
+    let deadline = said.deadline.or(usual.deadline);
+    let latest = deadline.map(|deadline| deadline.saturating_sub(MARGIN));
+    let usual_key = || usual.key.parse().expect("the presets are well formed");
+    Terms {
+        key: said.key.clone().unwrap_or_else(usual_key),
+        lease: said.lease,
+        timeout: said.timeout.or(latest).unwrap_or(TIMEOUT_USUAL),
+        deadline,
+        retention: said.retention.unwrap_or(usual.retention),
+        horizon: horizon(source, said, deadline),
+        wait: said
+            .wait
+            .unwrap_or_else(|| latest.map_or(usual.wait, |latest| usual.wait.min(latest))),
+    }
+}
+
+/// How long the sender may deliver again. Each attempt of a task renews retention, so for Cloud
+/// Tasks only the longest pause between two attempts counts.
+fn horizon(source: Source, said: &Said, deadline: Option<Duration>) -> Option<Duration> {
+    match source {
+        Source::Api | Source::PubSub | Source::CloudEvents => {
+            said.horizon.or(usual(source).horizon)
+        }
+        Source::CloudTasks => {
+            let by_backoff = |pause: Duration| pause.saturating_add(deadline.unwrap_or_default());
+            let said_so = said.max_backoff.map(by_backoff).or(said.horizon);
+            Some(said_so.unwrap_or_else(|| by_backoff(MAX_BACKOFF_USUAL)))
+        }
+    }
+}
+
+/// The usual values of a source.
+pub(crate) const fn usual(source: Source) -> Usual {
+    match source {
+        Source::Api => Usual {
+            key: "idempotency-key",
+            deadline: None,
+            retention: DAY,
+            horizon: None,
+            wait: seconds(5),
+        },
+        Source::CloudTasks => Usual {
+            key: "cloud-tasks",
+            deadline: Some(seconds(600)),
+            retention: DAY,
+            horizon: None,
+            wait: seconds(30),
+        },
+        Source::PubSub => Usual {
+            key: "pubsub",
+            deadline: Some(seconds(10)),
+            retention: seconds(7 * 24 * 3600),
+            horizon: Some(seconds(7 * 24 * 3600)),
+            wait: seconds(9),
+        },
+        Source::CloudEvents => Usual {
+            key: "cloudevents",
+            deadline: Some(seconds(600)),
+            retention: DAY,
+            horizon: Some(DAY),
+            wait: seconds(30),
+        },
+    }
+}

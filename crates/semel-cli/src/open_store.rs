@@ -1,0 +1,54 @@
+//! Opening the store that a URL names.
+
+use crate::config::StoreOptions;
+use crate::store_url::StoreUrl;
+use anyhow::Context;
+use semel::Store;
+use semel_embedded::{EmbeddedSettings, EmbeddedStore};
+use semel_postgres::{PostgresSettings, PostgresStore};
+use semel_redis::{RedisSettings, RedisStore};
+use std::sync::Arc;
+
+/// A store, and what its user should know about it.
+#[derive(Debug)]
+pub(crate) struct Opened {
+    pub(crate) store: Arc<dyn Store>,
+    pub(crate) says: String,
+}
+
+/// Opens a store.
+///
+/// # Errors
+/// Those of the store; the message names it without its password.
+pub(crate) async fn open(url: &StoreUrl, options: StoreOptions) -> anyhow::Result<Opened> {
+    match url {
+        StoreUrl::Embedded(path) => {
+            let directory = path.display();
+            let store = EmbeddedStore::open(path, EmbeddedSettings::default())
+                .with_context(|| format!("the store dir:{directory}"))?;
+            Ok(Opened {
+                store: Arc::new(store),
+                says: format!("embedded in {directory}, for this process alone"),
+            })
+        }
+        StoreUrl::Postgres(url) => {
+            let mut settings = PostgresSettings::new(url);
+            settings.pooler = options.pooler;
+            settings.relaxed_claims = options.relaxed_claims;
+            let store = PostgresStore::connect(settings)
+                .await
+                .context("the PostgreSQL store")?;
+            let says = format!("PostgreSQL; {}", store.durability());
+            let store = Arc::new(store);
+            Ok(Opened { store, says })
+        }
+        StoreUrl::Redis(url) => {
+            let store = RedisStore::connect(RedisSettings::new(url))
+                .await
+                .context("the Redis store")?;
+            let says = format!("Redis; {}", store.durability());
+            let store = Arc::new(store);
+            Ok(Opened { store, says })
+        }
+    }
+}

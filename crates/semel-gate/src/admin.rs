@@ -1,0 +1,279 @@
+//! The admin address: health, metrics, records and letters.
+
+mod guard;
+
+use crate::gate::{Gate, Phase};
+use crate::operate::{Operator, PAGE_ITEMS_MAX, PAGE_ITEMS_USUAL, Refused, Verdict, letters};
+use crate::redrive::redrive;
+use axum::extract::rejection::QueryRejection;
+use axum::extract::{ConnectInfo, DefaultBodyLimit, FromRequestParts, Path, Query, State};
+use axum::http::StatusCode;
+use axum::http::request::Parts;
+use axum::middleware::from_fn_with_state;
+use axum::response::{IntoResponse, Response};
+use axum::routing::{get, post};
+use axum::{Json, Router};
+use bytes::Bytes;
+use semel::Key;
+use semel::record::State as RecordState;
+use semel::store::Cursor;
+use serde::Deserialize;
+use serde_json::Value;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::net::TcpListener;
+use tokio::time::timeout;
+
+/// How long the store may take to answer a health check, and to count its letters.
+const STORE_WITHIN: Duration = Duration::from_secs(2);
+
+/// An act says little.
+const BODY_BYTES_MAX: usize = 64 * 1024;
+
+type Told = Result<Json<Value>, Refused>;
+
+pub(crate) async fn serve(gate: Arc<Gate>, listener: TcpListener) {
+    let router = Router::new()
+        .route("/healthz", get(|| async { "alive\n" }))
+        .route("/readyz", get(ready))
+        .route("/metrics", get(metrics))
+        .route("/records", get(records_list))
+        .route("/records/{key}", get(record_show))
+        .route("/records/{key}/release", post(record_release))
+        .route("/records/{key}/forget", post(record_forget))
+        .route("/records/{key}/resolve", post(record_resolve))
+        .route("/letters", get(letters_list))
+        .route("/letters/{id}", get(letter_show))
+        .route("/letters/{id}/redrive", post(letter_redrive))
+        .route("/letters/{id}/discard", post(letter_discard))
+        .fallback(unknown)
+        .method_not_allowed_fallback(other_method)
+        .layer(DefaultBodyLimit::max(BODY_BYTES_MAX))
+        .layer(from_fn_with_state(Arc::clone(&gate), guard::guard))
+        .with_state(gate);
+    let service = router.into_make_service_with_connect_info::<SocketAddr>();
+    if let Err(error) = axum::serve(listener, service).await {
+        tracing::error!(%error, "the admin listener ended");
+    }
+}
+
+// === Health and metrics ===
+
+async fn ready(State(gate): State<Arc<Gate>>) -> Response {
+    if *gate.phase.borrow() != Phase::Serving {
+        return (StatusCode::SERVICE_UNAVAILABLE, "draining\n").into_response();
+    }
+    let why = match timeout(STORE_WITHIN, gate.semel.store().letter_list(None, 1)).await {
+        Ok(Ok(_)) => return "ready\n".into_response(),
+        Ok(Err(error)) => error.to_string(),
+        Err(_) => format!("no answer within {STORE_WITHIN:?}"),
+    };
+    tracing::warn!(why, "not ready");
+    (
+        StatusCode::SERVICE_UNAVAILABLE,
+        "the store cannot be reached\n",
+    )
+        .into_response()
+}
+
+async fn metrics(State(gate): State<Arc<Gate>>) -> Response {
+    let letters = match timeout(STORE_WITHIN, letters::count(gate.semel.store())).await {
+        Ok(Ok(count)) => Some(count),
+        Ok(Err(_)) | Err(_) => None,
+    };
+    gate.metrics.text(&gate.lanes, letters).into_response()
+}
+
+// === Records ===
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ListQuery {
+    state: Option<String>,
+    after: Option<String>,
+    limit: Option<u32>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ShowQuery {
+    #[serde(default)]
+    body: bool,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Resolve {
+    r#as: String,
+}
+
+async fn records_list(operator: Operator, query: Result<Query<ListQuery>, QueryRejection>) -> Told {
+    let Query(query) = query?;
+    let state = query.state.as_deref().map(state).transpose()?;
+    let after = query.after()?;
+    let told = operator.records(state, after.as_ref(), query.limit()?);
+    Ok(Json(told.await?))
+}
+
+async fn record_show(
+    operator: Operator,
+    Path(key): Path<String>,
+    query: Result<Query<ShowQuery>, QueryRejection>,
+) -> Told {
+    let Query(query) = query?;
+    Ok(Json(operator.record(&read_key(&key)?, query.body).await?))
+}
+
+async fn record_release(operator: Operator, Path(key): Path<String>) -> Told {
+    Ok(Json(operator.release(&read_key(&key)?).await?))
+}
+
+async fn record_forget(operator: Operator, Path(key): Path<String>) -> Told {
+    Ok(Json(operator.forget(&read_key(&key)?).await?))
+}
+
+async fn record_resolve(operator: Operator, Path(key): Path<String>, body: Bytes) -> Told {
+    let mistaken = |why: String| {
+        let what = r#"send {"as": "succeeded"}, "failed" or "retry"; nothing was done"#;
+        Refused::mistaken(why, what)
+    };
+    let key = read_key(&key)?;
+    let resolve: Resolve =
+        serde_json::from_slice(&body).map_err(|error| mistaken(error.to_string()))?;
+    let verdict: Verdict = resolve.r#as.parse().map_err(mistaken)?;
+    Ok(Json(operator.resolve(&key, verdict).await?))
+}
+
+// === Letters ===
+
+async fn letters_list(operator: Operator, query: Result<Query<ListQuery>, QueryRejection>) -> Told {
+    let Query(query) = query?;
+    if query.state.is_some() {
+        return Err(Refused::mistaken(
+            "letters have a reason, no state",
+            "leave `state` out",
+        ));
+    }
+    let after = query.after()?;
+    let told = operator.letters(after.as_ref(), query.limit()?);
+    Ok(Json(told.await?))
+}
+
+async fn letter_show(operator: Operator, Path(id): Path<String>) -> Told {
+    Ok(Json(operator.letter(&id).await?))
+}
+
+async fn letter_discard(operator: Operator, Path(id): Path<String>) -> Told {
+    Ok(Json(operator.discard(&id).await?))
+}
+
+/// In a task of its own: an operator that hangs up does not leave a run without its letter's end.
+async fn letter_redrive(
+    State(gate): State<Arc<Gate>>,
+    operator: Operator,
+    Path(id): Path<String>,
+) -> Told {
+    let redriven = tokio::spawn(async move { redrive(&gate, &operator, &id).await });
+    let told = redriven.await.unwrap_or_else(|_| {
+        Err(Refused::new(
+            StatusCode::INTERNAL_SERVER_ERROR,
+            "the gate failed",
+            "please report this with the gate's log; whether the work took effect is in its record",
+        ))
+    });
+    Ok(Json(told?))
+}
+
+// === What is no request ===
+
+async fn unknown() -> Refused {
+    Refused::absent(
+        "nothing has this path",
+        "ask for /records, /letters, /metrics, /healthz or /readyz",
+    )
+}
+
+async fn other_method() -> Refused {
+    Refused::new(
+        StatusCode::METHOD_NOT_ALLOWED,
+        "this path takes another method",
+        "look with GET, act with POST; nothing was done",
+    )
+}
+
+fn read_key(text: &str) -> Result<Key, Refused> {
+    let mistaken = |error: semel::key::KeyError| {
+        let what = "copy the whole key from a log line or `semel records list`";
+        Refused::mistaken(error.to_string(), what)
+    };
+    text.parse().map_err(mistaken)
+}
+
+fn state(word: &str) -> Result<RecordState, Refused> {
+    let state = RecordState::ALL.into_iter().find(|s| s.word() == word);
+    state.ok_or_else(|| {
+        Refused::mistaken(
+            format!("{word:?} is no state"),
+            "say running, waiting, succeeded, failed or parked",
+        )
+    })
+}
+
+// === impl ListQuery ===
+
+impl ListQuery {
+    fn after(&self) -> Result<Option<Cursor>, Refused> {
+        let read = |text: &String| {
+            hex::decode(text).map_err(|_| {
+                Refused::mistaken(
+                    format!("{text:?} is no cursor"),
+                    "pass on `next` of the page before, as it is",
+                )
+            })
+        };
+        let bytes = self.after.as_ref().map(read).transpose()?;
+        Ok(bytes.map(|bytes| Cursor(bytes.into())))
+    }
+
+    fn limit(&self) -> Result<u32, Refused> {
+        let limit = self.limit.unwrap_or(PAGE_ITEMS_USUAL);
+        if (1..=PAGE_ITEMS_MAX).contains(&limit) {
+            return Ok(limit);
+        }
+        Err(Refused::mistaken(
+            format!("limit {limit} is not between 1 and {PAGE_ITEMS_MAX}"),
+            "ask for pages, and pass on `next`",
+        ))
+    }
+}
+
+// === impl Operator ===
+
+impl FromRequestParts<Arc<Gate>> for Operator {
+    type Rejection = Refused;
+
+    async fn from_request_parts(parts: &mut Parts, gate: &Arc<Gate>) -> Result<Self, Refused> {
+        let peer = parts.extensions.get::<ConnectInfo<SocketAddr>>();
+        let by = peer.map_or_else(String::new, |ConnectInfo(peer)| peer.to_string());
+        Ok(Self::new(
+            gate.semel.clone(),
+            gate.settings.shared_cache,
+            by,
+        ))
+    }
+}
+
+// === impl Refused ===
+
+impl From<QueryRejection> for Refused {
+    fn from(rejection: QueryRejection) -> Self {
+        Self::mistaken(rejection.body_text(), "mend the query; nothing was done")
+    }
+}
+
+impl IntoResponse for Refused {
+    fn into_response(self) -> Response {
+        (self.status, Json(self.json())).into_response()
+    }
+}

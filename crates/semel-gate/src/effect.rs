@@ -1,0 +1,215 @@
+//! The effect of a run: forward the delivery to its handler, and say what its answer means.
+
+use crate::crossing::{Crossing, end_to_end};
+use crate::delivery::{Arrived, Delivery};
+use crate::gate::{Gate, Lane};
+use crate::reply::meaning::{Meaning, meaning, no_answer};
+use crate::runs::InHand;
+use crate::upstream::{Broken, Connection, Read, full, read};
+use bytes::Bytes;
+use http::HeaderMap;
+use http::response::Parts;
+use hyper::body::Incoming;
+use jiff::Timestamp;
+use semel::outcome::Body;
+use semel::record::{InDoubt, Lease};
+use semel::tower::HEADERS_KEPT;
+use semel::work::{Failure, FailureKind};
+use semel::{Outcome, Run};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+use tokio::time::{Instant, timeout};
+
+/// All that an effect needs.
+#[derive(Debug)]
+pub(crate) struct Forward {
+    pub(crate) gate: Arc<Gate>,
+    pub(crate) lane: Arc<Lane>,
+    pub(crate) arrived: Arc<Arrived>,
+    pub(crate) delivery: Arc<Delivery>,
+    pub(crate) traceparent: String,
+    pub(crate) first_hand: FirstHand,
+}
+
+/// What the delivery that ran knows beside the record. Duplicates hear what was recorded.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct FirstHand(Arc<Mutex<Heard>>);
+
+/// See [`FirstHand`].
+#[derive(Debug, Default)]
+pub(crate) struct Heard {
+    /// The right under which it ran.
+    pub(crate) lease: Option<Lease>,
+    /// All headers of the answer, cookies among them.
+    pub(crate) headers: Option<HeaderMap>,
+    /// The part of an answer that is not kept: what was read, and what is still to come.
+    pub(crate) rest: Option<(Bytes, Incoming)>,
+    /// How long the handler took.
+    pub(crate) upstream: Option<Duration>,
+}
+
+// === impl Forward ===
+
+impl Forward {
+    /// Runs the handler once.
+    pub(crate) async fn effect(self, run: Run) -> Result<Outcome, Failure> {
+        let lease = run.lease();
+        let (route, source) = (&self.lane.route, self.delivery.source);
+        let limit = route.terms(source).timeout;
+        self.first_hand
+            .note(|heard| heard.lease = Some(lease.clone()));
+        let _listed = self.gate.runs.list(InHand {
+            lease: lease.clone(),
+            in_doubt: route.in_doubt,
+            route: route.name.clone(),
+        });
+        if self.gate.is_over() {
+            let why = "the gate is going down".into();
+            return Err(Failed::Broken(Broken::NotSent(why)).failure());
+        }
+        let sent = Instant::now();
+        let ended = timeout(limit, self.forward(lease, limit)).await;
+        let ended = ended.unwrap_or(Err(Failed::TimedOut(limit)));
+        self.first_hand
+            .note(|heard| heard.upstream = Some(sent.elapsed()));
+        match ended {
+            Ok((outcome, meaning)) => said(outcome, meaning),
+            Err(failed) => Err(failed.failure()),
+        }
+    }
+
+    async fn forward(&self, lease: &Lease, limit: Duration) -> Result<(Outcome, Meaning), Failed> {
+        let route = &self.lane.route;
+        let crossing = Crossing {
+            lease,
+            delivery: &self.delivery,
+            deadline: Timestamp::now() + limit,
+            traceparent: &self.traceparent,
+            steps_url: self.lane.steps_url.as_deref(),
+        };
+        let request = crossing.request(&self.arrived, full(self.arrived.body.clone()));
+        // Where doubt is parked, a connection that closes under a request must not be the cause.
+        let connection = match route.in_doubt {
+            InDoubt::Park => Connection::Fresh,
+            InDoubt::Retry => Connection::Kept,
+        };
+        let response = self
+            .gate
+            .client
+            .send(&route.upstream, connection, request)
+            .await?;
+        let (parts, body) = response.into_parts();
+        let meaning = meaning(route, self.delivery.source, parts.status);
+        let body = match read(body, route.answer_bytes_max).await? {
+            Read::Whole(bytes) => Body::Kept(bytes),
+            Read::Beyond(begun, rest) => {
+                self.first_hand
+                    .note(|heard| heard.rest = Some((begun, rest)));
+                Body::NotKept
+            }
+        };
+        let outcome = outcome(&parts, body);
+        self.first_hand
+            .note(|heard| heard.headers = Some(end_to_end(&parts.headers)));
+        Ok((outcome, meaning))
+    }
+}
+
+/// Why there is no answer to judge.
+enum Failed {
+    Broken(Broken),
+    TimedOut(Duration),
+}
+
+impl From<Broken> for Failed {
+    fn from(broken: Broken) -> Self {
+        Self::Broken(broken)
+    }
+}
+
+impl Failed {
+    fn failure(&self) -> Failure {
+        let (kind, why, timed_out) = match self {
+            Self::Broken(Broken::NotSent(why)) => (
+                FailureKind::NotStarted,
+                format!("the handler was not reached ({why}); nothing was run"),
+                false,
+            ),
+            Self::Broken(Broken::Cut(why)) => (
+                FailureKind::InDoubt,
+                format!(
+                    "the connection to the handler broke ({why}); whether it took effect is unknown"
+                ),
+                false,
+            ),
+            Self::TimedOut(limit) => (
+                FailureKind::InDoubt,
+                format!(
+                    "the handler did not answer within {limit:?}; whether it took effect is unknown"
+                ),
+                true,
+            ),
+        };
+        Failure {
+            kind,
+            outcome: no_answer(timed_out, &why),
+            after: None,
+        }
+    }
+}
+
+fn said(outcome: Outcome, meaning: Meaning) -> Result<Outcome, Failure> {
+    let kind = match meaning {
+        Meaning::Success => return Ok(outcome),
+        Meaning::Final => FailureKind::Final,
+        Meaning::Retryable => FailureKind::Retryable,
+        Meaning::RetryableAtOnce => {
+            return Err(Failure {
+                kind: FailureKind::Retryable,
+                outcome,
+                after: Some(Duration::ZERO),
+            });
+        }
+    };
+    Err(Failure {
+        kind,
+        outcome,
+        after: None,
+    })
+}
+
+/// The answer as it is kept: without cookies, credentials and what belongs to one connection.
+fn outcome(parts: &Parts, body: Body) -> Outcome {
+    let mut outcome = Outcome::new(parts.status.as_u16(), Bytes::new());
+    outcome.body = body;
+    for name in HEADERS_KEPT {
+        for value in parts.headers.get_all(name) {
+            outcome = outcome.with_header(name, String::from_utf8_lossy(value.as_bytes()));
+        }
+    }
+    outcome
+}
+
+// === impl FirstHand ===
+
+impl FirstHand {
+    fn note(&self, change: impl FnOnce(&mut Heard)) {
+        change(&mut self.0.lock().expect("no holder of this lock panics"));
+    }
+
+    /// Takes what was heard.
+    pub(crate) fn take(&self) -> Heard {
+        std::mem::take(&mut *self.0.lock().expect("no holder of this lock panics"))
+    }
+}
+
+// === impl Heard ===
+
+impl Heard {
+    /// Where the handler's own transaction recorded the answer, that one is told, to the first sender
+    /// too.
+    pub(crate) fn forget_answer(&mut self) {
+        self.headers = None;
+        self.rest = None;
+    }
+}

@@ -1,0 +1,30 @@
+//! The gate: a reverse proxy that lets each delivery take effect once.
+//!
+//! The way of one delivery: [`source`] reads it, a key rule names it, `semel` claims and runs it,
+//! `upstream` forwards it to the handler, `reply` tells the sender. `handle` is that list as one
+//! function.
+
+pub mod settings;
+pub mod path;
+mod gate;
+mod server;
+mod bodies;
+mod handle;
+pub mod delivery;
+pub mod source;
+mod naming;
+mod effect;
+mod crossing;
+mod upstream;
+mod runs;
+mod steps;
+mod reply;
+mod letters;
+mod line;
+mod metrics;
+mod timed;
+pub mod operate;
+mod redrive;
+mod admin;
+
+pub use server::{Bound, Left};

@@ -1,0 +1,140 @@
+//! One log line per delivery: enough to follow one task across its retries.
+//!
+//! The key is a digest; bodies, raw keys and credentials are not here.
+
+use crate::delivery::Transport;
+use crate::effect::Heard;
+use crate::metrics::Metrics;
+use crate::naming::Named;
+use crate::reply::Told;
+use crate::settings::{Route, Source};
+use http::StatusCode;
+use semel::Ended;
+use semel::letter::LetterId;
+use semel::record::{Ending, Lease, State};
+use semel::work::{Failure, FailureKind};
+use std::time::Duration;
+use tokio::time::Instant;
+
+/// What is known of one delivery so far.
+#[derive(Debug)]
+pub(crate) struct Line {
+    route: String,
+    source: Source,
+    begun: Instant,
+    pub(crate) transport: Transport,
+    pub(crate) named: Option<Named>,
+    pub(crate) letter: Option<LetterId>,
+    trace: Option<String>,
+    lease: Option<Lease>,
+    upstream: Option<Duration>,
+    outcome: &'static str,
+}
+
+// === impl Line ===
+
+impl Line {
+    pub(crate) fn begin(route: &Route, source: Source) -> Self {
+        Self {
+            route: route.name.clone(),
+            source,
+            begun: Instant::now(),
+            transport: Transport::default(),
+            named: None,
+            letter: None,
+            trace: None,
+            lease: None,
+            upstream: None,
+            outcome: "invalid",
+        }
+    }
+
+    /// The trace id out of a trace context.
+    pub(crate) fn trace(&mut self, traceparent: &str) {
+        self.trace = traceparent.split('-').nth(1).map(str::to_owned);
+    }
+
+    pub(crate) fn heard(&mut self, heard: &Heard) {
+        self.lease.clone_from(&heard.lease);
+        self.upstream = heard.upstream;
+    }
+
+    pub(crate) fn tell(&mut self, told: &Told) {
+        self.outcome = word(told);
+        if let Told::Store(error) = told {
+            tracing::warn!(route = self.route, %error, "the store did not take a claim");
+        }
+    }
+
+    /// Writes the line and counts the delivery.
+    pub(crate) fn end(self, metrics: &Metrics, status: StatusCode) {
+        let elapsed = self.begun.elapsed();
+        metrics.delivery(&self.route, self.outcome, elapsed, self.upstream);
+        let transport = &self.transport;
+        tracing::info!(
+            target: "delivery",
+            route = self.route,
+            source = self.source.word(),
+            outcome = self.outcome,
+            status = status.as_u16(),
+            key = self.named.map(|named| named.key.to_string()),
+            fence = self.lease.as_ref().map(|lease| lease.fence.0),
+            attempt = self.lease.as_ref().map(|lease| lease.attempt),
+            elapsed_ms = millis(elapsed),
+            upstream_ms = self.upstream.map(millis),
+            queue = transport.queue,
+            task_name = transport.task_name,
+            retry_count = transport.retry_count,
+            execution_count = transport.execution_count,
+            previous_response = transport.previous_response,
+            subscription = transport.subscription,
+            message_id = transport.message_id,
+            ordering_key = transport.ordering_key,
+            delivery_attempt = transport.delivery_attempt,
+            trace_id = self.trace,
+            letter = self.letter.map(|letter| letter.to_string()),
+            "delivery"
+        );
+    }
+}
+
+/// Rounded to microseconds, so that lines stay short.
+fn millis(duration: Duration) -> f64 {
+    (duration.as_secs_f64() * 1e6).round() / 1e3
+}
+
+/// The word for what became of a delivery, in log lines and metrics.
+pub(crate) fn word(told: &Told) -> &'static str {
+    match told {
+        Told::Invalid(_) => "invalid",
+        Told::Store(_) => "store_unavailable",
+        Told::Ended(ended, _) => match ended {
+            Ended::Ran(recorded) => match recorded.ending {
+                Ending::Succeeded => "ran",
+                Ending::Failed => "failed",
+            },
+            Ended::Replayed(_) => "replayed",
+            Ended::Unrecorded(_) => "unrecorded",
+            Ended::Failed(failed) if failed.state == State::Parked => "parked",
+            Ended::Failed(failed)
+                if failed.failure.kind == FailureKind::Retryable
+                    && says_success(&failed.failure) =>
+            {
+                "answered_without_completing"
+            }
+            Ended::Failed(_) => "retryable",
+            Ended::Busy { .. } => "busy",
+            Ended::NotYet { .. } => "not_yet",
+            Ended::Full { .. } => "full",
+            Ended::Parked => "parked",
+            Ended::Mismatched => "mismatched",
+            Ended::Stale => "stale",
+        },
+    }
+}
+
+/// A success code of the handler that was not taken for one: its own transaction should have
+/// recorded it, and did not.
+fn says_success(failure: &Failure) -> bool {
+    (200..300).contains(&failure.outcome.status)
+}

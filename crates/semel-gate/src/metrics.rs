@@ -1,0 +1,191 @@
+//! Metrics, as Prometheus reads them. No key and no caller is a label.
+
+use crate::gate::Lane;
+use crate::timed::StoreSeconds;
+use prometheus_client::encoding::EncodeLabelSet;
+use prometheus_client::encoding::text::encode;
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::gauge::Gauge;
+use prometheus_client::metrics::histogram::Histogram;
+use prometheus_client::registry::Registry;
+use semel::letter::Reason;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// What the gate counts.
+#[derive(Debug)]
+pub(crate) struct Metrics {
+    registry: Registry,
+    deliveries: Family<Outcome, Counter>,
+    duplicates: Family<Route, Counter>,
+    letters_kept: Family<Kept, Counter>,
+    runs: Family<Route, Gauge>,
+    queued: Family<Route, Gauge>,
+    letters: Gauge,
+    own_seconds: Seconds,
+    upstream_seconds: Seconds,
+    pub(crate) store_seconds: StoreSeconds,
+}
+
+type Seconds = Family<Route, Histogram, fn() -> Histogram>;
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct Route {
+    route: String,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct Outcome {
+    route: String,
+    outcome: &'static str,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct Kept {
+    route: String,
+    reason: &'static str,
+}
+
+/// From half a millisecond to half a minute.
+const SECONDS: [f64; 12] = [
+    0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.5, 1.0, 5.0, 30.0,
+];
+
+/// Outcomes that stand for an effect which did not happen twice.
+const PREVENTED: [&str; 4] = ["replayed", "busy", "not_yet", "mismatched"];
+
+fn seconds() -> Histogram {
+    Histogram::new(SECONDS)
+}
+
+// === impl Metrics ===
+
+impl Metrics {
+    pub(crate) fn new(lanes: &[Arc<Lane>]) -> Self {
+        let histogram = || Family::new_with_constructor(seconds as fn() -> Histogram);
+        let mut metrics = Self {
+            registry: Registry::with_prefix("semel"),
+            deliveries: Family::default(),
+            duplicates: Family::default(),
+            letters_kept: Family::default(),
+            runs: Family::default(),
+            queued: Family::default(),
+            letters: Gauge::default(),
+            own_seconds: histogram(),
+            upstream_seconds: histogram(),
+            store_seconds: Family::new_with_constructor(seconds as fn() -> Histogram),
+        };
+        metrics.register();
+        // A counter that is there from the start can be told from one that is missing.
+        for lane in lanes {
+            let route = lane.route.name.clone();
+            drop(metrics.duplicates.get_or_create(&Route { route }));
+        }
+        metrics
+    }
+
+    fn register(&mut self) {
+        let r = &mut self.registry;
+        r.register(
+            "deliveries",
+            "Deliveries by route and outcome",
+            self.deliveries.clone(),
+        );
+        r.register(
+            "duplicates_prevented",
+            "Deliveries that would have taken effect again",
+            self.duplicates.clone(),
+        );
+        r.register(
+            "letters_kept",
+            "Letters that were put into the store",
+            self.letters_kept.clone(),
+        );
+        r.register("runs_in_hand", "Runs that hold a slot", self.runs.clone());
+        r.register(
+            "queued",
+            "Deliveries that wait for a slot",
+            self.queued.clone(),
+        );
+        r.register(
+            "letters_waiting",
+            "Letters in the store, counted up to 10000",
+            self.letters.clone(),
+        );
+        r.register(
+            "own_seconds",
+            "Seconds per delivery without the handler: the store, waiting, and the gate itself",
+            self.own_seconds.clone(),
+        );
+        r.register(
+            "upstream_seconds",
+            "Seconds that the handler took",
+            self.upstream_seconds.clone(),
+        );
+        r.register(
+            "store_seconds",
+            "Seconds that the store took, by verb",
+            self.store_seconds.clone(),
+        );
+    }
+
+    pub(crate) fn delivery(
+        &self,
+        route: &str,
+        outcome: &'static str,
+        all: Duration,
+        upstream: Option<Duration>,
+    ) {
+        let label = Route {
+            route: route.into(),
+        };
+        let by_outcome = Outcome {
+            route: route.into(),
+            outcome,
+        };
+        self.deliveries.get_or_create(&by_outcome).inc();
+        if PREVENTED.contains(&outcome) {
+            self.duplicates.get_or_create(&label).inc();
+        }
+        let own = all.saturating_sub(upstream.unwrap_or_default());
+        self.own_seconds
+            .get_or_create(&label)
+            .observe(own.as_secs_f64());
+        if let Some(upstream) = upstream {
+            self.upstream_seconds
+                .get_or_create(&label)
+                .observe(upstream.as_secs_f64());
+        }
+    }
+
+    pub(crate) fn letter_kept(&self, route: &str, reason: Reason) {
+        let label = Kept {
+            route: route.into(),
+            reason: reason.word(),
+        };
+        self.letters_kept.get_or_create(&label).inc();
+    }
+
+    /// All of it as text; `letters` is how many wait in the store, if that is known.
+    pub(crate) fn text(&self, lanes: &[Arc<Lane>], letters: Option<usize>) -> String {
+        let gauge = |count: usize| i64::try_from(count).unwrap_or(i64::MAX);
+        for lane in lanes {
+            let label = Route {
+                route: lane.route.name.clone(),
+            };
+            self.runs
+                .get_or_create(&label)
+                .set(gauge(lane.slots.runs()));
+            self.queued
+                .get_or_create(&label)
+                .set(gauge(lane.slots.queued()));
+        }
+        if let Some(letters) = letters {
+            self.letters.set(gauge(letters));
+        }
+        let mut text = String::new();
+        encode(&mut text, &self.registry).expect("writing to a string does not fail");
+        text
+    }
+}

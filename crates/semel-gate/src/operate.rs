@@ -1,0 +1,186 @@
+//! What an operator sees and does, as JSON. The admin address answers with it; `semel records` and
+//! `semel letters` with `--store` say the same without a gate.
+
+mod records;
+pub(crate) mod letters;
+
+pub use records::Verdict;
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use bytes::Bytes;
+use http::StatusCode;
+use jiff::Timestamp;
+use semel::clock::Time;
+use semel::store::Cursor;
+use semel::{Error, Semel, Store};
+use serde_json::{Map, Value, json};
+use std::fmt;
+use std::time::Duration;
+
+/// The most items of one page.
+pub const PAGE_ITEMS_MAX: u32 = 1000;
+
+/// The items of a page when nobody says how many.
+pub const PAGE_ITEMS_USUAL: u32 = 100;
+
+/// How many letters are looked through or counted: more of them are told as that many.
+pub const LETTERS_COUNTED_MAX: usize = 10_000;
+
+/// Somebody who looks at a store and acts on it. Each act leaves one line, target `audit`.
+#[derive(Clone, Debug)]
+pub struct Operator {
+    semel: Semel,
+    /// How long another gate may answer from memory.
+    elsewhere: Duration,
+    /// Who it is, for the audit line.
+    by: String,
+}
+
+/// Why an operator was not served.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Refused {
+    /// What HTTP calls it.
+    pub status: StatusCode,
+    /// What is wrong.
+    pub error: String,
+    /// What to do about it.
+    pub what_to_do: String,
+    /// What else there is to say.
+    pub details: Map<String, Value>,
+}
+
+// === impl Operator ===
+
+impl Operator {
+    /// On this store. `elsewhere` is how long other gates may answer from memory; `by` names the
+    /// operator in audit lines.
+    #[must_use]
+    pub fn new(semel: Semel, elsewhere: Duration, by: impl Into<String>) -> Self {
+        let by = by.into();
+        Self {
+            semel,
+            elsewhere,
+            by,
+        }
+    }
+
+    pub(crate) fn store(&self) -> &dyn Store {
+        self.semel.store()
+    }
+
+    pub(crate) fn by(&self) -> &str {
+        &self.by
+    }
+}
+
+// === impl Refused ===
+
+impl Refused {
+    /// With these sentences.
+    #[must_use]
+    pub fn new(
+        status: StatusCode,
+        error: impl Into<String>,
+        what_to_do: impl Into<String>,
+    ) -> Self {
+        Self {
+            status,
+            error: error.into(),
+            what_to_do: what_to_do.into(),
+            details: Map::new(),
+        }
+    }
+
+    /// A call that is wrong in itself.
+    #[must_use]
+    pub fn mistaken(error: impl Into<String>, what_to_do: impl Into<String>) -> Self {
+        Self::new(StatusCode::BAD_REQUEST, error, what_to_do)
+    }
+
+    /// An act that this state does not allow.
+    #[must_use]
+    pub fn conflict(error: impl Into<String>, what_to_do: impl Into<String>) -> Self {
+        Self::new(StatusCode::CONFLICT, error, what_to_do)
+    }
+
+    /// Something that is not there.
+    #[must_use]
+    pub fn absent(error: impl Into<String>, what_to_do: impl Into<String>) -> Self {
+        Self::new(StatusCode::NOT_FOUND, error, what_to_do)
+    }
+
+    /// Says one thing more.
+    #[must_use]
+    pub fn with(mut self, name: &str, value: impl Into<Value>) -> Self {
+        self.details.insert(name.into(), value.into());
+        self
+    }
+
+    /// As the admin address says it.
+    #[must_use]
+    pub fn json(&self) -> Value {
+        let mut told = self.details.clone();
+        told.insert("error".into(), self.error.clone().into());
+        told.insert("what_to_do".into(), self.what_to_do.clone().into());
+        Value::Object(told)
+    }
+}
+
+impl From<Error> for Refused {
+    fn from(error: Error) -> Self {
+        match error {
+            Error::Unavailable(_) => Self::new(
+                StatusCode::SERVICE_UNAVAILABLE,
+                error.to_string(),
+                "look first whether it was done; a retry is safe",
+            ),
+            Error::Invalid(_) => Self::mistaken(
+                error.to_string(),
+                "mend the call: a retry of the same one fails again",
+            ),
+            Error::Corrupt(_) | Error::Bug(_) => Self::new(
+                StatusCode::INTERNAL_SERVER_ERROR,
+                error.to_string(),
+                "look at the store before anything else; a retry fails again",
+            ),
+        }
+    }
+}
+
+impl fmt::Display for Refused {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.error, self.what_to_do)
+    }
+}
+
+impl std::error::Error for Refused {}
+
+// === JSON ===
+
+/// One more member of an object.
+fn set(object: &mut Value, name: &str, value: Value) {
+    if let Some(members) = object.as_object_mut() {
+        members.insert(name.into(), value);
+    }
+}
+
+/// A moment as RFC 3339; one that no calendar holds is `null`.
+fn moment(time: Time) -> Value {
+    let micros = i64::try_from(time.0).ok();
+    micros
+        .and_then(|micros| Timestamp::from_microsecond(micros).ok())
+        .map_or(Value::Null, |at| at.to_string().into())
+}
+
+fn cursor(next: Option<&Cursor>) -> Value {
+    next.map_or(Value::Null, |next| hex::encode(&next.0).into())
+}
+
+/// A body as text, or as base64 when it is none.
+fn body(bytes: &Bytes) -> Value {
+    match std::str::from_utf8(bytes) {
+        Ok(text) => json!({"encoding": "utf-8", "text": text}),
+        Err(_) => json!({"encoding": "base64", "text": STANDARD.encode(bytes)}),
+    }
+}

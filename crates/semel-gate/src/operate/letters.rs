@@ -1,0 +1,167 @@
+//! Letters: looking at them, and discarding one. Redriving needs a gate.
+
+use super::{LETTERS_COUNTED_MAX, Operator, PAGE_ITEMS_MAX, Refused, body, cursor, moment};
+use crate::letters::Kept;
+use semel::letter::{Dropped, Letter, LetterHead, LetterId};
+use semel::store::Cursor;
+use semel::{Error, Store};
+use serde_json::{Map, Value, json};
+
+/// The shortest beginning of an id that stands for it.
+const PREFIX_DIGITS_MIN: usize = 8;
+const ID_DIGITS: usize = 64;
+
+// === impl Operator ===
+
+impl Operator {
+    /// A page of letters, oldest first.
+    ///
+    /// # Errors
+    /// Those of the store.
+    pub async fn letters(&self, after: Option<&Cursor>, limit: u32) -> Result<Value, Refused> {
+        let page = self.store().letter_list(after, limit).await?;
+        let letters: Vec<_> = page.items.iter().map(head).collect();
+        Ok(json!({"letters": letters, "next": cursor(page.next.as_ref())}))
+    }
+
+    /// One letter with its delivery. `id` may be a beginning of at least 8 digits.
+    ///
+    /// # Errors
+    /// When there is none, it cannot be read, or those of the store.
+    pub async fn letter(&self, id: &str) -> Result<Value, Refused> {
+        let letter = self.find(id).await?;
+        let kept = Kept::decode(&letter.delivery)?;
+        let listed = first(self.store(), |head| head.id == letter.id).await?;
+        Ok(json!({
+            "id": letter.id.to_string(),
+            "reason": letter.reason.word(),
+            "key": letter.key.map(|key| key.to_string()),
+            "created_at": listed.map_or(Value::Null, |head| moment(head.created_at)),
+            "route": kept.head.route,
+            "method": kept.head.method,
+            "path": kept.head.path,
+            "headers": headers(&kept),
+            "why": kept.head.why,
+            "body_bytes": kept.body.len(),
+            "body": body(&kept.body),
+        }))
+    }
+
+    /// Drops a letter for good.
+    ///
+    /// # Errors
+    /// When there is none, or those of the store.
+    pub async fn discard(&self, id: &str) -> Result<Value, Refused> {
+        let letter = self.find(id).await?;
+        let dropped = self.store().letter_drop(&letter.id).await;
+        let after = match &dropped {
+            Ok(Dropped::Applied) => "discarded",
+            Ok(Dropped::Gone) => "unchanged",
+            Err(_) => "unknown",
+        };
+        let key = letter.key.map(|key| key.to_string());
+        tracing::info!(
+            target: "audit", act = "discard", letter = %letter.id, key, before = letter.reason.word(), after,
+            by = self.by(), "act"
+        );
+        match dropped? {
+            Dropped::Applied => Ok(json!({
+                "act": "discard", "letter": letter.id.to_string(), "key": key,
+                "before": letter.reason.word(), "after": after,
+                "says": "the delivery is gone for good; its record, if there is one, stays as it is",
+            })),
+            Dropped::Gone => Err(no_letter()),
+        }
+    }
+
+    /// The letter of this id, or of an id that begins so.
+    pub(crate) async fn find(&self, text: &str) -> Result<Letter, Refused> {
+        let id = self.id(text).await?;
+        let letter = self.store().letter_get(&id).await?;
+        letter.ok_or_else(no_letter)
+    }
+
+    async fn id(&self, text: &str) -> Result<LetterId, Refused> {
+        let digits = |c: char| c.is_ascii_digit() || ('a'..='f').contains(&c);
+        if !(PREFIX_DIGITS_MIN..=ID_DIGITS).contains(&text.len()) || !text.chars().all(digits) {
+            return Err(Refused::mistaken(
+                format!("{text:?} is no letter's id"),
+                "an id has 64 lower-case hex digits, of which the first 8 or more will do",
+            ));
+        }
+        let mut bytes = [0; 32];
+        if hex::decode_to_slice(text, &mut bytes).is_ok() {
+            return Ok(LetterId(bytes));
+        }
+        let begins = |head: &LetterHead| head.id.to_string().starts_with(text);
+        let found = first(self.store(), begins).await?.ok_or_else(no_letter)?;
+        let other = first(self.store(), |head| head.id != found.id && begins(head)).await?;
+        match other {
+            None => Ok(found.id),
+            Some(_) => Err(Refused::conflict(
+                format!("more than one letter's id begins with {text}"),
+                "give more digits; nothing was changed",
+            )),
+        }
+    }
+}
+
+/// How many letters wait, counted up to [`LETTERS_COUNTED_MAX`].
+pub(crate) async fn count(store: &dyn Store) -> Result<usize, Error> {
+    let mut count = 0;
+    first(store, |_| {
+        count += 1;
+        false
+    })
+    .await?;
+    Ok(count.min(LETTERS_COUNTED_MAX))
+}
+
+/// The first letter that is meant, among the oldest [`LETTERS_COUNTED_MAX`].
+async fn first(
+    store: &dyn Store,
+    mut is_meant: impl FnMut(&LetterHead) -> bool,
+) -> Result<Option<LetterHead>, Error> {
+    let (mut seen, mut after) = (0, None);
+    while seen < LETTERS_COUNTED_MAX {
+        let page = store.letter_list(after.as_ref(), PAGE_ITEMS_MAX).await?;
+        seen += page.items.len();
+        if let Some(head) = page.items.into_iter().find(&mut is_meant) {
+            return Ok(Some(head));
+        }
+        match page.next {
+            None => break,
+            next => after = next,
+        }
+    }
+    Ok(None)
+}
+
+fn no_letter() -> Refused {
+    Refused::absent(
+        "no letter of this id: it was redriven, discarded, or never here",
+        "`semel letters list` shows what is there",
+    )
+}
+
+fn head(head: &LetterHead) -> Value {
+    json!({
+        "id": head.id.to_string(),
+        "reason": head.reason.word(),
+        "key": head.key.map(|key| key.to_string()),
+        "bytes": head.bytes,
+        "created_at": moment(head.created_at),
+    })
+}
+
+/// Each header with all its values.
+fn headers(kept: &Kept) -> Value {
+    let mut headers: Map<String, Value> = Map::new();
+    for (name, value) in &kept.head.headers {
+        let values = headers.entry(name).or_insert_with(|| json!([]));
+        if let Some(values) = values.as_array_mut() {
+            values.push(value.as_str().into());
+        }
+    }
+    Value::Object(headers)
+}

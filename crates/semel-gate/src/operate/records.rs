@@ -1,0 +1,300 @@
+//! Records: looking at them, and what an operator may do to one.
+
+use super::{Operator, Refused, body, cursor, moment, set};
+use crate::reply::problem::Problem;
+use http::StatusCode;
+use semel::outcome::Body;
+use semel::record::{Acted, Record, Resolution, State};
+use semel::store::{Cursor, Sharing};
+use semel::{Error, Key, Outcome};
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+use std::str::FromStr;
+
+/// What an operator found out about parked work.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// It took effect.
+    Succeeded,
+    /// It did not and shall not.
+    Failed,
+    /// It did not: the next delivery runs it.
+    Retry,
+}
+
+/// What an act was, what it makes of a record, and which states it is for.
+struct Act {
+    word: &'static str,
+    after: &'static str,
+    is_for: &'static str,
+}
+
+const RELEASE: Act = Act {
+    word: "release",
+    after: "waiting",
+    is_for: "running or waiting",
+};
+
+const FORGET: Act = Act {
+    word: "forget",
+    after: "absent",
+    is_for: "not running",
+};
+
+// === impl Operator ===
+
+impl Operator {
+    /// A page of records.
+    ///
+    /// # Errors
+    /// Those of the store.
+    pub async fn records(
+        &self,
+        state: Option<State>,
+        after: Option<&Cursor>,
+        limit: u32,
+    ) -> Result<Value, Refused> {
+        let page = self.store().list(state, after, limit).await?;
+        let records: Vec<_> = page.items.iter().map(|(key, r)| head(key, r)).collect();
+        Ok(json!({"records": records, "next": cursor(page.next.as_ref())}))
+    }
+
+    /// One record with its outcome; the outcome's body only on request.
+    ///
+    /// # Errors
+    /// When there is none, or those of the store.
+    pub async fn record(&self, key: &Key, with_body: bool) -> Result<Value, Refused> {
+        let record = self.store().look(key).await?.ok_or_else(no_record)?;
+        let mut told = head(key, &record);
+        let outcome = match &record.result {
+            None => Value::Null,
+            Some(result) => match Outcome::decode(result) {
+                Ok(outcome) => outcome_json(&outcome, with_body),
+                // Whoever looks must see the rest of a damaged record, too.
+                Err(error) => json!({"error": error.to_string()}),
+            },
+        };
+        set(
+            &mut told,
+            "fingerprint",
+            record.fingerprint.to_string().into(),
+        );
+        set(&mut told, "outcome", outcome);
+        Ok(told)
+    }
+
+    /// Takes the right to run from whoever has it.
+    ///
+    /// # Errors
+    /// When the record is in no state for it, or those of the store.
+    pub async fn release(&self, key: &Key) -> Result<Value, Refused> {
+        let before = self.state(key).await?;
+        let acted = self.semel.release(key).await;
+        self.told(
+            key,
+            &RELEASE,
+            before,
+            acted,
+            "its run, if there is one, is stale: it can record nothing any more, but is not stopped; \
+             the next delivery runs it",
+        )
+    }
+
+    /// Ends the incarnation of a key.
+    ///
+    /// # Errors
+    /// When it is running, there is none, or those of the store.
+    pub async fn forget(&self, key: &Key) -> Result<Value, Refused> {
+        let before = self.state(key).await?;
+        let acted = self.semel.forget(key).await;
+        let cache_ms = match self.store().sharing() {
+            Sharing::OneProcess => 0,
+            Sharing::Shared => self.elsewhere.as_millis(),
+        };
+        let says = if cache_ms == 0 {
+            "the next delivery of this key runs".to_owned()
+        } else {
+            format!(
+                "the next delivery of this key runs; another gate may replay the forgotten answer for up to \
+                 {cache_ms} ms (its `cache_ms`)"
+            )
+        };
+        self.told(key, &FORGET, before, acted, &says)
+    }
+
+    /// Says what became of a parked run.
+    ///
+    /// # Errors
+    /// When it is not parked, or those of the store.
+    pub async fn resolve(&self, key: &Key, verdict: Verdict) -> Result<Value, Refused> {
+        let before = self.state(key).await?;
+        let acted = self.semel.resolve(key, &verdict.resolution()).await;
+        let act = Act {
+            word: "resolve",
+            after: verdict.state().word(),
+            is_for: "parked",
+        };
+        self.told(key, &act, before, acted, verdict.says())
+    }
+
+    /// The state before an act, for the audit line alone: the store judges by itself.
+    pub(crate) async fn state(&self, key: &Key) -> Result<Option<State>, Refused> {
+        Ok(self.store().look(key).await?.map(|record| record.state))
+    }
+
+    /// Writes the audit line of an act, and tells what came of it.
+    fn told(
+        &self,
+        key: &Key,
+        act: &Act,
+        before: Option<State>,
+        acted: Result<Acted, Error>,
+        says: &str,
+    ) -> Result<Value, Refused> {
+        let before = before.map_or("absent", State::word);
+        let (after, told) = match acted {
+            Ok(Acted::Applied) => {
+                let done = json!({
+                    "act": act.word, "key": key.to_string(), "before": before, "after": act.after, "says": says,
+                });
+                (act.after, Ok(done))
+            }
+            Ok(Acted::Refused) => {
+                let live = "it is running under a live lease";
+                let what = "wait for its end, or release it first (`semel records release`)";
+                ("unchanged", Err(Refused::conflict(live, what)))
+            }
+            Ok(Acted::Gone(None)) => ("unchanged", Err(no_record())),
+            Ok(Acted::Gone(Some(state))) => {
+                let error = format!(
+                    "the record is {state}, and {} is for records that are {}",
+                    act.word, act.is_for
+                );
+                let what = "nothing was changed; look at it again (`semel records show`)";
+                (
+                    "unchanged",
+                    Err(Refused::conflict(error, what).with("state", state.word())),
+                )
+            }
+            Err(error) => ("unknown", Err(error.into())),
+        };
+        tracing::info!(target: "audit", act = act.word, %key, before, after, by = self.by(), "act");
+        told
+    }
+}
+
+fn no_record() -> Refused {
+    Refused::absent(
+        "no record of this key: it is absent or expired",
+        "compare the key with the log line of its delivery; `semel records list` shows what is there",
+    )
+}
+
+/// A record without its outcome. Never its owner: that is an authority.
+fn head(key: &Key, record: &Record) -> Value {
+    let expires_at = match record.state {
+        State::Parked => Value::Null,
+        State::Running | State::Succeeded | State::Failed | State::Waiting => {
+            moment(record.expires_at)
+        }
+    };
+    json!({
+        "key": key.to_string(),
+        "state": record.state.word(),
+        "attempts": record.attempts,
+        "fence": record.fence.0,
+        "born": record.born.0,
+        "lease_until": moment(record.lease_until),
+        "expires_at": expires_at,
+    })
+}
+
+fn outcome_json(outcome: &Outcome, with_body: bool) -> Value {
+    let (kept, bytes) = match &outcome.body {
+        Body::Kept(bytes) => (true, bytes.clone()),
+        Body::NotKept => (false, bytes::Bytes::new()),
+    };
+    let mut told = json!({
+        "status": outcome.status,
+        "headers": outcome.headers,
+        "body_kept": kept,
+        "body_bytes": bytes.len(),
+    });
+    if with_body && kept {
+        set(&mut told, "body", body(&bytes));
+    }
+    told
+}
+
+// === impl Verdict ===
+
+impl Verdict {
+    const ALL: [Self; 3] = [Self::Succeeded, Self::Failed, Self::Retry];
+
+    /// The word for it.
+    #[must_use]
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Succeeded => "succeeded",
+            Self::Failed => "failed",
+            Self::Retry => "retry",
+        }
+    }
+
+    const fn state(self) -> State {
+        match self {
+            Self::Succeeded => State::Succeeded,
+            Self::Failed => State::Failed,
+            Self::Retry => State::Waiting,
+        }
+    }
+
+    const fn says(self) -> &'static str {
+        match self {
+            Self::Succeeded => {
+                "duplicates hear 200; its letter, if there is one, is closed by a redrive, which runs nothing"
+            }
+            Self::Failed => "duplicates hear of the failure; its letter, if there is one, stays",
+            Self::Retry => {
+                "the next delivery runs it; its letter, if there is one, can be redriven"
+            }
+        }
+    }
+
+    fn resolution(self) -> Resolution {
+        match self {
+            // What the handler said is not known: only that it took effect.
+            Self::Succeeded => {
+                let outcome = Outcome {
+                    status: StatusCode::OK.as_u16(),
+                    headers: BTreeMap::new(),
+                    body: Body::NotKept,
+                };
+                Resolution::Succeeded(outcome.encode())
+            }
+            Self::Failed => {
+                let problem = Problem::new(
+                    StatusCode::UNPROCESSABLE_ENTITY,
+                    "resolved-failed",
+                    "This work failed for good",
+                    "an operator looked at it and decided so; use a new key for new work",
+                );
+                let outcome = Outcome::new(problem.status.as_u16(), problem.body())
+                    .with_header("content-type", Problem::CONTENT_TYPE);
+                Resolution::Failed(outcome.encode())
+            }
+            Self::Retry => Resolution::Retry,
+        }
+    }
+}
+
+impl FromStr for Verdict {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        Self::ALL
+            .into_iter()
+            .find(|verdict| verdict.word() == text)
+            .ok_or_else(|| format!("{text:?} is no verdict: say succeeded, failed or retry"))
+    }
+}

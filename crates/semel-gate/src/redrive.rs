@@ -1,0 +1,346 @@
+//! Redriving a letter: the kept delivery goes through the normal flow again, and the letter goes
+//! only when that run has succeeded.
+
+use crate::delivery::{Arrived, Delivery, Transport};
+use crate::gate::{Gate, Lane, Phase};
+use crate::handle;
+use crate::letters::Kept;
+use crate::line::{Line, word};
+use crate::naming::{Named, name};
+use crate::operate::{Operator, Refused};
+use crate::reply::Told;
+use crate::source;
+use http::StatusCode;
+use jiff::Timestamp;
+use semel::key::{Field, Scope};
+use semel::letter::{Letter, LetterId, Reason};
+use semel::record::{Acted, Ending, Record, State};
+use semel::{Ended, Error, Fingerprint, Key};
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// A letter, ready to be run again.
+struct Again {
+    letter: Letter,
+    lane: Arc<Lane>,
+    arrived: Arc<Arrived>,
+    delivery: Delivery,
+    named: Named,
+}
+
+/// What the record of a letter's work allows.
+enum Next {
+    Run,
+    /// It succeeded meanwhile.
+    Close,
+}
+
+/// Redrives a letter; says what became of it.
+pub(crate) async fn redrive(
+    gate: &Arc<Gate>,
+    operator: &Operator,
+    id: &str,
+) -> Result<Value, Refused> {
+    if *gate.phase.borrow() != Phase::Serving {
+        return Err(Refused::new(
+            StatusCode::SERVICE_UNAVAILABLE,
+            "this gate is draining",
+            "ask another gate, or this one after its restart; nothing was run",
+        ));
+    }
+    let letter = operator.find(id).await?;
+    let (again, record) = prepare(gate, letter).await?;
+    let (id, key) = (again.letter.id, again.named.key);
+    let before = record
+        .as_ref()
+        .map_or("absent", |record| record.state.word());
+    let told = attempt(gate, again, record.as_ref()).await;
+    let after = match &told {
+        Ok(told) => told["outcome"].as_str().unwrap_or_default(),
+        Err(refused) => refused
+            .details
+            .get("outcome")
+            .and_then(Value::as_str)
+            .unwrap_or("refused"),
+    };
+    tracing::info!(
+        target: "audit", act = "redrive", letter = %id, %key, before, after, closed = told.is_ok(),
+        by = operator.by(), "act"
+    );
+    told
+}
+
+async fn attempt(
+    gate: &Arc<Gate>,
+    again: Again,
+    record: Option<&Record>,
+) -> Result<Value, Refused> {
+    let (id, key) = (again.letter.id, again.named.key);
+    match next(gate, &again.named, record).await? {
+        Next::Run => {}
+        Next::Close => {
+            close(gate, &id).await?;
+            return Ok(closed(
+                &id,
+                &key,
+                "succeeded",
+                None,
+                "it had succeeded already: nothing was run",
+            ));
+        }
+    }
+    let (outcome, status, told) = run(gate, again).await;
+    match told {
+        Told::Ended(Ended::Ran(recorded) | Ended::Replayed(recorded), _)
+            if recorded.ending == Ending::Succeeded =>
+        {
+            close(gate, &id).await?;
+            Ok(closed(&id, &key, outcome, status, "it succeeded"))
+        }
+        Told::Store(error) => Err(Refused::from(error)
+            .with("outcome", outcome)
+            .with("letter", id.to_string())),
+        Told::Ended(ended, _) => Err(stays(&ended)
+            .with("outcome", outcome)
+            .with("status", status)
+            .with("letter", id.to_string())
+            .with("key", key.to_string())),
+        Told::Invalid(invalid) => Err(Refused::conflict(invalid.detail, "the letter stays")),
+    }
+}
+
+// === Naming ===
+
+/// Reads a letter back into a delivery with its names, and looks at the record of its work.
+async fn prepare(gate: &Gate, letter: Letter) -> Result<(Again, Option<Record>), Refused> {
+    let kept = Kept::decode(&letter.delivery)?;
+    let Some(lane) = gate.lane(&kept.head.route) else {
+        return Err(Refused::conflict(
+            format!("this gate has no route {:?} any more", kept.head.route),
+            "add the route again, ask a gate that has it, or discard the letter; nothing was run",
+        ));
+    };
+    let arrived = kept.arrived()?;
+    let source = source::who(lane.route.source, &arrived);
+    let delivery = source::read(Some(source), &arrived).unwrap_or_else(|_| Delivery {
+        source,
+        transport: Transport::default(),
+        payload: arrived.body.clone(),
+        attributes: BTreeMap::new(),
+        ce: BTreeMap::new(),
+    });
+    let key = own_key(gate, lane, &letter)?;
+    let record = gate.semel.store().look(&key).await?;
+    let named = Named {
+        key,
+        fingerprint: fingerprint(gate, lane, &letter, &arrived, &delivery, record.as_ref()),
+    };
+    let again = Again {
+        letter,
+        lane: Arc::clone(lane),
+        arrived: Arc::new(arrived),
+        delivery,
+        named,
+    };
+    Ok((again, record))
+}
+
+/// The key that a letter was kept under, whatever the route's rule says today; a key of its own when
+/// it had none, or when that key stands for another payload.
+fn own_key(gate: &Gate, lane: &Lane, letter: &Letter) -> Result<Key, Refused> {
+    match (letter.reason, letter.key) {
+        (Reason::Parked | Reason::Failed, Some(key)) => return Ok(key),
+        (Reason::Parked | Reason::Failed, None) | (Reason::Mismatched | Reason::Invalid, _) => {}
+    }
+    let scope = Scope::new(&gate.settings.namespace, &lane.route.name);
+    let field = |kind, bytes: &[u8]| Field {
+        kind,
+        bytes: bytes.to_vec(),
+    };
+    let fields = [field('s', b"redrive"), field('h', &letter.id.0)];
+    Key::of(&scope, &fields).map_err(|error| {
+        Error::Bug(format!("a letter has no key to be redriven under: {error}")).into()
+    })
+}
+
+/// The fingerprint that a letter was kept under: its id tells which one. The route's rule may have
+/// changed since.
+fn fingerprint(
+    gate: &Gate,
+    lane: &Lane,
+    letter: &Letter,
+    arrived: &Arrived,
+    delivery: &Delivery,
+    record: Option<&Record>,
+) -> Fingerprint {
+    let of_body = Fingerprint::of(&arrived.body);
+    let Some(key) = letter.key.filter(|_| is_by_key(letter.reason)) else {
+        return of_body;
+    };
+    let today = name(gate, &lane.route, arrived, delivery).ok();
+    let today = today.map(|named| named.fingerprint);
+    let recorded = record.map(|record| record.fingerprint);
+    let was = |it: &Fingerprint| LetterId::of_key(letter.reason, &key, it) == letter.id;
+    let known = [recorded, today].into_iter().flatten().find(was);
+    known.or(today).unwrap_or(of_body)
+}
+
+const fn is_by_key(reason: Reason) -> bool {
+    match reason {
+        Reason::Parked | Reason::Failed => true,
+        Reason::Mismatched | Reason::Invalid => false,
+    }
+}
+
+// === Running ===
+
+/// Whether the record lets the work run; makes it claimable if need be.
+async fn next(gate: &Gate, named: &Named, record: Option<&Record>) -> Result<Next, Refused> {
+    let Some(record) = record else {
+        return Ok(Next::Run);
+    };
+    if record.fingerprint != named.fingerprint {
+        return Err(Refused::conflict(
+            "the key of this letter is known with another payload by now",
+            "forget that record first (`semel records forget`), or discard the letter; nothing was run",
+        )
+        .with("outcome", "mismatched")
+        .with("key", named.key.to_string()));
+    }
+    match record.state {
+        State::Succeeded => Ok(Next::Close),
+        State::Running if is_leased(record) => Err(running(&named.key)),
+        // The store judges whether a lease has lapsed; nobody else would take this work over.
+        State::Running | State::Waiting => Ok(Next::Run),
+        State::Parked | State::Failed => match gate.semel.redrive(&named.key).await? {
+            Acted::Applied | Acted::Gone(None | Some(State::Waiting)) => Ok(Next::Run),
+            Acted::Gone(Some(State::Succeeded)) => Ok(Next::Close),
+            Acted::Refused | Acted::Gone(Some(State::Running | State::Parked | State::Failed)) => {
+                Err(running(&named.key))
+            }
+        },
+    }
+}
+
+fn is_leased(record: &Record) -> bool {
+    let now = u64::try_from(Timestamp::now().as_microsecond()).unwrap_or(0);
+    record.lease_until.0 > now
+}
+
+fn running(key: &Key) -> Refused {
+    Refused::conflict(
+        "it is running",
+        "wait for its end, then look (`semel records show`); nothing was run by this redrive, the letter stays",
+    )
+    .with("outcome", "running")
+    .with("key", key.to_string())
+}
+
+/// Runs it as any delivery, with its log line, but without a new letter: this one stays until it
+/// succeeded.
+async fn run(gate: &Arc<Gate>, again: Again) -> (&'static str, Option<u16>, Told) {
+    let Again {
+        letter,
+        lane,
+        arrived,
+        delivery,
+        named,
+    } = again;
+    let mut line = Line::begin(&lane.route, delivery.source);
+    line.letter = Some(letter.id);
+    line.transport = delivery.transport.clone();
+    let told = handle::run(gate, &lane, &arrived, delivery, named, &mut line).await;
+    line.tell(&told);
+    let status = status(&told);
+    let in_line = status.and_then(|status| StatusCode::from_u16(status).ok());
+    line.end(&gate.metrics, in_line.unwrap_or(StatusCode::CONFLICT));
+    (word(&told), status, told)
+}
+
+/// The handler's status, if it was heard.
+fn status(told: &Told) -> Option<u16> {
+    match told {
+        Told::Ended(Ended::Ran(r) | Ended::Replayed(r) | Ended::Unrecorded(r), _) => {
+            Some(r.outcome.status)
+        }
+        Told::Ended(Ended::Failed(failed), _) => Some(failed.failure.outcome.status),
+        Told::Ended(
+            Ended::Busy { .. }
+            | Ended::NotYet { .. }
+            | Ended::Full { .. }
+            | Ended::Parked
+            | Ended::Mismatched
+            | Ended::Stale,
+            _,
+        )
+        | Told::Invalid(_)
+        | Told::Store(_) => None,
+    }
+}
+
+// === Telling ===
+
+async fn close(gate: &Gate, id: &LetterId) -> Result<(), Refused> {
+    gate.semel
+        .store()
+        .letter_drop(id)
+        .await
+        .map(drop)
+        .map_err(|error| {
+            Refused::new(
+                StatusCode::SERVICE_UNAVAILABLE,
+                format!("it succeeded, but its letter could not be dropped ({error})"),
+                "redrive it again: that closes the letter and runs nothing",
+            )
+            .with("outcome", "succeeded")
+        })
+}
+
+fn closed(id: &LetterId, key: &Key, outcome: &str, status: Option<u16>, says: &str) -> Value {
+    json!({
+        "act": "redrive", "letter": id.to_string(), "key": key.to_string(), "outcome": outcome,
+        "status": status, "closed": true, "says": format!("{says}; the letter is closed"),
+    })
+}
+
+/// Why a letter stays.
+fn stays(ended: &Ended) -> Refused {
+    let (error, what_to_do) = match ended {
+        Ended::Ran(_) | Ended::Replayed(_) => (
+            "it failed for good again",
+            "mend the handler, then redrive it again, or discard the letter",
+        ),
+        Ended::Failed(failed) if failed.state == State::Parked => (
+            "it failed again and is parked",
+            "find out whether it took effect, then resolve its record or redrive it again",
+        ),
+        Ended::Failed(_) => (
+            "it failed again",
+            "mend the handler, then redrive it again: a retry is safe as far as the route's `in_doubt` says",
+        ),
+        Ended::Unrecorded(_) => (
+            "it ran, and its record is still being written",
+            "redrive it again later: when it is recorded, that closes the letter and runs nothing",
+        ),
+        Ended::Busy { .. } => ("it is running", "wait for its end, then redrive it again"),
+        Ended::NotYet { .. } => ("its next run is not due yet", "redrive it again later"),
+        Ended::Full { .. } => (
+            "too much work is in hand",
+            "nothing was run; redrive it again later",
+        ),
+        Ended::Parked => (
+            "it is parked: it may or may not have taken effect",
+            "find out, then resolve its record or redrive it again",
+        ),
+        Ended::Mismatched => (
+            "its key is known with another payload",
+            "forget that record first, or discard the letter; nothing was run",
+        ),
+        Ended::Stale => (
+            "its run was overtaken by another run or an operator",
+            "look at its record (`semel records show`)",
+        ),
+    };
+    Refused::conflict(format!("{error}; the letter stays"), what_to_do)
+}

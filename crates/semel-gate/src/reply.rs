@@ -1,0 +1,411 @@
+//! Replies: who is told what. The only place that knows status codes.
+//!
+//! A broker hears "again, please" in every answer that is not a success code, so the reply depends
+//! on who asked.
+
+pub(crate) mod meaning;
+pub(crate) mod problem;
+
+use crate::bodies::Unread;
+use crate::delivery::Invalid;
+use crate::effect::Heard;
+use crate::settings::{OnInvalid, Source};
+use crate::upstream::{AnyBody, chained, full};
+use bytes::Bytes;
+use http::header::{CACHE_CONTROL, CONTENT_TYPE, HeaderName, HeaderValue, RETRY_AFTER};
+use http::{HeaderMap, Response, StatusCode};
+use problem::Problem;
+use semel::letter::Reason;
+use semel::outcome::Body;
+use semel::record::{Ending, State};
+use semel::work::FailureKind;
+use semel::{Ended, Error, Outcome, Recorded};
+use std::time::Duration;
+
+const REPLAYED: HeaderName = HeaderName::from_static("idempotent-replayed");
+const RECORDED: HeaderName = HeaderName::from_static("semel-recorded");
+const BODY_NOT_KEPT: HeaderName = HeaderName::from_static("semel-body");
+
+/// The longest pause that is asked for while the same work runs.
+const BUSY_RETRY_AFTER_MAX: Duration = Duration::from_secs(5);
+
+/// When to ask again after the store could not be reached.
+const STORE_RETRY_AFTER: Duration = Duration::from_secs(1);
+
+/// What became of a delivery.
+#[derive(Debug)]
+pub(crate) enum Told {
+    /// It had a key.
+    Ended(Ended, Box<Heard>),
+    /// It can have none.
+    Invalid(Invalid),
+    /// The store could not be asked before the run, or a letter could not be kept.
+    Store(Error),
+}
+
+/// A reply, with its body.
+pub(crate) type Reply = Response<AnyBody>;
+
+/// Why a delivery must be kept as a letter before its sender hears the reply; `None`: it need not.
+pub(crate) fn letter(source: Source, on_invalid: OnInvalid, told: &Told) -> Option<Reason> {
+    if source == Source::Api {
+        return None;
+    }
+    match told {
+        Told::Invalid(_) if on_invalid == OnInvalid::Letter => Some(Reason::Invalid),
+        Told::Invalid(_) | Told::Store(_) => None,
+        Told::Ended(ended, _) => match ended {
+            // Also for a duplicate: whoever came first may have died before it wrote the letter.
+            Ended::Ran(recorded) | Ended::Replayed(recorded) => match recorded.ending {
+                Ending::Succeeded => None,
+                Ending::Failed => Some(Reason::Failed),
+            },
+            Ended::Failed(failed) => (failed.state == State::Parked).then_some(Reason::Parked),
+            Ended::Parked => Some(Reason::Parked),
+            Ended::Mismatched => Some(Reason::Mismatched),
+            Ended::Unrecorded(_)
+            | Ended::Busy { .. }
+            | Ended::NotYet { .. }
+            | Ended::Full { .. }
+            | Ended::Stale => None,
+        },
+    }
+}
+
+/// The reply to a delivery. What `letter` names has been kept by now.
+pub(crate) fn reply(source: Source, on_invalid: OnInvalid, told: Told) -> Reply {
+    if letter(source, on_invalid, &told).is_some() {
+        return acknowledged(matches!(told, Told::Ended(Ended::Replayed(_), _)));
+    }
+    match told {
+        Told::Invalid(invalid) => problem(
+            StatusCode::BAD_REQUEST,
+            invalid.code,
+            "This delivery cannot be named",
+            invalid.detail,
+        ),
+        Told::Store(error) => store(&error),
+        Told::Ended(ended, heard) => ended_reply(source, ended, *heard),
+    }
+}
+
+fn ended_reply(source: Source, ended: Ended, heard: Heard) -> Reply {
+    match ended {
+        Ended::Ran(recorded) => first(source, &recorded, heard),
+        Ended::Replayed(recorded) if source == Source::Api => replayed(&recorded.outcome),
+        Ended::Replayed(_) => acknowledged(true),
+        Ended::Unrecorded(recorded) => pending(source, &recorded, heard),
+        Ended::Failed(failed) => match failed.state {
+            State::Parked => parked(),
+            State::Running | State::Succeeded | State::Failed | State::Waiting => {
+                again(source, &failed.failure.outcome, heard)
+            }
+        },
+        Ended::Parked => parked(),
+        Ended::Mismatched => problem(
+            StatusCode::UNPROCESSABLE_ENTITY,
+            "mismatched",
+            "This key was used with another payload",
+            "a key names one piece of work: use a new key for new work, or repeat the first request exactly; \
+             nothing was run",
+        ),
+        Ended::Busy { retry_after } => wait(
+            StatusCode::CONFLICT,
+            "busy",
+            "The same work is still running",
+            "ask again for its outcome; nothing was run by this request",
+            // The run may end long before its lease does.
+            retry_after.min(BUSY_RETRY_AFTER_MAX),
+        ),
+        Ended::NotYet { retry_after } => wait(
+            StatusCode::CONFLICT,
+            "not-yet",
+            "The last run failed, and the next one is not due yet",
+            "nothing was run by this request; a retry is safe",
+            retry_after,
+        ),
+        Ended::Full { retry_after } => wait(
+            StatusCode::TOO_MANY_REQUESTS,
+            "full",
+            "Too much work is in hand",
+            "nothing was run; a retry is safe",
+            retry_after,
+        ),
+        Ended::Stale => wait(
+            StatusCode::CONFLICT,
+            "stale",
+            "This run was overtaken",
+            "another run, or an operator, owns this work now; ask again for its outcome",
+            STORE_RETRY_AFTER,
+        ),
+    }
+}
+
+/// What the first sender hears of a recorded run: all that the handler said.
+fn first(source: Source, recorded: &Recorded, heard: Heard) -> Reply {
+    let mut reply = answer(&recorded.outcome, heard);
+    if source == Source::PubSub || source == Source::CloudEvents {
+        *reply.status_mut() = acknowledging(reply.status(), &recorded.outcome);
+    }
+    reply
+}
+
+/// Pub/Sub takes 102, 200, 201, 202 and 204 for an acknowledgement, and nothing else.
+fn acknowledging(status: StatusCode, outcome: &Outcome) -> StatusCode {
+    match status.as_u16() {
+        102 | 200 | 201 | 202 | 204 => status,
+        _ if outcome.body == Body::Kept(Bytes::new()) => StatusCode::NO_CONTENT,
+        _ => StatusCode::OK,
+    }
+}
+
+/// The record is not made yet; the answer is real. A broker that hears of a failure delivers again.
+fn pending(source: Source, recorded: &Recorded, heard: Heard) -> Reply {
+    let mut reply = match (recorded.ending, source) {
+        (Ending::Failed, Source::CloudTasks | Source::PubSub | Source::CloudEvents) => {
+            again(source, &recorded.outcome, heard)
+        }
+        (Ending::Succeeded | Ending::Failed, _) => first(source, recorded, heard),
+    };
+    reply
+        .headers_mut()
+        .insert(RECORDED, HeaderValue::from_static("pending"));
+    reply
+}
+
+/// A failure that may be tried again. A success code would say the opposite, and a broker would
+/// follow a redirect.
+fn again(source: Source, outcome: &Outcome, heard: Heard) -> Reply {
+    let refused = outcome.status >= 400;
+    if refused {
+        return answer(outcome, heard);
+    }
+    let why = if (300..400).contains(&outcome.status) && source != Source::Api {
+        Problem::new(
+            StatusCode::BAD_GATEWAY,
+            "redirect",
+            "The handler answered with a redirect",
+            "a broker would follow it with a GET; name the final address as the upstream; a retry is safe",
+        )
+    } else {
+        Problem::new(
+            StatusCode::BAD_GATEWAY,
+            "not-completed",
+            "The handler answered without completing",
+            "its transaction did not record this run, so it did not take effect; a retry is safe",
+        )
+    };
+    by_problem(&why)
+}
+
+fn parked() -> Reply {
+    problem(
+        StatusCode::CONFLICT,
+        "parked",
+        "A person must look at this work first",
+        "it failed too often, or may have taken effect; a retry changes nothing until an operator has decided",
+    )
+}
+
+/// The handler's answer, first hand if there is one.
+fn answer(outcome: &Outcome, heard: Heard) -> Reply {
+    let headers = heard.headers.unwrap_or_else(|| headers(outcome));
+    let body = match heard.rest {
+        None => full(outcome.body_bytes()),
+        Some((begun, rest)) => chained(begun, rest),
+    };
+    let mut reply = Response::new(body);
+    *reply.status_mut() = status(outcome);
+    *reply.headers_mut() = headers;
+    reply
+}
+
+/// What a duplicate hears: the recorded answer, byte for byte.
+fn replayed(outcome: &Outcome) -> Reply {
+    let mut reply = answer(outcome, Heard::default());
+    let headers = reply.headers_mut();
+    headers.insert(REPLAYED, HeaderValue::from_static("true"));
+    headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    if outcome.body == Body::NotKept {
+        headers.insert(BODY_NOT_KEPT, HeaderValue::from_static("not-kept"));
+    }
+    reply
+}
+
+/// A broker needs not hear more than that it may forget the delivery.
+fn acknowledged(replayed: bool) -> Reply {
+    let mut reply = Response::new(full(Bytes::new()));
+    if replayed {
+        reply
+            .headers_mut()
+            .insert(REPLAYED, HeaderValue::from_static("true"));
+    }
+    reply
+}
+
+fn status(outcome: &Outcome) -> StatusCode {
+    StatusCode::from_u16(outcome.status).unwrap_or(StatusCode::BAD_GATEWAY)
+}
+
+fn headers(outcome: &Outcome) -> HeaderMap {
+    let mut headers = HeaderMap::new();
+    for (name, values) in &outcome.headers {
+        for value in values {
+            // A stored value that is no header any more is left out, never sent as it is.
+            if let (Ok(name), Ok(value)) =
+                (name.parse::<HeaderName>(), HeaderValue::from_str(value))
+            {
+                headers.append(name, value);
+            }
+        }
+    }
+    headers
+}
+
+fn store(error: &Error) -> Reply {
+    match error {
+        Error::Unavailable(_) => wait(
+            StatusCode::SERVICE_UNAVAILABLE,
+            "store-unavailable",
+            "The store cannot be reached",
+            "nothing was run by this request; a retry is safe",
+            STORE_RETRY_AFTER,
+        ),
+        Error::Invalid(_) | Error::Corrupt(_) | Error::Bug(_) => problem(
+            StatusCode::INTERNAL_SERVER_ERROR,
+            "store-refused",
+            "The store refused",
+            "nothing was run by this request; the gate's log says why",
+        ),
+    }
+}
+
+// === Refusals before there is a delivery ===
+
+/// A body that was not read.
+pub(crate) fn unread(why: &Unread) -> Reply {
+    match why {
+        Unread::TooLarge { bytes_max } => problem(
+            StatusCode::PAYLOAD_TOO_LARGE,
+            "body-too-large",
+            "The body is too large",
+            format!(
+                "this route takes at most {bytes_max} bytes (`body_bytes_max`); nothing was run"
+            ),
+        ),
+        Unread::TooMuch => wait(
+            StatusCode::TOO_MANY_REQUESTS,
+            "full",
+            "Too much work is in hand",
+            "all bodies together are over `bodies_bytes_max`; nothing was run, a retry is safe",
+            STORE_RETRY_AFTER,
+        ),
+        Unread::Broken(_) => problem(
+            StatusCode::BAD_REQUEST,
+            "body-broken",
+            "The body broke off",
+            "it did not come to its end; nothing was run, a retry is safe",
+        ),
+    }
+}
+
+/// A path that no route names.
+pub(crate) fn unknown_path() -> Reply {
+    problem(
+        StatusCode::NOT_FOUND,
+        "unknown-path",
+        "No route has this path",
+        "name it in a [[route]] to protect it, or in `pass` to forward it as it is; nothing was run",
+    )
+}
+
+/// A path that a route names, for other methods.
+pub(crate) fn other_method() -> Reply {
+    problem(
+        StatusCode::METHOD_NOT_ALLOWED,
+        "other-method",
+        "The route of this path takes other methods",
+        "add the method to the route's `methods`; nothing was run",
+    )
+}
+
+/// A path that two readers may read differently.
+pub(crate) fn ambiguous_path() -> Reply {
+    problem(
+        StatusCode::BAD_REQUEST,
+        "ambiguous-path",
+        "The path can be read in two ways",
+        "send it without dot segments, double slashes, backslashes and encoded slashes; nothing was run",
+    )
+}
+
+/// A request that was to be forwarded as it is, but was not answered.
+pub(crate) fn not_forwarded(why: &str) -> Reply {
+    let outcome = meaning::no_answer(false, why);
+    answer(&outcome, Heard::default())
+}
+
+/// Something that must not happen did.
+pub(crate) fn broken() -> Reply {
+    problem(
+        StatusCode::INTERNAL_SERVER_ERROR,
+        "gate-broken",
+        "The gate failed",
+        "please report this with the gate's log; whether the work took effect is in its record",
+    )
+}
+
+fn problem(
+    status: StatusCode,
+    code: &'static str,
+    title: &'static str,
+    detail: impl Into<String>,
+) -> Reply {
+    by_problem(&Problem::new(status, code, title, detail))
+}
+
+fn by_problem(problem: &Problem) -> Reply {
+    let mut reply = Response::new(full(problem.body()));
+    *reply.status_mut() = problem.status;
+    let content_type = HeaderValue::from_static(Problem::CONTENT_TYPE);
+    reply.headers_mut().insert(CONTENT_TYPE, content_type);
+    reply
+}
+
+fn wait(
+    status: StatusCode,
+    code: &'static str,
+    title: &'static str,
+    detail: &'static str,
+    retry_after: Duration,
+) -> Reply {
+    let mut reply = problem(status, code, title, detail);
+    let seconds = retry_after.as_secs_f64().ceil().max(1.0);
+    let value = HeaderValue::from_str(&format!("{seconds:.0}")).expect("digits are a header value");
+    reply.headers_mut().insert(RETRY_AFTER, value);
+    reply
+}
+
+/// What a person reads on a letter.
+pub(crate) fn why(ended: &Ended) -> String {
+    let answered = |outcome: &Outcome| format!("the handler's answer was {}", outcome.status);
+    match ended {
+        Ended::Ran(recorded) | Ended::Replayed(recorded) | Ended::Unrecorded(recorded) => {
+            format!("{}, a failure for good", answered(&recorded.outcome))
+        }
+        Ended::Failed(failed) => match failed.failure.kind {
+            FailureKind::InDoubt => "it may or may not have taken effect".into(),
+            FailureKind::NotStarted | FailureKind::Retryable | FailureKind::Final => {
+                format!(
+                    "{}, and its attempts are used up",
+                    answered(&failed.failure.outcome)
+                )
+            }
+        },
+        Ended::Parked => "its record is parked: a person must look first".into(),
+        Ended::Mismatched => "its key is known with another payload".into(),
+        Ended::Busy { .. } | Ended::NotYet { .. } | Ended::Full { .. } | Ended::Stale => {
+            "it did not run".into()
+        }
+    }
+}

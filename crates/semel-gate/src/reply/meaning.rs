@@ -1,0 +1,61 @@
+//! What a status of the handler means for the record.
+
+use crate::reply::problem::Problem;
+use crate::settings::{Route, Source};
+use http::StatusCode;
+use semel::Outcome;
+
+/// What an answer means.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Meaning {
+    /// It took effect.
+    Success,
+    /// It did not and will not.
+    Final,
+    /// It may be tried again, as the route's backoff says.
+    Retryable,
+    /// It may be tried again at once.
+    RetryableAtOnce,
+}
+
+/// Answers to API clients that speak of this moment or of this caller, not of the work.
+const NOT_RECORDED: [u16; 8] = [401, 403, 404, 408, 409, 423, 425, 429];
+
+/// What the handler's answer means, for deliveries of this source.
+pub(crate) fn meaning(route: &Route, source: Source, status: StatusCode) -> Meaning {
+    if route.is_final(status) {
+        return Meaning::Final;
+    }
+    match source {
+        Source::CloudTasks | Source::PubSub | Source::CloudEvents if status.is_success() => {
+            Meaning::Success
+        }
+        Source::CloudTasks | Source::PubSub | Source::CloudEvents => Meaning::Retryable,
+        Source::Api if status.is_success() || status.is_redirection() => Meaning::Success,
+        Source::Api if status.is_client_error() && !NOT_RECORDED.contains(&status.as_u16()) => {
+            Meaning::Final
+        }
+        Source::Api => Meaning::RetryableAtOnce,
+    }
+}
+
+/// What is told and kept when the handler gave no answer.
+pub(crate) fn no_answer(timed_out: bool, why: &str) -> Outcome {
+    let problem = if timed_out {
+        Problem::new(
+            StatusCode::GATEWAY_TIMEOUT,
+            "handler-timeout",
+            "The handler did not answer in time",
+            why,
+        )
+    } else {
+        Problem::new(
+            StatusCode::BAD_GATEWAY,
+            "handler-unreachable",
+            "There is no answer of the handler",
+            why,
+        )
+    };
+    Outcome::new(problem.status.as_u16(), problem.body())
+        .with_header("content-type", Problem::CONTENT_TYPE)
+}

@@ -1,0 +1,282 @@
+//! The server: listening, reading requests, and coming to an orderly end.
+
+use crate::bodies::Share;
+use crate::delivery::Arrived;
+use crate::gate::{Gate, Lane, Phase, Way};
+use crate::handle::handle;
+use crate::reply::{self, Reply};
+use crate::settings::{Pass, Settings, Source};
+use crate::upstream::{Connection, streamed};
+use crate::{admin, crossing, source, steps};
+use http::{Method, Request};
+use hyper::body::Incoming;
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
+use hyper_util::server::conn::auto;
+use hyper_util::server::graceful::GracefulShutdown;
+use semel::Store;
+use std::convert::Infallible;
+use std::future::Future;
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::Semaphore;
+use tokio::time::{Instant, sleep, timeout_at};
+
+/// How long a sender may take to send the head of a request.
+const HEAD_WITHIN: Duration = Duration::from_secs(10);
+
+/// The most headers of a request, and the most bytes of its head.
+const HEADERS_MAX: usize = 100;
+const HEAD_BYTES_MAX: usize = 64 * 1024;
+
+/// A pause after `accept` failed, usually for want of file descriptors.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
+
+/// How long replies may take to leave after time is up.
+const LAST_REPLIES: Duration = Duration::from_millis(500);
+
+/// A gate that has its addresses and does not serve yet.
+#[derive(Debug)]
+pub struct Bound {
+    gate: Arc<Gate>,
+    deliveries: TcpListener,
+    admin: TcpListener,
+    steps: TcpListener,
+}
+
+/// What was left when a gate went down.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Left {
+    /// Runs that were sent to their handlers and had not ended: their leases lapse. Route and key
+    /// of each.
+    pub runs: Vec<(String, semel::Key)>,
+}
+
+// === impl Bound ===
+
+impl Bound {
+    /// Takes the addresses of the settings.
+    ///
+    /// # Errors
+    /// When one of them cannot be had; the message names it.
+    pub async fn bind(settings: Settings, store: Arc<dyn Store>) -> io::Result<Self> {
+        let deliveries = listen("listen", settings.listen).await?;
+        let admin = listen("admin", settings.admin).await?;
+        let steps = listen("steps", settings.steps).await?;
+        let steps_address = steps.local_addr()?;
+        Ok(Self {
+            gate: Arc::new(Gate::new(settings, store, steps_address)),
+            deliveries,
+            admin,
+            steps,
+        })
+    }
+
+    /// Where deliveries arrive.
+    ///
+    /// # Errors
+    /// Those of the socket.
+    pub fn address(&self) -> io::Result<SocketAddr> {
+        self.deliveries.local_addr()
+    }
+
+    /// Where operators ask.
+    ///
+    /// # Errors
+    /// Those of the socket.
+    pub fn admin_address(&self) -> io::Result<SocketAddr> {
+        self.admin.local_addr()
+    }
+
+    /// Serves until `stop` resolves, then finishes what is in hand within the grace period.
+    pub async fn serve(self, stop: impl Future<Output = ()>) -> Left {
+        let gate = self.gate;
+        let admin = tokio::spawn(admin::serve(Arc::clone(&gate), self.admin));
+        let steps = tokio::spawn(steps::serve(Arc::clone(&gate), self.steps));
+        let sweep = tokio::spawn(sweep(Arc::clone(&gate)));
+        let connections = GracefulShutdown::new();
+        tokio::select! {
+            () = accept(&gate, &self.deliveries, &connections) => {}
+            () = stop => {}
+        }
+        drop(self.deliveries);
+        let left = drain(&gate, connections).await;
+        for task in [admin, steps, sweep] {
+            task.abort();
+        }
+        left
+    }
+}
+
+async fn listen(name: &str, address: SocketAddr) -> io::Result<TcpListener> {
+    let named = |error: io::Error| {
+        io::Error::new(
+            error.kind(),
+            format!("{name} = {address}: {error}; is another process there?"),
+        )
+    };
+    TcpListener::bind(address).await.map_err(named)
+}
+
+/// Finishes what is in hand; at the end of the grace period gives back what was not sent, and tells
+/// what is left.
+async fn drain(gate: &Gate, connections: GracefulShutdown) -> Left {
+    gate.phase.send_replace(Phase::Draining);
+    let deadline = Instant::now() + gate.settings.grace;
+    // A sender that hung up has no connection any more, but its delivery is still in hand.
+    gate.deliveries.close();
+    let mut finished = std::pin::pin!(async {
+        connections.shutdown().await;
+        gate.deliveries.wait().await;
+    });
+    if timeout_at(deadline, &mut finished).await.is_err() {
+        gate.phase.send_replace(Phase::Over);
+        for lane in &gate.lanes {
+            lane.slots.close();
+        }
+        drop(timeout_at(deadline + LAST_REPLIES, finished).await);
+    }
+    let runs = gate.runs.all();
+    Left {
+        runs: runs
+            .into_iter()
+            .map(|run| (run.route, run.lease.key))
+            .collect(),
+    }
+}
+
+async fn accept(gate: &Arc<Gate>, listener: &TcpListener, connections: &GracefulShutdown) {
+    let room = Arc::new(Semaphore::new(gate.settings.connections_max));
+    let mut builder = auto::Builder::new(TokioExecutor::new());
+    builder
+        .http1()
+        .timer(TokioTimer::new())
+        .header_read_timeout(HEAD_WITHIN)
+        .max_buf_size(HEAD_BYTES_MAX)
+        .max_headers(HEADERS_MAX)
+        .half_close(true)
+        .http2()
+        .timer(TokioTimer::new())
+        .max_header_list_size(u32::try_from(HEAD_BYTES_MAX).unwrap_or(u32::MAX));
+    loop {
+        let Ok(place) = Arc::clone(&room).acquire_owned().await else {
+            return;
+        };
+        let stream: TcpStream = match listener.accept().await {
+            Ok((stream, _)) => stream,
+            Err(error) => {
+                tracing::warn!(%error, "a connection was not accepted");
+                sleep(ACCEPT_PAUSE).await;
+                continue;
+            }
+        };
+        drop(stream.set_nodelay(true));
+        let gate = Arc::clone(gate);
+        let service = service_fn(move |request| serve_one(Arc::clone(&gate), request));
+        let connection = builder
+            .serve_connection(TokioIo::new(stream), service)
+            .into_owned();
+        let watched = connections.watch(connection);
+        tokio::spawn(async move {
+            if let Err(error) = watched.await {
+                tracing::debug!(%error, "a connection ended early");
+            }
+            drop(place);
+        });
+    }
+}
+
+async fn serve_one(gate: Arc<Gate>, request: Request<Incoming>) -> Result<Reply, Infallible> {
+    Ok(match gate.way(request.method(), request.uri().path()) {
+        Way::Protected(lane) => {
+            let lane = Arc::clone(lane);
+            protected(gate, lane, request).await
+        }
+        Way::Pass(pass) => forward(&gate, pass, request).await,
+        Way::OtherMethod => reply::other_method(),
+        Way::Unknown => reply::unknown_path(),
+        Way::Ambiguous => reply::ambiguous_path(),
+    })
+}
+
+/// Reads the whole request, then lets its delivery go its way in a task of its own: a sender that
+/// hangs up does not cancel it.
+async fn protected(gate: Arc<Gate>, lane: Arc<Lane>, request: Request<Incoming>) -> Reply {
+    if passes(&lane, request.method())
+        && source::who_by_head(lane.route.source, request.headers()) == Source::Api
+    {
+        let pass = Pass {
+            paths: Vec::new(),
+            upstream: lane.route.upstream.clone(),
+        };
+        return forward(&gate, &pass, request).await;
+    }
+    let (parts, body) = request.into_parts();
+    let (body, share) = match gate.bodies.read(body, lane.route.body_bytes_max).await {
+        Ok(read) => read,
+        Err(why) => return reply::unread(&why),
+    };
+    let arrived = Arrived {
+        method: parts.method,
+        uri: parts.uri,
+        headers: parts.headers,
+        body,
+    };
+    gate.deliveries
+        .spawn(in_hand(Arc::clone(&gate), lane, arrived, share))
+        .await
+        .unwrap_or_else(|_| reply::broken())
+}
+
+/// The body counts as in hand until the delivery has its reply.
+async fn in_hand(gate: Arc<Gate>, lane: Arc<Lane>, arrived: Arrived, share: Share) -> Reply {
+    let reply = handle(gate, lane, arrived).await;
+    drop(share);
+    reply
+}
+
+/// An API client may look without a key; a broker's delivery is protected whatever its method.
+fn passes(lane: &Lane, method: &Method) -> bool {
+    lane.route.caller.is_some() && [Method::GET, Method::HEAD, Method::OPTIONS].contains(method)
+}
+
+/// Forwards a request as it is.
+async fn forward(gate: &Gate, pass: &Pass, request: Request<Incoming>) -> Reply {
+    let (parts, body) = request.into_parts();
+    let mut request = Request::new(streamed(body));
+    *request.method_mut() = parts.method;
+    *request.uri_mut() = parts.uri;
+    *request.headers_mut() = crossing::end_to_end(&parts.headers);
+    match gate
+        .client
+        .send(&pass.upstream, Connection::Kept, request)
+        .await
+    {
+        Ok(response) => {
+            let (mut parts, body) = response.into_parts();
+            parts.headers = crossing::end_to_end(&parts.headers);
+            http::Response::from_parts(parts, streamed(body))
+        }
+        Err(broken) => reply::not_forwarded(&format!("{broken:?}")),
+    }
+}
+
+/// Removes what expired, a window at a time.
+async fn sweep(gate: Arc<Gate>) {
+    const PAUSE: Duration = Duration::from_secs(1);
+    const REST: Duration = Duration::from_secs(60);
+    let mut after = None;
+    loop {
+        match gate.semel.store().sweep(after.as_ref()).await {
+            Ok(swept) => after = swept.next,
+            Err(error) => {
+                tracing::warn!(%error, "a sweep failed; trying again later");
+                after = None;
+            }
+        }
+        sleep(if after.is_some() { PAUSE } else { REST }).await;
+    }
+}

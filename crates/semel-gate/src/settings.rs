@@ -1,0 +1,223 @@
+//! Settings: what a gate is told to do. Data only; `semel-cli` reads them from a file, flags and the
+//! environment and proves that they fit together.
+
+use crate::path::PathPattern;
+use http::{Method, StatusCode, Uri};
+use semel::key::KeyRule;
+use semel::record::InDoubt;
+use semel::work::{Backoff, Completes};
+use std::fmt;
+use std::net::SocketAddr;
+use std::ops::RangeInclusive;
+use std::time::Duration;
+
+/// A whole gate.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// Where deliveries arrive.
+    pub listen: SocketAddr,
+    /// Where operators and Prometheus ask.
+    pub admin: SocketAddr,
+    /// What an operator must show; needed when `admin` is not a loopback address.
+    pub admin_token: Option<Secret>,
+    /// Where a run's steps are begun and recorded.
+    pub steps: SocketAddr,
+    /// How handlers reach `steps`, when they are not on this host.
+    pub steps_url: Option<String>,
+    /// Keeps installations apart that share a store.
+    pub namespace: String,
+    /// The protected paths.
+    pub routes: Vec<Route>,
+    /// What is forwarded as it is, and where to.
+    pub pass: Option<Pass>,
+    /// The largest sum of all bodies in hand.
+    pub bodies_bytes_max: usize,
+    /// The most connections at once.
+    pub connections_max: usize,
+    /// How long runs may take to end after the gate was told to stop.
+    pub grace: Duration,
+    /// How long a settled outcome is answered from memory when other processes share the store.
+    pub shared_cache: Duration,
+}
+
+/// Paths that are forwarded unprotected.
+#[derive(Clone, Debug)]
+pub struct Pass {
+    /// Which.
+    pub paths: Vec<PathPattern>,
+    /// Where to.
+    pub upstream: Upstream,
+}
+
+/// One protected path.
+#[derive(Clone, Debug)]
+pub struct Route {
+    /// Enters every key: renaming a route forgets its keys.
+    pub name: String,
+    /// Which requests are this route's.
+    pub path: PathPattern,
+    /// Which methods; empty for all.
+    pub methods: Vec<Method>,
+    /// Who delivers here; `None`: seen from each request.
+    pub source: Option<Source>,
+    /// How a caller is told from another, on API routes; without one, API requests are refused.
+    pub caller: Option<Caller>,
+    /// What a repeat is compared by.
+    pub fingerprint: FingerprintRule,
+    /// JSON pointers that a payload must have.
+    pub require: Vec<String>,
+    /// The terms for each source, in the order of [`Source::ALL`].
+    pub terms: [Terms; 4],
+    /// What becomes of a run whose effect may or may not have happened.
+    pub in_doubt: InDoubt,
+    /// Who records success.
+    pub completes: Completes,
+    /// Which statuses of the handler are failures for good.
+    pub final_statuses: Vec<RangeInclusive<u16>>,
+    /// How many runs before the work is parked; zero is no limit.
+    pub max_attempts: u32,
+    /// The pause after a retryable failure.
+    pub backoff: Backoff,
+    /// How many runs at once.
+    pub concurrency: usize,
+    /// How many deliveries may wait for a slot.
+    pub queue: usize,
+    /// The handler.
+    pub upstream: Upstream,
+    /// What becomes of a broker's delivery that can have no key.
+    pub on_invalid: OnInvalid,
+    /// The largest body that is taken in.
+    pub body_bytes_max: usize,
+    /// The largest answer that is kept.
+    pub answer_bytes_max: usize,
+}
+
+/// What depends on who delivers.
+#[derive(Clone, Debug)]
+pub struct Terms {
+    /// Which deliveries are the same work.
+    pub key: KeyRule,
+    /// How long the right to run lasts unless renewed.
+    pub lease: Duration,
+    /// How long the handler may take.
+    pub timeout: Duration,
+    /// When the sender gives up on one delivery.
+    pub deadline: Option<Duration>,
+    /// How long an outcome is remembered.
+    pub retention: Duration,
+    /// How long the sender may deliver again.
+    pub horizon: Option<Duration>,
+    /// How long a duplicate waits for the running one.
+    pub wait: Duration,
+}
+
+/// Who delivers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Source {
+    /// A client that asks and waits for the answer.
+    Api,
+    /// Google Cloud Tasks.
+    CloudTasks,
+    /// Google Cloud Pub/Sub, by push.
+    PubSub,
+    /// CloudEvents over HTTP, Eventarc among them.
+    CloudEvents,
+}
+
+/// How a caller is told from another.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Caller {
+    /// All requests are one trusted client's.
+    Shared,
+    /// By a header that something trusted in front sets; its name in lower case.
+    Header(String),
+}
+
+/// What a repeat of a key is compared by.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum FingerprintRule {
+    /// The payload as delivered; on API routes also method, path and query.
+    Payload,
+    /// The payload and these named values beside it.
+    With(Vec<String>),
+    /// Nothing: every repeat is honest.
+    Off,
+}
+
+/// What becomes of a broker's delivery that can have no key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OnInvalid {
+    /// It is kept as a letter and acknowledged.
+    Letter,
+    /// It is refused, and the broker tries again.
+    Reject,
+}
+
+/// Where a handler listens.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Upstream {
+    /// `http://host:port`, without a path.
+    pub base: Uri,
+    /// Whether it speaks HTTP/2 without TLS.
+    pub h2c: bool,
+}
+
+/// Text that is never shown.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Secret(pub String);
+
+// === impl Route ===
+
+impl Route {
+    /// The terms for deliveries of this source.
+    #[must_use]
+    pub const fn terms(&self, source: Source) -> &Terms {
+        let [api, cloud_tasks, pubsub, cloudevents] = &self.terms;
+        match source {
+            Source::Api => api,
+            Source::CloudTasks => cloud_tasks,
+            Source::PubSub => pubsub,
+            Source::CloudEvents => cloudevents,
+        }
+    }
+
+    /// Whether the handler's answer is a failure for good, by the route's rule.
+    #[must_use]
+    pub fn is_final(&self, status: StatusCode) -> bool {
+        self.final_statuses
+            .iter()
+            .any(|range| range.contains(&status.as_u16()))
+    }
+}
+
+// === impl Source ===
+
+impl Source {
+    /// All of them, in the order of [`Route::terms`].
+    pub const ALL: [Self; 4] = [Self::Api, Self::CloudTasks, Self::PubSub, Self::CloudEvents];
+
+    /// The word for it, in settings, headers and log lines.
+    #[must_use]
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Api => "api",
+            Self::CloudTasks => "cloud-tasks",
+            Self::PubSub => "pubsub",
+            Self::CloudEvents => "cloudevents",
+        }
+    }
+}
+
+impl fmt::Display for Source {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.word())
+    }
+}
+
+// === impl Secret ===
+
+impl fmt::Debug for Secret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Secret(..)")
+    }
+}

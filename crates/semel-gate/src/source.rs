@@ -1,0 +1,127 @@
+//! Sources: what a request means, by who sent it. Each file reads one sender's form; `json` is how
+//! all of them look into a JSON object.
+
+pub(crate) mod api;
+mod cloud_tasks;
+mod pubsub;
+mod cloudevents;
+mod json;
+
+use crate::delivery::{Arrived, Delivery, Invalid};
+use crate::settings::Source;
+use http::HeaderMap;
+use std::collections::BTreeMap;
+use std::fmt;
+
+/// Nothing that a sender names a delivery by is longer: these names are hashed, logged and kept, and
+/// inside a body only the body's own limit would bound them.
+const NAME_BYTES_MAX: usize = 8 * 1024;
+
+/// Reads a request. `fixed` is the route's source; `None` looks at the request itself.
+///
+/// # Errors
+/// When it is not of the source's form, or of no known form.
+pub fn read(fixed: Option<Source>, arrived: &Arrived) -> Result<Delivery, Invalid> {
+    let mut delivery = match who(fixed, arrived) {
+        Source::Api => api::read(arrived),
+        Source::CloudTasks => cloud_tasks::read(arrived)?,
+        Source::PubSub => pubsub::read(arrived)?,
+        Source::CloudEvents => cloudevents::read(arrived)?,
+    };
+    check_lengths(&delivery)?;
+    delivery.transport.traceparent = traceparent(&arrived.headers, &delivery.attributes);
+    Ok(delivery)
+}
+
+/// Who sent a request: the route's source, or by its form. CloudEvents come first: Eventarc's look
+/// like Pub/Sub too, and the event's identity is the better one.
+pub(crate) fn who(fixed: Option<Source>, arrived: &Arrived) -> Source {
+    let source = who_by_head(fixed, &arrived.headers);
+    let told = fixed.is_some() || source != Source::Api;
+    if !told && pubsub::is_envelope(&arrived.body) {
+        Source::PubSub
+    } else {
+        source
+    }
+}
+
+/// The same before the body is read; only a wrapped push cannot be told then.
+pub(crate) fn who_by_head(fixed: Option<Source>, headers: &HeaderMap) -> Source {
+    if let Some(source) = fixed {
+        source
+    } else if cloudevents::recognises(headers) {
+        Source::CloudEvents
+    } else if cloud_tasks::recognises(headers) {
+        Source::CloudTasks
+    } else if pubsub::has_metadata(headers) {
+        Source::PubSub
+    } else {
+        Source::Api
+    }
+}
+
+fn check_lengths(delivery: &Delivery) -> Result<(), Invalid> {
+    let transport = &delivery.transport;
+    let names = [
+        ("message or event id", transport.message_id.as_ref()),
+        ("event source", delivery.ce.get("source")),
+        ("subscription name", transport.subscription.as_ref()),
+        ("ordering key", transport.ordering_key.as_ref()),
+    ];
+    for (what, name) in names {
+        if name.is_some_and(|name| name.len() > NAME_BYTES_MAX) {
+            return Err(refuse(
+                "name-too-long",
+                format!("the {what} is longer than {NAME_BYTES_MAX} bytes: send a shorter one"),
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// The trace that a delivery belongs to. Google's Pub/Sub clients carry it as an attribute, which an
+/// unwrapped push turns into a header.
+fn traceparent(headers: &HeaderMap, attributes: &BTreeMap<String, String>) -> Option<String> {
+    const ATTRIBUTE: &str = "googclient_traceparent";
+    let header = |name| Some(headers.get(name)?.to_str().ok()?.to_owned());
+    header("traceparent")
+        .or_else(|| attributes.get(ATTRIBUTE).cloned())
+        .or_else(|| header(ATTRIBUTE))
+}
+
+/// What every refusal ends with: the sender learns that trying again is of no use.
+fn refuse(code: &'static str, why: impl fmt::Display) -> Invalid {
+    Invalid::new(
+        code,
+        format!("{why}; a retry of the same delivery fails again"),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_trace_comes_from_the_header_before_the_attribute() {
+        let mut headers = HeaderMap::new();
+        let mut attributes = BTreeMap::new();
+        assert_eq!(traceparent(&headers, &attributes), None);
+
+        headers.insert("googclient_traceparent", "00-third".parse().unwrap());
+        assert_eq!(traceparent(&headers, &attributes).unwrap(), "00-third");
+        attributes.insert("googclient_traceparent".into(), "00-second".into());
+        assert_eq!(traceparent(&headers, &attributes).unwrap(), "00-second");
+        headers.insert("traceparent", "00-first".parse().unwrap());
+        assert_eq!(traceparent(&headers, &attributes).unwrap(), "00-first");
+    }
+
+    #[test]
+    fn a_refusal_says_that_a_retry_is_of_no_use() {
+        let invalid = refuse("word", "the thing is wrong: mend it");
+        assert_eq!(invalid.code, "word");
+        assert_eq!(
+            invalid.to_string(),
+            "the thing is wrong: mend it; a retry of the same delivery fails again"
+        );
+    }
+}

@@ -1,0 +1,197 @@
+//! The handler: sending it a request, and telling apart what was sent from what was not.
+
+use crate::bodies::Pieces;
+use crate::settings::Upstream;
+use bytes::Bytes;
+use http::uri::PathAndQuery;
+use http::{Request, Response, Uri};
+use http_body::{Body, Frame};
+use http_body_util::BodyExt;
+use http_body_util::combinators::UnsyncBoxBody;
+use hyper::body::Incoming;
+use hyper_util::client::legacy;
+use hyper_util::client::legacy::connect::HttpConnector;
+use hyper_util::rt::{TokioExecutor, TokioTimer};
+use std::error::Error as _;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+/// How long a connection may take to be made.
+const CONNECT_WITHIN: Duration = Duration::from_secs(3);
+
+/// How long a connection is kept for the next request: shorter than what usual servers allow (5 s),
+/// because a request on a connection that just closed is in doubt.
+const IDLE_MAX: Duration = Duration::from_secs(3);
+
+/// How many idle connections are kept to one handler.
+const IDLE_CONNECTIONS_MAX: usize = 256;
+
+/// A body, whatever it is made of.
+pub(crate) type AnyBody = UnsyncBoxBody<Bytes, BoxError>;
+pub(crate) type BoxError = Box<dyn std::error::Error + Send + Sync>;
+
+/// Sends requests to handlers.
+#[derive(Clone, Debug)]
+pub(crate) struct Client {
+    kept: Sender,
+    fresh: Sender,
+    h2c: Sender,
+}
+
+type Sender = legacy::Client<HttpConnector, AnyBody>;
+
+/// Which connection a request may take.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Connection {
+    /// One that was used before, if there is one.
+    Kept,
+    /// A new one: what fails before it is made was not sent.
+    Fresh,
+}
+
+/// Why there is no answer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Broken {
+    /// Not one byte was sent.
+    NotSent(String),
+    /// The handler may have got the request, whole or in part.
+    Cut(String),
+}
+
+/// An answer, read as far as it is kept.
+#[derive(Debug)]
+pub(crate) enum Read {
+    /// All of it.
+    Whole(Bytes),
+    /// It is larger: what was read, and what is still to come.
+    Beyond(Bytes, Incoming),
+}
+
+// === impl Client ===
+
+impl Client {
+    pub(crate) fn new() -> Self {
+        let build = |idle_max, h2c| {
+            let mut connector = HttpConnector::new();
+            connector.set_nodelay(true);
+            connector.set_connect_timeout(Some(CONNECT_WITHIN));
+            legacy::Client::builder(TokioExecutor::new())
+                .pool_timer(TokioTimer::new())
+                .pool_idle_timeout(IDLE_MAX)
+                .pool_max_idle_per_host(idle_max)
+                // The default sends a POST again.
+                .retry_canceled_requests(false)
+                .http2_only(h2c)
+                .build(connector)
+        };
+        Self {
+            kept: build(IDLE_CONNECTIONS_MAX, false),
+            fresh: build(0, false),
+            h2c: build(1, true),
+        }
+    }
+
+    /// Sends a request; its URI names path and query, `upstream` the rest.
+    pub(crate) async fn send(
+        &self,
+        upstream: &Upstream,
+        connection: Connection,
+        mut request: Request<AnyBody>,
+    ) -> Result<Response<Incoming>, Broken> {
+        *request.uri_mut() = target(&upstream.base, request.uri());
+        *request.version_mut() = if upstream.h2c {
+            http::Version::HTTP_2
+        } else {
+            http::Version::HTTP_11
+        };
+        let sender = match (upstream.h2c, connection) {
+            (true, Connection::Kept | Connection::Fresh) => &self.h2c,
+            (false, Connection::Kept) => &self.kept,
+            (false, Connection::Fresh) => &self.fresh,
+        };
+        sender
+            .request(request)
+            .await
+            .map_err(|error| Broken::by(&error))
+    }
+}
+
+fn target(base: &Uri, path: &Uri) -> Uri {
+    let mut parts = base.clone().into_parts();
+    parts.path_and_query = path
+        .path_and_query()
+        .cloned()
+        .or_else(|| Some(PathAndQuery::from_static("/")));
+    Uri::from_parts(parts).expect("a base with scheme and host takes any path")
+}
+
+// === impl Broken ===
+
+impl Broken {
+    fn by(error: &legacy::Error) -> Self {
+        let cause = error.source();
+        let why = cause.map_or_else(|| error.to_string(), ToString::to_string);
+        // A request that a closing connection never took is given back as cancelled.
+        let cancelled = cause
+            .and_then(|cause| cause.downcast_ref::<hyper::Error>())
+            .is_some_and(hyper::Error::is_canceled);
+        if error.is_connect() || cancelled {
+            Self::NotSent(why)
+        } else {
+            Self::Cut(why)
+        }
+    }
+}
+
+/// Reads an answer up to `bytes_max`.
+pub(crate) async fn read(mut body: Incoming, bytes_max: usize) -> Result<Read, Broken> {
+    let mut read = Pieces::default();
+    while let Some(frame) = body.frame().await {
+        let frame = frame.map_err(|error| Broken::Cut(format!("the answer broke off: {error}")))?;
+        if let Ok(data) = frame.into_data() {
+            read.push(data);
+        }
+        if read.len() > bytes_max {
+            return Ok(Read::Beyond(read.whole(), body));
+        }
+    }
+    Ok(Read::Whole(read.whole()))
+}
+
+pub(crate) fn full(bytes: Bytes) -> AnyBody {
+    UnsyncBoxBody::new(http_body_util::Full::new(bytes).map_err(|never| match never {}))
+}
+
+/// What was read of a body, and then the rest of it.
+pub(crate) fn chained(begun: Bytes, rest: Incoming) -> AnyBody {
+    UnsyncBoxBody::new(Chained {
+        begun: Some(begun),
+        rest,
+    })
+}
+
+struct Chained {
+    begun: Option<Bytes>,
+    rest: Incoming,
+}
+
+impl Body for Chained {
+    type Data = Bytes;
+    type Error = BoxError;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, BoxError>>> {
+        if let Some(begun) = self.begun.take() {
+            return Poll::Ready(Some(Ok(Frame::data(begun))));
+        }
+        let rest = Pin::new(&mut self.rest).poll_frame(cx);
+        rest.map(|frame| frame.map(|frame| frame.map_err(Into::into)))
+    }
+}
+
+pub(crate) fn streamed(body: Incoming) -> AnyBody {
+    UnsyncBoxBody::new(body.map_err(Into::into))
+}

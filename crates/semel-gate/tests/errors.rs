@@ -1,0 +1,61 @@
+//! Every problem's `type` leads to a place in docs/errors.md.
+#![allow(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+/// The words in quotes that follow one of these are the codes of problems.
+const BEFORE_A_CODE: [&str; 4] = ["Invalid::new(", "refuse(", "required(", "StatusCode::"];
+
+#[test]
+fn every_problem_is_documented_and_no_other() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let page = std::fs::read_to_string(root.join("../../docs/errors.md")).unwrap();
+    let anchor = |line: &str| Some(line.split_once("<a id=\"")?.1.split_once('"')?.0.to_owned());
+    let documented: BTreeSet<_> = page.lines().filter_map(anchor).collect();
+    let used: BTreeSet<_> = files(&root.join("src"))
+        .iter()
+        .flat_map(|file| codes(file))
+        .collect();
+    assert!(used.len() > 40, "{used:?}");
+    assert_eq!(used, documented);
+}
+
+fn files(directory: &Path) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir(directory).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            found.extend(files(&path));
+        } else if !path.ends_with("admin.rs") && !path.ends_with("steps.rs") {
+            found.push(path);
+        }
+    }
+    found
+}
+
+/// Codes are kebab-case words in quotes, soon after whatever makes a problem of them.
+fn codes(file: &Path) -> Vec<String> {
+    let text = std::fs::read_to_string(file).unwrap();
+    let product = text.split("#[cfg(test)]").next().unwrap();
+    let mut found = Vec::new();
+    for before in BEFORE_A_CODE {
+        for rest in product.split(before).skip(1) {
+            let soon: String = rest.chars().take(90).collect();
+            let word = soon.split('"').nth(1).unwrap_or_default();
+            if is_code(word) {
+                found.push(word.to_owned());
+            }
+        }
+    }
+    // Parts of keys are named where their errors are told apart.
+    found.extend(product.split("=> \"key-part-").skip(1).map(|rest| {
+        let end = rest.split('"').next().unwrap();
+        format!("key-part-{end}")
+    }));
+    found
+}
+
+fn is_code(word: &str) -> bool {
+    !word.is_empty() && word.chars().all(|c| c.is_ascii_lowercase() || c == '-')
+}
