@@ -4,6 +4,7 @@
 use crate::admin_client::AdminClient;
 use crate::args::operate::DeskArgs;
 use crate::config::StoreOptions;
+use crate::log;
 use crate::open_store;
 use crate::store_url::StoreUrl;
 use anyhow::bail;
@@ -66,6 +67,8 @@ impl Desk {
                 path.display()
             );
         }
+        // Without a gate, this process is the one that writes down who did what.
+        log::begin_audit();
         let opened = open_store::open(url, StoreOptions::default()).await;
         let store = opened
             .map_err(|error| Unreachable(format!("{error:#}")))?

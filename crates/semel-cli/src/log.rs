@@ -1,4 +1,4 @@
-//! Log lines: JSON on standard output, one per line, as platforms collect them.
+//! Log lines: JSON, one per line. A gate writes them to standard output, as platforms collect them.
 
 use tracing_subscriber::EnvFilter;
 
@@ -17,5 +17,17 @@ pub(crate) fn begin() {
         .with_current_span(false)
         .with_span_list(false)
         .with_env_filter(filter)
+        .init();
+}
+
+/// Begins to write only what an operator does, to standard error.
+pub(crate) fn begin_audit() {
+    tracing_subscriber::fmt()
+        .json()
+        .flatten_event(true)
+        .with_current_span(false)
+        .with_span_list(false)
+        .with_env_filter(EnvFilter::new("off,audit=info"))
+        .with_writer(std::io::stderr)
         .init();
 }

@@ -174,7 +174,8 @@ async fn letter_redrive(
     operator: Operator,
     Path(id): Path<String>,
 ) -> Told {
-    let redriven = tokio::spawn(async move { redrive(&gate, &operator, &id).await });
+    let tasks = gate.deliveries.clone();
+    let redriven = tasks.spawn(async move { redrive(&gate, &operator, &id).await });
     let told = redriven.await.unwrap_or_else(|_| {
         Err(Refused::new(
             StatusCode::INTERNAL_SERVER_ERROR,

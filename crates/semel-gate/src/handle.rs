@@ -115,18 +115,13 @@ async fn keep_letter(
     }
 }
 
-/// One letter per key and reason; without a key, per arrival's own name and body.
+/// One letter per key and reason; without a key, one per arrival.
 fn letter_id(reason: Reason, line: &Line, arrived: &Arrived) -> LetterId {
     match line.named {
         Some(named) => LetterId::of_key(reason, &named.key, &named.fingerprint),
         None => {
-            let transport = line
-                .transport
-                .task_name
-                .as_ref()
-                .or(line.transport.message_id.as_ref());
             let body = Fingerprint::of(&arrived.body);
-            LetterId::of_delivery(reason, transport.map_or("", String::as_str), &body)
+            LetterId::of_delivery(reason, &line.arrival(arrived), &body)
         }
     }
 }

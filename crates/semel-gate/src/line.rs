@@ -2,7 +2,7 @@
 //!
 //! The key is a digest; bodies, raw keys and credentials are not here.
 
-use crate::delivery::Transport;
+use crate::delivery::{Arrived, Transport};
 use crate::effect::Heard;
 use crate::metrics::Metrics;
 use crate::naming::Named;
@@ -30,6 +30,18 @@ pub(crate) struct Line {
     upstream: Option<Duration>,
     outcome: &'static str,
 }
+
+/// Headers in which senders name an arrival. What stands in a body is part of the body.
+const NAMING_HEADERS: [&str; 8] = [
+    "x-cloudtasks-queuename",
+    "x-cloudtasks-taskname",
+    "x-appengine-queuename",
+    "x-appengine-taskname",
+    "x-goog-pubsub-subscription-name",
+    "x-goog-pubsub-message-id",
+    "ce-source",
+    "ce-id",
+];
 
 // === impl Line ===
 
@@ -64,6 +76,21 @@ impl Line {
         if let Told::Store(error) = told {
             tracing::warn!(route = self.route, %error, "the store did not take a claim");
         }
+    }
+
+    /// All that stays the same when a delivery without a key comes again, beside its body: two that
+    /// differ here are two letters.
+    pub(crate) fn arrival(&self, arrived: &Arrived) -> String {
+        let path = arrived.uri.path_and_query();
+        let path = path.map_or("/", |path| path.as_str());
+        let mut arrival = format!("{} {} {} {path}", self.route, self.source, arrived.method);
+        for (name, value) in &arrived.headers {
+            let names_it = NAMING_HEADERS.iter().any(|header| name == header);
+            if names_it {
+                arrival.push_str(&format!("\n{name}: {value:?}"));
+            }
+        }
+        arrival
     }
 
     /// Writes the line and counts the delivery.

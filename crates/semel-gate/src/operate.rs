@@ -165,12 +165,12 @@ fn set(object: &mut Value, name: &str, value: Value) {
     }
 }
 
-/// A moment as RFC 3339; one that no calendar holds is `null`.
+/// A moment as RFC 3339, always of the same length; one that no calendar holds is `null`.
 fn moment(time: Time) -> Value {
     let micros = i64::try_from(time.0).ok();
     micros
         .and_then(|micros| Timestamp::from_microsecond(micros).ok())
-        .map_or(Value::Null, |at| at.to_string().into())
+        .map_or(Value::Null, |at| format!("{at:.6}").into())
 }
 
 fn cursor(next: Option<&Cursor>) -> Value {

@@ -1,23 +1,22 @@
 //! Redriving a letter: the kept delivery goes through the normal flow again, and the letter goes
 //! only when that run has succeeded.
 
-use crate::delivery::{Arrived, Delivery, Transport};
+mod again;
+
+use crate::delivery::{Arrived, Delivery};
 use crate::gate::{Gate, Lane, Phase};
 use crate::handle;
-use crate::letters::Kept;
 use crate::line::{Line, word};
-use crate::naming::{Named, name};
+use crate::naming::Named;
 use crate::operate::{Operator, Refused};
 use crate::reply::Told;
-use crate::source;
 use http::StatusCode;
 use jiff::Timestamp;
-use semel::key::{Field, Scope};
-use semel::letter::{Letter, LetterId, Reason};
+use semel::letter::{Letter, LetterId};
 use semel::record::{Acted, Ending, Record, State};
-use semel::{Ended, Error, Fingerprint, Key};
+use semel::work::FailureKind;
+use semel::{Ended, Key};
 use serde_json::{Value, json};
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// A letter, ready to be run again.
@@ -50,7 +49,7 @@ pub(crate) async fn redrive(
         ));
     }
     let letter = operator.find(id).await?;
-    let (again, record) = prepare(gate, letter).await?;
+    let (again, record) = again::prepare(gate, letter).await?;
     let (id, key) = (again.letter.id, again.named.key);
     let before = record
         .as_ref()
@@ -101,7 +100,7 @@ async fn attempt(
         Told::Store(error) => Err(Refused::from(error)
             .with("outcome", outcome)
             .with("letter", id.to_string())),
-        Told::Ended(ended, _) => Err(stays(&ended)
+        Told::Ended(ended, _) => Err(stays(&ended, status)
             .with("outcome", outcome)
             .with("status", status)
             .with("letter", id.to_string())
@@ -110,97 +109,11 @@ async fn attempt(
     }
 }
 
-// === Naming ===
-
-/// Reads a letter back into a delivery with its names, and looks at the record of its work.
-async fn prepare(gate: &Gate, letter: Letter) -> Result<(Again, Option<Record>), Refused> {
-    let kept = Kept::decode(&letter.delivery)?;
-    let Some(lane) = gate.lane(&kept.head.route) else {
-        return Err(Refused::conflict(
-            format!("this gate has no route {:?} any more", kept.head.route),
-            "add the route again, ask a gate that has it, or discard the letter; nothing was run",
-        ));
-    };
-    let arrived = kept.arrived()?;
-    let source = source::who(lane.route.source, &arrived);
-    let delivery = source::read(Some(source), &arrived).unwrap_or_else(|_| Delivery {
-        source,
-        transport: Transport::default(),
-        payload: arrived.body.clone(),
-        attributes: BTreeMap::new(),
-        ce: BTreeMap::new(),
-    });
-    let key = own_key(gate, lane, &letter)?;
-    let record = gate.semel.store().look(&key).await?;
-    let named = Named {
-        key,
-        fingerprint: fingerprint(gate, lane, &letter, &arrived, &delivery, record.as_ref()),
-    };
-    let again = Again {
-        letter,
-        lane: Arc::clone(lane),
-        arrived: Arc::new(arrived),
-        delivery,
-        named,
-    };
-    Ok((again, record))
-}
-
-/// The key that a letter was kept under, whatever the route's rule says today; a key of its own when
-/// it had none, or when that key stands for another payload.
-fn own_key(gate: &Gate, lane: &Lane, letter: &Letter) -> Result<Key, Refused> {
-    match (letter.reason, letter.key) {
-        (Reason::Parked | Reason::Failed, Some(key)) => return Ok(key),
-        (Reason::Parked | Reason::Failed, None) | (Reason::Mismatched | Reason::Invalid, _) => {}
-    }
-    let scope = Scope::new(&gate.settings.namespace, &lane.route.name);
-    let field = |kind, bytes: &[u8]| Field {
-        kind,
-        bytes: bytes.to_vec(),
-    };
-    let fields = [field('s', b"redrive"), field('h', &letter.id.0)];
-    Key::of(&scope, &fields).map_err(|error| {
-        Error::Bug(format!("a letter has no key to be redriven under: {error}")).into()
-    })
-}
-
-/// The fingerprint that a letter was kept under: its id tells which one. The route's rule may have
-/// changed since.
-fn fingerprint(
-    gate: &Gate,
-    lane: &Lane,
-    letter: &Letter,
-    arrived: &Arrived,
-    delivery: &Delivery,
-    record: Option<&Record>,
-) -> Fingerprint {
-    let of_body = Fingerprint::of(&arrived.body);
-    let Some(key) = letter.key.filter(|_| is_by_key(letter.reason)) else {
-        return of_body;
-    };
-    let today = name(gate, &lane.route, arrived, delivery).ok();
-    let today = today.map(|named| named.fingerprint);
-    let recorded = record.map(|record| record.fingerprint);
-    let was = |it: &Fingerprint| LetterId::of_key(letter.reason, &key, it) == letter.id;
-    let known = [recorded, today].into_iter().flatten().find(was);
-    known.or(today).unwrap_or(of_body)
-}
-
-const fn is_by_key(reason: Reason) -> bool {
-    match reason {
-        Reason::Parked | Reason::Failed => true,
-        Reason::Mismatched | Reason::Invalid => false,
-    }
-}
-
 // === Running ===
 
 /// Whether the record lets the work run; makes it claimable if need be.
 async fn next(gate: &Gate, named: &Named, record: Option<&Record>) -> Result<Next, Refused> {
-    let Some(record) = record else {
-        return Ok(Next::Run);
-    };
-    if record.fingerprint != named.fingerprint {
+    if record.is_some_and(|record| record.fingerprint != named.fingerprint) {
         return Err(Refused::conflict(
             "the key of this letter is known with another payload by now",
             "forget that record first (`semel records forget`), or discard the letter; nothing was run",
@@ -208,18 +121,22 @@ async fn next(gate: &Gate, named: &Named, record: Option<&Record>) -> Result<Nex
         .with("outcome", "mismatched")
         .with("key", named.key.to_string()));
     }
-    match record.state {
-        State::Succeeded => Ok(Next::Close),
-        State::Running if is_leased(record) => Err(running(&named.key)),
-        // The store judges whether a lease has lapsed; nobody else would take this work over.
-        State::Running | State::Waiting => Ok(Next::Run),
-        State::Parked | State::Failed => match gate.semel.redrive(&named.key).await? {
-            Acted::Applied | Acted::Gone(None | Some(State::Waiting)) => Ok(Next::Run),
-            Acted::Gone(Some(State::Succeeded)) => Ok(Next::Close),
-            Acted::Refused | Acted::Gone(Some(State::Running | State::Parked | State::Failed)) => {
-                Err(running(&named.key))
-            }
-        },
+    let mut lapsed = false;
+    match record.map(|record| record.state) {
+        Some(State::Succeeded) => return Ok(Next::Close),
+        Some(State::Running) if record.is_some_and(is_leased) => return Err(running(&named.key)),
+        // Nobody else would take this work over; the store judges whether its lease has lapsed.
+        Some(State::Running) => lapsed = true,
+        Some(State::Parked | State::Failed | State::Waiting) | None => {}
+    }
+    // Also when there is nothing to change: what this process remembers of the key is dropped.
+    match gate.semel.redrive(&named.key).await? {
+        Acted::Applied | Acted::Gone(None | Some(State::Waiting)) => Ok(Next::Run),
+        Acted::Gone(Some(State::Succeeded)) => Ok(Next::Close),
+        Acted::Gone(Some(State::Running)) if lapsed => Ok(Next::Run),
+        Acted::Refused | Acted::Gone(Some(State::Running | State::Parked | State::Failed)) => {
+            Err(running(&named.key))
+        }
     }
 }
 
@@ -305,20 +222,21 @@ fn closed(id: &LetterId, key: &Key, outcome: &str, status: Option<u16>, says: &s
 }
 
 /// Why a letter stays.
-fn stays(ended: &Ended) -> Refused {
+fn stays(ended: &Ended, status: Option<u16>) -> Refused {
     let (error, what_to_do) = match ended {
         Ended::Ran(_) | Ended::Replayed(_) => (
             "it failed for good again",
             "mend the handler, then redrive it again, or discard the letter",
         ),
+        Ended::Failed(failed) if failed.failure.kind == FailureKind::InDoubt => (
+            "it may or may not have taken effect",
+            "find out, then resolve its record (`semel records resolve`) or redrive it again",
+        ),
         Ended::Failed(failed) if failed.state == State::Parked => (
             "it failed again and is parked",
-            "find out whether it took effect, then resolve its record or redrive it again",
+            "mend the handler, then redrive it again, or resolve its record",
         ),
-        Ended::Failed(_) => (
-            "it failed again",
-            "mend the handler, then redrive it again: a retry is safe as far as the route's `in_doubt` says",
-        ),
+        Ended::Failed(_) => ("it failed again", "mend the handler, then redrive it again"),
         Ended::Unrecorded(_) => (
             "it ran, and its record is still being written",
             "redrive it again later: when it is recorded, that closes the letter and runs nothing",
@@ -342,5 +260,6 @@ fn stays(ended: &Ended) -> Refused {
             "look at its record (`semel records show`)",
         ),
     };
-    Refused::conflict(format!("{error}; the letter stays"), what_to_do)
+    let status = status.map_or_else(String::new, |status| format!(" (status {status})"));
+    Refused::conflict(format!("{error}{status}; the letter stays"), what_to_do)
 }

@@ -4,7 +4,7 @@ use crate::bodies::Share;
 use crate::delivery::Arrived;
 use crate::gate::{Gate, Lane, Phase, Way};
 use crate::handle::handle;
-use crate::reply::{self, Reply};
+use crate::reply::{Reply, refusal};
 use crate::settings::{Pass, Settings, Source};
 use crate::upstream::{Connection, streamed};
 use crate::{admin, crossing, source, steps};
@@ -196,9 +196,9 @@ async fn serve_one(gate: Arc<Gate>, request: Request<Incoming>) -> Result<Reply,
             protected(gate, lane, request).await
         }
         Way::Pass(pass) => forward(&gate, pass, request).await,
-        Way::OtherMethod => reply::other_method(),
-        Way::Unknown => reply::unknown_path(),
-        Way::Ambiguous => reply::ambiguous_path(),
+        Way::OtherMethod => refusal::other_method(),
+        Way::Unknown => refusal::unknown_path(),
+        Way::Ambiguous => refusal::ambiguous_path(),
     })
 }
 
@@ -217,7 +217,7 @@ async fn protected(gate: Arc<Gate>, lane: Arc<Lane>, request: Request<Incoming>)
     let (parts, body) = request.into_parts();
     let (body, share) = match gate.bodies.read(body, lane.route.body_bytes_max).await {
         Ok(read) => read,
-        Err(why) => return reply::unread(&why),
+        Err(why) => return refusal::unread(&why),
     };
     let arrived = Arrived {
         method: parts.method,
@@ -228,7 +228,7 @@ async fn protected(gate: Arc<Gate>, lane: Arc<Lane>, request: Request<Incoming>)
     gate.deliveries
         .spawn(in_hand(Arc::clone(&gate), lane, arrived, share))
         .await
-        .unwrap_or_else(|_| reply::broken())
+        .unwrap_or_else(|_| refusal::broken())
 }
 
 /// The body counts as in hand until the delivery has its reply.
@@ -260,7 +260,7 @@ async fn forward(gate: &Gate, pass: &Pass, request: Request<Incoming>) -> Reply 
             parts.headers = crossing::end_to_end(&parts.headers);
             http::Response::from_parts(parts, streamed(body))
         }
-        Err(broken) => reply::not_forwarded(&format!("{broken:?}")),
+        Err(broken) => refusal::not_forwarded(&format!("{broken:?}")),
     }
 }
 

@@ -41,9 +41,10 @@ fn codes(file: &Path) -> Vec<String> {
     let mut found = Vec::new();
     for before in BEFORE_A_CODE {
         for rest in product.split(before).skip(1) {
-            let soon: String = rest.chars().take(90).collect();
+            let soon: String = rest.chars().take(200).collect();
             let word = soon.split('"').nth(1).unwrap_or_default();
-            if is_code(word) {
+            // Only replies have codes of one word.
+            if is_code(word) && (word.contains('-') || before == "StatusCode::") {
                 found.push(word.to_owned());
             }
         }

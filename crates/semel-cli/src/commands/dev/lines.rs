@@ -43,6 +43,14 @@ pub(super) fn first_screen(
         None => ("/charge", "/invoice", "/orders"),
         Some(_) => ("/", "/", "/"),
     };
+    // A handler of the user's is behind a route that goes by the message's id.
+    let (caption, message_id) = match upstream {
+        None => (
+            ": the second message has another id, but the same order",
+            "'$i'",
+        ),
+        Some(_) => ("", "7"),
+    };
     let before = upstream.map_or_else(
         || "a demo handler, which counts how often each order took effect".into(),
         |url| format!("your handler at {url}"),
@@ -61,9 +69,9 @@ A task of Cloud Tasks
 
   for i in 1 2; do curl -si http://{listen}{charge} -H 'X-CloudTasks-QueueName: orders' -H 'X-CloudTasks-TaskName: task-1' -d '{{"order": "A-1"}}'; done
 
-A push of Pub/Sub: the second message has another id, but the same order
+A push of Pub/Sub{caption}
 
-  for i in 1 2; do curl -si http://{listen}{invoice} -H 'Content-Type: application/json' -d '{{"message": {{"messageId": "'$i'", "data": "{PUBSUB_DATA}"}}, "subscription": "projects/p/subscriptions/s"}}'; done
+  for i in 1 2; do curl -si http://{listen}{invoice} -H 'Content-Type: application/json' -d '{{"message": {{"messageId": "{message_id}", "data": "{PUBSUB_DATA}"}}, "subscription": "projects/p/subscriptions/s"}}'; done
 
 A call of an API client
 

@@ -1,0 +1,387 @@
+//! `semel records` and `semel letters`, run as an operator would: against a gate, and against a store.
+#![allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    reason = "a test may fail where it stands"
+)]
+
+#[path = "../../semel-gate/tests/support/mod.rs"]
+mod support;
+
+use semel::record::{Claim, Claimed, InDoubt, Owner};
+use semel::{Ended, Fingerprint, Key, Outcome, Semel, Store};
+use semel_embedded::{EmbeddedSettings, EmbeddedStore};
+use semel_gate::settings::Secret;
+use semel_postgres::{PostgresSettings, PostgresStore};
+use serde_json::Value;
+use std::time::Duration;
+use support::{Bed, Sender};
+use tokio::process::Command;
+
+/// What the command said, and how it ended.
+#[derive(Debug)]
+struct Said {
+    code: Option<i32>,
+    stdout: String,
+    stderr: String,
+}
+
+impl Said {
+    fn json(&self) -> Value {
+        serde_json::from_str(&self.stdout).unwrap_or_else(|_| panic!("{self:?}"))
+    }
+
+    fn ends(&self, code: i32, stderr: &str) {
+        assert_eq!(self.code, Some(code), "{self:?}");
+        assert!(self.stderr.contains(stderr), "{self:?}");
+    }
+
+    fn is_done(&self) {
+        assert_eq!((self.code, self.stderr.as_str()), (Some(0), ""), "{self:?}");
+    }
+}
+
+async fn semel(args: &[&str], variables: &[(&str, &str)]) -> Said {
+    let output = Command::new(env!("CARGO_BIN_EXE_semel"))
+        .args(args)
+        .env_clear()
+        .envs(variables.iter().copied())
+        .output()
+        .await
+        .unwrap();
+    Said {
+        code: output.status.code(),
+        stdout: String::from_utf8(output.stdout).unwrap(),
+        stderr: String::from_utf8(output.stderr).unwrap(),
+    }
+}
+
+/// Asks this gate.
+async fn at(bed: &Bed, args: &[&str]) -> Said {
+    semel(args, &[("SEMEL_ADMIN", &format!("http://{}", bed.admin))]).await
+}
+
+/// A gate whose route parks after one failure.
+async fn strict() -> Bed {
+    Bed::route(|route| route.max_attempts = 1).await
+}
+
+/// One record that succeeded and one that is parked, with its letter; gives their keys and its id.
+async fn two(bed: &Bed) -> [String; 3] {
+    bed.ask(Sender::Task.sends("good", "payload")).await;
+    let good = bed.records().await[0].0;
+    bed.handler.says(500);
+    bed.ask(Sender::Task.sends("bad", r#"{"order": 7}"#)).await;
+    let records = bed.records().await;
+    let bad = records.iter().find(|(key, _)| *key != good).unwrap().0;
+    let letter = bed.letters().await[0].id;
+    [good.to_string(), bad.to_string(), letter.to_string()]
+}
+
+#[tokio::test]
+async fn records_are_listed_as_a_table_and_as_json() {
+    let bed = strict().await;
+    let [good, bad, _] = two(&bed).await;
+    let said = at(&bed, &["records", "list"]).await;
+    said.is_done();
+    let lines: Vec<_> = said.stdout.lines().collect();
+    assert_eq!(lines.len(), 3, "{said:?}");
+    let words: Vec<_> = lines[0]
+        .split("  ")
+        .filter(|word| !word.is_empty())
+        .map(str::trim)
+        .collect();
+    assert_eq!(
+        words,
+        [
+            "KEY",
+            "STATE",
+            "ATTEMPTS",
+            "FENCE",
+            "BORN",
+            "LEASE UNTIL",
+            "EXPIRES AT"
+        ]
+    );
+    let state = lines[0].find("STATE").unwrap();
+    let row = |key: &str| *lines.iter().find(|line| line.starts_with(key)).unwrap();
+    assert!(row(&good)[state..].starts_with("succeeded  1"), "{said:?}");
+    assert!(row(&bad)[state..].starts_with("parked     1"), "{said:?}");
+    // Parked records never expire.
+    assert!(row(&bad).ends_with("  -"), "{said:?}");
+
+    let said = at(&bed, &["records", "list", "--state", "parked", "--json"]).await;
+    said.is_done();
+    let json = said.json();
+    assert_eq!(json["records"].as_array().unwrap().len(), 1);
+    assert_eq!(json["records"][0]["key"], bad.as_str());
+    assert!(json["next"].is_null());
+
+    let said = at(&bed, &["records", "list", "--state", "waiting"]).await;
+    said.ends(0, "no records");
+    assert_eq!(said.stdout, "");
+    let said = at(&bed, &["records", "list", "--limit", "1"]).await;
+    said.ends(0, "there are more records");
+    assert_eq!(said.stdout.lines().count(), 2);
+}
+
+#[tokio::test]
+async fn a_list_goes_on_over_many_pages() {
+    let bed = strict().await;
+    for number in 0..1100_u32 {
+        let mut key = [0; 32];
+        key[..4].copy_from_slice(&number.to_be_bytes());
+        let claim = Claim {
+            key: Key::from_bytes(key),
+            fingerprint: Fingerprint::off(),
+            owner: Owner::random(),
+            lease: Duration::from_secs(60),
+            retention: Duration::from_secs(60),
+            in_doubt: InDoubt::Retry,
+            max_attempts: None,
+        };
+        let claimed = bed.store.kept().claim(&claim).await.unwrap();
+        assert!(matches!(claimed, Claimed::Granted(_)), "{claimed:?}");
+    }
+    let count = |said: &Said| said.json()["records"].as_array().unwrap().len();
+    let all = at(&bed, &["records", "list", "--json", "--limit", "5000"]).await;
+    assert_eq!(count(&all), 1100);
+    let some = at(&bed, &["records", "list", "--json", "--limit", "1050"]).await;
+    assert_eq!(count(&some), 1050);
+    assert!(some.json()["next"].is_string());
+}
+
+#[tokio::test]
+async fn a_record_is_shown_resolved_and_forgotten() {
+    let bed = strict().await;
+    let [good, bad, _] = two(&bed).await;
+    let said = at(&bed, &["records", "show", &good, "--body"]).await;
+    said.is_done();
+    assert!(
+        said.stdout
+            .starts_with(&format!("key          {good}\nstate        succeeded\n")),
+        "{said:?}"
+    );
+    assert!(said.stdout.contains("status       200\n"), "{said:?}");
+    assert!(said.stdout.ends_with("\n\nrun 1\n"), "{said:?}");
+    let said = at(&bed, &["records", "show", &good]).await;
+    assert!(!said.stdout.contains("run 1"), "{said:?}");
+    let said = at(&bed, &["records", "show", &bad, "--json"]).await;
+    assert_eq!(said.json()["outcome"]["status"], 500);
+
+    let said = at(&bed, &["records", "release", &bad]).await;
+    said.ends(
+        1,
+        "the record is parked, and release is for records that are running or waiting",
+    );
+    assert_eq!(said.stdout, "");
+    let said = at(&bed, &["records", "release", &bad, "--json"]).await;
+    said.ends(1, "the record is parked");
+    assert_eq!(said.json()["state"], "parked");
+    let said = at(&bed, &["records", "resolve", &bad, "--as", "retry"]).await;
+    said.is_done();
+    let first = format!("resolve  record {bad}  parked -> waiting\n");
+    assert!(said.stdout.starts_with(&first), "{said:?}");
+    at(&bed, &["records", "release", &bad]).await.is_done();
+    let said = at(&bed, &["records", "forget", &bad]).await;
+    said.is_done();
+    assert!(said.stdout.contains("waiting -> absent"), "{said:?}");
+    let said = at(&bed, &["records", "show", &bad]).await;
+    said.ends(1, "no record of this key: it is absent or expired");
+}
+
+#[tokio::test]
+async fn a_letter_is_shown_redriven_and_discarded() {
+    let bed = strict().await;
+    let [_, bad, letter] = two(&bed).await;
+    let said = at(&bed, &["letters", "list"]).await;
+    said.is_done();
+    assert_eq!(said.stdout.lines().count(), 2, "{said:?}");
+    assert!(
+        said.stdout.contains(&format!("{letter}  parked  ")),
+        "{said:?}"
+    );
+    assert!(said.stdout.ends_with(&format!("  {bad}\n")), "{said:?}");
+    let said = at(&bed, &["letters", "show", &letter[..8]]).await;
+    said.is_done();
+    assert!(said.stdout.contains("route       work\n"), "{said:?}");
+    assert!(said.stdout.ends_with("\n\n{\"order\": 7}\n"), "{said:?}");
+
+    bed.handler.says(503);
+    let said = at(&bed, &["letters", "redrive", &letter, "--json"]).await;
+    said.ends(
+        1,
+        "it failed again and is parked (status 503); the letter stays",
+    );
+    assert_eq!(said.json()["status"], 503);
+    let said = at(&bed, &["letters", "redrive", &letter]).await;
+    said.is_done();
+    assert_eq!(
+        said.stdout,
+        format!("redrive  letter {letter}  ran\nit succeeded; the letter is closed\n")
+    );
+    at(&bed, &["letters", "redrive", &letter])
+        .await
+        .ends(1, "no letter of this id");
+
+    bed.handler.says(500);
+    bed.ask(Sender::Task.sends("worse", "payload")).await;
+    let letter = bed.letters().await[0].id.to_string();
+    at(&bed, &["letters", "discard", &letter]).await.is_done();
+    assert!(bed.letters().await.is_empty());
+    let said = at(&bed, &["letters", "list", "--json"]).await;
+    said.is_done();
+    assert_eq!(said.stdout, "{\"letters\":[],\"next\":null}\n");
+}
+
+#[tokio::test]
+async fn a_gate_that_asks_for_its_token_gets_it() {
+    let token = Some(Secret("correct-horse".into()));
+    let bed = Bed::with(|settings| settings.admin_token = token).await;
+    // A gate's own variable has no scheme.
+    let admin = bed.admin.to_string();
+    let list = ["letters", "list", "--json"];
+    let said = semel(&list, &[("SEMEL_ADMIN", &admin)]).await;
+    said.ends(1, "this admin address asks for its token");
+    let variables = [
+        ("SEMEL_ADMIN", admin.as_str()),
+        ("SEMEL_ADMIN_TOKEN", "correct-horse"),
+    ];
+    semel(&list, &variables).await.is_done();
+    let flags = [
+        "letters",
+        "--admin",
+        &admin,
+        "list",
+        "--token",
+        "correct-horse",
+        "--json",
+    ];
+    semel(&flags, &[]).await.is_done();
+    let flags = ["letters", "list", "--admin", &admin, "--token", "wrong"];
+    let said = semel(&flags, &[]).await;
+    said.ends(1, "asks for its token");
+    assert!(!said.stderr.contains("wrong"), "{said:?}");
+}
+
+#[tokio::test]
+async fn nobody_there_is_69_and_says_what_to_do() {
+    let admin = format!("http://127.0.0.1:{}", testbed::free_port().unwrap());
+    let said = semel(&["records", "list", "--admin", &admin], &[]).await;
+    said.ends(69, "start one (`semel gate`)");
+    assert!(said.stderr.contains("--store"), "{said:?}");
+    let bed = strict().await;
+    // A handler is no gate.
+    let said = semel(
+        &[
+            "records",
+            "list",
+            "--admin",
+            &bed.handler.address.to_string(),
+        ],
+        &[],
+    )
+    .await;
+    said.ends(69, "not as a gate's admin address does");
+    bed.store.is(support::Down::Everything);
+    at(&bed, &["records", "list"])
+        .await
+        .ends(69, "store unavailable");
+}
+
+#[tokio::test]
+async fn mistakes_of_usage_are_64() {
+    for args in [
+        &["records", "show", "v1_12"][..],
+        &["records", "list", "--state", "done"],
+        &["records", "list", "--limit", "0"],
+        &["records", "list", "--admin", "https://127.0.0.1:8081"],
+        &[
+            "records",
+            "list",
+            "--admin",
+            "http://127.0.0.1:8081/records",
+        ],
+        &["records", "list", "--store", "mysql://h/d"],
+        &["records", "resolve", "--as", "retry"],
+        &["letters", "show", "12"],
+        &["letters", "redrive", "not-hex-at-all"],
+        &["letters"],
+    ] {
+        let said = semel(args, &[]).await;
+        assert_eq!(
+            (said.code, said.stdout.as_str()),
+            (Some(64), ""),
+            "{args:?} {said:?}"
+        );
+    }
+    let key = Key::from_bytes([1; 32]).to_string();
+    let said = semel(&["records", "resolve", &key, "--as", "done"], &[]).await;
+    said.ends(64, "\"done\" is no verdict");
+}
+
+async fn ran(semel: &Semel, key: Key) {
+    let work = semel::work::Work::new(key, Fingerprint::of(b"payload"));
+    let ended = semel
+        .run(work, |_| async { Ok(Outcome::ok("done")) })
+        .await
+        .unwrap();
+    assert!(matches!(ended, Ended::Ran(_)), "{ended:?}");
+}
+
+#[tokio::test]
+async fn an_embedded_store_is_asked_directly_while_no_gate_holds_it() {
+    let directory = tempfile::tempdir().unwrap();
+    let store = format!("dir:{}", directory.path().display());
+    let key = Key::from_bytes([1; 32]);
+    let held =
+        Semel::new(EmbeddedStore::open(directory.path(), EmbeddedSettings::default()).unwrap());
+    ran(&held, key).await;
+    let list = ["records", "list", "--store", &store];
+    let said = semel(&list, &[]).await;
+    said.ends(69, "is open in another process");
+
+    drop(held);
+    // A gate in the environment does not matter then.
+    let said = semel(&list, &[("SEMEL_ADMIN", "127.0.0.1:1")]).await;
+    said.is_done();
+    assert!(
+        said.stdout.contains(&format!("{key}  succeeded  1")),
+        "{said:?}"
+    );
+    let key = key.to_string();
+    semel(&["records", "forget", &key, "--store", &store], &[])
+        .await
+        .is_done();
+    let said = semel(&["records", "forget", &key, "--store", &store], &[]).await;
+    said.ends(1, "no record of this key");
+    let said = semel(&["letters", "redrive", "01234567", "--store", &store], &[]).await;
+    said.ends(1, "only a gate does that");
+
+    let elsewhere = format!("{store}/elsewhere");
+    let said = semel(&["records", "list", "--store", &elsewhere], &[]).await;
+    said.ends(1, "there is no store in");
+    assert!(!directory.path().join("elsewhere").exists());
+}
+
+#[tokio::test]
+async fn a_shared_store_says_who_may_still_replay() {
+    let url = testbed::fresh_database("cli_operate").unwrap();
+    let settings = PostgresSettings::new(&url);
+    semel_postgres::migrate(&settings).await.unwrap();
+    let key = Key::from_bytes([2; 32]);
+    ran(
+        &Semel::new(PostgresStore::connect(settings).await.unwrap()),
+        key,
+    )
+    .await;
+    let said = semel(
+        &["records", "forget", &key.to_string(), "--store", &url],
+        &[],
+    )
+    .await;
+    said.is_done();
+    assert!(said.stdout.contains("succeeded -> absent"), "{said:?}");
+    let says = "another gate may replay the forgotten answer for up to 5000 ms (its `cache_ms`)";
+    assert!(said.stdout.contains(says), "{said:?}");
+}

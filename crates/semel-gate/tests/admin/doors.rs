@@ -1,0 +1,139 @@
+//! Who may ask.
+
+use super::support::{Ask, Bed, Sender};
+use super::{act, look, strict, the_key, told};
+use http::Method;
+use semel_gate::settings::Secret;
+
+const KEY: &str = "v1_0000000000000000000000000000000000000000000000000000000000000000";
+const LETTER: &str = "0000000000000000000000000000000000000000000000000000000000000000";
+
+/// Every path behind the door, with a method that it takes.
+fn all() -> Vec<Ask> {
+    let get = |path: String| Ask::get(&path);
+    let post = |path: String| Ask::post(&path);
+    vec![
+        get("/metrics".into()),
+        get("/records".into()),
+        get(format!("/records/{KEY}")),
+        post(format!("/records/{KEY}/release")),
+        post(format!("/records/{KEY}/forget")),
+        post(format!("/records/{KEY}/resolve")).body(r#"{"as":"retry"}"#),
+        get("/letters".into()),
+        get(format!("/letters/{LETTER}")),
+        post(format!("/letters/{LETTER}/redrive")),
+        post(format!("/letters/{LETTER}/discard")),
+        // What is not there is behind the door, too.
+        get("/elsewhere".into()),
+        post("/records".into()),
+        get("/healthz/".into()),
+    ]
+}
+
+async fn with_token(token: &str) -> Bed {
+    let token = Some(Secret(token.into()));
+    Bed::with(|settings| settings.admin_token = token).await
+}
+
+#[tokio::test]
+async fn nothing_but_health_is_told_without_the_token() {
+    let bed = with_token("correct-horse").await;
+    for ask in all() {
+        for shown in [
+            None,
+            Some("Bearer wrong"),
+            Some("Bearer "),
+            Some("Bearer correct-horse2"),
+            Some("Bearer correct-hors"),
+            Some("bearer correct-horse"),
+            Some("Basic correct-horse"),
+            Some("correct-horse"),
+        ] {
+            let ask = match shown {
+                Some(value) => ask.clone().header("Authorization", value),
+                None => ask.clone(),
+            };
+            let said = told(&bed, ask.clone()).await;
+            said.refused(401, "asks for its token");
+            assert!(!said.json.to_string().contains("correct-horse"), "{ask:?}");
+        }
+        let right = ask.clone().header("Authorization", "Bearer correct-horse");
+        let status = right.send(bed.admin).await.status;
+        assert!(![401, 403].contains(&status), "{ask:?} {status}");
+    }
+    for path in ["/healthz", "/readyz"] {
+        assert_eq!(bed.admin(path).await.status, 200, "{path}");
+    }
+}
+
+#[tokio::test]
+async fn an_address_that_others_reach_tells_nothing_without_a_token() {
+    let everywhere = |settings: &mut semel_gate::settings::Settings| {
+        settings.admin = ([0, 0, 0, 0], 0).into();
+    };
+    let bed = Bed::with(everywhere).await;
+    for ask in all() {
+        told(&bed, ask)
+            .await
+            .refused(403, "can be reached by others");
+    }
+    assert_eq!(bed.admin("/healthz").await.status, 200);
+}
+
+#[tokio::test]
+async fn a_name_that_only_resolves_to_this_host_is_refused() {
+    let bed = strict().await;
+    for host in [
+        "evil.example",
+        "evil.example:8081",
+        "localhost.evil.example",
+        "10.0.0.1",
+        "127.0.0.1.nip.io",
+        "",
+    ] {
+        for ask in all() {
+            let said = told(&bed, ask.header("Host", host)).await;
+            said.refused(403, "the Host of this request is not this address");
+        }
+    }
+    for host in [
+        "localhost",
+        "LOCALHOST:8081",
+        "127.0.0.1",
+        "127.0.0.1:9",
+        "[::1]:8081",
+    ] {
+        let ask = Ask::get("/records").header("Host", host);
+        assert_eq!(told(&bed, ask).await.status, 200, "{host}");
+    }
+}
+
+#[tokio::test]
+async fn a_web_page_may_not_act() {
+    let bed = strict().await;
+    bed.ask(Sender::Task.sends("t1", "payload")).await;
+    let key = the_key(&bed).await;
+    let forget = Ask::post(&format!("/records/{key}/forget"));
+    let here = format!("http://{}", bed.admin);
+    for (name, value) in [
+        ("Origin", "https://evil.example"),
+        ("Origin", "null"),
+        ("Origin", here.as_str()),
+        ("Sec-Fetch-Site", "cross-site"),
+        ("Sec-Fetch-Site", "same-site"),
+    ] {
+        let said = told(&bed, forget.clone().header(name, value)).await;
+        said.refused(403, "a web page asked for this");
+        let other = forget.clone().method(Method::PUT).header(name, value);
+        told(&bed, other).await.refused(403, "a web page");
+    }
+    assert_eq!(
+        look(&bed, &format!("/records/{key}")).await.word("state"),
+        "succeeded"
+    );
+    let typed = forget.header("Sec-Fetch-Site", "none");
+    assert_eq!(told(&bed, typed).await.status, 200);
+    act(&bed, &format!("/records/{key}/forget"))
+        .await
+        .refused(404, "no record");
+}

@@ -1,0 +1,38 @@
+//! Health and metrics.
+
+use super::support::{Down, Sender};
+use super::{kept, strict};
+
+#[tokio::test]
+async fn letters_that_wait_and_seconds_of_the_store_are_told() {
+    let bed = strict().await;
+    kept(&bed, 500).await;
+    bed.ask(Sender::Task.sends("t2", "payload")).await;
+    let text = String::from_utf8(bed.admin("/metrics").await.body.to_vec()).unwrap();
+    for line in [
+        "semel_letters_waiting 1",
+        "semel_store_seconds_count{verb=\"claim\"} 2",
+        "semel_store_seconds_count{verb=\"fail\"} 1",
+        "semel_store_seconds_count{verb=\"complete\"} 1",
+        "semel_store_seconds_count{verb=\"letter_put\"} 1",
+    ] {
+        assert!(text.lines().any(|said| said == line), "{line}\n{text}");
+    }
+}
+
+#[tokio::test]
+async fn a_gate_without_its_store_lives_and_is_not_ready() {
+    let bed = strict().await;
+    assert_eq!(bed.admin("/readyz").await.status, 200);
+    bed.store.is(Down::Everything);
+    assert_eq!(bed.admin("/healthz").await.status, 200);
+    let ready = bed.admin("/readyz").await;
+    assert_eq!(
+        (ready.status, &ready.body[..]),
+        (503, &b"the store cannot be reached\n"[..])
+    );
+    // What is not in the store is still counted.
+    assert_eq!(bed.admin("/metrics").await.status, 200);
+    bed.store.is(Down::Nothing);
+    assert_eq!(bed.admin("/readyz").await.status, 200);
+}

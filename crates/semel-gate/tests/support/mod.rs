@@ -1,0 +1,249 @@
+//! A gate in this process, before a handler that does what the test says, on a store that can be
+//! switched off.
+
+#![allow(
+    dead_code,
+    unused_imports,
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    reason = "each test file uses a part, and a test may fail where it stands"
+)]
+
+pub(crate) mod client;
+pub(crate) mod deliveries;
+pub(crate) mod handler;
+pub(crate) mod store;
+
+pub(crate) use client::{Answer, Ask};
+pub(crate) use deliveries::{BROKERS, SENDERS, Sender};
+pub(crate) use handler::{Act, Handler, Seen};
+pub(crate) use store::{Down, Switch};
+
+use semel::key::KeyRule;
+use semel::letter::Letter;
+use semel::record::{InDoubt, Record};
+use semel::work::{Backoff, Completes};
+use semel::{Key, Store};
+use semel_gate::settings::{
+    Caller, FingerprintRule, OnInvalid, Route, Settings, Source, Terms, Upstream,
+};
+use semel_gate::{Bound, Left};
+use std::future::Future;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::oneshot;
+use tokio::task::JoinHandle;
+
+/// Nothing in these tests takes longer, unless it hangs.
+const PATIENCE: Duration = Duration::from_secs(15);
+
+/// A gate at work.
+pub(crate) struct Bed {
+    pub(crate) gate: SocketAddr,
+    pub(crate) admin: SocketAddr,
+    pub(crate) handler: Handler,
+    pub(crate) store: Arc<Switch>,
+    stop: oneshot::Sender<()>,
+    served: JoinHandle<Left>,
+}
+
+// === impl Bed ===
+
+impl Bed {
+    /// A gate with one route, `/work`, for every sender.
+    pub(crate) async fn new() -> Self {
+        Self::with(|_| {}).await
+    }
+
+    /// The same with another route.
+    pub(crate) async fn route(change: impl FnOnce(&mut Route)) -> Self {
+        Self::with(|settings| change(&mut settings.routes[0])).await
+    }
+
+    /// The same with other settings.
+    pub(crate) async fn with(change: impl FnOnce(&mut Settings)) -> Self {
+        Self::on(Arc::default(), Handler::start().await, change).await
+    }
+
+    /// A gate on this store before this handler.
+    pub(crate) async fn on(
+        store: Arc<Switch>,
+        handler: Handler,
+        change: impl FnOnce(&mut Settings),
+    ) -> Self {
+        let mut settings = settings(handler.address);
+        change(&mut settings);
+        let kept: Arc<dyn Store> = Arc::<Switch>::clone(&store);
+        let bound = Bound::bind(settings, kept).await.unwrap();
+        let (gate, admin) = (bound.address().unwrap(), bound.admin_address().unwrap());
+        let (stop, stopped) = oneshot::channel::<()>();
+        let served = tokio::spawn(bound.serve(async move { drop(stopped.await) }));
+        Self {
+            gate,
+            admin,
+            handler,
+            store,
+            stop,
+            served,
+        }
+    }
+
+    /// Sends a delivery and waits for the reply.
+    pub(crate) async fn ask(&self, ask: Ask) -> Answer {
+        ask.send(self.gate).await
+    }
+
+    /// Sends a delivery and goes on; the reply comes when it comes.
+    pub(crate) fn begin(&self, ask: Ask) -> JoinHandle<Answer> {
+        let gate = self.gate;
+        tokio::spawn(async move { ask.send(gate).await })
+    }
+
+    /// Sends one duplicate more than may wait for a run. The first reply is that of the one too
+    /// many, and by then all others are attached.
+    pub(crate) async fn crowd(&self, ask: &Ask) -> (Answer, Vec<JoinHandle<Answer>>) {
+        const WAITERS_MAX: usize = 64;
+        let mut asked: Vec<_> = (0..=WAITERS_MAX).map(|_| self.begin(ask.clone())).collect();
+        let first = within("a reply", futures_util::future::select_all(&mut asked)).await;
+        let (answer, index, _) = first;
+        drop(asked.swap_remove(index));
+        (answer.unwrap(), asked)
+    }
+
+    /// What an operator or Prometheus reads.
+    pub(crate) async fn admin(&self, path: &str) -> Answer {
+        Ask::get(path).send(self.admin).await
+    }
+
+    /// How often the handler was asked.
+    pub(crate) fn runs(&self) -> usize {
+        self.handler.count()
+    }
+
+    /// All letters in the store, oldest first.
+    pub(crate) async fn letters(&self) -> Vec<Letter> {
+        let mut letters = Vec::new();
+        for head in self
+            .store
+            .kept()
+            .letter_list(None, 100)
+            .await
+            .unwrap()
+            .items
+        {
+            letters.extend(self.store.kept().letter_get(&head.id).await.unwrap());
+        }
+        letters
+    }
+
+    /// All records in the store.
+    pub(crate) async fn records(&self) -> Vec<(Key, Record)> {
+        self.store.kept().list(None, None, 100).await.unwrap().items
+    }
+
+    /// The one record in the store.
+    pub(crate) async fn record(&self) -> Record {
+        let records = self.records().await;
+        assert_eq!(records.len(), 1, "{records:?}");
+        let (key, _) = records[0];
+        self.store.kept().look(&key).await.unwrap().unwrap()
+    }
+
+    /// Tells the gate to stop.
+    pub(crate) fn stop(self) -> (JoinHandle<Left>, Handler, Arc<Switch>) {
+        drop(self.stop);
+        (self.served, self.handler, self.store)
+    }
+}
+
+/// Waits for what must happen.
+pub(crate) async fn within<T>(what: &str, future: impl Future<Output = T>) -> T {
+    match tokio::time::timeout(PATIENCE, future).await {
+        Ok(done) => done,
+        Err(_) => panic!("{what} did not happen within {PATIENCE:?}"),
+    }
+}
+
+/// An address of this host with a free port.
+pub(crate) fn here() -> SocketAddr {
+    SocketAddr::from(([127, 0, 0, 1], 0))
+}
+
+/// Where a handler listens.
+pub(crate) fn upstream(address: SocketAddr) -> Upstream {
+    Upstream {
+        base: format!("http://{address}").parse().unwrap(),
+        h2c: false,
+    }
+}
+
+fn settings(handler: SocketAddr) -> Settings {
+    Settings {
+        listen: here(),
+        admin: here(),
+        admin_token: None,
+        steps: here(),
+        steps_url: None,
+        namespace: "test".into(),
+        routes: vec![route("work", "/work", handler)],
+        pass: None,
+        bodies_bytes_max: 64 * 1024 * 1024,
+        connections_max: 1000,
+        grace: Duration::from_secs(5),
+        shared_cache: Duration::from_secs(5),
+    }
+}
+
+/// A route for every sender.
+pub(crate) fn route(name: &str, path: &str, handler: SocketAddr) -> Route {
+    Route {
+        name: name.into(),
+        path: path.parse().unwrap(),
+        methods: Vec::new(),
+        source: None,
+        caller: Some(Caller::Header("x-caller".into())),
+        fingerprint: FingerprintRule::Payload,
+        require: Vec::new(),
+        terms: [
+            terms("idempotency-key"),
+            terms("cloud-tasks"),
+            terms("pubsub"),
+            terms("cloudevents"),
+        ],
+        in_doubt: InDoubt::Retry,
+        completes: Completes::Run,
+        final_statuses: Vec::new(),
+        max_attempts: 0,
+        backoff: Backoff::default(),
+        concurrency: 100,
+        queue: 100,
+        upstream: upstream(handler),
+        on_invalid: OnInvalid::Letter,
+        body_bytes_max: 1024 * 1024,
+        answer_bytes_max: 64 * 1024,
+    }
+}
+
+fn terms(key: &str) -> Terms {
+    Terms {
+        key: key.parse().unwrap(),
+        lease: Duration::from_secs(5),
+        timeout: Duration::from_secs(10),
+        deadline: None,
+        retention: Duration::from_secs(3600),
+        horizon: None,
+        wait: Duration::from_secs(10),
+    }
+}
+
+/// Gives every source of a route the same change.
+pub(crate) fn terms_of(route: &mut Route, change: impl Fn(&mut Terms)) {
+    route.terms.iter_mut().for_each(change);
+}
+
+/// The same rule for every source.
+pub(crate) fn keyed_by(route: &mut Route, rule: &str) {
+    let rule: KeyRule = rule.parse().unwrap();
+    terms_of(route, |terms| terms.key = rule.clone());
+}
