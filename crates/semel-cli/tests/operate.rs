@@ -39,6 +39,17 @@ impl Said {
     fn is_done(&self) {
         assert_eq!((self.code, self.stderr.as_str()), (Some(0), ""), "{self:?}");
     }
+
+    /// Done without a gate: the audit line is this process's.
+    fn is_done_and_audited(&self, act: &str) {
+        assert_eq!(self.code, Some(0), "{self:?}");
+        let line: Value = serde_json::from_str(&self.stderr).unwrap_or_else(|_| panic!("{self:?}"));
+        assert_eq!(
+            (&line["target"], &line["act"]),
+            (&"audit".into(), &act.into()),
+            "{self:?}"
+        );
+    }
 }
 
 async fn semel(args: &[&str], variables: &[(&str, &str)]) -> Said {
@@ -352,7 +363,7 @@ async fn an_embedded_store_is_asked_directly_while_no_gate_holds_it() {
     let key = key.to_string();
     semel(&["records", "forget", &key, "--store", &store], &[])
         .await
-        .is_done();
+        .is_done_and_audited("forget");
     let said = semel(&["records", "forget", &key, "--store", &store], &[]).await;
     said.ends(1, "no record of this key");
     let said = semel(&["letters", "redrive", "01234567", "--store", &store], &[]).await;
@@ -380,7 +391,7 @@ async fn a_shared_store_says_who_may_still_replay() {
         &[],
     )
     .await;
-    said.is_done();
+    said.is_done_and_audited("forget");
     assert!(said.stdout.contains("succeeded -> absent"), "{said:?}");
     let says = "another gate may replay the forgotten answer for up to 5000 ms (its `cache_ms`)";
     assert!(said.stdout.contains(says), "{said:?}");
