@@ -1,0 +1,288 @@
+//! What crosses to the handler, and what comes back from it.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    reason = "a test may fail where it stands"
+)]
+
+mod support;
+
+use jiff::Timestamp;
+use semel_gate::settings::Caller;
+use support::client::exchange;
+use support::deliveries::envelope;
+use support::handler::Say;
+use support::{Act, Ask, Bed, Handler, SENDERS, Sender};
+
+const TRACE: &str = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
+
+#[tokio::test]
+async fn the_handler_is_told_the_names_of_its_run() {
+    let words = ["api", "cloud-tasks", "pubsub", "cloudevents"];
+    for (sender, word) in SENDERS.into_iter().zip(words) {
+        let bed = Bed::new().await;
+        let asked = Timestamp::now();
+        bed.ask(sender.sends("client-key", "{}")).await.is(200);
+        let seen = bed.handler.arrived().await;
+        let (key, record) = bed.records().await[0].clone();
+        assert_eq!(seen.header("semel-key"), Some(key.to_string().as_str()));
+        assert_eq!(seen.header("idempotency-key"), seen.header("semel-key"));
+        let fence = record.fence.to_string();
+        assert_eq!(seen.header("semel-fence"), Some(fence.as_str()));
+        assert_eq!(seen.header("semel-attempt"), Some("1"));
+        assert_eq!(seen.header("semel-source"), Some(word));
+        let deadline: Timestamp = seen.header("semel-deadline").unwrap().parse().unwrap();
+        let left = deadline.duration_since(asked).as_secs_f64();
+        assert!((9.9..20.0).contains(&left), "{left} s of a timeout of 10 s");
+        let steps = seen.header("semel-steps").unwrap();
+        assert!(steps.starts_with("http://127.0.0.1:"), "{steps}");
+        assert!(steps.ends_with(&format!("/steps/{}", record.owner)));
+    }
+}
+
+#[tokio::test]
+async fn the_request_itself_crosses_as_it_came() {
+    let bed = Bed::new().await;
+    let ask = Sender::Task
+        .sends("t", r#"{"order": 7}"#)
+        .method(http::Method::PUT)
+        .path("/work?x=%20y&z")
+        .header("Content-Type", "application/json")
+        .header("Authorization", "Bearer t")
+        .header("X-Twice", "1");
+    bed.ask(ask).await.is(200);
+    let seen = bed.handler.arrived().await;
+    assert_eq!(
+        (seen.method.as_str(), seen.path.as_str()),
+        ("PUT", "/work?x=%20y&z")
+    );
+    assert_eq!(seen.body, r#"{"order": 7}"#);
+    for (name, value) in [
+        ("content-type", "application/json"),
+        ("authorization", "Bearer t"),
+        ("x-cloudtasks-queuename", "orders"),
+        ("x-cloudtasks-taskname", "t"),
+        ("x-twice", "1"),
+    ] {
+        assert_eq!(seen.header(name), Some(value), "{name}");
+    }
+}
+
+#[tokio::test]
+async fn the_next_run_has_a_higher_fence_and_attempt_under_the_same_key() {
+    let bed = Bed::new().await;
+    bed.handler.says(500);
+    bed.ask(Sender::Task.sends("t", "{}")).await.is(500);
+    bed.ask(Sender::Task.sends("t", "{}")).await.is(200);
+    let (first, second) = (bed.handler.arrived().await, bed.handler.arrived().await);
+    let fence =
+        |seen: &support::Seen| -> u64 { seen.header("semel-fence").unwrap().parse().unwrap() };
+    assert!(fence(&second) > fence(&first));
+    assert_eq!(second.header("semel-attempt"), Some("2"));
+    assert_eq!(second.header("semel-key"), first.header("semel-key"));
+    assert_ne!(second.header("semel-steps"), first.header("semel-steps"));
+}
+
+#[tokio::test]
+async fn what_belongs_to_one_connection_and_forged_names_do_not_cross() {
+    let bed = Bed::new().await;
+    let ask = Sender::Task
+        .sends("t", "{}")
+        .header("Connection", "close, X-Listed")
+        .header("X-Listed", "1")
+        .header("Keep-Alive", "timeout=5")
+        .header("Proxy-Authorization", "Basic eA==")
+        .header("Proxy-Connection", "keep-alive")
+        .header("TE", "trailers")
+        .header("Trailer", "X-Late")
+        .header("Upgrade", "websocket")
+        .header("Semel-Fence", "99")
+        .header("Semel-Key", "forged")
+        .header("Semel-Anything", "forged")
+        .header("Idempotency-Key", "the-senders-own");
+    let reply = exchange(bed.gate, &ask.raw()).await;
+    assert!(reply.starts_with("HTTP/1.1 200"), "{reply}");
+    let seen = bed.handler.arrived().await;
+    for name in [
+        "x-listed",
+        "keep-alive",
+        "proxy-authorization",
+        "proxy-connection",
+        "te",
+        "trailer",
+        "upgrade",
+        "semel-anything",
+    ] {
+        assert_eq!(seen.header(name), None, "{name}");
+    }
+    let connection = seen.header("connection").unwrap_or_default();
+    assert!(!connection.contains("X-Listed"), "{connection}");
+    assert!(seen.header("semel-key").unwrap().starts_with("v1_"));
+    assert_ne!(seen.header("semel-fence"), Some("99"));
+    assert_eq!(seen.header("idempotency-key"), seen.header("semel-key"));
+}
+
+#[tokio::test]
+async fn a_chunked_body_crosses_in_a_frame_of_the_gates_own() {
+    let bed = Bed::new().await;
+    let raw = "POST /work HTTP/1.1\r\nhost: gate\r\nx-cloudtasks-queuename: q\r\n\
+               x-cloudtasks-taskname: t\r\ntransfer-encoding: chunked\r\n\r\n\
+               3\r\nabc\r\n4;ext=1\r\ndefg\r\n0\r\nx-late: 1\r\n\r\n";
+    let reply = exchange(bed.gate, raw.as_bytes()).await;
+    assert!(reply.starts_with("HTTP/1.1 200"), "{reply}");
+    let seen = bed.handler.arrived().await;
+    assert_eq!(seen.header("content-length"), Some("7"));
+    assert_eq!(seen.header("transfer-encoding"), None);
+    assert_eq!(seen.header("x-late"), None);
+    assert_eq!(seen.body, "abcdefg");
+}
+
+#[tokio::test]
+async fn the_trace_is_the_headers_or_the_attributes_or_a_new_one() {
+    let bed = Bed::new().await;
+    let by_header = Sender::Task.sends("1", "{}").header("traceparent", TRACE);
+    bed.ask(by_header).await.is(200);
+    let seen = bed.handler.arrived().await;
+    assert_eq!(seen.header("traceparent"), Some(TRACE));
+
+    let attributes = serde_json::json!({ "googclient_traceparent": TRACE });
+    let by_attribute = Ask::post("/work").body(envelope("2", "{}", &attributes));
+    bed.ask(by_attribute).await.is(200);
+    let seen = bed.handler.arrived().await;
+    assert_eq!(seen.header("traceparent"), Some(TRACE));
+
+    let mut made = Vec::new();
+    for name in ["3", "4"] {
+        bed.ask(Sender::Task.sends(name, "{}")).await.is(200);
+        let seen = bed.handler.arrived().await;
+        let trace = seen.header("traceparent").unwrap().to_owned();
+        let lengths: Vec<_> = trace.split('-').map(str::len).collect();
+        assert_eq!(lengths, [2, 32, 16, 2], "{trace}");
+        made.push(trace);
+    }
+    assert_ne!(made[0], made[1]);
+}
+
+#[tokio::test]
+async fn a_trace_that_no_header_can_carry_does_not_break_the_run() {
+    let bed = Bed::new().await;
+    let attributes = serde_json::json!({ "googclient_traceparent": "00-\u{e9}\n-\u{0}" });
+    let ask = Ask::post("/work").body(envelope("1", "{}", &attributes));
+    bed.ask(ask).await.is(200);
+    let seen = bed.handler.arrived().await;
+    assert!(seen.header("traceparent").is_some());
+}
+
+#[tokio::test]
+async fn a_handler_on_another_host_is_told_of_steps_only_where_it_can_reach_them() {
+    let elsewhere = || async { Handler::at("127.0.0.2:0".parse().unwrap()).await };
+    let bed = Bed::on(Default::default(), elsewhere().await, |_| {}).await;
+    bed.ask(Sender::Task.sends("t", "{}")).await.is(200);
+    assert_eq!(bed.handler.arrived().await.header("semel-steps"), None);
+
+    let bed = Bed::on(Default::default(), elsewhere().await, |settings| {
+        settings.steps_url = Some("http://gate.internal:8082/".into());
+    })
+    .await;
+    bed.ask(Sender::Task.sends("t", "{}")).await.is(200);
+    let seen = bed.handler.arrived().await;
+    let steps = seen.header("semel-steps").unwrap();
+    assert!(
+        steps.starts_with("http://gate.internal:8082/steps/"),
+        "{steps}"
+    );
+}
+
+#[tokio::test]
+async fn a_cookie_reaches_the_first_caller_and_never_a_replay() {
+    let bed = Bed::new().await;
+    let said = Say::new(200, "done")
+        .header("set-cookie", "session=secret")
+        .header("set-cookie", "other=secret")
+        .header("www-authenticate", "Bearer secret")
+        .header("authorization", "secret")
+        .header("connection", "x-hop")
+        .header("x-hop", "1")
+        .header("semel-recorded", "forged");
+    bed.handler.will(Act::Say(said));
+    let first = bed.ask(Sender::Api.sends("k", "{}")).await;
+    first.is(200);
+    assert_eq!(first.headers.get_all("set-cookie").iter().count(), 2);
+    assert_eq!(first.header("x-hop"), None);
+    assert_eq!(first.header("semel-recorded"), None);
+    let replay = bed.ask(Sender::Api.sends("k", "{}")).await;
+    replay.is_replay(200);
+    let all = format!("{replay:?}");
+    assert!(!all.contains("secret") && !all.contains("cookie"), "{all}");
+    let kept = bed.record().await.result.unwrap();
+    assert!(!String::from_utf8_lossy(&kept).contains("secret"));
+}
+
+#[tokio::test]
+async fn a_duplicate_that_waited_does_not_get_the_cookie_either() {
+    let bed = Bed::new().await;
+    let said = Say::new(200, "done").header("set-cookie", "session=secret");
+    bed.handler.will(Act::Hold(said));
+    let first = bed.begin(Sender::Api.sends("k", "{}"));
+    bed.handler.arrived().await;
+    let (_, attached) = bed.crowd(&Sender::Api.sends("k", "{}")).await;
+    bed.handler.go();
+    assert!(first.await.unwrap().header("set-cookie").is_some());
+    for other in attached {
+        let other = other.await.unwrap();
+        other.is_replay(200);
+        assert_eq!(other.header("set-cookie"), None);
+    }
+}
+
+#[tokio::test]
+async fn two_callers_with_the_same_key_never_share_an_answer() {
+    let bed = Bed::new().await;
+    let by = |caller: &str| {
+        let ask = Sender::Api.sends("k", "{}").without("X-Caller");
+        ask.header("X-Caller", caller)
+    };
+    assert_eq!(bed.ask(by("alice")).await.text(), "run 1");
+    assert_eq!(bed.ask(by("bob")).await.text(), "run 2");
+    assert_eq!(bed.ask(by("alice")).await.text(), "run 1");
+    assert_eq!(bed.ask(by("bob")).await.text(), "run 2");
+    assert_eq!(bed.runs(), 2);
+    for nobody in [
+        by(""),
+        by("x").without("X-Caller"),
+        by("alice").header("X-Caller", "bob"),
+    ] {
+        let answer = bed.ask(nobody).await;
+        assert_eq!(answer.status, 400, "{answer:?}");
+    }
+    assert_eq!(bed.runs(), 2);
+}
+
+#[tokio::test]
+async fn one_trusted_client_may_share_its_keys() {
+    let bed = Bed::route(|route| route.caller = Some(Caller::Shared)).await;
+    let ask = Sender::Api.sends("k", "{}").without("X-Caller");
+    bed.ask(ask.clone()).await.is(200);
+    bed.ask(ask.header("X-Caller", "bob")).await.is_replay(200);
+}
+
+#[tokio::test]
+async fn the_same_key_with_another_method_is_other_work() {
+    let bed = Bed::new().await;
+    bed.ask(Sender::Api.sends("k", "{}")).await.is(200);
+    let put = Sender::Api.sends("k", "{}").method(http::Method::PUT);
+    bed.ask(put).await.is(200);
+    assert_eq!(bed.runs(), 2);
+}
+
+#[tokio::test]
+async fn an_expectation_is_answered_by_the_gate() {
+    let bed = Bed::new().await;
+    let ask = Sender::Task
+        .sends("n", "{}")
+        .header("Expect", "100-continue");
+    let reply = exchange(bed.gate, &ask.raw()).await;
+    assert!(reply.contains("HTTP/1.1 200"), "{reply}");
+    assert_eq!(bed.handler.arrived().await.header("expect"), None);
+}

@@ -1,0 +1,360 @@
+//! Input that is wrong, hostile, or not for the gate: it runs nothing and loses nothing.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    reason = "a test may fail where it stands"
+)]
+
+mod support;
+
+use http::Method;
+use semel::letter::Reason;
+use semel_gate::settings::{OnInvalid, Pass, Settings, Source};
+use support::client::exchange;
+use support::{Act, Ask, BROKERS, Bed, Sender, keyed_by, route};
+
+/// Deliveries of which no retry could be better.
+fn hopeless() -> Vec<(Source, Ask)> {
+    let post = |body: &str| Ask::post("/work").body(body.to_owned());
+    vec![
+        (Source::PubSub, post("not json")),
+        (Source::PubSub, post("")),
+        (Source::PubSub, post(r#"{"message":7,"subscription":"s"}"#)),
+        (
+            Source::PubSub,
+            post(r#"{"message":{"messageId":"1","data":"&&&"},"subscription":"s"}"#),
+        ),
+        (
+            Source::PubSub,
+            post(r#"{"message":{"data":"aGk="},"subscription":"s"}"#),
+        ),
+        (Source::PubSub, post(r#"{"message":{"messageId":"1"}}"#)),
+        (Source::CloudTasks, post("{}")),
+        (
+            Source::CloudTasks,
+            post("{}").header("X-CloudTasks-QueueName", "q"),
+        ),
+        (Source::CloudEvents, post("{}").header("ce-id", "1")),
+        (
+            Source::CloudEvents,
+            post("[]").header("Content-Type", "application/cloudevents-batch+json"),
+        ),
+    ]
+}
+
+#[tokio::test]
+async fn a_malformed_delivery_becomes_a_letter_with_all_that_came() {
+    for (source, ask) in hopeless() {
+        let bed = Bed::route(|route| route.source = Some(source)).await;
+        bed.ask(ask.clone()).await.is(200);
+        let letters = bed.letters().await;
+        assert_eq!(letters.len(), 1, "{ask:?}");
+        assert_eq!((letters[0].reason, letters[0].key), (Reason::Invalid, None));
+        assert!(letters[0].delivery.ends_with(&ask.body), "{ask:?}");
+        assert_eq!(bed.runs(), 0, "{ask:?}");
+        assert_eq!(bed.records().await, []);
+    }
+}
+
+#[tokio::test]
+async fn a_malformed_delivery_is_rejected_where_the_route_says_so() {
+    for (source, ask) in hopeless() {
+        let bed = Bed::route(|route| {
+            route.source = Some(source);
+            route.on_invalid = OnInvalid::Reject;
+        })
+        .await;
+        let answer = bed.ask(ask.clone()).await;
+        assert_eq!(answer.status, 400, "{ask:?}");
+        assert_eq!(
+            answer.header("content-type"),
+            Some("application/problem+json")
+        );
+        assert_eq!((bed.runs(), bed.letters().await.len()), (0, 0), "{ask:?}");
+    }
+}
+
+#[tokio::test]
+async fn equal_bodies_of_different_deliveries_are_different_letters() {
+    let bed = Bed::with(|settings| {
+        let handler = settings.routes[0].clone().upstream;
+        let mut other = route("other", "/other/*", "127.0.0.1:1".parse().unwrap());
+        other.upstream = handler;
+        settings.routes.push(other);
+        for route in &mut settings.routes {
+            route.source = Some(Source::PubSub);
+        }
+    })
+    .await;
+    for path in ["/work", "/work", "/other/a", "/other/b", "/other/b?x=1"] {
+        bed.ask(Ask::post(path).body("not json")).await.is(200);
+    }
+    assert_eq!(bed.letters().await.len(), 4);
+}
+
+#[tokio::test]
+async fn different_tasks_of_which_a_name_is_missing_are_different_letters() {
+    let bed = Bed::route(|route| route.source = Some(Source::CloudTasks)).await;
+    for name in ["1", "2", "2"] {
+        let ask = Sender::Task
+            .sends(name, "{}")
+            .without("X-CloudTasks-QueueName");
+        bed.ask(ask).await.is(200);
+    }
+    assert_eq!((bed.runs(), bed.letters().await.len()), (0, 2));
+}
+
+#[tokio::test]
+async fn a_letter_that_cannot_be_kept_leaves_an_invalid_delivery_with_its_sender() {
+    let bed = Bed::route(|route| route.source = Some(Source::PubSub)).await;
+    bed.store.is(support::Down::Letters);
+    let answer = bed.ask(Ask::post("/work").body("not json")).await;
+    answer.is_problem(503, "store-unavailable");
+    bed.store.is(support::Down::Nothing);
+    bed.ask(Ask::post("/work").body("not json")).await.is(200);
+    assert_eq!(bed.letters().await.len(), 1);
+}
+
+#[tokio::test]
+async fn a_payload_without_a_required_part_runs_nothing() {
+    let bed = Bed::route(|route| route.require = vec!["/order_id".into()]).await;
+    for payload in ["{}", "not json", r#"{"order":{"order_id":1}}"#] {
+        let answer = bed.ask(Sender::Api.sends("k", payload)).await;
+        answer.is_problem(400, "required-part-missing");
+        assert!(answer.text().contains("/order_id"));
+    }
+    for sender in BROKERS {
+        bed.ask(sender.sends("n", "{}")).await.is(200);
+        assert_eq!(bed.letters().await.pop().unwrap().reason, Reason::Invalid);
+        bed.ask(sender.sends("n", r#"{"order_id":1}"#))
+            .await
+            .is(200);
+    }
+    assert_eq!((bed.runs(), bed.letters().await.len()), (3, 3));
+}
+
+#[tokio::test]
+async fn bad_idempotency_keys_are_refused() {
+    let bed = Bed::new().await;
+    let without = || Sender::Api.sends("k", "{}").without("Idempotency-Key");
+    let two = without()
+        .header("Idempotency-Key", "a")
+        .header("Idempotency-Key", "a");
+    let long = without().header("Idempotency-Key", &"k".repeat(300));
+    let cases = [
+        (two, "idempotency-key-repeated"),
+        (long, "idempotency-key-too-long"),
+        (
+            without().header("Idempotency-Key", ""),
+            "idempotency-key-empty",
+        ),
+        (
+            without().header("Idempotency-Key", "a b"),
+            "idempotency-key-characters",
+        ),
+        (
+            without().header("Idempotency-Key", "\"a"),
+            "idempotency-key-quotes",
+        ),
+    ];
+    for (ask, code) in cases {
+        bed.ask(ask).await.is_problem(400, code);
+    }
+    assert_eq!(bed.runs(), 0);
+    let longest = without().header("Idempotency-Key", &"k".repeat(255));
+    bed.ask(longest).await.is(200);
+}
+
+#[tokio::test]
+async fn a_refusal_does_not_repeat_what_was_sent() {
+    let bed = Bed::new().await;
+    let ask = Sender::Api
+        .sends("secret secret", "secret-body")
+        .header("Authorization", "secret");
+    let answer = bed.ask(ask).await;
+    assert_eq!(answer.status, 400);
+    assert!(!answer.text().contains("secret"), "{answer:?}");
+}
+
+#[tokio::test]
+async fn a_body_over_the_limit_is_refused() {
+    let bed = Bed::route(|route| route.body_bytes_max = 1000).await;
+    for sender in support::SENDERS {
+        let answer = bed.ask(sender.sends("n", &"x".repeat(1001))).await;
+        answer.is_problem(413, "body-too-large");
+    }
+    assert_eq!((bed.runs(), bed.records().await.len()), (0, 0));
+    bed.ask(Sender::Task.sends("n", &"x".repeat(1000)))
+        .await
+        .is(200);
+}
+
+#[tokio::test]
+async fn a_body_that_breaks_off_runs_nothing() {
+    let bed = Bed::new().await;
+    let mut raw = Sender::Task.sends("n", "0123456789").raw();
+    raw.truncate(raw.len() - 3);
+    exchange(bed.gate, &raw).await;
+    assert_eq!((bed.runs(), bed.records().await.len()), (0, 0));
+}
+
+#[tokio::test]
+async fn unknown_paths_and_other_methods_run_nothing() {
+    let bed = Bed::route(|route| route.methods = vec![Method::POST]).await;
+    for path in ["/", "/works", "/work/", "/WORK", "/work/x"] {
+        let answer = bed.ask(Sender::Task.sends("n", "{}").path(path)).await;
+        answer.is_problem(404, "unknown-path");
+    }
+    for method in [Method::PUT, Method::DELETE, Method::GET] {
+        let answer = bed.ask(Sender::Task.sends("n", "{}").method(method)).await;
+        answer.is_problem(405, "other-method");
+    }
+    assert_eq!(bed.runs(), 0);
+}
+
+fn passing(settings: &mut Settings) {
+    let paths = ["/static/*", "/health"];
+    settings.pass = Some(Pass {
+        paths: paths.iter().map(|path| path.parse().unwrap()).collect(),
+        upstream: settings.routes[0].upstream.clone(),
+    });
+}
+
+#[tokio::test]
+async fn paths_that_can_be_read_in_two_ways_are_refused() {
+    let bed = Bed::with(passing).await;
+    for path in [
+        "/static/../work",
+        "/static/%2e%2e/work",
+        "/static/%2E./work",
+        "/static/..%2fwork",
+        "/static/.%2e%5cwork",
+        "//work",
+        "/static//work",
+        "/work/.",
+    ] {
+        let mut ask = Sender::Task.sends("n", "{}").raw();
+        ask.splice(.."POST /work".len(), format!("POST {path}").into_bytes());
+        let reply = exchange(bed.gate, &ask).await;
+        assert!(reply.starts_with("HTTP/1.1 400"), "{path}: {reply}");
+        assert!(
+            reply.contains("errors.md#ambiguous-path"),
+            "{path}: {reply}"
+        );
+    }
+    assert_eq!(bed.runs(), 0);
+}
+
+#[tokio::test]
+async fn passed_paths_are_forwarded_as_they_are_every_time() {
+    let bed = Bed::with(passing).await;
+    for method in [Method::GET, Method::POST, Method::DELETE] {
+        for run in 1..=2 {
+            let ask = Ask::post("/static/a.svg?v=%31")
+                .method(method.clone())
+                .header("Idempotency-Key", "own")
+                .header("Semel-Key", "forged")
+                .body("sent");
+            let answer = bed.ask(ask).await;
+            answer.is(200);
+            let seen = bed.handler.arrived().await;
+            assert_eq!(
+                (seen.method, seen.path),
+                (method.to_string(), "/static/a.svg?v=%31".into())
+            );
+            assert_eq!(
+                seen.headers
+                    .iter()
+                    .filter(|(n, _)| n.starts_with("semel-"))
+                    .count(),
+                0
+            );
+            let own = seen.headers.iter().find(|(n, _)| n == "idempotency-key");
+            assert_eq!(own.unwrap().1, "own", "run {run}");
+            assert_eq!(seen.body, "sent");
+        }
+    }
+    bed.handler.says(404);
+    let answer = bed.ask(Ask::get("/health")).await;
+    answer.is(404);
+    assert_eq!(answer.text(), "said 404");
+    assert_eq!((bed.runs(), bed.records().await.len()), (7, 0));
+}
+
+#[tokio::test]
+async fn an_unanswered_passed_request_hears_502() {
+    let bed = Bed::with(passing).await;
+    bed.handler.will(Act::Close);
+    let answer = bed.ask(Ask::get("/health")).await;
+    answer.is_problem(502, "handler-unreachable");
+}
+
+#[tokio::test]
+async fn an_api_client_may_look_without_a_key() {
+    let bed = Bed::new().await;
+    for method in [Method::GET, Method::HEAD, Method::OPTIONS] {
+        for _ in 0..2 {
+            let answer = bed.ask(Ask::get("/work?x=1").method(method.clone())).await;
+            answer.is(200);
+            let seen = bed.handler.arrived().await;
+            assert_eq!(
+                (seen.method, seen.path),
+                (method.to_string(), "/work?x=1".into())
+            );
+        }
+    }
+    assert_eq!((bed.runs(), bed.records().await.len()), (6, 0));
+    let answer = bed.ask(Ask::post("/work").method(Method::DELETE)).await;
+    assert_eq!(answer.status, 400);
+}
+
+#[tokio::test]
+async fn a_brokers_get_is_protected() {
+    for sender in [Sender::Task, Sender::Event] {
+        let bed = Bed::new().await;
+        let ask = || sender.sends("n", "").method(Method::GET);
+        bed.ask(ask()).await.is(200);
+        bed.ask(ask()).await.is_replay(200);
+        assert_eq!(bed.runs(), 1);
+        let seen = bed.handler.arrived().await;
+        assert_eq!(seen.method, "GET");
+        assert!(seen.header("semel-key").is_some());
+    }
+}
+
+#[tokio::test]
+async fn a_key_by_json_pointer_makes_equal_work_equal() {
+    let bed = Bed::route(|route| keyed_by(route, "/order_id")).await;
+    bed.ask(Sender::Task.sends("1", r#"{"order_id":7}"#))
+        .await
+        .is(200);
+    bed.ask(Sender::Task.sends("2", r#"{"order_id":7}"#))
+        .await
+        .is_replay(200);
+    bed.ask(Sender::Task.sends("3", r#"{"order_id":"7"}"#))
+        .await
+        .is(200);
+    assert_eq!(bed.runs(), 2);
+}
+
+#[tokio::test]
+async fn a_route_keeps_its_own_upstream() {
+    let other = support::Handler::start().await;
+    let bed = Bed::with(|settings| {
+        settings
+            .routes
+            .push(route("other", "/other/*", other.address));
+    })
+    .await;
+    bed.ask(Sender::Task.sends("n", "{}").path("/other/x"))
+        .await
+        .is(200);
+    assert_eq!((bed.runs(), other.count()), (0, 1));
+    bed.ask(Sender::Task.sends("n", "{}")).await.is(200);
+    assert_eq!(
+        (bed.runs(), other.count()),
+        (1, 1),
+        "another route, another key"
+    );
+}

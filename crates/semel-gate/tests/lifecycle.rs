@@ -1,0 +1,329 @@
+//! Draining, slots and other limits, and what operators see of it.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    reason = "a test may fail where it stands"
+)]
+
+mod support;
+
+use semel::record::State;
+use semel_gate::Left;
+use std::net::SocketAddr;
+use std::time::Duration;
+use support::handler::Say;
+use support::{Act, Ask, BROKERS, Bed, Down, SENDERS, Sender, terms_of, within};
+use tokio::net::TcpStream;
+
+fn hold(bed: &Bed) {
+    bed.handler.will(Act::Hold(Say::new(200, "done")));
+}
+
+/// Waits until the gate says that it takes no more.
+async fn draining(admin: SocketAddr) {
+    let told = async {
+        while Ask::get("/readyz").send(admin).await.status == 200 {
+            tokio::task::yield_now().await;
+        }
+    };
+    within("draining", told).await;
+}
+
+// === Draining ===
+
+#[tokio::test]
+async fn a_drain_finishes_what_is_in_hand_and_takes_no_more() {
+    let bed = Bed::new().await;
+    hold(&bed);
+    let first = bed.begin(Sender::Task.sends("n", "{}"));
+    bed.handler.arrived().await;
+    let (gate, admin) = (bed.gate, bed.admin);
+    let (served, handler, store) = bed.stop();
+    draining(admin).await;
+    let told = Ask::get("/readyz").send(admin).await;
+    assert_eq!((told.status, told.text()), (503, "draining\n"));
+    assert_eq!(Ask::get("/healthz").send(admin).await.status, 200);
+    assert!(
+        TcpStream::connect(gate).await.is_err(),
+        "a new connection was taken"
+    );
+    assert!(!served.is_finished());
+    handler.go();
+    let answer = first.await.unwrap();
+    answer.is(200);
+    assert_eq!(answer.text(), "done");
+    assert_eq!(within("the end", served).await.unwrap(), Left::default());
+    store.outcomes(1).await;
+}
+
+#[tokio::test]
+async fn an_idle_gate_stops_at_once() {
+    let bed = Bed::new().await;
+    bed.ask(Sender::Task.sends("n", "{}")).await.is(200);
+    let (served, _handler, _store) = bed.stop();
+    let left = tokio::time::timeout(Duration::from_secs(2), served).await;
+    assert_eq!(left.unwrap().unwrap(), Left::default());
+}
+
+#[tokio::test]
+async fn a_drain_also_finishes_the_run_of_a_client_that_hung_up() {
+    let bed = Bed::new().await;
+    hold(&bed);
+    let first = bed.begin(Sender::Task.sends("n", "{}").h2c());
+    bed.handler.arrived().await;
+    first.abort();
+    assert!(first.await.unwrap_err().is_cancelled());
+    let admin = bed.admin;
+    let (served, handler, store) = bed.stop();
+    draining(admin).await;
+    handler.go();
+    assert_eq!(within("the end", served).await.unwrap(), Left::default());
+    store.outcomes(1).await;
+}
+
+#[tokio::test]
+async fn a_run_over_the_grace_is_left_and_told() {
+    let bed = Bed::with(|settings| settings.grace = Duration::from_millis(100)).await;
+    bed.handler.will(Act::Hang);
+    let first = bed.begin(Sender::Task.sends("n", "{}"));
+    bed.handler.arrived().await;
+    let (key, _) = bed.records().await[0];
+    let (served, handler, store) = bed.stop();
+    let left = within("the end", served).await.unwrap();
+    assert_eq!(left.runs, [("work".to_owned(), key)]);
+    assert_eq!(handler.count(), 1);
+    let record = semel::Store::look(store.kept(), &key)
+        .await
+        .unwrap()
+        .unwrap();
+    assert_eq!(record.state, State::Running, "its lease lapses");
+    first.abort();
+}
+
+#[tokio::test]
+async fn what_waits_for_a_slot_when_time_is_up_is_sent_home_unclaimed() {
+    let bed = Bed::with(|settings| {
+        settings.grace = Duration::from_millis(200);
+        settings.routes[0].concurrency = 1;
+        // By its own patience it would wait longer than this test does.
+        terms_of(&mut settings.routes[0], |terms| {
+            (terms.wait, terms.timeout) = (Duration::from_secs(60), Duration::from_secs(60));
+        });
+    })
+    .await;
+    bed.handler.will(Act::Hang);
+    let first = bed.begin(Sender::Task.sends("one", "{}"));
+    bed.handler.arrived().await;
+    let second = bed.begin(Sender::Task.sends("two", "{}"));
+    queued(&bed, 1).await;
+    let (served, handler, store) = bed.stop();
+    second.await.unwrap().is_problem(429, "full");
+    let left = within("the end", served).await.unwrap();
+    assert_eq!((left.runs.len(), handler.count()), (1, 1));
+    let kept = semel::Store::list(store.kept(), None, None, 10)
+        .await
+        .unwrap();
+    assert_eq!(kept.items.len(), 1);
+    first.abort();
+}
+
+// === Slots ===
+
+/// Waits until so many deliveries are in the queue.
+async fn queued(bed: &Bed, count: usize) {
+    let line = format!("semel_queued{{route=\"work\"}} {count}\n");
+    let told = async {
+        while !bed.admin("/metrics").await.text().contains(&line) {
+            tokio::task::yield_now().await;
+        }
+    };
+    within("a queue", told).await;
+}
+
+#[tokio::test]
+async fn runs_are_bounded_then_queued_then_refused() {
+    let bed = Bed::route(|route| (route.concurrency, route.queue) = (2, 1)).await;
+    for _ in 0..3 {
+        hold(&bed);
+    }
+    let mut running = Vec::new();
+    for name in ["1", "2"] {
+        running.push(bed.begin(Sender::Task.sends(name, "{}")));
+        bed.handler.arrived().await;
+    }
+    running.push(bed.begin(Sender::Task.sends("3", "{}")));
+    queued(&bed, 1).await;
+    bed.ask(Sender::Task.sends("4", "{}"))
+        .await
+        .is_problem(429, "full");
+    assert_eq!((bed.runs(), bed.records().await.len()), (2, 2));
+    bed.handler.go();
+    bed.handler.arrived().await;
+    assert_eq!(bed.runs(), 3, "the queued one has its turn");
+    bed.handler.go();
+    bed.handler.go();
+    for run in running {
+        run.await.unwrap().is(200);
+    }
+    bed.ask(Sender::Task.sends("4", "{}")).await.is(200);
+}
+
+#[tokio::test]
+async fn settled_keys_are_answered_although_all_slots_are_taken() {
+    // A second gate has nothing in its memory, so its answers come from the store.
+    let settled = Bed::route(|route| route.final_statuses = vec![422..=422]).await;
+    for sender in SENDERS {
+        settled.ask(sender.sends("good", "{}")).await.is(200);
+        settled.handler.says(422);
+        settled.ask(sender.sends("bad", "{}")).await;
+    }
+    let handler = support::Handler::start().await;
+    let bed = Bed::on(std::sync::Arc::clone(&settled.store), handler, |settings| {
+        let route = &mut settings.routes[0];
+        (route.concurrency, route.queue) = (1, 0);
+    })
+    .await;
+    hold(&bed);
+    let first = bed.begin(Sender::Task.sends("open", "{}"));
+    bed.handler.arrived().await;
+    for sender in SENDERS {
+        bed.ask(sender.sends("new", "{}")).await.is(429);
+        bed.ask(sender.sends("good", "{}")).await.is_replay(200);
+        let failed = if sender == Sender::Api { 422 } else { 200 };
+        bed.ask(sender.sends("bad", "{}")).await.is_replay(failed);
+    }
+    bed.ask(Sender::Api.sends("good", "other")).await.is(422);
+    bed.handler.go();
+    first.await.unwrap().is(200);
+    assert_eq!(bed.runs(), 1);
+}
+
+#[tokio::test]
+async fn duplicates_that_wait_hold_no_slot() {
+    let bed = Bed::route(|route| (route.concurrency, route.queue) = (2, 0)).await;
+    hold(&bed);
+    let first = bed.begin(Sender::Task.sends("1", "{}"));
+    bed.handler.arrived().await;
+    let (_, attached) = bed.crowd(&Sender::Task.sends("1", "{}")).await;
+    bed.ask(Sender::Task.sends("2", "{}")).await.is(200);
+    bed.handler.go();
+    first.await.unwrap().is(200);
+    for other in attached {
+        other.await.unwrap().is_replay(200);
+    }
+    assert_eq!(bed.runs(), 2);
+}
+
+#[tokio::test]
+async fn waiters_over_the_limit_hear_409_at_once() {
+    for sender in SENDERS {
+        let bed = Bed::new().await;
+        hold(&bed);
+        let first = bed.begin(sender.sends("n", "{}"));
+        bed.handler.arrived().await;
+        let (one_too_many, attached) = bed.crowd(&sender.sends("n", "{}")).await;
+        one_too_many.is_problem(409, "busy");
+        one_too_many.retry_after();
+        bed.handler.go();
+        first.await.unwrap().is(200);
+        for other in attached {
+            other.await.unwrap().is_replay(200);
+        }
+        assert_eq!(bed.runs(), 1);
+    }
+}
+
+#[tokio::test]
+async fn a_slot_comes_back_however_a_run_ends() {
+    let bed = Bed::route(|route| {
+        (route.concurrency, route.queue) = (1, 0);
+        terms_of(route, |terms| terms.timeout = Duration::from_millis(100));
+    })
+    .await;
+    for (n, act) in [Act::Hang, Act::Close, Act::CutHead]
+        .into_iter()
+        .enumerate()
+    {
+        bed.handler.will(act);
+        let answer = bed.ask(Sender::Task.sends(&n.to_string(), "{}")).await;
+        assert!(answer.status == 502 || answer.status == 504, "{answer:?}");
+    }
+    bed.ask(Sender::Task.sends("good", "{}")).await.is(200);
+}
+
+#[tokio::test]
+async fn all_bodies_in_hand_are_bounded_together() {
+    let bed = Bed::with(|settings| settings.bodies_bytes_max = 100_000).await;
+    hold(&bed);
+    let large = "x".repeat(80_000);
+    let first = bed.begin(Sender::Task.sends("1", &large));
+    bed.handler.arrived().await;
+    let answer = bed.ask(Sender::Task.sends("2", &large)).await;
+    answer.is_problem(429, "full");
+    answer.retry_after();
+    assert_eq!(bed.records().await.len(), 1);
+    bed.ask(Sender::Task.sends("3", "small")).await.is(200);
+    bed.handler.go();
+    first.await.unwrap().is(200);
+    bed.ask(Sender::Task.sends("2", &large)).await.is(200);
+}
+
+// === What operators see ===
+
+#[tokio::test]
+async fn health_is_being_alive_and_readiness_is_reaching_the_store() {
+    let bed = Bed::new().await;
+    assert_eq!(bed.admin("/healthz").await.status, 200);
+    assert_eq!(bed.admin("/readyz").await.status, 200);
+    bed.store.is(Down::Everything);
+    assert_eq!(bed.admin("/healthz").await.status, 200);
+    let told = bed.admin("/readyz").await;
+    assert_eq!(told.status, 503);
+    assert!(told.text().contains("store"), "{told:?}");
+    bed.store.is(Down::Nothing);
+    assert_eq!(bed.admin("/readyz").await.status, 200);
+}
+
+#[tokio::test]
+async fn metrics_count_deliveries_duplicates_letters_and_runs() {
+    let bed = Bed::route(|route| route.final_statuses = vec![422..=422]).await;
+    let before = bed.admin("/metrics").await;
+    let none = "semel_duplicates_prevented_total{route=\"work\"} 0";
+    assert!(before.text().contains(none), "{}", before.text());
+
+    for sender in BROKERS {
+        bed.ask(sender.sends("good", "{}")).await.is(200);
+        bed.ask(sender.sends("good", "{}")).await.is_replay(200);
+    }
+    bed.handler.says(422).says(500);
+    bed.ask(Sender::Task.sends("bad", "{}")).await.is(200);
+    bed.ask(Sender::Task.sends("again", "{}")).await.is(500);
+    hold(&bed);
+    let running = bed.begin(Sender::Task.sends("running", "{}"));
+    while bed.handler.arrived().await.header("x-cloudtasks-taskname") != Some("running") {}
+
+    let metrics = bed.admin("/metrics").await;
+    for line in [
+        "semel_deliveries_total{route=\"work\",outcome=\"ran\"} 3",
+        "semel_deliveries_total{route=\"work\",outcome=\"replayed\"} 3",
+        "semel_deliveries_total{route=\"work\",outcome=\"failed\"} 1",
+        "semel_deliveries_total{route=\"work\",outcome=\"retryable\"} 1",
+        "semel_duplicates_prevented_total{route=\"work\"} 3",
+        "semel_letters_kept_total{route=\"work\",reason=\"failed\"} 1",
+        "semel_runs_in_hand{route=\"work\"} 1",
+        "semel_queued{route=\"work\"} 0",
+        "semel_own_seconds_count{route=\"work\"} 8",
+        "semel_upstream_seconds_count{route=\"work\"} 5",
+    ] {
+        let found = metrics.text().lines().any(|other| other == line);
+        assert!(found, "{line} is not in\n{}", metrics.text());
+    }
+    let (key, _) = bed.records().await[0];
+    assert!(
+        !metrics.text().contains(&key.to_string()),
+        "a key is no label"
+    );
+    bed.handler.go();
+    running.await.unwrap().is(200);
+}

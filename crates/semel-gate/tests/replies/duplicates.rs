@@ -1,0 +1,102 @@
+//! Duplicates of what was settled.
+
+use crate::support::handler::Say;
+use crate::support::{Act, BROKERS, Bed, Sender};
+use semel::letter::Reason;
+use semel::record::State;
+
+#[tokio::test]
+async fn an_api_duplicate_of_a_success_gets_the_stored_answer() {
+    let bed = Bed::new().await;
+    let said = Say::new(201, "made")
+        .header("location", "/orders/7")
+        .header("x-own", "1");
+    bed.handler.will(Act::Say(said));
+    bed.ask(Sender::Api.sends("k", "{}")).await.is(201);
+    for _ in 0..2 {
+        let answer = bed.ask(Sender::Api.sends("k", "{}")).await;
+        answer.is_replay(201);
+        assert_eq!(answer.text(), "made");
+        assert_eq!(answer.header("location"), Some("/orders/7"));
+        assert_eq!(answer.header("content-type"), Some("text/plain"));
+        assert_eq!(answer.header("cache-control"), Some("no-store"));
+        assert_eq!(answer.header("x-own"), None);
+    }
+    assert_eq!(bed.runs(), 1);
+}
+
+#[tokio::test]
+async fn a_quoted_key_and_a_bare_one_are_the_same() {
+    let bed = Bed::new().await;
+    bed.ask(Sender::Api.sends("k", "{}")).await.is(200);
+    bed.ask(Sender::Api.sends("\"k\"", "{}"))
+        .await
+        .is_replay(200);
+    assert_eq!(bed.runs(), 1);
+}
+
+#[tokio::test]
+async fn an_api_duplicate_of_a_redirect_gets_the_stored_redirect() {
+    let bed = Bed::new().await;
+    let said = Say::new(303, "").header("location", "/orders/7");
+    bed.handler.will(Act::Say(said));
+    for replayed in [false, true] {
+        let answer = bed.ask(Sender::Api.sends("k", "{}")).await;
+        assert_eq!(answer.status, 303);
+        assert_eq!(answer.header("location"), Some("/orders/7"));
+        assert_eq!(answer.header("idempotent-replayed").is_some(), replayed);
+    }
+    assert_eq!(bed.record().await.state, State::Succeeded);
+    assert_eq!(bed.runs(), 1);
+}
+
+#[tokio::test]
+async fn a_brokers_duplicate_of_a_success_is_acknowledged() {
+    for sender in BROKERS {
+        let bed = Bed::new().await;
+        bed.handler.says(201);
+        bed.ask(sender.sends("n", "{}")).await.is(201);
+        let answer = bed.ask(sender.sends("n", "{}")).await;
+        answer.is_replay(200);
+        assert_eq!(answer.text(), "");
+        assert_eq!(bed.runs(), 1);
+        assert_eq!(bed.letters().await, []);
+    }
+}
+
+#[tokio::test]
+async fn an_api_duplicate_of_a_final_failure_gets_the_stored_answer() {
+    let bed = Bed::new().await;
+    bed.handler.says(400);
+    bed.ask(Sender::Api.sends("k", "{}")).await.is(400);
+    let answer = bed.ask(Sender::Api.sends("k", "{}")).await;
+    answer.is_replay(400);
+    assert_eq!(answer.text(), "said 400");
+    assert_eq!(bed.runs(), 1);
+}
+
+#[tokio::test]
+async fn a_brokers_duplicate_of_a_final_failure_is_acknowledged_without_a_second_letter() {
+    for sender in BROKERS {
+        let bed = Bed::route(|route| route.final_statuses = vec![422..=422]).await;
+        bed.handler.says(422);
+        bed.ask(sender.sends("n", "{}")).await.is(200);
+        bed.ask(sender.sends("n", "{}")).await.is_replay(200);
+        assert_eq!(bed.runs(), 1);
+        let reasons: Vec<_> = bed.letters().await.iter().map(|l| l.reason).collect();
+        assert_eq!(reasons, [Reason::Failed]);
+    }
+}
+
+#[tokio::test]
+async fn a_lost_letter_of_a_final_failure_is_written_by_the_next_duplicate() {
+    let bed = Bed::route(|route| route.final_statuses = vec![422..=422]).await;
+    bed.handler.says(422);
+    bed.store.is(crate::support::Down::Letters);
+    bed.ask(Sender::Task.sends("n", "{}")).await.is(503);
+    assert_eq!(bed.letters().await, []);
+    bed.store.is(crate::support::Down::Nothing);
+    bed.ask(Sender::Task.sends("n", "{}")).await.is_replay(200);
+    assert_eq!(bed.letters().await.len(), 1);
+    assert_eq!(bed.runs(), 1);
+}

@@ -1,0 +1,86 @@
+//! Attempts used up, or in doubt where doubt is parked.
+
+use crate::support::{Act, BROKERS, Bed, Sender, terms_of};
+use semel::letter::Reason;
+use semel::record::{InDoubt, State};
+use std::time::Duration;
+
+async fn two_attempts() -> Bed {
+    Bed::route(|route| route.max_attempts = 2).await
+}
+
+async fn parking() -> Bed {
+    Bed::route(|route| {
+        route.in_doubt = InDoubt::Park;
+        terms_of(route, |terms| terms.timeout = Duration::from_millis(150));
+    })
+    .await
+}
+
+#[tokio::test]
+async fn an_api_client_hears_409_when_attempts_are_used_up() {
+    let bed = two_attempts().await;
+    bed.handler.says(500).says(500);
+    bed.ask(Sender::Api.sends("k", "{}")).await.is(500);
+    for _ in 0..2 {
+        let answer = bed.ask(Sender::Api.sends("k", "{}")).await;
+        answer.is_problem(409, "parked");
+    }
+    assert_eq!(bed.record().await.state, State::Parked);
+    assert_eq!((bed.runs(), bed.letters().await.len()), (2, 0));
+}
+
+#[tokio::test]
+async fn a_brokers_delivery_becomes_one_letter_when_attempts_are_used_up() {
+    for sender in BROKERS {
+        let bed = two_attempts().await;
+        bed.handler.says(500).says(500);
+        bed.ask(sender.sends("n", "{}")).await.is(500);
+        assert_eq!(bed.letters().await, []);
+        for _ in 0..2 {
+            let answer = bed.ask(sender.sends("n", "{}")).await;
+            answer.is(200);
+            let reasons: Vec<_> = bed.letters().await.iter().map(|l| l.reason).collect();
+            assert_eq!(reasons, [Reason::Parked]);
+        }
+        assert_eq!(bed.runs(), 2);
+    }
+}
+
+#[tokio::test]
+async fn an_api_client_hears_409_when_doubt_is_parked() {
+    for act in [Act::Hang, Act::Close, Act::CutHead, Act::CutBody] {
+        let bed = parking().await;
+        bed.handler.will(act.clone());
+        for _ in 0..2 {
+            let answer = bed.ask(Sender::Api.sends("k", "{}")).await;
+            answer.is_problem(409, "parked");
+        }
+        assert_eq!(bed.record().await.state, State::Parked, "{act:?}");
+        assert_eq!(bed.runs(), 1, "{act:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_brokers_delivery_becomes_one_letter_when_doubt_is_parked() {
+    for sender in BROKERS {
+        let bed = parking().await;
+        bed.handler.will(Act::Close);
+        for _ in 0..2 {
+            bed.ask(sender.sends("n", "{}")).await.is(200);
+            let reasons: Vec<_> = bed.letters().await.iter().map(|l| l.reason).collect();
+            assert_eq!(reasons, [Reason::Parked]);
+        }
+        assert_eq!(bed.record().await.state, State::Parked);
+        assert_eq!(bed.runs(), 1);
+    }
+}
+
+#[tokio::test]
+async fn a_refusal_of_the_handler_is_no_doubt() {
+    let bed = parking().await;
+    bed.handler.says(500);
+    bed.ask(Sender::Task.sends("n", "{}")).await.is(500);
+    bed.ask(Sender::Task.sends("n", "{}")).await.is(200);
+    assert_eq!(bed.letters().await, []);
+}

@@ -1,0 +1,60 @@
+//! Ran, 2xx.
+
+use crate::support::handler::Say;
+use crate::support::{Act, Bed, Sender};
+
+#[tokio::test]
+async fn an_api_client_hears_the_handlers_own_answer() {
+    let bed = Bed::new().await;
+    let said = Say::new(201, "made").header("x-own", "1");
+    bed.handler.will(Act::Say(said));
+    let answer = bed.ask(Sender::Api.sends("k", "{}")).await;
+    answer.is(201);
+    assert_eq!(answer.text(), "made");
+    assert_eq!(answer.header("x-own"), Some("1"));
+    assert_eq!(answer.header("content-type"), Some("text/plain"));
+}
+
+#[tokio::test]
+async fn cloud_tasks_hears_the_handlers_own_answer() {
+    let bed = Bed::new().await;
+    for status in [200, 201, 203, 206] {
+        bed.handler.says(status);
+        let name = format!("t{status}");
+        let answer = bed.ask(Sender::Task.sends(&name, "{}")).await;
+        answer.is(status);
+        assert_eq!(answer.text(), format!("said {status}"));
+    }
+}
+
+#[tokio::test]
+async fn pubsub_hears_the_statuses_that_it_takes_for_an_acknowledgement() {
+    pubsub_hears_an_acknowledgement(Sender::Push).await;
+}
+
+#[tokio::test]
+async fn cloudevents_hear_the_statuses_that_pubsub_takes_for_an_acknowledgement() {
+    pubsub_hears_an_acknowledgement(Sender::Event).await;
+}
+
+async fn pubsub_hears_an_acknowledgement(sender: Sender) {
+    let bed = Bed::new().await;
+    let cases = [
+        (200, "body", 200),
+        (201, "body", 201),
+        (202, "body", 202),
+        (204, "", 204),
+        (203, "body", 200),
+        (206, "body", 200),
+        (207, "body", 200),
+        (203, "", 204),
+        (205, "", 204),
+    ];
+    for (n, (said, body, heard)) in cases.into_iter().enumerate() {
+        bed.handler.will(Act::Say(Say::new(said, body)));
+        let answer = bed.ask(sender.sends(&format!("m{n}"), "{}")).await;
+        answer.is(heard);
+        assert_eq!(answer.text(), body, "{said}");
+    }
+    assert_eq!(bed.runs(), cases.len());
+}
