@@ -139,7 +139,8 @@ impl Work {
         Self { timeout, ..self }
     }
 
-    /// What becomes of a run whose effect may or may not have happened.
+    /// What becomes of a run whose effect may or may not have happened; under
+    /// [`Completes::Handler`] of its steps only.
     pub fn in_doubt(self, in_doubt: InDoubt) -> Self {
         Self { in_doubt, ..self }
     }
@@ -190,8 +191,18 @@ impl Work {
             owner: Owner::random(),
             lease: self.lease,
             retention: self.retention,
-            in_doubt: self.in_doubt,
+            in_doubt: self.doubt(),
             max_attempts: self.max_attempts,
+        }
+    }
+
+    /// What becomes of a run that ended in doubt. Where the effect records itself there is none: a
+    /// record that is not settled says that it did not commit, and the fence keeps it from doing so
+    /// later.
+    pub(crate) const fn doubt(&self) -> InDoubt {
+        match self.completes {
+            Completes::Run => self.in_doubt,
+            Completes::Handler => InDoubt::Retry,
         }
     }
 

@@ -520,6 +520,26 @@ async fn where_the_handler_completes_its_word_alone_counts() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn where_the_handler_completes_a_broken_run_is_not_in_doubt() {
+    let (_, semel) = one_store();
+    let work = || work().completes(Completes::Handler).in_doubt(InDoubt::Park);
+    let cut = |_| async { Err(Failure::in_doubt("the connection broke")) };
+    let ended = semel().run(work(), cut).await.unwrap();
+    assert!(
+        matches!(&ended, Ended::Failed(f) if f.state == State::Waiting),
+        "{ended:?}"
+    );
+    let parked = semel()
+        .run(work().completes(Completes::Run), cut)
+        .await
+        .unwrap();
+    assert!(
+        matches!(&parked, Ended::Failed(f) if f.state == State::Parked),
+        "{parked:?}"
+    );
+}
+
+#[tokio::test(start_paused = true)]
 async fn bad_terms_are_refused_before_anything_is_claimed() {
     let (store, semel) = one_store();
     let error = semel()

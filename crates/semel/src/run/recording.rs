@@ -196,7 +196,7 @@ impl Recording {
         };
         Self::Fail(Fail {
             kind,
-            in_doubt: work.in_doubt,
+            in_doubt: work.doubt(),
             max_attempts: work.max_attempts,
             retention: work.retention,
             result: failure.outcome.encode(),
