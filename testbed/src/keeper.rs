@@ -25,9 +25,10 @@ kill -KILL "$2"
 rm -rf -- "$3"
 "#;
 
-/// A small process that watches over a server on behalf of the process that started both.
+/// A small process that watches over a server on behalf of the process that started both. Dropped without a word, it
+/// ends the server.
 #[derive(Debug)]
-pub(crate) struct Keeper {
+pub struct Keeper {
     child: Child,
 }
 
@@ -35,7 +36,10 @@ pub(crate) struct Keeper {
 
 impl Keeper {
     /// From now on the death of this process means `signal` to `server`, and the end of `dir`.
-    pub(crate) fn watch(server: &Child, signal: Signal, dir: &Path) -> anyhow::Result<Self> {
+    ///
+    /// # Errors
+    /// When no process can be started.
+    pub fn watch(server: &Child, signal: Signal, dir: &Path) -> anyhow::Result<Self> {
         let child = tool("/bin/sh")
             .args(["-c", SCRIPT, "keeper"])
             .arg(signal.as_raw().to_string())
@@ -52,7 +56,10 @@ impl Keeper {
     }
 
     /// The server was ended in order; there is nothing left to watch over.
-    pub(crate) fn dismiss(mut self) -> anyhow::Result<()> {
+    ///
+    /// # Errors
+    /// When it does not hear us.
+    pub fn dismiss(mut self) -> anyhow::Result<()> {
         if let Some(mut stdin) = self.child.stdin.take() {
             stdin
                 .write_all(b"ended\n")

@@ -3,11 +3,14 @@
 //! Each server is private: its own temporary directory, a free port of the loopback interface, ended by its
 //! process id. Dropping the handle ends the server and removes the directory; so does the death of the process
 //! that started it, however it died. Servers come from Debian's packages; [`install`] fetches what is missing.
+//! [`python`] is an interpreter with the packages of the Python examples, [`Program`] a process under test.
 
 mod postgres;
 mod redis;
 mod pgbouncer;
 mod shared;
+mod python;
+mod program;
 mod packages;
 mod process;
 mod server;
@@ -16,10 +19,16 @@ mod command;
 mod port;
 mod wait;
 
-pub use packages::{install, missing_packages};
+pub use keeper::Keeper;
+pub use packages::{
+    find_program, install, missing_bench_packages, missing_packages, missing_tools,
+};
 pub use pgbouncer::PgBouncer;
 pub use port::free_port;
-pub use postgres::Postgres;
+pub use postgres::{Postgres, query};
 pub use process::Process;
+pub use program::Program;
+pub use python::python;
 pub use redis::Redis;
 pub use shared::{fresh_database, redis_url};
+pub use wait::until;

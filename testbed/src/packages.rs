@@ -37,6 +37,25 @@ pub fn missing_packages() -> Vec<&'static str> {
     .collect()
 }
 
+/// Packages to install beside those before the gate can be measured; tests need none of them.
+#[must_use]
+pub fn missing_bench_packages() -> Vec<&'static str> {
+    [("nginx-light", "nginx"), ("wrk", "wrk")]
+        .into_iter()
+        .filter_map(|(package, program)| find_program(program).is_err().then_some(package))
+        .collect()
+}
+
+/// Packages to install before the examples can be tested; empty when all are here.
+#[must_use]
+pub fn missing_tools() -> Vec<&'static str> {
+    let mut missing = crate::python::missing();
+    if find_program("curl").is_err() {
+        missing.push("curl");
+    }
+    missing
+}
+
 /// Installs packages with apt-get, as root or through a sudo that asks no password, and looks that the servers are
 /// new enough afterwards.
 ///
@@ -115,7 +134,11 @@ fn complete(bin: &Path) -> bool {
         .all(|program| bin.join(program).exists())
 }
 
-fn find_program(name: &str) -> anyhow::Result<PathBuf> {
+/// Where a program of Debian's packages is.
+///
+/// # Errors
+/// When it is not installed.
+pub fn find_program(name: &str) -> anyhow::Result<PathBuf> {
     PROGRAM_DIRS
         .iter()
         .map(|dir| Path::new(dir).join(name))

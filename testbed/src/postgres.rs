@@ -168,6 +168,34 @@ impl Program {
     }
 }
 
+/// What `psql` prints for a statement: a line per row, its columns separated by `|`.
+///
+/// # Errors
+/// When the database cannot be reached or refuses the statement.
+pub fn query(url: &str, statement: &str) -> anyhow::Result<String> {
+    let output = tool(packages::postgres_bin()?.join("psql"))
+        .args([
+            "--no-psqlrc",
+            "-v",
+            "ON_ERROR_STOP=1",
+            "-qAt",
+            "-c",
+            statement,
+            url,
+        ])
+        .output()
+        .context("cannot run psql")?;
+    if !output.status.success() {
+        bail!(
+            "{statement}: {}",
+            String::from_utf8_lossy(&output.stderr).trim()
+        );
+    }
+    Ok(String::from_utf8_lossy(&output.stdout)
+        .trim_end()
+        .to_owned())
+}
+
 /// Creates an empty database next to the one `server_url` names and returns its URL.
 pub(crate) fn create_database(server_url: &str, name: &str) -> anyhow::Result<String> {
     let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_';

@@ -9,11 +9,14 @@ pub(crate) const BOUND: Duration = Duration::from_secs(30);
 const PAUSE: Duration = Duration::from_millis(20);
 
 /// Looks again and again until `done` says so; `false` when `bound` passed first.
+///
+/// # Errors
+/// The first of `done`.
 #[allow(
     clippy::disallowed_methods,
     reason = "another process gives no signal to wait for, and it lives in real time"
 )]
-pub(crate) fn until(
+pub fn until(
     bound: Duration,
     mut done: impl FnMut() -> anyhow::Result<bool>,
 ) -> anyhow::Result<bool> {

@@ -4,12 +4,13 @@ use super::{Finding, Verdict};
 use crate::config::terms::MARGIN;
 use crate::config::values::written;
 use semel::key::Part;
+use semel::store::RESULT_BYTES_MAX;
 use semel_gate::settings::{Caller, Route, Source, Terms};
 use std::time::Duration;
 
 /// All findings about a route.
 pub(super) fn check(route: &Route, bodies_bytes_max: usize) -> Vec<Finding> {
-    let mut found: Vec<_> = [body(route, bodies_bytes_max), callers(route)]
+    let mut found: Vec<_> = [body(route, bodies_bytes_max), answer(route), callers(route)]
         .into_iter()
         .flatten()
         .map(|(verdict, says)| finding(route, None, verdict, says))
@@ -161,6 +162,19 @@ fn body(route: &Route, bodies_bytes_max: usize) -> Said {
         )
     };
     Some((proved_if(holds), says))
+}
+
+/// An outcome is its body and a head with a few headers.
+fn answer(route: &Route) -> Said {
+    const HEAD_BYTES_MAX: usize = 64 * 1024;
+    const KEPT_BYTES_MAX: usize = RESULT_BYTES_MAX - HEAD_BYTES_MAX;
+    let one = route.answer_bytes_max;
+    (one > KEPT_BYTES_MAX).then(|| {
+        let says = format!(
+            "answer_bytes_max {one} > {KEPT_BYTES_MAX}: stores keep no larger answer; a larger one reaches its first caller all the same"
+        );
+        (Verdict::Broken, says)
+    })
 }
 
 fn callers(route: &Route) -> Said {

@@ -1,0 +1,128 @@
+//! The steps example behind a real gate: killed after its second step, it resumes at the third.
+#![allow(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
+
+mod support;
+
+use support::gate::Gate;
+use support::http::{Answer, Request};
+use support::python::{Handler, Points, example, script};
+use support::sender::deliver;
+use support::{lines, wait_for};
+use tempfile::TempDir;
+
+const ROUTE: &str = r#"
+[[route]]
+name = "orders"
+path = "/orders"
+source = "api"
+caller = "shared"
+lease = "2s"
+wait = "1s"
+"#;
+
+const ALL_DONE: &str = r#"["charged A-1", "packed A-1", "sent A-1"]"#;
+
+/// A gate before the example, on a store of its own.
+struct Bed {
+    handler: Handler,
+    gate: Gate,
+    points: Points,
+    dir: TempDir,
+}
+
+// === impl Bed ===
+
+impl Bed {
+    fn new(store: &str) -> Self {
+        let (points, dir) = (Points::new(), tempfile::tempdir().unwrap());
+        let ledger = dir.path().join("ledger").display().to_string();
+        let env = vec![
+            points.env(),
+            ("EXAMPLE", example("steps")),
+            ("LEDGER", ledger),
+        ];
+        let handler = Handler::start(&[&script("steps_at.py")], env);
+        // Redis is shared with other tests: the namespace keeps keys apart.
+        let rest = format!("namespace = \"{}\"\n{ROUTE}", dir.path().display());
+        let gate = Gate::start(store, handler.port, &rest);
+        Self {
+            handler,
+            gate,
+            points,
+            dir,
+        }
+    }
+
+    /// The first delivery, under way in a thread of its own; returns when it has stopped after the second step.
+    fn begin(&self) -> std::thread::JoinHandle<std::io::Result<Answer>> {
+        let (port, request) = (self.gate.port, order().with("X-At", "after-pack"));
+        let delivery = std::thread::spawn(move || request.send(port));
+        self.points.wait_reached("after-pack");
+        assert_eq!(self.effects(), ["charged A-1", "packed A-1"]);
+        delivery
+    }
+
+    fn effects(&self) -> Vec<String> {
+        lines(&self.dir.path().join("ledger"))
+    }
+
+    /// Delivers until it is done, and once more.
+    fn finish(&self, store: &str) {
+        let answer = deliver(self.gate.port, &order());
+        assert_eq!((answer.status, &*answer.body), (200, ALL_DONE), "{store}");
+        let again = deliver(self.gate.port, &order());
+        assert_eq!(again.header("idempotent-replayed"), Some("true"), "{store}");
+        assert_eq!(again.body, ALL_DONE, "{store}");
+        assert_eq!(
+            self.effects(),
+            ["charged A-1", "packed A-1", "sent A-1"],
+            "{store}"
+        );
+    }
+}
+
+fn order() -> Request {
+    Request::post("/orders", r#"{"order": "A-1"}"#).with("Idempotency-Key", "A-1")
+}
+
+fn on_every_store(judge: impl Fn(&str) + Sync) {
+    let postgres = testbed::fresh_database("steps").unwrap();
+    let redis = testbed::redis_url().unwrap();
+    std::thread::scope(|scope| {
+        for store in ["dir:./store", &postgres, &redis] {
+            let judge = &judge;
+            scope.spawn(move || judge(store));
+        }
+    });
+}
+
+#[test]
+fn a_handler_killed_after_its_second_step_resumes_at_the_third() {
+    on_every_store(|store| {
+        let mut bed = Bed::new(store);
+        let first = bed.begin();
+        bed.handler.kill();
+        let first = first.join().unwrap().unwrap();
+        assert_eq!(first.status, 502, "{store}: {first:?}");
+        bed.handler.again();
+        bed.finish(store);
+    });
+}
+
+#[test]
+fn a_run_whose_gate_was_killed_is_overtaken_and_stops() {
+    on_every_store(|store| {
+        let mut bed = Bed::new(store);
+        let first = bed.begin();
+        bed.gate.kill();
+        assert!(first.join().unwrap().is_err(), "{store}");
+        bed.gate.again();
+        bed.finish(store);
+        // The old run goes on now, and must not send a second time: its steps are refused with 410.
+        bed.points.go("after-pack");
+        wait_for("the end of the old run", || {
+            bed.handler.log().contains("HTTP Error 410")
+        });
+        assert_eq!(bed.effects().len(), 3, "{store}");
+    });
+}

@@ -1,0 +1,4 @@
+CREATE TABLE IF NOT EXISTS stock (
+  item   text    PRIMARY KEY,
+  pieces integer NOT NULL CHECK (pieces >= 0)
+);
