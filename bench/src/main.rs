@@ -1,4 +1,4 @@
-//! Measurements: `cargo xtask bench stores`.
+//! Measurements: `cargo xtask bench stores` and `cargo xtask bench gate`.
 //!
 //! Contenders take turns in rounds, so that a slow minute of the machine is shared by all of them, and
 //! what is judged is a ratio within a round wherever there is something to compare with.
@@ -9,6 +9,7 @@
 )]
 
 mod stores;
+mod gate;
 mod postgres;
 mod pattern;
 mod embedded;
@@ -42,12 +43,19 @@ struct Args {
 enum What {
     /// First runs, settled duplicates and growth on every store, each against its baseline.
     Stores(stores::Args),
+    /// The gate, as a program, against a proxy, a handler written by hand, and its limits.
+    Gate(gate::Args),
+    /// The handler that `gate` measures with.
+    #[command(hide = true)]
+    Upstream(gate::upstream::Args),
 }
 
 #[tokio::main]
 async fn main() -> ExitCode {
     let result = match Args::parse().what {
         What::Stores(args) => stores::stores(&args).await,
+        What::Gate(args) => gate::gate(&args).await,
+        What::Upstream(args) => gate::upstream::serve(&args).await,
     };
     match result {
         Ok(report) => {

@@ -135,7 +135,7 @@ impl Row {
 // === impl Spread ===
 
 impl Spread {
-    fn of(series: &Series) -> Self {
+    pub(crate) fn of(series: &Series) -> Self {
         Self {
             median: series.median(),
             min: series.min(),

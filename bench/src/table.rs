@@ -101,7 +101,7 @@ pub(crate) fn grouped(number: f64) -> String {
 }
 
 /// A Markdown table whose columns are as wide as their widest cell.
-fn markdown<const N: usize>(heads: [&str; N], rows: Vec<[String; N]>) -> String {
+pub(crate) fn markdown<const N: usize>(heads: [&str; N], rows: Vec<[String; N]>) -> String {
     let mut lines = vec![heads.map(str::to_owned)];
     lines.extend(rows);
     let mut widths = [0; N];

@@ -1,0 +1,176 @@
+//! The gate as users run it: the program itself, with a configuration file.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context, bail};
+use tempfile::TempDir;
+
+use super::running::{Ready, Running};
+use super::upstream::Upstream;
+use crate::disk;
+
+/// The program `semel`.
+#[derive(Debug)]
+pub(crate) struct Binary(PathBuf);
+
+/// A gate, running.
+#[derive(Debug)]
+pub(crate) struct Gate {
+    running: Running,
+    port: u16,
+}
+
+/// Where a gate keeps its records.
+#[derive(Debug, Clone)]
+pub(crate) enum Store {
+    /// In its own directory.
+    Embedded,
+    /// In a directory that was there before.
+    Directory(PathBuf),
+    /// In a database, by its URL.
+    Postgres(String),
+}
+
+/// Which log lines a gate writes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Log {
+    /// As it comes: one JSON line for each delivery.
+    Usual,
+    /// Warnings only.
+    Warnings,
+}
+
+/// The route lets as many run as any measurement here has connections.
+const CONCURRENCY: usize = 256;
+const QUEUE: usize = 10_000;
+
+// === impl Binary ===
+
+impl Binary {
+    /// A program that was built before.
+    pub(crate) fn at(path: &Path) -> anyhow::Result<Self> {
+        let path = path.canonicalize();
+        Ok(Self(
+            path.context("the program given by --semel is not there")?,
+        ))
+    }
+
+    /// Built from this repository, optimised as this program is.
+    pub(crate) fn build() -> anyhow::Result<Self> {
+        let mut cargo = Command::new("cargo");
+        cargo
+            .args(["build", "--package", "semel-cli"])
+            .current_dir(env!("CARGO_MANIFEST_DIR"));
+        if !cfg!(debug_assertions) {
+            cargo.arg("--release");
+        }
+        let built = cargo.status().context("cannot run cargo")?;
+        if !built.success() {
+            bail!("cargo could not build semel: {built}");
+        }
+        let here = std::env::current_exe().context("cannot tell where this program is")?;
+        Self::at(&here.with_file_name("semel"))
+    }
+
+    /// How large it is without symbols.
+    pub(crate) fn stripped_bytes(&self) -> anyhow::Result<u64> {
+        let dir = disk::directory()?;
+        let copy = dir.path().join("semel");
+        let strip = Command::new("strip")
+            .arg("-o")
+            .arg(&copy)
+            .arg(&self.0)
+            .status();
+        if !strip
+            .context("cannot run strip; it is in Debian's package binutils")?
+            .success()
+        {
+            bail!("strip failed");
+        }
+        Ok(fs::metadata(&copy).context("strip made no copy")?.len())
+    }
+}
+
+// === impl Gate ===
+
+impl Gate {
+    /// Starts a gate with one route for Cloud Tasks.
+    pub(crate) async fn start(
+        binary: &Binary,
+        store: &Store,
+        handler: &Upstream,
+        log: Log,
+    ) -> anyhow::Result<Self> {
+        let dir = disk::directory()?;
+        let (port, admin) = (testbed::free_port()?, testbed::free_port()?);
+        let file = dir.path().join("semel.toml");
+        let settings = settings(port, admin, &store.url(&dir), handler.port());
+        fs::write(&file, settings).context("cannot write semel.toml")?;
+        let mut command = Command::new(&binary.0);
+        command.env_clear().args(["gate", "--config"]).arg(file);
+        match log {
+            Log::Usual => {}
+            Log::Warnings => {
+                command.env("SEMEL_LOG", "warn");
+            }
+        }
+        let ready = Ready {
+            port: admin,
+            path: "/readyz",
+        };
+        Ok(Self {
+            running: Running::start("semel", dir, &mut command, ready).await?,
+            port,
+        })
+    }
+
+    pub(crate) fn port(&self) -> u16 {
+        self.port
+    }
+
+    pub(crate) fn running(&self) -> &Running {
+        &self.running
+    }
+}
+
+fn settings(port: u16, admin: u16, store: &str, handler: u16) -> String {
+    format!(
+        r#"listen = "127.0.0.1:{port}"
+admin = "127.0.0.1:{admin}"
+store = "{store}"
+upstream = "http://127.0.0.1:{handler}"
+
+[[route]]
+name = "orders"
+path = "/orders"
+source = "cloud-tasks"
+concurrency = {CONCURRENCY}
+queue = {QUEUE}
+"#
+    )
+}
+
+// === impl Store ===
+
+impl Store {
+    fn url(&self, dir: &TempDir) -> String {
+        match self {
+            Self::Embedded => format!("dir:{}", dir.path().join("store").display()),
+            Self::Directory(path) => format!("dir:{}", path.display()),
+            Self::Postgres(url) => url.clone(),
+        }
+    }
+}
+
+// === impl Log ===
+
+impl Log {
+    pub(crate) const fn word(self) -> &'static str {
+        match self {
+            Self::Usual => "",
+            Self::Warnings => ", SEMEL_LOG=warn",
+        }
+    }
+}

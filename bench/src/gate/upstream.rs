@@ -1,0 +1,126 @@
+//! The handler that everybody stands before: a process of its own that reads a request, counts it, and answers.
+
+use std::convert::Infallible;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::process::Command;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use anyhow::{Context, bail};
+use bytes::Bytes;
+use http::header::CONTENT_TYPE;
+use http::{HeaderValue, Method, Request, Response};
+use http_body_util::{BodyExt as _, Full};
+use hyper::body::Incoming;
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper_util::rt::TokioIo;
+use tokio::net::TcpListener;
+
+use super::running::{Ready, Running, ask};
+use crate::disk;
+
+/// Where the handler listens.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// A port of 127.0.0.1.
+    #[arg(long)]
+    port: u16,
+}
+
+/// The handler, running.
+#[derive(Debug)]
+pub(crate) struct Upstream {
+    _running: Running,
+    port: u16,
+}
+
+const ANSWER: &str = r#"{"order":"ord_20261116_000042","status":"paid"}"#;
+
+/// How many requests were answered; asking is not counted.
+const COUNT_PATH: &str = "/count";
+
+// === impl Upstream ===
+
+impl Upstream {
+    pub(crate) async fn start() -> anyhow::Result<Self> {
+        let port = testbed::free_port()?;
+        let program = std::env::current_exe().context("cannot tell where this program is")?;
+        let mut command = Command::new(program);
+        command
+            .env_clear()
+            .args(["upstream", "--port"])
+            .arg(port.to_string());
+        let ready = Ready {
+            port,
+            path: COUNT_PATH,
+        };
+        let running =
+            Running::start("the handler", disk::directory()?, &mut command, ready).await?;
+        Ok(Self {
+            _running: running,
+            port,
+        })
+    }
+
+    pub(crate) fn port(&self) -> u16 {
+        self.port
+    }
+
+    /// How many requests it has answered so far.
+    pub(crate) async fn count(&self) -> anyhow::Result<u64> {
+        let (status, body) = ask(self.ready()).await?;
+        if status != 200 {
+            bail!("the handler answered {status} instead of its count");
+        }
+        body.parse().context("the handler told no number")
+    }
+
+    /// Where it, or a proxy before it on another port, says that it is ready.
+    fn ready(&self) -> Ready {
+        ready_through(self.port)
+    }
+}
+
+/// The handler is ready when it tells its count through this port.
+pub(crate) fn ready_through(port: u16) -> Ready {
+    Ready {
+        port,
+        path: COUNT_PATH,
+    }
+}
+
+/// Answers until it is ended.
+pub(crate) async fn serve(args: &Args) -> anyhow::Result<String> {
+    let address = SocketAddr::from((Ipv4Addr::LOCALHOST, args.port));
+    let listener = TcpListener::bind(address).await.context("cannot listen")?;
+    let count = Arc::new(AtomicU64::new(0));
+    loop {
+        let (stream, _) = listener.accept().await.context("cannot accept")?;
+        stream.set_nodelay(true)?;
+        let count = Arc::clone(&count);
+        let service = service_fn(move |request| answer(Arc::clone(&count), request));
+        tokio::spawn(async move {
+            let served = http1::Builder::new().serve_connection(TokioIo::new(stream), service);
+            // A client that hangs up is no matter of ours.
+            served.await.ok();
+        });
+    }
+}
+
+async fn answer(
+    count: Arc<AtomicU64>,
+    request: Request<Incoming>,
+) -> Result<Response<Full<Bytes>>, Infallible> {
+    if request.method() == Method::GET {
+        let told = count.load(Ordering::Relaxed).to_string();
+        return Ok(Response::new(Full::from(told)));
+    }
+    // A body that broke off is answered to nobody.
+    request.into_body().collect().await.ok();
+    count.fetch_add(1, Ordering::Relaxed);
+    let mut response = Response::new(Full::from(ANSWER));
+    let json = HeaderValue::from_static("application/json");
+    response.headers_mut().insert(CONTENT_TYPE, json);
+    Ok(response)
+}
