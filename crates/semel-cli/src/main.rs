@@ -29,6 +29,10 @@ use args::{Args, Command};
 use clap::{CommandFactory, Parser};
 use std::process::ExitCode;
 
+/// A delivery is some hundred small allocations, made on one thread and freed on another.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 /// This version, and the commit it was built from.
 pub(crate) const VERSION: &str =
     concat!(env!("CARGO_PKG_VERSION"), " (", env!("SEMEL_COMMIT"), ")");

@@ -22,11 +22,11 @@ const KEYSPACE: &str = "semel";
 
 /// Blocks kept in memory. The filters of ten million keys take some 12 MiB and must stay here, or a
 /// claim of a new key would read the disk; the rest is for the hottest records.
-const CACHE_BYTES: u64 = 64 * 1024 * 1024;
+const CACHE_BYTES: u64 = 24 * 1024 * 1024;
 
-/// How much is collected in memory before a table is written: some 250,000 records. More would
+/// How much is collected in memory before a table is written: some 30,000 records. More would
 /// make fewer, larger tables but a longer start after a crash.
-const MEMTABLE_BYTES: u64 = 64 * 1024 * 1024;
+const MEMTABLE_BYTES: u64 = 8 * 1024 * 1024;
 
 /// All journals together; it bounds how much is read again after a crash.
 const JOURNALS_BYTES_MAX: u64 = 256 * 1024 * 1024;

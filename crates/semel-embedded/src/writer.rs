@@ -12,6 +12,7 @@ use crate::request::{Caller, Pending, Reply};
 use crate::syncer::Waiting;
 use semel::Error;
 use std::sync::mpsc::Sender;
+use std::thread;
 use tokio::sync::mpsc::Receiver;
 
 /// How many requests a group has at the most. It bounds how long a request of the next group
@@ -38,6 +39,7 @@ impl Writer {
     pub(crate) fn run(mut self, engine: &Engine, mut requests: Receiver<Pending>) {
         let mut queued = Vec::with_capacity(GROUP_ITEMS_MAX);
         while requests.blocking_recv_many(&mut queued, GROUP_ITEMS_MAX) > 0 {
+            gather(&mut requests, &mut queued);
             match engine.gave_up() {
                 Some(error) => refuse(queued.drain(..).map(|pending| pending.caller), error),
                 None => self.write_group(engine, queued.drain(..)),
@@ -94,6 +96,17 @@ impl Writer {
             let error = Error::Bug("the thread that syncs the journal is gone".to_owned());
             refuse(unsent.0.into_iter().map(|waiting| waiting.caller), &error);
         }
+    }
+}
+
+/// Lets the callers who are ready to run say what they have to say, so that groups grow as the
+/// machine gets busy. On an idle one this is nothing.
+fn gather(requests: &mut Receiver<Pending>, queued: &mut Vec<Pending>) {
+    thread::yield_now();
+    while queued.len() < GROUP_ITEMS_MAX
+        && let Ok(pending) = requests.try_recv()
+    {
+        queued.push(pending);
     }
 }
 

@@ -156,7 +156,17 @@ pub(crate) async fn read(mut body: Incoming, bytes_max: usize) -> Result<Read, B
             return Ok(Read::Beyond(read.whole(), body));
         }
     }
-    Ok(Read::Whole(read.whole()))
+    Ok(Read::Whole(unpinned(read.whole())))
+}
+
+/// A small answer outlives its connection's buffer in records and caches: it must not keep all of it.
+fn unpinned(body: Bytes) -> Bytes {
+    const COPIED_BYTES_MAX: usize = 64 * 1024;
+    if body.len() <= COPIED_BYTES_MAX {
+        Bytes::copy_from_slice(&body)
+    } else {
+        body
+    }
 }
 
 pub(crate) fn full(bytes: Bytes) -> AnyBody {

@@ -1,15 +1,22 @@
 //! The journals of a closed directory: whether every group that somebody was promised is there.
 
 use super::batch::{self, Batch};
-use super::{Frontier, read};
+use super::{Frontier, read_error};
 use crate::failure::{corrupt, unavailable};
 use semel::Error;
-use std::fs::OpenOptions;
+use std::fs::{File, OpenOptions};
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 /// How far the engine's numbers of two neighbouring groups lie apart at the most. The engine uses up
 /// a few for its own housekeeping; more is a flipped bit.
 const SEQUENCE_GAP_MAX: u64 = 1 << 20;
+
+/// How much of a journal is read at once.
+const READ_BYTES: usize = 256 * 1024;
+
+/// The end of a batch may be zeros itself, but far fewer than these.
+const ZEROS_KEPT: usize = 4_096;
 
 /// What a directory was found to hold.
 #[derive(Debug)]
@@ -49,7 +56,7 @@ pub(super) fn verify(data: &Path, frontier: &Frontier) -> Result<Verified, Error
     let mut tail = None;
     for number in from..=to {
         let path = path(data, number);
-        let bytes = read(&path)?;
+        let bytes = read_journal(&path).map_err(|error| read_error(&path, &error))?;
         let sound = journals.take_batches(&bytes);
         let rest = bytes.get(sound..).unwrap_or_default();
         let written = without_trailing_zeros(rest);
@@ -94,6 +101,29 @@ pub(super) fn numbered(data: &Path) -> Result<Vec<(u64, PathBuf)>, Error> {
 /// Where the engine keeps its `number`th journal.
 pub(super) fn path(data: &Path, number: u64) -> PathBuf {
     data.join(format!("{number}.jnl"))
+}
+
+/// Reads a journal, but few of the zeros at its end. The engine preallocates 64 MiB, which nobody
+/// should have in memory at every start.
+fn read_journal(path: &Path) -> io::Result<Vec<u8>> {
+    let mut file = File::open(path)?;
+    let mut piece = vec![0; READ_BYTES];
+    let (mut bytes, mut zeros) = (Vec::new(), 0);
+    loop {
+        let read = file.read(&mut piece)?;
+        let piece = piece.get(..read).unwrap_or_default();
+        if piece.is_empty() {
+            bytes.resize(bytes.len() + zeros.min(ZEROS_KEPT), 0);
+            return Ok(bytes);
+        }
+        let written = without_trailing_zeros(piece);
+        if !written.is_empty() {
+            bytes.resize(bytes.len() + zeros, 0);
+            bytes.extend_from_slice(written);
+            zeros = 0;
+        }
+        zeros += piece.len() - written.len();
+    }
 }
 
 /// The engine preallocates its journals: most of a young one is zeros.
