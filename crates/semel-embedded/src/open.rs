@@ -22,7 +22,7 @@ const KEYSPACE: &str = "semel";
 
 /// Blocks kept in memory. The filters of ten million keys take some 12 MiB and must stay here, or a
 /// claim of a new key would read the disk; the rest is for the hottest records.
-const CACHE_BYTES: u64 = 24 * 1024 * 1024;
+const CACHE_BYTES: u64 = 16 * 1024 * 1024;
 
 /// How much is collected in memory before a table is written: some 30,000 records. More would
 /// make fewer, larger tables but a longer start after a crash.

@@ -404,7 +404,7 @@ impl Default for Settings {
         Self {
             shared_cache: Duration::from_secs(5),
             cache_entries_max: 100_000,
-            cache_bytes_max: 12 * 1024 * 1024,
+            cache_bytes_max: 8 * 1024 * 1024,
             waiters_max: 64,
             answer_bytes_max: 1024 * 1024,
             record_within: Duration::from_secs(10),
