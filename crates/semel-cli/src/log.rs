@@ -47,7 +47,10 @@ pub(crate) struct Log {
 }
 
 /// Begins to write log lines; `SEMEL_LOG` chooses which, as in `warn,delivery=info`.
-pub(crate) fn begin() -> Log {
+///
+/// # Errors
+/// When no thread can be started: lines would gather and nobody would write them.
+pub(crate) fn begin() -> io::Result<Log> {
     let filter = EnvFilter::builder()
         .with_env_var("SEMEL_LOG")
         .try_from_env()
@@ -57,9 +60,9 @@ pub(crate) fn begin() -> Log {
     let theirs = lines.clone();
     let writer = thread::Builder::new()
         .name("semel-log".into())
-        .spawn(move || theirs.write_all())
-        .ok();
-    Log { lines, writer }
+        .spawn(move || theirs.write_all())?;
+    let writer = Some(writer);
+    Ok(Log { lines, writer })
 }
 
 /// Begins to write only what an operator does, to standard error.

@@ -7,12 +7,13 @@ use crate::effect::Heard;
 use crate::metrics::Metrics;
 use crate::naming::Named;
 use crate::reply::Told;
+use crate::reply::meaning::says_success;
 use crate::settings::{Route, Source};
 use http::StatusCode;
 use semel::Ended;
 use semel::letter::LetterId;
 use semel::record::{Ending, Lease, State};
-use semel::work::{Failure, FailureKind};
+use semel::work::FailureKind;
 use std::time::Duration;
 use tokio::time::Instant;
 
@@ -158,10 +159,4 @@ pub(crate) fn word(told: &Told) -> &'static str {
             Ended::Stale => "stale",
         },
     }
-}
-
-/// A success code of the handler that was not taken for one: its own transaction should have
-/// recorded it, and did not.
-fn says_success(failure: &Failure) -> bool {
-    (200..300).contains(&failure.outcome.status)
 }

@@ -1,20 +1,20 @@
 //! `Semel::run`: claim → effect while renewing → record. The library's one flow.
 
+mod claiming;
 mod recording;
 mod operator;
 
 use crate::Outcome;
 use crate::flight::{Flights, Joined, Recorded, Seat, SettledCache};
-use crate::lease::{Kept, Term, keep};
-use crate::record::{Claimed, Ending, Held, Lease, Settled, State};
-use crate::slots::Slot;
+use crate::lease::{Kept, keep};
+use crate::record::{Settled, State};
 use crate::step::Run;
 use crate::store::{Error, Sharing, Store};
 use crate::work::{Failure, Work};
+use claiming::Taken;
 use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::time::{Instant, sleep};
 
 /// Runs pieces of work once each, on one store. Cheap to clone.
 ///
@@ -111,18 +111,6 @@ pub struct Failed {
     pub state: State,
 }
 
-/// The answer to asking for the right to run.
-enum Taken {
-    /// This run may begin.
-    Granted {
-        lease: Lease,
-        term: Term,
-        slot: Slot,
-    },
-    /// It may not, and this is what became of the delivery.
-    Ended(Ended),
-}
-
 #[derive(Debug)]
 struct Inner {
     store: Arc<dyn Store>,
@@ -134,13 +122,6 @@ struct Inner {
 /// The first pause before a claim is tried again, and what it is doubled up to.
 pub(crate) const POLL_FIRST: Duration = Duration::from_millis(20);
 pub(crate) const POLL_MAX: Duration = Duration::from_millis(500);
-
-/// When to ask again after there was no slot.
-const FULL_RETRY_AFTER: Duration = Duration::from_secs(1);
-
-/// How often a claim is made before the store counts as unavailable. The owner stays the same, so
-/// a grant whose answer was lost is granted again.
-const CLAIM_TRIES_MAX: u32 = 3;
 
 // === impl Semel ===
 
@@ -248,109 +229,6 @@ impl Semel {
         {
             Kept::Ended(said) => Ok(self.record(&lease, work, said).await),
             Kept::Stale => Ok(Ended::Stale),
-        }
-    }
-
-    /// Claims; waits for a slot and for a run elsewhere as long as the work's patience lasts.
-    async fn claim(&self, work: &Work) -> Result<Taken, Error> {
-        let claim = work.claim();
-        let patience_ends = Instant::now() + work.patience();
-        let (mut tries, mut poll) = (0, POLL_FIRST);
-        // A grant whose answer was lost is granted again, but its lease runs from the first try.
-        let mut unanswered = None;
-        loop {
-            let left = patience_ends.saturating_duration_since(Instant::now());
-            let slot = match self.slot(work, left).await? {
-                Ok(slot) => slot,
-                Err(ended) => return Ok(Taken::Ended(ended)),
-            };
-            let term = unanswered
-                .take()
-                .unwrap_or_else(|| Term::from_now(work.lease));
-            let pause = match self.store().claim(&claim).await {
-                Ok(Claimed::Granted(lease)) => return Ok(Taken::Granted { lease, term, slot }),
-                Ok(Claimed::Busy { retry_after }) if !left.is_zero() => {
-                    jittered(poll).min(left).min(retry_after + POLL_FIRST)
-                }
-                Ok(other) => return Ok(Taken::Ended(self.told(work, other)?)),
-                Err(Error::Unavailable(why)) => {
-                    tries += 1;
-                    if tries == CLAIM_TRIES_MAX {
-                        return Err(Error::Unavailable(why));
-                    }
-                    unanswered = Some(term);
-                    jittered(poll)
-                }
-                Err(error) => return Err(error),
-            };
-            // Whoever waits holds no slot.
-            drop(slot);
-            sleep(pause).await;
-            poll = POLL_MAX.min(poll * 2);
-        }
-    }
-
-    /// What a delivery hears whose claim was not granted.
-    fn told(&self, work: &Work, claimed: Claimed) -> Result<Ended, Error> {
-        Ok(match claimed {
-            Claimed::Replayed(settled) => Ended::Replayed(self.remember(work, &settled)?),
-            Claimed::Busy { retry_after } => Ended::Busy { retry_after },
-            Claimed::NotYet { retry_after } => Ended::NotYet { retry_after },
-            Claimed::Parked => Ended::Parked,
-            Claimed::Mismatched => Ended::Mismatched,
-            Claimed::Granted(_) => return Err(Error::Bug("a grant is run, not told".into())),
-        })
-    }
-
-    /// A place to run in. While there is none, a look at the store still answers what is settled,
-    /// and the rest waits in the queue.
-    async fn slot(&self, work: &Work, patience: Duration) -> Result<Result<Slot, Ended>, Error> {
-        let Some(slots) = &work.slots else {
-            return Ok(Ok(Slot::unlimited()));
-        };
-        if let Some(slot) = slots.try_take() {
-            return Ok(Ok(slot));
-        }
-        if let Some(ended) = self.look_up(work).await? {
-            return Ok(Err(ended));
-        }
-        Ok(slots.queue(patience).await.ok_or(Ended::Full {
-            retry_after: FULL_RETRY_AFTER,
-        }))
-    }
-
-    /// What is known of a key without claiming it.
-    async fn look_up(&self, work: &Work) -> Result<Option<Ended>, Error> {
-        let Some(record) = self.store().look(&work.key).await? else {
-            return Ok(None);
-        };
-        if record.fingerprint != work.fingerprint {
-            return Ok(Some(Ended::Mismatched));
-        }
-        let ending = match record.state {
-            State::Succeeded => Ending::Succeeded,
-            State::Failed => Ending::Failed,
-            State::Parked => return Ok(Some(Ended::Parked)),
-            State::Running | State::Waiting => return Ok(None),
-        };
-        // A look does not say how long it is kept, so it is not remembered.
-        let settled = Settled {
-            ending,
-            result: record.result.unwrap_or_default(),
-            keep: Duration::ZERO,
-        };
-        Ok(Some(Ended::Replayed(self.remember(work, &settled)?)))
-    }
-
-    /// A grant that arrived after its own lease is not run.
-    async fn give_back(&self, lease: &Lease) -> Result<Ended, Error> {
-        match self.store().release(lease).await? {
-            Held::Applied(_) | Held::Already(_) | Held::Settled(_) | Held::Parked | Held::Stale => {
-                Err(Error::Unavailable(
-                    "the store granted a lease too late to use it; nothing was run, a retry is safe"
-                        .into(),
-                ))
-            }
         }
     }
 

@@ -13,7 +13,7 @@ pub(crate) async fn run(args: &GateArgs) -> anyhow::Result<()> {
     if let Some(broken) = Broken::among(&findings) {
         return Err(broken.into());
     }
-    let _log = log::begin();
+    let _log = log::begin()?;
     for finding in findings.iter().filter(|f| f.verdict == Verdict::Warning) {
         tracing::warn!(route = finding.route, "{finding}");
     }

@@ -4,6 +4,7 @@ use crate::reply::problem::Problem;
 use crate::settings::{Route, Source};
 use http::StatusCode;
 use semel::Outcome;
+use semel::work::Failure;
 
 /// What an answer means.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,6 +38,12 @@ pub(crate) fn meaning(route: &Route, source: Source, status: StatusCode) -> Mean
         }
         Source::Api => Meaning::RetryableAtOnce,
     }
+}
+
+/// A success code of the handler that was not taken for one: its own transaction should have
+/// recorded it, and did not.
+pub(crate) fn says_success(failure: &Failure) -> bool {
+    (200..300).contains(&failure.outcome.status)
 }
 
 /// What is told and kept when the handler gave no answer.
