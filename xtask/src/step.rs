@@ -13,9 +13,10 @@ use crate::servers::Servers;
 const VECTORS_CHECK: &str = "vectors/check.py";
 
 /// What the tests of each part are.
-const HEART: &str =
-    "test --workspace --all-features --exclude semel-gate --exclude semel-cli --exclude proof";
+const HEART: &str = "test --workspace --all-features --exclude semel-gate --exclude semel-broker \
+                     --exclude semel-cli --exclude proof";
 const PROOF: &str = "test --package proof --all-features";
+const BROKER: &str = "test --package semel-broker --all-features";
 const GATE: &str = "test --package semel-gate --package semel-cli --all-features";
 
 /// One step; its name is what `--only` takes.
@@ -34,7 +35,9 @@ pub(crate) enum Step {
     /// The tests of the library and the stores, and the proof beside them. Doc tests are compiled here
     /// too.
     Heart,
-    /// The tests of the gate and the command.
+    /// The tests of the local cloud.
+    Broker,
+    /// The tests of the gate and the command, Google's clients among them.
     Gate,
     /// The vectors agree with an implementation that is not ours.
     Vectors,
@@ -58,13 +61,14 @@ pub(crate) struct World {
 // === impl Step ===
 
 impl Step {
-    pub(crate) const IN_ORDER: [Self; 8] = [
+    pub(crate) const IN_ORDER: [Self; 9] = [
         Self::Install,
         Self::Format,
         Self::Lint,
         Self::Servers,
         Self::Compile,
         Self::Heart,
+        Self::Broker,
         Self::Gate,
         Self::Vectors,
     ];
@@ -73,7 +77,7 @@ impl Step {
         match self {
             Self::Install | Self::Servers => Kind::Prepare,
             Self::Lint | Self::Compile => Kind::Compile,
-            Self::Format | Self::Heart | Self::Gate | Self::Vectors => Kind::Test,
+            Self::Format | Self::Heart | Self::Broker | Self::Gate | Self::Vectors => Kind::Test,
         }
     }
 
@@ -87,6 +91,7 @@ impl Step {
             Self::Servers => world.servers().map(|_| ()),
             Self::Compile => compile(),
             Self::Heart => world.run_beside(cargo(HEART), cargo(PROOF)),
+            Self::Broker => world.run(cargo(BROKER)),
             Self::Gate => world.run(cargo(GATE)),
             Self::Vectors => vectors(world),
         }
@@ -148,7 +153,7 @@ impl World {
 /// Part by part, because the parts of the workspace that are tested together decide how its
 /// dependencies are compiled.
 fn compile() -> anyhow::Result<()> {
-    for part in [HEART, PROOF, GATE] {
+    for part in [HEART, PROOF, BROKER, GATE] {
         run::run(cargo(part).arg("--no-run"))?;
     }
     Ok(())

@@ -1,0 +1,167 @@
+//! What no cloud offers: the history, faults, the clock, waiting until all is done, a fresh start.
+//!
+//! Everything is under `/_semel/`, speaks JSON, and is guarded against web pages that know the port.
+
+mod history;
+mod faults;
+mod clock;
+mod idle;
+mod reset;
+mod guard;
+mod problem;
+
+pub(crate) use guard::Guard;
+
+use crate::faults::Fault;
+use crate::shelf::ShelfError;
+use crate::world::World;
+use async_trait::async_trait;
+use axum::extract::{Request, State};
+use axum::middleware::{self, Next};
+use axum::response::{IntoResponse, Response};
+use axum::routing::{any, get, post};
+use axum::{Json, Router};
+use problem::Problem;
+use serde_json::{Map, Value, json};
+use std::fmt::Debug;
+use std::sync::Arc;
+use tokio::sync::{Mutex, watch};
+
+const ENDPOINTS: [&str; 12] = [
+    "GET /_semel/",
+    "GET /_semel/history?resource=&id=&after=&limit=",
+    "GET /_semel/history.jsonl",
+    "DELETE /_semel/history",
+    "GET /_semel/faults",
+    "PUT /_semel/faults",
+    "POST /_semel/faults",
+    "DELETE /_semel/faults",
+    "GET /_semel/clock",
+    "POST /_semel/clock/advance",
+    "POST /_semel/wait-idle",
+    "POST /_semel/reset",
+];
+
+/// What is administered.
+#[derive(Clone, Debug)]
+pub(crate) struct Desk(Arc<Drawers>);
+
+#[derive(Debug)]
+struct Drawers {
+    world: Arc<World>,
+    services: Vec<Arc<dyn Service>>,
+    declared: Arc<dyn Declared>,
+    guard: Guard,
+    /// What was to go wrong when the broker started.
+    faults_at_start: Vec<Fault>,
+    /// One change at a time.
+    turn: Mutex<()>,
+}
+
+/// What the desk needs of a service.
+#[async_trait]
+pub(crate) trait Service: Debug + Send + Sync {
+    /// How many things of each kind it holds: `queues`, `tasks`.
+    fn counts(&self) -> Vec<(&'static str, usize)>;
+
+    /// What is still to be done or under way, in words, at most `limit` of it; what waits for a retry
+    /// is. What waits for somebody who pulls is, if `pull` says so. Asked often, so it should stop
+    /// looking at the limit.
+    fn busy(&self, pull: bool, limit: usize) -> Vec<String>;
+
+    /// Marked as changed whenever `busy` may have become shorter.
+    fn changes(&self) -> watch::Receiver<()>;
+
+    /// Forgets everything, on the shelf too.
+    async fn reset(&self) -> Result<(), ShelfError>;
+}
+
+/// What the settings say is there from the start: queues, topics, subscriptions.
+#[async_trait]
+pub(crate) trait Declared: Debug + Send + Sync {
+    /// Makes those that are missing.
+    async fn make(&self) -> Result<(), String>;
+}
+
+// === impl Desk ===
+
+impl Desk {
+    pub(crate) fn new(
+        world: Arc<World>,
+        services: Vec<Arc<dyn Service>>,
+        declared: Arc<dyn Declared>,
+        guard: Guard,
+    ) -> Self {
+        Self(Arc::new(Drawers {
+            faults_at_start: world.faults.list(),
+            world,
+            services,
+            declared,
+            guard,
+            turn: Mutex::default(),
+        }))
+    }
+
+    fn world(&self) -> &World {
+        &self.0.world
+    }
+}
+
+/// Everything under `/_semel/`.
+pub(crate) fn routes(desk: Desk) -> Router {
+    let changed_faults = get(faults::show)
+        .put(faults::replace)
+        .post(faults::add)
+        .delete(faults::clear);
+    Router::new()
+        .route("/_semel", get(about))
+        .route("/_semel/", get(about))
+        .route("/_semel/history", get(history::show).delete(history::clear))
+        .route("/_semel/history.jsonl", get(history::export))
+        .route("/_semel/faults", changed_faults)
+        .route("/_semel/clock", get(clock::show))
+        .route("/_semel/clock/advance", post(clock::advance))
+        .route("/_semel/wait-idle", post(idle::wait))
+        .route("/_semel/reset", post(reset::reset))
+        .route("/_semel/{*rest}", any(nowhere))
+        .method_not_allowed_fallback(wrong_method)
+        .layer(middleware::from_fn_with_state(desk.clone(), guarded))
+        .with_state(desk)
+}
+
+async fn guarded(State(desk): State<Desk>, request: Request, next: Next) -> Response {
+    match desk.0.guard.check(request.uri(), request.headers()) {
+        Ok(()) => next.run(request).await,
+        Err(refusal) => Problem::from(refusal).into_response(),
+    }
+}
+
+async fn about(State(desk): State<Desk>) -> Json<Value> {
+    let counts = desk.0.services.iter().flat_map(|it| it.counts());
+    let counts: Map<_, _> = counts
+        .map(|(name, count)| (name.to_owned(), count.into()))
+        .collect();
+    Json(json!({
+        "what": "semel broker: a local Cloud Tasks and Pub/Sub that can be told to misbehave",
+        "version": env!("CARGO_PKG_VERSION"),
+        "counts": counts,
+        "faults": faults::shown(&desk),
+        "clock": clock::shown(&desk),
+        "endpoints": ENDPOINTS,
+    }))
+}
+
+async fn nowhere(request: Request) -> Problem {
+    let path = request.uri().path();
+    Problem::not_found(format!("there is no {path}. Ask GET /_semel/ for what is"))
+}
+
+async fn wrong_method(request: Request) -> Problem {
+    let (method, path) = (request.method(), request.uri().path());
+    Problem::wrong_method(format!(
+        "{path} does not know {method}. Ask GET /_semel/ for what is understood"
+    ))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,128 @@
+//! The broker's clock, shown and put forward.
+
+use super::Desk;
+use super::problem::{Problem, read};
+use axum::Json;
+use axum::extract::State;
+use bytes::Bytes;
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+use std::time::Duration;
+
+const EXAMPLE: &str = r#"{"by": "7d"} or {"seconds": 30}"#;
+
+/// `{"by": "7d"}` or `{"seconds": 30}`
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Given {
+    by: Option<String>,
+    seconds: Option<u64>,
+}
+
+/// What the clock shows.
+#[derive(Debug, Serialize)]
+pub(super) struct Shown {
+    now: String,
+    /// Microseconds since 1970.
+    now_us: i64,
+    /// How far it was put forward.
+    ahead_ms: u64,
+}
+
+pub(super) async fn show(State(desk): State<Desk>) -> Json<Shown> {
+    Json(shown(&desk))
+}
+
+pub(super) async fn advance(State(desk): State<Desk>, body: Bytes) -> Result<Json<Shown>, Problem> {
+    let by = given(&body)?;
+    let later = desk.world().clock.now().plus(by);
+    if Timestamp::from_microsecond(later.0).is_err() {
+        let error = "the clock ends with the year 9999: put it forward by less";
+        return Err(Problem::invalid(error.into()));
+    }
+    let kept = desk.world().advance(by).await;
+    kept.map_err(|error| {
+        // Trying again would put it forward twice.
+        Problem::half_done(format!(
+            "the clock was put forward, but a restart will not know: {error}"
+        ))
+    })?;
+    Ok(Json(shown(&desk)))
+}
+
+pub(super) fn shown(desk: &Desk) -> Shown {
+    let clock = &desk.world().clock;
+    let now = clock.now();
+    let text = Timestamp::from_microsecond(now.0);
+    Shown {
+        now: text.map_or_else(|_| String::new(), |it| format!("{it:.6}")),
+        now_us: now.0,
+        ahead_ms: u64::try_from(clock.ahead().as_millis()).unwrap_or(u64::MAX),
+    }
+}
+
+fn given(body: &[u8]) -> Result<Duration, Problem> {
+    let given: Given = read(body, EXAMPLE)?;
+    match (given.by, given.seconds) {
+        (Some(by), None) => span(&by),
+        (None, Some(seconds)) => Ok(Duration::from_secs(seconds)),
+        (Some(_), Some(_)) | (None, None) => {
+            Err(Problem::invalid(format!("by how much? Send {EXAMPLE}")))
+        }
+    }
+}
+
+/// `500ms`, `2s`, `5m`, `1h`, `7d`.
+pub(super) fn span(text: &str) -> Result<Duration, Problem> {
+    let unit = text.trim_start_matches(|it: char| it.is_ascii_digit());
+    let number = text
+        .strip_suffix(unit)
+        .and_then(|it| it.parse::<u64>().ok());
+    let millis = match unit {
+        "ms" => 1,
+        "s" => 1000,
+        "m" => 60 * 1000,
+        "h" => 60 * 60 * 1000,
+        "d" => 24 * 60 * 60 * 1000,
+        _ => 0,
+    };
+    let span = number.filter(|_| millis > 0);
+    let span = span.and_then(|number| number.checked_mul(millis));
+    span.map(Duration::from_millis).ok_or_else(|| {
+        Problem::invalid(format!(
+            "{text:?} is no span: write 500ms, 2s, 5m, 1h or 7d"
+        ))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn spans_have_a_unit() {
+        for (text, seconds) in [
+            ("2s", 2),
+            ("5m", 300),
+            ("1h", 3600),
+            ("7d", 604_800),
+            ("0s", 0),
+        ] {
+            assert_eq!(span(text).unwrap(), Duration::from_secs(seconds));
+        }
+        assert_eq!(span("500ms").unwrap(), Duration::from_millis(500));
+        for text in [
+            "",
+            "5",
+            "s",
+            "1.5s",
+            "-1s",
+            "1w",
+            "1 s",
+            "s1",
+            "99999999999999999d",
+        ] {
+            assert!(span(text).is_err(), "{text}");
+        }
+    }
+}

@@ -1,0 +1,97 @@
+//! Waiting until nothing is left to be done.
+
+use super::clock::span;
+use super::problem::{Problem, read};
+use super::{Desk, Service};
+use axum::Json;
+use axum::extract::State;
+use bytes::Bytes;
+use serde::{Deserialize, Serialize};
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::Poll;
+use std::time::Duration;
+use tokio::sync::watch;
+use tokio::time::Instant;
+
+const EXAMPLE: &str = r#"{"timeout": "30s", "pull": false}"#;
+
+/// How long is waited when nothing is said.
+const TIMEOUT: Duration = Duration::from_secs(30);
+
+/// How much of what is left is named.
+const NAMED_MAX: usize = 100;
+
+/// `{"timeout": "30s", "pull": false}`
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Given {
+    /// By the machine's clock.
+    timeout: Option<String>,
+    /// Whether what waits for somebody who pulls counts.
+    #[serde(default)]
+    pull: bool,
+}
+
+/// It is quiet.
+#[derive(Debug, Serialize)]
+pub(super) struct Quiet {
+    idle: bool,
+    waited_ms: u64,
+}
+
+pub(super) async fn wait(State(desk): State<Desk>, body: Bytes) -> Result<Json<Quiet>, Problem> {
+    let given: Given = read(&body, EXAMPLE)?;
+    let timeout = given.timeout.as_deref().map_or(Ok(TIMEOUT), span)?;
+    let began = Instant::now();
+    let quiet = until_idle(&desk.0.services, given.pull);
+    if tokio::time::timeout(timeout, quiet).await.is_err() {
+        return Err(still_busy(&desk, timeout, given.pull));
+    }
+    Ok(Json(Quiet {
+        idle: true,
+        waited_ms: u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX),
+    }))
+}
+
+async fn until_idle(services: &[Arc<dyn Service>], pull: bool) {
+    // Listens before it looks, so that no change falls in between.
+    let mut changes: Vec<_> = services.iter().map(|it| it.changes()).collect();
+    while services.iter().any(|it| !it.busy(pull, 1).is_empty()) {
+        any_change(&mut changes).await;
+    }
+}
+
+async fn any_change(changes: &mut [watch::Receiver<()>]) {
+    let mut waiting: Vec<_> = changes
+        .iter_mut()
+        .map(|it| Box::pin(next_change(it)) as Pin<Box<dyn Future<Output = ()> + Send>>)
+        .collect();
+    std::future::poll_fn(|cx| {
+        let ready = waiting.iter_mut().any(|it| it.as_mut().poll(cx).is_ready());
+        if ready {
+            Poll::Ready(())
+        } else {
+            Poll::Pending
+        }
+    })
+    .await;
+}
+
+/// A service that has gone changes no more.
+async fn next_change(changes: &mut watch::Receiver<()>) {
+    if changes.changed().await.is_err() {
+        std::future::pending::<()>().await;
+    }
+}
+
+fn still_busy(desk: &Desk, timeout: Duration, pull: bool) -> Problem {
+    let services = desk.0.services.iter();
+    let mut busy: Vec<_> = services.flat_map(|it| it.busy(pull, NAMED_MAX)).collect();
+    busy.truncate(NAMED_MAX);
+    let error = format!(
+        "after {timeout:?} something is still to be done. Wait longer, or look at GET /_semel/history for what fails"
+    );
+    Problem::still_busy(error, busy)
+}

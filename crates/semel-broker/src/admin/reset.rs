@@ -1,0 +1,38 @@
+//! A fresh start, without starting again.
+
+use super::Desk;
+use super::problem::Problem;
+use axum::Json;
+use axum::extract::State;
+use serde_json::{Value, json};
+
+/// Takes everything away and makes the declared things again; the faults are those of the start. The
+/// clock stays where it is: time does not go back.
+pub(super) async fn reset(State(desk): State<Desk>) -> Result<Json<Value>, Problem> {
+    // Runs to its end even if the caller goes away.
+    let resetting = tokio::spawn(async move { desk.reset().await });
+    match resetting.await {
+        Ok(done) => done.map(|()| Json(json!({ "reset": true }))),
+        Err(error) => Err(Problem::failed(format!("the reset broke off: {error}"))),
+    }
+}
+
+// === impl Desk ===
+
+impl Desk {
+    async fn reset(&self) -> Result<(), Problem> {
+        let _turn = self.0.turn.lock().await;
+        for service in &self.0.services {
+            service.reset().await?;
+        }
+        let world = self.world();
+        world.faults.replace(self.0.faults_at_start.clone());
+        world.history.clear();
+        let made = self.0.declared.make().await;
+        made.map_err(|error| {
+            Problem::failed(format!(
+                "everything is gone, but what was declared was not made again: {error}"
+            ))
+        })
+    }
+}

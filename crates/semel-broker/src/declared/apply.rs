@@ -1,0 +1,122 @@
+//! Making what was declared so, through the same doors as everybody.
+
+use super::Declared;
+use crate::proto::pubsub::publisher_server::Publisher;
+use crate::proto::pubsub::subscriber_server::Subscriber;
+use crate::proto::pubsub::{
+    GetSubscriptionRequest, Subscription, Topic, UpdateSubscriptionRequest,
+};
+use crate::proto::tasks::UpdateQueueRequest;
+use crate::proto::tasks::cloud_tasks_server::CloudTasks;
+use prost_types::FieldMask;
+use tonic::{Code, Request, Status};
+
+/// Something declared could not be made so.
+#[derive(Clone, Debug, thiserror::Error)]
+#[error("declared {name}: {why}")]
+pub(crate) struct NotApplied {
+    name: String,
+    why: String,
+}
+
+/// What may be changed about a subscription once it is there.
+const CHANGEABLE: [&str; 5] = [
+    "push_config",
+    "ack_deadline_seconds",
+    "enable_exactly_once_delivery",
+    "dead_letter_policy",
+    "retry_policy",
+];
+
+// === impl Declared ===
+
+impl Declared {
+    /// Makes it so: what is missing is made, what is there is changed. It can be repeated.
+    pub(crate) async fn apply<T: CloudTasks, P: Publisher + Subscriber>(
+        &self,
+        tasks: &T,
+        pubsub: &P,
+    ) -> Result<(), NotApplied> {
+        for queue in &self.queues {
+            // It makes the queue if there is none.
+            let request = UpdateQueueRequest {
+                queue: Some(queue.clone()),
+                update_mask: None,
+            };
+            let answer = tasks.update_queue(Request::new(request)).await;
+            answer.map_err(|status| NotApplied::new(&queue.name, &status))?;
+        }
+        for name in &self.topics {
+            let topic = Topic {
+                name: name.clone(),
+                ..Topic::default()
+            };
+            match pubsub.create_topic(Request::new(topic)).await {
+                Ok(_) => {}
+                Err(status) if status.code() == Code::AlreadyExists => {}
+                Err(status) => return Err(NotApplied::new(name, &status)),
+            }
+        }
+        for subscription in &self.subscriptions {
+            subscribe(pubsub, subscription).await?;
+        }
+        Ok(())
+    }
+}
+
+async fn subscribe<P: Subscriber>(pubsub: &P, declared: &Subscription) -> Result<(), NotApplied> {
+    let failed = |status| NotApplied::new(&declared.name, &status);
+    let created = pubsub
+        .create_subscription(Request::new(declared.clone()))
+        .await;
+    match created {
+        Ok(_) => return Ok(()),
+        Err(status) if status.code() == Code::AlreadyExists => {}
+        Err(status) => return Err(failed(status)),
+    }
+    let request = GetSubscriptionRequest {
+        subscription: declared.name.clone(),
+    };
+    let there = pubsub.get_subscription(Request::new(request)).await;
+    check(declared, there.map_err(failed)?.get_ref())?;
+    let request = UpdateSubscriptionRequest {
+        subscription: Some(declared.clone()),
+        update_mask: Some(FieldMask {
+            paths: CHANGEABLE.map(Into::into).into(),
+        }),
+    };
+    let updated = pubsub.update_subscription(Request::new(request)).await;
+    updated.map(drop).map_err(failed)
+}
+
+/// Refuses to keep a subscription that can never become what is declared.
+fn check(declared: &Subscription, there: &Subscription) -> Result<(), NotApplied> {
+    let differing = [
+        ("topic", declared.topic != there.topic),
+        ("filter", declared.filter != there.filter),
+        (
+            "ordering",
+            declared.enable_message_ordering != there.enable_message_ordering,
+        ),
+    ];
+    match differing.into_iter().find(|(_, differs)| *differs) {
+        Some((what, _)) => Err(NotApplied {
+            name: declared.name.clone(),
+            why: format!(
+                "it is there with another {what}, which cannot be changed: delete it, or start in a fresh directory"
+            ),
+        }),
+        None => Ok(()),
+    }
+}
+
+// === impl NotApplied ===
+
+impl NotApplied {
+    fn new(name: &str, status: &Status) -> Self {
+        Self {
+            name: name.into(),
+            why: status.message().into(),
+        }
+    }
+}

@@ -1,0 +1,25 @@
+//! A local Cloud Tasks and Pub/Sub: Google's own clients talk to it, it keeps what it accepted, and it can be told to
+//! misbehave as the real ones may.
+
+mod settings;
+mod declared;
+mod server;
+mod rest;
+mod admin;
+mod tasks;
+mod pubsub;
+mod world;
+mod clock;
+mod shelf;
+mod faults;
+mod history;
+mod courier;
+mod issuer;
+mod proto;
+#[cfg(test)]
+mod handler;
+
+pub use declared::{BadDeclared, Declared};
+pub use faults::{BadFault, Fault, Kind};
+pub use server::{Bound, StartError};
+pub use settings::{Keep, Settings};

@@ -1,0 +1,190 @@
+//! Everything there is, by name.
+
+use super::errors::{not_found, unwritten};
+use super::names;
+use super::rows;
+use super::things::{Snapshot, Subscription, Topic};
+use crate::shelf::{Batch, ShelfError, Table};
+use crate::world::World;
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard};
+use tokio::sync::{RwLock, watch};
+use tokio_util::sync::CancellationToken;
+use tonic::Status;
+
+/// The whole service.
+#[derive(Debug)]
+pub(super) struct House {
+    pub(super) world: Arc<World>,
+    names: Mutex<Names>,
+    /// Shared by all who move messages; held alone by whoever changes what topics, subscriptions and
+    /// snapshots there are, so that these see every message or none.
+    pub(super) floor: RwLock<()>,
+    pub(super) changed: watch::Sender<u64>,
+    pub(super) closed: CancellationToken,
+    takers: AtomicU64,
+}
+
+#[derive(Debug, Default)]
+pub(super) struct Names {
+    pub(super) topics: BTreeMap<String, Arc<Topic>>,
+    pub(super) subscriptions: BTreeMap<String, Arc<Subscription>>,
+    pub(super) snapshots: BTreeMap<String, Arc<Snapshot>>,
+    pub(super) next_number: u64,
+}
+
+// === impl House ===
+
+impl House {
+    pub(super) fn open(world: Arc<World>) -> Result<Self, ShelfError> {
+        let mut names = Names {
+            next_number: rows::next_number(&world.shelf)?,
+            ..Names::default()
+        };
+        names.read_topics(&world)?;
+        names.read_subscriptions(&world)?;
+        names.read_snapshots(&world)?;
+        Ok(Self {
+            world,
+            names: Mutex::new(names),
+            floor: RwLock::default(),
+            changed: watch::channel(0).0,
+            closed: CancellationToken::new(),
+            takers: AtomicU64::new(0),
+        })
+    }
+
+    pub(super) fn names(&self) -> MutexGuard<'_, Names> {
+        self.names.lock().expect("nobody panics holding it")
+    }
+
+    pub(super) fn topic(&self, name: &str) -> Result<Arc<Topic>, Status> {
+        names::check("topic", name, "topics")?;
+        let topic = self.names().topics.get(name).cloned();
+        topic.ok_or_else(|| not_found(name))
+    }
+
+    pub(super) fn subscription(&self, name: &str) -> Result<Arc<Subscription>, Status> {
+        names::check("subscription", name, "subscriptions")?;
+        let subscription = self.names().subscriptions.get(name).cloned();
+        subscription.ok_or_else(|| not_found(name))
+    }
+
+    /// A number nobody had before.
+    pub(super) fn taker(&self) -> u64 {
+        self.takers.fetch_add(1, Ordering::Relaxed)
+    }
+
+    /// A number for a topic or backlog; it is taken for good when the batch is committed.
+    pub(super) fn number(&self, batch: &mut Batch) -> u64 {
+        let mut names = self.names();
+        let number = names.next_number;
+        names.next_number += 1;
+        rows::put_next_number(batch, names.next_number);
+        number
+    }
+
+    pub(super) async fn commit(&self, batch: Batch) -> Result<(), Status> {
+        let done = self.world.shelf.commit(batch).await;
+        done.map_err(|error| unwritten(&error))
+    }
+
+    /// Commits what nobody waits for.
+    pub(super) fn commit_behind(&self, batch: Batch) {
+        if batch.is_empty() {
+            return;
+        }
+        let shelf = self.world.shelf.clone();
+        tokio::spawn(async move {
+            if let Err(error) = shelf.commit(batch).await {
+                tracing::warn!(%error, "pubsub could not tidy up");
+            }
+        });
+    }
+
+    /// Wakes whoever looks after a subscription or waits for it.
+    pub(super) fn touch(&self, subscription: &Subscription) {
+        subscription.wake.send_replace(());
+        self.changed
+            .send_modify(|changes| *changes = changes.wrapping_add(1));
+    }
+
+    pub(super) fn busy(&self, include_pull: bool) -> Vec<String> {
+        let subscriptions: Vec<_> = self.names().subscriptions.values().cloned().collect();
+        let busy = subscriptions.iter().filter(|subscription| {
+            let inside = subscription.inside();
+            (include_pull || inside.pushes()) && inside.is_busy()
+        });
+        busy.map(|subscription| subscription.name.clone()).collect()
+    }
+
+    pub(super) async fn reset(&self) -> Result<(), ShelfError> {
+        let _alone = self.floor.write().await;
+        let mut batch = Batch::default();
+        for table in [
+            Table::Topics,
+            Table::Subscriptions,
+            Table::Snapshots,
+            Table::Messages,
+        ] {
+            rows::delete_all(&mut batch, &self.world.shelf, table, b"")?;
+        }
+        self.world.shelf.commit(batch).await?;
+        let gone = {
+            let mut names = self.names();
+            names.topics.clear();
+            names.snapshots.clear();
+            std::mem::take(&mut names.subscriptions)
+        };
+        for subscription in gone.values() {
+            subscription.inside().deleted = true;
+            self.touch(subscription);
+        }
+        self.changed
+            .send_modify(|changes| *changes = changes.wrapping_add(1));
+        Ok(())
+    }
+}
+
+// === impl Names ===
+
+impl Names {
+    fn read_topics(&mut self, world: &World) -> Result<(), ShelfError> {
+        rows::each_row(&world.shelf, Table::Topics, b"", |_, value| {
+            let topic = Topic::kept(rows::decode(value)?);
+            let name = topic.inside().settings.name.clone();
+            self.topics.insert(name, Arc::new(topic));
+            Ok(())
+        })
+    }
+
+    fn read_subscriptions(&mut self, world: &World) -> Result<(), ShelfError> {
+        rows::each_row(&world.shelf, Table::Subscriptions, b"", |_, value| {
+            let subscription = Arc::new(Subscription::kept(world, rows::decode(value)?)?);
+            let settings = subscription.inside().settings.clone();
+            let topic = self.topics.get(&settings.topic);
+            if let Some(topic) = topic.filter(|_| !settings.detached) {
+                let mut topic = topic.inside();
+                let last = subscription.inside().backlog.last();
+                topic.next = topic.next.max(last.map_or(0, |last| last + 1));
+                topic.subscriptions.push(Arc::clone(&subscription));
+            }
+            self.subscriptions
+                .insert(subscription.name.clone(), subscription);
+            Ok(())
+        })
+    }
+
+    fn read_snapshots(&mut self, world: &World) -> Result<(), ShelfError> {
+        rows::each_row(&world.shelf, Table::Snapshots, b"", |_, value| {
+            let snapshot = Arc::new(Snapshot::kept(rows::decode(value)?));
+            let topic = snapshot.settings().topic.clone();
+            if let Some(topic) = self.topics.get(&topic) {
+                topic.inside().snapshots.push(Arc::clone(&snapshot));
+            }
+            self.snapshots.insert(snapshot.name.clone(), snapshot);
+            Ok(())
+        })
+    }
+}

@@ -1,0 +1,254 @@
+//! What is accepted: sizes, ranges and the usual values.
+
+use super::backlog::Rules;
+use super::errors::{bad_argument, invalid};
+use super::filter::Filter;
+use super::names;
+use crate::clock::{proto_span, span_of};
+use crate::proto::pubsub as wire;
+use prost::Message;
+use prost_types::Duration as ProtoDuration;
+use std::time::Duration;
+use tonic::Status;
+use url::Url;
+
+const MESSAGE_BYTES_MAX: usize = 10_000_000;
+const BATCH_MESSAGES_MAX: usize = 1000;
+const ATTRIBUTES_MAX: usize = 100;
+const ATTRIBUTE_KEY_BYTES_MAX: usize = 256;
+const ATTRIBUTE_VALUE_BYTES_MAX: usize = 1024;
+const ORDERING_KEY_BYTES_MAX: usize = 1024;
+
+const ACK_DEADLINE_SECONDS: std::ops::RangeInclusive<i32> = 10..=600;
+const ATTEMPTS: std::ops::RangeInclusive<i32> = 5..=100;
+
+const MINUTE: Duration = Duration::from_secs(60);
+const DAY: Duration = Duration::from_secs(24 * 3600);
+const RETENTION_MIN: Duration = Duration::from_secs(600);
+const RETENTION_USUAL: Duration = Duration::from_secs(7 * 24 * 3600);
+const RETENTION_MAX: Duration = Duration::from_secs(31 * 24 * 3600);
+const BACKOFF_MIN_USUAL: Duration = Duration::from_secs(10);
+const BACKOFF_MAX: Duration = Duration::from_secs(600);
+
+/// Looks at what is to be published.
+pub(super) fn check_messages(messages: &[wire::PubsubMessage]) -> Result<(), Status> {
+    if messages.is_empty() {
+        return Err(Status::invalid_argument(
+            "The value for message_count is too small. You passed 0 in the request, but the minimum value is 1.",
+        ));
+    }
+    if messages.len() > BATCH_MESSAGES_MAX {
+        return Err(Status::invalid_argument(format!(
+            "The value for message_count is too large. You passed {} in the request, but the maximum value is \
+             {BATCH_MESSAGES_MAX}.",
+            messages.len()
+        )));
+    }
+    let bytes: usize = messages.iter().map(Message::encoded_len).sum();
+    if bytes > MESSAGE_BYTES_MAX {
+        return Err(Status::invalid_argument(format!(
+            "The value for request_size is too large. You passed {bytes} in the request, but the maximum value is \
+             {MESSAGE_BYTES_MAX}."
+        )));
+    }
+    messages.iter().try_for_each(check_message)
+}
+
+fn check_message(message: &wire::PubsubMessage) -> Result<(), Status> {
+    let attributes = &message.attributes;
+    if message.data.is_empty() && attributes.is_empty() {
+        return Err(Status::invalid_argument(
+            "Some messages in the batch are invalid: each message must contain either non-empty data, or at least one \
+             attribute.",
+        ));
+    }
+    if attributes.len() > ATTRIBUTES_MAX {
+        return Err(invalid(
+            "attributes",
+            attributes.len(),
+            "at most 100 are allowed",
+        ));
+    }
+    for (key, value) in attributes {
+        if key.is_empty()
+            || key.len() > ATTRIBUTE_KEY_BYTES_MAX
+            || key.starts_with("goog") && !key.starts_with("googclient_")
+        {
+            return Err(invalid(
+                "attributes.key",
+                key,
+                "it has 1 to 256 bytes and does not begin with goog",
+            ));
+        }
+        if value.len() > ATTRIBUTE_VALUE_BYTES_MAX {
+            return Err(invalid(
+                "attributes.value",
+                key,
+                "its value has at most 1024 bytes",
+            ));
+        }
+    }
+    if message.ordering_key.len() > ORDERING_KEY_BYTES_MAX {
+        return Err(invalid(
+            "ordering_key",
+            message.ordering_key.len(),
+            "it has at most 1024 bytes",
+        ));
+    }
+    Ok(())
+}
+
+/// Looks at a topic's settings and fills in what is usual.
+pub(super) fn complete_topic(topic: &mut wire::Topic) -> Result<(), Status> {
+    if let Some(retention) = &topic.message_retention_duration {
+        check_span(
+            "message_retention_duration",
+            retention,
+            RETENTION_MIN,
+            RETENTION_MAX,
+        )?;
+    }
+    topic.state = wire::topic::State::Active as i32;
+    Ok(())
+}
+
+/// Looks at a subscription's settings and fills in what is usual.
+pub(super) fn complete(subscription: &mut wire::Subscription) -> Result<(), Status> {
+    if subscription.ack_deadline_seconds == 0 {
+        subscription.ack_deadline_seconds = *ACK_DEADLINE_SECONDS.start();
+    }
+    check_ack_deadline("ack_deadline_seconds", subscription.ack_deadline_seconds)?;
+    let retention = &mut subscription.message_retention_duration;
+    let retention = retention.get_or_insert_with(|| proto_span(RETENTION_USUAL));
+    check_span(
+        "message_retention_duration",
+        retention,
+        RETENTION_MIN,
+        RETENTION_MAX,
+    )?;
+    let expiration = &mut subscription.expiration_policy;
+    let expiration = expiration.get_or_insert_with(|| wire::ExpirationPolicy {
+        ttl: Some(proto_span(RETENTION_MAX)),
+    });
+    if let Some(ttl) = &expiration.ttl {
+        check_span("expiration_policy.ttl", ttl, DAY, Duration::MAX)?;
+    }
+    if let Some(policy) = &mut subscription.dead_letter_policy {
+        complete_dead_letter(policy)?;
+    }
+    if let Some(policy) = &mut subscription.retry_policy {
+        complete_retry(policy)?;
+    }
+    Filter::read(&subscription.filter)
+        .map_err(|error| invalid("filter", &subscription.filter, &error.to_string()))?;
+    let push = subscription
+        .push_config
+        .get_or_insert_with(Default::default);
+    complete_push(push)?;
+    if subscription.enable_exactly_once_delivery && !push.push_endpoint.is_empty() {
+        return Err(bad_argument(
+            "enable_exactly_once_delivery=true, a push subscription cannot have it",
+        ));
+    }
+    subscription.state = wire::subscription::State::Active as i32;
+    Ok(())
+}
+
+pub(super) fn check_ack_deadline(field: &str, seconds: i32) -> Result<(), Status> {
+    match ACK_DEADLINE_SECONDS.contains(&seconds) {
+        true => Ok(()),
+        false => Err(invalid(field, seconds, "it is from 10 to 600")),
+    }
+}
+
+fn complete_dead_letter(policy: &mut wire::DeadLetterPolicy) -> Result<(), Status> {
+    names::check("dead_letter_topic", &policy.dead_letter_topic, "topics")?;
+    if policy.max_delivery_attempts == 0 {
+        policy.max_delivery_attempts = *ATTEMPTS.start();
+    }
+    match ATTEMPTS.contains(&policy.max_delivery_attempts) {
+        true => Ok(()),
+        false => {
+            let attempts = policy.max_delivery_attempts;
+            Err(invalid(
+                "max_delivery_attempts",
+                attempts,
+                "it is from 5 to 100",
+            ))
+        }
+    }
+}
+
+fn complete_retry(policy: &mut wire::RetryPolicy) -> Result<(), Status> {
+    let min = &mut policy.minimum_backoff;
+    let min = *min.get_or_insert_with(|| proto_span(BACKOFF_MIN_USUAL));
+    let max = &mut policy.maximum_backoff;
+    let max = *max.get_or_insert_with(|| proto_span(BACKOFF_MAX));
+    check_span("minimum_backoff", &min, Duration::ZERO, BACKOFF_MAX)?;
+    check_span("maximum_backoff", &max, Duration::ZERO, BACKOFF_MAX)?;
+    match span_of(&min) <= span_of(&max) {
+        true => Ok(()),
+        false => Err(bad_argument("minimum_backoff, it is above maximum_backoff")),
+    }
+}
+
+/// Looks at where messages are pushed to.
+pub(super) fn complete_push(push: &mut wire::PushConfig) -> Result<(), Status> {
+    if push.push_endpoint.is_empty() {
+        return Ok(());
+    }
+    match Url::parse(&push.push_endpoint) {
+        Ok(url) if ["http", "https"].contains(&url.scheme()) && url.has_host() => Ok(()),
+        Ok(_) | Err(_) => Err(Status::invalid_argument(format!(
+            "Invalid push endpoint given (endpoint={}). Refer to \
+             https://cloud.google.com/pubsub/docs/push for more information.",
+            push.push_endpoint
+        ))),
+    }
+}
+
+fn check_span(
+    field: &str,
+    span: &ProtoDuration,
+    min: Duration,
+    max: Duration,
+) -> Result<(), Status> {
+    match span_of(span) {
+        Some(value) if (min..=max).contains(&value) => Ok(()),
+        Some(_) | None => {
+            let value = format!("{}.{:09}s", span.seconds, span.nanos);
+            let max = match max {
+                Duration::MAX => "any length".to_owned(),
+                max => format!("{} minutes", max.as_secs() / MINUTE.as_secs()),
+            };
+            let min = min.as_secs() / MINUTE.as_secs();
+            Err(invalid(
+                field,
+                value,
+                &format!("it is from {min} minutes to {max}"),
+            ))
+        }
+    }
+}
+
+/// What a complete subscription's backlog goes by.
+pub(super) fn rules(subscription: &wire::Subscription) -> Rules {
+    let span = |span: &Option<ProtoDuration>| span.as_ref().and_then(span_of);
+    let seconds = u64::try_from(subscription.ack_deadline_seconds).unwrap_or(10);
+    let retry = subscription.retry_policy.as_ref().map(|policy| {
+        (
+            span(&policy.minimum_backoff).unwrap_or(BACKOFF_MIN_USUAL),
+            span(&policy.maximum_backoff).unwrap_or(BACKOFF_MAX),
+        )
+    });
+    let dead_letter = subscription.dead_letter_policy.as_ref();
+    Rules {
+        ordered: subscription.enable_message_ordering,
+        exactly_once: subscription.enable_exactly_once_delivery,
+        retain_acked: subscription.retain_acked_messages,
+        ack_deadline: Duration::from_secs(seconds),
+        retention: span(&subscription.message_retention_duration).unwrap_or(RETENTION_USUAL),
+        retry,
+        attempts_max: dead_letter.map(|it| u32::try_from(it.max_delivery_attempts).unwrap_or(5)),
+    }
+}

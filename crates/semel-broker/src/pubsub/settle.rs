@@ -1,0 +1,254 @@
+//! Acknowledgements, refusals and extensions, by ack id.
+
+use super::backlog::{End, Ended, Fate, Place};
+use super::errors::{invalid, invalid_ack_ids, malformed_ack_ids};
+use super::house::House;
+use super::rows;
+use super::things::Subscription;
+use crate::clock::Time;
+use crate::history;
+use crate::proto::pubsub as wire;
+use crate::shelf::Batch;
+use std::fmt;
+use std::str::FromStr;
+use std::sync::Arc;
+use std::time::Duration;
+use tonic::Status;
+
+const EXTENSION_SECONDS_MAX: i32 = 600;
+
+/// Names one delivery: its backlog, the message's place there, and the delivery's number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct AckId {
+    pub(super) backlog: u64,
+    pub(super) place: Place,
+    pub(super) delivery: u64,
+}
+
+// === impl AckId ===
+
+impl fmt::Display for AckId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:x}-{:x}-{:x}", self.backlog, self.place, self.delivery)
+    }
+}
+
+impl FromStr for AckId {
+    type Err = ();
+
+    fn from_str(text: &str) -> Result<Self, ()> {
+        let mut parts = text.split('-');
+        let mut part = || {
+            let part = parts.next().ok_or(())?;
+            u64::from_str_radix(part, 16).map_err(|_| ())
+        };
+        let id = Self {
+            backlog: part()?,
+            place: part()?,
+            delivery: part()?,
+        };
+        parts.next().map_or(Ok(id), |_| Err(()))
+    }
+}
+
+// === impl House ===
+
+impl House {
+    pub(super) async fn acknowledge(
+        self: Arc<Self>,
+        request: wire::AcknowledgeRequest,
+    ) -> Result<(), Status> {
+        let subscription = self.subscription(&request.subscription)?;
+        if request.ack_ids.is_empty() {
+            return Err(Status::invalid_argument("No ack ids specified."));
+        }
+        let invalid = self
+            .acknowledge_ids(&subscription, &request.ack_ids)
+            .await?;
+        all_valid(&invalid)
+    }
+
+    /// Answers those that did not count, which only happens with exactly-once delivery.
+    pub(super) async fn acknowledge_ids(
+        &self,
+        subscription: &Subscription,
+        ids: &[String],
+    ) -> Result<Vec<String>, Status> {
+        let exactly_once = subscription.inside().backlog.rules().exactly_once;
+        let mut known = Vec::with_capacity(ids.len());
+        let mut invalid = Vec::new();
+        for id in ids {
+            match AckId::from_str(id) {
+                Ok(parsed) => known.push(parsed),
+                Err(()) if exactly_once => invalid.push(id.clone()),
+                Err(()) => return Err(malformed_ack_ids()),
+            }
+        }
+        let _shared = self.floor.read().await;
+        let refused = self.settle(subscription, &known).await?;
+        invalid.extend(refused.iter().map(ToString::to_string));
+        Ok(invalid)
+    }
+
+    /// Writes acknowledgements down, then makes them. The floor is held by the caller.
+    pub(super) async fn settle(
+        &self,
+        subscription: &Subscription,
+        ids: &[AckId],
+    ) -> Result<Vec<AckId>, Status> {
+        let mut batch = Batch::default();
+        let (leaving, invalid, number) = self.begin_settling(subscription, ids, &mut batch);
+        self.commit(batch).await?;
+        {
+            let mut inside = subscription.inside();
+            if inside.number == number {
+                for place in leaving {
+                    inside.backlog.left(place);
+                }
+            }
+        }
+        self.touch(subscription);
+        Ok(invalid)
+    }
+
+    fn begin_settling(
+        &self,
+        subscription: &Subscription,
+        ids: &[AckId],
+        batch: &mut Batch,
+    ) -> (Vec<Place>, Vec<AckId>, u64) {
+        let now = self.world.clock.now();
+        let mut inside = subscription.inside();
+        let (number, exactly_once) = (inside.number, inside.backlog.rules().exactly_once);
+        let (mut leaving, mut invalid) = (Vec::new(), Vec::new());
+        for id in ids {
+            if id.backlog != number {
+                invalid.extend(exactly_once.then_some(*id));
+                continue;
+            }
+            let (fate, ended) = inside.backlog.acknowledge(id.place, id.delivery, now);
+            self.note(ended, now);
+            match fate {
+                Fate::Leaves => leaving.push(id.place),
+                Fate::Done => {}
+                Fate::Invalid => invalid.push(*id),
+            }
+        }
+        let retain = inside.backlog.rules().retain_acked;
+        for place in &leaving {
+            let standing = wire::KeptStanding {
+                attempts: inside.backlog.attempts(*place),
+                acknowledged: true,
+            };
+            match retain {
+                true => rows::put_standing(batch, number, *place, &standing),
+                false => rows::delete_message(batch, number, *place),
+            }
+        }
+        (leaving, invalid, number)
+    }
+
+    pub(super) fn modify_ack_deadline(
+        &self,
+        request: &wire::ModifyAckDeadlineRequest,
+    ) -> Result<(), Status> {
+        let subscription = self.subscription(&request.subscription)?;
+        if request.ack_ids.is_empty() {
+            return Err(Status::invalid_argument("No ack ids specified."));
+        }
+        let seconds = request.ack_deadline_seconds;
+        let ids = request.ack_ids.iter().map(|id| (id, seconds));
+        let invalid = self.modify_ids(&subscription, ids)?;
+        all_valid(&invalid)
+    }
+
+    /// Extends deliveries, or refuses them with 0 seconds. Answers those that did not count.
+    pub(super) fn modify_ids<'a>(
+        &self,
+        subscription: &Subscription,
+        ids: impl Iterator<Item = (&'a String, i32)>,
+    ) -> Result<Vec<String>, Status> {
+        let exactly_once = subscription.inside().backlog.rules().exactly_once;
+        let (mut known, mut invalid_ids) = (Vec::new(), Vec::new());
+        for (id, seconds) in ids {
+            if !(0..=EXTENSION_SECONDS_MAX).contains(&seconds) {
+                return Err(invalid(
+                    "ack_deadline_seconds",
+                    seconds,
+                    "it is from 0 to 600",
+                ));
+            }
+            match AckId::from_str(id) {
+                Ok(parsed) => known.push((parsed, seconds)),
+                Err(()) if exactly_once => invalid_ids.push(id.clone()),
+                Err(()) => return Err(malformed_ack_ids()),
+            }
+        }
+        for (id, seconds) in known {
+            if self.modify(subscription, id, seconds) == Fate::Invalid {
+                invalid_ids.push(id.to_string());
+            }
+        }
+        self.touch(subscription);
+        Ok(invalid_ids)
+    }
+
+    fn modify(&self, subscription: &Subscription, id: AckId, seconds: i32) -> Fate {
+        let now = self.world.clock.now();
+        let mut inside = subscription.inside();
+        if id.backlog != inside.number {
+            return match inside.backlog.rules().exactly_once {
+                true => Fate::Invalid,
+                false => Fate::Done,
+            };
+        }
+        if seconds == 0 {
+            let (fate, ended) = inside.backlog.refuse(id.place, id.delivery, now);
+            self.note(ended, now);
+            return fate;
+        }
+        let span = Duration::from_secs(u64::from(seconds.unsigned_abs()));
+        inside.backlog.extend(id.place, id.delivery, span, now)
+    }
+
+    /// Tells the history how deliveries ended.
+    pub(super) fn note(&self, all: impl IntoIterator<Item = Ended>, now: Time) {
+        for ended in all {
+            let took = now.since(ended.since);
+            for dispatch in ended.dispatches {
+                let result = match ended.end {
+                    End::Acknowledged => history::Result::Acknowledged,
+                    End::Unheard => history::Result::AnswerLost { status: 200 },
+                    End::Refused => history::Result::Refused,
+                    End::Late => history::Result::TimedOut,
+                };
+                self.world.history.end(dispatch, result, took);
+            }
+        }
+    }
+}
+
+fn all_valid(invalid: &[String]) -> Result<(), Status> {
+    match invalid.is_empty() {
+        true => Ok(()),
+        false => Err(invalid_ack_ids(invalid)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_ack_id_names_one_delivery() {
+        let id = AckId {
+            backlog: 7,
+            place: 300,
+            delivery: u64::MAX,
+        };
+        assert_eq!(id.to_string().parse(), Ok(id));
+        for text in ["", "1", "1-2", "1-2-3-4", "x-2-3", "1-2-"] {
+            assert_eq!(AckId::from_str(text), Err(()), "{text}");
+        }
+    }
+}

@@ -1,0 +1,247 @@
+//! `StreamingPull`: messages as they come, for as long as the client has room for them.
+
+use super::backlog::{Room, Taker};
+use super::errors::bad_argument;
+use super::house::House;
+use super::limits;
+use super::receive::RESPONSE_BYTES_MAX;
+use super::things::Subscription;
+use crate::proto::pubsub as wire;
+use crate::proto::pubsub::streaming_pull_response::{
+    AcknowledgeConfirmation, ModifyAckDeadlineConfirmation, SubscriptionProperties,
+};
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::mpsc;
+use tokio_stream::wrappers::ReceiverStream;
+use tokio_stream::{Stream, StreamExt};
+use tonic::Status;
+
+/// What a response holds at most.
+const RESPONSE_MESSAGES_MAX: usize = 1000;
+
+/// What the client gets.
+pub(super) type Responses = ReceiverStream<Result<wire::StreamingPullResponse, Status>>;
+
+/// What the client sends.
+pub(super) trait Frames:
+    Stream<Item = Result<wire::StreamingPullRequest, Status>> + Send + Unpin + 'static
+{
+}
+
+impl<S> Frames for S where
+    S: Stream<Item = Result<wire::StreamingPullRequest, Status>> + Send + Unpin + 'static
+{
+}
+
+/// One open stream.
+#[derive(Debug)]
+struct Puller {
+    house: Arc<House>,
+    subscription: Arc<Subscription>,
+    taker: Taker,
+    deadline: Option<Duration>,
+    room: Room,
+    responses: mpsc::Sender<Result<wire::StreamingPullResponse, Status>>,
+}
+
+/// Opens a stream: the first frame says which.
+pub(super) async fn open(house: Arc<House>, mut frames: impl Frames) -> Result<Responses, Status> {
+    let first = frames.next().await.transpose()?;
+    let first = first.ok_or_else(|| bad_argument("subscription, the first frame names it"))?;
+    let subscription = house.subscription(&first.subscription)?;
+    limits::check_ack_deadline(
+        "stream_ack_deadline_seconds",
+        first.stream_ack_deadline_seconds,
+    )?;
+    let (sender, responses) = mpsc::channel(1);
+    subscription.inside().streams += 1;
+    let puller = Puller {
+        taker: Taker::Stream(house.taker()),
+        deadline: None,
+        room: Room {
+            messages: limit(first.max_outstanding_messages),
+            bytes: limit(first.max_outstanding_bytes),
+        },
+        house,
+        subscription,
+        responses: sender,
+    };
+    // Fails at once where it cannot go on, and else shows the client an open stream.
+    puller.take_none()?;
+    tokio::spawn(puller.run(first, frames));
+    Ok(ReceiverStream::new(responses))
+}
+
+// === impl Puller ===
+
+impl Puller {
+    async fn run(mut self, first: wire::StreamingPullRequest, mut frames: impl Frames) {
+        let closed = self.house.closed.clone();
+        let responses = self.responses.clone();
+        let subscription = Arc::clone(&self.subscription);
+        let mut wake = subscription.wake.subscribe();
+        let mut ended = self.answer(wire::StreamingPullResponse::default()).await;
+        if ended.is_ok() {
+            ended = self.hear(first).await;
+        }
+        let mut hungry = true;
+        while ended.is_ok() {
+            ended = tokio::select! {
+                frame = frames.next() => {
+                    hungry = true;
+                    match frame {
+                        Some(Ok(frame)) => self.hear(frame).await,
+                        Some(Err(_)) | None => return,
+                    }
+                }
+                _ = wake.changed() => {
+                    hungry = true;
+                    self.take_none()
+                }
+                ready = responses.reserve(), if hungry => match ready {
+                    Err(_) => return,
+                    Ok(permit) => self.take().map(|response| match response {
+                        Some(response) => permit.send(Ok(response)),
+                        None => hungry = false,
+                    }),
+                },
+                () = responses.closed() => return,
+                () = closed.cancelled() => Err(Status::unavailable("The broker stops.")),
+            };
+        }
+        if let Err(status) = ended {
+            // A client that is gone does not need to know.
+            drop(self.responses.send(Err(status)).await);
+        }
+    }
+
+    /// What there is for this stream, if anything: its share, and no more than it has room for.
+    fn take(&self) -> Result<Option<wire::StreamingPullResponse>, Status> {
+        let room = {
+            let inside = self.subscription.inside();
+            let load = inside.backlog.load(self.taker);
+            let share = inside.backlog.waiting().div_ceil(inside.streams.max(1));
+            let free = self.room.messages.saturating_sub(load.messages);
+            let bytes = self.room.bytes.saturating_sub(load.bytes);
+            Room {
+                messages: free.min(share.max(1)).min(RESPONSE_MESSAGES_MAX),
+                bytes: bytes.min(RESPONSE_BYTES_MAX),
+            }
+        };
+        let received = self.hand_out(room)?;
+        Ok((!received.is_empty()).then(|| wire::StreamingPullResponse {
+            received_messages: received,
+            subscription_properties: Some(self.properties()),
+            ..Default::default()
+        }))
+    }
+
+    /// Whether the stream may go on.
+    fn take_none(&self) -> Result<(), Status> {
+        let none = Room {
+            messages: 0,
+            bytes: 0,
+        };
+        self.hand_out(none).map(drop)
+    }
+
+    fn hand_out(&self, room: Room) -> Result<Vec<wire::ReceivedMessage>, Status> {
+        self.house
+            .hand_out(&self.subscription, self.taker, self.deadline, room)
+    }
+
+    /// Does what a frame asks for.
+    async fn hear(&mut self, frame: wire::StreamingPullRequest) -> Result<(), Status> {
+        if frame.stream_ack_deadline_seconds != 0 {
+            let seconds = frame.stream_ack_deadline_seconds;
+            limits::check_ack_deadline("stream_ack_deadline_seconds", seconds)?;
+            self.deadline = Some(Duration::from_secs(u64::from(seconds.unsigned_abs())));
+        }
+        if !frame.ack_ids.is_empty() {
+            self.acknowledge(frame.ack_ids).await?;
+        }
+        if frame.modify_deadline_ack_ids.len() != frame.modify_deadline_seconds.len() {
+            return Err(bad_argument(
+                "modify_deadline_seconds, there is one for each of modify_deadline_ack_ids",
+            ));
+        }
+        if !frame.modify_deadline_ack_ids.is_empty() {
+            self.modify(frame.modify_deadline_ack_ids, frame.modify_deadline_seconds)
+                .await?;
+        }
+        Ok(())
+    }
+
+    async fn acknowledge(&self, ids: Vec<String>) -> Result<(), Status> {
+        let house = &self.house;
+        let invalid = house.acknowledge_ids(&self.subscription, &ids).await?;
+        let (ack_ids, invalid_ack_ids) = split(ids, &invalid);
+        self.confirm(wire::StreamingPullResponse {
+            acknowledge_confirmation: Some(AcknowledgeConfirmation {
+                ack_ids,
+                invalid_ack_ids,
+                ..Default::default()
+            }),
+            ..Default::default()
+        })
+        .await
+    }
+
+    async fn modify(&self, ids: Vec<String>, seconds: Vec<i32>) -> Result<(), Status> {
+        let pairs = ids.iter().zip(seconds);
+        let invalid = self.house.modify_ids(&self.subscription, pairs)?;
+        let (ack_ids, invalid_ack_ids) = split(ids, &invalid);
+        self.confirm(wire::StreamingPullResponse {
+            modify_ack_deadline_confirmation: Some(ModifyAckDeadlineConfirmation {
+                ack_ids,
+                invalid_ack_ids,
+                ..Default::default()
+            }),
+            ..Default::default()
+        })
+        .await
+    }
+
+    /// Only exactly-once delivery confirms.
+    async fn confirm(&self, response: wire::StreamingPullResponse) -> Result<(), Status> {
+        match self.properties().exactly_once_delivery_enabled {
+            true => self.answer(response).await,
+            false => Ok(()),
+        }
+    }
+
+    async fn answer(&self, mut response: wire::StreamingPullResponse) -> Result<(), Status> {
+        response.subscription_properties = Some(self.properties());
+        let sent = self.responses.send(Ok(response)).await;
+        sent.map_err(|_| Status::cancelled("The client is gone."))
+    }
+
+    fn properties(&self) -> SubscriptionProperties {
+        let inside = self.subscription.inside();
+        SubscriptionProperties {
+            exactly_once_delivery_enabled: inside.settings.enable_exactly_once_delivery,
+            message_ordering_enabled: inside.settings.enable_message_ordering,
+        }
+    }
+}
+
+impl Drop for Puller {
+    fn drop(&mut self) {
+        let mut inside = self.subscription.inside();
+        inside.streams = inside.streams.saturating_sub(1);
+    }
+}
+
+/// The valid ids, and the others.
+fn split(ids: Vec<String>, invalid: &[String]) -> (Vec<String>, Vec<String>) {
+    ids.into_iter().partition(|id| !invalid.contains(id))
+}
+
+/// 0 and less mean no limit.
+fn limit(wanted: i64) -> usize {
+    match usize::try_from(wanted) {
+        Ok(0) | Err(_) => usize::MAX,
+        Ok(limit) => limit,
+    }
+}

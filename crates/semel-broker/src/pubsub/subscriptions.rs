@@ -1,0 +1,172 @@
+//! Subscriptions: made, shown, changed, detached, deleted.
+
+use super::backlog::Backlog;
+use super::errors::{exists, unwritten};
+use super::house::House;
+use super::limits;
+use super::names;
+use super::things::Subscription;
+use super::update;
+use crate::proto::pubsub as wire;
+use crate::shelf::{Batch, Table};
+use std::sync::Arc;
+use tonic::Status;
+
+// === impl House ===
+
+impl House {
+    pub(super) async fn create_subscription(
+        self: Arc<Self>,
+        mut settings: wire::Subscription,
+    ) -> Result<wire::Subscription, Status> {
+        names::check("name", &settings.name, "subscriptions")?;
+        limits::complete(&mut settings)?;
+        settings.detached = false;
+        let _alone = self.floor.write().await;
+        let topic = self.topic(&settings.topic)?;
+        if self.names().subscriptions.contains_key(&settings.name) {
+            return Err(exists(&settings.name));
+        }
+        let mut batch = Batch::default();
+        let kept = wire::KeptSubscription {
+            subscription: Some(settings.clone()),
+            backlog: self.number(&mut batch),
+            topic_number: topic.number,
+        };
+        let number = kept.backlog;
+        let subscription = Subscription::kept(&self.world, kept);
+        let subscription = Arc::new(subscription.map_err(|error| unwritten(&error))?);
+        subscription.put(&mut batch, &settings, number);
+        self.commit(batch).await?;
+        topic.inside().subscriptions.push(Arc::clone(&subscription));
+        let name = settings.name.clone();
+        self.names()
+            .subscriptions
+            .insert(name, Arc::clone(&subscription));
+        self.keep(subscription);
+        Ok(self.shown(settings))
+    }
+
+    pub(super) fn get_subscription(&self, name: &str) -> Result<wire::Subscription, Status> {
+        let subscription = self.subscription(name)?;
+        let settings = subscription.inside().settings.clone();
+        Ok(self.shown(settings))
+    }
+
+    pub(super) fn list_subscriptions(
+        &self,
+        request: &wire::ListSubscriptionsRequest,
+    ) -> Result<wire::ListSubscriptionsResponse, Status> {
+        let prefix = names::in_project(&request.project)?;
+        let show = |it: &Arc<Subscription>| Some(it.inside().settings.clone());
+        let (size, token) = (request.page_size, &request.page_token);
+        let page = names::page(&self.names().subscriptions, &prefix, size, token, show)?;
+        let items = page.items.into_iter();
+        Ok(wire::ListSubscriptionsResponse {
+            subscriptions: items.map(|settings| self.shown(settings)).collect(),
+            next_page_token: page.next,
+        })
+    }
+
+    pub(super) async fn update_subscription(
+        self: Arc<Self>,
+        request: wire::UpdateSubscriptionRequest,
+    ) -> Result<wire::Subscription, Status> {
+        let wanted = request.subscription.unwrap_or_default();
+        let paths = update::paths(request.update_mask.as_ref(), "UpdateSubscriptionRequest")?;
+        let _alone = self.floor.write().await;
+        let subscription = self.subscription(&wanted.name)?;
+        let mut settings = subscription.inside().settings.clone();
+        for path in paths {
+            update::take_over(&mut settings, &wanted, &path)?;
+        }
+        limits::complete(&mut settings)?;
+        self.change(&subscription, settings).await
+    }
+
+    pub(super) async fn modify_push_config(
+        self: Arc<Self>,
+        request: wire::ModifyPushConfigRequest,
+    ) -> Result<(), Status> {
+        let _alone = self.floor.write().await;
+        let subscription = self.subscription(&request.subscription)?;
+        let mut settings = subscription.inside().settings.clone();
+        settings.push_config = request.push_config;
+        limits::complete(&mut settings)?;
+        self.change(&subscription, settings).await?;
+        Ok(())
+    }
+
+    async fn change(
+        &self,
+        subscription: &Subscription,
+        settings: wire::Subscription,
+    ) -> Result<wire::Subscription, Status> {
+        let mut batch = Batch::default();
+        let number = subscription.inside().number;
+        subscription.put(&mut batch, &settings, number);
+        self.commit(batch).await?;
+        {
+            let mut inside = subscription.inside();
+            inside.backlog.set_rules(limits::rules(&settings));
+            inside.settings = settings.clone();
+        }
+        self.touch(subscription);
+        Ok(self.shown(settings))
+    }
+
+    pub(super) async fn delete_subscription(self: Arc<Self>, name: String) -> Result<(), Status> {
+        let _alone = self.floor.write().await;
+        let subscription = self.subscription(&name)?;
+        let mut batch = Batch::default();
+        batch.delete(Table::Subscriptions, name.as_bytes());
+        let number = subscription.inside().number;
+        self.clear(&mut batch, number)?;
+        self.commit(batch).await?;
+        self.names().subscriptions.remove(&name);
+        self.leave_topic(&subscription);
+        subscription.inside().deleted = true;
+        self.touch(&subscription);
+        Ok(())
+    }
+
+    /// The subscription stays, without messages and without a way to get any.
+    pub(super) async fn detach(self: Arc<Self>, name: String) -> Result<(), Status> {
+        let _alone = self.floor.write().await;
+        let subscription = self.subscription(&name)?;
+        let (mut settings, number) = {
+            let inside = subscription.inside();
+            (inside.settings.clone(), inside.number)
+        };
+        settings.detached = true;
+        let mut batch = Batch::default();
+        subscription.put(&mut batch, &settings, number);
+        self.clear(&mut batch, number)?;
+        self.commit(batch).await?;
+        self.leave_topic(&subscription);
+        {
+            let mut inside = subscription.inside();
+            inside.backlog = Backlog::new(limits::rules(&settings), 0);
+            inside.settings = settings;
+        }
+        self.touch(&subscription);
+        Ok(())
+    }
+
+    fn leave_topic(&self, subscription: &Arc<Subscription>) {
+        let topic = subscription.inside().settings.topic.clone();
+        let topic = self.names().topics.get(&topic).cloned();
+        if let Some(topic) = topic {
+            let stays = |it: &Arc<Subscription>| !Arc::ptr_eq(it, subscription);
+            topic.inside().subscriptions.retain(stays);
+        }
+    }
+
+    /// With what only the topic knows.
+    fn shown(&self, mut settings: wire::Subscription) -> wire::Subscription {
+        let topic = self.names().topics.get(&settings.topic).cloned();
+        settings.topic_message_retention_duration =
+            topic.and_then(|topic| topic.inside().settings.message_retention_duration);
+        settings
+    }
+}

@@ -1,0 +1,165 @@
+//! Topics: made, shown, changed, deleted.
+
+use super::errors::{bad_argument, exists};
+use super::house::House;
+use super::names::{self, DELETED_TOPIC};
+use super::things::Topic;
+use super::{limits, rows};
+use crate::proto::pubsub as wire;
+use crate::shelf::{Batch, Table};
+use std::sync::Arc;
+use tonic::Status;
+
+// === impl House ===
+
+impl House {
+    pub(super) async fn create_topic(
+        self: Arc<Self>,
+        mut settings: wire::Topic,
+    ) -> Result<wire::Topic, Status> {
+        names::check("name", &settings.name, "topics")?;
+        limits::complete_topic(&mut settings)?;
+        let _alone = self.floor.write().await;
+        if self.names().topics.contains_key(&settings.name) {
+            return Err(exists(&settings.name));
+        }
+        let mut batch = Batch::default();
+        let number = self.number(&mut batch);
+        let retains = settings.message_retention_duration.is_some();
+        let topic = Topic::kept(wire::KeptTopic {
+            topic: Some(settings.clone()),
+            number,
+            reserved: 0,
+            backlog: if retains { self.number(&mut batch) } else { 0 },
+        });
+        topic.inside().put(&mut batch, number, 0);
+        self.commit(batch).await?;
+        let name = settings.name.clone();
+        self.names().topics.insert(name, Arc::new(topic));
+        Ok(settings)
+    }
+
+    pub(super) fn get_topic(&self, name: &str) -> Result<wire::Topic, Status> {
+        let topic = self.topic(name)?;
+        let settings = topic.inside().settings.clone();
+        Ok(settings)
+    }
+
+    pub(super) fn list_topics(
+        &self,
+        request: &wire::ListTopicsRequest,
+    ) -> Result<wire::ListTopicsResponse, Status> {
+        let prefix = names::in_project(&request.project)?;
+        let names = self.names();
+        let show = |topic: &Arc<Topic>| Some(topic.inside().settings.clone());
+        let (size, token) = (request.page_size, &request.page_token);
+        let page = names::page(&names.topics, &prefix, size, token, show)?;
+        Ok(wire::ListTopicsResponse {
+            topics: page.items,
+            next_page_token: page.next,
+        })
+    }
+
+    pub(super) async fn update_topic(
+        self: Arc<Self>,
+        request: wire::UpdateTopicRequest,
+    ) -> Result<wire::Topic, Status> {
+        let wanted = request.topic.unwrap_or_default();
+        let _alone = self.floor.write().await;
+        let topic = self.topic(&wanted.name)?;
+        let mut settings = topic.inside().settings.clone();
+        for path in super::update::paths(request.update_mask.as_ref(), "UpdateTopicRequest")? {
+            match path.as_str() {
+                "labels" => settings.labels.clone_from(&wanted.labels),
+                "message_storage_policy" => {
+                    settings
+                        .message_storage_policy
+                        .clone_from(&wanted.message_storage_policy);
+                }
+                "kms_key_name" => settings.kms_key_name.clone_from(&wanted.kms_key_name),
+                "message_retention_duration" => {
+                    settings.message_retention_duration = wanted.message_retention_duration;
+                }
+                other => {
+                    return Err(bad_argument(&format!(
+                        "update_mask, {other} cannot be changed"
+                    )));
+                }
+            }
+        }
+        limits::complete_topic(&mut settings)?;
+        let mut batch = Batch::default();
+        let mut inside_backlog = topic.inside().backlog;
+        match (
+            settings.message_retention_duration.is_some(),
+            inside_backlog,
+        ) {
+            (true, None) => inside_backlog = Some(self.number(&mut batch)),
+            (false, Some(number)) => {
+                self.clear(&mut batch, number)?;
+                inside_backlog = None;
+            }
+            (true, Some(_)) | (false, None) => {}
+        }
+        {
+            // The row is written from what will be; nobody else changes it while the floor is held.
+            let mut inside = topic.inside();
+            inside.settings = settings.clone();
+            inside.backlog = inside_backlog;
+            inside.put(&mut batch, topic.number, inside.reserved.max(inside.next));
+        }
+        self.commit(batch).await?;
+        Ok(settings)
+    }
+
+    /// The topic goes; its subscriptions keep what they have.
+    pub(super) async fn delete_topic(self: Arc<Self>, name: String) -> Result<(), Status> {
+        let _alone = self.floor.write().await;
+        let topic = self.topic(&name)?;
+        let mut batch = Batch::default();
+        batch.delete(Table::Topics, name.as_bytes());
+        let (subscriptions, snapshots, backlog) = {
+            let inside = topic.inside();
+            let (subscriptions, snapshots) = (&inside.subscriptions, &inside.snapshots);
+            (subscriptions.clone(), snapshots.clone(), inside.backlog)
+        };
+        if let Some(number) = backlog {
+            self.clear(&mut batch, number)?;
+        }
+        for subscription in &subscriptions {
+            let mut inside = subscription.inside();
+            inside.settings.topic = DELETED_TOPIC.into();
+            subscription.put(&mut batch, &inside.settings, inside.number);
+        }
+        for snapshot in &snapshots {
+            snapshot.settings().topic = DELETED_TOPIC.into();
+            snapshot.put(&mut batch);
+        }
+        self.commit(batch).await?;
+        self.names().topics.remove(&name);
+        Ok(())
+    }
+
+    pub(super) fn list_topic_subscriptions(
+        &self,
+        request: &wire::ListTopicSubscriptionsRequest,
+    ) -> Result<wire::ListTopicSubscriptionsResponse, Status> {
+        let topic = self.topic(&request.topic)?;
+        let all = topic.inside().subscriptions.clone();
+        let all = all.into_iter().map(|it| (it.name.clone(), it.name.clone()));
+        let all = all.collect();
+        let (size, token) = (request.page_size, &request.page_token);
+        let page = names::page(&all, "projects/", size, token, |name| Some(name.clone()))?;
+        Ok(wire::ListTopicSubscriptionsResponse {
+            subscriptions: page.items,
+            next_page_token: page.next,
+        })
+    }
+
+    /// Takes all messages of a backlog away.
+    pub(super) fn clear(&self, batch: &mut Batch, number: u64) -> Result<(), Status> {
+        let shelf = &self.world.shelf;
+        rows::delete_all(batch, shelf, Table::Messages, &number.to_be_bytes())
+            .map_err(|error| super::errors::unwritten(&error))
+    }
+}

@@ -1,0 +1,228 @@
+//! Single JSON values to fields as they travel.
+
+use base64::Engine;
+use base64::alphabet;
+use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
+use prost::Message;
+use prost::encoding::{WireType, encode_key, encode_varint};
+use prost_reflect::{EnumDescriptor, Kind, MessageDescriptor};
+use prost_types::{Duration, FieldMask, Timestamp};
+use serde_json::Value;
+
+/// Why a value is not taken.
+#[derive(Debug)]
+pub(crate) enum Wrong {
+    /// It is of another type.
+    Type,
+    /// It is an object, and none belongs here.
+    Object,
+    /// A text that does not say what it should.
+    Text(String),
+    /// The same, where Google's words name the field once more.
+    Form(String),
+}
+
+const TIMESTAMP: &str = "google.protobuf.Timestamp";
+const DURATION: &str = "google.protobuf.Duration";
+const FIELD_MASK: &str = "google.protobuf.FieldMask";
+
+/// As far as JSON's durations go: ten thousand years.
+const DURATION_SECONDS_MAX: i64 = 315_576_000_000;
+
+/// The years a timestamp may have: 1 to 9999, in seconds since 1970.
+const TIMESTAMP_SECONDS: std::ops::RangeInclusive<i64> = -62_135_596_800..=253_402_300_799;
+
+const LENIENT: GeneralPurposeConfig = GeneralPurposeConfig::new()
+    .with_decode_padding_mode(DecodePaddingMode::Indifferent)
+    .with_decode_allow_trailing_bits(true);
+const STANDARD: GeneralPurpose = GeneralPurpose::new(&alphabet::STANDARD, LENIENT);
+const URL_SAFE: GeneralPurpose = GeneralPurpose::new(&alphabet::URL_SAFE, LENIENT);
+
+/// Whether JSON writes this message as a text.
+pub(crate) fn is_written_as_text(message: &MessageDescriptor) -> bool {
+    matches!(message.full_name(), TIMESTAMP | DURATION | FIELD_MASK)
+}
+
+/// Writes a value as the field of this number.
+pub(crate) fn write(
+    number: u32,
+    kind: &Kind,
+    value: &Value,
+    wire: &mut Vec<u8>,
+) -> Result<(), Wrong> {
+    if value.is_object() && !matches!(kind, Kind::Message(_)) {
+        return Err(Wrong::Object);
+    }
+    match kind {
+        Kind::String => delimited(number, value.as_str().ok_or(Wrong::Type)?.as_bytes(), wire),
+        Kind::Bytes => delimited(number, &bytes(value)?, wire),
+        Kind::Message(message) => delimited(number, &well_known(message, value)?, wire),
+        Kind::Bool => varint(number, u64::from(truth(value)?), wire),
+        Kind::Enum(choices) => {
+            let choice = i64::from(choice(choices, value)?);
+            varint(number, choice.cast_unsigned(), wire);
+        }
+        Kind::Int32 => {
+            let small = i32::try_from(integer(value)?).map_err(|_| Wrong::Type)?;
+            varint(number, i64::from(small).cast_unsigned(), wire);
+        }
+        Kind::Int64 => varint(number, integer(value)?.cast_unsigned(), wire),
+        Kind::Double => {
+            encode_key(number, WireType::SixtyFourBit, wire);
+            wire.extend_from_slice(&double(value)?.to_le_bytes());
+        }
+        // None of these is in our .proto files.
+        Kind::Float
+        | Kind::Uint32
+        | Kind::Uint64
+        | Kind::Sint32
+        | Kind::Sint64
+        | Kind::Fixed32
+        | Kind::Fixed64
+        | Kind::Sfixed32
+        | Kind::Sfixed64 => return Err(Wrong::Type),
+    }
+    Ok(())
+}
+
+fn delimited(number: u32, bytes: &[u8], wire: &mut Vec<u8>) {
+    encode_key(number, WireType::LengthDelimited, wire);
+    encode_varint(bytes.len() as u64, wire);
+    wire.extend_from_slice(bytes);
+}
+
+fn varint(number: u32, value: u64, wire: &mut Vec<u8>) {
+    encode_key(number, WireType::Varint, wire);
+    encode_varint(value, wire);
+}
+
+fn truth(value: &Value) -> Result<bool, Wrong> {
+    match value.as_str() {
+        Some("true") => Ok(true),
+        Some("false") => Ok(false),
+        Some(_) => Err(Wrong::Type),
+        None => value.as_bool().ok_or(Wrong::Type),
+    }
+}
+
+fn integer(value: &Value) -> Result<i64, Wrong> {
+    if let Some(integer) = value.as_i64() {
+        return Ok(integer);
+    }
+    if let Some(Ok(integer)) = value.as_str().map(str::parse) {
+        return Ok(integer);
+    }
+    // 1e3 and 7.0 are integers, too.
+    let float = double(value)?;
+    let is_whole = float.fract() == 0.0 && float.abs() < 9.0e15;
+    let text = is_whole.then(|| format!("{float}"));
+    text.and_then(|it| it.parse().ok()).ok_or(Wrong::Type)
+}
+
+fn double(value: &Value) -> Result<f64, Wrong> {
+    match value.as_str() {
+        Some("NaN") => Ok(f64::NAN),
+        Some("Infinity") => Ok(f64::INFINITY),
+        Some("-Infinity") => Ok(f64::NEG_INFINITY),
+        Some(text) => {
+            let number: Option<f64> = text.parse().ok();
+            number.filter(|it| it.is_finite()).ok_or(Wrong::Type)
+        }
+        None => value.as_f64().ok_or(Wrong::Type),
+    }
+}
+
+/// By name or by number; a number without a name is kept.
+fn choice(choices: &EnumDescriptor, value: &Value) -> Result<i32, Wrong> {
+    let named = value.as_str().and_then(|it| choices.get_value_by_name(it));
+    if let Some(named) = named {
+        return Ok(named.number());
+    }
+    i32::try_from(integer(value)?).map_err(|_| Wrong::Type)
+}
+
+fn bytes(value: &Value) -> Result<Vec<u8>, Wrong> {
+    let text = value.as_str().ok_or(Wrong::Type)?;
+    let is_url_safe = text.bytes().any(|it| matches!(it, b'-' | b'_'));
+    let engine = if is_url_safe { URL_SAFE } else { STANDARD };
+    let failed = |_| Wrong::Text(format!("Base64 decoding failed for {value}"));
+    engine.decode(text).map_err(failed)
+}
+
+fn well_known(message: &MessageDescriptor, value: &Value) -> Result<Vec<u8>, Wrong> {
+    let text = value.as_str().ok_or(Wrong::Type)?;
+    match message.full_name() {
+        TIMESTAMP => Ok(timestamp(text)?.encode_to_vec()),
+        DURATION => Ok(duration(text)?.encode_to_vec()),
+        FIELD_MASK => Ok(field_mask(text).encode_to_vec()),
+        _ => Err(Wrong::Type),
+    }
+}
+
+fn timestamp(text: &str) -> Result<Timestamp, Wrong> {
+    let wrong = || Wrong::Form(format!("Invalid time format: {text}"));
+    let zone = text.get(10..).unwrap_or_default();
+    if !zone.ends_with('Z') && !zone.contains(['+', '-']) {
+        let why = "Illegal timestamp format; timestamps must end with 'Z' or have a valid timezone offset.";
+        return Err(Wrong::Form(why.into()));
+    }
+    let moment: jiff::Timestamp = text.parse().map_err(|_| wrong())?;
+    let nanos = moment.as_nanosecond().rem_euclid(1_000_000_000);
+    let seconds = moment.as_nanosecond().div_euclid(1_000_000_000);
+    let seconds = i64::try_from(seconds).map_err(|_| wrong())?;
+    if !TIMESTAMP_SECONDS.contains(&seconds) {
+        return Err(wrong());
+    }
+    Ok(Timestamp {
+        seconds,
+        nanos: i32::try_from(nanos).expect("below a second"),
+    })
+}
+
+/// As in `3.5s`.
+pub(crate) fn duration(text: &str) -> Result<Duration, Wrong> {
+    let form = |why: &str| Wrong::Form(why.into());
+    let number = text
+        .strip_suffix('s')
+        .ok_or_else(|| form("Illegal duration format; duration must end with 's'"))?;
+    let (sign, number) = match number.strip_prefix('-') {
+        Some(number) => (-1, number),
+        None => (1, number),
+    };
+    let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
+    let digits = |text: &str| text.bytes().all(|it| it.is_ascii_digit());
+    if whole.is_empty() || !digits(whole) {
+        return Err(form("Invalid duration format, failed to parse seconds"));
+    }
+    if fraction.len() > 9 || !digits(fraction) || number.ends_with('.') {
+        return Err(form(
+            "Invalid duration format, failed to parse nano seconds",
+        ));
+    }
+    let seconds = whole.parse().ok().filter(|it| *it <= DURATION_SECONDS_MAX);
+    let seconds: i64 = seconds.ok_or_else(|| form("Duration value exceeds limits"))?;
+    let nanos: i32 = format!("{fraction:0<9}").parse().expect("nine digits");
+    Ok(Duration {
+        seconds: sign * seconds,
+        nanos: i32::try_from(sign).expect("one") * nanos,
+    })
+}
+
+/// Paths in either spelling; they travel with underscores.
+fn field_mask(text: &str) -> FieldMask {
+    let paths = text.split(',').map(str::trim).filter(|it| !it.is_empty());
+    FieldMask {
+        paths: paths.map(with_underscores).collect(),
+    }
+}
+
+fn with_underscores(path: &str) -> String {
+    let mut out = String::with_capacity(path.len() + 4);
+    for letter in path.chars() {
+        if letter.is_ascii_uppercase() {
+            out.push('_');
+        }
+        out.push(letter.to_ascii_lowercase());
+    }
+    out
+}

@@ -1,0 +1,187 @@
+//! Paths, as in `/v2/{parent=projects/*/locations/*}/queues:verb`.
+
+use std::borrow::Cow;
+
+/// A path with variables.
+#[derive(Debug)]
+pub(crate) struct Template {
+    parts: Vec<Part>,
+    verb: Option<String>,
+    /// Which parts each variable spans: its field, its first part, and how many.
+    variables: Vec<Variable>,
+}
+
+#[derive(Debug)]
+enum Part {
+    Literal(String),
+    Any,
+}
+
+#[derive(Debug)]
+struct Variable {
+    field: String,
+    first: usize,
+    count: usize,
+}
+
+/// A request's path, taken apart.
+#[derive(Debug)]
+pub(crate) struct Path<'a> {
+    parts: Vec<&'a str>,
+    verb: Option<&'a str>,
+}
+
+// === impl Template ===
+
+impl Template {
+    /// Reads a template of one of our tables.
+    pub(crate) fn new(text: &str) -> Self {
+        let mut template = Self {
+            parts: Vec::new(),
+            verb: None,
+            variables: Vec::new(),
+        };
+        let mut left = text;
+        while let Some(rest) = left.strip_prefix('/') {
+            left = match rest.strip_prefix('{') {
+                Some(rest) => {
+                    let (variable, rest) = rest.split_once('}').expect("braces are closed");
+                    template.add_variable(variable);
+                    rest
+                }
+                None => {
+                    let end = rest.find(['/', ':']).unwrap_or(rest.len());
+                    let (literal, rest) = rest.split_at(end);
+                    template.parts.push(Part::Literal(literal.into()));
+                    rest
+                }
+            };
+        }
+        template.verb = left.strip_prefix(':').map(Into::into);
+        template
+    }
+
+    fn add_variable(&mut self, text: &str) {
+        let (field, pattern) = text.split_once('=').unwrap_or((text, "*"));
+        let first = self.parts.len();
+        for part in pattern.split('/') {
+            self.parts.push(match part {
+                "*" => Part::Any,
+                literal => Part::Literal(literal.into()),
+            });
+        }
+        self.variables.push(Variable {
+            field: field.into(),
+            first,
+            count: self.parts.len() - first,
+        });
+    }
+
+    /// The fields of its variables.
+    pub(crate) fn fields(&self) -> impl Iterator<Item = &str> {
+        self.variables.iter().map(|variable| &*variable.field)
+    }
+
+    /// Whether a path is of this form.
+    pub(crate) fn matches(&self, path: &Path<'_>) -> bool {
+        path.verb == self.verb.as_deref()
+            && path.parts.len() == self.parts.len()
+            && self.parts.iter().zip(&path.parts).all(|it| match it {
+                (Part::Literal(literal), part) => literal == part,
+                (Part::Any, part) => !part.is_empty(),
+            })
+    }
+
+    /// The values of its variables in a path that matches.
+    pub(crate) fn values(&self, path: &Path<'_>) -> Vec<String> {
+        let value = |variable: &Variable| {
+            let parts = path.parts.iter().skip(variable.first).take(variable.count);
+            parts
+                .map(|part| decoded(part))
+                .collect::<Vec<_>>()
+                .join("/")
+        };
+        self.variables.iter().map(value).collect()
+    }
+}
+
+// === impl Path ===
+
+impl<'a> Path<'a> {
+    pub(crate) fn new(path: &'a str) -> Self {
+        let path = path.strip_prefix('/').unwrap_or(path);
+        let mut parts: Vec<_> = path.split('/').collect();
+        let mut verb = None;
+        if let Some(last) = parts.last_mut()
+            && let Some((before, after)) = last.rsplit_once(':')
+        {
+            (*last, verb) = (before, Some(after));
+        }
+        Self { parts, verb }
+    }
+}
+
+/// A part without its percent signs. A slash in disguise stays in disguise.
+fn decoded(part: &str) -> Cow<'_, str> {
+    if !part.contains('%') {
+        return Cow::Borrowed(part);
+    }
+    let mut bytes = Vec::with_capacity(part.len());
+    let mut left = part.as_bytes();
+    while let Some((&first, rest)) = left.split_first() {
+        let byte = rest.get(..2).filter(|_| first == b'%').and_then(hex);
+        match byte {
+            Some(byte) if byte != b'/' => {
+                bytes.push(byte);
+                left = rest.get(2..).unwrap_or_default();
+            }
+            Some(_) | None => {
+                bytes.push(first);
+                left = rest;
+            }
+        }
+    }
+    Cow::Owned(String::from_utf8_lossy(&bytes).into_owned())
+}
+
+fn hex(digits: &[u8]) -> Option<u8> {
+    let digits = std::str::from_utf8(digits).ok()?;
+    u8::from_str_radix(digits, 16).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn values(template: &str, path: &str) -> Option<Vec<String>> {
+        let (template, path) = (Template::new(template), Path::new(path));
+        template.matches(&path).then(|| template.values(&path))
+    }
+
+    #[test]
+    fn variables_span_parts() {
+        let template = "/v2/{queue.name=projects/*/queues/*}/tasks/{id}:buffer";
+        let found = values(template, "/v2/projects/p/queues/q/tasks/7:buffer").unwrap();
+        assert_eq!(found, ["projects/p/queues/q", "7"]);
+        for other in [
+            "/v2/projects/p/queues/q/tasks/7",
+            "/v2/projects/p/queues/q/tasks/7:run",
+            "/v2/projects/p/queues//tasks/7:buffer",
+            "/v2/projects/p/queues/q/tasks:buffer",
+            "/v1/projects/p/queues/q/tasks/7:buffer",
+            "/v2/projects/p/queues/q/tasks/7/:buffer",
+        ] {
+            assert_eq!(values(template, other), None, "{other}");
+        }
+    }
+
+    #[test]
+    fn a_project_may_have_a_colon_and_a_name_percent_signs() {
+        let template = "/v1/{topic=projects/*/topics/*}:publish";
+        let found = values(
+            template,
+            "/v1/projects/a.com:p/topics/a%7Eb%2Fc%zz%:publish",
+        );
+        assert_eq!(found.unwrap(), ["projects/a.com:p/topics/a~b%2Fc%zz%"]);
+    }
+}

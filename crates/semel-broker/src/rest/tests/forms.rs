@@ -1,0 +1,266 @@
+use super::*;
+use crate::proto::rpc;
+use crate::proto::tasks::{
+    HttpMethod, HttpRequest, HttpTarget, Queue, RateLimits, RetryConfig, Task, UriOverride, queue,
+    task,
+};
+use prost::Message;
+use prost_types::{Any, Duration, Timestamp};
+use serde_json::json;
+use tonic::{Code, Status};
+
+const TASKS: &str = "/v2/projects/p/locations/l/queues/q/tasks";
+const QUEUE: &str = "/v2/projects/p/locations/l/queues/q";
+
+fn full_queue() -> Queue {
+    Queue {
+        name: "projects/p/locations/l/queues/q".into(),
+        rate_limits: Some(RateLimits {
+            max_dispatches_per_second: 500.0,
+            max_burst_size: 100,
+            max_concurrent_dispatches: 1000,
+        }),
+        retry_config: Some(RetryConfig {
+            max_attempts: -1,
+            min_backoff: Some(Duration {
+                seconds: 0,
+                nanos: 100_000_000,
+            }),
+            max_backoff: Some(Duration {
+                seconds: 3600,
+                nanos: 0,
+            }),
+            ..RetryConfig::default()
+        }),
+        state: queue::State::Running.into(),
+        http_target: Some(HttpTarget {
+            uri_override: Some(UriOverride {
+                port: Some(8080),
+                ..UriOverride::default()
+            }),
+            ..HttpTarget::default()
+        }),
+        ..Queue::default()
+    }
+}
+
+#[tokio::test]
+async fn answers_are_written_as_google_writes_them() {
+    let desk = Desk::new();
+    desk.echo.answers(Ok(&full_queue()));
+    let answer = desk.ask("GET", QUEUE, "").await;
+    let expected = r#"{
+  "name": "projects/p/locations/l/queues/q",
+  "rateLimits": {
+    "maxDispatchesPerSecond": 500,
+    "maxBurstSize": 100,
+    "maxConcurrentDispatches": 1000
+  },
+  "retryConfig": {
+    "maxAttempts": -1,
+    "minBackoff": "0.100s",
+    "maxBackoff": "3600s"
+  },
+  "state": "RUNNING",
+  "httpTarget": {
+    "uriOverride": {
+      "port": "8080"
+    }
+  }
+}
+"#;
+    assert_eq!(answer.text, expected);
+    desk.echo.answers(Ok(&full_queue()));
+    let compact = desk
+        .ask("GET", &format!("{QUEUE}?prettyPrint=false&key=abc"), "")
+        .await;
+    assert!(
+        compact
+            .text
+            .ends_with(r#""state":"RUNNING","httpTarget":{"uriOverride":{"port":"8080"}}}"#)
+    );
+    assert_eq!(compact.json(), answer.json());
+    assert_eq!(desk.ask("DELETE", QUEUE, "").await.text, "{}\n");
+}
+
+#[tokio::test]
+async fn enums_are_answered_as_they_are_asked_for() {
+    let desk = Desk::new();
+    for (query, state) in [
+        ("", json!("RUNNING")),
+        ("?alt=json", json!("RUNNING")),
+        ("?$alt=json;enum-encoding=int", json!(1)),
+        ("?%24alt=json%3Benum-encoding%3Dint", json!(1)),
+    ] {
+        desk.echo.answers(Ok(&full_queue()));
+        let answer = desk.ask("GET", &format!("{QUEUE}{query}"), "").await;
+        assert_eq!(answer.json()["state"], state, "{query}");
+    }
+}
+
+#[tokio::test]
+async fn enums_are_read_by_name_and_number() {
+    let desk = Desk::new();
+    for method in [r#""PUT""#, "4", r#""4""#] {
+        for name in ["httpMethod", "http_method"] {
+            let body =
+                format!(r#"{{"task":{{"httpRequest":{{"{name}":{method}}}}},"responseView":2}}"#);
+            assert_eq!(desk.ask("POST", TASKS, body).await.status, 200);
+            let asked = desk.asked();
+            assert!(
+                asked.contains("http_method: Put") && asked.contains("response_view: Full"),
+                "{asked}"
+            );
+        }
+    }
+    for query in [
+        "responseView=FULL",
+        "response_view=2&pageSize=7&$.xgafv=2&fields=tasks",
+    ] {
+        desk.ask("GET", &format!("{TASKS}?{query}"), "").await;
+        assert!(desk.asked().contains("response_view: Full"), "{query}");
+    }
+}
+
+#[tokio::test]
+async fn a_task_is_read_whole_and_written_whole() {
+    let desk = Desk::new();
+    let kinds = ["aGk/_w==", "aGk/_w", "aGk__w=="].map(|it| it.replace('_', "/"));
+    let url_safe = "aGk__w".to_owned();
+    for body in kinds.iter().chain([&url_safe]) {
+        let asked = json!({"task": {
+            "httpRequest": {"url": "http://h/", "body": body, "headers": {"A": "b", "C": ""}},
+            "scheduleTime": "2026-11-16T06:10:00.123456+02:00",
+            "dispatchDeadline": "30.5s",
+        }});
+        assert_eq!(desk.ask("POST", TASKS, asked.to_string()).await.status, 200);
+        let heard = desk.asked();
+        for part in [
+            r#"url: "http://h/""#,
+            r#"body: b"hi?\xff""#,
+            r#""A": "b""#,
+            r#""C": """#,
+            "seconds: 1794802200, nanos: 123456000",
+            "seconds: 30, nanos: 500000000",
+        ] {
+            assert!(heard.contains(part), "{part}: {heard}");
+        }
+    }
+    let task = Task {
+        name: "n".into(),
+        message_type: Some(task::MessageType::HttpRequest(Box::new(HttpRequest {
+            http_method: HttpMethod::Put.into(),
+            headers: [("A".to_owned(), "\"b\"\n".to_owned())].into(),
+            body: bytes::Bytes::from_static(b"hi?\xff"),
+            ..HttpRequest::default()
+        }))),
+        schedule_time: Some(Timestamp {
+            seconds: 1_794_802_200,
+            nanos: 123_456_000,
+        }),
+        dispatch_count: 1,
+        ..Task::default()
+    };
+    desk.echo.answers(Ok(&task));
+    let answer = desk.ask("GET", &format!("{TASKS}/t"), "").await;
+    let expected = json!({
+        "name": "n",
+        "httpRequest": {"httpMethod": "PUT", "headers": {"A": "\"b\"\n"}, "body": "aGk//w=="},
+        "scheduleTime": "2026-11-16T04:10:00.123456Z",
+        "dispatchCount": 1,
+    });
+    assert_eq!(answer.json(), expected);
+}
+
+#[tokio::test]
+async fn masks_are_read_in_either_spelling_and_an_empty_one_is_one() {
+    let desk = Desk::new();
+    for (query, mask) in [
+        ("", "update_mask: None"),
+        ("?updateMask=", "update_mask: Some(FieldMask { paths: [] })"),
+        (
+            "?updateMask=rateLimits.maxBurstSize,retry_config",
+            r#"paths: ["rate_limits.max_burst_size", "retry_config"]"#,
+        ),
+        ("?update_mask=state%2Cname", r#"paths: ["state", "name"]"#),
+        (
+            "?updateMask.paths=a&updateMask.paths=b",
+            r#"paths: ["a", "b"]"#,
+        ),
+    ] {
+        desk.ask("PATCH", &format!("{QUEUE}{query}"), "{}").await;
+        let asked = desk.asked();
+        assert!(asked.contains(mask), "{query}: {asked}");
+    }
+    let body = r#"{"topic":{},"updateMask":"messageRetentionDuration"}"#;
+    desk.ask("PATCH", "/v1/projects/p/topics/t", body).await;
+    assert!(
+        desk.asked()
+            .contains(r#"paths: ["message_retention_duration"]"#)
+    );
+}
+
+#[tokio::test]
+async fn a_status_becomes_an_error_with_its_details() {
+    let desk = Desk::new();
+    let info = rpc::ErrorInfo {
+        reason: "R".into(),
+        domain: "d".into(),
+        metadata: [("k".to_owned(), "v".to_owned())].into(),
+    };
+    let any = |name: &str, value: Vec<u8>| Any {
+        type_url: format!("type.googleapis.com/{name}"),
+        value,
+    };
+    let status = rpc::Status {
+        code: 5,
+        message: String::new(),
+        details: vec![
+            any("google.rpc.ErrorInfo", info.encode_to_vec()),
+            any("google.rpc.Unheard", vec![1]),
+        ],
+    };
+    let details = status.encode_to_vec().into();
+    let status = Status::with_details(Code::NotFound, "Queue does not exist.", details);
+    desk.echo.answers(Err::<&Queue, _>(status));
+    let answer = desk.ask("GET", QUEUE, "").await;
+    assert_eq!(answer.status, 404);
+    let expected = json!({"error": {
+        "code": 404, "message": "Queue does not exist.", "status": "NOT_FOUND",
+        "details": [{
+            "@type": "type.googleapis.com/google.rpc.ErrorInfo",
+            "reason": "R", "domain": "d", "metadata": {"k": "v"},
+        }],
+    }});
+    assert_eq!(answer.json(), expected);
+}
+
+#[tokio::test]
+async fn each_code_has_its_http_status() {
+    let desk = Desk::new();
+    for (code, http, name) in [
+        (1, 499, "CANCELLED"),
+        (2, 500, "UNKNOWN"),
+        (3, 400, "INVALID_ARGUMENT"),
+        (4, 504, "DEADLINE_EXCEEDED"),
+        (5, 404, "NOT_FOUND"),
+        (6, 409, "ALREADY_EXISTS"),
+        (7, 403, "PERMISSION_DENIED"),
+        (8, 429, "RESOURCE_EXHAUSTED"),
+        (9, 400, "FAILED_PRECONDITION"),
+        (10, 409, "ABORTED"),
+        (11, 400, "OUT_OF_RANGE"),
+        (12, 501, "UNIMPLEMENTED"),
+        (13, 500, "INTERNAL"),
+        (14, 503, "UNAVAILABLE"),
+        (15, 500, "DATA_LOSS"),
+        (16, 401, "UNAUTHENTICATED"),
+    ] {
+        desk.echo
+            .answers(Err::<&Queue, _>(Status::new(Code::from_i32(code), "why")));
+        let answer = desk.ask("GET", QUEUE, "").await;
+        assert_eq!(answer.status.as_u16(), http);
+        let expected = json!({"error": {"code": http, "message": "why", "status": name}});
+        assert_eq!(answer.json(), expected);
+    }
+}

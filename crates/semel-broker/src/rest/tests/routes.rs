@@ -1,0 +1,139 @@
+use super::*;
+
+const QUEUE: &str = "projects/p/locations/l/queues/q";
+
+/// A method, a path and a body, and the beginning of what the service hears. `$Q` is a queue's name, `$T` a
+/// topic's, `$S` a subscription's, `$N` a snapshot's.
+type Row = (&'static str, &'static str, &'static str, &'static str);
+
+#[rustfmt::skip]
+const TASKS: &[Row] = &[
+    ("GET",    "projects/p/locations/l/queues", "", r#"list_queues ListQueuesRequest { parent: "projects/p/locations/l""#),
+    ("GET",    "$Q",          "", r#"get_queue GetQueueRequest { name: "$Q""#),
+    ("POST",   "projects/p/locations/l/queues", r#"{"name":"x"}"#, r#"create_queue CreateQueueRequest { parent: "projects/p/locations/l", queue: Some(Queue { name: "x""#),
+    ("PATCH",  "$Q",          r#"{"name":"elsewhere"}"#, r#"update_queue UpdateQueueRequest { queue: Some(Queue { name: "$Q""#),
+    ("DELETE", "$Q",          "", r#"delete_queue DeleteQueueRequest { name: "$Q""#),
+    ("POST",   "$Q:purge",    "{}", r#"purge_queue PurgeQueueRequest { name: "$Q""#),
+    ("POST",   "$Q:pause",    "", r#"pause_queue PauseQueueRequest { name: "$Q""#),
+    ("POST",   "$Q:resume",   "{}", r#"resume_queue ResumeQueueRequest { name: "$Q""#),
+    ("GET",    "$Q/tasks",    "", r#"list_tasks ListTasksRequest { parent: "$Q""#),
+    ("GET",    "$Q/tasks/t",  "", r#"get_task GetTaskRequest { name: "$Q/tasks/t""#),
+    ("POST",   "$Q/tasks",    r#"{"task":{"name":"x"},"parent":"elsewhere"}"#, r#"create_task CreateTaskRequest { parent: "$Q", task: Some(Task { name: "x""#),
+    ("DELETE", "$Q/tasks/t",  "", r#"delete_task DeleteTaskRequest { name: "$Q/tasks/t""#),
+    ("POST",   "$Q/tasks/t:run", "{}", r#"run_task RunTaskRequest { name: "$Q/tasks/t""#),
+];
+
+#[rustfmt::skip]
+const PUBSUB: &[Row] = &[
+    ("PUT",    "$T", "{}", r#"create_topic Topic { name: "$T""#),
+    ("GET",    "$T", "",   r#"get_topic GetTopicRequest { topic: "$T""#),
+    ("PATCH",  "$T", r#"{"topic":{"labels":{"a":"b"}},"updateMask":"labels"}"#, r#"update_topic UpdateTopicRequest { topic: Some(Topic { name: "$T", labels: {"a": "b"}"#),
+    ("DELETE", "$T", "",   r#"delete_topic DeleteTopicRequest { topic: "$T""#),
+    ("GET",    "projects/p/topics", "", r#"list_topics ListTopicsRequest { project: "projects/p""#),
+    ("POST",   "$T:publish", r#"{"messages":[{"data":"aGk="}]}"#, r#"publish PublishRequest { topic: "$T", messages: [PubsubMessage { data: b"hi""#),
+    ("GET",    "$T/subscriptions", "", r#"list_topic_subscriptions ListTopicSubscriptionsRequest { topic: "$T""#),
+    ("GET",    "$T/snapshots", "",     r#"list_topic_snapshots ListTopicSnapshotsRequest { topic: "$T""#),
+    ("POST",   "$S:detach", "{}",      r#"detach_subscription DetachSubscriptionRequest { subscription: "$S""#),
+    ("PUT",    "$S", r#"{"topic":"t"}"#, r#"create_subscription Subscription { name: "$S", topic: "t""#),
+    ("GET",    "$S", "",   r#"get_subscription GetSubscriptionRequest { subscription: "$S""#),
+    ("PATCH",  "$S", "{}", r#"update_subscription UpdateSubscriptionRequest { subscription: Some(Subscription { name: "$S""#),
+    ("DELETE", "$S", "",   r#"delete_subscription DeleteSubscriptionRequest { subscription: "$S""#),
+    ("GET",    "projects/p/subscriptions", "", r#"list_subscriptions ListSubscriptionsRequest { project: "projects/p""#),
+    ("POST",   "$S:pull", r#"{"maxMessages":1}"#, r#"pull PullRequest { subscription: "$S", return_immediately: false, max_messages: 1"#),
+    ("POST",   "$S:acknowledge", r#"{"ackIds":["a","b"]}"#, r#"acknowledge AcknowledgeRequest { subscription: "$S", ack_ids: ["a", "b"]"#),
+    ("POST",   "$S:modifyAckDeadline", r#"{"ackIds":["a"],"ackDeadlineSeconds":9}"#, r#"modify_ack_deadline ModifyAckDeadlineRequest { subscription: "$S", ack_deadline_seconds: 9"#),
+    ("POST",   "$S:modifyPushConfig", r#"{"pushConfig":{}}"#, r#"modify_push_config ModifyPushConfigRequest { subscription: "$S", push_config: Some("#),
+    ("POST",   "$S:seek", r#"{"snapshot":"n"}"#, r#"seek SeekRequest { subscription: "$S", target: Some(Snapshot("n""#),
+    ("PUT",    "$N", r#"{"subscription":"s"}"#, r#"create_snapshot CreateSnapshotRequest { name: "$N", subscription: "s""#),
+    ("GET",    "$N", "",   r#"get_snapshot GetSnapshotRequest { snapshot: "$N""#),
+    ("PATCH",  "$N", "{}", r#"update_snapshot UpdateSnapshotRequest { snapshot: Some(Snapshot { name: "$N""#),
+    ("DELETE", "$N", "",   r#"delete_snapshot DeleteSnapshotRequest { snapshot: "$N""#),
+    ("GET",    "projects/p/snapshots", "", r#"list_snapshots ListSnapshotsRequest { project: "projects/p""#),
+];
+
+fn whole(text: &str) -> String {
+    text.replace("$Q", QUEUE)
+        .replace("$T", "projects/p/topics/t")
+        .replace("$S", "projects/p/subscriptions/s")
+        .replace("$N", "projects/p/snapshots/n")
+}
+
+async fn each_is_heard(prefix: &str, rows: &[Row]) {
+    let desk = Desk::new();
+    for (method, path, body, heard) in rows {
+        let path = format!("{prefix}{}", whole(path));
+        let answer = desk.ask(method, &path, *body).await;
+        assert_eq!(answer.status, 200, "{method} {path}: {}", answer.text);
+        assert_eq!(
+            answer.headers["content-type"],
+            "application/json; charset=UTF-8"
+        );
+        let (asked, heard) = (desk.asked(), whole(heard));
+        assert!(asked.starts_with(&heard), "{asked}, not {heard}");
+    }
+}
+
+#[tokio::test]
+async fn cloud_tasks_is_served_with_and_without_its_version() {
+    each_is_heard("/v2/", TASKS).await;
+    each_is_heard("/", TASKS).await;
+}
+
+#[tokio::test]
+async fn pubsub_is_served() {
+    each_is_heard("/v1/", PUBSUB).await;
+}
+
+#[tokio::test]
+async fn any_request_can_be_buffered() {
+    let desk = Desk::new();
+    for (method, path, id) in [
+        ("POST", "tasks:buffer", "None"),
+        ("PUT", "tasks/7:buffer", "Some(\"7\")"),
+    ] {
+        let request = Request::builder()
+            .method(method)
+            .uri(format!("/v2/{QUEUE}/{path}"));
+        let request = request
+            .header("x-kind", "any")
+            .header("content-type", "text/plain");
+        let answer = desk.send(request.body("not {json".into()).unwrap()).await;
+        assert_eq!(answer.json(), serde_json::json!({"task": {}}));
+        let heard = format!("buffer (\"{QUEUE}\", {id}, {method}, \"any\", b\"not {{json\")");
+        assert_eq!(desk.asked(), heard);
+    }
+}
+
+#[tokio::test]
+async fn what_is_not_mapped_is_not_found() {
+    let desk = Desk::new();
+    for (method, path) in [
+        ("GET", "/v2/bogus"),
+        ("GET", "/v2/projects/p/locations/l/queues/q:pause"),
+        ("GET", "/v2/projects/p/locations/l/operations"),
+        ("POST", "/v2/projects/p/locations/l/queues/q:explode"),
+        ("POST", "/v3/projects/p/locations/l/queues"),
+        ("GET", "/projects/p/topics/a&b"),
+        ("GET", "/"),
+    ] {
+        let answer = desk.ask(method, path, "").await;
+        assert_eq!(answer.status, 404, "{method} {path}");
+        assert!(
+            answer.headers["content-type"]
+                .to_str()
+                .unwrap()
+                .starts_with("text/html")
+        );
+        assert!(answer.text.contains("was not found on this server."));
+        assert!(!answer.text.contains("a&b"), "{}", answer.text);
+        assert_eq!(desk.asked(), "");
+    }
+}
+
+#[tokio::test]
+async fn an_unknown_grpc_method_is_unimplemented() {
+    let request = Request::post("/google.longrunning.Operations/GetOperation");
+    let request = request.header("content-type", "application/grpc");
+    let answer = Desk::new().send(request.body(Body::empty()).unwrap()).await;
+    assert_eq!(answer.headers["grpc-status"], "12");
+}

@@ -1,0 +1,129 @@
+//! What the admin API needs of both services and of what is declared.
+
+use super::services::Services;
+use crate::admin::{self, Desk, Guard, Service};
+use crate::declared::Declared;
+use crate::pubsub::PubSub;
+use crate::shelf::{Shelf, ShelfError, Table};
+use crate::tasks::Tasks;
+use async_trait::async_trait;
+use std::sync::Arc;
+use tokio::sync::watch;
+
+/// How many rows of a table are counted; beyond that it is said to hold so many.
+const COUNTED_MAX: usize = 10_000;
+
+/// One service and where it keeps its things.
+#[derive(Debug)]
+struct Kept<S> {
+    service: S,
+    shelf: Shelf,
+}
+
+/// What is declared, and the services that can make it so.
+#[derive(Debug)]
+struct Makes {
+    declared: Declared,
+    tasks: Tasks,
+    pubsub: PubSub,
+}
+
+/// The desk of these services.
+pub(super) fn desk(services: &Services, guard: Guard) -> Desk {
+    let shelf = || services.world.shelf.clone();
+    let tasks = Kept {
+        service: Tasks::clone(&services.tasks),
+        shelf: shelf(),
+    };
+    let pubsub = Kept {
+        service: PubSub::clone(&services.pubsub),
+        shelf: shelf(),
+    };
+    let makes = Makes {
+        declared: services.declared.clone(),
+        tasks: Tasks::clone(&services.tasks),
+        pubsub: PubSub::clone(&services.pubsub),
+    };
+    Desk::new(
+        Arc::clone(&services.world),
+        vec![Arc::new(tasks), Arc::new(pubsub)],
+        Arc::new(makes),
+        guard,
+    )
+}
+
+#[async_trait]
+impl Service for Kept<Tasks> {
+    fn counts(&self) -> Vec<(&'static str, usize)> {
+        vec![("queues", count(&self.shelf, Table::Queues))]
+    }
+
+    fn busy(&self, _pull: bool, limit: usize) -> Vec<String> {
+        let mut busy = self.service.busy();
+        busy.truncate(limit);
+        busy
+    }
+
+    fn changes(&self) -> watch::Receiver<()> {
+        passed_on(self.service.changed())
+    }
+
+    async fn reset(&self) -> Result<(), ShelfError> {
+        self.service.reset().await
+    }
+}
+
+#[async_trait]
+impl Service for Kept<PubSub> {
+    fn counts(&self) -> Vec<(&'static str, usize)> {
+        vec![
+            ("topics", count(&self.shelf, Table::Topics)),
+            ("subscriptions", count(&self.shelf, Table::Subscriptions)),
+            ("snapshots", count(&self.shelf, Table::Snapshots)),
+        ]
+    }
+
+    fn busy(&self, pull: bool, limit: usize) -> Vec<String> {
+        let mut busy = self.service.busy(pull);
+        busy.truncate(limit);
+        busy
+    }
+
+    fn changes(&self) -> watch::Receiver<()> {
+        passed_on(self.service.changed())
+    }
+
+    async fn reset(&self) -> Result<(), ShelfError> {
+        self.service.reset().await
+    }
+}
+
+#[async_trait]
+impl admin::Declared for Makes {
+    async fn make(&self) -> Result<(), String> {
+        let made = self.declared.apply(&self.tasks, &self.pubsub).await;
+        made.map_err(|error| error.to_string())
+    }
+}
+
+fn count(shelf: &Shelf, table: Table) -> usize {
+    let rows = shelf.scan(table, &[], None, COUNTED_MAX);
+    rows.map_or(0, |rows| rows.len())
+}
+
+/// The same changes, without their numbers, as long as somebody listens.
+fn passed_on(mut numbered: watch::Receiver<u64>) -> watch::Receiver<()> {
+    let (teller, changes) = watch::channel(());
+    tokio::spawn(async move {
+        loop {
+            tokio::select! {
+                () = teller.closed() => return,
+                changed = numbered.changed() => match changed {
+                    Ok(()) => teller.send_replace(()),
+                    Err(_) => return,
+                },
+            }
+        }
+    });
+    changes
+}

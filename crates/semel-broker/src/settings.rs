@@ -1,0 +1,80 @@
+//! What a broker is told.
+
+use crate::{Declared, Fault};
+use std::net::{Ipv4Addr, SocketAddr};
+use std::path::PathBuf;
+use url::Url;
+
+/// The usual port.
+const PORT_USUAL: u16 = 8085;
+
+/// How many dispatches are remembered, usually.
+const HISTORY_USUAL: usize = 100_000;
+
+/// All that a broker needs to start.
+#[derive(Clone)]
+pub struct Settings {
+    /// Where everything is served.
+    pub listen: SocketAddr,
+    /// Whether others than this machine may ask. It calls any address it is told to: then it does so for them.
+    pub allow_remote: bool,
+    /// What the admin API asks for, if anything.
+    pub admin_token: Option<String>,
+    /// Where what was accepted is kept.
+    pub keep: Keep,
+    /// What the choice of faults begins with.
+    pub seed: u64,
+    /// What goes wrong, and how often.
+    pub faults: Vec<Fault>,
+    /// How many dispatches are remembered.
+    pub history_max: usize,
+    /// What is there from the start.
+    pub declared: Declared,
+    /// Where tasks without a URL go, as Firebase's functions expect: this, then the queue's project, location and name.
+    pub functions_url: Option<Url>,
+}
+
+/// Where what was accepted is kept.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Keep {
+    /// In a directory: it is still there after a restart, or a crash.
+    Directory(PathBuf),
+    /// In memory, until the process ends.
+    Memory,
+}
+
+// === impl Settings ===
+
+impl Default for Settings {
+    /// On the usual port of this machine, in memory, well-behaved.
+    fn default() -> Self {
+        Self {
+            listen: SocketAddr::from((Ipv4Addr::LOCALHOST, PORT_USUAL)),
+            allow_remote: false,
+            admin_token: None,
+            keep: Keep::Memory,
+            seed: 0,
+            faults: Vec::new(),
+            history_max: HISTORY_USUAL,
+            declared: Declared::default(),
+            functions_url: None,
+        }
+    }
+}
+
+impl std::fmt::Debug for Settings {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let admin_token = self.admin_token.as_ref().map(|_| "hidden");
+        f.debug_struct("Settings")
+            .field("listen", &self.listen)
+            .field("allow_remote", &self.allow_remote)
+            .field("admin_token", &admin_token)
+            .field("keep", &self.keep)
+            .field("seed", &self.seed)
+            .field("faults", &self.faults)
+            .field("history_max", &self.history_max)
+            .field("declared", &self.declared)
+            .field("functions_url", &self.functions_url)
+            .finish()
+    }
+}

@@ -1,0 +1,191 @@
+//! Where the broker keeps what it accepted: a directory, or memory.
+//!
+//! There is one verb for changes, [`Shelf::commit`]: when it answers, the change is on disk. Everybody who comes
+//! while one sync runs shares the next one. Reads see committed changes only.
+
+mod directory;
+mod memory;
+
+use bytes::Bytes;
+use directory::Directory;
+use memory::Memory;
+use std::path::Path;
+use std::sync::Arc;
+
+/// What kind of thing a row is. The number is its place on disk: never change one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[repr(u8)]
+pub(crate) enum Table {
+    /// Single values by name.
+    Meta = 1,
+    /// Queues by name.
+    Queues = 2,
+    /// Tasks by queue and id.
+    Tasks = 3,
+    /// Names of tasks and queues that are not to be used again for a while.
+    Tombstones = 4,
+    /// Topics by name.
+    Topics = 5,
+    /// Subscriptions by name.
+    Subscriptions = 6,
+    /// Snapshots by name.
+    Snapshots = 7,
+    /// Messages by their backlog and place in it.
+    Messages = 8,
+}
+
+/// Changes that happen together or not at all.
+#[derive(Debug, Default)]
+pub(crate) struct Batch {
+    changes: Vec<Change>,
+}
+
+#[derive(Debug)]
+struct Change {
+    key: Vec<u8>,
+    /// Nothing: the row is taken away.
+    value: Option<Bytes>,
+}
+
+/// A row that was read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Row {
+    /// Without the table.
+    pub(crate) key: Bytes,
+    /// What was put there.
+    pub(crate) value: Bytes,
+}
+
+/// Where everything is kept; clones are the same place.
+#[derive(Clone, Debug)]
+pub(crate) struct Shelf(Arc<Place>);
+
+#[derive(Debug)]
+enum Place {
+    Directory(Directory),
+    Memory(Memory),
+}
+
+/// The directory cannot be used. Nothing that was answered is lost.
+#[derive(Clone, Debug, thiserror::Error)]
+#[error("{0}")]
+pub(crate) struct ShelfError(pub(crate) String);
+
+// === impl Batch ===
+
+impl Batch {
+    /// Puts a row, in place of what is there.
+    pub(crate) fn put(&mut self, table: Table, key: &[u8], value: impl Into<Bytes>) {
+        self.changes.push(Change {
+            key: full_key(table, key),
+            value: Some(value.into()),
+        });
+    }
+
+    /// Takes a row away, if it is there.
+    pub(crate) fn delete(&mut self, table: Table, key: &[u8]) {
+        self.changes.push(Change {
+            key: full_key(table, key),
+            value: None,
+        });
+    }
+
+    /// How many changes it holds.
+    #[must_use]
+    pub(crate) fn len(&self) -> usize {
+        self.changes.len()
+    }
+
+    /// Whether it changes nothing.
+    #[must_use]
+    pub(crate) fn is_empty(&self) -> bool {
+        self.changes.is_empty()
+    }
+}
+
+// === impl Shelf ===
+
+impl Shelf {
+    /// Opens a directory; makes it if there is none. One process at a time.
+    ///
+    /// # Errors
+    /// When it cannot be made or read, or another process has it open.
+    pub(crate) fn open(directory: &Path) -> Result<Self, ShelfError> {
+        let directory = Directory::open(directory)?;
+        Ok(Self(Arc::new(Place::Directory(directory))))
+    }
+
+    /// Keeps everything in memory, until the process ends.
+    #[must_use]
+    pub(crate) fn in_memory() -> Self {
+        Self(Arc::new(Place::Memory(Memory::default())))
+    }
+
+    /// Makes the changes together. They are there, and stay there, when this answers. They are made
+    /// even if the caller goes away.
+    ///
+    /// # Errors
+    /// When the disk refused; then it stays refused until the directory is opened again.
+    pub(crate) async fn commit(&self, batch: Batch) -> Result<(), ShelfError> {
+        if batch.is_empty() {
+            return Ok(());
+        }
+        match &*self.0 {
+            Place::Directory(directory) => directory.commit(batch).await,
+            Place::Memory(memory) => {
+                memory.commit(batch);
+                Ok(())
+            }
+        }
+    }
+
+    /// The row under a key.
+    ///
+    /// # Errors
+    /// When the disk refused.
+    pub(crate) fn get(&self, table: Table, key: &[u8]) -> Result<Option<Bytes>, ShelfError> {
+        let key = full_key(table, key);
+        match &*self.0 {
+            Place::Directory(directory) => directory.get(&key),
+            Place::Memory(memory) => Ok(memory.get(&key)),
+        }
+    }
+
+    /// Rows whose keys begin with `prefix` and come after `after` (a whole key), in the order of
+    /// their keys, at most `limit`.
+    ///
+    /// # Errors
+    /// When the disk refused.
+    pub(crate) fn scan(
+        &self,
+        table: Table,
+        prefix: &[u8],
+        after: Option<&[u8]>,
+        limit: usize,
+    ) -> Result<Vec<Row>, ShelfError> {
+        let prefix = full_key(table, prefix);
+        let after = after.map(|key| full_key(table, key));
+        match &*self.0 {
+            Place::Directory(directory) => directory.scan(&prefix, after, limit),
+            Place::Memory(memory) => Ok(memory.scan(&prefix, after, limit)),
+        }
+    }
+}
+
+fn full_key(table: Table, key: &[u8]) -> Vec<u8> {
+    let mut full = Vec::with_capacity(1 + key.len());
+    full.push(table as u8);
+    full.extend_from_slice(key);
+    full
+}
+
+/// Where a scan begins.
+fn beginning(prefix: &[u8], after: Option<Vec<u8>>) -> std::ops::Bound<Vec<u8>> {
+    match after {
+        Some(key) if key.as_slice() >= prefix => std::ops::Bound::Excluded(key),
+        Some(_) | None => std::ops::Bound::Included(prefix.to_vec()),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,215 @@
+//! Rows in a directory: one thread writes whatever is queued as one batch, syncs it, and then
+//! answers who waited.
+
+use super::{Batch, Row, ShelfError, beginning};
+use bytes::Bytes;
+use fjall::config::CompressionPolicy;
+use fjall::{CompressionType, Database, Keyspace, KeyspaceCreateOptions, PersistMode};
+use std::fmt;
+use std::fs::{File, TryLockError};
+use std::ops::Bound;
+use std::path::{Path, PathBuf};
+use std::sync::mpsc;
+use tokio::sync::oneshot;
+
+const KEYSPACE: &str = "broker";
+const DATA: &str = "data";
+const GUARD: &str = "guard";
+
+/// Blocks kept in memory.
+const CACHE_BYTES: u64 = 16 * 1024 * 1024;
+
+/// How much is collected in memory before a table is written.
+const MEMTABLE_BYTES: u64 = 8 * 1024 * 1024;
+
+/// All journals together; it bounds how much is read again after a crash.
+const JOURNALS_BYTES_MAX: u64 = 256 * 1024 * 1024;
+
+/// Threads that write and merge tables.
+const WORKERS: usize = 2;
+
+/// Changes that share one sync; bounds the memory of a batch.
+const GROUP_CHANGES_MAX: usize = 10_000;
+
+/// An open directory.
+pub(super) struct Directory {
+    path: PathBuf,
+    keyspace: Keyspace,
+    queue: mpsc::Sender<Waiting>,
+    #[expect(dead_code, reason = "held for as long as the directory is open")]
+    guard: File,
+}
+
+struct Waiting {
+    batch: Batch,
+    done: oneshot::Sender<Result<(), ShelfError>>,
+}
+
+struct Writer {
+    path: PathBuf,
+    database: Database,
+    keyspace: Keyspace,
+    /// Why it gave up: after a failed sync nobody knows what the disk holds.
+    failure: Option<ShelfError>,
+}
+
+// === impl Directory ===
+
+impl Directory {
+    pub(super) fn open(path: &Path) -> Result<Self, ShelfError> {
+        std::fs::create_dir_all(path).map_err(|error| cannot("make", path, &error))?;
+        let guard = take(path)?;
+        let (database, keyspace) =
+            open_engine(&path.join(DATA)).map_err(|error| cannot("open", path, &error))?;
+        let (queue, waiting) = mpsc::channel();
+        let writer = Writer {
+            path: path.to_owned(),
+            database,
+            keyspace: keyspace.clone(),
+            failure: None,
+        };
+        std::thread::Builder::new()
+            .name("shelf".into())
+            .spawn(move || writer.run(&waiting))
+            .map_err(|error| cannot("start the writer of", path, &error))?;
+        Ok(Self {
+            path: path.to_owned(),
+            keyspace,
+            queue,
+            guard,
+        })
+    }
+
+    pub(super) async fn commit(&self, batch: Batch) -> Result<(), ShelfError> {
+        let (done, answer) = oneshot::channel();
+        let gone = || cannot("write to", &self.path, &"its writer ended");
+        self.queue
+            .send(Waiting { batch, done })
+            .map_err(|_| gone())?;
+        answer.await.map_err(|_| gone())?
+    }
+
+    pub(super) fn get(&self, key: &[u8]) -> Result<Option<Bytes>, ShelfError> {
+        match self.keyspace.get(key) {
+            Ok(value) => Ok(value.map(|value| Bytes::copy_from_slice(&value))),
+            Err(error) => Err(cannot("read", &self.path, &error)),
+        }
+    }
+
+    pub(super) fn scan(
+        &self,
+        prefix: &[u8],
+        after: Option<Vec<u8>>,
+        limit: usize,
+    ) -> Result<Vec<Row>, ShelfError> {
+        let mut rows = Vec::new();
+        let range = (beginning(prefix, after), Bound::<Vec<u8>>::Unbounded);
+        for item in self.keyspace.range(range).take(limit) {
+            let (key, value) = item
+                .into_inner()
+                .map_err(|error| cannot("read", &self.path, &error))?;
+            if !key.starts_with(prefix) {
+                break;
+            }
+            rows.push(Row {
+                key: Bytes::copy_from_slice(key.get(1..).unwrap_or_default()),
+                value: Bytes::copy_from_slice(&value),
+            });
+        }
+        Ok(rows)
+    }
+}
+
+impl fmt::Debug for Directory {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Directory").field(&self.path).finish()
+    }
+}
+
+// === impl Writer ===
+
+impl Writer {
+    fn run(mut self, waiting: &mpsc::Receiver<Waiting>) {
+        while let Ok(first) = waiting.recv() {
+            let mut changes = first.batch.len();
+            let mut group = vec![first];
+            while changes < GROUP_CHANGES_MAX {
+                let Ok(next) = waiting.try_recv() else { break };
+                changes += next.batch.len();
+                group.push(next);
+            }
+            self.write(group);
+        }
+    }
+
+    fn write(&mut self, group: Vec<Waiting>) {
+        let mut callers = Vec::with_capacity(group.len());
+        let mut batches = Vec::with_capacity(group.len());
+        for waiting in group {
+            callers.push(waiting.done);
+            batches.push(waiting.batch);
+        }
+        let result = match &self.failure {
+            Some(error) => Err(error.clone()),
+            None => self.sync(batches),
+        };
+        if let Err(error) = &result {
+            self.failure = Some(error.clone());
+        }
+        for caller in callers {
+            // Who went away does not wait for the answer.
+            drop(caller.send(result.clone()));
+        }
+    }
+
+    fn sync(&self, batches: Vec<Batch>) -> Result<(), ShelfError> {
+        let mut together = self
+            .database
+            .batch()
+            .durability(Some(PersistMode::SyncData));
+        for change in batches.into_iter().flat_map(|batch| batch.changes) {
+            match change.value {
+                Some(value) => together.insert(&self.keyspace, change.key, &*value),
+                None => together.remove(&self.keyspace, change.key),
+            }
+        }
+        together
+            .commit()
+            .map_err(|error| cannot("write to", &self.path, &error))
+    }
+}
+
+fn open_engine(data: &Path) -> Result<(Database, Keyspace), fjall::Error> {
+    let database = Database::builder(data)
+        .cache_size(CACHE_BYTES)
+        .max_journaling_size(JOURNALS_BYTES_MAX)
+        .worker_threads(WORKERS)
+        .open()?;
+    let options = || {
+        KeyspaceCreateOptions::default()
+            .max_memtable_size(MEMTABLE_BYTES)
+            .data_block_compression_policy(CompressionPolicy::all(CompressionType::None))
+    };
+    let keyspace = database.keyspace(KEYSPACE, options)?;
+    Ok((database, keyspace))
+}
+
+/// Takes hold of the directory, so that two brokers never share it.
+fn take(path: &Path) -> Result<File, ShelfError> {
+    let guard = File::create(path.join(GUARD)).map_err(|error| cannot("hold", path, &error))?;
+    match guard.try_lock() {
+        Ok(()) => Ok(guard),
+        Err(TryLockError::WouldBlock) => Err(ShelfError(format!(
+            "the directory {} is held by another broker: stop that one, or name another directory",
+            path.display()
+        ))),
+        Err(TryLockError::Error(error)) => Err(cannot("hold", path, &error)),
+    }
+}
+
+fn cannot(verb: &str, path: &Path, why: &dyn fmt::Display) -> ShelfError {
+    ShelfError(format!(
+        "cannot {verb} the directory {}: {why}",
+        path.display()
+    ))
+}

@@ -1,0 +1,294 @@
+//! Cloud Tasks: queues that keep tasks and send them to handlers, again and again until one succeeds.
+
+mod service;
+mod lane;
+mod dispatch;
+mod queue;
+mod record;
+mod outcome;
+mod rows;
+mod validate;
+mod config;
+mod target;
+mod headers;
+mod names;
+mod errors;
+mod view;
+mod pages;
+mod mask;
+mod filter;
+mod reflect;
+
+use crate::clock::Time;
+use crate::proto::tasks::task::MessageType;
+use crate::proto::tasks::{HttpMethod, HttpRequest, Queue, Task};
+use crate::shelf::{Batch, Shelf, ShelfError, Table};
+use crate::world::World;
+use bytes::Bytes;
+use errors::Rpc;
+use http::header::AUTHORIZATION;
+use http::{HeaderMap, Method};
+use lane::{Ground, Lane};
+use names::TaskId;
+use queue::{Line, Stage};
+use std::collections::{BTreeMap, HashMap};
+use std::sync::atomic::AtomicU32;
+use std::sync::{Arc, RwLock};
+use tokio::sync::{Mutex, watch};
+use tonic::Status;
+use url::Url;
+
+const BUFFER: Rpc = Rpc {
+    method: "BufferTask",
+    permission: "tasks.create",
+};
+
+/// Cloud Tasks; clones are the same.
+#[derive(Clone, Debug)]
+pub(crate) struct Tasks(Arc<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    ground: Arc<Ground>,
+    /// Where tasks without an address go: this, then project, location and queue.
+    functions_url: Option<Url>,
+    lanes: RwLock<BTreeMap<String, Arc<Lane>>>,
+    /// Held while a queue comes or goes.
+    coming_and_going: Mutex<()>,
+}
+
+/// The tasks of a queue as they are found on the shelf.
+#[derive(Debug, Default)]
+struct Found {
+    line: Line,
+    next_sequence: u64,
+}
+
+// === impl Tasks ===
+
+impl Tasks {
+    /// Finds what is on the shelf, and begins to send tasks out.
+    ///
+    /// # Errors
+    /// When the shelf cannot be read.
+    pub(crate) fn open(world: Arc<World>, functions_url: Option<Url>) -> Result<Self, ShelfError> {
+        let ground = Arc::new(Ground {
+            world,
+            changed: watch::Sender::new(0),
+            used_up: AtomicU32::new(0),
+        });
+        let shelf = &ground.world.shelf;
+        let mut found = find_tasks(shelf)?;
+        let mut lanes = BTreeMap::new();
+        for queue in find_queues(shelf)? {
+            let name = queue.name.clone();
+            let tasks = found.remove(&name).unwrap_or_default();
+            let lane = Lane::start(Arc::clone(&ground), queue, tasks.line, tasks.next_sequence);
+            lanes.insert(name, lane);
+        }
+        tokio::spawn(tidy(
+            shelf.clone(),
+            found.into_keys().collect(),
+            ground.world.clock.now(),
+        ));
+        Ok(Self(Arc::new(Inner {
+            ground,
+            functions_url,
+            lanes: RwLock::new(lanes),
+            coming_and_going: Mutex::new(()),
+        })))
+    }
+
+    /// Makes a task of a request that came for a queue: its body and headers are the task's.
+    ///
+    /// # Errors
+    /// As production refuses it.
+    pub(crate) async fn buffer(
+        &self,
+        queue: &str,
+        task_id: Option<&str>,
+        method: Method,
+        headers: &HeaderMap,
+        body: Bytes,
+    ) -> Result<Task, Status> {
+        names::queue(queue, BUFFER)?;
+        task_id.map_or(Ok(()), names::task_id)?;
+        let lane = self.lane(queue)?;
+        let target = lane.queue().http_target.clone();
+        if target.as_ref().and_then(target::address).is_none() {
+            return Err(Status::failed_precondition(
+                "Tasks can be buffered only in a queue whose httpTarget has a uriOverride with a host: set it with UpdateQueue.",
+            ));
+        }
+        let request = HttpRequest {
+            http_method: method_of(&method).into(),
+            headers: text_headers(headers),
+            body,
+            ..HttpRequest::default()
+        };
+        let task = Task {
+            message_type: Some(MessageType::HttpRequest(Box::new(request))),
+            ..Task::default()
+        };
+        let task_id = task_id.map(ToOwned::to_owned);
+        let work = async move { lane.accept(task, task_id.as_deref(), None).await };
+        let task = service::finish(work).await?;
+        Ok(view::shown(task, 0))
+    }
+
+    /// What is not idle, in words; empty when nothing is left to do but tasks of the future and of paused queues.
+    pub(crate) fn busy(&self) -> Vec<String> {
+        self.all().iter().flat_map(|lane| lane.busy()).collect()
+    }
+
+    /// Counts up whenever [`Tasks::busy`] may have less to say.
+    pub(crate) fn changed(&self) -> watch::Receiver<u64> {
+        self.0.ground.changed.subscribe()
+    }
+
+    /// Forgets everything: queues, tasks, and which names were used. What is on its way changes nothing any more.
+    ///
+    /// # Errors
+    /// When the shelf cannot be written.
+    pub(crate) async fn reset(&self) -> Result<(), ShelfError> {
+        let this = self.clone();
+        let work = async move {
+            let _alone = this.0.coming_and_going.lock().await;
+            let lanes = std::mem::take(&mut *this.lanes_mut());
+            for lane in lanes.values() {
+                lane.end_queue(Batch::default()).await?;
+            }
+            let shelf = &this.0.ground.world.shelf;
+            for table in [Table::Queues, Table::Tasks, Table::Tombstones] {
+                rows::clear(shelf, table, &[]).await?;
+            }
+            this.0.ground.tell();
+            Ok(())
+        };
+        let done = tokio::spawn(work).await;
+        done.unwrap_or_else(|error| Err(ShelfError(format!("the reset ended early: {error}"))))
+    }
+
+    fn lane(&self, name: &str) -> Result<Arc<Lane>, Status> {
+        self.find(name).ok_or_else(errors::no_queue)
+    }
+
+    fn find(&self, name: &str) -> Option<Arc<Lane>> {
+        let lanes = self.0.lanes.read().expect("nobody panics holding it");
+        lanes.get(name).cloned()
+    }
+
+    fn all(&self) -> Vec<Arc<Lane>> {
+        let lanes = self.0.lanes.read().expect("nobody panics holding it");
+        lanes.values().cloned().collect()
+    }
+
+    fn lanes_mut(&self) -> std::sync::RwLockWriteGuard<'_, BTreeMap<String, Arc<Lane>>> {
+        self.0.lanes.write().expect("nobody panics holding it")
+    }
+}
+
+fn find_queues(shelf: &Shelf) -> Result<Vec<Queue>, ShelfError> {
+    let mut queues = Vec::new();
+    let mut after = None;
+    loop {
+        let page = shelf.scan(Table::Queues, &[], after.as_deref(), rows::PAGE_ROWS)?;
+        let Some(last) = page.last() else {
+            return Ok(queues);
+        };
+        after = Some(last.key.to_vec());
+        for row in page {
+            queues.push(rows::queue(&row.value)?);
+        }
+    }
+}
+
+/// The tasks on the shelf by their queues' names. Of each only what its place in the line needs is remembered.
+fn find_tasks(shelf: &Shelf) -> Result<HashMap<String, Found>, ShelfError> {
+    let mut found: HashMap<String, Found> = HashMap::new();
+    let mut after = None;
+    loop {
+        let page = shelf.scan(Table::Tasks, &[], after.as_deref(), rows::PAGE_ROWS)?;
+        let Some(last) = page.last() else {
+            return Ok(found);
+        };
+        after = Some(last.key.to_vec());
+        for row in page {
+            let Some((queue, id)) = rows::split_task_key(&row.key) else {
+                continue;
+            };
+            if !found.contains_key(queue) {
+                found.insert(queue.into(), Found::default());
+            }
+            if let Some(found) = found.get_mut(queue) {
+                found.take_in(id, &row.value)?;
+            }
+        }
+    }
+}
+
+/// Takes away what queues that ended in the middle of something left behind, and names that may be used again.
+async fn tidy(shelf: Shelf, queues: Vec<String>, now: Time) {
+    let work = async {
+        for queue in queues {
+            rows::clear(&shelf, Table::Tasks, &rows::task_prefix(&queue)).await?;
+        }
+        loop {
+            let mut batch = Batch::default();
+            rows::sweep(&shelf, &mut batch, now)?;
+            if batch.is_empty() {
+                return Ok::<(), ShelfError>(());
+            }
+            shelf.commit(batch).await?;
+        }
+    };
+    if let Err(error) = work.await {
+        tracing::error!(%error, "what earlier queues left behind could not be taken away");
+    }
+}
+
+/// The caller's headers, without the proof of who called us.
+fn text_headers(headers: &HeaderMap) -> HashMap<String, String> {
+    let of_task = headers.iter().filter(|(name, _)| **name != AUTHORIZATION);
+    of_task
+        .filter_map(|(name, value)| Some((name.to_string(), value.to_str().ok()?.to_owned())))
+        .collect()
+}
+
+fn method_of(method: &Method) -> HttpMethod {
+    match method.as_str() {
+        "GET" => HttpMethod::Get,
+        "HEAD" => HttpMethod::Head,
+        "PUT" => HttpMethod::Put,
+        "DELETE" => HttpMethod::Delete,
+        "PATCH" => HttpMethod::Patch,
+        "OPTIONS" => HttpMethod::Options,
+        _ => HttpMethod::Post,
+    }
+}
+
+// === impl Found ===
+
+impl Found {
+    fn take_in(&mut self, id: &str, row: &[u8]) -> Result<(), ShelfError> {
+        let kept = rows::kept_task(row)?;
+        let task = kept.task.unwrap_or_default();
+        let at = task.schedule_time.as_ref().map(Time::of);
+        let stage = if task.dispatch_count > 0 {
+            Stage::Retry
+        } else {
+            Stage::Fresh
+        };
+        self.line.add(
+            &TaskId::new(id),
+            kept.sequence,
+            at.unwrap_or_default(),
+            stage,
+        );
+        self.next_sequence = self.next_sequence.max(kept.sequence + 1);
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,192 @@
+//! Where an attempt goes and with what.
+
+use crate::clock::span_of;
+use crate::courier::{Call, Redirects};
+use crate::proto::tasks::http_request::AuthorizationHeader as Token;
+use crate::proto::tasks::task::MessageType;
+use crate::proto::tasks::{AppEngineHttpRequest, HttpMethod, HttpRequest, KeptTask, Queue, Task};
+use crate::tasks::headers::{self, Story};
+use crate::tasks::lane::Lane;
+use crate::tasks::{target, validate};
+use crate::world::World;
+use bytes::Bytes;
+use http::header::AUTHORIZATION;
+use http::{HeaderMap, HeaderValue, Method};
+use std::time::Duration;
+use url::{Host, Url};
+
+/// What a Google API would check; nothing here can issue one that it accepts.
+const OAUTH: &str = "Bearer not-a-real-access-token";
+
+#[derive(Debug)]
+pub(super) enum Errand {
+    Call(Box<Call>),
+    /// The request cannot be made.
+    Nowhere {
+        target: String,
+        why: String,
+    },
+}
+
+// === impl Errand ===
+
+impl Errand {
+    /// As the history names it.
+    pub(super) fn target(&self) -> &str {
+        match self {
+            Self::Call(call) => call.url.as_str(),
+            Self::Nowhere { target, .. } => target,
+        }
+    }
+
+    fn nowhere(target: &str, why: &str) -> Self {
+        Self::Nowhere {
+            target: target.into(),
+            why: why.into(),
+        }
+    }
+}
+
+/// The request of a task's next attempt, as its queue is configured now; `before` dispatches came first.
+pub(super) async fn of(lane: &Lane, kept: &KeptTask, id: &str, before: u32) -> Errand {
+    let queue = lane.queue();
+    let story = Story {
+        queue: &lane.name,
+        id,
+        before,
+        kept,
+    };
+    let task = kept.task.as_ref();
+    match task.and_then(|task| task.message_type.as_ref()) {
+        Some(MessageType::HttpRequest(request)) => {
+            to_handler(lane.world(), &queue, request, &story).await
+        }
+        Some(MessageType::AppEngineHttpRequest(request)) => to_app_engine(&queue, request, &story),
+        None => Errand::nowhere("", "the task has no target"),
+    }
+}
+
+async fn to_handler(
+    world: &World,
+    queue: &Queue,
+    request: &HttpRequest,
+    story: &Story<'_>,
+) -> Errand {
+    let over = queue.http_target.as_ref();
+    let Some(url) = target::directed(over, &request.url) else {
+        return Errand::nowhere(&request.url, "this is not an address");
+    };
+    let method = match over.map(crate::proto::tasks::HttpTarget::http_method) {
+        None | Some(HttpMethod::Unspecified) => request.http_method(),
+        Some(method) => method,
+    };
+    if !request.body.is_empty() && !validate::carries_body(method) {
+        return Errand::nowhere(url.as_str(), "a request of this method carries no body");
+    }
+    let mut headers = headers::base(&request.headers, over);
+    headers::tell(&mut headers, story);
+    let token = over
+        .and_then(validate::token_of)
+        .or(request.authorization_header.clone());
+    if let Some(token) = token {
+        let token = validate::filled(token, &request.url);
+        match authorization(world, &token).await {
+            Ok(value) => drop(headers.insert(AUTHORIZATION, value)),
+            Err(why) => return Errand::nowhere(url.as_str(), &why),
+        }
+    }
+    call(
+        url,
+        method,
+        headers,
+        request.body.clone(),
+        story,
+        Redirects::Follow,
+    )
+}
+
+async fn authorization(world: &World, token: &Token) -> Result<HeaderValue, String> {
+    match token {
+        Token::OauthToken(_) => Ok(HeaderValue::from_static(OAUTH)),
+        Token::OidcToken(oidc) => {
+            let token = world
+                .issuer
+                .token(&oidc.service_account_email, &oidc.audience);
+            let token = token.await.map_err(|error| error.to_string())?;
+            HeaderValue::try_from(format!("Bearer {token}")).map_err(|error| error.to_string())
+        }
+    }
+}
+
+/// App Engine itself is not here: only a host on this machine can stand in for it.
+fn to_app_engine(queue: &Queue, request: &AppEngineHttpRequest, story: &Story<'_>) -> Errand {
+    let routing = queue.app_engine_routing_override.as_ref();
+    let routing = routing.or(request.app_engine_routing.as_ref());
+    let host = routing
+        .map(|routing| routing.host.as_str())
+        .unwrap_or_default();
+    let address = format!("http://{host}{}", request.relative_uri);
+    let Some(url) = Url::parse(&address).ok().filter(is_here) else {
+        let why = "App Engine is not here: route the task to a host and port on this machine";
+        return Errand::nowhere(&address, why);
+    };
+    let mut headers = headers::base(&request.headers, None);
+    headers::tell_app_engine(&mut headers, story);
+    let method = request.http_method();
+    call(
+        url,
+        method,
+        headers,
+        request.body.clone(),
+        story,
+        Redirects::Answer,
+    )
+}
+
+fn is_here(url: &Url) -> bool {
+    let loopback = match url.host() {
+        Some(Host::Domain(name)) => name == "localhost",
+        Some(Host::Ipv4(address)) => address.is_loopback(),
+        Some(Host::Ipv6(address)) => address.is_loopback(),
+        None => false,
+    };
+    loopback && url.port().is_some()
+}
+
+fn call(
+    url: Url,
+    method: HttpMethod,
+    headers: HeaderMap,
+    body: Bytes,
+    story: &Story<'_>,
+    redirects: Redirects,
+) -> Errand {
+    Errand::Call(Box::new(Call {
+        method: http_method(method),
+        url,
+        headers,
+        body,
+        deadline: deadline(story.kept.task.as_ref()),
+        redirects,
+        cut: None,
+    }))
+}
+
+fn deadline(task: Option<&Task>) -> Duration {
+    let deadline = task.and_then(|task| task.dispatch_deadline.as_ref());
+    deadline
+        .and_then(span_of)
+        .unwrap_or(Duration::from_secs(600))
+}
+
+fn http_method(method: HttpMethod) -> Method {
+    match method {
+        HttpMethod::Unspecified | HttpMethod::Post => Method::POST,
+        HttpMethod::Get => Method::GET,
+        HttpMethod::Head => Method::HEAD,
+        HttpMethod::Put => Method::PUT,
+        HttpMethod::Delete => Method::DELETE,
+        HttpMethod::Patch => Method::PATCH,
+        HttpMethod::Options => Method::OPTIONS,
+    }
+}

@@ -1,0 +1,192 @@
+//! Refusals, in production's words and with the details it attaches.
+
+use crate::proto::rpc::{ErrorInfo, Help, LocalizedMessage, Status as RpcStatus, help};
+use crate::shelf::ShelfError;
+use prost::Message;
+use prost_types::Any;
+use tonic::{Code, Status};
+
+const DEFINITIONS: &str = "https://cloud.google.com/tasks/docs/reference/rest/v2/";
+
+/// Which call was made, as refusals name it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Rpc {
+    /// `GetQueue`
+    pub(super) method: &'static str,
+    /// `queues.get`
+    pub(super) permission: &'static str,
+}
+
+pub(super) fn invalid(message: impl Into<String>) -> Status {
+    Status::invalid_argument(message)
+}
+
+/// What production says when it gives no reason.
+pub(super) fn invalid_somehow() -> Status {
+    invalid("Request contains an invalid argument.")
+}
+
+pub(super) fn no_queue() -> Status {
+    Status::not_found(
+        "Queue does not exist. If you just created the queue, wait at least a minute for the queue to initialize.",
+    )
+}
+
+pub(super) fn not_found() -> Status {
+    Status::not_found("Requested entity was not found.")
+}
+
+pub(super) fn task_is_past() -> Status {
+    Status::not_found(
+        "The task no longer exists, though a task with this name existed recently. The task either successfully completed or was deleted.",
+    )
+}
+
+pub(super) fn task_exists() -> Status {
+    Status::already_exists("Requested entity already exists")
+}
+
+pub(super) fn task_name_is_used_up() -> Status {
+    Status::already_exists(format!(
+        "The task cannot be created because a task with this name existed too recently. For more information about task de-duplication see {DEFINITIONS}projects.locations.queues.tasks/create#body.request_body.FIELDS.task."
+    ))
+}
+
+pub(super) fn queue_exists() -> Status {
+    Status::already_exists("Queue already exists")
+}
+
+pub(super) fn queue_name_is_used_up() -> Status {
+    Status::failed_precondition(
+        "The queue cannot be created because a queue with this name existed too recently.",
+    )
+}
+
+/// The shelf could not be read or written: nothing was accepted, and asking again is safe.
+pub(super) fn shelf(error: &ShelfError) -> Status {
+    Status::unavailable(error.to_string())
+}
+
+pub(super) fn empty_name(rpc: Rpc) -> Status {
+    let message = "Invalid resource field value in the request.";
+    let method = format!("google.cloud.tasks.v2.CloudTasks.{}", rpc.method);
+    let info = ErrorInfo {
+        reason: "RESOURCE_PROJECT_INVALID".into(),
+        domain: "googleapis.com".into(),
+        metadata: [
+            ("method".into(), method),
+            ("service".into(), "cloudtasks.googleapis.com".into()),
+        ]
+        .into(),
+    };
+    detailed(
+        Code::InvalidArgument,
+        message,
+        vec![any("ErrorInfo", &info)],
+    )
+}
+
+pub(super) fn no_project(name: &str) -> Status {
+    let message = format!("Permission denied on resource project {name}.");
+    let info = ErrorInfo {
+        reason: "CONSUMER_INVALID".into(),
+        domain: "googleapis.com".into(),
+        metadata: [
+            ("consumer".into(), format!("projects/{name}")),
+            ("containerInfo".into(), name.into()),
+            ("service".into(), "cloudtasks.googleapis.com".into()),
+        ]
+        .into(),
+    };
+    let localized = LocalizedMessage {
+        locale: "en-US".into(),
+        message: message.clone(),
+    };
+    let console = help(
+        "Google developers console",
+        "https://console.developers.google.com".into(),
+    );
+    let details = vec![
+        any("ErrorInfo", &info),
+        any("LocalizedMessage", &localized),
+        any("Help", &console),
+    ];
+    detailed(Code::PermissionDenied, &message, details)
+}
+
+pub(super) fn no_permission(rpc: Rpc, resource: &str) -> Status {
+    let permission = rpc.permission;
+    Status::permission_denied(format!(
+        "The principal (user or service account) lacks IAM permission \"cloudtasks.{permission}\" for the resource \"{resource}\" (or the resource may not exist)."
+    ))
+}
+
+pub(super) fn queue_name_form() -> Status {
+    let message = "Queue name must be formatted: \"projects/<PROJECT_ID>/locations/<LOCATION_ID>/queues/<QUEUE_ID>\".";
+    explained(message, "Definition of queue name", QUEUE)
+}
+
+pub(super) fn queue_id(id: &str) -> Status {
+    let message = format!(
+        "Queue ID \"{id}\" can contain only letters ([A-Za-z]), numbers ([0-9]), or hyphens (-). Queue ID must be between 1 and 100 characters."
+    );
+    explained(&message, "Definition of queue ID", QUEUE)
+}
+
+pub(super) fn task_name_form() -> Status {
+    let message = "Task name must be formatted: \"projects/<PROJECT_ID>/locations/<LOCATION_ID>/queues/<QUEUE_ID>/tasks/<TASK_ID>\".";
+    explained(message, "Definition of task name", TASK)
+}
+
+pub(super) fn task_id(id: &str) -> Status {
+    let message = format!(
+        "Task ID \"{id}\" can contain only letters ([A-Za-z]), numbers ([0-9]), hyphens (-), or underscores (_). Task ID must between 1 and 500 characters."
+    );
+    explained(&message, "Definition of task ID", TASK)
+}
+
+/// A queue's `httpTarget` that cannot be; `why` is empty where production gives no reason.
+pub(super) fn http_target(why: &str) -> Status {
+    let message = format!("Error in parsing HttpTarget. {why}");
+    let info = ErrorInfo {
+        reason: "INVALID_INPUT_ON_HTTP_TARGET_OVERRIDE".into(),
+        domain: "cloudtasks.googleapis.com".into(),
+        metadata: [("invalid_field".into(), why.into())].into(),
+    };
+    detailed(
+        Code::InvalidArgument,
+        &message,
+        vec![any("ErrorInfo", &info)],
+    )
+}
+
+const QUEUE: &str = "projects.locations.queues#Queue.FIELDS.name";
+const TASK: &str = "projects.locations.queues.tasks#Task.FIELDS.name";
+
+fn explained(message: &str, description: &str, definition: &str) -> Status {
+    let help = help(description, format!("{DEFINITIONS}{definition}"));
+    detailed(Code::InvalidArgument, message, vec![any("Help", &help)])
+}
+
+fn help(description: &str, url: String) -> Help {
+    let description = description.into();
+    Help {
+        links: vec![help::Link { description, url }],
+    }
+}
+
+fn any(name: &str, message: &impl Message) -> Any {
+    Any {
+        type_url: format!("type.googleapis.com/google.rpc.{name}"),
+        value: message.encode_to_vec(),
+    }
+}
+
+fn detailed(code: Code, message: &str, details: Vec<Any>) -> Status {
+    let status = RpcStatus {
+        code: code.into(),
+        message: message.into(),
+        details,
+    };
+    Status::with_details(code, message, status.encode_to_vec().into())
+}

@@ -1,0 +1,213 @@
+//! `UpdateQueue` with a mask: the named fields are taken over, the others stay.
+
+use super::errors::invalid;
+use super::reflect;
+use crate::proto::tasks::http_target::AuthorizationHeader as Token;
+use crate::proto::tasks::{HttpTarget, Queue};
+use prost_reflect::{DynamicMessage, FieldDescriptor, MessageDescriptor, Value};
+use tonic::Status;
+
+/// Fields that are shown, but not set by anybody.
+const SHOWN_ONLY: [&str; 4] = ["name", "state", "purge_time", "rate_limits.max_burst_size"];
+
+/// Checks that every path names a field.
+pub(super) fn check(paths: &[String]) -> Result<(), Status> {
+    let queue = reflect::queue();
+    match paths.iter().find(|path| fields(&queue, path).is_none()) {
+        Some(path) => Err(invalid(format!("Invalid mask: {path}"))),
+        None => Ok(()),
+    }
+}
+
+/// `old` with the named fields of `new`.
+pub(super) fn merged(old: &Queue, new: &Queue, paths: &[String]) -> Queue {
+    let descriptor = reflect::queue();
+    let mut into = reflect::dynamic(old);
+    let from = reflect::dynamic(new);
+    for path in paths {
+        if SHOWN_ONLY.contains(&path.as_str()) {
+            continue;
+        }
+        if let Some(fields) = fields(&descriptor, path) {
+            take_over(&mut into, Some(&from), &fields);
+        }
+    }
+    let mut merged: Queue = into.transcode_to().expect("it was a queue before");
+    if let Some(target) = &mut merged.http_target {
+        drop_empty_token(target);
+    }
+    merged
+}
+
+/// The fields a path goes through; nothing if it does not name one.
+fn fields(message: &MessageDescriptor, path: &str) -> Option<Vec<FieldDescriptor>> {
+    let mut message = Some(message.clone());
+    let mut fields = Vec::new();
+    for name in path.split('.') {
+        let field = message?.get_field_by_name(name)?;
+        message = inner(&field);
+        fields.push(field);
+    }
+    Some(fields)
+}
+
+/// What a path may go on into.
+fn inner(field: &FieldDescriptor) -> Option<MessageDescriptor> {
+    let message = field.kind().as_message().cloned();
+    message.filter(|_| !field.is_list())
+}
+
+fn take_over(into: &mut DynamicMessage, from: Option<&DynamicMessage>, fields: &[FieldDescriptor]) {
+    let Some((field, rest)) = fields.split_first() else {
+        return;
+    };
+    let given = from.filter(|from| from.has_field(field));
+    let value = given.map(|from| from.get_field(field).into_owned());
+    if rest.is_empty() {
+        match value {
+            Some(value) => into.set_field(field, value),
+            None => into.clear_field(field),
+        }
+        return;
+    }
+    if value.is_none() && !into.has_field(field) {
+        return;
+    }
+    if let Value::Message(inner) = into.get_field_mut(field) {
+        take_over(inner, value.as_ref().and_then(Value::as_message), rest);
+    }
+}
+
+/// A token of which a mask left nothing is none.
+fn drop_empty_token(target: &mut HttpTarget) {
+    let is_empty = match &target.authorization_header {
+        Some(Token::OidcToken(token)) => *token == Default::default(),
+        Some(Token::OauthToken(token)) => *token == Default::default(),
+        None => false,
+    };
+    if is_empty {
+        target.authorization_header = None;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::proto::tasks::{OAuthToken, OidcToken, PathOverride, UriOverride};
+
+    fn paths(paths: &[&str]) -> Vec<String> {
+        paths.iter().map(|it| (*it).to_owned()).collect()
+    }
+
+    fn with(target: HttpTarget) -> Queue {
+        Queue {
+            http_target: Some(target),
+            ..Queue::default()
+        }
+    }
+
+    fn created() -> Queue {
+        with(HttpTarget {
+            uri_override: Some(UriOverride {
+                host: Some("example.net".into()),
+                path_override: Some(PathOverride {
+                    path: "/path".into(),
+                }),
+                ..UriOverride::default()
+            }),
+            http_method: 4,
+            header_overrides: Vec::new(),
+            authorization_header: Some(Token::OidcToken(OidcToken {
+                service_account_email: "a@b".into(),
+                audience: "c".into(),
+            })),
+        })
+    }
+
+    fn updated() -> Queue {
+        with(HttpTarget {
+            uri_override: Some(UriOverride {
+                scheme: Some(2),
+                port: Some(8080),
+                ..UriOverride::default()
+            }),
+            http_method: 2,
+            header_overrides: Vec::new(),
+            authorization_header: Some(Token::OauthToken(OAuthToken {
+                service_account_email: "a@b".into(),
+                scope: "s".into(),
+            })),
+        })
+    }
+
+    fn after(path: &str) -> HttpTarget {
+        merged(&created(), &updated(), &paths(&[path]))
+            .http_target
+            .unwrap()
+    }
+
+    #[test]
+    fn unknown_paths_are_refused() {
+        for path in [
+            "bogus",
+            "rate_limits.bogus",
+            "rate_limits.max_dispatches_per_second.bogus",
+            "rateLimits.maxDispatchesPerSecond",
+            "rate_limits.max_burst_size,state",
+            " state",
+            "",
+            "http_target.header_overrides.header",
+        ] {
+            let refusal = check(&paths(&[path])).unwrap_err();
+            assert_eq!(refusal.message(), format!("Invalid mask: {path}"));
+        }
+        check(&paths(&[
+            "state",
+            "http_target.uri_override.path_override.path",
+        ]))
+        .unwrap();
+    }
+
+    #[test]
+    fn only_the_named_field_changes() {
+        let target = after("http_target.uri_override.scheme");
+        let uri = target.uri_override.unwrap();
+        assert_eq!(
+            (uri.scheme, uri.host.as_deref(), uri.port),
+            (Some(2), Some("example.net"), None)
+        );
+        assert_eq!(target.http_method, 4);
+    }
+
+    #[test]
+    fn what_is_not_given_is_cleared() {
+        assert_eq!(
+            after("http_target.uri_override.host")
+                .uri_override
+                .unwrap()
+                .host,
+            None
+        );
+        let uri = after("http_target.uri_override.path_override.path")
+            .uri_override
+            .unwrap();
+        assert_eq!(uri.path_override, Some(PathOverride::default()));
+        let uri = after("http_target.uri_override.path_override")
+            .uri_override
+            .unwrap();
+        assert_eq!(uri.path_override, None);
+    }
+
+    #[test]
+    fn tokens_replace_each_other_as_recorded() {
+        assert_eq!(after("http_target.oidc_token").authorization_header, None);
+        let audience = after("http_target.oidc_token.audience").authorization_header;
+        assert!(matches!(audience, Some(Token::OidcToken(it)) if it.audience.is_empty()));
+        let scope = after("http_target.oauth_token.scope").authorization_header;
+        let expected = OAuthToken {
+            service_account_email: String::new(),
+            scope: "s".into(),
+        };
+        assert_eq!(scope, Some(Token::OauthToken(expected)));
+    }
+}

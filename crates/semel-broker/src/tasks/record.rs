@@ -1,0 +1,94 @@
+//! What an attempt leaves in its task's record.
+
+use super::outcome::response_status;
+use super::queue::Retry;
+use crate::clock::Time;
+use crate::proto::tasks::task::MessageType;
+use crate::proto::tasks::{Attempt, KeptTask, Queue, Task};
+use prost_types::Timestamp;
+use std::time::Duration;
+
+/// An attempt that failed.
+#[derive(Debug)]
+pub(super) struct Flown {
+    /// What the task had been scheduled for.
+    pub(super) scheduled: Option<Timestamp>,
+    pub(super) started: Time,
+    pub(super) ended: Time,
+    /// From when on the wait for the next attempt counts.
+    pub(super) backoff_from: Time,
+    /// 504 after a deadline, 0 when no answer came.
+    pub(super) code: u16,
+}
+
+/// What follows a failed attempt.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum After {
+    Again(Time),
+    GivenUp,
+}
+
+/// Writes a failed attempt into the record.
+///
+/// `Retry-After` can make the wait longer, though never longer than the longest backoff.
+pub(super) fn failed(
+    kept: &mut KeptTask,
+    queue: &Queue,
+    flown: &Flown,
+    retry_after: Option<Duration>,
+) -> After {
+    let task = kept.task.get_or_insert_default();
+    task.dispatch_count = task.dispatch_count.saturating_add(1);
+    if counts_as_response(task, flown.code) {
+        task.response_count = task.response_count.saturating_add(1);
+    }
+    let started = flown.started.timestamp();
+    task.first_attempt.get_or_insert(Attempt {
+        dispatch_time: Some(started),
+        ..Attempt::default()
+    });
+    task.last_attempt = Some(Attempt {
+        schedule_time: flown.scheduled,
+        dispatch_time: Some(started),
+        response_time: Some(flown.ended.timestamp()),
+        response_status: Some(response_status(flown.code)),
+    });
+    kept.previous_response = Some(previous_response(task, flown.code));
+
+    let retry = task.retry_config.or(queue.retry_config).unwrap_or_default();
+    let retry = Retry::of(&retry);
+    let attempts = u32::try_from(task.dispatch_count).unwrap_or(u32::MAX);
+    if retry.gives_up(attempts, first_attempt(task), created(task), flown.ended) {
+        return After::GivenUp;
+    }
+    let asked = retry_after.unwrap_or_default().min(retry.backoff_max);
+    let next = flown.backoff_from.plus(retry.backoff(attempts).max(asked));
+    task.schedule_time = Some(next.timestamp());
+    After::Again(next)
+}
+
+/// For HTTP targets a 5xx does not count as a response.
+fn counts_as_response(task: &Task, code: u16) -> bool {
+    match task.message_type.as_ref() {
+        Some(MessageType::AppEngineHttpRequest(_)) => code != 0,
+        Some(MessageType::HttpRequest(_)) | None => (1..500).contains(&code),
+    }
+}
+
+/// App Engine tells a timeout from an answer.
+fn previous_response(task: &Task, code: u16) -> i32 {
+    match (task.message_type.as_ref(), code) {
+        (Some(MessageType::AppEngineHttpRequest(_)), 504) => 0,
+        (_, code) => i32::from(code),
+    }
+}
+
+fn first_attempt(task: &Task) -> Time {
+    let first = task.first_attempt.as_ref();
+    let at = first.and_then(|first| first.dispatch_time.as_ref());
+    at.map(Time::of).unwrap_or_default()
+}
+
+fn created(task: &Task) -> Time {
+    task.create_time.as_ref().map(Time::of).unwrap_or_default()
+}

@@ -1,0 +1,188 @@
+//! How queues, tasks and used-up names lie on the shelf.
+//!
+//! A used-up name has two rows: one found by the name, and one in the order of their ends, by which they are swept.
+
+use crate::clock::Time;
+use crate::proto::tasks::{KeptTask, Queue};
+use crate::shelf::{Batch, Shelf, ShelfError, Table};
+use prost::Message;
+use std::time::Duration;
+
+/// How many rows are read or taken away at a time.
+pub(super) const PAGE_ROWS: usize = 1000;
+
+/// How long a task's name is refused after its end.
+pub(super) const TASK_NAME_REST: Duration = Duration::from_secs(3600);
+
+/// How long a queue's name is refused after its end.
+pub(super) const QUEUE_NAME_REST: Duration = Duration::from_secs(3 * 24 * 3600);
+
+const BY_NAME: u8 = b'n';
+const BY_END: u8 = b'e';
+
+/// Whose name is used up: a queue's full name, or a task's.
+pub(super) fn queue_key(queue: &str) -> Vec<u8> {
+    queue.as_bytes().to_vec()
+}
+
+pub(super) fn task_key(queue: &str, id: &str) -> Vec<u8> {
+    let mut key = task_prefix(queue);
+    key.extend_from_slice(id.as_bytes());
+    key
+}
+
+/// What the keys of all tasks of a queue begin with.
+pub(super) fn task_prefix(queue: &str) -> Vec<u8> {
+    let mut key = queue_key(queue);
+    key.push(0);
+    key
+}
+
+/// The queue's name and the task's id in a key.
+pub(super) fn split_task_key(key: &[u8]) -> Option<(&str, &str)> {
+    let text = std::str::from_utf8(key).ok()?;
+    text.split_once('\0')
+}
+
+pub(super) fn put_queue(batch: &mut Batch, queue: &Queue) {
+    batch.put(
+        Table::Queues,
+        &queue_key(&queue.name),
+        queue.encode_to_vec(),
+    );
+}
+
+pub(super) fn put_task(batch: &mut Batch, queue: &str, id: &str, kept: &KeptTask) {
+    batch.put(Table::Tasks, &task_key(queue, id), kept.encode_to_vec());
+}
+
+/// Takes a task away at its end; a name that was chosen is used up for a while.
+pub(super) fn end_task(batch: &mut Batch, queue: &str, id: &str, named: bool, now: Time) {
+    let key = task_key(queue, id);
+    batch.delete(Table::Tasks, &key);
+    if named {
+        use_up(batch, &key, now.plus(TASK_NAME_REST));
+    }
+}
+
+/// Refuses a name until `end`.
+pub(super) fn use_up(batch: &mut Batch, name: &[u8], end: Time) {
+    let end = end.0.to_be_bytes();
+    batch.put(Table::Tombstones, &prefixed(BY_NAME, &[name]), end.to_vec());
+    batch.put(
+        Table::Tombstones,
+        &prefixed(BY_END, &[&end, name]),
+        Vec::new(),
+    );
+}
+
+/// Whether a name is still refused.
+pub(super) fn is_used_up(shelf: &Shelf, name: &[u8], now: Time) -> Result<bool, ShelfError> {
+    Ok(end_of(shelf, name)?.is_some_and(|end| end > now))
+}
+
+/// Takes away names that may be used again, the oldest first, at most a page of them.
+pub(super) fn sweep(shelf: &Shelf, batch: &mut Batch, now: Time) -> Result<(), ShelfError> {
+    for row in shelf.scan(Table::Tombstones, &[BY_END], None, PAGE_ROWS)? {
+        let Some((end, name)) = row.key.get(1..).and_then(<[u8]>::split_first_chunk) else {
+            continue;
+        };
+        let end = Time(i64::from_be_bytes(*end));
+        if end > now {
+            break;
+        }
+        batch.delete(Table::Tombstones, &row.key);
+        // The name may have been used, and used up, again since.
+        if end_of(shelf, name)? == Some(end) {
+            batch.delete(Table::Tombstones, &prefixed(BY_NAME, &[name]));
+        }
+    }
+    Ok(())
+}
+
+pub(super) fn task(shelf: &Shelf, queue: &str, id: &str) -> Result<Option<KeptTask>, ShelfError> {
+    let row = shelf.get(Table::Tasks, &task_key(queue, id))?;
+    row.map(|row| kept_task(&row)).transpose()
+}
+
+pub(super) fn kept_task(row: &[u8]) -> Result<KeptTask, ShelfError> {
+    KeptTask::decode(row).map_err(|error| unreadable("task", &error))
+}
+
+pub(super) fn queue(row: &[u8]) -> Result<Queue, ShelfError> {
+    Queue::decode(row).map_err(|error| unreadable("queue", &error))
+}
+
+/// Takes away all rows of a table whose keys begin with `prefix`, a page at a time.
+pub(super) async fn clear(shelf: &Shelf, table: Table, prefix: &[u8]) -> Result<(), ShelfError> {
+    let mut after = None;
+    loop {
+        let rows = shelf.scan(table, prefix, after.as_deref(), PAGE_ROWS)?;
+        let Some(last) = rows.last() else {
+            return Ok(());
+        };
+        // Not from the beginning: what was taken away there would be passed over again and again.
+        after = Some(last.key.to_vec());
+        let mut batch = Batch::default();
+        for row in rows {
+            batch.delete(table, &row.key);
+        }
+        shelf.commit(batch).await?;
+    }
+}
+
+fn end_of(shelf: &Shelf, name: &[u8]) -> Result<Option<Time>, ShelfError> {
+    let row = shelf.get(Table::Tombstones, &prefixed(BY_NAME, &[name]))?;
+    let end = row.and_then(|row| <[u8; 8]>::try_from(&*row).ok());
+    Ok(end.map(|end| Time(i64::from_be_bytes(end))))
+}
+
+fn prefixed(kind: u8, parts: &[&[u8]]) -> Vec<u8> {
+    let mut key = vec![kind];
+    for part in parts {
+        key.extend_from_slice(part);
+    }
+    key
+}
+
+fn unreadable(what: &str, error: &prost::DecodeError) -> ShelfError {
+    ShelfError(format!(
+        "a {what} on the shelf cannot be read ({error}): the directory was written by something else; use another one"
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_name_is_refused_until_its_end_and_then_swept() {
+        let shelf = Shelf::in_memory();
+        let mut batch = Batch::default();
+        use_up(&mut batch, b"early", Time(10));
+        use_up(&mut batch, b"late", Time(20));
+        shelf.commit(batch).await.unwrap();
+        assert!(is_used_up(&shelf, b"early", Time(9)).unwrap());
+        assert!(!is_used_up(&shelf, b"early", Time(10)).unwrap());
+        let mut batch = Batch::default();
+        sweep(&shelf, &mut batch, Time(15)).unwrap();
+        shelf.commit(batch).await.unwrap();
+        let left = shelf.scan(Table::Tombstones, &[], None, 10).unwrap();
+        assert_eq!(left.len(), 2);
+        assert!(is_used_up(&shelf, b"late", Time(15)).unwrap());
+    }
+
+    #[tokio::test]
+    async fn sweeping_an_old_end_keeps_a_newer_one() {
+        let shelf = Shelf::in_memory();
+        for end in [10, 20] {
+            let mut batch = Batch::default();
+            use_up(&mut batch, b"name", Time(end));
+            shelf.commit(batch).await.unwrap();
+        }
+        let mut batch = Batch::default();
+        sweep(&shelf, &mut batch, Time(15)).unwrap();
+        shelf.commit(batch).await.unwrap();
+        assert!(is_used_up(&shelf, b"name", Time(15)).unwrap());
+    }
+}

@@ -1,0 +1,192 @@
+//! A queue's `httpTarget`: checked when it is set, and laid over a task's request when that is sent.
+
+use super::errors::{self, invalid, invalid_somehow};
+use super::headers;
+use crate::proto::tasks::http_target::AuthorizationHeader as QueueToken;
+use crate::proto::tasks::uri_override::{Scheme, UriOverrideEnforceMode};
+use crate::proto::tasks::{HttpMethod, HttpTarget, UriOverride};
+use tonic::Status;
+use url::Url;
+
+/// Checks who the queue speaks as.
+pub(super) fn check_tokens(target: &HttpTarget) -> Result<(), Status> {
+    match &target.authorization_header {
+        Some(QueueToken::OidcToken(token)) => check_email(&token.service_account_email),
+        Some(QueueToken::OauthToken(token)) => check_email(&token.service_account_email),
+        None => Ok(()),
+    }
+}
+
+pub(super) fn check_email(email: &str) -> Result<(), Status> {
+    if email.is_empty() {
+        return Err(invalid("service_account_email must be set."));
+    }
+    let parts: Vec<&str> = email.split('@').collect();
+    match parts.as_slice() {
+        [name, domain] if !name.is_empty() && !domain.is_empty() => Ok(()),
+        _ => Err(invalid_somehow()),
+    }
+}
+
+/// Checks all but who the queue speaks as.
+pub(super) fn checked(mut target: HttpTarget) -> Result<HttpTarget, Status> {
+    if HttpMethod::try_from(target.http_method).is_err() {
+        return Err(errors::http_target(""));
+    }
+    if let Some(uri) = &target.uri_override {
+        check_uri(uri)?;
+    }
+    target.header_overrides.retain(|it| it.header.is_some());
+    let names = target.header_overrides.iter();
+    let names = names.filter_map(|it| Some(it.header.as_ref()?.key.as_str()));
+    let refused: Vec<&str> = names.filter(|name| !headers::may_override(name)).collect();
+    if !refused.is_empty() {
+        return Err(invalid(format!(
+            "Error in parsing HttpTarget.headers. Header name cannot be empty or start with reserved prefixes. Invalid headers found: {}",
+            refused.join(", ")
+        )));
+    }
+    Ok(target)
+}
+
+fn check_uri(uri: &UriOverride) -> Result<(), Status> {
+    if *uri == UriOverride::default() {
+        return Err(errors::http_target("Invalid uri_override."));
+    }
+    let scheme_is_known = uri.scheme.is_none_or(|it| Scheme::try_from(it).is_ok());
+    let mode_is_known = UriOverrideEnforceMode::try_from(uri.uri_override_enforce_mode).is_ok();
+    if !scheme_is_known || !mode_is_known {
+        return Err(errors::http_target(""));
+    }
+    if uri.host.as_ref().is_some_and(|host| !is_host(host)) {
+        return Err(errors::http_target("Invalid Host."));
+    }
+    if uri.port.is_some_and(|port| port < 0) {
+        return Err(errors::http_target(
+            "Port number should be a positive integer.",
+        ));
+    }
+    Ok(())
+}
+
+fn is_host(host: &str) -> bool {
+    let allowed = |it: char| it.is_ascii_alphanumeric() || matches!(it, '.' | '-' | '_');
+    !host.is_empty() && host.chars().all(allowed)
+}
+
+/// Where a task goes that has no address of its own; nothing if the queue does not say.
+pub(super) fn address(target: &HttpTarget) -> Option<Url> {
+    let uri = target.uri_override.as_ref()?;
+    let host = uri.host.as_ref()?;
+    let url = Url::parse(&format!("https://{host}/")).ok()?;
+    laid_over(uri, &url)
+}
+
+/// Where a task of the queue goes that names `url` itself; nothing if that is no address.
+pub(super) fn directed(target: Option<&HttpTarget>, url: &str) -> Option<Url> {
+    let own = Url::parse(url).ok()?;
+    let Some(uri) = target.and_then(|target| target.uri_override.as_ref()) else {
+        return Some(own);
+    };
+    match uri.uri_override_enforce_mode() {
+        UriOverrideEnforceMode::IfNotExists => Some(own),
+        UriOverrideEnforceMode::Unspecified | UriOverrideEnforceMode::Always => {
+            laid_over(uri, &own)
+        }
+    }
+}
+
+fn laid_over(uri: &UriOverride, url: &Url) -> Option<Url> {
+    let scheme = match uri.scheme() {
+        Scheme::Unspecified => url.scheme().to_owned(),
+        Scheme::Http => "http".into(),
+        Scheme::Https => "https".into(),
+    };
+    let host = uri.host.as_deref().or(url.host_str())?;
+    let port = match uri.port {
+        None => url.port().map(i64::from),
+        Some(0) => None,
+        Some(port) => Some(port),
+    };
+    let port = port.map(|port| format!(":{port}")).unwrap_or_default();
+    let mut laid = Url::parse(&format!("{scheme}://{host}{port}/")).ok()?;
+    match &uri.path_override {
+        Some(path) => laid.set_path(&path.path),
+        None => laid.set_path(url.path()),
+    }
+    match &uri.query_override {
+        Some(query) => {
+            let params = query.query_params.trim_start_matches('?');
+            laid.set_query((!params.is_empty()).then_some(params));
+        }
+        None => laid.set_query(url.query()),
+    }
+    Some(laid)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::proto::tasks::{PathOverride, QueryOverride};
+
+    fn over(uri: UriOverride) -> HttpTarget {
+        HttpTarget {
+            uri_override: Some(uri),
+            ..HttpTarget::default()
+        }
+    }
+
+    fn whole() -> UriOverride {
+        UriOverride {
+            scheme: Some(Scheme::Http.into()),
+            host: Some("127.0.0.1".into()),
+            port: Some(8080),
+            path_override: Some(PathOverride { path: "a b".into() }),
+            query_override: Some(QueryOverride {
+                query_params: "q=1".into(),
+            }),
+            uri_override_enforce_mode: 0,
+        }
+    }
+
+    #[test]
+    fn every_part_of_an_address_is_replaced() {
+        let target = over(whole());
+        let url = directed(Some(&target), "https://example.com/work?x").unwrap();
+        assert_eq!(url.as_str(), "http://127.0.0.1:8080/a%20b?q=1");
+        assert_eq!(address(&target).unwrap(), url);
+    }
+
+    #[test]
+    fn parts_can_be_cleared() {
+        let target = over(UriOverride {
+            port: Some(0),
+            path_override: Some(PathOverride::default()),
+            query_override: Some(QueryOverride::default()),
+            ..UriOverride::default()
+        });
+        let url = directed(Some(&target), "http://example.com:99/work?x").unwrap();
+        assert_eq!(url.as_str(), "http://example.com/");
+        assert_eq!(address(&target), None);
+    }
+
+    #[test]
+    fn if_not_exists_keeps_a_tasks_own_address() {
+        let target = over(UriOverride {
+            uri_override_enforce_mode: UriOverrideEnforceMode::IfNotExists.into(),
+            ..whole()
+        });
+        let url = directed(Some(&target), "http://example.com/work").unwrap();
+        assert_eq!(url.as_str(), "http://example.com/work");
+    }
+
+    #[test]
+    fn a_port_that_cannot_be_is_stored_but_leads_nowhere() {
+        let target = over(UriOverride {
+            port: Some(65_536),
+            ..UriOverride::default()
+        });
+        assert!(checked(target.clone()).is_ok());
+        assert_eq!(directed(Some(&target), "http://example.com/"), None);
+    }
+}
