@@ -3,13 +3,15 @@
 //! Each server is private: its own temporary directory, a free port of the loopback interface, ended by its
 //! process id. Dropping the handle ends the server and removes the directory; so does the death of the process
 //! that started it, however it died. Servers come from Debian's packages; [`install`] fetches what is missing.
-//! [`python`] is an interpreter with the packages of the Python examples, [`Program`] a process under test.
+//! [`python`] is an interpreter with the packages of the Python programs, [`node`] the same for Node, [`Program`] a
+//! process under test.
 
 mod postgres;
 mod redis;
 mod pgbouncer;
 mod shared;
 mod python;
+mod node;
 mod program;
 mod packages;
 mod process;
@@ -20,6 +22,7 @@ mod port;
 mod wait;
 
 pub use keeper::Keeper;
+pub use node::node;
 pub use packages::{
     find_program, install, missing_bench_packages, missing_packages, missing_tools,
 };

@@ -46,10 +46,11 @@ pub fn missing_bench_packages() -> Vec<&'static str> {
         .collect()
 }
 
-/// Packages to install before the examples can be tested; empty when all are here.
+/// Packages to install before the examples and Google's clients can be tested; empty when all are here.
 #[must_use]
 pub fn missing_tools() -> Vec<&'static str> {
     let mut missing = crate::python::missing();
+    missing.extend(crate::node::missing());
     if find_program("curl").is_err() {
         missing.push("curl");
     }

@@ -3,6 +3,7 @@
 use std::fs::{self, File};
 use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
+use std::time::Duration;
 
 use anyhow::{Context, bail};
 use rustix::process::Signal;
@@ -107,12 +108,20 @@ impl Program {
     /// # Errors
     /// When it has not ended after 30 seconds.
     pub fn ended(&mut self) -> anyhow::Result<ExitStatus> {
+        self.ended_within(BOUND)
+    }
+
+    /// Waits for the end of a program that takes its time.
+    ///
+    /// # Errors
+    /// When it has not ended after `bound`.
+    pub fn ended_within(&mut self, bound: Duration) -> anyhow::Result<ExitStatus> {
         let mut status = None;
-        until(BOUND, || {
+        until(bound, || {
             status = self.child.try_wait().context("cannot look at it")?;
             Ok(status.is_some())
         })?;
-        status.with_context(|| format!("still there after {BOUND:?}; its log:\n{}", self.log()))
+        status.with_context(|| format!("still there after {bound:?}; its log:\n{}", self.log()))
     }
 }
 

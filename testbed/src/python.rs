@@ -96,7 +96,7 @@ mod tests {
         let python = python().unwrap();
         run(Command::new(python).args([
             "-c",
-            "import fastapi, uvicorn, functions_framework, psycopg",
+            "import fastapi, uvicorn, functions_framework, psycopg, jwt, google.auth, google.cloud.pubsub_v1, google.cloud.tasks_v2",
         ]))
         .unwrap();
     }

@@ -1,5 +1,6 @@
 //! The command line, as data.
 
+pub(crate) mod broker;
 pub(crate) mod operate;
 
 use crate::config::FILE_USUAL;
@@ -17,8 +18,10 @@ pub(crate) struct Args {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Show it: a gate before a demo handler, or before yours, and lines to copy
+    /// Show it: a local cloud, a gate and a demo handler (or yours), and lines to copy
     Dev(DevArgs),
+    /// Run the broker: a local Cloud Tasks and Pub/Sub that can be told to misbehave, or ask one
+    Broker(Box<broker::BrokerArgs>),
     /// Run the gate: a reverse proxy that lets each delivery take effect once
     Gate(GateArgs),
     /// Write a commented configuration to edit
@@ -44,7 +47,7 @@ const EXIT_CODES: &str = "Exit codes:
   0   done
   1   refused, or nothing there; the message says why
   64  a mistake in the arguments or the configuration: mend it, a retry fails again
-  69  the gate or the store cannot be reached: a retry is safe";
+  69  the gate, the broker or the store cannot be reached: a retry is safe";
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct DevArgs {
@@ -54,6 +57,9 @@ pub(crate) struct DevArgs {
     /// Where to listen; the next port is for the admin address. Other ones are taken if they are not free
     #[arg(long, default_value_t = 8080)]
     pub(crate) port: u16,
+    /// Where the local cloud listens, if it is free
+    #[arg(long, default_value_t = 8085)]
+    pub(crate) broker_port: u16,
 }
 
 #[derive(Debug, clap::Args)]

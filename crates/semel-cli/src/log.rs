@@ -65,6 +65,16 @@ pub(crate) fn begin() -> io::Result<Log> {
     Ok(Log { lines, writer })
 }
 
+/// Begins to write warnings to standard error, for a program whose output is for people; `SEMEL_LOG`
+/// chooses more.
+pub(crate) fn begin_aside() {
+    let filter = EnvFilter::builder()
+        .with_env_var("SEMEL_LOG")
+        .try_from_env()
+        .unwrap_or_else(|_| EnvFilter::new("warn"));
+    subscribe(filter, io::stderr);
+}
+
 /// Begins to write only what an operator does, to standard error.
 pub(crate) fn begin_audit() {
     subscribe(EnvFilter::new("off,audit=info"), io::stderr);

@@ -14,6 +14,7 @@ mod table;
 mod log;
 mod config;
 mod commands {
+    pub(crate) mod broker;
     pub(crate) mod check;
     pub(crate) mod dev;
     pub(crate) mod gate;
@@ -54,7 +55,10 @@ fn main() -> ExitCode {
 /// 64 says that a person must mend the configuration; trying again does not help. 69 says that
 /// nobody was there to ask.
 fn failure(error: &anyhow::Error) -> ExitCode {
-    if error.is::<config::Mistakes>() || error.is::<config::Broken>() {
+    if error.is::<config::Mistakes>()
+        || error.is::<config::Broken>()
+        || error.is::<commands::broker::Mistake>()
+    {
         ExitCode::from(64)
     } else if desk::is_unreachable(error) {
         ExitCode::from(69)
@@ -78,6 +82,7 @@ fn run(command: Command) -> anyhow::Result<()> {
     let runtime = tokio::runtime::Runtime::new()?;
     match command {
         Command::Dev(args) => runtime.block_on(commands::dev::run(&args)),
+        Command::Broker(args) => runtime.block_on(commands::broker::run(*args)),
         Command::Gate(args) => runtime.block_on(commands::gate::run(&args)),
         Command::Init(args) => commands::init::run(&args),
         Command::Check(args) => commands::check::run(&args),

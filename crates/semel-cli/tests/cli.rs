@@ -45,7 +45,11 @@ fn version_names_the_commit() {
 #[test]
 fn help_lists_the_exit_codes() {
     let said = stdout(&semel(&["--help"], ""));
-    for code in ["0   done", "64  a mistake", "69  the gate or the store"] {
+    for code in [
+        "0   done",
+        "64  a mistake",
+        "69  the gate, the broker or the store",
+    ] {
         assert!(said.contains(code), "{code}: {said}");
     }
 }

@@ -1,5 +1,9 @@
 //! `semel dev`: the lines it prints, copied into a shell as they are.
-#![allow(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    reason = "a test may stop at the first surprise"
+)]
 
 mod support;
 
@@ -8,15 +12,19 @@ use support::counter::Counter;
 use support::root;
 use testbed::Program;
 
-/// README.md names the lines of the usual port after this mark.
+/// README.md names the lines of the usual ports after these marks.
 const README_MARK: &str = "<!-- semel dev -->";
-const README_ADDRESS: &str = "127.0.0.1:8080";
+const README_PYTHON_MARK: &str = "<!-- semel dev, python -->";
+const README_GATE: &str = "127.0.0.1:8080";
+const README_BROKER: &str = "127.0.0.1:8085";
 
 /// A running `semel dev`.
 struct Dev {
     program: Program,
-    /// Where it listens.
-    address: String,
+    /// Where the gate listens.
+    gate: String,
+    /// Where the broker listens.
+    broker: String,
 }
 
 // === impl Dev ===
@@ -29,9 +37,29 @@ impl Dev {
             .wait_until(|it| it.log().contains("Ctrl-C ends it"))
             .unwrap();
         let log = program.log();
-        let (_, after) = log.split_once("Semel listens on http://").unwrap();
-        let address = after.split_whitespace().next().unwrap().to_owned();
-        Self { program, address }
+        let address = |who: &str| {
+            let (_, after) = log
+                .split_once(&format!("Semel's {who} listens on http://"))
+                .unwrap();
+            let address = after.split_whitespace().next().unwrap();
+            address.trim_end_matches(':').to_owned()
+        };
+        let (gate, broker) = (address("gate"), address("broker"));
+        Self {
+            program,
+            gate,
+            broker,
+        }
+    }
+
+    /// A start on ports that were free, the usual ones' neighbours.
+    fn start_anywhere(args: &[&str]) -> Self {
+        let (port, broker) = (free_ports(), testbed::free_port().unwrap().to_string());
+        let ports = ["--port", &port, "--broker-port", &broker];
+        let dev = Self::start(&[&ports, args].concat());
+        assert_eq!(dev.gate, format!("127.0.0.1:{port}"));
+        assert_eq!(dev.broker, format!("127.0.0.1:{broker}"));
+        dev
     }
 
     /// The lines to copy.
@@ -39,6 +67,32 @@ impl Dev {
         let log = self.program.log();
         let lines = log.lines().filter_map(|line| line.strip_prefix("  "));
         lines.map(str::to_owned).collect()
+    }
+
+    /// A block of README.md, for these ports.
+    fn readme_block(&self, mark: &str) -> String {
+        let readme = std::fs::read_to_string(root().join("README.md")).unwrap();
+        let (_, after) = readme.split_once(mark).expect("README.md has the mark");
+        let block = after.split("```").nth(1).expect("a block follows the mark");
+        let (_, code) = block.split_once('\n').expect("a block has lines");
+        code.replace(README_GATE, &self.gate)
+            .replace(README_BROKER, &self.broker)
+    }
+
+    /// How often what was delivered to a path behind the gate, with success, by the broker's history.
+    fn deliveries(&self, line: &str, path: &str) -> usize {
+        let history: serde_json::Value = serde_json::from_str(&shell(line)).unwrap();
+        let dispatches = history["dispatches"].as_array().unwrap().iter();
+        let target = format!("http://{}{path}", self.gate);
+        dispatches
+            .filter(|it| it["target"] == target && it["success"] == true)
+            .count()
+    }
+
+    fn ledger(&self) -> String {
+        shell(&format!("curl -sf http://{}/ledger", self.gate))
+            .trim()
+            .to_owned()
     }
 }
 
@@ -60,37 +114,21 @@ fn shell(line: &str) -> String {
     String::from_utf8(output.stdout).unwrap()
 }
 
-/// The lines of the first screen of README.md, for this address.
-fn readme_lines(address: &str) -> Vec<String> {
-    let readme = std::fs::read_to_string(root().join("README.md")).unwrap();
-    let (_, after) = readme
-        .split_once(README_MARK)
-        .expect("README.md has the mark");
-    let block = after.split("```").nth(1).expect("a block follows the mark");
-    let lines = block.lines().skip(1).filter(|line| !line.is_empty());
-    lines
-        .map(|line| line.replace(README_ADDRESS, address))
-        .collect()
-}
-
 #[test]
 fn the_printed_lines_are_those_of_the_readme_and_take_effect_once_each() {
-    let port = free_ports();
-    let mut dev = Dev::start(&["--port", &port]);
-    assert_eq!(dev.address, format!("127.0.0.1:{port}"));
+    let mut dev = Dev::start_anywhere(&[]);
     let lines = dev.lines();
-    assert_eq!(lines, readme_lines(&dev.address));
-    let (look, deliveries) = lines.split_last().unwrap();
-    assert_eq!(deliveries.len(), 3);
-    for line in deliveries {
-        let said = shell(line).to_lowercase();
-        assert_eq!(said.matches("http/1.1 20").count(), 2, "{line}: {said}");
-        assert_eq!(
-            said.matches("idempotent-replayed: true").count(),
-            1,
-            "{line}: {said}"
-        );
-    }
+    let readme = dev.readme_block(README_MARK);
+    assert_eq!(lines, readme.lines().collect::<Vec<_>>());
+    let [task, message, calls, wait, history, look] = lines.as_slice() else {
+        panic!("{lines:?}");
+    };
+    assert!(shell(task).contains("\"name\""));
+    assert!(shell(message).contains("\"messageIds\""));
+    assert_eq!(shell(calls).matches("\"charged\":1").count(), 2);
+    assert!(shell(wait).contains("\"idle\":true"));
+    assert_eq!(dev.deliveries(history, "/charge"), 2);
+    assert_eq!(dev.deliveries(history, "/invoice"), 2);
     let effects = r#"{"effects_by_order":{"A-1":1,"A-2":1,"A-3":1}}"#;
     assert_eq!(shell(look).trim(), effects);
     assert_eq!(dev.program.stop().unwrap().code(), Some(0));
@@ -102,32 +140,46 @@ fn the_printed_lines_are_those_of_the_readme_and_take_effect_once_each() {
 }
 
 #[test]
-fn a_taken_port_is_left_alone() {
-    let port = free_ports();
-    let (first, second) = (
-        Dev::start(&["--port", &port]),
-        Dev::start(&["--port", &port]),
+fn googles_python_client_of_the_readme_takes_effect_once() {
+    let dev = Dev::start_anywhere(&[]);
+    let code = dev.readme_block(README_PYTHON_MARK);
+    let ran = Command::new(testbed::python().unwrap())
+        .args(["-c", &code])
+        .output()
+        .unwrap();
+    let name = String::from_utf8(ran.stdout).unwrap();
+    assert!(
+        name.contains("/queues/orders/tasks/"),
+        "{name}{:?}",
+        ran.stderr
     );
-    assert_ne!(first.address, second.address);
-    shell(&format!("curl -sf http://{}/ledger", second.address));
+    let lines = dev.lines();
+    assert!(shell(&lines[3]).contains("\"idle\":true"));
+    assert_eq!(dev.deliveries(&lines[4], "/charge"), 2);
+    assert_eq!(dev.ledger(), r#"{"effects_by_order":{"A-4":1}}"#);
+}
+
+#[test]
+fn taken_ports_are_left_alone() {
+    let first = Dev::start_anywhere(&[]);
+    let port = |address: &str| address.rsplit(':').next().unwrap().to_owned();
+    let (gate, broker) = (port(&first.gate), port(&first.broker));
+    let second = Dev::start(&["--port", &gate, "--broker-port", &broker]);
+    assert_ne!(first.gate, second.gate);
+    assert_ne!(first.broker, second.broker);
+    assert_eq!(second.ledger(), r#"{"effects_by_order":{}}"#);
 }
 
 #[test]
 fn a_handler_of_ones_own_takes_its_place() {
     let counter = Counter::start(std::time::Duration::ZERO);
-    let port = free_ports();
     let upstream = format!("http://127.0.0.1:{}", counter.port);
-    let dev = Dev::start(&["--port", &port, "--upstream", &upstream]);
+    let dev = Dev::start_anywhere(&["--upstream", &upstream]);
     let lines = dev.lines();
-    assert_eq!(lines.len(), 3, "{lines:?}");
-    for line in &lines {
-        let said = shell(line).to_lowercase();
-        assert_eq!(said.matches("http/1.1 20").count(), 2, "{line}: {said}");
-        assert_eq!(
-            said.matches("idempotent-replayed: true").count(),
-            1,
-            "{line}: {said}"
-        );
+    assert_eq!(lines.len(), 5, "{lines:?}");
+    for line in &lines[..4] {
+        shell(line);
     }
+    assert_eq!(dev.deliveries(&lines[4], "/"), 4);
     assert_eq!(counter.effects().len(), 3);
 }

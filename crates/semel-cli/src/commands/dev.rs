@@ -1,4 +1,4 @@
-//! `semel dev`: a gate before a demo handler, and lines to copy that show what it does.
+//! `semel dev`: a local cloud, a gate and a demo handler, and lines to copy that show what they do.
 
 mod ledger;
 mod lines;
@@ -8,10 +8,13 @@ use crate::commands::gate::stopped;
 use crate::config::{self, Config};
 use crate::open_store;
 use anyhow::Context;
+use lines::{Addresses, Paths};
+use semel_broker::{Declared, Keep};
 use semel_gate::Bound;
 use std::net::{Ipv4Addr, SocketAddr};
 use tempfile::TempDir;
 use tokio::net::TcpListener;
+use tokio::sync::oneshot;
 
 pub(crate) async fn run(args: &DevArgs) -> anyhow::Result<()> {
     let directory = tempfile::tempdir().context("a temporary directory for the store")?;
@@ -19,20 +22,53 @@ pub(crate) async fn run(args: &DevArgs) -> anyhow::Result<()> {
         Some(_) => None,
         None => Some(ledger::serve().await?),
     };
+    let paths = match &args.upstream {
+        Some(_) => Paths::ANY,
+        None => Paths::DEMO,
+    };
     let config = config(args, demo, &directory).await?;
     let opened = open_store::open(&config.store, config.options).await?;
-    let bound = Bound::bind(config.settings, opened.store).await?;
+    let gate = Bound::bind(config.settings, opened.store).await?;
+    let broker = broker(args, gate.address()?, paths).await?;
+    let at = Addresses {
+        gate: gate.address()?,
+        admin: gate.admin_address()?,
+        broker: broker.address(),
+    };
     print!(
         "{}",
-        lines::first_screen(
-            bound.address()?,
-            bound.admin_address()?,
-            args.upstream.as_deref()
-        )
+        lines::first_screen(at, paths, args.upstream.as_deref())
     );
-    let left = bound.serve(stopped()?).await;
+    let (stop, end) = oneshot::channel::<()>();
+    // The broker ends first, so that nothing is sent to a gate that goes down.
+    let serving = tokio::spawn(broker.serve(async { drop(end.await) }));
+    let stopped = stopped()?;
+    let left = gate
+        .serve(async move {
+            stopped.await;
+            drop(stop);
+        })
+        .await;
+    serving.await.context("the broker ended early")?;
     println!("stopped, {} runs left", left.runs.len());
     Ok(())
+}
+
+/// A local cloud that delivers everything twice.
+async fn broker(
+    args: &DevArgs,
+    gate: SocketAddr,
+    paths: Paths,
+) -> anyhow::Result<semel_broker::Bound> {
+    let declared: Declared = lines::declared(gate, paths).parse()?;
+    let settings = semel_broker::Settings {
+        listen: free(args.broker_port).await?,
+        keep: Keep::Memory,
+        faults: declared.faults().to_vec(),
+        declared,
+        ..semel_broker::Settings::default()
+    };
+    Ok(semel_broker::Bound::bind(settings).await?)
 }
 
 /// The configuration of the demonstration, read as a user's own would be.

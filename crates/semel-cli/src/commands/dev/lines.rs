@@ -1,4 +1,4 @@
-//! What `semel dev` prints: lines to copy, each of them sent twice.
+//! What `semel dev` prints: lines to copy. The broker delivers everything twice.
 
 use std::net::SocketAddr;
 
@@ -30,53 +30,96 @@ source = "auto"
 caller = "shared"
 "#;
 
+/// {"order": "A-1"}
+const TASK_BODY: &str = "eyJvcmRlciI6ICJBLTEifQ==";
+
 /// {"order": "A-2", "cents": 900}
-const PUBSUB_DATA: &str = "eyJvcmRlciI6ICJBLTIiLCAiY2VudHMiOiA5MDB9";
+const MESSAGE_DATA: &str = "eyJvcmRlciI6ICJBLTIiLCAiY2VudHMiOiA5MDB9";
+
+/// Who listens where.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Addresses {
+    pub(super) gate: SocketAddr,
+    pub(super) admin: SocketAddr,
+    pub(super) broker: SocketAddr,
+}
+
+/// Where deliveries go behind the gate.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Paths {
+    pub(super) task: &'static str,
+    pub(super) message: &'static str,
+    pub(super) call: &'static str,
+}
+
+// === impl Paths ===
+
+impl Paths {
+    pub(super) const DEMO: Self = Self {
+        task: "/charge",
+        message: "/invoice",
+        call: "/orders",
+    };
+    pub(super) const ANY: Self = Self {
+        task: "/",
+        message: "/",
+        call: "/",
+    };
+}
+
+/// The queue, topic and subscription that are there from the start.
+pub(super) fn declared(gate: SocketAddr, paths: Paths) -> String {
+    let path = paths.message;
+    format!(
+        r#"project = "demo"
+location = "local"
+faults = ["duplicate=1"]
+[[queue]]
+name = "orders"
+[[topic]]
+name = "invoices"
+[[subscription]]
+name = "invoices"
+topic = "invoices"
+push = "http://{gate}{path}"
+"#
+    )
+}
 
 /// The first screen.
-pub(super) fn first_screen(
-    listen: SocketAddr,
-    admin: SocketAddr,
-    upstream: Option<&str>,
-) -> String {
-    let (charge, invoice, orders) = match upstream {
-        None => ("/charge", "/invoice", "/orders"),
-        Some(_) => ("/", "/", "/"),
-    };
-    // A handler of the user's is behind a route that goes by the message's id.
-    let (caption, message_id) = match upstream {
-        None => (
-            ": the second message has another id, but the same order",
-            "'$i'",
-        ),
-        Some(_) => ("", "7"),
-    };
+pub(super) fn first_screen(at: Addresses, paths: Paths, upstream: Option<&str>) -> String {
+    let Addresses {
+        gate,
+        admin,
+        broker,
+    } = at;
+    let Paths { task, call, .. } = paths;
     let before = upstream.map_or_else(
         || "a demo handler, which counts how often each order took effect".into(),
         |url| format!("your handler at {url}"),
     );
     let look = match upstream {
         None => format!(
-            "\nHow often did each order take effect? Once:\n\n  curl -s http://{listen}/ledger\n"
+            "\nHow often did each order take effect? Once:\n\n  curl -s http://{gate}/ledger\n"
         ),
         Some(_) => String::new(),
     };
     format!(
-        r#"Semel listens on http://{listen} before {before}.
-Send each delivery twice, as a queue would after a lost answer:
+        r#"Semel's gate listens on http://{gate} before {before}.
+Semel's broker listens on http://{broker}: Cloud Tasks and Pub/Sub, told to deliver everything twice.
 
-A task of Cloud Tasks
+Create a task, publish a message, and call twice like an impatient API client:
 
-  for i in 1 2; do curl -si http://{listen}{charge} -H 'X-CloudTasks-QueueName: orders' -H 'X-CloudTasks-TaskName: task-1' -d '{{"order": "A-1"}}'; done
+  curl -s http://{broker}/v2/projects/demo/locations/local/queues/orders/tasks -d '{{"task": {{"httpRequest": {{"url": "http://{gate}{task}", "body": "{TASK_BODY}"}}}}}}'
+  curl -s http://{broker}/v1/projects/demo/topics/invoices:publish -d '{{"messages": [{{"data": "{MESSAGE_DATA}"}}]}}'
+  for i in 1 2; do curl -s http://{gate}{call} -H 'Idempotency-Key: key-1' -d '{{"order": "A-3"}}'; done
 
-A push of Pub/Sub{caption}
+How often was each delivered? Twice:
 
-  for i in 1 2; do curl -si http://{listen}{invoice} -H 'Content-Type: application/json' -d '{{"message": {{"messageId": "{message_id}", "data": "{PUBSUB_DATA}"}}, "subscription": "projects/p/subscriptions/s"}}'; done
-
-A call of an API client
-
-  for i in 1 2; do curl -si http://{listen}{orders} -H 'Idempotency-Key: key-1' -d '{{"order": "A-3"}}'; done
+  curl -s -X POST http://{broker}/_semel/wait-idle
+  curl -s http://{broker}/_semel/history
 {look}
+Google's clients:   semel broker snippets
 What became of it:  semel records list --admin http://{admin}
 Metrics:            curl -s http://{admin}/metrics
 Ctrl-C ends it; what it remembered goes with it.

@@ -1,0 +1,90 @@
+//! `semel broker`: a local Cloud Tasks and Pub/Sub, from its flags to its orderly end.
+
+mod lines;
+mod snippets;
+mod ask;
+
+use crate::args::broker::{BrokerArgs, BrokerCommand, ServeArgs};
+use crate::commands::gate::stopped;
+use crate::log;
+use semel_broker::{Bound, Declared, Keep, Settings};
+use std::fmt;
+use std::path::Path;
+
+/// A mistake in what the broker was told. A retry fails again.
+#[derive(Debug)]
+pub(crate) struct Mistake(String);
+
+pub(crate) async fn run(args: BrokerArgs) -> anyhow::Result<()> {
+    match args.other {
+        None => serve(args.serve).await,
+        Some(BrokerCommand::Snippets { language, address }) => {
+            snippets::print(language, address);
+            Ok(())
+        }
+        Some(BrokerCommand::Ask(ask)) => ask::ask(&ask).await,
+    }
+}
+
+async fn serve(args: ServeArgs) -> anyhow::Result<()> {
+    let settings = settings(args)?;
+    log::begin_aside();
+    if settings.allow_remote {
+        eprint!("{}", lines::warning(settings.listen));
+    }
+    let told = settings.clone();
+    let bound = Bound::bind(settings).await.map_err(|error| {
+        if error.is_mistake() {
+            Mistake(error.to_string()).into()
+        } else {
+            anyhow::Error::from(error)
+        }
+    })?;
+    print!("{}", lines::first_screen(bound.address(), &told));
+    bound.serve(stopped()?).await;
+    Ok(())
+}
+
+fn settings(args: ServeArgs) -> anyhow::Result<Settings> {
+    let declared = match &args.file {
+        Some(path) => declared(path)?,
+        None => Declared::default(),
+    };
+    let keep = if args.memory {
+        Keep::Memory
+    } else {
+        Keep::Directory(args.dir)
+    };
+    // What is said later wins over what the file says.
+    let mut faults = declared.faults().to_vec();
+    faults.extend(args.faults);
+    Ok(Settings {
+        listen: args.listen,
+        allow_remote: args.allow_remote,
+        admin_token: args.admin_token,
+        keep,
+        seed: args.seed,
+        faults,
+        history_max: args.history,
+        declared,
+        functions_url: args.functions_url,
+    })
+}
+
+fn declared(path: &Path) -> anyhow::Result<Declared> {
+    let shown = path.display();
+    let text = std::fs::read_to_string(path);
+    let text = text.map_err(|error| Mistake(format!("{shown} cannot be read: {error}")))?;
+    let declared = text.parse::<Declared>();
+    Ok(declared.map_err(|error| Mistake(format!("{shown}: {error}")))?)
+}
+
+// === impl Mistake ===
+
+impl fmt::Display for Mistake {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for Mistake {}

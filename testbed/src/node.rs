@@ -1,0 +1,102 @@
+//! A Node with the packages of `clients/node/package.json`, in a directory of the repository's own.
+
+use std::fs::{self, File};
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::Context;
+
+use crate::command::run;
+use crate::packages::find_program;
+
+/// What npm reads, copied beside the packages.
+const ASKED: &[&str] = &["package.json", "package-lock.json", ".npmrc"];
+
+/// Written last: what the packages were fetched for.
+const STAMP: &str = "made-for";
+
+/// Beside the packages, because Node looks for them beside and above the program: a link to the programs.
+const PROGRAMS: &str = "programs";
+
+/// A command that runs a program of `clients/node` with its packages, which are fetched into `target/` first if they
+/// are not there or were fetched for other versions. Only one process fetches them; others wait.
+///
+/// # Errors
+/// When Node or npm is not installed, or the packages cannot be fetched.
+pub fn node(program: &str) -> anyhow::Result<Command> {
+    let root = root();
+    let home = root.join("target/node");
+    fs::create_dir_all(&home).context("cannot make the directory target/node")?;
+    let turn = File::create(root.join("target/node.turn")).context("cannot make node.turn")?;
+    // The kernel gives the turn back when this process ends, however it ends.
+    turn.lock().context("cannot wait for target/node.turn")?;
+    let sources = root.join("clients/node");
+    let asked = asked(&sources)?;
+    if fs::read_to_string(home.join(STAMP)).ok().as_ref() != Some(&asked) {
+        make(&home, &sources, &asked)?;
+    }
+    let mut command = Command::new(program_of("node", "nodejs")?);
+    command
+        .args(["--preserve-symlinks", "--preserve-symlinks-main"])
+        .arg(home.join(PROGRAMS).join(program));
+    Ok(command)
+}
+
+/// Debian's packages that [`node`] needs and that are not here.
+pub(crate) fn missing() -> Vec<&'static str> {
+    [("nodejs", "node"), ("npm", "npm")]
+        .into_iter()
+        .filter_map(|(package, program)| find_program(program).is_err().then_some(package))
+        .collect()
+}
+
+fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .parent()
+        .expect("testbed is a directory of the repository")
+}
+
+/// All that decides which packages are fetched, and how.
+fn asked(sources: &Path) -> anyhow::Result<String> {
+    let mut asked = sources.display().to_string();
+    for name in ASKED {
+        asked += &fs::read_to_string(sources.join(name))
+            .with_context(|| format!("cannot read clients/node/{name}"))?;
+    }
+    Ok(asked)
+}
+
+fn make(home: &Path, sources: &Path, asked: &str) -> anyhow::Result<()> {
+    for name in ASKED {
+        fs::copy(sources.join(name), home.join(name))
+            .with_context(|| format!("cannot copy clients/node/{name}"))?;
+    }
+    // Keeps the environment, because a proxy or a mirror may be set there.
+    run(Command::new(program_of("npm", "npm")?)
+        .args(["ci", "--loglevel=error"])
+        .current_dir(home))
+    .context("cannot fetch the packages of clients/node/package.json; a retry is safe")?;
+    let programs = home.join(PROGRAMS);
+    // The repository may have been moved since.
+    if programs.is_symlink() {
+        fs::remove_file(&programs).context("cannot remove the link to the programs")?;
+    }
+    symlink(sources, programs).context("cannot link the programs")?;
+    fs::write(home.join(STAMP), asked).context("cannot finish the directory target/node")
+}
+
+/// The program, or the package to install.
+fn program_of(program: &str, package: &str) -> anyhow::Result<PathBuf> {
+    find_program(program).with_context(|| format!("apt-get install {package}, then retry"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn programs_find_their_packages() {
+        run(&mut node("packages.mjs").unwrap()).unwrap();
+    }
+}
