@@ -6,12 +6,12 @@ mod postgres;
 mod footprint;
 mod deliveries;
 mod wrk;
-mod semel;
+pub(crate) mod semel;
 mod nginx;
 mod fastapi;
 pub(crate) mod upstream;
-mod running;
-mod report;
+pub(crate) mod running;
+pub(crate) mod report;
 
 use std::path::PathBuf;
 use std::time::Duration;

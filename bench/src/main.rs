@@ -1,4 +1,4 @@
-//! Measurements: `cargo xtask bench stores` and `cargo xtask bench gate`.
+//! Measurements: `cargo xtask bench stores`, `gate` and `broker`.
 //!
 //! Contenders take turns in rounds, so that a slow minute of the machine is shared by all of them, and
 //! what is judged is a ratio within a round wherever there is something to compare with.
@@ -10,6 +10,7 @@
 
 mod stores;
 mod gate;
+mod broker;
 mod postgres;
 mod pattern;
 mod embedded;
@@ -45,7 +46,9 @@ enum What {
     Stores(stores::Args),
     /// The gate, as a program, against a proxy, a handler written by hand, and its limits.
     Gate(gate::Args),
-    /// The handler that `gate` measures with.
+    /// The local cloud, as a program, against another one that plays Cloud Tasks.
+    Broker(broker::Args),
+    /// The handler that `gate` and `broker` measure with.
     #[command(hide = true)]
     Upstream(gate::upstream::Args),
 }
@@ -55,6 +58,7 @@ async fn main() -> ExitCode {
     let result = match Args::parse().what {
         What::Stores(args) => stores::stores(&args).await,
         What::Gate(args) => gate::gate(&args).await,
+        What::Broker(args) => broker::broker(&args).await,
         What::Upstream(args) => gate::upstream::serve(&args).await,
     };
     match result {

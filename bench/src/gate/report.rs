@@ -102,10 +102,17 @@ impl Report {
 
     /// Markdown, padded, so that it can be read as it is and kept in a document.
     pub(crate) fn table(&self) -> String {
-        let mut text = format!(
-            "{}\n\nMedians of {} rounds; each measurement {} s after {} s of warm-up.\n",
-            self.machine, self.rounds, self.window_seconds, self.warm_up_seconds
-        );
+        let mut text = format!("{}\n\nMedians of {} rounds", self.machine, self.rounds);
+        // What is counted instead of timed has no window.
+        if self.window_seconds > 0 {
+            let (window, warm_up) = (self.window_seconds, self.warm_up_seconds);
+            write!(
+                text,
+                "; each measurement {window} s after {warm_up} s of warm-up"
+            )
+            .expect("writing to a String cannot fail");
+        }
+        text += ".\n";
         for group in &self.groups {
             text += &group.table();
         }

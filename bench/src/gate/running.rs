@@ -39,6 +39,9 @@ const PAUSE: Duration = Duration::from_millis(1);
 /// How long one question may take.
 const ANSWER_BOUND: Duration = Duration::from_secs(5);
 
+/// The unit of `/proc/<pid>/stat`, on every Linux that runs here.
+const TICKS_PER_SECOND: u64 = 100;
+
 const PATH: &str = "/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin";
 
 // === impl Running ===
@@ -94,6 +97,14 @@ impl Running {
             now: bytes("VmRSS:")?,
             most: bytes("VmHWM:")?,
         })
+    }
+
+    /// How much of the processors' time the process has taken so far.
+    pub(crate) fn processor_time(&self) -> anyhow::Result<Duration> {
+        let path = format!("/proc/{}/stat", self.child.id());
+        let stat = fs::read_to_string(&path).with_context(|| format!("cannot read {path}"))?;
+        let ticks = ticks(&stat).with_context(|| format!("{path} is not as it was"))?;
+        Ok(Duration::from_millis(ticks * 1000 / TICKS_PER_SECOND))
     }
 
     async fn wait_until(&mut self, ready: Ready, began: Instant) -> anyhow::Result<()> {
@@ -156,6 +167,16 @@ fn kib(status: &str, name: &str) -> Option<u64> {
     line.split_whitespace().next()?.parse().ok()
 }
 
+/// Its own time and the kernel's for it: the 14th and 15th of `/proc/<pid>/stat`, counted after the name, which may
+/// hold anything.
+fn ticks(stat: &str) -> Option<u64> {
+    let (_, after_name) = stat.rsplit_once(')')?;
+    let mut fields = after_name.split_whitespace().skip(11);
+    let own: u64 = fields.next()?.parse().ok()?;
+    let kernel: u64 = fields.next()?.parse().ok()?;
+    Some(own + kernel)
+}
+
 async fn answers(ready: Ready) -> bool {
     ask(ready).await.is_ok_and(|(status, _)| status == 200)
 }
@@ -186,6 +207,12 @@ mod tests {
         let status = "Name:\tsemel\nVmHWM:\t   20480 kB\nVmRSS:\t   10240 kB\n";
         assert_eq!(kib(status, "VmRSS:"), Some(10_240));
         assert_eq!(kib(status, "VmSwap:"), None);
+    }
+
+    #[test]
+    fn time_is_counted_after_the_name() {
+        let stat = "7 (a ) b) S 1 7 7 0 -1 4194560 9 0 0 0 31 11 0 0 20 0 3 0 100 1 2";
+        assert_eq!(ticks(stat), Some(42));
     }
 
     #[tokio::test]

@@ -74,6 +74,10 @@ impl Binary {
         Self::at(&here.with_file_name("semel"))
     }
 
+    pub(crate) fn path(&self) -> &Path {
+        &self.0
+    }
+
     /// How large it is without symbols.
     pub(crate) fn stripped_bytes(&self) -> anyhow::Result<u64> {
         let dir = disk::directory()?;
