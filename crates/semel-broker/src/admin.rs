@@ -10,7 +10,7 @@ mod reset;
 mod guard;
 mod problem;
 
-pub(crate) use guard::Guard;
+pub(crate) use guard::{Guard, host, is_this_machine};
 
 use crate::faults::Fault;
 use crate::shelf::ShelfError;
@@ -69,8 +69,8 @@ pub(crate) trait Service: Debug + Send + Sync {
     /// looking at the limit.
     fn busy(&self, pull: bool, limit: usize) -> Vec<String>;
 
-    /// Marked as changed whenever `busy` may have become shorter.
-    fn changes(&self) -> watch::Receiver<()>;
+    /// Counts up whenever `busy` may have become shorter.
+    fn changes(&self) -> watch::Receiver<u64>;
 
     /// Forgets everything, on the shelf too.
     async fn reset(&self) -> Result<(), ShelfError>;

@@ -1,14 +1,23 @@
 //! The broker's time. It runs with the machine's, and can be put forward: then what was due in
 //! between is due now.
+//!
+//! It never goes back, and is counted by a clock that nobody sets. That one stands still while the machine sleeps, so
+//! the time of day is looked at, too: who closes a laptop in the evening finds the broker on time in the morning.
 
 use prost_types::{Duration as ProtoDuration, Timestamp};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
-use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
 const MICROS: i64 = 1_000_000;
+
+/// When the time of day is ahead by more than this, the machine slept, or its clock was set.
+const SLEPT: Duration = Duration::from_secs(2);
+
+/// How long is waited at most without a look at the time of day.
+const LOOK_WITHIN: Duration = Duration::from_secs(30);
 
 /// A moment: microseconds since 1970.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -21,9 +30,10 @@ pub(crate) struct Clock(Arc<Hands>);
 #[derive(Debug)]
 struct Hands {
     started: Instant,
-    /// The time of day when it was started, and how far it was put forward since: microseconds.
+    /// The time of day when it was started, and for how long the machine slept since: microseconds.
     base: AtomicI64,
-    forward: Mutex<Duration>,
+    /// How far it was put forward: microseconds.
+    forward: AtomicI64,
     moved: Notify,
 }
 
@@ -72,19 +82,11 @@ impl Time {
 impl Clock {
     /// Starts at the machine's time of day, put forward by as much as an earlier one was.
     #[must_use]
-    #[allow(
-        clippy::disallowed_methods,
-        reason = "the broker's one look at the machine's clock"
-    )]
     pub(crate) fn start(forward: Duration) -> Self {
-        let now = std::time::SystemTime::now();
-        let wall = now
-            .duration_since(std::time::UNIX_EPOCH)
-            .unwrap_or_default();
         Self(Arc::new(Hands {
             started: Instant::now(),
-            base: AtomicI64::new(micros(wall.saturating_add(forward))),
-            forward: Mutex::new(forward),
+            base: AtomicI64::new(time_of_day().0),
+            forward: AtomicI64::new(micros(forward)),
             moved: Notify::new(),
         }))
     }
@@ -92,31 +94,38 @@ impl Clock {
     /// What it shows.
     #[must_use]
     pub(crate) fn now(&self) -> Time {
-        Time(self.0.base.load(Ordering::Acquire)).plus(self.0.started.elapsed())
+        self.wall().plus(self.ahead())
     }
 
     /// What it would show had it never been put forward: the machine's time of day, for who knows no
     /// other.
     #[must_use]
     pub(crate) fn wall(&self) -> Time {
-        let forward = self.0.forward.lock().expect("nobody panics holding it");
-        self.now().minus(*forward)
+        let elapsed = self.0.started.elapsed();
+        let counted = Time(self.0.base.load(Ordering::Acquire)).plus(elapsed);
+        let today = time_of_day();
+        if today.since(counted) <= SLEPT {
+            return counted;
+        }
+        let base = today.minus(elapsed).0;
+        self.0.base.fetch_max(base, Ordering::AcqRel);
+        self.0.moved.notify_waiters();
+        today
     }
 
     /// How far it was put forward in all.
     #[must_use]
     pub(crate) fn ahead(&self) -> Duration {
-        *self.0.forward.lock().expect("nobody panics holding it")
+        let micros = self.0.forward.load(Ordering::Acquire);
+        Duration::from_micros(u64::try_from(micros).unwrap_or(0))
     }
 
     /// Puts it forward; everybody who waits for a moment in between is woken. Answers by how much it
     /// has been put forward in all.
     pub(crate) fn advance(&self, by: Duration) -> Duration {
-        let mut forward = self.0.forward.lock().expect("nobody panics holding it");
-        *forward = forward.saturating_add(by);
-        self.0.base.fetch_add(micros(by), Ordering::AcqRel);
+        self.0.forward.fetch_add(micros(by), Ordering::AcqRel);
         self.0.moved.notify_waiters();
-        *forward
+        self.ahead()
     }
 
     /// Waits for a moment.
@@ -132,7 +141,7 @@ impl Clock {
             }
             tokio::select! {
                 () = moved => {}
-                () = tokio::time::sleep(left) => {}
+                () = tokio::time::sleep(left.min(LOOK_WITHIN)) => {}
             }
         }
     }
@@ -160,6 +169,16 @@ pub(crate) fn proto_span(span: Duration) -> ProtoDuration {
     }
 }
 
+#[allow(
+    clippy::disallowed_methods,
+    reason = "the broker's one look at the machine's clock"
+)]
+fn time_of_day() -> Time {
+    let now = std::time::SystemTime::now();
+    let since = now.duration_since(std::time::UNIX_EPOCH);
+    Time(micros(since.unwrap_or_default()))
+}
+
 fn micros(span: Duration) -> i64 {
     i64::try_from(span.as_micros()).unwrap_or(i64::MAX)
 }
@@ -182,6 +201,27 @@ mod tests {
             .await
             .unwrap()
             .unwrap();
+    }
+
+    #[tokio::test]
+    async fn a_machine_that_slept_is_caught_up_with() {
+        let clock = Clock::start(Duration::from_secs(60));
+        let night = Duration::from_secs(8 * 3600);
+        let before = clock.now();
+        let waiting = clock.clone();
+        let waiter = tokio::spawn(async move { waiting.sleep_until(before.plus(night / 2)).await });
+        tokio::task::yield_now().await;
+        // As if eight hours had passed that were not counted.
+        clock.0.base.fetch_sub(micros(night), Ordering::AcqRel);
+        let woken = clock.now();
+        assert!(woken >= before, "{woken:?} {before:?}");
+        assert!(woken.since(before) < Duration::from_secs(60));
+        assert_eq!(clock.ahead(), Duration::from_secs(60));
+        assert!(clock.now() >= woken);
+        // Who waited looks again; only half of the night was left out of the wait.
+        assert!(!waiter.is_finished());
+        clock.advance(night);
+        waiter.await.unwrap();
     }
 
     #[test]

@@ -90,7 +90,7 @@ async fn serve(
     parts: &Parts,
     body: Body,
 ) -> Result<Vec<u8>, Refusal> {
-    let query = Query::parse(parts.uri.query().unwrap_or_default());
+    let query = Query::parse(parts.uri.query().unwrap_or_default())?;
     let body = whole(body).await?;
     match &route.work {
         Work::Call {

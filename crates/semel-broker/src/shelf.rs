@@ -1,7 +1,8 @@
 //! Where the broker keeps what it accepted: a directory, or memory.
 //!
-//! There is one verb for changes, [`Shelf::commit`]: when it answers, the change is on disk. Everybody who comes
-//! while one sync runs shares the next one. Reads see committed changes only.
+//! What was accepted is changed by [`Shelf::commit`]: when it answers, the change is on disk. Everybody who comes while
+//! one sync runs shares the next one. What was done about it is changed by [`Shelf::write`]: a `kill -9` cannot take that
+//! back, a power cut may, and then it is done again. Reads see changes that were answered.
 
 mod directory;
 mod memory;
@@ -45,6 +46,15 @@ struct Change {
     key: Vec<u8>,
     /// Nothing: the row is taken away.
     value: Option<Bytes>,
+}
+
+/// What a change survives when it is answered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Durability {
+    /// The end of this process.
+    Written,
+    /// A power cut.
+    Synced,
 }
 
 /// A row that was read.
@@ -127,11 +137,24 @@ impl Shelf {
     /// # Errors
     /// When the disk refused; then it stays refused until the directory is opened again.
     pub(crate) async fn commit(&self, batch: Batch) -> Result<(), ShelfError> {
+        self.change(batch, Durability::Synced).await
+    }
+
+    /// Makes the changes together. They are there when this answers, whatever becomes of this process; the disk has
+    /// them with the next [`Shelf::commit`]. For what may be done once more when it is lost.
+    ///
+    /// # Errors
+    /// When the disk refused; then it stays refused until the directory is opened again.
+    pub(crate) async fn write(&self, batch: Batch) -> Result<(), ShelfError> {
+        self.change(batch, Durability::Written).await
+    }
+
+    async fn change(&self, batch: Batch, durability: Durability) -> Result<(), ShelfError> {
         if batch.is_empty() {
             return Ok(());
         }
         match &*self.0 {
-            Place::Directory(directory) => directory.commit(batch).await,
+            Place::Directory(directory) => directory.change(batch, durability).await,
             Place::Memory(memory) => {
                 memory.commit(batch);
                 Ok(())

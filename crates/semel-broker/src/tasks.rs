@@ -28,7 +28,7 @@ use bytes::Bytes;
 use errors::Rpc;
 use http::header::AUTHORIZATION;
 use http::{HeaderMap, Method};
-use lane::{Ground, Lane};
+use lane::{Ground, Lane, Numbers};
 use names::TaskId;
 use queue::{Line, Stage};
 use std::collections::{BTreeMap, HashMap};
@@ -54,7 +54,7 @@ struct Inner {
     functions_url: Option<Url>,
     lanes: RwLock<BTreeMap<String, Arc<Lane>>>,
     /// Held while a queue comes or goes.
-    coming_and_going: Mutex<()>,
+    coming_and_going: Arc<Mutex<()>>,
 }
 
 /// The tasks of a queue as they are found on the shelf.
@@ -80,23 +80,41 @@ impl Tasks {
         let shelf = &ground.world.shelf;
         let mut found = find_tasks(shelf)?;
         let mut lanes = BTreeMap::new();
-        for queue in find_queues(shelf)? {
+        for (queue, reserved) in find_queues(shelf)? {
             let name = queue.name.clone();
             let tasks = found.remove(&name).unwrap_or_default();
-            let lane = Lane::start(Arc::clone(&ground), queue, tasks.line, tasks.next_sequence);
+            let numbers = Numbers {
+                next: tasks.next_sequence.max(reserved),
+                reserved,
+            };
+            let lane = Lane::start(Arc::clone(&ground), queue, tasks.line, numbers);
             lanes.insert(name, lane);
         }
-        tokio::spawn(tidy(
-            shelf.clone(),
-            found.into_keys().collect(),
-            ground.world.clock.now(),
-        ));
-        Ok(Self(Arc::new(Inner {
+        let this = Self(Arc::new(Inner {
             ground,
             functions_url,
             lanes: RwLock::new(lanes),
-            coming_and_going: Mutex::new(()),
-        })))
+            coming_and_going: Arc::new(Mutex::new(())),
+        }));
+        this.tidy(found.into_keys().collect());
+        Ok(this)
+    }
+
+    /// Takes away what queues left behind that ended in the middle of something. Nobody begins a queue meanwhile: one
+    /// of the same name would lose its tasks.
+    fn tidy(&self, queues: Vec<String>) {
+        let world = Arc::clone(&self.0.ground.world);
+        let alone = Arc::clone(&self.0.coming_and_going).try_lock_owned();
+        tokio::spawn(async move {
+            let work = async {
+                clear_tasks(&world.shelf, queues).await?;
+                drop(alone);
+                sweep_names(&world.shelf, world.clock.now()).await
+            };
+            if let Err(error) = work.await {
+                tracing::error!(%error, "what earlier queues left behind could not be taken away");
+            }
+        });
     }
 
     /// Makes a task of a request that came for a queue: its body and headers are the task's.
@@ -188,7 +206,8 @@ impl Tasks {
     }
 }
 
-fn find_queues(shelf: &Shelf) -> Result<Vec<Queue>, ShelfError> {
+/// The queues on the shelf, and the numbers their next tasks have at least.
+fn find_queues(shelf: &Shelf) -> Result<Vec<(Queue, u64)>, ShelfError> {
     let mut queues = Vec::new();
     let mut after = None;
     loop {
@@ -221,29 +240,29 @@ fn find_tasks(shelf: &Shelf) -> Result<HashMap<String, Found>, ShelfError> {
                 found.insert(queue.into(), Found::default());
             }
             if let Some(found) = found.get_mut(queue) {
-                found.take_in(id, &row.value)?;
+                found.take_in(id, row.value)?;
             }
         }
     }
 }
 
-/// Takes away what queues that ended in the middle of something left behind, and names that may be used again.
-async fn tidy(shelf: Shelf, queues: Vec<String>, now: Time) {
-    let work = async {
-        for queue in queues {
-            rows::clear(&shelf, Table::Tasks, &rows::task_prefix(&queue)).await?;
+/// Takes away the tasks of these queues.
+async fn clear_tasks(shelf: &Shelf, queues: Vec<String>) -> Result<(), ShelfError> {
+    for queue in queues {
+        rows::clear(shelf, Table::Tasks, &rows::task_prefix(&queue)).await?;
+    }
+    Ok(())
+}
+
+/// Takes away all names that may be used again.
+async fn sweep_names(shelf: &Shelf, now: Time) -> Result<(), ShelfError> {
+    loop {
+        let mut batch = Batch::default();
+        rows::sweep(shelf, &mut batch, now)?;
+        if batch.is_empty() {
+            return Ok(());
         }
-        loop {
-            let mut batch = Batch::default();
-            rows::sweep(&shelf, &mut batch, now)?;
-            if batch.is_empty() {
-                return Ok::<(), ShelfError>(());
-            }
-            shelf.commit(batch).await?;
-        }
-    };
-    if let Err(error) = work.await {
-        tracing::error!(%error, "what earlier queues left behind could not be taken away");
+        shelf.commit(batch).await?;
     }
 }
 
@@ -270,7 +289,7 @@ fn method_of(method: &Method) -> HttpMethod {
 // === impl Found ===
 
 impl Found {
-    fn take_in(&mut self, id: &str, row: &[u8]) -> Result<(), ShelfError> {
+    fn take_in(&mut self, id: &str, row: Bytes) -> Result<(), ShelfError> {
         let kept = rows::kept_task(row)?;
         let task = kept.task.unwrap_or_default();
         let at = task.schedule_time.as_ref().map(Time::of);

@@ -35,6 +35,7 @@ pub(super) async fn show(State(desk): State<Desk>) -> Json<Shown> {
 
 pub(super) async fn advance(State(desk): State<Desk>, body: Bytes) -> Result<Json<Shown>, Problem> {
     let by = given(&body)?;
+    let _turn = desk.0.turn.lock().await;
     let later = desk.world().clock.now().plus(by);
     if Timestamp::from_microsecond(later.0).is_err() {
         let error = "the clock ends with the year 9999: put it forward by less";

@@ -36,7 +36,10 @@ impl Guard {
     /// connect.
     pub(crate) fn new(token: Option<&str>, loopback_only: bool) -> Self {
         Self {
-            token: token.map(|it| Sha256::digest(it).into()),
+            // An empty one is one that was not set: nobody could show it.
+            token: token
+                .filter(|it| !it.is_empty())
+                .map(|it| Sha256::digest(it).into()),
             loopback_only,
         }
     }
@@ -66,13 +69,14 @@ impl fmt::Debug for Guard {
 }
 
 /// Whom the caller wanted to reach: HTTP/2 says so in the address, HTTP/1 in a header.
-fn host(uri: &Uri, headers: &HeaderMap) -> String {
+pub(crate) fn host(uri: &Uri, headers: &HeaderMap) -> String {
     let in_address = uri.authority().map(http::uri::Authority::as_str);
     let in_header = headers.get(HOST).and_then(|it| it.to_str().ok());
     in_address.or(in_header).unwrap_or_default().to_owned()
 }
 
-fn is_this_machine(authority: &str) -> bool {
+/// Whether this is a name of this machine, on every machine.
+pub(crate) fn is_this_machine(authority: &str) -> bool {
     let Ok(authority) = authority.parse::<http::uri::Authority>() else {
         return false;
     };
@@ -175,5 +179,10 @@ mod tests {
             assert_eq!(checked, Err(Refusal::Unknown), "{shown}");
         }
         assert_eq!(check(&guard, &[]), Err(Refusal::Unknown));
+    }
+
+    #[test]
+    fn an_empty_token_is_none() {
+        assert_eq!(check(&Guard::new(Some(""), false), &[]), Ok(()));
     }
 }

@@ -55,15 +55,25 @@ pub(super) async fn wait(State(desk): State<Desk>, body: Bytes) -> Result<Json<Q
     }))
 }
 
+/// Work may go from a service that is looked at later to one that was looked at before: a handler of the one gives
+/// something to the other, and is done. So it is quiet only if all are found idle twice, and nothing changed meanwhile.
 async fn until_idle(services: &[Arc<dyn Service>], pull: bool) {
+    let is_busy = || services.iter().any(|it| !it.busy(pull, 1).is_empty());
     // Listens before it looks, so that no change falls in between.
     let mut changes: Vec<_> = services.iter().map(|it| it.changes()).collect();
-    while services.iter().any(|it| !it.busy(pull, 1).is_empty()) {
-        any_change(&mut changes).await;
+    loop {
+        for seen in &mut changes {
+            seen.mark_unchanged();
+        }
+        if is_busy() || is_busy() {
+            any_change(&mut changes).await;
+        } else if !changes.iter().any(|it| it.has_changed().unwrap_or(false)) {
+            return;
+        }
     }
 }
 
-async fn any_change(changes: &mut [watch::Receiver<()>]) {
+async fn any_change(changes: &mut [watch::Receiver<u64>]) {
     let mut waiting: Vec<_> = changes
         .iter_mut()
         .map(|it| Box::pin(next_change(it)) as Pin<Box<dyn Future<Output = ()> + Send>>)
@@ -80,7 +90,7 @@ async fn any_change(changes: &mut [watch::Receiver<()>]) {
 }
 
 /// A service that has gone changes no more.
-async fn next_change(changes: &mut watch::Receiver<()>) {
+async fn next_change(changes: &mut watch::Receiver<u64>) {
     if changes.changed().await.is_err() {
         std::future::pending::<()>().await;
     }

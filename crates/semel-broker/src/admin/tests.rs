@@ -18,7 +18,9 @@ const QUEUE: &str = "projects/p/locations/l/queues/q";
 #[derive(Debug, Default)]
 struct Fake {
     tasks: std::sync::Mutex<Vec<String>>,
-    changed: watch::Sender<()>,
+    changed: watch::Sender<u64>,
+    /// What this one gives the other when it is looked at, done with its own.
+    hands_over: std::sync::Mutex<Option<Arc<Self>>>,
 }
 
 /// Notes down that things were made.
@@ -40,7 +42,7 @@ struct Setting {
 impl Fake {
     fn set(&self, tasks: &[&str]) {
         *self.tasks.lock().unwrap() = tasks.iter().map(|&it| it.into()).collect();
-        self.changed.send_replace(());
+        self.changed.send_modify(|count| *count += 1);
     }
 }
 
@@ -51,12 +53,17 @@ impl super::Service for Fake {
     }
 
     fn busy(&self, pull: bool, limit: usize) -> Vec<String> {
+        let other = self.hands_over.lock().unwrap().take();
+        if let Some(other) = other {
+            other.tasks.lock().unwrap().push("handed over".into());
+            self.set(&[]);
+        }
         let tasks = self.tasks.lock().unwrap();
         let counts = tasks.iter().filter(|it| pull || !it.contains("pull"));
         counts.take(limit).cloned().collect()
     }
 
-    fn changes(&self) -> watch::Receiver<()> {
+    fn changes(&self) -> watch::Receiver<u64> {
         self.changed.subscribe()
     }
 

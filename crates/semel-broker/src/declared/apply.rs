@@ -44,7 +44,7 @@ impl Declared {
                 update_mask: None,
             };
             let answer = tasks.update_queue(Request::new(request)).await;
-            answer.map_err(|status| NotApplied::new(&queue.name, &status))?;
+            answer.map_err(|status| NotApplied::queue(&queue.name, &status))?;
         }
         for name in &self.topics {
             let topic = Topic {
@@ -113,6 +113,15 @@ fn check(declared: &Subscription, there: &Subscription) -> Result<(), NotApplied
 // === impl NotApplied ===
 
 impl NotApplied {
+    fn queue(name: &str, status: &Status) -> Self {
+        let mut not = Self::new(name, status);
+        if status.code() == Code::FailedPrecondition {
+            let hint = " It was deleted less than three days ago: declare another name, or start in a fresh directory.";
+            not.why.push_str(hint);
+        }
+        not
+    }
+
     fn new(name: &str, status: &Status) -> Self {
         Self {
             name: name.into(),

@@ -1,12 +1,13 @@
 //! The messages of one subscription and where each stands. Pure: it is given the time, and what is to be kept on disk
 //! is up to the caller.
 //!
-//! A message waits, is outstanding with whoever took it, is leaving while its end is being written down, or is
-//! acknowledged and kept for a seek.
+//! A message waits, is outstanding with whoever took it, is leaving while its end is being written down, is dying while
+//! it is forwarded to the dead-letter topic, or is acknowledged and kept for a seek.
 
 mod line;
 mod take;
 mod settle;
+mod dying;
 mod seek;
 #[cfg(test)]
 mod tests;
@@ -35,7 +36,7 @@ pub(super) struct Backlog {
     loads: HashMap<Taker, Load>,
     /// Waiting for another message to go first.
     overtaken: Option<Place>,
-    /// Leaving for the dead-letter topic.
+    /// To be forwarded to the dead-letter topic.
     dying: Vec<Place>,
     /// Grows with every delivery, also from one broker's life to the next.
     deliveries: u64,
@@ -122,7 +123,10 @@ struct Kept {
 enum Standing {
     Waiting,
     Outstanding(Box<Out>),
+    /// Acknowledged; that is being written down.
     Leaving,
+    /// It had enough attempts.
+    Dying,
     Acknowledged,
 }
 
@@ -231,7 +235,10 @@ impl Backlog {
     pub(super) fn next_moment(&self, now: Time) -> Option<Time> {
         let late = self.deadlines.first().map(|(deadline, _)| *deadline);
         let ready = self.line.next_after(now);
-        late.into_iter().chain(ready).min()
+        late.into_iter()
+            .chain(ready)
+            .chain(self.oldest_ends())
+            .min()
     }
 
     /// Remembers under which number the history has a delivery of this message.
@@ -283,7 +290,7 @@ impl Backlog {
         };
         self.line.gone(place, kept.key.as_ref());
         match kept.standing {
-            Standing::Waiting | Standing::Outstanding(_) | Standing::Leaving => {
+            Standing::Waiting | Standing::Outstanding(_) | Standing::Leaving | Standing::Dying => {
                 self.unfinished = self.unfinished.saturating_sub(1);
             }
             Standing::Acknowledged => {}

@@ -1,7 +1,7 @@
 //! Messages that were tried often enough go to the dead-letter topic.
 
 use super::backlog::Place;
-use super::errors::{not_found, unwritten};
+use super::errors::unwritten;
 use super::house::House;
 use super::names::{project, short};
 use super::rows;
@@ -19,47 +19,60 @@ const PUBLISH_TIME: &str = "CloudPubSubDeadLetterSourceTopicPublishTime";
 // === impl House ===
 
 impl House {
-    /// Forwards a message that is leaving; it stays if that cannot be done.
-    pub(super) async fn bury(&self, subscription: &Subscription, place: Place) {
+    /// Forwards messages that are dying; they stay if that cannot be done.
+    pub(super) async fn bury(&self, subscription: &Subscription, places: &[Place]) {
         let _shared = self.floor.read().await;
-        let forwarded = self.forward(subscription, place).await;
+        let forwarded = self.forward(subscription, places).await;
         let now = self.world.clock.now();
         {
             let mut inside = subscription.inside();
-            match forwarded {
-                Ok(number) if number == inside.number => inside.backlog.left(place),
-                Ok(_) => {}
-                Err(_) => inside.backlog.stays(place, now),
+            let dying = places.iter().copied();
+            let dying: Vec<Place> = dying.filter(|it| inside.backlog.is_dying(*it)).collect();
+            for place in dying {
+                match forwarded {
+                    Ok(()) => inside.backlog.left(place),
+                    Err(_) => self.note(inside.backlog.stays(place, now), now),
+                }
             }
         }
         self.touch(subscription);
     }
 
-    /// One commit: there it is, and here it is not.
-    async fn forward(&self, subscription: &Subscription, place: Place) -> Result<u64, Status> {
-        let (settings, number, attempts) = {
+    /// One commit: there they are, and here they are not.
+    async fn forward(&self, subscription: &Subscription, places: &[Place]) -> Result<(), Status> {
+        let (settings, number, dying) = {
             let inside = subscription.inside();
-            let attempts = inside.backlog.attempts(place);
-            (inside.settings.clone(), inside.number, attempts)
+            // A seek may have come in between.
+            let dying = places.iter().filter(|it| inside.backlog.is_dying(**it));
+            let dying: Vec<_> = dying
+                .map(|it| (*it, inside.backlog.attempts(*it)))
+                .collect();
+            (inside.settings.clone(), inside.number, dying)
         };
         let policy = settings.dead_letter_policy.unwrap_or_default();
         let topic = self.topic(&policy.dead_letter_topic)?;
-        let message = rows::message(&self.world.shelf, number, place);
-        let message = message.map_err(|error| unwritten(&error))?;
-        let mut message = message.ok_or_else(|| not_found(&subscription.name))?;
-        mark(&mut message, &subscription.name, attempts);
         let mut batch = Batch::default();
-        if settings.retain_acked_messages {
+        let mut letters = Vec::with_capacity(dying.len());
+        for (place, attempts) in dying {
+            let message = rows::message(&self.world.shelf, number, place);
+            let Some(mut message) = message.map_err(|error| unwritten(&error))? else {
+                continue;
+            };
+            mark(&mut message, &subscription.name, attempts);
+            letters.push(message);
             let standing = wire::KeptStanding {
                 attempts,
                 acknowledged: true,
             };
-            rows::put_standing(&mut batch, number, place, &standing);
-        } else {
-            rows::delete_message(&mut batch, number, place);
+            match settings.retain_acked_messages {
+                true => rows::put_standing(&mut batch, number, place, &standing),
+                false => rows::delete_message(&mut batch, number, place),
+            }
         }
-        self.publish_with(&topic, vec![message], batch).await?;
-        Ok(number)
+        if !letters.is_empty() {
+            self.publish_with(&topic, letters, batch).await?;
+        }
+        Ok(())
     }
 }
 

@@ -100,6 +100,9 @@ mod tests {
             ("attributes:\"iana.org/kind\"", true),
             ("attributes.\"iana.org/kind\" = \"a\\\"b\"", true),
             ("  attributes:region  ", true),
+            (r#"attributes.region = "e\u0075-\x77\145st""#, true),
+            (r#"hasPrefix(attributes.region, "\U00000065u")"#, true),
+            (r#"attributes:"\n""#, false),
         ] {
             assert_eq!(wants(filter, &eu), wanted, "{filter}");
         }
@@ -129,6 +132,9 @@ mod tests {
             "hasPrefix(attributes.region, \"a\"",
             "data = \"x\"",
             "NOT",
+            r#"attributes:"\q""#,
+            r#"attributes:"\u12""#,
+            r#"attributes:"\UFFFFFFFF""#,
         ] {
             assert!(Filter::read(filter).is_err(), "{filter}");
         }

@@ -3,7 +3,7 @@
 use super::errors::{not_found, unwritten};
 use super::names;
 use super::rows;
-use super::things::{Snapshot, Subscription, Topic};
+use super::things::{Inside, Snapshot, Subscription, Topic};
 use crate::shelf::{Batch, ShelfError, Table};
 use crate::world::World;
 use std::collections::BTreeMap;
@@ -90,6 +90,12 @@ impl House {
         done.map_err(|error| unwritten(&error))
     }
 
+    /// For what a power cut may take back: it is delivered once more then.
+    pub(super) async fn write(&self, batch: Batch) -> Result<(), Status> {
+        let done = self.world.shelf.write(batch).await;
+        done.map_err(|error| unwritten(&error))
+    }
+
     /// Commits what nobody waits for.
     pub(super) fn commit_behind(&self, batch: Batch) {
         if batch.is_empty() {
@@ -108,6 +114,19 @@ impl House {
         subscription.wake.send_replace(());
         self.changed
             .send_modify(|changes| *changes = changes.wrapping_add(1));
+    }
+
+    /// The subscription is deleted.
+    pub(super) fn end(&self, subscription: &Subscription) {
+        subscription.inside().deleted = true;
+        self.abandon(&mut subscription.inside());
+        self.touch(subscription);
+    }
+
+    /// Its backlog is empty; of what was outstanding nobody hears any more.
+    pub(super) fn abandon(&self, inside: &mut Inside) {
+        let ended = inside.backlog.abandon();
+        self.note(ended, self.world.clock.now());
     }
 
     pub(super) fn busy(&self, include_pull: bool) -> Vec<String> {
@@ -138,8 +157,7 @@ impl House {
             std::mem::take(&mut names.subscriptions)
         };
         for subscription in gone.values() {
-            subscription.inside().deleted = true;
-            self.touch(subscription);
+            self.end(subscription);
         }
         self.changed
             .send_modify(|changes| *changes = changes.wrapping_add(1));

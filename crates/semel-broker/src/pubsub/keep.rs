@@ -6,6 +6,9 @@ use super::things::Subscription;
 use crate::clock::Time;
 use std::sync::Arc;
 
+/// Messages forwarded to a dead-letter topic in one commit: each may have 10 MB.
+const BURIED_AT_ONCE: usize = 64;
+
 // === impl House ===
 
 impl House {
@@ -38,14 +41,17 @@ impl House {
         let now = self.world.clock.now();
         let (ended, dying) = {
             let mut inside = subscription.inside();
-            (inside.backlog.expire(now), inside.backlog.dying())
+            let ended = inside.backlog.expire(now);
+            let dropped = inside.backlog.sweep(now);
+            self.throw_away(subscription, inside.number, &dropped);
+            (ended, inside.backlog.dying())
         };
         if !ended.is_empty() {
             self.note(ended, now);
             self.touch(subscription);
         }
-        for place in dying {
-            self.bury(subscription, place).await;
+        for places in dying.chunks(BURIED_AT_ONCE) {
+            self.bury(subscription, places).await;
         }
         let pushing = self.push(subscription);
         let waiting = subscription.inside().backlog.next_moment(now);

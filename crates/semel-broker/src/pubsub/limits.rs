@@ -242,12 +242,15 @@ pub(super) fn rules(subscription: &wire::Subscription) -> Rules {
         )
     });
     let dead_letter = subscription.dead_letter_policy.as_ref();
+    let retention = span(&subscription.message_retention_duration).unwrap_or(RETENTION_USUAL);
+    // What the topic still has is available to every subscription.
+    let of_topic = span(&subscription.topic_message_retention_duration).unwrap_or_default();
     Rules {
         ordered: subscription.enable_message_ordering,
         exactly_once: subscription.enable_exactly_once_delivery,
         retain_acked: subscription.retain_acked_messages,
         ack_deadline: Duration::from_secs(seconds),
-        retention: span(&subscription.message_retention_duration).unwrap_or(RETENTION_USUAL),
+        retention: retention.max(of_topic),
         retry,
         attempts_max: dead_letter.map(|it| u32::try_from(it.max_delivery_attempts).unwrap_or(5)),
     }

@@ -4,7 +4,7 @@ use super::backlog::Place;
 use super::house::House;
 use super::limits;
 use super::rows;
-use super::things::{Subscription, Topic, message_id};
+use super::things::{Subscription, Topic, TopicInside, message_id};
 use crate::clock::{Time, span_of};
 use crate::proto::pubsub as wire;
 use crate::shelf::{Batch, Table};
@@ -16,7 +16,7 @@ use tonic::Status;
 /// Sequences that are reserved at once, so that not every publish writes the topic's row.
 const RESERVED_AT_ONCE: u64 = 10_000;
 
-/// Rows of the topic's own backlog that one publish looks at to throw old ones away.
+/// Rows of the topic's own backlog that one publish looks at to throw old ones away, besides one for each it adds.
 const SWEPT_AT_ONCE: usize = 16;
 
 /// Where the copies of a publish go.
@@ -24,8 +24,6 @@ const SWEPT_AT_ONCE: usize = 16;
 struct Copies {
     first: Place,
     now: Time,
-    /// What the topic's row says from now on, if it changed.
-    reserved: Option<Place>,
     subscriptions: Vec<Arc<Subscription>>,
 }
 
@@ -56,32 +54,49 @@ impl House {
             true => Some(topic.order.lock().await),
             false => None,
         };
-        let copies = self.copy(topic, &mut messages, &mut batch);
+        let first = self.allot(topic, messages.len()).await?;
+        let copies = self.copy(topic, first, &mut messages, &mut batch);
         self.commit(batch).await?;
-        if let Some(reserved) = copies.reserved {
-            let mut inside = topic.inside();
-            inside.reserved = inside.reserved.max(reserved);
-        }
         self.make_available(&copies, &messages);
         Ok(messages.into_iter().map(|it| it.message_id).collect())
+    }
+
+    /// Sequences that nobody else gets, not even after a restart.
+    async fn allot(&self, topic: &Topic, count: usize) -> Result<Place, Status> {
+        let count = count as u64;
+        if let Some(first) = topic.inside().allot(count) {
+            return Ok(first);
+        }
+        // One at a time: of two rows the one with less must not come last.
+        let _alone = topic.reserving.lock().await;
+        loop {
+            let mut batch = Batch::default();
+            let reserved = {
+                let mut inside = topic.inside();
+                if let Some(first) = inside.allot(count) {
+                    return Ok(first);
+                }
+                let reserved = inside.next + count + RESERVED_AT_ONCE;
+                inside.put(&mut batch, topic.number, reserved);
+                reserved
+            };
+            self.commit(batch).await?;
+            topic.inside().reserved = reserved;
+        }
     }
 
     /// Gives every message its id and puts a copy into every backlog that wants it.
     fn copy(
         &self,
         topic: &Topic,
+        first: Place,
         messages: &mut [wire::PubsubMessage],
         batch: &mut Batch,
     ) -> Copies {
         let mut inside = topic.inside();
         let now = to_the_millisecond(self.world.clock.now());
-        let first = inside.next;
-        inside.next += messages.len() as u64;
-        let reserved = (inside.next > inside.reserved).then_some(inside.next + RESERVED_AT_ONCE);
-        if let Some(reserved) = reserved {
-            inside.put(batch, topic.number, reserved);
-        }
-        self.sweep_topic(inside.backlog, &inside.settings, now, batch);
+        let swept = messages.len() + SWEPT_AT_ONCE;
+        self.sweep_topic(&mut inside, swept, now, batch);
         for (place, message) in (first..).zip(messages.iter_mut()) {
             message.message_id = message_id(topic.number, place);
             message.publish_time = Some(now.timestamp());
@@ -99,7 +114,6 @@ impl House {
         Copies {
             first,
             now,
-            reserved,
             subscriptions: inside.subscriptions.clone(),
         }
     }
@@ -110,7 +124,7 @@ impl House {
             let mut any = false;
             for (place, message) in (copies.first..).zip(messages) {
                 if subscription.wants(message) {
-                    let arrival = rows::arrival(place, message, &wire::KeptStanding::default());
+                    let arrival = rows::arrival(place, message);
                     inside.backlog.add(arrival, copies.now);
                     any = true;
                 }
@@ -123,28 +137,28 @@ impl House {
     }
 
     /// Throws away what a topic kept for long enough.
-    fn sweep_topic(
-        &self,
-        backlog: Option<u64>,
-        settings: &wire::Topic,
-        now: Time,
-        batch: &mut Batch,
-    ) {
-        let retention = settings.message_retention_duration.as_ref();
-        let (Some(number), Some(retention)) = (backlog, retention.and_then(span_of)) else {
+    fn sweep_topic(&self, inside: &mut TopicInside, limit: usize, now: Time, batch: &mut Batch) {
+        let retention = inside.settings.message_retention_duration.as_ref();
+        let (Some(number), Some(retention)) = (inside.backlog, retention.and_then(span_of)) else {
             return;
         };
-        let prefix = number.to_be_bytes();
-        let oldest = self
-            .world
-            .shelf
-            .scan(Table::Messages, &prefix, None, SWEPT_AT_ONCE);
+        if now < inside.sweep_at {
+            return;
+        }
+        let shelf = &self.world.shelf;
+        let oldest = shelf.scan(Table::Messages, &number.to_be_bytes(), None, limit);
+        inside.sweep_at = now.plus(retention);
         for row in oldest.unwrap_or_default() {
-            let message: Result<wire::PubsubMessage, _> = rows::decode(&row.value);
-            let published = message.ok().and_then(|message| message.publish_time);
-            if published.is_some_and(|at| Time::of(&at).plus(retention) <= now) {
-                batch.delete(Table::Messages, &row.key);
+            let message = rows::decode::<rows::Head>(row.value).unwrap_or_default();
+            let published = message.publish_time.as_ref().map(Time::of);
+            let end = published.unwrap_or_default().plus(retention);
+            if end > now {
+                inside.sweep_at = end;
+                return;
             }
+            // There may be more of them.
+            inside.sweep_at = now;
+            batch.delete(Table::Messages, &row.key);
         }
     }
 }

@@ -63,6 +63,9 @@ impl House {
         };
         let deadline = inside.backlog.rules().ack_deadline;
         let taken = self.take(subscription, &mut inside, Taker::Push, deadline, room, now);
+        if taken.is_empty() {
+            return None;
+        }
         let settings = Arc::new(inside.settings.clone());
         let backlog = inside.number;
         for taken in taken {

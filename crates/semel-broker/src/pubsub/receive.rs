@@ -1,6 +1,6 @@
 //! Handing messages out to whoever pulls.
 
-use super::backlog::{Room, Take, Taken, Taker};
+use super::backlog::{Place, Room, Take, Taken, Taker};
 use super::errors::{detached, invalid, not_for_push, not_found, unwritten};
 use super::house::House;
 use super::rows;
@@ -121,10 +121,8 @@ impl House {
         let faults = &self.world.faults;
         let mut plan = |place, attempt| faults.plan(&resources, place, attempt);
         let Take { taken, dropped } = inside.backlog.take(now, taker, deadline, room, &mut plan);
+        self.throw_away(subscription, inside.number, &dropped);
         let mut batch = Batch::default();
-        for place in dropped {
-            rows::delete_message(&mut batch, inside.number, place);
-        }
         let rules = inside.backlog.rules();
         if rules.attempts_max.is_some() && !rules.retain_acked {
             for taken in taken.iter().filter(|taken| taken.attempt > 1) {
@@ -137,6 +135,19 @@ impl House {
         }
         self.commit_behind(batch);
         taken
+    }
+
+    /// Takes what was too old off the shelf, too.
+    pub(super) fn throw_away(&self, subscription: &Subscription, number: u64, dropped: &[Place]) {
+        if dropped.is_empty() {
+            return;
+        }
+        let mut batch = Batch::default();
+        for place in dropped {
+            rows::delete_message(&mut batch, number, *place);
+        }
+        self.commit_behind(batch);
+        self.touch(subscription);
     }
 
     fn receive(

@@ -12,8 +12,25 @@ const STANDING: u8 = b's';
 /// The next number for a topic or backlog.
 const NUMBERS: &[u8] = b"pubsub numbers";
 
-/// Rows read at once: each may be a message of 10 MB.
+/// A backlog's number and a place in it.
+const MESSAGE_KEY_BYTES: usize = 16;
+
+/// Rows read at once in the beginning: each may be a message of 10 MB.
 const ROWS_AT_ONCE: usize = 64;
+
+/// Rows read at once when they turn out to be small.
+const SMALL_ROWS_AT_ONCE: usize = 4096;
+
+const SMALL_ROW_BYTES: usize = 2048;
+
+/// What a backlog goes by, read from the row of a whole message without the rest of it.
+#[derive(Clone, PartialEq, prost::Message)]
+pub(super) struct Head {
+    #[prost(message, optional, tag = "4")]
+    pub(super) publish_time: Option<prost_types::Timestamp>,
+    #[prost(string, tag = "5")]
+    pub(super) ordering_key: String,
+}
 
 pub(super) fn message_key(backlog: u64, place: Place) -> Vec<u8> {
     [backlog.to_be_bytes(), place.to_be_bytes()].concat()
@@ -49,37 +66,60 @@ pub(super) fn message(
     place: Place,
 ) -> Result<Option<wire::PubsubMessage>, ShelfError> {
     let row = shelf.get(Table::Messages, &message_key(backlog, place))?;
-    row.map(|row| decode(&row)).transpose()
+    row.map(decode).transpose()
 }
 
 /// Looks at every message of a backlog, in order.
 pub(super) fn each_message(
     shelf: &Shelf,
     backlog: u64,
-    mut look: impl FnMut(Place, wire::PubsubMessage, wire::KeptStanding),
+    mut look: impl FnMut(Place, wire::PubsubMessage),
 ) -> Result<(), ShelfError> {
-    let mut last: Option<(Place, wire::PubsubMessage)> = None;
-    each_row(
-        shelf,
-        Table::Messages,
-        &backlog.to_be_bytes(),
-        |key, value| {
-            let Some(place) = place_of(key) else {
-                return Ok(());
+    let prefix = backlog.to_be_bytes();
+    each_row(shelf, Table::Messages, &prefix, |key, value| {
+        if let Some(place) = place_of(key).filter(|_| key.len() == MESSAGE_KEY_BYTES) {
+            look(place, decode(value)?);
+        }
+        Ok(())
+    })
+}
+
+/// Looks at what a backlog goes by of every message, in order, and at nothing else of it.
+pub(super) fn each_head(
+    shelf: &Shelf,
+    backlog: u64,
+    mut look: impl FnMut(Arrival),
+) -> Result<(), ShelfError> {
+    let mut last: Option<Arrival> = None;
+    let prefix = backlog.to_be_bytes();
+    each_row(shelf, Table::Messages, &prefix, |key, value| {
+        let Some(place) = place_of(key) else {
+            return Ok(());
+        };
+        if key.len() == MESSAGE_KEY_BYTES {
+            let head = decode::<Head>(value)?;
+            let arrival = Arrival {
+                place,
+                bytes: value.len(),
+                published: head.publish_time.as_ref().map(Time::of).unwrap_or_default(),
+                key: head.ordering_key,
+                attempts: 0,
+                acknowledged: false,
             };
-            if key.len() == 16 {
-                if let Some((place, message)) = last.replace((place, decode(value)?)) {
-                    look(place, message, wire::KeptStanding::default());
-                }
-            } else if let Some((place, message)) = last.take_if(|(it, _)| *it == place) {
-                look(place, message, decode(value)?);
+            if let Some(before) = last.replace(arrival) {
+                look(before);
             }
-            Ok(())
-        },
-    )?;
-    if let Some((place, message)) = last {
-        look(place, message, wire::KeptStanding::default());
-    }
+        } else if let Some(arrival) = last.take_if(|it| it.place == place) {
+            let standing = decode::<wire::KeptStanding>(value)?;
+            look(Arrival {
+                attempts: standing.attempts,
+                acknowledged: standing.acknowledged,
+                ..arrival
+            });
+        }
+        Ok(())
+    })?;
+    last.into_iter().for_each(look);
     Ok(())
 }
 
@@ -91,11 +131,18 @@ pub(super) fn each_row(
     mut look: impl FnMut(&[u8], &[u8]) -> Result<(), ShelfError>,
 ) -> Result<(), ShelfError> {
     let mut after: Option<bytes::Bytes> = None;
+    let mut at_once = ROWS_AT_ONCE;
     loop {
-        let rows = shelf.scan(table, prefix, after.as_deref(), ROWS_AT_ONCE)?;
+        let rows = shelf.scan(table, prefix, after.as_deref(), at_once)?;
+        let mut bytes = 0;
         for row in &rows {
+            bytes += row.value.len();
             look(&row.key, &row.value)?;
         }
+        at_once = match bytes <= rows.len() * SMALL_ROW_BYTES {
+            true => (at_once * 2).min(SMALL_ROWS_AT_ONCE),
+            false => ROWS_AT_ONCE,
+        };
         match rows.last() {
             Some(row) => after = Some(row.key.clone()),
             None => return Ok(()),
@@ -117,7 +164,7 @@ pub(super) fn delete_all(
 }
 
 /// A row of the broker's own.
-pub(super) fn decode<M: Message + Default>(row: &[u8]) -> Result<M, ShelfError> {
+pub(super) fn decode<M: Message + Default>(row: impl bytes::Buf) -> Result<M, ShelfError> {
     M::decode(row).map_err(|error| ShelfError(format!("a row is damaged: {error}")))
 }
 
@@ -131,20 +178,16 @@ pub(super) fn put_next_number(batch: &mut Batch, number: u64) {
     batch.put(Table::Meta, NUMBERS, number.to_be_bytes().to_vec());
 }
 
-/// A message as a backlog sees it.
-pub(super) fn arrival(
-    place: Place,
-    message: &wire::PubsubMessage,
-    standing: &wire::KeptStanding,
-) -> Arrival {
+/// A new message as a backlog sees it.
+pub(super) fn arrival(place: Place, message: &wire::PubsubMessage) -> Arrival {
     let published = message.publish_time.as_ref().map(Time::of);
     Arrival {
         place,
         bytes: message.encoded_len(),
         published: published.unwrap_or_default(),
         key: message.ordering_key.clone(),
-        attempts: standing.attempts,
-        acknowledged: standing.acknowledged,
+        attempts: 0,
+        acknowledged: false,
     }
 }
 

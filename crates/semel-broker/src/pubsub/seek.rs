@@ -10,6 +10,7 @@ use crate::proto::pubsub as wire;
 use crate::proto::pubsub::seek_request::Target;
 use crate::shelf::{Batch, Table};
 use prost::Message;
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use tonic::Status;
 
@@ -47,7 +48,8 @@ impl House {
         self.commit(batch).await?;
         let now = self.world.clock.now();
         let mut inside = subscription.inside();
-        inside.backlog.sought(&seek, now);
+        let ended = inside.backlog.sought(&seek, now);
+        self.note(ended, now);
         for arrival in from_topic {
             inside.backlog.add(arrival, now);
         }
@@ -68,8 +70,8 @@ impl House {
         };
         let mut arrivals = Vec::new();
         let inside = subscription.inside();
-        rows::each_message(&self.world.shelf, kept, |place, message, standing| {
-            let arrival = rows::arrival(place, &message, &standing);
+        rows::each_message(&self.world.shelf, kept, |place, message| {
+            let arrival = rows::arrival(place, &message);
             let missing = arrival.published >= to && !inside.backlog.holds(place);
             if missing && subscription.wants(&message) {
                 let key = rows::message_key(inside.number, place);
@@ -99,27 +101,47 @@ impl House {
             (inside.settings.clone(), inside.number)
         };
         self.clear(&mut batch, old)?;
-        rows::each_message(&self.world.shelf, snapshot.number, |place, message, _| {
-            let key = rows::message_key(number, place);
-            batch.put(Table::Messages, &key, message.encode_to_vec());
+        let mut open = BTreeSet::new();
+        let shelf = &self.world.shelf;
+        rows::each_message(shelf, snapshot.number, |place, message| {
+            // The snapshot may be of a subscription with another filter.
+            if subscription.wants(&message) {
+                open.insert(place);
+                let key = rows::message_key(number, place);
+                batch.put(Table::Messages, &key, message.encode_to_vec());
+            }
         })
         .map_err(|error| unwritten(&error))?;
+        if settings.retain_acked_messages {
+            rows::each_message(shelf, old, |place, message| {
+                if open.insert(place) {
+                    let key = rows::message_key(number, place);
+                    batch.put(Table::Messages, &key, message.encode_to_vec());
+                    rows::put_standing(&mut batch, number, place, &standing(true));
+                }
+            })
+            .map_err(|error| unwritten(&error))?;
+        }
         subscription.put(&mut batch, &settings, number);
         self.commit(batch).await?;
         let backlog = read_backlog(&self.world, &settings, number);
         let backlog = backlog.map_err(|error| unwritten(&error))?;
         let mut inside = subscription.inside();
+        self.abandon(&mut inside);
         inside.backlog = backlog;
         inside.number = number;
         Ok(())
     }
 }
 
-fn write_seek(batch: &mut Batch, number: u64, seek: &Seek, retain: bool) {
-    let standing = |acknowledged| wire::KeptStanding {
+fn standing(acknowledged: bool) -> wire::KeptStanding {
+    wire::KeptStanding {
         attempts: 0,
         acknowledged,
-    };
+    }
+}
+
+fn write_seek(batch: &mut Batch, number: u64, seek: &Seek, retain: bool) {
     for place in &seek.acknowledge {
         match retain {
             true => rows::put_standing(batch, number, *place, &standing(true)),

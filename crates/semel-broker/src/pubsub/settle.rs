@@ -98,7 +98,11 @@ impl House {
     ) -> Result<Vec<AckId>, Status> {
         let mut batch = Batch::default();
         let (leaving, invalid, number) = self.begin_settling(subscription, ids, &mut batch);
-        self.commit(batch).await?;
+        if subscription.inside().backlog.rules().exactly_once {
+            self.commit(batch).await?;
+        } else {
+            self.write(batch).await?;
+        }
         {
             let mut inside = subscription.inside();
             if inside.number == number {

@@ -1,6 +1,5 @@
 //! Subscriptions: made, shown, changed, detached, deleted.
 
-use super::backlog::Backlog;
 use super::errors::{exists, unwritten};
 use super::house::House;
 use super::limits;
@@ -27,6 +26,8 @@ impl House {
         if self.names().subscriptions.contains_key(&settings.name) {
             return Err(exists(&settings.name));
         }
+        settings.topic_message_retention_duration =
+            topic.inside().settings.message_retention_duration;
         let mut batch = Batch::default();
         let kept = wire::KeptSubscription {
             subscription: Some(settings.clone()),
@@ -125,8 +126,7 @@ impl House {
         self.commit(batch).await?;
         self.names().subscriptions.remove(&name);
         self.leave_topic(&subscription);
-        subscription.inside().deleted = true;
-        self.touch(&subscription);
+        self.end(&subscription);
         Ok(())
     }
 
@@ -146,7 +146,7 @@ impl House {
         self.leave_topic(&subscription);
         {
             let mut inside = subscription.inside();
-            inside.backlog = Backlog::new(limits::rules(&settings), 0);
+            self.abandon(&mut inside);
             inside.settings = settings;
         }
         self.touch(&subscription);

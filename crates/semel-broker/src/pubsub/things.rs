@@ -4,6 +4,7 @@ use super::backlog::{Backlog, Place};
 use super::filter::Filter;
 use super::push::Pace;
 use super::{limits, rows};
+use crate::clock::Time;
 use crate::proto::pubsub as wire;
 use crate::shelf::{Batch, ShelfError, Table};
 use crate::world::World;
@@ -17,6 +18,8 @@ pub(super) struct Topic {
     inside: Mutex<TopicInside>,
     /// Held while messages with ordering keys are published: they become available in order.
     pub(super) order: tokio::sync::Mutex<()>,
+    /// Held while sequences are reserved.
+    pub(super) reserving: tokio::sync::Mutex<()>,
 }
 
 #[derive(Debug)]
@@ -28,6 +31,8 @@ pub(super) struct TopicInside {
     pub(super) reserved: Place,
     /// Its own backlog, while it has a retention.
     pub(super) backlog: Option<u64>,
+    /// Before this moment nothing in its backlog is too old.
+    pub(super) sweep_at: Time,
     pub(super) subscriptions: Vec<Arc<Subscription>>,
     pub(super) snapshots: Vec<Arc<Snapshot>>,
 }
@@ -75,10 +80,12 @@ impl Topic {
                 next: kept.reserved.max(1),
                 reserved: kept.reserved.max(1),
                 backlog: Some(kept.backlog).filter(|backlog| *backlog != 0),
+                sweep_at: Time::default(),
                 subscriptions: Vec::new(),
                 snapshots: Vec::new(),
             }),
             order: tokio::sync::Mutex::default(),
+            reserving: tokio::sync::Mutex::default(),
         }
     }
 
@@ -90,6 +97,16 @@ impl Topic {
 // === impl TopicInside ===
 
 impl TopicInside {
+    /// So many sequences, if they are reserved.
+    pub(super) fn allot(&mut self, count: u64) -> Option<Place> {
+        let first = self.next;
+        let next = first + count;
+        (next <= self.reserved).then(|| {
+            self.next = next;
+            first
+        })
+    }
+
     pub(super) fn put(&self, batch: &mut Batch, number: u64, reserved: Place) {
         let kept = wire::KeptTopic {
             topic: Some(self.settings.clone()),
@@ -195,8 +212,6 @@ pub(super) fn read_backlog(
     let now = world.clock.now();
     let deliveries = u64::try_from(now.0).unwrap_or(0);
     let mut backlog = Backlog::new(limits::rules(settings), deliveries);
-    rows::each_message(&world.shelf, number, |place, message, standing| {
-        backlog.add(rows::arrival(place, &message, &standing), now);
-    })?;
+    rows::each_head(&world.shelf, number, |arrival| backlog.add(arrival, now))?;
     Ok(backlog)
 }

@@ -5,6 +5,7 @@ use super::house::House;
 use super::names::{self, DELETED_TOPIC};
 use super::things::Topic;
 use super::{limits, rows};
+use crate::clock::Time;
 use crate::proto::pubsub as wire;
 use crate::shelf::{Batch, Table};
 use std::sync::Arc;
@@ -106,9 +107,21 @@ impl House {
             let mut inside = topic.inside();
             inside.settings = settings.clone();
             inside.backlog = inside_backlog;
+            inside.sweep_at = Time::default();
             inside.put(&mut batch, topic.number, inside.reserved.max(inside.next));
         }
+        let subscriptions = topic.inside().subscriptions.clone();
+        for subscription in &subscriptions {
+            let mut inside = subscription.inside();
+            inside.settings.topic_message_retention_duration = settings.message_retention_duration;
+            let rules = limits::rules(&inside.settings);
+            inside.backlog.set_rules(rules);
+            subscription.put(&mut batch, &inside.settings, inside.number);
+        }
         self.commit(batch).await?;
+        for subscription in &subscriptions {
+            self.touch(subscription);
+        }
         Ok(settings)
     }
 

@@ -1,5 +1,6 @@
 //! The query: what every Google API understands, and fields of the request.
 
+use super::refusal::Refusal;
 use super::write::Style;
 use std::borrow::Cow;
 use url::form_urlencoded;
@@ -43,27 +44,32 @@ const TOLERATED: [&str; 23] = [
 // === impl Query ===
 
 impl<'a> Query<'a> {
-    pub(crate) fn parse(text: &'a str) -> Self {
+    pub(crate) fn parse(text: &'a str) -> Result<Self, Refusal> {
         let mut query = Self {
             style: Style::default(),
             fields: Vec::new(),
         };
         for (name, value) in form_urlencoded::parse(text.as_bytes()) {
             match &*name {
-                "$alt" | "alt" => query.style.enums_as_numbers |= numbers_are_wanted(&value),
+                "$alt" | "alt" => query.style.enums_as_numbers |= form(&name, &value)?,
                 "prettyPrint" | "$prettyPrint" => query.style.pretty = is_yes(&value),
                 name if TOLERATED.contains(&name) => {}
                 _ => query.fields.push((name, value)),
             }
         }
-        query
+        Ok(query)
     }
 }
 
-/// As in `json;enum-encoding=int`.
-fn numbers_are_wanted(alt: &str) -> bool {
-    alt.split(';')
-        .any(|word| word.trim() == "enum-encoding=int")
+/// Whether enums are wanted as numbers, as in `json;enum-encoding=int`. There is no form but JSON.
+fn form(name: &str, value: &str) -> Result<bool, Refusal> {
+    let mut words = value.split(';').map(str::trim);
+    match words.next() {
+        Some("" | "json") | None => Ok(words.any(|word| word == "enum-encoding=int")),
+        Some(_) => Err(Refusal::invalid(format!(
+            "Invalid value \"{value}\" for query parameter '{name}'"
+        ))),
+    }
 }
 
 fn is_yes(value: &str) -> bool {
@@ -77,16 +83,14 @@ mod tests {
     #[test]
     fn system_parameters_are_no_fields() {
         let text = "%24alt=json%3Benum-encoding%3Dint&prettyPrint=false&key=k&pageSize=3&a=b+c";
-        let query = Query::parse(text);
+        let parse = |text| Query::parse(text).unwrap();
+        let query = parse(text);
         assert!(query.style.enums_as_numbers && !query.style.pretty);
         let fields: Vec<_> = query.fields.iter().map(|(n, v)| (&**n, &**v)).collect();
         assert_eq!(fields, [("pageSize", "3"), ("a", "b c")]);
-        assert!(
-            Query::parse("$alt=json;enum-encoding=int")
-                .style
-                .enums_as_numbers
-        );
-        let plain = Query::parse("alt=json").style;
+        assert!(parse("$alt=json;enum-encoding=int").style.enums_as_numbers);
+        assert!(Query::parse("alt=xml").is_err());
+        let plain = parse("alt=json").style;
         assert!(plain.pretty && !plain.enums_as_numbers);
     }
 }

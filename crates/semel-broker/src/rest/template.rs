@@ -146,6 +146,10 @@ fn decoded(part: &str) -> Cow<'_, str> {
 
 fn hex(digits: &[u8]) -> Option<u8> {
     let digits = std::str::from_utf8(digits).ok()?;
+    // A sign would be read as a part of the number.
+    if !digits.bytes().all(|it| it.is_ascii_hexdigit()) {
+        return None;
+    }
     u8::from_str_radix(digits, 16).ok()
 }
 
@@ -180,8 +184,8 @@ mod tests {
         let template = "/v1/{topic=projects/*/topics/*}:publish";
         let found = values(
             template,
-            "/v1/projects/a.com:p/topics/a%7Eb%2Fc%zz%:publish",
+            "/v1/projects/a.com:p/topics/a%7Eb%2Fc%zz%+7%:publish",
         );
-        assert_eq!(found.unwrap(), ["projects/a.com:p/topics/a~b%2Fc%zz%"]);
+        assert_eq!(found.unwrap(), ["projects/a.com:p/topics/a~b%2Fc%zz%+7%"]);
     }
 }

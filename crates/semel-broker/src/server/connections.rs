@@ -36,6 +36,8 @@ struct Connected {
     tasks: TaskTracker,
     /// Cuts everybody off.
     over: CancellationToken,
+    /// Nobody else can connect than this machine.
+    loopback_only: bool,
 }
 
 /// Serves until `stop` resolves; then everybody has `grace` to finish.
@@ -45,7 +47,11 @@ pub(super) async fn serve(
     stop: impl Future<Output = ()>,
     grace: Duration,
 ) {
-    let connected = Connected::default();
+    let address = listener.local_addr();
+    let connected = Connected {
+        loopback_only: address.is_ok_and(|it| it.ip().to_canonical().is_loopback()),
+        ..Connected::default()
+    };
     let graceful = GracefulShutdown::new();
     tokio::select! {
         () = accept(&listener, &router, &connected, &graceful) => {}
@@ -104,7 +110,8 @@ fn spawn(
 ) {
     // A small answer must not wait for the next one.
     drop(stream.set_nodelay(true));
-    let service = service_fn(move |request| answer(router.clone(), request));
+    let loopback_only = connected.loopback_only;
+    let service = service_fn(move |request| answer(router.clone(), loopback_only, request));
     let connection = builder.serve_connection(TokioIo::new(stream), service);
     let watched = graceful.watch(connection.into_owned());
     let over = connected.over.clone();
@@ -119,9 +126,13 @@ fn spawn(
     });
 }
 
-async fn answer(router: Router, request: Request<Incoming>) -> Result<Response, Infallible> {
-    if browser::is_page(request.headers()) {
-        return Ok(browser::refused());
+async fn answer(
+    router: Router,
+    loopback_only: bool,
+    request: Request<Incoming>,
+) -> Result<Response, Infallible> {
+    if let Some(refused) = browser::refused(&request, loopback_only) {
+        return Ok(refused);
     }
     router.oneshot(request.map(Body::new)).await
 }

@@ -64,8 +64,8 @@ impl Service for Kept<Tasks> {
         busy
     }
 
-    fn changes(&self) -> watch::Receiver<()> {
-        passed_on(self.service.changed())
+    fn changes(&self) -> watch::Receiver<u64> {
+        self.service.changed()
     }
 
     async fn reset(&self) -> Result<(), ShelfError> {
@@ -89,8 +89,8 @@ impl Service for Kept<PubSub> {
         busy
     }
 
-    fn changes(&self) -> watch::Receiver<()> {
-        passed_on(self.service.changed())
+    fn changes(&self) -> watch::Receiver<u64> {
+        self.service.changed()
     }
 
     async fn reset(&self) -> Result<(), ShelfError> {
@@ -109,21 +109,4 @@ impl admin::Declared for Makes {
 fn count(shelf: &Shelf, table: Table) -> usize {
     let rows = shelf.scan(table, &[], None, COUNTED_MAX);
     rows.map_or(0, |rows| rows.len())
-}
-
-/// The same changes, without their numbers, as long as somebody listens.
-fn passed_on(mut numbered: watch::Receiver<u64>) -> watch::Receiver<()> {
-    let (teller, changes) = watch::channel(());
-    tokio::spawn(async move {
-        loop {
-            tokio::select! {
-                () = teller.closed() => return,
-                changed = numbered.changed() => match changed {
-                    Ok(()) => teller.send_replace(()),
-                    Err(_) => return,
-                },
-            }
-        }
-    });
-    changes
 }

@@ -130,6 +130,27 @@ async fn web_pages_are_refused() {
 }
 
 #[tokio::test]
+async fn a_page_whose_name_leads_here_reads_nothing() {
+    let served = serve(local()).await;
+    let ask = |method: &str, host: &str| {
+        let request = Request::builder()
+            .method(method)
+            .uri("/v2/projects/p/locations/l/queues")
+            .header("host", host);
+        request.body(Full::default()).unwrap()
+    };
+    let port = served.address.port();
+    let evil = format!("evil.example:{port}");
+    assert_eq!(by_http1(&served, ask("GET", &evil)).await.0, 403);
+    for host in ["localhost", "127.0.0.1", "[::1]", "host.docker.internal"] {
+        let host = format!("{host}:{port}");
+        assert_eq!(by_http1(&served, ask("GET", &host)).await.0, 200, "{host}");
+    }
+    // A page that writes says where it comes from; a program may have its own name for this machine.
+    assert_eq!(by_http1(&served, ask("POST", &evil)).await.0, 400);
+}
+
+#[tokio::test]
 async fn a_stop_ends_idle_connections_at_once_and_frees_the_address() {
     let served = serve(local()).await;
     let stream = TcpStream::connect(served.address).await.unwrap();

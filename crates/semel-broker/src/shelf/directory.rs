@@ -1,7 +1,7 @@
-//! Rows in a directory: one thread writes whatever is queued as one batch, syncs it, and then
-//! answers who waited.
+//! Rows in a directory: one thread writes whatever is queued as one batch, answers who needs no more, syncs, and then
+//! answers the others.
 
-use super::{Batch, Row, ShelfError, beginning};
+use super::{Batch, Durability, Row, ShelfError, beginning};
 use bytes::Bytes;
 use fjall::config::CompressionPolicy;
 use fjall::{CompressionType, Database, Keyspace, KeyspaceCreateOptions, PersistMode};
@@ -42,6 +42,7 @@ pub(super) struct Directory {
 
 struct Waiting {
     batch: Batch,
+    durability: Durability,
     done: oneshot::Sender<Result<(), ShelfError>>,
 }
 
@@ -80,11 +81,19 @@ impl Directory {
         })
     }
 
-    pub(super) async fn commit(&self, batch: Batch) -> Result<(), ShelfError> {
+    pub(super) async fn change(
+        &self,
+        batch: Batch,
+        durability: Durability,
+    ) -> Result<(), ShelfError> {
         let (done, answer) = oneshot::channel();
         let gone = || cannot("write to", &self.path, &"its writer ended");
         self.queue
-            .send(Waiting { batch, done })
+            .send(Waiting {
+                batch,
+                durability,
+                done,
+            })
             .map_err(|_| gone())?;
         answer.await.map_err(|_| gone())?
     }
@@ -131,6 +140,8 @@ impl fmt::Debug for Directory {
 impl Writer {
     fn run(mut self, waiting: &mpsc::Receiver<Waiting>) {
         while let Ok(first) = waiting.recv() {
+            // Lets callers who are ready to run get into the group.
+            std::thread::yield_now();
             let mut changes = first.batch.len();
             let mut group = vec![first];
             while changes < GROUP_CHANGES_MAX {
@@ -138,35 +149,43 @@ impl Writer {
                 changes += next.batch.len();
                 group.push(next);
             }
-            self.write(group);
+            self.answer(group);
         }
     }
 
-    fn write(&mut self, group: Vec<Waiting>) {
-        let mut callers = Vec::with_capacity(group.len());
+    /// Who needs a sync is answered after it, everybody else before.
+    fn answer(&mut self, group: Vec<Waiting>) {
         let mut batches = Vec::with_capacity(group.len());
+        let (mut early, mut late) = (Vec::new(), Vec::new());
         for waiting in group {
-            callers.push(waiting.done);
             batches.push(waiting.batch);
+            match waiting.durability {
+                Durability::Written => early.push(waiting.done),
+                Durability::Synced => late.push(waiting.done),
+            }
         }
-        let result = match &self.failure {
-            Some(error) => Err(error.clone()),
-            None => self.sync(batches),
-        };
-        if let Err(error) = &result {
-            self.failure = Some(error.clone());
-        }
-        for caller in callers {
-            // Who went away does not wait for the answer.
-            drop(caller.send(result.clone()));
+        let written = self.unless_failed(|writer| writer.write(batches));
+        tell(early, &written);
+        if !late.is_empty() {
+            tell(late, &self.unless_failed(Self::sync));
         }
     }
 
-    fn sync(&self, batches: Vec<Batch>) -> Result<(), ShelfError> {
-        let mut together = self
-            .database
-            .batch()
-            .durability(Some(PersistMode::SyncData));
+    /// After a failure nobody knows what the disk holds, so nothing is tried any more.
+    fn unless_failed(
+        &mut self,
+        act: impl FnOnce(&Self) -> Result<(), ShelfError>,
+    ) -> Result<(), ShelfError> {
+        if let Some(error) = &self.failure {
+            return Err(error.clone());
+        }
+        let result = act(self);
+        self.failure = result.clone().err();
+        result
+    }
+
+    fn write(&self, batches: Vec<Batch>) -> Result<(), ShelfError> {
+        let mut together = self.database.batch().durability(Some(PersistMode::Buffer));
         for change in batches.into_iter().flat_map(|batch| batch.changes) {
             match change.value {
                 Some(value) => together.insert(&self.keyspace, change.key, &*value),
@@ -176,6 +195,19 @@ impl Writer {
         together
             .commit()
             .map_err(|error| cannot("write to", &self.path, &error))
+    }
+
+    fn sync(&self) -> Result<(), ShelfError> {
+        self.database
+            .persist(PersistMode::SyncData)
+            .map_err(|error| cannot("sync", &self.path, &error))
+    }
+}
+
+fn tell(callers: Vec<oneshot::Sender<Result<(), ShelfError>>>, result: &Result<(), ShelfError>) {
+    for caller in callers {
+        // Who went away does not wait for the answer.
+        drop(caller.send(result.clone()));
     }
 }
 

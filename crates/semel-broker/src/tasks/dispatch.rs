@@ -4,7 +4,9 @@ mod errand;
 
 use super::lane::{Cause, Landing, Lane};
 use super::outcome::{Outcome, noted};
-use super::queue::{Departure, Stage};
+use super::queue::{Departure, Stage, is_too_old};
+use super::record;
+use crate::clock::Time;
 use crate::courier::{Answer, Call};
 use crate::faults::Plan;
 use crate::history::{self, Begun};
@@ -48,6 +50,16 @@ pub(super) async fn fly(lane: Arc<Lane>, departure: Departure, cause: Cause) {
         return lane.put_back(&departure.id, until, plan.delay.is_none());
     }
     let started = lane.now();
+    if is_overdue(cause, &kept, started) {
+        let landing = Landing {
+            id: departure.id,
+            cause,
+            started,
+            outcome: Outcome::TooOld,
+            kept,
+        };
+        return lane.settle(landing).await;
+    }
     let errand = errand::of(&lane, &kept, &id, attempt - 1).await;
     let flight = Flight {
         lane: Arc::clone(&lane),
@@ -73,6 +85,17 @@ fn attempt_number(kept: &KeptTask, others: u32) -> u32 {
         .unwrap_or(0)
         .saturating_add(others)
         .saturating_add(1)
+}
+
+/// Whether a task waited, in a paused queue perhaps, for longer than it is kept.
+fn is_overdue(cause: Cause, kept: &KeptTask, now: Time) -> bool {
+    match cause {
+        Cause::Asked { .. } => false,
+        Cause::Due => {
+            let created = kept.task.as_ref().map(record::created);
+            created.is_some_and(|created| is_too_old(created, now))
+        }
+    }
 }
 
 /// How long a fault makes a task wait before it sets out: once for each attempt, and not when somebody asked for it.
@@ -158,7 +181,7 @@ impl Flight {
         }
     }
 
-    fn begin(&self) -> (u64, crate::clock::Time) {
+    fn begin(&self) -> (u64, Time) {
         let at = self.lane.now();
         let number = self.lane.world().history.begin(Begun {
             at,

@@ -95,12 +95,10 @@ pub(super) fn tell_app_engine(headers: &mut HeaderMap, story: &Story<'_>) {
 }
 
 fn tell_with(prefix: &str, reason: &str, headers: &mut HeaderMap, story: &Story<'_>) {
-    let task = story.kept.task.clone().unwrap_or_default();
-    let eta = task
-        .schedule_time
-        .as_ref()
-        .map(Time::of)
-        .unwrap_or_default();
+    let task = story.kept.task.as_ref();
+    let eta = task.and_then(|task| task.schedule_time.as_ref());
+    let eta = eta.map(Time::of).unwrap_or_default();
+    let responses = task.map_or(0, |task| task.response_count);
     for name in ["taskpreviousresponse", "taskretryreason"] {
         headers.remove(format!("{prefix}{name}"));
     }
@@ -108,7 +106,7 @@ fn tell_with(prefix: &str, reason: &str, headers: &mut HeaderMap, story: &Story<
     say("queuename", names::short(story.queue));
     say("taskname", story.id);
     say("taskretrycount", &story.before.to_string());
-    say("taskexecutioncount", &task.response_count.to_string());
+    say("taskexecutioncount", &responses.to_string());
     say("tasketa", &seconds(eta));
     if let Some(code) = story.kept.previous_response {
         say("taskpreviousresponse", &code.to_string());

@@ -53,11 +53,20 @@ struct State {
     pace: Pace,
     /// Tasks that are being created or deleted right now.
     changing: HashSet<TaskId>,
-    next_sequence: u64,
+    numbers: Numbers,
     /// Calls whose answers are no longer waited for.
     left_running: u32,
     /// The queue was deleted.
     gone: bool,
+}
+
+/// What the tasks of a queue are numbered with: the dice of the faults look at it.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Numbers {
+    pub(super) next: u64,
+    /// On the shelf: no task has this number or a higher one, whether it is still there or not. A restart goes on
+    /// from here, so that what it finds there does not change the dice.
+    pub(super) reserved: u64,
 }
 
 // === impl Ground ===
@@ -78,7 +87,7 @@ impl Lane {
         ground: Arc<Ground>,
         queue: Queue,
         line: Line,
-        next_sequence: u64,
+        numbers: Numbers,
     ) -> Arc<Self> {
         let wake = Arc::new(Notify::new());
         let lane = Arc::new(Self {
@@ -91,7 +100,7 @@ impl Lane {
                 line,
                 pace: Pace::new(),
                 changing: HashSet::new(),
-                next_sequence,
+                numbers,
                 left_running: 0,
                 gone: false,
             }),

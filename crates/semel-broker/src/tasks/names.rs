@@ -79,7 +79,7 @@ pub(super) fn new_queue(name: &str, parent: &str) -> Result<(), Status> {
     let ["projects", project, "locations", location, "queues", id] = parts.as_slice() else {
         return Err(errors::queue_name_form());
     };
-    if project.is_empty() || location.is_empty() {
+    if project.is_empty() || location.is_empty() || id.is_empty() {
         return Err(errors::queue_name_form());
     }
     queue_id(id)?;

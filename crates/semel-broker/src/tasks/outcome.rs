@@ -17,6 +17,8 @@ pub(super) enum Outcome {
         code: u16,
         retry_after: Option<Duration>,
     },
+    /// It was not sent: it is older than a task can be.
+    TooOld,
 }
 
 // === impl Outcome ===
@@ -56,7 +58,7 @@ impl Outcome {
             Self::Failure {
                 code: 500..=599, ..
             } => Strain::Some,
-            Self::Failure { .. } => Strain::None,
+            Self::Failure { .. } | Self::TooOld => Strain::None,
         }
     }
 }

@@ -4,7 +4,7 @@ mod pace;
 mod retry;
 
 pub(super) use pace::{Limits, Pace, Strain};
-pub(super) use retry::Retry;
+pub(super) use retry::{Retry, is_too_old};
 
 use super::names::TaskId;
 use crate::clock::Time;
@@ -88,6 +88,12 @@ impl Line {
 
     pub(super) fn holds(&self, id: &TaskId) -> bool {
         self.places.contains_key(id)
+    }
+
+    /// Whether this very task is here, and not a later one of the same name.
+    pub(super) fn holds_numbered(&self, id: &TaskId, sequence: u64) -> bool {
+        let place = self.places.get(id);
+        place.is_some_and(|place| place.slot.sequence == sequence)
     }
 
     /// How many dispatches of this task are on the way.
@@ -184,12 +190,8 @@ impl Line {
     }
 
     fn set_out(&mut self, id: TaskId, now: Time) -> Departure {
-        let waited_for = std::mem::take(&mut self.yielding);
         let mut departure = self.depart(id);
-        for other in waited_for {
-            if other == departure.id {
-                continue;
-            }
+        for other in std::mem::take(&mut self.yielding) {
             // Who is waited for does not step back itself, or nobody would ever go.
             departure.stage = match departure.stage {
                 Stage::Fresh | Stage::PutBack => Stage::PutBack,
@@ -202,6 +204,7 @@ impl Line {
 
     /// The task no longer stands in `waiting`.
     fn depart(&mut self, id: TaskId) -> Departure {
+        self.yielding.retain(|other| *other != id);
         let mut stage = Stage::Fresh;
         if let Some(place) = self.places.get_mut(&id) {
             stage = place.stage;

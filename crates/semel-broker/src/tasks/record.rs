@@ -89,6 +89,7 @@ fn first_attempt(task: &Task) -> Time {
     at.map(Time::of).unwrap_or_default()
 }
 
-fn created(task: &Task) -> Time {
+/// When it was created.
+pub(super) fn created(task: &Task) -> Time {
     task.create_time.as_ref().map(Time::of).unwrap_or_default()
 }

@@ -5,6 +5,7 @@
 use crate::clock::Time;
 use crate::proto::tasks::{KeptTask, Queue};
 use crate::shelf::{Batch, Shelf, ShelfError, Table};
+use bytes::Bytes;
 use prost::Message;
 use std::time::Duration;
 
@@ -41,15 +42,15 @@ pub(super) fn task_prefix(queue: &str) -> Vec<u8> {
 /// The queue's name and the task's id in a key.
 pub(super) fn split_task_key(key: &[u8]) -> Option<(&str, &str)> {
     let text = std::str::from_utf8(key).ok()?;
-    text.split_once('\0')
+    // The last one: what a project or a location is called is not for us to say.
+    text.rsplit_once('\0')
 }
 
-pub(super) fn put_queue(batch: &mut Batch, queue: &Queue) {
-    batch.put(
-        Table::Queues,
-        &queue_key(&queue.name),
-        queue.encode_to_vec(),
-    );
+/// Puts a queue; none of its tasks has the number `reserved` or a higher one.
+pub(super) fn put_queue(batch: &mut Batch, queue: &Queue, reserved: u64) {
+    let mut row = reserved.to_be_bytes().to_vec();
+    row.extend_from_slice(&queue.encode_to_vec());
+    batch.put(Table::Queues, &queue_key(&queue.name), row);
 }
 
 pub(super) fn put_task(batch: &mut Batch, queue: &str, id: &str, kept: &KeptTask) {
@@ -102,15 +103,20 @@ pub(super) fn sweep(shelf: &Shelf, batch: &mut Batch, now: Time) -> Result<(), S
 
 pub(super) fn task(shelf: &Shelf, queue: &str, id: &str) -> Result<Option<KeptTask>, ShelfError> {
     let row = shelf.get(Table::Tasks, &task_key(queue, id))?;
-    row.map(|row| kept_task(&row)).transpose()
+    row.map(kept_task).transpose()
 }
 
-pub(super) fn kept_task(row: &[u8]) -> Result<KeptTask, ShelfError> {
+/// The body stays where it is: a part of the row.
+pub(super) fn kept_task(row: Bytes) -> Result<KeptTask, ShelfError> {
     KeptTask::decode(row).map_err(|error| unreadable("task", &error))
 }
 
-pub(super) fn queue(row: &[u8]) -> Result<Queue, ShelfError> {
-    Queue::decode(row).map_err(|error| unreadable("queue", &error))
+/// A queue, and the number that its next task has at least.
+pub(super) fn queue(row: &[u8]) -> Result<(Queue, u64), ShelfError> {
+    let too_short = || unreadable("queue", &"it is too short");
+    let (reserved, queue) = row.split_first_chunk().ok_or_else(too_short)?;
+    let queue = Queue::decode(queue).map_err(|error| unreadable("queue", &error))?;
+    Ok((queue, u64::from_be_bytes(*reserved)))
 }
 
 /// Takes away all rows of a table whose keys begin with `prefix`, a page at a time.
@@ -145,7 +151,7 @@ fn prefixed(kind: u8, parts: &[&[u8]]) -> Vec<u8> {
     key
 }
 
-fn unreadable(what: &str, error: &prost::DecodeError) -> ShelfError {
+fn unreadable(what: &str, error: &dyn std::fmt::Display) -> ShelfError {
     ShelfError(format!(
         "a {what} on the shelf cannot be read ({error}): the directory was written by something else; use another one"
     ))
@@ -170,6 +176,13 @@ mod tests {
         let left = shelf.scan(Table::Tombstones, &[], None, 10).unwrap();
         assert_eq!(left.len(), 2);
         assert!(is_used_up(&shelf, b"late", Time(15)).unwrap());
+    }
+
+    #[test]
+    fn a_task_is_found_whatever_its_project_is_called() {
+        let queue = "projects/p/locations/l\0/queues/q";
+        let key = task_key(queue, "t");
+        assert_eq!(split_task_key(&key), Some((queue, "t")));
     }
 
     #[tokio::test]

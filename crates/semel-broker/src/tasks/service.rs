@@ -4,6 +4,7 @@
 
 use super::errors::{self, Rpc};
 use super::filter::Filter;
+use super::lane::Numbers;
 use super::queue::Line;
 use super::{Lane, Tasks, config, mask, names, pages, rows, target, view};
 use crate::proto::tasks::cloud_tasks_server::CloudTasks;
@@ -193,8 +194,8 @@ impl CloudTasks for Tasks {
         let last = page.last().and_then(|row| rows::split_task_key(&row.key));
         let next_page_token = last.map(|(_, id)| pages::token(&list, id, now));
         let mut tasks = Vec::with_capacity(page.len());
-        for row in &page {
-            let task = kept(rows::kept_task(&row.value))?.task.unwrap_or_default();
+        for row in page {
+            let task = kept(rows::kept_task(row.value))?.task.unwrap_or_default();
             tasks.push(view::listed(task, request.response_view));
         }
         Ok(Response::new(ListTasksResponse {
@@ -304,9 +305,14 @@ impl Tasks {
             return Err(errors::queue_name_is_used_up());
         }
         let mut batch = Batch::default();
-        rows::put_queue(&mut batch, &queue);
+        rows::put_queue(&mut batch, &queue, 0);
         kept(ground.world.shelf.commit(batch).await)?;
-        let lane = Lane::start(Arc::clone(ground), queue.clone(), Line::default(), 0);
+        let lane = Lane::start(
+            Arc::clone(ground),
+            queue.clone(),
+            Line::default(),
+            Numbers::default(),
+        );
         self.lanes_mut().insert(queue.name.clone(), lane);
         Ok(queue)
     }

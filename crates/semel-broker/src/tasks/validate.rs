@@ -227,7 +227,7 @@ fn deadline(
         MessageType::HttpRequest(_) => (DEADLINE_MAX, "[15s, 30m]"),
         MessageType::AppEngineHttpRequest(_) => (APP_ENGINE_DEADLINE_MAX, "[15s, 24h15s]"),
     };
-    let Some(wanted) = wanted.filter(|it| (it.seconds, it.nanos) != (0, 0)) else {
+    let Some(wanted) = wanted else {
         return Ok(proto_span(DEADLINE_DEFAULT));
     };
     match span_of(&wanted) {

@@ -24,6 +24,17 @@ async fn who_waits_is_told_when_both_services_are_done() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn work_that_goes_from_one_service_to_the_other_is_not_overlooked() {
+    let setting = Setting::new(&[]);
+    let [tasks, pubsub] = &setting.fakes;
+    pubsub.set(&["a push whose handler creates a task"]);
+    // The tasks are looked at first, and there are none; when Pub/Sub is looked at, the task is there and the push done.
+    *pubsub.hands_over.lock().unwrap() = Some(Arc::clone(tasks));
+    let (status, problem) = setting.refused(Method::POST, "/_semel/wait-idle", "").await;
+    assert_eq!((status, &problem["busy"]), (504, &json!(["handed over"])));
+}
+
+#[tokio::test(start_paused = true)]
 async fn who_waits_too_long_is_told_what_is_left() {
     let setting = Setting::new(&[]);
     let path = "/_semel/wait-idle";

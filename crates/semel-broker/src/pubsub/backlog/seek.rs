@@ -1,6 +1,6 @@
 //! Going back or forward in time.
 
-use super::{Backlog, Place, Standing};
+use super::{Backlog, End, Ended, Place, Standing};
 use crate::clock::Time;
 
 /// What a seek changes: first it is written down, then it is done.
@@ -22,34 +22,45 @@ impl Backlog {
             let before = kept.published < to;
             match kept.standing {
                 Standing::Acknowledged if !before => seek.revive.push(*place),
-                Standing::Waiting | Standing::Outstanding(_) | Standing::Leaving if before => {
+                Standing::Waiting
+                | Standing::Outstanding(_)
+                | Standing::Leaving
+                | Standing::Dying
+                    if before =>
+                {
                     seek.acknowledge.push(*place);
                 }
                 Standing::Waiting
                 | Standing::Outstanding(_)
                 | Standing::Leaving
+                | Standing::Dying
                 | Standing::Acknowledged => {}
             }
         }
         seek
     }
 
-    /// Does what was written down.
-    pub(in super::super) fn sought(&mut self, seek: &Seek, now: Time) {
+    /// Does what was written down; answers what was outstanding.
+    pub(in super::super) fn sought(&mut self, seek: &Seek, now: Time) -> Vec<Ended> {
+        let mut ended = Vec::new();
         for place in &seek.acknowledge {
-            drop(self.call_back(*place));
+            let out = self.call_back(*place);
+            ended.extend(out.map(|mut out| out.ended(End::Late)));
             self.left(*place);
         }
         for place in &seek.revive {
-            let acknowledged = self
-                .messages
-                .get(place)
-                .is_some_and(|kept| matches!(kept.standing, Standing::Acknowledged));
-            if acknowledged {
+            let kept = self.messages.get_mut(place);
+            let kept = kept.filter(|kept| matches!(kept.standing, Standing::Acknowledged));
+            if let Some(kept) = kept {
+                kept.attempts = 0;
+                kept.held_for = 0;
                 self.unfinished += 1;
                 self.wait(*place, now);
             }
         }
-        self.dying.retain(|place| !seek.acknowledge.contains(place));
+        let messages = &self.messages;
+        let dying = |place: &Place| matches!(messages.get(place), Some(kept) if matches!(kept.standing, Standing::Dying));
+        self.dying.retain(dying);
+        ended
     }
 }

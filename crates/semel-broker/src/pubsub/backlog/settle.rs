@@ -49,7 +49,10 @@ impl Backlog {
         };
         let current = kept.is_current(delivery);
         match &mut kept.standing {
-            Standing::Leaving => (Fate::Done, None),
+            Standing::Leaving if exactly_once && delivery != kept.delivery => (Fate::Invalid, None),
+            // Its end is not on the shelf yet: whoever says so again waits for that too.
+            Standing::Leaving => (Fate::Leaves, None),
+            Standing::Dying => (unknown(exactly_once), None),
             Standing::Acknowledged => (unknown(exactly_once), None),
             Standing::Waiting if exactly_once => (Fate::Invalid, None),
             // It was called back behind one that was refused: it is delivered again, after that one.
@@ -57,6 +60,11 @@ impl Backlog {
                 (Fate::Done, None)
             }
             Standing::Outstanding(_) if exactly_once && !current => (Fate::Invalid, None),
+            Standing::Outstanding(_)
+                if !current && self.line.is_behind(place, kept.key.as_ref()) =>
+            {
+                (Fate::Done, None)
+            }
             Standing::Outstanding(out) if current && out.plan.lose_answer => {
                 let ended = out.ended(End::Unheard);
                 (Fate::Done, Some(ended))
@@ -103,16 +111,6 @@ impl Backlog {
             kept.standing = Standing::Acknowledged;
             self.line.gone(place, kept.key.as_ref());
             self.unfinished = self.unfinished.saturating_sub(1);
-        }
-    }
-
-    /// What was leaving stays after all.
-    pub(in super::super) fn stays(&mut self, place: Place, now: Time) {
-        if let Some(kept) = self.messages.get(&place)
-            && matches!(kept.standing, Standing::Leaving)
-        {
-            let pause = self.pause(kept.attempts);
-            self.wait(place, now.plus(pause));
         }
     }
 
@@ -168,9 +166,12 @@ impl Backlog {
         ended
     }
 
-    /// What is to go to the dead-letter topic; it is leaving.
-    pub(in super::super) fn dying(&mut self) -> Vec<Place> {
-        std::mem::take(&mut self.dying)
+    /// Nothing is left; answers what was outstanding.
+    pub(in super::super) fn abandon(&mut self) -> Vec<Ended> {
+        let fresh = Self::new(self.rules, self.deliveries);
+        let Self { messages, .. } = std::mem::replace(self, fresh);
+        let ended = messages.into_values().filter_map(|kept| kept.ended());
+        ended.collect()
     }
 
     /// How many attempts it had.
@@ -184,19 +185,22 @@ impl Backlog {
             return Vec::new();
         };
         let mut ended = vec![out.ended(end)];
-        let kept = self.messages.get(&place);
-        let attempts = kept.map_or(0, |kept| kept.attempts);
-        let later = self
-            .line
-            .out_after(place, kept.and_then(|kept| kept.key.as_ref()));
+        ended.extend(self.call_back_after(place, now));
+        let attempts = self.attempts(place);
         if self.rules.attempts_max.is_some_and(|max| attempts >= max) {
-            self.leave(place);
-            self.dying.push(place);
+            self.die(place);
         } else {
             let pause = self.pause(attempts);
             self.wait(place, now.plus(pause));
         }
-        for later in later {
+        ended
+    }
+
+    /// What is outstanding and comes after this one in the order of its key waits again.
+    pub(super) fn call_back_after(&mut self, place: Place, now: Time) -> Vec<Ended> {
+        let key = self.messages.get(&place).and_then(|it| it.key.as_ref());
+        let mut ended = Vec::new();
+        for later in self.line.out_after(place, key) {
             if let Some(mut out) = self.call_back(later) {
                 ended.push(out.ended(End::Late));
                 self.wait(later, now);
@@ -206,7 +210,7 @@ impl Backlog {
     }
 
     /// The pause after so many attempts.
-    fn pause(&self, attempts: u32) -> Duration {
+    pub(super) fn pause(&self, attempts: u32) -> Duration {
         let Some((min, max)) = self.rules.retry else {
             return Duration::ZERO;
         };
@@ -235,7 +239,19 @@ impl Kept {
     fn is_current(&self, delivery: u64) -> bool {
         match &self.standing {
             Standing::Outstanding(out) => (out.delivery..=self.delivery).contains(&delivery),
-            Standing::Waiting | Standing::Leaving | Standing::Acknowledged => false,
+            Standing::Waiting | Standing::Leaving | Standing::Dying | Standing::Acknowledged => {
+                false
+            }
+        }
+    }
+
+    /// Its delivery, if it is outstanding: nobody waits for its end any more.
+    fn ended(self) -> Option<Ended> {
+        match self.standing {
+            Standing::Outstanding(mut out) => Some(out.ended(End::Late)),
+            Standing::Waiting | Standing::Leaving | Standing::Dying | Standing::Acknowledged => {
+                None
+            }
         }
     }
 }
@@ -243,7 +259,7 @@ impl Kept {
 // === impl Out ===
 
 impl Out {
-    fn ended(&mut self, end: End) -> Ended {
+    pub(super) fn ended(&mut self, end: End) -> Ended {
         Ended {
             dispatches: std::mem::take(&mut self.dispatches),
             since: self.since,

@@ -138,21 +138,27 @@ impl Backlog {
     }
 
     /// Drops the oldest as long as they are too old.
-    fn sweep(&mut self, now: Time) -> Vec<Place> {
+    pub(in super::super) fn sweep(&mut self, now: Time) -> Vec<Place> {
         let mut dropped = Vec::new();
-        while let Some((place, kept)) = self.messages.first_key_value() {
-            let place = *place;
-            let at_rest = match kept.standing {
-                Standing::Waiting | Standing::Acknowledged => true,
-                Standing::Outstanding(_) | Standing::Leaving => false,
-            };
-            if !at_rest || !self.is_stale(place, now) {
+        while self.oldest_ends().is_some_and(|end| end <= now) {
+            let Some(place) = self.messages.keys().next().copied() else {
                 break;
-            }
+            };
             self.forget(place);
             dropped.push(place);
         }
         dropped
+    }
+
+    /// When the oldest is too old; nothing while somebody is busy with it.
+    pub(super) fn oldest_ends(&self) -> Option<Time> {
+        let (_, kept) = self.messages.first_key_value()?;
+        match kept.standing {
+            Standing::Waiting | Standing::Acknowledged => {
+                Some(kept.published.plus(self.rules.retention))
+            }
+            Standing::Outstanding(_) | Standing::Leaving | Standing::Dying => None,
+        }
     }
 
     fn is_stale(&self, place: Place, now: Time) -> bool {

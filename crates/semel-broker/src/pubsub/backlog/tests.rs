@@ -1,5 +1,6 @@
 use super::*;
 
+mod ends;
 mod storm;
 
 const SECOND: Duration = Duration::from_secs(1);
@@ -86,40 +87,6 @@ fn an_extension_moves_the_deadline_and_a_refusal_ends_it() {
 }
 
 #[test]
-fn an_old_ack_id_still_acknowledges() {
-    let mut backlog = backlog(rules(), &[""]);
-    let first = take(&mut backlog, at(0), Taker::Pull(1), ALL)[0].delivery;
-    backlog.expire(at(10));
-    take(&mut backlog, at(10), Taker::Pull(2), ALL);
-    assert_eq!(backlog.acknowledge(1, first, at(11)).0, Fate::Leaves);
-    // Nobody gets it while that is being written down.
-    assert!(all(&mut backlog, at(60), Taker::Pull(3)).is_empty());
-    backlog.left(1);
-    assert_eq!(backlog.unfinished(), 0);
-    assert_eq!(backlog.load(Taker::Pull(2)), Load::default());
-    assert_eq!(backlog.acknowledge(1, first, at(12)).0, Fate::Done);
-}
-
-#[test]
-fn with_exactly_once_only_the_current_ack_id_counts() {
-    let rules = Rules {
-        exactly_once: true,
-        ..rules()
-    };
-    let mut backlog = backlog(rules, &[""]);
-    let first = take(&mut backlog, at(0), Taker::Pull(1), ALL)[0].delivery;
-    backlog.expire(at(10));
-    assert_eq!(backlog.acknowledge(1, first, at(10)).0, Fate::Invalid);
-    assert_eq!(backlog.extend(1, first, SECOND, at(10)), Fate::Invalid);
-    let second = take(&mut backlog, at(10), Taker::Pull(1), ALL)[0].delivery;
-    assert_eq!(backlog.acknowledge(1, first, at(11)).0, Fate::Invalid);
-    assert_eq!(backlog.refuse(1, first, at(11)).0, Fate::Invalid);
-    assert_eq!(backlog.acknowledge(1, second, at(11)).0, Fate::Leaves);
-    backlog.left(1);
-    assert_eq!(backlog.acknowledge(1, second, at(11)).0, Fate::Invalid);
-}
-
-#[test]
 fn pauses_grow_with_the_attempts() {
     let rules = Rules {
         retry: Some((SECOND * 10, SECOND * 35)),
@@ -136,24 +103,6 @@ fn pauses_grow_with_the_attempts() {
         now = next;
     }
     assert_eq!(pauses, [10, 20, 35, 35]);
-}
-
-#[test]
-fn after_enough_attempts_a_message_dies() {
-    let rules = Rules {
-        attempts_max: Some(2),
-        ..rules()
-    };
-    let mut backlog = backlog(rules, &[""]);
-    for _ in 0..2 {
-        assert!(backlog.dying().is_empty());
-        let delivery = take(&mut backlog, at(0), Taker::Pull(1), ALL)[0].delivery;
-        backlog.refuse(1, delivery, at(0));
-    }
-    assert_eq!(backlog.dying(), [1]);
-    assert!(all(&mut backlog, at(0), Taker::Pull(1)).is_empty());
-    backlog.stays(1, at(0));
-    assert_eq!(all(&mut backlog, at(0), Taker::Pull(1)), [1]);
 }
 
 #[test]
@@ -259,12 +208,16 @@ fn a_seek_brings_back_what_was_retained_and_skips_what_is_older() {
     assert_eq!(back.revive, [2, 3]);
     assert!(back.acknowledge.is_empty());
     backlog.sought(&back, at(6));
-    assert_eq!(all(&mut backlog, at(6), Taker::Pull(1)), [2, 3]);
+    let again = take(&mut backlog, at(6), Taker::Pull(1), ALL);
+    assert_eq!(places(&again), [2, 3]);
+    // Its attempts are counted anew, as they are on the shelf.
+    assert_eq!(again[0].attempt, 1);
     let forth = backlog.seek(at(100));
     assert_eq!(forth.acknowledge, [2, 3]);
     backlog.sought(&forth, at(7));
     assert_eq!(backlog.unfinished(), 0);
-    assert_eq!(backlog.next_moment(at(7)), None);
+    // What is retained is thrown away one day.
+    assert_eq!(backlog.next_moment(at(7)), Some(at(3601)));
 }
 
 #[test]

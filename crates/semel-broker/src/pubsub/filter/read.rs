@@ -158,11 +158,40 @@ fn quoted(text: &str) -> Result<(String, &str), BadFilter> {
     while let Some((at, letter)) = letters.next() {
         match letter {
             '"' => return Ok((value, text.get(at + 1..).unwrap_or_default())),
-            '\\' => value.extend(letters.next().map(|(_, escaped)| escaped)),
+            '\\' => value.push(escaped(&mut letters)?),
             plain => value.push(plain),
         }
     }
     Err(BadFilter("a text in it has no closing quote".into()))
+}
+
+/// What stands for one letter after a backslash.
+fn escaped(letters: &mut impl Iterator<Item = (usize, char)>) -> Result<char, BadFilter> {
+    let bad = || BadFilter("a backslash in it is not followed by what it may be".into());
+    let (_, letter) = letters.next().ok_or_else(bad)?;
+    let mut number = |first: u32, digits: usize, base: u32| {
+        let mut value = first;
+        for _ in 0..digits {
+            let (_, digit) = letters.next().ok_or_else(bad)?;
+            value = value * base + digit.to_digit(base).ok_or_else(bad)?;
+        }
+        char::from_u32(value).ok_or_else(bad)
+    };
+    match letter {
+        'a' => Ok('\x07'),
+        'b' => Ok('\x08'),
+        'f' => Ok('\x0c'),
+        'n' => Ok('\n'),
+        'r' => Ok('\r'),
+        't' => Ok('\t'),
+        'v' => Ok('\x0b'),
+        'x' => number(0, 2, 16),
+        'u' => number(0, 4, 16),
+        'U' => number(0, 8, 16),
+        first @ '0'..='3' => number(first.to_digit(8).unwrap_or_default(), 2, 8),
+        itself @ ('"' | '\\' | '\'' | '`' | '?') => Ok(itself),
+        _ => Err(bad()),
+    }
 }
 
 fn unexpected(word: Option<Word>, expected: &str) -> BadFilter {

@@ -186,3 +186,28 @@ async fn a_retry_policy_pauses_and_old_messages_are_dropped() {
     bed.advance(600);
     assert!(bed.pull(SUBSCRIPTION).await.is_empty());
 }
+
+#[tokio::test]
+async fn what_is_too_old_leaves_by_itself() {
+    let bed = Bed::with(&[], |it| it.message_retention_duration = span(600)).await;
+    bed.publish(&["a"]).await;
+    bed.advance(600);
+    bed.idle(true).await;
+    let number = {
+        let subscription = bed.pubsub.house.subscription(SUBSCRIPTION).unwrap();
+        let inside = subscription.inside();
+        inside.number.to_be_bytes()
+    };
+    let rows = || {
+        let shelf = &bed.world.shelf;
+        let rows = shelf.scan(crate::shelf::Table::Messages, &number, None, 10);
+        rows.unwrap().len()
+    };
+    let gone = async {
+        while rows() > 0 {
+            tokio::task::yield_now().await;
+        }
+    };
+    let gone = tokio::time::timeout(Duration::from_secs(10), gone).await;
+    gone.expect("it stays on the shelf");
+}

@@ -131,3 +131,32 @@ async fn a_detached_subscription_stays_detached() {
     assert!(bed.pubsub.busy(true).is_empty());
     assert!(bed.try_pull(SUBSCRIPTION, true).await.is_err());
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn sequences_are_reserved_on_the_shelf_before_they_are_used() {
+    use crate::shelf::Table;
+    use prost::Message;
+
+    let home = tempfile::tempdir().unwrap();
+    let bed = Arc::new(open(home.path()).await);
+    bed.topic(TOPIC).await;
+    let publishers: Vec<_> = (0..20)
+        .map(|_| {
+            let bed = Arc::clone(&bed);
+            tokio::spawn(async move {
+                for _ in 0..20 {
+                    bed.publish(&["x"; 100]).await;
+                }
+            })
+        })
+        .collect();
+    for publisher in publishers {
+        publisher.await.unwrap();
+    }
+    let row = bed.world.shelf.get(Table::Topics, TOPIC.as_bytes());
+    let row = wire::KeptTopic::decode(row.unwrap().unwrap()).unwrap();
+    let topic = bed.pubsub.house.topic(TOPIC).unwrap();
+    let inside = topic.inside();
+    assert_eq!(row.reserved, inside.reserved);
+    assert!(inside.next <= row.reserved);
+}

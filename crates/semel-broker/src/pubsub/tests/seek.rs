@@ -146,3 +146,131 @@ async fn a_topic_that_retains_serves_seeks_of_any_subscription() {
     bed.seek_time(Time(0)).await;
     assert_eq!(bed.take_all().await, after);
 }
+
+#[tokio::test]
+async fn a_seek_to_the_snapshot_of_another_subscription_keeps_the_filter() {
+    let bed = Bed::with(&[], |_| {}).await;
+    let eu = "projects/p/subscriptions/eu-only";
+    let filter = |it: &mut wire::Subscription| it.filter = "attributes:eu".into();
+    bed.subscribe(eu, filter).await.unwrap();
+    bed.publish(&["everywhere"]).await;
+    bed.snapshot().await;
+    let request = wire::SeekRequest {
+        subscription: eu.into(),
+        target: Some(Target::Snapshot(SNAPSHOT.into())),
+    };
+    bed.pubsub.seek(Request::new(request)).await.unwrap();
+    assert!(bed.pull(eu).await.is_empty());
+}
+
+#[tokio::test]
+async fn what_is_retained_is_still_there_after_a_seek_to_a_snapshot() {
+    let bed = Bed::with(&[], |it| it.retain_acked_messages = true).await;
+    let before = bed.publish(&["a"]).await;
+    assert_eq!(bed.take_all().await, before);
+    bed.snapshot().await;
+    let after = bed.publish(&["b"]).await;
+    bed.seek(Target::Snapshot(SNAPSHOT.into())).await.unwrap();
+    assert_eq!(bed.take_all().await, after);
+    bed.seek_time(Time(0)).await;
+    assert_eq!(bed.take_all().await, [before, after].concat());
+}
+
+async fn retaining_topic(seconds: i64) -> Bed {
+    let world = World::for_test(&[]);
+    let pubsub = PubSub::open(Arc::clone(&world)).unwrap();
+    let topic = wire::Topic {
+        name: TOPIC.into(),
+        message_retention_duration: span(seconds),
+        ..Default::default()
+    };
+    pubsub.create_topic(Request::new(topic)).await.unwrap();
+    Bed { world, pubsub }
+}
+
+#[tokio::test]
+async fn what_the_topic_retains_is_there_for_longer_than_a_subscription_would_keep_it() {
+    let bed = retaining_topic(24 * 3600).await;
+    let short = |it: &mut wire::Subscription| it.message_retention_duration = span(600);
+    bed.subscribe(SUBSCRIPTION, short).await.unwrap();
+    let published = bed.publish(&["a"]).await;
+    assert_eq!(bed.take_all().await, published);
+    bed.advance(3600);
+    bed.seek_time(Time(0)).await;
+    assert_eq!(bed.take_all().await, published);
+    // The topic changes its mind, and nobody has it any more.
+    let request = wire::UpdateTopicRequest {
+        topic: Some(wire::Topic {
+            name: TOPIC.into(),
+            ..Default::default()
+        }),
+        update_mask: Some(prost_types::FieldMask {
+            paths: vec!["message_retention_duration".into()],
+        }),
+    };
+    bed.publish(&["b"]).await;
+    bed.advance(3600);
+    assert_eq!(bed.pubsub.busy(true), [SUBSCRIPTION]);
+    bed.pubsub
+        .update_topic(Request::new(request))
+        .await
+        .unwrap();
+    bed.idle(true).await;
+}
+
+#[tokio::test]
+async fn a_topic_throws_away_faster_than_it_gets() {
+    let bed = retaining_topic(600).await;
+    let topic = bed.pubsub.house.topic(TOPIC).unwrap();
+    let kept = topic.inside().backlog.unwrap().to_be_bytes();
+    let texts = ["x"; 100];
+    for _ in 0..3 {
+        bed.publish(&texts).await;
+        bed.advance(601);
+    }
+    let shelf = &bed.world.shelf;
+    let rows = shelf.scan(crate::shelf::Table::Messages, &kept, None, 1000);
+    assert_eq!(rows.unwrap().len(), 100);
+}
+
+#[tokio::test]
+async fn a_message_that_was_sought_is_not_buried_afterwards() {
+    let dead = "projects/p/topics/dead";
+    let bed = Bed::with(&[], |it| {
+        it.dead_letter_policy = Some(wire::DeadLetterPolicy {
+            dead_letter_topic: dead.into(),
+            max_delivery_attempts: 5,
+        });
+    })
+    .await;
+    bed.topic(dead).await;
+    bed.publish(&["a"]).await;
+    let house = &bed.pubsub.house;
+    let subscription = house.subscription(SUBSCRIPTION).unwrap();
+    let place = subscription.inside().backlog.last().unwrap();
+    // The keeper meant to bury it, and the seek to its snapshot came first.
+    house.bury(&subscription, &[place]).await;
+    assert_eq!(texts(&bed.pull(SUBSCRIPTION).await), ["a"]);
+}
+
+#[tokio::test]
+async fn a_delivery_is_over_when_its_backlog_is() {
+    for end in 0..5 {
+        let bed = Bed::with(&[], |it| it.retain_acked_messages = true).await;
+        bed.snapshot().await;
+        bed.publish(&["a"]).await;
+        bed.pull(SUBSCRIPTION).await;
+        assert_eq!(bed.history()[0].took_us, None);
+        let name = SUBSCRIPTION.to_owned();
+        let house = Arc::clone(&bed.pubsub.house);
+        let later = bed.world.clock.now().plus(Duration::from_secs(60));
+        match end {
+            0 => house.delete_subscription(name).await.unwrap(),
+            1 => house.detach(name).await.unwrap(),
+            2 => bed.pubsub.reset().await.unwrap(),
+            3 => bed.seek_time(later).await,
+            _ => bed.seek(Target::Snapshot(SNAPSHOT.into())).await.unwrap(),
+        }
+        assert!(bed.history()[0].took_us.is_some(), "{end}");
+    }
+}

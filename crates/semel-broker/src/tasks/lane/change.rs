@@ -1,6 +1,6 @@
 //! Changes that callers ask for: tasks created and deleted, the queue changed, emptied and ended.
 
-use super::{Lane, State};
+use super::{Lane, Numbers, State};
 use crate::clock::Time;
 use crate::proto::tasks::{KeptTask, Queue, Task};
 use crate::shelf::{Batch, ShelfError, Table};
@@ -16,6 +16,18 @@ use url::Url;
 /// After how many used-up names those whose time is over are swept.
 const SWEEP_EVERY: u32 = 500;
 
+/// How many numbers of tasks are reserved at once, so that not every task writes its queue's row.
+const RESERVED_AT_ONCE: u64 = 10_000;
+
+/// What a task that is being created has taken already.
+struct Place {
+    queue: Arc<Queue>,
+    id: TaskId,
+    sequence: u64,
+    /// The numbers to reserve with it, up to this one.
+    reserves: Option<u64>,
+}
+
 impl Lane {
     /// Accepts a task, under the id its creator chose or a generated one.
     pub(in crate::tasks) async fn accept(
@@ -25,17 +37,30 @@ impl Lane {
         functions_url: Option<&Url>,
     ) -> Result<Task, Status> {
         let _shared = self.changes.read().await;
-        let (queue, id, sequence) = self.reserve(chosen)?;
+        let Place {
+            queue,
+            id,
+            sequence,
+            reserves,
+        } = self.reserve(chosen)?;
         let named = chosen.is_some();
         let context = Context {
             queue: &queue,
             functions_url,
             now: self.now(),
         };
-        let accepted = self.write(task, &id, named, sequence, &context).await;
+        let new = KeptTask {
+            task: Some(task),
+            sequence,
+            named,
+            previous_response: None,
+        };
+        let accepted = self.write(new, &id, reserves, &context).await;
         let mut state = self.state();
         state.changing.remove(&id);
         let task = accepted?;
+        let numbers = &mut state.numbers;
+        numbers.reserved = numbers.reserved.max(reserves.unwrap_or_default());
         let at = task.schedule_time.as_ref().map(Time::of);
         state
             .line
@@ -46,7 +71,7 @@ impl Lane {
     }
 
     /// Takes an id for a new task, so that nobody else takes it meanwhile.
-    fn reserve(&self, chosen: Option<&str>) -> Result<(Arc<Queue>, TaskId, u64), Status> {
+    fn reserve(&self, chosen: Option<&str>) -> Result<Place, Status> {
         let mut state = self.state();
         if state.gone {
             return Err(errors::no_queue());
@@ -58,22 +83,26 @@ impl Lane {
         if state.line.holds(&id) || !state.changing.insert(id.clone()) {
             return Err(errors::task_exists());
         }
-        let sequence = state.next_sequence;
-        state.next_sequence += 1;
-        Ok((Arc::clone(&state.queue), id, sequence))
+        let sequence = state.numbers.next;
+        state.numbers.next += 1;
+        Ok(Place {
+            queue: Arc::clone(&state.queue),
+            id,
+            sequence,
+            reserves: state.numbers.reserves(sequence),
+        })
     }
 
     async fn write(
         &self,
-        task: Task,
+        mut new: KeptTask,
         id: &TaskId,
-        named: bool,
-        sequence: u64,
+        reserves: Option<u64>,
         context: &Context<'_>,
     ) -> Result<Task, Status> {
         let id = id.to_string();
         let shelf = &self.world().shelf;
-        if named {
+        if new.named {
             let key = rows::task_key(&self.name, &id);
             let used_up = rows::is_used_up(shelf, &key, context.now);
             if used_up.map_err(|error| errors::shelf(&error))? {
@@ -81,42 +110,39 @@ impl Lane {
             }
         }
         let name = format!("{}/tasks/{id}", self.name);
-        let task = validate::accepted(task, name, context)?;
-        let kept = KeptTask {
-            task: Some(task.clone()),
-            sequence,
-            named,
-            previous_response: None,
-        };
+        let task = new.task.take().unwrap_or_default();
+        new.task = Some(validate::accepted(task, name, context)?);
         let mut batch = Batch::default();
-        rows::put_task(&mut batch, &self.name, &id, &kept);
+        rows::put_task(&mut batch, &self.name, &id, &new);
+        if let Some(reserved) = reserves {
+            rows::put_queue(&mut batch, context.queue, reserved);
+        }
         shelf
             .commit(batch)
             .await
             .map_err(|error| errors::shelf(&error))?;
-        Ok(task)
+        Ok(new.task.unwrap_or_default())
     }
 
     /// Deletes a task; says whether there was one.
     pub(in crate::tasks) async fn delete(&self, id: &str) -> Result<bool, ShelfError> {
         let key = TaskId::new(id);
-        let shared = self.changes.read().await;
-        if self.state().line.flights_of(&key) == 0 {
-            return self.delete_guarded(id, &key).await;
+        {
+            let _shared = self.changes.read().await;
+            let taken = self.state().take_out_resting(&key);
+            if let Some(taken) = taken {
+                return self.delete_taken(id, &key, taken).await;
+            }
         }
         // A dispatch is on the way, which may be writing down its end.
-        drop(shared);
         let _alone = self.changes.write().await;
-        self.delete_guarded(id, &key).await
+        let taken = self.state().take_out(&key);
+        self.delete_taken(id, &key, taken).await
     }
 
-    async fn delete_guarded(&self, id: &str, key: &TaskId) -> Result<bool, ShelfError> {
-        {
-            let mut state = self.state();
-            if !state.line.remove(key) {
-                return Ok(false);
-            }
-            state.changing.insert(key.clone());
+    async fn delete_taken(&self, id: &str, key: &TaskId, taken: bool) -> Result<bool, ShelfError> {
+        if !taken {
+            return Ok(false);
         }
         let deleted = self.end(id).await;
         self.state().changing.remove(key);
@@ -150,7 +176,8 @@ impl Lane {
 
     async fn adopt(&self, queue: Queue) -> Result<Queue, ShelfError> {
         let mut batch = Batch::default();
-        rows::put_queue(&mut batch, &queue);
+        let reserved = self.state().numbers.reserved;
+        rows::put_queue(&mut batch, &queue, reserved);
         self.world().shelf.commit(batch).await?;
         let mut state = self.state();
         state.limits = Limits::of(&queue);
@@ -208,7 +235,7 @@ impl Lane {
             let mut batch = Batch::default();
             let mut used_up = 0;
             for row in page {
-                let named = use_up_names && rows::kept_task(&row.value)?.named;
+                let named = use_up_names && rows::kept_task(row.value)?.named;
                 let id = rows::split_task_key(&row.key).map_or("", |(_, id)| id);
                 rows::end_task(&mut batch, &self.name, id, named, self.now());
                 used_up += u32::from(named);
@@ -229,9 +256,34 @@ impl Lane {
     }
 }
 
+// === impl Numbers ===
+
+impl Numbers {
+    /// What a task of this number reserves, if its number is not reserved yet.
+    fn reserves(self, sequence: u64) -> Option<u64> {
+        let block = sequence / RESERVED_AT_ONCE + 1;
+        (sequence >= self.reserved).then_some(block * RESERVED_AT_ONCE)
+    }
+}
+
 // === impl State ===
 
 impl State {
+    /// Takes a task out of the line to delete it, so that nobody sends it out or creates it meanwhile; says whether
+    /// it was there.
+    fn take_out(&mut self, id: &TaskId) -> bool {
+        let taken = self.line.remove(id);
+        if taken {
+            self.changing.insert(id.clone());
+        }
+        taken
+    }
+
+    /// The same; nothing while a dispatch of it is on the way.
+    fn take_out_resting(&mut self, id: &TaskId) -> Option<bool> {
+        (self.line.flights_of(id) == 0).then(|| self.take_out(id))
+    }
+
     /// An id nobody has: digits, as many as production's.
     fn free_id(&self) -> TaskId {
         loop {

@@ -74,13 +74,14 @@ impl Lane {
     }
 
     async fn write_down(&self, landing: &Landing) -> Result<Fate, ShelfError> {
-        if !self.state().line.holds(&landing.id) {
+        let sequence = landing.kept.sequence;
+        if !self.state().line.holds_numbered(&landing.id, sequence) {
             return Ok(Fate::Gone);
         }
         let id = landing.id.to_string();
         let mut batch = Batch::default();
         let fate = match landing.outcome {
-            Outcome::Success => Fate::Ended,
+            Outcome::Success | Outcome::TooOld => Fate::Ended,
             Outcome::Failure { code, retry_after } => {
                 // Another dispatch of it may have ended since this one began.
                 let Some(mut kept) = self.kept(&id)? else {
@@ -101,7 +102,8 @@ impl Lane {
             rows::end_task(&mut batch, &self.name, &id, named, self.now());
             self.sweep_if_needed(&mut batch, u32::from(named))?;
         }
-        self.world().shelf.commit(batch).await?;
+        // Should a power cut take it back, the task is delivered once more.
+        self.world().shelf.write(batch).await?;
         Ok(fate)
     }
 

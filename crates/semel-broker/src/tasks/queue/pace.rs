@@ -86,7 +86,9 @@ impl Pace {
             self.permits -= 1.0;
             return Ok(());
         }
-        let missing = Duration::from_secs_f64((1.0 - self.permits) / rate);
+        let missing = Duration::try_from_secs_f64((1.0 - self.permits) / rate);
+        // Of a rate that is next to nothing, the permit never comes.
+        let missing = missing.unwrap_or(Duration::MAX);
         Err(now.plus(missing.max(Duration::from_micros(1))))
     }
 

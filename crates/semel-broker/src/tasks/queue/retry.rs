@@ -59,6 +59,11 @@ impl Retry {
             (Some(passed), None) | (None, Some(passed)) => passed,
             (Some(tried_out), Some(timed_out)) => tried_out && timed_out,
         };
-        past_limits || now.since(created) >= LIFE_MAX
+        past_limits || is_too_old(created, now)
     }
+}
+
+/// Whether a task that was created then is not kept any longer.
+pub(crate) fn is_too_old(created: Time, now: Time) -> bool {
+    now.since(created) >= LIFE_MAX
 }

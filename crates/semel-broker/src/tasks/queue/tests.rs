@@ -268,3 +268,29 @@ proptest! {
         prop_assert!(retry.backoff(failures) <= retry.backoff_max);
     }
 }
+
+#[test]
+fn a_rate_next_to_nothing_makes_a_queue_wait() {
+    let slow = Limits {
+        per_second: f64::MIN_POSITIVE,
+        burst: 1.0,
+        ..limits()
+    };
+    let mut pace = Pace::new();
+    assert_eq!(pace.take(&slow, at(0)), Ok(()));
+    assert_eq!(pace.take(&slow, at(0)), Err(Time(i64::MAX)));
+}
+
+#[test]
+fn a_task_that_lets_others_first_and_is_sent_out_by_hand_goes_once() {
+    let (mut line, mut pace) = (Line::default(), Pace::new());
+    let (first, second) = (TaskId::Number(1), TaskId::Number(2));
+    line.add(&first, 1, at(0), Stage::Fresh);
+    assert!(go(&mut line, &mut pace, at(0)).is_some());
+    line.land(&first);
+    line.yield_until(&first, at(1000));
+    assert!(line.force(&first).is_some());
+    line.add(&second, 2, at(0), Stage::Fresh);
+    assert_eq!(go(&mut line, &mut pace, at(10)).unwrap().id, second);
+    assert_eq!(go(&mut line, &mut pace, at(2000)), None);
+}

@@ -341,3 +341,16 @@ async fn a_wish_for_a_pause_is_considered_up_to_the_longest_backoff() {
         assert_eq!(after, record::After::Again(at));
     }
 }
+
+#[tokio::test]
+async fn a_task_that_waited_for_a_month_is_not_sent_any_more() {
+    let desk = Desk::open(&[]).await;
+    desk.pause().await;
+    desk.create(desk.task("t")).await.unwrap();
+    let day = Duration::from_secs(24 * 3600);
+    desk.world.clock.advance(31 * day);
+    desk.resume().await;
+    desk.idle().await;
+    assert!(desk.handler.seen().is_empty());
+    refused(desk.get("t").await, Code::NotFound, PAST);
+}

@@ -177,3 +177,88 @@ async fn sequence_numbers_begin_anew_after_a_reset() {
     desk.create(desk.later("c")).await.unwrap();
     assert_eq!(sequence("c"), 0);
 }
+
+#[tokio::test]
+async fn what_a_restart_finds_does_not_change_the_dice() {
+    let mut numbers = Vec::new();
+    for left in [true, false] {
+        let shelf = Shelf::in_memory();
+        let desk = Desk::with(world_on(shelf.clone()), Queue::default()).await;
+        for id in ["a", "b", "c"] {
+            desk.create(desk.later(id)).await.unwrap();
+            if !left {
+                desk.delete(id).await.unwrap();
+            }
+        }
+        desk.purge().await;
+        let desk = restarted(desk, shelf.clone());
+        desk.create(desk.later("d")).await.unwrap();
+        let kept = rows::task(&shelf, QUEUE, "d").unwrap().unwrap();
+        numbers.push(kept.sequence);
+    }
+    assert_eq!(numbers[0], numbers[1]);
+    assert!(numbers[0] > 2, "{numbers:?}");
+}
+
+#[tokio::test]
+async fn a_queue_that_begins_while_an_old_one_is_cleared_away_keeps_its_tasks() {
+    let directory = TempDir::new().unwrap();
+    let shelf = Shelf::open(directory.path()).unwrap();
+    let mut batch = Batch::default();
+    for number in 0..20_500 {
+        let id = format!("left-{number}");
+        rows::put_task(
+            &mut batch,
+            QUEUE,
+            &id,
+            &crate::proto::tasks::KeptTask::default(),
+        );
+    }
+    shelf.commit(batch).await.unwrap();
+    let desk = Desk::with(world_on(shelf.clone()), Queue::default()).await;
+    desk.create(desk.later("new")).await.unwrap();
+    let prefix = rows::task_key(QUEUE, "left-");
+    while !shelf
+        .scan(Table::Tasks, &prefix, None, 1)
+        .unwrap()
+        .is_empty()
+    {
+        tokio::task::yield_now().await;
+    }
+    assert_eq!(desk.ids().await, ["new"]);
+}
+
+#[tokio::test]
+async fn the_end_of_an_old_dispatch_is_not_that_of_a_new_task_of_its_name() {
+    let desk = Desk::open(&[]).await;
+    desk.handler.hold();
+    let hour = Duration::from_secs(3600);
+    let day = prost_types::Duration {
+        seconds: 24 * 3600,
+        nanos: 0,
+    };
+    let host = desk.handler.url.trim_start_matches("http://").to_owned();
+    let routing = crate::proto::tasks::AppEngineRouting {
+        host,
+        ..Default::default()
+    };
+    let request = crate::proto::tasks::AppEngineHttpRequest {
+        app_engine_routing: Some(routing),
+        ..Default::default()
+    };
+    let task = Task {
+        name: name("t"),
+        message_type: Some(MessageType::AppEngineHttpRequest(Box::new(request))),
+        dispatch_deadline: Some(day),
+        ..Task::default()
+    };
+    desk.create(task).await.unwrap();
+    desk.handler.wait_for(1).await;
+    desk.delete("t").await.unwrap();
+    desk.world.clock.advance(hour * 2);
+    desk.create(desk.later("t")).await.unwrap();
+    desk.handler.let_go();
+    desk.landed(1).await;
+    assert_eq!(desk.ids().await, ["t"]);
+    assert!(desk.get("t").await.is_ok());
+}

@@ -36,6 +36,10 @@ export CLOUDSDK_API_ENDPOINT_OVERRIDES_PUBSUB=http://{address}/
 curl -s {queues} -d '{{"name": "projects/demo/locations/europe-west1/queues/orders"}}'
 curl -s {queues}/orders/tasks -d '{{"task": {{"httpRequest": {{"url": "http://127.0.0.1:3000/", "body": "aGVsbG8="}}}}}}'
 
+# What came of it (until somebody answers on port 3000, it is tried again and again):
+
+curl -s http://{address}/_semel/history
+
 # Ctrl-C ends it.
 "#
     )

@@ -128,7 +128,7 @@ impl Witness {
 
     fn acknowledge(&mut self, place: Place, delivery: u64) {
         let (fate, _) = self.backlog.acknowledge(place, delivery, self.now);
-        if self.is_behind(place) {
+        if self.is_behind(place, delivery) {
             assert_eq!(fate, Fate::Done);
             return;
         }
@@ -140,15 +140,15 @@ impl Witness {
         self.out.remove(&place);
     }
 
-    /// Whether it waits for an earlier one of its key.
-    fn is_behind(&self, place: Place) -> bool {
+    /// Whether this delivery is over and an earlier message of its key is not.
+    fn is_behind(&self, place: Place, delivery: u64) -> bool {
         let Some(key) = self.open.get(&place) else {
             return false;
         };
         let mut earlier = self.open.range(..place);
         self.ordered
             && !key.is_empty()
-            && !self.out.contains_key(&place)
+            && self.out.get(&place).is_none_or(|out| out.1 != delivery)
             && earlier.any(|(_, other)| other == key)
     }
 

@@ -1,0 +1,6 @@
+// Whether all packages are here.
+import '@google-cloud/pubsub';
+import '@google-cloud/tasks';
+import 'firebase-admin/functions';
+import 'google-auth-library';
+import 'google-gax';

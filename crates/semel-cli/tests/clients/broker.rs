@@ -1,0 +1,164 @@
+//! `semel broker` as a process that can be killed and started again on its port, and programs that talk to it.
+
+use std::net::TcpStream;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+use tempfile::TempDir;
+use testbed::Program;
+
+/// No program takes longer, also on a busy machine.
+const BOUND: Duration = Duration::from_secs(120);
+
+/// The end of what a broker prints when it is ready.
+const LAST_WORDS: &str = "Ctrl-C ends it";
+
+/// A broker of a test's own.
+#[derive(Debug)]
+pub(crate) struct Broker {
+    port: u16,
+    place: Place,
+    faults: Vec<String>,
+    program: Program,
+}
+
+/// Where a broker keeps what it accepted.
+#[derive(Debug)]
+enum Place {
+    Memory,
+    Directory(TempDir),
+}
+
+// === impl Broker ===
+
+impl Broker {
+    /// A broker that forgets everything at its end.
+    pub(crate) fn in_memory() -> Self {
+        Self::start(Place::Memory, Vec::new())
+    }
+
+    /// A broker that misbehaves: `KIND=RATE[:ARGUMENT][@RESOURCE]` each.
+    pub(crate) fn with_faults(faults: Vec<String>) -> Self {
+        Self::start(Place::Memory, faults)
+    }
+
+    /// A broker that can be started again.
+    pub(crate) fn in_directory() -> Self {
+        Self::start(Place::Directory(tempfile::tempdir().unwrap()), Vec::new())
+    }
+
+    fn start(place: Place, faults: Vec<String>) -> Self {
+        let port = testbed::free_port().unwrap();
+        let program = launch(port, &place, &faults);
+        Self {
+            port,
+            place,
+            faults,
+            program,
+        }
+    }
+
+    /// Kills it (SIGKILL), and starts it again in its place and on its port.
+    pub(crate) fn restart(&mut self) {
+        self.program.kill().unwrap();
+        self.program = launch(self.port, &self.place, &self.faults);
+    }
+
+    /// Where it listens.
+    pub(crate) fn address(&self) -> String {
+        format!("127.0.0.1:{}", self.port)
+    }
+
+    /// The lines it prints for a shell, so that clients find it.
+    pub(crate) fn exports(&self) -> String {
+        let log = self.program.log();
+        let exports: Vec<_> = log
+            .lines()
+            .map(str::trim)
+            .filter(|line| line.starts_with("export "))
+            .collect();
+        assert!(!exports.is_empty(), "no export lines in:\n{log}");
+        exports.join("\n")
+    }
+
+    /// Runs a program to its good end.
+    pub(crate) fn serves(&self, command: &mut Command) {
+        let mut program = Program::start(command).unwrap();
+        let status = program.ended_within(BOUND).unwrap();
+        assert!(
+            status.success(),
+            "{command:?} ended with {status}:\n{}\nthe broker's log:\n{}",
+            program.log(),
+            self.program.log()
+        );
+    }
+}
+
+fn launch(port: u16, place: &Place, faults: &[String]) -> Program {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_semel"));
+    command.args(["broker", "--listen", &format!("127.0.0.1:{port}")]);
+    match place {
+        Place::Memory => command.arg("--memory"),
+        Place::Directory(dir) => command.arg("--dir").arg(dir.path()),
+    };
+    command.args(faults.iter().flat_map(|fault| ["--fault", fault]));
+    let mut program = Program::start(&mut command).unwrap();
+    let listens = || TcpStream::connect(("127.0.0.1", port)).is_ok();
+    // It listens first, and says so afterwards.
+    program
+        .wait_until(|program| program.log().contains(LAST_WORDS) && listens())
+        .unwrap();
+    program
+}
+
+/// A program of `clients/python`.
+pub(crate) fn python(program: &str) -> Command {
+    let mut command = Command::new(testbed::python().unwrap());
+    command
+        .arg(clients().join("python").join(program))
+        .env("PYTHONDONTWRITEBYTECODE", "1");
+    command
+}
+
+/// A program of `clients/node`.
+pub(crate) fn node(program: &str) -> Command {
+    let mut command = testbed::node(program).unwrap();
+    // Else the clients look for a machine of Google's first.
+    command.env("METADATA_SERVER_DETECTION", "none");
+    command
+}
+
+/// The same command, in a shell that read these lines first.
+pub(crate) fn after(lines: &str, command: &Command) -> Command {
+    let mut shell = Command::new("sh");
+    shell
+        .args(["-c", &format!("{lines}\nexec \"$@\""), "sh"])
+        .arg(command.get_program())
+        .args(command.get_args());
+    for (name, value) in command.get_envs() {
+        shell.env(name, value.unwrap_or_default());
+    }
+    shell
+}
+
+/// The root of the repository.
+pub(crate) fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .ancestors()
+        .nth(2)
+        .unwrap()
+}
+
+/// The directory of the client programs.
+pub(crate) fn clients() -> PathBuf {
+    root().join("clients")
+}
+
+/// Whether there is time for tests that compile other people's programs: `SEMEL_TEST_LONG=1`.
+pub(crate) fn there_is_time(what: &str) -> bool {
+    let long = std::env::var_os("SEMEL_TEST_LONG").is_some();
+    if !long {
+        println!("{what}: not tested, SEMEL_TEST_LONG is not set");
+    }
+    long
+}
