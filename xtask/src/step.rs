@@ -167,8 +167,9 @@ fn install() -> anyhow::Result<()> {
     }
     testbed::install(&missing)?;
     let python = testbed::python()?;
-    eprintln!("Python for the examples: {}", python.display());
-    Ok(())
+    eprintln!("Python: {}", python.display());
+    // Says the versions of Google's packages for Node, which are fetched first if they are not there.
+    run::run(&mut testbed::node("packages.mjs")?)
 }
 
 fn vectors(world: &mut World) -> anyhow::Result<()> {

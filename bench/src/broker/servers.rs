@@ -56,7 +56,9 @@ impl Server {
         let mut command = Command::new(peer()?);
         command
             .env_clear()
-            .env("LISTEN_ADDR", format!("127.0.0.1:{port}"));
+            .env("LISTEN_ADDR", format!("127.0.0.1:{port}"))
+            .env("OIDC_ISSUER", format!("http://127.0.0.1:{port}"))
+            .env("QUEUES", "");
         let running = Running::start(PEER, disk::directory()?, &mut command, ready(port)).await?;
         Ok(Self { running, port })
     }
@@ -76,7 +78,7 @@ fn peer() -> anyhow::Result<PathBuf> {
         .ancestors()
         .nth(2)
         .context("this program is not in a target directory")?;
-    let root = target.join("peer");
+    let root = target.join("bench-peer");
     let program = root.join("bin").join(PEER);
     if program.exists() {
         return Ok(program);
