@@ -553,7 +553,7 @@ fn one_route_needs_no_file() {
     ];
     let said = refused(&semel(empty.path(), &wrong, &[("PORT", "z")]));
     for expected in [
-        "--upstream (SEMEL_UPSTREAM): route default: `upstream`: https:// is not supported yet",
+        "--upstream (SEMEL_UPSTREAM): `upstream`: https:// is not supported yet",
         "the flags: route default: `caller` is missing",
         "--store (SEMEL_STORE): `store`: \"x\" names no store",
         "--listen (SEMEL_LISTEN): `listen`: \"y\" is no address",
@@ -585,6 +585,9 @@ fn flags_come_before_the_file_but_describe_no_route_beside_it() {
         &[("PORT", "1")],
     ));
     assert!(said.contains("whoever reaches 127.0.0.1:7000"), "{said}");
+    let without = GOOD.replace("upstream = \"http://127.0.0.1:3000\"\n", "");
+    good(&check_with(&without, &["--upstream", "http://h"], &[]));
+    refused(&check_with(GOOD, &["--upstream", "https://h"], &[]));
     let listens = on_top("listen = \"127.0.0.1:7001\"");
     let said = good(&check_with(&listens, &[], &[("PORT", "1")]));
     assert!(said.contains("whoever reaches 127.0.0.1:7001"), "{said}");

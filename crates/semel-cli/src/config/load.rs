@@ -161,7 +161,6 @@ impl GateArgs {
             ("source", "--source (SEMEL_SOURCE)", &self.source),
             ("key", "--key (SEMEL_KEY)", &self.key),
             ("caller", "--caller (SEMEL_CALLER)", &self.caller),
-            ("upstream", "--upstream (SEMEL_UPSTREAM)", &self.upstream),
         ]
         .into_iter()
         .filter_map(|(name, flag, text)| Some((name, Value::given(flag, text.as_deref()?))))
@@ -177,6 +176,7 @@ impl GateArgs {
             ("listen", "--listen (SEMEL_LISTEN)", &self.listen),
             ("admin", "--admin (SEMEL_ADMIN)", &self.admin),
             ("store", "--store (SEMEL_STORE)", &self.store),
+            ("upstream", "--upstream (SEMEL_UPSTREAM)", &self.upstream),
         ]
         .into_iter()
         .filter_map(|(name, flag, text)| Some((name, Value::given(flag, text.as_deref()?))))
