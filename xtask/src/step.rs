@@ -14,9 +14,11 @@ const VECTORS_CHECK: &str = "vectors/check.py";
 
 /// What the tests of each part are.
 const HEART: &str = "test --workspace --all-features --exclude semel-gate --exclude semel-broker \
-                     --exclude semel-cli --exclude proof";
+                     --exclude semel-prove --exclude semel-cli --exclude proof";
 const PROOF: &str = "test --package proof --all-features";
 const BROKER: &str = "test --package semel-broker --all-features";
+const PROVE: &str = "test --package semel-prove --all-features";
+pub(crate) const SPECIMENS: &str = "test --package semel-cli --test specimens";
 const GATE: &str = "test --package semel-gate --package semel-cli --all-features";
 
 /// One step; its name is what `--only` takes.
@@ -39,6 +41,8 @@ pub(crate) enum Step {
     Broker,
     /// The tests of the gate and the command, Google's clients among them.
     Gate,
+    /// The tests of the prover, and its verdicts on the specimens.
+    Prove,
     /// The vectors agree with an implementation that is not ours.
     Vectors,
 }
@@ -61,7 +65,7 @@ pub(crate) struct World {
 // === impl Step ===
 
 impl Step {
-    pub(crate) const IN_ORDER: [Self; 9] = [
+    pub(crate) const IN_ORDER: [Self; 10] = [
         Self::Install,
         Self::Format,
         Self::Lint,
@@ -70,6 +74,7 @@ impl Step {
         Self::Heart,
         Self::Broker,
         Self::Gate,
+        Self::Prove,
         Self::Vectors,
     ];
 
@@ -77,7 +82,12 @@ impl Step {
         match self {
             Self::Install | Self::Servers => Kind::Prepare,
             Self::Lint | Self::Compile => Kind::Compile,
-            Self::Format | Self::Heart | Self::Broker | Self::Gate | Self::Vectors => Kind::Test,
+            Self::Format
+            | Self::Heart
+            | Self::Broker
+            | Self::Gate
+            | Self::Prove
+            | Self::Vectors => Kind::Test,
         }
     }
 
@@ -93,6 +103,10 @@ impl Step {
             Self::Heart => world.run_beside(cargo(HEART), cargo(PROOF)),
             Self::Broker => world.run(cargo(BROKER)),
             Self::Gate => world.run(cargo(GATE)),
+            Self::Prove => {
+                world.run(cargo(PROVE))?;
+                world.run(cargo(SPECIMENS))
+            }
             Self::Vectors => vectors(world),
         }
     }
@@ -153,10 +167,11 @@ impl World {
 /// Part by part, because the parts of the workspace that are tested together decide how its
 /// dependencies are compiled.
 fn compile() -> anyhow::Result<()> {
-    for part in [HEART, PROOF, BROKER, GATE] {
+    for part in [HEART, PROOF, BROKER, GATE, PROVE, SPECIMENS] {
         run::run(cargo(part).arg("--no-run"))?;
     }
-    Ok(())
+    // The specimens in Rust are programs that no test of theirs would compile.
+    run::run(&mut cargo("build --package webhook-example"))
 }
 
 fn install() -> anyhow::Result<()> {

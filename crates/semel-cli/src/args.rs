@@ -2,6 +2,7 @@
 
 pub(crate) mod broker;
 pub(crate) mod operate;
+pub(crate) mod prove;
 
 use crate::config::FILE_USUAL;
 use crate::store_url::StoreUrl;
@@ -24,6 +25,8 @@ pub(crate) enum Command {
     Broker(Box<broker::BrokerArgs>),
     /// Run the gate: a reverse proxy that lets each delivery take effect once
     Gate(GateArgs),
+    /// Attack a handler as an at-least-once world does, and say whether it is idempotent
+    Prove(Box<prove::ProveArgs>),
     /// Write a commented configuration to edit
     Init(InitArgs),
     /// Judge a configuration without starting anything
@@ -133,7 +136,7 @@ pub(crate) struct GateArgs {
     /// Promise that never two gates run at once
     #[arg(long, env = "SEMEL_SINGLE_INSTANCE")]
     pub(crate) single_instance: bool,
-    /// Without a file: the handler
+    /// The handler, for routes that name none of their own
     #[arg(long, value_name = "URL", env = "SEMEL_UPSTREAM")]
     pub(crate) upstream: Option<String>,
     /// Without a file: which requests are protected (all, unless given)

@@ -23,6 +23,7 @@ mod commands {
     pub(crate) mod letters;
     pub(crate) mod migrate;
     pub(crate) mod operate;
+    pub(crate) mod prove;
     pub(crate) mod records;
 }
 
@@ -44,7 +45,7 @@ fn main() -> ExitCode {
         Err(error) => return usage(&error),
     };
     match run(args.command) {
-        Ok(()) => ExitCode::SUCCESS,
+        Ok(code) => code,
         Err(error) => {
             eprintln!("semel: {error:#}");
             failure(&error)
@@ -60,6 +61,8 @@ fn failure(error: &anyhow::Error) -> ExitCode {
         || error.is::<commands::broker::Mistake>()
     {
         ExitCode::from(64)
+    } else if error.is::<commands::prove::CouldNotJudge>() {
+        ExitCode::from(2)
     } else if desk::is_unreachable(error) {
         ExitCode::from(69)
     } else {
@@ -78,9 +81,10 @@ fn usage(error: &clap::Error) -> ExitCode {
     }
 }
 
-fn run(command: Command) -> anyhow::Result<()> {
+fn run(command: Command) -> anyhow::Result<ExitCode> {
     let runtime = tokio::runtime::Runtime::new()?;
     match command {
+        Command::Prove(args) => return runtime.block_on(commands::prove::run(&args)),
         Command::Dev(args) => runtime.block_on(commands::dev::run(&args)),
         Command::Broker(args) => runtime.block_on(commands::broker::run(*args)),
         Command::Gate(args) => runtime.block_on(commands::gate::run(&args)),
@@ -96,4 +100,5 @@ fn run(command: Command) -> anyhow::Result<()> {
             Ok(())
         }
     }
+    .map(|()| ExitCode::SUCCESS)
 }

@@ -33,7 +33,7 @@ impl Bed {
         let ledger = dir.path().join("ledger");
         let env = vec![("LEDGER", ledger.display().to_string())];
         let handler = Handler::start(args, env);
-        let config = std::fs::read_to_string(example(&format!("{name}/semel.toml"))).unwrap();
+        let config = std::fs::read_to_string(example(&format!("{name}.toml"))).unwrap();
         let (_, routes) = config.split_once("[[route]]").unwrap();
         let gate = Gate::start("dir:./store", handler.port, &format!("[[route]]{routes}"));
         Self {
@@ -185,7 +185,22 @@ fn a_cloud_function_takes_effect_once() {
 
 #[test]
 fn every_example_has_a_good_configuration() {
-    for name in ["fastapi", "function", "stock"] {
+    let configurations = [
+        "cloud-stock/semel",
+        "failed-row/semel",
+        "fastapi/semel",
+        "function/semel",
+        "hash-key/semel",
+        "invoice/semel-keyed",
+        "invoice/semel-parked",
+        "notification/semel",
+        "processing-row/semel",
+        "redis-lock/semel",
+        "scoring/semel",
+        "stock/semel",
+        "three-steps/semel",
+    ];
+    for name in configurations {
         let output = std::process::Command::new(env!("CARGO_BIN_EXE_semel"))
             .args(["check", "--config", &example(&format!("{name}/semel.toml"))])
             .current_dir(root())

@@ -1,0 +1,103 @@
+//! The arguments of `semel prove`.
+
+use clap::ValueEnum;
+use std::path::PathBuf;
+
+/// A scenario, as a file or as flags, and how to run it.
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXIT_CODES)]
+pub(crate) struct ProveArgs {
+    /// The scenario (docs/prove.md); or describe it by the flags below
+    #[arg(value_name = "FILE", required_unless_present_any = ["spawn", "target"])]
+    pub(crate) file: Option<PathBuf>,
+    /// Repeat the same deliveries and faults in the same order
+    #[arg(long, default_value_t = 1)]
+    pub(crate) seed: u64,
+    /// Every boundary and more races, instead of a few seconds
+    #[arg(long)]
+    pub(crate) full: bool,
+    /// At how many boundaries a process is killed, unless --full
+    #[arg(long, default_value_t = 5)]
+    pub(crate) crash_points: usize,
+    /// Only these attacks
+    #[arg(long, value_delimiter = ',', value_name = "ATTACK")]
+    pub(crate) only: Vec<String>,
+    /// Print the report as JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Write JUnit XML there
+    #[arg(long, value_name = "FILE")]
+    pub(crate) junit: Option<PathBuf>,
+    /// Write one page there, with the timelines drawn
+    #[arg(long, value_name = "FILE")]
+    pub(crate) html: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) flags: Flags,
+}
+
+/// A scenario without a file.
+#[derive(Debug, clap::Args)]
+#[command(next_help_heading = "Without a file")]
+pub(crate) struct Flags {
+    /// How to start the handler: it listens on $PORT
+    #[arg(long, value_name = "COMMAND", conflicts_with = "file")]
+    pub(crate) spawn: Option<String>,
+    /// A handler that runs already: attacks on its process are then not run
+    #[arg(long, value_name = "URL", conflicts_with_all = ["file", "spawn"])]
+    pub(crate) target: Option<String>,
+    /// What effects it owes its senders
+    #[arg(
+        long,
+        value_enum,
+        default_value = "exactly-once",
+        conflicts_with = "file"
+    )]
+    pub(crate) promise: PromiseArg,
+    /// Who sends: cloud-tasks, pubsub, cloudevents, http
+    #[arg(
+        long = "as",
+        value_name = "SENDER",
+        default_value = "cloud-tasks",
+        conflicts_with = "file"
+    )]
+    pub(crate) sender: String,
+    /// Where to
+    #[arg(long, default_value = "/", conflicts_with = "file")]
+    pub(crate) path: String,
+    /// The payload; {id} is each delivery's own
+    #[arg(long, default_value = r#"{"id": "{id}"}"#, conflicts_with = "file")]
+    pub(crate) body: String,
+    /// An environment variable by which the handler finds a server; it is pointed at a tap
+    #[arg(long, value_name = "VARIABLE", conflicts_with = "file")]
+    pub(crate) dependency: Vec<String>,
+    /// See effects by a query of two columns, id and count
+    #[arg(long, value_name = "QUERY", conflicts_with = "file")]
+    pub(crate) effect_sql: Option<String>,
+    /// See effects by a URL that answers a JSON object of counts by id
+    #[arg(long, value_name = "URL", conflicts_with = "file")]
+    pub(crate) effect_http: Option<String>,
+    /// See effects by a command that prints lines of id and count
+    #[arg(long, value_name = "COMMAND", conflicts_with = "file")]
+    pub(crate) effect_command: Option<String>,
+    /// See effects by Redis keys that contain the id
+    #[arg(long, value_name = "PATTERN", conflicts_with = "file")]
+    pub(crate) effect_redis: Option<String>,
+    /// See effects by the HTTP calls to a dependency that contain the id
+    #[arg(long, value_name = "VARIABLE", conflicts_with = "file")]
+    pub(crate) effect_calls: Option<String>,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(crate) enum PromiseArg {
+    #[value(name = "exactly-once")]
+    Exactly,
+    #[value(name = "at-most-once")]
+    AtMost,
+    #[value(name = "at-least-once")]
+    AtLeast,
+}
+
+const EXIT_CODES: &str = "Exit codes:
+  0   held: every attack that was run
+  1   broken: the report shows where
+  2   could not judge: the scenario, a process or a probe failed, or a fault never hit";

@@ -1,0 +1,156 @@
+//! `semel prove` as a command: what it prints and writes, and how it ends.
+#![allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    reason = "a test may stop at the first surprise"
+)]
+
+use serde_json::Value;
+use std::path::Path;
+use std::process::{Command, Output};
+use tempfile::TempDir;
+
+/// Every delivery takes effect; `once` remembers ids, in memory only.
+const HANDLER: &str = r#"
+import http.server, json, os, sys
+counts, once = {}, sys.argv[1:] == ["once"]
+class Handler(http.server.BaseHTTPRequestHandler):
+    def answer(self, body):
+        self.send_response(200); self.send_header("Content-Length", str(len(body))); self.end_headers()
+        self.wfile.write(body)
+    def do_GET(self):
+        self.answer(json.dumps(counts).encode())
+    def do_POST(self):
+        name = json.loads(self.rfile.read(int(self.headers["Content-Length"])))["id"]
+        counts[name] = 1 if once else counts.get(name, 0) + 1
+        self.answer(b"done")
+    def log_message(self, *_): pass
+class Server(http.server.ThreadingHTTPServer):
+    request_queue_size = 128
+Server(("127.0.0.1", int(os.environ["PORT"])), Handler).serve_forever()
+"#;
+
+/// A directory with the handler in it.
+struct Place {
+    directory: TempDir,
+}
+
+// === impl Place ===
+
+impl Place {
+    fn new() -> Self {
+        let directory = TempDir::new().unwrap();
+        std::fs::write(directory.path().join("handler.py"), HANDLER).unwrap();
+        Self { directory }
+    }
+
+    fn path(&self) -> &Path {
+        self.directory.path()
+    }
+
+    fn prove(&self, args: &[&str]) -> Output {
+        Command::new(env!("CARGO_BIN_EXE_semel"))
+            .arg("prove")
+            .args(args)
+            .current_dir(self.path())
+            .output()
+            .unwrap()
+    }
+
+    /// A scenario of the handler, with more lines.
+    fn scenario(&self, spawn: &str, more: &str) -> String {
+        let text = format!(
+            "promise = 'exactly once'\n[[process]]\nname = 'handler'\nspawn = '{spawn}'\n[deliver]\nas = 'cloud-tasks'\n\
+             body = '{{\"id\": \"{{id}}\"}}'\n[[effect]]\nname = 'count'\nhttp = 'http://127.0.0.1:{{port.handler}}/'\n{more}"
+        );
+        let path = self.path().join("scenario.toml");
+        std::fs::write(&path, text).unwrap();
+        path.display().to_string()
+    }
+}
+
+fn python() -> String {
+    testbed::python().unwrap().display().to_string()
+}
+
+fn complaint(output: &Output) -> String {
+    String::from_utf8(output.stderr.clone()).unwrap()
+}
+
+#[test]
+fn what_breaks_is_shown_in_every_form() {
+    let place = Place::new();
+    let file = place.scenario(&format!("{} handler.py", python()), "");
+    let args = [
+        &*file, "--only", "repeat", "--json", "--junit", "j.xml", "--html", "h.html",
+    ];
+    let output = place.prove(&args);
+    assert_eq!(output.status.code(), Some(1), "{output:?}");
+    let report: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let repeat = &report["attacks"][0];
+    assert_eq!(repeat["attack"], "repeat");
+    assert_eq!(repeat["verdict"], "broken");
+    assert_eq!(repeat["how"], "effect-twice");
+    let read = |name| std::fs::read_to_string(place.path().join(name)).unwrap();
+    assert!(read("j.xml").contains("failures=\"1\""));
+    assert!(read("h.html").contains("<svg"));
+    let said = place.prove(&[&file, "--only", "repeat"]).stdout;
+    let said = String::from_utf8(said).unwrap();
+    assert!(said.contains("BROKEN: 1 of 1 attacks"), "{said}");
+    assert!(
+        said.contains("an effect without a probe is invisible"),
+        "{said}"
+    );
+}
+
+#[test]
+fn what_holds_ends_well_and_may_be_described_by_flags() {
+    let place = Place::new();
+    let spawn = format!("{} handler.py once", python());
+    let output = place.prove(&[
+        "--spawn",
+        &spawn,
+        "--effect-http",
+        "http://127.0.0.1:{port.handler}/",
+        "--only",
+        "repeat,at-once,answer-lost",
+    ]);
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+}
+
+#[test]
+fn nothing_is_held_that_was_not_judged() {
+    let place = Place::new();
+    let spawn = format!("{} handler.py", python());
+    let unknown = place.scenario(&spawn, "colour = 'red'\n");
+    let output = place.prove(&[&unknown]);
+    assert_eq!(output.status.code(), Some(2), "{output:?}");
+    assert!(
+        complaint(&output).contains("unknown field `colour`"),
+        "{output:?}"
+    );
+
+    let never = place.scenario(&format!("{} -c exit(3)", python()), "");
+    let output = place.prove(&[&never]);
+    assert_eq!(output.status.code(), Some(2), "{output:?}");
+    assert!(
+        complaint(&output).contains("process `handler` did not start"),
+        "{output:?}"
+    );
+
+    let blind = place.scenario(
+        &spawn,
+        "[[effect]]\nname = 'mail'\nhttp = 'http://127.0.0.1:9/'\n",
+    );
+    let output = place.prove(&[&blind]);
+    assert_eq!(output.status.code(), Some(2), "{output:?}");
+    assert!(
+        complaint(&output).contains("effect `mail` cannot be seen"),
+        "{output:?}"
+    );
+
+    // The scenario has no bad payload, so the only attack that was asked for is not run.
+    let file = place.scenario(&spawn, "");
+    let output = place.prove(&[&file, "--only", "bad-key"]);
+    assert_eq!(output.status.code(), Some(2), "{output:?}");
+}

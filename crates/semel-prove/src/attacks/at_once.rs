@@ -1,0 +1,82 @@
+//! The same delivery many times at once.
+
+use super::Tally;
+use crate::cannot::CannotJudge;
+use crate::deliver::Fate;
+use crate::field::Field;
+use crate::options::Profile;
+
+/// Few first: what breaks with two needs no shrinking.
+const NUMBERS: [usize; 3] = [2, 16, 64];
+/// What is tried again after more have broken it.
+const FEWER: [usize; 5] = [2, 2, 3, 4, 8];
+const FULL_ROUNDS: usize = 3;
+
+/// How the deliveries run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Start {
+    /// All are past the first check before one has written.
+    Together,
+    /// As they please.
+    Free,
+}
+
+pub(super) async fn make(field: &mut Field<'_>) -> Result<Tally, CannotJudge> {
+    let mut tally = Tally::default();
+    let rounds = match field.profile {
+        Profile::Quick => 1,
+        Profile::Full => FULL_ROUNDS,
+    };
+    for number in NUMBERS {
+        for round in 0..rounds {
+            let start = if round == 0 {
+                Start::Together
+            } else {
+                Start::Free
+            };
+            if one(field, &mut tally, number, start).await? {
+                fewer(field, &mut tally, number).await?;
+                return Ok(tally);
+            }
+        }
+    }
+    Ok(tally)
+}
+
+/// Looks for a conviction with fewer deliveries: it is easier to read.
+async fn fewer(field: &mut Field<'_>, tally: &mut Tally, broken: usize) -> Result<(), CannotJudge> {
+    for number in FEWER.into_iter().filter(|number| *number < broken) {
+        let mut again = Tally::default();
+        let breaks = one(field, &mut again, number, Start::Together).await?;
+        tally.trials += again.trials;
+        tally.hits += again.hits;
+        if breaks {
+            tally.broken = again.broken;
+            return Ok(());
+        }
+    }
+    Ok(())
+}
+
+async fn one(
+    field: &mut Field<'_>,
+    tally: &mut Tally,
+    number: usize,
+    start: Start,
+) -> Result<bool, CannotJudge> {
+    let delivery = field.begin().await?;
+    match start {
+        Start::Together => field.wire().race(number),
+        Start::Free => {}
+    }
+    let sent: Vec<_> = (0..number)
+        .map(|_| field.courier.spawn(&delivery, field.target(), Fate::Heard))
+        .collect();
+    let mut known = Vec::new();
+    for one in sent {
+        known.extend(one.await);
+    }
+    field.until_settled(&delivery, &known).await?;
+    let finding = field.finish(&[&delivery]).await?;
+    Ok(tally.add(finding, true))
+}

@@ -1,0 +1,86 @@
+//! The same delivery again while the first is still at work, kept there by an answer that a tap holds back.
+
+use super::Tally;
+use crate::cannot::CannotJudge;
+use crate::deliver::{Delivery, Fate, Known};
+use crate::field::Field;
+use crate::sweep::waits;
+use crate::turn::Turn;
+use crate::wire::Pass;
+use std::time::Duration;
+use tokio::task::JoinHandle;
+
+/// How long the first is kept waiting unless the second has ended before.
+const OVERLAP: Duration = Duration::from_millis(150);
+
+/// How often to try by the clock alone.
+const BLIND_TRIALS: u32 = 4;
+
+/// What becomes of the first attempt when the second is sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum First {
+    /// Its sender still waits.
+    Stays,
+    /// Its sender has hung up: the deadline passed.
+    GivenUp,
+}
+
+pub(super) async fn make(field: &mut Field<'_>, first: First) -> Result<Tally, CannotJudge> {
+    let mut tally = Tally::default();
+    for at in waits(&field.clean, field.profile) {
+        if one(field, &mut tally, Some(&at), first).await? {
+            return Ok(tally);
+        }
+    }
+    while tally.hits == 0 && tally.trials < BLIND_TRIALS {
+        if one(field, &mut tally, None, first).await? {
+            return Ok(tally);
+        }
+    }
+    if tally.hits == 0 {
+        tally.why =
+            Some("the first attempt was always answered before it could be disturbed".to_owned());
+    }
+    Ok(tally)
+}
+
+async fn one(
+    field: &mut Field<'_>,
+    tally: &mut Tally,
+    at: Option<&Turn>,
+    then: First,
+) -> Result<bool, CannotJudge> {
+    let (delivery, first, hit) = match at {
+        Some(at) => {
+            let begun = field.begin_held(at).await?;
+            (begun.delivery, begun.first, begun.held.is_some())
+        }
+        None => early(field, tally.trials).await?,
+    };
+    if then == First::GivenUp {
+        first.abort();
+    }
+    let mut second = field.courier.spawn(&delivery, field.target(), Fate::Heard);
+    let soon = tokio::time::timeout(OVERLAP, &mut second).await;
+    field.wire().go_on(Pass::Forward);
+    let mut known: Vec<_> = match soon {
+        Ok(ended) => ended.into_iter().collect(),
+        Err(_) => second.await.into_iter().collect(),
+    };
+    known.extend(first.await);
+    field.until_settled(&delivery, &known).await?;
+    let finding = field.finish(&[&delivery]).await?;
+    Ok(tally.add(finding, hit))
+}
+
+/// Where nothing is seen on the wire, the clock must do; earlier each time.
+async fn early(
+    field: &mut Field<'_>,
+    misses: u32,
+) -> Result<(Delivery, JoinHandle<Known>, bool), CannotJudge> {
+    let delivery = field.begin().await?;
+    let first = field.courier.spawn(&delivery, field.target(), Fate::Heard);
+    tokio::time::sleep(field.clean.answered / (2 << misses)).await;
+    let hit = !first.is_finished();
+    Ok((delivery, first, hit))
+}

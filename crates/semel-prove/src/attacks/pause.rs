@@ -1,0 +1,71 @@
+//! A process stands still past its lease, another one takes the delivery, and the first goes on as if nothing had been.
+
+use super::{Tally, no_process};
+use crate::cannot::CannotJudge;
+use crate::deliver::Fate;
+use crate::field::{Begun, Field};
+use crate::sweep::waits;
+use crate::turn::Turn;
+use crate::wire::Pass;
+use std::time::Duration;
+
+/// How long the other one gets before the first goes on.
+const HEAD_START: Duration = Duration::from_millis(300);
+
+pub(super) async fn make(field: &mut Field<'_>) -> Result<Tally, CannotJudge> {
+    if let Some(why) = no_process(field) {
+        return Ok(Tally::not_run(why));
+    }
+    let mut tally = Tally::default();
+    let waits = waits(&field.clean, field.profile);
+    if waits.is_empty() {
+        return Ok(Tally::not_run(
+            "nothing was seen on the wire: nobody knows when to pause",
+        ));
+    }
+    for at in waits {
+        if !field.world.may_attack(at.point.place.process) {
+            continue;
+        }
+        if one(field, &mut tally, &at).await? {
+            break;
+        }
+    }
+    if tally.hits == 0 {
+        tally.why = Some("no process was at work when it should have been paused".to_owned());
+    }
+    Ok(tally)
+}
+
+async fn one(field: &mut Field<'_>, tally: &mut Tally, at: &Turn) -> Result<bool, CannotJudge> {
+    let scenario = field.scenario;
+    let other = field
+        .world
+        .second(scenario)
+        .await?
+        .and_then(|at| field.world.address(at));
+    let other = other.unwrap_or(field.target());
+    let Begun {
+        delivery,
+        first,
+        held,
+    } = field.begin_held(at).await?;
+    let hit = held.is_some();
+    let victim = held.as_ref().unwrap_or(at).point.place.process;
+    if hit {
+        field.world.pause(victim);
+        field.wire().go_on(Pass::Forward);
+        tokio::time::sleep(Duration::from_millis(scenario.deliver.lease_ms).mul_f64(1.1)).await;
+    }
+    let mut second = field.courier.spawn(&delivery, other, Fate::Heard);
+    let early = tokio::time::timeout(HEAD_START, &mut second).await;
+    field.world.resume(victim);
+    let mut known: Vec<_> = match early {
+        Ok(ended) => ended.into_iter().collect(),
+        Err(_) => second.await.into_iter().collect(),
+    };
+    known.extend(first.await);
+    field.until_settled(&delivery, &known).await?;
+    let finding = field.finish(&[&delivery]).await?;
+    Ok(tally.add(finding, hit))
+}

@@ -1,0 +1,28 @@
+//! The same delivery once more after it succeeded: the plainest duplicate.
+
+use super::Tally;
+use crate::cannot::CannotJudge;
+use crate::deliver::Fate;
+use crate::field::Field;
+
+/// One repeat may be luck for a handler that remembers only the last delivery.
+const REPEATS: usize = 2;
+
+pub(super) async fn make(field: &mut Field<'_>) -> Result<Tally, CannotJudge> {
+    let mut tally = Tally::default();
+    for repeats in 1..=REPEATS {
+        let delivery = field.begin().await?;
+        field.until_accepted(&delivery).await?;
+        for _ in 0..repeats {
+            field
+                .courier
+                .send(&delivery, field.target(), Fate::Heard)
+                .await;
+        }
+        let finding = field.finish(&[&delivery]).await?;
+        if tally.add(finding, true) {
+            break;
+        }
+    }
+    Ok(tally)
+}

@@ -1,0 +1,386 @@
+//! Where trials are made: new deliveries into a world that runs, and a verdict once it is quiet again.
+
+use crate::cannot::CannotJudge;
+use crate::check::check;
+use crate::clean::{Clean, vary};
+use crate::deliver::{Answer, Courier, Delivery, Fate, Known, Payload, rest};
+use crate::judge::{Breach, Due, Evidence, Owed, judge};
+use crate::options::{Options, Profile, Progress};
+use crate::probe::{Counts, look, prepare};
+use crate::scenario::Scenario;
+use crate::servers::Servers;
+use crate::turn::{Hold, Turn};
+use crate::verdict::{Attack, Event, How, What};
+use crate::wire::Wire;
+use crate::world::World;
+use rand::rngs::StdRng;
+use rand::{Rng, SeedableRng};
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::task::JoinHandle;
+use tokio::time::Instant;
+
+/// Nothing on the wire for this long: whatever a delivery set going is done.
+const QUIET: Duration = Duration::from_millis(120);
+/// An effect that is missing then is looked for once more.
+const LATE: Duration = Duration::from_millis(400);
+/// A handler that is never quiet is judged all the same.
+const QUIET_BOUND: Duration = Duration::from_secs(15);
+/// Where waiting heals nothing, the sender wastes no time.
+const PAUSE_SHORT: Duration = Duration::from_millis(10);
+
+/// Work after an answer begins within this time.
+const AFTER: Duration = Duration::from_millis(40);
+/// Fine enough to be there when an answer has just come.
+const LOOK: Duration = Duration::from_micros(250);
+
+/// More deliveries than any attack makes.
+const DELIVERIES_MAX: u64 = 1_000;
+
+/// A world and everything needed to try something in it.
+#[derive(Debug)]
+pub(crate) struct Field<'a> {
+    pub(crate) scenario: &'a Scenario,
+    pub(crate) profile: Profile,
+    pub(crate) crash_points_max: usize,
+    pub(crate) world: World,
+    pub(crate) courier: Courier,
+    pub(crate) rng: StdRng,
+    /// One run that was left alone.
+    pub(crate) clean: Clean,
+    /// Whether two attempts of one delivery were seen to write different things.
+    pub(crate) writes_vary: bool,
+    told: Told<'a>,
+    attack: Option<Attack>,
+    trials: u32,
+    target: SocketAddr,
+    servers: Servers,
+    seed: u64,
+    mark: String,
+    deliveries: u64,
+}
+
+/// Whoever wants to know how far we are.
+struct Told<'a>(&'a dyn Fn(Progress));
+
+/// A trial that has begun.
+#[derive(Debug)]
+pub(crate) struct Begun {
+    pub(crate) delivery: Delivery,
+    pub(crate) first: JoinHandle<Known>,
+    /// Where it is held now; nowhere when its work was over before.
+    pub(crate) held: Option<Turn>,
+}
+
+/// What one trial showed.
+#[derive(Clone, Debug)]
+pub(crate) struct Finding {
+    pub(crate) breach: Option<Breach>,
+    pub(crate) events: Vec<Event>,
+}
+
+// === impl Field ===
+
+impl<'a> Field<'a> {
+    /// Starts the world and sees it do its work once.
+    pub(crate) async fn enter(
+        scenario: &'a Scenario,
+        options: &Options,
+        progress: &'a dyn Fn(Progress),
+    ) -> Result<Self, CannotJudge> {
+        let places = check(scenario, options)?;
+        let mut world = World::plan(scenario, options, places)?;
+        let mut servers = Servers::default();
+        for before in scenario.before.iter().filter(|before| !before.each) {
+            prepare(before, &world.words_of_probes(), &world, &mut servers).await?;
+        }
+        world.start(scenario).await?;
+        let courier = Courier::new(
+            &scenario.deliver,
+            Arc::clone(&world.wire),
+            world.words.clone(),
+            world.environment(),
+            world.directory().to_owned(),
+        )?;
+        let mut field = Self {
+            scenario,
+            profile: options.profile,
+            crash_points_max: options.crash_points_max,
+            target: target(scenario, &world).await?,
+            world,
+            courier,
+            rng: StdRng::seed_from_u64(options.seed),
+            clean: Clean::default(),
+            writes_vary: false,
+            told: Told(progress),
+            attack: None,
+            trials: 0,
+            servers,
+            seed: options.seed,
+            mark: options.mark.clone(),
+            deliveries: 0,
+        };
+        field.see_no_traces().await?;
+        field.clean = Clean::watch(&mut field).await?;
+        Ok(field)
+    }
+
+    /// From now on trials belong to this attack. Names and choices begin anew: how many trials another attack needed
+    /// does not matter to this one.
+    pub(crate) fn attack(&mut self, attack: Attack, number: u64) {
+        self.attack = Some(attack);
+        self.trials = 0;
+        self.deliveries = number * DELIVERIES_MAX;
+        self.rng = StdRng::seed_from_u64(self.seed.wrapping_add(number));
+    }
+
+    pub(crate) fn wire(&self) -> Arc<Wire> {
+        Arc::clone(&self.world.wire)
+    }
+
+    pub(crate) fn target(&self) -> SocketAddr {
+        self.target
+    }
+
+    /// A new trial with one new delivery.
+    pub(crate) async fn begin(&mut self) -> Result<Delivery, CannotJudge> {
+        self.world.wire.idle();
+        self.world.mend().await?;
+        let delivery = self.next().await?;
+        self.courier.take_answers();
+        self.world.wire.begin();
+        Ok(delivery)
+    }
+
+    /// One more delivery.
+    pub(crate) async fn next(&mut self) -> Result<Delivery, CannotJudge> {
+        self.deliveries += 1;
+        let n = self.deliveries;
+        let delivery = Delivery::new(format!("{}{n:05}", self.mark), n);
+        let words = self
+            .world
+            .words_of_probes()
+            .with("id", &delivery.id)
+            .with("n", n);
+        for before in self.scenario.before.iter().filter(|before| before.each) {
+            prepare(before, &words, &self.world, &mut self.servers).await?;
+        }
+        Ok(delivery)
+    }
+
+    /// Waits until all is quiet, looks at the effects of these deliveries and judges.
+    pub(crate) async fn finish(
+        &mut self,
+        deliveries: &[&Delivery],
+    ) -> Result<Finding, CannotJudge> {
+        self.world.mend().await?;
+        self.quiet().await;
+        let answers = self.courier.take_answers();
+        let mut finding = self.judge(deliveries, &answers).await?;
+        if matches!(finding.breach, Some((How::EffectLost, _))) {
+            tokio::time::sleep(LATE).await;
+            self.quiet().await;
+            finding = self.judge(deliveries, &answers).await?;
+        }
+        // Two deliveries differ anyway.
+        self.writes_vary |= deliveries.len() == 1 && vary(&self.world.wire.turns());
+        self.world.wire.idle();
+        self.trials += 1;
+        if let Some(attack) = self.attack {
+            self.told.0(Progress::Tried {
+                attack,
+                trial: self.trials,
+            });
+        }
+        Ok(finding)
+    }
+
+    async fn judge(
+        &mut self,
+        deliveries: &[&Delivery],
+        answers: &[Answer],
+    ) -> Result<Finding, CannotJudge> {
+        let ids: Vec<String> = deliveries
+            .iter()
+            .map(|delivery| delivery.id.clone())
+            .collect();
+        let effects = &self.scenario.effects;
+        let counts = look(effects, &ids, &self.world, &mut self.servers).await?;
+        let mut events = self.world.wire.events();
+        let owed: Vec<Owed> = deliveries.iter().map(|delivery| owed(delivery)).collect();
+        let expected: Vec<(String, u64)> = effects
+            .iter()
+            .map(|effect| (effect.name.clone(), effect.expected))
+            .collect();
+        let breach = judge(&Evidence {
+            promise: self.scenario.promise,
+            sender: self.scenario.deliver.sender,
+            dead_letters: self.scenario.deliver.dead_letters,
+            expected: &expected,
+            owed: &owed,
+            events: &events,
+            answers,
+            counts: &counts,
+        });
+        events.extend(seen(counts, &events));
+        Ok(Finding { breach, events })
+    }
+
+    async fn quiet(&self) {
+        let began = Instant::now();
+        while began.elapsed() < QUIET_BOUND {
+            match self.world.wire.quiet() {
+                Some(quiet) if quiet >= QUIET => return,
+                Some(quiet) => tokio::time::sleep(QUIET - quiet).await,
+                None => tokio::time::sleep(QUIET / 8).await,
+            }
+        }
+    }
+
+    /// The sender goes on as a broker does, until it is told of a success or has no attempts left.
+    pub(crate) async fn until_accepted(&mut self, delivery: &Delivery) -> Result<(), CannotJudge> {
+        let pause = Duration::from_millis(self.scenario.deliver.pause_ms);
+        self.persist(delivery, pause).await
+    }
+
+    /// The same without long pauses, where nothing heals with time.
+    pub(crate) async fn insist(&mut self, delivery: &Delivery) -> Result<(), CannotJudge> {
+        self.persist(delivery, PAUSE_SHORT).await
+    }
+
+    async fn persist(&mut self, delivery: &Delivery, pause: Duration) -> Result<(), CannotJudge> {
+        let last = delivery.attempts().max(1) + self.scenario.deliver.attempts;
+        while delivery.attempts() < last {
+            self.world.mend().await?;
+            let known = self.courier.send(delivery, self.target, Fate::Heard).await;
+            if known == Known::Accepted {
+                return Ok(());
+            }
+            rest(pause).await;
+        }
+        Ok(())
+    }
+
+    /// Goes on only if the sender has not been told of a success.
+    pub(crate) async fn until_settled(
+        &mut self,
+        delivery: &Delivery,
+        known: &[Known],
+    ) -> Result<(), CannotJudge> {
+        if known.contains(&Known::Accepted) {
+            return Ok(());
+        }
+        self.until_accepted(delivery).await
+    }
+
+    /// A new trial whose delivery is to be held at a boundary of the clean run.
+    pub(crate) async fn begin_held(&mut self, at: &Turn) -> Result<Begun, CannotJudge> {
+        let exactly = self.begin_hold(Hold::At(at.point.clone())).await?;
+        if exactly.held.is_some() {
+            return Ok(exactly);
+        }
+        self.quiet().await;
+        self.begin_hold(Hold::Number(at.boundary)).await
+    }
+
+    async fn begin_hold(&mut self, hold: Hold) -> Result<Begun, CannotJudge> {
+        let delivery = self.begin().await?;
+        let wire = self.wire();
+        wire.hold(hold);
+        let first = self.courier.spawn(&delivery, self.target, Fate::Heard);
+        let held = tokio::select! {
+            turn = wire.held() => Some(turn),
+            () = self.over(&first) => None,
+        };
+        Ok(Begun {
+            delivery,
+            first,
+            held,
+        })
+    }
+
+    /// Returns when an attempt has ended, and what it may have left to be done after its answer.
+    async fn over(&self, attempt: &JoinHandle<Known>) {
+        ended(attempt).await;
+        let after = self.clean.ended.saturating_sub(self.clean.answered);
+        tokio::time::sleep(after * 2 + AFTER).await;
+    }
+
+    pub(crate) fn random(&mut self, below: Duration) -> Duration {
+        below.mul_f64(self.rng.random_range(0.0..1.0))
+    }
+
+    /// Another run with this mark would be taken for this one.
+    async fn see_no_traces(&mut self) -> Result<(), CannotJudge> {
+        self.world.wire.begin();
+        let mark = [self.mark.clone()];
+        let counts = look(
+            &self.scenario.effects,
+            &mark,
+            &self.world,
+            &mut self.servers,
+        )
+        .await?;
+        match counts.iter().find(|(_, count)| **count > 0) {
+            None => Ok(()),
+            Some(((effect, _), _)) => Err(CannotJudge::Scenario(format!(
+                "`{effect}` shows something for {} before anything was delivered: its ids must be told apart from \
+                 what is there already",
+                self.mark
+            ))),
+        }
+    }
+}
+
+// === impl Told ===
+
+impl std::fmt::Debug for Told<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Told")
+    }
+}
+
+/// Returns when an attempt has ended, without taking what it ended with.
+pub(crate) async fn ended<T>(attempt: &JoinHandle<T>) {
+    while !attempt.is_finished() {
+        tokio::time::sleep(LOOK).await;
+    }
+}
+
+async fn target(scenario: &Scenario, world: &World) -> Result<SocketAddr, CannotJudge> {
+    let Some(target) = &scenario.deliver.target else {
+        let nobody = SocketAddr::from(([127, 0, 0, 1], 9));
+        return Ok(world.address(world.receiver()).unwrap_or(nobody));
+    };
+    let unknown = || CannotJudge::Scenario(format!("deliver.target `{target}` cannot be found"));
+    let url = url::Url::parse(target).map_err(|_| unknown())?;
+    let host = url.host_str().ok_or_else(unknown)?;
+    let port = url.port_or_known_default().unwrap_or(80);
+    let found = tokio::net::lookup_host((host, port)).await.ok();
+    found.and_then(|mut all| all.next()).ok_or_else(unknown)
+}
+
+fn owed(delivery: &Delivery) -> Owed {
+    Owed {
+        id: delivery.id.clone(),
+        due: match delivery.payload {
+            Payload::Usual => Due::Effect,
+            Payload::Other | Payload::Bad => Due::End,
+        },
+    }
+}
+
+fn seen(counts: Counts, events: &[Event]) -> Vec<Event> {
+    let at = events
+        .iter()
+        .map(|event| event.at)
+        .max()
+        .unwrap_or_default();
+    let one = |((effect, id), count)| Event {
+        at,
+        lane: "effects".to_owned(),
+        what: What::Effects { effect, id, count },
+    };
+    counts.into_iter().map(one).collect()
+}

@@ -1,0 +1,179 @@
+//! `semel prove`: attacks a handler the way an at-least-once world does, watches its effects, and says where one happens
+//! twice or is lost.
+//!
+//! A scenario is checked, its world is started behind taps, one delivery is watched undisturbed, and then each attack
+//! makes its trials. Nothing here prints, reads the environment or exits.
+
+pub mod scenario;
+pub mod verdict;
+pub mod report;
+mod options;
+mod cannot;
+mod check;
+mod words;
+mod field;
+mod clean;
+mod attacks;
+mod sweep;
+mod judge;
+mod shrink;
+mod pattern;
+mod world;
+mod address;
+mod process;
+mod keeper;
+mod tap;
+mod wire;
+mod turn;
+mod says;
+mod deliver;
+mod letter;
+mod recorded;
+mod http;
+mod probe;
+mod servers;
+
+pub use cannot::CannotJudge;
+pub use options::{Options, Profile, Progress};
+
+use attacks::Tally;
+use field::Field;
+use pattern::Clues;
+use scenario::Scenario;
+use std::time::Duration;
+use tokio::time::Instant;
+use verdict::{Attack, Attacked, Broken, Report, Verdict};
+
+/// Attacks the handler of a scenario and reports what broke.
+///
+/// # Errors
+/// When no verdict can be reached: the scenario is wrong, a process does not start, a probe fails.
+pub async fn prove(
+    scenario: &Scenario,
+    options: &Options,
+    progress: impl Fn(Progress),
+) -> Result<Report, CannotJudge> {
+    let began = Instant::now();
+    progress(Progress::Starting);
+    let mut field = Box::pin(Field::enter(scenario, options, &progress)).await?;
+    let chosen: Vec<Attack> = attacks::ALL
+        .into_iter()
+        .filter(|attack| options.only.is_empty() || options.only.contains(attack))
+        .collect();
+    let mut attacked = Vec::new();
+    for (at, attack) in chosen.iter().copied().enumerate() {
+        progress(Progress::Began {
+            attack,
+            number: at + 1,
+            of: chosen.len(),
+        });
+        let one = make(attack, &mut field).await?;
+        progress(Progress::Ended(one.clone()));
+        attacked.push(one);
+    }
+    name_patterns(&mut attacked, &field);
+    Ok(Report {
+        scenario: scenario.name.clone(),
+        promise: scenario.promise,
+        seed: options.seed,
+        attacks: attacked,
+        unseen: unseen(&field),
+        took: began.elapsed(),
+    })
+}
+
+async fn make(attack: Attack, field: &mut Field<'_>) -> Result<Attacked, CannotJudge> {
+    let began = Instant::now();
+    field.attack(attack, number(attack));
+    let tally = Box::pin(attacks::make(attack, field)).await?;
+    Ok(attacked(attack, tally, began.elapsed()))
+}
+
+/// The same whichever attacks were chosen.
+fn number(attack: Attack) -> u64 {
+    let at = (1..).zip(attacks::ALL).find(|(_, one)| *one == attack);
+    at.map_or(0, |(number, _)| number)
+}
+
+fn attacked(attack: Attack, tally: Tally, took: Duration) -> Attacked {
+    let (trials, hits) = (tally.trials, tally.hits);
+    Attacked {
+        attack,
+        verdict: verdict(tally),
+        trials,
+        hits,
+        took,
+    }
+}
+
+/// What had no probe, and where the taps are blind.
+fn unseen(field: &Field<'_>) -> Vec<String> {
+    let effects = field.scenario.effects.iter();
+    let names: Vec<_> = effects.map(|it| format!("`{}`", it.name)).collect();
+    let mut unseen = vec![format!(
+        "what the handler does besides {}: an effect without a probe is invisible",
+        names.join(", ")
+    )];
+    for (at, place) in field.world.places().iter().enumerate() {
+        let env = &place.env;
+        let spoken_to = field
+            .clean
+            .turns
+            .iter()
+            .any(|turn| turn.point.place.dependency == at);
+        if place.encrypted {
+            unseen.push(format!(
+                "{env} is encrypted: its connections are neither seen nor held"
+            ));
+        } else if !spoken_to {
+            unseen.push(format!(
+                "{env}: nothing was said to it while a delivery was handled"
+            ));
+        } else if place.language == says::Language::Other {
+            unseen.push(format!(
+                "{env} speaks a language that cannot be read: only sizes are seen"
+            ));
+        }
+    }
+    unseen
+}
+
+/// Only now is it known which attacks held and which did not.
+fn name_patterns(attacked: &mut [Attacked], field: &Field<'_>) {
+    let broken = attacked.iter().filter_map(|one| match &one.verdict {
+        Verdict::Broken(broken) => Some((one.attack, broken.how, broken.timeline.clone())),
+        Verdict::Held | Verdict::Vacuous { .. } | Verdict::NotRun { .. } => None,
+    });
+    let clues = Clues {
+        broken: broken.collect(),
+        clean: field.clean.says(),
+        writes_after_answer: field.clean.writes_after_answer(),
+        writes_vary: field.writes_vary,
+    };
+    for one in attacked {
+        if let Verdict::Broken(broken) = &mut one.verdict {
+            broken.pattern = pattern::name(one.attack, &clues);
+        }
+    }
+}
+
+fn verdict(tally: Tally) -> Verdict {
+    if let Some(finding) = tally.broken
+        && let Some((how, seen)) = finding.breach
+    {
+        return Verdict::Broken(Box::new(Broken {
+            how,
+            seen,
+            timeline: shrink::shrink(&finding.events),
+            pattern: None,
+        }));
+    }
+    let why = tally
+        .why
+        .unwrap_or_else(|| "the fault never hit".to_owned());
+    match (tally.trials, tally.hits) {
+        (0, _) => Verdict::NotRun { why },
+        (_, 0) => Verdict::Vacuous { why },
+        (_, _) => Verdict::Held,
+    }
+}

@@ -1,0 +1,58 @@
+//! How a scenario is run, and what is told meanwhile.
+
+use crate::verdict::{Attack, Attacked};
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+/// How a scenario is run.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// The same seed makes the same deliveries and faults in the same order.
+    pub seed: u64,
+    /// What the ids of this run begin with: new for every run, so that no run takes another's traces for its own.
+    pub mark: String,
+    /// How thorough to be.
+    pub profile: Profile,
+    /// At how many boundaries of the wire a process is killed in the quick profile; the full one takes all.
+    pub crash_points_max: usize,
+    /// The scenario's directory: commands run there, and `{here}` is it.
+    pub directory: PathBuf,
+    /// The caller's environment: processes inherit it, and dependencies without a `url` are looked up in it.
+    pub environment: BTreeMap<String, String>,
+    /// Only these attacks; all when empty.
+    pub only: Vec<Attack>,
+}
+
+/// How thorough to be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Profile {
+    /// Seconds: for every push.
+    Quick,
+    /// Every boundary, more races: for every night.
+    Full,
+}
+
+/// What is going on, for a progress bar.
+#[derive(Clone, Debug)]
+pub enum Progress {
+    /// The processes are being started.
+    Starting,
+    /// An attack begins.
+    Began {
+        /// Which.
+        attack: Attack,
+        /// Begins with 1.
+        number: usize,
+        /// How many there will be.
+        of: usize,
+    },
+    /// One more trial of an attack was made.
+    Tried {
+        /// Which.
+        attack: Attack,
+        /// Begins with 1.
+        trial: u32,
+    },
+    /// An attack has ended.
+    Ended(Attacked),
+}

@@ -1,0 +1,146 @@
+use super::*;
+use std::time::Duration;
+
+fn event(what: What) -> Event {
+    Event {
+        at: Duration::ZERO,
+        lane: String::new(),
+        what,
+    }
+}
+
+fn says(text: &str) -> Event {
+    event(What::Wire {
+        boundary: 1,
+        outward: true,
+        says: text.to_owned(),
+    })
+}
+
+fn sent(attempt: u32) -> Event {
+    event(What::Sent {
+        id: "a1".to_owned(),
+        attempt,
+    })
+}
+
+fn answered(attempt: u32) -> Event {
+    event(What::Answered {
+        id: "a1".to_owned(),
+        attempt,
+        status: 200,
+        accepted: true,
+        known: true,
+    })
+}
+
+fn named(clues: &Clues, attack: Attack) -> &'static str {
+    name(attack, clues).map_or("", |pattern| pattern.name)
+}
+
+fn one(attack: Attack, how: How, timeline: Vec<Event>) -> Clues {
+    Clues {
+        broken: vec![(attack, how, timeline)],
+        ..Clues::default()
+    }
+}
+
+#[test]
+fn additions_are_recognised() {
+    assert!(adds("UPDATE players SET score = score + $1 WHERE id = $2"));
+    assert!(adds("update p set a = $1, stock=stock-1"));
+    assert!(adds(
+        "INSERT INTO s VALUES ($1) ON CONFLICT (id) DO UPDATE SET n = s.n + 1"
+    ));
+    assert!(!adds("UPDATE players SET score = $1"));
+    assert!(!adds("UPDATE players SET score = bonus + 1"));
+}
+
+#[test]
+fn plain_repeats_are_told_apart() {
+    let mut clues = one(Attack::Repeat, How::EffectTwice, Vec::new());
+    assert_eq!(named(&clues, Attack::Repeat), "no key");
+    clues.writes_vary = true;
+    assert_eq!(named(&clues, Attack::Repeat), "random id per attempt");
+    clues.clean = vec!["UPDATE t SET n = n + 1".to_owned()];
+    assert_eq!(named(&clues, Attack::Repeat), "counter update");
+}
+
+#[test]
+fn races_are_check_then_act_unless_a_lock_lapsed() {
+    let mut clues = one(Attack::AtOnce, How::EffectTwice, Vec::new());
+    assert_eq!(named(&clues, Attack::AtOnce), "check-then-act");
+    clues.clean = vec!["SET lock:a1 x PX 200 NX".to_owned()];
+    assert_eq!(named(&clues, Attack::AtOnce), "unfenced lock release");
+}
+
+#[test]
+fn another_process_with_another_key_is_seen_when_they_take_turns() {
+    let turns = vec![sent(1), answered(1), sent(2), answered(2)];
+    let clues = one(Attack::TwoProcesses, How::EffectTwice, turns);
+    assert_eq!(
+        named(&clues, Attack::TwoProcesses),
+        "key differs between processes"
+    );
+    let together = vec![sent(1), sent(2), answered(1), answered(2)];
+    let clues = one(Attack::TwoProcesses, How::EffectTwice, together);
+    assert_eq!(named(&clues, Attack::TwoProcesses), "check-then-act");
+}
+
+#[test]
+fn crashes_show_on_which_side_the_marker_is() {
+    let crash = |again: &[&str]| {
+        let mut timeline = vec![
+            sent(1),
+            says("POST /charge"),
+            event(What::Killed),
+            event(What::Started),
+            sent(2),
+        ];
+        timeline.extend(again.iter().map(|text| says(text)));
+        timeline.push(answered(2));
+        timeline
+    };
+    let of = |how, again: &[&str]| {
+        let clues = one(Attack::CrashSweep, how, crash(again));
+        named(&clues, Attack::CrashSweep)
+    };
+    assert_eq!(
+        of(How::EffectLost, &["SELECT 1 FROM seen"]),
+        "seen-marker before the work"
+    );
+    assert_eq!(
+        of(How::EffectLost, &["POST /charge"]),
+        "seen-marker before the work"
+    );
+    assert_eq!(
+        of(How::EffectLost, &["UPDATE t SET step = 3"]),
+        "resumes at the wrong step"
+    );
+    assert_eq!(
+        of(How::EffectTwice, &["INSERT INTO t VALUES (1)"]),
+        "seen-marker after the work"
+    );
+    assert_eq!(
+        of(How::EffectTwice, &["POST /charge"]),
+        "call without a key"
+    );
+    assert_eq!(of(How::Stuck, &[]), "claim never taken over");
+}
+
+#[test]
+fn answer_before_the_crash_is_an_early_one() {
+    let timeline = vec![
+        sent(1),
+        answered(1),
+        event(What::Killed),
+        event(What::Started),
+    ];
+    let clues = one(Attack::CrashSweep, How::EffectLost, timeline);
+    assert_eq!(named(&clues, Attack::CrashSweep), "acknowledged early");
+}
+
+#[test]
+fn what_held_has_no_pattern() {
+    assert_eq!(name(Attack::Repeat, &Clues::default()), None);
+}

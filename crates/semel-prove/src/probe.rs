@@ -1,0 +1,247 @@
+//! How effects are seen: a count for each delivery, from each probe.
+
+use crate::cannot::CannotJudge;
+use crate::check::find;
+use crate::http;
+use crate::says::Language;
+use crate::scenario::{Before, Effect};
+use crate::servers::{Rows, Servers, command, sqlite};
+use crate::words::Words;
+use crate::world::World;
+use ::http::Request;
+use http_body_util::Full;
+use std::collections::BTreeMap;
+use url::Url;
+
+/// How often each effect was seen, by delivery.
+pub(crate) type Counts = BTreeMap<(String, String), u64>;
+
+/// Looks at every effect of these deliveries.
+pub(crate) async fn look(
+    effects: &[Effect],
+    ids: &[String],
+    world: &World,
+    servers: &mut Servers,
+) -> Result<Counts, CannotJudge> {
+    let mut counts = Counts::new();
+    for effect in effects {
+        let failed = |why| CannotJudge::Probe {
+            effect: effect.name.clone(),
+            why,
+        };
+        let seen = one(effect, ids, world, servers).await.map_err(failed)?;
+        for (id, count) in ids.iter().zip(seen) {
+            counts.insert((effect.name.clone(), id.clone()), count);
+        }
+    }
+    Ok(counts)
+}
+
+async fn one(
+    effect: &Effect,
+    ids: &[String],
+    world: &World,
+    servers: &mut Servers,
+) -> Result<Vec<u64>, String> {
+    let words = world.words_of_probes();
+    if let Some(sql) = &effect.sql {
+        let rows = select(effect, sql, &words, world, servers).await?;
+        return count(&rows, ids);
+    }
+    if let Some(url) = &effect.http {
+        return count(&ask(&words.fill(url)).await?, ids);
+    }
+    if let Some(line) = &effect.command {
+        let line = split(line, &words)?;
+        let printed = command(&line, &world.environment(), world.directory()).await?;
+        let rows = printed.lines().filter(|line| !line.trim().is_empty());
+        let rows: Rows = rows
+            .map(|line| line.split_whitespace().map(str::to_owned).collect())
+            .collect();
+        return count(&rows, ids);
+    }
+    if let Some(pattern) = &effect.redis {
+        let rows = keys(effect, pattern, world, servers).await?;
+        return count(&rows, ids);
+    }
+    let calls = effect.calls.as_deref();
+    let at = find(calls, Language::Http, world.places())?.unwrap_or_default();
+    Ok(ids.iter().map(|id| world.wire.calls(at, id)).collect())
+}
+
+async fn select(
+    effect: &Effect,
+    sql: &str,
+    words: &Words,
+    world: &World,
+    servers: &mut Servers,
+) -> Result<Rows, String> {
+    match find(effect.on.as_deref(), Language::Postgres, world.places())? {
+        Some(at) => servers.sql(url(world, at), sql).await,
+        None => {
+            let path = effect.on.as_deref().unwrap_or_default();
+            let path = words.fill(path.trim_start_matches("sqlite:"));
+            sqlite(&path, sql, &world.environment()).await
+        }
+    }
+}
+
+async fn ask(url: &str) -> Result<Rows, String> {
+    let url = Url::parse(url).map_err(|why| format!("`{url}`: {why}"))?;
+    let (host, port) = (
+        url.host_str().unwrap_or_default(),
+        url.port_or_known_default().unwrap_or(80),
+    );
+    let address = tokio::net::lookup_host((host, port))
+        .await
+        .ok()
+        .and_then(|mut all| all.next());
+    let address = address.ok_or_else(|| format!("{host} is not known"))?;
+    let path = url.query().map_or_else(
+        || url.path().to_owned(),
+        |query| format!("{}?{query}", url.path()),
+    );
+    let request = Request::get(path)
+        .header("host", address.to_string())
+        .body(Full::default());
+    let request = request.map_err(|why| why.to_string())?;
+    let no_answer = |why| format!("{url} did not answer: {why:?}");
+    let head = http::send(address, request).await.map_err(no_answer)?;
+    if head.status != 200 {
+        return Err(format!("{url} answered {}", head.status));
+    }
+    let body = head.body().await.map_err(no_answer)?;
+    let counts: BTreeMap<String, serde_json::Value> = serde_json::from_slice(&body)
+        .map_err(|_| format!("{url} did not answer with a JSON object of counts by id"))?;
+    Ok(counts
+        .into_iter()
+        .map(|(id, count)| vec![id, count.to_string()])
+        .collect())
+}
+
+async fn keys(
+    effect: &Effect,
+    pattern: &str,
+    world: &World,
+    servers: &mut Servers,
+) -> Result<Rows, String> {
+    let at = find(effect.on.as_deref(), Language::Redis, world.places())?.unwrap_or_default();
+    let url = url(world, at).to_owned();
+    let ask = |words: &[&str]| {
+        words
+            .iter()
+            .map(|word| (*word).to_owned())
+            .collect::<Vec<_>>()
+    };
+    let found = servers.redis(&url, &ask(&["KEYS", pattern])).await?;
+    let found: Vec<String> = redis::from_redis_value(found).map_err(|why| why.to_string())?;
+    let mut rows = Rows::new();
+    for key in found {
+        // What is no string, or no number, exists: once.
+        let held = servers.redis(&url, &ask(&["GET", &key])).await.ok();
+        let held = held
+            .and_then(|value| redis::from_redis_value::<u64>(value).ok())
+            .unwrap_or(1);
+        rows.push(vec![key, held.to_string()]);
+    }
+    Ok(rows)
+}
+
+/// The counts of all rows that name a delivery.
+fn count(rows: &Rows, ids: &[String]) -> Result<Vec<u64>, String> {
+    let mut counts = vec![0; ids.len()];
+    for row in rows {
+        let [named, how_often, ..] = row.as_slice() else {
+            return Err(format!(
+                "a row needs an id and a count; this one is {row:?}"
+            ));
+        };
+        for (id, count) in ids.iter().zip(&mut counts) {
+            if named.contains(id.as_str()) {
+                *count += number(how_often)?;
+            }
+        }
+    }
+    Ok(counts)
+}
+
+/// Also `2.0` and `2.00`, as sums are printed; nothing at all is none.
+fn number(text: &str) -> Result<u64, String> {
+    let whole = text.trim().split('.').next().unwrap_or_default();
+    if whole.is_empty() || whole == "null" {
+        return Ok(0);
+    }
+    whole.parse().map_err(|_| format!("`{text}` is no count"))
+}
+
+/// Makes the world ready: once, or for one delivery.
+pub(crate) async fn prepare(
+    before: &Before,
+    words: &Words,
+    world: &World,
+    servers: &mut Servers,
+) -> Result<(), CannotJudge> {
+    let failed = CannotJudge::Before;
+    let on = before.on.as_deref();
+    if let Some(sql) = &before.sql {
+        let sql = words.fill(sql);
+        match find(on, Language::Postgres, world.places()).map_err(failed)? {
+            Some(at) => servers.sql(url(world, at), &sql).await.map_err(failed)?,
+            None => {
+                let path = words.fill(on.unwrap_or_default().trim_start_matches("sqlite:"));
+                sqlite(&path, &sql, &world.environment())
+                    .await
+                    .map_err(failed)?
+            }
+        };
+    }
+    if let Some(line) = &before.redis {
+        let at = find(on, Language::Redis, world.places())
+            .map_err(failed)?
+            .unwrap_or_default();
+        let line = split(line, words).map_err(failed)?;
+        servers.redis(url(world, at), &line).await.map_err(failed)?;
+    }
+    if let Some(line) = &before.command {
+        let line = split(line, words).map_err(failed)?;
+        command(&line, &world.environment(), world.directory())
+            .await
+            .map_err(failed)?;
+    }
+    Ok(())
+}
+
+fn split(line: &str, words: &Words) -> Result<Vec<String>, String> {
+    let line = shlex::split(line).ok_or_else(|| format!("`{line}` is not a command"))?;
+    Ok(line.iter().map(|word| words.fill(word)).collect())
+}
+
+fn url(world: &World, at: usize) -> &str {
+    world.urls.get(at).map_or("", String::as_str)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rows(rows: &[[&str; 2]]) -> Rows {
+        rows.iter()
+            .map(|row| row.map(str::to_owned).to_vec())
+            .collect()
+    }
+
+    #[test]
+    fn rows_are_added_up_by_the_id_they_contain() {
+        let ids = ["a1".to_owned(), "b2".to_owned()];
+        let seen = rows(&[["order-a1", "1"], ["a1", "2.00"], ["c3", "9"]]);
+        assert_eq!(count(&seen, &ids), Ok(vec![3, 0]));
+    }
+
+    #[test]
+    fn what_is_no_count_is_an_error() {
+        let ids = ["a1".to_owned()];
+        assert!(count(&rows(&[["a1", "many"]]), &ids).is_err());
+        assert!(count(&vec![vec!["a1".to_owned()]], &ids).is_err());
+        assert_eq!(count(&rows(&[["a1", ""]]), &ids), Ok(vec![0]));
+    }
+}

@@ -1,0 +1,66 @@
+//! One page that needs nothing else: the table, and a drawing of what broke.
+
+use super::svg::svg;
+use super::words::{self, escape};
+use crate::verdict::{Attacked, Broken, Report, Verdict};
+
+const STYLE: &str = include_str!("page.css");
+
+/// The whole page.
+#[must_use]
+pub fn html(report: &Report) -> String {
+    let name = escape(&report.scenario);
+    let rows: String = report.attacks.iter().map(row).collect();
+    let broken: String = report.attacks.iter().filter_map(section).collect();
+    let unseen: String = report
+        .unseen
+        .iter()
+        .map(|it| format!("<li>{}</li>", escape(it)))
+        .collect();
+    let last = super::text(report);
+    let last = escape(last.trim_end().lines().last().unwrap_or_default());
+    format!(
+        "<!doctype html>\n<html lang=\"en\"><meta charset=\"utf-8\"><title>semel prove: {name}</title>\n<style>{STYLE}</style>\n\
+         <h1>{name}</h1>\n<p class=\"conclusion\">{last}</p>\n\
+         <table><tr><th>attack<th>what is done<th>verdict<th>trials<th>hit<th></tr>\n{rows}</table>\n{broken}\
+         <h2>What this cannot see</h2><ul>{unseen}</ul></html>\n"
+    )
+}
+
+fn row(attacked: &Attacked) -> String {
+    let verdict = words::verdict(&attacked.verdict);
+    format!(
+        "<tr class=\"{}\"><td>{}<td>{}<td>{verdict}<td>{}<td>{}<td>{}</tr>\n",
+        verdict.replace(' ', "-"),
+        words::attack(attacked.attack),
+        words::does(attacked.attack),
+        attacked.trials,
+        attacked.hits,
+        escape(&words::remark(&attacked.verdict)),
+    )
+}
+
+fn section(attacked: &Attacked) -> Option<String> {
+    match &attacked.verdict {
+        Verdict::Broken(broken) => Some(drawn(attacked, broken)),
+        Verdict::Held | Verdict::Vacuous { .. } | Verdict::NotRun { .. } => None,
+    }
+}
+
+fn drawn(attacked: &Attacked, broken: &Broken) -> String {
+    let pattern = broken.pattern.as_ref().map_or_else(String::new, |pattern| {
+        format!(
+            "<p><b>{}</b>: {}</p><p>Instead: {}</p>",
+            escape(pattern.name),
+            escape(pattern.is),
+            escape(pattern.instead)
+        )
+    });
+    format!(
+        "<section><h2>{}: {}</h2><p>{}</p>{pattern}\n<div class=\"drawing\">{}</div></section>\n",
+        words::attack(attacked.attack),
+        words::how(broken.how),
+        escape(&broken.seen),
+        svg(&broken.timeline),
+    )
+}

@@ -1,0 +1,156 @@
+use super::*;
+use crate::scenario::Promise;
+use crate::verdict::{Attack, Attacked, Broken, Event, How, Pattern, What};
+use std::time::Duration;
+
+fn attacked(attack: Attack, verdict: Verdict) -> Attacked {
+    Attacked {
+        attack,
+        verdict,
+        trials: 3,
+        hits: 2,
+        took: Duration::from_millis(1500),
+    }
+}
+
+fn broken() -> Verdict {
+    let event = |at, lane: &str, what| Event {
+        at: Duration::from_millis(at),
+        lane: lane.into(),
+        what,
+    };
+    let id = || "order-<1>".to_owned();
+    Verdict::Broken(Box::new(Broken {
+        how: How::EffectTwice,
+        seen: "2 charges for one delivery".into(),
+        timeline: vec![
+            event(
+                0,
+                "sender",
+                What::Sent {
+                    id: id(),
+                    attempt: 1,
+                },
+            ),
+            event(
+                3,
+                "DATABASE_URL",
+                What::Wire {
+                    boundary: 1,
+                    outward: true,
+                    says: "INSERT INTO charges".into(),
+                },
+            ),
+            event(9, "handler", What::Killed),
+            event(
+                12,
+                "sender",
+                What::Answered {
+                    id: id(),
+                    attempt: 2,
+                    status: 200,
+                    accepted: true,
+                    known: false,
+                },
+            ),
+            event(
+                40,
+                "sender",
+                What::Effects {
+                    effect: "charges".into(),
+                    id: id(),
+                    count: 2,
+                },
+            ),
+        ],
+        pattern: Some(Pattern {
+            name: "check-then-act",
+            is: "it looks first and writes later.",
+            instead: "let one statement decide.",
+        }),
+    }))
+}
+
+fn report(verdicts: Vec<Verdict>) -> Report {
+    let attacks = [
+        Attack::Repeat,
+        Attack::AtOnce,
+        Attack::CrashSweep,
+        Attack::Pause,
+    ];
+    Report {
+        scenario: "shop & co".into(),
+        promise: Promise::ExactlyOnce,
+        seed: 7,
+        attacks: attacks
+            .into_iter()
+            .zip(verdicts)
+            .map(|(attack, verdict)| attacked(attack, verdict))
+            .collect(),
+        unseen: vec!["mail that is sent by SMTP".into()],
+        took: Duration::from_secs(6),
+    }
+}
+
+fn not_run() -> Verdict {
+    Verdict::NotRun {
+        why: "no process to kill".into(),
+    }
+}
+
+fn vacuous() -> Verdict {
+    Verdict::Vacuous {
+        why: "the boundary never came".into(),
+    }
+}
+
+#[test]
+fn only_what_was_put_to_the_test_is_held() {
+    let conclusion = |verdicts| report(verdicts).conclusion();
+    assert_eq!(conclusion(vec![Verdict::Held, not_run()]), Conclusion::Held);
+    assert_eq!(conclusion(vec![not_run()]), Conclusion::CouldNotJudge);
+    assert_eq!(conclusion(vec![]), Conclusion::CouldNotJudge);
+    assert_eq!(
+        conclusion(vec![Verdict::Held, vacuous()]),
+        Conclusion::CouldNotJudge
+    );
+    assert_eq!(conclusion(vec![vacuous(), broken()]), Conclusion::Broken);
+    assert_eq!(Conclusion::CouldNotJudge.exit_code(), 2);
+}
+
+#[test]
+fn the_terminal_names_the_mistake_and_how_to_repeat_it() {
+    let said = text(&report(vec![Verdict::Held, broken(), not_run()]));
+    for part in [
+        "held     repeat",
+        "broken   at-once",
+        "effect twice: 2 charges for one delivery",
+        "not run  crash-sweep",
+        "DATABASE_URL  is asked: INSERT INTO charges",
+        "This looks like check-then-act",
+        "Instead: let one statement decide.",
+        "Not seen: mail that is sent by SMTP",
+        "BROKEN: 1 of 2 attacks that were run (6.0 s, --seed 7)",
+    ] {
+        assert!(said.contains(part), "{part}\n{said}");
+    }
+}
+
+#[test]
+fn junit_counts_and_escapes() {
+    let xml = junit(&report(vec![Verdict::Held, broken(), vacuous(), not_run()]));
+    assert!(xml.contains(
+        "name=\"semel prove shop &amp; co\" tests=\"4\" failures=\"1\" errors=\"1\" skipped=\"1\""
+    ));
+    assert!(xml.contains("delivers order-&lt;1&gt; (attempt 1)"));
+    assert_eq!(xml.matches("<testcase").count(), 4);
+}
+
+#[test]
+fn the_page_needs_nothing_else_and_draws_each_event() {
+    let page = html(&report(vec![broken(), Verdict::Held]));
+    assert_eq!(page.matches("class=\"time\"").count(), 5);
+    assert!(page.contains("<b>check-then-act</b>"));
+    assert!(!page.contains("<script") && !page.contains("href=") && !page.contains("src="));
+    assert!(!page.contains("order-<1>"));
+}

@@ -1,0 +1,70 @@
+//! HTTP/1: request lines one way, status lines the other.
+
+use super::{Said, Sense};
+
+/// Methods that change nothing.
+const ASKS: &[&str] = &["GET", "HEAD", "OPTIONS"];
+
+/// What must be remembered of a connection to read on.
+#[derive(Debug, Default)]
+pub(crate) struct Reader {
+    asked: Sense,
+}
+
+// === impl Reader ===
+
+impl Reader {
+    pub(crate) fn asked(&mut self, bytes: &[u8]) -> Said {
+        let line = first_line(bytes);
+        let Some(request) = line
+            .strip_suffix(" HTTP/1.1")
+            .or(line.strip_suffix(" HTTP/1.0"))
+        else {
+            return Said::new("", self.asked);
+        };
+        let method = request.split(' ').next().unwrap_or_default();
+        self.asked = if ASKS.contains(&method) {
+            Sense::Asks
+        } else {
+            Sense::Settles
+        };
+        Said::new(request, self.asked)
+    }
+
+    pub(crate) fn answered(&mut self, bytes: &[u8]) -> Said {
+        let line = first_line(bytes);
+        match line
+            .strip_prefix("HTTP/1.1 ")
+            .or(line.strip_prefix("HTTP/1.0 "))
+        {
+            Some(status) => Said::new(status, self.asked),
+            None => Said::new("", self.asked),
+        }
+    }
+}
+
+fn first_line(bytes: &[u8]) -> String {
+    let end = bytes.iter().position(|byte| *byte == b'\r').unwrap_or(0);
+    String::from_utf8_lossy(bytes.get(..end).unwrap_or_default()).into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_are_read_and_bodies_are_not() {
+        let mut reader = Reader::default();
+        let asked = reader.asked(b"POST /charge HTTP/1.1\r\nHost: x\r\n\r\n");
+        assert_eq!(asked, Said::new("POST /charge", Sense::Settles));
+        assert_eq!(reader.asked(b"{\"order\": 1}").text, "");
+        assert_eq!(
+            reader.answered(b"HTTP/1.1 201 Created\r\n\r\n").text,
+            "201 Created"
+        );
+        assert_eq!(
+            reader.asked(b"GET /rate HTTP/1.1\r\n\r\n").sense,
+            Sense::Asks
+        );
+    }
+}

@@ -1,0 +1,209 @@
+//! Redis: commands one way, replies the other.
+
+use super::{Said, Sense};
+
+const SMALL: &[&str] = &[
+    "HELLO",
+    "CLIENT",
+    "AUTH",
+    "SELECT",
+    "INFO",
+    "PING",
+    "QUIT",
+    "COMMAND",
+    "CONFIG",
+    "SUBSCRIBE",
+    "PSUBSCRIBE",
+    "UNSUBSCRIBE",
+    "PUNSUBSCRIBE",
+    "WATCH",
+    "UNWATCH",
+];
+/// Wait for work; what they bring is part of a delivery, that they wait is not.
+const WAITS: &[&str] = &[
+    "BRPOP",
+    "BLPOP",
+    "BLMOVE",
+    "BZPOPMIN",
+    "BZPOPMAX",
+    "XREAD",
+    "XREADGROUP",
+];
+const ASKS: &[&str] = &[
+    "GET",
+    "MGET",
+    "EXISTS",
+    "TTL",
+    "PTTL",
+    "HGET",
+    "HGETALL",
+    "HMGET",
+    "HEXISTS",
+    "SISMEMBER",
+    "SMEMBERS",
+    "LLEN",
+    "LRANGE",
+    "ZRANGE",
+    "ZSCORE",
+    "ZREVRANGEBYSCORE",
+    "ZRANGEBYSCORE",
+    "SCAN",
+    "KEYS",
+    "STRLEN",
+    "TYPE",
+    "TIME",
+    "MULTI",
+    "SCRIPT",
+    "SCARD",
+    "HLEN",
+];
+
+/// What must be remembered of a connection to read on.
+#[derive(Debug, Default)]
+pub(crate) struct Reader {
+    asked: Sense,
+    waits: bool,
+}
+
+// === impl Reader ===
+
+impl Reader {
+    pub(crate) fn asked(&mut self, bytes: &[u8]) -> Said {
+        let commands = commands(bytes);
+        let names: Vec<String> = commands
+            .iter()
+            .filter_map(|c| c.first())
+            .map(|n| n.to_uppercase())
+            .collect();
+        self.waits = !names.is_empty() && names.iter().all(|name| WAITS.contains(&name.as_str()));
+        self.asked = names
+            .iter()
+            .map(|name| sense(name))
+            .max()
+            .unwrap_or(Sense::Asks);
+        let text = commands
+            .iter()
+            .map(|command| command.join(" "))
+            .collect::<Vec<_>>();
+        Said::new(text.join("; "), self.asked)
+    }
+
+    pub(crate) fn answered(&mut self, bytes: &[u8]) -> Said {
+        let nothing = [&b"*-1"[..], b"$-1", b"_\r", b"*0"]
+            .iter()
+            .any(|nil| bytes.starts_with(nil));
+        let sense = match (self.waits, nothing) {
+            (true, true) => Sense::Small,
+            (true, false) => Sense::Asks,
+            (false, _) => self.asked,
+        };
+        Said::new(reply(bytes), sense)
+    }
+}
+
+fn sense(name: &str) -> Sense {
+    if SMALL.contains(&name) || WAITS.contains(&name) {
+        return Sense::Small;
+    }
+    if ASKS.contains(&name) {
+        return Sense::Asks;
+    }
+    Sense::Settles
+}
+
+/// The commands of a chunk, each as its words.
+fn commands(bytes: &[u8]) -> Vec<Vec<String>> {
+    let mut rest = bytes;
+    let mut commands = Vec::new();
+    while let Some(command) = command(&mut rest) {
+        commands.push(command);
+    }
+    commands
+}
+
+fn command(rest: &mut &[u8]) -> Option<Vec<String>> {
+    let count: usize = line(rest)?.strip_prefix('*')?.parse().ok()?;
+    let mut words = Vec::new();
+    for _ in 0..count {
+        let Some(word) = bulk(rest) else { break };
+        words.push(word);
+    }
+    (!words.is_empty()).then_some(words)
+}
+
+fn bulk(rest: &mut &[u8]) -> Option<String> {
+    let length: usize = line(rest)?.strip_prefix('$')?.parse().ok()?;
+    let word = String::from_utf8_lossy(rest.get(..length)?).into_owned();
+    *rest = rest.get(length + 2..).unwrap_or_default();
+    Some(word)
+}
+
+fn line(rest: &mut &[u8]) -> Option<String> {
+    let end = rest.windows(2).position(|two| two == b"\r\n")?;
+    let line = String::from_utf8_lossy(rest.get(..end)?).into_owned();
+    *rest = rest.get(end + 2..)?;
+    Some(line)
+}
+
+fn reply(bytes: &[u8]) -> String {
+    let text = String::from_utf8_lossy(bytes);
+    let mut lines = text.split("\r\n").filter(|line| !line.is_empty());
+    let first = lines.next().unwrap_or_default();
+    match first.chars().next() {
+        Some('$') if first != "$-1" => lines.next().unwrap_or_default().to_owned(),
+        Some('$' | '_') => "nothing".to_owned(),
+        Some('*') if first == "*-1" => "nothing".to_owned(),
+        Some('*') => lines
+            .filter(|line| !line.starts_with('$'))
+            .collect::<Vec<_>>()
+            .join(" "),
+        Some(_) | None => first.trim_start_matches(['+', ':', '-']).to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn commands_are_read_also_when_pipelined() {
+        let mut reader = Reader::default();
+        let bytes = b"*2\r\n$3\r\nGET\r\n$1\r\na\r\n*3\r\n$3\r\nSET\r\n$1\r\na\r\n$1\r\nb\r\n";
+        assert_eq!(
+            reader.asked(bytes),
+            Said::new("GET a; SET a b", Sense::Settles)
+        );
+        assert_eq!(
+            reader.answered(b"$-1\r\n+OK\r\n"),
+            Said::new("nothing", Sense::Settles)
+        );
+    }
+
+    #[test]
+    fn waiting_for_work_is_small_and_work_is_not() {
+        let mut reader = Reader::default();
+        let wait = b"*3\r\n$5\r\nBRPOP\r\n$6\r\ncelery\r\n$1\r\n1\r\n";
+        assert_eq!(reader.asked(wait).sense, Sense::Small);
+        assert_eq!(reader.answered(b"*-1\r\n").sense, Sense::Small);
+        reader.asked(wait);
+        let work = reader.answered(b"*2\r\n$6\r\ncelery\r\n$4\r\nwork\r\n");
+        assert_eq!(work, Said::new("celery work", Sense::Asks));
+    }
+
+    #[test]
+    fn nothing_found_by_a_check_is_part_of_the_delivery() {
+        let mut reader = Reader::default();
+        reader.asked(b"*2\r\n$3\r\nGET\r\n$1\r\na\r\n");
+        assert_eq!(
+            reader.answered(b"$-1\r\n"),
+            Said::new("nothing", Sense::Asks)
+        );
+    }
+
+    #[test]
+    fn bytes_of_no_sense_do_no_harm() {
+        let mut reader = Reader::default();
+        assert_eq!(reader.asked(b"*9\r\n$99\r\nx").text, "");
+        assert_eq!(reader.answered(&[0, 1, 2]).sense, Sense::Asks);
+    }
+}

@@ -1,0 +1,236 @@
+//! What is to be proved, as it is written: how to start the handler, what to deliver to it, what it promises, and how to
+//! see what it did.
+
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+/// A whole scenario.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Scenario {
+    /// What the report calls it; the file's name unless given.
+    #[serde(default)]
+    pub name: String,
+    /// What effects the handler owes its senders.
+    pub promise: Promise,
+    /// What is started, in this order. Empty when `deliver.target` names a handler that runs already.
+    #[serde(default, rename = "process")]
+    pub processes: Vec<Process>,
+    /// Servers that the processes talk to, each through a tap.
+    #[serde(default, rename = "dependency")]
+    pub dependencies: Vec<Dependency>,
+    /// What makes the world ready, before the processes start, or before each delivery.
+    #[serde(default, rename = "before")]
+    pub before: Vec<Before>,
+    /// What is sent.
+    pub deliver: Deliver,
+    /// How effects are seen. At least one.
+    #[serde(rename = "effect")]
+    pub effects: Vec<Effect>,
+}
+
+/// What a delivery may cause, however often it comes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+pub enum Promise {
+    /// One effect.
+    #[serde(rename = "exactly once")]
+    ExactlyOnce,
+    /// One effect or none: a delivery that is parked for a person is no loss.
+    #[serde(rename = "at most once")]
+    AtMostOnce,
+    /// One effect or more.
+    #[serde(rename = "at least once")]
+    AtLeastOnce,
+}
+
+/// Something that is started, and can be killed and paused.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Process {
+    /// What others call it.
+    pub name: String,
+    /// A command, split into words as a shell does. `{port}` is its own free port (also in `PORT`), `{port.NAME}` another
+    /// process's, `{dir}` a directory of its own that is made new for each run, `{here}` the scenario's directory.
+    pub spawn: String,
+    /// A path that answers below 500 once it is ready; unless given, its port must take connections. `"none"`: it has
+    /// no port and is ready at once (a worker).
+    #[serde(default)]
+    pub ready: Option<String>,
+    /// Added to the environment; the same words are replaced.
+    #[serde(default)]
+    pub env: BTreeMap<String, String>,
+    /// Whether attacks may kill and pause it.
+    #[serde(default = "yes")]
+    pub attack: bool,
+}
+
+/// A server of the real world, reached through a tap.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Dependency {
+    /// The environment variable by which the processes find it; it is pointed at the tap.
+    pub env: String,
+    /// Where it really is; unless given, what the variable says where `semel prove` runs. `{port.NAME}` names a process.
+    #[serde(default)]
+    pub url: Option<String>,
+}
+
+/// One thing done before the processes start. Exactly one of `sql`, `redis`, `command`.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Before {
+    /// Statements.
+    #[serde(default)]
+    pub sql: Option<String>,
+    /// A Redis command, as `FLUSHDB`.
+    #[serde(default)]
+    pub redis: Option<String>,
+    /// A command.
+    #[serde(default)]
+    pub command: Option<String>,
+    /// On which dependency: its variable. The only one of its kind unless given.
+    #[serde(default)]
+    pub on: Option<String>,
+    /// Once for each delivery, with `{id}`.
+    #[serde(default)]
+    pub each: bool,
+}
+
+/// What is sent, and by what kind of sender.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Deliver {
+    /// The process that receives; the last one unless given.
+    #[serde(default)]
+    pub to: Option<String>,
+    /// A handler that runs already, instead of a process: attacks on processes are then not run.
+    #[serde(default)]
+    pub target: Option<String>,
+    /// Who sends.
+    #[serde(rename = "as")]
+    pub sender: Sender,
+    /// Where to.
+    #[serde(default = "root")]
+    pub path: String,
+    /// POST unless given.
+    #[serde(default)]
+    pub method: Option<String>,
+    /// Added to what the sender sends.
+    #[serde(default)]
+    pub headers: BTreeMap<String, String>,
+    /// The payload; `{id}` is the delivery's own, `{n}` its number. For Pub/Sub it is the message's data.
+    #[serde(default)]
+    pub body: String,
+    /// Another payload under the same key; without it that attack is not run.
+    #[serde(default)]
+    pub other_body: Option<String>,
+    /// A payload whose key part is missing or malformed; without it that attack is not run.
+    #[serde(default)]
+    pub bad_body: Option<String>,
+    /// The command that delivers, for senders of another kind: it ends with 0 when the delivery was accepted.
+    #[serde(default)]
+    pub command: Option<String>,
+    /// A recorded file, instead of a template: HAR, or JSON lines of method, url, headers, body.
+    #[serde(default)]
+    pub recorded: Option<String>,
+    /// How long the sender waits for an answer, in milliseconds.
+    #[serde(default = "deadline_ms")]
+    pub deadline_ms: u64,
+    /// How often it delivers before it gives up.
+    #[serde(default = "attempts")]
+    pub attempts: u32,
+    /// How long it waits between attempts, in milliseconds.
+    #[serde(default = "pause_ms")]
+    pub pause_ms: u64,
+    /// How long a lock or lease of the handler lasts, in milliseconds: a pause must outlast it.
+    #[serde(default = "lease_ms")]
+    pub lease_ms: u64,
+    /// Whether the queue itself puts away what always fails.
+    #[serde(default)]
+    pub dead_letters: bool,
+}
+
+/// Who sends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Sender {
+    /// Headers of Cloud Tasks; any 2xx is a success.
+    CloudTasks,
+    /// A push envelope; 102, 200, 201, 202, 204 acknowledge.
+    Pubsub,
+    /// Binary CloudEvents.
+    Cloudevents,
+    /// An API client with `Idempotency-Key`; anything below 500 but 409, 425 and 429 ends its retries, and repeats must be
+    /// answered the same.
+    Http,
+    /// A command.
+    Command,
+}
+
+/// One way to see effects. Exactly one of `sql`, `http`, `command`, `redis`, `calls`.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Effect {
+    /// What the report calls it.
+    pub name: String,
+    /// Rows of two columns: the delivery's id (or a text that contains it), and how often.
+    #[serde(default)]
+    pub sql: Option<String>,
+    /// A URL that answers a JSON object of counts by id. `{port.NAME}` names a process.
+    #[serde(default)]
+    pub http: Option<String>,
+    /// A command that prints lines of an id and a count.
+    #[serde(default)]
+    pub command: Option<String>,
+    /// A pattern of Redis keys that contain the id and hold a number (or exist: one).
+    #[serde(default)]
+    pub redis: Option<String>,
+    /// A dependency that is spoken to in HTTP: every request that contains the id is one.
+    #[serde(default)]
+    pub calls: Option<String>,
+    /// On which dependency, or `sqlite:PATH`; the only one of its kind unless given.
+    #[serde(default)]
+    pub on: Option<String>,
+    /// How often one delivery is to be seen; 1 unless given.
+    #[serde(default = "one")]
+    pub expected: u64,
+}
+
+// === impl Deliver ===
+
+impl Deliver {
+    /// How long the sender waits for an answer.
+    #[must_use]
+    pub fn deadline(&self) -> Duration {
+        Duration::from_millis(self.deadline_ms)
+    }
+}
+
+fn yes() -> bool {
+    true
+}
+
+fn root() -> String {
+    "/".into()
+}
+
+const fn deadline_ms() -> u64 {
+    5_000
+}
+
+const fn attempts() -> u32 {
+    20
+}
+
+const fn pause_ms() -> u64 {
+    200
+}
+
+const fn lease_ms() -> u64 {
+    2_000
+}
+
+const fn one() -> u64 {
+    1
+}
