@@ -39,6 +39,8 @@ struct Office {
 #[derive(Clone, Debug)]
 pub(crate) struct Delivery {
     pub(crate) id: String,
+    /// What it is about: shared by two deliveries that come in the wrong order, otherwise its own.
+    pub(crate) entity: String,
     pub(crate) n: u64,
     pub(crate) payload: Payload,
     attempts: Arc<AtomicU32>,
@@ -86,11 +88,20 @@ pub(crate) enum Known {
 impl Delivery {
     pub(crate) fn new(id: String, n: u64) -> Self {
         Self {
+            entity: id.clone(),
             id,
             n,
             payload: Payload::Usual,
             attempts: Arc::default(),
         }
+    }
+
+    /// Another one about the same entity.
+    pub(crate) fn about(mut self, entity: Option<&str>) -> Self {
+        if let Some(entity) = entity {
+            entity.clone_into(&mut self.entity);
+        }
+        self
     }
 
     /// The same identity with another payload.

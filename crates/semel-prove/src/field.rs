@@ -155,13 +155,22 @@ impl<'a> Field<'a> {
 
     /// One more delivery.
     pub(crate) async fn next(&mut self) -> Result<Delivery, CannotJudge> {
+        self.next_about(None).await
+    }
+
+    /// Another new delivery about the same entity, or about one of its own.
+    pub(crate) async fn next_about(
+        &mut self,
+        entity: Option<&str>,
+    ) -> Result<Delivery, CannotJudge> {
         self.deliveries += 1;
         let n = self.deliveries;
-        let delivery = Delivery::new(format!("{}{n:05}", self.mark), n);
+        let delivery = Delivery::new(format!("{}{n:05}", self.mark), n).about(entity);
         let words = self
             .world
             .words_of_probes()
             .with("id", &delivery.id)
+            .with("entity", &delivery.entity)
             .with("n", n);
         for before in self.scenario.before.iter().filter(|before| before.each) {
             prepare(before, &words, &self.world, &mut self.servers).await?;

@@ -55,6 +55,7 @@ impl Writer {
         self.words
             .clone()
             .with("id", &delivery.id)
+            .with("entity", &delivery.entity)
             .with("n", delivery.n)
     }
 

@@ -119,7 +119,8 @@ pub struct Deliver {
     /// Added to what the sender sends.
     #[serde(default)]
     pub headers: BTreeMap<String, String>,
-    /// The payload; `{id}` is the delivery's own, `{n}` its number. For Pub/Sub it is the message's data.
+    /// The payload; `{id}` is the delivery's own, `{n}` its number, `{entity}` what it is about: its own id, but the
+    /// same for two deliveries that come in the wrong order. For Pub/Sub it is the message's data.
     #[serde(default)]
     pub body: String,
     /// Another payload under the same key; without it that attack is not run.

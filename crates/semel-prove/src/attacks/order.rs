@@ -1,4 +1,4 @@
-//! Two deliveries arrive in the wrong order, and then both again.
+//! Two deliveries of one entity arrive in the wrong order, and then both again.
 
 use super::Tally;
 use crate::cannot::CannotJudge;
@@ -8,7 +8,7 @@ use crate::field::Field;
 pub(super) async fn make(field: &mut Field<'_>) -> Result<Tally, CannotJudge> {
     let mut tally = Tally::default();
     let early = field.begin().await?;
-    let late = field.next().await?;
+    let late = field.next_about(Some(&early.entity)).await?;
     field.until_accepted(&late).await?;
     field.until_accepted(&early).await?;
     for again in [&late, &early] {

@@ -5,10 +5,35 @@ use crate::verdict::{Event, What};
 use std::fmt::Write as _;
 
 const ROW: usize = 26;
-const LANE: usize = 150;
-const LEFT: usize = 90;
+const LANE: usize = 120;
+const LEFT: usize = 110;
 const TOP: usize = 40;
 const TEXT: usize = 560;
+
+/// The lane of whoever hears the sender and asks the dependencies.
+const HANDLER: usize = 1;
+
+/// What a lane stands for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Sender,
+    Process,
+    Dependency,
+    End,
+}
+
+// === impl Kind ===
+
+impl Kind {
+    fn of(event: &Event) -> Self {
+        match event.what {
+            What::Sent { .. } | What::Answered { .. } | What::Unanswered { .. } => Self::Sender,
+            What::Killed | What::Started | What::Paused | What::Resumed => Self::Process,
+            What::Wire { .. } => Self::Dependency,
+            What::Effects { .. } => Self::End,
+        }
+    }
+}
 
 /// The drawing; it brings no style of its own but class names.
 pub(super) fn svg(timeline: &[Event]) -> String {
@@ -42,12 +67,18 @@ pub(super) fn svg(timeline: &[Event]) -> String {
     drawing + "</svg>\n"
 }
 
-/// The sender first, then everybody in the order of appearance.
+/// The sender, then processes, then what they talk to, then what was seen in the end.
 fn lanes(timeline: &[Event]) -> Vec<String> {
     let mut lanes = vec!["sender".to_owned()];
-    for event in timeline {
-        if !lanes.contains(&event.lane) {
-            lanes.push(event.lane.clone());
+    for kind in [Kind::Process, Kind::Dependency, Kind::End] {
+        for event in timeline.iter().filter(|event| Kind::of(event) == kind) {
+            if !lanes.contains(&event.lane) {
+                lanes.push(event.lane.clone());
+            }
+        }
+        // A handler to which nothing happened is there all the same.
+        if lanes.len() == HANDLER {
+            lanes.push("handler".to_owned());
         }
     }
     lanes
@@ -64,12 +95,12 @@ fn draw(drawing: &mut String, lanes: &[String], row: usize, event: &Event) {
         drawing,
         &format!(
             "<text class=\"time\" x=\"{}\" y=\"{}\">{}</text>",
-            LEFT - 50,
+            LEFT - 30,
             y + 4,
             words::millis(event.at)
         ),
     );
-    match arrow(&event.what, place, lanes.len()) {
+    match arrow(&event.what, place) {
         Some((from, to)) => put(
             drawing,
             &format!(
@@ -97,16 +128,10 @@ fn draw(drawing: &mut String, lanes: &[String], row: usize, event: &Event) {
 }
 
 /// From which lane to which; nothing for what happens in one lane.
-fn arrow(what: &What, place: usize, lanes: usize) -> Option<(usize, usize)> {
-    let neighbour = if place == 0 { 1 } else { place - 1 };
-    if neighbour >= lanes {
-        return None;
-    }
+fn arrow(what: &What, place: usize) -> Option<(usize, usize)> {
     match what {
-        What::Sent { .. } => Some((place, neighbour)),
-        What::Answered { .. } => Some((neighbour, place)),
-        What::Wire { outward: true, .. } => Some((neighbour, place)),
-        What::Wire { outward: false, .. } => Some((place, neighbour)),
+        What::Sent { .. } | What::Wire { outward: false, .. } => Some((place, HANDLER)),
+        What::Answered { .. } | What::Wire { outward: true, .. } => Some((HANDLER, place)),
         What::Unanswered { .. }
         | What::Killed
         | What::Started

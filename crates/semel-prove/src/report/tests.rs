@@ -150,6 +150,9 @@ fn junit_counts_and_escapes() {
 fn the_page_needs_nothing_else_and_draws_each_event() {
     let page = html(&report(vec![broken(), Verdict::Held]));
     assert_eq!(page.matches("class=\"time\"").count(), 5);
+    // The handler stands between the sender and what it asks.
+    let place = |lane: &str| page.find(&format!(">{lane}</text>")).unwrap();
+    assert!(place("sender") < place("handler") && place("handler") < place("DATABASE_URL"));
     assert!(page.contains("<b>check-then-act</b>"));
     assert!(!page.contains("<script") && !page.contains("href=") && !page.contains("src="));
     assert!(!page.contains("order-<1>"));
