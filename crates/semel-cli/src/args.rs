@@ -7,6 +7,7 @@ pub(crate) mod prove;
 use crate::config::FILE_USUAL;
 use crate::store_url::StoreUrl;
 use clap::{Parser, Subcommand};
+use http::Uri;
 use std::path::PathBuf;
 
 /// Deliver at least once. Take effect once.
@@ -154,6 +155,18 @@ pub(crate) struct GateArgs {
     /// Without a file: how API clients are told apart
     #[arg(long, value_name = "CALLER", env = "SEMEL_CALLER")]
     pub(crate) caller: Option<String>,
+}
+
+/// Where to ask: a server's own setting has no scheme, and both may come from one variable.
+fn plain_address(text: &str) -> Option<Uri> {
+    let url = if text.contains("://") {
+        text.to_owned()
+    } else {
+        format!("http://{text}")
+    };
+    let uri: Uri = url.parse().ok()?;
+    let is_plain = uri.scheme_str() == Some("http") && matches!(uri.path(), "" | "/");
+    (is_plain && uri.query().is_none()).then_some(uri)
 }
 
 fn name_and_value(text: &str) -> Result<(String, String), String> {

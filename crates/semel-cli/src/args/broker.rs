@@ -1,5 +1,6 @@
 //! The command line of the broker.
 
+use super::plain_address;
 use clap::{Args, Subcommand, ValueEnum};
 use http::Uri;
 use semel_broker::Fault;
@@ -185,21 +186,9 @@ impl std::fmt::Debug for BrokerDesk {
     }
 }
 
-/// A broker's address, with or without its scheme.
 fn broker(text: &str) -> Result<Uri, String> {
-    let url = if text.contains("://") {
-        text.to_owned()
-    } else {
-        format!("http://{text}")
-    };
     let wrong = || format!("{text:?} is no broker's address: write http://127.0.0.1:8085");
-    let uri: Uri = url.parse().map_err(|_| wrong())?;
-    let is_plain = uri.scheme_str() == Some("http") && matches!(uri.path(), "" | "/");
-    if is_plain && uri.query().is_none() {
-        Ok(uri)
-    } else {
-        Err(wrong())
-    }
+    plain_address(text).ok_or_else(wrong)
 }
 
 #[cfg(test)]

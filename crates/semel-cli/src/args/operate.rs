@@ -1,5 +1,6 @@
 //! The command line of an operator: records and letters.
 
+use super::plain_address;
 use crate::store_url::StoreUrl;
 use clap::{Args, Subcommand, ValueEnum};
 use http::Uri;
@@ -135,21 +136,9 @@ impl From<StateWord> for State {
     }
 }
 
-/// A gate's own setting has no scheme, and both may come from one variable.
 fn admin(text: &str) -> Result<Uri, String> {
-    let url = if text.contains("://") {
-        text.to_owned()
-    } else {
-        format!("http://{text}")
-    };
     let wrong = || format!("{text:?} is no admin address: write http://127.0.0.1:8081");
-    let uri: Uri = url.parse().map_err(|_| wrong())?;
-    let is_plain = uri.scheme_str() == Some("http") && matches!(uri.path(), "" | "/");
-    if is_plain && uri.query().is_none() {
-        Ok(uri)
-    } else {
-        Err(wrong())
-    }
+    plain_address(text).ok_or_else(wrong)
 }
 
 fn letter_id(text: &str) -> Result<String, String> {
