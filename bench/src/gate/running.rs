@@ -185,7 +185,8 @@ async fn answers(ready: Ready) -> bool {
 pub(crate) async fn ask(Ready { port, path }: Ready) -> anyhow::Result<(u16, String)> {
     let asking = async {
         let mut stream = TcpStream::connect(("127.0.0.1", port)).await?;
-        let request = format!("GET {path} HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nConnection: close\r\n\r\n");
+        let request =
+            format!("GET {path} HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nConnection: close\r\n\r\n");
         stream.write_all(request.as_bytes()).await?;
         let mut answer = String::new();
         stream.read_to_string(&mut answer).await?;
