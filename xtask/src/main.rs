@@ -1,4 +1,4 @@
-//! The repository's own commands: `cargo xtask test`, `cargo xtask bench`, `cargo xtask servers`.
+//! The repository's own commands: `cargo xtask test`, `cargo xtask bench`, `prove` and `servers`.
 #![allow(
     clippy::print_stdout,
     clippy::print_stderr,
@@ -9,6 +9,7 @@ mod test;
 mod step;
 mod report;
 mod bench;
+mod prove;
 mod servers;
 mod run;
 
@@ -30,6 +31,8 @@ enum Command {
     Test(test::Args),
     /// Measure, with the servers it needs installed.
     Bench(bench::Args),
+    /// Judge every specimen at every crash point; minutes.
+    Prove,
     /// Start private servers, say where they are, keep them until Ctrl-C or the end of stdin.
     Servers,
 }
@@ -38,6 +41,7 @@ fn main() -> ExitCode {
     let result = match Args::parse().command {
         Command::Test(args) => test::test(&args),
         Command::Bench(args) => bench::bench(&args),
+        Command::Prove => prove::prove(),
         Command::Servers => servers::keep(),
     };
     match result {

@@ -18,7 +18,9 @@ const HEART: &str = "test --workspace --all-features --exclude semel-gate --excl
 const PROOF: &str = "test --package proof --all-features";
 const BROKER: &str = "test --package semel-broker --all-features";
 const PROVE: &str = "test --package semel-prove --all-features";
-pub(crate) const SPECIMENS: &str = "test --package semel-cli --test specimens";
+// The packages of the gate's step, so that nothing is compiled once more.
+pub(crate) const SPECIMENS: &str =
+    "test --package semel-gate --package semel-cli --all-features --test specimens";
 const GATE: &str = "test --package semel-gate --package semel-cli --all-features";
 
 /// One step; its name is what `--only` takes.
