@@ -33,7 +33,7 @@ impl Bed {
         let ledger = dir.path().join("ledger");
         let env = vec![("LEDGER", ledger.display().to_string())];
         let handler = Handler::start(args, env);
-        let config = std::fs::read_to_string(example(&format!("{name}.toml"))).unwrap();
+        let config = std::fs::read_to_string(example(&format!("{name}/semel.toml"))).unwrap();
         let (_, routes) = config.split_once("[[route]]").unwrap();
         let gate = Gate::start("dir:./store", handler.port, &format!("[[route]]{routes}"));
         Self {
@@ -202,7 +202,7 @@ fn every_example_has_a_good_configuration() {
     ];
     for name in configurations {
         let output = std::process::Command::new(env!("CARGO_BIN_EXE_semel"))
-            .args(["check", "--config", &example(&format!("{name}/semel.toml"))])
+            .args(["check", "--config", &example(&format!("{name}.toml"))])
             .current_dir(root())
             .output()
             .unwrap();
