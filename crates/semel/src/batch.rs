@@ -87,6 +87,8 @@ struct Queue<I, O> {
 pub struct Lane<I: Send + 'static, O: Send + 'static> {
     shared: Arc<Shared<I, O>>,
     number: usize,
+    /// Whether a task has it, or is still to begin.
+    begun: bool,
 }
 
 type Answered<O> = oneshot::Receiver<Result<O, Error>>;
@@ -155,7 +157,8 @@ impl<I: Send + 'static, O: Send + 'static> Batcher<I, O> {
     /// which saves two changes of task. The lane is handed on when the caller drops it, however it
     /// comes to that.
     pub async fn alone(&self) -> Option<Lane<I, O>> {
-        let lane = self.shared.idle_lane()?;
+        let mut lane = self.shared.idle_lane()?;
+        lane.begun = true;
         self.shared.let_others_join().await;
         if !self.shared.queue().waiting.is_empty() {
             return None;
@@ -224,6 +227,7 @@ impl<I: Send + 'static, O: Send + 'static> Shared<I, O> {
         Some(Lane {
             shared: Arc::clone(self),
             number,
+            begun: false,
         })
     }
 
@@ -289,7 +293,8 @@ impl<I, O> Queue<I, O> {
 
 impl<I: Send + 'static, O: Send + 'static> Lane<I, O> {
     /// Writes group after group, until nobody waits or other lanes are enough.
-    async fn work(self) {
+    async fn work(mut self) {
+        self.begun = true;
         while let Some(group) = self.next_group().await {
             let crowded = group.len() > 1;
             self.shared.crowded.store(crowded, Ordering::Relaxed);
@@ -327,6 +332,13 @@ impl<I: Send + 'static, O: Send + 'static> Drop for Lane<I, O> {
         let mut queue = self.shared.queue();
         self.set(&mut queue, None);
         if queue.waiting.is_empty() {
+            return;
+        }
+        // A runtime that ends drops what it is given, this lane too: handing it on would go on for ever.
+        if !self.begun {
+            let left = std::mem::take(&mut queue.waiting);
+            drop(queue);
+            drop(left);
             return;
         }
         // Without a runtime there is nobody left to be answered.

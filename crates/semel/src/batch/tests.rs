@@ -196,3 +196,21 @@ async fn every_item_of_a_storm_is_answered_once_and_lanes_are_never_exceeded() {
         }
     }
 }
+
+#[test]
+fn a_runtime_that_ends_lets_go_of_what_waits() {
+    let mut runtime = tokio::runtime::Builder::new_current_thread();
+    let runtime = runtime.build().unwrap();
+    let (batcher, mut groups) = by_hand(1);
+    let _never_answered = runtime.block_on(async {
+        submit(&batcher, 1);
+        let group = groups.recv().await.unwrap();
+        submit(&batcher, 2);
+        settle().await;
+        group
+    });
+    let waiting = || batcher.shared.queue().waiting.len();
+    assert_eq!(waiting(), 1);
+    drop(runtime);
+    assert_eq!(waiting(), 0);
+}
