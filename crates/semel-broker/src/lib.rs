@@ -16,6 +16,7 @@ mod history;
 mod courier;
 mod issuer;
 mod proto;
+pub mod failpoint;
 #[cfg(test)]
 mod handler;
 

@@ -2,6 +2,7 @@
 
 use crate::crossing::{Crossing, end_to_end};
 use crate::delivery::{Arrived, Delivery};
+use crate::failpoint::{Point, pass};
 use crate::gate::{Gate, Lane};
 use crate::reply::meaning::{Meaning, meaning, no_answer};
 use crate::runs::InHand;
@@ -53,6 +54,7 @@ pub(crate) struct Heard {
 impl Forward {
     /// Runs the handler once.
     pub(crate) async fn effect(self, run: Run) -> Result<Outcome, Failure> {
+        pass(Point::ClaimAnswered);
         let lease = run.lease();
         let (route, source) = (&self.lane.route, self.delivery.source);
         let limit = route.terms(source).timeout;
@@ -93,11 +95,13 @@ impl Forward {
             InDoubt::Park => Connection::Fresh,
             InDoubt::Retry => Connection::Kept,
         };
+        pass(Point::BeforeConnect);
         let response = self
             .gate
             .client
             .send(&route.upstream, connection, request)
             .await?;
+        pass(Point::AnswerBegun);
         let (parts, body) = response.into_parts();
         let meaning = meaning(route, self.delivery.source, parts.status);
         let body = match read(body, route.answer_bytes_max).await? {
@@ -108,6 +112,7 @@ impl Forward {
                 Body::NotKept
             }
         };
+        pass(Point::AnswerRead);
         let outcome = outcome(&parts, body);
         self.first_hand
             .note(|heard| heard.headers = Some(end_to_end(&parts.headers)));

@@ -3,6 +3,7 @@
 use crate::crossing::traceparent;
 use crate::delivery::{Arrived, Delivery, Invalid};
 use crate::effect::{FirstHand, Forward};
+use crate::failpoint::{Point, pass};
 use crate::gate::{Gate, Lane};
 use crate::letters::Kept;
 use crate::line::Line;
@@ -29,6 +30,7 @@ pub(crate) async fn handle(gate: Arc<Gate>, lane: Arc<Lane>, arrived: Arrived) -
     let told = keep_letter(&gate, &lane, source, &arrived, told, &mut line).await;
     let reply = reply::reply(source, lane.route.on_invalid, told);
     line.end(&gate.metrics, reply.status());
+    pass(Point::BeforeReply);
     reply
 }
 
@@ -67,7 +69,9 @@ pub(crate) async fn run(
     };
     line.trace(&forward.traceparent);
     let work = work(lane, forward.delivery.source, named);
+    pass(Point::BeforeClaim);
     let ended = gate.semel.run(work, move |run| forward.effect(run)).await;
+    pass(Point::Recorded);
     let mut heard = first_hand.take();
     if lane.route.completes == Completes::Handler && matches!(ended, Ok(Ended::Ran(_))) {
         heard.forget_answer();

@@ -23,6 +23,7 @@ mod letters;
 mod line;
 mod metrics;
 mod timed;
+pub mod failpoint;
 pub mod operate;
 mod redrive;
 mod admin;

@@ -2,6 +2,7 @@
 
 use crate::bodies::Share;
 use crate::delivery::Arrived;
+use crate::failpoint::{Point, pass};
 use crate::gate::{Gate, Lane, Phase, Way};
 use crate::handle::handle;
 use crate::reply::{Reply, refusal};
@@ -125,6 +126,7 @@ async fn listen(name: &str, address: SocketAddr) -> io::Result<TcpListener> {
 /// what is left.
 async fn drain(gate: &Gate, connections: GracefulShutdown) -> Left {
     gate.phase.send_replace(Phase::Draining);
+    pass(Point::DrainBegun);
     let deadline = Instant::now() + gate.settings.grace;
     // A sender that hung up has no connection any more, but its delivery is still in hand.
     gate.deliveries.close();
@@ -225,6 +227,7 @@ async fn protected(gate: Arc<Gate>, lane: Arc<Lane>, request: Request<Incoming>)
         headers: parts.headers,
         body,
     };
+    pass(Point::AfterAccept);
     gate.deliveries
         .spawn(in_hand(Arc::clone(&gate), lane, arrived, share))
         .await

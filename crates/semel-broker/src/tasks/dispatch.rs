@@ -8,6 +8,7 @@ use super::queue::{Departure, Stage, is_too_old};
 use super::record;
 use crate::clock::Time;
 use crate::courier::{Answer, Call};
+use crate::failpoint::{Point, pass};
 use crate::faults::Plan;
 use crate::history::{self, Begun};
 use crate::proto::tasks::KeptTask;
@@ -126,6 +127,7 @@ impl Flight {
 
     async fn deliver_once(&self) -> Outcome {
         let (number, started) = self.begin();
+        pass(Point::Dispatched);
         let answer = match (&self.errand, self.plan.overlap) {
             (Errand::Nowhere { why, .. }, _) => Answer::Unreachable(why.clone()),
             (Errand::Call(call), None) => self.call(call).await,
@@ -140,6 +142,7 @@ impl Flight {
         };
         let took = self.lane.now().since(started);
         self.lane.world().history.end(number, result, took);
+        pass(Point::AnswerHeard);
         outcome
     }
 

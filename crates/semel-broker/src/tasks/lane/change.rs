@@ -2,6 +2,7 @@
 
 use super::{Lane, Numbers, State};
 use crate::clock::Time;
+use crate::failpoint::{Point, pass};
 use crate::proto::tasks::{KeptTask, Queue, Task};
 use crate::shelf::{Batch, ShelfError, Table};
 use crate::tasks::names::TaskId;
@@ -121,6 +122,7 @@ impl Lane {
             .commit(batch)
             .await
             .map_err(|error| errors::shelf(&error))?;
+        pass(Point::TaskKept);
         Ok(new.task.unwrap_or_default())
     }
 

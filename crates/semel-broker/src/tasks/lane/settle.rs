@@ -2,6 +2,7 @@
 
 use super::Lane;
 use crate::clock::Time;
+use crate::failpoint::{Point, pass};
 use crate::proto::tasks::KeptTask;
 use crate::shelf::{Batch, ShelfError};
 use crate::tasks::names::TaskId;
@@ -104,6 +105,11 @@ impl Lane {
         }
         // Should a power cut take it back, the task is delivered once more.
         self.world().shelf.write(batch).await?;
+        match fate {
+            Fate::Ended => pass(Point::EndKept),
+            Fate::Waits(_) => pass(Point::RetryKept),
+            Fate::Gone => {}
+        }
         Ok(fate)
     }
 

@@ -1,0 +1,73 @@
+//! Named points on the way of a task, where a proof may end or stop the process. Without the feature `failpoints`
+//! nobody can listen, and passing one costs nothing.
+
+/// A point on the way of a task, in the order they come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Point {
+    /// A new task is on the shelf, and its creator has not heard.
+    TaskKept,
+    /// A dispatch is about to be sent.
+    Dispatched,
+    /// The handler's answer is here, and the shelf does not know.
+    AnswerHeard,
+    /// The end of a task is on the shelf.
+    EndKept,
+    /// The next attempt of a task is on the shelf.
+    RetryKept,
+}
+
+// === impl Point ===
+
+impl Point {
+    /// Every point.
+    pub const ALL: [Self; 5] = [
+        Self::TaskKept,
+        Self::Dispatched,
+        Self::AnswerHeard,
+        Self::EndKept,
+        Self::RetryKept,
+    ];
+
+    /// The word for it.
+    #[must_use]
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::TaskKept => "task_persisted",
+            Self::Dispatched => "dispatched",
+            Self::AnswerHeard => "ack_received",
+            Self::EndKept => "ack_persisted",
+            Self::RetryKept => "retry_scheduled",
+        }
+    }
+}
+
+#[cfg(feature = "failpoints")]
+mod heard {
+    use super::Point;
+    use std::sync::OnceLock;
+
+    type Listener = Box<dyn Fn(Point) + Send + Sync>;
+
+    static LISTENER: OnceLock<Listener> = OnceLock::new();
+
+    /// From now on `listener` is told of every point that a task comes by, on the tokio task that does. The first one
+    /// stays.
+    pub fn listen(listener: impl Fn(Point) + Send + Sync + 'static) {
+        LISTENER.get_or_init(|| Box::new(listener));
+    }
+
+    pub(crate) fn pass(point: Point) {
+        if let Some(listener) = LISTENER.get() {
+            listener(point);
+        }
+    }
+}
+
+#[cfg(feature = "failpoints")]
+pub use heard::listen;
+#[cfg(feature = "failpoints")]
+pub(crate) use heard::pass;
+
+/// Nobody listens.
+#[cfg(not(feature = "failpoints"))]
+pub(crate) const fn pass(_point: Point) {}

@@ -1,0 +1,89 @@
+//! Named points on the way of a delivery, where a proof may end or stop the process. Without the feature
+//! `failpoints` nobody can listen, and passing one costs nothing.
+
+/// A point on the way of a delivery, in the order they come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Point {
+    /// The request was read whole; nothing was done about it.
+    AfterAccept,
+    /// The delivery has its key, and the store was not asked.
+    BeforeClaim,
+    /// The claim was granted.
+    ClaimAnswered,
+    /// The request for the handler is made, and nothing of it was sent.
+    BeforeConnect,
+    /// The handler's status and headers are here.
+    AnswerBegun,
+    /// The handler's answer is here, and the store does not know.
+    AnswerRead,
+    /// The store has answered about the end of the run.
+    Recorded,
+    /// The reply is made, and the sender has not heard it.
+    BeforeReply,
+    /// The gate was told to stop, and begins to finish what is in hand.
+    DrainBegun,
+}
+
+// === impl Point ===
+
+impl Point {
+    /// Every point.
+    pub const ALL: [Self; 9] = [
+        Self::AfterAccept,
+        Self::BeforeClaim,
+        Self::ClaimAnswered,
+        Self::BeforeConnect,
+        Self::AnswerBegun,
+        Self::AnswerRead,
+        Self::Recorded,
+        Self::BeforeReply,
+        Self::DrainBegun,
+    ];
+
+    /// The word for it.
+    #[must_use]
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::AfterAccept => "after_accept",
+            Self::BeforeClaim => "before_claim",
+            Self::ClaimAnswered => "claim_acked",
+            Self::BeforeConnect => "before_connect",
+            Self::AnswerBegun => "resp_headers",
+            Self::AnswerRead => "resp_done",
+            Self::Recorded => "complete_acked",
+            Self::BeforeReply => "before_reply",
+            Self::DrainBegun => "drain_start",
+        }
+    }
+}
+
+#[cfg(feature = "failpoints")]
+mod heard {
+    use super::Point;
+    use std::sync::OnceLock;
+
+    type Listener = Box<dyn Fn(Point) + Send + Sync>;
+
+    static LISTENER: OnceLock<Listener> = OnceLock::new();
+
+    /// From now on `listener` is told of every point that a delivery comes by, on the task that does. The first one
+    /// stays.
+    pub fn listen(listener: impl Fn(Point) + Send + Sync + 'static) {
+        LISTENER.get_or_init(|| Box::new(listener));
+    }
+
+    pub(crate) fn pass(point: Point) {
+        if let Some(listener) = LISTENER.get() {
+            listener(point);
+        }
+    }
+}
+
+#[cfg(feature = "failpoints")]
+pub use heard::listen;
+#[cfg(feature = "failpoints")]
+pub(crate) use heard::pass;
+
+/// Nobody listens.
+#[cfg(not(feature = "failpoints"))]
+pub(crate) const fn pass(_point: Point) {}
