@@ -16,6 +16,7 @@ mod program;
 mod packages;
 mod process;
 mod server;
+mod clock;
 mod keeper;
 mod command;
 mod port;

@@ -7,6 +7,8 @@ use std::process::{Command, Stdio};
 use anyhow::{Context, bail};
 use rustix::process::geteuid;
 
+use crate::clock;
+
 const POSTGRES_MAJOR_MIN: u32 = 15;
 const REDIS_VERSION_MIN: (u32, u32) = (7, 0);
 
@@ -31,6 +33,7 @@ pub fn missing_packages() -> Vec<&'static str> {
         ("postgresql", postgres_bin().is_ok()),
         ("redis-server", redis_server().is_ok()),
         ("pgbouncer", pgbouncer().is_ok()),
+        ("libfaketime", clock::library().is_ok()),
     ]
     .into_iter()
     .filter_map(|(package, here)| (!here).then_some(package))
@@ -85,6 +88,7 @@ pub fn install(missing: &[&str]) -> anyhow::Result<()> {
     postgres_bin()?;
     redis_server()?;
     pgbouncer()?;
+    clock::library()?;
     Ok(())
 }
 

@@ -6,6 +6,7 @@ use std::process::Command;
 use anyhow::{Context, bail};
 use rustix::process::Signal;
 
+use crate::clock::{Clock, NO_CLOCK};
 use crate::command::{User, run, tool, tool_as};
 use crate::packages;
 use crate::server::Server;
@@ -34,6 +35,7 @@ struct Program {
     bin: PathBuf,
     user: Option<User>,
     settings: Vec<String>,
+    clock: Option<Clock>,
 }
 
 // === impl Postgres ===
@@ -52,10 +54,34 @@ impl Postgres {
     /// # Errors
     /// As [`Postgres::start`].
     pub fn start_with(settings: &[(&str, &str)]) -> anyhow::Result<Self> {
-        let program = Program::find(settings)?;
+        Self::start_by(settings, false)
+    }
+
+    /// The same with a clock that [`Postgres::jump`] sets.
+    ///
+    /// # Errors
+    /// As [`Postgres::start`], and when libfaketime is not installed.
+    pub fn start_jumping(settings: &[(&str, &str)]) -> anyhow::Result<Self> {
+        Self::start_by(settings, true)
+    }
+
+    /// Sets its clock so many seconds off the machine's.
+    ///
+    /// # Errors
+    /// When the clock cannot be set, or it was not started with one.
+    pub fn jump(&self, seconds: i64) -> anyhow::Result<()> {
+        let clock = self.program.clock.as_ref().context(NO_CLOCK)?;
+        clock.jump(seconds)
+    }
+
+    fn start_by(settings: &[(&str, &str)], jumps: bool) -> anyhow::Result<Self> {
+        let mut program = Program::find(settings)?;
         // SIGQUIT is the immediate shutdown: no checkpoint, as in a crash, but no child is left behind either.
         let mut server = Server::new("postgres", Signal::QUIT, program.user)?;
         program.init(&server)?;
+        if jumps {
+            program.clock = Some(Clock::new(server.dir())?);
+        }
         let port = server.launch_on_free_port(|server, port| program.launch(server, port))?;
         Ok(Self {
             server,
@@ -128,6 +154,7 @@ impl Program {
                 .chain(settings)
                 .map(|(name, value)| format!("{name}={value}"))
                 .collect(),
+            clock: None,
         })
     }
 
@@ -143,6 +170,9 @@ impl Program {
     fn launch(&self, server: &mut Server, port: u16) -> anyhow::Result<()> {
         let socket_dir = server.dir().to_owned();
         let mut postgres = self.command("postgres");
+        if let Some(clock) = &self.clock {
+            clock.give(&mut postgres);
+        }
         postgres.args(["-D", "data", "-p", &port.to_string(), "-k"]);
         postgres.arg(&socket_dir);
         for setting in &self.settings {

@@ -9,6 +9,7 @@ use std::time::Duration;
 use anyhow::Context;
 use rustix::process::Signal;
 
+use crate::clock::{Clock, NO_CLOCK};
 use crate::command::tool;
 use crate::packages;
 use crate::server::Server;
@@ -31,6 +32,7 @@ pub struct Redis {
     server: Server,
     program: PathBuf,
     settings: String,
+    clock: Option<Clock>,
     port: u16,
 }
 
@@ -43,15 +45,39 @@ impl Redis {
     /// # Errors
     /// When Redis 7.0 or later is not installed, or does not start within 30 seconds.
     pub fn start(config: &[(&str, &str)]) -> anyhow::Result<Self> {
+        Self::start_by(config, false)
+    }
+
+    /// The same with a clock that [`Redis::jump`] sets.
+    ///
+    /// # Errors
+    /// As [`Redis::start`], and when libfaketime is not installed.
+    pub fn start_jumping(config: &[(&str, &str)]) -> anyhow::Result<Self> {
+        Self::start_by(config, true)
+    }
+
+    /// Sets its clock so many seconds off the machine's.
+    ///
+    /// # Errors
+    /// When the clock cannot be set, or it was not started with one.
+    pub fn jump(&self, seconds: i64) -> anyhow::Result<()> {
+        let clock = self.clock.as_ref().context(NO_CLOCK)?;
+        clock.jump(seconds)
+    }
+
+    fn start_by(config: &[(&str, &str)], jumps: bool) -> anyhow::Result<Self> {
         let program = packages::redis_server()?;
         let settings = settings(config);
         let mut server = Server::new("redis", Signal::KILL, None)?;
-        let port =
-            server.launch_on_free_port(|server, port| launch(server, &program, &settings, port))?;
+        let clock = jumps.then(|| Clock::new(server.dir())).transpose()?;
+        let port = server.launch_on_free_port(|server, port| {
+            launch(server, &program, &settings, clock.as_ref(), port)
+        })?;
         Ok(Self {
             server,
             program,
             settings,
+            clock,
             port,
         })
     }
@@ -96,7 +122,14 @@ impl Redis {
     /// When it does not start within 30 seconds.
     pub fn restart(&mut self) -> anyhow::Result<()> {
         self.stop()?;
-        launch(&mut self.server, &self.program, &self.settings, self.port)
+        let clock = self.clock.as_ref();
+        launch(
+            &mut self.server,
+            &self.program,
+            &self.settings,
+            clock,
+            self.port,
+        )
     }
 }
 
@@ -110,12 +143,21 @@ fn settings(config: &[(&str, &str)]) -> String {
         })
 }
 
-fn launch(server: &mut Server, program: &PathBuf, settings: &str, port: u16) -> anyhow::Result<()> {
+fn launch(
+    server: &mut Server,
+    program: &PathBuf,
+    settings: &str,
+    clock: Option<&Clock>,
+    port: u16,
+) -> anyhow::Result<()> {
     let config = server.dir().join("redis.conf");
     std::fs::write(&config, format!("port {port}\n{settings}"))
         .context("cannot write redis.conf")?;
     let mut redis = tool(program);
     redis.arg(&config);
+    if let Some(clock) = clock {
+        clock.give(&mut redis);
+    }
     server.launch(redis, |pid| Ok(answers(port, pid)))
 }
 
