@@ -1,7 +1,10 @@
 //! What Semel promises, checked by machines: [`model`] walks through every interleaving of a small world, [`crash`]
-//! kills and pauses real workers on real stores, [`race`] lets many processes fight over a few keys.
+//! kills and pauses real workers on real stores, [`race`] lets many processes fight over a few keys, `gate`
+//! (with the feature `failpoints`) attacks gate, broker and handler together.
 
 pub mod model;
 pub mod bed;
 pub mod crash;
 pub mod race;
+#[cfg(feature = "failpoints")]
+pub mod gate;

@@ -12,7 +12,7 @@ use std::fmt::Debug;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// What is done around the three calls that decide about a run. Each makes the call itself, or not.
+/// What is done around the calls that decide about a run. Each makes the call itself, or not.
 #[async_trait]
 pub trait Tap: Debug + Send + Sync + 'static {
     /// Around a claim.
@@ -41,9 +41,19 @@ pub trait Tap: Debug + Send + Sync + 'static {
     ) -> Result<Held, Error> {
         store.complete(lease, result, retention).await
     }
+
+    /// Around a failure.
+    async fn fail(&self, store: &dyn Store, lease: &Lease, how: &Fail) -> Result<Held, Error> {
+        store.fail(lease, how).await
+    }
+
+    /// Around giving back.
+    async fn release(&self, store: &dyn Store, lease: &Lease) -> Result<Held, Error> {
+        store.release(lease).await
+    }
 }
 
-/// A store whose claims, renewals and completions go through a [`Tap`].
+/// A store whose claims, renewals and ends of runs go through a [`Tap`].
 #[derive(Debug)]
 pub struct Tapped<T> {
     /// The store itself.
@@ -85,11 +95,11 @@ impl<T: Tap> Store for Tapped<T> {
     }
 
     async fn fail(&self, lease: &Lease, how: &Fail) -> Result<Held, Error> {
-        self.store.fail(lease, how).await
+        self.tap.fail(self.store.as_ref(), lease, how).await
     }
 
     async fn release(&self, lease: &Lease) -> Result<Held, Error> {
-        self.store.release(lease).await
+        self.tap.release(self.store.as_ref(), lease).await
     }
 
     async fn look(&self, key: &Key) -> Result<Option<Record>, Error> {

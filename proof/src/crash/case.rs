@@ -24,6 +24,20 @@ pub struct Case {
     pub dir: PathBuf,
     /// The port of the downstream, on the loopback interface.
     pub downstream: u16,
+    /// Who delivers, and what a piece of work consists of.
+    pub senders: Senders,
+}
+
+/// Who delivers, and what a piece of work consists of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Senders {
+    /// The driver, to the library itself; every second piece of work does a part of itself as a step.
+    Driver,
+    /// A broker's tasks, through a gate; every so-manieth piece of work is asked for by API clients instead. No steps.
+    Gate {
+        /// Which ones API clients ask for.
+        api_every: u32,
+    },
 }
 
 /// How effect and record belong together.
@@ -63,8 +77,30 @@ impl Case {
     /// When the name of the case is too long for a namespace.
     pub fn key(&self, work: WorkId) -> anyhow::Result<Key> {
         let rule: KeyRule = "/work".parse()?;
-        let scope = Scope::new(&*self.name, "crash");
+        let mut scope = Scope::new(&*self.name, "crash");
+        if self.is_asked_for(work) {
+            scope.method = Some("POST".into());
+            scope.caller = Some("shared".into());
+        }
         Ok(rule.key(&scope, &Delivered::payload(&payload(work)))?)
+    }
+
+    /// Whether API clients ask for this work, through a gate.
+    #[must_use]
+    pub const fn is_asked_for(&self, work: WorkId) -> bool {
+        match self.senders {
+            Senders::Driver => false,
+            Senders::Gate { api_every } => work.0 % api_every == api_every - 1,
+        }
+    }
+
+    /// Whether a part of this work is a step.
+    #[must_use]
+    pub const fn has_step(&self, work: WorkId) -> bool {
+        match self.senders {
+            Senders::Driver => work.has_step(),
+            Senders::Gate { .. } => false,
+        }
     }
 
     /// The fingerprint of a piece of work.
@@ -80,7 +116,8 @@ impl Case {
     }
 }
 
-fn payload(work: WorkId) -> Vec<u8> {
+/// What is delivered.
+pub(crate) fn payload(work: WorkId) -> Vec<u8> {
     format!(r#"{{"work": {}}}"#, work.0).into_bytes()
 }
 

@@ -8,6 +8,7 @@ use super::case::WorkId;
 use super::evidence::Evidence;
 use super::ledger::{Attempt, Line, Part};
 use super::point::Fault;
+use super::sender::Sent;
 use semel::record::State;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -77,6 +78,7 @@ pub struct Tally {
 /// The evidence, looked at per piece of work.
 struct Trial<'a> {
     evidence: &'a Evidence,
+    sent: BTreeMap<u64, &'a Sent>,
     attempts: BTreeMap<WorkId, Vec<Attempt>>,
     effects: BTreeMap<(WorkId, Part), Vec<(Attempt, &'a str)>>,
     /// Deliveries that a fault met.
@@ -107,6 +109,7 @@ impl<'a> Trial<'a> {
         let strikes = &evidence.drive.strikes;
         let mut trial = Self {
             evidence,
+            sent: evidence.drive.sent.iter().map(by_number).collect(),
             attempts: BTreeMap::new(),
             effects: BTreeMap::new(),
             struck: strikes.iter().flat_map(|s| s.open.clone()).collect(),
@@ -146,7 +149,10 @@ impl<'a> Trial<'a> {
                     effects.push((*attempt, nonce.as_str()));
                 }
                 Line::Stalled { .. } => self.stalled.extend(&open),
-                Line::Fault(_) => {}
+                Line::Cut { delivery } => {
+                    self.struck.insert(*delivery);
+                }
+                Line::Fault(_) | Line::Sprung { .. } | Line::Doubted { .. } => {}
             }
         }
     }
@@ -192,6 +198,10 @@ impl<'a> Trial<'a> {
     fn excused(&self, delivery: u64) -> bool {
         self.struck.contains(&delivery) || self.stalled.contains(&delivery)
     }
+}
+
+const fn by_number(sent: &Sent) -> (u64, &Sent) {
+    (sent.delivery.id, sent)
 }
 
 // === impl Verdict ===

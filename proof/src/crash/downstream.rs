@@ -63,7 +63,7 @@ impl Downstream {
 ///
 /// # Errors
 /// When the connection breaks: the charge may or may not have been made.
-pub(super) async fn charge(port: u16, charge: &Charge) -> anyhow::Result<String> {
+pub(crate) async fn charge(port: u16, charge: &Charge) -> anyhow::Result<String> {
     let mut downstream = TcpStream::connect((Ipv4Addr::LOCALHOST, port)).await?;
     let mut line = serde_json::to_string(charge)?;
     line.push('\n');

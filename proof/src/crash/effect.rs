@@ -136,6 +136,6 @@ impl Actor {
     }
 }
 
-pub(super) fn nonce() -> String {
+pub(crate) fn nonce() -> String {
     format!("{:032x}", rand::random::<u128>())
 }

@@ -249,21 +249,19 @@ impl Fleet {
 
 /// The deliveries a worker has received and not answered, and the fault it ran into last.
 fn open(case: &Case, worker: u32) -> anyhow::Result<(BTreeSet<u64>, Option<Armed>)> {
-    let (mut open, mut last) = (BTreeSet::new(), None);
-    for line in ledger::read(&case.ledger(worker))? {
-        match line {
-            ledger::Line::Received { delivery, .. } => {
-                open.insert(delivery);
-            }
-            ledger::Line::Answered { delivery } => {
-                open.remove(&delivery);
-            }
-            ledger::Line::Fault(armed) => last = Some(armed),
-            ledger::Line::Begun(_) | ledger::Line::Effect { .. } | ledger::Line::Stalled { .. } => {
-            }
-        }
-    }
-    Ok((open, last))
+    let lines = ledger::read(&case.ledger(worker))?;
+    let last = lines.iter().rev().find_map(|line| match line {
+        ledger::Line::Fault(armed) => Some(*armed),
+        ledger::Line::Received { .. }
+        | ledger::Line::Answered { .. }
+        | ledger::Line::Begun(_)
+        | ledger::Line::Effect { .. }
+        | ledger::Line::Sprung { .. }
+        | ledger::Line::Cut { .. }
+        | ledger::Line::Doubted { .. }
+        | ledger::Line::Stalled { .. } => None,
+    });
+    Ok((ledger::open(&lines), last))
 }
 
 async fn listen(number: u32, stdout: ChildStdout, events: mpsc::UnboundedSender<Event>) {

@@ -3,8 +3,10 @@
 
 use super::case::WorkId;
 use super::message::Armed;
+use super::point::Fault;
 use anyhow::Context;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeSet;
 use std::fs::{File, OpenOptions};
 use std::io::Write;
 use std::path::Path;
@@ -35,6 +37,25 @@ pub enum Line {
     },
     /// The worker reached the point where its fault waits.
     Fault(Armed),
+    /// A process reached the point where its fault waits, by the point's word.
+    Sprung {
+        /// Where.
+        point: String,
+        /// What.
+        fault: Fault,
+    },
+    /// The connection was cut under this delivery, after its effect.
+    Cut {
+        /// Which.
+        delivery: u64,
+    },
+    /// A gate lost the handler under this delivery, and says that its end is in doubt.
+    Doubted {
+        /// Which.
+        delivery: u64,
+        /// When, in µs since 1970.
+        at: u64,
+    },
     /// The processor was elsewhere, or the store did not answer, for a good part of a lease.
     Stalled {
         /// For how long.
@@ -105,11 +126,34 @@ impl Ledger {
     }
 }
 
+/// The deliveries that were received and not answered by the end of these lines.
+pub(crate) fn open(lines: &[Line]) -> BTreeSet<u64> {
+    let mut open = BTreeSet::new();
+    for line in lines {
+        match line {
+            Line::Received { delivery, .. } => {
+                open.insert(*delivery);
+            }
+            Line::Answered { delivery } => {
+                open.remove(delivery);
+            }
+            Line::Begun(_)
+            | Line::Effect { .. }
+            | Line::Fault(_)
+            | Line::Sprung { .. }
+            | Line::Cut { .. }
+            | Line::Doubted { .. }
+            | Line::Stalled { .. } => {}
+        }
+    }
+    open
+}
+
 /// Reads what a worker wrote so far.
 ///
 /// # Errors
 /// When the file cannot be read, or a line is none.
-pub(super) fn read(path: &Path) -> anyhow::Result<Vec<Line>> {
+pub(crate) fn read(path: &Path) -> anyhow::Result<Vec<Line>> {
     let text = match std::fs::read_to_string(path) {
         Ok(text) => text,
         // It died before it opened its ledger.

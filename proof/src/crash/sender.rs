@@ -238,6 +238,6 @@ impl Sender {
 }
 
 /// Whether this work fails for good whenever it runs.
-pub(super) const fn is_hopeless(work: WorkId) -> bool {
+pub(crate) const fn is_hopeless(work: WorkId) -> bool {
     work.0 % HOPELESS_EVERY == HOPELESS_EVERY - 1
 }

@@ -1,6 +1,6 @@
 //! The cases that are tried, and those that are broken on purpose.
 
-use super::case::{Broken, Case, Mode, WorkId};
+use super::case::{Broken, Case, Mode, Senders, WorkId};
 use super::check::{Promise, Verdict, check};
 use super::downstream::Downstream;
 use super::drive::{Effort, drive};
@@ -167,6 +167,7 @@ async fn run(
         lease: Duration::from_millis(StdRng::seed_from_u64(effort.seed).random_range(LEASE_MS)),
         dir: dir.path().to_owned(),
         downstream: downstream.port,
+        senders: Senders::Driver,
     };
     transaction::prepare(&case).await?;
     let drive = drive(&case, &effort).await?;

@@ -18,7 +18,7 @@ use tokio_postgres::Client;
 const TABLE: &str =
     "CREATE TABLE effect (work bigint NOT NULL, fence bigint NOT NULL, nonce text NOT NULL)";
 
-const INSERT: &str = "INSERT INTO effect (work, fence, nonce) VALUES ($1, $2, $3)";
+pub(crate) const INSERT: &str = "INSERT INTO effect (work, fence, nonce) VALUES ($1, $2, $3)";
 
 const SELECT: &str = "SELECT work, fence, nonce FROM effect";
 
@@ -82,7 +82,7 @@ const fn url(case: &Case) -> Option<&String> {
 }
 
 /// Makes the handler's table, where handlers have one.
-pub(super) async fn prepare(case: &Case) -> anyhow::Result<()> {
+pub(crate) async fn prepare(case: &Case) -> anyhow::Result<()> {
     let Some(url) = url(case) else {
         return Ok(());
     };

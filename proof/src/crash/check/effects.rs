@@ -99,13 +99,26 @@ impl Trial<'_> {
             return;
         };
         let mut effects = self.effects.get(&(work, Part::Work)).into_iter().flatten();
-        if !effects.any(|(_, nonce)| *nonce == accepted) {
-            self.convict(Promise::NoLoss, work, "it succeeded without an effect");
+        let named = effects.find(|(_, nonce)| *nonce == accepted);
+        let (named, fence) = (named.map(|(attempt, _)| attempt.fence), self.fence(work));
+        match named {
+            None => self.convict(Promise::NoLoss, work, "it succeeded without an effect"),
+            Some(named) if Some(named) != fence => {
+                let seen = format!("the answer of fence {named} was taken under {fence:?}");
+                self.convict(Promise::FencesRise, work, seen);
+            }
+            Some(_) => {}
         }
         let step = self.effects.contains_key(&(work, Part::Step));
-        if work.has_step() && !step {
+        if self.evidence.case.has_step(work) && !step {
             self.convict(Promise::NoLoss, work, "it succeeded without its step");
         }
+    }
+
+    /// The fence of the run whose word the record took.
+    fn fence(&self, work: WorkId) -> Option<u64> {
+        let record = self.evidence.records.get(&work)?;
+        Some(record.fence.0)
     }
 
     /// The nonce that a successful record answers with.

@@ -58,7 +58,6 @@ impl Trial<'_> {
     }
 
     fn sent(&self, attempt: &Attempt) -> Option<&Sent> {
-        let place = usize::try_from(attempt.delivery).ok()?;
-        self.evidence.drive.sent.get(place)
+        self.sent.get(&attempt.delivery).copied()
     }
 }

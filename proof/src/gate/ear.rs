@@ -1,0 +1,208 @@
+//! The ear at a gate's store: writes down which runs are in hand, and passes the points within calls.
+
+use super::snare::{BEFORE_COMPLETE, CLAIM_SENT, COMPLETE_SENT, Set};
+use crate::bed::Tap;
+use crate::crash::{Case, Ledger, Line, WorkId};
+use async_trait::async_trait;
+use bytes::Bytes;
+use semel::clock::{Clock, SystemClock};
+use semel::record::{Claim, Claimed, Fail, FailKind, Held, Lease, Owner};
+use semel::{Error, Key, Store};
+use std::collections::HashMap;
+use std::future::Future;
+use std::pin::pin;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+use tokio::time::{Instant, sleep};
+
+/// How far a call is let go before the fault that waits within it: less than most calls take.
+const UNDER_WAY_MAX: Duration = Duration::from_micros(1500);
+
+/// A call that takes this part of a lease is written down as a stall: it may cost a lease.
+const STALL_PARTS_OF_LEASE: u32 = 4;
+
+/// How often a process looks whether it was kept from going on.
+const WATCH: Duration = Duration::from_millis(10);
+
+/// Listens in on a gate's store.
+#[derive(Clone, Debug)]
+pub(super) struct Ear {
+    ledger: Ledger,
+    set: Arc<Set>,
+    stall: Duration,
+    works: Arc<Mutex<Works>>,
+    clock: Arc<SystemClock>,
+}
+
+/// Which work a key is of. Works are numbered as they are sent, so those that are not known yet are the next ones.
+#[derive(Debug)]
+struct Works {
+    case: Case,
+    known: HashMap<Key, WorkId>,
+}
+
+/// How many works ahead of the known ones a key is looked for.
+const AHEAD_MAX: u32 = 100_000;
+
+// === impl Ear ===
+
+impl Ear {
+    pub(super) fn new(case: &Case, ledger: Ledger, set: Arc<Set>) -> Self {
+        let works = Works {
+            case: case.clone(),
+            known: HashMap::new(),
+        };
+        Self {
+            ledger,
+            set,
+            stall: stall(case),
+            works: Arc::new(Mutex::new(works)),
+            clock: Arc::new(SystemClock::new()),
+        }
+    }
+
+    fn received(&self, claim: &Claim) {
+        let mut works = self.works.lock().expect("no holder of this lock panics");
+        let work = works.of(&claim.key);
+        drop(works);
+        self.ledger.write(&Line::Received {
+            delivery: delivery(claim.owner),
+            work,
+        });
+    }
+
+    fn answered(&self, owner: Owner) {
+        self.ledger.write(&Line::Answered {
+            delivery: delivery(owner),
+        });
+    }
+
+    /// Makes a call, and comes by `point` while it is under way.
+    async fn within<T>(&self, point: &str, call: impl Future<Output = T>) -> T {
+        let started = Instant::now();
+        let mut call = pin!(call);
+        let mut answer = None;
+        if self.set.waits_at(point) {
+            tokio::select! {
+                answered = &mut call => answer = Some(answered),
+                () = sleep(UNDER_WAY_MAX.mul_f64(rand::random_range(0.0..1.0))) => {}
+            }
+            self.set.pass(point);
+        }
+        let answer = match answer {
+            Some(answer) => answer,
+            None => call.await,
+        };
+        note_stall(&self.ledger, self.stall, started.elapsed());
+        answer
+    }
+}
+
+// === impl Works ===
+
+impl Works {
+    fn of(&mut self, key: &Key) -> WorkId {
+        let next = u32::try_from(self.known.len()).unwrap_or(u32::MAX);
+        for number in next..next.saturating_add(AHEAD_MAX) {
+            if let Some(work) = self.known.get(key) {
+                return *work;
+            }
+            let work = WorkId(number);
+            let its_key = self.case.key(work).expect("a case has a name");
+            self.known.insert(its_key, work);
+        }
+        panic!("no work has the key {key}");
+    }
+}
+
+/// The number of a run, known to its gate before the claim and to its handler from the address of its steps.
+pub(super) fn delivery(owner: Owner) -> u64 {
+    let [a, b, c, d, e, f, g, h, ..] = owner.0;
+    u64::from_be_bytes([a, b, c, d, e, f, g, h])
+}
+
+fn stall(case: &Case) -> Duration {
+    case.lease / STALL_PARTS_OF_LEASE
+}
+
+fn note_stall(ledger: &Ledger, stall: Duration, took: Duration) {
+    if took >= stall {
+        let ms = u64::try_from(took.as_millis()).unwrap_or(u64::MAX);
+        ledger.write(&Line::Stalled { ms });
+    }
+}
+
+/// Writes down when a process was kept from going on: a loaded machine pauses it as SIGSTOP does.
+pub(super) async fn watch(case: Case, ledger: Ledger) {
+    loop {
+        let before = Instant::now();
+        sleep(WATCH).await;
+        note_stall(&ledger, stall(&case), before.elapsed());
+    }
+}
+
+#[async_trait]
+impl Tap for Ear {
+    async fn claim(&self, store: &dyn Store, claim: &Claim) -> Result<Claimed, Error> {
+        self.received(claim);
+        let claimed = self.within(CLAIM_SENT, store.claim(claim)).await;
+        if !matches!(claimed, Ok(Claimed::Granted(_))) {
+            self.answered(claim.owner);
+        }
+        claimed
+    }
+
+    async fn renew(
+        &self,
+        store: &dyn Store,
+        lease: &Lease,
+        lease_for: Duration,
+        retention: Duration,
+    ) -> Result<Held, Error> {
+        let started = Instant::now();
+        let held = store.renew(lease, lease_for, retention).await;
+        note_stall(&self.ledger, self.stall, started.elapsed());
+        if matches!(held, Ok(Held::Stale)) {
+            self.answered(lease.owner);
+        }
+        held
+    }
+
+    async fn complete(
+        &self,
+        store: &dyn Store,
+        lease: &Lease,
+        result: &Bytes,
+        retention: Duration,
+    ) -> Result<Held, Error> {
+        self.set.pass(BEFORE_COMPLETE);
+        let completion = store.complete(lease, result, retention);
+        let held = self.within(COMPLETE_SENT, completion).await;
+        if held.is_ok() {
+            self.answered(lease.owner);
+        }
+        held
+    }
+
+    async fn fail(&self, store: &dyn Store, lease: &Lease, how: &Fail) -> Result<Held, Error> {
+        if matches!(how.kind, FailKind::InDoubt { .. }) {
+            self.ledger.write(&Line::Doubted {
+                delivery: delivery(lease.owner),
+                at: self.clock.wall().0,
+            });
+        }
+        let held = store.fail(lease, how).await;
+        if held.is_ok() {
+            self.answered(lease.owner);
+        }
+        held
+    }
+
+    async fn release(&self, store: &dyn Store, lease: &Lease) -> Result<Held, Error> {
+        let held = store.release(lease).await;
+        if held.is_ok() {
+            self.answered(lease.owner);
+        }
+        held
+    }
+}

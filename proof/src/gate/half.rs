@@ -1,0 +1,71 @@
+//! Halves: points in the middle of a message, which no process can name; the wire that carries it does.
+
+use super::scene::Role;
+use super::wire::Way;
+use crate::crash::Fault;
+
+/// A point in the middle of a message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Half {
+    /// The word for it.
+    pub(super) point: &'static str,
+    /// Who is struck when half of it went over; a gate is the one at its end.
+    pub(super) victim: Role,
+    pub(super) link: Between,
+    pub(super) way: Way,
+}
+
+/// Whom a message goes between.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Between {
+    /// The broker and a gate.
+    Front,
+    /// A gate and the handler.
+    Handler,
+}
+
+// === impl Half ===
+
+impl Half {
+    /// Every one.
+    pub(super) const ALL: [Self; 5] = [
+        Self {
+            point: "half_body_sent",
+            victim: Role::Gate(0),
+            link: Between::Handler,
+            way: Way::There,
+        },
+        Self {
+            point: "half_resp",
+            victim: Role::Gate(0),
+            link: Between::Handler,
+            way: Way::Back,
+        },
+        Self {
+            point: "half_reply",
+            victim: Role::Gate(0),
+            link: Between::Front,
+            way: Way::Back,
+        },
+        Self {
+            point: "half_dispatched",
+            victim: Role::Broker,
+            link: Between::Front,
+            way: Way::There,
+        },
+        Self {
+            point: "half_answered",
+            victim: Role::Handler,
+            link: Between::Handler,
+            way: Way::Back,
+        },
+    ];
+
+    /// Every one with every fault.
+    pub(super) fn faults() -> Vec<(Self, Fault)> {
+        let halves = Self::ALL.into_iter();
+        halves
+            .flat_map(|half| Fault::ALL.map(|fault| (half, fault)))
+            .collect()
+    }
+}

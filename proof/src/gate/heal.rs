@@ -1,0 +1,115 @@
+//! The heal: no more faults, and everything must end.
+
+use super::fight::{Fight, TICK};
+use super::program::here;
+use super::sender::Sender;
+use super::strike::What;
+use semel::clock::{Clock, SystemClock};
+use std::time::Duration;
+use tokio::net::TcpStream;
+use tokio::time::{Instant, sleep, timeout};
+
+/// How long a process may take to end.
+const END_MAX: Duration = Duration::from_secs(30);
+
+/// How long a process that is there may take to be reached.
+const REACHED_WITHIN: Duration = Duration::from_millis(200);
+
+// === impl Fight ===
+
+impl Fight<'_> {
+    /// No more faults: lets everybody live. When all of them could be reached, in µs since 1970.
+    pub(super) async fn heal(&mut self, began: Instant) -> anyhow::Result<u64> {
+        self.havoc.end(&mut self.crew).await?;
+        let clock = SystemClock::new();
+        self.look_healing()?;
+        while began.elapsed() < self.effort.heal_max && !self.all_there().await {
+            sleep(TICK).await;
+            self.look_healing()?;
+        }
+        Ok(clock.wall().0)
+    }
+
+    async fn all_there(&self) -> bool {
+        let gates = self.scene.gates.iter().map(|seat| seat.port);
+        for port in gates.chain([self.scene.broker, self.scene.handler]) {
+            // Before one that is paused, the kernel lets callers wait in a line that may be full.
+            let reached = timeout(REACHED_WITHIN, TcpStream::connect(here(port))).await;
+            if !matches!(reached, Ok(Ok(_))) {
+                return false;
+            }
+        }
+        self.crew.paused().is_empty()
+    }
+
+    /// Waits for the end of everything that was sent; says what did not end.
+    pub(super) async fn wait(
+        &mut self,
+        sender: &Sender,
+        began: Instant,
+    ) -> anyhow::Result<Vec<String>> {
+        let mut stuck = vec!["the broker was not asked".to_owned()];
+        while began.elapsed() < self.effort.heal_max && !stuck.is_empty() {
+            self.look_healing()?;
+            stuck.clear();
+            let asked = sender.asker.post(
+                self.scene.broker,
+                "/_semel/wait-idle",
+                r#"{"timeout": "1s"}"#,
+                Duration::from_secs(5),
+            );
+            match asked.await {
+                Ok(answer) if answer.status == 200 => {}
+                Ok(answer) => stuck.push(answer.text()),
+                Err(silence) => stuck.push(format!("the broker: {}", silence.words())),
+            }
+            while let Some(done) = self.sent.try_join_next() {
+                self.heard.extend(done??);
+            }
+            if !self.sent.is_empty() {
+                stuck.push(format!("{} senders", self.sent.len()));
+            }
+            sleep(TICK).await;
+        }
+        // What was taken over may still be running somewhere, and says so when it ends.
+        sleep(self.scene.case.lease * 2).await;
+        Ok(stuck)
+    }
+
+    fn look_healing(&mut self) -> anyhow::Result<()> {
+        let now = Instant::now();
+        for number in self.crew.paused() {
+            self.crew.wake(number, now);
+        }
+        self.crew.resume(now)?;
+        let stopped = self.crew.stopped(now)?;
+        self.havoc.strikes.extend(stopped);
+        while let Some((member, strike)) = self.crew.bury()? {
+            self.havoc.note(strike);
+            self.crew.start(member.role, None)?;
+        }
+        Ok(())
+    }
+
+    /// Ends everybody in order.
+    pub(super) async fn dismiss(&mut self) -> anyhow::Result<()> {
+        let until = Instant::now() + END_MAX;
+        while !self.crew.members.is_empty() {
+            anyhow::ensure!(Instant::now() < until, "a process does not end");
+            let now = Instant::now();
+            self.crew.resume(now)?;
+            for number in self.crew.running(|_| true) {
+                self.crew.drain(number)?;
+            }
+            let stopped = self.crew.stopped(now)?;
+            self.havoc.strikes.extend(stopped);
+            while let Some((_, strike)) = self.crew.bury()? {
+                if strike.what != What::Drain || !strike.open.is_empty() {
+                    self.havoc.strikes.push(strike);
+                }
+            }
+            sleep(TICK).await;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,205 @@
+//! The processes of a scene: gate, broker and handler, each started again and again.
+
+use super::ear::{Ear, watch};
+use super::flaw::Flawed;
+use super::handler;
+use super::scene::{Order, Role, Scene, Seat};
+use super::snare::Set;
+use crate::bed::Tapped;
+use crate::crash::{Ledger, Mode};
+use anyhow::Context;
+use rustix::process::{Signal, getpid, kill_process};
+use semel::Store;
+use semel::record::InDoubt;
+use semel::work::{Backoff, Completes};
+use semel_broker::Keep;
+use semel_gate::settings::{
+    Caller, FingerprintRule, OnInvalid, Route, Settings, Source, Terms, Upstream,
+};
+use std::future::Future;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::time::{Instant, sleep};
+
+/// The queue that tasks are created in.
+pub(super) const QUEUE: &str = "projects/proof/locations/here/queues/works";
+
+/// How long outcomes are remembered: longer than any fight, and any jump of a clock.
+const RETENTION: Duration = Duration::from_secs(24 * 3600);
+
+/// How long the handler may take: longer than a pause of it.
+const TIMEOUT: Duration = Duration::from_secs(8);
+
+/// How long a duplicate waits for the run it meets.
+const WAIT: Duration = Duration::from_secs(1);
+
+/// How long a gate may finish what is in hand.
+const GRACE: Duration = Duration::from_secs(9);
+
+/// How long settled outcomes are kept in memory: short, so that most duplicates ask the store.
+const CACHE: Duration = Duration::from_millis(200);
+
+/// How long to try to take an address that the one before may still have.
+const BIND_WITHIN: Duration = Duration::from_secs(40);
+const BIND_AGAIN: Duration = Duration::from_millis(20);
+
+/// Plays a part until it is told to stop, or dies.
+///
+/// # Errors
+/// When the order cannot be read, or the part cannot be played.
+pub fn play(order: &str) -> anyhow::Result<()> {
+    let order: Order = serde_json::from_str(order).context("this is no order")?;
+    std::thread::spawn(end_with_the_driver);
+    let ledger = Ledger::open(&order.scene.case.ledger(order.number))?;
+    let set = Arc::new(Set::new(ledger.clone(), order.snare.clone()));
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .enable_all()
+        .build()?;
+    runtime.block_on(async {
+        tokio::spawn(watch(order.scene.case.clone(), ledger.clone()));
+        match order.role {
+            Role::Gate(seat) => gate(&order.scene, seat, ledger, set).await,
+            Role::Broker => broker(&order.scene, &set).await,
+            Role::Handler => handler::serve(&order.scene, ledger, set).await,
+        }
+    })
+}
+
+/// The driver holds the other end of stdin, and says nothing there.
+fn end_with_the_driver() {
+    std::io::copy(&mut std::io::stdin(), &mut std::io::sink()).ok();
+    kill_process(getpid(), Signal::KILL).expect("a process may signal itself");
+}
+
+async fn gate(scene: &Scene, seat: usize, ledger: Ledger, set: Arc<Set>) -> anyhow::Result<()> {
+    let seat = scene.gates.get(seat).context("there is no such gate")?;
+    let store = flawed(scene, again(|| seat.place.open()).await?);
+    let tap = Ear::new(&scene.case, ledger, Arc::clone(&set));
+    let store: Arc<dyn Store> = Arc::new(Tapped { store, tap });
+    let settings = settings(scene, seat)?;
+    semel_gate::failpoint::listen(move |point| set.pass(point.word()));
+    let bound = again(|| semel_gate::Bound::bind(settings.clone(), Arc::clone(&store))).await?;
+    bound.serve(stopped()?).await;
+    Ok(())
+}
+
+fn flawed(scene: &Scene, store: Arc<dyn Store>) -> Arc<dyn Store> {
+    let Some(flaw) = scene.flaw else { return store };
+    let tap = Flawed {
+        flaw,
+        store: Arc::clone(&store),
+    };
+    Arc::new(Tapped { store, tap })
+}
+
+async fn broker(scene: &Scene, set: &Arc<Set>) -> anyhow::Result<()> {
+    let (_, queue) = QUEUE.rsplit_once('/').context("a queue has a name")?;
+    let declared = format!(
+        "project = \"proof\"\nlocation = \"here\"\n[[queue]]\nname = \"{queue}\"\nmax_concurrent_dispatches = 24\n\
+         max_dispatches_per_second = 500\nmin_backoff = \"50ms\"\nmax_backoff = \"500ms\"\nmax_attempts = -1\n"
+    );
+    let faults = scene.broker_faults.iter().map(|fault| fault.parse());
+    let settings = semel_broker::Settings {
+        listen: here(scene.broker),
+        keep: Keep::Directory(scene.broker_dir.clone()),
+        seed: scene.seed,
+        faults: faults.collect::<Result<_, _>>()?,
+        declared: declared.parse()?,
+        ..semel_broker::Settings::default()
+    };
+    let set = Arc::clone(set);
+    semel_broker::failpoint::listen(move |point| set.pass(point.word()));
+    let bound = again(|| semel_broker::Bound::bind(settings.clone())).await?;
+    bound.serve(stopped()?).await;
+    Ok(())
+}
+
+pub(super) fn here(port: u16) -> SocketAddr {
+    SocketAddr::from((Ipv4Addr::LOCALHOST, port))
+}
+
+/// The one before may have died a moment ago.
+async fn again<T, E, F>(mut bind: impl FnMut() -> F) -> Result<T, E>
+where
+    F: Future<Output = Result<T, E>>,
+{
+    let until = Instant::now() + BIND_WITHIN;
+    loop {
+        match bind().await {
+            Err(_) if Instant::now() < until => sleep(BIND_AGAIN).await,
+            bound => return bound,
+        }
+    }
+}
+
+/// Resolves when this process is told to stop.
+pub(super) fn stopped() -> anyhow::Result<impl Future<Output = ()>> {
+    let mut terminate = signal(SignalKind::terminate())?;
+    Ok(async move {
+        terminate.recv().await;
+    })
+}
+
+fn settings(scene: &Scene, seat: &Seat) -> anyhow::Result<Settings> {
+    Ok(Settings {
+        listen: here(seat.port),
+        admin: here(0),
+        admin_token: None,
+        steps: here(0),
+        steps_url: None,
+        namespace: scene.case.name.clone(),
+        routes: vec![route(scene, seat)?],
+        pass: None,
+        bodies_bytes_max: 256 * 1024 * 1024,
+        connections_max: 10_000,
+        grace: GRACE,
+        shared_cache: CACHE,
+    })
+}
+
+/// One route for both: a broker's tasks are told from API clients by their headers.
+fn route(scene: &Scene, seat: &Seat) -> anyhow::Result<Route> {
+    let terms = Terms {
+        key: "/work".parse()?,
+        lease: scene.case.lease,
+        timeout: TIMEOUT,
+        deadline: None,
+        retention: RETENTION,
+        horizon: None,
+        wait: WAIT,
+    };
+    let terms = Source::ALL.map(|_| terms.clone());
+    Ok(Route {
+        name: "crash".into(),
+        path: "/work".parse()?,
+        methods: Vec::new(),
+        source: None,
+        caller: Some(Caller::Shared),
+        fingerprint: FingerprintRule::Payload,
+        require: Vec::new(),
+        terms,
+        in_doubt: match scene.case.mode {
+            Mode::Park => InDoubt::Park,
+            Mode::Retry | Mode::Downstream | Mode::Transaction => InDoubt::Retry,
+        },
+        completes: match scene.case.mode {
+            Mode::Transaction => Completes::Handler,
+            Mode::Park | Mode::Retry | Mode::Downstream => Completes::Run,
+        },
+        final_statuses: vec![handler::HOPELESS..=handler::HOPELESS],
+        max_attempts: 0,
+        backoff: Backoff::default(),
+        concurrency: 32,
+        queue: 1_000,
+        upstream: Upstream {
+            base: format!("http://127.0.0.1:{}", seat.handler).parse()?,
+            h2c: false,
+        },
+        on_invalid: OnInvalid::Letter,
+        body_bytes_max: 1024 * 1024,
+        answer_bytes_max: 1024 * 1024,
+    })
+}

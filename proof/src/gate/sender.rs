@@ -1,0 +1,87 @@
+//! The sender: creates tasks at the broker, each until it knows that the broker has it, and lets API clients ask.
+
+use super::http::Asker;
+use super::program::QUEUE;
+use super::storm::{Heard, storm};
+use crate::crash::{Case, WorkId, payload};
+use base64::Engine;
+use base64::prelude::BASE64_STANDARD;
+use serde_json::json;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
+use tokio::task::JoinSet;
+use tokio::time::sleep;
+
+/// How long an answer may take before the sender gives up on it.
+const ANSWER_WITHIN: Duration = Duration::from_secs(5);
+
+/// The pause before a task is offered again.
+const AGAIN: Duration = Duration::from_millis(50);
+
+/// Where everybody is, and what was unclear.
+#[derive(Clone, Debug)]
+pub(super) struct Sender {
+    pub(super) case: Arc<Case>,
+    pub(super) asker: Asker,
+    pub(super) broker: u16,
+    /// Where tasks go: through a wire to any gate.
+    pub(super) front: u16,
+    pub(super) gates: Vec<u16>,
+    pub(super) unclear: Arc<AtomicU32>,
+}
+
+// === impl Sender ===
+
+impl Sender {
+    /// Sends a piece of work its way: as a task, or as a storm of so many equal requests.
+    pub(super) fn send(
+        &self,
+        sent: &mut JoinSet<anyhow::Result<Vec<Heard>>>,
+        work: WorkId,
+        storm_of: usize,
+    ) {
+        let sender = self.clone();
+        if self.case.is_asked_for(work) {
+            sent.spawn(async move { storm(&sender, work, storm_of).await });
+        } else {
+            sent.spawn(async move {
+                sender.create(work).await?;
+                Ok(Vec::new())
+            });
+        }
+    }
+
+    /// Creates a task under a name of its own, again and again until it is known to be there.
+    async fn create(&self, work: WorkId) -> anyhow::Result<()> {
+        let task = json!({"task": {
+            "name": format!("{QUEUE}/tasks/work-{}", work.0),
+            "httpRequest": {
+                "url": format!("http://127.0.0.1:{}/work", self.front),
+                "httpMethod": "POST",
+                "headers": {"content-type": "application/json"},
+                "body": BASE64_STANDARD.encode(payload(work)),
+            },
+        }});
+        let task = task.to_string();
+        loop {
+            let path = format!("/v2/{QUEUE}/tasks");
+            let asked = self
+                .asker
+                .post(self.broker, &path, task.clone(), ANSWER_WITHIN);
+            match asked.await {
+                // An earlier try was heard, and its answer lost.
+                Ok(answer) if answer.status == 200 || answer.status == 409 => return Ok(()),
+                Ok(answer) if answer.status < 500 => {
+                    anyhow::bail!("the broker refuses a task: {}", answer.text())
+                }
+                Ok(_) => {}
+                Err(silence) => {
+                    let unclear = u32::from(silence.is_unclear());
+                    self.unclear.fetch_add(unclear, Ordering::Relaxed);
+                }
+            }
+            sleep(AGAIN).await;
+        }
+    }
+}

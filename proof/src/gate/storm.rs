@@ -1,0 +1,104 @@
+//! A storm: many equal requests of API clients at once, each repeated until it hears an end.
+
+use super::http::{Answer, Asker};
+use super::sender::Sender;
+use crate::crash::{self, WorkId, payload};
+use semel::Outcome;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+use tokio::task::JoinSet;
+use tokio::time::{Instant, sleep};
+
+/// How long an answer may take before a client gives up on it.
+const ANSWER_WITHIN: Duration = Duration::from_secs(15);
+
+/// How long a client asks for an end.
+const ASK_FOR: Duration = Duration::from_secs(180);
+
+/// The pause before a client asks again.
+const AGAIN_MS: std::ops::Range<u64> = 20..250;
+
+/// Of so many clients each waits longer before it asks again.
+const PAUSE_OF_EACH: Duration = Duration::from_micros(700);
+
+/// What one client heard in the end.
+#[derive(Clone, Debug)]
+pub(super) struct Heard {
+    pub(super) work: WorkId,
+    pub(super) end: crash::Heard,
+}
+
+/// Asks for a piece of work from many clients at once, at all gates.
+pub(super) async fn storm(
+    sender: &Sender,
+    work: WorkId,
+    clients: usize,
+) -> anyhow::Result<Vec<Heard>> {
+    // Connections of their own, and none left behind.
+    let asker = Asker::new();
+    let mut asking = JoinSet::new();
+    for client in 0..clients {
+        let (asker, sender) = (asker.clone(), sender.clone());
+        asking.spawn(async move { ask(&asker, &sender, work, client, clients).await });
+    }
+    let mut heard = Vec::with_capacity(clients);
+    while let Some(end) = asking.join_next().await {
+        heard.push(Heard { work, end: end?? });
+    }
+    Ok(heard)
+}
+
+async fn ask(
+    asker: &Asker,
+    sender: &Sender,
+    work: WorkId,
+    client: usize,
+    clients: usize,
+) -> anyhow::Result<crash::Heard> {
+    let until = Instant::now() + ASK_FOR;
+    let pause = PAUSE_OF_EACH * u32::try_from(clients)?;
+    let mut turn = client;
+    while Instant::now() < until {
+        let gate = sender.gates.get(turn % sender.gates.len());
+        let port = gate.copied().unwrap_or_default();
+        turn += 1;
+        let asked = asker
+            .post(port, "/work", payload(work), ANSWER_WITHIN)
+            .await;
+        match asked {
+            Ok(answer) => {
+                if let Some(end) = end(&answer) {
+                    return Ok(end);
+                }
+            }
+            Err(silence) => {
+                let unclear = u32::from(silence.is_unclear());
+                sender.unclear.fetch_add(unclear, Ordering::Relaxed);
+            }
+        }
+        sleep(Duration::from_millis(rand::random_range(AGAIN_MS)) + pause).await;
+    }
+    Ok(crash::Heard::Again(
+        "no end, however often it was asked for".into(),
+    ))
+}
+
+/// What an answer means to a client; `None`: ask again.
+fn end(answer: &Answer) -> Option<crash::Heard> {
+    if answer.header("semel-recorded").is_some() {
+        return None;
+    }
+    match answer.status {
+        409 if answer.text().contains("parked") => Some(crash::Heard::Parked),
+        409 | 429 | 500..600 => None,
+        status @ (200 | 422) if answer.header("content-type").is_none() => {
+            let outcome = Outcome::new(status, answer.body.clone());
+            Some(crash::Heard::Settled {
+                succeeded: status == 200,
+                outcome: hex::encode(outcome.encode()),
+                replayed: answer.header("idempotent-replayed").is_some(),
+            })
+        }
+        status => Some(crash::Heard::Wrong(format!("{status}: {}", answer.text()))),
+    }
+}

@@ -1,0 +1,261 @@
+//! The table of what was tried, and whether that was enough to mean something.
+
+use super::fight::Fought;
+use super::half::Half;
+use super::scene::{Role, Scene};
+use super::snare::points;
+use super::strike::What;
+use super::trace;
+use crate::crash::{Evidence, Line, Promise, Tally, Verdict};
+use std::collections::BTreeSet;
+use std::fmt::{self, Write};
+use std::time::Duration;
+
+/// How many broken promises are spelt out.
+const SHOWN_MAX: usize = 15;
+
+/// What all scenes of a run came to.
+#[derive(Debug, Default)]
+pub struct Table {
+    rows: Vec<Row>,
+    /// The points that were met, by role and word.
+    met: BTreeSet<(&'static str, String)>,
+}
+
+/// The least that a run must have met to mean something, and how soon it must end.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Floor {
+    pub(super) succeeded: usize,
+    pub(super) in_flight: usize,
+    pub(super) unknown: usize,
+    pub(super) every_point: bool,
+    /// How long work may take to end after the heal, but for one in a hundred.
+    pub(super) p99_max: Duration,
+}
+
+#[derive(Debug, Default)]
+struct Row {
+    store: &'static str,
+    mode: &'static str,
+    works: usize,
+    storms: usize,
+    faults: usize,
+    kills: [usize; 3],
+    pauses: usize,
+    drains: usize,
+    cuts: usize,
+    holes: usize,
+    outages: usize,
+    jumps: usize,
+    in_flight: usize,
+    ambiguous: usize,
+    /// From the heal to the end of a piece of work, of all but one in a hundred.
+    p99_to_end: Duration,
+    ended_after: Duration,
+    verdict: Verdict,
+    stuck: Vec<String>,
+}
+
+// === impl Table ===
+
+impl Table {
+    pub(super) fn add(
+        &mut self,
+        scene: &Scene,
+        fought: &Fought,
+        evidence: &Evidence,
+        verdict: Verdict,
+    ) -> String {
+        for strike in &fought.havoc.strikes {
+            if let Some((role, point)) = &strike.point {
+                self.met.insert((role.word(), point.clone()));
+            }
+        }
+        let row = Row::of(scene, fought, evidence, verdict);
+        let mut told = row.to_string();
+        told.push_str(&row.broken().join("\n"));
+        self.rows.push(row);
+        told
+    }
+
+    /// The broken promises, spelt out.
+    #[must_use]
+    pub fn broken(&self) -> Vec<String> {
+        self.rows.iter().flat_map(Row::broken).collect()
+    }
+
+    /// What makes the run as a whole too easy to mean anything, or too slow to end.
+    pub(super) fn invalid(&self, floor: Floor) -> Vec<String> {
+        let sum = |of: fn(&Row) -> usize| self.rows.iter().map(of).sum::<usize>();
+        let enough = [
+            (
+                "successes",
+                sum(|row| row.verdict.tally.succeeded),
+                floor.succeeded,
+            ),
+            (
+                "faults in flight",
+                sum(|row| row.in_flight),
+                floor.in_flight,
+            ),
+            (
+                "ambiguous operations",
+                sum(|row| row.ambiguous),
+                floor.unknown,
+            ),
+        ];
+        let few = enough.into_iter().filter(|(_, seen, min)| seen < min);
+        let mut invalid: Vec<String> = few
+            .map(|(what, seen, min)| format!("invalid: {seen} {what}, {min} are needed"))
+            .collect();
+        invalid.extend(self.late(floor.p99_max));
+        if floor.every_point {
+            for role in [Role::Gate(0), Role::Broker, Role::Handler] {
+                let halves = Half::ALL.into_iter().filter(|half| half.victim == role);
+                let missed = points(role)
+                    .into_iter()
+                    .chain(halves.map(|half| half.point))
+                    .filter(|point| !self.met.contains(&(role.word(), (*point).to_owned())));
+                invalid.extend(missed.map(|point| {
+                    format!("invalid: the {}'s point {point} was never met", role.word())
+                }));
+            }
+        }
+        invalid
+    }
+
+    /// The scenes that took too long to end.
+    fn late(&self, max: Duration) -> Vec<String> {
+        let late = self.rows.iter().filter(|row| row.p99_to_end > max);
+        late.map(|row| {
+            let (store, mode, p99) = (row.store, row.mode, row.p99_to_end);
+            format!("{store} {mode}: {p99:?} after the heal one work in a hundred had not ended, {max:?} are allowed")
+        })
+        .collect()
+    }
+
+    /// How many points were met.
+    #[must_use]
+    pub fn points_met(&self) -> usize {
+        self.met.len()
+    }
+}
+
+impl fmt::Display for Table {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(
+            f,
+            "| store | mode | works | storms | effects begun | succeeded | parked | faults | kills gate/broker/handler | pauses | \
+             drains | cuts | holes | store crashes | clock jumps | in flight | ambiguous | extra, by fault | extra, by stall | \
+             extra, unexplained | lost | other | p99 to end | ended after |"
+        )?;
+        writeln!(f, "|---|---|{}", "---:|".repeat(22))?;
+        for row in &self.rows {
+            row.fmt(f)?;
+        }
+        Ok(())
+    }
+}
+
+// === impl Row ===
+
+impl Row {
+    fn broken(&self) -> Vec<String> {
+        let (store, mode) = (self.store, self.mode);
+        let shown = self.verdict.broken.iter().take(SHOWN_MAX);
+        let promises = shown.map(|violation| {
+            let (promise, work, seen) = (violation.promise, violation.work.0, &violation.seen);
+            format!("{store} {mode}: {promise:?} broken, work {work}: {seen}")
+        });
+        let stuck = self.stuck.iter();
+        let stuck = stuck.map(|what| format!("{store} {mode}: stuck after the heal: {what}"));
+        promises.chain(stuck).collect()
+    }
+
+    fn of(scene: &Scene, fought: &Fought, evidence: &Evidence, verdict: Verdict) -> Self {
+        let count = |is: fn(&What) -> bool| {
+            let strikes = fought.havoc.strikes.iter();
+            strikes.filter(|strike| is(&strike.what)).count()
+        };
+        let cut = |line: &&Line| matches!(line, Line::Cut { .. });
+        let handler_cuts = evidence.ledgers.values().flatten().filter(cut).count();
+        let met = fought
+            .havoc
+            .strikes
+            .iter()
+            .filter(|it| !it.open.is_empty())
+            .count();
+        Self {
+            store: scene.case.place.word(),
+            mode: scene.case.mode.words(),
+            works: fought.works as usize,
+            storms: fought.storms,
+            faults: fought.havoc.strikes.len() + handler_cuts,
+            kills: [
+                count(|what| matches!(what, What::Kill(Role::Gate(_)))),
+                count(|what| matches!(what, What::Kill(Role::Broker))),
+                count(|what| matches!(what, What::Kill(Role::Handler))),
+            ],
+            pauses: count(|what| matches!(what, What::Pause(_))),
+            drains: count(|what| matches!(what, What::Drain)),
+            cuts: count(|what| *what == What::Cut) + handler_cuts,
+            holes: count(|what| *what == What::Hole),
+            outages: count(|what| matches!(what, What::Outage)),
+            jumps: count(|what| matches!(what, What::Clock)),
+            in_flight: met + handler_cuts,
+            ambiguous: verdict.tally.unknown + fought.unclear,
+            p99_to_end: trace::p99_to_end(evidence, fought),
+            ended_after: fought.ended_after,
+            verdict,
+            stuck: fought.stuck.clone(),
+        }
+    }
+}
+
+impl fmt::Display for Row {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Tally {
+            runs,
+            succeeded,
+            parked,
+            by_fault,
+            by_stall,
+            ..
+        } = self.verdict.tally;
+        let extra = self.verdict.count(Promise::NoDuplicate);
+        let lost = self.verdict.count(Promise::NoLoss);
+        let other = self.verdict.broken.len() - extra - lost + self.stuck.len();
+        let [gate, broker, handler] = self.kills;
+        let mut line = format!("| {} | {} |", self.store, self.mode);
+        for number in [
+            self.works,
+            self.storms,
+            runs,
+            succeeded,
+            parked,
+            self.faults,
+        ] {
+            write!(line, " {number} |")?;
+        }
+        write!(line, " {gate} / {broker} / {handler} |")?;
+        for number in [
+            self.pauses,
+            self.drains,
+            self.cuts,
+            self.holes,
+            self.outages,
+            self.jumps,
+            self.in_flight,
+            self.ambiguous,
+            by_fault,
+            by_stall,
+            extra,
+            lost,
+            other,
+        ] {
+            write!(line, " {number} |")?;
+        }
+        let (p99, all) = (self.p99_to_end.as_millis(), self.ended_after.as_millis());
+        writeln!(f, "{line} {p99} ms | {all} ms |")
+    }
+}

@@ -1,0 +1,251 @@
+//! The trace: what a fight left behind, as evidence for the checker of crash runs.
+
+use super::fight::Fought;
+use super::strike::What;
+use crate::crash::{
+    self, Case, Delivery, Downstream, Drive, Evidence, Fault, Line, Manner, Sent, Strike, WorkId,
+};
+use semel::letter::Reason;
+use semel::record::State;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
+use std::time::Duration;
+use tokio::time::{Instant, sleep};
+
+/// How long records may be found running after the last run was waited for.
+const SETTLE_MAX: Duration = Duration::from_secs(3);
+const SETTLE_AGAIN: Duration = Duration::from_millis(100);
+
+/// How much earlier or later than a gate the driver notices that a handler died.
+const NOTICED_BEFORE_US: u64 = 100_000;
+const NOTICED_AFTER_US: u64 = 1_500_000;
+
+/// Follows the handlers' ledgers as they grow.
+#[derive(Debug)]
+pub(super) struct Trace {
+    case: Case,
+    lengths: BTreeMap<u32, u64>,
+    /// The runs of each piece of work, by number, with their fences.
+    begun: BTreeMap<WorkId, BTreeMap<u64, u64>>,
+    /// The runs that a handler has answered.
+    answered: BTreeSet<u64>,
+}
+
+// === impl Trace ===
+
+impl Trace {
+    pub(super) fn new(case: &Case) -> Self {
+        Self {
+            case: case.clone(),
+            lengths: BTreeMap::new(),
+            begun: BTreeMap::new(),
+            answered: BTreeSet::new(),
+        }
+    }
+
+    /// How many pieces of work have come to a handler.
+    pub(super) fn begun(&mut self, handlers: &[u32]) -> anyhow::Result<usize> {
+        for number in handlers {
+            let path: PathBuf = self.case.ledger(*number);
+            let length = std::fs::metadata(&path).map_or(0, |it| it.len());
+            if self.lengths.insert(*number, length) == Some(length) {
+                continue;
+            }
+            for line in crash::read(&path)? {
+                self.follow(&line);
+            }
+        }
+        Ok(self.begun.len())
+    }
+
+    fn follow(&mut self, line: &Line) {
+        match line {
+            Line::Begun(attempt) => {
+                let runs = self.begun.entry(attempt.work).or_default();
+                runs.insert(attempt.delivery, attempt.fence);
+            }
+            Line::Answered { delivery } => {
+                self.answered.insert(*delivery);
+            }
+            Line::Received { .. }
+            | Line::Effect { .. }
+            | Line::Fault(_)
+            | Line::Sprung { .. }
+            | Line::Cut { .. }
+            | Line::Doubted { .. }
+            | Line::Stalled { .. } => {}
+        }
+    }
+
+    /// Whether one of these runs was answered by a handler, and a later run of the same work has come to one since.
+    pub(super) fn is_taken_over(&self, open: &BTreeSet<u64>) -> bool {
+        let answered: Vec<&u64> = open.intersection(&self.answered).collect();
+        self.begun.values().any(|runs| {
+            let mine = answered.iter().filter_map(|run| runs.get(run)).min();
+            mine.is_some_and(|fence| runs.values().any(|later| later > fence))
+        })
+    }
+}
+
+/// Gathers the evidence of a fight. Nobody else may have the store open.
+pub(super) async fn evidence(
+    case: &Case,
+    fought: &Fought,
+    downstream: &Downstream,
+) -> anyhow::Result<Evidence> {
+    let killed = fought.havoc.strikes.iter();
+    let killed = killed.filter(|strike| matches!(strike.what, What::Kill(_)));
+    let killed: BTreeSet<u64> = killed.flat_map(|strike| strike.open.clone()).collect();
+    let mut sent = grants(case, fought.processes, &killed)?;
+    sent.extend(heard(fought));
+    sent.extend(told_parked(case, fought.works).await?);
+    let mut strikes: Vec<Strike> = fought.havoc.strikes.iter().map(as_met).collect();
+    strikes.push(lost_by_handlers(case, fought)?);
+    let drive = Drive {
+        sent,
+        strikes,
+        workers: fought.processes,
+        stuck: Vec::new(),
+    };
+    settled(case).await?;
+    Evidence::gather(case, fought.works, drive, downstream).await
+}
+
+/// For the checker it matters only what a fault met.
+fn as_met(strike: &super::strike::Strike) -> Strike {
+    Strike {
+        worker: 0,
+        fault: match strike.what {
+            What::Kill(_) => Fault::Kill,
+            What::Pause(_)
+            | What::Drain
+            | What::Cut
+            | What::Hole
+            | What::Half
+            | What::Outage
+            | What::Clock => Fault::Pause,
+        },
+        point: None,
+        open: strike.open.clone(),
+    }
+}
+
+/// The runs whose gate lost the handler just when one died, though that one may not have read the request yet.
+fn lost_by_handlers(case: &Case, fought: &Fought) -> anyhow::Result<Strike> {
+    let mut open = BTreeSet::new();
+    for number in 0..fought.processes {
+        for line in crash::read(&case.ledger(number))? {
+            if let Line::Doubted { delivery, at } = line {
+                let found = at.saturating_sub(NOTICED_BEFORE_US)..at + NOTICED_AFTER_US;
+                let died = fought
+                    .havoc
+                    .handler_deaths
+                    .iter()
+                    .any(|at| found.contains(at));
+                open.extend(died.then_some(delivery));
+            }
+        }
+    }
+    Ok(Strike {
+        worker: 0,
+        fault: Fault::Kill,
+        point: None,
+        open,
+    })
+}
+
+/// Every run that a gate asked for, as a delivery of its own.
+fn grants(case: &Case, processes: u32, killed: &BTreeSet<u64>) -> anyhow::Result<Vec<Sent>> {
+    let mut works = BTreeMap::new();
+    for number in 0..processes {
+        for line in crash::read(&case.ledger(number))? {
+            if let Line::Received { delivery, work } = line {
+                works.insert(delivery, work);
+            }
+        }
+    }
+    let sent = works.into_iter();
+    Ok(sent
+        .map(|(id, work)| sent_as(id, work, None, killed.contains(&id)))
+        .collect())
+}
+
+/// What API clients heard, each as a delivery of its own.
+fn heard(fought: &Fought) -> Vec<Sent> {
+    let heard = fought.heard.iter();
+    heard
+        .map(|heard| sent_as(rand::random(), heard.work, Some(heard.end.clone()), false))
+        .collect()
+}
+
+/// The broker was told that it may forget what is kept as a letter for a person.
+async fn told_parked(case: &Case, works: u32) -> anyhow::Result<Vec<Sent>> {
+    let mut keys = BTreeMap::new();
+    for work in (0..works).map(WorkId) {
+        keys.insert(case.key(work)?.to_string(), work);
+    }
+    let store = case.place.open().await?;
+    let (mut sent, mut after) = (Vec::new(), None);
+    loop {
+        let page = store.letter_list(after.as_ref(), 100).await?;
+        for letter in page.items {
+            let key = letter.key.map(|key| key.to_string());
+            let work = key.and_then(|key| keys.get(&key).copied());
+            if let Some(work) = work.filter(|_| letter.reason == Reason::Parked) {
+                sent.push(sent_as(
+                    rand::random(),
+                    work,
+                    Some(crash::Heard::Parked),
+                    false,
+                ));
+            }
+        }
+        after = page.next;
+        if after.is_none() {
+            return Ok(sent);
+        }
+    }
+}
+
+/// A gate that was stopped has nothing to say any more, but what it said may be on its way to the store.
+async fn settled(case: &Case) -> anyhow::Result<()> {
+    let store = case.place.open().await?;
+    let until = Instant::now() + SETTLE_MAX;
+    while Instant::now() < until {
+        let running = store.list(Some(State::Running), None, 1).await?;
+        if running.items.is_empty() {
+            break;
+        }
+        sleep(SETTLE_AGAIN).await;
+    }
+    Ok(())
+}
+
+fn sent_as(id: u64, work: WorkId, heard: Option<crash::Heard>, unknown: bool) -> Sent {
+    Sent {
+        delivery: Delivery {
+            id,
+            work,
+            manner: Manner::Acts { ms: 0 },
+            armed: None,
+        },
+        worker: 0,
+        sent: 0,
+        heard: heard.map(|heard| (0, heard)),
+        unknown,
+    }
+}
+
+/// How long after the heal all but one in a hundred of the works that had not ended before had ended, by the store's
+/// own clock.
+pub(super) fn p99_to_end(evidence: &Evidence, fought: &Fought) -> Duration {
+    let off = u64::try_from(fought.havoc.clock_off.as_micros()).unwrap_or(u64::MAX);
+    let ended = evidence.records.values();
+    let mut late: Vec<u64> = ended
+        .map(|record| record.lease_until.0.saturating_sub(off))
+        .filter_map(|ended| ended.checked_sub(fought.healed_at))
+        .collect();
+    late.sort_unstable();
+    let place = late.len().saturating_sub(1) * 99 / 100;
+    Duration::from_micros(late.get(place).copied().unwrap_or_default())
+}
