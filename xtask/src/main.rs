@@ -1,4 +1,5 @@
-//! The repository's own commands: `cargo xtask test`, `cargo xtask bench`, `prove` and `servers`.
+//! The repository's own commands: `cargo xtask test`, `cargo xtask bench`, `cargo xtask prove`,
+//! `cargo xtask servers`.
 #![allow(
     clippy::print_stdout,
     clippy::print_stderr,
@@ -7,6 +8,7 @@
 
 mod test;
 mod step;
+mod suite;
 mod report;
 mod bench;
 mod prove;
@@ -31,8 +33,8 @@ enum Command {
     Test(test::Args),
     /// Measure, with the servers it needs installed.
     Bench(bench::Args),
-    /// Judge every specimen at every crash point; minutes.
-    Prove,
+    /// Attack for longer than a test may, with what that needs installed.
+    Prove(prove::Args),
     /// Start private servers, say where they are, keep them until Ctrl-C or the end of stdin.
     Servers,
 }
@@ -41,7 +43,7 @@ fn main() -> ExitCode {
     let result = match Args::parse().command {
         Command::Test(args) => test::test(&args),
         Command::Bench(args) => bench::bench(&args),
-        Command::Prove => prove::prove(),
+        Command::Prove(args) => prove::prove(&args),
         Command::Servers => servers::keep(),
     };
     match result {

@@ -1,13 +1,51 @@
-//! `cargo xtask prove`: the prover on every specimen, at every crash point.
+//! `cargo xtask prove`: the long forms of the proof, with what they need installed.
 
 use crate::run;
-use crate::step::SPECIMENS;
+use crate::step::{attack, specimens};
+use crate::suite::Suite;
+use clap::ValueEnum;
 
-pub(crate) fn prove() -> anyhow::Result<()> {
+/// What to prove, and how hard to try.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// What is attacked.
+    #[arg(default_value = "specimens")]
+    what: Attacked,
+    /// How long each store and mode is attacked: of the gate.
+    #[arg(long, default_value_t = 60)]
+    seconds: u64,
+    /// What every choice is drawn from: of the gate; drawn itself unless it is given.
+    #[arg(long)]
+    seed: Option<u64>,
+    /// Only what has this in its name: `redis`, `postgres park`, `teeth`; of the specimens `payment`.
+    #[arg(long, value_name = "NAME")]
+    only: Option<String>,
+}
+
+/// What can be attacked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Attacked {
+    /// Gates, a broker and a handler as processes, on every store.
+    Gate,
+    /// The specimens of `examples/`, by the prover, at every crash point.
+    Specimens,
+}
+
+pub(crate) fn prove(args: &Args) -> anyhow::Result<()> {
     testbed::install(&testbed::missing_packages())?;
-    run::run(
-        run::cargo(SPECIMENS)
-            .args(["--", "--nocapture"])
-            .env("SEMEL_TEST_LONG", "1"),
-    )
+    let suite = Suite::apart()?;
+    let mut command = match args.what {
+        Attacked::Gate => attack(&suite)?,
+        Attacked::Specimens => specimens(&suite)?,
+    };
+    command.env("SEMEL_TEST_LONG", "1");
+    command.env("SEMEL_PROVE_SECONDS", args.seconds.to_string());
+    if let Some(seed) = args.seed {
+        command.env("SEMEL_TEST_SEED", seed.to_string());
+    }
+    command.args(&args.only);
+    if args.what == Attacked::Specimens {
+        command.arg("--nocapture");
+    }
+    run::run(&mut command)
 }

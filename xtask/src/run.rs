@@ -1,6 +1,7 @@
 //! Running commands at the root of the repository, and timing them.
 
-use std::io::Seek;
+use std::fs::File;
+use std::io::{Seek, Write};
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Instant;
@@ -64,26 +65,45 @@ pub(crate) fn run(command: &mut Command) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Runs two commands at once. What the second says is shown when both have ended, so that neither
-/// talks into the other.
-pub(crate) fn run_beside(first: &mut Command, second: &mut Command) -> anyhow::Result<()> {
-    let line = line(second);
-    eprintln!("$ {line} (beside)");
-    let mut said = tempfile::tempfile().context("cannot keep what a command says")?;
-    let mut beside = second
-        .stdin(Stdio::null())
-        .stdout(said.try_clone()?)
-        .stderr(said.try_clone()?)
-        .spawn()
-        .with_context(|| format!("cannot run `{line}`"))?;
-    let first = run(first);
-    let status = beside.wait().context("a command was lost")?;
-    said.rewind()?;
+/// Shows the command, runs it, and gives what it printed.
+pub(crate) fn output(command: &mut Command) -> anyhow::Result<String> {
+    let line = line(command);
     eprintln!("$ {line}");
+    let output = command
+        .stdin(Stdio::null())
+        .stderr(Stdio::inherit())
+        .output()
+        .with_context(|| format!("cannot run `{line}`"))?;
+    if !output.status.success() {
+        bail!("`{line}` ended with {}", output.status);
+    }
+    String::from_utf8(output.stdout).with_context(|| format!("`{line}` prints no text"))
+}
+
+/// Runs two lists of commands at once. What the second list says is shown when both have ended, so that neither talks
+/// into the other.
+pub(crate) fn run_beside(first: Vec<Command>, second: Vec<Command>) -> anyhow::Result<()> {
+    let mut said = tempfile::tempfile().context("cannot keep what a command says")?;
+    let (first, second) = std::thread::scope(|scope| {
+        let beside = scope.spawn(|| run_aside(second, &said));
+        let first = first.into_iter().try_for_each(|mut it| run(&mut it));
+        (
+            first,
+            beside.join().expect("running commands does not panic"),
+        )
+    });
+    said.rewind()?;
     std::io::copy(&mut said, &mut std::io::stderr())?;
-    first?;
-    if !status.success() {
-        bail!("`{line}` ended with {status}");
+    first.and(second)
+}
+
+/// Runs commands one after the other; they talk into a file.
+fn run_aside(commands: Vec<Command>, said: &File) -> anyhow::Result<()> {
+    for mut command in commands {
+        let mut heard = said.try_clone()?;
+        writeln!(heard, "$ {}", line(&command))?;
+        command.stdout(said.try_clone()?).stderr(heard);
+        run(&mut command)?;
     }
     Ok(())
 }

@@ -8,20 +8,24 @@ use clap::ValueEnum;
 
 use crate::run::{self, cargo, program};
 use crate::servers::Servers;
+use crate::suite::Suite;
 
 /// The test vectors' own check, in another language than the library.
 const VECTORS_CHECK: &str = "vectors/check.py";
 
-/// What the tests of each part are.
-const HEART: &str = "test --workspace --all-features --exclude semel-gate --exclude semel-broker \
-                     --exclude semel-prove --exclude semel-cli --exclude proof";
-const PROOF: &str = "test --package proof --all-features";
-const BROKER: &str = "test --package semel-broker --all-features";
-const PROVE: &str = "test --package semel-prove --all-features";
-// The packages of the gate's step, so that nothing is compiled once more.
-pub(crate) const SPECIMENS: &str =
-    "test --package semel-gate --package semel-cli --all-features --test specimens";
-const GATE: &str = "test --package semel-gate --package semel-cli --all-features";
+/// The packages of each part, by their directories.
+const BROKER: [&str; 1] = ["crates/semel-broker"];
+const GATE: [&str; 2] = ["crates/semel-gate", "crates/semel-cli"];
+const PROOF: [&str; 1] = ["proof"];
+const PROVE: [&str; 1] = ["crates/semel-prove"];
+/// All but the heart's.
+const NOT_THE_HEART: [&str; 5] = [
+    "crates/semel-broker",
+    "crates/semel-gate",
+    "crates/semel-cli",
+    "proof",
+    "crates/semel-prove",
+];
 
 /// One step; its name is what `--only` takes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -45,6 +49,8 @@ pub(crate) enum Step {
     Gate,
     /// The tests of the prover, and its verdicts on the specimens.
     Prove,
+    /// Gates, a broker and a handler under attack.
+    Attack,
     /// The vectors agree with an implementation that is not ours.
     Vectors,
 }
@@ -62,12 +68,13 @@ pub(crate) enum Kind {
 pub(crate) struct World {
     long: bool,
     servers: Option<Servers>,
+    suite: Option<Suite>,
 }
 
 // === impl Step ===
 
 impl Step {
-    pub(crate) const IN_ORDER: [Self; 10] = [
+    pub(crate) const IN_ORDER: [Self; 11] = [
         Self::Install,
         Self::Format,
         Self::Lint,
@@ -77,6 +84,7 @@ impl Step {
         Self::Broker,
         Self::Gate,
         Self::Prove,
+        Self::Attack,
         Self::Vectors,
     ];
 
@@ -89,6 +97,7 @@ impl Step {
             | Self::Broker
             | Self::Gate
             | Self::Prove
+            | Self::Attack
             | Self::Vectors => Kind::Test,
         }
     }
@@ -101,13 +110,23 @@ impl Step {
                 "clippy --workspace --all-targets --all-features -- -D warnings",
             )),
             Self::Servers => world.servers().map(|_| ()),
-            Self::Compile => compile(),
-            Self::Heart => world.run_beside(cargo(HEART), cargo(PROOF)),
-            Self::Broker => world.run(cargo(BROKER)),
-            Self::Gate => world.run(cargo(GATE)),
+            Self::Compile => world.suite().map(|_| ()),
+            Self::Heart => {
+                let mut heart = world.suite()?.of_others(&NOT_THE_HEART);
+                heart.push(cargo("test --workspace --all-features --doc"));
+                let proof = world.suite()?.of(&PROOF);
+                world.run_beside(heart, proof)
+            }
+            Self::Broker => world.run_all(&BROKER),
+            Self::Gate => world.run_all(&GATE),
             Self::Prove => {
-                world.run(cargo(PROVE))?;
-                world.run(cargo(SPECIMENS))
+                world.run_all(&PROVE)?;
+                let specimens = specimens(world.suite()?)?;
+                world.run(specimens)
+            }
+            Self::Attack => {
+                let attack = attack(world.suite()?)?;
+                world.run(attack)
             }
             Self::Vectors => vectors(world),
         }
@@ -134,6 +153,7 @@ impl World {
         Self {
             long,
             servers: None,
+            suite: None,
         }
     }
 
@@ -145,15 +165,35 @@ impl World {
         }
     }
 
+    /// Compiles them when the first step asks.
+    fn suite(&mut self) -> anyhow::Result<&Suite> {
+        match &mut self.suite {
+            Some(suite) => Ok(suite),
+            none => Ok(none.insert(Suite::compile()?)),
+        }
+    }
+
     /// Runs a command that may use the servers.
     fn run(&mut self, command: Command) -> anyhow::Result<()> {
         run::run(&mut self.at_home(command)?)
     }
 
-    /// Runs two commands at once that may use the servers.
-    fn run_beside(&mut self, first: Command, second: Command) -> anyhow::Result<()> {
-        let (mut first, mut second) = (self.at_home(first)?, self.at_home(second)?);
-        run::run_beside(&mut first, &mut second)
+    /// Runs the tests of some packages.
+    fn run_all(&mut self, packages: &[&str]) -> anyhow::Result<()> {
+        let tests = self.suite()?.of(packages);
+        tests.into_iter().try_for_each(|test| self.run(test))
+    }
+
+    /// Runs two lists of commands at once that may use the servers.
+    fn run_beside(&mut self, first: Vec<Command>, second: Vec<Command>) -> anyhow::Result<()> {
+        let mut at_home = |commands: Vec<Command>| {
+            let commands = commands.into_iter();
+            commands
+                .map(|command| self.at_home(command))
+                .collect::<anyhow::Result<Vec<_>>>()
+        };
+        let (first, second) = (at_home(first)?, at_home(second)?);
+        run::run_beside(first, second)
     }
 
     /// The command, told where the servers are.
@@ -166,14 +206,14 @@ impl World {
     }
 }
 
-/// Part by part, because the parts of the workspace that are tested together decide how its
-/// dependencies are compiled.
-fn compile() -> anyhow::Result<()> {
-    for part in [HEART, PROOF, BROKER, GATE, PROVE, SPECIMENS] {
-        run::run(cargo(part).arg("--no-run"))?;
-    }
-    // The specimens in Rust are programs that no test of theirs would compile.
-    run::run(&mut cargo("build --package webhook-example"))
+/// The prover's verdicts on the specimens.
+pub(crate) fn specimens(suite: &Suite) -> anyhow::Result<Command> {
+    suite.one("crates/semel-cli", "specimens")
+}
+
+/// Gates, a broker and a handler under attack.
+pub(crate) fn attack(suite: &Suite) -> anyhow::Result<Command> {
+    suite.one("proof", "gate")
 }
 
 fn install() -> anyhow::Result<()> {
