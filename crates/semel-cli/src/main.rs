@@ -1,11 +1,7 @@
 //! The `semel` command. It alone reads arguments and the environment, prints, and exits.
-#![allow(
-    clippy::print_stdout,
-    clippy::print_stderr,
-    reason = "this is the program that talks"
-)]
 
 mod args;
+mod out;
 mod store_url;
 mod open_store;
 mod desk;
@@ -29,6 +25,7 @@ mod commands {
 
 use args::{Args, Command};
 use clap::{CommandFactory, Parser};
+use semel_prove::report::Conclusion;
 use std::process::ExitCode;
 
 /// A delivery is some hundred small allocations, made on one thread and freed on another.
@@ -47,7 +44,7 @@ fn main() -> ExitCode {
     match run(args.command) {
         Ok(code) => code,
         Err(error) => {
-            eprintln!("semel: {error:#}");
+            out::aside(&format!("semel: {error:#}\n"));
             failure(&error)
         }
     }
@@ -62,7 +59,7 @@ fn failure(error: &anyhow::Error) -> ExitCode {
     {
         ExitCode::from(64)
     } else if error.is::<commands::prove::CouldNotJudge>() {
-        ExitCode::from(2)
+        ExitCode::from(Conclusion::CouldNotJudge.exit_code())
     } else if desk::is_unreachable(error) {
         ExitCode::from(69)
     } else {
@@ -70,14 +67,16 @@ fn failure(error: &anyhow::Error) -> ExitCode {
     }
 }
 
-/// Help goes to stdout with 0, a mistake to stderr with 64.
+/// Help goes to stdout with 0, a mistake to stderr with 64; `semel prove` has exit codes of its own, in which a mistake
+/// is no verdict.
 fn usage(error: &clap::Error) -> ExitCode {
     // A closed pipe while printing help is nobody's mistake.
     drop(error.print());
-    if error.use_stderr() {
-        ExitCode::from(64)
-    } else {
-        ExitCode::SUCCESS
+    let proves = std::env::args_os().nth(1).is_some_and(|it| it == "prove");
+    match (error.use_stderr(), proves) {
+        (false, _) => ExitCode::SUCCESS,
+        (true, false) => ExitCode::from(64),
+        (true, true) => ExitCode::from(Conclusion::CouldNotJudge.exit_code()),
     }
 }
 
@@ -95,9 +94,9 @@ fn run(command: Command) -> anyhow::Result<ExitCode> {
         Command::Records(args) => runtime.block_on(commands::records::run(&args)),
         Command::Letters(args) => runtime.block_on(commands::letters::run(&args)),
         Command::Completions { shell } => {
-            let mut command = Args::command();
-            clap_complete::generate(shell, &mut command, "semel", &mut std::io::stdout());
-            Ok(())
+            let (mut command, mut script) = (Args::command(), Vec::new());
+            clap_complete::generate(shell, &mut command, "semel", &mut script);
+            out::out(&String::from_utf8_lossy(&script))
         }
     }
     .map(|()| ExitCode::SUCCESS)

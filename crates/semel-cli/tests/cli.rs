@@ -140,3 +140,53 @@ fn migrate_brings_a_database_up_and_can_be_repeated() {
     let said = stdout(&semel(&["migrate", "--store", &url], ""));
     assert!(said.contains("nothing to do"), "{said}");
 }
+
+#[test]
+fn reader_that_has_seen_enough_is_nobodys_mistake() {
+    let commands: [&[&str]; 7] = [
+        &[
+            "check",
+            "--upstream",
+            "http://127.0.0.1:9",
+            "--store",
+            "dir:x",
+            "--caller",
+            "shared",
+        ],
+        &["check", "--json", "--listen", "nowhere"],
+        &["key", "--rule", "body"],
+        &["init", "--docs"],
+        &["completions", "bash"],
+        &["broker", "snippets"],
+        &["migrate", "--store", "dir:x"],
+    ];
+    for args in commands {
+        let usual = semel(args, "{}");
+        assert!(
+            !usual.stdout.is_empty(),
+            "{args:?} prints nothing: {usual:?}"
+        );
+        // Both ends are closed: neither data nor talk finds a reader.
+        let closed = || {
+            let (reader, writer) = std::io::pipe().unwrap();
+            drop(reader);
+            writer
+        };
+        let mut child = Command::new(env!("CARGO_BIN_EXE_semel"));
+        child.args(args).stdin(Stdio::null());
+        let status = child.stdout(closed()).stderr(closed()).status().unwrap();
+        assert_eq!(status.code(), usual.status.code(), "{args:?}");
+    }
+}
+
+#[test]
+fn full_disk_is_told() {
+    let full = std::fs::OpenOptions::new()
+        .write(true)
+        .open("/dev/full")
+        .unwrap();
+    let mut child = Command::new(env!("CARGO_BIN_EXE_semel"));
+    child.args(["key", "--rule", "body"]).stdin(Stdio::null());
+    let output = child.stdout(full).output().unwrap();
+    assert!(stderr(&output).contains("standard output cannot be written"));
+}

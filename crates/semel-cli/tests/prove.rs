@@ -7,8 +7,10 @@
 
 use serde_json::Value;
 use std::path::Path;
-use std::process::{Command, Output};
+use std::process::{Command, Output, Stdio};
+use std::time::Duration;
 use tempfile::TempDir;
+use testbed::Process;
 
 /// Every delivery takes effect; `once` remembers ids, in memory only.
 const HANDLER: &str = r#"
@@ -48,13 +50,14 @@ impl Place {
         self.directory.path()
     }
 
+    fn command(&self, args: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_semel"));
+        command.arg("prove").args(args).current_dir(self.path());
+        command
+    }
+
     fn prove(&self, args: &[&str]) -> Output {
-        Command::new(env!("CARGO_BIN_EXE_semel"))
-            .arg("prove")
-            .args(args)
-            .current_dir(self.path())
-            .output()
-            .unwrap()
+        self.command(args).output().unwrap()
     }
 
     /// A scenario of the handler, with more lines.
@@ -88,6 +91,7 @@ fn what_breaks_is_shown_in_every_form() {
     assert_eq!(output.status.code(), Some(1), "{output:?}");
     let report: Value = serde_json::from_slice(&output.stdout).unwrap();
     let repeat = &report["attacks"][0];
+    assert_eq!(report["conclusion"], "broken");
     assert_eq!(repeat["attack"], "repeat");
     assert_eq!(repeat["verdict"], "broken");
     assert_eq!(repeat["how"], "effect-twice");
@@ -153,4 +157,94 @@ fn nothing_is_held_that_was_not_judged() {
     let file = place.scenario(&spawn, "");
     let output = place.prove(&[&file, "--only", "bad-key"]);
     assert_eq!(output.status.code(), Some(2), "{output:?}");
+}
+
+#[test]
+fn mistakes_in_the_arguments_are_no_verdict() {
+    let place = Place::new();
+    for args in [
+        &["--colour"][..],
+        &["--only", "AtOnce", "x.toml"],
+        &[
+            "--spawn",
+            "true",
+            "--effect-command",
+            "true",
+            "--crash-points",
+            "0",
+        ],
+        &[],
+    ] {
+        let output = place.prove(args);
+        assert_eq!(output.status.code(), Some(2), "{args:?}: {output:?}");
+    }
+}
+
+#[test]
+fn no_file_tells_of_another_run() {
+    let place = Place::new();
+    let spawn = format!("{} handler.py", python());
+    let file = place.scenario(&spawn, "");
+    let args = [&*file, "--only", "repeat", "--junit", "j.xml", "--html"];
+    // Nothing is started when a report could not be written.
+    let nowhere = place.prove(&[&args[..], &["no/such/directory/h.html"]].concat());
+    assert_eq!(nowhere.status.code(), Some(2), "{nowhere:?}");
+    assert!(complaint(&nowhere).contains("no/such/directory/h.html"));
+    assert!(nowhere.stdout.is_empty());
+
+    let here = [&args[..], &["h.html"]].concat();
+    assert_eq!(place.prove(&here).status.code(), Some(1));
+    place.scenario(&format!("{} -c exit(3)", python()), "");
+    assert_eq!(place.prove(&here).status.code(), Some(2));
+    let junit = std::fs::read_to_string(place.path().join("j.xml")).unwrap();
+    assert!(junit.contains("failures=\"0\" errors=\"1\""), "{junit}");
+    assert!(junit.contains("did not start"), "{junit}");
+    assert!(!place.path().join("h.html").exists());
+}
+
+#[test]
+fn reader_that_has_seen_enough_changes_no_verdict() {
+    let place = Place::new();
+    let file = place.scenario(&format!("{} handler.py", python()), "");
+    let (reader, writer) = std::io::pipe().unwrap();
+    drop(reader);
+    let mut command = place.command(&[&file, "--only", "repeat"]);
+    let child = command.stdout(writer).stderr(Stdio::piped());
+    let output = child.spawn().unwrap().wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(1), "{output:?}");
+    assert_eq!(complaint(&output), "");
+}
+
+/// A run whose delivering command has started a child, and that child.
+fn delivering(place: &Place) -> (std::process::Child, Process) {
+    let text = "promise = 'exactly once'\n[deliver]\nas = 'command'\ndeadline_ms = 60000\n\
+                command = \"sh -c 'sleep 600 & echo $! > id; wait'\"\n[[effect]]\nname = 'x'\ncommand = 'true'\n";
+    std::fs::write(place.path().join("delivering.toml"), text).unwrap();
+    let mut command = place.command(&["delivering.toml"]);
+    let child = command.stderr(Stdio::null()).spawn().unwrap();
+    let mut id = String::new();
+    let written = testbed::until(Duration::from_secs(20), || {
+        id = std::fs::read_to_string(place.path().join("id")).unwrap_or_default();
+        Ok(id.ends_with('\n'))
+    });
+    assert!(written.unwrap(), "nothing was delivered");
+    (child, Process::new(id.trim().parse().unwrap()).unwrap())
+}
+
+#[test]
+fn what_was_started_ends_with_the_run_however_it_ends() {
+    for stopped in [true, false] {
+        let place = Place::new();
+        let (mut run, delivered) = delivering(&place);
+        let code = if stopped {
+            Process::of(&run).stop_signal().unwrap();
+            Some(2)
+        } else {
+            run.kill().unwrap();
+            None
+        };
+        assert_eq!(run.wait().unwrap().code(), code);
+        let gone = testbed::until(Duration::from_secs(5), || Ok(!delivered.is_alive()));
+        assert!(gone.unwrap(), "a child of the delivering command lives on");
+    }
 }

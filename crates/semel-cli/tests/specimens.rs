@@ -53,7 +53,7 @@ impl Specimen {
         println!(
             "{} took {:.1} s",
             self.name(),
-            report["took"].as_f64().unwrap() / 1e3
+            report["took_ms"].as_f64().unwrap() / 1e3
         );
         let missing: Vec<_> = self
             .expected

@@ -16,6 +16,19 @@ pub enum CannotJudge {
         /// The end of what it printed, on lines of its own.
         log: String,
     },
+    /// A process that ran before would not come back: that is the handler's own fault.
+    #[error("process `{name}` did not come back after it had ended: {why}{log}")]
+    Gone {
+        /// Which.
+        name: String,
+        /// What was waited for in vain.
+        why: String,
+        /// The end of what it printed, on lines of its own.
+        log: String,
+    },
+    /// A second process of the handler would not start beside the first: attacks that need one are not run.
+    #[error("a second process of the handler cannot be had: {0}")]
+    Second(String),
     /// A step of `[[before]]` failed.
     #[error("`before` failed: {0}")]
     Before(String),
@@ -43,6 +56,31 @@ pub enum CannotJudge {
 // === impl CannotJudge ===
 
 impl CannotJudge {
+    /// In one line: of what a process printed only the end.
+    pub(crate) fn brief(&self) -> String {
+        let whole = self.to_string();
+        let mut lines = whole.lines().filter(|line| !line.trim().is_empty());
+        let first = lines.next().unwrap_or_default();
+        match lines.next_back() {
+            Some(last) => format!("{} {}", first.trim_end(), last.trim()),
+            None => first.to_owned(),
+        }
+    }
+
+    /// The same of a process that has run before.
+    pub(crate) fn after_it_ran(self) -> Self {
+        match self {
+            Self::Process { name, why, log } => Self::Gone { name, why, log },
+            other @ (Self::Scenario(_)
+            | Self::Gone { .. }
+            | Self::Second(_)
+            | Self::Before(_)
+            | Self::Probe { .. }
+            | Self::Undisturbed(_)
+            | Self::Machine { .. }) => other,
+        }
+    }
+
     pub(crate) fn machine(what: impl Into<String>, why: impl std::fmt::Display) -> Self {
         Self::Machine {
             what: what.into(),

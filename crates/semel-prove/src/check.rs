@@ -1,129 +1,70 @@
 //! Reads a scenario critically: everything that cannot be meant is said before anything is started.
 
+mod delivery;
+mod places;
+mod words;
+
+pub(crate) use places::{Place, find};
+
 use crate::cannot::CannotJudge;
 use crate::options::Options;
 use crate::says::Language;
-use crate::scenario::{Before, Dependency, Effect, Scenario, Sender};
-use crate::words::ports_named;
+use crate::scenario::{Before, Effect, Process, Scenario};
 use std::collections::BTreeSet;
-use url::Url;
 
-/// Where a dependency really is, before `{port.NAME}` is filled in.
-#[derive(Clone, Debug)]
-pub(crate) struct Place {
-    pub(crate) env: String,
-    pub(crate) url: String,
-    pub(crate) language: Language,
-    /// Encrypted connections are not tapped: the process would notice.
-    pub(crate) encrypted: bool,
-}
+/// What is wrong, in sentences.
+type Mistakes = Vec<String>;
 
 /// All mistakes of a scenario together; where its dependencies are.
 pub(crate) fn check(scenario: &Scenario, options: &Options) -> Result<Vec<Place>, CannotJudge> {
-    let mut mistakes = Vec::new();
-    names(scenario, &mut mistakes);
-    delivery(scenario, &mut mistakes);
-    let places = places(scenario, options, &mut mistakes);
+    let mut mistakes = Mistakes::new();
+    processes(scenario, &mut mistakes);
+    delivery::check(scenario, &mut mistakes);
+    let places = places::places(scenario, options, &mut mistakes);
     for before in &scenario.before {
         one_before(before, &places, &mut mistakes);
     }
-    if scenario.effects.is_empty() {
-        mistakes.push("no [[effect]] says how to see what the handler did".to_owned());
+    effects(scenario, &places, &mut mistakes);
+    words::ports(scenario, &mut mistakes);
+    if options.crash_points_max == 0 {
+        mistakes.push("--crash-points must be at least 1".to_owned());
     }
-    for effect in &scenario.effects {
-        one_effect(effect, &places, &mut mistakes);
+    match mistakes.as_slice() {
+        [] => Ok(places),
+        [only] => Err(CannotJudge::Scenario(only.clone())),
+        [..] => Err(CannotJudge::Scenario(format!(
+            "\n  {}",
+            mistakes.join("\n  ")
+        ))),
     }
-    ports(scenario, &mut mistakes);
-    if mistakes.is_empty() {
-        return Ok(places);
-    }
-    Err(CannotJudge::Scenario(mistakes.join("; ")))
 }
 
-fn names(scenario: &Scenario, mistakes: &mut Vec<String>) {
-    let mut seen = BTreeSet::new();
+fn processes(scenario: &Scenario, mistakes: &mut Mistakes) {
+    let names = scenario.processes.iter().map(|process| &process.name);
+    twice(names, "[[process]] is called", mistakes);
     for process in &scenario.processes {
-        if !seen.insert(&process.name) {
-            mistakes.push(format!("two processes are called `{}`", process.name));
-        }
-        if shlex::split(&process.spawn).is_none_or(|words| words.is_empty()) {
-            mistakes.push(format!("`spawn` of `{}` is not a command", process.name));
-        }
-    }
-    if let Some(to) = &scenario.deliver.to
-        && !scenario.processes.iter().any(|process| process.name == *to)
-    {
-        mistakes.push(format!("deliver.to names `{to}`, which is no process"));
+        one_process(process, mistakes);
     }
 }
 
-fn delivery(scenario: &Scenario, mistakes: &mut Vec<String>) {
-    let deliver = &scenario.deliver;
-    let nobody = scenario.processes.is_empty() && deliver.target.is_none();
-    if nobody && deliver.sender != Sender::Command {
-        mistakes.push("neither a [[process]] nor deliver.target says who receives".to_owned());
+/// Its name is part of a path, so it may not lead anywhere else.
+fn one_process(process: &Process, mistakes: &mut Mistakes) {
+    let name = &process.name;
+    let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
+    if name.is_empty() || !name.chars().all(plain) {
+        mistakes.push(format!(
+            "a [[process]] is called {name:?}: a name has letters, digits, `-` and `_` only"
+        ));
     }
-    if deliver.target.is_some() && deliver.to.is_some() {
-        mistakes.push("deliver.to and deliver.target exclude each other".to_owned());
+    if shlex::split(&process.spawn).is_none_or(|words| words.is_empty()) {
+        mistakes.push(format!("`spawn` of `{name}` is not a command"));
     }
-    if let Some(target) = &deliver.target
-        && !Url::parse(target).is_ok_and(|url| url.scheme() == "http" && url.host().is_some())
-    {
-        mistakes.push(format!("deliver.target `{target}` is no http:// address"));
-    }
-    if deliver.sender == Sender::Command && deliver.command.is_none() {
-        mistakes.push("deliver.command is missing: it delivers when `as = \"command\"`".to_owned());
-    }
-    if deliver.sender != Sender::Command && deliver.command.is_some() {
-        mistakes.push("deliver.command is only for `as = \"command\"`".to_owned());
-    }
-    if deliver.attempts == 0 || deliver.deadline_ms == 0 {
-        mistakes.push("deliver.attempts and deliver.deadline_ms must be at least 1".to_owned());
+    if let Some(ready) = process.ready.as_deref().filter(|ready| *ready != "none") {
+        words::path(&format!("`ready` of `{name}`"), ready, mistakes);
     }
 }
 
-fn places(scenario: &Scenario, options: &Options, mistakes: &mut Vec<String>) -> Vec<Place> {
-    let mut places = Vec::new();
-    for dependency in &scenario.dependencies {
-        match place(dependency, options) {
-            Ok(place) => places.push(place),
-            Err(mistake) => mistakes.push(mistake),
-        }
-    }
-    places
-}
-
-fn place(dependency: &Dependency, options: &Options) -> Result<Place, String> {
-    let env = dependency.env.clone();
-    let given = dependency.url.as_ref().or(options.environment.get(&env));
-    let url = given
-        .filter(|url| !url.is_empty())
-        .ok_or_else(|| {
-            format!("dependency `{env}` has no `url`, and the environment does not name it")
-        })?
-        .clone();
-    let scheme = url.split("://").next().unwrap_or_default().to_owned();
-    let strict = url.contains("sslmode=require") || url.contains("sslmode=verify");
-    let (language, encrypted) = match scheme.as_str() {
-        "postgres" | "postgresql" => (Language::Postgres, strict),
-        "redis" => (Language::Redis, false),
-        "rediss" => (Language::Redis, true),
-        "http" => (Language::Http, false),
-        "https" => (Language::Http, true),
-        _ => (Language::Other, false),
-    };
-    if !url.contains("://") {
-        return Err(format!("dependency `{env}`: `{url}` is no URL"));
-    }
-    Ok(Place {
-        env,
-        url,
-        language,
-        encrypted,
-    })
-}
-
-fn one_before(before: &Before, places: &[Place], mistakes: &mut Vec<String>) {
+fn one_before(before: &Before, places: &[Place], mistakes: &mut Mistakes) {
     let given = [&before.sql, &before.redis, &before.command];
     if given.iter().filter(|given| given.is_some()).count() != 1 {
         mistakes.push("a [[before]] needs exactly one of sql, redis, command".to_owned());
@@ -131,6 +72,10 @@ fn one_before(before: &Before, places: &[Place], mistakes: &mut Vec<String>) {
     let language = match (&before.sql, &before.redis) {
         (Some(_), _) => Language::Postgres,
         (None, Some(_)) => Language::Redis,
+        (None, None) if before.on.is_some() => {
+            mistakes.push("a [[before]]: `on` is only for sql and redis".to_owned());
+            return;
+        }
         (None, None) => return,
     };
     if let Err(mistake) = find(before.on.as_deref(), language, places) {
@@ -138,8 +83,26 @@ fn one_before(before: &Before, places: &[Place], mistakes: &mut Vec<String>) {
     }
 }
 
-fn one_effect(effect: &Effect, places: &[Place], mistakes: &mut Vec<String>) {
-    let name = &effect.name;
+fn effects(scenario: &Scenario, places: &[Place], mistakes: &mut Mistakes) {
+    let effects = &scenario.effects;
+    if effects.is_empty() {
+        mistakes.push("no [[effect]] says how to see what the handler did".to_owned());
+    } else if effects.iter().all(|effect| effect.expected == 0) {
+        mistakes.push(
+            "every [[effect]] has `expected = 0`: a handler that does nothing would hold; name one that is to be seen"
+                .to_owned(),
+        );
+    }
+    let names = effects.iter().map(|effect| &effect.name);
+    twice(names, "[[effect]] is called", mistakes);
+    for effect in effects {
+        if let Err(mistake) = one_effect(effect, places) {
+            mistakes.push(format!("effect `{}`: {mistake}", effect.name));
+        }
+    }
+}
+
+fn one_effect(effect: &Effect, places: &[Place]) -> Result<(), String> {
     let given = [
         &effect.sql,
         &effect.http,
@@ -148,80 +111,48 @@ fn one_effect(effect: &Effect, places: &[Place], mistakes: &mut Vec<String>) {
         &effect.calls,
     ];
     if given.iter().filter(|given| given.is_some()).count() != 1 {
-        mistakes.push(format!(
-            "effect `{name}` needs exactly one of sql, http, command, redis, calls"
+        return Err("it needs exactly one of sql, http, command, redis, calls".to_owned());
+    }
+    let on = effect.on.as_deref();
+    if effect.sql.is_some() {
+        return find(on, Language::Postgres, places).map(drop);
+    }
+    if effect.redis.is_some() {
+        return find(on, Language::Redis, places).map(drop);
+    }
+    if on.is_some() {
+        return Err("`on` is only for sql and redis".to_owned());
+    }
+    match (&effect.http, &effect.calls) {
+        (Some(url), _) if !url.starts_with("http://") => {
+            Err(format!("`{url}` is no http:// address"))
+        }
+        (None, Some(calls)) => counted(calls, places),
+        (Some(_) | None, _) => Ok(()),
+    }
+}
+
+/// A dependency whose requests can be told apart.
+fn counted(calls: &str, places: &[Place]) -> Result<(), String> {
+    let at = find(Some(calls), Language::Http, places)?;
+    let place = at.and_then(|at| places.get(at));
+    if place.is_some_and(|place| place.encrypted) {
+        return Err(format!(
+            "`{calls}` is encrypted: its calls cannot be counted; give the handler an http:// address"
         ));
     }
-    let found = if effect.sql.is_some() {
-        find(effect.on.as_deref(), Language::Postgres, places)
-    } else if effect.redis.is_some() {
-        find(effect.on.as_deref(), Language::Redis, places)
-    } else if let Some(calls) = &effect.calls {
-        find(Some(calls), Language::Http, places)
-    } else {
-        return;
-    };
-    if let Err(mistake) = found {
-        mistakes.push(format!("effect `{name}`: {mistake}"));
-    }
+    Ok(())
 }
 
-/// Which dependency is meant: the named one, or the only one of its kind. None: a SQLite file.
-pub(crate) fn find(
-    on: Option<&str>,
-    language: Language,
-    places: &[Place],
-) -> Result<Option<usize>, String> {
-    let Some(on) = on else {
-        let mut fitting =
-            (0..places.len()).filter(|at| places.get(*at).is_some_and(|p| p.language == language));
-        return match (fitting.next(), fitting.next()) {
-            (Some(only), None) => Ok(Some(only)),
-            (None, _) => Err(format!("no [[dependency]] speaks {language:?}")),
-            (Some(_), Some(_)) => Err(format!("several dependencies speak {language:?}: say `on`")),
-        };
-    };
-    if language == Language::Postgres && on.starts_with("sqlite:") {
-        return Ok(None);
-    }
-    let at = places.iter().position(|place| place.env == on);
-    let at = at.ok_or_else(|| format!("`{on}` is no [[dependency]]"))?;
-    let fits = places
-        .get(at)
-        .is_some_and(|place| place.language == language);
-    if fits {
-        Ok(Some(at))
-    } else {
-        Err(format!("`{on}` does not speak {language:?}"))
-    }
-}
-
-fn ports(scenario: &Scenario, mistakes: &mut Vec<String>) {
-    let process = scenario.processes.iter().flat_map(|process| {
-        std::iter::once(&process.spawn)
-            .chain(process.env.values())
-            .map(String::as_str)
-    });
-    let dependencies = scenario
-        .dependencies
-        .iter()
-        .filter_map(|one| one.url.as_deref());
-    let effects = scenario
-        .effects
-        .iter()
-        .flat_map(|one| [one.http.as_deref(), one.command.as_deref()]);
-    let before = scenario.before.iter().map(|one| one.command.as_deref());
-    let texts = process
-        .chain(dependencies)
-        .chain(effects.flatten())
-        .chain(before.flatten());
-    for name in texts.flat_map(ports_named) {
-        if !scenario
-            .processes
-            .iter()
-            .any(|process| process.name == name)
-        {
-            mistakes.push(format!("{{port.{name}}} names no process"));
+/// Whatever has a name has it alone.
+fn twice<'a>(names: impl Iterator<Item = &'a String>, says: &str, mistakes: &mut Mistakes) {
+    let (mut seen, mut told) = (BTreeSet::new(), BTreeSet::new());
+    for name in names {
+        if !seen.insert(name) && told.insert(name) {
+            mistakes.push(format!("more than one {says} `{name}`"));
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

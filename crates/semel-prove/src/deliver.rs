@@ -1,22 +1,23 @@
 //! Sends deliveries, again and again if need be, and writes down what the sender gets to know.
 
+mod delivery;
+mod unheard;
+
+pub(crate) use delivery::{Delivery, Payload};
+
 use crate::cannot::CannotJudge;
 use crate::http::{self, NoAnswer};
 use crate::letter::{Writer, accepts};
-use crate::process::Group;
 use crate::scenario::{Deliver, Sender};
+use crate::shell::Shell;
 use crate::verdict::What;
 use crate::wire::Wire;
 use crate::words::Words;
 use bytes::Bytes;
-use std::collections::BTreeMap;
 use std::net::SocketAddr;
-use std::path::PathBuf;
-use std::process::Stdio;
-use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
 use tokio::task::JoinHandle;
+use unheard::Unheard;
 
 /// The lane of everything that senders do.
 const LANE: &str = "sender";
@@ -30,28 +31,8 @@ struct Office {
     deliver: Deliver,
     wire: Arc<Wire>,
     writer: Writer,
-    environment: BTreeMap<String, String>,
-    directory: PathBuf,
+    shell: Shell,
     answers: Mutex<Vec<Answer>>,
-}
-
-/// Something that is delivered, perhaps many times: its identity stays the same.
-#[derive(Clone, Debug)]
-pub(crate) struct Delivery {
-    pub(crate) id: String,
-    /// What it is about: shared by two deliveries that come in the wrong order, otherwise its own.
-    pub(crate) entity: String,
-    pub(crate) n: u64,
-    pub(crate) payload: Payload,
-    attempts: Arc<AtomicU32>,
-}
-
-/// What is in it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Payload {
-    Usual,
-    Other,
-    Bad,
 }
 
 /// What becomes of the answer.
@@ -83,45 +64,6 @@ pub(crate) enum Known {
     Nothing,
 }
 
-// === impl Delivery ===
-
-impl Delivery {
-    pub(crate) fn new(id: String, n: u64) -> Self {
-        Self {
-            entity: id.clone(),
-            id,
-            n,
-            payload: Payload::Usual,
-            attempts: Arc::default(),
-        }
-    }
-
-    /// Another one about the same entity.
-    pub(crate) fn about(mut self, entity: Option<&str>) -> Self {
-        if let Some(entity) = entity {
-            entity.clone_into(&mut self.entity);
-        }
-        self
-    }
-
-    /// The same identity with another payload.
-    pub(crate) fn with(&self, payload: Payload) -> Self {
-        Self {
-            payload,
-            ..self.clone()
-        }
-    }
-
-    /// How often it was sent.
-    pub(crate) fn attempts(&self) -> u32 {
-        self.attempts.load(Ordering::Relaxed)
-    }
-
-    fn next_attempt(&self) -> u32 {
-        self.attempts.fetch_add(1, Ordering::Relaxed) + 1
-    }
-}
-
 // === impl Courier ===
 
 impl Courier {
@@ -129,16 +71,14 @@ impl Courier {
         deliver: &Deliver,
         wire: Arc<Wire>,
         words: Words,
-        environment: BTreeMap<String, String>,
-        directory: PathBuf,
+        shell: Shell,
     ) -> Result<Self, CannotJudge> {
-        let writer = Writer::new(deliver, words, &directory)?;
+        let writer = Writer::new(deliver, words, shell.directory())?;
         Ok(Self(Arc::new(Office {
             deliver: deliver.clone(),
             wire,
             writer,
-            environment,
-            directory,
+            shell,
             answers: Mutex::default(),
         })))
     }
@@ -170,12 +110,7 @@ impl Courier {
                 attempt,
             },
         );
-        let unheard = Unheard {
-            wire: &self.0.wire,
-            id: &id,
-            attempt,
-            settled: false,
-        };
+        let unheard = Unheard::new(&self.0.wire, &id, attempt);
         let deadline = self.0.deliver.deadline();
         let answer = tokio::time::timeout(deadline, self.answer(delivery, attempt, to, fate)).await;
         match answer {
@@ -257,30 +192,14 @@ impl Courier {
             .iter()
             .map(|word| words.fill(word))
             .collect();
-        let (program, rest) = command.split_first().ok_or("deliver.command is empty")?;
-        let child = tokio::process::Command::new(program)
-            .args(rest)
-            .env_clear()
-            .envs(&office.environment)
-            .current_dir(&office.directory)
-            .process_group(0)
-            .stdin(Stdio::null())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::null())
-            .kill_on_drop(true)
-            .spawn()
-            .map_err(|why| format!("`{program}` cannot be run: {why}"))?;
-        // A sender that gives up leaves nothing behind.
-        let group = Group::of(&child);
-        let output = child.wait_with_output().await;
-        drop(group);
-        let output = output.map_err(|why| format!("`{program}` cannot be waited for: {why}"))?;
-        let code = output
+        let ended = office.shell.run(&command).await;
+        let ended = ended.map_err(|why| why.to_string())?;
+        let code = ended
             .status
             .code()
             .and_then(|code| u16::try_from(code).ok());
         let code = code.ok_or("the delivering command was killed")?;
-        Ok((code, Bytes::from(output.stdout)))
+        Ok((code, Bytes::from(ended.printed)))
     }
 
     fn answers(&self) -> std::sync::MutexGuard<'_, Vec<Answer>> {
@@ -289,47 +208,4 @@ impl Courier {
             .lock()
             .expect("nobody panics while holding it")
     }
-}
-
-/// Writes down that no answer came unless it is told otherwise, also when the attempt is given up.
-struct Unheard<'a> {
-    wire: &'a Wire,
-    id: &'a str,
-    attempt: u32,
-    settled: bool,
-}
-
-impl Unheard<'_> {
-    fn settled(mut self, what: What) {
-        self.settled = true;
-        self.wire.note(LANE, what);
-    }
-
-    fn because(self, why: &str) -> Known {
-        let what = self.unanswered(why);
-        self.settled(what);
-        Known::Nothing
-    }
-
-    fn unanswered(&self, why: &str) -> What {
-        What::Unanswered {
-            id: self.id.to_owned(),
-            attempt: self.attempt,
-            why: why.to_owned(),
-        }
-    }
-}
-
-impl Drop for Unheard<'_> {
-    fn drop(&mut self) {
-        if !self.settled {
-            let what = self.unanswered("the sender's deadline passed");
-            self.wire.note(LANE, what);
-        }
-    }
-}
-
-/// A pause of the sender.
-pub(crate) async fn rest(pause: Duration) {
-    tokio::time::sleep(pause).await;
 }

@@ -3,7 +3,7 @@
 use crate::cannot::CannotJudge;
 use crate::check::check;
 use crate::clean::{Clean, vary};
-use crate::deliver::{Answer, Courier, Delivery, Fate, Known, Payload, rest};
+use crate::deliver::{Answer, Courier, Delivery, Fate, Known, Payload};
 use crate::judge::{Breach, Due, Evidence, Owed, judge};
 use crate::options::{Options, Profile, Progress};
 use crate::probe::{Counts, look, prepare};
@@ -93,15 +93,14 @@ impl<'a> Field<'a> {
         let mut world = World::plan(scenario, options, places)?;
         let mut servers = Servers::default();
         for before in scenario.before.iter().filter(|before| !before.each) {
-            prepare(before, &world.words_of_probes(), &world, &mut servers).await?;
+            prepare(before, &world.words(), &world, &mut servers).await?;
         }
         world.start(scenario).await?;
         let courier = Courier::new(
             &scenario.deliver,
             Arc::clone(&world.wire),
-            world.words.clone(),
-            world.environment(),
-            world.directory().to_owned(),
+            world.words(),
+            world.shell.clone(),
         )?;
         let mut field = Self {
             scenario,
@@ -168,7 +167,7 @@ impl<'a> Field<'a> {
         let delivery = Delivery::new(format!("{}{n:05}", self.mark), n).about(entity);
         let words = self
             .world
-            .words_of_probes()
+            .words()
             .with("id", &delivery.id)
             .with("entity", &delivery.entity)
             .with("n", n);
@@ -266,7 +265,7 @@ impl<'a> Field<'a> {
             if known == Known::Accepted {
                 return Ok(());
             }
-            rest(pause).await;
+            tokio::time::sleep(pause).await;
         }
         Ok(())
     }

@@ -131,7 +131,7 @@ impl Writer {
                 .method
                 .clone()
                 .unwrap_or_else(|| "POST".to_owned()),
-            path: self.words_for(delivery).fill(&self.deliver.path),
+            path: self.words_for(delivery).fill(&self.deliver.path()),
             headers: BTreeMap::new(),
             body: match self.deliver.sender {
                 Sender::Pubsub => envelope(&delivery.id, attempt, &body, self.deliver.dead_letters),
@@ -208,6 +208,21 @@ mod tests {
         assert!(accepts(Sender::Pubsub, 102) && !accepts(Sender::Pubsub, 206));
         assert!(accepts(Sender::Http, 422) && !accepts(Sender::Http, 409));
         assert!(accepts(Sender::Command, 0) && !accepts(Sender::Command, 1));
+    }
+
+    #[test]
+    fn path_of_the_target_is_delivered_to() {
+        let path = |more: &str| {
+            let deliver: Deliver = toml::from_str(&format!("as = 'http'\n{more}")).unwrap();
+            let writer = Writer::new(&deliver, Words::default(), Path::new("/")).unwrap();
+            let delivery = Delivery::new("a7".to_owned(), 1);
+            let to = SocketAddr::from(([127, 0, 0, 1], 1));
+            let request = writer.request(&delivery, 1, to).unwrap();
+            request.uri().to_string()
+        };
+        assert_eq!(path("target = 'http://h:1/charge?x=1'"), "/charge?x=1");
+        assert_eq!(path("target = 'http://h:1'\npath = '/{id}'"), "/a7");
+        assert_eq!(path(""), "/");
     }
 
     #[test]

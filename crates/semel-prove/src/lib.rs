@@ -13,6 +13,7 @@ mod check;
 mod words;
 mod field;
 mod clean;
+mod attack;
 mod attacks;
 mod sweep;
 mod judge;
@@ -22,6 +23,7 @@ mod world;
 mod address;
 mod process;
 mod keeper;
+mod shell;
 mod tap;
 mod wire;
 mod turn;
@@ -32,7 +34,10 @@ mod recorded;
 mod http;
 mod probe;
 mod servers;
+mod sqlite;
+mod plain;
 
+pub use attack::NoAttack;
 pub use cannot::CannotJudge;
 pub use options::{Options, Profile, Progress};
 
@@ -42,7 +47,7 @@ use pattern::Clues;
 use scenario::Scenario;
 use std::time::Duration;
 use tokio::time::Instant;
-use verdict::{Attack, Attacked, Broken, Report, Verdict};
+use verdict::{Attack, Attacked, Broken, How, Report, Verdict};
 
 /// Attacks the handler of a scenario and reports what broke.
 ///
@@ -61,22 +66,35 @@ pub async fn prove(
         .filter(|attack| options.only.is_empty() || options.only.contains(attack))
         .collect();
     let mut attacked = Vec::new();
+    let mut ended_early = None;
     for (at, attack) in chosen.iter().copied().enumerate() {
         progress(Progress::Began {
             attack,
             number: at + 1,
             of: chosen.len(),
         });
-        let one = make(attack, &mut field).await?;
-        progress(Progress::Ended(one.clone()));
-        attacked.push(one);
+        match make(attack, &mut field).await {
+            Ok(one) => {
+                progress(Progress::Ended(one.clone()));
+                attacked.push(one);
+            }
+            Err(why) => {
+                ended_early = Some(why);
+                break;
+            }
+        }
     }
     name_patterns(&mut attacked, &field);
+    if let Some(why) = &ended_early {
+        let left = chosen.iter().skip(attacked.len());
+        attacked.extend(unmade(left, why, &field));
+    }
     Ok(Report {
         scenario: scenario.name.clone(),
         promise: scenario.promise,
         seed: options.seed,
         attacks: attacked,
+        ended_early: ended_early.map(|why| why.to_string()),
         unseen: unseen(&field),
         took: began.elapsed(),
     })
@@ -85,8 +103,45 @@ pub async fn prove(
 async fn make(attack: Attack, field: &mut Field<'_>) -> Result<Attacked, CannotJudge> {
     let began = Instant::now();
     field.attack(attack, number(attack));
-    let tally = Box::pin(attacks::make(attack, field)).await?;
+    let tally = match Box::pin(attacks::make(attack, field)).await {
+        Err(why @ CannotJudge::Second(_)) => Tally::not_run(why.brief()),
+        other => other?,
+    };
     Ok(attacked(attack, tally, began.elapsed()))
+}
+
+/// The attack that something ended which was no part of it, and those after it. A process that does not come back is a
+/// finding: whatever is delivered to it is stuck.
+fn unmade<'a>(
+    left: impl Iterator<Item = &'a Attack>,
+    why: &CannotJudge,
+    field: &Field<'_>,
+) -> Vec<Attacked> {
+    let not_run = || Tally::not_run("the run had ended before");
+    let mut unmade: Vec<Attacked> = left
+        .map(|attack| attacked(*attack, not_run(), Duration::ZERO))
+        .collect();
+    if let Some(first) = unmade.first_mut() {
+        first.verdict = match why {
+            CannotJudge::Gone { .. } => {
+                (first.trials, first.hits) = (1, 1);
+                Verdict::Broken(Box::new(Broken {
+                    how: How::Stuck,
+                    seen: why.brief(),
+                    timeline: field.world.wire.events(),
+                    pattern: None,
+                }))
+            }
+            CannotJudge::Scenario(_)
+            | CannotJudge::Process { .. }
+            | CannotJudge::Second(_)
+            | CannotJudge::Before(_)
+            | CannotJudge::Probe { .. }
+            | CannotJudge::Undisturbed(_)
+            | CannotJudge::Machine { .. } => Verdict::NotRun { why: why.brief() },
+        };
+    }
+    unmade
 }
 
 /// The same whichever attacks were chosen.

@@ -5,7 +5,8 @@ use crate::check::find;
 use crate::http;
 use crate::says::Language;
 use crate::scenario::{Before, Effect};
-use crate::servers::{Rows, Servers, command, sqlite};
+use crate::servers::{Rows, Servers};
+use crate::sqlite;
 use crate::words::Words;
 use crate::world::World;
 use ::http::Request;
@@ -43,7 +44,7 @@ async fn one(
     world: &World,
     servers: &mut Servers,
 ) -> Result<Vec<u64>, String> {
-    let words = world.words_of_probes();
+    let words = world.words();
     if let Some(sql) = &effect.sql {
         let rows = select(effect, sql, &words, world, servers).await?;
         return count(&rows, ids);
@@ -53,7 +54,8 @@ async fn one(
     }
     if let Some(line) = &effect.command {
         let line = split(line, &words)?;
-        let printed = command(&line, &world.environment(), world.directory()).await?;
+        let printed = world.shell.ask(&line).await;
+        let printed = printed.map_err(|why| why.to_string())?;
         let rows = printed.lines().filter(|line| !line.trim().is_empty());
         let rows: Rows = rows
             .map(|line| line.split_whitespace().map(str::to_owned).collect())
@@ -81,7 +83,7 @@ async fn select(
         None => {
             let path = effect.on.as_deref().unwrap_or_default();
             let path = words.fill(path.trim_start_matches("sqlite:"));
-            sqlite(&path, sql, &world.environment()).await
+            sqlite::rows(&path, sql, &world.shell).await
         }
     }
 }
@@ -186,14 +188,13 @@ pub(crate) async fn prepare(
     if let Some(sql) = &before.sql {
         let sql = words.fill(sql);
         match find(on, Language::Postgres, world.places()).map_err(failed)? {
-            Some(at) => servers.sql(url(world, at), &sql).await.map_err(failed)?,
+            Some(at) => servers.sql(url(world, at), &sql).await.map(drop),
             None => {
                 let path = words.fill(on.unwrap_or_default().trim_start_matches("sqlite:"));
-                sqlite(&path, &sql, &world.environment())
-                    .await
-                    .map_err(failed)?
+                sqlite::change(&path, &sql, &world.shell).await
             }
-        };
+        }
+        .map_err(failed)?;
     }
     if let Some(line) = &before.redis {
         let at = find(on, Language::Redis, world.places())
@@ -204,9 +205,8 @@ pub(crate) async fn prepare(
     }
     if let Some(line) = &before.command {
         let line = split(line, words).map_err(failed)?;
-        command(&line, &world.environment(), world.directory())
-            .await
-            .map_err(failed)?;
+        let ran = world.shell.ask(&line).await;
+        ran.map_err(|why| failed(why.to_string()))?;
     }
     Ok(())
 }

@@ -2,8 +2,10 @@
 
 use crate::cannot::CannotJudge;
 use crate::http;
+use crate::keeper::{Ear, Group};
+use crate::plain::plain;
 use crate::scenario::Process;
-use rustix::process::{Pid, Signal, kill_process_group};
+use rustix::process::Signal;
 use std::collections::BTreeMap;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::path::PathBuf;
@@ -15,7 +17,9 @@ use tokio::process::{Child, Command};
 use tokio::time::Instant;
 
 /// Interpreters with many packages take seconds on a busy machine.
-const READY_BOUND: Duration = Duration::from_secs(20);
+pub(crate) const READY_BOUND: Duration = Duration::from_secs(20);
+/// Who takes a connection and says nothing is asked again; each time it gets twice as long to answer.
+const READY_ANSWER: Duration = Duration::from_secs(1);
 const READY_LOOK: Duration = Duration::from_millis(4);
 const LOG_LINES_SHOWN: usize = 20;
 
@@ -53,14 +57,14 @@ pub(crate) enum Ready {
 #[derive(Debug)]
 pub(crate) struct Running {
     child: Child,
-    group: Pid,
+    group: Group,
 }
 
 // === impl Recipe ===
 
 impl Recipe {
     /// Starts it; it is not ready yet.
-    pub(crate) fn start(&self) -> Result<Running, CannotJudge> {
+    pub(crate) fn start(&self, ear: &Ear) -> Result<Running, CannotJudge> {
         let (program, words) = self
             .command
             .split_first()
@@ -85,20 +89,20 @@ impl Recipe {
             .stderr(errors)
             .spawn()
             .map_err(|why| self.failed(&format!("`{program}` cannot be run: {why}")))?;
-        let group = child
-            .id()
-            .and_then(|id| i32::try_from(id).ok())
-            .and_then(Pid::from_raw)
-            .ok_or_else(|| self.failed("it ended at once"))?;
+        let group = Group::of(child.id(), ear)?.ok_or_else(|| self.failed("it ended at once"))?;
         Ok(Running { child, group })
     }
 
     /// Returns once it is ready.
     pub(crate) async fn ready(&self, running: &mut Running) -> Result<(), CannotJudge> {
         let began = Instant::now();
+        let mut patience = READY_ANSWER;
         loop {
-            if self.is_ready().await {
-                return Ok(());
+            let left = READY_BOUND.saturating_sub(began.elapsed());
+            match tokio::time::timeout(patience.min(left), self.is_ready()).await {
+                Ok(true) => return Ok(()),
+                Ok(false) => {}
+                Err(_) => patience *= 2,
             }
             if let Ok(Some(status)) = running.child.try_wait() {
                 return Err(self.failed(&format!("it ended with {status}")));
@@ -146,7 +150,7 @@ impl Recipe {
     /// The end of what it printed, to be added to a sentence.
     pub(crate) fn log_tail(&self) -> String {
         let log = std::fs::read(&self.log).unwrap_or_default();
-        let log = String::from_utf8_lossy(&log);
+        let log = plain(&String::from_utf8_lossy(&log));
         let lines: Vec<&str> = log.lines().collect();
         let skipped = lines.len().saturating_sub(LOG_LINES_SHOWN);
         let shown: Vec<&str> = lines.into_iter().skip(skipped).collect();
@@ -160,40 +164,23 @@ impl Recipe {
 // === impl Running ===
 
 impl Running {
-    pub(crate) fn id(&self) -> u32 {
-        self.group.as_raw_nonzero().get().unsigned_abs()
-    }
-
     pub(crate) fn has_ended(&mut self) -> bool {
         !matches!(self.child.try_wait(), Ok(None))
     }
 
     /// Ends the whole group at once, with no chance to tidy up.
     pub(crate) async fn kill(&mut self) {
-        self.signal(Signal::KILL);
+        self.group.signal(Signal::KILL);
         // It was killed: the wait is short, and there is nothing to do about an error.
         self.child.wait().await.ok();
     }
 
     pub(crate) fn pause(&self) {
-        self.signal(Signal::STOP);
+        self.group.signal(Signal::STOP);
     }
 
     pub(crate) fn resume(&self) {
-        self.signal(Signal::CONT);
-    }
-
-    /// A group that has ended cannot be signalled, and need not be.
-    fn signal(&self, signal: Signal) {
-        kill_process_group(self.group, signal).ok();
-    }
-}
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        if !self.has_ended() {
-            self.signal(Signal::KILL);
-        }
+        self.group.signal(Signal::CONT);
     }
 }
 
@@ -219,26 +206,6 @@ impl Process {
     }
 }
 
-/// A process group that is ended when this is dropped.
-#[derive(Debug)]
-pub(crate) struct Group(Option<Pid>);
-
-impl Group {
-    pub(crate) fn of(child: &Child) -> Self {
-        let id = child.id().and_then(|id| i32::try_from(id).ok());
-        Self(id.and_then(Pid::from_raw))
-    }
-}
-
-impl Drop for Group {
-    fn drop(&mut self) {
-        if let Some(group) = self.0 {
-            // Usually it has ended already.
-            kill_process_group(group, Signal::KILL).ok();
-        }
-    }
-}
-
 /// A port of 127.0.0.1 on which nobody listens.
 pub(crate) fn free_port() -> Result<u16, CannotJudge> {
     for _ in 0..PORT_COUNT {
@@ -254,4 +221,63 @@ pub(crate) fn free_port() -> Result<u16, CannotJudge> {
         "no port of 127.0.0.1 is free",
         "all are taken",
     ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::keeper::Keeper;
+    use tokio::io::AsyncWriteExt;
+
+    /// A process that prints in red and then stands still, and is asked at another one's port.
+    fn recipe(seconds: &str, port: u16, dir: &std::path::Path) -> Recipe {
+        let script = format!("printf '\\033[31mred'; sleep {seconds}");
+        Recipe {
+            name: "handler".to_owned(),
+            command: ["/bin/sh", "-c", &script].map(str::to_owned).to_vec(),
+            environment: BTreeMap::new(),
+            directory: dir.to_owned(),
+            port,
+            ready: Ready::Path("/healthz".to_owned()),
+            log: dir.join("log"),
+        }
+    }
+
+    #[tokio::test]
+    async fn who_takes_connections_and_never_answers_is_not_waited_for_endlessly() {
+        let dir = tempfile::tempdir().unwrap();
+        let keeper = Keeper::start(&dir.path().join("kept")).unwrap();
+        let silent = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+        let recipe = recipe("0.2", silent.local_addr().unwrap().port(), dir.path());
+        let mut running = recipe.start(&keeper.ear).unwrap();
+        let waited = tokio::time::timeout(READY_ANSWER * 3, recipe.ready(&mut running)).await;
+        let said = waited.unwrap().unwrap_err().to_string();
+        assert!(said.contains("it ended with"), "{said}");
+        assert!(
+            said.contains("[31mred") && !said.contains('\u{1b}'),
+            "{said:?}"
+        );
+    }
+
+    #[tokio::test]
+    async fn slow_answer_is_waited_for() {
+        let dir = tempfile::tempdir().unwrap();
+        let keeper = Keeper::start(&dir.path().join("kept")).unwrap();
+        let slow = tokio::net::TcpListener::bind((Ipv4Addr::LOCALHOST, 0))
+            .await
+            .unwrap();
+        let recipe = recipe("60", slow.local_addr().unwrap().port(), dir.path());
+        let answers = async || loop {
+            let (mut asked, _) = slow.accept().await.unwrap();
+            tokio::time::sleep(READY_ANSWER.mul_f64(1.3)).await;
+            let answer = b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n";
+            asked.write_all(answer).await.ok();
+        };
+        let mut running = recipe.start(&keeper.ear).unwrap();
+        let ready = tokio::select! {
+            ready = recipe.ready(&mut running) => ready,
+            () = answers() => unreachable!("it never ends"),
+        };
+        ready.unwrap();
+    }
 }

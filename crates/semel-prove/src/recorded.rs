@@ -1,9 +1,11 @@
 //! Deliveries from a file: what was really sent once, with a new identity for each trial.
 
+mod rename;
+
 use crate::cannot::CannotJudge;
-use base64::Engine;
-use base64::engine::general_purpose::STANDARD;
+use rename::Rename;
 use serde::Deserialize;
+use serde_json::Value;
 use std::collections::BTreeMap;
 use std::path::Path;
 use url::Url;
@@ -43,16 +45,6 @@ struct Line {
 }
 
 #[derive(Deserialize)]
-struct Har {
-    log: HarLog,
-}
-
-#[derive(Deserialize)]
-struct HarLog {
-    entries: Vec<HarEntry>,
-}
-
-#[derive(Deserialize)]
 struct HarEntry {
     request: HarRequest,
 }
@@ -88,15 +80,7 @@ pub(crate) fn read(path: &Path) -> Result<Vec<Recorded>, CannotJudge> {
 }
 
 fn parse(text: &str) -> Result<Vec<Recorded>, String> {
-    let lines = match serde_json::from_str::<Har>(text) {
-        Ok(har) => har
-            .log
-            .entries
-            .into_iter()
-            .map(|entry| entry.request.into())
-            .collect(),
-        Err(_) => lines(text)?,
-    };
+    let lines = requests(text)?;
     if lines.is_empty() {
         return Err("it holds no request".to_owned());
     }
@@ -107,6 +91,37 @@ fn parse(text: &str) -> Result<Vec<Recorded>, String> {
                 .map_err(|why| format!("request {}: {why}", at + 1))
         })
         .collect()
+}
+
+/// A HAR file is one JSON object with a `log`; JSON lines are one object each.
+fn requests(text: &str) -> Result<Vec<Line>, String> {
+    let whole = match serde_json::from_str::<Value>(text) {
+        Ok(whole) => whole,
+        Err(no_har) => {
+            return lines(text).map_err(|no_lines| {
+                format!(
+                    "it is neither a HAR file ({no_har}) nor JSON lines (of method, url, headers, body; {no_lines})"
+                )
+            });
+        }
+    };
+    match whole.pointer("/log/entries") {
+        Some(Value::Array(entries)) => har(entries),
+        Some(_) => Err("as a HAR file it needs a list `log.entries`".to_owned()),
+        None if whole.get("log").is_some() => {
+            Err("as a HAR file it needs a list `log.entries`".to_owned())
+        }
+        None => lines(text),
+    }
+}
+
+fn har(entries: &[Value]) -> Result<Vec<Line>, String> {
+    let read = |(at, entry): (usize, &Value)| {
+        HarEntry::deserialize(entry)
+            .map(|entry| entry.request.into())
+            .map_err(|why| format!("as a HAR file: log.entries[{at}]: {why}"))
+    };
+    entries.iter().enumerate().map(read).collect()
 }
 
 fn lines(text: &str) -> Result<Vec<Line>, String> {
@@ -125,17 +140,19 @@ fn lines(text: &str) -> Result<Vec<Line>, String> {
 impl Recorded {
     /// The same request under another identity, wherever it was named.
     pub(crate) fn named(&self, id: &str) -> Self {
-        let renamed = |text: &str| text.replace(&self.identity, id);
+        let rename = Rename {
+            from: &self.identity,
+            to: id,
+        };
         let headers = self
             .headers
             .iter()
-            .map(|(name, value)| (name.clone(), renamed(value)));
+            .map(|(name, value)| (name.clone(), rename.header(value)));
         Self {
             method: self.method.clone(),
-            path: renamed(&self.path),
+            path: rename.path(&self.path),
             headers: headers.collect(),
-            body: push_renamed(&self.body, &self.identity, id)
-                .unwrap_or_else(|| renamed(&self.body)),
+            body: rename.body(&self.body),
             identity: id.to_owned(),
         }
     }
@@ -156,8 +173,10 @@ impl Line {
         let named = IDENTITIES
             .iter()
             .find_map(|name| headers.get(*name).cloned());
+        // The draft of Idempotency-Key quotes it, and payloads do not.
         let identity = named
             .or_else(|| message_id(&self.body))
+            .map(|id| id.trim_matches('"').to_owned())
             .filter(|id| !id.is_empty());
         Ok(Recorded {
             method: self.method,
@@ -204,15 +223,6 @@ fn message_id(body: &str) -> Option<String> {
         .map(str::to_owned)
 }
 
-/// A push carries its data in base64: the identity is renamed in there, too.
-fn push_renamed(body: &str, identity: &str, id: &str) -> Option<String> {
-    let mut push: serde_json::Value = serde_json::from_str(&body.replace(identity, id)).ok()?;
-    let data = push.pointer_mut("/message/data")?;
-    let plain = String::from_utf8(STANDARD.decode(data.as_str()?).ok()?).ok()?;
-    *data = STANDARD.encode(plain.replace(identity, id)).into();
-    Some(push.to_string())
-}
-
 fn post() -> String {
     "POST".to_owned()
 }
@@ -246,15 +256,27 @@ mod tests {
     }
 
     #[test]
-    fn push_is_renamed_inside_its_data() {
-        let body = r#"{"message": {"messageId": "77", "data": "eyJpZCI6IjU1Nzc1NSJ9"}}"#;
-        let renamed: serde_json::Value =
-            serde_json::from_str(&push_renamed(body, "77", "a7").unwrap()).unwrap();
-        assert_eq!(renamed["message"]["messageId"], "a7");
-        let data = STANDARD
-            .decode(renamed["message"]["data"].as_str().unwrap())
-            .unwrap();
-        assert_eq!(data, br#"{"id":"55a755"}"#);
+    fn quoted_key_is_known_without_its_quotes() {
+        let text = r#"{"url": "/x", "headers": {"Idempotency-Key": "\"1\""}, "body": "{\"id\": \"1\", \"cents\": 1100}"}"#;
+        let named = parse(text).unwrap()[0].named("a7");
+        assert_eq!(named.headers["idempotency-key"], "\"a7\"");
+        assert_eq!(named.body, r#"{"id": "a7", "cents": 1100}"#);
+    }
+
+    #[test]
+    fn what_is_wrong_with_a_file_is_said_of_the_form_it_has() {
+        let said = |text| parse(text).unwrap_err();
+        let cut = said("{\n \"log\": {\n  \"entries\": [");
+        assert!(
+            cut.contains("neither a HAR file") && cut.contains("line 3"),
+            "{cut}"
+        );
+        let short = said("{\n\"log\": {\"entries\": [{\"request\": {\"url\": \"/\"}}]}}");
+        assert!(
+            short.contains("log.entries[0]") && short.contains("`method`"),
+            "{short}"
+        );
+        assert!(said("{\"log\": {}}").contains("log.entries"));
     }
 
     #[test]

@@ -1,25 +1,29 @@
 //! A report in the forms that people and machines read.
 
 mod text;
+mod json;
 mod junit;
 mod html;
 mod svg;
 mod words;
 
 pub use html::html;
-pub use junit::junit;
+pub use json::json;
+pub use junit::{junit, junit_without};
 pub use text::text;
 
 use crate::verdict::{Report, Verdict};
+use serde::Serialize;
 
 /// What a report comes to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Conclusion {
     /// Everything that was run held, and something was.
     Held,
     /// Something broke.
     Broken,
-    /// Nothing was put to the test, or a fault never hit.
+    /// Nothing was put to the test, a fault never hit, or the run ended early.
     CouldNotJudge,
 }
 
@@ -35,6 +39,7 @@ impl Report {
             Conclusion::Broken
         } else if any(|verdict| matches!(verdict, Verdict::Vacuous { .. }))
             || !any(|verdict| matches!(verdict, Verdict::Held))
+            || self.ended_early.is_some()
         {
             Conclusion::CouldNotJudge
         } else {

@@ -4,6 +4,7 @@
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::time::Duration;
+use url::{Position, Url};
 
 /// A whole scenario.
 #[derive(Clone, Debug, Deserialize)]
@@ -48,7 +49,7 @@ pub enum Promise {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Process {
-    /// What others call it.
+    /// What others call it: letters, digits, `-` and `_`.
     pub name: String,
     /// A command, split into words as a shell does. `{port}` is its own free port (also in `PORT`), `{port.NAME}` another
     /// process's, `{dir}` a directory of its own that is made new for each run, `{here}` the scenario's directory.
@@ -89,7 +90,7 @@ pub struct Before {
     /// A command.
     #[serde(default)]
     pub command: Option<String>,
-    /// On which dependency: its variable. The only one of its kind unless given.
+    /// On which dependency: its variable, or `sqlite:PATH`. The only one of its kind unless given.
     #[serde(default)]
     pub on: Option<String>,
     /// Once for each delivery, with `{id}`.
@@ -104,15 +105,15 @@ pub struct Deliver {
     /// The process that receives; the last one unless given.
     #[serde(default)]
     pub to: Option<String>,
-    /// A handler that runs already, instead of a process: attacks on processes are then not run.
+    /// A handler that runs already, instead of a process: attacks on processes are then not run. It may name a path.
     #[serde(default)]
     pub target: Option<String>,
     /// Who sends.
     #[serde(rename = "as")]
     pub sender: Sender,
-    /// Where to.
-    #[serde(default = "root")]
-    pub path: String,
+    /// Where to; the path of `target`, or `/`, unless given.
+    #[serde(default)]
+    pub path: Option<String>,
     /// POST unless given.
     #[serde(default)]
     pub method: Option<String>,
@@ -173,7 +174,7 @@ pub enum Sender {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Effect {
-    /// What the report calls it.
+    /// What the report calls it; each has its own.
     pub name: String,
     /// Rows of two columns: the delivery's id (or a text that contains it), and how often.
     #[serde(default)]
@@ -190,10 +191,10 @@ pub struct Effect {
     /// A dependency that is spoken to in HTTP: every request that contains the id is one.
     #[serde(default)]
     pub calls: Option<String>,
-    /// On which dependency, or `sqlite:PATH`; the only one of its kind unless given.
+    /// On which dependency, or `sqlite:PATH` from the scenario's directory; the only one of its kind unless given.
     #[serde(default)]
     pub on: Option<String>,
-    /// How often one delivery is to be seen; 1 unless given.
+    /// How often one delivery is to be seen; 1 unless given. Not 0 for all: who sees nothing cannot tell work from none.
     #[serde(default = "one")]
     pub expected: u64,
 }
@@ -201,6 +202,16 @@ pub struct Effect {
 // === impl Deliver ===
 
 impl Deliver {
+    /// The path that is delivered to, with the query.
+    pub(crate) fn path(&self) -> String {
+        let target = self.target.as_ref().and_then(|url| Url::parse(url).ok());
+        match (&self.path, target) {
+            (Some(path), _) => path.clone(),
+            (None, Some(url)) => url[Position::BeforePath..Position::AfterQuery].to_owned(),
+            (None, None) => "/".to_owned(),
+        }
+    }
+
     /// How long the sender waits for an answer.
     #[must_use]
     pub fn deadline(&self) -> Duration {
@@ -210,10 +221,6 @@ impl Deliver {
 
 fn yes() -> bool {
     true
-}
-
-fn root() -> String {
-    "/".into()
 }
 
 const fn deadline_ms() -> u64 {

@@ -1,17 +1,9 @@
 //! Speaks to the real servers, never through a tap: for `before` and for probes.
 
+use crate::shell::bounded;
 use redis::aio::MultiplexedConnection;
 use std::collections::BTreeMap;
-use std::path::Path;
-use std::process::Stdio;
-use std::time::Duration;
 use tokio_postgres::{NoTls, SimpleQueryMessage};
-
-const ANSWER_BOUND: Duration = Duration::from_secs(10);
-
-/// Reads a SQLite file where no `sqlite3` is installed.
-const PYTHON: &str = "import sqlite3, sys
-for row in sqlite3.connect(sys.argv[1], timeout=5).execute(sys.argv[2]): print(*row, sep='\\t')";
 
 /// Connections by URL, kept for the whole run.
 #[derive(Default)]
@@ -103,64 +95,6 @@ impl Servers {
     }
 }
 
-/// Statements on a SQLite file, by the program `sqlite3` or, where that is missing, by Python.
-pub(crate) async fn sqlite(
-    path: &str,
-    sql: &str,
-    environment: &BTreeMap<String, String>,
-) -> Result<Rows, String> {
-    let shell = [
-        "sqlite3",
-        "-batch",
-        "-cmd",
-        ".timeout 5000",
-        "-separator",
-        "\t",
-        path,
-        sql,
-    ];
-    let python = ["python3", "-c", PYTHON, path, sql];
-    let here = Path::new("/");
-    let printed = match command(&shell.map(str::to_owned), environment, here).await {
-        Err(why) if why.ends_with("not found") => {
-            command(&python.map(str::to_owned), environment, here).await?
-        }
-        other => other?,
-    };
-    let lines = printed.lines();
-    Ok(lines
-        .map(|line| line.split('\t').map(str::to_owned).collect())
-        .collect())
-}
-
-/// What a command prints.
-pub(crate) async fn command(
-    words: &[String],
-    environment: &BTreeMap<String, String>,
-    directory: &Path,
-) -> Result<String, String> {
-    let (program, arguments) = words.split_first().ok_or("the command is empty")?;
-    let run = tokio::process::Command::new(program)
-        .args(arguments)
-        .env_clear()
-        .envs(environment)
-        .current_dir(directory)
-        .stdin(Stdio::null())
-        .kill_on_drop(true)
-        .output();
-    let output = bounded(run).await?.map_err(|why| {
-        if why.kind() == std::io::ErrorKind::NotFound {
-            return format!("`{program}` was not found");
-        }
-        format!("`{program}` cannot be run: {why}")
-    })?;
-    if !output.status.success() {
-        let said = String::from_utf8_lossy(&output.stderr).trim().to_owned();
-        return Err(format!("`{program}` ended with {}: {said}", output.status));
-    }
-    Ok(String::from_utf8_lossy(&output.stdout).into_owned())
-}
-
 /// Host and port of a server, without its password.
 fn place(url: &str) -> String {
     let parsed = url::Url::parse(url).ok();
@@ -171,12 +105,6 @@ fn place(url: &str) -> String {
         Some(format!("{}{port}", url.host_str()?))
     });
     host.unwrap_or_else(|| "the server".to_owned())
-}
-
-async fn bounded<T>(work: impl Future<Output = T>) -> Result<T, String> {
-    tokio::time::timeout(ANSWER_BOUND, work)
-        .await
-        .map_err(|_| format!("no answer within {} s", ANSWER_BOUND.as_secs()))
 }
 
 /// The server's own words, or the system's; the driver's alone say only "db error".

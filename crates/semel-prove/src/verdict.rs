@@ -1,7 +1,7 @@
 //! What came out: a verdict for each attack, with the smallest timeline for what broke.
 
 use crate::scenario::Promise;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use std::time::Duration;
 
 /// Everything one run of `semel prove` found out.
@@ -15,10 +15,12 @@ pub struct Report {
     pub seed: u64,
     /// One for each attack, in the order they were made.
     pub attacks: Vec<Attacked>,
+    /// Why the run ended before all attacks were made, if it did.
+    pub ended_early: Option<String>,
     /// What cannot be seen, in sentences.
     pub unseen: Vec<String>,
     /// How long it all took.
-    #[serde(serialize_with = "millis")]
+    #[serde(rename = "took_ms", serialize_with = "millis")]
     pub took: Duration,
 }
 
@@ -35,13 +37,13 @@ pub struct Attacked {
     /// In how many of them the fault hit while the handler was at work.
     pub hits: u32,
     /// How long it took.
-    #[serde(serialize_with = "millis")]
+    #[serde(rename = "took_ms", serialize_with = "millis")]
     pub took: Duration,
 }
 
 /// What is done to a handler.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
-#[serde(rename_all = "kebab-case")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(into = "&'static str")]
 pub enum Attack {
     /// The same delivery once more after it succeeded.
     Repeat,
@@ -124,7 +126,7 @@ pub enum How {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Event {
     /// Since the trial began.
-    #[serde(serialize_with = "millis")]
+    #[serde(rename = "at_ms", serialize_with = "millis")]
     pub at: Duration,
     /// Where: `sender`, a process's name, a dependency's variable.
     pub lane: String,

@@ -337,7 +337,7 @@ async fn scenario_with_mistakes_names_them_all() {
     for mistake in [
         "`gate`",
         "`SHOP_URL`",
-        "`rows` needs exactly one",
+        "`rows`: it needs exactly one",
         "{port.nobody}",
     ] {
         assert!(said.contains(mistake), "{mistake} is missing: {said}");

@@ -1,6 +1,7 @@
 //! The arguments of `semel prove`.
 
 use clap::ValueEnum;
+use semel_prove::verdict::Attack;
 use std::path::PathBuf;
 
 /// A scenario, as a file or as flags, and how to run it.
@@ -19,9 +20,9 @@ pub(crate) struct ProveArgs {
     /// At how many boundaries a process is killed, unless --full
     #[arg(long, default_value_t = 5)]
     pub(crate) crash_points: usize,
-    /// Only these attacks
+    /// Only these attacks, by the names that the report uses
     #[arg(long, value_delimiter = ',', value_name = "ATTACK")]
-    pub(crate) only: Vec<String>,
+    pub(crate) only: Vec<Attack>,
     /// Print the report as JSON
     #[arg(long)]
     pub(crate) json: bool,
@@ -61,9 +62,9 @@ pub(crate) struct Flags {
         conflicts_with = "file"
     )]
     pub(crate) sender: String,
-    /// Where to
-    #[arg(long, default_value = "/", conflicts_with = "file")]
-    pub(crate) path: String,
+    /// Where to; the path of --target, or /, unless given
+    #[arg(long, conflicts_with = "file")]
+    pub(crate) path: Option<String>,
     /// The payload; {id} is each delivery's own
     #[arg(long, default_value = r#"{"id": "{id}"}"#, conflicts_with = "file")]
     pub(crate) body: String,
@@ -100,4 +101,4 @@ pub(crate) enum PromiseArg {
 const EXIT_CODES: &str = "Exit codes:
   0   held: every attack that was run
   1   broken: the report shows where
-  2   could not judge: the scenario, a process or a probe failed, or a fault never hit";
+  2   could not judge: the arguments, the scenario, a process or a probe are wrong, or a fault never hit";

@@ -7,6 +7,7 @@ mod ask;
 use crate::args::broker::{BrokerArgs, BrokerCommand, ServeArgs};
 use crate::commands::gate::stopped;
 use crate::log;
+use crate::out::{aside, out};
 use semel_broker::{Bound, Declared, Keep, Settings};
 use std::fmt;
 use std::path::Path;
@@ -19,8 +20,7 @@ pub(crate) async fn run(args: BrokerArgs) -> anyhow::Result<()> {
     match args.other {
         None => serve(args.serve).await,
         Some(BrokerCommand::Snippets { language, address }) => {
-            snippets::print(language, address);
-            Ok(())
+            out(&snippets::texts(language, address))
         }
         Some(BrokerCommand::Ask(ask)) => ask::ask(&ask).await,
     }
@@ -30,7 +30,7 @@ async fn serve(args: ServeArgs) -> anyhow::Result<()> {
     let settings = settings(args)?;
     log::begin_aside();
     if settings.allow_remote {
-        eprint!("{}", lines::warning(settings.listen));
+        aside(&lines::warning(settings.listen));
     }
     let told = settings.clone();
     let bound = Bound::bind(settings).await.map_err(|error| {
@@ -40,7 +40,7 @@ async fn serve(args: ServeArgs) -> anyhow::Result<()> {
             anyhow::Error::from(error)
         }
     })?;
-    print!("{}", lines::first_screen(bound.address(), &told));
+    out(&lines::first_screen(bound.address(), &told))?;
     bound.serve(stopped()?).await;
     Ok(())
 }

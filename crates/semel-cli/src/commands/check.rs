@@ -2,6 +2,7 @@
 
 use crate::args::CheckArgs;
 use crate::config::{self, Broken, Finding, Mistakes};
+use crate::out::out;
 use serde_json::{Value, json};
 
 pub(crate) fn run(args: &CheckArgs) -> anyhow::Result<()> {
@@ -9,10 +10,8 @@ pub(crate) fn run(args: &CheckArgs) -> anyhow::Result<()> {
         Ok(config) => config,
         Err(mistakes) => {
             if args.json {
-                println!(
-                    "{}",
-                    json!({"good": false, "mistakes": told(&mistakes), "findings": []})
-                );
+                let told = json!({"good": false, "mistakes": told(&mistakes), "findings": []});
+                out(&format!("{told}\n"))?;
             }
             return Err(mistakes.into());
         }
@@ -21,14 +20,13 @@ pub(crate) fn run(args: &CheckArgs) -> anyhow::Result<()> {
     let broken = Broken::among(&findings);
     if args.json {
         let found: Vec<_> = findings.iter().map(as_json).collect();
-        println!(
-            "{}",
-            json!({"good": broken.is_none(), "mistakes": [], "findings": found})
-        );
+        let told = json!({"good": broken.is_none(), "mistakes": [], "findings": found});
+        out(&format!("{told}\n"))?;
     } else {
-        for finding in &findings {
-            println!("{:8} {finding}", finding.verdict.word());
-        }
+        let lines = findings
+            .iter()
+            .map(|finding| format!("{:8} {finding}\n", finding.verdict.word()));
+        out(&lines.collect::<String>())?;
     }
     broken.map_or(Ok(()), |broken| Err(broken.into()))
 }

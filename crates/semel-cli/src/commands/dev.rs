@@ -7,6 +7,7 @@ use crate::args::DevArgs;
 use crate::commands::gate::stopped;
 use crate::config::{self, Config};
 use crate::open_store;
+use crate::out::out;
 use anyhow::Context;
 use lines::{Addresses, Paths};
 use semel_broker::{Declared, Keep};
@@ -35,10 +36,7 @@ pub(crate) async fn run(args: &DevArgs) -> anyhow::Result<()> {
         admin: gate.admin_address()?,
         broker: broker.address(),
     };
-    print!(
-        "{}",
-        lines::first_screen(at, paths, args.upstream.as_deref())
-    );
+    out(&lines::first_screen(at, paths, args.upstream.as_deref()))?;
     let (stop, end) = oneshot::channel::<()>();
     // The broker ends first, so that nothing is sent to a gate that goes down.
     let serving = tokio::spawn(broker.serve(async { drop(end.await) }));
@@ -50,8 +48,7 @@ pub(crate) async fn run(args: &DevArgs) -> anyhow::Result<()> {
         })
         .await;
     serving.await.context("the broker ended early")?;
-    println!("stopped, {} runs left", left.runs.len());
-    Ok(())
+    out(&format!("stopped, {} runs left\n", left.runs.len()))
 }
 
 /// A local cloud that delivers everything twice.

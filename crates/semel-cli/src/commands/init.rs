@@ -2,19 +2,20 @@
 
 use crate::args::InitArgs;
 use crate::config;
+use crate::out::out;
 use anyhow::Context;
 use std::io::Write;
 
 pub(crate) fn run(args: &InitArgs) -> anyhow::Result<()> {
     if args.docs {
-        print!("{}", config::page());
-        return Ok(());
+        return out(&config::page());
     }
     let path = args.path.display();
     let mut file = std::fs::File::create_new(&args.path)
         .with_context(|| format!("{path} was not written; what was there is as it was"))?;
     file.write_all(config::commented_file().as_bytes())
         .with_context(|| format!("{path} is incomplete: remove it before you try again"))?;
-    println!("{path} written: edit it, then run `semel check`");
-    Ok(())
+    out(&format!(
+        "{path} written: edit it, then run `semel check`\n"
+    ))
 }

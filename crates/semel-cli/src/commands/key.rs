@@ -1,6 +1,7 @@
 //! `semel key`: what a rule makes of a payload.
 
 use crate::args::KeyArgs;
+use crate::out::out;
 use semel::Fingerprint;
 use semel::key::{Delivered, Field, Key, KeyRule, Scope};
 use std::io::Read;
@@ -23,15 +24,15 @@ pub(crate) fn run(args: &KeyArgs) -> anyhow::Result<()> {
         .zip(&fields)
         .collect();
     if args.json {
-        println!("{}", as_json(&key, &parts, &fingerprint));
-    } else {
-        println!("key          {key}");
-        for (name, field) in &parts {
-            println!("part         {name}  {}  {}", kind(field), text(field));
-        }
-        println!("fingerprint  {fingerprint}");
+        return out(&format!("{}\n", as_json(&key, &parts, &fingerprint)));
     }
-    Ok(())
+    let parts = parts
+        .iter()
+        .map(|(name, field)| format!("part         {name}  {}  {}\n", kind(field), text(field)));
+    out(&format!(
+        "key          {key}\n{}fingerprint  {fingerprint}\n",
+        parts.collect::<String>()
+    ))
 }
 
 fn as_json(key: &Key, parts: &[(String, &Field)], fingerprint: &Fingerprint) -> serde_json::Value {

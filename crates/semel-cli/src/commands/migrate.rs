@@ -1,6 +1,7 @@
 //! `semel migrate`: bring a database to this version's tables and functions.
 
 use crate::args::MigrateArgs;
+use crate::out::{aside, out};
 use crate::store_url::StoreUrl;
 use semel_postgres::{Migrated, PostgresSettings};
 
@@ -8,19 +9,19 @@ pub(crate) async fn run(args: &MigrateArgs) -> anyhow::Result<()> {
     match &args.store {
         StoreUrl::Postgres(url) => {
             let migrated = semel_postgres::migrate(&PostgresSettings::new(url)).await?;
-            println!("{}", line(&migrated));
+            out(&format!("{}\n", line(&migrated)))?;
             if !migrated.handler_role {
-                eprintln!(
+                aside(
                     "semel: this user may not create roles, so handlers that log in as somebody else cannot call \
-                     semel.complete and semel.once yet; let an administrator create the role semel_handler, then repeat"
+                     semel.complete and semel.once yet; let an administrator create the role semel_handler, then repeat\n",
                 );
             }
+            Ok(())
         }
         StoreUrl::Embedded(_) | StoreUrl::Redis(_) => {
-            println!("nothing to migrate: only PostgreSQL has tables");
+            out("nothing to migrate: only PostgreSQL has tables\n")
         }
     }
-    Ok(())
 }
 
 fn line(migrated: &Migrated) -> String {

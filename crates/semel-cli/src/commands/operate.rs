@@ -1,9 +1,9 @@
 //! How answers to an operator are printed: data on stdout, talk on stderr.
 
+use crate::out::{aside, out};
 use crate::table::{lines, text};
 use semel_gate::operate::Refused;
 use serde_json::Value;
-use std::io::Write;
 
 type Told = anyhow::Result<Value>;
 
@@ -20,17 +20,11 @@ pub(crate) fn printed(
             if let Some(refused) = error.downcast_ref::<Refused>()
                 && json
             {
-                out(&format!("{}\n", refused.json()));
+                out(&format!("{}\n", refused.json()))?;
             }
-            return Err(error);
+            Err(error)
         }
     }
-    Ok(())
-}
-
-/// A reader that has seen enough, as `head` has, is nobody's mistake.
-fn out(text: &str) {
-    drop(std::io::stdout().write_all(text.as_bytes()));
 }
 
 /// Prints a list.
@@ -44,10 +38,12 @@ pub(crate) fn found(
         let rows = told.get(name).and_then(Value::as_array);
         let rows = rows.map_or(&[][..], Vec::as_slice);
         if rows.is_empty() {
-            eprintln!("no {name}");
+            aside(&format!("no {name}\n"));
         }
         if told.get("next").is_some_and(Value::is_string) {
-            eprintln!("there are more {name}: ask for them with --limit");
+            aside(&format!(
+                "there are more {name}: ask for them with --limit\n"
+            ));
         }
         table(rows)
     })

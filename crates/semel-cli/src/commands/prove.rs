@@ -2,15 +2,22 @@
 
 mod bar;
 mod load;
+mod pages;
 
 use crate::args::prove::ProveArgs;
-use anyhow::Context;
+use crate::out::{aside, out};
+use anyhow::anyhow;
 use bar::Bar;
-use semel_prove::report;
+use pages::Pages;
+use semel_prove::report::{self, Conclusion};
+use semel_prove::scenario::Scenario;
 use semel_prove::verdict::Report;
 use semel_prove::{Options, Profile};
-use std::path::Path;
+use std::collections::BTreeMap;
+use std::io;
+use std::path::PathBuf;
 use std::process::ExitCode;
+use tokio::signal::unix::{SignalKind, signal};
 
 /// No verdict. It says nothing about the handler.
 #[derive(Debug, thiserror::Error)]
@@ -18,13 +25,48 @@ use std::process::ExitCode;
 pub(crate) struct CouldNotJudge(anyhow::Error);
 
 pub(crate) async fn run(args: &ProveArgs) -> anyhow::Result<ExitCode> {
-    let report = judge(args).await.map_err(CouldNotJudge)?;
-    Ok(ExitCode::from(report.conclusion().exit_code()))
+    let pages = Pages::open(args).map_err(CouldNotJudge)?;
+    let report = match judge(args).await {
+        Ok(report) => report,
+        Err(why) => {
+            pages.without(&format!("{why:#}"));
+            return Err(CouldNotJudge(why).into());
+        }
+    };
+    let told = tell(args, &pages, &report);
+    let conclusion = match (told, report.conclusion()) {
+        (Ok(()), conclusion) => conclusion,
+        (Err(why), conclusion) => {
+            aside(&format!("semel: {why:#}\n"));
+            // What broke is broken, whether it could be written down or not.
+            match conclusion {
+                Conclusion::Broken => Conclusion::Broken,
+                Conclusion::Held | Conclusion::CouldNotJudge => Conclusion::CouldNotJudge,
+            }
+        }
+    };
+    Ok(ExitCode::from(conclusion.exit_code()))
 }
 
 async fn judge(args: &ProveArgs) -> anyhow::Result<Report> {
     let (scenario, directory) = load::scenario(args)?;
-    let options = Options {
+    let options = options(args, directory);
+    let bar = Bar::begin();
+    let report = tokio::select! {
+        report = prove(&scenario, &options, &bar) => report,
+        why = stopped() => Err(why),
+    };
+    bar.end();
+    report
+}
+
+async fn prove(scenario: &Scenario, options: &Options, bar: &Bar) -> anyhow::Result<Report> {
+    let told = |progress| bar.show(&progress);
+    Ok(semel_prove::prove(scenario, options, told).await?)
+}
+
+fn options(args: &ProveArgs, directory: PathBuf) -> Options {
+    Options {
         seed: args.seed,
         mark: format!("p{:08x}x", rand::random::<u32>()),
         profile: if args.full {
@@ -34,32 +76,46 @@ async fn judge(args: &ProveArgs) -> anyhow::Result<Report> {
         },
         crash_points_max: args.crash_points,
         directory,
-        environment: std::env::vars().collect(),
-        only: load::attacks(&args.only)?,
-    };
-    let bar = Bar::begin();
-    let report = semel_prove::prove(&scenario, &options, |progress| bar.show(&progress)).await;
-    bar.end();
-    let report = report?;
-    tell(args, &report)?;
-    Ok(report)
+        environment: environment(),
+        only: args.only.clone(),
+    }
 }
 
-fn tell(args: &ProveArgs, report: &Report) -> anyhow::Result<()> {
-    if let Some(path) = &args.junit {
-        write(path, &report::junit(report))?;
+/// Variables that are no text cannot be meant by any scenario.
+fn environment() -> BTreeMap<String, String> {
+    let texts = std::env::vars_os()
+        .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
+    texts.collect()
+}
+
+/// Resolves when somebody wants this process to end. Whatever was started ends first.
+async fn stopped() -> anyhow::Error {
+    match signalled().await {
+        Ok(signal) => anyhow!("{signal}: ended before a verdict"),
+        Err(error) => anyhow!(error).context("signals cannot be awaited"),
     }
-    if let Some(path) = &args.html {
-        write(path, &report::html(report))?;
-    }
-    if args.json {
-        println!("{}", serde_json::to_string_pretty(report)?);
+}
+
+async fn signalled() -> io::Result<&'static str> {
+    let (mut terminate, mut interrupt, mut hangup) = (
+        signal(SignalKind::terminate())?,
+        signal(SignalKind::interrupt())?,
+        signal(SignalKind::hangup())?,
+    );
+    Ok(tokio::select! {
+        _ = terminate.recv() => "SIGTERM",
+        _ = interrupt.recv() => "SIGINT",
+        _ = hangup.recv() => "SIGHUP",
+    })
+}
+
+/// The report goes to whoever looks before it goes to files.
+fn tell(args: &ProveArgs, pages: &Pages, report: &Report) -> anyhow::Result<()> {
+    let printed = out(&if args.json {
+        report::json(report)
     } else {
-        print!("{}", report::text(report));
-    }
-    Ok(())
-}
-
-fn write(path: &Path, text: &str) -> anyhow::Result<()> {
-    std::fs::write(path, text).with_context(|| format!("cannot write {}", path.display()))
+        report::text(report)
+    });
+    pages.write(report)?;
+    printed
 }

@@ -17,11 +17,14 @@ pub fn html(report: &Report) -> String {
         .iter()
         .map(|it| format!("<li>{}</li>", escape(it)))
         .collect();
+    let early = report.ended_early.as_ref().map_or_else(String::new, |why| {
+        format!("<p>Ended early: {}</p>\n", escape(why))
+    });
     let last = super::text(report);
     let last = escape(last.trim_end().lines().last().unwrap_or_default());
     format!(
         "<!doctype html>\n<html lang=\"en\"><meta charset=\"utf-8\"><title>semel prove: {name}</title>\n<style>{STYLE}</style>\n\
-         <h1>{name}</h1>\n<p class=\"conclusion\">{last}</p>\n\
+         <h1>{name}</h1>\n<p class=\"conclusion\">{last}</p>\n{early}\
          <table><tr><th>attack<th>what is done<th>verdict<th>trials<th>hit<th></tr>\n{rows}</table>\n{broken}\
          <h2>What this cannot see</h2><ul>{unseen}</ul></html>\n"
     )
@@ -32,7 +35,7 @@ fn row(attacked: &Attacked) -> String {
     format!(
         "<tr class=\"{}\"><td>{}<td>{}<td>{verdict}<td>{}<td>{}<td>{}</tr>\n",
         verdict.replace(' ', "-"),
-        words::attack(attacked.attack),
+        attacked.attack,
         words::does(attacked.attack),
         attacked.trials,
         attacked.hits,
@@ -58,7 +61,7 @@ fn drawn(attacked: &Attacked, broken: &Broken) -> String {
     });
     format!(
         "<section><h2>{}: {}</h2><p>{}</p>{pattern}\n<div class=\"drawing\">{}</div></section>\n",
-        words::attack(attacked.attack),
+        attacked.attack,
         words::how(broken.how),
         escape(&broken.seen),
         svg(&broken.timeline),

@@ -87,6 +87,7 @@ fn report(verdicts: Vec<Verdict>) -> Report {
             .zip(verdicts)
             .map(|(attack, verdict)| attacked(attack, verdict))
             .collect(),
+        ended_early: None,
         unseen: vec!["mail that is sent by SMTP".into()],
         took: Duration::from_secs(6),
     }
@@ -156,4 +157,61 @@ fn the_page_needs_nothing_else_and_draws_each_event() {
     assert!(page.contains("<b>check-then-act</b>"));
     assert!(!page.contains("<script") && !page.contains("href=") && !page.contains("src="));
     assert!(!page.contains("order-<1>"));
+}
+
+#[test]
+fn nothing_that_others_say_reaches_a_terminal_or_breaks_xml() {
+    let mut hostile = broken();
+    if let Verdict::Broken(broken) = &mut hostile {
+        broken.seen = "\u{1b}[31mred \u{fffe}".into();
+        broken.timeline[1].what = What::Wire {
+            boundary: 1,
+            outward: true,
+            says: "\u{ffff} \u{1b}]0;title\u{7}".into(),
+        };
+    }
+    let report = report(vec![hostile]);
+    for said in [text(&report), junit(&report), html(&report)] {
+        let bad = |c: char| (c.is_control() && c != '\n') || matches!(c, '\u{fffe}' | '\u{ffff}');
+        assert!(!said.contains(bad), "{said:?}");
+        assert!(said.contains("[31mred"), "{said}");
+    }
+}
+
+#[test]
+fn run_that_ended_early_keeps_its_verdicts_and_is_not_held() {
+    let mut early = report(vec![Verdict::Held, not_run()]);
+    early.ended_early = Some("effect `rows` cannot be seen: <gone>".into());
+    assert_eq!(early.conclusion(), Conclusion::CouldNotJudge);
+    let said = text(&early);
+    assert!(
+        said.contains("held     repeat") && said.contains("Ended early: effect `rows`"),
+        "{said}"
+    );
+    let xml = junit(&early);
+    assert!(
+        xml.contains("tests=\"3\" failures=\"0\" errors=\"1\" skipped=\"1\""),
+        "{xml}"
+    );
+    assert!(
+        xml.contains("name=\"run\"") && xml.contains("&lt;gone&gt;"),
+        "{xml}"
+    );
+    assert!(html(&early).contains("Ended early: effect"));
+    early.attacks.push(attacked(Attack::Pause, broken()));
+    assert_eq!(early.conclusion(), Conclusion::Broken);
+}
+
+#[test]
+fn json_says_what_it_comes_to_and_in_which_unit() {
+    let said: serde_json::Value =
+        serde_json::from_str(&json(&report(vec![Verdict::Held, broken()]))).unwrap();
+    assert_eq!(said["conclusion"], "broken");
+    assert_eq!(said["took_ms"], 6_000.0);
+    let broken = &said["attacks"][1];
+    assert_eq!(broken["took_ms"], 1_500.0);
+    assert_eq!(broken["timeline"][1]["at_ms"], 3.0);
+    let held: serde_json::Value =
+        serde_json::from_str(&json(&report(vec![Verdict::Held]))).unwrap();
+    assert_eq!(held["conclusion"], "held");
 }

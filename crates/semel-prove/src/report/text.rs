@@ -1,6 +1,7 @@
 //! For a terminal.
 
 use super::{Conclusion, words};
+use crate::plain::plain;
 use crate::verdict::{Broken, Report, Verdict};
 use std::fmt::Write as _;
 
@@ -9,10 +10,7 @@ use std::fmt::Write as _;
 pub fn text(report: &Report) -> String {
     let mut text = String::new();
     for attacked in &report.attacks {
-        let (attack, verdict) = (
-            words::attack(attacked.attack),
-            words::verdict(&attacked.verdict),
-        );
+        let (attack, verdict) = (attacked.attack.name(), words::verdict(&attacked.verdict));
         let remark = words::remark(&attacked.verdict);
         let trials = match attacked.verdict {
             Verdict::Held | Verdict::Broken(_) => trials(attacked.trials),
@@ -27,11 +25,7 @@ pub fn text(report: &Report) -> String {
         if let Verdict::Broken(broken) = &attacked.verdict {
             line(
                 &mut text,
-                &format!(
-                    "\n{}: {}",
-                    words::attack(attacked.attack),
-                    words::does(attacked.attack)
-                ),
+                &format!("\n{}: {}", attacked.attack, words::does(attacked.attack)),
             );
             timeline(&mut text, broken);
         }
@@ -39,8 +33,11 @@ pub fn text(report: &Report) -> String {
     for unseen in &report.unseen {
         line(&mut text, &format!("\nNot seen: {unseen}"));
     }
+    if let Some(why) = &report.ended_early {
+        line(&mut text, &format!("\nEnded early: {why}"));
+    }
     line(&mut text, &format!("\n{}", conclusion(report)));
-    text
+    plain(&text)
 }
 
 fn timeline(text: &mut String, broken: &Broken) {
@@ -80,6 +77,9 @@ fn conclusion(report: &Report) -> String {
             "BROKEN: {broken} of {} attacks that were run",
             held + broken
         ),
+        Conclusion::CouldNotJudge if report.ended_early.is_some() => {
+            format!("could not be judged: the run ended early ({held} held so far)")
+        }
         Conclusion::CouldNotJudge => {
             "could not be judged: a fault never hit, or nothing was run".into()
         }

@@ -1,26 +1,8 @@
 //! How verdicts and events are said.
 
+use crate::plain::plain;
 use crate::verdict::{Attack, Event, How, Verdict, What};
 use std::time::Duration;
-
-/// The name of an attack, as in a scenario's expectations and in JSON.
-pub(super) fn attack(attack: Attack) -> &'static str {
-    match attack {
-        Attack::Repeat => "repeat",
-        Attack::AtOnce => "at-once",
-        Attack::WhileRunning => "while-running",
-        Attack::AnswerLost => "answer-lost",
-        Attack::AnswerCut => "answer-cut",
-        Attack::DeadlinePassed => "deadline-passed",
-        Attack::KillRandom => "kill-random",
-        Attack::CrashSweep => "crash-sweep",
-        Attack::Pause => "pause",
-        Attack::Reorder => "reorder",
-        Attack::OtherPayload => "other-payload",
-        Attack::BadKey => "bad-key",
-        Attack::TwoProcesses => "two-processes",
-    }
-}
 
 /// What an attack does, in one line.
 pub(super) fn does(attack: Attack) -> &'static str {
@@ -104,17 +86,15 @@ pub(super) fn millis(span: Duration) -> String {
     format!("{:.0} ms", span.as_secs_f64() * 1e3)
 }
 
-/// For XML and HTML. Characters that neither may hold become spaces.
+/// For XML and HTML.
 pub(super) fn escape(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
-    for character in text.chars() {
+    for character in plain(text).chars() {
         match character {
             '&' => escaped.push_str("&amp;"),
             '<' => escaped.push_str("&lt;"),
             '>' => escaped.push_str("&gt;"),
             '"' => escaped.push_str("&quot;"),
-            '\n' | '\t' => escaped.push(character),
-            other if other.is_control() => escaped.push(' '),
             other => escaped.push(other),
         }
     }

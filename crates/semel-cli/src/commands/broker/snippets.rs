@@ -6,7 +6,7 @@ use std::net::SocketAddr;
 /// The address in the texts.
 const WRITTEN: &str = "127.0.0.1:8085";
 
-pub(super) fn print(language: Option<Language>, address: SocketAddr) {
+pub(super) fn texts(language: Option<Language>, address: SocketAddr) -> String {
     let languages = match language {
         Some(language) => vec![language],
         None => vec![
@@ -17,7 +17,7 @@ pub(super) fn print(language: Option<Language>, address: SocketAddr) {
         ],
     };
     let texts: Vec<_> = languages.into_iter().map(|it| text(it, address)).collect();
-    print!("{}", texts.join("\n"));
+    texts.join("\n")
 }
 
 fn text(language: Language, address: SocketAddr) -> String {

@@ -1,7 +1,8 @@
 //! A progress bar on standard error, when somebody looks.
 
+use crate::out::aside;
 use semel_prove::Progress;
-use std::io::{IsTerminal, Write, stderr};
+use std::io::{IsTerminal, stderr};
 use std::sync::Mutex;
 
 const WIDTH: usize = 24;
@@ -35,9 +36,9 @@ impl Bar {
             Progress::Starting => place.doing = "starting".into(),
             Progress::Began { attack, number, of } => {
                 (place.number, place.of) = (*number, *of);
-                place.doing = format!("{attack:?}");
+                place.doing = attack.to_string();
             }
-            Progress::Tried { attack, trial } => place.doing = format!("{attack:?}, trial {trial}"),
+            Progress::Tried { attack, trial } => place.doing = format!("{attack}, trial {trial}"),
             Progress::Ended(_) => {}
         }
         if self.watched {
@@ -56,7 +57,28 @@ impl Bar {
 
 /// In place of what was drawn before.
 fn draw(line: &str) {
-    let mut stderr = stderr();
-    // Nobody is told when nobody can be.
-    drop(write!(stderr, "\r\x1b[2K{line}").and_then(|()| stderr.flush()));
+    aside(&format!("\r\x1b[2K{line}"));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use semel_prove::verdict::Attack;
+
+    #[test]
+    fn attacks_have_the_names_of_the_report() {
+        let bar = Bar {
+            watched: false,
+            place: Mutex::default(),
+        };
+        let attack = Attack::AtOnce;
+        bar.show(&Progress::Tried { attack, trial: 2 });
+        assert_eq!(bar.place.lock().unwrap().doing, "at-once, trial 2");
+        bar.show(&Progress::Began {
+            attack,
+            number: 2,
+            of: 13,
+        });
+        assert_eq!(bar.place.lock().unwrap().doing, "at-once");
+    }
 }

@@ -3,10 +3,6 @@
 use crate::args::prove::{Flags, PromiseArg, ProveArgs};
 use anyhow::{Context, bail};
 use semel_prove::scenario::Scenario;
-use semel_prove::verdict::Attack;
-use serde::Deserialize;
-use serde::de::IntoDeserializer;
-use serde::de::value::{Error as BadValue, StrDeserializer};
 use std::path::{Path, PathBuf};
 use toml::{Table, Value};
 
@@ -19,15 +15,6 @@ pub(super) fn scenario(args: &ProveArgs) -> anyhow::Result<(Scenario, PathBuf)> 
             Ok((from_flags(&args.flags)?, here))
         }
     }
-}
-
-/// The attacks of `--only`, by the names that the report uses.
-pub(super) fn attacks(names: &[String]) -> anyhow::Result<Vec<Attack>> {
-    let attack = |name: &String| {
-        let name: StrDeserializer<'_, BadValue> = name.as_str().into_deserializer();
-        Attack::deserialize(name).context("--only names attacks")
-    };
-    names.iter().map(attack).collect()
 }
 
 fn from_file(path: &Path) -> anyhow::Result<(Scenario, PathBuf)> {
@@ -75,7 +62,7 @@ fn from_flags(flags: &Flags) -> anyhow::Result<Scenario> {
     let deliver = table(vec![
         ("as", Some(&flags.sender)),
         ("target", flags.target.as_deref()),
-        ("path", Some(&flags.path)),
+        ("path", flags.path.as_deref()),
         ("body", Some(&flags.body)),
     ]);
     scenario.insert("deliver".into(), deliver);

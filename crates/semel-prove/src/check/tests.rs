@@ -1,0 +1,154 @@
+use super::*;
+use crate::options::Profile;
+use std::collections::BTreeMap;
+
+const GOOD: &str = r#"
+    promise = "exactly once"
+    [[process]]
+    name = "handler"
+    spawn = "true"
+    [[dependency]]
+    env = "PAY_URL"
+    [deliver]
+    as = "http"
+    path = "/charge/{id}?a=b"
+    headers = { X-Name = "{id}" }
+    [[effect]]
+    name = "calls"
+    calls = "PAY_URL"
+"#;
+
+fn options() -> Options {
+    Options {
+        seed: 1,
+        mark: "m".to_owned(),
+        profile: Profile::Quick,
+        crash_points_max: 5,
+        directory: ".".into(),
+        environment: BTreeMap::from([("PAY_URL".to_owned(), "http://127.0.0.1:1".to_owned())]),
+        only: Vec::new(),
+    }
+}
+
+fn said(scenario: &str, options: &Options) -> String {
+    let scenario: Scenario = toml::from_str(scenario).unwrap();
+    check(&scenario, options)
+        .map(|_| "good".to_owned())
+        .unwrap_or_else(|why| why.to_string())
+}
+
+/// What is said when one line of a good scenario is another.
+fn with(line: &str, other: &str) -> String {
+    assert!(GOOD.contains(line), "{line}");
+    said(&GOOD.replace(line, other), &options())
+}
+
+#[test]
+fn good_scenario_is_good() {
+    assert_eq!(said(GOOD, &options()), "good");
+}
+
+/// One line of a good scenario, what it is instead, and what is said then.
+type Case = (&'static str, &'static str, &'static str);
+
+fn are_named(cases: &[Case]) {
+    for (line, other, mistake) in cases {
+        let said = with(line, other);
+        assert!(said.contains(mistake), "{mistake} is missing: {said}");
+    }
+}
+
+#[test]
+fn mistakes_of_names_and_effects_are_named() {
+    are_named(&[
+        (
+            r#"name = "calls""#,
+            "name = 'calls'\ncalls = 'PAY_URL'\n[[effect]]\nname = 'calls'",
+            "more than one [[effect]] is called `calls`",
+        ),
+        (
+            "[deliver]",
+            "[[dependency]]\nenv = 'PAY_URL'\n[deliver]",
+            "more than one [[dependency]] is named by the variable `PAY_URL`",
+        ),
+        (
+            r#"name = "calls""#,
+            "name = 'calls'\nexpected = 0",
+            "every [[effect]] has `expected = 0`",
+        ),
+        (r#""handler""#, "'../../x'", "letters, digits"),
+        (r#""handler""#, "''", "letters, digits"),
+        (
+            r#"calls = "PAY_URL""#,
+            "command = 'true'\non = 'PAY_URL'",
+            "`on` is only for sql and redis",
+        ),
+        (
+            r#"calls = "PAY_URL""#,
+            "http = 'https://127.0.0.1/'",
+            "is no http:// address",
+        ),
+        (
+            "[deliver]",
+            "[[before]]\ncommand = 'true'\non = 'PAY_URL'\n[deliver]",
+            "`on` is only for sql and redis",
+        ),
+    ]);
+}
+
+#[test]
+fn mistakes_of_requests_are_named() {
+    let (path, sender) = (r#""/charge/{id}?a=b""#, r#"as = "http""#);
+    are_named(&[
+        (
+            r#"spawn = "true""#,
+            "spawn = 'true'\nready = 'healthz'",
+            "`ready` of `handler`: `healthz` does not begin",
+        ),
+        (path, "'charge'", "`charge` does not begin with `/`"),
+        (path, "'/a b'", "`/a b` is no path"),
+        (
+            sender,
+            "as = 'http'\nmethod = 'PO ST'",
+            r#""PO ST" is no method"#,
+        ),
+        ("X-Name", "'X Name'", r#""X Name" is no header's name"#),
+        (r#""{id}" }"#, r#""a\nb" }"#, "cannot be sent"),
+        (
+            sender,
+            "as = 'command'\ncommand = 'true'\nrecorded = 'x.har'",
+            "a command sends none",
+        ),
+        (
+            sender,
+            "as = 'http'\ntarget = 'http://127.0.0.1:1/charge?x=1'",
+            "names a path, and so does deliver.path",
+        ),
+    ]);
+}
+
+#[test]
+fn encrypted_calls_cannot_be_counted() {
+    let mut options = options();
+    options
+        .environment
+        .insert("PAY_URL".to_owned(), "https://pay.example".to_owned());
+    assert!(said(GOOD, &options).contains("`PAY_URL` is encrypted"));
+}
+
+#[test]
+fn crash_points_are_at_least_one() {
+    let mut options = options();
+    options.crash_points_max = 0;
+    assert!(said(GOOD, &options).contains("--crash-points must be at least 1"));
+}
+
+#[test]
+fn mistakes_are_told_together_one_on_each_line() {
+    let said = with("name = \"handler\"", "name = \"a b\"\nready = \"x\"");
+    assert_eq!(said.lines().count(), 3, "{said}");
+    assert!(
+        said.lines().skip(1).all(|line| line.starts_with("  ")),
+        "{said}"
+    );
+}

@@ -1,0 +1,65 @@
+//! A process of a world, and the taps that are its own.
+
+use crate::cannot::CannotJudge;
+use crate::keeper::Ear;
+use crate::process::{Recipe, Running};
+use crate::tap::Tap;
+use std::net::{Ipv4Addr, SocketAddr};
+
+#[derive(Debug)]
+pub(super) struct Member {
+    pub(super) recipe: Recipe,
+    pub(super) attack: bool,
+    pub(super) running: Option<Running>,
+    paused: bool,
+    /// They listen as long as they are kept.
+    #[expect(dead_code, reason = "a tap closes when it is dropped")]
+    taps: Vec<Tap>,
+}
+
+// === impl Member ===
+
+impl Member {
+    pub(super) fn new(recipe: Recipe, attack: bool, taps: Vec<Tap>) -> Self {
+        Self {
+            recipe,
+            attack,
+            running: None,
+            paused: false,
+            taps,
+        }
+    }
+
+    /// Starts it, and returns once it is ready.
+    pub(super) async fn launch(&mut self, ear: &Ear) -> Result<(), CannotJudge> {
+        let mut running = self.recipe.start(ear)?;
+        self.recipe.ready(&mut running).await?;
+        self.running = Some(running);
+        self.paused = false;
+        Ok(())
+    }
+
+    /// Whether there was something to pause.
+    pub(super) fn pause(&mut self) -> bool {
+        let Some(running) = &self.running else {
+            return false;
+        };
+        running.pause();
+        self.paused = true;
+        true
+    }
+
+    /// Whether it was paused.
+    pub(super) fn resume(&mut self) -> bool {
+        let Some(running) = self.running.as_ref().filter(|_| self.paused) else {
+            return false;
+        };
+        running.resume();
+        self.paused = false;
+        true
+    }
+
+    pub(super) fn address(&self) -> SocketAddr {
+        SocketAddr::from((Ipv4Addr::LOCALHOST, self.recipe.port))
+    }
+}

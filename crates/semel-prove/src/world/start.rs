@@ -1,0 +1,197 @@
+//! How a world comes to be: ports chosen, directories made, taps opened, processes started.
+
+use super::member::Member;
+use super::{Context, Second, World};
+use crate::address::address;
+use crate::cannot::CannotJudge;
+use crate::check::Place;
+use crate::keeper::Keeper;
+use crate::options::Options;
+use crate::process::{Recipe, free_port};
+use crate::scenario::{Process, Scenario};
+use crate::shell::Shell;
+use crate::tap::{Line, Tap};
+use crate::wire::Wire;
+use crate::words::Words;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Long enough to hear what a process says when nobody asks it anything.
+const IDLE_HEARD: Duration = Duration::from_millis(200);
+
+// === impl World ===
+
+impl World {
+    /// Ports are chosen and words are known; nothing runs yet.
+    pub(crate) fn plan(
+        scenario: &Scenario,
+        options: &Options,
+        places: Vec<Place>,
+    ) -> Result<Self, CannotJudge> {
+        let home = tempfile::Builder::new()
+            .prefix("semel-prove-")
+            .tempdir()
+            .map_err(|why| {
+                CannotJudge::machine("no directory can be made for the processes", why)
+            })?;
+        let here = std::path::absolute(&options.directory)
+            .map_err(|why| CannotJudge::machine("the scenario's directory cannot be named", why))?;
+        let to = scenario.deliver.to.as_ref();
+        let named = |to: &String| scenario.processes.iter().position(|it| it.name == *to);
+        let receiver = to.and_then(named);
+        let receiver = receiver.unwrap_or(scenario.processes.len().saturating_sub(1));
+        let words = words(scenario, receiver, &here, home.path())?;
+        let urls: Vec<String> = places.iter().map(|place| words.fill(&place.url)).collect();
+        let mut environment = options.environment.clone();
+        for (place, url) in places.iter().zip(&urls) {
+            environment.insert(place.env.clone(), url.clone());
+        }
+        let keeper = Keeper::start(home.path())?;
+        Ok(Self {
+            wire: Arc::new(Wire::new()),
+            words,
+            urls,
+            shell: Shell::new(environment, here, keeper.ear.clone()),
+            members: Vec::new(),
+            receiver,
+            second: Second::Unasked,
+            context: Context {
+                places,
+                environment: options.environment.clone(),
+            },
+            keeper,
+            home,
+        })
+    }
+
+    /// Starts every process, in order, and listens to what they say by themselves.
+    pub(crate) async fn start(&mut self, scenario: &Scenario) -> Result<(), CannotJudge> {
+        for process in &scenario.processes {
+            let port = self.words.fill(&format!("{{port.{}}}", process.name));
+            let port = port.parse().expect("plan() chose a port for every process");
+            self.join(process, &process.name, port).await?;
+        }
+        self.wire.listen();
+        tokio::time::sleep(IDLE_HEARD).await;
+        self.wire.idle();
+        Ok(())
+    }
+
+    /// A second process of the receiver, beside the first. None: it keeps things in a directory of its own, so
+    /// two of them are not two of the same.
+    pub(crate) async fn second(
+        &mut self,
+        scenario: &Scenario,
+    ) -> Result<Option<usize>, CannotJudge> {
+        match &self.second {
+            Second::Unasked => {}
+            Second::Runs(at) => return Ok(Some(*at)),
+            Second::Fails(why) => return Err(CannotJudge::Second(why.clone())),
+        }
+        let Some(process) = scenario.processes.get(self.receiver) else {
+            return Ok(None);
+        };
+        if process.uses_its_directory() || process.has_no_port() {
+            return Ok(None);
+        }
+        let name = format!("{}-2", process.name);
+        let port = free_port()?;
+        self.wire.idle();
+        let at = self.members.len();
+        if let Err(why) = self.join(process, &name, port).await {
+            self.members.truncate(at);
+            let why = why.to_string();
+            self.second = Second::Fails(why.clone());
+            return Err(CannotJudge::Second(why));
+        }
+        self.second = Second::Runs(at);
+        Ok(Some(at))
+    }
+
+    async fn join(&mut self, process: &Process, name: &str, port: u16) -> Result<(), CannotJudge> {
+        let at = self.members.len();
+        let dir = directory(self.home.path(), name)?;
+        let words = self
+            .words
+            .clone()
+            .with("port", port)
+            .with("dir", dir.display());
+        let mut environment = self.context.environment.clone();
+        environment.insert("PORT".to_owned(), port.to_string());
+        let mut taps = Vec::new();
+        for (dependency, place) in self.context.places.iter().enumerate() {
+            let real = self.words.fill(&place.url);
+            let seen = if place.encrypted {
+                real
+            } else {
+                let (url, tap) = self.tap(at, dependency, place, &real).await?;
+                taps.push(tap);
+                url
+            };
+            environment.insert(place.env.clone(), seen);
+        }
+        for (variable, value) in &process.env {
+            environment.insert(variable.clone(), words.fill(value));
+        }
+        let command = shlex::split(&process.spawn).unwrap_or_default();
+        let recipe = Recipe {
+            name: name.to_owned(),
+            command: command.iter().map(|word| words.fill(word)).collect(),
+            environment,
+            directory: self.shell.directory().to_owned(),
+            port,
+            ready: process.readiness(),
+            log: self.home.path().join(format!("{name}.log")),
+        };
+        self.members.push(Member::new(recipe, process.attack, taps));
+        self.launch(at).await
+    }
+
+    async fn tap(
+        &self,
+        process: usize,
+        dependency: usize,
+        place: &Place,
+        real: &str,
+    ) -> Result<(String, Tap), CannotJudge> {
+        let (upstream, around) = address(real, place)?;
+        let line = Line {
+            process,
+            dependency,
+            lane: place.env.clone(),
+            language: place.language,
+            upstream,
+        };
+        let tap = Tap::open(line, Arc::clone(&self.wire)).await?;
+        Ok((around.at(tap.port), tap))
+    }
+}
+
+/// `{dir}` is the receiver's, for whoever has none of its own.
+fn words(
+    scenario: &Scenario,
+    receiver: usize,
+    here: &Path,
+    home: &Path,
+) -> Result<Words, CannotJudge> {
+    let mut words = Words::default().with("here", here.display());
+    for (at, process) in scenario.processes.iter().enumerate() {
+        let name = &process.name;
+        let dir = directory(home, name)?;
+        words = words
+            .with(format!("port.{name}"), free_port()?)
+            .with(format!("dir.{name}"), dir.display());
+        if at == receiver {
+            words = words.with("dir", dir.display());
+        }
+    }
+    Ok(words)
+}
+
+fn directory(home: &Path, name: &str) -> Result<PathBuf, CannotJudge> {
+    let dir = home.join(name);
+    std::fs::create_dir_all(&dir)
+        .map_err(|why| CannotJudge::machine("a process's directory cannot be made", why))?;
+    Ok(dir)
+}

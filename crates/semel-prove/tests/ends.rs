@@ -1,0 +1,196 @@
+//! How runs begin and end: what fails half-way does not take back what was found.
+
+#![allow(clippy::unwrap_used, reason = "a test may fail by panicking")]
+
+use semel_prove::report::Conclusion;
+use semel_prove::scenario::Scenario;
+use semel_prove::verdict::{Attack, How, Report, Verdict, What};
+use semel_prove::{Options, Profile, prove};
+use std::collections::BTreeMap;
+use std::path::Path;
+
+/// The handler that counts every arrival in a SQLite file, started after something else.
+fn scenario(first: &str, file: &str, more: &str) -> Scenario {
+    let python = testbed::python().unwrap();
+    let python = python.display();
+    let text = format!(
+        r#"
+        promise = "exactly once"
+        [[process]]
+        name = "handler"
+        spawn = "sh -c '{first}; exec {python} {{here}}/sqlite.py'"
+        env = {{ FILE = "{file}" }}
+        [deliver]
+        to = "handler"
+        as = "cloud-tasks"
+        body = '{{"order": "{{id}}"}}'
+        pause_ms = 20
+        [[effect]]
+        name = "rows"
+        sql = "SELECT name, count(*) FROM taken GROUP BY name"
+        on = "sqlite:{file}"
+        {more}
+        "#
+    );
+    toml::from_str(&text).unwrap()
+}
+
+async fn proved(scenario: &Scenario, only: &[Attack]) -> Report {
+    let options = Options {
+        seed: 7,
+        mark: "e7x".into(),
+        profile: Profile::Quick,
+        crash_points_max: 5,
+        directory: Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/handlers"),
+        environment: BTreeMap::from([(
+            "PATH".to_owned(),
+            "/usr/local/bin:/usr/bin:/bin".to_owned(),
+        )]),
+        only: only.to_vec(),
+    };
+    prove(scenario, &options, |_| {}).await.unwrap()
+}
+
+fn verdict(report: &Report, attack: Attack) -> &Verdict {
+    let found = report.attacks.iter().find(|one| one.attack == attack);
+    &found.unwrap().verdict
+}
+
+fn is_broken(report: &Report, attack: Attack, how: How) -> bool {
+    matches!(verdict(report, attack), Verdict::Broken(broken) if broken.how == how)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn second_process_that_does_not_start_leaves_its_attacks_out_and_no_other() {
+    let python = testbed::python().unwrap();
+    let dir = tempfile::tempdir().unwrap();
+    let text = format!(
+        r#"
+        promise = "exactly once"
+        [[process]]
+        name = "handler"
+        spawn = """sh -c 'exec 9>{dir}/alone; flock -n 9 || {{ echo taken; exit 1; }}
+            exec {python} {{here}}/one_statement.py'"""
+        [[dependency]]
+        env = "DATABASE_URL"
+        url = "{database}"
+        [[before]]
+        sql = "CREATE TABLE taken (name text PRIMARY KEY)"
+        [deliver]
+        as = "cloud-tasks"
+        body = '{{"order": "{{id}}"}}'
+        bad_body = '{{"lamp": "{{id}}"}}'
+        lease_ms = 100
+        [[effect]]
+        name = "rows"
+        sql = "SELECT name, count(*) FROM taken GROUP BY name"
+        "#,
+        dir = dir.path().display(),
+        python = python.display(),
+        database = testbed::fresh_database("early").unwrap(),
+    );
+    let only = [
+        Attack::Repeat,
+        Attack::Pause,
+        Attack::BadKey,
+        Attack::TwoProcesses,
+    ];
+    let report = proved(&toml::from_str(&text).unwrap(), &only).await;
+    for attack in [Attack::Pause, Attack::TwoProcesses] {
+        let Verdict::NotRun { why } = verdict(&report, attack) else {
+            panic!("{:#?}", report.attacks);
+        };
+        assert!(
+            why.contains("a second process") && why.ends_with("taken"),
+            "{why}"
+        );
+    }
+    for attack in [Attack::Repeat, Attack::BadKey] {
+        assert!(
+            matches!(verdict(&report, attack), Verdict::Held),
+            "{report:#?}"
+        );
+    }
+    assert_eq!(report.ended_early, None);
+    assert_eq!(report.conclusion(), Conclusion::Held);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn process_that_does_not_come_back_is_a_finding() {
+    let scenario = scenario("mkdir {dir}/running || exit 7", "{dir}/shop.db", "");
+    let only = [Attack::Repeat, Attack::KillRandom, Attack::Reorder];
+    let report = proved(&scenario, &only).await;
+    let Verdict::Broken(stuck) = verdict(&report, Attack::KillRandom) else {
+        panic!("{:#?}", report.attacks);
+    };
+    assert_eq!(stuck.how, How::Stuck);
+    assert!(stuck.seen.contains("did not come back"), "{}", stuck.seen);
+    // It is one sentence, and no lease of the handler has anything to do with it.
+    assert_eq!((stuck.seen.lines().count(), &stuck.pattern), (1, &None));
+    assert!(
+        stuck
+            .timeline
+            .iter()
+            .any(|event| event.what == What::Killed)
+    );
+    assert!(is_broken(&report, Attack::Repeat, How::EffectTwice));
+    assert!(matches!(
+        verdict(&report, Attack::Reorder),
+        Verdict::NotRun { .. }
+    ));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn late_failure_keeps_what_was_found() {
+    // Two deliveries are watched undisturbed, one repeats, and before the next one something is wrong.
+    let before = r#"
+        [[before]]
+        each = true
+        command = "sh -c 'echo x >> {dir}/deliveries; test $(wc -l < {dir}/deliveries) -le 3'"
+    "#;
+    let scenario = scenario("true", "{dir}/shop.db", before);
+    let only = [Attack::Repeat, Attack::AnswerLost, Attack::Reorder];
+    let report = proved(&scenario, &only).await;
+    assert!(is_broken(&report, Attack::Repeat, How::EffectTwice));
+    for attack in [Attack::AnswerLost, Attack::Reorder] {
+        assert!(matches!(verdict(&report, attack), Verdict::NotRun { .. }));
+    }
+    let why = report.ended_early.as_deref().unwrap();
+    assert!(why.contains("`before` failed"), "{why}");
+    assert_eq!(report.conclusion(), Conclusion::Broken);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn directory_of_a_process_is_there_before_it_starts() {
+    let before =
+        "[[before]]\nsql = 'CREATE TABLE ready (n int)'\non = 'sqlite:{dir.handler}/first.db'";
+    let scenario = scenario("test -e {dir}/first.db || exit 7", "{dir}/shop.db", before);
+    let report = proved(&scenario, &[Attack::Repeat]).await;
+    assert!(is_broken(&report, Attack::Repeat, How::EffectTwice));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn spared_process_that_does_not_come_back_is_no_finding() {
+    // It ends at the third delivery, the first that is attacked, and never starts again.
+    let helper = r#"
+        [[process]]
+        name = "helper"
+        spawn = """sh -c 'mkdir {dir}/on || exit 7
+            PYTHON -m http.server --bind 127.0.0.1 {port} &
+            until test -e {dir}/end; do sleep 0.02; done'"""
+        attack = false
+        [[before]]
+        each = true
+        command = "sh -c 'echo x >> {dir}/deliveries; test $(wc -l < {dir}/deliveries) -le 2 || touch {dir.helper}/end'"
+    "#;
+    let python = testbed::python().unwrap();
+    let helper = helper.replace("PYTHON", &python.display().to_string());
+    let scenario = scenario("true", "{dir}/shop.db", &helper);
+    let only = [Attack::Repeat, Attack::AnswerLost, Attack::Reorder];
+    let report = proved(&scenario, &only).await;
+    let why = report.ended_early.as_deref().unwrap();
+    assert!(why.contains("process `helper` did not start"), "{why}");
+    for attack in only {
+        assert!(!is_broken(&report, attack, How::Stuck), "{report:#?}");
+    }
+}
