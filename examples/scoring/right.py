@@ -22,6 +22,7 @@ app = fastapi.FastAPI()
 
 class Answer(pydantic.BaseModel):
     answer: str
+    student: str
     text: str
 
 
@@ -36,8 +37,8 @@ def on_task(task: Answer, semel_key: str = fastapi.Header(), semel_fence: int = 
     points = score(task.text)
     said = {"answer": task.answer, "score": points}
     with psycopg.connect(DATABASE) as db:  # COMMIT at its end, ROLLBACK when anything raises
-        result = (uuid.uuid5(RESULTS, task.answer), task.answer, points)
-        db.execute("INSERT INTO results VALUES (%s, %s, %s)", result)
+        result = (uuid.uuid5(RESULTS, task.answer), task.student, task.answer, points)
+        db.execute("INSERT INTO results VALUES (%s, %s, %s, %s)", result)
         db.execute("SELECT semel.complete(%s, %s, 200, %s)", (semel_key, semel_fence, json.dumps(said)))
     return said
 

@@ -19,6 +19,7 @@ app = fastapi.FastAPI()
 
 class Answer(pydantic.BaseModel):
     answer: str
+    student: str
     text: str
 
 
@@ -32,7 +33,8 @@ def on_task(task: Answer) -> dict:
     """Called by Cloud Tasks."""
     points = score(task.text)
     with psycopg.connect(DATABASE) as db:
-        db.execute("INSERT INTO results VALUES (%s, %s, %s)", (uuid.uuid4(), task.answer, points))
+        result = (uuid.uuid4(), task.student, task.answer, points)
+        db.execute("INSERT INTO results VALUES (%s, %s, %s, %s)", result)
     return {"answer": task.answer, "score": points}
 
 

@@ -15,6 +15,10 @@ pub(crate) struct Clean {
     pub(crate) answered: Duration,
     /// Until nothing happened any more.
     pub(crate) ended: Duration,
+    /// How long effects that were not there with the answer had to be waited for.
+    pub(crate) waited: Duration,
+    /// Whether a process ended by itself, as one does that is started for each delivery.
+    pub(crate) ends: bool,
 }
 
 // === impl Clean ===
@@ -29,6 +33,8 @@ impl Clean {
         for (number, turn) in (1..).zip(&mut second.turns) {
             turn.boundary = number;
         }
+        second.waited = second.follows().max(first.follows());
+        second.ends |= first.ends;
         Ok(second)
     }
 
@@ -57,7 +63,15 @@ impl Clean {
             turns,
             answered,
             ended,
+            waited: finding.waited,
+            ends: finding.events.iter().any(|it| it.what == What::Ended),
         })
+    }
+
+    /// How long effects follow the answer.
+    pub(crate) fn follows(&self) -> Duration {
+        let seen = self.ended.saturating_sub(self.answered);
+        seen.max(self.waited)
     }
 
     /// What it says to its dependencies.
@@ -107,6 +121,7 @@ fn last_heard(events: &[Event]) -> String {
         What::Sent { .. }
         | What::Wire { .. }
         | What::Killed
+        | What::Ended
         | What::Started
         | What::Paused
         | What::Resumed

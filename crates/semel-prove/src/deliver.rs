@@ -61,6 +61,8 @@ pub(crate) struct Answer {
 pub(crate) enum Known {
     Accepted,
     Refused,
+    /// Nothing, although the handler's answer was a success.
+    Missed,
     Nothing,
 }
 
@@ -116,6 +118,10 @@ impl Courier {
         match answer {
             Err(_) => unheard.because("no answer within the sender's deadline"),
             Ok(Err(why)) => unheard.because(&why),
+            Ok(Ok(answer)) if fate == Fate::Cut => {
+                unheard.because("the connection was cut in the middle of the answer");
+                missed(answer.accepted)
+            }
             Ok(Ok(answer)) => {
                 let (status, accepted) = (answer.status, answer.accepted);
                 self.answers().push(answer);
@@ -128,7 +134,7 @@ impl Courier {
                     known,
                 });
                 match (known, accepted) {
-                    (false, _) => Known::Nothing,
+                    (false, _) => missed(accepted),
                     (true, true) => Known::Accepted,
                     (true, false) => Known::Refused,
                 }
@@ -171,11 +177,11 @@ impl Courier {
             NoAnswer::Broken => "the connection broke".to_owned(),
         };
         let head = http::send(to, request).await.map_err(said)?;
+        let status = head.status;
         if fate == Fate::Cut {
             head.hang_up();
-            return Err("the connection was cut in the middle of the answer".to_owned());
+            return Ok((status, Bytes::new()));
         }
-        let status = head.status;
         Ok((status, head.body().await.map_err(said)?))
     }
 
@@ -207,5 +213,14 @@ impl Courier {
             .answers
             .lock()
             .expect("nobody panics while holding it")
+    }
+}
+
+/// What a sender knows of an answer that did not reach it.
+fn missed(accepted: bool) -> Known {
+    if accepted {
+        Known::Missed
+    } else {
+        Known::Nothing
     }
 }

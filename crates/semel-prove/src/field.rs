@@ -1,34 +1,31 @@
 //! Where trials are made: new deliveries into a world that runs, and a verdict once it is quiet again.
 
+mod again;
+mod finish;
+mod late;
+
+pub(crate) use finish::QUIET;
+
 use crate::cannot::CannotJudge;
 use crate::check::check;
-use crate::clean::{Clean, vary};
-use crate::deliver::{Answer, Courier, Delivery, Fate, Known, Payload};
-use crate::judge::{Breach, Due, Evidence, Owed, judge};
+use crate::clean::Clean;
+use crate::deliver::{Courier, Delivery, Fate, Known};
+use crate::judge::Breach;
 use crate::options::{Options, Profile, Progress};
-use crate::probe::{Counts, look, prepare};
+use crate::probe::{look, prepare};
 use crate::scenario::Scenario;
 use crate::servers::Servers;
 use crate::turn::{Hold, Turn};
-use crate::verdict::{Attack, Event, How, What};
-use crate::wire::Wire;
+use crate::verdict::{Attack, Event};
+use crate::wire::{Pass, Wire};
 use crate::world::World;
+use late::Kept;
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::task::JoinHandle;
-use tokio::time::Instant;
-
-/// Nothing on the wire for this long: whatever a delivery set going is done.
-const QUIET: Duration = Duration::from_millis(120);
-/// An effect that is missing then is looked for once more.
-const LATE: Duration = Duration::from_millis(400);
-/// A handler that is never quiet is judged all the same.
-const QUIET_BOUND: Duration = Duration::from_secs(15);
-/// Where waiting heals nothing, the sender wastes no time.
-const PAUSE_SHORT: Duration = Duration::from_millis(10);
 
 /// Work after an answer begins within this time.
 const AFTER: Duration = Duration::from_millis(40);
@@ -59,6 +56,10 @@ pub(crate) struct Field<'a> {
     seed: u64,
     mark: String,
     deliveries: u64,
+    /// Trials that held when they were judged.
+    kept: Vec<Kept>,
+    /// Whether an effect was already missed for as long as a sender waits.
+    lost: bool,
 }
 
 /// Whoever wants to know how far we are.
@@ -78,6 +79,8 @@ pub(crate) struct Begun {
 pub(crate) struct Finding {
     pub(crate) breach: Option<Breach>,
     pub(crate) events: Vec<Event>,
+    /// How long an effect that was missing had to be waited for.
+    pub(crate) waited: Duration,
 }
 
 // === impl Field ===
@@ -119,7 +122,10 @@ impl<'a> Field<'a> {
             seed: options.seed,
             mark: options.mark.clone(),
             deliveries: 0,
+            kept: Vec::new(),
+            lost: false,
         };
+        field.world.wire.marked(&options.mark);
         field.see_no_traces().await?;
         field.clean = Clean::watch(&mut field).await?;
         Ok(field)
@@ -149,6 +155,7 @@ impl<'a> Field<'a> {
         let delivery = self.next().await?;
         self.courier.take_answers();
         self.world.wire.begin();
+        self.world.wire.owns(&delivery.id);
         Ok(delivery)
     }
 
@@ -174,112 +181,8 @@ impl<'a> Field<'a> {
         for before in self.scenario.before.iter().filter(|before| before.each) {
             prepare(before, &words, &self.world, &mut self.servers).await?;
         }
+        self.world.wire.owns(&delivery.id);
         Ok(delivery)
-    }
-
-    /// Waits until all is quiet, looks at the effects of these deliveries and judges.
-    pub(crate) async fn finish(
-        &mut self,
-        deliveries: &[&Delivery],
-    ) -> Result<Finding, CannotJudge> {
-        self.world.mend().await?;
-        self.quiet().await;
-        let answers = self.courier.take_answers();
-        let mut finding = self.judge(deliveries, &answers).await?;
-        if matches!(finding.breach, Some((How::EffectLost, _))) {
-            tokio::time::sleep(LATE).await;
-            self.quiet().await;
-            finding = self.judge(deliveries, &answers).await?;
-        }
-        // Two deliveries differ anyway.
-        self.writes_vary |= deliveries.len() == 1 && vary(&self.world.wire.turns());
-        self.world.wire.idle();
-        self.trials += 1;
-        if let Some(attack) = self.attack {
-            self.told.0(Progress::Tried {
-                attack,
-                trial: self.trials,
-            });
-        }
-        Ok(finding)
-    }
-
-    async fn judge(
-        &mut self,
-        deliveries: &[&Delivery],
-        answers: &[Answer],
-    ) -> Result<Finding, CannotJudge> {
-        let ids: Vec<String> = deliveries
-            .iter()
-            .map(|delivery| delivery.id.clone())
-            .collect();
-        let effects = &self.scenario.effects;
-        let counts = look(effects, &ids, &self.world, &mut self.servers).await?;
-        let mut events = self.world.wire.events();
-        let owed: Vec<Owed> = deliveries.iter().map(|delivery| owed(delivery)).collect();
-        let expected: Vec<(String, u64)> = effects
-            .iter()
-            .map(|effect| (effect.name.clone(), effect.expected))
-            .collect();
-        let breach = judge(&Evidence {
-            promise: self.scenario.promise,
-            sender: self.scenario.deliver.sender,
-            dead_letters: self.scenario.deliver.dead_letters,
-            expected: &expected,
-            owed: &owed,
-            events: &events,
-            answers,
-            counts: &counts,
-        });
-        events.extend(seen(counts, &events));
-        Ok(Finding { breach, events })
-    }
-
-    async fn quiet(&self) {
-        let began = Instant::now();
-        while began.elapsed() < QUIET_BOUND {
-            match self.world.wire.quiet() {
-                Some(quiet) if quiet >= QUIET => return,
-                Some(quiet) => tokio::time::sleep(QUIET - quiet).await,
-                None => tokio::time::sleep(QUIET / 8).await,
-            }
-        }
-    }
-
-    /// The sender goes on as a broker does, until it is told of a success or has no attempts left.
-    pub(crate) async fn until_accepted(&mut self, delivery: &Delivery) -> Result<(), CannotJudge> {
-        let pause = Duration::from_millis(self.scenario.deliver.pause_ms);
-        self.persist(delivery, pause).await
-    }
-
-    /// The same without long pauses, where nothing heals with time.
-    pub(crate) async fn insist(&mut self, delivery: &Delivery) -> Result<(), CannotJudge> {
-        self.persist(delivery, PAUSE_SHORT).await
-    }
-
-    async fn persist(&mut self, delivery: &Delivery, pause: Duration) -> Result<(), CannotJudge> {
-        let last = delivery.attempts().max(1) + self.scenario.deliver.attempts;
-        while delivery.attempts() < last {
-            self.world.mend().await?;
-            let known = self.courier.send(delivery, self.target, Fate::Heard).await;
-            if known == Known::Accepted {
-                return Ok(());
-            }
-            tokio::time::sleep(pause).await;
-        }
-        Ok(())
-    }
-
-    /// Goes on only if the sender has not been told of a success.
-    pub(crate) async fn until_settled(
-        &mut self,
-        delivery: &Delivery,
-        known: &[Known],
-    ) -> Result<(), CannotJudge> {
-        if known.contains(&Known::Accepted) {
-            return Ok(());
-        }
-        self.until_accepted(delivery).await
     }
 
     /// A new trial whose delivery is to be held at a boundary of the clean run.
@@ -296,15 +199,34 @@ impl<'a> Field<'a> {
         let delivery = self.begin().await?;
         let wire = self.wire();
         wire.hold(hold);
-        let first = self.courier.spawn(&delivery, self.target, Fate::Heard);
-        let held = tokio::select! {
-            turn = wire.held() => Some(turn),
-            () = self.over(&first) => None,
-        };
+        let mut known = Known::Nothing;
+        let pause = Duration::from_millis(self.scenario.deliver.pause_ms);
+        // As in the undisturbed run: a handler may refuse what it does later.
+        while known != Known::Accepted && delivery.attempts() < self.scenario.deliver.attempts {
+            let first = self.courier.spawn(&delivery, self.target, Fate::Heard);
+            let held = tokio::select! {
+                turn = wire.held() => Some(turn),
+                () = self.over(&first) => None,
+            };
+            if held.is_some() {
+                return Ok(Begun {
+                    delivery,
+                    first,
+                    held,
+                });
+            }
+            known = first.await.unwrap_or(known);
+            if known != Known::Accepted {
+                tokio::time::sleep(pause).await;
+                self.world.mend().await?;
+            }
+        }
+        // Later attempts are not to be held: nobody would let them go.
+        wire.go_on(Pass::Forward);
         Ok(Begun {
             delivery,
-            first,
-            held,
+            first: tokio::spawn(std::future::ready(known)),
+            held: None,
         })
     }
 
@@ -367,28 +289,4 @@ async fn target(scenario: &Scenario, world: &World) -> Result<SocketAddr, Cannot
     let port = url.port_or_known_default().unwrap_or(80);
     let found = tokio::net::lookup_host((host, port)).await.ok();
     found.and_then(|mut all| all.next()).ok_or_else(unknown)
-}
-
-fn owed(delivery: &Delivery) -> Owed {
-    Owed {
-        id: delivery.id.clone(),
-        due: match delivery.payload {
-            Payload::Usual => Due::Effect,
-            Payload::Other | Payload::Bad => Due::End,
-        },
-    }
-}
-
-fn seen(counts: Counts, events: &[Event]) -> Vec<Event> {
-    let at = events
-        .iter()
-        .map(|event| event.at)
-        .max()
-        .unwrap_or_default();
-    let one = |((effect, id), count)| Event {
-        at,
-        lane: "effects".to_owned(),
-        what: What::Effects { effect, id, count },
-    };
-    counts.into_iter().map(one).collect()
 }

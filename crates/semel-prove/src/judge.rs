@@ -1,5 +1,8 @@
 //! The verdict on one trial, from what was sent, answered and seen. Pure.
 
+#[cfg(test)]
+mod tests;
+
 use crate::deliver::{Answer, Payload};
 use crate::probe::Counts;
 use crate::scenario::{Promise, Sender};
@@ -11,6 +14,8 @@ pub(crate) struct Evidence<'a> {
     pub(crate) promise: Promise,
     pub(crate) sender: Sender,
     pub(crate) dead_letters: bool,
+    /// Whether a process ends after its work also when nothing disturbs it.
+    pub(crate) ends_anyway: bool,
     /// Each effect and how often one delivery is to cause it.
     pub(crate) expected: &'a [(String, u64)],
     pub(crate) owed: &'a [Owed],
@@ -29,8 +34,10 @@ pub(crate) struct Owed {
 /// What a delivery can claim.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Due {
-    /// Its effect.
+    /// Its effect, and that no attempt of it is refused for ever.
     Effect,
+    /// Its effect. What else came under its key may be refused for ever.
+    EffectAlone,
     /// Nothing but an end: it can never succeed as it is.
     End,
 }
@@ -43,6 +50,7 @@ pub(crate) fn judge(evidence: &Evidence<'_>) -> Option<Breach> {
     let breaches = evidence.owed.iter().find_map(|owed| {
         twice(evidence, owed)
             .or_else(|| lost(evidence, owed))
+            .or_else(|| died(evidence, owed))
             .or_else(|| endless(evidence, owed))
     });
     breaches.or_else(|| answers_differ(evidence))
@@ -82,34 +90,48 @@ fn lost(evidence: &Evidence<'_>, owed: &Owed) -> Option<Breach> {
     ))
 }
 
-/// Refused for ever: the sender has used up all its attempts.
-fn endless(evidence: &Evidence<'_>, owed: &Owed) -> Option<Breach> {
-    if accepted(evidence, &owed.id) {
+/// A process ended that nobody had touched.
+fn died(evidence: &Evidence<'_>, owed: &Owed) -> Option<Breach> {
+    let touched = |event: &Event| matches!(event.what, What::Killed | What::Paused);
+    if evidence.ends_anyway || evidence.events.iter().any(touched) {
         return None;
     }
+    let ended = |event: &&Event| event.what == What::Ended;
+    let process = &evidence.events.iter().find(ended)?.lane;
+    let seen = format!(
+        "`{process}` ended by itself while delivery {} was handled",
+        owed.id
+    );
+    Some((How::Died, seen))
+}
+
+/// Refused for ever: the sender has used up all its attempts.
+fn endless(evidence: &Evidence<'_>, owed: &Owed) -> Option<Breach> {
     let sent = sent(evidence, &owed.id);
+    let id = &owed.id;
+    // A client is told that its request was put aside; a broker would ask for ever.
+    let aside = evidence.promise == Promise::AtMostOnce && evidence.sender == Sender::Http;
     match owed.due {
-        // A client is told that its request was put aside; a broker would ask for ever.
-        Due::Effect
-            if evidence.promise == Promise::AtMostOnce && evidence.sender == Sender::Http =>
-        {
-            None
+        Due::Effect | Due::EffectAlone if !accepted(evidence, id) => (!aside).then(|| {
+            let seen = format!(
+                "delivery {id} was sent {sent} and never accepted, although nothing was wrong any more"
+            );
+            (How::Stuck, seen)
+        }),
+        Due::Effect if !accepted_at_last(evidence, id) => {
+            let seen = format!(
+                "delivery {id} was accepted, and its duplicate was not: it was sent {sent}, the last of them in vain"
+            );
+            Some((How::Stuck, seen))
         }
-        Due::Effect => Some((
-            How::Stuck,
-            format!(
-                "delivery {} was sent {sent} and never accepted, although nothing was wrong any more",
-                owed.id
-            ),
-        )),
+        Due::Effect | Due::EffectAlone => None,
         Due::End if evidence.dead_letters || evidence.sender == Sender::Http => None,
-        Due::End => Some((
-            How::Poison,
-            format!(
-                "delivery {} can never succeed, was sent {sent} and refused each time",
-                owed.id
-            ),
-        )),
+        Due::End if accepted(evidence, id) => None,
+        Due::End => {
+            let seen =
+                format!("delivery {id} can never succeed, was sent {sent} and refused each time");
+            Some((How::Poison, seen))
+        }
     }
 }
 
@@ -164,6 +186,31 @@ fn accepted(evidence: &Evidence<'_>, delivery: &str) -> bool {
     })
 }
 
+/// Whether its last attempt ended well for its sender: a queue needs a success, a client an answer.
+fn accepted_at_last(evidence: &Evidence<'_>, delivery: &str) -> bool {
+    let ends = |event: &Event| match &event.what {
+        What::Answered {
+            id,
+            attempt,
+            accepted,
+            ..
+        } if id == delivery => Some((*attempt, *accepted || evidence.sender == Sender::Http)),
+        What::Unanswered { id, attempt, .. } if id == delivery => Some((*attempt, false)),
+        What::Answered { .. }
+        | What::Unanswered { .. }
+        | What::Sent { .. }
+        | What::Wire { .. }
+        | What::Killed
+        | What::Ended
+        | What::Started
+        | What::Paused
+        | What::Resumed
+        | What::Effects { .. } => None,
+    };
+    let last = evidence.events.iter().filter_map(ends).max();
+    last.is_none_or(|(_, well)| well)
+}
+
 fn sent(evidence: &Evidence<'_>, delivery: &str) -> String {
     let sent = evidence
         .events
@@ -173,128 +220,5 @@ fn sent(evidence: &Evidence<'_>, delivery: &str) -> String {
         1 => "once".to_owned(),
         2 => "twice".to_owned(),
         more => format!("{more} times"),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use bytes::Bytes;
-    use std::time::Duration;
-
-    struct Case {
-        promise: Promise,
-        sender: Sender,
-        dead_letters: bool,
-        due: Due,
-        accepted: bool,
-        count: u64,
-        bodies: Vec<&'static str>,
-    }
-
-    impl Case {
-        fn new(promise: Promise, accepted: bool, count: u64) -> Self {
-            Self {
-                promise,
-                sender: Sender::CloudTasks,
-                dead_letters: false,
-                due: Due::Effect,
-                accepted,
-                count,
-                bodies: Vec::new(),
-            }
-        }
-
-        fn how(&self) -> Option<How> {
-            let id = "a1".to_owned();
-            let known = What::Answered {
-                id: id.clone(),
-                attempt: 1,
-                status: 200,
-                accepted: self.accepted,
-                known: true,
-            };
-            let event = |what| Event {
-                at: Duration::ZERO,
-                lane: "sender".to_owned(),
-                what,
-            };
-            let sent = event(What::Sent {
-                id: id.clone(),
-                attempt: 1,
-            });
-            let answers: Vec<Answer> = self
-                .bodies
-                .iter()
-                .map(|body| Answer {
-                    id: id.clone(),
-                    payload: Payload::Usual,
-                    status: 200,
-                    body: Bytes::from_static(body.as_bytes()),
-                    accepted: true,
-                })
-                .collect();
-            let evidence = Evidence {
-                promise: self.promise,
-                sender: self.sender,
-                dead_letters: self.dead_letters,
-                expected: &[("row".to_owned(), 1)],
-                owed: &[Owed {
-                    id: id.clone(),
-                    due: self.due,
-                }],
-                events: &[sent, event(known)],
-                answers: &answers,
-                counts: &Counts::from([(("row".to_owned(), id), self.count)]),
-            };
-            judge(&evidence).map(|(how, _)| how)
-        }
-    }
-
-    #[test]
-    fn promises_differ_in_what_breaks_them() {
-        use Promise::{AtLeastOnce, AtMostOnce, ExactlyOnce};
-        let how = |promise, count| Case::new(promise, true, count).how();
-        assert_eq!(how(ExactlyOnce, 0), Some(How::EffectLost));
-        assert_eq!(how(ExactlyOnce, 1), None);
-        assert_eq!(how(ExactlyOnce, 2), Some(How::EffectTwice));
-        assert_eq!(how(AtMostOnce, 0), None);
-        assert_eq!(how(AtMostOnce, 2), Some(How::EffectTwice));
-        assert_eq!(how(AtLeastOnce, 0), Some(How::EffectLost));
-        assert_eq!(how(AtLeastOnce, 2), None);
-    }
-
-    #[test]
-    fn delivery_that_is_never_accepted_is_stuck() {
-        let mut case = Case::new(Promise::ExactlyOnce, false, 1);
-        assert_eq!(case.how(), Some(How::Stuck));
-        case.promise = Promise::AtMostOnce;
-        assert_eq!(case.how(), Some(How::Stuck));
-        case.sender = Sender::Http;
-        assert_eq!(case.how(), None);
-    }
-
-    #[test]
-    fn bad_delivery_must_end_somewhere() {
-        let mut case = Case::new(Promise::ExactlyOnce, false, 0);
-        case.due = Due::End;
-        assert_eq!(case.how(), Some(How::Poison));
-        case.dead_letters = true;
-        assert_eq!(case.how(), None);
-        case.accepted = true;
-        assert_eq!(case.how(), None);
-        case.count = 2;
-        assert_eq!(case.how(), Some(How::EffectTwice));
-    }
-
-    #[test]
-    fn only_clients_compare_answers() {
-        let mut case = Case::new(Promise::ExactlyOnce, true, 1);
-        case.bodies = vec!["a", "b"];
-        assert_eq!(case.how(), None);
-        case.sender = Sender::Http;
-        assert_eq!(case.how(), Some(How::AnswersDiffer));
-        case.bodies = vec!["a", "a"];
-        assert_eq!(case.how(), None);
     }
 }

@@ -14,6 +14,9 @@ use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::path::Path;
 
+/// Where an API client says its key.
+const KEY_HEADER: &str = "idempotency-key";
+
 /// Writes requests for one scenario.
 #[derive(Debug)]
 pub(crate) struct Writer {
@@ -62,7 +65,7 @@ impl Writer {
     pub(crate) fn body(&self, delivery: &Delivery) -> String {
         let usual = &self.deliver.body;
         let template = match delivery.payload {
-            Payload::Usual => usual,
+            Payload::Usual | Payload::Keyless => usual,
             Payload::Other => self.deliver.other_body.as_ref().unwrap_or(usual),
             Payload::Bad => self.deliver.bad_body.as_ref().unwrap_or(usual),
         };
@@ -95,6 +98,9 @@ impl Writer {
             letter
                 .headers
                 .insert(name.to_lowercase(), words.fill(value));
+        }
+        if delivery.payload == Payload::Keyless {
+            letter.headers.remove(KEY_HEADER);
         }
         let mut request = Request::builder()
             .method(letter.method.as_str())
@@ -171,7 +177,7 @@ fn sender_headers(sender: Sender, id: &str, attempt: u32) -> BTreeMap<String, St
             ("ce-type", "semel.prove"),
             ("ce-time", "2026-01-01T00:00:00Z"),
         ],
-        Sender::Http => vec![("idempotency-key", id)],
+        Sender::Http => vec![(KEY_HEADER, id)],
         Sender::Command => Vec::new(),
     };
     said.into_iter()

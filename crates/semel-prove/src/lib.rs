@@ -42,7 +42,7 @@ pub use cannot::CannotJudge;
 pub use options::{Options, Profile, Progress};
 
 use attacks::Tally;
-use field::Field;
+use field::{Field, Finding};
 use pattern::Clues;
 use scenario::Scenario;
 use std::time::Duration;
@@ -84,6 +84,9 @@ pub async fn prove(
             }
         }
     }
+    if let Err(why) = look_back(&mut attacked, &mut field).await {
+        ended_early.get_or_insert(why);
+    }
     name_patterns(&mut attacked, &field);
     if let Some(why) = &ended_early {
         let left = chosen.iter().skip(attacked.len());
@@ -103,10 +106,13 @@ pub async fn prove(
 async fn make(attack: Attack, field: &mut Field<'_>) -> Result<Attacked, CannotJudge> {
     let began = Instant::now();
     field.attack(attack, number(attack));
-    let tally = match Box::pin(attacks::make(attack, field)).await {
+    let mut tally = match Box::pin(attacks::make(attack, field)).await {
         Err(why @ CannotJudge::Second(_)) => Tally::not_run(why.brief()),
         other => other?,
     };
+    if tally.broken.is_none() {
+        tally.broken = field.look_back(attack).await?;
+    }
     Ok(attacked(attack, tally, began.elapsed()))
 }
 
@@ -142,6 +148,22 @@ fn unmade<'a>(
         };
     }
     unmade
+}
+
+/// What held when it was judged may have come undone since.
+async fn look_back(attacked: &mut [Attacked], field: &mut Field<'_>) -> Result<(), CannotJudge> {
+    let acquitted =
+        |one: &&mut Attacked| matches!(one.verdict, Verdict::Held | Verdict::Vacuous { .. });
+    let acquitted: Vec<&mut Attacked> = attacked.iter_mut().filter(acquitted).collect();
+    if !acquitted.is_empty() {
+        field.linger().await;
+    }
+    for one in acquitted {
+        if let Some(broken) = field.look_back(one.attack).await?.and_then(broken) {
+            one.verdict = broken;
+        }
+    }
+    Ok(())
 }
 
 /// The same whichever attacks were chosen.
@@ -199,7 +221,10 @@ fn name_patterns(attacked: &mut [Attacked], field: &Field<'_>) {
         Verdict::Broken(broken) => Some((one.attack, broken.how, broken.timeline.clone())),
         Verdict::Held | Verdict::Vacuous { .. } | Verdict::NotRun { .. } => None,
     });
+    let held = attacked.iter();
+    let held = held.filter(|one| matches!(one.verdict, Verdict::Held));
     let clues = Clues {
+        held: held.map(|one| one.attack).collect(),
         broken: broken.collect(),
         clean: field.clean.says(),
         writes_after_answer: field.clean.writes_after_answer(),
@@ -212,16 +237,19 @@ fn name_patterns(attacked: &mut [Attacked], field: &Field<'_>) {
     }
 }
 
+fn broken(finding: Finding) -> Option<Verdict> {
+    let (how, seen) = finding.breach?;
+    Some(Verdict::Broken(Box::new(Broken {
+        how,
+        seen,
+        timeline: shrink::shrink(&finding.events),
+        pattern: None,
+    })))
+}
+
 fn verdict(tally: Tally) -> Verdict {
-    if let Some(finding) = tally.broken
-        && let Some((how, seen)) = finding.breach
-    {
-        return Verdict::Broken(Box::new(Broken {
-            how,
-            seen,
-            timeline: shrink::shrink(&finding.events),
-            pattern: None,
-        }));
+    if let Some(broken) = tally.broken.and_then(broken) {
+        return broken;
     }
     let why = tally
         .why

@@ -1,21 +1,25 @@
 //! Names the mistake, from which attacks broke a handler and what was said on the wire. Pure.
 
 mod known;
+mod said;
 #[cfg(test)]
 mod tests;
 
 use crate::verdict::{Attack, Event, How, Pattern, What};
 use known::{
-    ACKNOWLEDGED_EARLY, ANSWER_FORGOTTEN, CALL_WITHOUT_KEY, CHECK_THEN_ACT, COUNTER, FAILURE_KEPT,
-    KEY_PER_PROCESS, MARKER_AFTER, MARKER_BEFORE, NEVER_TAKEN_OVER, NO_KEY, NO_LEASE, POISON,
-    RANDOM_ID, UNFENCED, WRONG_STEP,
+    ACKNOWLEDGED_EARLY, ANSWER_FORGOTTEN, CALL_WITHOUT_KEY, CHECK_THEN_ACT, COUNTER,
+    DIES_OF_DUPLICATE, DUPLICATE_REFUSED, FAILURE_KEPT, KEY_PER_PROCESS, MARKER_AFTER,
+    MARKER_BEFORE, NEVER_TAKEN_OVER, NO_KEY, NO_LEASE, POISON, RANDOM_ID, UNFENCED, WRONG_STEP,
 };
+use said::{adds, checks_first, writes};
 
 /// What is known when a mistake is to be named.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Clues {
     /// Every attack that broke the handler, how, and its timeline.
     pub(crate) broken: Vec<(Attack, How, Vec<Event>)>,
+    /// Every attack that did not.
+    pub(crate) held: Vec<Attack>,
     /// What one undisturbed delivery says to its dependencies.
     pub(crate) clean: Vec<String>,
     /// Whether it still writes after it has answered.
@@ -30,11 +34,8 @@ pub(crate) fn name(attack: Attack, clues: &Clues) -> Option<Pattern> {
     match how {
         How::Poison => Some(POISON),
         How::AnswersDiffer => Some(ANSWER_FORGOTTEN),
-        How::Stuck => Some(if crashes(attack) {
-            NEVER_TAKEN_OVER
-        } else {
-            FAILURE_KEPT
-        }),
+        How::Stuck => Some(clues.stuck(attack)),
+        How::Died => Some(DIES_OF_DUPLICATE),
         How::EffectLost => Some(clues.lost(attack)),
         How::EffectTwice => clues.twice(attack),
     }
@@ -43,6 +44,18 @@ pub(crate) fn name(attack: Attack, clues: &Clues) -> Option<Pattern> {
 // === impl Clues ===
 
 impl Clues {
+    fn stuck(&self, attack: Attack) -> Pattern {
+        // A claim that is never given back stays behind a crash; a plain duplicate meets none.
+        let plain = !crashes(attack) || self.how(Attack::Repeat) == Some(How::Stuck);
+        if plain && self.took_effect(attack) {
+            return DUPLICATE_REFUSED;
+        }
+        if crashes(attack) {
+            return NEVER_TAKEN_OVER;
+        }
+        FAILURE_KEPT
+    }
+
     fn lost(&self, attack: Attack) -> Pattern {
         if !crashes(attack) {
             return FAILURE_KEPT;
@@ -72,6 +85,8 @@ impl Clues {
             | Attack::DeadlinePassed
             | Attack::TwoProcesses => Some(if self.locks() {
                 UNFENCED
+            } else if self.never_checks() {
+                NO_KEY
             } else {
                 CHECK_THEN_ACT
             }),
@@ -80,6 +95,8 @@ impl Clues {
             Attack::Pause => Some(NO_LEASE),
             Attack::KillRandom | Attack::CrashSweep => Some(if self.calls_again(attack) {
                 CALL_WITHOUT_KEY
+            } else if self.remembers_by_itself() {
+                KEY_PER_PROCESS
             } else {
                 MARKER_AFTER
             }),
@@ -117,6 +134,27 @@ impl Clues {
         found.map_or(&[], |(_, _, timeline)| timeline)
     }
 
+    /// Whether a probe saw the effect in the end.
+    fn took_effect(&self, attack: Attack) -> bool {
+        let mut counts = self.timeline(attack).iter();
+        counts.any(|event| matches!(event.what, What::Effects { count: 1.., .. }))
+    }
+
+    /// It writes without having asked anybody, and a plain repeat takes effect, as far as is known.
+    fn never_checks(&self) -> bool {
+        self.asks_nobody() && !self.held.contains(&Attack::Repeat)
+    }
+
+    /// It asks nobody, and yet it knows a plain repeat.
+    fn remembers_by_itself(&self) -> bool {
+        self.asks_nobody() && self.held.contains(&Attack::Repeat)
+    }
+
+    fn asks_nobody(&self) -> bool {
+        let writes = self.clean.iter().any(|said| writes(said));
+        writes && !checks_first(&self.clean)
+    }
+
     /// Two deliveries at the same time are enough.
     fn races(&self) -> bool {
         [Attack::AtOnce, Attack::WhileRunning]
@@ -135,6 +173,7 @@ impl Clues {
                 What::Answered { .. } | What::Unanswered { .. } => open = open.saturating_sub(1),
                 What::Wire { .. }
                 | What::Killed
+                | What::Ended
                 | What::Started
                 | What::Paused
                 | What::Resumed
@@ -236,50 +275,10 @@ fn outward(event: &Event) -> Option<&str> {
         | What::Answered { .. }
         | What::Unanswered { .. }
         | What::Killed
+        | What::Ended
         | What::Started
         | What::Paused
         | What::Resumed
         | What::Effects { .. } => None,
     }
-}
-
-/// Changes something, apart from ending a transaction.
-fn writes(said: &str) -> bool {
-    let upper = said.to_uppercase();
-    let starts = [
-        "INSERT", "UPDATE", "DELETE", "POST /", "PUT /", "SET ", "HSET ", "INCR", "LPUSH ",
-        "RPUSH ",
-    ];
-    starts.iter().any(|start| upper.starts_with(start))
-}
-
-/// `x = x + …` in any spelling, and Redis's own counters.
-fn adds(said: &str) -> bool {
-    let upper = said.to_uppercase();
-    if ["INCR", "DECR", "HINCRBY", "ZINCRBY"]
-        .iter()
-        .any(|start| upper.starts_with(start))
-    {
-        return true;
-    }
-    let Some((_, set)) = upper.split_once(" SET ") else {
-        return false;
-    };
-    set.split(',').any(|assignment| {
-        let Some((to, from)) = assignment.split_once('=') else {
-            return false;
-        };
-        let name = to.trim().rsplit('.').next().unwrap_or_default();
-        let first = from
-            .trim()
-            .split([' ', '+', '-'])
-            .next()
-            .unwrap_or_default();
-        let rest = from
-            .trim()
-            .get(first.len()..)
-            .unwrap_or_default()
-            .trim_start();
-        first.rsplit('.').next() == Some(name) && rest.starts_with(['+', '-'])
-    })
 }

@@ -1,11 +1,15 @@
 //! How effects are seen: a count for each delivery, from each probe.
 
+#[cfg(test)]
+mod tests;
+
 use crate::cannot::CannotJudge;
 use crate::check::find;
 use crate::http;
 use crate::says::Language;
 use crate::scenario::{Before, Effect};
 use crate::servers::{Rows, Servers};
+use crate::shell::bounded;
 use crate::sqlite;
 use crate::words::Words;
 use crate::world::World;
@@ -13,6 +17,12 @@ use ::http::Request;
 use http_body_util::Full;
 use std::collections::BTreeMap;
 use url::Url;
+
+/// In place of a delivery's id: effects that name no delivery at all.
+pub(crate) const NAMELESS: &str = "nobody";
+
+/// What a missing id is written as.
+const NULLS: [&str; 4] = ["", "NULL", "None", "null"];
 
 /// How often each effect was seen, by delivery.
 pub(crate) type Counts = BTreeMap<(String, String), u64>;
@@ -88,7 +98,14 @@ async fn select(
     }
 }
 
+/// A JSON object of counts by id.
 async fn ask(url: &str) -> Result<Rows, String> {
+    bounded(answer(url))
+        .await
+        .map_err(|why| format!("{url}: {why}"))?
+}
+
+async fn answer(url: &str) -> Result<Rows, String> {
     let url = Url::parse(url).map_err(|why| format!("`{url}`: {why}"))?;
     let (host, port) = (
         url.host_str().unwrap_or_default(),
@@ -139,14 +156,35 @@ async fn keys(
     let found: Vec<String> = redis::from_redis_value(found).map_err(|why| why.to_string())?;
     let mut rows = Rows::new();
     for key in found {
-        // What is no string, or no number, exists: once.
-        let held = servers.redis(&url, &ask(&["GET", &key])).await.ok();
-        let held = held
-            .and_then(|value| redis::from_redis_value::<u64>(value).ok())
-            .unwrap_or(1);
-        rows.push(vec![key, held.to_string()]);
+        let kind = servers.redis(&url, &ask(&["TYPE", &key])).await?;
+        let kind: String = redis::from_redis_value(kind).map_err(|why| why.to_string())?;
+        let held = servers.redis(&url, &ask(&[counts(&kind), &key])).await?;
+        rows.push(vec![key, how_many(&held)]);
     }
     Ok(rows)
+}
+
+/// The command that tells how much a key of some type holds.
+fn counts(kind: &str) -> &'static str {
+    match kind {
+        "string" => "GET",
+        "list" => "LLEN",
+        "set" => "SCARD",
+        "zset" => "ZCARD",
+        "hash" => "HLEN",
+        "stream" => "XLEN",
+        // A type of a module, or a key that has gone since.
+        _ => "EXISTS",
+    }
+}
+
+/// A text that is no number exists: once.
+fn how_many(held: &redis::Value) -> String {
+    match redis::from_redis_value::<Option<String>>(held.clone()) {
+        Ok(None) => "0".to_owned(),
+        Ok(Some(text)) if text.parse::<i64>().is_ok() => text,
+        Ok(Some(_)) | Err(_) => "1".to_owned(),
+    }
 }
 
 /// The counts of all rows that name a delivery.
@@ -159,12 +197,19 @@ fn count(rows: &Rows, ids: &[String]) -> Result<Vec<u64>, String> {
             ));
         };
         for (id, count) in ids.iter().zip(&mut counts) {
-            if named.contains(id.as_str()) {
+            if names(named, id) {
                 *count += number(how_often)?;
             }
         }
     }
     Ok(counts)
+}
+
+fn names(named: &str, id: &str) -> bool {
+    if id == NAMELESS {
+        return NULLS.contains(&named.trim());
+    }
+    named.contains(id)
 }
 
 /// Also `2.0` and `2.00`, as sums are printed; nothing at all is none.
@@ -218,30 +263,4 @@ fn split(line: &str, words: &Words) -> Result<Vec<String>, String> {
 
 fn url(world: &World, at: usize) -> &str {
     world.urls.get(at).map_or("", String::as_str)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn rows(rows: &[[&str; 2]]) -> Rows {
-        rows.iter()
-            .map(|row| row.map(str::to_owned).to_vec())
-            .collect()
-    }
-
-    #[test]
-    fn rows_are_added_up_by_the_id_they_contain() {
-        let ids = ["a1".to_owned(), "b2".to_owned()];
-        let seen = rows(&[["order-a1", "1"], ["a1", "2.00"], ["c3", "9"]]);
-        assert_eq!(count(&seen, &ids), Ok(vec![3, 0]));
-    }
-
-    #[test]
-    fn what_is_no_count_is_an_error() {
-        let ids = ["a1".to_owned()];
-        assert!(count(&rows(&[["a1", "many"]]), &ids).is_err());
-        assert!(count(&vec![vec!["a1".to_owned()]], &ids).is_err());
-        assert_eq!(count(&rows(&[["a1", ""]]), &ids), Ok(vec![0]));
-    }
 }

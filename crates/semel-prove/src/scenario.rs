@@ -185,7 +185,8 @@ pub struct Effect {
     /// A command that prints lines of an id and a count.
     #[serde(default)]
     pub command: Option<String>,
-    /// A pattern of Redis keys that contain the id and hold a number (or exist: one).
+    /// A pattern of Redis keys that contain the id: a number counts as it is, a list, set, hash or stream by its members,
+    /// any other text as one.
     #[serde(default)]
     pub redis: Option<String>,
     /// A dependency that is spoken to in HTTP: every request that contains the id is one.

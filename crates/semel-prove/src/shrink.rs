@@ -1,9 +1,19 @@
 //! Makes a timeline small: what does not matter is left out.
 
+#[cfg(test)]
+mod tests;
+
 use crate::verdict::{Event, What};
+use std::collections::{BTreeMap, BTreeSet};
 
 /// More refusals in a row say nothing new.
 const REFUSALS_SHOWN: usize = 2;
+
+/// Answers that every transaction gets.
+const USUAL_ANSWERS: [&str; 3] = ["BEGIN", "COMMIT", "ROLLBACK"];
+
+/// One attempt of one delivery.
+type Attempt = (String, u32);
 
 /// The events a person needs to see, in order.
 pub(crate) fn shrink(events: &[Event]) -> Vec<Event> {
@@ -11,7 +21,7 @@ pub(crate) fn shrink(events: &[Event]) -> Vec<Event> {
     let kept = events
         .iter()
         .filter(|event| id(event).is_none_or(|id| ids.contains(&id)));
-    fold_refusals(kept.cloned().collect())
+    without_usual_answers(fold_refusals(kept.cloned().collect()))
 }
 
 /// The deliveries whose effects were counted.
@@ -29,126 +39,94 @@ fn id(event: &Event) -> Option<&str> {
         | What::Answered { id, .. }
         | What::Unanswered { id, .. }
         | What::Effects { id, .. } => Some(id),
-        What::Wire { .. } | What::Killed | What::Started | What::Paused | What::Resumed => None,
+        What::Wire { .. }
+        | What::Killed
+        | What::Ended
+        | What::Started
+        | What::Paused
+        | What::Resumed => None,
     }
 }
 
-/// Keeps the first refusals of a row and its last one, with what belongs to them.
+/// Keeps a delivery's first refusals and its last one. What is said on the wire goes with them only when nobody else can
+/// have said it.
 fn fold_refusals(events: Vec<Event>) -> Vec<Event> {
-    let refused = refused(&events);
-    let skipped: Vec<u32> = match refused.as_slice() {
-        [head @ .., _last] => head.iter().copied().skip(REFUSALS_SHOWN).collect(),
-        [] => Vec::new(),
-    };
-    let mut current = None;
-    let keep = |event: &Event| {
-        if let What::Sent { attempt, .. } = &event.what {
-            current = Some(*attempt);
+    let folded = folded(&events);
+    let mut open: BTreeSet<Attempt> = BTreeSet::new();
+    let keep = |event: &Event| match &event.what {
+        What::Sent { id, attempt } => {
+            let one = (id.clone(), *attempt);
+            open.insert(one.clone());
+            !folded.contains(&one)
         }
-        let hidden = current.is_some_and(|attempt| skipped.contains(&attempt));
-        !hidden
-            || matches!(
-                event.what,
-                What::Effects { .. } | What::Killed | What::Started | What::Resumed
-            )
+        What::Answered { id, attempt, .. } | What::Unanswered { id, attempt, .. } => {
+            let one = (id.clone(), *attempt);
+            open.remove(&one);
+            !folded.contains(&one)
+        }
+        What::Wire { .. } => open.is_empty() || !open.is_subset(&folded),
+        What::Killed
+        | What::Ended
+        | What::Started
+        | What::Paused
+        | What::Resumed
+        | What::Effects { .. } => true,
     };
     events.into_iter().filter(keep).collect()
 }
 
-fn refused(events: &[Event]) -> Vec<u32> {
-    let one = |event: &Event| match &event.what {
+/// The refusals that are left out.
+fn folded(events: &[Event]) -> BTreeSet<Attempt> {
+    let mut refused: BTreeMap<&str, Vec<u32>> = BTreeMap::new();
+    for (id, attempt) in events.iter().filter_map(refusal) {
+        refused.entry(id).or_default().push(attempt);
+    }
+    let one = |(id, attempts): (&str, Vec<u32>)| {
+        let id = id.to_owned();
+        let last = attempts.len().saturating_sub(1);
+        let middle = attempts.into_iter().take(last).skip(REFUSALS_SHOWN);
+        middle
+            .map(|attempt| (id.clone(), attempt))
+            .collect::<Vec<_>>()
+    };
+    refused.into_iter().flat_map(one).collect()
+}
+
+fn refusal(event: &Event) -> Option<(&str, u32)> {
+    match &event.what {
         What::Answered {
+            id,
             attempt,
             accepted: false,
             ..
         }
-        | What::Unanswered { attempt, .. } => Some(*attempt),
+        | What::Unanswered { id, attempt, .. } => Some((id, *attempt)),
         What::Answered { .. }
         | What::Sent { .. }
         | What::Wire { .. }
         | What::Killed
+        | What::Ended
         | What::Started
         | What::Paused
         | What::Resumed
         | What::Effects { .. } => None,
-    };
-    events.iter().filter_map(one).collect()
+    }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use std::time::Duration;
+/// That a transaction was answered is no news, unless its process was stopped right then.
+fn without_usual_answers(events: Vec<Event>) -> Vec<Event> {
+    let stops: Vec<bool> = events.iter().map(stops).collect();
+    let next = stops.into_iter().skip(1).chain([false]);
+    let kept = events.into_iter().zip(next);
+    kept.filter(|(event, stopped)| *stopped || !usual_answer(event))
+        .map(|(event, _)| event)
+        .collect()
+}
 
-    fn event(what: What) -> Event {
-        Event {
-            at: Duration::ZERO,
-            lane: String::new(),
-            what,
-        }
-    }
+fn stops(event: &Event) -> bool {
+    matches!(event.what, What::Killed | What::Ended | What::Paused)
+}
 
-    fn refused(id: &str, attempt: u32) -> [Event; 3] {
-        [
-            event(What::Sent {
-                id: id.to_owned(),
-                attempt,
-            }),
-            event(What::Wire {
-                boundary: attempt,
-                outward: true,
-                says: "SELECT".to_owned(),
-            }),
-            event(What::Answered {
-                id: id.to_owned(),
-                attempt,
-                status: 409,
-                accepted: false,
-                known: true,
-            }),
-        ]
-    }
-
-    fn counted(id: &str) -> Event {
-        event(What::Effects {
-            effect: "row".to_owned(),
-            id: id.to_owned(),
-            count: 0,
-        })
-    }
-
-    fn attempts(events: &[Event]) -> Vec<u32> {
-        let sent = |event: &Event| {
-            let What::Sent { attempt, .. } = event.what else {
-                return None;
-            };
-            Some(attempt)
-        };
-        events.iter().filter_map(sent).collect()
-    }
-
-    #[test]
-    fn many_refusals_are_folded_to_the_first_and_the_last() {
-        let mut events: Vec<Event> = (1..=11)
-            .flat_map(|attempt| refused("a1", attempt))
-            .collect();
-        events.push(counted("a1"));
-        let shrunk = shrink(&events);
-        assert_eq!(attempts(&shrunk), [1, 2, 11]);
-        assert_eq!(shrunk.len(), 10);
-        assert_eq!(shrunk.last(), Some(&counted("a1")));
-    }
-
-    #[test]
-    fn deliveries_that_were_not_counted_are_left_out() {
-        let mut events: Vec<Event> = refused("a1", 1).to_vec();
-        events.extend(refused("b2", 1));
-        events.push(counted("b2"));
-        let shrunk = shrink(&events);
-        assert!(
-            !shrunk.iter().any(|event| id(event) == Some("a1")),
-            "{shrunk:?}"
-        );
-        assert_eq!(attempts(&shrunk), [1]);
-    }
+fn usual_answer(event: &Event) -> bool {
+    matches!(&event.what, What::Wire { outward: false, says, .. } if USUAL_ANSWERS.contains(&says.as_str()))
 }

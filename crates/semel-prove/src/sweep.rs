@@ -40,22 +40,32 @@ pub(crate) async fn make(field: &mut Field<'_>) -> Result<Tally, CannotJudge> {
         ));
     }
     let mut tally = Tally::default();
+    let mut boundaries = 0;
     for crash in crashes(field) {
-        if one(field, &mut tally, &crash).await? {
+        if one(field, &mut tally, &crash, &mut boundaries).await? {
             break;
         }
     }
-    if field.clean.turns.is_empty() {
+    // To die after the answer alone is no sweep.
+    if boundaries == 0 {
         tally.hits = 0;
-        tally.why = Some(
+        tally.why = Some(if field.clean.turns.is_empty() {
             "no boundary was seen: the handler did not speak to any [[dependency]] through its tap"
-                .to_owned(),
-        );
+                .to_owned()
+        } else {
+            "no boundary of the undisturbed run was met again".to_owned()
+        });
     }
     Ok(tally)
 }
 
-async fn one(field: &mut Field<'_>, tally: &mut Tally, crash: &Crash) -> Result<bool, CannotJudge> {
+/// Whether the attack is over.
+async fn one(
+    field: &mut Field<'_>,
+    tally: &mut Tally,
+    crash: &Crash,
+    boundaries: &mut u32,
+) -> Result<bool, CannotJudge> {
     let begun = match &crash.when {
         When::At(turn) => field.begin_held(turn).await?,
         When::Answered => answered(field).await?,
@@ -65,6 +75,7 @@ async fn one(field: &mut Field<'_>, tally: &mut Tally, crash: &Crash) -> Result<
         first,
         held,
     } = begun;
+    *boundaries += u32::from(held.is_some());
     let hit = held.is_some() || matches!(crash.when, When::Answered);
     tracing::debug!(?held, ?crash.victim, hit, "crash");
     if hit {
@@ -104,7 +115,7 @@ fn crashes(field: &Field<'_>) -> Vec<Crash> {
             .map_or(world.receiver(), |turn| turn.point.place.process),
     };
     let room = match field.profile {
-        Profile::Quick => field.crash_points_max.saturating_sub(silent.len() + 1),
+        Profile::Quick => room(field.crash_points_max, silent.len()),
         Profile::Full => usize::MAX,
     };
     let at = choose(&seen, clean.answered, room)
@@ -114,6 +125,11 @@ fn crashes(field: &Field<'_>) -> Vec<Crash> {
             victim: turn.point.place.process,
         });
     at.chain(silent).chain([answered]).collect()
+}
+
+/// How many boundaries of the wire are tried: what remains beside the silent ones and the answer, but at least one.
+fn room(crash_points: usize, silent: usize) -> usize {
+    crash_points.saturating_sub(silent + 1).max(1)
 }
 
 /// A process that speaks through no tap dies while another one waits for an answer.
@@ -209,11 +225,13 @@ mod tests {
                 },
                 nth: 1,
             },
+            connection: 0,
             lane: String::new(),
             said: Said::new(text, sense),
             at: Duration::from_millis(boundary.into()),
             bytes: Vec::new(),
             forwarded: true,
+            late: false,
         }
     }
 
@@ -242,6 +260,14 @@ mod tests {
             boundaries(&choose(&seen, late, usize::MAX)),
             [1, 2, 3, 4, 5, 6]
         );
+    }
+
+    #[test]
+    fn at_least_one_boundary_is_tried() {
+        assert_eq!(room(5, 0), 4);
+        assert_eq!(room(5, 2), 2);
+        assert_eq!(room(1, 0), 1);
+        assert_eq!(room(2, 3), 1);
     }
 
     #[test]

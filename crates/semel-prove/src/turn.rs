@@ -13,11 +13,15 @@ pub(crate) struct Turn {
     /// Counts the boundaries of a trial, from 1.
     pub(crate) boundary: u32,
     pub(crate) point: Point,
+    /// Which connection it belongs to.
+    pub(crate) connection: u64,
     pub(crate) lane: String,
     pub(crate) said: Said,
     pub(crate) at: Duration,
     pub(crate) bytes: Vec<u8>,
     pub(crate) forwarded: bool,
+    /// Said after the trial had ended.
+    pub(crate) late: bool,
 }
 
 /// A boundary that can be found again in another trial.

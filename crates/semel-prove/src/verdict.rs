@@ -120,6 +120,8 @@ pub enum How {
     Stuck,
     /// A delivery that can never succeed is asked for again for ever.
     Poison,
+    /// A delivery ends the process that handles it.
+    Died,
 }
 
 /// One thing that happened.
@@ -179,6 +181,8 @@ pub enum What {
     },
     /// A process was killed.
     Killed,
+    /// A process ended by itself.
+    Ended,
     /// A process was started.
     Started,
     /// A process was paused.

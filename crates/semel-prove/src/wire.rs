@@ -1,10 +1,12 @@
 //! What all taps of a world see together: the turns of a trial in order, and the one place where it is held.
 
+mod names;
 mod state;
 
 use crate::says::{Said, Sense, shape};
 use crate::turn::{Hold, Place, Turn, contains};
 use crate::verdict::{Event, What};
+use names::Whose;
 use state::{Mode, Race, State};
 use std::sync::Mutex;
 use std::time::Duration;
@@ -68,18 +70,28 @@ impl Wire {
 
     /// A new trial begins; what the last one left is forgotten.
     pub(crate) fn begin(&self) {
-        let mut state = self.lock();
-        let now = Instant::now();
-        state.mode = Mode::Trial;
-        state.began = now;
-        state.active = now;
-        state.turns.clear();
-        state.notes.clear();
-        state.seen.clear();
-        state.open.clear();
-        state.plan = None;
-        state.held = None;
-        state.race = None;
+        self.lock().begin();
+    }
+
+    /// What every id of this run begins with.
+    pub(crate) fn marked(&self, mark: &str) {
+        mark.clone_into(&mut self.lock().names.mark);
+    }
+
+    /// This delivery belongs to the trial; what names only others was left behind by earlier ones.
+    pub(crate) fn owns(&self, id: &str) {
+        self.lock().names.own.insert(id.to_owned());
+    }
+
+    /// How long ago something was still done for a delivery of an earlier trial.
+    pub(crate) fn left_behind(&self) -> Option<Duration> {
+        let state = self.lock();
+        let others = state
+            .turns
+            .iter()
+            .filter(|turn| state.names.asked(turn) == Whose::Others);
+        let last = others.map(|turn| turn.at).max()?;
+        Some(state.began.elapsed().saturating_sub(last))
     }
 
     /// Nothing was delivered yet: what is said now is chatter for good.
@@ -100,6 +112,7 @@ impl Wire {
         let mut state = self.lock();
         let at = state.began.elapsed();
         state.active = Instant::now();
+        state.named = state.active;
         state.notes.push(Event {
             at,
             lane: lane.to_owned(),
@@ -164,20 +177,27 @@ impl Wire {
         (!open).then(|| state.active.elapsed())
     }
 
+    /// For how long nothing happened to any delivery; a worker that only looks for one does nothing to it.
+    pub(crate) fn undisturbed(&self) -> Duration {
+        self.lock().named.elapsed()
+    }
+
     pub(crate) fn turns(&self) -> Vec<Turn> {
-        self.lock().turns.clone()
+        let state = self.lock();
+        let ours = state.names.ours(&state.turns).into_iter();
+        ours.cloned().collect()
     }
 
     /// Everything that happened in this trial, in order.
     pub(crate) fn events(&self) -> Vec<Event> {
         let state = self.lock();
-        let turns = state.turns.iter().map(Turn::event);
+        let turns = state.names.ours(&state.turns).into_iter().map(Turn::event);
         let mut events: Vec<Event> = turns.chain(state.notes.iter().cloned()).collect();
         events.sort_by_key(|event| event.at);
         events
     }
 
-    /// How many requests to a dependency contained this text.
+    /// How many requests to a dependency contained this id.
     pub(crate) fn calls(&self, dependency: usize, text: &str) -> u64 {
         let state = self.lock();
         let calls = state.turns.iter().filter(|turn| {
@@ -187,7 +207,8 @@ impl Wire {
                 && turn.forwarded
                 && contains(&turn.bytes, text.as_bytes())
         });
-        calls.fold(0, |count, _| count + 1)
+        let earlier = state.calls.get(&(dependency, text.to_owned()));
+        calls.fold(earlier.copied().unwrap_or_default(), |count, _| count + 1)
     }
 
     pub(crate) fn connected(&self) -> u64 {
@@ -214,7 +235,7 @@ impl Wire {
         let mut state = self.lock();
         let shape = shape(&said.text);
         let chatter = state.is_chatter(talk, outward, &shape, &said);
-        if state.mode != Mode::Trial || said.sense == Sense::Small || chatter {
+        if state.mode == Mode::Listening || said.sense == Sense::Small || chatter {
             state.open.remove(&talk.connection);
             return (Permit::Forward, None);
         }

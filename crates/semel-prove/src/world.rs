@@ -93,7 +93,7 @@ impl World {
                 }
                 // The rest of its group goes with it.
                 running.kill().await;
-                self.wire.note(&member.recipe.name, What::Killed);
+                self.wire.note(&member.recipe.name, What::Ended);
             }
             member.running = None;
             self.come_back(at).await?;

@@ -3,93 +3,12 @@
 
 #![allow(clippy::unwrap_used, reason = "a test may fail by panicking")]
 
+mod common;
+
+use common::{broken, on_postgres, options, pattern, proved, verdict};
 use semel_prove::scenario::Scenario;
-use semel_prove::verdict::{Attack, Broken, How, Report, Verdict, What};
-use semel_prove::{CannotJudge, Options, Profile, prove};
-use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
-
-fn here() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/handlers")
-}
-
-/// A scenario on PostgreSQL for one of the handlers beside this file.
-fn on_postgres(handler: &str) -> String {
-    let python = testbed::python().unwrap();
-    format!(
-        r#"
-        promise = "exactly once"
-        [[dependency]]
-        env = "DATABASE_URL"
-        [[before]]
-        sql = "CREATE TABLE IF NOT EXISTS taken (name text{})"
-        [[process]]
-        name = "handler"
-        spawn = "{} {{here}}/{handler}.py"
-        [deliver]
-        as = "cloud-tasks"
-        body = '{{"order": "{{id}}"}}'
-        bad_body = '{{"lamp": "{{id}}"}}'
-        attempts = 5
-        pause_ms = 20
-        lease_ms = 100
-        [[effect]]
-        name = "orders taken"
-        sql = "SELECT name, count(*) FROM taken GROUP BY name"
-        "#,
-        if handler == "one_statement" {
-            " PRIMARY KEY"
-        } else {
-            ""
-        },
-        python.display(),
-    )
-}
-
-fn options(only: &[Attack]) -> Options {
-    let database = testbed::fresh_database("prove").unwrap();
-    let redis = testbed::redis_url().unwrap();
-    Options {
-        seed: 7,
-        mark: "p7x".into(),
-        profile: Profile::Quick,
-        crash_points_max: 5,
-        directory: here(),
-        environment: BTreeMap::from([
-            ("DATABASE_URL".to_owned(), database),
-            ("REDIS_URL".to_owned(), redis),
-            ("PATH".to_owned(), "/usr/local/bin:/usr/bin:/bin".to_owned()),
-        ]),
-        only: only.to_vec(),
-    }
-}
-
-async fn proved(scenario: &str, only: &[Attack]) -> Result<Report, CannotJudge> {
-    let scenario: Scenario = toml::from_str(scenario).unwrap();
-    prove(&scenario, &options(only), |_| {}).await
-}
-
-fn verdict(report: &Report, attack: Attack) -> &Verdict {
-    let found = report.attacks.iter().find(|one| one.attack == attack);
-    &found.unwrap().verdict
-}
-
-fn broken(report: &Report, attack: Attack) -> &Broken {
-    let Verdict::Broken(broken) = verdict(report, attack) else {
-        panic!(
-            "{attack:?} should have broken it: {:?}",
-            verdict(report, attack)
-        );
-    };
-    broken
-}
-
-fn pattern(report: &Report, attack: Attack) -> &'static str {
-    broken(report, attack)
-        .pattern
-        .as_ref()
-        .map_or("", |pattern| pattern.name)
-}
+use semel_prove::verdict::{Attack, How, Verdict, What};
+use semel_prove::{CannotJudge, prove};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn check_then_act_is_convicted_by_two_at_once_and_named() {
@@ -181,23 +100,13 @@ async fn marker_before_the_work_is_convicted_by_the_sweep() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn handler_that_runs_elsewhere_is_not_killed() {
-    let python = testbed::python().unwrap();
-    let port = testbed::free_port().unwrap();
     let mut options = options(&[
         Attack::Repeat,
         Attack::CrashSweep,
         Attack::Pause,
         Attack::TwoProcesses,
     ]);
-    let mut elsewhere = std::process::Command::new(python);
-    elsewhere
-        .arg(here().join("one_statement.py"))
-        .env("PORT", port.to_string());
-    elsewhere.env("DATABASE_URL", &options.environment["DATABASE_URL"]);
-    let mut elsewhere = testbed::Program::start(&mut elsewhere).unwrap();
-    elsewhere
-        .wait_until(|_| std::net::TcpStream::connect(("127.0.0.1", port)).is_ok())
-        .unwrap();
+    let (elsewhere, port) = common::elsewhere(&options);
     let text = on_postgres("one_statement").replace(
         "[deliver]",
         &format!("[deliver]\ntarget = 'http://127.0.0.1:{port}'"),

@@ -2,9 +2,10 @@
 
 use super::Tally;
 use crate::cannot::CannotJudge;
-use crate::deliver::Fate;
+use crate::deliver::{Delivery, Fate, Known};
 use crate::field::Field;
 use crate::scenario::Sender;
+use std::time::Duration;
 
 pub(super) async fn lost(field: &mut Field<'_>) -> Result<Tally, CannotJudge> {
     unheard(field, Fate::Lost).await
@@ -22,9 +23,31 @@ pub(super) async fn cut(field: &mut Field<'_>) -> Result<Tally, CannotJudge> {
 async fn unheard(field: &mut Field<'_>, fate: Fate) -> Result<Tally, CannotJudge> {
     let mut tally = Tally::default();
     let delivery = field.begin().await?;
-    field.courier.send(&delivery, field.target(), fate).await;
+    let hit = miss_a_success(field, &delivery, fate).await?;
     field.until_accepted(&delivery).await?;
     let finding = field.finish(&[&delivery]).await?;
-    tally.add(finding, true);
+    tally.add(finding, hit);
+    if !hit {
+        tally.why = Some("no answer that could be lost was a success".to_owned());
+    }
     Ok(tally)
+}
+
+/// Delivers until an answer was a success that the sender does not hear of: a refusal that is lost hurts nobody.
+async fn miss_a_success(
+    field: &mut Field<'_>,
+    delivery: &Delivery,
+    fate: Fate,
+) -> Result<bool, CannotJudge> {
+    let deliver = &field.scenario.deliver;
+    let pause = Duration::from_millis(deliver.pause_ms);
+    for _ in 0..deliver.attempts {
+        field.world.mend().await?;
+        let known = field.courier.send(delivery, field.target(), fate).await;
+        if known == Known::Missed {
+            return Ok(true);
+        }
+        tokio::time::sleep(pause).await;
+    }
+    Ok(false)
 }

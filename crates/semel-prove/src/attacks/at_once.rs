@@ -9,7 +9,7 @@ use crate::options::Profile;
 /// Few first: what breaks with two needs no shrinking.
 const NUMBERS: [usize; 3] = [2, 16, 64];
 /// What is tried again after more have broken it.
-const FEWER: [usize; 5] = [2, 2, 3, 4, 8];
+const FEWER: [usize; 6] = [2, 2, 3, 4, 8, 12];
 const FULL_ROUNDS: usize = 3;
 
 /// How the deliveries run.

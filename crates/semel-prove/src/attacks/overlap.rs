@@ -3,7 +3,7 @@
 use super::Tally;
 use crate::cannot::CannotJudge;
 use crate::deliver::{Delivery, Fate, Known};
-use crate::field::Field;
+use crate::field::{Field, QUIET};
 use crate::sweep::waits;
 use crate::turn::Turn;
 use crate::wire::Pass;
@@ -12,6 +12,10 @@ use tokio::task::JoinHandle;
 
 /// How long the first is kept waiting unless the second has ended before.
 const OVERLAP: Duration = Duration::from_millis(150);
+const _: () = assert!(
+    OVERLAP.as_millis() < QUIET.as_millis(),
+    "what the first still does is not to be missed"
+);
 
 /// How often to try by the clock alone.
 const BLIND_TRIALS: u32 = 4;

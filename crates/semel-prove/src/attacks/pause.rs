@@ -4,9 +4,11 @@ use super::{Tally, no_process};
 use crate::cannot::CannotJudge;
 use crate::deliver::Fate;
 use crate::field::{Begun, Field};
+use crate::scenario::Sender;
 use crate::sweep::waits;
 use crate::turn::Turn;
 use crate::wire::Pass;
+use std::net::SocketAddr;
 use std::time::Duration;
 
 /// How long the other one gets before the first goes on.
@@ -23,13 +25,24 @@ pub(super) async fn make(field: &mut Field<'_>) -> Result<Tally, CannotJudge> {
             "nothing was seen on the wire: nobody knows when to pause",
         ));
     }
+    let mut nobody_else = false;
     for at in waits {
-        if !field.world.may_attack(at.point.place.process) {
+        let victim = at.point.place.process;
+        if !field.world.may_attack(victim) {
             continue;
         }
-        if one(field, &mut tally, &at).await? {
+        let Some(other) = other(field, victim).await? else {
+            nobody_else = true;
+            continue;
+        };
+        if one(field, &mut tally, &at, other).await? {
             break;
         }
+    }
+    if tally.trials == 0 && nobody_else {
+        return Ok(Tally::not_run(
+            "the receiver has no second process that could take the delivery while it stands still",
+        ));
     }
     if tally.hits == 0 {
         tally.why = Some("no process was at work when it should have been paused".to_owned());
@@ -37,14 +50,29 @@ pub(super) async fn make(field: &mut Field<'_>) -> Result<Tally, CannotJudge> {
     Ok(tally)
 }
 
-async fn one(field: &mut Field<'_>, tally: &mut Tally, at: &Turn) -> Result<bool, CannotJudge> {
+/// Who takes the delivery while the victim stands still. None: only the victim could.
+async fn other(field: &mut Field<'_>, victim: usize) -> Result<Option<SocketAddr>, CannotJudge> {
     let scenario = field.scenario;
-    let other = field
-        .world
-        .second(scenario)
-        .await?
-        .and_then(|at| field.world.address(at));
-    let other = other.unwrap_or(field.target());
+    let deliver = &scenario.deliver;
+    let second = match deliver.sender {
+        Sender::CloudTasks | Sender::Pubsub | Sender::Cloudevents | Sender::Http => {
+            field.world.second(scenario).await?
+        }
+        // It delivers where it will.
+        Sender::Command => None,
+    };
+    let receives = deliver.target.is_none() && victim == field.world.receiver();
+    let first = (!receives).then_some(field.target());
+    Ok(second.and_then(|at| field.world.address(at)).or(first))
+}
+
+async fn one(
+    field: &mut Field<'_>,
+    tally: &mut Tally,
+    at: &Turn,
+    other: SocketAddr,
+) -> Result<bool, CannotJudge> {
+    let scenario = field.scenario;
     let Begun {
         delivery,
         first,

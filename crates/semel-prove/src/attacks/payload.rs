@@ -2,38 +2,73 @@
 
 use super::Tally;
 use crate::cannot::CannotJudge;
-use crate::deliver::{Fate, Payload};
+use crate::deliver::{Fate, Known, Payload};
 use crate::field::Field;
+use crate::scenario::{Deliver, Sender};
 
 pub(super) async fn other(field: &mut Field<'_>) -> Result<Tally, CannotJudge> {
-    if field.scenario.deliver.other_body.is_none() {
-        return Ok(Tally::not_run(
-            "deliver.other_body does not say what other payload to send",
-        ));
+    let deliver = &field.scenario.deliver;
+    if let Some(why) = cannot_say(deliver, deliver.other_body.as_ref(), "other") {
+        return Ok(Tally::not_run(why));
     }
     let mut tally = Tally::default();
     let delivery = field.begin().await?;
     field.until_accepted(&delivery).await?;
-    field.insist(&delivery.with(Payload::Other)).await?;
-    let finding = field.finish(&[&delivery]).await?;
+    let other = delivery.with(Payload::Other);
+    field.insist(&other).await?;
+    let finding = field.finish(&[&other]).await?;
     tally.add(finding, true);
     Ok(tally)
 }
 
 pub(super) async fn bad(field: &mut Field<'_>) -> Result<Tally, CannotJudge> {
-    if field.scenario.deliver.bad_body.is_none() {
-        return Ok(Tally::not_run(
-            "deliver.bad_body does not say what bad payload to send",
-        ));
+    let deliver = &field.scenario.deliver;
+    if let Some(why) = cannot_say(deliver, deliver.bad_body.as_ref(), "bad") {
+        return Ok(Tally::not_run(why));
     }
     let mut tally = Tally::default();
-    let delivery = field.begin().await?.with(Payload::Bad);
-    field.insist(&delivery).await?;
-    field
-        .courier
-        .send(&delivery, field.target(), Fate::Heard)
-        .await;
-    let finding = field.finish(&[&delivery]).await?;
-    tally.add(finding, true);
+    let keys: &[Payload] = match deliver.sender {
+        // Its key is no part of its body.
+        Sender::Http => &[Payload::Bad, Payload::Keyless],
+        Sender::CloudTasks | Sender::Pubsub | Sender::Cloudevents | Sender::Command => {
+            &[Payload::Bad]
+        }
+    };
+    for payload in keys {
+        if one(field, &mut tally, *payload).await? {
+            break;
+        }
+    }
     Ok(tally)
+}
+
+/// Until it is accepted, and then once more.
+async fn one(
+    field: &mut Field<'_>,
+    tally: &mut Tally,
+    payload: Payload,
+) -> Result<bool, CannotJudge> {
+    let before = field.nameless().await?;
+    let delivery = field.begin().await?.with(payload);
+    if field.insist(&delivery).await? == Known::Accepted {
+        field
+            .courier
+            .send(&delivery, field.target(), Fate::Heard)
+            .await;
+    }
+    let finding = field.finish(&[&delivery]).await?;
+    let finding = field.count_nameless(finding, &before).await?;
+    Ok(tally.add(finding, true))
+}
+
+/// Why a payload of another kind cannot be delivered, if so.
+fn cannot_say(deliver: &Deliver, body: Option<&String>, kind: &str) -> Option<String> {
+    if body.is_none() {
+        return Some(format!(
+            "deliver.{kind}_body does not say what {kind} payload to send"
+        ));
+    }
+    let command = deliver.command.as_ref();
+    let without = command.is_some_and(|command| !command.contains("{body}"));
+    without.then(|| format!("deliver.command has no {{body}}: deliver.{kind}_body cannot be sent"))
 }

@@ -2,7 +2,6 @@
 
 use super::Tally;
 use crate::cannot::CannotJudge;
-use crate::deliver::Fate;
 use crate::field::Field;
 
 /// One repeat may be luck for a handler that remembers only the last delivery.
@@ -14,10 +13,7 @@ pub(super) async fn make(field: &mut Field<'_>) -> Result<Tally, CannotJudge> {
         let delivery = field.begin().await?;
         field.until_accepted(&delivery).await?;
         for _ in 0..repeats {
-            field
-                .courier
-                .send(&delivery, field.target(), Fate::Heard)
-                .await;
+            field.again(&delivery, field.target()).await?;
         }
         let finding = field.finish(&[&delivery]).await?;
         if tally.add(finding, true) {

@@ -4,6 +4,7 @@ use super::{Tally, no_process};
 use crate::cannot::CannotJudge;
 use crate::deliver::Fate;
 use crate::field::Field;
+use crate::scenario::Sender;
 use std::net::SocketAddr;
 
 /// As many for each process at once.
@@ -14,6 +15,16 @@ pub(super) async fn make(field: &mut Field<'_>) -> Result<Tally, CannotJudge> {
         return Ok(Tally::not_run(why));
     }
     let scenario = field.scenario;
+    if scenario.deliver.sender == Sender::Command {
+        return Ok(Tally::not_run(
+            "a command delivers where it will: it cannot be told to deliver to a second process",
+        ));
+    }
+    if scenario.deliver.target.is_some() {
+        return Ok(Tally::not_run(
+            "the handler runs elsewhere: a second process of it cannot be started",
+        ));
+    }
     let other = field
         .world
         .second(scenario)
@@ -43,7 +54,7 @@ async fn in_turn(
 ) -> Result<bool, CannotJudge> {
     let delivery = field.begin().await?;
     field.until_accepted(&delivery).await?;
-    field.courier.send(&delivery, other, Fate::Heard).await;
+    field.again(&delivery, other).await?;
     let finding = field.finish(&[&delivery]).await?;
     Ok(tally.add(finding, true))
 }

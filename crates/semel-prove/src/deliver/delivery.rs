@@ -20,6 +20,8 @@ pub(crate) enum Payload {
     Usual,
     Other,
     Bad,
+    /// The usual one, but the request does not say its key.
+    Keyless,
 }
 
 // === impl Delivery ===

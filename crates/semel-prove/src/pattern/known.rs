@@ -24,8 +24,8 @@ pub(super) const COUNTER: Pattern = Pattern {
 };
 pub(super) const KEY_PER_PROCESS: Pattern = Pattern {
     name: "key differs between processes",
-    is: "Each process computes another key for the same delivery, as Python's hash() of a text does.",
-    instead: "Compute keys with a function that is the same everywhere and always, as SHA-256 over the parts that matter.",
+    is: "Each process computes another key for the same delivery, as Python's hash() of a text does, or remembers keys in its own memory only.",
+    instead: "Compute keys with a function that is the same everywhere and always, as SHA-256 over the parts that matter, and keep them where every process looks.",
 };
 pub(super) const MARKER_BEFORE: Pattern = Pattern {
     name: "seen-marker before the work",
@@ -81,4 +81,14 @@ pub(super) const ANSWER_FORGOTTEN: Pattern = Pattern {
     name: "answer not remembered",
     is: "A repeated request gets another answer than the first, so a client that lost the first one is misled.",
     instead: "Keep status and body with the key and replay them.",
+};
+pub(super) const DUPLICATE_REFUSED: Pattern = Pattern {
+    name: "duplicate answered with an error",
+    is: "The effect happens once, but its duplicate is answered as a failure, so the queue delivers it again for ever.",
+    instead: "Answer a duplicate of what succeeded with a success: a unique key that is taken already is no error.",
+};
+pub(super) const DIES_OF_DUPLICATE: Pattern = Pattern {
+    name: "process ends at a duplicate",
+    is: "A duplicate ends the process that handles it, and with it everything else that was at work there.",
+    instead: "Let no delivery end the process: answer a duplicate with what the first one was answered.",
 };

@@ -144,3 +144,53 @@ fn answer_before_the_crash_is_an_early_one() {
 fn what_held_has_no_pattern() {
     assert_eq!(name(Attack::Repeat, &Clues::default()), None);
 }
+
+#[test]
+fn duplicate_that_is_refused_is_told_from_a_claim_that_stays() {
+    let effects = |count| {
+        event(What::Effects {
+            effect: "row".to_owned(),
+            id: "a1".to_owned(),
+            count,
+        })
+    };
+    let stuck = |attack, count| (attack, How::Stuck, vec![effects(count)]);
+    let mut clues = Clues {
+        broken: vec![stuck(Attack::AtOnce, 1), stuck(Attack::CrashSweep, 1)],
+        ..Clues::default()
+    };
+    let refused = "duplicate answered with an error";
+    assert_eq!(named(&clues, Attack::AtOnce), refused);
+    assert_eq!(named(&clues, Attack::CrashSweep), "claim never taken over");
+    clues.broken.push(stuck(Attack::Repeat, 1));
+    assert_eq!(named(&clues, Attack::CrashSweep), refused);
+    clues.broken = vec![stuck(Attack::AtOnce, 0)];
+    assert_eq!(named(&clues, Attack::AtOnce), "failure never retried");
+}
+
+#[test]
+fn handler_that_never_looks_has_no_key() {
+    let mut clues = one(Attack::AtOnce, How::EffectTwice, Vec::new());
+    clues.clean = vec!["BEGIN".to_owned(), "INSERT INTO t VALUES ($1)".to_owned()];
+    assert_eq!(named(&clues, Attack::AtOnce), "no key");
+    // It looks in its memory, then.
+    clues.held = vec![Attack::Repeat];
+    assert_eq!(named(&clues, Attack::AtOnce), "check-then-act");
+    clues.held.clear();
+    clues
+        .clean
+        .insert(1, "SELECT 1 FROM t WHERE id = $1".to_owned());
+    assert_eq!(named(&clues, Attack::AtOnce), "check-then-act");
+}
+
+#[test]
+fn memory_that_a_crash_takes_away_is_told_from_a_marker() {
+    let mut clues = one(Attack::CrashSweep, How::EffectTwice, Vec::new());
+    clues.held = vec![Attack::Repeat];
+    clues.clean = vec!["INSERT INTO t VALUES ($1)".to_owned()];
+    let memory = "key differs between processes";
+    assert_eq!(named(&clues, Attack::CrashSweep), memory);
+    clues.clean.insert(0, "SELECT 1 FROM seen".to_owned());
+    let marker = "seen-marker after the work";
+    assert_eq!(named(&clues, Attack::CrashSweep), marker);
+}

@@ -28,7 +28,9 @@ impl Kind {
     fn of(event: &Event) -> Self {
         match event.what {
             What::Sent { .. } | What::Answered { .. } | What::Unanswered { .. } => Self::Sender,
-            What::Killed | What::Started | What::Paused | What::Resumed => Self::Process,
+            What::Killed | What::Ended | What::Started | What::Paused | What::Resumed => {
+                Self::Process
+            }
             What::Wire { .. } => Self::Dependency,
             What::Effects { .. } => Self::End,
         }
@@ -134,6 +136,7 @@ fn arrow(what: &What, place: usize) -> Option<(usize, usize)> {
         What::Answered { .. } | What::Wire { outward: true, .. } => Some((HANDLER, place)),
         What::Unanswered { .. }
         | What::Killed
+        | What::Ended
         | What::Started
         | What::Paused
         | What::Resumed
@@ -143,7 +146,10 @@ fn arrow(what: &What, place: usize) -> Option<(usize, usize)> {
 
 fn class(what: &What) -> &'static str {
     match what {
-        What::Killed | What::Unanswered { .. } | What::Answered { known: false, .. } => "bad",
+        What::Killed
+        | What::Ended
+        | What::Unanswered { .. }
+        | What::Answered { known: false, .. } => "bad",
         What::Effects { .. } => "effect",
         What::Paused | What::Resumed | What::Started => "turn",
         What::Sent { .. } | What::Answered { .. } => "call",

@@ -120,6 +120,15 @@ fn only_what_was_put_to_the_test_is_held() {
 }
 
 #[test]
+fn the_terminal_says_how_many_trials_were_hit() {
+    let mut report = report(vec![Verdict::Held, Verdict::Held]);
+    report.attacks[1].hits = 3;
+    let said = text(&report);
+    assert!(said.contains("repeat           2 of 3 hit"), "{said}");
+    assert!(said.contains("at-once          3 trials"), "{said}");
+}
+
+#[test]
 fn the_terminal_names_the_mistake_and_how_to_repeat_it() {
     let said = text(&report(vec![Verdict::Held, broken(), not_run()]));
     for part in [

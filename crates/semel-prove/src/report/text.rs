@@ -13,7 +13,7 @@ pub fn text(report: &Report) -> String {
         let (attack, verdict) = (attacked.attack.name(), words::verdict(&attacked.verdict));
         let remark = words::remark(&attacked.verdict);
         let trials = match attacked.verdict {
-            Verdict::Held | Verdict::Broken(_) => trials(attacked.trials),
+            Verdict::Held | Verdict::Broken(_) => trials(attacked.trials, attacked.hits),
             Verdict::Vacuous { .. } | Verdict::NotRun { .. } => String::new(),
         };
         line(
@@ -87,7 +87,10 @@ fn conclusion(report: &Report) -> String {
     format!("{name} {said} ({seconds:.1} s, --seed {seed})")
 }
 
-fn trials(count: u32) -> String {
+fn trials(count: u32, hits: u32) -> String {
+    if hits < count {
+        return format!("{hits} of {count} hit");
+    }
     let word = if count == 1 { "trial" } else { "trials" };
     format!("{count} {word}")
 }

@@ -30,6 +30,7 @@ pub(super) fn how(how: How) -> &'static str {
         How::AnswersDiffer => "answers differ",
         How::Stuck => "stuck for ever",
         How::Poison => "poison retried for ever",
+        How::Died => "process ended by a delivery",
     }
 }
 
@@ -75,6 +76,7 @@ pub(super) fn event(event: &Event) -> String {
             format!("{way}: {says}")
         }
         What::Killed => "is killed".into(),
+        What::Ended => "ended by itself".into(),
         What::Started => "starts".into(),
         What::Paused => "is paused".into(),
         What::Resumed => "goes on".into(),

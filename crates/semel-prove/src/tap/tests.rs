@@ -151,3 +151,33 @@ async fn runner_that_is_alone_is_answered_in_the_end() {
     tokio::time::advance(Duration::from_secs(1)).await;
     assert!(wire.met(&question));
 }
+
+#[tokio::test]
+async fn what_an_earlier_trial_left_behind_is_told_apart_and_still_counted() {
+    let (wire, _tap, mut client) = tapped().await;
+    wire.marked("a");
+    wire.owns("a1");
+    ask(&mut client).await;
+    assert_eq!(wire.calls(0, "a1"), 1);
+    wire.idle();
+    ask(&mut client).await;
+    wire.begin();
+    wire.owns("a2");
+    wire.hold(Hold::Number(1));
+    ask(&mut client).await;
+    assert!(wire.turns().is_empty(), "{:?}", wire.turns());
+    assert!(wire.left_behind().is_some());
+    assert_eq!(wire.calls(0, "a1"), 3);
+    say(&mut client, b"POST /a2 HTTP/1.1\r\n\r\n").await;
+    let says: Vec<String> = wire
+        .turns()
+        .iter()
+        .map(|turn| turn.said.text.clone())
+        .collect();
+    assert_eq!(
+        says.first().map(String::as_str),
+        Some("POST /a2"),
+        "{says:?}"
+    );
+    assert_eq!((wire.calls(0, "a1"), wire.calls(0, "a2")), (3, 1));
+}

@@ -1,5 +1,6 @@
 //! What the wire remembers of a trial, and what it decides for each turn.
 
+use super::names::{Names, Whose};
 use super::{Current, Pass, Permit, Talk};
 use crate::says::{Said, Sense};
 use crate::turn::{Hold, Place, Point, Turn};
@@ -25,8 +26,13 @@ pub(super) struct State {
     pub(super) held: Option<Held>,
     pub(super) race: Option<Race>,
     pub(super) active: Instant,
+    /// When a delivery was named last, or something was done to one.
+    pub(super) named: Instant,
     pub(super) open: BTreeMap<u64, Instant>,
     pub(super) connections: u64,
+    pub(super) names: Names,
+    /// How often each dependency was called about each delivery of an earlier trial.
+    pub(super) calls: BTreeMap<(usize, String), u64>,
 }
 
 /// What that which is said now belongs to.
@@ -71,9 +77,36 @@ impl State {
             held: None,
             race: None,
             active: now,
+            named: now,
             open: BTreeMap::new(),
             connections: 0,
+            names: Names::default(),
+            calls: BTreeMap::new(),
         }
+    }
+
+    /// Forgets a trial, all but the calls it made: a late one may still be added to them.
+    pub(super) fn begin(&mut self) {
+        for turn in std::mem::take(&mut self.turns) {
+            if turn.point.place.outward && turn.forwarded {
+                for name in self.names.named(&turn.bytes) {
+                    let place = (turn.point.place.dependency, name);
+                    *self.calls.entry(place).or_default() += 1;
+                }
+            }
+        }
+        let now = Instant::now();
+        self.mode = Mode::Trial;
+        self.began = now;
+        self.active = now;
+        self.named = now;
+        self.notes.clear();
+        self.seen.clear();
+        self.open.clear();
+        self.names.own.clear();
+        self.plan = None;
+        self.held = None;
+        self.race = None;
     }
 
     /// Whether this would be said anyway. What answers chatter is chatter.
@@ -115,6 +148,9 @@ impl State {
             self.active = now;
         }
         if outward {
+            if self.names.whose(bytes) != Whose::Nobodys {
+                self.named = now;
+            }
             self.open.insert(talk.connection, now);
         } else {
             self.open.remove(&talk.connection);
@@ -131,11 +167,13 @@ impl State {
         let mut turn = Turn {
             boundary: u32::try_from(self.turns.len() + 1).unwrap_or(u32::MAX),
             point,
+            connection: talk.connection,
             lane: talk.lane.clone(),
             said,
             at: self.began.elapsed(),
             bytes: Vec::new(),
             forwarded: false,
+            late: self.mode != Mode::Trial,
         };
         turn.keep(bytes);
         self.turns.push(turn);
@@ -149,7 +187,11 @@ impl State {
         let Some(turn) = self.current(current).cloned() else {
             return Permit::Forward;
         };
-        if self.plan.as_ref().is_some_and(|hold| turn.is(hold)) {
+        if turn.late {
+            return Permit::Forward;
+        }
+        let planned = self.plan.as_ref().is_some_and(|hold| turn.is(hold));
+        if planned && self.names.asked(&turn) != Whose::Others {
             let (go_on, wait) = oneshot::channel();
             self.plan = None;
             self.held = Some(Held {

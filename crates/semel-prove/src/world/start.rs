@@ -92,6 +92,10 @@ impl World {
         let Some(process) = scenario.processes.get(self.receiver) else {
             return Ok(None);
         };
+        // What is started beside a target is a stand-in, not the handler.
+        if scenario.deliver.target.is_some() {
+            return Ok(None);
+        }
         if process.uses_its_directory() || process.has_no_port() {
             return Ok(None);
         }
