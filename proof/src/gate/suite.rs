@@ -23,9 +23,9 @@ const API_EVERY: u32 = 40;
 /// How long everything may take to end once the faults are over.
 const HEAL_MAX: Duration = Duration::from_secs(120);
 
-/// How long work may take to end then, but for one piece in a hundred: a lease, two backoffs, the longest effect, and the
-/// longest jump of a clock, which lets a lease seem longer.
-const LIVE_WITHIN: Duration = Duration::from_millis(1200 + 2 * 500 + 1800 + 5000);
+/// How long work may take to end then, but for one piece in a hundred: a lease, two of the longest pauses of a sender (a
+/// client of the largest storm), the longest effect, and the longest jump of a clock, which lets a lease seem longer.
+const LIVE_WITHIN: Duration = Duration::from_millis(1200 + 2 * 3200 + 1800 + 5000);
 
 /// The mean time between random faults.
 const STRIKES_EVERY: Duration = Duration::from_millis(450);
