@@ -55,8 +55,9 @@ impl Fight<'_> {
             let asked = sender.asker.post(
                 self.scene.broker,
                 "/_semel/wait-idle",
-                r#"{"timeout": "1s"}"#,
-                Duration::from_secs(5),
+                r#"{"timeout": "250ms"}"#,
+                // Not for long: the snares that are still set pause a process now and then, which is let go on above.
+                Duration::from_millis(500),
             );
             match asked.await {
                 Ok(answer) if answer.status == 200 => {}
@@ -78,12 +79,12 @@ impl Fight<'_> {
 
     fn look_healing(&mut self) -> anyhow::Result<()> {
         let now = Instant::now();
+        let stopped = self.crew.stopped(now)?;
+        self.havoc.strikes.extend(stopped);
         for number in self.crew.paused() {
             self.crew.wake(number, now);
         }
         self.crew.resume(now)?;
-        let stopped = self.crew.stopped(now)?;
-        self.havoc.strikes.extend(stopped);
         while let Some((member, strike)) = self.crew.bury()? {
             self.havoc.note(strike);
             self.crew.start(member.role, None)?;
