@@ -130,7 +130,7 @@ impl Refused {
 impl From<Error> for Refused {
     fn from(error: Error) -> Self {
         match error {
-            Error::Unavailable(_) => Self::new(
+            Error::Unavailable(_) | Error::Denied(_) => Self::new(
                 StatusCode::SERVICE_UNAVAILABLE,
                 error.to_string(),
                 "look first whether it was done; a retry is safe",

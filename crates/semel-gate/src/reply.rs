@@ -264,7 +264,7 @@ fn headers(outcome: &Outcome) -> HeaderMap {
 
 fn store(error: &Error) -> Reply {
     match error {
-        Error::Unavailable(_) => wait(
+        Error::Unavailable(_) | Error::Denied(_) => wait(
             StatusCode::SERVICE_UNAVAILABLE,
             "store-unavailable",
             "The store cannot be reached",

@@ -122,7 +122,7 @@ fn lease_lost() -> Response {
 
 fn store(error: &Error) -> Response {
     match error {
-        Error::Unavailable(_) => say(
+        Error::Unavailable(_) | Error::Denied(_) => say(
             StatusCode::SERVICE_UNAVAILABLE,
             "the store cannot be reached; a retry of this call is safe",
         ),

@@ -158,7 +158,7 @@ fn not_begun(name: &str, error: &Error) -> Failure {
         Error::Invalid(_) => {
             Failure::final_failure(format!("step {name:?} was not begun: {error}"))
         }
-        Error::Unavailable(_) | Error::Corrupt(_) | Error::Bug(_) => {
+        Error::Unavailable(_) | Error::Denied(_) | Error::Corrupt(_) | Error::Bug(_) => {
             Failure::in_doubt(format!("step {name:?} was not begun: {error}"))
         }
     }

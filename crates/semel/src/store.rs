@@ -192,6 +192,11 @@ pub enum Error {
     /// Repeating the same call is safe.
     #[error("store unavailable: {0}")]
     Unavailable(String),
+    /// The store was reached and does not take the call until somebody fixes it: a password, a
+    /// right, a table, a read-only server, room on a disk. Nothing was written. Repeating the same
+    /// call is safe, and succeeds once it is fixed.
+    #[error("store denies: {0}")]
+    Denied(String),
     /// The call itself is wrong. A repeat fails again: mend the call.
     #[error("invalid: {0}")]
     Invalid(String),

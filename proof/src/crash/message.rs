@@ -109,7 +109,7 @@ impl Heard {
                 | Ended::Stale
                 | Ended::Unrecorded(_),
             )
-            | Err(Error::Unavailable(_)) => Self::Again(format!("{ended:?}")),
+            | Err(Error::Unavailable(_) | Error::Denied(_)) => Self::Again(format!("{ended:?}")),
             Ok(Ended::Mismatched) | Err(Error::Invalid(_) | Error::Corrupt(_) | Error::Bug(_)) => {
                 Self::Wrong(format!("{ended:?}"))
             }
