@@ -11,6 +11,7 @@ use tokio_postgres::{IsolationLevel, Transaction};
 const MIGRATIONS: &[&str] = &[
     include_str!("../migrations/0001_store.sql"),
     include_str!("../migrations/0002_key.sql"),
+    include_str!("../migrations/0003_renewal.sql"),
 ];
 
 /// Whoever migrates holds this advisory lock: "semel" as a number.

@@ -1,7 +1,7 @@
 //! Lists and sweeps: a bounded part of the table at a time, and a cursor to go on.
 
 use crate::connections::Connections;
-use crate::statement::{LIST, SWEEP, SWEEP_STEPS};
+use crate::statement::{LIST, SWEEP, SWEEP_RENEWALS, SWEEP_STEPS, Statement};
 use crate::wire::{self, Page as PageStart, Raw, Span};
 use bytes::{BufMut, Bytes, BytesMut};
 use semel::record::{Record, State};
@@ -21,6 +21,7 @@ const SWEEP_PAGES: u32 = 1000;
 enum Place {
     Records { page: u32 },
     Steps { page: u32 },
+    Renewals { page: u32 },
 }
 
 pub(crate) async fn list(
@@ -80,16 +81,38 @@ pub(crate) async fn sweep(
             })
         }
         Place::Steps { page } => {
-            let to = page.saturating_add(SWEEP_PAGES);
-            let window = (PageStart(page), PageStart(to));
-            let rows = connections
-                .query(&SWEEP_STEPS, &[&window.0, &window.1])
-                .await?;
-            let (_steps, pages) = swept(&rows)?;
-            let next = (to < pages).then(|| Place::Steps { page: to }.write());
-            Ok(Swept { removed: 0, next })
+            let next = match sweep_beside(connections, &SWEEP_STEPS, page).await? {
+                Some(page) => Place::Steps { page },
+                None => Place::Renewals { page: 0 },
+            };
+            Ok(Swept {
+                removed: 0,
+                next: Some(next.write()),
+            })
+        }
+        Place::Renewals { page } => {
+            let next = sweep_beside(connections, &SWEEP_RENEWALS, page).await?;
+            Ok(Swept {
+                removed: 0,
+                next: next.map(|page| Place::Renewals { page }.write()),
+            })
         }
     }
+}
+
+/// Sweeps a window of what belongs to records that are gone; the next page, if there is one.
+async fn sweep_beside(
+    connections: &Connections,
+    statement: &Statement,
+    page: u32,
+) -> Result<Option<u32>, Error> {
+    let to = page.saturating_add(SWEEP_PAGES);
+    let window = (PageStart(page), PageStart(to));
+    let rows = connections
+        .query(statement, &[&window.0, &window.1])
+        .await?;
+    let (_rows, pages) = swept(&rows)?;
+    Ok((to < pages).then_some(to))
 }
 
 /// How many rows went, and how many pages the table has.
@@ -111,6 +134,7 @@ impl Place {
         let (table, page) = match self {
             Self::Records { page } => (b'r', page),
             Self::Steps { page } => (b's', page),
+            Self::Renewals { page } => (b'n', page),
         };
         let mut bytes = BytesMut::with_capacity(5);
         bytes.put_u8(table);
@@ -124,6 +148,9 @@ impl Place {
                 page: u32::from_be_bytes([a, b, c, d]),
             }),
             [b's', a, b, c, d] => Ok(Self::Steps {
+                page: u32::from_be_bytes([a, b, c, d]),
+            }),
+            [b'n', a, b, c, d] => Ok(Self::Renewals {
                 page: u32::from_be_bytes([a, b, c, d]),
             }),
             _ => Err(Error::Invalid(
@@ -143,6 +170,7 @@ mod tests {
             Place::Records { page: 0 },
             Place::Records { page: 70_000 },
             Place::Steps { page: u32::MAX },
+            Place::Renewals { page: 7 },
         ] {
             assert_eq!(Place::read(&place.write()), Ok(place));
         }

@@ -63,6 +63,7 @@ statement! {
     LIST = "list" (BYTEA, INT8, INT2, INT8);
     SWEEP = "sweep" (TID, TID, INTERVAL);
     SWEEP_STEPS = "sweep_steps" (TID, TID);
+    SWEEP_RENEWALS = "sweep_renewals" (TID, TID);
     LETTER_PUT = "letter_put" (BYTEA, BYTEA, INT2, BYTEA);
     LETTER_LIST = "letter_list" (TIMESTAMPTZ, BYTEA, INT8);
     LETTER_GET = "letter_get" (BYTEA);

@@ -152,7 +152,7 @@ impl Attacker {
         end: u32,
     ) -> anyhow::Result<()> {
         if let Some(handler) = self.handler.as_mut().filter(|_| end < 20) {
-            return handler.complete(&mut self.caller, key, lease).await;
+            return handler.complete(&mut self.caller, key, lease, terms).await;
         }
         let delay = Duration::from_millis(self.caller.rng.random_range(0..30));
         let kind = match end {

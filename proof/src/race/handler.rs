@@ -1,18 +1,22 @@
-//! A handler with a transaction of its own, in the same database as the records.
+//! A handler with a transaction of its own, in the same database as the records, at any isolation level.
 
 use super::call::{Asked, Nonce, RunId, Told};
 use super::caller::Caller;
 use crate::bed::{Place, connect};
 use rand::Rng;
-use semel::record::{Lease, State};
+use semel::record::{Claim, Lease, State};
 use semel::{Key, Outcome};
 use semel_postgres::complete_in;
 use std::time::Duration;
 use tokio::time::sleep;
-use tokio_postgres::{Client, Transaction};
+use tokio_postgres::error::SqlState;
+use tokio_postgres::{Client, IsolationLevel, Transaction};
 
 /// How long a transaction stays open after its completion, in ms, now and then.
 const OPEN_MS: std::ops::Range<u64> = 0..60;
+
+/// How often a lease is renewed between effect and completion, at the most.
+const RENEWALS_MAX: u32 = 3;
 
 const INSERT: &str = "INSERT INTO race.effect (key, born, fence, nonce) VALUES ($1, $2, $3, $4)";
 
@@ -43,21 +47,35 @@ impl Handler {
         caller: &mut Caller,
         key: u32,
         lease: &Lease,
+        terms: &Claim,
     ) -> anyhow::Result<()> {
         let nonce = Nonce(caller.rng.random_range(1..u64::MAX));
         let began = caller.now();
         let asked = Asked::CompleteIn(RunId::of(lease), nonce);
-        let told = self.transact(caller, lease, nonce).await?;
+        let told = self.transact(caller, key, lease, terms, nonce).await?;
         caller.write(key, began, asked, told)
     }
 
     async fn transact(
         &mut self,
         caller: &mut Caller,
+        key: u32,
         lease: &Lease,
+        terms: &Claim,
         nonce: Nonce,
     ) -> anyhow::Result<Told> {
-        let transaction = self.client.transaction().await?;
+        let level = match caller.rng.random_range(0..3) {
+            0 => IsolationLevel::ReadCommitted,
+            1 => IsolationLevel::RepeatableRead,
+            _ => IsolationLevel::Serializable,
+        };
+        let transaction = self.client.build_transaction().isolation_level(level);
+        let transaction = transaction.start().await?;
+        take_effect(&transaction, lease, nonce).await?;
+        // The snapshot is taken; the gate renews meanwhile.
+        for _ in 0..caller.rng.random_range(0..=RENEWALS_MAX) {
+            caller.renew(key, lease, terms).await?;
+        }
         let done = if caller.rng.random_bool(0.5) {
             in_rust(&transaction, lease, nonce).await
         } else {
@@ -74,20 +92,24 @@ impl Handler {
             transaction.rollback().await?;
             return Ok(Told::RolledBack("by choice".into()));
         }
-        transaction.commit().await?;
-        Ok(Told::Applied(State::Succeeded.number()))
+        match transaction.commit().await {
+            Ok(()) => Ok(Told::Applied(State::Succeeded.number())),
+            // At SERIALIZABLE, handlers of other keys may stand in the way.
+            Err(error) if error.code() == Some(&SqlState::T_R_SERIALIZATION_FAILURE) => {
+                Ok(Told::RolledBack(error.to_string()))
+            }
+            Err(error) => Err(error.into()),
+        }
     }
 }
 
 async fn in_rust(transaction: &Transaction<'_>, lease: &Lease, nonce: Nonce) -> anyhow::Result<()> {
-    take_effect(transaction, lease, nonce).await?;
     let outcome = Outcome::ok(nonce.0.to_string());
     Ok(complete_in(transaction, lease, &outcome).await?)
 }
 
 /// As a handler in any other language does it.
 async fn in_sql(transaction: &Transaction<'_>, lease: &Lease, nonce: Nonce) -> anyhow::Result<()> {
-    take_effect(transaction, lease, nonce).await?;
     let (key, body) = (lease.key.to_string(), nonce.0.to_string());
     let fence = lease.fence.0.cast_signed();
     transaction

@@ -5,6 +5,7 @@ use crate::bed::connect;
 use anyhow::Context;
 use bytes::Bytes;
 use semel::Key;
+use semel::record::State;
 use std::collections::HashMap;
 use std::time::Duration;
 use tokio_postgres::Row;
@@ -14,10 +15,7 @@ const SCHEMA: &str = include_str!("history.sql");
 
 /// Makes records older that have been expired for a while, so that the sweeper meets them within the test: its own
 /// grace is longer than a race.
-const AGE: &str = "\
-    UPDATE semel.rec SET lease_until = lease_until - interval '1 h', expires_at = expires_at - interval '1 h' \
-     WHERE ctid = ANY (ARRAY(SELECT ctid FROM semel.rec WHERE state <> 5 \
-       AND expires_at < clock_timestamp() - interval '400 ms' AND lease_until < clock_timestamp() FOR UPDATE SKIP LOCKED))";
+const AGE: &str = "SELECT race.age(interval '400 ms')";
 
 /// For how long a record that is aged was expired.
 pub(super) const GRACE_US: u64 = 400_000;
@@ -26,13 +24,15 @@ pub(super) const GRACE_US: u64 = 400_000;
 const AGE_EVERY: Duration = Duration::from_millis(100);
 
 const READ: &str = "\
-    SELECT (extract(epoch FROM at) * 1000000)::bigint, aged, COALESCE((new).key, (old).key), \
+    SELECT (extract(epoch FROM at) * 1000000)::bigint, aged, COALESCE((new).key, (old).key, (renewal).key), \
       (old).state, (old).fp, (old).attempts, (old).born, (old).fence, (old).owner::text, \
       (extract(epoch FROM (old).lease_until) * 1000000)::bigint, \
       (extract(epoch FROM (old).expires_at) * 1000000)::bigint, (old).result, \
       (new).state, (new).fp, (new).attempts, (new).born, (new).fence, (new).owner::text, \
       (extract(epoch FROM (new).lease_until) * 1000000)::bigint, \
-      (extract(epoch FROM (new).expires_at) * 1000000)::bigint, (new).result \
+      (extract(epoch FROM (new).expires_at) * 1000000)::bigint, (new).result, (renewal).fence, \
+      (extract(epoch FROM (renewal).lease_until) * 1000000)::bigint, \
+      (extract(epoch FROM (renewal).expires_at) * 1000000)::bigint, COALESCE(gone, false) \
     FROM race.change ORDER BY id";
 
 /// Every change of every record, per key in the order of commits.
@@ -44,7 +44,7 @@ pub struct History {
     pub effects: Vec<Effect>,
 }
 
-/// A change of a record.
+/// A change of a record, or of the renewal that counts for it: what whoever looks is shown before and after.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Change {
     /// Just before it was committed, in µs since 1970.
@@ -78,6 +78,21 @@ pub struct Version {
     pub expires_at: u64,
     /// What is recorded.
     pub result: Option<Mark>,
+}
+
+/// A row of `semel.renewal`.
+#[derive(Clone, Copy, Debug)]
+struct Renewal {
+    fence: u64,
+    lease_until: u64,
+    expires_at: u64,
+}
+
+/// One key as it stands while its changes are read: the record and what was renewed last.
+#[derive(Clone, Copy, Debug, Default)]
+struct Telling {
+    record: Option<Version>,
+    renewal: Option<Renewal>,
 }
 
 /// An effect, as a row of a handler's own table.
@@ -131,10 +146,11 @@ impl History {
             .collect();
         let number = |row: &Row, column| numbers.get(row.get::<_, &[u8]>(column)).copied();
         let mut history = Self::default();
+        let mut told: HashMap<u32, Telling> = HashMap::new();
         for row in client.query(READ, &[]).await? {
             if let Some(key) = number(&row, 2) {
                 let changes = history.changes.entry(key).or_default();
-                changes.push(Change::of(&row)?);
+                changes.extend(told.entry(key).or_default().change(&row)?);
             }
         }
         let effects = "SELECT key, born, fence, nonce FROM race.effect";
@@ -151,22 +167,98 @@ impl History {
     }
 }
 
-// === impl Change ===
+// === impl Telling ===
 
-impl Change {
-    fn of(row: &Row) -> anyhow::Result<Self> {
-        Ok(Self {
-            at: unsigned(row.get(0))?,
-            aged: row.get(1),
-            old: Version::of(row, 3)?,
-            new: Version::of(row, 12)?,
-        })
+impl Telling {
+    /// The next change of this key; `None` when a renewal was removed that made no difference any more.
+    fn change(&mut self, row: &Row) -> anyhow::Result<Option<Change>> {
+        let (at, aged, gone) = (unsigned(row.get(0))?, row.get(1), row.get(24));
+        let renewal = Renewal::of(row, 21)?;
+        if gone {
+            return Ok(self.removed(renewal).map(|(old, new)| Change {
+                at,
+                aged,
+                old: Some(old),
+                new: Some(new),
+            }));
+        }
+        let (old, new) = match renewal {
+            None => (Version::of(row, 3)?, Version::of(row, 12)?),
+            // A renewal of what is not there is nobody's: nothing changed into nothing.
+            Some(renewal) => {
+                let renewed = self.record.filter(|record| record.fence == renewal.fence);
+                (renewed, renewed)
+            }
+        };
+        let shown = old.map(|old| old.renewed(self.renewal));
+        if renewal.is_some() {
+            self.renewal = renewal;
+        } else {
+            self.record = new;
+        }
+        if old.zip(new).is_some_and(|(old, new)| new.is_husk_of(&old)) {
+            self.renewal = None;
+        }
+        Ok(Some(Change {
+            at,
+            aged,
+            old: shown,
+            new: new.map(|new| new.renewed(self.renewal)),
+        }))
+    }
+
+    /// What the record was shown as with the renewal, and is without; `None` when that is the same.
+    fn removed(&mut self, removed: Option<Renewal>) -> Option<(Version, Version)> {
+        let removed = removed.map(|renewal| renewal.fence);
+        let last = self
+            .renewal
+            .take_if(|renewal| removed == Some(renewal.fence));
+        let record = self.record?;
+        let (old, new) = (record.renewed(last), record);
+        (old != new).then_some((old, new))
+    }
+}
+
+// === impl Renewal ===
+
+impl Renewal {
+    /// Reads the three columns from `first` on; `None` when the change is not a renewal.
+    fn of(row: &Row, first: usize) -> anyhow::Result<Option<Self>> {
+        let Some(fence) = row.get::<_, Option<i64>>(first) else {
+            return Ok(None);
+        };
+        Ok(Some(Self {
+            fence: unsigned(fence)?,
+            lease_until: unsigned(row.get(first + 1))?,
+            expires_at: unsigned(row.get(first + 2))?,
+        }))
     }
 }
 
 // === impl Version ===
 
 impl Version {
+    /// The version with what a renewal of its own run adds to it.
+    fn renewed(self, renewal: Option<Renewal>) -> Self {
+        let Some(renewal) = renewal.filter(|renewal| renewal.fence == self.fence) else {
+            return self;
+        };
+        let running = self.state == State::Running.number();
+        let lease_until = if running { renewal.lease_until } else { 0 };
+        Self {
+            lease_until: self.lease_until.max(lease_until),
+            expires_at: self.expires_at.max(renewal.expires_at),
+            ..self
+        }
+    }
+
+    /// Whether this is what `forget` left.
+    fn is_husk_of(&self, old: &Self) -> bool {
+        let waiting = self.state == State::Waiting.number();
+        let ended = self.expires_at <= self.lease_until && self.result.is_none();
+        self.fence == old.fence && waiting && ended
+    }
+
     /// Reads the nine columns from `first` on; `None` when there was no record.
     fn of(row: &Row, first: usize) -> anyhow::Result<Option<Self>> {
         let Some(state) = row.get::<_, Option<i16>>(first) else {

@@ -1,8 +1,14 @@
 -- $1 key  $2 fp  $3 owner  $4 lease  $5 retention.  Grants an absent key; shows the record of any other, without a lock and without
 -- a write. No row: a claim of the same key was in flight and has committed since, so claim again with the same owner.
 WITH seen AS MATERIALIZED (
-  SELECT r.fence, r.born, r.attempts, r.state, r.owner, r.lease_until, r.expires_at, r.fp, r.result
-    FROM semel.rec r WHERE r.key = $1::bytea
+  SELECT r.fence, r.born, r.attempts, r.state, r.owner, GREATEST(r.lease_until, n.lease_until) AS lease_until,
+         GREATEST(r.expires_at, n.expires_at) AS expires_at, r.fp, r.result
+    FROM semel.rec r
+    LEFT JOIN LATERAL (                 -- looked for only where it can change the answer
+      SELECT CASE WHEN r.state = 1 THEN n.lease_until END AS lease_until, n.expires_at
+        FROM semel.renewal n
+       WHERE (r.state = 1 OR r.expires_at <= clock_timestamp()) AND n.key = r.key AND n.fence = r.fence OFFSET 0) n ON true
+   WHERE r.key = $1::bytea
 ), win AS (
   INSERT INTO semel.rec AS t (key, fp, state, attempts, born, fence, owner, lease_until, expires_at)
   SELECT $1::bytea, $2::bytea, 1, 1, (extract(epoch FROM now()) * 1000000)::bigint, (extract(epoch FROM now()) * 1000000)::bigint,

@@ -4,8 +4,14 @@ WITH seen AS MATERIALIZED (
     FROM /* local settings */ unnest($1::bytea[], $2::bytea[], $3::uuid[], $4::interval[], $5::interval[])
            AS q(key, fp, owner, lease, retention)
     LEFT JOIN LATERAL (
-      SELECT r.fence, r.born, r.attempts, r.state, r.owner, r.lease_until, r.expires_at, r.fp, r.result
-        FROM semel.rec r WHERE r.key = q.key OFFSET 0) r ON true    -- OFFSET 0: one look-up per key, whatever the statistics say
+      SELECT r.fence, r.born, r.attempts, r.state, r.owner, GREATEST(r.lease_until, n.lease_until) AS lease_until,
+             GREATEST(r.expires_at, n.expires_at) AS expires_at, r.fp, r.result
+        FROM semel.rec r
+        LEFT JOIN LATERAL (             -- looked for only where it can change the answer
+          SELECT CASE WHEN r.state = 1 THEN n.lease_until END AS lease_until, n.expires_at
+            FROM semel.renewal n
+           WHERE (r.state = 1 OR r.expires_at <= clock_timestamp()) AND n.key = r.key AND n.fence = r.fence OFFSET 0) n ON true
+       WHERE r.key = q.key OFFSET 0) r ON true    -- OFFSET 0: one look-up per key, whatever the statistics say
 ), win AS (
   INSERT INTO semel.rec AS t (key, fp, state, attempts, born, fence, owner, lease_until, expires_at)
   SELECT s.key, s.want_fp, 1, 1, (extract(epoch FROM now()) * 1000000)::bigint, (extract(epoch FROM now()) * 1000000)::bigint,

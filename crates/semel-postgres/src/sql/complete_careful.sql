@@ -8,6 +8,7 @@ WITH q AS MATERIALIZED (
        WHERE r.key = u.key AND r.fence = u.fence AND r.owner = u.owner AND r.state IN (1, 5) FOR UPDATE SKIP LOCKED) r
 )
 UPDATE semel.rec r SET state = 2, result = q.result, lease_until = clock_timestamp(),
-       expires_at = GREATEST(r.expires_at, clock_timestamp() + q.retention)
+       expires_at = GREATEST(r.expires_at, clock_timestamp() + q.retention,
+                             (SELECT n.expires_at FROM semel.renewal n WHERE n.key = r.key AND n.fence = r.fence))
   FROM q WHERE r.ctid = q.at
 RETURNING r.state, r.key

@@ -14,6 +14,7 @@ UPDATE semel.rec r SET
                     WHEN r.attempts < COALESCE(NULLIF(q.max_attempts, 0), 2147483647) THEN 4
                     ELSE 5 END,
        result = q.result, lease_until = clock_timestamp() + q.delay,
-       expires_at = GREATEST(r.expires_at, clock_timestamp() + q.delay + q.retention)
+       expires_at = GREATEST(r.expires_at, clock_timestamp() + q.delay + q.retention,
+                             (SELECT n.expires_at FROM semel.renewal n WHERE n.key = r.key AND n.fence = r.fence))
   FROM q WHERE r.ctid = q.at
 RETURNING r.state, r.key

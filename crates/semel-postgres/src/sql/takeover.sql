@@ -1,10 +1,11 @@
 -- $1 key[]  $2 fp[]  $3 owner[]  $4 lease[]  $5 retention[]  $6 park[]  $7 max_attempts[] (0: no limit).  Claims keys that have a record:
 -- expired, waiting and due, or lapsed. Never waits for a row. No row for a key: it is held or has changed, so claim again.
 WITH q AS MATERIALIZED (
-  SELECT r.at, u.*
+  SELECT r.at, n.lease_until AS renewed_until, n.expires_at AS renewed, u.*
     FROM unnest($1::bytea[], $2::bytea[], $3::uuid[], $4::interval[], $5::interval[], $6::bool[], $7::int[])
            AS u(key, fp, owner, lease, retention, park, max_attempts)
-   CROSS JOIN LATERAL (SELECT r.ctid AS at FROM semel.rec r WHERE r.key = u.key FOR UPDATE SKIP LOCKED) r
+   CROSS JOIN LATERAL (SELECT r.ctid AS at, r.key, r.fence FROM semel.rec r WHERE r.key = u.key FOR UPDATE SKIP LOCKED) r
+   CROSS JOIN LATERAL semel.renewed(r.key, r.fence) n            -- asked once the record is locked
 )
 UPDATE semel.rec t SET
   (fp, state, attempts, born, fence, owner, lease_until, expires_at, result) =
@@ -14,16 +15,17 @@ UPDATE semel.rec t SET
           CASE WHEN d.fresh THEN d.f ELSE t.born END,
           CASE WHEN d.park THEN t.fence ELSE d.f END,
           CASE WHEN d.park THEN t.owner ELSE q.owner END,
-          CASE WHEN d.park THEN t.lease_until ELSE d.n + q.lease END,
-          GREATEST(t.expires_at, d.n + q.lease + q.retention),
+          CASE WHEN d.park THEN GREATEST(t.lease_until, q.renewed_until) ELSE d.n + q.lease END,
+          GREATEST(t.expires_at, q.renewed, d.n + q.lease + q.retention),
           NULL::bytea
      FROM (SELECT b.n, b.fresh, GREATEST(t.fence + 1, (extract(epoch FROM b.n) * 1000000)::bigint) AS f,
                   NOT b.fresh AND t.state = 1 AND (q.park OR t.attempts >= COALESCE(NULLIF(q.max_attempts, 0), 2147483647)) AS park
              -- fresh is told from the row: a settled one, or one of another fingerprint, can only be here as expired
-             FROM (SELECT c.n, t.state IN (2, 3) OR t.fp <> q.fp OR t.expires_at <= c.n AS fresh
+             FROM (SELECT c.n, t.state IN (2, 3) OR t.fp <> q.fp OR GREATEST(t.expires_at, q.renewed) <= c.n AS fresh
                      FROM (SELECT clock_timestamp() AS n OFFSET 0) c OFFSET 0) b OFFSET 0) d)    -- one reading of the clock, after the lock
   FROM q
  WHERE t.ctid = q.at
-   AND ((t.state <> 5 AND t.expires_at <= clock_timestamp())
-     OR (t.state IN (1, 4) AND t.lease_until <= clock_timestamp() AND t.fp = q.fp))
+   AND ((t.state <> 5 AND GREATEST(t.expires_at, q.renewed) <= clock_timestamp())
+     OR (t.state = 1 AND GREATEST(t.lease_until, q.renewed_until) <= clock_timestamp() AND t.fp = q.fp)
+     OR (t.state = 4 AND t.lease_until <= clock_timestamp() AND t.fp = q.fp))
 RETURNING t.key, t.fence, t.born, t.attempts, t.state

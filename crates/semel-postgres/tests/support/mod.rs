@@ -93,12 +93,15 @@ pub(crate) fn granted(claimed: Claimed) -> Lease {
     }
 }
 
-/// Makes every record look `by` older.
+/// Makes every record look `by` older, and its renewals with it.
 pub(crate) async fn age(sql: &Client, by: Duration) {
-    let update = format!(
-        "UPDATE semel.rec SET lease_until = lease_until - interval '{us} us', \
-         expires_at = expires_at - interval '{us} us'",
-        us = by.as_micros()
-    );
-    sql.batch_execute(&update).await.unwrap();
+    let older = |table: &str| {
+        format!(
+            "UPDATE semel.{table} SET lease_until = lease_until - interval '{us} us', \
+             expires_at = expires_at - interval '{us} us';",
+            us = by.as_micros()
+        )
+    };
+    let both = older("rec") + &older("renewal");
+    sql.batch_execute(&both).await.unwrap();
 }
