@@ -11,6 +11,15 @@ A key is SHA-256 over the tag and the fields; a field is type byte, 8-byte big-e
 
 A string is its UTF-8 bytes, h is 32 raw bytes, every other part is its canonical JSON text (RFC 8785 with exact integers).
 
+The fingerprint is that of the payload alone: SHA-256 over a version byte and one such field, j with the encoding of a JSON
+value, or b with the bytes of a payload that cannot be read as one. An encoding is
+
+    z null   t true   f false   d number's canonical text, zeros at the end of an integer as e and their count
+    s string's UTF-8   a each item   o each name (a string) and value, sorted by name
+
+where items, names and values are encodings behind a byte that is their length, and an encoding of more than 32 bytes is
+replaced by # and its SHA-256.
+
 A vector has name, namespace, route, rule, payload (or payload_base64), and optionally method, caller and named; then what
 comes of them: key, fingerprint and parts (the text of h is hex), or error with one of the codes of Refused. equal_to and
 differs_from name another vector and speak of the keys. not_in says why an implementation cannot hold the input at all.
@@ -28,6 +37,9 @@ TAG = b"semel-key-v1"
 SCOPE_BYTES_MAX = 255  # namespace, route name, caller
 PART_BYTES_MAX = 65536
 DEPTH_MAX = 64  # levels of arrays and objects in a payload
+MEMBERS_MAX = 1_000_000  # of all objects of a payload together
+FINGERPRINT_VERSION = b"\x02"
+PLAIN_BYTES_MAX = 32  # the longest encoding that is not a digest
 INTEGER_MIN, INTEGER_MAX = -(2**63), 2**64 - 1
 NAMED = re.compile(r"message-id|task-name|queue|subscription|(header|attribute|ce):.+", re.DOTALL)
 POINTER = re.compile(r"(/([^~/]|~[01])*)+", re.DOTALL)
@@ -37,8 +49,8 @@ VECTORS = Path(__file__).with_name("keys.json")
 class Refused(Exception):
     """No key can be made. The same input is refused every time, so a retry cannot help.
 
-    Codes: missing_part, bad_part, empty, too_long, too_deep, duplicate_member, lone_surrogate, wide_integer and
-    number_overflow. Of several faults any one may be named. The last two matter only inside a part the rule names.
+    Codes: missing_part, bad_part, empty, too_long, too_deep, too_many_members, duplicate_member, lone_surrogate,
+    wide_integer and number_overflow. Of several faults any one may be named. The last two matter only inside a part the rule names.
     """
 
     def __init__(self, code, why):
@@ -64,11 +76,6 @@ def key(namespace, route, parts, method=None, caller=None):
     return "v1_" + hashlib.sha256(message).hexdigest()
 
 
-def fingerprint(payload):
-    """Tells whether a repeated key carries the same payload."""
-    return hashlib.sha256(b"\x01" + payload).hexdigest()
-
-
 def scope(what, kind, text):
     content = text.encode()
     if not content:
@@ -80,6 +87,43 @@ def scope(what, kind, text):
 
 def field(kind, content):
     return kind + len(content).to_bytes(8, "big") + content
+
+
+# === the fingerprint ===
+
+def fingerprint(payload):
+    """Tells whether a repeated key carries the same payload, however it is written."""
+    try:
+        piece = field(b"j", value_encoding(read_json(payload)))
+    except Refused:
+        piece = field(b"b", payload)
+    return hashlib.sha256(FINGERPRINT_VERSION + piece).hexdigest()
+
+
+def value_encoding(value):
+    """The same for all spellings of a JSON value, different for different ones."""
+    if isinstance(value, Number):
+        text = number(value)
+        digits = text.rstrip("0")
+        zeros = len(text) - len(digits)
+        return b"d" + (f"{digits}e{zeros}" if zeros and text != "0" and text.lstrip("-").isdigit() else text).encode()
+    if isinstance(value, str):
+        return short(b"s" + value.encode())
+    if isinstance(value, list):
+        return short(b"a" + b"".join(framed(item) for item in value))
+    if isinstance(value, dict):
+        names = sorted(value, key=str.encode)
+        return short(b"o" + b"".join(framed(name) + framed(value[name]) for name in names))
+    return {None: b"z", True: b"t", False: b"f"}[value]
+
+
+def framed(value):
+    encoding = value_encoding(value)
+    return bytes([len(encoding)]) + encoding
+
+
+def short(encoding):
+    return encoding if len(encoding) <= PLAIN_BYTES_MAX else b"#" + hashlib.sha256(encoding).digest()
 
 
 # === the parts a rule names ===
@@ -139,7 +183,8 @@ def read_json(payload):
         raise Refused("too_deep", f"the payload nests more than {DEPTH_MAX} levels") from None
     except ValueError as error:
         raise Refused("missing_part", f"the payload is not JSON: {error}") from None
-    check_whole(value, 1)
+    if check_whole(value, 1) > MEMBERS_MAX:
+        raise Refused("too_many_members", f"the payload has more than {MEMBERS_MAX} members")
     return value
 
 
@@ -155,13 +200,15 @@ def not_json(constant):
 
 
 def check_whole(value, depth):
+    """How many members there are, all objects together."""
     if isinstance(value, (dict, list)):
         if depth > DEPTH_MAX:
             raise Refused("too_deep", f"the payload nests more than {DEPTH_MAX} levels")
-        for inner in [*value, *value.values()] if isinstance(value, dict) else value:
-            check_whole(inner, depth + 1)
-    elif isinstance(value, str) and any("\ud800" <= character <= "\udfff" for character in value):
+        inner = [*value, *value.values()] if isinstance(value, dict) else value
+        return sum(check_whole(one, depth + 1) for one in inner) + (len(value) if isinstance(value, dict) else 0)
+    if isinstance(value, str) and any("\ud800" <= character <= "\udfff" for character in value):
         raise Refused("lone_surrogate", "a string of the payload holds half a surrogate pair")
+    return 0
 
 
 # === canonical text ===

@@ -84,7 +84,7 @@ fn key_prints_key_parts_and_fingerprint() {
     );
     assert!(said.contains("part         /v  string  A-1001"), "{said}");
     assert!(
-        said.contains("823854f041f5628b45f1e4e9dd409b7ec48ef8a0f22dd7816a81201dc8f32fcc"),
+        said.contains("708a7a1c70806e3e52bc08a42e8323d4f5abbaa6c09b23627bcfdfd90a460a7d"),
         "{said}"
     );
 }

@@ -165,6 +165,7 @@ impl From<KeyError> for Invalid {
             | KeyError::DuplicateMember { .. }
             | KeyError::LoneSurrogate
             | KeyError::TooDeep
+            | KeyError::TooManyMembers
             | KeyError::TooLong { .. }
             | KeyError::Empty { .. }
             | KeyError::BadPart { .. }

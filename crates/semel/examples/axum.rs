@@ -10,11 +10,11 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::post;
 use axum::{Router, middleware};
 use bytes::Bytes;
+use semel::Semel;
 use semel::key::{Delivered, KeyError, KeyRule, Scope};
 use semel::memory::MemoryStore;
-use semel::tower::{OnceError, OnceLayer, Replayed, Verdict};
+use semel::tower::{OnceError, OnceLayer, Replayed, Verdict, fingerprint};
 use semel::work::Work;
-use semel::{Fingerprint, Semel};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use tower::ServiceBuilder;
@@ -47,7 +47,7 @@ fn name(parts: &Parts, body: &Bytes) -> Result<Work, KeyError> {
         &scope,
         &Delivered::payload(body).with("header:idempotency-key", key),
     )?;
-    Ok(Work::new(key, Fingerprint::of(body)))
+    Ok(Work::new(key, fingerprint(parts, body)))
 }
 
 fn header<'a>(headers: &'a HeaderMap, name: &str) -> Result<&'a str, KeyError> {

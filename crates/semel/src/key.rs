@@ -101,7 +101,7 @@ pub enum KeyError {
     },
     /// Half a character.
     #[error(
-        "the payload has a string with half a surrogate pair, which is no text: mend the sender; a retry of the same delivery fails again"
+        "the payload has a string with half a surrogate pair, which is not text: fix the sender; a retry of the same delivery fails again"
     )]
     LoneSurrogate,
     /// Nested too deeply.
@@ -110,6 +110,12 @@ pub enum KeyError {
         crate::json::DEPTH_MAX
     )]
     TooDeep,
+    /// Too many members.
+    #[error(
+        "the payload has more than {} members: send less of it in one delivery; a retry of the same delivery fails again",
+        crate::json::MEMBERS_MAX
+    )]
+    TooManyMembers,
     /// Too long.
     #[error(
         "{what} has {bytes} bytes, the limit is {max}: name a shorter one, or use `body` to hash a payload; a retry fails again"
@@ -201,7 +207,8 @@ impl Key {
     }
 }
 
-fn feed(hash: &mut Sha256, kind: char, bytes: &[u8]) {
+/// Hashes bytes behind their type and length, so that no two fields run into each other.
+pub(crate) fn feed(hash: &mut Sha256, kind: char, bytes: &[u8]) {
     let mut tag = [0; 1];
     hash.update(kind.encode_utf8(&mut tag));
     hash.update((bytes.len() as u64).to_be_bytes());
@@ -287,6 +294,7 @@ impl KeyError {
             Self::DuplicateMember { .. } => "duplicate_member",
             Self::LoneSurrogate => "lone_surrogate",
             Self::TooDeep => "too_deep",
+            Self::TooManyMembers => "too_many_members",
             Self::TooLong { .. } => "too_long",
             Self::Empty { .. } => "empty",
             Self::BadPart { .. } => "bad_part",

@@ -43,6 +43,7 @@
 
 pub mod key;
 mod json;
+pub mod payload;
 pub mod fingerprint;
 pub mod outcome;
 pub mod record;
@@ -66,6 +67,7 @@ pub use fingerprint::Fingerprint;
 pub use flight::Recorded;
 pub use key::Key;
 pub use outcome::Outcome;
+pub use payload::Payload;
 pub use run::{Ended, Failed, Semel, Settings};
 pub use step::{Run, Step};
 pub use store::{Error, Store};

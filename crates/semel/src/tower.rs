@@ -7,10 +7,10 @@
 use crate::key::KeyError;
 use crate::run::{Ended, Semel};
 use crate::work::{Failure, FailureKind, Work};
-use crate::{Error, Outcome};
+use crate::{Error, Fingerprint, Outcome};
 use bytes::Bytes;
 use http::request::Parts;
-use http::{HeaderName, HeaderValue, Request, Response, StatusCode};
+use http::{HeaderName, HeaderValue, Request, Response, StatusCode, header};
 use http_body::Body;
 use http_body_util::{BodyExt, Full, Limited};
 use std::fmt;
@@ -49,15 +49,15 @@ pub const HEADERS_KEPT: [&str; 9] = [
 /// use http::{Request, Response};
 /// use http_body_util::Full;
 /// use semel::memory::MemoryStore;
-/// use semel::tower::{OnceLayer, Replayed, Verdict};
+/// use semel::tower::{OnceLayer, Replayed, Verdict, fingerprint};
 /// use semel::work::Work;
-/// use semel::{Fingerprint, Key, Semel};
+/// use semel::{Key, Semel};
 /// use tower::{ServiceBuilder, ServiceExt};
 ///
 /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
 /// let once = OnceLayer::new(
 ///     Semel::new(MemoryStore::new()),
-///     |_parts, body| Ok(Work::new(Key::from_bytes([1; 32]), Fingerprint::of(body))),
+///     |parts, body| Ok(Work::new(Key::from_bytes([1; 32]), fingerprint(parts, body))),
 ///     |response| if response.status().is_success() { Verdict::Success } else { Verdict::Retryable },
 /// );
 /// let service = ServiceBuilder::new().layer(once).service_fn(|_: Request<Full<Bytes>>| async {
@@ -123,8 +123,10 @@ pub enum OnceError {
     /// A person must look first.
     #[error("this request is parked: a person must look first; a retry changes nothing")]
     Parked,
-    /// The key was used with another payload.
-    #[error("this key was used with another payload; use a new key for new work")]
+    /// The key was used for other work.
+    #[error(
+        "this key was used for other work (another payload, method or path); use a new key for new work"
+    )]
     Mismatched,
     /// The run was overtaken.
     #[error("this run was overtaken; ask again for the outcome of the other")]
@@ -146,6 +148,16 @@ pub enum OnceError {
 type Name = dyn Fn(&Parts, &Bytes) -> Result<Work, KeyError> + Send + Sync;
 type Judge = dyn Fn(&Response<Bytes>) -> Verdict + Send + Sync;
 type Answer = Response<Full<Bytes>>;
+
+/// The fingerprint of a request: its method, its path with the query, and its body, as a JSON value if
+/// its `Content-Type` says so.
+#[must_use]
+pub fn fingerprint(parts: &Parts, body: &[u8]) -> Fingerprint {
+    let path = parts.uri.path_and_query().map_or("/", |path| path.as_str());
+    let content_type = parts.headers.get(header::CONTENT_TYPE);
+    let content_type = content_type.and_then(|value| value.to_str().ok());
+    Fingerprint::of_request(parts.method.as_str(), path, content_type, body)
+}
 
 // === impl OnceLayer ===
 

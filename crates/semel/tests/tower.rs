@@ -66,6 +66,26 @@ async fn the_same_key_with_another_payload_is_refused() {
 }
 
 #[tokio::test]
+async fn the_same_key_on_another_path_or_query_is_refused() {
+    let app = example::app(Arc::default());
+    let ask = async |path: &str, body: &str| {
+        let request = Request::post(path)
+            .header("idempotency-key", "k1")
+            .header("x-api-client", "ada")
+            .header("content-type", "application/json")
+            .body(Body::from(body.to_owned()))
+            .unwrap();
+        read(app.clone().oneshot(request).await.unwrap()).await.0
+    };
+    let body = r#"{"cents": 900, "to": "ada"}"#;
+    assert_eq!(ask("/charge", body).await, StatusCode::CREATED);
+    let again = r#"{"to":"ada","cents":9e2}"#;
+    assert_eq!(ask("/charge", again).await, StatusCode::CREATED);
+    let other = ask("/charge?twice=true", body).await;
+    assert_eq!(other, StatusCode::UNPROCESSABLE_ENTITY);
+}
+
+#[tokio::test]
 async fn a_request_without_a_key_is_refused_by_name_and_runs_nothing() {
     let charged = Arc::new(AtomicU64::new(0));
     let app = example::app(Arc::clone(&charged));

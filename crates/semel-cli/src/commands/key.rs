@@ -2,21 +2,22 @@
 
 use crate::args::KeyArgs;
 use crate::out::out;
-use semel::Fingerprint;
 use semel::key::{Delivered, Field, Key, KeyRule, Scope};
+use semel::{Fingerprint, Payload};
 use std::io::Read;
 
 pub(crate) fn run(args: &KeyArgs) -> anyhow::Result<()> {
     let mut payload = Vec::new();
     std::io::stdin().read_to_end(&mut payload)?;
     let rule: KeyRule = args.rule.parse()?;
-    let mut delivered = Delivered::payload(&payload);
+    let payload = Payload::read(&payload, rule.pointers());
+    let mut delivered = Delivered::read(&payload);
     for (name, value) in &args.with {
         delivered = delivered.with(name, value);
     }
     let fields = rule.fields(&delivered)?;
     let key = Key::of(&args.scope(), &fields)?;
-    let fingerprint = Fingerprint::of(&payload);
+    let fingerprint = Fingerprint::of_payload(&payload);
     let parts: Vec<_> = rule
         .parts()
         .iter()

@@ -1,7 +1,7 @@
 //! Key rules: which parts of a delivery name the work.
 
 use super::{Field, Key, KeyError, PART_BYTES_MAX, Scope, bounded};
-use crate::json::{Json, Refused};
+use crate::payload::Payload;
 use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
 use std::fmt;
@@ -37,6 +37,7 @@ pub enum Part {
 #[derive(Clone, Debug, Default)]
 pub struct Delivered<'a> {
     payload: &'a [u8],
+    read: Option<&'a Payload<'a>>,
     named: BTreeMap<String, String>,
 }
 
@@ -88,19 +89,18 @@ impl KeyRule {
     /// # Errors
     /// When a part is missing or malformed.
     pub fn fields(&self, delivered: &Delivered<'_>) -> Result<Vec<Field>, KeyError> {
-        let reads_json = self
-            .parts
-            .iter()
-            .any(|part| matches!(part, Part::Pointer(_)));
-        let json = if reads_json {
-            read(delivered.payload)?
-        } else {
-            None
+        let own;
+        let payload = match delivered.read {
+            Some(read) => read,
+            None => {
+                own = Payload::read(delivered.payload, self.pointers());
+                &own
+            }
         };
         self.parts
             .iter()
             .map(|part| {
-                let field = part.field(delivered, json.as_ref())?;
+                let field = part.field(delivered, payload)?;
                 bounded(
                     &format!("key part {part}"),
                     field.bytes.len(),
@@ -109,6 +109,14 @@ impl KeyRule {
                 Ok(field)
             })
             .collect()
+    }
+
+    /// The JSON pointers among the parts: what [`Payload::read`] is to look for.
+    pub fn pointers(&self) -> impl Iterator<Item = &str> {
+        self.parts.iter().filter_map(|part| match part {
+            Part::Pointer(pointer) => Some(pointer.as_str()),
+            Part::Named(_) | Part::Body => None,
+        })
     }
 
     /// The parts, in order.
@@ -127,21 +135,10 @@ impl FromStr for KeyRule {
     }
 }
 
-/// Reads the payload; `None` when it is not JSON, so that every JSON part is missing.
-fn read(payload: &[u8]) -> Result<Option<Json>, KeyError> {
-    match Json::read(payload) {
-        Ok(json) => Ok(Some(json)),
-        Err(Refused::NotJson | Refused::WideInteger(_) | Refused::NumberOverflow(_)) => Ok(None),
-        Err(Refused::DuplicateMember(name)) => Err(KeyError::DuplicateMember { name }),
-        Err(Refused::LoneSurrogate) => Err(KeyError::LoneSurrogate),
-        Err(Refused::TooDeep) => Err(KeyError::TooDeep),
-    }
-}
-
 // === impl Part ===
 
 impl Part {
-    fn field(&self, delivered: &Delivered<'_>, json: Option<&Json>) -> Result<Field, KeyError> {
+    fn field(&self, delivered: &Delivered<'_>, payload: &Payload<'_>) -> Result<Field, KeyError> {
         let missing = || KeyError::MissingPart {
             part: self.to_string(),
         };
@@ -157,45 +154,7 @@ impl Part {
                     bytes: text.clone().into_bytes(),
                 })
             }
-            Self::Pointer(pointer) => {
-                let value = json
-                    .and_then(|json| json.pointer(pointer))
-                    .ok_or_else(missing)?;
-                self.json_field(value)
-            }
-        }
-    }
-
-    fn json_field(&self, value: &Json) -> Result<Field, KeyError> {
-        let kind = match value {
-            Json::String(text) => {
-                return Ok(Field {
-                    kind: 's',
-                    bytes: text.clone().into_bytes(),
-                });
-            }
-            Json::Number(_) => 'd',
-            Json::Bool(_) => 'b',
-            Json::Null => 'z',
-            Json::Array(_) => 'a',
-            Json::Object(_) => 'o',
-        };
-        let part = self.to_string();
-        match value.canonical() {
-            Ok(text) => Ok(Field {
-                kind,
-                bytes: text.into_bytes(),
-            }),
-            Err(Refused::WideInteger(literal)) => Err(KeyError::WideInteger { part, literal }),
-            Err(Refused::NumberOverflow(literal)) => {
-                Err(KeyError::NumberOverflow { part, literal })
-            }
-            Err(
-                Refused::NotJson
-                | Refused::DuplicateMember(_)
-                | Refused::LoneSurrogate
-                | Refused::TooDeep,
-            ) => Err(KeyError::MissingPart { part }),
+            Self::Pointer(pointer) => payload.field(pointer)?.ok_or_else(missing),
         }
     }
 }
@@ -251,6 +210,17 @@ impl<'a> Delivered<'a> {
     pub const fn payload(payload: &'a [u8]) -> Self {
         Self {
             payload,
+            read: None,
+            named: BTreeMap::new(),
+        }
+    }
+
+    /// A delivery whose payload was read already, with the rule's [pointers](KeyRule::pointers).
+    #[must_use]
+    pub const fn read(payload: &'a Payload<'a>) -> Self {
+        Self {
+            payload: payload.bytes(),
+            read: Some(payload),
             named: BTreeMap::new(),
         }
     }

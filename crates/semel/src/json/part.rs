@@ -1,0 +1,225 @@
+//! A value as a part of a key: the text of a string, the canonical JSON (RFC 8785, with integers of 64
+//! bits kept exact) of everything else. No more of it is made than a part may be long.
+
+use super::Unfit;
+use super::events::{Event, Events, Kind, Scalar};
+use super::literal::Literal;
+use super::number;
+use crate::key::Field;
+
+/// Canonical text that is being written.
+#[derive(Debug)]
+struct Out {
+    text: String,
+    /// How long the whole is, be it written or only counted.
+    bytes: usize,
+    bytes_max: usize,
+}
+
+/// An open array or object.
+struct Level {
+    kind: Kind,
+    /// Where its content begins.
+    begin: usize,
+    items: usize,
+    members: Vec<Member>,
+}
+
+/// Where a member and its name stand.
+struct Member {
+    name_at: usize,
+    name_bytes: usize,
+    begin: usize,
+}
+
+/// The part that a value makes, from its text, which was read before and found good.
+pub(crate) fn part(text: &str, bytes_max: usize) -> Result<Field, Unfit> {
+    let mut out = Out {
+        text: String::new(),
+        bytes: 0,
+        bytes_max,
+    };
+    let kind = match Events::new(text).next() {
+        Ok(Some((_, Event::Scalar(scalar)))) => out.scalar_part(scalar)?,
+        Ok(Some((_, Event::Begin(kind)))) => {
+            canonical(text, &mut out)?;
+            match kind {
+                Kind::Array => 'a',
+                Kind::Object => 'o',
+            }
+        }
+        Ok(Some((_, Event::Name(_) | Event::End)) | None) | Err(_) => 'z',
+    };
+    if out.bytes > bytes_max {
+        return Err(Unfit::TooLong(out.bytes));
+    }
+    Ok(Field {
+        kind,
+        bytes: out.text.into_bytes(),
+    })
+}
+
+/// Writes an array or object.
+fn canonical(text: &str, out: &mut Out) -> Result<(), Unfit> {
+    let mut levels: Vec<Level> = Vec::new();
+    let mut events = Events::new(text);
+    while let Ok(Some((at, event))) = events.next() {
+        if let (Some(level), Event::Begin(_) | Event::Scalar(_)) = (levels.last_mut(), event) {
+            level.next_item(out);
+        }
+        match event {
+            Event::Begin(kind) => {
+                out.push(kind.opens());
+                levels.push(Level {
+                    kind,
+                    begin: out.text.len(),
+                    items: 0,
+                    members: Vec::new(),
+                });
+            }
+            Event::End => {
+                if let Some(level) = levels.pop() {
+                    level.close(text, out);
+                }
+            }
+            Event::Name(name) => {
+                if let Some(level) = levels.last_mut() {
+                    level.next_member(at + 1, name, out);
+                }
+                out.quoted(name);
+                out.push(":");
+            }
+            Event::Scalar(Scalar::String(literal)) => out.quoted(literal),
+            Event::Scalar(scalar) => drop(out.scalar_part(scalar)?),
+        }
+    }
+    Ok(())
+}
+
+// === impl Out ===
+
+impl Out {
+    /// Beyond the limit there is only counting.
+    fn push(&mut self, text: &str) {
+        self.bytes += text.len();
+        if self.fits() {
+            self.text.push_str(text);
+        }
+    }
+
+    const fn fits(&self) -> bool {
+        self.bytes <= self.bytes_max
+    }
+
+    /// A value that holds no other, a string without its quotes; returns the kind of part it is.
+    fn scalar_part(&mut self, scalar: Scalar<'_>) -> Result<char, Unfit> {
+        Ok(match scalar {
+            Scalar::Null => {
+                self.push("null");
+                'z'
+            }
+            Scalar::Bool(is) => {
+                self.push(if is { "true" } else { "false" });
+                'b'
+            }
+            Scalar::Number(literal) => {
+                self.push(&number::canonical(literal)?);
+                'd'
+            }
+            Scalar::String(literal) => {
+                literal.pieces(|piece| self.push(piece));
+                's'
+            }
+        })
+    }
+
+    /// A string as RFC 8785 quotes it.
+    fn quoted(&mut self, literal: Literal<'_>) {
+        self.push("\"");
+        for character in literal.chars() {
+            match character {
+                '"' => self.push("\\\""),
+                '\\' => self.push("\\\\"),
+                '\u{8}' => self.push("\\b"),
+                '\u{c}' => self.push("\\f"),
+                '\n' => self.push("\\n"),
+                '\r' => self.push("\\r"),
+                '\t' => self.push("\\t"),
+                '\0'..='\u{1f}' => self.push(&format!("\\u{:04x}", u32::from(character))),
+                other => self.push(other.encode_utf8(&mut [0; 4])),
+            }
+        }
+        self.push("\"");
+    }
+}
+
+// === impl Level ===
+
+impl Level {
+    /// An array's item begins.
+    fn next_item(&mut self, out: &mut Out) {
+        if self.kind == Kind::Array {
+            out.push(if self.items == 0 { "" } else { "," });
+            self.items += 1;
+        }
+    }
+
+    /// An object's member begins.
+    fn next_member(&mut self, name_at: usize, name: Literal<'_>, out: &Out) {
+        self.items += 1;
+        if out.fits() {
+            self.members.push(Member {
+                name_at,
+                name_bytes: name.raw().len(),
+                begin: out.text.len(),
+            });
+        }
+    }
+
+    /// Ends it. Members were written one behind the other as they came; now they are put in order.
+    fn close(mut self, text: &str, out: &mut Out) {
+        if self.kind == Kind::Object && out.fits() {
+            let written = out.text.split_off(self.begin);
+            let ends = self.members.iter().skip(1).map(|member| member.begin);
+            let ends: Vec<_> = ends.chain([self.begin + written.len()]).collect();
+            let mut order: Vec<_> = self.members.drain(..).zip(ends).collect();
+            order.sort_by(|(one, _), (other, _)| one.name(text).order_utf16(other.name(text)));
+            for (number, (member, end)) in order.iter().enumerate() {
+                out.text.push_str(if number == 0 { "" } else { "," });
+                let range = member.begin - self.begin..end - self.begin;
+                out.text.push_str(written.get(range).unwrap_or_default());
+            }
+        }
+        if self.kind == Kind::Object {
+            out.bytes += self.items.saturating_sub(1);
+        }
+        out.push(self.kind.closes());
+    }
+}
+
+// === impl Member ===
+
+impl Member {
+    fn name<'a>(&self, text: &'a str) -> Literal<'a> {
+        let range = self.name_at..self.name_at + self.name_bytes;
+        Literal::new(text.get(range).unwrap_or_default())
+    }
+}
+
+// === impl Kind ===
+
+impl Kind {
+    const fn opens(self) -> &'static str {
+        match self {
+            Self::Array => "[",
+            Self::Object => "{",
+        }
+    }
+
+    const fn closes(self) -> &'static str {
+        match self {
+            Self::Array => "]",
+            Self::Object => "}",
+        }
+    }
+}
