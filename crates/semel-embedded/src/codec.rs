@@ -11,15 +11,17 @@ mod rows;
 
 pub(crate) use key::{
     HEAD, RowKey, RowRange, describe, letter, order, orders, record, records, step, steps,
+    tombstone, tombstone_of, tombstones,
 };
-pub(crate) use rows::{Head, KeptLetter, Outline};
+pub(crate) use rows::{Head, KeptLetter, Nothing, Outline};
 
 use fjall::Slice;
 use std::fmt;
 use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
 
-/// The first byte of every value.
-const VERSION: u8 = 1;
+/// The first byte of every value. Version 1 had letters without route and fence; it was never
+/// released.
+const VERSION: u8 = 2;
 
 /// The number of the group and the checksum.
 const TRAILER_BYTES: usize = 16;
@@ -110,6 +112,17 @@ impl<'a> Fields<'a> {
         self.array::<1>().map(|[byte]| byte)
     }
 
+    fn u16(&mut self) -> Option<u16> {
+        self.array().map(u16::from_be_bytes)
+    }
+
+    /// As many bytes.
+    fn bytes(&mut self, length: usize) -> Option<&'a [u8]> {
+        let (bytes, rest) = self.0.split_at_checked(length)?;
+        self.0 = rest;
+        Some(bytes)
+    }
+
     fn u32(&mut self) -> Option<u32> {
         self.array().map(u32::from_be_bytes)
     }
@@ -144,7 +157,10 @@ impl fmt::Display for Damage {
             Self::CutOff => f.write_str("is cut off"),
             Self::Checksum => f.write_str("fails its checksum"),
             Self::Version(version) => {
-                write!(f, "has version {version}, this build reads version 1")
+                write!(
+                    f,
+                    "has version {version}, this build reads version {VERSION}"
+                )
             }
             Self::Fields => f.write_str("passes its checksum but makes no sense"),
         }

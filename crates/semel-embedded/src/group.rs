@@ -1,12 +1,13 @@
 //! One group: requests that are decided one after the other and written as one batch.
 
-use crate::codec::{self, Decode, Encode, Head, KeptLetter, Outline, Row, RowKey};
+mod letters;
+
+use crate::codec::{self, Decode, Encode, Head, Outline, Row, RowKey};
 use crate::durability::{begun_waits_for_disk, step_waits_for_disk, waits_for_disk};
 use crate::engine::Engine;
 use crate::request::{Reply, Request, StepAct};
 use fjall::{OwnedWriteBatch, PersistMode, Slice};
 use semel::clock::Time;
-use semel::letter::{Dropped, Letter, LetterId, Put};
 use semel::record::{self, Fence, Lease, Operation, Record, State, StepRecord};
 use semel::{Error, Key};
 use std::collections::HashMap;
@@ -80,7 +81,8 @@ impl<'a> Group<'a> {
             Request::Record(key, operation) => self.decide_record(key, operation),
             Request::Step(lease, name, act) => self.decide_step(lease, name, act),
             Request::LetterPut(letter) => self.put_letter(letter),
-            Request::LetterDrop(id) => self.drop_letter(id),
+            Request::LetterMark(id, mark) => self.mark_letter(id, *mark),
+            Request::SweepLetters(ids) => self.sweep_letters(ids),
             Request::Sweep(keys) => self.sweep(keys),
         }
     }
@@ -170,38 +172,6 @@ impl<'a> Group<'a> {
             reply,
             after: if waits { after } else { 0 },
         })
-    }
-
-    fn put_letter(&mut self, letter: &Letter) -> Result<Decided, Error> {
-        let at = codec::letter(&letter.id);
-        if let Some(row) = self.row::<KeptLetter>(&at)? {
-            return Ok(Decided {
-                reply: Reply::Put(Put::Already),
-                after: row.group,
-            });
-        }
-        self.letters += 1;
-        let kept = KeptLetter {
-            letter: letter.clone(),
-            number: self.letters,
-            created_at: self.now,
-        };
-        self.keep(codec::order(kept.number), &letter.head(self.now));
-        self.keep(at, &kept);
-        Ok(self.done(Reply::Put(Put::Applied)))
-    }
-
-    fn drop_letter(&mut self, id: &LetterId) -> Result<Decided, Error> {
-        let at = codec::letter(id);
-        let Some(row) = self.row::<KeptLetter>(&at)? else {
-            return Ok(Decided {
-                reply: Reply::Dropped(Dropped::Gone),
-                after: 0,
-            });
-        };
-        self.remove(codec::order(row.value.number));
-        self.remove(at);
-        Ok(self.done(Reply::Dropped(Dropped::Applied)))
     }
 
     /// Looks at each key again: it may have been claimed since it was found.

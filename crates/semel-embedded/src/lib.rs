@@ -16,6 +16,7 @@ mod engine;
 mod clock;
 mod codec;
 mod pages;
+mod tombstones;
 mod open;
 mod guard;
 mod recovery;

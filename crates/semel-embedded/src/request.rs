@@ -1,7 +1,7 @@
 //! What callers ask of the writer, and what they are told.
 
 use bytes::Bytes;
-use semel::letter::{Dropped, Letter, LetterId, Put};
+use semel::letter::{Letter, LetterId, Mark, Marked, Put};
 use semel::record::{Acted, Answer, Claimed, Held, Lease, Operation, Record, StepBegun};
 use semel::{Error, Key};
 use tokio::sync::oneshot;
@@ -15,8 +15,10 @@ pub(crate) enum Request {
     Step(Lease, String, StepAct),
     /// Keep a letter.
     LetterPut(Letter),
-    /// Drop a letter.
-    LetterDrop(LetterId),
+    /// Mark a letter.
+    LetterMark(LetterId, Mark),
+    /// Remove those of these letters whose tombstones have expired.
+    SweepLetters(Vec<LetterId>),
     /// Remove those of these records that may still be swept.
     Sweep(Vec<Key>),
 }
@@ -36,7 +38,7 @@ pub(crate) enum Reply {
     Begun(StepBegun),
     Held(Held),
     Put(Put),
-    Dropped(Dropped),
+    Marked(Marked),
     Swept(u64),
 }
 
@@ -97,11 +99,11 @@ impl Reply {
         Ok(put)
     }
 
-    pub(crate) fn dropped(self) -> Result<Dropped, Error> {
-        let Self::Dropped(dropped) = self else {
+    pub(crate) fn marked(self) -> Result<Marked, Error> {
+        let Self::Marked(marked) = self else {
             return Err(mixed_up());
         };
-        Ok(dropped)
+        Ok(marked)
     }
 
     pub(crate) fn swept(self) -> Result<u64, Error> {

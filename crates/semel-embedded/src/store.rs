@@ -122,8 +122,13 @@ impl EmbeddedStore {
         })
     }
 
+    #[cfg(test)]
+    pub(crate) fn engine(&self) -> &Engine {
+        &self.engine
+    }
+
     /// Asks the writer and waits for its reply.
-    async fn ask(&self, request: Request) -> Result<Reply, Error> {
+    pub(crate) async fn ask(&self, request: Request) -> Result<Reply, Error> {
         let (pending, reply) = Pending::new(request);
         let requests = self.requests.as_ref().ok_or_else(closed)?;
         requests.send(pending).await.map_err(|_| closed())?;
@@ -145,7 +150,7 @@ impl EmbeddedStore {
     }
 
     /// Reads many rows away from the threads that serve calls.
-    async fn read<T: Send + 'static>(
+    pub(crate) async fn read<T: Send + 'static>(
         &self,
         read: impl FnOnce(&Engine) -> Result<T, Error> + Send + 'static,
     ) -> Result<T, Error> {

@@ -12,7 +12,7 @@ use common::{RETENTION, claim, granted, is_replayed, key, open, result, settle};
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 use semel::letter::{Letter, LetterId, Reason};
-use semel::record::{Claim, Claimed, InDoubt};
+use semel::record::{Claim, Claimed, Fence, InDoubt};
 use semel::{Error, Fingerprint, Store};
 use semel_embedded::EmbeddedStore;
 use std::collections::BTreeSet;
@@ -162,7 +162,11 @@ fn letter(n: u64) -> Letter {
     Letter {
         id: LetterId::of_key(Reason::Parked, &key(n), &fingerprint),
         key: Some(key(n)),
+        route: "orders".into(),
         reason: Reason::Parked,
+        fence: Fence(1),
+        retention: std::time::Duration::from_secs(60),
+        redriven: false,
         delivery: result(n),
     }
 }

@@ -8,7 +8,7 @@ use common::{claim, grant, is_replayed, key, open, result, settle};
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 use semel::letter::{Letter, LetterId, Put, Reason};
-use semel::record::{Claimed, State};
+use semel::record::{Claimed, Fence, State};
 use semel::{Error, Fingerprint, Store};
 use std::fs::{self, File};
 use std::io::{Seek, SeekFrom, Write};
@@ -78,7 +78,11 @@ fn letter(n: u64) -> Letter {
     Letter {
         id: LetterId::of_key(Reason::Failed, &key(n), &fingerprint),
         key: Some(key(n)),
+        route: "orders".into(),
         reason: Reason::Failed,
+        fence: Fence(1),
+        retention: std::time::Duration::from_secs(60),
+        redriven: false,
         delivery: result(n),
     }
 }

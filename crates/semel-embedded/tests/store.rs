@@ -6,8 +6,8 @@ mod common;
 use bytes::Bytes;
 use common::{NOON, RETENTION, claim, grant, is_replayed, key, open, settings, settle};
 use semel::clock::{ManualClock, Time};
-use semel::letter::{Dropped, Letter, LetterId, Put, Reason};
-use semel::record::{Acted, Claimed, Held, InDoubt, Owner, State, StepBegun};
+use semel::letter::{Letter, LetterId, Mark, Marked, Put, Reason};
+use semel::record::{Acted, Claimed, Fence, Held, InDoubt, Owner, State, StepBegun};
 use semel::store::{Cursor, Page};
 use semel::{Error, Fingerprint, Store};
 use semel_embedded::EmbeddedStore;
@@ -30,7 +30,11 @@ fn letter(n: u8) -> Letter {
     Letter {
         id: LetterId::of_delivery(Reason::Invalid, "task", &fingerprint),
         key: None,
+        route: "orders".into(),
         reason: Reason::Invalid,
+        fence: Fence(1),
+        retention: Duration::from_secs(60),
+        redriven: false,
         delivery: Bytes::from(vec![n; 100]),
     }
 }
@@ -202,19 +206,24 @@ async fn records(store: &dyn Store) -> Vec<semel::Key> {
 }
 
 #[tokio::test]
-async fn letters_stay_in_order_across_drops_and_a_reopen() {
+async fn letters_stay_in_order_across_closing_and_a_reopen() {
     let (_home, directory) = place();
     let store = open(&directory).unwrap();
     for n in 0..10 {
         assert_eq!(store.letter_put(&letter(n)).await, Ok(Put::Applied));
     }
-    let dropped = store.letter_drop(&letter(9).id).await;
-    assert_eq!(dropped, Ok(Dropped::Applied));
-    let dropped = store.letter_drop(&letter(3).id).await;
-    assert_eq!(dropped, Ok(Dropped::Applied));
+    for n in [9, 3] {
+        let closed = store.letter_mark(&letter(n).id, Mark::Closed).await;
+        assert_eq!(closed, Ok(Marked::Applied));
+    }
     drop(store);
     let store = open(&directory).unwrap();
-    assert_eq!(store.letter_put(&letter(3)).await, Ok(Put::Applied));
+    assert_eq!(store.letter_put(&letter(9)).await, Ok(Put::Closed));
+    let next = Letter {
+        fence: Fence(2),
+        ..letter(3)
+    };
+    assert_eq!(store.letter_put(&next).await, Ok(Put::Applied));
 
     let (mut ids, mut after) = (Vec::new(), None);
     loop {

@@ -5,7 +5,7 @@ use bytes::Bytes;
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::histogram::Histogram;
-use semel::letter::{Dropped, Letter, LetterHead, LetterId, Put};
+use semel::letter::{Letter, LetterHead, LetterId, Mark, Marked, Put};
 use semel::record::{
     Acted, Claim, Claimed, Fail, Held, Lease, Record, Resolution, State, StepBegun,
 };
@@ -158,7 +158,8 @@ impl Store for Timed {
         self.time("letter_get", self.store.letter_get(id)).await
     }
 
-    async fn letter_drop(&self, id: &LetterId) -> Result<Dropped, Error> {
-        self.time("letter_drop", self.store.letter_drop(id)).await
+    async fn letter_mark(&self, id: &LetterId, mark: Mark) -> Result<Marked, Error> {
+        self.time("letter_mark", self.store.letter_mark(id, mark))
+            .await
     }
 }

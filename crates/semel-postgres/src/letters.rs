@@ -1,32 +1,64 @@
 //! Letters, in a table of their own.
 
 use crate::connections::{Connections, Param};
-use crate::statement::{LETTER_DROP, LETTER_GET, LETTER_LIST, LETTER_PUT};
+use crate::statement::{
+    LETTER_GET, LETTER_LIST, LETTER_LOOK, LETTER_MARK, LETTER_PUT, LETTER_SWEEP,
+};
 use crate::wire::{self, Moment, Raw};
 use bytes::{BufMut, Bytes, BytesMut};
 use semel::clock::Time;
-use semel::letter::{Dropped, Letter, LetterHead, LetterId, Put, Reason};
+use semel::letter::{Letter, LetterHead, LetterId, Mark, Marked, Put, Reason};
 use semel::store::{Cursor, Page};
 use semel::{Error, Key};
+use std::time::Duration;
 use tokio_postgres::Row;
 
 /// Later than any letter: the year 9999, which `timestamptz` can hold.
 const TIME_MAX: Time = Time(253_402_300_800_000_000);
 
+/// How often a letter is put whose tombstone goes while it is put: each time a sweep came between.
+const PUT_TRIES_MAX: u32 = 5;
+
+/// How many tombstones go at once.
+const SWEEP_ROWS_MAX: i64 = 1000;
+
 pub(crate) async fn put(connections: &Connections, letter: &Letter) -> Result<Put, Error> {
     let key = letter.key.as_ref().map(|key| Raw(key.as_bytes()));
-    let params: [Param<'_>; 4] = [
+    let retention = i64::try_from(letter.retention.as_micros()).unwrap_or(i64::MAX);
+    let params: [Param<'_>; 8] = [
         &Raw(&letter.id.0),
         &key,
+        &letter.route,
         &i16::from(letter.reason.number()),
+        &wire::fence_out(letter.fence),
+        &retention,
+        &letter.redriven,
         &Raw(&letter.delivery),
     ];
-    let rows = connections.query(&LETTER_PUT, &params).await?;
-    Ok(if rows.is_empty() {
-        Put::Already
-    } else {
-        Put::Applied
-    })
+    for _ in 0..PUT_TRIES_MAX {
+        let rows = connections.query(&LETTER_PUT, &params).await?;
+        if let Some(row) = rows.first() {
+            return Ok(if wire::get(row, 0)? {
+                Put::Applied
+            } else {
+                Put::Already
+            });
+        }
+        let rows = connections
+            .query(&LETTER_LOOK, &[&Raw(&letter.id.0)])
+            .await?;
+        if let Some(row) = rows.first() {
+            return Ok(if wire::get(row, 0)? {
+                Put::Already
+            } else {
+                Put::Closed
+            });
+        }
+    }
+    Err(Error::Unavailable(format!(
+        "letter {} was swept each time it was put; nothing was written, a retry is safe",
+        letter.id
+    )))
 }
 
 pub(crate) async fn list(
@@ -54,32 +86,60 @@ pub(crate) async fn list(
 pub(crate) async fn get(connections: &Connections, id: &LetterId) -> Result<Option<Letter>, Error> {
     let rows = connections.query(&LETTER_GET, &[&Raw(&id.0)]).await?;
     let letter = |row: &Row| {
+        let retention: i64 = wire::get(row, 5)?;
         Ok(Letter {
             id: LetterId(wire::bytes32(wire::get(row, 0)?)?),
             key: key(row, 1)?,
-            reason: reason(row, 2)?,
-            delivery: Bytes::copy_from_slice(wire::get(row, 3)?),
+            route: wire::get(row, 2)?,
+            reason: reason(row, 3)?,
+            fence: wire::fence(row, 4)?,
+            retention: Duration::from_micros(u64::try_from(retention).unwrap_or(0)),
+            redriven: wire::get(row, 6)?,
+            delivery: Bytes::copy_from_slice(wire::get(row, 7)?),
         })
     };
     rows.first().map(letter).transpose()
 }
 
-pub(crate) async fn discard(connections: &Connections, id: &LetterId) -> Result<Dropped, Error> {
-    let rows = connections.query(&LETTER_DROP, &[&Raw(&id.0)]).await?;
+pub(crate) async fn mark(
+    connections: &Connections,
+    id: &LetterId,
+    mark: Mark,
+) -> Result<Marked, Error> {
+    let closes = match mark {
+        Mark::Closed => true,
+        Mark::Redriven => false,
+    };
+    let rows = connections
+        .query(&LETTER_MARK, &[&Raw(&id.0), &closes])
+        .await?;
     Ok(if rows.is_empty() {
-        Dropped::Gone
+        Marked::Gone
     } else {
-        Dropped::Applied
+        Marked::Applied
     })
+}
+
+/// Removes the tombstones that have expired.
+pub(crate) async fn sweep(connections: &Connections) -> Result<(), Error> {
+    loop {
+        let rows = connections.query(&LETTER_SWEEP, &[&SWEEP_ROWS_MAX]).await?;
+        if i64::try_from(rows.len()).unwrap_or(i64::MAX) < SWEEP_ROWS_MAX {
+            return Ok(());
+        }
+    }
 }
 
 fn head(row: &Row) -> Result<LetterHead, Error> {
     Ok(LetterHead {
         id: LetterId(wire::bytes32(wire::get(row, 0)?)?),
         key: key(row, 1)?,
-        reason: reason(row, 2)?,
-        bytes: u64::try_from(wire::get::<i32>(row, 3)?).unwrap_or(0),
-        created_at: wire::get::<Moment>(row, 4)?.0,
+        route: wire::get(row, 2)?,
+        reason: reason(row, 3)?,
+        fence: wire::fence(row, 4)?,
+        redriven: wire::get(row, 5)?,
+        bytes: u64::try_from(wire::get::<i32>(row, 6)?).unwrap_or(0),
+        created_at: wire::get::<Moment>(row, 7)?.0,
     })
 }
 

@@ -12,6 +12,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("../migrations/0001_store.sql"),
     include_str!("../migrations/0002_key.sql"),
     include_str!("../migrations/0003_renewal.sql"),
+    include_str!("../migrations/0004_letter.sql"),
 ];
 
 /// Whoever migrates holds this advisory lock: "semel" as a number.

@@ -64,10 +64,12 @@ statement! {
     SWEEP = "sweep" (TID, TID, INTERVAL);
     SWEEP_STEPS = "sweep_steps" (TID, TID);
     SWEEP_RENEWALS = "sweep_renewals" (TID, TID);
-    LETTER_PUT = "letter_put" (BYTEA, BYTEA, INT2, BYTEA);
+    LETTER_PUT = "letter_put" (BYTEA, BYTEA, TEXT, INT2, INT8, INT8, BOOL, BYTEA);
+    LETTER_LOOK = "letter_look" (BYTEA);
     LETTER_LIST = "letter_list" (TIMESTAMPTZ, BYTEA, INT8);
     LETTER_GET = "letter_get" (BYTEA);
-    LETTER_DROP = "letter_drop" (BYTEA);
+    LETTER_MARK = "letter_mark" (BYTEA, BOOL);
+    LETTER_SWEEP = "letter_sweep" (INT8);
 }
 
 // === impl ClaimStatements ===
@@ -138,8 +140,8 @@ mod tests {
     #[test]
     fn statements_are_sent_without_comments() {
         assert_eq!(
-            LETTER_DROP.text,
-            "/* semel letter_drop */ DELETE FROM semel.letter WHERE id = $1::bytea RETURNING id"
+            LETTER_LOOK.text,
+            "/* semel letter_look */ SELECT expires_at IS NULL AS open FROM semel.letter WHERE id = $1::bytea"
         );
         assert!(CLAIM.text.contains(LOCAL_SETTINGS));
         assert!(!CLAIM.text.contains("--"));

@@ -9,7 +9,7 @@ use crate::writes::{self, Completion, Failure, Renewal, Writes, validate_result}
 use crate::{letters, migrate, operator, pages, steps};
 use async_trait::async_trait;
 use bytes::Bytes;
-use semel::letter::{Dropped, Letter, LetterHead, LetterId, Put};
+use semel::letter::{Letter, LetterHead, LetterId, Mark, Marked, Put};
 use semel::record::{
     Acted, Claim, Claimed, Fail, Held, Lease, Record, Resolution, State, StepBegun,
 };
@@ -184,10 +184,14 @@ impl Store for PostgresStore {
     }
 
     async fn sweep(&self, after: Option<&Cursor>) -> Result<Swept, Error> {
+        if after.is_none() {
+            letters::sweep(&self.connections).await?;
+        }
         pages::sweep(&self.connections, self.grace, after).await
     }
 
     async fn letter_put(&self, letter: &Letter) -> Result<Put, Error> {
+        letter.validate()?;
         letters::put(&self.connections, letter).await
     }
 
@@ -203,7 +207,7 @@ impl Store for PostgresStore {
         letters::get(&self.connections, id).await
     }
 
-    async fn letter_drop(&self, id: &LetterId) -> Result<Dropped, Error> {
-        letters::discard(&self.connections, id).await
+    async fn letter_mark(&self, id: &LetterId, mark: Mark) -> Result<Marked, Error> {
+        letters::mark(&self.connections, id, mark).await
     }
 }

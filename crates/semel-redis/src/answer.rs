@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use redis::Value;
 use semel::clock::Time;
-use semel::letter::{Dropped, Letter, LetterHead, LetterId, Put, Reason};
+use semel::letter::{Letter, LetterHead, LetterId, Marked, Put, Reason};
 use semel::record::{
     Acted, Claim, Claimed, Ending, Fence, Held, Lease, Owner, Record, Settled, State, StepBegun,
 };
@@ -119,14 +119,15 @@ pub(crate) fn put(answer: Value) -> Result<Put, Error> {
     match Answer::new(answer)?.word()?.as_slice() {
         b"applied" => Ok(Put::Applied),
         b"already" => Ok(Put::Already),
+        b"closed" => Ok(Put::Closed),
         other => Err(unknown(other)),
     }
 }
 
-pub(crate) fn dropped(answer: Value) -> Result<Dropped, Error> {
+pub(crate) fn marked(answer: Value) -> Result<Marked, Error> {
     match Answer::new(answer)?.word()?.as_slice() {
-        b"applied" => Ok(Dropped::Applied),
-        b"gone" => Ok(Dropped::Gone),
+        b"applied" => Ok(Marked::Applied),
+        b"gone" => Ok(Marked::Gone),
         other => Err(unknown(other)),
     }
 }
@@ -138,7 +139,11 @@ pub(crate) fn letter(answer: Value, id: LetterId) -> Result<Option<Letter>, Erro
         b"letter" => Ok(Some(Letter {
             id,
             key: answer.letter_key()?,
+            route: answer.text()?,
             reason: answer.reason()?,
+            fence: answer.fence()?,
+            retention: answer.duration()?,
+            redriven: answer.flag()?,
             delivery: answer.bytes()?.into(),
         })),
         other => Err(unknown(other)),
@@ -154,7 +159,10 @@ fn letter_head(answer: Value) -> Result<LetterHead, Error> {
     Ok(LetterHead {
         id: LetterId(answer.array()?),
         key: answer.letter_key()?,
+        route: answer.text()?,
         reason: answer.reason()?,
+        fence: answer.fence()?,
+        redriven: answer.flag()?,
         bytes: answer.number()?,
         created_at: Time(answer.number()?),
     })
@@ -240,6 +248,18 @@ impl Answer {
         let mut key = [0; 32];
         hex::decode_to_slice(&digits, &mut key).map_err(|_| corrupt("a letter with a bad key"))?;
         Ok(Some(Key::from_bytes(key)))
+    }
+
+    fn text(&mut self) -> Result<String, Error> {
+        String::from_utf8(self.bytes()?).map_err(|_| corrupt("a letter with a bad route"))
+    }
+
+    fn flag(&mut self) -> Result<bool, Error> {
+        match self.number()? {
+            0 => Ok(false),
+            1 => Ok(true),
+            other => Err(corrupt(&format!("{other} where 0 or 1 should be"))),
+        }
     }
 
     fn reason(&mut self) -> Result<Reason, Error> {

@@ -4,7 +4,7 @@ use crate::library::Function;
 use crate::line::Size;
 use redis::Cmd;
 use semel::Key;
-use semel::letter::{Letter, LetterId};
+use semel::letter::{Letter, LetterId, Mark};
 use semel::record::{Claim, Fail, FailKind, InDoubt, Lease, Resolution, State};
 use std::num::NonZeroU32;
 use std::time::Duration;
@@ -136,10 +136,15 @@ impl Calls {
 
     pub(crate) fn letter_put(&self, letter: &Letter) -> Call {
         let key = letter.key.map(|key| hex::encode(key.as_bytes()));
-        self.on_letters(Function::LetterPut, letter.id.0, letter.delivery.len())
+        let more = letter.route.len() + letter.delivery.len();
+        self.on_letter(Function::LetterPut, &letter.id, more)
             .bytes(&letter.id.0)
             .bytes(key.as_deref().unwrap_or("-").as_bytes())
+            .bytes(letter.route.as_bytes())
             .number(u64::from(letter.reason.number()))
+            .number(letter.fence.0)
+            .number(micros(letter.retention))
+            .number(u64::from(letter.redriven))
             .bytes(&letter.delivery)
     }
 
@@ -154,8 +159,14 @@ impl Calls {
         self.on_letters(Function::LetterGet, id.0, 0).bytes(&id.0)
     }
 
-    pub(crate) fn letter_drop(&self, id: &LetterId) -> Call {
-        self.on_letters(Function::LetterDrop, id.0, 0).bytes(&id.0)
+    pub(crate) fn letter_mark(&self, id: &LetterId, mark: Mark) -> Call {
+        let number = match mark {
+            Mark::Redriven => 1,
+            Mark::Closed => 2,
+        };
+        self.on_letter(Function::LetterMark, id, 0)
+            .bytes(&id.0)
+            .number(number)
     }
 
     /// The small write that `WAIT` waits for.
@@ -210,11 +221,33 @@ impl Calls {
             .number(lease.fence.0)
     }
 
+    /// On the letters as a whole.
     fn on_letters(&self, function: Function, about: [u8; 32], more: usize) -> Call {
-        let mut command = Cmd::with_capacity(9, COMMAND_BYTES + 2 * self.prefix.len() + more);
-        command.arg("FCALL").arg(function.name()).arg("2");
+        self.on_letter_keys(function, about, &[], more)
+    }
+
+    /// On one letter and its tombstone.
+    fn on_letter(&self, function: Function, id: &LetterId, more: usize) -> Call {
+        let tombstone = format!("{}:{{letters}}:t:{id}", self.prefix);
+        self.on_letter_keys(function, id.0, &[tombstone], more)
+    }
+
+    fn on_letter_keys(
+        &self,
+        function: Function,
+        about: [u8; 32],
+        keys: &[String],
+        more: usize,
+    ) -> Call {
+        let bytes = COMMAND_BYTES + 3 * (self.prefix.len() + 80) + more;
+        let mut command = Cmd::with_capacity(15, bytes);
+        command
+            .arg("FCALL")
+            .arg(function.name())
+            .arg(2 + keys.len());
         command.arg(format!("{}:{{letters}}:h", self.prefix));
         command.arg(format!("{}:{{letters}}:z", self.prefix));
+        command.arg(keys);
         Call {
             about,
             command,

@@ -34,7 +34,7 @@
 //!
 //! ```text
 //! ACL SETUSER semel on >password ~sml:* +info +config|get +cluster|info +scan +fcall +function|load +time
-//!     +hmget +hget +hset +hsetnx +hdel +del +set +pexpireat +persist +zadd +zrange +zrem
+//!     +hmget +hget +hset +hsetnx +hdel +del +get +set +pexpireat +persist +zadd +zrange +zrem
 //! ```
 //!
 //! # Cluster

@@ -33,7 +33,7 @@ pub(crate) enum Function {
     LetterPut,
     LetterList,
     LetterGet,
-    LetterDrop,
+    LetterMark,
     Touch,
 }
 
@@ -90,7 +90,7 @@ impl Function {
         Self::LetterPut,
         Self::LetterList,
         Self::LetterGet,
-        Self::LetterDrop,
+        Self::LetterMark,
         Self::Touch,
     ];
 
@@ -120,7 +120,7 @@ impl Function {
             Self::LetterPut => "letter_put",
             Self::LetterList => "letter_list",
             Self::LetterGet => "letter_get",
-            Self::LetterDrop => "letter_drop",
+            Self::LetterMark => "letter_mark",
             Self::Touch => "touch",
         }
     }

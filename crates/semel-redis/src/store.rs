@@ -11,7 +11,7 @@ use crate::start::{self, StartNotes};
 use async_trait::async_trait;
 use bytes::Bytes;
 use redis::Value;
-use semel::letter::{Dropped, Letter, LetterHead, LetterId, Put};
+use semel::letter::{Letter, LetterHead, LetterId, Mark, Marked, Put};
 use semel::record::{
     Acted, Claim, Claimed, Fail, Held, Lease, Record, Resolution, State, StepBegun,
 };
@@ -180,7 +180,8 @@ impl Store for RedisStore {
         list::list(&self.line, &self.calls, state, after, limit).await
     }
 
-    /// Removes nothing: Redis itself removes a record 60 s after its end (`PEXPIREAT`), with its steps.
+    /// Removes nothing: Redis itself removes a record 60 s after its end (`PEXPIREAT`), with its steps, and
+    /// a letter's tombstone at its end.
     async fn sweep(&self, _after: Option<&Cursor>) -> Result<Swept, Error> {
         Ok(Swept {
             removed: 0,
@@ -189,6 +190,7 @@ impl Store for RedisStore {
     }
 
     async fn letter_put(&self, letter: &Letter) -> Result<Put, Error> {
+        letter.validate()?;
         answer::put(self.write(self.calls.letter_put(letter)).await?)
     }
 
@@ -214,8 +216,8 @@ impl Store for RedisStore {
         answer::letter(self.read(&self.calls.letter_get(id)).await?, *id)
     }
 
-    async fn letter_drop(&self, id: &LetterId) -> Result<Dropped, Error> {
-        answer::dropped(self.write(self.calls.letter_drop(id)).await?)
+    async fn letter_mark(&self, id: &LetterId, mark: Mark) -> Result<Marked, Error> {
+        answer::marked(self.write(self.calls.letter_mark(id, mark)).await?)
     }
 }
 

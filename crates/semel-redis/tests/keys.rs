@@ -6,8 +6,8 @@ mod support;
 
 use bytes::Bytes;
 use redis::aio::MultiplexedConnection;
-use semel::letter::{Letter, LetterId, Put, Reason};
-use semel::record::{Acted, Fail, FailKind, Held, InDoubt, Lease, State, StepBegun};
+use semel::letter::{Letter, LetterId, Mark, Marked, Put, Reason};
+use semel::record::{Acted, Fail, FailKind, Fence, Held, InDoubt, Lease, State, StepBegun};
 use semel::{Fingerprint, Store};
 use semel_redis::RedisStore;
 use std::time::Duration;
@@ -39,7 +39,11 @@ fn letter() -> Letter {
     Letter {
         id: LetterId::of_delivery(Reason::Invalid, "message 1", &Fingerprint::of(b"x")),
         key: None,
+        route: "orders".into(),
         reason: Reason::Invalid,
+        fence: Fence(0),
+        retention: Duration::from_secs(60),
+        redriven: false,
         delivery: Bytes::from_static(b"delivery"),
     }
 }
@@ -114,6 +118,22 @@ async fn records_and_steps_end_a_minute_after_retention_and_parked_ones_never() 
     let left = record - now[0] * 1_000;
     assert!((50_000..=62_000).contains(&left), "{left}");
     assert_eq!(steps, -2, "the steps went at once");
+}
+
+#[tokio::test]
+async fn a_closed_letter_leaves_a_tombstone_that_redis_itself_removes() {
+    let settings = settings(&testbed::redis_url().unwrap());
+    let store = RedisStore::connect(settings.clone()).await.unwrap();
+    let mut raw = raw(&settings.url).await;
+    assert_eq!(store.letter_put(&letter()).await, Ok(Put::Applied));
+    let closed = store.letter_mark(&letter().id, Mark::Closed).await;
+    assert_eq!(closed, Ok(Marked::Applied));
+    let prefix = &settings.prefix;
+    let fields: i64 = ask(&mut raw, &["HLEN", &format!("{prefix}:{{letters}}:h")]).await;
+    assert_eq!(fields, 0, "the delivery is gone");
+    let tombstone = format!("{prefix}:{{letters}}:t:{}", letter().id);
+    let left: i64 = ask(&mut raw, &["PTTL", &tombstone]).await;
+    assert!((50_000..=60_002).contains(&left), "{left}");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -81,6 +81,7 @@ mod retention;
 mod incarnation;
 mod list;
 mod letter;
+mod tombstone;
 mod invalid;
 mod race;
 mod compare;
@@ -123,6 +124,7 @@ pub async fn suite(subject: &dyn Subject) -> Result<Report, Verdicts> {
         ("incarnation", incarnation::BEHAVIOURS),
         ("list", list::BEHAVIOURS),
         ("letter", letter::BEHAVIOURS),
+        ("tombstone", tombstone::BEHAVIOURS),
         ("invalid", invalid::BEHAVIOURS),
         ("race", race::BEHAVIOURS),
         ("race", race::once::BEHAVIOURS),

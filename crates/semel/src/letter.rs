@@ -1,18 +1,30 @@
 //! Letters: whole deliveries, kept because they were acknowledged without success.
+//!
+//! An open letter never expires. A closed one (its work has succeeded, or an operator discarded it)
+//! stays as a tombstone for a while, so that the next duplicate does not bring it back.
+
+mod decide;
+
+pub use decide::{LetterDecision, Stored, Tombstone, mark, put};
 
 use crate::clock::Time;
+use crate::record::{Fence, Record, State};
+use crate::store::{Error, RETENTION_MAX};
 use crate::{Fingerprint, Key};
 use bytes::Bytes;
 use sha2::{Digest, Sha256};
 use std::fmt;
+use std::time::Duration;
 
-/// A delivery that was acknowledged without success. It never expires: it leaves by redrive or
-/// discard.
+/// A delivery that was acknowledged without success. It never expires: it is closed when its work has
+/// succeeded, or when an operator discards it.
 ///
 /// ```
-/// use semel::letter::{Dropped, Letter, LetterId, Put, Reason};
+/// use semel::letter::{Letter, LetterId, Mark, Marked, Put, Reason};
 /// use semel::memory::MemoryStore;
+/// use semel::record::Fence;
 /// use semel::{Fingerprint, Key, Store};
+/// use std::time::Duration;
 ///
 /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
 /// let store = MemoryStore::new();
@@ -20,14 +32,24 @@ use std::fmt;
 /// let letter = Letter {
 ///     id: LetterId::of_key(Reason::Parked, &key, &Fingerprint::of(b"payload")),
 ///     key: Some(key),
+///     route: "charge".into(),
 ///     reason: Reason::Parked,
+///     fence: Fence(7),
+///     retention: Duration::from_secs(3600),
+///     redriven: false,
 ///     delivery: "POST /charge ...".into(),
 /// };
 /// assert_eq!(store.letter_put(&letter).await?, Put::Applied);
 /// assert_eq!(store.letter_put(&letter).await?, Put::Already);
 /// assert_eq!(store.letter_list(None, 10).await?.items.len(), 1);
 /// assert_eq!(store.letter_get(&letter.id).await?.as_ref(), Some(&letter));
-/// assert_eq!(store.letter_drop(&letter.id).await?, Dropped::Applied);
+///
+/// // Once closed, a duplicate does not bring it back; the next incarnation of the key does.
+/// assert_eq!(store.letter_mark(&letter.id, Mark::Closed).await?, Marked::Applied);
+/// assert_eq!(store.letter_get(&letter.id).await?, None);
+/// assert_eq!(store.letter_put(&letter).await?, Put::Closed);
+/// let next = Letter { fence: Fence(8), ..letter };
+/// assert_eq!(store.letter_put(&next).await?, Put::Applied);
 /// # Ok::<(), semel::Error>(())
 /// # }).unwrap();
 /// ```
@@ -37,8 +59,16 @@ pub struct Letter {
     pub id: LetterId,
     /// The key of the delivery, if it had one.
     pub key: Option<Key>,
+    /// The route that it was delivered to.
+    pub route: String,
     /// Why it was kept.
     pub reason: Reason,
+    /// The fence of the key's record when it was put; 0 when there was none.
+    pub fence: Fence,
+    /// How long its tombstone stays once it is closed.
+    pub retention: Duration,
+    /// Whether it was redriven: its work may have run since.
+    pub redriven: bool,
     /// The delivery, encoded by whoever put it here.
     pub delivery: Bytes,
 }
@@ -50,8 +80,14 @@ pub struct LetterHead {
     pub id: LetterId,
     /// The key of the delivery, if it had one.
     pub key: Option<Key>,
+    /// The route that it was delivered to.
+    pub route: String,
     /// Why it was kept.
     pub reason: Reason,
+    /// The fence of the key's record when it was put; 0 when there was none.
+    pub fence: Fence,
+    /// Whether it was redriven: its work may have run since.
+    pub redriven: bool,
     /// The size of the delivery.
     pub bytes: u64,
     /// When it was put here, by the store's clock.
@@ -83,17 +119,44 @@ pub enum Put {
     Applied,
     /// It was kept already.
     Already,
+    /// It was closed, and this is a duplicate of what was closed: nothing is kept.
+    Closed,
 }
 
-/// The answer to dropping a letter.
+/// What is noted on an open letter.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mark {
+    /// It is being redriven: its work may have run, whatever becomes of its record.
+    Redriven,
+    /// Its work has succeeded, or an operator discarded it: the delivery goes, a tombstone stays.
+    Closed,
+}
+
+/// The answer to marking a letter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use]
-pub enum Dropped {
-    /// It is gone now.
+pub enum Marked {
+    /// It is marked so.
     Applied,
-    /// There was no such letter.
+    /// There is no such open letter.
     Gone,
 }
+
+/// How a letter stands, by the record of its work.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Standing {
+    /// Its work has succeeded: the letter counts as closed.
+    Succeeded,
+    /// Its work has not succeeded; its record is in this state.
+    Unfinished(State),
+    /// Its work has never run.
+    NotRun,
+    /// Its work may have run, and its record is gone: nobody here knows what became of it.
+    Unknown,
+}
+
+/// The longest name of a route, in bytes: as long as a key's scope allows.
+pub const ROUTE_BYTES_MAX: usize = 255;
 
 // === impl Letter ===
 
@@ -104,10 +167,89 @@ impl Letter {
         LetterHead {
             id: self.id,
             key: self.key,
+            route: self.route.clone(),
             reason: self.reason,
+            fence: self.fence,
+            redriven: self.redriven,
             bytes: self.delivery.len() as u64,
             created_at,
         }
+    }
+
+    /// Whether a store can keep it; every store asks before it writes.
+    ///
+    /// # Errors
+    /// `Invalid`, naming what is wrong.
+    pub fn validate(&self) -> Result<(), Error> {
+        let (bytes, retention) = (self.route.len(), self.retention);
+        if bytes > ROUTE_BYTES_MAX || self.route.contains('\0') {
+            return Err(Error::Invalid(format!(
+                "the name of a letter's route must have at most {ROUTE_BYTES_MAX} bytes and no NUL, this one has \
+                 {bytes} bytes; nothing was written, fix the name before you retry"
+            )));
+        }
+        if retention > RETENTION_MAX {
+            return Err(Error::Invalid(format!(
+                "the retention {retention:?} of a letter is over the limit of 366 days; nothing was written, fix \
+                 the setting before you retry"
+            )));
+        }
+        Ok(())
+    }
+}
+
+// === impl LetterHead ===
+
+impl LetterHead {
+    /// The key under which its work runs: the delivery's own, or one of the letter's when the delivery
+    /// had none or its key stands for other work.
+    #[must_use]
+    pub fn work_key(&self) -> Key {
+        work_key(&self.id, self.reason, self.key)
+    }
+
+    /// How it stands, by the record of its [`work_key`](Self::work_key).
+    #[must_use]
+    pub fn standing(&self, record: Option<&Record>) -> Standing {
+        standing(self.reason, self.redriven, record)
+    }
+}
+
+impl Letter {
+    /// See [`LetterHead::work_key`].
+    #[must_use]
+    pub fn work_key(&self) -> Key {
+        work_key(&self.id, self.reason, self.key)
+    }
+
+    /// See [`LetterHead::standing`].
+    #[must_use]
+    pub fn standing(&self, record: Option<&Record>) -> Standing {
+        standing(self.reason, self.redriven, record)
+    }
+}
+
+fn work_key(id: &LetterId, reason: Reason, key: Option<Key>) -> Key {
+    match (reason, key) {
+        (Reason::Parked | Reason::Failed, Some(key)) => key,
+        (Reason::Parked | Reason::Failed, None) | (Reason::Mismatched | Reason::Invalid, _) => {
+            id.redrive_key()
+        }
+    }
+}
+
+fn standing(reason: Reason, redriven: bool, record: Option<&Record>) -> Standing {
+    let has_run = match reason {
+        Reason::Parked | Reason::Failed => true,
+        Reason::Mismatched | Reason::Invalid => redriven,
+    };
+    match record.map(|record| record.state) {
+        Some(State::Succeeded) => Standing::Succeeded,
+        Some(state @ (State::Running | State::Failed | State::Waiting | State::Parked)) => {
+            Standing::Unfinished(state)
+        }
+        None if has_run => Standing::Unknown,
+        None => Standing::NotRun,
     }
 }
 
@@ -134,6 +276,15 @@ impl LetterId {
     #[must_use]
     pub fn of_delivery(reason: Reason, transport: &str, fingerprint: &Fingerprint) -> Self {
         Self::of(reason, b't', transport.as_bytes(), fingerprint)
+    }
+
+    /// The key of (`redrive`, this id): the work of a letter whose delivery has no key of its own runs
+    /// under it. Its tag is its own, so it never meets the key of a delivery.
+    #[must_use]
+    pub fn redrive_key(&self) -> Key {
+        let mut hash = Sha256::new_with_prefix(b"semel-redrive-v1");
+        hash.update(self.0);
+        Key::from_bytes(hash.finalize().into())
     }
 
     fn of(reason: Reason, kind: u8, name: &[u8], fingerprint: &Fingerprint) -> Self {

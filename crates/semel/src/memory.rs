@@ -3,7 +3,9 @@
 
 use crate::Key;
 use crate::clock::{Clock, SystemClock, Time};
-use crate::letter::{Dropped, Letter, LetterHead, LetterId, Put};
+use crate::letter::{
+    self, Letter, LetterDecision, LetterHead, LetterId, Mark, Marked, Put, Stored,
+};
 use crate::record::{
     self, Acted, Claim, Claimed, Decision, Fail, Fence, Held, Lease, Record, Resolution, State,
     StepBegun, StepDecision, StepRecord,
@@ -41,8 +43,16 @@ pub struct MemoryStore {
 struct Kept {
     records: BTreeMap<Key, Record>,
     steps: BTreeMap<(Key, Fence, String), StepRecord>,
-    letters: BTreeMap<LetterId, (u64, Time, Letter)>,
+    letters: BTreeMap<LetterId, Shelved>,
     letters_put: u64,
+}
+
+/// A letter or its tombstone, its place in the order of letters, and since when it is there.
+#[derive(Debug)]
+struct Shelved {
+    number: u64,
+    created_at: Time,
+    stored: Stored,
 }
 
 // === impl MemoryStore ===
@@ -98,6 +108,19 @@ impl MemoryStore {
             kept.steps.insert(at, step);
         }
         Ok(decision.answer)
+    }
+
+    fn apply_letter<A>(
+        &self,
+        id: &LetterId,
+        decide: impl FnOnce(Option<&Stored>, Time) -> LetterDecision<A>,
+    ) -> A {
+        let (mut kept, now) = (self.lock(), self.clock.wall());
+        let decision = decide(kept.letters.get(id).map(|shelved| &shelved.stored), now);
+        if let Some(stored) = decision.write {
+            kept.shelve(*id, stored, now);
+        }
+        decision.answer
     }
 }
 
@@ -235,6 +258,8 @@ impl Store for MemoryStore {
             kept.records.remove(key);
             kept.drop_steps(key, *born);
         }
+        kept.letters
+            .retain(|_, shelved| !shelved.stored.sweepable(now));
         Ok(Swept {
             removed: gone.len() as u64,
             next: None,
@@ -242,14 +267,8 @@ impl Store for MemoryStore {
     }
 
     async fn letter_put(&self, letter: &Letter) -> Result<Put, Error> {
-        let mut kept = self.lock();
-        if kept.letters.contains_key(&letter.id) {
-            return Ok(Put::Already);
-        }
-        kept.letters_put += 1;
-        let put = (kept.letters_put, self.clock.wall(), letter.clone());
-        kept.letters.insert(letter.id, put);
-        Ok(Put::Applied)
+        letter.validate()?;
+        Ok(self.apply_letter(&letter.id, |stored, now| letter::put(stored, letter, now)))
     }
 
     async fn letter_list(
@@ -258,35 +277,33 @@ impl Store for MemoryStore {
         limit: u32,
     ) -> Result<Page<LetterHead>, Error> {
         let kept = self.lock();
-        let mut letters: Vec<_> = kept
+        let seen = |number: u64| after.is_some_and(|after| number.to_be_bytes()[..] <= *after.0);
+        let mut heads: Vec<_> = kept
             .letters
             .values()
-            .filter(|(n, _, _)| after.is_none_or(|after| n.to_be_bytes()[..] > *after.0))
+            .filter(|shelved| !seen(shelved.number))
+            .filter_map(|shelved| {
+                let letter = shelved.stored.open()?;
+                Some((shelved.number, letter.head(shelved.created_at)))
+            })
             .collect();
-        letters.sort_by_key(|(n, _, _)| *n);
-        let found = page(letters, limit, |(n, _, _)| {
-            Bytes::copy_from_slice(&n.to_be_bytes())
-        });
-        let head = |(_, at, letter): &(u64, Time, Letter)| letter.head(*at);
+        heads.sort_by_key(|(number, _)| *number);
+        let next = |(number, _): &(u64, LetterHead)| Bytes::copy_from_slice(&number.to_be_bytes());
+        let Page { items, next } = page(heads, limit, next);
         Ok(Page {
-            items: found.items.into_iter().map(head).collect(),
-            next: found.next,
+            items: items.into_iter().map(|(_, head)| head).collect(),
+            next,
         })
     }
 
     async fn letter_get(&self, id: &LetterId) -> Result<Option<Letter>, Error> {
-        Ok(self
-            .lock()
-            .letters
-            .get(id)
-            .map(|(_, _, letter)| letter.clone()))
+        let kept = self.lock();
+        let letter = kept.letters.get(id).and_then(|kept| kept.stored.open());
+        Ok(letter.cloned())
     }
 
-    async fn letter_drop(&self, id: &LetterId) -> Result<Dropped, Error> {
-        match self.lock().letters.remove(id) {
-            Some(_) => Ok(Dropped::Applied),
-            None => Ok(Dropped::Gone),
-        }
+    async fn letter_mark(&self, id: &LetterId, mark: Mark) -> Result<Marked, Error> {
+        Ok(self.apply_letter(id, |stored, now| letter::mark(stored, mark, now)))
     }
 }
 
@@ -305,6 +322,25 @@ fn page<T>(mut items: Vec<T>, limit: u32, cursor: impl Fn(&T) -> Bytes) -> Page<
 // === impl Kept ===
 
 impl Kept {
+    /// Keeps a letter where it is; one that is new, or reopened, comes last.
+    fn shelve(&mut self, id: LetterId, stored: Stored, now: Time) {
+        let was_open = self
+            .letters
+            .get(&id)
+            .filter(|shelved| shelved.stored.open().is_some())
+            .map(|shelved| (shelved.number, shelved.created_at));
+        let (number, created_at) = was_open.unwrap_or_else(|| {
+            self.letters_put += 1;
+            (self.letters_put, now)
+        });
+        let shelved = Shelved {
+            number,
+            created_at,
+            stored,
+        };
+        self.letters.insert(id, shelved);
+    }
+
     fn drop_steps(&mut self, key: &Key, born: Fence) {
         let first = (*key, born, String::new());
         let mine = self

@@ -1,7 +1,7 @@
 //! The `Store` trait: what every store promises, in prose and in types.
 
 use crate::Key;
-use crate::letter::{Dropped, Letter, LetterHead, LetterId, Put};
+use crate::letter::{Letter, LetterHead, LetterId, Mark, Marked, Put};
 use crate::record::{
     Acted, Claim, Claimed, Fail, Held, Lease, Record, Resolution, State, StepBegun,
 };
@@ -18,7 +18,8 @@ use std::time::Duration;
 ///   the other; calls for different keys never wait for each other's effects.
 /// - **The store's own clock judges**: no method takes a time. A lapsed lease does not revoke; only
 ///   a later grant or an operator's act does.
-/// - **Every method does what the function of the same name in [`record`](crate::record) decides.**
+/// - **Every method does what the function of the same name in [`record`](crate::record) decides**, or
+///   for letters the one in [`letter`](crate::letter).
 ///   The conformance suite (feature `conformance`) compares the two, operation by operation.
 /// - **Fences rise** per key with every grant, also across `sweep` and `forget`.
 /// - **An answer is given when it is as durable as the store makes it.** A grant under
@@ -134,24 +135,26 @@ pub trait Store: Debug + Send + Sync + 'static {
         limit: u32,
     ) -> Result<Page<(Key, Record)>, Error>;
 
-    /// Removes a window of what expired longer than the store's grace ago, with its steps.
+    /// Removes a window of what expired longer than the store's grace ago, with its steps, and
+    /// tombstones of letters that have expired.
     async fn sweep(&self, after: Option<&Cursor>) -> Result<Swept, Error>;
 
-    /// Keeps a letter, once per id; durable before it is answered.
+    /// Keeps a letter, once per id, unless it was closed under this fence or a higher one; durable
+    /// before it is answered.
     async fn letter_put(&self, letter: &Letter) -> Result<Put, Error>;
 
-    /// Lists letters, oldest first, in pages of at most `limit`.
+    /// Lists open letters, oldest first, in pages of at most `limit`.
     async fn letter_list(
         &self,
         after: Option<&Cursor>,
         limit: u32,
     ) -> Result<Page<LetterHead>, Error>;
 
-    /// Reads a letter.
+    /// Reads an open letter.
     async fn letter_get(&self, id: &LetterId) -> Result<Option<Letter>, Error>;
 
-    /// Drops a letter.
-    async fn letter_drop(&self, id: &LetterId) -> Result<Dropped, Error>;
+    /// Notes on an open letter that it is being redriven, or closes it; durable before it is answered.
+    async fn letter_mark(&self, id: &LetterId, mark: Mark) -> Result<Marked, Error>;
 }
 
 /// Who uses a store's records.

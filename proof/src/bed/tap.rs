@@ -2,7 +2,7 @@
 
 use async_trait::async_trait;
 use bytes::Bytes;
-use semel::letter::{Dropped, Letter, LetterHead, LetterId, Put};
+use semel::letter::{Letter, LetterHead, LetterId, Mark, Marked, Put};
 use semel::record::{
     Acted, Claim, Claimed, Fail, Held, Lease, Record, Resolution, State, StepBegun,
 };
@@ -168,7 +168,7 @@ impl<T: Tap> Store for Tapped<T> {
         self.store.letter_get(id).await
     }
 
-    async fn letter_drop(&self, id: &LetterId) -> Result<Dropped, Error> {
-        self.store.letter_drop(id).await
+    async fn letter_mark(&self, id: &LetterId, mark: Mark) -> Result<Marked, Error> {
+        self.store.letter_mark(id, mark).await
     }
 }

@@ -3,6 +3,7 @@
 
 use fjall::Slice;
 use semel::Key;
+use semel::clock::Time;
 use semel::letter::LetterId;
 use semel::record::Fence;
 use std::ops::Bound;
@@ -14,6 +15,7 @@ const LETTER: u8 = b'l';
 const ORDER: u8 = b'o';
 const RECORD: u8 = b'r';
 const STEP: u8 = b's';
+const TOMBSTONE: u8 = b't';
 
 /// The key of a row.
 pub(crate) type RowKey = Slice;
@@ -59,6 +61,25 @@ pub(crate) fn orders(after: Option<u64>) -> RowRange {
     range(ORDER, after.map(order))
 }
 
+/// Where it is kept that the tombstone of a letter expires then.
+pub(crate) fn tombstone(expires_at: Time, id: &LetterId) -> RowKey {
+    let expires_at = expires_at.0.to_be_bytes();
+    prefixed(TOMBSTONE, [expires_at.as_slice(), &id.0])
+}
+
+/// All tombstones that expire then or earlier, the earliest first.
+pub(crate) fn tombstones(until: Time) -> RowRange {
+    let end = until.0.saturating_add(1).to_be_bytes();
+    let end = prefixed(TOMBSTONE, [end.as_slice()]);
+    (Bound::Included([TOMBSTONE].into()), Bound::Excluded(end))
+}
+
+/// Whose tombstone a row speaks of.
+pub(crate) fn tombstone_of(row: &RowKey) -> Option<LetterId> {
+    let id = row.get(9..)?.try_into().ok()?;
+    Some(LetterId(id))
+}
+
 /// The key of a row in words, for messages.
 pub(crate) fn describe(row: &[u8]) -> String {
     let rest = row.get(1..).unwrap_or_default();
@@ -77,6 +98,7 @@ pub(crate) fn describe(row: &[u8]) -> String {
             Err(_) => "a letter".to_owned(),
         },
         Some(&ORDER) => "the list of letters".to_owned(),
+        Some(&TOMBSTONE) => "the list of closed letters".to_owned(),
         Some(_) | None => "the head row".to_owned(),
     }
 }

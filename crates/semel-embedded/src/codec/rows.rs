@@ -3,9 +3,10 @@
 use super::{Decode, Encode, Fields};
 use bytes::Bytes;
 use semel::clock::Time;
-use semel::letter::{Letter, LetterHead, LetterId, Reason};
+use semel::letter::{Letter, LetterHead, LetterId, Reason, Stored, Tombstone};
 use semel::record::{Fence, Owner, Record, State, StepRecord};
 use semel::{Fingerprint, Key};
+use std::time::Duration;
 
 /// What every group writes of the store as a whole. It numbers the groups without a gap, which is
 /// how a lost one is noticed.
@@ -19,14 +20,18 @@ pub(crate) struct Head {
     pub(crate) letters: u64,
 }
 
-/// A letter and when it was put.
+/// A letter and when it was put; or its tombstone.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct KeptLetter {
-    pub(crate) letter: Letter,
+    pub(crate) stored: Stored,
     /// Its place in the order of letters.
     pub(crate) number: u64,
     pub(crate) created_at: Time,
 }
+
+/// A row whose key says it all.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Nothing;
 
 /// A record without its result, as lists show it.
 #[derive(Debug)]
@@ -132,44 +137,94 @@ impl Decode for StepRecord {
     }
 }
 
+// === impl Nothing ===
+
+impl Encode for Nothing {
+    fn encode(&self, _out: &mut Vec<u8>) {}
+}
+
 // === impl KeptLetter ===
+
+const OPEN: u8 = 1;
+const CLOSED: u8 = 2;
 
 impl Encode for KeptLetter {
     fn encode(&self, out: &mut Vec<u8>) {
-        self.letter.head(self.created_at).encode(out);
         out.extend_from_slice(&self.number.to_be_bytes());
-        out.extend_from_slice(&self.letter.delivery);
+        out.extend_from_slice(&self.created_at.0.to_be_bytes());
+        match &self.stored {
+            Stored::Open(letter) => {
+                out.push(OPEN);
+                letter.head(self.created_at).encode(out);
+                out.extend_from_slice(&micros(letter.retention).to_be_bytes());
+                out.extend_from_slice(&letter.delivery);
+            }
+            Stored::Closed(tombstone) => {
+                out.push(CLOSED);
+                out.extend_from_slice(&tombstone.fence.0.to_be_bytes());
+                out.extend_from_slice(&tombstone.expires_at.0.to_be_bytes());
+            }
+        }
     }
 }
 
 impl Decode for KeptLetter {
     fn decode(mut fields: Fields<'_>) -> Option<Self> {
-        let head = decode_head(&mut fields)?;
         let number = fields.u64()?;
-        let letter = Letter {
-            id: head.id,
-            key: head.key,
-            reason: head.reason,
-            delivery: Bytes::copy_from_slice(fields.rest()),
+        let created_at = Time(fields.u64()?);
+        let stored = match fields.u8()? {
+            OPEN => Stored::Open(decode_letter(fields)?),
+            CLOSED => {
+                let tombstone = Tombstone {
+                    fence: Fence(fields.u64()?),
+                    expires_at: Time(fields.u64()?),
+                };
+                Stored::Closed(fields.end(tombstone)?)
+            }
+            _ => return None,
         };
         Some(Self {
-            letter,
+            stored,
             number,
-            created_at: head.created_at,
+            created_at,
         })
     }
+}
+
+fn decode_letter(mut fields: Fields<'_>) -> Option<Letter> {
+    let head = decode_head(&mut fields)?;
+    Some(Letter {
+        id: head.id,
+        key: head.key,
+        route: head.route,
+        reason: head.reason,
+        fence: head.fence,
+        retention: Duration::from_micros(fields.u64()?),
+        redriven: head.redriven,
+        delivery: Bytes::copy_from_slice(fields.rest()),
+    })
+}
+
+/// A retention is at most a year, which is checked before it comes here.
+fn micros(retention: Duration) -> u64 {
+    u64::try_from(retention.as_micros()).unwrap_or(u64::MAX)
 }
 
 impl Encode for LetterHead {
     fn encode(&self, out: &mut Vec<u8>) {
         out.extend_from_slice(&self.id.0);
         out.push(self.reason.number());
+        out.extend_from_slice(&self.fence.0.to_be_bytes());
+        out.push(u8::from(self.redriven));
         out.extend_from_slice(&self.bytes.to_be_bytes());
         out.extend_from_slice(&self.created_at.0.to_be_bytes());
         out.push(u8::from(self.key.is_some()));
         if let Some(key) = &self.key {
             out.extend_from_slice(key.as_bytes());
         }
+        let length = u16::try_from(self.route.len()).expect("the name of a route is checked first");
+        out.extend_from_slice(&length.to_be_bytes());
+        out.extend_from_slice(self.route.as_bytes());
     }
 }
 
@@ -184,12 +239,18 @@ fn decode_head(fields: &mut Fields<'_>) -> Option<LetterHead> {
     Some(LetterHead {
         id: LetterId(fields.array()?),
         reason: Reason::from_number(fields.u8()?)?,
+        fence: Fence(fields.u64()?),
+        redriven: fields.flag()?,
         bytes: fields.u64()?,
         created_at: Time(fields.u64()?),
         key: if fields.flag()? {
             Some(Key::from_bytes(fields.array()?))
         } else {
             None
+        },
+        route: {
+            let length = usize::from(fields.u16()?);
+            String::from_utf8(fields.bytes(length)?.to_vec()).ok()?
         },
     })
 }
@@ -246,16 +307,28 @@ mod tests {
             let letter = Letter {
                 id: LetterId([1; 32]),
                 key,
+                route: "orders".into(),
                 reason: Reason::Parked,
+                fence: Fence(11),
+                retention: Duration::from_micros(12),
+                redriven: true,
                 delivery: Bytes::from_static(b"POST /orders"),
             };
             survives(letter.head(Time(8)));
             survives(KeptLetter {
-                letter,
+                stored: Stored::Open(letter),
                 number: 6,
                 created_at: Time(8),
             });
         }
+        survives(KeptLetter {
+            stored: Stored::Closed(Tombstone {
+                fence: Fence(11),
+                expires_at: Time(99),
+            }),
+            number: 6,
+            created_at: Time(8),
+        });
     }
 
     #[test]

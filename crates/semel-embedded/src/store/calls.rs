@@ -6,7 +6,7 @@ use crate::pages;
 use crate::request::{Request, StepAct};
 use async_trait::async_trait;
 use bytes::Bytes;
-use semel::letter::{Dropped, Letter, LetterHead, LetterId, Put};
+use semel::letter::{Letter, LetterHead, LetterId, Mark, Marked, Put, Stored};
 use semel::record::{
     self, Acted, Claim, Claimed, Fail, Held, Lease, Operation, Record, Resolution, State, StepBegun,
 };
@@ -124,6 +124,9 @@ impl Store for EmbeddedStore {
     }
 
     async fn sweep(&self, after: Option<&Cursor>) -> Result<Swept, Error> {
+        if after.is_none() {
+            self.sweep_tombstones().await?;
+        }
         let after = after.cloned();
         let window = self
             .read(move |engine| pages::sweepable(engine, after.as_ref()))
@@ -140,6 +143,7 @@ impl Store for EmbeddedStore {
     }
 
     async fn letter_put(&self, letter: &Letter) -> Result<Put, Error> {
+        letter.validate()?;
         validate_bytes("delivery", &letter.delivery, DELIVERY_BYTES_MAX)?;
         self.ask(Request::LetterPut(letter.clone())).await?.put()
     }
@@ -156,10 +160,13 @@ impl Store for EmbeddedStore {
 
     async fn letter_get(&self, id: &LetterId) -> Result<Option<Letter>, Error> {
         let row = self.engine.row::<KeptLetter>(&codec::letter(id))?;
-        Ok(row.map(|row| row.value.letter))
+        Ok(row.and_then(|row| match row.value.stored {
+            Stored::Open(letter) => Some(letter),
+            Stored::Closed(_) => None,
+        }))
     }
 
-    async fn letter_drop(&self, id: &LetterId) -> Result<Dropped, Error> {
-        self.ask(Request::LetterDrop(*id)).await?.dropped()
+    async fn letter_mark(&self, id: &LetterId, mark: Mark) -> Result<Marked, Error> {
+        self.ask(Request::LetterMark(*id, mark)).await?.marked()
     }
 }

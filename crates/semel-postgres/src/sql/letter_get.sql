@@ -1,2 +1,3 @@
--- $1 id
-SELECT id, key, reason, delivery FROM semel.letter WHERE id = $1::bytea
+-- $1 id.  An open letter
+SELECT id, key, route, reason, fence, retention_us, redriven, delivery FROM semel.letter
+ WHERE id = $1::bytea AND expires_at IS NULL

@@ -93,7 +93,7 @@ pub(crate) fn granted(claimed: Claimed) -> Lease {
     }
 }
 
-/// Makes every record look `by` older, and its renewals with it.
+/// Makes every record look `by` older, and its renewals and the tombstones of letters with it.
 pub(crate) async fn age(sql: &Client, by: Duration) {
     let older = |table: &str| {
         format!(
@@ -102,6 +102,10 @@ pub(crate) async fn age(sql: &Client, by: Duration) {
             us = by.as_micros()
         )
     };
-    let both = older("rec") + &older("renewal");
-    sql.batch_execute(&both).await.unwrap();
+    let tombstones = format!(
+        "UPDATE semel.letter SET expires_at = expires_at - interval '{} us' WHERE expires_at IS NOT NULL",
+        by.as_micros()
+    );
+    let all = older("rec") + &older("renewal") + &tombstones;
+    sql.batch_execute(&all).await.unwrap();
 }

@@ -125,28 +125,53 @@ local function forget(K,A)                      -- ends the incarnation; the hus
   redis.call('HSET',K[1],'st','4','l',f(n),'x',f(n)); redis.call('HDEL',K[1],'r'); redis.call('DEL',K[2]); keep(K,'4',n)
   return {'applied','0',f(n),c.f,c.b}
 end
--- letters: KEYS[1] = "<prefix>:{letters}:h" id -> delivery, 'h'..id -> reason, key hex or '-', ':' size; KEYS[2] = "<prefix>:{letters}:z" id by time.
--- One slot for all letters. The head is a field of its own, so that a list does not read the deliveries.
-local function letter_put(K,A)                  -- id key(hex or '-') reason delivery
-  if redis.call('HSETNX',K[1],A[1],A[4])==0 then return {'already'} end
-  redis.call('HSET',K[1],'h'..A[1],A[3]..A[2]..':'..#A[4])
-  local n=now(); local last=redis.call('ZRANGE',K[2],-1,-1,'WITHSCORES'); if last[2] then n=math.max(n,tonumber(last[2])+1) end
-  redis.call('ZADD',K[2],f(n),A[1]); return {'applied',f(n)}          -- scores are distinct, so a score is a cursor
-end
+-- letters: KEYS[1] = "<prefix>:{letters}:h" id -> delivery, 'h'..id -> head; KEYS[2] = "<prefix>:{letters}:z" id by time;
+-- KEYS[3] = "<prefix>:{letters}:t:<id>" the tombstone of a closed letter: fence ':' expiry. One slot for all of them.
+-- The head is a field of its own, so that a list does not read the deliveries: reason redriven fence retention size key(hex or '-') route.
 local function letter_head(K,id)
-  local v=redis.call('HGET',K[1],'h'..id); local reason,key,size; if v then reason,key,size=string.match(v,'^(%d)([^:]*):(%d+)$') end
-  if not reason then error({err='CORRUPT a letter lacks its head'}) end
-  return reason,key,size
+  local v=redis.call('HGET',K[1],'h'..id); if not v then return nil end
+  local reason,redriven,fence,ttl,size,key,route=string.match(v,'^(%d) ([01]) (%d+) (%d+) (%d+) (%S+) (.*)$')
+  if not reason then error({err='CORRUPT a letter has a bad head'}) end
+  return {reason=reason,redriven=redriven,f=fence,ttl=ttl,size=size,key=key,route=route}
+end
+local function letter_keep(K,id,h)
+  redis.call('HSET',K[1],'h'..id,table.concat({h.reason,h.redriven,h.f,h.ttl,h.size,h.key,h.route},' '))
+end
+local function letter_put(K,A)                  -- id key(hex or '-') route reason fence retention redriven delivery
+  local id,n=A[1],now(); local old=letter_head(K,id)
+  if old then
+    if tonumber(A[5])>tonumber(old.f) then old.f=A[5]; letter_keep(K,id,old) end
+    return {'already'}
+  end
+  local closed=redis.call('GET',K[3])
+  if closed then
+    local fence,x=string.match(closed,'^(%d+):(%d+)$'); if not fence then error({err='CORRUPT a letter has a bad tombstone'}) end
+    if tonumber(x)>n and tonumber(A[5])<=tonumber(fence) then return {'closed'} end     -- never trust lazy expiry
+    redis.call('DEL',K[3])
+  end
+  redis.call('HSET',K[1],id,A[8])
+  letter_keep(K,id,{reason=A[4],redriven=A[7],f=A[5],ttl=A[6],size=f(#A[8]),key=A[2],route=A[3]})
+  local last=redis.call('ZRANGE',K[2],-1,-1,'WITHSCORES'); if last[2] then n=math.max(n,tonumber(last[2])+1) end
+  redis.call('ZADD',K[2],f(n),id); return {'applied',f(n)}            -- scores are distinct, so a score is a cursor
 end
 local function letter_list(K,A)                 -- cursor(start '0') limit
   local ids=redis.call('ZRANGE',K[2],'('..A[1],'+inf','BYSCORE','LIMIT',0,A[2],'WITHSCORES'); local out={}
-  for i=1,#ids,2 do local reason,key,size=letter_head(K,ids[i]); out[#out+1]={ids[i],key,reason,size,f(tonumber(ids[i+1]))} end
+  for i=1,#ids,2 do
+    local h=letter_head(K,ids[i]); if not h then error({err='CORRUPT a letter lacks its head'}) end
+    out[#out+1]={ids[i],h.key,h.route,h.reason,h.f,h.redriven,h.size,f(tonumber(ids[i+1]))}
+  end
   return out
 end
 local function letter_get(K,A) local d=redis.call('HGET',K[1],A[1]); if not d then return {'gone'} end
-  local reason,key=letter_head(K,A[1]); return {'letter',key,reason,d} end
-local function letter_drop(K,A)
-  redis.call('ZREM',K[2],A[1]); return {redis.call('HDEL',K[1],A[1],'h'..A[1])>0 and 'applied' or 'gone'}
+  local h=letter_head(K,A[1]); if not h then error({err='CORRUPT a letter lacks its head'}) end
+  return {'letter',h.key,h.route,h.reason,h.f,h.ttl,h.redriven,d} end
+local function letter_mark(K,A)                 -- id mark(1 redriven, 2 closed)
+  local id=A[1]; local h=letter_head(K,id); if not h then return {'gone'} end
+  if A[2]=='1' then h.redriven='1'; letter_keep(K,id,h); return {'applied'} end
+  if A[2]~='2' then return redis.error_reply('ERR mark') end
+  local x=now()+tonumber(h.ttl)
+  redis.call('ZREM',K[2],id); redis.call('HDEL',K[1],id,'h'..id)
+  redis.call('SET',K[3],h.f..':'..f(x),'PXAT',f(math.ceil(x/1000)+1)); return {'applied'}
 end
 -- KEYS[1] = "<prefix>:wait". A write that WAIT can wait for, after everything the calls before it read or wrote.
 local function touch(K,A) redis.call('SET',K[1],'1'); return {'applied'} end
@@ -169,5 +194,5 @@ register('forget',forget,'allow-oom')
 register('letter_put',letter_put)
 register('letter_list',letter_list,'allow-oom')
 register('letter_get',letter_get,'allow-oom')
-register('letter_drop',letter_drop,'allow-oom')
+register('letter_mark',letter_mark,'allow-oom')
 register('touch',touch,'allow-oom')

@@ -9,7 +9,7 @@ use semel_redis::{RedisSettings, RedisStore};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Ages every record of a prefix, as time would; what is past its physical end goes at once.
+/// Ages every record and tombstone of a prefix, as time would; what is past its physical end goes at once.
 const AGE: &str = r"
 local by,cursor=tonumber(ARGV[2]),'0'
 local function f(n) return string.format('%.0f',n) end
@@ -24,6 +24,14 @@ repeat
       local t=f(math.ceil(x/1000)+60000)
       redis.call('PEXPIREAT',k,t); redis.call('PEXPIREAT',k..':s',t)
     end
+  end
+until cursor=='0'
+repeat
+  local found=redis.call('SCAN',cursor,'MATCH',ARGV[3],'COUNT',1000)
+  cursor=found[1]
+  for _,k in ipairs(found[2]) do
+    local fence,x=string.match(redis.call('GET',k),'^(%d+):(%d+)$')
+    redis.call('SET',k,fence..':'..f(math.max(x-by,0)),'PXAT',f(math.max(math.ceil((x-by)/1000),1)+1))
   end
 until cursor=='0'";
 
@@ -60,6 +68,7 @@ impl Subject for Aged {
         let mut age = redis::cmd("EVAL");
         age.arg(AGE).arg(0).arg(format!("{}:{{*}}", self.prefix));
         age.arg(u64::try_from(by.as_micros()).unwrap());
+        age.arg(format!("{}:{{letters}}:t:*", self.prefix));
         age.exec_async(&mut self.raw.clone()).await.unwrap();
     }
 }

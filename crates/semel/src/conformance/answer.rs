@@ -1,7 +1,7 @@
 //! How an answer is judged: against what was expected, with durations set aside.
 
 use crate::Error;
-use crate::letter::{Dropped, Letter, Put};
+use crate::letter::{Letter, Marked, Put};
 use crate::record::{Acted, Claimed, Ending, Held, Lease, Record, Settled, State, StepBegun};
 use bytes::Bytes;
 use std::fmt::Debug;
@@ -148,7 +148,7 @@ impl Plain for StepBegun {
 
 impl Plain for Acted {}
 impl Plain for Put {}
-impl Plain for Dropped {}
+impl Plain for Marked {}
 impl Plain for State {}
 impl Plain for Option<Record> {}
 impl Plain for Option<Letter> {}

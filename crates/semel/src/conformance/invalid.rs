@@ -3,8 +3,8 @@
 use super::answer::{Judged, invalid, is, that};
 use super::behaviour::behaviours;
 use super::stage::{DONE, LEASE, RETENTION, Stage, WHY};
-use crate::letter::{Dropped, Letter, LetterId, Put, Reason};
-use crate::record::{Claim, State};
+use crate::letter::{Letter, LetterId, Mark, Marked, Put, ROUTE_BYTES_MAX, Reason};
+use crate::record::{Claim, Fence, State};
 use crate::store::{Cursor, LEASE_MAX, RETENTION_MAX, STEP_NAME_BYTES_MAX};
 use crate::{Error, Fingerprint};
 use bytes::Bytes;
@@ -16,6 +16,7 @@ behaviours![
     a_wrong_name_is_invalid,
     a_strange_list_cursor_is_refused_or_harmless,
     a_strange_letter_cursor_is_refused_or_harmless,
+    a_letter_that_no_store_can_keep_is_invalid,
 ];
 
 async fn a_wrong_lease_or_retention_is_invalid(stage: &Stage<'_>) -> Judged {
@@ -88,7 +89,11 @@ async fn a_strange_letter_cursor_is_refused_or_harmless(stage: &Stage<'_>) -> Ju
     let letter = Letter {
         id: LetterId::of_key(Reason::Failed, &key, &Fingerprint::of(WHY)),
         key: Some(key),
+        route: "orders".into(),
         reason: Reason::Failed,
+        fence: Fence(1),
+        retention: RETENTION,
+        redriven: false,
         delivery: Bytes::from_static(WHY),
     };
     let (store, id) = (&stage.store, &letter.id);
@@ -110,10 +115,45 @@ async fn a_strange_letter_cursor_is_refused_or_harmless(stage: &Stage<'_>) -> Ju
         store.letter_get(id).await,
     )?;
     is(
-        "drop the letter",
-        Dropped::Applied,
-        store.letter_drop(id).await,
+        "close the letter",
+        Marked::Applied,
+        store.letter_mark(id, Mark::Closed).await,
     )
+}
+
+async fn a_letter_that_no_store_can_keep_is_invalid(stage: &Stage<'_>) -> Judged {
+    let key = stage.piece().key;
+    let good = Letter {
+        id: LetterId::of_key(Reason::Failed, &key, &Fingerprint::of(WHY)),
+        key: Some(key),
+        route: "orders".into(),
+        reason: Reason::Failed,
+        fence: Fence(1),
+        retention: RETENTION,
+        redriven: false,
+        delivery: Bytes::from_static(WHY),
+    };
+    let wrong = [
+        Letter {
+            route: "r".repeat(ROUTE_BYTES_MAX + 1),
+            ..good.clone()
+        },
+        Letter {
+            route: "a\0b".into(),
+            ..good.clone()
+        },
+        Letter {
+            retention: RETENTION_MAX + Duration::from_secs(1),
+            ..good
+        },
+    ];
+    for letter in wrong {
+        let answered = stage.store.letter_put(&letter).await;
+        invalid("put a letter", "letter", &answered)?;
+        let kept = stage.store.letter_get(&letter.id).await;
+        is("get the letter", None, kept)?;
+    }
+    Ok(())
 }
 
 /// Cursors that no store gave.

@@ -9,7 +9,7 @@
 use async_trait::async_trait;
 use bytes::Bytes;
 use semel::clock::{Clock, Time};
-use semel::letter::{Dropped, Letter, LetterHead, LetterId, Put};
+use semel::letter::{Letter, LetterHead, LetterId, Mark, Marked, Put};
 use semel::memory::MemoryStore;
 use semel::record::{
     Acted, Claim, Claimed, Fail, Held, Lease, Record, Resolution, State, StepBegun,
@@ -209,8 +209,8 @@ impl Store for Flaky {
         self.call(self.inner.letter_get(id)).await
     }
 
-    async fn letter_drop(&self, id: &LetterId) -> Result<Dropped, Error> {
-        self.call(self.inner.letter_drop(id)).await
+    async fn letter_mark(&self, id: &LetterId, mark: Mark) -> Result<Marked, Error> {
+        self.call(self.inner.letter_mark(id, mark)).await
     }
 }
 

@@ -4,7 +4,7 @@ use super::fault::{Fault, Verb};
 use async_trait::async_trait;
 use bytes::Bytes;
 use semel::clock::{Clock, ManualClock, Time};
-use semel::letter::{Dropped, Letter, LetterHead, LetterId, Put};
+use semel::letter::{Letter, LetterHead, LetterId, Mark, Marked, Put};
 use semel::memory::MemoryStore;
 use semel::record::{
     self, Acted, Claim, Claimed, Decision, Fail, Fence, Held, Lease, Record, Resolution, State,
@@ -31,6 +31,8 @@ pub(crate) struct BrokenStore {
 struct Kept {
     records: BTreeMap<Key, Record>,
     steps: BTreeMap<(Key, Fence, String), StepRecord>,
+    /// Letters that were closed, and their fences.
+    closed: BTreeMap<LetterId, Fence>,
 }
 
 // === impl BrokenStore ===
@@ -290,6 +292,7 @@ impl Store for BrokenStore {
 
     async fn sweep(&self, _after: Option<&Cursor>) -> Result<Swept, Error> {
         let now = self.clock.wall();
+        let _swept = self.letters.sweep(None).await?;
         let mut kept = self.kept();
         let before = kept.records.len();
         kept.records.retain(|_, record| {
@@ -304,10 +307,43 @@ impl Store for BrokenStore {
     }
 
     async fn letter_put(&self, letter: &Letter) -> Result<Put, Error> {
-        if self.has(Fault::LetterIsPutTwice) {
-            let _dropped = self.letters.letter_drop(&letter.id).await?;
+        let higher = Letter {
+            fence: Fence(letter.fence.0 + 1),
+            ..letter.clone()
+        };
+        let letters = &self.letters;
+        match self.fault {
+            Fault::LetterIsPutTwice if letters.letter_get(&letter.id).await?.is_some() => {
+                let _closed = letters.letter_mark(&letter.id, Mark::Closed).await?;
+                letters.letter_put(&higher).await
+            }
+            Fault::ClosedLettersComeBack => match letters.letter_put(letter).await? {
+                Put::Closed => letters.letter_put(&higher).await,
+                put => Ok(put),
+            },
+            Fault::ClosedLettersStayClosed => {
+                let lowest = Letter {
+                    fence: Fence(0),
+                    ..letter.clone()
+                };
+                match letters.letter_put(&lowest).await? {
+                    Put::Closed => Ok(Put::Closed),
+                    put => letters.letter_put(letter).await.map(|_| put),
+                }
+            }
+            Fault::LettersKeepTheirFirstFence => match letters.letter_get(&letter.id).await? {
+                Some(_) => Ok(Put::Already),
+                None => letters.letter_put(letter).await,
+            },
+            Fault::TombstonesStayForEver => {
+                let closed = self.kept().closed.get(&letter.id).copied();
+                match closed {
+                    Some(fence) if letter.fence <= fence => Ok(Put::Closed),
+                    _ => letters.letter_put(letter).await,
+                }
+            }
+            _ => letters.letter_put(letter).await,
         }
-        self.letters.letter_put(letter).await
     }
 
     async fn letter_list(
@@ -326,7 +362,17 @@ impl Store for BrokenStore {
         self.letters.letter_get(id).await
     }
 
-    async fn letter_drop(&self, id: &LetterId) -> Result<Dropped, Error> {
-        self.letters.letter_drop(id).await
+    async fn letter_mark(&self, id: &LetterId, mark: Mark) -> Result<Marked, Error> {
+        let Some(letter) = self.letters.letter_get(id).await? else {
+            return Ok(Marked::Gone);
+        };
+        match mark {
+            Mark::Redriven if self.has(Fault::RedrivesAreNotNoted) => return Ok(Marked::Applied),
+            Mark::Redriven => {}
+            Mark::Closed => {
+                self.kept().closed.insert(*id, letter.fence);
+            }
+        }
+        self.letters.letter_mark(id, mark).await
     }
 }

@@ -6,8 +6,8 @@ use crate::Store;
 use crate::conformance::answer::{Judged, Plain, end, is, that};
 use crate::conformance::behaviour::behaviours;
 use crate::conformance::stage::{LEASE, RETENTION, Stage, WHY, failing, retryable};
-use crate::letter::{Dropped, Letter, LetterId, Put, Reason};
-use crate::record::{Acted, Claimed, Ending, FailKind, Held, Resolution, State, StepBegun};
+use crate::letter::{Letter, LetterId, Mark, Marked, Put, Reason};
+use crate::record::{Acted, Claimed, Ending, FailKind, Fence, Held, Resolution, State, StepBegun};
 use bytes::Bytes;
 use std::sync::Arc;
 
@@ -176,7 +176,11 @@ async fn one_of_many_puts_of_a_letter_is_applied(stage: &Stage<'_>) -> Judged {
         let letter = Letter {
             id: LetterId::of_key(Reason::Failed, &key, &Fingerprint::of(WHY)),
             key: Some(key),
+            route: "orders".into(),
             reason: Reason::Failed,
+            fence: Fence(1),
+            retention: RETENTION,
+            redriven: false,
             delivery: Bytes::from_static(WHY),
         };
         let id = letter.id;
@@ -186,8 +190,8 @@ async fn one_of_many_puts_of_a_letter_is_applied(stage: &Stage<'_>) -> Judged {
         };
         let told = at_once(stage, (0..CROWD).map(call)).await?;
         one_of(&told, &Put::Applied, &Put::Already)?;
-        let dropped = stage.store.letter_drop(&id).await;
-        is("drop the letter", Dropped::Applied, dropped)?;
+        let closed = stage.store.letter_mark(&id, Mark::Closed).await;
+        is("close the letter", Marked::Applied, closed)?;
     }
     Ok(())
 }
