@@ -223,6 +223,12 @@ fn each_mistake_of_the_top_level_is_named_with_its_line() {
         ("pass = [\"healthz\"]", "\"healthz\" is no path"),
         ("connections_max = 0", "write at least 1"),
         (
+            "proxies = [\"lb\"]",
+            "`proxies`: \"lb\" is not an address or network: write",
+        ),
+        ("proxies = [\"10.1.2.3/8\"]", "write 10.0.0.0/8"),
+        ("proxies = \"10.0.0.0/8\"", "`proxies` must be a list of"),
+        (
             "cache_ms = \"5s\"",
             "`cache_ms` must be a whole number of milliseconds; this is text",
         ),
@@ -445,6 +451,25 @@ fn the_embedded_store_is_refused_where_many_gates_may_run() {
     let relaxed = on_top("store = \"postgres://h/d\"\nrelaxed_claims = true");
     assert!(good(&check(&relaxed)).contains("warning  relaxed_claims"));
     assert!(good(&check(&on_top("pooler = true"))).contains("this one does not look at them"));
+}
+
+#[test]
+fn a_gate_that_others_reach_is_told_of_load_balancers() {
+    let reached = "listen = \"0.0.0.0:8080\"\nstore = \"postgres://h/d\"";
+    let said = good(&check(&on_top(reached)));
+    assert!(
+        said.contains("note     one address may take a quarter"),
+        "{said}"
+    );
+    let said = good(&check_with(&on_top(reached), &[], &[("K_SERVICE", "x")]));
+    assert!(
+        said.contains("warning  one address may take a quarter"),
+        "{said}"
+    );
+    let listed = format!("{reached}\nproxies = [\"169.254.0.0/16\", \"2001:db8::7\"]");
+    let said = good(&check_with(&on_top(&listed), &[], &[("K_SERVICE", "x")]));
+    assert!(!said.contains("a quarter"), "{said}");
+    assert!(!good(&check(GOOD)).contains("a quarter"));
 }
 
 #[test]

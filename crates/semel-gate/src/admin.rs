@@ -3,8 +3,10 @@
 mod guard;
 
 use crate::gate::{Gate, Phase};
+use crate::listener::Connections;
 use crate::operate::{Operator, PAGE_ITEMS_MAX, PAGE_ITEMS_USUAL, Refused, Verdict, letters};
 use crate::redrive::redrive;
+use crate::routed::Routed;
 use axum::extract::rejection::QueryRejection;
 use axum::extract::{ConnectInfo, DefaultBodyLimit, FromRequestParts, Path, Query, State};
 use axum::http::StatusCode;
@@ -33,8 +35,14 @@ const BODY_BYTES_MAX: usize = 64 * 1024;
 
 type Told = Result<Json<Value>, Refused>;
 
-pub(crate) async fn serve(gate: Arc<Gate>, listener: TcpListener) {
-    let router = Router::new()
+pub(crate) async fn serve(gate: Arc<Gate>, socket: TcpListener) {
+    let listener = gate.listener(socket, "admin", gate.settings.limits.admin_connections_max);
+    let routed = Routed::new(router(Arc::clone(&gate)), &gate.settings.limits);
+    listener.serve(routed, &Connections::default()).await;
+}
+
+fn router(gate: Arc<Gate>) -> Router {
+    Router::new()
         .route("/healthz", get(|| async { "alive\n" }))
         .route("/readyz", get(ready))
         .route("/metrics", get(metrics))
@@ -51,11 +59,7 @@ pub(crate) async fn serve(gate: Arc<Gate>, listener: TcpListener) {
         .method_not_allowed_fallback(other_method)
         .layer(DefaultBodyLimit::max(BODY_BYTES_MAX))
         .layer(from_fn_with_state(Arc::clone(&gate), guard::guard))
-        .with_state(gate);
-    let service = router.into_make_service_with_connect_info::<SocketAddr>();
-    if let Err(error) = axum::serve(listener, service).await {
-        tracing::error!(%error, "the admin listener ended");
-    }
+        .with_state(gate)
 }
 
 // === Health and metrics ===

@@ -1,28 +1,45 @@
 //! Bodies: reading them whole, each bounded, and all of them together.
+//!
+//! Bytes count when they are there, not when they are announced. Nobody holds all of the room: a
+//! connection (all its streams together) and an address have their part.
 
+use crate::origins::Origin;
+use crate::pace::{Cut, Paced};
+use crate::room::{Room, Taken};
+use crate::settings::{Limits, Settings};
 use bytes::{Bytes, BytesMut};
 use http_body::Body;
 use http_body_util::BodyExt;
 use std::fmt;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::Duration;
 use tokio::time::timeout;
 
-/// How long a sender may keep the next piece of a body to itself.
-const BODY_IDLE_MAX: Duration = Duration::from_secs(10);
+/// What a body may take beside itself while it is read, in bodies.
+const ROOM_PER_BODY: usize = 4;
 
-/// How many bytes of bodies are in hand, of how many that may be.
+/// The connection's, its address's, and that of all.
+const ROOMS: usize = 3;
+
+/// The room for bodies in hand.
 #[derive(Clone, Debug)]
 pub(crate) struct Bodies {
-    bytes_max: usize,
-    bytes: Arc<AtomicUsize>,
+    room: Arc<Room>,
+    part_bytes: usize,
+    limits: Arc<Limits>,
 }
 
-/// A share of the bytes in hand, given back when it is dropped.
+/// One connection's part of the room, and its address's.
+#[derive(Clone, Debug)]
+pub(crate) struct Holder {
+    connection: Arc<Room>,
+    origin: Option<Arc<Origin>>,
+}
+
+/// A share of the room, given back when it is dropped.
 #[derive(Debug)]
 pub(crate) struct Share {
-    bodies: Bodies,
+    room: Arc<Room>,
+    holder: Holder,
     bytes: usize,
 }
 
@@ -31,8 +48,10 @@ pub(crate) struct Share {
 pub(crate) enum Unread {
     /// It is larger than the route allows.
     TooLarge { bytes_max: usize },
-    /// All bodies in hand are too large together.
-    TooMuch,
+    /// There was no room: all bodies in hand are too large together, or those of this sender.
+    NoRoom,
+    /// Its sender was too slow.
+    TooSlow,
     /// The sender stopped in the middle.
     Broken(String),
 }
@@ -40,64 +59,79 @@ pub(crate) enum Unread {
 // === impl Bodies ===
 
 impl Bodies {
-    pub(crate) fn new(bytes_max: usize) -> Self {
+    pub(crate) fn new(settings: &Settings) -> Self {
+        let all = settings.bodies_bytes_max;
+        let largest = settings.routes.iter().map(|route| route.body_bytes_max);
+        // The largest body fits into a part, with what reading it takes.
+        let needed = largest.max().unwrap_or(0).saturating_mul(ROOM_PER_BODY);
         Self {
-            bytes_max,
-            bytes: Arc::default(),
+            room: Arc::new(Room::new(all)),
+            part_bytes: settings.limits.part(all).max(needed).min(all),
+            limits: Arc::new(settings.limits.clone()),
+        }
+    }
+
+    /// The bytes that one connection, or one address, may hold.
+    pub(crate) const fn part_bytes(&self) -> usize {
+        self.part_bytes
+    }
+
+    /// The part of a new connection.
+    pub(crate) fn holder(&self, origin: Option<Arc<Origin>>) -> Holder {
+        Holder {
+            connection: Arc::new(Room::new(self.part_bytes)),
+            origin,
         }
     }
 
     /// Reads a body of at most `bytes_max`.
     pub(crate) async fn read<B>(
         &self,
-        mut body: B,
+        holder: &Holder,
+        body: B,
         bytes_max: usize,
     ) -> Result<(Bytes, Share), Unread>
     where
         B: Body<Data = Bytes> + Unpin,
         B::Error: fmt::Display,
     {
-        let mut share = self.share();
-        let mut read = Pieces::default();
-        // What is announced is reserved at once, so that a body too many is refused early.
-        if let Some(announced) = body.size_hint().exact() {
-            let announced = usize::try_from(announced).unwrap_or(usize::MAX);
-            if announced > bytes_max {
-                return Err(Unread::TooLarge { bytes_max });
-            }
-            share.grow_to(announced)?;
+        let announced = body.size_hint().lower();
+        if announced > bytes_max as u64 {
+            return Err(Unread::TooLarge { bytes_max });
         }
-        while let Some(frame) = next(&mut body).await? {
-            read.push(frame);
-            if read.len() > bytes_max {
+        let mut share = self.share(holder);
+        let mut read = Pieces::default();
+        let mut body = Paced::whole(body, &self.limits);
+        while let Some(piece) = next(&mut body).await? {
+            if read.len() + piece.len() > bytes_max {
                 return Err(Unread::TooLarge { bytes_max });
             }
-            share.grow_to(read.len())?;
+            share.wait_for(piece.len(), &self.limits).await?;
+            read.push(piece);
         }
         Ok((read.whole(), share))
     }
 
-    fn share(&self) -> Share {
+    fn share(&self, holder: &Holder) -> Share {
         Share {
-            bodies: self.clone(),
+            room: Arc::clone(&self.room),
+            holder: holder.clone(),
             bytes: 0,
         }
     }
 }
 
 /// The next piece of a body; trailers are no piece.
-async fn next<B>(body: &mut B) -> Result<Option<Bytes>, Unread>
+async fn next<B>(body: &mut Paced<B>) -> Result<Option<Bytes>, Unread>
 where
     B: Body<Data = Bytes> + Unpin,
     B::Error: fmt::Display,
 {
     loop {
-        let frame = timeout(BODY_IDLE_MAX, body.frame()).await;
-        let frame =
-            frame.map_err(|_| Unread::Broken(format!("nothing came for {BODY_IDLE_MAX:?}")))?;
-        match frame {
+        match body.frame().await {
             None => return Ok(None),
-            Some(Err(error)) => return Err(Unread::Broken(error.to_string())),
+            Some(Err(Cut::TooSlow)) => return Err(Unread::TooSlow),
+            Some(Err(Cut::Broken(error))) => return Err(Unread::Broken(error.to_string())),
             Some(Ok(frame)) => {
                 if let Ok(data) = frame.into_data() {
                     return Ok(Some(data));
@@ -110,20 +144,51 @@ where
 // === impl Share ===
 
 impl Share {
-    fn grow_to(&mut self, bytes: usize) -> Result<(), Unread> {
-        let more = bytes.saturating_sub(self.bytes);
-        let before = self.bodies.bytes.fetch_add(more, Ordering::Relaxed);
-        self.bytes += more;
-        if before + more > self.bodies.bytes_max {
-            return Err(Unread::TooMuch);
-        }
+    /// Takes more room at once, for what is made of the body.
+    ///
+    /// # Errors
+    /// When there is none; what was held before is still held.
+    #[allow(
+        dead_code,
+        reason = "whoever reads bodies as JSON counts what that takes"
+    )]
+    pub(crate) fn reserve(&mut self, bytes: usize) -> Result<(), Unread> {
+        let taken: Option<Vec<_>> = self.rooms().map(|room| room.try_take(bytes)).collect();
+        taken
+            .ok_or(Unread::NoRoom)?
+            .into_iter()
+            .for_each(Taken::keep);
+        self.bytes += bytes;
         Ok(())
+    }
+
+    /// Takes more room as soon as there is some, from the sender's own part first: whoever has used
+    /// that up stands in nobody's way.
+    async fn wait_for(&mut self, bytes: usize, limits: &Limits) -> Result<(), Unread> {
+        let all = async {
+            let mut taken = Vec::with_capacity(ROOMS);
+            for room in self.rooms() {
+                taken.push(room.take(bytes).await);
+            }
+            taken.into_iter().for_each(Taken::keep);
+        };
+        let in_time = timeout(limits.room_within, all).await;
+        in_time.map_err(|_| Unread::NoRoom)?;
+        self.bytes += bytes;
+        Ok(())
+    }
+
+    fn rooms(&self) -> impl Iterator<Item = &Room> {
+        let origin = self.holder.origin.as_ref().map(|origin| &origin.bodies);
+        std::iter::once(&*self.holder.connection)
+            .chain(origin)
+            .chain(std::iter::once(&*self.room))
     }
 }
 
 impl Drop for Share {
     fn drop(&mut self) {
-        self.bodies.bytes.fetch_sub(self.bytes, Ordering::Relaxed);
+        self.rooms().for_each(|room| room.give_back(self.bytes));
     }
 }
 
@@ -176,6 +241,7 @@ mod tests {
     use super::*;
     use http_body_util::{Full, StreamBody};
     use hyper::body::Frame;
+    use std::time::Duration;
 
     fn chunked(
         pieces: &[&'static str],
@@ -187,27 +253,97 @@ mod tests {
         StreamBody::new(futures_util::stream::iter(frames))
     }
 
-    #[tokio::test]
-    async fn a_body_over_the_limit_is_not_read() {
-        let bodies = Bodies::new(100);
-        let told = bodies
-            .read(Full::new(Bytes::from_static(b"12345")), 4)
-            .await;
-        assert_eq!(told.unwrap_err(), Unread::TooLarge { bytes_max: 4 });
-        let told = bodies.read(chunked(&["123", "45"]), 4).await;
-        assert_eq!(told.unwrap_err(), Unread::TooLarge { bytes_max: 4 });
-        let (whole, _share) = bodies.read(chunked(&["123", "45"]), 5).await.unwrap();
-        assert_eq!(whole, "12345");
+    fn of(length: usize) -> Full<Bytes> {
+        Full::new(Bytes::from(vec![b'x'; length]))
+    }
+
+    /// Room for `all`, of which one connection has `part`.
+    fn bodies(all: usize, part_bytes: usize) -> Bodies {
+        Bodies {
+            room: Arc::new(Room::new(all)),
+            part_bytes,
+            limits: Arc::new(Limits::default()),
+        }
     }
 
     #[tokio::test]
+    async fn a_body_over_the_limit_is_not_read() {
+        let bodies = bodies(100, 100);
+        let holder = bodies.holder(None);
+        let told = bodies.read(&holder, of(5), 4).await;
+        assert_eq!(told.unwrap_err(), Unread::TooLarge { bytes_max: 4 });
+        let told = bodies.read(&holder, chunked(&["123", "45"]), 4).await;
+        assert_eq!(told.unwrap_err(), Unread::TooLarge { bytes_max: 4 });
+        let (whole, _share) = bodies
+            .read(&holder, chunked(&["123", "45"]), 5)
+            .await
+            .unwrap();
+        assert_eq!(whole, "12345");
+    }
+
+    #[tokio::test(start_paused = true)]
     async fn all_bodies_together_are_bounded_and_given_back() {
-        let bodies = Bodies::new(8);
-        let body = || Full::new(Bytes::from_static(b"12345"));
-        let first = bodies.read(body(), 5).await.unwrap();
-        assert_eq!(bodies.read(body(), 5).await.unwrap_err(), Unread::TooMuch);
+        let bodies = bodies(8, 8);
+        let read = || async { bodies.read(&bodies.holder(None), of(5), 5).await };
+        let first = read().await.unwrap();
+        assert_eq!(read().await.unwrap_err(), Unread::NoRoom);
         drop(first);
-        assert!(bodies.read(body(), 5).await.is_ok());
-        assert_eq!(bodies.bytes.load(Ordering::Relaxed), 0);
+        assert!(read().await.is_ok());
+        assert_eq!(bodies.room.free(), 8);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_body_waits_a_while_for_room() {
+        let bodies = bodies(8, 8);
+        let first = bodies.read(&bodies.holder(None), of(5), 5).await.unwrap();
+        let leaves = async {
+            tokio::time::sleep(Duration::from_millis(500)).await;
+            drop(first);
+        };
+        let holder = bodies.holder(None);
+        let (second, ()) = tokio::join!(bodies.read(&holder, of(5), 5), leaves);
+        assert!(second.is_ok());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn one_connection_holds_its_part_and_leaves_the_rest() {
+        let bodies = bodies(100, 25);
+        let (greedy, fair) = (bodies.holder(None), bodies.holder(None));
+        let held = bodies.read(&greedy, of(20), 20).await.unwrap();
+        let told = bodies.read(&greedy, of(20), 20).await;
+        assert_eq!(told.unwrap_err(), Unread::NoRoom);
+        assert!(bodies.read(&fair, of(20), 20).await.is_ok());
+        drop(held);
+        assert!(bodies.read(&greedy, of(20), 20).await.is_ok());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn one_address_holds_its_part_over_all_its_connections() {
+        let bodies = bodies(100, 25);
+        let origins = crate::origins::Origins::new(Vec::new(), 10, 25);
+        let visit = |address: &str| origins.admit(address.parse().unwrap()).unwrap();
+        let holder = |address: &str| bodies.holder(visit(address).origin.clone());
+        let (one, two) = (holder("203.0.113.7"), holder("203.0.113.7"));
+        let _held = bodies.read(&one, of(20), 20).await.unwrap();
+        let told = bodies.read(&two, of(20), 20).await;
+        assert_eq!(told.unwrap_err(), Unread::NoRoom);
+        let other = holder("203.0.113.8");
+        assert!(bodies.read(&other, of(20), 20).await.is_ok());
+    }
+
+    #[tokio::test]
+    async fn more_room_is_taken_at_once_or_not_at_all() {
+        let bodies = bodies(100, 50);
+        let holder = bodies.holder(None);
+        let (_, mut share) = bodies.read(&holder, of(10), 10).await.unwrap();
+        share.reserve(30).unwrap();
+        assert_eq!(share.reserve(20).unwrap_err(), Unread::NoRoom);
+        let (_, mut other) = bodies.read(&bodies.holder(None), of(50), 50).await.unwrap();
+        assert_eq!(other.reserve(1).unwrap_err(), Unread::NoRoom);
+        assert_eq!(bodies.room.free(), 10);
+        assert_eq!(holder.connection.free(), 10);
+        drop((share, other));
+        assert_eq!(bodies.room.free(), 100);
+        assert_eq!(holder.connection.free(), 50);
     }
 }

@@ -1,6 +1,7 @@
 //! The gate itself: its routes, and what all deliveries share.
 
 use crate::bodies::Bodies;
+use crate::listener::Listener;
 use crate::metrics::Metrics;
 use crate::runs::Runs;
 use crate::settings::{Pass, Route, Settings};
@@ -12,6 +13,7 @@ use semel::slots::Slots;
 use semel::{Semel, Store};
 use std::net::SocketAddr;
 use std::sync::Arc;
+use tokio::net::TcpListener;
 use tokio::sync::watch;
 use tokio_util::task::TaskTracker;
 
@@ -82,7 +84,7 @@ impl Gate {
         };
         Self {
             client: Client::new(),
-            bodies: Bodies::new(settings.bodies_bytes_max),
+            bodies: Bodies::new(&settings),
             runs: Runs::default(),
             semel: Semel::with(Arc::new(store), limits),
             metrics,
@@ -112,6 +114,24 @@ impl Gate {
             Some(pass) if pass.paths.iter().any(|pattern| pattern.matches(path)) => Way::Pass(pass),
             Some(_) | None => unknown,
         }
+    }
+
+    /// Listens here, with the limits that all listeners share.
+    pub(crate) fn listener(
+        &self,
+        socket: TcpListener,
+        name: &'static str,
+        connections_max: usize,
+    ) -> Listener {
+        let counts = &self.metrics.connections;
+        Listener::new(
+            socket,
+            name,
+            connections_max,
+            &self.settings,
+            &self.bodies,
+            counts,
+        )
     }
 
     /// The route with this name.

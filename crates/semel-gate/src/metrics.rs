@@ -1,7 +1,11 @@
 //! Metrics, as Prometheus reads them. No key and no caller is a label.
 
+pub(crate) mod connections;
+
+use crate::bodies::Unread;
 use crate::gate::Lane;
 use crate::timed::StoreSeconds;
+use connections::Counts;
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::encoding::text::encode;
 use prometheus_client::metrics::counter::Counter;
@@ -10,7 +14,8 @@ use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::Registry;
 use semel::letter::Reason;
-use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 /// What the gate counts.
@@ -26,6 +31,11 @@ pub(crate) struct Metrics {
     own_seconds: Seconds,
     upstream_seconds: Seconds,
     pub(crate) store_seconds: StoreSeconds,
+    pub(crate) connections: Counts,
+    bodies_refused: Family<Refused, Counter>,
+    log_lines_dropped: Counter,
+    /// Kept by whoever writes the log.
+    lines_dropped: OnceLock<Arc<AtomicU64>>,
 }
 
 type Seconds = Family<Route, Histogram, fn() -> Histogram>;
@@ -44,6 +54,11 @@ struct Outcome {
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct Kept {
     route: String,
+    reason: &'static str,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct Refused {
     reason: &'static str,
 }
 
@@ -75,6 +90,10 @@ impl Metrics {
             own_seconds: histogram(),
             upstream_seconds: histogram(),
             store_seconds: Family::new_with_constructor(seconds as fn() -> Histogram),
+            connections: Counts::default(),
+            bodies_refused: Family::default(),
+            log_lines_dropped: Counter::default(),
+            lines_dropped: OnceLock::new(),
         };
         metrics.register();
         // A counter that is there from the start can be told from one that is missing.
@@ -128,6 +147,17 @@ impl Metrics {
             "Seconds that the store took, by verb",
             self.store_seconds.clone(),
         );
+        r.register(
+            "bodies_refused",
+            "Bodies that were not read to their end, by reason",
+            self.bodies_refused.clone(),
+        );
+        r.register(
+            "log_lines_dropped",
+            "Log lines that nobody took in time",
+            self.log_lines_dropped.clone(),
+        );
+        self.connections.register(r);
     }
 
     pub(crate) fn delivery(
@@ -167,6 +197,22 @@ impl Metrics {
         self.letters_kept.get_or_create(&label).inc();
     }
 
+    pub(crate) fn body_refused(&self, why: &Unread) {
+        let reason = match why {
+            Unread::TooLarge { .. } => "too_large",
+            Unread::NoRoom => "no_room",
+            Unread::TooSlow => "too_slow",
+            Unread::Broken(_) => "broken",
+        };
+        self.bodies_refused.get_or_create(&Refused { reason }).inc();
+    }
+
+    /// Where the lost lines of the log are counted.
+    pub(crate) fn lines_dropped(&self, dropped: Arc<AtomicU64>) {
+        // A second log has no other counter: the first one stays.
+        drop(self.lines_dropped.set(dropped));
+    }
+
     /// All of it as text; `letters` is how many wait in the store, if that is known.
     pub(crate) fn text(&self, lanes: &[Arc<Lane>], letters: Option<usize>) -> String {
         let gauge = |count: usize| i64::try_from(count).unwrap_or(i64::MAX);
@@ -183,6 +229,10 @@ impl Metrics {
         }
         if let Some(letters) = letters {
             self.letters.set(gauge(letters));
+        }
+        if let Some(dropped) = self.lines_dropped.get() {
+            let more = dropped.load(Ordering::Relaxed) - self.log_lines_dropped.get();
+            self.log_lines_dropped.inc_by(more);
         }
         let mut text = String::new();
         encode(&mut text, &self.registry).expect("writing to a string does not fail");

@@ -5,36 +5,23 @@ use crate::delivery::Arrived;
 use crate::failpoint::{Point, pass};
 use crate::gate::{Gate, Lane, Phase, Way};
 use crate::handle::handle;
+use crate::listener::{Connections, Peer, Serve};
+use crate::pace::Paced;
 use crate::reply::{Reply, refusal};
 use crate::settings::{Pass, Settings, Source};
 use crate::upstream::{Connection, streamed};
 use crate::{admin, crossing, source, steps};
 use http::{Method, Request};
 use hyper::body::Incoming;
-use hyper::service::service_fn;
-use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
-use hyper_util::server::conn::auto;
-use hyper_util::server::graceful::GracefulShutdown;
 use semel::Store;
-use std::convert::Infallible;
 use std::future::Future;
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 use std::time::Duration;
-use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::Semaphore;
+use tokio::net::TcpListener;
 use tokio::time::{Instant, sleep, timeout_at};
-
-/// How long a sender may take to send the head of a request.
-const HEAD_WITHIN: Duration = Duration::from_secs(10);
-
-/// The most headers of a request, and the most bytes of its head.
-const HEADERS_MAX: usize = 100;
-const HEAD_BYTES_MAX: usize = 64 * 1024;
-
-/// A pause after `accept` failed, usually for want of file descriptors.
-const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 
 /// How long replies may take to leave after time is up.
 const LAST_REPLIES: Duration = Duration::from_millis(500);
@@ -47,6 +34,10 @@ pub struct Bound {
     admin: TcpListener,
     steps: TcpListener,
 }
+
+/// Answers what senders deliver.
+#[derive(Clone, Debug)]
+struct Deliveries(Arc<Gate>);
 
 /// What was left when a gate went down.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -92,18 +83,25 @@ impl Bound {
         self.admin.local_addr()
     }
 
+    /// Shows on `/metrics` how many log lines were dropped, as counted by whoever writes the log.
+    pub fn shows_lines_dropped(&self, dropped: Arc<AtomicU64>) {
+        self.gate.metrics.lines_dropped(dropped);
+    }
+
     /// Serves until `stop` resolves, then finishes what is in hand within the grace period.
     pub async fn serve(self, stop: impl Future<Output = ()>) -> Left {
         let gate = self.gate;
         let admin = tokio::spawn(admin::serve(Arc::clone(&gate), self.admin));
         let steps = tokio::spawn(steps::serve(Arc::clone(&gate), self.steps));
         let sweep = tokio::spawn(sweep(Arc::clone(&gate)));
-        let connections = GracefulShutdown::new();
+        let connections = Connections::default();
+        let most = gate.settings.connections_max;
+        let deliveries = gate.listener(self.deliveries, "deliveries", most);
         tokio::select! {
-            () = accept(&gate, &self.deliveries, &connections) => {}
+            () = deliveries.serve(Deliveries(Arc::clone(&gate)), &connections) => {}
             () = stop => {}
         }
-        drop(self.deliveries);
+        drop(deliveries);
         let left = drain(&gate, connections).await;
         for task in [admin, steps, sweep] {
             task.abort();
@@ -124,7 +122,7 @@ async fn listen(name: &str, address: SocketAddr) -> io::Result<TcpListener> {
 
 /// Finishes what is in hand; at the end of the grace period gives back what was not sent, and tells
 /// what is left.
-async fn drain(gate: &Gate, connections: GracefulShutdown) -> Left {
+async fn drain(gate: &Gate, connections: Connections) -> Left {
     gate.phase.send_replace(Phase::Draining);
     pass(Point::DrainBegun);
     let deadline = Instant::now() + gate.settings.grace;
@@ -150,66 +148,35 @@ async fn drain(gate: &Gate, connections: GracefulShutdown) -> Left {
     }
 }
 
-async fn accept(gate: &Arc<Gate>, listener: &TcpListener, connections: &GracefulShutdown) {
-    let room = Arc::new(Semaphore::new(gate.settings.connections_max));
-    let mut builder = auto::Builder::new(TokioExecutor::new());
-    builder
-        .http1()
-        .timer(TokioTimer::new())
-        .header_read_timeout(HEAD_WITHIN)
-        .max_buf_size(HEAD_BYTES_MAX)
-        .max_headers(HEADERS_MAX)
-        .half_close(true)
-        .http2()
-        .timer(TokioTimer::new())
-        .max_header_list_size(u32::try_from(HEAD_BYTES_MAX).unwrap_or(u32::MAX));
-    loop {
-        let Ok(place) = Arc::clone(&room).acquire_owned().await else {
-            return;
-        };
-        let stream: TcpStream = match listener.accept().await {
-            Ok((stream, _)) => stream,
-            Err(error) => {
-                tracing::warn!(%error, "a connection was not accepted");
-                sleep(ACCEPT_PAUSE).await;
-                continue;
-            }
-        };
-        drop(stream.set_nodelay(true));
-        let gate = Arc::clone(gate);
-        let service = service_fn(move |request| serve_one(Arc::clone(&gate), request));
-        let connection = builder
-            .serve_connection(TokioIo::new(stream), service)
-            .into_owned();
-        let watched = connections.watch(connection);
-        tokio::spawn(async move {
-            if let Err(error) = watched.await {
-                tracing::debug!(%error, "a connection ended early");
-            }
-            drop(place);
-        });
+impl Serve for Deliveries {
+    async fn serve(self, peer: Arc<Peer>, request: Request<Incoming>) -> Reply {
+        serve_one(self.0, &peer, request).await
     }
 }
 
-async fn serve_one(gate: Arc<Gate>, request: Request<Incoming>) -> Result<Reply, Infallible> {
-    Ok(match gate.way(request.method(), request.uri().path()) {
+async fn serve_one(gate: Arc<Gate>, peer: &Peer, request: Request<Incoming>) -> Reply {
+    match gate.way(request.method(), request.uri().path()) {
         Way::Protected(lane) => {
             let lane = Arc::clone(lane);
-            protected(gate, lane, request).await
+            protected(gate, peer, lane, request).await
         }
         Way::Pass(pass) => forward(&gate, pass, request).await,
         Way::OtherMethod => refusal::other_method(),
         Way::Unknown => refusal::unknown_path(),
         Way::Ambiguous => refusal::ambiguous_path(),
-    })
+    }
 }
 
 /// Reads the whole request, then lets its delivery go its way in a task of its own: a sender that
 /// hangs up does not cancel it.
-async fn protected(gate: Arc<Gate>, lane: Arc<Lane>, request: Request<Incoming>) -> Reply {
-    if passes(&lane, request.method())
-        && source::who_by_head(lane.route.source, request.headers()) == Source::Api
-    {
+async fn protected(
+    gate: Arc<Gate>,
+    peer: &Peer,
+    lane: Arc<Lane>,
+    request: Request<Incoming>,
+) -> Reply {
+    let who = source::who_by_head(lane.route.source, request.headers());
+    if passes(&lane, request.method()) && who == Source::Api {
         let pass = Pass {
             paths: Vec::new(),
             upstream: lane.route.upstream.clone(),
@@ -217,9 +184,13 @@ async fn protected(gate: Arc<Gate>, lane: Arc<Lane>, request: Request<Incoming>)
         return forward(&gate, &pass, request).await;
     }
     let (parts, body) = request.into_parts();
-    let (body, share) = match gate.bodies.read(body, lane.route.body_bytes_max).await {
+    let bytes_max = lane.route.body_bytes_max;
+    let (body, share) = match gate.bodies.read(&peer.bodies, body, bytes_max).await {
         Ok(read) => read,
-        Err(why) => return refusal::unread(&why),
+        Err(why) => {
+            gate.metrics.body_refused(&why);
+            return refusal::unread(who, &why);
+        }
     };
     let arrived = Arrived {
         method: parts.method,
@@ -249,6 +220,7 @@ fn passes(lane: &Lane, method: &Method) -> bool {
 /// Forwards a request as it is.
 async fn forward(gate: &Gate, pass: &Pass, request: Request<Incoming>) -> Reply {
     let (parts, body) = request.into_parts();
+    let body = Paced::passed(body, &gate.settings.limits);
     let mut request = Request::new(streamed(body));
     *request.method_mut() = parts.method;
     *request.uri_mut() = parts.uri;

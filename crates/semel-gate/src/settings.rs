@@ -1,6 +1,12 @@
 //! Settings: what a gate is told to do. Data only; `semel-cli` reads them from a file, flags and the
 //! environment and proves that they fit together.
 
+mod limits;
+pub(crate) mod network;
+
+pub use limits::Limits;
+pub use network::{Network, NetworkError};
+
 use crate::path::PathPattern;
 use http::{Method, StatusCode, Uri};
 use semel::key::KeyRule;
@@ -34,6 +40,11 @@ pub struct Settings {
     pub bodies_bytes_max: usize,
     /// The most connections at once.
     pub connections_max: usize,
+    /// Where all traffic comes from, whoever sent it (load balancers): no share is kept for one of
+    /// these addresses. Loopback is one of them always.
+    pub proxies: Vec<Network>,
+    /// What one connection, body or address may take.
+    pub limits: Limits,
     /// How long runs may take to end after the gate was told to stop.
     pub grace: Duration,
     /// How long a settled outcome is answered from memory when other processes share the store.

@@ -4,6 +4,8 @@
 //! own.
 
 use crate::gate::Gate;
+use crate::listener::Connections;
+use crate::routed::Routed;
 use crate::runs::InHand;
 use crate::settings::{Route, Settings};
 use axum::Router;
@@ -32,14 +34,15 @@ pub(crate) fn url(settings: &Settings, route: &Route, bound: SocketAddr) -> Opti
     is_here.then(|| format!("http://{bound}"))
 }
 
-pub(crate) async fn serve(gate: Arc<Gate>, listener: TcpListener) {
+pub(crate) async fn serve(gate: Arc<Gate>, socket: TcpListener) {
+    let limits = gate.settings.limits.clone();
+    let listener = gate.listener(socket, "steps", limits.steps_connections_max);
     let router = Router::new()
         .route("/steps/{owner}/{name}", post(begin).put(record))
         .layer(DefaultBodyLimit::max(RESULT_BYTES_MAX))
         .with_state(gate);
-    if let Err(error) = axum::serve(listener, router).await {
-        tracing::error!(%error, "the listener for steps ended");
-    }
+    let routed = Routed::new(router, &limits);
+    listener.serve(routed, &Connections::default()).await;
 }
 
 async fn begin(

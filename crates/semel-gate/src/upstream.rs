@@ -202,6 +202,9 @@ impl Body for Chained {
     }
 }
 
-pub(crate) fn streamed(body: Incoming) -> AnyBody {
+pub(crate) fn streamed<B>(body: B) -> AnyBody
+where
+    B: Body<Data = Bytes, Error: Into<BoxError>> + Send + 'static,
+{
     UnsyncBoxBody::new(body.map_err(Into::into))
 }

@@ -252,23 +252,6 @@ async fn a_slot_comes_back_however_a_run_ends() {
     bed.ask(Sender::Task.sends("good", "{}")).await.is(200);
 }
 
-#[tokio::test]
-async fn all_bodies_in_hand_are_bounded_together() {
-    let bed = Bed::with(|settings| settings.bodies_bytes_max = 100_000).await;
-    hold(&bed);
-    let large = "x".repeat(80_000);
-    let first = bed.begin(Sender::Task.sends("1", &large));
-    bed.handler.arrived().await;
-    let answer = bed.ask(Sender::Task.sends("2", &large)).await;
-    answer.is_problem(429, "full");
-    answer.retry_after();
-    assert_eq!(bed.records().await.len(), 1);
-    bed.ask(Sender::Task.sends("3", "small")).await.is(200);
-    bed.handler.go();
-    first.await.unwrap().is(200);
-    bed.ask(Sender::Task.sends("2", &large)).await.is(200);
-}
-
 // === What operators see ===
 
 #[tokio::test]

@@ -14,7 +14,7 @@ use semel::record::InDoubt;
 use semel::work::{Backoff, Completes};
 use semel_broker::Keep;
 use semel_gate::settings::{
-    Caller, FingerprintRule, OnInvalid, Route, Settings, Source, Terms, Upstream,
+    Caller, FingerprintRule, Limits, OnInvalid, Route, Settings, Source, Terms, Upstream,
 };
 use std::future::Future;
 use std::net::{Ipv4Addr, SocketAddr};
@@ -155,6 +155,8 @@ fn settings(scene: &Scene, seat: &Seat) -> anyhow::Result<Settings> {
         pass: None,
         bodies_bytes_max: 256 * 1024 * 1024,
         connections_max: 10_000,
+        proxies: Vec::new(),
+        limits: Limits::default(),
         grace: GRACE,
         shared_cache: CACHE,
     })

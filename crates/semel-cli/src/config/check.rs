@@ -38,10 +38,16 @@ pub(crate) struct Broken(Vec<Finding>);
 /// All findings: about the gate first, then route by route.
 pub(crate) fn check(config: &Config) -> Vec<Finding> {
     let routes = &config.settings.routes;
-    let mut found: Vec<_> = [store(config), options(config), pass(config), renaming()]
-        .into_iter()
-        .flatten()
-        .collect();
+    let mut found: Vec<_> = [
+        store(config),
+        options(config),
+        pass(config),
+        proxies(config),
+        renaming(),
+    ]
+    .into_iter()
+    .flatten()
+    .collect();
     found.extend(trust(config));
     for route in routes {
         found.extend(route::check(route, config.settings.bodies_bytes_max));
@@ -102,6 +108,27 @@ fn pass(config: &Config) -> Option<Finding> {
     let paths: Vec<_> = pass.paths.iter().map(ToString::to_string).collect();
     let says = format!("forwarded unprotected, as pass says: {}", paths.join(", "));
     Some(Finding::gate(Verdict::Note, says))
+}
+
+/// Behind a load balancer, all senders are one address.
+fn proxies(config: &Config) -> Option<Finding> {
+    let settings = &config.settings;
+    if settings.listen.ip().is_loopback() || !settings.proxies.is_empty() {
+        return None;
+    }
+    let part = "one address may take a quarter of connections_max and bodies_bytes_max";
+    Some(match config.platform {
+        Some(platform) => Finding::gate(
+            Verdict::Warning,
+            format!(
+                "{part}, and on {platform} one address may be everybody's: name it in proxies (Cloud Run: \"169.254.0.0/16\")"
+            ),
+        ),
+        None => Finding::gate(
+            Verdict::Note,
+            format!("{part}: name load balancers in proxies"),
+        ),
+    })
 }
 
 fn renaming() -> Option<Finding> {

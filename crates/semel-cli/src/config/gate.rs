@@ -10,7 +10,7 @@ use super::tree::Member;
 use super::values::Size;
 use super::{Config, Platform, StoreOptions};
 use semel_gate::path::PathPattern;
-use semel_gate::settings::{Pass, Secret, Settings, Upstream};
+use semel_gate::settings::{Limits, Pass, Secret, Settings, Upstream};
 use std::net::{Ipv4Addr, SocketAddr};
 use std::num::NonZeroUsize;
 use std::time::Duration;
@@ -74,6 +74,8 @@ fn settings(section: &mut Section<'_>, common: &Common) -> Settings {
         pass: pass(section, common),
         bodies_bytes_max: section.value::<Size>("bodies_bytes_max").0,
         connections_max: section.value::<NonZeroUsize>("connections_max").get(),
+        proxies: section.take("proxies").unwrap_or_default(),
+        limits: Limits::default(),
         grace: section.value("grace"),
         shared_cache: Duration::from_millis(section.value("cache_ms")),
     };

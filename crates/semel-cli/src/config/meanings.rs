@@ -8,7 +8,7 @@ use semel::key::{KeyRule, Part};
 use semel::record::InDoubt;
 use semel::work::{Backoff, Completes};
 use semel_gate::path::PathPattern;
-use semel_gate::settings::{Caller, FingerprintRule, OnInvalid, Source};
+use semel_gate::settings::{Caller, FingerprintRule, Network, OnInvalid, Source};
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
@@ -68,6 +68,12 @@ impl Setting for StoreUrl {
 }
 
 impl Setting for PathPattern {
+    fn read(value: &Value) -> Read<Self> {
+        parsed(value)
+    }
+}
+
+impl Setting for Network {
     fn read(value: &Value) -> Read<Self> {
         parsed(value)
     }

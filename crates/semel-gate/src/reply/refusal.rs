@@ -3,10 +3,11 @@
 use super::{Reply, STORE_RETRY_AFTER, answer, meaning, problem, wait};
 use crate::bodies::Unread;
 use crate::effect::Heard;
+use crate::settings::Source;
 use http::StatusCode;
 
-/// A body that was not read.
-pub(crate) fn unread(why: &Unread) -> Reply {
+/// A body that was not read, from this sender as far as a head can tell.
+pub(crate) fn unread(who: Source, why: &Unread) -> Reply {
     match why {
         Unread::TooLarge { bytes_max } => problem(
             StatusCode::PAYLOAD_TOO_LARGE,
@@ -16,12 +17,12 @@ pub(crate) fn unread(why: &Unread) -> Reply {
                 "this route takes at most {bytes_max} bytes (`body_bytes_max`); nothing was run"
             ),
         ),
-        Unread::TooMuch => wait(
-            StatusCode::TOO_MANY_REQUESTS,
-            "full",
-            "Too much work is in hand",
-            "all bodies together are over `bodies_bytes_max`; nothing was run, a retry is safe",
-            STORE_RETRY_AFTER,
+        Unread::NoRoom => no_room(who),
+        Unread::TooSlow => problem(
+            StatusCode::REQUEST_TIMEOUT,
+            "body-too-slow",
+            "The body came too slowly",
+            "its sender paused for too long or sent too little at a time; nothing was run, a retry is safe",
         ),
         Unread::Broken(_) => problem(
             StatusCode::BAD_REQUEST,
@@ -30,6 +31,23 @@ pub(crate) fn unread(why: &Unread) -> Reply {
             "it did not come to its end; nothing was run, a retry is safe",
         ),
     }
+}
+
+/// Bodies that others hold say nothing of the queue that this one is from: Cloud Tasks would slow all
+/// of it down on 429 or 503, and only this task on 409.
+fn no_room(who: Source) -> Reply {
+    let status = match who {
+        Source::Api => StatusCode::TOO_MANY_REQUESTS,
+        Source::CloudTasks | Source::PubSub | Source::CloudEvents => StatusCode::CONFLICT,
+    };
+    wait(
+        status,
+        "no-room",
+        "There is no room for this body",
+        "the bodies in hand together, or those of this connection or address, are as large as \
+         `bodies_bytes_max` allows; nothing was run, a retry is safe",
+        STORE_RETRY_AFTER,
+    )
 }
 
 /// A path that no route names.

@@ -25,7 +25,7 @@ use semel::record::{InDoubt, Record};
 use semel::work::{Backoff, Completes};
 use semel::{Key, Store};
 use semel_gate::settings::{
-    Caller, FingerprintRule, OnInvalid, Route, Settings, Source, Terms, Upstream,
+    Caller, FingerprintRule, Limits, OnInvalid, Route, Settings, Source, Terms, Upstream,
 };
 use semel_gate::{Bound, Left};
 use std::future::Future;
@@ -190,6 +190,8 @@ fn settings(handler: SocketAddr) -> Settings {
         pass: None,
         bodies_bytes_max: 64 * 1024 * 1024,
         connections_max: 1000,
+        proxies: Vec::new(),
+        limits: Limits::default(),
         grace: Duration::from_secs(5),
         shared_cache: Duration::from_secs(5),
     }

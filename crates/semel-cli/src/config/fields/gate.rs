@@ -102,13 +102,19 @@ pub(super) const FIELDS: &[Field] = &[
         "bodies_bytes_max",
         SIZE,
         "\"256MiB\"",
-        "The largest sum of all bodies in hand; beyond it senders hear 429.",
+        "The largest sum of all bodies in hand, of which one connection, and one address, may hold a quarter; beyond it clients hear 429, brokers 409.",
     ),
     Field::is(
         "connections_max",
         "a whole number from 1",
         "10000",
-        "The most connections at once.",
+        "The most connections at once, of which one address may have a quarter; lowered, with a warning, when this process may not open so many files.",
+    ),
+    Field::says(
+        "proxies",
+        "a list of addresses or networks like [\"10.0.0.0/8\"]",
+        ("none", "[\"10.0.0.0/8\"]"),
+        "Load balancers, from which the traffic of many comes: none of these addresses is held to a quarter. Loopback never is.",
     ),
     Field::is(
         "grace",

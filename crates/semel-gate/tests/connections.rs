@@ -1,0 +1,329 @@
+//! Connections that send nothing, read nothing or stay for nothing, and what they leave to others.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    reason = "a test may fail where it stands"
+)]
+
+mod support;
+
+use bytes::Bytes;
+use hyper_util::rt::{TokioExecutor, TokioIo};
+use semel_gate::settings::Settings;
+use std::net::SocketAddr;
+use std::time::Duration;
+use support::handler::Say;
+use support::{Act, Ask, Bed, Sender, terms_of, within};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+use tokio::time::Instant;
+
+const HTTP2_PREFACE: &str = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
+
+/// Long enough to tell a limit from an end at once, short enough to wait for.
+const SHORT: Duration = Duration::from_millis(300);
+
+fn short(settings: &mut Settings) {
+    let limits = &mut settings.limits;
+    limits.head_within = SHORT;
+    limits.idle_max = SHORT;
+    limits.answer_idle_max = SHORT;
+    limits.body_idle_max = SHORT;
+}
+
+/// Connects and sends what is less than a request.
+async fn begun(address: SocketAddr, bytes: &[u8]) -> TcpStream {
+    let mut stream = TcpStream::connect(address).await.unwrap();
+    stream.write_all(bytes).await.unwrap();
+    stream
+}
+
+/// Waits until the gate closes a connection; gives what it said before.
+async fn closed(mut stream: TcpStream) -> Vec<u8> {
+    let mut said = Vec::new();
+    // A reset is an end too.
+    drop(within("the end of the connection", stream.read_to_end(&mut said)).await);
+    said
+}
+
+/// Waits for a line of the metrics.
+async fn counted(bed: &Bed, line: &str) {
+    let told = async {
+        while !bed.admin("/metrics").await.text().contains(line) {
+            tokio::task::yield_now().await;
+        }
+    };
+    within(line, told).await;
+}
+
+/// All three addresses of a gate; that of the steps is told to handlers only.
+async fn addresses(bed: &Bed) -> [(&'static str, SocketAddr); 3] {
+    bed.ask(Sender::Task.sends("n", "{}")).await.is(200);
+    let seen = bed.handler.arrived().await;
+    let steps = seen.header("semel-steps").unwrap().to_owned();
+    let host = steps.strip_prefix("http://").unwrap();
+    let steps = host.split('/').next().unwrap().parse().unwrap();
+    [
+        ("deliveries", bed.gate),
+        ("admin", bed.admin),
+        ("steps", steps),
+    ]
+}
+
+#[tokio::test]
+async fn whoever_sends_less_than_a_request_is_cut_on_every_listener() {
+    let bed = Bed::with(short).await;
+    for (listener, address) in addresses(&bed).await {
+        for sent in [
+            "",
+            "PRI * HT",
+            HTTP2_PREFACE,
+            "POST /work HT",
+            "POST /work HTTP/1.1\r\nhost: gate\r\nx-half: ",
+        ] {
+            let stream = begun(address, sent.as_bytes()).await;
+            let since = Instant::now();
+            let said = closed(stream).await;
+            assert!(since.elapsed() > SHORT / 2, "{listener} {sent:?}: at once");
+            assert!(!said.starts_with(b"HTTP/1.1 2"), "{listener} {sent:?}");
+        }
+        let line =
+            format!("semel_connections_cut_total{{listener=\"{listener}\",reason=\"no_request\"}}");
+        counted(&bed, &line).await;
+    }
+}
+
+#[tokio::test]
+async fn drips_of_a_head_do_not_buy_time() {
+    let bed = Bed::with(short).await;
+    for (listener, address) in addresses(&bed).await {
+        let stream = begun(address, b"GET / HTTP/1.1\r\nx: ").await;
+        let (mut from, mut to) = stream.into_split();
+        let drips = async {
+            let mut beat = tokio::time::interval(SHORT / 10);
+            loop {
+                beat.tick().await;
+                if to.write_all(b"x").await.is_err() {
+                    std::future::pending::<()>().await;
+                }
+            }
+        };
+        let mut said = Vec::new();
+        tokio::select! {
+            ended = within(listener, from.read_to_end(&mut said)) => drop(ended),
+            () = drips => {}
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_quiet_connection_is_not_kept_for_ever() {
+    let bed = Bed::with(short).await;
+    for (listener, address) in addresses(&bed).await {
+        let stream = TcpStream::connect(address).await.unwrap();
+        let (mut sender, connection) =
+            hyper::client::conn::http2::handshake(TokioExecutor::new(), TokioIo::new(stream))
+                .await
+                .unwrap();
+        let connection = tokio::spawn(connection);
+        let request = Ask::get("/nothing").request(address);
+        let answer = within("a reply", sender.send_request(request)).await;
+        assert!(answer.unwrap().status().is_client_error());
+        let since = Instant::now();
+        // The client keeps its side: only the gate can end this.
+        within(listener, connection).await.unwrap().unwrap();
+        assert!(since.elapsed() > SHORT / 2, "{listener}: at once");
+        drop(sender);
+
+        let mut stream = begun(address, b"GET /nothing HTTP/1.1\r\nhost: 127.0.0.1\r\n\r\n").await;
+        let mut first = [0; 9];
+        stream.read_exact(&mut first).await.unwrap();
+        assert_eq!(&first, b"HTTP/1.1 ", "{listener}");
+        closed(stream).await;
+    }
+}
+
+#[tokio::test]
+async fn a_running_handler_keeps_its_connection() {
+    let bed = Bed::with(short).await;
+    for ask in [
+        Sender::Task.sends("1", "{}"),
+        Sender::Task.sends("2", "{}").h2c(),
+    ] {
+        bed.handler.will(Act::Hold(Say::new(200, "done")));
+        let asked = bed.begin(ask);
+        bed.handler.arrived().await;
+        // Longer than any limit of a connection here.
+        tokio::time::sleep(3 * SHORT).await;
+        bed.handler.go();
+        asked.await.unwrap().is(200);
+    }
+}
+
+#[tokio::test]
+async fn a_flood_of_silence_leaves_health_alone_and_passes() {
+    const MOST: usize = 4;
+    let bed = Bed::with(|settings| {
+        settings.connections_max = MOST;
+        settings.limits.head_within = Duration::from_secs(2);
+    })
+    .await;
+    let mut silent = Vec::new();
+    for _ in 0..MOST {
+        silent.push(begun(bed.gate, b"").await);
+    }
+    counted(
+        &bed,
+        "semel_connections_full_total{listener=\"deliveries\"} 1\n",
+    )
+    .await;
+    let waiting = bed.begin(Sender::Task.sends("n", "{}"));
+    for path in ["/healthz", "/readyz"] {
+        assert_eq!(bed.admin(path).await.status, 200, "{path}");
+    }
+    assert!(!waiting.is_finished(), "all connections are taken");
+    within("a place", waiting).await.unwrap().is(200);
+    for stream in silent {
+        closed(stream).await;
+    }
+    let line = format!(
+        "semel_connections_cut_total{{listener=\"deliveries\",reason=\"no_request\"}} {MOST}\n"
+    );
+    counted(&bed, &line).await;
+}
+
+#[tokio::test]
+async fn a_flood_at_the_admin_address_passes() {
+    let bed = Bed::with(|settings| {
+        short(settings);
+        settings.limits.admin_connections_max = 2;
+    })
+    .await;
+    let silent = [begun(bed.admin, b"").await, begun(bed.admin, b"PRI").await];
+    assert_eq!(bed.admin("/healthz").await.status, 200);
+    for stream in silent {
+        closed(stream).await;
+    }
+}
+
+/// An answer that no socket buffer holds.
+fn endless(bed: &Bed) {
+    let large = Bytes::from(vec![b'x'; 64 * 1024 * 1024]);
+    bed.handler.will(Act::Say(Say::new(200, large)));
+}
+
+#[tokio::test]
+async fn a_client_that_does_not_read_its_answer_is_cut() {
+    let bed = Bed::with(short).await;
+    endless(&bed);
+    let stream = begun(bed.gate, &Sender::Task.sends("n", "{}").raw()).await;
+    counted(
+        &bed,
+        "semel_connections_cut_total{listener=\"deliveries\",reason=\"answer_unread\"} 1\n",
+    )
+    .await;
+    counted(&bed, "semel_connections{listener=\"deliveries\"} 0\n").await;
+    drop(stream);
+}
+
+#[tokio::test]
+async fn an_http2_client_that_does_not_read_its_answer_is_cut() {
+    let bed = Bed::with(short).await;
+    // Even an answer of one byte more than the client lets in.
+    bed.handler.will(Act::Say(Say::new(200, "12")));
+    let stream = TcpStream::connect(bed.gate).await.unwrap();
+    let (mut sender, connection) = hyper::client::conn::http2::Builder::new(TokioExecutor::new())
+        .initial_stream_window_size(1)
+        .handshake(TokioIo::new(stream))
+        .await
+        .unwrap();
+    let connection = tokio::spawn(connection);
+    let request = Sender::Task.sends("n", "{}").request(bed.gate);
+    let answer = within("a reply", sender.send_request(request))
+        .await
+        .unwrap();
+    drop(within("the end of the connection", connection).await);
+    drop((sender, answer));
+    counted(&bed, "semel_connections{listener=\"deliveries\"} 0\n").await;
+}
+
+/// Reads 64 KiB now and then: slow, but not dead.
+#[tokio::test]
+async fn a_slow_reader_gets_all_of_its_answer() {
+    let bed = Bed::with(|settings| {
+        short(settings);
+        settings.routes[0].answer_bytes_max = 32 * 1024 * 1024;
+    })
+    .await;
+    let length = 16 * 1024 * 1024;
+    let large = Bytes::from(vec![b'x'; length]);
+    bed.handler.will(Act::Say(Say::new(200, large)));
+    let ask = Sender::Task.sends("n", "{}");
+    let mut stream = begun(bed.gate, &ask.raw()).await;
+    let (mut read, mut piece) = (0, vec![0; 1024 * 1024]);
+    let mut beat = tokio::time::interval(SHORT / 6);
+    while read < length {
+        beat.tick().await;
+        let more = within("more", stream.read(&mut piece)).await.unwrap();
+        assert!(more > 0, "cut after {read} bytes");
+        read += more;
+    }
+}
+
+/// HTTP/2 frames of a delivery: preface, settings, and a head that is all of it.
+fn delivery_frames() -> Vec<u8> {
+    let mut head = vec![0x83, 0x86];
+    for (name, value) in [
+        (":path", "/work"),
+        (":authority", "gate"),
+        ("x-cloudtasks-queuename", "q"),
+        ("x-cloudtasks-taskname", "t"),
+    ] {
+        head.push(0);
+        for text in [name, value] {
+            head.push(u8::try_from(text.len()).unwrap());
+            head.extend_from_slice(text.as_bytes());
+        }
+    }
+    let mut frames = HTTP2_PREFACE.as_bytes().to_vec();
+    frames.extend([0, 0, 0, 4, 0, 0, 0, 0, 0]);
+    frames.extend([0, 0, u8::try_from(head.len()).unwrap(), 1, 5, 0, 0, 0, 1]);
+    frames.extend(head);
+    frames
+}
+
+#[tokio::test]
+async fn an_http2_client_that_vanished_is_noticed() {
+    let bed = Bed::with(|settings| {
+        settings.limits.ping_every = Duration::from_millis(100);
+        settings.limits.ping_within = Duration::from_millis(200);
+        // By itself the handler would hold the connection longer than this test waits.
+        terms_of(&mut settings.routes[0], |terms| {
+            terms.timeout = Duration::from_secs(60);
+        });
+    })
+    .await;
+    bed.handler.will(Act::Hang);
+    // It never answers a ping.
+    let stream = begun(bed.gate, &delivery_frames()).await;
+    bed.handler.arrived().await;
+    closed(stream).await;
+}
+
+#[tokio::test]
+async fn bodies_that_stop_are_cut_at_the_other_listeners_too() {
+    let bed = Bed::with(short).await;
+    let [_, (_, admin), (_, steps)] = addresses(&bed).await;
+    let (key, _) = bed.records().await[0];
+    let acts = [
+        (admin, format!("POST /records/{key}/resolve")),
+        (steps, format!("PUT /steps/{}/name", "0".repeat(32))),
+    ];
+    for (address, line) in acts {
+        let raw = format!("{line} HTTP/1.1\r\nhost: 127.0.0.1\r\ncontent-length: 10\r\n\r\n{{");
+        let said = closed(begun(address, raw.as_bytes()).await).await;
+        let said = String::from_utf8_lossy(&said);
+        assert!(said.starts_with("HTTP/1.1 4"), "{line}: {said}");
+    }
+}
