@@ -28,7 +28,7 @@ pub(crate) async fn run(args: BrokerArgs) -> anyhow::Result<()> {
 
 async fn serve(args: ServeArgs) -> anyhow::Result<()> {
     let settings = settings(args)?;
-    log::begin_aside();
+    let _log = log::begin_aside()?;
     if settings.allow_remote {
         aside(&lines::warning(settings.listen));
     }

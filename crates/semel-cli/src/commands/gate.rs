@@ -2,8 +2,8 @@
 
 use crate::args::GateArgs;
 use crate::config::{self, Broken, Config, Verdict};
-use crate::log;
 use crate::open_store::{self, Opened};
+use crate::log;
 use semel_gate::{Bound, Left};
 use tokio::signal::unix::{SignalKind, signal};
 
@@ -13,12 +13,13 @@ pub(crate) async fn run(args: &GateArgs) -> anyhow::Result<()> {
     if let Some(broken) = Broken::among(&findings) {
         return Err(broken.into());
     }
-    let _log = log::begin()?;
+    let log = log::begin()?;
     for finding in findings.iter().filter(|f| f.verdict == Verdict::Warning) {
         tracing::warn!(route = finding.route, "{finding}");
     }
     let opened = open_store::open(&config.store, config.options).await?;
     let bound = bind(config, opened).await?;
+    bound.shows_lines_dropped(log.dropped());
     let left = bound.serve(stopped()?).await;
     tell(&left);
     Ok(())

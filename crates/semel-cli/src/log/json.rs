@@ -44,6 +44,15 @@ where
     }
 }
 
+/// The line that stands for lines which are missing.
+pub(super) fn dropped(lines: u64) -> String {
+    let now = Timestamp::now();
+    format!(
+        "{{\"timestamp\":\"{now:.6}\",\"level\":\"WARN\",\"target\":\"semel::log\",\"dropped\":{lines},\
+         \"message\":\"{lines} log lines were dropped: whoever reads them was too slow\"}}\n"
+    )
+}
+
 // === impl Members ===
 
 impl Members<'_> {
