@@ -8,6 +8,7 @@ mod desk;
 mod admin_client;
 mod table;
 mod log;
+mod file_limit;
 mod config;
 mod commands {
     pub(crate) mod broker;

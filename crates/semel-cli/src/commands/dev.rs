@@ -6,6 +6,7 @@ mod lines;
 use crate::args::DevArgs;
 use crate::commands::gate::stopped;
 use crate::config::{self, Config};
+use crate::file_limit;
 use crate::open_store;
 use crate::out::out;
 use anyhow::Context;
@@ -27,7 +28,8 @@ pub(crate) async fn run(args: &DevArgs) -> anyhow::Result<()> {
         Some(_) => Paths::ANY,
         None => Paths::DEMO,
     };
-    let config = config(args, demo, &directory).await?;
+    let mut config = config(args, demo, &directory).await?;
+    file_limit::fit(&mut config.settings);
     let opened = open_store::open(&config.store, config.options).await?;
     let gate = Bound::bind(config.settings, opened.store).await?;
     let broker = broker(args, gate.address()?, paths).await?;

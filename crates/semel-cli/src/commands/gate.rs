@@ -3,12 +3,12 @@
 use crate::args::GateArgs;
 use crate::config::{self, Broken, Config, Verdict};
 use crate::open_store::{self, Opened};
-use crate::log;
+use crate::{file_limit, log};
 use semel_gate::{Bound, Left};
 use tokio::signal::unix::{SignalKind, signal};
 
 pub(crate) async fn run(args: &GateArgs) -> anyhow::Result<()> {
-    let config = config::load(args)?;
+    let mut config = config::load(args)?;
     let findings = config::check(&config);
     if let Some(broken) = Broken::among(&findings) {
         return Err(broken.into());
@@ -17,6 +17,7 @@ pub(crate) async fn run(args: &GateArgs) -> anyhow::Result<()> {
     for finding in findings.iter().filter(|f| f.verdict == Verdict::Warning) {
         tracing::warn!(route = finding.route, "{finding}");
     }
+    file_limit::fit(&mut config.settings);
     let opened = open_store::open(&config.store, config.options).await?;
     let bound = bind(config, opened).await?;
     bound.shows_lines_dropped(log.dropped());
