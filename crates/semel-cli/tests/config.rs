@@ -58,7 +58,11 @@ const IN_A_ROUTE: &[(&str, &str)] = &[
     ("caller = \"header:no good\"", "names no header"),
     (
         "fingerprint = \"body\"",
-        "\"body\" is unknown: write \"payload\", \"off\"",
+        "\"body\" is unknown: write \"full\", \"payload\", \"off\"",
+    ),
+    (
+        "fingerprint_ignores = [\"a*b\"]",
+        "\"a*b\" names no attribute",
     ),
     ("fingerprint = [\"/a\"]", "/a is in the payload"),
     (

@@ -7,7 +7,7 @@ use crate::failpoint::{Point, pass};
 use crate::gate::{Gate, Lane};
 use crate::letters::Kept;
 use crate::line::Line;
-use crate::naming::{Named, name, work};
+use crate::naming::{Named, Unnamed, name, work};
 use crate::reply::{self, Reply, Told};
 use crate::settings::Source;
 use crate::source;
@@ -15,6 +15,10 @@ use semel::letter::{Letter, LetterId, Put, Reason};
 use semel::work::Completes;
 use semel::{Ended, Error, Fingerprint};
 use std::sync::Arc;
+use std::time::Duration;
+
+/// When to ask again that found no room for reading a payload: the next delivery to end makes some.
+const NO_ROOM_RETRY_AFTER: Duration = Duration::from_secs(1);
 
 /// Takes one delivery through the gate. It is never cancelled: a sender that hangs up leaves the
 /// run, its record and its log line as they would have been.
@@ -44,8 +48,14 @@ async fn deliver(
 ) -> Result<Told, Invalid> {
     let delivery = source::read(Some(source), arrived)?;
     line.transport = delivery.transport.clone();
-    let named = name(gate, &lane.route, arrived, &delivery)?;
-    Ok(run(gate, lane, arrived, delivery, named, line).await)
+    match name(gate, &lane.route, arrived, &delivery) {
+        Ok(named) => Ok(run(gate, lane, arrived, delivery, named, line).await),
+        Err(Unnamed::Invalid(invalid)) => Err(invalid),
+        Err(Unnamed::NoRoom) => {
+            let retry_after = NO_ROOM_RETRY_AFTER;
+            Ok(Told::Ended(Ended::Full { retry_after }, Box::default()))
+        }
+    }
 }
 
 /// Claims, runs and records a delivery under its names.

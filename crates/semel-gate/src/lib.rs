@@ -19,6 +19,7 @@ mod handle;
 pub mod delivery;
 pub mod source;
 mod naming;
+mod fingerprint;
 mod effect;
 mod crossing;
 mod upstream;

@@ -1,11 +1,15 @@
-//! Naming: the key and the fingerprint of a delivery, and the terms on which it runs.
+//! Naming: the key and the fingerprint of a delivery, from one reading of its payload, and the terms on
+//! which it runs.
 
+use crate::bodies::Bodies;
 use crate::delivery::{Arrived, Delivery, Invalid};
+use crate::fingerprint::{Compared, compared, fingerprint};
 use crate::gate::{Gate, Lane};
-use crate::settings::{Caller, FingerprintRule, Route, Source};
-use semel::key::{Delivered, KeyError, Part, Scope};
+use crate::settings::{Caller, Route, Source};
+use semel::key::{Delivered, KeyError, KeyRule, Part, Scope};
+use semel::payload::NoRoom;
 use semel::work::{Duplicates, Work};
-use semel::{Fingerprint, Key};
+use semel::{Fingerprint, Key, Payload};
 use std::time::Duration;
 
 /// How much later than the handler's own timeout the library gives up on a run: the effect ends by
@@ -19,22 +23,32 @@ pub(crate) struct Named {
     pub(crate) fingerprint: Fingerprint,
 }
 
+/// Why a delivery has no names.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Unnamed {
+    /// It can have none.
+    Invalid(Invalid),
+    /// Its payload cannot be read now: too much is in hand.
+    NoRoom,
+}
+
 /// The key and fingerprint of a delivery.
 pub(crate) fn name(
     gate: &Gate,
     route: &Route,
     arrived: &Arrived,
     delivery: &Delivery,
-) -> Result<Named, Invalid> {
-    require(route, delivery)?;
+) -> Result<Named, Unnamed> {
+    let rule = &route.terms(delivery.source).key;
+    let payload = read(&gate.bodies, route, rule, arrived, delivery)?;
+    require(route, &payload)?;
     let scope = Scope {
         namespace: gate.settings.namespace.clone(),
         route: route.name.clone(),
         method: (delivery.source == Source::Api).then(|| arrived.method.to_string()),
         caller: caller(route, arrived, delivery)?,
     };
-    let rule = &route.terms(delivery.source).key;
-    let mut delivered = Delivered::payload(&delivery.payload);
+    let mut delivered = Delivered::read(&payload);
     for part in rule.parts() {
         if let Part::Named(name) = part
             && let Some(value) = delivery.named(arrived, name)?
@@ -42,9 +56,37 @@ pub(crate) fn name(
             delivered = delivered.with(name, value);
         }
     }
+    let fields = rule.fields(&delivered)?;
+    rule.refuse_empty(&fields)?;
     Ok(Named {
-        key: rule.key(&scope, &delivered)?,
-        fingerprint: fingerprint(route, arrived, delivery)?,
+        key: Key::of(&scope, &fields)?,
+        fingerprint: fingerprint(route, arrived, delivery, &payload)?,
+    })
+}
+
+/// Reads the payload once for key, `require` and fingerprint, unless none of them looks into it. What that
+/// takes counts as a body in hand while it lasts.
+fn read<'a>(
+    bodies: &Bodies,
+    route: &Route,
+    rule: &KeyRule,
+    arrived: &Arrived,
+    delivery: &'a Delivery,
+) -> Result<Payload<'a>, NoRoom> {
+    let pointers = || {
+        rule.pointers()
+            .chain(route.require.iter().map(String::as_str))
+    };
+    let is_read = match compared(route, arrived, delivery) {
+        Compared::AsValue => true,
+        Compared::AsBytes | Compared::NotAtAll => pointers().next().is_some(),
+    };
+    if !is_read {
+        return Ok(Payload::unread(&delivery.payload));
+    }
+    let mut share = bodies.reading();
+    Payload::read_within(&delivery.payload, pointers(), &mut |bytes| {
+        share.reserve(bytes).is_ok()
     })
 }
 
@@ -95,65 +137,38 @@ fn caller(
 }
 
 /// Shallow validation: what the route requires of a payload.
-fn require(route: &Route, delivery: &Delivery) -> Result<(), Invalid> {
-    if route.require.is_empty() {
-        return Ok(());
-    }
-    let payload: Option<serde_json::Value> = serde_json::from_slice(&delivery.payload).ok();
-    let missing = |pointer: &&String| {
-        payload
-            .as_ref()
-            .and_then(|json| json.pointer(pointer))
-            .is_none()
-    };
-    match route.require.iter().find(missing) {
-        None => Ok(()),
-        Some(pointer) => Err(Invalid::new(
-            "required-part-missing",
-            format!(
+fn require(route: &Route, payload: &Payload<'_>) -> Result<(), Invalid> {
+    for pointer in &route.require {
+        let detail = match payload.has(pointer) {
+            Ok(true) => continue,
+            Ok(false) => format!(
                 "the payload has no {pointer}, which this route requires: send it; a retry of the same delivery fails again"
             ),
-        )),
+            Err(error) => error.to_string(),
+        };
+        return Err(Invalid::new("required-part-missing", detail));
+    }
+    Ok(())
+}
+
+// === impl Unnamed ===
+
+impl From<Invalid> for Unnamed {
+    fn from(invalid: Invalid) -> Self {
+        Self::Invalid(invalid)
     }
 }
 
-fn fingerprint(
-    route: &Route,
-    arrived: &Arrived,
-    delivery: &Delivery,
-) -> Result<Fingerprint, Invalid> {
-    let beside = match &route.fingerprint {
-        FingerprintRule::Off => return Ok(Fingerprint::off()),
-        FingerprintRule::Payload => &[],
-        FingerprintRule::With(names) => names.as_slice(),
-    };
-    let mut pieces: Vec<Vec<u8>> = Vec::new();
-    let mut push = |bytes: &[u8]| {
-        pieces.push((bytes.len() as u64).to_be_bytes().to_vec());
-        pieces.push(bytes.to_vec());
-    };
-    if delivery.source == Source::Api {
-        push(arrived.method.as_str().as_bytes());
-        push(
-            arrived
-                .uri
-                .path_and_query()
-                .map_or("/", |path| path.as_str())
-                .as_bytes(),
-        );
+impl From<KeyError> for Unnamed {
+    fn from(error: KeyError) -> Self {
+        Self::Invalid(error.into())
     }
-    for name in beside {
-        // Absent and empty differ.
-        match delivery.named(arrived, name)? {
-            Some(value) => push(format!("+{value}").as_bytes()),
-            None => push(b"-"),
-        }
+}
+
+impl From<NoRoom> for Unnamed {
+    fn from(_: NoRoom) -> Self {
+        Self::NoRoom
     }
-    let pieces = pieces
-        .iter()
-        .map(Vec::as_slice)
-        .chain([delivery.payload.as_ref()]);
-    Ok(Fingerprint::of_all(pieces))
 }
 
 impl From<KeyError> for Invalid {

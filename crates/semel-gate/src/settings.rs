@@ -75,6 +75,8 @@ pub struct Route {
     pub caller: Option<Caller>,
     /// What a repeat is compared by.
     pub fingerprint: FingerprintRule,
+    /// Attributes of Pub/Sub messages that are not compared; a star at the end stands for any rest.
+    pub fingerprint_ignores: Vec<String>,
     /// JSON pointers that a payload must have.
     pub require: Vec<String>,
     /// The terms for each source, in the order of [`Source::ALL`].
@@ -147,10 +149,13 @@ pub enum Caller {
 /// What a repeat of a key is compared by.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum FingerprintRule {
-    /// The payload as delivered; on API routes also method, path and query.
-    Payload,
-    /// The payload and these named values beside it.
+    /// All that makes it other work: method, path (with the query for Cloud Tasks and API clients), an
+    /// event's type, subject and dataschema, a message's attributes, and the payload.
+    Full,
+    /// The same and these named values beside it.
     With(Vec<String>),
+    /// The payload alone.
+    Payload,
     /// Nothing: every repeat is honest.
     Off,
 }

@@ -60,6 +60,11 @@ pub(crate) fn who_by_head(fixed: Option<Source>, headers: &HeaderMap) -> Source 
     }
 }
 
+/// Whether a message came without its envelope, so that its attributes cannot be told from other headers.
+pub(crate) fn is_unwrapped(arrived: &Arrived, delivery: &Delivery) -> bool {
+    delivery.source == Source::PubSub && pubsub::has_metadata(&arrived.headers)
+}
+
 fn check_lengths(delivery: &Delivery) -> Result<(), Invalid> {
     let transport = &delivery.transport;
     let names = [

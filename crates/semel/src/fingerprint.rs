@@ -73,17 +73,6 @@ impl Fingerprint {
         }
     }
 
-    /// The fingerprint of several pieces, one after the other; the caller sees to it that the
-    /// pieces cannot run into each other.
-    #[must_use]
-    pub fn of_all<'a>(pieces: impl IntoIterator<Item = &'a [u8]>) -> Self {
-        let mut hash = Sha256::new_with_prefix([VERSION]);
-        for piece in pieces {
-            hash.update(piece);
-        }
-        Self(hash.finalize().into())
-    }
-
     /// For a route that compares nothing: every delivery of a key is an honest repeat.
     #[must_use]
     pub const fn off() -> Self {

@@ -129,7 +129,7 @@ pub enum KeyError {
         max: usize,
     },
     /// Nothing where something is needed.
-    #[error("{what} is empty: every key needs one; a retry fails again")]
+    #[error("{what} is empty, and every key needs it: send it; a retry fails again")]
     Empty {
         /// What is empty.
         what: String,

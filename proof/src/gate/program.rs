@@ -180,7 +180,8 @@ fn route(scene: &Scene, seat: &Seat) -> anyhow::Result<Route> {
         methods: Vec::new(),
         source: None,
         caller: Some(Caller::Shared),
-        fingerprint: FingerprintRule::Payload,
+        fingerprint: FingerprintRule::Full,
+        fingerprint_ignores: Vec::new(),
         require: Vec::new(),
         terms,
         in_doubt: match scene.case.mode {

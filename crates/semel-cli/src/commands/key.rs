@@ -16,6 +16,7 @@ pub(crate) fn run(args: &KeyArgs) -> anyhow::Result<()> {
         delivered = delivered.with(name, value);
     }
     let fields = rule.fields(&delivered)?;
+    rule.refuse_empty(&fields)?;
     let key = Key::of(&args.scope(), &fields)?;
     let fingerprint = Fingerprint::of_payload(&payload);
     let parts: Vec<_> = rule

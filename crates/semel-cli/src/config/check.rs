@@ -1,6 +1,7 @@
 //! Checking: whether the times and sizes of a configuration fit together, in sentences.
 
 mod route;
+mod fingerprint;
 
 use super::{Config, Platform};
 use crate::store_url::StoreUrl;

@@ -46,6 +46,7 @@ pub(crate) fn page() -> String {
     page.push_str(SOURCES);
     page.extend(Source::ALL.map(source_row));
     page.push_str(KEYS);
+    page.push_str(FINGERPRINTS);
     page.push_str(FLAGS);
     page.push_str(&flags());
     page.push_str(CHECKED);
@@ -151,6 +152,28 @@ A key is made of parts, in order: `/json/pointer` into the payload, `header:NAME
 (CloudEvents), `message-id`, `task-name`, `queue`, `subscription`, or `body` (a digest of the whole payload). Presets:
 `cloud-tasks`, `pubsub`, `cloudevents`, `idempotency-key`. Senders that sign what they send (Stripe, GitHub, Shopify,
 Standard Webhooks) are refused until their signatures are checked. `semel key` shows what a rule makes of a payload.
+";
+
+const FINGERPRINTS: &str = "
+## Fingerprints
+
+A key says which deliveries are the same work; the fingerprint says whether a repeat of it is honest. By default (`full`)
+it covers
+
+- Cloud Tasks and API clients: method, path with query, payload;
+- CloudEvents, in either mode: method, path without query, `type`, `subject`, `dataschema`, data; of an event of Eventarc that
+  carries a Pub/Sub message, that message's attributes and data;
+- Pub/Sub: method, path without query, attributes and data. Left out are `googclient_*`, `CloudPubSubDeadLetterSource*`,
+  `traceparent`, `tracestate`, `baggage` and what `fingerprint_ignores` lists. A push without its envelope has its
+  attributes among all other headers: there they count only if named, as `fingerprint = [\"attribute:type\"]`.
+
+A payload is compared as a JSON value, whatever the order of its members, its spacing and the spelling of its numbers, when
+its content type is `application/json` or ends in `+json`, and without a content type (data of Pub/Sub, and of events that
+name none) when it can be read so. JSON with a member twice, half a surrogate pair, a number beyond 64 bits or a double,
+more than 64 levels or 1000000 members, and everything else, is compared as bytes.
+
+A repeat that differs is a mismatch. An API client hears 422. A broker's delivery is kept as a letter and answered 200, so
+that nothing is lost; while the first still runs or waits it hears 409. With `off`, it is answered as a duplicate and lost.
 ";
 
 const FLAGS: &str = "

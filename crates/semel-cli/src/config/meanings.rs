@@ -162,9 +162,14 @@ impl Setting for FingerprintRule {
             return Ok(Self::With(names.into_iter().map(|name| name.0).collect()));
         };
         match text.as_str() {
+            "full" => Ok(Self::Full),
             "payload" => Ok(Self::Payload),
             "off" => Ok(Self::Off),
-            _ => one_of(value, text, "\"payload\", \"off\" or a list of names"),
+            _ => one_of(
+                value,
+                text,
+                "\"full\", \"payload\", \"off\" or a list of names",
+            ),
         }
     }
 }
@@ -183,6 +188,26 @@ impl Setting for Beside {
                 ),
             ),
         }
+    }
+}
+
+/// The name of an attribute, or how such names begin.
+#[derive(Debug)]
+pub(crate) struct AttributeNames(pub(crate) String);
+
+impl Setting for AttributeNames {
+    fn read(value: &Value) -> Read<Self> {
+        let text = String::read(value)?;
+        let name = text.strip_suffix('*').unwrap_or(&text);
+        if text.is_empty() || name.contains('*') {
+            return Wrong::says(
+                value,
+                format!(
+                    "{text:?} names no attribute: write \"published_at\", or \"trace_*\" for all that begin so"
+                ),
+            );
+        }
+        Ok(Self(text))
     }
 }
 

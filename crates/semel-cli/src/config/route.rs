@@ -1,7 +1,7 @@
 //! A route: one `[[route]]` table, read and judged.
 
 use super::fields::Level;
-use super::meanings::{Base, Pointer, Sender, Statuses};
+use super::meanings::{AttributeNames, Base, Pointer, Sender, Statuses};
 use super::mistakes::{Mistakes, Place};
 use super::section::Section;
 use super::terms::{Said, terms};
@@ -87,6 +87,12 @@ fn route(section: &mut Section<'_>, common: &Common) -> Route {
         source,
         caller,
         fingerprint: section.value("fingerprint"),
+        fingerprint_ignores: section
+            .take::<Vec<AttributeNames>>("fingerprint_ignores")
+            .unwrap_or_default()
+            .into_iter()
+            .map(|names| names.0)
+            .collect(),
         require: pointers.into_iter().map(|pointer| pointer.0).collect(),
         terms: Source::ALL.map(|source| terms(source, &said)),
         in_doubt: section.value("in_doubt"),

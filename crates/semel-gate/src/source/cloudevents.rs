@@ -12,6 +12,7 @@ use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
 use http::HeaderMap;
 use http::header::CONTENT_TYPE;
+use semel::payload::is_json;
 use serde_json::value::RawValue;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -110,7 +111,9 @@ fn structured(body: &Bytes) -> Result<(Attributes, Bytes), Invalid> {
             "send one event as a JSON object, as application/cloudevents+json says",
         )
     })?;
-    Ok((context(&members), data(&members, body)?))
+    let ce = context(&members);
+    let data = data(&members, body, ce.get("datacontenttype"))?;
+    Ok((ce, data))
 }
 
 /// The context attributes of a structured event: strings as they are, numbers and booleans as they
@@ -133,9 +136,13 @@ fn scalar(value: &RawValue) -> Option<Cow<'_, str>> {
     }
 }
 
-/// The data of a structured event. JSON is taken as it stands in the body, to the last space: equal
-/// deliveries have equal bytes.
-fn data(members: &Members<'_>, body: &Bytes) -> Result<Bytes, Invalid> {
+/// The data of a structured event, as binary mode would carry it. JSON is taken as it stands in the body, to
+/// the last space; text of another type is a JSON string here, and what that means there.
+fn data(
+    members: &Members<'_>,
+    body: &Bytes,
+    content_type: Option<&String>,
+) -> Result<Bytes, Invalid> {
     match (members.get("data"), members.get("data_base64")) {
         (Some(_), Some(_)) => Err(refuse(
             "cloudevents-two-data",
@@ -152,9 +159,18 @@ fn data(members: &Members<'_>, body: &Bytes) -> Result<Bytes, Invalid> {
                 )
             })
         }
-        (_, None) => Ok(members
-            .get_even_null("data")
-            .map_or_else(Bytes::new, |data| body.slice_ref(data.get().as_bytes()))),
+        (_, None) => {
+            let Some(data) = members.get_even_null("data") else {
+                return Ok(Bytes::new());
+            };
+            let is_text = content_type.is_some_and(|it| !is_json(it));
+            let text = json::text(data).filter(|_| is_text);
+            Ok(match text {
+                Some(Cow::Owned(text)) => text.into(),
+                Some(Cow::Borrowed(text)) => body.slice_ref(text.as_bytes()),
+                None => body.slice_ref(data.get().as_bytes()),
+            })
+        }
     }
 }
 
@@ -310,7 +326,7 @@ mod tests {
     fn data_is_a_piece_of_the_body_and_no_copy() {
         let body = Bytes::from_static(br#"{"data" :  {"b": 1.0,  "a":[ ]} }"#);
         let members = json::members(&body, |_| true).unwrap();
-        let data = data(&members, &body).unwrap();
+        let data = data(&members, &body, None).unwrap();
         assert_eq!(&data[..], br#"{"b": 1.0,  "a":[ ]}"#);
         assert!(body.as_ptr_range().contains(&data.as_ptr()));
     }
@@ -319,7 +335,7 @@ mod tests {
     fn null_data_is_data_and_a_null_beside_base64_is_none() {
         let of = |body: &'static str| {
             let body = Bytes::from_static(body.as_bytes());
-            data(&json::members(&body, |_| true).unwrap(), &body)
+            data(&json::members(&body, |_| true).unwrap(), &body, None)
         };
         assert_eq!(of(r#"{"data":null}"#).unwrap(), "null");
         assert_eq!(of("{}").unwrap(), "");

@@ -205,7 +205,8 @@ pub(crate) fn route(name: &str, path: &str, handler: SocketAddr) -> Route {
         methods: Vec::new(),
         source: None,
         caller: Some(Caller::Header("x-caller".into())),
-        fingerprint: FingerprintRule::Payload,
+        fingerprint: FingerprintRule::Full,
+        fingerprint_ignores: Vec::new(),
         require: Vec::new(),
         terms: [
             terms("idempotency-key"),

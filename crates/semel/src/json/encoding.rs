@@ -21,7 +21,7 @@ const DIGEST: u8 = b'#';
 /// How long an encoding is that is a digest, in bytes.
 const DIGEST_BYTES: u8 = 33;
 
-/// The largest piece of memory that encodings are kept in, in bytes.
+/// The largest piece of memory that encodings are kept in, in bytes; of a small text it is smaller.
 const CHUNK_BYTES_MAX: usize = 1 << 16;
 
 /// The smallest one.
@@ -186,7 +186,7 @@ impl Encodings {
         Self {
             chunks: Vec::new(),
             current: 0,
-            chunk_bytes: text_bytes.clamp(CHUNK_BYTES_MIN, CHUNK_BYTES_MAX),
+            chunk_bytes: (text_bytes / 16).clamp(CHUNK_BYTES_MIN, CHUNK_BYTES_MAX),
         }
     }
 

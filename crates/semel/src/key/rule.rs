@@ -111,6 +111,21 @@ impl KeyRule {
             .collect()
     }
 
+    /// Refuses a part that is there but empty. It has an encoding, but names nothing: all deliveries that
+    /// lack a name would be one piece of work.
+    ///
+    /// # Errors
+    /// When one of the fields is empty.
+    pub fn refuse_empty(&self, fields: &[Field]) -> Result<(), KeyError> {
+        let mut both = self.parts.iter().zip(fields);
+        match both.find(|(_, field)| field.bytes.is_empty()) {
+            None => Ok(()),
+            Some((part, _)) => Err(KeyError::Empty {
+                what: format!("key part {part}"),
+            }),
+        }
+    }
+
     /// The JSON pointers among the parts: what [`Payload::read`] is to look for.
     pub fn pointers(&self) -> impl Iterator<Item = &str> {
         self.parts.iter().filter_map(|part| match part {

@@ -1,6 +1,6 @@
 //! What must hold for each route and each of its sources.
 
-use super::{Finding, Verdict};
+use super::{Finding, Verdict, fingerprint};
 use crate::config::terms::MARGIN;
 use crate::config::values::written;
 use semel::key::Part;
@@ -10,11 +10,16 @@ use std::time::Duration;
 
 /// All findings about a route.
 pub(super) fn check(route: &Route, bodies_bytes_max: usize) -> Vec<Finding> {
-    let mut found: Vec<_> = [body(route, bodies_bytes_max), answer(route), callers(route)]
-        .into_iter()
-        .flatten()
-        .map(|(verdict, says)| finding(route, None, verdict, says))
-        .collect();
+    let mut found: Vec<_> = [
+        body(route, bodies_bytes_max),
+        answer(route),
+        callers(route),
+        fingerprint::ignores(route, &sources(route)),
+    ]
+    .into_iter()
+    .flatten()
+    .map(|(verdict, says)| finding(route, None, verdict, says))
+    .collect();
     for source in sources(route) {
         let terms = route.terms(source);
         let said = [
@@ -25,6 +30,8 @@ pub(super) fn check(route: &Route, bodies_bytes_max: usize) -> Vec<Finding> {
             wait(source, terms),
             Some(renewal(terms)),
             parts(source, terms),
+            Some(fingerprint::mismatch(source, route)),
+            fingerprint::unwrapped(source, route),
         ];
         let said = said.into_iter().flatten();
         found.extend(said.map(|(verdict, says)| finding(route, Some(source), verdict, says)));
@@ -32,7 +39,7 @@ pub(super) fn check(route: &Route, bodies_bytes_max: usize) -> Vec<Finding> {
     found
 }
 
-type Said = Option<(Verdict, String)>;
+pub(super) type Said = Option<(Verdict, String)>;
 
 /// The sources that a route takes deliveries of.
 pub(crate) fn sources(route: &Route) -> Vec<Source> {

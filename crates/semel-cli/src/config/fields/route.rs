@@ -48,9 +48,15 @@ pub(super) const FIELDS: &[Field] = &[
     ),
     Field::is(
         "fingerprint",
-        "\"payload\", \"off\", or a list of names like [\"header:x-version\"]",
-        "\"payload\"",
-        "What a repeat of a key is compared by; names are added to the payload.",
+        "\"full\", \"payload\", \"off\", or a list of names like [\"header:x-version\"]",
+        "\"full\"",
+        "What a repeat of a key is compared by, see below; names are added to `full`, `payload` is the payload alone.",
+    ),
+    Field::says(
+        "fingerprint_ignores",
+        "a list of attribute names like [\"published_at\", \"trace_*\"]",
+        ("none", "[\"published_at\"]"),
+        "Pub/Sub attributes that are not compared because a repeat may have others.",
     ),
     Field::says(
         "require",

@@ -1,0 +1,61 @@
+//! What becomes of other work under a known key.
+
+use super::Verdict;
+use super::route::Said;
+use semel_gate::settings::{FingerprintRule, Route, Source};
+
+/// What a mismatch does, so that nobody learns it from a letter.
+pub(super) fn mismatch(source: Source, route: &Route) -> (Verdict, String) {
+    let differs = match (&route.fingerprint, source) {
+        (FingerprintRule::Off, _) => {
+            let says = "fingerprint = \"off\": other work under a known key is answered as a duplicate, and is lost";
+            return (Verdict::Warning, says.into());
+        }
+        (FingerprintRule::Payload, _) => "payload",
+        (FingerprintRule::Full | FingerprintRule::With(_), Source::Api | Source::CloudTasks) => {
+            "method, path, query or payload"
+        }
+        (FingerprintRule::Full | FingerprintRule::With(_), Source::PubSub) => {
+            "method, path, attribute or data"
+        }
+        (FingerprintRule::Full | FingerprintRule::With(_), Source::CloudEvents) => {
+            "method, path, type, subject, dataschema or data"
+        }
+    };
+    let becomes = match source {
+        Source::Api => "is refused with 422",
+        Source::CloudTasks | Source::PubSub | Source::CloudEvents => {
+            "is a mismatch: it is kept as a letter and answered 200, or 409 while the first still runs or waits"
+        }
+    };
+    let says = format!("a repeat of a key with another {differs} {becomes}");
+    (Verdict::Note, says)
+}
+
+/// Attributes that are not compared without being named.
+pub(super) fn unwrapped(source: Source, route: &Route) -> Said {
+    let names_one = match &route.fingerprint {
+        FingerprintRule::Full => false,
+        FingerprintRule::With(names) => names.iter().any(|name| name.starts_with("attribute:")),
+        FingerprintRule::Payload | FingerprintRule::Off => return None,
+    };
+    let says = "a push without its envelope (noWrapper) has its attributes among all other headers: they are compared \
+                only if named, as fingerprint = [\"attribute:type\"]";
+    (source == Source::PubSub && !names_one).then(|| (Verdict::Note, says.into()))
+}
+
+/// A list that nothing looks at.
+pub(super) fn ignores(route: &Route, sources: &[Source]) -> Said {
+    let has_attributes = |source: &Source| match source {
+        Source::PubSub | Source::CloudEvents => true,
+        Source::Api | Source::CloudTasks => false,
+    };
+    let compares = match &route.fingerprint {
+        FingerprintRule::Full | FingerprintRule::With(_) => true,
+        FingerprintRule::Payload | FingerprintRule::Off => false,
+    };
+    let is_used = compares && sources.iter().any(has_attributes);
+    let says =
+        "fingerprint_ignores lists attributes of Pub/Sub messages, and this route compares none";
+    (!route.fingerprint_ignores.is_empty() && !is_used).then(|| (Verdict::Warning, says.into()))
+}

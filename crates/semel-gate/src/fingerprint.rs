@@ -1,0 +1,156 @@
+//! What a repeat of a key is compared by: all that makes it other work, and nothing that changes between
+//! two deliveries of one piece of work.
+
+use crate::delivery::{Arrived, Delivery, Invalid, single_header};
+use crate::settings::{FingerprintRule, Route, Source};
+use crate::source;
+use http::header::CONTENT_TYPE;
+use semel::fingerprint::Pieces;
+use semel::payload::is_json;
+use semel::{Fingerprint, Payload};
+
+/// Attributes that Google's clients, a dead-letter topic and tracing set anew for a repeat of the same
+/// message. A star at the end stands for any rest.
+const NEVER_COMPARED: [&str; 5] = [
+    "googclient_*",
+    "CloudPubSubDeadLetterSource*",
+    "traceparent",
+    "tracestate",
+    "baggage",
+];
+
+/// The context attributes that say what an event is about. Others, `time` and `id` among them, may be
+/// new when its sender repeats it.
+const OF_EVENT: [&str; 3] = ["type", "subject", "dataschema"];
+
+/// How a payload is compared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Compared {
+    /// As a JSON value, if it can be read as one.
+    AsValue,
+    AsBytes,
+    NotAtAll,
+}
+
+/// The fingerprint of a delivery whose payload was read if it is [compared](compared) as a value.
+pub(crate) fn fingerprint(
+    route: &Route,
+    arrived: &Arrived,
+    delivery: &Delivery,
+    payload: &Payload<'_>,
+) -> Result<Fingerprint, Invalid> {
+    let pieces = match &route.fingerprint {
+        FingerprintRule::Full => around(route, arrived, delivery),
+        FingerprintRule::With(names) => {
+            beside(around(route, arrived, delivery), names, arrived, delivery)?
+        }
+        FingerprintRule::Payload | FingerprintRule::Off => Pieces::new(),
+    };
+    Ok(match compared(route, arrived, delivery) {
+        Compared::AsValue => pieces.payload(payload),
+        Compared::AsBytes => pieces.bytes(payload.bytes()),
+        Compared::NotAtAll => Fingerprint::off(),
+    })
+}
+
+/// How the payload of a delivery is compared. Data of Pub/Sub has no content type, and that of an event
+/// may have none: it is tried as JSON.
+pub(crate) fn compared(route: &Route, arrived: &Arrived, delivery: &Delivery) -> Compared {
+    let says_json = match delivery.source {
+        _ if route.fingerprint == FingerprintRule::Off => return Compared::NotAtAll,
+        Source::PubSub => true,
+        Source::CloudEvents => delivery
+            .ce
+            .get("datacontenttype")
+            .is_none_or(|it| is_json(it)),
+        Source::Api | Source::CloudTasks => {
+            let content_type = single_header(&arrived.headers, CONTENT_TYPE.as_str());
+            content_type.is_ok_and(|it| it.is_some_and(|it| is_json(&it)))
+        }
+    };
+    if says_json {
+        Compared::AsValue
+    } else {
+        Compared::AsBytes
+    }
+}
+
+/// What stands around the payload and makes it other work.
+fn around(route: &Route, arrived: &Arrived, delivery: &Delivery) -> Pieces {
+    let pieces = Pieces::new().method(arrived.method.as_str());
+    match delivery.source {
+        Source::Api | Source::CloudTasks => pieces.path(path_and_query(arrived)),
+        // Whoever configured the push put the query there, and `?token=` changes.
+        Source::PubSub => attributes(pieces.path(path(arrived)), route, arrived, delivery),
+        Source::CloudEvents => {
+            let event = OF_EVENT
+                .into_iter()
+                .fold(pieces.path(path(arrived)), |pieces, name| {
+                    let value = delivery.ce.get(name).map(String::as_str);
+                    pieces.named(&format!("ce:{name}"), value)
+                });
+            // Those of the message that an event of Eventarc carries.
+            attributes(event, route, arrived, delivery)
+        }
+    }
+}
+
+/// The path as the handler gets it.
+fn path(arrived: &Arrived) -> &str {
+    arrived.uri.path()
+}
+
+/// The same with the query.
+fn path_and_query(arrived: &Arrived) -> &str {
+    let both = arrived.uri.path_and_query();
+    both.map_or("/", |both| both.as_str())
+}
+
+/// The attributes of a message. In an unwrapped push they stand among all other headers, of which some
+/// change with each delivery: there only those count that the route names.
+fn attributes(pieces: Pieces, route: &Route, arrived: &Arrived, delivery: &Delivery) -> Pieces {
+    if source::is_unwrapped(arrived, delivery) {
+        return pieces;
+    }
+    let own = route.fingerprint_ignores.iter().map(String::as_str);
+    let ignored = |name: &str| own.clone().chain(NEVER_COMPARED).any(|it| fits(it, name));
+    let compared = delivery
+        .attributes
+        .iter()
+        .filter(|(name, _)| !ignored(name));
+    compared.fold(pieces, |pieces, (name, value)| {
+        pieces.named(&format!("attribute:{name}"), Some(value))
+    })
+}
+
+fn fits(pattern: &str, name: &str) -> bool {
+    match pattern.strip_suffix('*') {
+        Some(begin) => name.starts_with(begin),
+        None => name == pattern,
+    }
+}
+
+/// What the route names besides.
+fn beside(
+    pieces: Pieces,
+    names: &[String],
+    arrived: &Arrived,
+    delivery: &Delivery,
+) -> Result<Pieces, Invalid> {
+    names.iter().try_fold(pieces, |pieces, name| {
+        let value = delivery.named(arrived, name)?;
+        Ok(pieces.named(name, value.as_deref()))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_star_stands_for_any_rest() {
+        assert!(fits("googclient_*", "googclient_traceparent") && fits("a*", "a"));
+        assert!(fits("baggage", "baggage") && !fits("baggage", "baggage2"));
+        assert!(!fits("googclient_*", "google") && fits("*", "anything"));
+    }
+}
