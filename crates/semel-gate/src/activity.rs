@@ -42,6 +42,8 @@ pub(crate) enum Overdue {
     Idle,
     /// The client does not read its answer.
     Unread,
+    /// The client does not answer pings.
+    Vanished,
 }
 
 /// A request in hand, until it is dropped.
@@ -103,6 +105,18 @@ impl Activity {
         }
     }
 
+    /// What it was that the clocks of HTTP itself did not wait for any longer.
+    pub(crate) fn timed_out(&self) -> Overdue {
+        let state = *self.lock();
+        if state.in_hand > 0 {
+            Overdue::Vanished
+        } else if state.begun {
+            Overdue::Idle
+        } else {
+            Overdue::NoRequest
+        }
+    }
+
     fn lock(&self) -> MutexGuard<'_, State> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -144,6 +158,7 @@ impl Overdue {
             Self::NoRequest => "no_request",
             Self::Idle => "idle",
             Self::Unread => "answer_unread",
+            Self::Vanished => "vanished",
         }
     }
 }

@@ -2,8 +2,8 @@
 
 mod guard;
 
+use crate::connections::Connections;
 use crate::gate::{Gate, Phase};
-use crate::listener::Connections;
 use crate::operate::{Operator, PAGE_ITEMS_MAX, PAGE_ITEMS_USUAL, Refused, Verdict, letters};
 use crate::redrive::redrive;
 use crate::routed::Routed;

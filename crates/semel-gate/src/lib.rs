@@ -9,6 +9,7 @@ pub mod path;
 mod gate;
 mod server;
 mod listener;
+mod connections;
 mod origins;
 mod activity;
 mod routed;

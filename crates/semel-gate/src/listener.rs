@@ -1,8 +1,9 @@
-//! Listening: what the three addresses of a gate have in common. Connections are counted, have
-//! limits to their patience, and are told to finish when the gate goes down.
+//! Listening: what the three addresses of a gate have in common. Connections are counted, all of them
+//! and those of one address.
 
-use crate::activity::{Activity, Answering, Overdue};
+use crate::activity::{Activity, Answering};
 use crate::bodies::{Bodies, Holder};
+use crate::connections::{Connections, Watched};
 use crate::metrics::connections::{Counted, Counts};
 use crate::origins::{Origins, TooMany, Visit};
 use crate::reply::Reply;
@@ -12,18 +13,14 @@ use hyper::body::Incoming;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::conn::auto;
-use hyper_util::server::graceful::GracefulConnection;
 use std::convert::Infallible;
-use std::fmt;
 use std::future::Future;
 use std::net::SocketAddr;
-use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
-use tokio::time::{Instant, sleep, timeout};
-use tokio_util::task::TaskTracker;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::time::{Instant, sleep};
 
 /// The most headers of a request, and the most bytes of its head.
 const HEADERS_MAX: usize = 100;
@@ -31,9 +28,6 @@ const HEAD_BYTES_MAX: usize = 64 * 1024;
 
 /// A pause after `accept` failed, usually for want of file descriptors.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
-
-/// How long an idle client may take to hear that its connection ends.
-const FAREWELL: Duration = Duration::from_secs(1);
 
 /// A log that says the same thing at every connection helps nobody.
 const TELL_EVERY: Duration = Duration::from_secs(60);
@@ -49,11 +43,14 @@ pub(crate) struct Listener {
     bodies: Bodies,
     limits: Arc<Limits>,
     counts: Counts,
-    builder: auto::Builder<TokioExecutor>,
 }
 
 /// Answers requests.
 pub(crate) trait Serve: Clone + Send + Sync + 'static {
+    /// Whether many may come at once on one connection. Where bodies are not counted together, the
+    /// number of connections has to bound them.
+    const HTTP2: bool;
+
     /// Answers one.
     fn serve(
         self,
@@ -70,27 +67,11 @@ pub(crate) struct Peer {
     activity: Activity,
 }
 
-/// The connections of a listener, so that they can be told to finish.
-#[derive(Debug, Default)]
-pub(crate) struct Connections {
-    closing: watch::Sender<bool>,
-    open: TaskTracker,
-}
-
 /// What a connection gives back at its end.
 struct Place {
     visit: Visit,
     _room: OwnedSemaphorePermit,
     _counted: Counted,
-}
-
-/// A connection at work.
-struct Watched {
-    name: &'static str,
-    activity: Activity,
-    limits: Arc<Limits>,
-    closing: watch::Receiver<bool>,
-    counts: Counts,
 }
 
 /// Says a thing once in a while.
@@ -121,15 +102,15 @@ impl Listener {
                 bodies.part_bytes(),
             ),
             bodies: bodies.clone(),
-            builder: builder(limits),
             limits: Arc::new(limits.clone()),
             counts: counts.clone(),
         }
     }
 
     /// Takes connections for ever.
-    pub(crate) async fn serve(&self, server: impl Serve, connections: &Connections) {
+    pub(crate) async fn serve<S: Serve>(&self, server: S, connections: &Connections) {
         let (mut full, mut address) = (Seldom::default(), Seldom::default());
+        let builder = builder(&self.limits, S::HTTP2);
         loop {
             let room = self.place(&mut full).await;
             let (stream, peer) = self.accept().await;
@@ -140,7 +121,17 @@ impl Listener {
                         _room: room,
                         _counted: self.counts.open(self.name),
                     };
-                    self.begin(stream, peer, place, server.clone(), connections);
+                    let peer = self.peer(peer, &place);
+                    let watched = self.watched(&peer, connections);
+                    let (server, io) = (server.clone(), TokioIo::new(stream));
+                    let service = service_fn(move |request| {
+                        answer(server.clone(), Arc::clone(&peer), request)
+                    });
+                    let connection = builder.serve_connection(io, service).into_owned();
+                    connections.spawn(async move {
+                        watched.attend(connection).await;
+                        drop(place);
+                    });
                 }
                 Err(TooMany) => {
                     self.counts.turned_away(self.name);
@@ -164,7 +155,10 @@ impl Listener {
     async fn accept(&self) -> (TcpStream, SocketAddr) {
         loop {
             match self.socket.accept().await {
-                Ok(accepted) => return accepted,
+                Ok((stream, peer)) => {
+                    drop(stream.set_nodelay(true));
+                    return (stream, peer);
+                }
                 Err(error) => {
                     tracing::warn!(listener = self.name, %error, "a connection was not accepted");
                     sleep(ACCEPT_PAUSE).await;
@@ -173,37 +167,22 @@ impl Listener {
         }
     }
 
-    fn begin(
-        &self,
-        stream: TcpStream,
-        address: SocketAddr,
-        place: Place,
-        server: impl Serve,
-        connections: &Connections,
-    ) {
-        drop(stream.set_nodelay(true));
-        let peer = Arc::new(Peer {
+    fn peer(&self, address: SocketAddr, place: &Place) -> Arc<Peer> {
+        Arc::new(Peer {
             address,
             bodies: self.bodies.holder(place.visit.origin.clone()),
             activity: Activity::new(),
-        });
-        let activity = peer.activity.clone();
-        let service = service_fn(move |request| answer(server.clone(), Arc::clone(&peer), request));
-        let connection = self
-            .builder
-            .serve_connection(TokioIo::new(stream), service)
-            .into_owned();
-        let watched = Watched {
-            name: self.name,
-            activity,
+        })
+    }
+
+    fn watched(&self, peer: &Peer, connections: &Connections) -> Watched {
+        Watched {
+            listener: self.name,
+            activity: peer.activity.clone(),
             limits: Arc::clone(&self.limits),
-            closing: connections.closing.subscribe(),
+            closing: connections.closing(),
             counts: self.counts.clone(),
-        };
-        connections.open.spawn(async move {
-            watched.attend(connection).await;
-            drop(place);
-        });
+        }
     }
 
     fn tell_full(&self) {
@@ -225,7 +204,7 @@ impl Listener {
     }
 }
 
-fn builder(limits: &Limits) -> auto::Builder<TokioExecutor> {
+fn builder(limits: &Limits, http2: bool) -> auto::Builder<TokioExecutor> {
     let mut builder = auto::Builder::new(TokioExecutor::new());
     builder
         .http1()
@@ -239,7 +218,7 @@ fn builder(limits: &Limits) -> auto::Builder<TokioExecutor> {
         .keep_alive_interval(limits.ping_every)
         .keep_alive_timeout(limits.ping_within)
         .max_header_list_size(u32::try_from(HEAD_BYTES_MAX).unwrap_or(u32::MAX));
-    builder
+    if http2 { builder } else { builder.http1_only() }
 }
 
 async fn answer(
@@ -250,68 +229,6 @@ async fn answer(
     let in_hand = peer.activity.begin();
     let reply = server.serve(peer, request).await;
     Ok(reply.map(|body| Answering::new(body, in_hand)))
-}
-
-// === impl Watched ===
-
-impl Watched {
-    /// Serves a connection to its end: its own, the gate's, or that of our patience.
-    async fn attend<C>(mut self, connection: C)
-    where
-        C: GracefulConnection<Error: fmt::Display>,
-    {
-        let (mut connection, mut told) = (pin!(connection), false);
-        loop {
-            tokio::select! {
-                // What has arrived is looked at before the clock: a process that was held up cuts nobody for it.
-                biased;
-                ended = connection.as_mut() => {
-                    if let Err(error) = ended {
-                        tracing::debug!(listener = self.name, %error, "a connection ended early");
-                    }
-                    return;
-                }
-                () = told_to_close(&mut self.closing), if !told => {
-                    connection.as_mut().graceful_shutdown();
-                    told = true;
-                }
-                why = self.activity.overdue(&self.limits) => break self.cut(connection, why).await,
-            }
-        }
-    }
-
-    async fn cut<C: GracefulConnection>(&self, mut connection: Pin<&mut C>, why: Overdue) {
-        tracing::debug!(
-            listener = self.name,
-            why = why.word(),
-            "a connection was cut"
-        );
-        self.counts.cut(self.name, why);
-        match why {
-            // An HTTP/2 client that is told does not send its next request here.
-            Overdue::Idle => {
-                connection.as_mut().graceful_shutdown();
-                drop(timeout(FAREWELL, connection).await);
-            }
-            Overdue::NoRequest | Overdue::Unread => {}
-        }
-    }
-}
-
-/// Nobody left to tell it is as good as being told.
-async fn told_to_close(closing: &mut watch::Receiver<bool>) {
-    drop(closing.wait_for(|closing| *closing).await);
-}
-
-// === impl Connections ===
-
-impl Connections {
-    /// Tells all connections to finish what they have in hand, and waits for their end.
-    pub(crate) async fn shutdown(&self) {
-        self.closing.send_replace(true);
-        self.open.close();
-        self.open.wait().await;
-    }
 }
 
 // === impl Seldom ===

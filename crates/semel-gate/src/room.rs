@@ -57,6 +57,9 @@ impl Room {
 
     /// Gives back what was kept.
     pub(crate) fn give_back(&self, bytes: usize) {
+        if bytes == 0 {
+            return;
+        }
         self.free.fetch_add(bytes, Ordering::Relaxed);
         self.given_back.notify_one();
     }
@@ -78,9 +81,7 @@ impl Taken<'_> {
 
 impl Drop for Taken<'_> {
     fn drop(&mut self) {
-        if self.bytes > 0 {
-            self.room.give_back(self.bytes);
-        }
+        self.room.give_back(self.bytes);
     }
 }
 

@@ -34,6 +34,8 @@ impl Routed {
 }
 
 impl Serve for Routed {
+    const HTTP2: bool = false;
+
     async fn serve(self, peer: Arc<Peer>, request: Request<Incoming>) -> Reply {
         let mut request = request.map(|body| Body::new(Paced::whole(body, &self.limits)));
         request.extensions_mut().insert(ConnectInfo(peer.address));

@@ -1,11 +1,12 @@
 //! The server: listening, reading requests, and coming to an orderly end.
 
 use crate::bodies::Share;
+use crate::connections::Connections;
 use crate::delivery::Arrived;
 use crate::failpoint::{Point, pass};
 use crate::gate::{Gate, Lane, Phase, Way};
 use crate::handle::handle;
-use crate::listener::{Connections, Peer, Serve};
+use crate::listener::{Peer, Serve};
 use crate::pace::Paced;
 use crate::reply::{Reply, refusal};
 use crate::settings::{Pass, Settings, Source};
@@ -149,6 +150,8 @@ async fn drain(gate: &Gate, connections: Connections) -> Left {
 }
 
 impl Serve for Deliveries {
+    const HTTP2: bool = true;
+
     async fn serve(self, peer: Arc<Peer>, request: Request<Incoming>) -> Reply {
         serve_one(self.0, &peer, request).await
     }

@@ -3,8 +3,8 @@
 //! The random owner id is the authority, good for the steps of its run only, on a listener of its
 //! own.
 
+use crate::connections::Connections;
 use crate::gate::Gate;
-use crate::listener::Connections;
 use crate::routed::Routed;
 use crate::runs::InHand;
 use crate::settings::{Route, Settings};

@@ -77,8 +77,7 @@ async fn whoever_sends_less_than_a_request_is_cut_on_every_listener() {
     for (listener, address) in addresses(&bed).await {
         for sent in [
             "",
-            "PRI * HT",
-            HTTP2_PREFACE,
+            "PRI * H",
             "POST /work HT",
             "POST /work HTTP/1.1\r\nhost: gate\r\nx-half: ",
         ] {
@@ -91,6 +90,22 @@ async fn whoever_sends_less_than_a_request_is_cut_on_every_listener() {
         let line =
             format!("semel_connections_cut_total{{listener=\"{listener}\",reason=\"no_request\"}}");
         counted(&bed, &line).await;
+    }
+}
+
+#[tokio::test]
+async fn whoever_sends_no_more_than_a_preface_is_cut() {
+    let bed = Bed::with(short).await;
+    for sent in ["PRI * HTTP/2.0\r\n\r\nSM", HTTP2_PREFACE] {
+        let stream = begun(bed.gate, sent.as_bytes()).await;
+        let since = Instant::now();
+        closed(stream).await;
+        assert!(since.elapsed() > SHORT / 2, "{sent:?}: at once");
+    }
+    // Nothing else speaks HTTP/2: there, bodies are bounded by the number of connections.
+    for (listener, address) in addresses(&bed).await.into_iter().skip(1) {
+        let said = closed(begun(address, HTTP2_PREFACE.as_bytes()).await).await;
+        assert!(!said.starts_with(b"HTTP/1.1 2"), "{listener}");
     }
 }
 
@@ -121,27 +136,43 @@ async fn drips_of_a_head_do_not_buy_time() {
 async fn a_quiet_connection_is_not_kept_for_ever() {
     let bed = Bed::with(short).await;
     for (listener, address) in addresses(&bed).await {
-        let stream = TcpStream::connect(address).await.unwrap();
-        let (mut sender, connection) =
-            hyper::client::conn::http2::handshake(TokioExecutor::new(), TokioIo::new(stream))
-                .await
-                .unwrap();
-        let connection = tokio::spawn(connection);
-        let request = Ask::get("/nothing").request(address);
-        let answer = within("a reply", sender.send_request(request)).await;
-        assert!(answer.unwrap().status().is_client_error());
-        let since = Instant::now();
-        // The client keeps its side: only the gate can end this.
-        within(listener, connection).await.unwrap().unwrap();
-        assert!(since.elapsed() > SHORT / 2, "{listener}: at once");
-        drop(sender);
-
         let mut stream = begun(address, b"GET /nothing HTTP/1.1\r\nhost: 127.0.0.1\r\n\r\n").await;
         let mut first = [0; 9];
         stream.read_exact(&mut first).await.unwrap();
         assert_eq!(&first, b"HTTP/1.1 ", "{listener}");
         closed(stream).await;
     }
+}
+
+#[tokio::test]
+async fn a_quiet_http2_connection_is_not_kept_for_ever() {
+    let bed = Bed::with(short).await;
+    let stream = TcpStream::connect(bed.gate).await.unwrap();
+    let (mut sender, connection) =
+        hyper::client::conn::http2::handshake(TokioExecutor::new(), TokioIo::new(stream))
+            .await
+            .unwrap();
+    let connection = tokio::spawn(connection);
+    let request = Ask::get("/nothing").request(bed.gate);
+    let answer = within("a reply", sender.send_request(request)).await;
+    assert!(answer.unwrap().status().is_client_error());
+    let since = Instant::now();
+    // The client keeps its side: only the gate can end this.
+    within("the end of the connection", connection)
+        .await
+        .unwrap()
+        .unwrap();
+    assert!(since.elapsed() > SHORT / 2, "at once");
+    drop(sender);
+}
+
+/// Its answer comes before its body, which never comes.
+#[tokio::test]
+async fn a_refused_request_does_not_keep_its_connection() {
+    let bed = Bed::with(short).await;
+    let raw = b"POST /nothing HTTP/1.1\r\nhost: gate\r\ncontent-length: 1000000\r\n\r\nx";
+    let said = closed(begun(bed.gate, raw).await).await;
+    assert!(said.starts_with(b"HTTP/1.1 404"));
 }
 
 #[tokio::test]
@@ -309,6 +340,11 @@ async fn an_http2_client_that_vanished_is_noticed() {
     let stream = begun(bed.gate, &delivery_frames()).await;
     bed.handler.arrived().await;
     closed(stream).await;
+    counted(
+        &bed,
+        "semel_connections_cut_total{listener=\"deliveries\",reason=\"vanished\"} 1\n",
+    )
+    .await;
 }
 
 #[tokio::test]
