@@ -90,6 +90,18 @@ fn key_prints_key_parts_and_fingerprint() {
 }
 
 #[test]
+fn key_prints_one_fingerprint_for_one_value_and_refuses_an_empty_part() {
+    let args = ["key", "--rule", "/v", "--json"];
+    let first = stdout(&semel(&args, r#"{"v":1,"w":[10]}"#));
+    assert_eq!(first, stdout(&semel(&args, r#"{ "w":[1e1], "v":1.0 }"#)));
+    assert_ne!(first, stdout(&semel(&args, r#"{"v":1,"w":[11]}"#)));
+    let refused = semel(&args, r#"{"v":""}"#);
+    assert!(!refused.status.success());
+    let said = String::from_utf8_lossy(&refused.stderr).into_owned();
+    assert!(said.contains("key part /v is empty"), "{said}");
+}
+
+#[test]
 fn key_reads_values_beside_the_payload_and_prints_json() {
     let args = [
         "key",

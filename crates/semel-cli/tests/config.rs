@@ -527,6 +527,44 @@ answer_bytes_max = "64KiB"
 }
 
 #[test]
+fn check_says_what_a_mismatch_does() {
+    let all = format!("{GOOD}caller = \"shared\"\n");
+    let said = good(&check(&all));
+    for expected in [
+        "route orders, api: a repeat of a key with another method, path, query or payload is refused with 422",
+        "route orders, cloud-tasks: a repeat of a key with another method, path, query or payload is a mismatch: it is \
+         kept as a letter and answered 200",
+        "route orders, pubsub: a repeat of a key with another method, path, attribute or data is a mismatch",
+        "route orders, cloudevents: a repeat of a key with another method, path, type, subject, dataschema or data is",
+        "route orders, pubsub: a push without its envelope (noWrapper) has its attributes among all other headers",
+    ] {
+        assert!(said.contains(expected), "{said}");
+    }
+
+    let line = |line: &str| good(&check(&format!("{all}{line}\n")));
+    let said = line("fingerprint = \"payload\"");
+    assert!(said.contains("pubsub: a repeat of a key with another payload is a mismatch"));
+    assert!(!said.contains("noWrapper"), "{said}");
+    let said = line("fingerprint = [\"attribute:type\"]");
+    assert!(!said.contains("noWrapper"), "{said}");
+    let said = line("fingerprint = \"off\"");
+    let lost = "warning  route orders, pubsub: fingerprint = \"off\": other work under a known key";
+    assert!(said.contains(lost), "{said}");
+
+    let unused = "warning  route orders: fingerprint_ignores lists attributes of Pub/Sub messages";
+    let ignores = "fingerprint_ignores = [\"published_at\", \"trace_*\"]";
+    assert!(!line(ignores).contains(unused));
+    for (other, is_unused) in [
+        ("source = \"pubsub\"", false),
+        ("source = \"api\"", true),
+        ("fingerprint = \"payload\"", true),
+    ] {
+        let said = line(&format!("{ignores}\n{other}"));
+        assert_eq!(said.contains(unused), is_unused, "{said}");
+    }
+}
+
+#[test]
 fn the_example_of_the_page_is_good() {
     let page = include_str!("../../../docs/config.md");
     let example = page.split("```toml\n").nth(1).unwrap();

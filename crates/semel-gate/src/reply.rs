@@ -105,7 +105,7 @@ fn ended_reply(source: Source, ended: Ended, heard: Heard) -> Reply {
         Ended::Mismatched => problem(
             StatusCode::UNPROCESSABLE_ENTITY,
             "mismatched",
-            "This key was used with another payload",
+            "This key was used for other work",
             "a key names one piece of work: use a new key for new work, or repeat the first request exactly; \
              nothing was run",
         ),
@@ -328,7 +328,7 @@ pub(crate) fn why(ended: &Ended) -> String {
             }
         },
         Ended::Parked => "its record is parked: a person must look first".into(),
-        Ended::Mismatched => "its key is known with another payload".into(),
+        Ended::Mismatched => "its key is known for other work (see `fingerprint`)".into(),
         Ended::Busy { .. } | Ended::NotYet { .. } | Ended::Full { .. } | Ended::Stale => {
             "it did not run".into()
         }
