@@ -2,7 +2,8 @@
 //! with the names that let the handler take part.
 
 use crate::delivery::{Arrived, Delivery, Transport};
-use http::header::{self, HeaderName, HeaderValue};
+use crate::headers::Relied;
+use http::header::{HeaderName, HeaderValue};
 use http::{HeaderMap, Request};
 use jiff::Timestamp;
 use semel::record::Lease;
@@ -16,21 +17,6 @@ pub(crate) const SEMEL_STEPS: HeaderName = HeaderName::from_static("semel-steps"
 pub(crate) const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
 pub(crate) const TRACEPARENT: HeaderName = HeaderName::from_static("traceparent");
 
-/// Headers that belong to one connection, or to how a body was framed on it.
-const HOP_BY_HOP: [HeaderName; 11] = [
-    header::CONNECTION,
-    header::PROXY_AUTHENTICATE,
-    header::PROXY_AUTHORIZATION,
-    header::TE,
-    header::TRAILER,
-    header::TRANSFER_ENCODING,
-    header::UPGRADE,
-    header::EXPECT,
-    header::CONTENT_LENGTH,
-    HeaderName::from_static("keep-alive"),
-    HeaderName::from_static("proxy-connection"),
-];
-
 /// The run that a request crosses for.
 #[derive(Debug)]
 pub(crate) struct Crossing<'a> {
@@ -39,6 +25,7 @@ pub(crate) struct Crossing<'a> {
     pub(crate) deadline: Timestamp,
     pub(crate) traceparent: &'a str,
     pub(crate) steps_url: Option<&'a str>,
+    pub(crate) relied: &'a Relied,
 }
 
 // === impl Crossing ===
@@ -49,7 +36,7 @@ impl Crossing<'_> {
         let mut request = Request::new(body);
         *request.method_mut() = arrived.method.clone();
         *request.uri_mut() = arrived.uri.clone();
-        *request.headers_mut() = end_to_end(&arrived.headers);
+        *request.headers_mut() = self.relied.toward_handler(&arrived.headers);
         let headers = request.headers_mut();
         let key = self.lease.key.to_string();
         set(headers, IDEMPOTENCY_KEY, &key);
@@ -73,32 +60,6 @@ impl Crossing<'_> {
 fn set(headers: &mut HeaderMap, name: HeaderName, value: &str) {
     let value = HeaderValue::from_str(value).expect("our own values are visible ASCII");
     headers.insert(name, value);
-}
-
-/// The headers of a message that are meant for its far end; ours are set by nobody but us.
-pub(crate) fn end_to_end(headers: &HeaderMap) -> HeaderMap {
-    let listed = named_by_connection(headers);
-    let mut kept = HeaderMap::with_capacity(headers.len() + 8);
-    for (name, value) in headers {
-        let dropped = HOP_BY_HOP.contains(name)
-            || name.as_str().starts_with("semel-")
-            || listed.contains(name);
-        if !dropped {
-            kept.append(name.clone(), value.clone());
-        }
-    }
-    kept
-}
-
-/// `Connection: close, X-Secret` makes `X-Secret` hop-by-hop, too.
-fn named_by_connection(headers: &HeaderMap) -> Vec<HeaderName> {
-    headers
-        .get_all(header::CONNECTION)
-        .iter()
-        .filter_map(|value| value.to_str().ok())
-        .flat_map(|value| value.split(','))
-        .filter_map(|name| name.trim().parse().ok())
-        .collect()
 }
 
 /// The trace of a delivery: its own, or a new one. What has not the form of a trace context may be
@@ -125,31 +86,6 @@ fn new_traceparent() -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn only_what_is_meant_for_the_far_end_crosses() {
-        let mut headers = HeaderMap::new();
-        for (name, value) in [
-            ("connection", "close, X-Secret"),
-            ("x-secret", "1"),
-            ("transfer-encoding", "chunked"),
-            ("content-length", "3"),
-            ("semel-fence", "99"),
-            ("upgrade", "h2c"),
-            ("x-order", "7"),
-            ("x-order", "8"),
-            ("authorization", "Bearer t"),
-        ] {
-            headers.append(
-                HeaderName::from_static(name),
-                HeaderValue::from_static(value),
-            );
-        }
-        let kept = end_to_end(&headers);
-        let names: Vec<_> = kept.keys().map(HeaderName::as_str).collect();
-        assert_eq!(names, ["x-order", "authorization"]);
-        assert_eq!(kept.get_all("x-order").iter().count(), 2);
-    }
 
     #[test]
     fn a_trace_is_handed_on_only_if_it_is_one() {

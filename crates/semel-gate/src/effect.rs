@@ -1,9 +1,11 @@
 //! The effect of a run: forward the delivery to its handler, and say what its answer means.
 
-use crate::crossing::{Crossing, end_to_end};
+use crate::crossing::Crossing;
 use crate::delivery::{Arrived, Delivery};
 use crate::failpoint::{Point, pass};
 use crate::gate::{Gate, Lane};
+use crate::headers::end_to_end;
+use crate::reply::REPLAYED;
 use crate::reply::meaning::{Meaning, meaning, no_answer};
 use crate::runs::InHand;
 use crate::upstream::{Broken, Connection, Read, full, read};
@@ -88,6 +90,7 @@ impl Forward {
             deadline: Timestamp::now() + limit,
             traceparent: &self.traceparent,
             steps_url: self.lane.steps_url.as_deref(),
+            relied: &self.gate.relied,
         };
         let request = crossing.request(&self.arrived, full(self.arrived.body.clone()));
         // Where doubt is parked, a connection that closes under a request must not be the cause.
@@ -114,8 +117,10 @@ impl Forward {
         };
         pass(Point::AnswerRead);
         let outcome = outcome(&parts, body);
-        self.first_hand
-            .note(|heard| heard.headers = Some(end_to_end(&parts.headers)));
+        let mut headers = end_to_end(&parts.headers);
+        // Whether it is a replay is for the gate to say.
+        headers.remove(REPLAYED);
+        self.first_hand.note(|heard| heard.headers = Some(headers));
         Ok((outcome, meaning))
     }
 }

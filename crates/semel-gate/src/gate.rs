@@ -1,6 +1,7 @@
 //! The gate itself: its routes, and what all deliveries share.
 
 use crate::bodies::Bodies;
+use crate::headers::Relied;
 use crate::listener::Listener;
 use crate::metrics::Metrics;
 use crate::runs::Runs;
@@ -24,6 +25,7 @@ pub(crate) struct Gate {
     pub(crate) lanes: Vec<Arc<Lane>>,
     pub(crate) semel: Semel,
     pub(crate) client: Client,
+    pub(crate) relied: Relied,
     pub(crate) bodies: Bodies,
     pub(crate) runs: Runs,
     pub(crate) metrics: Metrics,
@@ -85,6 +87,7 @@ impl Gate {
         Self {
             client: Client::new(),
             bodies: Bodies::new(&settings),
+            relied: Relied::of(&settings.routes),
             runs: Runs::default(),
             semel: Semel::with(Arc::new(store), limits),
             metrics,

@@ -23,6 +23,7 @@ mod naming;
 mod fingerprint;
 mod effect;
 mod crossing;
+mod headers;
 mod upstream;
 mod runs;
 mod steps;

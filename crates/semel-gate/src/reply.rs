@@ -22,7 +22,7 @@ use semel::work::FailureKind;
 use semel::{Ended, Error, Outcome, Recorded};
 use std::time::Duration;
 
-const REPLAYED: HeaderName = HeaderName::from_static("idempotent-replayed");
+pub(crate) const REPLAYED: HeaderName = HeaderName::from_static("idempotent-replayed");
 const RECORDED: HeaderName = HeaderName::from_static("semel-recorded");
 const BODY_NOT_KEPT: HeaderName = HeaderName::from_static("semel-body");
 

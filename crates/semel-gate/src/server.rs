@@ -11,7 +11,7 @@ use crate::pace::Paced;
 use crate::reply::{Reply, refusal};
 use crate::settings::{Pass, Settings, Source};
 use crate::upstream::{Connection, streamed};
-use crate::{admin, crossing, source, steps};
+use crate::{admin, headers, source, steps};
 use http::{Method, Request};
 use hyper::body::Incoming;
 use semel::Store;
@@ -227,7 +227,7 @@ async fn forward(gate: &Gate, pass: &Pass, request: Request<Incoming>) -> Reply 
     let mut request = Request::new(streamed(body));
     *request.method_mut() = parts.method;
     *request.uri_mut() = parts.uri;
-    *request.headers_mut() = crossing::end_to_end(&parts.headers);
+    *request.headers_mut() = gate.relied.toward_handler(&parts.headers);
     match gate
         .client
         .send(&pass.upstream, Connection::Kept, request)
@@ -235,7 +235,7 @@ async fn forward(gate: &Gate, pass: &Pass, request: Request<Incoming>) -> Reply 
     {
         Ok(response) => {
             let (mut parts, body) = response.into_parts();
-            parts.headers = crossing::end_to_end(&parts.headers);
+            parts.headers = headers::end_to_end(&parts.headers);
             http::Response::from_parts(parts, streamed(body))
         }
         Err(broken) => refusal::not_forwarded(&format!("{broken:?}")),
