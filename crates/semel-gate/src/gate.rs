@@ -4,6 +4,7 @@ use crate::bodies::Bodies;
 use crate::headers::Relied;
 use crate::listener::Listener;
 use crate::metrics::Metrics;
+use crate::path::{Ambiguous, Loose, PathPattern, Reading, Spelling};
 use crate::runs::Runs;
 use crate::settings::{Pass, Route, Settings};
 use crate::steps;
@@ -38,6 +39,8 @@ pub(crate) struct Gate {
 #[derive(Debug)]
 pub(crate) struct Lane {
     pub(crate) route: Route,
+    /// What could be taken for this route's path.
+    loose: Loose,
     pub(crate) slots: Slots,
     /// How the handler reaches its steps; `None` when it could not.
     pub(crate) steps_url: Option<String>,
@@ -66,7 +69,7 @@ pub(crate) enum Way<'a> {
     /// Nowhere.
     Unknown,
     /// The path could mean one thing here and another thing to the handler.
-    Ambiguous,
+    Ambiguous(Ambiguous),
 }
 
 // === impl Gate ===
@@ -98,24 +101,21 @@ impl Gate {
         }
     }
 
-    /// Where a request belongs.
-    pub(crate) fn way(&self, method: &Method, path: &str) -> Way<'_> {
-        if is_ambiguous(path) {
-            return Way::Ambiguous;
+    /// Where a request belongs. A path that only looks like a route's goes nowhere: neither to that
+    /// route, nor to another, nor by.
+    pub(crate) fn way(&self, method: &Method, path: &Reading) -> Way<'_> {
+        let taken = self.lanes.iter().find(|lane| lane.takes(method, path));
+        if let Some(why) = self.doubt(method, path, taken) {
+            return Way::Ambiguous(why);
         }
-        let mut unknown = Way::Unknown;
-        for lane in &self.lanes {
-            if !lane.route.path.matches(path) {
-                continue;
-            }
-            if lane.route.takes(method) {
-                return Way::Protected(lane);
-            }
-            unknown = Way::OtherMethod;
+        if let Some(lane) = taken {
+            return Way::Protected(lane);
         }
+        let matches = |pattern: &PathPattern| pattern.matches(&path.canonical);
         match &self.settings.pass {
-            Some(pass) if pass.paths.iter().any(|pattern| pattern.matches(path)) => Way::Pass(pass),
-            Some(_) | None => unknown,
+            Some(pass) if pass.paths.iter().any(matches) => Way::Pass(pass),
+            Some(_) | None if self.names(path) => Way::OtherMethod,
+            Some(_) | None => Way::Unknown,
         }
     }
 
@@ -137,6 +137,39 @@ impl Gate {
         )
     }
 
+    /// Whether a route has this path, for whatever methods.
+    pub(crate) fn names(&self, path: &Reading) -> bool {
+        let mut routes = self.lanes.iter().map(|lane| &lane.route);
+        routes.any(|route| route.path.matches(&path.canonical))
+    }
+
+    /// What two readers could differ about.
+    fn doubt(
+        &self,
+        method: &Method,
+        path: &Reading,
+        taken: Option<&Arc<Lane>>,
+    ) -> Option<Ambiguous> {
+        let allowed = taken.map_or(&[][..], |lane| &lane.route.path_allows);
+        let refused = |spelling: &&Spelling| !allowed.contains(spelling);
+        if let Some(spelling) = path.spellings.iter().find(refused) {
+            return Some(Ambiguous::Spelled(*spelling));
+        }
+        // What stands in the settings letter by letter was meant.
+        let exactly = PathPattern::Exact(path.canonical.clone());
+        if taken.is_some_and(|lane| lane.route.path == exactly) {
+            return None;
+        }
+        let passed = self.settings.pass.iter().flat_map(|pass| &pass.paths);
+        let passed_exactly = passed.into_iter().any(|pattern| *pattern == exactly);
+        let looks_like = |lane: &&Arc<Lane>| {
+            let meant = passed_exactly && matches!(lane.route.path, PathPattern::Below(_));
+            lane.route.takes(method) && lane.resembles(path) && !meant
+        };
+        let alike = self.lanes.iter().find(looks_like);
+        alike.map(|_| Ambiguous::LooksLikeRoute)
+    }
+
     /// The route with this name.
     pub(crate) fn lane(&self, name: &str) -> Option<&Arc<Lane>> {
         self.lanes.iter().find(|lane| lane.route.name == name)
@@ -148,57 +181,30 @@ impl Gate {
     }
 }
 
-/// A handler may read `/static/../charge` as `/charge`: a pattern must not be walked around.
-fn is_ambiguous(path: &str) -> bool {
-    let dots = |segment: &str| {
-        let plain = segment.to_ascii_lowercase().replace("%2e", ".");
-        plain == "." || plain == ".."
-    };
-    let lower = path.to_ascii_lowercase();
-    path.contains("//")
-        || path.contains('\\')
-        || lower.contains("%2f")
-        || lower.contains("%5c")
-        || path.split('/').any(dots)
-}
-
 // === impl Lane ===
 
 impl Lane {
     fn new(route: &Route, steps_url: Option<String>) -> Self {
         Self {
             steps_url,
+            loose: Loose::of(&route.path),
             slots: Slots::new(route.concurrency, route.queue),
             route: route.clone(),
         }
+    }
+
+    fn takes(&self, method: &Method, path: &Reading) -> bool {
+        self.route.takes(method) && self.route.path.matches(&path.canonical)
+    }
+
+    /// Whether a path that is not this route's could be taken for it.
+    fn resembles(&self, path: &Reading) -> bool {
+        self.loose.takes(&path.loosest) && !self.route.path.matches(&path.canonical)
     }
 }
 
 impl Route {
     fn takes(&self, method: &Method) -> bool {
         self.methods.is_empty() || self.methods.contains(method)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn paths_that_two_readers_read_differently_are_ambiguous() {
-        for path in [
-            "/static/../charge",
-            "/a//b",
-            "/a/%2e%2E/b",
-            "/a%2fb",
-            "/a\\b",
-            "/.",
-            "/a%5Cb",
-        ] {
-            assert!(is_ambiguous(path), "{path}");
-        }
-        for path in ["/", "/charge", "/a.b/..c/d...", "/a%20b"] {
-            assert!(!is_ambiguous(path), "{path}");
-        }
     }
 }

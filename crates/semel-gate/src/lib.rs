@@ -13,6 +13,7 @@ mod connections;
 mod origins;
 mod activity;
 mod routed;
+mod intake;
 mod bodies;
 mod room;
 mod pace;

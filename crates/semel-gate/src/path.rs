@@ -1,4 +1,9 @@
-//! Path patterns: `/charge`, or `/static/*` for everything below.
+//! Path patterns: `/charge`, or `/static/*` for everything below. `reading` says what a request's path
+//! is compared as.
+
+mod reading;
+
+pub(crate) use reading::{Ambiguous, Loose, Reading};
 
 use std::fmt;
 use std::str::FromStr;
@@ -13,6 +18,7 @@ use std::str::FromStr;
 /// assert!(!below.matches("/static") && !below.matches("/statics"));
 /// let one: PathPattern = "/charge".parse().unwrap();
 /// assert!(one.matches("/charge") && !one.matches("/charge/"));
+/// assert_eq!("/%63af\u{e9}".parse(), "/caf%C3%A9".parse::<PathPattern>());
 /// assert!("charge".parse::<PathPattern>().is_err());
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -23,20 +29,45 @@ pub enum PathPattern {
     Below(String),
 }
 
+/// Spellings that handlers read in different ways. Below a path, a route may allow them: however its
+/// handler reads them, they stay below that path, or are refused because they look like another route.
+/// Dot segments have no word here: they could leave it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Spelling {
+    /// `;`, also encoded: some handlers cut it off, with all up to the next slash.
+    Semicolon,
+    /// `%2F` and `%5C`: some handlers read a slash.
+    EncodedSlash,
+    /// `//` behind the first segment: some handlers read one slash.
+    DoubleSlash,
+    /// `%3F` and `%23`: some handlers read the end of the path.
+    EncodedDelimiter,
+}
+
 /// A pattern that means nothing.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{0:?} is no path: write /charge for one path or /static/* for all below")]
-pub struct BadPath(String);
+#[error("{0:?} is no path: write /charge for one path or /static/* for all below{1}")]
+pub struct BadPath(String, &'static str);
 
 // === impl PathPattern ===
 
 impl PathPattern {
-    /// Whether a request's path is meant, exactly as it was sent.
+    /// Whether a path is meant; it is compared in its canonical form.
     #[must_use]
     pub fn matches(&self, path: &str) -> bool {
         match self {
             Self::Exact(exact) => path == exact,
             Self::Below(prefix) => path.starts_with(prefix.as_str()),
+        }
+    }
+
+    /// Whether some handler could take this one path for one of the other's: they differ in letter case,
+    /// a slash at the end or encodings at the most.
+    #[must_use]
+    pub fn resembles(&self, other: &Self) -> bool {
+        match self {
+            Self::Exact(path) => Loose::of(other).takes(&reading::loosest_of(path)),
+            Self::Below(_) => false,
         }
     }
 }
@@ -45,17 +76,30 @@ impl FromStr for PathPattern {
     type Err = BadPath;
 
     fn from_str(text: &str) -> Result<Self, BadPath> {
+        let bad = |why| BadPath(text.into(), why);
         let plain = text.strip_suffix('*').unwrap_or(text);
-        let good = plain.starts_with('/') && !plain.contains(['*', '?', '#', ' ', '\\']);
+        let good = plain.starts_with('/') && !plain.contains(['*', '?', '#', ' ']);
         if !good {
-            return Err(BadPath(text.into()));
+            return Err(bad(""));
         }
+        let canonical = match Reading::of(plain) {
+            Ok(Reading {
+                canonical,
+                spellings,
+                ..
+            }) if spellings.is_empty() => canonical,
+            Ok(_) | Err(_) => {
+                return Err(bad(
+                    ", without dot segments, semicolons, double or encoded slashes",
+                ));
+            }
+        };
         if plain == text {
-            Ok(Self::Exact(text.into()))
+            Ok(Self::Exact(canonical))
         } else if plain.ends_with('/') {
-            Ok(Self::Below(plain.into()))
+            Ok(Self::Below(canonical))
         } else {
-            Err(BadPath(text.into()))
+            Err(bad(""))
         }
     }
 }
@@ -65,6 +109,29 @@ impl fmt::Display for PathPattern {
         match self {
             Self::Exact(path) => f.write_str(path),
             Self::Below(prefix) => write!(f, "{prefix}*"),
+        }
+    }
+}
+
+// === impl Spelling ===
+
+impl Spelling {
+    /// All of them.
+    pub const ALL: [Self; 4] = [
+        Self::Semicolon,
+        Self::EncodedSlash,
+        Self::DoubleSlash,
+        Self::EncodedDelimiter,
+    ];
+
+    /// The word for it in a route's `path_allows`.
+    #[must_use]
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Semicolon => "semicolons",
+            Self::EncodedSlash => "encoded-slashes",
+            Self::DoubleSlash => "double-slashes",
+            Self::EncodedDelimiter => "encoded-delimiters",
         }
     }
 }

@@ -6,12 +6,13 @@ use crate::delivery::Arrived;
 use crate::failpoint::{Point, pass};
 use crate::gate::{Gate, Lane, Phase, Way};
 use crate::handle::handle;
+use crate::intake::NotTaken;
 use crate::listener::{Peer, Serve};
 use crate::pace::Paced;
 use crate::reply::{Reply, refusal};
 use crate::settings::{Pass, Settings, Source};
 use crate::upstream::{Connection, streamed};
-use crate::{admin, headers, source, steps};
+use crate::{admin, headers, intake, source, steps};
 use http::{Method, Request};
 use hyper::body::Incoming;
 use semel::Store;
@@ -158,15 +159,27 @@ impl Serve for Deliveries {
 }
 
 async fn serve_one(gate: Arc<Gate>, peer: &Peer, request: Request<Incoming>) -> Reply {
-    match gate.way(request.method(), request.uri().path()) {
+    let (mut parts, body) = request.into_parts();
+    let path = match intake::take(&mut parts, &gate.relied) {
+        Ok(Some(path)) => path,
+        Ok(None) => return refusal::unknown_path(),
+        Err(why) => return refusal::not_taken(&why, parts.version),
+    };
+    let request = Request::from_parts(parts, body);
+    match gate.way(request.method(), &path) {
         Way::Protected(lane) => {
             let lane = Arc::clone(lane);
             protected(gate, peer, lane, request).await
         }
-        Way::Pass(pass) => forward(&gate, pass, request).await,
+        Way::Pass(pass) => match intake::overridden(request.headers()) {
+            Some(name) if gate.names(&path) => {
+                refusal::not_taken(&NotTaken::MethodOverride(name), request.version())
+            }
+            Some(_) | None => forward(&gate, pass, request).await,
+        },
         Way::OtherMethod => refusal::other_method(),
         Way::Unknown => refusal::unknown_path(),
-        Way::Ambiguous => refusal::ambiguous_path(),
+        Way::Ambiguous(why) => refusal::ambiguous_path(why),
     }
 }
 
@@ -180,6 +193,9 @@ async fn protected(
 ) -> Reply {
     let who = source::who_by_head(lane.route.source, request.headers());
     if passes(&lane, request.method()) && who == Source::Api {
+        if headers::has(request.headers(), headers::IDEMPOTENCY_KEY) {
+            return refusal::key_unprotected(request.method());
+        }
         let pass = Pass {
             paths: Vec::new(),
             upstream: lane.route.upstream.clone(),
@@ -215,9 +231,10 @@ async fn in_hand(gate: Arc<Gate>, lane: Arc<Lane>, arrived: Arrived, share: Shar
     reply
 }
 
-/// An API client may look without a key; a broker's delivery is protected whatever its method.
+/// An API client may look without a key, unless the route lists the method; a broker's delivery is
+/// protected whatever its method.
 fn passes(lane: &Lane, method: &Method) -> bool {
-    lane.route.caller.is_some() && [Method::GET, Method::HEAD, Method::OPTIONS].contains(method)
+    lane.route.caller.is_some() && intake::is_safe(method) && !lane.route.methods.contains(method)
 }
 
 /// Forwards a request as it is.

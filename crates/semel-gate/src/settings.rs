@@ -7,7 +7,7 @@ pub(crate) mod network;
 pub use limits::Limits;
 pub use network::{Network, NetworkError};
 
-use crate::path::PathPattern;
+use crate::path::{PathPattern, Spelling};
 use http::{Method, StatusCode, Uri};
 use semel::key::KeyRule;
 use semel::record::InDoubt;
@@ -67,7 +67,10 @@ pub struct Route {
     pub name: String,
     /// Which requests are this route's.
     pub path: PathPattern,
-    /// Which methods; empty for all.
+    /// Spellings of paths that are refused unless they are named here; for paths with `/*` only.
+    pub path_allows: Vec<Spelling>,
+    /// Which methods; empty for all, of which GET, HEAD and OPTIONS of API clients are then forwarded
+    /// unprotected.
     pub methods: Vec<Method>,
     /// Who delivers here; `None`: seen from each request.
     pub source: Option<Source>,

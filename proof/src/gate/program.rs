@@ -177,6 +177,7 @@ fn route(scene: &Scene, seat: &Seat) -> anyhow::Result<Route> {
     Ok(Route {
         name: "crash".into(),
         path: "/work".parse()?,
+        path_allows: Vec::new(),
         methods: Vec::new(),
         source: None,
         caller: Some(Caller::Shared),

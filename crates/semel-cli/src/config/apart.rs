@@ -13,7 +13,7 @@ pub(crate) fn apart(routes: &[Placed], pass: Option<&Pass>, mistakes: &mut Mista
         let passed = pass.iter().flat_map(|pass| &pass.paths);
         let told = earlier
             .flat_map(|earlier| [same_name(route, earlier), hidden(route, earlier)])
-            .chain(passed.map(|path| never_passed(route, path)));
+            .chain(passed.flat_map(|path| [never_passed(route, path), looks_like(route, path)]));
         for says in told.flatten() {
             mistakes.add(*place, Some(&route.name), says);
         }
@@ -52,8 +52,17 @@ fn never_passed(route: &Route, passed: &PathPattern) -> Option<String> {
     })
 }
 
+/// The gate passes nothing that a handler could take for a route's one path.
+fn looks_like(route: &Route, passed: &PathPattern) -> Option<String> {
+    let one_path = matches!(route.path, PathPattern::Exact(_)) && route.path != *passed;
+    let alike = one_path && route.methods.is_empty() && passed.resembles(&route.path);
+    alike.then(|| {
+        format!("{passed} is never passed, because handlers could take it for this route's path: leave it out of `pass`")
+    })
+}
+
 /// Whether every request of one path is one of the other's.
-fn covers(wide: &PathPattern, narrow: &PathPattern) -> bool {
+pub(crate) fn covers(wide: &PathPattern, narrow: &PathPattern) -> bool {
     match (wide, narrow) {
         // An empty path stands in for one with a mistake of its own.
         (_, PathPattern::Exact(narrow)) if narrow.is_empty() => false,

@@ -3,9 +3,11 @@
 mod route;
 mod fingerprint;
 
+use super::apart::covers;
 use super::{Config, Platform};
 use crate::store_url::StoreUrl;
-use semel_gate::settings::Source;
+use semel_gate::path::PathPattern;
+use semel_gate::settings::{Route, Source};
 use std::fmt;
 
 /// What was found about a configuration.
@@ -50,6 +52,7 @@ pub(crate) fn check(config: &Config) -> Vec<Finding> {
     .flatten()
     .collect();
     found.extend(trust(config));
+    found.extend(surrounded(config));
     for route in routes {
         found.extend(route::check(route, config.settings.bodies_bytes_max));
     }
@@ -132,6 +135,32 @@ fn proxies(config: &Config) -> Option<Finding> {
     })
 }
 
+/// Other spellings of a route's path are refused, but the gate cannot know which other paths lead to the
+/// same code.
+fn surrounded(config: &Config) -> Vec<Finding> {
+    let passed = config.settings.pass.iter().flat_map(|pass| &pass.paths);
+    let around = |path: &PathPattern, route: &Route| {
+        matches!(path, PathPattern::Below(_)) && covers(path, &route.path)
+    };
+    passed
+        .flat_map(|path| {
+            let routes = config.settings.routes.iter();
+            routes.filter(move |route| around(path, route)).map(move |route| {
+                let says = format!(
+                    "pass {path} surrounds {}: whatever else the handler takes for it (/index.php{0}, {0}.json, a rewrite) is forwarded unprotected; name the paths to pass one by one",
+                    route.path
+                );
+                Finding {
+                    verdict: Verdict::Warning,
+                    route: Some(route.name.clone()),
+                    source: None,
+                    says,
+                }
+            })
+        })
+        .collect()
+}
+
 fn renaming() -> Option<Finding> {
     let says = "a route's name and the namespace enter every key: renaming one forgets its keys";
     Some(Finding::gate(Verdict::Note, says))
@@ -139,7 +168,7 @@ fn renaming() -> Option<Finding> {
 
 fn trust(config: &Config) -> Option<Finding> {
     let settings = &config.settings;
-    let takes_brokers = |route: &&semel_gate::settings::Route| route.source != Some(Source::Api);
+    let takes_brokers = |route: &&Route| route.source != Some(Source::Api);
     let names: Vec<_> = settings
         .routes
         .iter()

@@ -47,6 +47,7 @@ pub(crate) fn page() -> String {
     page.extend(Source::ALL.map(source_row));
     page.push_str(KEYS);
     page.push_str(FINGERPRINTS);
+    page.push_str(PATHS);
     page.push_str(FLAGS);
     page.push_str(&flags());
     page.push_str(CHECKED);
@@ -174,6 +175,36 @@ more than 64 levels or 1000000 members, and everything else, is compared as byte
 
 A repeat that differs is a mismatch. An API client hears 422. A broker's delivery is kept as a letter and answered 200, so
 that nothing is lost; while the first still runs or waits it hears 409. With `off`, it is answered as a duplicate and lost.
+";
+
+const PATHS: &str = "
+## Paths and headers
+
+A path has one form, which is matched, compared and forwarded: encodings of unreserved characters (letters, digits, `-._~`)
+are decoded, all others have upper-case digits, and what may not stand in a path is encoded. Method and query stay as they
+came. Refused with 400, also under `pass`: dot segments, backslashes, control characters, `//` at the beginning, encodings
+that are broken, encoded twice or not UTF-8; and, unless the route allows them by `path_allows`, `;` (`semicolons`), `%2F` and
+`%5C` (`encoded-slashes`), `//` (`double-slashes`), `%3F` and `%23` (`encoded-delimiters`).
+
+A path that is a route's but for letter case, a slash at its end, an encoding, or what some handlers ignore (dots and spaces
+at the end of a name, parameters) is refused for the methods that the route takes: it is neither passed nor another
+route's. `/orders` looks like `/orders/*`, too; it is passed only if `pass` names it as it is. Which other paths lead to the
+same code (`/orders.json`, a rewrite) the gate cannot know: name what is passed one by one, and `semel check` warns where
+`pass` surrounds a route.
+
+With `methods` left out, an API client's GET, HEAD and OPTIONS are forwarded unprotected, without a key: with an
+`Idempotency-Key` they are refused, because it would promise what does not hold. A method that `methods` lists is
+protected. Preflights of browsers (OPTIONS) are for the handler to answer: leave `methods` out, or let `pass` name the path.
+
+To the handler goes what its sender said, less hop-by-hop headers; less `Semel-*`, in every spelling that a CGI-style server
+takes for it (`Semel_Key`); less every other spelling of `Idempotency-Key`, of a header that `caller` or `key` names, and
+of one that is in the same request. A request whose `Connection` names a header that somebody relies on (a caller's, one of a key,
+`Authorization`, `Cookie`, `Host`, `Content-*`, `Idempotency-Key`, `Semel-*`, trace context, those of brokers and proxies)
+is refused. `Host` reaches the handler as it came, over HTTP/2 as `:authority`.
+
+Handlers with `upstream_h2c` share one connection, and have one for each run under `in_doubt = \"park\"`. A stream that the
+handler refused (`REFUSED_STREAM`, or a GOAWAY that names an earlier one as its last) was not processed: it is released
+and not in doubt. A handler that owes an answer is pinged every 10s and is gone if it does not answer within 5s.
 ";
 
 const FLAGS: &str = "

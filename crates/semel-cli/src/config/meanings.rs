@@ -7,7 +7,7 @@ use http::{HeaderName, Method, Uri};
 use semel::key::{KeyRule, Part};
 use semel::record::InDoubt;
 use semel::work::{Backoff, Completes};
-use semel_gate::path::PathPattern;
+use semel_gate::path::{PathPattern, Spelling};
 use semel_gate::settings::{Caller, FingerprintRule, Network, OnInvalid, Source};
 use std::ops::RangeInclusive;
 use std::time::Duration;
@@ -27,6 +27,10 @@ pub(crate) struct Pointer(pub(crate) String);
 /// One status or a range of them.
 #[derive(Debug)]
 pub(crate) struct Statuses(pub(crate) RangeInclusive<u16>);
+
+/// A web origin, as browsers write it.
+#[derive(Debug)]
+pub(crate) struct Origin(pub(crate) String);
 
 /// The routes, still to be read.
 #[derive(Debug)]
@@ -76,6 +80,44 @@ impl Setting for PathPattern {
 impl Setting for Network {
     fn read(value: &Value) -> Read<Self> {
         parsed(value)
+    }
+}
+
+impl Setting for Spelling {
+    fn read(value: &Value) -> Read<Self> {
+        let text = String::read(value)?;
+        let known = Self::ALL.into_iter().find(|known| known.word() == text);
+        known.map_or_else(
+            || {
+                let words = Self::ALL.map(Self::word).join("\", \"");
+                one_of(value, &text, &format!("\"{words}\""))
+            },
+            Ok,
+        )
+    }
+}
+
+impl Setting for Origin {
+    fn read(value: &Value) -> Read<Self> {
+        let text = String::read(value)?;
+        let uri = text.parse::<Uri>().ok();
+        let parts = uri
+            .as_ref()
+            .and_then(|uri| uri.scheme_str().zip(uri.authority()));
+        // Browsers send it in lower case, without a path and without a slash at the end.
+        let good = parts.is_some_and(|(scheme, authority)| {
+            let written = format!("{scheme}://{authority}").to_ascii_lowercase();
+            matches!(scheme, "http" | "https") && !written.contains('@') && written == text
+        });
+        if good {
+            return Ok(Self(text));
+        }
+        Wrong::says(
+            value,
+            format!(
+                "{text:?} is not an origin: write \"https://shop.example\", in lower case and without a path"
+            ),
+        )
     }
 }
 

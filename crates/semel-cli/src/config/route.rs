@@ -12,7 +12,7 @@ use http::Uri;
 use semel::key::{KeyRule, Part, SCOPE_BYTES_MAX};
 use semel::store::{LEASE_MAX, RETENTION_MAX};
 use semel::work::Completes;
-use semel_gate::path::PathPattern;
+use semel_gate::path::{PathPattern, Spelling};
 use semel_gate::settings::{Caller, Route, Source, Upstream};
 use std::num::NonZeroUsize;
 use std::time::Duration;
@@ -72,7 +72,8 @@ fn route(section: &mut Section<'_>, common: &Common) -> Route {
     if let Some(name) = &name {
         bounded(section, "name", name);
     }
-    let path = section.take("path");
+    let path: Option<PathPattern> = section.take("path");
+    let path_allows = path_allows(section, path.as_ref());
     let Sender(source) = section.value("source");
     let said = said(section, source);
     let caller = caller(section, source, said.key.as_ref());
@@ -83,6 +84,7 @@ fn route(section: &mut Section<'_>, common: &Common) -> Route {
         name: name.unwrap_or_default(),
         // What stands in for a mistake is never used: mistakes keep the whole from being used.
         path: path.unwrap_or(PathPattern::Exact(String::new())),
+        path_allows,
         methods: section.take("methods").unwrap_or_default(),
         source,
         caller,
@@ -107,6 +109,18 @@ fn route(section: &mut Section<'_>, common: &Common) -> Route {
         body_bytes_max: section.value::<Size>("body_bytes_max").0,
         answer_bytes_max: section.value::<Size>("answer_bytes_max").0,
     }
+}
+
+/// One path has one spelling; below a path, however a handler reads a spelling, it stays below.
+fn path_allows(section: &mut Section<'_>, path: Option<&PathPattern>) -> Vec<Spelling> {
+    let allowed: Vec<Spelling> = section.value("path_allows");
+    if !allowed.is_empty() && matches!(path, Some(PathPattern::Exact(_))) {
+        section.wrong(
+            "path_allows",
+            "`path_allows` is for routes below a path, like path = \"/files/*\": one path has one spelling",
+        );
+    }
+    allowed
 }
 
 /// Judges text that enters every key.

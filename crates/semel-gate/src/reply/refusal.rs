@@ -3,8 +3,11 @@
 use super::{Reply, STORE_RETRY_AFTER, answer, meaning, problem, wait};
 use crate::bodies::Unread;
 use crate::effect::Heard;
+use crate::intake::NotTaken;
+use crate::path::{Ambiguous, Spelling};
 use crate::settings::Source;
-use http::StatusCode;
+use http::header::{CONNECTION, HeaderValue};
+use http::{Method, StatusCode, Version};
 
 /// A body that was not read, from this sender as far as a head can tell.
 pub(crate) fn unread(who: Source, why: &Unread) -> Reply {
@@ -71,12 +74,99 @@ pub(crate) fn other_method() -> Reply {
 }
 
 /// A path that two readers may read differently.
-pub(crate) fn ambiguous_path() -> Reply {
+pub(crate) fn ambiguous_path(why: Ambiguous) -> Reply {
+    let what_to_do = match why {
+        Ambiguous::BrokenEncoding => "send two hex digits behind each percent sign",
+        Ambiguous::EncodedTwice => "encode it once",
+        Ambiguous::NotUtf8 => "encode it as UTF-8",
+        Ambiguous::Control => "send it without control characters",
+        Ambiguous::Backslash => "send it without backslashes",
+        Ambiguous::DotSegment => "send it without dot segments",
+        Ambiguous::DoubleSlashFirst => "send it with one slash at its beginning",
+        Ambiguous::Spelled(Spelling::Semicolon) => {
+            "send it without semicolons, or let a route below a path allow them (`path_allows`)"
+        }
+        Ambiguous::Spelled(Spelling::EncodedSlash) => {
+            "send it without encoded slashes, or let a route below a path allow them (`path_allows`)"
+        }
+        Ambiguous::Spelled(Spelling::DoubleSlash) => {
+            "send it without double slashes, or let a route below a path allow them (`path_allows`)"
+        }
+        Ambiguous::Spelled(Spelling::EncodedDelimiter) => {
+            "send it without %3F and %23, or let a route below a path allow them (`path_allows`)"
+        }
+        Ambiguous::LooksLikeRoute => {
+            "a route has this path but for letter case, a slash at its end or an encoding: send it exactly so"
+        }
+        Ambiguous::TooLong => "send a shorter one",
+    };
     problem(
         StatusCode::BAD_REQUEST,
         "ambiguous-path",
         "The path can be read in two ways",
-        "send it without dot segments, double slashes, backslashes and encoded slashes; nothing was run",
+        format!("{what_to_do}; nothing was run"),
+    )
+}
+
+/// A request that is not taken, whatever its path. Where its end is unsure, nothing may follow it.
+pub(crate) fn not_taken(why: &NotTaken, version: Version) -> Reply {
+    let mut reply = match why {
+        NotTaken::Path(why) => return ambiguous_path(*why),
+        NotTaken::Connect => problem(
+            StatusCode::NOT_IMPLEMENTED,
+            "connect",
+            "CONNECT is not taken",
+            "the gate forwards deliveries to its own handlers and opens no tunnels; nothing was run",
+        ),
+        NotTaken::MethodCase => problem(
+            StatusCode::NOT_IMPLEMENTED,
+            "method-case",
+            "The method has lower-case letters",
+            "methods are case-sensitive, and not every handler thinks so: send POST for post; nothing was run",
+        ),
+        NotTaken::MethodOverride(name) => problem(
+            StatusCode::BAD_REQUEST,
+            "method-override",
+            "A request that is not protected asks to be read as another method",
+            format!("send the method itself instead of {name}; nothing was run"),
+        ),
+        NotTaken::TransferEncoding => problem(
+            StatusCode::NOT_IMPLEMENTED,
+            "transfer-encoding",
+            "The transfer encoding is not `chunked`",
+            "send the body in chunks without another coding, or with its length; nothing was run, a retry of the same \
+             request fails again",
+        ),
+        NotTaken::Host(what) => problem(
+            StatusCode::BAD_REQUEST,
+            "bad-host",
+            "The request does not say which host it is for",
+            format!("{what}: send one Host, the target's own; nothing was run"),
+        ),
+        NotTaken::Misdeclared(name) => problem(
+            StatusCode::BAD_REQUEST,
+            "connection-names-header",
+            "Connection names a header that is not of the connection",
+            format!("{name} is meant for the handler: leave it out of Connection; nothing was run"),
+        ),
+    };
+    if version < Version::HTTP_2 {
+        let close = HeaderValue::from_static("close");
+        reply.headers_mut().insert(CONNECTION, close);
+    }
+    reply
+}
+
+/// A request that only looks, forwarded unprotected, with a key that promises otherwise.
+pub(crate) fn key_unprotected(method: &Method) -> Reply {
+    problem(
+        StatusCode::BAD_REQUEST,
+        "key-unprotected",
+        "This method is not protected here",
+        format!(
+            "{method} is forwarded without a record, so the Idempotency-Key would promise what does not hold: leave it \
+             out, or list {method} in the route's `methods` to protect it; nothing was run"
+        ),
     )
 }
 

@@ -202,6 +202,7 @@ pub(crate) fn route(name: &str, path: &str, handler: SocketAddr) -> Route {
     Route {
         name: name.into(),
         path: path.parse().unwrap(),
+        path_allows: Vec::new(),
         methods: Vec::new(),
         source: None,
         caller: Some(Caller::Header("x-caller".into())),

@@ -19,11 +19,20 @@ pub(super) const FIELDS: &[Field] = &[
         "\"/orders\"",
         "Which requests are this route's.",
     ),
+    Field::is(
+        "path_allows",
+        "a list of \"semicolons\", \"encoded-slashes\", \"double-slashes\", \"encoded-delimiters\"",
+        "[]",
+        "Spellings of paths that are refused otherwise, see below; only for paths with `/*`.",
+    ),
     Field::says(
         "methods",
         "a list of methods like [\"POST\"]",
-        ("all", "[\"POST\", \"PUT\"]"),
-        "Which methods are this route's.",
+        (
+            "all; GET, HEAD and OPTIONS of API clients are then forwarded unprotected",
+            "[\"POST\", \"PUT\"]",
+        ),
+        "Which methods are this route's. A method that is listed is protected.",
     ),
     Field::is(
         "source",

@@ -1,0 +1,137 @@
+//! Intake: what is refused of a request before anybody asks what it means, and the one form in which it
+//! is taken. Later on there is one host, in the header `Host`, and one spelling of the path.
+
+use crate::headers::{Relied, has};
+use crate::path::{Ambiguous, Reading};
+use http::header::{HOST, HeaderName, HeaderValue, TRANSFER_ENCODING};
+use http::request::Parts;
+use http::uri::{Authority, PathAndQuery};
+use http::{HeaderMap, Method, Uri, Version};
+
+/// Why a request is not taken.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum NotTaken {
+    /// A tunnel is not a delivery.
+    Connect,
+    /// `post`: to some handlers that is a POST.
+    MethodCase,
+    /// A request that is not protected asks its handler to read it as one that could be.
+    MethodOverride(&'static str),
+    /// A body in a form that is not read here.
+    TransferEncoding,
+    /// No `Host`, more than one, one that is not a host, or not the one of the target.
+    Host(&'static str),
+    /// `Connection` names a header that somebody behind relies on.
+    Misdeclared(HeaderName),
+    /// Gate and handler could read two paths.
+    Path(Ambiguous),
+}
+
+/// Headers by which frameworks let a request pretend to have another method.
+const OVERRIDES: [&str; 3] = [
+    "x-http-method-override",
+    "x-http-method",
+    "x-method-override",
+];
+
+/// Takes a request in: afterwards its URI is path and query in canonical form, and its host is in `Host`.
+/// `None` is the path of `OPTIONS *`, which is nobody's.
+pub(crate) fn take(parts: &mut Parts, relied: &Relied) -> Result<Option<Reading>, NotTaken> {
+    method(parts)?;
+    transfer_encoding(parts)?;
+    host(parts)?;
+    if let Some(name) = relied.misdeclared(&parts.headers) {
+        return Err(NotTaken::Misdeclared(name));
+    }
+    if !parts.uri.path().starts_with('/') {
+        return Ok(None);
+    }
+    let path = Reading::of(parts.uri.path()).map_err(NotTaken::Path)?;
+    parts.uri = target(&path.canonical, parts.uri.query()).map_err(NotTaken::Path)?;
+    Ok(Some(path))
+}
+
+fn method(parts: &Parts) -> Result<(), NotTaken> {
+    if parts.method == Method::CONNECT {
+        return Err(NotTaken::Connect);
+    }
+    if parts
+        .method
+        .as_str()
+        .bytes()
+        .any(|byte| byte.is_ascii_lowercase())
+    {
+        return Err(NotTaken::MethodCase);
+    }
+    match overridden(&parts.headers) {
+        Some(name) if is_safe(&parts.method) => Err(NotTaken::MethodOverride(name)),
+        Some(_) | None => Ok(()),
+    }
+}
+
+/// The header by which a request pretends to have another method.
+pub(crate) fn overridden(headers: &HeaderMap) -> Option<&'static str> {
+    let among = |name: &&str| has(headers, name);
+    OVERRIDES.into_iter().find(among)
+}
+
+/// Methods that only look (RFC 9110, 9.2.1).
+pub(crate) fn is_safe(method: &Method) -> bool {
+    [Method::GET, Method::HEAD, Method::OPTIONS].contains(method)
+}
+
+/// Chunks are taken apart here, and nothing else is: other codings would be lost on the way.
+fn transfer_encoding(parts: &Parts) -> Result<(), NotTaken> {
+    let mut codings = parts.headers.get_all(TRANSFER_ENCODING).iter();
+    match (codings.next(), codings.next()) {
+        (None, _) => Ok(()),
+        (Some(coding), None) if coding.as_bytes().eq_ignore_ascii_case(b"chunked") => Ok(()),
+        (Some(_), _) => Err(NotTaken::TransferEncoding),
+    }
+}
+
+fn host(parts: &mut Parts) -> Result<(), NotTaken> {
+    let named = parts.uri.authority().cloned();
+    let mut hosts = parts.headers.get_all(HOST).iter();
+    let (host, second) = (hosts.next(), hosts.next());
+    if second.is_some() {
+        return Err(NotTaken::Host("it has more than one Host"));
+    }
+    match (host, named) {
+        (Some(host), named) => agree(host, named.as_ref()),
+        // HTTP/2 has a pseudo-header for it; HTTP/1.0 did not know it yet.
+        (None, Some(named)) if parts.version != Version::HTTP_11 => {
+            let value = HeaderValue::from_str(named.as_str());
+            let value = value.map_err(|_| NotTaken::Host(NOT_A_HOST))?;
+            agree(&value, None)?;
+            parts.headers.insert(HOST, value);
+            Ok(())
+        }
+        (None, None) if parts.version < Version::HTTP_11 => Ok(()),
+        (None, Some(_) | None) => Err(NotTaken::Host("it has no Host")),
+    }
+}
+
+const NOT_A_HOST: &str = "its Host is not a host with or without a port";
+
+fn agree(host: &HeaderValue, named: Option<&Authority>) -> Result<(), NotTaken> {
+    let read = Authority::try_from(host.as_bytes())
+        .ok()
+        .filter(|host| !host.as_str().contains('@'))
+        .ok_or(NotTaken::Host(NOT_A_HOST))?;
+    match named {
+        Some(named) if *named != read => Err(NotTaken::Host(
+            "its Host is not the host that its target names",
+        )),
+        Some(_) | None => Ok(()),
+    }
+}
+
+fn target(path: &str, query: Option<&str>) -> Result<Uri, Ambiguous> {
+    let whole = match query {
+        Some(query) => format!("{path}?{query}"),
+        None => path.to_owned(),
+    };
+    let whole = PathAndQuery::try_from(whole).map_err(|_| Ambiguous::TooLong)?;
+    Ok(Uri::from(whole))
+}

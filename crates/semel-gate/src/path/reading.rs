@@ -1,0 +1,401 @@
+//! Reading a path: its one canonical form, which is matched and forwarded, and the loosest form that
+//! any handler could read in it, by which it is kept away from routes that it only looks like.
+
+use super::{PathPattern, Spelling};
+use std::iter::Peekable;
+use std::str::Bytes;
+
+/// A path, read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Reading {
+    /// Encodings of unreserved characters are decoded, all others have upper-case digits, and what may
+    /// not stand in a path is encoded.
+    pub(crate) canonical: String,
+    /// See [`loosest`].
+    pub(crate) loosest: String,
+    /// What only some routes allow.
+    pub(crate) spellings: Vec<Spelling>,
+}
+
+/// Why a path is refused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Ambiguous {
+    /// A percent sign without two hex digits.
+    BrokenEncoding,
+    /// An encoded percent sign that begins another encoding.
+    EncodedTwice,
+    /// Encoded bytes that are not UTF-8, overlong forms among them.
+    NotUtf8,
+    /// A control character, NUL among them.
+    Control,
+    Backslash,
+    /// `.` or `..`, encoded or with a parameter, too.
+    DotSegment,
+    /// Some read `//host/path` as another host.
+    DoubleSlashFirst,
+    /// Only some routes allow it.
+    Spelled(Spelling),
+    /// It is a route's path but for letter case, a slash at the end or an encoding.
+    LooksLikeRoute,
+    /// Its canonical form is longer than a path can be.
+    TooLong,
+}
+
+/// All paths that some handler could take for those of a pattern.
+#[derive(Clone, Debug)]
+pub(crate) struct Loose {
+    path: String,
+    below: bool,
+}
+
+/// One byte of a path, and whether it was encoded.
+#[derive(Clone, Copy)]
+struct Octet {
+    byte: u8,
+    encoded: bool,
+}
+
+// === impl Reading ===
+
+impl Reading {
+    /// Reads the path of a request, without its query.
+    pub(crate) fn of(path: &str) -> Result<Self, Ambiguous> {
+        let octets = decoded(path)?;
+        let bytes = octets.iter().map(|octet| octet.byte).collect();
+        let text = String::from_utf8(bytes).map_err(|_| Ambiguous::NotUtf8)?;
+        if text.chars().any(char::is_control) {
+            return Err(Ambiguous::Control);
+        }
+        // Encoded ones have a word of their own.
+        if path.contains('\\') {
+            return Err(Ambiguous::Backslash);
+        }
+        if encodes_again(&octets) {
+            return Err(Ambiguous::EncodedTwice);
+        }
+        if path.starts_with("//") {
+            return Err(Ambiguous::DoubleSlashFirst);
+        }
+        let text: String = text.chars().map(narrow).collect();
+        if segments(&text).any(is_dots) {
+            return Err(Ambiguous::DotSegment);
+        }
+        Ok(Self {
+            canonical: canonical(&octets),
+            loosest: loosest(&text),
+            spellings: spellings(&octets),
+        })
+    }
+}
+
+fn decoded(path: &str) -> Result<Vec<Octet>, Ambiguous> {
+    let mut octets = Vec::with_capacity(path.len());
+    let mut bytes = path.bytes().peekable();
+    while let Some(byte) = bytes.next() {
+        octets.push(if byte == b'%' {
+            Octet {
+                byte: escape(&mut bytes).ok_or(Ambiguous::BrokenEncoding)?,
+                encoded: true,
+            }
+        } else {
+            Octet {
+                byte,
+                encoded: false,
+            }
+        });
+    }
+    Ok(octets)
+}
+
+/// The byte that two hex digits stand for.
+fn escape(bytes: &mut Peekable<Bytes<'_>>) -> Option<u8> {
+    let mut digit = || {
+        let digit = char::from(bytes.next()?).to_digit(16)?;
+        u8::try_from(digit).ok()
+    };
+    let (high, low) = (digit()?, digit()?);
+    Some(high << 4 | low)
+}
+
+/// `%2563` is `%63` to whoever decodes once, and `c` to whoever decodes twice.
+fn encodes_again(octets: &[Octet]) -> bool {
+    octets.windows(3).any(|three| match three {
+        [percent, high, low] => {
+            percent.byte == b'%' && high.byte.is_ascii_hexdigit() && low.byte.is_ascii_hexdigit()
+        }
+        _ => false,
+    })
+}
+
+/// The one form of a path.
+fn canonical(octets: &[Octet]) -> String {
+    let mut canonical = String::with_capacity(octets.len());
+    for Octet { byte, encoded } in octets {
+        let plain = is_unreserved(*byte) || (!encoded && is_path_byte(*byte));
+        if plain {
+            canonical.push(char::from(*byte));
+        } else {
+            canonical.push_str(&format!("%{byte:02X}"));
+        }
+    }
+    canonical
+}
+
+/// Unreserved characters mean the same encoded and plain (RFC 3986, 2.3).
+const fn is_unreserved(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_' | b'~')
+}
+
+/// What else may stand in a path as it is.
+const fn is_path_byte(byte: u8) -> bool {
+    matches!(
+        byte,
+        b'/' | b'!'
+            | b'$'
+            | b'&'
+            | b'\''
+            | b'('
+            | b')'
+            | b'*'
+            | b'+'
+            | b','
+            | b';'
+            | b'='
+            | b':'
+            | b'@'
+    )
+}
+
+fn spellings(octets: &[Octet]) -> Vec<Spelling> {
+    let has = |bytes: &[u8], encoded_only: bool| {
+        let meant = |octet: &Octet| bytes.contains(&octet.byte) && (octet.encoded || !encoded_only);
+        octets.iter().any(meant)
+    };
+    let plain_slash = |octet: &Octet| octet.byte == b'/' && !octet.encoded;
+    let found = |spelling: &Spelling| match spelling {
+        Spelling::Semicolon => has(b";", false),
+        Spelling::EncodedSlash => has(b"/\\", true),
+        Spelling::DoubleSlash => octets.windows(2).any(|two| two.iter().all(plain_slash)),
+        Spelling::EncodedDelimiter => has(b"?#", true),
+    };
+    Spelling::ALL.into_iter().filter(found).collect()
+}
+
+/// The loosest form of a decoded path: what is left when every slash is one slash, parameters,
+/// dots and spaces at the end of a name do not count, nothing follows a `?` or `#`, and all letters have
+/// one case. Two paths that no handler takes for one differ here, too.
+fn loosest(text: &str) -> String {
+    let path = text.split(['?', '#']).next().unwrap_or(text);
+    let mut loosest = String::with_capacity(path.len());
+    for name in segments(path) {
+        let name = name
+            .trim_start()
+            .trim_end_matches(|c: char| c == '.' || c.is_whitespace());
+        if !name.is_empty() {
+            loosest.push('/');
+            loosest.extend(name.chars().flat_map(fold));
+        }
+    }
+    loosest
+}
+
+/// The loosest form of a canonical path.
+pub(super) fn loosest_of(canonical: &str) -> String {
+    Reading::of(canonical).map_or_else(|_| canonical.into(), |reading| reading.loosest)
+}
+
+/// The names between slashes of either kind, without their parameters.
+fn segments(text: &str) -> impl Iterator<Item = &str> {
+    text.split(['/', '\\'])
+        .map(|segment| segment.split(';').next().unwrap_or(segment))
+}
+
+/// Some handlers trim names before they look for dots.
+fn is_dots(name: &str) -> bool {
+    let name = name.trim();
+    !name.is_empty() && name.chars().all(|c| c == '.')
+}
+
+/// Some handlers read full-width forms as the ASCII that they look like.
+fn narrow(c: char) -> char {
+    const DISTANCE: u32 = 0xFEE0;
+    match c {
+        '\u{FF01}'..='\u{FF5E}' => char::from_u32(u32::from(c) - DISTANCE).unwrap_or(c),
+        _ => c,
+    }
+}
+
+/// One case for all letters: `ſ` is an `s` and the Kelvin sign a `k` to handlers that ignore case.
+fn fold(c: char) -> impl Iterator<Item = char> {
+    c.to_uppercase().flat_map(char::to_lowercase)
+}
+
+// === impl Loose ===
+
+impl Loose {
+    pub(crate) fn of(pattern: &PathPattern) -> Self {
+        match pattern {
+            PathPattern::Exact(path) => Self {
+                path: loosest_of(path),
+                below: false,
+            },
+            PathPattern::Below(prefix) => Self {
+                path: loosest_of(prefix),
+                below: true,
+            },
+        }
+    }
+
+    /// Whether a path of this loosest form could be taken for one of the pattern's.
+    pub(crate) fn takes(&self, loosest: &str) -> bool {
+        loosest
+            .strip_prefix(self.path.as_str())
+            .is_some_and(|rest| rest.is_empty() || (self.below && rest.starts_with('/')))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn canonical_of(path: &str) -> Result<String, Ambiguous> {
+        Reading::of(path).map(|reading| reading.canonical)
+    }
+
+    #[test]
+    fn there_is_one_form_for_equal_paths() {
+        for (path, canonical) in [
+            ("/charge", "/charge"),
+            ("/%63h%61rge", "/charge"),
+            ("/a%2db%2E%5f%7Ec", "/a-b._~c"),
+            ("/caf%c3%a9", "/caf%C3%A9"),
+            ("/caf\u{e9}", "/caf%C3%A9"),
+            ("/a%20b", "/a%20b"),
+            ("/a{b}|\"", "/a%7Bb%7D%7C%22"),
+            // Encoded and plain, these may mean two things: both stay as they are.
+            ("/a%40b", "/a%40b"),
+            ("/a@b!$&'()*+,=:", "/a@b!$&'()*+,=:"),
+            ("/", "/"),
+            ("/a.b/..c/d...", "/a.b/..c/d..."),
+            ("/100%25", "/100%25"),
+        ] {
+            let read = Reading::of(path).unwrap();
+            assert_eq!(read.canonical, canonical, "{path}");
+            assert_eq!(read.spellings, [], "{path}");
+            let again = Reading::of(&read.canonical).unwrap();
+            assert_eq!(again, read, "{path} is not canonical yet");
+        }
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn a_canonical_path_is_read_as_itself(path in "/(%[0-9a-fA-F]{2}|[ -~]|\\PC){0,12}") {
+            // A path ends before them.
+            let path = path.replace(['?', '#'], "");
+            if let Ok(read) = Reading::of(&path) {
+                proptest::prop_assert_eq!(Reading::of(&read.canonical), Ok(read));
+            }
+        }
+    }
+
+    #[test]
+    fn what_no_route_can_allow_is_refused() {
+        use Ambiguous::*;
+        for (path, why) in [
+            ("/a/../b", DotSegment),
+            ("/a/%2e%2E/b", DotSegment),
+            ("/.", DotSegment),
+            ("/x/..;/charge", DotSegment),
+            ("/x/..%3B/charge", DotSegment),
+            ("/x/..%2fcharge", DotSegment),
+            ("/x/..%5ccharge", DotSegment),
+            ("/x/.;a=b", DotSegment),
+            ("/x/..%20/charge", DotSegment),
+            ("/x/\u{FF0E}\u{FF0E}/charge", DotSegment),
+            ("/a\\b", Backslash),
+            ("//charge", DoubleSlashFirst),
+            ("/charge%00", Control),
+            ("/charge%0d%0a", Control),
+            ("/charge%7F", Control),
+            ("/charge%C2%85", Control),
+            ("/charge%C0%AF", NotUtf8),
+            ("/charge%E0%80%AF", NotUtf8),
+            ("/charge%ff", NotUtf8),
+            ("/charge%C3", NotUtf8),
+            ("/charge%ED%A0%80", NotUtf8),
+            ("/charge%", BrokenEncoding),
+            ("/charge%6", BrokenEncoding),
+            ("/%u0063harge", BrokenEncoding),
+            ("/charge%+1", BrokenEncoding),
+            ("/%2563harge", EncodedTwice),
+            ("/%252e%252e/charge", EncodedTwice),
+        ] {
+            assert_eq!(canonical_of(path), Err(why), "{path}");
+        }
+    }
+
+    #[test]
+    fn what_a_route_may_allow_is_named() {
+        use Spelling::*;
+        for (path, spelling) in [
+            ("/a;b=c", Semicolon),
+            ("/a%3bb", Semicolon),
+            ("/a%2Fb", EncodedSlash),
+            ("/a%5cb", EncodedSlash),
+            ("/a//b", DoubleSlash),
+            ("/a%3Fb", EncodedDelimiter),
+            ("/a%23b", EncodedDelimiter),
+        ] {
+            assert_eq!(Reading::of(path).unwrap().spellings, [spelling], "{path}");
+        }
+    }
+
+    #[test]
+    fn a_path_that_some_handler_takes_for_another_has_its_loosest_form() {
+        let charge = Loose::of(&"/charge".parse().unwrap());
+        for path in [
+            "/charge",
+            "/CHARGE",
+            "/charge/",
+            "/charge//",
+            "/charge;x",
+            "/charge.",
+            "/charge%20",
+            "/%20charge",
+            "/charge%3Fx",
+            "/charge%23",
+            "/%2Fcharge",
+            "/charge%2f",
+            "/charge%5C",
+            "/;x/charge",
+            "/\u{FF23}harge",
+            "/charge%C2%A0",
+        ] {
+            assert!(charge.takes(&Reading::of(path).unwrap().loosest), "{path}");
+        }
+        for path in [
+            "/",
+            "/charges",
+            "/charge/x",
+            "/char/ge",
+            "/x/charge",
+            "/charge.json",
+        ] {
+            assert!(!charge.takes(&Reading::of(path).unwrap().loosest), "{path}");
+        }
+        let below = Loose::of(&"/kiosk/*".parse().unwrap());
+        for path in [
+            "/kiosk",
+            "/KIOSK/x",
+            "/kiosk%2Fx",
+            "/kiosk;a/x",
+            "/\u{212A}io\u{17F}k/x",
+        ] {
+            assert!(below.takes(&Reading::of(path).unwrap().loosest), "{path}");
+        }
+        assert!(!below.takes(&Reading::of("/kiosks/x").unwrap().loosest));
+        let all = Loose::of(&"/*".parse().unwrap());
+        assert!(all.takes(&Reading::of("/").unwrap().loosest));
+        assert!(all.takes(&Reading::of("/x").unwrap().loosest));
+    }
+}

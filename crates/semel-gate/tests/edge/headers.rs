@@ -1,0 +1,206 @@
+//! Headers that somebody relies on: nobody else sets them, spells them anew, or takes them away.
+
+use crate::support::client::exchange;
+use crate::support::handler::Say;
+use crate::support::{Act, Ask, Bed, SENDERS, Sender};
+use http::Method;
+use semel_gate::settings::{Pass, Settings};
+
+fn passing(settings: &mut Settings) {
+    settings.pass = Some(Pass {
+        paths: vec!["/static/*".parse().unwrap()],
+        upstream: settings.routes[0].upstream.clone(),
+    });
+}
+
+#[tokio::test]
+async fn a_key_on_a_method_that_is_not_protected_is_refused() {
+    let bed = Bed::new().await;
+    for method in [Method::GET, Method::HEAD, Method::OPTIONS] {
+        for name in ["Idempotency-Key", "IDEMPOTENCY_KEY"] {
+            let ask = Ask::get("/work").method(method.clone()).header(name, "k");
+            let answer = bed.ask(ask).await;
+            assert_eq!(answer.status, 400, "{method} {name}");
+            if method != Method::HEAD {
+                answer.is_problem(400, "key-unprotected");
+                assert!(answer.text().contains("`methods`"), "{answer:?}");
+            }
+        }
+        assert_eq!(bed.runs(), 0, "{method}");
+    }
+}
+
+#[tokio::test]
+async fn a_method_that_the_route_lists_is_protected() {
+    for method in [Method::GET, Method::OPTIONS] {
+        let bed = Bed::route(|route| route.methods = vec![Method::POST, method.clone()]).await;
+        let ask = Sender::Api.sends("k", "").method(method.clone());
+        bed.ask(ask.clone()).await.is(200);
+        bed.ask(ask).await.is_replay(200);
+        let keyless = Sender::Api.sends("k", "").method(method.clone());
+        let answer = bed.ask(keyless.without("Idempotency-Key")).await;
+        answer.is_problem(400, "key-part-missing");
+        assert_eq!((bed.runs(), bed.records().await.len()), (1, 1), "{method}");
+    }
+}
+
+#[tokio::test]
+async fn a_get_that_wants_to_be_a_post_is_refused() {
+    let bed = Bed::with(passing).await;
+    for path in ["/work", "/static/x"] {
+        for name in [
+            "X-HTTP-Method-Override",
+            "X-HTTP-Method",
+            "X-Method-Override",
+        ] {
+            let answer = bed.ask(Ask::get(path).header(name, "POST")).await;
+            answer.is_problem(400, "method-override");
+        }
+    }
+    assert_eq!(bed.runs(), 0);
+}
+
+#[tokio::test]
+async fn a_post_that_wants_to_be_a_protected_put_is_not_passed() {
+    let bed = Bed::with(|settings| {
+        settings.routes[0].methods = vec![Method::PUT];
+        passing(settings);
+        let paths = &mut settings.pass.as_mut().unwrap().paths;
+        paths.push("/work".parse().unwrap());
+    })
+    .await;
+    for name in ["X-HTTP-Method-Override", "x_http_method_override"] {
+        let ask = Ask::post("/work").header(name, "PUT");
+        bed.ask(ask).await.is_problem(400, "method-override");
+        bed.ask(Ask::post("/static/x").header(name, "PUT"))
+            .await
+            .is(200);
+    }
+    bed.ask(Ask::post("/work")).await.is(200);
+    assert_eq!(bed.runs(), 3);
+}
+
+/// Spellings that a CGI-style server takes for headers of the gate, or of something trusted before it.
+const FORGED: [&str; 14] = [
+    "Semel-Key",
+    "semel_key",
+    "SEMEL_FENCE",
+    "Semel-Attempt",
+    "Semel_Attempt",
+    "semel.steps",
+    "Semel~Source",
+    "SEMEL_anything",
+    "Semel",
+    "Idempotency_Key",
+    "idempotency.key",
+    "X_Caller",
+    "x.caller",
+    "X_cAlLeR",
+];
+
+/// Whether a handler that reads headers as variables would find the forged value in one.
+fn is_forged(headers: &[(String, String)]) -> bool {
+    headers.iter().any(|(_, value)| value == "forged")
+}
+
+#[tokio::test]
+async fn no_other_spelling_of_a_name_that_counts_reaches_the_handler() {
+    let bed = Bed::with(passing).await;
+    let passed = |_: &str, _: &str| Ask::post("/static/x");
+    for name in FORGED {
+        for sender in SENDERS {
+            let ask = sender.sends(name, "{}").header(name, "forged");
+            let reply = exchange(bed.gate, &ask.raw()).await;
+            assert!(reply.starts_with("HTTP/1.1 200"), "{name}: {reply}");
+            let seen = bed.handler.arrived().await;
+            assert!(!is_forged(&seen.headers), "{name}: {seen:?}");
+            assert!(seen.header("semel-key").unwrap().starts_with("v1_"));
+            assert_eq!(seen.header("idempotency-key"), seen.header("semel-key"));
+        }
+        let ask = passed("n", "{}").header(name, "forged");
+        let reply = exchange(bed.gate, &ask.raw()).await;
+        assert!(reply.starts_with("HTTP/1.1 200"), "{name}: {reply}");
+        let seen = bed.handler.arrived().await;
+        assert!(!is_forged(&seen.headers), "{name}: {seen:?}");
+    }
+}
+
+#[tokio::test]
+async fn the_trusted_caller_stands_alone() {
+    let bed = Bed::new().await;
+    let ask = Sender::Api.sends("k", "{}").header("X_Caller", "mallory");
+    let reply = exchange(bed.gate, &ask.raw()).await;
+    assert!(reply.starts_with("HTTP/1.1 200"), "{reply}");
+    let seen = bed.handler.arrived().await;
+    assert_eq!(seen.header("x-caller"), Some("alice"));
+    assert_eq!(seen.header("x_caller"), None);
+    let alone = Sender::Api.sends("k", "{}").without("X-Caller");
+    let answer = bed.ask(alone.header("X_Caller", "alice")).await;
+    answer.is_problem(400, "caller-missing");
+}
+
+#[tokio::test]
+async fn a_second_spelling_of_a_header_that_is_there_does_not_cross() {
+    let bed = Bed::new().await;
+    let ask = Sender::Task
+        .sends("t", "{}")
+        .header("X_CloudTasks_TaskName", "forged")
+        .header("X-Twin", "1")
+        .header("X_Twin", "forged")
+        .header("only_underscored", "kept");
+    let reply = exchange(bed.gate, &ask.raw()).await;
+    assert!(reply.starts_with("HTTP/1.1 200"), "{reply}");
+    let seen = bed.handler.arrived().await;
+    assert!(!is_forged(&seen.headers), "{seen:?}");
+    assert_eq!(seen.header("only_underscored"), Some("kept"));
+}
+
+#[tokio::test]
+async fn connection_cannot_take_away_what_somebody_relies_on() {
+    let bed = Bed::with(|settings| {
+        passing(settings);
+        settings.routes[0].fingerprint =
+            semel_gate::settings::FingerprintRule::With(vec!["header:x-version".into()]);
+    })
+    .await;
+    for listed in [
+        "X-Caller",
+        "close, x-caller",
+        "x_caller",
+        "Authorization",
+        "Idempotency-Key",
+        "Semel-Fence",
+        "SEMEL_KEY",
+        "X-Version",
+        "X-CloudTasks-TaskName",
+        "ce-id",
+        "Host",
+        "Cookie",
+        "Content-Type",
+        "Content-Length",
+    ] {
+        for path in ["/work", "/static/x"] {
+            let ask = Sender::Api.sends("k", "{}").path(path);
+            let reply = exchange(bed.gate, &ask.header("Connection", listed).raw()).await;
+            assert!(reply.starts_with("HTTP/1.1 400"), "{listed}: {reply}");
+            let code = "errors.md#connection-names-header";
+            assert!(reply.contains(code), "{listed}: {reply}");
+        }
+    }
+    assert_eq!((bed.runs(), bed.records().await.len()), (0, 0));
+}
+
+#[tokio::test]
+async fn the_gates_own_names_do_not_come_back_from_a_handler() {
+    let bed = Bed::new().await;
+    let said = Say::new(200, "done")
+        .header("Semel_Recorded", "forged")
+        .header("SEMEL-Body", "forged")
+        .header("Idempotent-Replayed", "true")
+        .header("X-Own", "1");
+    bed.handler.will(Act::Say(said));
+    let first = bed.ask(Sender::Api.sends("k", "{}")).await;
+    first.is(200);
+    assert_eq!(first.header("x-own"), Some("1"));
+    assert!(!format!("{first:?}").contains("forged"), "{first:?}");
+}

@@ -1,0 +1,15 @@
+//! The edges of a delivery: its path, its headers, its host, and the way to handlers over HTTP/2.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    reason = "a test may fail where it stands"
+)]
+
+#[path = "../support/mod.rs"]
+mod support;
+
+mod paths;
+mod spellings;
+mod headers;
+mod wire;
