@@ -145,6 +145,13 @@ impl Failed {
                 format!("the handler was not reached ({why}); nothing was run"),
                 false,
             ),
+            Self::Broken(Broken::NotProcessed(why)) => (
+                FailureKind::NotStarted,
+                format!(
+                    "the handler refused the request before it looked at it ({why}); nothing was run"
+                ),
+                false,
+            ),
             Self::Broken(Broken::Cut(why)) => (
                 FailureKind::InDoubt,
                 format!(

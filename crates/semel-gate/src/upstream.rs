@@ -1,5 +1,7 @@
 //! The handler: sending it a request, and telling apart what was sent from what was not.
 
+mod h2c;
+
 use crate::bodies::Pieces;
 use crate::settings::Upstream;
 use bytes::Bytes;
@@ -36,7 +38,7 @@ pub(crate) type BoxError = Box<dyn std::error::Error + Send + Sync>;
 pub(crate) struct Client {
     kept: Sender,
     fresh: Sender,
-    h2c: Sender,
+    h2c: h2c::H2c,
 }
 
 type Sender = legacy::Client<HttpConnector, AnyBody>;
@@ -55,6 +57,8 @@ pub(crate) enum Connection {
 pub(crate) enum Broken {
     /// Not one byte was sent.
     NotSent(String),
+    /// The handler says that it did not look at the request.
+    NotProcessed(String),
     /// The handler may have got the request, whole or in part.
     Cut(String),
 }
@@ -72,23 +76,19 @@ pub(crate) enum Read {
 
 impl Client {
     pub(crate) fn new() -> Self {
-        let build = |idle_max, h2c| {
-            let mut connector = HttpConnector::new();
-            connector.set_nodelay(true);
-            connector.set_connect_timeout(Some(CONNECT_WITHIN));
+        let build = |idle_max| {
             legacy::Client::builder(TokioExecutor::new())
                 .pool_timer(TokioTimer::new())
                 .pool_idle_timeout(IDLE_MAX)
                 .pool_max_idle_per_host(idle_max)
                 // The default sends a POST again.
                 .retry_canceled_requests(false)
-                .http2_only(h2c)
-                .build(connector)
+                .build(connector())
         };
         Self {
-            kept: build(IDLE_CONNECTIONS_MAX, false),
-            fresh: build(0, false),
-            h2c: build(1, true),
+            kept: build(IDLE_CONNECTIONS_MAX),
+            fresh: build(0),
+            h2c: h2c::H2c::new(),
         }
     }
 
@@ -99,22 +99,27 @@ impl Client {
         connection: Connection,
         mut request: Request<AnyBody>,
     ) -> Result<Response<Incoming>, Broken> {
+        if upstream.h2c {
+            return self.h2c.send(&upstream.base, connection, request).await;
+        }
         *request.uri_mut() = target(&upstream.base, request.uri());
-        *request.version_mut() = if upstream.h2c {
-            http::Version::HTTP_2
-        } else {
-            http::Version::HTTP_11
-        };
-        let sender = match (upstream.h2c, connection) {
-            (true, Connection::Kept | Connection::Fresh) => &self.h2c,
-            (false, Connection::Kept) => &self.kept,
-            (false, Connection::Fresh) => &self.fresh,
+        *request.version_mut() = http::Version::HTTP_11;
+        let sender = match connection {
+            Connection::Kept => &self.kept,
+            Connection::Fresh => &self.fresh,
         };
         sender
             .request(request)
             .await
             .map_err(|error| Broken::by(&error))
     }
+}
+
+fn connector() -> HttpConnector {
+    let mut connector = HttpConnector::new();
+    connector.set_nodelay(true);
+    connector.set_connect_timeout(Some(CONNECT_WITHIN));
+    connector
 }
 
 fn target(base: &Uri, path: &Uri) -> Uri {

@@ -13,3 +13,5 @@ mod paths;
 mod spellings;
 mod headers;
 mod wire;
+mod h2c;
+mod h2_peer;

@@ -1,0 +1,209 @@
+//! Handlers over HTTP/2 without TLS: what is in doubt, and what is not.
+
+use super::h2_peer::{Ends, INTERNAL_ERROR, NO_ERROR, Peer, REFUSED_STREAM};
+use crate::support::client::exchange;
+use crate::support::{Bed, Sender, here, terms_of, upstream, within};
+use bytes::Bytes;
+use http::{Request, Response};
+use http_body_util::Full;
+use hyper::body::Incoming;
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioExecutor, TokioIo};
+use semel::record::{InDoubt, State};
+use std::convert::Infallible;
+use std::net::SocketAddr;
+use std::time::Duration;
+use tokio::net::TcpListener;
+use tokio::sync::mpsc;
+
+const BOTH: [InDoubt; 2] = [InDoubt::Retry, InDoubt::Park];
+
+async fn before(handler: SocketAddr, in_doubt: InDoubt) -> Bed {
+    Bed::route(|route| {
+        route.upstream = upstream(handler);
+        route.upstream.h2c = true;
+        route.in_doubt = in_doubt;
+        // Pings come first.
+        terms_of(route, |terms| terms.timeout = Duration::from_secs(3600));
+    })
+    .await
+}
+
+#[tokio::test]
+async fn where_doubt_is_parked_every_run_has_a_connection_of_its_own() {
+    for (in_doubt, connections) in [(InDoubt::Park, [1, 2, 3]), (InDoubt::Retry, [1, 1, 1])] {
+        let mut peer = Peer::start().await;
+        let bed = before(peer.address, in_doubt).await;
+        for connection in connections {
+            let name = bed.records().await.len().to_string();
+            bed.ask(Sender::Task.sends(&name, "{}")).await.is(200);
+            assert_eq!(peer.arrived().await, connection, "{in_doubt:?}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn what_the_handler_did_not_look_at_is_not_in_doubt() {
+    for in_doubt in BOTH {
+        for ends in [
+            Ends::Reset(REFUSED_STREAM),
+            Ends::GoAway {
+                own_is_last: false,
+                code: NO_ERROR,
+            },
+            Ends::GoAway {
+                own_is_last: false,
+                code: INTERNAL_ERROR,
+            },
+        ] {
+            let mut peer = Peer::start().await;
+            let bed = before(peer.address, in_doubt).await;
+            peer.will(ends);
+            let answer = bed.ask(Sender::Task.sends("n", "{}")).await;
+            answer.is_problem(502, "handler-unreachable");
+            assert!(answer.text().contains("nothing was run"), "{answer:?}");
+            let record = bed.record().await;
+            assert_eq!(
+                (record.state, record.attempts),
+                (State::Waiting, 0),
+                "{ends:?}"
+            );
+            assert_eq!(bed.letters().await, []);
+            bed.ask(Sender::Task.sends("n", "{}")).await.is(200);
+            assert_eq!(bed.record().await.state, State::Succeeded);
+            assert_eq!((peer.arrived().await, peer.unseen()), (1, 1), "{ends:?}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn what_the_handler_may_have_looked_at_is_in_doubt() {
+    for ends in [
+        Ends::Reset(NO_ERROR),
+        Ends::Reset(INTERNAL_ERROR),
+        Ends::Close,
+        Ends::GoAway {
+            own_is_last: true,
+            code: NO_ERROR,
+        },
+        Ends::GoAway {
+            own_is_last: true,
+            code: INTERNAL_ERROR,
+        },
+    ] {
+        let mut peer = Peer::start().await;
+        let bed = before(peer.address, InDoubt::Park).await;
+        peer.will(ends);
+        let answer = bed.ask(Sender::Api.sends("k", "{}")).await;
+        answer.is_problem(409, "parked");
+        assert_eq!(bed.record().await.state, State::Parked, "{ends:?}");
+        bed.ask(Sender::Api.sends("k", "{}"))
+            .await
+            .is_problem(409, "parked");
+        assert_eq!((peer.arrived().await, peer.unseen()), (1, 0), "{ends:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_handler_that_went_away_between_runs_is_reached_anew() {
+    let mut peer = Peer::start().await;
+    let bed = before(peer.address, InDoubt::Park).await;
+    for connection in 1..=5 {
+        peer.will(Ends::AnswerAndGo);
+        bed.ask(Sender::Task.sends(&connection.to_string(), "{}"))
+            .await
+            .is(200);
+        assert_eq!(peer.arrived().await, connection);
+    }
+}
+
+/// Time moves only when the handler has the request: from then on nothing but its silence passes.
+#[tokio::test]
+async fn a_handler_that_is_gone_without_a_word_is_noticed_long_before_the_timeout() {
+    for (in_doubt, state) in [
+        (InDoubt::Retry, State::Waiting),
+        (InDoubt::Park, State::Parked),
+    ] {
+        let mut peer = Peer::start().await;
+        let bed = before(peer.address, in_doubt).await;
+        peer.will(Ends::Silence);
+        let asking = tokio::spawn(Sender::Api.sends("k", "{}").send_unbounded(bed.gate));
+        peer.arrived().await;
+        tokio::time::pause();
+        let begun = tokio::time::Instant::now();
+        let answer = asking.await.unwrap();
+        let waited = begun.elapsed();
+        tokio::time::resume();
+        assert!(answer.status == 502 || answer.status == 409, "{answer:?}");
+        assert!(waited < Duration::from_secs(60), "{waited:?}");
+        let record = bed.record().await;
+        assert_eq!((record.state, record.attempts), (state, 1));
+    }
+}
+
+/// A handler that tells `:authority`, `Host` and path of each request.
+async fn naming() -> (SocketAddr, mpsc::UnboundedReceiver<[Option<String>; 3]>) {
+    let listener = TcpListener::bind(here()).await.unwrap();
+    let address = listener.local_addr().unwrap();
+    let (tell, told) = mpsc::unbounded_channel();
+    tokio::spawn(async move {
+        loop {
+            let (stream, _) = listener.accept().await.unwrap();
+            let tell = tell.clone();
+            let service = service_fn(move |request: Request<Incoming>| {
+                let host = request.headers().get("host");
+                let host = host.map(|host| host.to_str().unwrap().to_owned());
+                let authority = request.uri().authority().map(ToString::to_string);
+                let path = Some(request.uri().path_and_query().unwrap().to_string());
+                tell.send([authority, host, path]).unwrap();
+                async { Ok::<_, Infallible>(Response::new(Full::new(Bytes::from("done")))) }
+            });
+            let serve = hyper::server::conn::http2::Builder::new(TokioExecutor::new())
+                .serve_connection(TokioIo::new(stream), service);
+            tokio::spawn(serve);
+        }
+    });
+    (address, told)
+}
+
+#[tokio::test]
+async fn the_handler_hears_one_host_the_one_that_its_sender_named() {
+    let (address, mut told) = naming().await;
+    for in_doubt in BOTH {
+        let bed = before(address, in_doubt).await;
+        let raw = Sender::Task.sends("1", "{}").path("/w%6frk?x=%6f").raw();
+        let reply = exchange(bed.gate, &raw).await;
+        assert!(reply.starts_with("HTTP/1.1 200"), "{reply}");
+        let heard = within("a request", told.recv()).await.unwrap();
+        assert_eq!(
+            heard,
+            [Some("gate".into()), None, Some("/work?x=%6f".into())]
+        );
+
+        let nameless = "POST /work HTTP/1.0\r\nx-cloudtasks-queuename: q\r\nx-cloudtasks-taskname: 2\r\n\
+                        content-length: 0\r\n\r\n";
+        let reply = exchange(bed.gate, nameless.as_bytes()).await;
+        assert!(reply.contains(" 200 OK"), "{reply}");
+        let heard = within("a request", told.recv()).await.unwrap();
+        assert_eq!(
+            heard,
+            [Some(address.to_string()), None, Some("/work".into())]
+        );
+    }
+}
+
+#[tokio::test]
+async fn a_named_host_is_never_connected_to() {
+    let (address, mut told) = naming().await;
+    let mut elsewhere = Peer::start().await;
+    let bed = before(address, InDoubt::Park).await;
+    let raw = format!(
+        "POST /work HTTP/1.1\r\nhost: {}\r\nx-cloudtasks-queuename: q\r\nx-cloudtasks-taskname: 1\r\n\
+         content-length: 0\r\n\r\n",
+        elsewhere.address
+    );
+    let reply = exchange(bed.gate, raw.as_bytes()).await;
+    assert!(reply.starts_with("HTTP/1.1 200"), "{reply}");
+    within("a request", told.recv()).await.unwrap();
+    assert_eq!(elsewhere.unseen(), 0);
+}
