@@ -12,7 +12,7 @@ use crate::effect::Heard;
 use crate::settings::{OnInvalid, Source};
 use crate::upstream::{AnyBody, chained, full};
 use bytes::Bytes;
-use http::header::{CACHE_CONTROL, CONTENT_TYPE, HeaderName, HeaderValue, RETRY_AFTER};
+use http::header::{CACHE_CONTROL, CONTENT_TYPE, HeaderName, HeaderValue, LOCATION, RETRY_AFTER};
 use http::{HeaderMap, Response, StatusCode};
 use problem::Problem;
 use semel::letter::Reason;
@@ -141,21 +141,28 @@ fn ended_reply(source: Source, ended: Ended, heard: Heard) -> Reply {
     }
 }
 
-/// What the first sender hears of a recorded run: all that the handler said.
+/// What the first sender hears of a recorded run: all that the handler said. A broker hears a success
+/// code, whatever a handler that completes by itself recorded: it would follow a redirect with a GET.
 fn first(source: Source, recorded: &Recorded, heard: Heard) -> Reply {
     let mut reply = answer(&recorded.outcome, heard);
-    if source == Source::PubSub || source == Source::CloudEvents {
-        *reply.status_mut() = acknowledging(reply.status(), &recorded.outcome);
+    if recorded.ending == Ending::Succeeded && !acknowledges(source, reply.status()) {
+        *reply.status_mut() = match recorded.outcome.body {
+            Body::Kept(ref body) if body.is_empty() => StatusCode::NO_CONTENT,
+            Body::Kept(_) | Body::NotKept => StatusCode::OK,
+        };
+        reply.headers_mut().remove(LOCATION);
     }
     reply
 }
 
-/// Pub/Sub takes 102, 200, 201, 202 and 204 for an acknowledgement, and nothing else.
-fn acknowledging(status: StatusCode, outcome: &Outcome) -> StatusCode {
-    match status.as_u16() {
-        102 | 200 | 201 | 202 | 204 => status,
-        _ if outcome.body == Body::Kept(Bytes::new()) => StatusCode::NO_CONTENT,
-        _ => StatusCode::OK,
+/// Which statuses a sender takes for a success. Pub/Sub knows five, and nothing else.
+fn acknowledges(source: Source, status: StatusCode) -> bool {
+    match source {
+        Source::Api => true,
+        Source::CloudTasks => status.is_success(),
+        Source::PubSub | Source::CloudEvents => {
+            matches!(status.as_u16(), 102 | 200 | 201 | 202 | 204)
+        }
     }
 }
 
