@@ -201,7 +201,7 @@ fn outcome(parts: &Parts, body: Body) -> Outcome {
     outcome.body = body;
     for name in HEADERS_KEPT {
         for value in parts.headers.get_all(name) {
-            outcome = outcome.with_header(name, String::from_utf8_lossy(value.as_bytes()));
+            outcome = outcome.with_header_bytes(name, value.as_bytes());
         }
     }
     outcome

@@ -7,6 +7,7 @@ use crate::delivery::Arrived;
 use bytes::{BufMut, Bytes, BytesMut};
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Uri};
 use semel::Error;
+use semel::outcome::{bytes_of, text_of};
 use serde::{Deserialize, Serialize};
 
 const VERSION: u8 = 1;
@@ -96,7 +97,7 @@ impl Kept {
         for (name, value) in &self.head.headers {
             let name: HeaderName = name.parse().map_err(|_| wrong("header name"))?;
             let value =
-                HeaderValue::from_bytes(value.as_bytes()).map_err(|_| wrong("header value"))?;
+                HeaderValue::from_bytes(&bytes_of(value)).map_err(|_| wrong("header value"))?;
             headers.append(name, value);
         }
         Ok(Arrived {
@@ -112,12 +113,7 @@ fn harmless(headers: &HeaderMap) -> Vec<(String, String)> {
     headers
         .iter()
         .filter(|(name, _)| !CREDENTIALS.contains(&name.as_str()))
-        .map(|(name, value)| {
-            (
-                name.to_string(),
-                String::from_utf8_lossy(value.as_bytes()).into_owned(),
-            )
-        })
+        .map(|(name, value)| (name.to_string(), text_of(value.as_bytes())))
         .collect()
 }
 

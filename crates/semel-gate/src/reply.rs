@@ -16,7 +16,7 @@ use http::header::{CACHE_CONTROL, CONTENT_TYPE, HeaderName, HeaderValue, LOCATIO
 use http::{HeaderMap, Response, StatusCode};
 use problem::Problem;
 use semel::letter::Reason;
-use semel::outcome::Body;
+use semel::outcome::{Body, bytes_of};
 use semel::record::{Ending, State};
 use semel::work::FailureKind;
 use semel::{Ended, Error, Outcome, Recorded};
@@ -259,9 +259,10 @@ fn headers(outcome: &Outcome) -> HeaderMap {
     for (name, values) in &outcome.headers {
         for value in values {
             // A stored value that is no header any more is left out, never sent as it is.
-            if let (Ok(name), Ok(value)) =
-                (name.parse::<HeaderName>(), HeaderValue::from_str(value))
-            {
+            if let (Ok(name), Ok(value)) = (
+                name.parse::<HeaderName>(),
+                HeaderValue::from_bytes(&bytes_of(value)),
+            ) {
                 headers.append(name, value);
             }
         }

@@ -2,8 +2,12 @@
 //!
 //! Version 1: byte `0x01` · 4-byte big-endian length n · n bytes of JSON
 //! `{"status":200,"headers":{"content-type":"application/json"}}` · body bytes. A header value is a
-//! string, or an array of strings when the header is repeated. `"body":"not-kept"` in the JSON says
-//! that the body was over the limit.
+//! string, or an array of strings when the header is repeated; bytes that are not UTF-8 stand in it as
+//! `header` says. `"body":"not-kept"` in the JSON says that the body was over the limit.
+
+mod header;
+
+pub use header::{bytes_of, text_of};
 
 use crate::store::Error;
 use bytes::{BufMut, Bytes, BytesMut};
@@ -25,7 +29,8 @@ const VERSION: u8 = 1;
 pub struct Outcome {
     /// A status in the sense of HTTP. The library gives it no meaning.
     pub status: u16,
-    /// The headers that are kept, in lower case, each with its values in order.
+    /// The headers that are kept, in lower case, each with its values in order; [`bytes_of`] gives the
+    /// bytes of a value.
     pub headers: BTreeMap<String, Vec<String>>,
     /// The body.
     pub body: Body,
@@ -89,6 +94,12 @@ impl Outcome {
             .or_default()
             .push(value.into());
         self
+    }
+
+    /// Adds a header value that may be other than UTF-8.
+    #[must_use]
+    pub fn with_header_bytes(self, name: &str, value: &[u8]) -> Self {
+        self.with_header(name, text_of(value))
     }
 
     /// The same outcome, its body dropped if it is longer than `max` bytes.

@@ -5,6 +5,7 @@
 //! [`OnceError`]; `examples/axum.rs` maps each of them.
 
 use crate::key::KeyError;
+use crate::outcome::bytes_of;
 use crate::run::{Ended, Semel};
 use crate::work::{Failure, FailureKind, Work};
 use crate::{Error, Fingerprint, Outcome};
@@ -270,7 +271,7 @@ fn judged(verdict: Verdict, response: &Response<Bytes>) -> Result<Outcome, Failu
     let mut outcome = Outcome::new(response.status().as_u16(), response.body().clone());
     for name in HEADERS_KEPT {
         for value in response.headers().get_all(name) {
-            outcome = outcome.with_header(name, String::from_utf8_lossy(value.as_bytes()));
+            outcome = outcome.with_header_bytes(name, value.as_bytes());
         }
     }
     let failure = |kind, outcome| {
@@ -326,7 +327,7 @@ fn response(outcome: &Outcome) -> Result<Answer, OnceError> {
             let header = name
                 .parse::<HeaderName>()
                 .ok()
-                .zip(HeaderValue::from_str(value).ok());
+                .zip(HeaderValue::from_bytes(&bytes_of(value)).ok());
             let (name, value) =
                 header.ok_or_else(|| unreadable(format!("a bad header {name:?}")))?;
             response.headers_mut().append(name, value);

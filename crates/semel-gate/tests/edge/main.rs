@@ -15,3 +15,4 @@ mod headers;
 mod wire;
 mod h2c;
 mod h2_peer;
+mod answers;

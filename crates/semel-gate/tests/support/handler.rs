@@ -31,6 +31,8 @@ pub(crate) enum Act {
     CutHead,
     /// Closes it in the middle of the body.
     CutBody,
+    /// Sends these bytes, whatever they are.
+    Bytes(Bytes),
     /// Sends one half of a body, and the other when it is told to go on.
     Halves(Bytes, Bytes),
 }
@@ -181,6 +183,7 @@ async fn answer(stream: &mut TcpStream, act: Act, script: &Script) -> Option<()>
             stream.write_all(cut).await.ok()?;
             None
         }
+        Act::Bytes(bytes) => stream.write_all(&bytes).await.ok(),
         Act::Halves(one, other) => {
             let length = one.len() + other.len();
             let head = format!("HTTP/1.1 200 OK\r\ncontent-length: {length}\r\n\r\n");
@@ -196,7 +199,9 @@ async fn head(stream: &mut TcpStream, buffer: &mut Vec<u8>) -> Option<String> {
     loop {
         if let Some(end) = buffer.windows(4).position(|four| four == b"\r\n\r\n") {
             let head: Vec<u8> = buffer.drain(..end + 4).collect();
-            return String::from_utf8(head).ok();
+            // Each byte that is not UTF-8 is shown as a character of its own.
+            let latin_1 = |head: &[u8]| head.iter().copied().map(char::from).collect();
+            return Some(String::from_utf8(head).unwrap_or_else(|e| latin_1(e.as_bytes())));
         }
         if stream.read_buf(buffer).await.ok()? == 0 {
             return None;
