@@ -88,3 +88,23 @@ fn what_a_path_allows_is_named_and_only_below_a_path() {
         "\"dot-segments\" is unknown: write \"semicolons\", \"encoded-slashes\"",
     );
 }
+
+#[test]
+fn origins_are_written_as_browsers_send_them() {
+    good(&check(
+        "[]",
+        "/a",
+        "cors = [\"https://shop.example\", \"http://localhost:3000\"]",
+    ));
+    for bad in [
+        "*",
+        "https://Shop.example",
+        "https://shop.example/",
+        "shop.example",
+        "https://u@h",
+        "ftp://h",
+    ] {
+        let says = format!("{bad:?} is not an origin");
+        refused(&check("[]", "/a", &format!("cors = [{bad:?}]")), &says);
+    }
+}

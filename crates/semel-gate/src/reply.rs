@@ -3,6 +3,7 @@
 //! A broker hears "again, please" in every answer that is not a success code, so the reply depends
 //! on who asked.
 
+pub(crate) mod cors;
 pub(crate) mod meaning;
 pub(crate) mod problem;
 pub(crate) mod refusal;
@@ -98,7 +99,15 @@ fn ended_reply(source: Source, ended: Ended, heard: Heard) -> Reply {
         Ended::Failed(failed) => match failed.state {
             State::Parked => parked(),
             State::Running | State::Succeeded | State::Failed | State::Waiting => {
-                again(source, &failed.failure.outcome, heard)
+                let unanswered = match failed.failure.kind {
+                    FailureKind::InDoubt | FailureKind::NotStarted => heard.headers.is_none(),
+                    FailureKind::Retryable | FailureKind::Final => false,
+                };
+                let mut reply = again(source, &failed.failure.outcome, heard);
+                if unanswered {
+                    cors::mark_as_own(&mut reply);
+                }
+                reply
             }
         },
         Ended::Parked => parked(),
@@ -302,6 +311,7 @@ fn by_problem(problem: &Problem) -> Reply {
     *reply.status_mut() = problem.status;
     let content_type = HeaderValue::from_static(Problem::CONTENT_TYPE);
     reply.headers_mut().insert(CONTENT_TYPE, content_type);
+    cors::mark_as_own(&mut reply);
     reply
 }
 

@@ -9,6 +9,7 @@ use crate::handle::handle;
 use crate::intake::NotTaken;
 use crate::listener::{Peer, Serve};
 use crate::pace::Paced;
+use crate::reply::cors::Asks;
 use crate::reply::{Reply, refusal};
 use crate::settings::{Pass, Settings, Source};
 use crate::upstream::{Connection, streamed};
@@ -169,7 +170,8 @@ async fn serve_one(gate: Arc<Gate>, peer: &Peer, request: Request<Incoming>) -> 
     match gate.way(request.method(), &path) {
         Way::Protected(lane) => {
             let lane = Arc::clone(lane);
-            protected(gate, peer, lane, request).await
+            let asks = Asks::of(&lane.route, request.headers());
+            asks.hears(protected(gate, peer, lane, request).await)
         }
         Way::Pass(pass) => match intake::overridden(request.headers()) {
             Some(name) if gate.names(&path) => {

@@ -102,6 +102,8 @@ pub struct Route {
     pub upstream: Upstream,
     /// What becomes of a broker's delivery that can have no key.
     pub on_invalid: OnInvalid,
+    /// Web origins whose pages may read the gate's own problem answers.
+    pub cors: Vec<String>,
     /// The largest body that is taken in.
     pub body_bytes_max: usize,
     /// The largest answer that is kept.

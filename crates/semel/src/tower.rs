@@ -29,7 +29,7 @@ pub const BODY_BYTES_MAX: usize = 16 * 1024 * 1024;
 
 /// The headers that are recorded and replayed. Cookies, credentials and everything that belongs to
 /// one connection or one moment are not.
-pub const HEADERS_KEPT: [&str; 9] = [
+pub const HEADERS_KEPT: [&str; 16] = [
     "content-type",
     "content-language",
     "content-encoding",
@@ -39,6 +39,14 @@ pub const HEADERS_KEPT: [&str; 9] = [
     "last-modified",
     "link",
     "retry-after",
+    // Without these a web page could read the first answer and no replay of it.
+    "access-control-allow-credentials",
+    "access-control-allow-headers",
+    "access-control-allow-methods",
+    "access-control-allow-origin",
+    "access-control-expose-headers",
+    "access-control-max-age",
+    "vary",
 ];
 
 /// Makes a service take effect once per key.

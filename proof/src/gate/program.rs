@@ -203,6 +203,7 @@ fn route(scene: &Scene, seat: &Seat) -> anyhow::Result<Route> {
             h2c: false,
         },
         on_invalid: OnInvalid::Letter,
+        cors: Vec::new(),
         body_bytes_max: 1024 * 1024,
         answer_bytes_max: 1024 * 1024,
     })

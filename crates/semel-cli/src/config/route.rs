@@ -1,7 +1,7 @@
 //! A route: one `[[route]]` table, read and judged.
 
 use super::fields::Level;
-use super::meanings::{AttributeNames, Base, Pointer, Sender, Statuses};
+use super::meanings::{AttributeNames, Base, Origin, Pointer, Sender, Statuses};
 use super::mistakes::{Mistakes, Place};
 use super::section::Section;
 use super::terms::{Said, terms};
@@ -80,6 +80,7 @@ fn route(section: &mut Section<'_>, common: &Common) -> Route {
     let upstream = upstream(section, common);
     let pointers = section.take::<Vec<Pointer>>("require").unwrap_or_default();
     let statuses = section.take::<Vec<Statuses>>("final").unwrap_or_default();
+    let cors = section.take::<Vec<Origin>>("cors").unwrap_or_default();
     Route {
         name: name.unwrap_or_default(),
         // What stands in for a mistake is never used: mistakes keep the whole from being used.
@@ -106,6 +107,7 @@ fn route(section: &mut Section<'_>, common: &Common) -> Route {
         queue: section.value("queue"),
         upstream,
         on_invalid: section.value("on_invalid"),
+        cors: cors.into_iter().map(|origin| origin.0).collect(),
         body_bytes_max: section.value::<Size>("body_bytes_max").0,
         answer_bytes_max: section.value::<Size>("answer_bytes_max").0,
     }

@@ -16,3 +16,4 @@ mod wire;
 mod h2c;
 mod h2_peer;
 mod answers;
+mod cors;

@@ -224,6 +224,7 @@ pub(crate) fn route(name: &str, path: &str, handler: SocketAddr) -> Route {
         queue: 100,
         upstream: upstream(handler),
         on_invalid: OnInvalid::Letter,
+        cors: Vec::new(),
         body_bytes_max: 1024 * 1024,
         answer_bytes_max: 64 * 1024,
     }

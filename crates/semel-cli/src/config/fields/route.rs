@@ -175,6 +175,12 @@ pub(super) const FIELDS: &[Field] = &[
         "\"letter\"",
         "A broker's delivery that can have no key: keep it as a letter, or refuse it.",
     ),
+    Field::says(
+        "cors",
+        "a list of origins like [\"https://shop.example\"]",
+        ("none", "[\"https://shop.example\"]"),
+        "Web origins whose pages may read the gate's own problem answers; the handler's answers are its own matter.",
+    ),
     Field::is(
         "body_bytes_max",
         SIZE,
