@@ -100,8 +100,11 @@ pub enum Verdict {
     Success,
     /// It failed for good: recorded and replayed.
     Final,
-    /// It may be tried again: not recorded.
+    /// It did not take effect and may be tried again: not recorded.
     Retryable,
+    /// It may or may not have taken effect: the work's policy decides. Where doubt is parked, that is
+    /// what an answer means which does not say for certain that nothing happened.
+    InDoubt,
 }
 
 /// Marks a response (in its extensions) that was recorded earlier.
@@ -293,6 +296,7 @@ fn judged(verdict: Verdict, response: &Response<Bytes>) -> Result<Outcome, Failu
         Verdict::Success => Ok(outcome),
         Verdict::Final => failure(FailureKind::Final, outcome),
         Verdict::Retryable => failure(FailureKind::Retryable, outcome),
+        Verdict::InDoubt => failure(FailureKind::InDoubt, outcome),
     }
 }
 
