@@ -5,7 +5,7 @@ mod guard;
 use crate::connections::Connections;
 use crate::gate::{Gate, Phase};
 use crate::operate::{Operator, PAGE_ITEMS_MAX, PAGE_ITEMS_USUAL, Refused, Verdict, letters};
-use crate::redrive::redrive;
+use crate::redrive::{IfUnknown, redrive};
 use crate::routed::Routed;
 use axum::extract::rejection::QueryRejection;
 use axum::extract::{ConnectInfo, DefaultBodyLimit, FromRequestParts, Path, Query, State};
@@ -172,14 +172,28 @@ async fn letter_discard(operator: Operator, Path(id): Path<String>) -> Told {
     Ok(Json(operator.discard(&id).await?))
 }
 
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RedriveQuery {
+    #[serde(default)]
+    run_again: bool,
+}
+
 /// In a task of its own: an operator that hangs up does not leave a run without its letter's end.
 async fn letter_redrive(
     State(gate): State<Arc<Gate>>,
     operator: Operator,
     Path(id): Path<String>,
+    query: Result<Query<RedriveQuery>, QueryRejection>,
 ) -> Told {
+    let Query(query) = query?;
+    let if_unknown = if query.run_again {
+        IfUnknown::RunAgain
+    } else {
+        IfUnknown::Refuse
+    };
     let tasks = gate.deliveries.clone();
-    let redriven = tasks.spawn(async move { redrive(&gate, &operator, &id).await });
+    let redriven = tasks.spawn(async move { redrive(&gate, &operator, &id, if_unknown).await });
     let told = redriven.await.unwrap_or_else(|_| {
         Err(Refused::new(
             StatusCode::INTERNAL_SERVER_ERROR,

@@ -180,6 +180,7 @@ fn said(outcome: Outcome, meaning: Meaning) -> Result<Outcome, Failure> {
         Meaning::Success => return Ok(outcome),
         Meaning::Final => FailureKind::Final,
         Meaning::Retryable => FailureKind::Retryable,
+        Meaning::InDoubt => FailureKind::InDoubt,
         Meaning::RetryableAtOnce => {
             return Err(Failure {
                 kind: FailureKind::Retryable,

@@ -5,6 +5,7 @@ use crate::headers::Relied;
 use crate::listener::Listener;
 use crate::metrics::Metrics;
 use crate::path::{Ambiguous, Loose, PathPattern, Reading, Spelling};
+use crate::quota::Quota;
 use crate::runs::Runs;
 use crate::settings::{Pass, Route, Settings};
 use crate::steps;
@@ -42,6 +43,7 @@ pub(crate) struct Lane {
     /// What could be taken for this route's path.
     loose: Loose,
     pub(crate) slots: Slots,
+    pub(crate) letters: Quota,
     /// How the handler reaches its steps; `None` when it could not.
     pub(crate) steps_url: Option<String>,
 }
@@ -189,6 +191,7 @@ impl Lane {
             steps_url,
             loose: Loose::of(&route.path),
             slots: Slots::new(route.concurrency, route.queue),
+            letters: Quota::new(route.letters),
             route: route.clone(),
         }
     }

@@ -5,15 +5,14 @@ use crate::delivery::{Arrived, Delivery, Invalid};
 use crate::effect::{FirstHand, Forward};
 use crate::failpoint::{Point, pass};
 use crate::gate::{Gate, Lane};
-use crate::letters::Kept;
+use crate::keeping::keep_letter;
 use crate::line::Line;
 use crate::naming::{Named, Unnamed, name, work};
 use crate::reply::{self, Reply, Told};
 use crate::settings::Source;
 use crate::source;
-use semel::letter::{Letter, LetterId, Put, Reason};
+use semel::Ended;
 use semel::work::Completes;
-use semel::{Ended, Error, Fingerprint};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -23,7 +22,7 @@ const NO_ROOM_RETRY_AFTER: Duration = Duration::from_secs(1);
 /// Takes one delivery through the gate. It is never cancelled: a sender that hangs up leaves the
 /// run, its record and its log line as they would have been.
 pub(crate) async fn handle(gate: Arc<Gate>, lane: Arc<Lane>, arrived: Arrived) -> Reply {
-    let source = source::who(lane.route.source, &arrived);
+    let source = source::sender(&lane.route.sources, &arrived);
     let mut line = Line::begin(&lane.route, source);
     let arrived = Arc::new(arrived);
     let told = match deliver(&gate, &lane, source, &arrived, &mut line).await {
@@ -46,6 +45,9 @@ async fn deliver(
     arrived: &Arc<Arrived>,
     line: &mut Line,
 ) -> Result<Told, Invalid> {
+    if !lane.route.sources.contains(&source) {
+        return Err(source::unknown(&lane.route.sources));
+    }
     let delivery = source::read(Some(source), arrived)?;
     line.transport = delivery.transport.clone();
     match name(gate, &lane.route, arrived, &delivery) {
@@ -79,6 +81,16 @@ pub(crate) async fn run(
     };
     line.trace(&forward.traceparent);
     let work = work(lane, forward.delivery.source, named);
+    // What is given up must be kept as a letter: while there is no room for one, nothing is given up.
+    let work = match forward.delivery.source {
+        Source::Api => work,
+        Source::CloudTasks | Source::PubSub | Source::CloudEvents
+            if lane.letters.has_room(arrived.body.len() as u64) =>
+        {
+            work
+        }
+        Source::CloudTasks | Source::PubSub | Source::CloudEvents => work.max_attempts(0),
+    };
     pass(Point::BeforeClaim);
     let ended = gate.semel.run(work, move |run| forward.effect(run)).await;
     pass(Point::Recorded);
@@ -90,60 +102,5 @@ pub(crate) async fn run(
     match ended {
         Ok(ended) => Told::Ended(ended, Box::new(heard)),
         Err(error) => Told::Store(error),
-    }
-}
-
-/// Keeps the whole delivery when its sender is about to forget it without success.
-async fn keep_letter(
-    gate: &Gate,
-    lane: &Lane,
-    source: Source,
-    arrived: &Arrived,
-    told: Told,
-    line: &mut Line,
-) -> Told {
-    let Some(reason) = reply::letter(source, lane.route.on_invalid, &told) else {
-        return told;
-    };
-    let letter = Letter {
-        id: letter_id(reason, line, arrived),
-        key: line.named.map(|named| named.key),
-        reason,
-        delivery: Kept::of(&lane.route.name, arrived, why(&told)).encode(),
-    };
-    match gate.semel.store().letter_put(&letter).await {
-        Ok(Put::Applied) => {
-            gate.metrics.letter_kept(&lane.route.name, reason);
-            line.letter = Some(letter.id);
-            told
-        }
-        Ok(Put::Already) => {
-            line.letter = Some(letter.id);
-            told
-        }
-        // Nothing is lost: the sender keeps it.
-        Err(error) => {
-            tracing::warn!(route = lane.route.name, %error, "a letter was not kept; the sender is asked to deliver again");
-            Told::Store(Error::Unavailable("a letter was not kept".into()))
-        }
-    }
-}
-
-/// One letter per key and reason; without a key, one per arrival.
-fn letter_id(reason: Reason, line: &Line, arrived: &Arrived) -> LetterId {
-    match line.named {
-        Some(named) => LetterId::of_key(reason, &named.key, &named.fingerprint),
-        None => {
-            let body = Fingerprint::of(&arrived.body);
-            LetterId::of_delivery(reason, &line.arrival(arrived), &body)
-        }
-    }
-}
-
-fn why(told: &Told) -> String {
-    match told {
-        Told::Invalid(invalid) => invalid.detail.clone(),
-        Told::Store(error) => error.to_string(),
-        Told::Ended(ended, _) => reply::why(ended),
     }
 }

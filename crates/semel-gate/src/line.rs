@@ -6,13 +6,13 @@ use crate::delivery::{Arrived, Transport};
 use crate::effect::Heard;
 use crate::metrics::Metrics;
 use crate::naming::Named;
-use crate::reply::Told;
 use crate::reply::meaning::says_success;
+use crate::reply::{NotKept, Told};
 use crate::settings::{Route, Source};
 use http::StatusCode;
 use semel::Ended;
 use semel::letter::LetterId;
-use semel::record::{Ending, Lease, State};
+use semel::record::{Ending, Fence, Lease, State};
 use semel::work::FailureKind;
 use std::time::Duration;
 use tokio::time::Instant;
@@ -70,6 +70,11 @@ impl Line {
     pub(crate) fn heard(&mut self, heard: &Heard) {
         self.lease.clone_from(&heard.lease);
         self.upstream = heard.upstream;
+    }
+
+    /// The fence of the run that this delivery made.
+    pub(crate) fn fence(&self) -> Option<Fence> {
+        self.lease.as_ref().map(|lease| lease.fence)
     }
 
     pub(crate) fn tell(&mut self, told: &Told) {
@@ -136,6 +141,8 @@ pub(crate) fn word(told: &Told) -> &'static str {
     match told {
         Told::Invalid(_) => "invalid",
         Told::Store(_) => "store_unavailable",
+        Told::NotKept(NotKept::Unsettled) => "unsettled",
+        Told::NotKept(NotKept::Full) => "letters_full",
         Told::Ended(ended, _) => match ended {
             Ended::Ran(recorded) => match recorded.ending {
                 Ending::Succeeded => "ran",

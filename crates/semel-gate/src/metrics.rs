@@ -4,6 +4,7 @@ pub(crate) mod connections;
 
 use crate::bodies::Unread;
 use crate::gate::Lane;
+use crate::quota::Count;
 use crate::timed::StoreSeconds;
 use connections::Counts;
 use prometheus_client::encoding::EncodeLabelSet;
@@ -25,6 +26,9 @@ pub(crate) struct Metrics {
     deliveries: Family<Outcome, Counter>,
     duplicates: Family<Route, Counter>,
     letters_kept: Family<Kept, Counter>,
+    letters_refused: Family<Kept, Counter>,
+    letters_open: Family<Route, Gauge>,
+    letters_bytes: Family<Route, Gauge>,
     runs: Family<Route, Gauge>,
     queued: Family<Route, Gauge>,
     letters: Gauge,
@@ -84,6 +88,9 @@ impl Metrics {
             deliveries: Family::default(),
             duplicates: Family::default(),
             letters_kept: Family::default(),
+            letters_refused: Family::default(),
+            letters_open: Family::default(),
+            letters_bytes: Family::default(),
             runs: Family::default(),
             queued: Family::default(),
             letters: Gauge::default(),
@@ -120,6 +127,21 @@ impl Metrics {
             "letters_kept",
             "Letters that were put into the store",
             self.letters_kept.clone(),
+        );
+        r.register(
+            "letters_refused",
+            "Deliveries that were not kept as letters because the route's quota is used up",
+            self.letters_refused.clone(),
+        );
+        r.register(
+            "letters_open",
+            "Letters of the route in the store, counted once a minute",
+            self.letters_open.clone(),
+        );
+        r.register(
+            "letters_bytes",
+            "Bytes of the route's letters in the store, counted once a minute",
+            self.letters_bytes.clone(),
         );
         r.register("runs_in_hand", "Runs that hold a slot", self.runs.clone());
         r.register(
@@ -211,6 +233,27 @@ impl Metrics {
     pub(crate) fn lines_dropped(&self, dropped: Arc<AtomicU64>) {
         // A second log has no other counter: the first one stays.
         drop(self.lines_dropped.set(dropped));
+    }
+
+    pub(crate) fn letter_refused(&self, route: &str, reason: Reason) {
+        let label = Kept {
+            route: route.into(),
+            reason: reason.word(),
+        };
+        self.letters_refused.get_or_create(&label).inc();
+    }
+
+    pub(crate) fn letters_counted(&self, route: &str, count: Count) {
+        let label = Route {
+            route: route.into(),
+        };
+        let gauge = |count: u64| i64::try_from(count).unwrap_or(i64::MAX);
+        self.letters_open
+            .get_or_create(&label)
+            .set(gauge(count.letters()));
+        self.letters_bytes
+            .get_or_create(&label)
+            .set(gauge(count.bytes()));
     }
 
     /// All of it as text; `letters` is how many wait in the store, if that is known.

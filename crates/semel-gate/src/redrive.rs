@@ -1,5 +1,8 @@
-//! Redriving a letter: the kept delivery goes through the normal flow again, and the letter goes
+//! Redriving a letter: the kept delivery goes through the normal flow again, and the letter is closed
 //! only when that run has succeeded.
+//!
+//! A letter whose work may have run, and whose record is gone, is not run by a plain redrive: nobody here
+//! knows whether it took effect. An operator who knows, or accepts a second effect, says so.
 
 mod again;
 
@@ -8,11 +11,12 @@ use crate::gate::{Gate, Lane, Phase};
 use crate::handle;
 use crate::line::{Line, word};
 use crate::naming::Named;
+use crate::operate::letters::no_letter;
 use crate::operate::{Operator, Refused};
 use crate::reply::Told;
 use http::StatusCode;
 use jiff::Timestamp;
-use semel::letter::{Letter, LetterId};
+use semel::letter::{Letter, LetterId, Mark, Marked, Standing};
 use semel::record::{Acted, Ending, Record, State};
 use semel::work::FailureKind;
 use semel::{Ended, Key};
@@ -28,6 +32,13 @@ struct Again {
     named: Named,
 }
 
+/// What to do with a letter whose work may have taken effect, for all that is known here.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum IfUnknown {
+    Refuse,
+    RunAgain,
+}
+
 /// What the record of a letter's work allows.
 enum Next {
     Run,
@@ -40,6 +51,7 @@ pub(crate) async fn redrive(
     gate: &Arc<Gate>,
     operator: &Operator,
     id: &str,
+    if_unknown: IfUnknown,
 ) -> Result<Value, Refused> {
     if *gate.phase.borrow() != Phase::Serving {
         return Err(Refused::new(
@@ -54,7 +66,7 @@ pub(crate) async fn redrive(
     let before = record
         .as_ref()
         .map_or("absent", |record| record.state.word());
-    let told = attempt(gate, again, record.as_ref()).await;
+    let told = attempt(gate, again, record.as_ref(), if_unknown).await;
     let after = match &told {
         Ok(told) => told["outcome"].as_str().unwrap_or_default(),
         Err(refused) => refused
@@ -65,7 +77,7 @@ pub(crate) async fn redrive(
     };
     tracing::info!(
         target: "audit", act = "redrive", letter = %id, %key, before, after, closed = told.is_ok(),
-        by = operator.by(), "act"
+        run_again = if_unknown == IfUnknown::RunAgain, by = operator.by(), "act"
     );
     told
 }
@@ -74,20 +86,22 @@ async fn attempt(
     gate: &Arc<Gate>,
     again: Again,
     record: Option<&Record>,
+    if_unknown: IfUnknown,
 ) -> Result<Value, Refused> {
     let (id, key) = (again.letter.id, again.named.key);
+    if record.is_some_and(|record| record.fingerprint != again.named.fingerprint) {
+        return Err(other_work(&key));
+    }
+    match (again.letter.standing(record), if_unknown) {
+        (Standing::Succeeded, _) => return had_succeeded(gate, &id, &key).await,
+        (Standing::Unknown, IfUnknown::Refuse) => return Err(unknown(&again.letter, &key)),
+        (Standing::Unfinished(_) | Standing::NotRun, _)
+        | (Standing::Unknown, IfUnknown::RunAgain) => {}
+    }
+    note(gate, &id).await?;
     match next(gate, &again.named, record).await? {
         Next::Run => {}
-        Next::Close => {
-            close(gate, &id).await?;
-            return Ok(closed(
-                &id,
-                &key,
-                "succeeded",
-                None,
-                "it had succeeded already: nothing was run",
-            ));
-        }
+        Next::Close => return had_succeeded(gate, &id, &key).await,
     }
     let (outcome, status, told) = run(gate, again).await;
     match told {
@@ -106,21 +120,22 @@ async fn attempt(
             .with("letter", id.to_string())
             .with("key", key.to_string())),
         Told::Invalid(invalid) => Err(Refused::conflict(invalid.detail, "the letter stays")),
+        Told::NotKept(_) => Err(Refused::conflict(outcome, "the letter stays")),
     }
 }
 
 // === Running ===
 
+/// Notes on the letter that its work may run from now on: when its record is gone one day, that is known.
+async fn note(gate: &Gate, id: &LetterId) -> Result<(), Refused> {
+    match gate.semel.store().letter_mark(id, Mark::Redriven).await? {
+        Marked::Applied => Ok(()),
+        Marked::Gone => Err(no_letter()),
+    }
+}
+
 /// Whether the record lets the work run; makes it claimable if need be.
 async fn next(gate: &Gate, named: &Named, record: Option<&Record>) -> Result<Next, Refused> {
-    if record.is_some_and(|record| record.fingerprint != named.fingerprint) {
-        return Err(Refused::conflict(
-            "the key of this letter is known with another payload by now",
-            "forget that record first (`semel records forget`), or discard the letter; nothing was run",
-        )
-        .with("outcome", "mismatched")
-        .with("key", named.key.to_string()));
-    }
     let mut lapsed = false;
     match record.map(|record| record.state) {
         Some(State::Succeeded) => return Ok(Next::Close),
@@ -143,6 +158,15 @@ async fn next(gate: &Gate, named: &Named, record: Option<&Record>) -> Result<Nex
 fn is_leased(record: &Record) -> bool {
     let now = u64::try_from(Timestamp::now().as_microsecond()).unwrap_or(0);
     record.lease_until.0 > now
+}
+
+fn other_work(key: &Key) -> Refused {
+    Refused::conflict(
+        "the key of this letter is known with another payload by now",
+        "forget that record first (`semel records forget`), or discard the letter; nothing was run",
+    )
+    .with("outcome", "mismatched")
+    .with("key", key.to_string())
 }
 
 fn running(key: &Key) -> Refused {
@@ -192,6 +216,7 @@ fn status(told: &Told) -> Option<u16> {
             _,
         )
         | Told::Invalid(_)
+        | Told::NotKept(_)
         | Told::Store(_) => None,
     }
 }
@@ -199,19 +224,43 @@ fn status(told: &Told) -> Option<u16> {
 // === Telling ===
 
 async fn close(gate: &Gate, id: &LetterId) -> Result<(), Refused> {
-    gate.semel
-        .store()
-        .letter_drop(id)
-        .await
-        .map(drop)
-        .map_err(|error| {
-            Refused::new(
-                StatusCode::SERVICE_UNAVAILABLE,
-                format!("it succeeded, but its letter could not be dropped ({error})"),
-                "redrive it again: that closes the letter and runs nothing",
-            )
-            .with("outcome", "succeeded")
-        })
+    let closed = gate.semel.store().letter_mark(id, Mark::Closed).await;
+    match closed {
+        // Whoever looked at it meanwhile was first.
+        Ok(Marked::Applied | Marked::Gone) => Ok(()),
+        Err(error) => Err(Refused::new(
+            StatusCode::SERVICE_UNAVAILABLE,
+            format!("it succeeded, but its letter could not be closed ({error})"),
+            "nothing more is to do: whoever looks at the letter next closes it",
+        )
+        .with("outcome", "succeeded")),
+    }
+}
+
+async fn had_succeeded(gate: &Gate, id: &LetterId, key: &Key) -> Result<Value, Refused> {
+    close(gate, id).await?;
+    let says = "it had succeeded already: nothing was run";
+    Ok(closed(id, key, "succeeded", None, says))
+}
+
+/// What is not known of a letter whose record is gone.
+fn unknown(letter: &Letter, key: &Key) -> Refused {
+    let what = if letter.redriven {
+        "it was redriven before".to_owned()
+    } else {
+        let (reason, fence) = (letter.reason.word(), letter.fence);
+        format!("it was kept as {reason} under fence {fence}")
+    };
+    Refused::conflict(
+        format!(
+            "whether this work took effect is unknown: {what}, and its record is gone, so what became of it since \
+             is remembered nowhere; nothing was run, the letter stays"
+        ),
+        "find out first; if it did not take effect, or may take effect twice, redrive it with --run-again \
+         (?run_again=true); otherwise discard the letter",
+    )
+    .with("outcome", "unknown")
+    .with("key", key.to_string())
 }
 
 fn closed(id: &LetterId, key: &Key, outcome: &str, status: Option<u16>, says: &str) -> Value {

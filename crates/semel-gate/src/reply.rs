@@ -33,6 +33,9 @@ const BUSY_RETRY_AFTER_MAX: Duration = Duration::from_secs(5);
 /// When to ask again after the store could not be reached.
 const STORE_RETRY_AFTER: Duration = Duration::from_secs(1);
 
+/// When to ask again while letters are full: as often as they are counted.
+const FULL_RETRY_AFTER: Duration = Duration::from_secs(60);
+
 /// What became of a delivery.
 #[derive(Debug)]
 pub(crate) enum Told {
@@ -42,6 +45,17 @@ pub(crate) enum Told {
     Invalid(Invalid),
     /// The store could not be asked before the run, or a letter could not be kept.
     Store(Error),
+    /// It would be acknowledged as a letter, but none is kept: its sender must keep it.
+    NotKept(NotKept),
+}
+
+/// Why a delivery is not kept as a letter.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum NotKept {
+    /// The work that its key stands for is not settled, so neither is what becomes of it.
+    Unsettled,
+    /// The route's quota of letters is used up.
+    Full,
 }
 
 /// A reply, with its body.
@@ -54,7 +68,7 @@ pub(crate) fn letter(source: Source, on_invalid: OnInvalid, told: &Told) -> Opti
     }
     match told {
         Told::Invalid(_) if on_invalid == OnInvalid::Letter => Some(Reason::Invalid),
-        Told::Invalid(_) | Told::Store(_) => None,
+        Told::Invalid(_) | Told::Store(_) | Told::NotKept(_) => None,
         Told::Ended(ended, _) => match ended {
             // Also for a duplicate: whoever came first may have died before it wrote the letter.
             Ended::Ran(recorded) | Ended::Replayed(recorded) => match recorded.ending {
@@ -86,6 +100,7 @@ pub(crate) fn reply(source: Source, on_invalid: OnInvalid, told: Told) -> Reply 
             invalid.detail,
         ),
         Told::Store(error) => store(&error),
+        Told::NotKept(why) => not_kept(why),
         Told::Ended(ended, heard) => ended_reply(source, ended, *heard),
     }
 }
@@ -214,6 +229,27 @@ fn again(source: Source, outcome: &Outcome, heard: Heard) -> Reply {
     by_problem(&why)
 }
 
+/// 409, never 429 or 503: those would throttle a whole queue.
+fn not_kept(why: NotKept) -> Reply {
+    match why {
+        NotKept::Unsettled => wait(
+            StatusCode::CONFLICT,
+            "unsettled",
+            "What became of this key is not decided yet",
+            "its key stands for other work that is running or waiting, or its record changed just now; nothing was run \
+             or kept by this delivery, a retry is safe",
+            BUSY_RETRY_AFTER_MAX,
+        ),
+        NotKept::Full => wait(
+            StatusCode::CONFLICT,
+            "letters-full",
+            "This route keeps no more letters",
+            "an operator must redrive or discard letters first; nothing was kept by this delivery, a retry is safe",
+            FULL_RETRY_AFTER,
+        ),
+    }
+}
+
 fn parked() -> Reply {
     problem(
         StatusCode::CONFLICT,
@@ -337,7 +373,10 @@ pub(crate) fn why(ended: &Ended) -> String {
             format!("{}, a failure for good", answered(&recorded.outcome))
         }
         Ended::Failed(failed) => match failed.failure.kind {
-            FailureKind::InDoubt => "it may or may not have taken effect".into(),
+            FailureKind::InDoubt => format!(
+                "it may or may not have taken effect (status {})",
+                failed.failure.outcome.status
+            ),
             FailureKind::NotStarted | FailureKind::Retryable | FailureKind::Final => {
                 format!(
                     "{}, and its attempts are used up",

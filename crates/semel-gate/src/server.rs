@@ -13,7 +13,7 @@ use crate::reply::cors::Asks;
 use crate::reply::{Reply, refusal};
 use crate::settings::{Pass, Settings, Source};
 use crate::upstream::{Connection, streamed};
-use crate::{admin, headers, intake, source, steps};
+use crate::{admin, headers, intake, keeper, source, steps};
 use http::{Method, Request};
 use hyper::body::Incoming;
 use semel::Store;
@@ -97,6 +97,7 @@ impl Bound {
         let admin = tokio::spawn(admin::serve(Arc::clone(&gate), self.admin));
         let steps = tokio::spawn(steps::serve(Arc::clone(&gate), self.steps));
         let sweep = tokio::spawn(sweep(Arc::clone(&gate)));
+        let keeper = tokio::spawn(keeper::run(Arc::clone(&gate)));
         let connections = Connections::default();
         let most = gate.settings.connections_max;
         let deliveries = gate.listener(self.deliveries, "deliveries", most);
@@ -106,7 +107,7 @@ impl Bound {
         }
         drop(deliveries);
         let left = drain(&gate, connections).await;
-        for task in [admin, steps, sweep] {
+        for task in [admin, steps, sweep, keeper] {
             task.abort();
         }
         left
@@ -193,7 +194,7 @@ async fn protected(
     lane: Arc<Lane>,
     request: Request<Incoming>,
 ) -> Reply {
-    let who = source::who_by_head(lane.route.source, request.headers());
+    let who = source::sender_by_head(&lane.route.sources, request.headers());
     if passes(&lane, request.method()) && who == Source::Api {
         if headers::has(request.headers(), headers::IDEMPOTENCY_KEY) {
             return refusal::key_unprotected(request.method());

@@ -49,7 +49,13 @@ pub struct Settings {
     pub grace: Duration,
     /// How long a settled outcome is answered from memory when other processes share the store.
     pub shared_cache: Duration,
+    /// How often the keeper looks at all letters.
+    pub keeper_every: Duration,
 }
+
+/// How often the keeper looks at all letters: a letter whose work has succeeded stays no longer than
+/// that, and looking at ten thousand of them takes a store some seconds.
+pub const KEEPER_EVERY: Duration = Duration::from_secs(60);
 
 /// Paths that are forwarded unprotected.
 #[derive(Clone, Debug)]
@@ -72,8 +78,8 @@ pub struct Route {
     /// Which methods; empty for all, of which GET, HEAD and OPTIONS of API clients are then forwarded
     /// unprotected.
     pub methods: Vec<Method>,
-    /// Who delivers here; `None`: seen from each request.
-    pub source: Option<Source>,
+    /// Who delivers here; with more than one, each request shows whose it is.
+    pub sources: Vec<Source>,
     /// How a caller is told from another, on API routes; without one, API requests are refused.
     pub caller: Option<Caller>,
     /// What a repeat is compared by.
@@ -90,6 +96,8 @@ pub struct Route {
     pub completes: Completes,
     /// Which statuses of the handler are failures for good.
     pub final_statuses: Vec<RangeInclusive<u16>>,
+    /// Which statuses of the handler say that nothing happened, where doubt is parked.
+    pub undone_statuses: Vec<RangeInclusive<u16>>,
     /// How many runs before the work is parked; zero is no limit.
     pub max_attempts: u32,
     /// The pause after a retryable failure.
@@ -104,6 +112,8 @@ pub struct Route {
     pub on_invalid: OnInvalid,
     /// Web origins whose pages may read the gate's own problem answers.
     pub cors: Vec<String>,
+    /// How much of its deliveries may be kept as letters.
+    pub letters: LetterLimits,
     /// The largest body that is taken in.
     pub body_bytes_max: usize,
     /// The largest answer that is kept.
@@ -174,6 +184,16 @@ pub enum OnInvalid {
     Reject,
 }
 
+/// How much of a route's deliveries may be kept as letters. Invalid and mismatched ones together get at
+/// most half of each: whoever can deliver can make those.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LetterLimits {
+    /// How many letters.
+    pub count_max: u64,
+    /// How many bytes of them all.
+    pub bytes_max: u64,
+}
+
 /// Where a handler listens.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Upstream {
@@ -208,6 +228,24 @@ impl Route {
         self.final_statuses
             .iter()
             .any(|range| range.contains(&status.as_u16()))
+    }
+
+    /// Whether the handler's answer says that nothing happened.
+    #[must_use]
+    pub fn is_undone(&self, status: StatusCode) -> bool {
+        self.undone_statuses
+            .iter()
+            .any(|range| range.contains(&status.as_u16()))
+    }
+
+    /// Whether a run in doubt is parked. Where the handler completes by itself nothing is in doubt: what
+    /// is not recorded did not commit.
+    #[must_use]
+    pub const fn parks_doubt(&self) -> bool {
+        match (self.in_doubt, self.completes) {
+            (InDoubt::Park, Completes::Run) => true,
+            (InDoubt::Park, Completes::Handler) | (InDoubt::Retry, _) => false,
+        }
     }
 }
 

@@ -17,7 +17,7 @@ use std::fmt;
 /// inside a body only the body's own limit would bound them.
 const NAME_BYTES_MAX: usize = 8 * 1024;
 
-/// Reads a request. `fixed` is the route's source; `None` looks at the request itself.
+/// Reads a request. `fixed` is whose form it has; `None` looks at the request itself.
 ///
 /// # Errors
 /// When it is not of the source's form, or of no known form.
@@ -33,12 +33,17 @@ pub fn read(fixed: Option<Source>, arrived: &Arrived) -> Result<Delivery, Invali
     Ok(delivery)
 }
 
-/// Who sent a request: the route's source, or by its form. CloudEvents come first: Eventarc's look
-/// like Pub/Sub too, and the event's identity is the better one.
-pub(crate) fn who(fixed: Option<Source>, arrived: &Arrived) -> Source {
-    let source = who_by_head(fixed, &arrived.headers);
-    let told = fixed.is_some() || source != Source::Api;
-    if !told && pubsub::is_envelope(&arrived.body) {
+fn who(fixed: Option<Source>, arrived: &Arrived) -> Source {
+    fixed.unwrap_or_else(|| sender(&Source::ALL, arrived))
+}
+
+/// Who sent a request: the one that the route names, or by its form one of several. CloudEvents come
+/// first: Eventarc's look like Pub/Sub too, and the event's identity is the better one. What has none of
+/// the forms is an API client's, also where the route takes none of those.
+pub(crate) fn sender(sources: &[Source], arrived: &Arrived) -> Source {
+    let source = sender_by_head(sources, &arrived.headers);
+    let told = sources.len() == 1 || source != Source::Api;
+    if !told && sources.contains(&Source::PubSub) && pubsub::is_envelope(&arrived.body) {
         Source::PubSub
     } else {
         source
@@ -46,18 +51,32 @@ pub(crate) fn who(fixed: Option<Source>, arrived: &Arrived) -> Source {
 }
 
 /// The same before the body is read; only a wrapped push cannot be told then.
-pub(crate) fn who_by_head(fixed: Option<Source>, headers: &HeaderMap) -> Source {
-    if let Some(source) = fixed {
-        source
-    } else if cloudevents::recognises(headers) {
-        Source::CloudEvents
-    } else if cloud_tasks::recognises(headers) {
-        Source::CloudTasks
-    } else if pubsub::has_metadata(headers) {
-        Source::PubSub
-    } else {
-        Source::Api
+pub(crate) fn sender_by_head(sources: &[Source], headers: &HeaderMap) -> Source {
+    if let [source] = sources {
+        return *source;
     }
+    let has_form = |source: &Source| match source {
+        Source::CloudEvents => cloudevents::recognises(headers),
+        Source::CloudTasks => cloud_tasks::recognises(headers),
+        Source::PubSub => pubsub::has_metadata(headers),
+        Source::Api => false,
+    };
+    [Source::CloudEvents, Source::CloudTasks, Source::PubSub]
+        .into_iter()
+        .find(|source| sources.contains(source) && has_form(source))
+        .unwrap_or(Source::Api)
+}
+
+/// Why a request is refused that has the form of none of the route's sources.
+pub(crate) fn unknown(sources: &[Source]) -> Invalid {
+    let taken: Vec<_> = sources.iter().map(|source| source.word()).collect();
+    refuse(
+        "source-unknown",
+        format!(
+            "this route takes deliveries of {} only, and this request has the form of none of them",
+            taken.join(", ")
+        ),
+    )
 }
 
 /// Whether a message came without its envelope, so that its attributes cannot be told from other headers.

@@ -46,7 +46,7 @@ fn hopeless() -> Vec<(Source, Ask)> {
 #[tokio::test]
 async fn a_malformed_delivery_becomes_a_letter_with_all_that_came() {
     for (source, ask) in hopeless() {
-        let bed = Bed::route(|route| route.source = Some(source)).await;
+        let bed = Bed::route(|route| route.sources = vec![source]).await;
         bed.ask(ask.clone()).await.is(200);
         let letters = bed.letters().await;
         assert_eq!(letters.len(), 1, "{ask:?}");
@@ -61,7 +61,7 @@ async fn a_malformed_delivery_becomes_a_letter_with_all_that_came() {
 async fn a_malformed_delivery_is_rejected_where_the_route_says_so() {
     for (source, ask) in hopeless() {
         let bed = Bed::route(|route| {
-            route.source = Some(source);
+            route.sources = vec![source];
             route.on_invalid = OnInvalid::Reject;
         })
         .await;
@@ -83,7 +83,7 @@ async fn equal_bodies_of_different_deliveries_are_different_letters() {
         other.upstream = handler;
         settings.routes.push(other);
         for route in &mut settings.routes {
-            route.source = Some(Source::PubSub);
+            route.sources = vec![Source::PubSub];
         }
     })
     .await;
@@ -95,7 +95,7 @@ async fn equal_bodies_of_different_deliveries_are_different_letters() {
 
 #[tokio::test]
 async fn different_tasks_of_which_a_name_is_missing_are_different_letters() {
-    let bed = Bed::route(|route| route.source = Some(Source::CloudTasks)).await;
+    let bed = Bed::route(|route| route.sources = vec![Source::CloudTasks]).await;
     for name in ["1", "2", "2"] {
         let ask = Sender::Task
             .sends(name, "{}")
@@ -107,7 +107,7 @@ async fn different_tasks_of_which_a_name_is_missing_are_different_letters() {
 
 #[tokio::test]
 async fn a_letter_that_cannot_be_kept_leaves_an_invalid_delivery_with_its_sender() {
-    let bed = Bed::route(|route| route.source = Some(Source::PubSub)).await;
+    let bed = Bed::route(|route| route.sources = vec![Source::PubSub]).await;
     bed.store.is(support::Down::Letters);
     let answer = bed.ask(Ask::post("/work").body("not json")).await;
     answer.is_problem(503, "store-unavailable");

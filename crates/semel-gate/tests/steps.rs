@@ -143,7 +143,11 @@ async fn a_step_in_doubt_is_run_again_where_doubt_is_retried() {
 
 #[tokio::test]
 async fn a_step_in_doubt_is_refused_where_doubt_is_parked() {
-    let bed = Bed::route(|route| route.in_doubt = InDoubt::Park).await;
+    let bed = Bed::route(|route| {
+        route.in_doubt = InDoubt::Park;
+        route.undone_statuses = vec![500..=500];
+    })
+    .await;
     let run = Run::begin(&bed, 500).await;
     run.ask(Method::POST, "charge", "").await.is(201);
     run.end(&bed, 500).await;

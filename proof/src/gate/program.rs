@@ -14,7 +14,8 @@ use semel::record::InDoubt;
 use semel::work::{Backoff, Completes};
 use semel_broker::Keep;
 use semel_gate::settings::{
-    Caller, FingerprintRule, Limits, OnInvalid, Route, Settings, Source, Terms, Upstream,
+    Caller, FingerprintRule, KEEPER_EVERY, LetterLimits, Limits, OnInvalid, Route, Settings,
+    Source, Terms, Upstream,
 };
 use std::future::Future;
 use std::net::{Ipv4Addr, SocketAddr};
@@ -159,6 +160,7 @@ fn settings(scene: &Scene, seat: &Seat) -> anyhow::Result<Settings> {
         limits: Limits::default(),
         grace: GRACE,
         shared_cache: CACHE,
+        keeper_every: KEEPER_EVERY,
     })
 }
 
@@ -179,7 +181,7 @@ fn route(scene: &Scene, seat: &Seat) -> anyhow::Result<Route> {
         path: "/work".parse()?,
         path_allows: Vec::new(),
         methods: Vec::new(),
-        source: None,
+        sources: Source::ALL.to_vec(),
         caller: Some(Caller::Shared),
         fingerprint: FingerprintRule::Full,
         fingerprint_ignores: Vec::new(),
@@ -194,6 +196,8 @@ fn route(scene: &Scene, seat: &Seat) -> anyhow::Result<Route> {
             Mode::Park | Mode::Retry | Mode::Downstream => Completes::Run,
         },
         final_statuses: vec![handler::HOPELESS..=handler::HOPELESS],
+        // The handler says so before it has done anything.
+        undone_statuses: vec![503..=503],
         max_attempts: 0,
         backoff: Backoff::default(),
         concurrency: 32,
@@ -204,6 +208,10 @@ fn route(scene: &Scene, seat: &Seat) -> anyhow::Result<Route> {
         },
         on_invalid: OnInvalid::Letter,
         cors: Vec::new(),
+        letters: LetterLimits {
+            count_max: 10_000,
+            bytes_max: 256 * 1024 * 1024,
+        },
         body_bytes_max: 1024 * 1024,
         answer_bytes_max: 1024 * 1024,
     })

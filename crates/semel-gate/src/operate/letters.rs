@@ -2,7 +2,9 @@
 
 use super::{LETTERS_COUNTED_MAX, Operator, PAGE_ITEMS_MAX, Refused, body, cursor, moment};
 use crate::letters::Kept;
-use semel::letter::{Dropped, Letter, LetterHead, LetterId};
+use crate::standing;
+use semel::letter::{Letter, LetterHead, LetterId, Mark, Marked, Standing};
+use semel::record::State;
 use semel::store::Cursor;
 use semel::{Error, Store};
 use serde_json::{Map, Value, json};
@@ -14,27 +16,41 @@ const ID_DIGITS: usize = 64;
 // === impl Operator ===
 
 impl Operator {
-    /// A page of letters, oldest first.
+    /// A page of open letters, oldest first, each with the standing of its work. Those whose work has
+    /// succeeded are closed by being looked at, and left out.
     ///
     /// # Errors
     /// Those of the store.
     pub async fn letters(&self, after: Option<&Cursor>, limit: u32) -> Result<Value, Refused> {
         let page = self.store().letter_list(after, limit).await?;
-        let letters: Vec<_> = page.items.iter().map(head).collect();
+        let mut letters = Vec::with_capacity(page.items.len());
+        for item in &page.items {
+            letters.extend(listed(item, standing::look(self.store(), item).await?));
+        }
         Ok(json!({"letters": letters, "next": cursor(page.next.as_ref())}))
     }
 
     /// One letter with its delivery. `id` may be a beginning of at least 8 digits.
     ///
     /// # Errors
-    /// When there is none, it cannot be read, or those of the store.
+    /// When there is none, its work has succeeded, it cannot be read, or those of the store.
     pub async fn letter(&self, id: &str) -> Result<Value, Refused> {
         let letter = self.find(id).await?;
+        let standing = standing::look_at(self.store(), &letter).await?;
+        if standing == Standing::Succeeded {
+            return Err(Refused::absent(
+                "the work of this letter has succeeded, so the letter is closed",
+                "`semel records show` shows what became of its key",
+            )
+            .with("key", letter.work_key().to_string()));
+        }
         let kept = Kept::decode(&letter.delivery)?;
         let listed = first(self.store(), |head| head.id == letter.id).await?;
         Ok(json!({
             "id": letter.id.to_string(),
             "reason": letter.reason.word(),
+            "record": record_word(standing),
+            "redriven": letter.redriven,
             "key": letter.key.map(|key| key.to_string()),
             "created_at": listed.map_or(Value::Null, |head| moment(head.created_at)),
             "route": kept.head.route,
@@ -47,16 +63,17 @@ impl Operator {
         }))
     }
 
-    /// Drops a letter for good.
+    /// Closes a letter without running it. A tombstone stays for the route's retention, so that the next
+    /// duplicate does not bring it back.
     ///
     /// # Errors
     /// When there is none, or those of the store.
     pub async fn discard(&self, id: &str) -> Result<Value, Refused> {
         let letter = self.find(id).await?;
-        let dropped = self.store().letter_drop(&letter.id).await;
-        let after = match &dropped {
-            Ok(Dropped::Applied) => "discarded",
-            Ok(Dropped::Gone) => "unchanged",
+        let closed = self.store().letter_mark(&letter.id, Mark::Closed).await;
+        let after = match &closed {
+            Ok(Marked::Applied) => "discarded",
+            Ok(Marked::Gone) => "unchanged",
             Err(_) => "unknown",
         };
         let key = letter.key.map(|key| key.to_string());
@@ -64,13 +81,14 @@ impl Operator {
             target: "audit", act = "discard", letter = %letter.id, key, before = letter.reason.word(), after,
             by = self.by(), "act"
         );
-        match dropped? {
-            Dropped::Applied => Ok(json!({
+        match closed? {
+            Marked::Applied => Ok(json!({
                 "act": "discard", "letter": letter.id.to_string(), "key": key,
                 "before": letter.reason.word(), "after": after,
-                "says": "the delivery is gone for good; its record, if there is one, stays as it is",
+                "says": "the delivery is gone for good, and a duplicate does not bring it back; its record, if there \
+                         is one, stays as it is",
             })),
-            Dropped::Gone => Err(no_letter()),
+            Marked::Gone => Err(no_letter()),
         }
     }
 
@@ -137,21 +155,37 @@ async fn first(
     Ok(None)
 }
 
-fn no_letter() -> Refused {
+pub(crate) fn no_letter() -> Refused {
     Refused::absent(
-        "no letter of this id: it was redriven, discarded, or never here",
+        "no letter of this id is open: its work has succeeded, it was discarded, or it was never here",
         "`semel letters list` shows what is there",
     )
 }
 
-fn head(head: &LetterHead) -> Value {
-    json!({
-        "id": head.id.to_string(),
-        "reason": head.reason.word(),
-        "key": head.key.map(|key| key.to_string()),
-        "bytes": head.bytes,
-        "created_at": moment(head.created_at),
+/// A letter as lists show it; `None` when it is closed by now.
+fn listed(head: &LetterHead, standing: Standing) -> Option<Value> {
+    (standing != Standing::Succeeded).then(|| {
+        json!({
+            "id": head.id.to_string(),
+            "reason": head.reason.word(),
+            "record": record_word(standing),
+            "redriven": head.redriven,
+            "route": head.route,
+            "key": head.key.map(|key| key.to_string()),
+            "bytes": head.bytes,
+            "created_at": moment(head.created_at),
+        })
     })
+}
+
+/// What the record of a letter's work says.
+const fn record_word(standing: Standing) -> &'static str {
+    match standing {
+        Standing::Succeeded => State::Succeeded.word(),
+        Standing::Unfinished(state) => state.word(),
+        Standing::NotRun => "not run",
+        Standing::Unknown => "unknown",
+    }
 }
 
 /// Each header with all its values.

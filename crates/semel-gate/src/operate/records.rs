@@ -252,7 +252,7 @@ impl Verdict {
     const fn says(self) -> &'static str {
         match self {
             Self::Succeeded => {
-                "duplicates hear 200; its letter, if there is one, is closed by a redrive, which runs nothing"
+                "duplicates hear 200; its letter, if there is one, is closed, and runs nothing any more"
             }
             Self::Failed => "duplicates hear of the failure; its letter, if there is one, stays",
             Self::Retry => {

@@ -6,11 +6,11 @@ use crate::gate::{Gate, Lane};
 use crate::letters::Kept;
 use crate::naming::{Named, name};
 use crate::operate::Refused;
+use crate::settings::Source;
 use crate::source;
-use semel::key::{Field, Scope};
+use semel::Fingerprint;
 use semel::letter::{Letter, LetterId, Reason};
 use semel::record::Record;
-use semel::{Error, Fingerprint, Key};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -27,7 +27,7 @@ pub(super) async fn prepare(
         ));
     };
     let arrived = kept.arrived()?;
-    let source = source::who(lane.route.source, &arrived);
+    let source = source::sender(&brokers(&lane.route.sources), &arrived);
     let delivery = source::read(Some(source), &arrived).unwrap_or_else(|_| Delivery {
         source,
         transport: Transport::default(),
@@ -35,7 +35,7 @@ pub(super) async fn prepare(
         attributes: BTreeMap::new(),
         ce: BTreeMap::new(),
     });
-    let key = own_key(gate, lane, &letter)?;
+    let key = letter.work_key();
     let record = gate.semel.store().look(&key).await?;
     let named = Named {
         key,
@@ -51,22 +51,16 @@ pub(super) async fn prepare(
     Ok((again, record))
 }
 
-/// The key that a letter was kept under, whatever the route's rule says today; a key of its own when
-/// it had none, or when that key stands for another payload.
-fn own_key(gate: &Gate, lane: &Lane, letter: &Letter) -> Result<Key, Refused> {
-    match (letter.reason, letter.key) {
-        (Reason::Parked | Reason::Failed, Some(key)) => return Ok(key),
-        (Reason::Parked | Reason::Failed, None) | (Reason::Mismatched | Reason::Invalid, _) => {}
+/// Who may have sent a letter: never an API client. A route that takes no broker's deliveries any more
+/// still has the letters of before.
+fn brokers(sources: &[Source]) -> Vec<Source> {
+    let broker = |source: &Source| *source != Source::Api;
+    let named: Vec<_> = sources.iter().copied().filter(broker).collect();
+    if named.is_empty() {
+        Source::ALL.into_iter().filter(broker).collect()
+    } else {
+        named
     }
-    let scope = Scope::new(&gate.settings.namespace, &lane.route.name);
-    let field = |kind, bytes: &[u8]| Field {
-        kind,
-        bytes: bytes.to_vec(),
-    };
-    let fields = [field('s', b"redrive"), field('h', &letter.id.0)];
-    Key::of(&scope, &fields).map_err(|error| {
-        Error::Bug(format!("a letter has no key to be redriven under: {error}")).into()
-    })
 }
 
 /// The fingerprint that a letter was kept under: its id tells which one. The route's rule may have

@@ -17,16 +17,34 @@ pub(crate) enum Meaning {
     Retryable,
     /// It may be tried again at once.
     RetryableAtOnce,
+    /// It may or may not have taken effect, and a person decides.
+    InDoubt,
 }
 
 /// Answers to API clients that speak of this moment or of this caller, not of the work.
 const NOT_RECORDED: [u16; 8] = [401, 403, 404, 408, 409, 423, 425, 429];
 
 /// What the handler's answer means, for deliveries of this source.
+///
+/// Where doubt is parked, an answer that is not a success leaves it open whether the effect happened: a
+/// handler may charge and then answer 500, and a proxy may answer 502 for it. Only what the route lists as
+/// `undone` says that nothing happened, and what is recorded as failed is never run again.
 pub(crate) fn meaning(route: &Route, source: Source, status: StatusCode) -> Meaning {
     if route.is_final(status) {
         return Meaning::Final;
     }
+    match usual(source, status) {
+        Meaning::Retryable | Meaning::RetryableAtOnce
+            if route.parks_doubt() && !route.is_undone(status) =>
+        {
+            Meaning::InDoubt
+        }
+        usual => usual,
+    }
+}
+
+/// What an answer means where doubt is tried again.
+fn usual(source: Source, status: StatusCode) -> Meaning {
     match source {
         Source::CloudTasks | Source::PubSub | Source::CloudEvents if status.is_success() => {
             Meaning::Success

@@ -6,6 +6,8 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use semel::Store;
 use semel::letter::{Letter, LetterId, Put, Reason};
+use semel::record::Fence;
+use std::time::Duration;
 
 const ABSENT: &str = "0000000000000000000000000000000000000000000000000000000000000000";
 
@@ -144,7 +146,11 @@ async fn digits_that_begin_two_ids_name_neither() {
         let letter = Letter {
             id: LetterId(id),
             key: None,
+            route: "work".into(),
             reason: Reason::Invalid,
+            fence: Fence(0),
+            retention: Duration::from_secs(3600),
+            redriven: false,
             delivery: "unreadable".into(),
         };
         assert_eq!(bed.store.kept().letter_put(&letter).await, Ok(Put::Applied));

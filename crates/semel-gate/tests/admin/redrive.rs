@@ -126,17 +126,22 @@ async fn what_succeeded_meanwhile_is_closed_and_not_run() {
 }
 
 #[tokio::test]
-async fn what_waits_or_is_forgotten_just_runs() {
+async fn what_waits_just_runs_and_what_is_forgotten_runs_on_request() {
     for forgotten in [false, true] {
         let bed = strict().await;
-        let id = kept(&bed, 500).await;
+        let mut id = kept(&bed, 500).await;
         let key = the_key(&bed).await;
         if forgotten {
             act(&bed, &format!("/records/{key}/forget")).await;
+            let said = redrive(&bed, &id).await;
+            said.refused(409, "whether this work took effect is unknown");
+            assert_eq!(bed.runs(), 1);
+            id.push_str("/redrive?run_again=true");
         } else {
             resolve(&bed, &key, "retry").await;
+            id.push_str("/redrive");
         }
-        let said = redrive(&bed, &id).await;
+        let said = act(&bed, &format!("/letters/{id}")).await;
         assert_eq!(
             (said.status, said.word("key")),
             (200, key.as_str()),
@@ -220,7 +225,7 @@ async fn a_mismatched_letter_runs_under_a_key_of_its_own() {
 
 #[tokio::test]
 async fn a_letter_without_a_key_is_forwarded_as_it_is() {
-    let bed = Bed::route(|route| route.source = Some(Source::PubSub)).await;
+    let bed = Bed::route(|route| route.sources = vec![Source::PubSub]).await;
     let reply = bed.ask(Sender::Task.sends("t1", "no envelope")).await;
     assert_eq!((reply.status, bed.runs()), (200, 0));
     let id = the_letter(&bed).await;
@@ -286,7 +291,7 @@ async fn a_key_that_stands_for_another_payload_by_now_is_left_alone() {
 }
 
 #[tokio::test]
-async fn a_letter_that_could_not_be_dropped_is_closed_by_the_next_redrive() {
+async fn a_letter_that_could_not_be_closed_is_closed_by_the_next_redrive() {
     let bed = strict().await;
     let id = kept(&bed, 500).await;
     bed.handler.arrived().await;
@@ -300,7 +305,7 @@ async fn a_letter_that_could_not_be_dropped_is_closed_by_the_next_redrive() {
     assert_eq!(first.status, 503, "{first:?}");
     assert!(
         String::from_utf8_lossy(&first.body)
-            .contains("it succeeded, but its letter could not be dropped")
+            .contains("it succeeded, but its letter could not be closed")
     );
     bed.store.is(Down::Nothing);
     assert_eq!(

@@ -16,6 +16,7 @@ mod mismatched;
 mod retryable;
 mod for_good;
 mod parked;
+mod in_doubt;
 mod completes;
 mod invalid;
 mod store;

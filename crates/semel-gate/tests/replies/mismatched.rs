@@ -3,6 +3,7 @@
 use crate::support::handler::Say;
 use crate::support::{Act, BROKERS, Bed, Sender};
 use semel::letter::Reason;
+use semel::record::State;
 
 #[tokio::test]
 async fn an_api_client_hears_422_and_nothing_of_the_earlier_request() {
@@ -66,5 +67,63 @@ async fn a_brokers_delivery_becomes_a_letter_and_is_acknowledged() {
         let metrics = bed.admin("/metrics").await;
         let counted = "semel_deliveries_total{route=\"work\",outcome=\"mismatched\"} 3";
         assert!(metrics.text().contains(counted), "{}", metrics.text());
+    }
+}
+
+#[tokio::test]
+async fn a_brokers_delivery_hears_409_while_the_other_work_is_running() {
+    for sender in BROKERS {
+        let bed = Bed::new().await;
+        bed.handler.will(Act::Hold(Say::new(200, "done")));
+        let first = bed.begin(sender.sends("n", "one"));
+        bed.handler.arrived().await;
+        let answer = bed.ask(sender.sends("n", "two")).await;
+        answer.is_problem(409, "unsettled");
+        assert_eq!(answer.header("retry-after"), Some("5"));
+        assert_eq!(bed.letters().await, []);
+        bed.handler.go();
+        first.await.unwrap().is(200);
+        bed.ask(sender.sends("n", "two")).await.is(200);
+        assert_eq!(bed.letters().await[0].reason, Reason::Mismatched);
+        assert_eq!(bed.runs(), 1);
+    }
+}
+
+#[tokio::test]
+async fn a_brokers_delivery_hears_409_while_the_other_work_is_waiting() {
+    for sender in BROKERS {
+        let bed = Bed::new().await;
+        bed.handler.says(500);
+        bed.ask(sender.sends("n", "one")).await.is(500);
+        for _ in 0..2 {
+            let answer = bed.ask(sender.sends("n", "two")).await;
+            answer.is_problem(409, "unsettled");
+        }
+        assert_eq!(bed.letters().await, []);
+        // The carrier of the unfinished work is still its sender.
+        bed.ask(sender.sends("n", "one")).await.is(200);
+        bed.ask(sender.sends("n", "two")).await.is(200);
+        assert_eq!(bed.letters().await.len(), 1);
+        assert_eq!(bed.runs(), 2);
+    }
+}
+
+#[tokio::test]
+async fn a_brokers_delivery_becomes_a_letter_when_the_other_work_is_parked_or_failed() {
+    for (status, state) in [(500, State::Parked), (422, State::Failed)] {
+        let bed = Bed::route(|route| {
+            route.max_attempts = 1;
+            route.final_statuses = vec![422..=422];
+        })
+        .await;
+        bed.handler.says(status);
+        bed.ask(Sender::Task.sends("n", "one")).await.is(200);
+        bed.ask(Sender::Task.sends("n", "two")).await.is(200);
+        let record = bed.record().await;
+        assert_eq!(record.state, state);
+        let letters = bed.letters().await;
+        assert_eq!(letters.len(), 2);
+        assert_eq!(letters[1].reason, Reason::Mismatched);
+        assert_eq!(letters[1].fence, record.fence);
     }
 }

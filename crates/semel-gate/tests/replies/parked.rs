@@ -75,12 +75,3 @@ async fn a_brokers_delivery_becomes_one_letter_when_doubt_is_parked() {
         assert_eq!(bed.runs(), 1);
     }
 }
-
-#[tokio::test]
-async fn a_refusal_of_the_handler_is_no_doubt() {
-    let bed = parking().await;
-    bed.handler.says(500);
-    bed.ask(Sender::Task.sends("n", "{}")).await.is(500);
-    bed.ask(Sender::Task.sends("n", "{}")).await.is(200);
-    assert_eq!(bed.letters().await, []);
-}

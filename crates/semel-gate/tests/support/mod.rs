@@ -25,7 +25,8 @@ use semel::record::{InDoubt, Record};
 use semel::work::{Backoff, Completes};
 use semel::{Key, Store};
 use semel_gate::settings::{
-    Caller, FingerprintRule, Limits, OnInvalid, Route, Settings, Source, Terms, Upstream,
+    Caller, FingerprintRule, LetterLimits, Limits, OnInvalid, Route, Settings, Source, Terms,
+    Upstream,
 };
 use semel_gate::{Bound, Left};
 use std::future::Future;
@@ -194,6 +195,8 @@ fn settings(handler: SocketAddr) -> Settings {
         limits: Limits::default(),
         grace: Duration::from_secs(5),
         shared_cache: Duration::from_secs(5),
+        // Once at the start, then never again: what a test sees is its own doing.
+        keeper_every: Duration::from_secs(24 * 3600),
     }
 }
 
@@ -204,7 +207,7 @@ pub(crate) fn route(name: &str, path: &str, handler: SocketAddr) -> Route {
         path: path.parse().unwrap(),
         path_allows: Vec::new(),
         methods: Vec::new(),
-        source: None,
+        sources: Source::ALL.to_vec(),
         caller: Some(Caller::Header("x-caller".into())),
         fingerprint: FingerprintRule::Full,
         fingerprint_ignores: Vec::new(),
@@ -218,6 +221,7 @@ pub(crate) fn route(name: &str, path: &str, handler: SocketAddr) -> Route {
         in_doubt: InDoubt::Retry,
         completes: Completes::Run,
         final_statuses: Vec::new(),
+        undone_statuses: Vec::new(),
         max_attempts: 0,
         backoff: Backoff::default(),
         concurrency: 100,
@@ -225,6 +229,10 @@ pub(crate) fn route(name: &str, path: &str, handler: SocketAddr) -> Route {
         upstream: upstream(handler),
         on_invalid: OnInvalid::Letter,
         cors: Vec::new(),
+        letters: LetterLimits {
+            count_max: 10_000,
+            bytes_max: 256 * 1024 * 1024,
+        },
         body_bytes_max: 1024 * 1024,
         answer_bytes_max: 64 * 1024,
     }

@@ -3,7 +3,7 @@
 use super::within;
 use async_trait::async_trait;
 use bytes::Bytes;
-use semel::letter::{Dropped, Letter, LetterHead, LetterId, Put};
+use semel::letter::{Letter, LetterHead, LetterId, Mark, Marked, Put};
 use semel::memory::MemoryStore;
 use semel::record::{
     Acted, Claim, Claimed, Fail, Held, Lease, Record, Resolution, State, StepBegun,
@@ -32,22 +32,36 @@ pub(crate) struct Switch {
     down: Mutex<Down>,
     refused: watch::Sender<usize>,
     outcomes: watch::Sender<usize>,
+    marked: watch::Sender<usize>,
+    listed: watch::Sender<usize>,
+    /// Whether letters wait before they are put, and how many do.
+    held: watch::Sender<bool>,
+    waiting: watch::Sender<usize>,
 }
 
 // === impl Switch ===
 
 impl Default for Switch {
     fn default() -> Self {
-        Self {
-            kept: MemoryStore::new(),
-            down: Mutex::default(),
-            refused: watch::Sender::new(0),
-            outcomes: watch::Sender::new(0),
-        }
+        Self::on(MemoryStore::new())
     }
 }
 
 impl Switch {
+    /// Before this store.
+    pub(crate) fn on(kept: MemoryStore) -> Self {
+        Self {
+            kept,
+            down: Mutex::default(),
+            refused: watch::Sender::new(0),
+            outcomes: watch::Sender::new(0),
+            marked: watch::Sender::new(0),
+            listed: watch::Sender::new(0),
+            held: watch::Sender::new(false),
+            waiting: watch::Sender::new(0),
+        }
+    }
+
     /// The store behind the switch, which is always there.
     pub(crate) fn kept(&self) -> &MemoryStore {
         &self.kept
@@ -74,12 +88,49 @@ impl Switch {
     }
 
     fn ask(&self, part: Down) -> Result<(), Error> {
+        let reached = self.reaches(part);
+        if reached.is_err() {
+            self.refused.send_modify(|calls| *calls += 1);
+        }
+        reached
+    }
+
+    fn reaches(&self, part: Down) -> Result<(), Error> {
         let down = *self.down.lock().unwrap();
         if down == Down::Everything || (down == part && down != Down::Nothing) {
-            self.refused.send_modify(|calls| *calls += 1);
             return Err(Error::Unavailable("switched off".into()));
         }
         Ok(())
+    }
+
+    /// Lets letters wait before they are put, until it is called with `false`.
+    pub(crate) fn hold_letters(&self, hold: bool) {
+        self.held.send_replace(hold);
+    }
+
+    /// Waits until so many letters were about to be put.
+    pub(crate) async fn puts(&self, count: usize) {
+        let mut waiting = self.waiting.subscribe();
+        within("a letter", waiting.wait_for(|waiting| *waiting >= count))
+            .await
+            .unwrap();
+    }
+
+    /// Waits until the keeper has begun and ended a round after this call.
+    pub(crate) async fn kept_house(&self) {
+        let mut listed = self.listed.subscribe();
+        let until = *listed.borrow() + 2;
+        within("a round", listed.wait_for(|listed| *listed >= until))
+            .await
+            .unwrap();
+    }
+
+    /// Waits until so many letters were marked.
+    pub(crate) async fn marked(&self, count: usize) {
+        let mut marked = self.marked.subscribe();
+        within("a mark", marked.wait_for(|marked| *marked >= count))
+            .await
+            .unwrap();
     }
 
     fn written<T>(&self, result: Result<T, Error>) -> Result<T, Error> {
@@ -180,6 +231,9 @@ impl Store for Switch {
 
     async fn letter_put(&self, letter: &Letter) -> Result<Put, Error> {
         self.ask(Down::Letters)?;
+        let mut held = self.held.subscribe();
+        self.waiting.send_modify(|waiting| *waiting += 1);
+        held.wait_for(|held| !held).await.unwrap();
         self.kept.letter_put(letter).await
     }
 
@@ -188,7 +242,9 @@ impl Store for Switch {
         after: Option<&Cursor>,
         limit: u32,
     ) -> Result<Page<LetterHead>, Error> {
-        self.ask(Down::Letters)?;
+        // The keeper lists whenever it likes, so this is not counted as a call of the test's.
+        self.reaches(Down::Letters)?;
+        self.listed.send_modify(|listed| *listed += 1);
         self.kept.letter_list(after, limit).await
     }
 
@@ -197,8 +253,10 @@ impl Store for Switch {
         self.kept.letter_get(id).await
     }
 
-    async fn letter_drop(&self, id: &LetterId) -> Result<Dropped, Error> {
+    async fn letter_mark(&self, id: &LetterId, mark: Mark) -> Result<Marked, Error> {
         self.ask(Down::Letters)?;
-        self.kept.letter_drop(id).await
+        let marked = self.kept.letter_mark(id, mark).await;
+        self.marked.send_modify(|marked| *marked += 1);
+        marked
     }
 }

@@ -1,0 +1,268 @@
+//! The quota of a route: how many letters, and how many bytes of them, the store may keep for it.
+//!
+//! The keeper counts what the store keeps once a minute; in between, each gate adds what it put itself. So
+//! several gates on one store may exceed a quota together, each by what it puts within a minute.
+
+use crate::settings::LetterLimits;
+use semel::letter::Reason;
+use std::sync::{Mutex, MutexGuard};
+use std::time::Duration;
+use tokio::time::Instant;
+
+/// How often at the most a route's full quota is told in the log.
+const ALARM_EVERY: Duration = Duration::from_secs(60);
+
+/// The quota of one route, and what is known to be used of it.
+#[derive(Debug)]
+pub(crate) struct Quota {
+    limits: LetterLimits,
+    used: Mutex<Used>,
+}
+
+/// Room for one letter; given back unless it was used.
+#[derive(Debug)]
+#[must_use]
+pub(crate) struct Room<'a> {
+    quota: &'a Quota,
+    letter: Option<Count>,
+}
+
+/// How many letters there are.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Count {
+    all: Load,
+    /// Those among them that anybody can cause who can deliver: invalid and mismatched ones.
+    unasked: Load,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Load {
+    letters: u64,
+    bytes: u64,
+}
+
+#[derive(Debug, Default)]
+struct Used {
+    /// What the keeper counted.
+    stored: Count,
+    /// What this gate put since.
+    since: Count,
+    alarmed: Option<Instant>,
+}
+
+// === impl Quota ===
+
+impl Quota {
+    pub(crate) fn new(limits: LetterLimits) -> Self {
+        Self {
+            limits,
+            used: Mutex::default(),
+        }
+    }
+
+    /// Room for a letter of so many bytes; `None` when there is none.
+    pub(crate) fn take(&self, reason: Reason, bytes: u64) -> Option<Room<'_>> {
+        let letter = Count::of(reason, bytes);
+        let mut used = self.lock();
+        if !self.limits.hold(used.sum().plus(letter)) {
+            return None;
+        }
+        used.since = used.since.plus(letter);
+        Some(Room {
+            quota: self,
+            letter: Some(letter),
+        })
+    }
+
+    /// Whether work that is given up now could be kept as a letter of so many bytes. While it could
+    /// not, nothing is given up.
+    pub(crate) fn has_room(&self, bytes: u64) -> bool {
+        let letter = Count::of(Reason::Parked, bytes);
+        self.limits.hold(self.lock().sum().plus(letter))
+    }
+
+    /// What this gate put since the last count.
+    pub(crate) fn since(&self) -> Count {
+        self.lock().since
+    }
+
+    /// Learns what the store keeps. `before` is what this gate had put when the count began: that is
+    /// in it.
+    pub(crate) fn counted(&self, stored: Count, before: Count) {
+        let mut used = self.lock();
+        used.stored = stored;
+        used.since = used.since.minus(before);
+    }
+
+    /// Whether the full quota is to be told in the log now; the next time is a minute later.
+    pub(crate) fn alarms(&self) -> bool {
+        let (mut used, now) = (self.lock(), Instant::now());
+        let due = used.alarmed.is_none_or(|at| now >= at + ALARM_EVERY);
+        if due {
+            used.alarmed = Some(now);
+        }
+        due
+    }
+
+    pub(crate) const fn limits(&self) -> LetterLimits {
+        self.limits
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Used> {
+        self.used.lock().expect("no holder of this lock panics")
+    }
+}
+
+impl LetterLimits {
+    fn hold(&self, count: Count) -> bool {
+        let within =
+            |load: Load, letters: u64, bytes: u64| load.letters <= letters && load.bytes <= bytes;
+        within(count.all, self.count_max, self.bytes_max)
+            && within(count.unasked, self.count_max / 2, self.bytes_max / 2)
+    }
+}
+
+// === impl Room ===
+
+impl Room<'_> {
+    /// The letter is in the store.
+    pub(crate) fn used(mut self) {
+        self.letter = None;
+    }
+}
+
+impl Drop for Room<'_> {
+    fn drop(&mut self) {
+        if let Some(letter) = self.letter {
+            let mut used = self.quota.lock();
+            used.since = used.since.minus(letter);
+        }
+    }
+}
+
+// === impl Used ===
+
+impl Used {
+    fn sum(&self) -> Count {
+        self.stored.plus(self.since)
+    }
+}
+
+// === impl Count ===
+
+impl Count {
+    /// One letter.
+    pub(crate) const fn of(reason: Reason, bytes: u64) -> Self {
+        let one = Load { letters: 1, bytes };
+        let unasked = match reason {
+            Reason::Parked | Reason::Failed => Load {
+                letters: 0,
+                bytes: 0,
+            },
+            Reason::Mismatched | Reason::Invalid => one,
+        };
+        Self { all: one, unasked }
+    }
+
+    #[must_use]
+    pub(crate) const fn plus(self, other: Self) -> Self {
+        Self {
+            all: self.all.plus(other.all),
+            unasked: self.unasked.plus(other.unasked),
+        }
+    }
+
+    const fn minus(self, other: Self) -> Self {
+        Self {
+            all: self.all.minus(other.all),
+            unasked: self.unasked.minus(other.unasked),
+        }
+    }
+
+    pub(crate) const fn letters(self) -> u64 {
+        self.all.letters
+    }
+
+    pub(crate) const fn bytes(self) -> u64 {
+        self.all.bytes
+    }
+}
+
+impl Load {
+    const fn plus(self, other: Self) -> Self {
+        Self {
+            letters: self.letters.saturating_add(other.letters),
+            bytes: self.bytes.saturating_add(other.bytes),
+        }
+    }
+
+    const fn minus(self, other: Self) -> Self {
+        Self {
+            letters: self.letters.saturating_sub(other.letters),
+            bytes: self.bytes.saturating_sub(other.bytes),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn quota(count_max: u64, bytes_max: u64) -> Quota {
+        Quota::new(LetterLimits {
+            count_max,
+            bytes_max,
+        })
+    }
+
+    fn put(quota: &Quota, reason: Reason, bytes: u64) -> bool {
+        quota.take(reason, bytes).map(Room::used).is_some()
+    }
+
+    #[test]
+    fn invalid_and_mismatched_letters_together_get_half_of_each() {
+        for (quota, bytes) in [(quota(4, 1_000), 1), (quota(1_000, 4), 1)] {
+            assert!(put(&quota, Reason::Invalid, bytes));
+            assert!(put(&quota, Reason::Mismatched, bytes));
+            assert!(!put(&quota, Reason::Invalid, bytes));
+            assert!(!put(&quota, Reason::Mismatched, bytes));
+            assert!(put(&quota, Reason::Parked, bytes));
+            assert!(quota.has_room(bytes));
+            assert!(put(&quota, Reason::Failed, bytes));
+            assert!(!quota.has_room(bytes));
+            assert!(!put(&quota, Reason::Parked, bytes));
+        }
+    }
+
+    #[test]
+    fn room_that_was_not_used_is_given_back() {
+        let quota = quota(1, 1_000);
+        drop(quota.take(Reason::Parked, 10));
+        assert_eq!(quota.since(), Count::default());
+        assert!(put(&quota, Reason::Parked, 10));
+    }
+
+    #[test]
+    fn a_count_covers_what_was_put_before_it_began() {
+        let quota = quota(3, 1_000);
+        assert!(put(&quota, Reason::Parked, 10));
+        let before = quota.since();
+        // Put while the keeper counts: it may or may not have been seen, so it counts.
+        assert!(put(&quota, Reason::Parked, 20));
+        quota.counted(Count::of(Reason::Parked, 10), before);
+        assert_eq!(quota.lock().sum().letters(), 2);
+        assert_eq!(quota.lock().sum().bytes(), 30);
+        quota.counted(Count::default(), quota.since());
+        assert!(quota.has_room(1_000));
+    }
+
+    #[tokio::test]
+    async fn the_alarm_is_told_once_a_minute() {
+        tokio::time::pause();
+        let quota = quota(1, 1);
+        assert!(quota.alarms());
+        assert!(!quota.alarms());
+        tokio::time::advance(ALARM_EVERY).await;
+        assert!(quota.alarms());
+    }
+}

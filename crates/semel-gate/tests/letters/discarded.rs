@@ -1,0 +1,87 @@
+//! A letter that an operator discarded does not come back by the next duplicate.
+
+use crate::support::{Ask, BROKERS, Bed, Sender};
+use crate::{Aging, RETENTION, operator, task, the_letter};
+use semel::Store;
+use semel::letter::Reason;
+
+async fn discard(bed: &Bed) {
+    let id = the_letter(bed).await;
+    let (status, said) = operator(bed, Ask::post(&format!("/letters/{id}/discard"))).await;
+    assert_eq!(status, 200, "{said}");
+    assert!(bed.letters().await.is_empty());
+}
+
+#[tokio::test]
+async fn whether_it_was_parked_or_failed() {
+    for sender in BROKERS {
+        for status in [500, 422] {
+            let aging = Aging::new();
+            let bed = aging
+                .gate(|settings| settings.routes[0].final_statuses = vec![422..=422])
+                .await;
+            bed.handler.says(status);
+            bed.ask(sender.sends("n", "{}")).await.is(200);
+            discard(&bed).await;
+            for _ in 0..2 {
+                assert_eq!(bed.ask(sender.sends("n", "{}")).await.status, 200);
+            }
+            assert_eq!(bed.letters().await, [], "{sender:?} {status}");
+            assert_eq!(bed.runs(), 1);
+        }
+    }
+}
+
+#[tokio::test]
+async fn nor_when_it_was_mismatched_or_invalid() {
+    let aging = Aging::new();
+    let bed = aging.gate(|_| {}).await;
+    let nameless = Ask::post("/work").header("X-CloudTasks-QueueName", "orders");
+    bed.ask(nameless.clone()).await.is(200);
+    discard(&bed).await;
+    bed.ask(nameless).await.is(200);
+    bed.ask(task()).await.is(200);
+    let other = Sender::Task.sends("t1", "other payload");
+    bed.ask(other.clone()).await.is(200);
+    discard(&bed).await;
+    bed.ask(other).await.is(200);
+    assert_eq!(bed.letters().await, []);
+    assert_eq!(bed.runs(), 1);
+}
+
+#[tokio::test]
+async fn but_the_next_incarnation_has_its_own_letter() {
+    let aging = Aging::new();
+    let bed = aging.gate(|_| {}).await;
+    bed.handler.says(500);
+    bed.ask(task()).await.is(200);
+    let first = bed.letters().await[0].clone();
+    discard(&bed).await;
+    let (key, _) = bed.records().await[0].clone();
+    let forget = Ask::post(&format!("/records/{key}/forget"));
+    assert_eq!(operator(&bed, forget).await.0, 200);
+    bed.handler.says(500);
+    bed.ask(task()).await.is(200);
+    let letters = bed.letters().await;
+    assert_eq!(letters.len(), 1);
+    assert_eq!(
+        (letters[0].id, letters[0].reason),
+        (first.id, Reason::Parked)
+    );
+    assert!(letters[0].fence > first.fence);
+}
+
+#[tokio::test]
+async fn its_tombstone_ends_with_the_routes_retention() {
+    let aging = Aging::new();
+    let bed = aging.gate(|_| {}).await;
+    bed.handler.says(500);
+    bed.ask(task()).await.is(200);
+    assert_eq!(bed.letters().await[0].retention, RETENTION);
+    discard(&bed).await;
+    aging.pass(RETENTION);
+    aging.store.sweep(None).await.unwrap();
+    // Its record is still parked, and it is still acknowledged without success.
+    bed.ask(task()).await.is(200);
+    assert_eq!(bed.letters().await.len(), 1);
+}

@@ -1,0 +1,163 @@
+//! Letters are bounded: what does not fit stays with its sender.
+
+use crate::support::{Ask, BROKERS, Bed, Sender};
+use crate::{Aging, log, operator};
+use semel::letter::Reason;
+use semel::record::State;
+use semel_gate::settings::{LetterLimits, Settings};
+use std::time::Duration;
+
+fn at_most(count_max: u64) -> impl FnOnce(&mut Settings) {
+    move |settings| {
+        settings.routes[0].letters.count_max = count_max;
+        settings.keeper_every = Duration::from_millis(10);
+    }
+}
+
+fn nameless(n: u32) -> Ask {
+    Ask::post("/work")
+        .header("X-CloudTasks-QueueName", "orders")
+        .body(format!("{n}"))
+}
+
+#[tokio::test]
+async fn what_does_not_fit_is_not_acknowledged_and_not_kept() {
+    for sender in BROKERS {
+        let aging = Aging::new();
+        let bed = aging.gate(at_most(2)).await;
+        for name in ["one", "two"] {
+            bed.handler.says(500);
+            bed.ask(sender.sends(name, "{}")).await.is(200);
+        }
+        bed.handler.says(500);
+        for _ in 0..2 {
+            let answer = bed.ask(sender.sends("three", "{}")).await;
+            answer.is_problem(409, "letters-full");
+            assert_eq!(answer.header("retry-after"), Some("60"));
+        }
+        assert_eq!((bed.letters().await.len(), bed.runs()), (2, 3));
+        // What is kept already is acknowledged as ever.
+        bed.ask(sender.sends("one", "{}")).await.is(200);
+        let metrics = bed.admin("/metrics").await;
+        let metrics = metrics.text();
+        let counted = "semel_letters_refused_total{route=\"work\",reason=\"parked\"} 2";
+        assert!(metrics.contains(counted), "{metrics}");
+    }
+}
+
+#[tokio::test]
+async fn the_operator_is_told_once_a_minute() {
+    log::listen();
+    let bed = Bed::route(|route| {
+        route.name = "alarmed".into();
+        route.letters.count_max = 1;
+    })
+    .await;
+    for n in 0..3 {
+        bed.ask(nameless(n)).await.is_problem(409, "letters-full");
+    }
+    let lines = log::heard("semel_gate::keeping", "route", "alarmed");
+    assert_eq!(lines.len(), 1, "{lines:?}");
+    assert_eq!(lines[0]["level"], "ERROR");
+    let message = lines[0]["message"].as_str().unwrap();
+    assert!(message.contains("semel letters list"), "{message}");
+}
+
+#[tokio::test]
+async fn there_is_room_again_once_the_keeper_has_seen_that_letters_are_gone() {
+    let aging = Aging::new();
+    let bed = aging.gate(at_most(1)).await;
+    for name in ["one", "two"] {
+        bed.handler.says(500);
+        drop(bed.ask(Sender::Task.sends(name, "{}")).await);
+    }
+    let two = Sender::Task.sends("two", "{}");
+    bed.ask(two.clone()).await.is_problem(409, "letters-full");
+    let id = crate::the_letter(&bed).await;
+    let (status, said) = operator(&bed, Ask::post(&format!("/letters/{id}/discard"))).await;
+    assert_eq!(status, 200, "{said}");
+    aging.store.kept_house().await;
+    bed.ask(two).await.is(200);
+    assert_eq!((bed.letters().await.len(), bed.runs()), (1, 2));
+}
+
+#[tokio::test]
+async fn a_new_gate_counts_what_others_put() {
+    let aging = Aging::new();
+    let one = aging.gate(at_most(1)).await;
+    one.handler.says(500);
+    one.ask(Sender::Task.sends("one", "{}")).await.is(200);
+    let other = aging.gate(at_most(1)).await;
+    aging.store.kept_house().await;
+    other.handler.says(500);
+    let answer = other.ask(Sender::Task.sends("two", "{}")).await;
+    answer.is_problem(409, "letters-full");
+}
+
+#[tokio::test]
+async fn invalid_and_mismatched_ones_leave_half_to_the_others() {
+    let aging = Aging::new();
+    let bed = aging.gate(at_most(4)).await;
+    bed.ask(nameless(1)).await.is(200);
+    bed.ask(Sender::Task.sends("t", "one")).await.is(200);
+    bed.ask(Sender::Task.sends("t", "two")).await.is(200);
+    bed.ask(nameless(2)).await.is_problem(409, "letters-full");
+    let third = bed.ask(Sender::Task.sends("t", "three")).await;
+    third.is_problem(409, "letters-full");
+    for name in ["a", "b"] {
+        bed.handler.says(500);
+        bed.ask(Sender::Task.sends(name, "{}")).await.is(200);
+    }
+    let reasons: Vec<_> = bed.letters().await.iter().map(|l| l.reason).collect();
+    let expected = [
+        Reason::Invalid,
+        Reason::Mismatched,
+        Reason::Parked,
+        Reason::Parked,
+    ];
+    assert_eq!(reasons, expected);
+}
+
+#[tokio::test]
+async fn bytes_are_bounded_too() {
+    let bed = Bed::route(|route| {
+        route.max_attempts = 1;
+        route.letters = LetterLimits {
+            count_max: 100,
+            bytes_max: 4_000,
+        };
+    })
+    .await;
+    bed.handler.says(500);
+    let large = "x".repeat(3_000);
+    bed.ask(Sender::Task.sends("one", &large)).await.is(200);
+    assert_eq!(bed.letters().await.len(), 1);
+    let invalid = nameless(1).body("x".repeat(2_500));
+    bed.ask(invalid).await.is_problem(409, "letters-full");
+    assert_eq!(bed.letters().await.len(), 1);
+}
+
+#[tokio::test]
+async fn while_it_is_full_nothing_is_given_up() {
+    for sender in BROKERS {
+        let bed = Bed::route(|route| {
+            route.max_attempts = 1;
+            route.letters.count_max = 1;
+        })
+        .await;
+        bed.handler.says(500).says(500).says(500);
+        bed.ask(sender.sends("one", "{}")).await.is(200);
+        for _ in 0..2 {
+            bed.ask(sender.sends("two", "{}")).await.is(500);
+            let waiting = bed
+                .records()
+                .await
+                .iter()
+                .filter(|(_, record)| record.state == State::Waiting)
+                .count();
+            assert_eq!(waiting, 1, "the work stays waiting");
+        }
+        bed.ask(sender.sends("two", "{}")).await.is(200);
+        assert_eq!((bed.letters().await.len(), bed.runs()), (1, 4));
+    }
+}
