@@ -50,7 +50,7 @@ impl AdminClient {
         let request = self.request(ask)?;
         let answer = self.send(request);
         let (status, body) = match ask {
-            Ask::Redrive(_) => answer.await?,
+            Ask::Redrive { .. } => answer.await?,
             Ask::Records { .. }
             | Ask::Record { .. }
             | Ask::Release(_)
@@ -154,7 +154,9 @@ fn spoken(ask: &Ask) -> (Method, String, Option<Value>) {
         ),
         Ask::Letters { after, limit } => get(format!("/letters?limit={limit}{}", next(after))),
         Ask::Letter(id) => get(format!("/letters/{id}")),
-        Ask::Redrive(id) => post(format!("/letters/{id}/redrive")),
+        Ask::Redrive { id, run_again } => {
+            post(format!("/letters/{id}/redrive?run_again={run_again}"))
+        }
         Ask::Discard(id) => post(format!("/letters/{id}/discard")),
     }
 }

@@ -43,7 +43,10 @@ pub(crate) enum Ask {
         limit: u32,
     },
     Letter(String),
-    Redrive(String),
+    Redrive {
+        id: String,
+        run_again: bool,
+    },
     Discard(String),
 }
 
@@ -131,7 +134,7 @@ async fn directly(operator: &Operator, ask: Ask) -> Result<Value, Refused> {
         Ask::Letters { after, limit } => operator.letters(cursor(after).as_ref(), limit).await,
         Ask::Letter(id) => operator.letter(&id).await,
         Ask::Discard(id) => operator.discard(&id).await,
-        Ask::Redrive(_) => Err(Refused::conflict(
+        Ask::Redrive { .. } => Err(Refused::conflict(
             "a redrive runs the handler, and only a gate does that",
             "leave --store out and name a running gate with --admin; nothing was done",
         )),

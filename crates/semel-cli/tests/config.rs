@@ -50,7 +50,33 @@ const IN_A_ROUTE: &[(&str, &str)] = &[
         "stripe is not supported yet: its signature would not be checked",
     ),
     ("source = \"github\"", "github is not supported yet"),
-    ("source = \"kafka\"", "\"kafka\" is no source"),
+    ("source = \"kafka\"", "\"kafka\" is not a source"),
+    (
+        "source = [\"pubsub\", \"kafka\"]",
+        "\"kafka\" is not a source",
+    ),
+    ("source = [\"auto\"]", "\"auto\" is not a source"),
+    ("source = []", "name at least one source"),
+    (
+        "source = [\"pubsub\", \"pubsub\"]",
+        "\"pubsub\" is named twice",
+    ),
+    (
+        "undone = [502]",
+        "502 may not be listed: a proxy answers so",
+    ),
+    ("undone = [\"500-599\"]", "502 may not be listed"),
+    ("undone = [504]", "504 may not be listed"),
+    (
+        "undone = [409]\nfinal = [\"400-499\"]",
+        "409 is in `final` too",
+    ),
+    ("undone = [200]", "write statuses from 300 to 599"),
+    ("letters_max = 0", "0 would let nothing through"),
+    (
+        "letters_bytes_max = \"lots\"",
+        "`letters_bytes_max`: \"lots\" is no size",
+    ),
     (
         "caller = \"everybody\"",
         "\"everybody\" tells no callers apart",
@@ -528,7 +554,8 @@ answer_bytes_max = "64KiB"
 
 #[test]
 fn check_says_what_a_mismatch_does() {
-    let all = format!("{GOOD}caller = \"shared\"\n");
+    let shared = format!("{GOOD}caller = \"shared\"\n");
+    let all = format!("{shared}source = [\"api\", \"cloud-tasks\", \"pubsub\", \"cloudevents\"]\n");
     let said = good(&check(&all));
     for expected in [
         "route orders, api: a repeat of a key with another method, path, query or payload is refused with 422",
@@ -559,7 +586,7 @@ fn check_says_what_a_mismatch_does() {
         ("source = \"api\"", true),
         ("fingerprint = \"payload\"", true),
     ] {
-        let said = line(&format!("{ignores}\n{other}"));
+        let said = good(&check(&format!("{shared}{ignores}\n{other}\n")));
         assert_eq!(said.contains(unused), is_unused, "{said}");
     }
 }

@@ -246,6 +246,25 @@ async fn a_letter_is_shown_redriven_and_discarded() {
 }
 
 #[tokio::test]
+async fn a_letter_whose_record_is_gone_runs_on_request_only() {
+    let bed = strict().await;
+    bed.handler.says(500);
+    assert_eq!(bed.ask(Sender::Task.sends("t1", "{}")).await.status, 200);
+    let letter = bed.letters().await[0].id.to_string();
+    let key = bed.records().await[0].0.to_string();
+    at(&bed, &["records", "forget", &key]).await.is_done();
+    let said = at(&bed, &["letters", "list"]).await;
+    assert!(said.stdout.contains("unknown"), "{said:?}");
+    let said = at(&bed, &["letters", "redrive", &letter]).await;
+    said.ends(1, "whether this work took effect is unknown");
+    assert!(said.stderr.contains("--run-again"), "{said:?}");
+    assert_eq!(bed.runs(), 1);
+    let said = at(&bed, &["letters", "redrive", &letter, "--run-again"]).await;
+    said.is_done();
+    assert_eq!((bed.runs(), bed.letters().await.len()), (2, 0));
+}
+
+#[tokio::test]
 async fn a_gate_that_asks_for_its_token_gets_it() {
     let token = Some(Secret("correct-horse".into()));
     let bed = Bed::with(|settings| settings.admin_token = token).await;

@@ -100,13 +100,16 @@ pub(crate) enum LettersAsk {
         #[arg(value_parser = letter_id)]
         id: String,
     },
-    /// Run its delivery again; the letter goes when that succeeds
+    /// Run its delivery again; the letter is closed when that succeeds
     Redrive {
         /// Its id, or the first 8 or more digits of it
         #[arg(value_parser = letter_id)]
         id: String,
+        /// Run it even if its record is gone: it may take effect a second time
+        #[arg(long)]
+        run_again: bool,
     },
-    /// Drop a letter for good
+    /// Close a letter without running it; a duplicate does not bring it back
     Discard {
         /// Its id, or the first 8 or more digits of it
         #[arg(value_parser = letter_id)]

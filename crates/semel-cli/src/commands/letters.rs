@@ -6,17 +6,21 @@ use crate::desk::{Ask, Desk};
 use crate::table::{Column, members, table};
 use serde_json::Value;
 
-const LISTED: [Column; 5] = [
+const LISTED: [Column; 7] = [
     ("ID", "id"),
     ("REASON", "reason"),
+    ("RECORD", "record"),
+    ("ROUTE", "route"),
     ("CREATED AT", "created_at"),
     ("BYTES", "bytes"),
     ("KEY", "key"),
 ];
 
-const SHOWN: [Column; 10] = [
+const SHOWN: [Column; 12] = [
     ("id", "/id"),
     ("reason", "/reason"),
+    ("record", "/record"),
+    ("redriven", "/redriven"),
     ("why", "/why"),
     ("key", "/key"),
     ("created at", "/created_at"),
@@ -36,7 +40,10 @@ pub(crate) async fn run(args: &LettersArgs) -> anyhow::Result<()> {
             found(json, told, "letters", |rows| table(&LISTED, rows))
         }
         LettersAsk::Show { id } => printed(json, desk.ask(Ask::Letter(id.clone())).await, shown),
-        LettersAsk::Redrive { id } => acted(json, desk.ask(Ask::Redrive(id.clone())).await),
+        LettersAsk::Redrive { id, run_again } => {
+            let (id, run_again) = (id.clone(), *run_again);
+            acted(json, desk.ask(Ask::Redrive { id, run_again }).await)
+        }
         LettersAsk::Discard { id } => acted(json, desk.ask(Ask::Discard(id.clone())).await),
     }
 }

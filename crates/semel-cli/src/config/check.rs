@@ -168,7 +168,7 @@ fn renaming() -> Option<Finding> {
 
 fn trust(config: &Config) -> Option<Finding> {
     let settings = &config.settings;
-    let takes_brokers = |route: &&Route| route.source != Some(Source::Api);
+    let takes_brokers = |route: &&Route| route.sources != [Source::Api];
     let names: Vec<_> = settings
         .routes
         .iter()

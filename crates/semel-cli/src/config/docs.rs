@@ -48,6 +48,7 @@ pub(crate) fn page() -> String {
     page.push_str(KEYS);
     page.push_str(FINGERPRINTS);
     page.push_str(PATHS);
+    page.push_str(LETTERS);
     page.push_str(FLAGS);
     page.push_str(&flags());
     page.push_str(CHECKED);
@@ -140,8 +141,10 @@ const SOURCES: &str = "
 ";
 
 const KEYS: &str = "
-With `source = \"auto\"` each delivery gets the terms of its own source, and what the route says itself holds for all of
-them. `timeout` follows `deadline` (1s less), `wait` is never longer than that by default, and for Cloud Tasks `horizon`
+Where a route takes several sources, each delivery gets the terms of its own, and what the route says itself holds for all
+of them. `source = \"auto\"` takes `cloud-tasks`, `pubsub` and `cloudevents`, told apart by the form of each request; on a route
+with a `caller` it takes `api` alone, because there whoever calls could pose as a broker and fill the store with letters. To
+take both, name them: `source = [\"api\", \"pubsub\"]`. `timeout` follows `deadline` (1s less), `wait` is never longer than that by default, and for Cloud Tasks `horizon`
 is `max_backoff` + `deadline`.
 
 A request belongs to the first route of the file whose path and methods fit; what no route takes is passed when `pass`
@@ -205,6 +208,22 @@ is refused. `Host` reaches the handler as it came, over HTTP/2 as `:authority`.
 Handlers with `upstream_h2c` share one connection, and have one for each run under `in_doubt = \"park\"`. A stream that the
 handler refused (`REFUSED_STREAM`, or a GOAWAY that names an earlier one as its last) was not processed: it is released
 and not in doubt. A handler that owes an answer is pinged every 10s and is gone if it does not answer within 5s.
+";
+
+const LETTERS: &str = "
+## Letters
+
+A broker's delivery that is acknowledged without success is kept as a letter, in the store, before the sender hears of it. How it
+stands follows from the record of its key: once that has succeeded, by whichever gate, handler or operator, the letter is closed.
+Lists, `show` and `redrive` look at the record, and so does every gate once a minute. Closing, like `discard`, leaves a tombstone
+without the delivery for the route's `retention`: a duplicate does not bring the letter back, the next incarnation of the key has its
+own. `semel letters redrive` runs nothing that may have run before and of which no record is left; it says so, and `--run-again`
+runs it all the same.
+
+Under `in_doubt = \"park\"` work takes effect at most once only if nothing that may have taken effect runs again: a handler can
+charge and then answer 500, and a proxy can answer 502 for it. So every answer that is not a success parks the work, unless its
+status is listed in `undone` (nothing happened, it may run again) or `final` (it failed for good). For API clients 2xx, 3xx and those
+4xx that are recorded by default are settled as ever. With `completes = \"handler\"` nothing is in doubt.
 ";
 
 const FLAGS: &str = "

@@ -10,7 +10,7 @@ use super::tree::Member;
 use super::values::Size;
 use super::{Config, Platform, StoreOptions};
 use semel_gate::path::PathPattern;
-use semel_gate::settings::{Limits, Pass, Secret, Settings, Upstream};
+use semel_gate::settings::{KEEPER_EVERY, Limits, Pass, Secret, Settings, Upstream};
 use std::net::{Ipv4Addr, SocketAddr};
 use std::num::NonZeroUsize;
 use std::time::Duration;
@@ -78,6 +78,7 @@ fn settings(section: &mut Section<'_>, common: &Common) -> Settings {
         limits: Limits::default(),
         grace: section.value("grace"),
         shared_cache: Duration::from_millis(section.value("cache_ms")),
+        keeper_every: KEEPER_EVERY,
     };
     route::bounded(section, "namespace", &settings.namespace);
     addresses(section, &settings);

@@ -13,8 +13,13 @@ use std::ops::RangeInclusive;
 use std::time::Duration;
 
 /// Who delivers to a route.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Sender(pub(crate) Option<Source>);
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Senders {
+    /// Brokers by the form of each request; API clients alone where the route names a `caller`.
+    Auto,
+    /// These.
+    Named(Vec<Source>),
+}
 
 /// A handler's `http://host:port`.
 #[derive(Clone, Debug)]
@@ -132,21 +137,42 @@ impl Setting for Method {
     }
 }
 
-impl Setting for Sender {
+impl Setting for Senders {
+    fn read(value: &Value) -> Read<Self> {
+        let Node::List(items) = &value.node else {
+            let text = String::read(value)?;
+            return match text.as_str() {
+                "auto" => Ok(Self::Auto),
+                _ => Ok(Self::Named(vec![Source::read(value)?])),
+            };
+        };
+        let sources = Vec::<Source>::read(value)?;
+        if sources.is_empty() {
+            return Wrong::says(value, "the list is empty: name at least one source");
+        }
+        let twice = |(n, source): &(usize, &Source)| sources.iter().take(*n).any(|s| s == *source);
+        match sources.iter().enumerate().find(twice) {
+            None => Ok(Self::Named(sources)),
+            Some((n, source)) => Wrong::says(
+                items.get(n).unwrap_or(value),
+                format!("\"{source}\" is named twice"),
+            ),
+        }
+    }
+}
+
+impl Setting for Source {
     fn read(value: &Value) -> Read<Self> {
         let text = String::read(value)?;
-        if text == "auto" {
-            return Ok(Self(None));
-        }
         unsigned(value, &text)?;
-        let known = Source::ALL.into_iter().find(|source| source.word() == text);
+        let known = Self::ALL.into_iter().find(|source| source.word() == text);
         known.map_or_else(
             || {
-                let help =
-                    "write \"auto\", \"api\", \"cloud-tasks\", \"pubsub\" or \"cloudevents\"";
-                Wrong::says(value, format!("{text:?} is no source: {help}"))
+                let help = "write \"auto\", \"api\", \"cloud-tasks\", \"pubsub\" or \"cloudevents\", or a list of \
+                            the latter";
+                Wrong::says(value, format!("{text:?} is not a source: {help}"))
             },
-            |source| Ok(Self(Some(source))),
+            Ok,
         )
     }
 }

@@ -1,7 +1,7 @@
 //! A route: one `[[route]]` table, read and judged.
 
 use super::fields::Level;
-use super::meanings::{AttributeNames, Base, Origin, Pointer, Sender, Statuses};
+use super::meanings::{AttributeNames, Base, Origin, Pointer, Senders, Statuses};
 use super::mistakes::{Mistakes, Place};
 use super::section::Section;
 use super::terms::{Said, terms};
@@ -13,8 +13,9 @@ use semel::key::{KeyRule, Part, SCOPE_BYTES_MAX};
 use semel::store::{LEASE_MAX, RETENTION_MAX};
 use semel::work::Completes;
 use semel_gate::path::{PathPattern, Spelling};
-use semel_gate::settings::{Caller, Route, Source, Upstream};
+use semel_gate::settings::{Caller, LetterLimits, Route, Source, Upstream};
 use std::num::NonZeroUsize;
+use std::ops::RangeInclusive;
 use std::time::Duration;
 
 /// What the top level says for all routes.
@@ -74,12 +75,13 @@ fn route(section: &mut Section<'_>, common: &Common) -> Route {
     }
     let path: Option<PathPattern> = section.take("path");
     let path_allows = path_allows(section, path.as_ref());
-    let Sender(source) = section.value("source");
-    let said = said(section, source);
-    let caller = caller(section, source, said.key.as_ref());
+    let senders = section.value("source");
+    let said = said(section, &senders);
+    let caller = caller(section, &senders, said.key.as_ref());
     let upstream = upstream(section, common);
     let pointers = section.take::<Vec<Pointer>>("require").unwrap_or_default();
-    let statuses = section.take::<Vec<Statuses>>("final").unwrap_or_default();
+    let final_statuses = statuses(section, "final");
+    let undone_statuses = undone(section, &final_statuses);
     let cors = section.take::<Vec<Origin>>("cors").unwrap_or_default();
     Route {
         name: name.unwrap_or_default(),
@@ -87,7 +89,7 @@ fn route(section: &mut Section<'_>, common: &Common) -> Route {
         path: path.unwrap_or(PathPattern::Exact(String::new())),
         path_allows,
         methods: section.take("methods").unwrap_or_default(),
-        source,
+        sources: sources(senders, caller.is_some()),
         caller,
         fingerprint: section.value("fingerprint"),
         fingerprint_ignores: section
@@ -100,7 +102,8 @@ fn route(section: &mut Section<'_>, common: &Common) -> Route {
         terms: Source::ALL.map(|source| terms(source, &said)),
         in_doubt: section.value("in_doubt"),
         completes: completes(section, common),
-        final_statuses: statuses.into_iter().map(|range| range.0).collect(),
+        final_statuses,
+        undone_statuses,
         max_attempts: section.value("max_attempts"),
         backoff: section.value("backoff"),
         concurrency: section.value::<NonZeroUsize>("concurrency").get(),
@@ -108,6 +111,10 @@ fn route(section: &mut Section<'_>, common: &Common) -> Route {
         upstream,
         on_invalid: section.value("on_invalid"),
         cors: cors.into_iter().map(|origin| origin.0).collect(),
+        letters: LetterLimits {
+            count_max: section.value::<NonZeroUsize>("letters_max").get() as u64,
+            bytes_max: section.value::<Size>("letters_bytes_max").0 as u64,
+        },
         body_bytes_max: section.value::<Size>("body_bytes_max").0,
         answer_bytes_max: section.value::<Size>("answer_bytes_max").0,
     }
@@ -125,6 +132,52 @@ fn path_allows(section: &mut Section<'_>, path: Option<&PathPattern>) -> Vec<Spe
     allowed
 }
 
+/// Whose deliveries a route takes. `auto` beside a `caller` means its API clients: what looks like a
+/// broker's delivery there is a client's, and would be kept as letters for the asking.
+fn sources(senders: Senders, has_caller: bool) -> Vec<Source> {
+    match senders {
+        Senders::Named(sources) => sources,
+        Senders::Auto if has_caller => vec![Source::Api],
+        Senders::Auto => vec![Source::CloudTasks, Source::PubSub, Source::CloudEvents],
+    }
+}
+
+fn statuses(section: &mut Section<'_>, field: &str) -> Vec<RangeInclusive<u16>> {
+    let statuses = section.take::<Vec<Statuses>>(field).unwrap_or_default();
+    statuses.into_iter().map(|range| range.0).collect()
+}
+
+/// A proxy answers so for a handler that may have run: they say nothing of what happened.
+const SAID_BY_PROXIES: [u16; 2] = [502, 504];
+
+fn undone(
+    section: &mut Section<'_>,
+    final_statuses: &[RangeInclusive<u16>],
+) -> Vec<RangeInclusive<u16>> {
+    let undone = statuses(section, "undone");
+    let lists = |status: &u16| undone.iter().any(|range| range.contains(status));
+    if let Some(status) = SAID_BY_PROXIES.into_iter().find(lists) {
+        section.wrong(
+            "undone",
+            format!(
+                "`undone`: {status} may not be listed: a proxy answers so for a handler that may have run; let the \
+                 handler say 503 when nothing happened"
+            ),
+        );
+    }
+    let is_final = |status: &u16| final_statuses.iter().any(|range| range.contains(status));
+    if let Some(status) = (300..=599).filter(lists).find(is_final) {
+        section.wrong(
+            "undone",
+            format!(
+                "`undone`: {status} is in `final` too: a failure for good is recorded, one that is undone may run \
+                 again; list it once"
+            ),
+        );
+    }
+    undone
+}
+
 /// Judges text that enters every key.
 pub(crate) fn bounded(section: &mut Section<'_>, field: &str, text: &str) {
     let bytes = text.len();
@@ -138,7 +191,7 @@ pub(crate) fn bounded(section: &mut Section<'_>, field: &str, text: &str) {
     }
 }
 
-fn said(section: &mut Section<'_>, source: Option<Source>) -> Said {
+fn said(section: &mut Section<'_>, senders: &Senders) -> Said {
     let said = Said {
         key: section.take("key"),
         lease: section.value("lease"),
@@ -161,33 +214,39 @@ fn said(section: &mut Section<'_>, source: Option<Source>) -> Said {
     if said.timeout == Some(Duration::ZERO) {
         section.wrong("timeout", "`timeout`: 0 would let no handler answer");
     }
-    match source {
-        Some(Source::Api | Source::PubSub | Source::CloudEvents) if said.max_backoff.is_some() => {
+    match senders {
+        Senders::Named(sources)
+            if !sources.contains(&Source::CloudTasks) && said.max_backoff.is_some() =>
+        {
             section.wrong(
                 "max_backoff",
                 "`max_backoff` belongs to a Cloud Tasks queue: write `horizon` here",
             );
         }
-        Some(Source::CloudTasks) if said.max_backoff.is_some() && said.horizon.is_some() => {
+        Senders::Named(sources)
+            if *sources == [Source::CloudTasks]
+                && said.max_backoff.is_some()
+                && said.horizon.is_some() =>
+        {
             section.wrong(
                 "horizon",
                 "`horizon` follows from `max_backoff`: write one of the two",
             );
         }
-        Some(_) | None => {}
+        Senders::Named(_) | Senders::Auto => {}
     }
     said
 }
 
-fn caller(
-    section: &mut Section<'_>,
-    source: Option<Source>,
-    key: Option<&KeyRule>,
-) -> Option<Caller> {
+fn caller(section: &mut Section<'_>, senders: &Senders, key: Option<&KeyRule>) -> Option<Caller> {
     let caller = section.take("caller");
     let chosen_by_clients = Part::Named("header:idempotency-key".into());
     let by_client = key.is_some_and(|key| key.parts().contains(&chosen_by_clients));
-    if (source == Some(Source::Api) || by_client) && !section.given("caller") {
+    let from_clients = match senders {
+        Senders::Named(sources) => sources.contains(&Source::Api),
+        Senders::Auto => false,
+    };
+    if (from_clients || by_client) && !section.given("caller") {
         section.wrong(
             "caller",
             "`caller` is missing: clients choose their own keys, and one caller must never receive another's stored \

@@ -26,7 +26,7 @@ pub(super) const ANY_ROUTE: &str = r#"
 [[route]]
 name = "dev"
 path = "/*"
-source = "auto"
+source = ["api", "cloud-tasks", "pubsub", "cloudevents"]
 caller = "shared"
 "#;
 

@@ -14,13 +14,16 @@ pub(super) fn check(route: &Route, bodies_bytes_max: usize) -> Vec<Finding> {
         body(route, bodies_bytes_max),
         answer(route),
         callers(route),
-        fingerprint::ignores(route, &sources(route)),
+        fingerprint::ignores(route, &route.sources),
+        doubt(route),
+        undone(route),
+        letters(route),
     ]
     .into_iter()
     .flatten()
     .map(|(verdict, says)| finding(route, None, verdict, says))
     .collect();
-    for source in sources(route) {
+    for source in route.sources.iter().copied() {
         let terms = route.terms(source);
         let said = [
             deadline(terms),
@@ -40,15 +43,6 @@ pub(super) fn check(route: &Route, bodies_bytes_max: usize) -> Vec<Finding> {
 }
 
 pub(super) type Said = Option<(Verdict, String)>;
-
-/// The sources that a route takes deliveries of.
-pub(crate) fn sources(route: &Route) -> Vec<Source> {
-    let taken = |source: &Source| match route.source {
-        Some(fixed) => fixed == *source,
-        None => *source != Source::Api || route.caller.is_some(),
-    };
-    Source::ALL.into_iter().filter(taken).collect()
-}
 
 fn finding(route: &Route, source: Option<Source>, verdict: Verdict, says: String) -> Finding {
     Finding {
@@ -185,21 +179,68 @@ fn answer(route: &Route) -> Said {
 }
 
 fn callers(route: &Route) -> Said {
-    match (&route.caller, route.source) {
+    match (&route.caller, route.sources.contains(&Source::Api)) {
         (Some(Caller::Header(name)), _) if name == "authorization" => Some((
             Verdict::Warning,
             "caller = \"header:authorization\" is for static API keys only: a rotated credential is a new caller, and its retry runs again".into(),
         )),
-        (Some(_), Some(Source::CloudTasks | Source::PubSub | Source::CloudEvents)) => Some((
+        (Some(_), false) => Some((
             Verdict::Warning,
-            "caller tells API clients apart: deliveries of this route's source do not look at it".into(),
+            "caller tells API clients apart, and this route takes none of their requests: name \"api\" in source, or leave \
+             caller out".into(),
         )),
-        (None, None) => Some((
+        (None, _) => (route.sources.len() > 1).then(|| (
             Verdict::Note,
             "requests of API clients are refused, because no caller is named; deliveries of brokers are taken".into(),
         )),
-        (Some(Caller::Shared | Caller::Header(_)) | None, _) => None,
+        (Some(Caller::Shared | Caller::Header(_)), true) => {
+            let says = "only requests of API clients are taken: a delivery of a broker is read as one of theirs; to take \
+                        both, name them: source = [\"api\", \"pubsub\"]";
+            (route.sources == [Source::Api]).then(|| (Verdict::Note, says.into()))
+        }
     }
+}
+
+/// What an answer of the handler means where doubt is parked.
+fn doubt(route: &Route) -> Said {
+    let listed = match (
+        route.undone_statuses.is_empty(),
+        route.final_statuses.is_empty(),
+    ) {
+        (true, true) => "and `undone` and `final` list none",
+        (true, false) => "except those in `final`, which fail for good; `undone` lists none",
+        (false, _) => {
+            "except those in `undone`, which may run again, and in `final`, which fail for good"
+        }
+    };
+    route.parks_doubt().then(|| {
+        let says = format!(
+            "in_doubt = \"park\": an answer of the handler that is not a success may have taken effect and parks the \
+             work, {listed}"
+        );
+        (Verdict::Note, says)
+    })
+}
+
+fn undone(route: &Route) -> Said {
+    let idle = !route.undone_statuses.is_empty() && !route.parks_doubt();
+    idle.then(|| {
+        let says = "undone has no effect here: only under in_doubt = \"park\" is an answer that is not a success in \
+                    doubt, and never where the handler completes by itself";
+        (Verdict::Warning, says.into())
+    })
+}
+
+/// A letter is a delivery and a head with its headers.
+fn letters(route: &Route) -> Said {
+    let (one, all) = (route.body_bytes_max as u64, route.letters.bytes_max);
+    (one > all / 2).then(|| {
+        let says = format!(
+            "body_bytes_max {one} > half of letters_bytes_max {all}: the largest body that cannot be named could never \
+             be kept, and its sender would hear 409 for ever; raise letters_bytes_max"
+        );
+        (Verdict::Warning, says)
+    })
 }
 
 /// A part that deliveries of this source never carry.

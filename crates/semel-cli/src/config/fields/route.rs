@@ -36,9 +36,10 @@ pub(super) const FIELDS: &[Field] = &[
     ),
     Field::is(
         "source",
-        "\"auto\", \"api\", \"cloud-tasks\", \"pubsub\" or \"cloudevents\"",
+        "\"auto\", \"api\", \"cloud-tasks\", \"pubsub\" or \"cloudevents\", or a list like [\"api\", \"pubsub\"]",
         "\"auto\"",
-        "Who delivers here; `auto` looks at each request.",
+        "Who delivers here. `auto` takes every broker's deliveries, told apart by each request; on a route that names a \
+         `caller` it takes API requests only, so that no client can pose as a broker. Name both to take both.",
     ),
     Field::says(
         "key",
@@ -133,6 +134,14 @@ pub(super) const FIELDS: &[Field] = &[
         ("none", "[422, \"400-499\"]"),
         "Which statuses of the handler are failures for good.",
     ),
+    Field::says(
+        "undone",
+        "a list of statuses like [409, 503]",
+        ("none", "[503]"),
+        "Where doubt is parked: which statuses of the handler say that nothing happened, so that it may run again. \
+         Every other answer that is not a success is in doubt and parks; 502 and 504 may not be listed, a proxy says \
+         them of a handler that may have run.",
+    ),
     Field::is(
         "max_attempts",
         "a whole number",
@@ -180,6 +189,21 @@ pub(super) const FIELDS: &[Field] = &[
         "a list of origins like [\"https://shop.example\"]",
         ("none", "[\"https://shop.example\"]"),
         "Web origins whose pages may read the gate's own problem answers; the handler's answers are its own matter.",
+    ),
+    Field::is(
+        "letters_max",
+        "a whole number from 1",
+        "10000",
+        "How many letters of this route the store may keep: as many as a person can look through with \
+         `semel letters list`. Invalid and mismatched ones get at most half. While it is full senders hear 409 and keep \
+         what they deliver, and `max_attempts` is not applied. Each gate counts once a minute and adds what it puts \
+         itself, so several gates may exceed it by what the others put within that minute.",
+    ),
+    Field::is(
+        "letters_bytes_max",
+        SIZE,
+        "\"256MiB\"",
+        "The same for the bytes of these letters: 16 of the largest bodies, or 10000 of 26 KiB.",
     ),
     Field::is(
         "body_bytes_max",
