@@ -42,6 +42,11 @@ impl Gate {
         }
     }
 
+    /// Where an operator asks.
+    pub(crate) const fn admin(&self) -> u16 {
+        self.admin_port
+    }
+
     /// Ends it at once (SIGKILL).
     pub(crate) fn kill(&mut self) {
         self.program.kill().unwrap();

@@ -33,13 +33,15 @@ pub(crate) fn meaning(route: &Route, source: Source, status: StatusCode) -> Mean
     if route.is_final(status) {
         return Meaning::Final;
     }
-    match usual(source, status) {
-        Meaning::Retryable | Meaning::RetryableAtOnce
-            if route.parks_doubt() && !route.is_undone(status) =>
-        {
-            Meaning::InDoubt
-        }
-        usual => usual,
+    let usual = usual(source, status);
+    let settles = match usual {
+        Meaning::Success | Meaning::Final => true,
+        Meaning::Retryable | Meaning::RetryableAtOnce | Meaning::InDoubt => false,
+    };
+    if settles || !route.parks_doubt() || route.is_undone(status) {
+        usual
+    } else {
+        Meaning::InDoubt
     }
 }
 
