@@ -5,7 +5,7 @@ use crate::support::client::exchange;
 use crate::support::{Bed, Sender, here, terms_of, upstream, within};
 use bytes::Bytes;
 use http::{Request, Response};
-use http_body_util::Full;
+use http_body_util::{BodyExt, Full};
 use hyper::body::Incoming;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo};
@@ -189,6 +189,41 @@ async fn the_handler_hears_one_host_the_one_that_its_sender_named() {
             heard,
             [Some(address.to_string()), None, Some("/work".into())]
         );
+    }
+}
+
+/// A handler that answers three times what it got.
+async fn echoing() -> SocketAddr {
+    let listener = TcpListener::bind(here()).await.unwrap();
+    let address = listener.local_addr().unwrap();
+    tokio::spawn(async move {
+        loop {
+            let (stream, _) = listener.accept().await.unwrap();
+            let service = service_fn(|request: Request<Incoming>| async {
+                let body = request.into_body().collect().await.unwrap().to_bytes();
+                let answer = Full::new(Bytes::from(body.repeat(3)));
+                Ok::<_, Infallible>(Response::new(answer))
+            });
+            let serve = hyper::server::conn::http2::Builder::new(TokioExecutor::new())
+                .serve_connection(TokioIo::new(stream), service);
+            tokio::spawn(serve);
+        }
+    });
+    address
+}
+
+#[tokio::test]
+async fn large_bodies_cross_whole_over_a_connection_that_nobody_else_uses() {
+    let address = echoing().await;
+    for in_doubt in BOTH {
+        let bed = before(address, in_doubt).await;
+        let body = "x".repeat(900_000);
+        let answer = bed.ask(Sender::Api.sends("k", &body)).await;
+        answer.is(200);
+        assert_eq!(answer.body.len(), 3 * body.len());
+        let replay = bed.ask(Sender::Api.sends("k", &body)).await;
+        replay.is_replay(200);
+        assert_eq!(replay.header("semel-body"), Some("not-kept"));
     }
 }
 
