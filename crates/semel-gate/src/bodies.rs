@@ -14,7 +14,7 @@ use std::fmt;
 use std::sync::Arc;
 use tokio::time::timeout;
 
-/// What a body may take beside itself while it is read, in bodies.
+/// What reading a body may take, itself included, as a multiple of its size.
 const ROOM_PER_BODY: usize = 4;
 
 /// The connection's, its address's, and that of all.
@@ -127,7 +127,7 @@ impl Bodies {
     }
 }
 
-/// The next piece of a body; trailers are no piece.
+/// The next piece of a body; trailers are not a piece.
 async fn next<B>(body: &mut Paced<B>) -> Result<Option<Bytes>, Unread>
 where
     B: Body<Data = Bytes> + Unpin,

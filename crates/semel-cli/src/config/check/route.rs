@@ -159,7 +159,7 @@ fn body(route: &Route, bodies_bytes_max: usize) -> Said {
         format!("body_bytes_max {one} ≤ bodies_bytes_max {bodies_bytes_max}: the largest body fits")
     } else {
         format!(
-            "body_bytes_max {one} > bodies_bytes_max {bodies_bytes_max}: the largest body would always hear 429; raise bodies_bytes_max"
+            "body_bytes_max {one} > bodies_bytes_max {bodies_bytes_max}: the largest body would never find room; raise bodies_bytes_max"
         )
     };
     Some((proved_if(holds), says))
