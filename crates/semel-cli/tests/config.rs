@@ -592,6 +592,14 @@ fn check_says_what_a_mismatch_does() {
 }
 
 #[test]
+fn check_warns_of_bodies_that_there_may_be_no_memory_to_read() {
+    let with = |all: &str| good(&check(&format!("bodies_bytes_max = \"{all}\"\n{GOOD}")));
+    let warns = "warning  route orders: body_bytes_max 16777216 × 4 > bodies_bytes_max 33554432";
+    assert!(with("32MiB").contains(warns));
+    assert!(!with("64MiB").contains("× 4"));
+}
+
+#[test]
 fn the_example_of_the_page_is_good() {
     let page = include_str!("../../../docs/config.md");
     let example = page.split("```toml\n").nth(1).unwrap();

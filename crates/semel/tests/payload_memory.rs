@@ -25,6 +25,9 @@ const BODY_BYTES: usize = 16 * 1024 * 1024;
 /// For shapes that take long without optimisation; the ratio is the same.
 const PART_BYTES: usize = BODY_BYTES / 4;
 
+/// The beginning of an object with many items.
+const ITEMS: &str = "{\"id\":7,\"a\":[0";
+
 /// What is taken besides, whatever the payload: open levels, and a part of a key.
 const BESIDE_BYTES_MAX: usize = 1024 * 1024;
 
@@ -83,96 +86,62 @@ fn filled_to(bytes: usize, begin: &str, piece: &str, end: &str) -> String {
     format!("{begin}{}{end}", piece.repeat(count))
 }
 
-fn shapes() -> Vec<(&'static str, Is, String)> {
-    let deep = |inner: &str| format!("{}{inner}{}", "[".repeat(60), "]".repeat(60));
-    vec![
-        (
-            "too many members",
-            Is::Bytes,
-            members(BODY_BYTES, usize::MAX, "1"),
-        ),
-        (
-            "a million members",
-            Is::Value,
-            members(BODY_BYTES, 1_000_000, "1"),
-        ),
-        (
-            "members with arrays",
-            Is::Value,
-            members(BODY_BYTES, 900_000, "[1e-6,1e-6,1e-6]"),
-        ),
-        (
-            "members with short arrays",
-            Is::Value,
-            members(BODY_BYTES, 300_000, "[1]"),
-        ),
-        (
-            "members with numbers",
-            Is::Value,
-            members(BODY_BYTES, 300_000, "1e20"),
-        ),
-        (
-            "members with objects",
-            Is::Value,
-            members(BODY_BYTES, 450_000, "{\"\":[1]}"),
-        ),
+type Shape = (&'static str, Is, String);
+
+fn shapes() -> Vec<Shape> {
+    let mut shapes = Vec::from(of_members());
+    shapes.extend(of_arrays());
+    shapes.extend(of_one_value());
+    shapes.extend(of_no_value());
+    shapes
+}
+
+fn of_members() -> [Shape; 9] {
+    let with = |count, value| members(BODY_BYTES, count, value);
+    let small = ",{\"a\":{},\"b\":\"some text and more\"}";
+    [
+        ("too many members", Is::Bytes, with(usize::MAX, "1")),
+        ("a million members", Is::Value, with(1_000_000, "1")),
+        ("long arrays", Is::Value, with(900_000, "[1e-6,1e-6,1e-6]")),
+        ("short arrays", Is::Value, with(300_000, "[1]")),
+        ("numbers", Is::Value, with(300_000, "1e20")),
+        ("objects", Is::Value, with(450_000, "{\"\":[1]}")),
         ("nested objects", Is::Value, nested(7_000_000)),
-        (
-            "small objects",
-            Is::Value,
-            filled(
-                "{\"id\":7,\"a\":[0",
-                ",{\"a\":{},\"b\":\"some text and more\"}",
-                "]}",
-            ),
-        ),
-        (
-            "deep arrays",
-            Is::Value,
-            filled_to(
-                PART_BYTES,
-                "{\"id\":7,\"a\":[0",
-                &format!(",{}", deep("1")),
-                "]}",
-            ),
-        ),
-        (
-            "empty arrays",
-            Is::Value,
-            filled("{\"id\":7,\"a\":[0", ",[]", "]}"),
-        ),
-        (
-            "zeros",
-            Is::Value,
-            filled_to(PART_BYTES, "{\"id\":7,\"a\":[0", ",0", "]}"),
-        ),
-        (
-            "a string",
-            Is::Value,
-            filled("{\"id\":7,\"a\":\"", "x", "\"}"),
-        ),
-        (
-            "a string of escapes",
-            Is::Value,
-            filled("{\"id\":7,\"a\":\"", "\\u0041\\n", "\"}"),
-        ),
-        (
-            "a string of colons",
-            Is::Value,
-            filled("{\"id\":7,\"a\":\"", "\\\":", "\"}"),
-        ),
-        ("a name", Is::Value, filled("{\"id\":7,\"", "\\n", "\":1}")),
-        ("a number", Is::Bytes, filled("{\"id\":7,\"a\":", "9", "}")),
-        (
-            "a fraction",
-            Is::Value,
-            filled("{\"id\":7,\"a\":0.", "9", "}"),
-        ),
+        ("small objects", Is::Value, filled(ITEMS, small, "]}")),
         ("long names alike", Is::Value, members_alike()),
-        ("no JSON but brackets", Is::Bytes, filled("", "[", "")),
-        ("no JSON but colons", Is::Bytes, filled("{", ":", "")),
-        ("no JSON but quotes", Is::Bytes, filled("{\"", "\\\"", "")),
+    ]
+}
+
+fn of_arrays() -> [Shape; 3] {
+    let deep = format!(",{}1{}", "[".repeat(60), "]".repeat(60));
+    let deep = filled_to(PART_BYTES, ITEMS, &deep, "]}");
+    let zeros = filled_to(PART_BYTES, ITEMS, ",0", "]}");
+    [
+        ("deep arrays", Is::Value, deep),
+        ("empty arrays", Is::Value, filled(ITEMS, ",[]", "]}")),
+        ("zeros", Is::Value, zeros),
+    ]
+}
+
+fn of_one_value() -> [Shape; 7] {
+    let string = |piece| filled("{\"id\":7,\"a\":\"", piece, "\"}");
+    let number = |begin: &str| filled(&format!("{{\"id\":7,\"a\":{begin}"), "9", "}");
+    [
+        ("a string", Is::Value, string("x")),
+        ("a string of escapes", Is::Value, string("\\u0041\\n")),
+        ("a string of colons", Is::Value, string("\\\":")),
+        ("a name", Is::Value, filled("{\"id\":7,\"", "\\n", "\":1}")),
+        ("a number", Is::Bytes, number("")),
+        ("a fraction", Is::Value, number("0.")),
         ("space", Is::Value, filled("{\"id\":7", " ", "}")),
+    ]
+}
+
+fn of_no_value() -> [Shape; 3] {
+    [
+        ("only brackets", Is::Bytes, filled("", "[", "")),
+        ("only colons", Is::Bytes, filled("{", ":", "")),
+        ("only quotes", Is::Bytes, filled("{\"", "\\\"", "")),
     ]
 }
 

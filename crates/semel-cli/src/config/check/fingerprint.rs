@@ -59,3 +59,15 @@ pub(super) fn ignores(route: &Route, sources: &[Source]) -> Said {
         "fingerprint_ignores lists attributes of Pub/Sub messages, and this route compares none";
     (!route.fingerprint_ignores.is_empty() && !is_used).then(|| (Verdict::Warning, says.into()))
 }
+
+/// Whether the largest body can be read whatever is in it: that takes up to three times its size besides.
+pub(super) fn reading(route: &Route, bodies_bytes_max: usize) -> Said {
+    let one = route.body_bytes_max;
+    let needed = one.saturating_mul(4);
+    let says = format!(
+        "body_bytes_max {one} × 4 > bodies_bytes_max {bodies_bytes_max}: JSON of that size with very many members could \
+         not be read, and would always hear 429; raise bodies_bytes_max to {needed}, or lower body_bytes_max"
+    );
+    let holds = needed <= bodies_bytes_max || one > bodies_bytes_max;
+    (!holds).then_some((Verdict::Warning, says))
+}

@@ -15,6 +15,7 @@ pub(super) fn check(route: &Route, bodies_bytes_max: usize) -> Vec<Finding> {
         answer(route),
         callers(route),
         fingerprint::ignores(route, &route.sources),
+        fingerprint::reading(route, bodies_bytes_max),
         doubt(route),
         undone(route),
         letters(route),
