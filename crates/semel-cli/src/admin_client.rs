@@ -147,10 +147,10 @@ fn spoken(ask: &Ask) -> (Method, String, Option<Value>) {
         Ask::Record { key, body } => get(format!("/records/{key}?body={body}")),
         Ask::Release(key) => post(format!("/records/{key}/release")),
         Ask::Forget(key) => post(format!("/records/{key}/forget")),
-        Ask::Resolve(key, verdict) => (
+        Ask::Resolve(key, verdict, fence) => (
             Method::POST,
             format!("/records/{key}/resolve"),
-            Some(json!({"as": verdict.word()})),
+            Some(json!({"as": verdict.word(), "fence": fence.map(|fence| fence.0)})),
         ),
         Ask::Letters { after, limit } => get(format!("/letters?limit={limit}{}", next(after))),
         Ask::Letter(id) => get(format!("/letters/{id}")),

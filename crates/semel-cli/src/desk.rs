@@ -9,7 +9,7 @@ use crate::open_store;
 use crate::store_url::StoreUrl;
 use anyhow::bail;
 use http::StatusCode;
-use semel::record::State;
+use semel::record::{Fence, State};
 use semel::store::Cursor;
 use semel::{Key, Semel, Settings};
 use semel_gate::operate::{Operator, PAGE_ITEMS_MAX, Refused, Verdict};
@@ -37,7 +37,7 @@ pub(crate) enum Ask {
     },
     Release(Key),
     Forget(Key),
-    Resolve(Key, Verdict),
+    Resolve(Key, Verdict, Option<Fence>),
     Letters {
         after: Option<String>,
         limit: u32,
@@ -130,7 +130,7 @@ async fn directly(operator: &Operator, ask: Ask) -> Result<Value, Refused> {
         Ask::Record { key, body } => operator.record(&key, body).await,
         Ask::Release(key) => operator.release(&key).await,
         Ask::Forget(key) => operator.forget(&key).await,
-        Ask::Resolve(key, verdict) => operator.resolve(&key, verdict).await,
+        Ask::Resolve(key, verdict, fence) => operator.resolve(&key, verdict, fence).await,
         Ask::Letters { after, limit } => operator.letters(cursor(after).as_ref(), limit).await,
         Ask::Letter(id) => operator.letter(&id).await,
         Ask::Discard(id) => operator.discard(&id).await,

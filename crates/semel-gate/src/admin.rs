@@ -17,7 +17,7 @@ use axum::routing::{get, post};
 use axum::{Json, Router};
 use bytes::Bytes;
 use semel::Key;
-use semel::record::State as RecordState;
+use semel::record::{Fence, State as RecordState};
 use semel::store::Cursor;
 use serde::Deserialize;
 use serde_json::Value;
@@ -110,6 +110,7 @@ struct ShowQuery {
 #[serde(deny_unknown_fields)]
 struct Resolve {
     r#as: String,
+    fence: Option<u64>,
 }
 
 async fn records_list(operator: Operator, query: Result<Query<ListQuery>, QueryRejection>) -> Told {
@@ -139,14 +140,15 @@ async fn record_forget(operator: Operator, Path(key): Path<String>) -> Told {
 
 async fn record_resolve(operator: Operator, Path(key): Path<String>, body: Bytes) -> Told {
     let mistaken = |why: String| {
-        let what = r#"send {"as": "succeeded"}, "failed" or "retry"; nothing was done"#;
+        let what = r#"send {"as": "succeeded"}, "failed" or "retry", and "fence": NUMBER for one run; nothing was done"#;
         Refused::mistaken(why, what)
     };
     let key = read_key(&key)?;
     let resolve: Resolve =
         serde_json::from_slice(&body).map_err(|error| mistaken(error.to_string()))?;
     let verdict: Verdict = resolve.r#as.parse().map_err(mistaken)?;
-    Ok(Json(operator.resolve(&key, verdict).await?))
+    let fence = resolve.fence.map(Fence);
+    Ok(Json(operator.resolve(&key, verdict, fence).await?))
 }
 
 // === Letters ===

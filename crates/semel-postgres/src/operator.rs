@@ -3,10 +3,10 @@
 use crate::connections::{Connections, Param};
 use crate::patience::insist;
 use crate::statement::{FORGET, REDRIVE, RELEASE_BY_OPERATOR, RESOLVE, Statement};
-use crate::wire::Raw;
+use crate::wire::{self, Raw};
 use crate::writes::unless_due;
 use semel::clock::Time;
-use semel::record::{self, Acted, Decision, Record, Resolution, State};
+use semel::record::{self, Acted, Decision, Finding, Record, Resolution, State};
 use semel::{Error, Key};
 
 pub(crate) async fn resolve(
@@ -14,17 +14,18 @@ pub(crate) async fn resolve(
     key: &Key,
     how: &Resolution,
 ) -> Result<Acted, Error> {
-    let (decision, result) = match how {
-        Resolution::Succeeded(result) => (State::Succeeded, Some(Raw(result))),
-        Resolution::Failed(result) => (State::Failed, Some(Raw(result))),
-        Resolution::Retry => (State::Waiting, None),
+    let (decision, result) = match &how.finding {
+        Finding::Succeeded(result) => (State::Succeeded, Some(Raw(result))),
+        Finding::Failed(result) => (State::Failed, Some(Raw(result))),
+        Finding::Retry => (State::Waiting, None),
     };
+    let fence = how.fence.map(wire::fence_out);
     let decision = i16::from(decision.number());
     act(
         connections,
         key,
         &RESOLVE,
-        &[&decision, &result],
+        &[&decision, &result, &fence],
         |record, now| record::resolve(record, how, now),
     )
     .await

@@ -56,7 +56,7 @@ statement! {
     STEP_BEGIN = "step_begin" (BYTEA, INT8, UUID, TEXT);
     STEP_RESTART = "step_restart" (BYTEA, INT8, UUID, TEXT);
     STEP_COMPLETE = "step_complete" (BYTEA, INT8, UUID, TEXT, BYTEA);
-    RESOLVE = "resolve" (BYTEA, INT2, BYTEA);
+    RESOLVE = "resolve" (BYTEA, INT2, BYTEA, INT8);
     REDRIVE = "redrive" (BYTEA);
     RELEASE_BY_OPERATOR = "release_by_operator" (BYTEA);
     FORGET = "forget" (BYTEA);

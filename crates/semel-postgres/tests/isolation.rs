@@ -8,7 +8,9 @@
 
 mod support;
 
-use semel::record::{Acted, Claim, Claimed, Held, InDoubt, Lease, Owner, Resolution, State};
+use semel::record::{
+    Acted, Claim, Claimed, Finding, Held, InDoubt, Lease, Owner, Resolution, State,
+};
 use semel::{Outcome, Store};
 use semel_postgres::{CompleteError, PostgresSettings, complete_in, migrate};
 use std::time::Duration;
@@ -221,7 +223,7 @@ async fn run_that_an_operator_resolved_never_commits() {
         age(&bed.sql, LEASE * 2).await;
         let parked = bed.store.claim(&other(&ask)).await.unwrap();
         assert_eq!(parked, Claimed::Parked);
-        let decided = Resolution::Failed(Outcome::new(500, "no").encode());
+        let decided = Resolution::new(Finding::Failed(Outcome::new(500, "no").encode()));
         let acted = bed.store.resolve(&lease.key, &decided).await.unwrap();
         assert_eq!(acted, Acted::Applied);
         let told = By::Sql.complete(&transaction, &lease).await;

@@ -5,7 +5,7 @@ use crate::line::Size;
 use redis::Cmd;
 use semel::Key;
 use semel::letter::{Letter, LetterId, Mark};
-use semel::record::{Claim, Fail, FailKind, InDoubt, Lease, Resolution, State};
+use semel::record::{Claim, Fail, FailKind, Finding, InDoubt, Lease, Resolution, State};
 use std::num::NonZeroU32;
 use std::time::Duration;
 
@@ -112,14 +112,16 @@ impl Calls {
     }
 
     pub(crate) fn resolve(&self, key: &Key, how: &Resolution) -> Call {
-        let (state, result) = match how {
-            Resolution::Succeeded(result) => (State::Succeeded, result.as_ref()),
-            Resolution::Failed(result) => (State::Failed, result.as_ref()),
-            Resolution::Retry => (State::Waiting, [].as_slice()),
+        let (state, result) = match &how.finding {
+            Finding::Succeeded(result) => (State::Succeeded, result.as_ref()),
+            Finding::Failed(result) => (State::Failed, result.as_ref()),
+            Finding::Retry => (State::Waiting, [].as_slice()),
         };
+        let fence = how.fence.map(|fence| fence.to_string());
         self.on_record(Function::Resolve, key, result.len())
             .number(u64::from(state.number()))
             .bytes(result)
+            .bytes(fence.unwrap_or_default().as_bytes())
     }
 
     pub(crate) fn redrive(&self, key: &Key) -> Call {

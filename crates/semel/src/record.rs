@@ -11,7 +11,9 @@ mod step;
 pub use claim::{Claim, Claimed, InDoubt, claim};
 pub use decide::{Answer, Decision, Operation, decide, look};
 pub use hold::{Ending, Fail, FailKind, Held, Settled, complete, fail, release, renew};
-pub use operator::{Acted, Resolution, forget, redrive, release_by_operator, resolve, sweepable};
+pub use operator::{
+    Acted, Finding, Resolution, forget, redrive, release_by_operator, resolve, sweepable,
+};
 pub use step::{StepBegun, StepDecision, StepRecord, step_begin, step_complete, step_restart};
 
 use decide::{below, waiting_now};

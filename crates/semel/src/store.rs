@@ -113,7 +113,7 @@ pub trait Store: Debug + Send + Sync + 'static {
     async fn step_complete(&self, lease: &Lease, name: &str, result: &Bytes)
     -> Result<Held, Error>;
 
-    /// An operator says what became of a parked run.
+    /// An operator says what became of a parked run, or of the lapsed run that the resolution names.
     async fn resolve(&self, key: &Key, how: &Resolution) -> Result<Acted, Error>;
 
     /// An operator makes a parked or failed record claimable again.

@@ -4,7 +4,7 @@
 mod support;
 
 use semel::outcome::Body;
-use semel::record::{Acted, Ending, InDoubt, Resolution, State};
+use semel::record::{Acted, Ending, Finding, InDoubt, Resolution, State};
 use semel::work::{Backoff, Completes, Duplicates, Failure, FailureKind, Work};
 use semel::{Ended, Error, Fingerprint, Outcome, Run, Semel, Settings, Store};
 use std::sync::Arc;
@@ -294,7 +294,7 @@ async fn doubt_parks_or_retries_by_policy() {
             "a timeout: {ended:?}"
         );
     }
-    let how = Resolution::Succeeded(Outcome::ok("it did happen").encode());
+    let how = Resolution::new(Finding::Succeeded(Outcome::ok("it did happen").encode()));
     assert_eq!(semel.resolve(&key(1), &how).await.unwrap(), Acted::Applied);
     let after = semel
         .run(work(1, InDoubt::Park), must_not_run)

@@ -6,7 +6,7 @@ use super::time::{LEASE, NOW, RETENTION, ago};
 use super::world::{At, Run, Word, Work, Worker, World};
 use super::{Semel, request};
 use bytes::Bytes;
-use semel::record::{Acted, Answer, Held, InDoubt, Operation, Resolution, StepBegun};
+use semel::record::{Acted, Answer, Finding, Held, InDoubt, Operation, Resolution, StepBegun};
 
 impl Semel {
     /// Does it; `None` when nothing can come of it.
@@ -194,9 +194,14 @@ impl Semel {
     fn operator_acts(&self, world: &mut World, act: Act) -> Option<()> {
         let said = Bytes::from_static(b"operator");
         let operation = match act {
-            Act::ResolveSucceeded => Operation::Resolve(Resolution::Succeeded(said)),
-            Act::ResolveFailed => Operation::Resolve(Resolution::Failed(said)),
-            Act::ResolveRetry => Operation::Resolve(Resolution::Retry),
+            Act::ResolveSucceeded => Operation::Resolve(Resolution::new(Finding::Succeeded(said))),
+            Act::ResolveFailed => Operation::Resolve(Resolution::new(Finding::Failed(said))),
+            Act::ResolveRetry => Operation::Resolve(Resolution::new(Finding::Retry)),
+            Act::ResolveRun => {
+                let fence = world.record.as_ref()?.fence;
+                let how = Resolution::new(Finding::Succeeded(said));
+                Operation::Resolve(how.of_run(fence))
+            }
             Act::Redrive => Operation::Redrive,
             Act::Release => Operation::ReleaseByOperator,
             Act::Forget => Operation::Forget,

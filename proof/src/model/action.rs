@@ -68,6 +68,8 @@ pub enum Act {
     ResolveFailed,
     /// Resolves a parked record: it did not happen, run it again.
     ResolveRetry,
+    /// Resolves the run that the record is of, by its fence: it did happen.
+    ResolveRun,
     /// Makes a parked or failed record claimable again.
     Redrive,
     /// Takes the right to run from whoever has it.
@@ -81,10 +83,11 @@ impl Reply {
 }
 
 impl Act {
-    const ALL: [Self; 6] = [
+    const ALL: [Self; 7] = [
         Self::ResolveSucceeded,
         Self::ResolveFailed,
         Self::ResolveRetry,
+        Self::ResolveRun,
         Self::Redrive,
         Self::Release,
         Self::Forget,

@@ -4,7 +4,7 @@
 use super::judge::Seen;
 use bytes::Bytes;
 use semel::clock::Time;
-use semel::record::{Ending, Fence, Lease, Operation, Owner, Record, Resolution, State};
+use semel::record::{Ending, Fence, Finding, Lease, Operation, Owner, Record, Resolution, State};
 use std::collections::BTreeMap;
 
 /// What the judge remembers.
@@ -165,10 +165,10 @@ impl Default for Past {
 }
 
 fn resolved(how: &Resolution, fence: Fence) -> Option<End> {
-    let (ending, result) = match how {
-        Resolution::Succeeded(result) => (Ending::Succeeded, result),
-        Resolution::Failed(result) => (Ending::Failed, result),
-        Resolution::Retry => return None,
+    let (ending, result) = match &how.finding {
+        Finding::Succeeded(result) => (Ending::Succeeded, result),
+        Finding::Failed(result) => (Ending::Failed, result),
+        Finding::Retry => return None,
     };
     Some(End {
         by: By::Operator,

@@ -9,7 +9,9 @@ use bytes::Bytes;
 use rand::Rng;
 use rand::rngs::StdRng;
 use semel::clock::{Clock, SystemClock};
-use semel::record::{Claim, Claimed, Fail, FailKind, InDoubt, Lease, Owner, Resolution, StepBegun};
+use semel::record::{
+    Claim, Claimed, Fail, FailKind, Finding, InDoubt, Lease, Owner, Resolution, StepBegun,
+};
 use semel::{Error, Key, Outcome, Store};
 use std::future::Future;
 use std::num::NonZeroU32;
@@ -173,12 +175,13 @@ impl Caller {
         };
         let result = self.result();
         let mark = Mark::of(&result);
-        let happened = Resolution::Succeeded(result.clone());
-        let never = Resolution::Failed(result);
+        let happened = Resolution::new(Finding::Succeeded(result.clone()));
+        let never = Resolution::new(Finding::Failed(result));
+        let again = Resolution::new(Finding::Retry);
         let (act, call) = match self.rng.random_range(0..6) {
             0 => (Act::ResolveSucceeded(mark), store.resolve(&name, &happened)),
             1 => (Act::ResolveFailed(mark), store.resolve(&name, &never)),
-            2 => (Act::ResolveRetry, store.resolve(&name, &Resolution::Retry)),
+            2 => (Act::ResolveRetry, store.resolve(&name, &again)),
             3 => (Act::Redrive, store.redrive(&name)),
             4 => (Act::Release, store.release_by_operator(&name)),
             _ => (Act::Forget, store.forget(&name)),

@@ -68,12 +68,15 @@ pub(crate) enum RecordsAsk {
     Release { key: Key },
     /// End a record: the next delivery of its key is new work
     Forget { key: Key },
-    /// Say what became of parked work
+    /// Say what became of parked work, or of one run that a gate named when it stopped
     Resolve {
         key: Key,
         /// It took effect; it did not and shall not; it did not and may run again
         #[arg(long = "as", value_name = "succeeded|failed|retry")]
         verdict: Verdict,
+        /// Of this very run, parked or with a lapsed lease
+        #[arg(long, value_name = "NUMBER")]
+        fence: Option<u64>,
     },
 }
 

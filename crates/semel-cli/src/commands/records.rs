@@ -4,6 +4,7 @@ use super::operate::{acted, found, printed};
 use crate::args::operate::{RecordsArgs, RecordsAsk};
 use crate::desk::{Ask, Desk};
 use crate::table::{Column, members, table};
+use semel::record::Fence;
 use serde_json::Value;
 
 const LISTED: [Column; 7] = [
@@ -54,8 +55,13 @@ pub(crate) async fn run(args: &RecordsArgs) -> anyhow::Result<()> {
         }
         RecordsAsk::Release { key } => acted(json, desk.ask(Ask::Release(*key)).await),
         RecordsAsk::Forget { key } => acted(json, desk.ask(Ask::Forget(*key)).await),
-        RecordsAsk::Resolve { key, verdict } => {
-            acted(json, desk.ask(Ask::Resolve(*key, *verdict)).await)
+        RecordsAsk::Resolve {
+            key,
+            verdict,
+            fence,
+        } => {
+            let ask = Ask::Resolve(*key, *verdict, fence.map(Fence));
+            acted(json, desk.ask(ask).await)
         }
     }
 }

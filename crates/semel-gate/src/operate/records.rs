@@ -4,10 +4,11 @@ use super::{Operator, Refused, body, cursor, moment, set};
 use crate::reply::problem::Problem;
 use http::StatusCode;
 use semel::outcome::Body;
-use semel::record::{Acted, Record, Resolution, State};
+use semel::record::{Acted, Fence, Finding, Record, Resolution, State};
 use semel::store::{Cursor, Sharing};
 use semel::{Error, Key, Outcome};
 use serde_json::{Value, json};
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::str::FromStr;
 
@@ -26,19 +27,19 @@ pub enum Verdict {
 struct Act {
     word: &'static str,
     after: &'static str,
-    is_for: &'static str,
+    is_for: Cow<'static, str>,
 }
 
 const RELEASE: Act = Act {
     word: "release",
     after: "waiting",
-    is_for: "running or waiting",
+    is_for: Cow::Borrowed("running or waiting"),
 };
 
 const FORGET: Act = Act {
     word: "forget",
     after: "absent",
-    is_for: "not running",
+    is_for: Cow::Borrowed("not running"),
 };
 
 // === impl Operator ===
@@ -122,17 +123,30 @@ impl Operator {
         self.told(key, &FORGET, before, acted, &says)
     }
 
-    /// Says what became of a parked run.
+    /// Says what became of a parked run; with a fence, of that very run, whether it is parked or its
+    /// lease has lapsed.
     ///
     /// # Errors
-    /// When it is not parked, or those of the store.
-    pub async fn resolve(&self, key: &Key, verdict: Verdict) -> Result<Value, Refused> {
+    /// When there is no such run, or those of the store.
+    pub async fn resolve(
+        &self,
+        key: &Key,
+        verdict: Verdict,
+        fence: Option<Fence>,
+    ) -> Result<Value, Refused> {
         let before = self.state(key).await?;
-        let acted = self.semel.resolve(key, &verdict.resolution()).await;
+        let how = Resolution {
+            finding: verdict.finding(),
+            fence,
+        };
+        let acted = self.semel.resolve(key, &how).await;
         let act = Act {
             word: "resolve",
             after: verdict.state().word(),
-            is_for: "parked",
+            is_for: fence.map_or(Cow::Borrowed("parked"), |fence| {
+                let is_for = "parked, or running with a lapsed lease, under the fence";
+                Cow::Owned(format!("{is_for} {fence}"))
+            }),
         };
         self.told(key, &act, before, acted, verdict.says())
     }
@@ -261,7 +275,7 @@ impl Verdict {
         }
     }
 
-    fn resolution(self) -> Resolution {
+    fn finding(self) -> Finding {
         match self {
             // What the handler said is not known: only that it took effect.
             Self::Succeeded => {
@@ -270,7 +284,7 @@ impl Verdict {
                     headers: BTreeMap::new(),
                     body: Body::NotKept,
                 };
-                Resolution::Succeeded(outcome.encode())
+                Finding::Succeeded(outcome.encode())
             }
             Self::Failed => {
                 let problem = Problem::new(
@@ -281,9 +295,9 @@ impl Verdict {
                 );
                 let outcome = Outcome::new(problem.status.as_u16(), problem.body())
                     .with_header("content-type", Problem::CONTENT_TYPE);
-                Resolution::Failed(outcome.encode())
+                Finding::Failed(outcome.encode())
             }
-            Self::Retry => Resolution::Retry,
+            Self::Retry => Finding::Retry,
         }
     }
 }

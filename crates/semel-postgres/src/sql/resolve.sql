@@ -1,11 +1,16 @@
--- $1 key  $2 decision (2 succeeded, 3 failed, 4 run again)  $3 result.  parked only. Never waits. No row: look in a new statement
+-- $1 key  $2 decision (2 succeeded, 3 failed, 4 run again)  $3 result  $4 fence or NULL.  NULL: parked only. A fence: that very run, parked or
+-- lapsed. Never waits. No row: look in a new statement
 WITH q AS MATERIALIZED (
-  SELECT r.at, n.expires_at AS renewed
-    FROM (SELECT r.ctid AS at, r.key, r.fence FROM semel.rec r WHERE r.key = $1::bytea FOR UPDATE SKIP LOCKED) r
+  SELECT r.at, n.expires_at AS renewed, CASE WHEN r.state = 1 THEN n.lease_until END AS renewed_until
+    FROM (SELECT r.ctid AS at, r.key, r.fence, r.state FROM semel.rec r WHERE r.key = $1::bytea FOR UPDATE SKIP LOCKED) r
    CROSS JOIN LATERAL semel.renewed(r.key, r.fence) n            -- asked once the record is locked
 )
 UPDATE semel.rec r SET state = $2::smallint, result = CASE WHEN $2::smallint = 4 THEN r.result ELSE $3::bytea END,
        fence = GREATEST(r.fence + 1, (extract(epoch FROM clock_timestamp()) * 1000000)::bigint),
-       lease_until = clock_timestamp(), expires_at = GREATEST(r.expires_at, q.renewed, clock_timestamp() + (GREATEST(r.expires_at, q.renewed) - r.lease_until))
-  FROM q WHERE r.ctid = q.at AND r.state = 5 AND $2::smallint IN (2, 3, 4)
+       lease_until = clock_timestamp(), expires_at = GREATEST(r.expires_at, q.renewed,
+                             clock_timestamp() + (GREATEST(r.expires_at, q.renewed) - GREATEST(r.lease_until, q.renewed_until)))
+  FROM q WHERE r.ctid = q.at AND ($4::bigint IS NULL OR r.fence = $4::bigint) AND $2::smallint IN (2, 3, 4)
+   AND (r.state = 5
+        OR ($4::bigint IS NOT NULL AND r.state = 1 AND GREATEST(r.lease_until, q.renewed_until) <= clock_timestamp()
+            AND GREATEST(r.expires_at, q.renewed) > clock_timestamp()))
 RETURNING r.state

@@ -113,8 +113,10 @@ local function release_op(K,A)
   local n,c=now(),get(K[1]); if not live(c,n) or (c.st~='1' and c.st~='4') then return {'gone',live(c,n) and c.st or '0'} end
   return wait_now(K,c,n,f(bump(c,n)),c.a)
 end
-local function resolve(K,A)                     -- decision(2|3|4) result
-  local n,c=now(),get(K[1]); if c.st~='5' then return {'gone',live(c,n) and c.st or '0'} end
+local function resolve(K,A)                     -- decision(2|3|4) result fence or '': that very run, parked or lapsed
+  local n,c=now(),get(K[1]); local old,one=live(c,n),A[3]~=''
+  if not old or (one and c.f~=A[3]) or (c.st~='5' and not (one and c.st=='1')) then return {'gone',old and c.st or '0'} end
+  if c.st=='1' and c.l>n then return {'refused'} end
   local fence=f(bump(c,n)); if A[1]=='4' then return wait_now(K,c,n,fence,c.a) end
   if A[1]~='2' and A[1]~='3' then return redis.error_reply('ERR decision') end
   redis.call('HSET',K[1],'f',fence); return settle(K,c,A[1],n,0,c.x-c.l,A[2])

@@ -4,7 +4,8 @@ use super::answer::{Judged, end, is, that};
 use super::behaviour::behaviours;
 use super::stage::{AGES, DONE, LEASE, Piece, RETENTION, Stage, retryable};
 use crate::record::{
-    Acted, Claim, Claimed, Ending, FailKind, Held, InDoubt, Lease, Record, Resolution, State,
+    Acted, Claim, Claimed, Ending, FailKind, Fence, Finding, Held, InDoubt, Lease, Record,
+    Resolution, State,
 };
 use crate::store::Error;
 use bytes::Bytes;
@@ -15,6 +16,9 @@ behaviours![
     a_parked_record_is_resolved_as_a_failure,
     a_parked_record_is_resolved_to_run_again,
     only_parked_records_are_resolved,
+    a_lapsed_run_is_resolved_by_its_fence,
+    a_parked_run_is_resolved_by_its_fence,
+    a_fence_names_one_run_and_no_other,
     failed_and_parked_records_are_redriven,
     only_failed_and_parked_records_are_redriven,
     running_and_waiting_records_are_released_by_an_operator,
@@ -35,7 +39,12 @@ enum Act {
 impl Act {
     async fn on(self, stage: &Stage<'_>, piece: &Piece) -> Result<Acted, Error> {
         match self {
-            Self::Resolve => stage.store.resolve(&piece.key, &Resolution::Retry).await,
+            Self::Resolve => {
+                stage
+                    .store
+                    .resolve(&piece.key, &Resolution::new(Finding::Retry))
+                    .await
+            }
             Self::Redrive => stage.store.redrive(&piece.key).await,
             Self::Release => stage.store.release_by_operator(&piece.key).await,
         }
@@ -104,21 +113,24 @@ async fn resolved(stage: &Stage<'_>, how: &Resolution, ending: Ending, result: &
 
 async fn a_parked_record_is_resolved_as_a_success(stage: &Stage<'_>) -> Judged {
     for result in [&b"it did happen"[..], b"", b"\0\xff"] {
-        let how = Resolution::Succeeded(Bytes::from_static(result));
+        let how = Resolution::new(Finding::Succeeded(Bytes::from_static(result)));
         resolved(stage, &how, Ending::Succeeded, result).await?;
     }
     Ok(())
 }
 
 async fn a_parked_record_is_resolved_as_a_failure(stage: &Stage<'_>) -> Judged {
-    let how = Resolution::Failed(Bytes::from_static(b"it did not"));
+    let how = Resolution::new(Finding::Failed(Bytes::from_static(b"it did not")));
     resolved(stage, &how, Ending::Failed, b"it did not").await
 }
 
 async fn a_parked_record_is_resolved_to_run_again(stage: &Stage<'_>) -> Judged {
     let (piece, lease) = stage.piece_in(State::Parked).await?;
     let before = piece.record().await?;
-    let answered = stage.store.resolve(&piece.key, &Resolution::Retry).await;
+    let answered = stage
+        .store
+        .resolve(&piece.key, &Resolution::new(Finding::Retry))
+        .await;
     is("resolve", Acted::Applied, answered)?;
     let late = piece.complete(&lease, b"late").await;
     is("complete by the parked run", Held::Stale, late)?;
@@ -129,13 +141,87 @@ async fn a_parked_record_is_resolved_to_run_again(stage: &Stage<'_>) -> Judged {
 async fn only_parked_records_are_resolved(stage: &Stage<'_>) -> Judged {
     only(stage, Act::Resolve, &[State::Parked]).await?;
     let (piece, _) = stage.piece_in(State::Failed).await?;
-    let how = Resolution::Succeeded(Bytes::from_static(DONE));
+    let how = Resolution::new(Finding::Succeeded(Bytes::from_static(DONE)));
     let answered = stage.store.resolve(&piece.key, &how).await;
     is(
         "resolve of a failure",
         Acted::Gone(Some(State::Failed)),
         answered,
     )
+}
+
+async fn a_lapsed_run_is_resolved_by_its_fence(stage: &Stage<'_>) -> Judged {
+    for (finding, ending) in [
+        (Finding::Succeeded(DONE.into()), Ending::Succeeded),
+        (Finding::Failed(DONE.into()), Ending::Failed),
+    ] {
+        let (piece, lease) = stage.piece_in(State::Running).await?;
+        stage.pass(LEASE).await;
+        let before = piece.record().await?;
+        let how = Resolution::new(finding).of_run(lease.fence);
+        let answered = stage.store.resolve(&piece.key, &how).await;
+        is("resolve of a lapsed run", Acted::Applied, answered)?;
+        let after = piece.record().await?;
+        let so = after.fence > before.fence && after.born == before.born;
+        that(so, "a higher fence and the same born", (before, after))?;
+        let replayed = Claimed::Replayed(end(ending, DONE));
+        is("claim", replayed, stage.store.claim(&piece.claim()).await)?;
+        let late = piece.complete(&lease, b"late").await;
+        is("complete by the lapsed run", Held::Stale, late)?;
+    }
+    let (piece, lease) = stage.piece_in(State::Running).await?;
+    stage.pass(LEASE).await;
+    let before = piece.record().await?;
+    let how = Resolution::new(Finding::Retry).of_run(lease.fence);
+    let answered = stage.store.resolve(&piece.key, &how).await;
+    is("resolve to run again", Acted::Applied, answered)?;
+    runs_again(&piece, &before).await?;
+    Ok(())
+}
+
+async fn a_parked_run_is_resolved_by_its_fence(stage: &Stage<'_>) -> Judged {
+    let (piece, lease) = stage.piece_in(State::Parked).await?;
+    let how = Resolution::new(Finding::Succeeded(DONE.into())).of_run(lease.fence);
+    let answered = stage.store.resolve(&piece.key, &how).await;
+    is("resolve of a parked run", Acted::Applied, answered)?;
+    let replayed = Claimed::Replayed(end(Ending::Succeeded, DONE));
+    is("claim", replayed, stage.store.claim(&piece.claim()).await)
+}
+
+async fn a_fence_names_one_run_and_no_other(stage: &Stage<'_>) -> Judged {
+    let how = |fence: Fence| Resolution::new(Finding::Succeeded(DONE.into())).of_run(fence);
+    for state in State::ALL {
+        let (piece, lease) = stage.piece_in(state).await?;
+        let before = piece.record().await?;
+        for fence in [Fence(lease.fence.0 - 1), Fence(lease.fence.0 + 1)] {
+            let answered = stage.store.resolve(&piece.key, &how(fence)).await;
+            let call = format!("resolve of another run than the one that is {state}");
+            is(&call, Acted::Gone(Some(state)), answered)?;
+        }
+        let expected = match state {
+            State::Running => Acted::Refused,
+            State::Succeeded | State::Failed | State::Waiting => Acted::Gone(Some(state)),
+            State::Parked => continue,
+        };
+        let answered = stage.store.resolve(&piece.key, &how(before.fence)).await;
+        is(
+            &format!("resolve of a run that is {state}"),
+            expected,
+            answered,
+        )?;
+        piece.is_still(&before).await?;
+    }
+    let (piece, lease) = stage.piece_in(State::Running).await?;
+    stage.pass(LEASE).await;
+    let retry = Resolution::new(Finding::Retry);
+    let answered = stage.store.resolve(&piece.key, &retry).await;
+    let gone = Acted::Gone(Some(State::Running));
+    is("resolve of a lapsed run without its fence", gone, answered)?;
+    let next = piece.grant().await?;
+    let answered = stage.store.resolve(&piece.key, &how(lease.fence)).await;
+    is("resolve of a run that was overtaken", gone, answered)?;
+    let completed = piece.complete(&next, DONE).await;
+    is("complete", Held::Applied(State::Succeeded), completed)
 }
 
 async fn failed_and_parked_records_are_redriven(stage: &Stage<'_>) -> Judged {
@@ -222,7 +308,7 @@ async fn an_act_gives_retention_anew(stage: &Stage<'_>) -> Judged {
     }
     let (piece, _) = stage.piece_in(State::Parked).await?;
     stage.pass(AGES).await;
-    let how = Resolution::Succeeded(Bytes::from_static(DONE));
+    let how = Resolution::new(Finding::Succeeded(Bytes::from_static(DONE)));
     let answered = stage.store.resolve(&piece.key, &how).await;
     is("resolve", Acted::Applied, answered)?;
     stage.pass(RETENTION - LEASE).await;

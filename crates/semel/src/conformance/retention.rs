@@ -3,7 +3,7 @@
 use super::answer::{Judged, end, is, that};
 use super::behaviour::behaviours;
 use super::stage::{AGES, DELAY, DONE, LEASE, RETENTION, Stage, retryable};
-use crate::record::{Acted, Claim, Claimed, Ending, Held, Resolution, State};
+use crate::record::{Acted, Claim, Claimed, Ending, Finding, Held, Resolution, State};
 use bytes::Bytes;
 use std::time::Duration;
 
@@ -130,7 +130,7 @@ async fn operators_find_nothing_expired(stage: &Stage<'_>) -> Judged {
         stage.pass(LEASE + DELAY + RETENTION).await;
         let (store, key) = (&stage.store, &piece.key);
         let call = |act: &str| format!("{act} of an expired {state} record");
-        let resolved = store.resolve(key, &Resolution::Retry).await;
+        let resolved = store.resolve(key, &Resolution::new(Finding::Retry)).await;
         is(&call("resolve"), Acted::Gone(None), resolved)?;
         is(
             &call("redrive"),

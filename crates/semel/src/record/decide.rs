@@ -27,7 +27,7 @@ pub enum Operation {
     Release(Lease),
     /// Read.
     Look,
-    /// An operator decides about a parked record.
+    /// An operator decides about a parked record, or about one run.
     Resolve(Resolution),
     /// An operator makes a parked or failed record claimable again.
     Redrive,

@@ -1,13 +1,31 @@
 //! What an operator may do to a record, and what sweep may remove.
 
-use super::{Decision, Record, State, look, waiting_now};
+use super::{Decision, Fence, Record, State, look, waiting_now};
 use crate::clock::Time;
 use bytes::Bytes;
 use std::time::Duration;
 
-/// What an operator decides about a parked record.
+/// What an operator decides about a parked record, or about the one run that it names.
+///
+/// ```
+/// use semel::record::{Fence, Finding, Resolution};
+///
+/// let parked = Resolution::new(Finding::Retry);
+/// let one_run = Resolution::new(Finding::Retry).of_run(Fence(7));
+/// assert_eq!((parked.fence, one_run.fence), (None, Some(Fence(7))));
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub enum Resolution {
+pub struct Resolution {
+    /// What became of the run.
+    pub finding: Finding,
+    /// Which run it was. With it, a run whose lease has lapsed is resolved as well as a parked one,
+    /// and no other run than this.
+    pub fence: Option<Fence>,
+}
+
+/// What an operator found out about a run.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Finding {
     /// It did happen, and this is its outcome.
     Succeeded(Bytes),
     /// It did not and will not happen.
@@ -28,20 +46,24 @@ pub enum Acted {
     Gone(Option<State>),
 }
 
-/// An operator says what became of a parked run; the run itself is stale from then on.
+/// An operator says what became of a parked run, or of the run that it names if its lease has
+/// lapsed; the run itself is stale from then on.
 pub fn resolve(record: Option<&Record>, how: &Resolution, now: Time) -> Decision<Acted> {
-    let Some(old) = look(record, now).filter(|old| old.state == State::Parked) else {
+    let Some(old) = look(record, now).filter(|old| how.is_for(old)) else {
         return gone(record, now);
     };
+    if old.state == State::Running && old.lease_until > now {
+        return Decision::unchanged(Acted::Refused);
+    }
     let waiting = waiting_now(old, old.next_fence(now), now);
-    write_acted(match how {
-        Resolution::Retry => waiting,
-        Resolution::Succeeded(result) => Record {
+    write_acted(match &how.finding {
+        Finding::Retry => waiting,
+        Finding::Succeeded(result) => Record {
             state: State::Succeeded,
             result: Some(result.clone()),
             ..waiting
         },
-        Resolution::Failed(result) => Record {
+        Finding::Failed(result) => Record {
             state: State::Failed,
             result: Some(result.clone()),
             ..waiting
@@ -106,4 +128,35 @@ const fn write_acted(new: Record) -> Decision<Acted> {
 
 fn gone(record: Option<&Record>, now: Time) -> Decision<Acted> {
     Decision::unchanged(Acted::Gone(look(record, now).map(|old| old.state)))
+}
+
+// === impl Resolution ===
+
+impl Resolution {
+    /// Of a parked record.
+    #[must_use]
+    pub const fn new(finding: Finding) -> Self {
+        Self {
+            finding,
+            fence: None,
+        }
+    }
+
+    /// The same, of this very run.
+    #[must_use]
+    pub fn of_run(self, fence: Fence) -> Self {
+        Self {
+            fence: Some(fence),
+            ..self
+        }
+    }
+
+    fn is_for(&self, old: &Record) -> bool {
+        match self.fence {
+            None => old.state == State::Parked,
+            Some(fence) => {
+                old.fence == fence && matches!(old.state, State::Parked | State::Running)
+            }
+        }
+    }
 }

@@ -6,7 +6,7 @@ use crate::record::{Acted, Resolution};
 use crate::store::Error;
 
 impl Semel {
-    /// An operator says what became of a parked run.
+    /// An operator says what became of a parked run, or of the lapsed run that the resolution names.
     ///
     /// # Errors
     /// Those of the store.

@@ -5,7 +5,9 @@
 
 use semel::Fingerprint;
 use semel::clock::Time;
-use semel::record::{Claim, Claimed, Fence, Held, InDoubt, Lease, Record, State, StepBegun};
+use semel::record::{
+    Claim, Claimed, Fence, Held, InDoubt, Lease, Record, Resolution, State, StepBegun,
+};
 
 /// Names each fault once, so that none is left out of the trial.
 macro_rules! faults {
@@ -57,6 +59,8 @@ faults![
     RedriveKeepsTheFence,
     OperatorsReleaseKeepsTheFence,
     ResolveKeepsTheFence,
+    ResolveTakesAnyFence,
+    ResolvesLiveRuns,
     ActsKeepTheOldRetention,
     OperatorsSeeExpired,
     StepsOutliveTheIncarnation,
@@ -175,6 +179,9 @@ impl Fault {
             (Self::ExpiryMovesBack, State::Running) if word.contains(&verb) => {
                 record.expires_at = LONG_AGO;
             }
+            (Self::ResolvesLiveRuns, State::Running) if verb == Verb::Resolve => {
+                record.lease_until = LONG_AGO;
+            }
             (Self::NeverExpires, _) => record.expires_at = NEVER,
             (Self::OperatorsSeeExpired, _) if expired && operator.contains(&verb) => {
                 record.expires_at = NEVER;
@@ -182,6 +189,14 @@ impl Fault {
             (_, _) => {}
         }
         Some(record)
+    }
+
+    /// The resolution as a store takes it.
+    pub(crate) fn hears(self, how: &Resolution, record: Option<&Record>) -> Resolution {
+        match (self, how.fence, record) {
+            (Self::ResolveTakesAnyFence, Some(_), Some(record)) => how.clone().of_run(record.fence),
+            (_, _, _) => how.clone(),
+        }
     }
 
     /// The record as a claim is shown it.

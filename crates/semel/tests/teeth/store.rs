@@ -241,7 +241,9 @@ impl Store for BrokenStore {
     }
 
     async fn resolve(&self, key: &Key, how: &Resolution) -> Result<Acted, Error> {
-        let decide = |record: Option<&Record>, now| record::resolve(record, how, now);
+        let decide = |record: Option<&Record>, now| {
+            record::resolve(record, &self.fault.hears(how, record), now)
+        };
         Ok(self.apply(Verb::Resolve, key, decide).await)
     }
 

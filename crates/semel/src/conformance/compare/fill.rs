@@ -6,7 +6,7 @@ use super::plan::{Asking, By, Failing, Forged, Kind, Policy, Spans, Verb};
 use crate::Fingerprint;
 use crate::conformance::answer::shown;
 use crate::record::{
-    Claim, Claimed, Fail, FailKind, Fence, InDoubt, Lease, Operation, Owner, Resolution,
+    Claim, Claimed, Fail, FailKind, Fence, Finding, InDoubt, Lease, Operation, Owner, Resolution,
 };
 use bytes::Bytes;
 
@@ -43,9 +43,17 @@ impl Verb {
                 Call::StepComplete(lease, name, result.clone())
             }),
             Self::StepRestart(who, name) => by(who, &|lease| Call::StepRestart(lease, name)),
-            Self::ResolveSucceeded => both(Operation::Resolve(Resolution::Succeeded(result))),
-            Self::ResolveFailed => both(Operation::Resolve(Resolution::Failed(result))),
-            Self::ResolveRetry => both(Operation::Resolve(Resolution::Retry)),
+            Self::ResolveSucceeded => both(Operation::Resolve(Resolution::new(
+                Finding::Succeeded(result),
+            ))),
+            Self::ResolveFailed => {
+                both(Operation::Resolve(Resolution::new(Finding::Failed(result))))
+            }
+            Self::ResolveRetry => both(Operation::Resolve(Resolution::new(Finding::Retry))),
+            Self::ResolveRun(who) => held(who, &|lease| {
+                let how = Resolution::new(Finding::Succeeded(result.clone()));
+                Operation::Resolve(how.of_run(lease.fence))
+            }),
             Self::Redrive => both(Operation::Redrive),
             Self::ReleaseByOperator => both(Operation::ReleaseByOperator),
             Self::Forget => both(Operation::Forget),
@@ -75,6 +83,7 @@ impl Verb {
             Self::ResolveSucceeded => "resolve as succeeded".into(),
             Self::ResolveFailed => "resolve as failed".into(),
             Self::ResolveRetry => "resolve to run again".into(),
+            Self::ResolveRun(by) => format!("resolve as succeeded, of {}", by.say(desk)),
             Self::Redrive => "redrive".into(),
             Self::ReleaseByOperator => "release by operator".into(),
             Self::Forget => "forget".into(),

@@ -43,6 +43,8 @@ pub(super) enum Verb {
     ResolveSucceeded,
     ResolveFailed,
     ResolveRetry,
+    /// By its fence, which is that of the run, or nearly.
+    ResolveRun(By),
     Redrive,
     ReleaseByOperator,
     Forget,
@@ -144,6 +146,7 @@ fn verb() -> impl Strategy<Value = Verb> {
         Just(Verb::ResolveSucceeded),
         Just(Verb::ResolveFailed),
         Just(Verb::ResolveRetry),
+        by().prop_map(Verb::ResolveRun),
         Just(Verb::Redrive),
         Just(Verb::ReleaseByOperator),
         Just(Verb::Forget),

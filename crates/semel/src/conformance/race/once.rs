@@ -7,7 +7,9 @@ use crate::conformance::answer::{Judged, Plain, end, is, that};
 use crate::conformance::behaviour::behaviours;
 use crate::conformance::stage::{LEASE, RETENTION, Stage, WHY, failing, retryable};
 use crate::letter::{Letter, LetterId, Mark, Marked, Put, Reason};
-use crate::record::{Acted, Claimed, Ending, FailKind, Fence, Held, Resolution, State, StepBegun};
+use crate::record::{
+    Acted, Claimed, Ending, FailKind, Fence, Finding, Held, Resolution, State, StepBegun,
+};
 use bytes::Bytes;
 use std::sync::Arc;
 
@@ -120,7 +122,7 @@ async fn one_of_many_resolutions_is_applied(stage: &Stage<'_>) -> Judged {
         let call = |n| {
             move |store: Arc<dyn Store>| async move {
                 store
-                    .resolve(&key, &Resolution::Succeeded(numbered(n)))
+                    .resolve(&key, &Resolution::new(Finding::Succeeded(numbered(n))))
                     .await
             }
         };

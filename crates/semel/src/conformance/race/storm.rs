@@ -5,7 +5,9 @@ use super::history::{Act, Event, History, What, Word};
 use crate::conformance::answer::{Judged, broken, ok, that};
 use crate::conformance::behaviour::behaviours;
 use crate::conformance::stage::{LEASE, MOMENT, RETENTION, Stage};
-use crate::record::{Claim, Claimed, Ending, Fail, FailKind, InDoubt, Lease, Owner, Resolution};
+use crate::record::{
+    Claim, Claimed, Ending, Fail, FailKind, Finding, InDoubt, Lease, Owner, Resolution,
+};
 use crate::{Error, Fingerprint, Key, Store};
 use bytes::Bytes;
 use rand::rngs::StdRng;
@@ -248,20 +250,23 @@ impl Actor {
         let (store, key) = (&self.store, &spot.key);
         let (act, acted) = match self.rng.random_range(0..12) {
             0..2 => {
-                let how = Resolution::Succeeded(result.clone());
+                let how = Resolution::new(Finding::Succeeded(result.clone()));
                 (
                     Act::End(Ending::Succeeded, result),
                     store.resolve(key, &how).await?,
                 )
             }
             2 => {
-                let how = Resolution::Failed(result.clone());
+                let how = Resolution::new(Finding::Failed(result.clone()));
                 (
                     Act::End(Ending::Failed, result),
                     store.resolve(key, &how).await?,
                 )
             }
-            3..5 => (Act::Again, store.resolve(key, &Resolution::Retry).await?),
+            3..5 => (
+                Act::Again,
+                store.resolve(key, &Resolution::new(Finding::Retry)).await?,
+            ),
             5..8 => (Act::Again, store.redrive(key).await?),
             8 => (Act::Again, store.release_by_operator(key).await?),
             _ => (Act::Forget, store.forget(key).await?),
