@@ -24,6 +24,15 @@ pub(crate) fn unavailable(doing: impl Display, path: &Path, error: impl Display)
     ))
 }
 
+/// The same, when only somebody who fixes the machine can help.
+fn denied(doing: impl Display, path: &Path, error: impl Display) -> Error {
+    Error::Denied(format!(
+        "cannot {doing} {}: {error}; fix it (room on the disk, permissions), then restart; \
+         repeating the call is safe",
+        path.display()
+    ))
+}
+
 /// Says what the engine's error means for whoever asked. `data` is the engine's directory.
 pub(crate) fn from_engine(doing: &str, data: &Path, error: &fjall::Error) -> Error {
     if let Some(passing) = passing(doing, data, error) {
@@ -31,7 +40,7 @@ pub(crate) fn from_engine(doing: &str, data: &Path, error: &fjall::Error) -> Err
     }
     match recovery::find_damage(data) {
         Some(damage) => damage,
-        None if is_failed_earlier(error) => unavailable(doing, data, "an earlier write failed"),
+        None if is_failed_earlier(error) => denied(doing, data, "an earlier write failed"),
         None => corrupt(data.display(), format!("cannot be read ({error})")),
     }
 }
@@ -39,7 +48,11 @@ pub(crate) fn from_engine(doing: &str, data: &Path, error: &fjall::Error) -> Err
 /// The engine's error, if it is one of the machine and not of the files.
 pub(crate) fn passing(doing: &str, data: &Path, error: &fjall::Error) -> Option<Error> {
     let io = engine_io(error).filter(|io| !is_damage(io))?;
-    Some(unavailable(doing, data, io))
+    Some(if is_for_somebody_to_fix(io) {
+        denied(doing, data, io)
+    } else {
+        unavailable(doing, data, io)
+    })
 }
 
 const fn engine_io(error: &fjall::Error) -> Option<&io::Error> {
@@ -53,10 +66,47 @@ const fn is_failed_earlier(error: &fjall::Error) -> bool {
     matches!(error, fjall::Error::Poisoned)
 }
 
+/// No room, no right to write: it does not pass by itself.
+fn is_for_somebody_to_fix(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        io::ErrorKind::StorageFull
+            | io::ErrorKind::QuotaExceeded
+            | io::ErrorKind::ReadOnlyFilesystem
+            | io::ErrorKind::PermissionDenied
+            | io::ErrorKind::FileTooLarge
+    )
+}
+
 /// A file that ends early or is gone is damage, not a passing fault.
 fn is_damage(error: &io::Error) -> bool {
     matches!(
         error.kind(),
         io::ErrorKind::UnexpectedEof | io::ErrorKind::NotFound | io::ErrorKind::InvalidData
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_somebody_must_fix_is_denied_and_what_may_pass_is_unavailable() {
+        let data = Path::new("/store");
+        let said = |error: &fjall::Error| from_engine("write to", data, error);
+        for kind in [
+            io::ErrorKind::StorageFull,
+            io::ErrorKind::QuotaExceeded,
+            io::ErrorKind::ReadOnlyFilesystem,
+            io::ErrorKind::PermissionDenied,
+        ] {
+            let error = said(&fjall::Error::Io(kind.into()));
+            assert!(
+                matches!(&error, Error::Denied(why) if why.contains("/store")),
+                "{error}"
+            );
+        }
+        let error = said(&fjall::Error::Io(io::ErrorKind::TimedOut.into()));
+        assert!(matches!(error, Error::Unavailable(_)), "{error}");
+    }
 }

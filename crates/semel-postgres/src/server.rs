@@ -33,7 +33,7 @@ impl Session {
                 &format!("connecting took longer than {limit:?} (connect_timeout)"),
             ));
         };
-        let (client, connection) = dialled.map_err(|error| Trouble::of(&error, &place))?;
+        let (client, connection) = dialled.map_err(|error| Trouble::at_start(&error, &place))?;
         let task = tokio::spawn(async move {
             if let Err(error) = connection.await {
                 tracing::debug!(%error, "a connection to PostgreSQL ended");
@@ -53,7 +53,7 @@ impl Session {
     }
 
     pub(crate) fn trouble(&self, error: &tokio_postgres::Error) -> Error {
-        Trouble::of(error, &self.place).into()
+        Trouble::at_start(error, &self.place)
     }
 
     pub(crate) fn place(&self) -> &str {

@@ -15,7 +15,7 @@ pub(crate) enum Trouble {
     Held,
     /// Two transactions got into each other's way: the same statement again.
     Again,
-    /// Nothing the store can mend.
+    /// Nothing the store can do about it.
     Failed(Error),
     /// The same, and the connection is of no more use.
     Broken(Error),
@@ -27,7 +27,7 @@ impl Trouble {
     /// Reads what the driver says of a statement.
     pub(crate) fn of(error: &tokio_postgres::Error, place: &str) -> Self {
         let Some(code) = error.code() else {
-            return Self::Broken(unavailable(place, &words(error)));
+            return Self::Broken(without_code(error, place));
         };
         let class = code.code().get(..2).unwrap_or_default();
         if *code == SqlState::LOCK_NOT_AVAILABLE {
@@ -37,18 +37,39 @@ impl Trouble {
         {
             Self::Again
         } else if speaks_of_a_pooler(error) {
-            Self::Broken(invalid(
+            Self::Broken(denied(
                 place,
                 &words(error),
                 "a pooler in transaction mode seems to be in between: set `pooler = true`",
             ))
-        } else if *code == SqlState::READ_ONLY_SQL_TRANSACTION
-            || *code == SqlState::FEATURE_NOT_SUPPORTED
-        {
-            // A server that became a standby, or a plan from before a migration.
+        } else if *code == SqlState::READ_ONLY_SQL_TRANSACTION {
+            // Another connection may lead to the new primary.
+            Self::Broken(denied(
+                place,
+                &words(error),
+                "it is read-only: make it writable, or name the primary",
+            ))
+        } else if *code == SqlState::FEATURE_NOT_SUPPORTED {
+            // A plan from before a migration.
             Self::Broken(unavailable(place, &words(error)))
         } else {
             Self::Failed(by_class(class, error, place))
+        }
+    }
+
+    /// Reads what the driver says while a store is opened or migrated: what is wrong then is wrong in
+    /// its settings, and nothing is lost by saying so.
+    pub(crate) fn at_start(error: &tokio_postgres::Error, place: &str) -> Error {
+        let passes = [SqlState::READ_ONLY_SQL_TRANSACTION, SqlState::DISK_FULL];
+        match Self::of(error, place).into() {
+            Error::Denied(_) if error.code().is_some_and(|code| passes.contains(code)) => {
+                unavailable(place, &words(error))
+            }
+            Error::Denied(why) => Error::Invalid(why),
+            other @ (Error::Unavailable(_)
+            | Error::Invalid(_)
+            | Error::Corrupt(_)
+            | Error::Bug(_)) => other,
         }
     }
 
@@ -68,7 +89,7 @@ impl Trouble {
             }
             PoolError::Backend(error) => match error.code() {
                 Some(_) => return Self::of(error, place),
-                None => words(error),
+                None => return Self::Failed(without_code(error, place)),
             },
             PoolError::Closed | PoolError::NoRuntimeSpecified | PoolError::PostCreateHook(_) => {
                 error.to_string()
@@ -109,22 +130,36 @@ pub(crate) fn held() -> Error {
     )
 }
 
+/// What the server said, by whether the same statement can ever succeed. The statements are the same
+/// ones all the time: what the server does not take of them, it takes once somebody has fixed it.
 fn by_class(class: &str, error: &tokio_postgres::Error, place: &str) -> Error {
     let what = words(error);
     match class {
         // Wrong user, password or database; a right that is missing; tables that are not there.
-        "28" => invalid(place, &what, "mend user and password of the URL"),
-        "3D" => invalid(place, &what, "create the database, or mend the URL"),
+        "28" => denied(place, &what, "fix user and password of the URL"),
+        "3D" => denied(place, &what, "create the database, or fix the URL"),
         "42" | "3F" if error.code() == Some(&SqlState::INSUFFICIENT_PRIVILEGE) => {
-            invalid(place, &what, "grant the right to the user of the URL")
+            denied(place, &what, "grant the right to the user of the URL")
         }
-        "42" | "3F" => invalid(place, &what, "run `semel migrate`"),
+        "42" | "3F" => denied(place, &what, "run `semel migrate`"),
+        "53" if error.code() == Some(&SqlState::DISK_FULL) => {
+            denied(place, &what, "make room on the server's disk")
+        }
         "22" | "23" => Error::Bug(format!("{place}: {what}; please report it")),
         "XX" => Error::Corrupt(format!(
             "{place}: {what}; look at the server's log before you retry"
         )),
         _ => unavailable(place, &what),
     }
+}
+
+/// What went wrong before or beside the server's own words: mostly the way to it.
+fn without_code(error: &tokio_postgres::Error, place: &str) -> Error {
+    let what = words(error);
+    if what.contains("password missing") {
+        return denied(place, &what, "put the password into the URL");
+    }
+    unavailable(place, &what)
 }
 
 fn speaks_of_a_pooler(error: &tokio_postgres::Error) -> bool {
@@ -142,6 +177,10 @@ fn speaks_of_a_pooler(error: &tokio_postgres::Error) -> bool {
 
 pub(crate) fn unavailable(place: &str, what: &str) -> Error {
     Error::Unavailable(format!("{place}: {what}; a retry is safe"))
+}
+
+fn denied(place: &str, what: &str, to_do: &str) -> Error {
+    Error::Denied(format!("{place}: {what}; {to_do} before you retry"))
 }
 
 pub(crate) fn invalid(place: &str, what: &str, to_do: &str) -> Error {

@@ -12,8 +12,10 @@ const NO_RIGHTS: &str =
 enum Refusal {
     /// It lacks a function: load the library and ask again.
     MissingFunction,
-    /// It cannot take writes now; nothing was written.
+    /// It cannot take writes for a while; nothing was written.
     NotNow(&'static str),
+    /// It takes none until somebody has fixed it; nothing was written.
+    NotUntilFixed(&'static str),
     /// It does not let us; nothing was written.
     NotAllowed(&'static str),
     /// What is stored is not what we stored.
@@ -22,7 +24,7 @@ enum Refusal {
     Bug,
 }
 
-/// Whether the server lacks the function: nothing was done, and loading the library mends it.
+/// Whether the server lacks the function: nothing was done, and loading the library fixes it.
 pub(crate) fn is_missing_function(error: &RedisError) -> bool {
     refusal(error) == Some(Refusal::MissingFunction)
 }
@@ -33,16 +35,21 @@ pub(crate) fn costs_the_connection(error: &RedisError) -> bool {
         || matches!(error.code(), Some("READONLY" | "MASTERDOWN" | "NOAUTH"))
 }
 
-/// The error of a call. Everything that may heal by itself is `Unavailable`.
+/// The error of a call. Everything that may heal by itself is `Unavailable`, what heals when somebody
+/// fixes it is `Denied`; the calls are the same ones all the time, so none is `Invalid`.
 pub(crate) fn error(error: &RedisError, address: &str, patience: Duration) -> Error {
     let unavailable = |what: String| Error::Unavailable(format!("Redis at {address} {what}"));
     match refusal(error) {
         Some(Refusal::MissingFunction) => unavailable(
             "has lost Semel's functions right after they were loaded; nothing was written, a repeat is safe".into(),
         ),
-        Some(Refusal::NotNow(what) | Refusal::NotAllowed(what)) => {
+        Some(Refusal::NotNow(what)) => {
             unavailable(format!("{what}; nothing was written, a repeat is safe"))
         }
+        Some(Refusal::NotUntilFixed(what) | Refusal::NotAllowed(what)) => Error::Denied(format!(
+            "Redis at {address} {what} ({}); nothing was written, a repeat is safe",
+            said(error)
+        )),
         Some(Refusal::Corrupt) => Error::Corrupt(format!(
             "Redis at {address} keeps something else where a record should be: {}; stop and look who else \
              writes under this prefix; a retry fails again",
@@ -61,26 +68,50 @@ pub(crate) fn error(error: &RedisError, address: &str, patience: Duration) -> Er
 
 /// The error of a connection that could not be made.
 pub(crate) fn error_at_dial(problem: &RedisError, address: &str) -> Error {
-    Error::Unavailable(format!(
-        "Redis at {address} cannot be reached ({problem}); nothing was sent, a repeat is safe"
-    ))
+    match forbids(problem) {
+        Some(what) => Error::Denied(format!(
+            "Redis at {address} {what} ({}); nothing was sent, a repeat is safe",
+            said(problem)
+        )),
+        None => Error::Unavailable(format!(
+            "Redis at {address} cannot be reached ({problem}); nothing was sent, a repeat is safe"
+        )),
+    }
 }
 
-/// The error of a start: what only an operator can mend is `Invalid`.
+/// The error of a start: what is wrong in the settings is `Invalid`.
 pub(crate) fn error_at_start(problem: &RedisError, address: &str, patience: Duration) -> Error {
-    let refused = if problem.kind() == ErrorKind::AuthenticationFailed {
-        "does not accept the user or password"
-    } else {
-        match refusal(problem) {
-            Some(Refusal::NotAllowed(what)) => what,
-            Some(_) => return error(problem, address, patience),
-            None => return error_at_dial(problem, address),
+    if let Some(refused) = forbids(problem) {
+        return Error::Invalid(format!(
+            "Redis at {address} {refused} ({}); fix that before you retry",
+            said(problem)
+        ));
+    }
+    if refusal(problem).is_none() {
+        return error_at_dial(problem, address);
+    }
+    match error(problem, address, patience) {
+        Error::Denied(why) => Error::Unavailable(why),
+        other @ (Error::Unavailable(_) | Error::Invalid(_) | Error::Corrupt(_) | Error::Bug(_)) => {
+            other
         }
-    };
-    Error::Invalid(format!(
-        "Redis at {address} {refused} ({}); mend that before you retry",
-        said(problem)
-    ))
+    }
+}
+
+/// What the server does not let this user do, if that is it.
+fn forbids(problem: &RedisError) -> Option<&'static str> {
+    const WHO: &str = "does not accept the user or password";
+    if problem.kind() == ErrorKind::AuthenticationFailed {
+        return Some(WHO);
+    }
+    match refusal(problem)? {
+        Refusal::NotAllowed(what) => Some(what),
+        Refusal::MissingFunction
+        | Refusal::NotNow(_)
+        | Refusal::NotUntilFixed(_)
+        | Refusal::Corrupt
+        | Refusal::Bug => None,
+    }
 }
 
 /// The server's own words.
@@ -99,16 +130,18 @@ fn refusal(error: &RedisError) -> Option<Refusal> {
         }
         "CORRUPT" | "WRONGTYPE" => Refusal::Corrupt,
         "LOADING" => Refusal::NotNow("is still loading its data"),
-        "READONLY" => Refusal::NotNow("is a read-only replica; it may just have lost a failover"),
+        "READONLY" => {
+            Refusal::NotUntilFixed("is a read-only replica; it may just have lost a failover")
+        }
         "MASTERDOWN" => Refusal::NotNow("is a replica without its master"),
         "NOREPLICAS" => Refusal::NotNow("has fewer replicas than its min-replicas-to-write"),
-        "OOM" => Refusal::NotNow(
+        "OOM" => Refusal::NotUntilFixed(
             "is out of memory and takes nothing new: raise maxmemory or shorten the retention",
         ),
-        "MISCONF" => Refusal::NotNow("cannot write to its disk"),
+        "MISCONF" => Refusal::NotUntilFixed("cannot write to its disk"),
         "BUSY" => Refusal::NotNow("is busy with somebody's long script"),
         "CLUSTERDOWN" | "TRYAGAIN" => Refusal::NotNow("belongs to a cluster that is not ready"),
-        "MOVED" | "ASK" | "CROSSSLOT" => Refusal::NotNow(
+        "MOVED" | "ASK" | "CROSSSLOT" => Refusal::NotUntilFixed(
             "belongs to a cluster of several masters, which this store does not route to",
         ),
         "NOPERM" => Refusal::NotAllowed(NO_RIGHTS),
@@ -131,24 +164,41 @@ mod tests {
     fn what_heals_by_itself_is_unavailable() {
         for code in [
             "LOADING",
-            "READONLY",
             "MASTERDOWN",
-            "OOM",
-            "MISCONF",
             "BUSY",
             "CLUSTERDOWN",
             "TRYAGAIN",
-            "MOVED",
-            "ASK",
             "NOREPLICAS",
-            "NOPERM",
-            "NOAUTH",
         ] {
             let error = error(&said_by_server(code, "x"), "h:1", PATIENCE);
             let Error::Unavailable(text) = error else {
                 panic!("{code}: {error:?}")
             };
             assert!(text.contains("a repeat is safe"), "{text}");
+        }
+    }
+
+    #[test]
+    fn what_somebody_must_fix_is_denied() {
+        for code in [
+            "READONLY",
+            "OOM",
+            "MISCONF",
+            "MOVED",
+            "ASK",
+            "NOPERM",
+            "NOAUTH",
+            "WRONGPASS",
+        ] {
+            let error = error(&said_by_server(code, "x"), "h:1", PATIENCE);
+            let Error::Denied(text) = error else {
+                panic!("{code}: {error:?}")
+            };
+            assert!(text.contains("a repeat is safe"), "{text}");
+        }
+        for code in ["WRONGPASS", "NOAUTH", "NOPERM"] {
+            let error = error_at_dial(&said_by_server(code, "x"), "h:1");
+            assert!(matches!(error, Error::Denied(_)), "{code}: {error:?}");
         }
     }
 

@@ -41,6 +41,13 @@ fn unavailable<T: std::fmt::Debug>(answer: Result<T, Error>) -> String {
     }
 }
 
+fn denied<T: std::fmt::Debug>(answer: Result<T, Error>) -> String {
+    match answer {
+        Err(Error::Denied(why)) => why,
+        other => panic!("not denied: {other:?}"),
+    }
+}
+
 async fn complete(store: &RedisStore, lease: &Lease) -> Result<Held, Error> {
     store
         .complete(lease, &Bytes::from_static(b"done"), KEEP)
@@ -223,7 +230,7 @@ async fn full_server_takes_nothing_new_and_still_records_how_runs_end() {
     let lease = grant(&store, &first).await;
     let second = grant(&store, &claim()).await;
     run(&redis, &["CONFIG", "SET", "maxmemory", "1"]).await;
-    let why = unavailable(store.claim(&claim()).await);
+    let why = denied(store.claim(&claim()).await);
     assert!(
         why.contains("out of memory") && why.contains("nothing was written"),
         "{why}"
@@ -253,14 +260,14 @@ async fn full_server_takes_nothing_new_and_still_records_how_runs_end() {
 }
 
 #[tokio::test]
-async fn demoted_server_is_unavailable_until_it_is_master_again() {
+async fn demoted_server_denies_until_it_is_master_again() {
     let (redis, store) = started(&[]).await;
     let lease = grant(&store, &claim()).await;
     let nobody = testbed::free_port().unwrap().to_string();
     run(&redis, &["REPLICAOF", "127.0.0.1", &nobody]).await;
-    let why = unavailable(complete(&store, &lease).await);
+    let why = denied(complete(&store, &lease).await);
     assert!(why.contains("replica"), "{why}");
-    unavailable(store.look(&lease.key).await);
+    denied(store.look(&lease.key).await);
     run(&redis, &["REPLICAOF", "NO", "ONE"]).await;
     assert_eq!(
         complete(&store, &lease).await.unwrap(),
@@ -299,4 +306,49 @@ async fn record_that_was_tampered_with_is_corrupt_and_nothing_is_replayed() {
     run(&redis, &["SET", &name(&lease), "something else"]).await;
     let answer = store.claim(&again).await;
     assert!(matches!(answer, Err(Error::Corrupt(_))), "{answer:?}");
+}
+
+#[tokio::test]
+async fn user_who_may_not_come_in_or_write_any_more_is_denied_until_that_is_fixed() {
+    let redis = Redis::start(&[("appendfsync", "always")]).unwrap();
+    let allow = ["ACL", "SETUSER", "app", "on", ">first", "~*", "+@all"];
+    run(&redis, &allow).await;
+    let url = redis.url().replace("redis://", "redis://app:first@");
+    let store = RedisStore::connect(settings(&url)).await.unwrap();
+    let lease = grant(&store, &claim()).await;
+
+    run(&redis, &["ACL", "SETUSER", "app", "-hset"]).await;
+    let why = denied(complete(&store, &lease).await);
+    assert!(why.contains("nothing was written"), "{why}");
+    run(
+        &redis,
+        &["ACL", "SETUSER", "app", "+hset", "resetpass", ">second"],
+    )
+    .await;
+    run(&redis, &["CLIENT", "KILL", "USER", "app"]).await;
+    let rotated = async {
+        // A connection that was cut under a call says so first.
+        while let Err(Error::Unavailable(_)) = complete(&store, &lease).await {
+            tokio::task::yield_now().await;
+        }
+        denied(complete(&store, &lease).await)
+    };
+    let why = timeout(BOUND, rotated).await.unwrap();
+    assert!(
+        why.contains("user or password") && !why.contains("first"),
+        "{why}"
+    );
+
+    run(&redis, &allow).await;
+    let fixed = async {
+        loop {
+            match complete(&store, &lease).await {
+                Ok(held) => return held,
+                Err(error) => assert!(matches!(error, Error::Denied(_)), "{error}"),
+            }
+            tokio::task::yield_now().await;
+        }
+    };
+    let held = timeout(BOUND, fixed).await.unwrap();
+    assert_eq!(held, Held::Applied(State::Succeeded));
 }
