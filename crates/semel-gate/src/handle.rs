@@ -91,6 +91,7 @@ pub(crate) async fn run(
         }
         Source::CloudTasks | Source::PubSub | Source::CloudEvents => work.max_attempts(0),
     };
+    let slot_wait = work.slot_wait();
     pass(Point::BeforeClaim);
     let ended = gate.semel.run(work, move |run| forward.effect(run)).await;
     pass(Point::Recorded);
@@ -99,6 +100,7 @@ pub(crate) async fn run(
         heard.forget_answer();
     }
     line.heard(&heard);
+    line.slot = slot_wait.waited();
     match ended {
         Ok(ended) => Told::Ended(ended, Box::new(heard)),
         Err(error) => Told::Store(error),

@@ -29,6 +29,8 @@ pub(crate) struct Line {
     trace: Option<String>,
     lease: Option<Lease>,
     upstream: Option<Duration>,
+    /// How long it waited for a slot, if it had to.
+    pub(crate) slot: Option<Duration>,
     outcome: &'static str,
 }
 
@@ -58,6 +60,7 @@ impl Line {
             trace: None,
             lease: None,
             upstream: None,
+            slot: None,
             outcome: "invalid",
         }
     }
@@ -103,6 +106,9 @@ impl Line {
     pub(crate) fn end(self, metrics: &Metrics, status: StatusCode) {
         let elapsed = self.begun.elapsed();
         metrics.delivery(&self.route, self.outcome, elapsed, self.upstream);
+        if let Some(waited) = self.slot {
+            metrics.slot_waited(&self.route, waited);
+        }
         let transport = &self.transport;
         tracing::info!(
             target: "delivery",
@@ -115,6 +121,7 @@ impl Line {
             attempt = self.lease.as_ref().map(|lease| lease.attempt),
             elapsed_ms = millis(elapsed),
             upstream_ms = self.upstream.map(millis),
+            slot_ms = self.slot.map(millis),
             queue = transport.queue,
             task_name = transport.task_name,
             retry_count = transport.retry_count,

@@ -33,6 +33,7 @@ pub(crate) struct Metrics {
     queued: Family<Route, Gauge>,
     letters: Gauge,
     own_seconds: Seconds,
+    slot_seconds: Seconds,
     upstream_seconds: Seconds,
     pub(crate) store_seconds: StoreSeconds,
     pub(crate) connections: Counts,
@@ -95,6 +96,7 @@ impl Metrics {
             queued: Family::default(),
             letters: Gauge::default(),
             own_seconds: histogram(),
+            slot_seconds: histogram(),
             upstream_seconds: histogram(),
             store_seconds: Family::new_with_constructor(seconds as fn() -> Histogram),
             connections: Counts::default(),
@@ -155,6 +157,11 @@ impl Metrics {
             self.letters.clone(),
         );
         r.register(
+            "slot_seconds",
+            "Seconds that deliveries waited for a slot, of those that had to (`concurrency`)",
+            self.slot_seconds.clone(),
+        );
+        r.register(
             "own_seconds",
             "Seconds per delivery without the handler: the store, waiting, and the gate itself",
             self.own_seconds.clone(),
@@ -209,6 +216,16 @@ impl Metrics {
                 .get_or_create(&label)
                 .observe(upstream.as_secs_f64());
         }
+    }
+
+    /// A delivery had to wait for a slot.
+    pub(crate) fn slot_waited(&self, route: &str, waited: Duration) {
+        let label = Route {
+            route: route.into(),
+        };
+        self.slot_seconds
+            .get_or_create(&label)
+            .observe(waited.as_secs_f64());
     }
 
     pub(crate) fn letter_kept(&self, route: &str, reason: Reason) {

@@ -102,7 +102,7 @@ pub struct Route {
     pub max_attempts: u32,
     /// The pause after a retryable failure.
     pub backoff: Backoff,
-    /// How many runs at once.
+    /// How many runs at once: a handler mostly holds a database connection while it runs.
     pub concurrency: usize,
     /// How many deliveries may wait for a slot.
     pub queue: usize,

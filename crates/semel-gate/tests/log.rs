@@ -204,3 +204,39 @@ async fn a_task_name_cannot_forge_a_line() {
     bed.ask(Ask::post("/work").body(body)).await;
     assert_eq!(log.deliveries("forge").len(), 1);
 }
+
+#[tokio::test]
+async fn a_line_tells_how_long_its_delivery_waited_for_a_slot() {
+    let log = Log::get();
+    let bed = Bed::route(|route| {
+        route.name = "slots".into();
+        (route.concurrency, route.queue) = (1, 1);
+    })
+    .await;
+    bed.handler
+        .will(Act::Hold(support::handler::Say::new(200, "done")));
+    let first = bed.begin(Sender::Task.sends("1", "{}"));
+    bed.handler.arrived().await;
+    let second = bed.begin(Sender::Task.sends("2", "{}"));
+    support::within("a queue", async {
+        while !bed
+            .admin("/metrics")
+            .await
+            .text()
+            .contains("semel_queued{route=\"slots\"} 1\n")
+        {
+            tokio::task::yield_now().await;
+        }
+    })
+    .await;
+    bed.handler.go();
+    first.await.unwrap().is(200);
+    second.await.unwrap().is(200);
+    let lines = log.deliveries("slots");
+    assert_eq!(lines.len(), 2);
+    assert!(lines[0].get("slot_ms").is_none(), "{lines:?}");
+    assert!(lines[1]["slot_ms"].as_f64().unwrap() > 0.0, "{lines:?}");
+    let metrics = bed.admin("/metrics").await;
+    let waited = "semel_slot_seconds_count{route=\"slots\"} 1\n";
+    assert!(metrics.text().contains(waited), "{}", metrics.text());
+}

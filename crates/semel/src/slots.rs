@@ -1,9 +1,11 @@
 //! Slots: how many runs may be in hand at once, and how many deliveries may wait for their turn.
 
+use std::pin::Pin;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
-use tokio::time::timeout;
+use tokio::sync::{AcquireError, OwnedSemaphorePermit, Semaphore, SemaphorePermit};
+use tokio::time::Instant;
 
 /// A limit on runs, shared by all work that is given it. Duplicates that wait, attach or are
 /// replayed take none.
@@ -24,6 +26,30 @@ pub struct Slots {
     queue_max: usize,
     free: Arc<Semaphore>,
     places: Arc<Semaphore>,
+}
+
+/// How long one delivery has waited for a slot, for whoever asked for it to read.
+///
+/// ```
+/// use semel::slots::{SlotWait, Slots};
+/// use semel::work::Work;
+/// use semel::{Fingerprint, Key};
+///
+/// let work = Work::new(Key::from_bytes([1; 32]), Fingerprint::of(b"payload"));
+/// let wait: SlotWait = work.slot_wait();
+/// assert_eq!(wait.waited(), None);
+/// ```
+#[derive(Clone, Debug, Default)]
+pub struct SlotWait {
+    micros: Arc<AtomicU64>,
+}
+
+/// A place in the queue. Its turn stays where it is, however often the one who waits looks up.
+pub(crate) struct Place<'a> {
+    turn: Pin<Box<dyn Future<Output = Result<OwnedSemaphorePermit, AcquireError>> + Send + 'a>>,
+    begun: Instant,
+    wait: &'a SlotWait,
+    _place: SemaphorePermit<'a>,
 }
 
 /// A place to run in, given back when it is dropped.
@@ -71,11 +97,47 @@ impl Slots {
             .map(Slot::of)
     }
 
-    /// Waits for a slot, unless too many do already.
-    pub(crate) async fn queue(&self, patience: Duration) -> Option<Slot> {
-        let _place = self.places.try_acquire().ok()?;
-        let free = timeout(patience, Arc::clone(&self.free).acquire_owned()).await;
-        free.ok()?.ok().map(Slot::of)
+    /// A place in the queue, unless too many wait already.
+    pub(crate) fn queue<'a>(&'a self, wait: &'a SlotWait) -> Option<Place<'a>> {
+        Some(Place {
+            _place: self.places.try_acquire().ok()?,
+            turn: Box::pin(Arc::clone(&self.free).acquire_owned()),
+            begun: Instant::now(),
+            wait,
+        })
+    }
+}
+
+// === impl SlotWait ===
+
+impl SlotWait {
+    /// How long it was; `None` when there was a slot at once, or none was asked for.
+    #[must_use]
+    pub fn waited(&self) -> Option<Duration> {
+        let micros = self.micros.load(Ordering::Relaxed);
+        (micros > 0).then(|| Duration::from_micros(micros))
+    }
+
+    /// Counts on, and at least something: who waited is told from who did not.
+    fn add(&self, waited: Duration) {
+        let micros = u64::try_from(waited.as_micros()).unwrap_or(u64::MAX);
+        self.micros.fetch_add(micros.max(1), Ordering::Relaxed);
+    }
+}
+
+// === impl Place ===
+
+impl Place<'_> {
+    /// Resolves when it is its turn; `None` when there will be no turn any more. May be dropped and
+    /// called again.
+    pub(crate) async fn turn(&mut self) -> Option<Slot> {
+        self.turn.as_mut().await.ok().map(Slot::of)
+    }
+}
+
+impl Drop for Place<'_> {
+    fn drop(&mut self) {
+        self.wait.add(self.begun.elapsed());
     }
 }
 

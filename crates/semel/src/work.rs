@@ -1,7 +1,7 @@
 //! Work: what a caller asks to have done once, and what an effect says when it fails.
 
 use crate::record::{Claim, InDoubt, Owner};
-use crate::slots::Slots;
+use crate::slots::{SlotWait, Slots};
 use crate::store::{Error, validate_lease};
 use crate::{Fingerprint, Key, Outcome};
 use std::num::NonZeroU32;
@@ -39,6 +39,7 @@ pub struct Work {
     pub(crate) duplicates: Duplicates,
     pub(crate) completes: Completes,
     pub(crate) slots: Option<Slots>,
+    pub(crate) slot_wait: SlotWait,
 }
 
 /// What a duplicate does while the first delivery still runs.
@@ -105,7 +106,7 @@ pub enum FailureKind {
 impl Work {
     /// Work on the usual terms: a lease of 30 s, a timeout of 60 s, remembered for 24 h,
     /// duplicates wait 5 s, doubt is retried, attempts are not limited.
-    pub const fn new(key: Key, fingerprint: Fingerprint) -> Self {
+    pub fn new(key: Key, fingerprint: Fingerprint) -> Self {
         Self {
             key,
             fingerprint,
@@ -121,6 +122,7 @@ impl Work {
             duplicates: Duplicates::Wait(Duration::from_secs(5)),
             completes: Completes::Run,
             slots: None,
+            slot_wait: SlotWait::default(),
         }
     }
 
@@ -174,6 +176,12 @@ impl Work {
             slots: Some(slots.clone()),
             ..self
         }
+    }
+
+    /// How long this very delivery has waited for a slot: read it when the work has been run.
+    #[must_use]
+    pub fn slot_wait(&self) -> SlotWait {
+        self.slot_wait.clone()
     }
 
     /// Whether the terms make sense together.

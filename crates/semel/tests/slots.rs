@@ -9,9 +9,9 @@ use semel::work::{Duplicates, Failure, Work};
 use semel::{Ended, Error, Outcome, Run, Semel, Settings};
 use std::sync::Arc;
 use std::time::Duration;
-use support::{key, payload};
+use support::{Flaky, key, payload};
 use tokio::task::JoinHandle;
-use tokio::time::sleep;
+use tokio::time::{Instant, sleep};
 
 const SECOND: Duration = Duration::from_secs(1);
 
@@ -102,4 +102,77 @@ async fn closing_sends_the_queue_home() {
     let ended = queued.await.unwrap().unwrap();
     assert!(matches!(ended, Ended::Full { .. }), "{ended:?}");
     assert!(matches!(first.await.unwrap().unwrap(), Ended::Ran(_)));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_delivery_that_has_its_turn_soon_asks_the_store_nothing() {
+    let store = Flaky::new();
+    let semel = Semel::new(store.clone());
+    let slots = Slots::new(1, 100);
+    let first = begin(&semel, work(1, &slots), SECOND / 50).await;
+    let second = work(2, &slots);
+    let wait = second.slot_wait();
+    let second = begin(&semel, second, SECOND / 50).await;
+    assert_eq!(slots.queued(), 1);
+    assert!(matches!(first.await.unwrap().unwrap(), Ended::Ran(_)));
+    assert!(matches!(second.await.unwrap().unwrap(), Ended::Ran(_)));
+    assert_eq!(store.looks(), 0);
+    let waited = wait.waited().unwrap();
+    assert!(waited > SECOND / 100 && waited < SECOND / 20, "{waited:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_delivery_that_waits_long_looks_at_growing_pauses() {
+    let store = Flaky::new();
+    let semel = Semel::new(store.clone());
+    let slots = Slots::new(1, 100);
+    let first = begin(&semel, work(1, &slots), SECOND * 4).await;
+    let second = begin(&semel, work(2, &slots), SECOND).await;
+    sleep(SECOND / 25).await;
+    assert_eq!(store.looks(), 0);
+    sleep(SECOND / 25).await;
+    assert_eq!(store.looks(), 1);
+    assert!(matches!(first.await.unwrap().unwrap(), Ended::Ran(_)));
+    let looks = store.looks();
+    assert!((4..=8).contains(&looks), "{looks}");
+    assert!(matches!(second.await.unwrap().unwrap(), Ended::Ran(_)));
+}
+
+#[tokio::test(start_paused = true)]
+async fn work_that_is_settled_elsewhere_meanwhile_needs_no_slot() {
+    let store = Flaky::new();
+    let (here, there) = (Semel::new(store.clone()), Semel::new(store.clone()));
+    let slots = Slots::new(1, 100);
+    let held = begin(&here, work(1, &slots), SECOND * 60).await;
+    let waits = begin(&here, work(2, &slots), SECOND).await;
+    let plain = work(2, &Slots::new(1, 0));
+    assert!(matches!(
+        begin(&there, plain, SECOND / 10)
+            .await
+            .await
+            .unwrap()
+            .unwrap(),
+        Ended::Ran(_)
+    ));
+    let begun = Instant::now();
+    let ended = waits.await.unwrap().unwrap();
+    assert!(matches!(ended, Ended::Replayed(_)), "{ended:?}");
+    assert!(begun.elapsed() < SECOND, "{:?}", begun.elapsed());
+    assert_eq!(slots.queued(), 0);
+    held.abort();
+}
+
+#[tokio::test(start_paused = true)]
+async fn looking_does_not_cost_a_delivery_its_turn() {
+    let store = Flaky::new();
+    let semel = Semel::new(store.clone());
+    let slots = Slots::new(1, 100);
+    let first = begin(&semel, work(1, &slots), SECOND).await;
+    let second = begin(&semel, work(2, &slots), SECOND).await;
+    sleep(SECOND / 2).await;
+    let third = begin(&semel, work(3, &slots), SECOND).await;
+    assert!(matches!(first.await.unwrap().unwrap(), Ended::Ran(_)));
+    assert!(matches!(second.await.unwrap().unwrap(), Ended::Ran(_)));
+    assert!(!third.is_finished(), "the third came before the second");
+    assert!(matches!(third.await.unwrap().unwrap(), Ended::Ran(_)));
 }

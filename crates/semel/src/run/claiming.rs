@@ -7,7 +7,7 @@ use crate::slots::Slot;
 use crate::store::Error;
 use crate::work::Work;
 use std::time::Duration;
-use tokio::time::{Instant, sleep};
+use tokio::time::{Instant, sleep, timeout_at};
 
 /// The answer to asking for the right to run.
 pub(super) enum Taken {
@@ -23,6 +23,12 @@ pub(super) enum Taken {
 
 /// When to ask again after there was no slot.
 const FULL_RETRY_AFTER: Duration = Duration::from_secs(1);
+
+/// How long a delivery waits for its turn before it looks into the store, and what the pause before
+/// the next look is doubled up to. Runs are mostly shorter than the first: then a look would cost
+/// more than the wait.
+const SLOT_LOOK_AFTER: Duration = Duration::from_millis(50);
+const SLOT_LOOK_MAX: Duration = Duration::from_secs(2);
 
 /// How often a claim is made before the store counts as unavailable. The owner stays the same, so
 /// a grant whose answer was lost is granted again.
@@ -82,8 +88,8 @@ impl Semel {
         })
     }
 
-    /// A place to run in. While there is none, a look at the store still answers what is settled,
-    /// and the rest waits in the queue.
+    /// A place to run in. Whoever waits long for its turn looks into the store now and then: what was
+    /// settled meanwhile needs no slot. One that has its turn soon asks nothing.
     async fn slot(&self, work: &Work, patience: Duration) -> Result<Result<Slot, Ended>, Error> {
         let Some(slots) = &work.slots else {
             return Ok(Ok(Slot::unlimited()));
@@ -91,12 +97,41 @@ impl Semel {
         if let Some(slot) = slots.try_take() {
             return Ok(Ok(slot));
         }
-        if let Some(ended) = self.look_up(work).await? {
-            return Ok(Err(ended));
+        let full = || {
+            Ok(Err(Ended::Full {
+                retry_after: FULL_RETRY_AFTER,
+            }))
+        };
+        let Some(mut place) = slots.queue(&work.slot_wait) else {
+            return match self.look_up(work).await? {
+                Some(ended) => Ok(Err(ended)),
+                None => full(),
+            };
+        };
+        let patience_ends = Instant::now() + patience;
+        let mut pause = SLOT_LOOK_AFTER;
+        loop {
+            let look_at = patience_ends.min(Instant::now() + pause);
+            match timeout_at(look_at, place.turn()).await {
+                Ok(Some(slot)) => return Ok(Ok(slot)),
+                Ok(None) => return full(),
+                Err(_) => {}
+            }
+            // A turn that comes meanwhile is taken.
+            tokio::select! {
+                biased;
+                turn = place.turn() => return turn.map_or_else(full, |slot| Ok(Ok(slot))),
+                looked = self.look_up(work) => {
+                    if let Some(ended) = looked? {
+                        return Ok(Err(ended));
+                    }
+                }
+            }
+            if Instant::now() >= patience_ends {
+                return full();
+            }
+            pause = SLOT_LOOK_MAX.min(pause * 2);
         }
-        Ok(slots.queue(patience).await.ok_or(Ended::Full {
-            retry_after: FULL_RETRY_AFTER,
-        }))
     }
 
     /// What is known of a key without claiming it.

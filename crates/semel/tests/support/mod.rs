@@ -19,6 +19,7 @@ use semel::work::Failure;
 use semel::{Error, Fingerprint, Key, Outcome, Store};
 use std::collections::VecDeque;
 use std::pin::Pin;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tokio::time::Instant;
@@ -43,6 +44,19 @@ pub struct Flaky {
     clock: Arc<TokioClock>,
     plan: Arc<Mutex<VecDeque<Trouble>>>,
     down: Arc<Mutex<bool>>,
+    refused: Arc<Mutex<Option<(Part, Error)>>>,
+    looks: Arc<AtomicU32>,
+}
+
+/// The calls that are refused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Part {
+    /// What is said at the end of a run.
+    Outcomes,
+    /// The same, when it has more bytes than that.
+    OutcomesOver(usize),
+    /// Reading a record.
+    Looks,
 }
 
 /// An effect's future.
@@ -71,6 +85,8 @@ impl Flaky {
             clock,
             plan: Arc::default(),
             down: Arc::default(),
+            refused: Arc::default(),
+            looks: Arc::default(),
         }
     }
 
@@ -87,6 +103,31 @@ impl Flaky {
     /// Nothing reaches the store until it is up again.
     pub fn set_down(&self, down: bool) {
         *self.down.lock().unwrap() = down;
+    }
+
+    /// These calls hear this error, without being made, until they are taken again.
+    pub fn refuse(&self, part: Part, error: &Error) {
+        *self.refused.lock().unwrap() = Some((part, error.clone()));
+    }
+
+    pub fn take_again(&self) {
+        *self.refused.lock().unwrap() = None;
+    }
+
+    /// How often a record was read.
+    pub fn looks(&self) -> u32 {
+        self.looks.load(Ordering::SeqCst)
+    }
+
+    fn takes(&self, this: Part) -> Result<(), Error> {
+        match (&*self.refused.lock().unwrap(), this) {
+            (Some((Part::OutcomesOver(max), error)), Part::OutcomesOver(bytes)) if bytes > *max => {
+                Err(error.clone())
+            }
+            (Some((Part::Outcomes, error)), Part::OutcomesOver(_))
+            | (Some((Part::Looks, error)), Part::Looks) => Err(error.clone()),
+            (Some(_) | None, _) => Ok(()),
+        }
     }
 
     async fn call<T>(&self, call: impl Future<Output = Result<T, Error>>) -> Result<T, Error> {
@@ -131,18 +172,23 @@ impl Store for Flaky {
     }
 
     async fn complete(&self, lease: &Lease, result: &Bytes, keep: Duration) -> Result<Held, Error> {
+        self.takes(Part::OutcomesOver(result.len()))?;
         self.call(self.inner.complete(lease, result, keep)).await
     }
 
     async fn fail(&self, lease: &Lease, how: &Fail) -> Result<Held, Error> {
+        self.takes(Part::OutcomesOver(how.result.len()))?;
         self.call(self.inner.fail(lease, how)).await
     }
 
     async fn release(&self, lease: &Lease) -> Result<Held, Error> {
+        self.takes(Part::OutcomesOver(0))?;
         self.call(self.inner.release(lease)).await
     }
 
     async fn look(&self, key: &Key) -> Result<Option<Record>, Error> {
+        self.looks.fetch_add(1, Ordering::SeqCst);
+        self.takes(Part::Looks)?;
         self.call(self.inner.look(key)).await
     }
 

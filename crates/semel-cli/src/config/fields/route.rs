@@ -158,7 +158,8 @@ pub(super) const FIELDS: &[Field] = &[
         "concurrency",
         "a whole number from 1",
         "10",
-        "How many runs at once.",
+        "How many runs at once. A handler mostly holds a database connection while it runs: no more of them than it has to \
+         give. Whoever waits is in the queue, and `slot_ms` in its log line says how long.",
     ),
     Field::is(
         "queue",
