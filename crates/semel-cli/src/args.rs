@@ -52,6 +52,7 @@ const EXIT_CODES: &str = "Exit codes:
   1   refused, or nothing there; the message says why
   64  a mistake in the arguments or the configuration: mend it, a retry fails again
   69  the gate, the broker or the store cannot be reached: a retry is safe
+  75  the gate stopped with outcomes that the store did not take; its last lines name them
 `semel prove` has its own: 0 held, 1 broken, 2 could not judge";
 
 #[derive(Debug, clap::Args)]

@@ -85,9 +85,9 @@ fn run(command: Command) -> anyhow::Result<ExitCode> {
     let runtime = tokio::runtime::Runtime::new()?;
     match command {
         Command::Prove(args) => return runtime.block_on(commands::prove::run(&args)),
+        Command::Gate(args) => return runtime.block_on(commands::gate::run(&args)),
         Command::Dev(args) => runtime.block_on(commands::dev::run(&args)),
         Command::Broker(args) => runtime.block_on(commands::broker::run(*args)),
-        Command::Gate(args) => runtime.block_on(commands::gate::run(&args)),
         Command::Init(args) => commands::init::run(&args),
         Command::Check(args) => commands::check::run(&args),
         Command::Key(args) => commands::key::run(&args),

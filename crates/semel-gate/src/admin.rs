@@ -68,6 +68,11 @@ async fn ready(State(gate): State<Arc<Gate>>) -> Response {
     if *gate.phase.borrow() != Phase::Serving {
         return (StatusCode::SERVICE_UNAVAILABLE, "draining\n").into_response();
     }
+    if let Some(paused) = gate.semel.paused() {
+        tracing::warn!(why = %paused, "not ready");
+        let why = "outcomes in hand are not recorded; nothing more is claimed\n";
+        return (StatusCode::SERVICE_UNAVAILABLE, why).into_response();
+    }
     let why = match timeout(STORE_WITHIN, gate.semel.store().letter_list(None, 1)).await {
         Ok(Ok(_)) => return "ready\n".into_response(),
         Ok(Err(error)) => error.to_string(),
@@ -86,7 +91,10 @@ async fn metrics(State(gate): State<Arc<Gate>>) -> Response {
         Ok(Ok(count)) => Some(count),
         Ok(Err(_)) | Err(_) => None,
     };
-    gate.metrics.text(&gate.lanes, letters).into_response()
+    let pending = gate.semel.pending_count();
+    gate.metrics
+        .text(&gate.lanes, letters, pending)
+        .into_response()
 }
 
 // === Records ===

@@ -157,6 +157,7 @@ pub(crate) fn word(told: &Told) -> &'static str {
             },
             Ended::Replayed(_) => "replayed",
             Ended::Unrecorded(_) => "unrecorded",
+            Ended::Unread => "unread",
             Ended::Failed(failed) if failed.state == State::Parked => "parked",
             Ended::Failed(failed)
                 if failed.failure.kind == FailureKind::Retryable

@@ -32,6 +32,7 @@ pub(crate) struct Metrics {
     runs: Family<Route, Gauge>,
     queued: Family<Route, Gauge>,
     letters: Gauge,
+    pending: Gauge,
     own_seconds: Seconds,
     slot_seconds: Seconds,
     upstream_seconds: Seconds,
@@ -95,6 +96,7 @@ impl Metrics {
             runs: Family::default(),
             queued: Family::default(),
             letters: Gauge::default(),
+            pending: Gauge::default(),
             own_seconds: histogram(),
             slot_seconds: histogram(),
             upstream_seconds: histogram(),
@@ -105,6 +107,7 @@ impl Metrics {
             lines_dropped: OnceLock::new(),
         };
         metrics.register();
+        metrics.register_seconds();
         // A counter that is there from the start can be told from one that is missing.
         for lane in lanes {
             let route = lane.route.name.clone();
@@ -157,6 +160,26 @@ impl Metrics {
             self.letters.clone(),
         );
         r.register(
+            "pending_outcomes",
+            "Outcomes in hand that the store has not taken yet",
+            self.pending.clone(),
+        );
+        r.register(
+            "bodies_refused",
+            "Bodies that were not read to their end, by reason",
+            self.bodies_refused.clone(),
+        );
+        r.register(
+            "log_lines_dropped",
+            "Log lines that nobody took in time",
+            self.log_lines_dropped.clone(),
+        );
+        self.connections.register(r);
+    }
+
+    fn register_seconds(&mut self) {
+        let r = &mut self.registry;
+        r.register(
             "slot_seconds",
             "Seconds that deliveries waited for a slot, of those that had to (`concurrency`)",
             self.slot_seconds.clone(),
@@ -176,17 +199,6 @@ impl Metrics {
             "Seconds that the store took, by verb",
             self.store_seconds.clone(),
         );
-        r.register(
-            "bodies_refused",
-            "Bodies that were not read to their end, by reason",
-            self.bodies_refused.clone(),
-        );
-        r.register(
-            "log_lines_dropped",
-            "Log lines that nobody took in time",
-            self.log_lines_dropped.clone(),
-        );
-        self.connections.register(r);
     }
 
     pub(crate) fn delivery(
@@ -273,8 +285,14 @@ impl Metrics {
             .set(gauge(count.bytes()));
     }
 
-    /// All of it as text; `letters` is how many wait in the store, if that is known.
-    pub(crate) fn text(&self, lanes: &[Arc<Lane>], letters: Option<usize>) -> String {
+    /// All of it as text; `letters` is how many wait in the store, if that is known, and `pending` how
+    /// many outcomes wait for it.
+    pub(crate) fn text(
+        &self,
+        lanes: &[Arc<Lane>],
+        letters: Option<usize>,
+        pending: usize,
+    ) -> String {
         let gauge = |count: usize| i64::try_from(count).unwrap_or(i64::MAX);
         for lane in lanes {
             let label = Route {
@@ -287,6 +305,7 @@ impl Metrics {
                 .get_or_create(&label)
                 .set(gauge(lane.slots.queued()));
         }
+        self.pending.set(gauge(pending));
         if let Some(letters) = letters {
             self.letters.set(gauge(letters));
         }

@@ -207,7 +207,8 @@ fn status(told: &Told) -> Option<u16> {
         }
         Told::Ended(Ended::Failed(failed), _) => Some(failed.failure.outcome.status),
         Told::Ended(
-            Ended::Busy { .. }
+            Ended::Unread
+            | Ended::Busy { .. }
             | Ended::NotYet { .. }
             | Ended::Full { .. }
             | Ended::Parked
@@ -289,6 +290,10 @@ fn stays(ended: &Ended, status: Option<u16>) -> Refused {
         Ended::Unrecorded(_) => (
             "it ran, and its record is still being written",
             "redrive it again later: when it is recorded, that closes the letter and runs nothing",
+        ),
+        Ended::Unread => (
+            "it ran, and whether its transaction committed cannot be read yet",
+            "redrive it again later: if it committed, that closes the letter and runs nothing",
         ),
         Ended::Busy { .. } => ("it is running", "wait for its end, then redrive it again"),
         Ended::NotYet { .. } => ("its next run is not due yet", "redrive it again later"),

@@ -79,6 +79,7 @@ pub(crate) fn letter(source: Source, on_invalid: OnInvalid, told: &Told) -> Opti
             Ended::Parked => Some(Reason::Parked),
             Ended::Mismatched => Some(Reason::Mismatched),
             Ended::Unrecorded(_)
+            | Ended::Unread
             | Ended::Busy { .. }
             | Ended::NotYet { .. }
             | Ended::Full { .. }
@@ -111,6 +112,14 @@ fn ended_reply(source: Source, ended: Ended, heard: Heard) -> Reply {
         Ended::Replayed(recorded) if source == Source::Api => replayed(&recorded.outcome),
         Ended::Replayed(_) => acknowledged(true),
         Ended::Unrecorded(recorded) => pending(source, &recorded, heard),
+        Ended::Unread => wait(
+            StatusCode::SERVICE_UNAVAILABLE,
+            "outcome-unread",
+            "Whether it took effect cannot be read yet",
+            "the handler ran, and the store could not be asked whether its transaction committed; nothing is recorded by \
+             guess, a retry is safe",
+            STORE_RETRY_AFTER,
+        ),
         Ended::Failed(failed) => match failed.state {
             State::Parked => parked(),
             State::Running | State::Succeeded | State::Failed | State::Waiting => {
@@ -196,7 +205,16 @@ fn pending(source: Source, recorded: &Recorded, heard: Heard) -> Reply {
         (Ending::Failed, Source::CloudTasks | Source::PubSub | Source::CloudEvents) => {
             again(source, &recorded.outcome, heard)
         }
-        (Ending::Succeeded | Ending::Failed, _) => first(source, recorded, heard),
+        (Ending::Succeeded | Ending::Failed, _) => {
+            // A duplicate hears what will be recorded.
+            let not_kept = recorded.outcome.body == Body::NotKept && heard.rest.is_none();
+            let mut reply = first(source, recorded, heard);
+            if not_kept {
+                let not_kept = HeaderValue::from_static("not-kept");
+                reply.headers_mut().insert(BODY_NOT_KEPT, not_kept);
+            }
+            reply
+        }
     };
     reply
         .headers_mut()
@@ -386,6 +404,7 @@ pub(crate) fn why(ended: &Ended) -> String {
         },
         Ended::Parked => "its record is parked: a person must look first".into(),
         Ended::Mismatched => "its key is known for other work (see `fingerprint`)".into(),
+        Ended::Unread => "whether its transaction committed cannot be read yet".into(),
         Ended::Busy { .. } | Ended::NotYet { .. } | Ended::Full { .. } | Ended::Stale => {
             "it did not run".into()
         }

@@ -16,7 +16,7 @@ use crate::upstream::{Connection, streamed};
 use crate::{admin, headers, intake, keeper, source, steps};
 use http::{Method, Request};
 use hyper::body::Incoming;
-use semel::Store;
+use semel::{PendingOutcome, Store};
 use std::future::Future;
 use std::io;
 use std::net::SocketAddr;
@@ -48,6 +48,8 @@ pub struct Left {
     /// Runs that were sent to their handlers and had not ended: their leases lapse. Route and key
     /// of each.
     pub runs: Vec<(String, semel::Key)>,
+    /// Successes and final failures that the store did not take: nobody else knows them.
+    pub pending: Vec<PendingOutcome>,
 }
 
 // === impl Bound ===
@@ -124,8 +126,8 @@ async fn listen(name: &str, address: SocketAddr) -> io::Result<TcpListener> {
     TcpListener::bind(address).await.map_err(named)
 }
 
-/// Finishes what is in hand; at the end of the grace period gives back what was not sent, and tells
-/// what is left.
+/// Finishes what is in hand, outcomes that the store has not taken yet included; at the end of the
+/// grace period gives back what was not sent, and tells what is left.
 async fn drain(gate: &Gate, connections: Connections) -> Left {
     gate.phase.send_replace(Phase::Draining);
     pass(Point::DrainBegun);
@@ -135,6 +137,7 @@ async fn drain(gate: &Gate, connections: Connections) -> Left {
     let mut finished = std::pin::pin!(async {
         connections.shutdown().await;
         gate.deliveries.wait().await;
+        gate.semel.pending_recorded().await;
     });
     if timeout_at(deadline, &mut finished).await.is_err() {
         gate.phase.send_replace(Phase::Over);
@@ -149,6 +152,7 @@ async fn drain(gate: &Gate, connections: Connections) -> Left {
             .into_iter()
             .map(|run| (run.route, run.lease.key))
             .collect(),
+        pending: gate.semel.pending(),
     }
 }
 

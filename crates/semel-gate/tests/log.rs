@@ -240,3 +240,37 @@ async fn a_line_tells_how_long_its_delivery_waited_for_a_slot() {
     let waited = "semel_slot_seconds_count{route=\"slots\"} 1\n";
     assert!(metrics.text().contains(waited), "{}", metrics.text());
 }
+
+#[tokio::test]
+async fn a_pending_outcome_that_was_overtaken_is_not_called_recorded() {
+    let log = Log::get();
+    let bed = bed("overtaken").await;
+    bed.handler
+        .will(Act::Hold(support::handler::Say::new(200, "done")));
+    let first = bed.begin(Sender::Task.sends("1", "{}"));
+    bed.handler.arrived().await;
+    bed.store.denies(support::Down::Outcomes);
+    bed.handler.go();
+    bed.store.refused().await;
+    let (key, _) = bed.records().await[0];
+    let released = semel::Store::release_by_operator(bed.store.kept(), &key).await;
+    assert_eq!(released.unwrap(), semel::record::Acted::Applied);
+    bed.store.is(support::Down::Nothing);
+    first.await.unwrap().is_problem(409, "stale");
+    let said: Vec<_> = log
+        .text()
+        .lines()
+        .map(|line| serde_json::from_str::<Value>(line).unwrap())
+        .filter(|line| line["fields"]["key"] == key.to_string())
+        .filter_map(|line| line["fields"]["message"].as_str().map(str::to_owned))
+        .collect();
+    assert!(
+        said.iter()
+            .any(|said| said.starts_with("a pending outcome was not recorded: another run")),
+        "{said:?}"
+    );
+    assert!(
+        !said.iter().any(|said| said.contains("is recorded")),
+        "{said:?}"
+    );
+}

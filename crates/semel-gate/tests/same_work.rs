@@ -305,7 +305,7 @@ async fn an_empty_key_part_names_nothing() {
 #[tokio::test]
 async fn what_a_route_requires_is_read_as_strictly_as_its_key() {
     let bed = orders(|route| {
-        route.source = Some(Source::Api);
+        route.sources = vec![Source::Api];
         keyed_by(route, "idempotency-key");
         route.require = vec!["/sku".into(), "/lines/0".into()];
     })

@@ -88,7 +88,7 @@ fn refuse(error: &OnceError) -> Response {
         | OnceError::Stale => StatusCode::CONFLICT,
         OnceError::Mismatched => StatusCode::UNPROCESSABLE_ENTITY,
         OnceError::NoKey(_) | OnceError::Body(_) => StatusCode::BAD_REQUEST,
-        OnceError::Store(_) => StatusCode::SERVICE_UNAVAILABLE,
+        OnceError::Store(_) | OnceError::Unread => StatusCode::SERVICE_UNAVAILABLE,
         OnceError::Service(_) => StatusCode::BAD_GATEWAY,
     };
     (status, error.to_string()).into_response()

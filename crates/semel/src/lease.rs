@@ -106,15 +106,20 @@ impl Term {
 
     /// Whether no new effect may be started any more.
     pub(crate) fn is_over(&self) -> bool {
-        let margin = (self.lease / 10).min(MARGIN_MAX);
-        *self.lock() + self.lease - margin <= Instant::now()
+        self.ends_at() <= Instant::now()
     }
 
-    fn renew_at(&self) -> Instant {
+    /// When this process can no longer count on it.
+    pub(crate) fn ends_at(&self) -> Instant {
+        let margin = (self.lease / 10).min(MARGIN_MAX);
+        *self.lock() + self.lease - margin
+    }
+
+    pub(crate) fn renew_at(&self) -> Instant {
         *self.lock() + self.lease / RENEWALS_PER_LEASE
     }
 
-    fn begin_at(&self, sent: Instant) {
+    pub(crate) fn begin_at(&self, sent: Instant) {
         *self.lock() = sent;
     }
 

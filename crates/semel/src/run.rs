@@ -7,6 +7,7 @@ mod operator;
 use crate::Outcome;
 use crate::flight::{Flights, Joined, Recorded, Seat, SettledCache};
 use crate::lease::{Kept, keep};
+use crate::pending::{Outcomes, Paused, PendingOutcome};
 use crate::record::{Settled, State};
 use crate::step::Run;
 use crate::store::{Error, Sharing, Store};
@@ -65,6 +66,11 @@ pub struct Settings {
     pub answer_bytes_max: usize,
     /// How long to try to record an outcome before the caller is told that it is pending.
     pub record_within: Duration,
+    /// How many outcomes may wait for the store before nothing more is claimed. Runs that are under
+    /// way then still end, so there may be as many more as there were runs.
+    pub pending_max: usize,
+    /// How many bytes of their bodies are kept; beyond that an outcome is recorded without its body.
+    pub pending_bytes_max: usize,
 }
 
 /// What became of a delivery.
@@ -79,6 +85,9 @@ pub enum Ended {
     Failed(Arc<Failed>),
     /// The effect ran, but the store could not be told yet; it is still being tried.
     Unrecorded(Arc<Recorded>),
+    /// The effect ran, and records its success itself, and the store could not be asked yet whether
+    /// it has; nothing is recorded by guess.
+    Unread,
     /// Somebody else is running it.
     Busy {
         /// When to ask again.
@@ -117,6 +126,7 @@ struct Inner {
     settings: Settings,
     flights: Arc<Flights>,
     settled: SettledCache,
+    outcomes: Arc<Outcomes>,
 }
 
 /// The first pause before a claim is tried again, and what it is doubled up to.
@@ -135,12 +145,14 @@ impl Semel {
     #[must_use]
     pub fn with(store: Arc<dyn Store>, settings: Settings) -> Self {
         let settled = SettledCache::new(settings.cache_entries_max, settings.cache_bytes_max);
+        let outcomes = Outcomes::new(settings.pending_max, settings.pending_bytes_max);
         Self {
             inner: Arc::new(Inner {
                 store,
                 settings,
                 flights: Arc::default(),
                 settled,
+                outcomes: Arc::new(outcomes),
             }),
         }
     }
@@ -149,6 +161,31 @@ impl Semel {
     #[must_use]
     pub fn store(&self) -> &dyn Store {
         self.inner.store.as_ref()
+    }
+
+    /// Why nothing is claimed for the time being, if so: the store does not take an outcome that is
+    /// in hand, or too many of them wait for it. Deliveries of settled work are still answered from
+    /// memory, those of work in hand from what is known; all others fail with `Unavailable`.
+    #[must_use]
+    pub fn paused(&self) -> Option<Paused> {
+        self.inner.outcomes.paused()
+    }
+
+    /// How many outcomes wait for the store because it did not take them at the first try.
+    #[must_use]
+    pub fn pending_count(&self) -> usize {
+        self.inner.outcomes.count()
+    }
+
+    /// The successes and final failures that the store does not have yet.
+    #[must_use]
+    pub fn pending(&self) -> Vec<PendingOutcome> {
+        self.inner.outcomes.all()
+    }
+
+    /// Waits until no outcome is in hand: each is recorded, or there is no use in recording it.
+    pub async fn pending_recorded(&self) {
+        self.inner.outcomes.emptied().await;
     }
 
     /// Runs the effect unless this work was settled, is running or must wait; records what became
@@ -205,6 +242,10 @@ impl Semel {
         E: FnOnce(Run) -> F + Send + 'static,
         F: Future<Output = Result<Outcome, Failure>> + Send + 'static,
     {
+        // Whoever had this seat before has put its outcome there before it left.
+        if let Some(told) = self.inner.outcomes.of(work) {
+            return Ok(told);
+        }
         let (lease, term, _slot) = match self.claim(work).await? {
             Taken::Granted { lease, term, slot } => (lease, term, slot),
             Taken::Ended(ended) => return Ok(ended),
@@ -227,7 +268,7 @@ impl Semel {
         )
         .await
         {
-            Kept::Ended(said) => Ok(self.record(&lease, work, said).await),
+            Kept::Ended(said) => Ok(self.record(&lease, work, &term, said).await),
             Kept::Stale => Ok(Ended::Stale),
         }
     }
@@ -265,6 +306,7 @@ impl Ended {
             ended @ (Self::Replayed(_)
             | Self::Failed(_)
             | Self::Unrecorded(_)
+            | Self::Unread
             | Self::Busy { .. }
             | Self::NotYet { .. }
             | Self::Full { .. }
@@ -286,6 +328,8 @@ impl Default for Settings {
             waiters_max: 64,
             answer_bytes_max: 1024 * 1024,
             record_within: Duration::from_secs(10),
+            pending_max: 1000,
+            pending_bytes_max: 64 * 1024 * 1024,
         }
     }
 }

@@ -143,6 +143,9 @@ pub enum OnceError {
     /// The run was overtaken.
     #[error("this run was overtaken; ask again for the outcome of the other")]
     Stale,
+    /// It ran, and whether its own transaction committed cannot be read yet.
+    #[error("it ran, and whether it committed cannot be read yet; a retry is safe")]
+    Unread,
     /// The request has no key.
     #[error(transparent)]
     NoKey(#[from] KeyError),
@@ -316,6 +319,7 @@ fn answered(ended: Ended, first_hand: Option<Response<Bytes>>) -> Result<Answer,
             let said = failed.failure.outcome.body_bytes();
             OnceError::Service(String::from_utf8_lossy(&said).into_owned())
         }),
+        Ended::Unread => Err(OnceError::Unread),
         Ended::Busy { retry_after } => Err(OnceError::Busy { retry_after }),
         Ended::NotYet { retry_after } => Err(OnceError::NotYet { retry_after }),
         Ended::Full { retry_after } => Err(OnceError::Full { retry_after }),

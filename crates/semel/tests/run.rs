@@ -59,6 +59,7 @@ fn outcome(ended: Ended) -> (Ending, Outcome) {
     match ended {
         Ended::Ran(r) | Ended::Replayed(r) | Ended::Unrecorded(r) => (r.ending, r.outcome.clone()),
         other @ (Ended::Failed(_)
+        | Ended::Unread
         | Ended::Busy { .. }
         | Ended::NotYet { .. }
         | Ended::Full { .. }

@@ -87,6 +87,7 @@ fn answer(ended: &Ended) -> Answer {
             StatusCode::UNPROCESSABLE_ENTITY,
             "this key was used with another payload",
         ),
+        Ended::Unread => refusal(StatusCode::SERVICE_UNAVAILABLE, "send it again later"),
         Ended::Failed(_) => refusal(StatusCode::INTERNAL_SERVER_ERROR, "failed: send it again"),
         Ended::Busy { .. } | Ended::NotYet { .. } | Ended::Full { .. } | Ended::Stale => {
             refusal(StatusCode::CONFLICT, "under way: send it again later")

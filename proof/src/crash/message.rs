@@ -103,6 +103,7 @@ impl Heard {
             Ok(Ended::Parked) => Self::Parked,
             Ok(
                 Ended::Failed(_)
+                | Ended::Unread
                 | Ended::Busy { .. }
                 | Ended::NotYet { .. }
                 | Ended::Full { .. }

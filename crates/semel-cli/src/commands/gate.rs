@@ -4,10 +4,15 @@ use crate::args::GateArgs;
 use crate::config::{self, Broken, Config, Verdict};
 use crate::open_store::{self, Opened};
 use crate::{file_limit, log};
+use semel::record::Ending;
 use semel_gate::{Bound, Left};
+use std::process::ExitCode;
 use tokio::signal::unix::{SignalKind, signal};
 
-pub(crate) async fn run(args: &GateArgs) -> anyhow::Result<()> {
+/// Something was left that a restart cannot find out by itself (EX_TEMPFAIL).
+const OUTCOMES_LEFT: u8 = 75;
+
+pub(crate) async fn run(args: &GateArgs) -> anyhow::Result<ExitCode> {
     let mut config = config::load(args)?;
     let findings = config::check(&config);
     if let Some(broken) = Broken::among(&findings) {
@@ -23,7 +28,11 @@ pub(crate) async fn run(args: &GateArgs) -> anyhow::Result<()> {
     bound.shows_lines_dropped(log.dropped());
     let left = bound.serve(stopped()?).await;
     tell(&left);
-    Ok(())
+    Ok(if left.pending.is_empty() {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::from(OUTCOMES_LEFT)
+    })
 }
 
 async fn bind(config: Config, opened: Opened) -> anyhow::Result<Bound> {
@@ -67,5 +76,21 @@ fn tell(left: &Left) {
     for (route, key) in &left.runs {
         tracing::warn!(route, %key, "left: sent to its handler and not ended; its lease lapses and another delivery decides");
     }
-    tracing::info!(left = left.runs.len(), "stopped");
+    for outcome in &left.pending {
+        let (key, fence, status) = (&outcome.key, outcome.fence.0, outcome.status);
+        let word = match outcome.ending {
+            Ending::Succeeded => "succeeded",
+            Ending::Failed => "failed",
+        };
+        tracing::error!(
+            %key, fence, status, outcome = word,
+            "left: this outcome is not recorded, and its work may run again; when the store is back and its lease has \
+             lapsed, say `semel records resolve {key} --as {word} --fence {fence}`"
+        );
+    }
+    tracing::info!(
+        left = left.runs.len(),
+        pending = left.pending.len(),
+        "stopped"
+    );
 }

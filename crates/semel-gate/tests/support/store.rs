@@ -11,6 +11,7 @@ use semel::record::{
 use semel::store::{Cursor, Page, Sharing, Swept};
 use semel::{Error, Key, Store};
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use tokio::sync::watch;
 
@@ -22,6 +23,8 @@ pub(crate) enum Down {
     Everything,
     /// What is said at the end of a run.
     Outcomes,
+    /// What is said at the end of a run, and whoever reads it.
+    OutcomesAndLooks,
     Letters,
 }
 
@@ -30,6 +33,8 @@ pub(crate) enum Down {
 pub(crate) struct Switch {
     kept: MemoryStore,
     down: Mutex<Down>,
+    /// It is there, but takes nothing.
+    denies: AtomicBool,
     refused: watch::Sender<usize>,
     outcomes: watch::Sender<usize>,
     marked: watch::Sender<usize>,
@@ -53,6 +58,7 @@ impl Switch {
         Self {
             kept,
             down: Mutex::default(),
+            denies: AtomicBool::new(false),
             refused: watch::Sender::new(0),
             outcomes: watch::Sender::new(0),
             marked: watch::Sender::new(0),
@@ -68,7 +74,14 @@ impl Switch {
     }
 
     pub(crate) fn is(&self, down: Down) {
+        self.denies.store(false, Ordering::SeqCst);
         *self.down.lock().unwrap() = down;
+    }
+
+    /// The same, for a store that can be reached and does not take these calls.
+    pub(crate) fn denies(&self, down: Down) {
+        *self.down.lock().unwrap() = down;
+        self.denies.store(true, Ordering::SeqCst);
     }
 
     /// Waits until a call met the closed store.
@@ -97,8 +110,19 @@ impl Switch {
 
     fn reaches(&self, part: Down) -> Result<(), Error> {
         let down = *self.down.lock().unwrap();
-        if down == Down::Everything || (down == part && down != Down::Nothing) {
-            return Err(Error::Unavailable("switched off".into()));
+        let outcome = [Down::Outcomes, Down::OutcomesAndLooks].contains(&part);
+        let refuses = match down {
+            Down::Nothing => false,
+            Down::Everything => true,
+            Down::OutcomesAndLooks => outcome,
+            Down::Outcomes | Down::Letters => down == part,
+        };
+        if refuses {
+            return Err(if self.denies.load(Ordering::SeqCst) {
+                Error::Denied("switched off".into())
+            } else {
+                Error::Unavailable("switched off".into())
+            });
         }
         Ok(())
     }
@@ -176,7 +200,7 @@ impl Store for Switch {
     }
 
     async fn look(&self, key: &Key) -> Result<Option<Record>, Error> {
-        self.ask(Down::Nothing)?;
+        self.ask(Down::OutcomesAndLooks)?;
         self.kept.look(key).await
     }
 

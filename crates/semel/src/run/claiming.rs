@@ -46,10 +46,13 @@ impl Semel {
         let mut unanswered = None;
         loop {
             let left = patience_ends.saturating_duration_since(Instant::now());
+            self.may_claim()?;
             let slot = match self.slot(work, left).await? {
                 Ok(slot) => slot,
                 Err(ended) => return Ok(Taken::Ended(ended)),
             };
+            // The wait may have been long.
+            self.may_claim()?;
             let term = unanswered
                 .take()
                 .unwrap_or_else(|| Term::from_now(work.lease));
@@ -73,6 +76,14 @@ impl Semel {
             drop(slot);
             sleep(pause).await;
             poll = POLL_MAX.min(poll * 2);
+        }
+    }
+
+    /// Nothing is claimed whose outcome may end up where others wait already.
+    fn may_claim(&self) -> Result<(), Error> {
+        match self.paused() {
+            Some(paused) => Err(paused.into()),
+            None => Ok(()),
         }
     }
 

@@ -29,8 +29,15 @@ impl Semel {
     /// An operator makes a parked or failed record claimable again.
     ///
     /// # Errors
-    /// Those of the store.
+    /// Those of the store; `Unavailable` while the outcome of its last run is in hand here, because what is
+    /// known is not run again.
     pub async fn redrive(&self, key: &Key) -> Result<Acted, Error> {
+        if self.inner.outcomes.knows(key) {
+            return Err(Error::Unavailable(
+                "the outcome of its last run is in hand and waits for the store; nothing was done, a retry is safe"
+                    .into(),
+            ));
+        }
         let acted = self.store().redrive(key).await;
         self.inner.settled.drop_key(key);
         acted
