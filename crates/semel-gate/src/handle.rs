@@ -14,10 +14,6 @@ use crate::source;
 use semel::Ended;
 use semel::work::Completes;
 use std::sync::Arc;
-use std::time::Duration;
-
-/// When to ask again that found no room for reading a payload: the next delivery to end makes some.
-const NO_ROOM_RETRY_AFTER: Duration = Duration::from_secs(1);
 
 /// Takes one delivery through the gate. It is never cancelled: a sender that hangs up leaves the
 /// run, its record and its log line as they would have been.
@@ -53,10 +49,7 @@ async fn deliver(
     match name(gate, &lane.route, arrived, &delivery) {
         Ok(named) => Ok(run(gate, lane, arrived, delivery, named, line).await),
         Err(Unnamed::Invalid(invalid)) => Err(invalid),
-        Err(Unnamed::NoRoom) => {
-            let retry_after = NO_ROOM_RETRY_AFTER;
-            Ok(Told::Ended(Ended::Full { retry_after }, Box::default()))
-        }
+        Err(Unnamed::NoRoom) => Ok(Told::NoRoom),
     }
 }
 

@@ -166,6 +166,6 @@ fn why(told: &Told) -> String {
         Told::Invalid(invalid) => invalid.detail.clone(),
         Told::Store(error) => error.to_string(),
         Told::Ended(ended, _) => reply::why(ended),
-        Told::NotKept(_) => "it was not kept".into(),
+        Told::NoRoom | Told::NotKept(_) => "it was not kept".into(),
     }
 }

@@ -148,6 +148,7 @@ pub(crate) fn word(told: &Told) -> &'static str {
     match told {
         Told::Invalid(_) => "invalid",
         Told::Store(_) => "store_unavailable",
+        Told::NoRoom => "no_room",
         Told::NotKept(NotKept::Unsettled) => "unsettled",
         Told::NotKept(NotKept::Full) => "letters_full",
         Told::Ended(ended, _) => match ended {

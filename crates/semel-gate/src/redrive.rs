@@ -120,7 +120,7 @@ async fn attempt(
             .with("letter", id.to_string())
             .with("key", key.to_string())),
         Told::Invalid(invalid) => Err(Refused::conflict(invalid.detail, "the letter stays")),
-        Told::NotKept(_) => Err(Refused::conflict(outcome, "the letter stays")),
+        Told::NoRoom | Told::NotKept(_) => Err(Refused::conflict(outcome, "the letter stays")),
     }
 }
 
@@ -217,6 +217,7 @@ fn status(told: &Told) -> Option<u16> {
             _,
         )
         | Told::Invalid(_)
+        | Told::NoRoom
         | Told::NotKept(_)
         | Told::Store(_) => None,
     }

@@ -45,6 +45,8 @@ pub(crate) enum Told {
     Invalid(Invalid),
     /// The store could not be asked before the run, or a letter could not be kept.
     Store(Error),
+    /// There was no room in memory to read its payload.
+    NoRoom,
     /// It would be acknowledged as a letter, but none is kept: its sender must keep it.
     NotKept(NotKept),
 }
@@ -68,7 +70,7 @@ pub(crate) fn letter(source: Source, on_invalid: OnInvalid, told: &Told) -> Opti
     }
     match told {
         Told::Invalid(_) if on_invalid == OnInvalid::Letter => Some(Reason::Invalid),
-        Told::Invalid(_) | Told::Store(_) | Told::NotKept(_) => None,
+        Told::Invalid(_) | Told::Store(_) | Told::NoRoom | Told::NotKept(_) => None,
         Told::Ended(ended, _) => match ended {
             // Also for a duplicate: whoever came first may have died before it wrote the letter.
             Ended::Ran(recorded) | Ended::Replayed(recorded) => match recorded.ending {
@@ -101,6 +103,7 @@ pub(crate) fn reply(source: Source, on_invalid: OnInvalid, told: Told) -> Reply 
             invalid.detail,
         ),
         Told::Store(error) => store(&error),
+        Told::NoRoom => refusal::no_room(source),
         Told::NotKept(why) => not_kept(why),
         Told::Ended(ended, heard) => ended_reply(source, ended, *heard),
     }

@@ -335,9 +335,9 @@ async fn memory_for_reading_counts_as_bodies_in_hand() {
     let costly = format!("{{\"id\":1,{}}}", members.join(","));
     let cheap = format!("{{\"id\":2,\"text\":\"{}\"}}", "x".repeat(costly.len()));
     assert!(costly.len() < 50_000);
-    for sender in [Sender::Api, Sender::Task] {
+    for (sender, status) in [(Sender::Api, 429), (Sender::Task, 409)] {
         let answer = bed.ask(sender.sends("n", &costly)).await;
-        answer.is_problem(429, "full");
+        answer.is_problem(status, "no-room");
         assert!(answer.retry_after() >= 1);
     }
     assert_eq!((bed.runs(), bed.letters().await.len()), (0, 0));

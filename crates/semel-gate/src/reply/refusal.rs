@@ -38,7 +38,7 @@ pub(crate) fn unread(who: Source, why: &Unread) -> Reply {
 
 /// Bodies that others hold say nothing of the queue that this one is from: Cloud Tasks would slow all
 /// of it down on 429 or 503, and only this task on 409.
-fn no_room(who: Source) -> Reply {
+pub(super) fn no_room(who: Source) -> Reply {
     let status = match who {
         Source::Api => StatusCode::TOO_MANY_REQUESTS,
         Source::CloudTasks | Source::PubSub | Source::CloudEvents => StatusCode::CONFLICT,
