@@ -25,11 +25,13 @@ struct Level {
     members: Vec<Member>,
 }
 
-/// Where a member and its name stand.
+/// Where a member's name stands in the text, and where the member stands in what was written. Payloads are
+/// under 4 GiB.
 struct Member {
-    name_at: usize,
-    name_bytes: usize,
-    begin: usize,
+    name_at: u32,
+    name_bytes: u32,
+    begin: u32,
+    end: u32,
 }
 
 /// The part that a value makes, from its text, which was read before and found good.
@@ -167,27 +169,36 @@ impl Level {
     /// An object's member begins.
     fn next_member(&mut self, name_at: usize, name: Literal<'_>, out: &Out) {
         self.items += 1;
+        self.end_member(out);
         if out.fits() {
+            let begin = place(out.text.len());
             self.members.push(Member {
-                name_at,
-                name_bytes: name.raw().len(),
-                begin: out.text.len(),
+                name_at: place(name_at),
+                name_bytes: place(name.raw().len()),
+                begin,
+                end: begin,
             });
+        }
+    }
+
+    fn end_member(&mut self, out: &Out) {
+        if let Some(last) = self.members.last_mut() {
+            last.end = place(out.text.len());
         }
     }
 
     /// Ends it. Members were written one behind the other as they came; now they are put in order.
     fn close(mut self, text: &str, out: &mut Out) {
+        self.end_member(out);
         if self.kind == Kind::Object && out.fits() {
+            let order = |one: &Member, other: &Member| one.name(text).order_utf16(other.name(text));
+            self.members.sort_unstable_by(order);
             let written = out.text.split_off(self.begin);
-            let ends = self.members.iter().skip(1).map(|member| member.begin);
-            let ends: Vec<_> = ends.chain([self.begin + written.len()]).collect();
-            let mut order: Vec<_> = self.members.drain(..).zip(ends).collect();
-            order.sort_by(|(one, _), (other, _)| one.name(text).order_utf16(other.name(text)));
-            for (number, (member, end)) in order.iter().enumerate() {
+            for (number, member) in self.members.iter().enumerate() {
                 out.text.push_str(if number == 0 { "" } else { "," });
-                let range = member.begin - self.begin..end - self.begin;
-                out.text.push_str(written.get(range).unwrap_or_default());
+                let [begin, end] = [member.begin, member.end].map(|at| at as usize - self.begin);
+                out.text
+                    .push_str(written.get(begin..end).unwrap_or_default());
             }
         }
         if self.kind == Kind::Object {
@@ -197,12 +208,16 @@ impl Level {
     }
 }
 
+fn place(at: usize) -> u32 {
+    u32::try_from(at).unwrap_or(u32::MAX)
+}
+
 // === impl Member ===
 
 impl Member {
     fn name<'a>(&self, text: &'a str) -> Literal<'a> {
-        let range = self.name_at..self.name_at + self.name_bytes;
-        Literal::new(text.get(range).unwrap_or_default())
+        let (at, bytes) = (self.name_at as usize, self.name_bytes as usize);
+        Literal::new(text.get(at..at + bytes).unwrap_or_default())
     }
 }
 
