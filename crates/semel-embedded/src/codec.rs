@@ -8,10 +8,12 @@
 
 mod key;
 mod rows;
+mod due;
 
+pub(crate) use due::{Due, Incarnation};
 pub(crate) use key::{
-    HEAD, RowKey, RowRange, describe, letter, order, orders, record, records, step, steps,
-    tombstone, tombstone_of, tombstones,
+    HEAD, RowKey, RowRange, describe, due, due_at, dues, letter, order, orders, record, records,
+    step, steps, tombstone, tombstone_of, tombstones,
 };
 pub(crate) use rows::{Head, KeptLetter, Nothing, Outline};
 

@@ -22,6 +22,9 @@ pub(crate) struct Engine {
     /// How long an expired record stays, so that fences cannot fall.
     pub(crate) grace: Duration,
     pub(crate) progress: Progress,
+    /// The time, in µs, up to which a sweep has taken up everything that was due: what lies before it are the marks
+    /// that removed rows leave in an ordered tree, and reading over them again and again is slow.
+    swept_to: AtomicU64,
     /// The engine's own directory.
     pub(crate) data: PathBuf,
     /// What made the store give up, if anything did.
@@ -57,6 +60,7 @@ impl Engine {
             clock,
             grace,
             progress: Progress::from(last_group),
+            swept_to: AtomicU64::new(0),
             data,
             failure: OnceLock::new(),
             damage: OnceLock::new(),
@@ -66,6 +70,15 @@ impl Engine {
 
     pub(crate) fn now(&self) -> Time {
         self.clock.now()
+    }
+
+    /// Up to when everything that was due has been taken up. Whatever is noted later is due later.
+    pub(crate) fn swept_to(&self) -> Time {
+        Time(self.swept_to.load(Ordering::Acquire))
+    }
+
+    pub(crate) fn sweep_reached(&self, time: Time) {
+        self.swept_to.fetch_max(time.0, Ordering::AcqRel);
     }
 
     /// The value under a key, as it is.

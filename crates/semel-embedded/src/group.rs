@@ -1,8 +1,9 @@
 //! One group: requests that are decided one after the other and written as one batch.
 
 mod letters;
+mod due;
 
-use crate::codec::{self, Decode, Encode, Head, Outline, Row, RowKey};
+use crate::codec::{self, Decode, Encode, Head, Incarnation, Row, RowKey};
 use crate::durability::{begun_waits_for_disk, step_waits_for_disk, waits_for_disk};
 use crate::engine::Engine;
 use crate::request::{Reply, Request, StepAct};
@@ -10,7 +11,7 @@ use fjall::{OwnedWriteBatch, PersistMode, Slice};
 use semel::clock::Time;
 use semel::record::{self, Fence, Lease, Operation, Record, State, StepRecord};
 use semel::{Error, Key};
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 /// How many running records are remembered: some 8 MiB.
 const RUNNING_ITEMS_MAX: usize = 32_768;
@@ -29,6 +30,8 @@ pub(crate) struct Group<'a> {
     /// values under one key, whose order the engine would not promise.
     changes: Rows<Change>,
     running: &'a mut Running,
+    /// What is to be looked at, and when.
+    due: BTreeMap<Time, Vec<Incarnation>>,
     scratch: Vec<u8>,
 }
 
@@ -71,6 +74,7 @@ impl<'a> Group<'a> {
             letters,
             changes: Rows::with_capacity(requests + 1),
             running,
+            due: BTreeMap::new(),
             scratch: Vec::new(),
         }
     }
@@ -83,7 +87,8 @@ impl<'a> Group<'a> {
             Request::LetterPut(letter) => self.put_letter(letter),
             Request::LetterMark(id, mark) => self.mark_letter(id, *mark),
             Request::SweepLetters(ids) => self.sweep_letters(ids),
-            Request::Sweep(keys) => self.sweep(keys),
+            Request::Sweep(rows) => self.sweep(rows),
+            Request::Probe => Ok(self.probe()),
         }
     }
 
@@ -93,6 +98,7 @@ impl<'a> Group<'a> {
         if self.changes.is_empty() {
             return Ok(None);
         }
+        self.write_due();
         let head = Head {
             clock: self.now,
             synced: self.engine.progress.synced(),
@@ -121,7 +127,7 @@ impl<'a> Group<'a> {
         let row = self.row::<Record>(&at)?;
         let decision = record::decide(row.as_ref().map(|row| &row.value), operation, self.now);
         let waits = waits_for_disk(operation, &decision.answer);
-        let known = row.map_or(0, |row| row.group);
+        let known = row.as_ref().map_or(0, |row| row.group);
         let after = match &decision.write {
             Some(_) => self.number,
             None => known,
@@ -130,6 +136,7 @@ impl<'a> Group<'a> {
             self.remove_steps(key, born)?;
         }
         if let Some(record) = decision.write {
+            self.note_due(key, row.as_ref().map(|row| &row.value), &record);
             let row = self.seal(&at, &record);
             let change = match record.state {
                 State::Running => Change::Running(row),
@@ -174,25 +181,10 @@ impl<'a> Group<'a> {
         })
     }
 
-    /// Looks at each key again: it may have been claimed since it was found.
-    fn sweep(&mut self, keys: &[Key]) -> Result<Decided, Error> {
-        let mut removed = 0;
-        for key in keys {
-            let at = codec::record(key);
-            let Some(Row { value, .. }) = self.row::<Outline>(&at)? else {
-                continue;
-            };
-            if record::sweepable(&value.0, self.engine.grace, self.now) {
-                self.remove_steps(key, value.0.born)?;
-                self.remove(at);
-                removed += 1;
-            }
-        }
-        // What a power cut brings back is swept again.
-        Ok(Decided {
-            reply: Reply::Swept(removed),
-            after: 0,
-        })
+    /// The head row, which every group writes, is enough.
+    fn probe(&mut self) -> Decided {
+        self.keep(codec::HEAD.into(), &Head::default());
+        self.done(Reply::Probed)
     }
 
     /// Removes the steps of an incarnation, those of this very group included.

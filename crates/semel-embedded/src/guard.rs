@@ -17,7 +17,10 @@ pub(crate) const DATA: &str = "data";
 pub(crate) const DATA_NEW: &str = "data.new";
 
 /// What the file says once the directory holds a store.
-const MARK: &[u8] = b"semel embedded store, version 1\n";
+const MARK: &[u8] = b"semel embedded store, version 2\n";
+
+/// What it said before records had notes of when they can be swept.
+const MARK_BEFORE: &[u8] = b"semel embedded store, version 1\n";
 
 /// A directory that nobody else has open, for as long as this lives.
 #[derive(Debug)]
@@ -56,6 +59,9 @@ impl Guard {
         (&self.file)
             .read_to_end(&mut said)
             .map_err(|error| unavailable("read", &self.directory.join(NAME), error))?;
+        if said == MARK_BEFORE {
+            return Err(made_before(&self.directory));
+        }
         Ok(!said.is_empty())
     }
 
@@ -83,6 +89,14 @@ fn refuse_strangers(directory: &Path) -> Result<(), Error> {
         }
     }
     Ok(())
+}
+
+fn made_before(directory: &Path) -> Error {
+    Error::Invalid(format!(
+        "{} holds a store of version 1, from before the first release, and this build reads version 2: finish its work \
+         with the build that made it, then name a new directory; nothing was changed, and a retry fails again",
+        directory.display()
+    ))
 }
 
 fn held_elsewhere(directory: &Path) -> Error {

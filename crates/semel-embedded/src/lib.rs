@@ -7,6 +7,8 @@
 //! damage is noticed: `docs/decisions/0003-embedded-store.md`.
 
 mod store;
+mod standing;
+mod session;
 mod request;
 mod writer;
 mod group;
@@ -17,6 +19,7 @@ mod clock;
 mod codec;
 mod pages;
 mod tombstones;
+mod due;
 mod open;
 mod guard;
 mod recovery;

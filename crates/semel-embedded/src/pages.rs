@@ -1,10 +1,10 @@
-//! Reading many rows: lists in pages, and what a sweep finds.
+//! Reading many rows: lists in pages.
 
 use crate::codec::{self, Decode, Outline, RowKey, RowRange};
 use crate::engine::Engine;
 use bytes::Bytes;
 use semel::letter::LetterHead;
-use semel::record::{self, Record, State};
+use semel::record::{Record, State};
 use semel::store::{Cursor, Page};
 use semel::{Error, Key};
 
@@ -14,18 +14,6 @@ const PAGE_ROWS_MAX: usize = 10_000;
 
 /// How many items a page has at the most.
 const PAGE_ITEMS_MAX: u32 = 10_000;
-
-/// How many records one call of sweep looks at: some milliseconds of reading.
-const SWEEP_ROWS_MAX: usize = 4_096;
-
-/// What one window of a sweep found.
-#[derive(Debug)]
-pub(crate) struct Window {
-    /// What may go; the writer looks again.
-    pub(crate) keys: Vec<Key>,
-    /// Where the next window begins.
-    pub(crate) next: Option<Cursor>,
-}
 
 /// Records that are not expired, in the order of their keys.
 pub(crate) fn records(
@@ -51,30 +39,6 @@ pub(crate) fn letters(
 ) -> Result<Page<LetterHead>, Error> {
     let range = codec::orders(after.map(number_of).transpose()?);
     page(engine, range, limit, |_, head| Some(head))
-}
-
-/// The next window of records that may be swept. A damaged record stays where it is: it is
-/// told of when it is asked for, and must not keep the others from going.
-pub(crate) fn sweepable(engine: &Engine, after: Option<&Cursor>) -> Result<Window, Error> {
-    let now = engine.now();
-    let range = codec::records(after.map(key_of).transpose()?.as_ref());
-    let mut window = Window {
-        keys: Vec::new(),
-        next: None,
-    };
-    for (seen, row) in engine.keyspace.range::<RowKey, _>(range).enumerate() {
-        let row = row.into_inner();
-        let (at, bytes) = row.map_err(|error| engine.engine_error("read", &error))?;
-        let record = codec::unseal::<Outline>(&at, &bytes);
-        if record.is_ok_and(|row| record::sweepable(&row.value.0, engine.grace, now)) {
-            window.keys.extend(key_at(&at));
-        }
-        if seen + 1 == SWEEP_ROWS_MAX {
-            window.next = Some(cursor_at(&at));
-            break;
-        }
-    }
-    Ok(window)
 }
 
 /// A page of what `pick` picks, with a cursor at the last row that was read.
@@ -118,7 +82,7 @@ fn number_of(cursor: &Cursor) -> Result<u64, Error> {
     Ok(u64::from_be_bytes(number))
 }
 
-fn foreign() -> Error {
+pub(crate) fn foreign() -> Error {
     Error::Invalid(
         "the cursor is not one of this list: pass on the `next` of the page before; nothing was \
          read, and a retry fails again"

@@ -1,5 +1,6 @@
 //! What callers ask of the writer, and what they are told.
 
+use crate::due::DueRow;
 use bytes::Bytes;
 use semel::letter::{Letter, LetterId, Mark, Marked, Put};
 use semel::record::{Acted, Answer, Claimed, Held, Lease, Operation, Record, StepBegun};
@@ -19,8 +20,10 @@ pub(crate) enum Request {
     LetterMark(LetterId, Mark),
     /// Remove those of these letters whose tombstones have expired.
     SweepLetters(Vec<LetterId>),
-    /// Remove those of these records that may still be swept.
-    Sweep(Vec<Key>),
+    /// Take up what is due: remove those records that may still be swept.
+    Sweep(Vec<DueRow>),
+    /// Write something and sync it, to know that it can be done.
+    Probe,
 }
 
 /// What is done to a step.
@@ -40,6 +43,7 @@ pub(crate) enum Reply {
     Put(Put),
     Marked(Marked),
     Swept(u64),
+    Probed,
 }
 
 /// A request that waits for its reply.
@@ -104,6 +108,13 @@ impl Reply {
             return Err(mixed_up());
         };
         Ok(marked)
+    }
+
+    pub(crate) fn probed(self) -> Result<(), Error> {
+        let Self::Probed = self else {
+            return Err(mixed_up());
+        };
+        Ok(())
     }
 
     pub(crate) fn swept(self) -> Result<u64, Error> {

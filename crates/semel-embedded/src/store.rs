@@ -1,29 +1,25 @@
-//! The store: a directory that is open, and the two threads that belong to it.
+//! The store: what its callers hold.
 
 mod calls;
 
 use crate::engine::Engine;
-use crate::group::Running;
-use crate::open::{self, Opened};
-use crate::request::{Pending, Reply, Request, StepAct};
-use crate::syncer::Syncer;
-use crate::writer::Writer;
+use crate::request::{Reply, Request, StepAct};
+use crate::session::Session;
+use crate::standing::Standing;
 use bytes::Bytes;
 use semel::clock::{Clock, SystemClock};
 use semel::record::{Acted, Held, Lease, Operation};
 use semel::store::validate_step_name;
 use semel::{Error, Key};
+use std::future::Future;
 use std::path::Path;
 use std::sync::Arc;
-use std::thread::JoinHandle;
 use std::time::Duration;
-use tokio::sync::mpsc;
+use tokio::sync::Mutex;
+use tokio::time::timeout;
 
-/// How many calls may wait for the writer before further callers wait for room.
-const QUEUE_ITEMS_MAX: usize = 4_096;
-
-/// How many records go in one request of a sweep: the writer is busy with them for less than a
-/// millisecond.
+/// How many records go in one request of a sweep, unless one group noted more of them: the writer is busy with them for
+/// about a millisecond, and then takes what else is queued.
 const SWEEP_CHUNK_ITEMS_MAX: usize = 64;
 
 /// A store in a directory of this machine, for one process.
@@ -31,23 +27,28 @@ const SWEEP_CHUNK_ITEMS_MAX: usize = 64;
 /// Two threads belong to it: one that decides and writes, one that syncs. Dropping the store ends
 /// both, after everything that was asked has been answered.
 ///
+/// After a failed write or sync, as on a full disk, it gives up: every call is answered with an error. The calls that
+/// follow open the directory again, once a second at the most, until that succeeds.
+///
+/// It is used inside a tokio runtime with its time enabled.
+///
 /// ```
 /// use semel::{Key, Store};
 /// use semel_embedded::{EmbeddedSettings, EmbeddedStore};
 ///
 /// # let home = tempfile::tempdir().unwrap();
 /// # let directory = home.path().join("semel-data");
-/// # tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(async {
+/// # tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap().block_on(async {
 /// let store = EmbeddedStore::open(&directory, EmbeddedSettings::default()).unwrap();
 /// assert_eq!(store.look(&Key::from_bytes([1; 32])).await.unwrap(), None);
 /// # });
 /// ```
 #[derive(Debug)]
 pub struct EmbeddedStore {
-    engine: Arc<Engine>,
-    /// `None` only while the store is dropped.
-    requests: Option<mpsc::Sender<Pending>>,
-    threads: Vec<JoinHandle<()>>,
+    standing: Arc<Standing>,
+    answer_timeout: Duration,
+    /// Held by whoever sweeps: a second sweep would only find the same.
+    sweeping: Mutex<()>,
 }
 
 /// How an embedded store is opened. How it syncs is not a setting: completions, failures,
@@ -66,6 +67,9 @@ pub struct EmbeddedSettings {
     /// How long an expired record stays before a sweep removes it; by default 60 s. Longer than a
     /// claim can stall, or a fence could fall.
     pub grace: Duration,
+    /// How long an answer may take; by default 10 s. A disk that takes longer is as good as away: whether an unanswered
+    /// write was made is unknown.
+    pub answer_timeout: Duration,
 }
 
 // === impl EmbeddedStore ===
@@ -92,47 +96,43 @@ impl EmbeddedStore {
     /// # drop(store);
     /// ```
     pub fn open(path: impl AsRef<Path>, settings: EmbeddedSettings) -> Result<Self, Error> {
-        let Opened {
-            engine,
-            journal,
-            frontier,
-            group,
-            letters,
-        } = open::open(path.as_ref(), settings)?;
-        let engine = Arc::new(engine);
-        let (requests, queue) = mpsc::channel(QUEUE_ITEMS_MAX);
-        let (to_syncer, waiting) = std::sync::mpsc::channel();
-        let writer = Writer {
-            group,
-            letters,
-            running: Running::default(),
-            syncer: to_syncer,
-        };
-        let syncer = Syncer { journal, frontier };
-        let for_writer = Arc::clone(&engine);
-        let for_syncer = Arc::clone(&engine);
-        let threads = vec![
-            spawn("semel-writer", move || writer.run(&for_writer, queue))?,
-            spawn("semel-syncer", move || syncer.run(&for_syncer, &waiting))?,
-        ];
+        let answer_timeout = settings.answer_timeout;
+        let standing = Standing::open(path.as_ref().to_owned(), settings)?;
         Ok(Self {
-            engine,
-            requests: Some(requests),
-            threads,
+            standing: Arc::new(standing),
+            answer_timeout,
+            sweeping: Mutex::new(()),
         })
     }
 
-    #[cfg(test)]
-    pub(crate) fn engine(&self) -> &Engine {
-        &self.engine
+    /// The open directory. One that gave up is opened again first.
+    pub(crate) async fn session(&self) -> Result<Arc<Session>, Error> {
+        match self.standing.session() {
+            Ok(session) => Ok(session),
+            Err((why, false)) => Err(why),
+            Err((_, true)) => {
+                let standing = Arc::clone(&self.standing);
+                blocking(move || standing.reopen()).await
+            }
+        }
     }
 
-    /// Asks the writer and waits for its reply.
+    /// Asks the writer and waits for its reply, as long as an answer may take.
     pub(crate) async fn ask(&self, request: Request) -> Result<Reply, Error> {
-        let (pending, reply) = Pending::new(request);
-        let requests = self.requests.as_ref().ok_or_else(closed)?;
-        requests.send(pending).await.map_err(|_| closed())?;
-        reply.await.map_err(|_| closed())?
+        self.within(async { self.session().await?.ask(request).await })
+            .await
+    }
+
+    async fn within<T>(&self, call: impl Future<Output = Result<T, Error>>) -> Result<T, Error> {
+        let answered = timeout(self.answer_timeout, call).await;
+        answered.unwrap_or_else(|_| Err(self.silent()))
+    }
+
+    fn silent(&self) -> Error {
+        Error::Unavailable(format!(
+            "the disk did not answer within {:?}; whether the write was made is unknown, repeating the call is safe",
+            self.answer_timeout
+        ))
     }
 
     async fn act_on(&self, key: Key, operation: Operation) -> Result<Acted, Error> {
@@ -149,27 +149,16 @@ impl EmbeddedStore {
         self.ask(request).await
     }
 
-    /// Reads many rows away from the threads that serve calls.
+    /// Reads away from the threads that serve calls: a disk may be slow, or stuck.
     pub(crate) async fn read<T: Send + 'static>(
         &self,
         read: impl FnOnce(&Engine) -> Result<T, Error> + Send + 'static,
     ) -> Result<T, Error> {
-        let engine = Arc::clone(&self.engine);
-        tokio::task::spawn_blocking(move || read(&engine))
-            .await
-            .map_err(|error| Error::Bug(format!("a reading thread failed: {error}")))?
-    }
-}
-
-impl Drop for EmbeddedStore {
-    /// Lets writer and syncer finish, so that the directory is free once this returns.
-    fn drop(&mut self) {
-        self.requests = None;
-        for thread in self.threads.drain(..) {
-            if thread.join().is_err() {
-                tracing::error!("a thread of the embedded store panicked");
-            }
-        }
+        let reading = async {
+            let session = self.session().await?;
+            blocking(move || read(&session.engine)).await
+        };
+        self.within(reading).await
     }
 }
 
@@ -180,20 +169,17 @@ impl Default for EmbeddedSettings {
         Self {
             clock: Arc::new(SystemClock::new()),
             grace: Duration::from_secs(60),
+            answer_timeout: Duration::from_secs(10),
         }
     }
 }
 
-fn spawn(name: &str, run: impl FnOnce() + Send + 'static) -> Result<JoinHandle<()>, Error> {
-    std::thread::Builder::new()
-        .name(name.to_owned())
-        .spawn(run)
-        .map_err(|error| {
-            Error::Unavailable(format!(
-                "cannot start the thread {name}: {error}; nothing was changed, try again once \
-                 the machine has threads to spare"
-            ))
-        })
+async fn blocking<T: Send + 'static>(
+    call: impl FnOnce() -> Result<T, Error> + Send + 'static,
+) -> Result<T, Error> {
+    tokio::task::spawn_blocking(call)
+        .await
+        .map_err(|error| Error::Bug(format!("a reading thread failed: {error}")))?
 }
 
 fn validate_bytes(what: &str, bytes: &Bytes, max: usize) -> Result<(), Error> {
@@ -205,13 +191,6 @@ fn validate_bytes(what: &str, bytes: &Bytes, max: usize) -> Result<(), Error> {
         )));
     }
     Ok(())
-}
-
-fn closed() -> Error {
-    Error::Unavailable(
-        "the store was closed while a call was under way; open it again, repeating the call is safe"
-            .to_owned(),
-    )
 }
 
 #[cfg(test)]

@@ -66,14 +66,11 @@ mod tests {
         }
     }
 
-    fn rows(store: &EmbeddedStore) -> usize {
-        let all = engine_rows(store);
+    async fn rows(store: &EmbeddedStore) -> usize {
+        let session = store.session().await.unwrap();
+        let keys = session.engine.keyspace.iter().map(|row| row.key());
+        let all: Vec<RowKey> = keys.collect::<Result<_, _>>().unwrap();
         all.iter().filter(|at| **at != codec::HEAD).count()
-    }
-
-    fn engine_rows(store: &EmbeddedStore) -> Vec<RowKey> {
-        let keys = store.engine().keyspace.iter().map(|row| row.key());
-        keys.collect::<Result<_, _>>().unwrap()
     }
 
     #[tokio::test]
@@ -98,10 +95,14 @@ mod tests {
         assert_eq!(store.letter_put(&reopened).await, Ok(Put::Applied));
         clock.advance(Duration::from_secs(59));
         store.sweep(None).await.unwrap();
-        assert_eq!(rows(&store), 2 * usize::from(LETTERS));
+        assert_eq!(rows(&store).await, 2 * usize::from(LETTERS));
         clock.advance(Duration::from_secs(2));
         store.sweep(None).await.unwrap();
-        assert_eq!(rows(&store), 2, "the open letter and its place in the list");
+        assert_eq!(
+            rows(&store).await,
+            2,
+            "the open letter and its place in the list"
+        );
         assert_eq!(
             store.letter_get(&reopened.id).await,
             Ok(Some(reopened.clone()))

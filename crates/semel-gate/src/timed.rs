@@ -141,6 +141,10 @@ impl Store for Timed {
         self.time("sweep", self.store.sweep(after)).await
     }
 
+    async fn ready(&self) -> Result<(), Error> {
+        self.time("ready", self.store.ready()).await
+    }
+
     async fn letter_put(&self, letter: &Letter) -> Result<Put, Error> {
         self.time("letter_put", self.store.letter_put(letter)).await
     }

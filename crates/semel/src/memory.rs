@@ -266,6 +266,10 @@ impl Store for MemoryStore {
         })
     }
 
+    async fn ready(&self) -> Result<(), Error> {
+        Ok(())
+    }
+
     async fn letter_put(&self, letter: &Letter) -> Result<Put, Error> {
         letter.validate()?;
         Ok(self.apply_letter(&letter.id, |stored, now| letter::put(stored, letter, now)))

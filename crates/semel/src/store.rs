@@ -141,6 +141,10 @@ pub trait Store: Debug + Send + Sync + 'static {
     /// tombstones of letters that have expired.
     async fn sweep(&self, after: Option<&Cursor>) -> Result<Swept, Error>;
 
+    /// Whether a claim could be granted and its end recorded now: the store is asked, and writes something. Whoever
+    /// decides whether to send deliveries here asks this every few seconds.
+    async fn ready(&self) -> Result<(), Error>;
+
     /// Keeps a letter, once per id, unless it was closed under this fence or a higher one; durable
     /// before it is answered.
     async fn letter_put(&self, letter: &Letter) -> Result<Put, Error>;

@@ -152,6 +152,10 @@ impl<T: Tap> Store for Tapped<T> {
         self.store.sweep(after).await
     }
 
+    async fn ready(&self) -> Result<(), Error> {
+        self.store.ready().await
+    }
+
     async fn letter_put(&self, letter: &Letter) -> Result<Put, Error> {
         self.store.letter_put(letter).await
     }

@@ -11,6 +11,7 @@ use std::ops::Bound;
 /// The one row that every group writes.
 pub(crate) const HEAD: &[u8] = b"h";
 
+const DUE: u8 = b'e';
 const LETTER: u8 = b'l';
 const ORDER: u8 = b'o';
 const RECORD: u8 = b'r';
@@ -44,6 +45,27 @@ pub(crate) fn step(key: &Key, born: Fence, name: &str) -> RowKey {
 /// How the keys of an incarnation's steps begin.
 pub(crate) fn steps(key: &Key, born: Fence) -> RowKey {
     step(key, born, "")
+}
+
+/// Where a group notes what is due at that time.
+pub(crate) fn due(at: Time, group: u64) -> RowKey {
+    prefixed(DUE, [at.0.to_be_bytes().as_slice(), &group.to_be_bytes()])
+}
+
+/// All notes from that one on that are due by then.
+pub(crate) fn dues((from, group): (Time, u64), until: Time) -> RowRange {
+    let from = due(from, group);
+    let end = due(until, u64::MAX);
+    // An empty stretch, where nothing is due yet, must not run backwards.
+    let end = if end < from { from.clone() } else { end };
+    (Bound::Included(from), Bound::Included(end))
+}
+
+/// Which time, and which group, a note is of.
+pub(crate) fn due_at(row: &RowKey) -> Option<(Time, u64)> {
+    let (at, group) = row.get(1..)?.split_first_chunk::<8>()?;
+    let group = group.try_into().ok()?;
+    Some((Time(u64::from_be_bytes(*at)), u64::from_be_bytes(group)))
 }
 
 /// Where a letter is kept.
@@ -99,6 +121,7 @@ pub(crate) fn describe(row: &[u8]) -> String {
         },
         Some(&ORDER) => "the list of letters".to_owned(),
         Some(&TOMBSTONE) => "the list of closed letters".to_owned(),
+        Some(&DUE) => "the list of what is due".to_owned(),
         Some(_) | None => "the head row".to_owned(),
     }
 }

@@ -2,6 +2,7 @@
 
 use super::{EmbeddedStore, SWEEP_CHUNK_ITEMS_MAX, validate_bytes};
 use crate::codec::{self, KeptLetter};
+use crate::due::{self, DueRow};
 use crate::pages;
 use crate::request::{Request, StepAct};
 use async_trait::async_trait;
@@ -63,18 +64,26 @@ impl Store for EmbeddedStore {
     }
 
     async fn look(&self, key: &Key) -> Result<Option<Record>, Error> {
-        let Some(row) = self.engine.row::<Record>(&codec::record(key))? else {
-            return Ok(None);
-        };
-        // An end that is not on disk yet is shown by the writer, once it is.
-        let is_running = row.value.state == State::Running;
-        if is_running || row.group <= self.engine.progress.synced() {
-            let shown = record::look(Some(&row.value), self.engine.now());
-            return Ok(shown.is_some().then_some(row.value));
+        let at = codec::record(key);
+        let shown = self.read(move |engine| {
+            let Some(row) = engine.row::<Record>(&at)? else {
+                return Ok(Some(None));
+            };
+            // An end that is not on disk yet is shown by the writer, once it is.
+            let is_running = row.value.state == State::Running;
+            if is_running || row.group <= engine.progress.synced() {
+                let shown = record::look(Some(&row.value), engine.now());
+                return Ok(Some(shown.is_some().then_some(row.value)));
+            }
+            Ok(None)
+        });
+        match shown.await? {
+            Some(shown) => Ok(shown),
+            None => self
+                .ask(Request::Record(*key, Operation::Look))
+                .await?
+                .looked(),
         }
-        self.ask(Request::Record(*key, Operation::Look))
-            .await?
-            .looked()
     }
 
     async fn step_begin(&self, lease: &Lease, name: &str) -> Result<StepBegun, Error> {
@@ -127,19 +136,12 @@ impl Store for EmbeddedStore {
         if after.is_none() {
             self.sweep_tombstones().await?;
         }
-        let after = after.cloned();
-        let window = self
-            .read(move |engine| pages::sweepable(engine, after.as_ref()))
-            .await?;
-        let mut removed = 0;
-        for keys in window.keys.chunks(SWEEP_CHUNK_ITEMS_MAX) {
-            let swept = self.ask(Request::Sweep(keys.to_vec())).await?;
-            removed += swept.swept()?;
-        }
-        Ok(Swept {
-            removed,
-            next: window.next,
-        })
+        let (swept, _read) = self.sweep_window(after).await?;
+        Ok(swept)
+    }
+
+    async fn ready(&self) -> Result<(), Error> {
+        self.ask(Request::Probe).await?.probed()
     }
 
     async fn letter_put(&self, letter: &Letter) -> Result<Put, Error> {
@@ -159,8 +161,9 @@ impl Store for EmbeddedStore {
     }
 
     async fn letter_get(&self, id: &LetterId) -> Result<Option<Letter>, Error> {
-        let row = self.engine.row::<KeptLetter>(&codec::letter(id))?;
-        Ok(row.and_then(|row| match row.value.stored {
+        let at = codec::letter(id);
+        let row = self.read(move |engine| engine.row::<KeptLetter>(&at));
+        Ok(row.await?.and_then(|row| match row.value.stored {
             Stored::Open(letter) => Some(letter),
             Stored::Closed(_) => None,
         }))
@@ -169,4 +172,44 @@ impl Store for EmbeddedStore {
     async fn letter_mark(&self, id: &LetterId, mark: Mark) -> Result<Marked, Error> {
         self.ask(Request::LetterMark(*id, mark)).await?.marked()
     }
+}
+
+impl EmbeddedStore {
+    /// Takes up a window of what is due, and says how many rows that read.
+    pub(super) async fn sweep_window(
+        &self,
+        after: Option<&Cursor>,
+    ) -> Result<(Swept, usize), Error> {
+        let _sweeping = self.sweeping.lock().await;
+        let after = after.cloned();
+        let window = self
+            .read(move |engine| due::read(engine, after.as_ref()))
+            .await?;
+        let up_to = window.up_to();
+        let mut removed = 0;
+        for rows in chunks(window.rows) {
+            removed += self.ask(Request::Sweep(rows)).await?.swept()?;
+        }
+        if let Some(time) = up_to {
+            self.session().await?.engine.sweep_reached(time);
+        }
+        let next = window.next;
+        Ok((Swept { removed, next }, window.read))
+    }
+}
+
+/// Rows in requests that do not keep the writer from other work for long.
+fn chunks(rows: Vec<DueRow>) -> Vec<Vec<DueRow>> {
+    let mut chunks: Vec<Vec<DueRow>> = Vec::new();
+    let mut items = SWEEP_CHUNK_ITEMS_MAX;
+    for row in rows {
+        let more = row.found.len().max(1);
+        if items + more > SWEEP_CHUNK_ITEMS_MAX {
+            chunks.push(Vec::new());
+            items = 0;
+        }
+        items += more;
+        chunks.last_mut().expect("one was pushed").push(row);
+    }
+    chunks
 }

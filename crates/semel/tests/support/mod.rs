@@ -239,6 +239,10 @@ impl Store for Flaky {
         self.call(self.inner.sweep(after)).await
     }
 
+    async fn ready(&self) -> Result<(), Error> {
+        self.call(self.inner.ready()).await
+    }
+
     async fn letter_put(&self, letter: &Letter) -> Result<Put, Error> {
         self.call(self.inner.letter_put(letter)).await
     }

@@ -308,6 +308,10 @@ impl Store for BrokenStore {
         })
     }
 
+    async fn ready(&self) -> Result<(), Error> {
+        Ok(())
+    }
+
     async fn letter_put(&self, letter: &Letter) -> Result<Put, Error> {
         let higher = Letter {
             fence: Fence(letter.fence.0 + 1),
