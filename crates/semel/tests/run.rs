@@ -577,11 +577,12 @@ async fn a_renewal_that_hangs_does_not_hold_up_the_outcome() {
 async fn a_late_grant_is_renewed_before_it_lapses() {
     let (store, semel) = one_store();
     let (here, there) = (semel(), semel());
-    store.plan([Trouble::Late(SECOND * 8)]);
-    let first = tokio::spawn(async move { here.run(work(), slow(SECOND * 30)).await });
-    sleep(SECOND * 21 / 2).await;
+    let short = || work().lease(SECOND * 5);
+    store.plan([Trouble::Late(SECOND * 4)]);
+    let first = tokio::spawn(async move { here.run(short(), slow(SECOND * 30)).await });
+    sleep(SECOND * 21 / 4).await;
     let rival = there
-        .run(work().duplicates(Duplicates::Reject), must_not_run)
+        .run(short().duplicates(Duplicates::Reject), must_not_run)
         .await
         .unwrap();
     assert!(matches!(rival, Ended::Busy { .. }), "{rival:?}");
@@ -591,7 +592,18 @@ async fn a_late_grant_is_renewed_before_it_lapses() {
 #[tokio::test(start_paused = true)]
 async fn a_grant_that_was_lost_too_long_is_not_run() {
     let (store, semel) = one_store();
-    store.plan([Trouble::LostLate(SECOND * 9)]);
-    let error = semel().run(work(), must_not_run).await.unwrap_err();
+    store.plan([Trouble::LostLate(SECOND * 47 / 10)]);
+    let short = work().lease(SECOND * 5);
+    let error = semel().run(short, must_not_run).await.unwrap_err();
     assert!(error.to_string().contains("too late to use it"), "{error}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_claim_that_is_not_answered_ends_while_its_sender_listens() {
+    let (store, semel) = one_store();
+    store.plan([Trouble::Late(SECOND * 100)]);
+    let begun = tokio::time::Instant::now();
+    let error = semel().run(work(), must_not_run).await.unwrap_err();
+    assert!(matches!(error, Error::Unavailable(_)), "{error}");
+    assert!(begun.elapsed() <= SECOND * 5, "{:?}", begun.elapsed());
 }

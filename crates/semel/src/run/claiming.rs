@@ -6,8 +6,9 @@ use crate::record::{Claimed, Ending, Held, Lease, Settled, State};
 use crate::slots::Slot;
 use crate::store::Error;
 use crate::work::Work;
+use std::future::Future;
 use std::time::Duration;
-use tokio::time::{Instant, sleep, timeout_at};
+use tokio::time::{Instant, sleep, timeout, timeout_at};
 
 /// The answer to asking for the right to run.
 pub(super) enum Taken {
@@ -34,6 +35,10 @@ const SLOT_LOOK_MAX: Duration = Duration::from_secs(2);
 /// a grant whose answer was lost is granted again.
 const CLAIM_TRIES_MAX: u32 = 3;
 
+/// How long a store may leave a claim unanswered, all tries together. Half of the shortest deadline that senders have
+/// (10 s, Pub/Sub's): the delivery hears that the store is away while its sender still listens, and its slot is free.
+const SILENCE_MAX: Duration = Duration::from_secs(5);
+
 // === impl Semel ===
 
 impl Semel {
@@ -44,6 +49,7 @@ impl Semel {
         let (mut tries, mut poll) = (0, POLL_FIRST);
         // A grant whose answer was lost is granted again, but its lease runs from the first try.
         let mut unanswered = None;
+        let mut silence_left = SILENCE_MAX;
         loop {
             let left = patience_ends.saturating_duration_since(Instant::now());
             self.may_claim()?;
@@ -56,7 +62,8 @@ impl Semel {
             let term = unanswered
                 .take()
                 .unwrap_or_else(|| Term::from_now(work.lease));
-            let pause = match self.store().claim(&claim).await {
+            let asked = Instant::now();
+            let pause = match answered(silence_left, self.store().claim(&claim)).await {
                 Ok(Claimed::Granted(lease)) => return Ok(Taken::Granted { lease, term, slot }),
                 Ok(Claimed::Busy { retry_after }) if !left.is_zero() => {
                     jittered(poll).min(left).min(retry_after + POLL_FIRST)
@@ -64,7 +71,8 @@ impl Semel {
                 Ok(other) => return Ok(Taken::Ended(self.told(work, other)?)),
                 Err(Error::Unavailable(why)) => {
                     tries += 1;
-                    if tries == CLAIM_TRIES_MAX {
+                    silence_left = silence_left.saturating_sub(asked.elapsed());
+                    if tries == CLAIM_TRIES_MAX || silence_left.is_zero() {
                         return Err(Error::Unavailable(why));
                     }
                     unanswered = Some(term);
@@ -147,7 +155,8 @@ impl Semel {
 
     /// What is known of a key without claiming it.
     async fn look_up(&self, work: &Work) -> Result<Option<Ended>, Error> {
-        let Some(record) = self.store().look(&work.key).await? else {
+        let look = answered(SILENCE_MAX, self.store().look(&work.key));
+        let Some(record) = look.await? else {
             return Ok(None);
         };
         if record.fingerprint != work.fingerprint {
@@ -179,4 +188,16 @@ impl Semel {
             }
         }
     }
+}
+
+/// The answer of the store, if it comes within `limit`.
+async fn answered<T>(
+    limit: Duration,
+    call: impl Future<Output = Result<T, Error>>,
+) -> Result<T, Error> {
+    timeout(limit, call).await.unwrap_or_else(|_| {
+        Err(Error::Unavailable(
+            "the store did not answer in time; nothing was run, a retry is safe".into(),
+        ))
+    })
 }
