@@ -16,7 +16,7 @@ use axum::routing::post;
 use bytes::Bytes;
 use http::header::CONTENT_TYPE;
 use semel::Error;
-use semel::record::{Held, InDoubt, Owner, StepBegun};
+use semel::record::{Held, InDoubt, Owner, State as RecordState, StepBegun};
 use std::net::SocketAddr;
 use std::sync::Arc;
 use tokio::net::TcpListener;
@@ -84,7 +84,7 @@ async fn restart(gate: &Gate, run: &InHand, name: &str) -> Response {
 /// 201: run it, with the step's own key for whatever is called.
 fn go(run: &InHand, name: &str) -> Response {
     let body = serde_json::json!({
-        "key": run.lease.key.step(name).to_string(),
+        "key": run.lease.key.step(run.lease.born, name).to_string(),
         "fence": run.lease.fence.0,
     });
     let json = [(CONTENT_TYPE, "application/json")];
@@ -105,8 +105,43 @@ async fn record(
         .step_complete(&run.lease, &name, &result)
         .await
     {
-        Ok(Held::Applied(_) | Held::Already(_)) => StatusCode::NO_CONTENT.into_response(),
-        Ok(Held::Settled(_) | Held::Parked | Held::Stale) => lease_lost(),
+        Ok(Held::Applied(_)) => StatusCode::NO_CONTENT.into_response(),
+        Ok(Held::Already(_)) => recorded_before(&gate, &run, &name, &result).await,
+        Ok(Held::Settled(_) | Held::Parked) => lease_lost(),
+        Ok(Held::Stale) => not_recorded(&gate, &run).await,
+        Err(error) => store(&error),
+    }
+}
+
+/// The step was recorded before: the same value is a repeat whose answer was lost, another one is a mistake.
+async fn recorded_before(gate: &Gate, run: &InHand, name: &str, result: &Bytes) -> Response {
+    match gate.semel.store().step_begin(&run.lease, name).await {
+        Ok(StepBegun::Memo { result: kept, .. }) if kept != *result => say(
+            StatusCode::CONFLICT,
+            "another value is recorded for this step, and what is recorded stays; give each step its own name",
+        ),
+        Ok(StepBegun::Memo { .. }) => StatusCode::NO_CONTENT.into_response(),
+        Ok(
+            StepBegun::Run
+            | StepBegun::InDoubt(_)
+            | StepBegun::Settled(_)
+            | StepBegun::Parked
+            | StepBegun::Stale,
+        ) => lease_lost(),
+        Err(error) => store(&error),
+    }
+}
+
+/// Either the run is no longer the owner, or it is, and has not begun the step.
+async fn not_recorded(gate: &Gate, run: &InHand) -> Response {
+    match gate.semel.store().look(&run.lease.key).await {
+        Ok(Some(record)) if record.is_of(&run.lease) && record.state == RecordState::Running => {
+            say(
+                StatusCode::NOT_FOUND,
+                "this run has not begun a step of this name: begin it with POST, then record its result",
+            )
+        }
+        Ok(Some(_) | None) => lease_lost(),
         Err(error) => store(&error),
     }
 }

@@ -94,6 +94,44 @@ async fn a_later_run_hears_the_recorded_result() {
 }
 
 #[tokio::test]
+async fn what_is_recorded_stays_and_what_was_not_begun_is_not_found() {
+    let bed = Bed::new().await;
+    let run = Run::begin(&bed, 500).await;
+    run.ask(Method::PUT, "charge", "receipt 7").await.is(404);
+    run.ask(Method::POST, "charge", "").await.is(201);
+    run.ask(Method::PUT, "charge", "receipt 7").await.is(204);
+    run.ask(Method::PUT, "charge", "receipt 8").await.is(409);
+    run.ask(Method::PUT, "charge", "receipt 7").await.is(204);
+    run.ask(Method::POST, "ship", "").await.is(201);
+    run.end(&bed, 500).await;
+
+    let run = Run::begin(&bed, 200).await;
+    run.ask(Method::PUT, "charge", "receipt 9").await.is(409);
+    run.ask(Method::PUT, "charge", "receipt 7").await.is(204);
+    // An earlier run began it, this one has not.
+    run.ask(Method::PUT, "ship", "parcel 1").await.is(404);
+    run.end(&bed, 200).await;
+}
+
+#[tokio::test]
+async fn a_key_that_runs_anew_hands_new_step_keys_down() {
+    let bed = Bed::new().await;
+    let mut keys = Vec::new();
+    for _ in 0..2 {
+        let run = Run::begin(&bed, 500).await;
+        let begun = run.ask(Method::POST, "charge", "").await;
+        begun.is(201);
+        let told: serde_json::Value = serde_json::from_slice(&begun.body).unwrap();
+        keys.push(told["key"].as_str().unwrap().to_owned());
+        run.end(&bed, 500).await;
+        let (key, _) = bed.records().await[0];
+        let acted = bed.store.kept().forget(&key).await.unwrap();
+        assert_eq!(acted, semel::record::Acted::Applied);
+    }
+    assert_ne!(keys[0], keys[1]);
+}
+
+#[tokio::test]
 async fn a_run_that_has_ended_has_no_steps() {
     let bed = Bed::new().await;
     let steps = Run::begin(&bed, 200).await.end(&bed, 200).await;

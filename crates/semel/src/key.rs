@@ -7,6 +7,7 @@ mod rule;
 
 pub use rule::{Delivered, KeyRule, Part};
 
+use crate::record::Fence;
 use sha2::{Digest, Sha256};
 use std::fmt;
 use std::str::FromStr;
@@ -177,19 +178,25 @@ impl Key {
         Ok(Self(hash.finalize().into()))
     }
 
-    /// The key of a step: handed to the downstream as its idempotency key.
+    /// The key of a step: handed to the downstream as its idempotency key. It is the same for every run of one
+    /// incarnation; work that is done anew, after its retention or a `forget`, has a new one, or the downstream would
+    /// take it for a duplicate.
     ///
     /// ```
     /// use semel::Key;
+    /// use semel::record::Fence;
     ///
     /// let parent = Key::from_bytes([7; 32]);
-    /// assert_eq!(parent.step("charge"), parent.step("charge"));
-    /// assert_ne!(parent.step("charge"), parent.step("ship"));
+    /// let (born, again) = (Fence(1), Fence(2));
+    /// assert_eq!(parent.step(born, "charge"), parent.step(born, "charge"));
+    /// assert_ne!(parent.step(born, "charge"), parent.step(born, "ship"));
+    /// assert_ne!(parent.step(born, "charge"), parent.step(again, "charge"));
     /// ```
     #[must_use]
-    pub fn step(&self, name: &str) -> Self {
+    pub fn step(&self, born: Fence, name: &str) -> Self {
         let mut hash = Sha256::new_with_prefix(TAG);
         feed(&mut hash, 'k', &self.0);
+        feed(&mut hash, 'i', &born.0.to_be_bytes());
         feed(&mut hash, 't', name.as_bytes());
         Self(hash.finalize().into())
     }

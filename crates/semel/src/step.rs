@@ -92,7 +92,7 @@ impl Run {
             return Err(lost(name));
         }
         let step = Step {
-            key: self.lease.key.step(name),
+            key: self.lease.key.step(self.lease.born, name),
             fence: self.lease.fence,
         };
         let result = effect(step).await?;

@@ -174,7 +174,7 @@ async fn a_bad_step_name_is_refused_with_its_name() {
 
 #[tokio::test(start_paused = true)]
 async fn a_step_key_is_the_same_in_every_run() {
-    let (_, semel, _) = setting();
+    let (store, semel, _) = setting();
     let keys = Arc::new(Mutex::new(Vec::new()));
     for _ in 0..2 {
         let keys = Arc::clone(&keys);
@@ -188,7 +188,9 @@ async fn a_step_key_is_the_same_in_every_run() {
         });
         assert!(matches!(ended.await.unwrap(), Ended::Failed(_)));
     }
-    assert_eq!(*keys.lock().unwrap(), [key(1).step("charge"); 2]);
+    let record = semel::Store::look(&store, &key(1)).await.unwrap().unwrap();
+    let expected = key(1).step(record.born, "charge");
+    assert_eq!(*keys.lock().unwrap(), [expected; 2]);
 }
 
 #[tokio::test(start_paused = true)]

@@ -1,4 +1,4 @@
--- $1 key  $2 fence  $3 owner  $4 name  $5 result.  As step_restart.sql; already: this run recorded it before
+-- $1 key  $2 fence  $3 owner  $4 name  $5 result.  As step_restart.sql; already: it was recorded before, by this run or an earlier one
 WITH own AS MATERIALIZED (
   SELECT r.key, r.born FROM semel.rec r
    WHERE r.key = $1::bytea AND r.fence = $2::bigint AND r.owner = $3::uuid AND r.state = 1 FOR SHARE SKIP LOCKED
@@ -9,4 +9,4 @@ WITH own AS MATERIALIZED (
 )
 SELECT EXISTS (SELECT 1 FROM own) AS held, EXISTS (SELECT 1 FROM u) AS done,
        EXISTS (SELECT 1 FROM semel.step s, own o
-                WHERE s.key = o.key AND s.born = o.born AND s.name = $4::text AND s.fence = $2::bigint AND s.state = 2) AS already
+                WHERE s.key = o.key AND s.born = o.born AND s.name = $4::text AND s.state = 2) AS already

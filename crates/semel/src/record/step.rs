@@ -102,7 +102,8 @@ pub fn step_restart(
     }
 }
 
-/// Records the result of a step that this run began.
+/// Records the result of a step that this run began. What is recorded stays, whichever run of this incarnation recorded it;
+/// a step that this run has not begun is not its to end.
 pub fn step_complete(
     record: Option<&Record>,
     step: Option<&StepRecord>,
@@ -114,16 +115,16 @@ pub fn step_complete(
         return StepDecision::unchanged(held);
     }
     match step {
-        Some(step) if step.fence == lease.fence && step.result.is_none() => StepDecision {
+        Some(StepRecord {
+            result: Some(_), ..
+        }) => StepDecision::unchanged(Held::Already(State::Running)),
+        Some(step) if step.fence == lease.fence => StepDecision {
             write: Some(StepRecord {
                 fence: lease.fence,
                 result: Some(result.clone()),
             }),
             answer: Held::Applied(State::Running),
         },
-        Some(step) if step.fence == lease.fence => {
-            StepDecision::unchanged(Held::Already(State::Running))
-        }
         Some(_) | None => StepDecision::unchanged(Held::Stale),
     }
 }
