@@ -5,7 +5,7 @@ use crate::admin_client::AdminClient;
 use crate::args::operate::DeskArgs;
 use crate::config::StoreOptions;
 use crate::log;
-use crate::open_store;
+use crate::open_store::{self, Schema};
 use crate::store_url::StoreUrl;
 use anyhow::bail;
 use http::StatusCode;
@@ -63,7 +63,7 @@ impl Desk {
             return Ok(Self::Gate(Box::new(client)));
         };
         if let StoreUrl::Embedded(path) = url
-            && !path.is_dir()
+            && !path.join("guard").is_file()
         {
             bail!(
                 "there is no store in {}: name the directory that the gate's `store` names",
@@ -72,7 +72,7 @@ impl Desk {
         }
         // Without a gate, this process is the one that writes down who did what.
         log::begin_audit();
-        let opened = open_store::open(url, StoreOptions::default()).await;
+        let opened = open_store::open(url, StoreOptions::default(), Schema::AsItIs).await;
         let store = opened
             .map_err(|error| Unreachable(format!("{error:#}")))?
             .store;

@@ -16,11 +16,24 @@ pub(crate) struct Opened {
     pub(crate) says: String,
 }
 
+/// What becomes of a database whose schema is missing or old.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Schema {
+    /// It is migrated first.
+    BroughtUpToDate,
+    /// It is refused: whoever only looks, or acts on one record, changes no database.
+    AsItIs,
+}
+
 /// Opens a store.
 ///
 /// # Errors
 /// Those of the store; the message names it without its password.
-pub(crate) async fn open(url: &StoreUrl, options: StoreOptions) -> anyhow::Result<Opened> {
+pub(crate) async fn open(
+    url: &StoreUrl,
+    options: StoreOptions,
+    schema: Schema,
+) -> anyhow::Result<Opened> {
     match url {
         StoreUrl::Embedded(path) => {
             let directory = path.display();
@@ -35,6 +48,7 @@ pub(crate) async fn open(url: &StoreUrl, options: StoreOptions) -> anyhow::Resul
             let mut settings = PostgresSettings::new(url);
             settings.pooler = options.pooler;
             settings.relaxed_claims = options.relaxed_claims;
+            settings.migrate = schema == Schema::BroughtUpToDate;
             let store = PostgresStore::connect(settings)
                 .await
                 .context("the PostgreSQL store")?;

@@ -395,6 +395,26 @@ async fn an_embedded_store_is_asked_directly_while_no_gate_holds_it() {
 }
 
 #[tokio::test]
+async fn looking_into_a_store_never_changes_its_schema() {
+    let url = testbed::fresh_database("cli_looks").unwrap();
+    for words in [["records", "list"], ["letters", "list"]] {
+        let said = semel(&[words[0], words[1], "--store", &url], &[]).await;
+        said.ends(69, "run `semel migrate`");
+    }
+    let key = Key::from_bytes([3; 32]).to_string();
+    let said = semel(&["records", "show", &key, "--store", &url], &[]).await;
+    said.ends(69, "run `semel migrate`");
+    let schemas = "SELECT count(*) FROM pg_namespace WHERE nspname = 'semel'";
+    assert_eq!(testbed::query(&url, schemas).unwrap().trim(), "0");
+
+    let empty = tempfile::tempdir().unwrap();
+    let store = format!("dir:{}", empty.path().display());
+    let said = semel(&["records", "list", "--store", &store], &[]).await;
+    said.ends(1, "there is no store in");
+    assert_eq!(std::fs::read_dir(empty.path()).unwrap().count(), 0);
+}
+
+#[tokio::test]
 async fn a_shared_store_says_who_may_still_replay() {
     let url = testbed::fresh_database("cli_operate").unwrap();
     let settings = PostgresSettings::new(&url);

@@ -7,7 +7,7 @@ use crate::args::DevArgs;
 use crate::commands::gate::stopped;
 use crate::config::{self, Config};
 use crate::file_limit;
-use crate::open_store;
+use crate::open_store::{self, Schema};
 use crate::out::out;
 use anyhow::Context;
 use lines::{Addresses, Paths};
@@ -30,7 +30,7 @@ pub(crate) async fn run(args: &DevArgs) -> anyhow::Result<()> {
     };
     let mut config = config(args, demo, &directory).await?;
     file_limit::fit(&mut config.settings);
-    let opened = open_store::open(&config.store, config.options).await?;
+    let opened = open_store::open(&config.store, config.options, Schema::BroughtUpToDate).await?;
     let gate = Bound::bind(config.settings, opened.store).await?;
     let broker = broker(args, gate.address()?, paths).await?;
     let at = Addresses {

@@ -2,7 +2,7 @@
 
 use crate::args::GateArgs;
 use crate::config::{self, Broken, Config, Verdict};
-use crate::open_store::{self, Opened};
+use crate::open_store::{self, Opened, Schema};
 use crate::{file_limit, log};
 use semel::record::Ending;
 use semel_gate::{Bound, Left};
@@ -23,7 +23,7 @@ pub(crate) async fn run(args: &GateArgs) -> anyhow::Result<ExitCode> {
         tracing::warn!(route = finding.route, "{finding}");
     }
     file_limit::fit(&mut config.settings);
-    let opened = open_store::open(&config.store, config.options).await?;
+    let opened = open_store::open(&config.store, config.options, Schema::BroughtUpToDate).await?;
     let bound = bind(config, opened).await?;
     bound.shows_lines_dropped(log.dropped());
     let left = bound.serve(stopped()?).await;
