@@ -51,16 +51,16 @@ impl Drop for SmallDisk {
     }
 }
 
-/// Settles keys from `first` on until the store refuses; how many were answered as settled.
+/// Settles keys from `first` on until the store refuses; the first key that nobody asked for, and the refusal.
 async fn settle_until_refused(store: &dyn Store, first: u64) -> (u64, Error) {
     let body = Bytes::from(vec![b'x'; 64 * 1024]);
     for n in first.. {
         let lease = match store.claim(&claim(n)).await {
             Ok(claimed) => granted(n, Ok(claimed)),
-            Err(error) => return (n, error),
+            Err(error) => return (n + 1, error),
         };
         if let Err(error) = store.complete(&lease, &body, RETENTION).await {
-            return (n, error);
+            return (n + 1, error);
         }
     }
     unreachable!("the disk has an end")
@@ -74,7 +74,7 @@ async fn a_store_that_gave_up_comes_back_when_there_is_room() {
     common::settle(&store, 1).await;
 
     let ballast = disk.fill();
-    let (_, refused) = settle_until_refused(&store, 1_000).await;
+    let (mut next, refused) = settle_until_refused(&store, 1_000).await;
     assert!(
         matches!(refused, Error::Unavailable(_) | Error::Denied(_)),
         "{refused}"
@@ -82,7 +82,7 @@ async fn a_store_that_gave_up_comes_back_when_there_is_room() {
     let mut not_ready = store.ready().await;
     // Opened again on a disk that is still full, it may take what little is left before it refuses.
     while not_ready.is_ok() {
-        drop(settle_until_refused(&store, 500_000).await);
+        (next, _) = settle_until_refused(&store, next).await;
         not_ready = store.ready().await;
     }
     assert!(

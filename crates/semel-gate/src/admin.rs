@@ -4,6 +4,7 @@ mod guard;
 
 use crate::connections::Connections;
 use crate::gate::{Gate, Phase};
+use crate::health::{self, STORE_WITHIN};
 use crate::operate::{Operator, PAGE_ITEMS_MAX, PAGE_ITEMS_USUAL, Refused, Verdict, letters};
 use crate::redrive::{IfUnknown, redrive};
 use crate::routed::Routed;
@@ -23,12 +24,8 @@ use serde::Deserialize;
 use serde_json::Value;
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::time::Duration;
 use tokio::net::TcpListener;
 use tokio::time::timeout;
-
-/// How long the store may take to answer a health check, and to count its letters.
-const STORE_WITHIN: Duration = Duration::from_secs(2);
 
 /// An act says little.
 const BODY_BYTES_MAX: usize = 64 * 1024;
@@ -43,7 +40,7 @@ pub(crate) async fn serve(gate: Arc<Gate>, socket: TcpListener) {
 
 fn router(gate: Arc<Gate>) -> Router {
     Router::new()
-        .route("/healthz", get(|| async { "alive\n" }))
+        .route("/healthz", get(alive))
         .route("/readyz", get(ready))
         .route("/metrics", get(metrics))
         .route("/records", get(records_list))
@@ -73,17 +70,23 @@ async fn ready(State(gate): State<Arc<Gate>>) -> Response {
         let why = "outcomes in hand are not recorded; nothing more is claimed\n";
         return (StatusCode::SERVICE_UNAVAILABLE, why).into_response();
     }
-    let why = match timeout(STORE_WITHIN, gate.semel.store().letter_list(None, 1)).await {
-        Ok(Ok(_)) => return "ready\n".into_response(),
-        Ok(Err(error)) => error.to_string(),
-        Err(_) => format!("no answer within {STORE_WITHIN:?}"),
+    let Some(why) = health::trouble(gate.semel.store()).await else {
+        return "ready\n".into_response();
     };
     tracing::warn!(why, "not ready");
     (
         StatusCode::SERVICE_UNAVAILABLE,
-        "the store cannot be reached\n",
+        "the store does not take writes; the log says why\n",
     )
         .into_response()
+}
+
+/// The process is alive whatever its store does, and a restart would not help the store: it is told, and no more.
+async fn alive(State(gate): State<Arc<Gate>>) -> &'static str {
+    match health::trouble(gate.semel.store()).await {
+        None => "alive\n",
+        Some(_) => "alive, and the store does not take writes; the log says why\n",
+    }
 }
 
 async fn metrics(State(gate): State<Arc<Gate>>) -> Response {

@@ -18,6 +18,7 @@ mod bodies;
 mod room;
 mod pace;
 mod handle;
+mod health;
 pub mod delivery;
 pub mod source;
 mod naming;

@@ -13,7 +13,7 @@ use crate::reply::cors::Asks;
 use crate::reply::{Reply, refusal};
 use crate::settings::{Pass, Settings, Source};
 use crate::upstream::{Connection, streamed};
-use crate::{admin, headers, intake, keeper, source, steps};
+use crate::{admin, headers, health, intake, keeper, source, steps};
 use http::{Method, Request};
 use hyper::body::Incoming;
 use semel::{PendingOutcome, Store};
@@ -24,7 +24,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 use tokio::net::TcpListener;
-use tokio::time::{Instant, sleep, timeout_at};
+use tokio::time::{Instant, timeout_at};
 
 /// How long replies may take to leave after time is up.
 const LAST_REPLIES: Duration = Duration::from_millis(500);
@@ -98,7 +98,8 @@ impl Bound {
         let gate = self.gate;
         let admin = tokio::spawn(admin::serve(Arc::clone(&gate), self.admin));
         let steps = tokio::spawn(steps::serve(Arc::clone(&gate), self.steps));
-        let sweep = tokio::spawn(sweep(Arc::clone(&gate)));
+        let sweep = tokio::spawn(health::sweep(Arc::clone(&gate)));
+        let watch = tokio::spawn(health::watch(Arc::clone(&gate)));
         let keeper = tokio::spawn(keeper::run(Arc::clone(&gate)));
         let connections = Connections::default();
         let most = gate.settings.connections_max;
@@ -109,7 +110,7 @@ impl Bound {
         }
         drop(deliveries);
         let left = drain(&gate, connections).await;
-        for task in [admin, steps, sweep, keeper] {
+        for task in [admin, steps, sweep, watch, keeper] {
             task.abort();
         }
         left
@@ -263,22 +264,5 @@ async fn forward(gate: &Gate, pass: &Pass, request: Request<Incoming>) -> Reply 
             http::Response::from_parts(parts, streamed(body))
         }
         Err(broken) => refusal::not_forwarded(&format!("{broken:?}")),
-    }
-}
-
-/// Removes what expired, a window at a time.
-async fn sweep(gate: Arc<Gate>) {
-    const PAUSE: Duration = Duration::from_secs(1);
-    const REST: Duration = Duration::from_secs(60);
-    let mut after = None;
-    loop {
-        match gate.semel.store().sweep(after.as_ref()).await {
-            Ok(swept) => after = swept.next,
-            Err(error) => {
-                tracing::warn!(%error, "a sweep failed; trying again later");
-                after = None;
-            }
-        }
-        sleep(if after.is_some() { PAUSE } else { REST }).await;
     }
 }

@@ -60,3 +60,9 @@ BEGIN
                                (SELECT n.expires_at FROM semel.renewal n WHERE n.key = t.key AND n.fence = t.fence))
    WHERE t.key = k;
 END $f$;
+
+-- What a health check writes: one row, so that a server that is read-only, full or forbids it is noticed before a delivery is.
+CREATE TABLE IF NOT EXISTS semel.ready (
+  one boolean     NOT NULL PRIMARY KEY DEFAULT true CHECK (one),
+  at  timestamptz NOT NULL
+) WITH (fillfactor=10);

@@ -10,10 +10,12 @@ use semel::Error;
 use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep_until, timeout};
+use tokio_postgres::error::SqlState;
 use tokio_postgres::types::{ToSql, Type};
 use tokio_postgres::{Config, NoTls, Row};
 
@@ -34,6 +36,8 @@ pub(crate) struct Connections {
     pooler: bool,
     connect_timeout: Duration,
     answer_timeout: Duration,
+    /// Whether a write found no room on the server's disk, and nobody has found any since.
+    full: Arc<AtomicBool>,
 }
 
 /// A connection for a while. Its statements may be under way at the same time.
@@ -79,7 +83,16 @@ impl Connections {
             pooler: settings.pooler,
             connect_timeout: settings.connect_timeout,
             answer_timeout: settings.answer_timeout,
+            full: Arc::default(),
         })
+    }
+
+    pub(crate) fn found_full(&self) -> bool {
+        self.full.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn found_room(&self) {
+        self.full.store(false, Ordering::Relaxed);
     }
 
     /// Borrows a connection.
@@ -129,7 +142,13 @@ impl Lent<'_> {
         let limit = self.connections.answer_timeout;
         let place = &self.connections.place;
         match timeout(limit, self.send(statement, params)).await {
-            Ok(answer) => answer.map_err(|error| Trouble::of(&error, place)),
+            Ok(Ok(rows)) => Ok(rows),
+            Ok(Err(error)) => {
+                if error.code() == Some(&SqlState::DISK_FULL) {
+                    self.connections.full.store(true, Ordering::Relaxed);
+                }
+                Err(Trouble::of(&error, place))
+            }
             Err(_) => Err(Trouble::no_answer(place, limit)),
         }
     }

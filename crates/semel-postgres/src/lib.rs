@@ -43,6 +43,7 @@ mod steps;
 mod operator;
 mod pages;
 mod letters;
+mod ready;
 mod guard;
 mod patience;
 mod connections;

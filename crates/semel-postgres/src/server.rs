@@ -30,7 +30,7 @@ impl Session {
         let Ok(dialled) = timeout(limit, target.config.connect(NoTls)).await else {
             return Err(unavailable(
                 &place,
-                &format!("connecting took longer than {limit:?} (connect_timeout)"),
+                &format!("connecting took longer than {limit:?}"),
             ));
         };
         let (client, connection) = dialled.map_err(|error| Trouble::at_start(&error, &place))?;

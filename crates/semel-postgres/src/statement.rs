@@ -64,6 +64,8 @@ statement! {
     SWEEP = "sweep" (TID, TID, INTERVAL);
     SWEEP_STEPS = "sweep_steps" (TID, TID);
     SWEEP_RENEWALS = "sweep_renewals" (TID, TID);
+    READY = "ready" ();
+    ROOM = "room" ();
     LETTER_PUT = "letter_put" (BYTEA, BYTEA, TEXT, INT2, INT8, INT8, BOOL, BYTEA);
     LETTER_LOOK = "letter_look" (BYTEA);
     LETTER_LIST = "letter_list" (TIMESTAMPTZ, BYTEA, INT8);

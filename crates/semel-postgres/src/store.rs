@@ -6,7 +6,7 @@ use crate::patience;
 use crate::server::Session;
 use crate::settings::PostgresSettings;
 use crate::writes::{self, Completion, Failure, Renewal, Writes, validate_result};
-use crate::{letters, migrate, operator, pages, steps};
+use crate::{letters, migrate, operator, pages, ready, steps};
 use async_trait::async_trait;
 use bytes::Bytes;
 use semel::letter::{Letter, LetterHead, LetterId, Mark, Marked, Put};
@@ -188,6 +188,10 @@ impl Store for PostgresStore {
             letters::sweep(&self.connections).await?;
         }
         pages::sweep(&self.connections, self.grace, after).await
+    }
+
+    async fn ready(&self) -> Result<(), Error> {
+        ready::check(&self.connections).await
     }
 
     async fn letter_put(&self, letter: &Letter) -> Result<Put, Error> {

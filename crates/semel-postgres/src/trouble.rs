@@ -82,10 +82,12 @@ impl Trouble {
     ) -> Self {
         let what = match error {
             PoolError::Timeout(TimeoutType::Create | TimeoutType::Recycle) => {
-                format!("connecting took longer than {connect_timeout:?} (connect_timeout)")
+                format!("connecting took longer than {connect_timeout:?}")
             }
             PoolError::Timeout(TimeoutType::Wait) => {
-                format!("no connection came free within {wait_timeout:?} (pool_size)")
+                format!(
+                    "no connection came free within {wait_timeout:?}: all of this store's are in use"
+                )
             }
             PoolError::Backend(error) => match error.code() {
                 Some(_) => return Self::of(error, place),
@@ -100,10 +102,7 @@ impl Trouble {
 
     /// Nothing came within the time a statement has.
     pub(crate) fn no_answer(place: &str, waited: Duration) -> Self {
-        Self::Broken(unavailable(
-            place,
-            &format!("no answer within {waited:?} (answer_timeout)"),
-        ))
+        Self::Broken(unavailable(place, &format!("no answer within {waited:?}")))
     }
 }
 

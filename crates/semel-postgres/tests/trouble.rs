@@ -63,7 +63,7 @@ async fn server_that_does_not_answer_is_given_up() {
     let mut settings = PostgresSettings::new(format!("postgres://u@127.0.0.1:{port}/shop"));
     settings.connect_timeout = Duration::from_millis(300);
     let why = unavailable(PostgresStore::connect(settings).await.unwrap_err());
-    assert!(why.contains("longer than 300ms (connect_timeout)"), "{why}");
+    assert!(why.contains("longer than 300ms"), "{why}");
 }
 
 #[tokio::test]
@@ -138,7 +138,7 @@ async fn slow_answer_is_given_up_and_the_next_call_works() {
     ));
     bed.sql.batch_execute(&trigger).await.unwrap();
     let why = unavailable(bed.store.claim(&slow).await.unwrap_err());
-    assert!(why.contains("within 400ms (answer_timeout)"), "{why}");
+    assert!(why.contains("within 400ms"), "{why}");
     granted(bed.store.claim(&claim()).await.unwrap());
 }
 

@@ -179,6 +179,14 @@ impl Calls {
         command
     }
 
+    /// A write that a server without memory to spare refuses, as it refuses a claim.
+    pub(crate) fn ready(&self) -> Cmd {
+        let mut command = Cmd::with_capacity(4, COMMAND_BYTES);
+        command.arg("FCALL").arg(Function::Ready.name()).arg(1);
+        command.arg(format!("{}:ready", self.prefix));
+        command
+    }
+
     /// The pattern that names of records match, and names of steps and letters do not.
     pub(crate) fn record_pattern(&self) -> String {
         format!("{}:{{*}}", self.prefix)

@@ -52,6 +52,7 @@ mod link;
 mod replicas;
 mod library;
 mod start;
+mod eviction;
 mod trouble;
 
 pub use library::library;

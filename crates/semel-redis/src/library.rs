@@ -35,6 +35,7 @@ pub(crate) enum Function {
     LetterGet,
     LetterMark,
     Touch,
+    Ready,
 }
 
 struct Library {
@@ -73,7 +74,7 @@ impl Library {
 // === impl Function ===
 
 impl Function {
-    const ALL: [Self; 18] = [
+    const ALL: [Self; 19] = [
         Self::Claim,
         Self::Renew,
         Self::Complete,
@@ -92,6 +93,7 @@ impl Function {
         Self::LetterGet,
         Self::LetterMark,
         Self::Touch,
+        Self::Ready,
     ];
 
     /// Its name on the server.
@@ -122,6 +124,7 @@ impl Function {
             Self::LetterGet => "letter_get",
             Self::LetterMark => "letter_mark",
             Self::Touch => "touch",
+            Self::Ready => "ready",
         }
     }
 }

@@ -3,6 +3,7 @@
 //! While the server is away a call fails at once with the last reason; one call at a time dials
 //! again, after a pause that doubles up to a second.
 
+use crate::eviction;
 use crate::settings::RedisSettings;
 use crate::trouble;
 use redis::aio::MultiplexedConnection;
@@ -36,6 +37,7 @@ pub(crate) struct Target {
     user: RedisConnectionInfo,
     config: AsyncConnectionConfig,
     connect_timeout: Duration,
+    allow_eviction: bool,
     /// Host and port, for messages.
     pub(crate) address: String,
     /// How long an answer may take.
@@ -87,6 +89,7 @@ impl Target {
                 .set_response_timeout(Some(patience))
                 .set_pipeline_buffer_size(QUEUE_CALLS_MAX),
             connect_timeout: settings.connect_timeout,
+            allow_eviction: settings.allow_eviction,
             address: info.addr().to_string(),
             patience,
         })
@@ -96,10 +99,7 @@ impl Target {
     pub(crate) async fn dial(&self) -> Result<Up, RedisError> {
         let dialled = tokio::time::timeout(self.connect_timeout, self.connect()).await;
         dialled.map_err(|_| {
-            let what = format!(
-                "no connection within {:?} (connect_timeout)",
-                self.connect_timeout
-            );
+            let what = format!("no connection within {:?}", self.connect_timeout);
             RedisError::from(std::io::Error::other(what))
         })?
     }
@@ -167,7 +167,10 @@ impl Link {
             return Err(away.why.clone());
         }
         match self.target.dial().await {
-            Ok(up) => {
+            Ok(mut up) => {
+                if !self.target.allow_eviction {
+                    eviction::alarm(&mut up, &self.target.address).await;
+                }
                 *away = None;
                 self.set(Some(up.clone()));
                 Ok(up)

@@ -1,5 +1,6 @@
 //! What is asked of the server before it is used, and what its settings mean for records.
 
+use crate::eviction;
 use crate::line;
 use crate::link::{Target, Up};
 use crate::settings::RedisSettings;
@@ -99,13 +100,9 @@ fn judge(facts: &Facts, settings: &RedisSettings, address: &str) -> Result<Start
         ));
     }
     let policy = facts.policy();
-    let evicts = policy != "noeviction";
+    let evicts = policy != eviction::KEEPS;
     if evicts && !settings.allow_eviction {
-        return refuse(format!(
-            "has maxmemory-policy {policy}: it may evict a record, and the work of an evicted record runs again. \
-             Mend it with CONFIG SET maxmemory-policy noeviction (and in redis.conf or your provider's \
-             settings), or set allow_eviction if a second run is harmless"
-        ));
+        return refuse(eviction::refusal(policy));
     }
     let eviction = evicts.then(|| {
         format!("maxmemory-policy {policy}: the work of an evicted record runs again (allow_eviction is set)")
@@ -154,7 +151,7 @@ fn failover(facts: &Facts, settings: &RedisSettings) -> Option<String> {
         )),
         None if replicas > 0 => Some(format!(
             "{replicas} replicas, asynchronous: a failover can lose acknowledged records, and their work can then run \
-             twice; wait_replicas narrows that"
+             twice"
         )),
         None => None,
     }

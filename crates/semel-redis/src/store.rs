@@ -2,7 +2,8 @@
 
 use crate::answer;
 use crate::calls::{Call, Calls};
-use crate::line::Line;
+use crate::eviction;
+use crate::line::{Line, Size};
 use crate::link::Target;
 use crate::list;
 use crate::replicas::Replicas;
@@ -26,6 +27,9 @@ pub struct RedisStore {
     line: Line,
     replicas: Option<Replicas>,
     notes: StartNotes,
+    /// Where the server is, for messages.
+    address: String,
+    allow_eviction: bool,
 }
 
 // === impl RedisStore ===
@@ -62,6 +66,8 @@ impl RedisStore {
             line: line(settings.connections),
             replicas,
             notes,
+            address: target.address,
+            allow_eviction: settings.allow_eviction,
         })
     }
 
@@ -187,6 +193,14 @@ impl Store for RedisStore {
             removed: 0,
             next: None,
         })
+    }
+
+    async fn ready(&self) -> Result<(), Error> {
+        if !self.allow_eviction {
+            eviction::check(&self.line, &self.address).await?;
+        }
+        self.line.ask(&self.calls.ready(), Size::Small).await?;
+        Ok(())
     }
 
     async fn letter_put(&self, letter: &Letter) -> Result<Put, Error> {

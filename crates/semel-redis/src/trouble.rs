@@ -57,7 +57,7 @@ pub(crate) fn error(error: &RedisError, address: &str, patience: Duration) -> Er
         )),
         Some(Refusal::Bug) => Error::Bug(format!("Redis at {address} did not understand: {}", said(error))),
         None if error.is_timeout() => unavailable(format!(
-            "did not answer within {patience:?} (response_timeout); whether the write was made is unknown, a \
+            "did not answer within {patience:?}; whether the write was made is unknown, a \
              repeat is safe"
         )),
         None => unavailable(format!(

@@ -29,10 +29,26 @@ async fn a_gate_without_its_store_lives_and_is_not_ready() {
     let ready = bed.admin("/readyz").await;
     assert_eq!(
         (ready.status, &ready.body[..]),
-        (503, &b"the store cannot be reached\n"[..])
+        (
+            503,
+            &b"the store does not take writes; the log says why\n"[..]
+        )
     );
+    let alive = bed.admin("/healthz").await;
+    assert!(alive.text().contains("does not take writes"), "{alive:?}");
     // What is not in the store is still counted.
     assert_eq!(bed.admin("/metrics").await.status, 200);
+    bed.store.is(Down::Nothing);
+    assert_eq!(bed.admin("/readyz").await.status, 200);
+    assert_eq!(bed.admin("/healthz").await.text(), "alive\n");
+}
+
+#[tokio::test]
+async fn a_store_that_reads_and_does_not_write_is_not_ready() {
+    let bed = strict().await;
+    bed.store.is(Down::Outcomes);
+    assert_eq!(bed.admin("/letters").await.status, 200);
+    assert_eq!(bed.admin("/readyz").await.status, 503);
     bed.store.is(Down::Nothing);
     assert_eq!(bed.admin("/readyz").await.status, 200);
 }

@@ -253,6 +253,10 @@ impl Store for Switch {
         self.kept.sweep(after).await
     }
 
+    async fn ready(&self) -> Result<(), Error> {
+        self.ask(Down::Outcomes)
+    }
+
     async fn letter_put(&self, letter: &Letter) -> Result<Put, Error> {
         self.ask(Down::Letters)?;
         let mut held = self.held.subscribe();

@@ -100,8 +100,8 @@ local function step_restart(K,A)                -- policy retry, after in_doubt
 end
 local function step_complete(K,A)               -- owner fence name result
   local c,st,sf,r,no=step(K,A); if no then return no end
-  if not st or sf~=c.f then return {'stale'} end
   if st=='2' then return {'already','1'} end
+  if not st or sf~=c.f then return {'stale'} end
   redis.call('HSET',K[2],A[3],'2'..c.f..':'..A[4]); keep(K,'1',c.x); return {'applied','1'}
 end
 -- operator
@@ -177,6 +177,8 @@ local function letter_mark(K,A)                 -- id mark(1 redriven, 2 closed)
 end
 -- KEYS[1] = "<prefix>:wait". A write that WAIT can wait for, after everything the calls before it read or wrote.
 local function touch(K,A) redis.call('SET',K[1],'1'); return {'applied'} end
+-- KEYS[1] = "<prefix>:ready". Whether a new record would be taken: out of memory it is not, as a claim is not.
+local function ready(K,A) redis.call('SET',K[1],'1'); return {'applied'} end
 -- A server without memory to spare takes nothing new; it still reads, and records how the runs end that it has granted ('allow-oom').
 -- Nothing is 'no-writes': a demoted master would answer from what it had.
 local function register(name,callback,flag) redis.register_function{function_name='semel_VERSION_'..name,callback=callback,flags={flag}} end
@@ -198,3 +200,4 @@ register('letter_list',letter_list,'allow-oom')
 register('letter_get',letter_get,'allow-oom')
 register('letter_mark',letter_mark,'allow-oom')
 register('touch',touch,'allow-oom')
+register('ready',ready)
