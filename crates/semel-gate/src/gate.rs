@@ -2,6 +2,7 @@
 
 use crate::bodies::Bodies;
 use crate::headers::Relied;
+use crate::health::StoreHealth;
 use crate::listener::Listener;
 use crate::metrics::Metrics;
 use crate::path::{Ambiguous, Loose, PathPattern, Reading, Spelling};
@@ -34,6 +35,8 @@ pub(crate) struct Gate {
     pub(crate) phase: watch::Sender<Phase>,
     /// The deliveries in hand, so that a gate that goes down can wait for them.
     pub(crate) deliveries: TaskTracker,
+    /// Whether the store took a write when it was last asked.
+    pub(crate) store: StoreHealth,
 }
 
 /// A route at work.
@@ -98,6 +101,7 @@ impl Gate {
             metrics,
             phase: watch::Sender::new(Phase::Serving),
             deliveries: TaskTracker::new(),
+            store: StoreHealth::default(),
             lanes,
             settings,
         }

@@ -1,8 +1,8 @@
 //! What the gate does for its store on the side: asks whether it takes writes, and sweeps it.
 
 use crate::gate::Gate;
-use semel::Store;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use tokio::time::{sleep, timeout};
 
@@ -22,12 +22,29 @@ const SWEEP_PAUSE: Duration = Duration::from_secs(1);
 /// The pause after a whole round: short while there is something to remove.
 const SWEEP_REST: Duration = Duration::from_secs(60);
 
-/// Why the store would not take a claim now and record its end; `None` when it would.
-pub(crate) async fn trouble(store: &dyn Store) -> Option<String> {
-    match timeout(STORE_WITHIN, store.ready()).await {
+/// Whether the store took a write when it was last asked.
+#[derive(Debug, Default)]
+pub(crate) struct StoreHealth {
+    refuses: AtomicBool,
+}
+
+/// Asks the store: why it would not take a claim now and record its end; `None` when it would.
+pub(crate) async fn trouble(gate: &Gate) -> Option<String> {
+    let trouble = match timeout(STORE_WITHIN, gate.semel.store().ready()).await {
         Ok(Ok(())) => None,
         Ok(Err(error)) => Some(error.to_string()),
         Err(_) => Some(format!("no answer within {STORE_WITHIN:?}")),
+    };
+    let refuses = &gate.store.refuses;
+    refuses.store(trouble.is_some(), Ordering::Relaxed);
+    trouble
+}
+
+// === impl StoreHealth ===
+
+impl StoreHealth {
+    pub(crate) fn refuses(&self) -> bool {
+        self.refuses.load(Ordering::Relaxed)
     }
 }
 
@@ -35,7 +52,7 @@ pub(crate) async fn trouble(store: &dyn Store) -> Option<String> {
 pub(crate) async fn watch(gate: Arc<Gate>) {
     let mut before = None;
     loop {
-        let now = trouble(gate.semel.store()).await;
+        let now = trouble(&gate).await;
         match (&before, &now) {
             (None, Some(why)) => {
                 tracing::error!(

@@ -1,5 +1,9 @@
 //! A server that takes no writes is not ready; one that says nothing is unavailable while the sender still listens.
-#![allow(clippy::unwrap_used, reason = "a test may panic")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    reason = "a test may panic"
+)]
 
 mod support;
 
