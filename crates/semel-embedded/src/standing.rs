@@ -27,12 +27,10 @@ pub(crate) struct Standing {
 
 #[derive(Debug)]
 enum State {
-    Open(Arc<Session>),
+    /// And when, by the monotonic clock, it may be opened again at the earliest, should it give up.
+    Open(Arc<Session>, Duration),
     /// Why it is not open, and when, by the monotonic clock, to try again.
-    Down {
-        why: Error,
-        again: Duration,
-    },
+    Down { why: Error, again: Duration },
 }
 
 // === impl Standing ===
@@ -47,7 +45,7 @@ impl Standing {
         Self {
             directory,
             settings,
-            state: RwLock::new(State::Open(Arc::new(session))),
+            state: RwLock::new(State::Open(Arc::new(session), Duration::ZERO)),
             reopening: Mutex::new(()),
         }
     }
@@ -56,9 +54,9 @@ impl Standing {
     pub(crate) fn session(&self) -> Result<Arc<Session>, (Error, bool)> {
         let state = self.state.read().unwrap_or_else(PoisonError::into_inner);
         match &*state {
-            State::Open(session) => match session.engine.gave_up() {
+            State::Open(session, again) => match session.engine.gave_up() {
                 None => Ok(Arc::clone(session)),
-                Some(why) => Err((why.clone(), true)),
+                Some(why) => Err((why.clone(), self.now() >= *again)),
             },
             State::Down { why, again } => Err((why.clone(), self.now() >= *again)),
         }
@@ -82,7 +80,8 @@ impl Standing {
             Ok(session) => {
                 tracing::warn!(directory = %self.directory.display(), "the store is open again, after it had given up");
                 let session = Arc::new(session);
-                self.set(State::Open(Arc::clone(&session)));
+                let again = self.now() + AGAIN_AFTER;
+                self.set(State::Open(Arc::clone(&session), again));
                 Ok(session)
             }
             Err(why) => {
@@ -94,7 +93,7 @@ impl Standing {
 
     /// Lets go of the session, and waits for the calls that are still under way in it.
     fn close(&self, why: &Error) {
-        let State::Open(session) = self.set(self.down(why)) else {
+        let State::Open(session, _) = self.set(self.down(why)) else {
             return;
         };
         tracing::error!(directory = %self.directory.display(), %why, "the store gave up; opening it again");

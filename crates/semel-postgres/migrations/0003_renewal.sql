@@ -18,6 +18,10 @@ LANGUAGE plpgsql VOLATILE AS $f$
 DECLARE
   latest semel.renewal;
 BEGIN
+  -- Else this would look with the snapshot of the transaction, and a live lease could be taken away.
+  IF current_setting('transaction_isolation') <> 'read committed' THEN
+    RAISE EXCEPTION 'semel: default_transaction_isolation of the gate''s user must be read committed' USING ERRCODE = 'SM003';
+  END IF;
   SELECT n.* INTO latest FROM semel.renewal n WHERE n.key = $1 AND n.fence = $2;
   RETURN latest;
 END $f$;
@@ -63,6 +67,19 @@ END $f$;
 
 -- What a health check writes: one row, so that a server that is read-only, full or forbids it is noticed before a delivery is.
 CREATE TABLE IF NOT EXISTS semel.ready (
-  one boolean     NOT NULL PRIMARY KEY DEFAULT true CHECK (one),
-  at  timestamptz NOT NULL
+  one  boolean     NOT NULL PRIMARY KEY DEFAULT true CHECK (one),
+  at   timestamptz NOT NULL,
+  room text                           -- filled after a write found the disk full, to see whether there is room again
 ) WITH (fillfactor=10);
+
+-- Whoever migrates, all of it belongs to the owner of the records: the gate's own user, as which semel.complete runs.
+DO $m$
+DECLARE
+  owner name := (SELECT t.tableowner FROM pg_tables t WHERE t.schemaname = 'semel' AND t.tablename = 'rec');
+BEGIN
+  IF owner <> current_user THEN
+    EXECUTE format('ALTER TABLE semel.renewal OWNER TO %I', owner);
+    EXECUTE format('ALTER TABLE semel.ready OWNER TO %I', owner);
+    EXECUTE format('ALTER FUNCTION semel.renewed(bytea, bigint) OWNER TO %I', owner);
+  END IF;
+END $m$;

@@ -32,7 +32,7 @@ pub enum CompleteError {
 /// Records success inside the transaction that makes the effect: both commit, or neither does.
 ///
 /// Call it last before COMMIT: from then on the record is held, and everybody who asks for it waits
-/// or hears `busy`. The user of the transaction must be allowed to write `semel.rec`; one that is
+/// or hears `busy`. The user of the transaction must be allowed to write `semel.rec` and read `semel.renewal`; one that is
 /// not calls the function `semel.complete` instead.
 ///
 /// ```

@@ -40,7 +40,6 @@ impl Group<'_> {
     pub(super) fn sweep(&mut self, rows: &[DueRow]) -> Result<Decided, Error> {
         let mut removed = 0;
         for row in rows {
-            self.remove(row.at.clone());
             for found in &row.found {
                 let at = codec::record(&found.of.key);
                 let Some(Row { value, group }) = self.row::<Outline>(&at)? else {
@@ -61,6 +60,8 @@ impl Group<'_> {
                 self.remove(at);
                 removed += 1;
             }
+            // Last: a note is not lost when what it speaks of cannot be read.
+            self.remove(row.at.clone());
         }
         // What a power cut brings back is swept again.
         Ok(Decided {

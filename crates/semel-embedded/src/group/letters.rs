@@ -26,7 +26,8 @@ impl Group<'_> {
         let mut removed = 0;
         for id in ids {
             let at = codec::letter(id);
-            let Some(Row { value: kept, .. }) = self.row::<KeptLetter>(&at)? else {
+            // A damaged one stays, and must not keep the others from being swept.
+            let Ok(Some(Row { value: kept, .. })) = self.row::<KeptLetter>(&at) else {
                 continue;
             };
             if kept.stored.sweepable(self.now) {

@@ -11,7 +11,7 @@ WITH q AS MATERIALIZED (
    WHERE r.ctid = q.at AND (r.state = 5 OR GREATEST(r.expires_at, q.renewed) > clock_timestamp())
      AND NOT (r.state = 1 AND GREATEST(r.lease_until, q.renewed_until) > clock_timestamp())
      -- a renewal that came after this statement's snapshot could not be removed below: again
-     AND (q.renewed_by IS NULL OR EXISTS (SELECT 1 FROM semel.renewal n WHERE n.key = r.key))
+     AND (q.renewed_by IS NULL OR EXISTS (SELECT 1 FROM semel.renewal n WHERE n.key = r.key AND n.fence = r.fence))
   RETURNING r.state, r.key
 ), s AS (
   DELETE FROM semel.step s USING d WHERE s.key = d.key

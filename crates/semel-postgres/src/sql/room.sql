@@ -1,2 +1,4 @@
--- No parameters.  Takes some room on the disk and gives it back: asked after a write found none
-CREATE TEMPORARY TABLE semel_room ON COMMIT DROP AS SELECT i, repeat('x', 1000) AS x FROM generate_series(1, 64) i
+-- No parameters.  Takes some room on the disk, where records are; the next `ready` gives it back. Asked after a write found none
+INSERT INTO semel.ready AS r (at, room)
+SELECT clock_timestamp(), string_agg(md5(random()::text), '') FROM generate_series(1, 2048)
+ON CONFLICT (one) DO UPDATE SET at = EXCLUDED.at, room = EXCLUDED.room
