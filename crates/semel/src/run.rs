@@ -16,6 +16,7 @@ use claiming::Taken;
 use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
+use tokio::sync::Semaphore;
 
 /// Runs pieces of work once each, on one store. Cheap to clone.
 ///
@@ -127,6 +128,8 @@ struct Inner {
     flights: Arc<Flights>,
     settled: SettledCache,
     outcomes: Arc<Outcomes>,
+    /// Room for claims that were given up unanswered and may have to be given back.
+    unanswered: Arc<Semaphore>,
 }
 
 /// The first pause before a claim is tried again, and what it is doubled up to.
@@ -153,6 +156,7 @@ impl Semel {
                 flights: Arc::default(),
                 settled,
                 outcomes: Arc::new(outcomes),
+                unanswered: Arc::new(Semaphore::new(claiming::UNANSWERED_MAX)),
             }),
         }
     }

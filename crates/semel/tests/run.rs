@@ -607,3 +607,17 @@ async fn a_claim_that_is_not_answered_ends_while_its_sender_listens() {
     assert!(matches!(error, Error::Unavailable(_)), "{error}");
     assert!(begun.elapsed() <= SECOND * 5, "{:?}", begun.elapsed());
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_grant_that_nobody_heard_of_is_given_back() {
+    let (store, semel) = one_store();
+    store.plan([Trouble::LostLate(SECOND * 100)]);
+    let parks = || work().in_doubt(InDoubt::Park);
+    let error = semel().run(parks(), must_not_run).await.unwrap_err();
+    assert!(matches!(error, Error::Unavailable(_)), "{error}");
+    sleep(SECOND * 2).await;
+    let record = store.look(&key(1)).await.unwrap().unwrap();
+    assert_eq!((record.state, record.attempts), (State::Waiting, 0));
+    let ran = semel().run(parks(), succeed).await.unwrap();
+    assert!(matches!(ran, Ended::Ran(_)), "{ran:?}");
+}

@@ -2,11 +2,12 @@
 
 use super::{Ended, POLL_FIRST, POLL_MAX, Semel, jittered};
 use crate::lease::Term;
-use crate::record::{Claimed, Ending, Held, Lease, Settled, State};
+use crate::record::{Claim, Claimed, Ending, Held, Lease, Settled, State};
 use crate::slots::Slot;
 use crate::store::Error;
 use crate::work::Work;
 use std::future::Future;
+use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::{Instant, sleep, timeout, timeout_at};
 
@@ -38,6 +39,12 @@ const CLAIM_TRIES_MAX: u32 = 3;
 /// How long a store may leave a claim unanswered, all tries together. Half of the shortest deadline that senders have
 /// (10 s, Pub/Sub's): the delivery hears that the store is away while its sender still listens, and its slot is free.
 const SILENCE_MAX: Duration = Duration::from_secs(5);
+
+/// How many claims that were given up unanswered are looked after at once, and for how long after their lease would have
+/// ended: a server that stood still answers what it was asked before.
+pub(super) const UNANSWERED_MAX: usize = 256;
+const UNANSWERED_FOR: Duration = Duration::from_secs(60);
+const UNANSWERED_LOOK_MAX: Duration = Duration::from_secs(1);
 
 // === impl Semel ===
 
@@ -73,6 +80,7 @@ impl Semel {
                     tries += 1;
                     silence_left = silence_left.saturating_sub(asked.elapsed());
                     if tries == CLAIM_TRIES_MAX || silence_left.is_zero() {
+                        self.give_back_unanswered(claim);
                         return Err(Error::Unavailable(why));
                     }
                     unanswered = Some(term);
@@ -175,6 +183,45 @@ impl Semel {
             keep: Duration::ZERO,
         };
         Ok(Some(Ended::Replayed(self.remember(work, &settled)?)))
+    }
+
+    /// A claim that was given up may be granted all the same, to nobody. It is given back: otherwise its lapse would pass for
+    /// a run's, and park work that never ran.
+    fn give_back_unanswered(&self, claim: Claim) {
+        let Ok(place) = Arc::clone(&self.inner.unanswered).try_acquire_owned() else {
+            return;
+        };
+        let semel = self.clone();
+        tokio::spawn(async move {
+            let limit = claim.lease + UNANSWERED_FOR;
+            drop(timeout(limit, semel.give_back_once_granted(&claim)).await);
+            drop(place);
+        });
+    }
+
+    async fn give_back_once_granted(&self, claim: &Claim) {
+        let mut poll = POLL_FIRST;
+        loop {
+            match self.store().look(&claim.key).await {
+                Ok(Some(record)) if record.owner == claim.owner => {
+                    let lease = Lease {
+                        key: claim.key,
+                        owner: record.owner,
+                        fence: record.fence,
+                        born: record.born,
+                        attempt: record.attempts,
+                    };
+                    if self.store().release(&lease).await.is_ok() {
+                        return;
+                    }
+                }
+                // Somebody else has it: this claim is not granted any more.
+                Ok(Some(_)) => return,
+                Ok(None) | Err(_) => {}
+            }
+            sleep(jittered(poll)).await;
+            poll = UNANSWERED_LOOK_MAX.min(poll * 2);
+        }
     }
 
     /// A grant that arrived after its own lease is not run.
