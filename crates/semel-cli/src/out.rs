@@ -1,7 +1,10 @@
 //! The only place that prints. A reader that has seen enough, as `head` has, is nobody's mistake.
 
 use anyhow::Context;
+use std::convert::Infallible;
 use std::io::{ErrorKind, Write, stderr, stdout};
+use std::sync::mpsc;
+use std::time::Duration;
 
 /// Data, on standard output. What nobody reads any more is not printed.
 ///
@@ -26,4 +29,18 @@ pub(crate) fn aside(text: &str) {
             .write_all(text.as_bytes())
             .and_then(|()| stderr.flush()),
     );
+}
+
+/// The same, for whoever must not wait for ever for a reader.
+pub(crate) fn aside_within(text: String, limit: Duration) {
+    if text.is_empty() {
+        return;
+    }
+    let (said, heard) = mpsc::channel::<Infallible>();
+    std::thread::spawn(move || {
+        aside(&text);
+        drop(said);
+    });
+    // It ends with the other side, or with the limit: either way there is no more to do.
+    heard.recv_timeout(limit).ok();
 }

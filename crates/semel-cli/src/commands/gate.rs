@@ -3,14 +3,18 @@
 use crate::args::GateArgs;
 use crate::config::{self, Broken, Config, Verdict};
 use crate::open_store::{self, Opened, Schema};
-use crate::{file_limit, log};
+use crate::{file_limit, log, out};
 use semel::record::Ending;
 use semel_gate::{Bound, Left};
 use std::process::ExitCode;
+use std::time::Duration;
 use tokio::signal::unix::{SignalKind, signal};
 
 /// Something was left that a restart cannot find out by itself (EX_TEMPFAIL).
 const OUTCOMES_LEFT: u8 = 75;
+
+/// How long the end of the process waits for a reader of standard error.
+const ASIDE_WITHIN: Duration = Duration::from_secs(1);
 
 pub(crate) async fn run(args: &GateArgs) -> anyhow::Result<ExitCode> {
     let mut config = config::load(args)?;
@@ -72,7 +76,10 @@ pub(crate) fn stopped() -> anyhow::Result<impl Future<Output = ()>> {
     })
 }
 
+/// The log may be on the disk whose lack of room left outcomes unrecorded, or nobody may read it any more: what is left
+/// is said on standard error, too.
 fn tell(left: &Left) {
+    let mut aside = String::new();
     for (route, key) in &left.runs {
         tracing::warn!(route, %key, "left: sent to its handler and not ended; its lease lapses and another delivery decides");
     }
@@ -82,6 +89,10 @@ fn tell(left: &Left) {
             Ending::Succeeded => "succeeded",
             Ending::Failed => "failed",
         };
+        aside.push_str(&format!(
+            "left: the outcome of {key} (fence {fence}, status {status}, {word}) is not recorded; when the store is back: semel records \
+             resolve {key} --as {word} --fence {fence}\n"
+        ));
         tracing::error!(
             %key, fence, status, outcome = word,
             "left: this outcome is not recorded, and its work may run again; when the store is back and its lease has \
@@ -93,4 +104,5 @@ fn tell(left: &Left) {
         pending = left.pending.len(),
         "stopped"
     );
+    out::aside_within(aside, ASIDE_WITHIN);
 }
