@@ -31,7 +31,7 @@ async fn round(gate: &Gate) -> Result<(), Error> {
     loop {
         let page = store.letter_list(after.as_ref(), PAGE_ITEMS).await?;
         for head in page.items {
-            match standing::look(store, &head).await? {
+            match standing::look(store, &head).await?.standing {
                 Standing::Succeeded => {}
                 Standing::Unfinished(_) | Standing::NotRun | Standing::Unknown => {
                     let count = counts.entry(head.route).or_default();

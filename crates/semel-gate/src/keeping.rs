@@ -126,7 +126,10 @@ async fn keep(gate: &Gate, lane: &Lane, letter: &Letter) -> Result<Ended, Error>
         Put::Closed => return Ok(Ended::Closed),
     }
     // Its work may have succeeded between the look and the put; later, the keeper sees it.
-    match standing::look_at(store, letter).await {
+    match standing::look_at(store, letter)
+        .await
+        .map(|stands| stands.standing)
+    {
         Ok(Standing::Succeeded) => Ok(Ended::Closed),
         Ok(Standing::Unfinished(_) | Standing::NotRun | Standing::Unknown) | Err(_) => {
             Ok(Ended::Kept(letter.id))

@@ -14,8 +14,10 @@ use crate::naming::Named;
 use crate::operate::letters::no_letter;
 use crate::operate::{Operator, Refused};
 use crate::reply::Told;
+use crate::standing::{self, Stands};
 use http::StatusCode;
 use jiff::Timestamp;
+use semel::clock::Time;
 use semel::letter::{Letter, LetterId, Mark, Marked, Standing};
 use semel::record::{Acted, Ending, Record, State};
 use semel::work::FailureKind;
@@ -92,6 +94,13 @@ async fn attempt(
     if record.is_some_and(|record| record.fingerprint != again.named.fingerprint) {
         return Err(other_work(&key));
     }
+    if let Some(Stands { standing, key }) = under_taken(gate, &again.letter).await? {
+        return match standing {
+            Standing::Succeeded => had_succeeded(gate, &id, &key).await,
+            Standing::Unfinished(state) => Err(ran_under_its_own(&key, state)),
+            Standing::NotRun | Standing::Unknown => Err(running(&key)),
+        };
+    }
     match (again.letter.standing(record), if_unknown) {
         (Standing::Succeeded, _) => return had_succeeded(gate, &id, &key).await,
         (Standing::Unknown, IfUnknown::Refuse) => return Err(unknown(&again.letter, &key)),
@@ -158,6 +167,28 @@ async fn next(gate: &Gate, named: &Named, record: Option<&Record>) -> Result<Nex
 fn is_leased(record: &Record) -> bool {
     let now = u64::try_from(Timestamp::now().as_microsecond()).unwrap_or(0);
     record.lease_until.0 > now
+}
+
+/// A mismatched letter's own work under the delivery's key. The same work under the letter's key would
+/// be a second effect that nobody asked for, also with --run-again: there is a record to decide about.
+async fn under_taken(gate: &Gate, letter: &Letter) -> Result<Option<Stands>, Refused> {
+    let head = letter.head(Time(0));
+    Ok(standing::under_taken(gate.semel.store(), &head).await?)
+}
+
+fn ran_under_its_own(key: &Key, state: State) -> Refused {
+    let word = state.word();
+    Refused::conflict(
+        format!(
+            "this work was delivered again since, and runs under the delivery's own key, where it is {word}; \
+             nothing was run, the letter stays"
+        ),
+        "look at that record (`semel records show`): once it succeeds, by its sender, `semel records resolve` or the \
+         letter that was kept for it, this letter is closed, too; or forget that record first (`semel records \
+         forget`), then redrive",
+    )
+    .with("outcome", word)
+    .with("key", key.to_string())
 }
 
 fn other_work(key: &Key) -> Refused {

@@ -1,44 +1,63 @@
 //! How a letter stands: derived from the record of its work by whoever looks, never written where keys
 //! settle. So it also covers other gates, operators and handlers that complete by themselves.
 
+use semel::clock::Time;
 use semel::letter::{Letter, LetterHead, LetterId, Mark, Marked, Standing};
 use semel::{Error, Key, Store};
 
+/// How a letter stands, and by the record of which key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Stands {
+    pub(crate) standing: Standing,
+    pub(crate) key: Key,
+}
+
 /// Looks at the record of a letter's work; a letter whose work has succeeded is closed.
-pub(crate) async fn look(store: &dyn Store, head: &LetterHead) -> Result<Standing, Error> {
+pub(crate) async fn look(store: &dyn Store, head: &LetterHead) -> Result<Stands, Error> {
     let record = store.look(&head.work_key()).await?;
-    settle(
-        store,
-        &head.id,
-        &head.work_key(),
-        head.standing(record.as_ref()),
-    )
-    .await
+    let stands = Stands {
+        standing: head.standing(record.as_ref()),
+        key: head.work_key(),
+    };
+    let stands = match stands.standing {
+        Standing::Succeeded => stands,
+        Standing::Unfinished(_) | Standing::NotRun | Standing::Unknown => {
+            under_taken(store, head).await?.unwrap_or(stands)
+        }
+    };
+    settle(store, &head.id, stands).await
 }
 
 /// The same for a whole letter.
-pub(crate) async fn look_at(store: &dyn Store, letter: &Letter) -> Result<Standing, Error> {
-    let record = store.look(&letter.work_key()).await?;
-    let standing = letter.standing(record.as_ref());
-    settle(store, &letter.id, &letter.work_key(), standing).await
+pub(crate) async fn look_at(store: &dyn Store, letter: &Letter) -> Result<Stands, Error> {
+    look(store, &letter.head(Time(0))).await
 }
 
-async fn settle(
+/// How a mismatched letter stands by its own work under the delivery's key: a duplicate ran there once
+/// the other work's record was gone.
+pub(crate) async fn under_taken(
     store: &dyn Store,
-    id: &LetterId,
-    key: &Key,
-    standing: Standing,
-) -> Result<Standing, Error> {
-    match standing {
+    head: &LetterHead,
+) -> Result<Option<Stands>, Error> {
+    let Some(key) = head.taken_key() else {
+        return Ok(None);
+    };
+    let record = store.look(&key).await?;
+    let standing = head.standing_under_taken(record.as_ref());
+    Ok(standing.map(|standing| Stands { standing, key }))
+}
+
+async fn settle(store: &dyn Store, id: &LetterId, stands: Stands) -> Result<Stands, Error> {
+    match stands.standing {
         Standing::Succeeded => {}
-        Standing::Unfinished(_) | Standing::NotRun | Standing::Unknown => return Ok(standing),
+        Standing::Unfinished(_) | Standing::NotRun | Standing::Unknown => return Ok(stands),
     }
     match store.letter_mark(id, Mark::Closed).await? {
         Marked::Applied => {
-            tracing::info!(letter = %id, %key, "a letter is closed: its work has succeeded");
+            tracing::info!(letter = %id, key = %stands.key, "a letter is closed: its work has succeeded");
         }
         // Somebody else was first.
         Marked::Gone => {}
     }
-    Ok(standing)
+    Ok(stands)
 }

@@ -220,6 +220,13 @@ without the delivery for the route's `retention`: a duplicate does not bring the
 own. `semel letters redrive` runs nothing that may have run before and of which no record is left; it says so, and `--run-again`
 runs it all the same.
 
+A mismatched letter runs under a key of its own when it is redriven, because the key of its delivery stands for other work. Once the
+retention of that work is over, a duplicate of the delivery runs under the delivery's key. Its success closes the letter, and while
+it is unfinished there a redrive is refused. The other way round nothing remembers the redrive: when a mismatched letter was redriven
+and its sender, or whoever seeks back in a subscription, delivers the same again after the other work's retention, it may run once
+more. So redriving such a letter is an operator's act: first stop the sender from delivering it again, or discard the letter and send
+the work under a new key.
+
 Under `in_doubt = \"park\"` work takes effect at most once only if nothing that may have taken effect runs again: a handler can
 charge and then answer 500, and a proxy can answer 502 for it. So every answer that is not a success parks the work, unless its
 status is listed in `undone` (nothing happened, it may run again) or `final` (it failed for good). For API clients 2xx, 3xx and those

@@ -2,7 +2,7 @@
 
 use super::{LETTERS_COUNTED_MAX, Operator, PAGE_ITEMS_MAX, Refused, body, cursor, moment};
 use crate::letters::Kept;
-use crate::standing;
+use crate::standing::{self, Stands};
 use semel::letter::{Letter, LetterHead, LetterId, Mark, Marked, Standing};
 use semel::record::State;
 use semel::store::Cursor;
@@ -25,7 +25,10 @@ impl Operator {
         let page = self.store().letter_list(after, limit).await?;
         let mut letters = Vec::with_capacity(page.items.len());
         for item in &page.items {
-            letters.extend(listed(item, standing::look(self.store(), item).await?));
+            letters.extend(listed(
+                item,
+                standing::look(self.store(), item).await?.standing,
+            ));
         }
         Ok(json!({"letters": letters, "next": cursor(page.next.as_ref())}))
     }
@@ -36,13 +39,13 @@ impl Operator {
     /// When there is none, its work has succeeded, it cannot be read, or those of the store.
     pub async fn letter(&self, id: &str) -> Result<Value, Refused> {
         let letter = self.find(id).await?;
-        let standing = standing::look_at(self.store(), &letter).await?;
+        let Stands { standing, key } = standing::look_at(self.store(), &letter).await?;
         if standing == Standing::Succeeded {
             return Err(Refused::absent(
                 "the work of this letter has succeeded, so the letter is closed",
                 "`semel records show` shows what became of its key",
             )
-            .with("key", letter.work_key().to_string()));
+            .with("key", key.to_string()));
         }
         let kept = Kept::decode(&letter.delivery)?;
         let listed = first(self.store(), |head| head.id == letter.id).await?;

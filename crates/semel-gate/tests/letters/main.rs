@@ -17,6 +17,7 @@ mod discarded;
 mod unknown;
 mod quota;
 mod senders;
+mod taken;
 
 use semel::clock::{Clock, ManualClock, SystemClock};
 use semel::memory::MemoryStore;

@@ -18,6 +18,20 @@ pub enum Standing {
     Unknown,
 }
 
+// === impl Standing ===
+
+impl Standing {
+    /// By a record of the letter's own work.
+    fn by(record: &Record) -> Self {
+        match record.state {
+            State::Succeeded => Self::Succeeded,
+            state @ (State::Running | State::Waiting | State::Failed | State::Parked) => {
+                Self::Unfinished(state)
+            }
+        }
+    }
+}
+
 // === impl LetterHead ===
 
 impl LetterHead {
@@ -33,11 +47,31 @@ impl LetterHead {
     pub fn standing(&self, record: Option<&Record>) -> Standing {
         let has_run = self.redriven || self.own_key().is_some();
         match record.filter(|record| self.is_of(record)) {
-            Some(record) if record.state == State::Succeeded => Standing::Succeeded,
-            Some(record) => Standing::Unfinished(record.state),
+            Some(record) => Standing::by(record),
             None if has_run => Standing::Unknown,
             None => Standing::NotRun,
         }
+    }
+
+    /// The key of a mismatched delivery, which stood for other work when the letter was put. Once the
+    /// record of that work is gone, a duplicate of the delivery runs under it: whoever asks how the
+    /// letter stands looks there, too.
+    #[must_use]
+    pub fn taken_key(&self) -> Option<Key> {
+        match self.reason {
+            Reason::Mismatched => self.key,
+            Reason::Parked | Reason::Failed | Reason::Invalid => None,
+        }
+    }
+
+    /// How it stands by the record of its [`taken_key`](Self::taken_key); `None` unless that record is
+    /// of its own work. It goes before that of the [`work_key`](Self::work_key), unless that one has
+    /// succeeded.
+    #[must_use]
+    pub fn standing_under_taken(&self, record: Option<&Record>) -> Option<Standing> {
+        let (key, record) = (self.taken_key()?, record?);
+        let is_own = LetterId::of_key(self.reason, &key, &record.fingerprint) == self.id;
+        is_own.then(|| Standing::by(record))
     }
 
     /// The delivery's own key, if its work runs under it.
@@ -128,6 +162,23 @@ mod tests {
         }
         for reason in [Reason::Parked, Reason::Failed] {
             assert_eq!(head(reason, false).standing(None), Standing::Unknown);
+        }
+    }
+
+    #[test]
+    fn a_mismatched_letter_stands_by_its_own_work_under_its_key_alone() {
+        let letter = head(Reason::Mismatched, false);
+        let stands = |record: &Record| letter.standing_under_taken(Some(record));
+        let own = record(State::Succeeded, b"mine");
+        assert_eq!(stands(&own), Some(Standing::Succeeded));
+        for state in [State::Running, State::Failed, State::Waiting, State::Parked] {
+            let own = record(state, b"mine");
+            assert_eq!(stands(&own), Some(Standing::Unfinished(state)));
+        }
+        assert_eq!(stands(&record(State::Succeeded, b"another's")), None);
+        assert_eq!(letter.standing_under_taken(None), None);
+        for reason in [Reason::Parked, Reason::Failed, Reason::Invalid] {
+            assert_eq!(head(reason, false).standing_under_taken(Some(&own)), None);
         }
     }
 

@@ -1,0 +1,98 @@
+//! A mismatched letter whose own work ran under the delivery's key, once the other work there was gone.
+
+use crate::support::{Ask, Bed, Sender};
+use crate::{Aging, GONE, listed, operator, redrive, the_letter};
+use semel::letter::Reason;
+
+fn other() -> Ask {
+    Sender::Task.sends("t1", "other payload")
+}
+
+/// The same, and the record of the key's other work is gone by now.
+async fn freed(aging: &Aging) -> (Bed, String) {
+    let (bed, id) = mismatched(aging).await;
+    aging.pass(GONE);
+    (bed, id)
+}
+
+/// A gate with the letter of another payload under a key; the letter's id.
+async fn mismatched(aging: &Aging) -> (Bed, String) {
+    let bed = aging
+        .gate(|settings| settings.routes[0].undone_statuses = vec![503..=503])
+        .await;
+    bed.ask(crate::task()).await.is(200);
+    bed.ask(other()).await.is(200);
+    let id = the_letter(&bed).await;
+    assert_eq!(bed.letters().await[0].reason, Reason::Mismatched);
+    assert_eq!(listed(&bed).await[0]["record"], "not run");
+    assert_eq!(bed.runs(), 1);
+    (bed, id)
+}
+
+#[tokio::test]
+async fn its_success_closes_the_letter_for_whoever_lists() {
+    let aging = Aging::new();
+    let (bed, _) = freed(&aging).await;
+    bed.ask(other()).await.is(200);
+    assert_eq!(bed.runs(), 2);
+    assert!(listed(&bed).await.is_empty());
+    assert!(bed.letters().await.is_empty());
+}
+
+#[tokio::test]
+async fn its_success_closes_the_letter_for_whoever_redrives() {
+    let aging = Aging::new();
+    let (bed, id) = freed(&aging).await;
+    bed.ask(other()).await.is(200);
+    let (key, _) = bed.records().await[0].clone();
+    let (status, said) = redrive(&bed, &id, "").await;
+    assert_eq!((status, &said["closed"]), (200, &true.into()), "{said}");
+    assert_eq!(said["key"], key.to_string());
+    assert!(bed.letters().await.is_empty());
+    assert_eq!(bed.runs(), 2);
+}
+
+#[tokio::test]
+async fn its_success_closes_the_letter_for_whoever_shows() {
+    let aging = Aging::new();
+    let (bed, id) = freed(&aging).await;
+    bed.ask(other()).await.is(200);
+    let (key, _) = bed.records().await[0].clone();
+    let (status, said) = operator(&bed, Ask::get(&format!("/letters/{id}"))).await;
+    assert_eq!(
+        (status, &said["key"]),
+        (404, &key.to_string().into()),
+        "{said}"
+    );
+}
+
+#[tokio::test]
+async fn while_it_is_unfinished_a_redrive_runs_nothing() {
+    for (answer, word) in [(503, "waiting"), (500, "parked")] {
+        let aging = Aging::new();
+        let (bed, id) = freed(&aging).await;
+        bed.handler.says(answer);
+        bed.ask(other()).await;
+        assert_eq!(bed.runs(), 2);
+        let letters = listed(&bed).await;
+        let letter = letters.iter().find(|letter| letter["id"] == id.as_str());
+        assert_eq!(letter.unwrap()["record"], word);
+        for query in ["", "?run_again=true"] {
+            let (status, said) = redrive(&bed, &id, query).await;
+            assert_eq!((status, &said["outcome"]), (409, &word.into()), "{said}");
+            let what_to_do = said["what_to_do"].as_str().unwrap();
+            assert!(what_to_do.contains("semel records show"), "{said}");
+        }
+        assert_eq!(bed.runs(), 2, "{word}");
+    }
+}
+
+#[tokio::test]
+async fn other_work_under_the_key_leaves_it_to_the_redrive() {
+    let aging = Aging::new();
+    let (bed, id) = mismatched(&aging).await;
+    assert_eq!(listed(&bed).await[0]["record"], "not run");
+    let (status, said) = redrive(&bed, &id, "").await;
+    assert_eq!((status, &said["closed"]), (200, &true.into()), "{said}");
+    assert_eq!(bed.runs(), 2);
+}
