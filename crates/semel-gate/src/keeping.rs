@@ -152,13 +152,18 @@ fn refused(gate: &Gate, lane: &Lane, reason: Reason) {
     }
 }
 
-/// One letter per key and reason; without a key, one per arrival.
+/// One letter per key and reason; without a key, one per arrival. An arrival that nothing names is never
+/// taken for another: its id is random, so that it meets neither an open letter nor a tombstone. The quota
+/// bounds how many there are.
 fn letter_id(gate: &Gate, reason: Reason, line: &Line, arrived: &Arrived) -> LetterId {
     match line.named {
         Some(named) => LetterId::of_key(reason, &named.key, &named.fingerprint),
         None => {
             let body = Fingerprint::of(&arrived.body);
-            let arrival = format!("{} {}", gate.settings.namespace, line.arrival(arrived));
+            let mut arrival = format!("{} {}", gate.settings.namespace, line.arrival(arrived));
+            if !line.is_identified(arrived) {
+                arrival.push_str(&format!("\n{:032x}", rand::random::<u128>()));
+            }
             LetterId::of_delivery(reason, &arrival, &body)
         }
     }

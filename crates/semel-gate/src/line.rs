@@ -34,6 +34,14 @@ pub(crate) struct Line {
     outcome: &'static str,
 }
 
+/// Headers that tell one arrival of a sender from its next one; the others only say where it comes from.
+const IDENTIFYING_HEADERS: [&str; 4] = [
+    "x-cloudtasks-taskname",
+    "x-appengine-taskname",
+    "x-goog-pubsub-message-id",
+    "ce-id",
+];
+
 /// Headers in which senders name an arrival. What stands in a body is part of the body.
 const NAMING_HEADERS: [&str; 8] = [
     "x-cloudtasks-queuename",
@@ -85,6 +93,16 @@ impl Line {
         if let Told::Store(error) = told {
             tracing::warn!(route = self.route, %error, "the store did not take a claim");
         }
+    }
+
+    /// Whether the sender named this arrival, in a header or in what could be read of its body. If not,
+    /// two that look the same may be two.
+    pub(crate) fn is_identified(&self, arrived: &Arrived) -> bool {
+        let mut values = IDENTIFYING_HEADERS
+            .iter()
+            .flat_map(|name| arrived.headers.get_all(*name));
+        let read = [&self.transport.message_id, &self.transport.task_name];
+        values.any(|value| !value.is_empty()) || read.into_iter().any(Option::is_some)
     }
 
     /// All that stays the same when a delivery without a key comes again, beside its body: two that

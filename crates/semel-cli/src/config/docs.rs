@@ -227,6 +227,10 @@ and its sender, or whoever seeks back in a subscription, delivers the same again
 more. So redriving such a letter is an operator's act: first stop the sender from delivering it again, or discard the letter and send
 the work under a new key.
 
+A delivery without a key that its sender names (a task's name, a message's or an event's id) has one letter, however often it comes.
+One that nothing names, such as an unwrapped push without metadata, has a letter for each arrival, within the quota: two with the same
+bytes may be two messages. Before you redrive several of them, find out whether they are.
+
 Under `in_doubt = \"park\"` work takes effect at most once only if nothing that may have taken effect runs again: a handler can
 charge and then answer 500, and a proxy can answer 502 for it. So every answer that is not a success parks the work, unless its
 status is listed in `undone` (nothing happened, it may run again) or `final` (it failed for good). For API clients 2xx, 3xx and those

@@ -36,10 +36,10 @@ async fn whether_it_was_parked_or_failed() {
 async fn nor_when_it_was_mismatched_or_invalid() {
     let aging = Aging::new();
     let bed = aging.gate(|_| {}).await;
-    let nameless = Ask::post("/work").header("X-CloudTasks-QueueName", "orders");
-    bed.ask(nameless.clone()).await.is(200);
+    let no_queue = Ask::post("/work").header("X-CloudTasks-TaskName", "t0");
+    bed.ask(no_queue.clone()).await.is(200);
     discard(&bed).await;
-    bed.ask(nameless).await.is(200);
+    bed.ask(no_queue).await.is(200);
     bed.ask(task()).await.is(200);
     let other = Sender::Task.sends("t1", "other payload");
     bed.ask(other.clone()).await.is(200);

@@ -16,6 +16,7 @@ mod closed;
 mod discarded;
 mod unknown;
 mod quota;
+mod nameless;
 mod senders;
 mod taken;
 
