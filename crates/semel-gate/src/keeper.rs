@@ -3,7 +3,7 @@
 
 use crate::gate::Gate;
 use crate::quota::Count;
-use crate::standing;
+use crate::standing::{self, Seen};
 use semel::Error;
 use semel::letter::Standing;
 use std::collections::HashMap;
@@ -31,9 +31,9 @@ async fn round(gate: &Gate) -> Result<(), Error> {
     loop {
         let page = store.letter_list(after.as_ref(), PAGE_ITEMS).await?;
         for head in page.items {
-            match standing::look(store, &head).await?.standing {
-                Standing::Succeeded => {}
-                Standing::Unfinished(_) | Standing::NotRun | Standing::Unknown => {
+            match standing::see(store, &head).await? {
+                Seen::Stands(stands) if stands.standing == Standing::Succeeded => {}
+                Seen::Stands(_) | Seen::Damaged => {
                     let count = counts.entry(head.route).or_default();
                     *count = count.plus(Count::of(head.reason, head.bytes));
                 }

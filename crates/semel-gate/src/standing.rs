@@ -12,6 +12,14 @@ pub(crate) struct Stands {
     pub(crate) key: Key,
 }
 
+/// What a look at one letter among many found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Seen {
+    Stands(Stands),
+    /// The record of its work cannot be read, so nothing is known of it; the letter is open.
+    Damaged,
+}
+
 /// Looks at the record of a letter's work; a letter whose work has succeeded is closed.
 pub(crate) async fn look(store: &dyn Store, head: &LetterHead) -> Result<Stands, Error> {
     let record = store.look(&head.work_key()).await?;
@@ -26,6 +34,24 @@ pub(crate) async fn look(store: &dyn Store, head: &LetterHead) -> Result<Stands,
         }
     };
     settle(store, &head.id, stands).await
+}
+
+/// The same, for whoever looks at many: one record that cannot be read does not hide the others.
+///
+/// # Errors
+/// `Unavailable` and `Denied`, which are about the store and not about this record.
+pub(crate) async fn see(store: &dyn Store, head: &LetterHead) -> Result<Seen, Error> {
+    match look(store, head).await {
+        Ok(stands) => Ok(Seen::Stands(stands)),
+        Err(error @ (Error::Unavailable(_) | Error::Denied(_))) => Err(error),
+        Err(error @ (Error::Corrupt(_) | Error::Invalid(_) | Error::Bug(_))) => {
+            tracing::error!(
+                letter = %head.id, key = %head.work_key(), %error,
+                "the record of a letter's work cannot be read; the letter stays open"
+            );
+            Ok(Seen::Damaged)
+        }
+    }
 }
 
 /// The same for a whole letter.

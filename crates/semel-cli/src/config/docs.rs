@@ -218,7 +218,7 @@ stands follows from the record of its key: once that has succeeded, by whichever
 Lists, `show` and `redrive` look at the record, and so does every gate once a minute. Closing, like `discard`, leaves a tombstone
 without the delivery for the route's `retention`: a duplicate does not bring the letter back, the next incarnation of the key has its
 own. `semel letters redrive` runs nothing that may have run before and of which no record is left; it says so, and `--run-again`
-runs it all the same.
+runs it all the same. A letter whose record cannot be read is listed as `damaged` and counts for the quota; the log says what is wrong.
 
 A mismatched letter runs under a key of its own when it is redriven, because the key of its delivery stands for other work. Once the
 retention of that work is over, a duplicate of the delivery runs under the delivery's key. Its success closes the letter, and while

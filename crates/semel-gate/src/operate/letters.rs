@@ -2,7 +2,8 @@
 
 use super::{LETTERS_COUNTED_MAX, Operator, PAGE_ITEMS_MAX, Refused, body, cursor, moment};
 use crate::letters::Kept;
-use crate::standing::{self, Stands};
+use crate::standing::{self, Seen, Stands};
+use semel::clock::Time;
 use semel::letter::{Letter, LetterHead, LetterId, Mark, Marked, Standing};
 use semel::record::State;
 use semel::store::Cursor;
@@ -25,10 +26,7 @@ impl Operator {
         let page = self.store().letter_list(after, limit).await?;
         let mut letters = Vec::with_capacity(page.items.len());
         for item in &page.items {
-            letters.extend(listed(
-                item,
-                standing::look(self.store(), item).await?.standing,
-            ));
+            letters.extend(listed(item, standing::see(self.store(), item).await?));
         }
         Ok(json!({"letters": letters, "next": cursor(page.next.as_ref())}))
     }
@@ -39,8 +37,8 @@ impl Operator {
     /// When there is none, its work has succeeded, it cannot be read, or those of the store.
     pub async fn letter(&self, id: &str) -> Result<Value, Refused> {
         let letter = self.find(id).await?;
-        let Stands { standing, key } = standing::look_at(self.store(), &letter).await?;
-        if standing == Standing::Succeeded {
+        let seen = standing::see(self.store(), &letter.head(Time(0))).await?;
+        if let Some(Stands { key, .. }) = succeeded(seen) {
             return Err(Refused::absent(
                 "the work of this letter has succeeded, so the letter is closed",
                 "`semel records show` shows what became of its key",
@@ -52,7 +50,7 @@ impl Operator {
         Ok(json!({
             "id": letter.id.to_string(),
             "reason": letter.reason.word(),
-            "record": record_word(standing),
+            "record": record_word(seen),
             "redriven": letter.redriven,
             "key": letter.key.map(|key| key.to_string()),
             "created_at": listed.map_or(Value::Null, |head| moment(head.created_at)),
@@ -166,12 +164,12 @@ pub(crate) fn no_letter() -> Refused {
 }
 
 /// A letter as lists show it; `None` when it is closed by now.
-fn listed(head: &LetterHead, standing: Standing) -> Option<Value> {
-    (standing != Standing::Succeeded).then(|| {
+fn listed(head: &LetterHead, seen: Seen) -> Option<Value> {
+    succeeded(seen).is_none().then(|| {
         json!({
             "id": head.id.to_string(),
             "reason": head.reason.word(),
-            "record": record_word(standing),
+            "record": record_word(seen),
             "redriven": head.redriven,
             "route": head.route,
             "key": head.key.map(|key| key.to_string()),
@@ -181,13 +179,24 @@ fn listed(head: &LetterHead, standing: Standing) -> Option<Value> {
     })
 }
 
+/// By which record it is closed, if it is.
+fn succeeded(seen: Seen) -> Option<Stands> {
+    match seen {
+        Seen::Stands(stands) => Some(stands).filter(|it| it.standing == Standing::Succeeded),
+        Seen::Damaged => None,
+    }
+}
+
 /// What the record of a letter's work says.
-const fn record_word(standing: Standing) -> &'static str {
-    match standing {
-        Standing::Succeeded => State::Succeeded.word(),
-        Standing::Unfinished(state) => state.word(),
-        Standing::NotRun => "not run",
-        Standing::Unknown => "unknown",
+const fn record_word(seen: Seen) -> &'static str {
+    match seen {
+        Seen::Damaged => "damaged",
+        Seen::Stands(stands) => match stands.standing {
+            Standing::Succeeded => State::Succeeded.word(),
+            Standing::Unfinished(state) => state.word(),
+            Standing::NotRun => "not run",
+            Standing::Unknown => "unknown",
+        },
     }
 }
 

@@ -35,6 +35,8 @@ pub(crate) struct Switch {
     down: Mutex<Down>,
     /// It is there, but takes nothing.
     denies: AtomicBool,
+    /// The record under this key cannot be read.
+    damaged: Mutex<Option<Key>>,
     refused: watch::Sender<usize>,
     outcomes: watch::Sender<usize>,
     marked: watch::Sender<usize>,
@@ -59,6 +61,7 @@ impl Switch {
             kept,
             down: Mutex::default(),
             denies: AtomicBool::new(false),
+            damaged: Mutex::default(),
             refused: watch::Sender::new(0),
             outcomes: watch::Sender::new(0),
             marked: watch::Sender::new(0),
@@ -82,6 +85,11 @@ impl Switch {
     pub(crate) fn denies(&self, down: Down) {
         *self.down.lock().unwrap() = down;
         self.denies.store(true, Ordering::SeqCst);
+    }
+
+    /// The record under this key cannot be read any more.
+    pub(crate) fn damage(&self, key: Key) {
+        *self.damaged.lock().unwrap() = Some(key);
     }
 
     /// Waits until a call met the closed store.
@@ -201,6 +209,9 @@ impl Store for Switch {
 
     async fn look(&self, key: &Key) -> Result<Option<Record>, Error> {
         self.ask(Down::OutcomesAndLooks)?;
+        if *self.damaged.lock().unwrap() == Some(*key) {
+            return Err(Error::Corrupt("a record is cut off".into()));
+        }
         self.kept.look(key).await
     }
 
