@@ -144,7 +144,7 @@ impl Gate {
     }
 
     /// Whether a route has this path, for whatever methods.
-    pub(crate) fn names(&self, path: &Reading) -> bool {
+    fn names(&self, path: &Reading) -> bool {
         let mut routes = self.lanes.iter().map(|lane| &lane.route);
         routes.any(|route| route.path.matches(&path.canonical))
     }

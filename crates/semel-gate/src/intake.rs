@@ -15,8 +15,10 @@ pub(crate) enum NotTaken {
     Connect,
     /// `post`: to some handlers that is a POST.
     MethodCase,
-    /// A request that is not protected asks its handler to read it as one that could be.
+    /// It asks its handler to read another method than the gate does.
     MethodOverride(&'static str),
+    /// It asks its handler to read another path than the gate does.
+    PathOverride(&'static str),
     /// A body in a form that is not read here.
     TransferEncoding,
     /// No `Host`, more than one, one that is not a host, or not the one of the target.
@@ -28,16 +30,20 @@ pub(crate) enum NotTaken {
 }
 
 /// Headers by which frameworks let a request pretend to have another method.
-const OVERRIDES: [&str; 3] = [
+const METHOD_OVERRIDES: [&str; 3] = [
     "x-http-method-override",
     "x-http-method",
     "x-method-override",
 ];
 
+/// Headers by which frameworks let a request pretend to have another path.
+const PATH_OVERRIDES: [&str; 3] = ["x-original-url", "x-rewrite-url", "x-original-uri"];
+
 /// Takes a request in: afterwards its URI is path and query in canonical form, and its host is in `Host`.
 /// `None` is the path of `OPTIONS *`, which is nobody's.
 pub(crate) fn take(parts: &mut Parts, relied: &Relied) -> Result<Option<Reading>, NotTaken> {
     method(parts)?;
+    overrides(&parts.headers)?;
     transfer_encoding(parts)?;
     host(parts)?;
     if let Some(name) = relied.misdeclared(&parts.headers) {
@@ -63,16 +69,20 @@ fn method(parts: &Parts) -> Result<(), NotTaken> {
     {
         return Err(NotTaken::MethodCase);
     }
-    match overridden(&parts.headers) {
-        Some(name) if is_safe(&parts.method) => Err(NotTaken::MethodOverride(name)),
-        Some(_) | None => Ok(()),
-    }
+    Ok(())
 }
 
-/// The header by which a request pretends to have another method.
-pub(crate) fn overridden(headers: &HeaderMap) -> Option<&'static str> {
+/// A route is chosen, and a key made, by the method and path of the request line: a handler that goes by
+/// others would run what was not protected, or protected as other work.
+fn overrides(headers: &HeaderMap) -> Result<(), NotTaken> {
     let among = |name: &&str| has(headers, name);
-    OVERRIDES.into_iter().find(among)
+    if let Some(name) = METHOD_OVERRIDES.into_iter().find(among) {
+        return Err(NotTaken::MethodOverride(name));
+    }
+    match PATH_OVERRIDES.into_iter().find(among) {
+        Some(name) => Err(NotTaken::PathOverride(name)),
+        None => Ok(()),
+    }
 }
 
 /// Methods that only look (RFC 9110, 9.2.1).

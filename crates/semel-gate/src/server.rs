@@ -6,7 +6,6 @@ use crate::delivery::Arrived;
 use crate::failpoint::{Point, pass};
 use crate::gate::{Gate, Lane, Phase, Way};
 use crate::handle::handle;
-use crate::intake::NotTaken;
 use crate::listener::{Peer, Serve};
 use crate::pace::Paced;
 use crate::reply::cors::Asks;
@@ -179,12 +178,7 @@ async fn serve_one(gate: Arc<Gate>, peer: &Peer, request: Request<Incoming>) -> 
             let asks = Asks::of(&lane.route, request.headers());
             asks.hears(protected(gate, peer, lane, request).await)
         }
-        Way::Pass(pass) => match intake::overridden(request.headers()) {
-            Some(name) if gate.names(&path) => {
-                refusal::not_taken(&NotTaken::MethodOverride(name), request.version())
-            }
-            Some(_) | None => forward(&gate, pass, request).await,
-        },
+        Way::Pass(pass) => forward(&gate, pass, request).await,
         Way::OtherMethod => refusal::other_method(),
         Way::Unknown => refusal::unknown_path(),
         Way::Ambiguous(why) => refusal::ambiguous_path(why),

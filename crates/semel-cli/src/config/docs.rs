@@ -205,6 +205,11 @@ of one that is in the same request. A request whose `Connection` names a header 
 `Authorization`, `Cookie`, `Host`, `Content-*`, `Idempotency-Key`, `Semel-*`, trace context, those of brokers and proxies)
 is refused. `Host` reaches the handler as it came, over HTTP/2 as `:authority`.
 
+Refused with 400 on every path, in every spelling: headers by which frameworks read another method than the request has
+(`X-HTTP-Method-Override`, `X-HTTP-Method`, `X-Method-Override`) or another path (`X-Original-URL`, `X-Rewrite-URL`,
+`X-Original-URI`). The gate does not look for overrides in queries and bodies (`_method`): switch them off in the handler, or
+leave `methods` out, so that the route has all of them.
+
 Handlers with `upstream_h2c` share one connection, and have one for each run under `in_doubt = \"park\"`. A stream that the
 handler refused (`REFUSED_STREAM`, or a GOAWAY that names an earlier one as its last) was not processed: it is released
 and not in doubt. A handler that owes an answer is pinged every 10s and is gone if it does not answer within 5s.

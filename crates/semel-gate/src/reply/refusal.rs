@@ -127,8 +127,17 @@ pub(crate) fn not_taken(why: &NotTaken, version: Version) -> Reply {
         NotTaken::MethodOverride(name) => problem(
             StatusCode::BAD_REQUEST,
             "method-override",
-            "A request that is not protected asks to be read as another method",
+            "The request asks to be read as another method",
             format!("send the method itself instead of {name}; nothing was run"),
+        ),
+        NotTaken::PathOverride(name) => problem(
+            StatusCode::BAD_REQUEST,
+            "path-override",
+            "The request asks to be read with another path",
+            format!(
+                "send it to that path itself instead of naming it in {name}, and let no proxy in front add {name}; \
+                 nothing was run"
+            ),
         ),
         NotTaken::TransferEncoding => problem(
             StatusCode::NOT_IMPLEMENTED,

@@ -44,42 +44,6 @@ async fn a_method_that_the_route_lists_is_protected() {
     }
 }
 
-#[tokio::test]
-async fn a_get_that_wants_to_be_a_post_is_refused() {
-    let bed = Bed::with(passing).await;
-    for path in ["/work", "/static/x"] {
-        for name in [
-            "X-HTTP-Method-Override",
-            "X-HTTP-Method",
-            "X-Method-Override",
-        ] {
-            let answer = bed.ask(Ask::get(path).header(name, "POST")).await;
-            answer.is_problem(400, "method-override");
-        }
-    }
-    assert_eq!(bed.runs(), 0);
-}
-
-#[tokio::test]
-async fn a_post_that_wants_to_be_a_protected_put_is_not_passed() {
-    let bed = Bed::with(|settings| {
-        settings.routes[0].methods = vec![Method::PUT];
-        passing(settings);
-        let paths = &mut settings.pass.as_mut().unwrap().paths;
-        paths.push("/work".parse().unwrap());
-    })
-    .await;
-    for name in ["X-HTTP-Method-Override", "x_http_method_override"] {
-        let ask = Ask::post("/work").header(name, "PUT");
-        bed.ask(ask).await.is_problem(400, "method-override");
-        bed.ask(Ask::post("/static/x").header(name, "PUT"))
-            .await
-            .is(200);
-    }
-    bed.ask(Ask::post("/work")).await.is(200);
-    assert_eq!(bed.runs(), 3);
-}
-
 /// Spellings that a CGI-style server takes for headers of the gate, or of something trusted before it.
 const FORGED: [&str; 14] = [
     "Semel-Key",

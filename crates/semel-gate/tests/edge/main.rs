@@ -12,6 +12,7 @@ mod support;
 mod paths;
 mod spellings;
 mod headers;
+mod overrides;
 mod wire;
 mod h2c;
 mod h2_peer;

@@ -1,0 +1,68 @@
+//! The method and path of the request line are the only ones.
+
+use crate::support::client::exchange;
+use crate::support::{Ask, Bed, Sender};
+use http::Method;
+use semel_gate::settings::{Pass, Settings};
+
+/// `/work` is protected for PUT; everything else goes to the same handler as it is.
+fn put_only(settings: &mut Settings) {
+    settings.routes[0].methods = vec![Method::PUT];
+    settings.pass = Some(Pass {
+        paths: vec!["/*".parse().unwrap()],
+        upstream: settings.routes[0].upstream.clone(),
+    });
+}
+
+const METHOD: [&str; 5] = [
+    "X-HTTP-Method-Override",
+    "X-HTTP-Method",
+    "X-Method-Override",
+    "x_http_method_override",
+    "X.HTTP.Method",
+];
+
+const PATH: [&str; 5] = [
+    "X-Original-URL",
+    "X-Rewrite-URL",
+    "X-Original-URI",
+    "x_original_url",
+    "X.Rewrite.URL",
+];
+
+#[tokio::test]
+async fn a_passed_request_cannot_pretend_to_be_a_protected_one() {
+    let bed = Bed::with(put_only).await;
+    for path in ["/work", "/work/", "/Work", "/work%20", "/elsewhere"] {
+        for method in [Method::POST, Method::GET] {
+            for name in METHOD {
+                let ask = Ask::post(path).method(method.clone()).header(name, "PUT");
+                bed.ask(ask).await.is_problem(400, "method-override");
+            }
+            for name in PATH {
+                let ask = Ask::post(path).method(method.clone()).header(name, "/work");
+                bed.ask(ask).await.is_problem(400, "path-override");
+            }
+        }
+    }
+    assert_eq!(bed.runs(), 0);
+    bed.ask(Ask::post("/work/")).await.is(200);
+    assert_eq!(bed.runs(), 1);
+}
+
+#[tokio::test]
+async fn a_protected_request_cannot_pretend_to_be_another_one() {
+    let bed = Bed::new().await;
+    let overrides = METHOD.map(|name| (name, "DELETE", "method-override"));
+    let paths = PATH.map(|name| (name, "/other", "path-override"));
+    for (name, value, code) in overrides.into_iter().chain(paths) {
+        for sender in [Sender::Api, Sender::Task] {
+            let ask = sender.sends("k", "{}").header(name, value);
+            bed.ask(ask).await.is_problem(400, code);
+        }
+    }
+    assert_eq!((bed.runs(), bed.records().await.len()), (0, 0));
+    let kept = Sender::Api.sends("k", "{}").header("X-Forwarded-Uri", "/w");
+    let reply = exchange(bed.gate, &kept.raw()).await;
+    assert!(reply.starts_with("HTTP/1.1 200"), "{reply}");
+}
