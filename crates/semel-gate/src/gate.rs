@@ -117,6 +117,9 @@ impl Gate {
         if let Some(lane) = taken {
             return Way::Protected(lane);
         }
+        if self.lanes.iter().any(|lane| lane.owns(method, path)) {
+            return Way::OtherMethod;
+        }
         let matches = |pattern: &PathPattern| pattern.matches(&path.canonical);
         match &self.settings.pass {
             Some(pass) if pass.paths.iter().any(matches) => Way::Pass(pass),
@@ -170,7 +173,7 @@ impl Gate {
         let passed_exactly = passed.into_iter().any(|pattern| *pattern == exactly);
         let looks_like = |lane: &&Arc<Lane>| {
             let meant = passed_exactly && matches!(lane.route.path, PathPattern::Below(_));
-            lane.route.takes(method) && lane.resembles(path) && !meant
+            lane.route.owns(method) && lane.resembles(path) && !meant
         };
         let alike = self.lanes.iter().find(looks_like);
         alike.map(|_| Ambiguous::LooksLikeRoute)
@@ -204,6 +207,11 @@ impl Lane {
         self.route.takes(method) && self.route.path.matches(&path.canonical)
     }
 
+    /// Whether nobody else may have this request.
+    fn owns(&self, method: &Method, path: &Reading) -> bool {
+        self.route.owns(method) && self.route.path.matches(&path.canonical)
+    }
+
     /// Whether a path that is not this route's could be taken for it.
     fn resembles(&self, path: &Reading) -> bool {
         self.loose.takes(&path.loosest) && !self.route.path.matches(&path.canonical)
@@ -213,5 +221,10 @@ impl Lane {
 impl Route {
     fn takes(&self, method: &Method) -> bool {
         self.methods.is_empty() || self.methods.contains(method)
+    }
+
+    /// Handlers answer HEAD by running what they run for GET: whoever takes GET has HEAD, too.
+    fn owns(&self, method: &Method) -> bool {
+        self.takes(method) || (*method == Method::HEAD && self.takes(&Method::GET))
     }
 }

@@ -197,7 +197,8 @@ same code (`/orders.json`, a rewrite) the gate cannot know: name what is passed 
 
 With `methods` left out, an API client's GET, HEAD and OPTIONS are forwarded unprotected, without a key: with an
 `Idempotency-Key` they are refused, because it would promise what does not hold. A method that `methods` lists is
-protected. Preflights of browsers (OPTIONS) are for the handler to answer: leave `methods` out, or let `pass` name the path.
+protected. A route that lists GET has HEAD, too, because handlers run the same code for both: it is never passed, and hears 405
+unless `methods` lists it. Preflights of browsers (OPTIONS) are for the handler to answer: leave `methods` out, or let `pass` name the path.
 
 To the handler goes what its sender said, less hop-by-hop headers; less `Semel-*`, in every spelling that a CGI-style server
 takes for it (`Semel_Key`); less every other spelling of `Idempotency-Key`, of a header that `caller` or `key` names, and

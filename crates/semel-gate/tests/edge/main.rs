@@ -13,6 +13,7 @@ mod paths;
 mod spellings;
 mod headers;
 mod overrides;
+mod head;
 mod wire;
 mod h2c;
 mod h2_peer;

@@ -1,0 +1,47 @@
+//! HEAD runs what GET runs.
+
+use crate::support::handler::Say;
+use crate::support::{Act, Ask, Bed, Sender};
+use http::Method;
+use semel_gate::settings::{Pass, Settings};
+
+fn passing_all(settings: &mut Settings) {
+    settings.pass = Some(Pass {
+        paths: vec!["/*".parse().unwrap()],
+        upstream: settings.routes[0].upstream.clone(),
+    });
+}
+
+#[tokio::test]
+async fn head_does_not_lead_around_a_protected_get() {
+    let bed = Bed::with(|settings| {
+        settings.routes[0].methods = vec![Method::GET];
+        passing_all(settings);
+    })
+    .await;
+    let head = |path: &str| Ask::get(path).method(Method::HEAD);
+    assert_eq!(bed.ask(head("/work")).await.status, 405);
+    for alike in ["/work/", "/Work", "/work%20"] {
+        assert_eq!(bed.ask(head(alike)).await.status, 400, "{alike}");
+    }
+    assert_eq!(bed.runs(), 0);
+    bed.handler.will(Act::Say(Say::new(204, "")));
+    assert_eq!(bed.ask(head("/elsewhere")).await.status, 204);
+    // A POST is another matter.
+    bed.ask(Ask::post("/work")).await.is(200);
+    assert_eq!(bed.runs(), 2);
+}
+
+#[tokio::test]
+async fn a_head_that_the_route_lists_is_protected() {
+    let bed = Bed::with(|settings| {
+        settings.routes[0].methods = vec![Method::GET, Method::HEAD];
+        passing_all(settings);
+    })
+    .await;
+    bed.handler.will(Act::Say(Say::new(204, "")));
+    let ask = Sender::Api.sends("k", "").method(Method::HEAD);
+    bed.ask(ask.clone()).await.is(204);
+    bed.ask(ask).await.is_replay(204);
+    assert_eq!((bed.runs(), bed.records().await.len()), (1, 1));
+}
