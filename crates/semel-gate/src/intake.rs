@@ -3,7 +3,7 @@
 
 use crate::headers::{Relied, has};
 use crate::path::{Ambiguous, Reading};
-use http::header::{HOST, HeaderName, HeaderValue, TRANSFER_ENCODING};
+use http::header::{COOKIE, HOST, HeaderName, HeaderValue, TRANSFER_ENCODING};
 use http::request::Parts;
 use http::uri::{Authority, PathAndQuery};
 use http::{HeaderMap, Method, Uri, Version};
@@ -46,6 +46,7 @@ pub(crate) fn take(parts: &mut Parts, relied: &Relied) -> Result<Option<Reading>
     overrides(&parts.headers)?;
     transfer_encoding(parts)?;
     host(parts)?;
+    cookie(parts);
     if let Some(name) = relied.misdeclared(&parts.headers) {
         return Err(NotTaken::Misdeclared(name));
     }
@@ -135,6 +136,23 @@ fn agree(host: &HeaderValue, named: Option<&Authority>) -> Result<(), NotTaken> 
         )),
         Some(_) | None => Ok(()),
     }
+}
+
+/// HTTP/2 may send a cookie in pieces, each in a header of its own; behind here there is one (RFC 9113,
+/// 8.2.3).
+fn cookie(parts: &mut Parts) {
+    if parts.version != Version::HTTP_2 {
+        return;
+    }
+    let pieces: Vec<_> = parts.headers.get_all(COOKIE).iter().collect();
+    if pieces.len() < 2 {
+        return;
+    }
+    let pieces: Vec<_> = pieces.iter().map(|piece| piece.as_bytes()).collect();
+    let whole = HeaderValue::from_bytes(&pieces.join(&b"; "[..]));
+    let mut whole = whole.expect("header values with `; ` between them are one");
+    whole.set_sensitive(true);
+    parts.headers.insert(COOKIE, whole);
 }
 
 fn target(path: &str, query: Option<&str>) -> Result<Uri, Ambiguous> {

@@ -14,6 +14,7 @@ mod spellings;
 mod headers;
 mod overrides;
 mod head;
+mod cookies;
 mod wire;
 mod h2c;
 mod h2_peer;
