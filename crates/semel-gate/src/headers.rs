@@ -4,6 +4,8 @@
 //! CGI-style servers (WSGI, FastCGI, PHP) know a header by a variable in which every character but
 //! letters and digits is the same: to them `X_Caller` is `X-Caller`.
 
+use crate::intake::{METHOD_OVERRIDES, PATH_OVERRIDES};
+use crate::reply::REPLAYED;
 use crate::settings::{Caller, FingerprintRule, Route};
 use http::header::{self, HeaderMap, HeaderName};
 use semel::key::Part;
@@ -108,17 +110,48 @@ impl Relied {
 
     /// The header that `Connection` declares to be nobody else's business although it is.
     pub(crate) fn misdeclared(&self, headers: &HeaderMap) -> Option<HeaderName> {
-        let relied = |name: &HeaderName| {
-            let variable = variable(name.as_str());
-            let is = |known: &String| *variable == *self::variable(known);
-            FOR_THE_FAR_END.contains(&&*variable)
-                || FOR_THE_FAR_END_PREFIXES
-                    .iter()
-                    .any(|prefix| variable.starts_with(prefix))
-                || self.names().any(is)
-        };
-        named_by_connection(headers).into_iter().find(relied)
+        let mut listed = named_by_connection(headers).into_iter();
+        listed.find(|name| self.counts(name))
     }
+
+    /// Whether somebody behind relies on a header.
+    fn counts(&self, name: &HeaderName) -> bool {
+        let variable = variable(name.as_str());
+        let is = |known: &String| *variable == *self::variable(known);
+        FOR_THE_FAR_END.contains(&&*variable)
+            || FOR_THE_FAR_END_PREFIXES
+                .iter()
+                .any(|prefix| variable.starts_with(prefix))
+            || self.names().any(is)
+    }
+
+    /// What a request's handler gets of its trailers. Some handlers take them for headers, so none has a
+    /// name that counts: nobody looked at it when the request was judged.
+    pub(crate) fn trailers_toward_handler(&self, trailers: &HeaderMap) -> HeaderMap {
+        let mut kept = HeaderMap::new();
+        for (name, value) in &end_to_end(trailers) {
+            if !self.counts(name) && !is_override(name) {
+                kept.append(name.clone(), value.clone());
+            }
+        }
+        kept
+    }
+}
+
+/// What comes back of the headers or trailers of an answer that is passed. Whether it is a replay is for
+/// the gate to say.
+pub(crate) fn toward_client(headers: &HeaderMap) -> HeaderMap {
+    let mut kept = end_to_end(headers);
+    kept.remove(REPLAYED);
+    kept
+}
+
+fn is_override(name: &HeaderName) -> bool {
+    let variable = variable(name.as_str());
+    METHOD_OVERRIDES
+        .iter()
+        .chain(&PATH_OVERRIDES)
+        .any(|known| *variable == **known)
 }
 
 /// The headers that a route's keys and fingerprints are made of.

@@ -30,14 +30,14 @@ pub(crate) enum NotTaken {
 }
 
 /// Headers by which frameworks let a request pretend to have another method.
-const METHOD_OVERRIDES: [&str; 3] = [
+pub(crate) const METHOD_OVERRIDES: [&str; 3] = [
     "x-http-method-override",
     "x-http-method",
     "x-method-override",
 ];
 
 /// Headers by which frameworks let a request pretend to have another path.
-const PATH_OVERRIDES: [&str; 3] = ["x-original-url", "x-rewrite-url", "x-original-uri"];
+pub(crate) const PATH_OVERRIDES: [&str; 3] = ["x-original-url", "x-rewrite-url", "x-original-uri"];
 
 /// Takes a request in: afterwards its URI is path and query in canonical form, and its host is in `Host`.
 /// `None` is the path of `OPTIONS *`, which is nobody's.

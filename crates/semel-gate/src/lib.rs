@@ -26,6 +26,7 @@ mod fingerprint;
 mod effect;
 mod crossing;
 mod headers;
+mod trailers;
 mod upstream;
 mod runs;
 mod steps;

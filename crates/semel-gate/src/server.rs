@@ -11,9 +11,10 @@ use crate::pace::Paced;
 use crate::reply::cors::Asks;
 use crate::reply::{Reply, refusal};
 use crate::settings::{Pass, Settings, Source};
+use crate::trailers::Screened;
 use crate::upstream::{Connection, streamed};
 use crate::{admin, headers, health, intake, keeper, source, steps};
-use http::{Method, Request};
+use http::{HeaderMap, Method, Request};
 use hyper::body::Incoming;
 use semel::{PendingOutcome, Store};
 use std::future::Future;
@@ -240,9 +241,13 @@ fn passes(lane: &Lane, method: &Method) -> bool {
 }
 
 /// Forwards a request as it is.
-async fn forward(gate: &Gate, pass: &Pass, request: Request<Incoming>) -> Reply {
+async fn forward(gate: &Arc<Gate>, pass: &Pass, request: Request<Incoming>) -> Reply {
     let (parts, body) = request.into_parts();
     let body = Paced::passed(body, &gate.settings.limits);
+    let rules = Arc::clone(gate);
+    let body = Screened::new(body, move |trailers: &HeaderMap| {
+        rules.relied.trailers_toward_handler(trailers)
+    });
     let mut request = Request::new(streamed(body));
     *request.method_mut() = parts.method;
     *request.uri_mut() = parts.uri;
@@ -254,7 +259,8 @@ async fn forward(gate: &Gate, pass: &Pass, request: Request<Incoming>) -> Reply 
     {
         Ok(response) => {
             let (mut parts, body) = response.into_parts();
-            parts.headers = headers::end_to_end(&parts.headers);
+            parts.headers = headers::toward_client(&parts.headers);
+            let body = Screened::new(body, headers::toward_client);
             http::Response::from_parts(parts, streamed(body))
         }
         Err(broken) => refusal::not_forwarded(&format!("{broken:?}")),

@@ -3,7 +3,9 @@
 mod h2c;
 
 use crate::bodies::Pieces;
+use crate::headers::toward_client;
 use crate::settings::Upstream;
+use crate::trailers::Screened;
 use bytes::Bytes;
 use http::uri::PathAndQuery;
 use http::{Request, Response, Uri};
@@ -180,10 +182,11 @@ pub(crate) fn full(bytes: Bytes) -> AnyBody {
 
 /// What was read of a body, and then the rest of it.
 pub(crate) fn chained(begun: Bytes, rest: Incoming) -> AnyBody {
-    UnsyncBoxBody::new(Chained {
+    let chained = Chained {
         begun: Some(begun),
         rest,
-    })
+    };
+    UnsyncBoxBody::new(Screened::new(chained, toward_client))
 }
 
 struct Chained {

@@ -15,6 +15,7 @@ mod headers;
 mod overrides;
 mod head;
 mod cookies;
+mod trailers;
 mod wire;
 mod h2c;
 mod h2_peer;
