@@ -4,7 +4,9 @@
 use crate::settings::Limits;
 use crate::upstream::{AnyBody, BoxError};
 use bytes::Bytes;
+use http::Version;
 use http_body::{Body, Frame, SizeHint};
+use std::collections::BTreeMap;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, ready};
@@ -15,22 +17,28 @@ use tokio::time::{Instant, sleep_until};
 /// one that reads slowly.
 const PIECE_BYTES_MAX: usize = 64 * 1024;
 
+/// An HTTP/2 answer whose last piece is larger than this ends with a piece of one byte, which is asked for
+/// when the client has let in all before it. Without it the end of an answer would count as read as soon
+/// as it waits for the client's window.
+const END_BYTES_MAX: usize = 4 * 1024;
+
 /// What happens on one connection.
 #[derive(Clone, Debug)]
 pub(crate) struct Activity(Arc<Mutex<State>>);
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Debug)]
 struct State {
     /// Whether there was a request yet.
     begun: bool,
     /// Requests without the whole of their answer.
     in_hand: usize,
-    /// Answers of which a piece waits for the client.
-    unread: usize,
+    /// Requests so far: the next one's number.
+    count: u64,
+    /// Answers of which a piece waits for the client, by the number of their request, and since when it
+    /// does. Each has its own clock: reading one answer must not excuse leaving another unread.
+    unread: BTreeMap<u64, Instant>,
     /// When there was something in hand for the last time.
     quiet_since: Instant,
-    /// When the client took a piece of an answer, or a first piece was there to be taken.
-    taken_at: Instant,
 }
 
 /// Why a connection is cut.
@@ -50,7 +58,7 @@ pub(crate) enum Overdue {
 #[derive(Debug)]
 pub(crate) struct InHand {
     activity: Activity,
-    unread: bool,
+    number: u64,
 }
 
 /// The body of an answer, counted as in hand until all of it was taken.
@@ -59,6 +67,7 @@ pub(crate) struct Answering {
     body: AnyBody,
     /// What did not fit into the last piece.
     left: Bytes,
+    version: Version,
     in_hand: InHand,
 }
 
@@ -70,9 +79,9 @@ impl Activity {
         Self(Arc::new(Mutex::new(State {
             begun: false,
             in_hand: 0,
-            unread: 0,
+            count: 0,
+            unread: BTreeMap::new(),
             quiet_since: now,
-            taken_at: now,
         })))
     }
 
@@ -81,10 +90,12 @@ impl Activity {
         let mut state = self.lock();
         state.begun = true;
         state.in_hand += 1;
+        state.count += 1;
+        let number = state.count;
         drop(state);
         InHand {
             activity: self.clone(),
-            unread: false,
+            number,
         }
     }
 
@@ -92,8 +103,8 @@ impl Activity {
     pub(crate) async fn overdue(&self, limits: &Limits) -> Overdue {
         loop {
             let now = Instant::now();
-            let state = *self.lock();
-            match state.due(limits) {
+            let due = self.lock().due(limits);
+            match due {
                 Some((at, why)) if at <= now => return why,
                 due => {
                     // What begins meanwhile may be due sooner, but never sooner than this.
@@ -107,7 +118,7 @@ impl Activity {
 
     /// What it was that the clocks of HTTP itself did not wait for any longer.
     pub(crate) fn timed_out(&self) -> Overdue {
-        let state = *self.lock();
+        let state = self.lock();
         if state.in_hand > 0 {
             Overdue::Vanished
         } else if state.begun {
@@ -137,8 +148,8 @@ fn shortest(limits: &Limits) -> Duration {
 impl State {
     /// When this is too much, unless something happens.
     fn due(&self, limits: &Limits) -> Option<(Instant, Overdue)> {
-        if self.unread > 0 {
-            Some((self.taken_at + limits.answer_idle_max, Overdue::Unread))
+        if let Some(oldest) = self.unread.values().min() {
+            Some((*oldest + limits.answer_idle_max, Overdue::Unread))
         } else if self.in_hand > 0 {
             None
         } else if self.begun {
@@ -167,26 +178,21 @@ impl Overdue {
 
 impl InHand {
     /// The client has to take a piece.
-    fn given(&mut self) {
-        let mut state = self.activity.lock();
-        state.unread += usize::from(!self.unread);
-        state.taken_at = Instant::now();
-        self.unread = true;
+    fn given(&self) {
+        let now = Instant::now();
+        self.activity.lock().unread.insert(self.number, now);
     }
 
     /// It took all there is; the handler has to say more.
-    fn taken(&mut self) {
-        if self.unread {
-            self.activity.lock().unread -= 1;
-            self.unread = false;
-        }
+    fn taken(&self) {
+        self.activity.lock().unread.remove(&self.number);
     }
 }
 
 impl Drop for InHand {
     fn drop(&mut self) {
-        self.taken();
         let mut state = self.activity.lock();
+        state.unread.remove(&self.number);
         state.in_hand -= 1;
         state.quiet_since = Instant::now();
     }
@@ -195,19 +201,27 @@ impl Drop for InHand {
 // === impl Answering ===
 
 impl Answering {
-    pub(crate) fn new(body: AnyBody, mut in_hand: InHand) -> Self {
+    pub(crate) fn new(body: AnyBody, version: Version, in_hand: InHand) -> Self {
         // Its head is there to be read, at least.
         in_hand.given();
         Self {
             body,
             left: Bytes::new(),
+            version,
             in_hand,
         }
     }
 
     /// As much of it as one piece holds.
     fn piece(&mut self, mut data: Bytes) -> Bytes {
-        self.left = data.split_off(data.len().min(PIECE_BYTES_MAX));
+        let whole = data.len();
+        let ends = whole <= PIECE_BYTES_MAX && self.body.is_end_stream();
+        let length = if ends && whole > END_BYTES_MAX && self.version == Version::HTTP_2 {
+            whole - 1
+        } else {
+            whole.min(PIECE_BYTES_MAX)
+        };
+        self.left = data.split_off(length);
         self.in_hand.given();
         data
     }
@@ -261,6 +275,10 @@ mod tests {
     use crate::upstream::full;
     use http_body_util::BodyExt;
 
+    fn large() -> AnyBody {
+        full(Bytes::from(vec![0; 3 * PIECE_BYTES_MAX]))
+    }
+
     #[tokio::test(start_paused = true)]
     async fn silence_idleness_and_unread_answers_have_each_their_time() {
         let limits = Limits::default();
@@ -273,7 +291,7 @@ mod tests {
         let long = tokio::time::timeout(Duration::from_secs(3600), activity.overdue(&limits));
         assert!(long.await.is_err(), "a handler takes its own time");
 
-        let mut answer = Answering::new(full(Bytes::from(vec![0; 3 * PIECE_BYTES_MAX])), in_hand);
+        let mut answer = Answering::new(large(), Version::HTTP_11, in_hand);
         let begun = Instant::now();
         assert!(answer.frame().await.is_some());
         assert_eq!(activity.overdue(&limits).await, Overdue::Unread);
@@ -288,17 +306,54 @@ mod tests {
         assert_eq!(begun.elapsed().as_secs(), limits.idle_max.as_secs());
     }
 
+    #[tokio::test(start_paused = true)]
+    async fn an_answer_that_is_read_does_not_excuse_one_that_is_not() {
+        let (limits, activity) = (Limits::default(), Activity::new());
+        let begun = Instant::now();
+        let unread = Answering::new(large(), Version::HTTP_2, activity.begin());
+        let reads = async {
+            loop {
+                tokio::time::sleep(limits.answer_idle_max / 2).await;
+                let mut read = Answering::new(large(), Version::HTTP_2, activity.begin());
+                while read.frame().await.is_some() {}
+            }
+        };
+        let cut = tokio::select! {
+            why = activity.overdue(&limits) => why,
+            () = reads => unreachable!("it reads for ever"),
+            () = tokio::time::sleep(4 * limits.answer_idle_max) => panic!("it was not cut"),
+        };
+        assert_eq!(cut, Overdue::Unread);
+        assert_eq!(begun.elapsed().as_secs(), limits.answer_idle_max.as_secs());
+        drop(unread);
+    }
+
+    #[tokio::test]
+    async fn the_end_of_an_http2_answer_is_asked_for_by_itself() {
+        for (length, pieces) in [(END_BYTES_MAX, 1), (END_BYTES_MAX + 1, 2)] {
+            let body = full(Bytes::from(vec![0; length]));
+            let mut answer = Answering::new(body, Version::HTTP_2, Activity::new().begin());
+            for piece in 1..=pieces {
+                assert!(!answer.is_end_stream(), "{length}: before piece {piece}");
+                assert!(answer.frame().await.is_some());
+            }
+            assert!(answer.is_end_stream(), "{length}");
+        }
+    }
+
     #[tokio::test]
     async fn an_answer_in_pieces_is_the_same_answer() {
-        for length in [
+        let lengths = [
             0,
             1,
             PIECE_BYTES_MAX,
             PIECE_BYTES_MAX + 1,
             5 * PIECE_BYTES_MAX,
-        ] {
+        ];
+        let both = [Version::HTTP_11, Version::HTTP_2];
+        for (length, version) in lengths.into_iter().flat_map(|it| both.map(|way| (it, way))) {
             let whole: Bytes = (0..=255).cycle().take(length).collect::<Vec<u8>>().into();
-            let answer = Answering::new(full(whole.clone()), Activity::new().begin());
+            let answer = Answering::new(full(whole.clone()), version, Activity::new().begin());
             assert_eq!(answer.size_hint().exact(), Some(length as u64));
             assert_eq!(answer.is_end_stream(), length == 0);
             let mut answer = answer;

@@ -226,9 +226,9 @@ async fn answer(
     peer: Arc<Peer>,
     request: Request<Incoming>,
 ) -> Result<http::Response<Answering>, Infallible> {
-    let in_hand = peer.activity.begin();
+    let (version, in_hand) = (request.version(), peer.activity.begin());
     let reply = server.serve(peer, request).await;
-    Ok(reply.map(|body| Answering::new(body, in_hand)))
+    Ok(reply.map(|body| Answering::new(body, version, in_hand)))
 }
 
 // === impl Seldom ===
