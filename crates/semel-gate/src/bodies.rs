@@ -1,13 +1,16 @@
-//! Bodies: reading them whole, each bounded, and all of them together.
+//! Bodies: reading them whole, each bounded, and all of them together. The heads of their requests count
+//! with them.
 //!
 //! Bytes count when they are there, not when they are announced. Nobody holds all of the room: a
 //! connection (all its streams together) and an address have their part.
 
+use crate::head;
 use crate::origins::Origin;
 use crate::pace::{Cut, Paced};
 use crate::room::{Room, Taken};
 use crate::settings::{Limits, Settings};
 use bytes::{Bytes, BytesMut};
+use http::request::Parts;
 use http_body::Body;
 use http_body_util::BodyExt;
 use std::fmt;
@@ -62,11 +65,16 @@ impl Bodies {
     pub(crate) fn new(settings: &Settings) -> Self {
         let all = settings.bodies_bytes_max;
         let largest = settings.routes.iter().map(|route| route.body_bytes_max);
-        // The largest body fits into a part, with what reading it takes.
-        let needed = largest.max().unwrap_or(0).saturating_mul(ROOM_PER_BODY);
+        let largest = largest.max().unwrap_or(0);
+        let read = largest.saturating_mul(ROOM_PER_BODY);
+        // Whatever fits without its head fits with it.
+        let with_head = |bytes: usize| bytes.saturating_add(head::ROOM_MAX);
+        let fits = [largest, read].into_iter().filter(|bytes| *bytes <= all);
+        let all = fits.map(with_head).fold(all, usize::max);
         Self {
             room: Arc::new(Room::new(all)),
-            part_bytes: settings.limits.part(all).max(needed).min(all),
+            // The largest body fits into a part, with its head and what reading it takes.
+            part_bytes: settings.limits.part(all).max(with_head(read)).min(all),
             limits: Arc::new(settings.limits.clone()),
         }
     }
@@ -84,10 +92,20 @@ impl Bodies {
         }
     }
 
-    /// Reads a body of at most `bytes_max`.
+    /// A share for the head of a request. It does not wait: heads that wait would not be counted.
+    ///
+    /// # Errors
+    /// When there is no room.
+    pub(crate) fn head(&self, holder: &Holder, parts: &Parts) -> Result<Share, Unread> {
+        let mut share = self.share(holder);
+        share.reserve(head::room(parts))?;
+        Ok(share)
+    }
+
+    /// Reads a body of at most `bytes_max`, into the share of its head.
     pub(crate) async fn read<B>(
         &self,
-        holder: &Holder,
+        mut share: Share,
         body: B,
         bytes_max: usize,
     ) -> Result<(Bytes, Share), Unread>
@@ -99,7 +117,6 @@ impl Bodies {
         if announced > bytes_max as u64 {
             return Err(Unread::TooLarge { bytes_max });
         }
-        let mut share = self.share(holder);
         let mut read = Pieces::default();
         let mut body = Paced::whole(body, &self.limits);
         while let Some(piece) = next(&mut body).await? {
@@ -272,12 +289,14 @@ mod tests {
     async fn a_body_over_the_limit_is_not_read() {
         let bodies = bodies(100, 100);
         let holder = bodies.holder(None);
-        let told = bodies.read(&holder, of(5), 4).await;
+        let told = bodies.read(bodies.share(&holder), of(5), 4).await;
         assert_eq!(told.unwrap_err(), Unread::TooLarge { bytes_max: 4 });
-        let told = bodies.read(&holder, chunked(&["123", "45"]), 4).await;
+        let told = bodies
+            .read(bodies.share(&holder), chunked(&["123", "45"]), 4)
+            .await;
         assert_eq!(told.unwrap_err(), Unread::TooLarge { bytes_max: 4 });
         let (whole, _share) = bodies
-            .read(&holder, chunked(&["123", "45"]), 5)
+            .read(bodies.share(&holder), chunked(&["123", "45"]), 5)
             .await
             .unwrap();
         assert_eq!(whole, "12345");
@@ -286,7 +305,11 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn all_bodies_together_are_bounded_and_given_back() {
         let bodies = bodies(8, 8);
-        let read = || async { bodies.read(&bodies.holder(None), of(5), 5).await };
+        let read = || async {
+            bodies
+                .read(bodies.share(&bodies.holder(None)), of(5), 5)
+                .await
+        };
         let first = read().await.unwrap();
         assert_eq!(read().await.unwrap_err(), Unread::NoRoom);
         drop(first);
@@ -297,13 +320,16 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_body_waits_a_while_for_room() {
         let bodies = bodies(8, 8);
-        let first = bodies.read(&bodies.holder(None), of(5), 5).await.unwrap();
+        let first = bodies
+            .read(bodies.share(&bodies.holder(None)), of(5), 5)
+            .await
+            .unwrap();
         let leaves = async {
             tokio::time::sleep(Duration::from_millis(500)).await;
             drop(first);
         };
         let holder = bodies.holder(None);
-        let (second, ()) = tokio::join!(bodies.read(&holder, of(5), 5), leaves);
+        let (second, ()) = tokio::join!(bodies.read(bodies.share(&holder), of(5), 5), leaves);
         assert!(second.is_ok());
     }
 
@@ -311,12 +337,15 @@ mod tests {
     async fn one_connection_holds_its_part_and_leaves_the_rest() {
         let bodies = bodies(100, 25);
         let (greedy, fair) = (bodies.holder(None), bodies.holder(None));
-        let held = bodies.read(&greedy, of(20), 20).await.unwrap();
-        let told = bodies.read(&greedy, of(20), 20).await;
+        let held = bodies
+            .read(bodies.share(&greedy), of(20), 20)
+            .await
+            .unwrap();
+        let told = bodies.read(bodies.share(&greedy), of(20), 20).await;
         assert_eq!(told.unwrap_err(), Unread::NoRoom);
-        assert!(bodies.read(&fair, of(20), 20).await.is_ok());
+        assert!(bodies.read(bodies.share(&fair), of(20), 20).await.is_ok());
         drop(held);
-        assert!(bodies.read(&greedy, of(20), 20).await.is_ok());
+        assert!(bodies.read(bodies.share(&greedy), of(20), 20).await.is_ok());
     }
 
     #[tokio::test(start_paused = true)]
@@ -326,26 +355,50 @@ mod tests {
         let visit = |address: &str| origins.admit(address.parse().unwrap()).unwrap();
         let holder = |address: &str| bodies.holder(visit(address).origin.clone());
         let (one, two) = (holder("203.0.113.7"), holder("203.0.113.7"));
-        let _held = bodies.read(&one, of(20), 20).await.unwrap();
-        let told = bodies.read(&two, of(20), 20).await;
+        let _held = bodies.read(bodies.share(&one), of(20), 20).await.unwrap();
+        let told = bodies.read(bodies.share(&two), of(20), 20).await;
         assert_eq!(told.unwrap_err(), Unread::NoRoom);
         let other = holder("203.0.113.8");
-        assert!(bodies.read(&other, of(20), 20).await.is_ok());
+        assert!(bodies.read(bodies.share(&other), of(20), 20).await.is_ok());
     }
 
     #[tokio::test]
     async fn more_room_is_taken_at_once_or_not_at_all() {
         let bodies = bodies(100, 50);
         let holder = bodies.holder(None);
-        let (_, mut share) = bodies.read(&holder, of(10), 10).await.unwrap();
+        let (_, mut share) = bodies
+            .read(bodies.share(&holder), of(10), 10)
+            .await
+            .unwrap();
         share.reserve(30).unwrap();
         assert_eq!(share.reserve(20).unwrap_err(), Unread::NoRoom);
-        let (_, mut other) = bodies.read(&bodies.holder(None), of(50), 50).await.unwrap();
+        let (_, mut other) = bodies
+            .read(bodies.share(&bodies.holder(None)), of(50), 50)
+            .await
+            .unwrap();
         assert_eq!(other.reserve(1).unwrap_err(), Unread::NoRoom);
         assert_eq!(bodies.room.free(), 10);
         assert_eq!(holder.connection.free(), 10);
         drop((share, other));
         assert_eq!(bodies.room.free(), 100);
         assert_eq!(holder.connection.free(), 50);
+    }
+
+    #[tokio::test]
+    async fn a_head_counts_until_its_request_ends() {
+        let request = http::Request::post("/work").header("x-long", "x".repeat(1000));
+        let (parts, ()) = request.body(()).unwrap().into_parts();
+        let head = head::room(&parts);
+        assert!(head > 1000 && head < head::ROOM_MAX);
+        let bodies = bodies(2 * head + 10, 2 * head + 10);
+        let holder = bodies.holder(None);
+        let first = bodies.head(&holder, &parts).unwrap();
+        let read = bodies.read(first, of(10), 10).await.unwrap();
+        let second = bodies.head(&holder, &parts).unwrap();
+        assert_eq!(bodies.head(&holder, &parts).unwrap_err(), Unread::NoRoom);
+        drop(read);
+        assert!(bodies.head(&holder, &parts).is_ok());
+        drop(second);
+        assert_eq!(holder.connection.free(), 2 * head + 10);
     }
 }

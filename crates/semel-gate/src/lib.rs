@@ -14,6 +14,7 @@ mod origins;
 mod activity;
 mod routed;
 mod intake;
+mod head;
 mod bodies;
 mod room;
 mod pace;

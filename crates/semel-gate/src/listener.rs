@@ -4,6 +4,7 @@
 use crate::activity::{Activity, Answering};
 use crate::bodies::{Bodies, Holder};
 use crate::connections::{Connections, Watched};
+use crate::head;
 use crate::metrics::connections::{Counted, Counts};
 use crate::origins::{Origins, TooMany, Visit};
 use crate::reply::Reply;
@@ -22,9 +23,9 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::{Instant, sleep};
 
-/// The most headers of a request, and the most bytes of its head.
-const HEADERS_MAX: usize = 100;
-const HEAD_BYTES_MAX: usize = 64 * 1024;
+/// The most requests at once on one HTTP/2 connection. 100: the least that RFC 9113 (6.5.2) recommends, so that
+/// no client is slowed down by it, and heads that wait to be counted are few.
+const STREAMS_MAX: u32 = 100;
 
 /// A pause after `accept` failed, usually for want of file descriptors.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
@@ -210,14 +211,15 @@ fn builder(limits: &Limits, http2: bool) -> auto::Builder<TokioExecutor> {
         .http1()
         .timer(TokioTimer::new())
         .header_read_timeout(limits.head_within)
-        .max_buf_size(HEAD_BYTES_MAX)
-        .max_headers(HEADERS_MAX)
+        .max_buf_size(head::BYTES_MAX)
+        .max_headers(head::HEADERS_MAX)
         .half_close(true)
         .http2()
         .timer(TokioTimer::new())
         .keep_alive_interval(limits.ping_every)
         .keep_alive_timeout(limits.ping_within)
-        .max_header_list_size(u32::try_from(HEAD_BYTES_MAX).unwrap_or(u32::MAX));
+        .max_concurrent_streams(STREAMS_MAX)
+        .max_header_list_size(u32::try_from(head::BYTES_MAX).unwrap_or(u32::MAX));
     if http2 { builder } else { builder.http1_only() }
 }
 

@@ -1,6 +1,6 @@
 //! The server: listening, reading requests, and coming to an orderly end.
 
-use crate::bodies::Share;
+use crate::bodies::{Share, Unread};
 use crate::connections::Connections;
 use crate::delivery::Arrived;
 use crate::failpoint::{Point, pass};
@@ -179,7 +179,7 @@ async fn serve_one(gate: Arc<Gate>, peer: &Peer, request: Request<Incoming>) -> 
             let asks = Asks::of(&lane.route, request.headers());
             asks.hears(protected(gate, peer, lane, request).await)
         }
-        Way::Pass(pass) => forward(&gate, pass, request).await,
+        Way::Pass(pass) => forward(&gate, peer, pass, request).await,
         Way::OtherMethod => refusal::other_method(),
         Way::Unknown => refusal::unknown_path(),
         Way::Ambiguous(why) => refusal::ambiguous_path(why),
@@ -203,16 +203,17 @@ async fn protected(
             paths: Vec::new(),
             upstream: lane.route.upstream.clone(),
         };
-        return forward(&gate, &pass, request).await;
+        return forward(&gate, peer, &pass, request).await;
     }
     let (parts, body) = request.into_parts();
     let bytes_max = lane.route.body_bytes_max;
-    let (body, share) = match gate.bodies.read(&peer.bodies, body, bytes_max).await {
+    let read = async {
+        let share = gate.bodies.head(&peer.bodies, &parts)?;
+        gate.bodies.read(share, body, bytes_max).await
+    };
+    let (body, share) = match read.await {
         Ok(read) => read,
-        Err(why) => {
-            gate.metrics.body_refused(&why);
-            return refusal::unread(who, &why);
-        }
+        Err(why) => return unread(&gate, who, &why),
     };
     let arrived = Arrived {
         method: parts.method,
@@ -225,6 +226,11 @@ async fn protected(
         .spawn(in_hand(Arc::clone(&gate), lane, arrived, share))
         .await
         .unwrap_or_else(|_| refusal::broken())
+}
+
+fn unread(gate: &Gate, who: Source, why: &Unread) -> Reply {
+    gate.metrics.body_refused(why);
+    refusal::unread(who, why)
 }
 
 /// The body counts as in hand until the delivery has its reply.
@@ -240,9 +246,18 @@ fn passes(lane: &Lane, method: &Method) -> bool {
     lane.route.caller.is_some() && intake::is_safe(method) && !lane.route.methods.contains(method)
 }
 
-/// Forwards a request as it is.
-async fn forward(gate: &Arc<Gate>, pass: &Pass, request: Request<Incoming>) -> Reply {
+/// Forwards a request as it is. Its body is not held here, but its head is.
+async fn forward(
+    gate: &Arc<Gate>,
+    peer: &Peer,
+    pass: &Pass,
+    request: Request<Incoming>,
+) -> Reply {
     let (parts, body) = request.into_parts();
+    let _share = match gate.bodies.head(&peer.bodies, &parts) {
+        Ok(share) => share,
+        Err(why) => return unread(gate, Source::Api, &why),
+    };
     let body = Paced::passed(body, &gate.settings.limits);
     let rules = Arc::clone(gate);
     let body = Screened::new(body, move |trailers: &HeaderMap| {

@@ -10,13 +10,17 @@
 mod support;
 
 use bytes::Bytes;
+use futures_util::StreamExt;
+use futures_util::stream::FuturesUnordered;
 use http_body_util::Full;
 use hyper::client::conn::http2::SendRequest;
 use hyper_util::rt::{TokioExecutor, TokioIo};
+use semel_gate::settings::{Pass, Settings};
 use std::net::SocketAddr;
 use std::time::Duration;
 use support::handler::Say;
-use support::{Act, Bed, Sender, within};
+use support::{Act, Ask, Bed, Sender, within};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::task::JoinHandle;
 
@@ -82,4 +86,69 @@ async fn small_answers_that_are_read_do_not_excuse_a_large_one_that_is_not() {
 #[tokio::test]
 async fn an_answer_of_one_piece_is_read_or_cut_too() {
     leaves_unread(32 * 1024).await;
+}
+
+/// Forwards `/pass` to the handler of the route.
+fn passes(settings: &mut Settings) {
+    settings.pass = Some(Pass {
+        paths: vec!["/pass".parse().unwrap()],
+        upstream: settings.routes[0].upstream.clone(),
+    });
+}
+
+/// A head of 56 KiB.
+fn long_head(ask: Ask) -> Ask {
+    (0..14).fold(ask, |ask, n| {
+        ask.header(&format!("x-long-{n}"), &"x".repeat(4096))
+    })
+}
+
+/// Runs that do not end, with heads that are all there is of their requests.
+async fn heads_are_refused(ask: impl Fn(usize) -> Ask, status: u16) {
+    const ALL: usize = 1024 * 1024;
+    let bed = Bed::with(|settings| {
+        passes(settings);
+        settings.bodies_bytes_max = ALL;
+        settings.routes[0].body_bytes_max = ALL / 16;
+    })
+    .await;
+    let mut streams = FuturesUnordered::new();
+    let (mut sender, connection) = connect(bed.gate, 65_535).await;
+    for n in 0..8 {
+        bed.handler.will(Act::Hang);
+        streams.push(sender.send_request(long_head(ask(n)).request(bed.gate)));
+    }
+    // What is in hand is more than one connection may have; others still have their part.
+    let refused = within("a refusal", streams.next()).await.unwrap().unwrap();
+    assert_eq!(refused.status(), status);
+    let line = "semel_bodies_refused_total{reason=\"no_room\"}";
+    assert!(bed.admin("/metrics").await.text().contains(line));
+    drop((streams, sender, connection));
+}
+
+#[tokio::test]
+async fn heads_of_deliveries_take_room() {
+    let task = |n: usize| Sender::Task.sends(&n.to_string(), "");
+    heads_are_refused(task, 409).await;
+}
+
+#[tokio::test]
+async fn heads_of_passed_requests_take_room() {
+    heads_are_refused(|_| Ask::get("/pass"), 429).await;
+}
+
+#[tokio::test]
+async fn an_http2_connection_has_a_hundred_streams() {
+    let bed = Bed::new().await;
+    let mut stream = TcpStream::connect(bed.gate).await.unwrap();
+    let preface = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0";
+    stream.write_all(preface).await.unwrap();
+    // The first frame: its length, its type (4: settings), then a word and four bytes for each.
+    let mut head = [0; 9];
+    stream.read_exact(&mut head).await.unwrap();
+    assert_eq!((head[0], head[1], head[3]), (0, 0, 4));
+    let mut settings = vec![0; head[2].into()];
+    stream.read_exact(&mut settings).await.unwrap();
+    let streams = settings.chunks(6).find(|it| it[..2] == [0, 3]).unwrap();
+    assert_eq!(streams[2..], [0, 0, 0, 100]);
 }

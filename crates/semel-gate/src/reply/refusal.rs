@@ -46,8 +46,8 @@ pub(super) fn no_room(who: Source) -> Reply {
     wait(
         status,
         "no-room",
-        "There is no room for this body",
-        "the bodies in hand together, or those of this connection or address, are as large as \
+        "There is no room for this request",
+        "the heads and bodies in hand together, or those of this connection or address, are as large as \
          `bodies_bytes_max` allows; nothing was run, a retry is safe",
         STORE_RETRY_AFTER,
     )
