@@ -129,7 +129,7 @@ impl Bodies {
         Ok((read.whole(), share))
     }
 
-    /// A share of nothing yet, for reading a body as JSON. It lasts no longer than a worker's turn, so it
+    /// A share of nothing yet, for reading a body as JSON. It lasts no longer than the reading, so it
     /// counts as part of all and is nobody's own.
     pub(crate) fn reading(&self) -> Share {
         self.share(&self.holder(None))

@@ -7,6 +7,7 @@ use crate::listener::Listener;
 use crate::metrics::Metrics;
 use crate::path::{Ambiguous, Loose, PathPattern, Reading, Spelling};
 use crate::quota::Quota;
+use crate::readers::Readers;
 use crate::runs::Runs;
 use crate::settings::{Pass, Route, Settings};
 use crate::steps;
@@ -30,6 +31,7 @@ pub(crate) struct Gate {
     pub(crate) client: Client,
     pub(crate) relied: Relied,
     pub(crate) bodies: Bodies,
+    pub(crate) readers: Readers,
     pub(crate) runs: Runs,
     pub(crate) metrics: Metrics,
     pub(crate) phase: watch::Sender<Phase>,
@@ -95,6 +97,7 @@ impl Gate {
         Self {
             client: Client::new(),
             bodies: Bodies::new(&settings),
+            readers: Readers::new(),
             relied: Relied::of(&settings.routes),
             runs: Runs::default(),
             semel: Semel::with(Arc::new(store), limits),

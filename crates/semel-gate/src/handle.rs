@@ -18,9 +18,9 @@ use std::sync::Arc;
 /// Takes one delivery through the gate. It is never cancelled: a sender that hangs up leaves the
 /// run, its record and its log line as they would have been.
 pub(crate) async fn handle(gate: Arc<Gate>, lane: Arc<Lane>, arrived: Arrived) -> Reply {
-    let source = source::sender(&lane.route.sources, &arrived);
-    let mut line = Line::begin(&lane.route, source);
     let arrived = Arc::new(arrived);
+    let source = sender(&gate, &lane, &arrived).await;
+    let mut line = Line::begin(&lane.route, source);
     let told = match deliver(&gate, &lane, source, &arrived, &mut line).await {
         Ok(told) => told,
         Err(invalid) => Told::Invalid(invalid),
@@ -31,6 +31,12 @@ pub(crate) async fn handle(gate: Arc<Gate>, lane: Arc<Lane>, arrived: Arrived) -
     line.end(&gate.metrics, reply.status());
     pass(Point::BeforeReply);
     reply
+}
+
+async fn sender(gate: &Gate, lane: &Arc<Lane>, arrived: &Arc<Arrived>) -> Source {
+    let (bytes, lane, arrived) = (arrived.body.len(), Arc::clone(lane), Arc::clone(arrived));
+    let sender = move || source::sender(&lane.route.sources, &arrived);
+    gate.readers.read(bytes, sender).await
 }
 
 /// Reads, names and runs a delivery.
@@ -44,13 +50,32 @@ async fn deliver(
     if !lane.route.sources.contains(&source) {
         return Err(source::unknown(&lane.route.sources));
     }
-    let delivery = source::read(Some(source), arrived)?;
+    let (delivery, named) = read(gate, lane, source, arrived).await?;
     line.transport = delivery.transport.clone();
-    match name(gate, &lane.route, arrived, &delivery) {
+    match named {
         Ok(named) => Ok(run(gate, lane, arrived, delivery, named, line).await),
         Err(Unnamed::Invalid(invalid)) => Err(invalid),
         Err(Unnamed::NoRoom) => Ok(Told::NoRoom),
     }
+}
+
+/// A delivery, and its names if it can have any.
+type Read = (Delivery, Result<Named, Unnamed>);
+
+async fn read(
+    gate: &Arc<Gate>,
+    lane: &Arc<Lane>,
+    source: Source,
+    arrived: &Arc<Arrived>,
+) -> Result<Read, Invalid> {
+    let bytes = arrived.body.len();
+    let (own, lane, arrived) = (Arc::clone(gate), Arc::clone(lane), Arc::clone(arrived));
+    let read = move || {
+        let delivery = source::read(Some(source), &arrived)?;
+        let named = name(&own, &lane.route, &arrived, &delivery);
+        Ok((delivery, named))
+    };
+    gate.readers.read(bytes, read).await
 }
 
 /// Claims, runs and records a delivery under its names.

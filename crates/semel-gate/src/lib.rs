@@ -19,6 +19,7 @@ mod bodies;
 mod room;
 mod pace;
 mod handle;
+mod readers;
 mod health;
 pub mod delivery;
 pub mod source;

@@ -23,6 +23,7 @@ use support::{Act, Ask, Bed, Sender, within};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::task::JoinHandle;
+use tokio::time::Instant;
 
 const SHORT: Duration = Duration::from_millis(300);
 
@@ -151,4 +152,27 @@ async fn an_http2_connection_has_a_hundred_streams() {
     stream.read_exact(&mut settings).await.unwrap();
     let streams = settings.chunks(6).find(|it| it[..2] == [0, 3]).unwrap();
     assert_eq!(streams[2..], [0, 0, 0, 100]);
+}
+
+/// On one thread, so that whatever holds it up holds up everything.
+#[tokio::test]
+async fn a_large_body_that_is_read_does_not_hold_up_the_others() {
+    let bed = Bed::with(|settings| settings.routes[0].body_bytes_max = 4 * 1024 * 1024).await;
+    let nested = format!("{}{}", "[".repeat(60), "]".repeat(60));
+    let body = format!("[{}1]", format!("{nested},").repeat(3_000));
+    let begun = Instant::now();
+    let mut large = bed.begin(Sender::Event.sends("large", &body));
+    let (mut last, mut longest) = (begun, Duration::ZERO);
+    let answer = loop {
+        tokio::select! {
+            answer = &mut large => break answer.unwrap(),
+            health = bed.admin("/healthz") => assert_eq!(health.status, 200),
+        }
+        longest = longest.max(last.elapsed());
+        last = Instant::now();
+    };
+    answer.is(200);
+    let longest = longest.max(last.elapsed());
+    let whole = begun.elapsed();
+    assert!(longest < whole / 2, "health took {longest:?} of {whole:?}");
 }
