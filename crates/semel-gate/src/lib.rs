@@ -18,6 +18,7 @@ mod head;
 mod bodies;
 mod room;
 mod pace;
+mod silence;
 mod handle;
 mod readers;
 mod health;

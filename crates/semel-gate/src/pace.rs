@@ -81,6 +81,11 @@ impl<B> Paced<B> {
         Self::new(body, limits.body_idle_max, None)
     }
 
+    /// The answer to a request that was passed on; its sender is the handler.
+    pub(crate) fn answered(body: B, limits: &Limits) -> Self {
+        Self::new(body, limits.handler_silence_max, None)
+    }
+
     fn new(body: B, idle_max: Duration, whole: Option<Whole>) -> Self {
         let pace = Pace {
             idle_max,

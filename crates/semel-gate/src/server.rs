@@ -11,6 +11,7 @@ use crate::pace::Paced;
 use crate::reply::cors::Asks;
 use crate::reply::{Reply, refusal};
 use crate::settings::{Pass, Settings, Source};
+use crate::silence::Silence;
 use crate::trailers::Screened;
 use crate::upstream::{Connection, streamed};
 use crate::{admin, headers, health, intake, keeper, source, steps};
@@ -247,18 +248,15 @@ fn passes(lane: &Lane, method: &Method) -> bool {
 }
 
 /// Forwards a request as it is. Its body is not held here, but its head is.
-async fn forward(
-    gate: &Arc<Gate>,
-    peer: &Peer,
-    pass: &Pass,
-    request: Request<Incoming>,
-) -> Reply {
+async fn forward(gate: &Arc<Gate>, peer: &Peer, pass: &Pass, request: Request<Incoming>) -> Reply {
     let (parts, body) = request.into_parts();
     let _share = match gate.bodies.head(&peer.bodies, &parts) {
         Ok(share) => share,
         Err(why) => return unread(gate, Source::Api, &why),
     };
-    let body = Paced::passed(body, &gate.settings.limits);
+    let limits = &gate.settings.limits;
+    let silence = Silence::new(limits);
+    let body = silence.broken_by(Paced::passed(body, limits));
     let rules = Arc::clone(gate);
     let body = Screened::new(body, move |trailers: &HeaderMap| {
         rules.relied.trailers_toward_handler(trailers)
@@ -267,17 +265,15 @@ async fn forward(
     *request.method_mut() = parts.method;
     *request.uri_mut() = parts.uri;
     *request.headers_mut() = gate.relied.toward_handler(&parts.headers);
-    match gate
-        .client
-        .send(&pass.upstream, Connection::Kept, request)
-        .await
-    {
-        Ok(response) => {
+    let sent = gate.client.send(&pass.upstream, Connection::Kept, request);
+    match silence.bounds(sent).await {
+        Ok(Ok(response)) => {
             let (mut parts, body) = response.into_parts();
             parts.headers = headers::toward_client(&parts.headers);
-            let body = Screened::new(body, headers::toward_client);
+            let body = Screened::new(Paced::answered(body, limits), headers::toward_client);
             http::Response::from_parts(parts, streamed(body))
         }
-        Err(broken) => refusal::not_forwarded(&format!("{broken:?}")),
+        Ok(Err(broken)) => refusal::not_forwarded(&format!("{broken:?}")),
+        Err(max) => refusal::not_answered(max),
     }
 }

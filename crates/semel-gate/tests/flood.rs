@@ -176,3 +176,59 @@ async fn a_large_body_that_is_read_does_not_hold_up_the_others() {
     let whole = begun.elapsed();
     assert!(longest < whole / 2, "health took {longest:?} of {whole:?}");
 }
+
+#[tokio::test]
+async fn a_handler_that_says_nothing_to_a_passed_request_holds_nobody() {
+    let bed = Bed::with(|settings| {
+        passes(settings);
+        settings.limits.handler_silence_max = SHORT;
+    })
+    .await;
+    bed.handler.will(Act::Hang);
+    // It sends a request and hangs up, which looks like having no more to say.
+    let mut stream = TcpStream::connect(bed.gate).await.unwrap();
+    let raw = b"GET /pass HTTP/1.1\r\nhost: gate\r\n\r\n";
+    stream.write_all(raw).await.unwrap();
+    stream.shutdown().await.unwrap();
+    bed.handler.arrived().await;
+    let mut said = String::new();
+    within("the end", stream.read_to_string(&mut said))
+        .await
+        .unwrap();
+    assert!(said.starts_with("HTTP/1.1 504"), "{said}");
+    assert!(said.contains("errors.md#handler-timeout"), "{said}");
+    // A handler that answers is left alone.
+    bed.ask(Ask::get("/pass")).await.is(200);
+}
+
+/// A handler that begins an answer and does not go on.
+#[tokio::test]
+async fn a_handler_that_stops_in_the_middle_of_a_passed_answer_holds_nobody() {
+    let listener = tokio::net::TcpListener::bind(support::here())
+        .await
+        .unwrap();
+    let handler = listener.local_addr().unwrap();
+    let bed = Bed::with(|settings| {
+        settings.limits.handler_silence_max = SHORT;
+        settings.pass = Some(Pass {
+            paths: vec!["/pass".parse().unwrap()],
+            upstream: support::upstream(handler),
+        });
+    })
+    .await;
+    let mut stream = TcpStream::connect(bed.gate).await.unwrap();
+    let raw = b"GET /pass HTTP/1.1\r\nhost: gate\r\n\r\n";
+    stream.write_all(raw).await.unwrap();
+    let (mut asked, _) = within("a request", listener.accept()).await.unwrap();
+    asked
+        .write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 10\r\n\r\nhalf")
+        .await
+        .unwrap();
+    let mut said = Vec::new();
+    drop(within("the end", stream.read_to_end(&mut said)).await);
+    let said = String::from_utf8_lossy(&said);
+    assert!(
+        said.starts_with("HTTP/1.1 200") && said.ends_with("half"),
+        "{said}"
+    );
+}

@@ -8,6 +8,7 @@ use crate::path::{Ambiguous, Spelling};
 use crate::settings::Source;
 use http::header::{CONNECTION, HeaderValue};
 use http::{Method, StatusCode, Version};
+use std::time::Duration;
 
 /// A body that was not read, from this sender as far as a head can tell.
 pub(crate) fn unread(who: Source, why: &Unread) -> Reply {
@@ -182,6 +183,13 @@ pub(crate) fn key_unprotected(method: &Method) -> Reply {
 /// A request that was to be forwarded as it is, but was not answered.
 pub(crate) fn not_forwarded(why: &str) -> Reply {
     let outcome = meaning::no_answer(false, why);
+    answer(&outcome, Heard::default())
+}
+
+/// A request that was forwarded as it is, to a handler that said nothing.
+pub(crate) fn not_answered(max: Duration) -> Reply {
+    let why = format!("the handler said nothing for {max:?}; whether it took effect is unknown");
+    let outcome = meaning::no_answer(true, &why);
     answer(&outcome, Heard::default())
 }
 

@@ -30,6 +30,10 @@ pub struct Limits {
     pub body_bytes_per_second_min: u32,
     /// How long a body may be slower than that.
     pub body_slow_for: Duration,
+    /// How long a handler may neither take nor say anything about a request that is passed on: before the head
+    /// of its answer, and between two pieces of it. Protected runs have their `timeout` instead. 60 s: what
+    /// usual proxies allow; a client that hung up may be invisible, and holds its place no longer than this.
+    pub handler_silence_max: Duration,
     /// How long a body may wait for room before it is refused: as long as other bodies usually stay,
     /// and well below any sender's deadline.
     pub room_within: Duration,
@@ -56,6 +60,7 @@ impl Default for Limits {
             body_within: Duration::from_secs(120),
             body_bytes_per_second_min: 1024,
             body_slow_for: Duration::from_secs(10),
+            handler_silence_max: Duration::from_secs(60),
             room_within: Duration::from_secs(2),
             parts: 4,
             admin_connections_max: 64,
