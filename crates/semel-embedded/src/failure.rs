@@ -15,11 +15,14 @@ pub(crate) fn corrupt(what: impl Display, how: impl Display) -> Error {
     ))
 }
 
+/// What to do about a fault of the machine. Nothing has to be restarted.
+const HOW_TO_GO_ON: &str = "fix it (room on the disk, permissions), after which a store in use opens \
+                            again by itself; repeating the call is safe";
+
 /// An operation on a file that failed.
 pub(crate) fn unavailable(doing: impl Display, path: &Path, error: impl Display) -> Error {
     Error::Unavailable(format!(
-        "cannot {doing} {}: {error}; mend it (room on the disk, permissions), then restart; \
-         repeating the call is safe",
+        "cannot {doing} {}: {error}; {HOW_TO_GO_ON}",
         path.display()
     ))
 }
@@ -27,8 +30,7 @@ pub(crate) fn unavailable(doing: impl Display, path: &Path, error: impl Display)
 /// The same, when only somebody who fixes the machine can help.
 fn denied(doing: impl Display, path: &Path, error: impl Display) -> Error {
     Error::Denied(format!(
-        "cannot {doing} {}: {error}; fix it (room on the disk, permissions), then restart; \
-         repeating the call is safe",
+        "cannot {doing} {}: {error}; {HOW_TO_GO_ON}",
         path.display()
     ))
 }
@@ -105,6 +107,9 @@ mod tests {
                 matches!(&error, Error::Denied(why) if why.contains("/store")),
                 "{error}"
             );
+            let said = error.to_string();
+            assert!(said.contains("opens again by itself"), "{said}");
+            assert!(!said.contains("restart"), "{said}");
         }
         let error = said(&fjall::Error::Io(io::ErrorKind::TimedOut.into()));
         assert!(matches!(error, Error::Unavailable(_)), "{error}");
