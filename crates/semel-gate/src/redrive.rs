@@ -25,6 +25,10 @@ use semel::{Ended, Key};
 use serde_json::{Value, json};
 use std::sync::Arc;
 
+/// What a handler that asks for credentials does not get from a redrive.
+const NO_CREDENTIALS: &str = "a letter keeps no credentials (Authorization, Cookie), so the handler got this redrive \
+                              without them: let it take what comes from this gate, or let the sender deliver again";
+
 /// A letter, ready to be run again.
 struct Again {
     letter: Letter,
@@ -345,6 +349,10 @@ fn stays(ended: &Ended, status: Option<u16>) -> Refused {
             "its run was overtaken by another run or an operator",
             "look at its record (`semel records show`)",
         ),
+    };
+    let what_to_do = match status {
+        Some(401 | 403) => format!("{NO_CREDENTIALS}; {what_to_do}"),
+        Some(_) | None => what_to_do.to_owned(),
     };
     let status = status.map_or_else(String::new, |status| format!(" (status {status})"));
     Refused::conflict(format!("{error}{status}; the letter stays"), what_to_do)

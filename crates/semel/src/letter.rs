@@ -1,7 +1,8 @@
 //! Letters: whole deliveries, kept because they were acknowledged without success.
 //!
 //! An open letter never expires. A closed one (its work has succeeded, or an operator discarded it)
-//! stays as a tombstone for a while, so that the next duplicate does not bring it back.
+//! stays as a tombstone for a while, so that the next duplicate does not bring it back; one under a
+//! higher fence, or for another reason, does.
 
 mod decide;
 mod standing;

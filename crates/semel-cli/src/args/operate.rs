@@ -112,7 +112,7 @@ pub(crate) enum LettersAsk {
         #[arg(long)]
         run_again: bool,
     },
-    /// Close a letter without running it; a duplicate does not bring it back
+    /// Close a letter without running it; a duplicate brings it back only once its record has changed
     Discard {
         /// Its id, or the first 8 or more digits of it
         #[arg(value_parser = letter_id)]

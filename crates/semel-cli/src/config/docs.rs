@@ -222,9 +222,13 @@ const LETTERS: &str = "
 A broker's delivery that is acknowledged without success is kept as a letter, in the store, before the sender hears of it. How it
 stands follows from the record of its key: once that has succeeded, by whichever gate, handler or operator, the letter is closed.
 Lists, `show` and `redrive` look at the record, and so does every gate once a minute. Closing, like `discard`, leaves a tombstone
-without the delivery for the route's `retention`: a duplicate does not bring the letter back, the next incarnation of the key has its
-own. `semel letters redrive` runs nothing that may have run before and of which no record is left; it says so, and `--run-again`
+without the delivery for the route's `retention`: while the record stays as it is, a duplicate does not bring the letter back. After
+`semel records resolve` or `forget`, or when the record has expired, a duplicate may run, or be kept as a letter again. `semel letters redrive` runs nothing that may have run before and of which no record is left; it says so, and `--run-again`
 runs it all the same. A letter whose record cannot be read is listed as `damaged` and counts for the quota; the log says what is wrong.
+
+A letter keeps no credentials: `Authorization`, `Proxy-Authorization`, `Cookie`, `X-Serverless-Authorization` and
+`X-Goog-IAP-JWT-Assertion` are dropped, and a redrive reaches the handler without them. A handler that asks for them answers 401 or
+403; let it take what comes from the gate, or let the sender deliver again.
 
 A mismatched letter runs under a key of its own when it is redriven, because the key of its delivery stands for other work. Once the
 retention of that work is over, a duplicate of the delivery runs under the delivery's key. Its success closes the letter, and while

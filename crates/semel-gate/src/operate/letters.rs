@@ -65,7 +65,7 @@ impl Operator {
     }
 
     /// Closes a letter without running it. A tombstone stays for the route's retention, so that the next
-    /// duplicate does not bring it back.
+    /// duplicate does not bring it back while its record stays as it is.
     ///
     /// # Errors
     /// When there is none, or those of the store.
@@ -86,8 +86,9 @@ impl Operator {
             Marked::Applied => Ok(json!({
                 "act": "discard", "letter": letter.id.to_string(), "key": key,
                 "before": letter.reason.word(), "after": after,
-                "says": "the delivery is gone for good, and a duplicate does not bring it back; its record, if there \
-                         is one, stays as it is",
+                "says": "this delivery is gone for good; its record, if there is one, stays as it is, and as long as it \
+                         does a duplicate is not kept again during the route's retention; after an act on that \
+                         record (`semel records resolve` or `forget`) a duplicate may run or be kept as a letter",
             })),
             Marked::Gone => Err(no_letter()),
         }

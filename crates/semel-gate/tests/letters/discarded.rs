@@ -50,6 +50,25 @@ async fn nor_when_it_was_mismatched_or_invalid() {
 }
 
 #[tokio::test]
+async fn but_after_its_record_was_resolved_it_does_and_the_discard_says_so() {
+    let aging = Aging::new();
+    let bed = aging.gate(|_| {}).await;
+    bed.handler.says(500);
+    bed.ask(task()).await.is(200);
+    let id = the_letter(&bed).await;
+    let (_, said) = operator(&bed, Ask::post(&format!("/letters/{id}/discard"))).await;
+    let says = said["says"].as_str().unwrap();
+    assert!(says.contains("after an act on that record"), "{said}");
+    let (key, _) = bed.records().await[0].clone();
+    let resolve = Ask::post(&format!("/records/{key}/resolve"));
+    let resolve = resolve.body(r#"{"as":"failed"}"#.to_owned());
+    assert_eq!(operator(&bed, resolve).await.0, 200);
+    assert_eq!(bed.ask(task()).await.status, 200);
+    assert_eq!(bed.letters().await[0].reason, Reason::Failed);
+    assert_eq!(bed.runs(), 1);
+}
+
+#[tokio::test]
 async fn but_the_next_incarnation_has_its_own_letter() {
     let aging = Aging::new();
     let bed = aging.gate(|_| {}).await;

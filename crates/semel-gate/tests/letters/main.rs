@@ -13,6 +13,7 @@ mod support;
 mod log;
 
 mod closed;
+mod credentials;
 mod damaged;
 mod discarded;
 mod unknown;
