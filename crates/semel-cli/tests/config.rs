@@ -36,7 +36,7 @@ const IN_A_ROUTE: &[(&str, &str)] = &[
     ("lease = \"0s\"", "`lease` must be from 1ms to 24h"),
     (
         "retention = \"400d\"",
-        "`retention` must be 366d at the most",
+        "`retention`: \"400d\" is too long: write 366d at the most",
     ),
     ("timeout = \"0s\"", "0 would let no handler answer"),
     (

@@ -6,7 +6,7 @@ use crate::failpoint::{Point, pass};
 use crate::gate::{Gate, Lane};
 use crate::headers::end_to_end;
 use crate::reply::REPLAYED;
-use crate::reply::meaning::{Meaning, meaning, no_answer};
+use crate::reply::meaning::{Meaning, gate_broken, meaning, no_answer};
 use crate::runs::InHand;
 use crate::upstream::{Broken, Connection, Read, full, read};
 use bytes::Bytes;
@@ -19,7 +19,10 @@ use semel::record::{InDoubt, Lease};
 use semel::tower::HEADERS_KEPT;
 use semel::work::{Failure, FailureKind};
 use semel::{Outcome, Run};
+use std::future::{Future, poll_fn};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex};
+use std::task::Poll;
 use std::time::Duration;
 use tokio::time::{Instant, timeout};
 
@@ -54,8 +57,17 @@ pub(crate) struct Heard {
 // === impl Forward ===
 
 impl Forward {
-    /// Runs the handler once.
+    /// Runs the handler once. What a panic says is for the log, never for a client.
     pub(crate) async fn effect(self, run: Run) -> Result<Outcome, Failure> {
+        let mut running = std::pin::pin!(self.run(run));
+        poll_fn(|cx| {
+            let polled = catch_unwind(AssertUnwindSafe(|| running.as_mut().poll(cx)));
+            polled.unwrap_or_else(|_| Poll::Ready(Err(panicked())))
+        })
+        .await
+    }
+
+    async fn run(self, run: Run) -> Result<Outcome, Failure> {
         pass(Point::ClaimAnswered);
         let lease = run.lease();
         let (route, source) = (&self.lane.route, self.delivery.source);
@@ -122,6 +134,15 @@ impl Forward {
         headers.remove(REPLAYED);
         self.first_hand.note(|heard| heard.headers = Some(headers));
         Ok((outcome, meaning))
+    }
+}
+
+/// The request may have been sent before.
+fn panicked() -> Failure {
+    Failure {
+        kind: FailureKind::InDoubt,
+        outcome: gate_broken(),
+        after: None,
     }
 }
 

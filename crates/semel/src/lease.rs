@@ -49,7 +49,9 @@ pub(crate) async fn keep(
     let said = tokio::select! {
         biased;
         ended = &mut effect => ended.unwrap_or_else(|error| {
-            Err(Failure::in_doubt(format!("the effect did not end by itself: {error}")))
+            // What a panic says is for the log: a failure may be told to whoever asked.
+            tracing::error!(key = %lease.key, %error, "an effect did not end by itself");
+            Err(Failure::in_doubt("the effect did not end by itself"))
         }),
         () = overtaken(store, lease, work, term) => {
             cancel(effect).await;

@@ -126,7 +126,7 @@ source = \"api\"
 caller = \"header:x-client-id\"
 ```
 
-Durations are a whole number and a unit: `500ms`, `30s`, `10m`, `24h`, `7d`. Sizes are bytes, or a whole number and `KiB`,
+Durations are a whole number and a unit: `500ms`, `30s`, `10m`, `24h`, `7d`; none is longer than `366d`. Sizes are bytes, or a whole number and `KiB`,
 `MiB` or `GiB`.
 
 <!-- This page is made from the table of fields in crates/semel-cli/src/config: change it there, then run

@@ -7,7 +7,7 @@ use super::mistakes::{Mistakes, Place};
 use super::route::{self, Common};
 use super::section::Section;
 use super::tree::Member;
-use super::values::Size;
+use super::values::{DURATION_MAX, Size};
 use super::{Config, Platform, StoreOptions};
 use semel_gate::path::PathPattern;
 use semel_gate::settings::{KEEPER_EVERY, Limits, Pass, Secret, Settings, Upstream};
@@ -77,12 +77,22 @@ fn settings(section: &mut Section<'_>, common: &Common) -> Settings {
         proxies: section.take("proxies").unwrap_or_default(),
         limits: Limits::default(),
         grace: section.value("grace"),
-        shared_cache: Duration::from_millis(section.value("cache_ms")),
+        shared_cache: shared_cache(section),
         keeper_every: KEEPER_EVERY,
     };
     route::bounded(section, "namespace", &settings.namespace);
     addresses(section, &settings);
     settings
+}
+
+fn shared_cache(section: &mut Section<'_>) -> Duration {
+    let cache = Duration::from_millis(section.value("cache_ms"));
+    if cache > DURATION_MAX {
+        let most = DURATION_MAX.as_millis();
+        let says = format!("`cache_ms` must be {most} (366d) at the most");
+        section.wrong("cache_ms", says);
+    }
+    cache
 }
 
 fn steps_url(section: &mut Section<'_>) -> Option<String> {

@@ -10,7 +10,7 @@ use super::values::Size;
 use crate::store_url::StoreUrl;
 use http::Uri;
 use semel::key::{KeyRule, Part, SCOPE_BYTES_MAX};
-use semel::store::{LEASE_MAX, RETENTION_MAX};
+use semel::store::LEASE_MAX;
 use semel::work::Completes;
 use semel_gate::path::{PathPattern, Spelling};
 use semel_gate::settings::{Caller, LetterLimits, Route, Source, Upstream};
@@ -204,12 +204,6 @@ fn said(section: &mut Section<'_>, senders: &Senders) -> Said {
     };
     if said.lease < Duration::from_millis(1) || said.lease > LEASE_MAX {
         section.wrong("lease", "`lease` must be from 1ms to 24h");
-    }
-    if said
-        .retention
-        .is_some_and(|retention| retention > RETENTION_MAX)
-    {
-        section.wrong("retention", "`retention` must be 366d at the most");
     }
     if said.timeout == Some(Duration::ZERO) {
         section.wrong("timeout", "`timeout`: 0 would let no handler answer");

@@ -2,6 +2,7 @@
 
 use super::mistakes::Place;
 use super::tree::{Node, Value};
+use semel::store::RETENTION_MAX;
 use std::fmt::Display;
 use std::net::SocketAddr;
 use std::num::NonZeroUsize;
@@ -28,6 +29,9 @@ pub(crate) enum Wrong {
 /// A number of bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Size(pub(crate) usize);
+
+/// No time is longer than a record can be kept, and none leads beyond what clocks can tell.
+pub(crate) const DURATION_MAX: Duration = RETENTION_MAX;
 
 const DURATION_UNITS: [(&str, u64); 5] = [
     ("ms", 1),
@@ -156,13 +160,17 @@ impl Setting for Duration {
             let count = number::<u64>(text.strip_suffix(unit)?)?;
             count.checked_mul(*ms)
         });
-        found.map(Self::from_millis).map_or_else(
-            || {
+        match found.map(Self::from_millis) {
+            Some(duration) if duration > DURATION_MAX => Wrong::says(
+                value,
+                format!("{text:?} is too long: write 366d at the most"),
+            ),
+            Some(duration) => Ok(duration),
+            None => {
                 let help = "write a whole number and ms, s, m, h or d, as in \"500ms\" or \"24h\"";
                 Wrong::says(value, format!("{text:?} is no duration: {help}"))
-            },
-            Ok,
-        )
+            }
+        }
     }
 }
 
@@ -245,6 +253,8 @@ mod tests {
             "1 s",
             "1w",
             "99999999999999999999s",
+            "367d",
+            "18446744073709551615ms",
         ] {
             assert!(Duration::read(&text(bad)).is_err(), "{bad:?}");
         }

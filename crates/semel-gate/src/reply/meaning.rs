@@ -66,6 +66,18 @@ pub(crate) fn says_success(failure: &Failure) -> bool {
     (200..300).contains(&failure.outcome.status)
 }
 
+/// What is told and kept when the gate itself failed in the middle of a run.
+pub(crate) fn gate_broken() -> Outcome {
+    let problem = Problem::new(
+        StatusCode::INTERNAL_SERVER_ERROR,
+        "gate-broken",
+        "The gate failed",
+        "please report this with the gate's log; whether the work took effect is in its record",
+    );
+    Outcome::new(problem.status.as_u16(), problem.body())
+        .with_header("content-type", Problem::CONTENT_TYPE)
+}
+
 /// What is told and kept when the handler gave no answer.
 pub(crate) fn no_answer(timed_out: bool, why: &str) -> Outcome {
     let problem = if timed_out {

@@ -195,10 +195,5 @@ pub(crate) fn not_answered(max: Duration) -> Reply {
 
 /// Something that must not happen did.
 pub(crate) fn broken() -> Reply {
-    problem(
-        StatusCode::INTERNAL_SERVER_ERROR,
-        "gate-broken",
-        "The gate failed",
-        "please report this with the gate's log; whether the work took effect is in its record",
-    )
+    answer(&meaning::gate_broken(), Heard::default())
 }

@@ -13,6 +13,7 @@ mod paths;
 mod spellings;
 mod headers;
 mod overrides;
+mod panics;
 mod head;
 mod cookies;
 mod trailers;
