@@ -16,13 +16,14 @@ use crate::trailers::Screened;
 use crate::upstream::{Connection, streamed};
 use crate::{admin, headers, health, intake, keeper, source, steps};
 use http::{HeaderMap, Method, Request};
+use http_body_util::BodyExt;
 use hyper::body::Incoming;
 use semel::{PendingOutcome, Store};
 use std::future::Future;
 use std::io;
 use std::net::SocketAddr;
-use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 use tokio::net::TcpListener;
 use tokio::time::{Instant, timeout_at};
@@ -256,7 +257,14 @@ async fn forward(gate: &Arc<Gate>, peer: &Peer, pass: &Pass, request: Request<In
     };
     let limits = &gate.settings.limits;
     let silence = Silence::new(limits);
-    let body = silence.broken_by(Paced::passed(body, limits));
+    let cut = Arc::new(OnceLock::new());
+    let seen = Arc::clone(&cut);
+    let body = Paced::passed(body, limits).map_err(move |why| {
+        // The first reason counts.
+        seen.get_or_init(|| refusal::Partly::of(&why));
+        why
+    });
+    let body = silence.broken_by(body);
     let rules = Arc::clone(gate);
     let body = Screened::new(body, move |trailers: &HeaderMap| {
         rules.relied.trailers_toward_handler(trailers)
@@ -273,7 +281,10 @@ async fn forward(gate: &Arc<Gate>, peer: &Peer, pass: &Pass, request: Request<In
             let body = Screened::new(Paced::answered(body, limits), headers::toward_client);
             http::Response::from_parts(parts, streamed(body))
         }
-        Ok(Err(broken)) => refusal::not_forwarded(&format!("{broken:?}")),
+        Ok(Err(broken)) => match cut.get() {
+            Some(why) => refusal::not_passed_whole(*why),
+            None => refusal::not_forwarded(&broken),
+        },
         Err(max) => refusal::not_answered(max),
     }
 }

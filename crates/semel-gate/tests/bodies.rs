@@ -245,7 +245,13 @@ async fn a_passed_body_that_stops_is_cut() {
         )
         .await,
     );
-    assert!(said.contains("HTTP/1.1 502"), "{said}");
+    assert!(said.contains("HTTP/1.1 408"), "{said}");
+    assert!(said.contains("errors.md#body-too-slow"), "{said}");
+    let raw =
+        "POST /pass HTTP/1.1\r\nhost: gate\r\ntransfer-encoding: chunked\r\n\r\n2\r\n{}\r\nzz\r\n";
+    let said = support::client::exchange(bed.gate, raw.as_bytes()).await;
+    assert!(said.contains("HTTP/1.1 400"), "{said}");
+    assert!(said.contains("errors.md#body-broken"), "{said}");
 }
 
 /// Holds most of the room.

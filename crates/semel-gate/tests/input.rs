@@ -294,6 +294,8 @@ async fn an_unanswered_passed_request_hears_502() {
     bed.handler.will(Act::Close);
     let answer = bed.ask(Ask::get("/health")).await;
     answer.is_problem(502, "handler-unreachable");
+    assert!(!answer.text().contains("Cut("), "{answer:?}");
+    assert!(answer.text().contains("may have got"), "{answer:?}");
 }
 
 #[tokio::test]

@@ -4,8 +4,10 @@ use super::{Reply, STORE_RETRY_AFTER, answer, meaning, problem, wait};
 use crate::bodies::Unread;
 use crate::effect::Heard;
 use crate::intake::NotTaken;
+use crate::pace::Cut;
 use crate::path::{Ambiguous, Spelling};
 use crate::settings::Source;
+use crate::upstream::Broken;
 use http::header::{CONNECTION, HeaderValue};
 use http::{Method, StatusCode, Version};
 use std::time::Duration;
@@ -181,8 +183,22 @@ pub(crate) fn key_unprotected(method: &Method) -> Reply {
 }
 
 /// A request that was to be forwarded as it is, but was not answered.
-pub(crate) fn not_forwarded(why: &str) -> Reply {
-    let outcome = meaning::no_answer(false, why);
+pub(crate) fn not_forwarded(why: &Broken) -> Reply {
+    let says = match why {
+        Broken::NotSent(why) => {
+            format!(
+                "the handler was not reached ({why}); it did not get the request, a retry is safe"
+            )
+        }
+        Broken::NotProcessed(why) => format!(
+            "the handler refused the request before it looked at it ({why}); a retry is safe"
+        ),
+        Broken::Cut(why) => format!(
+            "the connection to the handler broke ({why}); it may have got the request, whole or in part, and this path \
+             is not protected"
+        ),
+    };
+    let outcome = meaning::no_answer(false, &says);
     answer(&outcome, Heard::default())
 }
 
@@ -191,6 +207,40 @@ pub(crate) fn not_answered(max: Duration) -> Reply {
     let why = format!("the handler said nothing for {max:?}; whether it took effect is unknown");
     let outcome = meaning::no_answer(true, &why);
     answer(&outcome, Heard::default())
+}
+
+/// Why the body of a request that is passed did not come to its end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Partly {
+    TooSlow,
+    Broken,
+}
+
+impl Partly {
+    pub(crate) const fn of<E>(cut: &Cut<E>) -> Self {
+        match cut {
+            Cut::TooSlow => Self::TooSlow,
+            Cut::Broken(_) => Self::Broken,
+        }
+    }
+}
+
+/// A request of which the handler may have got the beginning.
+pub(crate) fn not_passed_whole(why: Partly) -> Reply {
+    match why {
+        Partly::TooSlow => problem(
+            StatusCode::REQUEST_TIMEOUT,
+            "body-too-slow",
+            "The body came too slowly",
+            "its sender paused for too long; the handler may have got its beginning, and this path is not protected",
+        ),
+        Partly::Broken => problem(
+            StatusCode::BAD_REQUEST,
+            "body-broken",
+            "The body broke off",
+            "it did not come to its end; the handler may have got its beginning, and this path is not protected",
+        ),
+    }
 }
 
 /// Something that must not happen did.
