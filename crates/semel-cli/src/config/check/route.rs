@@ -16,6 +16,7 @@ pub(super) fn check(route: &Route, bodies_bytes_max: usize) -> Vec<Finding> {
         callers(route),
         fingerprint::ignores(route, &route.sources),
         fingerprint::reading(route, bodies_bytes_max),
+        part(route, bodies_bytes_max),
         doubt(route),
         undone(route),
         letters(route),
@@ -164,6 +165,20 @@ fn body(route: &Route, bodies_bytes_max: usize) -> Said {
         )
     };
     Some((proved_if(holds), says))
+}
+
+/// A part of the room is never less than four of the largest bodies.
+fn part(route: &Route, bodies_bytes_max: usize) -> Said {
+    let one = route.body_bytes_max;
+    let needed = one.saturating_mul(16);
+    (needed > bodies_bytes_max && one <= bodies_bytes_max).then(|| {
+        let says = format!(
+            "body_bytes_max {one} × 16 > bodies_bytes_max {bodies_bytes_max}: one connection, or one address, may hold more \
+             than a quarter of the room, because four of the largest bodies must fit; raise bodies_bytes_max to {needed}, \
+             or lower body_bytes_max"
+        );
+        (Verdict::Warning, says)
+    })
 }
 
 /// An outcome is its body and a head with a few headers.

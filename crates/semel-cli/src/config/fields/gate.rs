@@ -102,7 +102,7 @@ pub(super) const FIELDS: &[Field] = &[
         "bodies_bytes_max",
         SIZE,
         "\"256MiB\"",
-        "The largest sum of all bodies in hand, of which one connection, and one address, may hold a quarter; beyond it clients hear 429, brokers 409.",
+        "The largest sum of all bodies in hand, of which one connection, and one address, may hold a quarter, or four of the largest bodies if that is more; beyond it clients hear 429, brokers 409.",
     ),
     Field::is(
         "connections_max",
