@@ -10,6 +10,7 @@ mod section;
 mod terms;
 mod route;
 mod apart;
+mod own;
 mod gate;
 mod load;
 mod check;

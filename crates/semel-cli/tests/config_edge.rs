@@ -1,4 +1,5 @@
-//! What `semel check` says of times without end.
+//! What `semel check` says of times without end, of a gate that is its own handler, and of bodies that are
+//! large for their room.
 #![allow(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
 
 use std::process::{Command, Output};
@@ -18,6 +19,12 @@ fn check(top: &str, route: &str) -> Output {
 }
 
 const UPSTREAM: &str = "upstream = \"http://127.0.0.1:3000\"";
+
+#[track_caller]
+fn good(output: &Output) -> String {
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
 
 #[track_caller]
 fn refused(output: &Output, says: &str) {
@@ -52,4 +59,42 @@ fn no_time_is_longer_than_a_record_is_kept() {
         &check(&format!("{UPSTREAM}\ncache_ms = 9223372036854775807"), ""),
         "`cache_ms` must be 31622400000 (366d) at the most",
     );
+}
+
+#[test]
+fn a_gate_is_not_its_own_handler() {
+    let top = |listen: &str, upstream: &str| {
+        format!("listen = \"{listen}\"\nupstream = \"http://{upstream}\"")
+    };
+    for (listen, upstream) in [
+        ("127.0.0.1:8080", "127.0.0.1:8080"),
+        ("127.0.0.1:8080", "localhost:8080"),
+        ("127.0.0.1:8080", "0.0.0.0:8080"),
+        ("0.0.0.0:8080", "127.0.0.1:8080"),
+        ("[::]:8080", "[::1]:8080"),
+        ("127.0.0.1:80", "127.0.0.1"),
+    ] {
+        let says = format!("`upstream` leads to the gate's own `listen` {listen}");
+        refused(&check(&top(listen, upstream), ""), &says);
+    }
+    let admin = format!("{UPSTREAM}\nadmin = \"127.0.0.1:3000\"");
+    refused(
+        &check(&admin, ""),
+        "leads to the gate's own `admin` 127.0.0.1:3000",
+    );
+    let of_a_route = "upstream = \"http://localhost:8080\"";
+    refused(&check(UPSTREAM, of_a_route), "the gate's own `listen`");
+    good(&check(&top("127.0.0.1:8080", "127.0.0.2:8080"), ""));
+    good(&check(&top("0.0.0.0:8080", "handler:8080"), ""));
+}
+
+#[test]
+fn bodies_that_are_large_for_their_room_are_warned_of() {
+    let says = "one connection, or one address, may hold more than a quarter";
+    let room = |bytes: &str| format!("{UPSTREAM}\nbodies_bytes_max = {bytes}");
+    let said = good(&check(&room("1599"), "body_bytes_max = 100"));
+    assert!(said.contains(says), "{said}");
+    let said = good(&check(&room("1600"), "body_bytes_max = 100"));
+    assert!(!said.contains(says), "{said}");
+    assert!(!good(&check(UPSTREAM, "")).contains(says));
 }

@@ -4,7 +4,8 @@ use super::apart::apart;
 use super::fields::Level;
 use super::meanings::{Base, Routes};
 use super::mistakes::{Mistakes, Place};
-use super::route::{self, Common};
+use super::own::own;
+use super::route::{self, Common, Placed};
 use super::section::Section;
 use super::tree::Member;
 use super::values::{DURATION_MAX, Size};
@@ -39,6 +40,13 @@ pub(crate) fn read(
         .zip(&values)
         .filter_map(|(number, value)| route::read(number, value, &common, mistakes))
         .collect();
+    for Placed { place, route } in &routes {
+        let upstream = &route.upstream.base;
+        let is_own = common.upstream.as_ref() != Some(upstream);
+        if let Some(says) = is_own.then(|| own(upstream, &settings)).flatten() {
+            mistakes.add(*place, Some(&route.name), says);
+        }
+    }
     apart(&routes, settings.pass.as_ref(), mistakes);
     settings.routes = routes.into_iter().map(|placed| placed.route).collect();
     Some(Config {
@@ -82,6 +90,10 @@ fn settings(section: &mut Section<'_>, common: &Common) -> Settings {
     };
     route::bounded(section, "namespace", &settings.namespace);
     addresses(section, &settings);
+    let own_upstream = common.upstream.as_ref();
+    if let Some(says) = own_upstream.and_then(|upstream| own(upstream, &settings)) {
+        section.wrong("upstream", says);
+    }
     settings
 }
 
