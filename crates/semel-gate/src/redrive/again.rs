@@ -1,8 +1,8 @@
 //! Reading a letter back: its delivery, and the key and fingerprint it was kept under.
 
 use super::Again;
-use crate::delivery::{Arrived, Delivery, Transport};
-use crate::gate::{Gate, Lane};
+use crate::delivery::{Delivery, Transport};
+use crate::gate::Gate;
 use crate::letters::Kept;
 use crate::naming::{Named, name};
 use crate::operate::Refused;
@@ -16,9 +16,25 @@ use std::sync::Arc;
 
 /// Reads a letter back into a delivery with its names, and looks at the record of its work.
 pub(super) async fn prepare(
-    gate: &Gate,
+    gate: &Arc<Gate>,
     letter: Letter,
 ) -> Result<(Again, Option<Record>), Refused> {
+    let (bytes, own) = (letter.delivery.len(), Arc::clone(gate));
+    let read = gate.readers.read(bytes, move || read_back(&own, letter));
+    let mut read = read.await?;
+    let record = gate.semel.store().look(&read.again.named.key).await?;
+    read.again.named.fingerprint = read.fingerprint(record.as_ref());
+    Ok((read.again, record))
+}
+
+/// A letter as it is read today.
+struct Read {
+    again: Again,
+    /// The fingerprint that its delivery would have today.
+    today: Option<Fingerprint>,
+}
+
+fn read_back(gate: &Gate, letter: Letter) -> Result<Read, Refused> {
     let kept = Kept::decode(&letter.delivery)?;
     let Some(lane) = gate.lane(&kept.head.route) else {
         return Err(Refused::conflict(
@@ -35,11 +51,12 @@ pub(super) async fn prepare(
         attributes: BTreeMap::new(),
         ce: BTreeMap::new(),
     });
-    let key = letter.work_key();
-    let record = gate.semel.store().look(&key).await?;
+    let today = is_by_key(letter.reason)
+        .then(|| name(gate, &lane.route, &arrived, &delivery).ok())
+        .flatten();
     let named = Named {
-        key,
-        fingerprint: fingerprint(gate, lane, &letter, &arrived, &delivery, record.as_ref()),
+        key: letter.work_key(),
+        fingerprint: Fingerprint::of(&arrived.body),
     };
     let again = Again {
         letter,
@@ -48,7 +65,10 @@ pub(super) async fn prepare(
         delivery,
         named,
     };
-    Ok((again, record))
+    Ok(Read {
+        again,
+        today: today.map(|named| named.fingerprint),
+    })
 }
 
 /// Who may have sent a letter: never an API client. A route that takes no broker's deliveries any more
@@ -63,26 +83,21 @@ fn brokers(sources: &[Source]) -> Vec<Source> {
     }
 }
 
-/// The fingerprint that a letter was kept under: its id tells which one. The route's rule may have
-/// changed since.
-fn fingerprint(
-    gate: &Gate,
-    lane: &Lane,
-    letter: &Letter,
-    arrived: &Arrived,
-    delivery: &Delivery,
-    record: Option<&Record>,
-) -> Fingerprint {
-    let of_body = Fingerprint::of(&arrived.body);
-    let Some(key) = letter.key.filter(|_| is_by_key(letter.reason)) else {
-        return of_body;
-    };
-    let today = name(gate, &lane.route, arrived, delivery).ok();
-    let today = today.map(|named| named.fingerprint);
-    let recorded = record.map(|record| record.fingerprint);
-    let was = |it: &Fingerprint| LetterId::of_key(letter.reason, &key, it) == letter.id;
-    let known = [recorded, today].into_iter().flatten().find(was);
-    known.or(today).unwrap_or(of_body)
+// === impl Read ===
+
+impl Read {
+    /// The fingerprint that a letter was kept under: its id tells which one. The route's rule may have
+    /// changed since.
+    fn fingerprint(&self, record: Option<&Record>) -> Fingerprint {
+        let (letter, of_body) = (&self.again.letter, self.again.named.fingerprint);
+        let Some(key) = letter.key.filter(|_| is_by_key(letter.reason)) else {
+            return of_body;
+        };
+        let recorded = record.map(|record| record.fingerprint);
+        let was = |it: &Fingerprint| LetterId::of_key(letter.reason, &key, it) == letter.id;
+        let known = [recorded, self.today].into_iter().flatten().find(was);
+        known.or(self.today).unwrap_or(of_body)
+    }
 }
 
 const fn is_by_key(reason: Reason) -> bool {
