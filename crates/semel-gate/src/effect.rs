@@ -5,6 +5,7 @@ use crate::delivery::{Arrived, Delivery};
 use crate::failpoint::{Point, pass};
 use crate::gate::{Gate, Lane};
 use crate::headers::end_to_end;
+use crate::pace::Paced;
 use crate::reply::REPLAYED;
 use crate::reply::meaning::{Meaning, gate_broken, meaning, no_answer};
 use crate::runs::InHand;
@@ -49,7 +50,7 @@ pub(crate) struct Heard {
     /// All headers of the answer, cookies among them.
     pub(crate) headers: Option<HeaderMap>,
     /// The part of an answer that is not kept: what was read, and what is still to come.
-    pub(crate) rest: Option<(Bytes, Incoming)>,
+    pub(crate) rest: Option<(Bytes, Paced<Incoming>)>,
     /// How long the handler took.
     pub(crate) upstream: Option<Duration>,
 }
@@ -122,6 +123,8 @@ impl Forward {
         let body = match read(body, route.answer_bytes_max).await? {
             Read::Whole(bytes) => Body::Kept(bytes),
             Read::Beyond(begun, rest) => {
+                // The run's own timeout ends here.
+                let rest = Paced::answered(rest, &self.gate.settings.limits);
                 self.first_hand
                     .note(|heard| heard.rest = Some((begun, rest)));
                 Body::NotKept

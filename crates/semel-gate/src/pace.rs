@@ -81,7 +81,7 @@ impl<B> Paced<B> {
         Self::new(body, limits.body_idle_max, None)
     }
 
-    /// The answer to a request that was passed on; its sender is the handler.
+    /// An answer that is passed on as it comes; its sender is the handler.
     pub(crate) fn answered(body: B, limits: &Limits) -> Self {
         Self::new(body, limits.handler_silence_max, None)
     }

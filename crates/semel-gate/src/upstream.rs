@@ -4,6 +4,7 @@ mod h2c;
 
 use crate::bodies::Pieces;
 use crate::headers::toward_client;
+use crate::pace::Paced;
 use crate::settings::Upstream;
 use crate::trailers::Screened;
 use bytes::Bytes;
@@ -181,7 +182,7 @@ pub(crate) fn full(bytes: Bytes) -> AnyBody {
 }
 
 /// What was read of a body, and then the rest of it.
-pub(crate) fn chained(begun: Bytes, rest: Incoming) -> AnyBody {
+pub(crate) fn chained(begun: Bytes, rest: Paced<Incoming>) -> AnyBody {
     let chained = Chained {
         begun: Some(begun),
         rest,
@@ -191,7 +192,7 @@ pub(crate) fn chained(begun: Bytes, rest: Incoming) -> AnyBody {
 
 struct Chained {
     begun: Option<Bytes>,
-    rest: Incoming,
+    rest: Paced<Incoming>,
 }
 
 impl Body for Chained {
