@@ -1,5 +1,5 @@
-//! What `semel check` says of times without end, of a gate that is its own handler, and of bodies that are
-//! large for their room.
+//! What `semel check` says of times without end, of a gate that is its own handler, of bodies that are
+//! large for their room, and of headers that name nobody.
 #![allow(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
 
 use std::process::{Command, Output};
@@ -97,4 +97,24 @@ fn bodies_that_are_large_for_their_room_are_warned_of() {
     let said = good(&check(&room("1600"), "body_bytes_max = 100"));
     assert!(!said.contains(says), "{said}");
     assert!(!good(&check(UPSTREAM, "")).contains(says));
+}
+
+#[test]
+fn headers_that_name_nobody_are_refused() {
+    for caller in [
+        "idempotency-key",
+        "connection",
+        "Content-Length",
+        "Semel-Key",
+    ] {
+        let lines = format!("source = \"api\"\ncaller = \"header:{caller}\"");
+        refused(&check(UPSTREAM, &lines), "tells no callers apart: ");
+    }
+    for name in ["transfer-encoding", "content-length", "te", "semel-attempt"] {
+        let says = format!("header:{name} cannot be part of a key: ");
+        let lines = format!("source = \"pubsub\"\nkey = \"header:{name}\"");
+        refused(&check(UPSTREAM, &lines), &says);
+    }
+    let lines = "source = \"api\"\ncaller = \"header:x-client\"\nkey = \"header:x-order\"";
+    good(&check(UPSTREAM, lines));
 }

@@ -2,6 +2,7 @@
 
 mod route;
 mod fingerprint;
+mod named;
 
 use super::apart::covers;
 use super::{Config, Platform};

@@ -1,6 +1,6 @@
 //! What must hold for each route and each of its sources.
 
-use super::{Finding, Verdict, fingerprint};
+use super::{Finding, Verdict, fingerprint, named};
 use crate::config::terms::MARGIN;
 use crate::config::values::written;
 use semel::key::Part;
@@ -14,6 +14,7 @@ pub(super) fn check(route: &Route, bodies_bytes_max: usize) -> Vec<Finding> {
         body(route, bodies_bytes_max),
         answer(route),
         callers(route),
+        named::caller(route),
         fingerprint::ignores(route, &route.sources),
         fingerprint::reading(route, bodies_bytes_max),
         part(route, bodies_bytes_max),
@@ -35,6 +36,7 @@ pub(super) fn check(route: &Route, bodies_bytes_max: usize) -> Vec<Finding> {
             wait(source, terms),
             Some(renewal(terms)),
             parts(source, terms),
+            named::key(route, source),
             Some(fingerprint::mismatch(source, route)),
             fingerprint::unwrapped(source, route),
         ];
