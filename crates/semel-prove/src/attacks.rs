@@ -1,19 +1,22 @@
 //! The attacks, each a short story: new deliveries, one fault, and a sender that goes on as its broker would.
 
+pub(crate) mod attack;
+pub(crate) mod session;
+pub(crate) mod baseline;
 mod repeat;
 mod at_once;
 mod overlap;
-mod answer;
-mod kill;
+mod lost_answer;
+mod kill_random;
+mod crash_sweep;
 mod pause;
-mod order;
+mod reorder;
 mod payload;
-mod two;
+mod two_processes;
 
-use crate::cannot::CannotJudge;
-use crate::field::{Field, Finding};
-use crate::sweep;
-use crate::verdict::Attack;
+use crate::attacks::session::{Field, Finding};
+use crate::error::CannotJudge;
+use crate::judge::verdict::Attack;
 
 /// All attacks, in the order they are made: the cheapest first.
 pub(crate) const ALL: [Attack; 13] = [
@@ -70,16 +73,16 @@ pub(crate) async fn make(attack: Attack, field: &mut Field<'_>) -> Result<Tally,
         Attack::Repeat => repeat::make(field).await,
         Attack::AtOnce => at_once::make(field).await,
         Attack::WhileRunning => overlap::make(field, overlap::First::Stays).await,
-        Attack::AnswerLost => answer::lost(field).await,
-        Attack::AnswerCut => answer::cut(field).await,
+        Attack::AnswerLost => lost_answer::lost(field).await,
+        Attack::AnswerCut => lost_answer::cut(field).await,
         Attack::DeadlinePassed => overlap::make(field, overlap::First::GivenUp).await,
-        Attack::KillRandom => kill::make(field).await,
-        Attack::CrashSweep => sweep::make(field).await,
+        Attack::KillRandom => kill_random::make(field).await,
+        Attack::CrashSweep => crash_sweep::make(field).await,
         Attack::Pause => pause::make(field).await,
-        Attack::Reorder => order::make(field).await,
+        Attack::Reorder => reorder::make(field).await,
         Attack::OtherPayload => payload::other(field).await,
         Attack::BadKey => payload::bad(field).await,
-        Attack::TwoProcesses => two::make(field).await,
+        Attack::TwoProcesses => two_processes::make(field).await,
     }
 }
 

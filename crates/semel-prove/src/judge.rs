@@ -1,12 +1,15 @@
 //! The verdict on one trial, from what was sent, answered and seen. Pure.
 
+pub mod verdict;
+pub(crate) mod shrink;
+pub(crate) mod pattern;
 #[cfg(test)]
 mod tests;
 
-use crate::deliver::{Answer, Payload};
-use crate::probe::Counts;
+use crate::judge::verdict::{Event, How, What};
 use crate::scenario::{Promise, Sender};
-use crate::verdict::{Event, How, What};
+use crate::world::probe::Counts;
+use crate::world::sender::{Answer, Payload};
 
 /// Everything known after a trial.
 #[derive(Debug)]

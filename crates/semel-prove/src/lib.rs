@@ -5,45 +5,23 @@
 //! makes its trials. Nothing here prints, reads the environment or exits.
 
 pub mod scenario;
-pub mod verdict;
+mod world;
+mod attacks;
+mod judge;
 pub mod report;
 mod options;
-mod cannot;
-mod check;
-mod words;
-mod field;
-mod clean;
-mod attack;
-mod attacks;
-mod sweep;
-mod judge;
-mod shrink;
-mod pattern;
-mod world;
-mod address;
-mod process;
-mod keeper;
-mod shell;
-mod tap;
-mod wire;
-mod turn;
-mod says;
-mod deliver;
-mod letter;
-mod recorded;
-mod http;
-mod probe;
-mod servers;
-mod sqlite;
-mod plain;
+mod error;
+mod printable;
 
-pub use attack::NoAttack;
-pub use cannot::CannotJudge;
+pub use attacks::attack::NoAttack;
+pub use error::CannotJudge;
+pub use judge::verdict;
 pub use options::{Options, Profile, Progress};
 
 use attacks::Tally;
-use field::{Field, Finding};
-use pattern::Clues;
+use attacks::session::{Field, Finding};
+use judge::pattern::{self, Clues};
+use judge::shrink::shrink;
 use scenario::Scenario;
 use std::time::Duration;
 use tokio::time::Instant;
@@ -206,7 +184,7 @@ fn unseen(field: &Field<'_>) -> Vec<String> {
             unseen.push(format!(
                 "{env}: nothing was said to it while a delivery was handled"
             ));
-        } else if place.language == says::Language::Other {
+        } else if place.language == world::protocol::Language::Other {
             unseen.push(format!(
                 "{env} speaks a language that cannot be read: only sizes are seen"
             ));
@@ -242,7 +220,7 @@ fn broken(finding: Finding) -> Option<Verdict> {
     Some(Verdict::Broken(Box::new(Broken {
         how,
         seen,
-        timeline: shrink::shrink(&finding.events),
+        timeline: shrink(&finding.events),
         pattern: None,
     })))
 }

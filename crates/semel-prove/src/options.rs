@@ -1,6 +1,6 @@
 //! How a scenario is run, and what is told meanwhile.
 
-use crate::verdict::{Attack, Attacked};
+use crate::judge::verdict::{Attack, Attacked};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 

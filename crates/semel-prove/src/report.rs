@@ -5,14 +5,14 @@ mod json;
 mod junit;
 mod html;
 mod svg;
-mod words;
+mod wording;
 
 pub use html::html;
 pub use json::json;
 pub use junit::{junit, junit_without};
 pub use text::text;
 
-use crate::verdict::{Report, Verdict};
+use crate::judge::verdict::{Report, Verdict};
 use serde::Serialize;
 
 /// What a report comes to.

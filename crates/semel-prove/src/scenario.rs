@@ -1,6 +1,9 @@
 //! What is to be proved, as it is written: how to start the handler, what to deliver to it, what it promises, and how to
 //! see what it did.
 
+pub(crate) mod check;
+pub(crate) mod template;
+
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::time::Duration;

@@ -5,16 +5,29 @@
 
 mod start;
 mod member;
+pub(crate) mod process;
+pub(crate) mod reaper;
+pub(crate) mod command;
+pub(crate) mod address;
+pub(crate) mod proxy;
+pub(crate) mod protocol;
+pub(crate) mod recorder;
+pub(crate) mod exchange;
+pub(crate) mod sender;
+pub(crate) mod probe;
+pub(crate) mod servers;
+mod sqlite;
+mod http_client;
 
-use crate::address::address;
-use crate::cannot::CannotJudge;
-use crate::check::Place;
-use crate::keeper::Keeper;
-use crate::process::READY_BOUND;
-use crate::shell::Shell;
-use crate::verdict::What;
-use crate::wire::{Pass, Wire};
-use crate::words::Words;
+use crate::error::CannotJudge;
+use crate::judge::verdict::What;
+use crate::scenario::check::Place;
+use crate::scenario::template::Words;
+use crate::world::address::address;
+use crate::world::command::Shell;
+use crate::world::process::READY_BOUND;
+use crate::world::reaper::Keeper;
+use crate::world::recorder::{Pass, Wire};
 use member::Member;
 use std::collections::BTreeMap;
 use std::net::SocketAddr;

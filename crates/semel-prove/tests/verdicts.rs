@@ -2,12 +2,12 @@
 
 #![allow(clippy::unwrap_used, reason = "a test may fail by panicking")]
 
-mod common;
+mod support;
 
-use common::{broken, is_held, not_run, odd, on_postgres, options, pattern, proved, verdict};
 use semel_prove::scenario::Scenario;
 use semel_prove::verdict::{Attack, How, Report, Verdict, What};
 use semel_prove::{CannotJudge, Options, prove};
+use support::{broken, is_held, not_run, odd, on_postgres, options, pattern, proved, verdict};
 
 const LIST: &str = "CREATE TABLE taken (name text)";
 const UNIQUE: &str = "CREATE TABLE taken (name text UNIQUE)";
@@ -207,7 +207,7 @@ async fn command_takes_part_only_where_it_can() {
 #[tokio::test(flavor = "multi_thread")]
 async fn stand_in_is_no_second_process_of_a_handler_that_runs_elsewhere() {
     let options = options(&[Attack::TwoProcesses]);
-    let (_elsewhere, port) = common::elsewhere(&options);
+    let (_elsewhere, port) = support::elsewhere(&options);
     let target = format!("[deliver]\ntarget = 'http://127.0.0.1:{port}'");
     let scenario = on_postgres("one_statement").replace("[deliver]", &target);
     let scenario: Scenario = toml::from_str(&scenario).unwrap();

@@ -1,10 +1,10 @@
 //! The same delivery many times at once.
 
 use super::Tally;
-use crate::cannot::CannotJudge;
-use crate::deliver::Fate;
-use crate::field::Field;
+use crate::attacks::session::Field;
+use crate::error::CannotJudge;
 use crate::options::Profile;
+use crate::world::sender::Fate;
 
 /// Few first: what breaks with two needs no shrinking.
 const NUMBERS: [usize; 3] = [2, 16, 64];

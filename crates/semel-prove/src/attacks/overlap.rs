@@ -1,12 +1,12 @@
 //! The same delivery again while the first is still at work, kept there by an answer that a tap holds back.
 
 use super::Tally;
-use crate::cannot::CannotJudge;
-use crate::deliver::{Delivery, Fate, Known};
-use crate::field::{Field, QUIET};
-use crate::sweep::waits;
-use crate::turn::Turn;
-use crate::wire::Pass;
+use crate::attacks::crash_sweep::waits;
+use crate::attacks::session::{Field, QUIET};
+use crate::error::CannotJudge;
+use crate::world::exchange::Turn;
+use crate::world::recorder::Pass;
+use crate::world::sender::{Delivery, Fate, Known};
 use std::time::Duration;
 use tokio::task::JoinHandle;
 

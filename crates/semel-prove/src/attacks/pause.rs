@@ -1,13 +1,13 @@
 //! A process stands still past its lease, another one takes the delivery, and the first goes on as if nothing had been.
 
 use super::{Tally, no_process};
-use crate::cannot::CannotJudge;
-use crate::deliver::Fate;
-use crate::field::{Begun, Field};
+use crate::attacks::crash_sweep::waits;
+use crate::attacks::session::{Begun, Field};
+use crate::error::CannotJudge;
 use crate::scenario::Sender;
-use crate::sweep::waits;
-use crate::turn::Turn;
-use crate::wire::Pass;
+use crate::world::exchange::Turn;
+use crate::world::recorder::Pass;
+use crate::world::sender::Fate;
 use std::net::SocketAddr;
 use std::time::Duration;
 

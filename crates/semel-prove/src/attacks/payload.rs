@@ -1,10 +1,10 @@
 //! Deliveries that are not what they should be: another payload under a known key, and no proper key at all.
 
 use super::Tally;
-use crate::cannot::CannotJudge;
-use crate::deliver::{Fate, Known, Payload};
-use crate::field::Field;
+use crate::attacks::session::Field;
+use crate::error::CannotJudge;
 use crate::scenario::{Deliver, Sender};
+use crate::world::sender::{Fate, Known, Payload};
 
 pub(super) async fn other(field: &mut Field<'_>) -> Result<Tally, CannotJudge> {
     let deliver = &field.scenario.deliver;

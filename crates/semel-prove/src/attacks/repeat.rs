@@ -1,8 +1,8 @@
 //! The same delivery once more after it succeeded: the plainest duplicate.
 
 use super::Tally;
-use crate::cannot::CannotJudge;
-use crate::field::Field;
+use crate::attacks::session::Field;
+use crate::error::CannotJudge;
 
 /// One repeat may be luck for a handler that remembers only the last delivery.
 const REPEATS: usize = 2;

@@ -1,8 +1,8 @@
 //! One page that needs nothing else: the table, and a drawing of what broke.
 
 use super::svg::svg;
-use super::words::{self, escape};
-use crate::verdict::{Attacked, Broken, Report, Verdict};
+use super::wording::{self, escape};
+use crate::judge::verdict::{Attacked, Broken, Report, Verdict};
 
 const STYLE: &str = include_str!("page.css");
 
@@ -31,15 +31,15 @@ pub fn html(report: &Report) -> String {
 }
 
 fn row(attacked: &Attacked) -> String {
-    let verdict = words::verdict(&attacked.verdict);
+    let verdict = wording::verdict(&attacked.verdict);
     format!(
         "<tr class=\"{}\"><td>{}<td>{}<td>{verdict}<td>{}<td>{}<td>{}</tr>\n",
         verdict.replace(' ', "-"),
         attacked.attack,
-        words::does(attacked.attack),
+        wording::does(attacked.attack),
         attacked.trials,
         attacked.hits,
-        escape(&words::remark(&attacked.verdict)),
+        escape(&wording::remark(&attacked.verdict)),
     )
 }
 
@@ -62,7 +62,7 @@ fn drawn(attacked: &Attacked, broken: &Broken) -> String {
     format!(
         "<section><h2>{}: {}</h2><p>{}</p>{pattern}\n<div class=\"drawing\">{}</div></section>\n",
         attacked.attack,
-        words::how(broken.how),
+        wording::how(broken.how),
         escape(&broken.seen),
         svg(&broken.timeline),
     )

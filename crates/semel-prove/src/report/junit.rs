@@ -1,7 +1,7 @@
 //! JUnit XML, for CI jobs: an attack is a test case.
 
-use super::words::{self, escape};
-use crate::verdict::{Report, Verdict};
+use super::wording::{self, escape};
+use crate::judge::verdict::{Report, Verdict};
 use std::fmt::Write as _;
 use std::time::Duration;
 
@@ -68,11 +68,11 @@ fn inside(verdict: &Verdict) -> String {
         Verdict::Held => String::new(),
         Verdict::Broken(broken) => {
             let events = broken.timeline.iter().map(|event| {
-                let (at, lane) = (words::millis(event.at), &event.lane);
-                format!("{at} {lane} {}\n", words::event(event))
+                let (at, lane) = (wording::millis(event.at), &event.lane);
+                format!("{at} {lane} {}\n", wording::event(event))
             });
             let body: String = events.collect();
-            let message = words::remark(verdict);
+            let message = wording::remark(verdict);
             format!(
                 "<failure message=\"{}\">{}</failure>",
                 escape(&message),

@@ -1,7 +1,7 @@
 //! A timeline as a drawing: a lane for each party, time downwards, one event in each row.
 
-use super::words::{self, escape};
-use crate::verdict::{Event, What};
+use super::wording::{self, escape};
+use crate::judge::verdict::{Event, What};
 use std::fmt::Write as _;
 
 const ROW: usize = 26;
@@ -99,7 +99,7 @@ fn draw(drawing: &mut String, lanes: &[String], row: usize, event: &Event) {
             "<text class=\"time\" x=\"{}\" y=\"{}\">{}</text>",
             LEFT - 30,
             y + 4,
-            words::millis(event.at)
+            wording::millis(event.at)
         ),
     );
     match arrow(&event.what, place) {
@@ -117,7 +117,7 @@ fn draw(drawing: &mut String, lanes: &[String], row: usize, event: &Event) {
             &format!("<circle class=\"{class}\" cx=\"{here}\" cy=\"{y}\" r=\"6\"/>"),
         ),
     }
-    let said = format!("{} {}", event.lane, words::event(event));
+    let said = format!("{} {}", event.lane, wording::event(event));
     let from = LEFT + lanes.len() * LANE;
     put(
         drawing,

@@ -1,6 +1,6 @@
 use super::*;
+use crate::judge::verdict::{Attack, Attacked, Broken, Event, How, Pattern, What};
 use crate::scenario::Promise;
-use crate::verdict::{Attack, Attacked, Broken, Event, How, Pattern, What};
 use std::time::Duration;
 
 fn attacked(attack: Attack, verdict: Verdict) -> Attacked {

@@ -1,8 +1,8 @@
 //! For a terminal.
 
-use super::{Conclusion, words};
-use crate::plain::plain;
-use crate::verdict::{Broken, Report, Verdict};
+use super::{Conclusion, wording};
+use crate::judge::verdict::{Broken, Report, Verdict};
+use crate::printable::plain;
 use std::fmt::Write as _;
 
 /// The table of verdicts, then each broken one with its timeline.
@@ -10,8 +10,8 @@ use std::fmt::Write as _;
 pub fn text(report: &Report) -> String {
     let mut text = String::new();
     for attacked in &report.attacks {
-        let (attack, verdict) = (attacked.attack.name(), words::verdict(&attacked.verdict));
-        let remark = words::remark(&attacked.verdict);
+        let (attack, verdict) = (attacked.attack.name(), wording::verdict(&attacked.verdict));
+        let remark = wording::remark(&attacked.verdict);
         let trials = match attacked.verdict {
             Verdict::Held | Verdict::Broken(_) => trials(attacked.trials, attacked.hits),
             Verdict::Vacuous { .. } | Verdict::NotRun { .. } => String::new(),
@@ -25,7 +25,7 @@ pub fn text(report: &Report) -> String {
         if let Verdict::Broken(broken) = &attacked.verdict {
             line(
                 &mut text,
-                &format!("\n{}: {}", attacked.attack, words::does(attacked.attack)),
+                &format!("\n{}: {}", attacked.attack, wording::does(attacked.attack)),
             );
             timeline(&mut text, broken);
         }
@@ -44,10 +44,10 @@ fn timeline(text: &mut String, broken: &Broken) {
     let lanes = broken.timeline.iter().map(|event| event.lane.len());
     let width = lanes.max().unwrap_or(0);
     for event in &broken.timeline {
-        let (at, lane) = (words::millis(event.at), &event.lane);
+        let (at, lane) = (wording::millis(event.at), &event.lane);
         line(
             text,
-            &format!("  {at:>9}  {lane:<width$}  {}", words::event(event)),
+            &format!("  {at:>9}  {lane:<width$}  {}", wording::event(event)),
         );
     }
     line(

@@ -1,9 +1,9 @@
 //! A process of a world, and the taps that are its own.
 
-use crate::cannot::CannotJudge;
-use crate::keeper::Ear;
-use crate::process::{Recipe, Running};
-use crate::tap::Tap;
+use crate::error::CannotJudge;
+use crate::world::process::{Recipe, Running};
+use crate::world::proxy::Tap;
+use crate::world::reaper::Ear;
 use std::net::{Ipv4Addr, SocketAddr};
 
 #[derive(Debug)]

@@ -2,17 +2,17 @@
 
 use super::member::Member;
 use super::{Context, Second, World};
-use crate::address::address;
-use crate::cannot::CannotJudge;
-use crate::check::Place;
-use crate::keeper::Keeper;
+use crate::error::CannotJudge;
 use crate::options::Options;
-use crate::process::{Recipe, free_port};
+use crate::scenario::check::Place;
+use crate::scenario::template::Words;
 use crate::scenario::{Process, Scenario};
-use crate::shell::Shell;
-use crate::tap::{Line, Tap};
-use crate::wire::Wire;
-use crate::words::Words;
+use crate::world::address::address;
+use crate::world::command::Shell;
+use crate::world::process::{Recipe, free_port};
+use crate::world::proxy::{Line, Tap};
+use crate::world::reaper::Keeper;
+use crate::world::recorder::Wire;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;

@@ -1,7 +1,7 @@
 use super::*;
-use crate::check::check;
 use crate::options::{Options, Profile};
 use crate::scenario::Scenario;
+use crate::scenario::check::check;
 use std::net::TcpListener;
 
 /// A process that starts once in its life, and what is said when it was killed.

@@ -1,0 +1,151 @@
+//! What a handler does when it is left alone: where it can be disturbed, and whether it works at all.
+
+use crate::attacks::session::{Field, Finding};
+use crate::error::CannotJudge;
+use crate::judge::verdict::{Event, What};
+use crate::world::exchange::Turn;
+use crate::world::protocol::Sense;
+use std::time::Duration;
+
+/// What a single delivery does when nothing disturbs it.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Clean {
+    pub(crate) turns: Vec<Turn>,
+    /// Until the sender had its answer.
+    pub(crate) answered: Duration,
+    /// Until nothing happened any more.
+    pub(crate) ended: Duration,
+    /// How long effects that were not there with the answer had to be waited for.
+    pub(crate) waited: Duration,
+    /// Whether a process ended by itself, as one does that is started for each delivery.
+    pub(crate) ends: bool,
+}
+
+// === impl Clean ===
+
+impl Clean {
+    /// Watches two deliveries. The first one connects and prepares; what only the second one says is chatter.
+    pub(crate) async fn watch(field: &mut Field<'_>) -> Result<Self, CannotJudge> {
+        let first = Self::watch_one(field).await?;
+        let mut second = Self::watch_one(field).await?;
+        let twice = |turn: &Turn| first.turns.iter().any(|one| one.point == turn.point);
+        second.turns.retain(twice);
+        for (number, turn) in (1..).zip(&mut second.turns) {
+            turn.boundary = number;
+        }
+        second.waited = second.follows().max(first.follows());
+        second.ends |= first.ends;
+        Ok(second)
+    }
+
+    async fn watch_one(field: &mut Field<'_>) -> Result<Self, CannotJudge> {
+        let delivery = field.begin().await?;
+        field.until_accepted(&delivery).await?;
+        let finding = field.finish(&[&delivery]).await?;
+        if let Some((_, seen)) = &finding.breach {
+            let heard = last_heard(&finding.events);
+            let log = field.world.log();
+            return Err(CannotJudge::Undisturbed(format!("{seen}; {heard}{log}")));
+        }
+        expect_effects(field, &finding)?;
+        let turns = field.world.wire.turns();
+        let answers = finding
+            .events
+            .iter()
+            .filter(|event| matches!(event.what, What::Answered { .. }));
+        let answered = answers.map(|event| event.at).max().unwrap_or_default();
+        let ended = turns
+            .last()
+            .map(|turn| turn.at)
+            .unwrap_or_default()
+            .max(answered);
+        Ok(Self {
+            turns,
+            answered,
+            ended,
+            waited: finding.waited,
+            ends: finding.events.iter().any(|it| it.what == What::Ended),
+        })
+    }
+
+    /// How long effects follow the answer.
+    pub(crate) fn follows(&self) -> Duration {
+        let seen = self.ended.saturating_sub(self.answered);
+        seen.max(self.waited)
+    }
+
+    /// What it says to its dependencies.
+    pub(crate) fn says(&self) -> Vec<String> {
+        let outward = self.turns.iter().filter(|turn| turn.point.place.outward);
+        outward.map(|turn| turn.said.text.clone()).collect()
+    }
+
+    pub(crate) fn writes_after_answer(&self) -> bool {
+        let after = self
+            .turns
+            .iter()
+            .filter(|turn| turn.at > self.answered && turn.point.place.outward);
+        after
+            .filter(|turn| turn.said.sense >= Sense::Writes)
+            .count()
+            > 0
+    }
+}
+
+/// Also where the promise would allow none.
+fn expect_effects(field: &Field<'_>, finding: &Finding) -> Result<(), CannotJudge> {
+    for event in &finding.events {
+        let What::Effects { effect, count, .. } = &event.what else {
+            continue;
+        };
+        let expected = field
+            .scenario
+            .effects
+            .iter()
+            .find(|one| one.name == *effect);
+        let expected = expected.map_or(1, |one| one.expected);
+        if *count != expected {
+            return Err(CannotJudge::Undisturbed(format!(
+                "it has `{effect}` {count} times instead of {expected}"
+            )));
+        }
+    }
+    Ok(())
+}
+
+/// What the sender was told last.
+fn last_heard(events: &[Event]) -> String {
+    let told = |event: &Event| match &event.what {
+        What::Answered { status, .. } => Some(format!("the last answer was {status}")),
+        What::Unanswered { why, .. } => Some(format!("at the last attempt {why}")),
+        What::Sent { .. }
+        | What::Wire { .. }
+        | What::Killed
+        | What::Ended
+        | What::Started
+        | What::Paused
+        | What::Resumed
+        | What::Effects { .. } => None,
+    };
+    events
+        .iter()
+        .rev()
+        .find_map(told)
+        .unwrap_or_else(|| "nothing was heard".to_owned())
+}
+
+/// Whether the same statement was sent twice with other values of the same length, as made-up ids have.
+pub(crate) fn vary(turns: &[Turn]) -> bool {
+    let inserts: Vec<&Turn> = turns
+        .iter()
+        .filter(|turn| {
+            turn.point.place.outward && turn.said.text.to_uppercase().starts_with("INSERT")
+        })
+        .collect();
+    inserts.iter().enumerate().any(|(at, one)| {
+        inserts
+            .iter()
+            .skip(at + 1)
+            .any(|other| one.differs_in_values(other))
+    })
+}

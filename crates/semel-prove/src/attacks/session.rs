@@ -1,0 +1,292 @@
+//! Where trials are made: new deliveries into a world that runs, and a verdict once it is quiet again.
+
+mod resend;
+mod finish;
+mod late;
+
+pub(crate) use finish::QUIET;
+
+use crate::attacks::baseline::Clean;
+use crate::error::CannotJudge;
+use crate::judge::Breach;
+use crate::judge::verdict::{Attack, Event};
+use crate::options::{Options, Profile, Progress};
+use crate::scenario::Scenario;
+use crate::scenario::check::check;
+use crate::world::World;
+use crate::world::exchange::{Hold, Turn};
+use crate::world::probe::{look, prepare};
+use crate::world::recorder::{Pass, Wire};
+use crate::world::sender::{Courier, Delivery, Fate, Known};
+use crate::world::servers::Servers;
+use late::Kept;
+use rand::rngs::StdRng;
+use rand::{Rng, SeedableRng};
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::task::JoinHandle;
+
+/// Work after an answer begins within this time.
+const AFTER: Duration = Duration::from_millis(40);
+/// Fine enough to be there when an answer has just come.
+const LOOK: Duration = Duration::from_micros(250);
+
+/// More deliveries than any attack makes.
+const DELIVERIES_MAX: u64 = 1_000;
+
+/// A world and everything needed to try something in it.
+#[derive(Debug)]
+pub(crate) struct Field<'a> {
+    pub(crate) scenario: &'a Scenario,
+    pub(crate) profile: Profile,
+    pub(crate) crash_points_max: usize,
+    pub(crate) world: World,
+    pub(crate) courier: Courier,
+    pub(crate) rng: StdRng,
+    /// One run that was left alone.
+    pub(crate) clean: Clean,
+    /// Whether two attempts of one delivery were seen to write different things.
+    pub(crate) writes_vary: bool,
+    told: Told<'a>,
+    attack: Option<Attack>,
+    trials: u32,
+    target: SocketAddr,
+    servers: Servers,
+    seed: u64,
+    mark: String,
+    deliveries: u64,
+    /// Trials that held when they were judged.
+    kept: Vec<Kept>,
+    /// Whether an effect was already missed for as long as a sender waits.
+    lost: bool,
+}
+
+/// Whoever wants to know how far we are.
+struct Told<'a>(&'a dyn Fn(Progress));
+
+/// A trial that has begun.
+#[derive(Debug)]
+pub(crate) struct Begun {
+    pub(crate) delivery: Delivery,
+    pub(crate) first: JoinHandle<Known>,
+    /// Where it is held now; nowhere when its work was over before.
+    pub(crate) held: Option<Turn>,
+}
+
+/// What one trial showed.
+#[derive(Clone, Debug)]
+pub(crate) struct Finding {
+    pub(crate) breach: Option<Breach>,
+    pub(crate) events: Vec<Event>,
+    /// How long an effect that was missing had to be waited for.
+    pub(crate) waited: Duration,
+}
+
+// === impl Field ===
+
+impl<'a> Field<'a> {
+    /// Starts the world and sees it do its work once.
+    pub(crate) async fn enter(
+        scenario: &'a Scenario,
+        options: &Options,
+        progress: &'a dyn Fn(Progress),
+    ) -> Result<Self, CannotJudge> {
+        let places = check(scenario, options)?;
+        let mut world = World::plan(scenario, options, places)?;
+        let mut servers = Servers::default();
+        for before in scenario.before.iter().filter(|before| !before.each) {
+            prepare(before, &world.words(), &world, &mut servers).await?;
+        }
+        world.start(scenario).await?;
+        let courier = Courier::new(
+            &scenario.deliver,
+            Arc::clone(&world.wire),
+            world.words(),
+            world.shell.clone(),
+        )?;
+        let mut field = Self {
+            scenario,
+            profile: options.profile,
+            crash_points_max: options.crash_points_max,
+            target: target(scenario, &world).await?,
+            world,
+            courier,
+            rng: StdRng::seed_from_u64(options.seed),
+            clean: Clean::default(),
+            writes_vary: false,
+            told: Told(progress),
+            attack: None,
+            trials: 0,
+            servers,
+            seed: options.seed,
+            mark: options.mark.clone(),
+            deliveries: 0,
+            kept: Vec::new(),
+            lost: false,
+        };
+        field.world.wire.marked(&options.mark);
+        field.see_no_traces().await?;
+        field.clean = Clean::watch(&mut field).await?;
+        Ok(field)
+    }
+
+    /// From now on trials belong to this attack. Names and choices begin anew: how many trials another attack needed
+    /// does not matter to this one.
+    pub(crate) fn attack(&mut self, attack: Attack, number: u64) {
+        self.attack = Some(attack);
+        self.trials = 0;
+        self.deliveries = number * DELIVERIES_MAX;
+        self.rng = StdRng::seed_from_u64(self.seed.wrapping_add(number));
+    }
+
+    pub(crate) fn wire(&self) -> Arc<Wire> {
+        Arc::clone(&self.world.wire)
+    }
+
+    pub(crate) fn target(&self) -> SocketAddr {
+        self.target
+    }
+
+    /// A new trial with one new delivery.
+    pub(crate) async fn begin(&mut self) -> Result<Delivery, CannotJudge> {
+        self.world.wire.idle();
+        self.world.mend().await?;
+        let delivery = self.next().await?;
+        self.courier.take_answers();
+        self.world.wire.begin();
+        self.world.wire.owns(&delivery.id);
+        Ok(delivery)
+    }
+
+    /// One more delivery.
+    pub(crate) async fn next(&mut self) -> Result<Delivery, CannotJudge> {
+        self.next_about(None).await
+    }
+
+    /// Another new delivery about the same entity, or about one of its own.
+    pub(crate) async fn next_about(
+        &mut self,
+        entity: Option<&str>,
+    ) -> Result<Delivery, CannotJudge> {
+        self.deliveries += 1;
+        let n = self.deliveries;
+        let delivery = Delivery::new(format!("{}{n:05}", self.mark), n).about(entity);
+        let words = self
+            .world
+            .words()
+            .with("id", &delivery.id)
+            .with("entity", &delivery.entity)
+            .with("n", n);
+        for before in self.scenario.before.iter().filter(|before| before.each) {
+            prepare(before, &words, &self.world, &mut self.servers).await?;
+        }
+        self.world.wire.owns(&delivery.id);
+        Ok(delivery)
+    }
+
+    /// A new trial whose delivery is to be held at a boundary of the clean run.
+    pub(crate) async fn begin_held(&mut self, at: &Turn) -> Result<Begun, CannotJudge> {
+        let exactly = self.begin_hold(Hold::At(at.point.clone())).await?;
+        if exactly.held.is_some() {
+            return Ok(exactly);
+        }
+        self.quiet().await;
+        self.begin_hold(Hold::Number(at.boundary)).await
+    }
+
+    async fn begin_hold(&mut self, hold: Hold) -> Result<Begun, CannotJudge> {
+        let delivery = self.begin().await?;
+        let wire = self.wire();
+        wire.hold(hold);
+        let mut known = Known::Nothing;
+        let pause = Duration::from_millis(self.scenario.deliver.pause_ms);
+        // As in the undisturbed run: a handler may refuse what it does later.
+        while known != Known::Accepted && delivery.attempts() < self.scenario.deliver.attempts {
+            let first = self.courier.spawn(&delivery, self.target, Fate::Heard);
+            let held = tokio::select! {
+                turn = wire.held() => Some(turn),
+                () = self.over(&first) => None,
+            };
+            if held.is_some() {
+                return Ok(Begun {
+                    delivery,
+                    first,
+                    held,
+                });
+            }
+            known = first.await.unwrap_or(known);
+            if known != Known::Accepted {
+                tokio::time::sleep(pause).await;
+                self.world.mend().await?;
+            }
+        }
+        // Later attempts are not to be held: nobody would let them go.
+        wire.go_on(Pass::Forward);
+        Ok(Begun {
+            delivery,
+            first: tokio::spawn(std::future::ready(known)),
+            held: None,
+        })
+    }
+
+    /// Returns when an attempt has ended, and what it may have left to be done after its answer.
+    async fn over(&self, attempt: &JoinHandle<Known>) {
+        ended(attempt).await;
+        let after = self.clean.ended.saturating_sub(self.clean.answered);
+        tokio::time::sleep(after * 2 + AFTER).await;
+    }
+
+    pub(crate) fn random(&mut self, below: Duration) -> Duration {
+        below.mul_f64(self.rng.random_range(0.0..1.0))
+    }
+
+    /// Another run with this mark would be taken for this one.
+    async fn see_no_traces(&mut self) -> Result<(), CannotJudge> {
+        self.world.wire.begin();
+        let mark = [self.mark.clone()];
+        let counts = look(
+            &self.scenario.effects,
+            &mark,
+            &self.world,
+            &mut self.servers,
+        )
+        .await?;
+        match counts.iter().find(|(_, count)| **count > 0) {
+            None => Ok(()),
+            Some(((effect, _), _)) => Err(CannotJudge::Scenario(format!(
+                "`{effect}` shows something for {} before anything was delivered: its ids must be told apart from \
+                 what is there already",
+                self.mark
+            ))),
+        }
+    }
+}
+
+// === impl Told ===
+
+impl std::fmt::Debug for Told<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Told")
+    }
+}
+
+/// Returns when an attempt has ended, without taking what it ended with.
+pub(crate) async fn ended<T>(attempt: &JoinHandle<T>) {
+    while !attempt.is_finished() {
+        tokio::time::sleep(LOOK).await;
+    }
+}
+
+async fn target(scenario: &Scenario, world: &World) -> Result<SocketAddr, CannotJudge> {
+    let Some(target) = &scenario.deliver.target else {
+        let nobody = SocketAddr::from(([127, 0, 0, 1], 9));
+        return Ok(world.address(world.receiver()).unwrap_or(nobody));
+    };
+    let unknown = || CannotJudge::Scenario(format!("deliver.target `{target}` cannot be found"));
+    let url = url::Url::parse(target).map_err(|_| unknown())?;
+    let host = url.host_str().ok_or_else(unknown)?;
+    let port = url.port_or_known_default().unwrap_or(80);
+    let found = tokio::net::lookup_host((host, port)).await.ok();
+    found.and_then(|mut all| all.next()).ok_or_else(unknown)
+}

@@ -1,0 +1,88 @@
+//! Looks back: a trial that held when it was judged may have one effect too many later.
+
+use super::{Field, Finding};
+use crate::error::CannotJudge;
+use crate::judge::verdict::{Attack, Event, How, What};
+use crate::scenario::{Effect, Promise};
+use crate::world::probe::Counts;
+use crate::world::sender::Delivery;
+use std::time::Duration;
+use tokio::time::Instant;
+
+/// What the last trials have set going gets this long.
+const LATE: Duration = Duration::from_millis(600);
+
+/// A trial that held when it was judged.
+#[derive(Clone, Debug)]
+pub(super) struct Kept {
+    attack: Attack,
+    ids: Vec<String>,
+    events: Vec<Event>,
+    judged: Instant,
+}
+
+// === impl Kept ===
+
+impl Kept {
+    pub(super) fn new(attack: Attack, deliveries: &[&Delivery], finding: &Finding) -> Self {
+        Self {
+            attack,
+            ids: deliveries.iter().map(|one| one.id.clone()).collect(),
+            events: finding.events.clone(),
+            judged: Instant::now(),
+        }
+    }
+
+    /// The trial with what was added to it, if that breaks the promise.
+    fn broken_by(&self, effects: &[Effect], counts: &Counts) -> Option<Finding> {
+        let (id, effect, count) = self.ids.iter().find_map(|id| {
+            effects.iter().find_map(|effect| {
+                let count = *counts.get(&(effect.name.clone(), id.clone()))?;
+                (count > effect.expected).then_some((id, effect, count))
+            })
+        })?;
+        let ended = self.events.iter().map(|event| event.at).max();
+        let mut events = self.events.clone();
+        events.push(Event {
+            at: ended.unwrap_or_default() + self.judged.elapsed(),
+            lane: "effects".to_owned(),
+            what: What::Effects {
+                effect: effect.name.clone(),
+                id: id.clone(),
+                count,
+            },
+        });
+        let seen = format!(
+            "delivery {id} has `{}` {count} times instead of {}: the handler was still at work when all seemed quiet",
+            effect.name, effect.expected
+        );
+        Some(Finding {
+            breach: Some((How::EffectTwice, seen)),
+            events,
+            waited: Duration::ZERO,
+        })
+    }
+}
+
+impl Field<'_> {
+    /// The first trial of an attack that has one effect too many by now.
+    pub(crate) async fn look_back(
+        &mut self,
+        attack: Attack,
+    ) -> Result<Option<Finding>, CannotJudge> {
+        let of_attack = |kept: &&Kept| kept.attack == attack;
+        let ids = self.kept.iter().filter(of_attack);
+        let ids: Vec<String> = ids.flat_map(|kept| kept.ids.clone()).collect();
+        if ids.is_empty() || self.scenario.promise == Promise::AtLeastOnce {
+            return Ok(None);
+        }
+        let counts = self.look(&ids).await?;
+        let mut kept = self.kept.iter().filter(of_attack);
+        Ok(kept.find_map(|kept| kept.broken_by(&self.scenario.effects, &counts)))
+    }
+
+    /// Lets the last trials come to their end before they are looked at once more.
+    pub(crate) async fn linger(&self) {
+        tokio::time::sleep(LATE.max(self.clean.follows())).await;
+    }
+}

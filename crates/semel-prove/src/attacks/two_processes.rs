@@ -1,0 +1,81 @@
+//! Two processes of the handler: one after the other, and both at once.
+
+use super::{Tally, no_process};
+use crate::attacks::session::Field;
+use crate::error::CannotJudge;
+use crate::scenario::Sender;
+use crate::world::sender::Fate;
+use std::net::SocketAddr;
+
+/// As many for each process at once.
+const AT_ONCE: [usize; 2] = [1, 4];
+
+pub(super) async fn make(field: &mut Field<'_>) -> Result<Tally, CannotJudge> {
+    if let Some(why) = no_process(field) {
+        return Ok(Tally::not_run(why));
+    }
+    let scenario = field.scenario;
+    if scenario.deliver.sender == Sender::Command {
+        return Ok(Tally::not_run(
+            "a command delivers where it will: it cannot be told to deliver to a second process",
+        ));
+    }
+    if scenario.deliver.target.is_some() {
+        return Ok(Tally::not_run(
+            "the handler runs elsewhere: a second process of it cannot be started",
+        ));
+    }
+    let other = field
+        .world
+        .second(scenario)
+        .await?
+        .and_then(|at| field.world.address(at));
+    let Some(other) = other else {
+        return Ok(Tally::not_run(
+            "the receiver keeps things in a directory of its own, or has no port: two of it would be two handlers",
+        ));
+    };
+    let mut tally = Tally::default();
+    if in_turn(field, &mut tally, other).await? {
+        return Ok(tally);
+    }
+    for number in AT_ONCE {
+        if together(field, &mut tally, other, number).await? {
+            break;
+        }
+    }
+    Ok(tally)
+}
+
+async fn in_turn(
+    field: &mut Field<'_>,
+    tally: &mut Tally,
+    other: SocketAddr,
+) -> Result<bool, CannotJudge> {
+    let delivery = field.begin().await?;
+    field.until_accepted(&delivery).await?;
+    field.again(&delivery, other).await?;
+    let finding = field.finish(&[&delivery]).await?;
+    Ok(tally.add(finding, true))
+}
+
+async fn together(
+    field: &mut Field<'_>,
+    tally: &mut Tally,
+    other: SocketAddr,
+    number: usize,
+) -> Result<bool, CannotJudge> {
+    let delivery = field.begin().await?;
+    field.wire().race(2 * number);
+    let sent: Vec<_> = (0..number)
+        .flat_map(|_| [field.target(), other])
+        .map(|to| field.courier.spawn(&delivery, to, Fate::Heard))
+        .collect();
+    let mut known = Vec::new();
+    for one in sent {
+        known.extend(one.await);
+    }
+    field.until_settled(&delivery, &known).await?;
+    let finding = field.finish(&[&delivery]).await?;
+    Ok(tally.add(finding, true))
+}

@@ -1,0 +1,132 @@
+//! Makes a timeline small: what does not matter is left out.
+
+#[cfg(test)]
+mod tests;
+
+use crate::judge::verdict::{Event, What};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// More refusals in a row say nothing new.
+const REFUSALS_SHOWN: usize = 2;
+
+/// Answers that every transaction gets.
+const USUAL_ANSWERS: [&str; 3] = ["BEGIN", "COMMIT", "ROLLBACK"];
+
+/// One attempt of one delivery.
+type Attempt = (String, u32);
+
+/// The events a person needs to see, in order.
+pub(crate) fn shrink(events: &[Event]) -> Vec<Event> {
+    let ids = concerned(events);
+    let kept = events
+        .iter()
+        .filter(|event| id(event).is_none_or(|id| ids.contains(&id)));
+    without_usual_answers(fold_refusals(kept.cloned().collect()))
+}
+
+/// The deliveries whose effects were counted.
+fn concerned(events: &[Event]) -> Vec<&str> {
+    events
+        .iter()
+        .filter(|event| matches!(event.what, What::Effects { .. }))
+        .filter_map(id)
+        .collect()
+}
+
+fn id(event: &Event) -> Option<&str> {
+    match &event.what {
+        What::Sent { id, .. }
+        | What::Answered { id, .. }
+        | What::Unanswered { id, .. }
+        | What::Effects { id, .. } => Some(id),
+        What::Wire { .. }
+        | What::Killed
+        | What::Ended
+        | What::Started
+        | What::Paused
+        | What::Resumed => None,
+    }
+}
+
+/// Keeps a delivery's first refusals and its last one. What is said on the wire goes with them only when nobody else can
+/// have said it.
+fn fold_refusals(events: Vec<Event>) -> Vec<Event> {
+    let folded = folded(&events);
+    let mut open: BTreeSet<Attempt> = BTreeSet::new();
+    let keep = |event: &Event| match &event.what {
+        What::Sent { id, attempt } => {
+            let one = (id.clone(), *attempt);
+            open.insert(one.clone());
+            !folded.contains(&one)
+        }
+        What::Answered { id, attempt, .. } | What::Unanswered { id, attempt, .. } => {
+            let one = (id.clone(), *attempt);
+            open.remove(&one);
+            !folded.contains(&one)
+        }
+        What::Wire { .. } => open.is_empty() || !open.is_subset(&folded),
+        What::Killed
+        | What::Ended
+        | What::Started
+        | What::Paused
+        | What::Resumed
+        | What::Effects { .. } => true,
+    };
+    events.into_iter().filter(keep).collect()
+}
+
+/// The refusals that are left out.
+fn folded(events: &[Event]) -> BTreeSet<Attempt> {
+    let mut refused: BTreeMap<&str, Vec<u32>> = BTreeMap::new();
+    for (id, attempt) in events.iter().filter_map(refusal) {
+        refused.entry(id).or_default().push(attempt);
+    }
+    let one = |(id, attempts): (&str, Vec<u32>)| {
+        let id = id.to_owned();
+        let last = attempts.len().saturating_sub(1);
+        let middle = attempts.into_iter().take(last).skip(REFUSALS_SHOWN);
+        middle
+            .map(|attempt| (id.clone(), attempt))
+            .collect::<Vec<_>>()
+    };
+    refused.into_iter().flat_map(one).collect()
+}
+
+fn refusal(event: &Event) -> Option<(&str, u32)> {
+    match &event.what {
+        What::Answered {
+            id,
+            attempt,
+            accepted: false,
+            ..
+        }
+        | What::Unanswered { id, attempt, .. } => Some((id, *attempt)),
+        What::Answered { .. }
+        | What::Sent { .. }
+        | What::Wire { .. }
+        | What::Killed
+        | What::Ended
+        | What::Started
+        | What::Paused
+        | What::Resumed
+        | What::Effects { .. } => None,
+    }
+}
+
+/// That a transaction was answered is no news, unless its process was stopped right then.
+fn without_usual_answers(events: Vec<Event>) -> Vec<Event> {
+    let stops: Vec<bool> = events.iter().map(stops).collect();
+    let next = stops.into_iter().skip(1).chain([false]);
+    let kept = events.into_iter().zip(next);
+    kept.filter(|(event, stopped)| *stopped || !usual_answer(event))
+        .map(|(event, _)| event)
+        .collect()
+}
+
+fn stops(event: &Event) -> bool {
+    matches!(event.what, What::Killed | What::Ended | What::Paused)
+}
+
+fn usual_answer(event: &Event) -> bool {
+    matches!(&event.what, What::Wire { outward: false, says, .. } if USUAL_ANSWERS.contains(&says.as_str()))
+}

@@ -1,0 +1,158 @@
+//! Reads a scenario critically: everything that cannot be meant is said before anything is started.
+
+mod delivery;
+mod endpoints;
+mod template;
+
+pub(crate) use endpoints::{Place, find};
+
+use crate::error::CannotJudge;
+use crate::options::Options;
+use crate::scenario::{Before, Effect, Process, Scenario};
+use crate::world::protocol::Language;
+use std::collections::BTreeSet;
+
+/// What is wrong, in sentences.
+type Mistakes = Vec<String>;
+
+/// All mistakes of a scenario together; where its dependencies are.
+pub(crate) fn check(scenario: &Scenario, options: &Options) -> Result<Vec<Place>, CannotJudge> {
+    let mut mistakes = Mistakes::new();
+    processes(scenario, &mut mistakes);
+    delivery::check(scenario, &mut mistakes);
+    let places = endpoints::places(scenario, options, &mut mistakes);
+    for before in &scenario.before {
+        one_before(before, &places, &mut mistakes);
+    }
+    effects(scenario, &places, &mut mistakes);
+    template::ports(scenario, &mut mistakes);
+    if options.crash_points_max == 0 {
+        mistakes.push("--crash-points must be at least 1".to_owned());
+    }
+    match mistakes.as_slice() {
+        [] => Ok(places),
+        [only] => Err(CannotJudge::Scenario(only.clone())),
+        [..] => Err(CannotJudge::Scenario(format!(
+            "\n  {}",
+            mistakes.join("\n  ")
+        ))),
+    }
+}
+
+fn processes(scenario: &Scenario, mistakes: &mut Mistakes) {
+    let names = scenario.processes.iter().map(|process| &process.name);
+    twice(names, "[[process]] is called", mistakes);
+    for process in &scenario.processes {
+        one_process(process, mistakes);
+    }
+}
+
+/// Its name is part of a path, so it may not lead anywhere else.
+fn one_process(process: &Process, mistakes: &mut Mistakes) {
+    let name = &process.name;
+    let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
+    if name.is_empty() || !name.chars().all(plain) {
+        mistakes.push(format!(
+            "a [[process]] is called {name:?}: a name has letters, digits, `-` and `_` only"
+        ));
+    }
+    if shlex::split(&process.spawn).is_none_or(|words| words.is_empty()) {
+        mistakes.push(format!("`spawn` of `{name}` is not a command"));
+    }
+    if let Some(ready) = process.ready.as_deref().filter(|ready| *ready != "none") {
+        template::path(&format!("`ready` of `{name}`"), ready, mistakes);
+    }
+}
+
+fn one_before(before: &Before, places: &[Place], mistakes: &mut Mistakes) {
+    let given = [&before.sql, &before.redis, &before.command];
+    if given.iter().filter(|given| given.is_some()).count() != 1 {
+        mistakes.push("a [[before]] needs exactly one of sql, redis, command".to_owned());
+    }
+    let language = match (&before.sql, &before.redis) {
+        (Some(_), _) => Language::Postgres,
+        (None, Some(_)) => Language::Redis,
+        (None, None) if before.on.is_some() => {
+            mistakes.push("a [[before]]: `on` is only for sql and redis".to_owned());
+            return;
+        }
+        (None, None) => return,
+    };
+    if let Err(mistake) = find(before.on.as_deref(), language, places) {
+        mistakes.push(format!("a [[before]]: {mistake}"));
+    }
+}
+
+fn effects(scenario: &Scenario, places: &[Place], mistakes: &mut Mistakes) {
+    let effects = &scenario.effects;
+    if effects.is_empty() {
+        mistakes.push("no [[effect]] says how to see what the handler did".to_owned());
+    } else if effects.iter().all(|effect| effect.expected == 0) {
+        mistakes.push(
+            "every [[effect]] has `expected = 0`: a handler that does nothing would hold; name one that is to be seen"
+                .to_owned(),
+        );
+    }
+    let names = effects.iter().map(|effect| &effect.name);
+    twice(names, "[[effect]] is called", mistakes);
+    for effect in effects {
+        if let Err(mistake) = one_effect(effect, places) {
+            mistakes.push(format!("effect `{}`: {mistake}", effect.name));
+        }
+    }
+}
+
+fn one_effect(effect: &Effect, places: &[Place]) -> Result<(), String> {
+    let given = [
+        &effect.sql,
+        &effect.http,
+        &effect.command,
+        &effect.redis,
+        &effect.calls,
+    ];
+    if given.iter().filter(|given| given.is_some()).count() != 1 {
+        return Err("it needs exactly one of sql, http, command, redis, calls".to_owned());
+    }
+    let on = effect.on.as_deref();
+    if effect.sql.is_some() {
+        return find(on, Language::Postgres, places).map(drop);
+    }
+    if effect.redis.is_some() {
+        return find(on, Language::Redis, places).map(drop);
+    }
+    if on.is_some() {
+        return Err("`on` is only for sql and redis".to_owned());
+    }
+    match (&effect.http, &effect.calls) {
+        (Some(url), _) if !url.starts_with("http://") => {
+            Err(format!("`{url}` is no http:// address"))
+        }
+        (None, Some(calls)) => counted(calls, places),
+        (Some(_) | None, _) => Ok(()),
+    }
+}
+
+/// A dependency whose requests can be told apart.
+fn counted(calls: &str, places: &[Place]) -> Result<(), String> {
+    let at = find(Some(calls), Language::Http, places)?;
+    let place = at.and_then(|at| places.get(at));
+    if place.is_some_and(|place| place.encrypted) {
+        return Err(format!(
+            "`{calls}` is encrypted: its calls cannot be counted; give the handler an http:// address"
+        ));
+    }
+    Ok(())
+}
+
+/// Whatever has a name has it alone.
+fn twice<'a>(names: impl Iterator<Item = &'a String>, says: &str, mistakes: &mut Mistakes) {
+    let (mut seen, mut told) = (BTreeSet::new(), BTreeSet::new());
+    for name in names {
+        if !seen.insert(name) && told.insert(name) {
+            mistakes.push(format!("more than one {says} `{name}`"));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,97 @@
+//! Where the dependencies are, and which of them is meant.
+
+use super::{Mistakes, twice};
+use crate::options::Options;
+use crate::scenario::{Dependency, Scenario};
+use crate::world::protocol::Language;
+
+/// Where a dependency really is, before `{port.NAME}` is filled in.
+#[derive(Clone, Debug)]
+pub(crate) struct Place {
+    pub(crate) env: String,
+    pub(crate) url: String,
+    pub(crate) language: Language,
+    /// Encrypted connections are not tapped: the process would notice.
+    pub(crate) encrypted: bool,
+}
+
+/// Where all dependencies are.
+pub(super) fn places(
+    scenario: &Scenario,
+    options: &Options,
+    mistakes: &mut Mistakes,
+) -> Vec<Place> {
+    let names = scenario.dependencies.iter().map(|it| &it.env);
+    twice(names, "[[dependency]] is named by the variable", mistakes);
+    let mut places = Vec::new();
+    for dependency in &scenario.dependencies {
+        match place(dependency, options) {
+            Ok(place) => places.push(place),
+            Err(mistake) => mistakes.push(mistake),
+        }
+    }
+    places
+}
+
+fn place(dependency: &Dependency, options: &Options) -> Result<Place, String> {
+    let env = dependency.env.clone();
+    if env.is_empty() || env.contains(['=', '\0']) {
+        return Err(format!("a [[dependency]]: {env:?} is no variable"));
+    }
+    let given = dependency.url.as_ref().or(options.environment.get(&env));
+    let url = given
+        .filter(|url| !url.is_empty())
+        .ok_or_else(|| {
+            format!("dependency `{env}` has no `url`, and the environment does not name it")
+        })?
+        .clone();
+    let scheme = url.split("://").next().unwrap_or_default().to_owned();
+    let strict = url.contains("sslmode=require") || url.contains("sslmode=verify");
+    let (language, encrypted) = match scheme.as_str() {
+        "postgres" | "postgresql" => (Language::Postgres, strict),
+        "redis" => (Language::Redis, false),
+        "rediss" => (Language::Redis, true),
+        "http" => (Language::Http, false),
+        "https" => (Language::Http, true),
+        _ => (Language::Other, false),
+    };
+    if !url.contains("://") {
+        return Err(format!("dependency `{env}`: `{url}` is no URL"));
+    }
+    Ok(Place {
+        env,
+        url,
+        language,
+        encrypted,
+    })
+}
+
+/// Which dependency is meant: the named one, or the only one of its kind. None: a SQLite file.
+pub(crate) fn find(
+    on: Option<&str>,
+    language: Language,
+    places: &[Place],
+) -> Result<Option<usize>, String> {
+    let Some(on) = on else {
+        let mut fitting =
+            (0..places.len()).filter(|at| places.get(*at).is_some_and(|p| p.language == language));
+        return match (fitting.next(), fitting.next()) {
+            (Some(only), None) => Ok(Some(only)),
+            (None, _) => Err(format!("no [[dependency]] speaks {language:?}")),
+            (Some(_), Some(_)) => Err(format!("several dependencies speak {language:?}: say `on`")),
+        };
+    };
+    if language == Language::Postgres && on.starts_with("sqlite:") {
+        return Ok(None);
+    }
+    let at = places.iter().position(|place| place.env == on);
+    let at = at.ok_or_else(|| format!("`{on}` is no [[dependency]]"))?;
+    let fits = places
+        .get(at)
+        .is_some_and(|place| place.language == language);
+    if fits {
+        Ok(Some(at))
+    } else {
+        Err(format!("`{on}` does not speak {language:?}"))
+    }
+}

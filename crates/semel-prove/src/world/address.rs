@@ -1,0 +1,74 @@
+//! The address in a dependency's URL, which is replaced by a tap's.
+
+use crate::error::CannotJudge;
+use crate::scenario::check::Place;
+use url::Url;
+
+/// A URL with a hole where its address was.
+#[derive(Debug)]
+pub(crate) struct Around(String, String);
+
+impl Around {
+    /// With an address of our own.
+    pub(crate) fn at(&self, port: u16) -> String {
+        format!("{}127.0.0.1:{port}{}", self.0, self.1)
+    }
+}
+
+/// The address in a URL, and what is around it.
+pub(crate) fn address(url: &str, place: &Place) -> Result<(String, Around), CannotJudge> {
+    let wrong = || {
+        CannotJudge::Scenario(format!(
+            "dependency `{}`: `{url}` names no address",
+            place.env
+        ))
+    };
+    let parsed = Url::parse(url).map_err(|_| wrong())?;
+    let host = parsed
+        .host_str()
+        .filter(|host| !host.is_empty())
+        .ok_or_else(wrong)?;
+    let port = parsed.port_or_known_default().or(match parsed.scheme() {
+        "postgres" | "postgresql" => Some(5432),
+        "redis" => Some(6379),
+        "amqp" => Some(5672),
+        _ => None,
+    });
+    let port = port.ok_or_else(wrong)?;
+    let (scheme, rest) = url.split_once("://").ok_or_else(wrong)?;
+    let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
+    let (authority, path) = rest.split_at(end);
+    let user = authority
+        .rsplit_once('@')
+        .map(|(user, _)| format!("{user}@"))
+        .unwrap_or_default();
+    Ok((
+        format!("{host}:{port}"),
+        Around(format!("{scheme}://{user}"), path.to_owned()),
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::world::protocol::Language;
+
+    #[test]
+    fn address_is_cut_out_of_a_url_and_nothing_else_changes() {
+        let place = Place {
+            env: "X".to_owned(),
+            url: String::new(),
+            language: Language::Postgres,
+            encrypted: false,
+        };
+        let (to, around) = address("postgres://me:p%40w@db.example/shop?x=1", &place).unwrap();
+        assert_eq!(to, "db.example:5432");
+        assert_eq!(around.at(99), "postgres://me:p%40w@127.0.0.1:99/shop?x=1");
+        let (to, around) = address("http://127.0.0.1:80", &place).unwrap();
+        assert_eq!(
+            (to.as_str(), around.at(7).as_str()),
+            ("127.0.0.1:80", "http://127.0.0.1:7")
+        );
+        assert!(address("redis://", &place).is_err());
+    }
+}

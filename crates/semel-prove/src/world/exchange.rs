@@ -1,0 +1,98 @@
+//! One turn of a conversation on the wire, and the boundary before it.
+
+use crate::judge::verdict::{Event, What};
+use crate::world::protocol::Said;
+use std::time::Duration;
+
+/// More of one turn's bytes are not kept.
+const TURN_BYTES_MAX: usize = 256 * 1024;
+
+/// Bytes in one direction until the direction changes.
+#[derive(Clone, Debug)]
+pub(crate) struct Turn {
+    /// Counts the boundaries of a trial, from 1.
+    pub(crate) boundary: u32,
+    pub(crate) point: Point,
+    /// Which connection it belongs to.
+    pub(crate) connection: u64,
+    pub(crate) lane: String,
+    pub(crate) said: Said,
+    pub(crate) at: Duration,
+    pub(crate) bytes: Vec<u8>,
+    pub(crate) forwarded: bool,
+    /// Said after the trial had ended.
+    pub(crate) late: bool,
+}
+
+/// A boundary that can be found again in another trial.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Point {
+    pub(crate) place: Place,
+    /// The how-manieth of its kind, from 1.
+    pub(crate) nth: u32,
+}
+
+/// Where a trial is to be held.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Hold {
+    At(Point),
+    /// By number alone: handlers may say the same in other words.
+    Number(u32),
+}
+
+/// What happens at a boundary, less what differs from delivery to delivery.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Place {
+    pub(crate) process: usize,
+    pub(crate) dependency: usize,
+    pub(crate) outward: bool,
+    pub(crate) shape: String,
+}
+
+// === impl Place ===
+
+impl Place {
+    /// Whichever process asks.
+    pub(crate) fn asks_the_same(&self, other: &Self) -> bool {
+        self.outward && self.dependency == other.dependency && self.shape == other.shape
+    }
+}
+
+// === impl Turn ===
+
+impl Turn {
+    pub(crate) fn is(&self, hold: &Hold) -> bool {
+        match hold {
+            Hold::At(point) => self.point == *point,
+            Hold::Number(number) => self.boundary == *number,
+        }
+    }
+
+    pub(crate) fn keep(&mut self, bytes: &[u8]) {
+        let room = TURN_BYTES_MAX.saturating_sub(self.bytes.len());
+        self.bytes.extend(bytes.iter().take(room));
+    }
+
+    /// The same words with other values of the same length.
+    pub(crate) fn differs_in_values(&self, other: &Self) -> bool {
+        self.said.text == other.said.text
+            && self.bytes.len() == other.bytes.len()
+            && self.bytes != other.bytes
+    }
+
+    pub(crate) fn event(&self) -> Event {
+        Event {
+            at: self.at,
+            lane: self.lane.clone(),
+            what: What::Wire {
+                boundary: self.boundary,
+                outward: self.point.place.outward,
+                says: self.said.text.clone(),
+            },
+        }
+    }
+}
+
+pub(crate) fn contains(bytes: &[u8], text: &[u8]) -> bool {
+    !text.is_empty() && bytes.windows(text.len()).any(|window| window == text)
+}

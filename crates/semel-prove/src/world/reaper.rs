@@ -1,0 +1,162 @@
+//! No process outlives the one that started it, however that one ends.
+
+use crate::error::CannotJudge;
+use rustix::process::{Pid, Signal, kill_process_group};
+use std::io::Write;
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::{Child, ChildStdin, Command, Stdio};
+use std::sync::{Arc, Mutex, MutexGuard};
+
+/// Reads `+ GROUP` and `- GROUP`; when the pipe closes, ends every process group that is left and removes the directory.
+const SCRIPT: &str = r#"
+trap '' INT TERM HUP
+groups=' '
+while read -r sign group; do
+  case $sign in
+    +) groups="$groups$group " ;;
+    -) groups="${groups%% $group *} ${groups#* $group }" ;;
+  esac
+done
+for group in $groups; do kill -KILL "-$group"; done
+rm -rf -- "$1"
+"#;
+
+/// A small process that survives us just long enough to tidy up.
+#[derive(Debug)]
+pub(crate) struct Keeper {
+    child: Child,
+    pub(crate) ear: Ear,
+}
+
+/// Where the keeper is told. When it has ended, nobody listens and nothing is left to be kept.
+#[derive(Clone, Debug)]
+pub(crate) struct Ear(Arc<Mutex<Option<ChildStdin>>>);
+
+/// A process group. It ends when this is dropped, and when we end.
+#[derive(Debug)]
+pub(crate) struct Group {
+    id: Pid,
+    ear: Ear,
+}
+
+// === impl Keeper ===
+
+impl Keeper {
+    /// From now on the end of this process means the end of every group that is kept, and of `dir`.
+    pub(crate) fn start(dir: &Path) -> Result<Self, CannotJudge> {
+        let mut child = Command::new("/bin/sh")
+            .args(["-c", SCRIPT, "keeper"])
+            .arg(dir)
+            .current_dir("/")
+            .process_group(0)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .map_err(|why| CannotJudge::machine("/bin/sh cannot be started", why))?;
+        let ear = Ear(Arc::new(Mutex::new(child.stdin.take())));
+        Ok(Self { child, ear })
+    }
+}
+
+impl Drop for Keeper {
+    fn drop(&mut self) {
+        drop(self.ear.lock().take());
+        // A destructor has nobody to tell.
+        self.child.wait().ok();
+    }
+}
+
+// === impl Ear ===
+
+impl Ear {
+    fn tell(&self, sign: char, group: Pid) -> Result<(), CannotJudge> {
+        let Some(told) = &mut *self.lock() else {
+            return Ok(());
+        };
+        told.write_all(format!("{sign} {}\n", group.as_raw_nonzero()).as_bytes())
+            .map_err(|why| CannotJudge::machine("the keeper of the processes is gone", why))
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Option<ChildStdin>> {
+        self.0.lock().expect("nobody panics while holding it")
+    }
+}
+
+// === impl Group ===
+
+impl Group {
+    /// The group that a child leads; none when it has ended already.
+    pub(crate) fn of(leader: Option<u32>, ear: &Ear) -> Result<Option<Self>, CannotJudge> {
+        let id = leader.and_then(|id| i32::try_from(id).ok());
+        let Some(id) = id.and_then(Pid::from_raw) else {
+            return Ok(None);
+        };
+        let group = Self {
+            id,
+            ear: ear.clone(),
+        };
+        group.ear.tell('+', id)?;
+        Ok(Some(group))
+    }
+
+    /// A group that has ended cannot be signalled, and need not be.
+    pub(crate) fn signal(&self, signal: Signal) {
+        kill_process_group(self.id, signal).ok();
+    }
+}
+
+impl Drop for Group {
+    fn drop(&mut self) {
+        // Usually it has ended already.
+        self.signal(Signal::KILL);
+        self.ear.tell('-', self.id).ok();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sleeper() -> Child {
+        Command::new("/bin/sleep")
+            .arg("600")
+            .process_group(0)
+            .spawn()
+            .unwrap()
+    }
+
+    fn group(of: &Child, keeper: &Keeper) -> Group {
+        Group::of(Some(of.id()), &keeper.ear).unwrap().unwrap()
+    }
+
+    #[test]
+    fn kept_groups_end_with_the_keeper_and_forgotten_ones_do_not() {
+        let dir = tempfile::tempdir().unwrap();
+        let (mut one, mut two, mut three) = (sleeper(), sleeper(), sleeper());
+        let keeper = Keeper::start(dir.path()).unwrap();
+        let kept = [&one, &three].map(|child| group(child, &keeper));
+        let forgotten = Pid::from_child(&two);
+        keeper.ear.tell('+', forgotten).unwrap();
+        keeper.ear.tell('-', forgotten).unwrap();
+        drop(keeper);
+        // The keeper did it: the groups themselves are still held here.
+        assert!(!one.wait().unwrap().success());
+        assert!(!three.wait().unwrap().success());
+        drop(kept);
+        assert!(two.try_wait().unwrap().is_none());
+        two.kill().unwrap();
+        two.wait().unwrap();
+        assert!(!dir.path().exists());
+    }
+
+    #[test]
+    fn group_ends_when_it_is_dropped() {
+        let dir = tempfile::tempdir().unwrap();
+        let keeper = Keeper::start(dir.path()).unwrap();
+        let mut child = sleeper();
+        drop(group(&child, &keeper));
+        assert!(!child.wait().unwrap().success());
+    }
+}

@@ -1,0 +1,268 @@
+//! What all taps of a world see together: the turns of a trial in order, and the one place where it is held.
+
+mod ownership;
+mod state;
+
+use crate::judge::verdict::{Event, What};
+use crate::world::exchange::{Hold, Place, Turn, contains};
+use crate::world::protocol::{Said, Sense, shape};
+use ownership::Whose;
+use state::{Mode, Race, State};
+use std::sync::Mutex;
+use std::time::Duration;
+use tokio::sync::{Notify, oneshot};
+use tokio::time::Instant;
+
+/// A question without an answer for this long is not work any more: it waits for something that does not come.
+const UNANSWERED_BOUND: Duration = Duration::from_secs(10);
+
+/// Those that run at once and never ask the same, as under a lock, are not kept waiting for longer.
+const RACE_BOUND: Duration = Duration::from_millis(200);
+
+/// The wire between the processes and their dependencies.
+#[derive(Debug)]
+pub(crate) struct Wire {
+    state: Mutex<State>,
+    changed: Notify,
+}
+
+/// What is to become of bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Pass {
+    Forward,
+    Drop,
+}
+
+/// What the tap does with a chunk.
+#[derive(Debug)]
+pub(crate) enum Permit {
+    Forward,
+    /// When all others have asked this, too.
+    Meet(Place),
+    Wait(oneshot::Receiver<Pass>),
+}
+
+/// One end of one connection, as its tap knows it.
+#[derive(Clone, Debug)]
+pub(crate) struct Talk {
+    pub(crate) connection: u64,
+    pub(crate) process: usize,
+    pub(crate) dependency: usize,
+    pub(crate) lane: String,
+}
+
+/// Where the current turn of a connection is kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Current {
+    began: Instant,
+    index: usize,
+}
+
+// === impl Wire ===
+
+impl Wire {
+    pub(crate) fn new() -> Self {
+        Self {
+            state: Mutex::new(State::new()),
+            changed: Notify::new(),
+        }
+    }
+
+    /// A new trial begins; what the last one left is forgotten.
+    pub(crate) fn begin(&self) {
+        self.lock().begin();
+    }
+
+    /// What every id of this run begins with.
+    pub(crate) fn marked(&self, mark: &str) {
+        mark.clone_into(&mut self.lock().names.mark);
+    }
+
+    /// This delivery belongs to the trial; what names only others was left behind by earlier ones.
+    pub(crate) fn owns(&self, id: &str) {
+        self.lock().names.own.insert(id.to_owned());
+    }
+
+    /// How long ago something was still done for a delivery of an earlier trial.
+    pub(crate) fn left_behind(&self) -> Option<Duration> {
+        let state = self.lock();
+        let others = state
+            .turns
+            .iter()
+            .filter(|turn| state.names.asked(turn) == Whose::Others);
+        let last = others.map(|turn| turn.at).max()?;
+        Some(state.began.elapsed().saturating_sub(last))
+    }
+
+    /// Nothing was delivered yet: what is said now is chatter for good.
+    pub(crate) fn listen(&self) {
+        self.lock().mode = Mode::Listening;
+    }
+
+    /// From now on everything that is said belongs to nothing that was delivered.
+    pub(crate) fn idle(&self) {
+        let mut state = self.lock();
+        state.mode = Mode::Idle;
+        state.held = None;
+        state.plan = None;
+    }
+
+    /// Something else happened.
+    pub(crate) fn note(&self, lane: &str, what: What) {
+        let mut state = self.lock();
+        let at = state.began.elapsed();
+        state.active = Instant::now();
+        state.named = state.active;
+        state.notes.push(Event {
+            at,
+            lane: lane.to_owned(),
+            what,
+        });
+    }
+
+    /// The trial is to be held at this boundary, once.
+    pub(crate) fn hold(&self, hold: Hold) {
+        self.lock().plan = Some(hold);
+    }
+
+    /// Returns once the trial is held.
+    pub(crate) async fn held(&self) -> Turn {
+        loop {
+            let changed = self.changed.notified();
+            if let Some(turn) = self.lock().take_held() {
+                return turn;
+            }
+            changed.await;
+        }
+    }
+
+    /// The held bytes go on, or never arrive.
+    pub(crate) fn go_on(&self, pass: Pass) {
+        let mut state = self.lock();
+        state.plan = None;
+        if let Some(held) = state.held.take() {
+            // Nobody listens when the connection broke meanwhile.
+            held.go_on.send(pass).ok();
+        }
+    }
+
+    /// So many run at once: answers of dependencies wait until all have asked the same, for a while.
+    pub(crate) fn race(&self, runners: usize) {
+        self.lock().race = Some(Race {
+            runners: u32::try_from(runners).unwrap_or(u32::MAX),
+            until: Instant::now() + RACE_BOUND,
+        });
+    }
+
+    /// Whether all that run at once have asked this.
+    pub(crate) fn met(&self, question: &Place) -> bool {
+        let state = self.lock();
+        let Some(race) = state.race.filter(|race| Instant::now() < race.until) else {
+            return true;
+        };
+        let same = state
+            .seen
+            .iter()
+            .filter(|(place, _)| place.asks_the_same(question));
+        same.map(|(_, times)| *times).sum::<u32>() >= race.runners
+    }
+
+    /// For how long nothing was said; none while a question is open.
+    pub(crate) fn quiet(&self) -> Option<Duration> {
+        let state = self.lock();
+        let open = state
+            .open
+            .values()
+            .any(|since| since.elapsed() < UNANSWERED_BOUND);
+        (!open).then(|| state.active.elapsed())
+    }
+
+    /// For how long nothing happened to any delivery; a worker that only looks for one does nothing to it.
+    pub(crate) fn undisturbed(&self) -> Duration {
+        self.lock().named.elapsed()
+    }
+
+    pub(crate) fn turns(&self) -> Vec<Turn> {
+        let state = self.lock();
+        let ours = state.names.ours(&state.turns).into_iter();
+        ours.cloned().collect()
+    }
+
+    /// Everything that happened in this trial, in order.
+    pub(crate) fn events(&self) -> Vec<Event> {
+        let state = self.lock();
+        let turns = state.names.ours(&state.turns).into_iter().map(Turn::event);
+        let mut events: Vec<Event> = turns.chain(state.notes.iter().cloned()).collect();
+        events.sort_by_key(|event| event.at);
+        events
+    }
+
+    /// How many requests to a dependency contained this id.
+    pub(crate) fn calls(&self, dependency: usize, text: &str) -> u64 {
+        let state = self.lock();
+        let calls = state.turns.iter().filter(|turn| {
+            let place = &turn.point.place;
+            place.dependency == dependency
+                && place.outward
+                && turn.forwarded
+                && contains(&turn.bytes, text.as_bytes())
+        });
+        let earlier = state.calls.get(&(dependency, text.to_owned()));
+        calls.fold(earlier.copied().unwrap_or_default(), |count, _| count + 1)
+    }
+
+    pub(crate) fn connected(&self) -> u64 {
+        let mut state = self.lock();
+        state.connections += 1;
+        state.connections
+    }
+
+    pub(crate) fn disconnected(&self, connection: u64) {
+        let mut state = self.lock();
+        state.open.remove(&connection);
+        state.chatting.remove(&connection);
+        state.asked.remove(&connection);
+    }
+
+    /// A chunk that begins a turn. `None`: it is not part of any delivery.
+    pub(crate) fn turn(
+        &self,
+        talk: &Talk,
+        outward: bool,
+        said: Said,
+        bytes: &[u8],
+    ) -> (Permit, Option<Current>) {
+        let mut state = self.lock();
+        let shape = shape(&said.text);
+        let chatter = state.is_chatter(talk, outward, &shape, &said);
+        if state.mode == Mode::Listening || said.sense == Sense::Small || chatter {
+            state.open.remove(&talk.connection);
+            return (Permit::Forward, None);
+        }
+        let current = state.add(talk, outward, shape, said, bytes);
+        let permit = state.permit(talk, current);
+        drop(state);
+        self.changed.notify_waiters();
+        (permit, Some(current))
+    }
+
+    /// More of a turn that has begun.
+    pub(crate) fn more(&self, current: Current, bytes: &[u8]) {
+        let mut state = self.lock();
+        state.active = Instant::now();
+        if let Some(turn) = state.current(current) {
+            turn.keep(bytes);
+        }
+    }
+
+    /// The first bytes of a turn were handed on.
+    pub(crate) fn forwarded(&self, current: Current) {
+        if let Some(turn) = self.lock().current(current) {
+            turn.forwarded = true;
+        }
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, State> {
+        self.state.lock().expect("nobody panics while holding it")
+    }
+}

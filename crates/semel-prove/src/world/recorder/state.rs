@@ -1,0 +1,231 @@
+//! What the wire remembers of a trial, and what it decides for each turn.
+
+use super::ownership::{Names, Whose};
+use super::{Current, Pass, Permit, Talk};
+use crate::judge::verdict::Event;
+use crate::world::exchange::{Hold, Place, Point, Turn};
+use crate::world::protocol::{Said, Sense};
+use std::collections::{BTreeMap, BTreeSet};
+use tokio::sync::oneshot;
+use tokio::time::Instant;
+
+/// All that the wire knows.
+#[derive(Debug)]
+pub(super) struct State {
+    pub(super) mode: Mode,
+    pub(super) began: Instant,
+    pub(super) turns: Vec<Turn>,
+    pub(super) notes: Vec<Event>,
+    pub(super) seen: BTreeMap<Place, u32>,
+    pub(super) chatter: BTreeSet<String>,
+    /// Connections on which chatter was said last.
+    pub(super) chatting: BTreeSet<u64>,
+    /// What was asked last, by connection.
+    pub(super) asked: BTreeMap<u64, Place>,
+    pub(super) plan: Option<Hold>,
+    pub(super) held: Option<Held>,
+    pub(super) race: Option<Race>,
+    pub(super) active: Instant,
+    /// When a delivery was named last, or something was done to one.
+    pub(super) named: Instant,
+    pub(super) open: BTreeMap<u64, Instant>,
+    pub(super) connections: u64,
+    pub(super) names: Names,
+    /// How often each dependency was called about each delivery of an earlier trial.
+    pub(super) calls: BTreeMap<(usize, String), u64>,
+}
+
+/// What that which is said now belongs to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Mode {
+    /// Nothing is delivered: whatever is said now is said anyway, and will be said again.
+    Listening,
+    Idle,
+    Trial,
+}
+
+/// A turn that waits.
+#[derive(Debug)]
+pub(super) struct Held {
+    pub(super) turn: Turn,
+    pub(super) go_on: oneshot::Sender<Pass>,
+    pub(super) told: bool,
+}
+
+/// Deliveries that are at work at the same time.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Race {
+    pub(super) runners: u32,
+    pub(super) until: Instant,
+}
+
+// === impl State ===
+
+impl State {
+    pub(super) fn new() -> Self {
+        let now = Instant::now();
+        Self {
+            mode: Mode::Idle,
+            began: now,
+            turns: Vec::new(),
+            notes: Vec::new(),
+            seen: BTreeMap::new(),
+            chatter: BTreeSet::new(),
+            chatting: BTreeSet::new(),
+            asked: BTreeMap::new(),
+            plan: None,
+            held: None,
+            race: None,
+            active: now,
+            named: now,
+            open: BTreeMap::new(),
+            connections: 0,
+            names: Names::default(),
+            calls: BTreeMap::new(),
+        }
+    }
+
+    /// Forgets a trial, all but the calls it made: a late one may still be added to them.
+    pub(super) fn begin(&mut self) {
+        for turn in std::mem::take(&mut self.turns) {
+            if turn.point.place.outward && turn.forwarded {
+                for name in self.names.named(&turn.bytes) {
+                    let place = (turn.point.place.dependency, name);
+                    *self.calls.entry(place).or_default() += 1;
+                }
+            }
+        }
+        let now = Instant::now();
+        self.mode = Mode::Trial;
+        self.began = now;
+        self.active = now;
+        self.named = now;
+        self.notes.clear();
+        self.seen.clear();
+        self.open.clear();
+        self.names.own.clear();
+        self.plan = None;
+        self.held = None;
+        self.race = None;
+    }
+
+    /// Whether this would be said anyway. What answers chatter is chatter.
+    pub(super) fn is_chatter(
+        &mut self,
+        talk: &Talk,
+        outward: bool,
+        shape: &str,
+        said: &Said,
+    ) -> bool {
+        if !outward {
+            return self.chatting.contains(&talk.connection);
+        }
+        // A write with values in it may be part of a delivery, too.
+        let telling = !common(shape) && (said.sense == Sense::Asks || !shape.contains('#'));
+        if self.mode == Mode::Listening && said.sense != Sense::Small && telling {
+            self.chatter.insert(shape.to_owned());
+        }
+        let chatter = self.chatter.contains(shape);
+        if chatter {
+            self.chatting.insert(talk.connection);
+        } else {
+            self.chatting.remove(&talk.connection);
+        }
+        chatter
+    }
+
+    pub(super) fn add(
+        &mut self,
+        talk: &Talk,
+        outward: bool,
+        shape: String,
+        said: Said,
+        bytes: &[u8],
+    ) -> Current {
+        let now = Instant::now();
+        // A poll that finds nothing is wrapped in these words, too.
+        if !common(&shape) {
+            self.active = now;
+        }
+        if outward {
+            if self.names.whose(bytes) != Whose::Nobodys {
+                self.named = now;
+            }
+            self.open.insert(talk.connection, now);
+        } else {
+            self.open.remove(&talk.connection);
+        }
+        let place = Place {
+            process: talk.process,
+            dependency: talk.dependency,
+            outward,
+            shape,
+        };
+        let nth = self.seen.entry(place.clone()).or_default();
+        *nth += 1;
+        let point = Point { place, nth: *nth };
+        let mut turn = Turn {
+            boundary: u32::try_from(self.turns.len() + 1).unwrap_or(u32::MAX),
+            point,
+            connection: talk.connection,
+            lane: talk.lane.clone(),
+            said,
+            at: self.began.elapsed(),
+            bytes: Vec::new(),
+            forwarded: false,
+            late: self.mode != Mode::Trial,
+        };
+        turn.keep(bytes);
+        self.turns.push(turn);
+        Current {
+            began: self.began,
+            index: self.turns.len() - 1,
+        }
+    }
+
+    pub(super) fn permit(&mut self, talk: &Talk, current: Current) -> Permit {
+        let Some(turn) = self.current(current).cloned() else {
+            return Permit::Forward;
+        };
+        if turn.late {
+            return Permit::Forward;
+        }
+        let planned = self.plan.as_ref().is_some_and(|hold| turn.is(hold));
+        if planned && self.names.asked(&turn) != Whose::Others {
+            let (go_on, wait) = oneshot::channel();
+            self.plan = None;
+            self.held = Some(Held {
+                turn,
+                go_on,
+                told: false,
+            });
+            return Permit::Wait(wait);
+        }
+        if turn.point.place.outward {
+            self.asked.insert(talk.connection, turn.point.place);
+            return Permit::Forward;
+        }
+        match (self.race, self.asked.get(&talk.connection)) {
+            (Some(_), Some(question)) => Permit::Meet(question.clone()),
+            (None, _) | (_, None) => Permit::Forward,
+        }
+    }
+
+    pub(super) fn current(&mut self, current: Current) -> Option<&mut Turn> {
+        if self.began != current.began {
+            return None;
+        }
+        self.turns.get_mut(current.index)
+    }
+
+    pub(super) fn take_held(&mut self) -> Option<Turn> {
+        let held = self.held.as_mut().filter(|held| !held.told)?;
+        held.told = true;
+        Some(held.turn.clone())
+    }
+}
+
+/// Words that any transaction begins and ends with say nothing about who speaks.
+fn common(shape: &str) -> bool {
+    ["BEGIN", "COMMIT", "ROLLBACK", ""].contains(&shape)
+}

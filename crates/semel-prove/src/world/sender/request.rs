@@ -1,0 +1,252 @@
+//! What each kind of sender puts into a request, and which answers it takes for a success.
+
+use crate::error::CannotJudge;
+use crate::scenario::template::Words;
+use crate::scenario::{Deliver, Sender};
+use crate::world::sender::recorded::{self, Recorded};
+use crate::world::sender::{Delivery, Payload};
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use bytes::Bytes;
+use http::Request;
+use http_body_util::Full;
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::path::Path;
+
+/// Where an API client says its key.
+const KEY_HEADER: &str = "idempotency-key";
+
+/// Writes requests for one scenario.
+#[derive(Debug)]
+pub(crate) struct Writer {
+    deliver: Deliver,
+    words: Words,
+    recorded: Vec<Recorded>,
+}
+
+/// What goes over the wire.
+#[derive(Debug)]
+struct Letter {
+    method: String,
+    path: String,
+    headers: BTreeMap<String, String>,
+    body: String,
+}
+
+// === impl Writer ===
+
+impl Writer {
+    /// Reads what was recorded, if the scenario names a file.
+    pub(crate) fn new(
+        deliver: &Deliver,
+        words: Words,
+        directory: &Path,
+    ) -> Result<Self, CannotJudge> {
+        let recorded = match &deliver.recorded {
+            Some(file) => recorded::read(&directory.join(words.fill(file)))?,
+            None => Vec::new(),
+        };
+        Ok(Self {
+            deliver: deliver.clone(),
+            words,
+            recorded,
+        })
+    }
+
+    pub(crate) fn words_for(&self, delivery: &Delivery) -> Words {
+        self.words
+            .clone()
+            .with("id", &delivery.id)
+            .with("entity", &delivery.entity)
+            .with("n", delivery.n)
+    }
+
+    pub(crate) fn body(&self, delivery: &Delivery) -> String {
+        let usual = &self.deliver.body;
+        let template = match delivery.payload {
+            Payload::Usual | Payload::Keyless => usual,
+            Payload::Other => self.deliver.other_body.as_ref().unwrap_or(usual),
+            Payload::Bad => self.deliver.bad_body.as_ref().unwrap_or(usual),
+        };
+        self.words_for(delivery).fill(template)
+    }
+
+    pub(crate) fn request(
+        &self,
+        delivery: &Delivery,
+        attempt: u32,
+        to: SocketAddr,
+    ) -> Result<Request<Full<Bytes>>, String> {
+        let mut letter = match self.recorded_for(delivery) {
+            Some(recorded) => recorded,
+            None => self.written(delivery, attempt),
+        };
+        letter
+            .headers
+            .extend(sender_headers(self.deliver.sender, &delivery.id, attempt));
+        letter.headers.insert("host".to_owned(), to.to_string());
+        letter
+            .headers
+            .insert("connection".to_owned(), "close".to_owned());
+        letter
+            .headers
+            .entry("content-type".to_owned())
+            .or_insert("application/json".to_owned());
+        let words = self.words_for(delivery);
+        for (name, value) in &self.deliver.headers {
+            letter
+                .headers
+                .insert(name.to_lowercase(), words.fill(value));
+        }
+        if delivery.payload == Payload::Keyless {
+            letter.headers.remove(KEY_HEADER);
+        }
+        let mut request = Request::builder()
+            .method(letter.method.as_str())
+            .uri(letter.path);
+        for (name, value) in letter.headers {
+            request = request.header(name, value);
+        }
+        let body = Full::new(Bytes::from(letter.body));
+        request
+            .body(body)
+            .map_err(|why| format!("this cannot be sent: {why}"))
+    }
+
+    /// One of the recorded requests, in turns; other payloads are never recorded.
+    fn recorded_for(&self, delivery: &Delivery) -> Option<Letter> {
+        if delivery.payload != Payload::Usual || self.recorded.is_empty() {
+            return None;
+        }
+        let at = usize::try_from(delivery.n).unwrap_or_default() % self.recorded.len();
+        let recorded = self.recorded.get(at)?.named(&delivery.id);
+        Some(Letter {
+            method: recorded.method,
+            path: recorded.path,
+            headers: recorded.headers,
+            body: recorded.body,
+        })
+    }
+
+    fn written(&self, delivery: &Delivery, attempt: u32) -> Letter {
+        let body = self.body(delivery);
+        Letter {
+            method: self
+                .deliver
+                .method
+                .clone()
+                .unwrap_or_else(|| "POST".to_owned()),
+            path: self.words_for(delivery).fill(&self.deliver.path()),
+            headers: BTreeMap::new(),
+            body: match self.deliver.sender {
+                Sender::Pubsub => envelope(&delivery.id, attempt, &body, self.deliver.dead_letters),
+                Sender::CloudTasks | Sender::Cloudevents | Sender::Http | Sender::Command => body,
+            },
+        }
+    }
+}
+
+/// Which answers end a sender's retries.
+pub(crate) fn accepts(sender: Sender, status: u16) -> bool {
+    match sender {
+        Sender::CloudTasks | Sender::Cloudevents => (200..300).contains(&status),
+        Sender::Pubsub => matches!(status, 102 | 200 | 201 | 202 | 204),
+        Sender::Http => status < 500 && !matches!(status, 409 | 425 | 429),
+        Sender::Command => status == 0,
+    }
+}
+
+/// What a sender says about itself and the delivery.
+fn sender_headers(sender: Sender, id: &str, attempt: u32) -> BTreeMap<String, String> {
+    let before = (attempt - 1).to_string();
+    let said: Vec<(&str, &str)> = match sender {
+        Sender::CloudTasks => vec![
+            ("user-agent", "Google-Cloud-Tasks"),
+            ("x-cloudtasks-queuename", "prove"),
+            ("x-cloudtasks-taskname", id),
+            ("x-cloudtasks-taskretrycount", &before),
+            ("x-cloudtasks-taskexecutioncount", &before),
+            ("x-cloudtasks-tasketa", "1700000000.000000"),
+        ],
+        Sender::Pubsub => vec![("user-agent", "CloudPubSub-Google")],
+        Sender::Cloudevents => vec![
+            ("ce-id", id),
+            ("ce-source", "//prove"),
+            ("ce-specversion", "1.0"),
+            ("ce-type", "semel.prove"),
+            ("ce-time", "2026-01-01T00:00:00Z"),
+        ],
+        Sender::Http => vec![(KEY_HEADER, id)],
+        Sender::Command => Vec::new(),
+    };
+    said.into_iter()
+        .map(|(name, value)| (name.to_owned(), value.to_owned()))
+        .collect()
+}
+
+/// A push of Pub/Sub. It counts attempts only where the subscription has a dead-letter topic.
+fn envelope(id: &str, attempt: u32, data: &str, dead_letters: bool) -> String {
+    let mut push = serde_json::json!({
+        "message": {
+            "data": STANDARD.encode(data),
+            "messageId": id,
+            "message_id": id,
+            "publishTime": "2026-01-01T00:00:00Z",
+            "publish_time": "2026-01-01T00:00:00Z",
+            "attributes": {},
+        },
+        "subscription": "projects/prove/subscriptions/prove",
+    });
+    if dead_letters && let Some(push) = push.as_object_mut() {
+        push.insert("deliveryAttempt".to_owned(), attempt.into());
+    }
+    push.to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn senders_differ_in_what_they_accept() {
+        assert!(accepts(Sender::CloudTasks, 206) && !accepts(Sender::CloudTasks, 302));
+        assert!(accepts(Sender::Pubsub, 102) && !accepts(Sender::Pubsub, 206));
+        assert!(accepts(Sender::Http, 422) && !accepts(Sender::Http, 409));
+        assert!(accepts(Sender::Command, 0) && !accepts(Sender::Command, 1));
+    }
+
+    #[test]
+    fn path_of_the_target_is_delivered_to() {
+        let path = |more: &str| {
+            let deliver: Deliver = toml::from_str(&format!("as = 'http'\n{more}")).unwrap();
+            let writer = Writer::new(&deliver, Words::default(), Path::new("/")).unwrap();
+            let delivery = Delivery::new("a7".to_owned(), 1);
+            let to = SocketAddr::from(([127, 0, 0, 1], 1));
+            let request = writer.request(&delivery, 1, to).unwrap();
+            request.uri().to_string()
+        };
+        assert_eq!(path("target = 'http://h:1/charge?x=1'"), "/charge?x=1");
+        assert_eq!(path("target = 'http://h:1'\npath = '/{id}'"), "/a7");
+        assert_eq!(path(""), "/");
+    }
+
+    #[test]
+    fn push_keeps_its_message_id_and_counts_only_with_dead_letters() {
+        let first: serde_json::Value =
+            serde_json::from_str(&envelope("a7", 2, "{}", false)).unwrap();
+        assert_eq!(first["message"]["messageId"], "a7");
+        assert_eq!(first["message"]["data"], "e30=");
+        assert!(first.get("deliveryAttempt").is_none());
+        let counted: serde_json::Value =
+            serde_json::from_str(&envelope("a7", 2, "{}", true)).unwrap();
+        assert_eq!(counted["deliveryAttempt"], 2);
+    }
+
+    #[test]
+    fn retry_count_rises_and_the_task_name_stays() {
+        let headers = sender_headers(Sender::CloudTasks, "a7", 3);
+        assert_eq!(headers["x-cloudtasks-taskname"], "a7");
+        assert_eq!(headers["x-cloudtasks-taskretrycount"], "2");
+    }
+}

@@ -1,0 +1,54 @@
+//! An attempt of which the sender has heard nothing yet.
+
+use super::{Known, LANE};
+use crate::judge::verdict::What;
+use crate::world::recorder::Wire;
+
+/// Writes down that no answer came unless it is told otherwise, also when the attempt is given up.
+pub(super) struct Unheard<'a> {
+    wire: &'a Wire,
+    id: &'a str,
+    attempt: u32,
+    settled: bool,
+}
+
+// === impl Unheard ===
+
+impl<'a> Unheard<'a> {
+    pub(super) fn new(wire: &'a Wire, id: &'a str, attempt: u32) -> Self {
+        Self {
+            wire,
+            id,
+            attempt,
+            settled: false,
+        }
+    }
+
+    pub(super) fn settled(mut self, what: What) {
+        self.settled = true;
+        self.wire.note(LANE, what);
+    }
+
+    pub(super) fn because(self, why: &str) -> Known {
+        let what = self.unanswered(why);
+        self.settled(what);
+        Known::Nothing
+    }
+
+    fn unanswered(&self, why: &str) -> What {
+        What::Unanswered {
+            id: self.id.to_owned(),
+            attempt: self.attempt,
+            why: why.to_owned(),
+        }
+    }
+}
+
+impl Drop for Unheard<'_> {
+    fn drop(&mut self) {
+        if !self.settled {
+            let what = self.unanswered("the sender's deadline passed");
+            self.wire.note(LANE, what);
+        }
+    }
+}

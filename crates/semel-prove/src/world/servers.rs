@@ -1,0 +1,118 @@
+//! Speaks to the real servers, never through a tap: for `before` and for probes.
+
+use crate::world::command::bounded;
+use redis::aio::MultiplexedConnection;
+use std::collections::BTreeMap;
+use tokio_postgres::{NoTls, SimpleQueryMessage};
+
+/// Connections by URL, kept for the whole run.
+#[derive(Default)]
+pub(crate) struct Servers {
+    databases: BTreeMap<String, tokio_postgres::Client>,
+    caches: BTreeMap<String, MultiplexedConnection>,
+}
+
+/// Rows of text.
+pub(crate) type Rows = Vec<Vec<String>>;
+
+impl std::fmt::Debug for Servers {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Servers")
+            .field("databases", &self.databases.keys())
+            .finish_non_exhaustive()
+    }
+}
+
+// === impl Servers ===
+
+impl Servers {
+    /// Statements on PostgreSQL.
+    pub(crate) async fn sql(&mut self, url: &str, sql: &str) -> Result<Rows, String> {
+        let client = self.database(url).await?;
+        let answer = bounded(client.simple_query(sql))
+            .await?
+            .map_err(|why| told(&why))?;
+        let rows = answer.iter().filter_map(|message| {
+            let SimpleQueryMessage::Row(row) = message else {
+                return None;
+            };
+            let columns = 0..row.len();
+            Some(
+                columns
+                    .map(|at| row.get(at).unwrap_or_default().to_owned())
+                    .collect(),
+            )
+        });
+        Ok(rows.collect())
+    }
+
+    /// A command on Redis.
+    pub(crate) async fn redis(
+        &mut self,
+        url: &str,
+        words: &[String],
+    ) -> Result<redis::Value, String> {
+        let (name, arguments) = words.split_first().ok_or("the Redis command is empty")?;
+        let connection = self.cache(url).await?;
+        let mut command = redis::cmd(name);
+        for argument in arguments {
+            command.arg(argument);
+        }
+        let answer = bounded(command.query_async(connection)).await?;
+        answer.map_err(|why: redis::RedisError| why.to_string())
+    }
+
+    async fn database(&mut self, url: &str) -> Result<&tokio_postgres::Client, String> {
+        let usable = self
+            .databases
+            .get(url)
+            .is_some_and(|client| !client.is_closed());
+        if !usable {
+            let connected = bounded(tokio_postgres::connect(url, NoTls)).await?;
+            let (client, connection) =
+                connected.map_err(|why| format!("{}: {}", place(url), told(&why)))?;
+            tokio::spawn(async move {
+                // Its error shows at the next query.
+                connection.await.ok();
+            });
+            self.databases.insert(url.to_owned(), client);
+        }
+        self.databases
+            .get(url)
+            .ok_or_else(|| "the connection is gone".to_owned())
+    }
+
+    async fn cache(&mut self, url: &str) -> Result<&mut MultiplexedConnection, String> {
+        if !self.caches.contains_key(url) {
+            let client = redis::Client::open(url).map_err(|why| why.to_string())?;
+            let connected = bounded(client.get_multiplexed_async_connection()).await?;
+            let connection = connected.map_err(|why| format!("{}: {why}", place(url)))?;
+            self.caches.insert(url.to_owned(), connection);
+        }
+        self.caches
+            .get_mut(url)
+            .ok_or_else(|| "the connection is gone".to_owned())
+    }
+}
+
+/// Host and port of a server, without its password.
+fn place(url: &str) -> String {
+    let parsed = url::Url::parse(url).ok();
+    let host = parsed.as_ref().and_then(|url| {
+        let port = url
+            .port()
+            .map_or_else(String::new, |port| format!(":{port}"));
+        Some(format!("{}{port}", url.host_str()?))
+    });
+    host.unwrap_or_else(|| "the server".to_owned())
+}
+
+/// The server's own words, or the system's; the driver's alone say only "db error".
+fn told(error: &tokio_postgres::Error) -> String {
+    let cause = std::error::Error::source(error);
+    match (error.as_db_error(), cause) {
+        (Some(said), _) => said.message().to_owned(),
+        (None, Some(cause)) => format!("{error}: {cause}"),
+        (None, None) => error.to_string(),
+    }
+}
