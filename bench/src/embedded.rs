@@ -31,7 +31,7 @@ enum Id {
 
 pub(crate) async fn measure(pace: Pace) -> anyhow::Result<Group> {
     let dir = disk::directory()?;
-    let semel = Semel::with(open(dir.path())?, Settings::default());
+    let semel = Semel::with_settings(open(dir.path())?, Settings::default());
     let library = FirstRuns {
         semel,
         callers: CALLERS,

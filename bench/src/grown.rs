@@ -159,7 +159,7 @@ async fn info(connection: &mut MultiplexedConnection, name: &str) -> anyhow::Res
 impl Grown {
     fn new(store: Arc<dyn Store>, facts: Vec<Fact>, home: Home) -> Self {
         Self {
-            semel: Semel::with(store, Settings::default()),
+            semel: Semel::with_settings(store, Settings::default()),
             facts,
             _home: home,
         }

@@ -42,7 +42,7 @@ enum Id {
 
 pub(crate) async fn measure(pace: Pace) -> anyhow::Result<Group> {
     let server = server()?;
-    let semel = Semel::with(
+    let semel = Semel::with_settings(
         open(&server.create_database("library")?).await?,
         Settings::default(),
     );

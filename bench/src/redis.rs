@@ -47,7 +47,7 @@ pub(crate) async fn measure(pace: Pace) -> anyhow::Result<Group> {
     let (matched, apart) = (benchmark(settings.connections)?, benchmark(CALLERS)?);
     let (matched_name, apart_name) = (matched.name(), apart.name());
     let library = FirstRuns {
-        semel: Semel::with(open(&server).await?, Settings::default()),
+        semel: Semel::with_settings(open(&server).await?, Settings::default()),
         callers: CALLERS,
     };
     let contenders: Contenders<Id> = vec![

@@ -91,7 +91,7 @@ impl Duplicates {
     async fn of(store: Arc<dyn Store>, keys: u64, settings: Settings) -> anyhow::Result<Self> {
         let keys = preload(&store, keys).await?;
         Ok(Self {
-            semel: Semel::with(store, settings),
+            semel: Semel::with_settings(store, settings),
             keys: keys.into(),
             callers: UNCACHED_CALLERS,
             at_a_time: 1,

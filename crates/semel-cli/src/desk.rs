@@ -78,7 +78,7 @@ impl Desk {
             .store;
         // How long gates answer from memory is their own setting; this is the usual one.
         let settings = Settings::default();
-        let semel = Semel::with(store, settings);
+        let semel = Semel::with_settings(store, settings);
         Ok(Self::Store(Operator::new(
             semel,
             settings.shared_cache,

@@ -100,7 +100,7 @@ impl Gate {
             readers: Readers::new(),
             relied: Relied::of(&settings.routes),
             runs: Runs::default(),
-            semel: Semel::with(Arc::new(store), limits),
+            semel: Semel::with_settings(Arc::new(store), limits),
             metrics,
             phase: watch::Sender::new(Phase::Serving),
             deliveries: TaskTracker::new(),

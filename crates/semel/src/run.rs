@@ -50,7 +50,7 @@ pub struct Semel {
 /// use std::time::Duration;
 ///
 /// let settings = Settings { shared_cache: Duration::ZERO, ..Settings::default() };
-/// let semel = Semel::with(Arc::new(MemoryStore::new()), settings);
+/// let semel = Semel::with_settings(Arc::new(MemoryStore::new()), settings);
 /// # drop(semel);
 /// ```
 #[derive(Clone, Copy, Debug)]
@@ -141,12 +141,12 @@ pub(crate) const POLL_MAX: Duration = Duration::from_millis(500);
 impl Semel {
     /// On this store, with the usual limits.
     pub fn new(store: impl Store) -> Self {
-        Self::with(Arc::new(store), Settings::default())
+        Self::with_settings(Arc::new(store), Settings::default())
     }
 
     /// On this store, with limits of the caller's.
     #[must_use]
-    pub fn with(store: Arc<dyn Store>, settings: Settings) -> Self {
+    pub fn with_settings(store: Arc<dyn Store>, settings: Settings) -> Self {
         let settled = SettledCache::new(settings.cache_entries_max, settings.cache_bytes_max);
         let outcomes = Outcomes::new(settings.pending_max, settings.pending_bytes_max);
         Self {

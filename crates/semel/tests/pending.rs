@@ -27,7 +27,7 @@ fn on(store: &Flaky) -> Semel {
 }
 
 fn with(store: &Flaky, settings: Settings) -> Semel {
-    Semel::with(Arc::new(store.clone()), settings)
+    Semel::with_settings(Arc::new(store.clone()), settings)
 }
 
 fn denied() -> Error {

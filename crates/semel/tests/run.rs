@@ -27,7 +27,7 @@ fn one_store() -> (Flaky, impl Fn() -> Semel) {
     let store = Flaky::new();
     let shared = store.clone();
     (store, move || {
-        Semel::with(Arc::new(shared.clone()), Settings::default())
+        Semel::with_settings(Arc::new(shared.clone()), Settings::default())
     })
 }
 
@@ -148,7 +148,7 @@ async fn an_attached_duplicate_with_another_payload_is_mismatched() {
 #[tokio::test(start_paused = true)]
 async fn no_more_wait_for_one_run_than_may() {
     let (store, _) = one_store();
-    let semel = Semel::with(
+    let semel = Semel::with_settings(
         Arc::new(store),
         Settings {
             waiters_max: 1,

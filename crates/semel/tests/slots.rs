@@ -68,7 +68,7 @@ async fn the_queue_waits_for_a_slot_as_long_as_patience_lasts() {
 #[tokio::test(start_paused = true)]
 async fn a_settled_key_is_answered_although_there_is_no_slot() {
     let store = Arc::new(MemoryStore::new());
-    let semel = || Semel::with(Arc::clone(&store) as _, Settings::default());
+    let semel = || Semel::with_settings(Arc::clone(&store) as _, Settings::default());
     let (here, there, slots) = (semel(), semel(), Slots::new(1, 0));
     assert!(begin(&here, work(1, &slots), SECOND).await.await.is_ok());
     let busy = begin(&here, work(2, &slots), SECOND).await;
@@ -80,7 +80,7 @@ async fn a_settled_key_is_answered_although_there_is_no_slot() {
 #[tokio::test(start_paused = true)]
 async fn duplicates_that_wait_hold_no_slot() {
     let store = Arc::new(MemoryStore::new());
-    let semel = || Semel::with(Arc::clone(&store) as _, Settings::default());
+    let semel = || Semel::with_settings(Arc::clone(&store) as _, Settings::default());
     let (here, there, slots) = (semel(), semel(), Slots::new(2, 0));
     let first = begin(&here, work(1, &slots), SECOND * 3).await;
     let attached = begin(&here, work(1, &slots), SECOND).await;

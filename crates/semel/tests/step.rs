@@ -31,7 +31,7 @@ fn setting() -> (Flaky, Semel, World) {
         shared_cache: std::time::Duration::ZERO,
         ..Settings::default()
     };
-    let semel = Semel::with(Arc::new(store.clone()), settings);
+    let semel = Semel::with_settings(Arc::new(store.clone()), settings);
     (store, semel, World::default())
 }
 

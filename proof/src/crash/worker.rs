@@ -82,7 +82,7 @@ impl Worker {
         tokio::spawn(watch(traps.clone()));
         Ok(Self {
             actor: Arc::new(Actor::new(case.clone(), ledger.clone(), traps.clone())),
-            semel: Semel::with(store, settings),
+            semel: Semel::with_settings(store, settings),
             case,
             ledger,
             traps,
