@@ -10,9 +10,9 @@ use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep, sleep_until, timeout};
 
 /// How a lease came to its end.
-pub(crate) enum Kept {
+pub(crate) enum EffectEnded {
     /// The effect ended, and the run may say how.
-    Ended(Result<Outcome, Failure>),
+    Said(Result<Outcome, Failure>),
     /// The run was overtaken; its effect was cancelled.
     Stale,
 }
@@ -39,13 +39,13 @@ const CANCEL_WAIT_MAX: Duration = Duration::from_secs(1);
 
 /// Waits for the effect while renewing. Only `stale` cancels it: a run that was parked, or settled
 /// by its own transaction, goes on to its end.
-pub(crate) async fn keep(
+pub(crate) async fn run_while_renewing(
     store: &dyn Store,
     lease: &Lease,
     work: &Work,
     term: &Term,
     mut effect: JoinHandle<Result<Outcome, Failure>>,
-) -> Kept {
+) -> EffectEnded {
     let said = tokio::select! {
         biased;
         ended = &mut effect => ended.unwrap_or_else(|error| {
@@ -55,7 +55,7 @@ pub(crate) async fn keep(
         }),
         () = overtaken(store, lease, work, term) => {
             cancel(effect).await;
-            return Kept::Stale;
+            return EffectEnded::Stale;
         }
         () = sleep(work.timeout) => {
             cancel(effect).await;
@@ -63,7 +63,7 @@ pub(crate) async fn keep(
             Err(Failure::in_doubt(format!("the effect took longer than its timeout of {timeout:?}")))
         }
     };
-    Kept::Ended(said)
+    EffectEnded::Said(said)
 }
 
 /// Renews until somebody else owns the key. A store that cannot be reached is asked again: as long

@@ -6,9 +6,9 @@
 
 use crate::Fingerprint;
 use crate::Key;
-use crate::flight::Recorded;
 use crate::record::{Ending, Fence, Lease, Owner};
 use crate::run::Ended;
+use crate::single_flight::Recorded;
 use crate::store::Error;
 use crate::work::Work;
 use std::collections::HashMap;
@@ -42,16 +42,16 @@ pub enum Paused {
 
 /// The outcomes in hand of one process on one store.
 #[derive(Debug)]
-pub(crate) struct Outcomes {
+pub(crate) struct PendingOutcomes {
     pending_max: usize,
     bytes_max: usize,
-    kept: Mutex<Kept>,
+    entries: Mutex<Entries>,
     emptied: Notify,
 }
 
 #[derive(Debug, Default)]
-struct Kept {
-    by_key: HashMap<Key, Outcome>,
+struct Entries {
+    by_key: HashMap<Key, Entry>,
     /// How many of them the store did not take at the first try, and the bytes of their bodies.
     pending: usize,
     bytes: usize,
@@ -60,17 +60,17 @@ struct Kept {
 }
 
 #[derive(Debug)]
-struct Outcome {
+struct Entry {
     lease: Lease,
     fingerprint: Fingerprint,
     /// What a duplicate hears.
     told: Ended,
-    standing: Standing,
+    store_state: StoreState,
 }
 
 /// How far the store has come with an outcome.
 #[derive(Debug)]
-enum Standing {
+enum StoreState {
     /// It is being asked for the first time.
     Asked,
     /// It could not be reached, or has not answered.
@@ -82,7 +82,7 @@ enum Standing {
 
 /// What becomes of a body when its outcome is kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Room {
+pub(crate) enum BodyRoom {
     /// It is kept with its outcome.
     Enough,
     /// There is no room for it: the outcome is recorded as not kept.
@@ -91,34 +91,34 @@ pub(crate) enum Room {
 
 /// Keeps an outcome on the list until it is dropped.
 #[derive(Debug)]
-pub(crate) struct Listed {
-    outcomes: Arc<Outcomes>,
+pub(crate) struct EntryGuard {
+    outcomes: Arc<PendingOutcomes>,
     key: Key,
     owner: Owner,
 }
 
-// === impl Outcomes ===
+// === impl PendingOutcomes ===
 
-impl Outcomes {
+impl PendingOutcomes {
     pub(crate) fn new(pending_max: usize, bytes_max: usize) -> Self {
         Self {
             pending_max,
             bytes_max,
-            kept: Mutex::default(),
+            entries: Mutex::default(),
             emptied: Notify::new(),
         }
     }
 
     /// Puts an outcome on the list.
-    pub(crate) fn list(self: &Arc<Self>, lease: &Lease, work: &Work, told: Ended) -> Listed {
-        let outcome = Outcome {
+    pub(crate) fn list(self: &Arc<Self>, lease: &Lease, work: &Work, told: Ended) -> EntryGuard {
+        let outcome = Entry {
             lease: lease.clone(),
             fingerprint: work.fingerprint,
             told,
-            standing: Standing::Asked,
+            store_state: StoreState::Asked,
         };
         self.lock().insert(lease.key, outcome);
-        Listed {
+        EntryGuard {
             outcomes: Arc::clone(self),
             key: lease.key,
             owner: lease.owner,
@@ -127,8 +127,8 @@ impl Outcomes {
 
     /// What a delivery hears whose outcome is in hand.
     pub(crate) fn of(&self, work: &Work) -> Option<Ended> {
-        let kept = self.lock();
-        let outcome = kept.by_key.get(&work.key)?;
+        let entries = self.lock();
+        let outcome = entries.by_key.get(&work.key)?;
         if outcome.fingerprint != work.fingerprint {
             return Some(Ended::Mismatched);
         }
@@ -137,21 +137,22 @@ impl Outcomes {
 
     /// Whether a success or a final failure of this work is in hand.
     pub(crate) fn knows(&self, key: &Key) -> bool {
-        let kept = self.lock();
-        kept.by_key
+        let entries = self.lock();
+        entries
+            .by_key
             .get(key)
             .is_some_and(|it| it.pending().is_some())
     }
 
     /// Why nothing may be claimed now, if so.
     pub(crate) fn paused(&self) -> Option<Paused> {
-        let kept = self.lock();
-        if kept.denied > 0 {
-            let why = kept.by_key.values().find_map(Outcome::denied);
+        let entries = self.lock();
+        if entries.denied > 0 {
+            let why = entries.by_key.values().find_map(Entry::denied);
             return Some(Paused::Denied(why.unwrap_or_default().to_owned()));
         }
-        (kept.pending >= self.pending_max).then_some(Paused::Full {
-            outcomes: kept.pending,
+        (entries.pending >= self.pending_max).then_some(Paused::Full {
+            outcomes: entries.pending,
         })
     }
 
@@ -162,8 +163,8 @@ impl Outcomes {
 
     /// The successes and final failures in hand. What else there is says no more than a lapse.
     pub(crate) fn all(&self) -> Vec<PendingOutcome> {
-        let kept = self.lock();
-        kept.by_key.values().filter_map(Outcome::pending).collect()
+        let entries = self.lock();
+        entries.by_key.values().filter_map(Entry::pending).collect()
     }
 
     /// Waits until nothing is in hand.
@@ -178,75 +179,75 @@ impl Outcomes {
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, Kept> {
-        self.kept.lock().expect("no holder of this lock panics")
+    fn lock(&self) -> MutexGuard<'_, Entries> {
+        self.entries.lock().expect("no holder of this lock panics")
     }
 }
 
-// === impl Listed ===
+// === impl EntryGuard ===
 
-impl Listed {
+impl EntryGuard {
     /// Notes that the store could not be asked, or did not answer.
-    pub(crate) fn is_away(&self, body_bytes: usize) -> Room {
-        self.stands(body_bytes, |bytes, before| match before {
-            Some(why) => Standing::Denied { bytes, why },
-            None => Standing::Away { bytes },
+    pub(crate) fn is_away(&self, body_bytes: usize) -> BodyRoom {
+        self.set_state(body_bytes, |bytes, before| match before {
+            Some(why) => StoreState::Denied { bytes, why },
+            None => StoreState::Away { bytes },
         })
     }
 
     /// Notes what the store said instead of taking it.
-    pub(crate) fn is_denied(&self, body_bytes: usize, error: &Error) -> Room {
+    pub(crate) fn is_denied(&self, body_bytes: usize, error: &Error) -> BodyRoom {
         let why = error.to_string();
-        self.stands(body_bytes, |bytes, _| Standing::Denied { bytes, why })
+        self.set_state(body_bytes, |bytes, _| StoreState::Denied { bytes, why })
     }
 
     /// From now on a duplicate hears this.
     pub(crate) fn tells(&self, told: Ended) {
-        let mut kept = self.outcomes.lock();
-        if let Some(outcome) = kept.by_key.get_mut(&self.key) {
+        let mut entries = self.outcomes.lock();
+        if let Some(outcome) = entries.by_key.get_mut(&self.key) {
             outcome.told = told;
         }
     }
 
-    fn stands(
+    fn set_state(
         &self,
         body_bytes: usize,
-        standing: impl FnOnce(usize, Option<String>) -> Standing,
-    ) -> Room {
-        let mut kept = self.outcomes.lock();
-        let Some(mut outcome) = kept.remove(&self.key) else {
-            return Room::Enough;
+        store_state: impl FnOnce(usize, Option<String>) -> StoreState,
+    ) -> BodyRoom {
+        let mut entries = self.outcomes.lock();
+        let Some(mut outcome) = entries.remove(&self.key) else {
+            return BodyRoom::Enough;
         };
-        let (bytes, room) = if kept.bytes + body_bytes <= self.outcomes.bytes_max {
-            (body_bytes, Room::Enough)
+        let (bytes, room) = if entries.bytes + body_bytes <= self.outcomes.bytes_max {
+            (body_bytes, BodyRoom::Enough)
         } else {
-            (0, Room::NoneForTheBody)
+            (0, BodyRoom::NoneForTheBody)
         };
         let before = outcome.denied().map(str::to_owned);
-        outcome.standing = standing(bytes, before);
-        kept.insert(self.key, outcome);
+        outcome.store_state = store_state(bytes, before);
+        entries.insert(self.key, outcome);
         room
     }
 }
 
-impl Drop for Listed {
+impl Drop for EntryGuard {
     fn drop(&mut self) {
-        let mut kept = self.outcomes.lock();
-        let is_mine = |outcome: &Outcome| outcome.lease.owner == self.owner;
-        if kept.by_key.get(&self.key).is_some_and(is_mine) {
-            kept.remove(&self.key);
+        let mut entries = self.outcomes.lock();
+        let is_mine = |outcome: &Entry| outcome.lease.owner == self.owner;
+        if entries.by_key.get(&self.key).is_some_and(is_mine) {
+            entries.remove(&self.key);
         }
-        if kept.by_key.is_empty() {
+        if entries.by_key.is_empty() {
             self.outcomes.emptied.notify_waiters();
         }
     }
 }
 
-// === impl Kept ===
+// === impl Entries ===
 
-impl Kept {
-    fn insert(&mut self, key: Key, outcome: Outcome) {
-        let (pending, bytes, denied) = outcome.standing.counts();
+impl Entries {
+    fn insert(&mut self, key: Key, outcome: Entry) {
+        let (pending, bytes, denied) = outcome.store_state.counts();
         self.pending += pending;
         self.bytes += bytes;
         self.denied += denied;
@@ -255,27 +256,27 @@ impl Kept {
         }
     }
 
-    fn remove(&mut self, key: &Key) -> Option<Outcome> {
+    fn remove(&mut self, key: &Key) -> Option<Entry> {
         let removed = self.by_key.remove(key)?;
         self.uncount(&removed);
         Some(removed)
     }
 
-    const fn uncount(&mut self, outcome: &Outcome) {
-        let (pending, bytes, denied) = outcome.standing.counts();
+    const fn uncount(&mut self, outcome: &Entry) {
+        let (pending, bytes, denied) = outcome.store_state.counts();
         self.pending -= pending;
         self.bytes -= bytes;
         self.denied -= denied;
     }
 }
 
-// === impl Outcome ===
+// === impl Entry ===
 
-impl Outcome {
+impl Entry {
     fn denied(&self) -> Option<&str> {
-        match &self.standing {
-            Standing::Asked | Standing::Away { .. } => None,
-            Standing::Denied { why, .. } => Some(why),
+        match &self.store_state {
+            StoreState::Asked | StoreState::Away { .. } => None,
+            StoreState::Denied { why, .. } => Some(why),
         }
     }
 
@@ -302,9 +303,9 @@ impl Outcome {
     }
 }
 
-// === impl Standing ===
+// === impl StoreState ===
 
-impl Standing {
+impl StoreState {
     /// What it counts for: a pending outcome, bytes, a denied outcome.
     const fn counts(&self) -> (usize, usize, usize) {
         match self {

@@ -5,14 +5,14 @@ mod recording;
 mod operator;
 
 use crate::Outcome;
-use crate::flight::{Flights, Joined, Recorded, Seat, SettledCache};
-use crate::lease::{Kept, keep};
-use crate::pending::{Outcomes, Paused, PendingOutcome};
+use crate::lease::{EffectEnded, run_while_renewing};
+use crate::pending::{Paused, PendingOutcome, PendingOutcomes};
 use crate::record::{Settled, State};
+use crate::single_flight::{Joined, Leader, Recorded, SettledCache, SingleFlight};
 use crate::step::Run;
 use crate::store::{Error, Sharing, Store};
 use crate::work::{Failure, Work};
-use claiming::Taken;
+use claiming::ClaimEnded;
 use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
@@ -125,9 +125,9 @@ pub struct Failed {
 struct Inner {
     store: Arc<dyn Store>,
     settings: Settings,
-    flights: Arc<Flights>,
+    single_flight: Arc<SingleFlight>,
     settled: SettledCache,
-    outcomes: Arc<Outcomes>,
+    outcomes: Arc<PendingOutcomes>,
     /// Room for claims that were given up unanswered and may have to be given back.
     unanswered: Arc<Semaphore>,
 }
@@ -148,12 +148,12 @@ impl Semel {
     #[must_use]
     pub fn with_settings(store: Arc<dyn Store>, settings: Settings) -> Self {
         let settled = SettledCache::new(settings.cache_entries_max, settings.cache_bytes_max);
-        let outcomes = Outcomes::new(settings.pending_max, settings.pending_bytes_max);
+        let outcomes = PendingOutcomes::new(settings.pending_max, settings.pending_bytes_max);
         Self {
             inner: Arc::new(Inner {
                 store,
                 settings,
-                flights: Arc::default(),
+                single_flight: Arc::default(),
                 settled,
                 outcomes: Arc::new(outcomes),
                 unanswered: Arc::new(Semaphore::new(claiming::UNANSWERED_MAX)),
@@ -211,12 +211,12 @@ impl Semel {
         };
         match self
             .inner
-            .flights
+            .single_flight
             .join(&work, self.inner.settings.waiters_max)
         {
-            Joined::First(seat) => self.take_off(seat, work, effect).await,
-            Joined::Attached(attached) => match attached.wait(work.patience()).await {
-                Some(landed) => landed.map(Ended::for_attached),
+            Joined::Leader(leader) => self.lead(leader, work, effect).await,
+            Joined::Follower(follower) => match follower.wait(work.patience()).await {
+                Some(finished) => finished.map(Ended::for_attached),
                 None => Ok(busy),
             },
             Joined::Mismatched => Ok(Ended::Mismatched),
@@ -224,35 +224,34 @@ impl Semel {
         }
     }
 
-    async fn take_off<E, F>(&self, seat: Seat, work: Work, effect: E) -> Result<Ended, Error>
+    async fn lead<E, F>(&self, leader: Leader, work: Work, effect: E) -> Result<Ended, Error>
     where
         E: FnOnce(Run) -> F + Send + 'static,
         F: Future<Output = Result<Outcome, Failure>> + Send + 'static,
     {
         let semel = self.clone();
-        let flight = tokio::spawn(async move {
-            let ended = semel.fly(&work, effect).await;
-            seat.land(&ended);
+        let task = tokio::spawn(async move {
+            let ended = semel.attempt(&work, effect).await;
+            leader.finish(&ended);
             ended
         });
-        flight
-            .await
-            .map_err(|error| Error::Bug(format!("the flight of a run failed: {error}")))?
+        task.await
+            .map_err(|error| Error::Bug(format!("the task of a run failed: {error}")))?
     }
 
     /// The one flow: claim → effect while renewing → record.
-    async fn fly<E, F>(&self, work: &Work, effect: E) -> Result<Ended, Error>
+    async fn attempt<E, F>(&self, work: &Work, effect: E) -> Result<Ended, Error>
     where
         E: FnOnce(Run) -> F + Send + 'static,
         F: Future<Output = Result<Outcome, Failure>> + Send + 'static,
     {
-        // Whoever had this seat before has put its outcome there before it left.
+        // Whoever led this key before put its outcome there before it finished.
         if let Some(told) = self.inner.outcomes.of(work) {
             return Ok(told);
         }
         let (lease, term, _slot) = match self.claim(work).await? {
-            Taken::Granted { lease, term, slot } => (lease, term, slot),
-            Taken::Ended(ended) => return Ok(ended),
+            ClaimEnded::Granted { lease, term, slot } => (lease, term, slot),
+            ClaimEnded::Ended(ended) => return Ok(ended),
         };
         if term.is_over() {
             return self.give_back(&lease).await;
@@ -263,7 +262,7 @@ impl Semel {
             work.in_doubt,
             term.clone(),
         );
-        match keep(
+        match run_while_renewing(
             self.store(),
             &lease,
             work,
@@ -272,8 +271,8 @@ impl Semel {
         )
         .await
         {
-            Kept::Ended(said) => Ok(self.record(&lease, work, &term, said).await),
-            Kept::Stale => Ok(Ended::Stale),
+            EffectEnded::Said(said) => Ok(self.record(&lease, work, &term, said).await),
+            EffectEnded::Stale => Ok(Ended::Stale),
         }
     }
 

@@ -96,7 +96,7 @@ impl Run {
             fence: self.lease.fence,
         };
         let result = effect(step).await?;
-        let held = insist(|| self.store.step_complete(&self.lease, name, &result)).await;
+        let held = with_retries(|| self.store.step_complete(&self.lease, name, &result)).await;
         match held.map_err(|error| unrecorded(name, &error))? {
             Held::Applied(_) | Held::Already(_) => Ok(result),
             Held::Settled(_) | Held::Parked | Held::Stale => Err(lost(name)),
@@ -105,7 +105,7 @@ impl Run {
 
     /// Begins the step; gives the remembered result of one that was done.
     async fn begin(&self, name: &str) -> Result<Option<Bytes>, Failure> {
-        let begun = insist(|| self.store.step_begin(&self.lease, name)).await;
+        let begun = with_retries(|| self.store.step_begin(&self.lease, name)).await;
         match begun.map_err(|error| not_begun(name, &error))? {
             StepBegun::Run => Ok(None),
             StepBegun::Memo { result, .. } => Ok(Some(result)),
@@ -121,7 +121,7 @@ impl Run {
                  may not have happened, a person must look"
             )));
         }
-        let restarted = insist(|| self.store.step_restart(&self.lease, name)).await;
+        let restarted = with_retries(|| self.store.step_restart(&self.lease, name)).await;
         match restarted.map_err(|error| not_begun(name, &error))? {
             Held::Applied(_) | Held::Already(_) => Ok(None),
             Held::Settled(_) | Held::Parked | Held::Stale => Err(lost(name)),
@@ -141,7 +141,9 @@ impl Run {
 }
 
 /// Calls again while the store cannot be reached: every call may be repeated.
-async fn insist<T, F: Future<Output = Result<T, Error>>>(call: impl Fn() -> F) -> Result<T, Error> {
+async fn with_retries<T, F: Future<Output = Result<T, Error>>>(
+    call: impl Fn() -> F,
+) -> Result<T, Error> {
     for _ in 1..STEP_TRIES_MAX {
         match call().await {
             Err(Error::Unavailable(_)) => sleep(jittered(POLL_FIRST)).await,

@@ -12,7 +12,7 @@ use std::time::Duration;
 use tokio::time::{Instant, sleep, timeout, timeout_at};
 
 /// The answer to asking for the right to run.
-pub(super) enum Taken {
+pub(super) enum ClaimEnded {
     /// This run may begin.
     Granted {
         lease: Lease,
@@ -50,7 +50,7 @@ const UNANSWERED_LOOK_MAX: Duration = Duration::from_secs(1);
 
 impl Semel {
     /// Claims; waits for a slot and for a run elsewhere as long as the work's patience lasts.
-    pub(super) async fn claim(&self, work: &Work) -> Result<Taken, Error> {
+    pub(super) async fn claim(&self, work: &Work) -> Result<ClaimEnded, Error> {
         let claim = work.claim();
         let patience_ends = Instant::now() + work.patience();
         let (mut tries, mut poll) = (0, POLL_FIRST);
@@ -62,7 +62,7 @@ impl Semel {
             self.may_claim()?;
             let slot = match self.slot(work, left).await? {
                 Ok(slot) => slot,
-                Err(ended) => return Ok(Taken::Ended(ended)),
+                Err(ended) => return Ok(ClaimEnded::Ended(ended)),
             };
             // The wait may have been long.
             self.may_claim()?;
@@ -71,11 +71,13 @@ impl Semel {
                 .unwrap_or_else(|| Term::from_now(work.lease));
             let asked = Instant::now();
             let pause = match answered(silence_left, self.store().claim(&claim)).await {
-                Ok(Claimed::Granted(lease)) => return Ok(Taken::Granted { lease, term, slot }),
+                Ok(Claimed::Granted(lease)) => {
+                    return Ok(ClaimEnded::Granted { lease, term, slot });
+                }
                 Ok(Claimed::Busy { retry_after }) if !left.is_zero() => {
                     jittered(poll).min(left).min(retry_after + POLL_FIRST)
                 }
-                Ok(other) => return Ok(Taken::Ended(self.told(work, other)?)),
+                Ok(other) => return Ok(ClaimEnded::Ended(self.told(work, other)?)),
                 Err(Error::Unavailable(why)) => {
                     tries += 1;
                     silence_left = silence_left.saturating_sub(asked.elapsed());

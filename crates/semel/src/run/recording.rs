@@ -1,18 +1,18 @@
 //! Recording: what a run says at its end, written until the store has it.
 
-mod in_hand;
+mod unrecorded;
 
 use super::{Ended, Failed, POLL_FIRST, POLL_MAX, Semel, jittered};
 use crate::Outcome;
-use crate::flight::Recorded;
 use crate::lease::Term;
 use crate::record::{Ending, Held, Lease, Settled};
+use crate::single_flight::Recorded;
 use crate::store::Error;
 use crate::work::{Failure, FailureKind, Work};
-use in_hand::{InHand, Recording, Truth};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::{Instant, sleep, timeout_at};
+use unrecorded::{Recording, Truth, UnrecordedOutcome};
 
 /// The longest pause between two tries to record an outcome whose sender has its reply: many of them
 /// may wait, and a store that is in trouble is not asked more often than that by each.
@@ -27,7 +27,7 @@ enum Written {
 }
 
 /// What the effect's own transaction recorded.
-enum Read {
+enum OwnRecord {
     /// It committed.
     Recorded(Arc<Recorded>),
     /// It did not.
@@ -51,64 +51,65 @@ impl Semel {
         let settings = &self.inner.settings;
         let deadline = Instant::now() + settings.record_within;
         let said = bounded(said, settings.answer_bytes_max);
-        let mut hand = InHand::new(&self.inner.outcomes, lease, work, term, said, deadline);
-        match timeout_at(deadline, self.settle(&mut hand, POLL_MAX)).await {
+        let mut unrecorded =
+            UnrecordedOutcome::new(&self.inner.outcomes, lease, work, term, said, deadline);
+        match timeout_at(deadline, self.settle(&mut unrecorded, POLL_MAX)).await {
             Ok(ended) => ended,
             Err(_) => {
-                let told = hand.told.clone();
-                self.settle_later(hand);
+                let told = unrecorded.told.clone();
+                self.settle_later(unrecorded);
                 told
             }
         }
     }
 
-    fn settle_later(&self, mut hand: InHand) {
+    fn settle_later(&self, mut unrecorded: UnrecordedOutcome) {
         let semel = self.clone();
-        hand.goes_on_alone();
+        unrecorded.goes_on_alone();
         tokio::spawn(async move {
-            // Remembered as settled before the hand lets go of it.
-            let _ended = semel.settle(&mut hand, PENDING_POLL_MAX).await;
-            drop(hand);
+            // Remembered as settled before it leaves the list.
+            let _ended = semel.settle(&mut unrecorded, PENDING_POLL_MAX).await;
+            drop(unrecorded);
         });
     }
 
     /// Says what is in hand until the store has answered, or there is no use in saying it.
-    async fn settle(&self, hand: &mut InHand, poll_max: Duration) -> Ended {
-        if hand.truth == Truth::InTheRecord {
-            match self.read(hand, poll_max).await {
-                Read::Recorded(recorded) => return Ended::Ran(recorded),
-                Read::NotRecorded => hand.was_not_completed(),
-                Read::GivenUp => return hand.told.clone(),
+    async fn settle(&self, unrecorded: &mut UnrecordedOutcome, poll_max: Duration) -> Ended {
+        if unrecorded.truth == Truth::InTheRecord {
+            match self.read(unrecorded, poll_max).await {
+                OwnRecord::Recorded(recorded) => return Ended::Ran(recorded),
+                OwnRecord::NotRecorded => unrecorded.was_not_completed(),
+                OwnRecord::GivenUp => return unrecorded.told.clone(),
             }
         }
-        match self.write(hand, poll_max).await {
+        match self.write(unrecorded, poll_max).await {
             Written::Held(held) => {
-                hand.log(&held);
-                self.recorded(hand, held)
+                unrecorded.log(&held);
+                self.recorded(unrecorded, held)
             }
-            Written::GivenUp => hand.told.clone(),
+            Written::GivenUp => unrecorded.told.clone(),
         }
     }
 
     /// Writes, and repeats whatever the store says: every write may be repeated, and one that is
     /// denied can be made once somebody has fixed the store.
-    async fn write(&self, hand: &mut InHand, poll_max: Duration) -> Written {
+    async fn write(&self, unrecorded: &mut UnrecordedOutcome, poll_max: Duration) -> Written {
         let mut poll = POLL_FIRST;
         loop {
-            match self.say(hand).await {
+            match self.say(unrecorded).await {
                 Ok(held) => return Written::Held(held),
-                Err(Error::Invalid(_)) if hand.drops_body() => continue,
+                Err(Error::Invalid(_)) if unrecorded.drops_body() => continue,
                 Err(Error::Invalid(why)) => {
-                    tracing::error!(key = %hand.lease.key, why, "an outcome cannot be recorded");
+                    tracing::error!(key = %unrecorded.lease.key, why, "an outcome cannot be recorded");
                     return Written::GivenUp;
                 }
-                Err(error) => hand.was_not_taken(&error),
+                Err(error) => unrecorded.was_not_taken(&error),
             }
-            if let Some(held) = self.renew_in_hand(hand).await {
+            if let Some(held) = self.renew_unrecorded(unrecorded).await {
                 return Written::Held(held);
             }
-            let Some(left) = hand.left() else {
-                hand.log_given_up();
+            let Some(left) = unrecorded.left() else {
+                unrecorded.log_given_up();
                 return Written::GivenUp;
             };
             sleep(jittered(poll).min(left)).await;
@@ -116,11 +117,13 @@ impl Semel {
         }
     }
 
-    async fn say(&self, hand: &InHand) -> Result<Held, Error> {
-        let (store, lease) = (self.store(), &hand.lease);
-        match hand.recording() {
+    async fn say(&self, unrecorded: &UnrecordedOutcome) -> Result<Held, Error> {
+        let (store, lease) = (self.store(), &unrecorded.lease);
+        match unrecorded.recording() {
             Recording::Complete(result) => {
-                store.complete(lease, &result, hand.work.retention).await
+                store
+                    .complete(lease, &result, unrecorded.work.retention)
+                    .await
             }
             Recording::Fail(fail) => store.fail(lease, &fail).await,
             Recording::Release => store.release(lease).await,
@@ -128,44 +131,46 @@ impl Semel {
     }
 
     /// Keeps the right to say it, as far as the store lets us; an answer if that told how it stands.
-    async fn renew_in_hand(&self, hand: &mut InHand) -> Option<Held> {
-        if !hand.is_renewed_now() {
+    async fn renew_unrecorded(&self, unrecorded: &mut UnrecordedOutcome) -> Option<Held> {
+        if !unrecorded.is_renewed_now() {
             return None;
         }
-        let (sent, work) = (Instant::now(), &hand.work);
-        let renewed = self.store().renew(&hand.lease, work.lease, work.retention);
+        let (sent, work) = (Instant::now(), &unrecorded.work);
+        let renewed = self
+            .store()
+            .renew(&unrecorded.lease, work.lease, work.retention);
         match renewed.await {
-            Ok(Held::Applied(_) | Held::Already(_)) => hand.was_renewed(sent),
+            Ok(Held::Applied(_) | Held::Already(_)) => unrecorded.was_renewed(sent),
             // Its own late word still counts.
             Ok(Held::Parked) => {}
             Ok(held @ (Held::Settled(_) | Held::Stale)) => return Some(held),
             Err(error) => {
-                tracing::debug!(key = %hand.lease.key, %error, "a lease was not renewed");
+                tracing::debug!(key = %unrecorded.lease.key, %error, "a lease was not renewed");
             }
         }
         None
     }
 
-    fn recorded(&self, hand: &InHand, held: Held) -> Ended {
+    fn recorded(&self, unrecorded: &UnrecordedOutcome, held: Held) -> Ended {
         let state = match held {
             Held::Applied(state) | Held::Already(state) => state,
             Held::Parked => return Ended::Parked,
             Held::Stale => return Ended::Stale,
             Held::Settled(settled) => {
-                return match self.remember(&hand.work, &settled) {
+                return match self.remember(&unrecorded.work, &settled) {
                     Ok(recorded) => Ended::Ran(recorded),
                     Err(error) => {
-                        let key = &hand.lease.key;
+                        let key = &unrecorded.lease.key;
                         tracing::error!(%key, %error, "a recorded outcome cannot be read");
-                        hand.told.clone()
+                        unrecorded.told.clone()
                     }
                 };
             }
         };
-        match &hand.said {
-            Ok(outcome) => Ended::Ran(self.settled(hand, Ending::Succeeded, outcome)),
+        match &unrecorded.said {
+            Ok(outcome) => Ended::Ran(self.settled(unrecorded, Ending::Succeeded, outcome)),
             Err(failure) if failure.kind == FailureKind::Final => {
-                Ended::Ran(self.settled(hand, Ending::Failed, &failure.outcome))
+                Ended::Ran(self.settled(unrecorded, Ending::Failed, &failure.outcome))
             }
             Err(failure) => Ended::Failed(Arc::new(Failed {
                 failure: failure.clone(),
@@ -175,8 +180,13 @@ impl Semel {
     }
 
     /// What the caller hears. What is remembered is what was written.
-    fn settled(&self, hand: &InHand, ending: Ending, outcome: &Outcome) -> Arc<Recorded> {
-        let whole = match &hand.told {
+    fn settled(
+        &self,
+        unrecorded: &UnrecordedOutcome,
+        ending: Ending,
+        outcome: &Outcome,
+    ) -> Arc<Recorded> {
+        let whole = match &unrecorded.told {
             Ended::Unrecorded(recorded) => Arc::clone(recorded),
             Ended::Ran(_)
             | Ended::Replayed(_)
@@ -192,45 +202,48 @@ impl Semel {
                 outcome: outcome.clone(),
             }),
         };
-        let written = if hand.is_kept_whole() {
+        let written = if unrecorded.is_kept_whole() {
             Arc::clone(&whole)
         } else {
-            let outcome = hand.kept(outcome).into_owned();
+            let outcome = unrecorded.kept(outcome).into_owned();
             Arc::new(Recorded { ending, outcome })
         };
-        self.cache(&hand.work, &written, hand.work.retention);
+        self.cache(&unrecorded.work, &written, unrecorded.work.retention);
         whole
     }
 
     /// What the effect's own transaction recorded, if it committed. Nothing is taken for failed
     /// before the store has said so.
-    async fn read(&self, hand: &mut InHand, poll_max: Duration) -> Read {
+    async fn read(&self, unrecorded: &mut UnrecordedOutcome, poll_max: Duration) -> OwnRecord {
         let mut poll = POLL_FIRST;
         let record = loop {
-            match self.store().look(&hand.lease.key).await {
+            match self.store().look(&unrecorded.lease.key).await {
                 Ok(Some(record)) => break record,
-                Ok(None) => return Read::NotRecorded,
-                Err(error) => hand.was_not_taken(&error),
+                Ok(None) => return OwnRecord::NotRecorded,
+                Err(error) => unrecorded.was_not_taken(&error),
             }
-            let Some(left) = hand.left() else {
-                hand.log_given_up();
-                return Read::GivenUp;
+            let Some(left) = unrecorded.left() else {
+                unrecorded.log_given_up();
+                return OwnRecord::GivenUp;
             };
             sleep(jittered(poll).min(left)).await;
             poll = poll_max.min(poll * 2);
         };
-        let ending = record.state.ending().filter(|_| record.is_of(&hand.lease));
+        let ending = record
+            .state
+            .ending()
+            .filter(|_| record.is_of(&unrecorded.lease));
         let Some(ending) = ending else {
-            return Read::NotRecorded;
+            return OwnRecord::NotRecorded;
         };
         let settled = Settled {
             ending,
             result: record.result.unwrap_or_default(),
-            keep: hand.work.retention,
+            keep: unrecorded.work.retention,
         };
-        match self.remember(&hand.work, &settled) {
-            Ok(recorded) => Read::Recorded(recorded),
-            Err(_) => Read::NotRecorded,
+        match self.remember(&unrecorded.work, &settled) {
+            Ok(recorded) => OwnRecord::Recorded(recorded),
+            Err(_) => OwnRecord::NotRecorded,
         }
     }
 }

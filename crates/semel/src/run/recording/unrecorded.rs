@@ -2,11 +2,11 @@
 
 use super::{Ended, Failed};
 use crate::Outcome;
-use crate::flight::Recorded;
 use crate::lease::Term;
 use crate::outcome::Body;
-use crate::pending::{Listed, Outcomes, Room};
+use crate::pending::{BodyRoom, EntryGuard, PendingOutcomes};
 use crate::record::{Ending, Fail, FailKind, Held, Lease, State};
+use crate::single_flight::Recorded;
 use crate::store::Error;
 use crate::work::{Completes, Failure, FailureKind, Work};
 use bytes::Bytes;
@@ -15,8 +15,8 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::Instant;
 
-/// An outcome in hand.
-pub(super) struct InHand {
+/// An outcome that the store does not have yet.
+pub(super) struct UnrecordedOutcome {
     pub(super) lease: Lease,
     pub(super) work: Work,
     pub(super) said: Result<Outcome, Failure>,
@@ -31,9 +31,9 @@ pub(super) struct InHand {
     sender_waits_until: Instant,
     until: Instant,
     renew_at: Instant,
-    body: Room,
+    body: BodyRoom,
     tries: u32,
-    listed: Listed,
+    listed: EntryGuard,
 }
 
 /// Where the truth about a run is.
@@ -56,12 +56,12 @@ pub(super) enum Recording {
 /// How many times a renewal that failed would be tried again in the length of a lease.
 const RENEWAL_RETRIES_PER_LEASE: u32 = 10;
 
-// === impl InHand ===
+// === impl UnrecordedOutcome ===
 
-impl InHand {
+impl UnrecordedOutcome {
     /// Puts an outcome on the list.
     pub(super) fn new(
-        outcomes: &Arc<Outcomes>,
+        outcomes: &Arc<PendingOutcomes>,
         lease: &Lease,
         work: &Work,
         term: &Term,
@@ -78,7 +78,7 @@ impl InHand {
         };
         let after = said.as_ref().err().and_then(|failure| failure.after);
         let told = told(truth, &said);
-        let mut hand = Self {
+        let mut unrecorded = Self {
             lease: lease.clone(),
             work: work.clone(),
             said,
@@ -89,25 +89,25 @@ impl InHand {
             sender_waits_until,
             until: sender_waits_until,
             renew_at: term.renew_at(),
-            body: Room::Enough,
+            body: BodyRoom::Enough,
             tries: 0,
             listed: outcomes.list(lease, work, told),
         };
-        hand.until = hand.worth_saying_until();
-        hand
+        unrecorded.until = unrecorded.worth_saying_until();
+        unrecorded
     }
 
     /// What is written of an outcome.
     pub(super) fn kept<'a>(&self, outcome: &'a Outcome) -> Cow<'a, Outcome> {
         match self.body {
-            Room::Enough => Cow::Borrowed(outcome),
-            Room::NoneForTheBody => Cow::Owned(without_body(outcome)),
+            BodyRoom::Enough => Cow::Borrowed(outcome),
+            BodyRoom::NoneForTheBody => Cow::Owned(without_body(outcome)),
         }
     }
 
     /// Whether all of it is written.
     pub(super) fn is_kept_whole(&self) -> bool {
-        self.body == Room::Enough
+        self.body == BodyRoom::Enough
     }
 
     pub(super) fn recording(&self) -> Recording {
@@ -170,7 +170,7 @@ impl InHand {
             let room = self.listed.is_away(self.body_bytes());
             self.has(room);
         }
-        if self.body == Room::NoneForTheBody {
+        if self.body == BodyRoom::NoneForTheBody {
             self.said = match &self.said {
                 Ok(outcome) => Ok(without_body(outcome)),
                 Err(failure) => Err(Failure {
@@ -184,9 +184,9 @@ impl InHand {
 
     /// Does without the body, if there is one: the store does not take it as it is.
     pub(super) fn drops_body(&mut self) -> bool {
-        let drops = self.body == Room::Enough && self.body_bytes() > 0;
+        let drops = self.body == BodyRoom::Enough && self.body_bytes() > 0;
         if drops {
-            self.has(Room::NoneForTheBody);
+            self.has(BodyRoom::NoneForTheBody);
         }
         drops
     }
@@ -265,8 +265,8 @@ impl InHand {
         }
     }
 
-    fn has(&mut self, room: Room) {
-        if room == Room::NoneForTheBody && self.body == Room::Enough {
+    fn has(&mut self, room: BodyRoom) {
+        if room == BodyRoom::NoneForTheBody && self.body == BodyRoom::Enough {
             self.body = room;
             self.tell();
         }
@@ -290,8 +290,8 @@ impl InHand {
             Err(failure) => &failure.outcome,
         };
         match (&outcome.body, self.body) {
-            (Body::Kept(bytes), Room::Enough) => bytes.len(),
-            (Body::Kept(_), Room::NoneForTheBody) | (Body::NotKept, _) => 0,
+            (Body::Kept(bytes), BodyRoom::Enough) => bytes.len(),
+            (Body::Kept(_), BodyRoom::NoneForTheBody) | (Body::NotKept, _) => 0,
         }
     }
 }

@@ -33,38 +33,38 @@ pub struct Recorded {
 
 /// The runs under way in this process, by key.
 #[derive(Debug, Default)]
-pub(crate) struct Flights {
+pub(crate) struct SingleFlight {
     by_key: Mutex<HashMap<Key, Flight>>,
 }
 
 #[derive(Debug)]
 struct Flight {
     fingerprint: Fingerprint,
-    landing: Arc<Landing>,
+    completion: Arc<Completion>,
 }
 
-type Landing = watch::Sender<Option<Result<Ended, Error>>>;
+type Completion = watch::Sender<Option<Result<Ended, Error>>>;
 
-/// How a delivery met the flights.
+/// How a delivery met the runs under way.
 pub(crate) enum Joined {
-    /// Nobody else in this process is at it.
-    First(Seat),
-    /// Somebody is; this is how it lands.
-    Attached(Attached),
+    /// Nobody else in this process runs it.
+    Leader(Leader),
+    /// Somebody is; this is how it ends.
+    Follower(Follower),
     /// Somebody is, with another payload.
     Mismatched,
     /// As many wait for it as may.
     Full,
 }
 
-/// A second delivery's place on a flight.
-pub(crate) struct Attached(watch::Receiver<Option<Result<Ended, Error>>>);
+/// A delivery that waits for the leader's end.
+pub(crate) struct Follower(watch::Receiver<Option<Result<Ended, Error>>>);
 
-/// The first delivery's place. Giving it up ends the flight, so that nobody waits for ever.
-pub(crate) struct Seat {
-    flights: Arc<Flights>,
+/// The delivery that runs the work. Dropping it ends the flight, so that nobody waits for ever.
+pub(crate) struct Leader {
+    single_flight: Arc<SingleFlight>,
     key: Key,
-    landing: Arc<Landing>,
+    completion: Arc<Completion>,
 }
 
 /// A bounded memory of settled outcomes, in two generations: what is used moves to the young one,
@@ -78,45 +78,45 @@ pub(crate) struct SettledCache {
 
 #[derive(Debug, Default)]
 struct Generations {
-    young: HashMap<Key, Remembered>,
+    young: HashMap<Key, CacheEntry>,
     young_bytes: usize,
-    old: HashMap<Key, Remembered>,
+    old: HashMap<Key, CacheEntry>,
     barred: HashMap<Key, Instant>,
 }
 
 #[derive(Clone, Debug)]
-struct Remembered {
+struct CacheEntry {
     fingerprint: Fingerprint,
     recorded: Arc<Recorded>,
     until: Instant,
 }
 
-// === impl Flights ===
+// === impl SingleFlight ===
 
-impl Flights {
-    /// Takes the first seat, or attaches to whoever has it.
+impl SingleFlight {
+    /// Becomes the leader of this key, or the follower of whoever is.
     pub(crate) fn join(self: &Arc<Self>, work: &Work, waiters_max: usize) -> Joined {
         let mut by_key = self.lock();
         let Some(flight) = by_key.get(&work.key) else {
-            let landing = Arc::new(watch::Sender::new(None));
+            let completion = Arc::new(watch::Sender::new(None));
             let flight = Flight {
                 fingerprint: work.fingerprint,
-                landing: Arc::clone(&landing),
+                completion: Arc::clone(&completion),
             };
             by_key.insert(work.key, flight);
-            return Joined::First(Seat {
-                flights: Arc::clone(self),
+            return Joined::Leader(Leader {
+                single_flight: Arc::clone(self),
                 key: work.key,
-                landing,
+                completion,
             });
         };
         if flight.fingerprint != work.fingerprint {
             return Joined::Mismatched;
         }
-        if flight.landing.receiver_count() >= waiters_max {
+        if flight.completion.receiver_count() >= waiters_max {
             return Joined::Full;
         }
-        Joined::Attached(Attached(flight.landing.subscribe()))
+        Joined::Follower(Follower(flight.completion.subscribe()))
     }
 
     fn lock(&self) -> MutexGuard<'_, HashMap<Key, Flight>> {
@@ -124,36 +124,36 @@ impl Flights {
     }
 }
 
-// === impl Seat ===
+// === impl Leader ===
 
-impl Seat {
+impl Leader {
     /// Tells everyone attached how it went.
-    pub(crate) fn land(self, how: &Result<Ended, Error>) {
-        self.landing.send_replace(Some(how.clone()));
+    pub(crate) fn finish(self, how: &Result<Ended, Error>) {
+        self.completion.send_replace(Some(how.clone()));
     }
 }
 
-impl Drop for Seat {
+impl Drop for Leader {
     fn drop(&mut self) {
-        self.flights.lock().remove(&self.key);
-        self.landing.send_if_modified(|landed| {
-            let lost = landed.is_none();
+        self.single_flight.lock().remove(&self.key);
+        self.completion.send_if_modified(|finished| {
+            let lost = finished.is_none();
             if lost {
                 let why = "the run that this delivery waited for ended without a word";
-                *landed = Some(Err(Error::Bug(why.into())));
+                *finished = Some(Err(Error::Bug(why.into())));
             }
             lost
         });
     }
 }
 
-// === impl Attached ===
+// === impl Follower ===
 
-impl Attached {
-    /// Waits for the landing; `None` when patience runs out first.
+impl Follower {
+    /// Waits for the completion; `None` when patience runs out first.
     pub(crate) async fn wait(mut self, patience: Duration) -> Option<Result<Ended, Error>> {
-        let landed = tokio::time::timeout(patience, self.0.wait_for(Option::is_some)).await;
-        landed.ok()?.ok()?.clone()
+        let finished = tokio::time::timeout(patience, self.0.wait_for(Option::is_some)).await;
+        finished.ok()?.ok()?.clone()
     }
 }
 
@@ -183,7 +183,7 @@ impl SettledCache {
         }
         let until = Instant::now() + keep;
         let recorded = Arc::clone(recorded);
-        let remembered = Remembered {
+        let entry = CacheEntry {
             fingerprint: work.fingerprint,
             recorded,
             until,
@@ -192,8 +192,8 @@ impl SettledCache {
         if kept.is_barred(&work.key) {
             return;
         }
-        kept.young_bytes += remembered.bytes();
-        kept.young.insert(work.key, remembered);
+        kept.young_bytes += entry.bytes();
+        kept.young.insert(work.key, entry);
         if kept.young.len() * 2 > self.entries_max || kept.young_bytes * 2 > self.bytes_max {
             kept.age();
         }
@@ -217,7 +217,7 @@ impl SettledCache {
 // === impl Generations ===
 
 impl Generations {
-    fn find(&mut self, key: &Key) -> Option<Remembered> {
+    fn find(&mut self, key: &Key) -> Option<CacheEntry> {
         if let Some(found) = self.young.get(key) {
             return Some(found.clone());
         }
@@ -239,7 +239,7 @@ impl Generations {
     }
 }
 
-impl Remembered {
+impl CacheEntry {
     fn bytes(&self) -> usize {
         let headers = self.recorded.outcome.headers.iter();
         let header_bytes: usize = headers
