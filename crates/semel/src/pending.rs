@@ -8,7 +8,7 @@ use crate::Fingerprint;
 use crate::Key;
 use crate::record::{Ending, Fence, Lease, Owner};
 use crate::run::Ended;
-use crate::single_flight::Recorded;
+use crate::settled_cache::Recorded;
 use crate::store::Error;
 use crate::work::Work;
 use std::collections::HashMap;

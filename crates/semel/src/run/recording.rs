@@ -6,7 +6,7 @@ use super::{Ended, Failed, POLL_FIRST, POLL_MAX, Semel, jittered};
 use crate::Outcome;
 use crate::lease::Term;
 use crate::record::{Ending, Held, Lease, Settled};
-use crate::single_flight::Recorded;
+use crate::settled_cache::Recorded;
 use crate::store::Error;
 use crate::work::{Failure, FailureKind, Work};
 use std::sync::Arc;

@@ -6,7 +6,7 @@ use crate::lease::Term;
 use crate::outcome::Body;
 use crate::pending::{BodyRoom, EntryGuard, PendingOutcomes};
 use crate::record::{Ending, Fail, FailKind, Held, Lease, State};
-use crate::single_flight::Recorded;
+use crate::settled_cache::Recorded;
 use crate::store::Error;
 use crate::work::{Completes, Failure, FailureKind, Work};
 use bytes::Bytes;
