@@ -15,7 +15,7 @@ mod payload;
 mod two_processes;
 
 use crate::attacks::session::{Field, Finding};
-use crate::error::CannotJudge;
+use crate::error::Error;
 use crate::judge::verdict::Attack;
 
 /// All attacks, in the order they are made: the cheapest first.
@@ -68,7 +68,7 @@ impl Tally {
 }
 
 /// Makes one attack.
-pub(crate) async fn make(attack: Attack, field: &mut Field<'_>) -> Result<Tally, CannotJudge> {
+pub(crate) async fn make(attack: Attack, field: &mut Field<'_>) -> Result<Tally, Error> {
     match attack {
         Attack::Repeat => repeat::make(field).await,
         Attack::AtOnce => at_once::make(field).await,

@@ -2,13 +2,13 @@
 
 /// No verdict: something that `semel prove` needs did not work.
 #[derive(Debug, thiserror::Error)]
-pub enum CannotJudge {
+pub enum Error {
     /// The scenario says something that cannot be meant.
     #[error("the scenario cannot be used: {0}")]
     Scenario(String),
     /// A process never became ready, or would not come back.
     #[error("process `{name}` did not start: {why}{log}")]
-    Process {
+    ProcessStart {
         /// Which.
         name: String,
         /// What was waited for in vain.
@@ -18,7 +18,7 @@ pub enum CannotJudge {
     },
     /// A process that ran before would not come back: that is the handler's own fault.
     #[error("process `{name}` did not come back after it had ended: {why}{log}")]
-    Gone {
+    ProcessRestart {
         /// Which.
         name: String,
         /// What was waited for in vain.
@@ -28,7 +28,7 @@ pub enum CannotJudge {
     },
     /// A second process of the handler would not start beside the first: attacks that need one are not run.
     #[error("a second process of the handler cannot be had: {0}")]
-    Second(String),
+    SecondProcess(String),
     /// A step of `[[before]]` failed.
     #[error("`before` failed: {0}")]
     Before(String),
@@ -42,20 +42,20 @@ pub enum CannotJudge {
     },
     /// The handler does not do its work even when it is left alone.
     #[error("a single delivery, left undisturbed, went wrong, so there is nothing to attack: {0}")]
-    Undisturbed(String),
-    /// The machine refused something.
+    Baseline(String),
+    /// The system refused something.
     #[error("{what}: {why}; a retry is safe")]
-    Machine {
+    System {
         /// What was wanted.
         what: String,
-        /// What the machine said.
+        /// What the system said.
         why: String,
     },
 }
 
-// === impl CannotJudge ===
+// === impl Error ===
 
-impl CannotJudge {
+impl Error {
     /// In one line: of what a process printed only the end.
     pub(crate) fn brief(&self) -> String {
         let whole = self.to_string();
@@ -68,21 +68,21 @@ impl CannotJudge {
     }
 
     /// The same of a process that has run before.
-    pub(crate) fn after_it_ran(self) -> Self {
+    pub(crate) fn on_restart(self) -> Self {
         match self {
-            Self::Process { name, why, log } => Self::Gone { name, why, log },
+            Self::ProcessStart { name, why, log } => Self::ProcessRestart { name, why, log },
             other @ (Self::Scenario(_)
-            | Self::Gone { .. }
-            | Self::Second(_)
+            | Self::ProcessRestart { .. }
+            | Self::SecondProcess(_)
             | Self::Before(_)
             | Self::Probe { .. }
-            | Self::Undisturbed(_)
-            | Self::Machine { .. }) => other,
+            | Self::Baseline(_)
+            | Self::System { .. }) => other,
         }
     }
 
-    pub(crate) fn machine(what: impl Into<String>, why: impl std::fmt::Display) -> Self {
-        Self::Machine {
+    pub(crate) fn system(what: impl Into<String>, why: impl std::fmt::Display) -> Self {
+        Self::System {
             what: what.into(),
             why: why.to_string(),
         }

@@ -13,8 +13,8 @@ mod options;
 mod error;
 mod printable;
 
-pub use attacks::attack::NoAttack;
-pub use error::CannotJudge;
+pub use attacks::attack::UnknownAttack;
+pub use error::Error;
 pub use judge::verdict;
 pub use options::{Options, Profile, Progress};
 
@@ -35,7 +35,7 @@ pub async fn prove(
     scenario: &Scenario,
     options: &Options,
     progress: impl Fn(Progress),
-) -> Result<Report, CannotJudge> {
+) -> Result<Report, Error> {
     let began = Instant::now();
     progress(Progress::Starting);
     let mut field = Box::pin(Field::enter(scenario, options, &progress)).await?;
@@ -81,11 +81,11 @@ pub async fn prove(
     })
 }
 
-async fn make(attack: Attack, field: &mut Field<'_>) -> Result<Attacked, CannotJudge> {
+async fn make(attack: Attack, field: &mut Field<'_>) -> Result<Attacked, Error> {
     let began = Instant::now();
     field.attack(attack, number(attack));
     let mut tally = match Box::pin(attacks::make(attack, field)).await {
-        Err(why @ CannotJudge::Second(_)) => Tally::not_run(why.brief()),
+        Err(why @ Error::SecondProcess(_)) => Tally::not_run(why.brief()),
         other => other?,
     };
     if tally.broken.is_none() {
@@ -98,7 +98,7 @@ async fn make(attack: Attack, field: &mut Field<'_>) -> Result<Attacked, CannotJ
 /// finding: whatever is delivered to it is stuck.
 fn unmade<'a>(
     left: impl Iterator<Item = &'a Attack>,
-    why: &CannotJudge,
+    why: &Error,
     field: &Field<'_>,
 ) -> Vec<Attacked> {
     let not_run = || Tally::not_run("the run had ended before");
@@ -107,7 +107,7 @@ fn unmade<'a>(
         .collect();
     if let Some(first) = unmade.first_mut() {
         first.verdict = match why {
-            CannotJudge::Gone { .. } => {
+            Error::ProcessRestart { .. } => {
                 (first.trials, first.hits) = (1, 1);
                 Verdict::Broken(Box::new(Broken {
                     how: How::Stuck,
@@ -116,20 +116,20 @@ fn unmade<'a>(
                     pattern: None,
                 }))
             }
-            CannotJudge::Scenario(_)
-            | CannotJudge::Process { .. }
-            | CannotJudge::Second(_)
-            | CannotJudge::Before(_)
-            | CannotJudge::Probe { .. }
-            | CannotJudge::Undisturbed(_)
-            | CannotJudge::Machine { .. } => Verdict::NotRun { why: why.brief() },
+            Error::Scenario(_)
+            | Error::ProcessStart { .. }
+            | Error::SecondProcess(_)
+            | Error::Before(_)
+            | Error::Probe { .. }
+            | Error::Baseline(_)
+            | Error::System { .. } => Verdict::NotRun { why: why.brief() },
         };
     }
     unmade
 }
 
 /// What held when it was judged may have come undone since.
-async fn look_back(attacked: &mut [Attacked], field: &mut Field<'_>) -> Result<(), CannotJudge> {
+async fn look_back(attacked: &mut [Attacked], field: &mut Field<'_>) -> Result<(), Error> {
     let acquitted =
         |one: &&mut Attacked| matches!(one.verdict, Verdict::Held | Verdict::Vacuous { .. });
     let acquitted: Vec<&mut Attacked> = attacked.iter_mut().filter(acquitted).collect();

@@ -19,7 +19,7 @@ pub(crate) mod servers;
 mod sqlite;
 mod http_client;
 
-use crate::error::CannotJudge;
+use crate::error::Error;
 use crate::judge::verdict::What;
 use crate::scenario::check::Place;
 use crate::scenario::template::Words;
@@ -82,7 +82,7 @@ enum Second {
 
 impl World {
     /// Ends a process as a crash does; bytes that are held never arrive.
-    pub(crate) async fn kill(&mut self, at: usize) -> Result<(), CannotJudge> {
+    pub(crate) async fn kill(&mut self, at: usize) -> Result<(), Error> {
         let Some(member) = self.members.get_mut(at) else {
             return Ok(());
         };
@@ -95,7 +95,7 @@ impl World {
     }
 
     /// Starts whatever does not run, as a supervisor does.
-    pub(crate) async fn mend(&mut self) -> Result<(), CannotJudge> {
+    pub(crate) async fn mend(&mut self) -> Result<(), Error> {
         for at in 0..self.members.len() {
             let Some(member) = self.members.get_mut(at) else {
                 continue;
@@ -115,7 +115,7 @@ impl World {
         Ok(())
     }
 
-    async fn launch(&mut self, at: usize) -> Result<(), CannotJudge> {
+    async fn launch(&mut self, at: usize) -> Result<(), Error> {
         match self.members.get_mut(at) {
             Some(member) => member.launch(&self.keeper.ear).await,
             None => Ok(()),
@@ -123,7 +123,7 @@ impl World {
     }
 
     /// Starts a process that has run before.
-    async fn come_back(&mut self, at: usize) -> Result<(), CannotJudge> {
+    async fn come_back(&mut self, at: usize) -> Result<(), Error> {
         let began = Instant::now();
         let mut starts = 1;
         loop {
@@ -134,7 +134,7 @@ impl World {
                 self.reach_dependencies().await?;
                 // What is spared belongs to the world around the handler.
                 return Err(if self.may_attack(at) {
-                    why.after_it_ran()
+                    why.on_restart()
                 } else {
                     why
                 });
@@ -145,7 +145,7 @@ impl World {
     }
 
     /// A process whose server is away is not to blame for anything.
-    async fn reach_dependencies(&self) -> Result<(), CannotJudge> {
+    async fn reach_dependencies(&self) -> Result<(), Error> {
         for (place, url) in self.context.places.iter().zip(&self.urls) {
             let Ok((to, _)) = address(url, place) else {
                 continue;
@@ -153,10 +153,7 @@ impl World {
             let reached = tokio::time::timeout(REACHED_BOUND, TcpStream::connect(&to)).await;
             if !matches!(reached, Ok(Ok(_))) {
                 let what = format!("dependency `{}` cannot be reached", place.env);
-                return Err(CannotJudge::machine(
-                    what,
-                    format!("nobody answers at {to}"),
-                ));
+                return Err(Error::system(what, format!("nobody answers at {to}")));
             }
         }
         Ok(())

@@ -7,7 +7,7 @@ mod support;
 
 use semel_prove::scenario::Scenario;
 use semel_prove::verdict::{Attack, How, Verdict, What};
-use semel_prove::{CannotJudge, prove};
+use semel_prove::{Error, prove};
 use support::{broken, on_postgres, options, pattern, proved, verdict};
 
 #[tokio::test(flavor = "multi_thread")]
@@ -200,7 +200,7 @@ async fn same_seed_makes_the_same_deliveries() {
 async fn handler_that_never_starts_cannot_be_judged() {
     let scenario = on_postgres("no_such_handler");
     let error = proved(&scenario, &[]).await.unwrap_err();
-    assert!(matches!(error, CannotJudge::Process { .. }));
+    assert!(matches!(error, Error::ProcessStart { .. }));
     let said = error.to_string();
     assert!(
         said.contains("`handler`") && said.contains("No such file"),
@@ -224,7 +224,7 @@ async fn handler_that_does_nothing_cannot_be_judged() {
     let scenario =
         on_postgres("one_statement").replace("FROM taken GROUP", "FROM taken WHERE false GROUP");
     let error = proved(&scenario, &[]).await.unwrap_err();
-    assert!(matches!(error, CannotJudge::Undisturbed(_)), "{error}");
+    assert!(matches!(error, Error::Baseline(_)), "{error}");
 }
 
 #[tokio::test]

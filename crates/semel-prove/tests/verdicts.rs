@@ -6,7 +6,7 @@ mod support;
 
 use semel_prove::scenario::Scenario;
 use semel_prove::verdict::{Attack, How, Report, Verdict, What};
-use semel_prove::{CannotJudge, Options, prove};
+use semel_prove::{Error, Options, prove};
 use support::{broken, is_held, not_run, odd, on_postgres, options, pattern, proved, verdict};
 
 const LIST: &str = "CREATE TABLE taken (name text)";
@@ -166,7 +166,7 @@ async fn everything_that_redis_keeps_is_counted() {
         );
     }
     let error = proved(&keeps("DECR kept-below"), &[]).await.unwrap_err();
-    assert!(matches!(error, CannotJudge::Probe { .. }), "{error}");
+    assert!(matches!(error, Error::Probe { .. }), "{error}");
     assert!(error.to_string().contains("-1"), "{error}");
 }
 

@@ -2,7 +2,7 @@
 
 use super::Tally;
 use crate::attacks::session::Field;
-use crate::error::CannotJudge;
+use crate::error::Error;
 use crate::options::Profile;
 use crate::world::sender::Fate;
 
@@ -21,7 +21,7 @@ enum Start {
     Free,
 }
 
-pub(super) async fn make(field: &mut Field<'_>) -> Result<Tally, CannotJudge> {
+pub(super) async fn make(field: &mut Field<'_>) -> Result<Tally, Error> {
     let mut tally = Tally::default();
     let rounds = match field.profile {
         Profile::Quick => 1,
@@ -44,7 +44,7 @@ pub(super) async fn make(field: &mut Field<'_>) -> Result<Tally, CannotJudge> {
 }
 
 /// Looks for a conviction with fewer deliveries: it is easier to read.
-async fn fewer(field: &mut Field<'_>, tally: &mut Tally, broken: usize) -> Result<(), CannotJudge> {
+async fn fewer(field: &mut Field<'_>, tally: &mut Tally, broken: usize) -> Result<(), Error> {
     for number in FEWER.into_iter().filter(|number| *number < broken) {
         let mut again = Tally::default();
         let breaks = one(field, &mut again, number, Start::Together).await?;
@@ -63,7 +63,7 @@ async fn one(
     tally: &mut Tally,
     number: usize,
     start: Start,
-) -> Result<bool, CannotJudge> {
+) -> Result<bool, Error> {
     let delivery = field.begin().await?;
     match start {
         Start::Together => field.wire().race(number),

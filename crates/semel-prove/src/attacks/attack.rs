@@ -8,7 +8,7 @@ use std::str::FromStr;
 /// There is no attack of this name.
 #[derive(Debug, thiserror::Error)]
 #[error("`{0}` is no attack; there are {all}", all = names())]
-pub struct NoAttack(String);
+pub struct UnknownAttack(String);
 
 // === impl Attack ===
 
@@ -47,11 +47,11 @@ impl From<Attack> for &'static str {
 }
 
 impl FromStr for Attack {
-    type Err = NoAttack;
+    type Err = UnknownAttack;
 
-    fn from_str(name: &str) -> Result<Self, NoAttack> {
+    fn from_str(name: &str) -> Result<Self, UnknownAttack> {
         let found = ALL.into_iter().find(|attack| attack.name() == name);
-        found.ok_or_else(|| NoAttack(name.to_owned()))
+        found.ok_or_else(|| UnknownAttack(name.to_owned()))
     }
 }
 

@@ -1,7 +1,7 @@
 //! What a handler does when it is left alone: where it can be disturbed, and whether it works at all.
 
 use crate::attacks::session::{Field, Finding};
-use crate::error::CannotJudge;
+use crate::error::Error;
 use crate::judge::verdict::{Event, What};
 use crate::world::exchange::Turn;
 use crate::world::protocol::Sense;
@@ -25,7 +25,7 @@ pub(crate) struct Clean {
 
 impl Clean {
     /// Watches two deliveries. The first one connects and prepares; what only the second one says is chatter.
-    pub(crate) async fn watch(field: &mut Field<'_>) -> Result<Self, CannotJudge> {
+    pub(crate) async fn watch(field: &mut Field<'_>) -> Result<Self, Error> {
         let first = Self::watch_one(field).await?;
         let mut second = Self::watch_one(field).await?;
         let twice = |turn: &Turn| first.turns.iter().any(|one| one.point == turn.point);
@@ -38,14 +38,14 @@ impl Clean {
         Ok(second)
     }
 
-    async fn watch_one(field: &mut Field<'_>) -> Result<Self, CannotJudge> {
+    async fn watch_one(field: &mut Field<'_>) -> Result<Self, Error> {
         let delivery = field.begin().await?;
         field.until_accepted(&delivery).await?;
         let finding = field.finish(&[&delivery]).await?;
         if let Some((_, seen)) = &finding.breach {
             let heard = last_heard(&finding.events);
             let log = field.world.log();
-            return Err(CannotJudge::Undisturbed(format!("{seen}; {heard}{log}")));
+            return Err(Error::Baseline(format!("{seen}; {heard}{log}")));
         }
         expect_effects(field, &finding)?;
         let turns = field.world.wire.turns();
@@ -93,7 +93,7 @@ impl Clean {
 }
 
 /// Also where the promise would allow none.
-fn expect_effects(field: &Field<'_>, finding: &Finding) -> Result<(), CannotJudge> {
+fn expect_effects(field: &Field<'_>, finding: &Finding) -> Result<(), Error> {
     for event in &finding.events {
         let What::Effects { effect, count, .. } = &event.what else {
             continue;
@@ -105,7 +105,7 @@ fn expect_effects(field: &Field<'_>, finding: &Finding) -> Result<(), CannotJudg
             .find(|one| one.name == *effect);
         let expected = expected.map_or(1, |one| one.expected);
         if *count != expected {
-            return Err(CannotJudge::Undisturbed(format!(
+            return Err(Error::Baseline(format!(
                 "it has `{effect}` {count} times instead of {expected}"
             )));
         }

@@ -3,7 +3,7 @@
 use crate::attacks::baseline::Clean;
 use crate::attacks::session::{Begun, Field, ended};
 use crate::attacks::{Tally, no_process};
-use crate::error::CannotJudge;
+use crate::error::Error;
 use crate::options::Profile;
 use crate::world::exchange::Turn;
 use crate::world::protocol::Sense;
@@ -30,7 +30,7 @@ enum When {
 }
 
 /// Kills a process at each boundary, starts it again, and lets the sender go on.
-pub(crate) async fn make(field: &mut Field<'_>) -> Result<Tally, CannotJudge> {
+pub(crate) async fn make(field: &mut Field<'_>) -> Result<Tally, Error> {
     if let Some(why) = no_process(field) {
         return Ok(Tally::not_run(why));
     }
@@ -65,7 +65,7 @@ async fn one(
     tally: &mut Tally,
     crash: &Crash,
     boundaries: &mut u32,
-) -> Result<bool, CannotJudge> {
+) -> Result<bool, Error> {
     let begun = match &crash.when {
         When::At(turn) => field.begin_held(turn).await?,
         When::Answered => answered(field).await?,
@@ -88,7 +88,7 @@ async fn one(
 }
 
 /// A trial whose answer has just reached the sender.
-async fn answered(field: &mut Field<'_>) -> Result<Begun, CannotJudge> {
+async fn answered(field: &mut Field<'_>) -> Result<Begun, Error> {
     let delivery = field.begin().await?;
     let first = field.courier.spawn(&delivery, field.target(), Fate::Heard);
     ended(&first).await;

@@ -2,7 +2,7 @@
 
 use super::{Tally, no_process};
 use crate::attacks::session::Field;
-use crate::error::CannotJudge;
+use crate::error::Error;
 use crate::options::Profile;
 use crate::world::sender::Fate;
 use rand::Rng;
@@ -11,7 +11,7 @@ use rand::Rng;
 const QUICK: (u32, u32) = (1, 6);
 const FULL: (u32, u32) = (12, 24);
 
-pub(super) async fn make(field: &mut Field<'_>) -> Result<Tally, CannotJudge> {
+pub(super) async fn make(field: &mut Field<'_>) -> Result<Tally, Error> {
     if let Some(why) = no_process(field) {
         return Ok(Tally::not_run(why));
     }
@@ -27,7 +27,7 @@ pub(super) async fn make(field: &mut Field<'_>) -> Result<Tally, CannotJudge> {
     Ok(tally)
 }
 
-async fn one(field: &mut Field<'_>, tally: &mut Tally) -> Result<bool, CannotJudge> {
+async fn one(field: &mut Field<'_>, tally: &mut Tally) -> Result<bool, Error> {
     let delivery = field.begin().await?;
     let victims = field.world.attackable();
     let victim = victims

@@ -2,16 +2,16 @@
 
 use super::Tally;
 use crate::attacks::session::Field;
-use crate::error::CannotJudge;
+use crate::error::Error;
 use crate::scenario::Sender;
 use crate::world::sender::{Delivery, Fate, Known};
 use std::time::Duration;
 
-pub(super) async fn lost(field: &mut Field<'_>) -> Result<Tally, CannotJudge> {
+pub(super) async fn lost(field: &mut Field<'_>) -> Result<Tally, Error> {
     unheard(field, Fate::Lost).await
 }
 
-pub(super) async fn cut(field: &mut Field<'_>) -> Result<Tally, CannotJudge> {
+pub(super) async fn cut(field: &mut Field<'_>) -> Result<Tally, Error> {
     if field.scenario.deliver.sender == Sender::Command {
         return Ok(Tally::not_run(
             "a command has no connection that could be cut",
@@ -20,7 +20,7 @@ pub(super) async fn cut(field: &mut Field<'_>) -> Result<Tally, CannotJudge> {
     unheard(field, Fate::Cut).await
 }
 
-async fn unheard(field: &mut Field<'_>, fate: Fate) -> Result<Tally, CannotJudge> {
+async fn unheard(field: &mut Field<'_>, fate: Fate) -> Result<Tally, Error> {
     let mut tally = Tally::default();
     let delivery = field.begin().await?;
     let hit = miss_a_success(field, &delivery, fate).await?;
@@ -38,7 +38,7 @@ async fn miss_a_success(
     field: &mut Field<'_>,
     delivery: &Delivery,
     fate: Fate,
-) -> Result<bool, CannotJudge> {
+) -> Result<bool, Error> {
     let deliver = &field.scenario.deliver;
     let pause = Duration::from_millis(deliver.pause_ms);
     for _ in 0..deliver.attempts {

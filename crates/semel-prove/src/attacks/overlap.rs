@@ -3,7 +3,7 @@
 use super::Tally;
 use crate::attacks::crash_sweep::waits;
 use crate::attacks::session::{Field, QUIET};
-use crate::error::CannotJudge;
+use crate::error::Error;
 use crate::world::exchange::Turn;
 use crate::world::recorder::Pass;
 use crate::world::sender::{Delivery, Fate, Known};
@@ -29,7 +29,7 @@ pub(super) enum First {
     GivenUp,
 }
 
-pub(super) async fn make(field: &mut Field<'_>, first: First) -> Result<Tally, CannotJudge> {
+pub(super) async fn make(field: &mut Field<'_>, first: First) -> Result<Tally, Error> {
     let mut tally = Tally::default();
     for at in waits(&field.clean, field.profile) {
         if one(field, &mut tally, Some(&at), first).await? {
@@ -53,7 +53,7 @@ async fn one(
     tally: &mut Tally,
     at: Option<&Turn>,
     then: First,
-) -> Result<bool, CannotJudge> {
+) -> Result<bool, Error> {
     let (delivery, first, hit) = match at {
         Some(at) => {
             let begun = field.begin_held(at).await?;
@@ -81,7 +81,7 @@ async fn one(
 async fn early(
     field: &mut Field<'_>,
     misses: u32,
-) -> Result<(Delivery, JoinHandle<Known>, bool), CannotJudge> {
+) -> Result<(Delivery, JoinHandle<Known>, bool), Error> {
     let delivery = field.begin().await?;
     let first = field.courier.spawn(&delivery, field.target(), Fate::Heard);
     tokio::time::sleep(field.clean.answered / (2 << misses)).await;

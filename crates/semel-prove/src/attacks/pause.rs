@@ -3,7 +3,7 @@
 use super::{Tally, no_process};
 use crate::attacks::crash_sweep::waits;
 use crate::attacks::session::{Begun, Field};
-use crate::error::CannotJudge;
+use crate::error::Error;
 use crate::scenario::Sender;
 use crate::world::exchange::Turn;
 use crate::world::recorder::Pass;
@@ -14,7 +14,7 @@ use std::time::Duration;
 /// How long the other one gets before the first goes on.
 const HEAD_START: Duration = Duration::from_millis(300);
 
-pub(super) async fn make(field: &mut Field<'_>) -> Result<Tally, CannotJudge> {
+pub(super) async fn make(field: &mut Field<'_>) -> Result<Tally, Error> {
     if let Some(why) = no_process(field) {
         return Ok(Tally::not_run(why));
     }
@@ -51,7 +51,7 @@ pub(super) async fn make(field: &mut Field<'_>) -> Result<Tally, CannotJudge> {
 }
 
 /// Who takes the delivery while the victim stands still. None: only the victim could.
-async fn other(field: &mut Field<'_>, victim: usize) -> Result<Option<SocketAddr>, CannotJudge> {
+async fn other(field: &mut Field<'_>, victim: usize) -> Result<Option<SocketAddr>, Error> {
     let scenario = field.scenario;
     let deliver = &scenario.deliver;
     let second = match deliver.sender {
@@ -71,7 +71,7 @@ async fn one(
     tally: &mut Tally,
     at: &Turn,
     other: SocketAddr,
-) -> Result<bool, CannotJudge> {
+) -> Result<bool, Error> {
     let scenario = field.scenario;
     let Begun {
         delivery,

@@ -2,11 +2,11 @@
 
 use super::Tally;
 use crate::attacks::session::Field;
-use crate::error::CannotJudge;
+use crate::error::Error;
 use crate::scenario::{Deliver, Sender};
 use crate::world::sender::{Fate, Known, Payload};
 
-pub(super) async fn other(field: &mut Field<'_>) -> Result<Tally, CannotJudge> {
+pub(super) async fn other(field: &mut Field<'_>) -> Result<Tally, Error> {
     let deliver = &field.scenario.deliver;
     if let Some(why) = cannot_say(deliver, deliver.other_body.as_ref(), "other") {
         return Ok(Tally::not_run(why));
@@ -21,7 +21,7 @@ pub(super) async fn other(field: &mut Field<'_>) -> Result<Tally, CannotJudge> {
     Ok(tally)
 }
 
-pub(super) async fn bad(field: &mut Field<'_>) -> Result<Tally, CannotJudge> {
+pub(super) async fn bad(field: &mut Field<'_>) -> Result<Tally, Error> {
     let deliver = &field.scenario.deliver;
     if let Some(why) = cannot_say(deliver, deliver.bad_body.as_ref(), "bad") {
         return Ok(Tally::not_run(why));
@@ -43,11 +43,7 @@ pub(super) async fn bad(field: &mut Field<'_>) -> Result<Tally, CannotJudge> {
 }
 
 /// Until it is accepted, and then once more.
-async fn one(
-    field: &mut Field<'_>,
-    tally: &mut Tally,
-    payload: Payload,
-) -> Result<bool, CannotJudge> {
+async fn one(field: &mut Field<'_>, tally: &mut Tally, payload: Payload) -> Result<bool, Error> {
     let before = field.nameless().await?;
     let delivery = field.begin().await?.with(payload);
     if field.insist(&delivery).await? == Known::Accepted {

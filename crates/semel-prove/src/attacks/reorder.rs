@@ -2,10 +2,10 @@
 
 use super::Tally;
 use crate::attacks::session::Field;
-use crate::error::CannotJudge;
+use crate::error::Error;
 use crate::scenario::Deliver;
 
-pub(super) async fn make(field: &mut Field<'_>) -> Result<Tally, CannotJudge> {
+pub(super) async fn make(field: &mut Field<'_>) -> Result<Tally, Error> {
     if let Some(why) = unrelated(&field.scenario.deliver) {
         return Ok(Tally::not_run(why));
     }

@@ -2,12 +2,12 @@
 
 use super::Tally;
 use crate::attacks::session::Field;
-use crate::error::CannotJudge;
+use crate::error::Error;
 
 /// One repeat may be luck for a handler that remembers only the last delivery.
 const REPEATS: usize = 2;
 
-pub(super) async fn make(field: &mut Field<'_>) -> Result<Tally, CannotJudge> {
+pub(super) async fn make(field: &mut Field<'_>) -> Result<Tally, Error> {
     let mut tally = Tally::default();
     for repeats in 1..=REPEATS {
         let delivery = field.begin().await?;

@@ -7,7 +7,7 @@ mod late;
 pub(crate) use finish::QUIET;
 
 use crate::attacks::baseline::Clean;
-use crate::error::CannotJudge;
+use crate::error::Error;
 use crate::judge::Breach;
 use crate::judge::verdict::{Attack, Event};
 use crate::options::{Options, Profile, Progress};
@@ -91,7 +91,7 @@ impl<'a> Field<'a> {
         scenario: &'a Scenario,
         options: &Options,
         progress: &'a dyn Fn(Progress),
-    ) -> Result<Self, CannotJudge> {
+    ) -> Result<Self, Error> {
         let places = check(scenario, options)?;
         let mut world = World::plan(scenario, options, places)?;
         let mut servers = Servers::default();
@@ -149,7 +149,7 @@ impl<'a> Field<'a> {
     }
 
     /// A new trial with one new delivery.
-    pub(crate) async fn begin(&mut self) -> Result<Delivery, CannotJudge> {
+    pub(crate) async fn begin(&mut self) -> Result<Delivery, Error> {
         self.world.wire.idle();
         self.world.mend().await?;
         let delivery = self.next().await?;
@@ -160,15 +160,12 @@ impl<'a> Field<'a> {
     }
 
     /// One more delivery.
-    pub(crate) async fn next(&mut self) -> Result<Delivery, CannotJudge> {
+    pub(crate) async fn next(&mut self) -> Result<Delivery, Error> {
         self.next_about(None).await
     }
 
     /// Another new delivery about the same entity, or about one of its own.
-    pub(crate) async fn next_about(
-        &mut self,
-        entity: Option<&str>,
-    ) -> Result<Delivery, CannotJudge> {
+    pub(crate) async fn next_about(&mut self, entity: Option<&str>) -> Result<Delivery, Error> {
         self.deliveries += 1;
         let n = self.deliveries;
         let delivery = Delivery::new(format!("{}{n:05}", self.mark), n).about(entity);
@@ -186,7 +183,7 @@ impl<'a> Field<'a> {
     }
 
     /// A new trial whose delivery is to be held at a boundary of the clean run.
-    pub(crate) async fn begin_held(&mut self, at: &Turn) -> Result<Begun, CannotJudge> {
+    pub(crate) async fn begin_held(&mut self, at: &Turn) -> Result<Begun, Error> {
         let exactly = self.begin_hold(Hold::At(at.point.clone())).await?;
         if exactly.held.is_some() {
             return Ok(exactly);
@@ -195,7 +192,7 @@ impl<'a> Field<'a> {
         self.begin_hold(Hold::Number(at.boundary)).await
     }
 
-    async fn begin_hold(&mut self, hold: Hold) -> Result<Begun, CannotJudge> {
+    async fn begin_hold(&mut self, hold: Hold) -> Result<Begun, Error> {
         let delivery = self.begin().await?;
         let wire = self.wire();
         wire.hold(hold);
@@ -242,7 +239,7 @@ impl<'a> Field<'a> {
     }
 
     /// Another run with this mark would be taken for this one.
-    async fn see_no_traces(&mut self) -> Result<(), CannotJudge> {
+    async fn see_no_traces(&mut self) -> Result<(), Error> {
         self.world.wire.begin();
         let mark = [self.mark.clone()];
         let counts = look(
@@ -254,7 +251,7 @@ impl<'a> Field<'a> {
         .await?;
         match counts.iter().find(|(_, count)| **count > 0) {
             None => Ok(()),
-            Some(((effect, _), _)) => Err(CannotJudge::Scenario(format!(
+            Some(((effect, _), _)) => Err(Error::Scenario(format!(
                 "`{effect}` shows something for {} before anything was delivered: its ids must be told apart from \
                  what is there already",
                 self.mark
@@ -278,12 +275,12 @@ pub(crate) async fn ended<T>(attempt: &JoinHandle<T>) {
     }
 }
 
-async fn target(scenario: &Scenario, world: &World) -> Result<SocketAddr, CannotJudge> {
+async fn target(scenario: &Scenario, world: &World) -> Result<SocketAddr, Error> {
     let Some(target) = &scenario.deliver.target else {
         let nobody = SocketAddr::from(([127, 0, 0, 1], 9));
         return Ok(world.address(world.receiver()).unwrap_or(nobody));
     };
-    let unknown = || CannotJudge::Scenario(format!("deliver.target `{target}` cannot be found"));
+    let unknown = || Error::Scenario(format!("deliver.target `{target}` cannot be found"));
     let url = url::Url::parse(target).map_err(|_| unknown())?;
     let host = url.host_str().ok_or_else(unknown)?;
     let port = url.port_or_known_default().unwrap_or(80);

@@ -2,7 +2,7 @@
 
 use super::{Tally, no_process};
 use crate::attacks::session::Field;
-use crate::error::CannotJudge;
+use crate::error::Error;
 use crate::scenario::Sender;
 use crate::world::sender::Fate;
 use std::net::SocketAddr;
@@ -10,7 +10,7 @@ use std::net::SocketAddr;
 /// As many for each process at once.
 const AT_ONCE: [usize; 2] = [1, 4];
 
-pub(super) async fn make(field: &mut Field<'_>) -> Result<Tally, CannotJudge> {
+pub(super) async fn make(field: &mut Field<'_>) -> Result<Tally, Error> {
     if let Some(why) = no_process(field) {
         return Ok(Tally::not_run(why));
     }
@@ -51,7 +51,7 @@ async fn in_turn(
     field: &mut Field<'_>,
     tally: &mut Tally,
     other: SocketAddr,
-) -> Result<bool, CannotJudge> {
+) -> Result<bool, Error> {
     let delivery = field.begin().await?;
     field.until_accepted(&delivery).await?;
     field.again(&delivery, other).await?;
@@ -64,7 +64,7 @@ async fn together(
     tally: &mut Tally,
     other: SocketAddr,
     number: usize,
-) -> Result<bool, CannotJudge> {
+) -> Result<bool, Error> {
     let delivery = field.begin().await?;
     field.wire().race(2 * number);
     let sent: Vec<_> = (0..number)

@@ -6,7 +6,7 @@ mod template;
 
 pub(crate) use endpoints::{Place, find};
 
-use crate::error::CannotJudge;
+use crate::error::Error;
 use crate::options::Options;
 use crate::scenario::{Before, Effect, Process, Scenario};
 use crate::world::protocol::Language;
@@ -16,7 +16,7 @@ use std::collections::BTreeSet;
 type Mistakes = Vec<String>;
 
 /// All mistakes of a scenario together; where its dependencies are.
-pub(crate) fn check(scenario: &Scenario, options: &Options) -> Result<Vec<Place>, CannotJudge> {
+pub(crate) fn check(scenario: &Scenario, options: &Options) -> Result<Vec<Place>, Error> {
     let mut mistakes = Mistakes::new();
     processes(scenario, &mut mistakes);
     delivery::check(scenario, &mut mistakes);
@@ -31,11 +31,8 @@ pub(crate) fn check(scenario: &Scenario, options: &Options) -> Result<Vec<Place>
     }
     match mistakes.as_slice() {
         [] => Ok(places),
-        [only] => Err(CannotJudge::Scenario(only.clone())),
-        [..] => Err(CannotJudge::Scenario(format!(
-            "\n  {}",
-            mistakes.join("\n  ")
-        ))),
+        [only] => Err(Error::Scenario(only.clone())),
+        [..] => Err(Error::Scenario(format!("\n  {}", mistakes.join("\n  ")))),
     }
 }
 

@@ -1,6 +1,6 @@
 //! The address in a dependency's URL, which is replaced by a tap's.
 
-use crate::error::CannotJudge;
+use crate::error::Error;
 use crate::scenario::check::Place;
 use url::Url;
 
@@ -16,9 +16,9 @@ impl Around {
 }
 
 /// The address in a URL, and what is around it.
-pub(crate) fn address(url: &str, place: &Place) -> Result<(String, Around), CannotJudge> {
+pub(crate) fn address(url: &str, place: &Place) -> Result<(String, Around), Error> {
     let wrong = || {
-        CannotJudge::Scenario(format!(
+        Error::Scenario(format!(
             "dependency `{}`: `{url}` names no address",
             place.env
         ))

@@ -1,6 +1,6 @@
 //! A process of a world, and the taps that are its own.
 
-use crate::error::CannotJudge;
+use crate::error::Error;
 use crate::world::process::{Recipe, Running};
 use crate::world::proxy::Tap;
 use crate::world::reaper::Ear;
@@ -31,7 +31,7 @@ impl Member {
     }
 
     /// Starts it, and returns once it is ready.
-    pub(super) async fn launch(&mut self, ear: &Ear) -> Result<(), CannotJudge> {
+    pub(super) async fn launch(&mut self, ear: &Ear) -> Result<(), Error> {
         let mut running = self.recipe.start(ear)?;
         self.recipe.ready(&mut running).await?;
         self.running = Some(running);

@@ -3,7 +3,7 @@
 #[cfg(test)]
 mod tests;
 
-use crate::error::CannotJudge;
+use crate::error::Error;
 use crate::scenario::check::find;
 use crate::scenario::template::Words;
 use crate::scenario::{Before, Effect};
@@ -33,10 +33,10 @@ pub(crate) async fn look(
     ids: &[String],
     world: &World,
     servers: &mut Servers,
-) -> Result<Counts, CannotJudge> {
+) -> Result<Counts, Error> {
     let mut counts = Counts::new();
     for effect in effects {
-        let failed = |why| CannotJudge::Probe {
+        let failed = |why| Error::Probe {
             effect: effect.name.clone(),
             why,
         };
@@ -229,8 +229,8 @@ pub(crate) async fn prepare(
     words: &Words,
     world: &World,
     servers: &mut Servers,
-) -> Result<(), CannotJudge> {
-    let failed = CannotJudge::Before;
+) -> Result<(), Error> {
+    let failed = Error::Before;
     let on = before.on.as_deref();
     if let Some(sql) = &before.sql {
         let sql = words.fill(sql);

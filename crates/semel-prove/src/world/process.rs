@@ -1,6 +1,6 @@
 //! One process: started, awaited, killed, paused. It leads a group of its own, so its children share its fate.
 
-use crate::error::CannotJudge;
+use crate::error::Error;
 use crate::printable::plain;
 use crate::scenario::Process;
 use crate::world::http_client;
@@ -64,7 +64,7 @@ pub(crate) struct Running {
 
 impl Recipe {
     /// Starts it; it is not ready yet.
-    pub(crate) fn start(&self, ear: &Ear) -> Result<Running, CannotJudge> {
+    pub(crate) fn start(&self, ear: &Ear) -> Result<Running, Error> {
         let (program, words) = self
             .command
             .split_first()
@@ -73,10 +73,10 @@ impl Recipe {
             .create(true)
             .append(true)
             .open(&self.log);
-        let log = log.map_err(|why| CannotJudge::machine("a log cannot be written", why))?;
+        let log = log.map_err(|why| Error::system("a log cannot be written", why))?;
         let errors = log
             .try_clone()
-            .map_err(|why| CannotJudge::machine("a log cannot be shared", why))?;
+            .map_err(|why| Error::system("a log cannot be shared", why))?;
         let child = Command::new(program)
             .args(words)
             .env_clear()
@@ -94,7 +94,7 @@ impl Recipe {
     }
 
     /// Returns once it is ready.
-    pub(crate) async fn ready(&self, running: &mut Running) -> Result<(), CannotJudge> {
+    pub(crate) async fn ready(&self, running: &mut Running) -> Result<(), Error> {
         let began = Instant::now();
         let mut patience = READY_ANSWER;
         loop {
@@ -139,8 +139,8 @@ impl Recipe {
         }
     }
 
-    fn failed(&self, why: &str) -> CannotJudge {
-        CannotJudge::Process {
+    fn failed(&self, why: &str) -> Error {
+        Error::ProcessStart {
             name: self.name.clone(),
             why: why.to_owned(),
             log: self.log_tail(),
@@ -207,7 +207,7 @@ impl Process {
 }
 
 /// A port of 127.0.0.1 on which nobody listens.
-pub(crate) fn free_port() -> Result<u16, CannotJudge> {
+pub(crate) fn free_port() -> Result<u16, Error> {
     for _ in 0..PORT_COUNT {
         let own = std::process::id().wrapping_mul(PORT_STRIDE);
         let looked_at = PORTS_LOOKED_AT.fetch_add(1, Ordering::Relaxed);
@@ -217,7 +217,7 @@ pub(crate) fn free_port() -> Result<u16, CannotJudge> {
             return Ok(port);
         }
     }
-    Err(CannotJudge::machine(
+    Err(Error::system(
         "no port of 127.0.0.1 is free",
         "all are taken",
     ))

@@ -3,7 +3,7 @@
 #[cfg(test)]
 mod tests;
 
-use crate::error::CannotJudge;
+use crate::error::Error;
 use crate::world::protocol::{Language, Reader, asks_encryption};
 use crate::world::recorder::{Current, Pass, Permit, Talk, Wire};
 use std::net::Ipv4Addr;
@@ -57,8 +57,8 @@ struct Broken;
 // === impl Tap ===
 
 impl Tap {
-    pub(crate) async fn open(line: Line, wire: Arc<Wire>) -> Result<Self, CannotJudge> {
-        let refused = |why| CannotJudge::machine("a tap cannot listen on 127.0.0.1", why);
+    pub(crate) async fn open(line: Line, wire: Arc<Wire>) -> Result<Self, Error> {
+        let refused = |why| Error::system("a tap cannot listen on 127.0.0.1", why);
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))
             .await
             .map_err(refused)?;

@@ -1,6 +1,6 @@
 //! No process outlives the one that started it, however that one ends.
 
-use crate::error::CannotJudge;
+use crate::error::Error;
 use rustix::process::{Pid, Signal, kill_process_group};
 use std::io::Write;
 use std::os::unix::process::CommandExt;
@@ -44,7 +44,7 @@ pub(crate) struct Group {
 
 impl Keeper {
     /// From now on the end of this process means the end of every group that is kept, and of `dir`.
-    pub(crate) fn start(dir: &Path) -> Result<Self, CannotJudge> {
+    pub(crate) fn start(dir: &Path) -> Result<Self, Error> {
         let mut child = Command::new("/bin/sh")
             .args(["-c", SCRIPT, "keeper"])
             .arg(dir)
@@ -54,7 +54,7 @@ impl Keeper {
             .stdout(Stdio::null())
             .stderr(Stdio::null())
             .spawn()
-            .map_err(|why| CannotJudge::machine("/bin/sh cannot be started", why))?;
+            .map_err(|why| Error::system("/bin/sh cannot be started", why))?;
         let ear = Ear(Arc::new(Mutex::new(child.stdin.take())));
         Ok(Self { child, ear })
     }
@@ -71,12 +71,12 @@ impl Drop for Keeper {
 // === impl Ear ===
 
 impl Ear {
-    fn tell(&self, sign: char, group: Pid) -> Result<(), CannotJudge> {
+    fn tell(&self, sign: char, group: Pid) -> Result<(), Error> {
         let Some(told) = &mut *self.lock() else {
             return Ok(());
         };
         told.write_all(format!("{sign} {}\n", group.as_raw_nonzero()).as_bytes())
-            .map_err(|why| CannotJudge::machine("the keeper of the processes is gone", why))
+            .map_err(|why| Error::system("the keeper of the processes is gone", why))
     }
 
     fn lock(&self) -> MutexGuard<'_, Option<ChildStdin>> {
@@ -88,7 +88,7 @@ impl Ear {
 
 impl Group {
     /// The group that a child leads; none when it has ended already.
-    pub(crate) fn of(leader: Option<u32>, ear: &Ear) -> Result<Option<Self>, CannotJudge> {
+    pub(crate) fn of(leader: Option<u32>, ear: &Ear) -> Result<Option<Self>, Error> {
         let id = leader.and_then(|id| i32::try_from(id).ok());
         let Some(id) = id.and_then(Pid::from_raw) else {
             return Ok(None);

@@ -7,7 +7,7 @@ mod unanswered;
 
 pub(crate) use delivery::{Delivery, Payload};
 
-use crate::error::CannotJudge;
+use crate::error::Error;
 use crate::judge::verdict::What;
 use crate::scenario::template::Words;
 use crate::scenario::{Deliver, Sender};
@@ -76,7 +76,7 @@ impl Courier {
         wire: Arc<Wire>,
         words: Words,
         shell: Shell,
-    ) -> Result<Self, CannotJudge> {
+    ) -> Result<Self, Error> {
         let writer = Writer::new(deliver, words, shell.directory())?;
         Ok(Self(Arc::new(Office {
             deliver: deliver.clone(),

@@ -2,7 +2,7 @@
 
 use super::member::Member;
 use super::{Context, Second, World};
-use crate::error::CannotJudge;
+use crate::error::Error;
 use crate::options::Options;
 use crate::scenario::check::Place;
 use crate::scenario::template::Words;
@@ -28,15 +28,13 @@ impl World {
         scenario: &Scenario,
         options: &Options,
         places: Vec<Place>,
-    ) -> Result<Self, CannotJudge> {
+    ) -> Result<Self, Error> {
         let home = tempfile::Builder::new()
             .prefix("semel-prove-")
             .tempdir()
-            .map_err(|why| {
-                CannotJudge::machine("no directory can be made for the processes", why)
-            })?;
+            .map_err(|why| Error::system("no directory can be made for the processes", why))?;
         let here = std::path::absolute(&options.directory)
-            .map_err(|why| CannotJudge::machine("the scenario's directory cannot be named", why))?;
+            .map_err(|why| Error::system("the scenario's directory cannot be named", why))?;
         let to = scenario.deliver.to.as_ref();
         let named = |to: &String| scenario.processes.iter().position(|it| it.name == *to);
         let receiver = to.and_then(named);
@@ -66,7 +64,7 @@ impl World {
     }
 
     /// Starts every process, in order, and listens to what they say by themselves.
-    pub(crate) async fn start(&mut self, scenario: &Scenario) -> Result<(), CannotJudge> {
+    pub(crate) async fn start(&mut self, scenario: &Scenario) -> Result<(), Error> {
         for process in &scenario.processes {
             let port = self.words.fill(&format!("{{port.{}}}", process.name));
             let port = port.parse().expect("plan() chose a port for every process");
@@ -80,14 +78,11 @@ impl World {
 
     /// A second process of the receiver, beside the first. None: it keeps things in a directory of its own, so
     /// two of them are not two of the same.
-    pub(crate) async fn second(
-        &mut self,
-        scenario: &Scenario,
-    ) -> Result<Option<usize>, CannotJudge> {
+    pub(crate) async fn second(&mut self, scenario: &Scenario) -> Result<Option<usize>, Error> {
         match &self.second {
             Second::Unasked => {}
             Second::Runs(at) => return Ok(Some(*at)),
-            Second::Fails(why) => return Err(CannotJudge::Second(why.clone())),
+            Second::Fails(why) => return Err(Error::SecondProcess(why.clone())),
         }
         let Some(process) = scenario.processes.get(self.receiver) else {
             return Ok(None);
@@ -107,13 +102,13 @@ impl World {
             self.members.truncate(at);
             let why = why.to_string();
             self.second = Second::Fails(why.clone());
-            return Err(CannotJudge::Second(why));
+            return Err(Error::SecondProcess(why));
         }
         self.second = Second::Runs(at);
         Ok(Some(at))
     }
 
-    async fn join(&mut self, process: &Process, name: &str, port: u16) -> Result<(), CannotJudge> {
+    async fn join(&mut self, process: &Process, name: &str, port: u16) -> Result<(), Error> {
         let at = self.members.len();
         let dir = directory(self.home.path(), name)?;
         let words = self
@@ -158,7 +153,7 @@ impl World {
         dependency: usize,
         place: &Place,
         real: &str,
-    ) -> Result<(String, Tap), CannotJudge> {
+    ) -> Result<(String, Tap), Error> {
         let (upstream, around) = address(real, place)?;
         let line = Line {
             process,
@@ -173,12 +168,7 @@ impl World {
 }
 
 /// `{dir}` is the receiver's, for whoever has none of its own.
-fn words(
-    scenario: &Scenario,
-    receiver: usize,
-    here: &Path,
-    home: &Path,
-) -> Result<Words, CannotJudge> {
+fn words(scenario: &Scenario, receiver: usize, here: &Path, home: &Path) -> Result<Words, Error> {
     let mut words = Words::default().with("here", here.display());
     for (at, process) in scenario.processes.iter().enumerate() {
         let name = &process.name;
@@ -193,9 +183,9 @@ fn words(
     Ok(words)
 }
 
-fn directory(home: &Path, name: &str) -> Result<PathBuf, CannotJudge> {
+fn directory(home: &Path, name: &str) -> Result<PathBuf, Error> {
     let dir = home.join(name);
     std::fs::create_dir_all(&dir)
-        .map_err(|why| CannotJudge::machine("a process's directory cannot be made", why))?;
+        .map_err(|why| Error::system("a process's directory cannot be made", why))?;
     Ok(dir)
 }

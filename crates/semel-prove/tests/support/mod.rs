@@ -3,7 +3,7 @@
 
 use semel_prove::scenario::Scenario;
 use semel_prove::verdict::{Attack, Broken, Report, Verdict};
-use semel_prove::{CannotJudge, Options, Profile, prove};
+use semel_prove::{Error, Options, Profile, prove};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
@@ -88,7 +88,7 @@ pub(crate) fn elsewhere(options: &Options) -> (testbed::Program, u16) {
     (elsewhere, port)
 }
 
-pub(crate) async fn proved(scenario: &str, only: &[Attack]) -> Result<Report, CannotJudge> {
+pub(crate) async fn proved(scenario: &str, only: &[Attack]) -> Result<Report, Error> {
     let scenario: Scenario = toml::from_str(scenario).unwrap();
     prove(&scenario, &options(only), |_| {}).await
 }

@@ -3,7 +3,7 @@
 use super::late::Kept;
 use super::{Field, Finding};
 use crate::attacks::baseline::vary;
-use crate::error::CannotJudge;
+use crate::error::Error;
 use crate::judge::verdict::{Event, How, What};
 use crate::judge::{Due, Evidence, Owed, judge};
 use crate::options::Progress;
@@ -29,10 +29,7 @@ const BUSY_BOUND: Duration = Duration::from_secs(30);
 
 impl Field<'_> {
     /// Waits until all is quiet, looks at the effects of these deliveries and judges.
-    pub(crate) async fn finish(
-        &mut self,
-        deliveries: &[&Delivery],
-    ) -> Result<Finding, CannotJudge> {
+    pub(crate) async fn finish(&mut self, deliveries: &[&Delivery]) -> Result<Finding, Error> {
         self.world.mend().await?;
         self.quiet().await;
         self.world.mend().await?;
@@ -63,7 +60,7 @@ impl Field<'_> {
         &mut self,
         deliveries: &[&Delivery],
         answers: &[Answer],
-    ) -> Result<Finding, CannotJudge> {
+    ) -> Result<Finding, Error> {
         let began = Instant::now();
         let deadline = self.scenario.deliver.deadline();
         let patience = if self.lost {
@@ -94,7 +91,7 @@ impl Field<'_> {
         &mut self,
         deliveries: &[&Delivery],
         answers: &[Answer],
-    ) -> Result<Finding, CannotJudge> {
+    ) -> Result<Finding, Error> {
         let ids: Vec<String> = deliveries.iter().map(|one| one.id.clone()).collect();
         let counts = self.look(&ids).await?;
         let mut events = self.world.wire.events();
@@ -122,13 +119,13 @@ impl Field<'_> {
         })
     }
 
-    pub(super) async fn look(&mut self, ids: &[String]) -> Result<Counts, CannotJudge> {
+    pub(super) async fn look(&mut self, ids: &[String]) -> Result<Counts, Error> {
         let effects = &self.scenario.effects;
         look(effects, ids, &self.world, &mut self.servers).await
     }
 
     /// The effects that name no delivery at all.
-    pub(crate) async fn nameless(&mut self) -> Result<Counts, CannotJudge> {
+    pub(crate) async fn nameless(&mut self) -> Result<Counts, Error> {
         self.look(&[NAMELESS.to_owned()]).await
     }
 
@@ -137,7 +134,7 @@ impl Field<'_> {
         &mut self,
         mut finding: Finding,
         before: &Counts,
-    ) -> Result<Finding, CannotJudge> {
+    ) -> Result<Finding, Error> {
         if finding.breach.is_some() || self.scenario.promise == Promise::AtLeastOnce {
             return Ok(finding);
         }

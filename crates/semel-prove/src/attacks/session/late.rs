@@ -1,7 +1,7 @@
 //! Looks back: a trial that held when it was judged may have one effect too many later.
 
 use super::{Field, Finding};
-use crate::error::CannotJudge;
+use crate::error::Error;
 use crate::judge::verdict::{Attack, Event, How, What};
 use crate::scenario::{Effect, Promise};
 use crate::world::probe::Counts;
@@ -66,10 +66,7 @@ impl Kept {
 
 impl Field<'_> {
     /// The first trial of an attack that has one effect too many by now.
-    pub(crate) async fn look_back(
-        &mut self,
-        attack: Attack,
-    ) -> Result<Option<Finding>, CannotJudge> {
+    pub(crate) async fn look_back(&mut self, attack: Attack) -> Result<Option<Finding>, Error> {
         let of_attack = |kept: &&Kept| kept.attack == attack;
         let ids = self.kept.iter().filter(of_attack);
         let ids: Vec<String> = ids.flat_map(|kept| kept.ids.clone()).collect();

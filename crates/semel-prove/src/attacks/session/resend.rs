@@ -1,7 +1,7 @@
 //! How a sender goes on: it delivers again until it is told of a success, or loses patience.
 
 use super::Field;
-use crate::error::CannotJudge;
+use crate::error::Error;
 use crate::scenario::Sender;
 use crate::world::sender::{Delivery, Fate, Known};
 use std::net::SocketAddr;
@@ -25,15 +25,12 @@ struct Patience {
 impl Field<'_> {
     /// The sender goes on as a broker does, until it is told of a success or has lost its patience: its attempts are
     /// used up, and every lease has lapsed.
-    pub(crate) async fn until_accepted(
-        &mut self,
-        delivery: &Delivery,
-    ) -> Result<Known, CannotJudge> {
+    pub(crate) async fn until_accepted(&mut self, delivery: &Delivery) -> Result<Known, Error> {
         self.persist(delivery, self.target(), self.patience()).await
     }
 
     /// The same without long pauses, where nothing heals with time.
-    pub(crate) async fn insist(&mut self, delivery: &Delivery) -> Result<Known, CannotJudge> {
+    pub(crate) async fn insist(&mut self, delivery: &Delivery) -> Result<Known, Error> {
         let patience = Patience {
             pause: PAUSE_SHORT,
             at_least: Duration::ZERO,
@@ -43,11 +40,7 @@ impl Field<'_> {
 
     /// A duplicate of what was accepted before. To a queue it is a delivery like any other: it comes until it is
     /// accepted. A client takes what it is told, and asks again only when it is told nothing.
-    pub(crate) async fn again(
-        &mut self,
-        delivery: &Delivery,
-        to: SocketAddr,
-    ) -> Result<(), CannotJudge> {
+    pub(crate) async fn again(&mut self, delivery: &Delivery, to: SocketAddr) -> Result<(), Error> {
         match self.scenario.deliver.sender {
             Sender::CloudTasks | Sender::Pubsub | Sender::Cloudevents | Sender::Command => {
                 self.persist(delivery, to, self.patience()).await?;
@@ -68,7 +61,7 @@ impl Field<'_> {
         &mut self,
         delivery: &Delivery,
         known: &[Known],
-    ) -> Result<(), CannotJudge> {
+    ) -> Result<(), Error> {
         let settled = match self.scenario.deliver.sender {
             Sender::CloudTasks | Sender::Pubsub | Sender::Cloudevents | Sender::Command => {
                 known.iter().all(|known| *known == Known::Accepted)
@@ -94,7 +87,7 @@ impl Field<'_> {
         delivery: &Delivery,
         to: SocketAddr,
         patience: Patience,
-    ) -> Result<Known, CannotJudge> {
+    ) -> Result<Known, Error> {
         let began = Instant::now();
         let mut left = attempts_left(self.scenario.deliver.attempts, delivery.attempts());
         loop {

@@ -2,7 +2,7 @@
 
 mod rename;
 
-use crate::error::CannotJudge;
+use crate::error::Error;
 use rename::Rename;
 use serde::Deserialize;
 use serde_json::Value;
@@ -72,9 +72,9 @@ struct HarBody {
 }
 
 /// Reads a HAR file, or JSON lines.
-pub(crate) fn read(path: &Path) -> Result<Vec<Recorded>, CannotJudge> {
+pub(crate) fn read(path: &Path) -> Result<Vec<Recorded>, Error> {
     let wrong =
-        |why: String| CannotJudge::Scenario(format!("deliver.recorded {}: {why}", path.display()));
+        |why: String| Error::Scenario(format!("deliver.recorded {}: {why}", path.display()));
     let text = std::fs::read_to_string(path).map_err(|why| wrong(why.to_string()))?;
     parse(&text).map_err(wrong)
 }

@@ -1,6 +1,6 @@
 //! What each kind of sender puts into a request, and which answers it takes for a success.
 
-use crate::error::CannotJudge;
+use crate::error::Error;
 use crate::scenario::template::Words;
 use crate::scenario::{Deliver, Sender};
 use crate::world::sender::recorded::{self, Recorded};
@@ -38,11 +38,7 @@ struct Letter {
 
 impl Writer {
     /// Reads what was recorded, if the scenario names a file.
-    pub(crate) fn new(
-        deliver: &Deliver,
-        words: Words,
-        directory: &Path,
-    ) -> Result<Self, CannotJudge> {
+    pub(crate) fn new(deliver: &Deliver, words: Words, directory: &Path) -> Result<Self, Error> {
         let recorded = match &deliver.recorded {
             Some(file) => recorded::read(&directory.join(words.fill(file)))?,
             None => Vec::new(),
