@@ -14,7 +14,7 @@ mod reorder;
 mod payload;
 mod two_processes;
 
-use crate::attacks::session::{Field, Finding};
+use crate::attacks::session::{Finding, Session};
 use crate::error::Error;
 use crate::judge::verdict::Attack;
 
@@ -68,27 +68,27 @@ impl Tally {
 }
 
 /// Makes one attack.
-pub(crate) async fn make(attack: Attack, field: &mut Field<'_>) -> Result<Tally, Error> {
+pub(crate) async fn make(attack: Attack, session: &mut Session<'_>) -> Result<Tally, Error> {
     match attack {
-        Attack::Repeat => repeat::make(field).await,
-        Attack::AtOnce => at_once::make(field).await,
-        Attack::WhileRunning => overlap::make(field, overlap::First::Stays).await,
-        Attack::AnswerLost => lost_answer::lost(field).await,
-        Attack::AnswerCut => lost_answer::cut(field).await,
-        Attack::DeadlinePassed => overlap::make(field, overlap::First::GivenUp).await,
-        Attack::KillRandom => kill_random::make(field).await,
-        Attack::CrashSweep => crash_sweep::make(field).await,
-        Attack::Pause => pause::make(field).await,
-        Attack::Reorder => reorder::make(field).await,
-        Attack::OtherPayload => payload::other(field).await,
-        Attack::BadKey => payload::bad(field).await,
-        Attack::TwoProcesses => two_processes::make(field).await,
+        Attack::Repeat => repeat::make(session).await,
+        Attack::AtOnce => at_once::make(session).await,
+        Attack::WhileRunning => overlap::make(session, overlap::First::Stays).await,
+        Attack::AnswerLost => lost_answer::lost(session).await,
+        Attack::AnswerCut => lost_answer::cut(session).await,
+        Attack::DeadlinePassed => overlap::make(session, overlap::First::GivenUp).await,
+        Attack::KillRandom => kill_random::make(session).await,
+        Attack::CrashSweep => crash_sweep::make(session).await,
+        Attack::Pause => pause::make(session).await,
+        Attack::Reorder => reorder::make(session).await,
+        Attack::OtherPayload => payload::other(session).await,
+        Attack::BadKey => payload::bad(session).await,
+        Attack::TwoProcesses => two_processes::make(session).await,
     }
 }
 
 /// Why processes cannot be attacked, if they cannot.
-pub(crate) fn no_process(field: &Field<'_>) -> Option<String> {
-    if field.world.attackable().is_empty() {
+pub(crate) fn no_process(session: &Session<'_>) -> Option<String> {
+    if session.world.attackable().is_empty() {
         return Some("no [[process]] may be attacked: say how the handler is started".to_owned());
     }
     None

@@ -19,7 +19,7 @@ pub use judge::verdict;
 pub use options::{Options, Profile, Progress};
 
 use attacks::Tally;
-use attacks::session::{Field, Finding};
+use attacks::session::{Finding, Session};
 use judge::pattern::{self, Clues};
 use judge::shrink::shrink;
 use scenario::Scenario;
@@ -38,7 +38,7 @@ pub async fn prove(
 ) -> Result<Report, Error> {
     let began = Instant::now();
     progress(Progress::Starting);
-    let mut field = Box::pin(Field::enter(scenario, options, &progress)).await?;
+    let mut session = Box::pin(Session::enter(scenario, options, &progress)).await?;
     let chosen: Vec<Attack> = attacks::ALL
         .into_iter()
         .filter(|attack| options.only.is_empty() || options.only.contains(attack))
@@ -51,7 +51,7 @@ pub async fn prove(
             number: at + 1,
             of: chosen.len(),
         });
-        match make(attack, &mut field).await {
+        match make(attack, &mut session).await {
             Ok(one) => {
                 progress(Progress::Ended(one.clone()));
                 attacked.push(one);
@@ -62,13 +62,13 @@ pub async fn prove(
             }
         }
     }
-    if let Err(why) = look_back(&mut attacked, &mut field).await {
+    if let Err(why) = look_back(&mut attacked, &mut session).await {
         ended_early.get_or_insert(why);
     }
-    name_patterns(&mut attacked, &field);
+    name_patterns(&mut attacked, &session);
     if let Some(why) = &ended_early {
         let left = chosen.iter().skip(attacked.len());
-        attacked.extend(unmade(left, why, &field));
+        attacked.extend(unmade(left, why, &session));
     }
     Ok(Report {
         scenario: scenario.name.clone(),
@@ -76,20 +76,20 @@ pub async fn prove(
         seed: options.seed,
         attacks: attacked,
         ended_early: ended_early.map(|why| why.to_string()),
-        unseen: unseen(&field),
+        unseen: unseen(&session),
         took: began.elapsed(),
     })
 }
 
-async fn make(attack: Attack, field: &mut Field<'_>) -> Result<Attacked, Error> {
+async fn make(attack: Attack, session: &mut Session<'_>) -> Result<Attacked, Error> {
     let began = Instant::now();
-    field.attack(attack, number(attack));
-    let mut tally = match Box::pin(attacks::make(attack, field)).await {
+    session.attack(attack, number(attack));
+    let mut tally = match Box::pin(attacks::make(attack, session)).await {
         Err(why @ Error::SecondProcess(_)) => Tally::not_run(why.brief()),
         other => other?,
     };
     if tally.broken.is_none() {
-        tally.broken = field.look_back(attack).await?;
+        tally.broken = session.look_back(attack).await?;
     }
     Ok(attacked(attack, tally, began.elapsed()))
 }
@@ -99,7 +99,7 @@ async fn make(attack: Attack, field: &mut Field<'_>) -> Result<Attacked, Error> 
 fn unmade<'a>(
     left: impl Iterator<Item = &'a Attack>,
     why: &Error,
-    field: &Field<'_>,
+    session: &Session<'_>,
 ) -> Vec<Attacked> {
     let not_run = || Tally::not_run("the run had ended before");
     let mut unmade: Vec<Attacked> = left
@@ -112,7 +112,7 @@ fn unmade<'a>(
                 Verdict::Broken(Box::new(Broken {
                     how: How::Stuck,
                     seen: why.brief(),
-                    timeline: field.world.wire.events(),
+                    timeline: session.world.wire.events(),
                     pattern: None,
                 }))
             }
@@ -129,15 +129,15 @@ fn unmade<'a>(
 }
 
 /// What held when it was judged may have come undone since.
-async fn look_back(attacked: &mut [Attacked], field: &mut Field<'_>) -> Result<(), Error> {
+async fn look_back(attacked: &mut [Attacked], session: &mut Session<'_>) -> Result<(), Error> {
     let acquitted =
         |one: &&mut Attacked| matches!(one.verdict, Verdict::Held | Verdict::Vacuous { .. });
     let acquitted: Vec<&mut Attacked> = attacked.iter_mut().filter(acquitted).collect();
     if !acquitted.is_empty() {
-        field.linger().await;
+        session.linger().await;
     }
     for one in acquitted {
-        if let Some(broken) = field.look_back(one.attack).await?.and_then(broken) {
+        if let Some(broken) = session.look_back(one.attack).await?.and_then(broken) {
             one.verdict = broken;
         }
     }
@@ -162,17 +162,17 @@ fn attacked(attack: Attack, tally: Tally, took: Duration) -> Attacked {
 }
 
 /// What had no probe, and where the taps are blind.
-fn unseen(field: &Field<'_>) -> Vec<String> {
-    let effects = field.scenario.effects.iter();
+fn unseen(session: &Session<'_>) -> Vec<String> {
+    let effects = session.scenario.effects.iter();
     let names: Vec<_> = effects.map(|it| format!("`{}`", it.name)).collect();
     let mut unseen = vec![format!(
         "what the handler does besides {}: an effect without a probe is invisible",
         names.join(", ")
     )];
-    for (at, place) in field.world.places().iter().enumerate() {
+    for (at, place) in session.world.places().iter().enumerate() {
         let env = &place.env;
-        let spoken_to = field
-            .clean
+        let spoken_to = session
+            .baseline
             .turns
             .iter()
             .any(|turn| turn.point.place.dependency == at);
@@ -194,7 +194,7 @@ fn unseen(field: &Field<'_>) -> Vec<String> {
 }
 
 /// Only now is it known which attacks held and which did not.
-fn name_patterns(attacked: &mut [Attacked], field: &Field<'_>) {
+fn name_patterns(attacked: &mut [Attacked], session: &Session<'_>) {
     let broken = attacked.iter().filter_map(|one| match &one.verdict {
         Verdict::Broken(broken) => Some((one.attack, broken.how, broken.timeline.clone())),
         Verdict::Held | Verdict::Vacuous { .. } | Verdict::NotRun { .. } => None,
@@ -204,9 +204,9 @@ fn name_patterns(attacked: &mut [Attacked], field: &Field<'_>) {
     let clues = Clues {
         held: held.map(|one| one.attack).collect(),
         broken: broken.collect(),
-        clean: field.clean.says(),
-        writes_after_answer: field.clean.writes_after_answer(),
-        writes_vary: field.writes_vary,
+        baseline: session.baseline.says(),
+        writes_after_answer: session.baseline.writes_after_answer(),
+        writes_vary: session.writes_vary,
     };
     for one in attacked {
         if let Verdict::Broken(broken) = &mut one.verdict {

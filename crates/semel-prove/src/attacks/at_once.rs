@@ -1,7 +1,7 @@
 //! The same delivery many times at once.
 
 use super::Tally;
-use crate::attacks::session::Field;
+use crate::attacks::session::Session;
 use crate::error::Error;
 use crate::options::Profile;
 use crate::world::sender::Fate;
@@ -21,9 +21,9 @@ enum Start {
     Free,
 }
 
-pub(super) async fn make(field: &mut Field<'_>) -> Result<Tally, Error> {
+pub(super) async fn make(session: &mut Session<'_>) -> Result<Tally, Error> {
     let mut tally = Tally::default();
-    let rounds = match field.profile {
+    let rounds = match session.profile {
         Profile::Quick => 1,
         Profile::Full => FULL_ROUNDS,
     };
@@ -34,8 +34,8 @@ pub(super) async fn make(field: &mut Field<'_>) -> Result<Tally, Error> {
             } else {
                 Start::Free
             };
-            if one(field, &mut tally, number, start).await? {
-                fewer(field, &mut tally, number).await?;
+            if one(session, &mut tally, number, start).await? {
+                fewer(session, &mut tally, number).await?;
                 return Ok(tally);
             }
         }
@@ -44,10 +44,10 @@ pub(super) async fn make(field: &mut Field<'_>) -> Result<Tally, Error> {
 }
 
 /// Looks for a conviction with fewer deliveries: it is easier to read.
-async fn fewer(field: &mut Field<'_>, tally: &mut Tally, broken: usize) -> Result<(), Error> {
+async fn fewer(session: &mut Session<'_>, tally: &mut Tally, broken: usize) -> Result<(), Error> {
     for number in FEWER.into_iter().filter(|number| *number < broken) {
         let mut again = Tally::default();
-        let breaks = one(field, &mut again, number, Start::Together).await?;
+        let breaks = one(session, &mut again, number, Start::Together).await?;
         tally.trials += again.trials;
         tally.hits += again.hits;
         if breaks {
@@ -59,24 +59,28 @@ async fn fewer(field: &mut Field<'_>, tally: &mut Tally, broken: usize) -> Resul
 }
 
 async fn one(
-    field: &mut Field<'_>,
+    session: &mut Session<'_>,
     tally: &mut Tally,
     number: usize,
     start: Start,
 ) -> Result<bool, Error> {
-    let delivery = field.begin().await?;
+    let delivery = session.begin().await?;
     match start {
-        Start::Together => field.wire().race(number),
+        Start::Together => session.wire().race(number),
         Start::Free => {}
     }
     let sent: Vec<_> = (0..number)
-        .map(|_| field.courier.spawn(&delivery, field.target(), Fate::Heard))
+        .map(|_| {
+            session
+                .courier
+                .spawn(&delivery, session.target(), Fate::Heard)
+        })
         .collect();
     let mut known = Vec::new();
     for one in sent {
         known.extend(one.await);
     }
-    field.until_settled(&delivery, &known).await?;
-    let finding = field.finish(&[&delivery]).await?;
+    session.until_settled(&delivery, &known).await?;
+    let finding = session.finish(&[&delivery]).await?;
     Ok(tally.add(finding, true))
 }

@@ -1,6 +1,6 @@
 //! What a handler does when it is left alone: where it can be disturbed, and whether it works at all.
 
-use crate::attacks::session::{Field, Finding};
+use crate::attacks::session::{Finding, Session};
 use crate::error::Error;
 use crate::judge::verdict::{Event, What};
 use crate::world::exchange::Turn;
@@ -9,7 +9,7 @@ use std::time::Duration;
 
 /// What a single delivery does when nothing disturbs it.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Clean {
+pub(crate) struct Baseline {
     pub(crate) turns: Vec<Turn>,
     /// Until the sender had its answer.
     pub(crate) answered: Duration,
@@ -21,13 +21,13 @@ pub(crate) struct Clean {
     pub(crate) ends: bool,
 }
 
-// === impl Clean ===
+// === impl Baseline ===
 
-impl Clean {
+impl Baseline {
     /// Watches two deliveries. The first one connects and prepares; what only the second one says is chatter.
-    pub(crate) async fn watch(field: &mut Field<'_>) -> Result<Self, Error> {
-        let first = Self::watch_one(field).await?;
-        let mut second = Self::watch_one(field).await?;
+    pub(crate) async fn watch(session: &mut Session<'_>) -> Result<Self, Error> {
+        let first = Self::watch_one(session).await?;
+        let mut second = Self::watch_one(session).await?;
         let twice = |turn: &Turn| first.turns.iter().any(|one| one.point == turn.point);
         second.turns.retain(twice);
         for (number, turn) in (1..).zip(&mut second.turns) {
@@ -38,17 +38,17 @@ impl Clean {
         Ok(second)
     }
 
-    async fn watch_one(field: &mut Field<'_>) -> Result<Self, Error> {
-        let delivery = field.begin().await?;
-        field.until_accepted(&delivery).await?;
-        let finding = field.finish(&[&delivery]).await?;
+    async fn watch_one(session: &mut Session<'_>) -> Result<Self, Error> {
+        let delivery = session.begin().await?;
+        session.until_accepted(&delivery).await?;
+        let finding = session.finish(&[&delivery]).await?;
         if let Some((_, seen)) = &finding.breach {
             let heard = last_heard(&finding.events);
-            let log = field.world.log();
+            let log = session.world.log();
             return Err(Error::Baseline(format!("{seen}; {heard}{log}")));
         }
-        expect_effects(field, &finding)?;
-        let turns = field.world.wire.turns();
+        expect_effects(session, &finding)?;
+        let turns = session.world.wire.turns();
         let answers = finding
             .events
             .iter()
@@ -93,12 +93,12 @@ impl Clean {
 }
 
 /// Also where the promise would allow none.
-fn expect_effects(field: &Field<'_>, finding: &Finding) -> Result<(), Error> {
+fn expect_effects(session: &Session<'_>, finding: &Finding) -> Result<(), Error> {
     for event in &finding.events {
         let What::Effects { effect, count, .. } = &event.what else {
             continue;
         };
-        let expected = field
+        let expected = session
             .scenario
             .effects
             .iter()

@@ -1,7 +1,7 @@
-//! The crash-point sweep: one clean run shows every boundary, and each of them is one place to die.
+//! The crash-point sweep: one baseline run shows every boundary, and each of them is one place to die.
 
-use crate::attacks::baseline::Clean;
-use crate::attacks::session::{Begun, Field, ended};
+use crate::attacks::baseline::Baseline;
+use crate::attacks::session::{Begun, Session, ended};
 use crate::attacks::{Tally, no_process};
 use crate::error::Error;
 use crate::options::Profile;
@@ -30,26 +30,26 @@ enum When {
 }
 
 /// Kills a process at each boundary, starts it again, and lets the sender go on.
-pub(crate) async fn make(field: &mut Field<'_>) -> Result<Tally, Error> {
-    if let Some(why) = no_process(field) {
+pub(crate) async fn make(session: &mut Session<'_>) -> Result<Tally, Error> {
+    if let Some(why) = no_process(session) {
         return Ok(Tally::not_run(why));
     }
-    if field.world.places().is_empty() {
+    if session.world.places().is_empty() {
         return Ok(Tally::not_run(
             "no [[dependency]]: nothing passes through a tap, so no boundary is seen",
         ));
     }
     let mut tally = Tally::default();
     let mut boundaries = 0;
-    for crash in crashes(field) {
-        if one(field, &mut tally, &crash, &mut boundaries).await? {
+    for crash in crashes(session) {
+        if one(session, &mut tally, &crash, &mut boundaries).await? {
             break;
         }
     }
     // To die after the answer alone is no sweep.
     if boundaries == 0 {
         tally.hits = 0;
-        tally.why = Some(if field.clean.turns.is_empty() {
+        tally.why = Some(if session.baseline.turns.is_empty() {
             "no boundary was seen: the handler did not speak to any [[dependency]] through its tap"
                 .to_owned()
         } else {
@@ -61,14 +61,14 @@ pub(crate) async fn make(field: &mut Field<'_>) -> Result<Tally, Error> {
 
 /// Whether the attack is over.
 async fn one(
-    field: &mut Field<'_>,
+    session: &mut Session<'_>,
     tally: &mut Tally,
     crash: &Crash,
     boundaries: &mut u32,
 ) -> Result<bool, Error> {
     let begun = match &crash.when {
-        When::At(turn) => field.begin_held(turn).await?,
-        When::Answered => answered(field).await?,
+        When::At(turn) => session.begin_held(turn).await?,
+        When::Answered => answered(session).await?,
     };
     let Begun {
         delivery,
@@ -79,18 +79,20 @@ async fn one(
     let hit = held.is_some() || matches!(crash.when, When::Answered);
     tracing::debug!(?held, ?crash.victim, hit, "crash");
     if hit {
-        field.world.kill(crash.victim).await?;
+        session.world.kill(crash.victim).await?;
     }
     let known: Vec<Known> = first.await.into_iter().collect();
-    field.until_settled(&delivery, &known).await?;
-    let finding = field.finish(&[&delivery]).await?;
+    session.until_settled(&delivery, &known).await?;
+    let finding = session.finish(&[&delivery]).await?;
     Ok(tally.add(finding, hit))
 }
 
 /// A trial whose answer has just reached the sender.
-async fn answered(field: &mut Field<'_>) -> Result<Begun, Error> {
-    let delivery = field.begin().await?;
-    let first = field.courier.spawn(&delivery, field.target(), Fate::Heard);
+async fn answered(session: &mut Session<'_>) -> Result<Begun, Error> {
+    let delivery = session.begin().await?;
+    let first = session
+        .courier
+        .spawn(&delivery, session.target(), Fate::Heard);
     ended(&first).await;
     Ok(Begun {
         delivery,
@@ -100,25 +102,25 @@ async fn answered(field: &mut Field<'_>) -> Result<Begun, Error> {
 }
 
 /// The crashes to try: all of them, or the most telling ones, in the order in which they come.
-fn crashes(field: &Field<'_>) -> Vec<Crash> {
-    let world = &field.world;
-    let clean = &field.clean;
-    let turns = clean.turns.iter();
+fn crashes(session: &Session<'_>) -> Vec<Crash> {
+    let world = &session.world;
+    let baseline = &session.baseline;
+    let turns = baseline.turns.iter();
     let seen: Vec<&Turn> = turns
         .filter(|turn| world.may_attack(turn.point.place.process))
         .collect();
-    let silent = silent(field, &seen);
+    let silent = silent(session, &seen);
     let answered = Crash {
         when: When::Answered,
         victim: seen
             .last()
             .map_or(world.receiver(), |turn| turn.point.place.process),
     };
-    let room = match field.profile {
-        Profile::Quick => room(field.crash_points_max, silent.len()),
+    let room = match session.profile {
+        Profile::Quick => room(session.crash_points_max, silent.len()),
         Profile::Full => usize::MAX,
     };
-    let at = choose(&seen, clean.answered, room)
+    let at = choose(&seen, baseline.answered, room)
         .into_iter()
         .map(|turn| Crash {
             when: When::At(Box::new(turn.clone())),
@@ -133,15 +135,15 @@ fn room(crash_points: usize, silent: usize) -> usize {
 }
 
 /// A process that speaks through no tap dies while another one waits for an answer.
-fn silent(field: &Field<'_>, seen: &[&Turn]) -> Vec<Crash> {
+fn silent(session: &Session<'_>, seen: &[&Turn]) -> Vec<Crash> {
     let speaks = |at: &usize| seen.iter().any(|turn| turn.point.place.process == *at);
-    let waiting = field
-        .clean
+    let waiting = session
+        .baseline
         .turns
         .iter()
         .rev()
         .find(|turn| !turn.point.place.outward);
-    let silent = field
+    let silent = session
         .world
         .attackable()
         .into_iter()
@@ -177,8 +179,8 @@ fn rank(turn: &Turn, answered: Duration) -> u8 {
 
 /// Where to keep a run waiting for an answer: before it writes first, before it settles last, and, if there is time,
 /// everywhere.
-pub(crate) fn waits(clean: &Clean, profile: Profile) -> Vec<Turn> {
-    let turns = &clean.turns;
+pub(crate) fn waits(baseline: &Baseline, profile: Profile) -> Vec<Turn> {
+    let turns = &baseline.turns;
     let before = |at: usize| {
         turns
             .iter()
@@ -279,11 +281,11 @@ mod tests {
 
     #[test]
     fn run_is_kept_waiting_before_it_writes() {
-        let clean = Clean {
+        let baseline = Baseline {
             turns: check_then_insert(),
-            ..Clean::default()
+            ..Baseline::default()
         };
-        let shapes: Vec<String> = waits(&clean, Profile::Quick)
+        let shapes: Vec<String> = waits(&baseline, Profile::Quick)
             .into_iter()
             .map(|turn| turn.point.place.shape)
             .collect();

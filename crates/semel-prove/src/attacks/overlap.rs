@@ -2,7 +2,7 @@
 
 use super::Tally;
 use crate::attacks::crash_sweep::waits;
-use crate::attacks::session::{Field, QUIET};
+use crate::attacks::session::{QUIET, Session};
 use crate::error::Error;
 use crate::world::exchange::Turn;
 use crate::world::recorder::Pass;
@@ -29,15 +29,15 @@ pub(super) enum First {
     GivenUp,
 }
 
-pub(super) async fn make(field: &mut Field<'_>, first: First) -> Result<Tally, Error> {
+pub(super) async fn make(session: &mut Session<'_>, first: First) -> Result<Tally, Error> {
     let mut tally = Tally::default();
-    for at in waits(&field.clean, field.profile) {
-        if one(field, &mut tally, Some(&at), first).await? {
+    for at in waits(&session.baseline, session.profile) {
+        if one(session, &mut tally, Some(&at), first).await? {
             return Ok(tally);
         }
     }
     while tally.hits == 0 && tally.trials < BLIND_TRIALS {
-        if one(field, &mut tally, None, first).await? {
+        if one(session, &mut tally, None, first).await? {
             return Ok(tally);
         }
     }
@@ -49,42 +49,46 @@ pub(super) async fn make(field: &mut Field<'_>, first: First) -> Result<Tally, E
 }
 
 async fn one(
-    field: &mut Field<'_>,
+    session: &mut Session<'_>,
     tally: &mut Tally,
     at: Option<&Turn>,
     then: First,
 ) -> Result<bool, Error> {
     let (delivery, first, hit) = match at {
         Some(at) => {
-            let begun = field.begin_held(at).await?;
+            let begun = session.begin_held(at).await?;
             (begun.delivery, begun.first, begun.held.is_some())
         }
-        None => early(field, tally.trials).await?,
+        None => early(session, tally.trials).await?,
     };
     if then == First::GivenUp {
         first.abort();
     }
-    let mut second = field.courier.spawn(&delivery, field.target(), Fate::Heard);
+    let mut second = session
+        .courier
+        .spawn(&delivery, session.target(), Fate::Heard);
     let soon = tokio::time::timeout(OVERLAP, &mut second).await;
-    field.wire().go_on(Pass::Forward);
+    session.wire().go_on(Pass::Forward);
     let mut known: Vec<_> = match soon {
         Ok(ended) => ended.into_iter().collect(),
         Err(_) => second.await.into_iter().collect(),
     };
     known.extend(first.await);
-    field.until_settled(&delivery, &known).await?;
-    let finding = field.finish(&[&delivery]).await?;
+    session.until_settled(&delivery, &known).await?;
+    let finding = session.finish(&[&delivery]).await?;
     Ok(tally.add(finding, hit))
 }
 
 /// Where nothing is seen on the wire, the clock must do; earlier each time.
 async fn early(
-    field: &mut Field<'_>,
+    session: &mut Session<'_>,
     misses: u32,
 ) -> Result<(Delivery, JoinHandle<Known>, bool), Error> {
-    let delivery = field.begin().await?;
-    let first = field.courier.spawn(&delivery, field.target(), Fate::Heard);
-    tokio::time::sleep(field.clean.answered / (2 << misses)).await;
+    let delivery = session.begin().await?;
+    let first = session
+        .courier
+        .spawn(&delivery, session.target(), Fate::Heard);
+    tokio::time::sleep(session.baseline.answered / (2 << misses)).await;
     let hit = !first.is_finished();
     Ok((delivery, first, hit))
 }

@@ -2,7 +2,7 @@
 
 use super::{Tally, no_process};
 use crate::attacks::crash_sweep::waits;
-use crate::attacks::session::{Begun, Field};
+use crate::attacks::session::{Begun, Session};
 use crate::error::Error;
 use crate::scenario::Sender;
 use crate::world::exchange::Turn;
@@ -14,12 +14,12 @@ use std::time::Duration;
 /// How long the other one gets before the first goes on.
 const HEAD_START: Duration = Duration::from_millis(300);
 
-pub(super) async fn make(field: &mut Field<'_>) -> Result<Tally, Error> {
-    if let Some(why) = no_process(field) {
+pub(super) async fn make(session: &mut Session<'_>) -> Result<Tally, Error> {
+    if let Some(why) = no_process(session) {
         return Ok(Tally::not_run(why));
     }
     let mut tally = Tally::default();
-    let waits = waits(&field.clean, field.profile);
+    let waits = waits(&session.baseline, session.profile);
     if waits.is_empty() {
         return Ok(Tally::not_run(
             "nothing was seen on the wire: nobody knows when to pause",
@@ -28,14 +28,14 @@ pub(super) async fn make(field: &mut Field<'_>) -> Result<Tally, Error> {
     let mut nobody_else = false;
     for at in waits {
         let victim = at.point.place.process;
-        if !field.world.may_attack(victim) {
+        if !session.world.may_attack(victim) {
             continue;
         }
-        let Some(other) = other(field, victim).await? else {
+        let Some(other) = other(session, victim).await? else {
             nobody_else = true;
             continue;
         };
-        if one(field, &mut tally, &at, other).await? {
+        if one(session, &mut tally, &at, other).await? {
             break;
         }
     }
@@ -51,49 +51,49 @@ pub(super) async fn make(field: &mut Field<'_>) -> Result<Tally, Error> {
 }
 
 /// Who takes the delivery while the victim stands still. None: only the victim could.
-async fn other(field: &mut Field<'_>, victim: usize) -> Result<Option<SocketAddr>, Error> {
-    let scenario = field.scenario;
+async fn other(session: &mut Session<'_>, victim: usize) -> Result<Option<SocketAddr>, Error> {
+    let scenario = session.scenario;
     let deliver = &scenario.deliver;
     let second = match deliver.sender {
         Sender::CloudTasks | Sender::Pubsub | Sender::Cloudevents | Sender::Http => {
-            field.world.second(scenario).await?
+            session.world.second(scenario).await?
         }
         // It delivers where it will.
         Sender::Command => None,
     };
-    let receives = deliver.target.is_none() && victim == field.world.receiver();
-    let first = (!receives).then_some(field.target());
-    Ok(second.and_then(|at| field.world.address(at)).or(first))
+    let receives = deliver.target.is_none() && victim == session.world.receiver();
+    let first = (!receives).then_some(session.target());
+    Ok(second.and_then(|at| session.world.address(at)).or(first))
 }
 
 async fn one(
-    field: &mut Field<'_>,
+    session: &mut Session<'_>,
     tally: &mut Tally,
     at: &Turn,
     other: SocketAddr,
 ) -> Result<bool, Error> {
-    let scenario = field.scenario;
+    let scenario = session.scenario;
     let Begun {
         delivery,
         first,
         held,
-    } = field.begin_held(at).await?;
+    } = session.begin_held(at).await?;
     let hit = held.is_some();
     let victim = held.as_ref().unwrap_or(at).point.place.process;
     if hit {
-        field.world.pause(victim);
-        field.wire().go_on(Pass::Forward);
+        session.world.pause(victim);
+        session.wire().go_on(Pass::Forward);
         tokio::time::sleep(Duration::from_millis(scenario.deliver.lease_ms).mul_f64(1.1)).await;
     }
-    let mut second = field.courier.spawn(&delivery, other, Fate::Heard);
+    let mut second = session.courier.spawn(&delivery, other, Fate::Heard);
     let early = tokio::time::timeout(HEAD_START, &mut second).await;
-    field.world.resume(victim);
+    session.world.resume(victim);
     let mut known: Vec<_> = match early {
         Ok(ended) => ended.into_iter().collect(),
         Err(_) => second.await.into_iter().collect(),
     };
     known.extend(first.await);
-    field.until_settled(&delivery, &known).await?;
-    let finding = field.finish(&[&delivery]).await?;
+    session.until_settled(&delivery, &known).await?;
+    let finding = session.finish(&[&delivery]).await?;
     Ok(tally.add(finding, hit))
 }

@@ -1,28 +1,28 @@
 //! Deliveries that are not what they should be: another payload under a known key, and no proper key at all.
 
 use super::Tally;
-use crate::attacks::session::Field;
+use crate::attacks::session::Session;
 use crate::error::Error;
 use crate::scenario::{Deliver, Sender};
 use crate::world::sender::{Fate, Known, Payload};
 
-pub(super) async fn other(field: &mut Field<'_>) -> Result<Tally, Error> {
-    let deliver = &field.scenario.deliver;
+pub(super) async fn other(session: &mut Session<'_>) -> Result<Tally, Error> {
+    let deliver = &session.scenario.deliver;
     if let Some(why) = cannot_say(deliver, deliver.other_body.as_ref(), "other") {
         return Ok(Tally::not_run(why));
     }
     let mut tally = Tally::default();
-    let delivery = field.begin().await?;
-    field.until_accepted(&delivery).await?;
+    let delivery = session.begin().await?;
+    session.until_accepted(&delivery).await?;
     let other = delivery.with(Payload::Other);
-    field.insist(&other).await?;
-    let finding = field.finish(&[&other]).await?;
+    session.insist(&other).await?;
+    let finding = session.finish(&[&other]).await?;
     tally.add(finding, true);
     Ok(tally)
 }
 
-pub(super) async fn bad(field: &mut Field<'_>) -> Result<Tally, Error> {
-    let deliver = &field.scenario.deliver;
+pub(super) async fn bad(session: &mut Session<'_>) -> Result<Tally, Error> {
+    let deliver = &session.scenario.deliver;
     if let Some(why) = cannot_say(deliver, deliver.bad_body.as_ref(), "bad") {
         return Ok(Tally::not_run(why));
     }
@@ -35,7 +35,7 @@ pub(super) async fn bad(field: &mut Field<'_>) -> Result<Tally, Error> {
         }
     };
     for payload in keys {
-        if one(field, &mut tally, *payload).await? {
+        if one(session, &mut tally, *payload).await? {
             break;
         }
     }
@@ -43,17 +43,21 @@ pub(super) async fn bad(field: &mut Field<'_>) -> Result<Tally, Error> {
 }
 
 /// Until it is accepted, and then once more.
-async fn one(field: &mut Field<'_>, tally: &mut Tally, payload: Payload) -> Result<bool, Error> {
-    let before = field.nameless().await?;
-    let delivery = field.begin().await?.with(payload);
-    if field.insist(&delivery).await? == Known::Accepted {
-        field
+async fn one(
+    session: &mut Session<'_>,
+    tally: &mut Tally,
+    payload: Payload,
+) -> Result<bool, Error> {
+    let before = session.nameless().await?;
+    let delivery = session.begin().await?.with(payload);
+    if session.insist(&delivery).await? == Known::Accepted {
+        session
             .courier
-            .send(&delivery, field.target(), Fate::Heard)
+            .send(&delivery, session.target(), Fate::Heard)
             .await;
     }
-    let finding = field.finish(&[&delivery]).await?;
-    let finding = field.count_nameless(finding, &before).await?;
+    let finding = session.finish(&[&delivery]).await?;
+    let finding = session.count_nameless(finding, &before).await?;
     Ok(tally.add(finding, true))
 }
 

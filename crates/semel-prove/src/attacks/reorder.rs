@@ -1,23 +1,23 @@
 //! Two deliveries of one entity arrive in the wrong order, and then both again.
 
 use super::Tally;
-use crate::attacks::session::Field;
+use crate::attacks::session::Session;
 use crate::error::Error;
 use crate::scenario::Deliver;
 
-pub(super) async fn make(field: &mut Field<'_>) -> Result<Tally, Error> {
-    if let Some(why) = unrelated(&field.scenario.deliver) {
+pub(super) async fn make(session: &mut Session<'_>) -> Result<Tally, Error> {
+    if let Some(why) = unrelated(&session.scenario.deliver) {
         return Ok(Tally::not_run(why));
     }
     let mut tally = Tally::default();
-    let early = field.begin().await?;
-    let late = field.next_about(Some(&early.entity)).await?;
-    field.until_accepted(&late).await?;
-    field.until_accepted(&early).await?;
+    let early = session.begin().await?;
+    let late = session.next_about(Some(&early.entity)).await?;
+    session.until_accepted(&late).await?;
+    session.until_accepted(&early).await?;
     for again in [&late, &early] {
-        field.again(again, field.target()).await?;
+        session.again(again, session.target()).await?;
     }
-    let finding = field.finish(&[&early, &late]).await?;
+    let finding = session.finish(&[&early, &late]).await?;
     tally.add(finding, true);
     Ok(tally)
 }

@@ -1,21 +1,21 @@
 //! The same delivery once more after it succeeded: the plainest duplicate.
 
 use super::Tally;
-use crate::attacks::session::Field;
+use crate::attacks::session::Session;
 use crate::error::Error;
 
 /// One repeat may be luck for a handler that remembers only the last delivery.
 const REPEATS: usize = 2;
 
-pub(super) async fn make(field: &mut Field<'_>) -> Result<Tally, Error> {
+pub(super) async fn make(session: &mut Session<'_>) -> Result<Tally, Error> {
     let mut tally = Tally::default();
     for repeats in 1..=REPEATS {
-        let delivery = field.begin().await?;
-        field.until_accepted(&delivery).await?;
+        let delivery = session.begin().await?;
+        session.until_accepted(&delivery).await?;
         for _ in 0..repeats {
-            field.again(&delivery, field.target()).await?;
+            session.again(&delivery, session.target()).await?;
         }
-        let finding = field.finish(&[&delivery]).await?;
+        let finding = session.finish(&[&delivery]).await?;
         if tally.add(finding, true) {
             break;
         }

@@ -6,7 +6,7 @@ mod late;
 
 pub(crate) use finish::QUIET;
 
-use crate::attacks::baseline::Clean;
+use crate::attacks::baseline::Baseline;
 use crate::error::Error;
 use crate::judge::Breach;
 use crate::judge::verdict::{Attack, Event};
@@ -19,7 +19,7 @@ use crate::world::probe::{look, prepare};
 use crate::world::recorder::{Pass, Wire};
 use crate::world::sender::{Courier, Delivery, Fate, Known};
 use crate::world::servers::Servers;
-use late::Kept;
+use late::PassedTrial;
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 use std::net::SocketAddr;
@@ -37,7 +37,7 @@ const DELIVERIES_MAX: u64 = 1_000;
 
 /// A world and everything needed to try something in it.
 #[derive(Debug)]
-pub(crate) struct Field<'a> {
+pub(crate) struct Session<'a> {
     pub(crate) scenario: &'a Scenario,
     pub(crate) profile: Profile,
     pub(crate) crash_points_max: usize,
@@ -45,10 +45,10 @@ pub(crate) struct Field<'a> {
     pub(crate) courier: Courier,
     pub(crate) rng: StdRng,
     /// One run that was left alone.
-    pub(crate) clean: Clean,
+    pub(crate) baseline: Baseline,
     /// Whether two attempts of one delivery were seen to write different things.
     pub(crate) writes_vary: bool,
-    told: Told<'a>,
+    progress: ProgressSink<'a>,
     attack: Option<Attack>,
     trials: u32,
     target: SocketAddr,
@@ -57,13 +57,13 @@ pub(crate) struct Field<'a> {
     mark: String,
     deliveries: u64,
     /// Trials that held when they were judged.
-    kept: Vec<Kept>,
+    passed: Vec<PassedTrial>,
     /// Whether an effect was already missed for as long as a sender waits.
     lost: bool,
 }
 
 /// Whoever wants to know how far we are.
-struct Told<'a>(&'a dyn Fn(Progress));
+struct ProgressSink<'a>(&'a dyn Fn(Progress));
 
 /// A trial that has begun.
 #[derive(Debug)]
@@ -83,9 +83,9 @@ pub(crate) struct Finding {
     pub(crate) waited: Duration,
 }
 
-// === impl Field ===
+// === impl Session ===
 
-impl<'a> Field<'a> {
+impl<'a> Session<'a> {
     /// Starts the world and sees it do its work once.
     pub(crate) async fn enter(
         scenario: &'a Scenario,
@@ -105,7 +105,7 @@ impl<'a> Field<'a> {
             world.words(),
             world.shell.clone(),
         )?;
-        let mut field = Self {
+        let mut session = Self {
             scenario,
             profile: options.profile,
             crash_points_max: options.crash_points_max,
@@ -113,22 +113,22 @@ impl<'a> Field<'a> {
             world,
             courier,
             rng: StdRng::seed_from_u64(options.seed),
-            clean: Clean::default(),
+            baseline: Baseline::default(),
             writes_vary: false,
-            told: Told(progress),
+            progress: ProgressSink(progress),
             attack: None,
             trials: 0,
             servers,
             seed: options.seed,
             mark: options.mark.clone(),
             deliveries: 0,
-            kept: Vec::new(),
+            passed: Vec::new(),
             lost: false,
         };
-        field.world.wire.marked(&options.mark);
-        field.see_no_traces().await?;
-        field.clean = Clean::watch(&mut field).await?;
-        Ok(field)
+        session.world.wire.marked(&options.mark);
+        session.see_no_traces().await?;
+        session.baseline = Baseline::watch(&mut session).await?;
+        Ok(session)
     }
 
     /// From now on trials belong to this attack. Names and choices begin anew: how many trials another attack needed
@@ -182,7 +182,7 @@ impl<'a> Field<'a> {
         Ok(delivery)
     }
 
-    /// A new trial whose delivery is to be held at a boundary of the clean run.
+    /// A new trial whose delivery is to be held at a boundary of the baseline run.
     pub(crate) async fn begin_held(&mut self, at: &Turn) -> Result<Begun, Error> {
         let exactly = self.begin_hold(Hold::At(at.point.clone())).await?;
         if exactly.held.is_some() {
@@ -230,7 +230,7 @@ impl<'a> Field<'a> {
     /// Returns when an attempt has ended, and what it may have left to be done after its answer.
     async fn over(&self, attempt: &JoinHandle<Known>) {
         ended(attempt).await;
-        let after = self.clean.ended.saturating_sub(self.clean.answered);
+        let after = self.baseline.ended.saturating_sub(self.baseline.answered);
         tokio::time::sleep(after * 2 + AFTER).await;
     }
 
@@ -252,7 +252,7 @@ impl<'a> Field<'a> {
         match counts.iter().find(|(_, count)| **count > 0) {
             None => Ok(()),
             Some(((effect, _), _)) => Err(Error::Scenario(format!(
-                "`{effect}` shows something for {} before anything was delivered: its ids must be told apart from \
+                "`{effect}` shows something for {} before anything was delivered: its ids must be progress apart from \
                  what is there already",
                 self.mark
             ))),
@@ -260,11 +260,11 @@ impl<'a> Field<'a> {
     }
 }
 
-// === impl Told ===
+// === impl ProgressSink ===
 
-impl std::fmt::Debug for Told<'_> {
+impl std::fmt::Debug for ProgressSink<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("Told")
+        f.write_str("ProgressSink")
     }
 }
 

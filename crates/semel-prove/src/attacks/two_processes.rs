@@ -1,7 +1,7 @@
 //! Two processes of the handler: one after the other, and both at once.
 
 use super::{Tally, no_process};
-use crate::attacks::session::Field;
+use crate::attacks::session::Session;
 use crate::error::Error;
 use crate::scenario::Sender;
 use crate::world::sender::Fate;
@@ -10,11 +10,11 @@ use std::net::SocketAddr;
 /// As many for each process at once.
 const AT_ONCE: [usize; 2] = [1, 4];
 
-pub(super) async fn make(field: &mut Field<'_>) -> Result<Tally, Error> {
-    if let Some(why) = no_process(field) {
+pub(super) async fn make(session: &mut Session<'_>) -> Result<Tally, Error> {
+    if let Some(why) = no_process(session) {
         return Ok(Tally::not_run(why));
     }
-    let scenario = field.scenario;
+    let scenario = session.scenario;
     if scenario.deliver.sender == Sender::Command {
         return Ok(Tally::not_run(
             "a command delivers where it will: it cannot be told to deliver to a second process",
@@ -25,22 +25,22 @@ pub(super) async fn make(field: &mut Field<'_>) -> Result<Tally, Error> {
             "the handler runs elsewhere: a second process of it cannot be started",
         ));
     }
-    let other = field
+    let other = session
         .world
         .second(scenario)
         .await?
-        .and_then(|at| field.world.address(at));
+        .and_then(|at| session.world.address(at));
     let Some(other) = other else {
         return Ok(Tally::not_run(
             "the receiver keeps things in a directory of its own, or has no port: two of it would be two handlers",
         ));
     };
     let mut tally = Tally::default();
-    if in_turn(field, &mut tally, other).await? {
+    if in_turn(session, &mut tally, other).await? {
         return Ok(tally);
     }
     for number in AT_ONCE {
-        if together(field, &mut tally, other, number).await? {
+        if together(session, &mut tally, other, number).await? {
             break;
         }
     }
@@ -48,34 +48,34 @@ pub(super) async fn make(field: &mut Field<'_>) -> Result<Tally, Error> {
 }
 
 async fn in_turn(
-    field: &mut Field<'_>,
+    session: &mut Session<'_>,
     tally: &mut Tally,
     other: SocketAddr,
 ) -> Result<bool, Error> {
-    let delivery = field.begin().await?;
-    field.until_accepted(&delivery).await?;
-    field.again(&delivery, other).await?;
-    let finding = field.finish(&[&delivery]).await?;
+    let delivery = session.begin().await?;
+    session.until_accepted(&delivery).await?;
+    session.again(&delivery, other).await?;
+    let finding = session.finish(&[&delivery]).await?;
     Ok(tally.add(finding, true))
 }
 
 async fn together(
-    field: &mut Field<'_>,
+    session: &mut Session<'_>,
     tally: &mut Tally,
     other: SocketAddr,
     number: usize,
 ) -> Result<bool, Error> {
-    let delivery = field.begin().await?;
-    field.wire().race(2 * number);
+    let delivery = session.begin().await?;
+    session.wire().race(2 * number);
     let sent: Vec<_> = (0..number)
-        .flat_map(|_| [field.target(), other])
-        .map(|to| field.courier.spawn(&delivery, to, Fate::Heard))
+        .flat_map(|_| [session.target(), other])
+        .map(|to| session.courier.spawn(&delivery, to, Fate::Heard))
         .collect();
     let mut known = Vec::new();
     for one in sent {
         known.extend(one.await);
     }
-    field.until_settled(&delivery, &known).await?;
-    let finding = field.finish(&[&delivery]).await?;
+    session.until_settled(&delivery, &known).await?;
+    let finding = session.finish(&[&delivery]).await?;
     Ok(tally.add(finding, true))
 }

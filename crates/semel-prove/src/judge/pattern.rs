@@ -21,7 +21,7 @@ pub(crate) struct Clues {
     /// Every attack that did not.
     pub(crate) held: Vec<Attack>,
     /// What one undisturbed delivery says to its dependencies.
-    pub(crate) clean: Vec<String>,
+    pub(crate) baseline: Vec<String>,
     /// Whether it still writes after it has answered.
     pub(crate) writes_after_answer: bool,
     /// Whether two attempts of one delivery write different bytes of the same length.
@@ -109,7 +109,7 @@ impl Clues {
 
     /// Even the plainest repeat takes effect: why?
     fn every_repeat(&self) -> Pattern {
-        if self.clean.iter().any(|said| adds(said)) {
+        if self.baseline.iter().any(|said| adds(said)) {
             return COUNTER;
         }
         if self.writes_vary {
@@ -151,8 +151,8 @@ impl Clues {
     }
 
     fn asks_nobody(&self) -> bool {
-        let writes = self.clean.iter().any(|said| writes(said));
-        writes && !checks_first(&self.clean)
+        let writes = self.baseline.iter().any(|said| writes(said));
+        writes && !checks_first(&self.baseline)
     }
 
     /// Two deliveries at the same time are enough.
@@ -186,7 +186,7 @@ impl Clues {
 
     /// A lock that lapses by itself.
     fn locks(&self) -> bool {
-        self.clean.iter().any(|said| {
+        self.baseline.iter().any(|said| {
             let upper = said.to_uppercase();
             upper.starts_with("SETNX ") || upper.starts_with("SET ") && upper.contains(" NX")
         })

@@ -1,7 +1,7 @@
 //! The end of a trial: all is quiet, effects are counted, and the trial is judged.
 
-use super::late::Kept;
-use super::{Field, Finding};
+use super::late::PassedTrial;
+use super::{Finding, Session};
 use crate::attacks::baseline::vary;
 use crate::error::Error;
 use crate::judge::verdict::{Event, How, What};
@@ -27,7 +27,7 @@ const SLICES_LATER: u32 = 10;
 /// A handler that is busy with what earlier trials left to it is waited for, but not for ever.
 const BUSY_BOUND: Duration = Duration::from_secs(30);
 
-impl Field<'_> {
+impl Session<'_> {
     /// Waits until all is quiet, looks at the effects of these deliveries and judges.
     pub(crate) async fn finish(&mut self, deliveries: &[&Delivery]) -> Result<Finding, Error> {
         self.world.mend().await?;
@@ -43,12 +43,13 @@ impl Field<'_> {
         self.world.wire.idle();
         self.trials += 1;
         if let Some(attack) = self.attack {
-            self.told.0(Progress::Tried {
+            self.progress.0(Progress::Tried {
                 attack,
                 trial: self.trials,
             });
             if finding.breach.is_none() {
-                self.kept.push(Kept::new(attack, deliveries, &finding));
+                self.passed
+                    .push(PassedTrial::new(attack, deliveries, &finding));
             }
         }
         Ok(finding)
@@ -104,7 +105,7 @@ impl Field<'_> {
             promise: self.scenario.promise,
             sender: self.scenario.deliver.sender,
             dead_letters: self.scenario.deliver.dead_letters,
-            ends_anyway: self.attack.is_none() || self.clean.ends,
+            ends_anyway: self.attack.is_none() || self.baseline.ends,
             expected: &expected,
             owed: &owed,
             events: &events,
@@ -129,7 +130,7 @@ impl Field<'_> {
         self.look(&[NAMELESS.to_owned()]).await
     }
 
-    /// What a delivery without a key does cannot be told from what others do, but it can be counted.
+    /// What a delivery without a key does cannot be progress from what others do, but it can be counted.
     pub(crate) async fn count_nameless(
         &mut self,
         mut finding: Finding,
@@ -161,7 +162,7 @@ impl Field<'_> {
     /// Nothing is said any more, and nothing has been done for any delivery for as long as an effect took to follow its
     /// answer when nothing disturbed it.
     pub(super) async fn quiet(&self) {
-        let follows = self.clean.follows().min(FOLLOWS_MAX);
+        let follows = self.baseline.follows().min(FOLLOWS_MAX);
         let began = Instant::now();
         while began.elapsed() < QUIET_BOUND {
             let rest = follows.saturating_sub(self.world.wire.undisturbed());

@@ -1,6 +1,6 @@
 //! Looks back: a trial that held when it was judged may have one effect too many later.
 
-use super::{Field, Finding};
+use super::{Finding, Session};
 use crate::error::Error;
 use crate::judge::verdict::{Attack, Event, How, What};
 use crate::scenario::{Effect, Promise};
@@ -14,16 +14,16 @@ const LATE: Duration = Duration::from_millis(600);
 
 /// A trial that held when it was judged.
 #[derive(Clone, Debug)]
-pub(super) struct Kept {
+pub(super) struct PassedTrial {
     attack: Attack,
     ids: Vec<String>,
     events: Vec<Event>,
     judged: Instant,
 }
 
-// === impl Kept ===
+// === impl PassedTrial ===
 
-impl Kept {
+impl PassedTrial {
     pub(super) fn new(attack: Attack, deliveries: &[&Delivery], finding: &Finding) -> Self {
         Self {
             attack,
@@ -64,22 +64,22 @@ impl Kept {
     }
 }
 
-impl Field<'_> {
+impl Session<'_> {
     /// The first trial of an attack that has one effect too many by now.
     pub(crate) async fn look_back(&mut self, attack: Attack) -> Result<Option<Finding>, Error> {
-        let of_attack = |kept: &&Kept| kept.attack == attack;
-        let ids = self.kept.iter().filter(of_attack);
-        let ids: Vec<String> = ids.flat_map(|kept| kept.ids.clone()).collect();
+        let of_attack = |passed: &&PassedTrial| passed.attack == attack;
+        let ids = self.passed.iter().filter(of_attack);
+        let ids: Vec<String> = ids.flat_map(|passed| passed.ids.clone()).collect();
         if ids.is_empty() || self.scenario.promise == Promise::AtLeastOnce {
             return Ok(None);
         }
         let counts = self.look(&ids).await?;
-        let mut kept = self.kept.iter().filter(of_attack);
-        Ok(kept.find_map(|kept| kept.broken_by(&self.scenario.effects, &counts)))
+        let mut passed = self.passed.iter().filter(of_attack);
+        Ok(passed.find_map(|passed| passed.broken_by(&self.scenario.effects, &counts)))
     }
 
     /// Lets the last trials come to their end before they are looked at once more.
     pub(crate) async fn linger(&self) {
-        tokio::time::sleep(LATE.max(self.clean.follows())).await;
+        tokio::time::sleep(LATE.max(self.baseline.follows())).await;
     }
 }

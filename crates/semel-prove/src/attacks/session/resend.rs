@@ -1,6 +1,6 @@
-//! How a sender goes on: it delivers again until it is told of a success, or loses patience.
+//! How a sender goes on: it delivers again until it is progress of a success, or loses patience.
 
-use super::Field;
+use super::Session;
 use crate::error::Error;
 use crate::scenario::Sender;
 use crate::world::sender::{Delivery, Fate, Known};
@@ -22,8 +22,8 @@ struct Patience {
     at_least: Duration,
 }
 
-impl Field<'_> {
-    /// The sender goes on as a broker does, until it is told of a success or has lost its patience: its attempts are
+impl Session<'_> {
+    /// The sender goes on as a broker does, until it is progress of a success or has lost its patience: its attempts are
     /// used up, and every lease has lapsed.
     pub(crate) async fn until_accepted(&mut self, delivery: &Delivery) -> Result<Known, Error> {
         self.persist(delivery, self.target(), self.patience()).await
@@ -39,7 +39,7 @@ impl Field<'_> {
     }
 
     /// A duplicate of what was accepted before. To a queue it is a delivery like any other: it comes until it is
-    /// accepted. A client takes what it is told, and asks again only when it is told nothing.
+    /// accepted. A client takes what it is progress, and asks again only when it is progress nothing.
     pub(crate) async fn again(&mut self, delivery: &Delivery, to: SocketAddr) -> Result<(), Error> {
         match self.scenario.deliver.sender {
             Sender::CloudTasks | Sender::Pubsub | Sender::Cloudevents | Sender::Command => {
@@ -56,7 +56,7 @@ impl Field<'_> {
     }
 
     /// Goes on unless nobody has a reason to. A queue delivers each attempt again that was not accepted; a client is
-    /// content with one success, and asks again only when it was told nothing.
+    /// content with one success, and asks again only when it was progress nothing.
     pub(crate) async fn until_settled(
         &mut self,
         delivery: &Delivery,

@@ -62,7 +62,7 @@ fn plain_repeats_are_told_apart() {
     assert_eq!(named(&clues, Attack::Repeat), "no key");
     clues.writes_vary = true;
     assert_eq!(named(&clues, Attack::Repeat), "random id per attempt");
-    clues.clean = vec!["UPDATE t SET n = n + 1".to_owned()];
+    clues.baseline = vec!["UPDATE t SET n = n + 1".to_owned()];
     assert_eq!(named(&clues, Attack::Repeat), "counter update");
 }
 
@@ -70,7 +70,7 @@ fn plain_repeats_are_told_apart() {
 fn races_are_check_then_act_unless_a_lock_lapsed() {
     let mut clues = one(Attack::AtOnce, How::EffectTwice, Vec::new());
     assert_eq!(named(&clues, Attack::AtOnce), "check-then-act");
-    clues.clean = vec!["SET lock:a1 x PX 200 NX".to_owned()];
+    clues.baseline = vec!["SET lock:a1 x PX 200 NX".to_owned()];
     assert_eq!(named(&clues, Attack::AtOnce), "unfenced lock release");
 }
 
@@ -171,14 +171,14 @@ fn duplicate_that_is_refused_is_told_from_a_claim_that_stays() {
 #[test]
 fn handler_that_never_looks_has_no_key() {
     let mut clues = one(Attack::AtOnce, How::EffectTwice, Vec::new());
-    clues.clean = vec!["BEGIN".to_owned(), "INSERT INTO t VALUES ($1)".to_owned()];
+    clues.baseline = vec!["BEGIN".to_owned(), "INSERT INTO t VALUES ($1)".to_owned()];
     assert_eq!(named(&clues, Attack::AtOnce), "no key");
     // It looks in its memory, then.
     clues.held = vec![Attack::Repeat];
     assert_eq!(named(&clues, Attack::AtOnce), "check-then-act");
     clues.held.clear();
     clues
-        .clean
+        .baseline
         .insert(1, "SELECT 1 FROM t WHERE id = $1".to_owned());
     assert_eq!(named(&clues, Attack::AtOnce), "check-then-act");
 }
@@ -187,10 +187,10 @@ fn handler_that_never_looks_has_no_key() {
 fn memory_that_a_crash_takes_away_is_told_from_a_marker() {
     let mut clues = one(Attack::CrashSweep, How::EffectTwice, Vec::new());
     clues.held = vec![Attack::Repeat];
-    clues.clean = vec!["INSERT INTO t VALUES ($1)".to_owned()];
+    clues.baseline = vec!["INSERT INTO t VALUES ($1)".to_owned()];
     let memory = "key differs between processes";
     assert_eq!(named(&clues, Attack::CrashSweep), memory);
-    clues.clean.insert(0, "SELECT 1 FROM seen".to_owned());
+    clues.baseline.insert(0, "SELECT 1 FROM seen".to_owned());
     let marker = "seen-marker after the work";
     assert_eq!(named(&clues, Attack::CrashSweep), marker);
 }

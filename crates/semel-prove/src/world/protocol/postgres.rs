@@ -139,7 +139,7 @@ fn sense(statement: &str) -> Sense {
 fn error(message: &[u8]) -> String {
     let fields = message.split(|byte| *byte == 0);
     let said = fields
-        .filter_map(|field| field.split_first())
+        .filter_map(|session| session.split_first())
         .find(|(code, _)| **code == b'M');
     format!(
         "error: {}",
