@@ -184,9 +184,9 @@ fn unseen(session: &Session<'_>) -> Vec<String> {
             unseen.push(format!(
                 "{env}: nothing was said to it while a delivery was handled"
             ));
-        } else if place.language == world::protocol::Language::Other {
+        } else if place.protocol == world::protocol::Protocol::Other {
             unseen.push(format!(
-                "{env} speaks a language that cannot be read: only sizes are seen"
+                "{env} speaks a protocol that cannot be read: only sizes are seen"
             ));
         }
     }

@@ -4,7 +4,7 @@ use crate::attacks::session::{Finding, Session};
 use crate::error::Error;
 use crate::judge::verdict::{Event, What};
 use crate::world::exchange::Turn;
-use crate::world::protocol::Sense;
+use crate::world::protocol::MessageKind;
 use std::time::Duration;
 
 /// What a single delivery does when nothing disturbs it.
@@ -77,7 +77,7 @@ impl Baseline {
     /// What it says to its dependencies.
     pub(crate) fn says(&self) -> Vec<String> {
         let outward = self.turns.iter().filter(|turn| turn.point.place.outward);
-        outward.map(|turn| turn.said.text.clone()).collect()
+        outward.map(|turn| turn.message.text.clone()).collect()
     }
 
     pub(crate) fn writes_after_answer(&self) -> bool {
@@ -86,7 +86,7 @@ impl Baseline {
             .iter()
             .filter(|turn| turn.at > self.answered && turn.point.place.outward);
         after
-            .filter(|turn| turn.said.sense >= Sense::Writes)
+            .filter(|turn| turn.message.kind >= MessageKind::Write)
             .count()
             > 0
     }
@@ -139,7 +139,7 @@ pub(crate) fn vary(turns: &[Turn]) -> bool {
     let inserts: Vec<&Turn> = turns
         .iter()
         .filter(|turn| {
-            turn.point.place.outward && turn.said.text.to_uppercase().starts_with("INSERT")
+            turn.point.place.outward && turn.message.text.to_uppercase().starts_with("INSERT")
         })
         .collect();
     inserts.iter().enumerate().any(|(at, one)| {

@@ -6,7 +6,7 @@ use crate::attacks::{Tally, no_process};
 use crate::error::Error;
 use crate::options::Profile;
 use crate::world::exchange::Turn;
-use crate::world::protocol::Sense;
+use crate::world::protocol::MessageKind;
 use crate::world::sender::{Fate, Known};
 use std::time::Duration;
 
@@ -168,12 +168,12 @@ fn choose<'a>(seen: &[&'a Turn], answered: Duration, room: usize) -> Vec<&'a Tur
 
 fn rank(turn: &Turn, answered: Duration) -> u8 {
     let after = turn.at > answered && answered > Duration::ZERO;
-    match (turn.said.sense, turn.point.place.outward) {
-        (Sense::Settles | Sense::Writes, true) if after => 0,
-        (Sense::Settles, false) => 1,
-        (Sense::Settles, true) => 2,
-        (Sense::Writes, _) => 3,
-        (Sense::Asks | Sense::Small, _) => 4,
+    match (turn.message.kind, turn.point.place.outward) {
+        (MessageKind::Commit | MessageKind::Write, true) if after => 0,
+        (MessageKind::Commit, false) => 1,
+        (MessageKind::Commit, true) => 2,
+        (MessageKind::Write, _) => 3,
+        (MessageKind::Read | MessageKind::Housekeeping, _) => 4,
     }
 }
 
@@ -188,7 +188,7 @@ pub(crate) fn waits(baseline: &Baseline, profile: Profile) -> Vec<Turn> {
             .rev()
             .find(|turn| !turn.point.place.outward)
     };
-    let writes = |turn: &Turn| turn.point.place.outward && turn.said.sense >= Sense::Writes;
+    let writes = |turn: &Turn| turn.point.place.outward && turn.message.kind >= MessageKind::Write;
     let first = turns.iter().position(writes).and_then(before);
     let last = turns.iter().rposition(writes).and_then(before);
     let inward: Vec<&Turn> = turns
@@ -213,9 +213,9 @@ pub(crate) fn waits(baseline: &Baseline, profile: Profile) -> Vec<Turn> {
 mod tests {
     use super::*;
     use crate::world::exchange::{Place, Point};
-    use crate::world::protocol::Said;
+    use crate::world::protocol::Message;
 
-    fn turn(boundary: u32, outward: bool, text: &str, sense: Sense) -> Turn {
+    fn turn(boundary: u32, outward: bool, text: &str, kind: MessageKind) -> Turn {
         Turn {
             boundary,
             point: Point {
@@ -229,7 +229,7 @@ mod tests {
             },
             connection: 0,
             lane: String::new(),
-            said: Said::new(text, sense),
+            message: Message::new(text, kind),
             at: Duration::from_millis(boundary.into()),
             bytes: Vec::new(),
             forwarded: true,
@@ -239,12 +239,12 @@ mod tests {
 
     fn check_then_insert() -> Vec<Turn> {
         vec![
-            turn(1, true, "SELECT", Sense::Asks),
-            turn(2, false, "SELECT 0", Sense::Asks),
-            turn(3, true, "INSERT", Sense::Writes),
-            turn(4, false, "INSERT 0 1", Sense::Settles),
-            turn(5, true, "UPDATE", Sense::Writes),
-            turn(6, false, "UPDATE 1", Sense::Settles),
+            turn(1, true, "SELECT", MessageKind::Read),
+            turn(2, false, "SELECT 0", MessageKind::Read),
+            turn(3, true, "INSERT", MessageKind::Write),
+            turn(4, false, "INSERT 0 1", MessageKind::Commit),
+            turn(5, true, "UPDATE", MessageKind::Write),
+            turn(6, false, "UPDATE 1", MessageKind::Commit),
         ]
     }
 

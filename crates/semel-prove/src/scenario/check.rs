@@ -9,7 +9,7 @@ pub(crate) use endpoints::{Place, find};
 use crate::error::Error;
 use crate::options::Options;
 use crate::scenario::{Before, Effect, Process, Scenario};
-use crate::world::protocol::Language;
+use crate::world::protocol::Protocol;
 use std::collections::BTreeSet;
 
 /// What is wrong, in sentences.
@@ -66,16 +66,16 @@ fn one_before(before: &Before, places: &[Place], mistakes: &mut Mistakes) {
     if given.iter().filter(|given| given.is_some()).count() != 1 {
         mistakes.push("a [[before]] needs exactly one of sql, redis, command".to_owned());
     }
-    let language = match (&before.sql, &before.redis) {
-        (Some(_), _) => Language::Postgres,
-        (None, Some(_)) => Language::Redis,
+    let protocol = match (&before.sql, &before.redis) {
+        (Some(_), _) => Protocol::Postgres,
+        (None, Some(_)) => Protocol::Redis,
         (None, None) if before.on.is_some() => {
             mistakes.push("a [[before]]: `on` is only for sql and redis".to_owned());
             return;
         }
         (None, None) => return,
     };
-    if let Err(mistake) = find(before.on.as_deref(), language, places) {
+    if let Err(mistake) = find(before.on.as_deref(), protocol, places) {
         mistakes.push(format!("a [[before]]: {mistake}"));
     }
 }
@@ -112,10 +112,10 @@ fn one_effect(effect: &Effect, places: &[Place]) -> Result<(), String> {
     }
     let on = effect.on.as_deref();
     if effect.sql.is_some() {
-        return find(on, Language::Postgres, places).map(drop);
+        return find(on, Protocol::Postgres, places).map(drop);
     }
     if effect.redis.is_some() {
-        return find(on, Language::Redis, places).map(drop);
+        return find(on, Protocol::Redis, places).map(drop);
     }
     if on.is_some() {
         return Err("`on` is only for sql and redis".to_owned());
@@ -131,7 +131,7 @@ fn one_effect(effect: &Effect, places: &[Place]) -> Result<(), String> {
 
 /// A dependency whose requests can be told apart.
 fn counted(calls: &str, places: &[Place]) -> Result<(), String> {
-    let at = find(Some(calls), Language::Http, places)?;
+    let at = find(Some(calls), Protocol::Http, places)?;
     let place = at.and_then(|at| places.get(at));
     if place.is_some_and(|place| place.encrypted) {
         return Err(format!(

@@ -51,14 +51,14 @@ pub(crate) fn address(url: &str, place: &Place) -> Result<(String, Around), Erro
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::world::protocol::Language;
+    use crate::world::protocol::Protocol;
 
     #[test]
     fn address_is_cut_out_of_a_url_and_nothing_else_changes() {
         let place = Place {
             env: "X".to_owned(),
             url: String::new(),
-            language: Language::Postgres,
+            protocol: Protocol::Postgres,
             encrypted: false,
         };
         let (to, around) = address("postgres://me:p%40w@db.example/shop?x=1", &place).unwrap();

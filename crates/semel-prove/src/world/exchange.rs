@@ -1,7 +1,7 @@
 //! One turn of a conversation on the wire, and the boundary before it.
 
 use crate::judge::verdict::{Event, What};
-use crate::world::protocol::Said;
+use crate::world::protocol::Message;
 use std::time::Duration;
 
 /// More of one turn's bytes are not kept.
@@ -16,11 +16,11 @@ pub(crate) struct Turn {
     /// Which connection it belongs to.
     pub(crate) connection: u64,
     pub(crate) lane: String,
-    pub(crate) said: Said,
+    pub(crate) message: Message,
     pub(crate) at: Duration,
     pub(crate) bytes: Vec<u8>,
     pub(crate) forwarded: bool,
-    /// Said after the trial had ended.
+    /// Message after the trial had ended.
     pub(crate) late: bool,
 }
 
@@ -75,7 +75,7 @@ impl Turn {
 
     /// The same words with other values of the same length.
     pub(crate) fn differs_in_values(&self, other: &Self) -> bool {
-        self.said.text == other.said.text
+        self.message.text == other.message.text
             && self.bytes.len() == other.bytes.len()
             && self.bytes != other.bytes
     }
@@ -87,7 +87,7 @@ impl Turn {
             what: What::Wire {
                 boundary: self.boundary,
                 outward: self.point.place.outward,
-                says: self.said.text.clone(),
+                says: self.message.text.clone(),
             },
         }
     }

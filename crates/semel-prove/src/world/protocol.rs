@@ -4,14 +4,14 @@ mod postgres;
 mod redis;
 mod http;
 
-pub(crate) use postgres::asks_encryption;
+pub(crate) use postgres::requests_encryption;
 
 /// Longer texts are cut: they are for a person to read.
 const TEXT_CHARS_MAX: usize = 160;
 
-/// The language of a dependency.
+/// The protocol of a dependency.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Language {
+pub(crate) enum Protocol {
     /// PostgreSQL's protocol 3.
     Postgres,
     /// RESP.
@@ -24,71 +24,75 @@ pub(crate) enum Language {
 
 /// What one piece of a conversation says.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Said {
+pub(crate) struct Message {
     /// For a person.
     pub(crate) text: String,
     /// What it is good for.
-    pub(crate) sense: Sense,
+    pub(crate) kind: MessageKind,
 }
 
 /// What a piece of a conversation is good for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Sense {
+pub(crate) enum MessageKind {
     /// A greeting, a log-in, a poll: not part of any delivery.
-    Small,
+    Housekeeping,
     /// A question, or an answer that changes nothing.
     #[default]
-    Asks,
+    Read,
     /// A write, or what answers one that is not settled yet.
-    Writes,
+    Write,
     /// Settles a write: a commit, a call of another service, and what answers it.
-    Settles,
+    Commit,
 }
 
-/// One connection's reader.
+/// One connection's parser.
 #[derive(Debug)]
-pub(crate) enum Reader {
-    Postgres(postgres::Reader),
-    Redis(redis::Reader),
-    Http(http::Reader),
+pub(crate) enum Parser {
+    Postgres(postgres::PostgresParser),
+    Redis(redis::RedisParser),
+    Http(http::HttpParser),
     Other,
 }
 
-// === impl Reader ===
+// === impl Parser ===
 
-impl Reader {
-    pub(crate) fn of(language: Language) -> Self {
-        match language {
-            Language::Postgres => Self::Postgres(postgres::Reader::default()),
-            Language::Redis => Self::Redis(redis::Reader::default()),
-            Language::Http => Self::Http(http::Reader::default()),
-            Language::Other => Self::Other,
+impl Parser {
+    pub(crate) fn of(protocol: Protocol) -> Self {
+        match protocol {
+            Protocol::Postgres => Self::Postgres(postgres::PostgresParser::default()),
+            Protocol::Redis => Self::Redis(redis::RedisParser::default()),
+            Protocol::Http => Self::Http(http::HttpParser::default()),
+            Protocol::Other => Self::Other,
         }
     }
 
     /// What a chunk says that goes to the dependency, or comes from it.
-    pub(crate) fn read(&mut self, outward: bool, bytes: &[u8]) -> Said {
-        let said = match (self, outward) {
-            (Self::Postgres(reader), true) => reader.asked(bytes),
-            (Self::Postgres(reader), false) => reader.answered(bytes),
-            (Self::Redis(reader), true) => reader.asked(bytes),
-            (Self::Redis(reader), false) => reader.answered(bytes),
-            (Self::Http(reader), true) => reader.asked(bytes),
-            (Self::Http(reader), false) => reader.answered(bytes),
-            (Self::Other, true) => Said::new(format!("{} bytes", bytes.len()), Sense::Settles),
-            (Self::Other, false) => Said::new(format!("{} bytes", bytes.len()), Sense::Settles),
+    pub(crate) fn parse(&mut self, outward: bool, bytes: &[u8]) -> Message {
+        let message = match (self, outward) {
+            (Self::Postgres(parser), true) => parser.request(bytes),
+            (Self::Postgres(parser), false) => parser.response(bytes),
+            (Self::Redis(parser), true) => parser.request(bytes),
+            (Self::Redis(parser), false) => parser.response(bytes),
+            (Self::Http(parser), true) => parser.request(bytes),
+            (Self::Http(parser), false) => parser.response(bytes),
+            (Self::Other, true) => {
+                Message::new(format!("{} bytes", bytes.len()), MessageKind::Commit)
+            }
+            (Self::Other, false) => {
+                Message::new(format!("{} bytes", bytes.len()), MessageKind::Commit)
+            }
         };
-        Said::new(short(&said.text), said.sense)
+        Message::new(short(&message.text), message.kind)
     }
 }
 
-// === impl Said ===
+// === impl Message ===
 
-impl Said {
-    pub(crate) fn new(text: impl Into<String>, sense: Sense) -> Self {
+impl Message {
+    pub(crate) fn new(text: impl Into<String>, kind: MessageKind) -> Self {
         Self {
             text: text.into(),
-            sense,
+            kind,
         }
     }
 }

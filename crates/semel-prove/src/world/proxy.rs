@@ -4,7 +4,7 @@
 mod tests;
 
 use crate::error::Error;
-use crate::world::protocol::{Language, Reader, asks_encryption};
+use crate::world::protocol::{Parser, Protocol, requests_encryption};
 use crate::world::recorder::{Current, Pass, Permit, Talk, Wire};
 use std::net::Ipv4Addr;
 use std::sync::{Arc, Mutex};
@@ -30,7 +30,7 @@ pub(crate) struct Line {
     pub(crate) process: usize,
     pub(crate) dependency: usize,
     pub(crate) lane: String,
-    pub(crate) language: Language,
+    pub(crate) protocol: Protocol,
     pub(crate) upstream: String,
 }
 
@@ -39,13 +39,13 @@ pub(crate) struct Line {
 struct Conversation {
     wire: Arc<Wire>,
     talk: Talk,
-    language: Language,
+    protocol: Protocol,
     now: Mutex<Now>,
 }
 
 #[derive(Debug)]
 struct Now {
-    reader: Reader,
+    parser: Parser,
     outward: Option<bool>,
     current: Option<Current>,
 }
@@ -102,9 +102,9 @@ async fn converse(client: TcpStream, line: Line, wire: Arc<Wire>) {
             dependency: line.dependency,
             lane: line.lane,
         },
-        language: line.language,
+        protocol: line.protocol,
         now: Mutex::new(Now {
-            reader: Reader::of(line.language),
+            parser: Parser::of(line.protocol),
             outward: None,
             current: None,
         }),
@@ -119,9 +119,9 @@ impl Conversation {
     async fn run(&self, client: TcpStream, server: TcpStream) {
         let (mut from_client, mut to_client) = client.into_split();
         let (from_server, to_server) = server.into_split();
-        let greeted = match self.language {
-            Language::Postgres => decline_encryption(&mut from_client, &mut to_client).await,
-            Language::Redis | Language::Http | Language::Other => Ok(Vec::new()),
+        let greeted = match self.protocol {
+            Protocol::Postgres => decline_encryption(&mut from_client, &mut to_client).await,
+            Protocol::Redis | Protocol::Http | Protocol::Other => Ok(Vec::new()),
         };
         let Ok(first) = greeted else { return };
         // The first to break closes both; an orderly end of one side leaves the other open.
@@ -174,7 +174,7 @@ impl Conversation {
 
     fn ask(&self, outward: bool, chunk: &[u8]) -> Permit {
         let mut now = self.now.lock().expect("nobody panics while holding it");
-        let said = now.reader.read(outward, chunk);
+        let message = now.parser.parse(outward, chunk);
         if now.outward == Some(outward)
             && let Some(current) = now.current
         {
@@ -182,7 +182,7 @@ impl Conversation {
             return Permit::Forward;
         }
         now.outward = Some(outward);
-        let (permit, current) = self.wire.turn(&self.talk, outward, said, chunk);
+        let (permit, current) = self.wire.turn(&self.talk, outward, message, chunk);
         now.current = current;
         permit
     }
@@ -207,7 +207,7 @@ async fn decline_encryption(
     loop {
         let mut first = Vec::with_capacity(CHUNK_BYTES);
         from.read_buf(&mut first).await?;
-        if !asks_encryption(&first) {
+        if !requests_encryption(&first) {
             return Ok(first);
         }
         to.write_all(b"N").await?;

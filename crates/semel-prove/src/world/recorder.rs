@@ -5,7 +5,7 @@ mod state;
 
 use crate::judge::verdict::{Event, What};
 use crate::world::exchange::{Hold, Place, Turn, contains};
-use crate::world::protocol::{Said, Sense, shape};
+use crate::world::protocol::{Message, MessageKind, shape};
 use ownership::Whose;
 use state::{Mode, Race, State};
 use std::sync::Mutex;
@@ -229,17 +229,17 @@ impl Wire {
         &self,
         talk: &Talk,
         outward: bool,
-        said: Said,
+        message: Message,
         bytes: &[u8],
     ) -> (Permit, Option<Current>) {
         let mut state = self.lock();
-        let shape = shape(&said.text);
-        let chatter = state.is_chatter(talk, outward, &shape, &said);
-        if state.mode == Mode::Listening || said.sense == Sense::Small || chatter {
+        let shape = shape(&message.text);
+        let chatter = state.is_chatter(talk, outward, &shape, &message);
+        if state.mode == Mode::Listening || message.kind == MessageKind::Housekeeping || chatter {
             state.open.remove(&talk.connection);
             return (Permit::Forward, None);
         }
-        let current = state.add(talk, outward, shape, said, bytes);
+        let current = state.add(talk, outward, shape, message, bytes);
         let permit = state.permit(talk, current);
         drop(state);
         self.changed.notify_waiters();

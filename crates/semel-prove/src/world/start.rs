@@ -159,7 +159,7 @@ impl World {
             process,
             dependency,
             lane: place.env.clone(),
-            language: place.language,
+            protocol: place.protocol,
             upstream,
         };
         let tap = Tap::open(line, Arc::clone(&self.wire)).await?;

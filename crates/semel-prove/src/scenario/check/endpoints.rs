@@ -3,14 +3,14 @@
 use super::{Mistakes, twice};
 use crate::options::Options;
 use crate::scenario::{Dependency, Scenario};
-use crate::world::protocol::Language;
+use crate::world::protocol::Protocol;
 
 /// Where a dependency really is, before `{port.NAME}` is filled in.
 #[derive(Clone, Debug)]
 pub(crate) struct Place {
     pub(crate) env: String,
     pub(crate) url: String,
-    pub(crate) language: Language,
+    pub(crate) protocol: Protocol,
     /// Encrypted connections are not tapped: the process would notice.
     pub(crate) encrypted: bool,
 }
@@ -47,13 +47,13 @@ fn place(dependency: &Dependency, options: &Options) -> Result<Place, String> {
         .clone();
     let scheme = url.split("://").next().unwrap_or_default().to_owned();
     let strict = url.contains("sslmode=require") || url.contains("sslmode=verify");
-    let (language, encrypted) = match scheme.as_str() {
-        "postgres" | "postgresql" => (Language::Postgres, strict),
-        "redis" => (Language::Redis, false),
-        "rediss" => (Language::Redis, true),
-        "http" => (Language::Http, false),
-        "https" => (Language::Http, true),
-        _ => (Language::Other, false),
+    let (protocol, encrypted) = match scheme.as_str() {
+        "postgres" | "postgresql" => (Protocol::Postgres, strict),
+        "redis" => (Protocol::Redis, false),
+        "rediss" => (Protocol::Redis, true),
+        "http" => (Protocol::Http, false),
+        "https" => (Protocol::Http, true),
+        _ => (Protocol::Other, false),
     };
     if !url.contains("://") {
         return Err(format!("dependency `{env}`: `{url}` is no URL"));
@@ -61,7 +61,7 @@ fn place(dependency: &Dependency, options: &Options) -> Result<Place, String> {
     Ok(Place {
         env,
         url,
-        language,
+        protocol,
         encrypted,
     })
 }
@@ -69,29 +69,29 @@ fn place(dependency: &Dependency, options: &Options) -> Result<Place, String> {
 /// Which dependency is meant: the named one, or the only one of its kind. None: a SQLite file.
 pub(crate) fn find(
     on: Option<&str>,
-    language: Language,
+    protocol: Protocol,
     places: &[Place],
 ) -> Result<Option<usize>, String> {
     let Some(on) = on else {
         let mut fitting =
-            (0..places.len()).filter(|at| places.get(*at).is_some_and(|p| p.language == language));
+            (0..places.len()).filter(|at| places.get(*at).is_some_and(|p| p.protocol == protocol));
         return match (fitting.next(), fitting.next()) {
             (Some(only), None) => Ok(Some(only)),
-            (None, _) => Err(format!("no [[dependency]] speaks {language:?}")),
-            (Some(_), Some(_)) => Err(format!("several dependencies speak {language:?}: say `on`")),
+            (None, _) => Err(format!("no [[dependency]] speaks {protocol:?}")),
+            (Some(_), Some(_)) => Err(format!("several dependencies speak {protocol:?}: say `on`")),
         };
     };
-    if language == Language::Postgres && on.starts_with("sqlite:") {
+    if protocol == Protocol::Postgres && on.starts_with("sqlite:") {
         return Ok(None);
     }
     let at = places.iter().position(|place| place.env == on);
     let at = at.ok_or_else(|| format!("`{on}` is no [[dependency]]"))?;
     let fits = places
         .get(at)
-        .is_some_and(|place| place.language == language);
+        .is_some_and(|place| place.protocol == protocol);
     if fits {
         Ok(Some(at))
     } else {
-        Err(format!("`{on}` does not speak {language:?}"))
+        Err(format!("`{on}` does not speak {protocol:?}"))
     }
 }

@@ -1,44 +1,44 @@
 //! HTTP/1: request lines one way, status lines the other.
 
-use super::{Said, Sense};
+use super::{Message, MessageKind};
 
 /// Methods that change nothing.
 const ASKS: &[&str] = &["GET", "HEAD", "OPTIONS"];
 
 /// What must be remembered of a connection to read on.
 #[derive(Debug, Default)]
-pub(crate) struct Reader {
-    asked: Sense,
+pub(crate) struct HttpParser {
+    asked: MessageKind,
 }
 
-// === impl Reader ===
+// === impl HttpParser ===
 
-impl Reader {
-    pub(crate) fn asked(&mut self, bytes: &[u8]) -> Said {
+impl HttpParser {
+    pub(crate) fn request(&mut self, bytes: &[u8]) -> Message {
         let line = first_line(bytes);
         let Some(request) = line
             .strip_suffix(" HTTP/1.1")
             .or(line.strip_suffix(" HTTP/1.0"))
         else {
-            return Said::new("", self.asked);
+            return Message::new("", self.asked);
         };
         let method = request.split(' ').next().unwrap_or_default();
         self.asked = if ASKS.contains(&method) {
-            Sense::Asks
+            MessageKind::Read
         } else {
-            Sense::Settles
+            MessageKind::Commit
         };
-        Said::new(request, self.asked)
+        Message::new(request, self.asked)
     }
 
-    pub(crate) fn answered(&mut self, bytes: &[u8]) -> Said {
+    pub(crate) fn response(&mut self, bytes: &[u8]) -> Message {
         let line = first_line(bytes);
         match line
             .strip_prefix("HTTP/1.1 ")
             .or(line.strip_prefix("HTTP/1.0 "))
         {
-            Some(status) => Said::new(status, self.asked),
-            None => Said::new("", self.asked),
+            Some(status) => Message::new(status, self.asked),
+            None => Message::new("", self.asked),
         }
     }
 }
@@ -54,17 +54,17 @@ mod tests {
 
     #[test]
     fn lines_are_read_and_bodies_are_not() {
-        let mut reader = Reader::default();
-        let asked = reader.asked(b"POST /charge HTTP/1.1\r\nHost: x\r\n\r\n");
-        assert_eq!(asked, Said::new("POST /charge", Sense::Settles));
-        assert_eq!(reader.asked(b"{\"order\": 1}").text, "");
+        let mut parser = HttpParser::default();
+        let asked = parser.request(b"POST /charge HTTP/1.1\r\nHost: x\r\n\r\n");
+        assert_eq!(asked, Message::new("POST /charge", MessageKind::Commit));
+        assert_eq!(parser.request(b"{\"order\": 1}").text, "");
         assert_eq!(
-            reader.answered(b"HTTP/1.1 201 Created\r\n\r\n").text,
+            parser.response(b"HTTP/1.1 201 Created\r\n\r\n").text,
             "201 Created"
         );
         assert_eq!(
-            reader.asked(b"GET /rate HTTP/1.1\r\n\r\n").sense,
-            Sense::Asks
+            parser.request(b"GET /rate HTTP/1.1\r\n\r\n").kind,
+            MessageKind::Read
         );
     }
 }

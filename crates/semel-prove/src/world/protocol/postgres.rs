@@ -1,6 +1,6 @@
 //! PostgreSQL: statements one way, command tags the other.
 
-use super::{Said, Sense};
+use super::{Message, MessageKind};
 use std::collections::BTreeMap;
 
 const SSL_REQUEST: u32 = 80_877_103;
@@ -8,24 +8,24 @@ const GSS_REQUEST: u32 = 80_877_104;
 
 /// What must be remembered of a connection to read on.
 #[derive(Debug, Default)]
-pub(crate) struct Reader {
+pub(crate) struct PostgresParser {
     logged_in: bool,
     prepared: BTreeMap<Vec<u8>, String>,
     /// Of what was asked last.
-    asked: Sense,
+    asked: MessageKind,
 }
 
 /// Whether these bytes ask for encryption before anything else is said.
-pub(crate) fn asks_encryption(bytes: &[u8]) -> bool {
+pub(crate) fn requests_encryption(bytes: &[u8]) -> bool {
     bytes.len() == 8 && matches!(number(bytes, 4), Some(SSL_REQUEST | GSS_REQUEST))
 }
 
-// === impl Reader ===
+// === impl PostgresParser ===
 
-impl Reader {
-    pub(crate) fn asked(&mut self, bytes: &[u8]) -> Said {
+impl PostgresParser {
+    pub(crate) fn request(&mut self, bytes: &[u8]) -> Message {
         if !self.logged_in {
-            return Said::new("log in", Sense::Small);
+            return Message::new("log in", MessageKind::Housekeeping);
         }
         let mut statements: Vec<String> = Vec::new();
         for (kind, message) in messages(bytes) {
@@ -35,20 +35,20 @@ impl Reader {
                 statements.push(statement);
             }
         }
-        let senses = statements.iter().map(|statement| sense(statement));
+        let senses = statements.iter().map(|statement| kind(statement));
         let runs = messages(bytes).any(|(kind, _)| matches!(kind, b'Q' | b'B' | b'E'));
         let does = messages(bytes)
             .any(|(kind, _)| !matches!(kind, b'X' | b'P' | b'D' | b'S' | b'H' | b'C'));
         self.asked = match senses.max() {
             // Preparing a statement, closing one, or leaving.
-            _ if !runs && !does => Sense::Small,
+            _ if !runs && !does => MessageKind::Housekeeping,
             None => self.asked,
-            Some(sense) => sense,
+            Some(kind) => kind,
         };
-        Said::new(statements.join("; "), self.asked)
+        Message::new(statements.join("; "), self.asked)
     }
 
-    pub(crate) fn answered(&mut self, bytes: &[u8]) -> Said {
+    pub(crate) fn response(&mut self, bytes: &[u8]) -> Message {
         let mut tags = Vec::new();
         let mut settled = false;
         let was_in = self.logged_in;
@@ -64,18 +64,21 @@ impl Reader {
             }
         }
         if !was_in {
-            return Said::new("log in", Sense::Small);
+            return Message::new("log in", MessageKind::Housekeeping);
         }
-        let sense = match self.asked {
-            Sense::Writes if settled => Sense::Settles,
-            as_asked @ (Sense::Small | Sense::Asks | Sense::Writes | Sense::Settles) => as_asked,
+        let kind = match self.asked {
+            MessageKind::Write if settled => MessageKind::Commit,
+            as_asked @ (MessageKind::Housekeeping
+            | MessageKind::Read
+            | MessageKind::Write
+            | MessageKind::Commit) => as_asked,
         };
         let text = if tags.is_empty() {
             "answer".to_owned()
         } else {
             tags.join("; ")
         };
-        Said::new(text, sense)
+        Message::new(text, kind)
     }
 
     fn statement(&mut self, kind: u8, message: &[u8]) -> Option<String> {
@@ -110,7 +113,7 @@ fn messages(bytes: &[u8]) -> impl Iterator<Item = (u8, &[u8])> {
     })
 }
 
-fn sense(statement: &str) -> Sense {
+fn kind(statement: &str) -> MessageKind {
     let upper = statement.to_uppercase().replace("FOR UPDATE", "");
     let says = |word: &&str| {
         upper
@@ -121,19 +124,19 @@ fn sense(statement: &str) -> Sense {
         .iter()
         .any(|word| upper.trim_start().starts_with(word))
     {
-        return Sense::Settles;
+        return MessageKind::Commit;
     }
     let writes = [
         "INSERT", "UPDATE", "DELETE", "MERGE", "CALL", "COPY", "TRUNCATE", "NOTIFY",
     ];
     if writes.iter().any(says) || upper.contains("SEMEL.") || upper.contains("ADVISORY") {
-        return Sense::Writes;
+        return MessageKind::Write;
     }
     let empty = upper.trim().trim_end_matches(';');
     if empty.is_empty() || empty == "SELECT 1" || says(&"SHOW") || upper.contains("PG_CATALOG") {
-        return Sense::Small;
+        return MessageKind::Housekeeping;
     }
-    Sense::Asks
+    MessageKind::Read
 }
 
 fn error(message: &[u8]) -> String {
@@ -171,59 +174,65 @@ mod tests {
         [&[kind], &length.to_be_bytes()[..], body].concat()
     }
 
-    fn logged_in() -> Reader {
-        let mut reader = Reader::default();
-        assert_eq!(reader.asked(b"\0\0\0\x08\0\x03\0\0").sense, Sense::Small);
-        assert_eq!(reader.answered(&message(b'Z', b"I")).sense, Sense::Small);
-        reader
+    fn logged_in() -> PostgresParser {
+        let mut parser = PostgresParser::default();
+        assert_eq!(
+            parser.request(b"\0\0\0\x08\0\x03\0\0").kind,
+            MessageKind::Housekeeping
+        );
+        assert_eq!(
+            parser.response(&message(b'Z', b"I")).kind,
+            MessageKind::Housekeeping
+        );
+        parser
     }
 
     #[test]
     fn statement_is_read_from_a_query_and_from_a_bind() {
-        let mut reader = logged_in();
-        let said = reader.asked(&message(b'Q', b"SELECT a FROM t\0"));
-        assert_eq!(said, Said::new("SELECT a FROM t", Sense::Asks));
+        let mut parser = logged_in();
+        let said = parser.request(&message(b'Q', b"SELECT a FROM t\0"));
+        assert_eq!(said, Message::new("SELECT a FROM t", MessageKind::Read));
         let parse = message(b'P', b"s1\0INSERT INTO t VALUES ($1)\0\0\0");
-        assert_eq!(reader.asked(&parse).sense, Sense::Small);
+        assert_eq!(parser.request(&parse).kind, MessageKind::Housekeeping);
         let bind = message(b'B', b"\0s1\0\0\0");
         let both = [parse, bind.clone()].concat();
-        let insert = Said::new("INSERT INTO t VALUES ($1)", Sense::Writes);
-        assert_eq!(reader.asked(&both), insert);
-        assert_eq!(reader.asked(&bind), insert);
+        let insert = Message::new("INSERT INTO t VALUES ($1)", MessageKind::Write);
+        assert_eq!(parser.request(&both), insert);
+        assert_eq!(parser.request(&bind), insert);
     }
 
     #[test]
     fn write_outside_a_transaction_is_settled_by_its_answer() {
-        let mut reader = logged_in();
-        reader.asked(&message(b'Q', b"INSERT INTO t VALUES (1)\0"));
+        let mut parser = logged_in();
+        parser.request(&message(b'Q', b"INSERT INTO t VALUES (1)\0"));
         let done = message(b'C', b"INSERT 0 1\0");
         let open = [done.clone(), message(b'Z', b"T")].concat();
         assert_eq!(
-            reader.answered(&open),
-            Said::new("INSERT 0 1", Sense::Writes)
+            parser.response(&open),
+            Message::new("INSERT 0 1", MessageKind::Write)
         );
         let idle = [done, message(b'Z', b"I")].concat();
         assert_eq!(
-            reader.answered(&idle),
-            Said::new("INSERT 0 1", Sense::Settles)
+            parser.response(&idle),
+            Message::new("INSERT 0 1", MessageKind::Commit)
         );
     }
 
     #[test]
     fn reading_with_a_row_lock_is_not_a_write() {
         assert_eq!(
-            sense("SELECT * FROM t WHERE id = $1 FOR UPDATE"),
-            Sense::Asks
+            kind("SELECT * FROM t WHERE id = $1 FOR UPDATE"),
+            MessageKind::Read
         );
-        assert_eq!(sense("commit"), Sense::Settles);
-        assert_eq!(sense("SELECT updated_at FROM t"), Sense::Asks);
+        assert_eq!(kind("commit"), MessageKind::Commit);
+        assert_eq!(kind("SELECT updated_at FROM t"), MessageKind::Read);
     }
 
     #[test]
     fn bytes_of_no_sense_do_no_harm() {
-        let mut reader = logged_in();
-        assert_eq!(reader.asked(&[255; 40]).text, "");
-        assert_eq!(reader.answered(&[0, 0, 0, 0, 0]).text, "answer");
-        assert!(asks_encryption(&[0, 0, 0, 8, 4, 210, 22, 47]));
+        let mut parser = logged_in();
+        assert_eq!(parser.request(&[255; 40]).text, "");
+        assert_eq!(parser.response(&[0, 0, 0, 0, 0]).text, "answer");
+        assert!(requests_encryption(&[0, 0, 0, 8, 4, 210, 22, 47]));
     }
 }

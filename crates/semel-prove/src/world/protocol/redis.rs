@@ -1,6 +1,6 @@
 //! Redis: commands one way, replies the other.
 
-use super::{Said, Sense};
+use super::{Message, MessageKind};
 
 const SMALL: &[&str] = &[
     "HELLO",
@@ -60,15 +60,15 @@ const ASKS: &[&str] = &[
 
 /// What must be remembered of a connection to read on.
 #[derive(Debug, Default)]
-pub(crate) struct Reader {
-    asked: Sense,
+pub(crate) struct RedisParser {
+    asked: MessageKind,
     waits: bool,
 }
 
-// === impl Reader ===
+// === impl RedisParser ===
 
-impl Reader {
-    pub(crate) fn asked(&mut self, bytes: &[u8]) -> Said {
+impl RedisParser {
+    pub(crate) fn request(&mut self, bytes: &[u8]) -> Message {
         let commands = commands(bytes);
         let names: Vec<String> = commands
             .iter()
@@ -78,37 +78,37 @@ impl Reader {
         self.waits = !names.is_empty() && names.iter().all(|name| WAITS.contains(&name.as_str()));
         self.asked = names
             .iter()
-            .map(|name| sense(name))
+            .map(|name| kind(name))
             .max()
-            .unwrap_or(Sense::Asks);
+            .unwrap_or(MessageKind::Read);
         let text = commands
             .iter()
             .map(|command| command.join(" "))
             .collect::<Vec<_>>();
-        Said::new(text.join("; "), self.asked)
+        Message::new(text.join("; "), self.asked)
     }
 
-    pub(crate) fn answered(&mut self, bytes: &[u8]) -> Said {
+    pub(crate) fn response(&mut self, bytes: &[u8]) -> Message {
         let nothing = [&b"*-1"[..], b"$-1", b"_\r", b"*0"]
             .iter()
             .any(|nil| bytes.starts_with(nil));
-        let sense = match (self.waits, nothing) {
-            (true, true) => Sense::Small,
-            (true, false) => Sense::Asks,
+        let kind = match (self.waits, nothing) {
+            (true, true) => MessageKind::Housekeeping,
+            (true, false) => MessageKind::Read,
             (false, _) => self.asked,
         };
-        Said::new(reply(bytes), sense)
+        Message::new(reply(bytes), kind)
     }
 }
 
-fn sense(name: &str) -> Sense {
+fn kind(name: &str) -> MessageKind {
     if SMALL.contains(&name) || WAITS.contains(&name) {
-        return Sense::Small;
+        return MessageKind::Housekeeping;
     }
     if ASKS.contains(&name) {
-        return Sense::Asks;
+        return MessageKind::Read;
     }
-    Sense::Settles
+    MessageKind::Commit
 }
 
 /// The commands of a chunk, each as its words.
@@ -167,43 +167,43 @@ mod tests {
 
     #[test]
     fn commands_are_read_also_when_pipelined() {
-        let mut reader = Reader::default();
+        let mut parser = RedisParser::default();
         let bytes = b"*2\r\n$3\r\nGET\r\n$1\r\na\r\n*3\r\n$3\r\nSET\r\n$1\r\na\r\n$1\r\nb\r\n";
         assert_eq!(
-            reader.asked(bytes),
-            Said::new("GET a; SET a b", Sense::Settles)
+            parser.request(bytes),
+            Message::new("GET a; SET a b", MessageKind::Commit)
         );
         assert_eq!(
-            reader.answered(b"$-1\r\n+OK\r\n"),
-            Said::new("nothing", Sense::Settles)
+            parser.response(b"$-1\r\n+OK\r\n"),
+            Message::new("nothing", MessageKind::Commit)
         );
     }
 
     #[test]
     fn waiting_for_work_is_small_and_work_is_not() {
-        let mut reader = Reader::default();
+        let mut parser = RedisParser::default();
         let wait = b"*3\r\n$5\r\nBRPOP\r\n$6\r\ncelery\r\n$1\r\n1\r\n";
-        assert_eq!(reader.asked(wait).sense, Sense::Small);
-        assert_eq!(reader.answered(b"*-1\r\n").sense, Sense::Small);
-        reader.asked(wait);
-        let work = reader.answered(b"*2\r\n$6\r\ncelery\r\n$4\r\nwork\r\n");
-        assert_eq!(work, Said::new("celery work", Sense::Asks));
+        assert_eq!(parser.request(wait).kind, MessageKind::Housekeeping);
+        assert_eq!(parser.response(b"*-1\r\n").kind, MessageKind::Housekeeping);
+        parser.request(wait);
+        let work = parser.response(b"*2\r\n$6\r\ncelery\r\n$4\r\nwork\r\n");
+        assert_eq!(work, Message::new("celery work", MessageKind::Read));
     }
 
     #[test]
     fn nothing_found_by_a_check_is_part_of_the_delivery() {
-        let mut reader = Reader::default();
-        reader.asked(b"*2\r\n$3\r\nGET\r\n$1\r\na\r\n");
+        let mut parser = RedisParser::default();
+        parser.request(b"*2\r\n$3\r\nGET\r\n$1\r\na\r\n");
         assert_eq!(
-            reader.answered(b"$-1\r\n"),
-            Said::new("nothing", Sense::Asks)
+            parser.response(b"$-1\r\n"),
+            Message::new("nothing", MessageKind::Read)
         );
     }
 
     #[test]
     fn bytes_of_no_sense_do_no_harm() {
-        let mut reader = Reader::default();
-        assert_eq!(reader.asked(b"*9\r\n$99\r\nx").text, "");
-        assert_eq!(reader.answered(&[0, 1, 2]).sense, Sense::Asks);
+        let mut parser = RedisParser::default();
+        assert_eq!(parser.request(b"*9\r\n$99\r\nx").text, "");
+        assert_eq!(parser.response(&[0, 1, 2]).kind, MessageKind::Read);
     }
 }

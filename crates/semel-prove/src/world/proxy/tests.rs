@@ -24,7 +24,7 @@ async fn tapped() -> (Arc<Wire>, Tap, TcpStream) {
         process: 3,
         dependency: 0,
         lane: "ECHO_URL".to_owned(),
-        language: Language::Http,
+        protocol: Protocol::Http,
         upstream: echo().await,
     };
     let tap = Tap::open(line, Arc::clone(&wire)).await.unwrap();
@@ -117,7 +117,7 @@ async fn what_is_said_before_any_delivery_is_chatter() {
     let says: Vec<String> = wire
         .turns()
         .iter()
-        .map(|turn| turn.said.text.clone())
+        .map(|turn| turn.message.text.clone())
         .collect();
     assert_eq!(
         says.first().map(String::as_str),
@@ -172,7 +172,7 @@ async fn what_an_earlier_trial_left_behind_is_told_apart_and_still_counted() {
     let says: Vec<String> = wire
         .turns()
         .iter()
-        .map(|turn| turn.said.text.clone())
+        .map(|turn| turn.message.text.clone())
         .collect();
     assert_eq!(
         says.first().map(String::as_str),

@@ -4,7 +4,7 @@ use super::ownership::{Names, Whose};
 use super::{Current, Pass, Permit, Talk};
 use crate::judge::verdict::Event;
 use crate::world::exchange::{Hold, Place, Point, Turn};
-use crate::world::protocol::{Said, Sense};
+use crate::world::protocol::{Message, MessageKind};
 use std::collections::{BTreeMap, BTreeSet};
 use tokio::sync::oneshot;
 use tokio::time::Instant;
@@ -115,14 +115,14 @@ impl State {
         talk: &Talk,
         outward: bool,
         shape: &str,
-        said: &Said,
+        message: &Message,
     ) -> bool {
         if !outward {
             return self.chatting.contains(&talk.connection);
         }
         // A write with values in it may be part of a delivery, too.
-        let telling = !common(shape) && (said.sense == Sense::Asks || !shape.contains('#'));
-        if self.mode == Mode::Listening && said.sense != Sense::Small && telling {
+        let telling = !common(shape) && (message.kind == MessageKind::Read || !shape.contains('#'));
+        if self.mode == Mode::Listening && message.kind != MessageKind::Housekeeping && telling {
             self.chatter.insert(shape.to_owned());
         }
         let chatter = self.chatter.contains(shape);
@@ -139,7 +139,7 @@ impl State {
         talk: &Talk,
         outward: bool,
         shape: String,
-        said: Said,
+        message: Message,
         bytes: &[u8],
     ) -> Current {
         let now = Instant::now();
@@ -169,7 +169,7 @@ impl State {
             point,
             connection: talk.connection,
             lane: talk.lane.clone(),
-            said,
+            message,
             at: self.began.elapsed(),
             bytes: Vec::new(),
             forwarded: false,
