@@ -1,7 +1,7 @@
 //! `semel prove`: attacks a handler the way an at-least-once world does, watches its effects, and says where one happens
 //! twice or is lost.
 //!
-//! A scenario is checked, its world is started behind taps, one delivery is watched undisturbed, and then each attack
+//! A scenario is checked, its world is started behind proxies, one delivery is watched undisturbed, and then each attack
 //! makes its trials. Nothing here prints, reads the environment or exits.
 
 pub mod scenario;
@@ -112,7 +112,7 @@ fn unmade<'a>(
                 Verdict::Broken(Box::new(Broken {
                     how: How::Stuck,
                     seen: why.brief(),
-                    timeline: session.world.wire.events(),
+                    timeline: session.world.recorder.events(),
                     pattern: None,
                 }))
             }
@@ -161,7 +161,7 @@ fn attacked(attack: Attack, tally: Tally, took: Duration) -> Attacked {
     }
 }
 
-/// What had no probe, and where the taps are blind.
+/// What had no probe, and where the proxies are blind.
 fn unseen(session: &Session<'_>) -> Vec<String> {
     let effects = session.scenario.effects.iter();
     let names: Vec<_> = effects.map(|it| format!("`{}`", it.name)).collect();
@@ -173,9 +173,9 @@ fn unseen(session: &Session<'_>) -> Vec<String> {
         let env = &place.env;
         let spoken_to = session
             .baseline
-            .turns
+            .exchanges
             .iter()
-            .any(|turn| turn.point.place.dependency == at);
+            .any(|exchange| exchange.point.place.dependency == at);
         if place.encrypted {
             unseen.push(format!(
                 "{env} is encrypted: its connections are neither seen nor held"

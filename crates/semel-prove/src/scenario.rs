@@ -21,7 +21,7 @@ pub struct Scenario {
     /// What is started, in this order. Empty when `deliver.target` names a handler that runs already.
     #[serde(default, rename = "process")]
     pub processes: Vec<Process>,
-    /// Servers that the processes talk to, each through a tap.
+    /// Servers that the processes talk to, each through a proxy.
     #[serde(default, rename = "dependency")]
     pub dependencies: Vec<Dependency>,
     /// What makes the world ready, before the processes start, or before each delivery.
@@ -69,11 +69,11 @@ pub struct Process {
     pub attack: bool,
 }
 
-/// A server of the real world, reached through a tap.
+/// A server of the real world, reached through a proxy.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Dependency {
-    /// The environment variable by which the processes find it; it is pointed at the tap.
+    /// The environment variable by which the processes find it; it is pointed at the proxy.
     pub env: String,
     /// Where it really is; unless given, what the variable says where `semel prove` runs. `{port.NAME}` names a process.
     #[serde(default)]

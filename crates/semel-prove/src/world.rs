@@ -1,4 +1,4 @@
-//! One world: taps opened, processes started, everything kept alive until the run ends.
+//! One world: proxies opened, processes started, everything kept alive until the run ends.
 //!
 //! Deliveries never share an id, so trials do not disturb each other and one world serves them all; a process is
 //! started again only after it was killed or ended by itself, as a supervisor would.
@@ -27,7 +27,7 @@ use crate::world::address::address;
 use crate::world::command::Shell;
 use crate::world::process::READY_BOUND;
 use crate::world::reaper::Keeper;
-use crate::world::recorder::{Pass, Wire};
+use crate::world::recorder::{Pass, Recorder};
 use member::Member;
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -46,7 +46,7 @@ const REACHED_BOUND: Duration = Duration::from_secs(2);
 /// Everything that runs on behalf of one scenario.
 #[derive(Debug)]
 pub(crate) struct World {
-    pub(crate) wire: Arc<Wire>,
+    pub(crate) recorder: Arc<Recorder>,
     /// What everybody may say; a process has a `{port}` and a `{dir}` of its own besides.
     words: Words,
     /// Where the dependencies really are.
@@ -87,10 +87,10 @@ impl World {
             return Ok(());
         };
         if let Some(mut running) = member.running.take() {
-            self.wire.note(&member.recipe.name, What::Killed);
+            self.recorder.note(&member.recipe.name, What::Killed);
             running.kill().await;
         }
-        self.wire.go_on(Pass::Drop);
+        self.recorder.go_on(Pass::Drop);
         Ok(())
     }
 
@@ -106,11 +106,11 @@ impl World {
                 }
                 // The rest of its group goes with it.
                 running.kill().await;
-                self.wire.note(&member.recipe.name, What::Ended);
+                self.recorder.note(&member.recipe.name, What::Ended);
             }
             member.running = None;
             self.come_back(at).await?;
-            self.wire.note(&self.name(at), What::Started);
+            self.recorder.note(&self.name(at), What::Started);
         }
         Ok(())
     }
@@ -161,13 +161,13 @@ impl World {
 
     pub(crate) fn pause(&mut self, at: usize) {
         if self.members.get_mut(at).is_some_and(Member::pause) {
-            self.wire.note(&self.name(at), What::Paused);
+            self.recorder.note(&self.name(at), What::Paused);
         }
     }
 
     pub(crate) fn resume(&mut self, at: usize) {
         if self.members.get_mut(at).is_some_and(Member::resume) {
-            self.wire.note(&self.name(at), What::Resumed);
+            self.recorder.note(&self.name(at), What::Resumed);
         }
     }
 

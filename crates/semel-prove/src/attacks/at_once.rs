@@ -66,7 +66,7 @@ async fn one(
 ) -> Result<bool, Error> {
     let delivery = session.begin().await?;
     match start {
-        Start::Together => session.wire().race(number),
+        Start::Together => session.recorder().race(number),
         Start::Free => {}
     }
     let sent: Vec<_> = (0..number)

@@ -3,14 +3,14 @@
 use crate::attacks::session::{Finding, Session};
 use crate::error::Error;
 use crate::judge::verdict::{Event, What};
-use crate::world::exchange::Turn;
+use crate::world::exchange::Exchange;
 use crate::world::protocol::MessageKind;
 use std::time::Duration;
 
 /// What a single delivery does when nothing disturbs it.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Baseline {
-    pub(crate) turns: Vec<Turn>,
+    pub(crate) exchanges: Vec<Exchange>,
     /// Until the sender had its answer.
     pub(crate) answered: Duration,
     /// Until nothing happened any more.
@@ -28,10 +28,15 @@ impl Baseline {
     pub(crate) async fn watch(session: &mut Session<'_>) -> Result<Self, Error> {
         let first = Self::watch_one(session).await?;
         let mut second = Self::watch_one(session).await?;
-        let twice = |turn: &Turn| first.turns.iter().any(|one| one.point == turn.point);
-        second.turns.retain(twice);
-        for (number, turn) in (1..).zip(&mut second.turns) {
-            turn.boundary = number;
+        let twice = |exchange: &Exchange| {
+            first
+                .exchanges
+                .iter()
+                .any(|one| one.point == exchange.point)
+        };
+        second.exchanges.retain(twice);
+        for (number, exchange) in (1..).zip(&mut second.exchanges) {
+            exchange.boundary = number;
         }
         second.waited = second.follows().max(first.follows());
         second.ends |= first.ends;
@@ -48,19 +53,19 @@ impl Baseline {
             return Err(Error::Baseline(format!("{seen}; {heard}{log}")));
         }
         expect_effects(session, &finding)?;
-        let turns = session.world.wire.turns();
+        let exchanges = session.world.recorder.exchanges();
         let answers = finding
             .events
             .iter()
             .filter(|event| matches!(event.what, What::Answered { .. }));
         let answered = answers.map(|event| event.at).max().unwrap_or_default();
-        let ended = turns
+        let ended = exchanges
             .last()
-            .map(|turn| turn.at)
+            .map(|exchange| exchange.at)
             .unwrap_or_default()
             .max(answered);
         Ok(Self {
-            turns,
+            exchanges,
             answered,
             ended,
             waited: finding.waited,
@@ -76,17 +81,22 @@ impl Baseline {
 
     /// What it says to its dependencies.
     pub(crate) fn says(&self) -> Vec<String> {
-        let outward = self.turns.iter().filter(|turn| turn.point.place.outward);
-        outward.map(|turn| turn.message.text.clone()).collect()
+        let outward = self
+            .exchanges
+            .iter()
+            .filter(|exchange| exchange.point.place.outward);
+        outward
+            .map(|exchange| exchange.message.text.clone())
+            .collect()
     }
 
     pub(crate) fn writes_after_answer(&self) -> bool {
         let after = self
-            .turns
+            .exchanges
             .iter()
-            .filter(|turn| turn.at > self.answered && turn.point.place.outward);
+            .filter(|exchange| exchange.at > self.answered && exchange.point.place.outward);
         after
-            .filter(|turn| turn.message.kind >= MessageKind::Write)
+            .filter(|exchange| exchange.message.kind >= MessageKind::Write)
             .count()
             > 0
     }
@@ -135,11 +145,12 @@ fn last_heard(events: &[Event]) -> String {
 }
 
 /// Whether the same statement was sent twice with other values of the same length, as made-up ids have.
-pub(crate) fn vary(turns: &[Turn]) -> bool {
-    let inserts: Vec<&Turn> = turns
+pub(crate) fn vary(exchanges: &[Exchange]) -> bool {
+    let inserts: Vec<&Exchange> = exchanges
         .iter()
-        .filter(|turn| {
-            turn.point.place.outward && turn.message.text.to_uppercase().starts_with("INSERT")
+        .filter(|exchange| {
+            exchange.point.place.outward
+                && exchange.message.text.to_uppercase().starts_with("INSERT")
         })
         .collect();
     inserts.iter().enumerate().any(|(at, one)| {

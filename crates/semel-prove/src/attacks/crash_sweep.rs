@@ -5,7 +5,7 @@ use crate::attacks::session::{Begun, Session, ended};
 use crate::attacks::{Tally, no_process};
 use crate::error::Error;
 use crate::options::Profile;
-use crate::world::exchange::Turn;
+use crate::world::exchange::Exchange;
 use crate::world::protocol::MessageKind;
 use crate::world::sender::{Fate, Known};
 use std::time::Duration;
@@ -24,7 +24,7 @@ struct Crash {
 #[derive(Clone, Debug)]
 enum When {
     /// Before these bytes are handed on.
-    At(Box<Turn>),
+    At(Box<Exchange>),
     /// When its answer has just reached the sender.
     Answered,
 }
@@ -36,7 +36,7 @@ pub(crate) async fn make(session: &mut Session<'_>) -> Result<Tally, Error> {
     }
     if session.world.places().is_empty() {
         return Ok(Tally::not_run(
-            "no [[dependency]]: nothing passes through a tap, so no boundary is seen",
+            "no [[dependency]]: nothing passes through a proxy, so no boundary is seen",
         ));
     }
     let mut tally = Tally::default();
@@ -49,8 +49,8 @@ pub(crate) async fn make(session: &mut Session<'_>) -> Result<Tally, Error> {
     // To die after the answer alone is no sweep.
     if boundaries == 0 {
         tally.hits = 0;
-        tally.why = Some(if session.baseline.turns.is_empty() {
-            "no boundary was seen: the handler did not speak to any [[dependency]] through its tap"
+        tally.why = Some(if session.baseline.exchanges.is_empty() {
+            "no boundary was seen: the handler did not speak to any [[dependency]] through its proxy"
                 .to_owned()
         } else {
             "no boundary of the undisturbed run was met again".to_owned()
@@ -67,7 +67,7 @@ async fn one(
     boundaries: &mut u32,
 ) -> Result<bool, Error> {
     let begun = match &crash.when {
-        When::At(turn) => session.begin_held(turn).await?,
+        When::At(exchange) => session.begin_held(exchange).await?,
         When::Answered => answered(session).await?,
     };
     let Begun {
@@ -105,16 +105,16 @@ async fn answered(session: &mut Session<'_>) -> Result<Begun, Error> {
 fn crashes(session: &Session<'_>) -> Vec<Crash> {
     let world = &session.world;
     let baseline = &session.baseline;
-    let turns = baseline.turns.iter();
-    let seen: Vec<&Turn> = turns
-        .filter(|turn| world.may_attack(turn.point.place.process))
+    let exchanges = baseline.exchanges.iter();
+    let seen: Vec<&Exchange> = exchanges
+        .filter(|exchange| world.may_attack(exchange.point.place.process))
         .collect();
     let silent = silent(session, &seen);
     let answered = Crash {
         when: When::Answered,
         victim: seen
             .last()
-            .map_or(world.receiver(), |turn| turn.point.place.process),
+            .map_or(world.receiver(), |exchange| exchange.point.place.process),
     };
     let room = match session.profile {
         Profile::Quick => room(session.crash_points_max, silent.len()),
@@ -122,9 +122,9 @@ fn crashes(session: &Session<'_>) -> Vec<Crash> {
     };
     let at = choose(&seen, baseline.answered, room)
         .into_iter()
-        .map(|turn| Crash {
-            when: When::At(Box::new(turn.clone())),
-            victim: turn.point.place.process,
+        .map(|exchange| Crash {
+            when: When::At(Box::new(exchange.clone())),
+            victim: exchange.point.place.process,
         });
     at.chain(silent).chain([answered]).collect()
 }
@@ -134,23 +134,26 @@ fn room(crash_points: usize, silent: usize) -> usize {
     crash_points.saturating_sub(silent + 1).max(1)
 }
 
-/// A process that speaks through no tap dies while another one waits for an answer.
-fn silent(session: &Session<'_>, seen: &[&Turn]) -> Vec<Crash> {
-    let speaks = |at: &usize| seen.iter().any(|turn| turn.point.place.process == *at);
+/// A process that speaks through no proxy dies while another one waits for an answer.
+fn silent(session: &Session<'_>, seen: &[&Exchange]) -> Vec<Crash> {
+    let speaks = |at: &usize| {
+        seen.iter()
+            .any(|exchange| exchange.point.place.process == *at)
+    };
     let waiting = session
         .baseline
-        .turns
+        .exchanges
         .iter()
         .rev()
-        .find(|turn| !turn.point.place.outward);
+        .find(|exchange| !exchange.point.place.outward);
     let silent = session
         .world
         .attackable()
         .into_iter()
         .filter(|at| !speaks(at));
     let crash = |victim| {
-        waiting.map(|turn| Crash {
-            when: When::At(Box::new(turn.clone())),
+        waiting.map(|exchange| Crash {
+            when: When::At(Box::new(exchange.clone())),
             victim,
         })
     };
@@ -158,17 +161,17 @@ fn silent(session: &Session<'_>, seen: &[&Turn]) -> Vec<Crash> {
 }
 
 /// Where a write was settled and the process does not know it yet; then where it is about to be; then the rest.
-fn choose<'a>(seen: &[&'a Turn], answered: Duration, room: usize) -> Vec<&'a Turn> {
-    let mut ranked: Vec<&Turn> = seen.to_vec();
-    ranked.sort_by_key(|turn| (rank(turn, answered), turn.boundary));
+fn choose<'a>(seen: &[&'a Exchange], answered: Duration, room: usize) -> Vec<&'a Exchange> {
+    let mut ranked: Vec<&Exchange> = seen.to_vec();
+    ranked.sort_by_key(|exchange| (rank(exchange, answered), exchange.boundary));
     ranked.truncate(room);
-    ranked.sort_by_key(|turn| turn.boundary);
+    ranked.sort_by_key(|exchange| exchange.boundary);
     ranked
 }
 
-fn rank(turn: &Turn, answered: Duration) -> u8 {
-    let after = turn.at > answered && answered > Duration::ZERO;
-    match (turn.message.kind, turn.point.place.outward) {
+fn rank(exchange: &Exchange, answered: Duration) -> u8 {
+    let after = exchange.at > answered && answered > Duration::ZERO;
+    match (exchange.message.kind, exchange.point.place.outward) {
         (MessageKind::Commit | MessageKind::Write, true) if after => 0,
         (MessageKind::Commit, false) => 1,
         (MessageKind::Commit, true) => 2,
@@ -179,31 +182,33 @@ fn rank(turn: &Turn, answered: Duration) -> u8 {
 
 /// Where to keep a run waiting for an answer: before it writes first, before it settles last, and, if there is time,
 /// everywhere.
-pub(crate) fn waits(baseline: &Baseline, profile: Profile) -> Vec<Turn> {
-    let turns = &baseline.turns;
+pub(crate) fn waits(baseline: &Baseline, profile: Profile) -> Vec<Exchange> {
+    let exchanges = &baseline.exchanges;
     let before = |at: usize| {
-        turns
+        exchanges
             .iter()
             .take(at)
             .rev()
-            .find(|turn| !turn.point.place.outward)
+            .find(|exchange| !exchange.point.place.outward)
     };
-    let writes = |turn: &Turn| turn.point.place.outward && turn.message.kind >= MessageKind::Write;
-    let first = turns.iter().position(writes).and_then(before);
-    let last = turns.iter().rposition(writes).and_then(before);
-    let inward: Vec<&Turn> = turns
+    let writes = |exchange: &Exchange| {
+        exchange.point.place.outward && exchange.message.kind >= MessageKind::Write
+    };
+    let first = exchanges.iter().position(writes).and_then(before);
+    let last = exchanges.iter().rposition(writes).and_then(before);
+    let inward: Vec<&Exchange> = exchanges
         .iter()
-        .filter(|turn| !turn.point.place.outward)
+        .filter(|exchange| !exchange.point.place.outward)
         .collect();
     let chosen = [first, last, inward.first().copied(), inward.last().copied()];
     let room = match profile {
         Profile::Quick => WAITS_QUICK,
         Profile::Full => WAITS_FULL,
     };
-    let mut waits: Vec<Turn> = Vec::new();
-    for turn in chosen.into_iter().flatten().chain(inward) {
-        if waits.len() < room && !waits.iter().any(|one| one.point == turn.point) {
-            waits.push(turn.clone());
+    let mut waits: Vec<Exchange> = Vec::new();
+    for exchange in chosen.into_iter().flatten().chain(inward) {
+        if waits.len() < room && !waits.iter().any(|one| one.point == exchange.point) {
+            waits.push(exchange.clone());
         }
     }
     waits
@@ -215,8 +220,8 @@ mod tests {
     use crate::world::exchange::{Place, Point};
     use crate::world::protocol::Message;
 
-    fn turn(boundary: u32, outward: bool, text: &str, kind: MessageKind) -> Turn {
-        Turn {
+    fn exchange(boundary: u32, outward: bool, text: &str, kind: MessageKind) -> Exchange {
+        Exchange {
             boundary,
             point: Point {
                 place: Place {
@@ -237,25 +242,25 @@ mod tests {
         }
     }
 
-    fn check_then_insert() -> Vec<Turn> {
+    fn check_then_insert() -> Vec<Exchange> {
         vec![
-            turn(1, true, "SELECT", MessageKind::Read),
-            turn(2, false, "SELECT 0", MessageKind::Read),
-            turn(3, true, "INSERT", MessageKind::Write),
-            turn(4, false, "INSERT 0 1", MessageKind::Commit),
-            turn(5, true, "UPDATE", MessageKind::Write),
-            turn(6, false, "UPDATE 1", MessageKind::Commit),
+            exchange(1, true, "SELECT", MessageKind::Read),
+            exchange(2, false, "SELECT 0", MessageKind::Read),
+            exchange(3, true, "INSERT", MessageKind::Write),
+            exchange(4, false, "INSERT 0 1", MessageKind::Commit),
+            exchange(5, true, "UPDATE", MessageKind::Write),
+            exchange(6, false, "UPDATE 1", MessageKind::Commit),
         ]
     }
 
-    fn boundaries(chosen: &[&Turn]) -> Vec<u32> {
-        chosen.iter().map(|turn| turn.boundary).collect()
+    fn boundaries(chosen: &[&Exchange]) -> Vec<u32> {
+        chosen.iter().map(|exchange| exchange.boundary).collect()
     }
 
     #[test]
     fn settled_writes_are_the_first_choice_in_their_order() {
-        let turns = check_then_insert();
-        let seen: Vec<&Turn> = turns.iter().collect();
+        let exchanges = check_then_insert();
+        let seen: Vec<&Exchange> = exchanges.iter().collect();
         let late = Duration::from_secs(1);
         assert_eq!(boundaries(&choose(&seen, late, 2)), [4, 6]);
         assert_eq!(
@@ -274,20 +279,20 @@ mod tests {
 
     #[test]
     fn writes_after_the_answer_come_before_all_others() {
-        let turns = check_then_insert();
-        let seen: Vec<&Turn> = turns.iter().collect();
+        let exchanges = check_then_insert();
+        let seen: Vec<&Exchange> = exchanges.iter().collect();
         assert_eq!(boundaries(&choose(&seen, Duration::from_millis(4), 1)), [5]);
     }
 
     #[test]
     fn run_is_kept_waiting_before_it_writes() {
         let baseline = Baseline {
-            turns: check_then_insert(),
+            exchanges: check_then_insert(),
             ..Baseline::default()
         };
         let shapes: Vec<String> = waits(&baseline, Profile::Quick)
             .into_iter()
-            .map(|turn| turn.point.place.shape)
+            .map(|exchange| exchange.point.place.shape)
             .collect();
         assert_eq!(shapes, ["SELECT 0", "INSERT 0 1"]);
     }

@@ -1,10 +1,10 @@
-//! The same delivery again while the first is still at work, kept there by an answer that a tap holds back.
+//! The same delivery again while the first is still at work, kept there by an answer that a proxy holds back.
 
 use super::Tally;
 use crate::attacks::crash_sweep::waits;
 use crate::attacks::session::{QUIET, Session};
 use crate::error::Error;
-use crate::world::exchange::Turn;
+use crate::world::exchange::Exchange;
 use crate::world::recorder::Pass;
 use crate::world::sender::{Delivery, Fate, Known};
 use std::time::Duration;
@@ -51,7 +51,7 @@ pub(super) async fn make(session: &mut Session<'_>, first: First) -> Result<Tall
 async fn one(
     session: &mut Session<'_>,
     tally: &mut Tally,
-    at: Option<&Turn>,
+    at: Option<&Exchange>,
     then: First,
 ) -> Result<bool, Error> {
     let (delivery, first, hit) = match at {
@@ -68,7 +68,7 @@ async fn one(
         .courier
         .spawn(&delivery, session.target(), Fate::Heard);
     let soon = tokio::time::timeout(OVERLAP, &mut second).await;
-    session.wire().go_on(Pass::Forward);
+    session.recorder().go_on(Pass::Forward);
     let mut known: Vec<_> = match soon {
         Ok(ended) => ended.into_iter().collect(),
         Err(_) => second.await.into_iter().collect(),

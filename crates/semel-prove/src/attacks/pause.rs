@@ -5,7 +5,7 @@ use crate::attacks::crash_sweep::waits;
 use crate::attacks::session::{Begun, Session};
 use crate::error::Error;
 use crate::scenario::Sender;
-use crate::world::exchange::Turn;
+use crate::world::exchange::Exchange;
 use crate::world::recorder::Pass;
 use crate::world::sender::Fate;
 use std::net::SocketAddr;
@@ -69,7 +69,7 @@ async fn other(session: &mut Session<'_>, victim: usize) -> Result<Option<Socket
 async fn one(
     session: &mut Session<'_>,
     tally: &mut Tally,
-    at: &Turn,
+    at: &Exchange,
     other: SocketAddr,
 ) -> Result<bool, Error> {
     let scenario = session.scenario;
@@ -82,7 +82,7 @@ async fn one(
     let victim = held.as_ref().unwrap_or(at).point.place.process;
     if hit {
         session.world.pause(victim);
-        session.wire().go_on(Pass::Forward);
+        session.recorder().go_on(Pass::Forward);
         tokio::time::sleep(Duration::from_millis(scenario.deliver.lease_ms).mul_f64(1.1)).await;
     }
     let mut second = session.courier.spawn(&delivery, other, Fate::Heard);

@@ -14,9 +14,9 @@ use crate::options::{Options, Profile, Progress};
 use crate::scenario::Scenario;
 use crate::scenario::check::check;
 use crate::world::World;
-use crate::world::exchange::{Hold, Turn};
+use crate::world::exchange::{Exchange, Hold};
 use crate::world::probe::{look, prepare};
-use crate::world::recorder::{Pass, Wire};
+use crate::world::recorder::{Pass, Recorder};
 use crate::world::sender::{Courier, Delivery, Fate, Known};
 use crate::world::servers::Servers;
 use late::PassedTrial;
@@ -71,7 +71,7 @@ pub(crate) struct Begun {
     pub(crate) delivery: Delivery,
     pub(crate) first: JoinHandle<Known>,
     /// Where it is held now; nowhere when its work was over before.
-    pub(crate) held: Option<Turn>,
+    pub(crate) held: Option<Exchange>,
 }
 
 /// What one trial showed.
@@ -101,7 +101,7 @@ impl<'a> Session<'a> {
         world.start(scenario).await?;
         let courier = Courier::new(
             &scenario.deliver,
-            Arc::clone(&world.wire),
+            Arc::clone(&world.recorder),
             world.words(),
             world.shell.clone(),
         )?;
@@ -125,7 +125,7 @@ impl<'a> Session<'a> {
             passed: Vec::new(),
             lost: false,
         };
-        session.world.wire.marked(&options.mark);
+        session.world.recorder.marked(&options.mark);
         session.see_no_traces().await?;
         session.baseline = Baseline::watch(&mut session).await?;
         Ok(session)
@@ -140,8 +140,8 @@ impl<'a> Session<'a> {
         self.rng = StdRng::seed_from_u64(self.seed.wrapping_add(number));
     }
 
-    pub(crate) fn wire(&self) -> Arc<Wire> {
-        Arc::clone(&self.world.wire)
+    pub(crate) fn recorder(&self) -> Arc<Recorder> {
+        Arc::clone(&self.world.recorder)
     }
 
     pub(crate) fn target(&self) -> SocketAddr {
@@ -150,12 +150,12 @@ impl<'a> Session<'a> {
 
     /// A new trial with one new delivery.
     pub(crate) async fn begin(&mut self) -> Result<Delivery, Error> {
-        self.world.wire.idle();
+        self.world.recorder.idle();
         self.world.mend().await?;
         let delivery = self.next().await?;
         self.courier.take_answers();
-        self.world.wire.begin();
-        self.world.wire.owns(&delivery.id);
+        self.world.recorder.begin();
+        self.world.recorder.owns(&delivery.id);
         Ok(delivery)
     }
 
@@ -178,12 +178,12 @@ impl<'a> Session<'a> {
         for before in self.scenario.before.iter().filter(|before| before.each) {
             prepare(before, &words, &self.world, &mut self.servers).await?;
         }
-        self.world.wire.owns(&delivery.id);
+        self.world.recorder.owns(&delivery.id);
         Ok(delivery)
     }
 
     /// A new trial whose delivery is to be held at a boundary of the baseline run.
-    pub(crate) async fn begin_held(&mut self, at: &Turn) -> Result<Begun, Error> {
+    pub(crate) async fn begin_held(&mut self, at: &Exchange) -> Result<Begun, Error> {
         let exactly = self.begin_hold(Hold::At(at.point.clone())).await?;
         if exactly.held.is_some() {
             return Ok(exactly);
@@ -194,15 +194,15 @@ impl<'a> Session<'a> {
 
     async fn begin_hold(&mut self, hold: Hold) -> Result<Begun, Error> {
         let delivery = self.begin().await?;
-        let wire = self.wire();
-        wire.hold(hold);
+        let recorder = self.recorder();
+        recorder.hold(hold);
         let mut known = Known::Nothing;
         let pause = Duration::from_millis(self.scenario.deliver.pause_ms);
         // As in the undisturbed run: a handler may refuse what it does later.
         while known != Known::Accepted && delivery.attempts() < self.scenario.deliver.attempts {
             let first = self.courier.spawn(&delivery, self.target, Fate::Heard);
             let held = tokio::select! {
-                turn = wire.held() => Some(turn),
+                exchange = recorder.held() => Some(exchange),
                 () = self.over(&first) => None,
             };
             if held.is_some() {
@@ -219,7 +219,7 @@ impl<'a> Session<'a> {
             }
         }
         // Later attempts are not to be held: nobody would let them go.
-        wire.go_on(Pass::Forward);
+        recorder.go_on(Pass::Forward);
         Ok(Begun {
             delivery,
             first: tokio::spawn(std::future::ready(known)),
@@ -240,7 +240,7 @@ impl<'a> Session<'a> {
 
     /// Another run with this mark would be taken for this one.
     async fn see_no_traces(&mut self) -> Result<(), Error> {
-        self.world.wire.begin();
+        self.world.recorder.begin();
         let mark = [self.mark.clone()];
         let counts = look(
             &self.scenario.effects,

@@ -66,7 +66,7 @@ async fn together(
     number: usize,
 ) -> Result<bool, Error> {
     let delivery = session.begin().await?;
-    session.wire().race(2 * number);
+    session.recorder().race(2 * number);
     let sent: Vec<_> = (0..number)
         .flat_map(|_| [session.target(), other])
         .map(|to| session.courier.spawn(&delivery, to, Fate::Heard))

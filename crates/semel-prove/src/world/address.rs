@@ -1,4 +1,4 @@
-//! The address in a dependency's URL, which is replaced by a tap's.
+//! The address in a dependency's URL, which is replaced by a proxy's.
 
 use crate::error::Error;
 use crate::scenario::check::Place;

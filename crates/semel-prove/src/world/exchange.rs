@@ -1,15 +1,15 @@
-//! One turn of a conversation on the wire, and the boundary before it.
+//! One exchange of a conversation on the wire, and the boundary before it.
 
 use crate::judge::verdict::{Event, What};
 use crate::world::protocol::Message;
 use std::time::Duration;
 
-/// More of one turn's bytes are not kept.
+/// More of one exchange's bytes are not kept.
 const TURN_BYTES_MAX: usize = 256 * 1024;
 
 /// Bytes in one direction until the direction changes.
 #[derive(Clone, Debug)]
-pub(crate) struct Turn {
+pub(crate) struct Exchange {
     /// Counts the boundaries of a trial, from 1.
     pub(crate) boundary: u32,
     pub(crate) point: Point,
@@ -58,9 +58,9 @@ impl Place {
     }
 }
 
-// === impl Turn ===
+// === impl Exchange ===
 
-impl Turn {
+impl Exchange {
     pub(crate) fn is(&self, hold: &Hold) -> bool {
         match hold {
             Hold::At(point) => self.point == *point,

@@ -1,8 +1,8 @@
-//! A process of a world, and the taps that are its own.
+//! A process of a world, and the proxies that are its own.
 
 use crate::error::Error;
 use crate::world::process::{Recipe, Running};
-use crate::world::proxy::Tap;
+use crate::world::proxy::Proxy;
 use crate::world::reaper::Ear;
 use std::net::{Ipv4Addr, SocketAddr};
 
@@ -13,20 +13,20 @@ pub(super) struct Member {
     pub(super) running: Option<Running>,
     paused: bool,
     /// They listen as long as they are kept.
-    #[expect(dead_code, reason = "a tap closes when it is dropped")]
-    taps: Vec<Tap>,
+    #[expect(dead_code, reason = "a proxy closes when it is dropped")]
+    proxies: Vec<Proxy>,
 }
 
 // === impl Member ===
 
 impl Member {
-    pub(super) fn new(recipe: Recipe, attack: bool, taps: Vec<Tap>) -> Self {
+    pub(super) fn new(recipe: Recipe, attack: bool, proxies: Vec<Proxy>) -> Self {
         Self {
             recipe,
             attack,
             running: None,
             paused: false,
-            taps,
+            proxies,
         }
     }
 

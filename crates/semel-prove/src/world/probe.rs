@@ -78,7 +78,7 @@ async fn one(
     }
     let calls = effect.calls.as_deref();
     let at = find(calls, Protocol::Http, world.places())?.unwrap_or_default();
-    Ok(ids.iter().map(|id| world.wire.calls(at, id)).collect())
+    Ok(ids.iter().map(|id| world.recorder.calls(at, id)).collect())
 }
 
 async fn select(

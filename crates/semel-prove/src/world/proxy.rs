@@ -1,11 +1,11 @@
-//! A transparent proxy between one process and one dependency. It shows the wire every turn before it hands it on.
+//! A transparent proxy between one process and one dependency. It shows the wire every exchange before it hands it on.
 
 #[cfg(test)]
 mod tests;
 
 use crate::error::Error;
 use crate::world::protocol::{Parser, Protocol, requests_encryption};
-use crate::world::recorder::{Current, Pass, Permit, Talk, Wire};
+use crate::world::recorder::{Current, Pass, Permit, Recorder, Talk};
 use std::net::Ipv4Addr;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -19,12 +19,12 @@ const LOOK: Duration = Duration::from_millis(1);
 
 /// Listens for one process on behalf of one dependency. Dropped, it closes all its connections.
 #[derive(Debug)]
-pub(crate) struct Tap {
+pub(crate) struct Proxy {
     pub(crate) port: u16,
     serving: JoinHandle<()>,
 }
 
-/// Whose words a tap carries, and to where.
+/// Whose words a proxy carries, and to where.
 #[derive(Clone, Debug)]
 pub(crate) struct Line {
     pub(crate) process: usize,
@@ -37,7 +37,7 @@ pub(crate) struct Line {
 /// One connection's state that both directions share.
 #[derive(Debug)]
 struct Conversation {
-    wire: Arc<Wire>,
+    recorder: Arc<Recorder>,
     talk: Talk,
     protocol: Protocol,
     now: Mutex<Now>,
@@ -54,36 +54,36 @@ struct Now {
 #[derive(Debug)]
 struct Broken;
 
-// === impl Tap ===
+// === impl Proxy ===
 
-impl Tap {
-    pub(crate) async fn open(line: Line, wire: Arc<Wire>) -> Result<Self, Error> {
-        let refused = |why| Error::system("a tap cannot listen on 127.0.0.1", why);
+impl Proxy {
+    pub(crate) async fn open(line: Line, recorder: Arc<Recorder>) -> Result<Self, Error> {
+        let refused = |why| Error::system("a proxy cannot listen on 127.0.0.1", why);
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))
             .await
             .map_err(refused)?;
         let port = listener.local_addr().map_err(refused)?.port();
-        let serving = tokio::spawn(serve(listener, line, wire));
+        let serving = tokio::spawn(serve(listener, line, recorder));
         Ok(Self { port, serving })
     }
 }
 
-impl Drop for Tap {
+impl Drop for Proxy {
     fn drop(&mut self) {
         self.serving.abort();
     }
 }
 
-async fn serve(listener: TcpListener, line: Line, wire: Arc<Wire>) {
+async fn serve(listener: TcpListener, line: Line, recorder: Arc<Recorder>) {
     let mut connections = JoinSet::new();
     while let Ok((client, _)) = listener.accept().await {
-        connections.spawn(converse(client, line.clone(), Arc::clone(&wire)));
+        connections.spawn(converse(client, line.clone(), Arc::clone(&recorder)));
         while connections.try_join_next().is_some() {}
     }
 }
 
 /// A dependency that cannot be reached is, to the process, one that hangs up.
-async fn converse(client: TcpStream, line: Line, wire: Arc<Wire>) {
+async fn converse(client: TcpStream, line: Line, recorder: Arc<Recorder>) {
     let Ok(server) = TcpStream::connect(&line.upstream).await else {
         return;
     };
@@ -93,9 +93,9 @@ async fn converse(client: TcpStream, line: Line, wire: Arc<Wire>) {
     if prompt.is_err() {
         return;
     }
-    let connection = wire.connected();
+    let connection = recorder.connected();
     let conversation = Conversation {
-        wire: Arc::clone(&wire),
+        recorder: Arc::clone(&recorder),
         talk: Talk {
             connection,
             process: line.process,
@@ -110,7 +110,7 @@ async fn converse(client: TcpStream, line: Line, wire: Arc<Wire>) {
         }),
     };
     conversation.run(client, server).await;
-    wire.disconnected(connection);
+    recorder.disconnected(connection);
 }
 
 // === impl Conversation ===
@@ -160,7 +160,7 @@ impl Conversation {
         match self.ask(outward, chunk) {
             Permit::Forward => Ok(()),
             Permit::Meet(question) => {
-                while !self.wire.met(&question) {
+                while !self.recorder.met(&question) {
                     tokio::time::sleep(LOOK).await;
                 }
                 Ok(())
@@ -178,11 +178,11 @@ impl Conversation {
         if now.outward == Some(outward)
             && let Some(current) = now.current
         {
-            self.wire.more(current, chunk);
+            self.recorder.more(current, chunk);
             return Permit::Forward;
         }
         now.outward = Some(outward);
-        let (permit, current) = self.wire.turn(&self.talk, outward, message, chunk);
+        let (permit, current) = self.recorder.exchange(&self.talk, outward, message, chunk);
         now.current = current;
         permit
     }
@@ -194,7 +194,7 @@ impl Conversation {
             .expect("nobody panics while holding it")
             .current;
         if let Some(current) = current {
-            self.wire.forwarded(current);
+            self.recorder.forwarded(current);
         }
     }
 }

@@ -1,10 +1,10 @@
-//! What all taps of a world see together: the turns of a trial in order, and the one place where it is held.
+//! What all proxies of a world see together: the exchanges of a trial in order, and the one place where it is held.
 
 mod ownership;
 mod state;
 
 use crate::judge::verdict::{Event, What};
-use crate::world::exchange::{Hold, Place, Turn, contains};
+use crate::world::exchange::{Exchange, Hold, Place, contains};
 use crate::world::protocol::{Message, MessageKind, shape};
 use ownership::Whose;
 use state::{Mode, Race, State};
@@ -19,9 +19,9 @@ const UNANSWERED_BOUND: Duration = Duration::from_secs(10);
 /// Those that run at once and never ask the same, as under a lock, are not kept waiting for longer.
 const RACE_BOUND: Duration = Duration::from_millis(200);
 
-/// The wire between the processes and their dependencies.
+/// The recorder between the processes and their dependencies.
 #[derive(Debug)]
-pub(crate) struct Wire {
+pub(crate) struct Recorder {
     state: Mutex<State>,
     changed: Notify,
 }
@@ -33,7 +33,7 @@ pub(crate) enum Pass {
     Drop,
 }
 
-/// What the tap does with a chunk.
+/// What the proxy does with a chunk.
 #[derive(Debug)]
 pub(crate) enum Permit {
     Forward,
@@ -42,7 +42,7 @@ pub(crate) enum Permit {
     Wait(oneshot::Receiver<Pass>),
 }
 
-/// One end of one connection, as its tap knows it.
+/// One end of one connection, as its proxy knows it.
 #[derive(Clone, Debug)]
 pub(crate) struct Talk {
     pub(crate) connection: u64,
@@ -51,16 +51,16 @@ pub(crate) struct Talk {
     pub(crate) lane: String,
 }
 
-/// Where the current turn of a connection is kept.
+/// Where the current exchange of a connection is kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Current {
     began: Instant,
     index: usize,
 }
 
-// === impl Wire ===
+// === impl Recorder ===
 
-impl Wire {
+impl Recorder {
     pub(crate) fn new() -> Self {
         Self {
             state: Mutex::new(State::new()),
@@ -87,10 +87,10 @@ impl Wire {
     pub(crate) fn left_behind(&self) -> Option<Duration> {
         let state = self.lock();
         let others = state
-            .turns
+            .exchanges
             .iter()
-            .filter(|turn| state.names.asked(turn) == Whose::Others);
-        let last = others.map(|turn| turn.at).max()?;
+            .filter(|exchange| state.names.asked(exchange) == Whose::Others);
+        let last = others.map(|exchange| exchange.at).max()?;
         Some(state.began.elapsed().saturating_sub(last))
     }
 
@@ -126,11 +126,11 @@ impl Wire {
     }
 
     /// Returns once the trial is held.
-    pub(crate) async fn held(&self) -> Turn {
+    pub(crate) async fn held(&self) -> Exchange {
         loop {
             let changed = self.changed.notified();
-            if let Some(turn) = self.lock().take_held() {
-                return turn;
+            if let Some(exchange) = self.lock().take_held() {
+                return exchange;
             }
             changed.await;
         }
@@ -182,17 +182,21 @@ impl Wire {
         self.lock().named.elapsed()
     }
 
-    pub(crate) fn turns(&self) -> Vec<Turn> {
+    pub(crate) fn exchanges(&self) -> Vec<Exchange> {
         let state = self.lock();
-        let ours = state.names.ours(&state.turns).into_iter();
+        let ours = state.names.ours(&state.exchanges).into_iter();
         ours.cloned().collect()
     }
 
     /// Everything that happened in this trial, in order.
     pub(crate) fn events(&self) -> Vec<Event> {
         let state = self.lock();
-        let turns = state.names.ours(&state.turns).into_iter().map(Turn::event);
-        let mut events: Vec<Event> = turns.chain(state.notes.iter().cloned()).collect();
+        let exchanges = state
+            .names
+            .ours(&state.exchanges)
+            .into_iter()
+            .map(Exchange::event);
+        let mut events: Vec<Event> = exchanges.chain(state.notes.iter().cloned()).collect();
         events.sort_by_key(|event| event.at);
         events
     }
@@ -200,12 +204,12 @@ impl Wire {
     /// How many requests to a dependency contained this id.
     pub(crate) fn calls(&self, dependency: usize, text: &str) -> u64 {
         let state = self.lock();
-        let calls = state.turns.iter().filter(|turn| {
-            let place = &turn.point.place;
+        let calls = state.exchanges.iter().filter(|exchange| {
+            let place = &exchange.point.place;
             place.dependency == dependency
                 && place.outward
-                && turn.forwarded
-                && contains(&turn.bytes, text.as_bytes())
+                && exchange.forwarded
+                && contains(&exchange.bytes, text.as_bytes())
         });
         let earlier = state.calls.get(&(dependency, text.to_owned()));
         calls.fold(earlier.copied().unwrap_or_default(), |count, _| count + 1)
@@ -224,8 +228,8 @@ impl Wire {
         state.asked.remove(&connection);
     }
 
-    /// A chunk that begins a turn. `None`: it is not part of any delivery.
-    pub(crate) fn turn(
+    /// A chunk that begins a exchange. `None`: it is not part of any delivery.
+    pub(crate) fn exchange(
         &self,
         talk: &Talk,
         outward: bool,
@@ -246,19 +250,19 @@ impl Wire {
         (permit, Some(current))
     }
 
-    /// More of a turn that has begun.
+    /// More of a exchange that has begun.
     pub(crate) fn more(&self, current: Current, bytes: &[u8]) {
         let mut state = self.lock();
         state.active = Instant::now();
-        if let Some(turn) = state.current(current) {
-            turn.keep(bytes);
+        if let Some(exchange) = state.current(current) {
+            exchange.keep(bytes);
         }
     }
 
-    /// The first bytes of a turn were handed on.
+    /// The first bytes of a exchange were handed on.
     pub(crate) fn forwarded(&self, current: Current) {
-        if let Some(turn) = self.lock().current(current) {
-            turn.forwarded = true;
+        if let Some(exchange) = self.lock().current(current) {
+            exchange.forwarded = true;
         }
     }
 

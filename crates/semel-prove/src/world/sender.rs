@@ -13,7 +13,7 @@ use crate::scenario::template::Words;
 use crate::scenario::{Deliver, Sender};
 use crate::world::command::Shell;
 use crate::world::http_client::{self, NoAnswer};
-use crate::world::recorder::Wire;
+use crate::world::recorder::Recorder;
 use crate::world::sender::request::{Writer, accepts};
 use bytes::Bytes;
 use std::net::SocketAddr;
@@ -31,7 +31,7 @@ pub(crate) struct Courier(Arc<Office>);
 #[derive(Debug)]
 struct Office {
     deliver: Deliver,
-    wire: Arc<Wire>,
+    recorder: Arc<Recorder>,
     writer: Writer,
     shell: Shell,
     answers: Mutex<Vec<Answer>>,
@@ -73,14 +73,14 @@ pub(crate) enum Known {
 impl Courier {
     pub(crate) fn new(
         deliver: &Deliver,
-        wire: Arc<Wire>,
+        recorder: Arc<Recorder>,
         words: Words,
         shell: Shell,
     ) -> Result<Self, Error> {
         let writer = Writer::new(deliver, words, shell.directory())?;
         Ok(Self(Arc::new(Office {
             deliver: deliver.clone(),
-            wire,
+            recorder,
             writer,
             shell,
             answers: Mutex::default(),
@@ -107,14 +107,14 @@ impl Courier {
     pub(crate) async fn send(&self, delivery: &Delivery, to: SocketAddr, fate: Fate) -> Known {
         let attempt = delivery.next_attempt();
         let id = delivery.id.clone();
-        self.0.wire.note(
+        self.0.recorder.note(
             LANE,
             What::Sent {
                 id: id.clone(),
                 attempt,
             },
         );
-        let unheard = Unheard::new(&self.0.wire, &id, attempt);
+        let unheard = Unheard::new(&self.0.recorder, &id, attempt);
         let deadline = self.0.deliver.deadline();
         let answer = tokio::time::timeout(deadline, self.answer(delivery, attempt, to, fate)).await;
         match answer {

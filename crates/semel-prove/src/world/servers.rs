@@ -1,4 +1,4 @@
-//! Speaks to the real servers, never through a tap: for `before` and for probes.
+//! Speaks to the real servers, never through a proxy: for `before` and for probes.
 
 use crate::world::command::bounded;
 use redis::aio::MultiplexedConnection;

@@ -1,4 +1,4 @@
-//! How a world comes to be: ports chosen, directories made, taps opened, processes started.
+//! How a world comes to be: ports chosen, directories made, proxies opened, processes started.
 
 use super::member::Member;
 use super::{Context, Second, World};
@@ -10,9 +10,9 @@ use crate::scenario::{Process, Scenario};
 use crate::world::address::address;
 use crate::world::command::Shell;
 use crate::world::process::{Recipe, free_port};
-use crate::world::proxy::{Line, Tap};
+use crate::world::proxy::{Line, Proxy};
 use crate::world::reaper::Keeper;
-use crate::world::recorder::Wire;
+use crate::world::recorder::Recorder;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -47,7 +47,7 @@ impl World {
         }
         let keeper = Keeper::start(home.path())?;
         Ok(Self {
-            wire: Arc::new(Wire::new()),
+            recorder: Arc::new(Recorder::new()),
             words,
             urls,
             shell: Shell::new(environment, here, keeper.ear.clone()),
@@ -70,9 +70,9 @@ impl World {
             let port = port.parse().expect("plan() chose a port for every process");
             self.join(process, &process.name, port).await?;
         }
-        self.wire.listen();
+        self.recorder.listen();
         tokio::time::sleep(IDLE_HEARD).await;
-        self.wire.idle();
+        self.recorder.idle();
         Ok(())
     }
 
@@ -96,7 +96,7 @@ impl World {
         }
         let name = format!("{}-2", process.name);
         let port = free_port()?;
-        self.wire.idle();
+        self.recorder.idle();
         let at = self.members.len();
         if let Err(why) = self.join(process, &name, port).await {
             self.members.truncate(at);
@@ -118,14 +118,14 @@ impl World {
             .with("dir", dir.display());
         let mut environment = self.context.environment.clone();
         environment.insert("PORT".to_owned(), port.to_string());
-        let mut taps = Vec::new();
+        let mut proxies = Vec::new();
         for (dependency, place) in self.context.places.iter().enumerate() {
             let real = self.words.fill(&place.url);
             let seen = if place.encrypted {
                 real
             } else {
-                let (url, tap) = self.tap(at, dependency, place, &real).await?;
-                taps.push(tap);
+                let (url, proxy) = self.proxy(at, dependency, place, &real).await?;
+                proxies.push(proxy);
                 url
             };
             environment.insert(place.env.clone(), seen);
@@ -143,17 +143,18 @@ impl World {
             ready: process.readiness(),
             log: self.home.path().join(format!("{name}.log")),
         };
-        self.members.push(Member::new(recipe, process.attack, taps));
+        self.members
+            .push(Member::new(recipe, process.attack, proxies));
         self.launch(at).await
     }
 
-    async fn tap(
+    async fn proxy(
         &self,
         process: usize,
         dependency: usize,
         place: &Place,
         real: &str,
-    ) -> Result<(String, Tap), Error> {
+    ) -> Result<(String, Proxy), Error> {
         let (upstream, around) = address(real, place)?;
         let line = Line {
             process,
@@ -162,8 +163,8 @@ impl World {
             protocol: place.protocol,
             upstream,
         };
-        let tap = Tap::open(line, Arc::clone(&self.wire)).await?;
-        Ok((around.at(tap.port), tap))
+        let proxy = Proxy::open(line, Arc::clone(&self.recorder)).await?;
+        Ok((around.at(proxy.port), proxy))
     }
 }
 

@@ -39,8 +39,8 @@ impl Session<'_> {
             finding = self.wait_for(deliveries, &answers).await?;
         }
         // Two deliveries differ anyway.
-        self.writes_vary |= deliveries.len() == 1 && vary(&self.world.wire.turns());
-        self.world.wire.idle();
+        self.writes_vary |= deliveries.len() == 1 && vary(&self.world.recorder.exchanges());
+        self.world.recorder.idle();
         self.trials += 1;
         if let Some(attack) = self.attack {
             self.progress.0(Progress::Tried {
@@ -79,7 +79,7 @@ impl Session<'_> {
                 let finding = self.judge(deliveries, answers).await?;
                 return Ok(Finding { waited, ..finding });
             }
-            let idle = self.world.wire.left_behind();
+            let idle = self.world.recorder.left_behind();
             let idle = idle.map_or(began.elapsed(), |idle| idle.min(began.elapsed()));
             if idle >= patience || began.elapsed() >= BUSY_BOUND {
                 self.lost = true;
@@ -95,7 +95,7 @@ impl Session<'_> {
     ) -> Result<Finding, Error> {
         let ids: Vec<String> = deliveries.iter().map(|one| one.id.clone()).collect();
         let counts = self.look(&ids).await?;
-        let mut events = self.world.wire.events();
+        let mut events = self.world.recorder.events();
         let owed: Vec<Owed> = deliveries.iter().map(|one| owed(one)).collect();
         let effects = self.scenario.effects.iter();
         let expected: Vec<(String, u64)> = effects
@@ -165,8 +165,8 @@ impl Session<'_> {
         let follows = self.baseline.follows().min(FOLLOWS_MAX);
         let began = Instant::now();
         while began.elapsed() < QUIET_BOUND {
-            let rest = follows.saturating_sub(self.world.wire.undisturbed());
-            match self.world.wire.quiet() {
+            let rest = follows.saturating_sub(self.world.recorder.undisturbed());
+            match self.world.recorder.quiet() {
                 Some(quiet) if quiet >= QUIET && rest.is_zero() => return,
                 Some(quiet) => tokio::time::sleep(QUIET.saturating_sub(quiet).max(rest)).await,
                 None => tokio::time::sleep(QUIET / 8).await,

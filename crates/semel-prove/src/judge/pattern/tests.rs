@@ -76,8 +76,8 @@ fn races_are_check_then_act_unless_a_lock_lapsed() {
 
 #[test]
 fn another_process_with_another_key_is_seen_when_they_take_turns() {
-    let turns = vec![sent(1), answered(1), sent(2), answered(2)];
-    let clues = one(Attack::TwoProcesses, How::EffectTwice, turns);
+    let exchanges = vec![sent(1), answered(1), sent(2), answered(2)];
+    let clues = one(Attack::TwoProcesses, How::EffectTwice, exchanges);
     assert_eq!(
         named(&clues, Attack::TwoProcesses),
         "key differs between processes"

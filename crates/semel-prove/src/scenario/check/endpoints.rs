@@ -11,7 +11,7 @@ pub(crate) struct Place {
     pub(crate) env: String,
     pub(crate) url: String,
     pub(crate) protocol: Protocol,
-    /// Encrypted connections are not tapped: the process would notice.
+    /// Encrypted connections are not proxied: the process would notice.
     pub(crate) encrypted: bool,
 }
 

@@ -18,8 +18,8 @@ async fn echo() -> String {
     address
 }
 
-async fn tapped() -> (Arc<Wire>, Tap, TcpStream) {
-    let wire = Arc::new(Wire::new());
+async fn proxied() -> (Arc<Recorder>, Proxy, TcpStream) {
+    let recorder = Arc::new(Recorder::new());
     let line = Line {
         process: 3,
         dependency: 0,
@@ -27,10 +27,10 @@ async fn tapped() -> (Arc<Wire>, Tap, TcpStream) {
         protocol: Protocol::Http,
         upstream: echo().await,
     };
-    let tap = Tap::open(line, Arc::clone(&wire)).await.unwrap();
-    let client = TcpStream::connect(("127.0.0.1", tap.port)).await.unwrap();
-    wire.begin();
-    (wire, tap, client)
+    let proxy = Proxy::open(line, Arc::clone(&recorder)).await.unwrap();
+    let client = TcpStream::connect(("127.0.0.1", proxy.port)).await.unwrap();
+    recorder.begin();
+    (recorder, proxy, client)
 }
 
 const REQUEST: &[u8] = b"POST /a1 HTTP/1.1\r\n\r\n";
@@ -60,64 +60,64 @@ fn outward(nth: u32) -> Point {
 
 #[tokio::test]
 async fn turns_are_numbered_in_both_directions_and_calls_are_counted() {
-    let (wire, _tap, mut client) = tapped().await;
+    let (recorder, _tap, mut client) = proxied().await;
     for _ in 0..2 {
         assert_eq!(ask(&mut client).await, REQUEST.len());
     }
-    let seen: Vec<(u32, bool)> = wire
-        .turns()
+    let seen: Vec<(u32, bool)> = recorder
+        .exchanges()
         .iter()
-        .map(|turn| (turn.boundary, turn.point.place.outward))
+        .map(|exchange| (exchange.boundary, exchange.point.place.outward))
         .collect();
     assert_eq!(seen, [(1, true), (2, false), (3, true), (4, false)]);
-    assert_eq!(wire.turns()[2].point, outward(2));
+    assert_eq!(recorder.exchanges()[2].point, outward(2));
     assert_eq!(
         (
-            wire.calls(0, "a1"),
-            wire.calls(0, "b2"),
-            wire.calls(1, "a1")
+            recorder.calls(0, "a1"),
+            recorder.calls(0, "b2"),
+            recorder.calls(1, "a1")
         ),
         (2, 0, 0)
     );
-    assert!(wire.quiet().is_some());
+    assert!(recorder.quiet().is_some());
 }
 
 #[tokio::test]
 async fn held_bytes_go_on_when_they_are_let() {
-    let (wire, _tap, mut client) = tapped().await;
-    wire.hold(Hold::At(outward(1)));
+    let (recorder, _tap, mut client) = proxied().await;
+    recorder.hold(Hold::At(outward(1)));
     let asked = tokio::spawn(async move { ask(&mut client).await });
-    assert_eq!(wire.held().await.point, outward(1));
-    assert_eq!(wire.calls(0, "a1"), 0, "nothing has arrived yet");
-    assert!(wire.quiet().is_none(), "a question is open");
-    wire.go_on(Pass::Forward);
+    assert_eq!(recorder.held().await.point, outward(1));
+    assert_eq!(recorder.calls(0, "a1"), 0, "nothing has arrived yet");
+    assert!(recorder.quiet().is_none(), "a question is open");
+    recorder.go_on(Pass::Forward);
     assert_eq!(asked.await.unwrap(), REQUEST.len());
-    assert_eq!(wire.calls(0, "a1"), 1);
+    assert_eq!(recorder.calls(0, "a1"), 1);
 }
 
 #[tokio::test]
 async fn dropped_bytes_never_arrive_and_the_connection_breaks() {
-    let (wire, _tap, mut client) = tapped().await;
-    wire.hold(Hold::At(outward(1)));
+    let (recorder, _tap, mut client) = proxied().await;
+    recorder.hold(Hold::At(outward(1)));
     let asked = tokio::spawn(async move { ask(&mut client).await });
-    wire.held().await;
-    wire.go_on(Pass::Drop);
+    recorder.held().await;
+    recorder.go_on(Pass::Drop);
     assert_eq!(asked.await.unwrap(), 0);
-    assert_eq!(wire.calls(0, "a1"), 0);
+    assert_eq!(recorder.calls(0, "a1"), 0);
 }
 
 #[tokio::test]
 async fn what_is_said_before_any_delivery_is_chatter() {
-    let (wire, _tap, mut client) = tapped().await;
-    wire.listen();
+    let (recorder, _tap, mut client) = proxied().await;
+    recorder.listen();
     say(&mut client, b"GET /poll HTTP/1.1\r\n\r\n").await;
-    wire.begin();
+    recorder.begin();
     say(&mut client, b"GET /poll HTTP/1.1\r\n\r\n").await;
     ask(&mut client).await;
-    let says: Vec<String> = wire
-        .turns()
+    let says: Vec<String> = recorder
+        .exchanges()
         .iter()
-        .map(|turn| turn.message.text.clone())
+        .map(|exchange| exchange.message.text.clone())
         .collect();
     assert_eq!(
         says.first().map(String::as_str),
@@ -128,12 +128,12 @@ async fn what_is_said_before_any_delivery_is_chatter() {
 
 #[tokio::test]
 async fn runners_meet_before_anyone_is_answered() {
-    let (wire, tap, mut one) = tapped().await;
-    let mut two = TcpStream::connect(("127.0.0.1", tap.port)).await.unwrap();
-    wire.race(2);
+    let (recorder, proxy, mut one) = proxied().await;
+    let mut two = TcpStream::connect(("127.0.0.1", proxy.port)).await.unwrap();
+    recorder.race(2);
     let first = tokio::spawn(async move { ask(&mut one).await });
     // The first one's answer is on its way, and waits.
-    while wire.turns().len() < 2 {
+    while recorder.exchanges().len() < 2 {
         tokio::task::yield_now().await;
     }
     assert!(!first.is_finished());
@@ -143,41 +143,45 @@ async fn runners_meet_before_anyone_is_answered() {
 
 #[tokio::test(start_paused = true)]
 async fn runner_that_is_alone_is_answered_in_the_end() {
-    let wire = Wire::new();
-    wire.begin();
-    wire.race(2);
+    let recorder = Recorder::new();
+    recorder.begin();
+    recorder.race(2);
     let question = outward(1).place;
-    assert!(!wire.met(&question));
+    assert!(!recorder.met(&question));
     tokio::time::advance(Duration::from_secs(1)).await;
-    assert!(wire.met(&question));
+    assert!(recorder.met(&question));
 }
 
 #[tokio::test]
 async fn what_an_earlier_trial_left_behind_is_told_apart_and_still_counted() {
-    let (wire, _tap, mut client) = tapped().await;
-    wire.marked("a");
-    wire.owns("a1");
+    let (recorder, _tap, mut client) = proxied().await;
+    recorder.marked("a");
+    recorder.owns("a1");
     ask(&mut client).await;
-    assert_eq!(wire.calls(0, "a1"), 1);
-    wire.idle();
+    assert_eq!(recorder.calls(0, "a1"), 1);
+    recorder.idle();
     ask(&mut client).await;
-    wire.begin();
-    wire.owns("a2");
-    wire.hold(Hold::Number(1));
+    recorder.begin();
+    recorder.owns("a2");
+    recorder.hold(Hold::Number(1));
     ask(&mut client).await;
-    assert!(wire.turns().is_empty(), "{:?}", wire.turns());
-    assert!(wire.left_behind().is_some());
-    assert_eq!(wire.calls(0, "a1"), 3);
+    assert!(
+        recorder.exchanges().is_empty(),
+        "{:?}",
+        recorder.exchanges()
+    );
+    assert!(recorder.left_behind().is_some());
+    assert_eq!(recorder.calls(0, "a1"), 3);
     say(&mut client, b"POST /a2 HTTP/1.1\r\n\r\n").await;
-    let says: Vec<String> = wire
-        .turns()
+    let says: Vec<String> = recorder
+        .exchanges()
         .iter()
-        .map(|turn| turn.message.text.clone())
+        .map(|exchange| exchange.message.text.clone())
         .collect();
     assert_eq!(
         says.first().map(String::as_str),
         Some("POST /a2"),
         "{says:?}"
     );
-    assert_eq!((wire.calls(0, "a1"), wire.calls(0, "a2")), (3, 1));
+    assert_eq!((recorder.calls(0, "a1"), recorder.calls(0, "a2")), (3, 1));
 }

@@ -1,6 +1,6 @@
-//! Whose a turn is: it names a delivery of this trial, only others that came before, or nobody.
+//! Whose a exchange is: it names a delivery of this trial, only others that came before, or nobody.
 
-use crate::world::exchange::Turn;
+use crate::world::exchange::Exchange;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The ids by which deliveries are known.
@@ -54,33 +54,36 @@ impl Names {
             .collect()
     }
 
-    /// The turns of this trial. What a connection says without a name goes with what it asked before, or asks next.
-    pub(super) fn ours<'a>(&self, turns: &'a [Turn]) -> Vec<&'a Turn> {
-        let asked: Vec<Whose> = turns.iter().map(|turn| self.asked(turn)).collect();
+    /// The exchanges of this trial. What a connection says without a name goes with what it asked before, or asks next.
+    pub(super) fn ours<'a>(&self, exchanges: &'a [Exchange]) -> Vec<&'a Exchange> {
+        let asked: Vec<Whose> = exchanges
+            .iter()
+            .map(|exchange| self.asked(exchange))
+            .collect();
         let mut before: BTreeMap<u64, Whose> = BTreeMap::new();
         let mut ours = Vec::new();
-        for (at, turn) in turns.iter().enumerate() {
+        for (at, exchange) in turns.iter().enumerate() {
             let said = asked.get(at).copied().unwrap_or(Whose::Nobodys);
             if said != Whose::Nobodys {
-                before.insert(turn.connection, said);
+                before.insert(exchange.connection, said);
             }
             let next = || {
-                let later = turns.iter().zip(&asked).skip(at);
-                let mut later = later.filter(|(one, _)| one.connection == turn.connection);
+                let later = exchanges.iter().zip(&asked).skip(at);
+                let mut later = later.filter(|(one, _)| one.connection == exchange.connection);
                 later.find_map(|(_, whose)| (*whose != Whose::Nobodys).then_some(*whose))
             };
-            let whose = before.get(&turn.connection).copied().or_else(next);
-            if whose != Some(Whose::Others) && !turn.late {
-                ours.push(turn);
+            let whose = before.get(&exchange.connection).copied().or_else(next);
+            if whose != Some(Whose::Others) && !exchange.late {
+                ours.push(exchange);
             }
         }
         ours
     }
 
     /// An answer may list anything; only questions tell.
-    pub(super) fn asked(&self, turn: &Turn) -> Whose {
-        if turn.point.place.outward {
-            self.whose(&turn.bytes)
+    pub(super) fn asked(&self, exchange: &Exchange) -> Whose {
+        if exchange.point.place.outward {
+            self.whose(&exchange.bytes)
         } else {
             Whose::Nobodys
         }

@@ -1,9 +1,9 @@
-//! What the wire remembers of a trial, and what it decides for each turn.
+//! What the wire remembers of a trial, and what it decides for each exchange.
 
 use super::ownership::{Names, Whose};
 use super::{Current, Pass, Permit, Talk};
 use crate::judge::verdict::Event;
-use crate::world::exchange::{Hold, Place, Point, Turn};
+use crate::world::exchange::{Exchange, Hold, Place, Point};
 use crate::world::protocol::{Message, MessageKind};
 use std::collections::{BTreeMap, BTreeSet};
 use tokio::sync::oneshot;
@@ -14,7 +14,7 @@ use tokio::time::Instant;
 pub(super) struct State {
     pub(super) mode: Mode,
     pub(super) began: Instant,
-    pub(super) turns: Vec<Turn>,
+    pub(super) exchanges: Vec<Exchange>,
     pub(super) notes: Vec<Event>,
     pub(super) seen: BTreeMap<Place, u32>,
     pub(super) chatter: BTreeSet<String>,
@@ -44,10 +44,10 @@ pub(super) enum Mode {
     Trial,
 }
 
-/// A turn that waits.
+/// A exchange that waits.
 #[derive(Debug)]
 pub(super) struct Held {
-    pub(super) turn: Turn,
+    pub(super) exchange: Exchange,
     pub(super) go_on: oneshot::Sender<Pass>,
     pub(super) told: bool,
 }
@@ -67,7 +67,7 @@ impl State {
         Self {
             mode: Mode::Idle,
             began: now,
-            turns: Vec::new(),
+            exchanges: Vec::new(),
             notes: Vec::new(),
             seen: BTreeMap::new(),
             chatter: BTreeSet::new(),
@@ -87,10 +87,10 @@ impl State {
 
     /// Forgets a trial, all but the calls it made: a late one may still be added to them.
     pub(super) fn begin(&mut self) {
-        for turn in std::mem::take(&mut self.turns) {
-            if turn.point.place.outward && turn.forwarded {
-                for name in self.names.named(&turn.bytes) {
-                    let place = (turn.point.place.dependency, name);
+        for exchange in std::mem::take(&mut self.exchanges) {
+            if exchange.point.place.outward && exchange.forwarded {
+                for name in self.names.named(&exchange.bytes) {
+                    let place = (exchange.point.place.dependency, name);
                     *self.calls.entry(place).or_default() += 1;
                 }
             }
@@ -164,8 +164,8 @@ impl State {
         let nth = self.seen.entry(place.clone()).or_default();
         *nth += 1;
         let point = Point { place, nth: *nth };
-        let mut turn = Turn {
-            boundary: u32::try_from(self.turns.len() + 1).unwrap_or(u32::MAX),
+        let mut exchange = Exchange {
+            boundary: u32::try_from(self.exchanges.len() + 1).unwrap_or(u32::MAX),
             point,
             connection: talk.connection,
             lane: talk.lane.clone(),
@@ -175,34 +175,34 @@ impl State {
             forwarded: false,
             late: self.mode != Mode::Trial,
         };
-        turn.keep(bytes);
-        self.turns.push(turn);
+        exchange.keep(bytes);
+        self.exchanges.push(exchange);
         Current {
             began: self.began,
-            index: self.turns.len() - 1,
+            index: self.exchanges.len() - 1,
         }
     }
 
     pub(super) fn permit(&mut self, talk: &Talk, current: Current) -> Permit {
-        let Some(turn) = self.current(current).cloned() else {
+        let Some(exchange) = self.current(current).cloned() else {
             return Permit::Forward;
         };
-        if turn.late {
+        if exchange.late {
             return Permit::Forward;
         }
-        let planned = self.plan.as_ref().is_some_and(|hold| turn.is(hold));
-        if planned && self.names.asked(&turn) != Whose::Others {
+        let planned = self.plan.as_ref().is_some_and(|hold| exchange.is(hold));
+        if planned && self.names.asked(&exchange) != Whose::Others {
             let (go_on, wait) = oneshot::channel();
             self.plan = None;
             self.held = Some(Held {
-                turn,
+                exchange,
                 go_on,
                 told: false,
             });
             return Permit::Wait(wait);
         }
-        if turn.point.place.outward {
-            self.asked.insert(talk.connection, turn.point.place);
+        if exchange.point.place.outward {
+            self.asked.insert(talk.connection, exchange.point.place);
             return Permit::Forward;
         }
         match (self.race, self.asked.get(&talk.connection)) {
@@ -211,17 +211,17 @@ impl State {
         }
     }
 
-    pub(super) fn current(&mut self, current: Current) -> Option<&mut Turn> {
+    pub(super) fn current(&mut self, current: Current) -> Option<&mut Exchange> {
         if self.began != current.began {
             return None;
         }
-        self.turns.get_mut(current.index)
+        self.exchanges.get_mut(current.index)
     }
 
-    pub(super) fn take_held(&mut self) -> Option<Turn> {
+    pub(super) fn take_held(&mut self) -> Option<Exchange> {
         let held = self.held.as_mut().filter(|held| !held.told)?;
         held.told = true;
-        Some(held.turn.clone())
+        Some(held.exchange.clone())
     }
 }
 

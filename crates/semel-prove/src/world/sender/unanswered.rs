@@ -2,11 +2,11 @@
 
 use super::{Known, LANE};
 use crate::judge::verdict::What;
-use crate::world::recorder::Wire;
+use crate::world::recorder::Recorder;
 
 /// Writes down that no answer came unless it is told otherwise, also when the attempt is given up.
 pub(super) struct Unheard<'a> {
-    wire: &'a Wire,
+    recorder: &'a Recorder,
     id: &'a str,
     attempt: u32,
     settled: bool,
@@ -15,9 +15,9 @@ pub(super) struct Unheard<'a> {
 // === impl Unheard ===
 
 impl<'a> Unheard<'a> {
-    pub(super) fn new(wire: &'a Wire, id: &'a str, attempt: u32) -> Self {
+    pub(super) fn new(recorder: &'a Recorder, id: &'a str, attempt: u32) -> Self {
         Self {
-            wire,
+            recorder,
             id,
             attempt,
             settled: false,
@@ -26,7 +26,7 @@ impl<'a> Unheard<'a> {
 
     pub(super) fn settled(mut self, what: What) {
         self.settled = true;
-        self.wire.note(LANE, what);
+        self.recorder.note(LANE, what);
     }
 
     pub(super) fn because(self, why: &str) -> Known {
@@ -48,7 +48,7 @@ impl Drop for Unheard<'_> {
     fn drop(&mut self) {
         if !self.settled {
             let what = self.unanswered("the sender's deadline passed");
-            self.wire.note(LANE, what);
+            self.recorder.note(LANE, what);
         }
     }
 }
