@@ -175,7 +175,7 @@ fn unseen(session: &Session<'_>) -> Vec<String> {
             .baseline
             .exchanges
             .iter()
-            .any(|exchange| exchange.point.place.dependency == at);
+            .any(|exchange| exchange.boundary.signature.dependency == at);
         if place.encrypted {
             unseen.push(format!(
                 "{env} is encrypted: its connections are neither seen nor held"

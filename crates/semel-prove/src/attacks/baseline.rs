@@ -32,11 +32,11 @@ impl Baseline {
             first
                 .exchanges
                 .iter()
-                .any(|one| one.point == exchange.point)
+                .any(|one| one.boundary == exchange.boundary)
         };
         second.exchanges.retain(twice);
         for (number, exchange) in (1..).zip(&mut second.exchanges) {
-            exchange.boundary = number;
+            exchange.number = number;
         }
         second.waited = second.follows().max(first.follows());
         second.ends |= first.ends;
@@ -84,7 +84,7 @@ impl Baseline {
         let outward = self
             .exchanges
             .iter()
-            .filter(|exchange| exchange.point.place.outward);
+            .filter(|exchange| exchange.boundary.signature.outward);
         outward
             .map(|exchange| exchange.message.text.clone())
             .collect()
@@ -94,7 +94,7 @@ impl Baseline {
         let after = self
             .exchanges
             .iter()
-            .filter(|exchange| exchange.at > self.answered && exchange.point.place.outward);
+            .filter(|exchange| exchange.at > self.answered && exchange.boundary.signature.outward);
         after
             .filter(|exchange| exchange.message.kind >= MessageKind::Write)
             .count()
@@ -149,7 +149,7 @@ pub(crate) fn vary(exchanges: &[Exchange]) -> bool {
     let inserts: Vec<&Exchange> = exchanges
         .iter()
         .filter(|exchange| {
-            exchange.point.place.outward
+            exchange.boundary.signature.outward
                 && exchange.message.text.to_uppercase().starts_with("INSERT")
         })
         .collect();

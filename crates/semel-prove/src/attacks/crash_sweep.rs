@@ -107,14 +107,14 @@ fn crashes(session: &Session<'_>) -> Vec<Crash> {
     let baseline = &session.baseline;
     let exchanges = baseline.exchanges.iter();
     let seen: Vec<&Exchange> = exchanges
-        .filter(|exchange| world.may_attack(exchange.point.place.process))
+        .filter(|exchange| world.may_attack(exchange.boundary.signature.process))
         .collect();
     let silent = silent(session, &seen);
     let answered = Crash {
         when: When::Answered,
-        victim: seen
-            .last()
-            .map_or(world.receiver(), |exchange| exchange.point.place.process),
+        victim: seen.last().map_or(world.receiver(), |exchange| {
+            exchange.boundary.signature.process
+        }),
     };
     let room = match session.profile {
         Profile::Quick => room(session.crash_points_max, silent.len()),
@@ -124,7 +124,7 @@ fn crashes(session: &Session<'_>) -> Vec<Crash> {
         .into_iter()
         .map(|exchange| Crash {
             when: When::At(Box::new(exchange.clone())),
-            victim: exchange.point.place.process,
+            victim: exchange.boundary.signature.process,
         });
     at.chain(silent).chain([answered]).collect()
 }
@@ -138,14 +138,14 @@ fn room(crash_points: usize, silent: usize) -> usize {
 fn silent(session: &Session<'_>, seen: &[&Exchange]) -> Vec<Crash> {
     let speaks = |at: &usize| {
         seen.iter()
-            .any(|exchange| exchange.point.place.process == *at)
+            .any(|exchange| exchange.boundary.signature.process == *at)
     };
     let waiting = session
         .baseline
         .exchanges
         .iter()
         .rev()
-        .find(|exchange| !exchange.point.place.outward);
+        .find(|exchange| !exchange.boundary.signature.outward);
     let silent = session
         .world
         .attackable()
@@ -163,15 +163,15 @@ fn silent(session: &Session<'_>, seen: &[&Exchange]) -> Vec<Crash> {
 /// Where a write was settled and the process does not know it yet; then where it is about to be; then the rest.
 fn choose<'a>(seen: &[&'a Exchange], answered: Duration, room: usize) -> Vec<&'a Exchange> {
     let mut ranked: Vec<&Exchange> = seen.to_vec();
-    ranked.sort_by_key(|exchange| (rank(exchange, answered), exchange.boundary));
+    ranked.sort_by_key(|exchange| (rank(exchange, answered), exchange.number));
     ranked.truncate(room);
-    ranked.sort_by_key(|exchange| exchange.boundary);
+    ranked.sort_by_key(|exchange| exchange.number);
     ranked
 }
 
 fn rank(exchange: &Exchange, answered: Duration) -> u8 {
     let after = exchange.at > answered && answered > Duration::ZERO;
-    match (exchange.message.kind, exchange.point.place.outward) {
+    match (exchange.message.kind, exchange.boundary.signature.outward) {
         (MessageKind::Commit | MessageKind::Write, true) if after => 0,
         (MessageKind::Commit, false) => 1,
         (MessageKind::Commit, true) => 2,
@@ -189,16 +189,16 @@ pub(crate) fn waits(baseline: &Baseline, profile: Profile) -> Vec<Exchange> {
             .iter()
             .take(at)
             .rev()
-            .find(|exchange| !exchange.point.place.outward)
+            .find(|exchange| !exchange.boundary.signature.outward)
     };
     let writes = |exchange: &Exchange| {
-        exchange.point.place.outward && exchange.message.kind >= MessageKind::Write
+        exchange.boundary.signature.outward && exchange.message.kind >= MessageKind::Write
     };
     let first = exchanges.iter().position(writes).and_then(before);
     let last = exchanges.iter().rposition(writes).and_then(before);
     let inward: Vec<&Exchange> = exchanges
         .iter()
-        .filter(|exchange| !exchange.point.place.outward)
+        .filter(|exchange| !exchange.boundary.signature.outward)
         .collect();
     let chosen = [first, last, inward.first().copied(), inward.last().copied()];
     let room = match profile {
@@ -207,7 +207,7 @@ pub(crate) fn waits(baseline: &Baseline, profile: Profile) -> Vec<Exchange> {
     };
     let mut waits: Vec<Exchange> = Vec::new();
     for exchange in chosen.into_iter().flatten().chain(inward) {
-        if waits.len() < room && !waits.iter().any(|one| one.point == exchange.point) {
+        if waits.len() < room && !waits.iter().any(|one| one.boundary == exchange.boundary) {
             waits.push(exchange.clone());
         }
     }
@@ -217,14 +217,14 @@ pub(crate) fn waits(baseline: &Baseline, profile: Profile) -> Vec<Exchange> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::world::exchange::{Place, Point};
+    use crate::world::exchange::{Boundary, Signature};
     use crate::world::protocol::Message;
 
     fn exchange(boundary: u32, outward: bool, text: &str, kind: MessageKind) -> Exchange {
         Exchange {
-            boundary,
-            point: Point {
-                place: Place {
+            number: boundary,
+            boundary: Boundary {
+                signature: Signature {
                     process: 0,
                     dependency: 0,
                     outward,
@@ -254,7 +254,7 @@ mod tests {
     }
 
     fn boundaries(chosen: &[&Exchange]) -> Vec<u32> {
-        chosen.iter().map(|exchange| exchange.boundary).collect()
+        chosen.iter().map(|exchange| exchange.number).collect()
     }
 
     #[test]
@@ -292,7 +292,7 @@ mod tests {
         };
         let shapes: Vec<String> = waits(&baseline, Profile::Quick)
             .into_iter()
-            .map(|exchange| exchange.point.place.shape)
+            .map(|exchange| exchange.boundary.signature.shape)
             .collect();
         assert_eq!(shapes, ["SELECT 0", "INSERT 0 1"]);
     }

@@ -27,7 +27,7 @@ pub(super) async fn make(session: &mut Session<'_>) -> Result<Tally, Error> {
     }
     let mut nobody_else = false;
     for at in waits {
-        let victim = at.point.place.process;
+        let victim = at.boundary.signature.process;
         if !session.world.may_attack(victim) {
             continue;
         }
@@ -79,7 +79,7 @@ async fn one(
         held,
     } = session.begin_held(at).await?;
     let hit = held.is_some();
-    let victim = held.as_ref().unwrap_or(at).point.place.process;
+    let victim = held.as_ref().unwrap_or(at).boundary.signature.process;
     if hit {
         session.world.pause(victim);
         session.recorder().go_on(Pass::Forward);

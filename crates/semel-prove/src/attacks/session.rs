@@ -184,12 +184,12 @@ impl<'a> Session<'a> {
 
     /// A new trial whose delivery is to be held at a boundary of the baseline run.
     pub(crate) async fn begin_held(&mut self, at: &Exchange) -> Result<Begun, Error> {
-        let exactly = self.begin_hold(Hold::At(at.point.clone())).await?;
+        let exactly = self.begin_hold(Hold::At(at.boundary.clone())).await?;
         if exactly.held.is_some() {
             return Ok(exactly);
         }
         self.quiet().await;
-        self.begin_hold(Hold::Number(at.boundary)).await
+        self.begin_hold(Hold::Number(at.number)).await
     }
 
     async fn begin_hold(&mut self, hold: Hold) -> Result<Begun, Error> {

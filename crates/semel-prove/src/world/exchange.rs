@@ -11,8 +11,8 @@ const TURN_BYTES_MAX: usize = 256 * 1024;
 #[derive(Clone, Debug)]
 pub(crate) struct Exchange {
     /// Counts the boundaries of a trial, from 1.
-    pub(crate) boundary: u32,
-    pub(crate) point: Point,
+    pub(crate) number: u32,
+    pub(crate) boundary: Boundary,
     /// Which connection it belongs to.
     pub(crate) connection: u64,
     pub(crate) lane: String,
@@ -26,8 +26,8 @@ pub(crate) struct Exchange {
 
 /// A boundary that can be found again in another trial.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Point {
-    pub(crate) place: Place,
+pub(crate) struct Boundary {
+    pub(crate) signature: Signature,
     /// The how-manieth of its kind, from 1.
     pub(crate) nth: u32,
 }
@@ -35,25 +35,25 @@ pub(crate) struct Point {
 /// Where a trial is to be held.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Hold {
-    At(Point),
+    At(Boundary),
     /// By number alone: handlers may say the same in other words.
     Number(u32),
 }
 
 /// What happens at a boundary, less what differs from delivery to delivery.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Place {
+pub(crate) struct Signature {
     pub(crate) process: usize,
     pub(crate) dependency: usize,
     pub(crate) outward: bool,
     pub(crate) shape: String,
 }
 
-// === impl Place ===
+// === impl Signature ===
 
-impl Place {
+impl Signature {
     /// Whichever process asks.
-    pub(crate) fn asks_the_same(&self, other: &Self) -> bool {
+    pub(crate) fn same_request(&self, other: &Self) -> bool {
         self.outward && self.dependency == other.dependency && self.shape == other.shape
     }
 }
@@ -63,8 +63,8 @@ impl Place {
 impl Exchange {
     pub(crate) fn is(&self, hold: &Hold) -> bool {
         match hold {
-            Hold::At(point) => self.point == *point,
-            Hold::Number(number) => self.boundary == *number,
+            Hold::At(boundary) => self.boundary == *boundary,
+            Hold::Number(number) => self.number == *number,
         }
     }
 
@@ -85,8 +85,8 @@ impl Exchange {
             at: self.at,
             lane: self.lane.clone(),
             what: What::Wire {
-                boundary: self.boundary,
-                outward: self.point.place.outward,
+                boundary: self.number,
+                outward: self.boundary.signature.outward,
                 says: self.message.text.clone(),
             },
         }

@@ -4,7 +4,7 @@ mod ownership;
 mod state;
 
 use crate::judge::verdict::{Event, What};
-use crate::world::exchange::{Exchange, Hold, Place, contains};
+use crate::world::exchange::{Exchange, Hold, Signature, contains};
 use crate::world::protocol::{Message, MessageKind, shape};
 use ownership::Whose;
 use state::{Mode, Race, State};
@@ -38,7 +38,7 @@ pub(crate) enum Pass {
 pub(crate) enum Permit {
     Forward,
     /// When all others have asked this, too.
-    Meet(Place),
+    Meet(Signature),
     Wait(oneshot::Receiver<Pass>),
 }
 
@@ -155,7 +155,7 @@ impl Recorder {
     }
 
     /// Whether all that run at once have asked this.
-    pub(crate) fn met(&self, question: &Place) -> bool {
+    pub(crate) fn met(&self, question: &Signature) -> bool {
         let state = self.lock();
         let Some(race) = state.race.filter(|race| Instant::now() < race.until) else {
             return true;
@@ -163,7 +163,7 @@ impl Recorder {
         let same = state
             .seen
             .iter()
-            .filter(|(place, _)| place.asks_the_same(question));
+            .filter(|(signature, _)| signature.same_request(question));
         same.map(|(_, times)| *times).sum::<u32>() >= race.runners
     }
 
@@ -205,9 +205,9 @@ impl Recorder {
     pub(crate) fn calls(&self, dependency: usize, text: &str) -> u64 {
         let state = self.lock();
         let calls = state.exchanges.iter().filter(|exchange| {
-            let place = &exchange.point.place;
-            place.dependency == dependency
-                && place.outward
+            let signature = &exchange.boundary.signature;
+            signature.dependency == dependency
+                && signature.outward
                 && exchange.forwarded
                 && contains(&exchange.bytes, text.as_bytes())
         });

@@ -1,5 +1,5 @@
 use super::*;
-use crate::world::exchange::{Hold, Place, Point};
+use crate::world::exchange::{Boundary, Hold, Signature};
 
 /// Answers every chunk with the same chunk.
 async fn echo() -> String {
@@ -46,9 +46,9 @@ async fn say(client: &mut TcpStream, words: &[u8]) -> usize {
     client.read(&mut answer).await.unwrap()
 }
 
-fn outward(nth: u32) -> Point {
-    Point {
-        place: Place {
+fn outward(nth: u32) -> Boundary {
+    Boundary {
+        signature: Signature {
             process: 3,
             dependency: 0,
             outward: true,
@@ -67,10 +67,10 @@ async fn turns_are_numbered_in_both_directions_and_calls_are_counted() {
     let seen: Vec<(u32, bool)> = recorder
         .exchanges()
         .iter()
-        .map(|exchange| (exchange.boundary, exchange.point.place.outward))
+        .map(|exchange| (exchange.number, exchange.boundary.signature.outward))
         .collect();
     assert_eq!(seen, [(1, true), (2, false), (3, true), (4, false)]);
-    assert_eq!(recorder.exchanges()[2].point, outward(2));
+    assert_eq!(recorder.exchanges()[2].boundary, outward(2));
     assert_eq!(
         (
             recorder.calls(0, "a1"),
@@ -87,7 +87,7 @@ async fn held_bytes_go_on_when_they_are_let() {
     let (recorder, _tap, mut client) = proxied().await;
     recorder.hold(Hold::At(outward(1)));
     let asked = tokio::spawn(async move { ask(&mut client).await });
-    assert_eq!(recorder.held().await.point, outward(1));
+    assert_eq!(recorder.held().await.boundary, outward(1));
     assert_eq!(recorder.calls(0, "a1"), 0, "nothing has arrived yet");
     assert!(recorder.quiet().is_none(), "a question is open");
     recorder.go_on(Pass::Forward);
@@ -146,7 +146,7 @@ async fn runner_that_is_alone_is_answered_in_the_end() {
     let recorder = Recorder::new();
     recorder.begin();
     recorder.race(2);
-    let question = outward(1).place;
+    let question = outward(1).signature;
     assert!(!recorder.met(&question));
     tokio::time::advance(Duration::from_secs(1)).await;
     assert!(recorder.met(&question));

@@ -82,7 +82,7 @@ impl Names {
 
     /// An answer may list anything; only questions tell.
     pub(super) fn asked(&self, exchange: &Exchange) -> Whose {
-        if exchange.point.place.outward {
+        if exchange.boundary.signature.outward {
             self.whose(&exchange.bytes)
         } else {
             Whose::Nobodys

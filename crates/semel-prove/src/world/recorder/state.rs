@@ -3,7 +3,7 @@
 use super::ownership::{Names, Whose};
 use super::{Current, Pass, Permit, Talk};
 use crate::judge::verdict::Event;
-use crate::world::exchange::{Exchange, Hold, Place, Point};
+use crate::world::exchange::{Boundary, Exchange, Hold, Signature};
 use crate::world::protocol::{Message, MessageKind};
 use std::collections::{BTreeMap, BTreeSet};
 use tokio::sync::oneshot;
@@ -16,12 +16,12 @@ pub(super) struct State {
     pub(super) began: Instant,
     pub(super) exchanges: Vec<Exchange>,
     pub(super) notes: Vec<Event>,
-    pub(super) seen: BTreeMap<Place, u32>,
+    pub(super) seen: BTreeMap<Signature, u32>,
     pub(super) chatter: BTreeSet<String>,
     /// Connections on which chatter was said last.
     pub(super) chatting: BTreeSet<u64>,
     /// What was asked last, by connection.
-    pub(super) asked: BTreeMap<u64, Place>,
+    pub(super) asked: BTreeMap<u64, Signature>,
     pub(super) plan: Option<Hold>,
     pub(super) held: Option<Held>,
     pub(super) race: Option<Race>,
@@ -88,10 +88,10 @@ impl State {
     /// Forgets a trial, all but the calls it made: a late one may still be added to them.
     pub(super) fn begin(&mut self) {
         for exchange in std::mem::take(&mut self.exchanges) {
-            if exchange.point.place.outward && exchange.forwarded {
+            if exchange.boundary.signature.outward && exchange.forwarded {
                 for name in self.names.named(&exchange.bytes) {
-                    let place = (exchange.point.place.dependency, name);
-                    *self.calls.entry(place).or_default() += 1;
+                    let signature = (exchange.boundary.signature.dependency, name);
+                    *self.calls.entry(signature).or_default() += 1;
                 }
             }
         }
@@ -155,18 +155,21 @@ impl State {
         } else {
             self.open.remove(&talk.connection);
         }
-        let place = Place {
+        let signature = Signature {
             process: talk.process,
             dependency: talk.dependency,
             outward,
             shape,
         };
-        let nth = self.seen.entry(place.clone()).or_default();
+        let nth = self.seen.entry(signature.clone()).or_default();
         *nth += 1;
-        let point = Point { place, nth: *nth };
+        let boundary = Boundary {
+            signature,
+            nth: *nth,
+        };
         let mut exchange = Exchange {
-            boundary: u32::try_from(self.exchanges.len() + 1).unwrap_or(u32::MAX),
-            point,
+            number: u32::try_from(self.exchanges.len() + 1).unwrap_or(u32::MAX),
+            boundary,
             connection: talk.connection,
             lane: talk.lane.clone(),
             message,
@@ -201,8 +204,9 @@ impl State {
             });
             return Permit::Wait(wait);
         }
-        if exchange.point.place.outward {
-            self.asked.insert(talk.connection, exchange.point.place);
+        if exchange.boundary.signature.outward {
+            self.asked
+                .insert(talk.connection, exchange.boundary.signature);
             return Permit::Forward;
         }
         match (self.race, self.asked.get(&talk.connection)) {
