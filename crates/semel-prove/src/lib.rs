@@ -169,14 +169,14 @@ fn unseen(session: &Session<'_>) -> Vec<String> {
         "what the handler does besides {}: an effect without a probe is invisible",
         names.join(", ")
     )];
-    for (at, place) in session.world.places().iter().enumerate() {
-        let env = &place.env;
+    for (at, endpoint) in session.world.endpoints().iter().enumerate() {
+        let env = &endpoint.env;
         let spoken_to = session
             .baseline
             .exchanges
             .iter()
             .any(|exchange| exchange.boundary.signature.dependency == at);
-        if place.encrypted {
+        if endpoint.encrypted {
             unseen.push(format!(
                 "{env} is encrypted: its connections are neither seen nor held"
             ));
@@ -184,7 +184,7 @@ fn unseen(session: &Session<'_>) -> Vec<String> {
             unseen.push(format!(
                 "{env}: nothing was said to it while a delivery was handled"
             ));
-        } else if place.protocol == world::protocol::Protocol::Other {
+        } else if endpoint.protocol == world::protocol::Protocol::Other {
             unseen.push(format!(
                 "{env} speaks a protocol that cannot be read: only sizes are seen"
             ));

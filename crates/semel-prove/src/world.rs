@@ -21,7 +21,7 @@ mod http_client;
 
 use crate::error::Error;
 use crate::judge::verdict::What;
-use crate::scenario::check::Place;
+use crate::scenario::check::Endpoint;
 use crate::scenario::template::Words;
 use crate::world::address::address;
 use crate::world::command::Shell;
@@ -64,7 +64,7 @@ pub(crate) struct World {
 /// What every process is started from.
 #[derive(Debug)]
 struct Context {
-    places: Vec<Place>,
+    endpoints: Vec<Endpoint>,
     environment: BTreeMap<String, String>,
 }
 
@@ -146,13 +146,13 @@ impl World {
 
     /// A process whose server is away is not to blame for anything.
     async fn reach_dependencies(&self) -> Result<(), Error> {
-        for (place, url) in self.context.places.iter().zip(&self.urls) {
-            let Ok((to, _)) = address(url, place) else {
+        for (endpoint, url) in self.context.endpoints.iter().zip(&self.urls) {
+            let Ok((to, _)) = address(url, endpoint) else {
                 continue;
             };
             let reached = tokio::time::timeout(REACHED_BOUND, TcpStream::connect(&to)).await;
             if !matches!(reached, Ok(Ok(_))) {
-                let what = format!("dependency `{}` cannot be reached", place.env);
+                let what = format!("dependency `{}` cannot be reached", endpoint.env);
                 return Err(Error::system(what, format!("nobody answers at {to}")));
             }
         }
@@ -206,8 +206,8 @@ impl World {
         self.members.get(at).is_some_and(|member| member.attack)
     }
 
-    pub(crate) fn places(&self) -> &[Place] {
-        &self.context.places
+    pub(crate) fn endpoints(&self) -> &[Endpoint] {
+        &self.context.endpoints
     }
 
     /// The words of deliveries, probes and `before`.

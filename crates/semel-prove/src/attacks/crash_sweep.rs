@@ -34,7 +34,7 @@ pub(crate) async fn make(session: &mut Session<'_>) -> Result<Tally, Error> {
     if let Some(why) = no_process(session) {
         return Ok(Tally::not_run(why));
     }
-    if session.world.places().is_empty() {
+    if session.world.endpoints().is_empty() {
         return Ok(Tally::not_run(
             "no [[dependency]]: nothing passes through a proxy, so no boundary is seen",
         ));

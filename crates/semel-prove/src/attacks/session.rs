@@ -92,8 +92,8 @@ impl<'a> Session<'a> {
         options: &Options,
         progress: &'a dyn Fn(Progress),
     ) -> Result<Self, Error> {
-        let places = check(scenario, options)?;
-        let mut world = World::plan(scenario, options, places)?;
+        let endpoints = check(scenario, options)?;
+        let mut world = World::plan(scenario, options, endpoints)?;
         let mut servers = Servers::default();
         for before in scenario.before.iter().filter(|before| !before.each) {
             prepare(before, &world.words(), &world, &mut servers).await?;

@@ -4,7 +4,7 @@ mod delivery;
 mod endpoints;
 mod template;
 
-pub(crate) use endpoints::{Place, find};
+pub(crate) use endpoints::{Endpoint, find};
 
 use crate::error::Error;
 use crate::options::Options;
@@ -16,21 +16,21 @@ use std::collections::BTreeSet;
 type Mistakes = Vec<String>;
 
 /// All mistakes of a scenario together; where its dependencies are.
-pub(crate) fn check(scenario: &Scenario, options: &Options) -> Result<Vec<Place>, Error> {
+pub(crate) fn check(scenario: &Scenario, options: &Options) -> Result<Vec<Endpoint>, Error> {
     let mut mistakes = Mistakes::new();
     processes(scenario, &mut mistakes);
     delivery::check(scenario, &mut mistakes);
-    let places = endpoints::places(scenario, options, &mut mistakes);
+    let endpoints = endpoints::endpoints(scenario, options, &mut mistakes);
     for before in &scenario.before {
-        one_before(before, &places, &mut mistakes);
+        one_before(before, &endpoints, &mut mistakes);
     }
-    effects(scenario, &places, &mut mistakes);
+    effects(scenario, &endpoints, &mut mistakes);
     template::ports(scenario, &mut mistakes);
     if options.crash_points_max == 0 {
         mistakes.push("--crash-points must be at least 1".to_owned());
     }
     match mistakes.as_slice() {
-        [] => Ok(places),
+        [] => Ok(endpoints),
         [only] => Err(Error::Scenario(only.clone())),
         [..] => Err(Error::Scenario(format!("\n  {}", mistakes.join("\n  ")))),
     }
@@ -61,7 +61,7 @@ fn one_process(process: &Process, mistakes: &mut Mistakes) {
     }
 }
 
-fn one_before(before: &Before, places: &[Place], mistakes: &mut Mistakes) {
+fn one_before(before: &Before, endpoints: &[Endpoint], mistakes: &mut Mistakes) {
     let given = [&before.sql, &before.redis, &before.command];
     if given.iter().filter(|given| given.is_some()).count() != 1 {
         mistakes.push("a [[before]] needs exactly one of sql, redis, command".to_owned());
@@ -75,12 +75,12 @@ fn one_before(before: &Before, places: &[Place], mistakes: &mut Mistakes) {
         }
         (None, None) => return,
     };
-    if let Err(mistake) = find(before.on.as_deref(), protocol, places) {
+    if let Err(mistake) = find(before.on.as_deref(), protocol, endpoints) {
         mistakes.push(format!("a [[before]]: {mistake}"));
     }
 }
 
-fn effects(scenario: &Scenario, places: &[Place], mistakes: &mut Mistakes) {
+fn effects(scenario: &Scenario, endpoints: &[Endpoint], mistakes: &mut Mistakes) {
     let effects = &scenario.effects;
     if effects.is_empty() {
         mistakes.push("no [[effect]] says how to see what the handler did".to_owned());
@@ -93,13 +93,13 @@ fn effects(scenario: &Scenario, places: &[Place], mistakes: &mut Mistakes) {
     let names = effects.iter().map(|effect| &effect.name);
     twice(names, "[[effect]] is called", mistakes);
     for effect in effects {
-        if let Err(mistake) = one_effect(effect, places) {
+        if let Err(mistake) = one_effect(effect, endpoints) {
             mistakes.push(format!("effect `{}`: {mistake}", effect.name));
         }
     }
 }
 
-fn one_effect(effect: &Effect, places: &[Place]) -> Result<(), String> {
+fn one_effect(effect: &Effect, endpoints: &[Endpoint]) -> Result<(), String> {
     let given = [
         &effect.sql,
         &effect.http,
@@ -112,10 +112,10 @@ fn one_effect(effect: &Effect, places: &[Place]) -> Result<(), String> {
     }
     let on = effect.on.as_deref();
     if effect.sql.is_some() {
-        return find(on, Protocol::Postgres, places).map(drop);
+        return find(on, Protocol::Postgres, endpoints).map(drop);
     }
     if effect.redis.is_some() {
-        return find(on, Protocol::Redis, places).map(drop);
+        return find(on, Protocol::Redis, endpoints).map(drop);
     }
     if on.is_some() {
         return Err("`on` is only for sql and redis".to_owned());
@@ -124,16 +124,16 @@ fn one_effect(effect: &Effect, places: &[Place]) -> Result<(), String> {
         (Some(url), _) if !url.starts_with("http://") => {
             Err(format!("`{url}` is no http:// address"))
         }
-        (None, Some(calls)) => counted(calls, places),
+        (None, Some(calls)) => counted(calls, endpoints),
         (Some(_) | None, _) => Ok(()),
     }
 }
 
 /// A dependency whose requests can be told apart.
-fn counted(calls: &str, places: &[Place]) -> Result<(), String> {
-    let at = find(Some(calls), Protocol::Http, places)?;
-    let place = at.and_then(|at| places.get(at));
-    if place.is_some_and(|place| place.encrypted) {
+fn counted(calls: &str, endpoints: &[Endpoint]) -> Result<(), String> {
+    let at = find(Some(calls), Protocol::Http, endpoints)?;
+    let endpoint = at.and_then(|at| endpoints.get(at));
+    if endpoint.is_some_and(|endpoint| endpoint.encrypted) {
         return Err(format!(
             "`{calls}` is encrypted: its calls cannot be counted; give the handler an http:// address"
         ));

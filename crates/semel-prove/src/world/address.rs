@@ -1,26 +1,26 @@
 //! The address in a dependency's URL, which is replaced by a proxy's.
 
 use crate::error::Error;
-use crate::scenario::check::Place;
+use crate::scenario::check::Endpoint;
 use url::Url;
 
 /// A URL with a hole where its address was.
 #[derive(Debug)]
-pub(crate) struct Around(String, String);
+pub(crate) struct UrlTemplate(String, String);
 
-impl Around {
+impl UrlTemplate {
     /// With an address of our own.
     pub(crate) fn at(&self, port: u16) -> String {
         format!("{}127.0.0.1:{port}{}", self.0, self.1)
     }
 }
 
-/// The address in a URL, and what is around it.
-pub(crate) fn address(url: &str, place: &Place) -> Result<(String, Around), Error> {
+/// The address in a URL, and what is template it.
+pub(crate) fn address(url: &str, endpoint: &Endpoint) -> Result<(String, UrlTemplate), Error> {
     let wrong = || {
         Error::Scenario(format!(
             "dependency `{}`: `{url}` names no address",
-            place.env
+            endpoint.env
         ))
     };
     let parsed = Url::parse(url).map_err(|_| wrong())?;
@@ -44,7 +44,7 @@ pub(crate) fn address(url: &str, place: &Place) -> Result<(String, Around), Erro
         .unwrap_or_default();
     Ok((
         format!("{host}:{port}"),
-        Around(format!("{scheme}://{user}"), path.to_owned()),
+        UrlTemplate(format!("{scheme}://{user}"), path.to_owned()),
     ))
 }
 
@@ -55,20 +55,20 @@ mod tests {
 
     #[test]
     fn address_is_cut_out_of_a_url_and_nothing_else_changes() {
-        let place = Place {
+        let endpoint = Endpoint {
             env: "X".to_owned(),
             url: String::new(),
             protocol: Protocol::Postgres,
             encrypted: false,
         };
-        let (to, around) = address("postgres://me:p%40w@db.example/shop?x=1", &place).unwrap();
+        let (to, template) = address("postgres://me:p%40w@db.example/shop?x=1", &endpoint).unwrap();
         assert_eq!(to, "db.example:5432");
-        assert_eq!(around.at(99), "postgres://me:p%40w@127.0.0.1:99/shop?x=1");
-        let (to, around) = address("http://127.0.0.1:80", &place).unwrap();
+        assert_eq!(template.at(99), "postgres://me:p%40w@127.0.0.1:99/shop?x=1");
+        let (to, template) = address("http://127.0.0.1:80", &endpoint).unwrap();
         assert_eq!(
-            (to.as_str(), around.at(7).as_str()),
+            (to.as_str(), template.at(7).as_str()),
             ("127.0.0.1:80", "http://127.0.0.1:7")
         );
-        assert!(address("redis://", &place).is_err());
+        assert!(address("redis://", &endpoint).is_err());
     }
 }

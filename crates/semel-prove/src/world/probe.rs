@@ -77,7 +77,7 @@ async fn one(
         return count(&rows, ids);
     }
     let calls = effect.calls.as_deref();
-    let at = find(calls, Protocol::Http, world.places())?.unwrap_or_default();
+    let at = find(calls, Protocol::Http, world.endpoints())?.unwrap_or_default();
     Ok(ids.iter().map(|id| world.recorder.calls(at, id)).collect())
 }
 
@@ -88,7 +88,7 @@ async fn select(
     world: &World,
     servers: &mut Servers,
 ) -> Result<Rows, String> {
-    match find(effect.on.as_deref(), Protocol::Postgres, world.places())? {
+    match find(effect.on.as_deref(), Protocol::Postgres, world.endpoints())? {
         Some(at) => servers.sql(url(world, at), sql).await,
         None => {
             let path = effect.on.as_deref().unwrap_or_default();
@@ -146,7 +146,7 @@ async fn keys(
     world: &World,
     servers: &mut Servers,
 ) -> Result<Rows, String> {
-    let at = find(effect.on.as_deref(), Protocol::Redis, world.places())?.unwrap_or_default();
+    let at = find(effect.on.as_deref(), Protocol::Redis, world.endpoints())?.unwrap_or_default();
     let url = url(world, at).to_owned();
     let ask = |words: &[&str]| {
         words
@@ -234,7 +234,7 @@ pub(crate) async fn prepare(
     let on = before.on.as_deref();
     if let Some(sql) = &before.sql {
         let sql = words.fill(sql);
-        match find(on, Protocol::Postgres, world.places()).map_err(failed)? {
+        match find(on, Protocol::Postgres, world.endpoints()).map_err(failed)? {
             Some(at) => servers.sql(url(world, at), &sql).await.map(drop),
             None => {
                 let path = words.fill(on.unwrap_or_default().trim_start_matches("sqlite:"));
@@ -244,7 +244,7 @@ pub(crate) async fn prepare(
         .map_err(failed)?;
     }
     if let Some(line) = &before.redis {
-        let at = find(on, Protocol::Redis, world.places())
+        let at = find(on, Protocol::Redis, world.endpoints())
             .map_err(failed)?
             .unwrap_or_default();
         let line = split(line, words).map_err(failed)?;

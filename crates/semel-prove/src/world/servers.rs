@@ -31,7 +31,7 @@ impl Servers {
         let client = self.database(url).await?;
         let answer = bounded(client.simple_query(sql))
             .await?
-            .map_err(|why| told(&why))?;
+            .map_err(|why| server_message(&why))?;
         let rows = answer.iter().filter_map(|message| {
             let SimpleQueryMessage::Row(row) = message else {
                 return None;
@@ -69,8 +69,8 @@ impl Servers {
             .is_some_and(|client| !client.is_closed());
         if !usable {
             let connected = bounded(tokio_postgres::connect(url, NoTls)).await?;
-            let (client, connection) =
-                connected.map_err(|why| format!("{}: {}", place(url), told(&why)))?;
+            let (client, connection) = connected
+                .map_err(|why| format!("{}: {}", host_and_port(url), server_message(&why)))?;
             tokio::spawn(async move {
                 // Its error shows at the next query.
                 connection.await.ok();
@@ -86,7 +86,7 @@ impl Servers {
         if !self.caches.contains_key(url) {
             let client = redis::Client::open(url).map_err(|why| why.to_string())?;
             let connected = bounded(client.get_multiplexed_async_connection()).await?;
-            let connection = connected.map_err(|why| format!("{}: {why}", place(url)))?;
+            let connection = connected.map_err(|why| format!("{}: {why}", host_and_port(url)))?;
             self.caches.insert(url.to_owned(), connection);
         }
         self.caches
@@ -96,7 +96,7 @@ impl Servers {
 }
 
 /// Host and port of a server, without its password.
-fn place(url: &str) -> String {
+fn host_and_port(url: &str) -> String {
     let parsed = url::Url::parse(url).ok();
     let host = parsed.as_ref().and_then(|url| {
         let port = url
@@ -108,7 +108,7 @@ fn place(url: &str) -> String {
 }
 
 /// The server's own words, or the system's; the driver's alone say only "db error".
-fn told(error: &tokio_postgres::Error) -> String {
+fn server_message(error: &tokio_postgres::Error) -> String {
     let cause = std::error::Error::source(error);
     match (error.as_db_error(), cause) {
         (Some(said), _) => said.message().to_owned(),

@@ -4,7 +4,7 @@ use super::member::Member;
 use super::{Context, Second, World};
 use crate::error::Error;
 use crate::options::Options;
-use crate::scenario::check::Place;
+use crate::scenario::check::Endpoint;
 use crate::scenario::template::Words;
 use crate::scenario::{Process, Scenario};
 use crate::world::address::address;
@@ -27,7 +27,7 @@ impl World {
     pub(crate) fn plan(
         scenario: &Scenario,
         options: &Options,
-        places: Vec<Place>,
+        endpoints: Vec<Endpoint>,
     ) -> Result<Self, Error> {
         let home = tempfile::Builder::new()
             .prefix("semel-prove-")
@@ -40,10 +40,13 @@ impl World {
         let receiver = to.and_then(named);
         let receiver = receiver.unwrap_or(scenario.processes.len().saturating_sub(1));
         let words = words(scenario, receiver, &here, home.path())?;
-        let urls: Vec<String> = places.iter().map(|place| words.fill(&place.url)).collect();
+        let urls: Vec<String> = endpoints
+            .iter()
+            .map(|endpoint| words.fill(&endpoint.url))
+            .collect();
         let mut environment = options.environment.clone();
-        for (place, url) in places.iter().zip(&urls) {
-            environment.insert(place.env.clone(), url.clone());
+        for (endpoint, url) in endpoints.iter().zip(&urls) {
+            environment.insert(endpoint.env.clone(), url.clone());
         }
         let keeper = Keeper::start(home.path())?;
         Ok(Self {
@@ -55,7 +58,7 @@ impl World {
             receiver,
             second: Second::Unasked,
             context: Context {
-                places,
+                endpoints,
                 environment: options.environment.clone(),
             },
             keeper,
@@ -119,16 +122,16 @@ impl World {
         let mut environment = self.context.environment.clone();
         environment.insert("PORT".to_owned(), port.to_string());
         let mut proxies = Vec::new();
-        for (dependency, place) in self.context.places.iter().enumerate() {
-            let real = self.words.fill(&place.url);
-            let seen = if place.encrypted {
+        for (dependency, endpoint) in self.context.endpoints.iter().enumerate() {
+            let real = self.words.fill(&endpoint.url);
+            let seen = if endpoint.encrypted {
                 real
             } else {
-                let (url, proxy) = self.proxy(at, dependency, place, &real).await?;
+                let (url, proxy) = self.proxy(at, dependency, endpoint, &real).await?;
                 proxies.push(proxy);
                 url
             };
-            environment.insert(place.env.clone(), seen);
+            environment.insert(endpoint.env.clone(), seen);
         }
         for (variable, value) in &process.env {
             environment.insert(variable.clone(), words.fill(value));
@@ -152,19 +155,19 @@ impl World {
         &self,
         process: usize,
         dependency: usize,
-        place: &Place,
+        endpoint: &Endpoint,
         real: &str,
     ) -> Result<(String, Proxy), Error> {
-        let (upstream, around) = address(real, place)?;
+        let (upstream, template) = address(real, endpoint)?;
         let line = Line {
             process,
             dependency,
-            lane: place.env.clone(),
-            protocol: place.protocol,
+            lane: endpoint.env.clone(),
+            protocol: endpoint.protocol,
             upstream,
         };
         let proxy = Proxy::open(line, Arc::clone(&self.recorder)).await?;
-        Ok((around.at(proxy.port), proxy))
+        Ok((template.at(proxy.port), proxy))
     }
 }
 

@@ -37,8 +37,8 @@ async fn said_of_one_that_starts_once(dependency: Option<TcpListener>) -> String
         environment: BTreeMap::from([("PATH".to_owned(), "/usr/bin:/bin".to_owned())]),
         only: Vec::new(),
     };
-    let places = check(&scenario, &options).unwrap();
-    let mut world = World::plan(&scenario, &options, places).unwrap();
+    let endpoints = check(&scenario, &options).unwrap();
+    let mut world = World::plan(&scenario, &options, endpoints).unwrap();
     world.start(&scenario).await.unwrap();
     world.kill(0).await.unwrap();
     world.mend().await.unwrap_err().to_string()

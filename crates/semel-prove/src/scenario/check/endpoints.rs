@@ -7,7 +7,7 @@ use crate::world::protocol::Protocol;
 
 /// Where a dependency really is, before `{port.NAME}` is filled in.
 #[derive(Clone, Debug)]
-pub(crate) struct Place {
+pub(crate) struct Endpoint {
     pub(crate) env: String,
     pub(crate) url: String,
     pub(crate) protocol: Protocol,
@@ -16,24 +16,24 @@ pub(crate) struct Place {
 }
 
 /// Where all dependencies are.
-pub(super) fn places(
+pub(super) fn endpoints(
     scenario: &Scenario,
     options: &Options,
     mistakes: &mut Mistakes,
-) -> Vec<Place> {
+) -> Vec<Endpoint> {
     let names = scenario.dependencies.iter().map(|it| &it.env);
     twice(names, "[[dependency]] is named by the variable", mistakes);
-    let mut places = Vec::new();
+    let mut endpoints = Vec::new();
     for dependency in &scenario.dependencies {
-        match place(dependency, options) {
-            Ok(place) => places.push(place),
+        match endpoint(dependency, options) {
+            Ok(endpoint) => endpoints.push(endpoint),
             Err(mistake) => mistakes.push(mistake),
         }
     }
-    places
+    endpoints
 }
 
-fn place(dependency: &Dependency, options: &Options) -> Result<Place, String> {
+fn endpoint(dependency: &Dependency, options: &Options) -> Result<Endpoint, String> {
     let env = dependency.env.clone();
     if env.is_empty() || env.contains(['=', '\0']) {
         return Err(format!("a [[dependency]]: {env:?} is no variable"));
@@ -58,7 +58,7 @@ fn place(dependency: &Dependency, options: &Options) -> Result<Place, String> {
     if !url.contains("://") {
         return Err(format!("dependency `{env}`: `{url}` is no URL"));
     }
-    Ok(Place {
+    Ok(Endpoint {
         env,
         url,
         protocol,
@@ -70,11 +70,11 @@ fn place(dependency: &Dependency, options: &Options) -> Result<Place, String> {
 pub(crate) fn find(
     on: Option<&str>,
     protocol: Protocol,
-    places: &[Place],
+    endpoints: &[Endpoint],
 ) -> Result<Option<usize>, String> {
     let Some(on) = on else {
-        let mut fitting =
-            (0..places.len()).filter(|at| places.get(*at).is_some_and(|p| p.protocol == protocol));
+        let mut fitting = (0..endpoints.len())
+            .filter(|at| endpoints.get(*at).is_some_and(|p| p.protocol == protocol));
         return match (fitting.next(), fitting.next()) {
             (Some(only), None) => Ok(Some(only)),
             (None, _) => Err(format!("no [[dependency]] speaks {protocol:?}")),
@@ -84,11 +84,11 @@ pub(crate) fn find(
     if protocol == Protocol::Postgres && on.starts_with("sqlite:") {
         return Ok(None);
     }
-    let at = places.iter().position(|place| place.env == on);
+    let at = endpoints.iter().position(|endpoint| endpoint.env == on);
     let at = at.ok_or_else(|| format!("`{on}` is no [[dependency]]"))?;
-    let fits = places
+    let fits = endpoints
         .get(at)
-        .is_some_and(|place| place.protocol == protocol);
+        .is_some_and(|endpoint| endpoint.protocol == protocol);
     if fits {
         Ok(Some(at))
     } else {
