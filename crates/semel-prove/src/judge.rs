@@ -7,7 +7,7 @@ pub(crate) mod pattern;
 mod tests;
 
 use crate::judge::verdict::{Event, How, What};
-use crate::scenario::{Promise, Sender};
+use crate::scenario::{Promise, SenderKind};
 use crate::world::probe::Counts;
 use crate::world::sender::{Answer, Payload};
 
@@ -15,7 +15,7 @@ use crate::world::sender::{Answer, Payload};
 #[derive(Debug)]
 pub(crate) struct Evidence<'a> {
     pub(crate) promise: Promise,
-    pub(crate) sender: Sender,
+    pub(crate) sender: SenderKind,
     pub(crate) dead_letters: bool,
     /// Whether a process ends after its work also when nothing disturbs it.
     pub(crate) ends_anyway: bool,
@@ -113,7 +113,7 @@ fn endless(evidence: &Evidence<'_>, owed: &Owed) -> Option<Breach> {
     let sent = sent(evidence, &owed.id);
     let id = &owed.id;
     // A client is told that its request was put aside; a broker would ask for ever.
-    let aside = evidence.promise == Promise::AtMostOnce && evidence.sender == Sender::Http;
+    let aside = evidence.promise == Promise::AtMostOnce && evidence.sender == SenderKind::Http;
     match owed.due {
         Due::Effect | Due::EffectAlone if !accepted(evidence, id) => (!aside).then(|| {
             let seen = format!(
@@ -128,7 +128,7 @@ fn endless(evidence: &Evidence<'_>, owed: &Owed) -> Option<Breach> {
             Some((How::Stuck, seen))
         }
         Due::Effect | Due::EffectAlone => None,
-        Due::End if evidence.dead_letters || evidence.sender == Sender::Http => None,
+        Due::End if evidence.dead_letters || evidence.sender == SenderKind::Http => None,
         Due::End if accepted(evidence, id) => None,
         Due::End => {
             let seen =
@@ -140,10 +140,10 @@ fn endless(evidence: &Evidence<'_>, owed: &Owed) -> Option<Breach> {
 
 /// Only an API client reads more of an answer than its status.
 fn answers_differ(evidence: &Evidence<'_>) -> Option<Breach> {
-    if evidence.sender != Sender::Http {
+    if evidence.sender != SenderKind::Http {
         return None;
     }
-    let usual = |answer: &&Answer| answer.accepted && answer.payload == Payload::Usual;
+    let usual = |answer: &&Answer| answer.accepted && answer.payload == Payload::Default;
     let mut answers = evidence.answers.iter().filter(usual);
     answers.find_map(|answer| {
         let first = evidence
@@ -197,7 +197,7 @@ fn accepted_at_last(evidence: &Evidence<'_>, delivery: &str) -> bool {
             attempt,
             accepted,
             ..
-        } if id == delivery => Some((*attempt, *accepted || evidence.sender == Sender::Http)),
+        } if id == delivery => Some((*attempt, *accepted || evidence.sender == SenderKind::Http)),
         What::Unanswered { id, attempt, .. } if id == delivery => Some((*attempt, false)),
         What::Answered { .. }
         | What::Unanswered { .. }

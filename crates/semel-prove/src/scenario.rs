@@ -113,7 +113,7 @@ pub struct Deliver {
     pub target: Option<String>,
     /// Who sends.
     #[serde(rename = "as")]
-    pub sender: Sender,
+    pub sender: SenderKind,
     /// Where to; the path of `target`, or `/`, unless given.
     #[serde(default)]
     pub path: Option<String>,
@@ -159,7 +159,7 @@ pub struct Deliver {
 /// Who sends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Sender {
+pub enum SenderKind {
     /// Headers of Cloud Tasks; any 2xx is a success.
     CloudTasks,
     /// A push envelope; 102, 200, 201, 202, 204 acknowledge.

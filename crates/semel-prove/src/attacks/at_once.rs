@@ -4,7 +4,7 @@ use super::Tally;
 use crate::attacks::session::Session;
 use crate::error::Error;
 use crate::options::Profile;
-use crate::world::sender::Fate;
+use crate::world::sender::AnswerFate;
 
 /// Few first: what breaks with two needs no shrinking.
 const NUMBERS: [usize; 3] = [2, 16, 64];
@@ -72,8 +72,8 @@ async fn one(
     let sent: Vec<_> = (0..number)
         .map(|_| {
             session
-                .courier
-                .spawn(&delivery, session.target(), Fate::Heard)
+                .sender
+                .spawn(&delivery, session.target(), AnswerFate::Received)
         })
         .collect();
     let mut known = Vec::new();

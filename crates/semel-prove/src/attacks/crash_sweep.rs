@@ -7,7 +7,7 @@ use crate::error::Error;
 use crate::options::Profile;
 use crate::world::exchange::Exchange;
 use crate::world::protocol::MessageKind;
-use crate::world::sender::{Fate, Known};
+use crate::world::sender::{AnswerFate, AttemptResult};
 use std::time::Duration;
 
 /// Places to keep a run waiting, in the quick profile.
@@ -81,7 +81,7 @@ async fn one(
     if hit {
         session.world.kill(crash.victim).await?;
     }
-    let known: Vec<Known> = first.await.into_iter().collect();
+    let known: Vec<AttemptResult> = first.await.into_iter().collect();
     session.until_settled(&delivery, &known).await?;
     let finding = session.finish(&[&delivery]).await?;
     Ok(tally.add(finding, hit))
@@ -91,8 +91,8 @@ async fn one(
 async fn answered(session: &mut Session<'_>) -> Result<Begun, Error> {
     let delivery = session.begin().await?;
     let first = session
-        .courier
-        .spawn(&delivery, session.target(), Fate::Heard);
+        .sender
+        .spawn(&delivery, session.target(), AnswerFate::Received);
     ended(&first).await;
     Ok(Begun {
         delivery,

@@ -4,7 +4,7 @@ use super::{Tally, no_process};
 use crate::attacks::session::Session;
 use crate::error::Error;
 use crate::options::Profile;
-use crate::world::sender::Fate;
+use crate::world::sender::AnswerFate;
 use rand::Rng;
 
 /// How many kills must hit, and how many are tried at most.
@@ -38,8 +38,8 @@ async fn one(session: &mut Session<'_>, tally: &mut Tally) -> Result<bool, Error
     let misses = tally.trials - tally.hits;
     let moment = session.random(session.baseline.ended / (1 << misses));
     let first = session
-        .courier
-        .spawn(&delivery, session.target(), Fate::Heard);
+        .sender
+        .spawn(&delivery, session.target(), AnswerFate::Received);
     tokio::time::sleep(moment).await;
     let hit = !first.is_finished() || session.baseline.ended > session.baseline.answered;
     session.world.kill(victim).await?;

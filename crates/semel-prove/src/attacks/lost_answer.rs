@@ -3,24 +3,24 @@
 use super::Tally;
 use crate::attacks::session::Session;
 use crate::error::Error;
-use crate::scenario::Sender;
-use crate::world::sender::{Delivery, Fate, Known};
+use crate::scenario::SenderKind;
+use crate::world::sender::{AnswerFate, AttemptResult, Delivery};
 use std::time::Duration;
 
 pub(super) async fn lost(session: &mut Session<'_>) -> Result<Tally, Error> {
-    unheard(session, Fate::Lost).await
+    pending(session, AnswerFate::Lost).await
 }
 
 pub(super) async fn cut(session: &mut Session<'_>) -> Result<Tally, Error> {
-    if session.scenario.deliver.sender == Sender::Command {
+    if session.scenario.deliver.sender == SenderKind::Command {
         return Ok(Tally::not_run(
             "a command has no connection that could be cut",
         ));
     }
-    unheard(session, Fate::Cut).await
+    pending(session, AnswerFate::Cut).await
 }
 
-async fn unheard(session: &mut Session<'_>, fate: Fate) -> Result<Tally, Error> {
+async fn pending(session: &mut Session<'_>, fate: AnswerFate) -> Result<Tally, Error> {
     let mut tally = Tally::default();
     let delivery = session.begin().await?;
     let hit = miss_a_success(session, &delivery, fate).await?;
@@ -37,14 +37,14 @@ async fn unheard(session: &mut Session<'_>, fate: Fate) -> Result<Tally, Error> 
 async fn miss_a_success(
     session: &mut Session<'_>,
     delivery: &Delivery,
-    fate: Fate,
+    fate: AnswerFate,
 ) -> Result<bool, Error> {
     let deliver = &session.scenario.deliver;
     let pause = Duration::from_millis(deliver.pause_ms);
     for _ in 0..deliver.attempts {
         session.world.mend().await?;
-        let known = session.courier.send(delivery, session.target(), fate).await;
-        if known == Known::Missed {
+        let known = session.sender.send(delivery, session.target(), fate).await;
+        if known == AttemptResult::MissedSuccess {
             return Ok(true);
         }
         tokio::time::sleep(pause).await;

@@ -6,7 +6,7 @@ use crate::attacks::session::{QUIET, Session};
 use crate::error::Error;
 use crate::world::exchange::Exchange;
 use crate::world::recorder::Pass;
-use crate::world::sender::{Delivery, Fate, Known};
+use crate::world::sender::{AnswerFate, AttemptResult, Delivery};
 use std::time::Duration;
 use tokio::task::JoinHandle;
 
@@ -65,8 +65,8 @@ async fn one(
         first.abort();
     }
     let mut second = session
-        .courier
-        .spawn(&delivery, session.target(), Fate::Heard);
+        .sender
+        .spawn(&delivery, session.target(), AnswerFate::Received);
     let soon = tokio::time::timeout(OVERLAP, &mut second).await;
     session.recorder().go_on(Pass::Forward);
     let mut known: Vec<_> = match soon {
@@ -83,11 +83,11 @@ async fn one(
 async fn early(
     session: &mut Session<'_>,
     misses: u32,
-) -> Result<(Delivery, JoinHandle<Known>, bool), Error> {
+) -> Result<(Delivery, JoinHandle<AttemptResult>, bool), Error> {
     let delivery = session.begin().await?;
     let first = session
-        .courier
-        .spawn(&delivery, session.target(), Fate::Heard);
+        .sender
+        .spawn(&delivery, session.target(), AnswerFate::Received);
     tokio::time::sleep(session.baseline.answered / (2 << misses)).await;
     let hit = !first.is_finished();
     Ok((delivery, first, hit))

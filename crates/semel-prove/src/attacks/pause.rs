@@ -4,10 +4,10 @@ use super::{Tally, no_process};
 use crate::attacks::crash_sweep::waits;
 use crate::attacks::session::{Begun, Session};
 use crate::error::Error;
-use crate::scenario::Sender;
+use crate::scenario::SenderKind;
 use crate::world::exchange::Exchange;
 use crate::world::recorder::Pass;
-use crate::world::sender::Fate;
+use crate::world::sender::AnswerFate;
 use std::net::SocketAddr;
 use std::time::Duration;
 
@@ -55,11 +55,12 @@ async fn other(session: &mut Session<'_>, victim: usize) -> Result<Option<Socket
     let scenario = session.scenario;
     let deliver = &scenario.deliver;
     let second = match deliver.sender {
-        Sender::CloudTasks | Sender::Pubsub | Sender::Cloudevents | Sender::Http => {
-            session.world.second(scenario).await?
-        }
+        SenderKind::CloudTasks
+        | SenderKind::Pubsub
+        | SenderKind::Cloudevents
+        | SenderKind::Http => session.world.second(scenario).await?,
         // It delivers where it will.
-        Sender::Command => None,
+        SenderKind::Command => None,
     };
     let receives = deliver.target.is_none() && victim == session.world.receiver();
     let first = (!receives).then_some(session.target());
@@ -85,7 +86,7 @@ async fn one(
         session.recorder().go_on(Pass::Forward);
         tokio::time::sleep(Duration::from_millis(scenario.deliver.lease_ms).mul_f64(1.1)).await;
     }
-    let mut second = session.courier.spawn(&delivery, other, Fate::Heard);
+    let mut second = session.sender.spawn(&delivery, other, AnswerFate::Received);
     let early = tokio::time::timeout(HEAD_START, &mut second).await;
     session.world.resume(victim);
     let mut known: Vec<_> = match early {

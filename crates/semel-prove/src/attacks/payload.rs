@@ -3,8 +3,8 @@
 use super::Tally;
 use crate::attacks::session::Session;
 use crate::error::Error;
-use crate::scenario::{Deliver, Sender};
-use crate::world::sender::{Fate, Known, Payload};
+use crate::scenario::{Deliver, SenderKind};
+use crate::world::sender::{AnswerFate, AttemptResult, Payload};
 
 pub(super) async fn other(session: &mut Session<'_>) -> Result<Tally, Error> {
     let deliver = &session.scenario.deliver;
@@ -29,10 +29,11 @@ pub(super) async fn bad(session: &mut Session<'_>) -> Result<Tally, Error> {
     let mut tally = Tally::default();
     let keys: &[Payload] = match deliver.sender {
         // Its key is no part of its body.
-        Sender::Http => &[Payload::Bad, Payload::Keyless],
-        Sender::CloudTasks | Sender::Pubsub | Sender::Cloudevents | Sender::Command => {
-            &[Payload::Bad]
-        }
+        SenderKind::Http => &[Payload::Bad, Payload::Keyless],
+        SenderKind::CloudTasks
+        | SenderKind::Pubsub
+        | SenderKind::Cloudevents
+        | SenderKind::Command => &[Payload::Bad],
     };
     for payload in keys {
         if one(session, &mut tally, *payload).await? {
@@ -50,10 +51,10 @@ async fn one(
 ) -> Result<bool, Error> {
     let before = session.nameless().await?;
     let delivery = session.begin().await?.with(payload);
-    if session.insist(&delivery).await? == Known::Accepted {
+    if session.insist(&delivery).await? == AttemptResult::Accepted {
         session
-            .courier
-            .send(&delivery, session.target(), Fate::Heard)
+            .sender
+            .send(&delivery, session.target(), AnswerFate::Received)
             .await;
     }
     let finding = session.finish(&[&delivery]).await?;

@@ -17,7 +17,7 @@ use crate::world::World;
 use crate::world::exchange::{Exchange, Hold};
 use crate::world::probe::{look, prepare};
 use crate::world::recorder::{Pass, Recorder};
-use crate::world::sender::{Courier, Delivery, Fate, Known};
+use crate::world::sender::{AnswerFate, AttemptResult, Delivery, Sender};
 use crate::world::servers::Servers;
 use late::PassedTrial;
 use rand::rngs::StdRng;
@@ -42,7 +42,7 @@ pub(crate) struct Session<'a> {
     pub(crate) profile: Profile,
     pub(crate) crash_points_max: usize,
     pub(crate) world: World,
-    pub(crate) courier: Courier,
+    pub(crate) sender: Sender,
     pub(crate) rng: StdRng,
     /// One run that was left alone.
     pub(crate) baseline: Baseline,
@@ -69,7 +69,7 @@ struct ProgressSink<'a>(&'a dyn Fn(Progress));
 #[derive(Debug)]
 pub(crate) struct Begun {
     pub(crate) delivery: Delivery,
-    pub(crate) first: JoinHandle<Known>,
+    pub(crate) first: JoinHandle<AttemptResult>,
     /// Where it is held now; nowhere when its work was over before.
     pub(crate) held: Option<Exchange>,
 }
@@ -99,7 +99,7 @@ impl<'a> Session<'a> {
             prepare(before, &world.words(), &world, &mut servers).await?;
         }
         world.start(scenario).await?;
-        let courier = Courier::new(
+        let sender = Sender::new(
             &scenario.deliver,
             Arc::clone(&world.recorder),
             world.words(),
@@ -111,7 +111,7 @@ impl<'a> Session<'a> {
             crash_points_max: options.crash_points_max,
             target: target(scenario, &world).await?,
             world,
-            courier,
+            sender,
             rng: StdRng::seed_from_u64(options.seed),
             baseline: Baseline::default(),
             writes_vary: false,
@@ -153,7 +153,7 @@ impl<'a> Session<'a> {
         self.world.recorder.idle();
         self.world.mend().await?;
         let delivery = self.next().await?;
-        self.courier.take_answers();
+        self.sender.take_answers();
         self.world.recorder.begin();
         self.world.recorder.owns(&delivery.id);
         Ok(delivery)
@@ -196,11 +196,15 @@ impl<'a> Session<'a> {
         let delivery = self.begin().await?;
         let recorder = self.recorder();
         recorder.hold(hold);
-        let mut known = Known::Nothing;
+        let mut known = AttemptResult::Unanswered;
         let pause = Duration::from_millis(self.scenario.deliver.pause_ms);
         // As in the undisturbed run: a handler may refuse what it does later.
-        while known != Known::Accepted && delivery.attempts() < self.scenario.deliver.attempts {
-            let first = self.courier.spawn(&delivery, self.target, Fate::Heard);
+        while known != AttemptResult::Accepted
+            && delivery.attempts() < self.scenario.deliver.attempts
+        {
+            let first = self
+                .sender
+                .spawn(&delivery, self.target, AnswerFate::Received);
             let held = tokio::select! {
                 exchange = recorder.held() => Some(exchange),
                 () = self.over(&first) => None,
@@ -213,7 +217,7 @@ impl<'a> Session<'a> {
                 });
             }
             known = first.await.unwrap_or(known);
-            if known != Known::Accepted {
+            if known != AttemptResult::Accepted {
                 tokio::time::sleep(pause).await;
                 self.world.mend().await?;
             }
@@ -228,7 +232,7 @@ impl<'a> Session<'a> {
     }
 
     /// Returns when an attempt has ended, and what it may have left to be done after its answer.
-    async fn over(&self, attempt: &JoinHandle<Known>) {
+    async fn over(&self, attempt: &JoinHandle<AttemptResult>) {
         ended(attempt).await;
         let after = self.baseline.ended.saturating_sub(self.baseline.answered);
         tokio::time::sleep(after * 2 + AFTER).await;

@@ -3,8 +3,8 @@
 use super::{Tally, no_process};
 use crate::attacks::session::Session;
 use crate::error::Error;
-use crate::scenario::Sender;
-use crate::world::sender::Fate;
+use crate::scenario::SenderKind;
+use crate::world::sender::AnswerFate;
 use std::net::SocketAddr;
 
 /// As many for each process at once.
@@ -15,7 +15,7 @@ pub(super) async fn make(session: &mut Session<'_>) -> Result<Tally, Error> {
         return Ok(Tally::not_run(why));
     }
     let scenario = session.scenario;
-    if scenario.deliver.sender == Sender::Command {
+    if scenario.deliver.sender == SenderKind::Command {
         return Ok(Tally::not_run(
             "a command delivers where it will: it cannot be told to deliver to a second process",
         ));
@@ -69,7 +69,7 @@ async fn together(
     session.recorder().race(2 * number);
     let sent: Vec<_> = (0..number)
         .flat_map(|_| [session.target(), other])
-        .map(|to| session.courier.spawn(&delivery, to, Fate::Heard))
+        .map(|to| session.sender.spawn(&delivery, to, AnswerFate::Received))
         .collect();
     let mut known = Vec::new();
     for one in sent {

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 struct Case {
     promise: Promise,
-    sender: Sender,
+    sender: SenderKind,
     dead_letters: bool,
     due: Due,
     accepted: bool,
@@ -16,7 +16,7 @@ impl Case {
     fn new(promise: Promise, accepted: bool, count: u64) -> Self {
         Self {
             promise,
-            sender: Sender::CloudTasks,
+            sender: SenderKind::CloudTasks,
             dead_letters: false,
             due: Due::Effect,
             accepted,
@@ -48,7 +48,7 @@ impl Case {
             .iter()
             .map(|body| Answer {
                 id: id.clone(),
-                payload: Payload::Usual,
+                payload: Payload::Default,
                 status: 200,
                 body: Bytes::from_static(body.as_bytes()),
                 accepted: true,
@@ -91,7 +91,7 @@ fn delivery_that_is_never_accepted_is_stuck() {
     assert_eq!(case.how(), Some(How::Stuck));
     case.promise = Promise::AtMostOnce;
     assert_eq!(case.how(), Some(How::Stuck));
-    case.sender = Sender::Http;
+    case.sender = SenderKind::Http;
     assert_eq!(case.how(), None);
 }
 
@@ -113,7 +113,7 @@ fn only_clients_compare_answers() {
     let mut case = Case::new(Promise::ExactlyOnce, true, 1);
     case.bodies = vec!["a", "b"];
     assert_eq!(case.how(), None);
-    case.sender = Sender::Http;
+    case.sender = SenderKind::Http;
     assert_eq!(case.how(), Some(How::AnswersDiffer));
     case.bodies = vec!["a", "a"];
     assert_eq!(case.how(), None);
@@ -152,11 +152,11 @@ fn unanswered(attempt: u32) -> Event {
     })
 }
 
-fn judged(sender: Sender, due: Due, events: &[Event]) -> Option<How> {
+fn judged(sender: SenderKind, due: Due, events: &[Event]) -> Option<How> {
     judged_where(sender, due, events, false)
 }
 
-fn judged_where(sender: Sender, due: Due, events: &[Event], ends_anyway: bool) -> Option<How> {
+fn judged_where(sender: SenderKind, due: Due, events: &[Event], ends_anyway: bool) -> Option<How> {
     let id = "a1".to_owned();
     let evidence = Evidence {
         promise: Promise::ExactlyOnce,
@@ -179,10 +179,10 @@ fn judged_where(sender: Sender, due: Due, events: &[Event], ends_anyway: bool) -
 fn duplicate_that_a_queue_sends_in_vain_is_stuck() {
     let refused = [sent(1), answered(1, 200), sent(2), answered(2, 500)];
     let by = |sender, due| judged(sender, due, &refused);
-    assert_eq!(by(Sender::CloudTasks, Due::Effect), Some(How::Stuck));
-    assert_eq!(by(Sender::Http, Due::Effect), None);
+    assert_eq!(by(SenderKind::CloudTasks, Due::Effect), Some(How::Stuck));
+    assert_eq!(by(SenderKind::Http, Due::Effect), None);
     // Another payload under the same key may be refused.
-    assert_eq!(by(Sender::CloudTasks, Due::EffectAlone), None);
+    assert_eq!(by(SenderKind::CloudTasks, Due::EffectAlone), None);
     let busy = [
         sent(1),
         sent(2),
@@ -191,9 +191,12 @@ fn duplicate_that_a_queue_sends_in_vain_is_stuck() {
         sent(3),
     ];
     let healed = [&busy[..], &[answered(3, 200), unanswered(1)]].concat();
-    assert_eq!(judged(Sender::CloudTasks, Due::Effect, &healed), None);
+    assert_eq!(judged(SenderKind::CloudTasks, Due::Effect, &healed), None);
     let silent = [sent(1), answered(1, 200), sent(2), unanswered(2)];
-    assert_eq!(judged(Sender::Http, Due::Effect, &silent), Some(How::Stuck));
+    assert_eq!(
+        judged(SenderKind::Http, Due::Effect, &silent),
+        Some(How::Stuck)
+    );
 }
 
 #[test]
@@ -208,13 +211,13 @@ fn process_that_ends_by_itself_is_not_held() {
         sent(3),
         answered(3, 200),
     ];
-    for sender in [Sender::Http, Sender::CloudTasks] {
+    for sender in [SenderKind::Http, SenderKind::CloudTasks] {
         assert_eq!(judged(sender, Due::Effect, &events), Some(How::Died));
     }
     // It may be started for each delivery.
-    let usual = judged_where(Sender::CloudTasks, Due::Effect, &events, true);
+    let usual = judged_where(SenderKind::CloudTasks, Due::Effect, &events, true);
     assert_eq!(usual, None);
     // It may fall with what we killed.
     events.insert(3, event(What::Killed));
-    assert_eq!(judged(Sender::CloudTasks, Due::Effect, &events), None);
+    assert_eq!(judged(SenderKind::CloudTasks, Due::Effect, &events), None);
 }

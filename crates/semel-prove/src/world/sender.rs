@@ -10,38 +10,38 @@ pub(crate) use delivery::{Delivery, Payload};
 use crate::error::Error;
 use crate::judge::verdict::What;
 use crate::scenario::template::Words;
-use crate::scenario::{Deliver, Sender};
+use crate::scenario::{Deliver, SenderKind};
 use crate::world::command::Shell;
 use crate::world::http_client::{self, NoAnswer};
 use crate::world::recorder::Recorder;
-use crate::world::sender::request::{Writer, accepts};
+use crate::world::sender::request::{RequestBuilder, accepts};
 use bytes::Bytes;
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
 use tokio::task::JoinHandle;
-use unanswered::Unheard;
+use unanswered::PendingAttempt;
 
 /// The lane of everything that senders do.
 const LANE: &str = "sender";
 
 /// Sends deliveries and writes down what became of them. Cheap to clone.
 #[derive(Clone, Debug)]
-pub(crate) struct Courier(Arc<Office>);
+pub(crate) struct Sender(Arc<Inner>);
 
 #[derive(Debug)]
-struct Office {
+struct Inner {
     deliver: Deliver,
     recorder: Arc<Recorder>,
-    writer: Writer,
+    requests: RequestBuilder,
     shell: Shell,
     answers: Mutex<Vec<Answer>>,
 }
 
 /// What becomes of the answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Fate {
+pub(crate) enum AnswerFate {
     /// The sender hears it.
-    Heard,
+    Received,
     /// It is whole, but never reaches the sender.
     Lost,
     /// The connection breaks after its first bytes.
@@ -60,28 +60,28 @@ pub(crate) struct Answer {
 
 /// What the sender knows after one attempt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Known {
+pub(crate) enum AttemptResult {
     Accepted,
     Refused,
     /// Nothing, although the handler's answer was a success.
-    Missed,
-    Nothing,
+    MissedSuccess,
+    Unanswered,
 }
 
-// === impl Courier ===
+// === impl Sender ===
 
-impl Courier {
+impl Sender {
     pub(crate) fn new(
         deliver: &Deliver,
         recorder: Arc<Recorder>,
         words: Words,
         shell: Shell,
     ) -> Result<Self, Error> {
-        let writer = Writer::new(deliver, words, shell.directory())?;
-        Ok(Self(Arc::new(Office {
+        let requests = RequestBuilder::new(deliver, words, shell.directory())?;
+        Ok(Self(Arc::new(Inner {
             deliver: deliver.clone(),
             recorder,
-            writer,
+            requests,
             shell,
             answers: Mutex::default(),
         })))
@@ -97,14 +97,19 @@ impl Courier {
         &self,
         delivery: &Delivery,
         to: SocketAddr,
-        fate: Fate,
-    ) -> JoinHandle<Known> {
-        let (courier, delivery) = (self.clone(), delivery.clone());
-        tokio::spawn(async move { courier.send(&delivery, to, fate).await })
+        fate: AnswerFate,
+    ) -> JoinHandle<AttemptResult> {
+        let (sender, delivery) = (self.clone(), delivery.clone());
+        tokio::spawn(async move { sender.send(&delivery, to, fate).await })
     }
 
     /// One attempt.
-    pub(crate) async fn send(&self, delivery: &Delivery, to: SocketAddr, fate: Fate) -> Known {
+    pub(crate) async fn send(
+        &self,
+        delivery: &Delivery,
+        to: SocketAddr,
+        fate: AnswerFate,
+    ) -> AttemptResult {
         let attempt = delivery.next_attempt();
         let id = delivery.id.clone();
         self.0.recorder.note(
@@ -114,21 +119,21 @@ impl Courier {
                 attempt,
             },
         );
-        let unheard = Unheard::new(&self.0.recorder, &id, attempt);
+        let pending = PendingAttempt::new(&self.0.recorder, &id, attempt);
         let deadline = self.0.deliver.deadline();
         let answer = tokio::time::timeout(deadline, self.answer(delivery, attempt, to, fate)).await;
         match answer {
-            Err(_) => unheard.because("no answer within the sender's deadline"),
-            Ok(Err(why)) => unheard.because(&why),
-            Ok(Ok(answer)) if fate == Fate::Cut => {
-                unheard.because("the connection was cut in the middle of the answer");
+            Err(_) => pending.because("no answer within the sender's deadline"),
+            Ok(Err(why)) => pending.because(&why),
+            Ok(Ok(answer)) if fate == AnswerFate::Cut => {
+                pending.because("the connection was cut in the middle of the answer");
                 missed(answer.accepted)
             }
             Ok(Ok(answer)) => {
                 let (status, accepted) = (answer.status, answer.accepted);
                 self.answers().push(answer);
-                let known = fate == Fate::Heard;
-                unheard.settled(What::Answered {
+                let known = fate == AnswerFate::Received;
+                pending.settled(What::Answered {
                     id: id.clone(),
                     attempt,
                     status,
@@ -137,8 +142,8 @@ impl Courier {
                 });
                 match (known, accepted) {
                     (false, _) => missed(accepted),
-                    (true, true) => Known::Accepted,
-                    (true, false) => Known::Refused,
+                    (true, true) => AttemptResult::Accepted,
+                    (true, false) => AttemptResult::Refused,
                 }
             }
         }
@@ -149,13 +154,14 @@ impl Courier {
         delivery: &Delivery,
         attempt: u32,
         to: SocketAddr,
-        fate: Fate,
+        fate: AnswerFate,
     ) -> Result<Answer, String> {
         let (status, body) = match self.0.deliver.sender {
-            Sender::Command => self.run(delivery, attempt).await?,
-            Sender::CloudTasks | Sender::Pubsub | Sender::Cloudevents | Sender::Http => {
-                self.request(delivery, attempt, to, fate).await?
-            }
+            SenderKind::Command => self.run(delivery, attempt).await?,
+            SenderKind::CloudTasks
+            | SenderKind::Pubsub
+            | SenderKind::Cloudevents
+            | SenderKind::Http => self.request(delivery, attempt, to, fate).await?,
         };
         Ok(Answer {
             id: delivery.id.clone(),
@@ -171,16 +177,16 @@ impl Courier {
         delivery: &Delivery,
         attempt: u32,
         to: SocketAddr,
-        fate: Fate,
+        fate: AnswerFate,
     ) -> Result<(u16, Bytes), String> {
-        let request = self.0.writer.request(delivery, attempt, to)?;
+        let request = self.0.requests.request(delivery, attempt, to)?;
         let said = |no: NoAnswer| match no {
             NoAnswer::Refused => "nobody listened".to_owned(),
             NoAnswer::Broken => "the connection broke".to_owned(),
         };
         let head = http_client::send(to, request).await.map_err(said)?;
         let status = head.status;
-        if fate == Fate::Cut {
+        if fate == AnswerFate::Cut {
             head.hang_up();
             return Ok((status, Bytes::new()));
         }
@@ -188,19 +194,19 @@ impl Courier {
     }
 
     async fn run(&self, delivery: &Delivery, attempt: u32) -> Result<(u16, Bytes), String> {
-        let office = &self.0;
-        let words = office
-            .writer
-            .words_for(delivery)
+        let inner = &self.0;
+        let words = inner
+            .requests
+            .variables_for(delivery)
             .with("attempt", attempt)
-            .with("body", office.writer.body(delivery));
-        let command = office.deliver.command.as_deref().unwrap_or_default();
+            .with("body", inner.requests.body(delivery));
+        let command = inner.deliver.command.as_deref().unwrap_or_default();
         let command: Vec<String> = shlex::split(command)
             .unwrap_or_default()
             .iter()
             .map(|word| words.fill(word))
             .collect();
-        let ended = office.shell.run(&command).await;
+        let ended = inner.shell.run(&command).await;
         let ended = ended.map_err(|why| why.to_string())?;
         let code = ended
             .status
@@ -219,10 +225,10 @@ impl Courier {
 }
 
 /// What a sender knows of an answer that did not reach it.
-fn missed(accepted: bool) -> Known {
+fn missed(accepted: bool) -> AttemptResult {
     if accepted {
-        Known::Missed
+        AttemptResult::MissedSuccess
     } else {
-        Known::Nothing
+        AttemptResult::Unanswered
     }
 }

@@ -33,7 +33,7 @@ impl Session<'_> {
         self.world.mend().await?;
         self.quiet().await;
         self.world.mend().await?;
-        let answers = self.courier.take_answers();
+        let answers = self.sender.take_answers();
         let mut finding = self.judge(deliveries, &answers).await?;
         if is_lost(&finding) {
             finding = self.wait_for(deliveries, &answers).await?;
@@ -183,7 +183,7 @@ fn owed(delivery: &Delivery) -> Owed {
     Owed {
         id: delivery.id.clone(),
         due: match delivery.payload {
-            Payload::Usual => Due::Effect,
+            Payload::Default => Due::Effect,
             Payload::Other => Due::EffectAlone,
             Payload::Bad | Payload::Keyless => Due::End,
         },

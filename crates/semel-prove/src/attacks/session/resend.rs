@@ -2,8 +2,8 @@
 
 use super::Session;
 use crate::error::Error;
-use crate::scenario::Sender;
-use crate::world::sender::{Delivery, Fate, Known};
+use crate::scenario::SenderKind;
+use crate::world::sender::{AnswerFate, AttemptResult, Delivery};
 use std::net::SocketAddr;
 use std::time::Duration;
 use tokio::time::Instant;
@@ -25,12 +25,15 @@ struct Patience {
 impl Session<'_> {
     /// The sender goes on as a broker does, until it is progress of a success or has lost its patience: its attempts are
     /// used up, and every lease has lapsed.
-    pub(crate) async fn until_accepted(&mut self, delivery: &Delivery) -> Result<Known, Error> {
+    pub(crate) async fn until_accepted(
+        &mut self,
+        delivery: &Delivery,
+    ) -> Result<AttemptResult, Error> {
         self.persist(delivery, self.target(), self.patience()).await
     }
 
     /// The same without long pauses, where nothing heals with time.
-    pub(crate) async fn insist(&mut self, delivery: &Delivery) -> Result<Known, Error> {
+    pub(crate) async fn insist(&mut self, delivery: &Delivery) -> Result<AttemptResult, Error> {
         let patience = Patience {
             pause: PAUSE_SHORT,
             at_least: Duration::ZERO,
@@ -42,12 +45,15 @@ impl Session<'_> {
     /// accepted. A client takes what it is progress, and asks again only when it is progress nothing.
     pub(crate) async fn again(&mut self, delivery: &Delivery, to: SocketAddr) -> Result<(), Error> {
         match self.scenario.deliver.sender {
-            Sender::CloudTasks | Sender::Pubsub | Sender::Cloudevents | Sender::Command => {
+            SenderKind::CloudTasks
+            | SenderKind::Pubsub
+            | SenderKind::Cloudevents
+            | SenderKind::Command => {
                 self.persist(delivery, to, self.patience()).await?;
             }
-            Sender::Http => match self.courier.send(delivery, to, Fate::Heard).await {
-                Known::Accepted | Known::Refused => {}
-                Known::Missed | Known::Nothing => {
+            SenderKind::Http => match self.sender.send(delivery, to, AnswerFate::Received).await {
+                AttemptResult::Accepted | AttemptResult::Refused => {}
+                AttemptResult::MissedSuccess | AttemptResult::Unanswered => {
                     self.persist(delivery, to, self.patience()).await?;
                 }
             },
@@ -60,15 +66,16 @@ impl Session<'_> {
     pub(crate) async fn until_settled(
         &mut self,
         delivery: &Delivery,
-        known: &[Known],
+        known: &[AttemptResult],
     ) -> Result<(), Error> {
         let settled = match self.scenario.deliver.sender {
-            Sender::CloudTasks | Sender::Pubsub | Sender::Cloudevents | Sender::Command => {
-                known.iter().all(|known| *known == Known::Accepted)
-            }
-            Sender::Http => !known.contains(&Known::Nothing),
+            SenderKind::CloudTasks
+            | SenderKind::Pubsub
+            | SenderKind::Cloudevents
+            | SenderKind::Command => known.iter().all(|known| *known == AttemptResult::Accepted),
+            SenderKind::Http => !known.contains(&AttemptResult::Unanswered),
         };
-        if !settled || !known.contains(&Known::Accepted) {
+        if !settled || !known.contains(&AttemptResult::Accepted) {
             self.until_accepted(delivery).await?;
         }
         Ok(())
@@ -87,15 +94,15 @@ impl Session<'_> {
         delivery: &Delivery,
         to: SocketAddr,
         patience: Patience,
-    ) -> Result<Known, Error> {
+    ) -> Result<AttemptResult, Error> {
         let began = Instant::now();
         let mut left = attempts_left(self.scenario.deliver.attempts, delivery.attempts());
         loop {
             self.world.mend().await?;
-            let known = self.courier.send(delivery, to, Fate::Heard).await;
+            let known = self.sender.send(delivery, to, AnswerFate::Received).await;
             left = left.saturating_sub(1);
             let patient = left > 0 || began.elapsed() < patience.at_least;
-            if known == Known::Accepted || !patient {
+            if known == AttemptResult::Accepted || !patient {
                 return Ok(known);
             }
             tokio::time::sleep(patience.pause).await;

@@ -1,7 +1,7 @@
 //! What is sent, to whom, and how.
 
 use super::{Mistakes, template};
-use crate::scenario::{Deliver, Scenario, Sender};
+use crate::scenario::{Deliver, Scenario, SenderKind};
 use http::{HeaderName, HeaderValue, Method};
 use url::Url;
 
@@ -9,8 +9,11 @@ pub(super) fn check(scenario: &Scenario, mistakes: &mut Mistakes) {
     let deliver = &scenario.deliver;
     receiver(scenario, mistakes);
     match deliver.sender {
-        Sender::Command => by_command(deliver, mistakes),
-        Sender::CloudTasks | Sender::Pubsub | Sender::Cloudevents | Sender::Http => {
+        SenderKind::Command => by_command(deliver, mistakes),
+        SenderKind::CloudTasks
+        | SenderKind::Pubsub
+        | SenderKind::Cloudevents
+        | SenderKind::Http => {
             by_request(deliver, mistakes);
         }
     }
@@ -27,7 +30,7 @@ fn receiver(scenario: &Scenario, mistakes: &mut Mistakes) {
         mistakes.push(format!("deliver.to names `{to}`, which is no process"));
     }
     let nobody = scenario.processes.is_empty() && deliver.target.is_none();
-    if nobody && deliver.sender != Sender::Command {
+    if nobody && deliver.sender != SenderKind::Command {
         mistakes.push("neither a [[process]] nor deliver.target says who receives".to_owned());
     }
     if deliver.target.is_some() && deliver.to.is_some() {

@@ -17,10 +17,11 @@ pub(crate) struct Delivery {
 /// What is in it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Payload {
-    Usual,
+    /// What the scenario calls `body`.
+    Default,
     Other,
     Bad,
-    /// The usual one, but the request does not say its key.
+    /// The default one, but the request does not say its key.
     Keyless,
 }
 
@@ -32,7 +33,7 @@ impl Delivery {
             entity: id.clone(),
             id,
             n,
-            payload: Payload::Usual,
+            payload: Payload::Default,
             attempts: Arc::default(),
         }
     }

@@ -24,7 +24,7 @@ const IDENTITIES: &[&str] = &["idempotency-key", "x-cloudtasks-taskname", "ce-id
 
 /// A request that was recorded.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Recorded {
+pub(crate) struct RecordedRequest {
     pub(crate) method: String,
     pub(crate) path: String,
     pub(crate) headers: BTreeMap<String, String>,
@@ -34,7 +34,7 @@ pub(crate) struct Recorded {
 }
 
 #[derive(Deserialize)]
-struct Line {
+struct RawRequest {
     #[serde(default = "post")]
     method: String,
     url: String,
@@ -72,14 +72,14 @@ struct HarBody {
 }
 
 /// Reads a HAR file, or JSON lines.
-pub(crate) fn read(path: &Path) -> Result<Vec<Recorded>, Error> {
+pub(crate) fn read(path: &Path) -> Result<Vec<RecordedRequest>, Error> {
     let wrong =
         |why: String| Error::Scenario(format!("deliver.recorded {}: {why}", path.display()));
     let text = std::fs::read_to_string(path).map_err(|why| wrong(why.to_string()))?;
     parse(&text).map_err(wrong)
 }
 
-fn parse(text: &str) -> Result<Vec<Recorded>, String> {
+fn parse(text: &str) -> Result<Vec<RecordedRequest>, String> {
     let lines = requests(text)?;
     if lines.is_empty() {
         return Err("it holds no request".to_owned());
@@ -94,7 +94,7 @@ fn parse(text: &str) -> Result<Vec<Recorded>, String> {
 }
 
 /// A HAR file is one JSON object with a `log`; JSON lines are one object each.
-fn requests(text: &str) -> Result<Vec<Line>, String> {
+fn requests(text: &str) -> Result<Vec<RawRequest>, String> {
     let whole = match serde_json::from_str::<Value>(text) {
         Ok(whole) => whole,
         Err(no_har) => {
@@ -115,7 +115,7 @@ fn requests(text: &str) -> Result<Vec<Line>, String> {
     }
 }
 
-fn har(entries: &[Value]) -> Result<Vec<Line>, String> {
+fn har(entries: &[Value]) -> Result<Vec<RawRequest>, String> {
     let read = |(at, entry): (usize, &Value)| {
         HarEntry::deserialize(entry)
             .map(|entry| entry.request.into())
@@ -124,7 +124,7 @@ fn har(entries: &[Value]) -> Result<Vec<Line>, String> {
     entries.iter().enumerate().map(read).collect()
 }
 
-fn lines(text: &str) -> Result<Vec<Line>, String> {
+fn lines(text: &str) -> Result<Vec<RawRequest>, String> {
     let numbered = text
         .lines()
         .enumerate()
@@ -135,9 +135,9 @@ fn lines(text: &str) -> Result<Vec<Line>, String> {
     numbered.map(read).collect()
 }
 
-// === impl Recorded ===
+// === impl RecordedRequest ===
 
-impl Recorded {
+impl RecordedRequest {
     /// The same request under another identity, wherever it was named.
     pub(crate) fn named(&self, id: &str) -> Self {
         let rename = Rename {
@@ -158,10 +158,10 @@ impl Recorded {
     }
 }
 
-// === impl Line ===
+// === impl RawRequest ===
 
-impl Line {
-    fn recorded(self) -> Result<Recorded, String> {
+impl RawRequest {
+    fn recorded(self) -> Result<RecordedRequest, String> {
         let headers: BTreeMap<String, String> = self
             .headers
             .into_iter()
@@ -178,7 +178,7 @@ impl Line {
             .or_else(|| message_id(&self.body))
             .map(|id| id.trim_matches('"').to_owned())
             .filter(|id| !id.is_empty());
-        Ok(Recorded {
+        Ok(RecordedRequest {
             method: self.method,
             path: path(&self.url)?,
             identity: identity.ok_or(
@@ -190,7 +190,7 @@ impl Line {
     }
 }
 
-impl From<HarRequest> for Line {
+impl From<HarRequest> for RawRequest {
     fn from(request: HarRequest) -> Self {
         Self {
             method: request.method,

@@ -2,8 +2,8 @@
 
 use crate::error::Error;
 use crate::scenario::template::Words;
-use crate::scenario::{Deliver, Sender};
-use crate::world::sender::recorded::{self, Recorded};
+use crate::scenario::{Deliver, SenderKind};
+use crate::world::sender::recorded::{self, RecordedRequest};
 use crate::world::sender::{Delivery, Payload};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -19,24 +19,24 @@ const KEY_HEADER: &str = "idempotency-key";
 
 /// Writes requests for one scenario.
 #[derive(Debug)]
-pub(crate) struct Writer {
+pub(crate) struct RequestBuilder {
     deliver: Deliver,
     words: Words,
-    recorded: Vec<Recorded>,
+    recorded: Vec<RecordedRequest>,
 }
 
 /// What goes over the wire.
 #[derive(Debug)]
-struct Letter {
+struct RequestParts {
     method: String,
     path: String,
     headers: BTreeMap<String, String>,
     body: String,
 }
 
-// === impl Writer ===
+// === impl RequestBuilder ===
 
-impl Writer {
+impl RequestBuilder {
     /// Reads what was recorded, if the scenario names a file.
     pub(crate) fn new(deliver: &Deliver, words: Words, directory: &Path) -> Result<Self, Error> {
         let recorded = match &deliver.recorded {
@@ -50,7 +50,7 @@ impl Writer {
         })
     }
 
-    pub(crate) fn words_for(&self, delivery: &Delivery) -> Words {
+    pub(crate) fn variables_for(&self, delivery: &Delivery) -> Words {
         self.words
             .clone()
             .with("id", &delivery.id)
@@ -59,13 +59,13 @@ impl Writer {
     }
 
     pub(crate) fn body(&self, delivery: &Delivery) -> String {
-        let usual = &self.deliver.body;
+        let default = &self.deliver.body;
         let template = match delivery.payload {
-            Payload::Usual | Payload::Keyless => usual,
-            Payload::Other => self.deliver.other_body.as_ref().unwrap_or(usual),
-            Payload::Bad => self.deliver.bad_body.as_ref().unwrap_or(usual),
+            Payload::Default | Payload::Keyless => default,
+            Payload::Other => self.deliver.other_body.as_ref().unwrap_or(default),
+            Payload::Bad => self.deliver.bad_body.as_ref().unwrap_or(default),
         };
-        self.words_for(delivery).fill(template)
+        self.variables_for(delivery).fill(template)
     }
 
     pub(crate) fn request(
@@ -74,50 +74,48 @@ impl Writer {
         attempt: u32,
         to: SocketAddr,
     ) -> Result<Request<Full<Bytes>>, String> {
-        let mut letter = match self.recorded_for(delivery) {
+        let mut parts = match self.recorded_for(delivery) {
             Some(recorded) => recorded,
             None => self.written(delivery, attempt),
         };
-        letter
+        parts
             .headers
             .extend(sender_headers(self.deliver.sender, &delivery.id, attempt));
-        letter.headers.insert("host".to_owned(), to.to_string());
-        letter
+        parts.headers.insert("host".to_owned(), to.to_string());
+        parts
             .headers
             .insert("connection".to_owned(), "close".to_owned());
-        letter
+        parts
             .headers
             .entry("content-type".to_owned())
             .or_insert("application/json".to_owned());
-        let words = self.words_for(delivery);
+        let words = self.variables_for(delivery);
         for (name, value) in &self.deliver.headers {
-            letter
-                .headers
-                .insert(name.to_lowercase(), words.fill(value));
+            parts.headers.insert(name.to_lowercase(), words.fill(value));
         }
         if delivery.payload == Payload::Keyless {
-            letter.headers.remove(KEY_HEADER);
+            parts.headers.remove(KEY_HEADER);
         }
         let mut request = Request::builder()
-            .method(letter.method.as_str())
-            .uri(letter.path);
-        for (name, value) in letter.headers {
+            .method(parts.method.as_str())
+            .uri(parts.path);
+        for (name, value) in parts.headers {
             request = request.header(name, value);
         }
-        let body = Full::new(Bytes::from(letter.body));
+        let body = Full::new(Bytes::from(parts.body));
         request
             .body(body)
             .map_err(|why| format!("this cannot be sent: {why}"))
     }
 
     /// One of the recorded requests, in turns; other payloads are never recorded.
-    fn recorded_for(&self, delivery: &Delivery) -> Option<Letter> {
-        if delivery.payload != Payload::Usual || self.recorded.is_empty() {
+    fn recorded_for(&self, delivery: &Delivery) -> Option<RequestParts> {
+        if delivery.payload != Payload::Default || self.recorded.is_empty() {
             return None;
         }
         let at = usize::try_from(delivery.n).unwrap_or_default() % self.recorded.len();
         let recorded = self.recorded.get(at)?.named(&delivery.id);
-        Some(Letter {
+        Some(RequestParts {
             method: recorded.method,
             path: recorded.path,
             headers: recorded.headers,
@@ -125,39 +123,44 @@ impl Writer {
         })
     }
 
-    fn written(&self, delivery: &Delivery, attempt: u32) -> Letter {
+    fn written(&self, delivery: &Delivery, attempt: u32) -> RequestParts {
         let body = self.body(delivery);
-        Letter {
+        RequestParts {
             method: self
                 .deliver
                 .method
                 .clone()
                 .unwrap_or_else(|| "POST".to_owned()),
-            path: self.words_for(delivery).fill(&self.deliver.path()),
+            path: self.variables_for(delivery).fill(&self.deliver.path()),
             headers: BTreeMap::new(),
             body: match self.deliver.sender {
-                Sender::Pubsub => envelope(&delivery.id, attempt, &body, self.deliver.dead_letters),
-                Sender::CloudTasks | Sender::Cloudevents | Sender::Http | Sender::Command => body,
+                SenderKind::Pubsub => {
+                    envelope(&delivery.id, attempt, &body, self.deliver.dead_letters)
+                }
+                SenderKind::CloudTasks
+                | SenderKind::Cloudevents
+                | SenderKind::Http
+                | SenderKind::Command => body,
             },
         }
     }
 }
 
 /// Which answers end a sender's retries.
-pub(crate) fn accepts(sender: Sender, status: u16) -> bool {
+pub(crate) fn accepts(sender: SenderKind, status: u16) -> bool {
     match sender {
-        Sender::CloudTasks | Sender::Cloudevents => (200..300).contains(&status),
-        Sender::Pubsub => matches!(status, 102 | 200 | 201 | 202 | 204),
-        Sender::Http => status < 500 && !matches!(status, 409 | 425 | 429),
-        Sender::Command => status == 0,
+        SenderKind::CloudTasks | SenderKind::Cloudevents => (200..300).contains(&status),
+        SenderKind::Pubsub => matches!(status, 102 | 200 | 201 | 202 | 204),
+        SenderKind::Http => status < 500 && !matches!(status, 409 | 425 | 429),
+        SenderKind::Command => status == 0,
     }
 }
 
 /// What a sender says about itself and the delivery.
-fn sender_headers(sender: Sender, id: &str, attempt: u32) -> BTreeMap<String, String> {
+fn sender_headers(sender: SenderKind, id: &str, attempt: u32) -> BTreeMap<String, String> {
     let before = (attempt - 1).to_string();
     let said: Vec<(&str, &str)> = match sender {
-        Sender::CloudTasks => vec![
+        SenderKind::CloudTasks => vec![
             ("user-agent", "Google-Cloud-Tasks"),
             ("x-cloudtasks-queuename", "prove"),
             ("x-cloudtasks-taskname", id),
@@ -165,23 +168,23 @@ fn sender_headers(sender: Sender, id: &str, attempt: u32) -> BTreeMap<String, St
             ("x-cloudtasks-taskexecutioncount", &before),
             ("x-cloudtasks-tasketa", "1700000000.000000"),
         ],
-        Sender::Pubsub => vec![("user-agent", "CloudPubSub-Google")],
-        Sender::Cloudevents => vec![
+        SenderKind::Pubsub => vec![("user-agent", "CloudPubSub-Google")],
+        SenderKind::Cloudevents => vec![
             ("ce-id", id),
             ("ce-source", "//prove"),
             ("ce-specversion", "1.0"),
             ("ce-type", "semel.prove"),
             ("ce-time", "2026-01-01T00:00:00Z"),
         ],
-        Sender::Http => vec![(KEY_HEADER, id)],
-        Sender::Command => Vec::new(),
+        SenderKind::Http => vec![(KEY_HEADER, id)],
+        SenderKind::Command => Vec::new(),
     };
     said.into_iter()
         .map(|(name, value)| (name.to_owned(), value.to_owned()))
         .collect()
 }
 
-/// A push of Pub/Sub. It counts attempts only where the subscription has a dead-letter topic.
+/// A push of Pub/Sub. It counts attempts only where the subscription has a dead-parts topic.
 fn envelope(id: &str, attempt: u32, data: &str, dead_letters: bool) -> String {
     let mut push = serde_json::json!({
         "message": {
@@ -206,20 +209,20 @@ mod tests {
 
     #[test]
     fn senders_differ_in_what_they_accept() {
-        assert!(accepts(Sender::CloudTasks, 206) && !accepts(Sender::CloudTasks, 302));
-        assert!(accepts(Sender::Pubsub, 102) && !accepts(Sender::Pubsub, 206));
-        assert!(accepts(Sender::Http, 422) && !accepts(Sender::Http, 409));
-        assert!(accepts(Sender::Command, 0) && !accepts(Sender::Command, 1));
+        assert!(accepts(SenderKind::CloudTasks, 206) && !accepts(SenderKind::CloudTasks, 302));
+        assert!(accepts(SenderKind::Pubsub, 102) && !accepts(SenderKind::Pubsub, 206));
+        assert!(accepts(SenderKind::Http, 422) && !accepts(SenderKind::Http, 409));
+        assert!(accepts(SenderKind::Command, 0) && !accepts(SenderKind::Command, 1));
     }
 
     #[test]
     fn path_of_the_target_is_delivered_to() {
         let path = |more: &str| {
             let deliver: Deliver = toml::from_str(&format!("as = 'http'\n{more}")).unwrap();
-            let writer = Writer::new(&deliver, Words::default(), Path::new("/")).unwrap();
+            let builder = RequestBuilder::new(&deliver, Words::default(), Path::new("/")).unwrap();
             let delivery = Delivery::new("a7".to_owned(), 1);
             let to = SocketAddr::from(([127, 0, 0, 1], 1));
-            let request = writer.request(&delivery, 1, to).unwrap();
+            let request = builder.request(&delivery, 1, to).unwrap();
             request.uri().to_string()
         };
         assert_eq!(path("target = 'http://h:1/charge?x=1'"), "/charge?x=1");
@@ -241,7 +244,7 @@ mod tests {
 
     #[test]
     fn retry_count_rises_and_the_task_name_stays() {
-        let headers = sender_headers(Sender::CloudTasks, "a7", 3);
+        let headers = sender_headers(SenderKind::CloudTasks, "a7", 3);
         assert_eq!(headers["x-cloudtasks-taskname"], "a7");
         assert_eq!(headers["x-cloudtasks-taskretrycount"], "2");
     }

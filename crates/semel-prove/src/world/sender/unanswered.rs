@@ -1,20 +1,20 @@
 //! An attempt of which the sender has heard nothing yet.
 
-use super::{Known, LANE};
+use super::{AttemptResult, LANE};
 use crate::judge::verdict::What;
 use crate::world::recorder::Recorder;
 
 /// Writes down that no answer came unless it is told otherwise, also when the attempt is given up.
-pub(super) struct Unheard<'a> {
+pub(super) struct PendingAttempt<'a> {
     recorder: &'a Recorder,
     id: &'a str,
     attempt: u32,
     settled: bool,
 }
 
-// === impl Unheard ===
+// === impl PendingAttempt ===
 
-impl<'a> Unheard<'a> {
+impl<'a> PendingAttempt<'a> {
     pub(super) fn new(recorder: &'a Recorder, id: &'a str, attempt: u32) -> Self {
         Self {
             recorder,
@@ -29,10 +29,10 @@ impl<'a> Unheard<'a> {
         self.recorder.note(LANE, what);
     }
 
-    pub(super) fn because(self, why: &str) -> Known {
+    pub(super) fn because(self, why: &str) -> AttemptResult {
         let what = self.unanswered(why);
         self.settled(what);
-        Known::Nothing
+        AttemptResult::Unanswered
     }
 
     fn unanswered(&self, why: &str) -> What {
@@ -44,7 +44,7 @@ impl<'a> Unheard<'a> {
     }
 }
 
-impl Drop for Unheard<'_> {
+impl Drop for PendingAttempt<'_> {
     fn drop(&mut self) {
         if !self.settled {
             let what = self.unanswered("the sender's deadline passed");
