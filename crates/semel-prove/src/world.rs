@@ -22,7 +22,7 @@ mod http_client;
 use crate::error::Error;
 use crate::judge::verdict::What;
 use crate::scenario::check::Endpoint;
-use crate::scenario::template::Words;
+use crate::scenario::template::Variables;
 use crate::world::address::address;
 use crate::world::command::Shell;
 use crate::world::process::READY_BOUND;
@@ -48,7 +48,7 @@ const REACHED_BOUND: Duration = Duration::from_secs(2);
 pub(crate) struct World {
     pub(crate) recorder: Arc<Recorder>,
     /// What everybody may say; a process has a `{port}` and a `{dir}` of its own besides.
-    words: Words,
+    variables: Variables,
     /// Where the dependencies really are.
     pub(crate) urls: Vec<String>,
     /// Runs commands for which every dependency has its real address.
@@ -210,9 +210,9 @@ impl World {
         &self.context.endpoints
     }
 
-    /// The words of deliveries, probes and `before`.
-    pub(crate) fn words(&self) -> Words {
-        self.words.clone()
+    /// The variables of deliveries, probes and `before`.
+    pub(crate) fn variables(&self) -> Variables {
+        self.variables.clone()
     }
 }
 

@@ -96,13 +96,13 @@ impl<'a> Session<'a> {
         let mut world = World::plan(scenario, options, endpoints)?;
         let mut servers = Servers::default();
         for before in scenario.before.iter().filter(|before| !before.each) {
-            prepare(before, &world.words(), &world, &mut servers).await?;
+            prepare(before, &world.variables(), &world, &mut servers).await?;
         }
         world.start(scenario).await?;
         let sender = Sender::new(
             &scenario.deliver,
             Arc::clone(&world.recorder),
-            world.words(),
+            world.variables(),
             world.shell.clone(),
         )?;
         let mut session = Self {
@@ -169,14 +169,14 @@ impl<'a> Session<'a> {
         self.deliveries += 1;
         let n = self.deliveries;
         let delivery = Delivery::new(format!("{}{n:05}", self.mark), n).about(entity);
-        let words = self
+        let variables = self
             .world
-            .words()
+            .variables()
             .with("id", &delivery.id)
             .with("entity", &delivery.entity)
             .with("n", n);
         for before in self.scenario.before.iter().filter(|before| before.each) {
-            prepare(before, &words, &self.world, &mut self.servers).await?;
+            prepare(before, &variables, &self.world, &mut self.servers).await?;
         }
         self.world.recorder.owns(&delivery.id);
         Ok(delivery)

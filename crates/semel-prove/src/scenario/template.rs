@@ -1,45 +1,45 @@
-//! The words in braces that a scenario may use.
+//! The variables in braces that a scenario may use.
 
 use std::collections::BTreeMap;
 use std::fmt::Display;
 
-/// What each word stands for. Everything else in braces is left alone: bodies are often JSON.
+/// What each name stands for. Everything else in braces is left alone: bodies are often JSON.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Words(BTreeMap<String, String>);
+pub(crate) struct Variables(BTreeMap<String, String>);
 
-// === impl Words ===
+// === impl Variables ===
 
-impl Words {
-    /// The same words, and one more.
-    pub(crate) fn with(mut self, word: impl Into<String>, meaning: impl Display) -> Self {
-        self.0.insert(word.into(), format!("{meaning}"));
+impl Variables {
+    /// The same variables, and one more.
+    pub(crate) fn with(mut self, name: impl Into<String>, value: impl Display) -> Self {
+        self.0.insert(name.into(), format!("{value}"));
         self
     }
 
-    /// The text with every known word replaced, in one pass: what a word stands for is not looked at again.
-    pub(crate) fn fill(&self, text: &str) -> String {
-        let mut filled = String::with_capacity(text.len());
+    /// The text with every known name replaced, in one pass: what a name stands for is not looked at again.
+    pub(crate) fn expand(&self, text: &str) -> String {
+        let mut expanded = String::with_capacity(text.len());
         let mut rest = text;
         while let Some((before, after)) = rest.split_once('{') {
-            filled.push_str(before);
-            rest = match self.meaning(after) {
-                Some((meaning, behind)) => {
-                    filled.push_str(meaning);
-                    behind
+            expanded.push_str(before);
+            rest = match self.value(after) {
+                Some((value, rest_after)) => {
+                    expanded.push_str(value);
+                    rest_after
                 }
                 None => {
-                    filled.push('{');
+                    expanded.push('{');
                     after
                 }
             };
         }
-        filled.push_str(rest);
-        filled
+        expanded.push_str(rest);
+        expanded
     }
 
-    fn meaning<'a, 't>(&'a self, after: &'t str) -> Option<(&'a str, &'t str)> {
-        let (word, behind) = after.split_once('}')?;
-        Some((self.0.get(word)?, behind))
+    fn value<'a, 't>(&'a self, after: &'t str) -> Option<(&'a str, &'t str)> {
+        let (name, rest_after) = after.split_once('}')?;
+        Some((self.0.get(name)?, rest_after))
     }
 }
 
@@ -58,17 +58,17 @@ mod tests {
 
     #[test]
     fn known_words_are_replaced_and_json_is_left_alone() {
-        let words = Words::default().with("id", "a7").with("n", 3);
+        let variables = Variables::default().with("id", "a7").with("n", 3);
         assert_eq!(
-            words.fill(r#"{"order": "{id}", "n": {n}, "x": {"y": {}}}"#),
+            variables.expand(r#"{"order": "{id}", "n": {n}, "x": {"y": {}}}"#),
             r#"{"order": "a7", "n": 3, "x": {"y": {}}}"#
         );
     }
 
     #[test]
     fn meaning_is_not_read_again() {
-        let words = Words::default().with("body", "{id}").with("id", "a7");
-        assert_eq!(words.fill("{body} {id}"), "{id} a7");
+        let variables = Variables::default().with("body", "{id}").with("id", "a7");
+        assert_eq!(variables.expand("{body} {id}"), "{id} a7");
     }
 
     #[test]

@@ -5,7 +5,7 @@ mod tests;
 
 use crate::error::Error;
 use crate::scenario::check::find;
-use crate::scenario::template::Words;
+use crate::scenario::template::Variables;
 use crate::scenario::{Before, Effect};
 use crate::world::World;
 use crate::world::command::bounded;
@@ -54,16 +54,16 @@ async fn one(
     world: &World,
     servers: &mut Servers,
 ) -> Result<Vec<u64>, String> {
-    let words = world.words();
+    let variables = world.variables();
     if let Some(sql) = &effect.sql {
-        let rows = select(effect, sql, &words, world, servers).await?;
+        let rows = select(effect, sql, &variables, world, servers).await?;
         return count(&rows, ids);
     }
     if let Some(url) = &effect.http {
-        return count(&ask(&words.fill(url)).await?, ids);
+        return count(&ask(&variables.expand(url)).await?, ids);
     }
     if let Some(line) = &effect.command {
-        let line = split(line, &words)?;
+        let line = split(line, &variables)?;
         let printed = world.shell.ask(&line).await;
         let printed = printed.map_err(|why| why.to_string())?;
         let rows = printed.lines().filter(|line| !line.trim().is_empty());
@@ -84,7 +84,7 @@ async fn one(
 async fn select(
     effect: &Effect,
     sql: &str,
-    words: &Words,
+    variables: &Variables,
     world: &World,
     servers: &mut Servers,
 ) -> Result<Rows, String> {
@@ -92,7 +92,7 @@ async fn select(
         Some(at) => servers.sql(url(world, at), sql).await,
         None => {
             let path = effect.on.as_deref().unwrap_or_default();
-            let path = words.fill(path.trim_start_matches("sqlite:"));
+            let path = variables.expand(path.trim_start_matches("sqlite:"));
             sqlite::rows(&path, sql, &world.shell).await
         }
     }
@@ -148,8 +148,8 @@ async fn keys(
 ) -> Result<Rows, String> {
     let at = find(effect.on.as_deref(), Protocol::Redis, world.endpoints())?.unwrap_or_default();
     let url = url(world, at).to_owned();
-    let ask = |words: &[&str]| {
-        words
+    let ask = |variables: &[&str]| {
+        variables
             .iter()
             .map(|word| (*word).to_owned())
             .collect::<Vec<_>>()
@@ -226,18 +226,18 @@ fn number(text: &str) -> Result<u64, String> {
 /// Makes the world ready: once, or for one delivery.
 pub(crate) async fn prepare(
     before: &Before,
-    words: &Words,
+    variables: &Variables,
     world: &World,
     servers: &mut Servers,
 ) -> Result<(), Error> {
     let failed = Error::Before;
     let on = before.on.as_deref();
     if let Some(sql) = &before.sql {
-        let sql = words.fill(sql);
+        let sql = variables.expand(sql);
         match find(on, Protocol::Postgres, world.endpoints()).map_err(failed)? {
             Some(at) => servers.sql(url(world, at), &sql).await.map(drop),
             None => {
-                let path = words.fill(on.unwrap_or_default().trim_start_matches("sqlite:"));
+                let path = variables.expand(on.unwrap_or_default().trim_start_matches("sqlite:"));
                 sqlite::change(&path, &sql, &world.shell).await
             }
         }
@@ -247,20 +247,20 @@ pub(crate) async fn prepare(
         let at = find(on, Protocol::Redis, world.endpoints())
             .map_err(failed)?
             .unwrap_or_default();
-        let line = split(line, words).map_err(failed)?;
+        let line = split(line, variables).map_err(failed)?;
         servers.redis(url(world, at), &line).await.map_err(failed)?;
     }
     if let Some(line) = &before.command {
-        let line = split(line, words).map_err(failed)?;
+        let line = split(line, variables).map_err(failed)?;
         let ran = world.shell.ask(&line).await;
         ran.map_err(|why| failed(why.to_string()))?;
     }
     Ok(())
 }
 
-fn split(line: &str, words: &Words) -> Result<Vec<String>, String> {
+fn split(line: &str, variables: &Variables) -> Result<Vec<String>, String> {
     let line = shlex::split(line).ok_or_else(|| format!("`{line}` is not a command"))?;
-    Ok(line.iter().map(|word| words.fill(word)).collect())
+    Ok(line.iter().map(|word| variables.expand(word)).collect())
 }
 
 fn url(world: &World, at: usize) -> &str {

@@ -9,7 +9,7 @@ pub(crate) use delivery::{Delivery, Payload};
 
 use crate::error::Error;
 use crate::judge::verdict::What;
-use crate::scenario::template::Words;
+use crate::scenario::template::Variables;
 use crate::scenario::{Deliver, SenderKind};
 use crate::world::command::Shell;
 use crate::world::http_client::{self, NoAnswer};
@@ -74,10 +74,10 @@ impl Sender {
     pub(crate) fn new(
         deliver: &Deliver,
         recorder: Arc<Recorder>,
-        words: Words,
+        variables: Variables,
         shell: Shell,
     ) -> Result<Self, Error> {
-        let requests = RequestBuilder::new(deliver, words, shell.directory())?;
+        let requests = RequestBuilder::new(deliver, variables, shell.directory())?;
         Ok(Self(Arc::new(Inner {
             deliver: deliver.clone(),
             recorder,
@@ -195,7 +195,7 @@ impl Sender {
 
     async fn run(&self, delivery: &Delivery, attempt: u32) -> Result<(u16, Bytes), String> {
         let inner = &self.0;
-        let words = inner
+        let variables = inner
             .requests
             .variables_for(delivery)
             .with("attempt", attempt)
@@ -204,7 +204,7 @@ impl Sender {
         let command: Vec<String> = shlex::split(command)
             .unwrap_or_default()
             .iter()
-            .map(|word| words.fill(word))
+            .map(|word| variables.expand(word))
             .collect();
         let ended = inner.shell.run(&command).await;
         let ended = ended.map_err(|why| why.to_string())?;

@@ -5,7 +5,7 @@ use super::{Context, Second, World};
 use crate::error::Error;
 use crate::options::Options;
 use crate::scenario::check::Endpoint;
-use crate::scenario::template::Words;
+use crate::scenario::template::Variables;
 use crate::scenario::{Process, Scenario};
 use crate::world::address::address;
 use crate::world::command::Shell;
@@ -23,7 +23,7 @@ const IDLE_HEARD: Duration = Duration::from_millis(200);
 // === impl World ===
 
 impl World {
-    /// Ports are chosen and words are known; nothing runs yet.
+    /// Ports are chosen and variables are known; nothing runs yet.
     pub(crate) fn plan(
         scenario: &Scenario,
         options: &Options,
@@ -39,10 +39,10 @@ impl World {
         let named = |to: &String| scenario.processes.iter().position(|it| it.name == *to);
         let receiver = to.and_then(named);
         let receiver = receiver.unwrap_or(scenario.processes.len().saturating_sub(1));
-        let words = words(scenario, receiver, &here, home.path())?;
+        let variables = variables(scenario, receiver, &here, home.path())?;
         let urls: Vec<String> = endpoints
             .iter()
-            .map(|endpoint| words.fill(&endpoint.url))
+            .map(|endpoint| variables.expand(&endpoint.url))
             .collect();
         let mut environment = options.environment.clone();
         for (endpoint, url) in endpoints.iter().zip(&urls) {
@@ -51,7 +51,7 @@ impl World {
         let keeper = Keeper::start(home.path())?;
         Ok(Self {
             recorder: Arc::new(Recorder::new()),
-            words,
+            variables,
             urls,
             shell: Shell::new(environment, here, keeper.ear.clone()),
             members: Vec::new(),
@@ -69,7 +69,7 @@ impl World {
     /// Starts every process, in order, and listens to what they say by themselves.
     pub(crate) async fn start(&mut self, scenario: &Scenario) -> Result<(), Error> {
         for process in &scenario.processes {
-            let port = self.words.fill(&format!("{{port.{}}}", process.name));
+            let port = self.variables.expand(&format!("{{port.{}}}", process.name));
             let port = port.parse().expect("plan() chose a port for every process");
             self.join(process, &process.name, port).await?;
         }
@@ -114,8 +114,8 @@ impl World {
     async fn join(&mut self, process: &Process, name: &str, port: u16) -> Result<(), Error> {
         let at = self.members.len();
         let dir = directory(self.home.path(), name)?;
-        let words = self
-            .words
+        let variables = self
+            .variables
             .clone()
             .with("port", port)
             .with("dir", dir.display());
@@ -123,7 +123,7 @@ impl World {
         environment.insert("PORT".to_owned(), port.to_string());
         let mut proxies = Vec::new();
         for (dependency, endpoint) in self.context.endpoints.iter().enumerate() {
-            let real = self.words.fill(&endpoint.url);
+            let real = self.variables.expand(&endpoint.url);
             let seen = if endpoint.encrypted {
                 real
             } else {
@@ -134,12 +134,12 @@ impl World {
             environment.insert(endpoint.env.clone(), seen);
         }
         for (variable, value) in &process.env {
-            environment.insert(variable.clone(), words.fill(value));
+            environment.insert(variable.clone(), variables.expand(value));
         }
         let command = shlex::split(&process.spawn).unwrap_or_default();
         let recipe = Recipe {
             name: name.to_owned(),
-            command: command.iter().map(|word| words.fill(word)).collect(),
+            command: command.iter().map(|word| variables.expand(word)).collect(),
             environment,
             directory: self.shell.directory().to_owned(),
             port,
@@ -172,19 +172,24 @@ impl World {
 }
 
 /// `{dir}` is the receiver's, for whoever has none of its own.
-fn words(scenario: &Scenario, receiver: usize, here: &Path, home: &Path) -> Result<Words, Error> {
-    let mut words = Words::default().with("here", here.display());
+fn variables(
+    scenario: &Scenario,
+    receiver: usize,
+    here: &Path,
+    home: &Path,
+) -> Result<Variables, Error> {
+    let mut variables = Variables::default().with("here", here.display());
     for (at, process) in scenario.processes.iter().enumerate() {
         let name = &process.name;
         let dir = directory(home, name)?;
-        words = words
+        variables = variables
             .with(format!("port.{name}"), free_port()?)
             .with(format!("dir.{name}"), dir.display());
         if at == receiver {
-            words = words.with("dir", dir.display());
+            variables = variables.with("dir", dir.display());
         }
     }
-    Ok(words)
+    Ok(variables)
 }
 
 fn directory(home: &Path, name: &str) -> Result<PathBuf, Error> {

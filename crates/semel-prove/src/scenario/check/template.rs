@@ -1,16 +1,18 @@
-//! What is said in words of a scenario: paths, and the names in braces.
+//! What is said in variables of a scenario: paths, and the names in braces.
 
 use super::Mistakes;
 use crate::scenario::Scenario;
-use crate::scenario::template::{Words, ports_named};
+use crate::scenario::template::{Variables, ports_named};
 use http::uri::PathAndQuery;
 
-/// A path to send a request to, once its words are filled in.
+/// A path to send a request to, once its variables are filled in.
 pub(super) fn path(whose: &str, path: &str, mistakes: &mut Mistakes) {
     let filled = ["id", "entity", "n"]
         .into_iter()
-        .fold(Words::default(), |words, word| words.with(word, "1"))
-        .fill(path);
+        .fold(Variables::default(), |variables, word| {
+            variables.with(word, "1")
+        })
+        .expand(path);
     if !path.starts_with('/') {
         mistakes.push(format!("{whose}: `{path}` does not begin with `/`"));
     } else if filled.parse::<PathAndQuery>().is_err() {

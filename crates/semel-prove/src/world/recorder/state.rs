@@ -229,7 +229,7 @@ impl State {
     }
 }
 
-/// Words that any transaction begins and ends with say nothing about who speaks.
+/// Variables that any transaction begins and ends with say nothing about who speaks.
 fn common(shape: &str) -> bool {
     ["BEGIN", "COMMIT", "ROLLBACK", ""].contains(&shape)
 }

@@ -1,7 +1,7 @@
 //! What each kind of sender puts into a request, and which answers it takes for a success.
 
 use crate::error::Error;
-use crate::scenario::template::Words;
+use crate::scenario::template::Variables;
 use crate::scenario::{Deliver, SenderKind};
 use crate::world::sender::recorded::{self, RecordedRequest};
 use crate::world::sender::{Delivery, Payload};
@@ -21,7 +21,7 @@ const KEY_HEADER: &str = "idempotency-key";
 #[derive(Debug)]
 pub(crate) struct RequestBuilder {
     deliver: Deliver,
-    words: Words,
+    variables: Variables,
     recorded: Vec<RecordedRequest>,
 }
 
@@ -38,20 +38,24 @@ struct RequestParts {
 
 impl RequestBuilder {
     /// Reads what was recorded, if the scenario names a file.
-    pub(crate) fn new(deliver: &Deliver, words: Words, directory: &Path) -> Result<Self, Error> {
+    pub(crate) fn new(
+        deliver: &Deliver,
+        variables: Variables,
+        directory: &Path,
+    ) -> Result<Self, Error> {
         let recorded = match &deliver.recorded {
-            Some(file) => recorded::read(&directory.join(words.fill(file)))?,
+            Some(file) => recorded::read(&directory.join(variables.expand(file)))?,
             None => Vec::new(),
         };
         Ok(Self {
             deliver: deliver.clone(),
-            words,
+            variables,
             recorded,
         })
     }
 
-    pub(crate) fn variables_for(&self, delivery: &Delivery) -> Words {
-        self.words
+    pub(crate) fn variables_for(&self, delivery: &Delivery) -> Variables {
+        self.variables
             .clone()
             .with("id", &delivery.id)
             .with("entity", &delivery.entity)
@@ -65,7 +69,7 @@ impl RequestBuilder {
             Payload::Other => self.deliver.other_body.as_ref().unwrap_or(default),
             Payload::Bad => self.deliver.bad_body.as_ref().unwrap_or(default),
         };
-        self.variables_for(delivery).fill(template)
+        self.variables_for(delivery).expand(template)
     }
 
     pub(crate) fn request(
@@ -89,9 +93,11 @@ impl RequestBuilder {
             .headers
             .entry("content-type".to_owned())
             .or_insert("application/json".to_owned());
-        let words = self.variables_for(delivery);
+        let variables = self.variables_for(delivery);
         for (name, value) in &self.deliver.headers {
-            parts.headers.insert(name.to_lowercase(), words.fill(value));
+            parts
+                .headers
+                .insert(name.to_lowercase(), variables.expand(value));
         }
         if delivery.payload == Payload::Keyless {
             parts.headers.remove(KEY_HEADER);
@@ -131,7 +137,7 @@ impl RequestBuilder {
                 .method
                 .clone()
                 .unwrap_or_else(|| "POST".to_owned()),
-            path: self.variables_for(delivery).fill(&self.deliver.path()),
+            path: self.variables_for(delivery).expand(&self.deliver.path()),
             headers: BTreeMap::new(),
             body: match self.deliver.sender {
                 SenderKind::Pubsub => {
@@ -219,7 +225,8 @@ mod tests {
     fn path_of_the_target_is_delivered_to() {
         let path = |more: &str| {
             let deliver: Deliver = toml::from_str(&format!("as = 'http'\n{more}")).unwrap();
-            let builder = RequestBuilder::new(&deliver, Words::default(), Path::new("/")).unwrap();
+            let builder =
+                RequestBuilder::new(&deliver, Variables::default(), Path::new("/")).unwrap();
             let delivery = Delivery::new("a7".to_owned(), 1);
             let to = SocketAddr::from(([127, 0, 0, 1], 1));
             let request = builder.request(&delivery, 1, to).unwrap();
