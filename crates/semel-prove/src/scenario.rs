@@ -188,7 +188,7 @@ pub struct Effect {
     /// A command that prints lines of an id and a count.
     #[serde(default)]
     pub command: Option<String>,
-    /// A pattern of Redis keys that contain the id: a number counts as it is, a list, set, hash or stream by its members,
+    /// A pattern of Redis keys that contain the id: a number counts as it is, a list, set, hash or stream by its processes,
     /// any other text as one.
     #[serde(default)]
     pub redis: Option<String>,

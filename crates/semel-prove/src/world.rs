@@ -4,7 +4,7 @@
 //! started again only after it was killed or ended by itself, as a supervisor would.
 
 mod start;
-mod member;
+mod managed;
 pub(crate) mod process;
 pub(crate) mod reaper;
 pub(crate) mod command;
@@ -24,11 +24,11 @@ use crate::judge::verdict::What;
 use crate::scenario::check::Endpoint;
 use crate::scenario::template::Variables;
 use crate::world::address::address;
-use crate::world::command::Shell;
+use crate::world::command::CommandRunner;
 use crate::world::process::READY_BOUND;
-use crate::world::reaper::Keeper;
+use crate::world::reaper::Reaper;
 use crate::world::recorder::{Pass, Recorder};
-use member::Member;
+use managed::ManagedProcess;
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -52,12 +52,12 @@ pub(crate) struct World {
     /// Where the dependencies really are.
     pub(crate) urls: Vec<String>,
     /// Runs commands for which every dependency has its real address.
-    pub(crate) shell: Shell,
-    members: Vec<Member>,
+    pub(crate) commands: CommandRunner,
+    processes: Vec<ManagedProcess>,
     receiver: usize,
-    second: Second,
+    second: SecondProcess,
     context: Context,
-    keeper: Keeper,
+    reaper: Reaper,
     home: TempDir,
 }
 
@@ -70,7 +70,7 @@ struct Context {
 
 /// A second process of the receiver.
 #[derive(Clone, Debug)]
-enum Second {
+enum SecondProcess {
     /// Nobody has asked for it yet.
     Unasked,
     Runs(usize),
@@ -83,11 +83,11 @@ enum Second {
 impl World {
     /// Ends a process as a crash does; bytes that are held never arrive.
     pub(crate) async fn kill(&mut self, at: usize) -> Result<(), Error> {
-        let Some(member) = self.members.get_mut(at) else {
+        let Some(process) = self.processes.get_mut(at) else {
             return Ok(());
         };
-        if let Some(mut running) = member.running.take() {
-            self.recorder.note(&member.recipe.name, What::Killed);
+        if let Some(mut running) = process.running.take() {
+            self.recorder.note(&process.spec.name, What::Killed);
             running.kill().await;
         }
         self.recorder.go_on(Pass::Drop);
@@ -95,35 +95,35 @@ impl World {
     }
 
     /// Starts whatever does not run, as a supervisor does.
-    pub(crate) async fn mend(&mut self) -> Result<(), Error> {
-        for at in 0..self.members.len() {
-            let Some(member) = self.members.get_mut(at) else {
+    pub(crate) async fn restart_ended(&mut self) -> Result<(), Error> {
+        for at in 0..self.processes.len() {
+            let Some(process) = self.processes.get_mut(at) else {
                 continue;
             };
-            if let Some(running) = &mut member.running {
+            if let Some(running) = &mut process.running {
                 if !running.has_ended() {
                     continue;
                 }
                 // The rest of its group goes with it.
                 running.kill().await;
-                self.recorder.note(&member.recipe.name, What::Ended);
+                self.recorder.note(&process.spec.name, What::Ended);
             }
-            member.running = None;
-            self.come_back(at).await?;
+            process.running = None;
+            self.restart(at).await?;
             self.recorder.note(&self.name(at), What::Started);
         }
         Ok(())
     }
 
     async fn launch(&mut self, at: usize) -> Result<(), Error> {
-        match self.members.get_mut(at) {
-            Some(member) => member.launch(&self.keeper.ear).await,
+        match self.processes.get_mut(at) {
+            Some(process) => process.launch(&self.reaper.handle).await,
             None => Ok(()),
         }
     }
 
     /// Starts a process that has run before.
-    async fn come_back(&mut self, at: usize) -> Result<(), Error> {
+    async fn restart(&mut self, at: usize) -> Result<(), Error> {
         let began = Instant::now();
         let mut starts = 1;
         loop {
@@ -160,22 +160,30 @@ impl World {
     }
 
     pub(crate) fn pause(&mut self, at: usize) {
-        if self.members.get_mut(at).is_some_and(Member::pause) {
+        if self
+            .processes
+            .get_mut(at)
+            .is_some_and(ManagedProcess::pause)
+        {
             self.recorder.note(&self.name(at), What::Paused);
         }
     }
 
     pub(crate) fn resume(&mut self, at: usize) {
-        if self.members.get_mut(at).is_some_and(Member::resume) {
+        if self
+            .processes
+            .get_mut(at)
+            .is_some_and(ManagedProcess::resume)
+        {
             self.recorder.note(&self.name(at), What::Resumed);
         }
     }
 
     /// The end of what the receiver printed.
     pub(crate) fn log(&self) -> String {
-        self.members
+        self.processes
             .get(self.receiver)
-            .map(|member| member.recipe.log_tail())
+            .map(|process| process.spec.log_tail())
             .unwrap_or_default()
     }
 
@@ -184,26 +192,26 @@ impl World {
     }
 
     pub(crate) fn name(&self, at: usize) -> String {
-        self.members
+        self.processes
             .get(at)
-            .map(|member| member.recipe.name.clone())
+            .map(|process| process.spec.name.clone())
             .unwrap_or_default()
     }
 
     pub(crate) fn address(&self, at: usize) -> Option<SocketAddr> {
-        self.members.get(at).map(Member::address)
+        self.processes.get(at).map(ManagedProcess::address)
     }
 
     /// Those that may be killed and paused; not the second one.
     pub(crate) fn attackable(&self) -> Vec<usize> {
-        let is_second = |at| matches!(self.second, Second::Runs(second) if second == at);
-        let at = 0..self.members.len();
+        let is_second = |at| matches!(self.second, SecondProcess::Runs(second) if second == at);
+        let at = 0..self.processes.len();
         at.filter(|at| !is_second(*at) && self.may_attack(*at))
             .collect()
     }
 
     pub(crate) fn may_attack(&self, at: usize) -> bool {
-        self.members.get(at).is_some_and(|member| member.attack)
+        self.processes.get(at).is_some_and(|process| process.attack)
     }
 
     pub(crate) fn endpoints(&self) -> &[Endpoint] {

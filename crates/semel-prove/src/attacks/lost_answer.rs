@@ -42,7 +42,7 @@ async fn miss_a_success(
     let deliver = &session.scenario.deliver;
     let pause = Duration::from_millis(deliver.pause_ms);
     for _ in 0..deliver.attempts {
-        session.world.mend().await?;
+        session.world.restart_ended().await?;
         let known = session.sender.send(delivery, session.target(), fate).await;
         if known == AttemptResult::MissedSuccess {
             return Ok(true);

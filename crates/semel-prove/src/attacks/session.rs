@@ -103,7 +103,7 @@ impl<'a> Session<'a> {
             &scenario.deliver,
             Arc::clone(&world.recorder),
             world.variables(),
-            world.shell.clone(),
+            world.commands.clone(),
         )?;
         let mut session = Self {
             scenario,
@@ -151,7 +151,7 @@ impl<'a> Session<'a> {
     /// A new trial with one new delivery.
     pub(crate) async fn begin(&mut self) -> Result<Delivery, Error> {
         self.world.recorder.idle();
-        self.world.mend().await?;
+        self.world.restart_ended().await?;
         let delivery = self.next().await?;
         self.sender.take_answers();
         self.world.recorder.begin();
@@ -219,7 +219,7 @@ impl<'a> Session<'a> {
             known = first.await.unwrap_or(known);
             if known != AttemptResult::Accepted {
                 tokio::time::sleep(pause).await;
-                self.world.mend().await?;
+                self.world.restart_ended().await?;
             }
         }
         // Later attempts are not to be held: nobody would let them go.

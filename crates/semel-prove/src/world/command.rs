@@ -1,7 +1,7 @@
 //! Runs the commands of a scenario: deliveries, probes, and what comes before. Nothing that they start outlives them.
 
 use crate::printable::plain;
-use crate::world::reaper::{Ear, Group};
+use crate::world::reaper::{ProcessGroup, ReaperHandle};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::{ExitStatus, Stdio};
@@ -10,41 +10,45 @@ use tokio::io::{AsyncRead, AsyncReadExt};
 use tokio::process::Command;
 
 /// How long a server or a command may take to answer, unless a sender's deadline is at stake.
-const ANSWER_BOUND: Duration = Duration::from_secs(10);
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Where and in which environment commands run.
 #[derive(Clone, Debug)]
-pub(crate) struct Shell {
+pub(crate) struct CommandRunner {
     environment: BTreeMap<String, String>,
     directory: PathBuf,
-    ear: Ear,
+    handle: ReaperHandle,
 }
 
 /// How a command ended, and what it said.
 #[derive(Debug)]
-pub(crate) struct Ended {
+pub(crate) struct Completed {
     pub(crate) status: ExitStatus,
-    pub(crate) printed: Vec<u8>,
-    complained: Vec<u8>,
+    pub(crate) stdout: Vec<u8>,
+    stderr: Vec<u8>,
 }
 
 /// Why a command has no result.
 #[derive(Debug)]
-pub(crate) enum NoResult {
+pub(crate) enum CommandError {
     /// There is no such program.
-    Missing(String),
+    NotFound(String),
     /// Anything else, in a sentence.
     Failed(String),
 }
 
-// === impl Shell ===
+// === impl CommandRunner ===
 
-impl Shell {
-    pub(crate) fn new(environment: BTreeMap<String, String>, directory: PathBuf, ear: Ear) -> Self {
+impl CommandRunner {
+    pub(crate) fn new(
+        environment: BTreeMap<String, String>,
+        directory: PathBuf,
+        handle: ReaperHandle,
+    ) -> Self {
         Self {
             environment,
             directory,
-            ear,
+            handle,
         }
     }
 
@@ -54,10 +58,10 @@ impl Shell {
     }
 
     /// Returns when the command has ended; when it is given up, it ends at once. Either way its children end with it.
-    pub(crate) async fn run(&self, words: &[String]) -> Result<Ended, NoResult> {
+    pub(crate) async fn run(&self, words: &[String]) -> Result<Completed, CommandError> {
         let (program, arguments) = words
             .split_first()
-            .ok_or_else(|| NoResult::Failed("the command is empty".to_owned()))?;
+            .ok_or_else(|| CommandError::Failed("the command is empty".to_owned()))?;
         let mut child = Command::new(program)
             .args(arguments)
             .env_clear()
@@ -69,9 +73,9 @@ impl Shell {
             .stderr(Stdio::piped())
             .kill_on_drop(true)
             .spawn()
-            .map_err(|why| unrun(program, &why))?;
-        let group = Group::of(child.id(), &self.ear);
-        let group = group.map_err(|why| NoResult::Failed(why.to_string()))?;
+            .map_err(|why| spawn_error(program, &why))?;
+        let group = ProcessGroup::of(child.id(), &self.handle);
+        let group = group.map_err(|why| CommandError::Failed(why.to_string()))?;
         let said = (child.stdout.take(), child.stderr.take());
         let ended = async {
             let status = child.wait().await;
@@ -79,45 +83,47 @@ impl Shell {
             drop(group);
             status
         };
-        let (status, printed, complained) = tokio::join!(ended, all(said.0), all(said.1));
-        Ok(Ended {
-            status: status.map_err(|why| unrun(program, &why))?,
-            printed,
-            complained,
+        let (status, stdout, stderr) = tokio::join!(ended, all(said.0), all(said.1));
+        Ok(Completed {
+            status: status.map_err(|why| spawn_error(program, &why))?,
+            stdout,
+            stderr,
         })
     }
 
     /// What a command prints that succeeds, soon.
-    pub(crate) async fn ask(&self, words: &[String]) -> Result<String, NoResult> {
-        let ended = bounded(self.run(words)).await.map_err(NoResult::Failed)??;
+    pub(crate) async fn ask(&self, words: &[String]) -> Result<String, CommandError> {
+        let ended = with_timeout(self.run(words))
+            .await
+            .map_err(CommandError::Failed)??;
         if !ended.status.success() {
             let program = words.first().map_or("", String::as_str);
-            let said = plain(String::from_utf8_lossy(&ended.complained).trim());
+            let said = plain(String::from_utf8_lossy(&ended.stderr).trim());
             let status = ended.status;
-            return Err(NoResult::Failed(format!(
+            return Err(CommandError::Failed(format!(
                 "`{program}` ended with {status}: {said}"
             )));
         }
-        Ok(String::from_utf8_lossy(&ended.printed).into_owned())
+        Ok(String::from_utf8_lossy(&ended.stdout).into_owned())
     }
 }
 
-// === impl NoResult ===
+// === impl CommandError ===
 
-impl std::fmt::Display for NoResult {
+impl std::fmt::Display for CommandError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            Self::Missing(program) => write!(f, "`{program}` was not found"),
+            Self::NotFound(program) => write!(f, "`{program}` was not found"),
             Self::Failed(why) => f.write_str(why),
         }
     }
 }
 
 /// What an answer is waited for.
-pub(crate) async fn bounded<T>(work: impl Future<Output = T>) -> Result<T, String> {
-    tokio::time::timeout(ANSWER_BOUND, work)
+pub(crate) async fn with_timeout<T>(work: impl Future<Output = T>) -> Result<T, String> {
+    tokio::time::timeout(ANSWER_TIMEOUT, work)
         .await
-        .map_err(|_| format!("no answer within {} s", ANSWER_BOUND.as_secs()))
+        .map_err(|_| format!("no answer within {} s", ANSWER_TIMEOUT.as_secs()))
 }
 
 async fn all(from: Option<impl AsyncRead + Unpin>) -> Vec<u8> {
@@ -129,26 +135,27 @@ async fn all(from: Option<impl AsyncRead + Unpin>) -> Vec<u8> {
     read
 }
 
-fn unrun(program: &str, why: &std::io::Error) -> NoResult {
+fn spawn_error(program: &str, why: &std::io::Error) -> CommandError {
     if why.kind() == std::io::ErrorKind::NotFound {
-        return NoResult::Missing(program.to_owned());
+        return CommandError::NotFound(program.to_owned());
     }
-    NoResult::Failed(format!("`{program}` cannot be run: {why}"))
+    CommandError::Failed(format!("`{program}` cannot be run: {why}"))
 }
 
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
-    use crate::world::reaper::Keeper;
+    use crate::world::reaper::Reaper;
     use testbed::Process;
 
-    /// A shell in a directory of its own, and what must be held meanwhile.
-    pub(crate) fn shell(path: &str) -> (Shell, Keeper, tempfile::TempDir) {
+    /// A commands in a directory of its own, and what must be held meanwhile.
+    pub(crate) fn commands(path: &str) -> (CommandRunner, Reaper, tempfile::TempDir) {
         let dir = tempfile::tempdir().unwrap();
-        let keeper = Keeper::start(&dir.path().join("kept")).unwrap();
+        let reaper = Reaper::start(&dir.path().join("kept")).unwrap();
         let environment = BTreeMap::from([("PATH".to_owned(), path.to_owned())]);
-        let shell = Shell::new(environment, dir.path().to_owned(), keeper.ear.clone());
-        (shell, keeper, dir)
+        let commands =
+            CommandRunner::new(environment, dir.path().to_owned(), reaper.handle.clone());
+        (commands, reaper, dir)
     }
 
     fn words(script: &str) -> Vec<String> {
@@ -172,9 +179,9 @@ pub(crate) mod tests {
 
     #[tokio::test]
     async fn command_that_is_given_up_leaves_no_grandchild() {
-        let (shell, _keeper, dir) = shell("/usr/bin:/bin");
+        let (commands, _reaper, dir) = commands("/usr/bin:/bin");
         let line = words("sleep 600 & echo $! > id; wait");
-        let running = shell.run(&line);
+        let running = commands.run(&line);
         let process = tokio::select! {
             ended = running => panic!("it ended: {ended:?}"),
             process = grandchild(dir.path()) => process,
@@ -184,20 +191,20 @@ pub(crate) mod tests {
 
     #[tokio::test]
     async fn command_that_ends_is_not_kept_waiting_by_its_grandchild() {
-        let (shell, _keeper, dir) = shell("/usr/bin:/bin");
+        let (commands, _reaper, dir) = commands("/usr/bin:/bin");
         let line = words("sleep 600 & echo $! > id; echo done");
-        let printed = tokio::time::timeout(Duration::from_secs(5), shell.ask(&line)).await;
-        assert_eq!(printed.unwrap().unwrap(), "done\n");
+        let stdout = tokio::time::timeout(Duration::from_secs(5), commands.ask(&line)).await;
+        assert_eq!(stdout.unwrap().unwrap(), "done\n");
         assert!(ends(&grandchild(dir.path()).await));
     }
 
     #[tokio::test]
     async fn commands_end_when_the_keeper_does() {
-        let (shell, keeper, dir) = shell("/usr/bin:/bin");
+        let (commands, reaper, dir) = commands("/usr/bin:/bin");
         let line = words("sleep 600 & echo $! > id; wait");
-        let running = tokio::spawn(async move { shell.run(&line).await });
+        let running = tokio::spawn(async move { commands.run(&line).await });
         let process = grandchild(dir.path()).await;
-        drop(keeper);
+        drop(reaper);
         assert!(ends(&process));
         assert!(!running.await.unwrap().unwrap().status.success());
     }

@@ -8,7 +8,7 @@ use crate::scenario::check::find;
 use crate::scenario::template::Variables;
 use crate::scenario::{Before, Effect};
 use crate::world::World;
-use crate::world::command::bounded;
+use crate::world::command::with_timeout;
 use crate::world::http_client;
 use crate::world::protocol::Protocol;
 use crate::world::servers::{Rows, Servers};
@@ -64,7 +64,7 @@ async fn one(
     }
     if let Some(line) = &effect.command {
         let line = split(line, &variables)?;
-        let printed = world.shell.ask(&line).await;
+        let printed = world.commands.ask(&line).await;
         let printed = printed.map_err(|why| why.to_string())?;
         let rows = printed.lines().filter(|line| !line.trim().is_empty());
         let rows: Rows = rows
@@ -93,14 +93,14 @@ async fn select(
         None => {
             let path = effect.on.as_deref().unwrap_or_default();
             let path = variables.expand(path.trim_start_matches("sqlite:"));
-            sqlite::rows(&path, sql, &world.shell).await
+            sqlite::rows(&path, sql, &world.commands).await
         }
     }
 }
 
 /// A JSON object of counts by id.
 async fn ask(url: &str) -> Result<Rows, String> {
-    bounded(answer(url))
+    with_timeout(answer(url))
         .await
         .map_err(|why| format!("{url}: {why}"))?
 }
@@ -238,7 +238,7 @@ pub(crate) async fn prepare(
             Some(at) => servers.sql(url(world, at), &sql).await.map(drop),
             None => {
                 let path = variables.expand(on.unwrap_or_default().trim_start_matches("sqlite:"));
-                sqlite::change(&path, &sql, &world.shell).await
+                sqlite::change(&path, &sql, &world.commands).await
             }
         }
         .map_err(failed)?;
@@ -252,7 +252,7 @@ pub(crate) async fn prepare(
     }
     if let Some(line) = &before.command {
         let line = split(line, variables).map_err(failed)?;
-        let ran = world.shell.ask(&line).await;
+        let ran = world.commands.ask(&line).await;
         ran.map_err(|why| failed(why.to_string()))?;
     }
     Ok(())

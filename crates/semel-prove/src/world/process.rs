@@ -4,7 +4,7 @@ use crate::error::Error;
 use crate::printable::plain;
 use crate::scenario::Process;
 use crate::world::http_client;
-use crate::world::reaper::{Ear, Group};
+use crate::world::reaper::{ProcessGroup, ReaperHandle};
 use rustix::process::Signal;
 use std::collections::BTreeMap;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
@@ -32,7 +32,7 @@ static PORTS_LOOKED_AT: AtomicU32 = AtomicU32::new(0);
 
 /// How a process is started, with every word filled in.
 #[derive(Clone, Debug)]
-pub(crate) struct Recipe {
+pub(crate) struct ProcessSpec {
     pub(crate) name: String,
     pub(crate) command: Vec<String>,
     pub(crate) environment: BTreeMap<String, String>,
@@ -55,16 +55,16 @@ pub(crate) enum Ready {
 
 /// A process that was started.
 #[derive(Debug)]
-pub(crate) struct Running {
+pub(crate) struct RunningProcess {
     child: Child,
-    group: Group,
+    group: ProcessGroup,
 }
 
-// === impl Recipe ===
+// === impl ProcessSpec ===
 
-impl Recipe {
+impl ProcessSpec {
     /// Starts it; it is not ready yet.
-    pub(crate) fn start(&self, ear: &Ear) -> Result<Running, Error> {
+    pub(crate) fn start(&self, handle: &ReaperHandle) -> Result<RunningProcess, Error> {
         let (program, words) = self
             .command
             .split_first()
@@ -89,12 +89,13 @@ impl Recipe {
             .stderr(errors)
             .spawn()
             .map_err(|why| self.failed(&format!("`{program}` cannot be run: {why}")))?;
-        let group = Group::of(child.id(), ear)?.ok_or_else(|| self.failed("it ended at once"))?;
-        Ok(Running { child, group })
+        let group =
+            ProcessGroup::of(child.id(), handle)?.ok_or_else(|| self.failed("it ended at once"))?;
+        Ok(RunningProcess { child, group })
     }
 
     /// Returns once it is ready.
-    pub(crate) async fn ready(&self, running: &mut Running) -> Result<(), Error> {
+    pub(crate) async fn ready(&self, running: &mut RunningProcess) -> Result<(), Error> {
         let began = Instant::now();
         let mut patience = READY_ANSWER;
         loop {
@@ -161,9 +162,9 @@ impl Recipe {
     }
 }
 
-// === impl Running ===
+// === impl RunningProcess ===
 
-impl Running {
+impl RunningProcess {
     pub(crate) fn has_ended(&mut self) -> bool {
         !matches!(self.child.try_wait(), Ok(None))
     }
@@ -226,13 +227,13 @@ pub(crate) fn free_port() -> Result<u16, Error> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::world::reaper::Keeper;
+    use crate::world::reaper::Reaper;
     use tokio::io::AsyncWriteExt;
 
     /// A process that prints in red and then stands still, and is asked at another one's port.
-    fn recipe(seconds: &str, port: u16, dir: &std::path::Path) -> Recipe {
+    fn spec(seconds: &str, port: u16, dir: &std::path::Path) -> ProcessSpec {
         let script = format!("printf '\\033[31mred'; sleep {seconds}");
-        Recipe {
+        ProcessSpec {
             name: "handler".to_owned(),
             command: ["/bin/sh", "-c", &script].map(str::to_owned).to_vec(),
             environment: BTreeMap::new(),
@@ -246,11 +247,11 @@ mod tests {
     #[tokio::test]
     async fn who_takes_connections_and_never_answers_is_not_waited_for_endlessly() {
         let dir = tempfile::tempdir().unwrap();
-        let keeper = Keeper::start(&dir.path().join("kept")).unwrap();
+        let reaper = Reaper::start(&dir.path().join("kept")).unwrap();
         let silent = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
-        let recipe = recipe("0.2", silent.local_addr().unwrap().port(), dir.path());
-        let mut running = recipe.start(&keeper.ear).unwrap();
-        let waited = tokio::time::timeout(READY_ANSWER * 3, recipe.ready(&mut running)).await;
+        let spec = spec("0.2", silent.local_addr().unwrap().port(), dir.path());
+        let mut running = spec.start(&reaper.handle).unwrap();
+        let waited = tokio::time::timeout(READY_ANSWER * 3, spec.ready(&mut running)).await;
         let said = waited.unwrap().unwrap_err().to_string();
         assert!(said.contains("it ended with"), "{said}");
         assert!(
@@ -262,20 +263,20 @@ mod tests {
     #[tokio::test]
     async fn slow_answer_is_waited_for() {
         let dir = tempfile::tempdir().unwrap();
-        let keeper = Keeper::start(&dir.path().join("kept")).unwrap();
+        let reaper = Reaper::start(&dir.path().join("kept")).unwrap();
         let slow = tokio::net::TcpListener::bind((Ipv4Addr::LOCALHOST, 0))
             .await
             .unwrap();
-        let recipe = recipe("60", slow.local_addr().unwrap().port(), dir.path());
+        let spec = spec("60", slow.local_addr().unwrap().port(), dir.path());
         let answers = async || loop {
             let (mut asked, _) = slow.accept().await.unwrap();
             tokio::time::sleep(READY_ANSWER.mul_f64(1.3)).await;
             let answer = b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n";
             asked.write_all(answer).await.ok();
         };
-        let mut running = recipe.start(&keeper.ear).unwrap();
+        let mut running = spec.start(&reaper.handle).unwrap();
         let ready = tokio::select! {
-            ready = recipe.ready(&mut running) => ready,
+            ready = spec.ready(&mut running) => ready,
             () = answers() => unreachable!("it never ends"),
         };
         ready.unwrap();

@@ -24,29 +24,29 @@ rm -rf -- "$1"
 
 /// A small process that survives us just long enough to tidy up.
 #[derive(Debug)]
-pub(crate) struct Keeper {
+pub(crate) struct Reaper {
     child: Child,
-    pub(crate) ear: Ear,
+    pub(crate) handle: ReaperHandle,
 }
 
-/// Where the keeper is told. When it has ended, nobody listens and nothing is left to be kept.
+/// Where the reaper is told. When it has ended, nobody listens and nothing is left to be kept.
 #[derive(Clone, Debug)]
-pub(crate) struct Ear(Arc<Mutex<Option<ChildStdin>>>);
+pub(crate) struct ReaperHandle(Arc<Mutex<Option<ChildStdin>>>);
 
 /// A process group. It ends when this is dropped, and when we end.
 #[derive(Debug)]
-pub(crate) struct Group {
+pub(crate) struct ProcessGroup {
     id: Pid,
-    ear: Ear,
+    handle: ReaperHandle,
 }
 
-// === impl Keeper ===
+// === impl Reaper ===
 
-impl Keeper {
+impl Reaper {
     /// From now on the end of this process means the end of every group that is kept, and of `dir`.
     pub(crate) fn start(dir: &Path) -> Result<Self, Error> {
         let mut child = Command::new("/bin/sh")
-            .args(["-c", SCRIPT, "keeper"])
+            .args(["-c", SCRIPT, "reaper"])
             .arg(dir)
             .current_dir("/")
             .process_group(0)
@@ -55,28 +55,28 @@ impl Keeper {
             .stderr(Stdio::null())
             .spawn()
             .map_err(|why| Error::system("/bin/sh cannot be started", why))?;
-        let ear = Ear(Arc::new(Mutex::new(child.stdin.take())));
-        Ok(Self { child, ear })
+        let handle = ReaperHandle(Arc::new(Mutex::new(child.stdin.take())));
+        Ok(Self { child, handle })
     }
 }
 
-impl Drop for Keeper {
+impl Drop for Reaper {
     fn drop(&mut self) {
-        drop(self.ear.lock().take());
+        drop(self.handle.lock().take());
         // A destructor has nobody to tell.
         self.child.wait().ok();
     }
 }
 
-// === impl Ear ===
+// === impl ReaperHandle ===
 
-impl Ear {
+impl ReaperHandle {
     fn tell(&self, sign: char, group: Pid) -> Result<(), Error> {
         let Some(told) = &mut *self.lock() else {
             return Ok(());
         };
         told.write_all(format!("{sign} {}\n", group.as_raw_nonzero()).as_bytes())
-            .map_err(|why| Error::system("the keeper of the processes is gone", why))
+            .map_err(|why| Error::system("the reaper of the processes is gone", why))
     }
 
     fn lock(&self) -> MutexGuard<'_, Option<ChildStdin>> {
@@ -84,20 +84,20 @@ impl Ear {
     }
 }
 
-// === impl Group ===
+// === impl ProcessGroup ===
 
-impl Group {
+impl ProcessGroup {
     /// The group that a child leads; none when it has ended already.
-    pub(crate) fn of(leader: Option<u32>, ear: &Ear) -> Result<Option<Self>, Error> {
+    pub(crate) fn of(leader: Option<u32>, handle: &ReaperHandle) -> Result<Option<Self>, Error> {
         let id = leader.and_then(|id| i32::try_from(id).ok());
         let Some(id) = id.and_then(Pid::from_raw) else {
             return Ok(None);
         };
         let group = Self {
             id,
-            ear: ear.clone(),
+            handle: handle.clone(),
         };
-        group.ear.tell('+', id)?;
+        group.handle.tell('+', id)?;
         Ok(Some(group))
     }
 
@@ -107,11 +107,11 @@ impl Group {
     }
 }
 
-impl Drop for Group {
+impl Drop for ProcessGroup {
     fn drop(&mut self) {
         // Usually it has ended already.
         self.signal(Signal::KILL);
-        self.ear.tell('-', self.id).ok();
+        self.handle.tell('-', self.id).ok();
     }
 }
 
@@ -127,21 +127,23 @@ mod tests {
             .unwrap()
     }
 
-    fn group(of: &Child, keeper: &Keeper) -> Group {
-        Group::of(Some(of.id()), &keeper.ear).unwrap().unwrap()
+    fn group(of: &Child, reaper: &Reaper) -> ProcessGroup {
+        ProcessGroup::of(Some(of.id()), &reaper.handle)
+            .unwrap()
+            .unwrap()
     }
 
     #[test]
     fn kept_groups_end_with_the_keeper_and_forgotten_ones_do_not() {
         let dir = tempfile::tempdir().unwrap();
         let (mut one, mut two, mut three) = (sleeper(), sleeper(), sleeper());
-        let keeper = Keeper::start(dir.path()).unwrap();
-        let kept = [&one, &three].map(|child| group(child, &keeper));
+        let reaper = Reaper::start(dir.path()).unwrap();
+        let kept = [&one, &three].map(|child| group(child, &reaper));
         let forgotten = Pid::from_child(&two);
-        keeper.ear.tell('+', forgotten).unwrap();
-        keeper.ear.tell('-', forgotten).unwrap();
-        drop(keeper);
-        // The keeper did it: the groups themselves are still held here.
+        reaper.handle.tell('+', forgotten).unwrap();
+        reaper.handle.tell('-', forgotten).unwrap();
+        drop(reaper);
+        // The reaper did it: the groups themselves are still held here.
         assert!(!one.wait().unwrap().success());
         assert!(!three.wait().unwrap().success());
         drop(kept);
@@ -154,9 +156,9 @@ mod tests {
     #[test]
     fn group_ends_when_it_is_dropped() {
         let dir = tempfile::tempdir().unwrap();
-        let keeper = Keeper::start(dir.path()).unwrap();
+        let reaper = Reaper::start(dir.path()).unwrap();
         let mut child = sleeper();
-        drop(group(&child, &keeper));
+        drop(group(&child, &reaper));
         assert!(!child.wait().unwrap().success());
     }
 }

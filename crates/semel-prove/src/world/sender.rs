@@ -11,7 +11,7 @@ use crate::error::Error;
 use crate::judge::verdict::What;
 use crate::scenario::template::Variables;
 use crate::scenario::{Deliver, SenderKind};
-use crate::world::command::Shell;
+use crate::world::command::CommandRunner;
 use crate::world::http_client::{self, NoAnswer};
 use crate::world::recorder::Recorder;
 use crate::world::sender::request::{RequestBuilder, accepts};
@@ -33,7 +33,7 @@ struct Inner {
     deliver: Deliver,
     recorder: Arc<Recorder>,
     requests: RequestBuilder,
-    shell: Shell,
+    commands: CommandRunner,
     answers: Mutex<Vec<Answer>>,
 }
 
@@ -75,14 +75,14 @@ impl Sender {
         deliver: &Deliver,
         recorder: Arc<Recorder>,
         variables: Variables,
-        shell: Shell,
+        commands: CommandRunner,
     ) -> Result<Self, Error> {
-        let requests = RequestBuilder::new(deliver, variables, shell.directory())?;
+        let requests = RequestBuilder::new(deliver, variables, commands.directory())?;
         Ok(Self(Arc::new(Inner {
             deliver: deliver.clone(),
             recorder,
             requests,
-            shell,
+            commands,
             answers: Mutex::default(),
         })))
     }
@@ -206,14 +206,14 @@ impl Sender {
             .iter()
             .map(|word| variables.expand(word))
             .collect();
-        let ended = inner.shell.run(&command).await;
+        let ended = inner.commands.run(&command).await;
         let ended = ended.map_err(|why| why.to_string())?;
         let code = ended
             .status
             .code()
             .and_then(|code| u16::try_from(code).ok());
         let code = code.ok_or("the delivering command was killed")?;
-        Ok((code, Bytes::from(ended.printed)))
+        Ok((code, Bytes::from(ended.stdout)))
     }
 
     fn answers(&self) -> std::sync::MutexGuard<'_, Vec<Answer>> {

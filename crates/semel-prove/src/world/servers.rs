@@ -1,6 +1,6 @@
 //! Speaks to the real servers, never through a proxy: for `before` and for probes.
 
-use crate::world::command::bounded;
+use crate::world::command::with_timeout;
 use redis::aio::MultiplexedConnection;
 use std::collections::BTreeMap;
 use tokio_postgres::{NoTls, SimpleQueryMessage};
@@ -29,7 +29,7 @@ impl Servers {
     /// Statements on PostgreSQL.
     pub(crate) async fn sql(&mut self, url: &str, sql: &str) -> Result<Rows, String> {
         let client = self.database(url).await?;
-        let answer = bounded(client.simple_query(sql))
+        let answer = with_timeout(client.simple_query(sql))
             .await?
             .map_err(|why| server_message(&why))?;
         let rows = answer.iter().filter_map(|message| {
@@ -58,7 +58,7 @@ impl Servers {
         for argument in arguments {
             command.arg(argument);
         }
-        let answer = bounded(command.query_async(connection)).await?;
+        let answer = with_timeout(command.query_async(connection)).await?;
         answer.map_err(|why: redis::RedisError| why.to_string())
     }
 
@@ -68,7 +68,7 @@ impl Servers {
             .get(url)
             .is_some_and(|client| !client.is_closed());
         if !usable {
-            let connected = bounded(tokio_postgres::connect(url, NoTls)).await?;
+            let connected = with_timeout(tokio_postgres::connect(url, NoTls)).await?;
             let (client, connection) = connected
                 .map_err(|why| format!("{}: {}", host_and_port(url), server_message(&why)))?;
             tokio::spawn(async move {
@@ -85,7 +85,7 @@ impl Servers {
     async fn cache(&mut self, url: &str) -> Result<&mut MultiplexedConnection, String> {
         if !self.caches.contains_key(url) {
             let client = redis::Client::open(url).map_err(|why| why.to_string())?;
-            let connected = bounded(client.get_multiplexed_async_connection()).await?;
+            let connected = with_timeout(client.get_multiplexed_async_connection()).await?;
             let connection = connected.map_err(|why| format!("{}: {why}", host_and_port(url)))?;
             self.caches.insert(url.to_owned(), connection);
         }

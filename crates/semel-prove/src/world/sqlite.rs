@@ -1,6 +1,6 @@
 //! Asks a SQLite file by the program `sqlite3` or, where that is missing, by Python.
 
-use crate::world::command::{NoResult, Shell};
+use crate::world::command::{CommandError, CommandRunner};
 use crate::world::servers::Rows;
 
 /// A script is committed as it goes on, as by `sqlite3`; a single statement would not be.
@@ -16,12 +16,12 @@ enum Wanted {
 }
 
 /// What a query finds. A file that is not there is not made: it would be an empty database, in which nothing happened.
-pub(crate) async fn rows(file: &str, sql: &str, shell: &Shell) -> Result<Rows, String> {
-    let path = shell.directory().join(file);
+pub(crate) async fn rows(file: &str, sql: &str, commands: &CommandRunner) -> Result<Rows, String> {
+    let path = commands.directory().join(file);
     if !path.exists() {
         return Err(format!("there is no file {}", path.display()));
     }
-    let printed = ask(file, sql, shell, Wanted::Rows).await?;
+    let printed = ask(file, sql, commands, Wanted::Rows).await?;
     Ok(printed
         .lines()
         .map(|line| line.split('\t').map(str::to_owned).collect())
@@ -29,12 +29,17 @@ pub(crate) async fn rows(file: &str, sql: &str, shell: &Shell) -> Result<Rows, S
 }
 
 /// Statements that make a file ready, also one that is not there yet.
-pub(crate) async fn change(file: &str, sql: &str, shell: &Shell) -> Result<(), String> {
-    ask(file, sql, shell, Wanted::Change).await.map(drop)
+pub(crate) async fn change(file: &str, sql: &str, commands: &CommandRunner) -> Result<(), String> {
+    ask(file, sql, commands, Wanted::Change).await.map(drop)
 }
 
-async fn ask(file: &str, sql: &str, shell: &Shell, wanted: Wanted) -> Result<String, String> {
-    let path = shell.directory().join(file).display().to_string();
+async fn ask(
+    file: &str,
+    sql: &str,
+    commands: &CommandRunner,
+    wanted: Wanted,
+) -> Result<String, String> {
+    let path = commands.directory().join(file).display().to_string();
     let how = match wanted {
         Wanted::Rows => "rows",
         Wanted::Change => "change",
@@ -50,10 +55,10 @@ async fn ask(file: &str, sql: &str, shell: &Shell, wanted: Wanted) -> Result<Str
         sql,
     ];
     let python = ["python3", "-c", PYTHON, &path, sql, how];
-    let printed = match shell.ask(&sqlite.map(str::to_owned)).await {
-        Err(NoResult::Missing(_)) => shell.ask(&python.map(str::to_owned)).await,
+    let printed = match commands.ask(&sqlite.map(str::to_owned)).await {
+        Err(CommandError::NotFound(_)) => commands.ask(&python.map(str::to_owned)).await,
         Ok(printed) => Ok(printed),
-        Err(NoResult::Failed(why)) => Err(NoResult::Failed(why)),
+        Err(CommandError::Failed(why)) => Err(CommandError::Failed(why)),
     };
     printed.map_err(|why| why.to_string())
 }
@@ -61,7 +66,7 @@ async fn ask(file: &str, sql: &str, shell: &Shell, wanted: Wanted) -> Result<Str
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::world::command::tests::shell;
+    use crate::world::command::tests::commands;
     use std::os::unix::fs::PermissionsExt;
 
     /// A directory in which Python is the only program.
@@ -76,13 +81,13 @@ mod tests {
     }
 
     async fn is_changed_and_asked(path: &str) {
-        let (shell, _keeper, dir) = shell(path);
+        let (commands, _reaper, dir) = commands(path);
         let sql = "CREATE TABLE t (id text, n int); INSERT INTO t VALUES ('a', 1)";
-        change("shop.db", sql, &shell).await.unwrap();
-        change("shop.db", "INSERT INTO t VALUES ('b', 2)", &shell)
+        change("shop.db", sql, &commands).await.unwrap();
+        change("shop.db", "INSERT INTO t VALUES ('b', 2)", &commands)
             .await
             .unwrap();
-        let found = rows("shop.db", "SELECT id, n FROM t ORDER BY id", &shell)
+        let found = rows("shop.db", "SELECT id, n FROM t ORDER BY id", &commands)
             .await
             .unwrap();
         assert_eq!(found, [["a", "1"], ["b", "2"]]);
@@ -102,8 +107,8 @@ mod tests {
 
     #[tokio::test]
     async fn probe_makes_no_file() {
-        let (shell, _keeper, dir) = shell("/usr/local/bin:/usr/bin:/bin");
-        let said = rows("shop.db", "SELECT 1, 1", &shell).await.unwrap_err();
+        let (commands, _reaper, dir) = commands("/usr/local/bin:/usr/bin:/bin");
+        let said = rows("shop.db", "SELECT 1, 1", &commands).await.unwrap_err();
         assert!(said.contains("there is no file"), "{said}");
         assert!(!dir.path().join("shop.db").exists());
     }

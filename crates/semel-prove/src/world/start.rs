@@ -1,17 +1,17 @@
 //! How a world comes to be: ports chosen, directories made, proxies opened, processes started.
 
-use super::member::Member;
-use super::{Context, Second, World};
+use super::managed::ManagedProcess;
+use super::{Context, SecondProcess, World};
 use crate::error::Error;
 use crate::options::Options;
 use crate::scenario::check::Endpoint;
 use crate::scenario::template::Variables;
 use crate::scenario::{Process, Scenario};
 use crate::world::address::address;
-use crate::world::command::Shell;
-use crate::world::process::{Recipe, free_port};
+use crate::world::command::CommandRunner;
+use crate::world::process::{ProcessSpec, free_port};
 use crate::world::proxy::{Line, Proxy};
-use crate::world::reaper::Keeper;
+use crate::world::reaper::Reaper;
 use crate::world::recorder::Recorder;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -48,20 +48,20 @@ impl World {
         for (endpoint, url) in endpoints.iter().zip(&urls) {
             environment.insert(endpoint.env.clone(), url.clone());
         }
-        let keeper = Keeper::start(home.path())?;
+        let reaper = Reaper::start(home.path())?;
         Ok(Self {
             recorder: Arc::new(Recorder::new()),
             variables,
             urls,
-            shell: Shell::new(environment, here, keeper.ear.clone()),
-            members: Vec::new(),
+            commands: CommandRunner::new(environment, here, reaper.handle.clone()),
+            processes: Vec::new(),
             receiver,
-            second: Second::Unasked,
+            second: SecondProcess::Unasked,
             context: Context {
                 endpoints,
                 environment: options.environment.clone(),
             },
-            keeper,
+            reaper,
             home,
         })
     }
@@ -83,9 +83,9 @@ impl World {
     /// two of them are not two of the same.
     pub(crate) async fn second(&mut self, scenario: &Scenario) -> Result<Option<usize>, Error> {
         match &self.second {
-            Second::Unasked => {}
-            Second::Runs(at) => return Ok(Some(*at)),
-            Second::Fails(why) => return Err(Error::SecondProcess(why.clone())),
+            SecondProcess::Unasked => {}
+            SecondProcess::Runs(at) => return Ok(Some(*at)),
+            SecondProcess::Fails(why) => return Err(Error::SecondProcess(why.clone())),
         }
         let Some(process) = scenario.processes.get(self.receiver) else {
             return Ok(None);
@@ -100,19 +100,19 @@ impl World {
         let name = format!("{}-2", process.name);
         let port = free_port()?;
         self.recorder.idle();
-        let at = self.members.len();
+        let at = self.processes.len();
         if let Err(why) = self.join(process, &name, port).await {
-            self.members.truncate(at);
+            self.processes.truncate(at);
             let why = why.to_string();
-            self.second = Second::Fails(why.clone());
+            self.second = SecondProcess::Fails(why.clone());
             return Err(Error::SecondProcess(why));
         }
-        self.second = Second::Runs(at);
+        self.second = SecondProcess::Runs(at);
         Ok(Some(at))
     }
 
     async fn join(&mut self, process: &Process, name: &str, port: u16) -> Result<(), Error> {
-        let at = self.members.len();
+        let at = self.processes.len();
         let dir = directory(self.home.path(), name)?;
         let variables = self
             .variables
@@ -137,17 +137,17 @@ impl World {
             environment.insert(variable.clone(), variables.expand(value));
         }
         let command = shlex::split(&process.spawn).unwrap_or_default();
-        let recipe = Recipe {
+        let spec = ProcessSpec {
             name: name.to_owned(),
             command: command.iter().map(|word| variables.expand(word)).collect(),
             environment,
-            directory: self.shell.directory().to_owned(),
+            directory: self.commands.directory().to_owned(),
             port,
             ready: process.readiness(),
             log: self.home.path().join(format!("{name}.log")),
         };
-        self.members
-            .push(Member::new(recipe, process.attack, proxies));
+        self.processes
+            .push(ManagedProcess::new(spec, process.attack, proxies));
         self.launch(at).await
     }
 

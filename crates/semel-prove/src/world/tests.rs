@@ -41,7 +41,7 @@ async fn said_of_one_that_starts_once(dependency: Option<TcpListener>) -> String
     let mut world = World::plan(&scenario, &options, endpoints).unwrap();
     world.start(&scenario).await.unwrap();
     world.kill(0).await.unwrap();
-    world.mend().await.unwrap_err().to_string()
+    world.restart_ended().await.unwrap_err().to_string()
 }
 
 #[tokio::test]

@@ -30,9 +30,9 @@ const BUSY_BOUND: Duration = Duration::from_secs(30);
 impl Session<'_> {
     /// Waits until all is quiet, looks at the effects of these deliveries and judges.
     pub(crate) async fn finish(&mut self, deliveries: &[&Delivery]) -> Result<Finding, Error> {
-        self.world.mend().await?;
+        self.world.restart_ended().await?;
         self.quiet().await;
-        self.world.mend().await?;
+        self.world.restart_ended().await?;
         let answers = self.sender.take_answers();
         let mut finding = self.judge(deliveries, &answers).await?;
         if is_lost(&finding) {

@@ -98,7 +98,7 @@ impl Session<'_> {
         let began = Instant::now();
         let mut left = attempts_left(self.scenario.deliver.attempts, delivery.attempts());
         loop {
-            self.world.mend().await?;
+            self.world.restart_ended().await?;
             let known = self.sender.send(delivery, to, AnswerFate::Received).await;
             left = left.saturating_sub(1);
             let patient = left > 0 || began.elapsed() < patience.at_least;

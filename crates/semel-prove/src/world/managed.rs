@@ -1,28 +1,28 @@
 //! A process of a world, and the proxies that are its own.
 
 use crate::error::Error;
-use crate::world::process::{Recipe, Running};
+use crate::world::process::{ProcessSpec, RunningProcess};
 use crate::world::proxy::Proxy;
-use crate::world::reaper::Ear;
+use crate::world::reaper::ReaperHandle;
 use std::net::{Ipv4Addr, SocketAddr};
 
 #[derive(Debug)]
-pub(super) struct Member {
-    pub(super) recipe: Recipe,
+pub(super) struct ManagedProcess {
+    pub(super) spec: ProcessSpec,
     pub(super) attack: bool,
-    pub(super) running: Option<Running>,
+    pub(super) running: Option<RunningProcess>,
     paused: bool,
     /// They listen as long as they are kept.
     #[expect(dead_code, reason = "a proxy closes when it is dropped")]
     proxies: Vec<Proxy>,
 }
 
-// === impl Member ===
+// === impl ManagedProcess ===
 
-impl Member {
-    pub(super) fn new(recipe: Recipe, attack: bool, proxies: Vec<Proxy>) -> Self {
+impl ManagedProcess {
+    pub(super) fn new(spec: ProcessSpec, attack: bool, proxies: Vec<Proxy>) -> Self {
         Self {
-            recipe,
+            spec,
             attack,
             running: None,
             paused: false,
@@ -31,9 +31,9 @@ impl Member {
     }
 
     /// Starts it, and returns once it is ready.
-    pub(super) async fn launch(&mut self, ear: &Ear) -> Result<(), Error> {
-        let mut running = self.recipe.start(ear)?;
-        self.recipe.ready(&mut running).await?;
+    pub(super) async fn launch(&mut self, handle: &ReaperHandle) -> Result<(), Error> {
+        let mut running = self.spec.start(handle)?;
+        self.spec.ready(&mut running).await?;
         self.running = Some(running);
         self.paused = false;
         Ok(())
@@ -60,6 +60,6 @@ impl Member {
     }
 
     pub(super) fn address(&self) -> SocketAddr {
-        SocketAddr::from((Ipv4Addr::LOCALHOST, self.recipe.port))
+        SocketAddr::from((Ipv4Addr::LOCALHOST, self.spec.port))
     }
 }
