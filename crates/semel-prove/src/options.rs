@@ -10,7 +10,7 @@ pub struct Options {
     /// The same seed makes the same deliveries and faults in the same order.
     pub seed: u64,
     /// What the ids of this run begin with: new for every run, so that no run takes another's traces for its own.
-    pub mark: String,
+    pub id_prefix: String,
     /// How thorough to be.
     pub profile: Profile,
     /// At how many boundaries of the wire a process is killed in the quick profile; the full one takes all.

@@ -21,7 +21,7 @@ pub struct Scenario {
     /// What is started, in this order. Empty when `deliver.target` names a handler that runs already.
     #[serde(default, rename = "process")]
     pub processes: Vec<Process>,
-    /// Servers that the processes talk to, each through a proxy.
+    /// Connections that the processes talk to, each through a proxy.
     #[serde(default, rename = "dependency")]
     pub dependencies: Vec<Dependency>,
     /// What makes the world ready, before the processes start, or before each delivery.

@@ -15,7 +15,7 @@ pub(crate) mod recorder;
 pub(crate) mod exchange;
 pub(crate) mod sender;
 pub(crate) mod probe;
-pub(crate) mod servers;
+pub(crate) mod connections;
 mod sqlite;
 mod http_client;
 
@@ -27,7 +27,7 @@ use crate::world::address::address;
 use crate::world::command::CommandRunner;
 use crate::world::process::READY_BOUND;
 use crate::world::reaper::Reaper;
-use crate::world::recorder::{Pass, Recorder};
+use crate::world::recorder::{Recorder, Release};
 use managed::ManagedProcess;
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -90,7 +90,7 @@ impl World {
             self.recorder.note(&process.spec.name, What::Killed);
             running.kill().await;
         }
-        self.recorder.go_on(Pass::Drop);
+        self.recorder.release(Release::Drop);
         Ok(())
     }
 

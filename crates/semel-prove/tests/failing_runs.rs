@@ -38,7 +38,7 @@ fn scenario(first: &str, file: &str, more: &str) -> Scenario {
 async fn proved(scenario: &Scenario, only: &[Attack]) -> Report {
     let options = Options {
         seed: 7,
-        mark: "e7x".into(),
+        id_prefix: "e7x".into(),
         profile: Profile::Quick,
         crash_points_max: 5,
         directory: Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/handlers"),

@@ -68,7 +68,7 @@ async fn prove(scenario: &Scenario, options: &Options, bar: &Bar) -> anyhow::Res
 fn options(args: &ProveArgs, directory: PathBuf) -> Options {
     Options {
         seed: args.seed,
-        mark: format!("p{:08x}x", rand::random::<u32>()),
+        id_prefix: format!("p{:08x}x", rand::random::<u32>()),
         profile: if args.full {
             Profile::Full
         } else {

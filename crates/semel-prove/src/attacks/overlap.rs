@@ -5,7 +5,7 @@ use crate::attacks::crash_sweep::waits;
 use crate::attacks::session::{QUIET, Session};
 use crate::error::Error;
 use crate::world::exchange::Exchange;
-use crate::world::recorder::Pass;
+use crate::world::recorder::Release;
 use crate::world::sender::{AnswerFate, AttemptResult, Delivery};
 use std::time::Duration;
 use tokio::task::JoinHandle;
@@ -68,7 +68,7 @@ async fn one(
         .sender
         .spawn(&delivery, session.target(), AnswerFate::Received);
     let soon = tokio::time::timeout(OVERLAP, &mut second).await;
-    session.recorder().go_on(Pass::Forward);
+    session.recorder().release(Release::Forward);
     let mut known: Vec<_> = match soon {
         Ok(ended) => ended.into_iter().collect(),
         Err(_) => second.await.into_iter().collect(),

@@ -6,7 +6,7 @@ use crate::attacks::session::{Begun, Session};
 use crate::error::Error;
 use crate::scenario::SenderKind;
 use crate::world::exchange::Exchange;
-use crate::world::recorder::Pass;
+use crate::world::recorder::Release;
 use crate::world::sender::AnswerFate;
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -83,7 +83,7 @@ async fn one(
     let victim = held.as_ref().unwrap_or(at).boundary.signature.process;
     if hit {
         session.world.pause(victim);
-        session.recorder().go_on(Pass::Forward);
+        session.recorder().release(Release::Forward);
         tokio::time::sleep(Duration::from_millis(scenario.deliver.lease_ms).mul_f64(1.1)).await;
     }
     let mut second = session.sender.spawn(&delivery, other, AnswerFate::Received);

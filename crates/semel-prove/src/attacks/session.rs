@@ -14,11 +14,11 @@ use crate::options::{Options, Profile, Progress};
 use crate::scenario::Scenario;
 use crate::scenario::check::check;
 use crate::world::World;
+use crate::world::connections::Connections;
 use crate::world::exchange::{Exchange, Hold};
 use crate::world::probe::{look, prepare};
-use crate::world::recorder::{Pass, Recorder};
+use crate::world::recorder::{Recorder, Release};
 use crate::world::sender::{AnswerFate, AttemptResult, Delivery, Sender};
-use crate::world::servers::Servers;
 use late::PassedTrial;
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
@@ -52,9 +52,9 @@ pub(crate) struct Session<'a> {
     attack: Option<Attack>,
     trials: u32,
     target: SocketAddr,
-    servers: Servers,
+    connections: Connections,
     seed: u64,
-    mark: String,
+    id_prefix: String,
     deliveries: u64,
     /// Trials that held when they were judged.
     passed: Vec<PassedTrial>,
@@ -94,9 +94,9 @@ impl<'a> Session<'a> {
     ) -> Result<Self, Error> {
         let endpoints = check(scenario, options)?;
         let mut world = World::plan(scenario, options, endpoints)?;
-        let mut servers = Servers::default();
+        let mut connections = Connections::default();
         for before in scenario.before.iter().filter(|before| !before.each) {
-            prepare(before, &world.variables(), &world, &mut servers).await?;
+            prepare(before, &world.variables(), &world, &mut connections).await?;
         }
         world.start(scenario).await?;
         let sender = Sender::new(
@@ -118,14 +118,14 @@ impl<'a> Session<'a> {
             progress: ProgressSink(progress),
             attack: None,
             trials: 0,
-            servers,
+            connections,
             seed: options.seed,
-            mark: options.mark.clone(),
+            id_prefix: options.id_prefix.clone(),
             deliveries: 0,
             passed: Vec::new(),
             lost: false,
         };
-        session.world.recorder.marked(&options.mark);
+        session.world.recorder.set_id_prefix(&options.id_prefix);
         session.see_no_traces().await?;
         session.baseline = Baseline::watch(&mut session).await?;
         Ok(session)
@@ -168,7 +168,7 @@ impl<'a> Session<'a> {
     pub(crate) async fn next_about(&mut self, entity: Option<&str>) -> Result<Delivery, Error> {
         self.deliveries += 1;
         let n = self.deliveries;
-        let delivery = Delivery::new(format!("{}{n:05}", self.mark), n).about(entity);
+        let delivery = Delivery::new(format!("{}{n:05}", self.id_prefix), n).about(entity);
         let variables = self
             .world
             .variables()
@@ -176,7 +176,7 @@ impl<'a> Session<'a> {
             .with("entity", &delivery.entity)
             .with("n", n);
         for before in self.scenario.before.iter().filter(|before| before.each) {
-            prepare(before, &variables, &self.world, &mut self.servers).await?;
+            prepare(before, &variables, &self.world, &mut self.connections).await?;
         }
         self.world.recorder.owns(&delivery.id);
         Ok(delivery)
@@ -223,7 +223,7 @@ impl<'a> Session<'a> {
             }
         }
         // Later attempts are not to be held: nobody would let them go.
-        recorder.go_on(Pass::Forward);
+        recorder.release(Release::Forward);
         Ok(Begun {
             delivery,
             first: tokio::spawn(std::future::ready(known)),
@@ -245,12 +245,12 @@ impl<'a> Session<'a> {
     /// Another run with this mark would be taken for this one.
     async fn see_no_traces(&mut self) -> Result<(), Error> {
         self.world.recorder.begin();
-        let mark = [self.mark.clone()];
+        let id_prefix = [self.id_prefix.clone()];
         let counts = look(
             &self.scenario.effects,
-            &mark,
+            &id_prefix,
             &self.world,
-            &mut self.servers,
+            &mut self.connections,
         )
         .await?;
         match counts.iter().find(|(_, count)| **count > 0) {
@@ -258,7 +258,7 @@ impl<'a> Session<'a> {
             Some(((effect, _), _)) => Err(Error::Scenario(format!(
                 "`{effect}` shows something for {} before anything was delivered: its ids must be progress apart from \
                  what is there already",
-                self.mark
+                self.id_prefix
             ))),
         }
     }

@@ -16,7 +16,7 @@ const HANDLER: usize = 1;
 /// What a lane stands for.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Kind {
-    SenderKind,
+    Sender,
     Process,
     Dependency,
     End,
@@ -27,7 +27,7 @@ enum Kind {
 impl Kind {
     fn of(event: &Event) -> Self {
         match event.what {
-            What::Sent { .. } | What::Answered { .. } | What::Unanswered { .. } => Self::SenderKind,
+            What::Sent { .. } | What::Answered { .. } | What::Unanswered { .. } => Self::Sender,
             What::Killed | What::Ended | What::Started | What::Paused | What::Resumed => {
                 Self::Process
             }

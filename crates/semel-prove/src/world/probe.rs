@@ -9,9 +9,9 @@ use crate::scenario::template::Variables;
 use crate::scenario::{Before, Effect};
 use crate::world::World;
 use crate::world::command::with_timeout;
+use crate::world::connections::{Connections, Rows};
 use crate::world::http_client;
 use crate::world::protocol::Protocol;
-use crate::world::servers::{Rows, Servers};
 use crate::world::sqlite;
 use http::Request;
 use http_body_util::Full;
@@ -32,7 +32,7 @@ pub(crate) async fn look(
     effects: &[Effect],
     ids: &[String],
     world: &World,
-    servers: &mut Servers,
+    connections: &mut Connections,
 ) -> Result<Counts, Error> {
     let mut counts = Counts::new();
     for effect in effects {
@@ -40,7 +40,7 @@ pub(crate) async fn look(
             effect: effect.name.clone(),
             why,
         };
-        let seen = one(effect, ids, world, servers).await.map_err(failed)?;
+        let seen = one(effect, ids, world, connections).await.map_err(failed)?;
         for (id, count) in ids.iter().zip(seen) {
             counts.insert((effect.name.clone(), id.clone()), count);
         }
@@ -52,11 +52,11 @@ async fn one(
     effect: &Effect,
     ids: &[String],
     world: &World,
-    servers: &mut Servers,
+    connections: &mut Connections,
 ) -> Result<Vec<u64>, String> {
     let variables = world.variables();
     if let Some(sql) = &effect.sql {
-        let rows = select(effect, sql, &variables, world, servers).await?;
+        let rows = select(effect, sql, &variables, world, connections).await?;
         return count(&rows, ids);
     }
     if let Some(url) = &effect.http {
@@ -73,7 +73,7 @@ async fn one(
         return count(&rows, ids);
     }
     if let Some(pattern) = &effect.redis {
-        let rows = keys(effect, pattern, world, servers).await?;
+        let rows = keys(effect, pattern, world, connections).await?;
         return count(&rows, ids);
     }
     let calls = effect.calls.as_deref();
@@ -86,10 +86,10 @@ async fn select(
     sql: &str,
     variables: &Variables,
     world: &World,
-    servers: &mut Servers,
+    connections: &mut Connections,
 ) -> Result<Rows, String> {
     match find(effect.on.as_deref(), Protocol::Postgres, world.endpoints())? {
-        Some(at) => servers.sql(url(world, at), sql).await,
+        Some(at) => connections.sql(url(world, at), sql).await,
         None => {
             let path = effect.on.as_deref().unwrap_or_default();
             let path = variables.expand(path.trim_start_matches("sqlite:"));
@@ -144,7 +144,7 @@ async fn keys(
     effect: &Effect,
     pattern: &str,
     world: &World,
-    servers: &mut Servers,
+    connections: &mut Connections,
 ) -> Result<Rows, String> {
     let at = find(effect.on.as_deref(), Protocol::Redis, world.endpoints())?.unwrap_or_default();
     let url = url(world, at).to_owned();
@@ -154,13 +154,15 @@ async fn keys(
             .map(|word| (*word).to_owned())
             .collect::<Vec<_>>()
     };
-    let found = servers.redis(&url, &ask(&["KEYS", pattern])).await?;
+    let found = connections.redis(&url, &ask(&["KEYS", pattern])).await?;
     let found: Vec<String> = redis::from_redis_value(found).map_err(|why| why.to_string())?;
     let mut rows = Rows::new();
     for key in found {
-        let kind = servers.redis(&url, &ask(&["TYPE", &key])).await?;
+        let kind = connections.redis(&url, &ask(&["TYPE", &key])).await?;
         let kind: String = redis::from_redis_value(kind).map_err(|why| why.to_string())?;
-        let held = servers.redis(&url, &ask(&[counts(&kind), &key])).await?;
+        let held = connections
+            .redis(&url, &ask(&[counts(&kind), &key]))
+            .await?;
         rows.push(vec![key, how_many(&held)]);
     }
     Ok(rows)
@@ -228,14 +230,14 @@ pub(crate) async fn prepare(
     before: &Before,
     variables: &Variables,
     world: &World,
-    servers: &mut Servers,
+    connections: &mut Connections,
 ) -> Result<(), Error> {
     let failed = Error::Before;
     let on = before.on.as_deref();
     if let Some(sql) = &before.sql {
         let sql = variables.expand(sql);
         match find(on, Protocol::Postgres, world.endpoints()).map_err(failed)? {
-            Some(at) => servers.sql(url(world, at), &sql).await.map(drop),
+            Some(at) => connections.sql(url(world, at), &sql).await.map(drop),
             None => {
                 let path = variables.expand(on.unwrap_or_default().trim_start_matches("sqlite:"));
                 sqlite::change(&path, &sql, &world.commands).await
@@ -248,7 +250,10 @@ pub(crate) async fn prepare(
             .map_err(failed)?
             .unwrap_or_default();
         let line = split(line, variables).map_err(failed)?;
-        servers.redis(url(world, at), &line).await.map_err(failed)?;
+        connections
+            .redis(url(world, at), &line)
+            .await
+            .map_err(failed)?;
     }
     if let Some(line) = &before.command {
         let line = split(line, variables).map_err(failed)?;

@@ -5,7 +5,7 @@ mod tests;
 
 use crate::error::Error;
 use crate::world::protocol::{Parser, Protocol, requests_encryption};
-use crate::world::recorder::{Current, Pass, Permit, Recorder, Talk};
+use crate::world::recorder::{ConnectionInfo, ExchangeRef, Permit, Recorder, Release};
 use std::net::Ipv4Addr;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -24,9 +24,9 @@ pub(crate) struct Proxy {
     serving: JoinHandle<()>,
 }
 
-/// Whose words a proxy carries, and to where.
+/// Attribution words a proxy carries, and to where.
 #[derive(Clone, Debug)]
-pub(crate) struct Line {
+pub(crate) struct ProxyConfig {
     pub(crate) process: usize,
     pub(crate) dependency: usize,
     pub(crate) lane: String,
@@ -36,34 +36,34 @@ pub(crate) struct Line {
 
 /// One connection's state that both directions share.
 #[derive(Debug)]
-struct Conversation {
+struct Connection {
     recorder: Arc<Recorder>,
-    talk: Talk,
+    connection_info: ConnectionInfo,
     protocol: Protocol,
-    now: Mutex<Now>,
+    now: Mutex<ConnectionState>,
 }
 
 #[derive(Debug)]
-struct Now {
+struct ConnectionState {
     parser: Parser,
     outward: Option<bool>,
-    current: Option<Current>,
+    current: Option<ExchangeRef>,
 }
 
 /// The bytes were dropped on purpose, or the connection broke: both sides are closed.
 #[derive(Debug)]
-struct Broken;
+struct Closed;
 
 // === impl Proxy ===
 
 impl Proxy {
-    pub(crate) async fn open(line: Line, recorder: Arc<Recorder>) -> Result<Self, Error> {
+    pub(crate) async fn open(config: ProxyConfig, recorder: Arc<Recorder>) -> Result<Self, Error> {
         let refused = |why| Error::system("a proxy cannot listen on 127.0.0.1", why);
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))
             .await
             .map_err(refused)?;
         let port = listener.local_addr().map_err(refused)?.port();
-        let serving = tokio::spawn(serve(listener, line, recorder));
+        let serving = tokio::spawn(serve(listener, config, recorder));
         Ok(Self { port, serving })
     }
 }
@@ -74,17 +74,17 @@ impl Drop for Proxy {
     }
 }
 
-async fn serve(listener: TcpListener, line: Line, recorder: Arc<Recorder>) {
+async fn serve(listener: TcpListener, config: ProxyConfig, recorder: Arc<Recorder>) {
     let mut connections = JoinSet::new();
     while let Ok((client, _)) = listener.accept().await {
-        connections.spawn(converse(client, line.clone(), Arc::clone(&recorder)));
+        connections.spawn(converse(client, config.clone(), Arc::clone(&recorder)));
         while connections.try_join_next().is_some() {}
     }
 }
 
 /// A dependency that cannot be reached is, to the process, one that hangs up.
-async fn converse(client: TcpStream, line: Line, recorder: Arc<Recorder>) {
-    let Ok(server) = TcpStream::connect(&line.upstream).await else {
+async fn converse(client: TcpStream, config: ProxyConfig, recorder: Arc<Recorder>) {
+    let Ok(server) = TcpStream::connect(&config.upstream).await else {
         return;
     };
     let prompt = client
@@ -94,28 +94,28 @@ async fn converse(client: TcpStream, line: Line, recorder: Arc<Recorder>) {
         return;
     }
     let connection = recorder.connected();
-    let conversation = Conversation {
+    let connection_ = Connection {
         recorder: Arc::clone(&recorder),
-        talk: Talk {
+        connection_info: ConnectionInfo {
             connection,
-            process: line.process,
-            dependency: line.dependency,
-            lane: line.lane,
+            process: config.process,
+            dependency: config.dependency,
+            lane: config.lane,
         },
-        protocol: line.protocol,
-        now: Mutex::new(Now {
-            parser: Parser::of(line.protocol),
+        protocol: config.protocol,
+        now: Mutex::new(ConnectionState {
+            parser: Parser::of(config.protocol),
             outward: None,
             current: None,
         }),
     };
-    conversation.run(client, server).await;
+    connection_.run(client, server).await;
     recorder.disconnected(connection);
 }
 
-// === impl Conversation ===
+// === impl Connection ===
 
-impl Conversation {
+impl Connection {
     async fn run(&self, client: TcpStream, server: TcpStream) {
         let (mut from_client, mut to_client) = client.into_split();
         let (from_server, to_server) = server.into_split();
@@ -138,25 +138,25 @@ impl Conversation {
         first: Vec<u8>,
         mut from: OwnedReadHalf,
         mut to: OwnedWriteHalf,
-    ) -> Result<(), Broken> {
+    ) -> Result<(), Closed> {
         let mut chunk = first;
         loop {
             if !chunk.is_empty() {
                 self.pass(outward, &chunk).await?;
-                to.write_all(&chunk).await.map_err(|_| Broken)?;
+                to.write_all(&chunk).await.map_err(|_| Closed)?;
                 self.passed();
             }
             chunk.clear();
             chunk.reserve(CHUNK_BYTES);
-            let read = from.read_buf(&mut chunk).await.map_err(|_| Broken)?;
+            let read = from.read_buf(&mut chunk).await.map_err(|_| Closed)?;
             if read == 0 {
-                return to.shutdown().await.map_err(|_| Broken);
+                return to.shutdown().await.map_err(|_| Closed);
             }
         }
     }
 
     /// Returns when the chunk may go on.
-    async fn pass(&self, outward: bool, chunk: &[u8]) -> Result<(), Broken> {
+    async fn pass(&self, outward: bool, chunk: &[u8]) -> Result<(), Closed> {
         match self.ask(outward, chunk) {
             Permit::Forward => Ok(()),
             Permit::Meet(question) => {
@@ -166,8 +166,8 @@ impl Conversation {
                 Ok(())
             }
             Permit::Wait(wait) => match wait.await {
-                Ok(Pass::Forward) | Err(_) => Ok(()),
-                Ok(Pass::Drop) => Err(Broken),
+                Ok(Release::Forward) | Err(_) => Ok(()),
+                Ok(Release::Drop) => Err(Closed),
             },
         }
     }
@@ -182,7 +182,9 @@ impl Conversation {
             return Permit::Forward;
         }
         now.outward = Some(outward);
-        let (permit, current) = self.recorder.exchange(&self.talk, outward, message, chunk);
+        let (permit, current) =
+            self.recorder
+                .exchange(&self.connection_info, outward, message, chunk);
         now.current = current;
         permit
     }

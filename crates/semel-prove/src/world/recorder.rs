@@ -1,12 +1,12 @@
 //! What all proxies of a world see together: the exchanges of a trial in order, and the one place where it is held.
 
-mod ownership;
+mod attribution;
 mod state;
 
 use crate::judge::verdict::{Event, What};
 use crate::world::exchange::{Exchange, Hold, Signature, contains};
 use crate::world::protocol::{Message, MessageKind, shape};
-use ownership::Whose;
+use attribution::Attribution;
 use state::{Mode, Race, State};
 use std::sync::Mutex;
 use std::time::Duration;
@@ -28,7 +28,7 @@ pub(crate) struct Recorder {
 
 /// What is to become of bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Pass {
+pub(crate) enum Release {
     Forward,
     Drop,
 }
@@ -39,12 +39,12 @@ pub(crate) enum Permit {
     Forward,
     /// When all others have asked this, too.
     Meet(Signature),
-    Wait(oneshot::Receiver<Pass>),
+    Wait(oneshot::Receiver<Release>),
 }
 
 /// One end of one connection, as its proxy knows it.
 #[derive(Clone, Debug)]
-pub(crate) struct Talk {
+pub(crate) struct ConnectionInfo {
     pub(crate) connection: u64,
     pub(crate) process: usize,
     pub(crate) dependency: usize,
@@ -53,7 +53,7 @@ pub(crate) struct Talk {
 
 /// Where the current exchange of a connection is kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Current {
+pub(crate) struct ExchangeRef {
     began: Instant,
     index: usize,
 }
@@ -74,13 +74,13 @@ impl Recorder {
     }
 
     /// What every id of this run begins with.
-    pub(crate) fn marked(&self, mark: &str) {
-        mark.clone_into(&mut self.lock().names.mark);
+    pub(crate) fn set_id_prefix(&self, id_prefix: &str) {
+        id_prefix.clone_into(&mut self.lock().ids.id_prefix);
     }
 
-    /// This delivery belongs to the trial; what names only others was left behind by earlier ones.
+    /// This delivery belongs to the trial; what ids only others was left behind by earlier ones.
     pub(crate) fn owns(&self, id: &str) {
-        self.lock().names.own.insert(id.to_owned());
+        self.lock().ids.own.insert(id.to_owned());
     }
 
     /// How long ago something was still done for a delivery of an earlier trial.
@@ -89,12 +89,12 @@ impl Recorder {
         let others = state
             .exchanges
             .iter()
-            .filter(|exchange| state.names.asked(exchange) == Whose::Others);
+            .filter(|exchange| state.ids.asked(exchange) == Attribution::EarlierTrial);
         let last = others.map(|exchange| exchange.at).max()?;
         Some(state.began.elapsed().saturating_sub(last))
     }
 
-    /// Nothing was delivered yet: what is said now is chatter for good.
+    /// Nothing was delivered yet: what is said now is background for good.
     pub(crate) fn listen(&self) {
         self.lock().mode = Mode::Listening;
     }
@@ -137,12 +137,12 @@ impl Recorder {
     }
 
     /// The held bytes go on, or never arrive.
-    pub(crate) fn go_on(&self, pass: Pass) {
+    pub(crate) fn release(&self, pass: Release) {
         let mut state = self.lock();
         state.plan = None;
         if let Some(held) = state.held.take() {
             // Nobody listens when the connection broke meanwhile.
-            held.go_on.send(pass).ok();
+            held.release.send(pass).ok();
         }
     }
 
@@ -184,7 +184,7 @@ impl Recorder {
 
     pub(crate) fn exchanges(&self) -> Vec<Exchange> {
         let state = self.lock();
-        let ours = state.names.ours(&state.exchanges).into_iter();
+        let ours = state.ids.ours(&state.exchanges).into_iter();
         ours.cloned().collect()
     }
 
@@ -192,7 +192,7 @@ impl Recorder {
     pub(crate) fn events(&self) -> Vec<Event> {
         let state = self.lock();
         let exchanges = state
-            .names
+            .ids
             .ours(&state.exchanges)
             .into_iter()
             .map(Exchange::event);
@@ -224,34 +224,35 @@ impl Recorder {
     pub(crate) fn disconnected(&self, connection: u64) {
         let mut state = self.lock();
         state.open.remove(&connection);
-        state.chatting.remove(&connection);
+        state.background_connections.remove(&connection);
         state.asked.remove(&connection);
     }
 
     /// A chunk that begins a exchange. `None`: it is not part of any delivery.
     pub(crate) fn exchange(
         &self,
-        talk: &Talk,
+        connection_info: &ConnectionInfo,
         outward: bool,
         message: Message,
         bytes: &[u8],
-    ) -> (Permit, Option<Current>) {
+    ) -> (Permit, Option<ExchangeRef>) {
         let mut state = self.lock();
         let shape = shape(&message.text);
-        let chatter = state.is_chatter(talk, outward, &shape, &message);
-        if state.mode == Mode::Listening || message.kind == MessageKind::Housekeeping || chatter {
-            state.open.remove(&talk.connection);
+        let background = state.is_background(connection_info, outward, &shape, &message);
+        if state.mode == Mode::Listening || message.kind == MessageKind::Housekeeping || background
+        {
+            state.open.remove(&connection_info.connection);
             return (Permit::Forward, None);
         }
-        let current = state.add(talk, outward, shape, message, bytes);
-        let permit = state.permit(talk, current);
+        let current = state.add(connection_info, outward, shape, message, bytes);
+        let permit = state.permit(connection_info, current);
         drop(state);
         self.changed.notify_waiters();
         (permit, Some(current))
     }
 
     /// More of a exchange that has begun.
-    pub(crate) fn more(&self, current: Current, bytes: &[u8]) {
+    pub(crate) fn more(&self, current: ExchangeRef, bytes: &[u8]) {
         let mut state = self.lock();
         state.active = Instant::now();
         if let Some(exchange) = state.current(current) {
@@ -260,7 +261,7 @@ impl Recorder {
     }
 
     /// The first bytes of a exchange were handed on.
-    pub(crate) fn forwarded(&self, current: Current) {
+    pub(crate) fn forwarded(&self, current: ExchangeRef) {
         if let Some(exchange) = self.lock().current(current) {
             exchange.forwarded = true;
         }

@@ -1,7 +1,7 @@
 //! Asks a SQLite file by the program `sqlite3` or, where that is missing, by Python.
 
 use crate::world::command::{CommandError, CommandRunner};
-use crate::world::servers::Rows;
+use crate::world::connections::Rows;
 
 /// A script is committed as it goes on, as by `sqlite3`; a single statement would not be.
 const PYTHON: &str = "import sqlite3, sys

@@ -10,7 +10,7 @@ use crate::scenario::{Process, Scenario};
 use crate::world::address::address;
 use crate::world::command::CommandRunner;
 use crate::world::process::{ProcessSpec, free_port};
-use crate::world::proxy::{Line, Proxy};
+use crate::world::proxy::{Proxy, ProxyConfig};
 use crate::world::reaper::Reaper;
 use crate::world::recorder::Recorder;
 use std::path::{Path, PathBuf};
@@ -159,14 +159,14 @@ impl World {
         real: &str,
     ) -> Result<(String, Proxy), Error> {
         let (upstream, template) = address(real, endpoint)?;
-        let line = Line {
+        let config = ProxyConfig {
             process,
             dependency,
             lane: endpoint.env.clone(),
             protocol: endpoint.protocol,
             upstream,
         };
-        let proxy = Proxy::open(line, Arc::clone(&self.recorder)).await?;
+        let proxy = Proxy::open(config, Arc::clone(&self.recorder)).await?;
         Ok((template.at(proxy.port), proxy))
     }
 }

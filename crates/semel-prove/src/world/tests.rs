@@ -30,7 +30,7 @@ async fn said_of_one_that_starts_once(dependency: Option<TcpListener>) -> String
     let scenario: Scenario = toml::from_str(&scenario).unwrap();
     let options = Options {
         seed: 1,
-        mark: "w".to_owned(),
+        id_prefix: "w".to_owned(),
         profile: Profile::Quick,
         crash_points_max: 1,
         directory: ".".into(),

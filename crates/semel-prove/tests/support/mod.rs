@@ -57,7 +57,7 @@ pub(crate) fn options(only: &[Attack]) -> Options {
     Options {
         seed: 7,
         // The servers may remember an earlier run.
-        mark: format!("p{}x", std::process::id()),
+        id_prefix: format!("p{}x", std::process::id()),
         profile: Profile::Quick,
         crash_points_max: 5,
         directory: here(),

@@ -122,7 +122,7 @@ impl Session<'_> {
 
     pub(super) async fn look(&mut self, ids: &[String]) -> Result<Counts, Error> {
         let effects = &self.scenario.effects;
-        look(effects, ids, &self.world, &mut self.servers).await
+        look(effects, ids, &self.world, &mut self.connections).await
     }
 
     /// The effects that name no delivery at all.

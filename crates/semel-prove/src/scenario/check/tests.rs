@@ -21,7 +21,7 @@ const GOOD: &str = r#"
 fn options() -> Options {
     Options {
         seed: 1,
-        mark: "m".to_owned(),
+        id_prefix: "m".to_owned(),
         profile: Profile::Quick,
         crash_points_max: 5,
         directory: ".".into(),

@@ -20,14 +20,14 @@ async fn echo() -> String {
 
 async fn proxied() -> (Arc<Recorder>, Proxy, TcpStream) {
     let recorder = Arc::new(Recorder::new());
-    let line = Line {
+    let config = ProxyConfig {
         process: 3,
         dependency: 0,
         lane: "ECHO_URL".to_owned(),
         protocol: Protocol::Http,
         upstream: echo().await,
     };
-    let proxy = Proxy::open(line, Arc::clone(&recorder)).await.unwrap();
+    let proxy = Proxy::open(config, Arc::clone(&recorder)).await.unwrap();
     let client = TcpStream::connect(("127.0.0.1", proxy.port)).await.unwrap();
     recorder.begin();
     (recorder, proxy, client)
@@ -90,7 +90,7 @@ async fn held_bytes_go_on_when_they_are_let() {
     assert_eq!(recorder.held().await.boundary, outward(1));
     assert_eq!(recorder.calls(0, "a1"), 0, "nothing has arrived yet");
     assert!(recorder.quiet().is_none(), "a question is open");
-    recorder.go_on(Pass::Forward);
+    recorder.release(Release::Forward);
     assert_eq!(asked.await.unwrap(), REQUEST.len());
     assert_eq!(recorder.calls(0, "a1"), 1);
 }
@@ -101,7 +101,7 @@ async fn dropped_bytes_never_arrive_and_the_connection_breaks() {
     recorder.hold(Hold::At(outward(1)));
     let asked = tokio::spawn(async move { ask(&mut client).await });
     recorder.held().await;
-    recorder.go_on(Pass::Drop);
+    recorder.release(Release::Drop);
     assert_eq!(asked.await.unwrap(), 0);
     assert_eq!(recorder.calls(0, "a1"), 0);
 }
@@ -155,7 +155,7 @@ async fn runner_that_is_alone_is_answered_in_the_end() {
 #[tokio::test]
 async fn what_an_earlier_trial_left_behind_is_told_apart_and_still_counted() {
     let (recorder, _tap, mut client) = proxied().await;
-    recorder.marked("a");
+    recorder.set_id_prefix("a");
     recorder.owns("a1");
     ask(&mut client).await;
     assert_eq!(recorder.calls(0, "a1"), 1);

@@ -1,7 +1,7 @@
 //! What the wire remembers of a trial, and what it decides for each exchange.
 
-use super::ownership::{Names, Whose};
-use super::{Current, Pass, Permit, Talk};
+use super::attribution::{Attribution, DeliveryIds};
+use super::{ConnectionInfo, ExchangeRef, Permit, Release};
 use crate::judge::verdict::Event;
 use crate::world::exchange::{Boundary, Exchange, Hold, Signature};
 use crate::world::protocol::{Message, MessageKind};
@@ -17,9 +17,9 @@ pub(super) struct State {
     pub(super) exchanges: Vec<Exchange>,
     pub(super) notes: Vec<Event>,
     pub(super) seen: BTreeMap<Signature, u32>,
-    pub(super) chatter: BTreeSet<String>,
-    /// Connections on which chatter was said last.
-    pub(super) chatting: BTreeSet<u64>,
+    pub(super) background: BTreeSet<String>,
+    /// Connections on which background was said last.
+    pub(super) background_connections: BTreeSet<u64>,
     /// What was asked last, by connection.
     pub(super) asked: BTreeMap<u64, Signature>,
     pub(super) plan: Option<Hold>,
@@ -30,7 +30,7 @@ pub(super) struct State {
     pub(super) named: Instant,
     pub(super) open: BTreeMap<u64, Instant>,
     pub(super) connections: u64,
-    pub(super) names: Names,
+    pub(super) ids: DeliveryIds,
     /// How often each dependency was called about each delivery of an earlier trial.
     pub(super) calls: BTreeMap<(usize, String), u64>,
 }
@@ -48,7 +48,7 @@ pub(super) enum Mode {
 #[derive(Debug)]
 pub(super) struct Held {
     pub(super) exchange: Exchange,
-    pub(super) go_on: oneshot::Sender<Pass>,
+    pub(super) release: oneshot::Sender<Release>,
     pub(super) told: bool,
 }
 
@@ -70,8 +70,8 @@ impl State {
             exchanges: Vec::new(),
             notes: Vec::new(),
             seen: BTreeMap::new(),
-            chatter: BTreeSet::new(),
-            chatting: BTreeSet::new(),
+            background: BTreeSet::new(),
+            background_connections: BTreeSet::new(),
             asked: BTreeMap::new(),
             plan: None,
             held: None,
@@ -80,7 +80,7 @@ impl State {
             named: now,
             open: BTreeMap::new(),
             connections: 0,
-            names: Names::default(),
+            ids: DeliveryIds::default(),
             calls: BTreeMap::new(),
         }
     }
@@ -89,7 +89,7 @@ impl State {
     pub(super) fn begin(&mut self) {
         for exchange in std::mem::take(&mut self.exchanges) {
             if exchange.boundary.signature.outward && exchange.forwarded {
-                for name in self.names.named(&exchange.bytes) {
+                for name in self.ids.named(&exchange.bytes) {
                     let signature = (exchange.boundary.signature.dependency, name);
                     *self.calls.entry(signature).or_default() += 1;
                 }
@@ -103,61 +103,65 @@ impl State {
         self.notes.clear();
         self.seen.clear();
         self.open.clear();
-        self.names.own.clear();
+        self.ids.own.clear();
         self.plan = None;
         self.held = None;
         self.race = None;
     }
 
-    /// Whether this would be said anyway. What answers chatter is chatter.
-    pub(super) fn is_chatter(
+    /// Whether this would be said anyway. What answers background is background.
+    pub(super) fn is_background(
         &mut self,
-        talk: &Talk,
+        connection_info: &ConnectionInfo,
         outward: bool,
         shape: &str,
         message: &Message,
     ) -> bool {
         if !outward {
-            return self.chatting.contains(&talk.connection);
+            return self
+                .background_connections
+                .contains(&connection_info.connection);
         }
         // A write with values in it may be part of a delivery, too.
         let telling = !common(shape) && (message.kind == MessageKind::Read || !shape.contains('#'));
         if self.mode == Mode::Listening && message.kind != MessageKind::Housekeeping && telling {
-            self.chatter.insert(shape.to_owned());
+            self.background.insert(shape.to_owned());
         }
-        let chatter = self.chatter.contains(shape);
-        if chatter {
-            self.chatting.insert(talk.connection);
+        let background = self.background.contains(shape);
+        if background {
+            self.background_connections
+                .insert(connection_info.connection);
         } else {
-            self.chatting.remove(&talk.connection);
+            self.background_connections
+                .remove(&connection_info.connection);
         }
-        chatter
+        background
     }
 
     pub(super) fn add(
         &mut self,
-        talk: &Talk,
+        connection_info: &ConnectionInfo,
         outward: bool,
         shape: String,
         message: Message,
         bytes: &[u8],
-    ) -> Current {
+    ) -> ExchangeRef {
         let now = Instant::now();
         // A poll that finds nothing is wrapped in these words, too.
         if !common(&shape) {
             self.active = now;
         }
         if outward {
-            if self.names.whose(bytes) != Whose::Nobodys {
+            if self.ids.attribute(bytes) != Attribution::Unnamed {
                 self.named = now;
             }
-            self.open.insert(talk.connection, now);
+            self.open.insert(connection_info.connection, now);
         } else {
-            self.open.remove(&talk.connection);
+            self.open.remove(&connection_info.connection);
         }
         let signature = Signature {
-            process: talk.process,
-            dependency: talk.dependency,
+            process: connection_info.process,
+            dependency: connection_info.dependency,
             outward,
             shape,
         };
@@ -170,8 +174,8 @@ impl State {
         let mut exchange = Exchange {
             number: u32::try_from(self.exchanges.len() + 1).unwrap_or(u32::MAX),
             boundary,
-            connection: talk.connection,
-            lane: talk.lane.clone(),
+            connection: connection_info.connection,
+            lane: connection_info.lane.clone(),
             message,
             at: self.began.elapsed(),
             bytes: Vec::new(),
@@ -180,13 +184,17 @@ impl State {
         };
         exchange.keep(bytes);
         self.exchanges.push(exchange);
-        Current {
+        ExchangeRef {
             began: self.began,
             index: self.exchanges.len() - 1,
         }
     }
 
-    pub(super) fn permit(&mut self, talk: &Talk, current: Current) -> Permit {
+    pub(super) fn permit(
+        &mut self,
+        connection_info: &ConnectionInfo,
+        current: ExchangeRef,
+    ) -> Permit {
         let Some(exchange) = self.current(current).cloned() else {
             return Permit::Forward;
         };
@@ -194,28 +202,28 @@ impl State {
             return Permit::Forward;
         }
         let planned = self.plan.as_ref().is_some_and(|hold| exchange.is(hold));
-        if planned && self.names.asked(&exchange) != Whose::Others {
-            let (go_on, wait) = oneshot::channel();
+        if planned && self.ids.asked(&exchange) != Attribution::EarlierTrial {
+            let (release, wait) = oneshot::channel();
             self.plan = None;
             self.held = Some(Held {
                 exchange,
-                go_on,
+                release,
                 told: false,
             });
             return Permit::Wait(wait);
         }
         if exchange.boundary.signature.outward {
             self.asked
-                .insert(talk.connection, exchange.boundary.signature);
+                .insert(connection_info.connection, exchange.boundary.signature);
             return Permit::Forward;
         }
-        match (self.race, self.asked.get(&talk.connection)) {
+        match (self.race, self.asked.get(&connection_info.connection)) {
             (Some(_), Some(question)) => Permit::Meet(question.clone()),
             (None, _) | (_, None) => Permit::Forward,
         }
     }
 
-    pub(super) fn current(&mut self, current: Current) -> Option<&mut Exchange> {
+    pub(super) fn current(&mut self, current: ExchangeRef) -> Option<&mut Exchange> {
         if self.began != current.began {
             return None;
         }

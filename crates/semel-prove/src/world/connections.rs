@@ -1,4 +1,4 @@
-//! Speaks to the real servers, never through a proxy: for `before` and for probes.
+//! Speaks to the real connections, never through a proxy: for `before` and for probes.
 
 use crate::world::command::with_timeout;
 use redis::aio::MultiplexedConnection;
@@ -7,7 +7,7 @@ use tokio_postgres::{NoTls, SimpleQueryMessage};
 
 /// Connections by URL, kept for the whole run.
 #[derive(Default)]
-pub(crate) struct Servers {
+pub(crate) struct Connections {
     databases: BTreeMap<String, tokio_postgres::Client>,
     caches: BTreeMap<String, MultiplexedConnection>,
 }
@@ -15,17 +15,17 @@ pub(crate) struct Servers {
 /// Rows of text.
 pub(crate) type Rows = Vec<Vec<String>>;
 
-impl std::fmt::Debug for Servers {
+impl std::fmt::Debug for Connections {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Servers")
+        f.debug_struct("Connections")
             .field("databases", &self.databases.keys())
             .finish_non_exhaustive()
     }
 }
 
-// === impl Servers ===
+// === impl Connections ===
 
-impl Servers {
+impl Connections {
     /// Statements on PostgreSQL.
     pub(crate) async fn sql(&mut self, url: &str, sql: &str) -> Result<Rows, String> {
         let client = self.database(url).await?;
