@@ -6,7 +6,7 @@ pub(crate) mod pattern;
 #[cfg(test)]
 mod tests;
 
-use crate::judge::verdict::{Event, How, What};
+use crate::judge::verdict::{BreachKind, Event, What};
 use crate::scenario::{Promise, SenderKind};
 use crate::world::probe::Counts;
 use crate::world::sender::{Answer, Payload};
@@ -21,7 +21,7 @@ pub(crate) struct Evidence<'a> {
     pub(crate) ends_anyway: bool,
     /// Each effect and how often one delivery is to cause it.
     pub(crate) expected: &'a [(String, u64)],
-    pub(crate) owed: &'a [Owed],
+    pub(crate) expectation: &'a [Expectation],
     pub(crate) events: &'a [Event],
     pub(crate) answers: &'a [Answer],
     pub(crate) counts: &'a Counts,
@@ -29,72 +29,72 @@ pub(crate) struct Evidence<'a> {
 
 /// A delivery, and what it can claim.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Owed {
+pub(crate) struct Expectation {
     pub(crate) id: String,
-    pub(crate) due: Due,
+    pub(crate) requirement: Requirement,
 }
 
 /// What a delivery can claim.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Due {
+pub(crate) enum Requirement {
     /// Its effect, and that no attempt of it is refused for ever.
     Effect,
     /// Its effect. What else came under its key may be refused for ever.
-    EffectAlone,
+    EffectOnly,
     /// Nothing but an end: it can never succeed as it is.
-    End,
+    Termination,
 }
 
-/// How a trial broke the promise, in a word and a sentence.
-pub(crate) type Breach = (How, String);
+/// BreachKind a trial broke the promise, in a word and a sentence.
+pub(crate) type Breach = (BreachKind, String);
 
 /// None: the promise held.
 pub(crate) fn judge(evidence: &Evidence<'_>) -> Option<Breach> {
-    let breaches = evidence.owed.iter().find_map(|owed| {
-        twice(evidence, owed)
-            .or_else(|| lost(evidence, owed))
-            .or_else(|| died(evidence, owed))
-            .or_else(|| endless(evidence, owed))
+    let breaches = evidence.expectation.iter().find_map(|expectation| {
+        twice(evidence, expectation)
+            .or_else(|| lost(evidence, expectation))
+            .or_else(|| died(evidence, expectation))
+            .or_else(|| endless(evidence, expectation))
     });
     breaches.or_else(|| answers_differ(evidence))
 }
 
-fn twice(evidence: &Evidence<'_>, owed: &Owed) -> Option<Breach> {
+fn twice(evidence: &Evidence<'_>, expectation: &Expectation) -> Option<Breach> {
     if evidence.promise == Promise::AtLeastOnce {
         return None;
     }
     let (effect, count, expected) =
-        counts(evidence, owed).find(|(_, count, expected)| count > expected)?;
-    let sent = sent(evidence, &owed.id);
+        counts(evidence, expectation).find(|(_, count, expected)| count > expected)?;
+    let sent = sent(evidence, &expectation.id);
     Some((
-        How::EffectTwice,
+        BreachKind::EffectTwice,
         format!(
             "delivery {} was sent {sent} and has `{effect}` {count} times instead of {expected}",
-            owed.id
+            expectation.id
         ),
     ))
 }
 
-fn lost(evidence: &Evidence<'_>, owed: &Owed) -> Option<Breach> {
+fn lost(evidence: &Evidence<'_>, expectation: &Expectation) -> Option<Breach> {
     if evidence.promise == Promise::AtMostOnce
-        || owed.due == Due::End
-        || !accepted(evidence, &owed.id)
+        || expectation.requirement == Requirement::Termination
+        || !accepted(evidence, &expectation.id)
     {
         return None;
     }
     let (effect, count, expected) =
-        counts(evidence, owed).find(|(_, count, expected)| count < expected)?;
+        counts(evidence, expectation).find(|(_, count, expected)| count < expected)?;
     Some((
-        How::EffectLost,
+        BreachKind::EffectLost,
         format!(
             "delivery {} was acknowledged but has `{effect}` {count} times instead of {expected}",
-            owed.id
+            expectation.id
         ),
     ))
 }
 
 /// A process ended that nobody had touched.
-fn died(evidence: &Evidence<'_>, owed: &Owed) -> Option<Breach> {
+fn died(evidence: &Evidence<'_>, expectation: &Expectation) -> Option<Breach> {
     let touched = |event: &Event| matches!(event.what, What::Killed | What::Paused);
     if evidence.ends_anyway || evidence.events.iter().any(touched) {
         return None;
@@ -103,37 +103,37 @@ fn died(evidence: &Evidence<'_>, owed: &Owed) -> Option<Breach> {
     let process = &evidence.events.iter().find(ended)?.lane;
     let seen = format!(
         "`{process}` ended by itself while delivery {} was handled",
-        owed.id
+        expectation.id
     );
-    Some((How::Died, seen))
+    Some((BreachKind::Died, seen))
 }
 
 /// Refused for ever: the sender has used up all its attempts.
-fn endless(evidence: &Evidence<'_>, owed: &Owed) -> Option<Breach> {
-    let sent = sent(evidence, &owed.id);
-    let id = &owed.id;
+fn endless(evidence: &Evidence<'_>, expectation: &Expectation) -> Option<Breach> {
+    let sent = sent(evidence, &expectation.id);
+    let id = &expectation.id;
     // A client is told that its request was put aside; a broker would ask for ever.
     let aside = evidence.promise == Promise::AtMostOnce && evidence.sender == SenderKind::Http;
-    match owed.due {
-        Due::Effect | Due::EffectAlone if !accepted(evidence, id) => (!aside).then(|| {
+    match expectation.requirement {
+        Requirement::Effect | Requirement::EffectOnly if !accepted(evidence, id) => (!aside).then(|| {
             let seen = format!(
                 "delivery {id} was sent {sent} and never accepted, although nothing was wrong any more"
             );
-            (How::Stuck, seen)
+            (BreachKind::Stuck, seen)
         }),
-        Due::Effect if !accepted_at_last(evidence, id) => {
+        Requirement::Effect if !accepted_at_last(evidence, id) => {
             let seen = format!(
                 "delivery {id} was accepted, and its duplicate was not: it was sent {sent}, the last of them in vain"
             );
-            Some((How::Stuck, seen))
+            Some((BreachKind::Stuck, seen))
         }
-        Due::Effect | Due::EffectAlone => None,
-        Due::End if evidence.dead_letters || evidence.sender == SenderKind::Http => None,
-        Due::End if accepted(evidence, id) => None,
-        Due::End => {
+        Requirement::Effect | Requirement::EffectOnly => None,
+        Requirement::Termination if evidence.dead_letters || evidence.sender == SenderKind::Http => None,
+        Requirement::Termination if accepted(evidence, id) => None,
+        Requirement::Termination => {
             let seen =
                 format!("delivery {id} can never succeed, was sent {sent} and refused each time");
-            Some((How::Poison, seen))
+            Some((BreachKind::Poison, seen))
         }
     }
 }
@@ -152,7 +152,7 @@ fn answers_differ(evidence: &Evidence<'_>) -> Option<Breach> {
             .filter(usual)
             .find(|first| first.id == answer.id)?;
         let same = first.status == answer.status && first.body == answer.body;
-        (!same).then(|| (How::AnswersDiffer, difference(first, answer)))
+        (!same).then(|| (BreachKind::AnswersDiffer, difference(first, answer)))
     })
 }
 
@@ -171,10 +171,12 @@ fn difference(first: &Answer, other: &Answer) -> String {
 
 fn counts<'a>(
     evidence: &'a Evidence<'_>,
-    owed: &'a Owed,
+    expectation: &'a Expectation,
 ) -> impl Iterator<Item = (&'a str, u64, u64)> {
     evidence.expected.iter().map(|(effect, expected)| {
-        let seen = evidence.counts.get(&(effect.clone(), owed.id.clone()));
+        let seen = evidence
+            .counts
+            .get(&(effect.clone(), expectation.id.clone()));
         (
             effect.as_str(),
             seen.copied().unwrap_or_default(),

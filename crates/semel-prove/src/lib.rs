@@ -25,7 +25,7 @@ use judge::shrink::shrink;
 use scenario::Scenario;
 use std::time::Duration;
 use tokio::time::Instant;
-use verdict::{Attack, Attacked, Broken, How, Report, Verdict};
+use verdict::{Attack, AttackReport, BreachKind, Broken, Report, Verdict};
 
 /// Attacks the handler of a scenario and reports what broke.
 ///
@@ -81,7 +81,7 @@ pub async fn prove(
     })
 }
 
-async fn make(attack: Attack, session: &mut Session<'_>) -> Result<Attacked, Error> {
+async fn make(attack: Attack, session: &mut Session<'_>) -> Result<AttackReport, Error> {
     let began = Instant::now();
     session.attack(attack, number(attack));
     let mut tally = match Box::pin(attacks::make(attack, session)).await {
@@ -100,9 +100,9 @@ fn unmade<'a>(
     left: impl Iterator<Item = &'a Attack>,
     why: &Error,
     session: &Session<'_>,
-) -> Vec<Attacked> {
+) -> Vec<AttackReport> {
     let not_run = || Tally::not_run("the run had ended before");
-    let mut unmade: Vec<Attacked> = left
+    let mut unmade: Vec<AttackReport> = left
         .map(|attack| attacked(*attack, not_run(), Duration::ZERO))
         .collect();
     if let Some(first) = unmade.first_mut() {
@@ -110,7 +110,7 @@ fn unmade<'a>(
             Error::ProcessRestart { .. } => {
                 (first.trials, first.hits) = (1, 1);
                 Verdict::Broken(Box::new(Broken {
-                    how: How::Stuck,
+                    how: BreachKind::Stuck,
                     seen: why.brief(),
                     timeline: session.world.recorder.events(),
                     pattern: None,
@@ -129,10 +129,10 @@ fn unmade<'a>(
 }
 
 /// What held when it was judged may have come undone since.
-async fn look_back(attacked: &mut [Attacked], session: &mut Session<'_>) -> Result<(), Error> {
+async fn look_back(attacked: &mut [AttackReport], session: &mut Session<'_>) -> Result<(), Error> {
     let acquitted =
-        |one: &&mut Attacked| matches!(one.verdict, Verdict::Held | Verdict::Vacuous { .. });
-    let acquitted: Vec<&mut Attacked> = attacked.iter_mut().filter(acquitted).collect();
+        |one: &&mut AttackReport| matches!(one.verdict, Verdict::Held | Verdict::Vacuous { .. });
+    let acquitted: Vec<&mut AttackReport> = attacked.iter_mut().filter(acquitted).collect();
     if !acquitted.is_empty() {
         session.linger().await;
     }
@@ -150,9 +150,9 @@ fn number(attack: Attack) -> u64 {
     at.map_or(0, |(number, _)| number)
 }
 
-fn attacked(attack: Attack, tally: Tally, took: Duration) -> Attacked {
+fn attacked(attack: Attack, tally: Tally, took: Duration) -> AttackReport {
     let (trials, hits) = (tally.trials, tally.hits);
-    Attacked {
+    AttackReport {
         attack,
         verdict: verdict(tally),
         trials,
@@ -194,7 +194,7 @@ fn unseen(session: &Session<'_>) -> Vec<String> {
 }
 
 /// Only now is it known which attacks held and which did not.
-fn name_patterns(attacked: &mut [Attacked], session: &Session<'_>) {
+fn name_patterns(attacked: &mut [AttackReport], session: &Session<'_>) {
     let broken = attacked.iter().filter_map(|one| match &one.verdict {
         Verdict::Broken(broken) => Some((one.attack, broken.how, broken.timeline.clone())),
         Verdict::Held | Verdict::Vacuous { .. } | Verdict::NotRun { .. } => None,

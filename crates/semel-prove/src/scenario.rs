@@ -29,7 +29,7 @@ pub struct Scenario {
     pub before: Vec<Before>,
     /// What is sent.
     pub deliver: Deliver,
-    /// How effects are seen. At least one.
+    /// BreachKind effects are seen. At least one.
     #[serde(rename = "effect")]
     pub effects: Vec<Effect>,
 }
@@ -139,16 +139,16 @@ pub struct Deliver {
     /// A recorded file, instead of a template: HAR, or JSON lines of method, url, headers, body.
     #[serde(default)]
     pub recorded: Option<String>,
-    /// How long the sender waits for an answer, in milliseconds.
+    /// BreachKind long the sender waits for an answer, in milliseconds.
     #[serde(default = "deadline_ms")]
     pub deadline_ms: u64,
-    /// How often it delivers before it gives up.
+    /// BreachKind often it delivers before it gives up.
     #[serde(default = "attempts")]
     pub attempts: u32,
-    /// How long it waits between attempts, in milliseconds.
+    /// BreachKind long it waits between attempts, in milliseconds.
     #[serde(default = "pause_ms")]
     pub pause_ms: u64,
-    /// How long a lock or lease of the handler lasts, in milliseconds: a pause must outlast it.
+    /// BreachKind long a lock or lease of the handler lasts, in milliseconds: a pause must outlast it.
     #[serde(default = "lease_ms")]
     pub lease_ms: u64,
     /// Whether the queue itself puts away what always fails.
@@ -198,7 +198,7 @@ pub struct Effect {
     /// On which dependency, or `sqlite:PATH` from the scenario's directory; the only one of its kind unless given.
     #[serde(default)]
     pub on: Option<String>,
-    /// How often one delivery is to be seen; 1 unless given. Not 0 for all: who sees nothing cannot tell work from none.
+    /// BreachKind often one delivery is to be seen; 1 unless given. Not 0 for all: who sees nothing cannot tell work from none.
     #[serde(default = "one")]
     pub expected: u64,
 }
@@ -216,7 +216,7 @@ impl Deliver {
         }
     }
 
-    /// How long the sender waits for an answer.
+    /// BreachKind long the sender waits for an answer.
     #[must_use]
     pub fn deadline(&self) -> Duration {
         Duration::from_millis(self.deadline_ms)

@@ -1,10 +1,10 @@
-//! How runs begin and end: what fails half-way does not take back what was found.
+//! BreachKind runs begin and end: what fails half-way does not take back what was found.
 
 #![allow(clippy::unwrap_used, reason = "a test may fail by panicking")]
 
 use semel_prove::report::Conclusion;
 use semel_prove::scenario::Scenario;
-use semel_prove::verdict::{Attack, How, Report, Verdict, What};
+use semel_prove::verdict::{Attack, BreachKind, Report, Verdict, What};
 use semel_prove::{Options, Profile, prove};
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -56,7 +56,7 @@ fn verdict(report: &Report, attack: Attack) -> &Verdict {
     &found.unwrap().verdict
 }
 
-fn is_broken(report: &Report, attack: Attack, how: How) -> bool {
+fn is_broken(report: &Report, attack: Attack, how: BreachKind) -> bool {
     matches!(verdict(report, attack), Verdict::Broken(broken) if broken.how == how)
 }
 
@@ -123,7 +123,7 @@ async fn process_that_does_not_come_back_is_a_finding() {
     let Verdict::Broken(stuck) = verdict(&report, Attack::KillRandom) else {
         panic!("{:#?}", report.attacks);
     };
-    assert_eq!(stuck.how, How::Stuck);
+    assert_eq!(stuck.how, BreachKind::Stuck);
     assert!(stuck.seen.contains("did not come back"), "{}", stuck.seen);
     // It is one sentence, and no lease of the handler has anything to do with it.
     assert_eq!((stuck.seen.lines().count(), &stuck.pattern), (1, &None));
@@ -133,7 +133,7 @@ async fn process_that_does_not_come_back_is_a_finding() {
             .iter()
             .any(|event| event.what == What::Killed)
     );
-    assert!(is_broken(&report, Attack::Repeat, How::EffectTwice));
+    assert!(is_broken(&report, Attack::Repeat, BreachKind::EffectTwice));
     assert!(matches!(
         verdict(&report, Attack::Reorder),
         Verdict::NotRun { .. }
@@ -151,7 +151,7 @@ async fn late_failure_keeps_what_was_found() {
     let scenario = scenario("true", "{dir}/shop.db", before);
     let only = [Attack::Repeat, Attack::AnswerLost, Attack::Reorder];
     let report = proved(&scenario, &only).await;
-    assert!(is_broken(&report, Attack::Repeat, How::EffectTwice));
+    assert!(is_broken(&report, Attack::Repeat, BreachKind::EffectTwice));
     for attack in [Attack::AnswerLost, Attack::Reorder] {
         assert!(matches!(verdict(&report, attack), Verdict::NotRun { .. }));
     }
@@ -166,7 +166,7 @@ async fn directory_of_a_process_is_there_before_it_starts() {
         "[[before]]\nsql = 'CREATE TABLE ready (n int)'\non = 'sqlite:{dir.handler}/first.db'";
     let scenario = scenario("test -e {dir}/first.db || exit 7", "{dir}/shop.db", before);
     let report = proved(&scenario, &[Attack::Repeat]).await;
-    assert!(is_broken(&report, Attack::Repeat, How::EffectTwice));
+    assert!(is_broken(&report, Attack::Repeat, BreachKind::EffectTwice));
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -191,6 +191,9 @@ async fn spared_process_that_does_not_come_back_is_no_finding() {
     let why = report.ended_early.as_deref().unwrap();
     assert!(why.contains("process `helper` did not start"), "{why}");
     for attack in only {
-        assert!(!is_broken(&report, attack, How::Stuck), "{report:#?}");
+        assert!(
+            !is_broken(&report, attack, BreachKind::Stuck),
+            "{report:#?}"
+        );
     }
 }

@@ -6,7 +6,7 @@
 mod support;
 
 use semel_prove::scenario::Scenario;
-use semel_prove::verdict::{Attack, How, Verdict, What};
+use semel_prove::verdict::{Attack, BreachKind, Verdict, What};
 use semel_prove::{Error, prove};
 use support::{broken, on_postgres, options, pattern, proved, verdict};
 
@@ -21,15 +21,18 @@ async fn check_then_act_is_convicted_by_two_at_once_and_named() {
     let report = proved(&on_postgres("check_then_act"), &only).await.unwrap();
     assert!(matches!(verdict(&report, Attack::Repeat), Verdict::Held));
     let at_once = broken(&report, Attack::AtOnce);
-    assert_eq!(at_once.how, How::EffectTwice);
+    assert_eq!(at_once.how, BreachKind::EffectTwice);
     assert_eq!(pattern(&report, Attack::AtOnce), "check-then-act");
     let sent = at_once
         .timeline
         .iter()
         .filter(|event| matches!(event.what, What::Sent { .. }));
     assert_eq!(sent.count(), 2, "two are enough: {:#?}", at_once.timeline);
-    assert_eq!(broken(&report, Attack::WhileRunning).how, How::EffectTwice);
-    assert_eq!(broken(&report, Attack::BadKey).how, How::Poison);
+    assert_eq!(
+        broken(&report, Attack::WhileRunning).how,
+        BreachKind::EffectTwice
+    );
+    assert_eq!(broken(&report, Attack::BadKey).how, BreachKind::Poison);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -82,7 +85,10 @@ async fn marker_before_the_work_is_convicted_by_the_sweep() {
         .await
         .unwrap();
     assert!(matches!(verdict(&report, Attack::AtOnce), Verdict::Held));
-    assert_eq!(broken(&report, Attack::CrashSweep).how, How::EffectLost);
+    assert_eq!(
+        broken(&report, Attack::CrashSweep).how,
+        BreachKind::EffectLost
+    );
     assert_eq!(
         pattern(&report, Attack::CrashSweep),
         "seen-marker before the work"
@@ -153,8 +159,11 @@ async fn effects_in_a_sqlite_file_are_seen_and_deliveries_may_be_commands() {
         Attack::TwoProcesses,
     ];
     let report = proved(&scenario, &only).await.unwrap();
-    assert_eq!(broken(&report, Attack::Repeat).how, How::EffectTwice);
-    assert_eq!(broken(&report, Attack::WhileRunning).how, How::EffectTwice);
+    assert_eq!(broken(&report, Attack::Repeat).how, BreachKind::EffectTwice);
+    assert_eq!(
+        broken(&report, Attack::WhileRunning).how,
+        BreachKind::EffectTwice
+    );
     for attack in [Attack::AnswerCut, Attack::CrashSweep, Attack::TwoProcesses] {
         assert!(
             matches!(verdict(&report, attack), Verdict::NotRun { .. }),
@@ -175,7 +184,7 @@ async fn recorded_requests_are_delivered_under_new_names() {
         .await
         .unwrap();
     assert!(matches!(verdict(&report, Attack::Repeat), Verdict::Held));
-    assert_eq!(broken(&report, Attack::AtOnce).how, How::EffectTwice);
+    assert_eq!(broken(&report, Attack::AtOnce).how, BreachKind::EffectTwice);
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -5,7 +5,7 @@
 mod support;
 
 use semel_prove::scenario::Scenario;
-use semel_prove::verdict::{Attack, How, Report, Verdict, What};
+use semel_prove::verdict::{Attack, BreachKind, Report, Verdict, What};
 use semel_prove::{Error, Options, prove};
 use support::{broken, is_held, not_run, odd, on_postgres, options, pattern, proved, verdict};
 
@@ -24,7 +24,7 @@ async fn duplicate_that_takes_effect_later_is_convicted() {
     let scenario = odd("late", LIST);
     let report = proved(&scenario, &[Attack::Repeat]).await.unwrap();
     let repeat = broken(&report, Attack::Repeat);
-    assert_eq!(repeat.how, How::EffectTwice);
+    assert_eq!(repeat.how, BreachKind::EffectTwice);
     let counts = repeat.timeline.iter().filter_map(|event| {
         let What::Effects { count, .. } = event.what else {
             return None;
@@ -54,7 +54,7 @@ async fn duplicate_that_is_refused_for_ever_is_convicted() {
     let attacks = [Attack::Repeat, Attack::AtOnce];
     let report = proved(&scenario, &attacks).await.unwrap();
     for attack in attacks {
-        assert_eq!(broken(&report, attack).how, How::Stuck);
+        assert_eq!(broken(&report, attack).how, BreachKind::Stuck);
         assert_eq!(pattern(&report, attack), "duplicate answered with an error");
     }
     let seen = &broken(&report, Attack::Repeat).seen;
@@ -66,7 +66,7 @@ async fn delivery_that_ends_the_process_is_convicted() {
     let scenario = odd("dies", UNIQUE).replace("cloud-tasks", "http");
     let report = proved(&scenario, &[Attack::Repeat]).await.unwrap();
     let repeat = broken(&report, Attack::Repeat);
-    assert_eq!(repeat.how, How::Died);
+    assert_eq!(repeat.how, BreachKind::Died);
     let events: Vec<&What> = repeat.timeline.iter().map(|event| &event.what).collect();
     assert!(
         events.contains(&&What::Ended) && !events.contains(&&What::Killed),
@@ -91,7 +91,7 @@ async fn only_a_success_that_is_lost_is_a_hit() {
     let attacks = [Attack::AnswerLost, Attack::AnswerCut];
     let report = proved(&odd("refuses_first", LIST), &attacks).await.unwrap();
     for attack in attacks {
-        assert_eq!(broken(&report, attack).how, How::EffectTwice);
+        assert_eq!(broken(&report, attack).how, BreachKind::EffectTwice);
     }
 }
 
@@ -101,7 +101,7 @@ async fn delivery_without_a_key_is_seen_by_what_has_no_name() {
         .await
         .unwrap();
     let bad = broken(&report, Attack::BadKey);
-    assert_eq!(bad.how, How::EffectTwice);
+    assert_eq!(bad.how, BreachKind::EffectTwice);
     assert!(bad.seen.contains("none of them with an id"), "{}", bad.seen);
 }
 
@@ -116,7 +116,7 @@ async fn client_may_leave_its_key_out() {
         .await
         .unwrap();
     assert!(is_held(&report, Attack::Repeat));
-    assert_eq!(broken(&report, Attack::BadKey).how, How::EffectTwice);
+    assert_eq!(broken(&report, Attack::BadKey).how, BreachKind::EffectTwice);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -161,7 +161,7 @@ async fn everything_that_redis_keeps_is_counted() {
         let report = proved(&keeps(words), &[Attack::Repeat]).await.unwrap();
         assert_eq!(
             broken(&report, Attack::Repeat).how,
-            How::EffectTwice,
+            BreachKind::EffectTwice,
             "{words}"
         );
     }

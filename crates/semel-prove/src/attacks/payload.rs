@@ -49,7 +49,7 @@ async fn one(
     tally: &mut Tally,
     payload: Payload,
 ) -> Result<bool, Error> {
-    let before = session.nameless().await?;
+    let before = session.unnamed().await?;
     let delivery = session.begin().await?.with(payload);
     if session.insist(&delivery).await? == AttemptResult::Accepted {
         session
@@ -58,7 +58,7 @@ async fn one(
             .await;
     }
     let finding = session.finish(&[&delivery]).await?;
-    let finding = session.count_nameless(finding, &before).await?;
+    let finding = session.count_unnamed(finding, &before).await?;
     Ok(tally.add(finding, true))
 }
 

@@ -79,7 +79,7 @@ pub(crate) struct Begun {
 pub(crate) struct Finding {
     pub(crate) breach: Option<Breach>,
     pub(crate) events: Vec<Event>,
-    /// How long an effect that was missing had to be waited for.
+    /// BreachKind long an effect that was missing had to be waited for.
     pub(crate) waited: Duration,
 }
 

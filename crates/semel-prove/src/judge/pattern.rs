@@ -5,7 +5,7 @@ mod statements;
 #[cfg(test)]
 mod tests;
 
-use crate::judge::verdict::{Attack, Event, How, Pattern, What};
+use crate::judge::verdict::{Attack, BreachKind, Event, Pattern, What};
 use catalogue::{
     ACKNOWLEDGED_EARLY, ANSWER_FORGOTTEN, CALL_WITHOUT_KEY, CHECK_THEN_ACT, COUNTER,
     DIES_OF_DUPLICATE, DUPLICATE_REFUSED, FAILURE_KEPT, KEY_PER_PROCESS, MARKER_AFTER,
@@ -17,7 +17,7 @@ use statements::{adds, checks_first, writes};
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Clues {
     /// Every attack that broke the handler, how, and its timeline.
-    pub(crate) broken: Vec<(Attack, How, Vec<Event>)>,
+    pub(crate) broken: Vec<(Attack, BreachKind, Vec<Event>)>,
     /// Every attack that did not.
     pub(crate) held: Vec<Attack>,
     /// What one undisturbed delivery says to its dependencies.
@@ -32,12 +32,12 @@ pub(crate) struct Clues {
 pub(crate) fn name(attack: Attack, clues: &Clues) -> Option<Pattern> {
     let how = clues.how(attack)?;
     match how {
-        How::Poison => Some(POISON),
-        How::AnswersDiffer => Some(ANSWER_FORGOTTEN),
-        How::Stuck => Some(clues.stuck(attack)),
-        How::Died => Some(DIES_OF_DUPLICATE),
-        How::EffectLost => Some(clues.lost(attack)),
-        How::EffectTwice => clues.twice(attack),
+        BreachKind::Poison => Some(POISON),
+        BreachKind::AnswersDiffer => Some(ANSWER_FORGOTTEN),
+        BreachKind::Stuck => Some(clues.stuck(attack)),
+        BreachKind::Died => Some(DIES_OF_DUPLICATE),
+        BreachKind::EffectLost => Some(clues.lost(attack)),
+        BreachKind::EffectTwice => clues.twice(attack),
     }
 }
 
@@ -46,7 +46,7 @@ pub(crate) fn name(attack: Attack, clues: &Clues) -> Option<Pattern> {
 impl Clues {
     fn stuck(&self, attack: Attack) -> Pattern {
         // A claim that is never given back stays behind a crash; a plain duplicate meets none.
-        let plain = !crashes(attack) || self.how(Attack::Repeat) == Some(How::Stuck);
+        let plain = !crashes(attack) || self.how(Attack::Repeat) == Some(BreachKind::Stuck);
         if plain && self.took_effect(attack) {
             return DUPLICATE_REFUSED;
         }
@@ -73,7 +73,7 @@ impl Clues {
     }
 
     fn twice(&self, attack: Attack) -> Option<Pattern> {
-        if self.how(Attack::Repeat) == Some(How::EffectTwice) {
+        if self.how(Attack::Repeat) == Some(BreachKind::EffectTwice) {
             return Some(self.every_repeat());
         }
         if self.other_process_disagrees() && !races(attack) {
@@ -118,7 +118,7 @@ impl Clues {
         NO_KEY
     }
 
-    fn how(&self, attack: Attack) -> Option<How> {
+    fn how(&self, attack: Attack) -> Option<BreachKind> {
         self.broken
             .iter()
             .find(|(broken, _, _)| *broken == attack)

@@ -6,7 +6,7 @@ struct Case {
     promise: Promise,
     sender: SenderKind,
     dead_letters: bool,
-    due: Due,
+    requirement: Requirement,
     accepted: bool,
     count: u64,
     bodies: Vec<&'static str>,
@@ -18,14 +18,14 @@ impl Case {
             promise,
             sender: SenderKind::CloudTasks,
             dead_letters: false,
-            due: Due::Effect,
+            requirement: Requirement::Effect,
             accepted,
             count,
             bodies: Vec::new(),
         }
     }
 
-    fn how(&self) -> Option<How> {
+    fn how(&self) -> Option<BreachKind> {
         let id = "a1".to_owned();
         let known = What::Answered {
             id: id.clone(),
@@ -60,9 +60,9 @@ impl Case {
             dead_letters: self.dead_letters,
             ends_anyway: false,
             expected: &[("row".to_owned(), 1)],
-            owed: &[Owed {
+            expectation: &[Expectation {
                 id: id.clone(),
-                due: self.due,
+                requirement: self.requirement,
             }],
             events: &[sent, event(known)],
             answers: &answers,
@@ -76,21 +76,21 @@ impl Case {
 fn promises_differ_in_what_breaks_them() {
     use Promise::{AtLeastOnce, AtMostOnce, ExactlyOnce};
     let how = |promise, count| Case::new(promise, true, count).how();
-    assert_eq!(how(ExactlyOnce, 0), Some(How::EffectLost));
+    assert_eq!(how(ExactlyOnce, 0), Some(BreachKind::EffectLost));
     assert_eq!(how(ExactlyOnce, 1), None);
-    assert_eq!(how(ExactlyOnce, 2), Some(How::EffectTwice));
+    assert_eq!(how(ExactlyOnce, 2), Some(BreachKind::EffectTwice));
     assert_eq!(how(AtMostOnce, 0), None);
-    assert_eq!(how(AtMostOnce, 2), Some(How::EffectTwice));
-    assert_eq!(how(AtLeastOnce, 0), Some(How::EffectLost));
+    assert_eq!(how(AtMostOnce, 2), Some(BreachKind::EffectTwice));
+    assert_eq!(how(AtLeastOnce, 0), Some(BreachKind::EffectLost));
     assert_eq!(how(AtLeastOnce, 2), None);
 }
 
 #[test]
 fn delivery_that_is_never_accepted_is_stuck() {
     let mut case = Case::new(Promise::ExactlyOnce, false, 1);
-    assert_eq!(case.how(), Some(How::Stuck));
+    assert_eq!(case.how(), Some(BreachKind::Stuck));
     case.promise = Promise::AtMostOnce;
-    assert_eq!(case.how(), Some(How::Stuck));
+    assert_eq!(case.how(), Some(BreachKind::Stuck));
     case.sender = SenderKind::Http;
     assert_eq!(case.how(), None);
 }
@@ -98,14 +98,14 @@ fn delivery_that_is_never_accepted_is_stuck() {
 #[test]
 fn bad_delivery_must_end_somewhere() {
     let mut case = Case::new(Promise::ExactlyOnce, false, 0);
-    case.due = Due::End;
-    assert_eq!(case.how(), Some(How::Poison));
+    case.requirement = Requirement::Termination;
+    assert_eq!(case.how(), Some(BreachKind::Poison));
     case.dead_letters = true;
     assert_eq!(case.how(), None);
     case.accepted = true;
     assert_eq!(case.how(), None);
     case.count = 2;
-    assert_eq!(case.how(), Some(How::EffectTwice));
+    assert_eq!(case.how(), Some(BreachKind::EffectTwice));
 }
 
 #[test]
@@ -114,7 +114,7 @@ fn only_clients_compare_answers() {
     case.bodies = vec!["a", "b"];
     assert_eq!(case.how(), None);
     case.sender = SenderKind::Http;
-    assert_eq!(case.how(), Some(How::AnswersDiffer));
+    assert_eq!(case.how(), Some(BreachKind::AnswersDiffer));
     case.bodies = vec!["a", "a"];
     assert_eq!(case.how(), None);
 }
@@ -152,11 +152,16 @@ fn unanswered(attempt: u32) -> Event {
     })
 }
 
-fn judged(sender: SenderKind, due: Due, events: &[Event]) -> Option<How> {
-    judged_where(sender, due, events, false)
+fn judged(sender: SenderKind, requirement: Requirement, events: &[Event]) -> Option<BreachKind> {
+    judged_where(sender, requirement, events, false)
 }
 
-fn judged_where(sender: SenderKind, due: Due, events: &[Event], ends_anyway: bool) -> Option<How> {
+fn judged_where(
+    sender: SenderKind,
+    requirement: Requirement,
+    events: &[Event],
+    ends_anyway: bool,
+) -> Option<BreachKind> {
     let id = "a1".to_owned();
     let evidence = Evidence {
         promise: Promise::ExactlyOnce,
@@ -164,9 +169,9 @@ fn judged_where(sender: SenderKind, due: Due, events: &[Event], ends_anyway: boo
         dead_letters: false,
         ends_anyway,
         expected: &[("row".to_owned(), 1)],
-        owed: &[Owed {
+        expectation: &[Expectation {
             id: id.clone(),
-            due,
+            requirement,
         }],
         events,
         answers: &[],
@@ -178,11 +183,14 @@ fn judged_where(sender: SenderKind, due: Due, events: &[Event], ends_anyway: boo
 #[test]
 fn duplicate_that_a_queue_sends_in_vain_is_stuck() {
     let refused = [sent(1), answered(1, 200), sent(2), answered(2, 500)];
-    let by = |sender, due| judged(sender, due, &refused);
-    assert_eq!(by(SenderKind::CloudTasks, Due::Effect), Some(How::Stuck));
-    assert_eq!(by(SenderKind::Http, Due::Effect), None);
+    let by = |sender, requirement| judged(sender, requirement, &refused);
+    assert_eq!(
+        by(SenderKind::CloudTasks, Requirement::Effect),
+        Some(BreachKind::Stuck)
+    );
+    assert_eq!(by(SenderKind::Http, Requirement::Effect), None);
     // Another payload under the same key may be refused.
-    assert_eq!(by(SenderKind::CloudTasks, Due::EffectAlone), None);
+    assert_eq!(by(SenderKind::CloudTasks, Requirement::EffectOnly), None);
     let busy = [
         sent(1),
         sent(2),
@@ -191,11 +199,14 @@ fn duplicate_that_a_queue_sends_in_vain_is_stuck() {
         sent(3),
     ];
     let healed = [&busy[..], &[answered(3, 200), unanswered(1)]].concat();
-    assert_eq!(judged(SenderKind::CloudTasks, Due::Effect, &healed), None);
+    assert_eq!(
+        judged(SenderKind::CloudTasks, Requirement::Effect, &healed),
+        None
+    );
     let silent = [sent(1), answered(1, 200), sent(2), unanswered(2)];
     assert_eq!(
-        judged(SenderKind::Http, Due::Effect, &silent),
-        Some(How::Stuck)
+        judged(SenderKind::Http, Requirement::Effect, &silent),
+        Some(BreachKind::Stuck)
     );
 }
 
@@ -212,12 +223,18 @@ fn process_that_ends_by_itself_is_not_held() {
         answered(3, 200),
     ];
     for sender in [SenderKind::Http, SenderKind::CloudTasks] {
-        assert_eq!(judged(sender, Due::Effect, &events), Some(How::Died));
+        assert_eq!(
+            judged(sender, Requirement::Effect, &events),
+            Some(BreachKind::Died)
+        );
     }
     // It may be started for each delivery.
-    let usual = judged_where(SenderKind::CloudTasks, Due::Effect, &events, true);
+    let usual = judged_where(SenderKind::CloudTasks, Requirement::Effect, &events, true);
     assert_eq!(usual, None);
     // It may fall with what we killed.
     events.insert(3, event(What::Killed));
-    assert_eq!(judged(SenderKind::CloudTasks, Due::Effect, &events), None);
+    assert_eq!(
+        judged(SenderKind::CloudTasks, Requirement::Effect, &events),
+        None
+    );
 }

@@ -14,29 +14,29 @@ pub struct Report {
     /// Repeats the same deliveries and faults in the same order.
     pub seed: u64,
     /// One for each attack, in the order they were made.
-    pub attacks: Vec<Attacked>,
+    pub attacks: Vec<AttackReport>,
     /// Why the run ended before all attacks were made, if it did.
     pub ended_early: Option<String>,
     /// What cannot be seen, in sentences.
     pub unseen: Vec<String>,
-    /// How long it all took.
+    /// BreachKind long it all took.
     #[serde(rename = "took_ms", serialize_with = "millis")]
     pub took: Duration,
 }
 
 /// What became of one attack.
 #[derive(Clone, Debug, Serialize)]
-pub struct Attacked {
+pub struct AttackReport {
     /// Which.
     pub attack: Attack,
     /// Its outcome.
     #[serde(flatten)]
     pub verdict: Verdict,
-    /// How many trials were made.
+    /// BreachKind many trials were made.
     pub trials: u32,
     /// In how many of them the fault hit while the handler was at work.
     pub hits: u32,
-    /// How long it took.
+    /// BreachKind long it took.
     #[serde(rename = "took_ms", serialize_with = "millis")]
     pub took: Duration,
 }
@@ -73,7 +73,7 @@ pub enum Attack {
     TwoProcesses,
 }
 
-/// How an attack ended.
+/// BreachKind an attack ended.
 #[derive(Clone, Debug, Serialize)]
 #[serde(tag = "verdict", rename_all = "kebab-case")]
 pub enum Verdict {
@@ -97,7 +97,7 @@ pub enum Verdict {
 #[derive(Clone, Debug, Serialize)]
 pub struct Broken {
     /// In which way.
-    pub how: How,
+    pub how: BreachKind,
     /// One sentence: what was seen.
     pub seen: String,
     /// The smallest timeline that was found.
@@ -109,7 +109,7 @@ pub struct Broken {
 /// In which way a promise was broken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum How {
+pub enum BreachKind {
     /// More effects than promised.
     EffectTwice,
     /// Fewer effects than promised, although the sender did its part.
@@ -195,7 +195,7 @@ pub enum What {
         effect: String,
         /// The delivery's id.
         id: String,
-        /// How often.
+        /// BreachKind often.
         count: u64,
     },
 }

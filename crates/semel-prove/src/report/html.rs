@@ -2,7 +2,7 @@
 
 use super::svg::svg;
 use super::wording::{self, escape};
-use crate::judge::verdict::{Attacked, Broken, Report, Verdict};
+use crate::judge::verdict::{AttackReport, Broken, Report, Verdict};
 
 const STYLE: &str = include_str!("page.css");
 
@@ -30,7 +30,7 @@ pub fn html(report: &Report) -> String {
     )
 }
 
-fn row(attacked: &Attacked) -> String {
+fn row(attacked: &AttackReport) -> String {
     let verdict = wording::verdict(&attacked.verdict);
     format!(
         "<tr class=\"{}\"><td>{}<td>{}<td>{verdict}<td>{}<td>{}<td>{}</tr>\n",
@@ -43,14 +43,14 @@ fn row(attacked: &Attacked) -> String {
     )
 }
 
-fn section(attacked: &Attacked) -> Option<String> {
+fn section(attacked: &AttackReport) -> Option<String> {
     match &attacked.verdict {
         Verdict::Broken(broken) => Some(drawn(attacked, broken)),
         Verdict::Held | Verdict::Vacuous { .. } | Verdict::NotRun { .. } => None,
     }
 }
 
-fn drawn(attacked: &Attacked, broken: &Broken) -> String {
+fn drawn(attacked: &AttackReport, broken: &Broken) -> String {
     let pattern = broken.pattern.as_ref().map_or_else(String::new, |pattern| {
         format!(
             "<p><b>{}</b>: {}</p><p>Instead: {}</p>",

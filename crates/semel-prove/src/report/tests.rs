@@ -1,10 +1,10 @@
 use super::*;
-use crate::judge::verdict::{Attack, Attacked, Broken, Event, How, Pattern, What};
+use crate::judge::verdict::{Attack, AttackReport, BreachKind, Broken, Event, Pattern, What};
 use crate::scenario::Promise;
 use std::time::Duration;
 
-fn attacked(attack: Attack, verdict: Verdict) -> Attacked {
-    Attacked {
+fn attacked(attack: Attack, verdict: Verdict) -> AttackReport {
+    AttackReport {
         attack,
         verdict,
         trials: 3,
@@ -21,7 +21,7 @@ fn broken() -> Verdict {
     };
     let id = || "order-<1>".to_owned();
     Verdict::Broken(Box::new(Broken {
-        how: How::EffectTwice,
+        how: BreachKind::EffectTwice,
         seen: "2 charges for one delivery".into(),
         timeline: vec![
             event(

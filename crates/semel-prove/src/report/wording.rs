@@ -1,6 +1,6 @@
-//! How verdicts and events are said.
+//! BreachKind verdicts and events are said.
 
-use crate::judge::verdict::{Attack, Event, How, Verdict, What};
+use crate::judge::verdict::{Attack, BreachKind, Event, Verdict, What};
 use crate::printable::plain;
 use std::time::Duration;
 
@@ -23,14 +23,14 @@ pub(super) fn does(attack: Attack) -> &'static str {
     }
 }
 
-pub(super) fn how(how: How) -> &'static str {
+pub(super) fn how(how: BreachKind) -> &'static str {
     match how {
-        How::EffectTwice => "effect twice",
-        How::EffectLost => "effect lost",
-        How::AnswersDiffer => "answers differ",
-        How::Stuck => "stuck for ever",
-        How::Poison => "poison retried for ever",
-        How::Died => "process ended by a delivery",
+        BreachKind::EffectTwice => "effect twice",
+        BreachKind::EffectLost => "effect lost",
+        BreachKind::AnswersDiffer => "answers differ",
+        BreachKind::Stuck => "stuck for ever",
+        BreachKind::Poison => "poison retried for ever",
+        BreachKind::Died => "process ended by a delivery",
     }
 }
 

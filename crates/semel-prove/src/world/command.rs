@@ -9,7 +9,7 @@ use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncReadExt};
 use tokio::process::Command;
 
-/// How long a server or a command may take to answer, unless a sender's deadline is at stake.
+/// BreachKind long a server or a command may take to answer, unless a sender's deadline is at stake.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Where and in which environment commands run.
@@ -20,7 +20,7 @@ pub(crate) struct CommandRunner {
     handle: ReaperHandle,
 }
 
-/// How a command ended, and what it said.
+/// BreachKind a command ended, and what it said.
 #[derive(Debug)]
 pub(crate) struct Completed {
     pub(crate) status: ExitStatus,

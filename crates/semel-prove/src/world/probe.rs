@@ -1,4 +1,4 @@
-//! How effects are seen: a count for each delivery, from each probe.
+//! BreachKind effects are seen: a count for each delivery, from each probe.
 
 #[cfg(test)]
 mod tests;
@@ -19,12 +19,12 @@ use std::collections::BTreeMap;
 use url::Url;
 
 /// In place of a delivery's id: effects that name no delivery at all.
-pub(crate) const NAMELESS: &str = "nobody";
+pub(crate) const UNNAMED: &str = "nobody";
 
 /// What a missing id is written as.
 const NULLS: [&str; 4] = ["", "NULL", "None", "null"];
 
-/// How often each effect was seen, by delivery.
+/// BreachKind often each effect was seen, by delivery.
 pub(crate) type Counts = BTreeMap<(String, String), u64>;
 
 /// Looks at every effect of these deliveries.
@@ -210,7 +210,7 @@ fn count(rows: &Rows, ids: &[String]) -> Result<Vec<u64>, String> {
 }
 
 fn names(named: &str, id: &str) -> bool {
-    if id == NAMELESS {
+    if id == UNNAMED {
         return NULLS.contains(&named.trim());
     }
     named.contains(id)

@@ -83,7 +83,7 @@ impl Recorder {
         self.lock().ids.own.insert(id.to_owned());
     }
 
-    /// How long ago something was still done for a delivery of an earlier trial.
+    /// BreachKind long ago something was still done for a delivery of an earlier trial.
     pub(crate) fn left_behind(&self) -> Option<Duration> {
         let state = self.lock();
         let others = state
@@ -201,7 +201,7 @@ impl Recorder {
         events
     }
 
-    /// How many requests to a dependency contained this id.
+    /// BreachKind many requests to a dependency contained this id.
     pub(crate) fn calls(&self, dependency: usize, text: &str) -> u64 {
         let state = self.lock();
         let calls = state.exchanges.iter().filter(|exchange| {

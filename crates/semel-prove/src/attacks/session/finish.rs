@@ -4,11 +4,11 @@ use super::late::PassedTrial;
 use super::{Finding, Session};
 use crate::attacks::baseline::vary;
 use crate::error::Error;
-use crate::judge::verdict::{Event, How, What};
-use crate::judge::{Due, Evidence, Owed, judge};
+use crate::judge::verdict::{BreachKind, Event, What};
+use crate::judge::{Evidence, Expectation, Requirement, judge};
 use crate::options::Progress;
 use crate::scenario::Promise;
-use crate::world::probe::{Counts, NAMELESS, look};
+use crate::world::probe::{Counts, UNNAMED, look};
 use crate::world::sender::{Answer, Delivery, Payload};
 use std::time::Duration;
 use tokio::time::Instant;
@@ -20,9 +20,9 @@ pub(crate) const QUIET: Duration = Duration::from_millis(170);
 const FOLLOWS_MAX: Duration = Duration::from_secs(2);
 /// A handler that is never quiet is judged all the same.
 const QUIET_BOUND: Duration = Duration::from_secs(15);
-/// How often a missing effect is looked for.
+/// BreachKind often a missing effect is looked for.
 const SLICE: Duration = Duration::from_millis(100);
-/// How long, once one was missed for as long as a sender waits: the handler is known to lose effects.
+/// BreachKind long, once one was missed for as long as a sender waits: the handler is known to lose effects.
 const SLICES_LATER: u32 = 10;
 /// A handler that is busy with what earlier trials left to it is waited for, but not for ever.
 const BUSY_BOUND: Duration = Duration::from_secs(30);
@@ -96,7 +96,7 @@ impl Session<'_> {
         let ids: Vec<String> = deliveries.iter().map(|one| one.id.clone()).collect();
         let counts = self.look(&ids).await?;
         let mut events = self.world.recorder.events();
-        let owed: Vec<Owed> = deliveries.iter().map(|one| owed(one)).collect();
+        let expectation: Vec<Expectation> = deliveries.iter().map(|one| expectation(one)).collect();
         let effects = self.scenario.effects.iter();
         let expected: Vec<(String, u64)> = effects
             .map(|effect| (effect.name.clone(), effect.expected))
@@ -107,7 +107,7 @@ impl Session<'_> {
             dead_letters: self.scenario.deliver.dead_letters,
             ends_anyway: self.attack.is_none() || self.baseline.ends,
             expected: &expected,
-            owed: &owed,
+            expectation: &expectation,
             events: &events,
             answers,
             counts: &counts,
@@ -126,12 +126,12 @@ impl Session<'_> {
     }
 
     /// The effects that name no delivery at all.
-    pub(crate) async fn nameless(&mut self) -> Result<Counts, Error> {
-        self.look(&[NAMELESS.to_owned()]).await
+    pub(crate) async fn unnamed(&mut self) -> Result<Counts, Error> {
+        self.look(&[UNNAMED.to_owned()]).await
     }
 
     /// What a delivery without a key does cannot be progress from what others do, but it can be counted.
-    pub(crate) async fn count_nameless(
+    pub(crate) async fn count_unnamed(
         &mut self,
         mut finding: Finding,
         before: &Counts,
@@ -139,21 +139,21 @@ impl Session<'_> {
         if finding.breach.is_some() || self.scenario.promise == Promise::AtLeastOnce {
             return Ok(finding);
         }
-        let mut more = self.nameless().await?;
+        let mut more = self.unnamed().await?;
         for (effect, count) in &mut more {
             *count = count.saturating_sub(before.get(effect).copied().unwrap_or_default());
         }
         more.retain(|_, count| *count > 0);
         let mut effects = self.scenario.effects.iter();
         let twice = effects.find_map(|effect| {
-            let count = *more.get(&(effect.name.clone(), NAMELESS.to_owned()))?;
+            let count = *more.get(&(effect.name.clone(), UNNAMED.to_owned()))?;
             (count > effect.expected).then(|| (effect.name.clone(), count))
         });
         finding.breach = twice.map(|(effect, count)| {
             let seen = format!(
                 "a delivery whose key is missing has `{effect}` {count} times, none of them with an id"
             );
-            (How::EffectTwice, seen)
+            (BreachKind::EffectTwice, seen)
         });
         finding.events.extend(seen(more, &finding.events));
         Ok(finding)
@@ -176,16 +176,16 @@ impl Session<'_> {
 }
 
 fn is_lost(finding: &Finding) -> bool {
-    matches!(finding.breach, Some((How::EffectLost, _)))
+    matches!(finding.breach, Some((BreachKind::EffectLost, _)))
 }
 
-fn owed(delivery: &Delivery) -> Owed {
-    Owed {
+fn expectation(delivery: &Delivery) -> Expectation {
+    Expectation {
         id: delivery.id.clone(),
-        due: match delivery.payload {
-            Payload::Default => Due::Effect,
-            Payload::Other => Due::EffectAlone,
-            Payload::Bad | Payload::Keyless => Due::End,
+        requirement: match delivery.payload {
+            Payload::Default => Requirement::Effect,
+            Payload::Other => Requirement::EffectOnly,
+            Payload::Bad | Payload::Keyless => Requirement::Termination,
         },
     }
 }

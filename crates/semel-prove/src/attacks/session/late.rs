@@ -2,7 +2,7 @@
 
 use super::{Finding, Session};
 use crate::error::Error;
-use crate::judge::verdict::{Attack, Event, How, What};
+use crate::judge::verdict::{Attack, BreachKind, Event, What};
 use crate::scenario::{Effect, Promise};
 use crate::world::probe::Counts;
 use crate::world::sender::Delivery;
@@ -57,7 +57,7 @@ impl PassedTrial {
             effect.name, effect.expected
         );
         Some(Finding {
-            breach: Some((How::EffectTwice, seen)),
+            breach: Some((BreachKind::EffectTwice, seen)),
             events,
             waited: Duration::ZERO,
         })

@@ -1,4 +1,4 @@
-//! How a sender goes on: it delivers again until it is progress of a success, or loses patience.
+//! BreachKind a sender goes on: it delivers again until it is progress of a success, or loses patience.
 
 use super::Session;
 use crate::error::Error;
@@ -13,7 +13,7 @@ const PAUSE_SHORT: Duration = Duration::from_millis(10);
 /// A lease that was not given back has lapsed by then, also on a busy machine.
 const LEASES: f64 = 1.5;
 
-/// How a sender waits.
+/// BreachKind a sender waits.
 #[derive(Clone, Copy, Debug)]
 struct Patience {
     /// Between two attempts.

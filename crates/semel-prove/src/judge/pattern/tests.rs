@@ -38,7 +38,7 @@ fn named(clues: &Clues, attack: Attack) -> &'static str {
     name(attack, clues).map_or("", |pattern| pattern.name)
 }
 
-fn one(attack: Attack, how: How, timeline: Vec<Event>) -> Clues {
+fn one(attack: Attack, how: BreachKind, timeline: Vec<Event>) -> Clues {
     Clues {
         broken: vec![(attack, how, timeline)],
         ..Clues::default()
@@ -58,7 +58,7 @@ fn additions_are_recognised() {
 
 #[test]
 fn plain_repeats_are_told_apart() {
-    let mut clues = one(Attack::Repeat, How::EffectTwice, Vec::new());
+    let mut clues = one(Attack::Repeat, BreachKind::EffectTwice, Vec::new());
     assert_eq!(named(&clues, Attack::Repeat), "no key");
     clues.writes_vary = true;
     assert_eq!(named(&clues, Attack::Repeat), "random id per attempt");
@@ -68,7 +68,7 @@ fn plain_repeats_are_told_apart() {
 
 #[test]
 fn races_are_check_then_act_unless_a_lock_lapsed() {
-    let mut clues = one(Attack::AtOnce, How::EffectTwice, Vec::new());
+    let mut clues = one(Attack::AtOnce, BreachKind::EffectTwice, Vec::new());
     assert_eq!(named(&clues, Attack::AtOnce), "check-then-act");
     clues.baseline = vec!["SET lock:a1 x PX 200 NX".to_owned()];
     assert_eq!(named(&clues, Attack::AtOnce), "unfenced lock release");
@@ -77,13 +77,13 @@ fn races_are_check_then_act_unless_a_lock_lapsed() {
 #[test]
 fn another_process_with_another_key_is_seen_when_they_take_turns() {
     let exchanges = vec![sent(1), answered(1), sent(2), answered(2)];
-    let clues = one(Attack::TwoProcesses, How::EffectTwice, exchanges);
+    let clues = one(Attack::TwoProcesses, BreachKind::EffectTwice, exchanges);
     assert_eq!(
         named(&clues, Attack::TwoProcesses),
         "key differs between processes"
     );
     let together = vec![sent(1), sent(2), answered(1), answered(2)];
-    let clues = one(Attack::TwoProcesses, How::EffectTwice, together);
+    let clues = one(Attack::TwoProcesses, BreachKind::EffectTwice, together);
     assert_eq!(named(&clues, Attack::TwoProcesses), "check-then-act");
 }
 
@@ -106,26 +106,26 @@ fn crashes_show_on_which_side_the_marker_is() {
         named(&clues, Attack::CrashSweep)
     };
     assert_eq!(
-        of(How::EffectLost, &["SELECT 1 FROM seen"]),
+        of(BreachKind::EffectLost, &["SELECT 1 FROM seen"]),
         "seen-marker before the work"
     );
     assert_eq!(
-        of(How::EffectLost, &["POST /charge"]),
+        of(BreachKind::EffectLost, &["POST /charge"]),
         "seen-marker before the work"
     );
     assert_eq!(
-        of(How::EffectLost, &["UPDATE t SET step = 3"]),
+        of(BreachKind::EffectLost, &["UPDATE t SET step = 3"]),
         "resumes at the wrong step"
     );
     assert_eq!(
-        of(How::EffectTwice, &["INSERT INTO t VALUES (1)"]),
+        of(BreachKind::EffectTwice, &["INSERT INTO t VALUES (1)"]),
         "seen-marker after the work"
     );
     assert_eq!(
-        of(How::EffectTwice, &["POST /charge"]),
+        of(BreachKind::EffectTwice, &["POST /charge"]),
         "call without a key"
     );
-    assert_eq!(of(How::Stuck, &[]), "claim never taken over");
+    assert_eq!(of(BreachKind::Stuck, &[]), "claim never taken over");
 }
 
 #[test]
@@ -136,7 +136,7 @@ fn answer_before_the_crash_is_an_early_one() {
         event(What::Killed),
         event(What::Started),
     ];
-    let clues = one(Attack::CrashSweep, How::EffectLost, timeline);
+    let clues = one(Attack::CrashSweep, BreachKind::EffectLost, timeline);
     assert_eq!(named(&clues, Attack::CrashSweep), "acknowledged early");
 }
 
@@ -154,7 +154,7 @@ fn duplicate_that_is_refused_is_told_from_a_claim_that_stays() {
             count,
         })
     };
-    let stuck = |attack, count| (attack, How::Stuck, vec![effects(count)]);
+    let stuck = |attack, count| (attack, BreachKind::Stuck, vec![effects(count)]);
     let mut clues = Clues {
         broken: vec![stuck(Attack::AtOnce, 1), stuck(Attack::CrashSweep, 1)],
         ..Clues::default()
@@ -170,7 +170,7 @@ fn duplicate_that_is_refused_is_told_from_a_claim_that_stays() {
 
 #[test]
 fn handler_that_never_looks_has_no_key() {
-    let mut clues = one(Attack::AtOnce, How::EffectTwice, Vec::new());
+    let mut clues = one(Attack::AtOnce, BreachKind::EffectTwice, Vec::new());
     clues.baseline = vec!["BEGIN".to_owned(), "INSERT INTO t VALUES ($1)".to_owned()];
     assert_eq!(named(&clues, Attack::AtOnce), "no key");
     // It looks in its memory, then.
@@ -185,7 +185,7 @@ fn handler_that_never_looks_has_no_key() {
 
 #[test]
 fn memory_that_a_crash_takes_away_is_told_from_a_marker() {
-    let mut clues = one(Attack::CrashSweep, How::EffectTwice, Vec::new());
+    let mut clues = one(Attack::CrashSweep, BreachKind::EffectTwice, Vec::new());
     clues.held = vec![Attack::Repeat];
     clues.baseline = vec!["INSERT INTO t VALUES ($1)".to_owned()];
     let memory = "key differs between processes";

@@ -15,7 +15,7 @@ fn rows_are_added_up_by_the_id_they_contain() {
 
 #[test]
 fn rows_without_an_id_are_nobodys() {
-    let ids = ["a1".to_owned(), NAMELESS.to_owned()];
+    let ids = ["a1".to_owned(), UNNAMED.to_owned()];
     let seen = rows(&[["", "2"], ["a1", "1"], ["NULL", "1"]]);
     assert_eq!(count(&seen, &ids), Ok(vec![1, 3]));
 }

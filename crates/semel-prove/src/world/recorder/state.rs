@@ -31,7 +31,7 @@ pub(super) struct State {
     pub(super) open: BTreeMap<u64, Instant>,
     pub(super) connections: u64,
     pub(super) ids: DeliveryIds,
-    /// How often each dependency was called about each delivery of an earlier trial.
+    /// BreachKind often each dependency was called about each delivery of an earlier trial.
     pub(super) calls: BTreeMap<(usize, String), u64>,
 }
 
