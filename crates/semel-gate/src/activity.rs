@@ -43,7 +43,7 @@ struct State {
 
 /// Why a connection is cut.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Overdue {
+pub(crate) enum CutReason {
     /// No request came at all: silence, half a preface, half a head.
     NoRequest,
     /// It is kept for nothing.
@@ -56,19 +56,19 @@ pub(crate) enum Overdue {
 
 /// A request in hand, until it is dropped.
 #[derive(Debug)]
-pub(crate) struct InHand {
+pub(crate) struct RequestGuard {
     activity: Activity,
     number: u64,
 }
 
 /// The body of an answer, counted as in hand until all of it was taken.
 #[derive(Debug)]
-pub(crate) struct Answering {
+pub(crate) struct TrackedBody {
     body: AnyBody,
     /// What did not fit into the last piece.
     left: Bytes,
     version: Version,
-    in_hand: InHand,
+    guard: RequestGuard,
 }
 
 // === impl Activity ===
@@ -86,21 +86,21 @@ impl Activity {
     }
 
     /// A request came.
-    pub(crate) fn begin(&self) -> InHand {
+    pub(crate) fn begin(&self) -> RequestGuard {
         let mut state = self.lock();
         state.begun = true;
         state.in_hand += 1;
         state.count += 1;
         let number = state.count;
         drop(state);
-        InHand {
+        RequestGuard {
             activity: self.clone(),
             number,
         }
     }
 
     /// Resolves when the connection has used up somebody's patience.
-    pub(crate) async fn overdue(&self, limits: &Limits) -> Overdue {
+    pub(crate) async fn overdue(&self, limits: &Limits) -> CutReason {
         loop {
             let now = Instant::now();
             let due = self.lock().due(limits);
@@ -117,14 +117,14 @@ impl Activity {
     }
 
     /// What it was that the clocks of HTTP itself did not wait for any longer.
-    pub(crate) fn timed_out(&self) -> Overdue {
+    pub(crate) fn timed_out(&self) -> CutReason {
         let state = self.lock();
         if state.in_hand > 0 {
-            Overdue::Vanished
+            CutReason::Vanished
         } else if state.begun {
-            Overdue::Idle
+            CutReason::Idle
         } else {
-            Overdue::NoRequest
+            CutReason::NoRequest
         }
     }
 
@@ -147,22 +147,22 @@ fn shortest(limits: &Limits) -> Duration {
 
 impl State {
     /// When this is too much, unless something happens.
-    fn due(&self, limits: &Limits) -> Option<(Instant, Overdue)> {
+    fn due(&self, limits: &Limits) -> Option<(Instant, CutReason)> {
         if let Some(oldest) = self.unread.values().min() {
-            Some((*oldest + limits.answer_idle_max, Overdue::Unread))
+            Some((*oldest + limits.answer_idle_max, CutReason::Unread))
         } else if self.in_hand > 0 {
             None
         } else if self.begun {
-            Some((self.quiet_since + limits.idle_max, Overdue::Idle))
+            Some((self.quiet_since + limits.idle_max, CutReason::Idle))
         } else {
-            Some((self.quiet_since + limits.head_within, Overdue::NoRequest))
+            Some((self.quiet_since + limits.head_within, CutReason::NoRequest))
         }
     }
 }
 
-// === impl Overdue ===
+// === impl CutReason ===
 
-impl Overdue {
+impl CutReason {
     /// The word for it, in metrics and log lines.
     pub(crate) const fn word(self) -> &'static str {
         match self {
@@ -174,9 +174,9 @@ impl Overdue {
     }
 }
 
-// === impl InHand ===
+// === impl RequestGuard ===
 
-impl InHand {
+impl RequestGuard {
     /// The client has to take a piece.
     fn given(&self) {
         let now = Instant::now();
@@ -189,7 +189,7 @@ impl InHand {
     }
 }
 
-impl Drop for InHand {
+impl Drop for RequestGuard {
     fn drop(&mut self) {
         let mut state = self.activity.lock();
         state.unread.remove(&self.number);
@@ -198,17 +198,17 @@ impl Drop for InHand {
     }
 }
 
-// === impl Answering ===
+// === impl TrackedBody ===
 
-impl Answering {
-    pub(crate) fn new(body: AnyBody, version: Version, in_hand: InHand) -> Self {
+impl TrackedBody {
+    pub(crate) fn new(body: AnyBody, version: Version, guard: RequestGuard) -> Self {
         // Its head is there to be read, at least.
-        in_hand.given();
+        guard.given();
         Self {
             body,
             left: Bytes::new(),
             version,
-            in_hand,
+            guard,
         }
     }
 
@@ -222,12 +222,12 @@ impl Answering {
             whole.min(PIECE_BYTES_MAX)
         };
         self.left = data.split_off(length);
-        self.in_hand.given();
+        self.guard.given();
         data
     }
 }
 
-impl Body for Answering {
+impl Body for TrackedBody {
     type Data = Bytes;
     type Error = BoxError;
 
@@ -242,7 +242,7 @@ impl Body for Answering {
         }
         let polled = Pin::new(&mut this.body).poll_frame(cx);
         if polled.is_pending() {
-            this.in_hand.taken();
+            this.guard.taken();
         }
         let frame = match ready!(polled) {
             Some(Ok(frame)) => frame,
@@ -284,17 +284,17 @@ mod tests {
         let limits = Limits::default();
         let begun = Instant::now();
         let activity = Activity::new();
-        assert_eq!(activity.overdue(&limits).await, Overdue::NoRequest);
+        assert_eq!(activity.overdue(&limits).await, CutReason::NoRequest);
         assert_eq!(begun.elapsed().as_secs(), limits.head_within.as_secs());
 
         let in_hand = activity.begin();
         let long = tokio::time::timeout(Duration::from_secs(3600), activity.overdue(&limits));
         assert!(long.await.is_err(), "a handler takes its own time");
 
-        let mut answer = Answering::new(large(), Version::HTTP_11, in_hand);
+        let mut answer = TrackedBody::new(large(), Version::HTTP_11, in_hand);
         let begun = Instant::now();
         assert!(answer.frame().await.is_some());
-        assert_eq!(activity.overdue(&limits).await, Overdue::Unread);
+        assert_eq!(activity.overdue(&limits).await, CutReason::Unread);
         assert_eq!(begun.elapsed().as_secs(), limits.answer_idle_max.as_secs());
 
         assert!(answer.frame().await.is_some());
@@ -302,7 +302,7 @@ mod tests {
         assert!(short.await.is_err(), "a piece was taken");
         drop(answer);
         let begun = Instant::now();
-        assert_eq!(activity.overdue(&limits).await, Overdue::Idle);
+        assert_eq!(activity.overdue(&limits).await, CutReason::Idle);
         assert_eq!(begun.elapsed().as_secs(), limits.idle_max.as_secs());
     }
 
@@ -310,11 +310,11 @@ mod tests {
     async fn an_answer_that_is_read_does_not_excuse_one_that_is_not() {
         let (limits, activity) = (Limits::default(), Activity::new());
         let begun = Instant::now();
-        let unread = Answering::new(large(), Version::HTTP_2, activity.begin());
+        let unread = TrackedBody::new(large(), Version::HTTP_2, activity.begin());
         let reads = async {
             loop {
                 tokio::time::sleep(limits.answer_idle_max / 2).await;
-                let mut read = Answering::new(large(), Version::HTTP_2, activity.begin());
+                let mut read = TrackedBody::new(large(), Version::HTTP_2, activity.begin());
                 while read.frame().await.is_some() {}
             }
         };
@@ -323,7 +323,7 @@ mod tests {
             () = reads => unreachable!("it reads for ever"),
             () = tokio::time::sleep(4 * limits.answer_idle_max) => panic!("it was not cut"),
         };
-        assert_eq!(cut, Overdue::Unread);
+        assert_eq!(cut, CutReason::Unread);
         assert_eq!(begun.elapsed().as_secs(), limits.answer_idle_max.as_secs());
         drop(unread);
     }
@@ -332,7 +332,7 @@ mod tests {
     async fn the_end_of_an_http2_answer_is_asked_for_by_itself() {
         for (length, pieces) in [(END_BYTES_MAX, 1), (END_BYTES_MAX + 1, 2)] {
             let body = full(Bytes::from(vec![0; length]));
-            let mut answer = Answering::new(body, Version::HTTP_2, Activity::new().begin());
+            let mut answer = TrackedBody::new(body, Version::HTTP_2, Activity::new().begin());
             for piece in 1..=pieces {
                 assert!(!answer.is_end_stream(), "{length}: before piece {piece}");
                 assert!(answer.frame().await.is_some());
@@ -353,7 +353,7 @@ mod tests {
         let both = [Version::HTTP_11, Version::HTTP_2];
         for (length, version) in lengths.into_iter().flat_map(|it| both.map(|way| (it, way))) {
             let whole: Bytes = (0..=255).cycle().take(length).collect::<Vec<u8>>().into();
-            let answer = Answering::new(full(whole.clone()), version, Activity::new().begin());
+            let answer = TrackedBody::new(full(whole.clone()), version, Activity::new().begin());
             assert_eq!(answer.size_hint().exact(), Some(length as u64));
             assert_eq!(answer.is_end_stream(), length == 0);
             let mut answer = answer;

@@ -5,9 +5,9 @@ mod guard;
 use crate::connections::Connections;
 use crate::gate::{Gate, Phase};
 use crate::health::{self, STORE_WITHIN};
-use crate::operate::{Operator, PAGE_ITEMS_MAX, PAGE_ITEMS_USUAL, Refused, Verdict, letters};
+use crate::operate::{Operator, PAGE_ITEMS_DEFAULT, PAGE_ITEMS_MAX, Refused, Verdict, letters};
 use crate::redrive::{IfUnknown, redrive};
-use crate::routed::Routed;
+use crate::router_service::RouterService;
 use axum::extract::rejection::QueryRejection;
 use axum::extract::{ConnectInfo, DefaultBodyLimit, FromRequestParts, Path, Query, State};
 use axum::http::StatusCode;
@@ -30,12 +30,12 @@ use tokio::time::timeout;
 /// An act says little.
 const BODY_BYTES_MAX: usize = 64 * 1024;
 
-type Told = Result<Json<Value>, Refused>;
+type JsonAnswer = Result<Json<Value>, Refused>;
 
 pub(crate) async fn serve(gate: Arc<Gate>, socket: TcpListener) {
     let listener = gate.listener(socket, "admin", gate.settings.limits.admin_connections_max);
-    let routed = Routed::new(router(Arc::clone(&gate)), &gate.settings.limits);
-    listener.serve(routed, &Connections::default()).await;
+    let service = RouterService::new(router(Arc::clone(&gate)), &gate.settings.limits);
+    listener.serve(service, &Connections::default()).await;
 }
 
 fn router(gate: Arc<Gate>) -> Router {
@@ -70,7 +70,7 @@ async fn ready(State(gate): State<Arc<Gate>>) -> Response {
         let why = "outcomes in hand are not recorded; nothing more is claimed\n";
         return (StatusCode::SERVICE_UNAVAILABLE, why).into_response();
     }
-    let Some(why) = health::trouble(&gate).await else {
+    let Some(why) = health::store_trouble(&gate).await else {
         return "ready\n".into_response();
     };
     tracing::warn!(why, "not ready");
@@ -97,7 +97,7 @@ async fn metrics(State(gate): State<Arc<Gate>>) -> Response {
     };
     let pending = gate.semel.pending_count();
     gate.metrics
-        .text(&gate.lanes, letters, pending)
+        .text(&gate.routes, letters, pending)
         .into_response()
 }
 
@@ -125,7 +125,10 @@ struct Resolve {
     fence: Option<u64>,
 }
 
-async fn records_list(operator: Operator, query: Result<Query<ListQuery>, QueryRejection>) -> Told {
+async fn records_list(
+    operator: Operator,
+    query: Result<Query<ListQuery>, QueryRejection>,
+) -> JsonAnswer {
     let Query(query) = query?;
     let state = query.state.as_deref().map(state).transpose()?;
     let after = query.after()?;
@@ -137,20 +140,20 @@ async fn record_show(
     operator: Operator,
     Path(key): Path<String>,
     query: Result<Query<ShowQuery>, QueryRejection>,
-) -> Told {
+) -> JsonAnswer {
     let Query(query) = query?;
     Ok(Json(operator.record(&read_key(&key)?, query.body).await?))
 }
 
-async fn record_release(operator: Operator, Path(key): Path<String>) -> Told {
+async fn record_release(operator: Operator, Path(key): Path<String>) -> JsonAnswer {
     Ok(Json(operator.release(&read_key(&key)?).await?))
 }
 
-async fn record_forget(operator: Operator, Path(key): Path<String>) -> Told {
+async fn record_forget(operator: Operator, Path(key): Path<String>) -> JsonAnswer {
     Ok(Json(operator.forget(&read_key(&key)?).await?))
 }
 
-async fn record_resolve(operator: Operator, Path(key): Path<String>, body: Bytes) -> Told {
+async fn record_resolve(operator: Operator, Path(key): Path<String>, body: Bytes) -> JsonAnswer {
     let mistaken = |why: String| {
         let what = r#"send {"as": "succeeded"}, "failed" or "retry", and "fence": NUMBER for one run; nothing was done"#;
         Refused::mistaken(why, what)
@@ -165,7 +168,10 @@ async fn record_resolve(operator: Operator, Path(key): Path<String>, body: Bytes
 
 // === Letters ===
 
-async fn letters_list(operator: Operator, query: Result<Query<ListQuery>, QueryRejection>) -> Told {
+async fn letters_list(
+    operator: Operator,
+    query: Result<Query<ListQuery>, QueryRejection>,
+) -> JsonAnswer {
     let Query(query) = query?;
     if query.state.is_some() {
         return Err(Refused::mistaken(
@@ -178,11 +184,11 @@ async fn letters_list(operator: Operator, query: Result<Query<ListQuery>, QueryR
     Ok(Json(told.await?))
 }
 
-async fn letter_show(operator: Operator, Path(id): Path<String>) -> Told {
+async fn letter_show(operator: Operator, Path(id): Path<String>) -> JsonAnswer {
     Ok(Json(operator.letter(&id).await?))
 }
 
-async fn letter_discard(operator: Operator, Path(id): Path<String>) -> Told {
+async fn letter_discard(operator: Operator, Path(id): Path<String>) -> JsonAnswer {
     Ok(Json(operator.discard(&id).await?))
 }
 
@@ -199,7 +205,7 @@ async fn letter_redrive(
     operator: Operator,
     Path(id): Path<String>,
     query: Result<Query<RedriveQuery>, QueryRejection>,
-) -> Told {
+) -> JsonAnswer {
     let Query(query) = query?;
     let if_unknown = if query.run_again {
         IfUnknown::RunAgain
@@ -270,7 +276,7 @@ impl ListQuery {
     }
 
     fn limit(&self) -> Result<u32, Refused> {
-        let limit = self.limit.unwrap_or(PAGE_ITEMS_USUAL);
+        let limit = self.limit.unwrap_or(PAGE_ITEMS_DEFAULT);
         if (1..=PAGE_ITEMS_MAX).contains(&limit) {
             return Ok(limit);
         }

@@ -4,10 +4,10 @@
 //! Bytes count when they are there, not when they are announced. Nobody holds all of the room: a
 //! connection (all its streams together) and an address have their part.
 
+use crate::address_limits::AddressShare;
+use crate::byte_budget::{Acquired, ByteBudget};
 use crate::head;
-use crate::origins::Origin;
-use crate::pace::{Cut, Paced};
-use crate::room::{Room, Taken};
+use crate::pace::{PaceError, Paced};
 use crate::settings::{Limits, Settings};
 use bytes::{Bytes, BytesMut};
 use http::request::Parts;
@@ -26,29 +26,29 @@ const ROOMS: usize = 3;
 /// The room for bodies in hand.
 #[derive(Clone, Debug)]
 pub(crate) struct Bodies {
-    room: Arc<Room>,
+    room: Arc<ByteBudget>,
     part_bytes: usize,
     limits: Arc<Limits>,
 }
 
 /// One connection's part of the room, and its address's.
 #[derive(Clone, Debug)]
-pub(crate) struct Holder {
-    connection: Arc<Room>,
-    origin: Option<Arc<Origin>>,
+pub(crate) struct ConnectionBudget {
+    connection: Arc<ByteBudget>,
+    origin: Option<Arc<AddressShare>>,
 }
 
 /// A share of the room, given back when it is dropped.
 #[derive(Debug)]
-pub(crate) struct Share {
-    room: Arc<Room>,
-    holder: Holder,
+pub(crate) struct BodyReservation {
+    room: Arc<ByteBudget>,
+    holder: ConnectionBudget,
     bytes: usize,
 }
 
 /// Why a body was not read.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Unread {
+pub(crate) enum BodyError {
     /// It is larger than the route allows.
     TooLarge { bytes_max: usize },
     /// There was no room: all bodies in hand are too large together, or those of this sender.
@@ -72,7 +72,7 @@ impl Bodies {
         let fits = [largest, read].into_iter().filter(|bytes| *bytes <= all);
         let all = fits.map(with_head).fold(all, usize::max);
         Self {
-            room: Arc::new(Room::new(all)),
+            room: Arc::new(ByteBudget::new(all)),
             // The largest body fits into a part, with its head and what reading it takes.
             part_bytes: settings.limits.part(all).max(with_head(read)).min(all),
             limits: Arc::new(settings.limits.clone()),
@@ -85,9 +85,9 @@ impl Bodies {
     }
 
     /// The part of a new connection.
-    pub(crate) fn holder(&self, origin: Option<Arc<Origin>>) -> Holder {
-        Holder {
-            connection: Arc::new(Room::new(self.part_bytes)),
+    pub(crate) fn holder(&self, origin: Option<Arc<AddressShare>>) -> ConnectionBudget {
+        ConnectionBudget {
+            connection: Arc::new(ByteBudget::new(self.part_bytes)),
             origin,
         }
     }
@@ -96,7 +96,11 @@ impl Bodies {
     ///
     /// # Errors
     /// When there is no room.
-    pub(crate) fn head(&self, holder: &Holder, parts: &Parts) -> Result<Share, Unread> {
+    pub(crate) fn head(
+        &self,
+        holder: &ConnectionBudget,
+        parts: &Parts,
+    ) -> Result<BodyReservation, BodyError> {
         let mut share = self.share(holder);
         share.reserve(head::room(parts))?;
         Ok(share)
@@ -105,23 +109,23 @@ impl Bodies {
     /// Reads a body of at most `bytes_max`, into the share of its head.
     pub(crate) async fn read<B>(
         &self,
-        mut share: Share,
+        mut share: BodyReservation,
         body: B,
         bytes_max: usize,
-    ) -> Result<(Bytes, Share), Unread>
+    ) -> Result<(Bytes, BodyReservation), BodyError>
     where
         B: Body<Data = Bytes> + Unpin,
         B::Error: fmt::Display,
     {
         let announced = body.size_hint().lower();
         if announced > bytes_max as u64 {
-            return Err(Unread::TooLarge { bytes_max });
+            return Err(BodyError::TooLarge { bytes_max });
         }
         let mut read = Pieces::default();
         let mut body = Paced::whole(body, &self.limits);
         while let Some(piece) = next(&mut body).await? {
             if read.len() + piece.len() > bytes_max {
-                return Err(Unread::TooLarge { bytes_max });
+                return Err(BodyError::TooLarge { bytes_max });
             }
             share.wait_for(piece.len(), &self.limits).await?;
             read.push(piece);
@@ -131,12 +135,12 @@ impl Bodies {
 
     /// A share of nothing yet, for reading a body as JSON. It lasts no longer than the reading, so it
     /// counts as part of all and is nobody's own.
-    pub(crate) fn reading(&self) -> Share {
+    pub(crate) fn reading(&self) -> BodyReservation {
         self.share(&self.holder(None))
     }
 
-    fn share(&self, holder: &Holder) -> Share {
-        Share {
+    fn share(&self, holder: &ConnectionBudget) -> BodyReservation {
+        BodyReservation {
             room: Arc::clone(&self.room),
             holder: holder.clone(),
             bytes: 0,
@@ -145,7 +149,7 @@ impl Bodies {
 }
 
 /// The next piece of a body; trailers are not a piece.
-async fn next<B>(body: &mut Paced<B>) -> Result<Option<Bytes>, Unread>
+async fn next<B>(body: &mut Paced<B>) -> Result<Option<Bytes>, BodyError>
 where
     B: Body<Data = Bytes> + Unpin,
     B::Error: fmt::Display,
@@ -153,8 +157,10 @@ where
     loop {
         match body.frame().await {
             None => return Ok(None),
-            Some(Err(Cut::TooSlow)) => return Err(Unread::TooSlow),
-            Some(Err(Cut::Broken(error))) => return Err(Unread::Broken(error.to_string())),
+            Some(Err(PaceError::TooSlow)) => return Err(BodyError::TooSlow),
+            Some(Err(PaceError::Broken(error))) => {
+                return Err(BodyError::Broken(error.to_string()));
+            }
             Some(Ok(frame)) => {
                 if let Ok(data) = frame.into_data() {
                     return Ok(Some(data));
@@ -164,40 +170,40 @@ where
     }
 }
 
-// === impl Share ===
+// === impl BodyReservation ===
 
-impl Share {
+impl BodyReservation {
     /// Takes more room at once, for what is made of the body.
     ///
     /// # Errors
     /// When there is none; what was held before is still held.
-    pub(crate) fn reserve(&mut self, bytes: usize) -> Result<(), Unread> {
+    pub(crate) fn reserve(&mut self, bytes: usize) -> Result<(), BodyError> {
         let taken: Option<Vec<_>> = self.rooms().map(|room| room.try_take(bytes)).collect();
         taken
-            .ok_or(Unread::NoRoom)?
+            .ok_or(BodyError::NoRoom)?
             .into_iter()
-            .for_each(Taken::keep);
+            .for_each(Acquired::keep);
         self.bytes += bytes;
         Ok(())
     }
 
     /// Takes more room as soon as there is some, from the sender's own part first: whoever has used
     /// that up stands in nobody's way.
-    async fn wait_for(&mut self, bytes: usize, limits: &Limits) -> Result<(), Unread> {
+    async fn wait_for(&mut self, bytes: usize, limits: &Limits) -> Result<(), BodyError> {
         let all = async {
             let mut taken = Vec::with_capacity(ROOMS);
             for room in self.rooms() {
                 taken.push(room.take(bytes).await);
             }
-            taken.into_iter().for_each(Taken::keep);
+            taken.into_iter().for_each(Acquired::keep);
         };
         let in_time = timeout(limits.room_within, all).await;
-        in_time.map_err(|_| Unread::NoRoom)?;
+        in_time.map_err(|_| BodyError::NoRoom)?;
         self.bytes += bytes;
         Ok(())
     }
 
-    fn rooms(&self) -> impl Iterator<Item = &Room> {
+    fn rooms(&self) -> impl Iterator<Item = &ByteBudget> {
         let origin = self.holder.origin.as_ref().map(|origin| &origin.bodies);
         std::iter::once(&*self.holder.connection)
             .chain(origin)
@@ -205,7 +211,7 @@ impl Share {
     }
 }
 
-impl Drop for Share {
+impl Drop for BodyReservation {
     fn drop(&mut self) {
         self.rooms().for_each(|room| room.give_back(self.bytes));
     }
@@ -279,7 +285,7 @@ mod tests {
     /// Room for `all`, of which one connection has `part`.
     fn bodies(all: usize, part_bytes: usize) -> Bodies {
         Bodies {
-            room: Arc::new(Room::new(all)),
+            room: Arc::new(ByteBudget::new(all)),
             part_bytes,
             limits: Arc::new(Limits::default()),
         }
@@ -290,11 +296,11 @@ mod tests {
         let bodies = bodies(100, 100);
         let holder = bodies.holder(None);
         let told = bodies.read(bodies.share(&holder), of(5), 4).await;
-        assert_eq!(told.unwrap_err(), Unread::TooLarge { bytes_max: 4 });
+        assert_eq!(told.unwrap_err(), BodyError::TooLarge { bytes_max: 4 });
         let told = bodies
             .read(bodies.share(&holder), chunked(&["123", "45"]), 4)
             .await;
-        assert_eq!(told.unwrap_err(), Unread::TooLarge { bytes_max: 4 });
+        assert_eq!(told.unwrap_err(), BodyError::TooLarge { bytes_max: 4 });
         let (whole, _share) = bodies
             .read(bodies.share(&holder), chunked(&["123", "45"]), 5)
             .await
@@ -311,7 +317,7 @@ mod tests {
                 .await
         };
         let first = read().await.unwrap();
-        assert_eq!(read().await.unwrap_err(), Unread::NoRoom);
+        assert_eq!(read().await.unwrap_err(), BodyError::NoRoom);
         drop(first);
         assert!(read().await.is_ok());
         assert_eq!(bodies.room.free(), 8);
@@ -342,7 +348,7 @@ mod tests {
             .await
             .unwrap();
         let told = bodies.read(bodies.share(&greedy), of(20), 20).await;
-        assert_eq!(told.unwrap_err(), Unread::NoRoom);
+        assert_eq!(told.unwrap_err(), BodyError::NoRoom);
         assert!(bodies.read(bodies.share(&fair), of(20), 20).await.is_ok());
         drop(held);
         assert!(bodies.read(bodies.share(&greedy), of(20), 20).await.is_ok());
@@ -351,13 +357,13 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn one_address_holds_its_part_over_all_its_connections() {
         let bodies = bodies(100, 25);
-        let origins = crate::origins::Origins::new(Vec::new(), 10, 25);
-        let visit = |address: &str| origins.admit(address.parse().unwrap()).unwrap();
-        let holder = |address: &str| bodies.holder(visit(address).origin.clone());
+        let address_limits = crate::address_limits::AddressLimits::new(Vec::new(), 10, 25);
+        let visit = |address: &str| address_limits.admit(address.parse().unwrap()).unwrap();
+        let holder = |address: &str| bodies.holder(visit(address).share.clone());
         let (one, two) = (holder("203.0.113.7"), holder("203.0.113.7"));
         let _held = bodies.read(bodies.share(&one), of(20), 20).await.unwrap();
         let told = bodies.read(bodies.share(&two), of(20), 20).await;
-        assert_eq!(told.unwrap_err(), Unread::NoRoom);
+        assert_eq!(told.unwrap_err(), BodyError::NoRoom);
         let other = holder("203.0.113.8");
         assert!(bodies.read(bodies.share(&other), of(20), 20).await.is_ok());
     }
@@ -371,12 +377,12 @@ mod tests {
             .await
             .unwrap();
         share.reserve(30).unwrap();
-        assert_eq!(share.reserve(20).unwrap_err(), Unread::NoRoom);
+        assert_eq!(share.reserve(20).unwrap_err(), BodyError::NoRoom);
         let (_, mut other) = bodies
             .read(bodies.share(&bodies.holder(None)), of(50), 50)
             .await
             .unwrap();
-        assert_eq!(other.reserve(1).unwrap_err(), Unread::NoRoom);
+        assert_eq!(other.reserve(1).unwrap_err(), BodyError::NoRoom);
         assert_eq!(bodies.room.free(), 10);
         assert_eq!(holder.connection.free(), 10);
         drop((share, other));
@@ -395,7 +401,7 @@ mod tests {
         let first = bodies.head(&holder, &parts).unwrap();
         let read = bodies.read(first, of(10), 10).await.unwrap();
         let second = bodies.head(&holder, &parts).unwrap();
-        assert_eq!(bodies.head(&holder, &parts).unwrap_err(), Unread::NoRoom);
+        assert_eq!(bodies.head(&holder, &parts).unwrap_err(), BodyError::NoRoom);
         drop(read);
         assert!(bodies.head(&holder, &parts).is_ok());
         drop(second);

@@ -1,7 +1,7 @@
 //! Connections: each is served to its end, which is its own, the gate's, or that of our patience.
 
-use crate::activity::{Activity, Overdue};
-use crate::metrics::connections::Counts;
+use crate::activity::{Activity, CutReason};
+use crate::metrics::connections::ConnectionMetrics;
 use crate::settings::Limits;
 use crate::upstream::BoxError;
 use hyper_util::server::graceful::GracefulConnection;
@@ -25,12 +25,12 @@ pub(crate) struct Connections {
 
 /// A connection at work.
 #[derive(Debug)]
-pub(crate) struct Watched {
+pub(crate) struct WatchedConnection {
     pub(crate) listener: &'static str,
     pub(crate) activity: Activity,
     pub(crate) limits: Arc<Limits>,
     pub(crate) closing: watch::Receiver<bool>,
-    pub(crate) counts: Counts,
+    pub(crate) counts: ConnectionMetrics,
 }
 
 // === impl Connections ===
@@ -53,11 +53,11 @@ impl Connections {
     }
 }
 
-// === impl Watched ===
+// === impl WatchedConnection ===
 
-impl Watched {
+impl WatchedConnection {
     /// Serves a connection to its end: its own, the gate's, or that of our patience.
-    pub(crate) async fn attend<C>(mut self, connection: C)
+    pub(crate) async fn serve_to_end<C>(mut self, connection: C)
     where
         C: GracefulConnection<Error = BoxError>,
     {
@@ -90,17 +90,17 @@ impl Watched {
         }
     }
 
-    async fn cut<C: GracefulConnection>(&self, mut connection: Pin<&mut C>, why: Overdue) {
+    async fn cut<C: GracefulConnection>(&self, mut connection: Pin<&mut C>, why: CutReason) {
         let (listener, why_word) = (self.listener, why.word());
         tracing::debug!(listener, why = why_word, "a connection was cut");
         self.counts.cut(listener, why);
         match why {
             // An HTTP/2 client that is told does not send its next request here.
-            Overdue::Idle => {
+            CutReason::Idle => {
                 connection.as_mut().graceful_shutdown();
                 drop(timeout(FAREWELL, connection).await);
             }
-            Overdue::NoRequest | Overdue::Unread | Overdue::Vanished => {}
+            CutReason::NoRequest | CutReason::Unread | CutReason::Vanished => {}
         }
     }
 }

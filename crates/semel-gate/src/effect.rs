@@ -1,15 +1,15 @@
 //! The effect of a run: forward the delivery to its handler, and say what its answer means.
 
-use crate::crossing::Crossing;
+use crate::active_runs::ActiveRun;
 use crate::delivery::{Arrived, Delivery};
 use crate::failpoint::{Point, pass};
-use crate::gate::{Gate, Lane};
+use crate::forwarded_request::ForwardedRequest;
+use crate::gate::{Gate, RouteState};
 use crate::headers::end_to_end;
 use crate::pace::Paced;
 use crate::reply::REPLAYED;
 use crate::reply::meaning::{Meaning, gate_broken, meaning, no_answer};
-use crate::runs::InHand;
-use crate::upstream::{Broken, Connection, Read, full, read};
+use crate::upstream::{AnswerBody, Connection, SendError, full, read};
 use bytes::Bytes;
 use http::HeaderMap;
 use http::response::Parts;
@@ -31,7 +31,7 @@ use tokio::time::{Instant, timeout};
 #[derive(Debug)]
 pub(crate) struct Forward {
     pub(crate) gate: Arc<Gate>,
-    pub(crate) lane: Arc<Lane>,
+    pub(crate) route_state: Arc<RouteState>,
     pub(crate) arrived: Arc<Arrived>,
     pub(crate) delivery: Arc<Delivery>,
     pub(crate) traceparent: String,
@@ -71,18 +71,18 @@ impl Forward {
     async fn run(self, run: Run) -> Result<Outcome, Failure> {
         pass(Point::ClaimAnswered);
         let lease = run.lease();
-        let (route, source) = (&self.lane.route, self.delivery.source);
+        let (route, source) = (&self.route_state.route, self.delivery.source);
         let limit = route.terms(source).timeout;
         self.first_hand
             .note(|heard| heard.lease = Some(lease.clone()));
-        let _listed = self.gate.runs.list(InHand {
+        let _listed = self.gate.runs.list(ActiveRun {
             lease: lease.clone(),
             in_doubt: route.in_doubt,
             route: route.name.clone(),
         });
         if self.gate.is_over() {
             let why = "the gate is going down".into();
-            return Err(Failed::Broken(Broken::NotSent(why)).failure());
+            return Err(Failed::NotAnswered(SendError::NotSent(why)).failure());
         }
         let sent = Instant::now();
         let ended = timeout(limit, self.forward(lease, limit)).await;
@@ -96,16 +96,16 @@ impl Forward {
     }
 
     async fn forward(&self, lease: &Lease, limit: Duration) -> Result<(Outcome, Meaning), Failed> {
-        let route = &self.lane.route;
-        let crossing = Crossing {
+        let route = &self.route_state.route;
+        let forwarded = ForwardedRequest {
             lease,
             delivery: &self.delivery,
             deadline: Timestamp::now() + limit,
             traceparent: &self.traceparent,
-            steps_url: self.lane.steps_url.as_deref(),
-            relied: &self.gate.relied,
+            steps_url: self.route_state.steps_url.as_deref(),
+            header_rules: &self.gate.header_rules,
         };
-        let request = crossing.request(&self.arrived, full(self.arrived.body.clone()));
+        let request = forwarded.request(&self.arrived, full(self.arrived.body.clone()));
         // Where doubt is parked, a connection that closes under a request must not be the cause.
         let connection = match route.in_doubt {
             InDoubt::Park => Connection::Fresh,
@@ -121,8 +121,8 @@ impl Forward {
         let (parts, body) = response.into_parts();
         let meaning = meaning(route, self.delivery.source, parts.status);
         let body = match read(body, route.answer_bytes_max).await? {
-            Read::Whole(bytes) => Body::Kept(bytes),
-            Read::Beyond(begun, rest) => {
+            AnswerBody::Whole(bytes) => Body::Kept(bytes),
+            AnswerBody::Beyond(begun, rest) => {
                 // The run's own timeout ends here.
                 let rest = Paced::answered(rest, &self.gate.settings.limits);
                 self.first_hand
@@ -151,32 +151,32 @@ fn panicked() -> Failure {
 
 /// Why there is no answer to judge.
 enum Failed {
-    Broken(Broken),
+    NotAnswered(SendError),
     TimedOut(Duration),
 }
 
-impl From<Broken> for Failed {
-    fn from(broken: Broken) -> Self {
-        Self::Broken(broken)
+impl From<SendError> for Failed {
+    fn from(broken: SendError) -> Self {
+        Self::NotAnswered(broken)
     }
 }
 
 impl Failed {
     fn failure(&self) -> Failure {
         let (kind, why, timed_out) = match self {
-            Self::Broken(Broken::NotSent(why)) => (
+            Self::NotAnswered(SendError::NotSent(why)) => (
                 FailureKind::NotStarted,
                 format!("the handler was not reached ({why}); nothing was run"),
                 false,
             ),
-            Self::Broken(Broken::NotProcessed(why)) => (
+            Self::NotAnswered(SendError::NotProcessed(why)) => (
                 FailureKind::NotStarted,
                 format!(
                     "the handler refused the request before it looked at it ({why}); nothing was run"
                 ),
                 false,
             ),
-            Self::Broken(Broken::Cut(why)) => (
+            Self::NotAnswered(SendError::Cut(why)) => (
                 FailureKind::InDoubt,
                 format!(
                     "the connection to the handler broke ({why}); whether it took effect is unknown"

@@ -1,14 +1,14 @@
 //! The gate itself: its routes, and what all deliveries share.
 
+use crate::active_runs::ActiveRuns;
+use crate::blocking_pool::BlockingPool;
 use crate::bodies::Bodies;
-use crate::headers::Relied;
+use crate::headers::HeaderRules;
 use crate::health::StoreHealth;
+use crate::letters::quota::Quota;
 use crate::listener::Listener;
 use crate::metrics::Metrics;
-use crate::path::{Ambiguous, Loose, PathPattern, Reading, Spelling};
-use crate::quota::Quota;
-use crate::readers::Readers;
-use crate::runs::Runs;
+use crate::path::{AmbiguousPath, LoosePattern, ParsedPath, PathAllowance, PathPattern};
 use crate::settings::{Pass, Route, Settings};
 use crate::steps;
 use crate::timed::Timed;
@@ -26,13 +26,13 @@ use tokio_util::task::TaskTracker;
 #[derive(Debug)]
 pub(crate) struct Gate {
     pub(crate) settings: Settings,
-    pub(crate) lanes: Vec<Arc<Lane>>,
+    pub(crate) routes: Vec<Arc<RouteState>>,
     pub(crate) semel: Semel,
     pub(crate) client: Client,
-    pub(crate) relied: Relied,
+    pub(crate) header_rules: HeaderRules,
     pub(crate) bodies: Bodies,
-    pub(crate) readers: Readers,
-    pub(crate) runs: Runs,
+    pub(crate) blocking_pool: BlockingPool,
+    pub(crate) runs: ActiveRuns,
     pub(crate) metrics: Metrics,
     pub(crate) phase: watch::Sender<Phase>,
     /// The deliveries in hand, so that a gate that goes down can wait for them.
@@ -43,10 +43,10 @@ pub(crate) struct Gate {
 
 /// A route at work.
 #[derive(Debug)]
-pub(crate) struct Lane {
+pub(crate) struct RouteState {
     pub(crate) route: Route,
     /// What could be taken for this route's path.
-    loose: Loose,
+    loose: LoosePattern,
     pub(crate) slots: Slots,
     pub(crate) letters: Quota,
     /// How the handler reaches its steps; `None` when it could not.
@@ -66,9 +66,9 @@ pub(crate) enum Phase {
 
 /// Where a request belongs.
 #[derive(Debug)]
-pub(crate) enum Way<'a> {
+pub(crate) enum RouteMatch<'a> {
     /// To a route: it takes effect once.
-    Protected(&'a Arc<Lane>),
+    Protected(&'a Arc<RouteState>),
     /// Forwarded as it is.
     Pass(&'a Pass),
     /// A route has this path, for other methods.
@@ -76,16 +76,17 @@ pub(crate) enum Way<'a> {
     /// Nowhere.
     Unknown,
     /// The path could mean one thing here and another thing to the handler.
-    Ambiguous(Ambiguous),
+    Ambiguous(AmbiguousPath),
 }
 
 // === impl Gate ===
 
 impl Gate {
     pub(crate) fn new(settings: Settings, store: Arc<dyn Store>, steps: SocketAddr) -> Self {
-        let lane = |route| Arc::new(Lane::new(route, steps::url(&settings, route, steps)));
-        let lanes: Vec<_> = settings.routes.iter().map(lane).collect();
-        let metrics = Metrics::new(&lanes);
+        let route_state =
+            |route| Arc::new(RouteState::new(route, steps::url(&settings, route, steps)));
+        let routes: Vec<_> = settings.routes.iter().map(route_state).collect();
+        let metrics = Metrics::new(&routes);
         let store = Timed::new(store, metrics.store_seconds.clone());
         let limits = semel::Settings {
             shared_cache: settings.shared_cache,
@@ -97,37 +98,44 @@ impl Gate {
         Self {
             client: Client::new(),
             bodies: Bodies::new(&settings),
-            readers: Readers::new(),
-            relied: Relied::of(&settings.routes),
-            runs: Runs::default(),
+            blocking_pool: BlockingPool::new(),
+            header_rules: HeaderRules::of(&settings.routes),
+            runs: ActiveRuns::default(),
             semel: Semel::with_settings(Arc::new(store), limits),
             metrics,
             phase: watch::Sender::new(Phase::Serving),
             deliveries: TaskTracker::new(),
             store: StoreHealth::default(),
-            lanes,
+            routes,
             settings,
         }
     }
 
     /// Where a request belongs. A path that only looks like a route's goes nowhere: neither to that
     /// route, nor to another, nor by.
-    pub(crate) fn way(&self, method: &Method, path: &Reading) -> Way<'_> {
-        let taken = self.lanes.iter().find(|lane| lane.takes(method, path));
+    pub(crate) fn find_route(&self, method: &Method, path: &ParsedPath) -> RouteMatch<'_> {
+        let taken = self
+            .routes
+            .iter()
+            .find(|route_state| route_state.takes(method, path));
         if let Some(why) = self.doubt(method, path, taken) {
-            return Way::Ambiguous(why);
+            return RouteMatch::Ambiguous(why);
         }
-        if let Some(lane) = taken {
-            return Way::Protected(lane);
+        if let Some(route_state) = taken {
+            return RouteMatch::Protected(route_state);
         }
-        if self.lanes.iter().any(|lane| lane.owns(method, path)) {
-            return Way::OtherMethod;
+        if self
+            .routes
+            .iter()
+            .any(|route_state| route_state.owns(method, path))
+        {
+            return RouteMatch::OtherMethod;
         }
         let matches = |pattern: &PathPattern| pattern.matches(&path.canonical);
         match &self.settings.pass {
-            Some(pass) if pass.paths.iter().any(matches) => Way::Pass(pass),
-            Some(_) | None if self.names(path) => Way::OtherMethod,
-            Some(_) | None => Way::Unknown,
+            Some(pass) if pass.paths.iter().any(matches) => RouteMatch::Pass(pass),
+            Some(_) | None if self.names(path) => RouteMatch::OtherMethod,
+            Some(_) | None => RouteMatch::Unknown,
         }
     }
 
@@ -150,8 +158,8 @@ impl Gate {
     }
 
     /// Whether a route has this path, for whatever methods.
-    fn names(&self, path: &Reading) -> bool {
-        let mut routes = self.lanes.iter().map(|lane| &lane.route);
+    fn names(&self, path: &ParsedPath) -> bool {
+        let mut routes = self.routes.iter().map(|route_state| &route_state.route);
         routes.any(|route| route.path.matches(&path.canonical))
     }
 
@@ -159,32 +167,34 @@ impl Gate {
     fn doubt(
         &self,
         method: &Method,
-        path: &Reading,
-        taken: Option<&Arc<Lane>>,
-    ) -> Option<Ambiguous> {
-        let allowed = taken.map_or(&[][..], |lane| &lane.route.path_allows);
-        let refused = |spelling: &&Spelling| !allowed.contains(spelling);
+        path: &ParsedPath,
+        taken: Option<&Arc<RouteState>>,
+    ) -> Option<AmbiguousPath> {
+        let allowed = taken.map_or(&[][..], |route_state| &route_state.route.path_allows);
+        let refused = |spelling: &&PathAllowance| !allowed.contains(spelling);
         if let Some(spelling) = path.spellings.iter().find(refused) {
-            return Some(Ambiguous::Spelled(*spelling));
+            return Some(AmbiguousPath::NotAllowed(*spelling));
         }
         // What stands in the settings letter by letter was meant.
         let exactly = PathPattern::Exact(path.canonical.clone());
-        if taken.is_some_and(|lane| lane.route.path == exactly) {
+        if taken.is_some_and(|route_state| route_state.route.path == exactly) {
             return None;
         }
         let passed = self.settings.pass.iter().flat_map(|pass| &pass.paths);
         let passed_exactly = passed.into_iter().any(|pattern| *pattern == exactly);
-        let looks_like = |lane: &&Arc<Lane>| {
-            let meant = passed_exactly && matches!(lane.route.path, PathPattern::Below(_));
-            lane.route.owns(method) && lane.resembles(path) && !meant
+        let looks_like = |route_state: &&Arc<RouteState>| {
+            let meant = passed_exactly && matches!(route_state.route.path, PathPattern::Below(_));
+            route_state.route.owns(method) && route_state.resembles(path) && !meant
         };
-        let alike = self.lanes.iter().find(looks_like);
-        alike.map(|_| Ambiguous::LooksLikeRoute)
+        let alike = self.routes.iter().find(looks_like);
+        alike.map(|_| AmbiguousPath::LooksLikeRoute)
     }
 
     /// The route with this name.
-    pub(crate) fn lane(&self, name: &str) -> Option<&Arc<Lane>> {
-        self.lanes.iter().find(|lane| lane.route.name == name)
+    pub(crate) fn route_state(&self, name: &str) -> Option<&Arc<RouteState>> {
+        self.routes
+            .iter()
+            .find(|route_state| route_state.route.name == name)
     }
 
     /// Whether nothing may be sent any more.
@@ -193,30 +203,30 @@ impl Gate {
     }
 }
 
-// === impl Lane ===
+// === impl RouteState ===
 
-impl Lane {
+impl RouteState {
     fn new(route: &Route, steps_url: Option<String>) -> Self {
         Self {
             steps_url,
-            loose: Loose::of(&route.path),
+            loose: LoosePattern::of(&route.path),
             slots: Slots::new(route.concurrency, route.queue),
             letters: Quota::new(route.letters),
             route: route.clone(),
         }
     }
 
-    fn takes(&self, method: &Method, path: &Reading) -> bool {
+    fn takes(&self, method: &Method, path: &ParsedPath) -> bool {
         self.route.takes(method) && self.route.path.matches(&path.canonical)
     }
 
     /// Whether nobody else may have this request.
-    fn owns(&self, method: &Method, path: &Reading) -> bool {
+    fn owns(&self, method: &Method, path: &ParsedPath) -> bool {
         self.route.owns(method) && self.route.path.matches(&path.canonical)
     }
 
     /// Whether a path that is not this route's could be taken for it.
-    fn resembles(&self, path: &Reading) -> bool {
+    fn resembles(&self, path: &ParsedPath) -> bool {
         self.loose.takes(&path.loosest) && !self.route.path.matches(&path.canonical)
     }
 }

@@ -4,7 +4,7 @@
 //! CGI-style servers (WSGI, FastCGI, PHP) know a header by a variable in which every character but
 //! letters and digits is the same: to them `X_Caller` is `X-Caller`.
 
-use crate::intake::{METHOD_OVERRIDES, PATH_OVERRIDES};
+use crate::normalize::{METHOD_OVERRIDES, PATH_OVERRIDES};
 use crate::reply::REPLAYED;
 use crate::settings::{Caller, FingerprintRule, Route};
 use http::header::{self, HeaderMap, HeaderName};
@@ -53,16 +53,16 @@ pub(crate) const IDEMPOTENCY_KEY: &str = "idempotency-key";
 
 /// The headers that a gate's routes rely on.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Relied {
+pub(crate) struct HeaderRules {
     /// They tell callers apart, and something trusted in front sets them.
     callers: Vec<String>,
     /// They enter keys and fingerprints.
     named: Vec<String>,
 }
 
-// === impl Relied ===
+// === impl HeaderRules ===
 
-impl Relied {
+impl HeaderRules {
     pub(crate) fn of(routes: &[Route]) -> Self {
         let callers = routes.iter().filter_map(|route| match &route.caller {
             Some(Caller::Header(name)) => Some(name.clone()),
@@ -238,8 +238,8 @@ mod tests {
         names
     }
 
-    fn relied() -> Relied {
-        Relied {
+    fn header_rules() -> HeaderRules {
+        HeaderRules {
             callers: vec!["x-caller".into()],
             named: vec!["x-order-id".into()],
         }
@@ -279,7 +279,7 @@ mod tests {
             ("x_cloudtasks_taskname", "forged"),
             ("googclient_traceparent", "kept: nothing else has this name"),
         ]);
-        let kept = relied().toward_handler(&headers);
+        let kept = header_rules().toward_handler(&headers);
         assert_eq!(
             names(&kept),
             [
@@ -288,7 +288,7 @@ mod tests {
                 "x-cloudtasks-taskname"
             ]
         );
-        let underscored = Relied {
+        let underscored = HeaderRules {
             callers: vec!["x_caller".into()],
             named: Vec::new(),
         };
@@ -313,7 +313,7 @@ mod tests {
             "x_caller",
         ] {
             let headers = map(&[("connection", listed)]);
-            assert!(relied().misdeclared(&headers).is_some(), "{listed}");
+            assert!(header_rules().misdeclared(&headers).is_some(), "{listed}");
         }
         for listed in [
             "close",
@@ -323,7 +323,7 @@ mod tests {
             "",
         ] {
             let headers = map(&[("connection", listed)]);
-            assert_eq!(relied().misdeclared(&headers), None, "{listed}");
+            assert_eq!(header_rules().misdeclared(&headers), None, "{listed}");
         }
     }
 }

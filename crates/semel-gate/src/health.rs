@@ -29,7 +29,7 @@ pub(crate) struct StoreHealth {
 }
 
 /// Asks the store: why it would not take a claim now and record its end; `None` when it would.
-pub(crate) async fn trouble(gate: &Gate) -> Option<String> {
+pub(crate) async fn store_trouble(gate: &Gate) -> Option<String> {
     let trouble = match timeout(STORE_WITHIN, gate.semel.store().ready()).await {
         Ok(Ok(())) => None,
         Ok(Err(error)) => Some(error.to_string()),
@@ -52,7 +52,7 @@ impl StoreHealth {
 pub(crate) async fn watch(gate: Arc<Gate>) {
     let mut before = None;
     loop {
-        let now = trouble(&gate).await;
+        let now = store_trouble(&gate).await;
         match (&before, &now) {
             (None, Some(why)) => {
                 tracing::error!(

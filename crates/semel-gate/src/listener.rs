@@ -1,12 +1,12 @@
 //! Listening: what the three addresses of a gate have in common. Connections are counted, all of them
 //! and those of one address.
 
-use crate::activity::{Activity, Answering};
-use crate::bodies::{Bodies, Holder};
-use crate::connections::{Connections, Watched};
+use crate::activity::{Activity, TrackedBody};
+use crate::address_limits::{AddressLimits, AddressPermit, TooMany};
+use crate::bodies::{Bodies, ConnectionBudget};
+use crate::connections::{Connections, WatchedConnection};
 use crate::head;
-use crate::metrics::connections::{Counted, Counts};
-use crate::origins::{Origins, TooMany, Visit};
+use crate::metrics::connections::{ConnectionMetrics, OpenConnection};
 use crate::reply::Reply;
 use crate::settings::{Limits, Settings};
 use http::Request;
@@ -40,10 +40,10 @@ pub(crate) struct Listener {
     name: &'static str,
     room: Arc<Semaphore>,
     connections_max: usize,
-    origins: Origins,
+    address_limits: AddressLimits,
     bodies: Bodies,
     limits: Arc<Limits>,
-    counts: Counts,
+    counts: ConnectionMetrics,
 }
 
 /// Answers requests.
@@ -64,20 +64,20 @@ pub(crate) trait Serve: Clone + Send + Sync + 'static {
 #[derive(Debug)]
 pub(crate) struct Peer {
     pub(crate) address: SocketAddr,
-    pub(crate) bodies: Holder,
+    pub(crate) bodies: ConnectionBudget,
     activity: Activity,
 }
 
 /// What a connection gives back at its end.
-struct Place {
-    visit: Visit,
+struct ConnectionSlot {
+    permit: AddressPermit,
     _room: OwnedSemaphorePermit,
-    _counted: Counted,
+    _counted: OpenConnection,
 }
 
 /// Says a thing once in a while.
 #[derive(Debug, Default)]
-struct Seldom(Option<Instant>);
+struct RateLimitedLog(Option<Instant>);
 
 // === impl Listener ===
 
@@ -89,7 +89,7 @@ impl Listener {
         connections_max: usize,
         settings: &Settings,
         bodies: &Bodies,
-        counts: &Counts,
+        counts: &ConnectionMetrics,
     ) -> Self {
         let limits = &settings.limits;
         Self {
@@ -97,7 +97,7 @@ impl Listener {
             name,
             room: Arc::new(Semaphore::new(connections_max.min(Semaphore::MAX_PERMITS))),
             connections_max,
-            origins: Origins::new(
+            address_limits: AddressLimits::new(
                 settings.proxies.clone(),
                 limits.part(connections_max),
                 bodies.part_bytes(),
@@ -110,15 +110,15 @@ impl Listener {
 
     /// Takes connections for ever.
     pub(crate) async fn serve<S: Serve>(&self, server: S, connections: &Connections) {
-        let (mut full, mut address) = (Seldom::default(), Seldom::default());
+        let (mut full, mut address) = (RateLimitedLog::default(), RateLimitedLog::default());
         let builder = builder(&self.limits, S::HTTP2);
         loop {
             let room = self.place(&mut full).await;
             let (stream, peer) = self.accept().await;
-            match self.origins.admit(peer.ip()) {
-                Ok(visit) => {
-                    let place = Place {
-                        visit,
+            match self.address_limits.admit(peer.ip()) {
+                Ok(permit) => {
+                    let place = ConnectionSlot {
+                        permit,
                         _room: room,
                         _counted: self.counts.open(self.name),
                     };
@@ -130,7 +130,7 @@ impl Listener {
                     });
                     let connection = builder.serve_connection(io, service).into_owned();
                     connections.spawn(async move {
-                        watched.attend(connection).await;
+                        watched.serve_to_end(connection).await;
                         drop(place);
                     });
                 }
@@ -143,7 +143,7 @@ impl Listener {
     }
 
     /// Waits for a place: what is not accepted waits in the kernel's queue.
-    async fn place(&self, full: &mut Seldom) -> OwnedSemaphorePermit {
+    async fn place(&self, full: &mut RateLimitedLog) -> OwnedSemaphorePermit {
         if let Ok(place) = Arc::clone(&self.room).try_acquire_owned() {
             return place;
         }
@@ -168,16 +168,16 @@ impl Listener {
         }
     }
 
-    fn peer(&self, address: SocketAddr, place: &Place) -> Arc<Peer> {
+    fn peer(&self, address: SocketAddr, place: &ConnectionSlot) -> Arc<Peer> {
         Arc::new(Peer {
             address,
-            bodies: self.bodies.holder(place.visit.origin.clone()),
+            bodies: self.bodies.holder(place.permit.share.clone()),
             activity: Activity::new(),
         })
     }
 
-    fn watched(&self, peer: &Peer, connections: &Connections) -> Watched {
-        Watched {
+    fn watched(&self, peer: &Peer, connections: &Connections) -> WatchedConnection {
+        WatchedConnection {
             listener: self.name,
             activity: peer.activity.clone(),
             limits: Arc::clone(&self.limits),
@@ -227,15 +227,15 @@ async fn answer(
     server: impl Serve,
     peer: Arc<Peer>,
     request: Request<Incoming>,
-) -> Result<http::Response<Answering>, Infallible> {
+) -> Result<http::Response<TrackedBody>, Infallible> {
     let (version, in_hand) = (request.version(), peer.activity.begin());
     let reply = server.serve(peer, request).await;
-    Ok(reply.map(|body| Answering::new(body, version, in_hand)))
+    Ok(reply.map(|body| TrackedBody::new(body, version, in_hand)))
 }
 
-// === impl Seldom ===
+// === impl RateLimitedLog ===
 
-impl Seldom {
+impl RateLimitedLog {
     fn tell(&mut self, tell: impl FnOnce()) {
         if self.0.is_none_or(|told| told.elapsed() >= TELL_EVERY) {
             self.0 = Some(Instant::now());

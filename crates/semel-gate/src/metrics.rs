@@ -2,11 +2,11 @@
 
 pub(crate) mod connections;
 
-use crate::bodies::Unread;
-use crate::gate::Lane;
-use crate::quota::Count;
+use crate::bodies::BodyError;
+use crate::gate::RouteState;
+use crate::letters::quota::Count;
 use crate::timed::StoreSeconds;
-use connections::Counts;
+use connections::ConnectionMetrics;
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::encoding::text::encode;
 use prometheus_client::metrics::counter::Counter;
@@ -23,48 +23,48 @@ use std::time::Duration;
 #[derive(Debug)]
 pub(crate) struct Metrics {
     registry: Registry,
-    deliveries: Family<Outcome, Counter>,
-    duplicates: Family<Route, Counter>,
-    letters_kept: Family<Kept, Counter>,
-    letters_refused: Family<Kept, Counter>,
-    letters_open: Family<Route, Gauge>,
-    letters_bytes: Family<Route, Gauge>,
-    runs: Family<Route, Gauge>,
-    queued: Family<Route, Gauge>,
+    deliveries: Family<OutcomeLabels, Counter>,
+    duplicates: Family<RouteLabel, Counter>,
+    letters_kept: Family<LetterLabels, Counter>,
+    letters_refused: Family<LetterLabels, Counter>,
+    letters_open: Family<RouteLabel, Gauge>,
+    letters_bytes: Family<RouteLabel, Gauge>,
+    runs: Family<RouteLabel, Gauge>,
+    queued: Family<RouteLabel, Gauge>,
     letters: Gauge,
     pending: Gauge,
     own_seconds: Seconds,
     slot_seconds: Seconds,
     upstream_seconds: Seconds,
     pub(crate) store_seconds: StoreSeconds,
-    pub(crate) connections: Counts,
-    bodies_refused: Family<Refused, Counter>,
+    pub(crate) connections: ConnectionMetrics,
+    bodies_refused: Family<ReasonLabel, Counter>,
     log_lines_dropped: Counter,
     /// Kept by whoever writes the log.
     lines_dropped: OnceLock<Arc<AtomicU64>>,
 }
 
-type Seconds = Family<Route, Histogram, fn() -> Histogram>;
+type Seconds = Family<RouteLabel, Histogram, fn() -> Histogram>;
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct Route {
+struct RouteLabel {
     route: String,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct Outcome {
+struct OutcomeLabels {
     route: String,
     outcome: &'static str,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct Kept {
+struct LetterLabels {
     route: String,
     reason: &'static str,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct Refused {
+struct ReasonLabel {
     reason: &'static str,
 }
 
@@ -83,7 +83,7 @@ fn seconds() -> Histogram {
 // === impl Metrics ===
 
 impl Metrics {
-    pub(crate) fn new(lanes: &[Arc<Lane>]) -> Self {
+    pub(crate) fn new(routes: &[Arc<RouteState>]) -> Self {
         let histogram = || Family::new_with_constructor(seconds as fn() -> Histogram);
         let mut metrics = Self {
             registry: Registry::with_prefix("semel"),
@@ -101,7 +101,7 @@ impl Metrics {
             slot_seconds: histogram(),
             upstream_seconds: histogram(),
             store_seconds: Family::new_with_constructor(seconds as fn() -> Histogram),
-            connections: Counts::default(),
+            connections: ConnectionMetrics::default(),
             bodies_refused: Family::default(),
             log_lines_dropped: Counter::default(),
             lines_dropped: OnceLock::new(),
@@ -109,9 +109,9 @@ impl Metrics {
         metrics.register();
         metrics.register_seconds();
         // A counter that is there from the start can be told from one that is missing.
-        for lane in lanes {
-            let route = lane.route.name.clone();
-            drop(metrics.duplicates.get_or_create(&Route { route }));
+        for route_state in routes {
+            let route = route_state.route.name.clone();
+            drop(metrics.duplicates.get_or_create(&RouteLabel { route }));
         }
         metrics
     }
@@ -208,10 +208,10 @@ impl Metrics {
         all: Duration,
         upstream: Option<Duration>,
     ) {
-        let label = Route {
+        let label = RouteLabel {
             route: route.into(),
         };
-        let by_outcome = Outcome {
+        let by_outcome = OutcomeLabels {
             route: route.into(),
             outcome,
         };
@@ -232,7 +232,7 @@ impl Metrics {
 
     /// A delivery had to wait for a slot.
     pub(crate) fn slot_waited(&self, route: &str, waited: Duration) {
-        let label = Route {
+        let label = RouteLabel {
             route: route.into(),
         };
         self.slot_seconds
@@ -241,21 +241,23 @@ impl Metrics {
     }
 
     pub(crate) fn letter_kept(&self, route: &str, reason: Reason) {
-        let label = Kept {
+        let label = LetterLabels {
             route: route.into(),
             reason: reason.word(),
         };
         self.letters_kept.get_or_create(&label).inc();
     }
 
-    pub(crate) fn body_refused(&self, why: &Unread) {
+    pub(crate) fn body_refused(&self, why: &BodyError) {
         let reason = match why {
-            Unread::TooLarge { .. } => "too_large",
-            Unread::NoRoom => "no_room",
-            Unread::TooSlow => "too_slow",
-            Unread::Broken(_) => "broken",
+            BodyError::TooLarge { .. } => "too_large",
+            BodyError::NoRoom => "no_room",
+            BodyError::TooSlow => "too_slow",
+            BodyError::Broken(_) => "broken",
         };
-        self.bodies_refused.get_or_create(&Refused { reason }).inc();
+        self.bodies_refused
+            .get_or_create(&ReasonLabel { reason })
+            .inc();
     }
 
     /// Where the lost lines of the log are counted.
@@ -265,7 +267,7 @@ impl Metrics {
     }
 
     pub(crate) fn letter_refused(&self, route: &str, reason: Reason) {
-        let label = Kept {
+        let label = LetterLabels {
             route: route.into(),
             reason: reason.word(),
         };
@@ -273,7 +275,7 @@ impl Metrics {
     }
 
     pub(crate) fn letters_counted(&self, route: &str, count: Count) {
-        let label = Route {
+        let label = RouteLabel {
             route: route.into(),
         };
         let gauge = |count: u64| i64::try_from(count).unwrap_or(i64::MAX);
@@ -289,21 +291,21 @@ impl Metrics {
     /// many outcomes wait for it.
     pub(crate) fn text(
         &self,
-        lanes: &[Arc<Lane>],
+        routes: &[Arc<RouteState>],
         letters: Option<usize>,
         pending: usize,
     ) -> String {
         let gauge = |count: usize| i64::try_from(count).unwrap_or(i64::MAX);
-        for lane in lanes {
-            let label = Route {
-                route: lane.route.name.clone(),
+        for route_state in routes {
+            let label = RouteLabel {
+                route: route_state.route.name.clone(),
             };
             self.runs
                 .get_or_create(&label)
-                .set(gauge(lane.slots.runs()));
+                .set(gauge(route_state.slots.runs()));
             self.queued
                 .get_or_create(&label)
-                .set(gauge(lane.slots.queued()));
+                .set(gauge(route_state.slots.queued()));
         }
         self.pending.set(gauge(pending));
         if let Some(letters) = letters {

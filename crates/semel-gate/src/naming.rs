@@ -4,7 +4,7 @@
 use crate::bodies::Bodies;
 use crate::delivery::{Arrived, Delivery, Invalid};
 use crate::fingerprint::{Compared, compared, fingerprint};
-use crate::gate::{Gate, Lane};
+use crate::gate::{Gate, RouteState};
 use crate::settings::{Caller, Route, Source};
 use semel::key::{Delivered, KeyError, KeyRule, Part, Scope};
 use semel::payload::NoRoom;
@@ -18,14 +18,14 @@ const TIMEOUT_MARGIN: Duration = Duration::from_secs(2);
 
 /// A delivery with its names.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Named {
+pub(crate) struct Identity {
     pub(crate) key: Key,
     pub(crate) fingerprint: Fingerprint,
 }
 
 /// Why a delivery has no names.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Unnamed {
+pub(crate) enum NamingError {
     /// It can have none.
     Invalid(Invalid),
     /// Its payload cannot be read now: too much is in hand.
@@ -38,7 +38,7 @@ pub(crate) fn name(
     route: &Route,
     arrived: &Arrived,
     delivery: &Delivery,
-) -> Result<Named, Unnamed> {
+) -> Result<Identity, NamingError> {
     let rule = &route.terms(delivery.source).key;
     let payload = read(&gate.bodies, route, rule, arrived, delivery)?;
     require(route, &payload)?;
@@ -58,7 +58,7 @@ pub(crate) fn name(
     }
     let fields = rule.fields(&delivered)?;
     rule.refuse_empty(&fields)?;
-    Ok(Named {
+    Ok(Identity {
         key: Key::of(&scope, &fields)?,
         fingerprint: fingerprint(route, arrived, delivery, &payload)?,
     })
@@ -91,8 +91,8 @@ fn read<'a>(
 }
 
 /// The terms of the route for work of this name.
-pub(crate) fn work(lane: &Lane, source: Source, named: Named) -> Work {
-    let (route, terms) = (&lane.route, lane.route.terms(source));
+pub(crate) fn work(route_state: &RouteState, source: Source, named: Identity) -> Work {
+    let (route, terms) = (&route_state.route, route_state.route.terms(source));
     Work::new(named.key, named.fingerprint)
         .lease(terms.lease)
         .timeout(terms.timeout + TIMEOUT_MARGIN)
@@ -102,7 +102,7 @@ pub(crate) fn work(lane: &Lane, source: Source, named: Named) -> Work {
         .backoff(route.backoff)
         .duplicates(Duplicates::Wait(terms.wait))
         .completes(route.completes)
-        .slots(&lane.slots)
+        .slots(&route_state.slots)
 }
 
 /// One caller must never receive another's answer, so an API request without one is refused.
@@ -151,21 +151,21 @@ fn require(route: &Route, payload: &Payload<'_>) -> Result<(), Invalid> {
     Ok(())
 }
 
-// === impl Unnamed ===
+// === impl NamingError ===
 
-impl From<Invalid> for Unnamed {
+impl From<Invalid> for NamingError {
     fn from(invalid: Invalid) -> Self {
         Self::Invalid(invalid)
     }
 }
 
-impl From<KeyError> for Unnamed {
+impl From<KeyError> for NamingError {
     fn from(error: KeyError) -> Self {
         Self::Invalid(error.into())
     }
 }
 
-impl From<NoRoom> for Unnamed {
+impl From<NoRoom> for NamingError {
     fn from(_: NoRoom) -> Self {
         Self::NoRoom
     }

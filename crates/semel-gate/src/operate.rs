@@ -22,7 +22,7 @@ use std::time::Duration;
 pub const PAGE_ITEMS_MAX: u32 = 1000;
 
 /// The items of a page when nobody says how many.
-pub const PAGE_ITEMS_USUAL: u32 = 100;
+pub const PAGE_ITEMS_DEFAULT: u32 = 100;
 
 /// How many letters are looked through or counted: more of them are told as that many.
 pub const LETTERS_COUNTED_MAX: usize = 10_000;

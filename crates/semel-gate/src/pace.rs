@@ -9,7 +9,7 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 use tokio::time::{Instant, Sleep, sleep_until};
 
-/// A body that ends with [`Cut::TooSlow`] when its sender is too slow. Only time spent waiting for
+/// A body that ends with [`PaceError::TooSlow`] when its sender is too slow. Only time spent waiting for
 /// the sender counts.
 pub(crate) struct Paced<B> {
     body: B,
@@ -21,7 +21,7 @@ pub(crate) struct Paced<B> {
 
 /// Why a body did not come to its end.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum Cut<E> {
+pub(crate) enum PaceError<E> {
     /// See the limits.
     #[error("it came too slowly")]
     TooSlow,
@@ -125,7 +125,7 @@ where
     B: Body<Data = Bytes> + Unpin,
 {
     type Data = Bytes;
-    type Error = Cut<B::Error>;
+    type Error = PaceError<B::Error>;
 
     fn poll_frame(
         mut self: Pin<&mut Self>,
@@ -137,9 +137,9 @@ where
                 this.came(frame.data_ref().map_or(0, Bytes::len));
                 Poll::Ready(Some(Ok(frame)))
             }
-            Poll::Ready(Some(Err(error))) => Poll::Ready(Some(Err(Cut::Broken(error)))),
+            Poll::Ready(Some(Err(error))) => Poll::Ready(Some(Err(PaceError::Broken(error)))),
             Poll::Ready(None) => Poll::Ready(None),
-            Poll::Pending => this.poll_alarm(cx).map(|()| Some(Err(Cut::TooSlow))),
+            Poll::Pending => this.poll_alarm(cx).map(|()| Some(Err(PaceError::TooSlow))),
         }
     }
 

@@ -1,9 +1,9 @@
-//! Path patterns: `/charge`, or `/static/*` for everything below. `reading` says what a request's path
+//! Path patterns: `/charge`, or `/static/*` for everything below. `parsed` says what a request's path
 //! is compared as.
 
-mod reading;
+mod parsed;
 
-pub(crate) use reading::{Ambiguous, Loose, Reading};
+pub(crate) use parsed::{AmbiguousPath, LoosePattern, ParsedPath};
 
 use std::fmt;
 use std::str::FromStr;
@@ -33,7 +33,7 @@ pub enum PathPattern {
 /// handler reads them, they stay below that path, or are refused because they look like another route.
 /// Dot segments have no word here: they could leave it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Spelling {
+pub enum PathAllowance {
     /// `;`, also encoded: some handlers cut it off, with all up to the next slash.
     Semicolon,
     /// `%2F` and `%5C`: some handlers read a slash.
@@ -66,7 +66,7 @@ impl PathPattern {
     #[must_use]
     pub fn resembles(&self, other: &Self) -> bool {
         match self {
-            Self::Exact(path) => Loose::of(other).takes(&reading::loosest_of(path)),
+            Self::Exact(path) => LoosePattern::of(other).takes(&parsed::loosest_of(path)),
             Self::Below(_) => false,
         }
     }
@@ -82,8 +82,8 @@ impl FromStr for PathPattern {
         if !good {
             return Err(bad(""));
         }
-        let canonical = match Reading::of(plain) {
-            Ok(Reading {
+        let canonical = match ParsedPath::of(plain) {
+            Ok(ParsedPath {
                 canonical,
                 spellings,
                 ..
@@ -113,9 +113,9 @@ impl fmt::Display for PathPattern {
     }
 }
 
-// === impl Spelling ===
+// === impl PathAllowance ===
 
-impl Spelling {
+impl PathAllowance {
     /// All of them.
     pub const ALL: [Self; 4] = [
         Self::Semicolon,

@@ -4,17 +4,17 @@
 //! A letter whose work may have run, and whose record is gone, is not run by a plain redrive: nobody here
 //! knows whether it took effect. An operator who knows, or accepts a second effect, says so.
 
-mod again;
+mod prepare;
 
 use crate::delivery::{Arrived, Delivery};
-use crate::gate::{Gate, Lane, Phase};
+use crate::delivery_log::{Line, word};
+use crate::gate::{Gate, Phase, RouteState};
 use crate::handle;
-use crate::line::{Line, word};
-use crate::naming::Named;
+use crate::letters::status::{self, LetterStatus};
+use crate::naming::Identity;
 use crate::operate::letters::no_letter;
 use crate::operate::{Operator, Refused};
 use crate::reply::Told;
-use crate::standing::{self, Stands};
 use http::StatusCode;
 use jiff::Timestamp;
 use semel::clock::Time;
@@ -30,12 +30,12 @@ const NO_CREDENTIALS: &str = "a letter keeps no credentials (Authorization, Cook
                               without them: let it take what comes from this gate, or let the sender deliver again";
 
 /// A letter, ready to be run again.
-struct Again {
+struct Redrive {
     letter: Letter,
-    lane: Arc<Lane>,
+    route_state: Arc<RouteState>,
     arrived: Arc<Arrived>,
     delivery: Delivery,
-    named: Named,
+    named: Identity,
 }
 
 /// What to do with a letter whose work may have taken effect, for all that is known here.
@@ -46,7 +46,7 @@ pub(crate) enum IfUnknown {
 }
 
 /// What the record of a letter's work allows.
-enum Next {
+enum Readiness {
     Run,
     /// It succeeded meanwhile.
     Close,
@@ -67,7 +67,7 @@ pub(crate) async fn redrive(
         ));
     }
     let letter = operator.find(id).await?;
-    let (again, record) = again::prepare(gate, letter).await?;
+    let (again, record) = prepare::prepare(gate, letter).await?;
     let (id, key) = (again.letter.id, again.named.key);
     let before = record
         .as_ref()
@@ -90,7 +90,7 @@ pub(crate) async fn redrive(
 
 async fn attempt(
     gate: &Arc<Gate>,
-    again: Again,
+    again: Redrive,
     record: Option<&Record>,
     if_unknown: IfUnknown,
 ) -> Result<Value, Refused> {
@@ -98,7 +98,7 @@ async fn attempt(
     if record.is_some_and(|record| record.fingerprint != again.named.fingerprint) {
         return Err(other_work(&key));
     }
-    if let Some(Stands { standing, key }) = under_taken(gate, &again.letter).await? {
+    if let Some(LetterStatus { standing, key }) = under_taken(gate, &again.letter).await? {
         return match standing {
             Standing::Succeeded => had_succeeded(gate, &id, &key).await,
             Standing::Unfinished(state) => Err(ran_under_its_own(&key, state)),
@@ -113,8 +113,8 @@ async fn attempt(
     }
     note(gate, &id).await?;
     match next(gate, &again.named, record).await? {
-        Next::Run => {}
-        Next::Close => return had_succeeded(gate, &id, &key).await,
+        Readiness::Run => {}
+        Readiness::Close => return had_succeeded(gate, &id, &key).await,
     }
     let (outcome, status, told) = run(gate, again).await;
     match told {
@@ -148,10 +148,14 @@ async fn note(gate: &Gate, id: &LetterId) -> Result<(), Refused> {
 }
 
 /// Whether the record lets the work run; makes it claimable if need be.
-async fn next(gate: &Gate, named: &Named, record: Option<&Record>) -> Result<Next, Refused> {
+async fn next(
+    gate: &Gate,
+    named: &Identity,
+    record: Option<&Record>,
+) -> Result<Readiness, Refused> {
     let mut lapsed = false;
     match record.map(|record| record.state) {
-        Some(State::Succeeded) => return Ok(Next::Close),
+        Some(State::Succeeded) => return Ok(Readiness::Close),
         Some(State::Running) if record.is_some_and(is_leased) => return Err(running(&named.key)),
         // Nobody else would take this work over; the store judges whether its lease has lapsed.
         Some(State::Running) => lapsed = true,
@@ -159,9 +163,9 @@ async fn next(gate: &Gate, named: &Named, record: Option<&Record>) -> Result<Nex
     }
     // Also when there is nothing to change: what this process remembers of the key is dropped.
     match gate.semel.redrive(&named.key).await? {
-        Acted::Applied | Acted::Gone(None | Some(State::Waiting)) => Ok(Next::Run),
-        Acted::Gone(Some(State::Succeeded)) => Ok(Next::Close),
-        Acted::Gone(Some(State::Running)) if lapsed => Ok(Next::Run),
+        Acted::Applied | Acted::Gone(None | Some(State::Waiting)) => Ok(Readiness::Run),
+        Acted::Gone(Some(State::Succeeded)) => Ok(Readiness::Close),
+        Acted::Gone(Some(State::Running)) if lapsed => Ok(Readiness::Run),
         Acted::Refused | Acted::Gone(Some(State::Running | State::Parked | State::Failed)) => {
             Err(running(&named.key))
         }
@@ -175,9 +179,9 @@ fn is_leased(record: &Record) -> bool {
 
 /// A mismatched letter's own work under the delivery's key. The same work under the letter's key would
 /// be a second effect that nobody asked for, also with --run-again: there is a record to decide about.
-async fn under_taken(gate: &Gate, letter: &Letter) -> Result<Option<Stands>, Refused> {
+async fn under_taken(gate: &Gate, letter: &Letter) -> Result<Option<LetterStatus>, Refused> {
     let head = letter.head(Time(0));
-    Ok(standing::under_taken(gate.semel.store(), &head).await?)
+    Ok(status::under_taken(gate.semel.store(), &head).await?)
 }
 
 fn ran_under_its_own(key: &Key, state: State) -> Refused {
@@ -215,18 +219,18 @@ fn running(key: &Key) -> Refused {
 
 /// Runs it as any delivery, with its log line, but without a new letter: this one stays until it
 /// succeeded.
-async fn run(gate: &Arc<Gate>, again: Again) -> (&'static str, Option<u16>, Told) {
-    let Again {
+async fn run(gate: &Arc<Gate>, again: Redrive) -> (&'static str, Option<u16>, Told) {
+    let Redrive {
         letter,
-        lane,
+        route_state,
         arrived,
         delivery,
         named,
     } = again;
-    let mut line = Line::begin(&lane.route, delivery.source);
+    let mut line = Line::begin(&route_state.route, delivery.source);
     line.letter = Some(letter.id);
     line.transport = delivery.transport.clone();
-    let told = handle::run(gate, &lane, &arrived, delivery, named, &mut line).await;
+    let told = handle::run(gate, &route_state, &arrived, delivery, named, &mut line).await;
     line.tell(&told);
     let status = status(&told);
     let in_line = status.and_then(|status| StatusCode::from_u16(status).ok());

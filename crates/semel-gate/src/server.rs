@@ -1,20 +1,21 @@
 //! The server: listening, reading requests, and coming to an orderly end.
 
-use crate::bodies::{Share, Unread};
+use crate::bodies::{BodyError, BodyReservation};
 use crate::connections::Connections;
 use crate::delivery::Arrived;
 use crate::failpoint::{Point, pass};
-use crate::gate::{Gate, Lane, Phase, Way};
+use crate::gate::{Gate, Phase, RouteMatch, RouteState};
 use crate::handle::handle;
+use crate::letters::reconcile;
 use crate::listener::{Peer, Serve};
 use crate::pace::Paced;
-use crate::reply::cors::Asks;
+use crate::reply::cors::CorsGrant;
 use crate::reply::{Reply, refusal};
 use crate::settings::{Pass, Settings, Source};
 use crate::silence::Silence;
-use crate::trailers::Screened;
+use crate::trailers::FilteredTrailers;
 use crate::upstream::{Connection, streamed};
-use crate::{admin, headers, health, intake, keeper, source, steps};
+use crate::{admin, headers, health, normalize, source, steps};
 use http::{HeaderMap, Method, Request};
 use http_body_util::BodyExt;
 use hyper::body::Incoming;
@@ -33,7 +34,7 @@ const LAST_REPLIES: Duration = Duration::from_millis(500);
 
 /// A gate that has its addresses and does not serve yet.
 #[derive(Debug)]
-pub struct Bound {
+pub struct Server {
     gate: Arc<Gate>,
     deliveries: TcpListener,
     admin: TcpListener,
@@ -46,7 +47,7 @@ struct Deliveries(Arc<Gate>);
 
 /// What was left when a gate went down.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Left {
+pub struct Unfinished {
     /// Runs that were sent to their handlers and had not ended: their leases lapse. Route and key
     /// of each.
     pub runs: Vec<(String, semel::Key)>,
@@ -54,9 +55,9 @@ pub struct Left {
     pub pending: Vec<PendingOutcome>,
 }
 
-// === impl Bound ===
+// === impl Server ===
 
-impl Bound {
+impl Server {
     /// Takes the addresses of the settings.
     ///
     /// # Errors
@@ -96,13 +97,13 @@ impl Bound {
     }
 
     /// Serves until `stop` resolves, then finishes what is in hand within the grace period.
-    pub async fn serve(self, stop: impl Future<Output = ()>) -> Left {
+    pub async fn serve(self, stop: impl Future<Output = ()>) -> Unfinished {
         let gate = self.gate;
         let admin = tokio::spawn(admin::serve(Arc::clone(&gate), self.admin));
         let steps = tokio::spawn(steps::serve(Arc::clone(&gate), self.steps));
         let sweep = tokio::spawn(health::sweep(Arc::clone(&gate)));
         let watch = tokio::spawn(health::watch(Arc::clone(&gate)));
-        let keeper = tokio::spawn(keeper::run(Arc::clone(&gate)));
+        let reconciler = tokio::spawn(reconcile::run(Arc::clone(&gate)));
         let connections = Connections::default();
         let most = gate.settings.connections_max;
         let deliveries = gate.listener(self.deliveries, "deliveries", most);
@@ -112,7 +113,7 @@ impl Bound {
         }
         drop(deliveries);
         let left = drain(&gate, connections).await;
-        for task in [admin, steps, sweep, watch, keeper] {
+        for task in [admin, steps, sweep, watch, reconciler] {
             task.abort();
         }
         left
@@ -131,7 +132,7 @@ async fn listen(name: &str, address: SocketAddr) -> io::Result<TcpListener> {
 
 /// Finishes what is in hand, outcomes that the store has not taken yet included; at the end of the
 /// grace period gives back what was not sent, and tells what is left.
-async fn drain(gate: &Gate, connections: Connections) -> Left {
+async fn drain(gate: &Gate, connections: Connections) -> Unfinished {
     gate.phase.send_replace(Phase::Draining);
     pass(Point::DrainBegun);
     let deadline = Instant::now() + gate.settings.grace;
@@ -144,13 +145,13 @@ async fn drain(gate: &Gate, connections: Connections) -> Left {
     });
     if timeout_at(deadline, &mut finished).await.is_err() {
         gate.phase.send_replace(Phase::Over);
-        for lane in &gate.lanes {
-            lane.slots.close();
+        for route_state in &gate.routes {
+            route_state.slots.close();
         }
         drop(timeout_at(deadline + LAST_REPLIES, finished).await);
     }
     let runs = gate.runs.all();
-    Left {
+    Unfinished {
         runs: runs
             .into_iter()
             .map(|run| (run.route, run.lease.key))
@@ -169,22 +170,22 @@ impl Serve for Deliveries {
 
 async fn serve_one(gate: Arc<Gate>, peer: &Peer, request: Request<Incoming>) -> Reply {
     let (mut parts, body) = request.into_parts();
-    let path = match intake::take(&mut parts, &gate.relied) {
+    let path = match normalize::normalize(&mut parts, &gate.header_rules) {
         Ok(Some(path)) => path,
         Ok(None) => return refusal::unknown_path(),
-        Err(why) => return refusal::not_taken(&why, parts.version),
+        Err(why) => return refusal::rejected(&why, parts.version),
     };
     let request = Request::from_parts(parts, body);
-    match gate.way(request.method(), &path) {
-        Way::Protected(lane) => {
-            let lane = Arc::clone(lane);
-            let asks = Asks::of(&lane.route, request.headers());
-            asks.hears(protected(gate, peer, lane, request).await)
+    match gate.find_route(request.method(), &path) {
+        RouteMatch::Protected(route_state) => {
+            let route_state = Arc::clone(route_state);
+            let asks = CorsGrant::of(&route_state.route, request.headers());
+            asks.hears(protected(gate, peer, route_state, request).await)
         }
-        Way::Pass(pass) => forward(&gate, peer, pass, request).await,
-        Way::OtherMethod => refusal::other_method(),
-        Way::Unknown => refusal::unknown_path(),
-        Way::Ambiguous(why) => refusal::ambiguous_path(why),
+        RouteMatch::Pass(pass) => forward(&gate, peer, pass, request).await,
+        RouteMatch::OtherMethod => refusal::other_method(),
+        RouteMatch::Unknown => refusal::unknown_path(),
+        RouteMatch::Ambiguous(why) => refusal::ambiguous_path(why),
     }
 }
 
@@ -193,22 +194,22 @@ async fn serve_one(gate: Arc<Gate>, peer: &Peer, request: Request<Incoming>) -> 
 async fn protected(
     gate: Arc<Gate>,
     peer: &Peer,
-    lane: Arc<Lane>,
+    route_state: Arc<RouteState>,
     request: Request<Incoming>,
 ) -> Reply {
-    let who = source::sender_by_head(&lane.route.sources, request.headers());
-    if passes(&lane, request.method()) && who == Source::Api {
+    let who = source::sender_by_head(&route_state.route.sources, request.headers());
+    if passes(&route_state, request.method()) && who == Source::Api {
         if headers::has(request.headers(), headers::IDEMPOTENCY_KEY) {
             return refusal::key_unprotected(request.method());
         }
         let pass = Pass {
             paths: Vec::new(),
-            upstream: lane.route.upstream.clone(),
+            upstream: route_state.route.upstream.clone(),
         };
         return forward(&gate, peer, &pass, request).await;
     }
     let (parts, body) = request.into_parts();
-    let bytes_max = lane.route.body_bytes_max;
+    let bytes_max = route_state.route.body_bytes_max;
     let read = async {
         let share = gate.bodies.head(&peer.bodies, &parts)?;
         gate.bodies.read(share, body, bytes_max).await
@@ -225,27 +226,34 @@ async fn protected(
     };
     pass(Point::AfterAccept);
     gate.deliveries
-        .spawn(in_hand(Arc::clone(&gate), lane, arrived, share))
+        .spawn(in_hand(Arc::clone(&gate), route_state, arrived, share))
         .await
         .unwrap_or_else(|_| refusal::broken())
 }
 
-fn unread(gate: &Gate, who: Source, why: &Unread) -> Reply {
+fn unread(gate: &Gate, who: Source, why: &BodyError) -> Reply {
     gate.metrics.body_refused(why);
     refusal::unread(who, why)
 }
 
 /// The body counts as in hand until the delivery has its reply.
-async fn in_hand(gate: Arc<Gate>, lane: Arc<Lane>, arrived: Arrived, share: Share) -> Reply {
-    let reply = handle(gate, lane, arrived).await;
+async fn in_hand(
+    gate: Arc<Gate>,
+    route_state: Arc<RouteState>,
+    arrived: Arrived,
+    share: BodyReservation,
+) -> Reply {
+    let reply = handle(gate, route_state, arrived).await;
     drop(share);
     reply
 }
 
 /// An API client may look without a key, unless the route lists the method; a broker's delivery is
 /// protected whatever its method.
-fn passes(lane: &Lane, method: &Method) -> bool {
-    lane.route.caller.is_some() && intake::is_safe(method) && !lane.route.methods.contains(method)
+fn passes(route_state: &RouteState, method: &Method) -> bool {
+    route_state.route.caller.is_some()
+        && normalize::is_safe(method)
+        && !route_state.route.methods.contains(method)
 }
 
 /// Forwards a request as it is. Its body is not held here, but its head is.
@@ -261,24 +269,24 @@ async fn forward(gate: &Arc<Gate>, peer: &Peer, pass: &Pass, request: Request<In
     let seen = Arc::clone(&cut);
     let body = Paced::passed(body, limits).map_err(move |why| {
         // The first reason counts.
-        seen.get_or_init(|| refusal::Partly::of(&why));
+        seen.get_or_init(|| refusal::Truncation::of(&why));
         why
     });
     let body = silence.broken_by(body);
     let rules = Arc::clone(gate);
-    let body = Screened::new(body, move |trailers: &HeaderMap| {
-        rules.relied.trailers_toward_handler(trailers)
+    let body = FilteredTrailers::new(body, move |trailers: &HeaderMap| {
+        rules.header_rules.trailers_toward_handler(trailers)
     });
     let mut request = Request::new(streamed(body));
     *request.method_mut() = parts.method;
     *request.uri_mut() = parts.uri;
-    *request.headers_mut() = gate.relied.toward_handler(&parts.headers);
+    *request.headers_mut() = gate.header_rules.toward_handler(&parts.headers);
     let sent = gate.client.send(&pass.upstream, Connection::Kept, request);
     match silence.bounds(sent).await {
         Ok(Ok(response)) => {
             let (mut parts, body) = response.into_parts();
             parts.headers = headers::toward_client(&parts.headers);
-            let body = Screened::new(Paced::answered(body, limits), headers::toward_client);
+            let body = FilteredTrailers::new(Paced::answered(body, limits), headers::toward_client);
             http::Response::from_parts(parts, streamed(body))
         }
         Ok(Err(broken)) => match cut.get() {

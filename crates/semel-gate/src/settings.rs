@@ -7,7 +7,7 @@ pub(crate) mod network;
 pub use limits::Limits;
 pub use network::{Network, NetworkError};
 
-use crate::path::{PathPattern, Spelling};
+use crate::path::{PathAllowance, PathPattern};
 use http::{Method, StatusCode, Uri};
 use semel::key::KeyRule;
 use semel::record::InDoubt;
@@ -49,13 +49,13 @@ pub struct Settings {
     pub grace: Duration,
     /// How long a settled outcome is answered from memory when other processes share the store.
     pub shared_cache: Duration,
-    /// How often the keeper looks at all letters.
-    pub keeper_every: Duration,
+    /// How often all letters are reconciled with the records of their work.
+    pub reconcile_every: Duration,
 }
 
-/// How often the keeper looks at all letters: a letter whose work has succeeded stays no longer than
+/// How often all letters are reconciled with the records of their work: a letter whose work has succeeded stays no longer than
 /// that, and looking at ten thousand of them takes a store some seconds.
-pub const KEEPER_EVERY: Duration = Duration::from_secs(60);
+pub const RECONCILE_EVERY: Duration = Duration::from_secs(60);
 
 /// Paths that are forwarded unprotected.
 #[derive(Clone, Debug)]
@@ -74,7 +74,7 @@ pub struct Route {
     /// Which requests are this route's.
     pub path: PathPattern,
     /// Spellings of paths that are refused unless they are named here; for paths with `/*` only.
-    pub path_allows: Vec<Spelling>,
+    pub path_allows: Vec<PathAllowance>,
     /// Which methods; empty for all, of which GET, HEAD and OPTIONS of API clients are then forwarded
     /// unprotected.
     pub methods: Vec<Method>,

@@ -19,7 +19,7 @@ pub(crate) struct Silence {
 
 /// A body on its way to the handler.
 #[derive(Debug)]
-pub(crate) struct Taken<B> {
+pub(crate) struct SignsOfLife<B> {
     body: B,
     silence: Silence,
 }
@@ -35,9 +35,9 @@ impl Silence {
     }
 
     /// The body of the request: what the handler takes of it is a sign of life.
-    pub(crate) fn broken_by<B>(&self, body: B) -> Taken<B> {
+    pub(crate) fn broken_by<B>(&self, body: B) -> SignsOfLife<B> {
         let silence = self.clone();
-        Taken { body, silence }
+        SignsOfLife { body, silence }
     }
 
     /// Waits for the head of the answer.
@@ -71,7 +71,7 @@ impl Silence {
     }
 }
 
-impl<B: Body<Data = Bytes> + Unpin> Body for Taken<B> {
+impl<B: Body<Data = Bytes> + Unpin> Body for SignsOfLife<B> {
     type Data = Bytes;
     type Error = B::Error;
 

@@ -3,10 +3,10 @@
 //! The random owner id is the authority, good for the steps of its run only, on a listener of its
 //! own.
 
+use crate::active_runs::ActiveRun;
 use crate::connections::Connections;
 use crate::gate::Gate;
-use crate::routed::Routed;
-use crate::runs::InHand;
+use crate::router_service::RouterService;
 use crate::settings::{Route, Settings};
 use axum::Router;
 use axum::extract::{DefaultBodyLimit, Path, State};
@@ -41,8 +41,8 @@ pub(crate) async fn serve(gate: Arc<Gate>, socket: TcpListener) {
         .route("/steps/{owner}/{name}", post(begin).put(record))
         .layer(DefaultBodyLimit::max(RESULT_BYTES_MAX))
         .with_state(gate);
-    let routed = Routed::new(router, &limits);
-    listener.serve(routed, &Connections::default()).await;
+    let service = RouterService::new(router, &limits);
+    listener.serve(service, &Connections::default()).await;
 }
 
 async fn begin(
@@ -66,7 +66,7 @@ async fn begin(
 }
 
 /// An earlier run began this step and never said how it ended.
-async fn restart(gate: &Gate, run: &InHand, name: &str) -> Response {
+async fn restart(gate: &Gate, run: &ActiveRun, name: &str) -> Response {
     if run.in_doubt == InDoubt::Park {
         return say(
             StatusCode::CONFLICT,
@@ -82,7 +82,7 @@ async fn restart(gate: &Gate, run: &InHand, name: &str) -> Response {
 }
 
 /// 201: run it, with the step's own key for whatever is called.
-fn go(run: &InHand, name: &str) -> Response {
+fn go(run: &ActiveRun, name: &str) -> Response {
     let body = serde_json::json!({
         "key": run.lease.key.step(run.lease.born, name).to_string(),
         "fence": run.lease.fence.0,
@@ -114,7 +114,7 @@ async fn record(
 }
 
 /// The step was recorded before: the same value is a repeat whose answer was lost, another one is a mistake.
-async fn recorded_before(gate: &Gate, run: &InHand, name: &str, result: &Bytes) -> Response {
+async fn recorded_before(gate: &Gate, run: &ActiveRun, name: &str, result: &Bytes) -> Response {
     match gate.semel.store().step_begin(&run.lease, name).await {
         Ok(StepBegun::Memo { result: kept, .. }) if kept != *result => say(
             StatusCode::CONFLICT,
@@ -133,7 +133,7 @@ async fn recorded_before(gate: &Gate, run: &InHand, name: &str, result: &Bytes) 
 }
 
 /// Either the run is no longer the owner, or it is, and has not begun the step.
-async fn not_recorded(gate: &Gate, run: &InHand) -> Response {
+async fn not_recorded(gate: &Gate, run: &ActiveRun) -> Response {
     match gate.semel.store().look(&run.lease.key).await {
         Ok(Some(record)) if record.is_of(&run.lease) && record.state == RecordState::Running => {
             say(
@@ -147,7 +147,7 @@ async fn not_recorded(gate: &Gate, run: &InHand) -> Response {
 }
 
 /// The run that the owner id stands for. Other processes may go on with a key, but not with a run.
-fn in_hand(gate: &Gate, owner: &str) -> Option<InHand> {
+fn in_hand(gate: &Gate, owner: &str) -> Option<ActiveRun> {
     gate.runs.get(&Owner::parse(owner)?)
 }
 

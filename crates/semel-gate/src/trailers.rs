@@ -7,14 +7,14 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 
 /// A body whose trailers are what `keep` leaves of them.
-pub(crate) struct Screened<B, K> {
+pub(crate) struct FilteredTrailers<B, K> {
     body: B,
     keep: K,
 }
 
-// === impl Screened ===
+// === impl FilteredTrailers ===
 
-impl<B, K> Screened<B, K>
+impl<B, K> FilteredTrailers<B, K>
 where
     K: Fn(&HeaderMap) -> HeaderMap,
 {
@@ -30,7 +30,7 @@ where
     }
 }
 
-impl<B, K> Body for Screened<B, K>
+impl<B, K> Body for FilteredTrailers<B, K>
 where
     B: Body<Data = Bytes> + Unpin,
     K: Fn(&HeaderMap) -> HeaderMap + Unpin,

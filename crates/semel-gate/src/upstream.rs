@@ -6,7 +6,7 @@ use crate::bodies::Pieces;
 use crate::headers::toward_client;
 use crate::pace::Paced;
 use crate::settings::Upstream;
-use crate::trailers::Screened;
+use crate::trailers::FilteredTrailers;
 use bytes::Bytes;
 use http::uri::PathAndQuery;
 use http::{Request, Response, Uri};
@@ -57,7 +57,7 @@ pub(crate) enum Connection {
 
 /// Why there is no answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Broken {
+pub(crate) enum SendError {
     /// Not one byte was sent.
     NotSent(String),
     /// The handler says that it did not look at the request.
@@ -68,7 +68,7 @@ pub(crate) enum Broken {
 
 /// An answer, read as far as it is kept.
 #[derive(Debug)]
-pub(crate) enum Read {
+pub(crate) enum AnswerBody {
     /// All of it.
     Whole(Bytes),
     /// It is larger: what was read, and what is still to come.
@@ -101,7 +101,7 @@ impl Client {
         upstream: &Upstream,
         connection: Connection,
         mut request: Request<AnyBody>,
-    ) -> Result<Response<Incoming>, Broken> {
+    ) -> Result<Response<Incoming>, SendError> {
         if upstream.h2c {
             return self.h2c.send(&upstream.base, connection, request).await;
         }
@@ -114,7 +114,7 @@ impl Client {
         sender
             .request(request)
             .await
-            .map_err(|error| Broken::by(&error))
+            .map_err(|error| SendError::by(&error))
     }
 }
 
@@ -134,9 +134,9 @@ fn target(base: &Uri, path: &Uri) -> Uri {
     Uri::from_parts(parts).expect("a base with scheme and host takes any path")
 }
 
-// === impl Broken ===
+// === impl SendError ===
 
-impl Broken {
+impl SendError {
     fn by(error: &legacy::Error) -> Self {
         let cause = error.source();
         let why = cause.map_or_else(|| error.to_string(), ToString::to_string);
@@ -153,18 +153,19 @@ impl Broken {
 }
 
 /// Reads an answer up to `bytes_max`.
-pub(crate) async fn read(mut body: Incoming, bytes_max: usize) -> Result<Read, Broken> {
+pub(crate) async fn read(mut body: Incoming, bytes_max: usize) -> Result<AnswerBody, SendError> {
     let mut read = Pieces::default();
     while let Some(frame) = body.frame().await {
-        let frame = frame.map_err(|error| Broken::Cut(format!("the answer broke off: {error}")))?;
+        let frame =
+            frame.map_err(|error| SendError::Cut(format!("the answer broke off: {error}")))?;
         if let Ok(data) = frame.into_data() {
             read.push(data);
         }
         if read.len() > bytes_max {
-            return Ok(Read::Beyond(read.whole(), body));
+            return Ok(AnswerBody::Beyond(read.whole(), body));
         }
     }
-    Ok(Read::Whole(unpinned(read.whole())))
+    Ok(AnswerBody::Whole(unpinned(read.whole())))
 }
 
 /// A small answer outlives its connection's buffer in records and caches: it must not keep all of it.
@@ -187,7 +188,7 @@ pub(crate) fn chained(begun: Bytes, rest: Paced<Incoming>) -> AnyBody {
         begun: Some(begun),
         rest,
     };
-    UnsyncBoxBody::new(Screened::new(chained, toward_client))
+    UnsyncBoxBody::new(FilteredTrailers::new(chained, toward_client))
 }
 
 struct Chained {

@@ -9,7 +9,7 @@
 mod support;
 
 use semel::record::State;
-use semel_gate::Left;
+use semel_gate::Unfinished;
 use std::net::SocketAddr;
 use std::time::Duration;
 use support::handler::Say;
@@ -53,7 +53,10 @@ async fn a_drain_finishes_what_is_in_hand_and_takes_no_more() {
     let answer = first.await.unwrap();
     answer.is(200);
     assert_eq!(answer.text(), "done");
-    assert_eq!(within("the end", served).await.unwrap(), Left::default());
+    assert_eq!(
+        within("the end", served).await.unwrap(),
+        Unfinished::default()
+    );
     store.outcomes(1).await;
 }
 
@@ -63,7 +66,7 @@ async fn an_idle_gate_stops_at_once() {
     bed.ask(Sender::Task.sends("n", "{}")).await.is(200);
     let (served, _handler, _store) = bed.stop();
     let left = tokio::time::timeout(Duration::from_secs(2), served).await;
-    assert_eq!(left.unwrap().unwrap(), Left::default());
+    assert_eq!(left.unwrap().unwrap(), Unfinished::default());
 }
 
 #[tokio::test]
@@ -78,7 +81,10 @@ async fn a_drain_also_finishes_the_run_of_a_client_that_hung_up() {
     let (served, handler, store) = bed.stop();
     draining(admin).await;
     handler.go();
-    assert_eq!(within("the end", served).await.unwrap(), Left::default());
+    assert_eq!(
+        within("the end", served).await.unwrap(),
+        Unfinished::default()
+    );
     store.outcomes(1).await;
 }
 

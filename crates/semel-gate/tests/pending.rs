@@ -10,7 +10,7 @@ mod support;
 
 use semel::record::{Claim, Claimed, Ending, InDoubt, Owner, State};
 use semel::work::Completes;
-use semel_gate::Left;
+use semel_gate::Unfinished;
 use std::time::Duration;
 use support::handler::Say;
 use support::{Act, Answer, Ask, BROKERS, Bed, Down, SENDERS, Sender, within};
@@ -204,6 +204,9 @@ async fn a_gate_that_goes_down_waits_for_a_store_that_comes_back() {
     assert_eq!(answer.header("semel-recorded"), Some("pending"));
     let (served, _handler, store) = bed.stop();
     store.is(Down::Nothing);
-    assert_eq!(within("the end", served).await.unwrap(), Left::default());
+    assert_eq!(
+        within("the end", served).await.unwrap(),
+        Unfinished::default()
+    );
     store.outcomes(1).await;
 }

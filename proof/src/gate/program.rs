@@ -14,7 +14,7 @@ use semel::record::InDoubt;
 use semel::work::{Backoff, Completes};
 use semel_broker::Keep;
 use semel_gate::settings::{
-    Caller, FingerprintRule, KEEPER_EVERY, LetterLimits, Limits, OnInvalid, Route, Settings,
+    Caller, FingerprintRule, LetterLimits, Limits, OnInvalid, RECONCILE_EVERY, Route, Settings,
     Source, Terms, Upstream,
 };
 use std::future::Future;
@@ -82,7 +82,7 @@ async fn gate(scene: &Scene, seat: usize, ledger: Ledger, set: Arc<Set>) -> anyh
     let store: Arc<dyn Store> = Arc::new(Tapped { store, tap });
     let settings = settings(scene, seat)?;
     semel_gate::failpoint::listen(move |point| set.pass(point.word()));
-    let bound = again(|| semel_gate::Bound::bind(settings.clone(), Arc::clone(&store))).await?;
+    let bound = again(|| semel_gate::Server::bind(settings.clone(), Arc::clone(&store))).await?;
     bound.serve(stopped()?).await;
     Ok(())
 }
@@ -160,7 +160,7 @@ fn settings(scene: &Scene, seat: &Seat) -> anyhow::Result<Settings> {
         limits: Limits::default(),
         grace: GRACE,
         shared_cache: CACHE,
-        keeper_every: KEEPER_EVERY,
+        reconcile_every: RECONCILE_EVERY,
     })
 }
 

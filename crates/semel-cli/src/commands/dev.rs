@@ -12,7 +12,7 @@ use crate::out::out;
 use anyhow::Context;
 use lines::{Addresses, Paths};
 use semel_broker::{Declared, Keep};
-use semel_gate::Bound;
+use semel_gate::Server;
 use std::net::{Ipv4Addr, SocketAddr};
 use tempfile::TempDir;
 use tokio::net::TcpListener;
@@ -31,7 +31,7 @@ pub(crate) async fn run(args: &DevArgs) -> anyhow::Result<()> {
     let mut config = config(args, demo, &directory).await?;
     file_limit::fit(&mut config.settings);
     let opened = open_store::open(&config.store, config.options, Schema::BroughtUpToDate).await?;
-    let gate = Bound::bind(config.settings, opened.store).await?;
+    let gate = Server::bind(config.settings, opened.store).await?;
     let broker = broker(args, gate.address()?, paths).await?;
     let at = Addresses {
         gate: gate.address()?,

@@ -5,7 +5,7 @@ use crate::config::{self, Broken, Config, Verdict};
 use crate::open_store::{self, Opened, Schema};
 use crate::{file_limit, log, out};
 use semel::record::Ending;
-use semel_gate::{Bound, Left};
+use semel_gate::{Server, Unfinished};
 use std::process::ExitCode;
 use std::time::Duration;
 use tokio::signal::unix::{SignalKind, signal};
@@ -39,14 +39,14 @@ pub(crate) async fn run(args: &GateArgs) -> anyhow::Result<ExitCode> {
     })
 }
 
-async fn bind(config: Config, opened: Opened) -> anyhow::Result<Bound> {
+async fn bind(config: Config, opened: Opened) -> anyhow::Result<Server> {
     let routes: Vec<_> = config
         .settings
         .routes
         .iter()
         .map(|r| r.name.clone())
         .collect();
-    let bound = Bound::bind(config.settings, opened.store).await?;
+    let bound = Server::bind(config.settings, opened.store).await?;
     tracing::info!(
         listen = %bound.address()?,
         admin = %bound.admin_address()?,
@@ -78,7 +78,7 @@ pub(crate) fn stopped() -> anyhow::Result<impl Future<Output = ()>> {
 
 /// The log may be on the disk whose lack of room left outcomes unrecorded, or nobody may read it any more: what is left
 /// is said on standard error, too.
-fn tell(left: &Left) {
+fn tell(left: &Unfinished) {
     let mut aside = String::new();
     for (route, key) in &left.runs {
         tracing::warn!(route, %key, "left: sent to its handler and not ended; its lease lapses and another delivery decides");

@@ -11,7 +11,7 @@ use super::tree::Member;
 use super::values::{DURATION_MAX, Size};
 use super::{Config, Platform, StoreOptions};
 use semel_gate::path::PathPattern;
-use semel_gate::settings::{KEEPER_EVERY, Limits, Pass, Secret, Settings, Upstream};
+use semel_gate::settings::{Limits, Pass, RECONCILE_EVERY, Secret, Settings, Upstream};
 use std::net::{Ipv4Addr, SocketAddr};
 use std::num::NonZeroUsize;
 use std::time::Duration;
@@ -86,7 +86,7 @@ fn settings(section: &mut Section<'_>, common: &Common) -> Settings {
         limits: Limits::default(),
         grace: section.value("grace"),
         shared_cache: shared_cache(section),
-        keeper_every: KEEPER_EVERY,
+        reconcile_every: RECONCILE_EVERY,
     };
     route::bounded(section, "namespace", &settings.namespace);
     addresses(section, &settings);

@@ -7,7 +7,7 @@ use http::{HeaderName, Method, Uri};
 use semel::key::{KeyRule, Part};
 use semel::record::InDoubt;
 use semel::work::{Backoff, Completes};
-use semel_gate::path::{PathPattern, Spelling};
+use semel_gate::path::{PathAllowance, PathPattern};
 use semel_gate::settings::{Caller, FingerprintRule, Network, OnInvalid, Source};
 use std::ops::RangeInclusive;
 use std::time::Duration;
@@ -88,7 +88,7 @@ impl Setting for Network {
     }
 }
 
-impl Setting for Spelling {
+impl Setting for PathAllowance {
     fn read(value: &Value) -> Read<Self> {
         let text = String::read(value)?;
         let known = Self::ALL.into_iter().find(|known| known.word() == text);

@@ -12,7 +12,7 @@ use http::Uri;
 use semel::key::{KeyRule, Part, SCOPE_BYTES_MAX};
 use semel::store::LEASE_MAX;
 use semel::work::Completes;
-use semel_gate::path::{PathPattern, Spelling};
+use semel_gate::path::{PathAllowance, PathPattern};
 use semel_gate::settings::{Caller, LetterLimits, Route, Source, Upstream};
 use std::num::NonZeroUsize;
 use std::ops::RangeInclusive;
@@ -121,8 +121,8 @@ fn route(section: &mut Section<'_>, common: &Common) -> Route {
 }
 
 /// One path has one spelling; below a path, however a handler reads a spelling, it stays below.
-fn path_allows(section: &mut Section<'_>, path: Option<&PathPattern>) -> Vec<Spelling> {
-    let allowed: Vec<Spelling> = section.value("path_allows");
+fn path_allows(section: &mut Section<'_>, path: Option<&PathPattern>) -> Vec<PathAllowance> {
+    let allowed: Vec<PathAllowance> = section.value("path_allows");
     if !allowed.is_empty() && matches!(path, Some(PathPattern::Exact(_))) {
         section.wrong(
             "path_allows",

@@ -1,6 +1,6 @@
 //! What is counted of connections.
 
-use crate::activity::Overdue;
+use crate::activity::CutReason;
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
@@ -9,31 +9,31 @@ use prometheus_client::registry::Registry;
 
 /// Connections, by the listener they came to.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Counts {
-    open: Family<Listener, Gauge>,
-    full: Family<Listener, Counter>,
-    turned_away: Family<Listener, Counter>,
-    cut: Family<Cut, Counter>,
+pub(crate) struct ConnectionMetrics {
+    open: Family<ListenerLabel, Gauge>,
+    full: Family<ListenerLabel, Counter>,
+    turned_away: Family<ListenerLabel, Counter>,
+    cut: Family<CutLabels, Counter>,
 }
 
 /// A connection that is open, until it is dropped.
 #[derive(Debug)]
-pub(crate) struct Counted(Gauge);
+pub(crate) struct OpenConnection(Gauge);
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct Listener {
+struct ListenerLabel {
     listener: &'static str,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct Cut {
+struct CutLabels {
     listener: &'static str,
     reason: &'static str,
 }
 
-// === impl Counts ===
+// === impl ConnectionMetrics ===
 
-impl Counts {
+impl ConnectionMetrics {
     pub(super) fn register(&self, registry: &mut Registry) {
         registry.register(
             "connections",
@@ -57,27 +57,31 @@ impl Counts {
         );
     }
 
-    pub(crate) fn open(&self, listener: &'static str) -> Counted {
-        let gauge = self.open.get_or_create_owned(&Listener { listener });
+    pub(crate) fn open(&self, listener: &'static str) -> OpenConnection {
+        let gauge = self.open.get_or_create_owned(&ListenerLabel { listener });
         gauge.inc();
-        Counted(gauge)
+        OpenConnection(gauge)
     }
 
     pub(crate) fn full(&self, listener: &'static str) {
-        self.full.get_or_create(&Listener { listener }).inc();
+        self.full.get_or_create(&ListenerLabel { listener }).inc();
     }
 
     pub(crate) fn turned_away(&self, listener: &'static str) {
-        self.turned_away.get_or_create(&Listener { listener }).inc();
+        self.turned_away
+            .get_or_create(&ListenerLabel { listener })
+            .inc();
     }
 
-    pub(crate) fn cut(&self, listener: &'static str, why: Overdue) {
+    pub(crate) fn cut(&self, listener: &'static str, why: CutReason) {
         let reason = why.word();
-        self.cut.get_or_create(&Cut { listener, reason }).inc();
+        self.cut
+            .get_or_create(&CutLabels { listener, reason })
+            .inc();
     }
 }
 
-impl Drop for Counted {
+impl Drop for OpenConnection {
     fn drop(&mut self) {
         self.0.dec();
     }

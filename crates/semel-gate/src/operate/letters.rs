@@ -1,8 +1,8 @@
 //! Letters: looking at them, and discarding one. Redriving needs a gate.
 
 use super::{LETTERS_COUNTED_MAX, Operator, PAGE_ITEMS_MAX, Refused, body, cursor, moment};
-use crate::letters::Kept;
-use crate::standing::{self, Seen, Stands};
+use crate::letters::status::{self, LetterStatus, Observed};
+use crate::letters::stored::StoredDelivery;
 use semel::clock::Time;
 use semel::letter::{Letter, LetterHead, LetterId, Mark, Marked, Standing};
 use semel::record::State;
@@ -26,7 +26,7 @@ impl Operator {
         let page = self.store().letter_list(after, limit).await?;
         let mut letters = Vec::with_capacity(page.items.len());
         for item in &page.items {
-            letters.extend(listed(item, standing::see(self.store(), item).await?));
+            letters.extend(listed(item, status::see(self.store(), item).await?));
         }
         Ok(json!({"letters": letters, "next": cursor(page.next.as_ref())}))
     }
@@ -37,15 +37,15 @@ impl Operator {
     /// When there is none, its work has succeeded, it cannot be read, or those of the store.
     pub async fn letter(&self, id: &str) -> Result<Value, Refused> {
         let letter = self.find(id).await?;
-        let seen = standing::see(self.store(), &letter.head(Time(0))).await?;
-        if let Some(Stands { key, .. }) = succeeded(seen) {
+        let seen = status::see(self.store(), &letter.head(Time(0))).await?;
+        if let Some(LetterStatus { key, .. }) = succeeded(seen) {
             return Err(Refused::absent(
                 "the work of this letter has succeeded, so the letter is closed",
                 "`semel records show` shows what became of its key",
             )
             .with("key", key.to_string()));
         }
-        let kept = Kept::decode(&letter.delivery)?;
+        let kept = StoredDelivery::decode(&letter.delivery)?;
         let listed = first(self.store(), |head| head.id == letter.id).await?;
         Ok(json!({
             "id": letter.id.to_string(),
@@ -165,7 +165,7 @@ pub(crate) fn no_letter() -> Refused {
 }
 
 /// A letter as lists show it; `None` when it is closed by now.
-fn listed(head: &LetterHead, seen: Seen) -> Option<Value> {
+fn listed(head: &LetterHead, seen: Observed) -> Option<Value> {
     succeeded(seen).is_none().then(|| {
         json!({
             "id": head.id.to_string(),
@@ -181,18 +181,18 @@ fn listed(head: &LetterHead, seen: Seen) -> Option<Value> {
 }
 
 /// By which record it is closed, if it is.
-fn succeeded(seen: Seen) -> Option<Stands> {
+fn succeeded(seen: Observed) -> Option<LetterStatus> {
     match seen {
-        Seen::Stands(stands) => Some(stands).filter(|it| it.standing == Standing::Succeeded),
-        Seen::Damaged => None,
+        Observed::Status(stands) => Some(stands).filter(|it| it.standing == Standing::Succeeded),
+        Observed::Damaged => None,
     }
 }
 
 /// What the record of a letter's work says.
-const fn record_word(seen: Seen) -> &'static str {
+const fn record_word(seen: Observed) -> &'static str {
     match seen {
-        Seen::Damaged => "damaged",
-        Seen::Stands(stands) => match stands.standing {
+        Observed::Damaged => "damaged",
+        Observed::Status(stands) => match stands.standing {
             Standing::Succeeded => State::Succeeded.word(),
             Standing::Unfinished(state) => state.word(),
             Standing::NotRun => "not run",
@@ -202,7 +202,7 @@ const fn record_word(seen: Seen) -> &'static str {
 }
 
 /// Each header with all its values.
-fn headers(kept: &Kept) -> Value {
+fn headers(kept: &StoredDelivery) -> Value {
     let mut headers: Map<String, Value> = Map::new();
     for (name, value) in &kept.head.headers {
         let values = headers.entry(name).or_insert_with(|| json!([]));

@@ -24,19 +24,19 @@ pub enum Verdict {
 }
 
 /// What an act was, what it makes of a record, and which states it is for.
-struct Act {
+struct OperatorAct {
     word: &'static str,
     after: &'static str,
     is_for: Cow<'static, str>,
 }
 
-const RELEASE: Act = Act {
+const RELEASE: OperatorAct = OperatorAct {
     word: "release",
     after: "waiting",
     is_for: Cow::Borrowed("running or waiting"),
 };
 
-const FORGET: Act = Act {
+const FORGET: OperatorAct = OperatorAct {
     word: "forget",
     after: "absent",
     is_for: Cow::Borrowed("not running"),
@@ -140,7 +140,7 @@ impl Operator {
             fence,
         };
         let acted = self.semel.resolve(key, &how).await;
-        let act = Act {
+        let act = OperatorAct {
             word: "resolve",
             after: verdict.state().word(),
             is_for: fence.map_or(Cow::Borrowed("parked"), |fence| {
@@ -160,7 +160,7 @@ impl Operator {
     fn told(
         &self,
         key: &Key,
-        act: &Act,
+        act: &OperatorAct,
         before: Option<State>,
         acted: Result<Acted, Error>,
         says: &str,

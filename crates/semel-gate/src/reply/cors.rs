@@ -11,7 +11,7 @@ use http::header::{
 
 /// Who asks, on a route that says whose pages may read.
 #[derive(Clone, Debug)]
-pub(crate) enum Asks {
+pub(crate) enum CorsGrant {
     /// The route names no origin.
     NotShared,
     /// None that the route names.
@@ -28,9 +28,9 @@ pub(super) fn mark_as_own(reply: &mut Reply) {
     reply.extensions_mut().insert(Own);
 }
 
-// === impl Asks ===
+// === impl CorsGrant ===
 
-impl Asks {
+impl CorsGrant {
     pub(crate) fn of(route: &Route, headers: &HeaderMap) -> Self {
         if route.cors.is_empty() {
             return Self::NotShared;

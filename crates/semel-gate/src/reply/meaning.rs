@@ -33,20 +33,20 @@ pub(crate) fn meaning(route: &Route, source: Source, status: StatusCode) -> Mean
     if route.is_final(status) {
         return Meaning::Final;
     }
-    let usual = usual(source, status);
-    let settles = match usual {
+    let default = default_meaning(source, status);
+    let settles = match default {
         Meaning::Success | Meaning::Final => true,
         Meaning::Retryable | Meaning::RetryableAtOnce | Meaning::InDoubt => false,
     };
     if settles || !route.parks_doubt() || route.is_undone(status) {
-        usual
+        default
     } else {
         Meaning::InDoubt
     }
 }
 
 /// What an answer means where doubt is tried again.
-fn usual(source: Source, status: StatusCode) -> Meaning {
+fn default_meaning(source: Source, status: StatusCode) -> Meaning {
     match source {
         Source::CloudTasks | Source::PubSub | Source::CloudEvents if status.is_success() => {
             Meaning::Success

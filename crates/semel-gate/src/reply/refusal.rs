@@ -1,21 +1,21 @@
 //! Refusals before there is a delivery: the request itself is not taken.
 
 use super::{Reply, STORE_RETRY_AFTER, answer, meaning, problem, wait};
-use crate::bodies::Unread;
+use crate::bodies::BodyError;
 use crate::effect::Heard;
-use crate::intake::NotTaken;
-use crate::pace::Cut;
-use crate::path::{Ambiguous, Spelling};
+use crate::normalize::Rejection;
+use crate::pace::PaceError;
+use crate::path::{AmbiguousPath, PathAllowance};
 use crate::settings::Source;
-use crate::upstream::Broken;
+use crate::upstream::SendError;
 use http::header::{CONNECTION, HeaderValue};
 use http::{Method, StatusCode, Version};
 use std::time::Duration;
 
 /// A body that was not read, from this sender as far as a head can tell.
-pub(crate) fn unread(who: Source, why: &Unread) -> Reply {
+pub(crate) fn unread(who: Source, why: &BodyError) -> Reply {
     match why {
-        Unread::TooLarge { bytes_max } => problem(
+        BodyError::TooLarge { bytes_max } => problem(
             StatusCode::PAYLOAD_TOO_LARGE,
             "body-too-large",
             "The body is too large",
@@ -23,14 +23,14 @@ pub(crate) fn unread(who: Source, why: &Unread) -> Reply {
                 "this route takes at most {bytes_max} bytes (`body_bytes_max`); nothing was run"
             ),
         ),
-        Unread::NoRoom => no_room(who),
-        Unread::TooSlow => problem(
+        BodyError::NoRoom => no_room(who),
+        BodyError::TooSlow => problem(
             StatusCode::REQUEST_TIMEOUT,
             "body-too-slow",
             "The body came too slowly",
             "its sender paused for too long or sent too little at a time; nothing was run, a retry is safe",
         ),
-        Unread::Broken(_) => problem(
+        BodyError::Broken(_) => problem(
             StatusCode::BAD_REQUEST,
             "body-broken",
             "The body broke off",
@@ -77,31 +77,31 @@ pub(crate) fn other_method() -> Reply {
 }
 
 /// A path that two readers may read differently.
-pub(crate) fn ambiguous_path(why: Ambiguous) -> Reply {
+pub(crate) fn ambiguous_path(why: AmbiguousPath) -> Reply {
     let what_to_do = match why {
-        Ambiguous::BrokenEncoding => "send two hex digits behind each percent sign",
-        Ambiguous::EncodedTwice => "encode it once",
-        Ambiguous::NotUtf8 => "encode it as UTF-8",
-        Ambiguous::Control => "send it without control characters",
-        Ambiguous::Backslash => "send it without backslashes",
-        Ambiguous::DotSegment => "send it without dot segments",
-        Ambiguous::DoubleSlashFirst => "send it with one slash at its beginning",
-        Ambiguous::Spelled(Spelling::Semicolon) => {
+        AmbiguousPath::BrokenEncoding => "send two hex digits behind each percent sign",
+        AmbiguousPath::EncodedTwice => "encode it once",
+        AmbiguousPath::NotUtf8 => "encode it as UTF-8",
+        AmbiguousPath::Control => "send it without control characters",
+        AmbiguousPath::Backslash => "send it without backslashes",
+        AmbiguousPath::DotSegment => "send it without dot segments",
+        AmbiguousPath::DoubleSlashFirst => "send it with one slash at its beginning",
+        AmbiguousPath::NotAllowed(PathAllowance::Semicolon) => {
             "send it without semicolons, or let a route below a path allow them (`path_allows`)"
         }
-        Ambiguous::Spelled(Spelling::EncodedSlash) => {
+        AmbiguousPath::NotAllowed(PathAllowance::EncodedSlash) => {
             "send it without encoded slashes, or let a route below a path allow them (`path_allows`)"
         }
-        Ambiguous::Spelled(Spelling::DoubleSlash) => {
+        AmbiguousPath::NotAllowed(PathAllowance::DoubleSlash) => {
             "send it without double slashes, or let a route below a path allow them (`path_allows`)"
         }
-        Ambiguous::Spelled(Spelling::EncodedDelimiter) => {
+        AmbiguousPath::NotAllowed(PathAllowance::EncodedDelimiter) => {
             "send it without %3F and %23, or let a route below a path allow them (`path_allows`)"
         }
-        Ambiguous::LooksLikeRoute => {
+        AmbiguousPath::LooksLikeRoute => {
             "a route has this path but for letter case, a slash at its end or an encoding: send it exactly so"
         }
-        Ambiguous::TooLong => "send a shorter one",
+        AmbiguousPath::TooLong => "send a shorter one",
     };
     problem(
         StatusCode::BAD_REQUEST,
@@ -112,28 +112,28 @@ pub(crate) fn ambiguous_path(why: Ambiguous) -> Reply {
 }
 
 /// A request that is not taken, whatever its path. Where its end is unsure, nothing may follow it.
-pub(crate) fn not_taken(why: &NotTaken, version: Version) -> Reply {
+pub(crate) fn rejected(why: &Rejection, version: Version) -> Reply {
     let mut reply = match why {
-        NotTaken::Path(why) => return ambiguous_path(*why),
-        NotTaken::Connect => problem(
+        Rejection::Path(why) => return ambiguous_path(*why),
+        Rejection::Connect => problem(
             StatusCode::NOT_IMPLEMENTED,
             "connect",
             "CONNECT is not taken",
             "the gate forwards deliveries to its own handlers and opens no tunnels; nothing was run",
         ),
-        NotTaken::MethodCase => problem(
+        Rejection::MethodCase => problem(
             StatusCode::NOT_IMPLEMENTED,
             "method-case",
             "The method has lower-case letters",
             "methods are case-sensitive, and not every handler thinks so: send POST for post; nothing was run",
         ),
-        NotTaken::MethodOverride(name) => problem(
+        Rejection::MethodOverride(name) => problem(
             StatusCode::BAD_REQUEST,
             "method-override",
             "The request asks to be read as another method",
             format!("send the method itself instead of {name}; nothing was run"),
         ),
-        NotTaken::PathOverride(name) => problem(
+        Rejection::PathOverride(name) => problem(
             StatusCode::BAD_REQUEST,
             "path-override",
             "The request asks to be read with another path",
@@ -142,20 +142,20 @@ pub(crate) fn not_taken(why: &NotTaken, version: Version) -> Reply {
                  nothing was run"
             ),
         ),
-        NotTaken::TransferEncoding => problem(
+        Rejection::TransferEncoding => problem(
             StatusCode::NOT_IMPLEMENTED,
             "transfer-encoding",
             "The transfer encoding is not `chunked`",
             "send the body in chunks without another coding, or with its length; nothing was run, a retry of the same \
              request fails again",
         ),
-        NotTaken::Host(what) => problem(
+        Rejection::Host(what) => problem(
             StatusCode::BAD_REQUEST,
             "bad-host",
             "The request does not say which host it is for",
             format!("{what}: send one Host, the target's own; nothing was run"),
         ),
-        NotTaken::Misdeclared(name) => problem(
+        Rejection::Misdeclared(name) => problem(
             StatusCode::BAD_REQUEST,
             "connection-names-header",
             "Connection names a header that is not of the connection",
@@ -183,17 +183,17 @@ pub(crate) fn key_unprotected(method: &Method) -> Reply {
 }
 
 /// A request that was to be forwarded as it is, but was not answered.
-pub(crate) fn not_forwarded(why: &Broken) -> Reply {
+pub(crate) fn not_forwarded(why: &SendError) -> Reply {
     let says = match why {
-        Broken::NotSent(why) => {
+        SendError::NotSent(why) => {
             format!(
                 "the handler was not reached ({why}); it did not get the request, a retry is safe"
             )
         }
-        Broken::NotProcessed(why) => format!(
+        SendError::NotProcessed(why) => format!(
             "the handler refused the request before it looked at it ({why}); a retry is safe"
         ),
-        Broken::Cut(why) => format!(
+        SendError::Cut(why) => format!(
             "the connection to the handler broke ({why}); it may have got the request, whole or in part, and this path \
              is not protected"
         ),
@@ -211,30 +211,30 @@ pub(crate) fn not_answered(max: Duration) -> Reply {
 
 /// Why the body of a request that is passed did not come to its end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Partly {
+pub(crate) enum Truncation {
     TooSlow,
     Broken,
 }
 
-impl Partly {
-    pub(crate) const fn of<E>(cut: &Cut<E>) -> Self {
+impl Truncation {
+    pub(crate) const fn of<E>(cut: &PaceError<E>) -> Self {
         match cut {
-            Cut::TooSlow => Self::TooSlow,
-            Cut::Broken(_) => Self::Broken,
+            PaceError::TooSlow => Self::TooSlow,
+            PaceError::Broken(_) => Self::Broken,
         }
     }
 }
 
 /// A request of which the handler may have got the beginning.
-pub(crate) fn not_passed_whole(why: Partly) -> Reply {
+pub(crate) fn not_passed_whole(why: Truncation) -> Reply {
     match why {
-        Partly::TooSlow => problem(
+        Truncation::TooSlow => problem(
             StatusCode::REQUEST_TIMEOUT,
             "body-too-slow",
             "The body came too slowly",
             "its sender paused for too long; the handler may have got its beginning, and this path is not protected",
         ),
-        Partly::Broken => problem(
+        Truncation::Broken => problem(
             StatusCode::BAD_REQUEST,
             "body-broken",
             "The body broke off",

@@ -8,7 +8,7 @@ use http::HeaderMap;
 use std::collections::BTreeMap;
 
 /// How one kind of target spells the headers.
-struct Spelling {
+struct HeaderNames {
     queue: &'static str,
     task: &'static str,
     retry_count: &'static str,
@@ -16,7 +16,7 @@ struct Spelling {
     previous_response: &'static str,
 }
 
-const HTTP_TARGET: Spelling = Spelling {
+const HTTP_TARGET: HeaderNames = HeaderNames {
     queue: "x-cloudtasks-queuename",
     task: "x-cloudtasks-taskname",
     retry_count: "x-cloudtasks-taskretrycount",
@@ -24,7 +24,7 @@ const HTTP_TARGET: Spelling = Spelling {
     previous_response: "x-cloudtasks-taskpreviousresponse",
 };
 
-const APP_ENGINE: Spelling = Spelling {
+const APP_ENGINE: HeaderNames = HeaderNames {
     queue: "x-appengine-queuename",
     task: "x-appengine-taskname",
     retry_count: "x-appengine-taskretrycount",
@@ -38,19 +38,15 @@ pub(super) fn recognises(headers: &HeaderMap) -> bool {
 
 pub(super) fn read(arrived: &Arrived) -> Result<Delivery, Invalid> {
     let headers = &arrived.headers;
-    let spelling = Spelling::of(headers);
+    let names = HeaderNames::of(headers);
     Ok(Delivery {
         source: Source::CloudTasks,
         transport: Transport {
-            queue: Some(required(headers, spelling.queue, "cloud-tasks-no-queue")?),
-            task_name: Some(required(
-                headers,
-                spelling.task,
-                "cloud-tasks-no-task-name",
-            )?),
-            retry_count: number(headers, spelling.retry_count),
-            execution_count: number(headers, spelling.execution_count),
-            previous_response: number(headers, spelling.previous_response),
+            queue: Some(required(headers, names.queue, "cloud-tasks-no-queue")?),
+            task_name: Some(required(headers, names.task, "cloud-tasks-no-task-name")?),
+            retry_count: number(headers, names.retry_count),
+            execution_count: number(headers, names.execution_count),
+            previous_response: number(headers, names.previous_response),
             ..Transport::default()
         },
         payload: arrived.body.clone(),
@@ -77,9 +73,9 @@ fn number(headers: &HeaderMap, name: &str) -> Option<u64> {
     headers.get(name)?.to_str().ok()?.trim().parse().ok()
 }
 
-// === impl Spelling ===
+// === impl HeaderNames ===
 
-impl Spelling {
+impl HeaderNames {
     /// The one in use. The two are never mixed: the task's creator may have set the other's headers.
     fn of(headers: &HeaderMap) -> &'static Self {
         if APP_ENGINE.is_in(headers) && !HTTP_TARGET.is_in(headers) {

@@ -18,7 +18,7 @@ pub(super) struct Members<'a>(BTreeMap<String, &'a RawValue>);
 
 /// Why there are none.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Trouble {
+pub(super) enum JsonError {
     /// It begins as something else than an object.
     NotAnObject,
     /// It begins as an object, and then is no JSON.
@@ -30,20 +30,23 @@ pub(super) enum Trouble {
 }
 
 /// Reads an object and keeps the members whose names are wanted.
-pub(super) fn members(text: &[u8], wanted: impl Fn(&str) -> bool) -> Result<Members<'_>, Trouble> {
+pub(super) fn members(
+    text: &[u8],
+    wanted: impl Fn(&str) -> bool,
+) -> Result<Members<'_>, JsonError> {
     if text.trim_ascii_start().first() != Some(&b'{') {
-        return Err(Trouble::NotAnObject);
+        return Err(JsonError::NotAnObject);
     }
     let mut json = serde_json::Deserializer::from_slice(text);
     let listed = Collect(wanted).deserialize(&mut json)?;
     json.end()?;
     if listed.len() > MEMBERS_MAX {
-        return Err(Trouble::TooMany);
+        return Err(JsonError::TooMany);
     }
     let mut members = BTreeMap::new();
     for (name, value) in listed {
         if members.insert(name, value).is_some() {
-            return Err(Trouble::Repeated);
+            return Err(JsonError::Repeated);
         }
     }
     Ok(Members(members))
@@ -82,9 +85,9 @@ impl<'a> Members<'a> {
     }
 }
 
-// === impl Trouble ===
+// === impl JsonError ===
 
-impl Trouble {
+impl JsonError {
     /// The refusal, where `what` names the object and `fix` says what to do.
     pub(super) fn refuse(&self, what: &str, fix: &str) -> Invalid {
         match self {
@@ -111,7 +114,7 @@ impl Trouble {
     }
 }
 
-impl From<serde_json::Error> for Trouble {
+impl From<serde_json::Error> for JsonError {
     fn from(error: serde_json::Error) -> Self {
         Self::Broken {
             line: error.line(),
@@ -155,7 +158,7 @@ impl<'de, F: Fn(&str) -> bool> Visitor<'de> for Collect<F> {
 mod tests {
     use super::*;
 
-    fn all(text: &str) -> Result<Members<'_>, Trouble> {
+    fn all(text: &str) -> Result<Members<'_>, JsonError> {
         members(text.as_bytes(), |_| true)
     }
 
@@ -171,14 +174,14 @@ mod tests {
     #[test]
     fn what_is_no_object_is_told_apart_from_what_is_broken() {
         for other in ["", "  ", "[]", "1", "null", "hello", "\"{}\""] {
-            assert_eq!(all(other).unwrap_err(), Trouble::NotAnObject, "{other}");
+            assert_eq!(all(other).unwrap_err(), JsonError::NotAnObject, "{other}");
         }
         for broken in ["{", "{\"a\"}", "{} x", "{\"a\":01}", "{\"a\":\"\n\"}"] {
             let trouble = all(broken).unwrap_err();
-            assert!(matches!(trouble, Trouble::Broken { .. }), "{broken}");
+            assert!(matches!(trouble, JsonError::Broken { .. }), "{broken}");
         }
         let not_utf8 = members(b"{\"a\":\"\xff\"}", |_| true).unwrap_err();
-        assert!(matches!(not_utf8, Trouble::Broken { .. }));
+        assert!(matches!(not_utf8, JsonError::Broken { .. }));
     }
 
     #[test]
@@ -186,7 +189,7 @@ mod tests {
         let twice = br#"{"a":1,"b":1,"\u0061":2}"#;
         assert_eq!(
             members(twice, |name| name == "a").unwrap_err(),
-            Trouble::Repeated
+            JsonError::Repeated
         );
         assert!(members(twice, |name| name == "b").is_ok());
     }
@@ -198,7 +201,10 @@ mod tests {
             format!("{{{}}}", listed.join(","))
         };
         assert!(all(&object(MEMBERS_MAX)).is_ok());
-        assert_eq!(all(&object(MEMBERS_MAX + 1)).unwrap_err(), Trouble::TooMany);
+        assert_eq!(
+            all(&object(MEMBERS_MAX + 1)).unwrap_err(),
+            JsonError::TooMany
+        );
         assert!(members(object(9999).as_bytes(), |name| name == "m9").is_ok());
     }
 

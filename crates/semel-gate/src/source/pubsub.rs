@@ -1,7 +1,7 @@
 //! Pub/Sub push: wrapped in a JSON envelope, or unwrapped with its metadata in headers. An unwrapped
 //! push without metadata names nothing that two deliveries of one message share, so it is refused.
 
-use super::json::{self, Members, Trouble};
+use super::json::{self, JsonError, Members};
 use super::refuse;
 use crate::delivery::{Arrived, Delivery, Invalid, Transport, single_header};
 use crate::settings::Source;
@@ -208,8 +208,8 @@ fn attributes(value: &RawValue) -> Result<BTreeMap<String, String>, Invalid> {
     };
     let members =
         json::members(value.get().as_bytes(), |_| true).map_err(|trouble| match trouble {
-            Trouble::NotAnObject | Trouble::Broken { .. } => bad(),
-            Trouble::Repeated | Trouble::TooMany => {
+            JsonError::NotAnObject | JsonError::Broken { .. } => bad(),
+            JsonError::Repeated | JsonError::TooMany => {
                 trouble.refuse("the attributes object of the Pub/Sub message", "send JSON")
             }
         })?;
@@ -230,19 +230,19 @@ fn data(value: &RawValue) -> Result<Bytes, Invalid> {
     })
 }
 
-fn no_envelope(trouble: &Trouble) -> Invalid {
+fn no_envelope(trouble: &JsonError) -> Invalid {
     match trouble {
-        Trouble::NotAnObject => no_identity(),
-        Trouble::Broken { .. } | Trouble::Repeated | Trouble::TooMany => {
+        JsonError::NotAnObject => no_identity(),
+        JsonError::Broken { .. } | JsonError::Repeated | JsonError::TooMany => {
             trouble.refuse("the Pub/Sub envelope", HOW_TO_SEND)
         }
     }
 }
 
-fn bad_message(trouble: &Trouble) -> Invalid {
+fn bad_message(trouble: &JsonError) -> Invalid {
     match trouble {
-        Trouble::NotAnObject => no_message(),
-        Trouble::Broken { .. } | Trouble::Repeated | Trouble::TooMany => trouble.refuse(
+        JsonError::NotAnObject => no_message(),
+        JsonError::Broken { .. } | JsonError::Repeated | JsonError::TooMany => trouble.refuse(
             "message of the Pub/Sub envelope",
             "send the message as JSON",
         ),

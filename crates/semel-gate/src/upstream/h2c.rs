@@ -2,7 +2,7 @@
 //! pool would take the host that a request is for, which is its sender's word, for the place to connect
 //! to.
 
-use super::{AnyBody, Broken, CONNECT_WITHIN, Connection, IDLE_MAX, connector};
+use super::{AnyBody, CONNECT_WITHIN, Connection, IDLE_MAX, SendError, connector};
 use http::header::HOST;
 use http::uri::{Authority, Scheme};
 use http::{Request, Response, Uri};
@@ -30,11 +30,11 @@ pub(super) const PING_ANSWERED_WITHIN: Duration = Duration::from_secs(5);
 #[derive(Clone)]
 pub(super) struct H2c {
     connector: HttpConnector,
-    kept: Arc<Mutex<HashMap<Authority, Kept>>>,
+    kept: Arc<Mutex<HashMap<Authority, PooledConnection>>>,
 }
 
 /// A connection for many requests.
-struct Kept {
+struct PooledConnection {
     sender: SendRequest<AnyBody>,
     used: Instant,
 }
@@ -55,7 +55,7 @@ impl H2c {
         base: &Uri,
         connection: Connection,
         mut request: Request<AnyBody>,
-    ) -> Result<Response<Incoming>, Broken> {
+    ) -> Result<Response<Incoming>, SendError> {
         *request.uri_mut() = self::target(base, &mut request);
         let kept = match connection {
             Connection::Kept => self.kept(base),
@@ -67,7 +67,7 @@ impl H2c {
         };
         let sent = sender.try_send_request(request).await;
         sent.map_err(|mut error| match error.take_message() {
-            Some(_) => Broken::NotSent(error.error().to_string()),
+            Some(_) => SendError::NotSent(error.error().to_string()),
             None => by(error.error()),
         })
     }
@@ -87,8 +87,8 @@ impl H2c {
         &self,
         base: &Uri,
         connection: Connection,
-    ) -> Result<SendRequest<AnyBody>, Broken> {
-        let not_sent = |why: &dyn fmt::Display| Broken::NotSent(why.to_string());
+    ) -> Result<SendRequest<AnyBody>, SendError> {
+        let not_sent = |why: &dyn fmt::Display| SendError::NotSent(why.to_string());
         let connecting = self.connector.clone().call(base.clone());
         let stream = connecting.await.map_err(|error| not_sent(&error))?;
         let shaking = Builder::new(TokioExecutor::new())
@@ -105,7 +105,7 @@ impl H2c {
             }
         });
         if let (Connection::Kept, Some(place)) = (connection, base.authority()) {
-            let kept = Kept {
+            let kept = PooledConnection {
                 sender: sender.clone(),
                 used: Instant::now(),
             };
@@ -134,17 +134,17 @@ fn target(base: &Uri, request: &mut Request<AnyBody>) -> Uri {
 
 /// What became of a request without an answer. A handler that refuses a stream, or goes away and names an
 /// earlier one as its last, promises that it did not look at the request (RFC 9113, 8.7).
-fn by(error: &hyper::Error) -> Broken {
+fn by(error: &hyper::Error) -> SendError {
     let cause = error
         .source()
         .and_then(|cause| cause.downcast_ref::<h2::Error>());
     let Some(cause) = cause else {
-        return Broken::Cut(error.to_string());
+        return SendError::Cut(error.to_string());
     };
     let refused = cause.is_reset() && cause.reason() == Some(h2::Reason::REFUSED_STREAM);
     if cause.is_remote() && (refused || cause.is_go_away()) {
-        Broken::NotProcessed(cause.to_string())
+        SendError::NotProcessed(cause.to_string())
     } else {
-        Broken::Cut(cause.to_string())
+        SendError::Cut(cause.to_string())
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::support::client::exchange;
 use crate::support::{Bed, Handler, Seen, Sender, route};
-use semel_gate::path::Spelling;
+use semel_gate::path::PathAllowance;
 use semel_gate::settings::{Pass, Settings};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -286,7 +286,7 @@ async fn options_of_the_whole_server_belong_to_no_route() {
 #[tokio::test]
 async fn a_route_below_a_path_may_allow_what_stays_below_it() {
     let gate = Surrounded::with(|settings| {
-        settings.routes[2].path_allows = Spelling::ALL.to_vec();
+        settings.routes[2].path_allows = PathAllowance::ALL.to_vec();
     })
     .await;
     for (target, must) in [

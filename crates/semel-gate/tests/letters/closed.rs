@@ -57,7 +57,7 @@ async fn by_the_keeper_when_nobody_asks() {
     let (one, first, other) = paused(&aging).await;
     resumes(&one, first).await;
     let _third = aging
-        .gate(|settings| settings.keeper_every = Duration::from_millis(10))
+        .gate(|settings| settings.reconcile_every = Duration::from_millis(10))
         .await;
     aging.store.marked(1).await;
     assert!(other.letters().await.is_empty());

@@ -59,7 +59,7 @@ async fn the_keeper_goes_on_and_counts_it() {
     let resolve = resolve.body(r#"{"as":"succeeded"}"#.to_owned());
     assert_eq!(operator(&bed, resolve).await.0, 200);
     let keeper = aging
-        .gate(|settings| settings.keeper_every = Duration::from_millis(10))
+        .gate(|settings| settings.reconcile_every = Duration::from_millis(10))
         .await;
     aging.store.marked(1).await;
     aging.store.kept_house().await;

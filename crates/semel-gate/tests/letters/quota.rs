@@ -10,7 +10,7 @@ use std::time::Duration;
 fn at_most(count_max: u64) -> impl FnOnce(&mut Settings) {
     move |settings| {
         settings.routes[0].letters.count_max = count_max;
-        settings.keeper_every = Duration::from_millis(10);
+        settings.reconcile_every = Duration::from_millis(10);
     }
 }
 

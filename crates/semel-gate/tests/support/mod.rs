@@ -28,7 +28,7 @@ use semel_gate::settings::{
     Caller, FingerprintRule, LetterLimits, Limits, OnInvalid, Route, Settings, Source, Terms,
     Upstream,
 };
-use semel_gate::{Bound, Left};
+use semel_gate::{Server, Unfinished};
 use std::future::Future;
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -46,7 +46,7 @@ pub(crate) struct Bed {
     pub(crate) handler: Handler,
     pub(crate) store: Arc<Switch>,
     stop: oneshot::Sender<()>,
-    served: JoinHandle<Left>,
+    served: JoinHandle<Unfinished>,
 }
 
 // === impl Bed ===
@@ -76,7 +76,7 @@ impl Bed {
         let mut settings = settings(handler.address);
         change(&mut settings);
         let kept: Arc<dyn Store> = Arc::<Switch>::clone(&store);
-        let bound = Bound::bind(settings, kept).await.unwrap();
+        let bound = Server::bind(settings, kept).await.unwrap();
         let (gate, admin) = (bound.address().unwrap(), bound.admin_address().unwrap());
         let (stop, stopped) = oneshot::channel::<()>();
         let served = tokio::spawn(bound.serve(async move { drop(stopped.await) }));
@@ -152,7 +152,7 @@ impl Bed {
     }
 
     /// Tells the gate to stop.
-    pub(crate) fn stop(self) -> (JoinHandle<Left>, Handler, Arc<Switch>) {
+    pub(crate) fn stop(self) -> (JoinHandle<Unfinished>, Handler, Arc<Switch>) {
         drop(self.stop);
         (self.served, self.handler, self.store)
     }
@@ -196,7 +196,7 @@ fn settings(handler: SocketAddr) -> Settings {
         grace: Duration::from_secs(5),
         shared_cache: Duration::from_secs(5),
         // Once at the start, then never again: what a test sees is its own doing.
-        keeper_every: Duration::from_secs(24 * 3600),
+        reconcile_every: Duration::from_secs(24 * 3600),
     }
 }
 

@@ -17,14 +17,14 @@ use std::sync::Arc;
 
 /// Routes, and how slowly their bodies may come.
 #[derive(Clone, Debug)]
-pub(crate) struct Routed {
+pub(crate) struct RouterService {
     service: TowerToHyperService<Router>,
     limits: Arc<Limits>,
 }
 
-// === impl Routed ===
+// === impl RouterService ===
 
-impl Routed {
+impl RouterService {
     pub(crate) fn new(router: Router, limits: &Limits) -> Self {
         Self {
             service: TowerToHyperService::new(router),
@@ -33,7 +33,7 @@ impl Routed {
     }
 }
 
-impl Serve for Routed {
+impl Serve for RouterService {
     const HTTP2: bool = false;
 
     async fn serve(self, peer: Arc<Peer>, request: Request<Incoming>) -> Reply {

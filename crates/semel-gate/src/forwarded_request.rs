@@ -2,7 +2,7 @@
 //! with the names that let the handler take part.
 
 use crate::delivery::{Arrived, Delivery, Transport};
-use crate::headers::Relied;
+use crate::headers::HeaderRules;
 use http::header::{HeaderName, HeaderValue};
 use http::{HeaderMap, Request};
 use jiff::Timestamp;
@@ -19,24 +19,24 @@ pub(crate) const TRACEPARENT: HeaderName = HeaderName::from_static("traceparent"
 
 /// The run that a request crosses for.
 #[derive(Debug)]
-pub(crate) struct Crossing<'a> {
+pub(crate) struct ForwardedRequest<'a> {
     pub(crate) lease: &'a Lease,
     pub(crate) delivery: &'a Delivery,
     pub(crate) deadline: Timestamp,
     pub(crate) traceparent: &'a str,
     pub(crate) steps_url: Option<&'a str>,
-    pub(crate) relied: &'a Relied,
+    pub(crate) header_rules: &'a HeaderRules,
 }
 
-// === impl Crossing ===
+// === impl ForwardedRequest ===
 
-impl Crossing<'_> {
+impl ForwardedRequest<'_> {
     /// The request that the handler gets.
     pub(crate) fn request<B>(&self, arrived: &Arrived, body: B) -> Request<B> {
         let mut request = Request::new(body);
         *request.method_mut() = arrived.method.clone();
         *request.uri_mut() = arrived.uri.clone();
-        *request.headers_mut() = self.relied.toward_handler(&arrived.headers);
+        *request.headers_mut() = self.header_rules.toward_handler(&arrived.headers);
         let headers = request.headers_mut();
         let key = self.lease.key.to_string();
         set(headers, IDEMPOTENCY_KEY, &key);

@@ -1,4 +1,4 @@
-//! Readers: large bodies are looked into beside the workers, so that renewals, health checks and small
+//! A pool for large bodies: they are read beside the workers, so that renewals, health checks and small
 //! deliveries do not wait for them.
 
 use std::panic::resume_unwind;
@@ -13,19 +13,19 @@ const AT_ONCE_BYTES_MAX: usize = 64 * 1024;
 
 /// Places for bodies that are being read.
 #[derive(Debug)]
-pub(crate) struct Readers(Arc<Semaphore>);
+pub(crate) struct BlockingPool(Arc<Semaphore>);
 
-// === impl Readers ===
+// === impl BlockingPool ===
 
-impl Readers {
+impl BlockingPool {
     /// Half as many as there are workers: the others keep their processors.
     pub(crate) fn new() -> Self {
         let workers = Handle::try_current().map_or(1, |handle| handle.metrics().num_workers());
         Self(Arc::new(Semaphore::new((workers / 2).max(1))))
     }
 
-    /// Reads what is of so many bytes.
-    pub(crate) async fn read<T>(&self, bytes: usize, read: impl FnOnce() -> T + Send + 'static) -> T
+    /// Runs what reads so many bytes.
+    pub(crate) async fn run<T>(&self, bytes: usize, read: impl FnOnce() -> T + Send + 'static) -> T
     where
         T: Send + 'static,
     {

@@ -7,23 +7,23 @@ use semel::{Error, Key, Store};
 
 /// How a letter stands, and by the record of which key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Stands {
+pub(crate) struct LetterStatus {
     pub(crate) standing: Standing,
     pub(crate) key: Key,
 }
 
 /// What a look at one letter among many found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Seen {
-    Stands(Stands),
+pub(crate) enum Observed {
+    Status(LetterStatus),
     /// The record of its work cannot be read, so nothing is known of it; the letter is open.
     Damaged,
 }
 
 /// Looks at the record of a letter's work; a letter whose work has succeeded is closed.
-pub(crate) async fn look(store: &dyn Store, head: &LetterHead) -> Result<Stands, Error> {
+pub(crate) async fn look(store: &dyn Store, head: &LetterHead) -> Result<LetterStatus, Error> {
     let record = store.look(&head.work_key()).await?;
-    let stands = Stands {
+    let stands = LetterStatus {
         standing: head.standing(record.as_ref()),
         key: head.work_key(),
     };
@@ -40,22 +40,22 @@ pub(crate) async fn look(store: &dyn Store, head: &LetterHead) -> Result<Stands,
 ///
 /// # Errors
 /// `Unavailable` and `Denied`, which are about the store and not about this record.
-pub(crate) async fn see(store: &dyn Store, head: &LetterHead) -> Result<Seen, Error> {
+pub(crate) async fn see(store: &dyn Store, head: &LetterHead) -> Result<Observed, Error> {
     match look(store, head).await {
-        Ok(stands) => Ok(Seen::Stands(stands)),
+        Ok(stands) => Ok(Observed::Status(stands)),
         Err(error @ (Error::Unavailable(_) | Error::Denied(_))) => Err(error),
         Err(error @ (Error::Corrupt(_) | Error::Invalid(_) | Error::Bug(_))) => {
             tracing::error!(
                 letter = %head.id, key = %head.work_key(), %error,
                 "the record of a letter's work cannot be read; the letter stays open"
             );
-            Ok(Seen::Damaged)
+            Ok(Observed::Damaged)
         }
     }
 }
 
 /// The same for a whole letter.
-pub(crate) async fn look_at(store: &dyn Store, letter: &Letter) -> Result<Stands, Error> {
+pub(crate) async fn look_at(store: &dyn Store, letter: &Letter) -> Result<LetterStatus, Error> {
     look(store, &letter.head(Time(0))).await
 }
 
@@ -64,16 +64,20 @@ pub(crate) async fn look_at(store: &dyn Store, letter: &Letter) -> Result<Stands
 pub(crate) async fn under_taken(
     store: &dyn Store,
     head: &LetterHead,
-) -> Result<Option<Stands>, Error> {
+) -> Result<Option<LetterStatus>, Error> {
     let Some(key) = head.taken_key() else {
         return Ok(None);
     };
     let record = store.look(&key).await?;
     let standing = head.standing_under_taken(record.as_ref());
-    Ok(standing.map(|standing| Stands { standing, key }))
+    Ok(standing.map(|standing| LetterStatus { standing, key }))
 }
 
-async fn settle(store: &dyn Store, id: &LetterId, stands: Stands) -> Result<Stands, Error> {
+async fn settle(
+    store: &dyn Store,
+    id: &LetterId,
+    stands: LetterStatus,
+) -> Result<LetterStatus, Error> {
     match stands.standing {
         Standing::Succeeded => {}
         Standing::Unfinished(_) | Standing::NotRun | Standing::Unknown => return Ok(stands),

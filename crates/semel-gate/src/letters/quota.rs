@@ -1,6 +1,6 @@
 //! The quota of a route: how many letters, and how many bytes of them, the store may keep for it.
 //!
-//! The keeper counts what the store keeps once a minute; in between, each gate adds what it put itself. So
+//! What the store keeps is counted once a minute (`reconcile`); in between, each gate adds what it put itself. So
 //! several gates on one store may exceed a quota together, each by what it puts within a minute.
 
 use crate::settings::LetterLimits;
@@ -19,10 +19,10 @@ pub(crate) struct Quota {
     used: Mutex<Used>,
 }
 
-/// Room for one letter; given back unless it was used.
+/// QuotaReservation for one letter; given back unless it was used.
 #[derive(Debug)]
 #[must_use]
-pub(crate) struct Room<'a> {
+pub(crate) struct QuotaReservation<'a> {
     quota: &'a Quota,
     letter: Option<Count>,
 }
@@ -43,7 +43,7 @@ struct Load {
 
 #[derive(Debug, Default)]
 struct Used {
-    /// What the keeper counted.
+    /// What reconciliation counted.
     stored: Count,
     /// What this gate put since.
     since: Count,
@@ -60,15 +60,15 @@ impl Quota {
         }
     }
 
-    /// Room for a letter of so many bytes; `None` when there is none.
-    pub(crate) fn take(&self, reason: Reason, bytes: u64) -> Option<Room<'_>> {
+    /// QuotaReservation for a letter of so many bytes; `None` when there is none.
+    pub(crate) fn take(&self, reason: Reason, bytes: u64) -> Option<QuotaReservation<'_>> {
         let letter = Count::of(reason, bytes);
         let mut used = self.lock();
         if !self.limits.hold(used.sum().plus(letter)) {
             return None;
         }
         used.since = used.since.plus(letter);
-        Some(Room {
+        Some(QuotaReservation {
             quota: self,
             letter: Some(letter),
         })
@@ -122,16 +122,16 @@ impl LetterLimits {
     }
 }
 
-// === impl Room ===
+// === impl QuotaReservation ===
 
-impl Room<'_> {
+impl QuotaReservation<'_> {
     /// The letter is in the store.
     pub(crate) fn used(mut self) {
         self.letter = None;
     }
 }
 
-impl Drop for Room<'_> {
+impl Drop for QuotaReservation<'_> {
     fn drop(&mut self) {
         if let Some(letter) = self.letter {
             let mut used = self.quota.lock();
@@ -216,7 +216,10 @@ mod tests {
     }
 
     fn put(quota: &Quota, reason: Reason, bytes: u64) -> bool {
-        quota.take(reason, bytes).map(Room::used).is_some()
+        quota
+            .take(reason, bytes)
+            .map(QuotaReservation::used)
+            .is_some()
     }
 
     #[test]
@@ -247,7 +250,7 @@ mod tests {
         let quota = quota(3, 1_000);
         assert!(put(&quota, Reason::Parked, 10));
         let before = quota.since();
-        // Put while the keeper counts: it may or may not have been seen, so it counts.
+        // Put during a count: it may or may not have been seen, so it counts.
         assert!(put(&quota, Reason::Parked, 20));
         quota.counted(Count::of(Reason::Parked, 10), before);
         assert_eq!(quota.lock().sum().letters(), 2);

@@ -1,4 +1,4 @@
-//! Room: bytes that many share. What fits is taken at once, also while something larger waits; who
+//! ByteBudget: bytes that many share. What fits is taken at once, also while something larger waits; who
 //! waits does so in turn, and wakes nobody else.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -6,23 +6,23 @@ use tokio::sync::{Mutex, Notify};
 
 /// So many bytes that may be held at a time.
 #[derive(Debug)]
-pub(crate) struct Room {
+pub(crate) struct ByteBudget {
     free: AtomicUsize,
     turn: Mutex<()>,
     given_back: Notify,
 }
 
-/// Bytes of a room, given back unless they are kept.
+/// Bytes of a budget, given back unless they are kept.
 #[derive(Debug)]
 #[must_use]
-pub(crate) struct Taken<'a> {
-    room: &'a Room,
+pub(crate) struct Acquired<'a> {
+    budget: &'a ByteBudget,
     bytes: usize,
 }
 
-// === impl Room ===
+// === impl ByteBudget ===
 
-impl Room {
+impl ByteBudget {
     pub(crate) fn new(bytes: usize) -> Self {
         Self {
             free: AtomicUsize::new(bytes),
@@ -32,17 +32,20 @@ impl Room {
     }
 
     /// Takes bytes if they are free.
-    pub(crate) fn try_take(&self, bytes: usize) -> Option<Taken<'_>> {
+    pub(crate) fn try_take(&self, bytes: usize) -> Option<Acquired<'_>> {
         let taken = self
             .free
             .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |free| {
                 free.checked_sub(bytes)
             });
-        taken.ok().map(|_| Taken { room: self, bytes })
+        taken.ok().map(|_| Acquired {
+            budget: self,
+            bytes,
+        })
     }
 
     /// Takes bytes as soon as they are free.
-    pub(crate) async fn take(&self, bytes: usize) -> Taken<'_> {
+    pub(crate) async fn take(&self, bytes: usize) -> Acquired<'_> {
         if let Some(taken) = self.try_take(bytes) {
             return taken;
         }
@@ -70,18 +73,18 @@ impl Room {
     }
 }
 
-// === impl Taken ===
+// === impl Acquired ===
 
-impl Taken<'_> {
+impl Acquired<'_> {
     /// Whoever keeps them gives them back.
     pub(crate) fn keep(mut self) {
         self.bytes = 0;
     }
 }
 
-impl Drop for Taken<'_> {
+impl Drop for Acquired<'_> {
     fn drop(&mut self) {
-        self.room.give_back(self.bytes);
+        self.budget.give_back(self.bytes);
     }
 }
 
@@ -93,36 +96,36 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn what_fits_passes_what_waits() {
-        let room = Room::new(10);
-        let held = room.try_take(6).unwrap();
-        let mut large = std::pin::pin!(room.take(8));
+        let budget = ByteBudget::new(10);
+        let held = budget.try_take(6).unwrap();
+        let mut large = std::pin::pin!(budget.take(8));
         let waits = timeout(Duration::from_secs(1), &mut large).await;
         assert!(waits.is_err());
-        drop(room.try_take(4).unwrap());
+        drop(budget.try_take(4).unwrap());
         drop(held);
         large.await.keep();
-        assert_eq!(room.free(), 2);
+        assert_eq!(budget.free(), 2);
     }
 
     #[tokio::test(start_paused = true)]
     async fn all_that_wait_have_their_turn() {
-        let room = Room::new(10);
-        let held = room.try_take(10).unwrap();
-        let one = async { drop(room.take(10).await) };
-        let two = async { drop(room.take(3).await) };
-        let three = async { drop(room.take(7).await) };
+        let budget = ByteBudget::new(10);
+        let held = budget.try_take(10).unwrap();
+        let one = async { drop(budget.take(10).await) };
+        let two = async { drop(budget.take(3).await) };
+        let three = async { drop(budget.take(7).await) };
         let leaves = async { drop(held) };
         let all = async { tokio::join!(one, two, three, leaves) };
         timeout(Duration::from_secs(1), all).await.unwrap();
-        assert_eq!(room.free(), 10);
+        assert_eq!(budget.free(), 10);
     }
 
     #[tokio::test(start_paused = true)]
     async fn who_gives_up_lets_the_next_one_wait() {
-        let room = Room::new(10);
-        let held = room.try_take(5).unwrap();
-        let gives_up = timeout(Duration::from_secs(1), room.take(10));
-        let patient = async { drop(room.take(6).await) };
+        let budget = ByteBudget::new(10);
+        let held = budget.try_take(5).unwrap();
+        let gives_up = timeout(Duration::from_secs(1), budget.take(10));
+        let patient = async { drop(budget.take(6).await) };
         let leaves = async {
             tokio::time::sleep(Duration::from_secs(2)).await;
             drop(held);

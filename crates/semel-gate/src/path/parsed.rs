@@ -1,25 +1,25 @@
 //! Reading a path: its one canonical form, which is matched and forwarded, and the loosest form that
 //! any handler could read in it, by which it is kept away from routes that it only looks like.
 
-use super::{PathPattern, Spelling};
+use super::{PathAllowance, PathPattern};
 use std::iter::Peekable;
 use std::str::Bytes;
 
 /// A path, read.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Reading {
+pub(crate) struct ParsedPath {
     /// Encodings of unreserved characters are decoded, all others have upper-case digits, and what may
     /// not stand in a path is encoded.
     pub(crate) canonical: String,
     /// See [`loosest`].
     pub(crate) loosest: String,
     /// What only some routes allow.
-    pub(crate) spellings: Vec<Spelling>,
+    pub(crate) spellings: Vec<PathAllowance>,
 }
 
 /// Why a path is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Ambiguous {
+pub(crate) enum AmbiguousPath {
     /// A percent sign without two hex digits.
     BrokenEncoding,
     /// An encoded percent sign that begins another encoding.
@@ -34,7 +34,7 @@ pub(crate) enum Ambiguous {
     /// Some read `//host/path` as another host.
     DoubleSlashFirst,
     /// Only some routes allow it.
-    Spelled(Spelling),
+    NotAllowed(PathAllowance),
     /// It is a route's path but for letter case, a slash at the end or an encoding.
     LooksLikeRoute,
     /// Its canonical form is longer than a path can be.
@@ -43,7 +43,7 @@ pub(crate) enum Ambiguous {
 
 /// All paths that some handler could take for those of a pattern.
 #[derive(Clone, Debug)]
-pub(crate) struct Loose {
+pub(crate) struct LoosePattern {
     path: String,
     below: bool,
 }
@@ -55,30 +55,30 @@ struct Octet {
     encoded: bool,
 }
 
-// === impl Reading ===
+// === impl ParsedPath ===
 
-impl Reading {
+impl ParsedPath {
     /// Reads the path of a request, without its query.
-    pub(crate) fn of(path: &str) -> Result<Self, Ambiguous> {
+    pub(crate) fn of(path: &str) -> Result<Self, AmbiguousPath> {
         let octets = decoded(path)?;
         let bytes = octets.iter().map(|octet| octet.byte).collect();
-        let text = String::from_utf8(bytes).map_err(|_| Ambiguous::NotUtf8)?;
+        let text = String::from_utf8(bytes).map_err(|_| AmbiguousPath::NotUtf8)?;
         if text.chars().any(char::is_control) {
-            return Err(Ambiguous::Control);
+            return Err(AmbiguousPath::Control);
         }
         // Encoded ones have a word of their own.
         if path.contains('\\') {
-            return Err(Ambiguous::Backslash);
+            return Err(AmbiguousPath::Backslash);
         }
         if encodes_again(&octets) {
-            return Err(Ambiguous::EncodedTwice);
+            return Err(AmbiguousPath::EncodedTwice);
         }
         if path.starts_with("//") {
-            return Err(Ambiguous::DoubleSlashFirst);
+            return Err(AmbiguousPath::DoubleSlashFirst);
         }
         let text: String = text.chars().map(narrow).collect();
         if segments(&text).any(is_dots) {
-            return Err(Ambiguous::DotSegment);
+            return Err(AmbiguousPath::DotSegment);
         }
         Ok(Self {
             canonical: canonical(&octets),
@@ -88,13 +88,13 @@ impl Reading {
     }
 }
 
-fn decoded(path: &str) -> Result<Vec<Octet>, Ambiguous> {
+fn decoded(path: &str) -> Result<Vec<Octet>, AmbiguousPath> {
     let mut octets = Vec::with_capacity(path.len());
     let mut bytes = path.bytes().peekable();
     while let Some(byte) = bytes.next() {
         octets.push(if byte == b'%' {
             Octet {
-                byte: escape(&mut bytes).ok_or(Ambiguous::BrokenEncoding)?,
+                byte: escape(&mut bytes).ok_or(AmbiguousPath::BrokenEncoding)?,
                 encoded: true,
             }
         } else {
@@ -166,19 +166,19 @@ const fn is_path_byte(byte: u8) -> bool {
     )
 }
 
-fn spellings(octets: &[Octet]) -> Vec<Spelling> {
+fn spellings(octets: &[Octet]) -> Vec<PathAllowance> {
     let has = |bytes: &[u8], encoded_only: bool| {
         let meant = |octet: &Octet| bytes.contains(&octet.byte) && (octet.encoded || !encoded_only);
         octets.iter().any(meant)
     };
     let plain_slash = |octet: &Octet| octet.byte == b'/' && !octet.encoded;
-    let found = |spelling: &Spelling| match spelling {
-        Spelling::Semicolon => has(b";", false),
-        Spelling::EncodedSlash => has(b"/\\", true),
-        Spelling::DoubleSlash => octets.windows(2).any(|two| two.iter().all(plain_slash)),
-        Spelling::EncodedDelimiter => has(b"?#", true),
+    let found = |spelling: &PathAllowance| match spelling {
+        PathAllowance::Semicolon => has(b";", false),
+        PathAllowance::EncodedSlash => has(b"/\\", true),
+        PathAllowance::DoubleSlash => octets.windows(2).any(|two| two.iter().all(plain_slash)),
+        PathAllowance::EncodedDelimiter => has(b"?#", true),
     };
-    Spelling::ALL.into_iter().filter(found).collect()
+    PathAllowance::ALL.into_iter().filter(found).collect()
 }
 
 /// The loosest form of a decoded path: what is left when every slash is one slash, parameters,
@@ -201,7 +201,7 @@ fn loosest(text: &str) -> String {
 
 /// The loosest form of a canonical path.
 pub(super) fn loosest_of(canonical: &str) -> String {
-    Reading::of(canonical).map_or_else(|_| canonical.into(), |reading| reading.loosest)
+    ParsedPath::of(canonical).map_or_else(|_| canonical.into(), |reading| reading.loosest)
 }
 
 /// The names between slashes of either kind, without their parameters.
@@ -230,9 +230,9 @@ fn fold(c: char) -> impl Iterator<Item = char> {
     c.to_uppercase().flat_map(char::to_lowercase)
 }
 
-// === impl Loose ===
+// === impl LoosePattern ===
 
-impl Loose {
+impl LoosePattern {
     pub(crate) fn of(pattern: &PathPattern) -> Self {
         match pattern {
             PathPattern::Exact(path) => Self {
@@ -258,8 +258,8 @@ impl Loose {
 mod tests {
     use super::*;
 
-    fn canonical_of(path: &str) -> Result<String, Ambiguous> {
-        Reading::of(path).map(|reading| reading.canonical)
+    fn canonical_of(path: &str) -> Result<String, AmbiguousPath> {
+        ParsedPath::of(path).map(|reading| reading.canonical)
     }
 
     #[test]
@@ -279,10 +279,10 @@ mod tests {
             ("/a.b/..c/d...", "/a.b/..c/d..."),
             ("/100%25", "/100%25"),
         ] {
-            let read = Reading::of(path).unwrap();
+            let read = ParsedPath::of(path).unwrap();
             assert_eq!(read.canonical, canonical, "{path}");
             assert_eq!(read.spellings, [], "{path}");
-            let again = Reading::of(&read.canonical).unwrap();
+            let again = ParsedPath::of(&read.canonical).unwrap();
             assert_eq!(again, read, "{path} is not canonical yet");
         }
     }
@@ -292,15 +292,15 @@ mod tests {
         fn a_canonical_path_is_read_as_itself(path in "/(%[0-9a-fA-F]{2}|[ -~]|\\PC){0,12}") {
             // A path ends before them.
             let path = path.replace(['?', '#'], "");
-            if let Ok(read) = Reading::of(&path) {
-                proptest::prop_assert_eq!(Reading::of(&read.canonical), Ok(read));
+            if let Ok(read) = ParsedPath::of(&path) {
+                proptest::prop_assert_eq!(ParsedPath::of(&read.canonical), Ok(read));
             }
         }
     }
 
     #[test]
     fn what_no_route_can_allow_is_refused() {
-        use Ambiguous::*;
+        use AmbiguousPath::*;
         for (path, why) in [
             ("/a/../b", DotSegment),
             ("/a/%2e%2E/b", DotSegment),
@@ -336,7 +336,7 @@ mod tests {
 
     #[test]
     fn what_a_route_may_allow_is_named() {
-        use Spelling::*;
+        use PathAllowance::*;
         for (path, spelling) in [
             ("/a;b=c", Semicolon),
             ("/a%3bb", Semicolon),
@@ -346,13 +346,17 @@ mod tests {
             ("/a%3Fb", EncodedDelimiter),
             ("/a%23b", EncodedDelimiter),
         ] {
-            assert_eq!(Reading::of(path).unwrap().spellings, [spelling], "{path}");
+            assert_eq!(
+                ParsedPath::of(path).unwrap().spellings,
+                [spelling],
+                "{path}"
+            );
         }
     }
 
     #[test]
     fn a_path_that_some_handler_takes_for_another_has_its_loosest_form() {
-        let charge = Loose::of(&"/charge".parse().unwrap());
+        let charge = LoosePattern::of(&"/charge".parse().unwrap());
         for path in [
             "/charge",
             "/CHARGE",
@@ -371,7 +375,10 @@ mod tests {
             "/\u{FF23}harge",
             "/charge%C2%A0",
         ] {
-            assert!(charge.takes(&Reading::of(path).unwrap().loosest), "{path}");
+            assert!(
+                charge.takes(&ParsedPath::of(path).unwrap().loosest),
+                "{path}"
+            );
         }
         for path in [
             "/",
@@ -381,9 +388,12 @@ mod tests {
             "/x/charge",
             "/charge.json",
         ] {
-            assert!(!charge.takes(&Reading::of(path).unwrap().loosest), "{path}");
+            assert!(
+                !charge.takes(&ParsedPath::of(path).unwrap().loosest),
+                "{path}"
+            );
         }
-        let below = Loose::of(&"/kiosk/*".parse().unwrap());
+        let below = LoosePattern::of(&"/kiosk/*".parse().unwrap());
         for path in [
             "/kiosk",
             "/KIOSK/x",
@@ -391,11 +401,14 @@ mod tests {
             "/kiosk;a/x",
             "/\u{212A}io\u{17F}k/x",
         ] {
-            assert!(below.takes(&Reading::of(path).unwrap().loosest), "{path}");
+            assert!(
+                below.takes(&ParsedPath::of(path).unwrap().loosest),
+                "{path}"
+            );
         }
-        assert!(!below.takes(&Reading::of("/kiosks/x").unwrap().loosest));
-        let all = Loose::of(&"/*".parse().unwrap());
-        assert!(all.takes(&Reading::of("/").unwrap().loosest));
-        assert!(all.takes(&Reading::of("/x").unwrap().loosest));
+        assert!(!below.takes(&ParsedPath::of("/kiosks/x").unwrap().loosest));
+        let all = LoosePattern::of(&"/*".parse().unwrap());
+        assert!(all.takes(&ParsedPath::of("/").unwrap().loosest));
+        assert!(all.takes(&ParsedPath::of("/x").unwrap().loosest));
     }
 }

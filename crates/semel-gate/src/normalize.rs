@@ -1,8 +1,8 @@
-//! Intake: what is refused of a request before anybody asks what it means, and the one form in which it
+//! Normalizing a request: what is refused of a request before anybody asks what it means, and the one form in which it
 //! is taken. Later on there is one host, in the header `Host`, and one spelling of the path.
 
-use crate::headers::{Relied, has};
-use crate::path::{Ambiguous, Reading};
+use crate::headers::{HeaderRules, has};
+use crate::path::{AmbiguousPath, ParsedPath};
 use http::header::{COOKIE, HOST, HeaderName, HeaderValue, TRANSFER_ENCODING};
 use http::request::Parts;
 use http::uri::{Authority, PathAndQuery};
@@ -10,7 +10,7 @@ use http::{HeaderMap, Method, Uri, Version};
 
 /// Why a request is not taken.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum NotTaken {
+pub(crate) enum Rejection {
     /// A tunnel is not a delivery.
     Connect,
     /// `post`: to some handlers that is a POST.
@@ -26,7 +26,7 @@ pub(crate) enum NotTaken {
     /// `Connection` names a header that somebody behind relies on.
     Misdeclared(HeaderName),
     /// Gate and handler could read two paths.
-    Path(Ambiguous),
+    Path(AmbiguousPath),
 }
 
 /// Headers by which frameworks let a request pretend to have another method.
@@ -41,26 +41,29 @@ pub(crate) const PATH_OVERRIDES: [&str; 3] = ["x-original-url", "x-rewrite-url",
 
 /// Takes a request in: afterwards its URI is path and query in canonical form, and its host is in `Host`.
 /// `None` is the path of `OPTIONS *`, which is nobody's.
-pub(crate) fn take(parts: &mut Parts, relied: &Relied) -> Result<Option<Reading>, NotTaken> {
+pub(crate) fn normalize(
+    parts: &mut Parts,
+    header_rules: &HeaderRules,
+) -> Result<Option<ParsedPath>, Rejection> {
     method(parts)?;
     overrides(&parts.headers)?;
     transfer_encoding(parts)?;
     host(parts)?;
     cookie(parts);
-    if let Some(name) = relied.misdeclared(&parts.headers) {
-        return Err(NotTaken::Misdeclared(name));
+    if let Some(name) = header_rules.misdeclared(&parts.headers) {
+        return Err(Rejection::Misdeclared(name));
     }
     if !parts.uri.path().starts_with('/') {
         return Ok(None);
     }
-    let path = Reading::of(parts.uri.path()).map_err(NotTaken::Path)?;
-    parts.uri = target(&path.canonical, parts.uri.query()).map_err(NotTaken::Path)?;
+    let path = ParsedPath::of(parts.uri.path()).map_err(Rejection::Path)?;
+    parts.uri = target(&path.canonical, parts.uri.query()).map_err(Rejection::Path)?;
     Ok(Some(path))
 }
 
-fn method(parts: &Parts) -> Result<(), NotTaken> {
+fn method(parts: &Parts) -> Result<(), Rejection> {
     if parts.method == Method::CONNECT {
-        return Err(NotTaken::Connect);
+        return Err(Rejection::Connect);
     }
     if parts
         .method
@@ -68,20 +71,20 @@ fn method(parts: &Parts) -> Result<(), NotTaken> {
         .bytes()
         .any(|byte| byte.is_ascii_lowercase())
     {
-        return Err(NotTaken::MethodCase);
+        return Err(Rejection::MethodCase);
     }
     Ok(())
 }
 
 /// A route is chosen, and a key made, by the method and path of the request line: a handler that goes by
 /// others would run what was not protected, or protected as other work.
-fn overrides(headers: &HeaderMap) -> Result<(), NotTaken> {
+fn overrides(headers: &HeaderMap) -> Result<(), Rejection> {
     let among = |name: &&str| has(headers, name);
     if let Some(name) = METHOD_OVERRIDES.into_iter().find(among) {
-        return Err(NotTaken::MethodOverride(name));
+        return Err(Rejection::MethodOverride(name));
     }
     match PATH_OVERRIDES.into_iter().find(among) {
-        Some(name) => Err(NotTaken::PathOverride(name)),
+        Some(name) => Err(Rejection::PathOverride(name)),
         None => Ok(()),
     }
 }
@@ -92,46 +95,46 @@ pub(crate) fn is_safe(method: &Method) -> bool {
 }
 
 /// Chunks are taken apart here, and nothing else is: other codings would be lost on the way.
-fn transfer_encoding(parts: &Parts) -> Result<(), NotTaken> {
+fn transfer_encoding(parts: &Parts) -> Result<(), Rejection> {
     let mut codings = parts.headers.get_all(TRANSFER_ENCODING).iter();
     match (codings.next(), codings.next()) {
         (None, _) => Ok(()),
         (Some(coding), None) if coding.as_bytes().eq_ignore_ascii_case(b"chunked") => Ok(()),
-        (Some(_), _) => Err(NotTaken::TransferEncoding),
+        (Some(_), _) => Err(Rejection::TransferEncoding),
     }
 }
 
-fn host(parts: &mut Parts) -> Result<(), NotTaken> {
+fn host(parts: &mut Parts) -> Result<(), Rejection> {
     let named = parts.uri.authority().cloned();
     let mut hosts = parts.headers.get_all(HOST).iter();
     let (host, second) = (hosts.next(), hosts.next());
     if second.is_some() {
-        return Err(NotTaken::Host("it has more than one Host"));
+        return Err(Rejection::Host("it has more than one Host"));
     }
     match (host, named) {
         (Some(host), named) => agree(host, named.as_ref()),
         // HTTP/2 has a pseudo-header for it; HTTP/1.0 did not know it yet.
         (None, Some(named)) if parts.version != Version::HTTP_11 => {
             let value = HeaderValue::from_str(named.as_str());
-            let value = value.map_err(|_| NotTaken::Host(NOT_A_HOST))?;
+            let value = value.map_err(|_| Rejection::Host(NOT_A_HOST))?;
             agree(&value, None)?;
             parts.headers.insert(HOST, value);
             Ok(())
         }
         (None, None) if parts.version < Version::HTTP_11 => Ok(()),
-        (None, Some(_) | None) => Err(NotTaken::Host("it has no Host")),
+        (None, Some(_) | None) => Err(Rejection::Host("it has no Host")),
     }
 }
 
 const NOT_A_HOST: &str = "its Host is not a host with or without a port";
 
-fn agree(host: &HeaderValue, named: Option<&Authority>) -> Result<(), NotTaken> {
+fn agree(host: &HeaderValue, named: Option<&Authority>) -> Result<(), Rejection> {
     let read = Authority::try_from(host.as_bytes())
         .ok()
         .filter(|host| !host.as_str().contains('@'))
-        .ok_or(NotTaken::Host(NOT_A_HOST))?;
+        .ok_or(Rejection::Host(NOT_A_HOST))?;
     match named {
-        Some(named) if *named != read => Err(NotTaken::Host(
+        Some(named) if *named != read => Err(Rejection::Host(
             "its Host is not the host that its target names",
         )),
         Some(_) | None => Ok(()),
@@ -155,11 +158,11 @@ fn cookie(parts: &mut Parts) {
     parts.headers.insert(COOKIE, whole);
 }
 
-fn target(path: &str, query: Option<&str>) -> Result<Uri, Ambiguous> {
+fn target(path: &str, query: Option<&str>) -> Result<Uri, AmbiguousPath> {
     let whole = match query {
         Some(query) => format!("{path}?{query}"),
         None => path.to_owned(),
     };
-    let whole = PathAndQuery::try_from(whole).map_err(|_| Ambiguous::TooLong)?;
+    let whole = PathAndQuery::try_from(whole).map_err(|_| AmbiguousPath::TooLong)?;
     Ok(Uri::from(whole))
 }

@@ -1,12 +1,12 @@
 //! Keeping a letter: the whole delivery, durable in the store before its sender hears that it may forget it.
 
 use crate::delivery::Arrived;
-use crate::gate::{Gate, Lane};
-use crate::letters::Kept;
-use crate::line::Line;
+use crate::delivery_log::Line;
+use crate::gate::{Gate, RouteState};
+use crate::letters::status;
+use crate::letters::stored::StoredDelivery;
 use crate::reply::{self, NotKept, Told};
 use crate::settings::Source;
-use crate::standing;
 use semel::letter::{Letter, LetterId, Put, Reason, Standing};
 use semel::record::{Fence, State};
 use semel::{Error, Fingerprint};
@@ -32,13 +32,13 @@ enum Ended {
 /// Keeps the whole delivery when its sender is about to forget it without success.
 pub(crate) async fn keep_letter(
     gate: &Gate,
-    lane: &Lane,
+    route_state: &RouteState,
     source: Source,
     arrived: &Arrived,
     told: Told,
     line: &mut Line,
 ) -> Told {
-    let Some(reason) = reply::letter(source, lane.route.on_invalid, &told) else {
+    let Some(reason) = reply::letter(source, route_state.route.on_invalid, &told) else {
         return told;
     };
     let ended = match ground(gate, reason, line).await {
@@ -46,14 +46,14 @@ pub(crate) async fn keep_letter(
             let letter = Letter {
                 id: letter_id(gate, reason, line, arrived),
                 key: line.named.map(|named| named.key),
-                route: lane.route.name.clone(),
+                route: route_state.route.name.clone(),
                 reason,
                 fence,
-                retention: lane.route.terms(source).retention,
+                retention: route_state.route.terms(source).retention,
                 redriven: false,
-                delivery: Kept::of(&lane.route.name, arrived, why(&told)).encode(),
+                delivery: StoredDelivery::of(&route_state.route.name, arrived, why(&told)).encode(),
             };
-            keep(gate, lane, &letter).await
+            keep(gate, route_state, &letter).await
         }
         Ok(Ground::Succeeded) => Ok(Ended::Closed),
         Ok(Ground::Unsettled) => Ok(Ended::NotKept(NotKept::Unsettled)),
@@ -74,7 +74,7 @@ pub(crate) async fn keep_letter(
         }
         // Nothing is lost: the sender keeps it.
         Err(error) => {
-            tracing::warn!(route = lane.route.name, %error, "a letter was not kept; the sender is asked to deliver again");
+            tracing::warn!(route = route_state.route.name, %error, "a letter was not kept; the sender is asked to deliver again");
             Told::Store(Error::Unavailable("a letter was not kept".into()))
         }
     }
@@ -104,14 +104,14 @@ async fn ground(gate: &Gate, reason: Reason, line: &Line) -> Result<Ground, Erro
     })
 }
 
-async fn keep(gate: &Gate, lane: &Lane, letter: &Letter) -> Result<Ended, Error> {
+async fn keep(gate: &Gate, route_state: &RouteState, letter: &Letter) -> Result<Ended, Error> {
     let store = gate.semel.store();
-    let room = lane
+    let room = route_state
         .letters
         .take(letter.reason, letter.delivery.len() as u64);
     // A duplicate of what is kept already needs no room.
     if room.is_none() && store.letter_get(&letter.id).await?.is_none() {
-        refused(gate, lane, letter.reason);
+        refused(gate, route_state, letter.reason);
         return Ok(Ended::NotKept(NotKept::Full));
     }
     match store.letter_put(letter).await? {
@@ -119,14 +119,15 @@ async fn keep(gate: &Gate, lane: &Lane, letter: &Letter) -> Result<Ended, Error>
             if let Some(room) = room {
                 room.used();
             }
-            gate.metrics.letter_kept(&lane.route.name, letter.reason);
+            gate.metrics
+                .letter_kept(&route_state.route.name, letter.reason);
         }
-        // Whoever put it has looked again, and the keeper does.
+        // Whoever put it has looked again, and reconciliation does.
         Put::Already => return Ok(Ended::Kept(letter.id)),
         Put::Closed => return Ok(Ended::Closed),
     }
-    // Its work may have succeeded between the look and the put; later, the keeper sees it.
-    match standing::look_at(store, letter)
+    // Its work may have succeeded between the look and the put; later, reconciliation sees it.
+    match status::look_at(store, letter)
         .await
         .map(|stands| stands.standing)
     {
@@ -137,10 +138,10 @@ async fn keep(gate: &Gate, lane: &Lane, letter: &Letter) -> Result<Ended, Error>
     }
 }
 
-fn refused(gate: &Gate, lane: &Lane, reason: Reason) {
-    let (route, limits) = (&lane.route.name, lane.letters.limits());
+fn refused(gate: &Gate, route_state: &RouteState, reason: Reason) {
+    let (route, limits) = (&route_state.route.name, route_state.letters.limits());
     gate.metrics.letter_refused(route, reason);
-    if lane.letters.alarms() {
+    if route_state.letters.alarms() {
         tracing::error!(
             route,
             reason = reason.word(),

@@ -6,13 +6,13 @@ use std::sync::{Arc, Mutex, MutexGuard};
 
 /// The runs in hand.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Runs {
-    by_owner: Arc<Mutex<HashMap<Owner, InHand>>>,
+pub(crate) struct ActiveRuns {
+    by_owner: Arc<Mutex<HashMap<Owner, ActiveRun>>>,
 }
 
 /// A run that was sent to its handler, or is about to be.
 #[derive(Clone, Debug)]
-pub(crate) struct InHand {
+pub(crate) struct ActiveRun {
     pub(crate) lease: Lease,
     pub(crate) in_doubt: InDoubt,
     pub(crate) route: String,
@@ -20,39 +20,39 @@ pub(crate) struct InHand {
 
 /// Keeps a run on the list until it is dropped.
 #[derive(Debug)]
-pub(crate) struct Listed {
-    runs: Runs,
+pub(crate) struct RunGuard {
+    runs: ActiveRuns,
     owner: Owner,
 }
 
-// === impl Runs ===
+// === impl ActiveRuns ===
 
-impl Runs {
-    pub(crate) fn list(&self, run: InHand) -> Listed {
+impl ActiveRuns {
+    pub(crate) fn list(&self, run: ActiveRun) -> RunGuard {
         let owner = run.lease.owner;
         self.lock().insert(owner, run);
-        Listed {
+        RunGuard {
             runs: self.clone(),
             owner,
         }
     }
 
     /// The run of this owner.
-    pub(crate) fn get(&self, owner: &Owner) -> Option<InHand> {
+    pub(crate) fn get(&self, owner: &Owner) -> Option<ActiveRun> {
         self.lock().get(owner).cloned()
     }
 
     /// All of them.
-    pub(crate) fn all(&self) -> Vec<InHand> {
+    pub(crate) fn all(&self) -> Vec<ActiveRun> {
         self.lock().values().cloned().collect()
     }
 
-    fn lock(&self) -> MutexGuard<'_, HashMap<Owner, InHand>> {
+    fn lock(&self) -> MutexGuard<'_, HashMap<Owner, ActiveRun>> {
         self.by_owner.lock().expect("no holder of this lock panics")
     }
 }
 
-impl Drop for Listed {
+impl Drop for RunGuard {
     fn drop(&mut self) {
         self.runs.lock().remove(&self.owner);
     }

@@ -5,7 +5,7 @@
 use crate::delivery::{Arrived, Transport};
 use crate::effect::Heard;
 use crate::metrics::Metrics;
-use crate::naming::Named;
+use crate::naming::Identity;
 use crate::reply::meaning::says_success;
 use crate::reply::{NotKept, Told};
 use crate::settings::{Route, Source};
@@ -24,7 +24,7 @@ pub(crate) struct Line {
     source: Source,
     begun: Instant,
     pub(crate) transport: Transport,
-    pub(crate) named: Option<Named>,
+    pub(crate) named: Option<Identity>,
     pub(crate) letter: Option<LetterId>,
     trace: Option<String>,
     lease: Option<Lease>,

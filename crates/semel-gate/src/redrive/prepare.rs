@@ -1,10 +1,10 @@
 //! Reading a letter back: its delivery, and the key and fingerprint it was kept under.
 
-use super::Again;
+use super::Redrive;
 use crate::delivery::{Delivery, Transport};
 use crate::gate::Gate;
-use crate::letters::Kept;
-use crate::naming::{Named, name};
+use crate::letters::stored::StoredDelivery;
+use crate::naming::{Identity, name};
 use crate::operate::Refused;
 use crate::settings::Source;
 use crate::source;
@@ -18,9 +18,11 @@ use std::sync::Arc;
 pub(super) async fn prepare(
     gate: &Arc<Gate>,
     letter: Letter,
-) -> Result<(Again, Option<Record>), Refused> {
+) -> Result<(Redrive, Option<Record>), Refused> {
     let (bytes, own) = (letter.delivery.len(), Arc::clone(gate));
-    let read = gate.readers.read(bytes, move || read_back(&own, letter));
+    let read = gate
+        .blocking_pool
+        .run(bytes, move || read_back(&own, letter));
     let mut read = read.await?;
     let record = gate.semel.store().look(&read.again.named.key).await?;
     read.again.named.fingerprint = read.fingerprint(record.as_ref());
@@ -28,22 +30,22 @@ pub(super) async fn prepare(
 }
 
 /// A letter as it is read today.
-struct Read {
-    again: Again,
+struct ReadBack {
+    again: Redrive,
     /// The fingerprint that its delivery would have today.
     today: Option<Fingerprint>,
 }
 
-fn read_back(gate: &Gate, letter: Letter) -> Result<Read, Refused> {
-    let kept = Kept::decode(&letter.delivery)?;
-    let Some(lane) = gate.lane(&kept.head.route) else {
+fn read_back(gate: &Gate, letter: Letter) -> Result<ReadBack, Refused> {
+    let kept = StoredDelivery::decode(&letter.delivery)?;
+    let Some(route_state) = gate.route_state(&kept.head.route) else {
         return Err(Refused::conflict(
             format!("this gate has no route {:?} any more", kept.head.route),
             "add the route again, ask a gate that has it, or discard the letter; nothing was run",
         ));
     };
     let arrived = kept.arrived()?;
-    let source = source::sender(&brokers(&lane.route.sources), &arrived);
+    let source = source::sender(&brokers(&route_state.route.sources), &arrived);
     let delivery = source::read(Some(source), &arrived).unwrap_or_else(|_| Delivery {
         source,
         transport: Transport::default(),
@@ -52,20 +54,20 @@ fn read_back(gate: &Gate, letter: Letter) -> Result<Read, Refused> {
         ce: BTreeMap::new(),
     });
     let today = is_by_key(letter.reason)
-        .then(|| name(gate, &lane.route, &arrived, &delivery).ok())
+        .then(|| name(gate, &route_state.route, &arrived, &delivery).ok())
         .flatten();
-    let named = Named {
+    let named = Identity {
         key: letter.work_key(),
         fingerprint: Fingerprint::of(&arrived.body),
     };
-    let again = Again {
+    let again = Redrive {
         letter,
-        lane: Arc::clone(lane),
+        route_state: Arc::clone(route_state),
         arrived: Arc::new(arrived),
         delivery,
         named,
     };
-    Ok(Read {
+    Ok(ReadBack {
         again,
         today: today.map(|named| named.fingerprint),
     })
@@ -83,9 +85,9 @@ fn brokers(sources: &[Source]) -> Vec<Source> {
     }
 }
 
-// === impl Read ===
+// === impl ReadBack ===
 
-impl Read {
+impl ReadBack {
     /// The fingerprint that a letter was kept under: its id tells which one. The route's rule may have
     /// changed since.
     fn fingerprint(&self, record: Option<&Record>) -> Fingerprint {

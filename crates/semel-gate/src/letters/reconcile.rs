@@ -1,9 +1,9 @@
-//! The keeper: once a minute it looks at all letters, closes those whose work has succeeded, and counts the
-//! others for the quotas.
+//! Reconciliation: once a minute all letters are looked at, those whose work has succeeded are closed, and the
+//! others counted for the quotas.
 
 use crate::gate::Gate;
-use crate::quota::Count;
-use crate::standing::{self, Seen};
+use crate::letters::quota::Count;
+use crate::letters::status::{self, Observed};
 use semel::Error;
 use semel::letter::Standing;
 use std::collections::HashMap;
@@ -19,21 +19,25 @@ pub(crate) async fn run(gate: Arc<Gate>) {
         if let Err(error) = round(&gate).await {
             tracing::warn!(%error, "the letters could not be looked at; trying again later");
         }
-        sleep(gate.settings.keeper_every).await;
+        sleep(gate.settings.reconcile_every).await;
     }
 }
 
 /// Looks at all letters once, one after the other: the store has other things to do.
 async fn round(gate: &Gate) -> Result<(), Error> {
-    let before: Vec<_> = gate.lanes.iter().map(|lane| lane.letters.since()).collect();
+    let before: Vec<_> = gate
+        .routes
+        .iter()
+        .map(|route_state| route_state.letters.since())
+        .collect();
     let mut counts: HashMap<String, Count> = HashMap::new();
     let (store, mut after) = (gate.semel.store(), None);
     loop {
         let page = store.letter_list(after.as_ref(), PAGE_ITEMS).await?;
         for head in page.items {
-            match standing::see(store, &head).await? {
-                Seen::Stands(stands) if stands.standing == Standing::Succeeded => {}
-                Seen::Stands(_) | Seen::Damaged => {
+            match status::see(store, &head).await? {
+                Observed::Status(stands) if stands.standing == Standing::Succeeded => {}
+                Observed::Status(_) | Observed::Damaged => {
                     let count = counts.entry(head.route).or_default();
                     *count = count.plus(Count::of(head.reason, head.bytes));
                 }
@@ -44,10 +48,10 @@ async fn round(gate: &Gate) -> Result<(), Error> {
             None => break,
         }
     }
-    for (lane, before) in gate.lanes.iter().zip(before) {
-        let count = counts.remove(&lane.route.name).unwrap_or_default();
-        lane.letters.counted(count, before);
-        gate.metrics.letters_counted(&lane.route.name, count);
+    for (route_state, before) in gate.routes.iter().zip(before) {
+        let count = counts.remove(&route_state.route.name).unwrap_or_default();
+        route_state.letters.counted(count, before);
+        gate.metrics.letters_counted(&route_state.route.name, count);
     }
     Ok(())
 }

@@ -1,0 +1,146 @@
+//! Letters: a whole delivery, as it is kept in the store and read back for a redrive.
+//!
+//! Version 1: byte `0x01` · 4-byte big-endian length n · n bytes of JSON (route, method, path, headers,
+//! what was wrong) · body bytes.
+
+use crate::delivery::Arrived;
+use bytes::{BufMut, Bytes, BytesMut};
+use http::{HeaderMap, HeaderName, HeaderValue, Method, Uri};
+use semel::Error;
+use semel::outcome::{bytes_of, text_of};
+use serde::{Deserialize, Serialize};
+
+const VERSION: u8 = 1;
+
+/// Headers that prove who somebody is: a letter is read by people and outlives them.
+const CREDENTIALS: [&str; 5] = [
+    "authorization",
+    "proxy-authorization",
+    "cookie",
+    "x-serverless-authorization",
+    "x-goog-iap-jwt-assertion",
+];
+
+/// A delivery as a letter keeps it.
+#[derive(Clone, Debug)]
+pub(crate) struct StoredDelivery {
+    pub(crate) head: Head,
+    pub(crate) body: Bytes,
+}
+
+/// All of it but the body.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Head {
+    /// The route's name.
+    pub(crate) route: String,
+    pub(crate) method: String,
+    /// Path and query.
+    pub(crate) path: String,
+    pub(crate) headers: Vec<(String, String)>,
+    /// What was wrong, for whoever reads it.
+    pub(crate) why: String,
+}
+
+// === impl StoredDelivery ===
+
+impl StoredDelivery {
+    pub(crate) fn of(route: &str, arrived: &Arrived, why: String) -> Self {
+        let path = arrived
+            .uri
+            .path_and_query()
+            .map_or("/", |path| path.as_str());
+        Self {
+            head: Head {
+                route: route.into(),
+                method: arrived.method.to_string(),
+                path: path.into(),
+                headers: harmless(&arrived.headers),
+                why,
+            },
+            body: arrived.body.clone(),
+        }
+    }
+
+    pub(crate) fn encode(&self) -> Bytes {
+        let head = serde_json::to_vec(&self.head).expect("strings always encode");
+        let mut out = BytesMut::with_capacity(5 + head.len() + self.body.len());
+        out.put_u8(VERSION);
+        out.put_u32(u32::try_from(head.len()).expect("headers are bounded far below 4 GiB"));
+        out.put_slice(&head);
+        out.put_slice(&self.body);
+        out.freeze()
+    }
+
+    pub(crate) fn decode(bytes: &Bytes) -> Result<Self, Error> {
+        let wrong = |what: &str| Error::Corrupt(format!("a letter {what}; it is left as it is"));
+        let Some((&[version, a, b, c, d], rest)) = bytes.split_first_chunk::<5>() else {
+            return Err(wrong("is too short"));
+        };
+        if version != VERSION {
+            return Err(wrong("has a version that this build does not read"));
+        }
+        let length = usize::try_from(u32::from_be_bytes([a, b, c, d])).unwrap_or(usize::MAX);
+        let (head, body) = rest
+            .split_at_checked(length)
+            .ok_or_else(|| wrong("is cut off"))?;
+        Ok(Self {
+            head: serde_json::from_slice(head).map_err(|_| wrong("has a bad head"))?,
+            body: bytes.slice_ref(body),
+        })
+    }
+
+    /// The delivery, to be sent through the gate again.
+    pub(crate) fn arrived(&self) -> Result<Arrived, Error> {
+        let wrong =
+            |what: &str| Error::Corrupt(format!("a letter has a bad {what}; it is left as it is"));
+        let mut headers = HeaderMap::new();
+        for (name, value) in &self.head.headers {
+            let name: HeaderName = name.parse().map_err(|_| wrong("header name"))?;
+            let value =
+                HeaderValue::from_bytes(&bytes_of(value)).map_err(|_| wrong("header value"))?;
+            headers.append(name, value);
+        }
+        Ok(Arrived {
+            method: Method::from_bytes(self.head.method.as_bytes()).map_err(|_| wrong("method"))?,
+            uri: self.head.path.parse::<Uri>().map_err(|_| wrong("path"))?,
+            headers,
+            body: self.body.clone(),
+        })
+    }
+}
+
+fn harmless(headers: &HeaderMap) -> Vec<(String, String)> {
+    headers
+        .iter()
+        .filter(|(name, _)| !CREDENTIALS.contains(&name.as_str()))
+        .map(|(name, value)| (name.to_string(), text_of(value.as_bytes())))
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_letter_keeps_the_delivery_without_credentials() {
+        let mut headers = HeaderMap::new();
+        headers.insert("x-cloudtasks-taskname", HeaderValue::from_static("t1"));
+        headers.insert("authorization", HeaderValue::from_static("Bearer secret"));
+        let arrived = Arrived {
+            method: Method::POST,
+            uri: Uri::from_static("/charge?x=1"),
+            headers,
+            body: Bytes::from_static(b"{}"),
+        };
+        let bytes = StoredDelivery::of("charge", &arrived, "it failed".into()).encode();
+        let kept = StoredDelivery::decode(&bytes).unwrap();
+        let back = kept.arrived().unwrap();
+        assert_eq!(
+            (back.method, back.uri, back.body),
+            (arrived.method, arrived.uri, arrived.body)
+        );
+        assert_eq!(back.headers.len(), 1);
+        assert!(!String::from_utf8_lossy(&bytes).contains("secret"));
+        assert!(StoredDelivery::decode(&bytes.slice(..9)).is_err());
+    }
+}
