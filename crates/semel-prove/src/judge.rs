@@ -45,7 +45,7 @@ pub(crate) enum Requirement {
     Termination,
 }
 
-/// BreachKind a trial broke the promise, in a word and a sentence.
+/// How a trial broke the promise, in a word and a sentence.
 pub(crate) type Breach = (BreachKind, String);
 
 /// None: the promise held.

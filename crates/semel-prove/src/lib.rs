@@ -186,7 +186,7 @@ fn unseen(session: &Session<'_>) -> Vec<String> {
             ));
         } else if endpoint.protocol == world::protocol::Protocol::Other {
             unseen.push(format!(
-                "{env} speaks a protocol that cannot be read: only sizes are seen"
+                "{env} speaks a language that cannot be read: only sizes are seen"
             ));
         }
     }

@@ -1,17 +1,17 @@
-//! BreachKind a scenario is run, and what is told meanwhile.
+//! How a scenario is run, and what is told meanwhile.
 
 use crate::judge::verdict::{Attack, AttackReport};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-/// BreachKind a scenario is run.
+/// How a scenario is run.
 #[derive(Clone, Debug)]
 pub struct Options {
     /// The same seed makes the same deliveries and faults in the same order.
     pub seed: u64,
     /// What the ids of this run begin with: new for every run, so that no run takes another's traces for its own.
     pub id_prefix: String,
-    /// BreachKind thorough to be.
+    /// How thorough to be.
     pub profile: Profile,
     /// At how many boundaries of the wire a process is killed in the quick profile; the full one takes all.
     pub crash_points_max: usize,
@@ -23,7 +23,7 @@ pub struct Options {
     pub only: Vec<Attack>,
 }
 
-/// BreachKind thorough to be.
+/// How thorough to be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Profile {
     /// Seconds: for every push.
@@ -43,7 +43,7 @@ pub enum Progress {
         attack: Attack,
         /// Begins with 1.
         number: usize,
-        /// BreachKind many there will be.
+        /// How many there will be.
         of: usize,
     },
     /// One more trial of an attack was made.

@@ -21,7 +21,7 @@ pub struct Scenario {
     /// What is started, in this order. Empty when `deliver.target` names a handler that runs already.
     #[serde(default, rename = "process")]
     pub processes: Vec<Process>,
-    /// Connections that the processes talk to, each through a proxy.
+    /// Servers that the processes talk to, each through a proxy.
     #[serde(default, rename = "dependency")]
     pub dependencies: Vec<Dependency>,
     /// What makes the world ready, before the processes start, or before each delivery.
@@ -29,7 +29,7 @@ pub struct Scenario {
     pub before: Vec<Before>,
     /// What is sent.
     pub deliver: Deliver,
-    /// BreachKind effects are seen. At least one.
+    /// How effects are seen. At least one.
     #[serde(rename = "effect")]
     pub effects: Vec<Effect>,
 }
@@ -139,16 +139,16 @@ pub struct Deliver {
     /// A recorded file, instead of a template: HAR, or JSON lines of method, url, headers, body.
     #[serde(default)]
     pub recorded: Option<String>,
-    /// BreachKind long the sender waits for an answer, in milliseconds.
+    /// How long the sender waits for an answer, in milliseconds.
     #[serde(default = "deadline_ms")]
     pub deadline_ms: u64,
-    /// BreachKind often it delivers before it gives up.
+    /// How often it delivers before it gives up.
     #[serde(default = "attempts")]
     pub attempts: u32,
-    /// BreachKind long it waits between attempts, in milliseconds.
+    /// How long it waits between attempts, in milliseconds.
     #[serde(default = "pause_ms")]
     pub pause_ms: u64,
-    /// BreachKind long a lock or lease of the handler lasts, in milliseconds: a pause must outlast it.
+    /// How long a lock or lease of the handler lasts, in milliseconds: a pause must outlast it.
     #[serde(default = "lease_ms")]
     pub lease_ms: u64,
     /// Whether the queue itself puts away what always fails.
@@ -188,7 +188,7 @@ pub struct Effect {
     /// A command that prints lines of an id and a count.
     #[serde(default)]
     pub command: Option<String>,
-    /// A pattern of Redis keys that contain the id: a number counts as it is, a list, set, hash or stream by its processes,
+    /// A pattern of Redis keys that contain the id: a number counts as it is, a list, set, hash or stream by its members,
     /// any other text as one.
     #[serde(default)]
     pub redis: Option<String>,
@@ -198,7 +198,7 @@ pub struct Effect {
     /// On which dependency, or `sqlite:PATH` from the scenario's directory; the only one of its kind unless given.
     #[serde(default)]
     pub on: Option<String>,
-    /// BreachKind often one delivery is to be seen; 1 unless given. Not 0 for all: who sees nothing cannot tell work from none.
+    /// How often one delivery is to be seen; 1 unless given. Not 0 for all: who sees nothing cannot tell work from none.
     #[serde(default = "one")]
     pub expected: u64,
 }
@@ -216,7 +216,7 @@ impl Deliver {
         }
     }
 
-    /// BreachKind long the sender waits for an answer.
+    /// How long the sender waits for an answer.
     #[must_use]
     pub fn deadline(&self) -> Duration {
         Duration::from_millis(self.deadline_ms)

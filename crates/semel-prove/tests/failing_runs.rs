@@ -1,4 +1,4 @@
-//! BreachKind runs begin and end: what fails half-way does not take back what was found.
+//! How runs begin and end: what fails half-way does not take back what was found.
 
 #![allow(clippy::unwrap_used, reason = "a test may fail by panicking")]
 

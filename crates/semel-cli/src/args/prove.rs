@@ -40,7 +40,7 @@ pub(crate) struct ProveArgs {
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Without a file")]
 pub(crate) struct Flags {
-    /// BreachKind to start the handler: it listens on $PORT
+    /// How to start the handler: it listens on $PORT
     #[arg(long, value_name = "COMMAND", conflicts_with = "file")]
     pub(crate) spawn: Option<String>,
     /// A handler that runs already: attacks on its process are then not run

@@ -12,7 +12,7 @@ const NUMBERS: [usize; 3] = [2, 16, 64];
 const FEWER: [usize; 6] = [2, 2, 3, 4, 8, 12];
 const FULL_ROUNDS: usize = 3;
 
-/// BreachKind the deliveries run.
+/// How the deliveries run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Start {
     /// All are past the first check before one has written.

@@ -15,7 +15,7 @@ pub(crate) struct Baseline {
     pub(crate) answered: Duration,
     /// Until nothing happened any more.
     pub(crate) ended: Duration,
-    /// BreachKind long effects that were not there with the answer had to be waited for.
+    /// How long effects that were not there with the answer had to be waited for.
     pub(crate) waited: Duration,
     /// Whether a process ended by itself, as one does that is started for each delivery.
     pub(crate) ends: bool,
@@ -73,7 +73,7 @@ impl Baseline {
         })
     }
 
-    /// BreachKind long effects follow the answer.
+    /// How long effects follow the answer.
     pub(crate) fn follows(&self) -> Duration {
         let seen = self.ended.saturating_sub(self.answered);
         seen.max(self.waited)

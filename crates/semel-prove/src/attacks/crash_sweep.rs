@@ -129,7 +129,7 @@ fn crashes(session: &Session<'_>) -> Vec<Crash> {
     at.chain(silent).chain([answered]).collect()
 }
 
-/// BreachKind many boundaries of the wire are tried: what remains beside the silent ones and the answer, but at least one.
+/// How many boundaries of the wire are tried: what remains beside the silent ones and the answer, but at least one.
 fn room(crash_points: usize, silent: usize) -> usize {
     crash_points.saturating_sub(silent + 1).max(1)
 }

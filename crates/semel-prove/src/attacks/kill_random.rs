@@ -7,7 +7,7 @@ use crate::options::Profile;
 use crate::world::sender::AnswerFate;
 use rand::Rng;
 
-/// BreachKind many kills must hit, and how many are tried at most.
+/// How many kills must hit, and how many are tried at most.
 const QUICK: (u32, u32) = (1, 6);
 const FULL: (u32, u32) = (12, 24);
 

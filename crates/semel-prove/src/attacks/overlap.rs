@@ -10,14 +10,14 @@ use crate::world::sender::{AnswerFate, AttemptResult, Delivery};
 use std::time::Duration;
 use tokio::task::JoinHandle;
 
-/// BreachKind long the first is kept waiting unless the second has ended before.
+/// How long the first is kept waiting unless the second has ended before.
 const OVERLAP: Duration = Duration::from_millis(150);
 const _: () = assert!(
     OVERLAP.as_millis() < QUIET.as_millis(),
     "what the first still does is not to be missed"
 );
 
-/// BreachKind often to try by the clock alone.
+/// How often to try by the clock alone.
 const BLIND_TRIALS: u32 = 4;
 
 /// What becomes of the first attempt when the second is sent.

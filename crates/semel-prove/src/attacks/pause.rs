@@ -11,7 +11,7 @@ use crate::world::sender::AnswerFate;
 use std::net::SocketAddr;
 use std::time::Duration;
 
-/// BreachKind long the other one gets before the first goes on.
+/// How long the other one gets before the first goes on.
 const HEAD_START: Duration = Duration::from_millis(300);
 
 pub(super) async fn make(session: &mut Session<'_>) -> Result<Tally, Error> {

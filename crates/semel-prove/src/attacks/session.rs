@@ -79,7 +79,7 @@ pub(crate) struct Begun {
 pub(crate) struct Finding {
     pub(crate) breach: Option<Breach>,
     pub(crate) events: Vec<Event>,
-    /// BreachKind long an effect that was missing had to be waited for.
+    /// How long an effect that was missing had to be waited for.
     pub(crate) waited: Duration,
 }
 
@@ -256,7 +256,7 @@ impl<'a> Session<'a> {
         match counts.iter().find(|(_, count)| **count > 0) {
             None => Ok(()),
             Some(((effect, _), _)) => Err(Error::Scenario(format!(
-                "`{effect}` shows something for {} before anything was delivered: its ids must be progress apart from \
+                "`{effect}` shows something for {} before anything was delivered: its ids must be told apart from \
                  what is there already",
                 self.id_prefix
             ))),

@@ -19,7 +19,7 @@ pub struct Report {
     pub ended_early: Option<String>,
     /// What cannot be seen, in sentences.
     pub unseen: Vec<String>,
-    /// BreachKind long it all took.
+    /// How long it all took.
     #[serde(rename = "took_ms", serialize_with = "millis")]
     pub took: Duration,
 }
@@ -32,11 +32,11 @@ pub struct AttackReport {
     /// Its outcome.
     #[serde(flatten)]
     pub verdict: Verdict,
-    /// BreachKind many trials were made.
+    /// How many trials were made.
     pub trials: u32,
     /// In how many of them the fault hit while the handler was at work.
     pub hits: u32,
-    /// BreachKind long it took.
+    /// How long it took.
     #[serde(rename = "took_ms", serialize_with = "millis")]
     pub took: Duration,
 }
@@ -73,7 +73,7 @@ pub enum Attack {
     TwoProcesses,
 }
 
-/// BreachKind an attack ended.
+/// How an attack ended.
 #[derive(Clone, Debug, Serialize)]
 #[serde(tag = "verdict", rename_all = "kebab-case")]
 pub enum Verdict {
@@ -195,7 +195,7 @@ pub enum What {
         effect: String,
         /// The delivery's id.
         id: String,
-        /// BreachKind often.
+        /// How often.
         count: u64,
     },
 }

@@ -1,4 +1,4 @@
-//! BreachKind verdicts and events are said.
+//! How verdicts and events are said.
 
 use crate::judge::verdict::{Attack, BreachKind, Event, Verdict, What};
 use crate::printable::plain;

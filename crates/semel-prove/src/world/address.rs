@@ -15,7 +15,7 @@ impl UrlTemplate {
     }
 }
 
-/// The address in a URL, and what is template it.
+/// The address in a URL, and what is around it.
 pub(crate) fn address(url: &str, endpoint: &Endpoint) -> Result<(String, UrlTemplate), Error> {
     let wrong = || {
         Error::Scenario(format!(

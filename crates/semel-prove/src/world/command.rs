@@ -9,7 +9,7 @@ use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncReadExt};
 use tokio::process::Command;
 
-/// BreachKind long a server or a command may take to answer, unless a sender's deadline is at stake.
+/// How long a server or a command may take to answer, unless a sender's deadline is at stake.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Where and in which environment commands run.
@@ -20,7 +20,7 @@ pub(crate) struct CommandRunner {
     handle: ReaperHandle,
 }
 
-/// BreachKind a command ended, and what it said.
+/// How a command ended, and what it said.
 #[derive(Debug)]
 pub(crate) struct Completed {
     pub(crate) status: ExitStatus,
@@ -148,7 +148,7 @@ pub(crate) mod tests {
     use crate::world::reaper::Reaper;
     use testbed::Process;
 
-    /// A commands in a directory of its own, and what must be held meanwhile.
+    /// A command runner in a directory of its own, and what must be held meanwhile.
     pub(crate) fn commands(path: &str) -> (CommandRunner, Reaper, tempfile::TempDir) {
         let dir = tempfile::tempdir().unwrap();
         let reaper = Reaper::start(&dir.path().join("kept")).unwrap();

@@ -1,4 +1,4 @@
-//! Speaks to the real connections, never through a proxy: for `before` and for probes.
+//! Speaks to the real servers, never through a proxy: for `before` and for probes.
 
 use crate::world::command::with_timeout;
 use redis::aio::MultiplexedConnection;

@@ -1,4 +1,4 @@
-//! One exchange of a conversation on the wire, and the boundary before it.
+//! One exchange between a process and a dependency, and the boundary before it.
 
 use crate::judge::verdict::{Event, What};
 use crate::world::protocol::Message;
@@ -20,7 +20,7 @@ pub(crate) struct Exchange {
     pub(crate) at: Duration,
     pub(crate) bytes: Vec<u8>,
     pub(crate) forwarded: bool,
-    /// Message after the trial had ended.
+    /// Seen after the trial had ended.
     pub(crate) late: bool,
 }
 

@@ -1,4 +1,4 @@
-//! BreachKind effects are seen: a count for each delivery, from each probe.
+//! How effects are seen: a count for each delivery, from each probe.
 
 #[cfg(test)]
 mod tests;
@@ -24,7 +24,7 @@ pub(crate) const UNNAMED: &str = "nobody";
 /// What a missing id is written as.
 const NULLS: [&str; 4] = ["", "NULL", "None", "null"];
 
-/// BreachKind often each effect was seen, by delivery.
+/// How often each effect was seen, by delivery.
 pub(crate) type Counts = BTreeMap<(String, String), u64>;
 
 /// Looks at every effect of these deliveries.

@@ -30,7 +30,7 @@ const PORT_COUNT: u32 = 22_000;
 const PORT_STRIDE: u32 = 211;
 static PORTS_LOOKED_AT: AtomicU32 = AtomicU32::new(0);
 
-/// BreachKind a process is started, with every word filled in.
+/// How a process is started, with every variable expanded.
 #[derive(Clone, Debug)]
 pub(crate) struct ProcessSpec {
     pub(crate) name: String,

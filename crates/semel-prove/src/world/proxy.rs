@@ -1,4 +1,4 @@
-//! A transparent proxy between one process and one dependency. It shows the wire every exchange before it hands it on.
+//! A transparent proxy between one process and one dependency. It shows the recorder every exchange before it hands it on.
 
 #[cfg(test)]
 mod tests;
@@ -24,7 +24,7 @@ pub(crate) struct Proxy {
     serving: JoinHandle<()>,
 }
 
-/// Attribution words a proxy carries, and to where.
+/// Which process a proxy serves, and where it leads.
 #[derive(Clone, Debug)]
 pub(crate) struct ProxyConfig {
     pub(crate) process: usize,

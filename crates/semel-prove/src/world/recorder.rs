@@ -19,7 +19,7 @@ const UNANSWERED_BOUND: Duration = Duration::from_secs(10);
 /// Those that run at once and never ask the same, as under a lock, are not kept waiting for longer.
 const RACE_BOUND: Duration = Duration::from_millis(200);
 
-/// The recorder between the processes and their dependencies.
+/// Records what passes between the processes and their dependencies.
 #[derive(Debug)]
 pub(crate) struct Recorder {
     state: Mutex<State>,
@@ -78,12 +78,12 @@ impl Recorder {
         id_prefix.clone_into(&mut self.lock().ids.id_prefix);
     }
 
-    /// This delivery belongs to the trial; what ids only others was left behind by earlier ones.
+    /// This delivery belongs to the trial; what names only others was left behind by earlier ones.
     pub(crate) fn owns(&self, id: &str) {
         self.lock().ids.own.insert(id.to_owned());
     }
 
-    /// BreachKind long ago something was still done for a delivery of an earlier trial.
+    /// How long ago something was still done for a delivery of an earlier trial.
     pub(crate) fn left_behind(&self) -> Option<Duration> {
         let state = self.lock();
         let others = state
@@ -94,7 +94,7 @@ impl Recorder {
         Some(state.began.elapsed().saturating_sub(last))
     }
 
-    /// Nothing was delivered yet: what is said now is background for good.
+    /// Nothing was delivered yet: what is seen now is background traffic for good.
     pub(crate) fn listen(&self) {
         self.lock().mode = Mode::Listening;
     }
@@ -201,7 +201,7 @@ impl Recorder {
         events
     }
 
-    /// BreachKind many requests to a dependency contained this id.
+    /// How many requests to a dependency contained this id.
     pub(crate) fn calls(&self, dependency: usize, text: &str) -> u64 {
         let state = self.lock();
         let calls = state.exchanges.iter().filter(|exchange| {
@@ -228,7 +228,7 @@ impl Recorder {
         state.asked.remove(&connection);
     }
 
-    /// A chunk that begins a exchange. `None`: it is not part of any delivery.
+    /// A chunk that begins an exchange. `None`: it is not part of any delivery.
     pub(crate) fn exchange(
         &self,
         connection_info: &ConnectionInfo,
@@ -251,7 +251,7 @@ impl Recorder {
         (permit, Some(current))
     }
 
-    /// More of a exchange that has begun.
+    /// More of an exchange that has begun.
     pub(crate) fn more(&self, current: ExchangeRef, bytes: &[u8]) {
         let mut state = self.lock();
         state.active = Instant::now();
@@ -260,7 +260,7 @@ impl Recorder {
         }
     }
 
-    /// The first bytes of a exchange were handed on.
+    /// The first bytes of an exchange were handed on.
     pub(crate) fn forwarded(&self, current: ExchangeRef) {
         if let Some(exchange) = self.lock().current(current) {
             exchange.forwarded = true;

@@ -1,4 +1,4 @@
-//! BreachKind a world comes to be: ports chosen, directories made, proxies opened, processes started.
+//! How a world comes to be: ports chosen, directories made, proxies opened, processes started.
 
 use super::managed::ManagedProcess;
 use super::{Context, SecondProcess, World};

@@ -20,9 +20,9 @@ pub(crate) const QUIET: Duration = Duration::from_millis(170);
 const FOLLOWS_MAX: Duration = Duration::from_secs(2);
 /// A handler that is never quiet is judged all the same.
 const QUIET_BOUND: Duration = Duration::from_secs(15);
-/// BreachKind often a missing effect is looked for.
+/// How often a missing effect is looked for.
 const SLICE: Duration = Duration::from_millis(100);
-/// BreachKind long, once one was missed for as long as a sender waits: the handler is known to lose effects.
+/// How long, once one was missed for as long as a sender waits: the handler is known to lose effects.
 const SLICES_LATER: u32 = 10;
 /// A handler that is busy with what earlier trials left to it is waited for, but not for ever.
 const BUSY_BOUND: Duration = Duration::from_secs(30);
@@ -130,7 +130,7 @@ impl Session<'_> {
         self.look(&[UNNAMED.to_owned()]).await
     }
 
-    /// What a delivery without a key does cannot be progress from what others do, but it can be counted.
+    /// What a delivery without a key does cannot be told from what others do, but it can be counted.
     pub(crate) async fn count_unnamed(
         &mut self,
         mut finding: Finding,

@@ -1,4 +1,4 @@
-//! BreachKind a sender goes on: it delivers again until it is progress of a success, or loses patience.
+//! How a sender goes on: it delivers again until it is told of a success, or loses patience.
 
 use super::Session;
 use crate::error::Error;
@@ -13,7 +13,7 @@ const PAUSE_SHORT: Duration = Duration::from_millis(10);
 /// A lease that was not given back has lapsed by then, also on a busy machine.
 const LEASES: f64 = 1.5;
 
-/// BreachKind a sender waits.
+/// How a sender waits.
 #[derive(Clone, Copy, Debug)]
 struct Patience {
     /// Between two attempts.
@@ -23,7 +23,7 @@ struct Patience {
 }
 
 impl Session<'_> {
-    /// The sender goes on as a broker does, until it is progress of a success or has lost its patience: its attempts are
+    /// The sender goes on as a broker does, until it is told of a success or has lost its patience: its attempts are
     /// used up, and every lease has lapsed.
     pub(crate) async fn until_accepted(
         &mut self,
@@ -42,7 +42,7 @@ impl Session<'_> {
     }
 
     /// A duplicate of what was accepted before. To a queue it is a delivery like any other: it comes until it is
-    /// accepted. A client takes what it is progress, and asks again only when it is progress nothing.
+    /// accepted. A client takes what it is told, and asks again only when it is told nothing.
     pub(crate) async fn again(&mut self, delivery: &Delivery, to: SocketAddr) -> Result<(), Error> {
         match self.scenario.deliver.sender {
             SenderKind::CloudTasks
@@ -62,7 +62,7 @@ impl Session<'_> {
     }
 
     /// Goes on unless nobody has a reason to. A queue delivers each attempt again that was not accepted; a client is
-    /// content with one success, and asks again only when it was progress nothing.
+    /// content with one success, and asks again only when it was told nothing.
     pub(crate) async fn until_settled(
         &mut self,
         delivery: &Delivery,

@@ -29,12 +29,12 @@ pub(super) const KEY_PER_PROCESS: Pattern = Pattern {
 };
 pub(super) const MARKER_BEFORE: Pattern = Pattern {
     name: "seen-marker before the work",
-    is: "The delivery is set_id_prefix as done before it is; a crash in between loses the work for good.",
+    is: "The delivery is marked as done before it is; a crash in between loses the work for good.",
     instead: "Write the marker and the effect in one transaction, or mark it as running under a lease that lapses.",
 };
 pub(super) const MARKER_AFTER: Pattern = Pattern {
     name: "seen-marker after the work",
-    is: "The work is done first and set_id_prefix as done afterwards; a crash in between does it again.",
+    is: "The work is done first and marked as done afterwards; a crash in between does it again.",
     instead: "Write the marker and the effect in one transaction.",
 };
 pub(super) const ACKNOWLEDGED_EARLY: Pattern = Pattern {
@@ -44,7 +44,7 @@ pub(super) const ACKNOWLEDGED_EARLY: Pattern = Pattern {
 };
 pub(super) const NEVER_TAKEN_OVER: Pattern = Pattern {
     name: "claim never taken over",
-    is: "A crash leaves the delivery set_id_prefix as being worked on, and every redelivery waits for a worker that is gone.",
+    is: "A crash leaves the delivery marked as being worked on, and every redelivery waits for a worker that is gone.",
     instead: "Give the claim a lease that lapses, and let the next delivery take it over.",
 };
 pub(super) const FAILURE_KEPT: Pattern = Pattern {

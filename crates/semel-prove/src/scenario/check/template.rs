@@ -1,11 +1,11 @@
-//! What is said in variables of a scenario: paths, and the names in braces.
+//! Texts of a scenario that hold variables: paths, and ports by name.
 
 use super::Mistakes;
 use crate::scenario::Scenario;
 use crate::scenario::template::{Variables, ports_named};
 use http::uri::PathAndQuery;
 
-/// A path to send a request to, once its variables are filled in.
+/// A path to send a request to, once its variables are expanded.
 pub(super) fn path(whose: &str, path: &str, mistakes: &mut Mistakes) {
     let filled = ["id", "entity", "n"]
         .into_iter()

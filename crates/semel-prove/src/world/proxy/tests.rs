@@ -39,7 +39,7 @@ async fn ask(client: &mut TcpStream) -> usize {
     say(client, REQUEST).await
 }
 
-/// BreachKind long the answer is.
+/// How long the answer is.
 async fn say(client: &mut TcpStream, words: &[u8]) -> usize {
     client.write_all(words).await.unwrap();
     let mut answer = vec![0; 1024];

@@ -1,4 +1,4 @@
-//! Attribution a exchange is: it ids a delivery of this trial, only others that came before, or nobody.
+//! Which trial an exchange belongs to: it names a delivery of this trial, only others that came before, or nobody.
 
 use crate::world::exchange::Exchange;
 use std::collections::{BTreeMap, BTreeSet};
@@ -12,7 +12,7 @@ pub(super) struct DeliveryIds {
     pub(super) own: BTreeSet<String>,
 }
 
-/// Attribution a piece of a connection_ is.
+/// Which trial a request belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Attribution {
     ThisTrial,

@@ -1,4 +1,4 @@
-//! What the wire remembers of a trial, and what it decides for each exchange.
+//! What the recorder remembers of a trial, and what it decides for each exchange.
 
 use super::attribution::{Attribution, DeliveryIds};
 use super::{ConnectionInfo, ExchangeRef, Permit, Release};
@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use tokio::sync::oneshot;
 use tokio::time::Instant;
 
-/// All that the wire knows.
+/// All that the recorder knows.
 #[derive(Debug)]
 pub(super) struct State {
     pub(super) mode: Mode,
@@ -18,7 +18,7 @@ pub(super) struct State {
     pub(super) notes: Vec<Event>,
     pub(super) seen: BTreeMap<Signature, u32>,
     pub(super) background: BTreeSet<String>,
-    /// Connections on which background was said last.
+    /// Connections on which background traffic was seen last.
     pub(super) background_connections: BTreeSet<u64>,
     /// What was asked last, by connection.
     pub(super) asked: BTreeMap<u64, Signature>,
@@ -31,7 +31,7 @@ pub(super) struct State {
     pub(super) open: BTreeMap<u64, Instant>,
     pub(super) connections: u64,
     pub(super) ids: DeliveryIds,
-    /// BreachKind often each dependency was called about each delivery of an earlier trial.
+    /// How often each dependency was called about each delivery of an earlier trial.
     pub(super) calls: BTreeMap<(usize, String), u64>,
 }
 
@@ -44,7 +44,7 @@ pub(super) enum Mode {
     Trial,
 }
 
-/// A exchange that waits.
+/// An exchange that waits.
 #[derive(Debug)]
 pub(super) struct Held {
     pub(super) exchange: Exchange,
@@ -109,7 +109,7 @@ impl State {
         self.race = None;
     }
 
-    /// Whether this would be said anyway. What answers background is background.
+    /// Whether this would be said anyway. What answers background traffic is background traffic.
     pub(super) fn is_background(
         &mut self,
         connection_info: &ConnectionInfo,
@@ -237,7 +237,7 @@ impl State {
     }
 }
 
-/// Variables that any transaction begins and ends with say nothing about who speaks.
+/// Words that any transaction begins and ends with say nothing about who speaks.
 fn common(shape: &str) -> bool {
     ["BEGIN", "COMMIT", "ROLLBACK", ""].contains(&shape)
 }

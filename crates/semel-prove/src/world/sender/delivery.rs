@@ -54,7 +54,7 @@ impl Delivery {
         }
     }
 
-    /// BreachKind often it was sent.
+    /// How often it was sent.
     pub(crate) fn attempts(&self) -> u32 {
         self.attempts.load(Ordering::Relaxed)
     }

@@ -190,7 +190,7 @@ fn sender_headers(sender: SenderKind, id: &str, attempt: u32) -> BTreeMap<String
         .collect()
 }
 
-/// A push of Pub/Sub. It counts attempts only where the subscription has a dead-parts topic.
+/// A push of Pub/Sub. It counts attempts only where the subscription has a dead-letter topic.
 fn envelope(id: &str, attempt: u32, data: &str, dead_letters: bool) -> String {
     let mut push = serde_json::json!({
         "message": {

@@ -80,7 +80,7 @@ impl Rename<'_> {
 }
 
 /// The pieces of valid JSON: strings, numbers and words, and what stands between. With each string comes whether it is a
-/// value: the name of a process is not.
+/// value: the name of a member is not.
 fn tokens(text: &str) -> Vec<(&str, bool)> {
     let mut tokens = Vec::new();
     let mut rest = text;
