@@ -95,6 +95,10 @@ impl Forward {
         }
     }
 
+    #[allow(
+        clippy::disallowed_methods,
+        reason = "the handler is told a deadline by the wall clock"
+    )]
     async fn forward(&self, lease: &Lease, limit: Duration) -> Result<(Outcome, Meaning), Failed> {
         let route = &self.route_state.route;
         let forwarded = ForwardedRequest {

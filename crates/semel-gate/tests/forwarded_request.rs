@@ -18,6 +18,10 @@ use support::{Act, Ask, Bed, Handler, SENDERS, Sender};
 const TRACE: &str = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
 
 #[tokio::test]
+#[allow(
+    clippy::disallowed_methods,
+    reason = "compared with a deadline by the wall clock"
+)]
 async fn the_handler_is_told_the_names_of_its_run() {
     let words = ["api", "cloud-tasks", "pubsub", "cloudevents"];
     for (sender, word) in SENDERS.into_iter().zip(words) {

@@ -231,6 +231,10 @@ type Dialled = Result<(tokio_postgres::Client, JoinHandle<()>), tokio_postgres::
 // === impl Pace ===
 
 impl Pace {
+    #[allow(
+        clippy::disallowed_methods,
+        reason = "jitter: nothing that is stored depends on it"
+    )]
     fn note(&mut self, connected: bool) {
         if connected {
             *self = Self::default();

@@ -43,6 +43,10 @@ impl Patience {
     }
 
     /// Pauses before another attempt; `false` when there shall be none.
+    #[allow(
+        clippy::disallowed_methods,
+        reason = "jitter: nothing that is stored depends on it"
+    )]
     pub(crate) async fn pause(&mut self) -> bool {
         if self.tries >= TRIES_MIN && Instant::now() >= self.until {
             return false;

@@ -18,12 +18,20 @@ async fn every_behaviour_holds() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[allow(
+    clippy::disallowed_methods,
+    reason = "another seed each time, printed when it fails"
+)]
 async fn random_operations_are_answered_as_decide_says() {
     let subject = Aged::connect(settings(&testbed::redis_url().unwrap())).await;
     compare(&subject, 500, 50, rand::random()).await.unwrap();
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[allow(
+    clippy::disallowed_methods,
+    reason = "another seed each time, printed when it fails"
+)]
 async fn every_behaviour_holds_when_replicas_confirm() {
     let master = Redis::start(&[]).unwrap();
     let _replica = support::replica_of(&master).await;

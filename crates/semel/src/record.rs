@@ -175,6 +175,7 @@ impl Owner {
     /// A fresh random id, from a generator that nobody can foresee and that asks the system only now and
     /// then.
     #[must_use]
+    #[allow(clippy::disallowed_methods, reason = "this is where ids come in")]
     pub fn random() -> Self {
         let id = uuid::Builder::from_random_bytes(rand::random());
         Self(*id.as_uuid().as_bytes())

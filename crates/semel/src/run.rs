@@ -296,6 +296,10 @@ impl Semel {
     }
 }
 
+#[allow(
+    clippy::disallowed_methods,
+    reason = "jitter: nothing that is stored depends on it"
+)]
 pub(crate) fn jittered(pause: Duration) -> Duration {
     pause.mul_f64(rand::random_range(0.5..1.0))
 }

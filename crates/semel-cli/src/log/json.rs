@@ -22,6 +22,10 @@ where
     S: Subscriber + for<'a> LookupSpan<'a>,
     N: for<'a> FormatFields<'a> + 'static,
 {
+    #[allow(
+        clippy::disallowed_methods,
+        reason = "a log line carries the time it was written"
+    )]
     fn format_event(
         &self,
         _: &FmtContext<'_, S, N>,
@@ -45,6 +49,10 @@ where
 }
 
 /// The line that stands for lines which are missing.
+#[allow(
+    clippy::disallowed_methods,
+    reason = "a log line carries the time it was written"
+)]
 pub(super) fn dropped(lines: u64) -> String {
     let now = Timestamp::now();
     format!(

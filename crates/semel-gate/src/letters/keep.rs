@@ -156,6 +156,10 @@ fn refused(gate: &Gate, route_state: &RouteState, reason: Reason) {
 /// One letter per key and reason; without a key, one per arrival. An arrival that nothing names is never
 /// taken for another: its id is random, so that it meets neither an open letter nor a tombstone. The quota
 /// bounds how many there are.
+#[allow(
+    clippy::disallowed_methods,
+    reason = "a letter that nothing names gets a random id"
+)]
 fn letter_id(gate: &Gate, reason: Reason, line: &Line, arrived: &Arrived) -> LetterId {
     match line.named {
         Some(named) => LetterId::of_key(reason, &named.key, &named.fingerprint),

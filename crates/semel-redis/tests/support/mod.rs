@@ -74,6 +74,10 @@ impl Subject for Aged {
 }
 
 /// Settings for a prefix that nobody else uses.
+#[allow(
+    clippy::disallowed_methods,
+    reason = "a prefix of its own on a server that others use"
+)]
 pub(crate) fn settings(url: &str) -> RedisSettings {
     let mut settings = RedisSettings::new(url);
     settings.prefix = format!("test-{:016x}", rand::random::<u64>());
@@ -87,6 +91,10 @@ pub(crate) async fn raw(url: &str) -> MultiplexedConnection {
 }
 
 /// A claim of new work by a new owner.
+#[allow(
+    clippy::disallowed_methods,
+    reason = "a key of its own on a server that others use"
+)]
 pub(crate) fn claim() -> Claim {
     let key = Key::from_bytes(rand::random());
     Claim {

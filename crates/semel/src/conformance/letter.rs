@@ -29,6 +29,10 @@ const REASONS: [Reason; 4] = [
 ];
 
 /// A letter that the store has never seen.
+#[allow(
+    clippy::disallowed_methods,
+    reason = "a key of its own on a store that others use"
+)]
 pub(super) fn letter(reason: Reason, delivery: &[u8]) -> Letter {
     let key = Key::from_bytes(rand::random());
     let fingerprint = Fingerprint::of(delivery);

@@ -287,6 +287,10 @@ impl State {
     }
 
     /// An id nobody has: digits, as many as production's.
+    #[allow(
+        clippy::disallowed_methods,
+        reason = "ids of tasks are random, as in production"
+    )]
     fn free_id(&self) -> TaskId {
         loop {
             let id = TaskId::Number(rand::random_range(1_000_000_000_000_000_000..=u64::MAX / 2));

@@ -60,6 +60,10 @@ const RENEWAL_RETRIES_PER_LEASE: u32 = 10;
 
 impl UnrecordedOutcome {
     /// Puts an outcome on the list.
+    #[allow(
+        clippy::disallowed_methods,
+        reason = "jitter: nothing that is stored depends on it"
+    )]
     pub(super) fn new(
         outcomes: &Arc<PendingOutcomes>,
         lease: &Lease,
