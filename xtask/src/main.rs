@@ -1,5 +1,4 @@
-//! The repository's own commands: `cargo xtask test`, `cargo xtask bench`, `cargo xtask prove`,
-//! `cargo xtask servers`.
+//! The repository's own commands. `cargo xtask` lists them.
 #![allow(
     clippy::print_stdout,
     clippy::print_stderr,
@@ -9,6 +8,11 @@
 mod test;
 mod step;
 mod suite;
+mod watch;
+mod dependencies;
+mod licence;
+mod features;
+mod workspace;
 mod report;
 mod bench;
 mod prove;
@@ -21,7 +25,7 @@ use clap::{Parser, Subcommand};
 
 /// Build, test and measure Semel.
 #[derive(Debug, Parser)]
-#[command(bin_name = "cargo xtask")]
+#[command(bin_name = "cargo xtask", arg_required_else_help = true)]
 struct Args {
     #[command(subcommand)]
     command: Command,
@@ -29,13 +33,13 @@ struct Args {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Everything that must pass before a change is taken in.
+    /// Everything that must pass before a change is merged; `test --help` lists the steps.
     Test(test::Args),
-    /// Measure, with the servers it needs installed.
+    /// Measure (`stores`, `gate`, `broker`), with the servers it needs installed.
     Bench(bench::Args),
-    /// Attack for longer than a test may, with what that needs installed.
+    /// Attack for longer than a test may (`gate`, `specimens`), with what that needs installed.
     Prove(prove::Args),
-    /// Start private servers, say where they are, keep them until Ctrl-C or the end of stdin.
+    /// Start private servers, print their addresses, keep them until Ctrl-C or the end of stdin.
     Servers,
 }
 

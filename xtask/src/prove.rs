@@ -1,8 +1,8 @@
 //! `cargo xtask prove`: the long forms of the proof, with what they need installed.
 
 use crate::run;
-use crate::step::{attack, specimens};
-use crate::suite::Suite;
+use crate::suite::{Part, Suite};
+use anyhow::Context;
 use clap::ValueEnum;
 
 /// What to prove, and how hard to try.
@@ -33,11 +33,15 @@ pub(crate) enum Attacked {
 
 pub(crate) fn prove(args: &Args) -> anyhow::Result<()> {
     testbed::install(&testbed::missing_packages())?;
-    let suite = Suite::apart()?;
-    let mut command = match args.what {
-        Attacked::Gate => attack(&suite)?,
-        Attacked::Specimens => specimens(&suite)?,
+    let part = match args.what {
+        Attacked::Gate => Part::Attack,
+        Attacked::Specimens => Part::Specimens,
     };
+    let programs = Suite::new(false).programs(part)?;
+    let mut command = programs
+        .into_iter()
+        .next()
+        .context("nothing was compiled")?;
     command.env("SEMEL_TEST_LONG", "1");
     command.env("SEMEL_PROVE_SECONDS", args.seconds.to_string());
     if let Some(seed) = args.seed {

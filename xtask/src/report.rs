@@ -1,8 +1,9 @@
-//! The table at the end of `cargo xtask test`.
+//! What `cargo xtask test` prints at its end.
 
 use crate::step::{Kind, Step};
+use crate::watch::Count;
 
-/// A step that passed.
+/// A step that ran.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Took {
     pub(crate) step: Step,
@@ -31,6 +32,20 @@ pub(crate) fn table(steps: &[Took]) -> String {
     )
 }
 
+/// How much passed, and what could not be run.
+pub(crate) fn counts(passed: Count, not_run: &[&str]) -> String {
+    let Count {
+        programs,
+        tests,
+        ignored,
+    } = passed;
+    let mut text = format!("{tests} tests passed in {programs} programs, {ignored} ignored\n");
+    for it in not_run {
+        text += &format!("not run: {it}\n");
+    }
+    text
+}
+
 fn sum(steps: &[Took], kind: Kind) -> f64 {
     steps
         .iter()
@@ -39,7 +54,7 @@ fn sum(steps: &[Took], kind: Kind) -> f64 {
 }
 
 fn line(name: &str, [prepare, compile, test]: [String; 3]) -> String {
-    let line = format!("{name:<8} {prepare:>10} {compile:>10} {test:>10}");
+    let line = format!("{name:<12} {prepare:>10} {compile:>10} {test:>10}");
     format!("{}\n", line.trim_end())
 }
 
@@ -56,11 +71,11 @@ mod tests {
             took(Step::Heart, 3.5),
         ]);
         let expected = "\
-step      prepare s  compile s     test s
-lint                      10.0
-compile                   20.5
-heart                                 3.5
-sum             0.0       30.5        3.5
+step          prepare s  compile s     test s
+lint                          10.0
+compile                       20.5
+heart                                     3.5
+sum                 0.0       30.5        3.5
 ";
         assert_eq!(table, expected);
     }

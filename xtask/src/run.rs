@@ -8,6 +8,8 @@ use std::time::Instant;
 
 use anyhow::{Context, bail};
 
+use crate::watch::{Count, Limits, watch};
+
 /// Real time since a step began.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Stopwatch {
@@ -80,35 +82,51 @@ pub(crate) fn output(command: &mut Command) -> anyhow::Result<String> {
     String::from_utf8(output.stdout).with_context(|| format!("`{line}` prints no text"))
 }
 
-/// Runs two lists of commands at once. What the second list says is shown when both have ended, so that neither talks
-/// into the other.
-pub(crate) fn run_beside(first: Vec<Command>, second: Vec<Command>) -> anyhow::Result<()> {
-    let mut said = tempfile::tempfile().context("cannot keep what a command says")?;
+/// Runs two lists of test programs at once. The output of the second list is shown when both have ended, so that they
+/// do not mix.
+pub(crate) fn run_beside(
+    first: Vec<Command>,
+    second: Vec<Command>,
+    limits: Limits,
+) -> anyhow::Result<Count> {
+    let mut kept = tempfile::tempfile().context("cannot keep the output of a command")?;
     let (first, second) = std::thread::scope(|scope| {
-        let beside = scope.spawn(|| run_aside(second, &said));
-        let first = first.into_iter().try_for_each(|mut it| run(&mut it));
+        let beside = scope.spawn(|| run_aside(second, limits, &kept));
+        let first = run_tests(first, limits, &mut std::io::stdout());
         (
             first,
             beside.join().expect("running commands does not panic"),
         )
     });
-    said.rewind()?;
-    std::io::copy(&mut said, &mut std::io::stderr())?;
-    first.and(second)
+    kept.rewind()?;
+    std::io::copy(&mut kept, &mut std::io::stdout())?;
+    let mut passed = first?;
+    passed += second?;
+    Ok(passed)
 }
 
-/// Runs commands one after the other; they talk into a file.
-fn run_aside(commands: Vec<Command>, said: &File) -> anyhow::Result<()> {
-    for mut command in commands {
-        let mut heard = said.try_clone()?;
-        writeln!(heard, "$ {}", line(&command))?;
-        command.stdout(said.try_clone()?).stderr(heard);
-        run(&mut command)?;
+/// Runs test programs one after the other; their output goes to a file.
+fn run_aside(mut programs: Vec<Command>, limits: Limits, kept: &File) -> anyhow::Result<Count> {
+    for program in &mut programs {
+        program.stderr(kept.try_clone()?);
     }
-    Ok(())
+    run_tests(programs, limits, &mut kept.try_clone()?)
 }
 
-fn line(command: &Command) -> String {
+fn run_tests(
+    programs: Vec<Command>,
+    limits: Limits,
+    shown: &mut dyn Write,
+) -> anyhow::Result<Count> {
+    let mut passed = Count::default();
+    for program in programs {
+        writeln!(shown, "$ {}", line(&program))?;
+        passed += watch(program, limits, shown)?;
+    }
+    Ok(passed)
+}
+
+pub(crate) fn line(command: &Command) -> String {
     let mut words = vec![command.get_program().to_string_lossy()];
     words.extend(command.get_args().map(|word| word.to_string_lossy()));
     words.join(" ")

@@ -3,55 +3,55 @@
 use std::fmt;
 use std::process::Command;
 
-use anyhow::{Context, bail};
 use clap::ValueEnum;
 
 use crate::run::{self, cargo, program};
 use crate::servers::Servers;
-use crate::suite::Suite;
+use crate::suite::{Part, Suite};
+use crate::watch::{Count, Limits};
+use crate::{dependencies, features};
 
-/// The test vectors' own check, in another language than the library.
-const VECTORS_CHECK: &str = "vectors/check.py";
+const LIMITS: Limits = Limits {
+    test_seconds: 300.0,
+    silence_seconds: 600.0,
+};
 
-/// The packages of each part, by their directories.
-const BROKER: [&str; 1] = ["crates/semel-broker"];
-const GATE: [&str; 2] = ["crates/semel-gate", "crates/semel-cli"];
-const PROOF: [&str; 1] = ["proof"];
-const PROVE: [&str; 1] = ["crates/semel-prove"];
-/// All but the heart's.
-const NOT_THE_HEART: [&str; 5] = [
-    "crates/semel-broker",
-    "crates/semel-gate",
-    "crates/semel-cli",
-    "proof",
-    "crates/semel-prove",
-];
+/// The long tests take the time they are given.
+const LIMITS_LONG: Limits = Limits {
+    test_seconds: 4.0 * 3600.0,
+    silence_seconds: 4.0 * 3600.0,
+};
 
 /// One step; its name is what `--only` takes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Step {
-    /// Fetch the servers and the Python packages that are missing.
+    /// Fetch the servers and the Python and Node packages that are missing.
     Install,
     /// The code is formatted.
     Format,
-    /// The lints are content.
+    /// Licences, bans, sources and duplicate versions of what we build from (deny.toml).
+    Dependencies,
+    /// Clippy has no complaint.
     Lint,
-    /// Start the servers the tests share.
+    /// Start the servers that the tests share.
     Servers,
     /// Compile the tests, so that their own time can be told apart.
     Compile,
-    /// The tests of the library and the stores, and the proof beside them. Doc tests are compiled here
-    /// too.
+    /// The tests of the library, the stores and the documentation, and the proof beside them.
     Heart,
     /// The tests of the local cloud.
     Broker,
     /// The tests of the gate and the command, Google's clients among them.
     Gate,
-    /// The tests of the prover, and its verdicts on the specimens.
+    /// The tests of the prover.
     Prove,
-    /// Gates, a broker and a handler under attack.
+    /// The prover's verdicts on the specimens.
+    Specimens,
+    /// Gates, a broker and a handler under attack: the only step with failpoints.
     Attack,
-    /// The vectors agree with an implementation that is not ours.
+    /// Each crate builds alone, with each of its features.
+    Features,
+    /// The key vectors agree with an implementation in Python.
     Vectors,
 }
 
@@ -63,40 +63,30 @@ pub(crate) enum Kind {
     Test,
 }
 
-/// What steps leave for later steps.
+/// What steps leave for later steps and for the report.
 #[derive(Debug)]
 pub(crate) struct World {
     long: bool,
     servers: Option<Servers>,
-    suite: Option<Suite>,
+    suite: Suite,
+    pub(crate) passed: Count,
+    pub(crate) not_run: Vec<&'static str>,
 }
 
 // === impl Step ===
 
 impl Step {
-    pub(crate) const IN_ORDER: [Self; 11] = [
-        Self::Install,
-        Self::Format,
-        Self::Lint,
-        Self::Servers,
-        Self::Compile,
-        Self::Heart,
-        Self::Broker,
-        Self::Gate,
-        Self::Prove,
-        Self::Attack,
-        Self::Vectors,
-    ];
-
     pub(crate) fn kind(self) -> Kind {
         match self {
             Self::Install | Self::Servers => Kind::Prepare,
-            Self::Lint | Self::Compile => Kind::Compile,
+            Self::Lint | Self::Compile | Self::Features => Kind::Compile,
             Self::Format
+            | Self::Dependencies
             | Self::Heart
             | Self::Broker
             | Self::Gate
             | Self::Prove
+            | Self::Specimens
             | Self::Attack
             | Self::Vectors => Kind::Test,
         }
@@ -106,29 +96,23 @@ impl Step {
         match self {
             Self::Install => install(),
             Self::Format => run::run(&mut cargo("fmt --all --check")),
+            Self::Dependencies => {
+                world.not_run.extend(dependencies::check()?);
+                Ok(())
+            }
             Self::Lint => run::run(&mut cargo(
                 "clippy --workspace --all-targets --all-features -- -D warnings",
             )),
             Self::Servers => world.servers().map(|_| ()),
-            Self::Compile => world.suite().map(|_| ()),
-            Self::Heart => {
-                let mut heart = world.suite()?.of_others(&NOT_THE_HEART);
-                heart.push(cargo("test --workspace --all-features --doc"));
-                let proof = world.suite()?.of(&PROOF);
-                world.run_beside(heart, proof)
-            }
-            Self::Broker => world.run_all(&BROKER),
-            Self::Gate => world.run_all(&GATE),
-            Self::Prove => {
-                world.run_all(&PROVE)?;
-                let specimens = specimens(world.suite()?)?;
-                world.run(specimens)
-            }
-            Self::Attack => {
-                let attack = attack(world.suite()?)?;
-                world.run(attack)
-            }
-            Self::Vectors => vectors(world),
+            Self::Compile => world.suite.compile(),
+            Self::Heart => world.heart(),
+            Self::Broker => world.run_part(Part::Broker),
+            Self::Gate => world.run_part(Part::Gate),
+            Self::Prove => world.run_part(Part::Prove),
+            Self::Specimens => world.run_part(Part::Specimens),
+            Self::Attack => world.run_part(Part::Attack),
+            Self::Features => features::check(),
+            Self::Vectors => run::run(&mut program("python3", "vectors/check.py")),
         }
     }
 }
@@ -149,11 +133,13 @@ impl Kind {
 // === impl World ===
 
 impl World {
-    pub(crate) fn new(long: bool) -> Self {
+    pub(crate) fn new(long: bool, whole: bool) -> Self {
         Self {
             long,
             servers: None,
-            suite: None,
+            suite: Suite::new(whole),
+            passed: Count::default(),
+            not_run: Vec::new(),
         }
     }
 
@@ -165,55 +151,37 @@ impl World {
         }
     }
 
-    /// Compiles them when the first step asks.
-    fn suite(&mut self) -> anyhow::Result<&Suite> {
-        match &mut self.suite {
-            Some(suite) => Ok(suite),
-            none => Ok(none.insert(Suite::compile()?)),
+    fn run_part(&mut self, part: Part) -> anyhow::Result<()> {
+        let programs = self.suite.programs(part)?;
+        self.run_beside(programs, Vec::new())
+    }
+
+    /// The proof mostly waits, so it runs beside the other tests.
+    fn heart(&mut self) -> anyhow::Result<()> {
+        let mut heart = self.suite.programs(Part::Heart)?;
+        heart.push(self.suite.documentation()?);
+        let proof = self.suite.programs(Part::Proof)?;
+        self.run_beside(heart, proof)
+    }
+
+    /// Runs two lists of programs at once, and counts what passed.
+    fn run_beside(
+        &mut self,
+        mut first: Vec<Command>,
+        mut second: Vec<Command>,
+    ) -> anyhow::Result<()> {
+        let long = self.long;
+        let environment = self.servers()?.environment();
+        for command in first.iter_mut().chain(&mut second) {
+            command.envs(environment.clone());
+            if long {
+                command.env("SEMEL_TEST_LONG", "1");
+            }
         }
+        let limits = if long { LIMITS_LONG } else { LIMITS };
+        self.passed += run::run_beside(first, second, limits)?;
+        Ok(())
     }
-
-    /// Runs a command that may use the servers.
-    fn run(&mut self, command: Command) -> anyhow::Result<()> {
-        run::run(&mut self.at_home(command)?)
-    }
-
-    /// Runs the tests of some packages.
-    fn run_all(&mut self, packages: &[&str]) -> anyhow::Result<()> {
-        let tests = self.suite()?.of(packages);
-        tests.into_iter().try_for_each(|test| self.run(test))
-    }
-
-    /// Runs two lists of commands at once that may use the servers.
-    fn run_beside(&mut self, first: Vec<Command>, second: Vec<Command>) -> anyhow::Result<()> {
-        let mut at_home = |commands: Vec<Command>| {
-            let commands = commands.into_iter();
-            commands
-                .map(|command| self.at_home(command))
-                .collect::<anyhow::Result<Vec<_>>>()
-        };
-        let (first, second) = (at_home(first)?, at_home(second)?);
-        run::run_beside(first, second)
-    }
-
-    /// The command, told where the servers are.
-    fn at_home(&mut self, mut command: Command) -> anyhow::Result<Command> {
-        command.envs(self.servers()?.environment());
-        if self.long {
-            command.env("SEMEL_TEST_LONG", "1");
-        }
-        Ok(command)
-    }
-}
-
-/// The prover's verdicts on the specimens.
-pub(crate) fn specimens(suite: &Suite) -> anyhow::Result<Command> {
-    suite.one("crates/semel-cli", "specimens")
-}
-
-/// Gates, a broker and a handler under attack.
-pub(crate) fn attack(suite: &Suite) -> anyhow::Result<Command> {
-    suite.one("proof", "gate")
 }
 
 fn install() -> anyhow::Result<()> {
@@ -225,18 +193,6 @@ fn install() -> anyhow::Result<()> {
     testbed::install(&missing)?;
     let python = testbed::python()?;
     eprintln!("Python: {}", python.display());
-    // Says the versions of Google's packages for Node, which are fetched first if they are not there.
+    // Prints the versions of Google's packages for Node, which are fetched first if they are not there.
     run::run(&mut testbed::node("packages.mjs")?)
-}
-
-fn vectors(world: &mut World) -> anyhow::Result<()> {
-    let root = run::root();
-    if !root
-        .join(VECTORS_CHECK)
-        .try_exists()
-        .context("cannot look for the vectors")?
-    {
-        bail!("{VECTORS_CHECK} is not there: the vectors were not checked");
-    }
-    world.run(program("python3", VECTORS_CHECK))
 }

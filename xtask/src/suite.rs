@@ -1,43 +1,53 @@
-//! The compiled tests. They are compiled once, for the whole workspace, and run part by part: which packages are built
-//! together decides how their dependencies are compiled, so that building each part by itself compiles most of it anew.
+//! The compiled tests. Which packages are selected together decides the features of their dependencies, so a whole run
+//! compiles the workspace once and runs it part by part, while `--only` selects the packages of its part alone.
+//!
+//! Everything is compiled with the features that are shipped. The attack alone sees the failpoints of gate and broker.
 
-use crate::run;
-use anyhow::Context;
+use crate::{run, workspace};
 use serde::Deserialize;
-use std::path::{Path, PathBuf};
+use std::collections::BTreeMap;
+use std::path::PathBuf;
 use std::process::Command;
 
-const WHOLE: &str =
-    "test --workspace --all-features --no-run --message-format=json-render-diagnostics";
+const COMPILE: &str = "test --no-run --message-format=json-render-diagnostics";
 
-/// The tests that a plain `cargo test` leaves out, for they take minutes.
-const APART: &str = "--test gate --test specimens";
+/// The library's own tests need these. No shipped code looks at them.
+const FEATURES: &str = "semel/conformance,semel/tower";
 
-/// The tests of the workspace.
+/// Programs of tests that are compiled and run together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Part {
+    Heart,
+    Proof,
+    Broker,
+    Gate,
+    Prove,
+    Specimens,
+    Attack,
+}
+
+/// The programs that were compiled.
 #[derive(Debug)]
-pub(crate) struct Suite(Vec<Test>);
+pub(crate) struct Suite {
+    whole: bool,
+    compiled: BTreeMap<Part, Vec<Program>>,
+}
 
 /// One program of tests.
 #[derive(Debug)]
-struct Test {
-    /// Its package's directory, from the root of the repository.
-    package: PathBuf,
-    name: String,
-    program: PathBuf,
+struct Program {
+    package: String,
+    directory: PathBuf,
+    file: PathBuf,
 }
 
 /// What cargo says about something it built.
 #[derive(Deserialize)]
 struct Built {
+    package_id: String,
     manifest_path: PathBuf,
-    target: Target,
     executable: Option<PathBuf>,
     profile: Profile,
-}
-
-#[derive(Deserialize)]
-struct Target {
-    name: String,
 }
 
 #[derive(Deserialize)]
@@ -45,88 +55,156 @@ struct Profile {
     test: bool,
 }
 
+// === impl Part ===
+
+impl Part {
+    /// The part that runs all tests of a package.
+    fn of_package(name: &str) -> Self {
+        match name {
+            "semel-broker" => Self::Broker,
+            "semel-gate" | "semel-cli" => Self::Gate,
+            "semel-prove" => Self::Prove,
+            "proof" => Self::Proof,
+            _ => Self::Heart,
+        }
+    }
+
+    /// The package and name of its only program, if that is one that a plain `cargo test` leaves out.
+    fn target(self) -> Option<(&'static str, &'static str)> {
+        match self {
+            Self::Heart | Self::Proof | Self::Broker | Self::Gate | Self::Prove => None,
+            Self::Specimens => Some(("semel-cli", "specimens")),
+            Self::Attack => Some(("proof", "gate")),
+        }
+    }
+
+    /// The words that select its packages: all of them in a whole run.
+    fn selection(self, whole: bool) -> anyhow::Result<String> {
+        if self == Self::Attack {
+            return Ok(format!(
+                "--workspace --features {FEATURES},proof/failpoints"
+            ));
+        }
+        if whole || self.target().is_some() {
+            return Ok(format!("--workspace --features {FEATURES}"));
+        }
+        let packages = workspace::packages()?.into_iter().map(|it| it.name);
+        // The step of the heart runs the proof too, so they are compiled together.
+        let with = if self == Self::Heart {
+            Self::Proof
+        } else {
+            self
+        };
+        let packages = packages.filter(|name| [self, with].contains(&Self::of_package(name)));
+        let mut words: String = packages.map(|name| format!("--package {name} ")).collect();
+        if self == Self::Heart {
+            words += &format!("--features {FEATURES}");
+        }
+        Ok(words)
+    }
+}
+
 // === impl Suite ===
 
 impl Suite {
-    /// Compiles all of them.
-    pub(crate) fn compile() -> anyhow::Result<Self> {
-        let mut tests = built("")?;
-        tests.extend(Self::apart()?.0);
-        Ok(Self(tests))
+    /// Nothing is compiled yet; `whole` when every part will be asked for.
+    pub(crate) fn new(whole: bool) -> Self {
+        Self {
+            whole,
+            compiled: BTreeMap::new(),
+        }
     }
 
-    /// Compiles only those that a plain `cargo test` leaves out.
-    pub(crate) fn apart() -> anyhow::Result<Self> {
-        let apart = built(APART)?.into_iter().filter(Test::is_apart);
-        Ok(Self(apart.collect()))
+    /// Compiles every part.
+    pub(crate) fn compile(&mut self) -> anyhow::Result<()> {
+        for part in [Part::Heart, Part::Specimens, Part::Attack] {
+            self.programs(part)?;
+        }
+        Ok(())
     }
 
-    /// One program, by its package's directory and its name.
-    pub(crate) fn one(&self, package: &str, name: &str) -> anyhow::Result<Command> {
-        let mut tests = self.0.iter();
-        let test = tests.find(|test| test.package == Path::new(package) && test.name == name);
-        let test = test.with_context(|| format!("{package} has no tests named {name}"))?;
-        Ok(test.command())
+    /// The programs of a part, each as cargo would run it. Compiles them when it is the first to ask.
+    pub(crate) fn programs(&mut self, part: Part) -> anyhow::Result<Vec<Command>> {
+        if !self.compiled.contains_key(&part) {
+            self.compile_for(part)?;
+        }
+        let programs = self.compiled.get(&part).map(Vec::as_slice);
+        let programs = programs.unwrap_or_default().iter();
+        Ok(programs.map(Program::command).collect())
     }
 
-    /// The programs of the packages in these directories.
-    pub(crate) fn of(&self, packages: &[&str]) -> Vec<Command> {
-        self.where_package(|package| packages.contains(&package))
+    /// The documentation's tests: cargo compiles them as it runs them.
+    pub(crate) fn documentation(&self) -> anyhow::Result<Command> {
+        let selection = Part::Heart.selection(self.whole)?;
+        Ok(run::cargo(&format!("test {selection} --doc")))
     }
 
-    /// The programs of all other packages.
-    pub(crate) fn of_others(&self, packages: &[&str]) -> Vec<Command> {
-        self.where_package(|package| !packages.contains(&package))
-    }
-
-    fn where_package(&self, fits: impl Fn(&str) -> bool) -> Vec<Command> {
-        let tests = self.0.iter().filter(|test| !test.is_apart());
-        tests
-            .filter(|test| fits(&test.package.to_string_lossy()))
-            .map(Test::command)
-            .collect()
+    fn compile_for(&mut self, part: Part) -> anyhow::Result<()> {
+        let selection = part.selection(self.whole)?;
+        if let Some((package, target)) = part.target() {
+            let programs = built(&format!("{selection} --test {target}"))?;
+            // Another package may have tests of this name.
+            let one = programs.into_iter().filter(|it| it.package == package);
+            self.compiled.insert(part, one.collect());
+        } else {
+            for program in built(&selection)? {
+                let its = Part::of_package(&program.package);
+                self.compiled.entry(its).or_default().push(program);
+            }
+        }
+        Ok(())
     }
 }
 
-// === impl Test ===
+// === impl Program ===
 
-impl Test {
-    /// As cargo runs it: in the directory of its package.
+impl Program {
+    /// In the directory of its package, as cargo runs it. A script that starts xtask in the background makes it ignore
+    /// SIGINT and SIGQUIT; tests begin with the default, as from a terminal.
     fn command(&self) -> Command {
-        let mut command = Command::new(&self.program);
-        command.current_dir(run::root().join(&self.package));
+        let mut command = Command::new("env");
+        command.arg("--default-signal=INT,QUIT").arg(&self.file);
+        command.current_dir(&self.directory);
         command
     }
 
-    fn is_apart(&self) -> bool {
-        matches!(
-            (self.package.to_str(), self.name.as_str()),
-            (Some("proof"), "gate") | (Some("crates/semel-cli"), "specimens")
-        )
+    fn of(built: Built) -> Option<Self> {
+        let file = built.executable.filter(|_| built.profile.test)?;
+        let directory = built.manifest_path.parent()?.to_owned();
+        Some(Self {
+            package: package_name(&built.package_id)?.to_owned(),
+            directory,
+            file,
+        })
     }
 }
 
-fn built(targets: &str) -> anyhow::Result<Vec<Test>> {
-    let said = run::output(run::cargo(WHOLE).args(targets.split_whitespace()))?;
-    let mut tests = Vec::new();
-    for line in said.lines() {
-        // Other messages have other fields.
-        let Ok(built) = serde_json::from_str::<Built>(line) else {
-            continue;
-        };
-        if let Some(program) = built.executable.filter(|_| built.profile.test) {
-            let package = built
-                .manifest_path
-                .parent()
-                .context("a package has a directory")?;
-            let package = package.strip_prefix(run::root())?.to_owned();
-            let name = built.target.name;
-            tests.push(Test {
-                package,
-                name,
-                program,
-            });
-        }
+/// From `path+file:///somewhere/name#0.1.0`, or `…#name@0.1.0` when the directory has another name.
+fn package_name(id: &str) -> Option<&str> {
+    let (path, version) = id.split_once('#')?;
+    match version.split_once('@') {
+        Some((name, _)) => Some(name),
+        None => path.rsplit('/').next(),
     }
-    Ok(tests)
+}
+
+fn built(words: &str) -> anyhow::Result<Vec<Program>> {
+    let said = run::output(&mut run::cargo(&format!("{COMPILE} {words}")))?;
+    let messages = said.lines();
+    // Other messages have other fields.
+    let built = messages.filter_map(|line| serde_json::from_str(line).ok());
+    Ok(built.filter_map(Program::of).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::package_name;
+
+    #[test]
+    fn package_has_the_name_of_its_directory_unless_it_says_another() {
+        let plain = package_name("path+file:///a/crates/semel#0.1.0");
+        assert_eq!(plain, Some("semel"));
+        let other = package_name("path+file:///a/examples/webhook#webhook-example@0.1.0");
+        assert_eq!(other, Some("webhook-example"));
+    }
 }
