@@ -12,9 +12,9 @@ mod problem;
 
 pub(crate) use guard::{Guard, host, is_this_machine};
 
+use crate::context::Context;
 use crate::faults::Fault;
-use crate::shelf::ShelfError;
-use crate::world::World;
+use crate::storage::StorageError;
 use async_trait::async_trait;
 use axum::extract::{Request, State};
 use axum::middleware::{self, Next};
@@ -48,7 +48,7 @@ pub(crate) struct Desk(Arc<Drawers>);
 
 #[derive(Debug)]
 struct Drawers {
-    world: Arc<World>,
+    context: Arc<Context>,
     services: Vec<Arc<dyn Service>>,
     declared: Arc<dyn Declared>,
     guard: Guard,
@@ -72,8 +72,8 @@ pub(crate) trait Service: Debug + Send + Sync {
     /// Counts up whenever `busy` may have become shorter.
     fn changes(&self) -> watch::Receiver<u64>;
 
-    /// Forgets everything, on the shelf too.
-    async fn reset(&self) -> Result<(), ShelfError>;
+    /// Forgets everything, in storage too.
+    async fn reset(&self) -> Result<(), StorageError>;
 }
 
 /// What the settings say is there from the start: queues, topics, subscriptions.
@@ -87,14 +87,14 @@ pub(crate) trait Declared: Debug + Send + Sync {
 
 impl Desk {
     pub(crate) fn new(
-        world: Arc<World>,
+        context: Arc<Context>,
         services: Vec<Arc<dyn Service>>,
         declared: Arc<dyn Declared>,
         guard: Guard,
     ) -> Self {
         Self(Arc::new(Drawers {
-            faults_at_start: world.faults.list(),
-            world,
+            faults_at_start: context.faults.list(),
+            context,
             services,
             declared,
             guard,
@@ -102,8 +102,8 @@ impl Desk {
         }))
     }
 
-    fn world(&self) -> &World {
-        &self.0.world
+    fn context(&self) -> &Context {
+        &self.0.context
     }
 }
 

@@ -4,15 +4,15 @@
 /// A point on the way of a task, in the order they come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Point {
-    /// A new task is on the shelf, and its creator has not heard.
+    /// A new task is in storage, and its creator has not heard.
     TaskKept,
     /// A dispatch is about to be sent.
     Dispatched,
-    /// The handler's answer is here, and the shelf does not know.
+    /// The handler's answer is here, and storage does not know.
     AnswerHeard,
-    /// The end of a task is on the shelf.
+    /// The end of a task is in storage.
     EndKept,
-    /// The next attempt of a task is on the shelf.
+    /// The next attempt of a task is in storage.
     RetryKept,
 }
 

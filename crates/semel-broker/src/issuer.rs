@@ -6,7 +6,7 @@ mod routes;
 pub(crate) use routes::routes;
 
 use crate::clock::{Clock, Time};
-use crate::shelf::{Shelf, ShelfError};
+use crate::storage::{Storage, StorageError};
 use key::Key;
 use serde::Serialize;
 use sha2::{Digest, Sha256};
@@ -29,7 +29,7 @@ const KEPT_MAX: usize = 1000;
 pub(crate) struct Issuer {
     url: String,
     clock: Clock,
-    shelf: Shelf,
+    storage: Storage,
     /// Made or read when first needed.
     key: OnceCell<Arc<Key>>,
     kept: Mutex<HashMap<Holder, Token>>,
@@ -63,12 +63,12 @@ struct Claims<'a> {
 // === impl Issuer ===
 
 impl Issuer {
-    /// An issuer that is found at this address and keeps its key on the shelf.
-    pub(crate) fn new(clock: Clock, shelf: Shelf, url: String) -> Self {
+    /// An issuer that is found at this address and keeps its key in storage.
+    pub(crate) fn new(clock: Clock, storage: Storage, url: String) -> Self {
         Self {
             url,
             clock,
-            shelf,
+            storage,
             key: OnceCell::new(),
             kept: Mutex::default(),
         }
@@ -79,7 +79,7 @@ impl Issuer {
     ///
     /// # Errors
     /// When the key can neither be read nor kept. A retry is safe.
-    pub(crate) async fn token(&self, email: &str, audience: &str) -> Result<String, ShelfError> {
+    pub(crate) async fn token(&self, email: &str, audience: &str) -> Result<String, StorageError> {
         let holder = Holder {
             email: email.into(),
             audience: audience.into(),
@@ -93,7 +93,7 @@ impl Issuer {
         Ok(text)
     }
 
-    async fn sign(&self, holder: &Holder, now: Time) -> Result<String, ShelfError> {
+    async fn sign(&self, holder: &Holder, now: Time) -> Result<String, StorageError> {
         let account = account_number(&holder.email);
         let iat = now.timestamp().seconds;
         let claims = Claims {
@@ -112,8 +112,8 @@ impl Issuer {
         Ok(signing.await.expect("signing does not panic"))
     }
 
-    async fn key(&self) -> Result<&Arc<Key>, ShelfError> {
-        let made = || async { Key::of(&self.shelf).await.map(Arc::new) };
+    async fn key(&self) -> Result<&Arc<Key>, StorageError> {
+        let made = || async { Key::of(&self.storage).await.map(Arc::new) };
         self.key.get_or_try_init(made).await
     }
 

@@ -1,5 +1,5 @@
-//! Pub/Sub v1. What is published is copied into the backlog of every subscription that wants it, on the shelf, before the
-//! publisher is answered; it leaves a backlog when its acknowledgement is on the shelf too.
+//! Pub/Sub v1. What is published is copied into the backlog of every subscription that wants it, in storage, before the
+//! publisher is answered; it leaves a backlog when its acknowledgement is in storage too.
 
 mod publisher;
 mod subscriber;
@@ -26,8 +26,8 @@ mod errors;
 #[cfg(test)]
 mod tests;
 
-use crate::shelf::ShelfError;
-use crate::world::World;
+use crate::context::Context;
+use crate::storage::StorageError;
 use house::House;
 use std::sync::Arc;
 use tokio::sync::watch;
@@ -44,9 +44,9 @@ pub(crate) struct PubSub {
 // === impl PubSub ===
 
 impl PubSub {
-    /// Goes on where the shelf's last broker stopped. Needs a runtime: pushes begin at once.
-    pub(crate) fn open(world: Arc<World>) -> Result<Self, ShelfError> {
-        let house = Arc::new(House::open(world)?);
+    /// Goes on where the last broker on this storage stopped. Needs a runtime: pushes begin at once.
+    pub(crate) fn open(context: Arc<Context>) -> Result<Self, StorageError> {
+        let house = Arc::new(House::open(context)?);
         house.keep_all();
         let open = Arc::new(house.closed.clone().drop_guard());
         Ok(Self { house, open })
@@ -64,10 +64,10 @@ impl PubSub {
     }
 
     /// Everything is gone: topics, subscriptions, snapshots, messages.
-    pub(crate) async fn reset(&self) -> Result<(), ShelfError> {
+    pub(crate) async fn reset(&self) -> Result<(), StorageError> {
         let house = Arc::clone(&self.house);
         let reset = tokio::spawn(async move { house.reset().await });
-        let ended = |_| Err(ShelfError("the reset did not finish".into()));
+        let ended = |_| Err(StorageError("the reset did not finish".into()));
         reset.await.unwrap_or_else(ended)
     }
 }

@@ -20,10 +20,10 @@ mod filter;
 mod reflect;
 
 use crate::clock::Time;
+use crate::context::Context;
 use crate::proto::tasks::task::MessageType;
 use crate::proto::tasks::{HttpMethod, HttpRequest, Queue, Task};
-use crate::shelf::{Batch, Shelf, ShelfError, Table};
-use crate::world::World;
+use crate::storage::{Batch, Storage, StorageError, Table};
 use bytes::Bytes;
 use errors::Rpc;
 use http::header::AUTHORIZATION;
@@ -57,7 +57,7 @@ struct Inner {
     coming_and_going: Arc<Mutex<()>>,
 }
 
-/// The tasks of a queue as they are found on the shelf.
+/// The tasks of a queue as they are found in storage.
 #[derive(Debug, Default)]
 struct Found {
     line: Line,
@@ -67,20 +67,23 @@ struct Found {
 // === impl Tasks ===
 
 impl Tasks {
-    /// Finds what is on the shelf, and begins to send tasks out.
+    /// Finds what is in storage, and begins to send tasks out.
     ///
     /// # Errors
-    /// When the shelf cannot be read.
-    pub(crate) fn open(world: Arc<World>, functions_url: Option<Url>) -> Result<Self, ShelfError> {
+    /// When storage cannot be read.
+    pub(crate) fn open(
+        context: Arc<Context>,
+        functions_url: Option<Url>,
+    ) -> Result<Self, StorageError> {
         let ground = Arc::new(Ground {
-            world,
+            context,
             changed: watch::Sender::new(0),
             used_up: AtomicU32::new(0),
         });
-        let shelf = &ground.world.shelf;
-        let mut found = find_tasks(shelf)?;
+        let storage = &ground.context.storage;
+        let mut found = find_tasks(storage)?;
         let mut lanes = BTreeMap::new();
-        for (queue, reserved) in find_queues(shelf)? {
+        for (queue, reserved) in find_queues(storage)? {
             let name = queue.name.clone();
             let tasks = found.remove(&name).unwrap_or_default();
             let numbers = Numbers {
@@ -103,13 +106,13 @@ impl Tasks {
     /// Takes away what queues left behind that ended in the middle of something. Nobody begins a queue meanwhile: one
     /// of the same name would lose its tasks.
     fn tidy(&self, queues: Vec<String>) {
-        let world = Arc::clone(&self.0.ground.world);
+        let context = Arc::clone(&self.0.ground.context);
         let alone = Arc::clone(&self.0.coming_and_going).try_lock_owned();
         tokio::spawn(async move {
             let work = async {
-                clear_tasks(&world.shelf, queues).await?;
+                clear_tasks(&context.storage, queues).await?;
                 drop(alone);
-                sweep_names(&world.shelf, world.clock.now()).await
+                sweep_names(&context.storage, context.clock.now()).await
             };
             if let Err(error) = work.await {
                 tracing::error!(%error, "what earlier queues left behind could not be taken away");
@@ -167,8 +170,8 @@ impl Tasks {
     /// Forgets everything: queues, tasks, and which names were used. What is on its way changes nothing any more.
     ///
     /// # Errors
-    /// When the shelf cannot be written.
-    pub(crate) async fn reset(&self) -> Result<(), ShelfError> {
+    /// When storage cannot be written.
+    pub(crate) async fn reset(&self) -> Result<(), StorageError> {
         let this = self.clone();
         let work = async move {
             let _alone = this.0.coming_and_going.lock().await;
@@ -176,15 +179,15 @@ impl Tasks {
             for lane in lanes.values() {
                 lane.end_queue(Batch::default()).await?;
             }
-            let shelf = &this.0.ground.world.shelf;
+            let storage = &this.0.ground.context.storage;
             for table in [Table::Queues, Table::Tasks, Table::Tombstones] {
-                rows::clear(shelf, table, &[]).await?;
+                rows::clear(storage, table, &[]).await?;
             }
             this.0.ground.tell();
             Ok(())
         };
         let done = tokio::spawn(work).await;
-        done.unwrap_or_else(|error| Err(ShelfError(format!("the reset ended early: {error}"))))
+        done.unwrap_or_else(|error| Err(StorageError(format!("the reset ended early: {error}"))))
     }
 
     fn lane(&self, name: &str) -> Result<Arc<Lane>, Status> {
@@ -206,12 +209,12 @@ impl Tasks {
     }
 }
 
-/// The queues on the shelf, and the numbers their next tasks have at least.
-fn find_queues(shelf: &Shelf) -> Result<Vec<(Queue, u64)>, ShelfError> {
+/// The queues in storage, and the numbers their next tasks have at least.
+fn find_queues(storage: &Storage) -> Result<Vec<(Queue, u64)>, StorageError> {
     let mut queues = Vec::new();
     let mut after = None;
     loop {
-        let page = shelf.scan(Table::Queues, &[], after.as_deref(), rows::PAGE_ROWS)?;
+        let page = storage.scan(Table::Queues, &[], after.as_deref(), rows::PAGE_ROWS)?;
         let Some(last) = page.last() else {
             return Ok(queues);
         };
@@ -222,12 +225,12 @@ fn find_queues(shelf: &Shelf) -> Result<Vec<(Queue, u64)>, ShelfError> {
     }
 }
 
-/// The tasks on the shelf by their queues' names. Of each only what its place in the line needs is remembered.
-fn find_tasks(shelf: &Shelf) -> Result<HashMap<String, Found>, ShelfError> {
+/// The tasks in storage by their queues' names. Of each only what its place in the line needs is remembered.
+fn find_tasks(storage: &Storage) -> Result<HashMap<String, Found>, StorageError> {
     let mut found: HashMap<String, Found> = HashMap::new();
     let mut after = None;
     loop {
-        let page = shelf.scan(Table::Tasks, &[], after.as_deref(), rows::PAGE_ROWS)?;
+        let page = storage.scan(Table::Tasks, &[], after.as_deref(), rows::PAGE_ROWS)?;
         let Some(last) = page.last() else {
             return Ok(found);
         };
@@ -247,22 +250,22 @@ fn find_tasks(shelf: &Shelf) -> Result<HashMap<String, Found>, ShelfError> {
 }
 
 /// Takes away the tasks of these queues.
-async fn clear_tasks(shelf: &Shelf, queues: Vec<String>) -> Result<(), ShelfError> {
+async fn clear_tasks(storage: &Storage, queues: Vec<String>) -> Result<(), StorageError> {
     for queue in queues {
-        rows::clear(shelf, Table::Tasks, &rows::task_prefix(&queue)).await?;
+        rows::clear(storage, Table::Tasks, &rows::task_prefix(&queue)).await?;
     }
     Ok(())
 }
 
 /// Takes away all names that may be used again.
-async fn sweep_names(shelf: &Shelf, now: Time) -> Result<(), ShelfError> {
+async fn sweep_names(storage: &Storage, now: Time) -> Result<(), StorageError> {
     loop {
         let mut batch = Batch::default();
-        rows::sweep(shelf, &mut batch, now)?;
+        rows::sweep(storage, &mut batch, now)?;
         if batch.is_empty() {
             return Ok(());
         }
-        shelf.commit(batch).await?;
+        storage.commit(batch).await?;
     }
 }
 
@@ -289,7 +292,7 @@ fn method_of(method: &Method) -> HttpMethod {
 // === impl Found ===
 
 impl Found {
-    fn take_in(&mut self, id: &str, row: Bytes) -> Result<(), ShelfError> {
+    fn take_in(&mut self, id: &str, row: Bytes) -> Result<(), StorageError> {
         let kept = rows::kept_task(row)?;
         let task = kept.task.unwrap_or_default();
         let at = task.schedule_time.as_ref().map(Time::of);

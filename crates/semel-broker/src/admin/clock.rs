@@ -36,12 +36,12 @@ pub(super) async fn show(State(desk): State<Desk>) -> Json<Shown> {
 pub(super) async fn advance(State(desk): State<Desk>, body: Bytes) -> Result<Json<Shown>, Problem> {
     let by = given(&body)?;
     let _turn = desk.0.turn.lock().await;
-    let later = desk.world().clock.now().plus(by);
+    let later = desk.context().clock.now().plus(by);
     if Timestamp::from_microsecond(later.0).is_err() {
         let error = "the clock ends with the year 9999: put it forward by less";
         return Err(Problem::invalid(error.into()));
     }
-    let kept = desk.world().advance(by).await;
+    let kept = desk.context().advance(by).await;
     kept.map_err(|error| {
         // Trying again would put it forward twice.
         Problem::half_done(format!(
@@ -52,7 +52,7 @@ pub(super) async fn advance(State(desk): State<Desk>, body: Bytes) -> Result<Jso
 }
 
 pub(super) fn shown(desk: &Desk) -> Shown {
-    let clock = &desk.world().clock;
+    let clock = &desk.context().clock;
     let now = clock.now();
     let text = Timestamp::from_microsecond(now.0);
     Shown {

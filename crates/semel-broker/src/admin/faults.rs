@@ -31,27 +31,27 @@ pub(super) async fn show(State(desk): State<Desk>) -> Json<Shown> {
 pub(super) async fn replace(State(desk): State<Desk>, body: Bytes) -> Result<Json<Shown>, Problem> {
     let given = given(&body)?;
     let _turn = desk.0.turn.lock().await;
-    desk.world().faults.replace(given);
+    desk.context().faults.replace(given);
     Ok(Json(shown(&desk)))
 }
 
 pub(super) async fn add(State(desk): State<Desk>, body: Bytes) -> Result<Json<Shown>, Problem> {
     let given = given(&body)?;
     let _turn = desk.0.turn.lock().await;
-    let mut list = desk.world().faults.list();
+    let mut list = desk.context().faults.list();
     list.extend(given);
-    desk.world().faults.replace(list);
+    desk.context().faults.replace(list);
     Ok(Json(shown(&desk)))
 }
 
 pub(super) async fn clear(State(desk): State<Desk>) -> Json<Shown> {
     let _turn = desk.0.turn.lock().await;
-    desk.world().faults.replace(Vec::new());
+    desk.context().faults.replace(Vec::new());
     Json(shown(&desk))
 }
 
 pub(super) fn shown(desk: &Desk) -> Shown {
-    let faults = &desk.world().faults;
+    let faults = &desk.context().faults;
     Shown {
         seed: faults.seed(),
         faults: faults.list().iter().map(Fault::to_string).collect(),

@@ -42,7 +42,7 @@ type Ask = Result<Query<Asked>, QueryRejection>;
 
 pub(super) async fn show(State(desk): State<Desk>, asked: Ask) -> Result<Json<Shown>, Problem> {
     let wanted = asked?.0.wanted()?;
-    let (dispatches, let_go) = desk.world().history.list(&wanted);
+    let (dispatches, let_go) = desk.context().history.list(&wanted);
     let next = dispatches.last().map(|last| last.number).or(wanted.after);
     Ok(Json(Shown {
         dispatches,
@@ -63,7 +63,7 @@ pub(super) async fn export(State(desk): State<Desk>, asked: Ask) -> Result<Respo
     .wanted()?;
     let parts = std::iter::from_fn(move || {
         wanted.limit = left.min(SHOWN);
-        let (dispatches, _) = desk.world().history.list(&wanted);
+        let (dispatches, _) = desk.context().history.list(&wanted);
         wanted.after = Some(dispatches.last()?.number);
         left -= dispatches.len();
         Some(Ok::<_, Infallible>(lines(&dispatches)))
@@ -73,7 +73,7 @@ pub(super) async fn export(State(desk): State<Desk>, asked: Ask) -> Result<Respo
 }
 
 pub(super) async fn clear(State(desk): State<Desk>) -> StatusCode {
-    desk.world().history.clear();
+    desk.context().history.clear();
     StatusCode::NO_CONTENT
 }
 

@@ -1,7 +1,7 @@
 //! How the desk says no: `{"error": …, "retry_is_safe": …}`.
 
 use super::guard::Refusal;
-use crate::shelf::ShelfError;
+use crate::storage::StorageError;
 use axum::Json;
 use axum::extract::rejection::QueryRejection;
 use axum::http::StatusCode;
@@ -84,8 +84,8 @@ impl From<Refusal> for Problem {
     }
 }
 
-impl From<ShelfError> for Problem {
-    fn from(error: ShelfError) -> Self {
+impl From<StorageError> for Problem {
+    fn from(error: StorageError) -> Self {
         Self::failed(error.to_string())
     }
 }

@@ -25,9 +25,9 @@ impl Desk {
         for service in &self.0.services {
             service.reset().await?;
         }
-        let world = self.world();
-        world.faults.replace(self.0.faults_at_start.clone());
-        world.history.clear();
+        let context = self.context();
+        context.faults.replace(self.0.faults_at_start.clone());
+        context.history.clear();
         let made = self.0.declared.make().await;
         made.map_err(|error| {
             Problem::failed(format!(

@@ -32,7 +32,7 @@ struct Start {
 
 struct Setting {
     desk: Desk,
-    world: Arc<World>,
+    context: Arc<Context>,
     fakes: [Arc<Fake>; 2],
     start: Arc<Start>,
 }
@@ -67,7 +67,7 @@ impl super::Service for Fake {
         self.changed.subscribe()
     }
 
-    async fn reset(&self) -> Result<(), ShelfError> {
+    async fn reset(&self) -> Result<(), StorageError> {
         self.set(&[]);
         Ok(())
     }
@@ -92,14 +92,14 @@ impl Setting {
     }
 
     fn with(faults: &[&str], start: Start, guard: Guard) -> Self {
-        let world = World::for_test(faults);
+        let context = Context::for_test(faults);
         let fakes = [Arc::new(Fake::default()), Arc::new(Fake::default())];
         let start = Arc::new(start);
         let services = fakes.iter().map(|it| Arc::clone(it) as _).collect();
         let declared: Arc<dyn Declared> = Arc::clone(&start) as _;
         Self {
-            desk: Desk::new(Arc::clone(&world), services, declared, guard),
-            world,
+            desk: Desk::new(Arc::clone(&context), services, declared, guard),
+            context,
             fakes,
             start,
         }
@@ -107,7 +107,7 @@ impl Setting {
 
     fn dispatches(&self, ids: &[&str]) {
         for id in ids {
-            let number = self.world.history.begin(Begun {
+            let number = self.context.history.begin(Begun {
                 at: Time(1),
                 resource: QUEUE,
                 id,
@@ -115,7 +115,7 @@ impl Setting {
                 target: "http://127.0.0.1:1/",
                 faults: vec!["duplicate"],
             });
-            let history = &self.world.history;
+            let history = &self.context.history;
             history.end(number, Outcome::TimedOut, Duration::ZERO);
         }
     }

@@ -1,6 +1,6 @@
-//! The key that signs: made once, kept on the shelf, shown to who verifies.
+//! The key that signs: made once, kept in storage, shown to who verifies.
 
-use crate::shelf::{Batch, Shelf, ShelfError, Table};
+use crate::storage::{Batch, Storage, StorageError, Table};
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use rsa::pkcs1v15::SigningKey;
@@ -27,12 +27,12 @@ pub(super) struct Key {
 // === impl Key ===
 
 impl Key {
-    /// The key on a shelf; a new one is put there when there is none.
-    pub(super) async fn of(shelf: &Shelf) -> Result<Self, ShelfError> {
-        if let Some(kept) = shelf.get(Table::Meta, PLACE)? {
+    /// The key on a storage; a new one is put there when there is none.
+    pub(super) async fn of(storage: &Storage) -> Result<Self, StorageError> {
+        if let Some(kept) = storage.get(Table::Meta, PLACE)? {
             let key = RsaPrivateKey::from_pkcs8_der(&kept);
             return key.map(Self::new).map_err(|error| {
-                ShelfError(format!("the key that signs tokens cannot be read: {error}"))
+                StorageError(format!("the key that signs tokens cannot be read: {error}"))
             });
         }
         let making = tokio::task::spawn_blocking(make).await;
@@ -40,7 +40,7 @@ impl Key {
         let kept = key.to_pkcs8_der().expect("a fresh key can be written");
         let mut batch = Batch::default();
         batch.put(Table::Meta, PLACE, kept.as_bytes().to_vec());
-        shelf.commit(batch).await?;
+        storage.commit(batch).await?;
         Ok(Self::new(key))
     }
 
@@ -91,7 +91,7 @@ impl fmt::Debug for Key {
     }
 }
 
-fn make() -> Result<RsaPrivateKey, ShelfError> {
+fn make() -> Result<RsaPrivateKey, StorageError> {
     RsaPrivateKey::new(&mut rsa::rand_core::OsRng, BITS)
-        .map_err(|error| ShelfError(format!("no key to sign tokens with: {error}")))
+        .map_err(|error| StorageError(format!("no key to sign tokens with: {error}")))
 }

@@ -1,8 +1,8 @@
 //! Where a verifier finds the public key: the paths that are known from production.
 
 use super::key::Key;
-use crate::shelf::ShelfError;
-use crate::world::World;
+use crate::context::Context;
+use crate::storage::StorageError;
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::http::header::CACHE_CONTROL;
@@ -12,17 +12,17 @@ use axum::{Json, Router};
 use serde_json::{Value, json};
 use std::sync::Arc;
 
-/// The pages of the world's issuer.
-pub(crate) fn routes(world: Arc<World>) -> Router {
+/// The pages of the context's issuer.
+pub(crate) fn routes(context: Arc<Context>) -> Router {
     Router::new()
         .route("/.well-known/openid-configuration", get(about))
         .route("/oauth2/v3/certs", get(jwks))
         .route("/oauth2/v1/certs", get(pem))
-        .with_state(world)
+        .with_state(context)
 }
 
-async fn about(State(world): State<Arc<World>>) -> Json<Value> {
-    let issuer = &world.issuer.url;
+async fn about(State(context): State<Arc<Context>>) -> Json<Value> {
+    let issuer = &context.issuer.url;
     Json(json!({
         "issuer": issuer,
         "jwks_uri": format!("{issuer}/oauth2/v3/certs"),
@@ -33,15 +33,15 @@ async fn about(State(world): State<Arc<World>>) -> Json<Value> {
     }))
 }
 
-async fn jwks(State(world): State<Arc<World>>) -> Response {
-    page(world.issuer.key().await, Key::as_jwks)
+async fn jwks(State(context): State<Arc<Context>>) -> Response {
+    page(context.issuer.key().await, Key::as_jwks)
 }
 
-async fn pem(State(world): State<Arc<World>>) -> Response {
-    page(world.issuer.key().await, Key::as_pem)
+async fn pem(State(context): State<Arc<Context>>) -> Response {
+    page(context.issuer.key().await, Key::as_pem)
 }
 
-fn page(key: Result<&Arc<Key>, ShelfError>, show: fn(&Key) -> Value) -> Response {
+fn page(key: Result<&Arc<Key>, StorageError>, show: fn(&Key) -> Value) -> Response {
     match key {
         // A broker in memory has a new key at each start: nobody should remember this one for long.
         Ok(key) => ([(CACHE_CONTROL, "public, max-age=60")], Json(show(key))).into_response(),

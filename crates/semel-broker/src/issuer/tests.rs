@@ -1,5 +1,5 @@
 use super::*;
-use crate::world::World;
+use crate::context::Context;
 use axum::body::Body;
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -28,9 +28,9 @@ fn opened(token: &str, key: &RsaPublicKey) -> (Value, Value, bool) {
     (json(header), json(claims), verified.is_ok())
 }
 
-async fn get(world: &Arc<World>, path: &str) -> Value {
+async fn get(context: &Arc<Context>, path: &str) -> Value {
     let request = Request::get(path).body(Body::empty()).unwrap();
-    let response = routes(Arc::clone(world)).oneshot(request).await.unwrap();
+    let response = routes(Arc::clone(context)).oneshot(request).await.unwrap();
     assert_eq!(response.status(), 200, "{path}");
     let body = response.into_body().collect().await.unwrap().to_bytes();
     serde_json::from_slice(&body).unwrap()
@@ -38,12 +38,12 @@ async fn get(world: &Arc<World>, path: &str) -> Value {
 
 #[tokio::test]
 async fn a_token_verifies_with_what_the_issuer_shows() {
-    let world = World::for_test(&[]);
-    let token = world.issuer.token(EMAIL, "https://a/b?c").await.unwrap();
-    let about = get(&world, "/.well-known/openid-configuration").await;
+    let context = Context::for_test(&[]);
+    let token = context.issuer.token(EMAIL, "https://a/b?c").await.unwrap();
+    let about = get(&context, "/.well-known/openid-configuration").await;
     let base = about["issuer"].as_str().unwrap();
     let jwks_uri = about["jwks_uri"].as_str().unwrap();
-    let jwks = get(&world, jwks_uri.strip_prefix(base).unwrap()).await;
+    let jwks = get(&context, jwks_uri.strip_prefix(base).unwrap()).await;
     let jwk = &jwks["keys"][0];
     let number = |name: &str| BigUint::from_bytes_be(&decode(jwk[name].as_str().unwrap()));
     let key = RsaPublicKey::new(number("n"), number("e")).unwrap();
@@ -62,7 +62,7 @@ async fn a_token_verifies_with_what_the_issuer_shows() {
     let span = claims["exp"].as_i64().unwrap() - claims["iat"].as_i64().unwrap();
     assert_eq!(span, 3600);
 
-    let pems = get(&world, "/oauth2/v1/certs").await;
+    let pems = get(&context, "/oauth2/v1/certs").await;
     let pem = pems[header["kid"].as_str().unwrap()].as_str().unwrap();
     assert_eq!(RsaPublicKey::from_public_key_pem(pem).unwrap(), key);
 
@@ -79,9 +79,9 @@ async fn the_key_survives_a_restart() {
     let directory = tempfile::tempdir().unwrap();
     let mut keys = Vec::new();
     for _ in 0..2 {
-        let shelf = Shelf::open(directory.path()).unwrap();
+        let storage = Storage::open(directory.path()).unwrap();
         let clock = Clock::start(Duration::ZERO);
-        let issuer = Issuer::new(clock, shelf, "http://127.0.0.1:1".into());
+        let issuer = Issuer::new(clock, storage, "http://127.0.0.1:1".into());
         keys.push(issuer.key().await.unwrap().as_jwks());
     }
     assert_eq!(keys[0], keys[1]);
@@ -89,20 +89,20 @@ async fn the_key_survives_a_restart() {
 
 #[tokio::test]
 async fn a_clock_put_forward_does_not_make_tokens_of_the_future() {
-    let world = World::for_test(&[]);
+    let context = Context::for_test(&[]);
     let day = Duration::from_secs(24 * 3600);
-    world.advance(day).await.unwrap();
-    let token = world.issuer.token(EMAIL, "a").await.unwrap();
+    context.advance(day).await.unwrap();
+    let token = context.issuer.token(EMAIL, "a").await.unwrap();
     let claims: Value = serde_json::from_slice(&decode(token.split('.').nth(1).unwrap())).unwrap();
     let iat = claims["iat"].as_i64().unwrap();
-    let ahead = world.clock.now().timestamp().seconds - iat;
+    let ahead = context.clock.now().timestamp().seconds - iat;
     assert!((86_400..86_460).contains(&ahead), "{ahead}");
 }
 
 #[tokio::test]
 async fn a_token_is_used_again_until_it_is_nearly_over() {
-    let world = World::for_test(&[]);
-    let issuer = &world.issuer;
+    let context = Context::for_test(&[]);
+    let issuer = &context.issuer;
     let first = issuer.token(EMAIL, "a").await.unwrap();
     assert_eq!(issuer.token(EMAIL, "a").await.unwrap(), first);
     assert_ne!(issuer.token(EMAIL, "b").await.unwrap(), first);
@@ -111,7 +111,7 @@ async fn a_token_is_used_again_until_it_is_nearly_over() {
         email: EMAIL.into(),
         audience: "a".into(),
     };
-    let now = world.clock.wall();
+    let now = context.clock.wall();
     let minutes = |count: u64| Duration::from_secs(60 * count);
     let later = |by| issuer.kept_for(&holder, now.plus(by)).is_some();
     assert!(later(minutes(54)));
@@ -121,7 +121,7 @@ async fn a_token_is_used_again_until_it_is_nearly_over() {
 #[test]
 fn no_more_tokens_are_kept_than_there_is_room_for() {
     let clock = Clock::start(Duration::ZERO);
-    let issuer = Issuer::new(clock, Shelf::in_memory(), String::new());
+    let issuer = Issuer::new(clock, Storage::in_memory(), String::new());
     for number in 0..3 * KEPT_MAX {
         let holder = Holder {
             email: EMAIL.into(),

@@ -8,7 +8,7 @@ use super::rows;
 use super::things::Subscription;
 use crate::clock::Time;
 use crate::proto::pubsub as wire;
-use crate::shelf::Batch;
+use crate::storage::Batch;
 use tonic::Status;
 
 const COUNT: &str = "CloudPubSubDeadLetterSourceDeliveryCount";
@@ -23,7 +23,7 @@ impl House {
     pub(super) async fn bury(&self, subscription: &Subscription, places: &[Place]) {
         let _shared = self.floor.read().await;
         let forwarded = self.forward(subscription, places).await;
-        let now = self.world.clock.now();
+        let now = self.context.clock.now();
         {
             let mut inside = subscription.inside();
             let dying = places.iter().copied();
@@ -54,7 +54,7 @@ impl House {
         let mut batch = Batch::default();
         let mut letters = Vec::with_capacity(dying.len());
         for (place, attempts) in dying {
-            let message = rows::message(&self.world.shelf, number, place);
+            let message = rows::message(&self.context.storage, number, place);
             let Some(mut message) = message.map_err(|error| unwritten(&error))? else {
                 continue;
             };

@@ -2,7 +2,7 @@
 
 use super::names::short;
 use crate::proto::rpc;
-use crate::shelf::ShelfError;
+use crate::storage::StorageError;
 use prost::Message;
 use prost_types::Any;
 use std::collections::HashMap;
@@ -55,7 +55,7 @@ pub(super) fn detached(name: &str) -> Status {
 }
 
 /// The disk refused; what was answered before is safe.
-pub(super) fn unwritten(error: &ShelfError) -> Status {
+pub(super) fn unwritten(error: &StorageError) -> Status {
     Status::unavailable(format!("{error}. Nothing changed that was not answered"))
 }
 

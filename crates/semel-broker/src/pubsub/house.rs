@@ -4,8 +4,8 @@ use super::errors::{not_found, unwritten};
 use super::names;
 use super::rows;
 use super::things::{Inside, Snapshot, Subscription, Topic};
-use crate::shelf::{Batch, ShelfError, Table};
-use crate::world::World;
+use crate::context::Context;
+use crate::storage::{Batch, StorageError, Table};
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -16,7 +16,7 @@ use tonic::Status;
 /// The whole service.
 #[derive(Debug)]
 pub(super) struct House {
-    pub(super) world: Arc<World>,
+    pub(super) context: Arc<Context>,
     names: Mutex<Names>,
     /// Shared by all who move messages; held alone by whoever changes what topics, subscriptions and
     /// snapshots there are, so that these see every message or none.
@@ -37,16 +37,16 @@ pub(super) struct Names {
 // === impl House ===
 
 impl House {
-    pub(super) fn open(world: Arc<World>) -> Result<Self, ShelfError> {
+    pub(super) fn open(context: Arc<Context>) -> Result<Self, StorageError> {
         let mut names = Names {
-            next_number: rows::next_number(&world.shelf)?,
+            next_number: rows::next_number(&context.storage)?,
             ..Names::default()
         };
-        names.read_topics(&world)?;
-        names.read_subscriptions(&world)?;
-        names.read_snapshots(&world)?;
+        names.read_topics(&context)?;
+        names.read_subscriptions(&context)?;
+        names.read_snapshots(&context)?;
         Ok(Self {
-            world,
+            context,
             names: Mutex::new(names),
             floor: RwLock::default(),
             changed: watch::channel(0).0,
@@ -86,13 +86,13 @@ impl House {
     }
 
     pub(super) async fn commit(&self, batch: Batch) -> Result<(), Status> {
-        let done = self.world.shelf.commit(batch).await;
+        let done = self.context.storage.commit(batch).await;
         done.map_err(|error| unwritten(&error))
     }
 
     /// For what a power cut may take back: it is delivered once more then.
     pub(super) async fn write(&self, batch: Batch) -> Result<(), Status> {
-        let done = self.world.shelf.write(batch).await;
+        let done = self.context.storage.write(batch).await;
         done.map_err(|error| unwritten(&error))
     }
 
@@ -101,9 +101,9 @@ impl House {
         if batch.is_empty() {
             return;
         }
-        let shelf = self.world.shelf.clone();
+        let storage = self.context.storage.clone();
         tokio::spawn(async move {
-            if let Err(error) = shelf.commit(batch).await {
+            if let Err(error) = storage.commit(batch).await {
                 tracing::warn!(%error, "pubsub could not tidy up");
             }
         });
@@ -126,7 +126,7 @@ impl House {
     /// Its backlog is empty; of what was outstanding nobody hears any more.
     pub(super) fn abandon(&self, inside: &mut Inside) {
         let ended = inside.backlog.abandon();
-        self.note(ended, self.world.clock.now());
+        self.note(ended, self.context.clock.now());
     }
 
     pub(super) fn busy(&self, include_pull: bool) -> Vec<String> {
@@ -138,7 +138,7 @@ impl House {
         busy.map(|subscription| subscription.name.clone()).collect()
     }
 
-    pub(super) async fn reset(&self) -> Result<(), ShelfError> {
+    pub(super) async fn reset(&self) -> Result<(), StorageError> {
         let _alone = self.floor.write().await;
         let mut batch = Batch::default();
         for table in [
@@ -147,9 +147,9 @@ impl House {
             Table::Snapshots,
             Table::Messages,
         ] {
-            rows::delete_all(&mut batch, &self.world.shelf, table, b"")?;
+            rows::delete_all(&mut batch, &self.context.storage, table, b"")?;
         }
-        self.world.shelf.commit(batch).await?;
+        self.context.storage.commit(batch).await?;
         let gone = {
             let mut names = self.names();
             names.topics.clear();
@@ -168,8 +168,8 @@ impl House {
 // === impl Names ===
 
 impl Names {
-    fn read_topics(&mut self, world: &World) -> Result<(), ShelfError> {
-        rows::each_row(&world.shelf, Table::Topics, b"", |_, value| {
+    fn read_topics(&mut self, context: &Context) -> Result<(), StorageError> {
+        rows::each_row(&context.storage, Table::Topics, b"", |_, value| {
             let topic = Topic::kept(rows::decode(value)?);
             let name = topic.inside().settings.name.clone();
             self.topics.insert(name, Arc::new(topic));
@@ -177,9 +177,9 @@ impl Names {
         })
     }
 
-    fn read_subscriptions(&mut self, world: &World) -> Result<(), ShelfError> {
-        rows::each_row(&world.shelf, Table::Subscriptions, b"", |_, value| {
-            let subscription = Arc::new(Subscription::kept(world, rows::decode(value)?)?);
+    fn read_subscriptions(&mut self, context: &Context) -> Result<(), StorageError> {
+        rows::each_row(&context.storage, Table::Subscriptions, b"", |_, value| {
+            let subscription = Arc::new(Subscription::kept(context, rows::decode(value)?)?);
             let settings = subscription.inside().settings.clone();
             let topic = self.topics.get(&settings.topic);
             if let Some(topic) = topic.filter(|_| !settings.detached) {
@@ -194,8 +194,8 @@ impl Names {
         })
     }
 
-    fn read_snapshots(&mut self, world: &World) -> Result<(), ShelfError> {
-        rows::each_row(&world.shelf, Table::Snapshots, b"", |_, value| {
+    fn read_snapshots(&mut self, context: &Context) -> Result<(), StorageError> {
+        rows::each_row(&context.storage, Table::Snapshots, b"", |_, value| {
             let snapshot = Arc::new(Snapshot::kept(rows::decode(value)?));
             let topic = snapshot.settings().topic.clone();
             if let Some(topic) = self.topics.get(&topic) {

@@ -38,7 +38,7 @@ impl House {
 
     /// Does what is due; answers when to look again.
     async fn look_after(self: &Arc<Self>, subscription: &Arc<Subscription>) -> Option<Time> {
-        let now = self.world.clock.now();
+        let now = self.context.clock.now();
         let (ended, dying) = {
             let mut inside = subscription.inside();
             let ended = inside.backlog.expire(now);
@@ -60,7 +60,7 @@ impl House {
 
     async fn moment(&self, moment: Option<Time>) {
         match moment {
-            Some(moment) => self.world.clock.sleep_until(moment).await,
+            Some(moment) => self.context.clock.sleep_until(moment).await,
             None => std::future::pending().await,
         }
     }

@@ -7,7 +7,7 @@ use super::rows;
 use super::things::{Subscription, Topic, TopicInside, message_id};
 use crate::clock::{Time, span_of};
 use crate::proto::pubsub as wire;
-use crate::shelf::{Batch, Table};
+use crate::storage::{Batch, Table};
 use bytes::Bytes;
 use prost::Message;
 use std::sync::Arc;
@@ -94,7 +94,7 @@ impl House {
         batch: &mut Batch,
     ) -> Copies {
         let mut inside = topic.inside();
-        let now = to_the_millisecond(self.world.clock.now());
+        let now = to_the_millisecond(self.context.clock.now());
         let swept = messages.len() + SWEPT_AT_ONCE;
         self.sweep_topic(&mut inside, swept, now, batch);
         for (place, message) in (first..).zip(messages.iter_mut()) {
@@ -145,8 +145,8 @@ impl House {
         if now < inside.sweep_at {
             return;
         }
-        let shelf = &self.world.shelf;
-        let oldest = shelf.scan(Table::Messages, &number.to_be_bytes(), None, limit);
+        let storage = &self.context.storage;
+        let oldest = storage.scan(Table::Messages, &number.to_be_bytes(), None, limit);
         inside.sweep_at = now.plus(retention);
         for row in oldest.unwrap_or_default() {
             let message = rows::decode::<rows::Head>(row.value).unwrap_or_default();

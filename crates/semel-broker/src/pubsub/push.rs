@@ -11,8 +11,8 @@ use super::rows;
 use super::settle::AckId;
 use super::things::Subscription;
 use crate::clock::Time;
-use crate::courier::{Answer, Call, Redirects};
 use crate::history::{self, Begun};
+use crate::http_client::{Answer, OutgoingRequest, Redirects};
 use crate::proto::pubsub as wire;
 use crate::proto::pubsub::push_config::AuthenticationMethod;
 use envelope::Envelope;
@@ -49,7 +49,7 @@ enum Outcome {
 impl House {
     /// Sends what may be sent now; answers when to look again, if it has to pause.
     pub(super) fn push(self: &Arc<Self>, subscription: &Arc<Subscription>) -> Option<Time> {
-        let now = self.world.clock.now();
+        let now = self.context.clock.now();
         let mut inside = subscription.inside();
         if !inside.pushes() || inside.settings.detached || inside.deleted {
             return None;
@@ -104,11 +104,11 @@ impl Push {
     }
 
     async fn send(&self) -> Outcome {
-        let world = &self.house.world;
+        let context = &self.house.context;
         let push = self.settings.push_config.clone().unwrap_or_default();
         let name = &self.subscription.name;
-        let begun = world.clock.now();
-        let dispatch = world.history.begin(Begun {
+        let begun = context.clock.now();
+        let dispatch = context.history.begin(Begun {
             at: begun,
             resource: name,
             id: &self.subscription.message_id(self.id.place),
@@ -121,15 +121,15 @@ impl Push {
             Err(why) => Answer::Unreachable(why),
         };
         let (result, outcome) = judge(answer, self.taken.plan.lose_answer);
-        let took = world.clock.now().since(begun);
-        world.history.end(dispatch, result, took);
+        let took = context.clock.now().since(begun);
+        context.history.end(dispatch, result, took);
         outcome
     }
 
-    async fn call(&self, push: &wire::PushConfig) -> Result<Call, String> {
+    async fn call(&self, push: &wire::PushConfig) -> Result<OutgoingRequest, String> {
         let house = &self.house;
-        let world = &house.world;
-        let message = rows::message(&world.shelf, self.id.backlog, self.id.place);
+        let context = &house.context;
+        let message = rows::message(&context.storage, self.id.backlog, self.id.place);
         let message = message.map_err(|error| error.to_string())?;
         let message = message.ok_or("the message is gone")?;
         let counted = self.settings.dead_letter_policy.as_ref();
@@ -142,13 +142,13 @@ impl Push {
                 audience => audience,
             };
             let email = &token.service_account_email;
-            let token = world.issuer.token(email, audience).await;
+            let token = context.issuer.token(email, audience).await;
             let token = token.map_err(|error| error.to_string())?;
             let bearer = HeaderValue::try_from(format!("Bearer {token}"));
             let bearer = bearer.map_err(|error| error.to_string())?;
             envelope.headers.insert(AUTHORIZATION, bearer);
         }
-        Ok(Call {
+        Ok(OutgoingRequest {
             method: Method::POST,
             url: Url::parse(&push.push_endpoint).map_err(|error| error.to_string())?,
             headers: envelope.headers,
@@ -160,13 +160,13 @@ impl Push {
     }
 
     /// With the fault `overlap` the call goes on, but nobody waits for it any more.
-    async fn deliver(&self, call: Call) -> Answer {
-        let world = Arc::clone(&self.house.world);
+    async fn deliver(&self, call: OutgoingRequest) -> Answer {
+        let context = Arc::clone(&self.house.context);
         let Some(span) = self.taken.plan.overlap else {
-            return world.courier.deliver(call).await;
+            return context.http_client.deliver(call).await;
         };
-        let clock = world.clock.clone();
-        let running = tokio::spawn(async move { world.courier.deliver(call).await });
+        let clock = context.clock.clone();
+        let running = tokio::spawn(async move { context.http_client.deliver(call).await });
         tokio::select! {
             answer = running => answer.unwrap_or(Answer::TimedOut),
             () = clock.sleep(span) => Answer::TimedOut,
@@ -185,7 +185,7 @@ impl Push {
                 self.subscription.inside().pace.accepted();
             }
             Outcome::Refused => {
-                let now = house.world.clock.now();
+                let now = house.context.clock.now();
                 let mut inside = self.subscription.inside();
                 if inside.number == self.id.backlog {
                     drop(inside.backlog.refuse(self.id.place, self.id.delivery, now));

@@ -9,7 +9,7 @@ use super::things::{Inside, Subscription};
 use crate::clock::Time;
 use crate::history::Begun;
 use crate::proto::pubsub as wire;
-use crate::shelf::Batch;
+use crate::storage::Batch;
 use std::sync::Arc;
 use std::time::Duration;
 use tonic::Status;
@@ -74,7 +74,7 @@ impl House {
         deadline: Option<Duration>,
         room: Room,
     ) -> Result<Vec<wire::ReceivedMessage>, Status> {
-        let now = self.world.clock.now();
+        let now = self.context.clock.now();
         let mut inside = subscription.inside();
         inside.may_be_pulled(&subscription.name)?;
         let deadline = deadline.unwrap_or(inside.backlog.rules().ack_deadline);
@@ -82,7 +82,7 @@ impl House {
         for taken in &take {
             let id = subscription.message_id(taken.place);
             for _ in taken.deliveries() {
-                let dispatch = self.world.history.begin(Begun {
+                let dispatch = self.context.history.begin(Begun {
                     at: now,
                     resource: &subscription.name,
                     id: &id,
@@ -118,7 +118,7 @@ impl House {
     ) -> Vec<Taken> {
         let topic = inside.settings.topic.clone();
         let resources = [subscription.name.as_str(), topic.as_str()];
-        let faults = &self.world.faults;
+        let faults = &self.context.faults;
         let mut plan = |place, attempt| faults.plan(&resources, place, attempt);
         let Take { taken, dropped } = inside.backlog.take(now, taker, deadline, room, &mut plan);
         self.throw_away(subscription, inside.number, &dropped);
@@ -137,7 +137,7 @@ impl House {
         taken
     }
 
-    /// Takes what was too old off the shelf, too.
+    /// Takes what was too old out of storage, too.
     pub(super) fn throw_away(&self, subscription: &Subscription, number: u64, dropped: &[Place]) {
         if dropped.is_empty() {
             return;
@@ -156,7 +156,7 @@ impl House {
         taken: &Taken,
         counted: bool,
     ) -> Result<Vec<wire::ReceivedMessage>, Status> {
-        let message = rows::message(&self.world.shelf, number, taken.place);
+        let message = rows::message(&self.context.storage, number, taken.place);
         let Some(message) = message.map_err(|error| unwritten(&error))? else {
             return Ok(Vec::new());
         };

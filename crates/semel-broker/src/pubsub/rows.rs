@@ -1,9 +1,9 @@
-//! How things lie on the shelf.
+//! How things lie in storage.
 
 use super::backlog::{Arrival, Place};
 use crate::clock::Time;
 use crate::proto::pubsub as wire;
-use crate::shelf::{Batch, Shelf, ShelfError, Table};
+use crate::storage::{Batch, Storage, StorageError, Table};
 use prost::Message;
 
 /// Follows a message's key in the key of what else is known of it.
@@ -61,22 +61,22 @@ pub(super) fn delete_message(batch: &mut Batch, backlog: u64, place: Place) {
 
 /// A message of a backlog.
 pub(super) fn message(
-    shelf: &Shelf,
+    storage: &Storage,
     backlog: u64,
     place: Place,
-) -> Result<Option<wire::PubsubMessage>, ShelfError> {
-    let row = shelf.get(Table::Messages, &message_key(backlog, place))?;
+) -> Result<Option<wire::PubsubMessage>, StorageError> {
+    let row = storage.get(Table::Messages, &message_key(backlog, place))?;
     row.map(decode).transpose()
 }
 
 /// Looks at every message of a backlog, in order.
 pub(super) fn each_message(
-    shelf: &Shelf,
+    storage: &Storage,
     backlog: u64,
     mut look: impl FnMut(Place, wire::PubsubMessage),
-) -> Result<(), ShelfError> {
+) -> Result<(), StorageError> {
     let prefix = backlog.to_be_bytes();
-    each_row(shelf, Table::Messages, &prefix, |key, value| {
+    each_row(storage, Table::Messages, &prefix, |key, value| {
         if let Some(place) = place_of(key).filter(|_| key.len() == MESSAGE_KEY_BYTES) {
             look(place, decode(value)?);
         }
@@ -86,13 +86,13 @@ pub(super) fn each_message(
 
 /// Looks at what a backlog goes by of every message, in order, and at nothing else of it.
 pub(super) fn each_head(
-    shelf: &Shelf,
+    storage: &Storage,
     backlog: u64,
     mut look: impl FnMut(Arrival),
-) -> Result<(), ShelfError> {
+) -> Result<(), StorageError> {
     let mut last: Option<Arrival> = None;
     let prefix = backlog.to_be_bytes();
-    each_row(shelf, Table::Messages, &prefix, |key, value| {
+    each_row(storage, Table::Messages, &prefix, |key, value| {
         let Some(place) = place_of(key) else {
             return Ok(());
         };
@@ -125,15 +125,15 @@ pub(super) fn each_head(
 
 /// Looks at every row whose key begins with `prefix`.
 pub(super) fn each_row(
-    shelf: &Shelf,
+    storage: &Storage,
     table: Table,
     prefix: &[u8],
-    mut look: impl FnMut(&[u8], &[u8]) -> Result<(), ShelfError>,
-) -> Result<(), ShelfError> {
+    mut look: impl FnMut(&[u8], &[u8]) -> Result<(), StorageError>,
+) -> Result<(), StorageError> {
     let mut after: Option<bytes::Bytes> = None;
     let mut at_once = ROWS_AT_ONCE;
     loop {
-        let rows = shelf.scan(table, prefix, after.as_deref(), at_once)?;
+        let rows = storage.scan(table, prefix, after.as_deref(), at_once)?;
         let mut bytes = 0;
         for row in &rows {
             bytes += row.value.len();
@@ -153,23 +153,23 @@ pub(super) fn each_row(
 /// Takes everything away whose key begins with `prefix`.
 pub(super) fn delete_all(
     batch: &mut Batch,
-    shelf: &Shelf,
+    storage: &Storage,
     table: Table,
     prefix: &[u8],
-) -> Result<(), ShelfError> {
-    each_row(shelf, table, prefix, |key, _| {
+) -> Result<(), StorageError> {
+    each_row(storage, table, prefix, |key, _| {
         batch.delete(table, key);
         Ok(())
     })
 }
 
 /// A row of the broker's own.
-pub(super) fn decode<M: Message + Default>(row: impl bytes::Buf) -> Result<M, ShelfError> {
-    M::decode(row).map_err(|error| ShelfError(format!("a row is damaged: {error}")))
+pub(super) fn decode<M: Message + Default>(row: impl bytes::Buf) -> Result<M, StorageError> {
+    M::decode(row).map_err(|error| StorageError(format!("a row is damaged: {error}")))
 }
 
-pub(super) fn next_number(shelf: &Shelf) -> Result<u64, ShelfError> {
-    let row = shelf.get(Table::Meta, NUMBERS)?;
+pub(super) fn next_number(storage: &Storage) -> Result<u64, StorageError> {
+    let row = storage.get(Table::Meta, NUMBERS)?;
     let number = row.and_then(|row| <[u8; 8]>::try_from(&*row).ok());
     Ok(number.map_or(1, u64::from_be_bytes))
 }

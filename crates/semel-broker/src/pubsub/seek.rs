@@ -8,7 +8,7 @@ use super::things::{Snapshot, Subscription, read_backlog};
 use crate::clock::Time;
 use crate::proto::pubsub as wire;
 use crate::proto::pubsub::seek_request::Target;
-use crate::shelf::{Batch, Table};
+use crate::storage::{Batch, Table};
 use prost::Message;
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -46,7 +46,7 @@ impl House {
             seek
         };
         self.commit(batch).await?;
-        let now = self.world.clock.now();
+        let now = self.context.clock.now();
         let mut inside = subscription.inside();
         let ended = inside.backlog.sought(&seek, now);
         self.note(ended, now);
@@ -70,7 +70,7 @@ impl House {
         };
         let mut arrivals = Vec::new();
         let inside = subscription.inside();
-        rows::each_message(&self.world.shelf, kept, |place, message| {
+        rows::each_message(&self.context.storage, kept, |place, message| {
             let arrival = rows::arrival(place, &message);
             let missing = arrival.published >= to && !inside.backlog.holds(place);
             if missing && subscription.wants(&message) {
@@ -102,8 +102,8 @@ impl House {
         };
         self.clear(&mut batch, old)?;
         let mut open = BTreeSet::new();
-        let shelf = &self.world.shelf;
-        rows::each_message(shelf, snapshot.number, |place, message| {
+        let storage = &self.context.storage;
+        rows::each_message(storage, snapshot.number, |place, message| {
             // The snapshot may be of a subscription with another filter.
             if subscription.wants(&message) {
                 open.insert(place);
@@ -113,7 +113,7 @@ impl House {
         })
         .map_err(|error| unwritten(&error))?;
         if settings.retain_acked_messages {
-            rows::each_message(shelf, old, |place, message| {
+            rows::each_message(storage, old, |place, message| {
                 if open.insert(place) {
                     let key = rows::message_key(number, place);
                     batch.put(Table::Messages, &key, message.encode_to_vec());
@@ -124,7 +124,7 @@ impl House {
         }
         subscription.put(&mut batch, &settings, number);
         self.commit(batch).await?;
-        let backlog = read_backlog(&self.world, &settings, number);
+        let backlog = read_backlog(&self.context, &settings, number);
         let backlog = backlog.map_err(|error| unwritten(&error))?;
         let mut inside = subscription.inside();
         self.abandon(&mut inside);

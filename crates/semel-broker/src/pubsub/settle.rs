@@ -8,7 +8,7 @@ use super::things::Subscription;
 use crate::clock::Time;
 use crate::history;
 use crate::proto::pubsub as wire;
-use crate::shelf::Batch;
+use crate::storage::Batch;
 use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
@@ -121,7 +121,7 @@ impl House {
         ids: &[AckId],
         batch: &mut Batch,
     ) -> (Vec<Place>, Vec<AckId>, u64) {
-        let now = self.world.clock.now();
+        let now = self.context.clock.now();
         let mut inside = subscription.inside();
         let (number, exactly_once) = (inside.number, inside.backlog.rules().exactly_once);
         let (mut leaving, mut invalid) = (Vec::new(), Vec::new());
@@ -198,7 +198,7 @@ impl House {
     }
 
     fn modify(&self, subscription: &Subscription, id: AckId, seconds: i32) -> Fate {
-        let now = self.world.clock.now();
+        let now = self.context.clock.now();
         let mut inside = subscription.inside();
         if id.backlog != inside.number {
             return match inside.backlog.rules().exactly_once {
@@ -226,7 +226,7 @@ impl House {
                     End::Refused => history::Result::Refused,
                     End::Late => history::Result::TimedOut,
                 };
-                self.world.history.end(dispatch, result, took);
+                self.context.history.end(dispatch, result, took);
             }
         }
     }

@@ -7,7 +7,7 @@ use super::rows;
 use super::things::Snapshot;
 use crate::clock::Time;
 use crate::proto::pubsub as wire;
-use crate::shelf::{Batch, Table};
+use crate::storage::{Batch, Table};
 use prost::Message;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -43,7 +43,7 @@ impl House {
         };
         let mut batch = Batch::default();
         self.delete_expired(&mut batch)?;
-        let now = self.world.clock.now();
+        let now = self.context.clock.now();
         let oldest = open.first().map_or(now, |(_, published)| *published);
         let expires = oldest.plus(LIFE_MAX);
         if expires.since(now) < LIFE_MIN {
@@ -66,7 +66,7 @@ impl House {
         snapshot.put(&mut batch);
         for (place, _) in open {
             let key = rows::message_key(number, place);
-            let row = self.world.shelf.get(Table::Messages, &key);
+            let row = self.context.storage.get(Table::Messages, &key);
             if let Some(row) = row.map_err(|error| unwritten(&error))? {
                 let copy = rows::message_key(snapshot.number, place);
                 batch.put(Table::Messages, &copy, row);
@@ -85,7 +85,7 @@ impl House {
     pub(super) fn snapshot(&self, name: &str) -> Result<Arc<Snapshot>, Status> {
         names::check("snapshot", name, "snapshots")?;
         let snapshot = self.names().snapshots.get(name).cloned();
-        let now = self.world.clock.now();
+        let now = self.context.clock.now();
         let snapshot = snapshot.filter(|snapshot| snapshot.is_alive(now));
         snapshot.ok_or_else(|| not_found(name))
     }
@@ -101,7 +101,7 @@ impl House {
         request: &wire::ListSnapshotsRequest,
     ) -> Result<wire::ListSnapshotsResponse, Status> {
         let prefix = names::in_project(&request.project)?;
-        let now = self.world.clock.now();
+        let now = self.context.clock.now();
         let show = |it: &Arc<Snapshot>| it.is_alive(now).then(|| it.settings().clone());
         let (size, token) = (request.page_size, &request.page_token);
         let page = names::page(&self.names().snapshots, &prefix, size, token, show)?;
@@ -116,7 +116,7 @@ impl House {
         request: &wire::ListTopicSnapshotsRequest,
     ) -> Result<wire::ListTopicSnapshotsResponse, Status> {
         let topic = self.topic(&request.topic)?;
-        let now = self.world.clock.now();
+        let now = self.context.clock.now();
         let all = topic.inside().snapshots.clone().into_iter();
         let all: BTreeMap<_, _> = all.map(|it| (it.name.clone(), it)).collect();
         let show = |it: &Arc<Snapshot>| it.is_alive(now).then(|| it.name.clone());
@@ -163,7 +163,7 @@ impl House {
     }
 
     fn delete_expired(&self, batch: &mut Batch) -> Result<(), Status> {
-        let now = self.world.clock.now();
+        let now = self.context.clock.now();
         let all: Vec<_> = self.names().snapshots.values().cloned().collect();
         let mut expired = all.iter().filter(|it| !it.is_alive(now));
         expired.try_for_each(|it| self.remove(it, batch))

@@ -7,7 +7,7 @@ use super::names;
 use super::things::Subscription;
 use super::update;
 use crate::proto::pubsub as wire;
-use crate::shelf::{Batch, Table};
+use crate::storage::{Batch, Table};
 use std::sync::Arc;
 use tonic::Status;
 
@@ -35,7 +35,7 @@ impl House {
             topic_number: topic.number,
         };
         let number = kept.backlog;
-        let subscription = Subscription::kept(&self.world, kept);
+        let subscription = Subscription::kept(&self.context, kept);
         let subscription = Arc::new(subscription.map_err(|error| unwritten(&error))?);
         subscription.put(&mut batch, &settings, number);
         self.commit(batch).await?;

@@ -9,11 +9,11 @@ mod seek;
 mod stream;
 
 use super::PubSub;
+use crate::context::Context;
 use crate::history::{Dispatch, Wanted};
 use crate::proto::pubsub as wire;
 use crate::proto::pubsub::publisher_server::Publisher;
 use crate::proto::pubsub::subscriber_server::Subscriber;
-use crate::world::World;
 use std::sync::Arc;
 use std::time::Duration;
 use tonic::{Request, Status};
@@ -23,7 +23,7 @@ const SUBSCRIPTION: &str = "projects/p/subscriptions/billing";
 
 /// A service with one topic.
 struct Bed {
-    world: Arc<World>,
+    context: Arc<Context>,
     pubsub: PubSub,
 }
 
@@ -31,9 +31,9 @@ struct Bed {
 
 impl Bed {
     async fn new(faults: &[&str]) -> Self {
-        let world = World::for_test(faults);
-        let pubsub = PubSub::open(Arc::clone(&world)).unwrap();
-        let bed = Self { world, pubsub };
+        let context = Context::for_test(faults);
+        let pubsub = PubSub::open(Arc::clone(&context)).unwrap();
+        let bed = Self { context, pubsub };
         bed.topic(TOPIC).await;
         bed
     }
@@ -134,7 +134,7 @@ impl Bed {
     }
 
     fn advance(&self, seconds: u64) {
-        self.world.clock.advance(Duration::from_secs(seconds));
+        self.context.clock.advance(Duration::from_secs(seconds));
     }
 
     /// Pulls as soon as there is something, for at most ten seconds.
@@ -161,7 +161,7 @@ impl Bed {
             limit: 1000,
             ..Default::default()
         };
-        self.world.history.list(&wanted).0
+        self.context.history.list(&wanted).0
     }
 
     /// Waits until a delivery has this end; nothing else is to change it.

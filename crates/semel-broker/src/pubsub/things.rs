@@ -5,9 +5,9 @@ use super::filter::Filter;
 use super::push::Pace;
 use super::{limits, rows};
 use crate::clock::Time;
+use crate::context::Context;
 use crate::proto::pubsub as wire;
-use crate::shelf::{Batch, ShelfError, Table};
-use crate::world::World;
+use crate::storage::{Batch, StorageError, Table};
 use prost::Message;
 use std::sync::{Arc, Mutex, MutexGuard};
 use tokio::sync::watch;
@@ -122,12 +122,16 @@ impl TopicInside {
 // === impl Subscription ===
 
 impl Subscription {
-    /// With the messages that are on the shelf for it.
-    pub(super) fn kept(world: &World, kept: wire::KeptSubscription) -> Result<Self, ShelfError> {
+    /// With the messages that are in storage for it.
+    pub(super) fn kept(
+        context: &Context,
+        kept: wire::KeptSubscription,
+    ) -> Result<Self, StorageError> {
         let settings = kept.subscription.unwrap_or_default();
         let filter = Filter::read(&settings.filter);
-        let filter = filter.map_err(|error| ShelfError(format!("a filter is damaged: {error}")))?;
-        let backlog = read_backlog(world, &settings, kept.backlog)?;
+        let filter =
+            filter.map_err(|error| StorageError(format!("a filter is damaged: {error}")))?;
+        let backlog = read_backlog(context, &settings, kept.backlog)?;
         Ok(Self {
             name: settings.name.clone(),
             topic_number: kept.topic_number,
@@ -203,15 +207,17 @@ pub(super) fn message_id(topic_number: u64, place: Place) -> String {
     format!("{topic_number}{place:012}")
 }
 
-/// A subscription's backlog as it is on the shelf.
+/// A subscription's backlog as it is in storage.
 pub(super) fn read_backlog(
-    world: &World,
+    context: &Context,
     settings: &wire::Subscription,
     number: u64,
-) -> Result<Backlog, ShelfError> {
-    let now = world.clock.now();
+) -> Result<Backlog, StorageError> {
+    let now = context.clock.now();
     let deliveries = u64::try_from(now.0).unwrap_or(0);
     let mut backlog = Backlog::new(limits::rules(settings), deliveries);
-    rows::each_head(&world.shelf, number, |arrival| backlog.add(arrival, now))?;
+    rows::each_head(&context.storage, number, |arrival| {
+        backlog.add(arrival, now)
+    })?;
     Ok(backlog)
 }

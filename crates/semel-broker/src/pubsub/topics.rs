@@ -7,7 +7,7 @@ use super::things::Topic;
 use super::{limits, rows};
 use crate::clock::Time;
 use crate::proto::pubsub as wire;
-use crate::shelf::{Batch, Table};
+use crate::storage::{Batch, Table};
 use std::sync::Arc;
 use tonic::Status;
 
@@ -171,8 +171,8 @@ impl House {
 
     /// Takes all messages of a backlog away.
     pub(super) fn clear(&self, batch: &mut Batch, number: u64) -> Result<(), Status> {
-        let shelf = &self.world.shelf;
-        rows::delete_all(batch, shelf, Table::Messages, &number.to_be_bytes())
+        let storage = &self.context.storage;
+        rows::delete_all(batch, storage, Table::Messages, &number.to_be_bytes())
             .map_err(|error| super::errors::unwritten(&error))
     }
 }

@@ -4,7 +4,7 @@ use super::services::Services;
 use crate::admin::{self, Desk, Guard, Service};
 use crate::declared::Declared;
 use crate::pubsub::PubSub;
-use crate::shelf::{Shelf, ShelfError, Table};
+use crate::storage::{Storage, StorageError, Table};
 use crate::tasks::Tasks;
 use async_trait::async_trait;
 use std::sync::Arc;
@@ -17,7 +17,7 @@ const COUNTED_MAX: usize = 10_000;
 #[derive(Debug)]
 struct Kept<S> {
     service: S,
-    shelf: Shelf,
+    storage: Storage,
 }
 
 /// What is declared, and the services that can make it so.
@@ -30,14 +30,14 @@ struct Makes {
 
 /// The desk of these services.
 pub(super) fn desk(services: &Services, guard: Guard) -> Desk {
-    let shelf = || services.world.shelf.clone();
+    let storage = || services.context.storage.clone();
     let tasks = Kept {
         service: Tasks::clone(&services.tasks),
-        shelf: shelf(),
+        storage: storage(),
     };
     let pubsub = Kept {
         service: PubSub::clone(&services.pubsub),
-        shelf: shelf(),
+        storage: storage(),
     };
     let makes = Makes {
         declared: services.declared.clone(),
@@ -45,7 +45,7 @@ pub(super) fn desk(services: &Services, guard: Guard) -> Desk {
         pubsub: PubSub::clone(&services.pubsub),
     };
     Desk::new(
-        Arc::clone(&services.world),
+        Arc::clone(&services.context),
         vec![Arc::new(tasks), Arc::new(pubsub)],
         Arc::new(makes),
         guard,
@@ -55,7 +55,7 @@ pub(super) fn desk(services: &Services, guard: Guard) -> Desk {
 #[async_trait]
 impl Service for Kept<Tasks> {
     fn counts(&self) -> Vec<(&'static str, usize)> {
-        vec![("queues", count(&self.shelf, Table::Queues))]
+        vec![("queues", count(&self.storage, Table::Queues))]
     }
 
     fn busy(&self, _pull: bool, limit: usize) -> Vec<String> {
@@ -68,7 +68,7 @@ impl Service for Kept<Tasks> {
         self.service.changed()
     }
 
-    async fn reset(&self) -> Result<(), ShelfError> {
+    async fn reset(&self) -> Result<(), StorageError> {
         self.service.reset().await
     }
 }
@@ -77,9 +77,9 @@ impl Service for Kept<Tasks> {
 impl Service for Kept<PubSub> {
     fn counts(&self) -> Vec<(&'static str, usize)> {
         vec![
-            ("topics", count(&self.shelf, Table::Topics)),
-            ("subscriptions", count(&self.shelf, Table::Subscriptions)),
-            ("snapshots", count(&self.shelf, Table::Snapshots)),
+            ("topics", count(&self.storage, Table::Topics)),
+            ("subscriptions", count(&self.storage, Table::Subscriptions)),
+            ("snapshots", count(&self.storage, Table::Snapshots)),
         ]
     }
 
@@ -93,7 +93,7 @@ impl Service for Kept<PubSub> {
         self.service.changed()
     }
 
-    async fn reset(&self) -> Result<(), ShelfError> {
+    async fn reset(&self) -> Result<(), StorageError> {
         self.service.reset().await
     }
 }
@@ -106,7 +106,7 @@ impl admin::Declared for Makes {
     }
 }
 
-fn count(shelf: &Shelf, table: Table) -> usize {
-    let rows = shelf.scan(table, &[], None, COUNTED_MAX);
+fn count(storage: &Storage, table: Table) -> usize {
+    let rows = storage.scan(table, &[], None, COUNTED_MAX);
     rows.map_or(0, |rows| rows.len())
 }

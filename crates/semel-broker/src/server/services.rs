@@ -2,6 +2,7 @@
 
 use super::{MESSAGE_BYTES_MAX, StartError, desk};
 use crate::admin::{self, Guard};
+use crate::context::Context;
 use crate::declared::{Declared, NotApplied};
 use crate::faults::Faults;
 use crate::issuer;
@@ -11,9 +12,8 @@ use crate::proto::tasks::Task;
 use crate::proto::tasks::cloud_tasks_server::{CloudTasks, CloudTasksServer};
 use crate::pubsub::PubSub;
 use crate::rest::{self, Buffer};
-use crate::shelf::{Shelf, ShelfError};
+use crate::storage::{Storage, StorageError};
 use crate::tasks::Tasks;
-use crate::world::World;
 use crate::{Keep, Settings};
 use async_trait::async_trait;
 use axum::Router;
@@ -27,7 +27,7 @@ use tonic::service::Routes;
 /// Both services and what they stand on.
 #[derive(Debug)]
 pub(super) struct Services {
-    pub(super) world: Arc<World>,
+    pub(super) context: Arc<Context>,
     pub(super) tasks: Arc<Tasks>,
     pub(super) pubsub: Arc<PubSub>,
     pub(super) declared: Declared,
@@ -39,20 +39,20 @@ pub(super) struct Services {
 impl Services {
     /// Opens what was kept; deliveries begin.
     pub(super) fn open(settings: &Settings, address: SocketAddr) -> Result<Self, StartError> {
-        let shelf = match &settings.keep {
-            Keep::Directory(directory) => Shelf::open(directory)?,
-            Keep::Memory => Shelf::in_memory(),
+        let storage = match &settings.keep {
+            Keep::Directory(directory) => Storage::open(directory)?,
+            Keep::Memory => Storage::in_memory(),
         };
         let faults = Faults::new(settings.seed, settings.faults.clone());
         let issuer = format!("http://{address}");
-        let world = World::open(shelf, issuer, faults, settings.history_max)?;
-        let world = Arc::new(world);
-        let tasks = Tasks::open(Arc::clone(&world), settings.functions_url.clone())?;
-        let pubsub = PubSub::open(Arc::clone(&world))?;
+        let context = Context::open(storage, issuer, faults, settings.history_max)?;
+        let context = Arc::new(context);
+        let tasks = Tasks::open(Arc::clone(&context), settings.functions_url.clone())?;
+        let pubsub = PubSub::open(Arc::clone(&context))?;
         let loopback_only = address.ip().to_canonical().is_loopback();
         Ok(Self {
             guard: Guard::new(settings.admin_token.as_deref(), loopback_only),
-            world,
+            context,
             tasks: Arc::new(tasks),
             pubsub: Arc::new(pubsub),
             declared: settings.declared.clone(),
@@ -68,7 +68,7 @@ impl Services {
         let desk = desk::desk(self, self.guard.clone());
         router(&self.tasks, &self.pubsub)
             .merge(admin::routes(desk))
-            .merge(issuer::routes(Arc::clone(&self.world)))
+            .merge(issuer::routes(Arc::clone(&self.context)))
     }
 }
 
@@ -103,8 +103,8 @@ where
     rest::router(tasks, pubsub).merge(grpc)
 }
 
-impl From<ShelfError> for StartError {
-    fn from(error: ShelfError) -> Self {
+impl From<StorageError> for StartError {
+    fn from(error: StorageError) -> Self {
         Self::Keep(error.to_string())
     }
 }

@@ -7,10 +7,10 @@ use super::outcome::{Outcome, noted};
 use super::queue::{Departure, Stage, is_too_old};
 use super::record;
 use crate::clock::Time;
-use crate::courier::{Answer, Call};
 use crate::failpoint::{Point, pass};
 use crate::faults::Plan;
 use crate::history::{self, Begun};
+use crate::http_client::{Answer, OutgoingRequest};
 use crate::proto::tasks::KeptTask;
 use errand::Errand;
 use std::sync::Arc;
@@ -43,7 +43,7 @@ pub(super) async fn fly(lane: Arc<Lane>, departure: Departure, cause: Cause) {
     };
     let attempt = attempt_number(&kept, departure.others);
     let plan = lane
-        .world()
+        .context()
         .faults
         .plan(&[&lane.name], kept.sequence, attempt);
     if let Some(wait) = steps_back(&departure, cause, &plan) {
@@ -141,7 +141,7 @@ impl Flight {
             (answer, _) => (Outcome::of(answer), noted(answer)),
         };
         let took = self.lane.now().since(started);
-        self.lane.world().history.end(number, result, took);
+        self.lane.context().history.end(number, result, took);
         pass(Point::AnswerHeard);
         outcome
     }
@@ -152,41 +152,41 @@ impl Flight {
             let (number, started) = self.begin();
             let answer = self.call(call).await;
             let took = self.lane.now().since(started);
-            let history = &self.lane.world().history;
+            let history = &self.lane.context().history;
             history.end(number, noted(&answer), took);
         }
     }
 
-    async fn call(&self, call: &Call) -> Answer {
-        let call = Call {
+    async fn call(&self, call: &OutgoingRequest) -> Answer {
+        let call = OutgoingRequest {
             cut: self.plan.cut,
             ..call.clone()
         };
-        self.lane.world().courier.deliver(call).await
+        self.lane.context().http_client.deliver(call).await
     }
 
     /// Waits for the answer for so long; then the handler is left running.
-    async fn call_for(&self, call: &Call, span: Duration) -> Answer {
+    async fn call_for(&self, call: &OutgoingRequest, span: Duration) -> Answer {
         let lane = Arc::clone(&self.lane);
-        let call = Call {
+        let call = OutgoingRequest {
             cut: self.plan.cut,
             ..call.clone()
         };
         self.lane.leave_running();
         let running = tokio::spawn(async move {
-            let answer = lane.world().courier.deliver(call).await;
+            let answer = lane.context().http_client.deliver(call).await;
             lane.left_one_ended();
             answer
         });
         tokio::select! {
             answer = running => answer.unwrap_or_else(|error| Answer::Unreachable(error.to_string())),
-            () = self.lane.world().clock.sleep(span) => Answer::TimedOut,
+            () = self.lane.context().clock.sleep(span) => Answer::TimedOut,
         }
     }
 
     fn begin(&self) -> (u64, Time) {
         let at = self.lane.now();
-        let number = self.lane.world().history.begin(Begun {
+        let number = self.lane.context().history.begin(Begun {
             at,
             resource: &self.lane.name,
             id: &self.id,

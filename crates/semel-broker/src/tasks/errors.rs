@@ -1,7 +1,7 @@
 //! Refusals, in production's words and with the details it attaches.
 
 use crate::proto::rpc::{ErrorInfo, Help, LocalizedMessage, Status as RpcStatus, help};
-use crate::shelf::ShelfError;
+use crate::storage::StorageError;
 use prost::Message;
 use prost_types::Any;
 use tonic::{Code, Status};
@@ -62,8 +62,8 @@ pub(super) fn queue_name_is_used_up() -> Status {
     )
 }
 
-/// The shelf could not be read or written: nothing was accepted, and asking again is safe.
-pub(super) fn shelf(error: &ShelfError) -> Status {
+/// Storage could not be read or written: nothing was accepted, and asking again is safe.
+pub(super) fn storage(error: &StorageError) -> Status {
     Status::unavailable(error.to_string())
 }
 

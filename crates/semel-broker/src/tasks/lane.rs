@@ -1,6 +1,6 @@
 //! A queue at work: its configuration, its line of tasks, and the loop that sends them out.
 //!
-//! What is in the line is on the shelf: a task enters it after it was committed, and leaves it with the commit that
+//! What is in the line is in storage: a task enters it after it was committed, and leaves it with the commit that
 //! ends it. The state is guarded by one mutex that is never held over an await; the order of commits by `changes`.
 
 mod change;
@@ -14,9 +14,9 @@ use super::names::TaskId;
 use super::queue::{Departure, Limits, Line, Next, Pace, Stage, Unrest};
 use super::rows;
 use crate::clock::Time;
+use crate::context::Context;
 use crate::proto::tasks::{KeptTask, Queue};
-use crate::shelf::ShelfError;
-use crate::world::World;
+use crate::storage::StorageError;
 use std::collections::HashSet;
 use std::sync::atomic::AtomicU32;
 use std::sync::{Arc, Mutex, MutexGuard, Weak};
@@ -26,7 +26,7 @@ use tonic::Status;
 /// What all queues of a broker share.
 #[derive(Debug)]
 pub(super) struct Ground {
-    pub(super) world: Arc<World>,
+    pub(super) context: Arc<Context>,
     /// Counts up whenever a queue may have become idle.
     pub(super) changed: watch::Sender<u64>,
     /// How many names were used up since they were last swept.
@@ -64,7 +64,7 @@ struct State {
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Numbers {
     pub(super) next: u64,
-    /// On the shelf: no task has this number or a higher one, whether it is still there or not. A restart goes on
+    /// In storage: no task has this number or a higher one, whether it is still there or not. A restart goes on
     /// from here, so that what it finds there does not change the dice.
     pub(super) reserved: u64,
 }
@@ -82,7 +82,7 @@ impl Ground {
 // === impl Lane ===
 
 impl Lane {
-    /// A queue with the tasks that are on the shelf already; it begins to send them out.
+    /// A queue with the tasks that are in storage already; it begins to send them out.
     pub(super) fn start(
         ground: Arc<Ground>,
         queue: Queue,
@@ -110,12 +110,12 @@ impl Lane {
         lane
     }
 
-    pub(super) fn world(&self) -> &Arc<World> {
-        &self.ground.world
+    pub(super) fn context(&self) -> &Arc<Context> {
+        &self.ground.context
     }
 
     pub(super) fn now(&self) -> Time {
-        self.world().clock.now()
+        self.context().clock.now()
     }
 
     pub(super) fn queue(&self) -> Arc<Queue> {
@@ -123,7 +123,7 @@ impl Lane {
     }
 
     /// A task as it is kept, with the dispatches that are on the way counted; nothing if there is none.
-    pub(super) fn shown(&self, id: &str) -> Result<Option<KeptTask>, ShelfError> {
+    pub(super) fn shown(&self, id: &str) -> Result<Option<KeptTask>, StorageError> {
         let flights = self.state().line.flights_of(&TaskId::new(id));
         let mut kept = self.kept(id)?;
         if let Some(task) = kept.as_mut().and_then(|kept| kept.task.as_mut()) {
@@ -133,8 +133,8 @@ impl Lane {
         Ok(kept)
     }
 
-    pub(super) fn kept(&self, id: &str) -> Result<Option<KeptTask>, ShelfError> {
-        rows::task(&self.world().shelf, &self.name, id)
+    pub(super) fn kept(&self, id: &str) -> Result<Option<KeptTask>, StorageError> {
+        rows::task(&self.context().storage, &self.name, id)
     }
 
     /// Sends a task out now, whatever it waits for. Answers what is kept of it and how many dispatches of it were
@@ -150,7 +150,7 @@ impl Lane {
             departure,
             Cause::Asked { called },
         ));
-        let kept = kept.map_err(|error| errors::shelf(&error))?;
+        let kept = kept.map_err(|error| errors::storage(&error))?;
         Ok((kept.ok_or_else(errors::not_found)?, others))
     }
 
@@ -244,7 +244,7 @@ async fn run(lane: Weak<Lane>, wake: Arc<Notify>) {
         match lane.next() {
             Next::Go(departure) => send_out(lane, departure),
             Next::At(moment) => {
-                let clock = lane.world().clock.clone();
+                let clock = lane.context().clock.clone();
                 drop(lane);
                 tokio::select! {
                     () = wake.notified() => {}

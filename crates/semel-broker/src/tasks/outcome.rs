@@ -1,8 +1,8 @@
 //! What came of an attempt, and how it is written down.
 
 use super::queue::Strain;
-use crate::courier::Answer;
 use crate::history;
+use crate::http_client::Answer;
 use crate::proto::rpc::Status;
 use std::time::Duration;
 use tonic::Code;

@@ -1,10 +1,10 @@
-//! How queues, tasks and used-up names lie on the shelf.
+//! How queues, tasks and used-up names lie in storage.
 //!
 //! A used-up name has two rows: one found by the name, and one in the order of their ends, by which they are swept.
 
 use crate::clock::Time;
 use crate::proto::tasks::{KeptTask, Queue};
-use crate::shelf::{Batch, Shelf, ShelfError, Table};
+use crate::storage::{Batch, Storage, StorageError, Table};
 use bytes::Bytes;
 use prost::Message;
 use std::time::Duration;
@@ -78,13 +78,13 @@ pub(super) fn use_up(batch: &mut Batch, name: &[u8], end: Time) {
 }
 
 /// Whether a name is still refused.
-pub(super) fn is_used_up(shelf: &Shelf, name: &[u8], now: Time) -> Result<bool, ShelfError> {
-    Ok(end_of(shelf, name)?.is_some_and(|end| end > now))
+pub(super) fn is_used_up(storage: &Storage, name: &[u8], now: Time) -> Result<bool, StorageError> {
+    Ok(end_of(storage, name)?.is_some_and(|end| end > now))
 }
 
 /// Takes away names that may be used again, the oldest first, at most a page of them.
-pub(super) fn sweep(shelf: &Shelf, batch: &mut Batch, now: Time) -> Result<(), ShelfError> {
-    for row in shelf.scan(Table::Tombstones, &[BY_END], None, PAGE_ROWS)? {
+pub(super) fn sweep(storage: &Storage, batch: &mut Batch, now: Time) -> Result<(), StorageError> {
+    for row in storage.scan(Table::Tombstones, &[BY_END], None, PAGE_ROWS)? {
         let Some((end, name)) = row.key.get(1..).and_then(<[u8]>::split_first_chunk) else {
             continue;
         };
@@ -94,25 +94,29 @@ pub(super) fn sweep(shelf: &Shelf, batch: &mut Batch, now: Time) -> Result<(), S
         }
         batch.delete(Table::Tombstones, &row.key);
         // The name may have been used, and used up, again since.
-        if end_of(shelf, name)? == Some(end) {
+        if end_of(storage, name)? == Some(end) {
             batch.delete(Table::Tombstones, &prefixed(BY_NAME, &[name]));
         }
     }
     Ok(())
 }
 
-pub(super) fn task(shelf: &Shelf, queue: &str, id: &str) -> Result<Option<KeptTask>, ShelfError> {
-    let row = shelf.get(Table::Tasks, &task_key(queue, id))?;
+pub(super) fn task(
+    storage: &Storage,
+    queue: &str,
+    id: &str,
+) -> Result<Option<KeptTask>, StorageError> {
+    let row = storage.get(Table::Tasks, &task_key(queue, id))?;
     row.map(kept_task).transpose()
 }
 
 /// The body stays where it is: a part of the row.
-pub(super) fn kept_task(row: Bytes) -> Result<KeptTask, ShelfError> {
+pub(super) fn kept_task(row: Bytes) -> Result<KeptTask, StorageError> {
     KeptTask::decode(row).map_err(|error| unreadable("task", &error))
 }
 
 /// A queue, and the number that its next task has at least.
-pub(super) fn queue(row: &[u8]) -> Result<(Queue, u64), ShelfError> {
+pub(super) fn queue(row: &[u8]) -> Result<(Queue, u64), StorageError> {
     let too_short = || unreadable("queue", &"it is too short");
     let (reserved, queue) = row.split_first_chunk().ok_or_else(too_short)?;
     let queue = Queue::decode(queue).map_err(|error| unreadable("queue", &error))?;
@@ -120,10 +124,14 @@ pub(super) fn queue(row: &[u8]) -> Result<(Queue, u64), ShelfError> {
 }
 
 /// Takes away all rows of a table whose keys begin with `prefix`, a page at a time.
-pub(super) async fn clear(shelf: &Shelf, table: Table, prefix: &[u8]) -> Result<(), ShelfError> {
+pub(super) async fn clear(
+    storage: &Storage,
+    table: Table,
+    prefix: &[u8],
+) -> Result<(), StorageError> {
     let mut after = None;
     loop {
-        let rows = shelf.scan(table, prefix, after.as_deref(), PAGE_ROWS)?;
+        let rows = storage.scan(table, prefix, after.as_deref(), PAGE_ROWS)?;
         let Some(last) = rows.last() else {
             return Ok(());
         };
@@ -133,12 +141,12 @@ pub(super) async fn clear(shelf: &Shelf, table: Table, prefix: &[u8]) -> Result<
         for row in rows {
             batch.delete(table, &row.key);
         }
-        shelf.commit(batch).await?;
+        storage.commit(batch).await?;
     }
 }
 
-fn end_of(shelf: &Shelf, name: &[u8]) -> Result<Option<Time>, ShelfError> {
-    let row = shelf.get(Table::Tombstones, &prefixed(BY_NAME, &[name]))?;
+fn end_of(storage: &Storage, name: &[u8]) -> Result<Option<Time>, StorageError> {
+    let row = storage.get(Table::Tombstones, &prefixed(BY_NAME, &[name]))?;
     let end = row.and_then(|row| <[u8; 8]>::try_from(&*row).ok());
     Ok(end.map(|end| Time(i64::from_be_bytes(end))))
 }
@@ -151,9 +159,9 @@ fn prefixed(kind: u8, parts: &[&[u8]]) -> Vec<u8> {
     key
 }
 
-fn unreadable(what: &str, error: &dyn std::fmt::Display) -> ShelfError {
-    ShelfError(format!(
-        "a {what} on the shelf cannot be read ({error}): the directory was written by something else; use another one"
+fn unreadable(what: &str, error: &dyn std::fmt::Display) -> StorageError {
+    StorageError(format!(
+        "a {what} in storage cannot be read ({error}): the directory was written by something else; use another one"
     ))
 }
 
@@ -163,19 +171,19 @@ mod tests {
 
     #[tokio::test]
     async fn a_name_is_refused_until_its_end_and_then_swept() {
-        let shelf = Shelf::in_memory();
+        let storage = Storage::in_memory();
         let mut batch = Batch::default();
         use_up(&mut batch, b"early", Time(10));
         use_up(&mut batch, b"late", Time(20));
-        shelf.commit(batch).await.unwrap();
-        assert!(is_used_up(&shelf, b"early", Time(9)).unwrap());
-        assert!(!is_used_up(&shelf, b"early", Time(10)).unwrap());
+        storage.commit(batch).await.unwrap();
+        assert!(is_used_up(&storage, b"early", Time(9)).unwrap());
+        assert!(!is_used_up(&storage, b"early", Time(10)).unwrap());
         let mut batch = Batch::default();
-        sweep(&shelf, &mut batch, Time(15)).unwrap();
-        shelf.commit(batch).await.unwrap();
-        let left = shelf.scan(Table::Tombstones, &[], None, 10).unwrap();
+        sweep(&storage, &mut batch, Time(15)).unwrap();
+        storage.commit(batch).await.unwrap();
+        let left = storage.scan(Table::Tombstones, &[], None, 10).unwrap();
         assert_eq!(left.len(), 2);
-        assert!(is_used_up(&shelf, b"late", Time(15)).unwrap());
+        assert!(is_used_up(&storage, b"late", Time(15)).unwrap());
     }
 
     #[test]
@@ -187,15 +195,15 @@ mod tests {
 
     #[tokio::test]
     async fn sweeping_an_old_end_keeps_a_newer_one() {
-        let shelf = Shelf::in_memory();
+        let storage = Storage::in_memory();
         for end in [10, 20] {
             let mut batch = Batch::default();
             use_up(&mut batch, b"name", Time(end));
-            shelf.commit(batch).await.unwrap();
+            storage.commit(batch).await.unwrap();
         }
         let mut batch = Batch::default();
-        sweep(&shelf, &mut batch, Time(15)).unwrap();
-        shelf.commit(batch).await.unwrap();
-        assert!(is_used_up(&shelf, b"name", Time(15)).unwrap());
+        sweep(&storage, &mut batch, Time(15)).unwrap();
+        storage.commit(batch).await.unwrap();
+        assert!(is_used_up(&storage, b"name", Time(15)).unwrap());
     }
 }

@@ -15,7 +15,7 @@ use crate::proto::tasks::{
     ListTasksResponse, PauseQueueRequest, PurgeQueueRequest, Queue, ResumeQueueRequest,
     RunTaskRequest, Task, UpdateQueueRequest,
 };
-use crate::shelf::{Batch, ShelfError, Table};
+use crate::storage::{Batch, StorageError, Table};
 use std::future::Future;
 use std::ops::Bound;
 use std::sync::Arc;
@@ -59,7 +59,7 @@ impl CloudTasks for Tasks {
         let request = request.into_inner();
         names::location(&request.parent, LIST_QUEUES)?;
         let size = pages::size(request.page_size, QUEUES_PAGE_MAX, "ListQueuesRequest")?;
-        let now = self.0.ground.world.clock.now();
+        let now = self.0.ground.context.clock.now();
         let list = format!("queues {} {}", request.parent, request.filter);
         let after = pages::after(&request.page_token, &list, now)?;
         let filter = Filter::read(&request.filter)?;
@@ -140,7 +140,13 @@ impl CloudTasks for Tasks {
             let mut batch = Batch::default();
             let key = rows::queue_key(&name);
             batch.delete(Table::Queues, &key);
-            let end = this.0.ground.world.clock.now().plus(rows::QUEUE_NAME_REST);
+            let end = this
+                .0
+                .ground
+                .context
+                .clock
+                .now()
+                .plus(rows::QUEUE_NAME_REST);
             rows::use_up(&mut batch, &key, end);
             kept(lane.end_queue(batch).await)
         };
@@ -183,14 +189,14 @@ impl CloudTasks for Tasks {
         let request = request.into_inner();
         names::queue(&request.parent, LIST_TASKS)?;
         let size = pages::size(request.page_size, TASKS_PAGE_MAX, "ListTasksRequest")?;
-        let now = self.0.ground.world.clock.now();
+        let now = self.0.ground.context.clock.now();
         let list = format!("tasks {}", request.parent);
         let after = pages::after(&request.page_token, &list, now)?;
         let lane = self.lane(&request.parent)?;
         let after = after.map(|id| rows::task_key(&lane.name, &id));
         let prefix = rows::task_prefix(&lane.name);
-        let shelf = &self.0.ground.world.shelf;
-        let page = kept(shelf.scan(Table::Tasks, &prefix, after.as_deref(), size))?;
+        let storage = &self.0.ground.context.storage;
+        let page = kept(storage.scan(Table::Tasks, &prefix, after.as_deref(), size))?;
         let last = page.last().and_then(|row| rows::split_task_key(&row.key));
         let next_page_token = last.map(|(_, id)| pages::token(&list, id, now));
         let mut tasks = Vec::with_capacity(page.len());
@@ -215,7 +221,7 @@ impl CloudTasks for Tasks {
             }
             None => {
                 let key = rows::task_key(name.queue, name.id);
-                let past = rows::is_used_up(&lane.world().shelf, &key, lane.now());
+                let past = rows::is_used_up(&lane.context().storage, &key, lane.now());
                 Err(if kept(past)? {
                     errors::task_is_past()
                 } else {
@@ -300,13 +306,13 @@ impl Tasks {
     async fn begin(&self, queue: Queue) -> Result<Queue, Status> {
         let ground = &self.0.ground;
         let key = rows::queue_key(&queue.name);
-        let now = ground.world.clock.now();
-        if kept(rows::is_used_up(&ground.world.shelf, &key, now))? {
+        let now = ground.context.clock.now();
+        if kept(rows::is_used_up(&ground.context.storage, &key, now))? {
             return Err(errors::queue_name_is_used_up());
         }
         let mut batch = Batch::default();
         rows::put_queue(&mut batch, &queue, 0);
-        kept(ground.world.shelf.commit(batch).await)?;
+        kept(ground.context.storage.commit(batch).await)?;
         let lane = Lane::start(
             Arc::clone(ground),
             queue.clone(),
@@ -354,7 +360,7 @@ impl Tasks {
     }
 }
 
-/// The shelf's failure, as a caller is told it.
-fn kept<T>(result: Result<T, ShelfError>) -> Result<T, Status> {
-    result.map_err(|error| errors::shelf(&error))
+/// The storage's failure, as a caller is told it.
+fn kept<T>(result: Result<T, StorageError>) -> Result<T, Status> {
+    result.map_err(|error| errors::storage(&error))
 }

@@ -32,7 +32,7 @@ const NOT_FOUND: &str = "Requested entity was not found.";
 /// A broker, one queue, one handler.
 struct Desk {
     tasks: Tasks,
-    world: Arc<World>,
+    context: Arc<Context>,
     handler: Handler,
 }
 
@@ -40,7 +40,7 @@ struct Desk {
 
 impl Desk {
     async fn open(faults: &[&str]) -> Self {
-        Self::with(World::for_test(faults), Queue::default()).await
+        Self::with(Context::for_test(faults), Queue::default()).await
     }
 
     async fn retrying(retry: RetryConfig) -> Self {
@@ -48,13 +48,13 @@ impl Desk {
             retry_config: Some(retry),
             ..Queue::default()
         };
-        Self::with(World::for_test(&[]), queue).await
+        Self::with(Context::for_test(&[]), queue).await
     }
 
-    async fn with(world: Arc<World>, queue: Queue) -> Self {
+    async fn with(context: Arc<Context>, queue: Queue) -> Self {
         let desk = Self {
-            tasks: Tasks::open(Arc::clone(&world), None).unwrap(),
-            world,
+            tasks: Tasks::open(Arc::clone(&context), None).unwrap(),
+            context,
             handler: Handler::start().await,
         };
         desk.create_queue("q", queue).await.unwrap();
@@ -99,7 +99,7 @@ impl Desk {
     fn later(&self, id: &str) -> Task {
         let day = Duration::from_secs(24 * 3600);
         Task {
-            schedule_time: Some(self.world.clock.now().plus(day).timestamp()),
+            schedule_time: Some(self.context.clock.now().plus(day).timestamp()),
             ..self.task(id)
         }
     }
@@ -234,7 +234,7 @@ impl Desk {
             limit: 1000,
             ..Wanted::default()
         };
-        self.world.history.list(&all).0
+        self.context.history.list(&all).0
     }
 
     fn results(&self) -> Vec<crate::history::Result> {

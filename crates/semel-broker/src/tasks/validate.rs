@@ -30,7 +30,7 @@ const SCOPE_DEFAULT: &str = "https://www.googleapis.com/auth/cloud-platform";
 
 /// What a task is checked against.
 #[derive(Debug)]
-pub(super) struct Context<'a> {
+pub(super) struct Validation<'a> {
     pub(super) queue: &'a Queue,
     /// Where tasks without an address go.
     pub(super) functions_url: Option<&'a Url>,
@@ -38,11 +38,15 @@ pub(super) struct Context<'a> {
 }
 
 /// The task as it will be stored under `name`.
-pub(super) fn accepted(task: Task, name: String, context: &Context<'_>) -> Result<Task, Status> {
+pub(super) fn accepted(
+    task: Task,
+    name: String,
+    validation: &Validation<'_>,
+) -> Result<Task, Status> {
     let message = match task.message_type {
         None => return Err(invalid("Task.payload_type is not set.")),
         Some(MessageType::HttpRequest(request)) => {
-            MessageType::HttpRequest(Box::new(http_request(*request, context)?))
+            MessageType::HttpRequest(Box::new(http_request(*request, validation)?))
         }
         Some(MessageType::AppEngineHttpRequest(request)) => {
             MessageType::AppEngineHttpRequest(Box::new(app_engine_request(*request)?))
@@ -53,10 +57,10 @@ pub(super) fn accepted(task: Task, name: String, context: &Context<'_>) -> Resul
     let task = Task {
         name,
         message_type: Some(message),
-        schedule_time: Some(schedule(task.schedule_time.as_ref(), context.now)?),
+        schedule_time: Some(schedule(task.schedule_time.as_ref(), validation.now)?),
         create_time: Some(ProtoTimestamp {
             nanos: 0,
-            ..context.now.timestamp()
+            ..validation.now.timestamp()
         }),
         dispatch_deadline,
         retry_config,
@@ -68,11 +72,14 @@ pub(super) fn accepted(task: Task, name: String, context: &Context<'_>) -> Resul
     Ok(task)
 }
 
-fn http_request(mut request: HttpRequest, context: &Context<'_>) -> Result<HttpRequest, Status> {
-    let queue_target = context.queue.http_target.as_ref();
+fn http_request(
+    mut request: HttpRequest,
+    validation: &Validation<'_>,
+) -> Result<HttpRequest, Status> {
+    let queue_target = validation.queue.http_target.as_ref();
     if request.url.is_empty() {
         request.url =
-            given_address(context).ok_or_else(|| invalid("HttpRequest.url is required."))?;
+            given_address(validation).ok_or_else(|| invalid("HttpRequest.url is required."))?;
     }
     if !request.url.starts_with("http://") && !request.url.starts_with("https://") {
         return Err(invalid(
@@ -100,13 +107,13 @@ fn http_request(mut request: HttpRequest, context: &Context<'_>) -> Result<HttpR
 }
 
 /// Where a task without an address goes, if anything says so.
-fn given_address(context: &Context<'_>) -> Option<String> {
-    let target = context.queue.http_target.as_ref();
+fn given_address(validation: &Validation<'_>) -> Option<String> {
+    let target = validation.queue.http_target.as_ref();
     if let Some(url) = target.and_then(target::address) {
         return Some(url.into());
     }
-    let mut url = context.functions_url?.clone();
-    let parts: Vec<&str> = context.queue.name.split('/').collect();
+    let mut url = validation.functions_url?.clone();
+    let parts: Vec<&str> = validation.queue.name.split('/').collect();
     let [_, project, _, location, _, queue] = parts.as_slice() else {
         return None;
     };

@@ -68,7 +68,7 @@ async fn faults_are_replaced_added_and_taken_away() {
     let shown = setting.json(Method::GET, path, "").await;
     let all = json!(["duplicate=0.05", "cut=1:3@q", "delay=1:2000ms"]);
     assert_eq!(shown["faults"], all);
-    assert_eq!(setting.world.faults.plan(&[QUEUE], 1, 1).cut, Some(3));
+    assert_eq!(setting.context.faults.plan(&[QUEUE], 1, 1).cut, Some(3));
     // All or nothing.
     let bad = r#"{"faults":["reorder=1","explode=1","cut=x"]}"#;
     let (status, problem) = setting.refused(Method::POST, path, bad).await;

@@ -58,7 +58,7 @@ async fn a_reset_brings_the_beginning_back() {
     let setting = Setting::new(&["reorder=1"]);
     setting.fakes[1].set(&["a"]);
     setting.dispatches(&["a"]);
-    setting.world.faults.replace(Vec::new());
+    setting.context.faults.replace(Vec::new());
     setting.json(Method::POST, "/_semel/reset", "").await;
     let page = setting.json(Method::GET, "/_semel/", "").await;
     assert_eq!(page["counts"]["tasks"], 0);

@@ -50,7 +50,7 @@ impl Backlog {
         let current = kept.is_current(delivery);
         match &mut kept.standing {
             Standing::Leaving if exactly_once && delivery != kept.delivery => (Fate::Invalid, None),
-            // Its end is not on the shelf yet: whoever says so again waits for that too.
+            // Its end is not in storage yet: whoever says so again waits for that too.
             Standing::Leaving => (Fate::Leaves, None),
             Standing::Dying => (unknown(exactly_once), None),
             Standing::Acknowledged => (unknown(exactly_once), None),

@@ -210,7 +210,7 @@ fn a_seek_brings_back_what_was_retained_and_skips_what_is_older() {
     backlog.sought(&back, at(6));
     let again = take(&mut backlog, at(6), Taker::Pull(1), ALL);
     assert_eq!(places(&again), [2, 3]);
-    // Its attempts are counted anew, as they are on the shelf.
+    // Its attempts are counted anew, as they are in storage.
     assert_eq!(again[0].attempt, 1);
     let forth = backlog.seek(at(100));
     assert_eq!(forth.acknowledge, [2, 3]);

@@ -59,7 +59,7 @@ async fn a_lost_answer_is_followed_by_another_push() {
             .any(|it| it.result == Ended::AnswerLost { status: 200 })
     };
     bed.wait_history(lost).await;
-    bed.world.faults.replace(Vec::new());
+    bed.context.faults.replace(Vec::new());
     bed.advance(60);
     handler.wait_for(2).await;
     bed.idle(false).await;
@@ -71,7 +71,7 @@ async fn a_cut_connection_is_followed_by_another_push() {
     bed.publish(&["a"]).await;
     bed.wait_history(|all| all.iter().any(|it| it.result == Ended::Cut))
         .await;
-    bed.world.faults.replace(Vec::new());
+    bed.context.faults.replace(Vec::new());
     bed.advance(60);
     handler.wait_for(1).await;
     bed.idle(false).await;
@@ -83,7 +83,7 @@ async fn an_overlapping_push_runs_while_the_first_still_does() {
     handler.hold();
     bed.publish(&["a"]).await;
     handler.wait_for(1).await;
-    bed.world.faults.replace(Vec::new());
+    bed.context.faults.replace(Vec::new());
     bed.advance(2);
     bed.wait_history(|all| all.iter().any(|it| it.result == Ended::TimedOut))
         .await;
@@ -103,7 +103,7 @@ async fn pulled_messages_are_doubled_delayed_and_unheard() {
     bed.ack(&both).await.unwrap();
     bed.idle(true).await;
 
-    bed.world
+    bed.context
         .faults
         .replace(vec!["delay=1:5s".parse().unwrap()]);
     bed.publish(&["b"]).await;
@@ -113,14 +113,14 @@ async fn pulled_messages_are_doubled_delayed_and_unheard() {
     bed.ack(&late).await.unwrap();
     bed.idle(true).await;
 
-    bed.world
+    bed.context
         .faults
         .replace(vec!["lose-answer=1".parse().unwrap()]);
     bed.publish(&["c"]).await;
     let unheard = bed.pull(SUBSCRIPTION).await;
     bed.ack(&unheard).await.unwrap();
     assert_eq!(ends(&bed).last(), Some(&Ended::AnswerLost { status: 200 }));
-    bed.world.faults.replace(Vec::new());
+    bed.context.faults.replace(Vec::new());
     bed.advance(10);
     let again = bed.wait_pull(SUBSCRIPTION).await;
     assert_eq!(ids(&again), ids(&unheard));
@@ -133,7 +133,7 @@ async fn a_pulled_message_is_overtaken_and_another_one_overlaps() {
     let received = bed.pull(SUBSCRIPTION).await;
     assert_eq!(texts(&received), ["b", "a", "d", "c"]);
     bed.ack(&received).await.unwrap();
-    bed.world
+    bed.context
         .faults
         .replace(vec!["overlap=1:3s".parse().unwrap()]);
     bed.publish(&["e"]).await;

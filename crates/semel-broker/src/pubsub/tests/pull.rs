@@ -199,8 +199,8 @@ async fn what_is_too_old_leaves_by_itself() {
         inside.number.to_be_bytes()
     };
     let rows = || {
-        let shelf = &bed.world.shelf;
-        let rows = shelf.scan(crate::shelf::Table::Messages, &number, None, 10);
+        let storage = &bed.context.storage;
+        let rows = storage.scan(crate::storage::Table::Messages, &number, None, 10);
         rows.unwrap().len()
     };
     let gone = async {
@@ -209,5 +209,5 @@ async fn what_is_too_old_leaves_by_itself() {
         }
     };
     let gone = tokio::time::timeout(Duration::from_secs(10), gone).await;
-    gone.expect("it stays on the shelf");
+    gone.expect("it stays in storage");
 }

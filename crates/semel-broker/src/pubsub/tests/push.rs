@@ -85,7 +85,7 @@ async fn a_retry_policy_pauses_longer_than_the_push_backoff() {
     bed.publish(&["a"]).await;
     bed.wait_history(|all| all.iter().any(|it| it.took_us.is_some()))
         .await;
-    let before = bed.world.clock.now();
+    let before = bed.context.clock.now();
     bed.advance(90);
     assert_eq!(handler.seen().len(), 1);
     bed.advance(11);

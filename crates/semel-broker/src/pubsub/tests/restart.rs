@@ -2,23 +2,23 @@ use super::*;
 use crate::faults::Faults;
 use crate::handler::Handler;
 use crate::proto::pubsub::seek_request::Target;
-use crate::shelf::Shelf;
+use crate::storage::Storage;
 use prost_types::Timestamp;
 use std::path::Path;
 
 /// A service on a directory; waits for the one before it to let go of it.
 async fn open(directory: &Path) -> Bed {
-    let shelf = loop {
-        match Shelf::open(directory) {
-            Ok(shelf) => break shelf,
+    let storage = loop {
+        match Storage::open(directory) {
+            Ok(storage) => break storage,
             Err(_) => tokio::task::yield_now().await,
         }
     };
     let faults = Faults::new(1, Vec::new());
-    let world = World::open(shelf, "http://127.0.0.1:1".into(), faults, 100).unwrap();
-    let world = Arc::new(world);
-    let pubsub = PubSub::open(Arc::clone(&world)).unwrap();
-    Bed { world, pubsub }
+    let context = Context::open(storage, "http://127.0.0.1:1".into(), faults, 100).unwrap();
+    let context = Arc::new(context);
+    let pubsub = PubSub::open(Arc::clone(&context)).unwrap();
+    Bed { context, pubsub }
 }
 
 #[tokio::test]
@@ -134,7 +134,7 @@ async fn a_detached_subscription_stays_detached() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn sequences_are_reserved_on_the_shelf_before_they_are_used() {
-    use crate::shelf::Table;
+    use crate::storage::Table;
     use prost::Message;
 
     let home = tempfile::tempdir().unwrap();
@@ -153,7 +153,7 @@ async fn sequences_are_reserved_on_the_shelf_before_they_are_used() {
     for publisher in publishers {
         publisher.await.unwrap();
     }
-    let row = bed.world.shelf.get(Table::Topics, TOPIC.as_bytes());
+    let row = bed.context.storage.get(Table::Topics, TOPIC.as_bytes());
     let row = wire::KeptTopic::decode(row.unwrap().unwrap()).unwrap();
     let topic = bed.pubsub.house.topic(TOPIC).unwrap();
     let inside = topic.inside();

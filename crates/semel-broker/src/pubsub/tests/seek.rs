@@ -41,7 +41,7 @@ async fn retained_messages_come_back_with_their_ids() {
     let bed = Bed::with(&[], |it| it.retain_acked_messages = true).await;
     let first = bed.publish(&["a"]).await;
     bed.advance(60);
-    let between = bed.world.clock.now().minus(Duration::from_secs(30));
+    let between = bed.context.clock.now().minus(Duration::from_secs(30));
     let second = bed.publish(&["b"]).await;
     assert_eq!(bed.take_all().await.len(), 2);
     bed.idle(true).await;
@@ -55,7 +55,7 @@ async fn retained_messages_come_back_with_their_ids() {
 async fn a_seek_to_the_future_acknowledges_everything() {
     let bed = Bed::with(&[], |_| {}).await;
     bed.publish(&["a", "b"]).await;
-    bed.seek_time(bed.world.clock.now().plus(Duration::from_secs(60)))
+    bed.seek_time(bed.context.clock.now().plus(Duration::from_secs(60)))
         .await;
     bed.idle(true).await;
     bed.seek_time(Time(0)).await;
@@ -177,15 +177,15 @@ async fn what_is_retained_is_still_there_after_a_seek_to_a_snapshot() {
 }
 
 async fn retaining_topic(seconds: i64) -> Bed {
-    let world = World::for_test(&[]);
-    let pubsub = PubSub::open(Arc::clone(&world)).unwrap();
+    let context = Context::for_test(&[]);
+    let pubsub = PubSub::open(Arc::clone(&context)).unwrap();
     let topic = wire::Topic {
         name: TOPIC.into(),
         message_retention_duration: span(seconds),
         ..Default::default()
     };
     pubsub.create_topic(Request::new(topic)).await.unwrap();
-    Bed { world, pubsub }
+    Bed { context, pubsub }
 }
 
 #[tokio::test]
@@ -228,8 +228,8 @@ async fn a_topic_throws_away_faster_than_it_gets() {
         bed.publish(&texts).await;
         bed.advance(601);
     }
-    let shelf = &bed.world.shelf;
-    let rows = shelf.scan(crate::shelf::Table::Messages, &kept, None, 1000);
+    let storage = &bed.context.storage;
+    let rows = storage.scan(crate::storage::Table::Messages, &kept, None, 1000);
     assert_eq!(rows.unwrap().len(), 100);
 }
 
@@ -263,7 +263,7 @@ async fn a_delivery_is_over_when_its_backlog_is() {
         assert_eq!(bed.history()[0].took_us, None);
         let name = SUBSCRIPTION.to_owned();
         let house = Arc::clone(&bed.pubsub.house);
-        let later = bed.world.clock.now().plus(Duration::from_secs(60));
+        let later = bed.context.clock.now().plus(Duration::from_secs(60));
         match end {
             0 => house.delete_subscription(name).await.unwrap(),
             1 => house.detach(name).await.unwrap(),

@@ -1,14 +1,14 @@
 //! Where an attempt goes and with what.
 
 use crate::clock::span_of;
-use crate::courier::{Call, Redirects};
+use crate::context::Context;
+use crate::http_client::{OutgoingRequest, Redirects};
 use crate::proto::tasks::http_request::AuthorizationHeader as Token;
 use crate::proto::tasks::task::MessageType;
 use crate::proto::tasks::{AppEngineHttpRequest, HttpMethod, HttpRequest, KeptTask, Queue, Task};
 use crate::tasks::headers::{self, Story};
 use crate::tasks::lane::Lane;
 use crate::tasks::{target, validate};
-use crate::world::World;
 use bytes::Bytes;
 use http::header::AUTHORIZATION;
 use http::{HeaderMap, HeaderValue, Method};
@@ -20,7 +20,7 @@ const OAUTH: &str = "Bearer not-a-real-access-token";
 
 #[derive(Debug)]
 pub(super) enum Errand {
-    Call(Box<Call>),
+    Call(Box<OutgoingRequest>),
     /// The request cannot be made.
     Nowhere {
         target: String,
@@ -59,7 +59,7 @@ pub(super) async fn of(lane: &Lane, kept: &KeptTask, id: &str, before: u32) -> E
     let task = kept.task.as_ref();
     match task.and_then(|task| task.message_type.as_ref()) {
         Some(MessageType::HttpRequest(request)) => {
-            to_handler(lane.world(), &queue, request, &story).await
+            to_handler(lane.context(), &queue, request, &story).await
         }
         Some(MessageType::AppEngineHttpRequest(request)) => to_app_engine(&queue, request, &story),
         None => Errand::nowhere("", "the task has no target"),
@@ -67,7 +67,7 @@ pub(super) async fn of(lane: &Lane, kept: &KeptTask, id: &str, before: u32) -> E
 }
 
 async fn to_handler(
-    world: &World,
+    context: &Context,
     queue: &Queue,
     request: &HttpRequest,
     story: &Story<'_>,
@@ -90,7 +90,7 @@ async fn to_handler(
         .or(request.authorization_header.clone());
     if let Some(token) = token {
         let token = validate::filled(token, &request.url);
-        match authorization(world, &token).await {
+        match authorization(context, &token).await {
             Ok(value) => drop(headers.insert(AUTHORIZATION, value)),
             Err(why) => return Errand::nowhere(url.as_str(), &why),
         }
@@ -105,11 +105,11 @@ async fn to_handler(
     )
 }
 
-async fn authorization(world: &World, token: &Token) -> Result<HeaderValue, String> {
+async fn authorization(context: &Context, token: &Token) -> Result<HeaderValue, String> {
     match token {
         Token::OauthToken(_) => Ok(HeaderValue::from_static(OAUTH)),
         Token::OidcToken(oidc) => {
-            let token = world
+            let token = context
                 .issuer
                 .token(&oidc.service_account_email, &oidc.audience);
             let token = token.await.map_err(|error| error.to_string())?;
@@ -161,7 +161,7 @@ fn call(
     story: &Story<'_>,
     redirects: Redirects,
 ) -> Errand {
-    Errand::Call(Box::new(Call {
+    Errand::Call(Box::new(OutgoingRequest {
         method: http_method(method),
         url,
         headers,

@@ -4,10 +4,10 @@ use super::{Lane, Numbers, State};
 use crate::clock::Time;
 use crate::failpoint::{Point, pass};
 use crate::proto::tasks::{KeptTask, Queue, Task};
-use crate::shelf::{Batch, ShelfError, Table};
+use crate::storage::{Batch, StorageError, Table};
 use crate::tasks::names::TaskId;
 use crate::tasks::queue::{Limits, Stage};
-use crate::tasks::validate::{self, Context};
+use crate::tasks::validate::{self, Validation};
 use crate::tasks::{errors, rows};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -45,7 +45,7 @@ impl Lane {
             reserves,
         } = self.reserve(chosen)?;
         let named = chosen.is_some();
-        let context = Context {
+        let validation = Validation {
             queue: &queue,
             functions_url,
             now: self.now(),
@@ -56,7 +56,7 @@ impl Lane {
             named,
             previous_response: None,
         };
-        let accepted = self.write(new, &id, reserves, &context).await;
+        let accepted = self.write(new, &id, reserves, &validation).await;
         let mut state = self.state();
         state.changing.remove(&id);
         let task = accepted?;
@@ -99,35 +99,35 @@ impl Lane {
         mut new: KeptTask,
         id: &TaskId,
         reserves: Option<u64>,
-        context: &Context<'_>,
+        validation: &Validation<'_>,
     ) -> Result<Task, Status> {
         let id = id.to_string();
-        let shelf = &self.world().shelf;
+        let storage = &self.context().storage;
         if new.named {
             let key = rows::task_key(&self.name, &id);
-            let used_up = rows::is_used_up(shelf, &key, context.now);
-            if used_up.map_err(|error| errors::shelf(&error))? {
+            let used_up = rows::is_used_up(storage, &key, validation.now);
+            if used_up.map_err(|error| errors::storage(&error))? {
                 return Err(errors::task_name_is_used_up());
             }
         }
         let name = format!("{}/tasks/{id}", self.name);
         let task = new.task.take().unwrap_or_default();
-        new.task = Some(validate::accepted(task, name, context)?);
+        new.task = Some(validate::accepted(task, name, validation)?);
         let mut batch = Batch::default();
         rows::put_task(&mut batch, &self.name, &id, &new);
         if let Some(reserved) = reserves {
-            rows::put_queue(&mut batch, context.queue, reserved);
+            rows::put_queue(&mut batch, validation.queue, reserved);
         }
-        shelf
+        storage
             .commit(batch)
             .await
-            .map_err(|error| errors::shelf(&error))?;
+            .map_err(|error| errors::storage(&error))?;
         pass(Point::TaskKept);
         Ok(new.task.unwrap_or_default())
     }
 
     /// Deletes a task; says whether there was one.
-    pub(in crate::tasks) async fn delete(&self, id: &str) -> Result<bool, ShelfError> {
+    pub(in crate::tasks) async fn delete(&self, id: &str) -> Result<bool, StorageError> {
         let key = TaskId::new(id);
         {
             let _shared = self.changes.read().await;
@@ -142,7 +142,12 @@ impl Lane {
         self.delete_taken(id, &key, taken).await
     }
 
-    async fn delete_taken(&self, id: &str, key: &TaskId, taken: bool) -> Result<bool, ShelfError> {
+    async fn delete_taken(
+        &self,
+        id: &str,
+        key: &TaskId,
+        taken: bool,
+    ) -> Result<bool, StorageError> {
         if !taken {
             return Ok(false);
         }
@@ -153,12 +158,12 @@ impl Lane {
         deleted.map(|()| true)
     }
 
-    async fn end(&self, id: &str) -> Result<(), ShelfError> {
+    async fn end(&self, id: &str) -> Result<(), StorageError> {
         let named = self.kept(id)?.is_some_and(|kept| kept.named);
         let mut batch = Batch::default();
         rows::end_task(&mut batch, &self.name, id, named, self.now());
         self.sweep_if_needed(&mut batch, u32::from(named))?;
-        self.world().shelf.commit(batch).await
+        self.context().storage.commit(batch).await
     }
 
     /// Changes the configuration; `change` may refuse.
@@ -173,14 +178,14 @@ impl Lane {
         let queue = change(&self.queue())?;
         self.adopt(queue)
             .await
-            .map_err(|error| errors::shelf(&error))
+            .map_err(|error| errors::storage(&error))
     }
 
-    async fn adopt(&self, queue: Queue) -> Result<Queue, ShelfError> {
+    async fn adopt(&self, queue: Queue) -> Result<Queue, StorageError> {
         let mut batch = Batch::default();
         let reserved = self.state().numbers.reserved;
         rows::put_queue(&mut batch, &queue, reserved);
-        self.world().shelf.commit(batch).await?;
+        self.context().storage.commit(batch).await?;
         let mut state = self.state();
         state.limits = Limits::of(&queue);
         state.queue = Arc::new(queue.clone());
@@ -201,17 +206,17 @@ impl Lane {
             ..(*self.queue()).clone()
         };
         let purged = self.adopt(purged).await;
-        let purged = purged.map_err(|error| errors::shelf(&error))?;
+        let purged = purged.map_err(|error| errors::storage(&error))?;
         self.state().line.clear();
         self.ground.tell();
         let cleared = self.clear(true).await;
-        cleared.map_err(|error| errors::shelf(&error))?;
+        cleared.map_err(|error| errors::storage(&error))?;
         Ok(purged)
     }
 
     /// Ends the queue: nothing of it is sent out or accepted any more. Its rows are taken away with `batch` and
     /// after it.
-    pub(in crate::tasks) async fn end_queue(&self, batch: Batch) -> Result<(), ShelfError> {
+    pub(in crate::tasks) async fn end_queue(&self, batch: Batch) -> Result<(), StorageError> {
         let _alone = self.changes.write().await;
         {
             let mut state = self.state();
@@ -219,17 +224,17 @@ impl Lane {
             state.line.clear();
         }
         self.ground.tell();
-        self.world().shelf.commit(batch).await?;
+        self.context().storage.commit(batch).await?;
         self.clear(false).await
     }
 
-    /// Takes all tasks off the shelf, a page at a time.
-    async fn clear(&self, use_up_names: bool) -> Result<(), ShelfError> {
-        let shelf = &self.world().shelf;
+    /// Takes all tasks out of storage, a page at a time.
+    async fn clear(&self, use_up_names: bool) -> Result<(), StorageError> {
+        let storage = &self.context().storage;
         let prefix = rows::task_prefix(&self.name);
         let mut after = None;
         loop {
-            let page = shelf.scan(Table::Tasks, &prefix, after.as_deref(), rows::PAGE_ROWS)?;
+            let page = storage.scan(Table::Tasks, &prefix, after.as_deref(), rows::PAGE_ROWS)?;
             let Some(last) = page.last() else {
                 return Ok(());
             };
@@ -243,18 +248,18 @@ impl Lane {
                 used_up += u32::from(named);
             }
             self.sweep_if_needed(&mut batch, used_up)?;
-            shelf.commit(batch).await?;
+            storage.commit(batch).await?;
         }
     }
 
     /// Now and then lets go of names that may be used again.
-    pub(super) fn sweep_if_needed(&self, batch: &mut Batch, more: u32) -> Result<(), ShelfError> {
+    pub(super) fn sweep_if_needed(&self, batch: &mut Batch, more: u32) -> Result<(), StorageError> {
         let count = &self.ground.used_up;
         if more == 0 || count.fetch_add(more, Ordering::Relaxed) + more < SWEEP_EVERY {
             return Ok(());
         }
         count.store(0, Ordering::Relaxed);
-        rows::sweep(&self.world().shelf, batch, self.now())
+        rows::sweep(&self.context().storage, batch, self.now())
     }
 }
 

@@ -4,7 +4,7 @@ use super::Lane;
 use crate::clock::Time;
 use crate::failpoint::{Point, pass};
 use crate::proto::tasks::KeptTask;
-use crate::shelf::{Batch, ShelfError};
+use crate::storage::{Batch, StorageError};
 use crate::tasks::names::TaskId;
 use crate::tasks::outcome::Outcome;
 use crate::tasks::queue::Stage;
@@ -53,14 +53,14 @@ impl Lane {
             self.settle_guarded(&landing).await
         };
         if let Err(error) = fate {
-            // The task stays on the shelf, and is sent out again by the next broker that opens it.
+            // The task stays in storage, and is sent out again by the next broker that opens it.
             tracing::error!(queue = self.name, task = %landing.id, %error, "the end of an attempt could not be kept");
         }
         self.wake.notify_one();
         self.ground.tell();
     }
 
-    async fn settle_guarded(&self, landing: &Landing) -> Result<(), ShelfError> {
+    async fn settle_guarded(&self, landing: &Landing) -> Result<(), StorageError> {
         let fate = self.write_down(landing).await;
         let mut state = self.state();
         state.pace.feel(landing.outcome.strain());
@@ -74,7 +74,7 @@ impl Lane {
         fate.map(drop)
     }
 
-    async fn write_down(&self, landing: &Landing) -> Result<Fate, ShelfError> {
+    async fn write_down(&self, landing: &Landing) -> Result<Fate, StorageError> {
         let sequence = landing.kept.sequence;
         if !self.state().line.holds_numbered(&landing.id, sequence) {
             return Ok(Fate::Gone);
@@ -104,7 +104,7 @@ impl Lane {
             self.sweep_if_needed(&mut batch, u32::from(named))?;
         }
         // Should a power cut take it back, the task is delivered once more.
-        self.world().shelf.write(batch).await?;
+        self.context().storage.write(batch).await?;
         match fate {
             Fate::Ended => pass(Point::EndKept),
             Fate::Waits(_) => pass(Point::RetryKept),

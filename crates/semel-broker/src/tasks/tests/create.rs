@@ -27,7 +27,7 @@ fn to(url: &str, token: Token) -> HttpRequest {
 #[tokio::test]
 async fn a_task_is_shown_as_recorded() {
     let desk = Desk::open(&[]).await;
-    let now = desk.world.clock.now().timestamp().seconds;
+    let now = desk.context.clock.now().timestamp().seconds;
     let schedule = prost_types::Timestamp {
         seconds: now + 86_400,
         nanos: 123_456_789,
@@ -279,13 +279,13 @@ async fn a_deleted_tasks_name_rests_for_an_hour() {
     );
     refused(desk.delete("t").await, Code::NotFound, NOT_FOUND);
     refused(desk.run("t").await, Code::NotFound, NOT_FOUND);
-    desk.world.clock.advance(Duration::from_secs(3599));
+    desk.context.clock.advance(Duration::from_secs(3599));
     refused(
         desk.create(desk.task("t")).await,
         Code::AlreadyExists,
         USED_UP,
     );
-    desk.world.clock.advance(Duration::from_secs(1));
+    desk.context.clock.advance(Duration::from_secs(1));
     refused(desk.get("t").await, Code::NotFound, NOT_FOUND);
     desk.create(desk.later("t")).await.unwrap();
 }
@@ -302,8 +302,8 @@ async fn a_generated_name_leaves_nothing_behind() {
         NOT_FOUND,
     );
     let left = desk
-        .world
-        .shelf
+        .context
+        .storage
         .scan(Table::Tombstones, &[], None, 10)
         .unwrap();
     assert!(left.is_empty());
@@ -340,7 +340,7 @@ async fn the_largest_task_fits_and_one_byte_more_does_not() {
             Err(status) => panic!("{status}"),
         }
         drop(desk.delete("t").await);
-        desk.world.clock.advance(Duration::from_secs(3600));
+        desk.context.clock.advance(Duration::from_secs(3600));
     }
     let kept = 1_048_569 - fits;
     assert!((50..200).contains(&kept), "{kept} bytes beside the body");
@@ -359,7 +359,7 @@ async fn schedule_times_have_a_limit() {
         Code::InvalidArgument,
         message,
     );
-    let now = desk.world.clock.now().timestamp().seconds;
+    let now = desk.context.clock.now().timestamp().seconds;
     desk.create(at(now + 29 * 86_400)).await.unwrap();
     desk.pause().await;
     let past = desk.create(at(now - 3600)).await.unwrap();

@@ -29,7 +29,7 @@ async fn a_request_has_the_recorded_headers() {
         body: "hi".into(),
         ..HttpRequest::default()
     };
-    let eta = desk.world.clock.now().timestamp().seconds + 60;
+    let eta = desk.context.clock.now().timestamp().seconds + 60;
     let task = Task {
         schedule_time: Some(prost_types::Timestamp {
             seconds: eta,
@@ -38,7 +38,7 @@ async fn a_request_has_the_recorded_headers() {
         ..desk.task_of("t", request)
     };
     desk.create(task).await.unwrap();
-    desk.world.clock.advance(Duration::from_secs(61));
+    desk.context.clock.advance(Duration::from_secs(61));
     let seen = desk.handler.wait_for(1).await;
     let seen = &seen[0];
     assert_eq!((seen.method.as_str(), &*seen.body), ("PUT", &b"hi"[..]));
@@ -79,7 +79,7 @@ async fn retries_tell_what_came_before_as_recorded() {
     desk.create(desk.task("t")).await.unwrap();
     for attempt in 1..=5 {
         desk.landed(attempt).await;
-        desk.world.clock.advance(Duration::from_secs(1));
+        desk.context.clock.advance(Duration::from_secs(1));
     }
     let seen = desk.handler.wait_for(6).await;
     let all = |name: &str| {
@@ -186,13 +186,13 @@ async fn a_passed_deadline_is_a_504() {
     };
     desk.create(task).await.unwrap();
     desk.handler.wait_for(1).await;
-    desk.world.clock.advance(Duration::from_secs(15));
+    desk.context.clock.advance(Duration::from_secs(15));
     desk.landed(1).await;
     assert_eq!(desk.results(), [Noted::TimedOut]);
     let task = desk.get("t").await.unwrap();
     assert_eq!((task.dispatch_count, task.response_count), (1, 0));
     desk.handler.let_go();
-    desk.world.clock.advance(Duration::from_secs(1));
+    desk.context.clock.advance(Duration::from_secs(1));
     let seen = desk.handler.wait_for(2).await;
     assert_eq!(seen[1].header("x-cloudtasks-taskpreviousresponse"), "504");
     assert_eq!(seen[1].header("x-cloudtasks-taskexecutioncount"), "0");
@@ -242,7 +242,7 @@ async fn a_run_works_in_a_paused_queue_and_backs_off_from_the_call() {
     desk.pause().await;
     desk.create(desk.task("t")).await.unwrap();
     desk.handler.answer_next(&[500]);
-    let called = desk.world.clock.now();
+    let called = desk.context.clock.now();
     desk.run("t").await.unwrap();
     desk.landed(1).await;
     let task = desk.get("t").await.unwrap();
@@ -348,7 +348,7 @@ async fn a_task_that_waited_for_a_month_is_not_sent_any_more() {
     desk.pause().await;
     desk.create(desk.task("t")).await.unwrap();
     let day = Duration::from_secs(24 * 3600);
-    desk.world.clock.advance(31 * day);
+    desk.context.clock.advance(31 * day);
     desk.resume().await;
     desk.idle().await;
     assert!(desk.handler.seen().is_empty());

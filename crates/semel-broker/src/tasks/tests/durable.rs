@@ -3,20 +3,20 @@ use crate::faults::Faults;
 use crate::proto::tasks::queue::State;
 use tempfile::TempDir;
 
-fn world_on(shelf: Shelf) -> Arc<World> {
+fn context_on(storage: Storage) -> Arc<Context> {
     let faults = Faults::new(1, Vec::new());
     let issuer = "http://127.0.0.1:1".to_owned();
-    Arc::new(World::open(shelf, issuer, faults, 100).unwrap())
+    Arc::new(Context::open(storage, issuer, faults, 100).unwrap())
 }
 
 /// The same handler, and a broker that was started anew.
-fn restarted(desk: Desk, shelf: Shelf) -> Desk {
+fn restarted(desk: Desk, storage: Storage) -> Desk {
     let handler = desk.handler.clone();
     drop(desk);
-    let world = world_on(shelf);
+    let context = context_on(storage);
     Desk {
-        tasks: Tasks::open(Arc::clone(&world), None).unwrap(),
-        world,
+        tasks: Tasks::open(Arc::clone(&context), None).unwrap(),
+        context,
         handler,
     }
 }
@@ -24,8 +24,8 @@ fn restarted(desk: Desk, shelf: Shelf) -> Desk {
 #[tokio::test]
 async fn a_restart_in_a_directory_keeps_everything() {
     let directory = TempDir::new().unwrap();
-    let shelf = Shelf::open(directory.path()).unwrap();
-    let desk = Desk::with(world_on(shelf.clone()), Queue::default()).await;
+    let storage = Storage::open(directory.path()).unwrap();
+    let desk = Desk::with(context_on(storage.clone()), Queue::default()).await;
     desk.pause().await;
     desk.create(desk.task("named")).await.unwrap();
     desk.create(desk.task("tried")).await.unwrap();
@@ -37,7 +37,7 @@ async fn a_restart_in_a_directory_keeps_everything() {
     desk.landed(1).await;
     let tried = desk.get("tried").await.unwrap();
 
-    let desk = restarted(desk, shelf);
+    let desk = restarted(desk, storage);
     assert_eq!(desk.queue().await.unwrap().state(), State::Paused);
     assert_eq!(desk.get("tried").await.unwrap(), tried);
     refused(desk.get("gone").await, Code::NotFound, PAST);
@@ -48,11 +48,11 @@ async fn a_restart_in_a_directory_keeps_everything() {
         "Requested entity already exists",
     );
     desk.resume().await;
-    desk.world.clock.advance(Duration::from_secs(1));
+    desk.context.clock.advance(Duration::from_secs(1));
     let mut seen = desk.handler.seen().len();
     while seen < 1103 {
         desk.landed(seen).await;
-        desk.world.clock.advance(Duration::from_secs(1));
+        desk.context.clock.advance(Duration::from_secs(1));
         seen = desk.handler.wait_for(1103.min(seen + 1)).await.len();
     }
     desk.idle().await;
@@ -62,16 +62,16 @@ async fn a_restart_in_a_directory_keeps_everything() {
 
 #[tokio::test]
 async fn a_broker_that_dies_in_a_dispatch_delivers_again() {
-    let shelf = Shelf::in_memory();
-    let desk = Desk::with(world_on(shelf.clone()), Queue::default()).await;
+    let storage = Storage::in_memory();
+    let desk = Desk::with(context_on(storage.clone()), Queue::default()).await;
     desk.handler.hold();
     desk.create(desk.task("t")).await.unwrap();
     desk.handler.wait_for(1).await;
     let handler = desk.handler.clone();
-    let world = world_on(shelf);
+    let context = context_on(storage);
     let second = Desk {
-        tasks: Tasks::open(Arc::clone(&world), None).unwrap(),
-        world,
+        tasks: Tasks::open(Arc::clone(&context), None).unwrap(),
+        context,
         handler,
     };
     let seen = second.handler.wait_for(2).await;
@@ -83,17 +83,17 @@ async fn a_broker_that_dies_in_a_dispatch_delivers_again() {
 
 #[tokio::test]
 async fn what_a_deleted_queue_left_behind_is_taken_away() {
-    let shelf = Shelf::in_memory();
-    let desk = Desk::with(world_on(shelf.clone()), Queue::default()).await;
+    let storage = Storage::in_memory();
+    let desk = Desk::with(context_on(storage.clone()), Queue::default()).await;
     desk.create(desk.later("t")).await.unwrap();
     // As if the broker had died between the queue's row and its tasks'.
     let mut batch = Batch::default();
     batch.delete(Table::Queues, &rows::queue_key(QUEUE));
-    shelf.commit(batch).await.unwrap();
-    let desk = restarted(desk, shelf.clone());
+    storage.commit(batch).await.unwrap();
+    let desk = restarted(desk, storage.clone());
     refused(desk.queue().await, Code::NotFound, NO_QUEUE);
     let mut looked = 0;
-    while !shelf.scan(Table::Tasks, &[], None, 1).unwrap().is_empty() {
+    while !storage.scan(Table::Tasks, &[], None, 1).unwrap().is_empty() {
         looked += 1;
         assert!(looked < 10_000, "the task is still there");
         tokio::task::yield_now().await;
@@ -102,15 +102,15 @@ async fn what_a_deleted_queue_left_behind_is_taken_away() {
 
 #[tokio::test]
 async fn a_dropped_broker_sends_nothing_more() {
-    let shelf = Shelf::in_memory();
-    let desk = Desk::with(world_on(shelf), Queue::default()).await;
+    let storage = Storage::in_memory();
+    let desk = Desk::with(context_on(storage), Queue::default()).await;
     desk.create(desk.later("t")).await.unwrap();
-    let (clock, handler) = (desk.world.clock.clone(), desk.handler.clone());
-    let world = Arc::downgrade(&desk.world);
+    let (clock, handler) = (desk.context.clock.clone(), desk.handler.clone());
+    let context = Arc::downgrade(&desk.context);
     drop(desk);
     clock.advance(Duration::from_secs(48 * 3600));
     let mut looked = 0;
-    while world.upgrade().is_some() {
+    while context.upgrade().is_some() {
         looked += 1;
         assert!(looked < 10_000, "something still holds it");
         tokio::task::yield_now().await;
@@ -140,8 +140,8 @@ async fn a_reset_forgets_everything_and_nothing_comes_back() {
     refused(desk.get("t").await, Code::NotFound, NOT_FOUND);
     assert_eq!(desk.ids().await, ["used"]);
     assert_eq!(
-        desk.world
-            .shelf
+        desk.context
+            .storage
             .scan(Table::Tasks, &[], None, 10)
             .unwrap()
             .len(),
@@ -166,7 +166,7 @@ async fn a_caller_who_hangs_up_changes_nothing() {
 async fn sequence_numbers_begin_anew_after_a_reset() {
     let desk = Desk::open(&[]).await;
     let sequence = |id: &str| {
-        let kept = rows::task(&desk.world.shelf, QUEUE, id).unwrap();
+        let kept = rows::task(&desk.context.storage, QUEUE, id).unwrap();
         kept.unwrap().sequence
     };
     desk.create(desk.later("a")).await.unwrap();
@@ -182,8 +182,8 @@ async fn sequence_numbers_begin_anew_after_a_reset() {
 async fn what_a_restart_finds_does_not_change_the_dice() {
     let mut numbers = Vec::new();
     for left in [true, false] {
-        let shelf = Shelf::in_memory();
-        let desk = Desk::with(world_on(shelf.clone()), Queue::default()).await;
+        let storage = Storage::in_memory();
+        let desk = Desk::with(context_on(storage.clone()), Queue::default()).await;
         for id in ["a", "b", "c"] {
             desk.create(desk.later(id)).await.unwrap();
             if !left {
@@ -191,9 +191,9 @@ async fn what_a_restart_finds_does_not_change_the_dice() {
             }
         }
         desk.purge().await;
-        let desk = restarted(desk, shelf.clone());
+        let desk = restarted(desk, storage.clone());
         desk.create(desk.later("d")).await.unwrap();
-        let kept = rows::task(&shelf, QUEUE, "d").unwrap().unwrap();
+        let kept = rows::task(&storage, QUEUE, "d").unwrap().unwrap();
         numbers.push(kept.sequence);
     }
     assert_eq!(numbers[0], numbers[1]);
@@ -203,7 +203,7 @@ async fn what_a_restart_finds_does_not_change_the_dice() {
 #[tokio::test]
 async fn a_queue_that_begins_while_an_old_one_is_cleared_away_keeps_its_tasks() {
     let directory = TempDir::new().unwrap();
-    let shelf = Shelf::open(directory.path()).unwrap();
+    let storage = Storage::open(directory.path()).unwrap();
     let mut batch = Batch::default();
     for number in 0..20_500 {
         let id = format!("left-{number}");
@@ -214,11 +214,11 @@ async fn a_queue_that_begins_while_an_old_one_is_cleared_away_keeps_its_tasks() 
             &crate::proto::tasks::KeptTask::default(),
         );
     }
-    shelf.commit(batch).await.unwrap();
-    let desk = Desk::with(world_on(shelf.clone()), Queue::default()).await;
+    storage.commit(batch).await.unwrap();
+    let desk = Desk::with(context_on(storage.clone()), Queue::default()).await;
     desk.create(desk.later("new")).await.unwrap();
     let prefix = rows::task_key(QUEUE, "left-");
-    while !shelf
+    while !storage
         .scan(Table::Tasks, &prefix, None, 1)
         .unwrap()
         .is_empty()
@@ -255,7 +255,7 @@ async fn the_end_of_an_old_dispatch_is_not_that_of_a_new_task_of_its_name() {
     desk.create(task).await.unwrap();
     desk.handler.wait_for(1).await;
     desk.delete("t").await.unwrap();
-    desk.world.clock.advance(hour * 2);
+    desk.context.clock.advance(hour * 2);
     desk.create(desk.later("t")).await.unwrap();
     desk.handler.let_go();
     desk.landed(1).await;

@@ -61,7 +61,7 @@ async fn delay_puts_the_start_off_once() {
     let created = desk.create(desk.task("t")).await.unwrap();
     desk.waits(1).await;
     assert!(desk.handler.seen().is_empty());
-    desk.world.clock.advance(Duration::from_secs(60));
+    desk.context.clock.advance(Duration::from_secs(60));
     let seen = desk.handler.wait_for(1).await;
     let eta = created.schedule_time.unwrap().seconds.to_string();
     assert!(seen[0].header("x-cloudtasks-tasketa").starts_with(&eta));
@@ -111,7 +111,7 @@ async fn reorder_lets_a_lonely_task_go_after_a_second() {
     desk.create(desk.task("t")).await.unwrap();
     desk.waits(1).await;
     assert!(desk.handler.seen().is_empty());
-    desk.world.clock.advance(Duration::from_secs(1));
+    desk.context.clock.advance(Duration::from_secs(1));
     desk.handler.wait_for(1).await;
     desk.idle().await;
 }
@@ -126,7 +126,7 @@ async fn lose_answer_delivers_and_retries() {
     assert_eq!(desk.results(), [Noted::AnswerLost { status: 200 }]);
     let task = desk.get("t").await.unwrap();
     assert_eq!((task.dispatch_count, task.response_count), (1, 0));
-    desk.world.faults.replace(Vec::new());
+    desk.context.faults.replace(Vec::new());
     desk.run("t").await.unwrap();
     let seen = desk.handler.wait_for(2).await;
     assert_eq!(seen[1].header("x-cloudtasks-taskpreviousresponse"), "0");
@@ -159,7 +159,7 @@ async fn overlap_gives_the_handler_up_and_leaves_it_running() {
     desk.create(desk.task("t")).await.unwrap();
     desk.run("t").await.unwrap();
     desk.handler.wait_for(1).await;
-    desk.world.clock.advance(Duration::from_secs(5));
+    desk.context.clock.advance(Duration::from_secs(5));
     desk.landed(1).await;
     assert_eq!(desk.results(), [Noted::TimedOut]);
     let status = desk
@@ -179,7 +179,7 @@ async fn overlap_gives_the_handler_up_and_leaves_it_running() {
             "{QUEUE}: 1 calls still run after their answer was given up"
         )]
     );
-    desk.world.faults.replace(Vec::new());
+    desk.context.faults.replace(Vec::new());
     desk.run("t").await.unwrap();
     let seen = desk.handler.wait_for(2).await;
     assert_eq!(seen[1].header("x-cloudtasks-taskpreviousresponse"), "504");

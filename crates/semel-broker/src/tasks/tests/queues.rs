@@ -228,7 +228,9 @@ async fn a_deleted_queues_name_rests_for_three_days() {
         "The queue cannot be created because a queue with this name existed too recently.";
     let recreated = desk.create_queue("q", Queue::default()).await;
     refused(recreated, Code::FailedPrecondition, message);
-    desk.world.clock.advance(Duration::from_secs(3 * 24 * 3600));
+    desk.context
+        .clock
+        .advance(Duration::from_secs(3 * 24 * 3600));
     desk.create_queue("q", Queue::default()).await.unwrap();
     assert!(desk.ids().await.is_empty());
 }
@@ -325,7 +327,7 @@ async fn no_more_are_on_the_way_than_the_queue_allows() {
         }),
         ..Queue::default()
     };
-    let desk = Desk::with(World::for_test(&[]), queue).await;
+    let desk = Desk::with(Context::for_test(&[]), queue).await;
     desk.handler.hold();
     for _ in 0..5 {
         desk.create(desk.task("")).await.unwrap();
@@ -349,13 +351,13 @@ async fn beyond_a_burst_the_rate_holds() {
         }),
         ..Queue::default()
     };
-    let desk = Desk::with(World::for_test(&[]), queue).await;
+    let desk = Desk::with(Context::for_test(&[]), queue).await;
     for _ in 0..12 {
         desk.create(desk.task("")).await.unwrap();
     }
     desk.landed(10).await;
     assert_eq!(desk.handler.seen().len(), 10);
-    desk.world.clock.advance(Duration::from_secs(100));
+    desk.context.clock.advance(Duration::from_secs(100));
     desk.landed(11).await;
     assert_eq!(desk.handler.seen().len(), 11);
 }

@@ -14,7 +14,9 @@ async fn attempts(desk: &Desk, task: Task) -> (usize, Vec<u64>) {
         let failed = Time::of(&task.last_attempt.unwrap().response_time.unwrap());
         let wait = next.since(failed);
         waits.push(wait.as_secs());
-        desk.world.clock.advance(next.since(desk.world.clock.now()));
+        desk.context
+            .clock
+            .advance(next.since(desk.context.clock.now()));
         if attempt == 6 {
             return (attempt, waits);
         }
@@ -127,7 +129,7 @@ async fn one_503_does_not_hold_up_the_retry() {
     desk.handler.answer_next(&[503]);
     desk.create(desk.task("t")).await.unwrap();
     desk.landed(1).await;
-    desk.world.clock.advance(Duration::from_millis(100));
+    desk.context.clock.advance(Duration::from_millis(100));
     desk.handler.wait_for(2).await;
     desk.idle().await;
 }

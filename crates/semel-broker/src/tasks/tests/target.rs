@@ -287,12 +287,12 @@ async fn a_buffered_request_becomes_a_task() {
 #[tokio::test]
 async fn a_task_without_an_address_goes_where_functions_are() {
     let handler = Handler::start().await;
-    let world = World::for_test(&[]);
+    let context = Context::for_test(&[]);
     let functions = Url::parse(&handler.url).unwrap();
-    let tasks = Tasks::open(Arc::clone(&world), Some(functions)).unwrap();
+    let tasks = Tasks::open(Arc::clone(&context), Some(functions)).unwrap();
     let desk = Desk {
         tasks,
-        world,
+        context,
         handler,
     };
     desk.create_queue("q", Queue::default()).await.unwrap();

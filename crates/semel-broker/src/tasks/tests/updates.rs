@@ -49,7 +49,7 @@ async fn configured() -> Desk {
         }),
         ..rate(10.0, 5)
     };
-    Desk::with(World::for_test(&[]), queue).await
+    Desk::with(Context::for_test(&[]), queue).await
 }
 
 #[tokio::test]

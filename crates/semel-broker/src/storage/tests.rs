@@ -1,11 +1,11 @@
 use super::*;
 
-async fn put(shelf: &Shelf, rows: &[(&str, &str)]) {
+async fn put(storage: &Storage, rows: &[(&str, &str)]) {
     let mut batch = Batch::default();
     for (key, value) in rows {
         batch.put(Table::Tasks, key.as_bytes(), value.as_bytes().to_vec());
     }
-    shelf.commit(batch).await.unwrap();
+    storage.commit(batch).await.unwrap();
 }
 
 fn keys(rows: &[Row]) -> Vec<&str> {
@@ -14,42 +14,43 @@ fn keys(rows: &[Row]) -> Vec<&str> {
         .collect()
 }
 
-async fn behaves(shelf: &Shelf) {
-    put(shelf, &[("a/1", "x"), ("a/2", "y"), ("b/1", "z")]).await;
+async fn stores_and_scans(storage: &Storage) {
+    put(storage, &[("a/1", "x"), ("a/2", "y"), ("b/1", "z")]).await;
     let mut other = Batch::default();
     other.put(Table::Topics, b"a/3", "another table");
-    shelf.commit(other).await.unwrap();
-    let get = |key: &[u8]| shelf.get(Table::Tasks, key).unwrap();
+    storage.commit(other).await.unwrap();
+    let get = |key: &[u8]| storage.get(Table::Tasks, key).unwrap();
     assert_eq!(get(b"a/2").as_deref(), Some(&b"y"[..]));
     assert_eq!(get(b"a/3"), None);
-    let scan = |after: Option<&[u8]>, limit| shelf.scan(Table::Tasks, b"a/", after, limit).unwrap();
+    let scan =
+        |after: Option<&[u8]>, limit| storage.scan(Table::Tasks, b"a/", after, limit).unwrap();
     assert_eq!(keys(&scan(None, 10)), ["a/1", "a/2"]);
     assert_eq!(keys(&scan(None, 1)), ["a/1"]);
     assert_eq!(keys(&scan(Some(b"a/1"), 10)), ["a/2"]);
     let mut gone = Batch::default();
     gone.delete(Table::Tasks, b"a/1");
-    shelf.commit(gone).await.unwrap();
+    storage.commit(gone).await.unwrap();
     assert_eq!(keys(&scan(None, 10)), ["a/2"]);
 }
 
 #[tokio::test]
 async fn memory_behaves() {
-    behaves(&Shelf::in_memory()).await;
+    stores_and_scans(&Storage::in_memory()).await;
 }
 
 #[tokio::test]
 async fn a_directory_behaves_and_remembers() {
     let home = tempfile::tempdir().unwrap();
-    let shelf = Shelf::open(home.path()).unwrap();
-    behaves(&shelf).await;
-    let refused = Shelf::open(home.path()).unwrap_err();
+    let storage = Storage::open(home.path()).unwrap();
+    stores_and_scans(&storage).await;
+    let refused = Storage::open(home.path()).unwrap_err();
     assert!(refused.0.contains("held by another broker"), "{refused}");
-    drop(shelf);
-    let mut again = Shelf::open(home.path());
+    drop(storage);
+    let mut again = Storage::open(home.path());
     // The writer's thread lets go of the engine a moment after the last handle is dropped.
     while let Err(error) = &again {
         assert!(!error.0.contains("held by another broker"), "{error}");
-        again = Shelf::open(home.path());
+        again = Storage::open(home.path());
     }
     assert_eq!(
         keys(&again.unwrap().scan(Table::Tasks, b"", None, 10).unwrap()),

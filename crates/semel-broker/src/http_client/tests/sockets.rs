@@ -33,12 +33,12 @@ async fn read_request(stream: &mut TcpStream) {
 #[tokio::test]
 async fn a_cut_leaves_the_beginning_of_a_request() {
     let (listener, url) = listen().await;
-    let courier = courier();
+    let http_client = http_client();
     for (cut, body) in [(0, ""), (4, "0123"), (10, "0123456789"), (99, "0123456789")] {
         let mut call = call(&url);
         call.cut = Some(cut);
         call.headers.insert("x-mine", "1".parse().unwrap());
-        let (answer, accepted) = tokio::join!(courier.deliver(call), listener.accept());
+        let (answer, accepted) = tokio::join!(http_client.deliver(call), listener.accept());
         assert_eq!(answer, Answer::Cut);
         let text = all_of(accepted.unwrap().0).await;
         let (head, sent) = text.split_once("\r\n\r\n").unwrap();
@@ -75,9 +75,9 @@ async fn answer_all(mut stream: TcpStream) {
 #[tokio::test]
 async fn connections_are_used_again() {
     let (url, connections) = counting().await;
-    let courier = courier();
+    let http_client = http_client();
     for _ in 0..50 {
-        assert_eq!(courier.deliver(call(&url)).await, status(200));
+        assert_eq!(http_client.deliver(call(&url)).await, status(200));
     }
     assert_eq!(connections.load(Ordering::SeqCst), 1);
 }
@@ -95,8 +95,8 @@ async fn an_endless_answer_is_cut_off() {
         }
         written
     });
-    let courier = courier();
-    assert_eq!(courier.deliver(call(&url)).await, status(200));
+    let http_client = http_client();
+    assert_eq!(http_client.deliver(call(&url)).await, status(200));
     let written = tokio::time::timeout(PATIENCE, server).await;
     let written = written.expect("the connection ends").unwrap();
     // What the buffers of two sockets hold, and no more.
@@ -107,8 +107,8 @@ async fn an_endless_answer_is_cut_off() {
 async fn a_deadline_cuts_the_connection_of_a_slow_answer() {
     let (listener, url) = listen().await;
     let clock = Clock::start(Duration::ZERO);
-    let courier = Courier::new(clock.clone());
-    let calling = tokio::spawn(async move { courier.deliver(call(&url)).await });
+    let http_client = HttpClient::new(clock.clone());
+    let calling = tokio::spawn(async move { http_client.deliver(call(&url)).await });
     let (mut stream, _) = listener.accept().await.unwrap();
     read_request(&mut stream).await;
     let beginning = b"HTTP/1.1 200 OK\r\ncontent-length: 10\r\n\r\n0";
@@ -121,7 +121,7 @@ async fn a_deadline_cuts_the_connection_of_a_slow_answer() {
 #[tokio::test]
 async fn a_connection_that_breaks_is_no_answer_and_nothing_is_sent_again() {
     let (listener, url) = listen().await;
-    let courier = courier();
+    let http_client = http_client();
     for beginning in [
         "",
         "HTTP/1.1 200 OK\r\ncontent-length: 10\r\n\r\n012",
@@ -132,7 +132,7 @@ async fn a_connection_that_breaks_is_no_answer_and_nothing_is_sent_again() {
             read_request(&mut stream).await;
             stream.write_all(beginning.as_bytes()).await.unwrap();
         };
-        let (answer, ()) = tokio::join!(courier.deliver(call(&url)), server);
+        let (answer, ()) = tokio::join!(http_client.deliver(call(&url)), server);
         let why = reason(answer);
         assert!(why.starts_with("http://127.0.0.1:"), "{why}");
     }
@@ -143,12 +143,12 @@ async fn a_connection_that_breaks_is_no_answer_and_nothing_is_sent_again() {
 #[tokio::test(flavor = "multi_thread")]
 async fn many_calls_at_once_share_few_connections() {
     let (url, connections) = counting().await;
-    let courier = Arc::new(courier());
+    let http_client = Arc::new(http_client());
     let callers = (0..64).map(|_| {
-        let (courier, url) = (Arc::clone(&courier), url.clone());
+        let (http_client, url) = (Arc::clone(&http_client), url.clone());
         tokio::spawn(async move {
             for _ in 0..50 {
-                assert_eq!(courier.deliver(call(&url)).await, status(200));
+                assert_eq!(http_client.deliver(call(&url)).await, status(200));
             }
         })
     });

@@ -1,7 +1,7 @@
 //! Where the broker keeps what it accepted: a directory, or memory.
 //!
-//! What was accepted is changed by [`Shelf::commit`]: when it answers, the change is on disk. Everybody who comes while
-//! one sync runs shares the next one. What was done about it is changed by [`Shelf::write`]: a `kill -9` cannot take that
+//! What was accepted is changed by [`Storage::commit`]: when it answers, the change is on disk. Everybody who comes while
+//! one sync runs shares the next one. What was done about it is changed by [`Storage::write`]: a `kill -9` cannot take that
 //! back, a power cut may, and then it is done again. Reads see changes that were answered.
 
 mod directory;
@@ -35,7 +35,7 @@ pub(crate) enum Table {
     Messages = 8,
 }
 
-/// Changes that happen together or not at all.
+/// Changes that happen group_batch or not at all.
 #[derive(Debug, Default)]
 pub(crate) struct Batch {
     changes: Vec<Change>,
@@ -68,10 +68,10 @@ pub(crate) struct Row {
 
 /// Where everything is kept; clones are the same place.
 #[derive(Clone, Debug)]
-pub(crate) struct Shelf(Arc<Place>);
+pub(crate) struct Storage(Arc<Backend>);
 
 #[derive(Debug)]
-enum Place {
+enum Backend {
     Directory(Directory),
     Memory(Memory),
 }
@@ -79,7 +79,7 @@ enum Place {
 /// The directory cannot be used. Nothing that was answered is lost.
 #[derive(Clone, Debug, thiserror::Error)]
 #[error("{0}")]
-pub(crate) struct ShelfError(pub(crate) String);
+pub(crate) struct StorageError(pub(crate) String);
 
 // === impl Batch ===
 
@@ -113,49 +113,49 @@ impl Batch {
     }
 }
 
-// === impl Shelf ===
+// === impl Storage ===
 
-impl Shelf {
+impl Storage {
     /// Opens a directory; makes it if there is none. One process at a time.
     ///
     /// # Errors
     /// When it cannot be made or read, or another process has it open.
-    pub(crate) fn open(directory: &Path) -> Result<Self, ShelfError> {
+    pub(crate) fn open(directory: &Path) -> Result<Self, StorageError> {
         let directory = Directory::open(directory)?;
-        Ok(Self(Arc::new(Place::Directory(directory))))
+        Ok(Self(Arc::new(Backend::Directory(directory))))
     }
 
     /// Keeps everything in memory, until the process ends.
     #[must_use]
     pub(crate) fn in_memory() -> Self {
-        Self(Arc::new(Place::Memory(Memory::default())))
+        Self(Arc::new(Backend::Memory(Memory::default())))
     }
 
-    /// Makes the changes together. They are there, and stay there, when this answers. They are made
+    /// Makes the changes group_batch. They are there, and stay there, when this answers. They are made
     /// even if the caller goes away.
     ///
     /// # Errors
     /// When the disk refused; then it stays refused until the directory is opened again.
-    pub(crate) async fn commit(&self, batch: Batch) -> Result<(), ShelfError> {
+    pub(crate) async fn commit(&self, batch: Batch) -> Result<(), StorageError> {
         self.change(batch, Durability::Synced).await
     }
 
-    /// Makes the changes together. They are there when this answers, whatever becomes of this process; the disk has
-    /// them with the next [`Shelf::commit`]. For what may be done once more when it is lost.
+    /// Makes the changes group_batch. They are there when this answers, whatever becomes of this process; the disk has
+    /// them with the next [`Storage::commit`]. For what may be done once more when it is lost.
     ///
     /// # Errors
     /// When the disk refused; then it stays refused until the directory is opened again.
-    pub(crate) async fn write(&self, batch: Batch) -> Result<(), ShelfError> {
+    pub(crate) async fn write(&self, batch: Batch) -> Result<(), StorageError> {
         self.change(batch, Durability::Written).await
     }
 
-    async fn change(&self, batch: Batch, durability: Durability) -> Result<(), ShelfError> {
+    async fn change(&self, batch: Batch, durability: Durability) -> Result<(), StorageError> {
         if batch.is_empty() {
             return Ok(());
         }
         match &*self.0 {
-            Place::Directory(directory) => directory.change(batch, durability).await,
-            Place::Memory(memory) => {
+            Backend::Directory(directory) => directory.change(batch, durability).await,
+            Backend::Memory(memory) => {
                 memory.commit(batch);
                 Ok(())
             }
@@ -166,11 +166,11 @@ impl Shelf {
     ///
     /// # Errors
     /// When the disk refused.
-    pub(crate) fn get(&self, table: Table, key: &[u8]) -> Result<Option<Bytes>, ShelfError> {
+    pub(crate) fn get(&self, table: Table, key: &[u8]) -> Result<Option<Bytes>, StorageError> {
         let key = full_key(table, key);
         match &*self.0 {
-            Place::Directory(directory) => directory.get(&key),
-            Place::Memory(memory) => Ok(memory.get(&key)),
+            Backend::Directory(directory) => directory.get(&key),
+            Backend::Memory(memory) => Ok(memory.get(&key)),
         }
     }
 
@@ -185,12 +185,12 @@ impl Shelf {
         prefix: &[u8],
         after: Option<&[u8]>,
         limit: usize,
-    ) -> Result<Vec<Row>, ShelfError> {
+    ) -> Result<Vec<Row>, StorageError> {
         let prefix = full_key(table, prefix);
         let after = after.map(|key| full_key(table, key));
         match &*self.0 {
-            Place::Directory(directory) => directory.scan(&prefix, after, limit),
-            Place::Memory(memory) => Ok(memory.scan(&prefix, after, limit)),
+            Backend::Directory(directory) => directory.scan(&prefix, after, limit),
+            Backend::Memory(memory) => Ok(memory.scan(&prefix, after, limit)),
         }
     }
 }
@@ -203,7 +203,7 @@ fn full_key(table: Table, key: &[u8]) -> Vec<u8> {
 }
 
 /// Where a scan begins.
-fn beginning(prefix: &[u8], after: Option<Vec<u8>>) -> std::ops::Bound<Vec<u8>> {
+fn scan_start(prefix: &[u8], after: Option<Vec<u8>>) -> std::ops::Bound<Vec<u8>> {
     match after {
         Some(key) if key.as_slice() >= prefix => std::ops::Bound::Excluded(key),
         Some(_) | None => std::ops::Bound::Included(prefix.to_vec()),

@@ -1,6 +1,6 @@
 //! One request of a call: the first, or one that a redirect asked for.
 
-use super::Call;
+use super::OutgoingRequest;
 use bytes::Bytes;
 use http::header::{
     AUTHORIZATION, CONNECTION, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, COOKIE, HOST,
@@ -12,7 +12,7 @@ use url::Url;
 
 /// A request that can be sent.
 #[derive(Clone, Debug)]
-pub(super) struct Hop {
+pub(super) struct SingleRequest {
     pub(super) method: Method,
     pub(super) url: Url,
     pub(super) headers: HeaderMap,
@@ -22,10 +22,10 @@ pub(super) struct Hop {
 /// Headers that belong to the connection, or say where the body ends: never taken from a caller.
 const OURS: [HeaderName; 5] = [CONNECTION, CONTENT_LENGTH, HOST, TRANSFER_ENCODING, UPGRADE];
 
-// === impl Hop ===
+// === impl SingleRequest ===
 
-impl Hop {
-    pub(super) fn first(call: Call) -> Self {
+impl SingleRequest {
+    pub(super) fn first(call: OutgoingRequest) -> Self {
         let mut headers = call.headers;
         for name in OURS {
             headers.remove(name);
@@ -75,7 +75,7 @@ impl Hop {
         }
     }
 
-    pub(super) fn request(&self) -> Result<Request<Full<Bytes>>, String> {
+    pub(super) fn to_http(&self) -> Result<Request<Full<Bytes>>, String> {
         let mut request = Request::new(Full::new(self.body.clone()));
         *request.uri_mut() = self.uri()?;
         *request.method_mut() = self.method.clone();

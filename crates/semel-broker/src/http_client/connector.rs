@@ -13,13 +13,13 @@ use tower::Service;
 
 /// Opens connections.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Road {
-    names: Names,
+pub(super) struct Connector {
+    names: Resolver,
 }
 
 /// Who knows the addresses of a host.
 #[derive(Clone, Debug, Default)]
-pub(super) enum Names {
+pub(super) enum Resolver {
     /// The machine.
     #[default]
     System,
@@ -31,39 +31,39 @@ pub(super) enum Names {
 /// No connection was made.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
-pub(super) struct NoRoad(String);
+pub(super) struct ConnectError(String);
 
-// === impl Road ===
+// === impl Connector ===
 
-impl Road {
+impl Connector {
     #[cfg(test)]
-    pub(super) fn with_names(names: Names) -> Self {
+    pub(super) fn with_resolver(names: Resolver) -> Self {
         Self { names }
     }
 
-    async fn connect(&self, to: &Uri) -> Result<TokioIo<TcpStream>, NoRoad> {
+    async fn connect(&self, to: &Uri) -> Result<TokioIo<TcpStream>, ConnectError> {
         let host = to.host().unwrap_or_default();
-        let port = to.port_u16().unwrap_or(usual_port(to));
+        let port = to.port_u16().unwrap_or(default_port(to));
         let addresses = self.addresses(host, port).await?;
         check(host, &addresses)?;
-        let mut last = NoRoad(format!("{host} has no address"));
+        let mut last = ConnectError(format!("{host} has no address"));
         for address in addresses {
             match TcpStream::connect(address).await {
                 Ok(stream) => return Ok(ready(stream)),
-                Err(error) => last = NoRoad(format!("no connection to {address}: {error}")),
+                Err(error) => last = ConnectError(format!("no connection to {address}: {error}")),
             }
         }
         Err(last)
     }
 
-    async fn addresses(&self, host: &str, port: u16) -> Result<Vec<SocketAddr>, NoRoad> {
+    async fn addresses(&self, host: &str, port: u16) -> Result<Vec<SocketAddr>, ConnectError> {
         let literal = host.trim_start_matches('[').trim_end_matches(']');
         if let Ok(address) = literal.parse() {
             return Ok(vec![SocketAddr::new(address, port)]);
         }
         if let Some(refused) = refuse_name(host) {
             let what = refused.text();
-            return Err(NoRoad(format!(
+            return Err(ConnectError(format!(
                 "{host} names {what}, which is never called"
             )));
         }
@@ -71,29 +71,29 @@ impl Road {
     }
 }
 
-impl Service<Uri> for Road {
+impl Service<Uri> for Connector {
     type Response = TokioIo<TcpStream>;
-    type Error = NoRoad;
-    type Future = Pin<Box<dyn Future<Output = Result<Self::Response, NoRoad>> + Send>>;
+    type Error = ConnectError;
+    type Future = Pin<Box<dyn Future<Output = Result<Self::Response, ConnectError>> + Send>>;
 
-    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), NoRoad>> {
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), ConnectError>> {
         Poll::Ready(Ok(()))
     }
 
     fn call(&mut self, to: Uri) -> Self::Future {
-        let road = self.clone();
-        Box::pin(async move { road.connect(&to).await })
+        let connector = self.clone();
+        Box::pin(async move { connector.connect(&to).await })
     }
 }
 
-// === impl Names ===
+// === impl Resolver ===
 
-impl Names {
-    async fn look_up(&self, host: &str, port: u16) -> Result<Vec<SocketAddr>, NoRoad> {
+impl Resolver {
+    async fn look_up(&self, host: &str, port: u16) -> Result<Vec<SocketAddr>, ConnectError> {
         match self {
             Self::System => match tokio::net::lookup_host((host, port)).await {
                 Ok(found) => Ok(found.collect()),
-                Err(error) => Err(NoRoad(format!("{host} was not found: {error}"))),
+                Err(error) => Err(ConnectError(format!("{host} was not found: {error}"))),
             },
             #[cfg(test)]
             Self::Scripted(script) => {
@@ -106,7 +106,7 @@ impl Names {
 }
 
 /// One forbidden address among many is enough: who answers so may answer otherwise next time.
-fn check(host: &str, addresses: &[SocketAddr]) -> Result<(), NoRoad> {
+fn check(host: &str, addresses: &[SocketAddr]) -> Result<(), ConnectError> {
     for address in addresses.iter().map(SocketAddr::ip) {
         if let Some(refused) = refuse(address) {
             let what = refused.text();
@@ -114,7 +114,7 @@ fn check(host: &str, addresses: &[SocketAddr]) -> Result<(), NoRoad> {
                 true => String::new(),
                 false => format!(" (of {host})"),
             };
-            return Err(NoRoad(format!(
+            return Err(ConnectError(format!(
                 "{address}{via} is or stands for {what}, which is never called"
             )));
         }
@@ -129,7 +129,7 @@ fn ready(stream: TcpStream) -> TokioIo<TcpStream> {
     TokioIo::new(stream)
 }
 
-fn usual_port(to: &Uri) -> u16 {
+fn default_port(to: &Uri) -> u16 {
     match to.scheme_str() {
         Some("https") => 443,
         Some(_) | None => 80,

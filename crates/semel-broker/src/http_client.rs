@@ -1,13 +1,13 @@
 //! Outgoing HTTP: resolves a host once, looks at every address, connects to one of these, and brings the answer's
 //! status back.
 
-mod hop;
-mod road;
+mod request;
+mod connector;
 mod address;
 
 use crate::clock::Clock;
 use bytes::Bytes;
-use hop::Hop;
+use connector::Connector;
 use http::header::RETRY_AFTER;
 use http::{HeaderMap, Method, StatusCode};
 use http_body_util::{BodyExt, Full};
@@ -15,7 +15,7 @@ use hyper::body::Incoming;
 use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
 use hyper_util::client::legacy::Client;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
-use road::Road;
+use request::SingleRequest;
 use std::error::Error;
 use std::sync::OnceLock;
 use std::time::Duration;
@@ -35,10 +35,10 @@ const IDLE: Duration = Duration::from_secs(1);
 
 /// Carries calls to handlers.
 #[derive(Debug)]
-pub(crate) struct Courier {
+pub(crate) struct HttpClient {
     clock: Clock,
-    road: Road,
-    plain: Client<Road, Full<Bytes>>,
+    connector: Connector,
+    plain: Client<Connector, Full<Bytes>>,
     /// Made when first needed: reading the machine's certificates takes a while.
     secure: OnceLock<Result<Secure, String>>,
 }
@@ -46,13 +46,13 @@ pub(crate) struct Courier {
 /// For https.
 #[derive(Debug)]
 struct Secure {
-    road: HttpsConnector<Road>,
-    client: Client<HttpsConnector<Road>, Full<Bytes>>,
+    connector: HttpsConnector<Connector>,
+    client: Client<HttpsConnector<Connector>, Full<Bytes>>,
 }
 
 /// One request to a handler.
 #[derive(Clone, Debug)]
-pub(crate) struct Call {
+pub(crate) struct OutgoingRequest {
     pub(crate) method: Method,
     pub(crate) url: Url,
     pub(crate) headers: HeaderMap,
@@ -67,7 +67,7 @@ pub(crate) struct Call {
 /// What is done about a 3xx with a usable Location.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Redirects {
-    /// It is followed, each hop checked like the first; a POST becomes a GET.
+    /// It is followed, each one checked like the first; a POST becomes a GET.
     Follow,
     /// It is the answer.
     Answer,
@@ -89,28 +89,28 @@ pub(crate) enum Answer {
     Cut,
 }
 
-// === impl Courier ===
+// === impl HttpClient ===
 
-impl Courier {
+impl HttpClient {
     pub(crate) fn new(clock: Clock) -> Self {
-        Self::on(Road::default(), clock)
+        Self::on(Connector::default(), clock)
     }
 
-    fn on(road: Road, clock: Clock) -> Self {
+    fn on(connector: Connector, clock: Clock) -> Self {
         Self {
-            plain: client(road.clone()),
+            plain: client(connector.clone()),
             secure: OnceLock::new(),
-            road,
+            connector,
             clock,
         }
     }
 
     /// Makes the call; the answer's body is read up to a limit and thrown away.
-    pub(crate) async fn deliver(&self, call: Call) -> Answer {
+    pub(crate) async fn deliver(&self, call: OutgoingRequest) -> Answer {
         let deadline = self.clock.sleep(call.deadline);
         let answer = async {
             match call.cut {
-                Some(bytes) => self.cut(&Hop::first(call), bytes).await,
+                Some(bytes) => self.cut(&SingleRequest::first(call), bytes).await,
                 None => self.carry(call).await,
             }
         };
@@ -121,18 +121,20 @@ impl Courier {
         }
     }
 
-    async fn carry(&self, call: Call) -> Result<Answer, String> {
+    async fn carry(&self, call: OutgoingRequest) -> Result<Answer, String> {
         let redirects = call.redirects;
-        let mut hop = Hop::first(call);
+        let mut request = SingleRequest::first(call);
         let mut followed = 0;
         loop {
-            let (status, headers) = self.send(&hop).await?;
+            let (status, headers) = self.send(&request).await?;
             let next = match redirects {
-                Redirects::Follow if followed < REDIRECTS_MAX => hop.redirected(status, &headers),
+                Redirects::Follow if followed < REDIRECTS_MAX => {
+                    request.redirected(status, &headers)
+                }
                 Redirects::Follow | Redirects::Answer => None,
             };
             match next {
-                Some(next) => hop = next,
+                Some(next) => request = next,
                 None => return Ok(self.answer(status, &headers)),
             }
             followed += 1;
@@ -140,37 +142,39 @@ impl Courier {
     }
 
     /// Sends one request and reads the answer to its end, or to the limit.
-    async fn send(&self, hop: &Hop) -> Result<(StatusCode, HeaderMap), String> {
-        let request = hop.request()?;
-        let answer = match hop.url.scheme() {
-            "https" => self.secure()?.client.request(request),
-            _ => self.plain.request(request),
+    async fn send(&self, request: &SingleRequest) -> Result<(StatusCode, HeaderMap), String> {
+        let sent = request.to_http()?;
+        let answer = match request.url.scheme() {
+            "https" => self.secure()?.client.request(sent),
+            _ => self.plain.request(sent),
         };
-        let answer = answer.await.map_err(|error| why(hop, &error))?;
+        let answer = answer.await.map_err(|error| why(request, &error))?;
         let (parts, body) = answer.into_parts();
-        drain(body).await.map_err(|error| why(hop, &error))?;
+        drain(body).await.map_err(|error| why(request, &error))?;
         Ok((parts.status, parts.headers))
     }
 
     /// Sends the beginning of a request on a connection of its own, and breaks that.
-    async fn cut(&self, hop: &Hop, bytes: usize) -> Result<Answer, String> {
-        let uri = hop.uri()?;
-        match hop.url.scheme() {
+    async fn cut(&self, request: &SingleRequest, bytes: usize) -> Result<Answer, String> {
+        let uri = request.uri()?;
+        match request.url.scheme() {
             "https" => {
-                let road = self.secure()?.road.clone().oneshot(uri).await;
-                let stream = road.map_err(|error| why(hop, &*error))?;
-                send_part(TokioIo::new(stream), hop, bytes).await
+                let connector = self.secure()?.connector.clone().oneshot(uri).await;
+                let stream = connector.map_err(|error| why(request, &*error))?;
+                send_part(TokioIo::new(stream), request, bytes).await
             }
             _ => {
-                let road = self.road.clone().oneshot(uri).await;
-                let stream = road.map_err(|error| why(hop, &error))?;
-                send_part(stream.into_inner(), hop, bytes).await
+                let connector = self.connector.clone().oneshot(uri).await;
+                let stream = connector.map_err(|error| why(request, &error))?;
+                send_part(stream.into_inner(), request, bytes).await
             }
         }
     }
 
     fn secure(&self) -> Result<&Secure, String> {
-        let secure = self.secure.get_or_init(|| Secure::new(self.road.clone()));
+        let secure = self
+            .secure
+            .get_or_init(|| Secure::new(self.connector.clone()));
         secure.as_ref().map_err(Clone::clone)
     }
 
@@ -196,20 +200,23 @@ impl Courier {
 // === impl Secure ===
 
 impl Secure {
-    fn new(road: Road) -> Result<Self, String> {
+    fn new(connector: Connector) -> Result<Self, String> {
         let ring = rustls::crypto::ring::default_provider();
         let builder = HttpsConnectorBuilder::new()
             .with_provider_and_native_roots(ring)
             .map_err(|error| format!("no https without the machine's certificates: {error}"))?;
-        let road = builder.https_or_http().enable_http1().wrap_connector(road);
+        let connector = builder
+            .https_or_http()
+            .enable_http1()
+            .wrap_connector(connector);
         Ok(Self {
-            client: client(road.clone()),
-            road,
+            client: client(connector.clone()),
+            connector,
         })
     }
 }
 
-fn client<R>(road: R) -> Client<R, Full<Bytes>>
+fn client<R>(connector: R) -> Client<R, Full<Bytes>>
 where
     R: hyper_util::client::legacy::connect::Connect + Clone,
 {
@@ -218,7 +225,7 @@ where
         .retry_canceled_requests(false)
         .pool_idle_timeout(IDLE)
         .pool_timer(TokioTimer::new())
-        .build(road)
+        .build(connector)
 }
 
 async fn drain(mut body: Incoming) -> Result<(), hyper::Error> {
@@ -234,24 +241,24 @@ async fn drain(mut body: Incoming) -> Result<(), hyper::Error> {
 
 async fn send_part(
     mut stream: impl AsyncWrite + Unpin,
-    hop: &Hop,
+    request: &SingleRequest,
     bytes: usize,
 ) -> Result<Answer, String> {
-    let mut part = hop.head();
-    part.extend_from_slice(hop.body.get(..bytes).unwrap_or(&hop.body));
+    let mut part = request.head();
+    part.extend_from_slice(request.body.get(..bytes).unwrap_or(&request.body));
     let sent = stream.write_all(&part).await;
-    sent.map_err(|error| why(hop, &error))?;
-    stream.flush().await.map_err(|error| why(hop, &error))?;
+    sent.map_err(|error| why(request, &error))?;
+    stream.flush().await.map_err(|error| why(request, &error))?;
     Ok(Answer::Cut)
 }
 
 /// Where it went wrong, and the innermost reason.
-fn why(hop: &Hop, error: &(dyn Error + 'static)) -> String {
+fn why(request: &SingleRequest, error: &(dyn Error + 'static)) -> String {
     let mut innermost = error;
     while let Some(source) = innermost.source() {
         innermost = source;
     }
-    let place = hop.url.origin().ascii_serialization();
+    let place = request.url.origin().ascii_serialization();
     format!("{place}: {innermost}")
 }
 

@@ -1,6 +1,6 @@
 //! Rows in memory.
 
-use super::{Batch, Row, beginning};
+use super::{Batch, Row, scan_start};
 use bytes::Bytes;
 use std::collections::BTreeMap;
 use std::ops::Bound;
@@ -32,7 +32,7 @@ impl Memory {
 
     pub(super) fn scan(&self, prefix: &[u8], after: Option<Vec<u8>>, limit: usize) -> Vec<Row> {
         let rows = self.rows.read().expect("nobody panics holding it");
-        rows.range((beginning(prefix, after), Bound::Unbounded))
+        rows.range((scan_start(prefix, after), Bound::Unbounded))
             .take_while(|(key, _)| key.starts_with(prefix))
             .take(limit)
             .map(|(key, value)| Row {

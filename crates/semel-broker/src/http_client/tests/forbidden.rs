@@ -1,6 +1,6 @@
 //! Addresses that are never called, in every disguise.
 
-use super::super::road::Names;
+use super::super::connector::Resolver;
 use super::*;
 use std::net::IpAddr;
 use std::sync::{Arc, Mutex};
@@ -61,7 +61,7 @@ const HOSTS: &[&str] = &[
     "[fd00:0ec2:0:0:0:0:0:254]",
     "[fd00:ec2::23]",
     "[fd20:ce::254]",
-    // Names.
+    // Resolver.
     "metadata",
     "metadata.",
     "METADATA",
@@ -95,29 +95,32 @@ const HOSTS: &[&str] = &[
     "192.0.0.192",
 ];
 
-fn scripted(answers: &[&[&str]]) -> (Courier, Names) {
+fn scripted(answers: &[&[&str]]) -> (HttpClient, Resolver) {
     let answer = |it: &&[&str]| it.iter().map(|ip| ip.parse::<IpAddr>().unwrap()).collect();
     let script = answers.iter().map(answer).collect();
-    let names = Names::Scripted(Arc::new(Mutex::new(script)));
-    let road = Road::with_names(names.clone());
-    (Courier::on(road, Clock::start(Duration::ZERO)), names)
+    let names = Resolver::Scripted(Arc::new(Mutex::new(script)));
+    let connector = Connector::with_resolver(names.clone());
+    (
+        HttpClient::on(connector, Clock::start(Duration::ZERO)),
+        names,
+    )
 }
 
-fn left(names: &Names) -> usize {
+fn left(names: &Resolver) -> usize {
     match names {
-        Names::System => panic!("asked the machine"),
-        Names::Scripted(script) => script.lock().unwrap().len(),
+        Resolver::System => panic!("asked the machine"),
+        Resolver::Scripted(script) => script.lock().unwrap().len(),
     }
 }
 
 #[tokio::test]
 async fn no_disguise_helps() {
-    let courier = courier();
+    let http_client = http_client();
     for host in HOSTS {
         for cut in [None, Some(3)] {
             let mut call = call(&format!("http://user:secret@{host}:1/latest/"));
             call.cut = cut;
-            let why = reason(courier.deliver(call).await);
+            let why = reason(http_client.deliver(call).await);
             assert!(why.contains("never called"), "{host}: {why}");
             assert!(!why.contains("secret"), "{why}");
         }
@@ -129,7 +132,7 @@ async fn https_is_no_way_around() {
     for cut in [None, Some(0)] {
         let mut call = call("https://[::ffff:a9fe:a9fe]/");
         call.cut = cut;
-        let why = reason(courier().deliver(call).await);
+        let why = reason(http_client().deliver(call).await);
         assert!(why.contains("never called"), "{why}");
     }
 }
@@ -138,9 +141,9 @@ async fn https_is_no_way_around() {
 async fn one_forbidden_address_among_many_is_enough() {
     let handler = Handler::start().await;
     let port = handler.url.rsplit(':').next().unwrap();
-    let (courier, _) = scripted(&[&["127.0.0.1", "169.254.169.254"]]);
+    let (http_client, _) = scripted(&[&["127.0.0.1", "169.254.169.254"]]);
     let call = call(&format!("http://two.test:{port}/"));
-    let why = reason(courier.deliver(call).await);
+    let why = reason(http_client.deliver(call).await);
     assert!(why.contains("169.254.169.254 (of two.test)"), "{why}");
     assert!(handler.seen().is_empty());
 }
@@ -150,16 +153,16 @@ async fn one_forbidden_address_among_many_is_enough() {
 async fn a_name_that_changes_its_mind_is_asked_once_for_each_connection() {
     let handler = Handler::start().await;
     let port = handler.url.rsplit(':').next().unwrap().to_owned();
-    let (courier, names) = scripted(&[&["127.0.0.1"], &["169.254.169.254"]]);
+    let (http_client, names) = scripted(&[&["127.0.0.1"], &["169.254.169.254"]]);
     let url = format!("http://flips.test:{port}/");
-    assert_eq!(courier.deliver(call(&url)).await, status(200));
+    assert_eq!(http_client.deliver(call(&url)).await, status(200));
     assert_eq!(left(&names), 1);
     // The same connection serves the next call; a new one meets the new answer.
-    assert_eq!(courier.deliver(call(&url)).await, status(200));
+    assert_eq!(http_client.deliver(call(&url)).await, status(200));
     assert_eq!(left(&names), 1);
     let mut cut = call(&url);
     cut.cut = Some(1);
-    let why = reason(courier.deliver(cut).await);
+    let why = reason(http_client.deliver(cut).await);
     assert!(why.contains("never called"), "{why}");
     assert_eq!(handler.seen().len(), 2);
     assert_eq!(

@@ -1,7 +1,7 @@
 //! Rows in a directory: one thread writes whatever is queued as one batch, answers who needs no more, syncs, and then
 //! answers the others.
 
-use super::{Batch, Durability, Row, ShelfError, beginning};
+use super::{Batch, Durability, Row, StorageError, scan_start};
 use bytes::Bytes;
 use fjall::config::CompressionPolicy;
 use fjall::{CompressionType, Database, Keyspace, KeyspaceCreateOptions, PersistMode};
@@ -22,7 +22,7 @@ const CACHE_BYTES: u64 = 16 * 1024 * 1024;
 /// How much is collected in memory before a table is written.
 const MEMTABLE_BYTES: u64 = 8 * 1024 * 1024;
 
-/// All journals together; it bounds how much is read again after a crash.
+/// All journals group_batch; it bounds how much is read again after a crash.
 const JOURNALS_BYTES_MAX: u64 = 256 * 1024 * 1024;
 
 /// Threads that write and merge tables.
@@ -35,42 +35,42 @@ const GROUP_CHANGES_MAX: usize = 10_000;
 pub(super) struct Directory {
     path: PathBuf,
     keyspace: Keyspace,
-    queue: mpsc::Sender<Waiting>,
+    queue: mpsc::Sender<PendingWrite>,
     #[expect(dead_code, reason = "held for as long as the directory is open")]
     guard: File,
 }
 
-struct Waiting {
+struct PendingWrite {
     batch: Batch,
     durability: Durability,
-    done: oneshot::Sender<Result<(), ShelfError>>,
+    done: oneshot::Sender<Result<(), StorageError>>,
 }
 
-struct Writer {
+struct DirectoryWriter {
     path: PathBuf,
     database: Database,
     keyspace: Keyspace,
     /// Why it gave up: after a failed sync nobody knows what the disk holds.
-    failure: Option<ShelfError>,
+    failure: Option<StorageError>,
 }
 
 // === impl Directory ===
 
 impl Directory {
-    pub(super) fn open(path: &Path) -> Result<Self, ShelfError> {
+    pub(super) fn open(path: &Path) -> Result<Self, StorageError> {
         std::fs::create_dir_all(path).map_err(|error| cannot("make", path, &error))?;
-        let guard = take(path)?;
+        let guard = lock(path)?;
         let (database, keyspace) =
             open_engine(&path.join(DATA)).map_err(|error| cannot("open", path, &error))?;
         let (queue, waiting) = mpsc::channel();
-        let writer = Writer {
+        let writer = DirectoryWriter {
             path: path.to_owned(),
             database,
             keyspace: keyspace.clone(),
             failure: None,
         };
         std::thread::Builder::new()
-            .name("shelf".into())
+            .name("storage".into())
             .spawn(move || writer.run(&waiting))
             .map_err(|error| cannot("start the writer of", path, &error))?;
         Ok(Self {
@@ -85,11 +85,11 @@ impl Directory {
         &self,
         batch: Batch,
         durability: Durability,
-    ) -> Result<(), ShelfError> {
+    ) -> Result<(), StorageError> {
         let (done, answer) = oneshot::channel();
         let gone = || cannot("write to", &self.path, &"its writer ended");
         self.queue
-            .send(Waiting {
+            .send(PendingWrite {
                 batch,
                 durability,
                 done,
@@ -98,7 +98,7 @@ impl Directory {
         answer.await.map_err(|_| gone())?
     }
 
-    pub(super) fn get(&self, key: &[u8]) -> Result<Option<Bytes>, ShelfError> {
+    pub(super) fn get(&self, key: &[u8]) -> Result<Option<Bytes>, StorageError> {
         match self.keyspace.get(key) {
             Ok(value) => Ok(value.map(|value| Bytes::copy_from_slice(&value))),
             Err(error) => Err(cannot("read", &self.path, &error)),
@@ -110,9 +110,9 @@ impl Directory {
         prefix: &[u8],
         after: Option<Vec<u8>>,
         limit: usize,
-    ) -> Result<Vec<Row>, ShelfError> {
+    ) -> Result<Vec<Row>, StorageError> {
         let mut rows = Vec::new();
-        let range = (beginning(prefix, after), Bound::<Vec<u8>>::Unbounded);
+        let range = (scan_start(prefix, after), Bound::<Vec<u8>>::Unbounded);
         for item in self.keyspace.range(range).take(limit) {
             let (key, value) = item
                 .into_inner()
@@ -135,10 +135,10 @@ impl fmt::Debug for Directory {
     }
 }
 
-// === impl Writer ===
+// === impl DirectoryWriter ===
 
-impl Writer {
-    fn run(mut self, waiting: &mpsc::Receiver<Waiting>) {
+impl DirectoryWriter {
+    fn run(mut self, waiting: &mpsc::Receiver<PendingWrite>) {
         while let Ok(first) = waiting.recv() {
             // Lets callers who are ready to run get into the group.
             std::thread::yield_now();
@@ -154,7 +154,7 @@ impl Writer {
     }
 
     /// Who needs a sync is answered after it, everybody else before.
-    fn answer(&mut self, group: Vec<Waiting>) {
+    fn answer(&mut self, group: Vec<PendingWrite>) {
         let mut batches = Vec::with_capacity(group.len());
         let (mut early, mut late) = (Vec::new(), Vec::new());
         for waiting in group {
@@ -165,17 +165,17 @@ impl Writer {
             }
         }
         let written = self.unless_failed(|writer| writer.write(batches));
-        tell(early, &written);
+        answer_all(early, &written);
         if !late.is_empty() {
-            tell(late, &self.unless_failed(Self::sync));
+            answer_all(late, &self.unless_failed(Self::sync));
         }
     }
 
     /// After a failure nobody knows what the disk holds, so nothing is tried any more.
     fn unless_failed(
         &mut self,
-        act: impl FnOnce(&Self) -> Result<(), ShelfError>,
-    ) -> Result<(), ShelfError> {
+        act: impl FnOnce(&Self) -> Result<(), StorageError>,
+    ) -> Result<(), StorageError> {
         if let Some(error) = &self.failure {
             return Err(error.clone());
         }
@@ -184,27 +184,30 @@ impl Writer {
         result
     }
 
-    fn write(&self, batches: Vec<Batch>) -> Result<(), ShelfError> {
-        let mut together = self.database.batch().durability(Some(PersistMode::Buffer));
+    fn write(&self, batches: Vec<Batch>) -> Result<(), StorageError> {
+        let mut group_batch = self.database.batch().durability(Some(PersistMode::Buffer));
         for change in batches.into_iter().flat_map(|batch| batch.changes) {
             match change.value {
-                Some(value) => together.insert(&self.keyspace, change.key, &*value),
-                None => together.remove(&self.keyspace, change.key),
+                Some(value) => group_batch.insert(&self.keyspace, change.key, &*value),
+                None => group_batch.remove(&self.keyspace, change.key),
             }
         }
-        together
+        group_batch
             .commit()
             .map_err(|error| cannot("write to", &self.path, &error))
     }
 
-    fn sync(&self) -> Result<(), ShelfError> {
+    fn sync(&self) -> Result<(), StorageError> {
         self.database
             .persist(PersistMode::SyncData)
             .map_err(|error| cannot("sync", &self.path, &error))
     }
 }
 
-fn tell(callers: Vec<oneshot::Sender<Result<(), ShelfError>>>, result: &Result<(), ShelfError>) {
+fn answer_all(
+    callers: Vec<oneshot::Sender<Result<(), StorageError>>>,
+    result: &Result<(), StorageError>,
+) {
     for caller in callers {
         // Who went away does not wait for the answer.
         drop(caller.send(result.clone()));
@@ -227,11 +230,11 @@ fn open_engine(data: &Path) -> Result<(Database, Keyspace), fjall::Error> {
 }
 
 /// Takes hold of the directory, so that two brokers never share it.
-fn take(path: &Path) -> Result<File, ShelfError> {
+fn lock(path: &Path) -> Result<File, StorageError> {
     let guard = File::create(path.join(GUARD)).map_err(|error| cannot("hold", path, &error))?;
     match guard.try_lock() {
         Ok(()) => Ok(guard),
-        Err(TryLockError::WouldBlock) => Err(ShelfError(format!(
+        Err(TryLockError::WouldBlock) => Err(StorageError(format!(
             "the directory {} is held by another broker: stop that one, or name another directory",
             path.display()
         ))),
@@ -239,8 +242,8 @@ fn take(path: &Path) -> Result<File, ShelfError> {
     }
 }
 
-fn cannot(verb: &str, path: &Path, why: &dyn fmt::Display) -> ShelfError {
-    ShelfError(format!(
+fn cannot(verb: &str, path: &Path, why: &dyn fmt::Display) -> StorageError {
+    StorageError(format!(
         "cannot {verb} the directory {}: {why}",
         path.display()
     ))

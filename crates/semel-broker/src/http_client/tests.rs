@@ -1,4 +1,4 @@
-//! What a courier does on real sockets.
+//! What a http_client does on real sockets.
 
 mod forbidden;
 mod redirects;
@@ -9,12 +9,12 @@ use crate::handler::Handler;
 
 const LONG: Duration = Duration::from_secs(3600);
 
-fn courier() -> Courier {
-    Courier::new(Clock::start(Duration::ZERO))
+fn http_client() -> HttpClient {
+    HttpClient::new(Clock::start(Duration::ZERO))
 }
 
-fn call(url: &str) -> Call {
-    Call {
+fn call(url: &str) -> OutgoingRequest {
+    OutgoingRequest {
         method: Method::POST,
         url: url.parse().unwrap(),
         headers: HeaderMap::new(),
@@ -48,7 +48,7 @@ async fn a_handler_gets_what_it_was_sent() {
     call.headers.insert("content-length", "3".parse().unwrap());
     let chunked = "chunked".parse().unwrap();
     call.headers.insert("transfer-encoding", chunked);
-    assert_eq!(courier().deliver(call).await, status(200));
+    assert_eq!(http_client().deliver(call).await, status(200));
     let seen = &handler.seen()[0];
     assert_eq!(seen.path, "/a%20b?c=d");
     assert_eq!(seen.body, "0123456789");
@@ -62,12 +62,12 @@ async fn a_handler_gets_what_it_was_sent() {
 #[tokio::test]
 async fn an_empty_post_says_that_it_is_empty() {
     let handler = Handler::start().await;
-    let courier = courier();
+    let http_client = http_client();
     for method in [Method::POST, Method::PUT, Method::GET] {
         let mut call = call(&handler.url);
         call.method = method;
         call.body = Bytes::new();
-        assert_eq!(courier.deliver(call).await, status(200));
+        assert_eq!(http_client.deliver(call).await, status(200));
     }
     let lengths: Vec<_> = handler
         .seen()
@@ -82,9 +82,9 @@ async fn putting_the_clock_forward_past_the_deadline_ends_a_call() {
     let handler = Handler::start().await;
     handler.hold();
     let clock = Clock::start(Duration::ZERO);
-    let courier = Courier::new(clock.clone());
+    let http_client = HttpClient::new(clock.clone());
     let call = call(&handler.url);
-    let waiting = tokio::spawn(async move { courier.deliver(call).await });
+    let waiting = tokio::spawn(async move { http_client.deliver(call).await });
     handler.wait_for(1).await;
     assert!(!waiting.is_finished());
     clock.advance(LONG);
@@ -93,27 +93,27 @@ async fn putting_the_clock_forward_past_the_deadline_ends_a_call() {
 
 #[tokio::test]
 async fn a_nobody_is_named() {
-    let why = reason(courier().deliver(call("http://127.0.0.1:1/x")).await);
+    let why = reason(http_client().deliver(call("http://127.0.0.1:1/x")).await);
     assert!(why.contains("no connection to 127.0.0.1:1"), "{why}");
-    let why = reason(courier().deliver(call("http://nobody.invalid/")).await);
+    let why = reason(http_client().deliver(call("http://nobody.invalid/")).await);
     assert!(why.contains("nobody.invalid was not found"), "{why}");
-    let why = reason(courier().deliver(call("ftp://127.0.0.1/")).await);
+    let why = reason(http_client().deliver(call("ftp://127.0.0.1/")).await);
     assert!(why.contains("only http and https"), "{why}");
 }
 
 #[test]
 fn a_wish_for_a_pause_is_seconds_or_a_date() {
-    let courier = courier();
-    assert_eq!(courier.pause("7"), Some(Duration::from_secs(7)));
-    assert_eq!(courier.pause("soon"), None);
-    assert_eq!(courier.pause("-1"), None);
-    let past = courier.pause("Sun, 06 Nov 1994 08:49:37 GMT");
+    let http_client = http_client();
+    assert_eq!(http_client.pause("7"), Some(Duration::from_secs(7)));
+    assert_eq!(http_client.pause("soon"), None);
+    assert_eq!(http_client.pause("-1"), None);
+    let past = http_client.pause("Sun, 06 Nov 1994 08:49:37 GMT");
     assert_eq!(past, Some(Duration::ZERO));
     // A handler knows nothing of the clock that was put forward.
-    courier.clock.advance(LONG * 2);
-    let later = courier.clock.wall().plus(LONG);
+    http_client.clock.advance(LONG * 2);
+    let later = http_client.clock.wall().plus(LONG);
     let later = jiff::Timestamp::from_microsecond(later.0).unwrap();
     let later = later.strftime("%a, %d %b %Y %H:%M:%S GMT").to_string();
-    let pause = courier.pause(&later).unwrap();
+    let pause = http_client.pause(&later).unwrap();
     assert!(pause <= LONG && pause > LONG - Duration::from_secs(5));
 }
