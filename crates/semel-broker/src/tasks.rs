@@ -1,10 +1,10 @@
 //! Cloud Tasks: queues that keep tasks and send them to handlers, again and again until one succeeds.
 
 mod service;
-mod lane;
+mod queue_runner;
 mod dispatch;
-mod queue;
-mod record;
+mod schedule;
+mod attempt;
 mod outcome;
 mod rows;
 mod validate;
@@ -14,7 +14,7 @@ mod headers;
 mod names;
 mod errors;
 mod view;
-mod pages;
+mod paging;
 mod mask;
 mod filter;
 mod reflect;
@@ -28,9 +28,9 @@ use bytes::Bytes;
 use errors::Rpc;
 use http::header::AUTHORIZATION;
 use http::{HeaderMap, Method};
-use lane::{Ground, Lane, Numbers};
 use names::TaskId;
-use queue::{Line, Stage};
+use queue_runner::{QueueRunner, SequenceNumbers, TasksShared};
+use schedule::{Schedule, Stage};
 use std::collections::{BTreeMap, HashMap};
 use std::sync::atomic::AtomicU32;
 use std::sync::{Arc, RwLock};
@@ -45,22 +45,22 @@ const BUFFER: Rpc = Rpc {
 
 /// Cloud Tasks; clones are the same.
 #[derive(Clone, Debug)]
-pub(crate) struct Tasks(Arc<Inner>);
+pub(crate) struct Tasks(Arc<TasksInner>);
 
 #[derive(Debug)]
-struct Inner {
-    ground: Arc<Ground>,
+struct TasksInner {
+    shared: Arc<TasksShared>,
     /// Where tasks without an address go: this, then project, location and queue.
     functions_url: Option<Url>,
-    lanes: RwLock<BTreeMap<String, Arc<Lane>>>,
+    runners: RwLock<BTreeMap<String, Arc<QueueRunner>>>,
     /// Held while a queue comes or goes.
-    coming_and_going: Arc<Mutex<()>>,
+    queue_changes: Arc<Mutex<()>>,
 }
 
 /// The tasks of a queue as they are found in storage.
 #[derive(Debug, Default)]
-struct Found {
-    line: Line,
+struct FoundTasks {
+    schedule: Schedule,
     next_sequence: u64,
 }
 
@@ -75,29 +75,29 @@ impl Tasks {
         context: Arc<Context>,
         functions_url: Option<Url>,
     ) -> Result<Self, StorageError> {
-        let ground = Arc::new(Ground {
+        let shared = Arc::new(TasksShared {
             context,
             changed: watch::Sender::new(0),
-            used_up: AtomicU32::new(0),
+            tombstones: AtomicU32::new(0),
         });
-        let storage = &ground.context.storage;
+        let storage = &shared.context.storage;
         let mut found = find_tasks(storage)?;
-        let mut lanes = BTreeMap::new();
+        let mut runners = BTreeMap::new();
         for (queue, reserved) in find_queues(storage)? {
             let name = queue.name.clone();
             let tasks = found.remove(&name).unwrap_or_default();
-            let numbers = Numbers {
+            let sequences = SequenceNumbers {
                 next: tasks.next_sequence.max(reserved),
                 reserved,
             };
-            let lane = Lane::start(Arc::clone(&ground), queue, tasks.line, numbers);
-            lanes.insert(name, lane);
+            let runner = QueueRunner::start(Arc::clone(&shared), queue, tasks.schedule, sequences);
+            runners.insert(name, runner);
         }
-        let this = Self(Arc::new(Inner {
-            ground,
+        let this = Self(Arc::new(TasksInner {
+            shared,
             functions_url,
-            lanes: RwLock::new(lanes),
-            coming_and_going: Arc::new(Mutex::new(())),
+            runners: RwLock::new(runners),
+            queue_changes: Arc::new(Mutex::new(())),
         }));
         this.tidy(found.into_keys().collect());
         Ok(this)
@@ -106,8 +106,8 @@ impl Tasks {
     /// Takes away what queues left behind that ended in the middle of something. Nobody begins a queue meanwhile: one
     /// of the same name would lose its tasks.
     fn tidy(&self, queues: Vec<String>) {
-        let context = Arc::clone(&self.0.ground.context);
-        let alone = Arc::clone(&self.0.coming_and_going).try_lock_owned();
+        let context = Arc::clone(&self.0.shared.context);
+        let alone = Arc::clone(&self.0.queue_changes).try_lock_owned();
         tokio::spawn(async move {
             let work = async {
                 clear_tasks(&context.storage, queues).await?;
@@ -134,8 +134,8 @@ impl Tasks {
     ) -> Result<Task, Status> {
         names::queue(queue, BUFFER)?;
         task_id.map_or(Ok(()), names::task_id)?;
-        let lane = self.lane(queue)?;
-        let target = lane.queue().http_target.clone();
+        let runner = self.runner(queue)?;
+        let target = runner.queue().http_target.clone();
         if target.as_ref().and_then(target::address).is_none() {
             return Err(Status::failed_precondition(
                 "Tasks can be buffered only in a queue whose httpTarget has a uriOverride with a host: set it with UpdateQueue.",
@@ -152,19 +152,19 @@ impl Tasks {
             ..Task::default()
         };
         let task_id = task_id.map(ToOwned::to_owned);
-        let work = async move { lane.accept(task, task_id.as_deref(), None).await };
+        let work = async move { runner.accept(task, task_id.as_deref(), None).await };
         let task = service::finish(work).await?;
         Ok(view::shown(task, 0))
     }
 
     /// What is not idle, in words; empty when nothing is left to do but tasks of the future and of paused queues.
     pub(crate) fn busy(&self) -> Vec<String> {
-        self.all().iter().flat_map(|lane| lane.busy()).collect()
+        self.all().iter().flat_map(|runner| runner.busy()).collect()
     }
 
     /// Counts up whenever [`Tasks::busy`] may have less to say.
     pub(crate) fn changed(&self) -> watch::Receiver<u64> {
-        self.0.ground.changed.subscribe()
+        self.0.shared.changed.subscribe()
     }
 
     /// Forgets everything: queues, tasks, and which names were used. What is on its way changes nothing any more.
@@ -174,42 +174,42 @@ impl Tasks {
     pub(crate) async fn reset(&self) -> Result<(), StorageError> {
         let this = self.clone();
         let work = async move {
-            let _alone = this.0.coming_and_going.lock().await;
-            let lanes = std::mem::take(&mut *this.lanes_mut());
-            for lane in lanes.values() {
-                lane.end_queue(Batch::default()).await?;
+            let _alone = this.0.queue_changes.lock().await;
+            let runners = std::mem::take(&mut *this.runners_mut());
+            for runner in runners.values() {
+                runner.end_queue(Batch::default()).await?;
             }
-            let storage = &this.0.ground.context.storage;
+            let storage = &this.0.shared.context.storage;
             for table in [Table::Queues, Table::Tasks, Table::Tombstones] {
                 rows::clear(storage, table, &[]).await?;
             }
-            this.0.ground.tell();
+            this.0.shared.tell();
             Ok(())
         };
         let done = tokio::spawn(work).await;
         done.unwrap_or_else(|error| Err(StorageError(format!("the reset ended early: {error}"))))
     }
 
-    fn lane(&self, name: &str) -> Result<Arc<Lane>, Status> {
+    fn runner(&self, name: &str) -> Result<Arc<QueueRunner>, Status> {
         self.find(name).ok_or_else(errors::no_queue)
     }
 
-    fn find(&self, name: &str) -> Option<Arc<Lane>> {
-        let lanes = self.0.lanes.read().expect("nobody panics holding it");
-        lanes.get(name).cloned()
+    fn find(&self, name: &str) -> Option<Arc<QueueRunner>> {
+        let runners = self.0.runners.read().expect("nobody panics holding it");
+        runners.get(name).cloned()
     }
 
-    fn all(&self) -> Vec<Arc<Lane>> {
-        let lanes = self.0.lanes.read().expect("nobody panics holding it");
-        lanes.values().cloned().collect()
+    fn all(&self) -> Vec<Arc<QueueRunner>> {
+        let runners = self.0.runners.read().expect("nobody panics holding it");
+        runners.values().cloned().collect()
     }
 
-    fn lanes_mut(&self) -> std::sync::RwLockWriteGuard<'_, BTreeMap<String, Arc<Lane>>> {
-        self.0.lanes.write().expect("nobody panics holding it")
+    fn runners_mut(&self) -> std::sync::RwLockWriteGuard<'_, BTreeMap<String, Arc<QueueRunner>>> {
+        self.0.runners.write().expect("nobody panics holding it")
     }
 }
 
-/// The queues in storage, and the numbers their next tasks have at least.
+/// The queues in storage, and the sequences their next tasks have at least.
 fn find_queues(storage: &Storage) -> Result<Vec<(Queue, u64)>, StorageError> {
     let mut queues = Vec::new();
     let mut after = None;
@@ -225,9 +225,9 @@ fn find_queues(storage: &Storage) -> Result<Vec<(Queue, u64)>, StorageError> {
     }
 }
 
-/// The tasks in storage by their queues' names. Of each only what its place in the line needs is remembered.
-fn find_tasks(storage: &Storage) -> Result<HashMap<String, Found>, StorageError> {
-    let mut found: HashMap<String, Found> = HashMap::new();
+/// The tasks in storage by their queues' names. Of each only what its place in the schedule needs is remembered.
+fn find_tasks(storage: &Storage) -> Result<HashMap<String, FoundTasks>, StorageError> {
+    let mut found: HashMap<String, FoundTasks> = HashMap::new();
     let mut after = None;
     loop {
         let page = storage.scan(Table::Tasks, &[], after.as_deref(), rows::PAGE_ROWS)?;
@@ -240,10 +240,10 @@ fn find_tasks(storage: &Storage) -> Result<HashMap<String, Found>, StorageError>
                 continue;
             };
             if !found.contains_key(queue) {
-                found.insert(queue.into(), Found::default());
+                found.insert(queue.into(), FoundTasks::default());
             }
             if let Some(found) = found.get_mut(queue) {
-                found.take_in(id, row.value)?;
+                found.add(id, row.value)?;
             }
         }
     }
@@ -289,25 +289,25 @@ fn method_of(method: &Method) -> HttpMethod {
     }
 }
 
-// === impl Found ===
+// === impl FoundTasks ===
 
-impl Found {
-    fn take_in(&mut self, id: &str, row: Bytes) -> Result<(), StorageError> {
-        let kept = rows::kept_task(row)?;
-        let task = kept.task.unwrap_or_default();
+impl FoundTasks {
+    fn add(&mut self, id: &str, row: Bytes) -> Result<(), StorageError> {
+        let stored = rows::stored_task(row)?;
+        let task = stored.task.unwrap_or_default();
         let at = task.schedule_time.as_ref().map(Time::of);
         let stage = if task.dispatch_count > 0 {
             Stage::Retry
         } else {
             Stage::Fresh
         };
-        self.line.add(
+        self.schedule.add(
             &TaskId::new(id),
-            kept.sequence,
+            stored.sequence,
             at.unwrap_or_default(),
             stage,
         );
-        self.next_sequence = self.next_sequence.max(kept.sequence + 1);
+        self.next_sequence = self.next_sequence.max(stored.sequence + 1);
         Ok(())
     }
 }

@@ -21,11 +21,11 @@ const BACKOFF_MAX_DEFAULT: Duration = Duration {
 };
 
 /// A new queue's configuration from what its creator wants.
-pub(super) fn fresh(wanted: Queue) -> Result<Queue, Status> {
+pub(super) fn of_new_queue(wanted: Queue) -> Result<Queue, Status> {
     if let Some(target) = &wanted.http_target {
         target::check_tokens(target)?;
     }
-    filled(Queue {
+    with_defaults(Queue {
         state: State::Running.into(),
         purge_time: None,
         ..wanted
@@ -33,9 +33,9 @@ pub(super) fn fresh(wanted: Queue) -> Result<Queue, Status> {
 }
 
 /// Checks a configuration and fills what is not set.
-pub(super) fn filled(mut queue: Queue) -> Result<Queue, Status> {
-    queue.rate_limits = Some(rates(queue.rate_limits.unwrap_or_default())?);
-    queue.retry_config = Some(retries(queue.retry_config.unwrap_or_default())?);
+pub(super) fn with_defaults(mut queue: Queue) -> Result<Queue, Status> {
+    queue.rate_limits = Some(rates_with_defaults(queue.rate_limits.unwrap_or_default())?);
+    queue.retry_config = Some(retry_with_defaults(queue.retry_config.unwrap_or_default())?);
     if let Some(config) = &queue.stackdriver_logging_config {
         if !(0.0..=1.0).contains(&config.sampling_ratio) {
             return Err(invalid("sampling_ratio must be between 0.0 and 1.0."));
@@ -49,7 +49,7 @@ pub(super) fn filled(mut queue: Queue) -> Result<Queue, Status> {
 }
 
 /// Checks how failures are to be dealt with and fills what is not set.
-pub(super) fn retries(mut retry: RetryConfig) -> Result<RetryConfig, Status> {
+pub(super) fn retry_with_defaults(mut retry: RetryConfig) -> Result<RetryConfig, Status> {
     if retry.max_attempts < -1 {
         return Err(invalid(
             "RetryConfig.maxAttempts must be greater or equal to -1.",
@@ -98,7 +98,7 @@ pub(super) fn retries(mut retry: RetryConfig) -> Result<RetryConfig, Status> {
     Ok(retry)
 }
 
-fn rates(rates: RateLimits) -> Result<RateLimits, Status> {
+fn rates_with_defaults(rates: RateLimits) -> Result<RateLimits, Status> {
     let per_second = rates.max_dispatches_per_second;
     let concurrent = rates.max_concurrent_dispatches;
     if per_second < 0.0 {
@@ -169,7 +169,7 @@ mod tests {
             max_backoff: precise(10, 987_654_321),
             ..RetryConfig::default()
         };
-        let filled = retries(retry).unwrap();
+        let filled = retry_with_defaults(retry).unwrap();
         assert_eq!(filled.max_attempts, -1);
         assert_eq!(filled.min_backoff, precise(1, 234_567_891));
         assert_eq!(filled.max_backoff, precise(10, 987_654_321));

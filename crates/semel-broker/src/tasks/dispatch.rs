@@ -1,18 +1,18 @@
 //! One attempt: from a task's record to a request, and from the answer to what becomes of the task.
 
-mod errand;
+mod request;
 
-use super::lane::{Cause, Landing, Lane};
-use super::outcome::{Outcome, noted};
-use super::queue::{Departure, Stage, is_too_old};
-use super::record;
+use super::attempt;
+use super::outcome::{AttemptOutcome, history_result};
+use super::queue_runner::{FinishedAttempt, QueueRunner, Trigger};
+use super::schedule::{DueTask, Stage, is_too_old};
 use crate::clock::Time;
 use crate::failpoint::{Point, pass};
 use crate::faults::Plan;
 use crate::history::{self, Begun};
 use crate::http_client::{Answer, OutgoingRequest};
-use crate::proto::tasks::KeptTask;
-use errand::Errand;
+use crate::proto::tasks::StoredTask;
+use request::TaskRequest;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -21,139 +21,139 @@ const YIELD_MAX: Duration = Duration::from_secs(1);
 
 /// An attempt on its way.
 #[derive(Debug)]
-struct Flight {
-    lane: Arc<Lane>,
+struct DispatchAttempt {
+    runner: Arc<QueueRunner>,
     id: String,
     /// Begins with 1.
     attempt: u32,
-    errand: Errand,
+    errand: TaskRequest,
     plan: Plan,
 }
 
 /// Sends a task to its handler and sees to what follows.
-pub(super) async fn fly(lane: Arc<Lane>, departure: Departure, cause: Cause) {
-    let id = departure.id.to_string();
-    let kept = match lane.kept(&id) {
-        Ok(Some(kept)) => kept,
-        Ok(None) => return lane.call_off(&departure.id),
+pub(super) async fn dispatch(runner: Arc<QueueRunner>, due_task: DueTask, trigger: Trigger) {
+    let id = due_task.id.to_string();
+    let stored = match runner.stored(&id) {
+        Ok(Some(stored)) => stored,
+        Ok(None) => return runner.cancel_dispatch(&due_task.id),
         Err(error) => {
-            tracing::error!(queue = lane.name, task = id, %error, "a task could not be read");
-            return lane.call_off(&departure.id);
+            tracing::error!(queue = runner.name, task = id, %error, "a task could not be read");
+            return runner.cancel_dispatch(&due_task.id);
         }
     };
-    let attempt = attempt_number(&kept, departure.others);
-    let plan = lane
+    let attempt = attempt_number(&stored, due_task.others);
+    let plan = runner
         .context()
         .faults
-        .plan(&[&lane.name], kept.sequence, attempt);
-    if let Some(wait) = steps_back(&departure, cause, &plan) {
-        let until = lane.now().plus(wait);
-        return lane.put_back(&departure.id, until, plan.delay.is_none());
+        .plan(&[&runner.name], stored.sequence, attempt);
+    if let Some(wait) = held_back(&due_task, trigger, &plan) {
+        let until = runner.now().plus(wait);
+        return runner.put_back(&due_task.id, until, plan.delay.is_none());
     }
-    let started = lane.now();
-    if is_overdue(cause, &kept, started) {
-        let landing = Landing {
-            id: departure.id,
-            cause,
+    let started = runner.now();
+    if is_overdue(trigger, &stored, started) {
+        let finished = FinishedAttempt {
+            id: due_task.id,
+            trigger,
             started,
-            outcome: Outcome::TooOld,
-            kept,
+            outcome: AttemptOutcome::TooOld,
+            stored,
         };
-        return lane.settle(landing).await;
+        return runner.finish_attempt(finished).await;
     }
-    let errand = errand::of(&lane, &kept, &id, attempt - 1).await;
-    let flight = Flight {
-        lane: Arc::clone(&lane),
+    let errand = request::build(&runner, &stored, &id, attempt - 1).await;
+    let dispatch = DispatchAttempt {
+        runner: Arc::clone(&runner),
         id,
         attempt,
         errand,
         plan,
     };
-    let outcome = flight.deliver().await;
-    let landing = Landing {
-        id: departure.id,
-        cause,
+    let outcome = dispatch.deliver().await;
+    let finished = FinishedAttempt {
+        id: due_task.id,
+        trigger,
         started,
         outcome,
-        kept,
+        stored,
     };
-    lane.settle(landing).await;
+    runner.finish_attempt(finished).await;
 }
 
-fn attempt_number(kept: &KeptTask, others: u32) -> u32 {
-    let before = kept.task.as_ref().map_or(0, |task| task.dispatch_count);
+fn attempt_number(stored: &StoredTask, others: u32) -> u32 {
+    let before = stored.task.as_ref().map_or(0, |task| task.dispatch_count);
     u32::try_from(before)
         .unwrap_or(0)
         .saturating_add(others)
         .saturating_add(1)
 }
 
-/// Whether a task waited, in a paused queue perhaps, for longer than it is kept.
-fn is_overdue(cause: Cause, kept: &KeptTask, now: Time) -> bool {
-    match cause {
-        Cause::Asked { .. } => false,
-        Cause::Due => {
-            let created = kept.task.as_ref().map(record::created);
+/// Whether a task waited, in a paused queue perhaps, for longer than it is stored.
+fn is_overdue(trigger: Trigger, stored: &StoredTask, now: Time) -> bool {
+    match trigger {
+        Trigger::RunTask { .. } => false,
+        Trigger::Due => {
+            let created = stored.task.as_ref().map(attempt::created);
             created.is_some_and(|created| is_too_old(created, now))
         }
     }
 }
 
 /// How long a fault makes a task wait before it sets out: once for each attempt, and not when somebody asked for it.
-fn steps_back(departure: &Departure, cause: Cause, plan: &Plan) -> Option<Duration> {
-    match (cause, departure.stage) {
-        (Cause::Asked { .. }, _) | (Cause::Due, Stage::PutBack) => None,
-        (Cause::Due, Stage::Fresh | Stage::Retry) => {
+fn held_back(due_task: &DueTask, trigger: Trigger, plan: &Plan) -> Option<Duration> {
+    match (trigger, due_task.stage) {
+        (Trigger::RunTask { .. }, _) | (Trigger::Due, Stage::PutBack) => None,
+        (Trigger::Due, Stage::Fresh | Stage::Retry) => {
             plan.delay.or(plan.reorder.then_some(YIELD_MAX))
         }
     }
 }
 
-// === impl Flight ===
+// === impl DispatchAttempt ===
 
-impl Flight {
+impl DispatchAttempt {
     /// Delivers, as often as the plan says; the first delivery's outcome counts.
-    async fn deliver(&self) -> Outcome {
+    async fn deliver(&self) -> AttemptOutcome {
         if self.plan.duplicate_at_once {
             let (outcome, _) = tokio::join!(self.deliver_once(), self.deliver_again());
             return outcome;
         }
         let outcome = self.deliver_once().await;
-        if self.plan.duplicate && outcome == Outcome::Success {
+        if self.plan.duplicate && outcome == AttemptOutcome::Success {
             self.deliver_again().await;
         }
         outcome
     }
 
-    async fn deliver_once(&self) -> Outcome {
+    async fn deliver_once(&self) -> AttemptOutcome {
         let (number, started) = self.begin();
         pass(Point::Dispatched);
         let answer = match (&self.errand, self.plan.overlap) {
-            (Errand::Nowhere { why, .. }, _) => Answer::Unreachable(why.clone()),
-            (Errand::Call(call), None) => self.call(call).await,
-            (Errand::Call(call), Some(span)) => self.call_for(call, span).await,
+            (TaskRequest::Unroutable { why, .. }, _) => Answer::Unreachable(why.clone()),
+            (TaskRequest::Http(call), None) => self.call(call).await,
+            (TaskRequest::Http(call), Some(span)) => self.call_for(call, span).await,
         };
         let (outcome, result) = match (&answer, self.plan.lose_answer) {
             (Answer::Status { code, .. }, true) => {
                 let lost = history::Result::AnswerLost { status: *code };
-                (Outcome::SILENCE, lost)
+                (AttemptOutcome::NO_ANSWER, lost)
             }
-            (answer, _) => (Outcome::of(answer), noted(answer)),
+            (answer, _) => (AttemptOutcome::of(answer), history_result(answer)),
         };
-        let took = self.lane.now().since(started);
-        self.lane.context().history.end(number, result, took);
+        let took = self.runner.now().since(started);
+        self.runner.context().history.end(number, result, took);
         pass(Point::AnswerHeard);
         outcome
     }
 
     /// A delivery too many: whatever comes of it changes nothing.
     async fn deliver_again(&self) {
-        if let Errand::Call(call) = &self.errand {
+        if let TaskRequest::Http(call) = &self.errand {
             let (number, started) = self.begin();
             let answer = self.call(call).await;
-            let took = self.lane.now().since(started);
-            let history = &self.lane.context().history;
-            history.end(number, noted(&answer), took);
+            let took = self.runner.now().since(started);
+            let history = &self.runner.context().history;
+            history.end(number, history_result(&answer), took);
         }
     }
 
@@ -162,33 +162,33 @@ impl Flight {
             cut: self.plan.cut,
             ..call.clone()
         };
-        self.lane.context().http_client.deliver(call).await
+        self.runner.context().http_client.deliver(call).await
     }
 
     /// Waits for the answer for so long; then the handler is left running.
     async fn call_for(&self, call: &OutgoingRequest, span: Duration) -> Answer {
-        let lane = Arc::clone(&self.lane);
+        let runner = Arc::clone(&self.runner);
         let call = OutgoingRequest {
             cut: self.plan.cut,
             ..call.clone()
         };
-        self.lane.leave_running();
+        self.runner.leave_running();
         let running = tokio::spawn(async move {
-            let answer = lane.context().http_client.deliver(call).await;
-            lane.left_one_ended();
+            let answer = runner.context().http_client.deliver(call).await;
+            runner.left_one_ended();
             answer
         });
         tokio::select! {
             answer = running => answer.unwrap_or_else(|error| Answer::Unreachable(error.to_string())),
-            () = self.lane.context().clock.sleep(span) => Answer::TimedOut,
+            () = self.runner.context().clock.sleep(span) => Answer::TimedOut,
         }
     }
 
     fn begin(&self) -> (u64, Time) {
-        let at = self.lane.now();
-        let number = self.lane.context().history.begin(Begun {
+        let at = self.runner.now();
+        let number = self.runner.context().history.begin(Begun {
             at,
-            resource: &self.lane.name,
+            resource: &self.runner.name,
             id: &self.id,
             attempt: self.attempt,
             target: self.errand.target(),

@@ -46,7 +46,7 @@ pub(super) fn task_exists() -> Status {
     Status::already_exists("Requested entity already exists")
 }
 
-pub(super) fn task_name_is_used_up() -> Status {
+pub(super) fn task_existed_recently() -> Status {
     Status::already_exists(format!(
         "The task cannot be created because a task with this name existed too recently. For more information about task de-duplication see {DEFINITIONS}projects.locations.queues.tasks/create#body.request_body.FIELDS.task."
     ))
@@ -56,7 +56,7 @@ pub(super) fn queue_exists() -> Status {
     Status::already_exists("Queue already exists")
 }
 
-pub(super) fn queue_name_is_used_up() -> Status {
+pub(super) fn queue_existed_recently() -> Status {
     Status::failed_precondition(
         "The queue cannot be created because a queue with this name existed too recently.",
     )

@@ -2,7 +2,7 @@
 
 use super::names;
 use crate::clock::Time;
-use crate::proto::tasks::{HttpTarget, KeptTask};
+use crate::proto::tasks::{HttpTarget, StoredTask};
 use http::header::{CONTENT_TYPE, USER_AGENT};
 use http::{HeaderMap, HeaderName, HeaderValue};
 use std::collections::HashMap;
@@ -14,7 +14,7 @@ pub(super) const APP_ENGINE_AGENT: &str = "AppEngine-Google; (+http://code.googl
 const HEADER_BYTES_MAX: usize = 8192;
 
 /// Names that are the connection's, not the creator's.
-const OURS: [&str; 12] = [
+const RESERVED: [&str; 12] = [
     "host",
     "content-length",
     "connection",
@@ -31,18 +31,18 @@ const OURS: [&str; 12] = [
 
 /// What the headers tell about an attempt.
 #[derive(Debug)]
-pub(super) struct Story<'a> {
+pub(super) struct AttemptInfo<'a> {
     pub(super) queue: &'a str,
     pub(super) id: &'a str,
     /// How many dispatches came before.
     pub(super) before: u32,
-    pub(super) kept: &'a KeptTask,
+    pub(super) stored: &'a StoredTask,
 }
 
 /// A creator's headers as they are stored.
 pub(super) fn stored(headers: HashMap<String, String>, agent: &str) -> HashMap<String, String> {
-    let kept = headers.into_iter().filter(|(name, _)| is_kept(name));
-    let mut stored: HashMap<String, String> = kept
+    let stored = headers.into_iter().filter(|(name, _)| is_kept(name));
+    let mut stored: HashMap<String, String> = stored
         .filter_map(|(name, value)| Some((name, cleaned(&value)?)))
         .filter(|(name, value)| name.len() + value.len() + 4 <= HEADER_BYTES_MAX)
         .collect();
@@ -53,7 +53,7 @@ pub(super) fn stored(headers: HashMap<String, String>, agent: &str) -> HashMap<S
 /// Whether a queue may set this header.
 pub(super) fn may_override(name: &str) -> bool {
     let lower = name.to_ascii_lowercase();
-    let reserved = OURS.contains(&lower.as_str())
+    let reserved = RESERVED.contains(&lower.as_str())
         || lower == "user-agent"
         || ["x-google", "x-appengine", "x-cloudtasks"]
             .iter()
@@ -76,26 +76,26 @@ pub(super) fn base(stored: &HashMap<String, String>, target: Option<&HttpTarget>
 }
 
 /// Adds what Cloud Tasks says about an attempt; it wins over what is there.
-pub(super) fn tell(headers: &mut HeaderMap, story: &Story<'_>) {
-    tell_with("x-cloudtasks-", "", headers, story);
+pub(super) fn add_attempt_headers(headers: &mut HeaderMap, info: &AttemptInfo<'_>) {
+    add_headers_with("x-cloudtasks-", "", headers, info);
     headers.insert(USER_AGENT, HeaderValue::from_static(AGENT));
 }
 
 /// The same for App Engine.
-pub(super) fn tell_app_engine(headers: &mut HeaderMap, story: &Story<'_>) {
-    let reason = match story.kept.previous_response {
+pub(super) fn add_app_engine_headers(headers: &mut HeaderMap, info: &AttemptInfo<'_>) {
+    let reason = match info.stored.previous_response {
         Some(0) => "Instance Unavailable",
         Some(_) | None => "App Error",
     };
-    tell_with("x-appengine-", reason, headers, story);
+    add_headers_with("x-appengine-", reason, headers, info);
     headers.insert(USER_AGENT, HeaderValue::from_static(APP_ENGINE_AGENT));
     headers
         .entry(CONTENT_TYPE)
         .or_insert(HeaderValue::from_static("application/octet-stream"));
 }
 
-fn tell_with(prefix: &str, reason: &str, headers: &mut HeaderMap, story: &Story<'_>) {
-    let task = story.kept.task.as_ref();
+fn add_headers_with(prefix: &str, reason: &str, headers: &mut HeaderMap, info: &AttemptInfo<'_>) {
+    let task = info.stored.task.as_ref();
     let eta = task.and_then(|task| task.schedule_time.as_ref());
     let eta = eta.map(Time::of).unwrap_or_default();
     let responses = task.map_or(0, |task| task.response_count);
@@ -103,12 +103,12 @@ fn tell_with(prefix: &str, reason: &str, headers: &mut HeaderMap, story: &Story<
         headers.remove(format!("{prefix}{name}"));
     }
     let mut say = |name: &str, value: &str| set(headers, &format!("{prefix}{name}"), value);
-    say("queuename", names::short(story.queue));
-    say("taskname", story.id);
-    say("taskretrycount", &story.before.to_string());
+    say("queuename", names::short(info.queue));
+    say("taskname", info.id);
+    say("taskretrycount", &info.before.to_string());
     say("taskexecutioncount", &responses.to_string());
     say("tasketa", &seconds(eta));
-    if let Some(code) = story.kept.previous_response {
+    if let Some(code) = info.stored.previous_response {
         say("taskpreviousresponse", &code.to_string());
         say("taskretryreason", reason);
     }
@@ -136,7 +136,7 @@ fn set(headers: &mut HeaderMap, name: &str, value: &str) {
 
 fn is_kept(name: &str) -> bool {
     let lower = name.to_ascii_lowercase();
-    let ours = OURS.contains(&lower.as_str())
+    let ours = RESERVED.contains(&lower.as_str())
         || lower == "user-agent"
         || lower.starts_with("x-google")
         || lower.starts_with("x-appengine");
@@ -182,7 +182,7 @@ mod tests {
 
     #[test]
     fn reserved_headers_are_dropped() {
-        let kept = stored_of(&[
+        let stored = stored_of(&[
             ("Authorization", "Bearer token"),
             ("Content-Type", "text/plain"),
             ("Trailer", "Expires"),
@@ -205,12 +205,12 @@ mod tests {
             ("X-Forwarded-Proto", "https"),
             ("X-Goog-Custom", "value"),
         ];
-        assert_eq!(kept, pairs(&expected));
+        assert_eq!(stored, pairs(&expected));
     }
 
     #[test]
     fn values_are_cleaned() {
-        let kept = stored_of(&[
+        let stored = stored_of(&[
             ("X-Crlf", "a\r\nb"),
             ("X-Newline", "a\nb"),
             ("X-Nul", "a\0b"),
@@ -230,14 +230,14 @@ mod tests {
             ("X-Tab", "a\tb"),
             ("X/Slash", "value"),
         ];
-        assert_eq!(kept, pairs(&expected));
+        assert_eq!(stored, pairs(&expected));
     }
 
     #[test]
     fn a_header_that_is_too_long_is_dropped() {
-        let kept = stored_of(&[("X-Kept", &"a".repeat(8182)), ("X-Long", &"a".repeat(8183))]);
-        assert_eq!(kept.len(), 2);
-        assert_eq!(kept[1].0, "X-Kept");
+        let stored = stored_of(&[("X-Kept", &"a".repeat(8182)), ("X-Long", &"a".repeat(8183))]);
+        assert_eq!(stored.len(), 2);
+        assert_eq!(stored[1].0, "X-Kept");
     }
 
     #[test]

@@ -8,7 +8,7 @@ use prost_reflect::{DynamicMessage, FieldDescriptor, MessageDescriptor, Value};
 use tonic::Status;
 
 /// Fields that are shown, but not set by anybody.
-const SHOWN_ONLY: [&str; 4] = ["name", "state", "purge_time", "rate_limits.max_burst_size"];
+const OUTPUT_ONLY: [&str; 4] = ["name", "state", "purge_time", "rate_limits.max_burst_size"];
 
 /// Checks that every path names a field.
 pub(super) fn check(paths: &[String]) -> Result<(), Status> {
@@ -25,7 +25,7 @@ pub(super) fn merged(old: &Queue, new: &Queue, paths: &[String]) -> Queue {
     let mut into = reflect::dynamic(old);
     let from = reflect::dynamic(new);
     for path in paths {
-        if SHOWN_ONLY.contains(&path.as_str()) {
+        if OUTPUT_ONLY.contains(&path.as_str()) {
             continue;
         }
         if let Some(fields) = fields(&descriptor, path) {

@@ -1,6 +1,6 @@
 //! What came of an attempt, and how it is written down.
 
-use super::queue::Strain;
+use super::schedule::HandlerLoad;
 use crate::history;
 use crate::http_client::Answer;
 use crate::proto::rpc::Status;
@@ -9,7 +9,7 @@ use tonic::Code;
 
 /// What came of an attempt, for the task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Outcome {
+pub(super) enum AttemptOutcome {
     /// Any 2xx.
     Success,
     /// Anything else; 504 after a deadline, 0 when no answer came.
@@ -21,11 +21,11 @@ pub(super) enum Outcome {
     TooOld,
 }
 
-// === impl Outcome ===
+// === impl AttemptOutcome ===
 
-impl Outcome {
+impl AttemptOutcome {
     /// No answer came.
-    pub(super) const SILENCE: Self = Self::Failure {
+    pub(super) const NO_ANSWER: Self = Self::Failure {
         code: 0,
         retry_after: None,
     };
@@ -44,27 +44,27 @@ impl Outcome {
                 retry_after: *retry_after,
             },
             Answer::TimedOut => Self::TIMEOUT,
-            Answer::Unreachable(_) | Answer::Cut => Self::SILENCE,
+            Answer::Unreachable(_) | Answer::Cut => Self::NO_ANSWER,
         }
     }
 
     /// What it says about the handler's load.
-    pub(super) fn strain(self) -> Strain {
+    pub(super) fn load(self) -> HandlerLoad {
         match self {
-            Self::Success => Strain::Eased,
+            Self::Success => HandlerLoad::Succeeded,
             Self::Failure {
                 code: 429 | 503, ..
-            } => Strain::Overload,
+            } => HandlerLoad::Overloaded,
             Self::Failure {
                 code: 500..=599, ..
-            } => Strain::Some,
-            Self::Failure { .. } | Self::TooOld => Strain::None,
+            } => HandlerLoad::Failed,
+            Self::Failure { .. } | Self::TooOld => HandlerLoad::Neutral,
         }
     }
 }
 
 /// How the history says it.
-pub(super) fn noted(answer: &Answer) -> history::Result {
+pub(super) fn history_result(answer: &Answer) -> history::Result {
     match answer {
         Answer::Status { code, .. } => history::Result::Answered {
             status: *code,

@@ -3,7 +3,7 @@
 //! A used-up name has two rows: one found by the name, and one in the order of their ends, by which they are swept.
 
 use crate::clock::Time;
-use crate::proto::tasks::{KeptTask, Queue};
+use crate::proto::tasks::{Queue, StoredTask};
 use crate::storage::{Batch, Storage, StorageError, Table};
 use bytes::Bytes;
 use prost::Message;
@@ -13,10 +13,10 @@ use std::time::Duration;
 pub(super) const PAGE_ROWS: usize = 1000;
 
 /// How long a task's name is refused after its end.
-pub(super) const TASK_NAME_REST: Duration = Duration::from_secs(3600);
+pub(super) const TASK_TOMBSTONE_LIFE: Duration = Duration::from_secs(3600);
 
 /// How long a queue's name is refused after its end.
-pub(super) const QUEUE_NAME_REST: Duration = Duration::from_secs(3 * 24 * 3600);
+pub(super) const QUEUE_TOMBSTONE_LIFE: Duration = Duration::from_secs(3 * 24 * 3600);
 
 const BY_NAME: u8 = b'n';
 const BY_END: u8 = b'e';
@@ -53,8 +53,8 @@ pub(super) fn put_queue(batch: &mut Batch, queue: &Queue, reserved: u64) {
     batch.put(Table::Queues, &queue_key(&queue.name), row);
 }
 
-pub(super) fn put_task(batch: &mut Batch, queue: &str, id: &str, kept: &KeptTask) {
-    batch.put(Table::Tasks, &task_key(queue, id), kept.encode_to_vec());
+pub(super) fn put_task(batch: &mut Batch, queue: &str, id: &str, stored: &StoredTask) {
+    batch.put(Table::Tasks, &task_key(queue, id), stored.encode_to_vec());
 }
 
 /// Takes a task away at its end; a name that was chosen is used up for a while.
@@ -62,12 +62,12 @@ pub(super) fn end_task(batch: &mut Batch, queue: &str, id: &str, named: bool, no
     let key = task_key(queue, id);
     batch.delete(Table::Tasks, &key);
     if named {
-        use_up(batch, &key, now.plus(TASK_NAME_REST));
+        put_tombstone(batch, &key, now.plus(TASK_TOMBSTONE_LIFE));
     }
 }
 
 /// Refuses a name until `end`.
-pub(super) fn use_up(batch: &mut Batch, name: &[u8], end: Time) {
+pub(super) fn put_tombstone(batch: &mut Batch, name: &[u8], end: Time) {
     let end = end.0.to_be_bytes();
     batch.put(Table::Tombstones, &prefixed(BY_NAME, &[name]), end.to_vec());
     batch.put(
@@ -78,7 +78,11 @@ pub(super) fn use_up(batch: &mut Batch, name: &[u8], end: Time) {
 }
 
 /// Whether a name is still refused.
-pub(super) fn is_used_up(storage: &Storage, name: &[u8], now: Time) -> Result<bool, StorageError> {
+pub(super) fn has_tombstone(
+    storage: &Storage,
+    name: &[u8],
+    now: Time,
+) -> Result<bool, StorageError> {
     Ok(end_of(storage, name)?.is_some_and(|end| end > now))
 }
 
@@ -105,14 +109,14 @@ pub(super) fn task(
     storage: &Storage,
     queue: &str,
     id: &str,
-) -> Result<Option<KeptTask>, StorageError> {
+) -> Result<Option<StoredTask>, StorageError> {
     let row = storage.get(Table::Tasks, &task_key(queue, id))?;
-    row.map(kept_task).transpose()
+    row.map(stored_task).transpose()
 }
 
 /// The body stays where it is: a part of the row.
-pub(super) fn kept_task(row: Bytes) -> Result<KeptTask, StorageError> {
-    KeptTask::decode(row).map_err(|error| unreadable("task", &error))
+pub(super) fn stored_task(row: Bytes) -> Result<StoredTask, StorageError> {
+    StoredTask::decode(row).map_err(|error| unreadable("task", &error))
 }
 
 /// A queue, and the number that its next task has at least.
@@ -173,17 +177,17 @@ mod tests {
     async fn a_name_is_refused_until_its_end_and_then_swept() {
         let storage = Storage::in_memory();
         let mut batch = Batch::default();
-        use_up(&mut batch, b"early", Time(10));
-        use_up(&mut batch, b"late", Time(20));
+        put_tombstone(&mut batch, b"early", Time(10));
+        put_tombstone(&mut batch, b"late", Time(20));
         storage.commit(batch).await.unwrap();
-        assert!(is_used_up(&storage, b"early", Time(9)).unwrap());
-        assert!(!is_used_up(&storage, b"early", Time(10)).unwrap());
+        assert!(has_tombstone(&storage, b"early", Time(9)).unwrap());
+        assert!(!has_tombstone(&storage, b"early", Time(10)).unwrap());
         let mut batch = Batch::default();
         sweep(&storage, &mut batch, Time(15)).unwrap();
         storage.commit(batch).await.unwrap();
         let left = storage.scan(Table::Tombstones, &[], None, 10).unwrap();
         assert_eq!(left.len(), 2);
-        assert!(is_used_up(&storage, b"late", Time(15)).unwrap());
+        assert!(has_tombstone(&storage, b"late", Time(15)).unwrap());
     }
 
     #[test]
@@ -198,12 +202,12 @@ mod tests {
         let storage = Storage::in_memory();
         for end in [10, 20] {
             let mut batch = Batch::default();
-            use_up(&mut batch, b"name", Time(end));
+            put_tombstone(&mut batch, b"name", Time(end));
             storage.commit(batch).await.unwrap();
         }
         let mut batch = Batch::default();
         sweep(&storage, &mut batch, Time(15)).unwrap();
         storage.commit(batch).await.unwrap();
-        assert!(is_used_up(&storage, b"name", Time(15)).unwrap());
+        assert!(has_tombstone(&storage, b"name", Time(15)).unwrap());
     }
 }

@@ -4,9 +4,9 @@
 
 use super::errors::{self, Rpc};
 use super::filter::Filter;
-use super::lane::Numbers;
-use super::queue::Line;
-use super::{Lane, Tasks, config, mask, names, pages, rows, target, view};
+use super::queue_runner::SequenceNumbers;
+use super::schedule::Schedule;
+use super::{QueueRunner, Tasks, config, mask, names, paging, rows, target, view};
 use crate::proto::tasks::cloud_tasks_server::CloudTasks;
 use crate::proto::tasks::queue::State;
 use crate::proto::tasks::{
@@ -58,10 +58,10 @@ impl CloudTasks for Tasks {
     ) -> Result<Response<ListQueuesResponse>, Status> {
         let request = request.into_inner();
         names::location(&request.parent, LIST_QUEUES)?;
-        let size = pages::size(request.page_size, QUEUES_PAGE_MAX, "ListQueuesRequest")?;
-        let now = self.0.ground.context.clock.now();
+        let size = paging::size(request.page_size, QUEUES_PAGE_MAX, "ListQueuesRequest")?;
+        let now = self.0.shared.context.clock.now();
         let list = format!("queues {} {}", request.parent, request.filter);
-        let after = pages::after(&request.page_token, &list, now)?;
+        let after = paging::after(&request.page_token, &list, now)?;
         let filter = Filter::read(&request.filter)?;
         let queues = self.queues_of(&request.parent, after);
         let queues: Vec<Queue> = queues
@@ -70,7 +70,7 @@ impl CloudTasks for Tasks {
             .collect();
         // Production gives a token with every page that holds something, the last one too.
         let last = queues.last();
-        let next_page_token = last.map(|it| pages::token(&list, &it.name, now));
+        let next_page_token = last.map(|it| paging::token(&list, &it.name, now));
         Ok(Response::new(ListQueuesResponse {
             queues,
             next_page_token: next_page_token.unwrap_or_default(),
@@ -83,7 +83,7 @@ impl CloudTasks for Tasks {
     ) -> Result<Response<Queue>, Status> {
         let name = request.into_inner().name;
         names::queue(&name, GET_QUEUE)?;
-        Ok(Response::new((*self.lane(&name)?.queue()).clone()))
+        Ok(Response::new((*self.runner(&name)?.queue()).clone()))
     }
 
     async fn create_queue(
@@ -94,10 +94,10 @@ impl CloudTasks for Tasks {
         names::location(&request.parent, CREATE_QUEUE)?;
         let queue = request.queue.unwrap_or_default();
         names::new_queue(&queue.name, &request.parent)?;
-        let queue = config::fresh(queue)?;
+        let queue = config::of_new_queue(queue)?;
         let this = self.clone();
         let work = async move {
-            let _alone = this.0.coming_and_going.lock().await;
+            let _alone = this.0.queue_changes.lock().await;
             match this.find(&queue.name) {
                 Some(_) => Err(errors::queue_exists()),
                 None => this.begin(queue).await,
@@ -132,9 +132,9 @@ impl CloudTasks for Tasks {
         names::queue(&name, DELETE_QUEUE)?;
         let this = self.clone();
         let work = async move {
-            let _alone = this.0.coming_and_going.lock().await;
-            let lane = this
-                .lanes_mut()
+            let _alone = this.0.queue_changes.lock().await;
+            let runner = this
+                .runners_mut()
                 .remove(&name)
                 .ok_or_else(errors::not_found)?;
             let mut batch = Batch::default();
@@ -142,13 +142,13 @@ impl CloudTasks for Tasks {
             batch.delete(Table::Queues, &key);
             let end = this
                 .0
-                .ground
+                .shared
                 .context
                 .clock
                 .now()
-                .plus(rows::QUEUE_NAME_REST);
-            rows::use_up(&mut batch, &key, end);
-            kept(lane.end_queue(batch).await)
+                .plus(rows::QUEUE_TOMBSTONE_LIFE);
+            rows::put_tombstone(&mut batch, &key, end);
+            or_unavailable(runner.end_queue(batch).await)
         };
         finish(work).await.map(Response::new)
     }
@@ -159,8 +159,8 @@ impl CloudTasks for Tasks {
     ) -> Result<Response<Queue>, Status> {
         let name = request.into_inner().name;
         names::queue(&name, PURGE_QUEUE)?;
-        let lane = self.lane(&name)?;
-        let work = async move { lane.purge().await };
+        let runner = self.runner(&name)?;
+        let work = async move { runner.purge().await };
         finish(work).await.map(Response::new)
     }
 
@@ -188,20 +188,22 @@ impl CloudTasks for Tasks {
     ) -> Result<Response<ListTasksResponse>, Status> {
         let request = request.into_inner();
         names::queue(&request.parent, LIST_TASKS)?;
-        let size = pages::size(request.page_size, TASKS_PAGE_MAX, "ListTasksRequest")?;
-        let now = self.0.ground.context.clock.now();
+        let size = paging::size(request.page_size, TASKS_PAGE_MAX, "ListTasksRequest")?;
+        let now = self.0.shared.context.clock.now();
         let list = format!("tasks {}", request.parent);
-        let after = pages::after(&request.page_token, &list, now)?;
-        let lane = self.lane(&request.parent)?;
-        let after = after.map(|id| rows::task_key(&lane.name, &id));
-        let prefix = rows::task_prefix(&lane.name);
-        let storage = &self.0.ground.context.storage;
-        let page = kept(storage.scan(Table::Tasks, &prefix, after.as_deref(), size))?;
+        let after = paging::after(&request.page_token, &list, now)?;
+        let runner = self.runner(&request.parent)?;
+        let after = after.map(|id| rows::task_key(&runner.name, &id));
+        let prefix = rows::task_prefix(&runner.name);
+        let storage = &self.0.shared.context.storage;
+        let page = or_unavailable(storage.scan(Table::Tasks, &prefix, after.as_deref(), size))?;
         let last = page.last().and_then(|row| rows::split_task_key(&row.key));
-        let next_page_token = last.map(|(_, id)| pages::token(&list, id, now));
+        let next_page_token = last.map(|(_, id)| paging::token(&list, id, now));
         let mut tasks = Vec::with_capacity(page.len());
         for row in page {
-            let task = kept(rows::kept_task(row.value))?.task.unwrap_or_default();
+            let task = or_unavailable(rows::stored_task(row.value))?
+                .task
+                .unwrap_or_default();
             tasks.push(view::listed(task, request.response_view));
         }
         Ok(Response::new(ListTasksResponse {
@@ -213,16 +215,16 @@ impl CloudTasks for Tasks {
     async fn get_task(&self, request: Request<GetTaskRequest>) -> Result<Response<Task>, Status> {
         let request = request.into_inner();
         let name = names::task(&request.name, GET_TASK)?;
-        let lane = self.find(name.queue).ok_or_else(errors::not_found)?;
-        match kept(lane.shown(name.id))? {
+        let runner = self.find(name.queue).ok_or_else(errors::not_found)?;
+        match or_unavailable(runner.shown(name.id))? {
             Some(it) => {
                 let task = it.task.unwrap_or_default();
                 Ok(Response::new(view::shown(task, request.response_view)))
             }
             None => {
                 let key = rows::task_key(name.queue, name.id);
-                let past = rows::is_used_up(&lane.context().storage, &key, lane.now());
-                Err(if kept(past)? {
+                let past = rows::has_tombstone(&runner.context().storage, &key, runner.now());
+                Err(if or_unavailable(past)? {
                     errors::task_is_past()
                 } else {
                     errors::not_found()
@@ -242,11 +244,11 @@ impl CloudTasks for Tasks {
             "" => None,
             name => Some(names::new_task(name, &request.parent)?.to_owned()),
         };
-        let lane = self.lane(&request.parent)?;
+        let runner = self.runner(&request.parent)?;
         let this = self.clone();
         let work = async move {
             let functions_url = this.0.functions_url.as_ref();
-            lane.accept(task, chosen.as_deref(), functions_url).await
+            runner.accept(task, chosen.as_deref(), functions_url).await
         };
         let task = finish(work).await?;
         Ok(Response::new(view::shown(task, request.response_view)))
@@ -258,10 +260,10 @@ impl CloudTasks for Tasks {
     ) -> Result<Response<()>, Status> {
         let name = request.into_inner().name;
         let taken = names::task(&name, DELETE_TASK)?;
-        let lane = self.find(taken.queue).ok_or_else(errors::not_found)?;
+        let runner = self.find(taken.queue).ok_or_else(errors::not_found)?;
         let id = taken.id.to_owned();
         let work = async move {
-            if kept(lane.delete(&id).await)? {
+            if or_unavailable(runner.delete(&id).await)? {
                 Ok(())
             } else {
                 Err(errors::not_found())
@@ -273,8 +275,8 @@ impl CloudTasks for Tasks {
     async fn run_task(&self, request: Request<RunTaskRequest>) -> Result<Response<Task>, Status> {
         let request = request.into_inner();
         let name = names::task(&request.name, RUN_TASK)?;
-        let (kept, others) = self.lane(name.queue)?.run(name.id)?;
-        let mut task = kept.task.unwrap_or_default();
+        let (stored, others) = self.runner(name.queue)?.run(name.id)?;
+        let mut task = stored.task.unwrap_or_default();
         let others = i32::try_from(others).unwrap_or(i32::MAX - 1);
         task.dispatch_count = task.dispatch_count.saturating_add(others + 1);
         task.last_attempt = Some(Attempt {
@@ -294,37 +296,37 @@ impl Tasks {
             Some(after) => Bound::Excluded(after),
             None => Bound::Included(prefix.clone()),
         };
-        let lanes = self.0.lanes.read().expect("nobody panics holding it");
-        let here = lanes
+        let runners = self.0.runners.read().expect("nobody panics holding it");
+        let here = runners
             .range((first, Bound::Unbounded))
             .take_while(|(name, _)| name.starts_with(&prefix));
-        let here: Vec<Arc<Lane>> = here.map(|(_, lane)| Arc::clone(lane)).collect();
-        here.into_iter().map(|lane| (*lane.queue()).clone())
+        let here: Vec<Arc<QueueRunner>> = here.map(|(_, runner)| Arc::clone(runner)).collect();
+        here.into_iter().map(|runner| (*runner.queue()).clone())
     }
 
     /// A queue begins, unless one of its name ended too recently. The caller sees to it that there is none.
     async fn begin(&self, queue: Queue) -> Result<Queue, Status> {
-        let ground = &self.0.ground;
+        let shared = &self.0.shared;
         let key = rows::queue_key(&queue.name);
-        let now = ground.context.clock.now();
-        if kept(rows::is_used_up(&ground.context.storage, &key, now))? {
-            return Err(errors::queue_name_is_used_up());
+        let now = shared.context.clock.now();
+        if or_unavailable(rows::has_tombstone(&shared.context.storage, &key, now))? {
+            return Err(errors::queue_existed_recently());
         }
         let mut batch = Batch::default();
         rows::put_queue(&mut batch, &queue, 0);
-        kept(ground.context.storage.commit(batch).await)?;
-        let lane = Lane::start(
-            Arc::clone(ground),
+        or_unavailable(shared.context.storage.commit(batch).await)?;
+        let runner = QueueRunner::start(
+            Arc::clone(shared),
             queue.clone(),
-            Line::default(),
-            Numbers::default(),
+            Schedule::default(),
+            SequenceNumbers::default(),
         );
-        self.lanes_mut().insert(queue.name.clone(), lane);
+        self.runners_mut().insert(queue.name.clone(), runner);
         Ok(queue)
     }
 
     async fn update(&self, wanted: Queue, paths: Option<Vec<String>>) -> Result<Queue, Status> {
-        let _alone = self.0.coming_and_going.lock().await;
+        let _alone = self.0.queue_changes.lock().await;
         let change = |old: &Queue| {
             let new = match &paths {
                 Some(paths) => mask::merged(old, &wanted, paths),
@@ -334,10 +336,10 @@ impl Tasks {
                     ..wanted.clone()
                 },
             };
-            config::filled(new)
+            config::with_defaults(new)
         };
-        if let Some(lane) = self.find(&wanted.name) {
-            return lane.configure(change).await;
+        if let Some(runner) = self.find(&wanted.name) {
+            return runner.configure(change).await;
         }
         let nothing = Queue {
             name: wanted.name.clone(),
@@ -348,19 +350,19 @@ impl Tasks {
     }
 
     async fn set_state(&self, name: &str, state: State) -> Result<Response<Queue>, Status> {
-        let lane = self.lane(name)?;
+        let runner = self.runner(name)?;
         let change = move |old: &Queue| {
             Ok(Queue {
                 state: state.into(),
                 ..old.clone()
             })
         };
-        let work = async move { lane.configure(change).await };
+        let work = async move { runner.configure(change).await };
         finish(work).await.map(Response::new)
     }
 }
 
 /// The storage's failure, as a caller is told it.
-fn kept<T>(result: Result<T, StorageError>) -> Result<T, Status> {
+fn or_unavailable<T>(result: Result<T, StorageError>) -> Result<T, Status> {
     result.map_err(|error| errors::storage(&error))
 }

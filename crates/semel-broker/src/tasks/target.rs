@@ -1,4 +1,4 @@
-//! A queue's `httpTarget`: checked when it is set, and laid over a task's request when that is sent.
+//! A queue's `httpTarget`: checked when it is set, and applied to a task's request when that is sent.
 
 use super::errors::{self, invalid, invalid_somehow};
 use super::headers;
@@ -79,11 +79,11 @@ pub(super) fn address(target: &HttpTarget) -> Option<Url> {
     let uri = target.uri_override.as_ref()?;
     let host = uri.host.as_ref()?;
     let url = Url::parse(&format!("https://{host}/")).ok()?;
-    laid_over(uri, &url)
+    overridden(uri, &url)
 }
 
 /// Where a task of the queue goes that names `url` itself; nothing if that is no address.
-pub(super) fn directed(target: Option<&HttpTarget>, url: &str) -> Option<Url> {
+pub(super) fn resolve(target: Option<&HttpTarget>, url: &str) -> Option<Url> {
     let own = Url::parse(url).ok()?;
     let Some(uri) = target.and_then(|target| target.uri_override.as_ref()) else {
         return Some(own);
@@ -91,37 +91,37 @@ pub(super) fn directed(target: Option<&HttpTarget>, url: &str) -> Option<Url> {
     match uri.uri_override_enforce_mode() {
         UriOverrideEnforceMode::IfNotExists => Some(own),
         UriOverrideEnforceMode::Unspecified | UriOverrideEnforceMode::Always => {
-            laid_over(uri, &own)
+            overridden(uri, &own)
         }
     }
 }
 
-fn laid_over(uri: &UriOverride, url: &Url) -> Option<Url> {
+fn overridden(uri: &UriOverride, own: &Url) -> Option<Url> {
     let scheme = match uri.scheme() {
-        Scheme::Unspecified => url.scheme().to_owned(),
+        Scheme::Unspecified => own.scheme().to_owned(),
         Scheme::Http => "http".into(),
         Scheme::Https => "https".into(),
     };
-    let host = uri.host.as_deref().or(url.host_str())?;
+    let host = uri.host.as_deref().or(own.host_str())?;
     let port = match uri.port {
-        None => url.port().map(i64::from),
+        None => own.port().map(i64::from),
         Some(0) => None,
         Some(port) => Some(port),
     };
     let port = port.map(|port| format!(":{port}")).unwrap_or_default();
-    let mut laid = Url::parse(&format!("{scheme}://{host}{port}/")).ok()?;
+    let mut url = Url::parse(&format!("{scheme}://{host}{port}/")).ok()?;
     match &uri.path_override {
-        Some(path) => laid.set_path(&path.path),
-        None => laid.set_path(url.path()),
+        Some(path) => url.set_path(&path.path),
+        None => url.set_path(own.path()),
     }
     match &uri.query_override {
         Some(query) => {
             let params = query.query_params.trim_start_matches('?');
-            laid.set_query((!params.is_empty()).then_some(params));
+            url.set_query((!params.is_empty()).then_some(params));
         }
-        None => laid.set_query(url.query()),
+        None => url.set_query(own.query()),
     }
-    Some(laid)
+    Some(url)
 }
 
 #[cfg(test)]
@@ -152,7 +152,7 @@ mod tests {
     #[test]
     fn every_part_of_an_address_is_replaced() {
         let target = over(whole());
-        let url = directed(Some(&target), "https://example.com/work?x").unwrap();
+        let url = resolve(Some(&target), "https://example.com/work?x").unwrap();
         assert_eq!(url.as_str(), "http://127.0.0.1:8080/a%20b?q=1");
         assert_eq!(address(&target).unwrap(), url);
     }
@@ -165,7 +165,7 @@ mod tests {
             query_override: Some(QueryOverride::default()),
             ..UriOverride::default()
         });
-        let url = directed(Some(&target), "http://example.com:99/work?x").unwrap();
+        let url = resolve(Some(&target), "http://example.com:99/work?x").unwrap();
         assert_eq!(url.as_str(), "http://example.com/");
         assert_eq!(address(&target), None);
     }
@@ -176,7 +176,7 @@ mod tests {
             uri_override_enforce_mode: UriOverrideEnforceMode::IfNotExists.into(),
             ..whole()
         });
-        let url = directed(Some(&target), "http://example.com/work").unwrap();
+        let url = resolve(Some(&target), "http://example.com/work").unwrap();
         assert_eq!(url.as_str(), "http://example.com/work");
     }
 
@@ -187,6 +187,6 @@ mod tests {
             ..UriOverride::default()
         });
         assert!(checked(target.clone()).is_ok());
-        assert_eq!(directed(Some(&target), "http://example.com/"), None);
+        assert_eq!(resolve(Some(&target), "http://example.com/"), None);
     }
 }

@@ -53,7 +53,10 @@ pub(super) fn accepted(
         }
     };
     let dispatch_deadline = Some(deadline(task.dispatch_deadline, &message)?);
-    let retry_config = task.retry_config.map(config::retries).transpose()?;
+    let retry_config = task
+        .retry_config
+        .map(config::retry_with_defaults)
+        .transpose()?;
     let task = Task {
         name,
         message_type: Some(message),
@@ -101,7 +104,7 @@ fn http_request(
     let token = queue_target
         .and_then(token_of)
         .or(request.authorization_header);
-    request.authorization_header = token.map(|token| filled(token, &request.url));
+    request.authorization_header = token.map(|token| with_defaults(token, &request.url));
     check_oauth_host(&request)?;
     Ok(request)
 }
@@ -134,7 +137,7 @@ pub(super) fn token_of(target: &HttpTarget) -> Option<Token> {
 }
 
 /// A token with its audience or scope.
-pub(super) fn filled(token: Token, url: &str) -> Token {
+pub(super) fn with_defaults(token: Token, url: &str) -> Token {
     match token {
         Token::OidcToken(mut token) => {
             if token.audience.is_empty() {

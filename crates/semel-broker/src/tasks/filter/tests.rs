@@ -12,7 +12,7 @@ fn queue(name: &str, change: impl FnOnce(&mut Queue)) -> Queue {
         ..Queue::default()
     };
     change(&mut queue);
-    config::filled(queue).unwrap()
+    config::with_defaults(queue).unwrap()
 }
 
 fn passing(queues: &[Queue], text: &str) -> Vec<String> {

@@ -342,8 +342,11 @@ async fn the_largest_task_fits_and_one_byte_more_does_not() {
         drop(desk.delete("t").await);
         desk.context.clock.advance(Duration::from_secs(3600));
     }
-    let kept = 1_048_569 - fits;
-    assert!((50..200).contains(&kept), "{kept} bytes beside the body");
+    let stored = 1_048_569 - fits;
+    assert!(
+        (50..200).contains(&stored),
+        "{stored} bytes beside the body"
+    );
 }
 
 #[tokio::test]

@@ -322,11 +322,11 @@ async fn a_wish_for_a_pause_is_considered_up_to_the_longest_backoff() {
         max_backoff: secs(30),
         ..RetryConfig::default()
     };
-    let queue = config::filled(Queue {
+    let queue = config::with_defaults(Queue {
         retry_config: Some(retry),
         ..Queue::default()
     });
-    let flown = record::Flown {
+    let failed = attempt::FailedAttempt {
         scheduled: None,
         started: Time(0),
         ended: Time(0),
@@ -335,10 +335,10 @@ async fn a_wish_for_a_pause_is_considered_up_to_the_longest_backoff() {
     };
     for (asked, waits) in [(10, 10), (100, 30)] {
         let asked = Some(Duration::from_secs(asked));
-        let mut kept = crate::proto::tasks::KeptTask::default();
-        let after = record::failed(&mut kept, &queue.clone().unwrap(), &flown, asked);
+        let mut stored = crate::proto::tasks::StoredTask::default();
+        let after = attempt::failed(&mut stored, &queue.clone().unwrap(), &failed, asked);
         let at = Time(0).plus(Duration::from_secs(waits));
-        assert_eq!(after, record::After::Again(at));
+        assert_eq!(after, attempt::AfterFailure::Retry(at));
     }
 }
 

@@ -166,8 +166,8 @@ async fn a_caller_who_hangs_up_changes_nothing() {
 async fn sequence_numbers_begin_anew_after_a_reset() {
     let desk = Desk::open(&[]).await;
     let sequence = |id: &str| {
-        let kept = rows::task(&desk.context.storage, QUEUE, id).unwrap();
-        kept.unwrap().sequence
+        let stored = rows::task(&desk.context.storage, QUEUE, id).unwrap();
+        stored.unwrap().sequence
     };
     desk.create(desk.later("a")).await.unwrap();
     desk.create(desk.later("b")).await.unwrap();
@@ -180,7 +180,7 @@ async fn sequence_numbers_begin_anew_after_a_reset() {
 
 #[tokio::test]
 async fn what_a_restart_finds_does_not_change_the_dice() {
-    let mut numbers = Vec::new();
+    let mut sequences = Vec::new();
     for left in [true, false] {
         let storage = Storage::in_memory();
         let desk = Desk::with(context_on(storage.clone()), Queue::default()).await;
@@ -193,11 +193,11 @@ async fn what_a_restart_finds_does_not_change_the_dice() {
         desk.purge().await;
         let desk = restarted(desk, storage.clone());
         desk.create(desk.later("d")).await.unwrap();
-        let kept = rows::task(&storage, QUEUE, "d").unwrap().unwrap();
-        numbers.push(kept.sequence);
+        let stored = rows::task(&storage, QUEUE, "d").unwrap().unwrap();
+        sequences.push(stored.sequence);
     }
-    assert_eq!(numbers[0], numbers[1]);
-    assert!(numbers[0] > 2, "{numbers:?}");
+    assert_eq!(sequences[0], sequences[1]);
+    assert!(sequences[0] > 2, "{sequences:?}");
 }
 
 #[tokio::test]
@@ -211,7 +211,7 @@ async fn a_queue_that_begins_while_an_old_one_is_cleared_away_keeps_its_tasks() 
             &mut batch,
             QUEUE,
             &id,
-            &crate::proto::tasks::KeptTask::default(),
+            &crate::proto::tasks::StoredTask::default(),
         );
     }
     storage.commit(batch).await.unwrap();

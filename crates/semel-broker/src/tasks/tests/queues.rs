@@ -182,9 +182,12 @@ async fn names_are_refused_with_the_recorded_details() {
         info.metadata["method"],
         "google.cloud.tasks.v2.CloudTasks.GetQueue"
     );
-    let nowhere = get("not-a-valid-name").await.unwrap_err();
+    let unroutable = get("not-a-valid-name").await.unwrap_err();
     assert_eq!(
-        RpcStatus::decode(nowhere.details()).unwrap().details.len(),
+        RpcStatus::decode(unroutable.details())
+            .unwrap()
+            .details
+            .len(),
         3
     );
     let refusal = desk

@@ -101,9 +101,9 @@ async fn a_body_cannot_go_with_a_method_that_carries_none() {
     };
     let created = desk.create(desk.task_of("t", request)).await.unwrap();
     assert_eq!(sent(&created).http_method(), HttpMethod::Post);
-    let noted =
+    let history_result =
         || !desk.history().is_empty() && desk.tasks.busy().iter().any(|it| it.contains("next"));
-    desk.until("no attempt was made", noted).await;
+    desk.until("no attempt was made", history_result).await;
     desk.pause().await;
     assert!(desk.handler.seen().is_empty());
     let status = desk
@@ -230,12 +230,12 @@ async fn wrong_targets_are_refused_as_recorded() {
     ] {
         refused(set(&desk, target).await, Code::InvalidArgument, message);
     }
-    let kept = HttpTarget {
+    let stored = HttpTarget {
         header_overrides: vec![HeaderOverride::default(), header("X-Custom", "a\r\nb")],
         ..HttpTarget::default()
     };
-    let kept = set(&desk, kept).await.unwrap().http_target.unwrap();
-    assert_eq!(kept.header_overrides, [header("X-Custom", "a\r\nb")]);
+    let stored = set(&desk, stored).await.unwrap().http_target.unwrap();
+    assert_eq!(stored.header_overrides, [header("X-Custom", "a\r\nb")]);
 }
 
 #[tokio::test]

@@ -5,9 +5,9 @@ use crate::context::Context;
 use crate::http_client::{OutgoingRequest, Redirects};
 use crate::proto::tasks::http_request::AuthorizationHeader as Token;
 use crate::proto::tasks::task::MessageType;
-use crate::proto::tasks::{AppEngineHttpRequest, HttpMethod, HttpRequest, KeptTask, Queue, Task};
-use crate::tasks::headers::{self, Story};
-use crate::tasks::lane::Lane;
+use crate::proto::tasks::{AppEngineHttpRequest, HttpMethod, HttpRequest, Queue, StoredTask, Task};
+use crate::tasks::headers::{self, AttemptInfo};
+use crate::tasks::queue_runner::QueueRunner;
 use crate::tasks::{target, validate};
 use bytes::Bytes;
 use http::header::AUTHORIZATION;
@@ -19,28 +19,28 @@ use url::{Host, Url};
 const OAUTH: &str = "Bearer not-a-real-access-token";
 
 #[derive(Debug)]
-pub(super) enum Errand {
-    Call(Box<OutgoingRequest>),
+pub(super) enum TaskRequest {
+    Http(Box<OutgoingRequest>),
     /// The request cannot be made.
-    Nowhere {
+    Unroutable {
         target: String,
         why: String,
     },
 }
 
-// === impl Errand ===
+// === impl TaskRequest ===
 
-impl Errand {
+impl TaskRequest {
     /// As the history names it.
     pub(super) fn target(&self) -> &str {
         match self {
-            Self::Call(call) => call.url.as_str(),
-            Self::Nowhere { target, .. } => target,
+            Self::Http(call) => call.url.as_str(),
+            Self::Unroutable { target, .. } => target,
         }
     }
 
-    fn nowhere(target: &str, why: &str) -> Self {
-        Self::Nowhere {
+    fn unroutable(target: &str, why: &str) -> Self {
+        Self::Unroutable {
             target: target.into(),
             why: why.into(),
         }
@@ -48,21 +48,26 @@ impl Errand {
 }
 
 /// The request of a task's next attempt, as its queue is configured now; `before` dispatches came first.
-pub(super) async fn of(lane: &Lane, kept: &KeptTask, id: &str, before: u32) -> Errand {
-    let queue = lane.queue();
-    let story = Story {
-        queue: &lane.name,
+pub(super) async fn build(
+    runner: &QueueRunner,
+    stored: &StoredTask,
+    id: &str,
+    before: u32,
+) -> TaskRequest {
+    let queue = runner.queue();
+    let info = AttemptInfo {
+        queue: &runner.name,
         id,
         before,
-        kept,
+        stored,
     };
-    let task = kept.task.as_ref();
+    let task = stored.task.as_ref();
     match task.and_then(|task| task.message_type.as_ref()) {
         Some(MessageType::HttpRequest(request)) => {
-            to_handler(lane.context(), &queue, request, &story).await
+            to_handler(runner.context(), &queue, request, &info).await
         }
-        Some(MessageType::AppEngineHttpRequest(request)) => to_app_engine(&queue, request, &story),
-        None => Errand::nowhere("", "the task has no target"),
+        Some(MessageType::AppEngineHttpRequest(request)) => to_app_engine(&queue, request, &info),
+        None => TaskRequest::unroutable("", "the task has no target"),
     }
 }
 
@@ -70,29 +75,29 @@ async fn to_handler(
     context: &Context,
     queue: &Queue,
     request: &HttpRequest,
-    story: &Story<'_>,
-) -> Errand {
+    info: &AttemptInfo<'_>,
+) -> TaskRequest {
     let over = queue.http_target.as_ref();
-    let Some(url) = target::directed(over, &request.url) else {
-        return Errand::nowhere(&request.url, "this is not an address");
+    let Some(url) = target::resolve(over, &request.url) else {
+        return TaskRequest::unroutable(&request.url, "this is not an address");
     };
     let method = match over.map(crate::proto::tasks::HttpTarget::http_method) {
         None | Some(HttpMethod::Unspecified) => request.http_method(),
         Some(method) => method,
     };
     if !request.body.is_empty() && !validate::carries_body(method) {
-        return Errand::nowhere(url.as_str(), "a request of this method carries no body");
+        return TaskRequest::unroutable(url.as_str(), "a request of this method carries no body");
     }
     let mut headers = headers::base(&request.headers, over);
-    headers::tell(&mut headers, story);
+    headers::add_attempt_headers(&mut headers, info);
     let token = over
         .and_then(validate::token_of)
         .or(request.authorization_header.clone());
     if let Some(token) = token {
-        let token = validate::filled(token, &request.url);
+        let token = validate::with_defaults(token, &request.url);
         match authorization(context, &token).await {
             Ok(value) => drop(headers.insert(AUTHORIZATION, value)),
-            Err(why) => return Errand::nowhere(url.as_str(), &why),
+            Err(why) => return TaskRequest::unroutable(url.as_str(), &why),
         }
     }
     call(
@@ -100,7 +105,7 @@ async fn to_handler(
         method,
         headers,
         request.body.clone(),
-        story,
+        info,
         Redirects::Follow,
     )
 }
@@ -119,7 +124,11 @@ async fn authorization(context: &Context, token: &Token) -> Result<HeaderValue, 
 }
 
 /// App Engine itself is not here: only a host on this machine can stand in for it.
-fn to_app_engine(queue: &Queue, request: &AppEngineHttpRequest, story: &Story<'_>) -> Errand {
+fn to_app_engine(
+    queue: &Queue,
+    request: &AppEngineHttpRequest,
+    info: &AttemptInfo<'_>,
+) -> TaskRequest {
     let routing = queue.app_engine_routing_override.as_ref();
     let routing = routing.or(request.app_engine_routing.as_ref());
     let host = routing
@@ -128,17 +137,17 @@ fn to_app_engine(queue: &Queue, request: &AppEngineHttpRequest, story: &Story<'_
     let address = format!("http://{host}{}", request.relative_uri);
     let Some(url) = Url::parse(&address).ok().filter(is_here) else {
         let why = "App Engine is not here: route the task to a host and port on this machine";
-        return Errand::nowhere(&address, why);
+        return TaskRequest::unroutable(&address, why);
     };
     let mut headers = headers::base(&request.headers, None);
-    headers::tell_app_engine(&mut headers, story);
+    headers::add_app_engine_headers(&mut headers, info);
     let method = request.http_method();
     call(
         url,
         method,
         headers,
         request.body.clone(),
-        story,
+        info,
         Redirects::Answer,
     )
 }
@@ -158,15 +167,15 @@ fn call(
     method: HttpMethod,
     headers: HeaderMap,
     body: Bytes,
-    story: &Story<'_>,
+    info: &AttemptInfo<'_>,
     redirects: Redirects,
-) -> Errand {
-    Errand::Call(Box::new(OutgoingRequest {
+) -> TaskRequest {
+    TaskRequest::Http(Box::new(OutgoingRequest {
         method: http_method(method),
         url,
         headers,
         body,
-        deadline: deadline(story.kept.task.as_ref()),
+        deadline: deadline(info.stored.task.as_ref()),
         redirects,
         cut: None,
     }))

@@ -63,7 +63,7 @@ impl Retry {
     }
 }
 
-/// Whether a task that was created then is not kept any longer.
+/// Whether a task that was created then is not stored any longer.
 pub(crate) fn is_too_old(created: Time, now: Time) -> bool {
     now.since(created) >= LIFE_MAX
 }

@@ -22,7 +22,7 @@ pub(crate) struct Limits {
 
 /// How much of its rate a queue has used.
 #[derive(Debug)]
-pub(crate) struct Pace {
+pub(crate) struct RateLimiter {
     permits: f64,
     at: Time,
     factor: f64,
@@ -30,15 +30,15 @@ pub(crate) struct Pace {
 
 /// What an answer says about the handler's load.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Strain {
+pub(crate) enum HandlerLoad {
     /// It succeeded.
-    Eased,
+    Succeeded,
     /// It says nothing about load.
-    None,
+    Neutral,
     /// It failed by itself.
-    Some,
+    Failed,
     /// It asks for fewer requests.
-    Overload,
+    Overloaded,
 }
 
 // === impl Limits ===
@@ -60,9 +60,9 @@ impl Limits {
     }
 }
 
-// === impl Pace ===
+// === impl RateLimiter ===
 
-impl Pace {
+impl RateLimiter {
     /// A queue that has not dispatched yet.
     pub(crate) fn new() -> Self {
         Self {
@@ -98,12 +98,12 @@ impl Pace {
     }
 
     /// Goes slower or faster, as the handler's answers say.
-    pub(crate) fn feel(&mut self, strain: Strain) {
-        let factor = match strain {
-            Strain::Eased => self.factor * 1.25,
-            Strain::None => self.factor,
-            Strain::Some => self.factor * 0.9,
-            Strain::Overload => self.factor * 0.5,
+    pub(crate) fn adapt(&mut self, load: HandlerLoad) {
+        let factor = match load {
+            HandlerLoad::Succeeded => self.factor * 1.25,
+            HandlerLoad::Neutral => self.factor,
+            HandlerLoad::Failed => self.factor * 0.9,
+            HandlerLoad::Overloaded => self.factor * 0.5,
         };
         self.factor = factor.clamp(SLOWEST, 1.0);
     }

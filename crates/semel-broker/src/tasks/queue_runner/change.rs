@@ -1,12 +1,12 @@
 //! Changes that callers ask for: tasks created and deleted, the queue changed, emptied and ended.
 
-use super::{Lane, Numbers, State};
+use super::{QueueRunner, SequenceNumbers, State};
 use crate::clock::Time;
 use crate::failpoint::{Point, pass};
-use crate::proto::tasks::{KeptTask, Queue, Task};
+use crate::proto::tasks::{Queue, StoredTask, Task};
 use crate::storage::{Batch, StorageError, Table};
 use crate::tasks::names::TaskId;
-use crate::tasks::queue::{Limits, Stage};
+use crate::tasks::schedule::{Limits, Stage};
 use crate::tasks::validate::{self, Validation};
 use crate::tasks::{errors, rows};
 use std::sync::Arc;
@@ -14,22 +14,22 @@ use std::sync::atomic::Ordering;
 use tonic::Status;
 use url::Url;
 
-/// After how many used-up names those whose time is over are swept.
+/// After how many new tombstones those whose time is over are swept.
 const SWEEP_EVERY: u32 = 500;
 
-/// How many numbers of tasks are reserved at once, so that not every task writes its queue's row.
+/// How many sequence numbers are reserved at once, so that not every task writes its queue's row.
 const RESERVED_AT_ONCE: u64 = 10_000;
 
 /// What a task that is being created has taken already.
-struct Place {
+struct Reservation {
     queue: Arc<Queue>,
     id: TaskId,
     sequence: u64,
-    /// The numbers to reserve with it, up to this one.
+    /// The sequence numbers to reserve with it, up to this one.
     reserves: Option<u64>,
 }
 
-impl Lane {
+impl QueueRunner {
     /// Accepts a task, under the id its creator chose or a generated one.
     pub(in crate::tasks) async fn accept(
         &self,
@@ -38,7 +38,7 @@ impl Lane {
         functions_url: Option<&Url>,
     ) -> Result<Task, Status> {
         let _shared = self.changes.read().await;
-        let Place {
+        let Reservation {
             queue,
             id,
             sequence,
@@ -50,7 +50,7 @@ impl Lane {
             functions_url,
             now: self.now(),
         };
-        let new = KeptTask {
+        let new = StoredTask {
             task: Some(task),
             sequence,
             named,
@@ -60,11 +60,11 @@ impl Lane {
         let mut state = self.state();
         state.changing.remove(&id);
         let task = accepted?;
-        let numbers = &mut state.numbers;
-        numbers.reserved = numbers.reserved.max(reserves.unwrap_or_default());
+        let sequences = &mut state.sequences;
+        sequences.reserved = sequences.reserved.max(reserves.unwrap_or_default());
         let at = task.schedule_time.as_ref().map(Time::of);
         state
-            .line
+            .schedule
             .add(&id, sequence, at.unwrap_or_default(), Stage::Fresh);
         drop(state);
         self.wake.notify_one();
@@ -72,7 +72,7 @@ impl Lane {
     }
 
     /// Takes an id for a new task, so that nobody else takes it meanwhile.
-    fn reserve(&self, chosen: Option<&str>) -> Result<Place, Status> {
+    fn reserve(&self, chosen: Option<&str>) -> Result<Reservation, Status> {
         let mut state = self.state();
         if state.gone {
             return Err(errors::no_queue());
@@ -81,22 +81,22 @@ impl Lane {
             Some(id) => TaskId::new(id),
             None => state.free_id(),
         };
-        if state.line.holds(&id) || !state.changing.insert(id.clone()) {
+        if state.schedule.holds(&id) || !state.changing.insert(id.clone()) {
             return Err(errors::task_exists());
         }
-        let sequence = state.numbers.next;
-        state.numbers.next += 1;
-        Ok(Place {
+        let sequence = state.sequences.next;
+        state.sequences.next += 1;
+        Ok(Reservation {
             queue: Arc::clone(&state.queue),
             id,
             sequence,
-            reserves: state.numbers.reserves(sequence),
+            reserves: state.sequences.reserves(sequence),
         })
     }
 
     async fn write(
         &self,
-        mut new: KeptTask,
+        mut new: StoredTask,
         id: &TaskId,
         reserves: Option<u64>,
         validation: &Validation<'_>,
@@ -105,9 +105,9 @@ impl Lane {
         let storage = &self.context().storage;
         if new.named {
             let key = rows::task_key(&self.name, &id);
-            let used_up = rows::is_used_up(storage, &key, validation.now);
-            if used_up.map_err(|error| errors::storage(&error))? {
-                return Err(errors::task_name_is_used_up());
+            let tombstones = rows::has_tombstone(storage, &key, validation.now);
+            if tombstones.map_err(|error| errors::storage(&error))? {
+                return Err(errors::task_existed_recently());
             }
         }
         let name = format!("{}/tasks/{id}", self.name);
@@ -154,12 +154,12 @@ impl Lane {
         let deleted = self.end(id).await;
         self.state().changing.remove(key);
         self.wake.notify_one();
-        self.ground.tell();
+        self.shared.tell();
         deleted.map(|()| true)
     }
 
     async fn end(&self, id: &str) -> Result<(), StorageError> {
-        let named = self.kept(id)?.is_some_and(|kept| kept.named);
+        let named = self.stored(id)?.is_some_and(|stored| stored.named);
         let mut batch = Batch::default();
         rows::end_task(&mut batch, &self.name, id, named, self.now());
         self.sweep_if_needed(&mut batch, u32::from(named))?;
@@ -176,14 +176,14 @@ impl Lane {
             return Err(errors::no_queue());
         }
         let queue = change(&self.queue())?;
-        self.adopt(queue)
+        self.store_config(queue)
             .await
             .map_err(|error| errors::storage(&error))
     }
 
-    async fn adopt(&self, queue: Queue) -> Result<Queue, StorageError> {
+    async fn store_config(&self, queue: Queue) -> Result<Queue, StorageError> {
         let mut batch = Batch::default();
-        let reserved = self.state().numbers.reserved;
+        let reserved = self.state().sequences.reserved;
         rows::put_queue(&mut batch, &queue, reserved);
         self.context().storage.commit(batch).await?;
         let mut state = self.state();
@@ -191,7 +191,7 @@ impl Lane {
         state.queue = Arc::new(queue.clone());
         drop(state);
         self.wake.notify_one();
-        self.ground.tell();
+        self.shared.tell();
         Ok(queue)
     }
 
@@ -205,10 +205,10 @@ impl Lane {
             purge_time: Some(self.now().timestamp()),
             ..(*self.queue()).clone()
         };
-        let purged = self.adopt(purged).await;
+        let purged = self.store_config(purged).await;
         let purged = purged.map_err(|error| errors::storage(&error))?;
-        self.state().line.clear();
-        self.ground.tell();
+        self.state().schedule.clear();
+        self.shared.tell();
         let cleared = self.clear(true).await;
         cleared.map_err(|error| errors::storage(&error))?;
         Ok(purged)
@@ -221,15 +221,15 @@ impl Lane {
         {
             let mut state = self.state();
             state.gone = true;
-            state.line.clear();
+            state.schedule.clear();
         }
-        self.ground.tell();
+        self.shared.tell();
         self.context().storage.commit(batch).await?;
         self.clear(false).await
     }
 
     /// Takes all tasks out of storage, a page at a time.
-    async fn clear(&self, use_up_names: bool) -> Result<(), StorageError> {
+    async fn clear(&self, leave_tombstones: bool) -> Result<(), StorageError> {
         let storage = &self.context().storage;
         let prefix = rows::task_prefix(&self.name);
         let mut after = None;
@@ -240,21 +240,21 @@ impl Lane {
             };
             after = Some(last.key.to_vec());
             let mut batch = Batch::default();
-            let mut used_up = 0;
+            let mut tombstones = 0;
             for row in page {
-                let named = use_up_names && rows::kept_task(row.value)?.named;
+                let named = leave_tombstones && rows::stored_task(row.value)?.named;
                 let id = rows::split_task_key(&row.key).map_or("", |(_, id)| id);
                 rows::end_task(&mut batch, &self.name, id, named, self.now());
-                used_up += u32::from(named);
+                tombstones += u32::from(named);
             }
-            self.sweep_if_needed(&mut batch, used_up)?;
+            self.sweep_if_needed(&mut batch, tombstones)?;
             storage.commit(batch).await?;
         }
     }
 
     /// Now and then lets go of names that may be used again.
     pub(super) fn sweep_if_needed(&self, batch: &mut Batch, more: u32) -> Result<(), StorageError> {
-        let count = &self.ground.used_up;
+        let count = &self.shared.tombstones;
         if more == 0 || count.fetch_add(more, Ordering::Relaxed) + more < SWEEP_EVERY {
             return Ok(());
         }
@@ -263,9 +263,9 @@ impl Lane {
     }
 }
 
-// === impl Numbers ===
+// === impl SequenceNumbers ===
 
-impl Numbers {
+impl SequenceNumbers {
     /// What a task of this number reserves, if its number is not reserved yet.
     fn reserves(self, sequence: u64) -> Option<u64> {
         let block = sequence / RESERVED_AT_ONCE + 1;
@@ -276,10 +276,10 @@ impl Numbers {
 // === impl State ===
 
 impl State {
-    /// Takes a task out of the line to delete it, so that nobody sends it out or creates it meanwhile; says whether
+    /// Takes a task out of the schedule to delete it, so that nobody sends it out or creates it meanwhile; says whether
     /// it was there.
     fn take_out(&mut self, id: &TaskId) -> bool {
-        let taken = self.line.remove(id);
+        let taken = self.schedule.remove(id);
         if taken {
             self.changing.insert(id.clone());
         }
@@ -288,7 +288,7 @@ impl State {
 
     /// The same; nothing while a dispatch of it is on the way.
     fn take_out_resting(&mut self, id: &TaskId) -> Option<bool> {
-        (self.line.flights_of(id) == 0).then(|| self.take_out(id))
+        (self.schedule.in_flight_of(id) == 0).then(|| self.take_out(id))
     }
 
     /// An id nobody has: digits, as many as production's.
@@ -299,7 +299,7 @@ impl State {
     fn free_id(&self) -> TaskId {
         loop {
             let id = TaskId::Number(rand::random_range(1_000_000_000_000_000_000..=u64::MAX / 2));
-            if !self.line.holds(&id) && !self.changing.contains(&id) {
+            if !self.schedule.holds(&id) && !self.changing.contains(&id) {
                 return id;
             }
         }

@@ -1,9 +1,9 @@
 //! Which task of a queue goes next, and when: decided from what is handed in, without I/O.
 
-mod pace;
+mod rate_limiter;
 mod retry;
 
-pub(super) use pace::{Limits, Pace, Strain};
+pub(super) use rate_limiter::{HandlerLoad, Limits, RateLimiter};
 pub(super) use retry::{Retry, is_too_old};
 
 use super::names::TaskId;
@@ -12,13 +12,13 @@ use std::collections::{BTreeMap, HashMap};
 
 /// The tasks of a queue: who waits for when, and who is on the way to a handler.
 #[derive(Debug, Default)]
-pub(super) struct Line {
+pub(super) struct Schedule {
     waiting: BTreeMap<Slot, TaskId>,
     /// A tree: a table that doubles would take twice the memory just after a million tasks.
-    places: BTreeMap<TaskId, Place>,
-    /// How many dispatches of a task are on the way; tasks without one are not here.
-    flights: HashMap<TaskId, u32>,
-    flying: u32,
+    entries: BTreeMap<TaskId, Entry>,
+    /// How many dispatches of a task are in flight; tasks without one are not here.
+    in_flight_by_task: HashMap<TaskId, u32>,
+    in_flight: u32,
     /// How many of `waiting` were tried before, or were put back.
     retries: usize,
     /// Tasks that let the next one go first.
@@ -33,7 +33,7 @@ struct Slot {
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Place {
+struct Entry {
     slot: Slot,
     waits: bool,
     stage: Stage,
@@ -52,17 +52,17 @@ pub(super) enum Stage {
 
 /// A task that sets out.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Departure {
+pub(super) struct DueTask {
     pub(super) id: TaskId,
     pub(super) stage: Stage,
-    /// How many dispatches of this task are already on the way.
+    /// How many dispatches of this task are already in flight.
     pub(super) others: u32,
 }
 
 /// What a queue does next.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Next {
-    Go(Departure),
+pub(super) enum NextStep {
+    Dispatch(DueTask),
     /// Nothing before this moment, unless something changes.
     At(Time),
     /// Nothing until something changes.
@@ -71,15 +71,15 @@ pub(super) enum Next {
 
 /// What keeps a queue from being idle.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct Unrest {
-    pub(super) flying: u32,
+pub(super) struct Activity {
+    pub(super) in_flight: u32,
     pub(super) due: bool,
     pub(super) retries: usize,
 }
 
-// === impl Line ===
+// === impl Schedule ===
 
-impl Line {
+impl Schedule {
     /// Adds a task.
     pub(super) fn add(&mut self, id: &TaskId, sequence: u64, at: Time, stage: Stage) {
         let slot = Slot { at, sequence };
@@ -87,68 +87,73 @@ impl Line {
     }
 
     pub(super) fn holds(&self, id: &TaskId) -> bool {
-        self.places.contains_key(id)
+        self.entries.contains_key(id)
     }
 
     /// Whether this very task is here, and not a later one of the same name.
     pub(super) fn holds_numbered(&self, id: &TaskId, sequence: u64) -> bool {
-        let place = self.places.get(id);
-        place.is_some_and(|place| place.slot.sequence == sequence)
+        let entry = self.entries.get(id);
+        entry.is_some_and(|entry| entry.slot.sequence == sequence)
     }
 
-    /// How many dispatches of this task are on the way.
-    pub(super) fn flights_of(&self, id: &TaskId) -> u32 {
-        self.flights.get(id).copied().unwrap_or(0)
+    /// How many dispatches of this task are in flight.
+    pub(super) fn in_flight_of(&self, id: &TaskId) -> u32 {
+        self.in_flight_by_task.get(id).copied().unwrap_or(0)
     }
 
-    /// What to do now; a departure is on its way with this.
-    pub(super) fn next(&mut self, limits: &Limits, pace: &mut Pace, now: Time) -> Next {
+    /// What to do now; a due task is in flight from here on.
+    pub(super) fn next(
+        &mut self,
+        limits: &Limits,
+        rate_limiter: &mut RateLimiter,
+        now: Time,
+    ) -> NextStep {
         let Some((slot, _)) = self.waiting.first_key_value() else {
-            return Next::Wait;
+            return NextStep::Wait;
         };
-        if limits.paused || self.flying >= limits.concurrent {
-            return Next::Wait;
+        if limits.paused || self.in_flight >= limits.concurrent {
+            return NextStep::Wait;
         }
         if slot.at > now {
-            return Next::At(slot.at);
+            return NextStep::At(slot.at);
         }
-        if let Err(later) = pace.take(limits, now) {
-            return Next::At(later);
+        if let Err(later) = rate_limiter.take(limits, now) {
+            return NextStep::At(later);
         }
         let (_, id) = self.waiting.pop_first().expect("it was there just now");
-        Next::Go(self.set_out(id, now))
+        NextStep::Dispatch(self.dispatch_first(id, now))
     }
 
     /// Sends a task on its way now, whatever it waits for; nothing if it is not here.
-    pub(super) fn force(&mut self, id: &TaskId) -> Option<Departure> {
-        let place = *self.places.get(id)?;
-        if place.waits {
-            self.waiting.remove(&place.slot);
+    pub(super) fn dispatch_now(&mut self, id: &TaskId) -> Option<DueTask> {
+        let entry = *self.entries.get(id)?;
+        if entry.waits {
+            self.waiting.remove(&entry.slot);
         }
-        Some(self.depart(id.clone()))
+        Some(self.begin_dispatch(id.clone()))
     }
 
     /// A dispatch is over; the task waits again only if it is told to.
-    pub(super) fn land(&mut self, id: &TaskId) {
-        let Some(count) = self.flights.get_mut(id) else {
+    pub(super) fn end_dispatch(&mut self, id: &TaskId) {
+        let Some(count) = self.in_flight_by_task.get_mut(id) else {
             return;
         };
         *count -= 1;
-        self.flying = self.flying.saturating_sub(1);
+        self.in_flight = self.in_flight.saturating_sub(1);
         if *count == 0 {
-            self.flights.remove(id);
+            self.in_flight_by_task.remove(id);
         }
     }
 
     /// Lets a task wait (again) for this moment, if it is still here.
     pub(super) fn wait_until(&mut self, id: &TaskId, at: Time, stage: Stage) {
-        let Some(place) = self.places.get(id).copied() else {
+        let Some(entry) = self.entries.get(id).copied() else {
             return;
         };
-        self.leave(place);
+        self.leave(entry);
         let slot = Slot {
             at,
-            sequence: place.slot.sequence,
+            sequence: entry.slot.sequence,
         };
         self.wait(id, slot, stage);
     }
@@ -161,69 +166,69 @@ impl Line {
 
     /// Takes a task out; says whether it was here.
     pub(super) fn remove(&mut self, id: &TaskId) -> bool {
-        let Some(place) = self.places.remove(id) else {
+        let Some(entry) = self.entries.remove(id) else {
             return false;
         };
-        self.leave(place);
+        self.leave(entry);
         true
     }
 
-    /// Takes all tasks out. Those on the way land without a place.
+    /// Takes all tasks out. Those in flight end without an entry.
     pub(super) fn clear(&mut self) {
         self.waiting = BTreeMap::new();
-        self.places = BTreeMap::new();
+        self.entries = BTreeMap::new();
         self.yielding.clear();
         self.retries = 0;
     }
 
-    pub(super) fn unrest(&self, limits: &Limits, now: Time) -> Unrest {
+    pub(super) fn activity(&self, limits: &Limits, now: Time) -> Activity {
         let first = self.waiting.first_key_value();
-        let mut unrest = Unrest {
-            flying: self.flying,
-            ..Unrest::default()
+        let mut activity = Activity {
+            in_flight: self.in_flight,
+            ..Activity::default()
         };
         if !limits.paused {
-            unrest.due = first.is_some_and(|(slot, _)| slot.at <= now);
-            unrest.retries = self.retries;
+            activity.due = first.is_some_and(|(slot, _)| slot.at <= now);
+            activity.retries = self.retries;
         }
-        unrest
+        activity
     }
 
-    fn set_out(&mut self, id: TaskId, now: Time) -> Departure {
-        let mut departure = self.depart(id);
+    fn dispatch_first(&mut self, id: TaskId, now: Time) -> DueTask {
+        let mut due_task = self.begin_dispatch(id);
         for other in std::mem::take(&mut self.yielding) {
             // Who is waited for does not step back itself, or nobody would ever go.
-            departure.stage = match departure.stage {
+            due_task.stage = match due_task.stage {
                 Stage::Fresh | Stage::PutBack => Stage::PutBack,
                 Stage::Retry => Stage::Retry,
             };
             self.wait_until(&other, now, Stage::PutBack);
         }
-        departure
+        due_task
     }
 
     /// The task no longer stands in `waiting`.
-    fn depart(&mut self, id: TaskId) -> Departure {
+    fn begin_dispatch(&mut self, id: TaskId) -> DueTask {
         self.yielding.retain(|other| *other != id);
         let mut stage = Stage::Fresh;
-        if let Some(place) = self.places.get_mut(&id) {
-            stage = place.stage;
-            if place.waits && stage != Stage::Fresh {
+        if let Some(entry) = self.entries.get_mut(&id) {
+            stage = entry.stage;
+            if entry.waits && stage != Stage::Fresh {
                 self.retries -= 1;
             }
-            place.waits = false;
+            entry.waits = false;
         }
-        let count = self.flights.entry(id.clone()).or_insert(0);
+        let count = self.in_flight_by_task.entry(id.clone()).or_insert(0);
         let others = *count;
         *count += 1;
-        self.flying += 1;
-        Departure { id, stage, others }
+        self.in_flight += 1;
+        DueTask { id, stage, others }
     }
 
-    fn leave(&mut self, place: Place) {
-        if place.waits {
-            self.waiting.remove(&place.slot);
-            if place.stage != Stage::Fresh {
+    fn leave(&mut self, entry: Entry) {
+        if entry.waits {
+            self.waiting.remove(&entry.slot);
+            if entry.stage != Stage::Fresh {
                 self.retries -= 1;
             }
         }
@@ -233,12 +238,12 @@ impl Line {
         if stage != Stage::Fresh {
             self.retries += 1;
         }
-        let place = Place {
+        let entry = Entry {
             slot,
             waits: true,
             stage,
         };
-        self.places.insert(id.clone(), place);
+        self.entries.insert(id.clone(), entry);
         self.waiting.insert(slot, id.clone());
     }
 }

@@ -1,21 +1,21 @@
-//! A queue at work: its configuration, its line of tasks, and the loop that sends them out.
+//! A queue at work: its configuration, its schedule of tasks, and the loop that sends them out.
 //!
-//! What is in the line is in storage: a task enters it after it was committed, and leaves it with the commit that
+//! What is in the schedule is in storage: a task enters it after it was committed, and leaves it with the commit that
 //! ends it. The state is guarded by one mutex that is never held over an await; the order of commits by `changes`.
 
 mod change;
-mod settle;
+mod finish;
 
-pub(super) use settle::{Cause, Landing};
+pub(super) use finish::{FinishedAttempt, Trigger};
 
 use super::dispatch;
 use super::errors;
 use super::names::TaskId;
-use super::queue::{Departure, Limits, Line, Next, Pace, Stage, Unrest};
 use super::rows;
+use super::schedule::{Activity, DueTask, Limits, NextStep, RateLimiter, Schedule, Stage};
 use crate::clock::Time;
 use crate::context::Context;
-use crate::proto::tasks::{KeptTask, Queue};
+use crate::proto::tasks::{Queue, StoredTask};
 use crate::storage::StorageError;
 use std::collections::HashSet;
 use std::sync::atomic::AtomicU32;
@@ -25,19 +25,19 @@ use tonic::Status;
 
 /// What all queues of a broker share.
 #[derive(Debug)]
-pub(super) struct Ground {
+pub(super) struct TasksShared {
     pub(super) context: Arc<Context>,
     /// Counts up whenever a queue may have become idle.
     pub(super) changed: watch::Sender<u64>,
     /// How many names were used up since they were last swept.
-    pub(super) used_up: AtomicU32,
+    pub(super) tombstones: AtomicU32,
 }
 
 /// A queue at work.
 #[derive(Debug)]
-pub(super) struct Lane {
+pub(super) struct QueueRunner {
     pub(super) name: String,
-    pub(super) ground: Arc<Ground>,
+    pub(super) shared: Arc<TasksShared>,
     /// Shared by changes to different tasks, and held alone by changes to the queue, and by changes to a task that
     /// something else may be changing: two commits to the same row never race.
     changes: RwLock<()>,
@@ -49,11 +49,11 @@ pub(super) struct Lane {
 struct State {
     queue: Arc<Queue>,
     limits: Limits,
-    line: Line,
-    pace: Pace,
+    schedule: Schedule,
+    rate_limiter: RateLimiter,
     /// Tasks that are being created or deleted right now.
     changing: HashSet<TaskId>,
-    numbers: Numbers,
+    sequences: SequenceNumbers,
     /// Calls whose answers are no longer waited for.
     left_running: u32,
     /// The queue was deleted.
@@ -62,16 +62,16 @@ struct State {
 
 /// What the tasks of a queue are numbered with: the dice of the faults look at it.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Numbers {
+pub(super) struct SequenceNumbers {
     pub(super) next: u64,
     /// In storage: no task has this number or a higher one, whether it is still there or not. A restart goes on
     /// from here, so that what it finds there does not change the dice.
     pub(super) reserved: u64,
 }
 
-// === impl Ground ===
+// === impl TasksShared ===
 
-impl Ground {
+impl TasksShared {
     /// Wakes who waits for idleness, to look again.
     pub(super) fn tell(&self) {
         self.changed
@@ -79,39 +79,39 @@ impl Ground {
     }
 }
 
-// === impl Lane ===
+// === impl QueueRunner ===
 
-impl Lane {
+impl QueueRunner {
     /// A queue with the tasks that are in storage already; it begins to send them out.
     pub(super) fn start(
-        ground: Arc<Ground>,
+        shared: Arc<TasksShared>,
         queue: Queue,
-        line: Line,
-        numbers: Numbers,
+        schedule: Schedule,
+        sequences: SequenceNumbers,
     ) -> Arc<Self> {
         let wake = Arc::new(Notify::new());
-        let lane = Arc::new(Self {
+        let runner = Arc::new(Self {
             name: queue.name.clone(),
-            ground,
+            shared,
             changes: RwLock::new(()),
             state: Mutex::new(State {
                 limits: Limits::of(&queue),
                 queue: Arc::new(queue),
-                line,
-                pace: Pace::new(),
+                schedule,
+                rate_limiter: RateLimiter::new(),
                 changing: HashSet::new(),
-                numbers,
+                sequences,
                 left_running: 0,
                 gone: false,
             }),
             wake: Arc::clone(&wake),
         });
-        tokio::spawn(run(Arc::downgrade(&lane), wake));
-        lane
+        tokio::spawn(run(Arc::downgrade(&runner), wake));
+        runner
     }
 
     pub(super) fn context(&self) -> &Arc<Context> {
-        &self.ground.context
+        &self.shared.context
     }
 
     pub(super) fn now(&self) -> Time {
@@ -122,58 +122,58 @@ impl Lane {
         Arc::clone(&self.state().queue)
     }
 
-    /// A task as it is kept, with the dispatches that are on the way counted; nothing if there is none.
-    pub(super) fn shown(&self, id: &str) -> Result<Option<KeptTask>, StorageError> {
-        let flights = self.state().line.flights_of(&TaskId::new(id));
-        let mut kept = self.kept(id)?;
-        if let Some(task) = kept.as_mut().and_then(|kept| kept.task.as_mut()) {
-            let flights = i32::try_from(flights).unwrap_or(i32::MAX);
-            task.dispatch_count = task.dispatch_count.saturating_add(flights);
+    /// A task as it is stored, with the dispatches that are in flight counted; nothing if there is none.
+    pub(super) fn shown(&self, id: &str) -> Result<Option<StoredTask>, StorageError> {
+        let in_flight_by_task = self.state().schedule.in_flight_of(&TaskId::new(id));
+        let mut stored = self.stored(id)?;
+        if let Some(task) = stored.as_mut().and_then(|stored| stored.task.as_mut()) {
+            let in_flight_by_task = i32::try_from(in_flight_by_task).unwrap_or(i32::MAX);
+            task.dispatch_count = task.dispatch_count.saturating_add(in_flight_by_task);
         }
-        Ok(kept)
+        Ok(stored)
     }
 
-    pub(super) fn kept(&self, id: &str) -> Result<Option<KeptTask>, StorageError> {
+    pub(super) fn stored(&self, id: &str) -> Result<Option<StoredTask>, StorageError> {
         rows::task(&self.context().storage, &self.name, id)
     }
 
-    /// Sends a task out now, whatever it waits for. Answers what is kept of it and how many dispatches of it were
-    /// on the way.
-    pub(super) fn run(self: &Arc<Self>, id: &str) -> Result<(KeptTask, u32), Status> {
+    /// Sends a task out now, whatever it waits for. Answers what is stored of it and how many dispatches of it were
+    /// in flight.
+    pub(super) fn run(self: &Arc<Self>, id: &str) -> Result<(StoredTask, u32), Status> {
         let called = self.now();
-        let departure = self.state().line.force(&TaskId::new(id));
-        let departure = departure.ok_or_else(errors::not_found)?;
-        let others = departure.others;
-        let kept = self.kept(id);
-        tokio::spawn(dispatch::fly(
+        let due_task = self.state().schedule.dispatch_now(&TaskId::new(id));
+        let due_task = due_task.ok_or_else(errors::not_found)?;
+        let others = due_task.others;
+        let stored = self.stored(id);
+        tokio::spawn(dispatch::dispatch(
             Arc::clone(self),
-            departure,
-            Cause::Asked { called },
+            due_task,
+            Trigger::RunTask { called },
         ));
-        let kept = kept.map_err(|error| errors::storage(&error))?;
-        Ok((kept.ok_or_else(errors::not_found)?, others))
+        let stored = stored.map_err(|error| errors::storage(&error))?;
+        Ok((stored.ok_or_else(errors::not_found)?, others))
     }
 
-    /// A departure that does not take place now: the task waits for a moment instead.
+    /// A dispatch that does not take place now: the task waits for a moment instead.
     pub(super) fn put_back(&self, id: &TaskId, until: Time, lets_others_first: bool) {
         let mut state = self.state();
-        state.pace.give_back();
-        state.line.land(id);
+        state.rate_limiter.give_back();
+        state.schedule.end_dispatch(id);
         if lets_others_first {
-            state.line.yield_until(id, until);
+            state.schedule.yield_until(id, until);
         } else {
-            state.line.wait_until(id, until, Stage::PutBack);
+            state.schedule.wait_until(id, until, Stage::PutBack);
         }
         drop(state);
         self.wake.notify_one();
-        self.ground.tell();
+        self.shared.tell();
     }
 
-    /// A departure of a task that is no longer there.
-    pub(super) fn call_off(&self, id: &TaskId) {
-        self.state().line.land(id);
+    /// A dispatch of a task that is no longer there.
+    pub(super) fn cancel_dispatch(&self, id: &TaskId) {
+        self.state().schedule.end_dispatch(id);
         self.wake.notify_one();
-        self.ground.tell();
+        self.shared.tell();
     }
 
     /// Notes that a call goes on whose answer nobody waits for, or that it is over.
@@ -183,24 +183,24 @@ impl Lane {
 
     pub(super) fn left_one_ended(&self) {
         self.state().left_running -= 1;
-        self.ground.tell();
+        self.shared.tell();
     }
 
     /// What keeps it from being idle, in words.
     pub(super) fn busy(&self) -> Vec<String> {
         let now = self.now();
         let state = self.state();
-        let Unrest {
-            flying,
+        let Activity {
+            in_flight,
             due,
             retries,
-        } = state.line.unrest(&state.limits, now);
+        } = state.schedule.activity(&state.limits, now);
         let left = state.left_running;
         drop(state);
         let name = &self.name;
         let mut lines = Vec::new();
-        if flying > 0 {
-            lines.push(format!("{name}: {flying} dispatches on the way"));
+        if in_flight > 0 {
+            lines.push(format!("{name}: {in_flight} dispatches on the way"));
         }
         if due {
             lines.push(format!("{name}: a task is due"));
@@ -218,13 +218,16 @@ impl Lane {
         lines
     }
 
-    fn next(&self) -> Next {
+    fn next(&self) -> NextStep {
         let now = self.now();
         let mut state = self.state();
         let State {
-            line, limits, pace, ..
+            schedule,
+            limits,
+            rate_limiter,
+            ..
         } = &mut *state;
-        line.next(limits, pace, now)
+        schedule.next(limits, rate_limiter, now)
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -232,33 +235,33 @@ impl Lane {
     }
 }
 
-impl Drop for Lane {
+impl Drop for QueueRunner {
     fn drop(&mut self) {
         self.wake.notify_one();
     }
 }
 
 /// Sends tasks out as they fall due, until the queue is gone.
-async fn run(lane: Weak<Lane>, wake: Arc<Notify>) {
-    while let Some(lane) = lane.upgrade() {
-        match lane.next() {
-            Next::Go(departure) => send_out(lane, departure),
-            Next::At(moment) => {
-                let clock = lane.context().clock.clone();
-                drop(lane);
+async fn run(runner: Weak<QueueRunner>, wake: Arc<Notify>) {
+    while let Some(runner) = runner.upgrade() {
+        match runner.next() {
+            NextStep::Dispatch(due_task) => send_out(runner, due_task),
+            NextStep::At(moment) => {
+                let clock = runner.context().clock.clone();
+                drop(runner);
                 tokio::select! {
                     () = wake.notified() => {}
                     () = clock.sleep_until(moment) => {}
                 }
             }
-            Next::Wait => {
-                drop(lane);
+            NextStep::Wait => {
+                drop(runner);
                 wake.notified().await;
             }
         }
     }
 }
 
-fn send_out(lane: Arc<Lane>, departure: Departure) {
-    tokio::spawn(dispatch::fly(lane, departure, Cause::Due));
+fn send_out(runner: Arc<QueueRunner>, due_task: DueTask) {
+    tokio::spawn(dispatch::dispatch(runner, due_task, Trigger::Due));
 }

@@ -1,16 +1,16 @@
 //! What an attempt leaves in its task's record.
 
 use super::outcome::response_status;
-use super::queue::Retry;
+use super::schedule::Retry;
 use crate::clock::Time;
 use crate::proto::tasks::task::MessageType;
-use crate::proto::tasks::{Attempt, KeptTask, Queue, Task};
+use crate::proto::tasks::{Attempt, Queue, StoredTask, Task};
 use prost_types::Timestamp;
 use std::time::Duration;
 
 /// An attempt that failed.
 #[derive(Debug)]
-pub(super) struct Flown {
+pub(super) struct FailedAttempt {
     /// What the task had been scheduled for.
     pub(super) scheduled: Option<Timestamp>,
     pub(super) started: Time,
@@ -23,48 +23,48 @@ pub(super) struct Flown {
 
 /// What follows a failed attempt.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum After {
-    Again(Time),
-    GivenUp,
+pub(super) enum AfterFailure {
+    Retry(Time),
+    GiveUp,
 }
 
 /// Writes a failed attempt into the record.
 ///
 /// `Retry-After` can make the wait longer, though never longer than the longest backoff.
 pub(super) fn failed(
-    kept: &mut KeptTask,
+    stored: &mut StoredTask,
     queue: &Queue,
-    flown: &Flown,
+    failed: &FailedAttempt,
     retry_after: Option<Duration>,
-) -> After {
-    let task = kept.task.get_or_insert_default();
+) -> AfterFailure {
+    let task = stored.task.get_or_insert_default();
     task.dispatch_count = task.dispatch_count.saturating_add(1);
-    if counts_as_response(task, flown.code) {
+    if counts_as_response(task, failed.code) {
         task.response_count = task.response_count.saturating_add(1);
     }
-    let started = flown.started.timestamp();
+    let started = failed.started.timestamp();
     task.first_attempt.get_or_insert(Attempt {
         dispatch_time: Some(started),
         ..Attempt::default()
     });
     task.last_attempt = Some(Attempt {
-        schedule_time: flown.scheduled,
+        schedule_time: failed.scheduled,
         dispatch_time: Some(started),
-        response_time: Some(flown.ended.timestamp()),
-        response_status: Some(response_status(flown.code)),
+        response_time: Some(failed.ended.timestamp()),
+        response_status: Some(response_status(failed.code)),
     });
-    kept.previous_response = Some(previous_response(task, flown.code));
+    stored.previous_response = Some(previous_response(task, failed.code));
 
     let retry = task.retry_config.or(queue.retry_config).unwrap_or_default();
     let retry = Retry::of(&retry);
     let attempts = u32::try_from(task.dispatch_count).unwrap_or(u32::MAX);
-    if retry.gives_up(attempts, first_attempt(task), created(task), flown.ended) {
-        return After::GivenUp;
+    if retry.gives_up(attempts, first_attempt(task), created(task), failed.ended) {
+        return AfterFailure::GiveUp;
     }
     let asked = retry_after.unwrap_or_default().min(retry.backoff_max);
-    let next = flown.backoff_from.plus(retry.backoff(attempts).max(asked));
+    let next = failed.backoff_from.plus(retry.backoff(attempts).max(asked));
     task.schedule_time = Some(next.timestamp());
-    After::Again(next)
+    AfterFailure::Retry(next)
 }
 
 /// For HTTP targets a 5xx does not count as a response.
