@@ -3,32 +3,32 @@
 
 mod publisher;
 mod subscriber;
-mod house;
-mod things;
+mod registry;
+mod resources;
 mod topics;
 mod subscriptions;
 mod update;
 mod snapshots;
 mod publish;
-mod receive;
+mod pull;
 mod stream;
-mod settle;
+mod acknowledge;
 mod seek;
-mod keep;
+mod subscription_worker;
 mod dead_letter;
 mod push;
 mod backlog;
 mod filter;
 mod rows;
 mod names;
-mod limits;
+mod validate;
 mod errors;
 #[cfg(test)]
 mod tests;
 
 use crate::context::Context;
 use crate::storage::StorageError;
-use house::House;
+use registry::Registry;
 use std::sync::Arc;
 use tokio::sync::watch;
 use tokio_util::sync::DropGuard;
@@ -36,7 +36,7 @@ use tokio_util::sync::DropGuard;
 /// The service; clones are the same one. When the last is dropped, its deliveries end.
 #[derive(Clone, Debug)]
 pub(crate) struct PubSub {
-    house: Arc<House>,
+    registry: Arc<Registry>,
     #[expect(dead_code, reason = "dropped with the last clone")]
     open: Arc<DropGuard>,
 }
@@ -46,27 +46,27 @@ pub(crate) struct PubSub {
 impl PubSub {
     /// Goes on where the last broker on this storage stopped. Needs a runtime: pushes begin at once.
     pub(crate) fn open(context: Arc<Context>) -> Result<Self, StorageError> {
-        let house = Arc::new(House::open(context)?);
-        house.keep_all();
-        let open = Arc::new(house.closed.clone().drop_guard());
-        Ok(Self { house, open })
+        let registry = Arc::new(Registry::open(context)?);
+        registry.start_workers();
+        let open = Arc::new(registry.closed.clone().drop_guard());
+        Ok(Self { registry, open })
     }
 
     /// The full names of subscriptions with anything undelivered or unacknowledged: those that push,
     /// and on request those that are pulled from.
     pub(crate) fn busy(&self, include_pull: bool) -> Vec<String> {
-        self.house.busy(include_pull)
+        self.registry.busy(include_pull)
     }
 
     /// Changes whenever [`PubSub::busy`] may have; get it before looking there.
     pub(crate) fn changed(&self) -> watch::Receiver<u64> {
-        self.house.changed.subscribe()
+        self.registry.changed.subscribe()
     }
 
     /// Everything is gone: topics, subscriptions, snapshots, messages.
     pub(crate) async fn reset(&self) -> Result<(), StorageError> {
-        let house = Arc::clone(&self.house);
-        let reset = tokio::spawn(async move { house.reset().await });
+        let registry = Arc::clone(&self.registry);
+        let reset = tokio::spawn(async move { registry.reset().await });
         let ended = |_| Err(StorageError("the reset did not finish".into()));
         reset.await.unwrap_or_else(ended)
     }

@@ -1,43 +1,43 @@
-//! The messages of one subscription and where each stands. Pure: it is given the time, and what is to be kept on disk
+//! The messages of one subscription and where each stands. Pure: it is given the time, and what is to be stored
 //! is up to the caller.
 //!
-//! A message waits, is outstanding with whoever took it, is leaving while its end is being written down, is dying while
-//! it is forwarded to the dead-letter topic, or is acknowledged and kept for a seek.
+//! A message waits, is outstanding with whoever took it, is being acknowledged while that is written to storage, is dead-lettering while
+//! it is forwarded to the dead-letter topic, or is acknowledged and retained for a seek.
 
-mod line;
-mod take;
-mod settle;
-mod dying;
+mod ready_queue;
+mod lease;
+mod acknowledge;
+mod dead_letter;
 mod seek;
 #[cfg(test)]
 mod tests;
 
+pub(super) use acknowledge::{AckOutcome, DeliveryEnd, EndedDelivery};
+pub(super) use lease::LeaseResult;
 pub(super) use seek::Seek;
-pub(super) use settle::{End, Ended, Fate};
-pub(super) use take::Take;
 
 use crate::clock::Time;
 use crate::faults::Plan;
-use line::Line;
+use ready_queue::ReadyQueue;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 use std::time::Duration;
 
 /// A message's number in its topic: the order of publishing.
-pub(super) type Place = u64;
+pub(super) type Sequence = u64;
 
 /// Everything a subscription has not acknowledged, and what it keeps of the rest.
 #[derive(Debug)]
 pub(super) struct Backlog {
-    rules: Rules,
-    messages: BTreeMap<Place, Kept>,
-    line: Line,
-    deadlines: BTreeSet<(Time, Place)>,
-    loads: HashMap<Taker, Load>,
+    policy: DeliveryPolicy,
+    messages: BTreeMap<Sequence, BacklogMessage>,
+    ready_queue: ReadyQueue,
+    deadlines: BTreeSet<(Time, Sequence)>,
+    loads: HashMap<Consumer, Load>,
     /// Waiting for another message to go first.
-    overtaken: Option<Place>,
+    held_for_reorder: Option<Sequence>,
     /// To be forwarded to the dead-letter topic.
-    dying: Vec<Place>,
+    dead_lettering: Vec<Sequence>,
     /// Grows with every delivery, also from one broker's life to the next.
     deliveries: u64,
     unfinished: usize,
@@ -45,7 +45,7 @@ pub(super) struct Backlog {
 
 /// What a subscription wants.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Rules {
+pub(super) struct DeliveryPolicy {
     pub(super) ordered: bool,
     pub(super) exactly_once: bool,
     pub(super) retain_acked: bool,
@@ -59,8 +59,8 @@ pub(super) struct Rules {
 
 /// A message that joins a backlog.
 #[derive(Clone, Debug)]
-pub(super) struct Arrival {
-    pub(super) place: Place,
+pub(super) struct NewMessage {
+    pub(super) sequence: Sequence,
     pub(super) bytes: usize,
     pub(super) published: Time,
     /// Empty without an ordering key.
@@ -71,7 +71,7 @@ pub(super) struct Arrival {
 
 /// Who takes messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) enum Taker {
+pub(super) enum Consumer {
     /// The broker itself; its calls end by themselves.
     Push,
     /// One Pull call, by its number.
@@ -80,33 +80,33 @@ pub(super) enum Taker {
     Stream(u64),
 }
 
-/// How much may be taken; a first message may be larger.
+/// How much may be leased; a first message may be larger.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Room {
+pub(super) struct Capacity {
     pub(super) messages: usize,
     pub(super) bytes: usize,
 }
 
-/// How much a taker has outstanding.
+/// How much a consumer has outstanding.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Load {
     pub(super) messages: usize,
     pub(super) bytes: usize,
 }
 
-/// A message that was taken.
+/// A message that was leased.
 #[derive(Clone, Debug)]
-pub(super) struct Taken {
-    pub(super) place: Place,
+pub(super) struct Lease {
+    pub(super) sequence: Sequence,
     pub(super) attempt: u32,
     pub(super) delivery: u64,
     /// A fault: it is delivered twice at once, and this is the second.
-    pub(super) twin: Option<u64>,
+    pub(super) duplicate_delivery: Option<u64>,
     pub(super) plan: Plan,
 }
 
 #[derive(Debug)]
-struct Kept {
+struct BacklogMessage {
     bytes: usize,
     published: Time,
     key: Option<Arc<str>>,
@@ -116,23 +116,23 @@ struct Kept {
     /// The fault `duplicate` struck; once is enough.
     duplicated: bool,
     delivery: u64,
-    standing: Standing,
+    state: MessageState,
 }
 
 #[derive(Debug)]
-enum Standing {
+enum MessageState {
     Waiting,
-    Outstanding(Box<Out>),
+    Outstanding(Box<Outstanding>),
     /// Acknowledged; that is being written down.
-    Leaving,
+    Acknowledging,
     /// It had enough attempts.
-    Dying,
+    DeadLettering,
     Acknowledged,
 }
 
 #[derive(Debug)]
-struct Out {
-    taker: Taker,
+struct Outstanding {
+    consumer: Consumer,
     /// Nothing for a push: its call ends by itself.
     deadline: Option<Time>,
     since: Time,
@@ -147,72 +147,76 @@ struct Out {
 
 impl Backlog {
     /// `deliveries` is where the numbers of deliveries begin: higher than any before.
-    pub(super) fn new(rules: Rules, deliveries: u64) -> Self {
+    pub(super) fn new(policy: DeliveryPolicy, deliveries: u64) -> Self {
         Self {
-            line: Line::new(rules.ordered),
-            rules,
+            ready_queue: ReadyQueue::new(policy.ordered),
+            policy,
             messages: BTreeMap::new(),
             deadlines: BTreeSet::new(),
             loads: HashMap::new(),
-            overtaken: None,
-            dying: Vec::new(),
+            held_for_reorder: None,
+            dead_lettering: Vec::new(),
             deliveries,
             unfinished: 0,
         }
     }
 
-    pub(super) fn rules(&self) -> &Rules {
-        &self.rules
+    pub(super) fn policy(&self) -> &DeliveryPolicy {
+        &self.policy
     }
 
     /// What is wanted from now on. Whether messages are ordered cannot change.
-    pub(super) fn set_rules(&mut self, rules: Rules) {
-        self.rules = Rules {
-            ordered: self.rules.ordered,
-            ..rules
+    pub(super) fn set_policy(&mut self, policy: DeliveryPolicy) {
+        self.policy = DeliveryPolicy {
+            ordered: self.policy.ordered,
+            ..policy
         };
     }
 
     /// A message joins; it waits, or is there for a seek.
-    pub(super) fn add(&mut self, arrival: Arrival, now: Time) {
-        let key = Some(arrival.key).filter(|key| !key.is_empty());
-        let key = key.map(|key| self.line.known(&key));
-        let standing = match arrival.acknowledged {
-            true => Standing::Acknowledged,
+    pub(super) fn add(&mut self, new_message: NewMessage, now: Time) {
+        let key = Some(new_message.key).filter(|key| !key.is_empty());
+        let key = key.map(|key| self.ready_queue.known(&key));
+        let state = match new_message.acknowledged {
+            true => MessageState::Acknowledged,
             false => {
-                self.line.wait(arrival.place, key.as_ref(), now);
+                self.ready_queue
+                    .wait(new_message.sequence, key.as_ref(), now);
                 self.unfinished += 1;
-                Standing::Waiting
+                MessageState::Waiting
             }
         };
-        let kept = Kept {
-            bytes: arrival.bytes,
-            published: arrival.published,
+        let message = BacklogMessage {
+            bytes: new_message.bytes,
+            published: new_message.published,
             key,
-            attempts: arrival.attempts,
+            attempts: new_message.attempts,
             held_for: 0,
             duplicated: false,
             delivery: 0,
-            standing,
+            state,
         };
-        self.messages.insert(arrival.place, kept);
+        self.messages.insert(new_message.sequence, message);
     }
 
     /// Whether it holds this message.
-    pub(super) fn holds(&self, place: Place) -> bool {
-        self.messages.contains_key(&place)
+    pub(super) fn holds(&self, sequence: Sequence) -> bool {
+        self.messages.contains_key(&sequence)
     }
 
     /// The newest it holds.
-    pub(super) fn last(&self) -> Option<Place> {
-        self.messages.last_key_value().map(|(place, _)| *place)
+    pub(super) fn last(&self) -> Option<Sequence> {
+        self.messages
+            .last_key_value()
+            .map(|(sequence, _)| *sequence)
     }
 
     /// What is not acknowledged, in order, and when it was published.
-    pub(super) fn unacknowledged(&self) -> Vec<(Place, Time)> {
+    pub(super) fn unacknowledged(&self) -> Vec<(Sequence, Time)> {
         let all = self.messages.iter();
-        let open = all.filter(|(_, kept)| !matches!(kept.standing, Standing::Acknowledged));
-        open.map(|(place, kept)| (*place, kept.published)).collect()
+        let open = all.filter(|(_, message)| !matches!(message.state, MessageState::Acknowledged));
+        open.map(|(sequence, message)| (*sequence, message.published))
+            .collect()
     }
 
     /// How many are not acknowledged.
@@ -220,21 +224,21 @@ impl Backlog {
         self.unfinished
     }
 
-    /// How many wait, whether or not they may be taken yet.
+    /// How many wait, whether or not they may be leased yet.
     pub(super) fn waiting(&self) -> usize {
         let out: usize = self.loads.values().map(|load| load.messages).sum();
         self.unfinished.saturating_sub(out)
     }
 
-    /// What a taker has outstanding.
-    pub(super) fn load(&self, taker: Taker) -> Load {
-        self.loads.get(&taker).copied().unwrap_or_default()
+    /// What a consumer has outstanding.
+    pub(super) fn load(&self, consumer: Consumer) -> Load {
+        self.loads.get(&consumer).copied().unwrap_or_default()
     }
 
     /// The next moment at which something becomes available or late, if nobody does anything.
     pub(super) fn next_moment(&self, now: Time) -> Option<Time> {
         let late = self.deadlines.first().map(|(deadline, _)| *deadline);
-        let ready = self.line.next_after(now);
+        let ready = self.ready_queue.next_after(now);
         late.into_iter()
             .chain(ready)
             .chain(self.oldest_ends())
@@ -242,58 +246,61 @@ impl Backlog {
     }
 
     /// Remembers under which number the history has a delivery of this message.
-    pub(super) fn note(&mut self, place: Place, dispatch: u64) {
-        let Some(kept) = self.messages.get_mut(&place) else {
+    pub(super) fn note(&mut self, sequence: Sequence, dispatch: u64) {
+        let Some(message) = self.messages.get_mut(&sequence) else {
             return;
         };
-        if let Standing::Outstanding(out) = &mut kept.standing {
+        if let MessageState::Outstanding(out) = &mut message.state {
             out.dispatches.push(dispatch);
         }
     }
 
-    fn wait(&mut self, place: Place, ready: Time) {
-        let Some(kept) = self.messages.get_mut(&place) else {
+    fn wait(&mut self, sequence: Sequence, ready: Time) {
+        let Some(message) = self.messages.get_mut(&sequence) else {
             return;
         };
-        kept.standing = Standing::Waiting;
-        self.line.wait(place, kept.key.as_ref(), ready);
+        message.state = MessageState::Waiting;
+        self.ready_queue.wait(sequence, message.key.as_ref(), ready);
     }
 
     /// It is not outstanding any more; what it was comes back.
-    fn call_back(&mut self, place: Place) -> Option<Box<Out>> {
-        let kept = self.messages.get_mut(&place)?;
-        if !matches!(kept.standing, Standing::Outstanding(_)) {
+    fn revoke(&mut self, sequence: Sequence) -> Option<Box<Outstanding>> {
+        let message = self.messages.get_mut(&sequence)?;
+        if !matches!(message.state, MessageState::Outstanding(_)) {
             return None;
         }
-        let standing = std::mem::replace(&mut kept.standing, Standing::Leaving);
-        let Standing::Outstanding(out) = standing else {
+        let state = std::mem::replace(&mut message.state, MessageState::Acknowledging);
+        let MessageState::Outstanding(out) = state else {
             return None;
         };
         if let Some(deadline) = out.deadline {
-            self.deadlines.remove(&(deadline, place));
+            self.deadlines.remove(&(deadline, sequence));
         }
-        if let Some(load) = self.loads.get_mut(&out.taker) {
+        if let Some(load) = self.loads.get_mut(&out.consumer) {
             load.messages = load.messages.saturating_sub(1);
-            load.bytes = load.bytes.saturating_sub(kept.bytes);
+            load.bytes = load.bytes.saturating_sub(message.bytes);
             if load.messages == 0 {
-                self.loads.remove(&out.taker);
+                self.loads.remove(&out.consumer);
             }
         }
         Some(out)
     }
 
     /// It is gone for good.
-    fn forget(&mut self, place: Place) {
-        drop(self.call_back(place));
-        let Some(kept) = self.messages.remove(&place) else {
+    fn forget(&mut self, sequence: Sequence) {
+        drop(self.revoke(sequence));
+        let Some(message) = self.messages.remove(&sequence) else {
             return;
         };
-        self.line.gone(place, kept.key.as_ref());
-        match kept.standing {
-            Standing::Waiting | Standing::Outstanding(_) | Standing::Leaving | Standing::Dying => {
+        self.ready_queue.gone(sequence, message.key.as_ref());
+        match message.state {
+            MessageState::Waiting
+            | MessageState::Outstanding(_)
+            | MessageState::Acknowledging
+            | MessageState::DeadLettering => {
                 self.unfinished = self.unfinished.saturating_sub(1);
             }
-            Standing::Acknowledged => {}
+            MessageState::Acknowledged => {}
         }
     }
 }

@@ -1,11 +1,11 @@
 //! Messages that were tried often enough go to the dead-letter topic.
 
-use super::backlog::Place;
-use super::errors::unwritten;
-use super::house::House;
+use super::backlog::Sequence;
+use super::errors::storage_failed;
 use super::names::{project, short};
+use super::registry::Registry;
+use super::resources::Subscription;
 use super::rows;
-use super::things::Subscription;
 use crate::clock::Time;
 use crate::proto::pubsub as wire;
 use crate::storage::Batch;
@@ -16,57 +16,65 @@ const SUBSCRIPTION: &str = "CloudPubSubDeadLetterSourceSubscription";
 const PROJECT: &str = "CloudPubSubDeadLetterSourceSubscriptionProject";
 const PUBLISH_TIME: &str = "CloudPubSubDeadLetterSourceTopicPublishTime";
 
-// === impl House ===
+// === impl Registry ===
 
-impl House {
-    /// Forwards messages that are dying; they stay if that cannot be done.
-    pub(super) async fn bury(&self, subscription: &Subscription, places: &[Place]) {
-        let _shared = self.floor.read().await;
-        let forwarded = self.forward(subscription, places).await;
+impl Registry {
+    /// Forwards messages that had enough attempts; they stay if that cannot be done.
+    pub(super) async fn dead_letter(&self, subscription: &Subscription, sequences: &[Sequence]) {
+        let _shared = self.topology.read().await;
+        let forwarded = self.forward(subscription, sequences).await;
         let now = self.context.clock.now();
         {
-            let mut inside = subscription.inside();
-            let dying = places.iter().copied();
-            let dying: Vec<Place> = dying.filter(|it| inside.backlog.is_dying(*it)).collect();
-            for place in dying {
+            let mut state = subscription.state();
+            let dead_lettering = sequences.iter().copied();
+            let dead_lettering: Vec<Sequence> = dead_lettering
+                .filter(|it| state.backlog.is_dead_lettering(*it))
+                .collect();
+            for sequence in dead_lettering {
                 match forwarded {
-                    Ok(()) => inside.backlog.left(place),
-                    Err(_) => self.note(inside.backlog.stays(place, now), now),
+                    Ok(()) => state.backlog.acknowledged(sequence),
+                    Err(_) => self.note(state.backlog.keep(sequence, now), now),
                 }
             }
         }
-        self.touch(subscription);
+        self.notify(subscription);
     }
 
     /// One commit: there they are, and here they are not.
-    async fn forward(&self, subscription: &Subscription, places: &[Place]) -> Result<(), Status> {
-        let (settings, number, dying) = {
-            let inside = subscription.inside();
+    async fn forward(
+        &self,
+        subscription: &Subscription,
+        sequences: &[Sequence],
+    ) -> Result<(), Status> {
+        let (settings, number, dead_lettering) = {
+            let state = subscription.state();
             // A seek may have come in between.
-            let dying = places.iter().filter(|it| inside.backlog.is_dying(**it));
-            let dying: Vec<_> = dying
-                .map(|it| (*it, inside.backlog.attempts(*it)))
+            let dead_lettering = sequences
+                .iter()
+                .filter(|it| state.backlog.is_dead_lettering(**it));
+            let dead_lettering: Vec<_> = dead_lettering
+                .map(|it| (*it, state.backlog.attempts(*it)))
                 .collect();
-            (inside.settings.clone(), inside.number, dying)
+            (state.settings.clone(), state.number, dead_lettering)
         };
         let policy = settings.dead_letter_policy.unwrap_or_default();
         let topic = self.topic(&policy.dead_letter_topic)?;
         let mut batch = Batch::default();
-        let mut letters = Vec::with_capacity(dying.len());
-        for (place, attempts) in dying {
-            let message = rows::message(&self.context.storage, number, place);
-            let Some(mut message) = message.map_err(|error| unwritten(&error))? else {
+        let mut letters = Vec::with_capacity(dead_lettering.len());
+        for (sequence, attempts) in dead_lettering {
+            let message = rows::message(&self.context.storage, number, sequence);
+            let Some(mut message) = message.map_err(|error| storage_failed(&error))? else {
                 continue;
             };
             mark(&mut message, &subscription.name, attempts);
             letters.push(message);
-            let standing = wire::KeptStanding {
+            let state = wire::StoredState {
                 attempts,
                 acknowledged: true,
             };
             match settings.retain_acked_messages {
-                true => rows::put_standing(&mut batch, number, place, &standing),
-                false => rows::delete_message(&mut batch, number, place),
+                true => rows::put_state(&mut batch, number, sequence, &state),
+                false => rows::delete_message(&mut batch, number, sequence),
             }
         }
         if !letters.is_empty() {

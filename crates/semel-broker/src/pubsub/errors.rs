@@ -20,7 +20,7 @@ pub(super) fn not_found(name: &str) -> Status {
     Status::not_found(format!("Resource not found (resource={}).", short(name)))
 }
 
-pub(super) fn exists(name: &str) -> Status {
+pub(super) fn already_exists(name: &str) -> Status {
     let name = short(name);
     Status::already_exists(format!(
         "Resource already exists in the project (resource={name})."
@@ -55,7 +55,7 @@ pub(super) fn detached(name: &str) -> Status {
 }
 
 /// The disk refused; what was answered before is safe.
-pub(super) fn unwritten(error: &StorageError) -> Status {
+pub(super) fn storage_failed(error: &StorageError) -> Status {
     Status::unavailable(format!("{error}. Nothing changed that was not answered"))
 }
 

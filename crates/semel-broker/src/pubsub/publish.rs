@@ -1,10 +1,10 @@
 //! Publishing: one commit for all copies, then they are available.
 
-use super::backlog::Place;
-use super::house::House;
-use super::limits;
+use super::backlog::Sequence;
+use super::registry::Registry;
+use super::resources::{Subscription, Topic, TopicState, message_id};
 use super::rows;
-use super::things::{Subscription, Topic, TopicInside, message_id};
+use super::validate;
 use crate::clock::{Time, span_of};
 use crate::proto::pubsub as wire;
 use crate::storage::{Batch, Table};
@@ -22,27 +22,27 @@ const SWEPT_AT_ONCE: usize = 16;
 /// Where the copies of a publish go.
 #[derive(Debug)]
 struct Copies {
-    first: Place,
+    first: Sequence,
     now: Time,
     subscriptions: Vec<Arc<Subscription>>,
 }
 
-// === impl House ===
+// === impl Registry ===
 
-impl House {
+impl Registry {
     pub(super) async fn publish(
         self: Arc<Self>,
         request: wire::PublishRequest,
     ) -> Result<wire::PublishResponse, Status> {
-        limits::check_messages(&request.messages)?;
-        let _shared = self.floor.read().await;
+        validate::check_messages(&request.messages)?;
+        let _shared = self.topology.read().await;
         let topic = self.topic(&request.topic)?;
         let batch = Batch::default();
         let message_ids = self.publish_with(&topic, request.messages, batch).await?;
         Ok(wire::PublishResponse { message_ids })
     }
 
-    /// Publishes in one commit with other changes. The floor is held by the caller.
+    /// Publishes in one commit with other changes. The caller holds the topology lock.
     pub(super) async fn publish_with(
         &self,
         topic: &Topic,
@@ -62,9 +62,9 @@ impl House {
     }
 
     /// Sequences that nobody else gets, not even after a restart.
-    async fn allot(&self, topic: &Topic, count: usize) -> Result<Place, Status> {
+    async fn allot(&self, topic: &Topic, count: usize) -> Result<Sequence, Status> {
         let count = count as u64;
-        if let Some(first) = topic.inside().allot(count) {
+        if let Some(first) = topic.state().allot(count) {
             return Ok(first);
         }
         // One at a time: of two rows the one with less must not come last.
@@ -72,16 +72,16 @@ impl House {
         loop {
             let mut batch = Batch::default();
             let reserved = {
-                let mut inside = topic.inside();
-                if let Some(first) = inside.allot(count) {
+                let mut state = topic.state();
+                if let Some(first) = state.allot(count) {
                     return Ok(first);
                 }
-                let reserved = inside.next + count + RESERVED_AT_ONCE;
-                inside.put(&mut batch, topic.number, reserved);
+                let reserved = state.next + count + RESERVED_AT_ONCE;
+                state.put(&mut batch, topic.number, reserved);
                 reserved
             };
             self.commit(batch).await?;
-            topic.inside().reserved = reserved;
+            topic.state().reserved = reserved;
         }
     }
 
@@ -89,75 +89,75 @@ impl House {
     fn copy(
         &self,
         topic: &Topic,
-        first: Place,
+        first: Sequence,
         messages: &mut [wire::PubsubMessage],
         batch: &mut Batch,
     ) -> Copies {
-        let mut inside = topic.inside();
+        let mut state = topic.state();
         let now = to_the_millisecond(self.context.clock.now());
         let swept = messages.len() + SWEPT_AT_ONCE;
-        self.sweep_topic(&mut inside, swept, now, batch);
-        for (place, message) in (first..).zip(messages.iter_mut()) {
-            message.message_id = message_id(topic.number, place);
+        self.sweep_topic(&mut state, swept, now, batch);
+        for (sequence, message) in (first..).zip(messages.iter_mut()) {
+            message.message_id = message_id(topic.number, sequence);
             message.publish_time = Some(now.timestamp());
             let row = Bytes::from(message.encode_to_vec());
-            let subscriptions = inside.subscriptions.iter().filter(|it| it.wants(message));
-            let numbers = subscriptions.map(|it| it.inside().number);
-            let snapshots = inside.snapshots.iter();
+            let subscriptions = state.subscriptions.iter().filter(|it| it.wants(message));
+            let numbers = subscriptions.map(|it| it.state().number);
+            let snapshots = state.snapshots.iter();
             let snapshots = snapshots.filter(|it| it.wants(message, now));
             let numbers = numbers.chain(snapshots.map(|it| it.number));
-            for number in numbers.chain(inside.backlog) {
-                let key = rows::message_key(number, place);
+            for number in numbers.chain(state.backlog) {
+                let key = rows::message_key(number, sequence);
                 batch.put(Table::Messages, &key, row.clone());
             }
         }
         Copies {
             first,
             now,
-            subscriptions: inside.subscriptions.clone(),
+            subscriptions: state.subscriptions.clone(),
         }
     }
 
     fn make_available(&self, copies: &Copies, messages: &[wire::PubsubMessage]) {
         for subscription in &copies.subscriptions {
-            let mut inside = subscription.inside();
+            let mut state = subscription.state();
             let mut any = false;
-            for (place, message) in (copies.first..).zip(messages) {
+            for (sequence, message) in (copies.first..).zip(messages) {
                 if subscription.wants(message) {
-                    let arrival = rows::arrival(place, message);
-                    inside.backlog.add(arrival, copies.now);
+                    let new_message = rows::new_message(sequence, message);
+                    state.backlog.add(new_message, copies.now);
                     any = true;
                 }
             }
-            drop(inside);
+            drop(state);
             if any {
-                self.touch(subscription);
+                self.notify(subscription);
             }
         }
     }
 
     /// Throws away what a topic kept for long enough.
-    fn sweep_topic(&self, inside: &mut TopicInside, limit: usize, now: Time, batch: &mut Batch) {
-        let retention = inside.settings.message_retention_duration.as_ref();
-        let (Some(number), Some(retention)) = (inside.backlog, retention.and_then(span_of)) else {
+    fn sweep_topic(&self, state: &mut TopicState, limit: usize, now: Time, batch: &mut Batch) {
+        let retention = state.settings.message_retention_duration.as_ref();
+        let (Some(number), Some(retention)) = (state.backlog, retention.and_then(span_of)) else {
             return;
         };
-        if now < inside.sweep_at {
+        if now < state.sweep_at {
             return;
         }
         let storage = &self.context.storage;
         let oldest = storage.scan(Table::Messages, &number.to_be_bytes(), None, limit);
-        inside.sweep_at = now.plus(retention);
+        state.sweep_at = now.plus(retention);
         for row in oldest.unwrap_or_default() {
             let message = rows::decode::<rows::Head>(row.value).unwrap_or_default();
             let published = message.publish_time.as_ref().map(Time::of);
             let end = published.unwrap_or_default().plus(retention);
             if end > now {
-                inside.sweep_at = end;
+                state.sweep_at = end;
                 return;
             }
             // There may be more of them.
-            inside.sweep_at = now;
+            state.sweep_at = now;
             batch.delete(Table::Messages, &row.key);
         }
     }

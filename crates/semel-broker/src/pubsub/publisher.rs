@@ -1,7 +1,7 @@
 //! The Publisher service: each call by its name.
 
 use super::PubSub;
-use super::house::House;
+use super::registry::Registry;
 use crate::proto::pubsub as wire;
 use crate::proto::pubsub::publisher_server::Publisher;
 use std::sync::Arc;
@@ -13,13 +13,13 @@ impl PubSub {
     /// Does something to the end, even if the client hangs up.
     pub(super) async fn finish<T, F>(
         &self,
-        work: impl FnOnce(Arc<House>) -> F,
+        work: impl FnOnce(Arc<Registry>) -> F,
     ) -> Result<Response<T>, Status>
     where
         T: Send + 'static,
         F: Future<Output = Result<T, Status>> + Send + 'static,
     {
-        let work = work(Arc::clone(&self.house));
+        let work = work(Arc::clone(&self.registry));
         let done = tokio::spawn(work).await;
         let broken = |_| {
             Err(Status::internal(
@@ -37,7 +37,7 @@ impl Publisher for PubSub {
         request: Request<wire::Topic>,
     ) -> Result<Response<wire::Topic>, Status> {
         let request = request.into_inner();
-        self.finish(|house| house.create_topic(request)).await
+        self.finish(|registry| registry.create_topic(request)).await
     }
 
     async fn update_topic(
@@ -45,7 +45,7 @@ impl Publisher for PubSub {
         request: Request<wire::UpdateTopicRequest>,
     ) -> Result<Response<wire::Topic>, Status> {
         let request = request.into_inner();
-        self.finish(|house| house.update_topic(request)).await
+        self.finish(|registry| registry.update_topic(request)).await
     }
 
     async fn publish(
@@ -53,14 +53,14 @@ impl Publisher for PubSub {
         request: Request<wire::PublishRequest>,
     ) -> Result<Response<wire::PublishResponse>, Status> {
         let request = request.into_inner();
-        self.finish(|house| house.publish(request)).await
+        self.finish(|registry| registry.publish(request)).await
     }
 
     async fn get_topic(
         &self,
         request: Request<wire::GetTopicRequest>,
     ) -> Result<Response<wire::Topic>, Status> {
-        let found = self.house.get_topic(&request.get_ref().topic);
+        let found = self.registry.get_topic(&request.get_ref().topic);
         found.map(Response::new)
     }
 
@@ -68,14 +68,16 @@ impl Publisher for PubSub {
         &self,
         request: Request<wire::ListTopicsRequest>,
     ) -> Result<Response<wire::ListTopicsResponse>, Status> {
-        self.house.list_topics(request.get_ref()).map(Response::new)
+        self.registry
+            .list_topics(request.get_ref())
+            .map(Response::new)
     }
 
     async fn list_topic_subscriptions(
         &self,
         request: Request<wire::ListTopicSubscriptionsRequest>,
     ) -> Result<Response<wire::ListTopicSubscriptionsResponse>, Status> {
-        let found = self.house.list_topic_subscriptions(request.get_ref());
+        let found = self.registry.list_topic_subscriptions(request.get_ref());
         found.map(Response::new)
     }
 
@@ -83,7 +85,7 @@ impl Publisher for PubSub {
         &self,
         request: Request<wire::ListTopicSnapshotsRequest>,
     ) -> Result<Response<wire::ListTopicSnapshotsResponse>, Status> {
-        let found = self.house.list_topic_snapshots(request.get_ref());
+        let found = self.registry.list_topic_snapshots(request.get_ref());
         found.map(Response::new)
     }
 
@@ -92,7 +94,8 @@ impl Publisher for PubSub {
         request: Request<wire::DeleteTopicRequest>,
     ) -> Result<Response<()>, Status> {
         let request = request.into_inner();
-        self.finish(|house| house.delete_topic(request.topic)).await
+        self.finish(|registry| registry.delete_topic(request.topic))
+            .await
     }
 
     async fn detach_subscription(
@@ -100,7 +103,7 @@ impl Publisher for PubSub {
         request: Request<wire::DetachSubscriptionRequest>,
     ) -> Result<Response<wire::DetachSubscriptionResponse>, Status> {
         let request = request.into_inner();
-        self.finish(|house| house.detach(request.subscription))
+        self.finish(|registry| registry.detach(request.subscription))
             .await?;
         Ok(Response::new(wire::DetachSubscriptionResponse {}))
     }

@@ -1,15 +1,15 @@
 //! Pushing: as many calls at a time as the pace allows, each message until its handler accepts it.
 
 mod envelope;
-mod pace;
+mod window;
 
-pub(super) use pace::Pace;
+pub(super) use window::PushWindow;
 
-use super::backlog::{Room, Taken, Taker};
-use super::house::House;
+use super::acknowledge::AckId;
+use super::backlog::{Capacity, Consumer, Lease};
+use super::registry::Registry;
+use super::resources::Subscription;
 use super::rows;
-use super::settle::AckId;
-use super::things::Subscription;
 use crate::clock::Time;
 use crate::history::{self, Begun};
 use crate::http_client::{Answer, OutgoingRequest, Redirects};
@@ -28,10 +28,10 @@ const ACCEPTED: [u16; 5] = [102, 200, 201, 202, 204];
 /// One message on its way to a handler.
 #[derive(Debug)]
 struct Push {
-    house: Arc<House>,
+    registry: Arc<Registry>,
     subscription: Arc<Subscription>,
     settings: Arc<wire::Subscription>,
-    taken: Taken,
+    leased: Lease,
     id: AckId,
     deadline: Duration,
     since: Time,
@@ -39,47 +39,54 @@ struct Push {
 
 /// What a push came to.
 #[derive(Debug, PartialEq, Eq)]
-enum Outcome {
+enum PushOutcome {
     Accepted,
     Refused,
 }
 
-// === impl House ===
+// === impl Registry ===
 
-impl House {
+impl Registry {
     /// Sends what may be sent now; answers when to look again, if it has to pause.
     pub(super) fn push(self: &Arc<Self>, subscription: &Arc<Subscription>) -> Option<Time> {
         let now = self.context.clock.now();
-        let mut inside = subscription.inside();
-        if !inside.pushes() || inside.settings.detached || inside.deleted {
+        let mut state = subscription.state();
+        if !state.pushes() || state.settings.detached || state.deleted {
             return None;
         }
-        if let Some(until) = inside.pace.pause(now) {
+        if let Some(until) = state.push_window.pause(now) {
             return Some(until);
         }
-        let room = Room {
-            messages: inside.pace.room(),
+        let capacity = Capacity {
+            messages: state.push_window.capacity(),
             bytes: usize::MAX,
         };
-        let deadline = inside.backlog.rules().ack_deadline;
-        let taken = self.take(subscription, &mut inside, Taker::Push, deadline, room, now);
-        if taken.is_empty() {
+        let deadline = state.backlog.policy().ack_deadline;
+        let leased = self.take(
+            subscription,
+            &mut state,
+            Consumer::Push,
+            deadline,
+            capacity,
+            now,
+        );
+        if leased.is_empty() {
             return None;
         }
-        let settings = Arc::new(inside.settings.clone());
-        let backlog = inside.number;
-        for taken in taken {
-            for delivery in taken.deliveries() {
-                inside.pace.begin();
-                let place = taken.place;
+        let settings = Arc::new(state.settings.clone());
+        let backlog = state.number;
+        for leased in leased {
+            for delivery in leased.deliveries() {
+                state.push_window.begin();
+                let sequence = leased.sequence;
                 let push = Push {
-                    house: Arc::clone(self),
+                    registry: Arc::clone(self),
                     subscription: Arc::clone(subscription),
                     settings: Arc::clone(&settings),
-                    taken: taken.clone(),
+                    leased: leased.clone(),
                     id: AckId {
                         backlog,
-                        place,
+                        sequence,
                         delivery,
                     },
                     deadline,
@@ -96,44 +103,44 @@ impl House {
 
 impl Push {
     async fn run(self) {
-        let closed = self.house.closed.clone();
+        let closed = self.registry.closed.clone();
         tokio::select! {
             outcome = self.send() => self.settle(outcome).await,
             () = closed.cancelled() => {}
         }
     }
 
-    async fn send(&self) -> Outcome {
-        let context = &self.house.context;
+    async fn send(&self) -> PushOutcome {
+        let context = &self.registry.context;
         let push = self.settings.push_config.clone().unwrap_or_default();
         let name = &self.subscription.name;
         let begun = context.clock.now();
         let dispatch = context.history.begin(Begun {
             at: begun,
             resource: name,
-            id: &self.subscription.message_id(self.id.place),
-            attempt: self.taken.attempt,
+            id: &self.subscription.message_id(self.id.sequence),
+            attempt: self.leased.attempt,
             target: &push.push_endpoint,
-            faults: self.taken.plan.names(),
+            faults: self.leased.plan.names(),
         });
         let answer = match self.call(&push).await {
             Ok(call) => self.deliver(call).await,
             Err(why) => Answer::Unreachable(why),
         };
-        let (result, outcome) = judge(answer, self.taken.plan.lose_answer);
+        let (result, outcome) = judge(answer, self.leased.plan.lose_answer);
         let took = context.clock.now().since(begun);
         context.history.end(dispatch, result, took);
         outcome
     }
 
     async fn call(&self, push: &wire::PushConfig) -> Result<OutgoingRequest, String> {
-        let house = &self.house;
-        let context = &house.context;
-        let message = rows::message(&context.storage, self.id.backlog, self.id.place);
+        let registry = &self.registry;
+        let context = &registry.context;
+        let message = rows::message(&context.storage, self.id.backlog, self.id.sequence);
         let message = message.map_err(|error| error.to_string())?;
         let message = message.ok_or("the message is gone")?;
         let counted = self.settings.dead_letter_policy.as_ref();
-        let attempt = counted.map(|_| self.taken.attempt);
+        let attempt = counted.map(|_| self.leased.attempt);
         let name = &self.subscription.name;
         let mut envelope = Envelope::new(&message, name, attempt, push.wrapper.as_ref());
         if let Some(AuthenticationMethod::OidcToken(token)) = &push.authentication_method {
@@ -155,14 +162,14 @@ impl Push {
             body: envelope.body,
             deadline: self.deadline,
             redirects: Redirects::Answer,
-            cut: self.taken.plan.cut,
+            cut: self.leased.plan.cut,
         })
     }
 
     /// With the fault `overlap` the call goes on, but nobody waits for it any more.
     async fn deliver(&self, call: OutgoingRequest) -> Answer {
-        let context = Arc::clone(&self.house.context);
-        let Some(span) = self.taken.plan.overlap else {
+        let context = Arc::clone(&self.registry.context);
+        let Some(span) = self.leased.plan.overlap else {
             return context.http_client.deliver(call).await;
         };
         let clock = context.clock.clone();
@@ -173,49 +180,53 @@ impl Push {
         }
     }
 
-    async fn settle(self, outcome: Outcome) {
-        let house = &self.house;
+    async fn settle(self, outcome: PushOutcome) {
+        let registry = &self.registry;
         match outcome {
-            Outcome::Accepted => {
-                let _shared = house.floor.read().await;
-                let settled = house.settle(&self.subscription, &[self.id]).await;
+            PushOutcome::Accepted => {
+                let _shared = registry.topology.read().await;
+                let settled = registry.settle(&self.subscription, &[self.id]).await;
                 if let Err(error) = settled {
                     tracing::warn!(%error, "pubsub could not acknowledge a push");
                 }
-                self.subscription.inside().pace.accepted();
+                self.subscription.state().push_window.accepted();
             }
-            Outcome::Refused => {
-                let now = house.context.clock.now();
-                let mut inside = self.subscription.inside();
-                if inside.number == self.id.backlog {
-                    drop(inside.backlog.refuse(self.id.place, self.id.delivery, now));
+            PushOutcome::Refused => {
+                let now = registry.context.clock.now();
+                let mut state = self.subscription.state();
+                if state.number == self.id.backlog {
+                    drop(
+                        state
+                            .backlog
+                            .refuse(self.id.sequence, self.id.delivery, now),
+                    );
                 }
-                inside.pace.refused(self.since, now);
+                state.push_window.refused(self.since, now);
             }
         }
-        house.touch(&self.subscription);
+        registry.notify(&self.subscription);
     }
 }
 
 /// What the history says of an answer, and whether it acknowledges.
-fn judge(answer: Answer, unheard: bool) -> (history::Result, Outcome) {
+fn judge(answer: Answer, unheard: bool) -> (history::Result, PushOutcome) {
     match answer {
         Answer::Status { code, .. } if unheard => (
             history::Result::AnswerLost { status: code },
-            Outcome::Refused,
+            PushOutcome::Refused,
         ),
         Answer::Status { code, .. } => {
             let success = ACCEPTED.contains(&code);
             let outcome = match success {
-                true => Outcome::Accepted,
-                false => Outcome::Refused,
+                true => PushOutcome::Accepted,
+                false => PushOutcome::Refused,
             };
             let status = code;
             (history::Result::Answered { status, success }, outcome)
         }
-        Answer::TimedOut => (history::Result::TimedOut, Outcome::Refused),
-        Answer::Unreachable(why) => (history::Result::Unreachable { why }, Outcome::Refused),
-        Answer::Cut => (history::Result::Cut, Outcome::Refused),
+        Answer::TimedOut => (history::Result::TimedOut, PushOutcome::Refused),
+        Answer::Unreachable(why) => (history::Result::Unreachable { why }, PushOutcome::Refused),
+        Answer::Cut => (history::Result::Cut, PushOutcome::Refused),
     }
 }
 
@@ -230,7 +241,7 @@ mod tests {
                 code: *code,
                 retry_after: None,
             };
-            judge(answer, false).1 == Outcome::Accepted
+            judge(answer, false).1 == PushOutcome::Accepted
         };
         let accepted: Vec<u16> = (100..600).filter(accepts).collect();
         assert_eq!(accepted, ACCEPTED);

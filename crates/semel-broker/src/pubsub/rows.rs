@@ -1,18 +1,18 @@
 //! How things lie in storage.
 
-use super::backlog::{Arrival, Place};
+use super::backlog::{NewMessage, Sequence};
 use crate::clock::Time;
 use crate::proto::pubsub as wire;
 use crate::storage::{Batch, Storage, StorageError, Table};
 use prost::Message;
 
 /// Follows a message's key in the key of what else is known of it.
-const STANDING: u8 = b's';
+const STATE_SUFFIX: u8 = b's';
 
 /// The next number for a topic or backlog.
 const NUMBERS: &[u8] = b"pubsub numbers";
 
-/// A backlog's number and a place in it.
+/// A backlog's number and a message's sequence in it.
 const MESSAGE_KEY_BYTES: usize = 16;
 
 /// Rows read at once in the beginning: each may be a message of 10 MB.
@@ -32,40 +32,40 @@ pub(super) struct Head {
     pub(super) ordering_key: String,
 }
 
-pub(super) fn message_key(backlog: u64, place: Place) -> Vec<u8> {
-    [backlog.to_be_bytes(), place.to_be_bytes()].concat()
+pub(super) fn message_key(backlog: u64, sequence: Sequence) -> Vec<u8> {
+    [backlog.to_be_bytes(), sequence.to_be_bytes()].concat()
 }
 
-fn standing_key(backlog: u64, place: Place) -> Vec<u8> {
-    let mut key = message_key(backlog, place);
-    key.push(STANDING);
+fn state_key(backlog: u64, sequence: Sequence) -> Vec<u8> {
+    let mut key = message_key(backlog, sequence);
+    key.push(STATE_SUFFIX);
     key
 }
 
 /// Puts what is known of a message besides itself.
-pub(super) fn put_standing(
+pub(super) fn put_state(
     batch: &mut Batch,
     backlog: u64,
-    place: Place,
-    standing: &wire::KeptStanding,
+    sequence: Sequence,
+    state: &wire::StoredState,
 ) {
-    let key = standing_key(backlog, place);
-    batch.put(Table::Messages, &key, standing.encode_to_vec());
+    let key = state_key(backlog, sequence);
+    batch.put(Table::Messages, &key, state.encode_to_vec());
 }
 
 /// Takes a message out of a backlog.
-pub(super) fn delete_message(batch: &mut Batch, backlog: u64, place: Place) {
-    batch.delete(Table::Messages, &message_key(backlog, place));
-    batch.delete(Table::Messages, &standing_key(backlog, place));
+pub(super) fn delete_message(batch: &mut Batch, backlog: u64, sequence: Sequence) {
+    batch.delete(Table::Messages, &message_key(backlog, sequence));
+    batch.delete(Table::Messages, &state_key(backlog, sequence));
 }
 
 /// A message of a backlog.
 pub(super) fn message(
     storage: &Storage,
     backlog: u64,
-    place: Place,
+    sequence: Sequence,
 ) -> Result<Option<wire::PubsubMessage>, StorageError> {
-    let row = storage.get(Table::Messages, &message_key(backlog, place))?;
+    let row = storage.get(Table::Messages, &message_key(backlog, sequence))?;
     row.map(decode).transpose()
 }
 
@@ -73,12 +73,12 @@ pub(super) fn message(
 pub(super) fn each_message(
     storage: &Storage,
     backlog: u64,
-    mut look: impl FnMut(Place, wire::PubsubMessage),
+    mut look: impl FnMut(Sequence, wire::PubsubMessage),
 ) -> Result<(), StorageError> {
     let prefix = backlog.to_be_bytes();
     each_row(storage, Table::Messages, &prefix, |key, value| {
-        if let Some(place) = place_of(key).filter(|_| key.len() == MESSAGE_KEY_BYTES) {
-            look(place, decode(value)?);
+        if let Some(sequence) = sequence_of(key).filter(|_| key.len() == MESSAGE_KEY_BYTES) {
+            look(sequence, decode(value)?);
         }
         Ok(())
     })
@@ -88,33 +88,33 @@ pub(super) fn each_message(
 pub(super) fn each_head(
     storage: &Storage,
     backlog: u64,
-    mut look: impl FnMut(Arrival),
+    mut look: impl FnMut(NewMessage),
 ) -> Result<(), StorageError> {
-    let mut last: Option<Arrival> = None;
+    let mut last: Option<NewMessage> = None;
     let prefix = backlog.to_be_bytes();
     each_row(storage, Table::Messages, &prefix, |key, value| {
-        let Some(place) = place_of(key) else {
+        let Some(sequence) = sequence_of(key) else {
             return Ok(());
         };
         if key.len() == MESSAGE_KEY_BYTES {
             let head = decode::<Head>(value)?;
-            let arrival = Arrival {
-                place,
+            let new_message = NewMessage {
+                sequence,
                 bytes: value.len(),
                 published: head.publish_time.as_ref().map(Time::of).unwrap_or_default(),
                 key: head.ordering_key,
                 attempts: 0,
                 acknowledged: false,
             };
-            if let Some(before) = last.replace(arrival) {
+            if let Some(before) = last.replace(new_message) {
                 look(before);
             }
-        } else if let Some(arrival) = last.take_if(|it| it.place == place) {
-            let standing = decode::<wire::KeptStanding>(value)?;
-            look(Arrival {
-                attempts: standing.attempts,
-                acknowledged: standing.acknowledged,
-                ..arrival
+        } else if let Some(new_message) = last.take_if(|it| it.sequence == sequence) {
+            let state = decode::<wire::StoredState>(value)?;
+            look(NewMessage {
+                attempts: state.attempts,
+                acknowledged: state.acknowledged,
+                ..new_message
             });
         }
         Ok(())
@@ -179,10 +179,10 @@ pub(super) fn put_next_number(batch: &mut Batch, number: u64) {
 }
 
 /// A new message as a backlog sees it.
-pub(super) fn arrival(place: Place, message: &wire::PubsubMessage) -> Arrival {
+pub(super) fn new_message(sequence: Sequence, message: &wire::PubsubMessage) -> NewMessage {
     let published = message.publish_time.as_ref().map(Time::of);
-    Arrival {
-        place,
+    NewMessage {
+        sequence,
         bytes: message.encoded_len(),
         published: published.unwrap_or_default(),
         key: message.ordering_key.clone(),
@@ -191,7 +191,7 @@ pub(super) fn arrival(place: Place, message: &wire::PubsubMessage) -> Arrival {
     }
 }
 
-fn place_of(key: &[u8]) -> Option<Place> {
-    let place = key.get(8..16)?;
-    Some(Place::from_be_bytes(place.try_into().ok()?))
+fn sequence_of(key: &[u8]) -> Option<Sequence> {
+    let sequence = key.get(8..16)?;
+    Some(Sequence::from_be_bytes(sequence.try_into().ok()?))
 }

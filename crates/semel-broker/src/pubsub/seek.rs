@@ -1,10 +1,10 @@
 //! Seeking: to a time, or to a snapshot.
 
-use super::backlog::{Arrival, Seek};
-use super::errors::{bad_argument, unwritten};
-use super::house::House;
+use super::backlog::{NewMessage, Seek};
+use super::errors::{bad_argument, storage_failed};
+use super::registry::Registry;
+use super::resources::{Snapshot, Subscription, read_backlog};
 use super::rows;
-use super::things::{Snapshot, Subscription, read_backlog};
 use crate::clock::Time;
 use crate::proto::pubsub as wire;
 use crate::proto::pubsub::seek_request::Target;
@@ -14,13 +14,13 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use tonic::Status;
 
-// === impl House ===
+// === impl Registry ===
 
-impl House {
+impl Registry {
     pub(super) async fn seek(self: Arc<Self>, request: wire::SeekRequest) -> Result<(), Status> {
-        let _alone = self.floor.write().await;
+        let _alone = self.topology.write().await;
         let subscription = self.subscription(&request.subscription)?;
-        if subscription.inside().settings.detached {
+        if subscription.state().settings.detached {
             return Err(super::errors::detached(&subscription.name));
         }
         match request.target {
@@ -31,7 +31,7 @@ impl House {
             }
             None => return Err(bad_argument("target, it is a time or a snapshot")),
         }
-        self.touch(&subscription);
+        self.notify(&subscription);
         Ok(())
     }
 
@@ -39,19 +39,19 @@ impl House {
         let mut batch = Batch::default();
         let from_topic = self.kept_by_topic(subscription, to, &mut batch)?;
         let seek = {
-            let inside = subscription.inside();
-            let seek = inside.backlog.seek(to);
-            let retain = inside.backlog.rules().retain_acked;
-            write_seek(&mut batch, inside.number, &seek, retain);
+            let state = subscription.state();
+            let seek = state.backlog.seek(to);
+            let retain = state.backlog.policy().retain_acked;
+            write_seek(&mut batch, state.number, &seek, retain);
             seek
         };
         self.commit(batch).await?;
         let now = self.context.clock.now();
-        let mut inside = subscription.inside();
-        let ended = inside.backlog.sought(&seek, now);
+        let mut state = subscription.state();
+        let ended = state.backlog.apply_seek(&seek, now);
         self.note(ended, now);
-        for arrival in from_topic {
-            inside.backlog.add(arrival, now);
+        for new_message in from_topic {
+            state.backlog.add(new_message, now);
         }
         Ok(())
     }
@@ -62,25 +62,25 @@ impl House {
         subscription: &Subscription,
         to: Time,
         batch: &mut Batch,
-    ) -> Result<Vec<Arrival>, Status> {
-        let topic = subscription.inside().settings.topic.clone();
+    ) -> Result<Vec<NewMessage>, Status> {
+        let topic = subscription.state().settings.topic.clone();
         let topic = self.names().topics.get(&topic).cloned();
-        let Some(kept) = topic.and_then(|topic| topic.inside().backlog) else {
+        let Some(kept) = topic.and_then(|topic| topic.state().backlog) else {
             return Ok(Vec::new());
         };
-        let mut arrivals = Vec::new();
-        let inside = subscription.inside();
-        rows::each_message(&self.context.storage, kept, |place, message| {
-            let arrival = rows::arrival(place, &message);
-            let missing = arrival.published >= to && !inside.backlog.holds(place);
+        let mut messages_added = Vec::new();
+        let state = subscription.state();
+        rows::each_message(&self.context.storage, kept, |sequence, message| {
+            let new_message = rows::new_message(sequence, &message);
+            let missing = new_message.published >= to && !state.backlog.holds(sequence);
             if missing && subscription.wants(&message) {
-                let key = rows::message_key(inside.number, place);
+                let key = rows::message_key(state.number, sequence);
                 batch.put(Table::Messages, &key, message.encode_to_vec());
-                arrivals.push(arrival);
+                messages_added.push(new_message);
             }
         })
-        .map_err(|error| unwritten(&error))?;
-        Ok(arrivals)
+        .map_err(|error| storage_failed(&error))?;
+        Ok(messages_added)
     }
 
     /// The subscription gets a new backlog: a copy of the snapshot's.
@@ -97,58 +97,58 @@ impl House {
         let mut batch = Batch::default();
         let number = self.number(&mut batch);
         let (settings, old) = {
-            let inside = subscription.inside();
-            (inside.settings.clone(), inside.number)
+            let state = subscription.state();
+            (state.settings.clone(), state.number)
         };
         self.clear(&mut batch, old)?;
         let mut open = BTreeSet::new();
         let storage = &self.context.storage;
-        rows::each_message(storage, snapshot.number, |place, message| {
+        rows::each_message(storage, snapshot.number, |sequence, message| {
             // The snapshot may be of a subscription with another filter.
             if subscription.wants(&message) {
-                open.insert(place);
-                let key = rows::message_key(number, place);
+                open.insert(sequence);
+                let key = rows::message_key(number, sequence);
                 batch.put(Table::Messages, &key, message.encode_to_vec());
             }
         })
-        .map_err(|error| unwritten(&error))?;
+        .map_err(|error| storage_failed(&error))?;
         if settings.retain_acked_messages {
-            rows::each_message(storage, old, |place, message| {
-                if open.insert(place) {
-                    let key = rows::message_key(number, place);
+            rows::each_message(storage, old, |sequence, message| {
+                if open.insert(sequence) {
+                    let key = rows::message_key(number, sequence);
                     batch.put(Table::Messages, &key, message.encode_to_vec());
-                    rows::put_standing(&mut batch, number, place, &standing(true));
+                    rows::put_state(&mut batch, number, sequence, &state(true));
                 }
             })
-            .map_err(|error| unwritten(&error))?;
+            .map_err(|error| storage_failed(&error))?;
         }
         subscription.put(&mut batch, &settings, number);
         self.commit(batch).await?;
         let backlog = read_backlog(&self.context, &settings, number);
-        let backlog = backlog.map_err(|error| unwritten(&error))?;
-        let mut inside = subscription.inside();
-        self.abandon(&mut inside);
-        inside.backlog = backlog;
-        inside.number = number;
+        let backlog = backlog.map_err(|error| storage_failed(&error))?;
+        let mut state = subscription.state();
+        self.abandon(&mut state);
+        state.backlog = backlog;
+        state.number = number;
         Ok(())
     }
 }
 
-fn standing(acknowledged: bool) -> wire::KeptStanding {
-    wire::KeptStanding {
+fn state(acknowledged: bool) -> wire::StoredState {
+    wire::StoredState {
         attempts: 0,
         acknowledged,
     }
 }
 
 fn write_seek(batch: &mut Batch, number: u64, seek: &Seek, retain: bool) {
-    for place in &seek.acknowledge {
+    for sequence in &seek.acknowledge {
         match retain {
-            true => rows::put_standing(batch, number, *place, &standing(true)),
-            false => rows::delete_message(batch, number, *place),
+            true => rows::put_state(batch, number, *sequence, &state(true)),
+            false => rows::delete_message(batch, number, *sequence),
         }
     }
-    for place in &seek.revive {
-        rows::put_standing(batch, number, *place, &standing(false));
+    for sequence in &seek.revive {
+        rows::put_state(batch, number, *sequence, &state(false));
     }
 }

@@ -1,10 +1,10 @@
 //! Snapshots: silent backlogs that go on receiving what is published.
 
-use super::errors::{bad_argument, exists, not_found, unwritten};
-use super::house::House;
+use super::errors::{already_exists, bad_argument, not_found, storage_failed};
 use super::names;
+use super::registry::Registry;
+use super::resources::Snapshot;
 use super::rows;
-use super::things::Snapshot;
 use crate::clock::Time;
 use crate::proto::pubsub as wire;
 use crate::storage::{Batch, Table};
@@ -17,26 +17,26 @@ use tonic::Status;
 const LIFE_MAX: Duration = Duration::from_secs(7 * 24 * 3600);
 const LIFE_MIN: Duration = Duration::from_secs(3600);
 
-// === impl House ===
+// === impl Registry ===
 
-impl House {
+impl Registry {
     pub(super) async fn create_snapshot(
         self: Arc<Self>,
         request: wire::CreateSnapshotRequest,
     ) -> Result<wire::Snapshot, Status> {
         names::check("name", &request.name, "snapshots")?;
-        let _alone = self.floor.write().await;
+        let _alone = self.topology.write().await;
         let subscription = self.subscription(&request.subscription)?;
         if self.snapshot(&request.name).is_ok() {
-            return Err(exists(&request.name));
+            return Err(already_exists(&request.name));
         }
         let (topic, number, open, filter) = {
-            let inside = subscription.inside();
-            let settings = &inside.settings;
-            let open = inside.backlog.unacknowledged();
+            let state = subscription.state();
+            let settings = &state.settings;
+            let open = state.backlog.unacknowledged();
             (
                 settings.topic.clone(),
-                inside.number,
+                state.number,
                 open,
                 settings.filter.clone(),
             )
@@ -57,25 +57,25 @@ impl House {
             expire_time: Some(expires.timestamp()),
             labels: request.labels,
         };
-        let snapshot = Arc::new(Snapshot::kept(wire::KeptSnapshot {
+        let snapshot = Arc::new(Snapshot::kept(wire::StoredSnapshot {
             snapshot: Some(settings.clone()),
             backlog: self.number(&mut batch),
             topic_number: subscription.topic_number,
             filter,
         }));
         snapshot.put(&mut batch);
-        for (place, _) in open {
-            let key = rows::message_key(number, place);
+        for (sequence, _) in open {
+            let key = rows::message_key(number, sequence);
             let row = self.context.storage.get(Table::Messages, &key);
-            if let Some(row) = row.map_err(|error| unwritten(&error))? {
-                let copy = rows::message_key(snapshot.number, place);
+            if let Some(row) = row.map_err(|error| storage_failed(&error))? {
+                let copy = rows::message_key(snapshot.number, sequence);
                 batch.put(Table::Messages, &copy, row);
             }
         }
         self.commit(batch).await?;
         let mut names = self.names();
         if let Some(topic) = names.topics.get(&topic) {
-            topic.inside().snapshots.push(Arc::clone(&snapshot));
+            topic.state().snapshots.push(Arc::clone(&snapshot));
         }
         names.snapshots.insert(snapshot.name.clone(), snapshot);
         Ok(settings)
@@ -117,7 +117,7 @@ impl House {
     ) -> Result<wire::ListTopicSnapshotsResponse, Status> {
         let topic = self.topic(&request.topic)?;
         let now = self.context.clock.now();
-        let all = topic.inside().snapshots.clone().into_iter();
+        let all = topic.state().snapshots.clone().into_iter();
         let all: BTreeMap<_, _> = all.map(|it| (it.name.clone(), it)).collect();
         let show = |it: &Arc<Snapshot>| it.is_alive(now).then(|| it.name.clone());
         let (size, token) = (request.page_size, &request.page_token);
@@ -133,7 +133,7 @@ impl House {
         request: wire::UpdateSnapshotRequest,
     ) -> Result<wire::Snapshot, Status> {
         let wanted = request.snapshot.unwrap_or_default();
-        let _alone = self.floor.write().await;
+        let _alone = self.topology.write().await;
         let snapshot = self.snapshot(&wanted.name)?;
         let mut settings = snapshot.settings().clone();
         for path in super::update::paths(request.update_mask.as_ref(), "UpdateSnapshotRequest")? {
@@ -155,7 +155,7 @@ impl House {
     }
 
     pub(super) async fn delete_snapshot(self: Arc<Self>, name: String) -> Result<(), Status> {
-        let _alone = self.floor.write().await;
+        let _alone = self.topology.write().await;
         let snapshot = self.snapshot(&name)?;
         let mut batch = Batch::default();
         self.remove(&snapshot, &mut batch)?;
@@ -177,7 +177,7 @@ impl House {
         let topic = snapshot.settings().topic.clone();
         if let Some(topic) = names.topics.get(&topic) {
             let stays = |it: &Arc<Snapshot>| !Arc::ptr_eq(it, snapshot);
-            topic.inside().snapshots.retain(stays);
+            topic.state().snapshots.retain(stays);
         }
         Ok(())
     }
@@ -198,7 +198,7 @@ impl Snapshot {
     }
 
     pub(super) fn put(&self, batch: &mut Batch) {
-        let kept = wire::KeptSnapshot {
+        let kept = wire::StoredSnapshot {
             snapshot: Some(self.settings().clone()),
             backlog: self.number,
             topic_number: self.topic_number,

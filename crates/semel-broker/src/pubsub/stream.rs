@@ -1,11 +1,11 @@
 //! `StreamingPull`: messages as they come, for as long as the client has room for them.
 
-use super::backlog::{Room, Taker};
+use super::backlog::{Capacity, Consumer};
 use super::errors::bad_argument;
-use super::house::House;
-use super::limits;
-use super::receive::RESPONSE_BYTES_MAX;
-use super::things::Subscription;
+use super::pull::RESPONSE_BYTES_MAX;
+use super::registry::Registry;
+use super::resources::Subscription;
+use super::validate;
 use crate::proto::pubsub as wire;
 use crate::proto::pubsub::streaming_pull_response::{
     AcknowledgeConfirmation, ModifyAckDeadlineConfirmation, SubscriptionProperties,
@@ -36,74 +36,77 @@ impl<S> Frames for S where
 
 /// One open stream.
 #[derive(Debug)]
-struct Puller {
-    house: Arc<House>,
+struct PullStream {
+    registry: Arc<Registry>,
     subscription: Arc<Subscription>,
-    taker: Taker,
+    consumer: Consumer,
     deadline: Option<Duration>,
-    room: Room,
+    capacity: Capacity,
     responses: mpsc::Sender<Result<wire::StreamingPullResponse, Status>>,
 }
 
 /// Opens a stream: the first frame says which.
-pub(super) async fn open(house: Arc<House>, mut frames: impl Frames) -> Result<Responses, Status> {
+pub(super) async fn open(
+    registry: Arc<Registry>,
+    mut frames: impl Frames,
+) -> Result<Responses, Status> {
     let first = frames.next().await.transpose()?;
     let first = first.ok_or_else(|| bad_argument("subscription, the first frame names it"))?;
-    let subscription = house.subscription(&first.subscription)?;
-    limits::check_ack_deadline(
+    let subscription = registry.subscription(&first.subscription)?;
+    validate::check_ack_deadline(
         "stream_ack_deadline_seconds",
         first.stream_ack_deadline_seconds,
     )?;
     let (sender, responses) = mpsc::channel(1);
-    subscription.inside().streams += 1;
-    let puller = Puller {
-        taker: Taker::Stream(house.taker()),
+    subscription.state().streams += 1;
+    let puller = PullStream {
+        consumer: Consumer::Stream(registry.consumer()),
         deadline: None,
-        room: Room {
+        capacity: Capacity {
             messages: limit(first.max_outstanding_messages),
             bytes: limit(first.max_outstanding_bytes),
         },
-        house,
+        registry,
         subscription,
         responses: sender,
     };
     // Fails at once where it cannot go on, and else shows the client an open stream.
-    puller.take_none()?;
+    puller.check_open()?;
     tokio::spawn(puller.run(first, frames));
     Ok(ReceiverStream::new(responses))
 }
 
-// === impl Puller ===
+// === impl PullStream ===
 
-impl Puller {
+impl PullStream {
     async fn run(mut self, first: wire::StreamingPullRequest, mut frames: impl Frames) {
-        let closed = self.house.closed.clone();
+        let closed = self.registry.closed.clone();
         let responses = self.responses.clone();
         let subscription = Arc::clone(&self.subscription);
         let mut wake = subscription.wake.subscribe();
         let mut ended = self.answer(wire::StreamingPullResponse::default()).await;
         if ended.is_ok() {
-            ended = self.hear(first).await;
+            ended = self.handle_frame(first).await;
         }
-        let mut hungry = true;
+        let mut may_have_more = true;
         while ended.is_ok() {
             ended = tokio::select! {
                 frame = frames.next() => {
-                    hungry = true;
+                    may_have_more = true;
                     match frame {
-                        Some(Ok(frame)) => self.hear(frame).await,
+                        Some(Ok(frame)) => self.handle_frame(frame).await,
                         Some(Err(_)) | None => return,
                     }
                 }
                 _ = wake.changed() => {
-                    hungry = true;
-                    self.take_none()
+                    may_have_more = true;
+                    self.check_open()
                 }
-                ready = responses.reserve(), if hungry => match ready {
+                ready = responses.reserve(), if may_have_more => match ready {
                     Err(_) => return,
                     Ok(permit) => self.take().map(|response| match response {
                         Some(response) => permit.send(Ok(response)),
-                        None => hungry = false,
+                        None => may_have_more = false,
                     }),
                 },
                 () = responses.closed() => return,
@@ -118,18 +121,18 @@ impl Puller {
 
     /// What there is for this stream, if anything: its share, and no more than it has room for.
     fn take(&self) -> Result<Option<wire::StreamingPullResponse>, Status> {
-        let room = {
-            let inside = self.subscription.inside();
-            let load = inside.backlog.load(self.taker);
-            let share = inside.backlog.waiting().div_ceil(inside.streams.max(1));
-            let free = self.room.messages.saturating_sub(load.messages);
-            let bytes = self.room.bytes.saturating_sub(load.bytes);
-            Room {
+        let capacity = {
+            let state = self.subscription.state();
+            let load = state.backlog.load(self.consumer);
+            let share = state.backlog.waiting().div_ceil(state.streams.max(1));
+            let free = self.capacity.messages.saturating_sub(load.messages);
+            let bytes = self.capacity.bytes.saturating_sub(load.bytes);
+            Capacity {
                 messages: free.min(share.max(1)).min(RESPONSE_MESSAGES_MAX),
                 bytes: bytes.min(RESPONSE_BYTES_MAX),
             }
         };
-        let received = self.hand_out(room)?;
+        let received = self.lease_messages(capacity)?;
         Ok((!received.is_empty()).then(|| wire::StreamingPullResponse {
             received_messages: received,
             subscription_properties: Some(self.properties()),
@@ -138,24 +141,24 @@ impl Puller {
     }
 
     /// Whether the stream may go on.
-    fn take_none(&self) -> Result<(), Status> {
-        let none = Room {
+    fn check_open(&self) -> Result<(), Status> {
+        let none = Capacity {
             messages: 0,
             bytes: 0,
         };
-        self.hand_out(none).map(drop)
+        self.lease_messages(none).map(drop)
     }
 
-    fn hand_out(&self, room: Room) -> Result<Vec<wire::ReceivedMessage>, Status> {
-        self.house
-            .hand_out(&self.subscription, self.taker, self.deadline, room)
+    fn lease_messages(&self, capacity: Capacity) -> Result<Vec<wire::ReceivedMessage>, Status> {
+        self.registry
+            .lease_messages(&self.subscription, self.consumer, self.deadline, capacity)
     }
 
     /// Does what a frame asks for.
-    async fn hear(&mut self, frame: wire::StreamingPullRequest) -> Result<(), Status> {
+    async fn handle_frame(&mut self, frame: wire::StreamingPullRequest) -> Result<(), Status> {
         if frame.stream_ack_deadline_seconds != 0 {
             let seconds = frame.stream_ack_deadline_seconds;
-            limits::check_ack_deadline("stream_ack_deadline_seconds", seconds)?;
+            validate::check_ack_deadline("stream_ack_deadline_seconds", seconds)?;
             self.deadline = Some(Duration::from_secs(u64::from(seconds.unsigned_abs())));
         }
         if !frame.ack_ids.is_empty() {
@@ -174,8 +177,8 @@ impl Puller {
     }
 
     async fn acknowledge(&self, ids: Vec<String>) -> Result<(), Status> {
-        let house = &self.house;
-        let invalid = house.acknowledge_ids(&self.subscription, &ids).await?;
+        let registry = &self.registry;
+        let invalid = registry.acknowledge_ids(&self.subscription, &ids).await?;
         let (ack_ids, invalid_ack_ids) = split(ids, &invalid);
         self.confirm(wire::StreamingPullResponse {
             acknowledge_confirmation: Some(AcknowledgeConfirmation {
@@ -190,7 +193,7 @@ impl Puller {
 
     async fn modify(&self, ids: Vec<String>, seconds: Vec<i32>) -> Result<(), Status> {
         let pairs = ids.iter().zip(seconds);
-        let invalid = self.house.modify_ids(&self.subscription, pairs)?;
+        let invalid = self.registry.modify_ids(&self.subscription, pairs)?;
         let (ack_ids, invalid_ack_ids) = split(ids, &invalid);
         self.confirm(wire::StreamingPullResponse {
             modify_ack_deadline_confirmation: Some(ModifyAckDeadlineConfirmation {
@@ -218,18 +221,18 @@ impl Puller {
     }
 
     fn properties(&self) -> SubscriptionProperties {
-        let inside = self.subscription.inside();
+        let state = self.subscription.state();
         SubscriptionProperties {
-            exactly_once_delivery_enabled: inside.settings.enable_exactly_once_delivery,
-            message_ordering_enabled: inside.settings.enable_message_ordering,
+            exactly_once_delivery_enabled: state.settings.enable_exactly_once_delivery,
+            message_ordering_enabled: state.settings.enable_message_ordering,
         }
     }
 }
 
-impl Drop for Puller {
+impl Drop for PullStream {
     fn drop(&mut self) {
-        let mut inside = self.subscription.inside();
-        inside.streams = inside.streams.saturating_sub(1);
+        let mut state = self.subscription.state();
+        state.streams = state.streams.saturating_sub(1);
     }
 }
 

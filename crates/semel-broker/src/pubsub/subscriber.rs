@@ -15,7 +15,7 @@ impl Subscriber for PubSub {
         request: Request<wire::Subscription>,
     ) -> Result<Response<wire::Subscription>, Status> {
         let request = request.into_inner();
-        self.finish(|house| house.create_subscription(request))
+        self.finish(|registry| registry.create_subscription(request))
             .await
     }
 
@@ -23,7 +23,9 @@ impl Subscriber for PubSub {
         &self,
         request: Request<wire::GetSubscriptionRequest>,
     ) -> Result<Response<wire::Subscription>, Status> {
-        let found = self.house.get_subscription(&request.get_ref().subscription);
+        let found = self
+            .registry
+            .get_subscription(&request.get_ref().subscription);
         found.map(Response::new)
     }
 
@@ -32,7 +34,7 @@ impl Subscriber for PubSub {
         request: Request<wire::UpdateSubscriptionRequest>,
     ) -> Result<Response<wire::Subscription>, Status> {
         let request = request.into_inner();
-        self.finish(|house| house.update_subscription(request))
+        self.finish(|registry| registry.update_subscription(request))
             .await
     }
 
@@ -40,7 +42,7 @@ impl Subscriber for PubSub {
         &self,
         request: Request<wire::ListSubscriptionsRequest>,
     ) -> Result<Response<wire::ListSubscriptionsResponse>, Status> {
-        let found = self.house.list_subscriptions(request.get_ref());
+        let found = self.registry.list_subscriptions(request.get_ref());
         found.map(Response::new)
     }
 
@@ -49,14 +51,15 @@ impl Subscriber for PubSub {
         request: Request<wire::DeleteSubscriptionRequest>,
     ) -> Result<Response<()>, Status> {
         let name = request.into_inner().subscription;
-        self.finish(|house| house.delete_subscription(name)).await
+        self.finish(|registry| registry.delete_subscription(name))
+            .await
     }
 
     async fn modify_ack_deadline(
         &self,
         request: Request<wire::ModifyAckDeadlineRequest>,
     ) -> Result<Response<()>, Status> {
-        let done = self.house.modify_ack_deadline(request.get_ref());
+        let done = self.registry.modify_ack_deadline(request.get_ref());
         done.map(Response::new)
     }
 
@@ -65,23 +68,23 @@ impl Subscriber for PubSub {
         request: Request<wire::AcknowledgeRequest>,
     ) -> Result<Response<()>, Status> {
         let request = request.into_inner();
-        self.finish(|house| house.acknowledge(request)).await
+        self.finish(|registry| registry.acknowledge(request)).await
     }
 
     async fn pull(
         &self,
         request: Request<wire::PullRequest>,
     ) -> Result<Response<wire::PullResponse>, Status> {
-        let house = Arc::clone(&self.house);
-        house.pull(request.into_inner()).await.map(Response::new)
+        let registry = Arc::clone(&self.registry);
+        registry.pull(request.into_inner()).await.map(Response::new)
     }
 
     async fn streaming_pull(
         &self,
         request: Request<Streaming<wire::StreamingPullRequest>>,
     ) -> Result<Response<BoxStream<wire::StreamingPullResponse>>, Status> {
-        let house = Arc::clone(&self.house);
-        let responses = stream::open(house, request.into_inner()).await?;
+        let registry = Arc::clone(&self.registry);
+        let responses = stream::open(registry, request.into_inner()).await?;
         Ok(Response::new(Box::pin(responses)))
     }
 
@@ -90,14 +93,15 @@ impl Subscriber for PubSub {
         request: Request<wire::ModifyPushConfigRequest>,
     ) -> Result<Response<()>, Status> {
         let request = request.into_inner();
-        self.finish(|house| house.modify_push_config(request)).await
+        self.finish(|registry| registry.modify_push_config(request))
+            .await
     }
 
     async fn get_snapshot(
         &self,
         request: Request<wire::GetSnapshotRequest>,
     ) -> Result<Response<wire::Snapshot>, Status> {
-        let found = self.house.get_snapshot(&request.get_ref().snapshot);
+        let found = self.registry.get_snapshot(&request.get_ref().snapshot);
         found.map(Response::new)
     }
 
@@ -105,7 +109,7 @@ impl Subscriber for PubSub {
         &self,
         request: Request<wire::ListSnapshotsRequest>,
     ) -> Result<Response<wire::ListSnapshotsResponse>, Status> {
-        let found = self.house.list_snapshots(request.get_ref());
+        let found = self.registry.list_snapshots(request.get_ref());
         found.map(Response::new)
     }
 
@@ -114,7 +118,8 @@ impl Subscriber for PubSub {
         request: Request<wire::CreateSnapshotRequest>,
     ) -> Result<Response<wire::Snapshot>, Status> {
         let request = request.into_inner();
-        self.finish(|house| house.create_snapshot(request)).await
+        self.finish(|registry| registry.create_snapshot(request))
+            .await
     }
 
     async fn update_snapshot(
@@ -122,7 +127,8 @@ impl Subscriber for PubSub {
         request: Request<wire::UpdateSnapshotRequest>,
     ) -> Result<Response<wire::Snapshot>, Status> {
         let request = request.into_inner();
-        self.finish(|house| house.update_snapshot(request)).await
+        self.finish(|registry| registry.update_snapshot(request))
+            .await
     }
 
     async fn delete_snapshot(
@@ -130,7 +136,7 @@ impl Subscriber for PubSub {
         request: Request<wire::DeleteSnapshotRequest>,
     ) -> Result<Response<()>, Status> {
         let name = request.into_inner().snapshot;
-        self.finish(|house| house.delete_snapshot(name)).await
+        self.finish(|registry| registry.delete_snapshot(name)).await
     }
 
     async fn seek(
@@ -138,7 +144,7 @@ impl Subscriber for PubSub {
         request: Request<wire::SeekRequest>,
     ) -> Result<Response<wire::SeekResponse>, Status> {
         let request = request.into_inner();
-        self.finish(|house| house.seek(request)).await?;
+        self.finish(|registry| registry.seek(request)).await?;
         Ok(Response::new(wire::SeekResponse {}))
     }
 }

@@ -1,56 +1,56 @@
 //! Subscriptions: made, shown, changed, detached, deleted.
 
-use super::errors::{exists, unwritten};
-use super::house::House;
-use super::limits;
+use super::errors::{already_exists, storage_failed};
 use super::names;
-use super::things::Subscription;
+use super::registry::Registry;
+use super::resources::Subscription;
 use super::update;
+use super::validate;
 use crate::proto::pubsub as wire;
 use crate::storage::{Batch, Table};
 use std::sync::Arc;
 use tonic::Status;
 
-// === impl House ===
+// === impl Registry ===
 
-impl House {
+impl Registry {
     pub(super) async fn create_subscription(
         self: Arc<Self>,
         mut settings: wire::Subscription,
     ) -> Result<wire::Subscription, Status> {
         names::check("name", &settings.name, "subscriptions")?;
-        limits::complete(&mut settings)?;
+        validate::complete(&mut settings)?;
         settings.detached = false;
-        let _alone = self.floor.write().await;
+        let _alone = self.topology.write().await;
         let topic = self.topic(&settings.topic)?;
         if self.names().subscriptions.contains_key(&settings.name) {
-            return Err(exists(&settings.name));
+            return Err(already_exists(&settings.name));
         }
         settings.topic_message_retention_duration =
-            topic.inside().settings.message_retention_duration;
+            topic.state().settings.message_retention_duration;
         let mut batch = Batch::default();
-        let kept = wire::KeptSubscription {
+        let kept = wire::StoredSubscription {
             subscription: Some(settings.clone()),
             backlog: self.number(&mut batch),
             topic_number: topic.number,
         };
         let number = kept.backlog;
         let subscription = Subscription::kept(&self.context, kept);
-        let subscription = Arc::new(subscription.map_err(|error| unwritten(&error))?);
+        let subscription = Arc::new(subscription.map_err(|error| storage_failed(&error))?);
         subscription.put(&mut batch, &settings, number);
         self.commit(batch).await?;
-        topic.inside().subscriptions.push(Arc::clone(&subscription));
+        topic.state().subscriptions.push(Arc::clone(&subscription));
         let name = settings.name.clone();
         self.names()
             .subscriptions
             .insert(name, Arc::clone(&subscription));
-        self.keep(subscription);
+        self.start_worker(subscription);
         Ok(self.shown(settings))
     }
 
     pub(super) fn get_subscription(&self, name: &str) -> Result<wire::Subscription, Status> {
         let subscription = self.subscription(name)?;
-        let settings = subscription.inside().settings.clone();
+        let settings = subscription.state().settings.clone();
         Ok(self.shown(settings))
     }
 
@@ -59,7 +59,7 @@ impl House {
         request: &wire::ListSubscriptionsRequest,
     ) -> Result<wire::ListSubscriptionsResponse, Status> {
         let prefix = names::in_project(&request.project)?;
-        let show = |it: &Arc<Subscription>| Some(it.inside().settings.clone());
+        let show = |it: &Arc<Subscription>| Some(it.state().settings.clone());
         let (size, token) = (request.page_size, &request.page_token);
         let page = names::page(&self.names().subscriptions, &prefix, size, token, show)?;
         let items = page.items.into_iter();
@@ -75,13 +75,13 @@ impl House {
     ) -> Result<wire::Subscription, Status> {
         let wanted = request.subscription.unwrap_or_default();
         let paths = update::paths(request.update_mask.as_ref(), "UpdateSubscriptionRequest")?;
-        let _alone = self.floor.write().await;
+        let _alone = self.topology.write().await;
         let subscription = self.subscription(&wanted.name)?;
-        let mut settings = subscription.inside().settings.clone();
+        let mut settings = subscription.state().settings.clone();
         for path in paths {
             update::take_over(&mut settings, &wanted, &path)?;
         }
-        limits::complete(&mut settings)?;
+        validate::complete(&mut settings)?;
         self.change(&subscription, settings).await
     }
 
@@ -89,11 +89,11 @@ impl House {
         self: Arc<Self>,
         request: wire::ModifyPushConfigRequest,
     ) -> Result<(), Status> {
-        let _alone = self.floor.write().await;
+        let _alone = self.topology.write().await;
         let subscription = self.subscription(&request.subscription)?;
-        let mut settings = subscription.inside().settings.clone();
+        let mut settings = subscription.state().settings.clone();
         settings.push_config = request.push_config;
-        limits::complete(&mut settings)?;
+        validate::complete(&mut settings)?;
         self.change(&subscription, settings).await?;
         Ok(())
     }
@@ -104,24 +104,24 @@ impl House {
         settings: wire::Subscription,
     ) -> Result<wire::Subscription, Status> {
         let mut batch = Batch::default();
-        let number = subscription.inside().number;
+        let number = subscription.state().number;
         subscription.put(&mut batch, &settings, number);
         self.commit(batch).await?;
         {
-            let mut inside = subscription.inside();
-            inside.backlog.set_rules(limits::rules(&settings));
-            inside.settings = settings.clone();
+            let mut state = subscription.state();
+            state.backlog.set_policy(validate::policy(&settings));
+            state.settings = settings.clone();
         }
-        self.touch(subscription);
+        self.notify(subscription);
         Ok(self.shown(settings))
     }
 
     pub(super) async fn delete_subscription(self: Arc<Self>, name: String) -> Result<(), Status> {
-        let _alone = self.floor.write().await;
+        let _alone = self.topology.write().await;
         let subscription = self.subscription(&name)?;
         let mut batch = Batch::default();
         batch.delete(Table::Subscriptions, name.as_bytes());
-        let number = subscription.inside().number;
+        let number = subscription.state().number;
         self.clear(&mut batch, number)?;
         self.commit(batch).await?;
         self.names().subscriptions.remove(&name);
@@ -132,11 +132,11 @@ impl House {
 
     /// The subscription stays, without messages and without a way to get any.
     pub(super) async fn detach(self: Arc<Self>, name: String) -> Result<(), Status> {
-        let _alone = self.floor.write().await;
+        let _alone = self.topology.write().await;
         let subscription = self.subscription(&name)?;
         let (mut settings, number) = {
-            let inside = subscription.inside();
-            (inside.settings.clone(), inside.number)
+            let state = subscription.state();
+            (state.settings.clone(), state.number)
         };
         settings.detached = true;
         let mut batch = Batch::default();
@@ -145,20 +145,20 @@ impl House {
         self.commit(batch).await?;
         self.leave_topic(&subscription);
         {
-            let mut inside = subscription.inside();
-            self.abandon(&mut inside);
-            inside.settings = settings;
+            let mut state = subscription.state();
+            self.abandon(&mut state);
+            state.settings = settings;
         }
-        self.touch(&subscription);
+        self.notify(&subscription);
         Ok(())
     }
 
     fn leave_topic(&self, subscription: &Arc<Subscription>) {
-        let topic = subscription.inside().settings.topic.clone();
+        let topic = subscription.state().settings.topic.clone();
         let topic = self.names().topics.get(&topic).cloned();
         if let Some(topic) = topic {
             let stays = |it: &Arc<Subscription>| !Arc::ptr_eq(it, subscription);
-            topic.inside().subscriptions.retain(stays);
+            topic.state().subscriptions.retain(stays);
         }
     }
 
@@ -166,7 +166,7 @@ impl House {
     fn shown(&self, mut settings: wire::Subscription) -> wire::Subscription {
         let topic = self.names().topics.get(&settings.topic).cloned();
         settings.topic_message_retention_duration =
-            topic.and_then(|topic| topic.inside().settings.message_retention_duration);
+            topic.and_then(|topic| topic.state().settings.message_retention_duration);
         settings
     }
 }

@@ -1,39 +1,39 @@
 //! Topics: made, shown, changed, deleted.
 
-use super::errors::{bad_argument, exists};
-use super::house::House;
+use super::errors::{already_exists, bad_argument};
 use super::names::{self, DELETED_TOPIC};
-use super::things::Topic;
-use super::{limits, rows};
+use super::registry::Registry;
+use super::resources::Topic;
+use super::{rows, validate};
 use crate::clock::Time;
 use crate::proto::pubsub as wire;
 use crate::storage::{Batch, Table};
 use std::sync::Arc;
 use tonic::Status;
 
-// === impl House ===
+// === impl Registry ===
 
-impl House {
+impl Registry {
     pub(super) async fn create_topic(
         self: Arc<Self>,
         mut settings: wire::Topic,
     ) -> Result<wire::Topic, Status> {
         names::check("name", &settings.name, "topics")?;
-        limits::complete_topic(&mut settings)?;
-        let _alone = self.floor.write().await;
+        validate::complete_topic(&mut settings)?;
+        let _alone = self.topology.write().await;
         if self.names().topics.contains_key(&settings.name) {
-            return Err(exists(&settings.name));
+            return Err(already_exists(&settings.name));
         }
         let mut batch = Batch::default();
         let number = self.number(&mut batch);
         let retains = settings.message_retention_duration.is_some();
-        let topic = Topic::kept(wire::KeptTopic {
+        let topic = Topic::kept(wire::StoredTopic {
             topic: Some(settings.clone()),
             number,
             reserved: 0,
             backlog: if retains { self.number(&mut batch) } else { 0 },
         });
-        topic.inside().put(&mut batch, number, 0);
+        topic.state().put(&mut batch, number, 0);
         self.commit(batch).await?;
         let name = settings.name.clone();
         self.names().topics.insert(name, Arc::new(topic));
@@ -42,7 +42,7 @@ impl House {
 
     pub(super) fn get_topic(&self, name: &str) -> Result<wire::Topic, Status> {
         let topic = self.topic(name)?;
-        let settings = topic.inside().settings.clone();
+        let settings = topic.state().settings.clone();
         Ok(settings)
     }
 
@@ -52,7 +52,7 @@ impl House {
     ) -> Result<wire::ListTopicsResponse, Status> {
         let prefix = names::in_project(&request.project)?;
         let names = self.names();
-        let show = |topic: &Arc<Topic>| Some(topic.inside().settings.clone());
+        let show = |topic: &Arc<Topic>| Some(topic.state().settings.clone());
         let (size, token) = (request.page_size, &request.page_token);
         let page = names::page(&names.topics, &prefix, size, token, show)?;
         Ok(wire::ListTopicsResponse {
@@ -66,9 +66,9 @@ impl House {
         request: wire::UpdateTopicRequest,
     ) -> Result<wire::Topic, Status> {
         let wanted = request.topic.unwrap_or_default();
-        let _alone = self.floor.write().await;
+        let _alone = self.topology.write().await;
         let topic = self.topic(&wanted.name)?;
-        let mut settings = topic.inside().settings.clone();
+        let mut settings = topic.state().settings.clone();
         for path in super::update::paths(request.update_mask.as_ref(), "UpdateTopicRequest")? {
             match path.as_str() {
                 "labels" => settings.labels.clone_from(&wanted.labels),
@@ -88,61 +88,58 @@ impl House {
                 }
             }
         }
-        limits::complete_topic(&mut settings)?;
+        validate::complete_topic(&mut settings)?;
         let mut batch = Batch::default();
-        let mut inside_backlog = topic.inside().backlog;
-        match (
-            settings.message_retention_duration.is_some(),
-            inside_backlog,
-        ) {
-            (true, None) => inside_backlog = Some(self.number(&mut batch)),
+        let mut backlog = topic.state().backlog;
+        match (settings.message_retention_duration.is_some(), backlog) {
+            (true, None) => backlog = Some(self.number(&mut batch)),
             (false, Some(number)) => {
                 self.clear(&mut batch, number)?;
-                inside_backlog = None;
+                backlog = None;
             }
             (true, Some(_)) | (false, None) => {}
         }
         {
-            // The row is written from what will be; nobody else changes it while the floor is held.
-            let mut inside = topic.inside();
-            inside.settings = settings.clone();
-            inside.backlog = inside_backlog;
-            inside.sweep_at = Time::default();
-            inside.put(&mut batch, topic.number, inside.reserved.max(inside.next));
+            // The row is written from what will be; nobody else changes it while the topology lock is held.
+            let mut state = topic.state();
+            state.settings = settings.clone();
+            state.backlog = backlog;
+            state.sweep_at = Time::default();
+            state.put(&mut batch, topic.number, state.reserved.max(state.next));
         }
-        let subscriptions = topic.inside().subscriptions.clone();
+        let subscriptions = topic.state().subscriptions.clone();
         for subscription in &subscriptions {
-            let mut inside = subscription.inside();
-            inside.settings.topic_message_retention_duration = settings.message_retention_duration;
-            let rules = limits::rules(&inside.settings);
-            inside.backlog.set_rules(rules);
-            subscription.put(&mut batch, &inside.settings, inside.number);
+            let mut state = subscription.state();
+            state.settings.topic_message_retention_duration = settings.message_retention_duration;
+            let policy = validate::policy(&state.settings);
+            state.backlog.set_policy(policy);
+            subscription.put(&mut batch, &state.settings, state.number);
         }
         self.commit(batch).await?;
         for subscription in &subscriptions {
-            self.touch(subscription);
+            self.notify(subscription);
         }
         Ok(settings)
     }
 
     /// The topic goes; its subscriptions keep what they have.
     pub(super) async fn delete_topic(self: Arc<Self>, name: String) -> Result<(), Status> {
-        let _alone = self.floor.write().await;
+        let _alone = self.topology.write().await;
         let topic = self.topic(&name)?;
         let mut batch = Batch::default();
         batch.delete(Table::Topics, name.as_bytes());
         let (subscriptions, snapshots, backlog) = {
-            let inside = topic.inside();
-            let (subscriptions, snapshots) = (&inside.subscriptions, &inside.snapshots);
-            (subscriptions.clone(), snapshots.clone(), inside.backlog)
+            let state = topic.state();
+            let (subscriptions, snapshots) = (&state.subscriptions, &state.snapshots);
+            (subscriptions.clone(), snapshots.clone(), state.backlog)
         };
         if let Some(number) = backlog {
             self.clear(&mut batch, number)?;
         }
         for subscription in &subscriptions {
-            let mut inside = subscription.inside();
-            inside.settings.topic = DELETED_TOPIC.into();
-            subscription.put(&mut batch, &inside.settings, inside.number);
+            let mut state = subscription.state();
+            state.settings.topic = DELETED_TOPIC.into();
+            subscription.put(&mut batch, &state.settings, state.number);
         }
         for snapshot in &snapshots {
             snapshot.settings().topic = DELETED_TOPIC.into();
@@ -158,7 +155,7 @@ impl House {
         request: &wire::ListTopicSubscriptionsRequest,
     ) -> Result<wire::ListTopicSubscriptionsResponse, Status> {
         let topic = self.topic(&request.topic)?;
-        let all = topic.inside().subscriptions.clone();
+        let all = topic.state().subscriptions.clone();
         let all = all.into_iter().map(|it| (it.name.clone(), it.name.clone()));
         let all = all.collect();
         let (size, token) = (request.page_size, &request.page_token);
@@ -173,6 +170,6 @@ impl House {
     pub(super) fn clear(&self, batch: &mut Batch, number: u64) -> Result<(), Status> {
         let storage = &self.context.storage;
         rows::delete_all(batch, storage, Table::Messages, &number.to_be_bytes())
-            .map_err(|error| super::errors::unwritten(&error))
+            .map_err(|error| super::errors::storage_failed(&error))
     }
 }

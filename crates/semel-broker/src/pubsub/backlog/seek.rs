@@ -1,15 +1,15 @@
 //! Going back or forward in time.
 
-use super::{Backlog, End, Ended, Place, Standing};
+use super::{Backlog, DeliveryEnd, EndedDelivery, MessageState, Sequence};
 use crate::clock::Time;
 
 /// What a seek changes: first it is written down, then it is done.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(in super::super) struct Seek {
-    /// Taken for acknowledged.
-    pub(in super::super) acknowledge: Vec<Place>,
+    /// Counted as acknowledged.
+    pub(in super::super) acknowledge: Vec<Sequence>,
     /// Acknowledged before, available again.
-    pub(in super::super) revive: Vec<Place>,
+    pub(in super::super) revive: Vec<Sequence>,
 }
 
 // === impl Backlog ===
@@ -18,49 +18,50 @@ impl Backlog {
     /// What has to change so that everything published before `to` is acknowledged and nothing else.
     pub(in super::super) fn seek(&self, to: Time) -> Seek {
         let mut seek = Seek::default();
-        for (place, kept) in &self.messages {
-            let before = kept.published < to;
-            match kept.standing {
-                Standing::Acknowledged if !before => seek.revive.push(*place),
-                Standing::Waiting
-                | Standing::Outstanding(_)
-                | Standing::Leaving
-                | Standing::Dying
+        for (sequence, message) in &self.messages {
+            let before = message.published < to;
+            match message.state {
+                MessageState::Acknowledged if !before => seek.revive.push(*sequence),
+                MessageState::Waiting
+                | MessageState::Outstanding(_)
+                | MessageState::Acknowledging
+                | MessageState::DeadLettering
                     if before =>
                 {
-                    seek.acknowledge.push(*place);
+                    seek.acknowledge.push(*sequence);
                 }
-                Standing::Waiting
-                | Standing::Outstanding(_)
-                | Standing::Leaving
-                | Standing::Dying
-                | Standing::Acknowledged => {}
+                MessageState::Waiting
+                | MessageState::Outstanding(_)
+                | MessageState::Acknowledging
+                | MessageState::DeadLettering
+                | MessageState::Acknowledged => {}
             }
         }
         seek
     }
 
     /// Does what was written down; answers what was outstanding.
-    pub(in super::super) fn sought(&mut self, seek: &Seek, now: Time) -> Vec<Ended> {
+    pub(in super::super) fn apply_seek(&mut self, seek: &Seek, now: Time) -> Vec<EndedDelivery> {
         let mut ended = Vec::new();
-        for place in &seek.acknowledge {
-            let out = self.call_back(*place);
-            ended.extend(out.map(|mut out| out.ended(End::Late)));
-            self.left(*place);
+        for sequence in &seek.acknowledge {
+            let out = self.revoke(*sequence);
+            ended.extend(out.map(|mut out| out.ended(DeliveryEnd::Expired)));
+            self.acknowledged(*sequence);
         }
-        for place in &seek.revive {
-            let kept = self.messages.get_mut(place);
-            let kept = kept.filter(|kept| matches!(kept.standing, Standing::Acknowledged));
-            if let Some(kept) = kept {
-                kept.attempts = 0;
-                kept.held_for = 0;
+        for sequence in &seek.revive {
+            let message = self.messages.get_mut(sequence);
+            let message =
+                message.filter(|message| matches!(message.state, MessageState::Acknowledged));
+            if let Some(message) = message {
+                message.attempts = 0;
+                message.held_for = 0;
                 self.unfinished += 1;
-                self.wait(*place, now);
+                self.wait(*sequence, now);
             }
         }
         let messages = &self.messages;
-        let dying = |place: &Place| matches!(messages.get(place), Some(kept) if matches!(kept.standing, Standing::Dying));
-        self.dying.retain(dying);
+        let dead_lettering = |sequence: &Sequence| matches!(messages.get(sequence), Some(message) if matches!(message.state, MessageState::DeadLettering));
+        self.dead_lettering.retain(dead_lettering);
         ended
     }
 }

@@ -36,7 +36,7 @@ pub(super) struct Envelope {
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Wrapped<'a> {
-    message: Inner<'a>,
+    message: WrappedMessage<'a>,
     subscription: &'a str,
     #[serde(skip_serializing_if = "Option::is_none")]
     delivery_attempt: Option<u32>,
@@ -44,7 +44,7 @@ struct Wrapped<'a> {
 
 /// Both spellings are sent.
 #[derive(Serialize)]
-struct Inner<'a> {
+struct WrappedMessage<'a> {
     #[serde(skip_serializing_if = "String::is_empty")]
     data: String,
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
@@ -89,7 +89,7 @@ fn wrapped(message: &wire::PubsubMessage, subscription: &str, attempt: Option<u3
     let time = publish_time(message);
     let attributes = message.attributes.iter();
     let wrapped = Wrapped {
-        message: Inner {
+        message: WrappedMessage {
             data: STANDARD.encode(&message.data),
             attributes: attributes
                 .map(|(key, value)| (key.as_str(), value.as_str()))

@@ -1,6 +1,6 @@
 use super::*;
 use crate::handler::Handler;
-use crate::history::Result as Ended;
+use crate::history::Result as EndedDelivery;
 
 async fn pushing(faults: &[&str]) -> (Bed, Handler) {
     let handler = Handler::start().await;
@@ -14,12 +14,12 @@ async fn pushing(faults: &[&str]) -> (Bed, Handler) {
     (bed, handler)
 }
 
-fn ends(bed: &Bed) -> Vec<Ended> {
+fn ends(bed: &Bed) -> Vec<EndedDelivery> {
     bed.history().into_iter().map(|it| it.result).collect()
 }
 
-fn ok() -> Ended {
-    Ended::Answered {
+fn ok() -> EndedDelivery {
+    EndedDelivery::Answered {
         status: 200,
         success: true,
     }
@@ -43,7 +43,7 @@ async fn duplicate_at_once_pushes_twice_at_the_same_time() {
     handler.hold();
     bed.publish(&["a"]).await;
     handler.wait_for(2).await;
-    assert_eq!(ends(&bed), [Ended::Running, Ended::Running]);
+    assert_eq!(ends(&bed), [EndedDelivery::Running, EndedDelivery::Running]);
     handler.let_go();
     bed.idle(false).await;
     assert_eq!(handler.seen().len(), 2);
@@ -56,7 +56,7 @@ async fn a_lost_answer_is_followed_by_another_push() {
     handler.wait_for(1).await;
     let lost = |all: &[Dispatch]| {
         all.iter()
-            .any(|it| it.result == Ended::AnswerLost { status: 200 })
+            .any(|it| it.result == EndedDelivery::AnswerLost { status: 200 })
     };
     bed.wait_history(lost).await;
     bed.context.faults.replace(Vec::new());
@@ -69,7 +69,7 @@ async fn a_lost_answer_is_followed_by_another_push() {
 async fn a_cut_connection_is_followed_by_another_push() {
     let (bed, handler) = pushing(&["cut=1:3"]).await;
     bed.publish(&["a"]).await;
-    bed.wait_history(|all| all.iter().any(|it| it.result == Ended::Cut))
+    bed.wait_history(|all| all.iter().any(|it| it.result == EndedDelivery::Cut))
         .await;
     bed.context.faults.replace(Vec::new());
     bed.advance(60);
@@ -85,7 +85,7 @@ async fn an_overlapping_push_runs_while_the_first_still_does() {
     handler.wait_for(1).await;
     bed.context.faults.replace(Vec::new());
     bed.advance(2);
-    bed.wait_history(|all| all.iter().any(|it| it.result == Ended::TimedOut))
+    bed.wait_history(|all| all.iter().any(|it| it.result == EndedDelivery::TimedOut))
         .await;
     bed.advance(1);
     handler.wait_for(2).await;
@@ -119,7 +119,10 @@ async fn pulled_messages_are_doubled_delayed_and_unheard() {
     bed.publish(&["c"]).await;
     let unheard = bed.pull(SUBSCRIPTION).await;
     bed.ack(&unheard).await.unwrap();
-    assert_eq!(ends(&bed).last(), Some(&Ended::AnswerLost { status: 200 }));
+    assert_eq!(
+        ends(&bed).last(),
+        Some(&EndedDelivery::AnswerLost { status: 200 })
+    );
     bed.context.faults.replace(Vec::new());
     bed.advance(10);
     let again = bed.wait_pull(SUBSCRIPTION).await;

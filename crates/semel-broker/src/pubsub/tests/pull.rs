@@ -1,5 +1,5 @@
 use super::*;
-use crate::history::Result as Ended;
+use crate::history::Result as EndedDelivery;
 use crate::proto::rpc;
 use prost::Message;
 use tonic::Code;
@@ -22,15 +22,15 @@ async fn a_message_is_received_until_it_is_acknowledged() {
     assert_eq!(texts(&third), ["b"]);
     bed.ack(&third).await.unwrap();
     bed.idle(true).await;
-    let ends: Vec<Ended> = bed.history().into_iter().map(|it| it.result).collect();
+    let ends: Vec<EndedDelivery> = bed.history().into_iter().map(|it| it.result).collect();
     assert_eq!(
         ends,
         [
-            Ended::TimedOut,
-            Ended::TimedOut,
-            Ended::Acknowledged,
-            Ended::Refused,
-            Ended::Acknowledged
+            EndedDelivery::TimedOut,
+            EndedDelivery::TimedOut,
+            EndedDelivery::Acknowledged,
+            EndedDelivery::Refused,
+            EndedDelivery::Acknowledged
         ]
     );
     assert!(bed.history().iter().all(|it| it.target == "pull"));
@@ -194,9 +194,9 @@ async fn what_is_too_old_leaves_by_itself() {
     bed.advance(600);
     bed.idle(true).await;
     let number = {
-        let subscription = bed.pubsub.house.subscription(SUBSCRIPTION).unwrap();
-        let inside = subscription.inside();
-        inside.number.to_be_bytes()
+        let subscription = bed.pubsub.registry.subscription(SUBSCRIPTION).unwrap();
+        let state = subscription.state();
+        state.number.to_be_bytes()
     };
     let rows = || {
         let storage = &bed.context.storage;

@@ -1,6 +1,6 @@
 use super::*;
 use crate::handler::Handler;
-use crate::history::Result as Ended;
+use crate::history::Result as EndedDelivery;
 use crate::proto::pubsub::push_config::{AuthenticationMethod, NoWrapper, OidcToken, Wrapper};
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -42,7 +42,7 @@ async fn a_message_is_pushed_until_it_is_accepted() {
     let history = bed.history();
     let attempts: Vec<u32> = history.iter().map(|it| it.attempt).collect();
     assert_eq!(attempts, [1, 2, 3, 4]);
-    let last = Ended::Answered {
+    let last = EndedDelivery::Answered {
         status: 204,
         success: true,
     };
@@ -62,8 +62,11 @@ async fn a_handler_that_is_late_is_asked_again() {
     bed.publish(&["a"]).await;
     handler.wait_for(1).await;
     bed.advance(11);
-    bed.wait_history(|all| all.first().is_some_and(|it| it.result == Ended::TimedOut))
-        .await;
+    bed.wait_history(|all| {
+        all.first()
+            .is_some_and(|it| it.result == EndedDelivery::TimedOut)
+    })
+    .await;
     bed.advance(1);
     let seen = handler.wait_for(2).await;
     let json: serde_json::Value = serde_json::from_slice(&seen[1].body).unwrap();

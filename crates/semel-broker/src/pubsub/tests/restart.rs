@@ -154,9 +154,9 @@ async fn sequences_are_reserved_on_the_shelf_before_they_are_used() {
         publisher.await.unwrap();
     }
     let row = bed.context.storage.get(Table::Topics, TOPIC.as_bytes());
-    let row = wire::KeptTopic::decode(row.unwrap().unwrap()).unwrap();
-    let topic = bed.pubsub.house.topic(TOPIC).unwrap();
-    let inside = topic.inside();
-    assert_eq!(row.reserved, inside.reserved);
-    assert!(inside.next <= row.reserved);
+    let row = wire::StoredTopic::decode(row.unwrap().unwrap()).unwrap();
+    let topic = bed.pubsub.registry.topic(TOPIC).unwrap();
+    let state = topic.state();
+    assert_eq!(row.reserved, state.reserved);
+    assert!(state.next <= row.reserved);
 }

@@ -221,8 +221,8 @@ async fn what_the_topic_retains_is_there_for_longer_than_a_subscription_would_ke
 #[tokio::test]
 async fn a_topic_throws_away_faster_than_it_gets() {
     let bed = retaining_topic(600).await;
-    let topic = bed.pubsub.house.topic(TOPIC).unwrap();
-    let kept = topic.inside().backlog.unwrap().to_be_bytes();
+    let topic = bed.pubsub.registry.topic(TOPIC).unwrap();
+    let kept = topic.state().backlog.unwrap().to_be_bytes();
     let texts = ["x"; 100];
     for _ in 0..3 {
         bed.publish(&texts).await;
@@ -245,11 +245,11 @@ async fn a_message_that_was_sought_is_not_buried_afterwards() {
     .await;
     bed.topic(dead).await;
     bed.publish(&["a"]).await;
-    let house = &bed.pubsub.house;
-    let subscription = house.subscription(SUBSCRIPTION).unwrap();
-    let place = subscription.inside().backlog.last().unwrap();
-    // The keeper meant to bury it, and the seek to its snapshot came first.
-    house.bury(&subscription, &[place]).await;
+    let registry = &bed.pubsub.registry;
+    let subscription = registry.subscription(SUBSCRIPTION).unwrap();
+    let sequence = subscription.state().backlog.last().unwrap();
+    // The worker meant to dead-letter it, and the seek to its snapshot came first.
+    registry.dead_letter(&subscription, &[sequence]).await;
     assert_eq!(texts(&bed.pull(SUBSCRIPTION).await), ["a"]);
 }
 
@@ -262,11 +262,11 @@ async fn a_delivery_is_over_when_its_backlog_is() {
         bed.pull(SUBSCRIPTION).await;
         assert_eq!(bed.history()[0].took_us, None);
         let name = SUBSCRIPTION.to_owned();
-        let house = Arc::clone(&bed.pubsub.house);
+        let registry = Arc::clone(&bed.pubsub.registry);
         let later = bed.context.clock.now().plus(Duration::from_secs(60));
         match end {
-            0 => house.delete_subscription(name).await.unwrap(),
-            1 => house.detach(name).await.unwrap(),
+            0 => registry.delete_subscription(name).await.unwrap(),
+            1 => registry.detach(name).await.unwrap(),
             2 => bed.pubsub.reset().await.unwrap(),
             3 => bed.seek_time(later).await,
             _ => bed.seek(Target::Snapshot(SNAPSHOT.into())).await.unwrap(),

@@ -26,8 +26,8 @@ impl Client {
     async fn open(bed: &Bed, messages: i64) -> Result<Self, Status> {
         let (frames, incoming) = mpsc::channel(8);
         frames.send(Ok(first_frame(messages))).await.unwrap();
-        let house = Arc::clone(&bed.pubsub.house);
-        let responses = stream::open(house, ReceiverStream::new(incoming)).await?;
+        let registry = Arc::clone(&bed.pubsub.registry);
+        let responses = stream::open(registry, ReceiverStream::new(incoming)).await?;
         let mut client = Self { frames, responses };
         let first = client.response().await.unwrap();
         assert!(first.received_messages.is_empty());

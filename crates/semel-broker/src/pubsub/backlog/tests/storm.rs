@@ -9,7 +9,7 @@ const KEYS: [&str; 3] = ["a", "b", ""];
 #[derive(Clone, Debug)]
 enum Act {
     Publish { key: usize },
-    Take { taker: usize, messages: usize },
+    LeaseResult { consumer: usize, messages: usize },
     Acknowledge { which: usize },
     AcknowledgeOld { which: usize },
     Refuse { which: usize },
@@ -24,10 +24,10 @@ struct Witness {
     ordered: bool,
     now: Time,
     /// The key of everything not acknowledged.
-    open: BTreeMap<Place, &'static str>,
-    out: BTreeMap<Place, (Taker, u64, Time)>,
-    old: Vec<(Place, u64)>,
-    next: Place,
+    open: BTreeMap<Sequence, &'static str>,
+    out: BTreeMap<Sequence, (Consumer, u64, Time)>,
+    old: Vec<(Sequence, u64)>,
+    next: Sequence,
     pulls: u64,
 }
 
@@ -35,9 +35,12 @@ struct Witness {
 
 impl Witness {
     fn new(ordered: bool) -> Self {
-        let rules = Rules { ordered, ..rules() };
+        let policy = DeliveryPolicy {
+            ordered,
+            ..policy()
+        };
         Self {
-            backlog: Backlog::new(rules, 0),
+            backlog: Backlog::new(policy, 0),
             ordered,
             now: at(0),
             open: BTreeMap::new(),
@@ -53,33 +56,33 @@ impl Witness {
             Act::Publish { key } => {
                 let key = KEYS[*key];
                 self.backlog
-                    .add(arrival(self.next, key, self.now), self.now);
+                    .add(new_message(self.next, key, self.now), self.now);
                 self.open.insert(self.next, key);
                 self.next += 1;
             }
-            Act::Take { taker, messages } => self.take(*taker, *messages),
+            Act::LeaseResult { consumer, messages } => self.take(*consumer, *messages),
             Act::Acknowledge { which } => {
-                if let Some((place, delivery)) = self.pick(*which) {
-                    self.acknowledge(place, delivery);
+                if let Some((sequence, delivery)) = self.pick(*which) {
+                    self.acknowledge(sequence, delivery);
                 }
             }
             Act::AcknowledgeOld { which } => {
                 let old = self.old.get(which % self.old.len().max(1)).copied();
-                if let Some((place, delivery)) = old {
-                    self.acknowledge(place, delivery);
+                if let Some((sequence, delivery)) = old {
+                    self.acknowledge(sequence, delivery);
                 }
             }
             Act::Refuse { which } => {
-                if let Some((place, delivery)) = self.pick(*which) {
-                    self.backlog.refuse(place, delivery, self.now);
-                    self.back(place);
+                if let Some((sequence, delivery)) = self.pick(*which) {
+                    self.backlog.refuse(sequence, delivery, self.now);
+                    self.back(sequence);
                 }
             }
             Act::Extend { which, seconds } => {
-                if let Some((place, delivery)) = self.pick(*which) {
+                if let Some((sequence, delivery)) = self.pick(*which) {
                     let span = SECOND * *seconds;
-                    self.backlog.extend(place, delivery, span, self.now);
-                    self.out.get_mut(&place).unwrap().2 = self.now.plus(span);
+                    self.backlog.extend(sequence, delivery, span, self.now);
+                    self.out.get_mut(&sequence).unwrap().2 = self.now.plus(span);
                 }
             }
             Act::Pass { seconds } => self.pass(SECOND * *seconds),
@@ -87,94 +90,94 @@ impl Witness {
         self.check();
     }
 
-    fn pick(&self, which: usize) -> Option<(Place, u64)> {
-        let (place, (_, delivery, _)) = self.out.iter().nth(which % self.out.len().max(1))?;
-        Some((*place, *delivery))
+    fn pick(&self, which: usize) -> Option<(Sequence, u64)> {
+        let (sequence, (_, delivery, _)) = self.out.iter().nth(which % self.out.len().max(1))?;
+        Some((*sequence, *delivery))
     }
 
-    fn take(&mut self, taker: usize, messages: usize) {
-        let taker = match taker {
-            0 => Taker::Stream(1),
-            1 => Taker::Stream(2),
+    fn take(&mut self, consumer: usize, messages: usize) {
+        let consumer = match consumer {
+            0 => Consumer::Stream(1),
+            1 => Consumer::Stream(2),
             _ => {
                 self.pulls += 1;
-                Taker::Pull(self.pulls)
+                Consumer::Pull(self.pulls)
             }
         };
-        let room = Room {
+        let capacity = Capacity {
             messages,
             bytes: usize::MAX,
         };
-        for taken in super::take(&mut self.backlog, self.now, taker, room) {
-            let key = self.open[&taken.place];
+        for leased in super::take(&mut self.backlog, self.now, consumer, capacity) {
+            let key = self.open[&leased.sequence];
             if self.ordered && !key.is_empty() {
-                let before = self.open.range(..taken.place).filter(|it| *it.1 == key);
+                let before = self.open.range(..leased.sequence).filter(|it| *it.1 == key);
                 for (earlier, _) in before {
                     assert_eq!(
                         self.out.get(earlier).map(|it| it.0),
-                        Some(taker),
+                        Some(consumer),
                         "out of order"
                     );
                 }
             }
-            let out = (taker, taken.delivery, self.now.plus(DEADLINE));
+            let out = (consumer, leased.delivery, self.now.plus(DEADLINE));
             assert!(
-                self.out.insert(taken.place, out).is_none(),
+                self.out.insert(leased.sequence, out).is_none(),
                 "given out twice"
             );
-            self.old.push((taken.place, taken.delivery));
+            self.old.push((leased.sequence, leased.delivery));
         }
     }
 
-    fn acknowledge(&mut self, place: Place, delivery: u64) {
-        let (fate, _) = self.backlog.acknowledge(place, delivery, self.now);
-        if self.is_behind(place, delivery) {
-            assert_eq!(fate, Fate::Done);
+    fn acknowledge(&mut self, sequence: Sequence, delivery: u64) {
+        let (outcome, _) = self.backlog.acknowledge(sequence, delivery, self.now);
+        if self.is_behind(sequence, delivery) {
+            assert_eq!(outcome, AckOutcome::Done);
             return;
         }
-        let was_open = self.open.remove(&place).is_some();
-        assert_eq!(fate == Fate::Leaves, was_open);
+        let was_open = self.open.remove(&sequence).is_some();
+        assert_eq!(outcome == AckOutcome::Acknowledging, was_open);
         if was_open {
-            self.backlog.left(place);
+            self.backlog.acknowledged(sequence);
         }
-        self.out.remove(&place);
+        self.out.remove(&sequence);
     }
 
     /// Whether this delivery is over and an earlier message of its key is not.
-    fn is_behind(&self, place: Place, delivery: u64) -> bool {
-        let Some(key) = self.open.get(&place) else {
+    fn is_behind(&self, sequence: Sequence, delivery: u64) -> bool {
+        let Some(key) = self.open.get(&sequence) else {
             return false;
         };
-        let mut earlier = self.open.range(..place);
+        let mut earlier = self.open.range(..sequence);
         self.ordered
             && !key.is_empty()
-            && self.out.get(&place).is_none_or(|out| out.1 != delivery)
+            && self.out.get(&sequence).is_none_or(|out| out.1 != delivery)
             && earlier.any(|(_, other)| other == key)
     }
 
     /// It waits again, and with ordering what came after it too.
-    fn back(&mut self, place: Place) {
-        self.out.remove(&place);
-        let key = self.open[&place];
+    fn back(&mut self, sequence: Sequence) {
+        self.out.remove(&sequence);
+        let key = self.open[&sequence];
         if self.ordered && !key.is_empty() {
             let open = &self.open;
             self.out
-                .retain(|later, _| *later < place || open[later] != key);
+                .retain(|later, _| *later < sequence || open[later] != key);
         }
     }
 
     fn pass(&mut self, span: Duration) {
         self.now = self.now.plus(span);
         self.backlog.expire(self.now);
-        let late: Vec<Place> = self
+        let late: Vec<Sequence> = self
             .out
             .iter()
             .filter(|(_, out)| out.2 <= self.now)
-            .map(|(place, _)| *place)
+            .map(|(sequence, _)| *sequence)
             .collect();
-        for place in late {
-            if self.out.contains_key(&place) {
-                self.back(place);
+        for sequence in late {
+            if self.out.contains_key(&sequence) {
+                self.back(sequence);
             }
         }
     }
@@ -190,14 +193,14 @@ impl Witness {
         assert_eq!(self.backlog.deadlines.len(), self.out.len());
     }
 
-    /// Whatever happened, everything can be taken and acknowledged now.
+    /// Whatever happened, everything can be leased and acknowledged now.
     fn finish(&mut self) {
         self.pass(SECOND * 600);
         let mut rounds = 0;
         while !self.open.is_empty() {
             self.take(0, 1000);
-            for (place, out) in self.out.clone() {
-                self.acknowledge(place, out.1);
+            for (sequence, out) in self.out.clone() {
+                self.acknowledge(sequence, out.1);
             }
             rounds += 1;
             assert!(rounds <= 2, "something is stuck: {:?}", self.open);
@@ -210,7 +213,7 @@ impl Witness {
 fn act() -> impl Strategy<Value = Act> {
     prop_oneof![
         4 => (0..KEYS.len()).prop_map(|key| Act::Publish { key }),
-        4 => (0..3_usize, 1..5_usize).prop_map(|(taker, messages)| Act::Take { taker, messages }),
+        4 => (0..3_usize, 1..5_usize).prop_map(|(consumer, messages)| Act::LeaseResult { consumer, messages }),
         3 => any::<usize>().prop_map(|which| Act::Acknowledge { which }),
         1 => any::<usize>().prop_map(|which| Act::AcknowledgeOld { which }),
         2 => any::<usize>().prop_map(|which| Act::Refuse { which }),

@@ -1,6 +1,6 @@
 //! What is accepted: sizes, ranges and the usual values.
 
-use super::backlog::Rules;
+use super::backlog::DeliveryPolicy;
 use super::errors::{bad_argument, invalid};
 use super::filter::Filter;
 use super::names;
@@ -232,7 +232,7 @@ fn check_span(
 }
 
 /// What a complete subscription's backlog goes by.
-pub(super) fn rules(subscription: &wire::Subscription) -> Rules {
+pub(super) fn policy(subscription: &wire::Subscription) -> DeliveryPolicy {
     let span = |span: &Option<ProtoDuration>| span.as_ref().and_then(span_of);
     let seconds = u64::try_from(subscription.ack_deadline_seconds).unwrap_or(10);
     let retry = subscription.retry_policy.as_ref().map(|policy| {
@@ -245,7 +245,7 @@ pub(super) fn rules(subscription: &wire::Subscription) -> Rules {
     let retention = span(&subscription.message_retention_duration).unwrap_or(RETENTION_USUAL);
     // What the topic still has is available to every subscription.
     let of_topic = span(&subscription.topic_message_retention_duration).unwrap_or_default();
-    Rules {
+    DeliveryPolicy {
         ordered: subscription.enable_message_ordering,
         exactly_once: subscription.enable_exactly_once_delivery,
         retain_acked: subscription.retain_acked_messages,

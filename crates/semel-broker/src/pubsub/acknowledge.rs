@@ -1,10 +1,10 @@
 //! Acknowledgements, refusals and extensions, by ack id.
 
-use super::backlog::{End, Ended, Fate, Place};
+use super::backlog::{AckOutcome, DeliveryEnd, EndedDelivery, Sequence};
 use super::errors::{invalid, invalid_ack_ids, malformed_ack_ids};
-use super::house::House;
+use super::registry::Registry;
+use super::resources::Subscription;
 use super::rows;
-use super::things::Subscription;
 use crate::clock::Time;
 use crate::history;
 use crate::proto::pubsub as wire;
@@ -17,11 +17,11 @@ use tonic::Status;
 
 const EXTENSION_SECONDS_MAX: i32 = 600;
 
-/// Names one delivery: its backlog, the message's place there, and the delivery's number.
+/// Names one delivery: its backlog, the message's sequence there, and the delivery's number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct AckId {
     pub(super) backlog: u64,
-    pub(super) place: Place,
+    pub(super) sequence: Sequence,
     pub(super) delivery: u64,
 }
 
@@ -29,7 +29,11 @@ pub(super) struct AckId {
 
 impl fmt::Display for AckId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{:x}-{:x}-{:x}", self.backlog, self.place, self.delivery)
+        write!(
+            f,
+            "{:x}-{:x}-{:x}",
+            self.backlog, self.sequence, self.delivery
+        )
     }
 }
 
@@ -44,16 +48,16 @@ impl FromStr for AckId {
         };
         let id = Self {
             backlog: part()?,
-            place: part()?,
+            sequence: part()?,
             delivery: part()?,
         };
         parts.next().map_or(Ok(id), |_| Err(()))
     }
 }
 
-// === impl House ===
+// === impl Registry ===
 
-impl House {
+impl Registry {
     pub(super) async fn acknowledge(
         self: Arc<Self>,
         request: wire::AcknowledgeRequest,
@@ -74,7 +78,7 @@ impl House {
         subscription: &Subscription,
         ids: &[String],
     ) -> Result<Vec<String>, Status> {
-        let exactly_once = subscription.inside().backlog.rules().exactly_once;
+        let exactly_once = subscription.state().backlog.policy().exactly_once;
         let mut known = Vec::with_capacity(ids.len());
         let mut invalid = Vec::new();
         for id in ids {
@@ -84,13 +88,13 @@ impl House {
                 Err(()) => return Err(malformed_ack_ids()),
             }
         }
-        let _shared = self.floor.read().await;
+        let _shared = self.topology.read().await;
         let refused = self.settle(subscription, &known).await?;
         invalid.extend(refused.iter().map(ToString::to_string));
         Ok(invalid)
     }
 
-    /// Writes acknowledgements down, then makes them. The floor is held by the caller.
+    /// Writes acknowledgements down, then makes them. The caller holds the topology lock.
     pub(super) async fn settle(
         &self,
         subscription: &Subscription,
@@ -98,20 +102,20 @@ impl House {
     ) -> Result<Vec<AckId>, Status> {
         let mut batch = Batch::default();
         let (leaving, invalid, number) = self.begin_settling(subscription, ids, &mut batch);
-        if subscription.inside().backlog.rules().exactly_once {
+        if subscription.state().backlog.policy().exactly_once {
             self.commit(batch).await?;
         } else {
             self.write(batch).await?;
         }
         {
-            let mut inside = subscription.inside();
-            if inside.number == number {
-                for place in leaving {
-                    inside.backlog.left(place);
+            let mut state = subscription.state();
+            if state.number == number {
+                for sequence in leaving {
+                    state.backlog.acknowledged(sequence);
                 }
             }
         }
-        self.touch(subscription);
+        self.notify(subscription);
         Ok(invalid)
     }
 
@@ -120,33 +124,33 @@ impl House {
         subscription: &Subscription,
         ids: &[AckId],
         batch: &mut Batch,
-    ) -> (Vec<Place>, Vec<AckId>, u64) {
+    ) -> (Vec<Sequence>, Vec<AckId>, u64) {
         let now = self.context.clock.now();
-        let mut inside = subscription.inside();
-        let (number, exactly_once) = (inside.number, inside.backlog.rules().exactly_once);
+        let mut state = subscription.state();
+        let (number, exactly_once) = (state.number, state.backlog.policy().exactly_once);
         let (mut leaving, mut invalid) = (Vec::new(), Vec::new());
         for id in ids {
             if id.backlog != number {
                 invalid.extend(exactly_once.then_some(*id));
                 continue;
             }
-            let (fate, ended) = inside.backlog.acknowledge(id.place, id.delivery, now);
+            let (outcome, ended) = state.backlog.acknowledge(id.sequence, id.delivery, now);
             self.note(ended, now);
-            match fate {
-                Fate::Leaves => leaving.push(id.place),
-                Fate::Done => {}
-                Fate::Invalid => invalid.push(*id),
+            match outcome {
+                AckOutcome::Acknowledging => leaving.push(id.sequence),
+                AckOutcome::Done => {}
+                AckOutcome::Invalid => invalid.push(*id),
             }
         }
-        let retain = inside.backlog.rules().retain_acked;
-        for place in &leaving {
-            let standing = wire::KeptStanding {
-                attempts: inside.backlog.attempts(*place),
+        let retain = state.backlog.policy().retain_acked;
+        for sequence in &leaving {
+            let state = wire::StoredState {
+                attempts: state.backlog.attempts(*sequence),
                 acknowledged: true,
             };
             match retain {
-                true => rows::put_standing(batch, number, *place, &standing),
-                false => rows::delete_message(batch, number, *place),
+                true => rows::put_state(batch, number, *sequence, &state),
+                false => rows::delete_message(batch, number, *sequence),
             }
         }
         (leaving, invalid, number)
@@ -172,7 +176,7 @@ impl House {
         subscription: &Subscription,
         ids: impl Iterator<Item = (&'a String, i32)>,
     ) -> Result<Vec<String>, Status> {
-        let exactly_once = subscription.inside().backlog.rules().exactly_once;
+        let exactly_once = subscription.state().backlog.policy().exactly_once;
         let (mut known, mut invalid_ids) = (Vec::new(), Vec::new());
         for (id, seconds) in ids {
             if !(0..=EXTENSION_SECONDS_MAX).contains(&seconds) {
@@ -189,42 +193,42 @@ impl House {
             }
         }
         for (id, seconds) in known {
-            if self.modify(subscription, id, seconds) == Fate::Invalid {
+            if self.modify(subscription, id, seconds) == AckOutcome::Invalid {
                 invalid_ids.push(id.to_string());
             }
         }
-        self.touch(subscription);
+        self.notify(subscription);
         Ok(invalid_ids)
     }
 
-    fn modify(&self, subscription: &Subscription, id: AckId, seconds: i32) -> Fate {
+    fn modify(&self, subscription: &Subscription, id: AckId, seconds: i32) -> AckOutcome {
         let now = self.context.clock.now();
-        let mut inside = subscription.inside();
-        if id.backlog != inside.number {
-            return match inside.backlog.rules().exactly_once {
-                true => Fate::Invalid,
-                false => Fate::Done,
+        let mut state = subscription.state();
+        if id.backlog != state.number {
+            return match state.backlog.policy().exactly_once {
+                true => AckOutcome::Invalid,
+                false => AckOutcome::Done,
             };
         }
         if seconds == 0 {
-            let (fate, ended) = inside.backlog.refuse(id.place, id.delivery, now);
+            let (outcome, ended) = state.backlog.refuse(id.sequence, id.delivery, now);
             self.note(ended, now);
-            return fate;
+            return outcome;
         }
         let span = Duration::from_secs(u64::from(seconds.unsigned_abs()));
-        inside.backlog.extend(id.place, id.delivery, span, now)
+        state.backlog.extend(id.sequence, id.delivery, span, now)
     }
 
     /// Tells the history how deliveries ended.
-    pub(super) fn note(&self, all: impl IntoIterator<Item = Ended>, now: Time) {
+    pub(super) fn note(&self, all: impl IntoIterator<Item = EndedDelivery>, now: Time) {
         for ended in all {
             let took = now.since(ended.since);
             for dispatch in ended.dispatches {
                 let result = match ended.end {
-                    End::Acknowledged => history::Result::Acknowledged,
-                    End::Unheard => history::Result::AnswerLost { status: 200 },
-                    End::Refused => history::Result::Refused,
-                    End::Late => history::Result::TimedOut,
+                    DeliveryEnd::Acknowledged => history::Result::Acknowledged,
+                    DeliveryEnd::AckLost => history::Result::AnswerLost { status: 200 },
+                    DeliveryEnd::Refused => history::Result::Refused,
+                    DeliveryEnd::Expired => history::Result::TimedOut,
                 };
                 self.context.history.end(dispatch, result, took);
             }
@@ -247,7 +251,7 @@ mod tests {
     fn an_ack_id_names_one_delivery() {
         let id = AckId {
             backlog: 7,
-            place: 300,
+            sequence: 300,
             delivery: u64::MAX,
         };
         assert_eq!(id.to_string().parse(), Ok(id));

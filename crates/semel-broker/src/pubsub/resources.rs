@@ -1,9 +1,9 @@
 //! Topics, subscriptions and snapshots as they are in memory.
 
-use super::backlog::{Backlog, Place};
+use super::backlog::{Backlog, Sequence};
 use super::filter::Filter;
-use super::push::Pace;
-use super::{limits, rows};
+use super::push::PushWindow;
+use super::{rows, validate};
 use crate::clock::Time;
 use crate::context::Context;
 use crate::proto::pubsub as wire;
@@ -15,7 +15,7 @@ use tokio::sync::watch;
 #[derive(Debug)]
 pub(super) struct Topic {
     pub(super) number: u64,
-    inside: Mutex<TopicInside>,
+    state: Mutex<TopicState>,
     /// Held while messages with ordering keys are published: they become available in order.
     pub(super) order: tokio::sync::Mutex<()>,
     /// Held while sequences are reserved.
@@ -23,12 +23,12 @@ pub(super) struct Topic {
 }
 
 #[derive(Debug)]
-pub(super) struct TopicInside {
+pub(super) struct TopicState {
     pub(super) settings: wire::Topic,
     /// The next message's sequence.
-    pub(super) next: Place,
+    pub(super) next: Sequence,
     /// No committed message has this sequence or a later one.
-    pub(super) reserved: Place,
+    pub(super) reserved: Sequence,
     /// Its own backlog, while it has a retention.
     pub(super) backlog: Option<u64>,
     /// Before this moment nothing in its backlog is too old.
@@ -42,17 +42,17 @@ pub(super) struct Subscription {
     pub(super) name: String,
     pub(super) topic_number: u64,
     pub(super) filter: Option<Filter>,
-    inside: Mutex<Inside>,
-    /// Says that something is to be done: by its keeper, or by who waits for messages.
+    state: Mutex<SubscriptionState>,
+    /// Says that something is to be done: by its worker, or by who waits for messages.
     pub(super) wake: watch::Sender<()>,
 }
 
 #[derive(Debug)]
-pub(super) struct Inside {
+pub(super) struct SubscriptionState {
     pub(super) settings: wire::Subscription,
     pub(super) number: u64,
     pub(super) backlog: Backlog,
-    pub(super) pace: Pace,
+    pub(super) push_window: PushWindow,
     /// How many streams share it.
     pub(super) streams: usize,
     pub(super) deleted: bool,
@@ -71,11 +71,11 @@ pub(super) struct Snapshot {
 // === impl Topic ===
 
 impl Topic {
-    pub(super) fn kept(kept: wire::KeptTopic) -> Self {
+    pub(super) fn kept(kept: wire::StoredTopic) -> Self {
         let settings = kept.topic.unwrap_or_default();
         Self {
             number: kept.number,
-            inside: Mutex::new(TopicInside {
+            state: Mutex::new(TopicState {
                 settings,
                 next: kept.reserved.max(1),
                 reserved: kept.reserved.max(1),
@@ -89,16 +89,16 @@ impl Topic {
         }
     }
 
-    pub(super) fn inside(&self) -> MutexGuard<'_, TopicInside> {
-        self.inside.lock().expect("nobody panics holding it")
+    pub(super) fn state(&self) -> MutexGuard<'_, TopicState> {
+        self.state.lock().expect("nobody panics holding it")
     }
 }
 
-// === impl TopicInside ===
+// === impl TopicState ===
 
-impl TopicInside {
+impl TopicState {
     /// So many sequences, if they are reserved.
-    pub(super) fn allot(&mut self, count: u64) -> Option<Place> {
+    pub(super) fn allot(&mut self, count: u64) -> Option<Sequence> {
         let first = self.next;
         let next = first + count;
         (next <= self.reserved).then(|| {
@@ -107,8 +107,8 @@ impl TopicInside {
         })
     }
 
-    pub(super) fn put(&self, batch: &mut Batch, number: u64, reserved: Place) {
-        let kept = wire::KeptTopic {
+    pub(super) fn put(&self, batch: &mut Batch, number: u64, reserved: Sequence) {
+        let kept = wire::StoredTopic {
             topic: Some(self.settings.clone()),
             number,
             reserved,
@@ -125,7 +125,7 @@ impl Subscription {
     /// With the messages that are in storage for it.
     pub(super) fn kept(
         context: &Context,
-        kept: wire::KeptSubscription,
+        kept: wire::StoredSubscription,
     ) -> Result<Self, StorageError> {
         let settings = kept.subscription.unwrap_or_default();
         let filter = Filter::read(&settings.filter);
@@ -136,11 +136,11 @@ impl Subscription {
             name: settings.name.clone(),
             topic_number: kept.topic_number,
             filter,
-            inside: Mutex::new(Inside {
+            state: Mutex::new(SubscriptionState {
                 settings,
                 number: kept.backlog,
                 backlog,
-                pace: Pace::default(),
+                push_window: PushWindow::default(),
                 streams: 0,
                 deleted: false,
             }),
@@ -148,13 +148,13 @@ impl Subscription {
         })
     }
 
-    pub(super) fn inside(&self) -> MutexGuard<'_, Inside> {
-        self.inside.lock().expect("nobody panics holding it")
+    pub(super) fn state(&self) -> MutexGuard<'_, SubscriptionState> {
+        self.state.lock().expect("nobody panics holding it")
     }
 
     /// Puts its row with these settings and this backlog.
     pub(super) fn put(&self, batch: &mut Batch, settings: &wire::Subscription, number: u64) {
-        let kept = wire::KeptSubscription {
+        let kept = wire::StoredSubscription {
             subscription: Some(settings.clone()),
             backlog: number,
             topic_number: self.topic_number,
@@ -164,28 +164,28 @@ impl Subscription {
     }
 
     /// A message's id: its topic's number and its own there.
-    pub(super) fn message_id(&self, place: Place) -> String {
-        message_id(self.topic_number, place)
+    pub(super) fn message_id(&self, sequence: Sequence) -> String {
+        message_id(self.topic_number, sequence)
     }
 }
 
-// === impl Inside ===
+// === impl SubscriptionState ===
 
-impl Inside {
+impl SubscriptionState {
     pub(super) fn pushes(&self) -> bool {
         let push = self.settings.push_config.as_ref();
         push.is_some_and(|push| !push.push_endpoint.is_empty())
     }
 
     pub(super) fn is_busy(&self) -> bool {
-        self.backlog.unfinished() > 0 || self.pace.is_running()
+        self.backlog.unfinished() > 0 || self.push_window.is_running()
     }
 }
 
 // === impl Snapshot ===
 
 impl Snapshot {
-    pub(super) fn kept(kept: wire::KeptSnapshot) -> Self {
+    pub(super) fn kept(kept: wire::StoredSnapshot) -> Self {
         let settings = kept.snapshot.unwrap_or_default();
         Self {
             name: settings.name.clone(),
@@ -203,8 +203,8 @@ impl Snapshot {
 }
 
 /// A message's id is unique in the whole broker.
-pub(super) fn message_id(topic_number: u64, place: Place) -> String {
-    format!("{topic_number}{place:012}")
+pub(super) fn message_id(topic_number: u64, sequence: Sequence) -> String {
+    format!("{topic_number}{sequence:012}")
 }
 
 /// A subscription's backlog as it is in storage.
@@ -215,9 +215,9 @@ pub(super) fn read_backlog(
 ) -> Result<Backlog, StorageError> {
     let now = context.clock.now();
     let deliveries = u64::try_from(now.0).unwrap_or(0);
-    let mut backlog = Backlog::new(limits::rules(settings), deliveries);
-    rows::each_head(&context.storage, number, |arrival| {
-        backlog.add(arrival, now)
+    let mut backlog = Backlog::new(validate::policy(settings), deliveries);
+    rows::each_head(&context.storage, number, |new_message| {
+        backlog.add(new_message, now)
     })?;
     Ok(backlog)
 }

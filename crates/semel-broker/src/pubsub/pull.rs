@@ -1,11 +1,11 @@
 //! Handing messages out to whoever pulls.
 
-use super::backlog::{Place, Room, Take, Taken, Taker};
-use super::errors::{detached, invalid, not_for_push, not_found, unwritten};
-use super::house::House;
+use super::acknowledge::AckId;
+use super::backlog::{Capacity, Consumer, Lease, LeaseResult, Sequence};
+use super::errors::{detached, invalid, not_for_push, not_found, storage_failed};
+use super::registry::Registry;
+use super::resources::{Subscription, SubscriptionState};
 use super::rows;
-use super::settle::AckId;
-use super::things::{Inside, Subscription};
 use crate::clock::Time;
 use crate::history::Begun;
 use crate::proto::pubsub as wire;
@@ -15,7 +15,7 @@ use std::time::Duration;
 use tonic::Status;
 
 /// How long a Pull waits for a first message.
-const PATIENCE: Duration = Duration::from_secs(20);
+const PULL_WAIT_MAX: Duration = Duration::from_secs(20);
 
 /// A response with more than one message has no more than this: gRPC clients refuse more than 4 MiB
 /// unless they are told otherwise.
@@ -26,9 +26,9 @@ const PULL_MESSAGES_MAX: usize = 1000;
 /// What the history calls a delivery to one who pulls.
 const PULL: &str = "pull";
 
-// === impl House ===
+// === impl Registry ===
 
-impl House {
+impl Registry {
     pub(super) async fn pull(
         self: Arc<Self>,
         request: wire::PullRequest,
@@ -44,65 +44,65 @@ impl House {
                 ));
             }
         };
-        let room = Room {
+        let capacity = Capacity {
             messages,
             bytes: RESPONSE_BYTES_MAX,
         };
-        let taker = Taker::Pull(self.taker());
+        let consumer = Consumer::Pull(self.consumer());
         let mut wake = subscription.wake.subscribe();
-        let mut patience = std::pin::pin!(tokio::time::sleep(PATIENCE));
+        let mut wait_max = std::pin::pin!(tokio::time::sleep(PULL_WAIT_MAX));
         loop {
             wake.borrow_and_update();
-            let received_messages = self.hand_out(&subscription, taker, None, room)?;
+            let received_messages = self.lease_messages(&subscription, consumer, None, capacity)?;
             let response = wire::PullResponse { received_messages };
             if request.return_immediately || !response.received_messages.is_empty() {
                 return Ok(response);
             }
             tokio::select! {
                 _ = wake.changed() => {}
-                () = &mut patience => return Ok(response),
+                () = &mut wait_max => return Ok(response),
                 () = self.closed.cancelled() => return Err(Status::unavailable("The broker stops.")),
             }
         }
     }
 
     /// Takes messages and reads them. The deadline is the subscription's unless another is given.
-    pub(super) fn hand_out(
+    pub(super) fn lease_messages(
         &self,
         subscription: &Subscription,
-        taker: Taker,
+        consumer: Consumer,
         deadline: Option<Duration>,
-        room: Room,
+        capacity: Capacity,
     ) -> Result<Vec<wire::ReceivedMessage>, Status> {
         let now = self.context.clock.now();
-        let mut inside = subscription.inside();
-        inside.may_be_pulled(&subscription.name)?;
-        let deadline = deadline.unwrap_or(inside.backlog.rules().ack_deadline);
-        let take = self.take(subscription, &mut inside, taker, deadline, room, now);
-        for taken in &take {
-            let id = subscription.message_id(taken.place);
-            for _ in taken.deliveries() {
+        let mut state = subscription.state();
+        state.may_be_pulled(&subscription.name)?;
+        let deadline = deadline.unwrap_or(state.backlog.policy().ack_deadline);
+        let take = self.take(subscription, &mut state, consumer, deadline, capacity, now);
+        for leased in &take {
+            let id = subscription.message_id(leased.sequence);
+            for _ in leased.deliveries() {
                 let dispatch = self.context.history.begin(Begun {
                     at: now,
                     resource: &subscription.name,
                     id: &id,
-                    attempt: taken.attempt,
+                    attempt: leased.attempt,
                     target: PULL,
-                    faults: taken.plan.names(),
+                    faults: leased.plan.names(),
                 });
-                inside.backlog.note(taken.place, dispatch);
+                state.backlog.note(leased.sequence, dispatch);
             }
         }
-        let number = inside.number;
-        let counted = inside.settings.dead_letter_policy.is_some();
-        drop(inside);
+        let number = state.number;
+        let counted = state.settings.dead_letter_policy.is_some();
+        drop(state);
         if !take.is_empty() {
-            // Its deadlines are new to the keeper.
-            self.touch(subscription);
+            // Its deadlines are new to the worker.
+            self.notify(subscription);
         }
         let received = take
             .iter()
-            .map(|taken| self.receive(number, taken, counted));
+            .map(|leased| self.receive(number, leased, counted));
         Ok(received.collect::<Result<Vec<_>, _>>()?.concat())
     }
 
@@ -110,61 +110,68 @@ impl House {
     pub(super) fn take(
         &self,
         subscription: &Subscription,
-        inside: &mut Inside,
-        taker: Taker,
+        state: &mut SubscriptionState,
+        consumer: Consumer,
         deadline: Duration,
-        room: Room,
+        capacity: Capacity,
         now: Time,
-    ) -> Vec<Taken> {
-        let topic = inside.settings.topic.clone();
+    ) -> Vec<Lease> {
+        let topic = state.settings.topic.clone();
         let resources = [subscription.name.as_str(), topic.as_str()];
         let faults = &self.context.faults;
-        let mut plan = |place, attempt| faults.plan(&resources, place, attempt);
-        let Take { taken, dropped } = inside.backlog.take(now, taker, deadline, room, &mut plan);
-        self.throw_away(subscription, inside.number, &dropped);
+        let mut plan = |sequence, attempt| faults.plan(&resources, sequence, attempt);
+        let LeaseResult { leased, dropped } = state
+            .backlog
+            .take(now, consumer, deadline, capacity, &mut plan);
+        self.delete_dropped(subscription, state.number, &dropped);
         let mut batch = Batch::default();
-        let rules = inside.backlog.rules();
-        if rules.attempts_max.is_some() && !rules.retain_acked {
-            for taken in taken.iter().filter(|taken| taken.attempt > 1) {
-                let standing = wire::KeptStanding {
-                    attempts: taken.attempt,
+        let policy = state.backlog.policy();
+        if policy.attempts_max.is_some() && !policy.retain_acked {
+            for leased in leased.iter().filter(|leased| leased.attempt > 1) {
+                let stored = wire::StoredState {
+                    attempts: leased.attempt,
                     acknowledged: false,
                 };
-                rows::put_standing(&mut batch, inside.number, taken.place, &standing);
+                rows::put_state(&mut batch, state.number, leased.sequence, &stored);
             }
         }
         self.commit_behind(batch);
-        taken
+        leased
     }
 
     /// Takes what was too old out of storage, too.
-    pub(super) fn throw_away(&self, subscription: &Subscription, number: u64, dropped: &[Place]) {
+    pub(super) fn delete_dropped(
+        &self,
+        subscription: &Subscription,
+        number: u64,
+        dropped: &[Sequence],
+    ) {
         if dropped.is_empty() {
             return;
         }
         let mut batch = Batch::default();
-        for place in dropped {
-            rows::delete_message(&mut batch, number, *place);
+        for sequence in dropped {
+            rows::delete_message(&mut batch, number, *sequence);
         }
         self.commit_behind(batch);
-        self.touch(subscription);
+        self.notify(subscription);
     }
 
     fn receive(
         &self,
         number: u64,
-        taken: &Taken,
+        leased: &Lease,
         counted: bool,
     ) -> Result<Vec<wire::ReceivedMessage>, Status> {
-        let message = rows::message(&self.context.storage, number, taken.place);
-        let Some(message) = message.map_err(|error| unwritten(&error))? else {
+        let message = rows::message(&self.context.storage, number, leased.sequence);
+        let Some(message) = message.map_err(|error| storage_failed(&error))? else {
             return Ok(Vec::new());
         };
-        let attempt = i32::try_from(taken.attempt).unwrap_or(i32::MAX);
-        let received = taken.deliveries().map(|delivery| wire::ReceivedMessage {
+        let attempt = i32::try_from(leased.attempt).unwrap_or(i32::MAX);
+        let received = leased.deliveries().map(|delivery| wire::ReceivedMessage {
             ack_id: AckId {
                 backlog: number,
-                place: taken.place,
+                sequence: leased.sequence,
                 delivery,
             }
             .to_string(),
@@ -175,9 +182,9 @@ impl House {
     }
 }
 
-// === impl Inside ===
+// === impl SubscriptionState ===
 
-impl Inside {
+impl SubscriptionState {
     fn may_be_pulled(&self, name: &str) -> Result<(), Status> {
         if self.deleted {
             return Err(not_found(name));
@@ -192,11 +199,11 @@ impl Inside {
     }
 }
 
-// === impl Taken ===
+// === impl Lease ===
 
-impl Taken {
+impl Lease {
     /// The number of its delivery, or of both.
     pub(super) fn deliveries(&self) -> impl Iterator<Item = u64> {
-        std::iter::once(self.delivery).chain(self.twin)
+        std::iter::once(self.delivery).chain(self.duplicate_delivery)
     }
 }

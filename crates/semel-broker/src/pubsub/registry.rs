@@ -1,9 +1,9 @@
 //! Everything there is, by name.
 
-use super::errors::{not_found, unwritten};
+use super::errors::{not_found, storage_failed};
 use super::names;
+use super::resources::{Snapshot, Subscription, SubscriptionState, Topic};
 use super::rows;
-use super::things::{Inside, Snapshot, Subscription, Topic};
 use crate::context::Context;
 use crate::storage::{Batch, StorageError, Table};
 use std::collections::BTreeMap;
@@ -15,32 +15,32 @@ use tonic::Status;
 
 /// The whole service.
 #[derive(Debug)]
-pub(super) struct House {
+pub(super) struct Registry {
     pub(super) context: Arc<Context>,
-    names: Mutex<Names>,
+    names: Mutex<ResourceMaps>,
     /// Shared by all who move messages; held alone by whoever changes what topics, subscriptions and
     /// snapshots there are, so that these see every message or none.
-    pub(super) floor: RwLock<()>,
+    pub(super) topology: RwLock<()>,
     pub(super) changed: watch::Sender<u64>,
     pub(super) closed: CancellationToken,
-    takers: AtomicU64,
+    consumers: AtomicU64,
 }
 
 #[derive(Debug, Default)]
-pub(super) struct Names {
+pub(super) struct ResourceMaps {
     pub(super) topics: BTreeMap<String, Arc<Topic>>,
     pub(super) subscriptions: BTreeMap<String, Arc<Subscription>>,
     pub(super) snapshots: BTreeMap<String, Arc<Snapshot>>,
     pub(super) next_number: u64,
 }
 
-// === impl House ===
+// === impl Registry ===
 
-impl House {
+impl Registry {
     pub(super) fn open(context: Arc<Context>) -> Result<Self, StorageError> {
-        let mut names = Names {
+        let mut names = ResourceMaps {
             next_number: rows::next_number(&context.storage)?,
-            ..Names::default()
+            ..ResourceMaps::default()
         };
         names.read_topics(&context)?;
         names.read_subscriptions(&context)?;
@@ -48,14 +48,14 @@ impl House {
         Ok(Self {
             context,
             names: Mutex::new(names),
-            floor: RwLock::default(),
+            topology: RwLock::default(),
             changed: watch::channel(0).0,
             closed: CancellationToken::new(),
-            takers: AtomicU64::new(0),
+            consumers: AtomicU64::new(0),
         })
     }
 
-    pub(super) fn names(&self) -> MutexGuard<'_, Names> {
+    pub(super) fn names(&self) -> MutexGuard<'_, ResourceMaps> {
         self.names.lock().expect("nobody panics holding it")
     }
 
@@ -72,11 +72,11 @@ impl House {
     }
 
     /// A number nobody had before.
-    pub(super) fn taker(&self) -> u64 {
-        self.takers.fetch_add(1, Ordering::Relaxed)
+    pub(super) fn consumer(&self) -> u64 {
+        self.consumers.fetch_add(1, Ordering::Relaxed)
     }
 
-    /// A number for a topic or backlog; it is taken for good when the batch is committed.
+    /// A number for a topic or backlog; it is used up when the batch is committed.
     pub(super) fn number(&self, batch: &mut Batch) -> u64 {
         let mut names = self.names();
         let number = names.next_number;
@@ -87,13 +87,13 @@ impl House {
 
     pub(super) async fn commit(&self, batch: Batch) -> Result<(), Status> {
         let done = self.context.storage.commit(batch).await;
-        done.map_err(|error| unwritten(&error))
+        done.map_err(|error| storage_failed(&error))
     }
 
     /// For what a power cut may take back: it is delivered once more then.
     pub(super) async fn write(&self, batch: Batch) -> Result<(), Status> {
         let done = self.context.storage.write(batch).await;
-        done.map_err(|error| unwritten(&error))
+        done.map_err(|error| storage_failed(&error))
     }
 
     /// Commits what nobody waits for.
@@ -110,7 +110,7 @@ impl House {
     }
 
     /// Wakes whoever looks after a subscription or waits for it.
-    pub(super) fn touch(&self, subscription: &Subscription) {
+    pub(super) fn notify(&self, subscription: &Subscription) {
         subscription.wake.send_replace(());
         self.changed
             .send_modify(|changes| *changes = changes.wrapping_add(1));
@@ -118,28 +118,28 @@ impl House {
 
     /// The subscription is deleted.
     pub(super) fn end(&self, subscription: &Subscription) {
-        subscription.inside().deleted = true;
-        self.abandon(&mut subscription.inside());
-        self.touch(subscription);
+        subscription.state().deleted = true;
+        self.abandon(&mut subscription.state());
+        self.notify(subscription);
     }
 
     /// Its backlog is empty; of what was outstanding nobody hears any more.
-    pub(super) fn abandon(&self, inside: &mut Inside) {
-        let ended = inside.backlog.abandon();
+    pub(super) fn abandon(&self, state: &mut SubscriptionState) {
+        let ended = state.backlog.abandon();
         self.note(ended, self.context.clock.now());
     }
 
     pub(super) fn busy(&self, include_pull: bool) -> Vec<String> {
         let subscriptions: Vec<_> = self.names().subscriptions.values().cloned().collect();
         let busy = subscriptions.iter().filter(|subscription| {
-            let inside = subscription.inside();
-            (include_pull || inside.pushes()) && inside.is_busy()
+            let state = subscription.state();
+            (include_pull || state.pushes()) && state.is_busy()
         });
         busy.map(|subscription| subscription.name.clone()).collect()
     }
 
     pub(super) async fn reset(&self) -> Result<(), StorageError> {
-        let _alone = self.floor.write().await;
+        let _alone = self.topology.write().await;
         let mut batch = Batch::default();
         for table in [
             Table::Topics,
@@ -165,13 +165,13 @@ impl House {
     }
 }
 
-// === impl Names ===
+// === impl ResourceMaps ===
 
-impl Names {
+impl ResourceMaps {
     fn read_topics(&mut self, context: &Context) -> Result<(), StorageError> {
         rows::each_row(&context.storage, Table::Topics, b"", |_, value| {
             let topic = Topic::kept(rows::decode(value)?);
-            let name = topic.inside().settings.name.clone();
+            let name = topic.state().settings.name.clone();
             self.topics.insert(name, Arc::new(topic));
             Ok(())
         })
@@ -180,11 +180,11 @@ impl Names {
     fn read_subscriptions(&mut self, context: &Context) -> Result<(), StorageError> {
         rows::each_row(&context.storage, Table::Subscriptions, b"", |_, value| {
             let subscription = Arc::new(Subscription::kept(context, rows::decode(value)?)?);
-            let settings = subscription.inside().settings.clone();
+            let settings = subscription.state().settings.clone();
             let topic = self.topics.get(&settings.topic);
             if let Some(topic) = topic.filter(|_| !settings.detached) {
-                let mut topic = topic.inside();
-                let last = subscription.inside().backlog.last();
+                let mut topic = topic.state();
+                let last = subscription.state().backlog.last();
                 topic.next = topic.next.max(last.map_or(0, |last| last + 1));
                 topic.subscriptions.push(Arc::clone(&subscription));
             }
@@ -199,7 +199,7 @@ impl Names {
             let snapshot = Arc::new(Snapshot::kept(rows::decode(value)?));
             let topic = snapshot.settings().topic.clone();
             if let Some(topic) = self.topics.get(&topic) {
-                topic.inside().snapshots.push(Arc::clone(&snapshot));
+                topic.state().snapshots.push(Arc::clone(&snapshot));
             }
             self.snapshots.insert(snapshot.name.clone(), snapshot);
             Ok(())

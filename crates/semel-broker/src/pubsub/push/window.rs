@@ -8,9 +8,9 @@ const WINDOW_MAX: usize = 1000;
 const PAUSE_MIN: Duration = Duration::from_millis(100);
 const PAUSE_MAX: Duration = Duration::from_secs(60);
 
-/// The pace of one subscription.
+/// The window of one subscription.
 #[derive(Debug)]
-pub(in super::super) struct Pace {
+pub(in super::super) struct PushWindow {
     window: usize,
     running: usize,
     /// Pauses in a row, without a success in between.
@@ -19,7 +19,7 @@ pub(in super::super) struct Pace {
     paused_until: Time,
 }
 
-impl Default for Pace {
+impl Default for PushWindow {
     fn default() -> Self {
         Self {
             window: WINDOW_FIRST,
@@ -31,16 +31,16 @@ impl Default for Pace {
     }
 }
 
-// === impl Pace ===
+// === impl PushWindow ===
 
-impl Pace {
+impl PushWindow {
     /// When the pause ends, if there is one.
     pub(super) fn pause(&self, now: Time) -> Option<Time> {
         (self.paused_until > now).then_some(self.paused_until)
     }
 
     /// How many more may be sent.
-    pub(super) fn room(&self) -> usize {
+    pub(super) fn capacity(&self) -> usize {
         self.window.saturating_sub(self.running)
     }
 
@@ -80,41 +80,41 @@ mod tests {
 
     #[test]
     fn pauses_double_up_to_a_minute_and_end_with_a_success() {
-        let mut pace = Pace::default();
+        let mut window = PushWindow::default();
         let mut now = Time(0);
         let mut pauses = Vec::new();
         for _ in 0..12 {
-            pace.begin();
-            pace.refused(now, now);
-            pauses.push(pace.pause(now).unwrap().since(now).as_millis());
-            now = pace.pause(now).unwrap();
+            window.begin();
+            window.refused(now, now);
+            pauses.push(window.pause(now).unwrap().since(now).as_millis());
+            now = window.pause(now).unwrap();
         }
         assert_eq!(pauses[..4], [100, 200, 400, 800]);
         assert_eq!(pauses[11], 60_000);
-        pace.begin();
-        pace.accepted();
-        pace.begin();
-        pace.refused(now, now);
-        assert_eq!(pace.pause(now), Some(now.plus(PAUSE_MIN)));
+        window.begin();
+        window.accepted();
+        window.begin();
+        window.refused(now, now);
+        assert_eq!(window.pause(now), Some(now.plus(PAUSE_MIN)));
     }
 
     #[test]
     fn the_window_grows_and_shrinks() {
-        let mut pace = Pace::default();
+        let mut window = PushWindow::default();
         for _ in 0..WINDOW_FIRST {
-            pace.begin();
+            window.begin();
         }
-        assert_eq!(pace.room(), 0);
+        assert_eq!(window.capacity(), 0);
         for _ in 0..WINDOW_FIRST {
-            pace.accepted();
+            window.accepted();
         }
-        assert_eq!(pace.room(), 2 * WINDOW_FIRST);
-        pace.begin();
-        pace.refused(Time(5), Time(5));
-        assert_eq!(pace.room(), WINDOW_FIRST);
+        assert_eq!(window.capacity(), 2 * WINDOW_FIRST);
+        window.begin();
+        window.refused(Time(5), Time(5));
+        assert_eq!(window.capacity(), WINDOW_FIRST);
         // Sent before the pause: it does not count again.
-        pace.begin();
-        pace.refused(Time(4), Time(6));
-        assert_eq!(pace.room(), WINDOW_FIRST);
+        window.begin();
+        window.refused(Time(4), Time(6));
+        assert_eq!(window.capacity(), WINDOW_FIRST);
     }
 }
