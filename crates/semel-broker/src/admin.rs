@@ -8,7 +8,7 @@ mod clock;
 mod idle;
 mod reset;
 mod guard;
-mod problem;
+mod error;
 
 pub(crate) use guard::{Guard, host, is_this_machine};
 
@@ -21,7 +21,7 @@ use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{any, get, post};
 use axum::{Json, Router};
-use problem::Problem;
+use error::AdminError;
 use serde_json::{Map, Value, json};
 use std::fmt::Debug;
 use std::sync::Arc;
@@ -44,21 +44,21 @@ const ENDPOINTS: [&str; 12] = [
 
 /// What is administered.
 #[derive(Clone, Debug)]
-pub(crate) struct Desk(Arc<Drawers>);
+pub(crate) struct Admin(Arc<AdminInner>);
 
 #[derive(Debug)]
-struct Drawers {
+struct AdminInner {
     context: Arc<Context>,
     services: Vec<Arc<dyn Service>>,
-    declared: Arc<dyn Declared>,
+    declared: Arc<dyn Provisioner>,
     guard: Guard,
     /// What was to go wrong when the broker started.
     faults_at_start: Vec<Fault>,
     /// One change at a time.
-    turn: Mutex<()>,
+    change: Mutex<()>,
 }
 
-/// What the desk needs of a service.
+/// What the admin API needs of a service.
 #[async_trait]
 pub(crate) trait Service: Debug + Send + Sync {
     /// How many things of each kind it holds: `queues`, `tasks`.
@@ -78,27 +78,27 @@ pub(crate) trait Service: Debug + Send + Sync {
 
 /// What the settings say is there from the start: queues, topics, subscriptions.
 #[async_trait]
-pub(crate) trait Declared: Debug + Send + Sync {
+pub(crate) trait Provisioner: Debug + Send + Sync {
     /// Makes those that are missing.
-    async fn make(&self) -> Result<(), String>;
+    async fn provision(&self) -> Result<(), String>;
 }
 
-// === impl Desk ===
+// === impl Admin ===
 
-impl Desk {
+impl Admin {
     pub(crate) fn new(
         context: Arc<Context>,
         services: Vec<Arc<dyn Service>>,
-        declared: Arc<dyn Declared>,
+        declared: Arc<dyn Provisioner>,
         guard: Guard,
     ) -> Self {
-        Self(Arc::new(Drawers {
+        Self(Arc::new(AdminInner {
             faults_at_start: context.faults.list(),
             context,
             services,
             declared,
             guard,
-            turn: Mutex::default(),
+            change: Mutex::default(),
         }))
     }
 
@@ -108,7 +108,7 @@ impl Desk {
 }
 
 /// Everything under `/_semel/`.
-pub(crate) fn routes(desk: Desk) -> Router {
+pub(crate) fn routes(admin: Admin) -> Router {
     let changed_faults = get(faults::show)
         .put(faults::replace)
         .post(faults::add)
@@ -125,19 +125,19 @@ pub(crate) fn routes(desk: Desk) -> Router {
         .route("/_semel/reset", post(reset::reset))
         .route("/_semel/{*rest}", any(nowhere))
         .method_not_allowed_fallback(wrong_method)
-        .layer(middleware::from_fn_with_state(desk.clone(), guarded))
-        .with_state(desk)
+        .layer(middleware::from_fn_with_state(admin.clone(), guarded))
+        .with_state(admin)
 }
 
-async fn guarded(State(desk): State<Desk>, request: Request, next: Next) -> Response {
-    match desk.0.guard.check(request.uri(), request.headers()) {
+async fn guarded(State(admin): State<Admin>, request: Request, next: Next) -> Response {
+    match admin.0.guard.check(request.uri(), request.headers()) {
         Ok(()) => next.run(request).await,
-        Err(refusal) => Problem::from(refusal).into_response(),
+        Err(refusal) => AdminError::from(refusal).into_response(),
     }
 }
 
-async fn about(State(desk): State<Desk>) -> Json<Value> {
-    let counts = desk.0.services.iter().flat_map(|it| it.counts());
+async fn about(State(admin): State<Admin>) -> Json<Value> {
+    let counts = admin.0.services.iter().flat_map(|it| it.counts());
     let counts: Map<_, _> = counts
         .map(|(name, count)| (name.to_owned(), count.into()))
         .collect();
@@ -145,20 +145,20 @@ async fn about(State(desk): State<Desk>) -> Json<Value> {
         "what": "semel broker: a local Cloud Tasks and Pub/Sub that can be told to misbehave",
         "version": env!("CARGO_PKG_VERSION"),
         "counts": counts,
-        "faults": faults::shown(&desk),
-        "clock": clock::shown(&desk),
+        "faults": faults::shown(&admin),
+        "clock": clock::shown(&admin),
         "endpoints": ENDPOINTS,
     }))
 }
 
-async fn nowhere(request: Request) -> Problem {
+async fn nowhere(request: Request) -> AdminError {
     let path = request.uri().path();
-    Problem::not_found(format!("there is no {path}. Ask GET /_semel/ for what is"))
+    AdminError::not_found(format!("there is no {path}. Ask GET /_semel/ for what is"))
 }
 
-async fn wrong_method(request: Request) -> Problem {
+async fn wrong_method(request: Request) -> AdminError {
     let (method, path) = (request.method(), request.uri().path());
-    Problem::wrong_method(format!(
+    AdminError::wrong_method(format!(
         "{path} does not know {method}. Ask GET /_semel/ for what is understood"
     ))
 }

@@ -25,10 +25,10 @@ pub(crate) struct Time(pub(crate) i64);
 
 /// The time of a broker; clones show the same.
 #[derive(Clone, Debug)]
-pub(crate) struct Clock(Arc<Hands>);
+pub(crate) struct Clock(Arc<ClockInner>);
 
 #[derive(Debug)]
-struct Hands {
+struct ClockInner {
     started: Instant,
     /// The time of day when it was started, and for how long the machine slept since: microseconds.
     base: AtomicI64,
@@ -83,7 +83,7 @@ impl Clock {
     /// Starts at the machine's time of day, put forward by as much as an earlier one was.
     #[must_use]
     pub(crate) fn start(forward: Duration) -> Self {
-        Self(Arc::new(Hands {
+        Self(Arc::new(ClockInner {
             started: Instant::now(),
             base: AtomicI64::new(time_of_day().0),
             forward: AtomicI64::new(micros(forward)),

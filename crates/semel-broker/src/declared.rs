@@ -11,7 +11,7 @@ use crate::proto::tasks::{
     uri_override,
 };
 pub(crate) use apply::NotApplied;
-use names::Names;
+use names::NameDefaults;
 use serde::Deserialize;
 use std::str::FromStr;
 use toml::Spanned;
@@ -50,7 +50,7 @@ struct File {
     project: Option<String>,
     location: Option<String>,
     #[serde(default)]
-    faults: Vec<values::Written<Fault>>,
+    faults: Vec<values::Parsed<Fault>>,
     #[serde(default)]
     queue: Vec<QueueTable>,
     #[serde(default)]
@@ -146,7 +146,7 @@ impl FromStr for Declared {
 }
 
 fn declared(file: File) -> Result<Declared, Mistake> {
-    let names = Names {
+    let names = NameDefaults {
         project: file.project,
         location: file.location,
     };
@@ -196,7 +196,7 @@ fn once<'a>(
 // === impl QueueTable ===
 
 impl QueueTable {
-    fn queue(&self, names: &Names) -> Result<Queue, Mistake> {
+    fn queue(&self, names: &NameDefaults) -> Result<Queue, Mistake> {
         let rate_limits = RateLimits {
             max_dispatches_per_second: self.max_dispatches_per_second.unwrap_or_default(),
             max_concurrent_dispatches: self.max_concurrent_dispatches.unwrap_or_default(),
@@ -247,7 +247,7 @@ fn target(url: &Address) -> HttpTarget {
 // === impl SubscriptionTable ===
 
 impl SubscriptionTable {
-    fn subscription(&self, names: &Names) -> Result<Subscription, Mistake> {
+    fn subscription(&self, names: &NameDefaults) -> Result<Subscription, Mistake> {
         self.needs_push()?;
         let dead_letter_policy = match (&self.dead_letter_topic, &self.max_delivery_attempts) {
             (Some(topic), attempts) => Some(DeadLetterPolicy {

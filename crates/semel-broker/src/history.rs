@@ -10,11 +10,11 @@ use std::time::Duration;
 #[derive(Debug)]
 pub(crate) struct History {
     limit: usize,
-    kept: Mutex<Kept>,
+    entries: Mutex<Entries>,
 }
 
 #[derive(Debug, Default)]
-struct Kept {
+struct Entries {
     dispatches: VecDeque<Dispatch>,
     /// The number of the first one that is still here.
     first: u64,
@@ -38,7 +38,7 @@ pub(crate) struct Dispatch {
     /// What was made to go wrong.
     pub(crate) faults: Vec<&'static str>,
     #[serde(flatten)]
-    pub(crate) result: Result,
+    pub(crate) result: DispatchResult,
     /// How long it took; nothing while it runs.
     pub(crate) took_us: Option<u64>,
 }
@@ -46,7 +46,7 @@ pub(crate) struct Dispatch {
 /// What came of a dispatch.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(tag = "result", rename_all = "kebab-case")]
-pub(crate) enum Result {
+pub(crate) enum DispatchResult {
     /// Not over yet.
     Running,
     /// The handler answered; whether that is a success is the sender's to say.
@@ -73,7 +73,7 @@ pub(crate) enum Result {
 
 /// What is known when a dispatch begins.
 #[derive(Debug)]
-pub(crate) struct Begun<'a> {
+pub(crate) struct DispatchStart<'a> {
     pub(crate) at: Time,
     pub(crate) resource: &'a str,
     pub(crate) id: &'a str,
@@ -84,7 +84,7 @@ pub(crate) struct Begun<'a> {
 
 /// Which dispatches to show.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Wanted {
+pub(crate) struct HistoryFilter {
     /// A full name, or the last part of one.
     pub(crate) resource: Option<String>,
     pub(crate) id: Option<String>,
@@ -99,15 +99,15 @@ impl History {
     pub(crate) fn new(limit: usize) -> Self {
         Self {
             limit,
-            kept: Mutex::default(),
+            entries: Mutex::default(),
         }
     }
 
     /// Notes down that a dispatch begins; the number is for [`History::end`].
-    pub(crate) fn begin(&self, begun: Begun<'_>) -> u64 {
-        let mut kept = self.kept.lock().expect("nobody panics holding it");
-        let number = kept.first + kept.dispatches.len() as u64;
-        kept.dispatches.push_back(Dispatch {
+    pub(crate) fn begin(&self, begun: DispatchStart<'_>) -> u64 {
+        let mut entries = self.entries.lock().expect("nobody panics holding it");
+        let number = entries.first + entries.dispatches.len() as u64;
+        entries.dispatches.push_back(Dispatch {
             number,
             at_us: begun.at.0,
             resource: begun.resource.into(),
@@ -115,48 +115,48 @@ impl History {
             attempt: begun.attempt,
             target: begun.target.into(),
             faults: begun.faults,
-            result: Result::Running,
+            result: DispatchResult::Running,
             took_us: None,
         });
-        if kept.dispatches.len() > self.limit {
-            kept.dispatches.pop_front();
-            kept.first += 1;
+        if entries.dispatches.len() > self.limit {
+            entries.dispatches.pop_front();
+            entries.first += 1;
         }
         number
     }
 
     /// Notes down what came of it.
-    pub(crate) fn end(&self, number: u64, result: Result, took: Duration) {
-        let mut kept = self.kept.lock().expect("nobody panics holding it");
-        let Some(place) = number.checked_sub(kept.first) else {
+    pub(crate) fn end(&self, number: u64, result: DispatchResult, took: Duration) {
+        let mut entries = self.entries.lock().expect("nobody panics holding it");
+        let Some(place) = number.checked_sub(entries.first) else {
             return;
         };
         let place = usize::try_from(place).unwrap_or(usize::MAX);
-        if let Some(dispatch) = kept.dispatches.get_mut(place) {
+        if let Some(dispatch) = entries.dispatches.get_mut(place) {
             dispatch.result = result;
             dispatch.took_us = u64::try_from(took.as_micros()).ok();
         }
     }
 
     /// The dispatches that are wanted, oldest first, and how many older ones were let go.
-    pub(crate) fn list(&self, wanted: &Wanted) -> (Vec<Dispatch>, u64) {
-        let kept = self.kept.lock().expect("nobody panics holding it");
-        let list = kept.dispatches.iter().filter(|it| wanted.wants(it));
-        (list.take(wanted.limit).cloned().collect(), kept.first)
+    pub(crate) fn list(&self, wanted: &HistoryFilter) -> (Vec<Dispatch>, u64) {
+        let entries = self.entries.lock().expect("nobody panics holding it");
+        let list = entries.dispatches.iter().filter(|it| wanted.matches(it));
+        (list.take(wanted.limit).cloned().collect(), entries.first)
     }
 
     /// Forgets everything; numbers go on.
     pub(crate) fn clear(&self) {
-        let mut kept = self.kept.lock().expect("nobody panics holding it");
-        kept.first += kept.dispatches.len() as u64;
-        kept.dispatches.clear();
+        let mut entries = self.entries.lock().expect("nobody panics holding it");
+        entries.first += entries.dispatches.len() as u64;
+        entries.dispatches.clear();
     }
 }
 
-// === impl Wanted ===
+// === impl HistoryFilter ===
 
-impl Wanted {
-    fn wants(&self, dispatch: &Dispatch) -> bool {
+impl HistoryFilter {
+    fn matches(&self, dispatch: &Dispatch) -> bool {
         let last_part = dispatch.resource.rsplit('/').next();
         let resource = self.resource.as_deref();
         let of_resource = |it| it == dispatch.resource || Some(it) == last_part;
@@ -171,7 +171,7 @@ mod tests {
     use super::*;
 
     fn begin(history: &History, id: &str) -> u64 {
-        history.begin(Begun {
+        history.begin(DispatchStart {
             at: Time(1),
             resource: "projects/p/locations/l/queues/q",
             id,
@@ -181,7 +181,7 @@ mod tests {
         })
     }
 
-    fn ids(history: &History, wanted: &Wanted) -> Vec<String> {
+    fn ids(history: &History, wanted: &HistoryFilter) -> Vec<String> {
         let (list, _) = history.list(wanted);
         list.into_iter().map(|dispatch| dispatch.id).collect()
     }
@@ -192,16 +192,16 @@ mod tests {
         let first = begin(&history, "a");
         begin(&history, "b");
         let last = begin(&history, "c");
-        history.end(first, Result::TimedOut, Duration::ZERO);
-        history.end(last, Result::Cut, Duration::from_millis(2));
-        let all = Wanted {
+        history.end(first, DispatchResult::TimedOut, Duration::ZERO);
+        history.end(last, DispatchResult::Cut, Duration::from_millis(2));
+        let all = HistoryFilter {
             limit: 10,
-            ..Wanted::default()
+            ..HistoryFilter::default()
         };
         let (list, let_go) = history.list(&all);
         assert_eq!(let_go, 1);
-        assert_eq!(list[0].result, Result::Running);
-        assert_eq!(list[1].result, Result::Cut);
+        assert_eq!(list[0].result, DispatchResult::Running);
+        assert_eq!(list[1].result, DispatchResult::Cut);
         assert_eq!(list[1].took_us, Some(2000));
         let json = serde_json::to_value(&list[1]).unwrap();
         assert_eq!(json["result"], "cut");
@@ -213,7 +213,7 @@ mod tests {
         for id in ["a", "b", "a"] {
             begin(&history, id);
         }
-        let wanted = |resource: &str, id: Option<&str>, after| Wanted {
+        let wanted = |resource: &str, id: Option<&str>, after| HistoryFilter {
             resource: Some(resource.into()),
             id: id.map(Into::into),
             after,

@@ -9,7 +9,7 @@ mod query;
 mod read;
 mod scalar;
 mod write;
-mod refusal;
+mod error;
 
 pub(crate) use tasks::Buffer;
 
@@ -20,15 +20,15 @@ use axum::Router;
 use axum::body::Body;
 use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
+use error::ErrorResponse;
 use http::header::{CONTENT_TYPE, HeaderValue};
 use http::request::Parts;
 use http::{HeaderMap, Request};
 use http_body_util::{BodyExt, LengthLimitError, Limited};
 use prost_reflect::DescriptorPool;
 use query::Query;
-use read::Reading;
-use refusal::Refusal;
-use route::{Binding, Buffered, Route, Work};
+use read::MessageReader;
+use route::{Action, Binding, Buffered, Route};
 use std::sync::{Arc, LazyLock};
 use template::Path;
 
@@ -74,7 +74,7 @@ impl Rest {
         let path = Path::new(parts.uri.path());
         let mut routes = self.routes.iter();
         let Some(route) = routes.find(|route| route.is_for(&parts.method, &path)) else {
-            return refusal::unmapped(parts.uri.path());
+            return error::unmapped(parts.uri.path());
         };
         let values = route.values(&path);
         match serve(route, values, &parts, body).await {
@@ -89,54 +89,54 @@ async fn serve(
     values: Vec<String>,
     parts: &Parts,
     body: Body,
-) -> Result<Vec<u8>, Refusal> {
+) -> Result<Vec<u8>, ErrorResponse> {
     let query = Query::parse(parts.uri.query().unwrap_or_default())?;
     let body = whole(body).await?;
-    match &route.work {
-        Work::Call {
+    match &route.action {
+        Action::Call {
             request,
             answer,
             binding,
             call,
         } => {
-            let mut reading = Reading::new(body.len());
+            let mut reader = MessageReader::new(body.len());
             match binding {
                 Binding::None => {}
-                Binding::Whole => reading.body(request, &body)?,
-                Binding::Field(field) => reading.body_of(field, &body)?,
+                Binding::Whole => reader.body(request, &body)?,
+                Binding::Field(field) => reader.body_of(field, &body)?,
             }
             for (name, value) in &query.fields {
-                reading.parameter(request, name, value);
+                reader.parameter(request, name, value);
             }
             // What comes last wins: a name in the body cannot lead elsewhere than the path.
             for (fields, value) in route.variables().zip(&values) {
-                reading.variable(fields, value);
+                reader.variable(fields, value);
             }
-            let told = call(reading.finish()?).await?;
-            Ok(write::json(&told, answer, query.style)?)
+            let encoded = call(reader.finish()?).await?;
+            Ok(write::json(&encoded, answer, query.style)?)
         }
-        Work::Buffer { answer, call } => {
+        Action::Buffer { answer, call } => {
             let buffered = Buffered {
                 values,
                 method: parts.method.clone(),
                 headers: parts.headers.clone(),
                 body,
             };
-            let told = call(buffered).await?;
-            Ok(write::json_under("task", &told, answer, query.style)?)
+            let encoded = call(buffered).await?;
+            Ok(write::json_under("task", &encoded, answer, query.style)?)
         }
     }
 }
 
-async fn whole(body: Body) -> Result<Bytes, Refusal> {
+async fn whole(body: Body) -> Result<Bytes, ErrorResponse> {
     let body = Limited::new(body, BODY_BYTES_MAX).collect().await;
     let body = body.map_err(|error| {
         if error.is::<LengthLimitError>() {
-            Refusal::invalid(format!(
+            ErrorResponse::invalid(format!(
                 "Request payload size exceeds the limit: {BODY_BYTES_MAX} bytes."
             ))
         } else {
-            Refusal::invalid("The request's body did not arrive whole.")
+            ErrorResponse::invalid("The request's body did not arrive whole.")
         }
     })?;
     Ok(body.to_bytes())

@@ -1,7 +1,7 @@
 //! One port for everything: gRPC, REST, the admin API and the issuer's keys, over HTTP/1.1 and HTTP/2.
 
 mod services;
-mod desk;
+mod admin;
 mod connections;
 mod browser;
 

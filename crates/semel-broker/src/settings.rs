@@ -5,11 +5,11 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use url::Url;
 
-/// The usual port.
-const PORT_USUAL: u16 = 8085;
+/// The default port.
+const PORT_DEFAULT: u16 = 8085;
 
 /// How many dispatches are remembered, usually.
-const HISTORY_USUAL: usize = 100_000;
+const HISTORY_MAX_DEFAULT: usize = 100_000;
 
 /// All that a broker needs to start.
 #[derive(Clone)]
@@ -46,16 +46,16 @@ pub enum Keep {
 // === impl Settings ===
 
 impl Default for Settings {
-    /// On the usual port of this machine, in memory, well-behaved.
+    /// On the default port of this machine, in memory, well-behaved.
     fn default() -> Self {
         Self {
-            listen: SocketAddr::from((Ipv4Addr::LOCALHOST, PORT_USUAL)),
+            listen: SocketAddr::from((Ipv4Addr::LOCALHOST, PORT_DEFAULT)),
             allow_remote: false,
             admin_token: None,
             keep: Keep::Memory,
             seed: 0,
             faults: Vec::new(),
-            history_max: HISTORY_USUAL,
+            history_max: HISTORY_MAX_DEFAULT,
             declared: Declared::default(),
             functions_url: None,
         }

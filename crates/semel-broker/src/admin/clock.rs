@@ -1,7 +1,7 @@
 //! The broker's clock, shown and put forward.
 
-use super::Desk;
-use super::problem::{Problem, read};
+use super::Admin;
+use super::error::{AdminError, read};
 use axum::Json;
 use axum::extract::State;
 use bytes::Bytes;
@@ -14,14 +14,14 @@ const EXAMPLE: &str = r#"{"by": "7d"} or {"seconds": 30}"#;
 /// `{"by": "7d"}` or `{"seconds": 30}`
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Given {
+struct AdvanceRequest {
     by: Option<String>,
     seconds: Option<u64>,
 }
 
 /// What the clock shows.
 #[derive(Debug, Serialize)]
-pub(super) struct Shown {
+pub(super) struct ClockState {
     now: String,
     /// Microseconds since 1970.
     now_us: i64,
@@ -29,52 +29,55 @@ pub(super) struct Shown {
     ahead_ms: u64,
 }
 
-pub(super) async fn show(State(desk): State<Desk>) -> Json<Shown> {
-    Json(shown(&desk))
+pub(super) async fn show(State(admin): State<Admin>) -> Json<ClockState> {
+    Json(shown(&admin))
 }
 
-pub(super) async fn advance(State(desk): State<Desk>, body: Bytes) -> Result<Json<Shown>, Problem> {
-    let by = given(&body)?;
-    let _turn = desk.0.turn.lock().await;
-    let later = desk.context().clock.now().plus(by);
+pub(super) async fn advance(
+    State(admin): State<Admin>,
+    body: Bytes,
+) -> Result<Json<ClockState>, AdminError> {
+    let by = advance_of(&body)?;
+    let _alone = admin.0.change.lock().await;
+    let later = admin.context().clock.now().plus(by);
     if Timestamp::from_microsecond(later.0).is_err() {
         let error = "the clock ends with the year 9999: put it forward by less";
-        return Err(Problem::invalid(error.into()));
+        return Err(AdminError::invalid(error.into()));
     }
-    let kept = desk.context().advance(by).await;
+    let kept = admin.context().advance(by).await;
     kept.map_err(|error| {
         // Trying again would put it forward twice.
-        Problem::half_done(format!(
+        AdminError::half_done(format!(
             "the clock was put forward, but a restart will not know: {error}"
         ))
     })?;
-    Ok(Json(shown(&desk)))
+    Ok(Json(shown(&admin)))
 }
 
-pub(super) fn shown(desk: &Desk) -> Shown {
-    let clock = &desk.context().clock;
+pub(super) fn shown(admin: &Admin) -> ClockState {
+    let clock = &admin.context().clock;
     let now = clock.now();
     let text = Timestamp::from_microsecond(now.0);
-    Shown {
+    ClockState {
         now: text.map_or_else(|_| String::new(), |it| format!("{it:.6}")),
         now_us: now.0,
         ahead_ms: u64::try_from(clock.ahead().as_millis()).unwrap_or(u64::MAX),
     }
 }
 
-fn given(body: &[u8]) -> Result<Duration, Problem> {
-    let given: Given = read(body, EXAMPLE)?;
+fn advance_of(body: &[u8]) -> Result<Duration, AdminError> {
+    let given: AdvanceRequest = read(body, EXAMPLE)?;
     match (given.by, given.seconds) {
-        (Some(by), None) => span(&by),
+        (Some(by), None) => duration(&by),
         (None, Some(seconds)) => Ok(Duration::from_secs(seconds)),
         (Some(_), Some(_)) | (None, None) => {
-            Err(Problem::invalid(format!("by how much? Send {EXAMPLE}")))
+            Err(AdminError::invalid(format!("by how much? Send {EXAMPLE}")))
         }
     }
 }
 
 /// `500ms`, `2s`, `5m`, `1h`, `7d`.
-pub(super) fn span(text: &str) -> Result<Duration, Problem> {
+pub(super) fn duration(text: &str) -> Result<Duration, AdminError> {
     let unit = text.trim_start_matches(|it: char| it.is_ascii_digit());
     let number = text
         .strip_suffix(unit)
@@ -87,11 +90,11 @@ pub(super) fn span(text: &str) -> Result<Duration, Problem> {
         "d" => 24 * 60 * 60 * 1000,
         _ => 0,
     };
-    let span = number.filter(|_| millis > 0);
-    let span = span.and_then(|number| number.checked_mul(millis));
-    span.map(Duration::from_millis).ok_or_else(|| {
-        Problem::invalid(format!(
-            "{text:?} is no span: write 500ms, 2s, 5m, 1h or 7d"
+    let duration = number.filter(|_| millis > 0);
+    let duration = duration.and_then(|number| number.checked_mul(millis));
+    duration.map(Duration::from_millis).ok_or_else(|| {
+        AdminError::invalid(format!(
+            "{text:?} is not a duration: write 500ms, 2s, 5m, 1h or 7d"
         ))
     })
 }
@@ -109,9 +112,9 @@ mod tests {
             ("7d", 604_800),
             ("0s", 0),
         ] {
-            assert_eq!(span(text).unwrap(), Duration::from_secs(seconds));
+            assert_eq!(duration(text).unwrap(), Duration::from_secs(seconds));
         }
-        assert_eq!(span("500ms").unwrap(), Duration::from_millis(500));
+        assert_eq!(duration("500ms").unwrap(), Duration::from_millis(500));
         for text in [
             "",
             "5",
@@ -123,7 +126,7 @@ mod tests {
             "s1",
             "99999999999999999d",
         ] {
-            assert!(span(text).is_err(), "{text}");
+            assert!(duration(text).is_err(), "{text}");
         }
     }
 }

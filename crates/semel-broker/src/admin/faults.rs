@@ -1,7 +1,7 @@
 //! What is to go wrong, shown and changed.
 
-use super::Desk;
-use super::problem::{Problem, read};
+use super::Admin;
+use super::error::{AdminError, read};
 use crate::faults::Fault;
 use axum::Json;
 use axum::extract::State;
@@ -13,54 +13,60 @@ const EXAMPLE: &str = r#"{"faults": ["duplicate=0.05", "delay=0.1:500ms@orders"]
 /// `{"faults": ["duplicate=0.05"]}`
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Given {
+struct FaultsRequest {
     faults: Vec<String>,
 }
 
 /// The dice and what they are thrown for.
 #[derive(Debug, Serialize)]
-pub(super) struct Shown {
+pub(super) struct FaultsState {
     seed: u64,
     faults: Vec<String>,
 }
 
-pub(super) async fn show(State(desk): State<Desk>) -> Json<Shown> {
-    Json(shown(&desk))
+pub(super) async fn show(State(admin): State<Admin>) -> Json<FaultsState> {
+    Json(shown(&admin))
 }
 
-pub(super) async fn replace(State(desk): State<Desk>, body: Bytes) -> Result<Json<Shown>, Problem> {
-    let given = given(&body)?;
-    let _turn = desk.0.turn.lock().await;
-    desk.context().faults.replace(given);
-    Ok(Json(shown(&desk)))
+pub(super) async fn replace(
+    State(admin): State<Admin>,
+    body: Bytes,
+) -> Result<Json<FaultsState>, AdminError> {
+    let given = faults_of(&body)?;
+    let _alone = admin.0.change.lock().await;
+    admin.context().faults.replace(given);
+    Ok(Json(shown(&admin)))
 }
 
-pub(super) async fn add(State(desk): State<Desk>, body: Bytes) -> Result<Json<Shown>, Problem> {
-    let given = given(&body)?;
-    let _turn = desk.0.turn.lock().await;
-    let mut list = desk.context().faults.list();
+pub(super) async fn add(
+    State(admin): State<Admin>,
+    body: Bytes,
+) -> Result<Json<FaultsState>, AdminError> {
+    let given = faults_of(&body)?;
+    let _alone = admin.0.change.lock().await;
+    let mut list = admin.context().faults.list();
     list.extend(given);
-    desk.context().faults.replace(list);
-    Ok(Json(shown(&desk)))
+    admin.context().faults.replace(list);
+    Ok(Json(shown(&admin)))
 }
 
-pub(super) async fn clear(State(desk): State<Desk>) -> Json<Shown> {
-    let _turn = desk.0.turn.lock().await;
-    desk.context().faults.replace(Vec::new());
-    Json(shown(&desk))
+pub(super) async fn clear(State(admin): State<Admin>) -> Json<FaultsState> {
+    let _alone = admin.0.change.lock().await;
+    admin.context().faults.replace(Vec::new());
+    Json(shown(&admin))
 }
 
-pub(super) fn shown(desk: &Desk) -> Shown {
-    let faults = &desk.context().faults;
-    Shown {
+pub(super) fn shown(admin: &Admin) -> FaultsState {
+    let faults = &admin.context().faults;
+    FaultsState {
         seed: faults.seed(),
         faults: faults.list().iter().map(Fault::to_string).collect(),
     }
 }
 
 /// All of them, or none with every mistake named.
-fn given(body: &[u8]) -> Result<Vec<Fault>, Problem> {
-    let given: Given = read(body, EXAMPLE)?;
+fn faults_of(body: &[u8]) -> Result<Vec<Fault>, AdminError> {
+    let given: FaultsRequest = read(body, EXAMPLE)?;
     let mut faults = Vec::new();
     let mut mistakes = Vec::new();
     for text in given.faults {
@@ -72,6 +78,6 @@ fn given(body: &[u8]) -> Result<Vec<Fault>, Problem> {
     if mistakes.is_empty() {
         Ok(faults)
     } else {
-        Err(Problem::invalid(mistakes.join("; ")))
+        Err(AdminError::invalid(mistakes.join("; ")))
     }
 }

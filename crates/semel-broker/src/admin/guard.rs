@@ -1,4 +1,4 @@
-//! Who may speak to the desk: nobody's web page, and, if a token was set, only who knows it.
+//! Who may use the admin API: nobody's web page, and, if a token was set, only who knows it.
 
 use http::header::{AUTHORIZATION, HOST, ORIGIN};
 use http::{HeaderMap, Uri};
@@ -18,7 +18,7 @@ pub(crate) struct Guard {
 
 /// Why somebody is turned away.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub(crate) enum Refusal {
+pub(crate) enum AccessDenied {
     #[error(
         "this request comes from a web page (it has an Origin): ask from a program, such as curl"
     )]
@@ -44,16 +44,16 @@ impl Guard {
         }
     }
 
-    pub(crate) fn check(&self, uri: &Uri, headers: &HeaderMap) -> Result<(), Refusal> {
+    pub(crate) fn check(&self, uri: &Uri, headers: &HeaderMap) -> Result<(), AccessDenied> {
         if headers.contains_key(ORIGIN) {
-            return Err(Refusal::FromWebPage);
+            return Err(AccessDenied::FromWebPage);
         }
         let host = host(uri, headers);
         if self.loopback_only && !is_this_machine(&host) {
-            return Err(Refusal::OtherHost(host));
+            return Err(AccessDenied::OtherHost(host));
         }
         match self.token {
-            Some(token) if !shows(headers, &token) => Err(Refusal::Unknown),
+            Some(token) if !has_token(headers, &token) => Err(AccessDenied::Unknown),
             Some(_) | None => Ok(()),
         }
     }
@@ -89,7 +89,7 @@ pub(crate) fn is_this_machine(authority: &str) -> bool {
 }
 
 /// Compares digests to the last byte: how long it takes tells nothing about the token.
-fn shows(headers: &HeaderMap, token: &[u8; 32]) -> bool {
+fn has_token(headers: &HeaderMap, token: &[u8; 32]) -> bool {
     let shown = headers.get(AUTHORIZATION).map(http::HeaderValue::as_bytes);
     let Some((scheme, shown)) = shown.and_then(|it| it.split_at_checked(b"Bearer ".len())) else {
         return false;
@@ -103,7 +103,7 @@ fn shows(headers: &HeaderMap, token: &[u8; 32]) -> bool {
 mod tests {
     use super::*;
 
-    fn check(guard: &Guard, headers: &[(&'static str, &str)]) -> Result<(), Refusal> {
+    fn check(guard: &Guard, headers: &[(&'static str, &str)]) -> Result<(), AccessDenied> {
         let pairs = headers
             .iter()
             .map(|(name, value)| (name.parse().unwrap(), value.parse().unwrap()));
@@ -114,7 +114,7 @@ mod tests {
     fn web_pages_are_turned_away() {
         for origin in ["http://localhost:3000", "https://evil.example", "null"] {
             let checked = check(&Guard::default(), &[("origin", origin)]);
-            assert_eq!(checked, Err(Refusal::FromWebPage));
+            assert_eq!(checked, Err(AccessDenied::FromWebPage));
         }
     }
 
@@ -144,10 +144,13 @@ mod tests {
             "",
             "a b",
         ] {
-            let refused = Err(Refusal::OtherHost(host.into()));
+            let refused = Err(AccessDenied::OtherHost(host.into()));
             assert_eq!(check(&guard, &[("host", host)]), refused);
         }
-        assert_eq!(check(&guard, &[]), Err(Refusal::OtherHost(String::new())));
+        assert_eq!(
+            check(&guard, &[]),
+            Err(AccessDenied::OtherHost(String::new()))
+        );
         let everywhere = Guard::new(None, false);
         assert_eq!(check(&everywhere, &[("host", "broker.example")]), Ok(()));
     }
@@ -176,9 +179,9 @@ mod tests {
             "Basic s3cret",
         ] {
             let checked = check(&guard, &[("authorization", shown)]);
-            assert_eq!(checked, Err(Refusal::Unknown), "{shown}");
+            assert_eq!(checked, Err(AccessDenied::Unknown), "{shown}");
         }
-        assert_eq!(check(&guard, &[]), Err(Refusal::Unknown));
+        assert_eq!(check(&guard, &[]), Err(AccessDenied::Unknown));
     }
 
     #[test]

@@ -1,8 +1,8 @@
 //! What was delivered: shown in parts, or whole as JSON lines.
 
-use super::Desk;
-use super::problem::Problem;
-use crate::history::{Dispatch, Wanted};
+use super::Admin;
+use super::error::AdminError;
+use crate::history::{Dispatch, HistoryFilter};
 use axum::Json;
 use axum::body::Body;
 use axum::extract::rejection::QueryRejection;
@@ -15,13 +15,13 @@ use serde::{Deserialize, Serialize};
 use std::convert::Infallible;
 
 /// How many dispatches are shown at once, when nothing is said and at most.
-const SHOWN: usize = 1000;
-const SHOWN_MAX: usize = 10_000;
+const PAGE_DEFAULT: usize = 1000;
+const PAGE_MAX: usize = 10_000;
 
 /// `?resource=&id=&after=&limit=`
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Asked {
+pub(super) struct HistoryQuery {
     resource: Option<String>,
     id: Option<String>,
     after: Option<u64>,
@@ -30,7 +30,7 @@ pub(super) struct Asked {
 
 /// Some of the history.
 #[derive(Debug, Serialize)]
-pub(super) struct Shown {
+pub(super) struct HistoryPage {
     dispatches: Vec<Dispatch>,
     /// How many older ones are not kept any more.
     let_go: u64,
@@ -38,13 +38,16 @@ pub(super) struct Shown {
     next: Option<u64>,
 }
 
-type Ask = Result<Query<Asked>, QueryRejection>;
+type HistoryQueryResult = Result<Query<HistoryQuery>, QueryRejection>;
 
-pub(super) async fn show(State(desk): State<Desk>, asked: Ask) -> Result<Json<Shown>, Problem> {
-    let wanted = asked?.0.wanted()?;
-    let (dispatches, let_go) = desk.context().history.list(&wanted);
-    let next = dispatches.last().map(|last| last.number).or(wanted.after);
-    Ok(Json(Shown {
+pub(super) async fn show(
+    State(admin): State<Admin>,
+    asked: HistoryQueryResult,
+) -> Result<Json<HistoryPage>, AdminError> {
+    let filter = asked?.0.filter()?;
+    let (dispatches, let_go) = admin.context().history.list(&filter);
+    let next = dispatches.last().map(|last| last.number).or(filter.after);
+    Ok(Json(HistoryPage {
         dispatches,
         let_go,
         next,
@@ -53,18 +56,21 @@ pub(super) async fn show(State(desk): State<Desk>, asked: Ask) -> Result<Json<Sh
 
 /// All of it, or all of what is asked for; a part at a time, so that a long history is never held
 /// twice.
-pub(super) async fn export(State(desk): State<Desk>, asked: Ask) -> Result<Response, Problem> {
+pub(super) async fn export(
+    State(admin): State<Admin>,
+    asked: HistoryQueryResult,
+) -> Result<Response, AdminError> {
     let Query(asked) = asked?;
     let mut left = asked.limit.unwrap_or(usize::MAX);
-    let mut wanted = Asked {
+    let mut filter = HistoryQuery {
         limit: None,
         ..asked
     }
-    .wanted()?;
+    .filter()?;
     let parts = std::iter::from_fn(move || {
-        wanted.limit = left.min(SHOWN);
-        let (dispatches, _) = desk.context().history.list(&wanted);
-        wanted.after = Some(dispatches.last()?.number);
+        filter.limit = left.min(PAGE_DEFAULT);
+        let (dispatches, _) = admin.context().history.list(&filter);
+        filter.after = Some(dispatches.last()?.number);
         left -= dispatches.len();
         Some(Ok::<_, Infallible>(lines(&dispatches)))
     });
@@ -72,23 +78,23 @@ pub(super) async fn export(State(desk): State<Desk>, asked: Ask) -> Result<Respo
     Ok(([(CONTENT_TYPE, "application/jsonl")], body).into_response())
 }
 
-pub(super) async fn clear(State(desk): State<Desk>) -> StatusCode {
-    desk.context().history.clear();
+pub(super) async fn clear(State(admin): State<Admin>) -> StatusCode {
+    admin.context().history.clear();
     StatusCode::NO_CONTENT
 }
 
-// === impl Asked ===
+// === impl HistoryQuery ===
 
-impl Asked {
-    fn wanted(self) -> Result<Wanted, Problem> {
-        let limit = self.limit.unwrap_or(SHOWN);
-        if !(1..=SHOWN_MAX).contains(&limit) {
-            let error = format!("limit is a number from 1 to {SHOWN_MAX}, not {limit}");
-            return Err(Problem::invalid(error));
+impl HistoryQuery {
+    fn filter(self) -> Result<HistoryFilter, AdminError> {
+        let limit = self.limit.unwrap_or(PAGE_DEFAULT);
+        if !(1..=PAGE_MAX).contains(&limit) {
+            let error = format!("limit is a number from 1 to {PAGE_MAX}, not {limit}");
+            return Err(AdminError::invalid(error));
         }
         // An empty parameter is one that was left out.
         let given = |text: Option<String>| text.filter(|it| !it.is_empty());
-        Ok(Wanted {
+        Ok(HistoryFilter {
             resource: given(self.resource),
             id: given(self.id),
             after: self.after,

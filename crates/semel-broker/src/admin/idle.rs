@@ -1,8 +1,8 @@
 //! Waiting until nothing is left to be done.
 
-use super::clock::span;
-use super::problem::{Problem, read};
-use super::{Desk, Service};
+use super::clock::duration;
+use super::error::{AdminError, read};
+use super::{Admin, Service};
 use axum::Json;
 use axum::extract::State;
 use bytes::Bytes;
@@ -26,7 +26,7 @@ const NAMED_MAX: usize = 100;
 /// `{"timeout": "30s", "pull": false}`
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Given {
+struct WaitIdleRequest {
     /// By the machine's clock.
     timeout: Option<String>,
     /// Whether what waits for somebody who pulls counts.
@@ -36,20 +36,23 @@ struct Given {
 
 /// It is quiet.
 #[derive(Debug, Serialize)]
-pub(super) struct Quiet {
+pub(super) struct IdleResponse {
     idle: bool,
     waited_ms: u64,
 }
 
-pub(super) async fn wait(State(desk): State<Desk>, body: Bytes) -> Result<Json<Quiet>, Problem> {
-    let given: Given = read(&body, EXAMPLE)?;
-    let timeout = given.timeout.as_deref().map_or(Ok(TIMEOUT), span)?;
+pub(super) async fn wait(
+    State(admin): State<Admin>,
+    body: Bytes,
+) -> Result<Json<IdleResponse>, AdminError> {
+    let given: WaitIdleRequest = read(&body, EXAMPLE)?;
+    let timeout = given.timeout.as_deref().map_or(Ok(TIMEOUT), duration)?;
     let began = Instant::now();
-    let quiet = until_idle(&desk.0.services, given.pull);
+    let quiet = until_idle(&admin.0.services, given.pull);
     if tokio::time::timeout(timeout, quiet).await.is_err() {
-        return Err(still_busy(&desk, timeout, given.pull));
+        return Err(still_busy(&admin, timeout, given.pull));
     }
-    Ok(Json(Quiet {
+    Ok(Json(IdleResponse {
         idle: true,
         waited_ms: u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX),
     }))
@@ -96,12 +99,12 @@ async fn next_change(changes: &mut watch::Receiver<u64>) {
     }
 }
 
-fn still_busy(desk: &Desk, timeout: Duration, pull: bool) -> Problem {
-    let services = desk.0.services.iter();
+fn still_busy(admin: &Admin, timeout: Duration, pull: bool) -> AdminError {
+    let services = admin.0.services.iter();
     let mut busy: Vec<_> = services.flat_map(|it| it.busy(pull, NAMED_MAX)).collect();
     busy.truncate(NAMED_MAX);
     let error = format!(
         "after {timeout:?} something is still to be done. Wait longer, or look at GET /_semel/history for what fails"
     );
-    Problem::still_busy(error, busy)
+    AdminError::still_busy(error, busy)
 }

@@ -1,36 +1,36 @@
 //! A fresh start, without starting again.
 
-use super::Desk;
-use super::problem::Problem;
+use super::Admin;
+use super::error::AdminError;
 use axum::Json;
 use axum::extract::State;
 use serde_json::{Value, json};
 
 /// Takes everything away and makes the declared things again; the faults are those of the start. The
 /// clock stays where it is: time does not go back.
-pub(super) async fn reset(State(desk): State<Desk>) -> Result<Json<Value>, Problem> {
+pub(super) async fn reset(State(admin): State<Admin>) -> Result<Json<Value>, AdminError> {
     // Runs to its end even if the caller goes away.
-    let resetting = tokio::spawn(async move { desk.reset().await });
+    let resetting = tokio::spawn(async move { admin.reset().await });
     match resetting.await {
         Ok(done) => done.map(|()| Json(json!({ "reset": true }))),
-        Err(error) => Err(Problem::failed(format!("the reset broke off: {error}"))),
+        Err(error) => Err(AdminError::failed(format!("the reset broke off: {error}"))),
     }
 }
 
-// === impl Desk ===
+// === impl Admin ===
 
-impl Desk {
-    async fn reset(&self) -> Result<(), Problem> {
-        let _turn = self.0.turn.lock().await;
+impl Admin {
+    async fn reset(&self) -> Result<(), AdminError> {
+        let _alone = self.0.change.lock().await;
         for service in &self.0.services {
             service.reset().await?;
         }
         let context = self.context();
         context.faults.replace(self.0.faults_at_start.clone());
         context.history.clear();
-        let made = self.0.declared.make().await;
+        let made = self.0.declared.provision().await;
         made.map_err(|error| {
-            Problem::failed(format!(
+            AdminError::failed(format!(
                 "everything is gone, but what was declared was not made again: {error}"
             ))
         })

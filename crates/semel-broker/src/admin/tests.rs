@@ -5,7 +5,7 @@ mod whole;
 
 use super::*;
 use crate::clock::Time;
-use crate::history::{Begun, Result as Outcome};
+use crate::history::{DispatchResult, DispatchStart};
 use axum::body::Body;
 use http::{Method, StatusCode};
 use http_body_util::BodyExt;
@@ -16,7 +16,7 @@ const QUEUE: &str = "projects/p/locations/l/queues/q";
 
 /// A service that is as busy as it is told.
 #[derive(Debug, Default)]
-struct Fake {
+struct FakeService {
     tasks: std::sync::Mutex<Vec<String>>,
     changed: watch::Sender<u64>,
     /// What this one gives the other when it is looked at, done with its own.
@@ -25,21 +25,21 @@ struct Fake {
 
 /// Notes down that things were made.
 #[derive(Debug, Default)]
-struct Start {
+struct FakeProvisioner {
     made: std::sync::Mutex<usize>,
     fails: bool,
 }
 
-struct Setting {
-    desk: Desk,
+struct TestAdmin {
+    admin: Admin,
     context: Arc<Context>,
-    fakes: [Arc<Fake>; 2],
-    start: Arc<Start>,
+    fakes: [Arc<FakeService>; 2],
+    start: Arc<FakeProvisioner>,
 }
 
-// === impl Fake ===
+// === impl FakeService ===
 
-impl Fake {
+impl FakeService {
     fn set(&self, tasks: &[&str]) {
         *self.tasks.lock().unwrap() = tasks.iter().map(|&it| it.into()).collect();
         self.changed.send_modify(|count| *count += 1);
@@ -47,7 +47,7 @@ impl Fake {
 }
 
 #[async_trait]
-impl super::Service for Fake {
+impl super::Service for FakeService {
     fn counts(&self) -> Vec<(&'static str, usize)> {
         vec![("tasks", self.tasks.lock().unwrap().len())]
     }
@@ -74,8 +74,8 @@ impl super::Service for Fake {
 }
 
 #[async_trait]
-impl Declared for Start {
-    async fn make(&self) -> Result<(), String> {
+impl Provisioner for FakeProvisioner {
+    async fn provision(&self) -> Result<(), String> {
         *self.made.lock().unwrap() += 1;
         if self.fails {
             return Err("no room".into());
@@ -84,21 +84,24 @@ impl Declared for Start {
     }
 }
 
-// === impl Setting ===
+// === impl TestAdmin ===
 
-impl Setting {
+impl TestAdmin {
     fn new(faults: &[&str]) -> Self {
-        Self::with(faults, Start::default(), Guard::default())
+        Self::with(faults, FakeProvisioner::default(), Guard::default())
     }
 
-    fn with(faults: &[&str], start: Start, guard: Guard) -> Self {
+    fn with(faults: &[&str], start: FakeProvisioner, guard: Guard) -> Self {
         let context = Context::for_test(faults);
-        let fakes = [Arc::new(Fake::default()), Arc::new(Fake::default())];
+        let fakes = [
+            Arc::new(FakeService::default()),
+            Arc::new(FakeService::default()),
+        ];
         let start = Arc::new(start);
         let services = fakes.iter().map(|it| Arc::clone(it) as _).collect();
-        let declared: Arc<dyn Declared> = Arc::clone(&start) as _;
+        let declared: Arc<dyn Provisioner> = Arc::clone(&start) as _;
         Self {
-            desk: Desk::new(Arc::clone(&context), services, declared, guard),
+            admin: Admin::new(Arc::clone(&context), services, declared, guard),
             context,
             fakes,
             start,
@@ -107,7 +110,7 @@ impl Setting {
 
     fn dispatches(&self, ids: &[&str]) {
         for id in ids {
-            let number = self.context.history.begin(Begun {
+            let number = self.context.history.begin(DispatchStart {
                 at: Time(1),
                 resource: QUEUE,
                 id,
@@ -116,7 +119,7 @@ impl Setting {
                 faults: vec!["duplicate"],
             });
             let history = &self.context.history;
-            history.end(number, Outcome::TimedOut, Duration::ZERO);
+            history.end(number, DispatchResult::TimedOut, Duration::ZERO);
         }
     }
 
@@ -126,7 +129,7 @@ impl Setting {
             .uri(path)
             .body(Body::from(body.to_owned()))
             .unwrap();
-        let response = routes(self.desk.clone()).oneshot(request).await.unwrap();
+        let response = routes(self.admin.clone()).oneshot(request).await.unwrap();
         let status = response.status();
         let body = response.into_body().collect().await.unwrap().to_bytes();
         (status, String::from_utf8(body.to_vec()).unwrap())
@@ -154,10 +157,10 @@ fn ids(history: &Value) -> Vec<&str> {
 
 #[tokio::test]
 async fn the_front_page_says_what_is_there() {
-    let setting = Setting::new(&["duplicate=0.5"]);
-    setting.fakes[0].set(&["a", "b"]);
+    let test = TestAdmin::new(&["duplicate=0.5"]);
+    test.fakes[0].set(&["a", "b"]);
     for path in ["/_semel", "/_semel/"] {
-        let page = setting.json(Method::GET, path, "").await;
+        let page = test.json(Method::GET, path, "").await;
         assert_eq!(page["faults"]["faults"], json!(["duplicate=0.5"]));
         assert_eq!(page["clock"]["ahead_ms"], 0);
         assert!(page["counts"]["tasks"].is_number());
@@ -166,7 +169,7 @@ async fn the_front_page_says_what_is_there() {
 
 #[tokio::test]
 async fn wrong_methods_and_paths_are_named() {
-    let setting = Setting::new(&[]);
+    let test = TestAdmin::new(&[]);
     for (method, path, status) in [
         (Method::GET, "/_semel/reset", 405),
         (Method::POST, "/_semel/history", 405),
@@ -176,7 +179,7 @@ async fn wrong_methods_and_paths_are_named() {
         (Method::GET, "/_semel/no/where", 404),
         (Method::POST, "/_semel/rest", 404),
     ] {
-        let (refused, _) = setting.refused(method, path, "").await;
+        let (refused, _) = test.refused(method, path, "").await;
         assert_eq!(refused, status, "{path}");
     }
 }
@@ -184,20 +187,20 @@ async fn wrong_methods_and_paths_are_named() {
 #[tokio::test]
 async fn every_path_is_guarded() {
     let guard = Guard::new(Some("s3cret"), false);
-    let setting = Setting::with(&[], Start::default(), guard);
+    let test = TestAdmin::with(&[], FakeProvisioner::default(), guard);
     for line in ENDPOINTS {
         let (method, path) = line.split_once(' ').unwrap();
         let path = path.split('?').next().unwrap();
-        let (refused, _) = setting.refused(method.parse().unwrap(), path, "").await;
+        let (refused, _) = test.refused(method.parse().unwrap(), path, "").await;
         assert_eq!(refused, 401, "{line}");
     }
-    assert_eq!(setting.refused(Method::GET, "/_semel/x", "").await.0, 401);
-    assert_eq!(*setting.start.made.lock().unwrap(), 0);
+    assert_eq!(test.refused(Method::GET, "/_semel/x", "").await.0, 401);
+    assert_eq!(*test.start.made.lock().unwrap(), 0);
     let request = Request::get("/_semel/")
         .header("authorization", "Bearer s3cret")
         .header("origin", "http://localhost")
         .body(Body::empty())
         .unwrap();
-    let response = routes(setting.desk.clone()).oneshot(request).await.unwrap();
+    let response = routes(test.admin.clone()).oneshot(request).await.unwrap();
     assert_eq!(response.status(), 403);
 }

@@ -5,14 +5,14 @@ use toml::Spanned;
 
 /// What short names are completed with.
 #[derive(Debug)]
-pub(super) struct Names {
+pub(super) struct NameDefaults {
     pub(super) project: Option<String>,
     pub(super) location: Option<String>,
 }
 
-// === impl Names ===
+// === impl NameDefaults ===
 
-impl Names {
+impl NameDefaults {
     /// The full name of a queue.
     pub(super) fn of_queue(&self, name: &Spanned<String>) -> Result<String, Mistake> {
         let text = name.get_ref();

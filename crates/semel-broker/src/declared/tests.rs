@@ -152,14 +152,14 @@ fn mistakes_are_named_with_their_line() {
 
 /// Services that keep what they are told.
 #[derive(Debug, Default)]
-struct Kept {
+struct FakeServices {
     queues: Mutex<BTreeMap<String, Queue>>,
     topics: Mutex<BTreeMap<String, Topic>>,
     subscriptions: Mutex<BTreeMap<String, Subscription>>,
 }
 
 #[async_trait]
-impl CloudTasks for Kept {
+impl CloudTasks for FakeServices {
     async fn update_queue(
         &self,
         request: Request<UpdateQueueRequest>,
@@ -174,7 +174,7 @@ impl CloudTasks for Kept {
 }
 
 #[async_trait]
-impl Publisher for Kept {
+impl Publisher for FakeServices {
     async fn create_topic(&self, request: Request<Topic>) -> Result<Response<Topic>, Status> {
         let topic = request.into_inner();
         match self
@@ -190,7 +190,7 @@ impl Publisher for Kept {
 }
 
 #[async_trait]
-impl Subscriber for Kept {
+impl Subscriber for FakeServices {
     async fn create_subscription(
         &self,
         request: Request<Subscription>,
@@ -235,7 +235,7 @@ impl Subscriber for Kept {
 
 #[tokio::test]
 async fn what_is_declared_is_made_so_again_and_again() {
-    let kept = Kept::default();
+    let kept = FakeServices::default();
     let declared: Declared = WHOLE.parse().unwrap();
     declared.apply(&kept, &kept).await.unwrap();
     let changed: Declared = WHOLE.replace("\"30s\"", "\"40s\"").parse().unwrap();
@@ -249,7 +249,7 @@ async fn what_is_declared_is_made_so_again_and_again() {
 
 #[tokio::test]
 async fn what_cannot_be_changed_is_refused_by_name() {
-    let kept = Kept::default();
+    let kept = FakeServices::default();
     let declared: Declared = WHOLE.parse().unwrap();
     declared.apply(&kept, &kept).await.unwrap();
     let changed: Declared = WHOLE

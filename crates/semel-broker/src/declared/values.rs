@@ -10,7 +10,7 @@ use url::Url;
 
 /// Anything that is written as a text.
 #[derive(Debug)]
-pub(super) struct Written<T>(pub(super) T);
+pub(super) struct Parsed<T>(pub(super) T);
 
 /// `0.1s`, `500ms`, `10m`, `7d`.
 #[derive(Clone, Copy, Debug)]
@@ -24,9 +24,9 @@ pub(super) struct AckDeadline(pub(super) i32);
 #[derive(Debug)]
 pub(super) struct Address(pub(super) Url);
 
-// === impl Written ===
+// === impl Parsed ===
 
-impl<'de, T: FromStr<Err: Display>> Deserialize<'de> for Written<T> {
+impl<'de, T: FromStr<Err: Display>> Deserialize<'de> for Parsed<T> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let text = String::deserialize(deserializer)?;
         text.parse().map(Self).map_err(D::Error::custom)
@@ -68,7 +68,7 @@ impl FromStr for Span {
 
 impl<'de> Deserialize<'de> for Span {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        Written::deserialize(deserializer).map(|written| written.0)
+        Parsed::deserialize(deserializer).map(|written| written.0)
     }
 }
 
@@ -100,6 +100,6 @@ impl FromStr for Address {
 
 impl<'de> Deserialize<'de> for Address {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        Written::deserialize(deserializer).map(|written| written.0)
+        Parsed::deserialize(deserializer).map(|written| written.0)
     }
 }

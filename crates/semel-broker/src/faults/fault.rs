@@ -58,7 +58,7 @@ pub struct BadFault {
     why: String,
 }
 
-const SPAN_USUAL: Duration = Duration::from_secs(1);
+const SPAN_DEFAULT: Duration = Duration::from_secs(1);
 
 // === impl Kind ===
 
@@ -89,7 +89,7 @@ impl Kind {
         match self {
             Self::Delay | Self::Overlap => match text {
                 Some(text) => span(text).map(Argument::Span),
-                None => Ok(Argument::Span(SPAN_USUAL)),
+                None => Ok(Argument::Span(SPAN_DEFAULT)),
             },
             Self::Cut => match text.map(str::parse) {
                 Some(Ok(bytes)) => Ok(Argument::Bytes(bytes)),
@@ -124,7 +124,7 @@ impl Fault {
     pub(crate) fn span(&self) -> Duration {
         match self.argument {
             Argument::Span(span) => span,
-            Argument::None | Argument::Bytes(_) => SPAN_USUAL,
+            Argument::None | Argument::Bytes(_) => SPAN_DEFAULT,
         }
     }
 

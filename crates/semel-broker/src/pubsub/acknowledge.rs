@@ -225,10 +225,10 @@ impl Registry {
             let took = now.since(ended.since);
             for dispatch in ended.dispatches {
                 let result = match ended.end {
-                    DeliveryEnd::Acknowledged => history::Result::Acknowledged,
-                    DeliveryEnd::AckLost => history::Result::AnswerLost { status: 200 },
-                    DeliveryEnd::Refused => history::Result::Refused,
-                    DeliveryEnd::Expired => history::Result::TimedOut,
+                    DeliveryEnd::Acknowledged => history::DispatchResult::Acknowledged,
+                    DeliveryEnd::AckLost => history::DispatchResult::AnswerLost { status: 200 },
+                    DeliveryEnd::Refused => history::DispatchResult::Refused,
+                    DeliveryEnd::Expired => history::DispatchResult::TimedOut,
                 };
                 self.context.history.end(dispatch, result, took);
             }

@@ -8,7 +8,7 @@ use tonic::Status;
 const ID_LETTERS_MIN: usize = 3;
 const ID_LETTERS_MAX: usize = 255;
 
-const PAGE_USUAL: usize = 100;
+const PAGE_DEFAULT: usize = 100;
 const PAGE_MAX: usize = 1000;
 
 /// What a subscription says of a topic that is gone.
@@ -67,7 +67,7 @@ pub(super) fn page<V, T>(
     mut wanted: impl FnMut(&V) -> Option<T>,
 ) -> Result<Page<T>, Status> {
     let size = match usize::try_from(size) {
-        Ok(0) => PAGE_USUAL,
+        Ok(0) => PAGE_DEFAULT,
         Ok(size) => size.min(PAGE_MAX),
         Err(_) => return Err(invalid("page_size", size, "it is not negative")),
     };

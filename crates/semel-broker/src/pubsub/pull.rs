@@ -7,7 +7,7 @@ use super::registry::Registry;
 use super::resources::{Subscription, SubscriptionState};
 use super::rows;
 use crate::clock::Time;
-use crate::history::Begun;
+use crate::history::DispatchStart;
 use crate::proto::pubsub as wire;
 use crate::storage::Batch;
 use std::sync::Arc;
@@ -82,7 +82,7 @@ impl Registry {
         for leased in &take {
             let id = subscription.message_id(leased.sequence);
             for _ in leased.deliveries() {
-                let dispatch = self.context.history.begin(Begun {
+                let dispatch = self.context.history.begin(DispatchStart {
                     at: now,
                     resource: &subscription.name,
                     id: &id,

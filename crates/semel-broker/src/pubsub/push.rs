@@ -11,7 +11,7 @@ use super::registry::Registry;
 use super::resources::Subscription;
 use super::rows;
 use crate::clock::Time;
-use crate::history::{self, Begun};
+use crate::history::{self, DispatchStart};
 use crate::http_client::{Answer, OutgoingRequest, Redirects};
 use crate::proto::pubsub as wire;
 use crate::proto::pubsub::push_config::AuthenticationMethod;
@@ -115,7 +115,7 @@ impl Push {
         let push = self.settings.push_config.clone().unwrap_or_default();
         let name = &self.subscription.name;
         let begun = context.clock.now();
-        let dispatch = context.history.begin(Begun {
+        let dispatch = context.history.begin(DispatchStart {
             at: begun,
             resource: name,
             id: &self.subscription.message_id(self.id.sequence),
@@ -209,10 +209,10 @@ impl Push {
 }
 
 /// What the history says of an answer, and whether it acknowledges.
-fn judge(answer: Answer, unheard: bool) -> (history::Result, PushOutcome) {
+fn judge(answer: Answer, unheard: bool) -> (history::DispatchResult, PushOutcome) {
     match answer {
         Answer::Status { code, .. } if unheard => (
-            history::Result::AnswerLost { status: code },
+            history::DispatchResult::AnswerLost { status: code },
             PushOutcome::Refused,
         ),
         Answer::Status { code, .. } => {
@@ -222,11 +222,17 @@ fn judge(answer: Answer, unheard: bool) -> (history::Result, PushOutcome) {
                 false => PushOutcome::Refused,
             };
             let status = code;
-            (history::Result::Answered { status, success }, outcome)
+            (
+                history::DispatchResult::Answered { status, success },
+                outcome,
+            )
         }
-        Answer::TimedOut => (history::Result::TimedOut, PushOutcome::Refused),
-        Answer::Unreachable(why) => (history::Result::Unreachable { why }, PushOutcome::Refused),
-        Answer::Cut => (history::Result::Cut, PushOutcome::Refused),
+        Answer::TimedOut => (history::DispatchResult::TimedOut, PushOutcome::Refused),
+        Answer::Unreachable(why) => (
+            history::DispatchResult::Unreachable { why },
+            PushOutcome::Refused,
+        ),
+        Answer::Cut => (history::DispatchResult::Cut, PushOutcome::Refused),
     }
 }
 

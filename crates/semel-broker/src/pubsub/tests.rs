@@ -10,7 +10,7 @@ mod stream;
 
 use super::PubSub;
 use crate::context::Context;
-use crate::history::{Dispatch, Wanted};
+use crate::history::{Dispatch, HistoryFilter};
 use crate::proto::pubsub as wire;
 use crate::proto::pubsub::publisher_server::Publisher;
 use crate::proto::pubsub::subscriber_server::Subscriber;
@@ -157,7 +157,7 @@ impl Bed {
     }
 
     fn history(&self) -> Vec<Dispatch> {
-        let wanted = Wanted {
+        let wanted = HistoryFilter {
             limit: 1000,
             ..Default::default()
         };

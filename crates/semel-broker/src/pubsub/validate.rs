@@ -25,9 +25,9 @@ const ATTEMPTS: std::ops::RangeInclusive<i32> = 5..=100;
 const MINUTE: Duration = Duration::from_secs(60);
 const DAY: Duration = Duration::from_secs(24 * 3600);
 const RETENTION_MIN: Duration = Duration::from_secs(600);
-const RETENTION_USUAL: Duration = Duration::from_secs(7 * 24 * 3600);
+const RETENTION_DEFAULT: Duration = Duration::from_secs(7 * 24 * 3600);
 const RETENTION_MAX: Duration = Duration::from_secs(31 * 24 * 3600);
-const BACKOFF_MIN_USUAL: Duration = Duration::from_secs(10);
+const BACKOFF_MIN_DEFAULT: Duration = Duration::from_secs(10);
 const BACKOFF_MAX: Duration = Duration::from_secs(600);
 
 /// Looks at what is to be published.
@@ -119,7 +119,7 @@ pub(super) fn complete(subscription: &mut wire::Subscription) -> Result<(), Stat
     }
     check_ack_deadline("ack_deadline_seconds", subscription.ack_deadline_seconds)?;
     let retention = &mut subscription.message_retention_duration;
-    let retention = retention.get_or_insert_with(|| proto_span(RETENTION_USUAL));
+    let retention = retention.get_or_insert_with(|| proto_span(RETENTION_DEFAULT));
     check_span(
         "message_retention_duration",
         retention,
@@ -181,7 +181,7 @@ fn complete_dead_letter(policy: &mut wire::DeadLetterPolicy) -> Result<(), Statu
 
 fn complete_retry(policy: &mut wire::RetryPolicy) -> Result<(), Status> {
     let min = &mut policy.minimum_backoff;
-    let min = *min.get_or_insert_with(|| proto_span(BACKOFF_MIN_USUAL));
+    let min = *min.get_or_insert_with(|| proto_span(BACKOFF_MIN_DEFAULT));
     let max = &mut policy.maximum_backoff;
     let max = *max.get_or_insert_with(|| proto_span(BACKOFF_MAX));
     check_span("minimum_backoff", &min, Duration::ZERO, BACKOFF_MAX)?;
@@ -237,12 +237,12 @@ pub(super) fn policy(subscription: &wire::Subscription) -> DeliveryPolicy {
     let seconds = u64::try_from(subscription.ack_deadline_seconds).unwrap_or(10);
     let retry = subscription.retry_policy.as_ref().map(|policy| {
         (
-            span(&policy.minimum_backoff).unwrap_or(BACKOFF_MIN_USUAL),
+            span(&policy.minimum_backoff).unwrap_or(BACKOFF_MIN_DEFAULT),
             span(&policy.maximum_backoff).unwrap_or(BACKOFF_MAX),
         )
     });
     let dead_letter = subscription.dead_letter_policy.as_ref();
-    let retention = span(&subscription.message_retention_duration).unwrap_or(RETENTION_USUAL);
+    let retention = span(&subscription.message_retention_duration).unwrap_or(RETENTION_DEFAULT);
     // What the topic still has is available to every subscription.
     let of_topic = span(&subscription.topic_message_retention_duration).unwrap_or_default();
     DeliveryPolicy {

@@ -1,6 +1,6 @@
 //! The routes of Pub/Sub v1.
 
-use super::route::{Route, Table};
+use super::route::{Route, RouteTable};
 use crate::proto::pubsub::{publisher_server::Publisher, subscriber_server::Subscriber};
 use http::Method;
 use std::sync::Arc;
@@ -16,7 +16,7 @@ pub(crate) fn routes<P: Publisher + Subscriber>(pubsub: &Arc<P>) -> Vec<Route> {
 #[rustfmt::skip]
 fn publisher<P: Publisher>(pubsub: &Arc<P>) -> Vec<Route> {
     let (get, post, put, patch, delete) = (&Method::GET, &Method::POST, &Method::PUT, &Method::PATCH, &Method::DELETE);
-    let mut table = Table::new(pubsub, "google.pubsub.v1.Publisher", &PREFIXES);
+    let mut table = RouteTable::new(pubsub, "google.pubsub.v1.Publisher", &PREFIXES);
     table.add((post,   "/{topic=projects/*/topics/*}:publish"),              "*", "Publish",                |it, q| it.publish(q));
     table.add((put,    "/{name=projects/*/topics/*}"),                       "*", "CreateTopic",            |it, q| it.create_topic(q));
     table.add((get,    "/{topic=projects/*/topics/*}"),                      "",  "GetTopic",               |it, q| it.get_topic(q));
@@ -32,7 +32,7 @@ fn publisher<P: Publisher>(pubsub: &Arc<P>) -> Vec<Route> {
 #[rustfmt::skip]
 fn subscriber<P: Subscriber>(pubsub: &Arc<P>) -> Vec<Route> {
     let (get, post, put, patch, delete) = (&Method::GET, &Method::POST, &Method::PUT, &Method::PATCH, &Method::DELETE);
-    let mut table = Table::new(pubsub, "google.pubsub.v1.Subscriber", &PREFIXES);
+    let mut table = RouteTable::new(pubsub, "google.pubsub.v1.Subscriber", &PREFIXES);
     table.add((post,   "/{subscription=projects/*/subscriptions/*}:pull"),              "*", "Pull",               |it, q| it.pull(q));
     table.add((post,   "/{subscription=projects/*/subscriptions/*}:acknowledge"),       "*", "Acknowledge",        |it, q| it.acknowledge(q));
     table.add((post,   "/{subscription=projects/*/subscriptions/*}:modifyAckDeadline"), "*", "ModifyAckDeadline",  |it, q| it.modify_ack_deadline(q));

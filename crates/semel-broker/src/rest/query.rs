@@ -1,6 +1,6 @@
 //! The query: what every Google API understands, and fields of the request.
 
-use super::refusal::Refusal;
+use super::error::ErrorResponse;
 use super::write::Style;
 use std::borrow::Cow;
 use url::form_urlencoded;
@@ -15,7 +15,7 @@ pub(crate) struct Query<'a> {
 }
 
 /// Parameters that every Google API takes, and that change nothing here.
-const TOLERATED: [&str; 23] = [
+const IGNORED: [&str; 23] = [
     "$.xgafv",
     "$apiKey",
     "$callback",
@@ -44,7 +44,7 @@ const TOLERATED: [&str; 23] = [
 // === impl Query ===
 
 impl<'a> Query<'a> {
-    pub(crate) fn parse(text: &'a str) -> Result<Self, Refusal> {
+    pub(crate) fn parse(text: &'a str) -> Result<Self, ErrorResponse> {
         let mut query = Self {
             style: Style::default(),
             fields: Vec::new(),
@@ -53,7 +53,7 @@ impl<'a> Query<'a> {
             match &*name {
                 "$alt" | "alt" => query.style.enums_as_numbers |= form(&name, &value)?,
                 "prettyPrint" | "$prettyPrint" => query.style.pretty = is_yes(&value),
-                name if TOLERATED.contains(&name) => {}
+                name if IGNORED.contains(&name) => {}
                 _ => query.fields.push((name, value)),
             }
         }
@@ -62,11 +62,11 @@ impl<'a> Query<'a> {
 }
 
 /// Whether enums are wanted as numbers, as in `json;enum-encoding=int`. There is no form but JSON.
-fn form(name: &str, value: &str) -> Result<bool, Refusal> {
+fn form(name: &str, value: &str) -> Result<bool, ErrorResponse> {
     let mut words = value.split(';').map(str::trim);
     match words.next() {
         Some("" | "json") | None => Ok(words.any(|word| word == "enum-encoding=int")),
-        Some(_) => Err(Refusal::invalid(format!(
+        Some(_) => Err(ErrorResponse::invalid(format!(
             "Invalid value \"{value}\" for query parameter '{name}'"
         ))),
     }

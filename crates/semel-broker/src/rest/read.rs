@@ -1,7 +1,7 @@
 //! JSON to messages as they travel. All mistakes are gathered, in the words of Google's front end.
 
-use super::refusal::{Refusal, Violation};
-use super::scalar::{self, Wrong};
+use super::error::{ErrorResponse, Violation};
+use super::scalar::{self, InvalidValue};
 use bytes::Bytes;
 use prost::encoding::{WireType, encode_key, encode_varint};
 use prost_reflect::{FieldDescriptor, Kind, MessageDescriptor};
@@ -10,14 +10,14 @@ use std::fmt;
 
 /// A request's message in the making.
 #[derive(Debug)]
-pub(crate) struct Reading {
+pub(crate) struct MessageReader {
     wire: Vec<u8>,
     violations: Vec<Violation>,
 }
 
 /// Where in the message we are, from the inside out.
 #[derive(Clone, Copy)]
-struct Place<'a> {
+struct FieldPath<'a> {
     within: Option<&'a Self>,
     step: Step<'a>,
 }
@@ -29,14 +29,14 @@ enum Step<'a> {
     Item(&'a str, usize),
 }
 
-const ROOT: Place<'static> = Place {
+const ROOT: FieldPath<'static> = FieldPath {
     within: None,
     step: Step::Root,
 };
 
-// === impl Reading ===
+// === impl MessageReader ===
 
-impl Reading {
+impl MessageReader {
     /// For a body of so many bytes.
     pub(crate) fn new(body_bytes: usize) -> Self {
         Self {
@@ -46,7 +46,11 @@ impl Reading {
     }
 
     /// Reads a body that is the message.
-    pub(crate) fn body(&mut self, request: &MessageDescriptor, body: &[u8]) -> Result<(), Refusal> {
+    pub(crate) fn body(
+        &mut self,
+        request: &MessageDescriptor,
+        body: &[u8],
+    ) -> Result<(), ErrorResponse> {
         if let Some(object) = self.object(body)? {
             let mut wire = std::mem::take(&mut self.wire);
             self.message(&object, request, ROOT, &mut wire);
@@ -56,7 +60,11 @@ impl Reading {
     }
 
     /// Reads a body that is one field of the message.
-    pub(crate) fn body_of(&mut self, field: &FieldDescriptor, body: &[u8]) -> Result<(), Refusal> {
+    pub(crate) fn body_of(
+        &mut self,
+        field: &FieldDescriptor,
+        body: &[u8],
+    ) -> Result<(), ErrorResponse> {
         if let Some(object) = self.object(body)? {
             let mut wire = std::mem::take(&mut self.wire);
             self.value(field, &Value::Object(object), ROOT, &mut wire);
@@ -80,27 +88,27 @@ impl Reading {
             message = field.kind().as_message().cloned();
             fields.push(field);
         }
-        self.placed(&fields, value, ROOT);
+        self.write_at(&fields, value, ROOT);
     }
 
     /// Puts the value of a path's variable where these fields lead.
     pub(crate) fn variable(&mut self, fields: &[FieldDescriptor], value: &str) {
-        self.placed(fields, value, ROOT);
+        self.write_at(fields, value, ROOT);
     }
 
     /// The message, if there was no mistake.
-    pub(crate) fn finish(self) -> Result<Bytes, Refusal> {
+    pub(crate) fn finish(self) -> Result<Bytes, ErrorResponse> {
         if self.violations.is_empty() {
             Ok(self.wire.into())
         } else {
-            Err(Refusal::violations(self.violations))
+            Err(ErrorResponse::violations(self.violations))
         }
     }
 
     /// Writes a text where fields lead, each but the last a message.
-    fn placed(&mut self, fields: &[FieldDescriptor], text: &str, place: Place<'_>) {
+    fn write_at(&mut self, fields: &[FieldDescriptor], text: &str, path: FieldPath<'_>) {
         let mut wire = std::mem::take(&mut self.wire);
-        self.nested(fields, text, place, &mut wire);
+        self.nested(fields, text, path, &mut wire);
         self.wire = wire;
     }
 
@@ -108,7 +116,7 @@ impl Reading {
         &mut self,
         fields: &[FieldDescriptor],
         text: &str,
-        place: Place<'_>,
+        path: FieldPath<'_>,
         wire: &mut Vec<u8>,
     ) {
         match fields {
@@ -116,20 +124,20 @@ impl Reading {
             [last] => {
                 let value = Value::String(text.into());
                 if last.is_list() {
-                    self.single(last, &value, place.field(last.name()), wire);
+                    self.single(last, &value, path.field(last.name()), wire);
                 } else {
-                    self.value(last, &value, place, wire);
+                    self.value(last, &value, path, wire);
                 }
             }
             [first, rest @ ..] => {
                 let mut inner = Vec::new();
-                self.nested(rest, text, place.field(first.name()), &mut inner);
+                self.nested(rest, text, path.field(first.name()), &mut inner);
                 length_delimited(first.number(), &inner, wire);
             }
         }
     }
 
-    fn object(&mut self, body: &[u8]) -> Result<Option<Map<String, Value>>, Refusal> {
+    fn object(&mut self, body: &[u8]) -> Result<Option<Map<String, Value>>, ErrorResponse> {
         if body.trim_ascii().is_empty() {
             return Ok(None);
         }
@@ -139,7 +147,7 @@ impl Reading {
                 self.unknown("", ROOT, "Root element must be a message.");
                 Ok(None)
             }
-            Err(error) => Err(Refusal::malformed(body, &error)),
+            Err(error) => Err(ErrorResponse::malformed(body, &error)),
         }
     }
 
@@ -147,13 +155,13 @@ impl Reading {
         &mut self,
         object: &Map<String, Value>,
         message: &MessageDescriptor,
-        place: Place<'_>,
+        path: FieldPath<'_>,
         wire: &mut Vec<u8>,
     ) {
         let mut chosen: Vec<String> = Vec::new();
         for (name, value) in object {
             let Some(field) = named(message, name) else {
-                self.unknown(name, place, "Cannot find field.");
+                self.unknown(name, path, "Cannot find field.");
                 continue;
             };
             if value.is_null() {
@@ -166,12 +174,12 @@ impl Reading {
                         "oneof field '{}' is already set. Cannot set '{name}'",
                         choice.name()
                     );
-                    self.invalid(place, "oneof", &taken);
+                    self.invalid(path, "oneof", &taken);
                     continue;
                 }
                 chosen.push(choice.name().to_owned());
             }
-            self.value(&field, value, place, wire);
+            self.value(&field, value, path, wire);
         }
     }
 
@@ -180,27 +188,27 @@ impl Reading {
         &mut self,
         field: &FieldDescriptor,
         value: &Value,
-        place: Place<'_>,
+        path: FieldPath<'_>,
         wire: &mut Vec<u8>,
     ) {
         if field.is_map() {
-            self.map(field, value, place, wire);
+            self.map(field, value, path, wire);
         } else if field.is_list() {
             let Value::Array(items) = value else {
-                return self.wrong_type(field, value, place.field(field.name()));
+                return self.wrong_type(field, value, path.field(field.name()));
             };
             for (index, item) in items.iter().enumerate() {
-                self.single(field, item, place.item(field.name(), index), wire);
+                self.single(field, item, path.item(field.name(), index), wire);
             }
         } else if value.is_array() {
             let name = field.name();
             self.unknown(
                 name,
-                place,
+                path,
                 "Proto field is not repeating, cannot start list.",
             );
         } else {
-            self.single(field, value, place.field(field.name()), wire);
+            self.single(field, value, path.field(field.name()), wire);
         }
     }
 
@@ -208,24 +216,24 @@ impl Reading {
         &mut self,
         field: &FieldDescriptor,
         value: &Value,
-        place: Place<'_>,
+        path: FieldPath<'_>,
         wire: &mut Vec<u8>,
     ) {
-        let here = place.field(field.name());
+        let here = path.field(field.name());
         let (Value::Object(object), Kind::Message(pair)) = (value, field.kind()) else {
             return self.wrong_type(field, value, here);
         };
         let (key, item) = (pair.map_entry_key_field(), pair.map_entry_value_field());
         for (index, (name, value)) in object.iter().enumerate() {
             let mut inner = Vec::new();
-            let place = place.item(field.name(), index);
+            let path = path.item(field.name(), index);
             self.single(
                 &key,
                 &Value::String(name.clone()),
-                place.field("key"),
+                path.field("key"),
                 &mut inner,
             );
-            self.single(&item, value, place.field("value"), &mut inner);
+            self.single(&item, value, path.field("value"), &mut inner);
             length_delimited(field.number(), &inner, wire);
         }
     }
@@ -234,7 +242,7 @@ impl Reading {
         &mut self,
         field: &FieldDescriptor,
         value: &Value,
-        place: Place<'_>,
+        path: FieldPath<'_>,
         wire: &mut Vec<u8>,
     ) {
         let (number, kind) = (field.number(), field.kind());
@@ -242,42 +250,42 @@ impl Reading {
             && !scalar::is_written_as_text(message)
         {
             let mut inner = Vec::new();
-            self.message(object, message, place, &mut inner);
+            self.message(object, message, path, &mut inner);
             return length_delimited(number, &inner, wire);
         }
         match scalar::write(number, &kind, value, wire) {
             Ok(()) => {}
-            Err(Wrong::Type) => self.wrong_type(field, value, place),
-            Err(Wrong::Object) => {
-                let within = place.within.copied().unwrap_or(ROOT);
+            Err(InvalidValue::Type) => self.wrong_type(field, value, path),
+            Err(InvalidValue::Object) => {
+                let within = path.within.copied().unwrap_or(ROOT);
                 self.unknown(
                     field.name(),
                     within,
                     "Starting an object on a scalar field.",
                 );
             }
-            Err(Wrong::Text(why)) => self.invalid(place, &type_name(&kind), &why),
-            Err(Wrong::Form(why)) => {
+            Err(InvalidValue::Text(why)) => self.invalid(path, &type_name(&kind), &why),
+            Err(InvalidValue::Form(why)) => {
                 let why = format!("Field '{}', {why}", field.json_name());
-                self.invalid(place, &type_name(&kind), &why);
+                self.invalid(path, &type_name(&kind), &why);
             }
         }
     }
 
-    fn wrong_type(&mut self, field: &FieldDescriptor, value: &Value, place: Place<'_>) {
-        self.invalid(place, &type_name(&field.kind()), &value.to_string());
+    fn wrong_type(&mut self, field: &FieldDescriptor, value: &Value, path: FieldPath<'_>) {
+        self.invalid(path, &type_name(&field.kind()), &value.to_string());
     }
 
-    fn invalid(&mut self, place: Place<'_>, kind: &str, what: &str) {
-        let place = place.to_string();
+    fn invalid(&mut self, path: FieldPath<'_>, kind: &str, what: &str) {
+        let path = path.to_string();
         self.violations.push(Violation {
-            description: format!("Invalid value at '{place}' ({kind}), {what}"),
-            field: place,
+            description: format!("Invalid value at '{path}' ({kind}), {what}"),
+            field: path,
         });
     }
 
-    fn unknown(&mut self, name: &str, place: Place<'_>, why: &str) {
-        let field = place.to_string();
+    fn unknown(&mut self, name: &str, path: FieldPath<'_>, why: &str) {
+        let field = path.to_string();
         let at = if field.is_empty() {
             String::new()
         } else {
@@ -292,25 +300,25 @@ impl Reading {
     }
 }
 
-// === impl Place ===
+// === impl FieldPath ===
 
-impl<'a> Place<'a> {
-    fn field<'b>(&'b self, name: &'b str) -> Place<'b> {
-        Place {
+impl<'a> FieldPath<'a> {
+    fn field<'b>(&'b self, name: &'b str) -> FieldPath<'b> {
+        FieldPath {
             within: Some(self),
             step: Step::Field(name),
         }
     }
 
-    fn item<'b>(&'b self, name: &'b str, index: usize) -> Place<'b> {
-        Place {
+    fn item<'b>(&'b self, name: &'b str, index: usize) -> FieldPath<'b> {
+        FieldPath {
             within: Some(self),
             step: Step::Item(name, index),
         }
     }
 }
 
-impl fmt::Display for Place<'_> {
+impl fmt::Display for FieldPath<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if let Some(within) = self.within {
             within.fmt(f)?;

@@ -19,17 +19,17 @@ pub(crate) struct Route {
     template: Template,
     /// For each variable of the path, the fields that lead to where its value belongs.
     variables: Vec<Vec<FieldDescriptor>>,
-    pub(crate) work: Work,
+    pub(crate) action: Action,
 }
 
 /// What is done.
-pub(crate) enum Work {
+pub(crate) enum Action {
     /// A method of a service is called.
     Call {
         request: MessageDescriptor,
         answer: MessageDescriptor,
         binding: Binding,
-        call: Call,
+        call: RpcCall,
     },
     /// The request itself becomes a task.
     Buffer {
@@ -50,10 +50,10 @@ pub(crate) enum Binding {
 }
 
 /// Takes and gives messages as they travel.
-pub(crate) type Call = Box<dyn Fn(Bytes) -> Telling + Send + Sync>;
+pub(crate) type RpcCall = Box<dyn Fn(Bytes) -> RpcFuture + Send + Sync>;
 
 /// Takes a request that becomes a task.
-pub(crate) type BufferCall = Box<dyn Fn(Buffered) -> Telling + Send + Sync>;
+pub(crate) type BufferCall = Box<dyn Fn(Buffered) -> RpcFuture + Send + Sync>;
 
 /// A request that becomes a task.
 #[derive(Debug)]
@@ -66,15 +66,15 @@ pub(crate) struct Buffered {
 }
 
 /// Gives a message as it travels.
-pub(crate) type Telling = Pin<Box<dyn Future<Output = Result<Vec<u8>, Status>> + Send>>;
+pub(crate) type RpcFuture = Pin<Box<dyn Future<Output = Result<Vec<u8>, Status>> + Send>>;
 
 /// What a service's method gives.
-pub(crate) type Answering<'a, A> =
+pub(crate) type RpcResponse<'a, A> =
     Pin<Box<dyn Future<Output = Result<Response<A>, Status>> + Send + 'a>>;
 
 /// A table of one service's routes in the making.
 #[derive(Debug)]
-pub(crate) struct Table<S> {
+pub(crate) struct RouteTable<S> {
     service: Arc<S>,
     descriptor: ServiceDescriptor,
     /// What may stand before each path.
@@ -102,9 +102,9 @@ impl Route {
     }
 }
 
-// === impl Table ===
+// === impl RouteTable ===
 
-impl<S: Send + Sync + 'static> Table<S> {
+impl<S: Send + Sync + 'static> RouteTable<S> {
     pub(crate) fn new(service: &Arc<S>, name: &str, prefixes: &'static [&'static str]) -> Self {
         let descriptor = POOL.get_service_by_name(name);
         Self {
@@ -121,7 +121,7 @@ impl<S: Send + Sync + 'static> Table<S> {
         (method, path): (&Method, &str),
         body: &str,
         rpc: &str,
-        call: for<'a> fn(&'a S, Request<Q>) -> Answering<'a, A>,
+        call: for<'a> fn(&'a S, Request<Q>) -> RpcResponse<'a, A>,
     ) where
         Q: Message + Default + 'static,
         A: Message + 'static,
@@ -136,7 +136,7 @@ impl<S: Send + Sync + 'static> Table<S> {
                 method: Some(method.clone()),
                 variables: template.fields().map(|it| fields(&request, it)).collect(),
                 template,
-                work: Work::Call {
+                action: Action::Call {
                     binding: Binding::new(body, &request),
                     request,
                     answer: rpc.output(),
@@ -147,7 +147,7 @@ impl<S: Send + Sync + 'static> Table<S> {
     }
 
     /// Adds a row for requests that become tasks, whatever their method.
-    pub(crate) fn add_buffer(&mut self, path: &str, call: fn(Arc<S>, Buffered) -> Telling) {
+    pub(crate) fn add_buffer(&mut self, path: &str, call: fn(Arc<S>, Buffered) -> RpcFuture) {
         let task = POOL.get_message_by_name("google.cloud.tasks.v2.Task");
         for prefix in self.prefixes {
             let service = Arc::clone(&self.service);
@@ -155,7 +155,7 @@ impl<S: Send + Sync + 'static> Table<S> {
                 method: None,
                 template: Template::new(&format!("{prefix}{path}")),
                 variables: Vec::new(),
-                work: Work::Buffer {
+                action: Action::Buffer {
                     answer: task.clone().expect("it is in the .proto files"),
                     call: Box::new(move |buffered| call(Arc::clone(&service), buffered)),
                 },
@@ -179,9 +179,9 @@ impl Binding {
     }
 }
 
-// === impl Work ===
+// === impl Action ===
 
-impl fmt::Debug for Work {
+impl fmt::Debug for Action {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Call { request, .. } => write!(f, "Call({})", request.name()),
@@ -204,8 +204,8 @@ fn fields(request: &MessageDescriptor, path: &str) -> Vec<FieldDescriptor> {
 
 fn calling<S, Q, A>(
     service: Arc<S>,
-    call: for<'a> fn(&'a S, Request<Q>) -> Answering<'a, A>,
-) -> Call
+    call: for<'a> fn(&'a S, Request<Q>) -> RpcResponse<'a, A>,
+) -> RpcCall
 where
     S: Send + Sync + 'static,
     Q: Message + Default + 'static,

@@ -11,7 +11,7 @@ use serde_json::Value;
 
 /// Why a value is not taken.
 #[derive(Debug)]
-pub(crate) enum Wrong {
+pub(crate) enum InvalidValue {
     /// It is of another type.
     Type,
     /// It is an object, and none belongs here.
@@ -49,12 +49,16 @@ pub(crate) fn write(
     kind: &Kind,
     value: &Value,
     wire: &mut Vec<u8>,
-) -> Result<(), Wrong> {
+) -> Result<(), InvalidValue> {
     if value.is_object() && !matches!(kind, Kind::Message(_)) {
-        return Err(Wrong::Object);
+        return Err(InvalidValue::Object);
     }
     match kind {
-        Kind::String => delimited(number, value.as_str().ok_or(Wrong::Type)?.as_bytes(), wire),
+        Kind::String => delimited(
+            number,
+            value.as_str().ok_or(InvalidValue::Type)?.as_bytes(),
+            wire,
+        ),
         Kind::Bytes => delimited(number, &bytes(value)?, wire),
         Kind::Message(message) => delimited(number, &well_known(message, value)?, wire),
         Kind::Bool => varint(number, u64::from(truth(value)?), wire),
@@ -63,7 +67,7 @@ pub(crate) fn write(
             varint(number, choice.cast_unsigned(), wire);
         }
         Kind::Int32 => {
-            let small = i32::try_from(integer(value)?).map_err(|_| Wrong::Type)?;
+            let small = i32::try_from(integer(value)?).map_err(|_| InvalidValue::Type)?;
             varint(number, i64::from(small).cast_unsigned(), wire);
         }
         Kind::Int64 => varint(number, integer(value)?.cast_unsigned(), wire),
@@ -80,7 +84,7 @@ pub(crate) fn write(
         | Kind::Fixed32
         | Kind::Fixed64
         | Kind::Sfixed32
-        | Kind::Sfixed64 => return Err(Wrong::Type),
+        | Kind::Sfixed64 => return Err(InvalidValue::Type),
     }
     Ok(())
 }
@@ -96,16 +100,16 @@ fn varint(number: u32, value: u64, wire: &mut Vec<u8>) {
     encode_varint(value, wire);
 }
 
-fn truth(value: &Value) -> Result<bool, Wrong> {
+fn truth(value: &Value) -> Result<bool, InvalidValue> {
     match value.as_str() {
         Some("true") => Ok(true),
         Some("false") => Ok(false),
-        Some(_) => Err(Wrong::Type),
-        None => value.as_bool().ok_or(Wrong::Type),
+        Some(_) => Err(InvalidValue::Type),
+        None => value.as_bool().ok_or(InvalidValue::Type),
     }
 }
 
-fn integer(value: &Value) -> Result<i64, Wrong> {
+fn integer(value: &Value) -> Result<i64, InvalidValue> {
     if let Some(integer) = value.as_i64() {
         return Ok(integer);
     }
@@ -116,55 +120,56 @@ fn integer(value: &Value) -> Result<i64, Wrong> {
     let float = double(value)?;
     let is_whole = float.fract() == 0.0 && float.abs() < 9.0e15;
     let text = is_whole.then(|| format!("{float}"));
-    text.and_then(|it| it.parse().ok()).ok_or(Wrong::Type)
+    text.and_then(|it| it.parse().ok())
+        .ok_or(InvalidValue::Type)
 }
 
-fn double(value: &Value) -> Result<f64, Wrong> {
+fn double(value: &Value) -> Result<f64, InvalidValue> {
     match value.as_str() {
         Some("NaN") => Ok(f64::NAN),
         Some("Infinity") => Ok(f64::INFINITY),
         Some("-Infinity") => Ok(f64::NEG_INFINITY),
         Some(text) => {
             let number: Option<f64> = text.parse().ok();
-            number.filter(|it| it.is_finite()).ok_or(Wrong::Type)
+            number.filter(|it| it.is_finite()).ok_or(InvalidValue::Type)
         }
-        None => value.as_f64().ok_or(Wrong::Type),
+        None => value.as_f64().ok_or(InvalidValue::Type),
     }
 }
 
 /// By name or by number; a number without a name is kept.
-fn choice(choices: &EnumDescriptor, value: &Value) -> Result<i32, Wrong> {
+fn choice(choices: &EnumDescriptor, value: &Value) -> Result<i32, InvalidValue> {
     let named = value.as_str().and_then(|it| choices.get_value_by_name(it));
     if let Some(named) = named {
         return Ok(named.number());
     }
-    i32::try_from(integer(value)?).map_err(|_| Wrong::Type)
+    i32::try_from(integer(value)?).map_err(|_| InvalidValue::Type)
 }
 
-fn bytes(value: &Value) -> Result<Vec<u8>, Wrong> {
-    let text = value.as_str().ok_or(Wrong::Type)?;
+fn bytes(value: &Value) -> Result<Vec<u8>, InvalidValue> {
+    let text = value.as_str().ok_or(InvalidValue::Type)?;
     let is_url_safe = text.bytes().any(|it| matches!(it, b'-' | b'_'));
     let engine = if is_url_safe { URL_SAFE } else { STANDARD };
-    let failed = |_| Wrong::Text(format!("Base64 decoding failed for {value}"));
+    let failed = |_| InvalidValue::Text(format!("Base64 decoding failed for {value}"));
     engine.decode(text).map_err(failed)
 }
 
-fn well_known(message: &MessageDescriptor, value: &Value) -> Result<Vec<u8>, Wrong> {
-    let text = value.as_str().ok_or(Wrong::Type)?;
+fn well_known(message: &MessageDescriptor, value: &Value) -> Result<Vec<u8>, InvalidValue> {
+    let text = value.as_str().ok_or(InvalidValue::Type)?;
     match message.full_name() {
         TIMESTAMP => Ok(timestamp(text)?.encode_to_vec()),
         DURATION => Ok(duration(text)?.encode_to_vec()),
         FIELD_MASK => Ok(field_mask(text).encode_to_vec()),
-        _ => Err(Wrong::Type),
+        _ => Err(InvalidValue::Type),
     }
 }
 
-fn timestamp(text: &str) -> Result<Timestamp, Wrong> {
-    let wrong = || Wrong::Form(format!("Invalid time format: {text}"));
+fn timestamp(text: &str) -> Result<Timestamp, InvalidValue> {
+    let wrong = || InvalidValue::Form(format!("Invalid time format: {text}"));
     let zone = text.get(10..).unwrap_or_default();
     if !zone.ends_with('Z') && !zone.contains(['+', '-']) {
         let why = "Illegal timestamp format; timestamps must end with 'Z' or have a valid timezone offset.";
-        return Err(Wrong::Form(why.into()));
+        return Err(InvalidValue::Form(why.into()));
     }
     let moment: jiff::Timestamp = text.parse().map_err(|_| wrong())?;
     let nanos = moment.as_nanosecond().rem_euclid(1_000_000_000);
@@ -180,8 +185,8 @@ fn timestamp(text: &str) -> Result<Timestamp, Wrong> {
 }
 
 /// As in `3.5s`.
-pub(crate) fn duration(text: &str) -> Result<Duration, Wrong> {
-    let form = |why: &str| Wrong::Form(why.into());
+pub(crate) fn duration(text: &str) -> Result<Duration, InvalidValue> {
+    let form = |why: &str| InvalidValue::Form(why.into());
     let number = text
         .strip_suffix('s')
         .ok_or_else(|| form("Illegal duration format; duration must end with 's'"))?;

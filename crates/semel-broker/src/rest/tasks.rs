@@ -1,6 +1,6 @@
 //! The routes of Cloud Tasks v2.
 
-use super::route::{Buffered, Route, Table, Telling};
+use super::route::{Buffered, Route, RouteTable, RpcFuture};
 use crate::proto::tasks::Task;
 use crate::proto::tasks::cloud_tasks_server::CloudTasks;
 use async_trait::async_trait;
@@ -29,7 +29,7 @@ const PREFIXES: [&str; 2] = ["/v2", ""];
 #[rustfmt::skip]
 pub(crate) fn routes<T: CloudTasks + Buffer>(tasks: &Arc<T>) -> Vec<Route> {
     let (get, post, patch, delete) = (&Method::GET, &Method::POST, &Method::PATCH, &Method::DELETE);
-    let mut table = Table::new(tasks, "google.cloud.tasks.v2.CloudTasks", &PREFIXES);
+    let mut table = RouteTable::new(tasks, "google.cloud.tasks.v2.CloudTasks", &PREFIXES);
     // The most asked for come first.
     table.add((post,   "/{parent=projects/*/locations/*/queues/*}/tasks"),       "*", "CreateTask",  |it, q| it.create_task(q));
     table.add((get,    "/{name=projects/*/locations/*/queues/*/tasks/*}"),       "",  "GetTask",     |it, q| it.get_task(q));
@@ -49,7 +49,7 @@ pub(crate) fn routes<T: CloudTasks + Buffer>(tasks: &Arc<T>) -> Vec<Route> {
     table.routes
 }
 
-fn buffer<T: Buffer>(tasks: Arc<T>, buffered: Buffered) -> Telling {
+fn buffer<T: Buffer>(tasks: Arc<T>, buffered: Buffered) -> RpcFuture {
     Box::pin(async move {
         let Buffered {
             values,

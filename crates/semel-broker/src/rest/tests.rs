@@ -16,38 +16,38 @@ use tower::ServiceExt;
 
 /// Both services behind REST.
 #[derive(Debug)]
-struct Desk {
+struct TestRest {
     echo: Arc<Echo>,
     router: Router,
 }
 
 /// An answer.
 #[derive(Debug)]
-struct Answer {
+struct TestResponse {
     status: StatusCode,
     headers: HeaderMap,
     text: String,
 }
 
-// === impl Desk ===
+// === impl TestRest ===
 
-impl Desk {
+impl TestRest {
     fn new() -> Self {
         let echo = Arc::new(Echo::default());
         let router = super::router(&echo, &echo);
         Self { echo, router }
     }
 
-    async fn ask(&self, method: &str, path: &str, body: impl Into<Body>) -> Answer {
+    async fn ask(&self, method: &str, path: &str, body: impl Into<Body>) -> TestResponse {
         let request = Request::builder().method(method).uri(path);
         self.send(request.body(body.into()).unwrap()).await
     }
 
-    async fn send(&self, request: Request<Body>) -> Answer {
+    async fn send(&self, request: Request<Body>) -> TestResponse {
         let answer = self.router.clone().oneshot(request).await.unwrap();
         let (parts, body) = answer.into_parts();
         let body = body.collect().await.unwrap().to_bytes();
-        Answer {
+        TestResponse {
             status: parts.status,
             headers: parts.headers,
             text: String::from_utf8(body.to_vec()).unwrap(),
@@ -60,9 +60,9 @@ impl Desk {
     }
 }
 
-// === impl Answer ===
+// === impl TestResponse ===
 
-impl Answer {
+impl TestResponse {
     fn json(&self) -> Value {
         serde_json::from_str(&self.text).unwrap()
     }

@@ -20,7 +20,7 @@ pub(crate) struct Style {
 }
 
 #[derive(Debug)]
-struct Writer {
+struct JsonWriter {
     out: Vec<u8>,
     style: Style,
     depth: usize,
@@ -28,24 +28,24 @@ struct Writer {
 
 /// A value as it travels.
 #[derive(Clone, Copy, Debug)]
-enum Raw<'a> {
+enum WireValue<'a> {
     Number(u64),
     Bytes(&'a [u8]),
 }
 
-type Written = Result<(), NoMessage>;
+type WriteResult = Result<(), MalformedMessage>;
 
 /// The bytes are no message: a fault of ours.
 #[derive(Debug)]
-pub(crate) struct NoMessage;
+pub(crate) struct MalformedMessage;
 
 /// The JSON of a message.
 pub(crate) fn json(
     wire: &[u8],
     message: &MessageDescriptor,
     style: Style,
-) -> Result<Vec<u8>, NoMessage> {
-    let mut writer = Writer::new(wire.len(), style);
+) -> Result<Vec<u8>, MalformedMessage> {
+    let mut writer = JsonWriter::new(wire.len(), style);
     writer.message(wire, message)?;
     Ok(writer.finish())
 }
@@ -56,8 +56,8 @@ pub(crate) fn json_under(
     wire: &[u8],
     message: &MessageDescriptor,
     style: Style,
-) -> Result<Vec<u8>, NoMessage> {
-    let mut writer = Writer::new(wire.len(), style);
+) -> Result<Vec<u8>, MalformedMessage> {
+    let mut writer = JsonWriter::new(wire.len(), style);
     writer.open(b'{');
     writer.next(true);
     writer.key(name);
@@ -66,9 +66,9 @@ pub(crate) fn json_under(
     Ok(writer.finish())
 }
 
-// === impl NoMessage ===
+// === impl MalformedMessage ===
 
-impl From<DecodeError> for NoMessage {
+impl From<DecodeError> for MalformedMessage {
     fn from(_: DecodeError) -> Self {
         Self
     }
@@ -85,9 +85,9 @@ impl Default for Style {
     }
 }
 
-// === impl Writer ===
+// === impl JsonWriter ===
 
-impl Writer {
+impl JsonWriter {
     fn new(bytes: usize, style: Style) -> Self {
         Self {
             out: Vec::with_capacity(bytes * 2 + 64),
@@ -103,7 +103,7 @@ impl Writer {
         self.out
     }
 
-    fn message(&mut self, wire: &[u8], message: &MessageDescriptor) -> Written {
+    fn message(&mut self, wire: &[u8], message: &MessageDescriptor) -> WriteResult {
         match message.full_name() {
             "google.protobuf.Timestamp" => self.shown(Timestamp::decode(wire)?),
             "google.protobuf.Duration" => self.shown(Duration::decode(wire)?),
@@ -124,7 +124,7 @@ impl Writer {
         mut wire: &[u8],
         message: &MessageDescriptor,
         mut is_empty: bool,
-    ) -> Result<bool, NoMessage> {
+    ) -> Result<bool, MalformedMessage> {
         while wire.has_remaining() {
             let (number, raw) = next(&mut wire)?;
             let Some(field) = message.get_field(number) else {
@@ -147,12 +147,12 @@ impl Writer {
     /// Writes all values of a field; they follow each other.
     fn many(
         &mut self,
-        first: Raw<'_>,
+        first: WireValue<'_>,
         field: &FieldDescriptor,
         wire: &mut &[u8],
         brackets: &[u8; 2],
-        each: fn(&mut Self, Raw<'_>, &FieldDescriptor) -> Written,
-    ) -> Written {
+        each: fn(&mut Self, WireValue<'_>, &FieldDescriptor) -> WriteResult,
+    ) -> WriteResult {
         let [open, close] = *brackets;
         self.open(open);
         self.next(true);
@@ -175,12 +175,12 @@ impl Writer {
     }
 
     /// One key of a map and its value.
-    fn pair(&mut self, raw: Raw<'_>, field: &FieldDescriptor) -> Written {
-        let (Raw::Bytes(mut wire), Kind::Message(pair)) = (raw, field.kind()) else {
+    fn pair(&mut self, raw: WireValue<'_>, field: &FieldDescriptor) -> WriteResult {
+        let (WireValue::Bytes(mut wire), Kind::Message(pair)) = (raw, field.kind()) else {
             return Ok(());
         };
         // What is not there is empty.
-        let (mut key, mut value) = (Raw::Bytes(b""), Raw::Bytes(b""));
+        let (mut key, mut value) = (WireValue::Bytes(b""), WireValue::Bytes(b""));
         while wire.has_remaining() {
             match next(&mut wire)? {
                 (1, raw) => key = raw,
@@ -192,20 +192,22 @@ impl Writer {
         self.single(value, &pair.map_entry_value_field())
     }
 
-    fn single(&mut self, raw: Raw<'_>, field: &FieldDescriptor) -> Written {
+    fn single(&mut self, raw: WireValue<'_>, field: &FieldDescriptor) -> WriteResult {
         match (field.kind(), raw) {
-            (Kind::Message(message), Raw::Bytes(wire)) => return self.message(wire, &message),
-            (Kind::Bytes, Raw::Bytes(bytes)) => self.text(&STANDARD.encode(bytes)),
-            (Kind::String, Raw::Bytes(bytes)) => self.text(&String::from_utf8_lossy(bytes)),
-            (Kind::Bool, Raw::Number(number)) => self.plain(number != 0),
+            (Kind::Message(message), WireValue::Bytes(wire)) => {
+                return self.message(wire, &message);
+            }
+            (Kind::Bytes, WireValue::Bytes(bytes)) => self.text(&STANDARD.encode(bytes)),
+            (Kind::String, WireValue::Bytes(bytes)) => self.text(&String::from_utf8_lossy(bytes)),
+            (Kind::Bool, WireValue::Number(number)) => self.plain(number != 0),
             // As for text, so that no digit is lost on the way.
-            (Kind::Int64, Raw::Number(number)) => self.shown(number.cast_signed()),
-            (Kind::Int32, Raw::Number(number)) => self.plain(number.cast_signed()),
-            (Kind::Double, Raw::Number(bits)) => match f64::from_bits(bits) {
+            (Kind::Int64, WireValue::Number(number)) => self.shown(number.cast_signed()),
+            (Kind::Int32, WireValue::Number(number)) => self.plain(number.cast_signed()),
+            (Kind::Double, WireValue::Number(bits)) => match f64::from_bits(bits) {
                 number if number.is_finite() => self.plain(number),
                 number => self.shown(number),
             },
-            (Kind::Enum(choices), Raw::Number(number)) => {
+            (Kind::Enum(choices), WireValue::Number(number)) => {
                 let number = i32::try_from(number.cast_signed()).unwrap_or(0);
                 match choices.get_value(number) {
                     Some(choice) if !self.style.enums_as_numbers => self.text(choice.name()),
@@ -213,13 +215,13 @@ impl Writer {
                 }
             }
             // Nothing else is in our .proto files.
-            (_, Raw::Number(number)) => self.plain(number),
-            (_, Raw::Bytes(bytes)) => self.text(&STANDARD.encode(bytes)),
+            (_, WireValue::Number(number)) => self.plain(number),
+            (_, WireValue::Bytes(bytes)) => self.text(&STANDARD.encode(bytes)),
         }
         Ok(())
     }
 
-    fn any(&mut self, any: &Any) -> Written {
+    fn any(&mut self, any: &Any) -> WriteResult {
         self.open(b'{');
         self.next(true);
         self.key("@type");
@@ -299,27 +301,27 @@ impl Writer {
 }
 
 /// The next field's number and value.
-fn next<'a>(wire: &mut &'a [u8]) -> Result<(u32, Raw<'a>), NoMessage> {
+fn next<'a>(wire: &mut &'a [u8]) -> Result<(u32, WireValue<'a>), MalformedMessage> {
     let (number, form) = decode_key(wire)?;
     let raw = match form {
-        WireType::Varint => Raw::Number(decode_varint(wire)?),
+        WireType::Varint => WireValue::Number(decode_varint(wire)?),
         WireType::SixtyFourBit => {
-            let (bytes, rest) = wire.split_first_chunk().ok_or(NoMessage)?;
+            let (bytes, rest) = wire.split_first_chunk().ok_or(MalformedMessage)?;
             *wire = rest;
-            Raw::Number(u64::from_le_bytes(*bytes))
+            WireValue::Number(u64::from_le_bytes(*bytes))
         }
         WireType::ThirtyTwoBit => {
-            let (bytes, rest) = wire.split_first_chunk().ok_or(NoMessage)?;
+            let (bytes, rest) = wire.split_first_chunk().ok_or(MalformedMessage)?;
             *wire = rest;
-            Raw::Number(u64::from(u32::from_le_bytes(*bytes)))
+            WireValue::Number(u64::from(u32::from_le_bytes(*bytes)))
         }
         WireType::LengthDelimited => {
             let length = usize::try_from(decode_varint(wire)?).unwrap_or(usize::MAX);
-            let (bytes, rest) = wire.split_at_checked(length).ok_or(NoMessage)?;
+            let (bytes, rest) = wire.split_at_checked(length).ok_or(MalformedMessage)?;
             *wire = rest;
-            Raw::Bytes(bytes)
+            WireValue::Bytes(bytes)
         }
-        WireType::StartGroup | WireType::EndGroup => return Err(NoMessage),
+        WireType::StartGroup | WireType::EndGroup => return Err(MalformedMessage),
     };
     Ok((number, raw))
 }

@@ -1,6 +1,6 @@
 //! Everything a broker serves, put together.
 
-use super::{MESSAGE_BYTES_MAX, StartError, desk};
+use super::{MESSAGE_BYTES_MAX, StartError};
 use crate::admin::{self, Guard};
 use crate::context::Context;
 use crate::declared::{Declared, NotApplied};
@@ -65,9 +65,9 @@ impl Services {
     }
 
     pub(super) fn router(&self) -> Router {
-        let desk = desk::desk(self, self.guard.clone());
+        let admin = super::admin::build(self, self.guard.clone());
         router(&self.tasks, &self.pubsub)
-            .merge(admin::routes(desk))
+            .merge(admin::routes(admin))
             .merge(issuer::routes(Arc::clone(&self.context)))
     }
 }

@@ -9,7 +9,7 @@ use super::schedule::{DueTask, Stage, is_too_old};
 use crate::clock::Time;
 use crate::failpoint::{Point, pass};
 use crate::faults::Plan;
-use crate::history::{self, Begun};
+use crate::history::{self, DispatchStart};
 use crate::http_client::{Answer, OutgoingRequest};
 use crate::proto::tasks::StoredTask;
 use request::TaskRequest;
@@ -135,7 +135,7 @@ impl DispatchAttempt {
         };
         let (outcome, result) = match (&answer, self.plan.lose_answer) {
             (Answer::Status { code, .. }, true) => {
-                let lost = history::Result::AnswerLost { status: *code };
+                let lost = history::DispatchResult::AnswerLost { status: *code };
                 (AttemptOutcome::NO_ANSWER, lost)
             }
             (answer, _) => (AttemptOutcome::of(answer), history_result(answer)),
@@ -186,7 +186,7 @@ impl DispatchAttempt {
 
     fn begin(&self) -> (u64, Time) {
         let at = self.runner.now();
-        let number = self.runner.context().history.begin(Begun {
+        let number = self.runner.context().history.begin(DispatchStart {
             at,
             resource: &self.runner.name,
             id: &self.id,

@@ -64,15 +64,15 @@ impl AttemptOutcome {
 }
 
 /// How the history says it.
-pub(super) fn history_result(answer: &Answer) -> history::Result {
+pub(super) fn history_result(answer: &Answer) -> history::DispatchResult {
     match answer {
-        Answer::Status { code, .. } => history::Result::Answered {
+        Answer::Status { code, .. } => history::DispatchResult::Answered {
             status: *code,
             success: (200..300).contains(code),
         },
-        Answer::TimedOut => history::Result::TimedOut,
-        Answer::Unreachable(why) => history::Result::Unreachable { why: why.clone() },
-        Answer::Cut => history::Result::Cut,
+        Answer::TimedOut => history::DispatchResult::TimedOut,
+        Answer::Unreachable(why) => history::DispatchResult::Unreachable { why: why.clone() },
+        Answer::Cut => history::DispatchResult::Cut,
     }
 }
 

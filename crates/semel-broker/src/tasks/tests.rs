@@ -11,7 +11,7 @@ mod durable;
 
 use super::*;
 use crate::handler::Handler;
-use crate::history::{Dispatch, Wanted};
+use crate::history::{Dispatch, HistoryFilter};
 use crate::proto::tasks::cloud_tasks_server::CloudTasks;
 use crate::proto::tasks::task::View;
 use crate::proto::tasks::{
@@ -230,14 +230,14 @@ impl Desk {
     }
 
     fn history(&self) -> Vec<Dispatch> {
-        let all = Wanted {
+        let all = HistoryFilter {
             limit: 1000,
-            ..Wanted::default()
+            ..HistoryFilter::default()
         };
         self.context.history.list(&all).0
     }
 
-    fn results(&self) -> Vec<crate::history::Result> {
+    fn results(&self) -> Vec<crate::history::DispatchResult> {
         self.history().into_iter().map(|it| it.result).collect()
     }
 }

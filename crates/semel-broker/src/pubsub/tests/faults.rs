@@ -1,6 +1,6 @@
 use super::*;
 use crate::handler::Handler;
-use crate::history::Result as EndedDelivery;
+use crate::history::DispatchResult as EndedDelivery;
 
 async fn pushing(faults: &[&str]) -> (Bed, Handler) {
     let handler = Handler::start().await;

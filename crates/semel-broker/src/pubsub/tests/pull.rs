@@ -1,5 +1,5 @@
 use super::*;
-use crate::history::Result as EndedDelivery;
+use crate::history::DispatchResult as EndedDelivery;
 use crate::proto::rpc;
 use prost::Message;
 use tonic::Code;

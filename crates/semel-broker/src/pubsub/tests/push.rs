@@ -1,6 +1,6 @@
 use super::*;
 use crate::handler::Handler;
-use crate::history::Result as EndedDelivery;
+use crate::history::DispatchResult as EndedDelivery;
 use crate::proto::pubsub::push_config::{AuthenticationMethod, NoWrapper, OidcToken, Wrapper};
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;

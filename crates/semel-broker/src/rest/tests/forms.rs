@@ -46,9 +46,9 @@ fn full_queue() -> Queue {
 
 #[tokio::test]
 async fn answers_are_written_as_google_writes_them() {
-    let desk = Desk::new();
-    desk.echo.answers(Ok(&full_queue()));
-    let answer = desk.ask("GET", QUEUE, "").await;
+    let rest = TestRest::new();
+    rest.echo.answers(Ok(&full_queue()));
+    let answer = rest.ask("GET", QUEUE, "").await;
     let expected = r#"{
   "name": "projects/p/locations/l/queues/q",
   "rateLimits": {
@@ -70,8 +70,8 @@ async fn answers_are_written_as_google_writes_them() {
 }
 "#;
     assert_eq!(answer.text, expected);
-    desk.echo.answers(Ok(&full_queue()));
-    let compact = desk
+    rest.echo.answers(Ok(&full_queue()));
+    let compact = rest
         .ask("GET", &format!("{QUEUE}?prettyPrint=false&key=abc"), "")
         .await;
     assert!(
@@ -80,33 +80,33 @@ async fn answers_are_written_as_google_writes_them() {
             .ends_with(r#""state":"RUNNING","httpTarget":{"uriOverride":{"port":"8080"}}}"#)
     );
     assert_eq!(compact.json(), answer.json());
-    assert_eq!(desk.ask("DELETE", QUEUE, "").await.text, "{}\n");
+    assert_eq!(rest.ask("DELETE", QUEUE, "").await.text, "{}\n");
 }
 
 #[tokio::test]
 async fn enums_are_answered_as_they_are_asked_for() {
-    let desk = Desk::new();
+    let rest = TestRest::new();
     for (query, state) in [
         ("", json!("RUNNING")),
         ("?alt=json", json!("RUNNING")),
         ("?$alt=json;enum-encoding=int", json!(1)),
         ("?%24alt=json%3Benum-encoding%3Dint", json!(1)),
     ] {
-        desk.echo.answers(Ok(&full_queue()));
-        let answer = desk.ask("GET", &format!("{QUEUE}{query}"), "").await;
+        rest.echo.answers(Ok(&full_queue()));
+        let answer = rest.ask("GET", &format!("{QUEUE}{query}"), "").await;
         assert_eq!(answer.json()["state"], state, "{query}");
     }
 }
 
 #[tokio::test]
 async fn enums_are_read_by_name_and_number() {
-    let desk = Desk::new();
+    let rest = TestRest::new();
     for method in [r#""PUT""#, "4", r#""4""#] {
         for name in ["httpMethod", "http_method"] {
             let body =
                 format!(r#"{{"task":{{"httpRequest":{{"{name}":{method}}}}},"responseView":2}}"#);
-            assert_eq!(desk.ask("POST", TASKS, body).await.status, 200);
-            let asked = desk.asked();
+            assert_eq!(rest.ask("POST", TASKS, body).await.status, 200);
+            let asked = rest.asked();
             assert!(
                 asked.contains("http_method: Put") && asked.contains("response_view: Full"),
                 "{asked}"
@@ -117,14 +117,14 @@ async fn enums_are_read_by_name_and_number() {
         "responseView=FULL",
         "response_view=2&pageSize=7&$.xgafv=2&fields=tasks",
     ] {
-        desk.ask("GET", &format!("{TASKS}?{query}"), "").await;
-        assert!(desk.asked().contains("response_view: Full"), "{query}");
+        rest.ask("GET", &format!("{TASKS}?{query}"), "").await;
+        assert!(rest.asked().contains("response_view: Full"), "{query}");
     }
 }
 
 #[tokio::test]
 async fn a_task_is_read_whole_and_written_whole() {
-    let desk = Desk::new();
+    let rest = TestRest::new();
     let kinds = ["aGk/_w==", "aGk/_w", "aGk__w=="].map(|it| it.replace('_', "/"));
     let url_safe = "aGk__w".to_owned();
     for body in kinds.iter().chain([&url_safe]) {
@@ -133,8 +133,8 @@ async fn a_task_is_read_whole_and_written_whole() {
             "scheduleTime": "2026-11-16T06:10:00.123456+02:00",
             "dispatchDeadline": "30.5s",
         }});
-        assert_eq!(desk.ask("POST", TASKS, asked.to_string()).await.status, 200);
-        let heard = desk.asked();
+        assert_eq!(rest.ask("POST", TASKS, asked.to_string()).await.status, 200);
+        let heard = rest.asked();
         for part in [
             r#"url: "http://h/""#,
             r#"body: b"hi?\xff""#,
@@ -161,8 +161,8 @@ async fn a_task_is_read_whole_and_written_whole() {
         dispatch_count: 1,
         ..Task::default()
     };
-    desk.echo.answers(Ok(&task));
-    let answer = desk.ask("GET", &format!("{TASKS}/t"), "").await;
+    rest.echo.answers(Ok(&task));
+    let answer = rest.ask("GET", &format!("{TASKS}/t"), "").await;
     let expected = json!({
         "name": "n",
         "httpRequest": {"httpMethod": "PUT", "headers": {"A": "\"b\"\n"}, "body": "aGk//w=="},
@@ -174,7 +174,7 @@ async fn a_task_is_read_whole_and_written_whole() {
 
 #[tokio::test]
 async fn masks_are_read_in_either_spelling_and_an_empty_one_is_one() {
-    let desk = Desk::new();
+    let rest = TestRest::new();
     for (query, mask) in [
         ("", "update_mask: None"),
         ("?updateMask=", "update_mask: Some(FieldMask { paths: [] })"),
@@ -188,21 +188,21 @@ async fn masks_are_read_in_either_spelling_and_an_empty_one_is_one() {
             r#"paths: ["a", "b"]"#,
         ),
     ] {
-        desk.ask("PATCH", &format!("{QUEUE}{query}"), "{}").await;
-        let asked = desk.asked();
+        rest.ask("PATCH", &format!("{QUEUE}{query}"), "{}").await;
+        let asked = rest.asked();
         assert!(asked.contains(mask), "{query}: {asked}");
     }
     let body = r#"{"topic":{},"updateMask":"messageRetentionDuration"}"#;
-    desk.ask("PATCH", "/v1/projects/p/topics/t", body).await;
+    rest.ask("PATCH", "/v1/projects/p/topics/t", body).await;
     assert!(
-        desk.asked()
+        rest.asked()
             .contains(r#"paths: ["message_retention_duration"]"#)
     );
 }
 
 #[tokio::test]
 async fn a_status_becomes_an_error_with_its_details() {
-    let desk = Desk::new();
+    let rest = TestRest::new();
     let info = rpc::ErrorInfo {
         reason: "R".into(),
         domain: "d".into(),
@@ -222,8 +222,8 @@ async fn a_status_becomes_an_error_with_its_details() {
     };
     let details = status.encode_to_vec().into();
     let status = Status::with_details(Code::NotFound, "Queue does not exist.", details);
-    desk.echo.answers(Err::<&Queue, _>(status));
-    let answer = desk.ask("GET", QUEUE, "").await;
+    rest.echo.answers(Err::<&Queue, _>(status));
+    let answer = rest.ask("GET", QUEUE, "").await;
     assert_eq!(answer.status, 404);
     let expected = json!({"error": {
         "code": 404, "message": "Queue does not exist.", "status": "NOT_FOUND",
@@ -237,7 +237,7 @@ async fn a_status_becomes_an_error_with_its_details() {
 
 #[tokio::test]
 async fn each_code_has_its_http_status() {
-    let desk = Desk::new();
+    let rest = TestRest::new();
     for (code, http, name) in [
         (1, 499, "CANCELLED"),
         (2, 500, "UNKNOWN"),
@@ -256,9 +256,9 @@ async fn each_code_has_its_http_status() {
         (15, 500, "DATA_LOSS"),
         (16, 401, "UNAUTHENTICATED"),
     ] {
-        desk.echo
+        rest.echo
             .answers(Err::<&Queue, _>(Status::new(Code::from_i32(code), "why")));
-        let answer = desk.ask("GET", QUEUE, "").await;
+        let answer = rest.ask("GET", QUEUE, "").await;
         assert_eq!(answer.status.as_u16(), http);
         let expected = json!({"error": {"code": http, "message": "why", "status": name}});
         assert_eq!(answer.json(), expected);

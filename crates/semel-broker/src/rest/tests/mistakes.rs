@@ -5,7 +5,7 @@ const TASKS: &str = "/v2/projects/p/locations/l/queues/q/tasks";
 const QUEUES: &str = "/v2/projects/p/locations/l/queues";
 
 /// The error of one or more mistakes: where each is, and what it says.
-fn told(mistakes: &[(&str, &str)]) -> Value {
+fn encoded(mistakes: &[(&str, &str)]) -> Value {
     let messages: Vec<_> = mistakes.iter().map(|(_, says)| *says).collect();
     let violations = mistakes.iter().map(|(field, says)| match *field {
         "" => json!({"description": says}),
@@ -23,11 +23,11 @@ fn told(mistakes: &[(&str, &str)]) -> Value {
 }
 
 async fn refuses(method: &str, path: &str, body: &str, mistakes: &[(&str, &str)]) {
-    let desk = Desk::new();
-    let answer = desk.ask(method, path, body.to_owned()).await;
+    let rest = TestRest::new();
+    let answer = rest.ask(method, path, body.to_owned()).await;
     assert_eq!(answer.status, 400, "{path} {body}");
-    assert_eq!(answer.json(), told(mistakes), "{path} {body}");
-    assert_eq!(desk.asked(), "", "{path} {body}");
+    assert_eq!(answer.json(), encoded(mistakes), "{path} {body}");
+    assert_eq!(rest.asked(), "", "{path} {body}");
 }
 
 #[tokio::test]
@@ -159,7 +159,7 @@ async fn wrong_queries_are_named() {
 
 #[tokio::test]
 async fn malformed_json_is_pointed_at() {
-    let desk = Desk::new();
+    let rest = TestRest::new();
     for (body, says) in [
         (
             r#"{"task": ?}"#,
@@ -170,7 +170,7 @@ async fn malformed_json_is_pointed_at() {
             "Invalid JSON payload received. Unexpected end of string.\n{\"task\"\n       ^",
         ),
     ] {
-        let answer = desk.ask("POST", TASKS, body).await;
+        let answer = rest.ask("POST", TASKS, body).await;
         let expected =
             json!({"error": {"code": 400, "message": says, "status": "INVALID_ARGUMENT"}});
         assert_eq!(answer.json(), expected);
@@ -179,9 +179,9 @@ async fn malformed_json_is_pointed_at() {
 
 #[tokio::test]
 async fn a_body_has_a_limit() {
-    let desk = Desk::new();
+    let rest = TestRest::new();
     let body = vec![b' '; super::super::BODY_BYTES_MAX + 1];
-    let answer = desk.ask("POST", TASKS, body).await;
+    let answer = rest.ask("POST", TASKS, body).await;
     assert_eq!(answer.status, 400);
     let says = "Request payload size exceeds the limit: 16777216 bytes.";
     assert_eq!(answer.json()["error"]["message"], says);
@@ -189,11 +189,11 @@ async fn a_body_has_a_limit() {
 
 #[tokio::test]
 async fn null_is_nothing_and_numbers_may_be_texts() {
-    let desk = Desk::new();
+    let rest = TestRest::new();
     let body =
         r#"{"task":{"name":null,"dispatchCount":"7","responseCount":2.0},"responseView":null}"#;
-    assert_eq!(desk.ask("POST", TASKS, body).await.status, 200);
-    let asked = desk.asked();
+    assert_eq!(rest.ask("POST", TASKS, body).await.status, 200);
+    let asked = rest.asked();
     assert!(
         asked.contains("dispatch_count: 7, response_count: 2"),
         "{asked}"

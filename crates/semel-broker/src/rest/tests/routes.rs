@@ -59,16 +59,16 @@ fn whole(text: &str) -> String {
 }
 
 async fn each_is_heard(prefix: &str, rows: &[Row]) {
-    let desk = Desk::new();
+    let rest = TestRest::new();
     for (method, path, body, heard) in rows {
         let path = format!("{prefix}{}", whole(path));
-        let answer = desk.ask(method, &path, *body).await;
+        let answer = rest.ask(method, &path, *body).await;
         assert_eq!(answer.status, 200, "{method} {path}: {}", answer.text);
         assert_eq!(
             answer.headers["content-type"],
             "application/json; charset=UTF-8"
         );
-        let (asked, heard) = (desk.asked(), whole(heard));
+        let (asked, heard) = (rest.asked(), whole(heard));
         assert!(asked.starts_with(&heard), "{asked}, not {heard}");
     }
 }
@@ -86,7 +86,7 @@ async fn pubsub_is_served() {
 
 #[tokio::test]
 async fn any_request_can_be_buffered() {
-    let desk = Desk::new();
+    let rest = TestRest::new();
     for (method, path, id) in [
         ("POST", "tasks:buffer", "None"),
         ("PUT", "tasks/7:buffer", "Some(\"7\")"),
@@ -97,16 +97,16 @@ async fn any_request_can_be_buffered() {
         let request = request
             .header("x-kind", "any")
             .header("content-type", "text/plain");
-        let answer = desk.send(request.body("not {json".into()).unwrap()).await;
+        let answer = rest.send(request.body("not {json".into()).unwrap()).await;
         assert_eq!(answer.json(), serde_json::json!({"task": {}}));
         let heard = format!("buffer (\"{QUEUE}\", {id}, {method}, \"any\", b\"not {{json\")");
-        assert_eq!(desk.asked(), heard);
+        assert_eq!(rest.asked(), heard);
     }
 }
 
 #[tokio::test]
 async fn what_is_not_mapped_is_not_found() {
-    let desk = Desk::new();
+    let rest = TestRest::new();
     for (method, path) in [
         ("GET", "/v2/bogus"),
         ("GET", "/v2/projects/p/locations/l/queues/q:pause"),
@@ -116,7 +116,7 @@ async fn what_is_not_mapped_is_not_found() {
         ("GET", "/projects/p/topics/a&b"),
         ("GET", "/"),
     ] {
-        let answer = desk.ask(method, path, "").await;
+        let answer = rest.ask(method, path, "").await;
         assert_eq!(answer.status, 404, "{method} {path}");
         assert!(
             answer.headers["content-type"]
@@ -126,7 +126,7 @@ async fn what_is_not_mapped_is_not_found() {
         );
         assert!(answer.text.contains("was not found on this server."));
         assert!(!answer.text.contains("a&b"), "{}", answer.text);
-        assert_eq!(desk.asked(), "");
+        assert_eq!(rest.asked(), "");
     }
 }
 
@@ -134,6 +134,8 @@ async fn what_is_not_mapped_is_not_found() {
 async fn an_unknown_grpc_method_is_unimplemented() {
     let request = Request::post("/google.longrunning.Operations/GetOperation");
     let request = request.header("content-type", "application/grpc");
-    let answer = Desk::new().send(request.body(Body::empty()).unwrap()).await;
+    let answer = TestRest::new()
+        .send(request.body(Body::empty()).unwrap())
+        .await;
     assert_eq!(answer.headers["grpc-status"], "12");
 }

@@ -1,5 +1,5 @@
 use super::*;
-use crate::history::Result as Noted;
+use crate::history::DispatchResult as Noted;
 
 async fn failed_once(code: u16) -> Task {
     let desk = Desk::open(&[]).await;

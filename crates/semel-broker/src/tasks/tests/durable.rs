@@ -134,7 +134,7 @@ async fn a_reset_forgets_everything_and_nothing_comes_back() {
     desk.create(desk.later("used")).await.unwrap();
     desk.handler.let_go();
     let mut changed = desk.tasks.changed();
-    while desk.results()[0] == crate::history::Result::Running {
+    while desk.results()[0] == crate::history::DispatchResult::Running {
         changed.changed().await.unwrap();
     }
     refused(desk.get("t").await, Code::NotFound, NOT_FOUND);

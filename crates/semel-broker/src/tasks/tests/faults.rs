@@ -1,5 +1,5 @@
 use super::*;
-use crate::history::Result as Noted;
+use crate::history::DispatchResult as Noted;
 
 const DONE: Noted = Noted::Answered {
     status: 200,

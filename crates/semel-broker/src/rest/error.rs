@@ -1,6 +1,6 @@
 //! Refusals, as Google's front end words them: a status is a code, its name, a message and details.
 
-use super::write::{self, NoMessage, Style};
+use super::write::{self, MalformedMessage, Style};
 use super::{JSON, POOL};
 use axum::response::{Html, IntoResponse, Response};
 use http::StatusCode;
@@ -12,7 +12,7 @@ use tonic::{Code, Status};
 
 /// Why there is no answer.
 #[derive(Debug)]
-pub(crate) struct Refusal {
+pub(crate) struct ErrorResponse {
     code: Code,
     message: String,
     details: Vec<Value>,
@@ -28,11 +28,11 @@ pub(crate) struct Violation {
 
 #[derive(Serialize)]
 struct Body<'a> {
-    error: Told<'a>,
+    error: ErrorBody<'a>,
 }
 
 #[derive(Serialize)]
-struct Told<'a> {
+struct ErrorBody<'a> {
     code: u16,
     message: &'a str,
     status: &'static str,
@@ -43,9 +43,9 @@ struct Told<'a> {
 /// How much of a malformed body is shown before and after the mistake.
 const CONTEXT_BYTES: usize = 20;
 
-// === impl Refusal ===
+// === impl ErrorResponse ===
 
-impl Refusal {
+impl ErrorResponse {
     pub(crate) fn invalid(message: impl Into<String>) -> Self {
         Self {
             code: Code::InvalidArgument,
@@ -58,7 +58,7 @@ impl Refusal {
     pub(crate) fn violations(violations: Vec<Violation>) -> Self {
         let messages: Vec<_> = violations.iter().map(|it| &*it.description).collect();
         let message = messages.join("\n");
-        let told = violations.into_iter().map(|it| {
+        let encoded = violations.into_iter().map(|it| {
             if it.field.is_empty() {
                 json!({"description": it.description})
             } else {
@@ -68,7 +68,7 @@ impl Refusal {
         Self {
             details: vec![json!({
                 "@type": "type.googleapis.com/google.rpc.BadRequest",
-                "fieldViolations": told.collect::<Vec<_>>(),
+                "fieldViolations": encoded.collect::<Vec<_>>(),
             })],
             ..Self::invalid(message)
         }
@@ -98,9 +98,9 @@ impl Refusal {
     }
 
     pub(crate) fn response(&self) -> Response {
-        let (status, name) = spoken(self.code);
+        let (status, name) = http_status(self.code);
         let body = Body {
-            error: Told {
+            error: ErrorBody {
                 code: status,
                 message: &self.message,
                 status: name,
@@ -114,7 +114,7 @@ impl Refusal {
     }
 }
 
-impl From<Status> for Refusal {
+impl From<Status> for ErrorResponse {
     fn from(status: Status) -> Self {
         Self {
             code: status.code(),
@@ -124,8 +124,8 @@ impl From<Status> for Refusal {
     }
 }
 
-impl From<NoMessage> for Refusal {
-    fn from(NoMessage: NoMessage) -> Self {
+impl From<MalformedMessage> for ErrorResponse {
+    fn from(MalformedMessage: MalformedMessage) -> Self {
         Status::internal("Internal error encountered.").into()
     }
 }
@@ -142,11 +142,11 @@ fn details(status: &[u8]) -> Vec<Value> {
         POOL.get_message_by_name(name).is_some()
     };
     let known = status.details.iter().filter(is_known);
-    let told = known.filter_map(|it| {
+    let encoded = known.filter_map(|it| {
         let json = write::json(&it.encode_to_vec(), &any, Style::default()).ok()?;
         serde_json::from_slice(&json).ok()
     });
-    told.collect()
+    encoded.collect()
 }
 
 /// What a page says that is not there: paths and methods no service has.
@@ -163,7 +163,7 @@ pub(crate) fn unmapped(path: &str) -> Response {
 }
 
 /// HTTP's code, and the name.
-fn spoken(code: Code) -> (u16, &'static str) {
+fn http_status(code: Code) -> (u16, &'static str) {
     match code {
         Code::Ok => (200, "OK"),
         Code::Cancelled => (499, "CANCELLED"),

@@ -1,7 +1,7 @@
 //! What the admin API needs of both services and of what is declared.
 
 use super::services::Services;
-use crate::admin::{self, Desk, Guard, Service};
+use crate::admin::{self, Admin, Guard, Service};
 use crate::declared::Declared;
 use crate::pubsub::PubSub;
 use crate::storage::{Storage, StorageError, Table};
@@ -15,36 +15,36 @@ const COUNTED_MAX: usize = 10_000;
 
 /// One service and where it keeps its things.
 #[derive(Debug)]
-struct Kept<S> {
+struct AdminService<S> {
     service: S,
     storage: Storage,
 }
 
 /// What is declared, and the services that can make it so.
 #[derive(Debug)]
-struct Makes {
+struct DeclaredProvisioner {
     declared: Declared,
     tasks: Tasks,
     pubsub: PubSub,
 }
 
 /// The desk of these services.
-pub(super) fn desk(services: &Services, guard: Guard) -> Desk {
+pub(super) fn build(services: &Services, guard: Guard) -> Admin {
     let storage = || services.context.storage.clone();
-    let tasks = Kept {
+    let tasks = AdminService {
         service: Tasks::clone(&services.tasks),
         storage: storage(),
     };
-    let pubsub = Kept {
+    let pubsub = AdminService {
         service: PubSub::clone(&services.pubsub),
         storage: storage(),
     };
-    let makes = Makes {
+    let makes = DeclaredProvisioner {
         declared: services.declared.clone(),
         tasks: Tasks::clone(&services.tasks),
         pubsub: PubSub::clone(&services.pubsub),
     };
-    Desk::new(
+    Admin::new(
         Arc::clone(&services.context),
         vec![Arc::new(tasks), Arc::new(pubsub)],
         Arc::new(makes),
@@ -53,7 +53,7 @@ pub(super) fn desk(services: &Services, guard: Guard) -> Desk {
 }
 
 #[async_trait]
-impl Service for Kept<Tasks> {
+impl Service for AdminService<Tasks> {
     fn counts(&self) -> Vec<(&'static str, usize)> {
         vec![("queues", count(&self.storage, Table::Queues))]
     }
@@ -74,7 +74,7 @@ impl Service for Kept<Tasks> {
 }
 
 #[async_trait]
-impl Service for Kept<PubSub> {
+impl Service for AdminService<PubSub> {
     fn counts(&self) -> Vec<(&'static str, usize)> {
         vec![
             ("topics", count(&self.storage, Table::Topics)),
@@ -99,8 +99,8 @@ impl Service for Kept<PubSub> {
 }
 
 #[async_trait]
-impl admin::Declared for Makes {
-    async fn make(&self) -> Result<(), String> {
+impl admin::Provisioner for DeclaredProvisioner {
+    async fn provision(&self) -> Result<(), String> {
         let made = self.declared.apply(&self.tasks, &self.pubsub).await;
         made.map_err(|error| error.to_string())
     }

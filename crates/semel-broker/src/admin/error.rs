@@ -1,6 +1,6 @@
-//! How the desk says no: `{"error": …, "retry_is_safe": …}`.
+//! How the admin API refuses: `{"error": …, "retry_is_safe": …}`.
 
-use super::guard::Refusal;
+use super::guard::AccessDenied;
 use crate::storage::StorageError;
 use axum::Json;
 use axum::extract::rejection::QueryRejection;
@@ -11,7 +11,7 @@ use serde_json::json;
 
 /// Why something was not done.
 #[derive(Debug)]
-pub(super) struct Problem {
+pub(super) struct AdminError {
     status: StatusCode,
     error: String,
     retry_is_safe: bool,
@@ -19,9 +19,9 @@ pub(super) struct Problem {
     busy: Option<Vec<String>>,
 }
 
-// === impl Problem ===
+// === impl AdminError ===
 
-impl Problem {
+impl AdminError {
     /// The request has to be changed.
     pub(super) fn invalid(error: String) -> Self {
         Self::new(StatusCode::BAD_REQUEST, error, false)
@@ -63,7 +63,7 @@ impl Problem {
     }
 }
 
-impl IntoResponse for Problem {
+impl IntoResponse for AdminError {
     fn into_response(self) -> Response {
         let mut body = json!({ "error": self.error, "retry_is_safe": self.retry_is_safe });
         if let (Some(busy), Some(body)) = (self.busy, body.as_object_mut()) {
@@ -74,34 +74,34 @@ impl IntoResponse for Problem {
     }
 }
 
-impl From<Refusal> for Problem {
-    fn from(refusal: Refusal) -> Self {
+impl From<AccessDenied> for AdminError {
+    fn from(refusal: AccessDenied) -> Self {
         let status = match refusal {
-            Refusal::Unknown => StatusCode::UNAUTHORIZED,
-            Refusal::FromWebPage | Refusal::OtherHost(_) => StatusCode::FORBIDDEN,
+            AccessDenied::Unknown => StatusCode::UNAUTHORIZED,
+            AccessDenied::FromWebPage | AccessDenied::OtherHost(_) => StatusCode::FORBIDDEN,
         };
         Self::new(status, refusal.to_string(), false)
     }
 }
 
-impl From<StorageError> for Problem {
+impl From<StorageError> for AdminError {
     fn from(error: StorageError) -> Self {
         Self::failed(error.to_string())
     }
 }
 
-impl From<QueryRejection> for Problem {
+impl From<QueryRejection> for AdminError {
     fn from(rejection: QueryRejection) -> Self {
         Self::invalid(rejection.body_text())
     }
 }
 
 /// Reads a request's body, whatever its content type; nothing at all is `{}`.
-pub(super) fn read<T: DeserializeOwned>(body: &[u8], example: &str) -> Result<T, Problem> {
+pub(super) fn read<T: DeserializeOwned>(body: &[u8], example: &str) -> Result<T, AdminError> {
     let body = match body {
         [] => b"{}",
         body => body,
     };
     serde_json::from_slice(body)
-        .map_err(|error| Problem::invalid(format!("{error}. Send JSON like {example}")))
+        .map_err(|error| AdminError::invalid(format!("{error}. Send JSON like {example}")))
 }
