@@ -169,7 +169,7 @@ fn unseen(session: &Session<'_>) -> Vec<String> {
         "what the handler does besides {}: an effect without a probe is invisible",
         names.join(", ")
     )];
-    for (at, endpoint) in session.world.endpoints().iter().enumerate() {
+    for (at, endpoint) in session.world.endpoints.iter().enumerate() {
         let env = &endpoint.env;
         let spoken_to = session
             .baseline

@@ -2,12 +2,13 @@
 //! see what it did.
 
 pub(crate) mod check;
+pub(crate) mod endpoint;
 pub(crate) mod template;
 
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::time::Duration;
-use url::{Position, Url};
+use url::Url;
 
 /// A whole scenario.
 #[derive(Clone, Debug, Deserialize)]
@@ -59,7 +60,6 @@ pub struct Process {
     pub spawn: String,
     /// A path that answers below 500 once it is ready; unless given, its port must take connections. `"none"`: it has
     /// no port and is ready at once (a worker).
-    #[serde(default)]
     pub ready: Option<String>,
     /// Added to the environment; the same words are replaced.
     #[serde(default)]
@@ -76,7 +76,6 @@ pub struct Dependency {
     /// The environment variable by which the processes find it; it is pointed at the proxy.
     pub env: String,
     /// Where it really is; unless given, what the variable says where `semel prove` runs. `{port.NAME}` names a process.
-    #[serde(default)]
     pub url: Option<String>,
 }
 
@@ -85,16 +84,12 @@ pub struct Dependency {
 #[serde(deny_unknown_fields)]
 pub struct Before {
     /// Statements.
-    #[serde(default)]
     pub sql: Option<String>,
     /// A Redis command, as `FLUSHDB`.
-    #[serde(default)]
     pub redis: Option<String>,
     /// A command.
-    #[serde(default)]
     pub command: Option<String>,
     /// On which dependency: its variable, or `sqlite:PATH`. The only one of its kind unless given.
-    #[serde(default)]
     pub on: Option<String>,
     /// Once for each delivery, with `{id}`.
     #[serde(default)]
@@ -106,19 +101,15 @@ pub struct Before {
 #[serde(deny_unknown_fields)]
 pub struct Deliver {
     /// The process that receives; the last one unless given.
-    #[serde(default)]
     pub to: Option<String>,
     /// A handler that runs already, instead of a process: attacks on processes are then not run. It may name a path.
-    #[serde(default)]
     pub target: Option<String>,
     /// Who sends.
     #[serde(rename = "as")]
     pub sender: SenderKind,
     /// Where to; the path of `target`, or `/`, unless given.
-    #[serde(default)]
     pub path: Option<String>,
     /// POST unless given.
-    #[serde(default)]
     pub method: Option<String>,
     /// Added to what the sender sends.
     #[serde(default)]
@@ -128,16 +119,12 @@ pub struct Deliver {
     #[serde(default)]
     pub body: String,
     /// Another payload under the same key; without it that attack is not run.
-    #[serde(default)]
     pub other_body: Option<String>,
     /// A payload whose key part is missing or malformed; without it that attack is not run.
-    #[serde(default)]
     pub bad_body: Option<String>,
     /// The command that delivers, for senders of another kind: it ends with 0 when the delivery was accepted.
-    #[serde(default)]
     pub command: Option<String>,
     /// A recorded file, instead of a template: HAR, or JSON lines of method, url, headers, body.
-    #[serde(default)]
     pub recorded: Option<String>,
     /// How long the sender waits for an answer, in milliseconds.
     #[serde(default = "deadline_ms")]
@@ -180,23 +167,17 @@ pub struct Effect {
     /// What the report calls it; each has its own.
     pub name: String,
     /// Rows of two columns: the delivery's id (or a text that contains it), and how often.
-    #[serde(default)]
     pub sql: Option<String>,
     /// A URL that answers a JSON object of counts by id. `{port.NAME}` names a process.
-    #[serde(default)]
     pub http: Option<String>,
     /// A command that prints lines of an id and a count.
-    #[serde(default)]
     pub command: Option<String>,
     /// A pattern of Redis keys that contain the id: a number counts as it is, a list, set, hash or stream by its members,
     /// any other text as one.
-    #[serde(default)]
     pub redis: Option<String>,
     /// A dependency that is spoken to in HTTP: every request that contains the id is one.
-    #[serde(default)]
     pub calls: Option<String>,
     /// On which dependency, or `sqlite:PATH` from the scenario's directory; the only one of its kind unless given.
-    #[serde(default)]
     pub on: Option<String>,
     /// How often one delivery is to be seen; 1 unless given. Not 0 for all: who sees nothing cannot tell work from none.
     #[serde(default = "one")]
@@ -211,7 +192,7 @@ impl Deliver {
         let target = self.target.as_ref().and_then(|url| Url::parse(url).ok());
         match (&self.path, target) {
             (Some(path), _) => path.clone(),
-            (None, Some(url)) => url[Position::BeforePath..Position::AfterQuery].to_owned(),
+            (None, Some(url)) => endpoint::path_and_query(&url).to_owned(),
             (None, None) => "/".to_owned(),
         }
     }

@@ -4,31 +4,27 @@
 //! started again only after it was killed or ended by itself, as a supervisor would.
 
 mod start;
-mod managed;
 pub(crate) mod process;
-pub(crate) mod reaper;
 pub(crate) mod command;
-pub(crate) mod address;
 pub(crate) mod proxy;
 pub(crate) mod protocol;
 pub(crate) mod recorder;
 pub(crate) mod exchange;
 pub(crate) mod sender;
 pub(crate) mod probe;
-pub(crate) mod connections;
+mod connections;
 mod sqlite;
-mod http_client;
 
 use crate::error::Error;
 use crate::judge::verdict::What;
-use crate::scenario::check::Endpoint;
+use crate::scenario::Scenario;
+use crate::scenario::endpoint::Endpoint;
 use crate::scenario::template::Variables;
-use crate::world::address::address;
-use crate::world::command::CommandRunner;
-use crate::world::process::READY_BOUND;
-use crate::world::reaper::Reaper;
-use crate::world::recorder::{Recorder, Release};
-use managed::ManagedProcess;
+use command::CommandRunner;
+use connections::Connections;
+use process::{ManagedProcess, READY_TIMEOUT};
+use recorder::{Recorder, Release};
+use semel_rig::Reaper;
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -41,31 +37,27 @@ use tokio::time::Instant;
 const STARTS_MAX: usize = 3;
 const STARTS_PAUSE: Duration = Duration::from_millis(500);
 
-const REACHED_BOUND: Duration = Duration::from_secs(2);
+const REACHED_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Everything that runs on behalf of one scenario.
 #[derive(Debug)]
-pub(crate) struct World {
+pub(crate) struct World<'a> {
+    scenario: &'a Scenario,
     pub(crate) recorder: Arc<Recorder>,
-    /// What everybody may say; a process has a `{port}` and a `{dir}` of its own besides.
-    variables: Variables,
+    /// For everybody; a process has a `{port}` and a `{dir}` of its own besides.
+    pub(crate) variables: Variables,
     /// Where the dependencies really are.
-    pub(crate) urls: Vec<String>,
+    pub(crate) endpoints: Vec<Endpoint>,
     /// Runs commands for which every dependency has its real address.
     pub(crate) commands: CommandRunner,
+    connections: Connections,
+    /// The caller's, which every process inherits.
+    environment: BTreeMap<String, String>,
     processes: Vec<ManagedProcess>,
-    receiver: usize,
+    pub(crate) receiver: usize,
     second: SecondProcess,
-    context: Context,
     reaper: Reaper,
     home: TempDir,
-}
-
-/// What every process is started from.
-#[derive(Debug)]
-struct Context {
-    endpoints: Vec<Endpoint>,
-    environment: BTreeMap<String, String>,
 }
 
 /// A second process of the receiver.
@@ -80,18 +72,16 @@ enum SecondProcess {
 
 // === impl World ===
 
-impl World {
+impl World<'_> {
     /// Ends a process as a crash does; bytes that are held never arrive.
-    pub(crate) async fn kill(&mut self, at: usize) -> Result<(), Error> {
-        let Some(process) = self.processes.get_mut(at) else {
-            return Ok(());
-        };
-        if let Some(mut running) = process.running.take() {
-            self.recorder.note(&process.spec.name, What::Killed);
-            running.kill().await;
+    pub(crate) fn kill(&mut self, at: usize) {
+        if let Some(process) = self.processes.get_mut(at) {
+            if process.is_running() {
+                self.recorder.note(&process.spec.name, What::Killed);
+                process.kill();
+            }
+            self.recorder.release(Release::Drop);
         }
-        self.recorder.release(Release::Drop);
-        Ok(())
     }
 
     /// Starts whatever does not run, as a supervisor does.
@@ -100,24 +90,20 @@ impl World {
             let Some(process) = self.processes.get_mut(at) else {
                 continue;
             };
-            if let Some(running) = &mut process.running {
-                if !running.has_ended() {
-                    continue;
-                }
-                // The rest of its group goes with it.
-                running.kill().await;
+            if process.reap() {
                 self.recorder.note(&process.spec.name, What::Ended);
             }
-            process.running = None;
-            self.restart(at).await?;
-            self.recorder.note(&self.name(at), What::Started);
+            if !process.is_running() {
+                self.restart(at).await?;
+                self.note(at, What::Started);
+            }
         }
         Ok(())
     }
 
-    async fn launch(&mut self, at: usize) -> Result<(), Error> {
+    async fn start_process(&mut self, at: usize) -> Result<(), Error> {
         match self.processes.get_mut(at) {
-            Some(process) => process.launch(&self.reaper.handle).await,
+            Some(process) => process.start(&self.reaper.handle()).await,
             None => Ok(()),
         }
     }
@@ -127,10 +113,10 @@ impl World {
         let began = Instant::now();
         let mut starts = 1;
         loop {
-            let Err(why) = self.launch(at).await else {
+            let Err(why) = self.start_process(at).await else {
                 return Ok(());
             };
-            if starts == STARTS_MAX || began.elapsed() > READY_BOUND {
+            if starts == STARTS_MAX || began.elapsed() > READY_TIMEOUT {
                 self.reach_dependencies().await?;
                 // What is spared belongs to the world around the handler.
                 return Err(if self.may_attack(at) {
@@ -146,11 +132,11 @@ impl World {
 
     /// A process whose server is away is not to blame for anything.
     async fn reach_dependencies(&self) -> Result<(), Error> {
-        for (endpoint, url) in self.context.endpoints.iter().zip(&self.urls) {
-            let Ok((to, _)) = address(url, endpoint) else {
+        for endpoint in &self.endpoints {
+            let Ok((to, _)) = endpoint.address() else {
                 continue;
             };
-            let reached = tokio::time::timeout(REACHED_BOUND, TcpStream::connect(&to)).await;
+            let reached = tokio::time::timeout(REACHED_TIMEOUT, TcpStream::connect(&to)).await;
             if !matches!(reached, Ok(Ok(_))) {
                 let what = format!("dependency `{}` cannot be reached", endpoint.env);
                 return Err(Error::system(what, format!("nobody answers at {to}")));
@@ -165,7 +151,7 @@ impl World {
             .get_mut(at)
             .is_some_and(ManagedProcess::pause)
         {
-            self.recorder.note(&self.name(at), What::Paused);
+            self.note(at, What::Paused);
         }
     }
 
@@ -175,34 +161,21 @@ impl World {
             .get_mut(at)
             .is_some_and(ManagedProcess::resume)
         {
-            self.recorder.note(&self.name(at), What::Resumed);
+            self.note(at, What::Resumed);
         }
     }
 
     /// The end of what the receiver printed.
     pub(crate) fn log(&self) -> String {
-        self.processes
-            .get(self.receiver)
-            .map(|process| process.spec.log_tail())
-            .unwrap_or_default()
-    }
-
-    pub(crate) fn receiver(&self) -> usize {
-        self.receiver
-    }
-
-    pub(crate) fn name(&self, at: usize) -> String {
-        self.processes
-            .get(at)
-            .map(|process| process.spec.name.clone())
-            .unwrap_or_default()
+        let receiver = self.processes.get(self.receiver);
+        receiver.map(|it| it.spec.log_tail()).unwrap_or_default()
     }
 
     pub(crate) fn address(&self, at: usize) -> Option<SocketAddr> {
         self.processes.get(at).map(ManagedProcess::address)
     }
 
-    /// Those that may be killed and paused; not the second one.
+    /// The processes that may be killed and paused; never the second one of the receiver.
     pub(crate) fn attackable(&self) -> Vec<usize> {
         let is_second = |at| matches!(self.second, SecondProcess::Runs(second) if second == at);
         let at = 0..self.processes.len();
@@ -214,13 +187,10 @@ impl World {
         self.processes.get(at).is_some_and(|process| process.attack)
     }
 
-    pub(crate) fn endpoints(&self) -> &[Endpoint] {
-        &self.context.endpoints
-    }
-
-    /// The variables of deliveries, probes and `before`.
-    pub(crate) fn variables(&self) -> Variables {
-        self.variables.clone()
+    fn note(&self, at: usize, what: What) {
+        if let Some(process) = self.processes.get(at) {
+            self.recorder.note(&process.spec.name, what);
+        }
     }
 }
 

@@ -4,7 +4,6 @@ use super::Tally;
 use crate::attacks::session::Session;
 use crate::error::Error;
 use crate::options::Profile;
-use crate::world::sender::AnswerFate;
 
 /// Few first: what breaks with two needs no shrinking.
 const NUMBERS: [usize; 3] = [2, 16, 64];
@@ -70,11 +69,7 @@ async fn one(
         Start::Free => {}
     }
     let sent: Vec<_> = (0..number)
-        .map(|_| {
-            session
-                .sender
-                .spawn(&delivery, session.target(), AnswerFate::Received)
-        })
+        .map(|_| session.sender.spawn(&delivery, session.target()))
         .collect();
     let mut known = Vec::new();
     for one in sent {

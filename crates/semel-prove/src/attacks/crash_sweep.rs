@@ -7,7 +7,7 @@ use crate::error::Error;
 use crate::options::Profile;
 use crate::world::exchange::Exchange;
 use crate::world::protocol::MessageKind;
-use crate::world::sender::{AnswerFate, AttemptResult};
+use crate::world::sender::AttemptResult;
 use std::time::Duration;
 
 /// Places to keep a run waiting, in the quick profile.
@@ -34,7 +34,7 @@ pub(crate) async fn make(session: &mut Session<'_>) -> Result<Tally, Error> {
     if let Some(why) = no_process(session) {
         return Ok(Tally::not_run(why));
     }
-    if session.world.endpoints().is_empty() {
+    if session.world.endpoints.is_empty() {
         return Ok(Tally::not_run(
             "no [[dependency]]: nothing passes through a proxy, so no boundary is seen",
         ));
@@ -79,7 +79,7 @@ async fn one(
     let hit = held.is_some() || matches!(crash.when, When::Answered);
     tracing::debug!(?held, ?crash.victim, hit, "crash");
     if hit {
-        session.world.kill(crash.victim).await?;
+        session.world.kill(crash.victim);
     }
     let known: Vec<AttemptResult> = first.await.into_iter().collect();
     session.until_settled(&delivery, &known).await?;
@@ -90,9 +90,7 @@ async fn one(
 /// A trial whose answer has just reached the sender.
 async fn answered(session: &mut Session<'_>) -> Result<Begun, Error> {
     let delivery = session.begin().await?;
-    let first = session
-        .sender
-        .spawn(&delivery, session.target(), AnswerFate::Received);
+    let first = session.sender.spawn(&delivery, session.target());
     ended(&first).await;
     Ok(Begun {
         delivery,
@@ -112,7 +110,7 @@ fn crashes(session: &Session<'_>) -> Vec<Crash> {
     let silent = silent(session, &seen);
     let answered = Crash {
         when: When::Answered,
-        victim: seen.last().map_or(world.receiver(), |exchange| {
+        victim: seen.last().map_or(world.receiver, |exchange| {
             exchange.boundary.signature.process
         }),
     };

@@ -4,7 +4,6 @@ use super::{Tally, no_process};
 use crate::attacks::session::Session;
 use crate::error::Error;
 use crate::options::Profile;
-use crate::world::sender::AnswerFate;
 use rand::Rng;
 
 /// How many kills must hit, and how many are tried at most.
@@ -37,12 +36,10 @@ async fn one(session: &mut Session<'_>, tally: &mut Tally) -> Result<bool, Error
     // Earlier after each miss: the baseline run may have been a slow one.
     let misses = tally.trials - tally.hits;
     let moment = session.random(session.baseline.ended / (1 << misses));
-    let first = session
-        .sender
-        .spawn(&delivery, session.target(), AnswerFate::Received);
+    let first = session.sender.spawn(&delivery, session.target());
     tokio::time::sleep(moment).await;
     let hit = !first.is_finished() || session.baseline.ended > session.baseline.answered;
-    session.world.kill(victim).await?;
+    session.world.kill(victim);
     let known: Vec<_> = first.await.into_iter().collect();
     session.until_settled(&delivery, &known).await?;
     let finding = session.finish(&[&delivery]).await?;

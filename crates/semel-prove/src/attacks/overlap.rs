@@ -6,7 +6,7 @@ use crate::attacks::session::{QUIET, Session};
 use crate::error::Error;
 use crate::world::exchange::Exchange;
 use crate::world::recorder::Release;
-use crate::world::sender::{AnswerFate, AttemptResult, Delivery};
+use crate::world::sender::{AttemptResult, Delivery};
 use std::time::Duration;
 use tokio::task::JoinHandle;
 
@@ -64,9 +64,7 @@ async fn one(
     if then == First::GivenUp {
         first.abort();
     }
-    let mut second = session
-        .sender
-        .spawn(&delivery, session.target(), AnswerFate::Received);
+    let mut second = session.sender.spawn(&delivery, session.target());
     let soon = tokio::time::timeout(OVERLAP, &mut second).await;
     session.recorder().release(Release::Forward);
     let mut known: Vec<_> = match soon {
@@ -85,9 +83,7 @@ async fn early(
     misses: u32,
 ) -> Result<(Delivery, JoinHandle<AttemptResult>, bool), Error> {
     let delivery = session.begin().await?;
-    let first = session
-        .sender
-        .spawn(&delivery, session.target(), AnswerFate::Received);
+    let first = session.sender.spawn(&delivery, session.target());
     tokio::time::sleep(session.baseline.answered / (2 << misses)).await;
     let hit = !first.is_finished();
     Ok((delivery, first, hit))

@@ -7,7 +7,6 @@ use crate::error::Error;
 use crate::scenario::SenderKind;
 use crate::world::exchange::Exchange;
 use crate::world::recorder::Release;
-use crate::world::sender::AnswerFate;
 use std::net::SocketAddr;
 use std::time::Duration;
 
@@ -58,11 +57,11 @@ async fn other(session: &mut Session<'_>, victim: usize) -> Result<Option<Socket
         SenderKind::CloudTasks
         | SenderKind::Pubsub
         | SenderKind::Cloudevents
-        | SenderKind::Http => session.world.second(scenario).await?,
+        | SenderKind::Http => session.world.second().await?,
         // It delivers where it will.
         SenderKind::Command => None,
     };
-    let receives = deliver.target.is_none() && victim == session.world.receiver();
+    let receives = deliver.target.is_none() && victim == session.world.receiver;
     let first = (!receives).then_some(session.target());
     Ok(second.and_then(|at| session.world.address(at)).or(first))
 }
@@ -86,7 +85,7 @@ async fn one(
         session.recorder().release(Release::Forward);
         tokio::time::sleep(Duration::from_millis(scenario.deliver.lease_ms).mul_f64(1.1)).await;
     }
-    let mut second = session.sender.spawn(&delivery, other, AnswerFate::Received);
+    let mut second = session.sender.spawn(&delivery, other);
     let early = tokio::time::timeout(HEAD_START, &mut second).await;
     session.world.resume(victim);
     let mut known: Vec<_> = match early {

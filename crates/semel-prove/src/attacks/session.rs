@@ -14,11 +14,9 @@ use crate::options::{Options, Profile, Progress};
 use crate::scenario::Scenario;
 use crate::scenario::check::check;
 use crate::world::World;
-use crate::world::connections::Connections;
 use crate::world::exchange::{Exchange, Hold};
-use crate::world::probe::{look, prepare};
 use crate::world::recorder::{Recorder, Release};
-use crate::world::sender::{AnswerFate, AttemptResult, Delivery, Sender};
+use crate::world::sender::{AttemptResult, Delivery, Sender};
 use late::PassedTrial;
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
@@ -41,7 +39,7 @@ pub(crate) struct Session<'a> {
     pub(crate) scenario: &'a Scenario,
     pub(crate) profile: Profile,
     pub(crate) crash_points_max: usize,
-    pub(crate) world: World,
+    pub(crate) world: World<'a>,
     pub(crate) sender: Sender,
     pub(crate) rng: StdRng,
     /// One run that was left alone.
@@ -51,8 +49,6 @@ pub(crate) struct Session<'a> {
     progress: ProgressSink<'a>,
     attack: Option<Attack>,
     trials: u32,
-    target: SocketAddr,
-    connections: Connections,
     seed: u64,
     id_prefix: String,
     deliveries: u64,
@@ -94,22 +90,16 @@ impl<'a> Session<'a> {
     ) -> Result<Self, Error> {
         let endpoints = check(scenario, options)?;
         let mut world = World::plan(scenario, options, endpoints)?;
-        let mut connections = Connections::default();
         for before in scenario.before.iter().filter(|before| !before.each) {
-            prepare(before, &world.variables(), &world, &mut connections).await?;
+            let variables = world.variables.clone();
+            world.prepare(before, &variables).await?;
         }
-        world.start(scenario).await?;
-        let sender = Sender::new(
-            &scenario.deliver,
-            Arc::clone(&world.recorder),
-            world.variables(),
-            world.commands.clone(),
-        )?;
+        world.start().await?;
+        let sender = Sender::new(&scenario.deliver, &world).await?;
         let mut session = Self {
             scenario,
             profile: options.profile,
             crash_points_max: options.crash_points_max,
-            target: target(scenario, &world).await?,
             world,
             sender,
             rng: StdRng::seed_from_u64(options.seed),
@@ -118,7 +108,6 @@ impl<'a> Session<'a> {
             progress: ProgressSink(progress),
             attack: None,
             trials: 0,
-            connections,
             seed: options.seed,
             id_prefix: options.id_prefix.clone(),
             deliveries: 0,
@@ -145,7 +134,7 @@ impl<'a> Session<'a> {
     }
 
     pub(crate) fn target(&self) -> SocketAddr {
-        self.target
+        self.sender.target()
     }
 
     /// A new trial with one new delivery.
@@ -169,14 +158,9 @@ impl<'a> Session<'a> {
         self.deliveries += 1;
         let n = self.deliveries;
         let delivery = Delivery::new(format!("{}{n:05}", self.id_prefix), n).about(entity);
-        let variables = self
-            .world
-            .variables()
-            .with("id", &delivery.id)
-            .with("entity", &delivery.entity)
-            .with("n", n);
+        let variables = delivery.variables(&self.world.variables);
         for before in self.scenario.before.iter().filter(|before| before.each) {
-            prepare(before, &variables, &self.world, &mut self.connections).await?;
+            self.world.prepare(before, &variables).await?;
         }
         self.world.recorder.owns(&delivery.id);
         Ok(delivery)
@@ -202,9 +186,7 @@ impl<'a> Session<'a> {
         while known != AttemptResult::Accepted
             && delivery.attempts() < self.scenario.deliver.attempts
         {
-            let first = self
-                .sender
-                .spawn(&delivery, self.target, AnswerFate::Received);
+            let first = self.sender.spawn(&delivery, self.target());
             let held = tokio::select! {
                 exchange = recorder.held() => Some(exchange),
                 () = self.over(&first) => None,
@@ -246,13 +228,7 @@ impl<'a> Session<'a> {
     async fn see_no_traces(&mut self) -> Result<(), Error> {
         self.world.recorder.begin();
         let id_prefix = [self.id_prefix.clone()];
-        let counts = look(
-            &self.scenario.effects,
-            &id_prefix,
-            &self.world,
-            &mut self.connections,
-        )
-        .await?;
+        let counts = self.world.count_effects(&id_prefix).await?;
         match counts.iter().find(|(_, count)| **count > 0) {
             None => Ok(()),
             Some(((effect, _), _)) => Err(Error::Scenario(format!(
@@ -277,17 +253,4 @@ pub(crate) async fn ended<T>(attempt: &JoinHandle<T>) {
     while !attempt.is_finished() {
         tokio::time::sleep(LOOK).await;
     }
-}
-
-async fn target(scenario: &Scenario, world: &World) -> Result<SocketAddr, Error> {
-    let Some(target) = &scenario.deliver.target else {
-        let nobody = SocketAddr::from(([127, 0, 0, 1], 9));
-        return Ok(world.address(world.receiver()).unwrap_or(nobody));
-    };
-    let unknown = || Error::Scenario(format!("deliver.target `{target}` cannot be found"));
-    let url = url::Url::parse(target).map_err(|_| unknown())?;
-    let host = url.host_str().ok_or_else(unknown)?;
-    let port = url.port_or_known_default().unwrap_or(80);
-    let found = tokio::net::lookup_host((host, port)).await.ok();
-    found.and_then(|mut all| all.next()).ok_or_else(unknown)
 }

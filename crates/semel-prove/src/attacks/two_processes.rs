@@ -4,7 +4,6 @@ use super::{Tally, no_process};
 use crate::attacks::session::Session;
 use crate::error::Error;
 use crate::scenario::SenderKind;
-use crate::world::sender::AnswerFate;
 use std::net::SocketAddr;
 
 /// As many for each process at once.
@@ -27,7 +26,7 @@ pub(super) async fn make(session: &mut Session<'_>) -> Result<Tally, Error> {
     }
     let other = session
         .world
-        .second(scenario)
+        .second()
         .await?
         .and_then(|at| session.world.address(at));
     let Some(other) = other else {
@@ -69,7 +68,7 @@ async fn together(
     session.recorder().race(2 * number);
     let sent: Vec<_> = (0..number)
         .flat_map(|_| [session.target(), other])
-        .map(|to| session.sender.spawn(&delivery, to, AnswerFate::Received))
+        .map(|to| session.sender.spawn(&delivery, to))
         .collect();
     let mut known = Vec::new();
     for one in sent {

@@ -1,13 +1,11 @@
 //! Reads a scenario critically: everything that cannot be meant is said before anything is started.
 
 mod delivery;
-mod endpoints;
 mod template;
-
-pub(crate) use endpoints::{Endpoint, find};
 
 use crate::error::Error;
 use crate::options::Options;
+use crate::scenario::endpoint::{Endpoint, find};
 use crate::scenario::{Before, Effect, Process, Scenario};
 use crate::world::protocol::Protocol;
 use std::collections::BTreeSet;
@@ -20,7 +18,7 @@ pub(crate) fn check(scenario: &Scenario, options: &Options) -> Result<Vec<Endpoi
     let mut mistakes = Mistakes::new();
     processes(scenario, &mut mistakes);
     delivery::check(scenario, &mut mistakes);
-    let endpoints = endpoints::endpoints(scenario, options, &mut mistakes);
+    let endpoints = endpoints(scenario, options, &mut mistakes);
     for before in &scenario.before {
         one_before(before, &endpoints, &mut mistakes);
     }
@@ -34,6 +32,15 @@ pub(crate) fn check(scenario: &Scenario, options: &Options) -> Result<Vec<Endpoi
         [only] => Err(Error::Scenario(only.clone())),
         [..] => Err(Error::Scenario(format!("\n  {}", mistakes.join("\n  ")))),
     }
+}
+
+fn endpoints(scenario: &Scenario, options: &Options, mistakes: &mut Mistakes) -> Vec<Endpoint> {
+    let names = scenario.dependencies.iter().map(|it| &it.env);
+    twice(names, "[[dependency]] is named by the variable", mistakes);
+    let endpoints = Endpoint::all(scenario, options).into_iter();
+    endpoints
+        .filter_map(|endpoint| endpoint.map_err(|mistake| mistakes.push(mistake)).ok())
+        .collect()
 }
 
 fn processes(scenario: &Scenario, mistakes: &mut Mistakes) {
@@ -131,9 +138,8 @@ fn one_effect(effect: &Effect, endpoints: &[Endpoint]) -> Result<(), String> {
 
 /// A dependency whose requests can be told apart.
 fn counted(calls: &str, endpoints: &[Endpoint]) -> Result<(), String> {
-    let at = find(Some(calls), Protocol::Http, endpoints)?;
-    let endpoint = at.and_then(|at| endpoints.get(at));
-    if endpoint.is_some_and(|endpoint| endpoint.encrypted) {
+    let found = find(Some(calls), Protocol::Http, endpoints)?;
+    if found.is_some_and(|(_, endpoint)| endpoint.encrypted) {
         return Err(format!(
             "`{calls}` is encrypted: its calls cannot be counted; give the handler an http:// address"
         ));

@@ -37,6 +37,12 @@ impl Variables {
         expanded
     }
 
+    /// The words of a command line as a shell splits it, each expanded.
+    pub(crate) fn expand_command(&self, line: &str) -> Result<Vec<String>, String> {
+        let words = shlex::split(line).ok_or_else(|| format!("`{line}` is not a command"))?;
+        Ok(words.iter().map(|word| self.expand(word)).collect())
+    }
+
     fn value<'a, 't>(&'a self, after: &'t str) -> Option<(&'a str, &'t str)> {
         let (name, rest_after) = after.split_once('}')?;
         Some((self.0.get(name)?, rest_after))

@@ -1,13 +1,14 @@
 //! Runs the commands of a scenario: deliveries, probes, and what comes before. Nothing that they start outlives them.
 
 use crate::printable::plain;
-use crate::world::reaper::{ProcessGroup, ReaperHandle};
+use semel_rig::{Group, ReaperHandle, Signal};
 use std::collections::BTreeMap;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::process::{ExitStatus, Stdio};
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncReadExt};
-use tokio::process::Command;
+use tokio::process::{Child, Command};
 
 /// How long a server or a command may take to answer, unless a sender's deadline is at stake.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(10);
@@ -17,7 +18,7 @@ const ANSWER_TIMEOUT: Duration = Duration::from_secs(10);
 pub(crate) struct CommandRunner {
     environment: BTreeMap<String, String>,
     directory: PathBuf,
-    handle: ReaperHandle,
+    reaper: ReaperHandle,
 }
 
 /// How a command ended, and what it said.
@@ -43,12 +44,12 @@ impl CommandRunner {
     pub(crate) fn new(
         environment: BTreeMap<String, String>,
         directory: PathBuf,
-        handle: ReaperHandle,
+        reaper: ReaperHandle,
     ) -> Self {
         Self {
             environment,
             directory,
-            handle,
+            reaper,
         }
     }
 
@@ -58,51 +59,61 @@ impl CommandRunner {
     }
 
     /// Returns when the command has ended; when it is given up, it ends at once. Either way its children end with it.
-    pub(crate) async fn run(&self, words: &[String]) -> Result<Completed, CommandError> {
-        let (program, arguments) = words
+    pub(crate) async fn run(&self, command: &[impl AsRef<str>]) -> Result<Completed, CommandError> {
+        let (program, arguments) = command
             .split_first()
             .ok_or_else(|| CommandError::Failed("the command is empty".to_owned()))?;
-        let mut child = Command::new(program)
-            .args(arguments)
-            .env_clear()
-            .envs(&self.environment)
-            .current_dir(&self.directory)
-            .process_group(0)
-            .stdin(Stdio::null())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .kill_on_drop(true)
-            .spawn()
-            .map_err(|why| spawn_error(program, &why))?;
-        let group = ProcessGroup::of(child.id(), &self.handle);
-        let group = group.map_err(|why| CommandError::Failed(why.to_string()))?;
-        let said = (child.stdout.take(), child.stderr.take());
+        let failed = |why| spawn_error(program.as_ref(), &why);
+        let arguments = arguments.iter().map(AsRef::as_ref);
+        let (mut child, group) = self.spawn(program.as_ref(), arguments).map_err(failed)?;
+        let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
         let ended = async {
             let status = child.wait().await;
             // What it left behind would keep its output open.
             drop(group);
             status
         };
-        let (status, stdout, stderr) = tokio::join!(ended, all(said.0), all(said.1));
+        let (status, stdout, stderr) = tokio::join!(ended, read_all(stdout), read_all(stderr));
         Ok(Completed {
-            status: status.map_err(|why| spawn_error(program, &why))?,
+            status: status.map_err(failed)?,
             stdout,
             stderr,
         })
     }
 
+    fn spawn<'a>(
+        &self,
+        program: &str,
+        arguments: impl Iterator<Item = &'a str>,
+    ) -> io::Result<(Child, Group)> {
+        let mut command = Command::new(program);
+        command
+            .args(arguments)
+            .env_clear()
+            .envs(&self.environment)
+            .current_dir(&self.directory)
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .kill_on_drop(true);
+        Group::lead(command.as_std_mut())?;
+        let child = command.spawn()?;
+        let group = self
+            .reaper
+            .watch(child.id().unwrap_or_default(), Signal::KILL, None)?;
+        Ok((child, group))
+    }
+
     /// What a command prints that succeeds, soon.
-    pub(crate) async fn ask(&self, words: &[String]) -> Result<String, CommandError> {
-        let ended = with_timeout(self.run(words))
-            .await
-            .map_err(CommandError::Failed)??;
+    pub(crate) async fn output(&self, command: &[impl AsRef<str>]) -> Result<String, CommandError> {
+        let ended = with_timeout(self.run(command)).await;
+        let ended = ended.map_err(CommandError::Failed)??;
         if !ended.status.success() {
-            let program = words.first().map_or("", String::as_str);
+            let program = command.first().map_or("", AsRef::as_ref);
             let said = plain(String::from_utf8_lossy(&ended.stderr).trim());
             let status = ended.status;
-            return Err(CommandError::Failed(format!(
-                "`{program}` ended with {status}: {said}"
-            )));
+            let why = format!("`{program}` ended with {status}: {said}");
+            return Err(CommandError::Failed(why));
         }
         Ok(String::from_utf8_lossy(&ended.stdout).into_owned())
     }
@@ -119,14 +130,14 @@ impl std::fmt::Display for CommandError {
     }
 }
 
-/// What an answer is waited for.
+/// Waits for an answer, but not for ever.
 pub(crate) async fn with_timeout<T>(work: impl Future<Output = T>) -> Result<T, String> {
     tokio::time::timeout(ANSWER_TIMEOUT, work)
         .await
         .map_err(|_| format!("no answer within {} s", ANSWER_TIMEOUT.as_secs()))
 }
 
-async fn all(from: Option<impl AsyncRead + Unpin>) -> Vec<u8> {
+async fn read_all(from: Option<impl AsyncRead + Unpin>) -> Vec<u8> {
     let mut read = Vec::new();
     if let Some(mut from) = from {
         // What was said before it broke off is all there is.
@@ -135,8 +146,8 @@ async fn all(from: Option<impl AsyncRead + Unpin>) -> Vec<u8> {
     read
 }
 
-fn spawn_error(program: &str, why: &std::io::Error) -> CommandError {
-    if why.kind() == std::io::ErrorKind::NotFound {
+fn spawn_error(program: &str, why: &io::Error) -> CommandError {
+    if why.kind() == io::ErrorKind::NotFound {
         return CommandError::NotFound(program.to_owned());
     }
     CommandError::Failed(format!("`{program}` cannot be run: {why}"))
@@ -145,21 +156,19 @@ fn spawn_error(program: &str, why: &std::io::Error) -> CommandError {
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
-    use crate::world::reaper::Reaper;
-    use testbed::Process;
+    use semel_rig::{Process, Reaper};
 
     /// A command runner in a directory of its own, and what must be held meanwhile.
     pub(crate) fn commands(path: &str) -> (CommandRunner, Reaper, tempfile::TempDir) {
         let dir = tempfile::tempdir().unwrap();
-        let reaper = Reaper::start(&dir.path().join("kept")).unwrap();
+        let reaper = Reaper::start().unwrap();
         let environment = BTreeMap::from([("PATH".to_owned(), path.to_owned())]);
-        let commands =
-            CommandRunner::new(environment, dir.path().to_owned(), reaper.handle.clone());
+        let commands = CommandRunner::new(environment, dir.path().to_owned(), reaper.handle());
         (commands, reaper, dir)
     }
 
-    fn words(script: &str) -> Vec<String> {
-        ["/bin/sh", "-c", script].map(str::to_owned).to_vec()
+    fn shell(script: &str) -> [&str; 3] {
+        ["/bin/sh", "-c", script]
     }
 
     /// The grandchild that wrote its id down.
@@ -174,13 +183,13 @@ pub(crate) mod tests {
     }
 
     fn ends(process: &Process) -> bool {
-        testbed::until(Duration::from_secs(5), || Ok(!process.is_alive())).unwrap()
+        semel_rig::until(Duration::from_secs(5), || Ok(!process.is_alive())).unwrap()
     }
 
     #[tokio::test]
     async fn command_that_is_given_up_leaves_no_grandchild() {
         let (commands, _reaper, dir) = commands("/usr/bin:/bin");
-        let line = words("sleep 600 & echo $! > id; wait");
+        let line = shell("sleep 600 & echo $! > id; wait");
         let running = commands.run(&line);
         let process = tokio::select! {
             ended = running => panic!("it ended: {ended:?}"),
@@ -192,16 +201,16 @@ pub(crate) mod tests {
     #[tokio::test]
     async fn command_that_ends_is_not_kept_waiting_by_its_grandchild() {
         let (commands, _reaper, dir) = commands("/usr/bin:/bin");
-        let line = words("sleep 600 & echo $! > id; echo done");
-        let stdout = tokio::time::timeout(Duration::from_secs(5), commands.ask(&line)).await;
+        let line = shell("sleep 600 & echo $! > id; echo done");
+        let stdout = tokio::time::timeout(Duration::from_secs(5), commands.output(&line)).await;
         assert_eq!(stdout.unwrap().unwrap(), "done\n");
         assert!(ends(&grandchild(dir.path()).await));
     }
 
     #[tokio::test]
-    async fn commands_end_when_the_keeper_does() {
+    async fn commands_end_when_the_reaper_does() {
         let (commands, reaper, dir) = commands("/usr/bin:/bin");
-        let line = words("sleep 600 & echo $! > id; wait");
+        let line = shell("sleep 600 & echo $! > id; wait");
         let running = tokio::spawn(async move { commands.run(&line).await });
         let process = grandchild(dir.path()).await;
         drop(reaper);

@@ -36,27 +36,23 @@ impl Connections {
             let SimpleQueryMessage::Row(row) = message else {
                 return None;
             };
-            let columns = 0..row.len();
-            Some(
-                columns
-                    .map(|at| row.get(at).unwrap_or_default().to_owned())
-                    .collect(),
-            )
+            let columns = (0..row.len()).map(|at| row.get(at).unwrap_or_default());
+            Some(columns.map(str::to_owned).collect())
         });
         Ok(rows.collect())
     }
 
     /// A command on Redis.
-    pub(crate) async fn redis(
+    pub(crate) async fn redis<T: redis::FromRedisValue>(
         &mut self,
         url: &str,
-        words: &[String],
-    ) -> Result<redis::Value, String> {
-        let (name, arguments) = words.split_first().ok_or("the Redis command is empty")?;
+        command: &[impl AsRef<str>],
+    ) -> Result<T, String> {
+        let (name, arguments) = command.split_first().ok_or("the Redis command is empty")?;
         let connection = self.cache(url).await?;
-        let mut command = redis::cmd(name);
+        let mut command = redis::cmd(name.as_ref());
         for argument in arguments {
-            command.arg(argument);
+            command.arg(argument.as_ref());
         }
         let answer = with_timeout(command.query_async(connection)).await?;
         answer.map_err(|why: redis::RedisError| why.to_string())
@@ -99,10 +95,8 @@ impl Connections {
 fn host_and_port(url: &str) -> String {
     let parsed = url::Url::parse(url).ok();
     let host = parsed.as_ref().and_then(|url| {
-        let port = url
-            .port()
-            .map_or_else(String::new, |port| format!(":{port}"));
-        Some(format!("{}{port}", url.host_str()?))
+        let port = url.port().map(|port| format!(":{port}"));
+        Some(format!("{}{}", url.host_str()?, port.unwrap_or_default()))
     });
     host.unwrap_or_else(|| "the server".to_owned())
 }

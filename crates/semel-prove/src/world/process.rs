@@ -1,34 +1,37 @@
-//! One process: started, awaited, killed, paused. It leads a group of its own, so its children share its fate.
+//! One process of a world: started, awaited, killed, paused, and the proxies that are its own.
 
 use crate::error::Error;
 use crate::printable::plain;
 use crate::scenario::Process;
-use crate::world::http_client;
-use crate::world::reaper::{ProcessGroup, ReaperHandle};
-use rustix::process::Signal;
+use crate::world::proxy::Proxy;
+use http_body_util::Full;
+use semel_rig::{Program, ReaperHandle, Signal, http};
 use std::collections::BTreeMap;
-use std::net::{Ipv4Addr, SocketAddr, TcpListener};
+use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
-use std::process::Stdio;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::process::Command;
 use std::time::Duration;
 use tokio::net::TcpStream;
-use tokio::process::{Child, Command};
-use tokio::time::Instant;
+use tokio::time::{Instant, timeout};
 
 /// Interpreters with many packages take seconds on a busy machine.
-pub(crate) const READY_BOUND: Duration = Duration::from_secs(20);
+pub(crate) const READY_TIMEOUT: Duration = Duration::from_secs(20);
 /// Who takes a connection and says nothing is asked again; each time it gets twice as long to answer.
 const READY_ANSWER: Duration = Duration::from_secs(1);
-const READY_LOOK: Duration = Duration::from_millis(4);
 const LOG_LINES_SHOWN: usize = 20;
 
-/// Below Linux's range for outgoing connections, so that no client takes the port of a killed process.
-const PORT_FIRST: u32 = 10_000;
-const PORT_COUNT: u32 = 22_000;
-/// Spreads runs that look for ports at the same moment.
-const PORT_STRIDE: u32 = 211;
-static PORTS_LOOKED_AT: AtomicU32 = AtomicU32::new(0);
+/// A process that is started, and started again after it was killed.
+#[derive(Debug)]
+pub(crate) struct ManagedProcess {
+    pub(super) spec: ProcessSpec,
+    /// Whether attacks may kill and pause it.
+    pub(super) attack: bool,
+    program: Option<Program>,
+    paused: bool,
+    /// They listen as long as they are kept.
+    #[expect(dead_code, reason = "a proxy closes when it is dropped")]
+    proxies: Vec<Proxy>,
+}
 
 /// How a process is started, with every variable expanded.
 #[derive(Clone, Debug)]
@@ -53,91 +56,149 @@ pub(crate) enum Ready {
     Now,
 }
 
-/// A process that was started.
-#[derive(Debug)]
-pub(crate) struct RunningProcess {
-    child: Child,
-    group: ProcessGroup,
+// === impl ManagedProcess ===
+
+impl ManagedProcess {
+    pub(super) fn new(spec: ProcessSpec, attack: bool, proxies: Vec<Proxy>) -> Self {
+        Self {
+            spec,
+            attack,
+            program: None,
+            paused: false,
+            proxies,
+        }
+    }
+
+    /// Starts it, and returns once it is ready.
+    pub(super) async fn start(&mut self, reaper: &ReaperHandle) -> Result<(), Error> {
+        self.program = Some(self.spec.start(reaper).await?);
+        self.paused = false;
+        Ok(())
+    }
+
+    pub(super) fn is_running(&self) -> bool {
+        self.program.is_some()
+    }
+
+    /// Whether it ended by itself. The rest of its group goes with it.
+    pub(super) fn reap(&mut self) -> bool {
+        let ended = |program: &mut Program| !matches!(program.status(), Ok(None));
+        self.program.take_if(ended).is_some()
+    }
+
+    /// Ends the whole group at once, with no chance to tidy up. Whether there was anything to end.
+    pub(super) fn kill(&mut self) -> bool {
+        self.program.take().is_some()
+    }
+
+    /// Whether there was something to pause.
+    pub(super) fn pause(&mut self) -> bool {
+        self.paused = self.signal(Signal::STOP);
+        self.paused
+    }
+
+    /// Whether it was paused.
+    pub(super) fn resume(&mut self) -> bool {
+        std::mem::take(&mut self.paused) && self.signal(Signal::CONT)
+    }
+
+    pub(super) fn address(&self) -> SocketAddr {
+        self.spec.address()
+    }
+
+    fn signal(&self, signal: Signal) -> bool {
+        let group = self.program.as_ref().map(Program::group);
+        group.map(|group| group.signal(signal)).is_some()
+    }
 }
 
 // === impl ProcessSpec ===
 
 impl ProcessSpec {
-    /// Starts it; it is not ready yet.
-    pub(crate) fn start(&self, handle: &ReaperHandle) -> Result<RunningProcess, Error> {
-        let (program, words) = self
-            .command
-            .split_first()
-            .ok_or_else(|| self.failed("its command is empty"))?;
-        let log = std::fs::OpenOptions::new()
-            .create(true)
-            .append(true)
-            .open(&self.log);
-        let log = log.map_err(|why| Error::system("a log cannot be written", why))?;
-        let errors = log
-            .try_clone()
-            .map_err(|why| Error::system("a log cannot be shared", why))?;
-        let child = Command::new(program)
-            .args(words)
-            .env_clear()
-            .envs(&self.environment)
-            .current_dir(&self.directory)
-            .process_group(0)
-            .kill_on_drop(true)
-            .stdin(Stdio::null())
-            .stdout(log)
-            .stderr(errors)
-            .spawn()
-            .map_err(|why| self.failed(&format!("`{program}` cannot be run: {why}")))?;
-        let group =
-            ProcessGroup::of(child.id(), handle)?.ok_or_else(|| self.failed("it ended at once"))?;
-        Ok(RunningProcess { child, group })
+    async fn start(&self, reaper: &ReaperHandle) -> Result<Program, Error> {
+        let mut program = self.spawn(reaper).map_err(|why| self.failed(&why))?;
+        let ready = self.wait_ready(&mut program).await;
+        ready.map_err(|why| self.failed(&why))?;
+        Ok(program)
     }
 
-    /// Returns once it is ready.
-    pub(crate) async fn ready(&self, running: &mut RunningProcess) -> Result<(), Error> {
+    fn spawn(&self, reaper: &ReaperHandle) -> Result<Program, String> {
+        let (program, arguments) = self.command.split_first().ok_or("its command is empty")?;
+        let mut command = Command::new(program);
+        command
+            .args(arguments)
+            .env_clear()
+            .envs(&self.environment)
+            .current_dir(&self.directory);
+        Program::builder(&mut command)
+            .reaper(reaper)
+            .last_signal(Signal::KILL)
+            .log(self.log.clone())
+            .start()
+            .map_err(|why| match why {
+                semel_rig::Error::Start { source, .. } => {
+                    format!("`{program}` cannot be run: {source}")
+                }
+                other @ (semel_rig::Error::Ended { .. }
+                | semel_rig::Error::Late { .. }
+                | semel_rig::Error::Machine(_)) => other.to_string(),
+            })
+    }
+
+    async fn wait_ready(&self, program: &mut Program) -> Result<(), String> {
         let began = Instant::now();
         let mut patience = READY_ANSWER;
-        loop {
-            let left = READY_BOUND.saturating_sub(began.elapsed());
-            match tokio::time::timeout(patience.min(left), self.is_ready()).await {
-                Ok(true) => return Ok(()),
-                Ok(false) => {}
-                Err(_) => patience *= 2,
+        let ready = async || {
+            let left = READY_TIMEOUT.saturating_sub(began.elapsed());
+            let answered = timeout(patience.min(left), self.is_ready()).await;
+            if answered.is_err() {
+                patience *= 2;
             }
-            if let Ok(Some(status)) = running.child.try_wait() {
-                return Err(self.failed(&format!("it ended with {status}")));
+            answered == Ok(true)
+        };
+        let waited = program.wait_ready(READY_TIMEOUT, ready).await;
+        waited.map(drop).map_err(|why| match why {
+            semel_rig::Error::Ended { status, .. } => format!("it ended with {status}"),
+            semel_rig::Error::Late { .. } => self.waited_for(),
+            other @ (semel_rig::Error::Start { .. } | semel_rig::Error::Machine(_)) => {
+                other.to_string()
             }
-            if began.elapsed() > READY_BOUND {
-                return Err(self.failed(&self.waited_for()));
-            }
-            tokio::time::sleep(READY_LOOK).await;
-        }
+        })
     }
 
     async fn is_ready(&self) -> bool {
-        let address = SocketAddr::from((Ipv4Addr::LOCALHOST, self.port));
         match &self.ready {
             Ready::Now => true,
-            Ready::Port => TcpStream::connect(address).await.is_ok(),
-            Ready::Path(path) => http_client::get(address, path)
+            Ready::Port => TcpStream::connect(self.address()).await.is_ok(),
+            Ready::Path(path) => self
+                .status_of(path)
                 .await
-                .is_ok_and(|status| status < 500),
+                .is_some_and(|status| status < 500),
         }
     }
 
+    async fn status_of(&self, path: &str) -> Option<u16> {
+        let request = ::http::Request::get(path)
+            .header("host", self.address().to_string())
+            .header("connection", "close")
+            .body(Full::default());
+        let head = http::send(self.address(), request.ok()?).await.ok()?;
+        Some(head.status)
+    }
+
     fn waited_for(&self) -> String {
-        let seconds = READY_BOUND.as_secs();
+        let (port, seconds) = (self.port, READY_TIMEOUT.as_secs());
         match &self.ready {
             Ready::Now => "it ended".to_owned(),
-            Ready::Port => format!("nobody listened on port {} within {seconds} s", self.port),
+            Ready::Port => format!("nobody listened on port {port} within {seconds} s"),
             Ready::Path(path) => {
-                format!(
-                    "{path} on port {} did not answer below 500 within {seconds} s",
-                    self.port
-                )
+                format!("{path} on port {port} did not answer below 500 within {seconds} s")
             }
         }
+    }
+
+    fn address(&self) -> SocketAddr {
+        SocketAddr::from((Ipv4Addr::LOCALHOST, self.port))
     }
 
     fn failed(&self, why: &str) -> Error {
@@ -154,34 +215,10 @@ impl ProcessSpec {
         let log = plain(&String::from_utf8_lossy(&log));
         let lines: Vec<&str> = log.lines().collect();
         let skipped = lines.len().saturating_sub(LOG_LINES_SHOWN);
-        let shown: Vec<&str> = lines.into_iter().skip(skipped).collect();
-        if shown.is_empty() {
-            return "; it printed nothing".to_owned();
+        match lines.get(skipped..) {
+            None | Some([]) => "; it printed nothing".to_owned(),
+            Some(shown) => format!("; the end of what it printed:\n{}", shown.join("\n")),
         }
-        format!("; the end of what it printed:\n{}", shown.join("\n"))
-    }
-}
-
-// === impl RunningProcess ===
-
-impl RunningProcess {
-    pub(crate) fn has_ended(&mut self) -> bool {
-        !matches!(self.child.try_wait(), Ok(None))
-    }
-
-    /// Ends the whole group at once, with no chance to tidy up.
-    pub(crate) async fn kill(&mut self) {
-        self.group.signal(Signal::KILL);
-        // It was killed: the wait is short, and there is nothing to do about an error.
-        self.child.wait().await.ok();
-    }
-
-    pub(crate) fn pause(&self) {
-        self.group.signal(Signal::STOP);
-    }
-
-    pub(crate) fn resume(&self) {
-        self.group.signal(Signal::CONT);
     }
 }
 
@@ -196,39 +233,19 @@ impl Process {
         }
     }
 
-    pub(crate) fn has_no_port(&self) -> bool {
-        self.readiness() == Ready::Now
+    /// Whether two of it, side by side, are two of the same handler.
+    pub(crate) fn can_run_twice(&self) -> bool {
+        let mut texts = std::iter::once(&self.spawn).chain(self.env.values());
+        self.readiness() != Ready::Now && !texts.any(|text| text.contains("{dir}"))
     }
-
-    pub(crate) fn uses_its_directory(&self) -> bool {
-        std::iter::once(&self.spawn)
-            .chain(self.env.values())
-            .any(|text| text.contains("{dir}"))
-    }
-}
-
-/// A port of 127.0.0.1 on which nobody listens.
-pub(crate) fn free_port() -> Result<u16, Error> {
-    for _ in 0..PORT_COUNT {
-        let own = std::process::id().wrapping_mul(PORT_STRIDE);
-        let looked_at = PORTS_LOOKED_AT.fetch_add(1, Ordering::Relaxed);
-        let port = PORT_FIRST + own.wrapping_add(looked_at) % PORT_COUNT;
-        let port = u16::try_from(port).expect("the range ends below 65536");
-        if TcpListener::bind((Ipv4Addr::LOCALHOST, port)).is_ok() {
-            return Ok(port);
-        }
-    }
-    Err(Error::system(
-        "no port of 127.0.0.1 is free",
-        "all are taken",
-    ))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::world::reaper::Reaper;
+    use semel_rig::Reaper;
     use tokio::io::AsyncWriteExt;
+    use tokio::net::TcpListener;
 
     /// A process that prints in red and then stands still, and is asked at another one's port.
     fn spec(seconds: &str, port: u16, dir: &std::path::Path) -> ProcessSpec {
@@ -244,14 +261,19 @@ mod tests {
         }
     }
 
+    async fn listener() -> (TcpListener, u16) {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
+        let port = listener.local_addr().unwrap().port();
+        (listener, port)
+    }
+
     #[tokio::test]
     async fn who_takes_connections_and_never_answers_is_not_waited_for_endlessly() {
         let dir = tempfile::tempdir().unwrap();
-        let reaper = Reaper::start(&dir.path().join("kept")).unwrap();
-        let silent = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
-        let spec = spec("0.2", silent.local_addr().unwrap().port(), dir.path());
-        let mut running = spec.start(&reaper.handle).unwrap();
-        let waited = tokio::time::timeout(READY_ANSWER * 3, spec.ready(&mut running)).await;
+        let reaper = Reaper::start().unwrap();
+        let (_silent, port) = listener().await;
+        let spec = spec("0.2", port, dir.path());
+        let waited = timeout(READY_ANSWER * 3, spec.start(&reaper.handle())).await;
         let said = waited.unwrap().unwrap_err().to_string();
         assert!(said.contains("it ended with"), "{said}");
         assert!(
@@ -263,20 +285,17 @@ mod tests {
     #[tokio::test]
     async fn slow_answer_is_waited_for() {
         let dir = tempfile::tempdir().unwrap();
-        let reaper = Reaper::start(&dir.path().join("kept")).unwrap();
-        let slow = tokio::net::TcpListener::bind((Ipv4Addr::LOCALHOST, 0))
-            .await
-            .unwrap();
-        let spec = spec("60", slow.local_addr().unwrap().port(), dir.path());
+        let handle = Reaper::start().unwrap().handle();
+        let (slow, port) = listener().await;
+        let spec = spec("60", port, dir.path());
         let answers = async || loop {
             let (mut asked, _) = slow.accept().await.unwrap();
             tokio::time::sleep(READY_ANSWER.mul_f64(1.3)).await;
             let answer = b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n";
             asked.write_all(answer).await.ok();
         };
-        let mut running = spec.start(&reaper.handle).unwrap();
         let ready = tokio::select! {
-            ready = spec.ready(&mut running) => ready,
+            ready = spec.start(&handle) => ready,
             () = answers() => unreachable!("it never ends"),
         };
         ready.unwrap();

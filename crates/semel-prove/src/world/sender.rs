@@ -3,23 +3,25 @@
 mod delivery;
 mod request;
 mod recorded;
-mod unanswered;
+mod pending;
 
 pub(crate) use delivery::{Delivery, Payload};
 
+use super::World;
+use super::command::CommandRunner;
+use super::recorder::Recorder;
 use crate::error::Error;
 use crate::judge::verdict::What;
-use crate::scenario::template::Variables;
+use crate::scenario::endpoint::resolve;
 use crate::scenario::{Deliver, SenderKind};
-use crate::world::command::CommandRunner;
-use crate::world::http_client::{self, NoAnswer};
-use crate::world::recorder::Recorder;
-use crate::world::sender::request::{RequestBuilder, accepts};
 use bytes::Bytes;
+use pending::PendingAttempt;
+use request::{RequestBuilder, accepts};
+use semel_rig::http::{self, NoAnswer};
 use std::net::SocketAddr;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, MutexGuard};
 use tokio::task::JoinHandle;
-use unanswered::PendingAttempt;
+use url::Url;
 
 /// The lane of everything that senders do.
 const LANE: &str = "sender";
@@ -31,6 +33,7 @@ pub(crate) struct Sender(Arc<Inner>);
 #[derive(Debug)]
 struct Inner {
     deliver: Deliver,
+    target: SocketAddr,
     recorder: Arc<Recorder>,
     requests: RequestBuilder,
     commands: CommandRunner,
@@ -71,20 +74,20 @@ pub(crate) enum AttemptResult {
 // === impl Sender ===
 
 impl Sender {
-    pub(crate) fn new(
-        deliver: &Deliver,
-        recorder: Arc<Recorder>,
-        variables: Variables,
-        commands: CommandRunner,
-    ) -> Result<Self, Error> {
-        let requests = RequestBuilder::new(deliver, variables, commands.directory())?;
+    pub(crate) async fn new(deliver: &Deliver, world: &World<'_>) -> Result<Self, Error> {
         Ok(Self(Arc::new(Inner {
             deliver: deliver.clone(),
-            recorder,
-            requests,
-            commands,
+            target: target(deliver, world).await?,
+            recorder: Arc::clone(&world.recorder),
+            requests: RequestBuilder::new(deliver, &world.variables, world.commands.directory())?,
+            commands: world.commands.clone(),
             answers: Mutex::default(),
         })))
+    }
+
+    /// Who receives, unless an attack wants another one to.
+    pub(crate) fn target(&self) -> SocketAddr {
+        self.0.target
     }
 
     /// The answers since the last time this was asked.
@@ -93,14 +96,9 @@ impl Sender {
     }
 
     /// One attempt in the background. Aborting it is the sender's deadline.
-    pub(crate) fn spawn(
-        &self,
-        delivery: &Delivery,
-        to: SocketAddr,
-        fate: AnswerFate,
-    ) -> JoinHandle<AttemptResult> {
+    pub(crate) fn spawn(&self, delivery: &Delivery, to: SocketAddr) -> JoinHandle<AttemptResult> {
         let (sender, delivery) = (self.clone(), delivery.clone());
-        tokio::spawn(async move { sender.send(&delivery, to, fate).await })
+        tokio::spawn(async move { sender.send(&delivery, to, AnswerFate::Received).await })
     }
 
     /// One attempt.
@@ -112,40 +110,37 @@ impl Sender {
     ) -> AttemptResult {
         let attempt = delivery.next_attempt();
         let id = delivery.id.clone();
-        self.0.recorder.note(
-            LANE,
-            What::Sent {
-                id: id.clone(),
-                attempt,
-            },
-        );
+        let sent = What::Sent {
+            id: id.clone(),
+            attempt,
+        };
+        self.0.recorder.note(LANE, sent);
         let pending = PendingAttempt::new(&self.0.recorder, &id, attempt);
         let deadline = self.0.deliver.deadline();
         let answer = tokio::time::timeout(deadline, self.answer(delivery, attempt, to, fate)).await;
-        match answer {
-            Err(_) => pending.because("no answer within the sender's deadline"),
-            Ok(Err(why)) => pending.because(&why),
-            Ok(Ok(answer)) if fate == AnswerFate::Cut => {
-                pending.because("the connection was cut in the middle of the answer");
-                missed(answer.accepted)
-            }
-            Ok(Ok(answer)) => {
-                let (status, accepted) = (answer.status, answer.accepted);
-                self.answers().push(answer);
-                let known = fate == AnswerFate::Received;
-                pending.settled(What::Answered {
-                    id: id.clone(),
-                    attempt,
-                    status,
-                    accepted,
-                    known,
-                });
-                match (known, accepted) {
-                    (false, _) => missed(accepted),
-                    (true, true) => AttemptResult::Accepted,
-                    (true, false) => AttemptResult::Refused,
-                }
-            }
+        let answer = match answer {
+            Err(_) => return pending.because("no answer within the sender's deadline"),
+            Ok(Err(why)) => return pending.because(&why),
+            Ok(Ok(answer)) => answer,
+        };
+        let (status, accepted) = (answer.status, answer.accepted);
+        if fate == AnswerFate::Cut {
+            pending.because("the connection was cut in the middle of the answer");
+        } else {
+            self.answers().push(answer);
+            pending.settled(What::Answered {
+                id: id.clone(),
+                attempt,
+                status,
+                accepted,
+                known: fate == AnswerFate::Received,
+            });
+        }
+        match (fate, accepted) {
+            (AnswerFate::Received, true) => AttemptResult::Accepted,
+            (AnswerFate::Received, false) => AttemptResult::Refused,
+            (AnswerFate::Lost | AnswerFate::Cut, true) => AttemptResult::MissedSuccess,
+            (AnswerFate::Lost | AnswerFate::Cut, false) => AttemptResult::Unanswered,
         }
     }
 
@@ -156,19 +151,18 @@ impl Sender {
         to: SocketAddr,
         fate: AnswerFate,
     ) -> Result<Answer, String> {
-        let (status, body) = match self.0.deliver.sender {
-            SenderKind::Command => self.run(delivery, attempt).await?,
-            SenderKind::CloudTasks
-            | SenderKind::Pubsub
-            | SenderKind::Cloudevents
-            | SenderKind::Http => self.request(delivery, attempt, to, fate).await?,
+        let kind = self.0.deliver.sender;
+        let (status, body) = if kind == SenderKind::Command {
+            self.run(delivery, attempt).await?
+        } else {
+            self.request(delivery, attempt, to, fate).await?
         };
         Ok(Answer {
             id: delivery.id.clone(),
             payload: delivery.payload,
             status,
             body,
-            accepted: accepts(self.0.deliver.sender, status),
+            accepted: accepts(kind, status),
         })
     }
 
@@ -180,11 +174,11 @@ impl Sender {
         fate: AnswerFate,
     ) -> Result<(u16, Bytes), String> {
         let request = self.0.requests.request(delivery, attempt, to)?;
-        let said = |no: NoAnswer| match no {
+        let said = |no| match no {
             NoAnswer::Refused => "nobody listened".to_owned(),
-            NoAnswer::Broken => "the connection broke".to_owned(),
+            NoAnswer::Broken(_) => "the connection broke".to_owned(),
         };
-        let head = http_client::send(to, request).await.map_err(said)?;
+        let head = http::send(to, request).await.map_err(said)?;
         let status = head.status;
         if fate == AnswerFate::Cut {
             head.hang_up();
@@ -194,41 +188,36 @@ impl Sender {
     }
 
     async fn run(&self, delivery: &Delivery, attempt: u32) -> Result<(u16, Bytes), String> {
-        let inner = &self.0;
-        let variables = inner
-            .requests
+        let Inner {
+            deliver, requests, ..
+        } = &*self.0;
+        let variables = requests
             .variables_for(delivery)
             .with("attempt", attempt)
-            .with("body", inner.requests.body(delivery));
-        let command = inner.deliver.command.as_deref().unwrap_or_default();
-        let command: Vec<String> = shlex::split(command)
-            .unwrap_or_default()
-            .iter()
-            .map(|word| variables.expand(word))
-            .collect();
-        let ended = inner.commands.run(&command).await;
+            .with("body", requests.body(delivery));
+        let command = variables.expand_command(deliver.command.as_deref().unwrap_or_default())?;
+        let ended = self.0.commands.run(&command).await;
         let ended = ended.map_err(|why| why.to_string())?;
-        let code = ended
-            .status
-            .code()
-            .and_then(|code| u16::try_from(code).ok());
+        let code = ended.status.code();
+        let code = code.and_then(|code| u16::try_from(code).ok());
         let code = code.ok_or("the delivering command was killed")?;
         Ok((code, Bytes::from(ended.stdout)))
     }
 
-    fn answers(&self) -> std::sync::MutexGuard<'_, Vec<Answer>> {
-        self.0
-            .answers
-            .lock()
-            .expect("nobody panics while holding it")
+    fn answers(&self) -> MutexGuard<'_, Vec<Answer>> {
+        let answers = self.0.answers.lock();
+        answers.expect("nobody panics while holding it")
     }
 }
 
-/// What a sender knows of an answer that did not reach it.
-fn missed(accepted: bool) -> AttemptResult {
-    if accepted {
-        AttemptResult::MissedSuccess
-    } else {
-        AttemptResult::Unanswered
-    }
+async fn target(deliver: &Deliver, world: &World<'_>) -> Result<SocketAddr, Error> {
+    let Some(target) = &deliver.target else {
+        let nobody = SocketAddr::from(([127, 0, 0, 1], 9));
+        return Ok(world.address(world.receiver).unwrap_or(nobody));
+    };
+    let found = match Url::parse(target) {
+        Ok(url) => resolve(&url).await,
+        Err(_) => None,
+    };
+    found.ok_or_else(|| Error::Scenario(format!("deliver.target `{target}` cannot be found")))
 }

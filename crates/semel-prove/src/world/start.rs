@@ -1,18 +1,17 @@
 //! How a world comes to be: ports chosen, directories made, proxies opened, processes started.
 
-use super::managed::ManagedProcess;
-use super::{Context, SecondProcess, World};
+use super::command::CommandRunner;
+use super::connections::Connections;
+use super::process::{ManagedProcess, ProcessSpec};
+use super::proxy::{Proxy, ProxyConfig};
+use super::recorder::Recorder;
+use super::{SecondProcess, World};
 use crate::error::Error;
 use crate::options::Options;
-use crate::scenario::check::Endpoint;
+use crate::scenario::endpoint::Endpoint;
 use crate::scenario::template::Variables;
 use crate::scenario::{Process, Scenario};
-use crate::world::address::address;
-use crate::world::command::CommandRunner;
-use crate::world::process::{ProcessSpec, free_port};
-use crate::world::proxy::{Proxy, ProxyConfig};
-use crate::world::reaper::Reaper;
-use crate::world::recorder::Recorder;
+use semel_rig::Reaper;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -22,12 +21,12 @@ const IDLE_HEARD: Duration = Duration::from_millis(200);
 
 // === impl World ===
 
-impl World {
+impl<'a> World<'a> {
     /// Ports are chosen and variables are known; nothing runs yet.
     pub(crate) fn plan(
-        scenario: &Scenario,
+        scenario: &'a Scenario,
         options: &Options,
-        endpoints: Vec<Endpoint>,
+        mut endpoints: Vec<Endpoint>,
     ) -> Result<Self, Error> {
         let home = tempfile::Builder::new()
             .prefix("semel-prove-")
@@ -40,35 +39,32 @@ impl World {
         let receiver = to.and_then(named);
         let receiver = receiver.unwrap_or(scenario.processes.len().saturating_sub(1));
         let variables = variables(scenario, receiver, &here, home.path())?;
-        let urls: Vec<String> = endpoints
-            .iter()
-            .map(|endpoint| variables.expand(&endpoint.url))
-            .collect();
         let mut environment = options.environment.clone();
-        for (endpoint, url) in endpoints.iter().zip(&urls) {
-            environment.insert(endpoint.env.clone(), url.clone());
+        for endpoint in &mut endpoints {
+            endpoint.url = variables.expand(&endpoint.url);
+            environment.insert(endpoint.env.clone(), endpoint.url.clone());
         }
-        let reaper = Reaper::start(home.path())?;
+        let reaper = Reaper::start_with_dir(home.path())
+            .map_err(|why| Error::system("/bin/sh cannot be started", why))?;
         Ok(Self {
+            scenario,
             recorder: Arc::new(Recorder::new()),
             variables,
-            urls,
-            commands: CommandRunner::new(environment, here, reaper.handle.clone()),
+            endpoints,
+            commands: CommandRunner::new(environment, here, reaper.handle()),
+            connections: Connections::default(),
+            environment: options.environment.clone(),
             processes: Vec::new(),
             receiver,
             second: SecondProcess::Unasked,
-            context: Context {
-                endpoints,
-                environment: options.environment.clone(),
-            },
             reaper,
             home,
         })
     }
 
     /// Starts every process, in order, and listens to what they say by themselves.
-    pub(crate) async fn start(&mut self, scenario: &Scenario) -> Result<(), Error> {
-        for process in &scenario.processes {
+    pub(crate) async fn start(&mut self) -> Result<(), Error> {
+        for process in &self.scenario.processes {
             let port = self.variables.expand(&format!("{{port.{}}}", process.name));
             let port = port.parse().expect("plan() chose a port for every process");
             self.join(process, &process.name, port).await?;
@@ -81,22 +77,18 @@ impl World {
 
     /// A second process of the receiver, beside the first. None: it keeps things in a directory of its own, so
     /// two of them are not two of the same.
-    pub(crate) async fn second(&mut self, scenario: &Scenario) -> Result<Option<usize>, Error> {
+    pub(crate) async fn second(&mut self) -> Result<Option<usize>, Error> {
         match &self.second {
             SecondProcess::Unasked => {}
             SecondProcess::Runs(at) => return Ok(Some(*at)),
             SecondProcess::Fails(why) => return Err(Error::SecondProcess(why.clone())),
         }
-        let Some(process) = scenario.processes.get(self.receiver) else {
+        // What is started beside a target is a stand-in, not the handler.
+        let here = self.scenario.deliver.target.is_none();
+        let process = self.scenario.processes.get(self.receiver);
+        let Some(process) = process.filter(|it| here && it.can_run_twice()) else {
             return Ok(None);
         };
-        // What is started beside a target is a stand-in, not the handler.
-        if scenario.deliver.target.is_some() {
-            return Ok(None);
-        }
-        if process.uses_its_directory() || process.has_no_port() {
-            return Ok(None);
-        }
         let name = format!("{}-2", process.name);
         let port = free_port()?;
         self.recorder.idle();
@@ -114,32 +106,27 @@ impl World {
     async fn join(&mut self, process: &Process, name: &str, port: u16) -> Result<(), Error> {
         let at = self.processes.len();
         let dir = directory(self.home.path(), name)?;
-        let variables = self
-            .variables
-            .clone()
-            .with("port", port)
-            .with("dir", dir.display());
-        let mut environment = self.context.environment.clone();
+        let variables = self.variables.clone();
+        let variables = variables.with("port", port).with("dir", dir.display());
+        let mut environment = self.environment.clone();
         environment.insert("PORT".to_owned(), port.to_string());
         let mut proxies = Vec::new();
-        for (dependency, endpoint) in self.context.endpoints.iter().enumerate() {
-            let real = self.variables.expand(&endpoint.url);
-            let seen = if endpoint.encrypted {
-                real
+        for (dependency, endpoint) in self.endpoints.iter().enumerate() {
+            let url = if endpoint.encrypted {
+                endpoint.url.clone()
             } else {
-                let (url, proxy) = self.proxy(at, dependency, endpoint, &real).await?;
+                let (url, proxy) = self.proxy(at, dependency, endpoint).await?;
                 proxies.push(proxy);
                 url
             };
-            environment.insert(endpoint.env.clone(), seen);
+            environment.insert(endpoint.env.clone(), url);
         }
         for (variable, value) in &process.env {
             environment.insert(variable.clone(), variables.expand(value));
         }
-        let command = shlex::split(&process.spawn).unwrap_or_default();
         let spec = ProcessSpec {
             name: name.to_owned(),
-            command: command.iter().map(|word| variables.expand(word)).collect(),
+            command: variables.expand_command(&process.spawn).unwrap_or_default(),
             environment,
             directory: self.commands.directory().to_owned(),
             port,
@@ -148,7 +135,7 @@ impl World {
         };
         self.processes
             .push(ManagedProcess::new(spec, process.attack, proxies));
-        self.launch(at).await
+        self.start_process(at).await
     }
 
     async fn proxy(
@@ -156,9 +143,8 @@ impl World {
         process: usize,
         dependency: usize,
         endpoint: &Endpoint,
-        real: &str,
     ) -> Result<(String, Proxy), Error> {
-        let (upstream, template) = address(real, endpoint)?;
+        let (upstream, around) = endpoint.address()?;
         let config = ProxyConfig {
             process,
             dependency,
@@ -167,7 +153,7 @@ impl World {
             upstream,
         };
         let proxy = Proxy::open(config, Arc::clone(&self.recorder)).await?;
-        Ok((template.at(proxy.port), proxy))
+        Ok((around.at(proxy.port), proxy))
     }
 }
 
@@ -190,6 +176,10 @@ fn variables(
         }
     }
     Ok(variables)
+}
+
+fn free_port() -> Result<u16, Error> {
+    semel_rig::free_port().map_err(|why| Error::system("no port of 127.0.0.1 is free", why))
 }
 
 fn directory(home: &Path, name: &str) -> Result<PathBuf, Error> {

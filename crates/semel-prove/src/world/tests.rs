@@ -39,8 +39,8 @@ async fn said_of_one_that_starts_once(dependency: Option<TcpListener>) -> String
     };
     let endpoints = check(&scenario, &options).unwrap();
     let mut world = World::plan(&scenario, &options, endpoints).unwrap();
-    world.start(&scenario).await.unwrap();
-    world.kill(0).await.unwrap();
+    world.start().await.unwrap();
+    world.kill(0);
     world.restart_ended().await.unwrap_err().to_string()
 }
 

@@ -8,7 +8,7 @@ use crate::judge::verdict::{BreachKind, Event, What};
 use crate::judge::{Evidence, Expectation, Requirement, judge};
 use crate::options::Progress;
 use crate::scenario::Promise;
-use crate::world::probe::{Counts, UNNAMED, look};
+use crate::world::probe::{Counts, UNNAMED};
 use crate::world::sender::{Answer, Delivery, Payload};
 use std::time::Duration;
 use tokio::time::Instant;
@@ -121,8 +121,7 @@ impl Session<'_> {
     }
 
     pub(super) async fn look(&mut self, ids: &[String]) -> Result<Counts, Error> {
-        let effects = &self.scenario.effects;
-        look(effects, ids, &self.world, &mut self.connections).await
+        self.world.count_effects(ids).await
     }
 
     /// The effects that name no delivery at all.

@@ -1,5 +1,6 @@
 //! What is delivered: an identity that stays the same, and what is in it.
 
+use crate::scenario::template::Variables;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -52,6 +53,15 @@ impl Delivery {
             payload,
             ..self.clone()
         }
+    }
+
+    /// These variables, and its own.
+    pub(crate) fn variables(&self, others: &Variables) -> Variables {
+        others
+            .clone()
+            .with("id", &self.id)
+            .with("entity", &self.entity)
+            .with("n", self.n)
     }
 
     /// How often it was sent.

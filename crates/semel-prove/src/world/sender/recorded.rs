@@ -2,7 +2,9 @@
 
 mod rename;
 
+use super::request::RequestParts;
 use crate::error::Error;
+use crate::scenario::endpoint::path_and_query;
 use rename::Rename;
 use serde::Deserialize;
 use serde_json::Value;
@@ -24,11 +26,8 @@ const IDENTITIES: &[&str] = &["idempotency-key", "x-cloudtasks-taskname", "ce-id
 
 /// A request that was recorded.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct RecordedRequest {
-    pub(crate) method: String,
-    pub(crate) path: String,
-    pub(crate) headers: BTreeMap<String, String>,
-    pub(crate) body: String,
+pub(super) struct RecordedRequest {
+    parts: RequestParts,
     /// What the delivery was called then.
     identity: String,
 }
@@ -72,7 +71,7 @@ struct HarBody {
 }
 
 /// Reads a HAR file, or JSON lines.
-pub(crate) fn read(path: &Path) -> Result<Vec<RecordedRequest>, Error> {
+pub(super) fn read(path: &Path) -> Result<Vec<RecordedRequest>, Error> {
     let wrong =
         |why: String| Error::Scenario(format!("deliver.recorded {}: {why}", path.display()));
     let text = std::fs::read_to_string(path).map_err(|why| wrong(why.to_string()))?;
@@ -107,11 +106,8 @@ fn requests(text: &str) -> Result<Vec<RawRequest>, String> {
     };
     match whole.pointer("/log/entries") {
         Some(Value::Array(entries)) => har(entries),
-        Some(_) => Err("as a HAR file it needs a list `log.entries`".to_owned()),
-        None if whole.get("log").is_some() => {
-            Err("as a HAR file it needs a list `log.entries`".to_owned())
-        }
-        None => lines(text),
+        None if whole.get("log").is_none() => lines(text),
+        Some(_) | None => Err("as a HAR file it needs a list `log.entries`".to_owned()),
     }
 }
 
@@ -139,21 +135,19 @@ fn lines(text: &str) -> Result<Vec<RawRequest>, String> {
 
 impl RecordedRequest {
     /// The same request under another identity, wherever it was named.
-    pub(crate) fn named(&self, id: &str) -> Self {
+    pub(super) fn named(&self, id: &str) -> RequestParts {
         let rename = Rename {
             from: &self.identity,
             to: id,
         };
-        let headers = self
-            .headers
-            .iter()
-            .map(|(name, value)| (name.clone(), rename.header(value)));
-        Self {
-            method: self.method.clone(),
-            path: rename.path(&self.path),
-            headers: headers.collect(),
-            body: rename.body(&self.body),
-            identity: id.to_owned(),
+        let headers = self.parts.headers.iter();
+        RequestParts {
+            method: self.parts.method.clone(),
+            path: rename.path(&self.parts.path),
+            headers: headers
+                .map(|(name, value)| (name.clone(), rename.header(value)))
+                .collect(),
+            body: rename.body(&self.parts.body),
         }
     }
 }
@@ -178,14 +172,17 @@ impl RawRequest {
             .or_else(|| message_id(&self.body))
             .map(|id| id.trim_matches('"').to_owned())
             .filter(|id| !id.is_empty());
+        let identity = identity.ok_or(
+            "neither Idempotency-Key, X-CloudTasks-TaskName, Ce-Id nor a messageId names it",
+        )?;
         Ok(RecordedRequest {
-            method: self.method,
-            path: path(&self.url)?,
-            identity: identity.ok_or(
-                "neither Idempotency-Key, X-CloudTasks-TaskName, Ce-Id nor a messageId names it",
-            )?,
-            headers,
-            body: self.body,
+            parts: RequestParts {
+                method: self.method,
+                path: path(&self.url)?,
+                headers,
+                body: self.body,
+            },
+            identity,
         })
     }
 }
@@ -210,10 +207,7 @@ fn path(url: &str) -> Result<String, String> {
         return Ok(url.to_owned());
     }
     let url = Url::parse(url).map_err(|why| format!("`{url}`: {why}"))?;
-    Ok(url.query().map_or_else(
-        || url.path().to_owned(),
-        |query| format!("{}?{query}", url.path()),
-    ))
+    Ok(path_and_query(&url).to_owned())
 }
 
 fn message_id(body: &str) -> Option<String> {

@@ -1,10 +1,10 @@
 //! What each kind of sender puts into a request, and which answers it takes for a success.
 
+use super::recorded::{self, RecordedRequest};
+use super::{Delivery, Payload};
 use crate::error::Error;
 use crate::scenario::template::Variables;
 use crate::scenario::{Deliver, SenderKind};
-use crate::world::sender::recorded::{self, RecordedRequest};
-use crate::world::sender::{Delivery, Payload};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
@@ -19,28 +19,28 @@ const KEY_HEADER: &str = "idempotency-key";
 
 /// Writes requests for one scenario.
 #[derive(Debug)]
-pub(crate) struct RequestBuilder {
+pub(super) struct RequestBuilder {
     deliver: Deliver,
     variables: Variables,
     recorded: Vec<RecordedRequest>,
 }
 
-/// What goes over the wire.
-#[derive(Debug)]
-struct RequestParts {
-    method: String,
-    path: String,
-    headers: BTreeMap<String, String>,
-    body: String,
+/// What is sent, but for what the sender adds.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct RequestParts {
+    pub(super) method: String,
+    pub(super) path: String,
+    pub(super) headers: BTreeMap<String, String>,
+    pub(super) body: String,
 }
 
 // === impl RequestBuilder ===
 
 impl RequestBuilder {
     /// Reads what was recorded, if the scenario names a file.
-    pub(crate) fn new(
+    pub(super) fn new(
         deliver: &Deliver,
-        variables: Variables,
+        variables: &Variables,
         directory: &Path,
     ) -> Result<Self, Error> {
         let recorded = match &deliver.recorded {
@@ -49,68 +49,54 @@ impl RequestBuilder {
         };
         Ok(Self {
             deliver: deliver.clone(),
-            variables,
+            variables: variables.clone(),
             recorded,
         })
     }
 
-    pub(crate) fn variables_for(&self, delivery: &Delivery) -> Variables {
-        self.variables
-            .clone()
-            .with("id", &delivery.id)
-            .with("entity", &delivery.entity)
-            .with("n", delivery.n)
+    pub(super) fn variables_for(&self, delivery: &Delivery) -> Variables {
+        delivery.variables(&self.variables)
     }
 
-    pub(crate) fn body(&self, delivery: &Delivery) -> String {
-        let default = &self.deliver.body;
-        let template = match delivery.payload {
-            Payload::Default | Payload::Keyless => default,
-            Payload::Other => self.deliver.other_body.as_ref().unwrap_or(default),
-            Payload::Bad => self.deliver.bad_body.as_ref().unwrap_or(default),
+    pub(super) fn body(&self, delivery: &Delivery) -> String {
+        let special = match delivery.payload {
+            Payload::Default | Payload::Keyless => None,
+            Payload::Other => self.deliver.other_body.as_ref(),
+            Payload::Bad => self.deliver.bad_body.as_ref(),
         };
+        let template = special.unwrap_or(&self.deliver.body);
         self.variables_for(delivery).expand(template)
     }
 
-    pub(crate) fn request(
+    pub(super) fn request(
         &self,
         delivery: &Delivery,
         attempt: u32,
         to: SocketAddr,
     ) -> Result<Request<Full<Bytes>>, String> {
-        let mut parts = match self.recorded_for(delivery) {
-            Some(recorded) => recorded,
-            None => self.written(delivery, attempt),
-        };
-        parts
-            .headers
-            .extend(sender_headers(self.deliver.sender, &delivery.id, attempt));
-        parts.headers.insert("host".to_owned(), to.to_string());
-        parts
-            .headers
-            .insert("connection".to_owned(), "close".to_owned());
-        parts
-            .headers
+        let recorded = self.recorded_for(delivery);
+        let parts = recorded.unwrap_or_else(|| self.written(delivery, attempt));
+        let mut headers = parts.headers;
+        headers.extend(sender_headers(self.deliver.sender, &delivery.id, attempt));
+        headers.insert("host".to_owned(), to.to_string());
+        headers.insert("connection".to_owned(), "close".to_owned());
+        headers
             .entry("content-type".to_owned())
             .or_insert("application/json".to_owned());
         let variables = self.variables_for(delivery);
-        for (name, value) in &self.deliver.headers {
-            parts
-                .headers
-                .insert(name.to_lowercase(), variables.expand(value));
-        }
+        let added = self.deliver.headers.iter();
+        headers.extend(added.map(|(name, value)| (name.to_lowercase(), variables.expand(value))));
         if delivery.payload == Payload::Keyless {
-            parts.headers.remove(KEY_HEADER);
+            headers.remove(KEY_HEADER);
         }
         let mut request = Request::builder()
             .method(parts.method.as_str())
             .uri(parts.path);
-        for (name, value) in parts.headers {
+        for (name, value) in headers {
             request = request.header(name, value);
         }
-        let body = Full::new(Bytes::from(parts.body));
         request
-            .body(body)
+            .body(Full::new(Bytes::from(parts.body)))
             .map_err(|why| format!("this cannot be sent: {why}"))
     }
 
@@ -120,26 +106,17 @@ impl RequestBuilder {
             return None;
         }
         let at = usize::try_from(delivery.n).unwrap_or_default() % self.recorded.len();
-        let recorded = self.recorded.get(at)?.named(&delivery.id);
-        Some(RequestParts {
-            method: recorded.method,
-            path: recorded.path,
-            headers: recorded.headers,
-            body: recorded.body,
-        })
+        Some(self.recorded.get(at)?.named(&delivery.id))
     }
 
     fn written(&self, delivery: &Delivery, attempt: u32) -> RequestParts {
+        let Deliver { method, sender, .. } = &self.deliver;
         let body = self.body(delivery);
         RequestParts {
-            method: self
-                .deliver
-                .method
-                .clone()
-                .unwrap_or_else(|| "POST".to_owned()),
+            method: method.clone().unwrap_or_else(|| "POST".to_owned()),
             path: self.variables_for(delivery).expand(&self.deliver.path()),
             headers: BTreeMap::new(),
-            body: match self.deliver.sender {
+            body: match sender {
                 SenderKind::Pubsub => {
                     envelope(&delivery.id, attempt, &body, self.deliver.dead_letters)
                 }
@@ -153,7 +130,7 @@ impl RequestBuilder {
 }
 
 /// Which answers end a sender's retries.
-pub(crate) fn accepts(sender: SenderKind, status: u16) -> bool {
+pub(super) fn accepts(sender: SenderKind, status: u16) -> bool {
     match sender {
         SenderKind::CloudTasks | SenderKind::Cloudevents => (200..300).contains(&status),
         SenderKind::Pubsub => matches!(status, 102 | 200 | 201 | 202 | 204),
@@ -226,7 +203,7 @@ mod tests {
         let path = |more: &str| {
             let deliver: Deliver = toml::from_str(&format!("as = 'http'\n{more}")).unwrap();
             let builder =
-                RequestBuilder::new(&deliver, Variables::default(), Path::new("/")).unwrap();
+                RequestBuilder::new(&deliver, &Variables::default(), Path::new("/")).unwrap();
             let delivery = Delivery::new("a7".to_owned(), 1);
             let to = SocketAddr::from(([127, 0, 0, 1], 1));
             let request = builder.request(&delivery, 1, to).unwrap();

@@ -1,0 +1,165 @@
+//! Where the dependencies are, and which of them is meant.
+
+use super::{Dependency, Scenario};
+use crate::error::Error;
+use crate::options::Options;
+use crate::world::protocol::Protocol;
+use std::net::SocketAddr;
+use tokio::net::lookup_host;
+use url::{Position, Url};
+
+/// Where a dependency really is.
+#[derive(Clone, Debug)]
+pub(crate) struct Endpoint {
+    /// The environment variable by which processes find it.
+    pub(crate) env: String,
+    /// Before the world is planned, it may hold `{port.NAME}`.
+    pub(crate) url: String,
+    pub(crate) protocol: Protocol,
+    /// Encrypted connections are not proxied: the process would notice.
+    pub(crate) encrypted: bool,
+}
+
+/// A URL with a hole where its address was.
+#[derive(Debug)]
+pub(crate) struct UrlTemplate(String, String);
+
+// === impl Endpoint ===
+
+impl Endpoint {
+    /// Every endpoint of a scenario, or what is wrong with it.
+    pub(super) fn all(scenario: &Scenario, options: &Options) -> Vec<Result<Self, String>> {
+        let dependencies = scenario.dependencies.iter();
+        dependencies.map(|it| Self::new(it, options)).collect()
+    }
+
+    fn new(dependency: &Dependency, options: &Options) -> Result<Self, String> {
+        let env = dependency.env.clone();
+        if env.is_empty() || env.contains(['=', '\0']) {
+            return Err(format!("a [[dependency]]: {env:?} is no variable"));
+        }
+        let given = dependency.url.as_ref().or(options.environment.get(&env));
+        let given = given.filter(|url| !url.is_empty()).ok_or_else(|| {
+            format!("dependency `{env}` has no `url`, and the environment does not name it")
+        })?;
+        let (scheme, _) = given
+            .split_once("://")
+            .ok_or_else(|| format!("dependency `{env}`: `{given}` is no URL"))?;
+        let strict = given.contains("sslmode=require") || given.contains("sslmode=verify");
+        let (protocol, encrypted) = match scheme {
+            "postgres" | "postgresql" => (Protocol::Postgres, strict),
+            "redis" => (Protocol::Redis, false),
+            "rediss" => (Protocol::Redis, true),
+            "http" => (Protocol::Http, false),
+            "https" => (Protocol::Http, true),
+            _ => (Protocol::Other, false),
+        };
+        Ok(Self {
+            env,
+            url: given.clone(),
+            protocol,
+            encrypted,
+        })
+    }
+
+    /// Host and port, and the URL around them.
+    pub(crate) fn address(&self) -> Result<(String, UrlTemplate), Error> {
+        self.split().ok_or_else(|| {
+            let Self { env, url, .. } = self;
+            Error::Scenario(format!("dependency `{env}`: `{url}` names no address"))
+        })
+    }
+
+    fn split(&self) -> Option<(String, UrlTemplate)> {
+        let url = Url::parse(&self.url).ok()?;
+        let host = url.host_str().filter(|host| !host.is_empty())?;
+        let port = url.port_or_known_default().or(match url.scheme() {
+            "postgres" | "postgresql" => Some(5432),
+            "redis" => Some(6379),
+            "amqp" => Some(5672),
+            _ => None,
+        })?;
+        let (scheme, rest) = self.url.split_once("://")?;
+        let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
+        let (authority, path) = rest.split_at(end);
+        let user = authority.rsplit_once('@');
+        let user = user.map_or_else(String::new, |(user, _)| format!("{user}@"));
+        let around = UrlTemplate(format!("{scheme}://{user}"), path.to_owned());
+        Some((format!("{host}:{port}"), around))
+    }
+}
+
+// === impl UrlTemplate ===
+
+impl UrlTemplate {
+    /// With an address of our own.
+    pub(crate) fn at(&self, port: u16) -> String {
+        format!("{}127.0.0.1:{port}{}", self.0, self.1)
+    }
+}
+
+/// The address behind the host of a URL.
+pub(crate) async fn resolve(url: &Url) -> Option<SocketAddr> {
+    let port = url.port_or_known_default().unwrap_or(80);
+    let mut found = lookup_host((url.host_str()?, port)).await.ok()?;
+    found.next()
+}
+
+/// What a request line says of a URL.
+pub(crate) fn path_and_query(url: &Url) -> &str {
+    &url[Position::BeforePath..Position::AfterQuery]
+}
+
+/// Which dependency is meant: the named one, or the only one of its kind. None: a SQLite file.
+pub(crate) fn find<'a>(
+    on: Option<&str>,
+    protocol: Protocol,
+    endpoints: &'a [Endpoint],
+) -> Result<Option<(usize, &'a Endpoint)>, String> {
+    let mut endpoints = endpoints.iter().enumerate();
+    let Some(on) = on else {
+        let mut fitting = endpoints.filter(|(_, it)| it.protocol == protocol);
+        return match (fitting.next(), fitting.next()) {
+            (Some(only), None) => Ok(Some(only)),
+            (None, _) => Err(format!("no [[dependency]] speaks {protocol:?}")),
+            (Some(_), Some(_)) => Err(format!("several dependencies speak {protocol:?}: say `on`")),
+        };
+    };
+    if protocol == Protocol::Postgres && on.starts_with("sqlite:") {
+        return Ok(None);
+    }
+    let named = endpoints.find(|(_, it)| it.env == on);
+    let named = named.ok_or_else(|| format!("`{on}` is no [[dependency]]"))?;
+    if named.1.protocol != protocol {
+        return Err(format!("`{on}` does not speak {protocol:?}"));
+    }
+    Ok(Some(named))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn endpoint(url: &str) -> Endpoint {
+        Endpoint {
+            env: "X".to_owned(),
+            url: url.to_owned(),
+            protocol: Protocol::Other,
+            encrypted: false,
+        }
+    }
+
+    #[test]
+    fn address_is_cut_out_of_a_url_and_nothing_else_changes() {
+        let at = |url, port| {
+            let (to, around) = endpoint(url).address().unwrap();
+            (to, around.at(port))
+        };
+        let (to, url) = at("postgres://me:p%40w@db.example/shop?x=1", 99);
+        assert_eq!(to, "db.example:5432");
+        assert_eq!(url, "postgres://me:p%40w@127.0.0.1:99/shop?x=1");
+        let (to, url) = at("http://127.0.0.1:80", 7);
+        assert_eq!((&*to, &*url), ("127.0.0.1:80", "http://127.0.0.1:7"));
+        assert!(endpoint("redis://").address().is_err());
+    }
+}
