@@ -5,10 +5,9 @@
 //! delivery → [key] → claim → [run](Semel::run) → record → reply.
 //!
 //! ```
-//! use semel::key::{Delivered, KeyRule, Scope};
+//! use semel::key::Delivered;
 //! use semel::memory::MemoryStore;
-//! use semel::work::Work;
-//! use semel::{Ended, Fingerprint, Outcome, Semel};
+//! use semel::{Ended, Fingerprint, KeyRule, Outcome, Scope, Semel, Work};
 //!
 //! # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
 //! let semel = Semel::new(MemoryStore::new());
@@ -33,8 +32,8 @@
 //!
 //! What is promised depends on how an effect can be repeated: exactly one effect when it commits in
 //! the same transaction as its record (`semel-postgres`), or at a downstream that honours the key it
-//! is handed; at most one under [`InDoubt::Park`](record::InDoubt::Park); at least one under
-//! [`InDoubt::Retry`](record::InDoubt::Retry), and exactly one unless a crash falls between effect
+//! is handed; at most one under [`InDoubt::Park`]; at least one under
+//! [`InDoubt::Retry`], and exactly one unless a crash falls between effect
 //! and record.
 //!
 //! Stores: [`memory`] here, `semel-embedded`, `semel-postgres` and `semel-redis` beside it, or your
@@ -66,11 +65,13 @@ pub mod tower;
 pub mod conformance;
 
 pub use fingerprint::Fingerprint;
-pub use key::Key;
+pub use key::{Key, KeyRule, Scope};
 pub use outcome::Outcome;
 pub use payload::Payload;
 pub use pending::{Paused, PendingOutcome};
+pub use record::InDoubt;
 pub use run::{Ended, Failed, Semel, Settings};
 pub use settled_cache::Recorded;
 pub use step::{Run, Step};
 pub use store::{Error, Store};
+pub use work::{Failure, Work};
