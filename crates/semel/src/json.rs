@@ -5,7 +5,7 @@
 //! A general reader merges integers above 2^53, keeps the last of two equal names, and so would
 //! give different work the same key; and its tree is many times as large as its text.
 
-mod events;
+mod tokens;
 mod literal;
 mod number;
 mod encoding;

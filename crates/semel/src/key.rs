@@ -61,7 +61,7 @@ pub struct Field {
     pub bytes: Vec<u8>,
 }
 
-/// Why a delivery has no key. A retry of the same delivery cannot heal it.
+/// Why a delivery has no key. A retry of the same delivery cannot fix it.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum KeyError {
     /// A part that the rule names is not there.
@@ -137,14 +137,14 @@ pub enum KeyError {
     },
     /// A part of a form nobody knows.
     #[error(
-        "{part:?} is no key part: write /json/pointer, header:NAME, attribute:NAME, ce:NAME, message-id, task-name, queue, subscription or body"
+        "{part:?} is not a key part: write /json/pointer, header:NAME, attribute:NAME, ce:NAME, message-id, task-name, queue, subscription or body"
     )]
     BadPart {
         /// The part as it was written.
         part: String,
     },
-    /// Text that is no key.
-    #[error("{text:?} is no key: a key is v1_ and 64 lower-case hex digits")]
+    /// Text that is not a key.
+    #[error("{text:?} is not a key: a key is v1_ and 64 lower-case hex digits")]
     BadKey {
         /// The text.
         text: String,

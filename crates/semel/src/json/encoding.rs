@@ -6,9 +6,9 @@
 //! `o` and each name and value, sorted by name. Items, names and values are encodings too, each behind
 //! a byte that is its length. One of more than 32 bytes is replaced by `#` and its SHA-256.
 
-use super::events::Scalar;
 use super::literal::Literal;
 use super::number;
+use super::tokens::Scalar;
 use super::{Refused, Unfit};
 use sha2::{Digest, Sha256};
 
@@ -52,11 +52,11 @@ pub(super) struct Encodings {
 
 /// Where an encoding stands.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Place(u32);
+pub(super) struct Offset(u32);
 
 /// How far encodings reach.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Mark {
+pub(super) struct Watermark {
     chunk: usize,
     length: usize,
 }
@@ -195,7 +195,7 @@ impl Encodings {
         &mut self,
         encoding: &Encoding,
         room: &mut dyn FnMut(usize) -> bool,
-    ) -> Result<Place, Refused> {
+    ) -> Result<Offset, Refused> {
         let bytes = encoding.as_bytes();
         let fits = |chunk: &Vec<u8>| chunk.len() + bytes.len() < self.chunk_bytes;
         if self.chunks.get(self.current).is_some_and(|c| !fits(c)) {
@@ -214,10 +214,10 @@ impl Encodings {
         let offset = u32::try_from(chunk.len()).map_err(|_| Refused::TooLarge)?;
         chunk.push(encoding.length);
         chunk.extend_from_slice(bytes);
-        Ok(Place(number << 16 | offset))
+        Ok(Offset(number << 16 | offset))
     }
 
-    pub(super) fn get(&self, place: Place) -> &[u8] {
+    pub(super) fn get(&self, place: Offset) -> &[u8] {
         let [high, low] = [place.0 >> 16, place.0 & 0xffff];
         let [number, offset] = [high, low].map(|n| usize::try_from(n).unwrap_or(usize::MAX));
         let kept = self.chunks.get(number).and_then(|c| c.get(offset..));
@@ -227,15 +227,15 @@ impl Encodings {
         rest.get(..usize::from(*length)).unwrap_or_default()
     }
 
-    pub(super) fn mark(&self) -> Mark {
-        Mark {
+    pub(super) fn mark(&self) -> Watermark {
+        Watermark {
             chunk: self.current,
             length: self.chunks.get(self.current).map_or(0, Vec::len),
         }
     }
 
     /// Drops what came after a mark; its memory is used again.
-    pub(super) fn drop_to(&mut self, mark: Mark) {
+    pub(super) fn drop_to(&mut self, mark: Watermark) {
         let beyond = self.current.saturating_sub(mark.chunk);
         for chunk in self.chunks.iter_mut().skip(mark.chunk + 1).take(beyond) {
             chunk.clear();

@@ -2,9 +2,9 @@
 //! bits kept exact) of everything else. No more of it is made than a part may be long.
 
 use super::Unfit;
-use super::events::{Event, Events, Kind, Scalar};
 use super::literal::Literal;
 use super::number;
+use super::tokens::{Container, Scalar, Token, Tokens};
 use crate::key::Field;
 
 /// Canonical text that is being written.
@@ -18,16 +18,16 @@ struct Out {
 
 /// An open array or object.
 struct Level {
-    kind: Kind,
+    kind: Container,
     /// Where its content begins.
     begin: usize,
     items: usize,
-    members: Vec<Member>,
+    members: Vec<WrittenMember>,
 }
 
 /// Where a member's name stands in the text, and where the member stands in what was written. Payloads are
 /// under 4 GiB.
-struct Member {
+struct WrittenMember {
     name_at: u32,
     name_bytes: u32,
     begin: u32,
@@ -41,16 +41,16 @@ pub(crate) fn part(text: &str, bytes_max: usize) -> Result<Field, Unfit> {
         bytes: 0,
         bytes_max,
     };
-    let kind = match Events::new(text).next() {
-        Ok(Some((_, Event::Scalar(scalar)))) => out.scalar_part(scalar)?,
-        Ok(Some((_, Event::Begin(kind)))) => {
+    let kind = match Tokens::new(text).next() {
+        Ok(Some((_, Token::Scalar(scalar)))) => out.scalar_part(scalar)?,
+        Ok(Some((_, Token::Begin(kind)))) => {
             canonical(text, &mut out)?;
             match kind {
-                Kind::Array => 'a',
-                Kind::Object => 'o',
+                Container::Array => 'a',
+                Container::Object => 'o',
             }
         }
-        Ok(Some((_, Event::Name(_) | Event::End)) | None) | Err(_) => 'z',
+        Ok(Some((_, Token::Name(_) | Token::End)) | None) | Err(_) => 'z',
     };
     if out.bytes > bytes_max {
         return Err(Unfit::TooLong(out.bytes));
@@ -64,13 +64,13 @@ pub(crate) fn part(text: &str, bytes_max: usize) -> Result<Field, Unfit> {
 /// Writes an array or object.
 fn canonical(text: &str, out: &mut Out) -> Result<(), Unfit> {
     let mut levels: Vec<Level> = Vec::new();
-    let mut events = Events::new(text);
-    while let Ok(Some((at, event))) = events.next() {
-        if let (Some(level), Event::Begin(_) | Event::Scalar(_)) = (levels.last_mut(), event) {
+    let mut tokens = Tokens::new(text);
+    while let Ok(Some((at, token))) = tokens.next() {
+        if let (Some(level), Token::Begin(_) | Token::Scalar(_)) = (levels.last_mut(), token) {
             level.next_item(out);
         }
-        match event {
-            Event::Begin(kind) => {
+        match token {
+            Token::Begin(kind) => {
                 out.push(kind.opens());
                 levels.push(Level {
                     kind,
@@ -79,20 +79,20 @@ fn canonical(text: &str, out: &mut Out) -> Result<(), Unfit> {
                     members: Vec::new(),
                 });
             }
-            Event::End => {
+            Token::End => {
                 if let Some(level) = levels.pop() {
                     level.close(text, out);
                 }
             }
-            Event::Name(name) => {
+            Token::Name(name) => {
                 if let Some(level) = levels.last_mut() {
                     level.next_member(at + 1, name, out);
                 }
                 out.quoted(name);
                 out.push(":");
             }
-            Event::Scalar(Scalar::String(literal)) => out.quoted(literal),
-            Event::Scalar(scalar) => drop(out.scalar_part(scalar)?),
+            Token::Scalar(Scalar::String(literal)) => out.quoted(literal),
+            Token::Scalar(scalar) => drop(out.scalar_part(scalar)?),
         }
     }
     Ok(())
@@ -160,7 +160,7 @@ impl Out {
 impl Level {
     /// An array's item begins.
     fn next_item(&mut self, out: &mut Out) {
-        if self.kind == Kind::Array {
+        if self.kind == Container::Array {
             out.push(if self.items == 0 { "" } else { "," });
             self.items += 1;
         }
@@ -172,7 +172,7 @@ impl Level {
         self.end_member(out);
         if out.fits() {
             let begin = place(out.text.len());
-            self.members.push(Member {
+            self.members.push(WrittenMember {
                 name_at: place(name_at),
                 name_bytes: place(name.raw().len()),
                 begin,
@@ -190,8 +190,10 @@ impl Level {
     /// Ends it. Members were written one behind the other as they came; now they are put in order.
     fn close(mut self, text: &str, out: &mut Out) {
         self.end_member(out);
-        if self.kind == Kind::Object && out.fits() {
-            let order = |one: &Member, other: &Member| one.name(text).order_utf16(other.name(text));
+        if self.kind == Container::Object && out.fits() {
+            let order = |one: &WrittenMember, other: &WrittenMember| {
+                one.name(text).order_utf16(other.name(text))
+            };
             self.members.sort_unstable_by(order);
             let written = out.text.split_off(self.begin);
             for (number, member) in self.members.iter().enumerate() {
@@ -201,7 +203,7 @@ impl Level {
                     .push_str(written.get(begin..end).unwrap_or_default());
             }
         }
-        if self.kind == Kind::Object {
+        if self.kind == Container::Object {
             out.bytes += self.items.saturating_sub(1);
         }
         out.push(self.kind.closes());
@@ -212,18 +214,18 @@ fn place(at: usize) -> u32 {
     u32::try_from(at).unwrap_or(u32::MAX)
 }
 
-// === impl Member ===
+// === impl WrittenMember ===
 
-impl Member {
+impl WrittenMember {
     fn name<'a>(&self, text: &'a str) -> Literal<'a> {
         let (at, bytes) = (self.name_at as usize, self.name_bytes as usize);
         Literal::new(text.get(at..at + bytes).unwrap_or_default())
     }
 }
 
-// === impl Kind ===
+// === impl Container ===
 
-impl Kind {
+impl Container {
     const fn opens(self) -> &'static str {
         match self {
             Self::Array => "[",

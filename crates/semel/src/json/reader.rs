@@ -4,9 +4,9 @@
 //! short encoding stands. When the object ends its members are sorted, a name that is there twice is
 //! found, and one encoding replaces them all.
 
-use super::encoding::{Encoding, Encodings, Mark, Place, Sum};
-use super::events::{Event, Events, Kind, Scalar};
+use super::encoding::{Encoding, Encodings, Offset, Sum, Watermark};
 use super::literal::Literal;
+use super::tokens::{Container, Scalar, Token, Tokens};
 use super::{MEMBERS_MAX, Refused, Unfit, shown};
 use std::ops::Range;
 
@@ -41,7 +41,7 @@ struct Reader<'a, 'r> {
     /// What is open, the innermost last.
     frames: Vec<Frame<'a>>,
     /// The members of all open objects.
-    members: Vec<Member>,
+    members: Vec<OpenMember>,
     /// The encodings of their values.
     encodings: Encodings,
     /// The wanted pointers that lead into each open value, one frame's behind the other's.
@@ -53,7 +53,7 @@ struct Reader<'a, 'r> {
 
 /// An open array or object.
 struct Frame<'a> {
-    kind: Kind,
+    kind: Container,
     at: usize,
     /// Whether a pointer names it.
     is_wanted: bool,
@@ -66,15 +66,15 @@ struct Frame<'a> {
     /// Whether all its names stand for themselves.
     plain: bool,
     first_member: usize,
-    encodings: Mark,
+    encodings: Watermark,
     first_leading: usize,
 }
 
 /// A member of an open object.
-struct Member {
+struct OpenMember {
     name_at: u32,
     name_bytes: u32,
-    value: Place,
+    value: Offset,
 }
 
 /// Reads a text once. `room` is asked before memory is taken that grows with the text; its answers
@@ -125,7 +125,7 @@ impl<'a, 'r> Reader<'a, 'r> {
         if members > MEMBERS_MAX {
             return Err(Refused::TooManyMembers);
         }
-        if !room(members * size_of::<Member>()) {
+        if !room(members * size_of::<OpenMember>()) {
             return Err(Refused::NoRoom);
         }
         Ok(Self {
@@ -144,13 +144,13 @@ impl<'a, 'r> Reader<'a, 'r> {
     }
 
     fn run(mut self) -> Result<Read, Refused> {
-        let mut events = Events::new(self.text);
-        while let Some((at, event)) = events.next()? {
-            match event {
-                Event::Name(name) => self.name(name, at + 1),
-                Event::Begin(kind) => self.begin(kind, at),
-                Event::End => self.end(events.at())?,
-                Event::Scalar(scalar) => self.scalar(scalar, at..events.at())?,
+        let mut tokens = Tokens::new(self.text);
+        while let Some((at, token)) = tokens.next()? {
+            match token {
+                Token::Name(name) => self.name(name, at + 1),
+                Token::Begin(kind) => self.begin(kind, at),
+                Token::End => self.end(tokens.at())?,
+                Token::Scalar(scalar) => self.scalar(scalar, at..tokens.at())?,
             }
         }
         let whole = self.whole.ok_or(Refused::NotJson)?;
@@ -168,7 +168,7 @@ impl<'a, 'r> Reader<'a, 'r> {
         }
     }
 
-    fn begin(&mut self, kind: Kind, at: usize) {
+    fn begin(&mut self, kind: Container, at: usize) {
         let (first_leading, is_wanted) = self.follow(at);
         self.frames.push(Frame {
             kind,
@@ -194,8 +194,8 @@ impl<'a, 'r> Reader<'a, 'r> {
             self.ends(frame.at..end);
         }
         let encoding = match frame.kind {
-            Kind::Array => frame.sum.done(),
-            Kind::Object => self.object(&frame)?,
+            Container::Array => frame.sum.done(),
+            Container::Object => self.object(&frame)?,
         };
         self.value(encoding)
     }
@@ -221,12 +221,12 @@ impl<'a, 'r> Reader<'a, 'r> {
             return Ok(());
         };
         match frame.kind {
-            Kind::Array => {
+            Container::Array => {
                 frame.sum.add_framed(encoding.as_bytes());
                 frame.items += 1;
             }
-            Kind::Object => {
-                self.members.push(Member {
+            Container::Object => {
+                self.members.push(OpenMember {
                     name_at: place(frame.name_at)?,
                     name_bytes: place(frame.name.raw().len())?,
                     value: self.encodings.push(&encoding, self.room)?,
@@ -326,15 +326,15 @@ impl Frame<'_> {
     /// Whether a segment names the value that comes next.
     fn leads_by(&self, segment: &Segment) -> bool {
         match self.kind {
-            Kind::Array => segment.index == Some(self.items),
-            Kind::Object => self.name.means(&segment.name),
+            Container::Array => segment.index == Some(self.items),
+            Container::Object => self.name.means(&segment.name),
         }
     }
 }
 
-// === impl Member ===
+// === impl OpenMember ===
 
-impl Member {
+impl OpenMember {
     fn raw<'a>(&self, text: &'a str) -> &'a [u8] {
         let (at, bytes) = (self.name_at as usize, self.name_bytes as usize);
         text.as_bytes().get(at..at + bytes).unwrap_or_default()

@@ -1,4 +1,4 @@
-//! A JSON text as a stream of events, in the order in which they stand in it. Nothing recurses.
+//! A JSON text as a stream of tokens, in the order in which they stand in it. Nothing recurses.
 
 use super::literal::{self, Literal};
 use super::number;
@@ -6,9 +6,9 @@ use super::{DEPTH_MAX, Refused};
 
 /// What stands next in a text.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Event<'a> {
+pub(super) enum Token<'a> {
     /// An array or object begins.
-    Begin(Kind),
+    Begin(Container),
     /// The innermost one ends.
     End,
     /// The name of a member; its value is next.
@@ -19,7 +19,7 @@ pub(super) enum Event<'a> {
 
 /// What may hold other values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum Container {
     Array,
     Object,
 }
@@ -35,10 +35,10 @@ pub(super) enum Scalar<'a> {
 
 /// A text that is being read.
 #[derive(Debug)]
-pub(super) struct Events<'a> {
+pub(super) struct Tokens<'a> {
     text: &'a str,
     at: usize,
-    open: Vec<Kind>,
+    open: Vec<Container>,
     next: Next,
 }
 
@@ -52,9 +52,9 @@ enum Next {
     More,
 }
 
-// === impl Events ===
+// === impl Tokens ===
 
-impl<'a> Events<'a> {
+impl<'a> Tokens<'a> {
     pub(super) const fn new(text: &'a str) -> Self {
         Self {
             text,
@@ -64,59 +64,59 @@ impl<'a> Events<'a> {
         }
     }
 
-    /// Where the last event ended.
+    /// Where the last token ended.
     pub(super) const fn at(&self) -> usize {
         self.at
     }
 
-    /// The next event and where it begins; `None` at the end of the text.
-    pub(super) fn next(&mut self) -> Result<Option<(usize, Event<'a>)>, Refused> {
+    /// The next token and where it begins; `None` at the end of the text.
+    pub(super) fn next(&mut self) -> Result<Option<(usize, Token<'a>)>, Refused> {
         self.space();
-        let event = match (self.next, self.open.last().copied()) {
+        let token = match (self.next, self.open.last().copied()) {
             (Next::Value, _) => self.value(),
             (Next::FirstItem, _) if self.takes(b']') => self.end(),
             (Next::FirstItem, _) => self.value(),
             (Next::FirstMember, _) if self.takes(b'}') => self.end(),
             (Next::FirstMember, _) => self.name(),
-            (Next::More, Some(Kind::Array)) if self.takes(b']') => self.end(),
-            (Next::More, Some(Kind::Object)) if self.takes(b'}') => self.end(),
-            (Next::More, Some(Kind::Array)) => self.comma().and_then(|()| self.value()),
-            (Next::More, Some(Kind::Object)) => self.comma().and_then(|()| self.name()),
+            (Next::More, Some(Container::Array)) if self.takes(b']') => self.end(),
+            (Next::More, Some(Container::Object)) if self.takes(b'}') => self.end(),
+            (Next::More, Some(Container::Array)) => self.comma().and_then(|()| self.value()),
+            (Next::More, Some(Container::Object)) => self.comma().and_then(|()| self.name()),
             (Next::More, None) if self.at == self.text.len() => return Ok(None),
             (Next::More, None) => Err(Refused::NotJson),
         };
-        event.map(Some)
+        token.map(Some)
     }
 
-    fn value(&mut self) -> Result<(usize, Event<'a>), Refused> {
+    fn value(&mut self) -> Result<(usize, Token<'a>), Refused> {
         let at = self.at;
-        let event = match self.peek() {
-            Some(b'{') => self.begin(Kind::Object, Next::FirstMember)?,
-            Some(b'[') => self.begin(Kind::Array, Next::FirstItem)?,
+        let token = match self.peek() {
+            Some(b'{') => self.begin(Container::Object, Next::FirstMember)?,
+            Some(b'[') => self.begin(Container::Array, Next::FirstItem)?,
             Some(b'"') => self.scalar(Self::string, Scalar::String)?,
             Some(b'-' | b'0'..=b'9') => self.scalar(Self::number, Scalar::Number)?,
             Some(_) | None => self.scalar(Self::word, |word| word)?,
         };
-        Ok((at, event))
+        Ok((at, token))
     }
 
-    fn begin(&mut self, kind: Kind, next: Next) -> Result<Event<'a>, Refused> {
+    fn begin(&mut self, kind: Container, next: Next) -> Result<Token<'a>, Refused> {
         if self.open.len() == DEPTH_MAX {
             return Err(Refused::TooDeep);
         }
         self.at += 1;
         self.open.push(kind);
         self.next = next;
-        Ok(Event::Begin(kind))
+        Ok(Token::Begin(kind))
     }
 
-    fn end(&mut self) -> Result<(usize, Event<'a>), Refused> {
+    fn end(&mut self) -> Result<(usize, Token<'a>), Refused> {
         self.open.pop();
         self.next = Next::More;
-        Ok((self.at - 1, Event::End))
+        Ok((self.at - 1, Token::End))
     }
 
-    fn name(&mut self) -> Result<(usize, Event<'a>), Refused> {
+    fn name(&mut self) -> Result<(usize, Token<'a>), Refused> {
         let at = self.at;
         let name = self.string()?;
         self.space();
@@ -124,16 +124,16 @@ impl<'a> Events<'a> {
             return Err(Refused::NotJson);
         }
         self.next = Next::Value;
-        Ok((at, Event::Name(name)))
+        Ok((at, Token::Name(name)))
     }
 
     fn scalar<T>(
         &mut self,
         read: impl FnOnce(&mut Self) -> Result<T, Refused>,
         of: impl FnOnce(T) -> Scalar<'a>,
-    ) -> Result<Event<'a>, Refused> {
+    ) -> Result<Token<'a>, Refused> {
         self.next = Next::More;
-        read(self).map(|value| Event::Scalar(of(value)))
+        read(self).map(|value| Token::Scalar(of(value)))
     }
 
     fn string(&mut self) -> Result<Literal<'a>, Refused> {
