@@ -30,7 +30,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
         document = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
         word, _, total = document["text"].partition(" ")
         if word != "total:":
-            return self.answer(422, "this is no invoice")
+            return self.answer(422, "this is not an invoice")
         bill(self.headers["Idempotency-Key"], document["invoice"])
         time.sleep(READING_S)
         self.answer(200, {"total": int(total)})

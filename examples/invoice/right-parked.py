@@ -30,7 +30,7 @@ def keep(document):
     except urllib.error.HTTPError as error:
         if error.code != 422:
             raise  # billed or not? The connection breaks off, and the gate parks it
-        return 422, "this is no invoice"  # the gate makes it a letter
+        return 422, "this is not an invoice"  # the gate makes it a letter
     with psycopg.connect(DATABASE) as db:
         db.execute("INSERT INTO invoice VALUES (%s, %s)", (document["invoice"], total))
     return 200, total

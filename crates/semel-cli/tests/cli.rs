@@ -129,7 +129,7 @@ fn key_names_what_is_missing() {
     );
     let said = stderr(&semel(&["key", "--rule", "order_id"], "{}"));
     assert!(
-        said.contains("\"order_id\" is no key part: write /json/pointer"),
+        said.contains("\"order_id\" is not a key part: write /json/pointer"),
         "{said}"
     );
 }

@@ -1,0 +1,156 @@
+//! Flags, variables, and the files that `semel` itself writes.
+
+use crate::{GOOD, Says, check, check_with, good, in_route, on_top, refused, semel};
+use serde_json::Value;
+use tempfile::TempDir;
+
+#[test]
+fn the_example_of_the_page_is_good() {
+    let page = include_str!("../../../../docs/config.md");
+    let example = page.split("```toml\n").nth(1).unwrap();
+    let said = good(&check(example.split("```").next().unwrap()));
+    assert!(
+        said.contains("route orders, pubsub: ") && said.contains("route charges, api: "),
+        "{said}"
+    );
+}
+
+#[test]
+fn one_route_needs_no_file() {
+    let empty = TempDir::new().unwrap();
+    let flags = [
+        "check",
+        "--upstream",
+        "http://h",
+        "--path",
+        "/x",
+        "--source",
+        "pubsub",
+        "--key",
+        "/order_id",
+    ];
+    let said = good(&semel(empty.path(), &flags, &[]));
+    said.has("route default, pubsub: ");
+    let variables = [
+        ("SEMEL_UPSTREAM", "http://h"),
+        ("SEMEL_NAME", "n"),
+        ("PORT", "9090"),
+    ];
+    let said = good(&semel(empty.path(), &["check"], &variables));
+    assert!(
+        said.contains("route n, cloud-tasks: ") && said.contains("whoever reaches 0.0.0.0:9090"),
+        "{said}"
+    );
+
+    let said = refused(&semel(empty.path(), &["check"], &[]));
+    said.has("there is no semel.toml and no --upstream");
+    let wrong = [
+        "check",
+        "--upstream",
+        "https://h",
+        "--source",
+        "api",
+        "--store",
+        "x",
+        "--listen",
+        "y",
+    ];
+    let said = refused(&semel(empty.path(), &wrong, &[("PORT", "z")]));
+    for expected in [
+        "--upstream (SEMEL_UPSTREAM): `upstream`: https:// is not supported yet",
+        "the flags: route default: `caller` is missing",
+        "--store (SEMEL_STORE): `store`: \"x\" names no store",
+        "--listen (SEMEL_LISTEN): `listen`: \"y\" is not an address",
+    ] {
+        assert!(said.contains(expected), "{expected}: {said}");
+    }
+    let said = refused(&semel(
+        empty.path(),
+        &["check", "--upstream", "http://h"],
+        &[("PORT", "z")],
+    ));
+    said.has("PORT: `listen`: \"0.0.0.0:z\" is not an address");
+    let said = refused(&semel(
+        empty.path(),
+        &["check", "--config", "none.toml"],
+        &[],
+    ));
+    said.has("none.toml: cannot be read");
+}
+
+#[test]
+fn flags_come_before_the_file_but_describe_no_route_beside_it() {
+    let said = good(&check_with(
+        GOOD,
+        &["--listen", "127.0.0.1:7000"],
+        &[("PORT", "1")],
+    ));
+    said.has("whoever reaches 127.0.0.1:7000");
+    let without = GOOD.replace("upstream = \"http://127.0.0.1:3000\"\n", "");
+    good(&check_with(&without, &["--upstream", "http://h"], &[]));
+    refused(&check_with(GOOD, &["--upstream", "https://h"], &[]));
+    let listens = on_top("listen = \"127.0.0.1:7001\"");
+    let said = good(&check_with(&listens, &[], &[("PORT", "1")]));
+    said.has("whoever reaches 127.0.0.1:7001");
+    let said = refused(&check_with(
+        GOOD,
+        &["--path", "/x"],
+        &[("SEMEL_KEY", "/id")],
+    ));
+    said.has("--path (SEMEL_PATH): semel.toml describes the routes");
+    said.has("--key (SEMEL_KEY): semel.toml describes the routes");
+}
+
+#[test]
+fn check_speaks_json() {
+    let output = check_with(GOOD, &["--json"], &[]);
+    let said: Value = serde_json::from_str(&good(&output)).unwrap();
+    assert_eq!(said["good"], true);
+    let findings = said["findings"].as_array().unwrap();
+    assert!(
+        findings
+            .iter()
+            .any(|finding| finding["verdict"] == "proved" && finding["source"] == "pubsub")
+    );
+    let output = check_with(&in_route("timout = 1"), &["--json"], &[]);
+    refused(&output);
+    let said: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(said["good"], false);
+    assert_eq!(said["mistakes"][0]["place"], "semel.toml:5");
+    assert_eq!(said["mistakes"][0]["route"], "orders");
+}
+
+#[test]
+fn init_writes_a_good_file_once() {
+    let empty = TempDir::new().unwrap();
+    good(&semel(empty.path(), &["init"], &[]));
+    let said = good(&semel(empty.path(), &["check"], &[]));
+    said.has("route orders, pubsub: ");
+    let before = std::fs::read_to_string(empty.path().join("semel.toml")).unwrap();
+    let again = semel(empty.path(), &["init"], &[]);
+    assert_eq!(again.status.code(), Some(1), "{again:?}");
+    assert_eq!(
+        std::fs::read_to_string(empty.path().join("semel.toml")).unwrap(),
+        before
+    );
+}
+
+#[test]
+fn every_commented_line_of_init_is_readable_when_said() {
+    let empty = TempDir::new().unwrap();
+    good(&semel(empty.path(), &["init"], &[]));
+    let file = std::fs::read_to_string(empty.path().join("semel.toml")).unwrap();
+    let commented: Vec<_> = file
+        .lines()
+        .filter(|line| line.starts_with("# ") && line.contains(" = "))
+        .collect();
+    assert!(commented.len() > 30, "{file}");
+    for line in commented {
+        let said = file.replacen(line, line.trim_start_matches("# "), 1);
+        let output = check(&said);
+        // Examples may not fit together with the defaults around them; each must be readable.
+        let refusal = String::from_utf8_lossy(&output.stderr).into_owned();
+        let fits = !refusal.contains("mistake") || refusal.contains("give `steps` a fixed port");
+        assert!(fits, "{line}: {refusal}");
+    }
+}

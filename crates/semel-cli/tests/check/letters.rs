@@ -1,0 +1,56 @@
+//! What `semel check` says of sources, of answers in doubt, and of letters.
+
+use crate::{Says, check, in_route, refused};
+
+fn good(lines: &str) -> String {
+    crate::good(&check(&in_route(lines)))
+}
+
+/// Which sources a route takes deliveries of.
+fn taken(said: &str) -> Vec<&'static str> {
+    let is_taken = |source: &&str| said.contains(&format!("route orders, {source}: "));
+    let all = ["api", "cloud-tasks", "pubsub", "cloudevents"];
+    all.into_iter().filter(is_taken).collect()
+}
+
+#[test]
+fn auto_takes_brokers_or_where_a_caller_is_named_api_clients() {
+    let brokers = ["cloud-tasks", "pubsub", "cloudevents"];
+    assert_eq!(taken(&good("")), brokers);
+    assert_eq!(taken(&good("source = \"auto\"")), brokers);
+    let said = good("caller = \"shared\"");
+    assert_eq!(taken(&said), ["api"]);
+    said.has("only requests of API clients are taken");
+}
+
+#[test]
+fn a_list_takes_those_that_it_names() {
+    let said = good("source = [\"api\", \"pubsub\"]\ncaller = \"header:x-client\"");
+    assert_eq!(taken(&said), ["api", "pubsub"]);
+    let said = good("source = [\"pubsub\", \"cloudevents\"]\ncaller = \"shared\"");
+    assert_eq!(taken(&said), ["pubsub", "cloudevents"]);
+    said.has("warning  route orders: caller tells API clients apart");
+}
+
+#[test]
+fn a_list_with_api_clients_needs_their_caller() {
+    let said = refused(&check(&in_route("source = [\"api\", \"pubsub\"]")));
+    said.has("route orders: `caller` is missing");
+}
+
+#[test]
+fn parking_says_what_an_answer_means() {
+    let said = good("in_doubt = \"park\"");
+    said.has("may have taken effect and parks the work, and `undone` and `final` list none");
+    let said = good("in_doubt = \"park\"\nundone = [503]\nfinal = [422]");
+    said.has("except those in `undone`, which may run again");
+    let said = good("undone = [503]");
+    said.has("warning  route orders: undone has no effect here");
+    assert!(!good("").contains("undone"));
+}
+
+#[test]
+fn a_body_that_could_never_be_kept_is_told() {
+    let said = good("letters_bytes_max = \"20MiB\"");
+    said.has("warning  route orders: body_bytes_max 16777216 > half of letters_bytes_max");
+}

@@ -1,0 +1,214 @@
+//! What is proved of the times and sizes of a configuration.
+
+use crate::{GOOD, Says, check, check_with, good, in_route, on_top, refused};
+
+#[test]
+fn the_inequalities_are_proved_or_named_for_each_source() {
+    let said = good(&check(GOOD));
+    for expected in [
+        "proved   route orders, cloud-tasks: timeout 599s + 1s ≤ deadline 10m",
+        "proved   route orders, cloud-tasks: retention 24h ≥ horizon 70m",
+        "proved   route orders, cloud-tasks: wait 30s < deadline 10m",
+        "proved   route orders, pubsub: timeout 9s + 1s ≤ deadline 10s",
+        "proved   route orders, pubsub: lease 30s ≤ retention 7d",
+        "proved   route orders, pubsub: retention 7d ≥ horizon 7d",
+        "proved   route orders, cloudevents: retention 24h ≥ horizon 24h",
+        "holds its key for 39s at the most",
+        "warning  the senders' identity is not checked yet on orders",
+        "note     a route's name and the namespace enter every key",
+        "note     route orders: requests of API clients are refused",
+    ] {
+        assert!(said.contains(expected), "{expected}: {said}");
+    }
+    said.lacks("orders, api");
+
+    let broken = [
+        (
+            "source = \"pubsub\"\ntimeout = \"10s\"",
+            "orders, pubsub: timeout 10s + 1s > deadline 10s",
+        ),
+        (
+            "lease = \"2h\"\nretention = \"1h\"",
+            "lease 2h > retention 1h",
+        ),
+        (
+            "retention = \"24h\"",
+            "orders, pubsub: retention 24h < horizon 7d",
+        ),
+        (
+            "source = \"cloud-tasks\"\nmax_backoff = \"24h\"",
+            "retention 24h < horizon 1450m",
+        ),
+        ("wait = \"10s\"", "orders, pubsub: wait 10s ≥ deadline 10s"),
+        ("deadline = \"1s\"", "timeout is 0s"),
+        (
+            "body_bytes_max = \"1GiB\"",
+            "body_bytes_max 1073741824 > bodies_bytes_max",
+        ),
+    ];
+    for (lines, expected) in broken {
+        let output = check(&in_route(lines));
+        let said = refused(&output);
+        said.has("the configuration does not hold together");
+        assert!(said.contains(expected), "{lines}: {said}");
+        assert!(
+            String::from_utf8_lossy(&output.stdout).contains("broken   route orders"),
+            "{output:?}"
+        );
+    }
+}
+
+#[test]
+fn api_routes_have_their_own_terms_and_warnings() {
+    let said = good(&check(&in_route(
+        "source = \"api\"\ncaller = \"header:Authorization\"",
+    )));
+    said.has("warning  route orders: caller = \"header:authorization\" is for static API keys");
+    said.has("orders, api: lease 30s ≤ retention 24h");
+    said.has("holds its key for 90s at the most");
+    assert!(
+        !said.contains("pubsub") && !said.contains("identity is not checked"),
+        "{said}"
+    );
+    let said = good(&check(&in_route(
+        "source = \"pubsub\"\nkey = \"task-name\"",
+    )));
+    said.has("warning  route orders, pubsub: task-name is never in a delivery");
+}
+
+#[test]
+fn the_embedded_store_is_refused_where_many_gates_may_run() {
+    for (variable, platform) in [
+        ("K_SERVICE", "Cloud Run"),
+        ("KUBERNETES_SERVICE_HOST", "Kubernetes"),
+    ] {
+        let said = refused(&check_with(GOOD, &[], &[(variable, "x")]));
+        said.has(&format!("{platform} may run several gates"));
+        let said = good(&check_with(
+            &on_top("single_instance = true"),
+            &[],
+            &[(variable, "x")],
+        ));
+        said.has("warning  the embedded store");
+        good(&check_with(
+            GOOD,
+            &["--single-instance"],
+            &[(variable, "x")],
+        ));
+        good(&check_with(
+            GOOD,
+            &["--store", "postgres://h/d"],
+            &[(variable, "x")],
+        ));
+    }
+    let relaxed = on_top("store = \"postgres://h/d\"\nrelaxed_claims = true");
+    assert!(good(&check(&relaxed)).contains("warning  relaxed_claims"));
+    assert!(good(&check(&on_top("pooler = true"))).contains("this one does not look at them"));
+}
+
+#[test]
+fn a_gate_that_others_reach_is_told_of_load_balancers() {
+    let reached = "listen = \"0.0.0.0:8080\"\nstore = \"postgres://h/d\"";
+    let said = good(&check(&on_top(reached)));
+    said.has("note     one address may take a quarter");
+    let said = good(&check_with(&on_top(reached), &[], &[("K_SERVICE", "x")]));
+    said.has("warning  one address may take a quarter");
+    let listed = format!("{reached}\nproxies = [\"169.254.0.0/16\", \"2001:db8::7\"]");
+    let said = good(&check_with(&on_top(&listed), &[], &[("K_SERVICE", "x")]));
+    said.lacks("a quarter");
+    assert!(!good(&check(GOOD)).contains("a quarter"));
+}
+
+#[test]
+fn a_file_that_says_nearly_everything_is_good() {
+    let full = r#"
+listen = "127.0.0.1:9000"
+admin = "0.0.0.0:9001"
+steps = "0.0.0.0:9002"
+steps_url = "http://gate:9002"
+namespace = "shop"
+store = "postgres://h/d"
+pass = ["/healthz", "/static/*"]
+upstream = "http://handler:3000/"
+upstream_h2c = true
+bodies_bytes_max = 268435456
+cache_ms = 0
+
+[[route]]
+name = "orders"
+path = "/orders/*"
+methods = ["POST", "PUT"]
+source = "cloud-tasks"
+key = ["/order_id", "header:X-Region"]
+fingerprint = ["header:x-version"]
+require = ["/order_id"]
+lease = "10s"
+timeout = "20s"
+deadline = "30s"
+retention = "24h"
+max_backoff = "10m"
+wait = "0s"
+in_doubt = "park"
+completes = "handler"
+final = [422, "400-499"]
+max_attempts = 5
+backoff = { first = "1s", max = "60s" }
+queue = 0
+upstream = "http://[::1]:4000"
+upstream_h2c = false
+on_invalid = "reject"
+answer_bytes_max = "64KiB"
+"#;
+    let said = good(&check_with(full, &[], &[("SEMEL_ADMIN_TOKEN", "long")]));
+    said.has("retention 24h ≥ horizon 630s");
+    said.has("note     forwarded unprotected, as pass says: /healthz, /static/*");
+    let said = refused(&check(full));
+    said.has("can be reached by others");
+}
+
+#[test]
+fn check_says_what_a_mismatch_does() {
+    let shared = format!("{GOOD}caller = \"shared\"\n");
+    let all = format!("{shared}source = [\"api\", \"cloud-tasks\", \"pubsub\", \"cloudevents\"]\n");
+    let said = good(&check(&all));
+    for expected in [
+        "route orders, api: a repeat of a key with another method, path, query or payload is refused with 422",
+        "route orders, cloud-tasks: a repeat of a key with another method, path, query or payload is a mismatch: it is \
+         kept as a letter and answered 200",
+        "route orders, pubsub: a repeat of a key with another method, path, attribute or data is a mismatch",
+        "route orders, cloudevents: a repeat of a key with another method, path, type, subject, dataschema or data is",
+        "route orders, pubsub: a push without its envelope (noWrapper) has its attributes among all other headers",
+    ] {
+        said.has(expected);
+    }
+
+    let line = |line: &str| good(&check(&format!("{all}{line}\n")));
+    let said = line("fingerprint = \"payload\"");
+    assert!(said.contains("pubsub: a repeat of a key with another payload is a mismatch"));
+    said.lacks("noWrapper");
+    let said = line("fingerprint = [\"attribute:type\"]");
+    said.lacks("noWrapper");
+    let said = line("fingerprint = \"off\"");
+    let lost = "warning  route orders, pubsub: fingerprint = \"off\": other work under a known key";
+    said.has(lost);
+
+    let unused = "warning  route orders: fingerprint_ignores lists attributes of Pub/Sub messages";
+    let ignores = "fingerprint_ignores = [\"published_at\", \"trace_*\"]";
+    assert!(!line(ignores).contains(unused));
+    for (other, is_unused) in [
+        ("source = \"pubsub\"", false),
+        ("source = \"api\"", true),
+        ("fingerprint = \"payload\"", true),
+    ] {
+        let said = good(&check(&format!("{shared}{ignores}\n{other}\n")));
+        assert_eq!(said.contains(unused), is_unused, "{said}");
+    }
+}
+
+#[test]
+fn check_warns_of_bodies_that_there_may_be_no_memory_to_read() {
+    let with = |all: &str| good(&check(&format!("bodies_bytes_max = \"{all}\"\n{GOOD}")));
+    let warns = "warning  route orders: body_bytes_max 16777216 × 4 > bodies_bytes_max 33554432";
+    assert!(with("32MiB").contains(warns));
+    assert!(!with("64MiB").contains("× 4"));
+}
