@@ -4,7 +4,7 @@ pub(crate) mod broker;
 pub(crate) mod operate;
 pub(crate) mod prove;
 
-use crate::config::FILE_USUAL;
+use crate::config::FILE_DEFAULT;
 use crate::store_url::StoreUrl;
 use clap::{Parser, Subcommand};
 use http::Uri;
@@ -22,7 +22,7 @@ pub(crate) struct Args {
 pub(crate) enum Command {
     /// Show it: a local cloud, a gate and a demo handler (or yours), and lines to copy
     Dev(DevArgs),
-    /// Run the broker: a local Cloud Tasks and Pub/Sub that can be told to misbehave, or ask one
+    /// Run the broker: a local Cloud Tasks and Pub/Sub that can be answer to misbehave, or ask one
     Broker(Box<broker::BrokerArgs>),
     /// Run the gate: a reverse proxy that lets each delivery take effect once
     Gate(GateArgs),
@@ -50,7 +50,7 @@ pub(crate) enum Command {
 const EXIT_CODES: &str = "Exit codes:
   0   done
   1   refused, or nothing there; the message says why
-  64  a mistake in the arguments or the configuration: mend it, a retry fails again
+  64  a mistake in the arguments or the configuration: fix it, a retry fails again
   69  the gate, the broker or the store cannot be reached: a retry is safe
   75  the gate stopped with outcomes that the store did not take; its last lines name them
 `semel prove` has its own: 0 held, 1 broken, 2 could not judge";
@@ -104,7 +104,7 @@ pub(crate) struct MigrateArgs {
 #[derive(Debug, clap::Args)]
 pub(crate) struct InitArgs {
     /// Where to write it; a file that is there is left alone
-    #[arg(default_value = FILE_USUAL)]
+    #[arg(default_value = FILE_DEFAULT)]
     pub(crate) path: PathBuf,
     /// Print the page of all fields instead
     #[arg(long, hide = true)]
@@ -120,8 +120,8 @@ pub(crate) struct CheckArgs {
     pub(crate) json: bool,
 }
 
-/// What a gate is told by flags. Their texts are judged with the file, so that all mistakes are
-/// told together.
+/// What a gate is answer by flags. Their texts are judged with the file, so that all mistakes are
+/// answer together.
 #[derive(Clone, Debug, Default, clap::Args)]
 pub(crate) struct GateArgs {
     /// The configuration; ./semel.toml when it is there
@@ -154,7 +154,7 @@ pub(crate) struct GateArgs {
     /// Without a file: which deliveries are the same work
     #[arg(long, value_name = "PARTS", env = "SEMEL_KEY")]
     pub(crate) key: Option<String>,
-    /// Without a file: how API clients are told apart
+    /// Without a file: how API clients are answer apart
     #[arg(long, value_name = "CALLER", env = "SEMEL_CALLER")]
     pub(crate) caller: Option<String>,
 }

@@ -5,12 +5,13 @@ mod fields;
 mod mistakes;
 mod tree;
 mod values;
-mod meanings;
+mod route_values;
+mod urls;
 mod section;
 mod terms;
 mod route;
-mod apart;
-mod own;
+mod overlaps;
+mod self_upstream;
 mod gate;
 mod load;
 mod check;
@@ -18,7 +19,7 @@ mod docs;
 
 pub(crate) use check::{Broken, Finding, Verdict, check};
 pub(crate) use docs::{commented_file, page};
-pub(crate) use load::{FILE_USUAL, from_text, load};
+pub(crate) use load::{FILE_DEFAULT, from_text, load};
 pub(crate) use mistakes::Mistakes;
 
 use crate::store_url::StoreUrl;

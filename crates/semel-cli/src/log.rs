@@ -19,7 +19,7 @@ use tracing_subscriber::EnvFilter;
 use tracing_subscriber::fmt::MakeWriter;
 
 /// Everything that is told without asking: deliveries, audits, warnings, and the program's own story.
-const USUAL: &str = "info";
+const FILTER_DEFAULT: &str = "info";
 
 /// What a program tells whose output is for people.
 const USUAL_ASIDE: &str = "warn";
@@ -40,7 +40,10 @@ pub(crate) struct Log {
 /// # Errors
 /// When no thread can be started: lines would gather and nobody would write them.
 pub(crate) fn begin() -> io::Result<Log> {
-    start(USUAL, io::stdout().as_fd().try_clone_to_owned()?.into())
+    start(
+        FILTER_DEFAULT,
+        io::stdout().as_fd().try_clone_to_owned()?.into(),
+    )
 }
 
 /// Begins to write warnings to standard error, for a program whose output is for people; `SEMEL_LOG`
@@ -61,11 +64,11 @@ pub(crate) fn begin_audit() {
 }
 
 /// `to` is a file of its own: a thread that waits for its reader holds no lock that others need.
-fn start(usual: &str, to: File) -> io::Result<Log> {
+fn start(default: &str, to: File) -> io::Result<Log> {
     let filter = EnvFilter::builder()
         .with_env_var("SEMEL_LOG")
         .try_from_env()
-        .unwrap_or_else(|_| EnvFilter::new(usual));
+        .unwrap_or_else(|_| EnvFilter::new(default));
     let queue = Queue::default();
     subscribe(filter, queue.clone());
     let lines = queue.clone();

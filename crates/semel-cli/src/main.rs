@@ -4,7 +4,7 @@ mod args;
 mod out;
 mod store_url;
 mod open_store;
-mod desk;
+mod admin;
 mod admin_client;
 mod table;
 mod log;
@@ -45,23 +45,23 @@ fn main() -> ExitCode {
     match run(args.command) {
         Ok(code) => code,
         Err(error) => {
-            out::aside(&format!("semel: {error:#}\n"));
+            out::to_stderr(&format!("semel: {error:#}\n"));
             failure(&error)
         }
     }
 }
 
-/// 64 says that a person must mend the configuration; trying again does not help. 69 says that
+/// 64 says that a person must fix the configuration; trying again does not help. 69 says that
 /// nobody was there to ask.
 fn failure(error: &anyhow::Error) -> ExitCode {
     if error.is::<config::Mistakes>()
         || error.is::<config::Broken>()
-        || error.is::<commands::broker::Mistake>()
+        || error.is::<commands::broker::InvalidInput>()
     {
         ExitCode::from(64)
     } else if error.is::<commands::prove::CouldNotJudge>() {
         ExitCode::from(Conclusion::CouldNotJudge.exit_code())
-    } else if desk::is_unreachable(error) {
+    } else if admin::is_unreachable(error) {
         ExitCode::from(69)
     } else {
         ExitCode::FAILURE
@@ -69,7 +69,7 @@ fn failure(error: &anyhow::Error) -> ExitCode {
 }
 
 /// Help goes to stdout with 0, a mistake to stderr with 64; `semel prove` has exit codes of its own, in which a mistake
-/// is no verdict.
+/// is not a verdict.
 fn usage(error: &clap::Error) -> ExitCode {
     // A closed pipe while printing help is nobody's mistake.
     drop(error.print());
@@ -97,7 +97,7 @@ fn run(command: Command) -> anyhow::Result<ExitCode> {
         Command::Completions { shell } => {
             let (mut command, mut script) = (Args::command(), Vec::new());
             clap_complete::generate(shell, &mut command, "semel", &mut script);
-            out::out(&String::from_utf8_lossy(&script))
+            out::to_stdout(&String::from_utf8_lossy(&script))
         }
     }
     .map(|()| ExitCode::SUCCESS)

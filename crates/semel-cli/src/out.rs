@@ -10,7 +10,7 @@ use std::time::Duration;
 ///
 /// # Errors
 /// When it cannot be written for another reason, as to a disk that is full.
-pub(crate) fn out(text: &str) -> anyhow::Result<()> {
+pub(crate) fn to_stdout(text: &str) -> anyhow::Result<()> {
     let mut stdout = stdout().lock();
     let written = stdout
         .write_all(text.as_bytes())
@@ -22,7 +22,7 @@ pub(crate) fn out(text: &str) -> anyhow::Result<()> {
 }
 
 /// Talk, on standard error. There is nobody else to tell when that fails.
-pub(crate) fn aside(text: &str) {
+pub(crate) fn to_stderr(text: &str) {
     let mut stderr = stderr().lock();
     drop(
         stderr
@@ -32,13 +32,13 @@ pub(crate) fn aside(text: &str) {
 }
 
 /// The same, for whoever must not wait for ever for a reader.
-pub(crate) fn aside_within(text: String, limit: Duration) {
+pub(crate) fn to_stderr_within(text: String, limit: Duration) {
     if text.is_empty() {
         return;
     }
     let (said, heard) = mpsc::channel::<Infallible>();
     std::thread::spawn(move || {
-        aside(&text);
+        to_stderr(&text);
         drop(said);
     });
     // It ends with the other side, or with the limit: either way there is no more to do.

@@ -21,7 +21,9 @@ async fn reserve(run: &Run, url: &str) -> Result<Outcome, Anything> {
     let mut client = connect(url).await?;
     let outcome = Outcome::ok("reserved");
     let transaction = client.transaction().await?;
-    transaction.execute("UPDATE stock SET pieces = pieces - 1", &[]).await?;
+    transaction
+        .execute("UPDATE stock SET pieces = pieces - 1", &[])
+        .await?;
     complete_in(&transaction, run.lease(), &outcome).await?;
     transaction.commit().await?;
     Ok(outcome)
@@ -46,8 +48,14 @@ pub(crate) async fn reserve_twice(url: &str) -> Result<(), Anything> {
     };
 
     assert!(matches!(semel.run(order(), effect()).await?, Ended::Ran(_)));
-    assert!(matches!(semel.run(order(), effect()).await?, Ended::Replayed(_)));
-    let left: i32 = client.query_one("SELECT pieces FROM stock", &[]).await?.get(0);
+    assert!(matches!(
+        semel.run(order(), effect()).await?,
+        Ended::Replayed(_)
+    ));
+    let left: i32 = client
+        .query_one("SELECT pieces FROM stock", &[])
+        .await?
+        .get(0);
     assert_eq!(left, 9);
     Ok(())
 }

@@ -10,7 +10,12 @@ use std::sync::atomic::{AtomicU32, Ordering};
 pub(crate) async fn main() -> Result<(), Box<dyn Error>> {
     let semel = Semel::new(MemoryStore::new());
     let charges = Arc::new(AtomicU32::new(0));
-    let work = || Work::new(Key::from_bytes([7; 32]), Fingerprint::of(b"order 7: 900 cents"));
+    let work = || {
+        Work::new(
+            Key::from_bytes([7; 32]),
+            Fingerprint::of(b"order 7: 900 cents"),
+        )
+    };
     let charge = || {
         let charges = Arc::clone(&charges);
         move |_run| async move {
@@ -27,7 +32,10 @@ pub(crate) async fn main() -> Result<(), Box<dyn Error>> {
         };
         recorded.outcome.clone()
     });
-    assert_eq!(answers, [Outcome::ok("receipt 1"), Outcome::ok("receipt 1")]);
+    assert_eq!(
+        answers,
+        [Outcome::ok("receipt 1"), Outcome::ok("receipt 1")]
+    );
 
     // One later: answered from the record.
     let later = semel.run(work(), charge()).await?;
@@ -35,7 +43,10 @@ pub(crate) async fn main() -> Result<(), Box<dyn Error>> {
     assert_eq!(charges.load(Ordering::SeqCst), 1);
 
     // The same key with other work behind it is neither run nor answered with the first's receipt.
-    let other = Work::new(Key::from_bytes([7; 32]), Fingerprint::of(b"order 7: 100 cents"));
+    let other = Work::new(
+        Key::from_bytes([7; 32]),
+        Fingerprint::of(b"order 7: 100 cents"),
+    );
     assert_eq!(semel.run(other, charge()).await?, Ended::Mismatched);
     Ok(())
 }

@@ -23,7 +23,10 @@ pub(crate) async fn main() -> Result<(), Box<dyn Error>> {
     // Somebody looks at the account: it happened. From now on duplicates hear that.
     let happened = Finding::Succeeded(Outcome::ok("transferred").encode());
     let happened = Resolution::new(happened);
-    assert!(matches!(semel.resolve(&key, &happened).await?, Acted::Applied));
+    assert!(matches!(
+        semel.resolve(&key, &happened).await?,
+        Acted::Applied
+    ));
     let told = semel.run(transfer(), again).await?;
     assert!(matches!(told, Ended::Replayed(r) if r.outcome == Outcome::ok("transferred")));
     Ok(())

@@ -9,15 +9,24 @@ pub(crate) fn main() -> Result<(), Box<dyn Error>> {
 
     // A part of the payload, by its JSON pointer. Spacing, order and spelling of numbers do not matter.
     let rule: KeyRule = "/order_id".parse()?;
-    let first = rule.key(&orders, &Delivered::payload(br#"{"order_id": 7, "attempt": 1}"#))?;
-    let again = rule.key(&orders, &Delivered::payload(br#"{"attempt":2,"order_id":7.0}"#))?;
+    let first = rule.key(
+        &orders,
+        &Delivered::payload(br#"{"order_id": 7, "attempt": 1}"#),
+    )?;
+    let again = rule.key(
+        &orders,
+        &Delivered::payload(br#"{"attempt":2,"order_id":7.0}"#),
+    )?;
     let text = rule.key(&orders, &Delivered::payload(br#"{"order_id": "7"}"#))?;
     assert_eq!(first, again);
     assert_ne!(first, text, "a number and a string are not the same");
 
     // The same order on another route is other work.
     let refunds = Scope::new("shop", "refunds");
-    assert_ne!(first, rule.key(&refunds, &Delivered::payload(br#"{"order_id": 7}"#))?);
+    assert_ne!(
+        first,
+        rule.key(&refunds, &Delivered::payload(br#"{"order_id": 7}"#))?
+    );
 
     // Several parts, and values beside the payload.
     let rule = KeyRule::new(["/order_id", "header:x-line"])?;

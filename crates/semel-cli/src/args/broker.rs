@@ -8,7 +8,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use url::Url;
 
-const LISTEN_USUAL: &str = "127.0.0.1:8085";
+const LISTEN_DEFAULT: &str = "127.0.0.1:8085";
 
 #[derive(Debug, Args)]
 #[command(args_conflicts_with_subcommands = true)]
@@ -19,7 +19,7 @@ pub(crate) struct BrokerArgs {
     pub(crate) other: Option<BrokerCommand>,
 }
 
-/// What a broker is told.
+/// What a broker is answer.
 #[derive(Args)]
 pub(crate) struct ServeArgs {
     /// Where gRPC, REST and the admin API are served, all on one port
@@ -27,7 +27,7 @@ pub(crate) struct ServeArgs {
         long,
         value_name = "ADDRESS",
         env = "SEMEL_BROKER_LISTEN",
-        default_value = LISTEN_USUAL
+        default_value = LISTEN_DEFAULT
     )]
     pub(crate) listen: SocketAddr,
     /// Where queues, tasks, topics and messages are kept
@@ -71,20 +71,20 @@ pub(crate) enum BrokerCommand {
         /// For which one; for all of them unless given
         language: Option<Language>,
         /// The broker
-        #[arg(long, value_name = "ADDRESS", default_value = LISTEN_USUAL)]
+        #[arg(long, value_name = "ADDRESS", default_value = LISTEN_DEFAULT)]
         address: SocketAddr,
     },
     #[command(flatten)]
-    Ask(Ask),
+    BrokerRequest(BrokerRequest),
 }
 
 /// A question to a running broker, or an act.
 #[derive(Debug, Subcommand)]
-pub(crate) enum Ask {
+pub(crate) enum BrokerRequest {
     /// List what was delivered, oldest first
     History {
         #[command(flatten)]
-        desk: BrokerDesk,
+        target: BrokerTarget,
         /// Only this queue or subscription: its full name, or the last part of it
         #[arg(long, value_name = "NAME")]
         resource: Option<String>,
@@ -101,7 +101,7 @@ pub(crate) enum Ask {
     /// Wait until nothing is left to deliver
     WaitIdle {
         #[command(flatten)]
-        desk: BrokerDesk,
+        target: BrokerTarget,
         /// How long at the most: 500ms, 30s, 5m
         #[arg(long, value_name = "SPAN", default_value = "30s")]
         timeout: String,
@@ -112,19 +112,19 @@ pub(crate) enum Ask {
     /// Take everything away but what the file declares
     Reset {
         #[command(flatten)]
-        desk: BrokerDesk,
+        target: BrokerTarget,
     },
     /// Put the broker's clock forward: what is due until then is due now
     Advance {
         #[command(flatten)]
-        desk: BrokerDesk,
+        target: BrokerTarget,
         /// By how much: 500ms, 2s, 5m, 1h, 7d
         by: String,
     },
     /// Show what goes wrong, or say what shall from now on
     Faults {
         #[command(flatten)]
-        desk: BrokerDesk,
+        target: BrokerTarget,
         /// What shall go wrong instead of what does
         #[arg(value_name = "KIND=RATE[:ARGUMENT][@RESOURCE]")]
         faults: Vec<Fault>,
@@ -139,7 +139,7 @@ pub(crate) enum Ask {
 
 /// Which broker to ask, and how to say it.
 #[derive(Args)]
-pub(crate) struct BrokerDesk {
+pub(crate) struct BrokerTarget {
     /// The broker
     #[arg(long, value_name = "URL", env = "SEMEL_BROKER_URL", default_value = "http://127.0.0.1:8085", value_parser = broker)]
     pub(crate) url: Uri,
@@ -176,18 +176,18 @@ impl std::fmt::Debug for ServeArgs {
     }
 }
 
-// === impl BrokerDesk ===
+// === impl BrokerTarget ===
 
-impl std::fmt::Debug for BrokerDesk {
+impl std::fmt::Debug for BrokerTarget {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("BrokerDesk")
+        f.debug_struct("BrokerTarget")
             .field("url", &self.url)
             .finish_non_exhaustive()
     }
 }
 
 fn broker(text: &str) -> Result<Uri, String> {
-    let wrong = || format!("{text:?} is no broker's address: write http://127.0.0.1:8085");
+    let wrong = || format!("{text:?} is not a broker's address: write http://127.0.0.1:8085");
     plain_address(text).ok_or_else(wrong)
 }
 
@@ -214,7 +214,7 @@ mod tests {
     fn without_words_it_serves_this_machine_from_a_directory() {
         let args = parsed("").unwrap();
         assert!(args.other.is_none());
-        assert_eq!(args.serve.listen.to_string(), LISTEN_USUAL);
+        assert_eq!(args.serve.listen.to_string(), LISTEN_DEFAULT);
         assert_eq!(args.serve.dir.to_str(), Some("./semel-broker"));
         assert_eq!((args.serve.seed, args.serve.history), (1, 100_000));
         assert!(!args.serve.memory && !args.serve.allow_remote && args.serve.faults.is_empty());
@@ -235,11 +235,12 @@ mod tests {
     #[test]
     fn operators_ask_a_broker_by_its_address() {
         let args = parsed("advance 7d --url 127.0.0.1:9").unwrap();
-        let Some(BrokerCommand::Ask(Ask::Advance { desk, by })) = args.other else {
+        let Some(BrokerCommand::BrokerRequest(BrokerRequest::Advance { target, by })) = args.other
+        else {
             panic!("not an advance");
         };
         assert_eq!(
-            (desk.url.to_string().as_str(), by.as_str()),
+            (target.url.to_string().as_str(), by.as_str()),
             ("http://127.0.0.1:9/", "7d")
         );
         for line in [

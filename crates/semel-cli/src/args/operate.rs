@@ -10,7 +10,7 @@ use semel_gate::operate::Verdict;
 
 /// Where to ask, and how to say it.
 #[derive(Debug, Args)]
-pub(crate) struct DeskArgs {
+pub(crate) struct AdminArgs {
     /// The admin address of a gate
     #[arg(
         long,
@@ -30,7 +30,7 @@ pub(crate) struct DeskArgs {
         hide_env_values = true
     )]
     pub(crate) token: Option<String>,
-    /// Ask a store directly instead; the embedded one only while no gate holds it
+    /// AdminRequest a store directly instead; the embedded one only while no gate holds it
     #[arg(long, global = true, value_name = "URL")]
     pub(crate) store: Option<StoreUrl>,
     /// Print JSON
@@ -41,13 +41,13 @@ pub(crate) struct DeskArgs {
 #[derive(Debug, Args)]
 pub(crate) struct RecordsArgs {
     #[command(flatten)]
-    pub(crate) desk: DeskArgs,
+    pub(crate) target: AdminArgs,
     #[command(subcommand)]
-    pub(crate) ask: RecordsAsk,
+    pub(crate) command: RecordsCommand,
 }
 
 #[derive(Debug, Subcommand)]
-pub(crate) enum RecordsAsk {
+pub(crate) enum RecordsCommand {
     /// List records, in no particular order
     List {
         /// Only those in this state
@@ -83,14 +83,14 @@ pub(crate) enum RecordsAsk {
 #[derive(Debug, Args)]
 pub(crate) struct LettersArgs {
     #[command(flatten)]
-    pub(crate) desk: DeskArgs,
+    pub(crate) target: AdminArgs,
     #[command(subcommand)]
-    pub(crate) ask: LettersAsk,
+    pub(crate) command: LettersCommand,
 }
 
 /// An id is 64 hex digits, or the first 8 or more of them.
 #[derive(Debug, Subcommand)]
-pub(crate) enum LettersAsk {
+pub(crate) enum LettersCommand {
     /// List letters, oldest first
     List {
         /// How many at the most
@@ -143,7 +143,7 @@ impl From<StateWord> for State {
 }
 
 fn admin(text: &str) -> Result<Uri, String> {
-    let wrong = || format!("{text:?} is no admin address: write http://127.0.0.1:8081");
+    let wrong = || format!("{text:?} is not an admin address: write http://127.0.0.1:8081");
     plain_address(text).ok_or_else(wrong)
 }
 

@@ -7,22 +7,22 @@ mod ask;
 use crate::args::broker::{BrokerArgs, BrokerCommand, ServeArgs};
 use crate::commands::gate::stopped;
 use crate::log;
-use crate::out::{aside, out};
+use crate::out::{to_stderr, to_stdout};
 use semel_broker::{Bound, Declared, Keep, Settings};
 use std::fmt;
 use std::path::Path;
 
-/// A mistake in what the broker was told. A retry fails again.
+/// What the broker was given is wrong. A retry fails again.
 #[derive(Debug)]
-pub(crate) struct Mistake(String);
+pub(crate) struct InvalidInput(String);
 
 pub(crate) async fn run(args: BrokerArgs) -> anyhow::Result<()> {
     match args.other {
         None => serve(args.serve).await,
         Some(BrokerCommand::Snippets { language, address }) => {
-            out(&snippets::texts(language, address))
+            to_stdout(&snippets::texts(language, address))
         }
-        Some(BrokerCommand::Ask(ask)) => ask::ask(&ask).await,
+        Some(BrokerCommand::BrokerRequest(ask)) => ask::ask(&ask).await,
     }
 }
 
@@ -30,17 +30,17 @@ async fn serve(args: ServeArgs) -> anyhow::Result<()> {
     let settings = settings(args)?;
     let _log = log::begin_aside()?;
     if settings.allow_remote {
-        aside(&lines::warning(settings.listen));
+        to_stderr(&lines::warning(settings.listen));
     }
-    let told = settings.clone();
+    let shown = settings.clone();
     let bound = Bound::bind(settings).await.map_err(|error| {
         if error.is_mistake() {
-            Mistake(error.to_string()).into()
+            InvalidInput(error.to_string()).into()
         } else {
             anyhow::Error::from(error)
         }
     })?;
-    out(&lines::first_screen(bound.address(), &told))?;
+    to_stdout(&lines::first_screen(bound.address(), &shown))?;
     bound.serve(stopped()?).await;
     Ok(())
 }
@@ -74,17 +74,17 @@ fn settings(args: ServeArgs) -> anyhow::Result<Settings> {
 fn declared(path: &Path) -> anyhow::Result<Declared> {
     let shown = path.display();
     let text = std::fs::read_to_string(path);
-    let text = text.map_err(|error| Mistake(format!("{shown} cannot be read: {error}")))?;
+    let text = text.map_err(|error| InvalidInput(format!("{shown} cannot be read: {error}")))?;
     let declared = text.parse::<Declared>();
-    Ok(declared.map_err(|error| Mistake(format!("{shown}: {error}")))?)
+    Ok(declared.map_err(|error| InvalidInput(format!("{shown}: {error}")))?)
 }
 
-// === impl Mistake ===
+// === impl InvalidInput ===
 
-impl fmt::Display for Mistake {
+impl fmt::Display for InvalidInput {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)
     }
 }
 
-impl std::error::Error for Mistake {}
+impl std::error::Error for InvalidInput {}

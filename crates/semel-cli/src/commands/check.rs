@@ -2,7 +2,7 @@
 
 use crate::args::CheckArgs;
 use crate::config::{self, Broken, Finding, Mistakes};
-use crate::out::out;
+use crate::out::to_stdout;
 use serde_json::{Value, json};
 
 pub(crate) fn run(args: &CheckArgs) -> anyhow::Result<()> {
@@ -10,8 +10,8 @@ pub(crate) fn run(args: &CheckArgs) -> anyhow::Result<()> {
         Ok(config) => config,
         Err(mistakes) => {
             if args.json {
-                let told = json!({"good": false, "mistakes": told(&mistakes), "findings": []});
-                out(&format!("{told}\n"))?;
+                let answer = json!({"good": false, "mistakes": as_list(&mistakes), "findings": []});
+                to_stdout(&format!("{answer}\n"))?;
             }
             return Err(mistakes.into());
         }
@@ -20,22 +20,22 @@ pub(crate) fn run(args: &CheckArgs) -> anyhow::Result<()> {
     let broken = Broken::among(&findings);
     if args.json {
         let found: Vec<_> = findings.iter().map(as_json).collect();
-        let told = json!({"good": broken.is_none(), "mistakes": [], "findings": found});
-        out(&format!("{told}\n"))?;
+        let answer = json!({"good": broken.is_none(), "mistakes": [], "findings": found});
+        to_stdout(&format!("{answer}\n"))?;
     } else {
         let lines = findings
             .iter()
             .map(|finding| format!("{:8} {finding}\n", finding.verdict.word()));
-        out(&lines.collect::<String>())?;
+        to_stdout(&lines.collect::<String>())?;
     }
     broken.map_or(Ok(()), |broken| Err(broken.into()))
 }
 
-fn told(mistakes: &Mistakes) -> Vec<Value> {
+fn as_list(mistakes: &Mistakes) -> Vec<Value> {
     mistakes
         .iter()
         .map(|mistake| {
-            let place = mistakes.place(mistake);
+            let place = mistakes.location(mistake);
             json!({"place": place, "route": mistake.route, "says": mistake.says})
         })
         .collect()

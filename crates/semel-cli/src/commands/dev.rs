@@ -8,7 +8,7 @@ use crate::commands::gate::stopped;
 use crate::config::{self, Config};
 use crate::file_limit;
 use crate::open_store::{self, Schema};
-use crate::out::out;
+use crate::out::to_stdout;
 use anyhow::Context;
 use lines::{Addresses, Paths};
 use semel_broker::{Declared, Keep};
@@ -38,7 +38,7 @@ pub(crate) async fn run(args: &DevArgs) -> anyhow::Result<()> {
         admin: gate.admin_address()?,
         broker: broker.address(),
     };
-    out(&lines::first_screen(at, paths, args.upstream.as_deref()))?;
+    to_stdout(&lines::first_screen(at, paths, args.upstream.as_deref()))?;
     let (stop, end) = oneshot::channel::<()>();
     // The broker ends first, so that nothing is sent to a gate that goes down.
     let serving = tokio::spawn(broker.serve(async { drop(end.await) }));
@@ -50,7 +50,7 @@ pub(crate) async fn run(args: &DevArgs) -> anyhow::Result<()> {
         })
         .await;
     serving.await.context("the broker ended early")?;
-    out(&format!("stopped, {} runs left\n", left.runs.len()))
+    to_stdout(&format!("stopped, {} runs left\n", left.runs.len()))
 }
 
 /// A local cloud that delivers everything twice.
@@ -95,10 +95,10 @@ async fn config(
     Ok(config::from_text(&text)?)
 }
 
-/// The usual port, or any free one when it is taken.
+/// The default port, or any free one when it is taken.
 async fn free(port: u16) -> anyhow::Result<SocketAddr> {
-    let usual = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
-    let listener = match TcpListener::bind(usual).await {
+    let preferred = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
+    let listener = match TcpListener::bind(preferred).await {
         Ok(listener) => listener,
         Err(_) => TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?,
     };

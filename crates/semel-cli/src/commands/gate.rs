@@ -14,7 +14,7 @@ use tokio::signal::unix::{SignalKind, signal};
 const OUTCOMES_LEFT: u8 = 75;
 
 /// How long the end of the process waits for a reader of standard error.
-const ASIDE_WITHIN: Duration = Duration::from_secs(1);
+const STDERR_WITHIN: Duration = Duration::from_secs(1);
 
 pub(crate) async fn run(args: &GateArgs) -> anyhow::Result<ExitCode> {
     let mut config = config::load(args)?;
@@ -79,7 +79,7 @@ pub(crate) fn stopped() -> anyhow::Result<impl Future<Output = ()>> {
 /// The log may be on the disk whose lack of room left outcomes unrecorded, or nobody may read it any more: what is left
 /// is said on standard error, too.
 fn tell(left: &Unfinished) {
-    let mut aside = String::new();
+    let mut text = String::new();
     for (route, key) in &left.runs {
         tracing::warn!(route, %key, "left: sent to its handler and not ended; its lease lapses and another delivery decides");
     }
@@ -89,7 +89,7 @@ fn tell(left: &Unfinished) {
             Ending::Succeeded => "succeeded",
             Ending::Failed => "failed",
         };
-        aside.push_str(&format!(
+        text.push_str(&format!(
             "left: the outcome of {key} (fence {fence}, status {status}, {word}) is not recorded; when the store is back: semel records \
              resolve {key} --as {word} --fence {fence}\n"
         ));
@@ -104,5 +104,5 @@ fn tell(left: &Unfinished) {
         pending = left.pending.len(),
         "stopped"
     );
-    out::aside_within(aside, ASIDE_WITHIN);
+    out::to_stderr_within(text, STDERR_WITHIN);
 }

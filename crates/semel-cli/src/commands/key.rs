@@ -1,7 +1,7 @@
 //! `semel key`: what a rule makes of a payload.
 
 use crate::args::KeyArgs;
-use crate::out::out;
+use crate::out::to_stdout;
 use semel::key::{Delivered, Field, Key, KeyRule, Scope};
 use semel::{Fingerprint, Payload};
 use std::io::Read;
@@ -26,12 +26,12 @@ pub(crate) fn run(args: &KeyArgs) -> anyhow::Result<()> {
         .zip(&fields)
         .collect();
     if args.json {
-        return out(&format!("{}\n", as_json(&key, &parts, &fingerprint)));
+        return to_stdout(&format!("{}\n", as_json(&key, &parts, &fingerprint)));
     }
     let parts = parts
         .iter()
         .map(|(name, field)| format!("part         {name}  {}  {}\n", kind(field), text(field)));
-    out(&format!(
+    to_stdout(&format!(
         "key          {key}\n{}fingerprint  {fingerprint}\n",
         parts.collect::<String>()
     ))

@@ -1,8 +1,8 @@
 //! `semel letters`: looking at letters; redriving or discarding one.
 
 use super::operate::{acted, body, found, printed};
-use crate::args::operate::{LettersArgs, LettersAsk};
-use crate::desk::{Ask, Desk};
+use crate::admin::{AdminRequest, AdminTarget};
+use crate::args::operate::{LettersArgs, LettersCommand};
 use crate::table::{Column, members, table};
 use serde_json::Value;
 
@@ -32,19 +32,28 @@ const SHOWN: [Column; 12] = [
 ];
 
 pub(crate) async fn run(args: &LettersArgs) -> anyhow::Result<()> {
-    let (desk, json) = (Desk::open(&args.desk).await?, args.desk.json);
-    match &args.ask {
-        LettersAsk::List { limit } => {
-            let page = |after, limit| Ask::Letters { after, limit };
-            let told = desk.list("letters", *limit, page).await;
-            found(json, told, "letters", |rows| table(&LISTED, rows))
+    let (target, json) = (AdminTarget::open(&args.target).await?, args.target.json);
+    match &args.command {
+        LettersCommand::List { limit } => {
+            let page = |after, limit| AdminRequest::Letters { after, limit };
+            let answer = target.list("letters", *limit, page).await;
+            found(json, answer, "letters", |rows| table(&LISTED, rows))
         }
-        LettersAsk::Show { id } => printed(json, desk.ask(Ask::Letter(id.clone())).await, shown),
-        LettersAsk::Redrive { id, run_again } => {
+        LettersCommand::Show { id } => printed(
+            json,
+            target.ask(AdminRequest::Letter(id.clone())).await,
+            shown,
+        ),
+        LettersCommand::Redrive { id, run_again } => {
             let (id, run_again) = (id.clone(), *run_again);
-            acted(json, desk.ask(Ask::Redrive { id, run_again }).await)
+            acted(
+                json,
+                target.ask(AdminRequest::Redrive { id, run_again }).await,
+            )
         }
-        LettersAsk::Discard { id } => acted(json, desk.ask(Ask::Discard(id.clone())).await),
+        LettersCommand::Discard { id } => {
+            acted(json, target.ask(AdminRequest::Discard(id.clone())).await)
+        }
     }
 }
 

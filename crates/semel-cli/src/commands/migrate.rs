@@ -1,7 +1,7 @@
 //! `semel migrate`: bring a database to this version's tables and functions.
 
 use crate::args::MigrateArgs;
-use crate::out::{aside, out};
+use crate::out::{to_stderr, to_stdout};
 use crate::store_url::StoreUrl;
 use semel_postgres::{Migrated, PostgresSettings};
 
@@ -9,9 +9,9 @@ pub(crate) async fn run(args: &MigrateArgs) -> anyhow::Result<()> {
     match &args.store {
         StoreUrl::Postgres(url) => {
             let migrated = semel_postgres::migrate(&PostgresSettings::new(url)).await?;
-            out(&format!("{}\n", line(&migrated)))?;
+            to_stdout(&format!("{}\n", line(&migrated)))?;
             if !migrated.handler_role {
-                aside(
+                to_stderr(
                     "semel: this user may not create roles, so handlers that log in as somebody else cannot call \
                      semel.complete and semel.once yet; let an administrator create the role semel_handler, then repeat\n",
                 );
@@ -19,7 +19,7 @@ pub(crate) async fn run(args: &MigrateArgs) -> anyhow::Result<()> {
             Ok(())
         }
         StoreUrl::Embedded(_) | StoreUrl::Redis(_) => {
-            out("nothing to migrate: only PostgreSQL has tables\n")
+            to_stdout("nothing to migrate: only PostgreSQL has tables\n")
         }
     }
 }

@@ -1,26 +1,26 @@
 //! How answers to an operator are printed: data on stdout, talk on stderr.
 
-use crate::out::{aside, out};
+use crate::out::{to_stderr, to_stdout};
 use crate::table::{lines, text};
 use semel_gate::operate::Refused;
 use serde_json::Value;
 
-type Told = anyhow::Result<Value>;
+type Answer = anyhow::Result<Value>;
 
 /// Prints an answer as JSON, or as `shown` makes it readable. With `--json` a refusal is data, too.
 pub(crate) fn printed(
     json: bool,
-    told: Told,
+    answer: Answer,
     shown: impl FnOnce(&Value) -> String,
 ) -> anyhow::Result<()> {
-    match told {
-        Ok(told) if json => out(&format!("{told}\n")),
-        Ok(told) => out(&shown(&told)),
+    match answer {
+        Ok(answer) if json => to_stdout(&format!("{answer}\n")),
+        Ok(answer) => to_stdout(&shown(&answer)),
         Err(error) => {
             if let Some(refused) = error.downcast_ref::<Refused>()
                 && json
             {
-                out(&format!("{}\n", refused.json()))?;
+                to_stdout(&format!("{}\n", refused.json()))?;
             }
             Err(error)
         }
@@ -30,18 +30,18 @@ pub(crate) fn printed(
 /// Prints a list.
 pub(crate) fn found(
     json: bool,
-    told: Told,
+    answer: Answer,
     name: &str,
     table: impl FnOnce(&[Value]) -> String,
 ) -> anyhow::Result<()> {
-    printed(json, told, |told| {
-        let rows = told.get(name).and_then(Value::as_array);
+    printed(json, answer, |answer| {
+        let rows = answer.get(name).and_then(Value::as_array);
         let rows = rows.map_or(&[][..], Vec::as_slice);
         if rows.is_empty() {
-            aside(&format!("no {name}\n"));
+            to_stderr(&format!("no {name}\n"));
         }
-        if told.get("next").is_some_and(Value::is_string) {
-            aside(&format!(
+        if answer.get("next").is_some_and(Value::is_string) {
+            to_stderr(&format!(
                 "there are more {name}: ask for them with --limit\n"
             ));
         }
@@ -50,14 +50,14 @@ pub(crate) fn found(
 }
 
 /// Prints what an act did.
-pub(crate) fn acted(json: bool, told: Told) -> anyhow::Result<()> {
-    printed(json, told, |told| {
-        let word = |name: &str| told.get(name).map(text).unwrap_or_default();
-        let what = match told.get("letter") {
+pub(crate) fn acted(json: bool, answer: Answer) -> anyhow::Result<()> {
+    printed(json, answer, |answer| {
+        let word = |name: &str| answer.get(name).map(text).unwrap_or_default();
+        let what = match answer.get("letter") {
             Some(letter) => format!("letter {}", text(letter)),
             None => format!("record {}", word("key")),
         };
-        let became = match told.get("outcome") {
+        let became = match answer.get("outcome") {
             Some(outcome) => text(outcome),
             None => format!("{} -> {}", word("before"), word("after")),
         };

@@ -5,7 +5,7 @@ mod load;
 mod pages;
 
 use crate::args::prove::ProveArgs;
-use crate::out::{aside, out};
+use crate::out::{to_stderr, to_stdout};
 use anyhow::anyhow;
 use bar::Bar;
 use pages::Pages;
@@ -37,7 +37,7 @@ pub(crate) async fn run(args: &ProveArgs) -> anyhow::Result<ExitCode> {
     let conclusion = match (told, report.conclusion()) {
         (Ok(()), conclusion) => conclusion,
         (Err(why), conclusion) => {
-            aside(&format!("semel: {why:#}\n"));
+            to_stderr(&format!("semel: {why:#}\n"));
             // What broke is broken, whether it could be written down or not.
             match conclusion {
                 Conclusion::Broken => Conclusion::Broken,
@@ -82,7 +82,7 @@ fn options(args: &ProveArgs, directory: PathBuf) -> Options {
     }
 }
 
-/// Variables that are no text cannot be meant by any scenario.
+/// Variables that are not text cannot be meant by any scenario.
 fn environment() -> BTreeMap<String, String> {
     let texts = std::env::vars_os()
         .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
@@ -112,7 +112,7 @@ async fn signalled() -> io::Result<&'static str> {
 
 /// The report goes to whoever looks before it goes to files.
 fn tell(args: &ProveArgs, pages: &Pages, report: &Report) -> anyhow::Result<()> {
-    let printed = out(&if args.json {
+    let printed = to_stdout(&if args.json {
         report::json(report)
     } else {
         report::text(report)

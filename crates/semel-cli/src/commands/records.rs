@@ -1,8 +1,8 @@
 //! `semel records`: looking at records, and acting on one.
 
 use super::operate::{acted, found, printed};
-use crate::args::operate::{RecordsArgs, RecordsAsk};
-use crate::desk::{Ask, Desk};
+use crate::admin::{AdminRequest, AdminTarget};
+use crate::args::operate::{RecordsArgs, RecordsCommand};
 use crate::table::{Column, members, table};
 use semel::record::Fence;
 use serde_json::Value;
@@ -34,34 +34,36 @@ const SHOWN: [Column; 13] = [
 ];
 
 pub(crate) async fn run(args: &RecordsArgs) -> anyhow::Result<()> {
-    let (desk, json) = (Desk::open(&args.desk).await?, args.desk.json);
-    match &args.ask {
-        RecordsAsk::List { state, limit } => {
+    let (target, json) = (AdminTarget::open(&args.target).await?, args.target.json);
+    match &args.command {
+        RecordsCommand::List { state, limit } => {
             let state = state.map(Into::into);
-            let page = |after, limit| Ask::Records {
+            let page = |after, limit| AdminRequest::Records {
                 state,
                 after,
                 limit,
             };
-            let told = desk.list("records", *limit, page).await;
-            found(json, told, "records", |rows| table(&LISTED, rows))
+            let answer = target.list("records", *limit, page).await;
+            found(json, answer, "records", |rows| table(&LISTED, rows))
         }
-        RecordsAsk::Show { key, body } => {
-            let ask = Ask::Record {
+        RecordsCommand::Show { key, body } => {
+            let ask = AdminRequest::Record {
                 key: *key,
                 body: *body,
             };
-            printed(json, desk.ask(ask).await, shown)
+            printed(json, target.ask(ask).await, shown)
         }
-        RecordsAsk::Release { key } => acted(json, desk.ask(Ask::Release(*key)).await),
-        RecordsAsk::Forget { key } => acted(json, desk.ask(Ask::Forget(*key)).await),
-        RecordsAsk::Resolve {
+        RecordsCommand::Release { key } => {
+            acted(json, target.ask(AdminRequest::Release(*key)).await)
+        }
+        RecordsCommand::Forget { key } => acted(json, target.ask(AdminRequest::Forget(*key)).await),
+        RecordsCommand::Resolve {
             key,
             verdict,
             fence,
         } => {
-            let ask = Ask::Resolve(*key, *verdict, fence.map(Fence));
-            acted(json, desk.ask(ask).await)
+            let ask = AdminRequest::Resolve(*key, *verdict, fence.map(Fence));
+            acted(json, target.ask(ask).await)
         }
     }
 }

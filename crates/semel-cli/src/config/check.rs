@@ -4,7 +4,7 @@ mod route;
 mod fingerprint;
 mod named;
 
-use super::apart::covers;
+use super::overlaps::covers;
 use super::{Config, Platform};
 use crate::store_url::StoreUrl;
 use semel_gate::path::PathPattern;
@@ -35,7 +35,7 @@ pub(crate) enum Verdict {
     Broken,
 }
 
-/// What cannot work. Starting again without mending it fails again.
+/// What cannot work. Starting again without fixing it fails again.
 #[derive(Debug)]
 pub(crate) struct Broken(Vec<Finding>);
 

@@ -1,32 +1,31 @@
-//! The table of fields. It alone says which fields there are, what they hold, their defaults and
-//! what they are for: the reader, `semel init` and `docs/config.md` all follow it.
+//! The fields of a configuration, as the table in `fields.toml` lists them.
 
-mod gate;
-mod route;
+use serde::Deserialize;
+use std::sync::LazyLock;
 
 /// One field of a configuration.
-#[derive(Debug)]
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub(crate) struct Field {
-    pub(crate) name: &'static str,
+    pub(crate) name: String,
     /// What it must be, after "must be".
-    pub(crate) words: &'static str,
-    pub(crate) fallback: Fallback,
-    /// What it is for, in one line.
-    pub(crate) doc: &'static str,
+    pub(crate) value: String,
+    default: Option<String>,
+    otherwise: Option<String>,
+    example: Option<String>,
+    /// What it is for.
+    pub(crate) doc: String,
 }
 
-/// What holds when a field is not given. Examples and defaults are written in TOML.
+/// What holds when a field is not given.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Fallback {
+pub(crate) enum Fallback<'a> {
     /// Nothing: it must be given.
-    Needed { example: &'static str },
-    /// This value.
-    Is(&'static str),
+    Required,
+    /// This value, in TOML.
+    Value(&'a str),
     /// What these words say.
-    Says {
-        words: &'static str,
-        example: &'static str,
-    },
+    Words(&'a str),
 }
 
 /// Which table of the file.
@@ -38,73 +37,41 @@ pub(crate) enum Level {
     Route,
 }
 
+#[derive(Debug, Deserialize)]
+struct Table {
+    gate: Vec<Field>,
+    route: Vec<Field>,
+}
+
+static TABLE: LazyLock<Table> = LazyLock::new(|| {
+    toml::from_str(include_str!("fields.toml")).expect("the table of fields is well formed")
+});
+
 // === impl Field ===
 
 impl Field {
-    const fn needed(
-        name: &'static str,
-        words: &'static str,
-        example: &'static str,
-        doc: &'static str,
-    ) -> Self {
-        let fallback = Fallback::Needed { example };
-        Self {
-            name,
-            words,
-            fallback,
-            doc,
-        }
-    }
-
-    const fn is(
-        name: &'static str,
-        words: &'static str,
-        usual: &'static str,
-        doc: &'static str,
-    ) -> Self {
-        let fallback = Fallback::Is(usual);
-        Self {
-            name,
-            words,
-            fallback,
-            doc,
-        }
-    }
-
-    const fn says(
-        name: &'static str,
-        words: &'static str,
-        (usual, example): (&'static str, &'static str),
-        doc: &'static str,
-    ) -> Self {
-        let fallback = Fallback::Says {
-            words: usual,
-            example,
-        };
-        Self {
-            name,
-            words,
-            fallback,
-            doc,
+    pub(crate) fn fallback(&self) -> Fallback<'_> {
+        match (&self.default, &self.otherwise) {
+            (Some(toml), _) => Fallback::Value(toml),
+            (None, Some(words)) => Fallback::Words(words),
+            (None, None) => Fallback::Required,
         }
     }
 
     /// A value to show, in TOML.
-    pub(crate) const fn example(&self) -> &'static str {
-        match self.fallback {
-            Fallback::Needed { example } | Fallback::Says { example, .. } => example,
-            Fallback::Is(usual) => usual,
-        }
+    pub(crate) fn example(&self) -> &str {
+        let shown = self.example.as_deref().or(self.default.as_deref());
+        shown.unwrap_or_default()
     }
 }
 
 // === impl Level ===
 
 impl Level {
-    pub(crate) const fn fields(self) -> &'static [Field] {
+    pub(crate) fn fields(self) -> &'static [Field] {
         match self {
-            Self::Gate => gate::FIELDS,
-            Self::Route => route::FIELDS,
+            Self::Gate => &TABLE.gate,
+            Self::Route => &TABLE.route,
         }
     }
 

@@ -1,13 +1,14 @@
 //! The gate: the top level of a configuration, and all its routes.
 
-use super::apart::apart;
 use super::fields::Level;
-use super::meanings::{Base, Routes};
-use super::mistakes::{Mistakes, Place};
-use super::own::own;
+use super::mistakes::{Location, Mistakes};
+use super::overlaps::refuse_overlaps;
 use super::route::{self, Common, Placed};
+use super::route_values::Routes;
 use super::section::Section;
+use super::self_upstream::leads_to_gate;
 use super::tree::Member;
+use super::urls::Base;
 use super::values::{DURATION_MAX, Size};
 use super::{Config, Platform, StoreOptions};
 use semel_gate::path::PathPattern;
@@ -16,7 +17,7 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::num::NonZeroUsize;
 use std::time::Duration;
 
-const LISTEN_USUAL: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 8080);
+const LISTEN_DEFAULT: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 8080);
 
 /// Reads the whole configuration; what it gives is good only when there are no mistakes.
 pub(crate) fn read(
@@ -24,7 +25,7 @@ pub(crate) fn read(
     platform: Option<Platform>,
     mistakes: &mut Mistakes,
 ) -> Option<Config> {
-    let mut section = Section::open(Level::Gate, members, Place::Whole, None, mistakes);
+    let mut section = Section::open(Level::Gate, members, Location::Whole, None, mistakes);
     let common = common(&mut section);
     let mut settings = settings(&mut section, &common);
     let options = StoreOptions {
@@ -40,14 +41,14 @@ pub(crate) fn read(
         .zip(&values)
         .filter_map(|(number, value)| route::read(number, value, &common, mistakes))
         .collect();
-    for Placed { place, route } in &routes {
+    for Placed { location, route } in &routes {
         let upstream = &route.upstream.base;
         let is_own = common.upstream.as_ref() != Some(upstream);
-        if let Some(says) = is_own.then(|| own(upstream, &settings)).flatten() {
-            mistakes.add(*place, Some(&route.name), says);
+        if let Some(says) = is_own.then(|| leads_to_gate(upstream, &settings)).flatten() {
+            mistakes.add(*location, Some(&route.name), says);
         }
     }
-    apart(&routes, settings.pass.as_ref(), mistakes);
+    refuse_overlaps(&routes, settings.pass.as_ref(), mistakes);
     settings.routes = routes.into_iter().map(|placed| placed.route).collect();
     Some(Config {
         store: common.store?,
@@ -72,7 +73,7 @@ fn common(section: &mut Section<'_>) -> Common {
 
 fn settings(section: &mut Section<'_>, common: &Common) -> Settings {
     let settings = Settings {
-        listen: section.take("listen").unwrap_or(LISTEN_USUAL),
+        listen: section.take("listen").unwrap_or(LISTEN_DEFAULT),
         admin: section.value("admin"),
         admin_token: section.take("admin_token").map(Secret),
         steps: section.value("steps"),
@@ -91,7 +92,7 @@ fn settings(section: &mut Section<'_>, common: &Common) -> Settings {
     route::bounded(section, "namespace", &settings.namespace);
     addresses(section, &settings);
     let own_upstream = common.upstream.as_ref();
-    if let Some(says) = own_upstream.and_then(|upstream| own(upstream, &settings)) {
+    if let Some(says) = own_upstream.and_then(|upstream| leads_to_gate(upstream, &settings)) {
         section.wrong("upstream", says);
     }
     settings
@@ -115,7 +116,7 @@ fn steps_url(section: &mut Section<'_>) -> Option<String> {
     if !good {
         section.wrong(
             "steps_url",
-            "`steps_url`: this is no URL: write \"http://gate:8082\"",
+            "`steps_url`: this is not a URL: write \"http://gate:8082\"",
         );
     }
     Some(url.trim_end_matches('/').into())

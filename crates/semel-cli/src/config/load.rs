@@ -1,13 +1,13 @@
 //! Loading: a file, flags and the environment become one configuration.
 
-use super::mistakes::{Mistakes, Place};
+use super::mistakes::{Location, Mistakes};
 use super::tree::{self, Member, Node, Value};
 use super::{Config, Platform, gate};
 use crate::args::GateArgs;
 use std::path::{Path, PathBuf};
 
 /// The file that is read when none is named.
-pub(crate) const FILE_USUAL: &str = "semel.toml";
+pub(crate) const FILE_DEFAULT: &str = "semel.toml";
 
 /// What the environment says, beside the variables that stand for flags.
 #[derive(Clone, Debug, Default)]
@@ -41,7 +41,7 @@ pub(crate) fn load_in(args: &GateArgs, environment: &Environment) -> Result<Conf
     mistakes.unless_any(config)
 }
 
-/// Reads a configuration that is no file.
+/// Reads a configuration that is not a file.
 ///
 /// # Errors
 /// All mistakes together.
@@ -56,18 +56,18 @@ fn parse(text: &str, mistakes: &mut Mistakes) -> Option<Vec<Member>> {
     match tree::parse(text) {
         Ok(members) => Some(members),
         Err(errors) => {
-            for (place, says) in errors {
-                mistakes.add(place, None, says);
+            for (location, says) in errors {
+                mistakes.add(location, None, says);
             }
             None
         }
     }
 }
 
-/// The named file, or the usual one where there is one.
+/// The named file, or the default one where there is one.
 fn file(args: &GateArgs) -> Option<PathBuf> {
-    let usual = || Some(PathBuf::from(FILE_USUAL)).filter(|path| path.exists());
-    args.config.clone().or_else(usual)
+    let default = || Some(PathBuf::from(FILE_DEFAULT)).filter(|path| path.exists());
+    args.config.clone().or_else(default)
 }
 
 fn from_file(path: &Path, args: &GateArgs, mistakes: &mut Mistakes) -> Option<Vec<Member>> {
@@ -76,13 +76,13 @@ fn from_file(path: &Path, args: &GateArgs, mistakes: &mut Mistakes) -> Option<Ve
             "{} describes the routes: put this there, or start without the file",
             path.display()
         );
-        mistakes.add(value.place, None, says);
+        mistakes.add(value.location, None, says);
     }
     let text = match std::fs::read_to_string(path) {
         Ok(text) => text,
         Err(error) => {
             let says = format!("cannot be read: {error}; `semel init` writes one");
-            mistakes.add(Place::Whole, None, says);
+            mistakes.add(Location::Whole, None, says);
             return None;
         }
     };
@@ -93,9 +93,9 @@ fn from_file(path: &Path, args: &GateArgs, mistakes: &mut Mistakes) -> Option<Ve
 fn from_flags(args: &GateArgs, mistakes: &mut Mistakes) -> Option<Vec<Member>> {
     if args.upstream.is_none() {
         mistakes.add(
-            Place::Whole,
+            Location::Whole,
             None,
-            format!("there is no {FILE_USUAL} and no --upstream: `semel init` writes a file, or give --upstream URL --path PATH"),
+            format!("there is no {FILE_DEFAULT} and no --upstream: `semel init` writes a file, or give --upstream URL --path PATH"),
         );
         return None;
     }
@@ -103,13 +103,13 @@ fn from_flags(args: &GateArgs, mistakes: &mut Mistakes) -> Option<Vec<Member>> {
         .route()
         .map(|(name, value)| Member::new(name, value))
         .collect();
-    for (name, usual) in [("name", "default"), ("path", "/*")] {
+    for (name, default) in [("name", "default"), ("path", "/*")] {
         if !route.iter().any(|member| member.name == name) {
-            route.push(Member::new(name, Value::given("the flags", usual)));
+            route.push(Member::new(name, Value::given("the flags", default)));
         }
     }
     let table = |node| Value {
-        place: Place::Given("the flags"),
+        location: Location::Given("the flags"),
         node,
     };
     let routes = table(Node::List(vec![table(Node::Table(route))]));
@@ -169,7 +169,7 @@ impl GateArgs {
     /// The flags that stand before the file's top level.
     fn top(&self) -> impl Iterator<Item = (&'static str, Value)> {
         let single = self.single_instance.then_some(Value {
-            place: Place::Given("--single-instance (SEMEL_SINGLE_INSTANCE)"),
+            location: Location::Given("--single-instance (SEMEL_SINGLE_INSTANCE)"),
             node: Node::Switch(true),
         });
         [

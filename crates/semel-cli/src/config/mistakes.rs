@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-/// All mistakes of one configuration. Starting again without mending them fails again.
+/// All mistakes of one configuration. Starting again without fixing them fails again.
 #[derive(Debug)]
 pub(crate) struct Mistakes {
     file: Option<String>,
@@ -12,8 +12,8 @@ pub(crate) struct Mistakes {
 /// One of them.
 #[derive(Clone, Debug)]
 pub(crate) struct Mistake {
-    /// Where to mend it.
-    pub(crate) place: Place,
+    /// Where to fix it.
+    pub(crate) location: Location,
     /// The route it belongs to.
     pub(crate) route: Option<String>,
     /// What is wrong, and what to write.
@@ -22,7 +22,7 @@ pub(crate) struct Mistake {
 
 /// Where a value came from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Place {
+pub(crate) enum Location {
     /// From nowhere in particular.
     Whole,
     /// A line of the file, from 1.
@@ -42,9 +42,9 @@ impl Mistakes {
         }
     }
 
-    pub(crate) fn add(&mut self, place: Place, route: Option<&str>, says: impl Into<String>) {
+    pub(crate) fn add(&mut self, location: Location, route: Option<&str>, says: impl Into<String>) {
         self.all.push(Mistake {
-            place,
+            location,
             route: route.map(Into::into),
             says: says.into(),
         });
@@ -52,7 +52,7 @@ impl Mistakes {
 
     /// `found`, unless something was wrong with it.
     pub(crate) fn unless_any<T>(mut self, found: Option<T>) -> Result<T, Self> {
-        self.all.sort_by_key(|mistake| mistake.place);
+        self.all.sort_by_key(|mistake| mistake.location);
         match found {
             Some(found) if self.all.is_empty() => Ok(found),
             Some(_) | None => Err(self),
@@ -64,12 +64,12 @@ impl Mistakes {
     }
 
     /// The file and line, the flag or the variable.
-    pub(crate) fn place(&self, mistake: &Mistake) -> String {
+    pub(crate) fn location(&self, mistake: &Mistake) -> String {
         let file = self.file.as_deref().unwrap_or("the configuration");
-        match mistake.place {
-            Place::Whole => file.into(),
-            Place::Line(line) => format!("{file}:{line}"),
-            Place::Given(name) => name.into(),
+        match mistake.location {
+            Location::Whole => file.into(),
+            Location::Line(line) => format!("{file}:{line}"),
+            Location::Given(name) => name.into(),
         }
     }
 }
@@ -81,7 +81,7 @@ impl fmt::Display for Mistakes {
             count => write!(f, "the configuration has {count} mistakes")?,
         }
         for mistake in &self.all {
-            write!(f, "\n  {}: ", self.place(mistake))?;
+            write!(f, "\n  {}: ", self.location(mistake))?;
             if let Some(route) = &mistake.route {
                 write!(f, "route {route}: ")?;
             }

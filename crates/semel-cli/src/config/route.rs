@@ -1,11 +1,12 @@
 //! A route: one `[[route]]` table, read and judged.
 
 use super::fields::Level;
-use super::meanings::{AttributeNames, Base, Origin, Pointer, Senders, Statuses};
-use super::mistakes::{Mistakes, Place};
+use super::mistakes::{Location, Mistakes};
+use super::route_values::{AttributeNames, Pointer, Senders, Statuses};
 use super::section::Section;
-use super::terms::{Said, terms};
+use super::terms::{RouteTerms, terms};
 use super::tree::{Member, Node, Value};
+use super::urls::{Base, Origin};
 use super::values::Size;
 use crate::store_url::StoreUrl;
 use http::Uri;
@@ -31,11 +32,11 @@ pub(crate) struct Common {
 /// A route and where it stands.
 #[derive(Debug)]
 pub(crate) struct Placed {
-    pub(crate) place: Place,
+    pub(crate) location: Location,
     pub(crate) route: Route,
 }
 
-/// Reads a route; none when it is no table.
+/// Reads a route; none when it is not a table.
 pub(crate) fn read(
     number: usize,
     value: &Value,
@@ -47,13 +48,13 @@ pub(crate) fn read(
             "`route` must be a [[route]] table; this is {}",
             value.found()
         );
-        mistakes.add(value.place, None, says);
+        mistakes.add(value.location, None, says);
         return None;
     };
     let title = title(number, members);
-    let mut section = Section::open(Level::Route, members, value.place, Some(title), mistakes);
+    let mut section = Section::open(Level::Route, members, value.location, Some(title), mistakes);
     Some(Placed {
-        place: value.place,
+        location: value.location,
         route: route(&mut section, common),
     })
 }
@@ -76,8 +77,8 @@ fn route(section: &mut Section<'_>, common: &Common) -> Route {
     let path: Option<PathPattern> = section.take("path");
     let path_allows = path_allows(section, path.as_ref());
     let senders = section.value("source");
-    let said = said(section, &senders);
-    let caller = caller(section, &senders, said.key.as_ref());
+    let own = own_terms(section, &senders);
+    let caller = caller(section, &senders, own.key.as_ref());
     let upstream = upstream(section, common);
     let pointers = section.take::<Vec<Pointer>>("require").unwrap_or_default();
     let final_statuses = statuses(section, "final");
@@ -99,7 +100,7 @@ fn route(section: &mut Section<'_>, common: &Common) -> Route {
             .map(|names| names.0)
             .collect(),
         require: pointers.into_iter().map(|pointer| pointer.0).collect(),
-        terms: Source::ALL.map(|source| terms(source, &said)),
+        terms: Source::ALL.map(|source| terms(source, &own)),
         in_doubt: section.value("in_doubt"),
         completes: completes(section, common),
         final_statuses,
@@ -191,8 +192,8 @@ pub(crate) fn bounded(section: &mut Section<'_>, field: &str, text: &str) {
     }
 }
 
-fn said(section: &mut Section<'_>, senders: &Senders) -> Said {
-    let said = Said {
+fn own_terms(section: &mut Section<'_>, senders: &Senders) -> RouteTerms {
+    let own = RouteTerms {
         key: section.take("key"),
         lease: section.value("lease"),
         timeout: section.take("timeout"),
@@ -202,15 +203,15 @@ fn said(section: &mut Section<'_>, senders: &Senders) -> Said {
         max_backoff: section.take("max_backoff"),
         wait: section.take("wait"),
     };
-    if said.lease < Duration::from_millis(1) || said.lease > LEASE_MAX {
+    if own.lease < Duration::from_millis(1) || own.lease > LEASE_MAX {
         section.wrong("lease", "`lease` must be from 1ms to 24h");
     }
-    if said.timeout == Some(Duration::ZERO) {
+    if own.timeout == Some(Duration::ZERO) {
         section.wrong("timeout", "`timeout`: 0 would let no handler answer");
     }
     match senders {
         Senders::Named(sources)
-            if !sources.contains(&Source::CloudTasks) && said.max_backoff.is_some() =>
+            if !sources.contains(&Source::CloudTasks) && own.max_backoff.is_some() =>
         {
             section.wrong(
                 "max_backoff",
@@ -219,8 +220,8 @@ fn said(section: &mut Section<'_>, senders: &Senders) -> Said {
         }
         Senders::Named(sources)
             if *sources == [Source::CloudTasks]
-                && said.max_backoff.is_some()
-                && said.horizon.is_some() =>
+                && own.max_backoff.is_some()
+                && own.horizon.is_some() =>
         {
             section.wrong(
                 "horizon",
@@ -229,7 +230,7 @@ fn said(section: &mut Section<'_>, senders: &Senders) -> Said {
         }
         Senders::Named(_) | Senders::Auto => {}
     }
-    said
+    own
 }
 
 fn caller(section: &mut Section<'_>, senders: &Senders, key: Option<&KeyRule>) -> Option<Caller> {

@@ -2,7 +2,7 @@
 //! and collects what is wrong.
 
 use super::fields::{Fallback, Field, Level};
-use super::mistakes::{Mistakes, Place};
+use super::mistakes::{Location, Mistakes};
 use super::tree::{self, Member, Value};
 use super::values::{Setting, Wrong};
 
@@ -11,7 +11,7 @@ use super::values::{Setting, Wrong};
 pub(crate) struct Section<'a> {
     level: Level,
     members: &'a [Member],
-    place: Place,
+    location: Location,
     route: Option<String>,
     mistakes: &'a mut Mistakes,
 }
@@ -26,20 +26,20 @@ impl<'a> Section<'a> {
     pub(crate) fn open(
         level: Level,
         members: &'a [Member],
-        place: Place,
+        location: Location,
         route: Option<String>,
         mistakes: &'a mut Mistakes,
     ) -> Self {
         let mut section = Self {
             level,
             members,
-            place,
+            location,
             route,
             mistakes,
         };
         for member in members {
             if level.field(&member.name).is_none() {
-                section.add(member.place, unknown(level, &member.name));
+                section.add(member.location, unknown(level, &member.name));
             }
         }
         section
@@ -54,9 +54,9 @@ impl<'a> Section<'a> {
     pub(crate) fn take<T: Setting>(&mut self, name: &str) -> Option<T> {
         let field = self.field(name);
         let Some(member) = self.member(name) else {
-            if let Fallback::Needed { example } = field.fallback {
-                let says = format!("`{name}` is missing: write {name} = {example}");
-                self.add(self.place, says);
+            if let Fallback::Required = field.fallback() {
+                let says = format!("`{name}` is missing: write {name} = {}", field.example());
+                self.add(self.location, says);
             }
             return None;
         };
@@ -64,7 +64,7 @@ impl<'a> Section<'a> {
             Ok(value) => Some(value),
             Err(wrongs) => {
                 for wrong in wrongs {
-                    self.add(wrong.place(), sentence(field, &wrong));
+                    self.add(wrong.location(), sentence(field, &wrong));
                 }
                 None
             }
@@ -78,21 +78,22 @@ impl<'a> Section<'a> {
 
     /// The value that was given, or the one of the table of fields.
     pub(crate) fn value<T: Setting>(&mut self, name: &str) -> T {
-        let usual = usual(self.field(name));
-        self.take(name)
-            .unwrap_or_else(|| T::read(&usual).expect("the defaults of the table are well formed"))
+        let default = default(self.field(name));
+        self.take(name).unwrap_or_else(|| {
+            T::read(&default).expect("the defaults of the table are well formed")
+        })
     }
 
     /// Says what is wrong with a field that could be read.
     pub(crate) fn wrong(&mut self, name: &str, says: impl Into<String>) {
-        let place = self
+        let location = self
             .member(name)
-            .map_or(self.place, |member| member.value.place);
-        self.add(place, says);
+            .map_or(self.location, |member| member.value.location);
+        self.add(location, says);
     }
 
-    fn add(&mut self, place: Place, says: impl Into<String>) {
-        self.mistakes.add(place, self.route.as_deref(), says);
+    fn add(&mut self, location: Location, says: impl Into<String>) {
+        self.mistakes.add(location, self.route.as_deref(), says);
     }
 
     fn member(&self, name: &str) -> Option<&'a Member> {
@@ -107,34 +108,34 @@ impl<'a> Section<'a> {
 }
 
 fn sentence(field: &Field, wrong: &Wrong) -> String {
-    let Field { name, words, .. } = field;
+    let Field { name, value, .. } = field;
     match wrong {
-        Wrong::Kind(_, found) => format!("`{name}` must be {words}; this is {found}"),
+        Wrong::Kind(_, found) => format!("`{name}` must be {value}; this is {found}"),
         Wrong::Says(_, says) => format!("`{name}`: {says}"),
     }
 }
 
 /// The default as the table writes it.
-fn usual(field: &Field) -> Value {
-    let Fallback::Is(toml) = field.fallback else {
+fn default(field: &Field) -> Value {
+    let Fallback::Value(toml) = field.fallback() else {
         unreachable!("only fields with one default are asked for their value");
     };
-    let members = tree::parse(&format!("usual = {toml}"));
+    let members = tree::parse(&format!("default = {toml}"));
     let member = members.ok().and_then(|mut members| members.pop());
     member.expect("the defaults of the table are TOML").value
 }
 
 fn unknown(level: Level, name: &str) -> String {
-    let refused = format!("`{name}` is no field of {}", level.words());
+    let refused = format!("`{name}` is not a field of {}", level.words());
     if level.other().field(name).is_some() {
         return format!("{refused}: {}", level.move_it());
     }
-    let close = |field: &&Field| distance(field.name, name) <= CLOSE_LETTERS_MAX;
+    let close = |field: &&Field| distance(&field.name, name) <= CLOSE_LETTERS_MAX;
     let nearest = level
         .fields()
         .iter()
         .filter(close)
-        .min_by_key(|field| distance(field.name, name));
+        .min_by_key(|field| distance(&field.name, name));
     match nearest {
         Some(field) => format!("{refused}: did you mean `{}`?", field.name),
         None => format!("{refused}: docs/config.md lists them all"),

@@ -1,4 +1,4 @@
-//! Terms: what depends on who delivers, with the usual values of each source.
+//! Terms: what depends on who delivers, with the defaults of each source.
 
 use semel::key::KeyRule;
 use semel_gate::settings::{Source, Terms};
@@ -6,7 +6,7 @@ use std::time::Duration;
 
 /// What a route says itself; it holds for every source of the route.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Said {
+pub(crate) struct RouteTerms {
     pub(crate) key: Option<KeyRule>,
     pub(crate) lease: Duration,
     pub(crate) timeout: Option<Duration>,
@@ -17,9 +17,9 @@ pub(crate) struct Said {
     pub(crate) wait: Option<Duration>,
 }
 
-/// The usual values of a source.
+/// The defaults of a source.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Usual {
+pub(crate) struct SourceDefaults {
     pub(crate) key: &'static str,
     pub(crate) deadline: Option<Duration>,
     pub(crate) retention: Duration,
@@ -31,10 +31,10 @@ pub(crate) struct Usual {
 pub(crate) const MARGIN: Duration = Duration::from_secs(1);
 
 /// How long a handler may take when no sender gives up.
-const TIMEOUT_USUAL: Duration = Duration::from_secs(60);
+const TIMEOUT_DEFAULT: Duration = Duration::from_secs(60);
 
 /// A Cloud Tasks queue's own default.
-const MAX_BACKOFF_USUAL: Duration = Duration::from_secs(3600);
+const MAX_BACKOFF_DEFAULT: Duration = Duration::from_secs(3600);
 
 const DAY: Duration = seconds(24 * 3600);
 
@@ -43,64 +43,64 @@ const fn seconds(seconds: u64) -> Duration {
 }
 
 /// The terms for deliveries of this source.
-pub(crate) fn terms(source: Source, said: &Said) -> Terms {
-    let usual = usual(source);
-    let deadline = said.deadline.or(usual.deadline);
+pub(crate) fn terms(source: Source, own: &RouteTerms) -> Terms {
+    let defaults = defaults(source);
+    let deadline = own.deadline.or(defaults.deadline);
     let latest = deadline.map(|deadline| deadline.saturating_sub(MARGIN));
-    let usual_key = || usual.key.parse().expect("the presets are well formed");
+    let default_key = || defaults.key.parse().expect("the presets are well formed");
     Terms {
-        key: said.key.clone().unwrap_or_else(usual_key),
-        lease: said.lease,
-        timeout: said.timeout.or(latest).unwrap_or(TIMEOUT_USUAL),
+        key: own.key.clone().unwrap_or_else(default_key),
+        lease: own.lease,
+        timeout: own.timeout.or(latest).unwrap_or(TIMEOUT_DEFAULT),
         deadline,
-        retention: said.retention.unwrap_or(usual.retention),
-        horizon: horizon(source, said, deadline),
-        wait: said
+        retention: own.retention.unwrap_or(defaults.retention),
+        horizon: horizon(source, own, deadline),
+        wait: own
             .wait
-            .unwrap_or_else(|| latest.map_or(usual.wait, |latest| usual.wait.min(latest))),
+            .unwrap_or_else(|| latest.map_or(defaults.wait, |latest| defaults.wait.min(latest))),
     }
 }
 
 /// How long the sender may deliver again. Each attempt of a task renews retention, so for Cloud
 /// Tasks only the longest pause between two attempts counts.
-fn horizon(source: Source, said: &Said, deadline: Option<Duration>) -> Option<Duration> {
+fn horizon(source: Source, own: &RouteTerms, deadline: Option<Duration>) -> Option<Duration> {
     match source {
         Source::Api | Source::PubSub | Source::CloudEvents => {
-            said.horizon.or(usual(source).horizon)
+            own.horizon.or(defaults(source).horizon)
         }
         Source::CloudTasks => {
             let by_backoff = |pause: Duration| pause.saturating_add(deadline.unwrap_or_default());
-            let said_so = said.max_backoff.map(by_backoff).or(said.horizon);
-            Some(said_so.unwrap_or_else(|| by_backoff(MAX_BACKOFF_USUAL)))
+            let explicit = own.max_backoff.map(by_backoff).or(own.horizon);
+            Some(explicit.unwrap_or_else(|| by_backoff(MAX_BACKOFF_DEFAULT)))
         }
     }
 }
 
-/// The usual values of a source.
-pub(crate) const fn usual(source: Source) -> Usual {
+/// The defaults of a source.
+pub(crate) const fn defaults(source: Source) -> SourceDefaults {
     match source {
-        Source::Api => Usual {
+        Source::Api => SourceDefaults {
             key: "idempotency-key",
             deadline: None,
             retention: DAY,
             horizon: None,
             wait: seconds(5),
         },
-        Source::CloudTasks => Usual {
+        Source::CloudTasks => SourceDefaults {
             key: "cloud-tasks",
             deadline: Some(seconds(600)),
             retention: DAY,
             horizon: None,
             wait: seconds(30),
         },
-        Source::PubSub => Usual {
+        Source::PubSub => SourceDefaults {
             key: "pubsub",
             deadline: Some(seconds(10)),
             retention: seconds(7 * 24 * 3600),
             horizon: Some(seconds(7 * 24 * 3600)),
             wait: seconds(9),
         },
-        Source::CloudEvents => Usual {
+        Source::CloudEvents => SourceDefaults {
             key: "cloudevents",
             deadline: Some(seconds(600)),
             retention: DAY,

@@ -1,14 +1,14 @@
-//! The tree of values that a configuration is read from. Each value knows its place, so that a
+//! The tree of values that a configuration is read from. Each value knows its location, so that a
 //! file and flags go through the same reader.
 
-use super::mistakes::Place;
+use super::mistakes::Location;
 use toml::Spanned;
 use toml::de::{DeString, DeTable, DeValue};
 
 /// A value and where it stands.
 #[derive(Clone, Debug)]
 pub(crate) struct Value {
-    pub(crate) place: Place,
+    pub(crate) location: Location,
     pub(crate) node: Node,
 }
 
@@ -29,7 +29,7 @@ pub(crate) enum Node {
 pub(crate) struct Member {
     pub(crate) name: String,
     /// Where the name stands; the value may begin on a later line.
-    pub(crate) place: Place,
+    pub(crate) location: Location,
     pub(crate) value: Value,
 }
 
@@ -37,16 +37,16 @@ pub(crate) struct Member {
 ///
 /// # Errors
 /// Each break of TOML's grammar, with its line.
-pub(crate) fn parse(text: &str) -> Result<Vec<Member>, Vec<(Place, String)>> {
+pub(crate) fn parse(text: &str) -> Result<Vec<Member>, Vec<(Location, String)>> {
     let (table, errors) = DeTable::parse_recoverable(text);
     if errors.is_empty() {
         return Ok(members(text, table.get_ref()));
     }
     let syntax = |error: toml::de::Error| {
-        let place = error
+        let location = error
             .span()
-            .map_or(Place::Whole, |span| at(text, span.start));
-        (place, format!("this is not TOML: {}", error.message()))
+            .map_or(Location::Whole, |span| at(text, span.start));
+        (location, format!("this is not TOML: {}", error.message()))
     };
     Err(errors.into_iter().map(syntax).collect())
 }
@@ -54,7 +54,7 @@ pub(crate) fn parse(text: &str) -> Result<Vec<Member>, Vec<(Place, String)>> {
 fn members(text: &str, table: &DeTable<'_>) -> Vec<Member> {
     let member = |(name, value): (&Spanned<DeString<'_>>, &Spanned<DeValue<'_>>)| Member {
         name: name.get_ref().to_string(),
-        place: at(text, name.span().start),
+        location: at(text, name.span().start),
         value: value_of(text, value),
     };
     table.iter().map(member).collect()
@@ -74,15 +74,15 @@ fn value_of(text: &str, spanned: &Spanned<DeValue<'_>>) -> Value {
         DeValue::Datetime(_) => Node::Other("a date or time"),
     };
     Value {
-        place: at(text, spanned.span().start),
+        location: at(text, spanned.span().start),
         node,
     }
 }
 
 /// The line of a byte.
-fn at(text: &str, byte: usize) -> Place {
+fn at(text: &str, byte: usize) -> Location {
     let newlines = text.bytes().take(byte).filter(|byte| *byte == b'\n');
-    Place::Line(newlines.count() + 1)
+    Location::Line(newlines.count() + 1)
 }
 
 // === impl Value ===
@@ -91,7 +91,7 @@ impl Value {
     /// Text from a flag or a variable.
     pub(crate) fn given(name: &'static str, text: impl Into<String>) -> Self {
         Self {
-            place: Place::Given(name),
+            location: Location::Given(name),
             node: Node::Text(text.into()),
         }
     }
@@ -116,7 +116,7 @@ impl Member {
     pub(crate) fn new(name: &str, value: Value) -> Self {
         Self {
             name: name.into(),
-            place: value.place,
+            location: value.location,
             value,
         }
     }

@@ -1,6 +1,6 @@
-//! Values: how plain settings are written. What they mean for a route is in `meanings`.
+//! Values: how plain settings are written. What they mean for a route is in `route_values`.
 
-use super::mistakes::Place;
+use super::mistakes::Location;
 use super::tree::{Node, Value};
 use semel::store::RETENTION_MAX;
 use std::fmt::Display;
@@ -21,9 +21,9 @@ pub(crate) type Read<T> = Result<T, Vec<Wrong>>;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Wrong {
     /// It is something else altogether.
-    Kind(Place, &'static str),
+    Kind(Location, &'static str),
     /// It is of the right kind, but.
-    Says(Place, String),
+    Says(Location, String),
 }
 
 /// A number of bytes.
@@ -52,16 +52,16 @@ const SIZE_UNITS: [(&str, usize); 4] = [
 
 impl Wrong {
     pub(crate) fn kind<T>(value: &Value) -> Read<T> {
-        Err(vec![Self::Kind(value.place, value.found())])
+        Err(vec![Self::Kind(value.location, value.found())])
     }
 
     pub(crate) fn says<T>(value: &Value, says: impl Display) -> Read<T> {
-        Err(vec![Self::Says(value.place, says.to_string())])
+        Err(vec![Self::Says(value.location, says.to_string())])
     }
 
-    pub(crate) const fn place(&self) -> Place {
+    pub(crate) const fn location(&self) -> Location {
         match self {
-            Self::Kind(place, _) | Self::Says(place, _) => *place,
+            Self::Kind(location, _) | Self::Says(location, _) => *location,
         }
     }
 }
@@ -148,7 +148,7 @@ impl Setting for SocketAddr {
         let text = String::read(value)?;
         text.parse().or_else(|_| {
             let help = "write an IP address and a port, as in \"127.0.0.1:8080\" or \"[::1]:8080\"";
-            Wrong::says(value, format!("{text:?} is no address: {help}"))
+            Wrong::says(value, format!("{text:?} is not an address: {help}"))
         })
     }
 }
@@ -168,7 +168,7 @@ impl Setting for Duration {
             Some(duration) => Ok(duration),
             None => {
                 let help = "write a whole number and ms, s, m, h or d, as in \"500ms\" or \"24h\"";
-                Wrong::says(value, format!("{text:?} is no duration: {help}"))
+                Wrong::says(value, format!("{text:?} is not a duration: {help}"))
             }
         }
     }
@@ -186,7 +186,7 @@ impl Setting for Size {
         found.map(Self).map_or_else(
             || {
                 let help = "write a whole number and B, KiB, MiB or GiB, as in \"16MiB\"";
-                Wrong::says(value, format!("{text:?} is no size: {help}"))
+                Wrong::says(value, format!("{text:?} is not a size: {help}"))
             },
             Ok,
         )

@@ -1,26 +1,15 @@
 //! Asking a running broker at its admin API.
 
-use super::Mistake;
-use crate::args::broker::{Ask, BrokerDesk};
+use super::InvalidInput;
+use crate::admin::Unreachable;
+use crate::admin_client::{AdminClient, Call, CallError};
+use crate::args::broker::{BrokerRequest, BrokerTarget};
 use crate::commands::operate::{found, printed};
-use crate::desk::Unreachable;
 use crate::table::{Column, table, text};
-use anyhow::{Context, anyhow};
-use bytes::Bytes;
-use http::header::{AUTHORIZATION, CONTENT_TYPE, HeaderValue};
-use http::{Method, Request, StatusCode};
-use http_body_util::{BodyExt, Full, Limited};
-use hyper_util::client::legacy::Client;
-use hyper_util::client::legacy::connect::HttpConnector;
-use hyper_util::rt::TokioExecutor;
+use anyhow::anyhow;
+use http::{Method, StatusCode};
 use semel_broker::Fault;
 use serde_json::{Value, json};
-use std::time::Duration;
-
-const CONNECT_WITHIN: Duration = Duration::from_secs(3);
-
-/// Ten thousand dispatches, and room.
-const ANSWER_BYTES_MAX: usize = 64 * 1024 * 1024;
 
 const COLUMNS: [Column; 8] = [
     ("NUMBER", "number"),
@@ -33,32 +22,33 @@ const COLUMNS: [Column; 8] = [
     ("FAULTS", "faults"),
 ];
 
-/// One question: method, path and body.
-type Question = (Method, String, Value);
-
-pub(super) async fn ask(ask: &Ask) -> anyhow::Result<()> {
-    let (desk, question) = spoken(ask);
-    let told = send(desk, question).await;
+pub(super) async fn ask(ask: &BrokerRequest) -> anyhow::Result<()> {
+    let (target, question) = http_parts(ask);
+    let answer = send(target, question).await;
     match ask {
-        Ask::History { .. } => found(desk.json, told, "dispatches", |rows| table(&COLUMNS, rows)),
-        Ask::WaitIdle { .. } => printed(desk.json, told, |told| {
-            let waited = told.get("waited_ms").map(text).unwrap_or_default();
+        BrokerRequest::History { .. } => found(target.json, answer, "dispatches", |rows| {
+            table(&COLUMNS, rows)
+        }),
+        BrokerRequest::WaitIdle { .. } => printed(target.json, answer, |answer| {
+            let waited = answer.get("waited_ms").map(text).unwrap_or_default();
             format!("idle after {waited} ms\n")
         }),
-        Ask::Reset { .. } => printed(desk.json, told, |_| "everything was taken away\n".into()),
-        Ask::Advance { .. } => printed(desk.json, told, |told| {
-            let now = told.get("now").map(text).unwrap_or_default();
+        BrokerRequest::Reset { .. } => printed(target.json, answer, |_| {
+            "everything was taken away\n".into()
+        }),
+        BrokerRequest::Advance { .. } => printed(target.json, answer, |answer| {
+            let now = answer.get("now").map(text).unwrap_or_default();
             format!("the broker's clock shows {now}\n")
         }),
-        Ask::Faults { .. } => printed(desk.json, told, faults),
+        BrokerRequest::Faults { .. } => printed(target.json, answer, faults),
     }
 }
 
 /// A question as the admin API understands it.
-fn spoken(ask: &Ask) -> (&BrokerDesk, Question) {
+fn http_parts(ask: &BrokerRequest) -> (&BrokerTarget, Call) {
     match ask {
-        Ask::History {
-            desk,
+        BrokerRequest::History {
+            target,
             resource,
             id,
             after,
@@ -72,23 +62,23 @@ fn spoken(ask: &Ask) -> (&BrokerDesk, Question) {
                 query.append_pair("after", &after.to_string());
             }
             let path = format!("history?{}", query.finish());
-            (desk, (Method::GET, path, Value::Null))
+            (target, (Method::GET, path, None))
         }
-        Ask::WaitIdle {
-            desk,
+        BrokerRequest::WaitIdle {
+            target,
             timeout,
             pull,
         } => {
             let body = json!({"timeout": timeout, "pull": pull});
-            (desk, (Method::POST, "wait-idle".into(), body))
+            (target, (Method::POST, "wait-idle".into(), Some(body)))
         }
-        Ask::Reset { desk } => (desk, (Method::POST, "reset".into(), Value::Null)),
-        Ask::Advance { desk, by } => {
+        BrokerRequest::Reset { target } => (target, (Method::POST, "reset".into(), None)),
+        BrokerRequest::Advance { target, by } => {
             let body = json!({"by": by});
-            (desk, (Method::POST, "clock/advance".into(), body))
+            (target, (Method::POST, "clock/advance".into(), Some(body)))
         }
-        Ask::Faults {
-            desk,
+        BrokerRequest::Faults {
+            target,
             faults,
             add,
             clear,
@@ -101,99 +91,62 @@ fn spoken(ask: &Ask) -> (&BrokerDesk, Question) {
             };
             let faults: Vec<_> = faults.iter().map(Fault::to_string).collect();
             let body = match method {
-                Method::GET | Method::DELETE => Value::Null,
-                _ => json!({"faults": faults}),
+                Method::GET | Method::DELETE => None,
+                _ => Some(json!({"faults": faults})),
             };
-            (desk, (method, "faults".into(), body))
+            (target, (method, "faults".into(), body))
         }
     }
 }
 
-async fn send(desk: &BrokerDesk, (method, path, body): Question) -> anyhow::Result<Value> {
-    let mut connector = HttpConnector::new();
-    connector.set_connect_timeout(Some(CONNECT_WITHIN));
-    let client = Client::builder(TokioExecutor::new())
-        // An act must not be sent twice.
-        .retry_canceled_requests(false)
-        .build::<_, Full<Bytes>>(connector);
-    let response = client.request(request(desk, method, &path, &body)?).await;
-    let response = response.map_err(|error| unreachable(desk, &error))?;
-    let status = response.status();
-    let body = Limited::new(response.into_body(), ANSWER_BYTES_MAX);
-    let body = body.collect().await;
-    let body = body.map_err(|error| Unreachable(format!("{} broke off: {error}", desk.url)))?;
-    let body = body.to_bytes();
+async fn send(target: &BrokerTarget, (method, path, body): Call) -> anyhow::Result<Value> {
+    let client = AdminClient::new(target.url.clone(), target.admin_token.as_deref())?;
+    let answer = client.call((method, format!("/_semel/{path}"), body)).await;
+    let (status, body) = answer.map_err(|error| unreachable(target, &error))?;
     if body.is_empty() && status.is_success() {
         return Ok(Value::Null);
     }
-    let told: Value = serde_json::from_slice(&body).map_err(|_| {
+    let answer: Value = serde_json::from_slice(&body).map_err(|_| {
         Unreachable(format!(
             "{} answered {status}, but not as a broker does",
-            desk.url
+            target.url
         ))
     })?;
     if status.is_success() {
-        Ok(told)
+        Ok(answer)
     } else {
-        Err(refused(status, &told))
+        Err(refused(status, &answer))
     }
 }
 
-fn request(
-    desk: &BrokerDesk,
-    method: Method,
-    path: &str,
-    body: &Value,
-) -> anyhow::Result<Request<Full<Bytes>>> {
-    let base = desk.url.to_string();
-    let base = base.trim_end_matches('/');
-    let mut request = Request::builder()
-        .method(method)
-        .uri(format!("{base}/_semel/{path}"))
-        .header(CONTENT_TYPE, "application/json");
-    if let Some(token) = &desk.admin_token {
-        let mut value = HeaderValue::from_str(&format!("Bearer {token}"))
-            .context("the token is no header value")?;
-        value.set_sensitive(true);
-        request = request.header(AUTHORIZATION, value);
-    }
-    let body = if body.is_null() {
-        Bytes::new()
-    } else {
-        body.to_string().into()
-    };
-    Ok(request.body(Full::new(body))?)
-}
-
-fn unreachable(desk: &BrokerDesk, error: &hyper_util::client::legacy::Error) -> Unreachable {
-    let url = &desk.url;
-    Unreachable(if error.is_connect() {
-        format!(
+fn unreachable(target: &BrokerTarget, error: &CallError) -> Unreachable {
+    let url = &target.url;
+    Unreachable(match error {
+        CallError::NotConnected => format!(
             "there is no broker at {url}: start one (`semel broker`), or name it with --url; nothing was done"
-        )
-    } else {
-        format!("the broker at {url} did not answer ({error})")
+        ),
+        CallError::Broken(why) => format!("the broker at {url} did not answer ({why})"),
     })
 }
 
 /// What the broker refused, and what is still to be done if that is why.
-fn refused(status: StatusCode, told: &Value) -> anyhow::Error {
-    let says = told.get("error").map(text).unwrap_or_default();
-    let busy = told.get("busy").and_then(Value::as_array);
+fn refused(status: StatusCode, answer: &Value) -> anyhow::Error {
+    let says = answer.get("error").map(text).unwrap_or_default();
+    let busy = answer.get("busy").and_then(Value::as_array);
     let busy: String = busy
         .into_iter()
         .flatten()
         .map(|it| format!("\n  {}", text(it)))
         .collect();
     if status == StatusCode::BAD_REQUEST {
-        Mistake(says).into()
+        InvalidInput(says).into()
     } else {
         anyhow!("{says}{busy}")
     }
 }
 
-fn faults(told: &Value) -> String {
-    let list = told.get("faults").and_then(Value::as_array);
+fn faults(answer: &Value) -> String {
+    let list = answer.get("faults").and_then(Value::as_array);
     let list: String = list
         .into_iter()
         .flatten()
@@ -202,7 +155,7 @@ fn faults(told: &Value) -> String {
     if list.is_empty() {
         "nothing goes wrong\n".into()
     } else {
-        let seed = told.get("seed").map(text).unwrap_or_default();
+        let seed = answer.get("seed").map(text).unwrap_or_default();
         format!("{list}seed {seed}\n")
     }
 }

@@ -1,6 +1,6 @@
 //! A progress bar on standard error, when somebody looks.
 
-use crate::out::aside;
+use crate::out::to_stderr;
 use semel_prove::Progress;
 use std::io::{IsTerminal, stderr};
 use std::sync::Mutex;
@@ -10,11 +10,11 @@ const WIDTH: usize = 24;
 /// What is drawn over and over.
 pub(super) struct Bar {
     watched: bool,
-    place: Mutex<Place>,
+    position: Mutex<Position>,
 }
 
 #[derive(Default)]
-struct Place {
+struct Position {
     number: usize,
     of: usize,
     doing: String,
@@ -26,25 +26,27 @@ impl Bar {
     pub(super) fn begin() -> Self {
         Self {
             watched: stderr().is_terminal(),
-            place: Mutex::default(),
+            position: Mutex::default(),
         }
     }
 
     pub(super) fn show(&self, progress: &Progress) {
-        let mut place = self.place.lock().expect("nobody panics holding it");
+        let mut position = self.position.lock().expect("nobody panics holding it");
         match progress {
-            Progress::Starting => place.doing = "starting".into(),
+            Progress::Starting => position.doing = "starting".into(),
             Progress::Began { attack, number, of } => {
-                (place.number, place.of) = (*number, *of);
-                place.doing = attack.to_string();
+                (position.number, position.of) = (*number, *of);
+                position.doing = attack.to_string();
             }
-            Progress::Tried { attack, trial } => place.doing = format!("{attack}, trial {trial}"),
+            Progress::Tried { attack, trial } => {
+                position.doing = format!("{attack}, trial {trial}")
+            }
             Progress::Ended(_) => {}
         }
         if self.watched {
-            let done = (WIDTH * place.number.saturating_sub(1)) / place.of.max(1);
+            let done = (WIDTH * position.number.saturating_sub(1)) / position.of.max(1);
             let (full, empty) = ("#".repeat(done), "-".repeat(WIDTH - done));
-            draw(&format!("[{full}{empty}] {}", place.doing));
+            draw(&format!("[{full}{empty}] {}", position.doing));
         }
     }
 
@@ -57,7 +59,7 @@ impl Bar {
 
 /// In place of what was drawn before.
 fn draw(line: &str) {
-    aside(&format!("\r\x1b[2K{line}"));
+    to_stderr(&format!("\r\x1b[2K{line}"));
 }
 
 #[cfg(test)]
@@ -69,16 +71,16 @@ mod tests {
     fn attacks_have_the_names_of_the_report() {
         let bar = Bar {
             watched: false,
-            place: Mutex::default(),
+            position: Mutex::default(),
         };
         let attack = Attack::AtOnce;
         bar.show(&Progress::Tried { attack, trial: 2 });
-        assert_eq!(bar.place.lock().unwrap().doing, "at-once, trial 2");
+        assert_eq!(bar.position.lock().unwrap().doing, "at-once, trial 2");
         bar.show(&Progress::Began {
             attack,
             number: 2,
             of: 13,
         });
-        assert_eq!(bar.place.lock().unwrap().doing, "at-once");
+        assert_eq!(bar.position.lock().unwrap().doing, "at-once");
     }
 }

@@ -1,7 +1,7 @@
 //! The files that a report is written to. They are emptied before the run, so that none of them tells of another.
 
 use crate::args::prove::ProveArgs;
-use crate::out::aside;
+use crate::out::to_stderr;
 use anyhow::Context;
 use semel_prove::report;
 use semel_prove::verdict::Report;
@@ -49,7 +49,7 @@ impl Pages {
             std::fs::remove_file(path).with_context(|| format!("cannot remove {}", path.display()))
         });
         for failed in [junit, html].into_iter().flatten().filter_map(Result::err) {
-            aside(&format!("semel: {failed:#}\n"));
+            to_stderr(&format!("semel: {failed:#}\n"));
         }
     }
 }

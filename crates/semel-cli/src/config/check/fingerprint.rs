@@ -1,7 +1,7 @@
 //! What becomes of other work under a known key.
 
 use super::Verdict;
-use super::route::Said;
+use super::route::Judgement;
 use semel_gate::settings::{FingerprintRule, Route, Source};
 
 /// What a mismatch does, so that nobody learns it from a letter.
@@ -33,7 +33,7 @@ pub(super) fn mismatch(source: Source, route: &Route) -> (Verdict, String) {
 }
 
 /// Attributes that are not compared without being named.
-pub(super) fn unwrapped(source: Source, route: &Route) -> Said {
+pub(super) fn unwrapped(source: Source, route: &Route) -> Judgement {
     let names_one = match &route.fingerprint {
         FingerprintRule::Full => false,
         FingerprintRule::With(names) => names.iter().any(|name| name.starts_with("attribute:")),
@@ -45,7 +45,7 @@ pub(super) fn unwrapped(source: Source, route: &Route) -> Said {
 }
 
 /// A list that nothing looks at.
-pub(super) fn ignores(route: &Route, sources: &[Source]) -> Said {
+pub(super) fn ignores(route: &Route, sources: &[Source]) -> Judgement {
     let has_attributes = |source: &Source| match source {
         Source::PubSub | Source::CloudEvents => true,
         Source::Api | Source::CloudTasks => false,
@@ -61,7 +61,7 @@ pub(super) fn ignores(route: &Route, sources: &[Source]) -> Said {
 }
 
 /// Whether the largest body can be read whatever is in it: that takes up to three times its size besides.
-pub(super) fn reading(route: &Route, bodies_bytes_max: usize) -> Said {
+pub(super) fn reading(route: &Route, bodies_bytes_max: usize) -> Judgement {
     let one = route.body_bytes_max;
     let needed = one.saturating_mul(4);
     let says = format!(

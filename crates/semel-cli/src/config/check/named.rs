@@ -1,7 +1,7 @@
 //! Headers that can name neither a caller nor work.
 
 use super::Verdict;
-use super::route::Said;
+use super::route::Judgement;
 use semel::key::Part;
 use semel_gate::settings::{Caller, Route, Source};
 
@@ -21,7 +21,7 @@ const OF_ONE_CONNECTION: [&str; 11] = [
 ];
 
 /// A caller that is none.
-pub(super) fn caller(route: &Route) -> Said {
+pub(super) fn caller(route: &Route) -> Judgement {
     let name = match &route.caller {
         Some(Caller::Header(name)) => name,
         Some(Caller::Shared) | None => return None,
@@ -37,7 +37,7 @@ pub(super) fn caller(route: &Route) -> Said {
 }
 
 /// A part of a key that names no work.
-pub(super) fn key(route: &Route, source: Source) -> Said {
+pub(super) fn key(route: &Route, source: Source) -> Judgement {
     let parts = route.terms(source).key.parts().iter();
     let mut headers = parts.filter_map(|part| match part {
         Part::Named(name) => name.strip_prefix("header:"),

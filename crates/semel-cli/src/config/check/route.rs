@@ -46,7 +46,7 @@ pub(super) fn check(route: &Route, bodies_bytes_max: usize) -> Vec<Finding> {
     found
 }
 
-pub(super) type Said = Option<(Verdict, String)>;
+pub(super) type Judgement = Option<(Verdict, String)>;
 
 fn finding(route: &Route, source: Option<Source>, verdict: Verdict, says: String) -> Finding {
     Finding {
@@ -65,7 +65,7 @@ const fn proved_if(holds: bool) -> Verdict {
     }
 }
 
-fn deadline(terms: &Terms) -> Said {
+fn deadline(terms: &Terms) -> Judgement {
     let deadline = terms.deadline?;
     let holds = terms.timeout.saturating_add(MARGIN) <= deadline;
     let (timeout, given_up) = (written(terms.timeout), written(deadline));
@@ -83,13 +83,13 @@ fn deadline(terms: &Terms) -> Said {
     Some((proved_if(holds), says))
 }
 
-fn some_time(terms: &Terms) -> Said {
+fn some_time(terms: &Terms) -> Judgement {
     let says =
         || "timeout is 0s: the deadline leaves the handler no time; it must be longer than 1s";
     (terms.timeout == Duration::ZERO).then(|| (Verdict::Broken, says().into()))
 }
 
-fn lease(terms: &Terms) -> Said {
+fn lease(terms: &Terms) -> Judgement {
     let holds = terms.lease <= terms.retention;
     let (lease, retention) = (written(terms.lease), written(terms.retention));
     let says = if holds {
@@ -102,7 +102,7 @@ fn lease(terms: &Terms) -> Said {
     Some((proved_if(holds), says))
 }
 
-fn horizon(source: Source, terms: &Terms) -> Said {
+fn horizon(source: Source, terms: &Terms) -> Judgement {
     let horizon = terms.horizon?;
     let holds = terms.retention >= horizon;
     let (retention, again) = (written(terms.retention), written(horizon));
@@ -131,7 +131,7 @@ const fn horizon_is(source: Source) -> &'static str {
     }
 }
 
-fn wait(source: Source, terms: &Terms) -> Said {
+fn wait(source: Source, terms: &Terms) -> Judgement {
     let deadline = match source {
         Source::Api => return None,
         Source::CloudTasks | Source::PubSub | Source::CloudEvents => terms.deadline?,
@@ -156,7 +156,7 @@ fn renewal(terms: &Terms) -> (Verdict, String) {
     (Verdict::Note, says)
 }
 
-fn body(route: &Route, bodies_bytes_max: usize) -> Said {
+fn body(route: &Route, bodies_bytes_max: usize) -> Judgement {
     let one = route.body_bytes_max;
     let holds = one <= bodies_bytes_max;
     let says = if holds {
@@ -170,7 +170,7 @@ fn body(route: &Route, bodies_bytes_max: usize) -> Said {
 }
 
 /// A part of the room is never less than four of the largest bodies.
-fn part(route: &Route, bodies_bytes_max: usize) -> Said {
+fn part(route: &Route, bodies_bytes_max: usize) -> Judgement {
     let one = route.body_bytes_max;
     let needed = one.saturating_mul(16);
     (needed > bodies_bytes_max && one <= bodies_bytes_max).then(|| {
@@ -184,7 +184,7 @@ fn part(route: &Route, bodies_bytes_max: usize) -> Said {
 }
 
 /// An outcome is its body and a head with a few headers.
-fn answer(route: &Route) -> Said {
+fn answer(route: &Route) -> Judgement {
     const HEAD_BYTES_MAX: usize = 64 * 1024;
     const KEPT_BYTES_MAX: usize = RESULT_BYTES_MAX - HEAD_BYTES_MAX;
     let one = route.answer_bytes_max;
@@ -196,7 +196,7 @@ fn answer(route: &Route) -> Said {
     })
 }
 
-fn callers(route: &Route) -> Said {
+fn callers(route: &Route) -> Judgement {
     match (&route.caller, route.sources.contains(&Source::Api)) {
         (Some(Caller::Header(name)), _) if name == "authorization" => Some((
             Verdict::Warning,
@@ -220,7 +220,7 @@ fn callers(route: &Route) -> Said {
 }
 
 /// What an answer of the handler means where doubt is parked.
-fn doubt(route: &Route) -> Said {
+fn doubt(route: &Route) -> Judgement {
     let listed = match (
         route.undone_statuses.is_empty(),
         route.final_statuses.is_empty(),
@@ -240,7 +240,7 @@ fn doubt(route: &Route) -> Said {
     })
 }
 
-fn undone(route: &Route) -> Said {
+fn undone(route: &Route) -> Judgement {
     let idle = !route.undone_statuses.is_empty() && !route.parks_doubt();
     idle.then(|| {
         let says = "undone has no effect here: only under in_doubt = \"park\" is an answer that is not a success in \
@@ -250,7 +250,7 @@ fn undone(route: &Route) -> Said {
 }
 
 /// A letter is a delivery and a head with its headers.
-fn letters(route: &Route) -> Said {
+fn letters(route: &Route) -> Judgement {
     let (one, all) = (route.body_bytes_max as u64, route.letters.bytes_max);
     (one > all / 2).then(|| {
         let says = format!(
@@ -262,7 +262,7 @@ fn letters(route: &Route) -> Said {
 }
 
 /// A part that deliveries of this source never carry.
-fn parts(source: Source, terms: &Terms) -> Said {
+fn parts(source: Source, terms: &Terms) -> Judgement {
     let lacking = |part: &&Part| match part {
         Part::Named(name) => !carries(source, name),
         Part::Pointer(_) | Part::Body => false,

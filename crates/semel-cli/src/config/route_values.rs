@@ -1,9 +1,9 @@
-//! Meanings: how the settings of a route and its handler are written.
+//! How the settings of a route are written.
 
 use super::tree::{Node, Value};
 use super::values::{Read, Setting, Wrong, parsed};
 use crate::store_url::StoreUrl;
-use http::{HeaderName, Method, Uri};
+use http::{HeaderName, Method};
 use semel::key::{KeyRule, Part};
 use semel::record::InDoubt;
 use semel::work::{Backoff, Completes};
@@ -21,10 +21,6 @@ pub(crate) enum Senders {
     Named(Vec<Source>),
 }
 
-/// A handler's `http://host:port`.
-#[derive(Clone, Debug)]
-pub(crate) struct Base(pub(crate) Uri);
-
 /// A JSON pointer.
 #[derive(Debug)]
 pub(crate) struct Pointer(pub(crate) String);
@@ -32,10 +28,6 @@ pub(crate) struct Pointer(pub(crate) String);
 /// One status or a range of them.
 #[derive(Debug)]
 pub(crate) struct Statuses(pub(crate) RangeInclusive<u16>);
-
-/// A web origin, as browsers write it.
-#[derive(Debug)]
-pub(crate) struct Origin(pub(crate) String);
 
 /// The routes, still to be read.
 #[derive(Debug)]
@@ -90,38 +82,9 @@ impl Setting for Network {
 
 impl Setting for PathAllowance {
     fn read(value: &Value) -> Read<Self> {
-        let text = String::read(value)?;
-        let known = Self::ALL.into_iter().find(|known| known.word() == text);
-        known.map_or_else(
-            || {
-                let words = Self::ALL.map(Self::word).join("\", \"");
-                one_of(value, &text, &format!("\"{words}\""))
-            },
-            Ok,
-        )
-    }
-}
-
-impl Setting for Origin {
-    fn read(value: &Value) -> Read<Self> {
-        let text = String::read(value)?;
-        let uri = text.parse::<Uri>().ok();
-        let parts = uri
-            .as_ref()
-            .and_then(|uri| uri.scheme_str().zip(uri.authority()));
-        // Browsers send it in lower case, without a path and without a slash at the end.
-        let good = parts.is_some_and(|(scheme, authority)| {
-            let written = format!("{scheme}://{authority}").to_ascii_lowercase();
-            matches!(scheme, "http" | "https") && !written.contains('@') && written == text
-        });
-        if good {
-            return Ok(Self(text));
-        }
-        Wrong::says(
+        word(
             value,
-            format!(
-                "{text:?} is not an origin: write \"https://shop.example\", in lower case and without a path"
-            ),
+            &Self::ALL.map(|allowance| (allowance.word(), allowance)),
         )
     }
 }
@@ -131,7 +94,12 @@ impl Setting for Method {
         let text = String::read(value)?;
         let known = METHODS.iter().find(|method| method.as_str() == text);
         known.cloned().map_or_else(
-            || Wrong::says(value, format!("{text:?} is no method: write {METHODS:?}")),
+            || {
+                Wrong::says(
+                    value,
+                    format!("{text:?} is not a method: write {METHODS:?}"),
+                )
+            },
             Ok,
         )
     }
@@ -286,7 +254,7 @@ impl Setting for Pointer {
             Ok(Part::Pointer(pointer)) => Ok(Self(pointer)),
             Ok(Part::Named(_) | Part::Body) | Err(_) => Wrong::says(
                 value,
-                format!("{text:?} is no JSON pointer: write \"/order_id\""),
+                format!("{text:?} is not a JSON pointer: write \"/order_id\""),
             ),
         }
     }
@@ -294,32 +262,31 @@ impl Setting for Pointer {
 
 impl Setting for InDoubt {
     fn read(value: &Value) -> Read<Self> {
-        match String::read(value)?.as_str() {
-            "retry" => Ok(Self::Retry),
-            "park" => Ok(Self::Park),
-            text => one_of(value, text, "\"retry\" or \"park\""),
-        }
+        word(value, &[("retry", Self::Retry), ("park", Self::Park)])
     }
 }
 
 impl Setting for Completes {
     fn read(value: &Value) -> Read<Self> {
-        match String::read(value)?.as_str() {
-            "gate" => Ok(Self::Run),
-            "handler" => Ok(Self::Handler),
-            text => one_of(value, text, "\"gate\" or \"handler\""),
-        }
+        word(value, &[("gate", Self::Run), ("handler", Self::Handler)])
     }
 }
 
 impl Setting for OnInvalid {
     fn read(value: &Value) -> Read<Self> {
-        match String::read(value)?.as_str() {
-            "letter" => Ok(Self::Letter),
-            "reject" => Ok(Self::Reject),
-            text => one_of(value, text, "\"letter\" or \"reject\""),
-        }
+        word(value, &[("letter", Self::Letter), ("reject", Self::Reject)])
     }
+}
+
+/// One of a few words.
+fn word<T: Clone>(value: &Value, words: &[(&str, T)]) -> Read<T> {
+    let text = String::read(value)?;
+    if let Some((_, meaning)) = words.iter().find(|(word, _)| *word == text) {
+        return Ok(meaning.clone());
+    }
+    let words: Vec<_> = words.iter().map(|(word, _)| format!("{word:?}")).collect();
+    let between = if words.len() == 2 { " or " } else { ", " };
+    one_of(value, &text, &words.join(between))
 }
 
 fn one_of<T>(value: &Value, text: &str, words: &str) -> Read<T> {
@@ -375,43 +342,4 @@ impl Setting for Backoff {
         }
         Ok(Self { first, max })
     }
-}
-
-impl Setting for Base {
-    fn read(value: &Value) -> Read<Self> {
-        let text = String::read(value)?;
-        let Ok(uri) = text.parse::<Uri>() else {
-            return Wrong::says(value, "this is no URL: write \"http://127.0.0.1:3000\"");
-        };
-        match base_trouble(&uri) {
-            None => Ok(Self(uri)),
-            Some(says) => Wrong::says(value, says),
-        }
-    }
-}
-
-/// Why a URL cannot be a handler's. It is not repeated: it may hold a password.
-fn base_trouble(uri: &Uri) -> Option<&'static str> {
-    match uri.scheme_str() {
-        Some("http") => {}
-        Some("https") => {
-            return Some(
-                "https:// is not supported yet: put the gate on the handler's host and write http://",
-            );
-        }
-        Some(_) | None => return Some("write http:// and the handler's host and port"),
-    }
-    let authority = uri.authority()?;
-    if authority.as_str().contains('@') {
-        return Some("a user and password cannot be sent to the handler: leave them out");
-    }
-    let names_port = authority.as_str() != authority.host();
-    let port_is_bad = names_port && authority.port_u16().is_none_or(|port| port == 0);
-    if port_is_bad {
-        return Some("the port must be from 1 to 65535");
-    }
-    if uri.path() != "/" || uri.query().is_some() {
-        return Some("the handler is asked for the path of each delivery: leave the path out");
-    }
-    None
 }

@@ -7,7 +7,7 @@ use std::net::{IpAddr, SocketAddr};
 const HTTP_PORT: u16 = 80;
 
 /// What is wrong with a handler's address that is one of the gate's own.
-pub(crate) fn own(upstream: &Uri, settings: &Settings) -> Option<String> {
+pub(crate) fn leads_to_gate(upstream: &Uri, settings: &Settings) -> Option<String> {
     let Settings {
         listen,
         admin,

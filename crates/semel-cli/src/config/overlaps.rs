@@ -7,15 +7,15 @@ use semel_gate::path::PathPattern;
 use semel_gate::settings::{Pass, Route};
 
 /// Refuses two routes of one name, and what no request could reach.
-pub(crate) fn apart(routes: &[Placed], pass: Option<&Pass>, mistakes: &mut Mistakes) {
-    for (index, Placed { place, route }) in routes.iter().enumerate() {
+pub(crate) fn refuse_overlaps(routes: &[Placed], pass: Option<&Pass>, mistakes: &mut Mistakes) {
+    for (index, Placed { location, route }) in routes.iter().enumerate() {
         let earlier = routes.iter().take(index).map(|placed| &placed.route);
         let passed = pass.iter().flat_map(|pass| &pass.paths);
         let told = earlier
             .flat_map(|earlier| [same_name(route, earlier), hidden(route, earlier)])
             .chain(passed.flat_map(|path| [never_passed(route, path), looks_like(route, path)]));
         for says in told.flatten() {
-            mistakes.add(*place, Some(&route.name), says);
+            mistakes.add(*location, Some(&route.name), says);
         }
     }
 }
@@ -48,7 +48,7 @@ fn share_a_method(one: &Route, other: &Route) -> bool {
 fn never_passed(route: &Route, passed: &PathPattern) -> Option<String> {
     let takes_all = route.methods.is_empty() && covers(&route.path, passed);
     takes_all.then(|| {
-        format!("{passed} is never passed, because this route takes it: narrow `path` or `methods`, or mend `pass`")
+        format!("{passed} is never passed, because this route takes it: narrow `path` or `methods`, or fix `pass`")
     })
 }
 

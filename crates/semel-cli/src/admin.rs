@@ -1,8 +1,10 @@
 //! Where an operator asks: a gate at its admin address, or a store directly. Both answer with the
 //! same JSON.
 
+mod gate;
+
 use crate::admin_client::AdminClient;
-use crate::args::operate::DeskArgs;
+use crate::args::operate::AdminArgs;
 use crate::config::StoreOptions;
 use crate::log;
 use crate::open_store::{self, Schema};
@@ -16,16 +18,16 @@ use semel_gate::operate::{Operator, PAGE_ITEMS_MAX, Refused, Verdict};
 use serde_json::{Value, json};
 use std::fmt;
 
-/// A place to ask.
+/// Who is asked.
 #[derive(Debug)]
-pub(crate) enum Desk {
+pub(crate) enum AdminTarget {
     Gate(Box<AdminClient>),
     Store(Operator),
 }
 
 /// A question or an act.
 #[derive(Clone, Debug)]
-pub(crate) enum Ask {
+pub(crate) enum AdminRequest {
     Records {
         state: Option<State>,
         after: Option<String>,
@@ -54,12 +56,12 @@ pub(crate) enum Ask {
 #[derive(Debug)]
 pub(crate) struct Unreachable(pub(crate) String);
 
-// === impl Desk ===
+// === impl AdminTarget ===
 
-impl Desk {
-    pub(crate) async fn open(args: &DeskArgs) -> anyhow::Result<Self> {
+impl AdminTarget {
+    pub(crate) async fn open(args: &AdminArgs) -> anyhow::Result<Self> {
         let Some(url) = &args.store else {
-            let client = AdminClient::new(args.admin.clone(), args.token.clone());
+            let client = AdminClient::new(args.admin.clone(), args.token.as_deref())?;
             return Ok(Self::Gate(Box::new(client)));
         };
         if let StoreUrl::Embedded(path) = url
@@ -76,7 +78,7 @@ impl Desk {
         let store = opened
             .map_err(|error| Unreachable(format!("{error:#}")))?
             .store;
-        // How long gates answer from memory is their own setting; this is the usual one.
+        // How long gates answer from memory is their own setting; this is the default.
         let settings = Settings::default();
         let semel = Semel::with_settings(store, settings);
         Ok(Self::Store(Operator::new(
@@ -87,10 +89,10 @@ impl Desk {
     }
 
     /// Asks, and tells the answer.
-    pub(crate) async fn ask(&self, ask: Ask) -> anyhow::Result<Value> {
+    pub(crate) async fn ask(&self, request: AdminRequest) -> anyhow::Result<Value> {
         match self {
-            Self::Gate(client) => client.ask(&ask).await,
-            Self::Store(operator) => Ok(directly(operator, ask).await?),
+            Self::Gate(client) => gate::send(client, &request).await,
+            Self::Store(operator) => Ok(directly(operator, request).await?),
         }
     }
 
@@ -99,16 +101,19 @@ impl Desk {
         &self,
         name: &str,
         limit: u32,
-        page: impl Fn(Option<String>, u32) -> Ask,
+        page: impl Fn(Option<String>, u32) -> AdminRequest,
     ) -> anyhow::Result<Value> {
         let (mut items, mut left, mut after) = (Vec::new(), limit, None);
         loop {
-            let mut told = self.ask(page(after, left.min(PAGE_ITEMS_MAX))).await?;
-            if let Some(Value::Array(found)) = told.get_mut(name).map(Value::take) {
+            let mut answer = self.ask(page(after, left.min(PAGE_ITEMS_MAX))).await?;
+            if let Some(Value::Array(found)) = answer.get_mut(name).map(Value::take) {
                 left = left.saturating_sub(u32::try_from(found.len()).unwrap_or(u32::MAX));
                 items.extend(found);
             }
-            after = told.get("next").and_then(Value::as_str).map(str::to_owned);
+            after = answer
+                .get("next")
+                .and_then(Value::as_str)
+                .map(str::to_owned);
             if after.is_none() || left == 0 {
                 return Ok(json!({ name: items, "next": after }));
             }
@@ -116,25 +121,27 @@ impl Desk {
     }
 }
 
-async fn directly(operator: &Operator, ask: Ask) -> Result<Value, Refused> {
+async fn directly(operator: &Operator, request: AdminRequest) -> Result<Value, Refused> {
     let cursor = |text: Option<String>| {
         let bytes = text.and_then(|text| hex::decode(text).ok());
         bytes.map(|bytes| Cursor(bytes.into()))
     };
-    match ask {
-        Ask::Records {
+    match request {
+        AdminRequest::Records {
             state,
             after,
             limit,
         } => operator.records(state, cursor(after).as_ref(), limit).await,
-        Ask::Record { key, body } => operator.record(&key, body).await,
-        Ask::Release(key) => operator.release(&key).await,
-        Ask::Forget(key) => operator.forget(&key).await,
-        Ask::Resolve(key, verdict, fence) => operator.resolve(&key, verdict, fence).await,
-        Ask::Letters { after, limit } => operator.letters(cursor(after).as_ref(), limit).await,
-        Ask::Letter(id) => operator.letter(&id).await,
-        Ask::Discard(id) => operator.discard(&id).await,
-        Ask::Redrive { .. } => Err(Refused::conflict(
+        AdminRequest::Record { key, body } => operator.record(&key, body).await,
+        AdminRequest::Release(key) => operator.release(&key).await,
+        AdminRequest::Forget(key) => operator.forget(&key).await,
+        AdminRequest::Resolve(key, verdict, fence) => operator.resolve(&key, verdict, fence).await,
+        AdminRequest::Letters { after, limit } => {
+            operator.letters(cursor(after).as_ref(), limit).await
+        }
+        AdminRequest::Letter(id) => operator.letter(&id).await,
+        AdminRequest::Discard(id) => operator.discard(&id).await,
+        AdminRequest::Redrive { .. } => Err(Refused::conflict(
             "a redrive runs the handler, and only a gate does that",
             "leave --store out and name a running gate with --admin; nothing was done",
         )),
