@@ -4,7 +4,7 @@ use crate::run;
 
 /// What to measure.
 #[derive(Debug, clap::Args)]
-pub(crate) struct Args {
+pub(crate) struct BenchArgs {
     /// A measurement of the crate `bench`, such as `stores`.
     what: String,
     /// Handed on to it.
@@ -12,7 +12,7 @@ pub(crate) struct Args {
     rest: Vec<String>,
 }
 
-pub(crate) fn bench(args: &Args) -> anyhow::Result<()> {
+pub(crate) fn bench(args: &BenchArgs) -> anyhow::Result<()> {
     testbed::install(&testbed::missing_packages())?;
     let mut command = run::cargo("run --release --package bench --");
     command.arg(&args.what).args(&args.rest);

@@ -34,11 +34,11 @@ struct Args {
 #[derive(Debug, Subcommand)]
 enum Command {
     /// Everything that must pass before a change is merged; `test --help` lists the steps.
-    Test(test::Args),
+    Test(test::TestArgs),
     /// Measure (`stores`, `gate`, `broker`), with the servers it needs installed.
-    Bench(bench::Args),
+    Bench(bench::BenchArgs),
     /// Attack for longer than a test may (`gate`, `specimens`), with what that needs installed.
-    Prove(prove::Args),
+    Prove(prove::ProveArgs),
     /// Start private servers, print their addresses, keep them until Ctrl-C or the end of stdin.
     Servers,
 }

@@ -7,7 +7,7 @@ use clap::ValueEnum;
 
 /// What to prove, and how hard to try.
 #[derive(Debug, clap::Args)]
-pub(crate) struct Args {
+pub(crate) struct ProveArgs {
     /// What is attacked.
     #[arg(default_value = "specimens")]
     what: Attacked,
@@ -31,7 +31,7 @@ pub(crate) enum Attacked {
     Specimens,
 }
 
-pub(crate) fn prove(args: &Args) -> anyhow::Result<()> {
+pub(crate) fn prove(args: &ProveArgs) -> anyhow::Result<()> {
     testbed::install(&testbed::missing_packages())?;
     let part = match args.what {
         Attacked::Gate => Part::Attack,

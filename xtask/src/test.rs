@@ -9,7 +9,7 @@ use crate::step::{Step, World};
 
 /// What to test, and how long.
 #[derive(Debug, clap::Args)]
-pub(crate) struct Args {
+pub(crate) struct TestArgs {
     /// Run the long tests too (they see SEMEL_TEST_LONG=1).
     #[arg(long)]
     long: bool,
@@ -18,7 +18,7 @@ pub(crate) struct Args {
     only: Option<Step>,
 }
 
-pub(crate) fn test(args: &Args) -> anyhow::Result<()> {
+pub(crate) fn test(args: &TestArgs) -> anyhow::Result<()> {
     let steps = match &args.only {
         Some(step) => std::slice::from_ref(step),
         None => Step::value_variants(),
