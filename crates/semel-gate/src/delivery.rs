@@ -2,22 +2,9 @@
 
 use crate::settings::Source;
 use bytes::Bytes;
-use http::{HeaderMap, HeaderName, Method, Uri};
+use http::{HeaderMap, HeaderName, Request};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
-
-/// A request with its whole body, as it came.
-#[derive(Clone, Debug)]
-pub struct Arrived {
-    /// Its method.
-    pub method: Method,
-    /// Its path and query.
-    pub uri: Uri,
-    /// Its headers.
-    pub headers: HeaderMap,
-    /// Its body.
-    pub body: Bytes,
-}
 
 /// What a sender meant by a request.
 #[derive(Clone, Debug)]
@@ -73,21 +60,33 @@ pub struct Invalid {
 // === impl Delivery ===
 
 impl Delivery {
+    /// A payload of this sender, without a name or an attribute yet.
+    #[must_use]
+    pub fn new(source: Source, payload: Bytes) -> Self {
+        Self {
+            source,
+            transport: Transport::default(),
+            payload,
+            attributes: BTreeMap::new(),
+            ce: BTreeMap::new(),
+        }
+    }
+
     /// A value beside the payload, by the name that key rules use: `header:x-id`, `attribute:a`,
     /// `ce:id`, `message-id`, `task-name`, `queue`, `subscription`.
     ///
     /// # Errors
     /// When a header is there twice, or is not text: two readers could see two values.
-    pub fn named<'a>(
+    pub fn value<'a>(
         &'a self,
-        arrived: &'a Arrived,
+        request: &'a Request<Bytes>,
         name: &str,
     ) -> Result<Option<Cow<'a, str>>, Invalid> {
         let plain = match name.split_once(':') {
             Some(("header", "idempotency-key")) => {
-                return crate::source::api::idempotency_key(&arrived.headers);
+                return crate::source::api::idempotency_key(request.headers());
             }
-            Some(("header", header)) => return single_header(&arrived.headers, header),
+            Some(("header", header)) => return single_header(request.headers(), header),
             Some(("attribute", attribute)) => self.attributes.get(attribute),
             Some(("ce", attribute)) => self.ce.get(attribute),
             Some(_) => None,
@@ -101,6 +100,12 @@ impl Delivery {
         };
         Ok(plain.map(|text| Cow::Borrowed(text.as_str())))
     }
+}
+
+/// The path of a request, with its query.
+pub(crate) fn path_and_query(request: &Request<Bytes>) -> &str {
+    let both = request.uri().path_and_query();
+    both.map_or("/", |both| both.as_str())
 }
 
 /// The one value of a header.

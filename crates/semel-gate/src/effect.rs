@@ -1,66 +1,94 @@
 //! The effect of a run: forward the delivery to its handler, and say what its answer means.
 
 use crate::active_runs::ActiveRun;
-use crate::delivery::{Arrived, Delivery};
 use crate::failpoint::{Point, pass};
+use crate::flow::Flow;
 use crate::forwarded_request::ForwardedRequest;
 use crate::gate::{Gate, RouteState};
-use crate::headers::end_to_end;
+use crate::headers::toward_client;
 use crate::pace::Paced;
-use crate::reply::REPLAYED;
-use crate::reply::meaning::{Meaning, gate_broken, meaning, no_answer};
+use crate::reply::HandlerAnswer;
+use crate::reply::meaning::{Meaning, gate_broken, meaning, timed_out, unreachable};
+use crate::settings::Source;
 use crate::upstream::{AnswerBody, Connection, SendError, full, read};
 use bytes::Bytes;
-use http::HeaderMap;
+use http::Request;
 use http::response::Parts;
 use hyper::body::Incoming;
 use jiff::Timestamp;
-use semel::outcome::Body;
+use semel::outcome::{Body, HEADERS_KEPT};
 use semel::record::{InDoubt, Lease};
-use semel::tower::HEADERS_KEPT;
 use semel::work::{Failure, FailureKind};
 use semel::{Outcome, Run};
 use std::future::{Future, poll_fn};
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::task::Poll;
 use std::time::Duration;
+use tokio::sync::oneshot;
 use tokio::time::{Instant, timeout};
 
-/// All that an effect needs.
+/// What a handler says, of which the last part may still be on its way.
+pub(crate) type Answer = HandlerAnswer<Paced<Incoming>>;
+
+/// The effect of a delivery's run. It has a task of its own, and reports to the delivery.
 #[derive(Debug)]
-pub(crate) struct Forward {
-    pub(crate) gate: Arc<Gate>,
-    pub(crate) route_state: Arc<RouteState>,
-    pub(crate) arrived: Arc<Arrived>,
-    pub(crate) delivery: Arc<Delivery>,
-    pub(crate) traceparent: String,
-    pub(crate) first_hand: FirstHand,
+pub(crate) struct Effect {
+    call: HandlerCall,
+    lease: oneshot::Sender<Lease>,
+    answer: oneshot::Sender<(Answer, Duration)>,
 }
 
-/// What the delivery that ran knows beside the record. Duplicates hear what was recorded.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct FirstHand(Arc<Mutex<Heard>>);
-
-/// See [`FirstHand`].
-#[derive(Debug, Default)]
-pub(crate) struct Heard {
+/// What a delivery hears of its effect: nothing when another delivery runs the work, and no answer when
+/// the effect was cancelled or panicked.
+#[derive(Debug)]
+pub(crate) struct EffectReport {
     /// The right under which it ran.
-    pub(crate) lease: Option<Lease>,
-    /// All headers of the answer, cookies among them.
-    pub(crate) headers: Option<HeaderMap>,
-    /// The part of an answer that is not kept: what was read, and what is still to come.
-    pub(crate) rest: Option<(Bytes, Paced<Incoming>)>,
-    /// How long the handler took.
-    pub(crate) upstream: Option<Duration>,
+    pub(crate) lease: oneshot::Receiver<Lease>,
+    /// What the handler said beside the record, and how long it took.
+    pub(crate) answer: oneshot::Receiver<(Answer, Duration)>,
 }
 
-// === impl Forward ===
+/// A call of the handler.
+#[derive(Debug)]
+struct HandlerCall {
+    gate: Arc<Gate>,
+    route: Arc<RouteState>,
+    request: Arc<Request<Bytes>>,
+    source: Source,
+    traceparent: String,
+}
 
-impl Forward {
+/// An answer of the handler, with what it means.
+struct Answered {
+    outcome: Outcome,
+    meaning: Meaning,
+    answer: Answer,
+}
+
+// === impl Effect ===
+
+impl Effect {
+    pub(crate) fn of(flow: &Flow, traceparent: String) -> (Self, EffectReport) {
+        let (lease_sender, lease) = oneshot::channel();
+        let (answer_sender, answer) = oneshot::channel();
+        let effect = Self {
+            call: HandlerCall {
+                gate: Arc::clone(&flow.gate),
+                route: Arc::clone(&flow.route),
+                request: Arc::clone(&flow.request),
+                source: flow.source,
+                traceparent,
+            },
+            lease: lease_sender,
+            answer: answer_sender,
+        };
+        (effect, EffectReport { lease, answer })
+    }
+
     /// Runs the handler once. What a panic says is for the log, never for a client.
-    pub(crate) async fn effect(self, run: Run) -> Result<Outcome, Failure> {
-        let mut running = std::pin::pin!(self.run(run));
+    pub(crate) async fn run(self, run: Run) -> Result<Outcome, Failure> {
+        let mut running = std::pin::pin!(self.call_handler(run));
         poll_fn(|cx| {
             let polled = catch_unwind(AssertUnwindSafe(|| running.as_mut().poll(cx)));
             polled.unwrap_or_else(|_| Poll::Ready(Err(panicked())))
@@ -68,160 +96,151 @@ impl Forward {
         .await
     }
 
-    async fn run(self, run: Run) -> Result<Outcome, Failure> {
+    /// A delivery that no longer waits needs no report.
+    async fn call_handler(self, run: Run) -> Result<Outcome, Failure> {
         pass(Point::ClaimAnswered);
-        let lease = run.lease();
-        let (route, source) = (&self.route_state.route, self.delivery.source);
-        let limit = route.terms(source).timeout;
-        self.first_hand
-            .note(|heard| heard.lease = Some(lease.clone()));
-        let _listed = self.gate.runs.list(ActiveRun {
+        let (call, lease) = (self.call, run.lease());
+        drop(self.lease.send(lease.clone()));
+        let route = &call.route.settings;
+        let limit = route.terms(call.source).timeout;
+        let _listed = call.gate.runs.list(ActiveRun {
             lease: lease.clone(),
             in_doubt: route.in_doubt,
             route: route.name.clone(),
         });
-        if self.gate.is_over() {
+        if call.gate.is_over() {
             let why = "the gate is going down".into();
-            return Err(Failed::NotAnswered(SendError::NotSent(why)).failure());
+            return Err(NoAnswer::NotAnswered(SendError::NotSent(why)).failure());
         }
         let sent = Instant::now();
-        let ended = timeout(limit, self.forward(lease, limit)).await;
-        let ended = ended.unwrap_or(Err(Failed::TimedOut(limit)));
-        self.first_hand
-            .note(|heard| heard.upstream = Some(sent.elapsed()));
-        match ended {
-            Ok((outcome, meaning)) => said(outcome, meaning),
-            Err(failed) => Err(failed.failure()),
-        }
+        let ended = timeout(limit, call.forward(lease, limit)).await;
+        let ended = ended.unwrap_or(Err(NoAnswer::TimedOut(limit)));
+        let (said, answer) = match ended {
+            Ok(answered) => (said(answered.outcome, answered.meaning), answered.answer),
+            Err(no_answer) => (Err(no_answer.failure()), Answer::default()),
+        };
+        drop(self.answer.send((answer, sent.elapsed())));
+        said
     }
+}
 
+// === impl HandlerCall ===
+
+impl HandlerCall {
     #[allow(
         clippy::disallowed_methods,
         reason = "the handler is told a deadline by the wall clock"
     )]
-    async fn forward(&self, lease: &Lease, limit: Duration) -> Result<(Outcome, Meaning), Failed> {
-        let route = &self.route_state.route;
+    async fn forward(&self, lease: &Lease, limit: Duration) -> Result<Answered, NoAnswer> {
+        let (gate, route) = (&self.gate, &self.route.settings);
         let forwarded = ForwardedRequest {
             lease,
-            delivery: &self.delivery,
+            source: self.source,
             deadline: Timestamp::now() + limit,
             traceparent: &self.traceparent,
-            steps_url: self.route_state.steps_url.as_deref(),
-            header_rules: &self.gate.header_rules,
+            steps_url: self.route.steps_url.as_deref(),
+            header_rules: &gate.header_rules,
         };
-        let request = forwarded.request(&self.arrived, full(self.arrived.body.clone()));
+        let request = forwarded.request(&self.request, full(self.request.body().clone()));
         // Where doubt is parked, a connection that closes under a request must not be the cause.
         let connection = match route.in_doubt {
             InDoubt::Park => Connection::Fresh,
             InDoubt::Retry => Connection::Kept,
         };
         pass(Point::BeforeConnect);
-        let response = self
-            .gate
-            .client
-            .send(&route.upstream, connection, request)
-            .await?;
+        let sent = gate.client.send(&route.upstream, connection, request);
+        let response = sent.await?;
         pass(Point::AnswerBegun);
         let (parts, body) = response.into_parts();
-        let meaning = meaning(route, self.delivery.source, parts.status);
-        let body = match read(body, route.answer_bytes_max).await? {
-            AnswerBody::Whole(bytes) => Body::Kept(bytes),
+        let (body, rest) = match read(body, route.answer_bytes_max).await? {
+            AnswerBody::Whole(bytes) => (Body::Kept(bytes), None),
+            // The run's own timeout ends here.
             AnswerBody::Beyond(begun, rest) => {
-                // The run's own timeout ends here.
-                let rest = Paced::answered(rest, &self.gate.settings.limits);
-                self.first_hand
-                    .note(|heard| heard.rest = Some((begun, rest)));
-                Body::NotKept
+                let rest = Paced::answered(rest, &gate.settings.limits);
+                (Body::NotKept, Some((begun, rest)))
             }
         };
         pass(Point::AnswerRead);
-        let outcome = outcome(&parts, body);
-        let mut headers = end_to_end(&parts.headers);
-        // Whether it is a replay is for the gate to say.
-        headers.remove(REPLAYED);
-        self.first_hand.note(|heard| heard.headers = Some(headers));
-        Ok((outcome, meaning))
+        Ok(Answered {
+            outcome: outcome(&parts, body),
+            meaning: meaning(route, self.source, parts.status),
+            answer: Answer {
+                headers: Some(toward_client(&parts.headers)),
+                rest,
+            },
+        })
     }
 }
 
 /// The request may have been sent before.
 fn panicked() -> Failure {
-    Failure {
-        kind: FailureKind::InDoubt,
-        outcome: gate_broken(),
-        after: None,
-    }
+    failed(FailureKind::InDoubt, gate_broken().outcome())
 }
 
 /// Why there is no answer to judge.
-enum Failed {
+enum NoAnswer {
     NotAnswered(SendError),
     TimedOut(Duration),
 }
 
-impl From<SendError> for Failed {
-    fn from(broken: SendError) -> Self {
-        Self::NotAnswered(broken)
+impl From<SendError> for NoAnswer {
+    fn from(error: SendError) -> Self {
+        Self::NotAnswered(error)
     }
 }
 
-impl Failed {
+impl NoAnswer {
     fn failure(&self) -> Failure {
-        let (kind, why, timed_out) = match self {
+        let (kind, problem) = match self {
             Self::NotAnswered(SendError::NotSent(why)) => (
                 FailureKind::NotStarted,
-                format!("the handler was not reached ({why}); nothing was run"),
-                false,
+                unreachable(format!(
+                    "the handler was not reached ({why}); nothing was run"
+                )),
             ),
             Self::NotAnswered(SendError::NotProcessed(why)) => (
                 FailureKind::NotStarted,
-                format!(
+                unreachable(format!(
                     "the handler refused the request before it looked at it ({why}); nothing was run"
-                ),
-                false,
+                )),
             ),
             Self::NotAnswered(SendError::Cut(why)) => (
                 FailureKind::InDoubt,
-                format!(
+                unreachable(format!(
                     "the connection to the handler broke ({why}); whether it took effect is unknown"
-                ),
-                false,
+                )),
             ),
             Self::TimedOut(limit) => (
                 FailureKind::InDoubt,
-                format!(
+                timed_out(format!(
                     "the handler did not answer within {limit:?}; whether it took effect is unknown"
-                ),
-                true,
+                )),
             ),
         };
-        Failure {
-            kind,
-            outcome: no_answer(timed_out, &why),
-            after: None,
-        }
+        failed(kind, problem.outcome())
     }
 }
 
-fn said(outcome: Outcome, meaning: Meaning) -> Result<Outcome, Failure> {
-    let kind = match meaning {
-        Meaning::Success => return Ok(outcome),
-        Meaning::Final => FailureKind::Final,
-        Meaning::Retryable => FailureKind::Retryable,
-        Meaning::InDoubt => FailureKind::InDoubt,
-        Meaning::RetryableAtOnce => {
-            return Err(Failure {
-                kind: FailureKind::Retryable,
-                outcome,
-                after: Some(Duration::ZERO),
-            });
-        }
-    };
-    Err(Failure {
+fn failed(kind: FailureKind, outcome: Outcome) -> Failure {
+    Failure {
         kind,
         outcome,
         after: None,
-    })
+    }
+}
+
+/// What an answer says about the run, in the library's words.
+fn said(outcome: Outcome, meaning: Meaning) -> Result<Outcome, Failure> {
+    match meaning {
+        Meaning::Success => Ok(outcome),
+        Meaning::Final => Err(failed(FailureKind::Final, outcome)),
+        Meaning::Retryable => Err(failed(FailureKind::Retryable, outcome)),
+        Meaning::InDoubt => Err(failed(FailureKind::InDoubt, outcome)),
+        Meaning::RetryableAtOnce => Err(Failure {
+            after: Some(Duration::ZERO),
+            ..failed(FailureKind::Retryable, outcome)
+        }),
+    }
 }
 
 /// The answer as it is kept: without cookies, credentials and what belongs to one connection.
@@ -234,28 +253,4 @@ fn outcome(parts: &Parts, body: Body) -> Outcome {
         }
     }
     outcome
-}
-
-// === impl FirstHand ===
-
-impl FirstHand {
-    fn note(&self, change: impl FnOnce(&mut Heard)) {
-        change(&mut self.0.lock().expect("no holder of this lock panics"));
-    }
-
-    /// Takes what was heard.
-    pub(crate) fn take(&self) -> Heard {
-        std::mem::take(&mut *self.0.lock().expect("no holder of this lock panics"))
-    }
-}
-
-// === impl Heard ===
-
-impl Heard {
-    /// Where the handler's own transaction recorded the answer, that one is told, to the first sender
-    /// too.
-    pub(crate) fn forget_answer(&mut self) {
-        self.headers = None;
-        self.rest = None;
-    }
 }

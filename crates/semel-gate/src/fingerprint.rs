@@ -1,9 +1,11 @@
 //! What a repeat of a key is compared by: all that makes it other work, and nothing that changes between
 //! two deliveries of one piece of work.
 
-use crate::delivery::{Arrived, Delivery, Invalid, single_header};
+use crate::delivery::{Delivery, Invalid, path_and_query, single_header};
 use crate::settings::{FingerprintRule, Route, Source};
 use crate::source;
+use bytes::Bytes;
+use http::Request;
 use http::header::CONTENT_TYPE;
 use semel::fingerprint::Pieces;
 use semel::payload::is_json;
@@ -35,18 +37,18 @@ pub(crate) enum Compared {
 /// The fingerprint of a delivery whose payload was read if it is [compared](compared) as a value.
 pub(crate) fn fingerprint(
     route: &Route,
-    arrived: &Arrived,
+    request: &Request<Bytes>,
     delivery: &Delivery,
     payload: &Payload<'_>,
 ) -> Result<Fingerprint, Invalid> {
     let pieces = match &route.fingerprint {
-        FingerprintRule::Full => around(route, arrived, delivery),
+        FingerprintRule::Full => around(route, request, delivery),
         FingerprintRule::With(names) => {
-            beside(around(route, arrived, delivery), names, arrived, delivery)?
+            beside(around(route, request, delivery), names, request, delivery)?
         }
         FingerprintRule::Payload | FingerprintRule::Off => Pieces::new(),
     };
-    Ok(match compared(route, arrived, delivery) {
+    Ok(match compared(route, request, delivery) {
         Compared::AsValue => pieces.payload(payload),
         Compared::AsBytes => pieces.bytes(payload.bytes()),
         Compared::NotAtAll => Fingerprint::off(),
@@ -55,7 +57,7 @@ pub(crate) fn fingerprint(
 
 /// How the payload of a delivery is compared. Data of Pub/Sub has no content type, and that of an event
 /// may have none: it is tried as JSON.
-pub(crate) fn compared(route: &Route, arrived: &Arrived, delivery: &Delivery) -> Compared {
+pub(crate) fn compared(route: &Route, request: &Request<Bytes>, delivery: &Delivery) -> Compared {
     let says_json = match delivery.source {
         _ if route.fingerprint == FingerprintRule::Off => return Compared::NotAtAll,
         Source::PubSub => true,
@@ -64,7 +66,7 @@ pub(crate) fn compared(route: &Route, arrived: &Arrived, delivery: &Delivery) ->
             .get("datacontenttype")
             .is_none_or(|it| is_json(it)),
         Source::Api | Source::CloudTasks => {
-            let content_type = single_header(&arrived.headers, CONTENT_TYPE.as_str());
+            let content_type = single_header(request.headers(), CONTENT_TYPE.as_str());
             content_type.is_ok_and(|it| it.is_some_and(|it| is_json(&it)))
         }
     };
@@ -76,40 +78,35 @@ pub(crate) fn compared(route: &Route, arrived: &Arrived, delivery: &Delivery) ->
 }
 
 /// What stands around the payload and makes it other work.
-fn around(route: &Route, arrived: &Arrived, delivery: &Delivery) -> Pieces {
-    let pieces = Pieces::new().method(arrived.method.as_str());
+fn around(route: &Route, request: &Request<Bytes>, delivery: &Delivery) -> Pieces {
+    let pieces = Pieces::new().method(request.method().as_str());
     match delivery.source {
-        Source::Api | Source::CloudTasks => pieces.path(path_and_query(arrived)),
+        Source::Api | Source::CloudTasks => pieces.path(path_and_query(request)),
         // Whoever configured the push put the query there, and `?token=` changes.
-        Source::PubSub => attributes(pieces.path(path(arrived)), route, arrived, delivery),
+        Source::PubSub => attributes(pieces.path(request.uri().path()), route, request, delivery),
         Source::CloudEvents => {
-            let event = OF_EVENT
-                .into_iter()
-                .fold(pieces.path(path(arrived)), |pieces, name| {
-                    let value = delivery.ce.get(name).map(String::as_str);
-                    pieces.named(&format!("ce:{name}"), value)
-                });
+            let event =
+                OF_EVENT
+                    .into_iter()
+                    .fold(pieces.path(request.uri().path()), |pieces, name| {
+                        let value = delivery.ce.get(name).map(String::as_str);
+                        pieces.named(&format!("ce:{name}"), value)
+                    });
             // Those of the message that an event of Eventarc carries.
-            attributes(event, route, arrived, delivery)
+            attributes(event, route, request, delivery)
         }
     }
 }
 
-/// The path as the handler gets it.
-fn path(arrived: &Arrived) -> &str {
-    arrived.uri.path()
-}
-
-/// The same with the query.
-fn path_and_query(arrived: &Arrived) -> &str {
-    let both = arrived.uri.path_and_query();
-    both.map_or("/", |both| both.as_str())
-}
-
 /// The attributes of a message. In an unwrapped push they stand among all other headers, of which some
 /// change with each delivery: there only those count that the route names.
-fn attributes(pieces: Pieces, route: &Route, arrived: &Arrived, delivery: &Delivery) -> Pieces {
-    if source::is_unwrapped(arrived, delivery) {
+fn attributes(
+    pieces: Pieces,
+    route: &Route,
+    request: &Request<Bytes>,
+    delivery: &Delivery,
+) -> Pieces {
+    if source::is_unwrapped(request, delivery) {
         return pieces;
     }
     let own = route.fingerprint_ignores.iter().map(String::as_str);
@@ -134,11 +131,11 @@ fn fits(pattern: &str, name: &str) -> bool {
 fn beside(
     pieces: Pieces,
     names: &[String],
-    arrived: &Arrived,
+    request: &Request<Bytes>,
     delivery: &Delivery,
 ) -> Result<Pieces, Invalid> {
     names.iter().try_fold(pieces, |pieces, name| {
-        let value = delivery.named(arrived, name)?;
+        let value = delivery.value(request, name)?;
         Ok(pieces.named(name, value.as_deref()))
     })
 }

@@ -1,8 +1,10 @@
 //! What crosses to the handler: the delivery's own request, less what belongs to one connection,
 //! with the names that let the handler take part.
 
-use crate::delivery::{Arrived, Delivery, Transport};
+use crate::delivery::Transport;
 use crate::headers::HeaderRules;
+use crate::settings::Source;
+use bytes::Bytes;
 use http::header::{HeaderName, HeaderValue};
 use http::{HeaderMap, Request};
 use jiff::Timestamp;
@@ -21,7 +23,7 @@ pub(crate) const TRACEPARENT: HeaderName = HeaderName::from_static("traceparent"
 #[derive(Debug)]
 pub(crate) struct ForwardedRequest<'a> {
     pub(crate) lease: &'a Lease,
-    pub(crate) delivery: &'a Delivery,
+    pub(crate) source: Source,
     pub(crate) deadline: Timestamp,
     pub(crate) traceparent: &'a str,
     pub(crate) steps_url: Option<&'a str>,
@@ -32,18 +34,18 @@ pub(crate) struct ForwardedRequest<'a> {
 
 impl ForwardedRequest<'_> {
     /// The request that the handler gets.
-    pub(crate) fn request<B>(&self, arrived: &Arrived, body: B) -> Request<B> {
+    pub(crate) fn request<B>(&self, inbound: &Request<Bytes>, body: B) -> Request<B> {
         let mut request = Request::new(body);
-        *request.method_mut() = arrived.method.clone();
-        *request.uri_mut() = arrived.uri.clone();
-        *request.headers_mut() = self.header_rules.toward_handler(&arrived.headers);
+        *request.method_mut() = inbound.method().clone();
+        *request.uri_mut() = inbound.uri().clone();
+        *request.headers_mut() = self.header_rules.toward_handler(inbound.headers());
         let headers = request.headers_mut();
         let key = self.lease.key.to_string();
         set(headers, IDEMPOTENCY_KEY, &key);
         set(headers, SEMEL_KEY, &key);
         set(headers, SEMEL_FENCE, &self.lease.fence.to_string());
         set(headers, SEMEL_ATTEMPT, &self.lease.attempt.to_string());
-        set(headers, SEMEL_SOURCE, self.delivery.source.word());
+        set(headers, SEMEL_SOURCE, self.source.word());
         set(headers, SEMEL_DEADLINE, &format!("{:.3}", self.deadline));
         set(headers, TRACEPARENT, self.traceparent);
         if let Some(base) = self.steps_url {

@@ -3,17 +3,20 @@
 use crate::active_runs::ActiveRuns;
 use crate::blocking_pool::BlockingPool;
 use crate::bodies::Bodies;
+use crate::delivery::Delivery;
 use crate::headers::HeaderRules;
 use crate::health::StoreHealth;
 use crate::letters::quota::Quota;
 use crate::listener::Listener;
 use crate::metrics::Metrics;
+use crate::naming::{self, Identity, NamingError};
 use crate::path::{AmbiguousPath, LoosePattern, ParsedPath, PathAllowance, PathPattern};
 use crate::settings::{Pass, Route, Settings};
 use crate::steps;
 use crate::timed::Timed;
 use crate::upstream::Client;
-use http::Method;
+use bytes::Bytes;
+use http::{Method, Request};
 use semel::slots::Slots;
 use semel::{Semel, Store};
 use std::net::SocketAddr;
@@ -44,7 +47,7 @@ pub(crate) struct Gate {
 /// A route at work.
 #[derive(Debug)]
 pub(crate) struct RouteState {
-    pub(crate) route: Route,
+    pub(crate) settings: Route,
     /// What could be taken for this route's path.
     loose: LoosePattern,
     pub(crate) slots: Slots,
@@ -159,7 +162,7 @@ impl Gate {
 
     /// Whether a route has this path, for whatever methods.
     fn names(&self, path: &ParsedPath) -> bool {
-        let mut routes = self.routes.iter().map(|route_state| &route_state.route);
+        let mut routes = self.routes.iter().map(|route_state| &route_state.settings);
         routes.any(|route| route.path.matches(&path.canonical))
     }
 
@@ -170,31 +173,51 @@ impl Gate {
         path: &ParsedPath,
         taken: Option<&Arc<RouteState>>,
     ) -> Option<AmbiguousPath> {
-        let allowed = taken.map_or(&[][..], |route_state| &route_state.route.path_allows);
+        let allowed = taken.map_or(&[][..], |route_state| &route_state.settings.path_allows);
         let refused = |spelling: &&PathAllowance| !allowed.contains(spelling);
         if let Some(spelling) = path.spellings.iter().find(refused) {
             return Some(AmbiguousPath::NotAllowed(*spelling));
         }
         // What stands in the settings letter by letter was meant.
         let exactly = PathPattern::Exact(path.canonical.clone());
-        if taken.is_some_and(|route_state| route_state.route.path == exactly) {
+        if taken.is_some_and(|route_state| route_state.settings.path == exactly) {
             return None;
         }
         let passed = self.settings.pass.iter().flat_map(|pass| &pass.paths);
         let passed_exactly = passed.into_iter().any(|pattern| *pattern == exactly);
         let looks_like = |route_state: &&Arc<RouteState>| {
-            let meant = passed_exactly && matches!(route_state.route.path, PathPattern::Below(_));
-            route_state.route.owns(method) && route_state.resembles(path) && !meant
+            let meant =
+                passed_exactly && matches!(route_state.settings.path, PathPattern::Below(_));
+            route_state.settings.owns(method) && route_state.resembles(path) && !meant
         };
         let alike = self.routes.iter().find(looks_like);
         alike.map(|_| AmbiguousPath::LooksLikeRoute)
+    }
+
+    /// The key and fingerprint of a delivery. What reading its payload takes counts as a body in hand while
+    /// it lasts.
+    pub(crate) fn name(
+        &self,
+        route: &Route,
+        request: &Request<Bytes>,
+        delivery: &Delivery,
+    ) -> Result<Identity, NamingError> {
+        let mut reservation = self.bodies.reading();
+        let mut reserve = |bytes| reservation.reserve(bytes).is_ok();
+        naming::name(
+            &self.settings.namespace,
+            route,
+            request,
+            delivery,
+            &mut reserve,
+        )
     }
 
     /// The route with this name.
     pub(crate) fn route_state(&self, name: &str) -> Option<&Arc<RouteState>> {
         self.routes
             .iter()
-            .find(|route_state| route_state.route.name == name)
+            .find(|route_state| route_state.settings.name == name)
     }
 
     /// Whether nothing may be sent any more.
@@ -212,22 +235,22 @@ impl RouteState {
             loose: LoosePattern::of(&route.path),
             slots: Slots::new(route.concurrency, route.queue),
             letters: Quota::new(route.letters),
-            route: route.clone(),
+            settings: route.clone(),
         }
     }
 
     fn takes(&self, method: &Method, path: &ParsedPath) -> bool {
-        self.route.takes(method) && self.route.path.matches(&path.canonical)
+        self.settings.takes(method) && self.settings.path.matches(&path.canonical)
     }
 
     /// Whether nobody else may have this request.
     fn owns(&self, method: &Method, path: &ParsedPath) -> bool {
-        self.route.owns(method) && self.route.path.matches(&path.canonical)
+        self.settings.owns(method) && self.settings.path.matches(&path.canonical)
     }
 
     /// Whether a path that is not this route's could be taken for it.
     fn resembles(&self, path: &ParsedPath) -> bool {
-        self.loose.takes(&path.loosest) && !self.route.path.matches(&path.canonical)
+        self.loose.takes(&path.loosest) && !self.settings.path.matches(&path.canonical)
     }
 }
 

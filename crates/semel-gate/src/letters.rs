@@ -3,6 +3,7 @@
 
 pub(crate) mod stored;
 pub(crate) mod keep;
+mod id;
 pub(crate) mod status;
 pub(crate) mod quota;
 pub(crate) mod reconcile;

@@ -3,6 +3,7 @@
 pub(crate) mod connections;
 
 use crate::bodies::BodyError;
+use crate::disposition::Disposition;
 use crate::gate::RouteState;
 use crate::letters::quota::Count;
 use crate::timed::StoreSeconds;
@@ -73,9 +74,6 @@ const SECONDS: [f64; 12] = [
     0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.5, 1.0, 5.0, 30.0,
 ];
 
-/// Outcomes that stand for an effect which did not happen twice.
-const PREVENTED: [&str; 4] = ["replayed", "busy", "not_yet", "mismatched"];
-
 fn seconds() -> Histogram {
     Histogram::new(SECONDS)
 }
@@ -110,7 +108,7 @@ impl Metrics {
         metrics.register_seconds();
         // A counter that is there from the start can be told from one that is missing.
         for route_state in routes {
-            let route = route_state.route.name.clone();
+            let route = route_state.settings.name.clone();
             drop(metrics.duplicates.get_or_create(&RouteLabel { route }));
         }
         metrics
@@ -204,7 +202,7 @@ impl Metrics {
     pub(crate) fn delivery(
         &self,
         route: &str,
-        outcome: &'static str,
+        disposition: &Disposition,
         all: Duration,
         upstream: Option<Duration>,
     ) {
@@ -213,10 +211,10 @@ impl Metrics {
         };
         let by_outcome = OutcomeLabels {
             route: route.into(),
-            outcome,
+            outcome: disposition.word(),
         };
         self.deliveries.get_or_create(&by_outcome).inc();
-        if PREVENTED.contains(&outcome) {
+        if disposition.is_duplicate() {
             self.duplicates.get_or_create(&label).inc();
         }
         let own = all.saturating_sub(upstream.unwrap_or_default());
@@ -298,7 +296,7 @@ impl Metrics {
         let gauge = |count: usize| i64::try_from(count).unwrap_or(i64::MAX);
         for route_state in routes {
             let label = RouteLabel {
-                route: route_state.route.name.clone(),
+                route: route_state.settings.name.clone(),
             };
             self.runs
                 .get_or_create(&label)

@@ -1,11 +1,11 @@
 //! Naming: the key and the fingerprint of a delivery, from one reading of its payload, and the terms on
-//! which it runs.
+//! which it runs. Pure functions over `http` types and our own, for any front end.
 
-use crate::bodies::Bodies;
-use crate::delivery::{Arrived, Delivery, Invalid};
+use crate::delivery::{Delivery, Invalid};
 use crate::fingerprint::{Compared, compared, fingerprint};
-use crate::gate::{Gate, RouteState};
 use crate::settings::{Caller, Route, Source};
+use bytes::Bytes;
+use http::Request;
 use semel::key::{Delivered, KeyError, KeyRule, Part, Scope};
 use semel::payload::NoRoom;
 use semel::work::{Duplicates, Work};
@@ -16,42 +16,49 @@ use std::time::Duration;
 /// itself before.
 const TIMEOUT_MARGIN: Duration = Duration::from_secs(2);
 
-/// A delivery with its names.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Identity {
-    pub(crate) key: Key,
-    pub(crate) fingerprint: Fingerprint,
+/// Which work a delivery is, and what a repeat of it is compared by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Identity {
+    /// Which deliveries are the same piece of work.
+    pub key: Key,
+    /// Whether a repeat is an honest one.
+    pub fingerprint: Fingerprint,
 }
 
-/// Why a delivery has no names.
+/// Why a delivery has no key and fingerprint.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum NamingError {
+pub enum NamingError {
     /// It can have none.
     Invalid(Invalid),
     /// Its payload cannot be read now: too much is in hand.
     NoRoom,
 }
 
-/// The key and fingerprint of a delivery.
-pub(crate) fn name(
-    gate: &Gate,
+/// The key and fingerprint of a delivery. `reserve` is asked for the bytes that reading the payload takes,
+/// piece by piece, and says whether there is room for them.
+///
+/// # Errors
+/// When a part of the key is missing or malformed, or there is no room to read the payload now.
+pub fn name(
+    namespace: &str,
     route: &Route,
-    arrived: &Arrived,
+    request: &Request<Bytes>,
     delivery: &Delivery,
+    reserve: &mut dyn FnMut(usize) -> bool,
 ) -> Result<Identity, NamingError> {
     let rule = &route.terms(delivery.source).key;
-    let payload = read(&gate.bodies, route, rule, arrived, delivery)?;
+    let payload = read(route, rule, request, delivery, reserve)?;
     require(route, &payload)?;
     let scope = Scope {
-        namespace: gate.settings.namespace.clone(),
+        namespace: namespace.into(),
         route: route.name.clone(),
-        method: (delivery.source == Source::Api).then(|| arrived.method.to_string()),
-        caller: caller(route, arrived, delivery)?,
+        method: (delivery.source == Source::Api).then(|| request.method().to_string()),
+        caller: caller(route, request, delivery)?,
     };
     let mut delivered = Delivered::read(&payload);
     for part in rule.parts() {
         if let Part::Named(name) = part
-            && let Some(value) = delivery.named(arrived, name)?
+            && let Some(value) = delivery.value(request, name)?
         {
             delivered = delivered.with(name, value);
         }
@@ -60,40 +67,36 @@ pub(crate) fn name(
     rule.refuse_empty(&fields)?;
     Ok(Identity {
         key: Key::of(&scope, &fields)?,
-        fingerprint: fingerprint(route, arrived, delivery, &payload)?,
+        fingerprint: fingerprint(route, request, delivery, &payload)?,
     })
 }
 
-/// Reads the payload once for key, `require` and fingerprint, unless none of them looks into it. What that
-/// takes counts as a body in hand while it lasts.
+/// Reads the payload once for key, `require` and fingerprint, unless none of them looks into it.
 fn read<'a>(
-    bodies: &Bodies,
     route: &Route,
     rule: &KeyRule,
-    arrived: &Arrived,
+    request: &Request<Bytes>,
     delivery: &'a Delivery,
+    reserve: &mut dyn FnMut(usize) -> bool,
 ) -> Result<Payload<'a>, NoRoom> {
     let pointers = || {
         rule.pointers()
             .chain(route.require.iter().map(String::as_str))
     };
-    let is_read = match compared(route, arrived, delivery) {
+    let is_read = match compared(route, request, delivery) {
         Compared::AsValue => true,
         Compared::AsBytes | Compared::NotAtAll => pointers().next().is_some(),
     };
     if !is_read {
         return Ok(Payload::unread(&delivery.payload));
     }
-    let mut share = bodies.reading();
-    Payload::read_within(&delivery.payload, pointers(), &mut |bytes| {
-        share.reserve(bytes).is_ok()
-    })
+    Payload::read_within(&delivery.payload, pointers(), reserve)
 }
 
-/// The terms of the route for work of this name.
-pub(crate) fn work(route_state: &RouteState, source: Source, named: Identity) -> Work {
-    let (route, terms) = (&route_state.route, route_state.route.terms(source));
-    Work::new(named.key, named.fingerprint)
+/// The work that a delivery asks for, on the terms of its route.
+pub fn work(route: &Route, source: Source, identity: Identity) -> Work {
+    let terms = route.terms(source);
+    Work::new(identity.key, identity.fingerprint)
         .lease(terms.lease)
         .timeout(terms.timeout + TIMEOUT_MARGIN)
         .retention(terms.retention)
@@ -102,13 +105,12 @@ pub(crate) fn work(route_state: &RouteState, source: Source, named: Identity) ->
         .backoff(route.backoff)
         .duplicates(Duplicates::Wait(terms.wait))
         .completes(route.completes)
-        .slots(&route_state.slots)
 }
 
 /// One caller must never receive another's answer, so an API request without one is refused.
 fn caller(
     route: &Route,
-    arrived: &Arrived,
+    request: &Request<Bytes>,
     delivery: &Delivery,
 ) -> Result<Option<String>, Invalid> {
     if delivery.source != Source::Api {
@@ -117,7 +119,7 @@ fn caller(
     match &route.caller {
         Some(Caller::Shared) => Ok(Some("shared".into())),
         Some(Caller::Header(name)) => {
-            let value = delivery.named(arrived, &format!("header:{name}"))?;
+            let value = delivery.value(request, &format!("header:{name}"))?;
             match value {
                 Some(value) if !value.is_empty() => Ok(Some(format!("header:{value}"))),
                 Some(_) | None => Err(Invalid::new(

@@ -6,22 +6,19 @@
 
 mod prepare;
 
-use crate::delivery::{Arrived, Delivery};
-use crate::delivery_log::{Line, word};
-use crate::gate::{Gate, Phase, RouteState};
-use crate::handle;
+use crate::disposition::{Disposition, Undelivered};
+use crate::flow::Flow;
+use crate::gate::{Gate, Phase};
 use crate::letters::status::{self, LetterStatus};
 use crate::naming::Identity;
 use crate::operate::letters::no_letter;
 use crate::operate::{Operator, Refused};
-use crate::reply::Told;
 use http::StatusCode;
-use jiff::Timestamp;
+use semel::Key;
 use semel::clock::Time;
 use semel::letter::{Letter, LetterId, Mark, Marked, Standing};
-use semel::record::{Acted, Ending, Record, State};
-use semel::work::FailureKind;
-use semel::{Ended, Key};
+use semel::record::{Acted, Record, State};
+use semel::work::{Duplicates, FailureKind};
 use serde_json::{Value, json};
 use std::sync::Arc;
 
@@ -32,10 +29,8 @@ const NO_CREDENTIALS: &str = "a letter keeps no credentials (Authorization, Cook
 /// A letter, ready to be run again.
 struct Redrive {
     letter: Letter,
-    route_state: Arc<RouteState>,
-    arrived: Arc<Arrived>,
-    delivery: Delivery,
-    named: Identity,
+    identity: Identity,
+    flow: Flow,
 }
 
 /// What to do with a letter whose work may have taken effect, for all that is known here.
@@ -48,6 +43,8 @@ pub(crate) enum IfUnknown {
 /// What the record of a letter's work allows.
 enum Readiness {
     Run,
+    /// It was running: whether it still is, by its lease, is for the store to say when it is asked for a claim.
+    RunUnlessBusy,
     /// It succeeded meanwhile.
     Close,
 }
@@ -67,12 +64,12 @@ pub(crate) async fn redrive(
         ));
     }
     let letter = operator.find(id).await?;
-    let (again, record) = prepare::prepare(gate, letter).await?;
-    let (id, key) = (again.letter.id, again.named.key);
+    let (redrive, record) = prepare::prepare(gate, letter).await?;
+    let (id, key) = (redrive.letter.id, redrive.identity.key);
     let before = record
         .as_ref()
         .map_or("absent", |record| record.state.word());
-    let told = attempt(gate, again, record.as_ref(), if_unknown).await;
+    let told = attempt(gate, redrive, record.as_ref(), if_unknown).await;
     let after = match &told {
         Ok(told) => told["outcome"].as_str().unwrap_or_default(),
         Err(refused) => refused
@@ -89,52 +86,43 @@ pub(crate) async fn redrive(
 }
 
 async fn attempt(
-    gate: &Arc<Gate>,
-    again: Redrive,
+    gate: &Gate,
+    redrive: Redrive,
     record: Option<&Record>,
     if_unknown: IfUnknown,
 ) -> Result<Value, Refused> {
-    let (id, key) = (again.letter.id, again.named.key);
-    if record.is_some_and(|record| record.fingerprint != again.named.fingerprint) {
+    let (id, key) = (redrive.letter.id, redrive.identity.key);
+    if record.is_some_and(|record| record.fingerprint != redrive.identity.fingerprint) {
         return Err(other_work(&key));
     }
-    if let Some(LetterStatus { standing, key }) = under_taken(gate, &again.letter).await? {
+    if let Some(LetterStatus { standing, key }) = under_taken(gate, &redrive.letter).await? {
         return match standing {
             Standing::Succeeded => had_succeeded(gate, &id, &key).await,
             Standing::Unfinished(state) => Err(ran_under_its_own(&key, state)),
             Standing::NotRun | Standing::Unknown => Err(running(&key)),
         };
     }
-    match (again.letter.standing(record), if_unknown) {
+    match (redrive.letter.standing(record), if_unknown) {
         (Standing::Succeeded, _) => return had_succeeded(gate, &id, &key).await,
-        (Standing::Unknown, IfUnknown::Refuse) => return Err(unknown(&again.letter, &key)),
+        (Standing::Unknown, IfUnknown::Refuse) => return Err(unknown(&redrive.letter, &key)),
         (Standing::Unfinished(_) | Standing::NotRun, _)
         | (Standing::Unknown, IfUnknown::RunAgain) => {}
     }
     note(gate, &id).await?;
-    match next(gate, &again.named, record).await? {
+    let mut flow = redrive.flow;
+    match readiness(gate, &key).await? {
         Readiness::Run => {}
+        Readiness::RunUnlessBusy => flow.duplicates = Some(Duplicates::Reject),
         Readiness::Close => return had_succeeded(gate, &id, &key).await,
     }
-    let (outcome, status, told) = run(gate, again).await;
-    match told {
-        Told::Ended(Ended::Ran(recorded) | Ended::Replayed(recorded), _)
-            if recorded.ending == Ending::Succeeded =>
-        {
-            close(gate, &id).await?;
-            Ok(closed(&id, &key, outcome, status, "it succeeded"))
-        }
-        Told::Store(error) => Err(Refused::from(error)
-            .with("outcome", outcome)
-            .with("letter", id.to_string())),
-        Told::Ended(ended, _) => Err(stays(&ended, status)
-            .with("outcome", outcome)
-            .with("status", status)
-            .with("letter", id.to_string())
-            .with("key", key.to_string())),
-        Told::Invalid(invalid) => Err(Refused::conflict(invalid.detail, "the letter stays")),
-        Told::NoRoom | Told::NotKept(_) => Err(Refused::conflict(outcome, "the letter stays")),
+    flow.identity = Ok(redrive.identity);
+    let disposition = flow.run(redrive.identity).await;
+    let was_running = flow.duplicates.is_some();
+    if was_running && matches!(disposition, Disposition::Busy { .. }) {
+        return Err(running(&key));
     }
+    log(&flow, &disposition);
+    told(gate, &disposition, &id, &key).await
 }
 
 // === Running ===
@@ -147,38 +135,15 @@ async fn note(gate: &Gate, id: &LetterId) -> Result<(), Refused> {
     }
 }
 
-/// Whether the record lets the work run; makes it claimable if need be.
-async fn next(
-    gate: &Gate,
-    named: &Identity,
-    record: Option<&Record>,
-) -> Result<Readiness, Refused> {
-    let mut lapsed = false;
-    match record.map(|record| record.state) {
-        Some(State::Succeeded) => return Ok(Readiness::Close),
-        Some(State::Running) if record.is_some_and(is_leased) => return Err(running(&named.key)),
-        // Nobody else would take this work over; the store judges whether its lease has lapsed.
-        Some(State::Running) => lapsed = true,
-        Some(State::Parked | State::Failed | State::Waiting) | None => {}
-    }
+/// Whether the work may run; makes its record claimable if need be.
+async fn readiness(gate: &Gate, key: &Key) -> Result<Readiness, Refused> {
     // Also when there is nothing to change: what this process remembers of the key is dropped.
-    match gate.semel.redrive(&named.key).await? {
+    match gate.semel.redrive(key).await? {
         Acted::Applied | Acted::Gone(None | Some(State::Waiting)) => Ok(Readiness::Run),
+        Acted::Gone(Some(State::Running)) => Ok(Readiness::RunUnlessBusy),
         Acted::Gone(Some(State::Succeeded)) => Ok(Readiness::Close),
-        Acted::Gone(Some(State::Running)) if lapsed => Ok(Readiness::Run),
-        Acted::Refused | Acted::Gone(Some(State::Running | State::Parked | State::Failed)) => {
-            Err(running(&named.key))
-        }
+        Acted::Refused | Acted::Gone(Some(State::Parked | State::Failed)) => Err(running(key)),
     }
-}
-
-#[allow(
-    clippy::disallowed_methods,
-    reason = "a lease that lapsed may be run again"
-)]
-fn is_leased(record: &Record) -> bool {
-    let now = u64::try_from(Timestamp::now().as_microsecond()).unwrap_or(0);
-    record.lease_until.0 > now
 }
 
 /// A mismatched letter's own work under the delivery's key. The same work under the letter's key would
@@ -221,52 +186,37 @@ fn running(key: &Key) -> Refused {
     .with("key", key.to_string())
 }
 
-/// Runs it as any delivery, with its log line, but without a new letter: this one stays until it
-/// succeeded.
-async fn run(gate: &Arc<Gate>, again: Redrive) -> (&'static str, Option<u16>, Told) {
-    let Redrive {
-        letter,
-        route_state,
-        arrived,
-        delivery,
-        named,
-    } = again;
-    let mut line = Line::begin(&route_state.route, delivery.source);
-    line.letter = Some(letter.id);
-    line.transport = delivery.transport.clone();
-    let told = handle::run(gate, &route_state, &arrived, delivery, named, &mut line).await;
-    line.tell(&told);
-    let status = status(&told);
-    let in_line = status.and_then(|status| StatusCode::from_u16(status).ok());
-    line.end(&gate.metrics, in_line.unwrap_or(StatusCode::CONFLICT));
-    (word(&told), status, told)
-}
-
-/// The handler's status, if it was heard.
-fn status(told: &Told) -> Option<u16> {
-    match told {
-        Told::Ended(Ended::Ran(r) | Ended::Replayed(r) | Ended::Unrecorded(r), _) => {
-            Some(r.outcome.status)
-        }
-        Told::Ended(Ended::Failed(failed), _) => Some(failed.failure.outcome.status),
-        Told::Ended(
-            Ended::Unread
-            | Ended::Busy { .. }
-            | Ended::NotYet { .. }
-            | Ended::Full { .. }
-            | Ended::Parked
-            | Ended::Mismatched
-            | Ended::Stale,
-            _,
-        )
-        | Told::Invalid(_)
-        | Told::NoRoom
-        | Told::NotKept(_)
-        | Told::Store(_) => None,
-    }
+/// The log line of any delivery, with the handler's status, if it was heard.
+fn log(flow: &Flow, disposition: &Disposition) {
+    let status = disposition.handler_status();
+    let status = status.and_then(|status| StatusCode::from_u16(status).ok());
+    flow.log(disposition, status.unwrap_or(StatusCode::CONFLICT));
 }
 
 // === Telling ===
+
+/// Closes the letter of work that has succeeded; any other letter stays, and says why.
+async fn told(
+    gate: &Gate,
+    disposition: &Disposition,
+    id: &LetterId,
+    key: &Key,
+) -> Result<Value, Refused> {
+    let (outcome, status) = (disposition.word(), disposition.handler_status());
+    if disposition.has_succeeded() {
+        close(gate, id).await?;
+        return Ok(closed(id, key, outcome, status, "it succeeded"));
+    }
+    let refused = if let Disposition::Store(error) = disposition {
+        Refused::from(error.clone())
+    } else {
+        let key = key.to_string();
+        stays(disposition).with("status", status).with("key", key)
+    };
+    Err(refused
+        .with("outcome", outcome)
+        .with("letter", id.to_string()))
+}
 
 async fn close(gate: &Gate, id: &LetterId) -> Result<(), Refused> {
     let closed = gate.semel.store().letter_mark(id, Mark::Closed).await;
@@ -316,48 +266,59 @@ fn closed(id: &LetterId, key: &Key, outcome: &str, status: Option<u16>, says: &s
 }
 
 /// Why a letter stays.
-fn stays(ended: &Ended, status: Option<u16>) -> Refused {
-    let (error, what_to_do) = match ended {
-        Ended::Ran(_) | Ended::Replayed(_) => (
+fn stays(disposition: &Disposition) -> Refused {
+    const FIND_OUT: &str =
+        "find out, then resolve its record (`semel records resolve`) or redrive it again";
+    let (error, what_to_do) = match disposition {
+        Disposition::Ran(_)
+        | Disposition::Replayed(_)
+        | Disposition::Letter(Undelivered::Failed(_) | Undelivered::FailedBefore(_)) => (
             "it failed for good again",
-            "mend the handler, then redrive it again, or discard the letter",
+            "fix the handler, then redrive it again, or discard the letter",
         ),
-        Ended::Failed(failed) if failed.failure.kind == FailureKind::InDoubt => (
-            "it may or may not have taken effect",
-            "find out, then resolve its record (`semel records resolve`) or redrive it again",
-        ),
-        Ended::Failed(failed) if failed.state == State::Parked => (
+        Disposition::Retryable(failed) | Disposition::Letter(Undelivered::Parked(failed))
+            if failed.failure.kind == FailureKind::InDoubt =>
+        {
+            ("it may or may not have taken effect", FIND_OUT)
+        }
+        Disposition::Letter(Undelivered::Parked(_)) => (
             "it failed again and is parked",
-            "mend the handler, then redrive it again, or resolve its record",
+            "fix the handler, then redrive it again, or resolve its record",
         ),
-        Ended::Failed(_) => ("it failed again", "mend the handler, then redrive it again"),
-        Ended::Unrecorded(_) => (
+        Disposition::Retryable(_) => ("it failed again", "fix the handler, then redrive it again"),
+        Disposition::Unrecorded(_) => (
             "it ran, and its record is still being written",
             "redrive it again later: when it is recorded, that closes the letter and runs nothing",
         ),
-        Ended::Unread => (
+        Disposition::Unread => (
             "it ran, and whether its transaction committed cannot be read yet",
             "redrive it again later: if it committed, that closes the letter and runs nothing",
         ),
-        Ended::Busy { .. } => ("it is running", "wait for its end, then redrive it again"),
-        Ended::NotYet { .. } => ("its next run is not due yet", "redrive it again later"),
-        Ended::Full { .. } => (
+        Disposition::Busy { .. } => ("it is running", "wait for its end, then redrive it again"),
+        Disposition::NotYet { .. } => ("its next run is not due yet", "redrive it again later"),
+        Disposition::Full { .. } => (
             "too much work is in hand",
             "nothing was run; redrive it again later",
         ),
-        Ended::Parked => (
+        Disposition::Parked | Disposition::Letter(Undelivered::ParkedBefore) => (
             "it is parked: it may or may not have taken effect",
             "find out, then resolve its record or redrive it again",
         ),
-        Ended::Mismatched => (
+        Disposition::Mismatched | Disposition::Letter(Undelivered::Mismatched) => (
             "its key is known with another payload",
             "forget that record first, or discard the letter; nothing was run",
         ),
-        Ended::Stale => (
+        Disposition::Stale => (
             "its run was overtaken by another run or an operator",
             "look at its record (`semel records show`)",
         ),
+        Disposition::Store(_)
+        | Disposition::NoRoom
+        | Disposition::Invalid(_)
+        | Disposition::Letter(Undelivered::Invalid(_))
+        | Disposition::NotKept(..) => ("it was not run", "redrive it again later"),
     };
+    let status = disposition.handler_status();
     let what_to_do = match status {
         Some(401 | 403) => format!("{NO_CREDENTIALS}; {what_to_do}"),
         Some(_) | None => what_to_do.to_owned(),

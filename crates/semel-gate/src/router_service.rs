@@ -2,8 +2,8 @@
 
 use crate::listener::{Peer, Serve};
 use crate::pace::Paced;
-use crate::reply::Reply;
 use crate::settings::Limits;
+use crate::upstream::Reply;
 use axum::Router;
 use axum::body::Body;
 use axum::extract::ConnectInfo;

@@ -2,21 +2,25 @@
 
 use crate::bodies::{BodyError, BodyReservation};
 use crate::connections::Connections;
-use crate::delivery::Arrived;
 use crate::failpoint::{Point, pass};
 use crate::gate::{Gate, Phase, RouteMatch, RouteState};
 use crate::handle::handle;
 use crate::letters::reconcile;
 use crate::listener::{Peer, Serve};
+use crate::normalize::Rejection;
 use crate::pace::Paced;
 use crate::reply::cors::CorsGrant;
-use crate::reply::{Reply, refusal};
+use crate::reply::meaning::gate_broken;
+use crate::reply::problem::Problem;
+use crate::reply::refusal;
 use crate::settings::{Pass, Settings, Source};
 use crate::silence::Silence;
 use crate::trailers::FilteredTrailers;
-use crate::upstream::{Connection, streamed};
+use crate::upstream::{Connection, Reply, full, streamed};
 use crate::{admin, headers, health, normalize, source, steps};
-use http::{HeaderMap, Method, Request};
+use bytes::Bytes;
+use http::header::{CONNECTION, HeaderValue};
+use http::{HeaderMap, Method, Request, Version};
 use http_body_util::BodyExt;
 use hyper::body::Incoming;
 use semel::{PendingOutcome, Store};
@@ -172,21 +176,35 @@ async fn serve_one(gate: Arc<Gate>, peer: &Peer, request: Request<Incoming>) -> 
     let (mut parts, body) = request.into_parts();
     let path = match normalize::normalize(&mut parts, &gate.header_rules) {
         Ok(Some(path)) => path,
-        Ok(None) => return refusal::unknown_path(),
-        Err(why) => return refusal::rejected(&why, parts.version),
+        Ok(None) => return refuse(&refusal::unknown_path()),
+        Err(why) => return reject(&why, parts.version),
     };
     let request = Request::from_parts(parts, body);
     match gate.find_route(request.method(), &path) {
         RouteMatch::Protected(route_state) => {
             let route_state = Arc::clone(route_state);
-            let asks = CorsGrant::of(&route_state.route, request.headers());
-            asks.hears(protected(gate, peer, route_state, request).await)
+            let grant = CorsGrant::of(&route_state.settings, request.headers());
+            grant.apply(protected(gate, peer, route_state, request).await)
         }
         RouteMatch::Pass(pass) => forward(&gate, peer, pass, request).await,
-        RouteMatch::OtherMethod => refusal::other_method(),
-        RouteMatch::Unknown => refusal::unknown_path(),
-        RouteMatch::Ambiguous(why) => refusal::ambiguous_path(why),
+        RouteMatch::OtherMethod => refuse(&refusal::other_method()),
+        RouteMatch::Unknown => refuse(&refusal::unknown_path()),
+        RouteMatch::Ambiguous(why) => refuse(&refusal::ambiguous_path(why)),
     }
+}
+
+fn refuse(problem: &Problem) -> Reply {
+    problem.reply().map(full)
+}
+
+/// Where the end of a request is unsure, nothing may follow it.
+fn reject(why: &Rejection, version: Version) -> Reply {
+    let mut reply = refuse(&refusal::rejected(why));
+    if version < Version::HTTP_2 && !matches!(why, Rejection::Path(_)) {
+        let close = HeaderValue::from_static("close");
+        reply.headers_mut().insert(CONNECTION, close);
+    }
+    reply
 }
 
 /// Reads the whole request, then lets its delivery go its way in a task of its own: a sender that
@@ -197,19 +215,19 @@ async fn protected(
     route_state: Arc<RouteState>,
     request: Request<Incoming>,
 ) -> Reply {
-    let who = source::sender_by_head(&route_state.route.sources, request.headers());
+    let who = source::sender_by_head(&route_state.settings.sources, request.headers());
     if passes(&route_state, request.method()) && who == Source::Api {
         if headers::has(request.headers(), headers::IDEMPOTENCY_KEY) {
-            return refusal::key_unprotected(request.method());
+            return refuse(&refusal::key_unprotected(request.method()));
         }
         let pass = Pass {
             paths: Vec::new(),
-            upstream: route_state.route.upstream.clone(),
+            upstream: route_state.settings.upstream.clone(),
         };
         return forward(&gate, peer, &pass, request).await;
     }
-    let (parts, body) = request.into_parts();
-    let bytes_max = route_state.route.body_bytes_max;
+    let (mut parts, body) = request.into_parts();
+    let bytes_max = route_state.settings.body_bytes_max;
     let read = async {
         let share = gate.bodies.head(&peer.bodies, &parts)?;
         gate.bodies.read(share, body, bytes_max).await
@@ -218,32 +236,29 @@ async fn protected(
         Ok(read) => read,
         Err(why) => return unread(&gate, who, &why),
     };
-    let arrived = Arrived {
-        method: parts.method,
-        uri: parts.uri,
-        headers: parts.headers,
-        body,
-    };
+    // What the connection left beside the request is not the delivery's.
+    parts.extensions.clear();
+    let request = Request::from_parts(parts, body);
     pass(Point::AfterAccept);
     gate.deliveries
-        .spawn(in_hand(Arc::clone(&gate), route_state, arrived, share))
+        .spawn(in_hand(Arc::clone(&gate), route_state, request, share))
         .await
-        .unwrap_or_else(|_| refusal::broken())
+        .unwrap_or_else(|_| gate_broken().response().map(full))
 }
 
 fn unread(gate: &Gate, who: Source, why: &BodyError) -> Reply {
     gate.metrics.body_refused(why);
-    refusal::unread(who, why)
+    refuse(&refusal::unread(who, why))
 }
 
 /// The body counts as in hand until the delivery has its reply.
 async fn in_hand(
     gate: Arc<Gate>,
     route_state: Arc<RouteState>,
-    arrived: Arrived,
+    request: Request<Bytes>,
     share: BodyReservation,
 ) -> Reply {
-    let reply = handle(gate, route_state, arrived).await;
+    let reply = handle(gate, route_state, request).await;
     drop(share);
     reply
 }
@@ -251,9 +266,9 @@ async fn in_hand(
 /// An API client may look without a key, unless the route lists the method; a broker's delivery is
 /// protected whatever its method.
 fn passes(route_state: &RouteState, method: &Method) -> bool {
-    route_state.route.caller.is_some()
+    route_state.settings.caller.is_some()
         && normalize::is_safe(method)
-        && !route_state.route.methods.contains(method)
+        && !route_state.settings.methods.contains(method)
 }
 
 /// Forwards a request as it is. Its body is not held here, but its head is.
@@ -290,9 +305,9 @@ async fn forward(gate: &Arc<Gate>, peer: &Peer, pass: &Pass, request: Request<In
             http::Response::from_parts(parts, streamed(body))
         }
         Ok(Err(broken)) => match cut.get() {
-            Some(why) => refusal::not_passed_whole(*why),
-            None => refusal::not_forwarded(&broken),
+            Some(why) => refuse(&refusal::not_passed_whole(*why)),
+            None => refusal::not_forwarded(&broken).response().map(full),
         },
-        Err(max) => refusal::not_answered(max),
+        Err(max) => refusal::not_answered(max).response().map(full),
     }
 }

@@ -252,6 +252,15 @@ impl Route {
 // === impl Source ===
 
 impl Source {
+    /// Whether it delivers again until it hears a success code, and forgets the delivery then.
+    #[must_use]
+    pub const fn is_broker(self) -> bool {
+        match self {
+            Self::Api => false,
+            Self::CloudTasks | Self::PubSub | Self::CloudEvents => true,
+        }
+    }
+
     /// All of them, in the order of [`Route::terms`].
     pub const ALL: [Self; 4] = [Self::Api, Self::CloudTasks, Self::PubSub, Self::CloudEvents];
 

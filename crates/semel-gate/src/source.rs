@@ -1,5 +1,8 @@
 //! Sources: what a request means, by who sent it. Each file reads one sender's form; `json` is how
 //! all of them look into a JSON object.
+//!
+//! Pure functions over `http` types, for any front end: [`sender`] says who sent a request, [`read`] what
+//! it means.
 
 pub(crate) mod api;
 mod cloud_tasks;
@@ -7,9 +10,10 @@ mod pubsub;
 mod cloudevents;
 mod json;
 
-use crate::delivery::{Arrived, Delivery, Invalid};
+use crate::delivery::{Delivery, Invalid};
 use crate::settings::Source;
-use http::HeaderMap;
+use bytes::Bytes;
+use http::{HeaderMap, Request};
 use std::collections::BTreeMap;
 use std::fmt;
 
@@ -17,33 +21,30 @@ use std::fmt;
 /// inside a body only the body's own limit would bound them.
 const NAME_BYTES_MAX: usize = 8 * 1024;
 
-/// Reads a request. `fixed` is whose form it has; `None` looks at the request itself.
+/// Reads a request of this sender.
 ///
 /// # Errors
-/// When it is not of the source's form, or of no known form.
-pub fn read(fixed: Option<Source>, arrived: &Arrived) -> Result<Delivery, Invalid> {
-    let mut delivery = match who(fixed, arrived) {
-        Source::Api => api::read(arrived),
-        Source::CloudTasks => cloud_tasks::read(arrived)?,
-        Source::PubSub => pubsub::read(arrived)?,
-        Source::CloudEvents => cloudevents::read(arrived)?,
+/// When it is not of the sender's form.
+pub fn read(source: Source, request: &Request<Bytes>) -> Result<Delivery, Invalid> {
+    let mut delivery = match source {
+        Source::Api => Delivery::new(source, request.body().clone()),
+        Source::CloudTasks => cloud_tasks::read(request)?,
+        Source::PubSub => pubsub::read(request)?,
+        Source::CloudEvents => cloudevents::read(request)?,
     };
     check_lengths(&delivery)?;
-    delivery.transport.traceparent = traceparent(&arrived.headers, &delivery.attributes);
+    delivery.transport.traceparent = traceparent(request.headers(), &delivery.attributes);
     Ok(delivery)
-}
-
-fn who(fixed: Option<Source>, arrived: &Arrived) -> Source {
-    fixed.unwrap_or_else(|| sender(&Source::ALL, arrived))
 }
 
 /// Who sent a request: the one that the route names, or by its form one of several. CloudEvents come
 /// first: Eventarc's look like Pub/Sub too, and the event's identity is the better one. What has none of
 /// the forms is an API client's, also where the route takes none of those.
-pub(crate) fn sender(sources: &[Source], arrived: &Arrived) -> Source {
-    let source = sender_by_head(sources, &arrived.headers);
+#[must_use]
+pub fn sender(sources: &[Source], request: &Request<Bytes>) -> Source {
+    let source = sender_by_head(sources, request.headers());
     let told = sources.len() == 1 || source != Source::Api;
-    if !told && sources.contains(&Source::PubSub) && pubsub::is_envelope(&arrived.body) {
+    if !told && sources.contains(&Source::PubSub) && pubsub::is_envelope(request.body()) {
         Source::PubSub
     } else {
         source
@@ -80,8 +81,8 @@ pub(crate) fn unknown(sources: &[Source]) -> Invalid {
 }
 
 /// Whether a message came without its envelope, so that its attributes cannot be told from other headers.
-pub(crate) fn is_unwrapped(arrived: &Arrived, delivery: &Delivery) -> bool {
-    delivery.source == Source::PubSub && pubsub::has_metadata(&arrived.headers)
+pub(crate) fn is_unwrapped(request: &Request<Bytes>, delivery: &Delivery) -> bool {
+    delivery.source == Source::PubSub && pubsub::has_metadata(request.headers())
 }
 
 fn check_lengths(delivery: &Delivery) -> Result<(), Invalid> {

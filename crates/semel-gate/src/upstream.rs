@@ -34,6 +34,8 @@ const IDLE_CONNECTIONS_MAX: usize = 256;
 
 /// A body, whatever it is made of.
 pub(crate) type AnyBody = UnsyncBoxBody<Bytes, BoxError>;
+/// A reply, with its body.
+pub(crate) type Reply = Response<AnyBody>;
 pub(crate) type BoxError = Box<dyn std::error::Error + Send + Sync>;
 
 /// Sends requests to handlers.

@@ -7,9 +7,9 @@
 )]
 
 use bytes::Bytes;
-use http::{HeaderMap, HeaderName, HeaderValue, Method, Uri};
+use http::{HeaderName, HeaderValue, Request};
 use proptest::prelude::*;
-use semel_gate::delivery::{Arrived, Delivery, Invalid, Transport};
+use semel_gate::delivery::{Delivery, Invalid, Transport};
 use semel_gate::settings::Source;
 use semel_gate::source;
 use std::collections::BTreeMap;
@@ -82,32 +82,28 @@ const STRUCTURED: Headers<'_> = &[(
     "Application/CloudEvents+JSON; charset=UTF-8",
 )];
 
-fn arrived(headers: Headers<'_>, body: impl Into<Bytes>) -> Arrived {
-    let mut map = HeaderMap::new();
+fn request(headers: Headers<'_>, body: impl Into<Bytes>) -> Request<Bytes> {
+    let mut request = Request::post("/orders?x=1");
     for (name, value) in headers {
-        let name = HeaderName::from_bytes(name.as_bytes()).unwrap();
-        map.append(name, HeaderValue::from_str(value).unwrap());
+        request = request.header(*name, *value);
     }
-    Arrived {
-        method: Method::POST,
-        uri: Uri::from_static("/orders?x=1"),
-        headers: map,
-        body: body.into(),
-    }
+    request.body(body.into()).unwrap()
 }
 
-/// Reads with the source seen from the request; a route fixed to that source must read the same.
+/// Reads with the source seen from the request.
+fn read(request: &Request<Bytes>) -> Result<Delivery, Invalid> {
+    source::read(source::sender(&Source::ALL, request), request)
+}
+
 fn seen(headers: Headers<'_>, body: &'static str) -> Delivery {
-    let arrived = arrived(headers, body);
-    let delivery = source::read(None, &arrived).unwrap();
-    let fixed = source::read(Some(delivery.source), &arrived).unwrap();
-    assert_eq!(format!("{delivery:?}"), format!("{fixed:?}"));
-    delivery
+    read(&request(headers, body)).unwrap()
 }
 
+/// Refused by the reader of this source, or of the one that is seen from the request.
 fn refused(fixed: Option<Source>, headers: Headers<'_>, body: &str) -> Invalid {
-    let body = Bytes::copy_from_slice(body.as_bytes());
-    source::read(fixed, &arrived(headers, body)).unwrap_err()
+    let request = request(headers, Bytes::copy_from_slice(body.as_bytes()));
+    let source = fixed.unwrap_or_else(|| source::sender(&Source::ALL, &request));
+    source::read(source, &request).unwrap_err()
 }
 
 fn map<const N: usize>(pairs: [(&str, &str); N]) -> BTreeMap<String, String> {
@@ -136,15 +132,15 @@ fn a_request_without_marks_is_an_api_clients() {
 fn an_idempotency_key_is_named_quoted_or_bare() {
     let uuid = "8e03978e-40d5-43dd-bc93-6894a57f9324";
     for sent in [uuid.to_owned(), format!("\"{uuid}\"")] {
-        let arrived = arrived(&[("Idempotency-Key", &sent)], "{}");
-        let delivery = source::read(None, &arrived).unwrap();
-        let key = delivery.named(&arrived, "header:idempotency-key");
+        let request = request(&[("Idempotency-Key", &sent)], "{}");
+        let delivery = read(&request).unwrap();
+        let key = delivery.value(&request, "header:idempotency-key");
         assert_eq!(key.unwrap().unwrap(), uuid);
     }
-    let arrived = arrived(&[("Idempotency-Key", "\"open")], "{}");
-    let delivery = source::read(None, &arrived).unwrap();
+    let request = request(&[("Idempotency-Key", "\"open")], "{}");
+    let delivery = read(&request).unwrap();
     let invalid = delivery
-        .named(&arrived, "header:idempotency-key")
+        .value(&request, "header:idempotency-key")
         .unwrap_err();
     assert_eq!(invalid.code, "idempotency-key-quotes");
 }
@@ -204,7 +200,7 @@ fn either_spelling_of_a_message_is_enough() {
         r#"{"messageId":"1","message_id":"\u0031","orderingKey":"k"}"#,
     ] {
         let body = format!("{{\"message\":{message},\"subscription\":\"s\"}}");
-        let delivery = source::read(None, &arrived(&[], body)).unwrap();
+        let delivery = read(&request(&[], body)).unwrap();
         assert_eq!(delivery.source, Source::PubSub);
         assert_eq!(delivery.transport.message_id, some("1"));
         assert_eq!(delivery.transport.ordering_key, some("k"));
@@ -329,7 +325,7 @@ fn eventarc_events_may_be_structured_too() {
         r#"{{"specversion":"1.0","id":"e-1","source":"//pubsub","datacontenttype":"application/json",
         "type":"google.cloud.pubsub.topic.v1.messagePublished","data":{HELLO}}}"#
     );
-    let delivery = source::read(None, &arrived(STRUCTURED, body)).unwrap();
+    let delivery = read(&request(STRUCTURED, body)).unwrap();
     assert_eq!(delivery.payload, "Hello");
     assert_eq!(delivery.transport.message_id, some("e-1"));
     assert_eq!(delivery.transport.delivery_attempt, Some(5));
@@ -340,8 +336,8 @@ fn repeats_of_one_message_have_one_payload_however_often_they_come() {
     let later = HELLO.replace("\"deliveryAttempt\":5", "\"deliveryAttempt\":6");
     assert_ne!(later, HELLO);
     for headers in [EVENTARC, &[]] {
-        let first = source::read(None, &arrived(headers, HELLO)).unwrap();
-        let second = source::read(None, &arrived(headers, later.clone())).unwrap();
+        let first = read(&request(headers, HELLO)).unwrap();
+        let second = read(&request(headers, later.clone())).unwrap();
         assert_eq!(first.payload, second.payload);
         assert_eq!(first.ce, second.ce);
         assert_eq!(first.attributes, second.attributes);
@@ -351,7 +347,7 @@ fn repeats_of_one_message_have_one_payload_however_often_they_come() {
 
 #[test]
 fn a_route_fixed_to_pubsub_reads_the_envelope_of_an_event() {
-    let delivery = source::read(Some(Source::PubSub), &arrived(EVENTARC, HELLO)).unwrap();
+    let delivery = source::read(Source::PubSub, &request(EVENTARC, HELLO)).unwrap();
     assert_eq!(delivery.source, Source::PubSub);
     assert_eq!(delivery.payload, "Hello");
     assert!(delivery.ce.is_empty());
@@ -360,7 +356,7 @@ fn a_route_fixed_to_pubsub_reads_the_envelope_of_an_event() {
 #[test]
 fn a_route_fixed_to_api_takes_every_form_as_it_is() {
     for headers in [CLOUD_TASK, EVENTARC, UNWRAPPED, BINARY, STRUCTURED] {
-        let delivery = source::read(Some(Source::Api), &arrived(headers, HELLO)).unwrap();
+        let delivery = source::read(Source::Api, &request(headers, HELLO)).unwrap();
         assert_eq!(delivery.source, Source::Api);
         assert_eq!(delivery.payload, HELLO);
         assert!(delivery.attributes.is_empty() && delivery.ce.is_empty());
@@ -487,7 +483,7 @@ fn a_structured_event_that_can_be_read_two_ways_is_refused() {
         ),
     ];
     all_refused(None, &cases);
-    assert!(source::read(None, &arrived(STRUCTURED, EVENT)).is_ok());
+    assert!(read(&request(STRUCTURED, EVENT)).is_ok());
 }
 
 #[test]
@@ -566,28 +562,29 @@ proptest! {
         event in any::<bool>(),
     ) {
         let fixed_headers = if event { BINARY } else { &[] };
-        let mut arrived = arrived(fixed_headers, body);
+        let mut request = request(fixed_headers, body);
         for (name, value) in headers {
             let name = HeaderName::from_bytes(name.as_bytes()).unwrap();
-            arrived.headers.append(name, HeaderValue::from_bytes(&value).unwrap());
+            request.headers_mut().append(name, HeaderValue::from_bytes(&value).unwrap());
         }
-        for fixed in [None].into_iter().chain(Source::ALL.map(Some)) {
-            match source::read(fixed, &arrived) {
+        let seen = source::sender(&Source::ALL, &request);
+        for source in [seen].into_iter().chain(Source::ALL) {
+            match source::read(source, &request) {
                 Ok(delivery) => {
-                    prop_assert!(fixed.is_none_or(|fixed| fixed == delivery.source));
-                    prop_assert!(delivery.payload.len() <= arrived.body.len());
-                    if let Ok(Some(key)) = delivery.named(&arrived, "header:idempotency-key") {
+                    prop_assert_eq!(source, delivery.source);
+                    prop_assert!(delivery.payload.len() <= request.body().len());
+                    if let Ok(Some(key)) = delivery.value(&request, "header:idempotency-key") {
                         prop_assert!((1..=255).contains(&key.len()) && key.is_ascii());
                     }
                 }
-                Err(invalid) => prop_assert!(!invalid.code.is_empty() && fixed != Some(Source::Api)),
+                Err(invalid) => prop_assert!(!invalid.code.is_empty() && source != Source::Api),
             }
         }
     }
 
     #[test]
     fn a_structured_event_reads_any_bytes_without_panic(body in nearly()) {
-        if let Ok(delivery) = source::read(None, &arrived(STRUCTURED, body)) {
+        if let Ok(delivery) = read(&request(STRUCTURED, body)) {
             prop_assert!(delivery.transport.message_id.is_some());
             prop_assert!(delivery.ce.contains_key("source"));
         }

@@ -17,6 +17,28 @@ use std::collections::BTreeMap;
 /// The first byte of an encoded outcome.
 const VERSION: u8 = 1;
 
+/// The headers that are recorded and replayed. Cookies, credentials and everything that belongs to
+/// one connection or one moment are not.
+pub const HEADERS_KEPT: [&str; 16] = [
+    "content-type",
+    "content-language",
+    "content-encoding",
+    "content-disposition",
+    "location",
+    "etag",
+    "last-modified",
+    "link",
+    "retry-after",
+    // Without these a web page could read the first answer and no replay of it.
+    "access-control-allow-credentials",
+    "access-control-allow-headers",
+    "access-control-allow-methods",
+    "access-control-allow-origin",
+    "access-control-expose-headers",
+    "access-control-max-age",
+    "vary",
+];
+
 /// What became of a run: a status, headers and a body, replayed byte for byte to duplicates.
 ///
 /// ```

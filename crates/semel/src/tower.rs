@@ -4,6 +4,8 @@
 //! [`Verdict`] function to say, and what could not be answered reaches the caller as an
 //! [`OnceError`]; `examples/axum.rs` maps each of them.
 
+pub use crate::outcome::HEADERS_KEPT;
+
 use crate::key::KeyError;
 use crate::outcome::bytes_of;
 use crate::run::{Ended, Semel};
@@ -26,28 +28,6 @@ use tower_service::Service;
 
 /// The largest request body, in bytes: the whole body is read before the key is known.
 pub const BODY_BYTES_MAX: usize = 16 * 1024 * 1024;
-
-/// The headers that are recorded and replayed. Cookies, credentials and everything that belongs to
-/// one connection or one moment are not.
-pub const HEADERS_KEPT: [&str; 16] = [
-    "content-type",
-    "content-language",
-    "content-encoding",
-    "content-disposition",
-    "location",
-    "etag",
-    "last-modified",
-    "link",
-    "retry-after",
-    // Without these a web page could read the first answer and no replay of it.
-    "access-control-allow-credentials",
-    "access-control-allow-headers",
-    "access-control-allow-methods",
-    "access-control-allow-origin",
-    "access-control-expose-headers",
-    "access-control-max-age",
-    "vary",
-];
 
 /// Makes a service take effect once per key.
 ///

@@ -1,15 +1,13 @@
 //! Keeping a letter: the whole delivery, durable in the store before its sender hears that it may forget it.
 
-use crate::delivery::Arrived;
-use crate::delivery_log::Line;
-use crate::gate::{Gate, RouteState};
-use crate::letters::status;
-use crate::letters::stored::StoredDelivery;
-use crate::reply::{self, NotKept, Told};
-use crate::settings::Source;
+use super::id::letter_id;
+use super::status;
+use super::stored::StoredDelivery;
+use crate::disposition::{Disposition, NotKept, Undelivered};
+use crate::flow::Flow;
+use semel::Error;
 use semel::letter::{Letter, LetterId, Put, Reason, Standing};
 use semel::record::{Fence, State};
-use semel::{Error, Fingerprint};
 
 /// What the record of a delivery's key says, just before the delivery is acknowledged.
 enum Ground {
@@ -22,7 +20,7 @@ enum Ground {
 }
 
 /// What became of a letter.
-enum Ended {
+enum LetterPut {
     Kept(LetterId),
     /// Nothing is kept, and nothing is lost: its work has succeeded, or an operator discarded it.
     Closed,
@@ -30,66 +28,81 @@ enum Ended {
 }
 
 /// Keeps the whole delivery when its sender is about to forget it without success.
-pub(crate) async fn keep_letter(
-    gate: &Gate,
-    route_state: &RouteState,
-    source: Source,
-    arrived: &Arrived,
-    told: Told,
-    line: &mut Line,
-) -> Told {
-    let Some(reason) = reply::letter(source, route_state.route.on_invalid, &told) else {
-        return told;
+pub(crate) async fn keep_letter(flow: &mut Flow, disposition: Disposition) -> Disposition {
+    let Disposition::Letter(why) = disposition else {
+        return disposition;
     };
-    let ended = match ground(gate, reason, line).await {
-        Ok(Ground::Keep(fence)) => {
-            let letter = Letter {
-                id: letter_id(gate, reason, line, arrived),
-                key: line.named.map(|named| named.key),
-                route: route_state.route.name.clone(),
-                reason,
-                fence,
-                retention: route_state.route.terms(source).retention,
-                redriven: false,
-                delivery: StoredDelivery::of(&route_state.route.name, arrived, why(&told)).encode(),
-            };
-            keep(gate, route_state, &letter).await
+    match put(flow, &why).await {
+        Ok(LetterPut::Kept(id)) => {
+            flow.letter = Some(id);
+            Disposition::Letter(why)
         }
-        Ok(Ground::Succeeded) => Ok(Ended::Closed),
-        Ok(Ground::Unsettled) => Ok(Ended::NotKept(NotKept::Unsettled)),
-        Err(error) => Err(error),
-    };
-    match ended {
-        Ok(Ended::Kept(id)) => {
-            line.letter = Some(id);
-            told
-        }
-        Ok(Ended::Closed) => told,
-        Ok(Ended::NotKept(why)) => {
-            let told = Told::NotKept(why);
-            if why == NotKept::Full {
-                line.tell(&told);
-            }
-            told
-        }
+        Ok(LetterPut::Closed) => Disposition::Letter(why),
+        Ok(LetterPut::NotKept(not_kept)) => Disposition::NotKept(why, not_kept),
         // Nothing is lost: the sender keeps it.
         Err(error) => {
-            tracing::warn!(route = route_state.route.name, %error, "a letter was not kept; the sender is asked to deliver again");
-            Told::Store(Error::Unavailable("a letter was not kept".into()))
+            let route = &flow.route.settings.name;
+            tracing::warn!(route, %error, "a letter was not kept; the sender is asked to deliver again");
+            Disposition::NotKept(why, NotKept::Store)
+        }
+    }
+}
+
+async fn put(flow: &Flow, why: &Undelivered) -> Result<LetterPut, Error> {
+    let (store, route, reason) = (flow.gate.semel.store(), &flow.route, why.reason());
+    let fence = match ground(flow, reason).await? {
+        Ground::Keep(fence) => fence,
+        Ground::Succeeded => return Ok(LetterPut::Closed),
+        Ground::Unsettled => return Ok(LetterPut::NotKept(NotKept::Unsettled)),
+    };
+    let name = &route.settings.name;
+    let letter = Letter {
+        id: letter_id(flow, reason),
+        key: flow.identity().map(|identity| identity.key),
+        route: name.clone(),
+        reason,
+        fence,
+        retention: route.settings.terms(flow.source).retention,
+        redriven: false,
+        delivery: StoredDelivery::of(name, &flow.request, why.why()).encode(),
+    };
+    let room = route.letters.take(reason, letter.delivery.len() as u64);
+    // A duplicate of what is kept already needs no room.
+    if room.is_none() && store.letter_get(&letter.id).await?.is_none() {
+        refused(flow, reason);
+        return Ok(LetterPut::NotKept(NotKept::Full));
+    }
+    match store.letter_put(&letter).await? {
+        Put::Applied => {
+            if let Some(room) = room {
+                room.used();
+            }
+            flow.gate.metrics.letter_kept(name, reason);
+        }
+        // Whoever put it has looked again, and reconciliation does.
+        Put::Already => return Ok(LetterPut::Kept(letter.id)),
+        Put::Closed => return Ok(LetterPut::Closed),
+    }
+    // Its work may have succeeded between the look and the put; later, reconciliation sees it.
+    match status::look_at(store, &letter).await.map(|it| it.standing) {
+        Ok(Standing::Succeeded) => Ok(LetterPut::Closed),
+        Ok(Standing::Unfinished(_) | Standing::NotRun | Standing::Unknown) | Err(_) => {
+            Ok(LetterPut::Kept(letter.id))
         }
     }
 }
 
 /// Looks at the record: for its fence, and because it may have changed since the delivery was told.
-async fn ground(gate: &Gate, reason: Reason, line: &Line) -> Result<Ground, Error> {
-    let Some(named) = line.named else {
+async fn ground(flow: &Flow, reason: Reason) -> Result<Ground, Error> {
+    let Some(identity) = flow.identity() else {
         return Ok(Ground::Keep(Fence(0)));
     };
-    let Some(record) = gate.semel.store().look(&named.key).await? else {
+    let Some(record) = flow.gate.semel.store().look(&identity.key).await? else {
         // Without a fence nobody could tell it from a duplicate of what was closed.
-        return Ok(line.fence().map_or(Ground::Unsettled, Ground::Keep));
+        let lease = flow.lease.as_ref();
+        return Ok(lease.map_or(Ground::Unsettled, |lease| Ground::Keep(lease.fence)));
     };
-    let same = record.fingerprint == named.fingerprint;
+    let same = record.fingerprint == identity.fingerprint;
     Ok(match (reason, record.state) {
         (Reason::Parked | Reason::Failed, State::Succeeded) if same => Ground::Succeeded,
         (Reason::Parked | Reason::Failed | Reason::Invalid, _) => Ground::Keep(record.fence),
@@ -104,44 +117,11 @@ async fn ground(gate: &Gate, reason: Reason, line: &Line) -> Result<Ground, Erro
     })
 }
 
-async fn keep(gate: &Gate, route_state: &RouteState, letter: &Letter) -> Result<Ended, Error> {
-    let store = gate.semel.store();
-    let room = route_state
-        .letters
-        .take(letter.reason, letter.delivery.len() as u64);
-    // A duplicate of what is kept already needs no room.
-    if room.is_none() && store.letter_get(&letter.id).await?.is_none() {
-        refused(gate, route_state, letter.reason);
-        return Ok(Ended::NotKept(NotKept::Full));
-    }
-    match store.letter_put(letter).await? {
-        Put::Applied => {
-            if let Some(room) = room {
-                room.used();
-            }
-            gate.metrics
-                .letter_kept(&route_state.route.name, letter.reason);
-        }
-        // Whoever put it has looked again, and reconciliation does.
-        Put::Already => return Ok(Ended::Kept(letter.id)),
-        Put::Closed => return Ok(Ended::Closed),
-    }
-    // Its work may have succeeded between the look and the put; later, reconciliation sees it.
-    match status::look_at(store, letter)
-        .await
-        .map(|stands| stands.standing)
-    {
-        Ok(Standing::Succeeded) => Ok(Ended::Closed),
-        Ok(Standing::Unfinished(_) | Standing::NotRun | Standing::Unknown) | Err(_) => {
-            Ok(Ended::Kept(letter.id))
-        }
-    }
-}
-
-fn refused(gate: &Gate, route_state: &RouteState, reason: Reason) {
-    let (route, limits) = (&route_state.route.name, route_state.letters.limits());
-    gate.metrics.letter_refused(route, reason);
-    if route_state.letters.alarms() {
+fn refused(flow: &Flow, reason: Reason) {
+    let (route, letters) = (&flow.route.settings.name, &flow.route.letters);
+    let limits = letters.limits();
+    flow.gate.metrics.letter_refused(route, reason);
+    if letters.alarms() {
         tracing::error!(
             route,
             reason = reason.word(),
@@ -150,35 +130,5 @@ fn refused(gate: &Gate, route_state: &RouteState, reason: Reason) {
             "the route's letters are full: its senders keep what they deliver and hear 409; redrive or discard \
              letters (`semel letters list`), or raise `letters_max` and `letters_bytes_max`"
         );
-    }
-}
-
-/// One letter per key and reason; without a key, one per arrival. An arrival that nothing names is never
-/// taken for another: its id is random, so that it meets neither an open letter nor a tombstone. The quota
-/// bounds how many there are.
-#[allow(
-    clippy::disallowed_methods,
-    reason = "a letter that nothing names gets a random id"
-)]
-fn letter_id(gate: &Gate, reason: Reason, line: &Line, arrived: &Arrived) -> LetterId {
-    match line.named {
-        Some(named) => LetterId::of_key(reason, &named.key, &named.fingerprint),
-        None => {
-            let body = Fingerprint::of(&arrived.body);
-            let mut arrival = format!("{} {}", gate.settings.namespace, line.arrival(arrived));
-            if !line.is_identified(arrived) {
-                arrival.push_str(&format!("\n{:032x}", rand::random::<u128>()));
-            }
-            LetterId::of_delivery(reason, &arrival, &body)
-        }
-    }
-}
-
-fn why(told: &Told) -> String {
-    match told {
-        Told::Invalid(invalid) => invalid.detail.clone(),
-        Told::Store(error) => error.to_string(),
-        Told::Ended(ended, _) => reply::why(ended),
-        Told::NoRoom | Told::NotKept(_) => "it was not kept".into(),
     }
 }

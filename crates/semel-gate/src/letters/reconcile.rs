@@ -49,9 +49,12 @@ async fn round(gate: &Gate) -> Result<(), Error> {
         }
     }
     for (route_state, before) in gate.routes.iter().zip(before) {
-        let count = counts.remove(&route_state.route.name).unwrap_or_default();
+        let count = counts
+            .remove(&route_state.settings.name)
+            .unwrap_or_default();
         route_state.letters.counted(count, before);
-        gate.metrics.letters_counted(&route_state.route.name, count);
+        gate.metrics
+            .letters_counted(&route_state.settings.name, count);
     }
     Ok(())
 }

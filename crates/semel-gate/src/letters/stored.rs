@@ -3,9 +3,9 @@
 //! Version 1: byte `0x01` · 4-byte big-endian length n · n bytes of JSON (route, method, path, headers,
 //! what was wrong) · body bytes.
 
-use crate::delivery::Arrived;
+use crate::delivery::path_and_query;
 use bytes::{BufMut, Bytes, BytesMut};
-use http::{HeaderMap, HeaderName, HeaderValue, Method, Uri};
+use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Uri};
 use semel::Error;
 use semel::outcome::{bytes_of, text_of};
 use serde::{Deserialize, Serialize};
@@ -44,20 +44,16 @@ pub(crate) struct Head {
 // === impl StoredDelivery ===
 
 impl StoredDelivery {
-    pub(crate) fn of(route: &str, arrived: &Arrived, why: String) -> Self {
-        let path = arrived
-            .uri
-            .path_and_query()
-            .map_or("/", |path| path.as_str());
+    pub(crate) fn of(route: &str, request: &Request<Bytes>, why: String) -> Self {
         Self {
             head: Head {
                 route: route.into(),
-                method: arrived.method.to_string(),
-                path: path.into(),
-                headers: harmless(&arrived.headers),
+                method: request.method().to_string(),
+                path: path_and_query(request).into(),
+                headers: harmless(request.headers()),
                 why,
             },
-            body: arrived.body.clone(),
+            body: request.body().clone(),
         }
     }
 
@@ -89,23 +85,21 @@ impl StoredDelivery {
         })
     }
 
-    /// The delivery, to be sent through the gate again.
-    pub(crate) fn arrived(&self) -> Result<Arrived, Error> {
+    /// The request, to be sent through the gate again.
+    pub(crate) fn request(&self) -> Result<Request<Bytes>, Error> {
         let wrong =
             |what: &str| Error::Corrupt(format!("a letter has a bad {what}; it is left as it is"));
-        let mut headers = HeaderMap::new();
+        let mut request = Request::new(self.body.clone());
         for (name, value) in &self.head.headers {
             let name: HeaderName = name.parse().map_err(|_| wrong("header name"))?;
             let value =
                 HeaderValue::from_bytes(&bytes_of(value)).map_err(|_| wrong("header value"))?;
-            headers.append(name, value);
+            request.headers_mut().append(name, value);
         }
-        Ok(Arrived {
-            method: Method::from_bytes(self.head.method.as_bytes()).map_err(|_| wrong("method"))?,
-            uri: self.head.path.parse::<Uri>().map_err(|_| wrong("path"))?,
-            headers,
-            body: self.body.clone(),
-        })
+        let method = Method::from_bytes(self.head.method.as_bytes());
+        *request.method_mut() = method.map_err(|_| wrong("method"))?;
+        *request.uri_mut() = self.head.path.parse::<Uri>().map_err(|_| wrong("path"))?;
+        Ok(request)
     }
 }
 
@@ -123,23 +117,19 @@ mod tests {
 
     #[test]
     fn a_letter_keeps_the_delivery_without_credentials() {
-        let mut headers = HeaderMap::new();
-        headers.insert("x-cloudtasks-taskname", HeaderValue::from_static("t1"));
-        headers.insert("authorization", HeaderValue::from_static("Bearer secret"));
-        let arrived = Arrived {
-            method: Method::POST,
-            uri: Uri::from_static("/charge?x=1"),
-            headers,
-            body: Bytes::from_static(b"{}"),
-        };
-        let bytes = StoredDelivery::of("charge", &arrived, "it failed".into()).encode();
+        let request = Request::post("/charge?x=1")
+            .header("x-cloudtasks-taskname", "t1")
+            .header("authorization", "Bearer secret")
+            .body(Bytes::from_static(b"{}"))
+            .unwrap();
+        let bytes = StoredDelivery::of("charge", &request, "it failed".into()).encode();
         let kept = StoredDelivery::decode(&bytes).unwrap();
-        let back = kept.arrived().unwrap();
+        let back = kept.request().unwrap();
         assert_eq!(
-            (back.method, back.uri, back.body),
-            (arrived.method, arrived.uri, arrived.body)
+            (back.method(), back.uri(), back.body()),
+            (request.method(), request.uri(), request.body())
         );
-        assert_eq!(back.headers.len(), 1);
+        assert_eq!(back.headers().len(), 1);
         assert!(!String::from_utf8_lossy(&bytes).contains("secret"));
         assert!(StoredDelivery::decode(&bytes.slice(..9)).is_err());
     }

@@ -293,9 +293,7 @@ impl Verdict {
                     "This work failed for good",
                     "an operator looked at it and decided so; use a new key for new work",
                 );
-                let outcome = Outcome::new(problem.status.as_u16(), problem.body())
-                    .with_header("content-type", Problem::CONTENT_TYPE);
-                Finding::Failed(outcome.encode())
+                Finding::Failed(problem.outcome().encode())
             }
             Self::Retry => Finding::Retry,
         }

@@ -1,17 +1,17 @@
 //! Reading a letter back: its delivery, and the key and fingerprint it was kept under.
 
 use super::Redrive;
-use crate::delivery::{Delivery, Transport};
+use crate::delivery::Delivery;
+use crate::flow::{Flow, ReadRequest};
 use crate::gate::Gate;
 use crate::letters::stored::StoredDelivery;
-use crate::naming::{Identity, name};
+use crate::naming::Identity;
 use crate::operate::Refused;
 use crate::settings::Source;
 use crate::source;
 use semel::Fingerprint;
 use semel::letter::{Letter, LetterId, Reason};
 use semel::record::Record;
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// Reads a letter back into a delivery with its names, and looks at the record of its work.
@@ -24,59 +24,59 @@ pub(super) async fn prepare(
         .blocking_pool
         .run(bytes, move || read_back(&own, letter));
     let mut read = read.await?;
-    let record = gate.semel.store().look(&read.again.named.key).await?;
-    read.again.named.fingerprint = read.fingerprint(record.as_ref());
-    Ok((read.again, record))
+    let record = gate.semel.store().look(&read.redrive.identity.key).await?;
+    read.redrive.identity.fingerprint = read.fingerprint(record.as_ref());
+    Ok((read.redrive, record))
 }
 
 /// A letter as it is read today.
 struct ReadBack {
-    again: Redrive,
+    redrive: Redrive,
     /// The fingerprint that its delivery would have today.
     today: Option<Fingerprint>,
 }
 
-fn read_back(gate: &Gate, letter: Letter) -> Result<ReadBack, Refused> {
+fn read_back(gate: &Arc<Gate>, letter: Letter) -> Result<ReadBack, Refused> {
     let kept = StoredDelivery::decode(&letter.delivery)?;
-    let Some(route_state) = gate.route_state(&kept.head.route) else {
+    let Some(route) = gate.route_state(&kept.head.route) else {
         return Err(Refused::conflict(
             format!("this gate has no route {:?} any more", kept.head.route),
             "add the route again, ask a gate that has it, or discard the letter; nothing was run",
         ));
     };
-    let arrived = kept.arrived()?;
-    let source = source::sender(&brokers(&route_state.route.sources), &arrived);
-    let delivery = source::read(Some(source), &arrived).unwrap_or_else(|_| Delivery {
-        source,
-        transport: Transport::default(),
-        payload: arrived.body.clone(),
-        attributes: BTreeMap::new(),
-        ce: BTreeMap::new(),
-    });
+    let request = kept.request()?;
+    let source = source::sender(&brokers(&route.settings.sources), &request);
+    let delivery = source::read(source, &request)
+        .unwrap_or_else(|_| Delivery::new(source, request.body().clone()));
     let today = is_by_key(letter.reason)
-        .then(|| name(gate, &route_state.route, &arrived, &delivery).ok())
+        .then(|| gate.name(&route.settings, &request, &delivery).ok())
         .flatten();
-    let named = Identity {
+    let identity = Identity {
         key: letter.work_key(),
-        fingerprint: Fingerprint::of(&arrived.body),
+        fingerprint: Fingerprint::of(request.body()),
     };
-    let again = Redrive {
-        letter,
-        route_state: Arc::clone(route_state),
-        arrived: Arc::new(arrived),
-        delivery,
-        named,
+    let read = ReadRequest {
+        source,
+        transport: delivery.transport,
+        identity: Ok(identity),
     };
+    let (gate, route, request) = (Arc::clone(gate), Arc::clone(route), Arc::new(request));
+    let mut flow = Flow::new(gate, route, request, read);
+    flow.letter = Some(letter.id);
     Ok(ReadBack {
-        again,
-        today: today.map(|named| named.fingerprint),
+        redrive: Redrive {
+            letter,
+            identity,
+            flow,
+        },
+        today: today.map(|identity| identity.fingerprint),
     })
 }
 
 /// Who may have sent a letter: never an API client. A route that takes no broker's deliveries any more
 /// still has the letters of before.
 fn brokers(sources: &[Source]) -> Vec<Source> {
-    let broker = |source: &Source| *source != Source::Api;
+    let broker = |source: &Source| source.is_broker();
     let named: Vec<_> = sources.iter().copied().filter(broker).collect();
     if named.is_empty() {
         Source::ALL.into_iter().filter(broker).collect()
@@ -91,7 +91,7 @@ impl ReadBack {
     /// The fingerprint that a letter was kept under: its id tells which one. The route's rule may have
     /// changed since.
     fn fingerprint(&self, record: Option<&Record>) -> Fingerprint {
-        let (letter, of_body) = (&self.again.letter, self.again.named.fingerprint);
+        let (letter, of_body) = (&self.redrive.letter, self.redrive.identity.fingerprint);
         let Some(key) = letter.key.filter(|_| is_by_key(letter.reason)) else {
             return of_body;
         };

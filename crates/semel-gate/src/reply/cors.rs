@@ -1,15 +1,14 @@
 //! Which web pages may read the gate's own problem answers (CORS). The handler's answers carry what the
 //! handler says.
 
-use super::Reply;
 use crate::settings::Route;
-use http::HeaderMap;
 use http::header::{
     ACCESS_CONTROL_ALLOW_CREDENTIALS, ACCESS_CONTROL_ALLOW_ORIGIN, ACCESS_CONTROL_EXPOSE_HEADERS,
     HeaderValue, ORIGIN, VARY,
 };
+use http::{HeaderMap, Response};
 
-/// Who asks, on a route that says whose pages may read.
+/// Who may read the gate's own answer to a request, on a route that says whose pages may.
 #[derive(Clone, Debug)]
 pub(crate) enum CorsGrant {
     /// The route names no origin.
@@ -24,7 +23,7 @@ pub(crate) enum CorsGrant {
 #[derive(Clone, Copy, Debug)]
 struct Own;
 
-pub(super) fn mark_as_own(reply: &mut Reply) {
+pub(super) fn mark_as_own<B>(reply: &mut Response<B>) {
     reply.extensions_mut().insert(Own);
 }
 
@@ -45,7 +44,7 @@ impl CorsGrant {
     }
 
     /// Lets the page read a reply that is the gate's own.
-    pub(crate) fn hears(self, mut reply: Reply) -> Reply {
+    pub(crate) fn apply<B>(self, mut reply: Response<B>) -> Response<B> {
         if reply.extensions().get::<Own>().is_none() {
             return reply;
         }

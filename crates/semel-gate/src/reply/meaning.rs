@@ -3,12 +3,11 @@
 use crate::reply::problem::Problem;
 use crate::settings::{Route, Source};
 use http::StatusCode;
-use semel::Outcome;
 use semel::work::Failure;
 
 /// What an answer means.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Meaning {
+pub enum Meaning {
     /// It took effect.
     Success,
     /// It did not and will not.
@@ -29,7 +28,8 @@ const NOT_RECORDED: [u16; 8] = [401, 403, 404, 408, 409, 423, 425, 429];
 /// Where doubt is parked, an answer that is not a success leaves it open whether the effect happened: a
 /// handler may charge and then answer 500, and a proxy may answer 502 for it. Only what the route lists as
 /// `undone` says that nothing happened, and what is recorded as failed is never run again.
-pub(crate) fn meaning(route: &Route, source: Source, status: StatusCode) -> Meaning {
+#[must_use]
+pub fn meaning(route: &Route, source: Source, status: StatusCode) -> Meaning {
     if route.is_final(status) {
         return Meaning::Final;
     }
@@ -48,10 +48,13 @@ pub(crate) fn meaning(route: &Route, source: Source, status: StatusCode) -> Mean
 /// What an answer means where doubt is tried again.
 fn default_meaning(source: Source, status: StatusCode) -> Meaning {
     match source {
-        Source::CloudTasks | Source::PubSub | Source::CloudEvents if status.is_success() => {
-            Meaning::Success
+        Source::CloudTasks | Source::PubSub | Source::CloudEvents => {
+            if status.is_success() {
+                Meaning::Success
+            } else {
+                Meaning::Retryable
+            }
         }
-        Source::CloudTasks | Source::PubSub | Source::CloudEvents => Meaning::Retryable,
         Source::Api if status.is_success() || status.is_redirection() => Meaning::Success,
         Source::Api if status.is_client_error() && !NOT_RECORDED.contains(&status.as_u16()) => {
             Meaning::Final
@@ -67,34 +70,31 @@ pub(crate) fn says_success(failure: &Failure) -> bool {
 }
 
 /// What is told and kept when the gate itself failed in the middle of a run.
-pub(crate) fn gate_broken() -> Outcome {
-    let problem = Problem::new(
+pub(crate) fn gate_broken() -> Problem {
+    Problem::new(
         StatusCode::INTERNAL_SERVER_ERROR,
         "gate-broken",
         "The gate failed",
         "please report this with the gate's log; whether the work took effect is in its record",
-    );
-    Outcome::new(problem.status.as_u16(), problem.body())
-        .with_header("content-type", Problem::CONTENT_TYPE)
+    )
 }
 
-/// What is told and kept when the handler gave no answer.
-pub(crate) fn no_answer(timed_out: bool, why: &str) -> Outcome {
-    let problem = if timed_out {
-        Problem::new(
-            StatusCode::GATEWAY_TIMEOUT,
-            "handler-timeout",
-            "The handler did not answer in time",
-            why,
-        )
-    } else {
-        Problem::new(
-            StatusCode::BAD_GATEWAY,
-            "handler-unreachable",
-            "There is no answer of the handler",
-            why,
-        )
-    };
-    Outcome::new(problem.status.as_u16(), problem.body())
-        .with_header("content-type", Problem::CONTENT_TYPE)
+/// What is told and kept when the handler did not answer in time.
+pub(crate) fn timed_out(why: impl Into<String>) -> Problem {
+    Problem::new(
+        StatusCode::GATEWAY_TIMEOUT,
+        "handler-timeout",
+        "The handler did not answer in time",
+        why,
+    )
+}
+
+/// What is told and kept when there is no answer of the handler.
+pub(crate) fn unreachable(why: impl Into<String>) -> Problem {
+    Problem::new(
+        StatusCode::BAD_GATEWAY,
+        "handler-unreachable",
+        "There is no answer of the handler",
+        why,
+    )
 }

@@ -1,22 +1,40 @@
 //! Problems (RFC 9457): what went wrong, for whoever can act on it. They say nothing of any other
 //! request.
 
+use super::cors;
+use crate::delivery::Invalid;
+use crate::settings::Source;
 use bytes::Bytes;
-use http::StatusCode;
+use http::header::{CONTENT_TYPE, HeaderValue, RETRY_AFTER};
+use http::{Response, StatusCode};
+use semel::{Error, Outcome};
 use serde_json::json;
+use std::time::Duration;
 
 /// A problem, with its place in `docs/errors.md`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Problem {
-    pub(crate) status: StatusCode,
-    pub(crate) code: &'static str,
+    status: StatusCode,
+    code: &'static str,
     title: &'static str,
     detail: String,
+    retry_after: Option<Duration>,
 }
 
-impl Problem {
-    pub(crate) const CONTENT_TYPE: &'static str = "application/problem+json";
+const MEDIA_TYPE: &str = "application/problem+json";
 
+/// The longest pause that is asked for while the same work runs.
+const BUSY_RETRY_AFTER_MAX: Duration = Duration::from_secs(5);
+
+/// When to ask again after the store could not be reached.
+const STORE_RETRY_AFTER: Duration = Duration::from_secs(1);
+
+/// When to ask again while letters are full: as often as they are counted.
+const FULL_RETRY_AFTER: Duration = Duration::from_secs(60);
+
+// === impl Problem ===
+
+impl Problem {
     pub(crate) fn new(
         status: StatusCode,
         code: &'static str,
@@ -28,10 +46,46 @@ impl Problem {
             code,
             title,
             detail: detail.into(),
+            retry_after: None,
         }
     }
 
-    pub(crate) fn body(&self) -> Bytes {
+    /// Asks for a pause, in whole seconds.
+    fn retry_after(self, pause: Duration) -> Self {
+        let retry_after = Some(pause);
+        Self {
+            retry_after,
+            ..self
+        }
+    }
+
+    /// The reply of the gate itself.
+    pub(crate) fn reply(&self) -> Response<Bytes> {
+        let mut reply = self.response();
+        cors::mark_as_own(&mut reply);
+        reply
+    }
+
+    /// The same, said in the handler's place.
+    pub(crate) fn response(&self) -> Response<Bytes> {
+        let mut response = Response::new(self.body());
+        *response.status_mut() = self.status;
+        let headers = response.headers_mut();
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static(MEDIA_TYPE));
+        if let Some(pause) = self.retry_after {
+            let seconds = pause.as_secs_f64().ceil().max(1.0);
+            let value = HeaderValue::from_str(&format!("{seconds:.0}"));
+            headers.insert(RETRY_AFTER, value.expect("digits are a header value"));
+        }
+        response
+    }
+
+    /// What is recorded of it when it stands for a handler's answer.
+    pub(crate) fn outcome(&self) -> Outcome {
+        Outcome::new(self.status.as_u16(), self.body()).with_header("content-type", MEDIA_TYPE)
+    }
+
+    fn body(&self) -> Bytes {
         let body = json!({
             "type": format!("docs/errors.md#{}", self.code),
             "title": self.title,
@@ -40,4 +94,167 @@ impl Problem {
         });
         Bytes::from(body.to_string())
     }
+}
+
+// === What becomes of deliveries ===
+
+pub(super) fn invalid(invalid: &Invalid) -> Problem {
+    Problem::new(
+        StatusCode::BAD_REQUEST,
+        invalid.code,
+        "This delivery cannot be named",
+        invalid.detail.clone(),
+    )
+}
+
+pub(super) fn outcome_unread() -> Problem {
+    Problem::new(
+        StatusCode::SERVICE_UNAVAILABLE,
+        "outcome-unread",
+        "Whether it took effect cannot be read yet",
+        "the handler ran, and the store could not be asked whether its transaction committed; nothing is recorded by \
+         guess, a retry is safe",
+    )
+    .retry_after(STORE_RETRY_AFTER)
+}
+
+pub(super) fn parked() -> Problem {
+    Problem::new(
+        StatusCode::CONFLICT,
+        "parked",
+        "A person must look at this work first",
+        "it failed too often, or may have taken effect; a retry changes nothing until an operator has decided",
+    )
+}
+
+pub(super) fn mismatched() -> Problem {
+    Problem::new(
+        StatusCode::UNPROCESSABLE_ENTITY,
+        "mismatched",
+        "This key was used for other work",
+        "a key names one piece of work: use a new key for new work, or repeat the first request exactly; \
+         nothing was run",
+    )
+}
+
+/// The run may end long before its lease does.
+pub(super) fn busy(retry_after: Duration) -> Problem {
+    Problem::new(
+        StatusCode::CONFLICT,
+        "busy",
+        "The same work is still running",
+        "ask again for its outcome; nothing was run by this request",
+    )
+    .retry_after(retry_after.min(BUSY_RETRY_AFTER_MAX))
+}
+
+pub(super) fn not_yet(retry_after: Duration) -> Problem {
+    Problem::new(
+        StatusCode::CONFLICT,
+        "not-yet",
+        "The last run failed, and the next one is not due yet",
+        "nothing was run by this request; a retry is safe",
+    )
+    .retry_after(retry_after)
+}
+
+pub(super) fn full(retry_after: Duration) -> Problem {
+    Problem::new(
+        StatusCode::TOO_MANY_REQUESTS,
+        "full",
+        "Too much work is in hand",
+        "nothing was run; a retry is safe",
+    )
+    .retry_after(retry_after)
+}
+
+pub(super) fn stale() -> Problem {
+    Problem::new(
+        StatusCode::CONFLICT,
+        "stale",
+        "This run was overtaken",
+        "another run, or an operator, owns this work now; ask again for its outcome",
+    )
+    .retry_after(STORE_RETRY_AFTER)
+}
+
+pub(super) fn redirect() -> Problem {
+    Problem::new(
+        StatusCode::BAD_GATEWAY,
+        "redirect",
+        "The handler answered with a redirect",
+        "a broker would follow it with a GET; name the final address as the upstream; a retry is safe",
+    )
+}
+
+pub(super) fn not_completed() -> Problem {
+    Problem::new(
+        StatusCode::BAD_GATEWAY,
+        "not-completed",
+        "The handler answered without completing",
+        "its transaction did not record this run, so it did not take effect; a retry is safe",
+    )
+}
+
+/// 409, never 429 or 503: those would throttle a whole queue.
+pub(super) fn unsettled() -> Problem {
+    Problem::new(
+        StatusCode::CONFLICT,
+        "unsettled",
+        "What became of this key is not decided yet",
+        "its key stands for other work that is running or waiting, or its record changed just now; nothing was run \
+         or kept by this delivery, a retry is safe",
+    )
+    .retry_after(BUSY_RETRY_AFTER_MAX)
+}
+
+/// 409 for the same reason.
+pub(super) fn letters_full() -> Problem {
+    Problem::new(
+        StatusCode::CONFLICT,
+        "letters-full",
+        "This route keeps no more letters",
+        "an operator must redrive or discard letters first; nothing was kept by this delivery, a retry is safe",
+    )
+    .retry_after(FULL_RETRY_AFTER)
+}
+
+pub(super) fn store(error: &Error) -> Problem {
+    match error {
+        Error::Unavailable(_) | Error::Denied(_) => store_unavailable(),
+        Error::Invalid(_) | Error::Corrupt(_) | Error::Bug(_) => Problem::new(
+            StatusCode::INTERNAL_SERVER_ERROR,
+            "store-refused",
+            "The store refused",
+            "nothing was run by this request; the gate's log says why",
+        ),
+    }
+}
+
+pub(super) fn store_unavailable() -> Problem {
+    Problem::new(
+        StatusCode::SERVICE_UNAVAILABLE,
+        "store-unavailable",
+        "The store cannot be reached",
+        "nothing was run by this request; a retry is safe",
+    )
+    .retry_after(STORE_RETRY_AFTER)
+}
+
+/// Bodies that others hold say nothing of the queue that this one is from: Cloud Tasks would slow all
+/// of it down on 429 or 503, and only this task on 409.
+pub(super) fn no_room(source: Source) -> Problem {
+    let status = if source.is_broker() {
+        StatusCode::CONFLICT
+    } else {
+        StatusCode::TOO_MANY_REQUESTS
+    };
+    Problem::new(
+        status,
+        "no-room",
+        "There is no room for this request",
+        "the heads and bodies in hand together, or those of this connection or address, are as large as \
+         `bodies_bytes_max` allows; nothing was run, a retry is safe",
+    )
+    .retry_after(STORE_RETRY_AFTER)
 }

@@ -1,21 +1,20 @@
 //! Refusals before there is a delivery: the request itself is not taken.
 
-use super::{Reply, STORE_RETRY_AFTER, answer, meaning, problem, wait};
+use super::meaning;
+use super::problem::{Problem, no_room};
 use crate::bodies::BodyError;
-use crate::effect::Heard;
 use crate::normalize::Rejection;
 use crate::pace::PaceError;
 use crate::path::{AmbiguousPath, PathAllowance};
 use crate::settings::Source;
 use crate::upstream::SendError;
-use http::header::{CONNECTION, HeaderValue};
-use http::{Method, StatusCode, Version};
+use http::{Method, StatusCode};
 use std::time::Duration;
 
 /// A body that was not read, from this sender as far as a head can tell.
-pub(crate) fn unread(who: Source, why: &BodyError) -> Reply {
+pub(crate) fn unread(who: Source, why: &BodyError) -> Problem {
     match why {
-        BodyError::TooLarge { bytes_max } => problem(
+        BodyError::TooLarge { bytes_max } => Problem::new(
             StatusCode::PAYLOAD_TOO_LARGE,
             "body-too-large",
             "The body is too large",
@@ -24,13 +23,13 @@ pub(crate) fn unread(who: Source, why: &BodyError) -> Reply {
             ),
         ),
         BodyError::NoRoom => no_room(who),
-        BodyError::TooSlow => problem(
+        BodyError::TooSlow => Problem::new(
             StatusCode::REQUEST_TIMEOUT,
             "body-too-slow",
             "The body came too slowly",
             "its sender paused for too long or sent too little at a time; nothing was run, a retry is safe",
         ),
-        BodyError::Broken(_) => problem(
+        BodyError::Broken(_) => Problem::new(
             StatusCode::BAD_REQUEST,
             "body-broken",
             "The body broke off",
@@ -39,26 +38,9 @@ pub(crate) fn unread(who: Source, why: &BodyError) -> Reply {
     }
 }
 
-/// Bodies that others hold say nothing of the queue that this one is from: Cloud Tasks would slow all
-/// of it down on 429 or 503, and only this task on 409.
-pub(super) fn no_room(who: Source) -> Reply {
-    let status = match who {
-        Source::Api => StatusCode::TOO_MANY_REQUESTS,
-        Source::CloudTasks | Source::PubSub | Source::CloudEvents => StatusCode::CONFLICT,
-    };
-    wait(
-        status,
-        "no-room",
-        "There is no room for this request",
-        "the heads and bodies in hand together, or those of this connection or address, are as large as \
-         `bodies_bytes_max` allows; nothing was run, a retry is safe",
-        STORE_RETRY_AFTER,
-    )
-}
-
 /// A path that no route names.
-pub(crate) fn unknown_path() -> Reply {
-    problem(
+pub(crate) fn unknown_path() -> Problem {
+    Problem::new(
         StatusCode::NOT_FOUND,
         "unknown-path",
         "No route has this path",
@@ -67,8 +49,8 @@ pub(crate) fn unknown_path() -> Reply {
 }
 
 /// A path that a route names, for other methods.
-pub(crate) fn other_method() -> Reply {
-    problem(
+pub(crate) fn other_method() -> Problem {
+    Problem::new(
         StatusCode::METHOD_NOT_ALLOWED,
         "other-method",
         "The route of this path takes other methods",
@@ -77,7 +59,7 @@ pub(crate) fn other_method() -> Reply {
 }
 
 /// A path that two readers may read differently.
-pub(crate) fn ambiguous_path(why: AmbiguousPath) -> Reply {
+pub(crate) fn ambiguous_path(why: AmbiguousPath) -> Problem {
     let what_to_do = match why {
         AmbiguousPath::BrokenEncoding => "send two hex digits behind each percent sign",
         AmbiguousPath::EncodedTwice => "encode it once",
@@ -103,7 +85,7 @@ pub(crate) fn ambiguous_path(why: AmbiguousPath) -> Reply {
         }
         AmbiguousPath::TooLong => "send a shorter one",
     };
-    problem(
+    Problem::new(
         StatusCode::BAD_REQUEST,
         "ambiguous-path",
         "The path can be read in two ways",
@@ -111,29 +93,29 @@ pub(crate) fn ambiguous_path(why: AmbiguousPath) -> Reply {
     )
 }
 
-/// A request that is not taken, whatever its path. Where its end is unsure, nothing may follow it.
-pub(crate) fn rejected(why: &Rejection, version: Version) -> Reply {
-    let mut reply = match why {
-        Rejection::Path(why) => return ambiguous_path(*why),
-        Rejection::Connect => problem(
+/// A request that is not taken, whatever its path.
+pub(crate) fn rejected(why: &Rejection) -> Problem {
+    match why {
+        Rejection::Path(why) => ambiguous_path(*why),
+        Rejection::Connect => Problem::new(
             StatusCode::NOT_IMPLEMENTED,
             "connect",
             "CONNECT is not taken",
             "the gate forwards deliveries to its own handlers and opens no tunnels; nothing was run",
         ),
-        Rejection::MethodCase => problem(
+        Rejection::MethodCase => Problem::new(
             StatusCode::NOT_IMPLEMENTED,
             "method-case",
             "The method has lower-case letters",
             "methods are case-sensitive, and not every handler thinks so: send POST for post; nothing was run",
         ),
-        Rejection::MethodOverride(name) => problem(
+        Rejection::MethodOverride(name) => Problem::new(
             StatusCode::BAD_REQUEST,
             "method-override",
             "The request asks to be read as another method",
             format!("send the method itself instead of {name}; nothing was run"),
         ),
-        Rejection::PathOverride(name) => problem(
+        Rejection::PathOverride(name) => Problem::new(
             StatusCode::BAD_REQUEST,
             "path-override",
             "The request asks to be read with another path",
@@ -142,36 +124,31 @@ pub(crate) fn rejected(why: &Rejection, version: Version) -> Reply {
                  nothing was run"
             ),
         ),
-        Rejection::TransferEncoding => problem(
+        Rejection::TransferEncoding => Problem::new(
             StatusCode::NOT_IMPLEMENTED,
             "transfer-encoding",
             "The transfer encoding is not `chunked`",
             "send the body in chunks without another coding, or with its length; nothing was run, a retry of the same \
              request fails again",
         ),
-        Rejection::Host(what) => problem(
+        Rejection::Host(what) => Problem::new(
             StatusCode::BAD_REQUEST,
             "bad-host",
             "The request does not say which host it is for",
             format!("{what}: send one Host, the target's own; nothing was run"),
         ),
-        Rejection::Misdeclared(name) => problem(
+        Rejection::Misdeclared(name) => Problem::new(
             StatusCode::BAD_REQUEST,
             "connection-names-header",
             "Connection names a header that is not of the connection",
             format!("{name} is meant for the handler: leave it out of Connection; nothing was run"),
         ),
-    };
-    if version < Version::HTTP_2 {
-        let close = HeaderValue::from_static("close");
-        reply.headers_mut().insert(CONNECTION, close);
     }
-    reply
 }
 
 /// A request that only looks, forwarded unprotected, with a key that promises otherwise.
-pub(crate) fn key_unprotected(method: &Method) -> Reply {
-    problem(
+pub(crate) fn key_unprotected(method: &Method) -> Problem {
+    Problem::new(
         StatusCode::BAD_REQUEST,
         "key-unprotected",
         "This method is not protected here",
@@ -183,7 +160,7 @@ pub(crate) fn key_unprotected(method: &Method) -> Reply {
 }
 
 /// A request that was to be forwarded as it is, but was not answered.
-pub(crate) fn not_forwarded(why: &SendError) -> Reply {
+pub(crate) fn not_forwarded(why: &SendError) -> Problem {
     let says = match why {
         SendError::NotSent(why) => {
             format!(
@@ -198,15 +175,14 @@ pub(crate) fn not_forwarded(why: &SendError) -> Reply {
              is not protected"
         ),
     };
-    let outcome = meaning::no_answer(false, &says);
-    answer(&outcome, Heard::default())
+    meaning::unreachable(says)
 }
 
 /// A request that was forwarded as it is, to a handler that said nothing.
-pub(crate) fn not_answered(max: Duration) -> Reply {
-    let why = format!("the handler said nothing for {max:?}; whether it took effect is unknown");
-    let outcome = meaning::no_answer(true, &why);
-    answer(&outcome, Heard::default())
+pub(crate) fn not_answered(max: Duration) -> Problem {
+    meaning::timed_out(format!(
+        "the handler said nothing for {max:?}; whether it took effect is unknown"
+    ))
 }
 
 /// Why the body of a request that is passed did not come to its end.
@@ -226,24 +202,19 @@ impl Truncation {
 }
 
 /// A request of which the handler may have got the beginning.
-pub(crate) fn not_passed_whole(why: Truncation) -> Reply {
+pub(crate) fn not_passed_whole(why: Truncation) -> Problem {
     match why {
-        Truncation::TooSlow => problem(
+        Truncation::TooSlow => Problem::new(
             StatusCode::REQUEST_TIMEOUT,
             "body-too-slow",
             "The body came too slowly",
             "its sender paused for too long; the handler may have got its beginning, and this path is not protected",
         ),
-        Truncation::Broken => problem(
+        Truncation::Broken => Problem::new(
             StatusCode::BAD_REQUEST,
             "body-broken",
             "The body broke off",
             "it did not come to its end; the handler may have got its beginning, and this path is not protected",
         ),
     }
-}
-
-/// Something that must not happen did.
-pub(crate) fn broken() -> Reply {
-    answer(&meaning::gate_broken(), Heard::default())
 }

@@ -1,24 +1,12 @@
 //! API clients: a request with an `Idempotency-Key`, or a webhook whose key rule names its parts.
 
 use super::refuse;
-use crate::delivery::{Arrived, Delivery, Invalid, Transport};
-use crate::settings::Source;
+use crate::delivery::Invalid;
 use http::HeaderMap;
 use std::borrow::Cow;
-use std::collections::BTreeMap;
 
 /// The longest key that a client may choose: what the common APIs take.
 const KEY_CHARS_MAX: usize = 255;
-
-pub(super) fn read(arrived: &Arrived) -> Delivery {
-    Delivery {
-        source: Source::Api,
-        transport: Transport::default(),
-        payload: arrived.body.clone(),
-        attributes: BTreeMap::new(),
-        ce: BTreeMap::new(),
-    }
-}
 
 /// The key that a client chose: quoted, as the IETF draft says, or bare, as most clients send it.
 /// Both spellings of one key are equal.

@@ -2,10 +2,10 @@
 //! way to a plain HTTP target, so they are identity only where the route trusts its sender.
 
 use super::refuse;
-use crate::delivery::{Arrived, Delivery, Invalid, Transport, single_header};
+use crate::delivery::{Delivery, Invalid, Transport, single_header};
 use crate::settings::Source;
-use http::HeaderMap;
-use std::collections::BTreeMap;
+use bytes::Bytes;
+use http::{HeaderMap, Request};
 
 /// How one kind of target spells the headers.
 struct HeaderNames {
@@ -36,11 +36,10 @@ pub(super) fn recognises(headers: &HeaderMap) -> bool {
     HTTP_TARGET.is_in(headers) || APP_ENGINE.is_in(headers)
 }
 
-pub(super) fn read(arrived: &Arrived) -> Result<Delivery, Invalid> {
-    let headers = &arrived.headers;
+pub(super) fn read(request: &Request<Bytes>) -> Result<Delivery, Invalid> {
+    let headers = request.headers();
     let names = HeaderNames::of(headers);
     Ok(Delivery {
-        source: Source::CloudTasks,
         transport: Transport {
             queue: Some(required(headers, names.queue, "cloud-tasks-no-queue")?),
             task_name: Some(required(headers, names.task, "cloud-tasks-no-task-name")?),
@@ -49,9 +48,7 @@ pub(super) fn read(arrived: &Arrived) -> Result<Delivery, Invalid> {
             previous_response: number(headers, names.previous_response),
             ..Transport::default()
         },
-        payload: arrived.body.clone(),
-        attributes: BTreeMap::new(),
-        ce: BTreeMap::new(),
+        ..Delivery::new(Source::CloudTasks, request.body().clone())
     })
 }
 
@@ -93,25 +90,18 @@ impl HeaderNames {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use bytes::Bytes;
-    use http::{Method, Uri};
 
-    fn arrived(headers: &[(&'static str, &str)]) -> Arrived {
-        let mut map = HeaderMap::new();
+    fn request(headers: &[(&'static str, &str)]) -> Request<Bytes> {
+        let mut request = Request::post("/tasks");
         for (name, value) in headers {
-            map.append(*name, value.parse().unwrap());
+            request = request.header(*name, *value);
         }
-        Arrived {
-            method: Method::POST,
-            uri: Uri::from_static("/tasks"),
-            headers: map,
-            body: Bytes::from_static(b"{}"),
-        }
+        request.body(Bytes::from_static(b"{}")).unwrap()
     }
 
     #[test]
     fn counts_that_cannot_be_read_are_left_out() {
-        let delivery = read(&arrived(&[
+        let delivery = read(&request(&[
             ("x-cloudtasks-queuename", "orders"),
             ("x-cloudtasks-taskname", "7"),
             ("x-cloudtasks-taskretrycount", "-1"),
@@ -131,7 +121,7 @@ mod tests {
             ("x-appengine-taskname", "forged"),
             ("x-cloudtasks-queuename", "orders"),
         ];
-        let invalid = read(&arrived(&both)).unwrap_err();
+        let invalid = read(&request(&both)).unwrap_err();
         assert_eq!(invalid.code, "cloud-tasks-no-task-name");
     }
 
@@ -142,6 +132,6 @@ mod tests {
             ("x-cloudtasks-taskname", "1"),
             ("x-cloudtasks-taskname", "2"),
         ];
-        assert_eq!(read(&arrived(&twice)).unwrap_err().code, "header-repeated");
+        assert_eq!(read(&request(&twice)).unwrap_err().code, "header-repeated");
     }
 }

@@ -5,13 +5,13 @@
 use super::json::{self, Members};
 use super::pubsub::{self, Envelope};
 use super::refuse;
-use crate::delivery::{Arrived, Delivery, Invalid, Transport, single_header};
+use crate::delivery::{Delivery, Invalid, Transport, single_header};
 use crate::settings::Source;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
-use http::HeaderMap;
 use http::header::CONTENT_TYPE;
+use http::{HeaderMap, Request};
 use semel::payload::is_json;
 use serde_json::value::RawValue;
 use std::borrow::Cow;
@@ -41,10 +41,10 @@ pub(super) fn recognises(headers: &HeaderMap) -> bool {
     }
 }
 
-pub(super) fn read(arrived: &Arrived) -> Result<Delivery, Invalid> {
-    let (ce, data) = match Mode::of(&arrived.headers) {
-        Mode::Binary => (binary(&arrived.headers)?, arrived.body.clone()),
-        Mode::Structured => structured(&arrived.body)?,
+pub(super) fn read(request: &Request<Bytes>) -> Result<Delivery, Invalid> {
+    let (ce, data) = match Mode::of(request.headers()) {
+        Mode::Binary => (binary(request.headers())?, request.body().clone()),
+        Mode::Structured => structured(request.body())?,
         Mode::Batch => return Err(batch()),
         Mode::UnknownFormat => return Err(unknown_format()),
     };
@@ -53,14 +53,12 @@ pub(super) fn read(arrived: &Arrived) -> Result<Delivery, Invalid> {
     required(&ce, "source")?;
     let carries_message = required(&ce, "type")? == MESSAGE_PUBLISHED || pubsub::is_envelope(&data);
     let mut delivery = Delivery {
-        source: Source::CloudEvents,
         transport: Transport {
             message_id: Some(id),
             ..Transport::default()
         },
-        payload: data,
-        attributes: BTreeMap::new(),
         ce,
+        ..Delivery::new(Source::CloudEvents, data)
     };
     if carries_message {
         unwrap_message(&mut delivery)?;

@@ -3,12 +3,12 @@
 
 use super::json::{self, JsonError, Members};
 use super::refuse;
-use crate::delivery::{Arrived, Delivery, Invalid, Transport, single_header};
+use crate::delivery::{Delivery, Invalid, Transport, single_header};
 use crate::settings::Source;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
-use http::HeaderMap;
+use http::{HeaderMap, Request};
 use serde_json::value::RawValue;
 use std::collections::BTreeMap;
 
@@ -49,11 +49,11 @@ const NOT_ATTRIBUTES: [&str; 14] = [
 const HOW_TO_SEND: &str = "let the subscription wrap its messages (no noWrapper), or set \
                            writeMetadata: true beside noWrapper";
 
-pub(super) fn read(arrived: &Arrived) -> Result<Delivery, Invalid> {
-    if has_metadata(&arrived.headers) {
-        unwrapped(arrived)
+pub(super) fn read(request: &Request<Bytes>) -> Result<Delivery, Invalid> {
+    if has_metadata(request.headers()) {
+        unwrapped(request)
     } else {
-        wrapped(&arrived.body)
+        wrapped(request.body())
     }
 }
 
@@ -77,7 +77,6 @@ pub(super) fn is_envelope(body: &[u8]) -> bool {
 fn wrapped(body: &Bytes) -> Result<Delivery, Invalid> {
     let envelope = Envelope::read(body)?;
     Ok(Delivery {
-        source: Source::PubSub,
         transport: Transport {
             subscription: Some(envelope.subscription.ok_or_else(|| {
                 no_subscription("the Pub/Sub envelope has no subscription that is a string")
@@ -89,21 +88,19 @@ fn wrapped(body: &Bytes) -> Result<Delivery, Invalid> {
             delivery_attempt: envelope.delivery_attempt,
             ..Transport::default()
         },
-        payload: envelope.data,
         attributes: envelope.attributes,
-        ce: BTreeMap::new(),
+        ..Delivery::new(Source::PubSub, envelope.data)
     })
 }
 
-fn unwrapped(arrived: &Arrived) -> Result<Delivery, Invalid> {
-    let headers = &arrived.headers;
+fn unwrapped(request: &Request<Bytes>) -> Result<Delivery, Invalid> {
+    let headers = request.headers();
     let header = |name| -> Result<Option<String>, Invalid> {
         let text = single_header(headers, name)?.filter(|text| !text.is_empty());
         Ok(text.map(|text| text.into_owned()))
     };
     let missing = |name| format!("the header {name} of an unwrapped push is missing or empty");
     Ok(Delivery {
-        source: Source::PubSub,
         transport: Transport {
             subscription: Some(
                 header(SUBSCRIPTION_NAME)?
@@ -115,9 +112,8 @@ fn unwrapped(arrived: &Arrived) -> Result<Delivery, Invalid> {
             ordering_key: header(ORDERING_KEY)?,
             ..Transport::default()
         },
-        payload: arrived.body.clone(),
         attributes: attributes_in(headers),
-        ce: BTreeMap::new(),
+        ..Delivery::new(Source::PubSub, request.body().clone())
     })
 }
 

@@ -56,7 +56,7 @@ async fn the_operator_is_told_once_a_minute() {
     for n in 0..3 {
         bed.ask(nameless(n)).await.is_problem(409, "letters-full");
     }
-    let lines = log::heard("semel_gate::keeping", "route", "alarmed");
+    let lines = log::heard("semel_gate::letters::keep", "route", "alarmed");
     assert_eq!(lines.len(), 1, "{lines:?}");
     assert_eq!(lines[0]["level"], "ERROR");
     let message = lines[0]["message"].as_str().unwrap();

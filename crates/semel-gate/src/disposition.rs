@@ -1,0 +1,287 @@
+//! What becomes of a delivery. It is decided once; the reply, the word in log lines and metrics, and
+//! whether a letter is kept all follow from it.
+
+use crate::delivery::Invalid;
+use crate::naming::NamingError;
+use crate::reply::meaning::says_success;
+use crate::settings::{OnInvalid, Source};
+use semel::letter::Reason;
+use semel::record::{Ending, State};
+use semel::run::Failed;
+use semel::work::FailureKind;
+use semel::{Ended, Error, Recorded};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// What becomes of a delivery.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Disposition {
+    /// The handler ran, and what it came to is recorded.
+    Ran(Arc<Recorded>),
+    /// The work was settled before: this is what was recorded.
+    Replayed(Arc<Recorded>),
+    /// The handler ran, and the store could not be told yet.
+    Unrecorded(Arc<Recorded>),
+    /// The handler ran, and the store could not be asked yet whether its transaction committed.
+    Unread,
+    /// The handler failed, and may be tried again.
+    Retryable(Arc<Failed>),
+    /// The same work is running.
+    Busy {
+        /// When to ask again.
+        retry_after: Duration,
+    },
+    /// The last run failed, and the next one is not due.
+    NotYet {
+        /// When it is.
+        retry_after: Duration,
+    },
+    /// Too much work is in hand.
+    Full {
+        /// When to ask again.
+        retry_after: Duration,
+    },
+    /// This run was overtaken.
+    Stale,
+    /// A person must look first, and an API client hears so.
+    Parked,
+    /// The key stands for other work, and an API client hears so.
+    Mismatched,
+    /// It can have no key, and its sender hears so.
+    Invalid(Invalid),
+    /// The store could not be asked before the run.
+    Store(Error),
+    /// There is no room in memory to read its payload.
+    NoRoom,
+    /// It is acknowledged without success, so it is kept as a letter first.
+    Letter(Undelivered),
+    /// It would be acknowledged as a letter, but none is kept: its sender must keep it.
+    NotKept(Undelivered, NotKept),
+}
+
+/// Why a broker's delivery is given up.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Undelivered {
+    /// It failed for good.
+    Failed(Arc<Recorded>),
+    /// The work failed for good before. Whoever came first may have died before it wrote the letter.
+    FailedBefore(Arc<Recorded>),
+    /// A person must look first, because of this run.
+    Parked(Arc<Failed>),
+    /// A person must look first, since before this delivery.
+    ParkedBefore,
+    /// Its key stands for other work.
+    Mismatched,
+    /// It can have no key.
+    Invalid(Invalid),
+}
+
+/// Why a delivery is not kept as a letter.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NotKept {
+    /// The work that its key stands for is not settled, so neither is what becomes of it.
+    Unsettled,
+    /// The route's quota of letters is used up.
+    Full,
+    /// The store did not take it.
+    Store,
+}
+
+// === impl Disposition ===
+
+impl Disposition {
+    /// What becomes of a delivery of this sender whose run ended so.
+    #[must_use]
+    pub fn of_run(source: Source, ended: Result<Ended, Error>) -> Self {
+        let is_broker = source.is_broker();
+        let gives_up = |recorded: &Recorded| is_broker && recorded.ending == Ending::Failed;
+        match ended {
+            Err(error) => Self::Store(error),
+            Ok(Ended::Ran(recorded)) if gives_up(&recorded) => {
+                Self::Letter(Undelivered::Failed(recorded))
+            }
+            Ok(Ended::Ran(recorded)) => Self::Ran(recorded),
+            Ok(Ended::Replayed(recorded)) if gives_up(&recorded) => {
+                Self::Letter(Undelivered::FailedBefore(recorded))
+            }
+            Ok(Ended::Replayed(recorded)) => Self::Replayed(recorded),
+            Ok(Ended::Unrecorded(recorded)) => Self::Unrecorded(recorded),
+            Ok(Ended::Unread) => Self::Unread,
+            Ok(Ended::Failed(failed)) if failed.state != State::Parked => Self::Retryable(failed),
+            Ok(Ended::Failed(failed)) if is_broker => Self::Letter(Undelivered::Parked(failed)),
+            Ok(Ended::Parked) if is_broker => Self::Letter(Undelivered::ParkedBefore),
+            Ok(Ended::Failed(_) | Ended::Parked) => Self::Parked,
+            Ok(Ended::Mismatched) if is_broker => Self::Letter(Undelivered::Mismatched),
+            Ok(Ended::Mismatched) => Self::Mismatched,
+            Ok(Ended::Busy { retry_after }) => Self::Busy { retry_after },
+            Ok(Ended::NotYet { retry_after }) => Self::NotYet { retry_after },
+            Ok(Ended::Full { retry_after }) => Self::Full { retry_after },
+            Ok(Ended::Stale) => Self::Stale,
+        }
+    }
+
+    /// What becomes of a delivery of this sender that has no key.
+    #[must_use]
+    pub fn of_unnamed(source: Source, on_invalid: OnInvalid, error: NamingError) -> Self {
+        match (error, on_invalid) {
+            (NamingError::NoRoom, _) => Self::NoRoom,
+            (NamingError::Invalid(invalid), OnInvalid::Letter) if source.is_broker() => {
+                Self::Letter(Undelivered::Invalid(invalid))
+            }
+            (NamingError::Invalid(invalid), OnInvalid::Letter | OnInvalid::Reject) => {
+                Self::Invalid(invalid)
+            }
+        }
+    }
+
+    /// The word for it in log lines and metrics.
+    #[must_use]
+    pub fn word(&self) -> &'static str {
+        match self {
+            Self::Ran(recorded) if recorded.ending == Ending::Failed => "failed",
+            Self::Ran(_) => "ran",
+            Self::Replayed(_) => "replayed",
+            Self::Unrecorded(_) => "unrecorded",
+            Self::Unread => "unread",
+            Self::Retryable(failed) if answered_without_completing(failed) => {
+                "answered_without_completing"
+            }
+            Self::Retryable(_) => "retryable",
+            Self::Busy { .. } => "busy",
+            Self::NotYet { .. } => "not_yet",
+            Self::Full { .. } => "full",
+            Self::Stale => "stale",
+            Self::Parked => "parked",
+            Self::Mismatched => "mismatched",
+            Self::Invalid(_) => "invalid",
+            Self::Store(_) => "store_unavailable",
+            Self::NoRoom => "no_room",
+            Self::NotKept(_, NotKept::Full) => "letters_full",
+            Self::Letter(why) | Self::NotKept(why, NotKept::Unsettled | NotKept::Store) => {
+                why.word()
+            }
+        }
+    }
+
+    /// Whether it stands for an effect that did not happen a second time.
+    #[must_use]
+    pub fn is_duplicate(&self) -> bool {
+        ["replayed", "busy", "not_yet", "mismatched"].contains(&self.word())
+    }
+
+    /// Why a letter must be kept before the sender hears the reply; `None`: it need not.
+    #[must_use]
+    pub const fn letter(&self) -> Option<Reason> {
+        match self {
+            Self::Letter(why) => Some(why.reason()),
+            Self::Ran(_)
+            | Self::Replayed(_)
+            | Self::Unrecorded(_)
+            | Self::Unread
+            | Self::Retryable(_)
+            | Self::Busy { .. }
+            | Self::NotYet { .. }
+            | Self::Full { .. }
+            | Self::Stale
+            | Self::Parked
+            | Self::Mismatched
+            | Self::Invalid(_)
+            | Self::Store(_)
+            | Self::NoRoom
+            | Self::NotKept(..) => None,
+        }
+    }
+
+    /// Whether the work has succeeded, by this delivery or before it.
+    #[must_use]
+    pub fn has_succeeded(&self) -> bool {
+        matches!(self, Self::Ran(it) | Self::Replayed(it) if it.ending == Ending::Succeeded)
+    }
+
+    /// The handler's status, if it was heard.
+    #[must_use]
+    pub fn handler_status(&self) -> Option<u16> {
+        match self {
+            Self::Ran(recorded)
+            | Self::Replayed(recorded)
+            | Self::Unrecorded(recorded)
+            | Self::Letter(Undelivered::Failed(recorded) | Undelivered::FailedBefore(recorded)) => {
+                Some(recorded.outcome.status)
+            }
+            Self::Retryable(failed) | Self::Letter(Undelivered::Parked(failed)) => {
+                Some(failed.failure.outcome.status)
+            }
+            Self::Unread
+            | Self::Busy { .. }
+            | Self::NotYet { .. }
+            | Self::Full { .. }
+            | Self::Stale
+            | Self::Parked
+            | Self::Mismatched
+            | Self::Invalid(_)
+            | Self::Store(_)
+            | Self::NoRoom
+            | Self::Letter(
+                Undelivered::ParkedBefore | Undelivered::Mismatched | Undelivered::Invalid(_),
+            )
+            | Self::NotKept(..) => None,
+        }
+    }
+}
+
+/// A success code of the handler that its own transaction should have recorded, and did not.
+fn answered_without_completing(failed: &Failed) -> bool {
+    failed.failure.kind == FailureKind::Retryable && says_success(&failed.failure)
+}
+
+// === impl Undelivered ===
+
+impl Undelivered {
+    /// The word for it in log lines and metrics.
+    #[must_use]
+    pub const fn word(&self) -> &'static str {
+        match self {
+            Self::Failed(_) => "failed",
+            Self::FailedBefore(_) => "replayed",
+            Self::Parked(_) | Self::ParkedBefore => "parked",
+            Self::Mismatched => "mismatched",
+            Self::Invalid(_) => "invalid",
+        }
+    }
+
+    /// The reason that its letter names.
+    #[must_use]
+    pub const fn reason(&self) -> Reason {
+        match self {
+            Self::Failed(_) | Self::FailedBefore(_) => Reason::Failed,
+            Self::Parked(_) | Self::ParkedBefore => Reason::Parked,
+            Self::Mismatched => Reason::Mismatched,
+            Self::Invalid(_) => Reason::Invalid,
+        }
+    }
+
+    /// What a person reads on the letter.
+    #[must_use]
+    pub fn why(&self) -> String {
+        match self {
+            Self::Failed(recorded) | Self::FailedBefore(recorded) => {
+                let status = recorded.outcome.status;
+                format!("the handler's answer was {status}, a failure for good")
+            }
+            Self::Parked(failed) => {
+                let status = failed.failure.outcome.status;
+                match failed.failure.kind {
+                    FailureKind::InDoubt => {
+                        format!("it may or may not have taken effect (status {status})")
+                    }
+                    FailureKind::NotStarted | FailureKind::Retryable | FailureKind::Final => {
+                        format!("the handler's answer was {status}, and its attempts are used up")
+                    }
+                }
+            }
+            Self::ParkedBefore => "its record is parked: a person must look first".into(),
+            Self::Mismatched => "its key is known for other work (see `fingerprint`)".into(),
+            Self::Invalid(invalid) => invalid.detail.clone(),
+        }
+    }
+}

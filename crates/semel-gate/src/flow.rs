@@ -1,0 +1,200 @@
+//! The flow of one delivery: all that is known of it on its way through the gate.
+
+use crate::delivery::Transport;
+use crate::delivery_log;
+use crate::disposition::Disposition;
+use crate::effect::{Answer, Effect};
+use crate::failpoint::{Point, pass};
+use crate::forwarded_request::traceparent;
+use crate::gate::{Gate, RouteState};
+use crate::naming::{self, Identity, NamingError};
+use crate::reply::{self, ReplyBody};
+use crate::settings::Source;
+use crate::source;
+use crate::upstream::{Reply, chained, full};
+use bytes::Bytes;
+use http::{Request, StatusCode};
+use semel::Ended;
+use semel::letter::LetterId;
+use semel::record::Lease;
+use semel::work::{Completes, Duplicates, Work};
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::time::Instant;
+
+/// A delivery on its way through the gate.
+#[derive(Debug)]
+pub(crate) struct Flow {
+    pub(crate) gate: Arc<Gate>,
+    pub(crate) route: Arc<RouteState>,
+    pub(crate) request: Arc<Request<Bytes>>,
+    /// Who sent it.
+    pub(crate) source: Source,
+    /// The sender's own names for it.
+    pub(crate) transport: Transport,
+    /// Its key and fingerprint, or why it has none.
+    pub(crate) identity: Result<Identity, NamingError>,
+    /// What it does while the same work runs elsewhere, if not what its route says.
+    pub(crate) duplicates: Option<Duplicates>,
+    /// The trace that its run belongs to.
+    pub(crate) traceparent: Option<String>,
+    /// The right under which it ran.
+    pub(crate) lease: Option<Lease>,
+    /// What it heard from its handler beside the record.
+    pub(crate) answer: Answer,
+    /// How long the handler took.
+    pub(crate) handler_took: Option<Duration>,
+    /// How long it waited for a slot, if it had to.
+    pub(crate) slot_waited: Option<Duration>,
+    /// The letter that keeps it.
+    pub(crate) letter: Option<LetterId>,
+    begun: Instant,
+}
+
+/// What a request turns out to be.
+#[derive(Debug)]
+pub(crate) struct ReadRequest {
+    pub(crate) source: Source,
+    pub(crate) transport: Transport,
+    pub(crate) identity: Result<Identity, NamingError>,
+}
+
+// === impl Flow ===
+
+impl Flow {
+    /// Reads a request: who sent it, what it means, which work it is.
+    pub(crate) async fn read(
+        gate: Arc<Gate>,
+        route: Arc<RouteState>,
+        request: Request<Bytes>,
+    ) -> Self {
+        let (begun, request) = (Instant::now(), Arc::new(request));
+        let read = {
+            let (gate, route, request) = (gate.clone(), route.clone(), request.clone());
+            move || ReadRequest::of(&gate, &route, &request)
+        };
+        let read = gate.blocking_pool.run(request.body().len(), read).await;
+        Self {
+            begun,
+            ..Self::new(gate, route, request, read)
+        }
+    }
+
+    pub(crate) fn new(
+        gate: Arc<Gate>,
+        route: Arc<RouteState>,
+        request: Arc<Request<Bytes>>,
+        read: ReadRequest,
+    ) -> Self {
+        Self {
+            gate,
+            route,
+            request,
+            source: read.source,
+            transport: read.transport,
+            identity: read.identity,
+            duplicates: None,
+            traceparent: None,
+            lease: None,
+            answer: Answer::default(),
+            handler_took: None,
+            slot_waited: None,
+            letter: None,
+            begun: Instant::now(),
+        }
+    }
+
+    pub(crate) fn identity(&self) -> Option<&Identity> {
+        self.identity.as_ref().ok()
+    }
+
+    /// Claims, runs and records under the delivery's key.
+    pub(crate) async fn run(&mut self, identity: Identity) -> Disposition {
+        let traceparent = traceparent(&self.transport);
+        let (effect, mut report) = Effect::of(self, traceparent.clone());
+        self.traceparent = Some(traceparent);
+        let work = self.work(identity);
+        let slot_wait = work.slot_wait();
+        pass(Point::BeforeClaim);
+        let ended = self.gate.semel.run(work, move |run| effect.run(run)).await;
+        pass(Point::Recorded);
+        self.lease = report.lease.try_recv().ok();
+        if let Ok((answer, took)) = report.answer.try_recv() {
+            self.handler_took = Some(took);
+            self.answer = answer;
+        }
+        // Where the handler's own transaction recorded the answer, that one is told, to the first sender too.
+        if self.route.settings.completes == Completes::Handler && matches!(ended, Ok(Ended::Ran(_)))
+        {
+            self.answer = Answer::default();
+        }
+        self.slot_waited = slot_wait.waited();
+        if let Err(error) = &ended {
+            tracing::warn!(route = self.route.settings.name, %error, "the store did not take a claim");
+        }
+        Disposition::of_run(self.source, ended)
+    }
+
+    /// The terms on which it runs.
+    fn work(&self, identity: Identity) -> Work {
+        let route = &self.route;
+        let work = naming::work(&route.settings, self.source, identity).slots(&route.slots);
+        let work = match self.duplicates {
+            Some(duplicates) => work.duplicates(duplicates),
+            None => work,
+        };
+        // What is given up must be kept as a letter: while there is no room for one, nothing is given up.
+        let bytes = self.request.body().len() as u64;
+        if self.source.is_broker() && !route.letters.has_room(bytes) {
+            return work.max_attempts(0);
+        }
+        work
+    }
+
+    /// Tells the sender what became of its delivery, and writes it down.
+    pub(crate) fn reply(mut self, disposition: &Disposition) -> Reply {
+        let answer = std::mem::take(&mut self.answer);
+        let reply = reply::reply(self.source, disposition, answer);
+        self.log(disposition, reply.status());
+        reply.map(|body| match body {
+            ReplyBody::Whole(bytes) => full(bytes),
+            ReplyBody::Streamed(begun, rest) => chained(begun, rest),
+        })
+    }
+
+    /// Writes the delivery's log line and counts it.
+    pub(crate) fn log(&self, disposition: &Disposition, status: StatusCode) {
+        let (elapsed, metrics) = (self.begun.elapsed(), &self.gate.metrics);
+        let route = &self.route.settings.name;
+        metrics.delivery(route, disposition, elapsed, self.handler_took);
+        if let Some(waited) = self.slot_waited {
+            metrics.slot_waited(route, waited);
+        }
+        delivery_log::write(self, disposition.word(), status, elapsed);
+    }
+}
+
+// === impl ReadRequest ===
+
+impl ReadRequest {
+    fn of(gate: &Gate, route: &RouteState, request: &Request<Bytes>) -> Self {
+        let sources = &route.settings.sources;
+        let source = source::sender(sources, request);
+        let unnamed = |invalid| Self {
+            source,
+            transport: Transport::default(),
+            identity: Err(NamingError::Invalid(invalid)),
+        };
+        if !sources.contains(&source) {
+            return unnamed(source::unknown(sources));
+        }
+        match source::read(source, request) {
+            Ok(delivery) => Self {
+                source,
+                identity: gate.name(&route.settings, request, &delivery),
+                transport: delivery.transport,
+            },
+            Err(invalid) => unnamed(invalid),
+        }
+    }
+}
