@@ -55,12 +55,11 @@ impl Context {
         self.storage.commit(batch).await
     }
 
-    /// For tests: in memory, with these faults.
+    /// For tests: on a storage, with these faults.
     #[cfg(test)]
-    pub(crate) fn for_test(faults: &[&str]) -> std::sync::Arc<Self> {
+    pub(crate) fn in_test(storage: Storage, faults: &[&str]) -> std::sync::Arc<Self> {
         let faults = faults.iter().map(|text| text.parse().unwrap()).collect();
-        let faults = Faults::new(1, faults);
-        let issuer = "http://127.0.0.1:1".to_owned();
-        std::sync::Arc::new(Self::open(Storage::in_memory(), issuer, faults, 10_000).unwrap())
+        let (issuer, faults) = ("http://127.0.0.1:1".to_owned(), Faults::new(1, faults));
+        std::sync::Arc::new(Self::open(storage, issuer, faults, 10_000).unwrap())
     }
 }

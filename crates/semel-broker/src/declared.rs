@@ -309,6 +309,3 @@ impl SubscriptionTable {
         }
     }
 }
-
-#[cfg(test)]
-mod tests;

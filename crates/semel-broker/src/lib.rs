@@ -18,6 +18,7 @@ mod issuer;
 mod proto;
 pub mod failpoint;
 #[cfg(test)]
+#[path = "../tests/support/handler.rs"]
 mod handler;
 
 pub use declared::{BadDeclared, Declared};

@@ -117,6 +117,3 @@ impl StartError {
         }
     }
 }
-
-#[cfg(test)]
-mod tests;

@@ -6,6 +6,7 @@ mod whole;
 use super::*;
 use crate::clock::Time;
 use crate::history::{DispatchResult, DispatchStart};
+use crate::storage::Storage;
 use axum::body::Body;
 use http::{Method, StatusCode};
 use http_body_util::BodyExt;
@@ -92,7 +93,7 @@ impl TestAdmin {
     }
 
     fn with(faults: &[&str], start: FakeProvisioner, guard: Guard) -> Self {
-        let context = Context::for_test(faults);
+        let context = Context::in_test(Storage::in_memory(), faults);
         let fakes = [
             Arc::new(FakeService::default()),
             Arc::new(FakeService::default()),

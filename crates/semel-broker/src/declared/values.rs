@@ -46,7 +46,9 @@ impl FromStr for Span {
 
     fn from_str(text: &str) -> Result<Self, String> {
         let wrong = || {
-            format!("{text:?} is not a span like \"0.1s\", \"500ms\", \"10m\", \"2h\" or \"7d\"")
+            format!(
+                "{text:?} is not a duration like \"0.1s\", \"500ms\", \"10m\", \"2h\" or \"7d\""
+            )
         };
         let digits = text.trim_end_matches(|it: char| it.is_ascii_alphabetic());
         let unit = match text.strip_prefix(digits) {

@@ -38,7 +38,7 @@ async fn get(context: &Arc<Context>, path: &str) -> Value {
 
 #[tokio::test]
 async fn a_token_verifies_with_what_the_issuer_shows() {
-    let context = Context::for_test(&[]);
+    let context = Context::in_test(Storage::in_memory(), &[]);
     let token = context.issuer.token(EMAIL, "https://a/b?c").await.unwrap();
     let about = get(&context, "/.well-known/openid-configuration").await;
     let base = about["issuer"].as_str().unwrap();
@@ -89,7 +89,7 @@ async fn the_key_survives_a_restart() {
 
 #[tokio::test]
 async fn a_clock_put_forward_does_not_make_tokens_of_the_future() {
-    let context = Context::for_test(&[]);
+    let context = Context::in_test(Storage::in_memory(), &[]);
     let day = Duration::from_secs(24 * 3600);
     context.advance(day).await.unwrap();
     let token = context.issuer.token(EMAIL, "a").await.unwrap();
@@ -101,7 +101,7 @@ async fn a_clock_put_forward_does_not_make_tokens_of_the_future() {
 
 #[tokio::test]
 async fn a_token_is_used_again_until_it_is_nearly_over() {
-    let context = Context::for_test(&[]);
+    let context = Context::in_test(Storage::in_memory(), &[]);
     let issuer = &context.issuer;
     let first = issuer.token(EMAIL, "a").await.unwrap();
     assert_eq!(issuer.token(EMAIL, "a").await.unwrap(), first);

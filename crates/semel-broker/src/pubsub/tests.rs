@@ -1,200 +1,209 @@
-//! The service as its clients see it, without a network in between; pushes go to a real handler.
-
-mod admin;
-mod faults;
-mod pull;
-mod push;
-mod restart;
-mod seek;
-mod stream;
+//! What only the registry and storage show.
 
 use super::PubSub;
+use super::registry::Registry;
+use crate::clock::{Time, proto_span};
 use crate::context::Context;
-use crate::history::{Dispatch, HistoryFilter};
+use crate::history::HistoryFilter;
 use crate::proto::pubsub as wire;
-use crate::proto::pubsub::publisher_server::Publisher;
-use crate::proto::pubsub::subscriber_server::Subscriber;
+use crate::proto::pubsub::seek_request::Target;
+use crate::storage::{Storage, Table};
+use prost::Message;
 use std::sync::Arc;
 use std::time::Duration;
-use tonic::{Request, Status};
 
 const TOPIC: &str = "projects/p/topics/orders";
 const SUBSCRIPTION: &str = "projects/p/subscriptions/billing";
+const SNAPSHOT: &str = "projects/p/snapshots/before";
+const MINUTE: Duration = Duration::from_secs(60);
 
 /// A service with one topic.
-struct Bed {
+struct Setup {
     context: Arc<Context>,
     pubsub: PubSub,
 }
 
-// === impl Bed ===
+// === impl Setup ===
 
-impl Bed {
-    async fn new(faults: &[&str]) -> Self {
-        let context = Context::for_test(faults);
+impl Setup {
+    async fn new(storage: Storage, retention: Option<Duration>) -> Self {
+        let context = Context::in_test(storage, &[]);
         let pubsub = PubSub::open(Arc::clone(&context)).unwrap();
-        let bed = Self { context, pubsub };
-        bed.topic(TOPIC).await;
-        bed
+        let setup = Self { context, pubsub };
+        setup.topic(TOPIC, retention).await;
+        setup
     }
 
-    /// With the usual subscription, as `change` wants it.
-    async fn with(faults: &[&str], change: impl FnOnce(&mut wire::Subscription)) -> Self {
-        let bed = Self::new(faults).await;
-        bed.subscribe(SUBSCRIPTION, change).await.unwrap();
-        bed
-    }
-
-    async fn topic(&self, name: &str) {
-        let topic = wire::Topic {
-            name: name.into(),
-            ..Default::default()
-        };
-        self.pubsub.create_topic(Request::new(topic)).await.unwrap();
-    }
-
-    async fn subscribe(
-        &self,
-        name: &str,
-        change: impl FnOnce(&mut wire::Subscription),
-    ) -> Result<wire::Subscription, Status> {
+    /// With a subscription, as `change` wants it.
+    async fn with(change: impl FnOnce(&mut wire::Subscription)) -> Self {
+        let setup = Self::new(Storage::in_memory(), None).await;
         let mut subscription = wire::Subscription {
-            name: name.into(),
+            name: SUBSCRIPTION.into(),
             topic: TOPIC.into(),
             ..Default::default()
         };
         change(&mut subscription);
-        let made = self.pubsub.create_subscription(Request::new(subscription));
-        made.await.map(tonic::Response::into_inner)
+        let created = setup.registry().create_subscription(subscription).await;
+        created.unwrap();
+        setup
     }
 
-    async fn publish(&self, texts: &[&str]) -> Vec<String> {
-        self.publish_keyed(texts, "").await
+    fn registry(&self) -> Arc<Registry> {
+        Arc::clone(&self.pubsub.registry)
     }
 
-    async fn publish_keyed(&self, texts: &[&str], key: &str) -> Vec<String> {
-        let messages = texts.iter().map(|text| wire::PubsubMessage {
-            data: (*text).to_owned().into(),
-            ordering_key: key.into(),
+    async fn topic(&self, name: &str, retention: Option<Duration>) {
+        let topic = wire::Topic {
+            name: name.into(),
+            message_retention_duration: retention.map(proto_span),
             ..Default::default()
-        });
-        self.publish_messages(messages.collect()).await.unwrap()
+        };
+        self.registry().create_topic(topic).await.unwrap();
     }
 
-    async fn publish_messages(
-        &self,
-        messages: Vec<wire::PubsubMessage>,
-    ) -> Result<Vec<String>, Status> {
+    async fn publish(&self, count: usize) {
+        let message = wire::PubsubMessage {
+            data: "x".into(),
+            ..Default::default()
+        };
         let request = wire::PublishRequest {
             topic: TOPIC.into(),
-            messages,
+            messages: vec![message; count],
         };
-        let published = self.pubsub.publish(Request::new(request)).await?;
-        Ok(published.into_inner().message_ids)
+        self.registry().publish(request).await.unwrap();
     }
 
-    /// What is there right now.
-    async fn pull(&self, name: &str) -> Vec<wire::ReceivedMessage> {
-        self.try_pull(name, true).await.unwrap()
-    }
-
-    async fn try_pull(
-        &self,
-        name: &str,
-        at_once: bool,
-    ) -> Result<Vec<wire::ReceivedMessage>, Status> {
+    async fn pull(&self) -> usize {
         let request = wire::PullRequest {
-            subscription: name.into(),
-            return_immediately: at_once,
+            subscription: SUBSCRIPTION.into(),
+            return_immediately: true,
             max_messages: 100,
         };
-        let pulled = self.pubsub.pull(Request::new(request)).await?;
-        Ok(pulled.into_inner().received_messages)
+        let pulled = self.registry().pull(request).await.unwrap();
+        pulled.received_messages.len()
     }
 
-    async fn ack(&self, received: &[wire::ReceivedMessage]) -> Result<(), Status> {
-        let request = wire::AcknowledgeRequest {
+    async fn seek(&self, target: Target) {
+        let request = wire::SeekRequest {
             subscription: SUBSCRIPTION.into(),
-            ack_ids: ack_ids(received),
+            target: Some(target),
         };
-        self.pubsub.acknowledge(Request::new(request)).await?;
-        Ok(())
+        self.registry().seek(request).await.unwrap();
     }
 
-    async fn modify(&self, received: &[wire::ReceivedMessage], seconds: i32) -> Result<(), Status> {
-        let request = wire::ModifyAckDeadlineRequest {
-            subscription: SUBSCRIPTION.into(),
-            ack_deadline_seconds: seconds,
-            ack_ids: ack_ids(received),
+    fn messages(&self, backlog: u64) -> usize {
+        let storage = &self.context.storage;
+        let rows = storage.scan(Table::Messages, &backlog.to_be_bytes(), None, 1000);
+        rows.unwrap().len()
+    }
+
+    /// Whether the first delivery is over.
+    fn is_over(&self) -> bool {
+        let one = HistoryFilter {
+            limit: 1,
+            ..HistoryFilter::default()
         };
-        self.pubsub
-            .modify_ack_deadline(Request::new(request))
-            .await?;
-        Ok(())
+        self.context.history.list(&one).0[0].took_us.is_some()
     }
+}
 
-    fn advance(&self, seconds: u64) {
-        self.context.clock.advance(Duration::from_secs(seconds));
-    }
+#[tokio::test]
+async fn what_is_too_old_leaves_by_itself() {
+    let retention = Some(proto_span(10 * MINUTE));
+    let setup = Setup::with(|it| it.message_retention_duration = retention).await;
+    setup.publish(1).await;
+    setup.context.clock.advance(10 * MINUTE);
+    let subscription = setup.registry().subscription(SUBSCRIPTION).unwrap();
+    let number = subscription.state().number;
+    let gone = async {
+        while !setup.pubsub.busy(true).is_empty() || setup.messages(number) > 0 {
+            tokio::task::yield_now().await;
+        }
+    };
+    let gone = tokio::time::timeout(Duration::from_secs(10), gone).await;
+    gone.expect("it stays in storage");
+}
 
-    /// Pulls as soon as there is something, for at most ten seconds.
-    async fn wait_pull(&self, name: &str) -> Vec<wire::ReceivedMessage> {
-        let pulled = self.try_pull(name, false);
-        let pulled = tokio::time::timeout(Duration::from_secs(10), pulled).await;
-        pulled.expect("nothing came").unwrap()
-    }
-
-    /// Waits until nothing is left to be delivered or acknowledged, for at most ten seconds.
-    async fn idle(&self, include_pull: bool) {
-        let mut changed = self.pubsub.changed();
-        let idle = async {
-            while !self.pubsub.busy(include_pull).is_empty() {
-                changed.changed().await.unwrap();
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn sequences_are_reserved_in_storage_before_they_are_used() {
+    let home = tempfile::tempdir().unwrap();
+    let storage = Storage::open(home.path()).unwrap();
+    let setup = Arc::new(Setup::new(storage, None).await);
+    let publishers = (0..20).map(|_| {
+        let setup = Arc::clone(&setup);
+        tokio::spawn(async move {
+            for _ in 0..20 {
+                setup.publish(100).await;
             }
-        };
-        let waited = tokio::time::timeout(Duration::from_secs(10), idle).await;
-        waited.expect("it stays busy");
+        })
+    });
+    for publisher in publishers.collect::<Vec<_>>() {
+        publisher.await.unwrap();
     }
+    let row = setup.context.storage.get(Table::Topics, TOPIC.as_bytes());
+    let row = wire::StoredTopic::decode(row.unwrap().unwrap()).unwrap();
+    let topic = setup.registry().topic(TOPIC).unwrap();
+    let state = topic.state();
+    assert_eq!(row.reserved, state.reserved);
+    assert!(state.next <= row.reserved);
+}
 
-    fn history(&self) -> Vec<Dispatch> {
-        let wanted = HistoryFilter {
-            limit: 1000,
+#[tokio::test]
+async fn a_topic_throws_away_faster_than_it_gets() {
+    let setup = Setup::new(Storage::in_memory(), Some(10 * MINUTE)).await;
+    let topic = setup.registry().topic(TOPIC).unwrap();
+    let backlog = topic.state().backlog.unwrap();
+    for _ in 0..3 {
+        setup.publish(100).await;
+        setup.context.clock.advance(11 * MINUTE);
+    }
+    assert_eq!(setup.messages(backlog), 100);
+}
+
+#[tokio::test]
+async fn a_message_that_was_sought_is_not_dead_lettered_afterwards() {
+    let dead = "projects/p/topics/dead";
+    let setup = Setup::with(|it| {
+        it.dead_letter_policy = Some(wire::DeadLetterPolicy {
+            dead_letter_topic: dead.into(),
+            max_delivery_attempts: 5,
+        });
+    })
+    .await;
+    setup.topic(dead, None).await;
+    setup.publish(1).await;
+    let subscription = setup.registry().subscription(SUBSCRIPTION).unwrap();
+    let sequence = subscription.state().backlog.last().unwrap();
+    // The worker meant to dead-letter it, and the seek to its snapshot came first.
+    setup
+        .registry()
+        .dead_letter(&subscription, &[sequence])
+        .await;
+    assert_eq!(setup.pull().await, 1);
+}
+
+#[tokio::test]
+async fn a_delivery_is_over_when_its_backlog_is() {
+    for end in 0..5 {
+        let setup = Setup::with(|it| it.retain_acked_messages = true).await;
+        let snapshot = wire::CreateSnapshotRequest {
+            name: SNAPSHOT.into(),
+            subscription: SUBSCRIPTION.into(),
             ..Default::default()
         };
-        self.context.history.list(&wanted).0
+        setup.registry().create_snapshot(snapshot).await.unwrap();
+        setup.publish(1).await;
+        assert_eq!(setup.pull().await, 1);
+        assert!(!setup.is_over());
+        let (registry, name) = (setup.registry(), SUBSCRIPTION.to_owned());
+        let later: Time = setup.context.clock.now().plus(MINUTE);
+        match end {
+            0 => registry.delete_subscription(name).await.unwrap(),
+            1 => registry.detach(name).await.unwrap(),
+            2 => setup.pubsub.reset().await.unwrap(),
+            3 => setup.seek(Target::Time(later.timestamp())).await,
+            _ => setup.seek(Target::Snapshot(SNAPSHOT.into())).await,
+        }
+        assert!(setup.is_over(), "{end}");
     }
-
-    /// Waits until a delivery has this end; nothing else is to change it.
-    async fn wait_history(&self, seen: impl Fn(&[Dispatch]) -> bool) -> Vec<Dispatch> {
-        let mut changed = self.pubsub.changed();
-        let waited = async {
-            while !seen(&self.history()) {
-                changed.changed().await.unwrap();
-            }
-        };
-        let waited = tokio::time::timeout(Duration::from_secs(10), waited).await;
-        assert!(waited.is_ok(), "{:?}", self.history());
-        self.history()
-    }
-}
-
-fn ack_ids(received: &[wire::ReceivedMessage]) -> Vec<String> {
-    received.iter().map(|it| it.ack_id.clone()).collect()
-}
-
-fn texts(received: &[wire::ReceivedMessage]) -> Vec<String> {
-    let text = |it: &wire::ReceivedMessage| {
-        let data = it.message.as_ref().unwrap().data.to_vec();
-        String::from_utf8(data).unwrap()
-    };
-    received.iter().map(text).collect()
-}
-
-fn ids(received: &[wire::ReceivedMessage]) -> Vec<String> {
-    let id = |it: &wire::ReceivedMessage| it.message.as_ref().unwrap().message_id.clone();
-    received.iter().map(id).collect()
-}
-
-fn span(seconds: i64) -> Option<prost_types::Duration> {
-    Some(prost_types::Duration { seconds, nanos: 0 })
 }

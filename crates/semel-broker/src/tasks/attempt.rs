@@ -93,3 +93,30 @@ fn first_attempt(task: &Task) -> Time {
 pub(super) fn created(task: &Task) -> Time {
     task.create_time.as_ref().map(Time::of).unwrap_or_default()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tasks::config;
+
+    #[test]
+    fn a_wish_for_a_pause_is_considered_up_to_the_longest_backoff() {
+        let mut queue = Queue::default();
+        let retry = queue.retry_config.get_or_insert_default();
+        retry.max_backoff = Some(crate::clock::proto_span(Duration::from_secs(30)));
+        let queue = config::with_defaults(queue).unwrap();
+        let attempt = FailedAttempt {
+            scheduled: None,
+            started: Time(0),
+            ended: Time(0),
+            backoff_from: Time(0),
+            code: 503,
+        };
+        for (asked, waits) in [(10, 10), (100, 30)] {
+            let asked = Some(Duration::from_secs(asked));
+            let after = failed(&mut StoredTask::default(), &queue, &attempt, asked);
+            let at = Time(0).plus(Duration::from_secs(waits));
+            assert_eq!(after, AfterFailure::Retry(at));
+        }
+    }
+}

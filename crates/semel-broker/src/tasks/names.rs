@@ -153,6 +153,8 @@ fn split(name: &str) -> TaskName<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::proto::rpc::{ErrorInfo, Status as RpcStatus};
+    use prost::Message;
 
     const GET: Rpc = Rpc {
         method: "GetTask",
@@ -181,6 +183,21 @@ mod tests {
         let taken = task(name, GET).unwrap();
         assert_eq!(taken.queue, "projects/p/locations/l/queues/tasks");
         assert_eq!(taken.id, "t");
+    }
+
+    #[test]
+    fn refusals_carry_the_recorded_details() {
+        let details = |name: &str| {
+            let refusal = task(name, GET).unwrap_err();
+            RpcStatus::decode(refusal.details()).unwrap().details
+        };
+        let empty = details("").remove(0);
+        assert_eq!(empty.type_url, "type.googleapis.com/google.rpc.ErrorInfo");
+        let info = ErrorInfo::decode(empty.value.as_slice()).unwrap();
+        assert_eq!(info.reason, "RESOURCE_PROJECT_INVALID");
+        let method = "google.cloud.tasks.v2.CloudTasks.GetTask";
+        assert_eq!(info.metadata["method"], method);
+        assert_eq!(details("not-a-valid-name").len(), 3);
     }
 
     #[test]

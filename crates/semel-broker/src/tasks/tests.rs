@@ -1,187 +1,99 @@
-//! The calls as a client makes them, against real handlers; time is put forward, not waited for.
-
-mod queues;
-mod updates;
-mod create;
-mod dispatch;
-mod target;
-mod retries;
-mod faults;
-mod durable;
+//! What only storage shows: what a crash, a restart, a reset and a hang-up leave behind.
 
 use super::*;
 use crate::handler::Handler;
-use crate::history::{Dispatch, HistoryFilter};
+use crate::history::{DispatchResult, HistoryFilter};
 use crate::proto::tasks::cloud_tasks_server::CloudTasks;
-use crate::proto::tasks::task::View;
 use crate::proto::tasks::{
-    CreateQueueRequest, CreateTaskRequest, DeleteQueueRequest, DeleteTaskRequest, GetQueueRequest,
-    GetTaskRequest, ListTasksRequest, PauseQueueRequest, PurgeQueueRequest, RateLimits,
-    ResumeQueueRequest, RetryConfig, RunTaskRequest,
+    CreateQueueRequest, CreateTaskRequest, DeleteTaskRequest, GetTaskRequest, PurgeQueueRequest,
+    StoredTask,
 };
 use std::time::Duration;
-use tonic::{Code, Request};
+use tempfile::TempDir;
+use tonic::Request;
 
-const PARENT: &str = "projects/p/locations/l";
 const QUEUE: &str = "projects/p/locations/l/queues/q";
-const PAST: &str = "The task no longer exists, though a task with this name existed recently. The task either successfully completed or was deleted.";
-const USED_UP: &str = "The task cannot be created because a task with this name existed too recently. For more information about task de-duplication see https://cloud.google.com/tasks/docs/reference/rest/v2/projects.locations.queues.tasks/create#body.request_body.FIELDS.task.";
-const NO_QUEUE: &str = "Queue does not exist. If you just created the queue, wait at least a minute for the queue to initialize.";
-const NOT_FOUND: &str = "Requested entity was not found.";
+const DAY: Duration = Duration::from_secs(24 * 3600);
 
-/// A broker, one queue, one handler.
-struct Desk {
+/// One queue on a storage, and a handler.
+struct Setup {
     tasks: Tasks,
     context: Arc<Context>,
     handler: Handler,
 }
 
-// === impl Desk ===
+// === impl Setup ===
 
-impl Desk {
-    async fn open(faults: &[&str]) -> Self {
-        Self::with(Context::for_test(faults), Queue::default()).await
+impl Setup {
+    async fn new(storage: &Storage) -> Self {
+        let setup = Self::open(storage, Handler::start().await);
+        setup.create_queue().await;
+        setup
     }
 
-    async fn retrying(retry: RetryConfig) -> Self {
-        let queue = Queue {
-            retry_config: Some(retry),
-            ..Queue::default()
-        };
-        Self::with(Context::for_test(&[]), queue).await
-    }
-
-    async fn with(context: Arc<Context>, queue: Queue) -> Self {
-        let desk = Self {
+    fn open(storage: &Storage, handler: Handler) -> Self {
+        let context = Context::in_test(storage.clone(), &[]);
+        Self {
             tasks: Tasks::open(Arc::clone(&context), None).unwrap(),
             context,
-            handler: Handler::start().await,
-        };
-        desk.create_queue("q", queue).await.unwrap();
-        desk
+            handler,
+        }
     }
 
-    async fn create_queue(&self, id: &str, queue: Queue) -> Result<Queue, Status> {
-        let queue = Queue {
-            name: format!("{PARENT}/queues/{id}"),
-            ..queue
-        };
+    async fn create_queue(&self) {
         let request = CreateQueueRequest {
-            parent: PARENT.into(),
-            queue: Some(queue),
+            parent: "projects/p/locations/l".into(),
+            queue: Some(Queue {
+                name: QUEUE.into(),
+                ..Queue::default()
+            }),
         };
-        let created = self.tasks.create_queue(Request::new(request)).await;
-        created.map(tonic::Response::into_inner)
+        self.tasks
+            .create_queue(Request::new(request))
+            .await
+            .unwrap();
     }
 
-    /// A task for the handler; without a name if `id` is empty.
-    fn task(&self, id: &str) -> Task {
-        self.task_of(id, HttpRequest::default())
-    }
-
-    fn task_of(&self, id: &str, request: HttpRequest) -> Task {
-        let url = if request.url.is_empty() {
-            format!("{}/work", self.handler.url)
-        } else {
-            request.url.clone()
+    /// Creates a task that is due after a while; without a name if `id` is empty.
+    async fn create(&self, id: &str, due: Duration) -> Task {
+        let request = HttpRequest {
+            url: self.handler.url.clone(),
+            ..HttpRequest::default()
         };
-        Task {
-            name: name(id),
-            message_type: Some(MessageType::HttpRequest(Box::new(HttpRequest {
-                url,
-                ..request
-            }))),
+        let task = Task {
+            name: if id.is_empty() {
+                String::new()
+            } else {
+                name(id)
+            },
+            message_type: Some(MessageType::HttpRequest(Box::new(request))),
+            schedule_time: Some(self.context.clock.now().plus(due).timestamp()),
             ..Task::default()
-        }
-    }
-
-    /// A task that is due in a day.
-    fn later(&self, id: &str) -> Task {
-        let day = Duration::from_secs(24 * 3600);
-        Task {
-            schedule_time: Some(self.context.clock.now().plus(day).timestamp()),
-            ..self.task(id)
-        }
-    }
-
-    async fn create(&self, task: Task) -> Result<Task, Status> {
+        };
         let request = CreateTaskRequest {
             parent: QUEUE.into(),
             task: Some(task),
-            response_view: View::Full.into(),
+            response_view: 0,
         };
         let created = self.tasks.create_task(Request::new(request)).await;
-        created.map(tonic::Response::into_inner)
+        created.unwrap().into_inner()
     }
 
-    async fn get(&self, id: &str) -> Result<Task, Status> {
-        let request = GetTaskRequest {
-            name: name(id),
-            response_view: View::Full.into(),
-        };
-        let got = self.tasks.get_task(Request::new(request)).await;
-        got.map(tonic::Response::into_inner)
-    }
-
-    async fn delete(&self, id: &str) -> Result<(), Status> {
+    async fn delete(&self, id: &str) {
         let request = DeleteTaskRequest { name: name(id) };
-        let deleted = self.tasks.delete_task(Request::new(request)).await;
-        deleted.map(tonic::Response::into_inner)
+        self.tasks.delete_task(Request::new(request)).await.unwrap();
     }
 
-    async fn run(&self, id: &str) -> Result<Task, Status> {
-        let request = RunTaskRequest {
+    async fn is_there(&self, id: &str) -> bool {
+        let request = GetTaskRequest {
             name: name(id),
             response_view: 0,
         };
-        let run = self.tasks.run_task(Request::new(request)).await;
-        run.map(tonic::Response::into_inner)
-    }
-
-    async fn pause(&self) -> Queue {
-        let request = PauseQueueRequest { name: QUEUE.into() };
-        let paused = self.tasks.pause_queue(Request::new(request)).await;
-        paused.unwrap().into_inner()
-    }
-
-    async fn resume(&self) -> Queue {
-        let request = ResumeQueueRequest { name: QUEUE.into() };
-        let resumed = self.tasks.resume_queue(Request::new(request)).await;
-        resumed.unwrap().into_inner()
-    }
-
-    async fn purge(&self) -> Queue {
-        let request = PurgeQueueRequest { name: QUEUE.into() };
-        let purged = self.tasks.purge_queue(Request::new(request)).await;
-        purged.unwrap().into_inner()
-    }
-
-    async fn queue(&self) -> Result<Queue, Status> {
-        let request = GetQueueRequest { name: QUEUE.into() };
-        let got = self.tasks.get_queue(Request::new(request)).await;
-        got.map(tonic::Response::into_inner)
-    }
-
-    async fn delete_queue(&self) -> Result<(), Status> {
-        let request = DeleteQueueRequest { name: QUEUE.into() };
-        let deleted = self.tasks.delete_queue(Request::new(request)).await;
-        deleted.map(tonic::Response::into_inner)
-    }
-
-    /// The ids of the queue's tasks.
-    async fn ids(&self) -> Vec<String> {
-        let request = ListTasksRequest {
-            parent: QUEUE.into(),
-            ..ListTasksRequest::default()
-        };
-        let list = self.tasks.list_tasks(Request::new(request)).await.unwrap();
-        let tasks = list.into_inner().tasks;
-        let short = |task: &Task| names::short(&task.name).to_owned();
-        tasks.iter().map(short).collect()
+        self.tasks.get_task(Request::new(request)).await.is_ok()
     }
 
     /// Waits until something is so; fails after ten seconds.
-    async fn until(&self, what: &str, is_so: impl Fn() -> bool) {
+    async fn until(&self, is_so: impl Fn() -> bool) {
         let mut changed = self.tasks.changed();
         let wait = async {
             while !is_so() {
@@ -189,79 +101,177 @@ impl Desk {
             }
         };
         let waited = tokio::time::timeout(Duration::from_secs(10), wait).await;
-        assert!(waited.is_ok(), "{what}: {:?}", self.tasks.busy());
-    }
-
-    /// Waits until nothing goes on but this many tasks' wait for their next attempt.
-    async fn waits(&self, count: usize) {
-        let line = format!("{QUEUE}: {count} tasks wait for their next attempt");
-        let is_so = || self.tasks.busy() == [line.as_str()];
-        self.until("not waiting", is_so).await;
-    }
-
-    /// Creates so many at the same time.
-    async fn create_many(&self, count: usize, task: &Task) {
-        let mut creates = tokio::task::JoinSet::new();
-        for _ in 0..count {
-            let (tasks, task) = (self.tasks.clone(), task.clone());
-            let request = CreateTaskRequest {
-                parent: QUEUE.into(),
-                task: Some(task),
-                response_view: 0,
-            };
-            creates.spawn(async move { tasks.create_task(Request::new(request)).await });
-        }
-        while let Some(created) = creates.join_next().await {
-            created.unwrap().unwrap();
-        }
+        assert!(waited.is_ok(), "{:?}", self.tasks.busy());
     }
 
     async fn idle(&self) {
-        self.until("not idle", || self.tasks.busy().is_empty())
-            .await;
+        self.until(|| self.tasks.busy().is_empty()).await;
     }
 
-    /// Waits until no dispatch is on the way and this many were made.
-    async fn landed(&self, count: usize) {
-        self.handler.wait_for(count).await;
-        let flies = |line: &String| line.contains("on the way");
-        self.until("still on the way", || !self.tasks.busy().iter().any(flies))
-            .await;
+    fn sequence(&self, id: &str) -> u64 {
+        let stored = rows::task(&self.context.storage, QUEUE, id).unwrap();
+        stored.unwrap().sequence
     }
 
-    fn history(&self) -> Vec<Dispatch> {
-        let all = HistoryFilter {
-            limit: 1000,
-            ..HistoryFilter::default()
-        };
-        self.context.history.list(&all).0
-    }
-
-    fn results(&self) -> Vec<crate::history::DispatchResult> {
-        self.history().into_iter().map(|it| it.result).collect()
+    fn rows(&self, table: Table, prefix: &[u8]) -> usize {
+        let rows = self.context.storage.scan(table, prefix, None, 10);
+        rows.unwrap().len()
     }
 }
 
 fn name(id: &str) -> String {
-    if id.is_empty() {
-        String::new()
-    } else {
-        format!("{QUEUE}/tasks/{id}")
+    format!("{QUEUE}/tasks/{id}")
+}
+
+/// Lets others run until something is so.
+async fn eventually(is_so: impl Fn() -> bool) {
+    let wait = async {
+        while !is_so() {
+            tokio::task::yield_now().await;
+        }
+    };
+    let waited = tokio::time::timeout(Duration::from_secs(10), wait).await;
+    waited.expect("it stays as it is");
+}
+
+#[tokio::test]
+async fn a_generated_name_leaves_nothing_behind() {
+    let setup = Setup::new(&Storage::in_memory()).await;
+    let task = setup.create("", Duration::ZERO).await;
+    setup.handler.wait_for(1).await;
+    setup.idle().await;
+    assert!(!setup.is_there(names::short(&task.name)).await);
+    assert_eq!(setup.rows(Table::Tombstones, &[]), 0);
+}
+
+#[tokio::test]
+async fn a_broker_that_dies_in_a_dispatch_delivers_again() {
+    let storage = Storage::in_memory();
+    let first = Setup::new(&storage).await;
+    first.handler.hold();
+    first.create("t", Duration::ZERO).await;
+    first.handler.wait_for(1).await;
+    let second = Setup::open(&storage, first.handler.clone());
+    let seen = second.handler.wait_for(2).await;
+    assert_eq!(seen[1].header("x-cloudtasks-taskretrycount"), "0");
+    second.handler.let_go();
+    second.idle().await;
+    assert!(!second.is_there("t").await);
+}
+
+#[tokio::test]
+async fn what_a_deleted_queue_left_behind_is_taken_away() {
+    let storage = Storage::in_memory();
+    let setup = Setup::new(&storage).await;
+    setup.create("t", DAY).await;
+    // As if the broker had died between the queue's row and its tasks'.
+    let mut batch = Batch::default();
+    batch.delete(Table::Queues, &rows::queue_key(QUEUE));
+    storage.commit(batch).await.unwrap();
+    let setup = Setup::open(&storage, setup.handler);
+    assert!(setup.tasks.runner(QUEUE).is_err());
+    eventually(|| setup.rows(Table::Tasks, &[]) == 0).await;
+}
+
+#[tokio::test]
+async fn a_dropped_broker_sends_nothing_more() {
+    let setup = Setup::new(&Storage::in_memory()).await;
+    setup.create("t", DAY).await;
+    let (clock, handler) = (setup.context.clock.clone(), setup.handler.clone());
+    let context = Arc::downgrade(&setup.context);
+    drop(setup);
+    clock.advance(2 * DAY);
+    eventually(|| context.upgrade().is_none()).await;
+    assert!(handler.seen().is_empty());
+}
+
+#[tokio::test]
+async fn a_reset_forgets_everything_and_nothing_comes_back() {
+    let setup = Setup::new(&Storage::in_memory()).await;
+    setup.create("used", DAY).await;
+    setup.delete("used").await;
+    setup.handler.hold();
+    setup.handler.answer_next(&[500]);
+    setup.create("t", Duration::ZERO).await;
+    setup.handler.wait_for(1).await;
+    setup.tasks.reset().await.unwrap();
+    assert!(setup.tasks.busy().is_empty());
+    assert!(setup.tasks.runner(QUEUE).is_err());
+    setup.create_queue().await;
+    setup.create("used", DAY).await;
+    setup.handler.let_go();
+    let all = HistoryFilter {
+        limit: 1,
+        ..HistoryFilter::default()
+    };
+    let ended = || setup.context.history.list(&all).0[0].result != DispatchResult::Running;
+    setup.until(ended).await;
+    assert!(!setup.is_there("t").await);
+    assert!(setup.is_there("used").await);
+    assert_eq!(setup.rows(Table::Tasks, &[]), 1);
+}
+
+#[tokio::test]
+async fn a_caller_who_hangs_up_changes_nothing() {
+    let setup = Setup::new(&Storage::in_memory()).await;
+    let mut create = Box::pin(setup.create("t", Duration::ZERO));
+    std::future::poll_fn(|context| {
+        std::task::Poll::Ready(create.as_mut().poll(context).is_ready())
+    })
+    .await;
+    drop(create);
+    setup.handler.wait_for(1).await;
+    setup.idle().await;
+}
+
+#[tokio::test]
+async fn sequence_numbers_begin_anew_after_a_reset() {
+    let setup = Setup::new(&Storage::in_memory()).await;
+    setup.create("a", DAY).await;
+    setup.create("b", DAY).await;
+    assert_eq!((setup.sequence("a"), setup.sequence("b")), (0, 1));
+    setup.tasks.reset().await.unwrap();
+    setup.create_queue().await;
+    setup.create("c", DAY).await;
+    assert_eq!(setup.sequence("c"), 0);
+}
+
+#[tokio::test]
+async fn what_a_restart_finds_does_not_change_the_dice() {
+    let mut numbers = Vec::new();
+    for left in [true, false] {
+        let storage = Storage::in_memory();
+        let setup = Setup::new(&storage).await;
+        for id in ["a", "b", "c"] {
+            setup.create(id, DAY).await;
+            if !left {
+                setup.delete(id).await;
+            }
+        }
+        let purge = PurgeQueueRequest { name: QUEUE.into() };
+        setup.tasks.purge_queue(Request::new(purge)).await.unwrap();
+        let setup = Setup::open(&storage, setup.handler);
+        setup.create("d", DAY).await;
+        numbers.push(setup.sequence("d"));
     }
+    assert_eq!(numbers[0], numbers[1]);
+    assert!(numbers[0] > 2, "{numbers:?}");
 }
 
-fn refused<T: std::fmt::Debug>(result: Result<T, Status>, code: Code, message: &str) {
-    let status = result.unwrap_err();
-    assert_eq!((status.code(), status.message()), (code, message));
-}
-
-fn secs(seconds: i64) -> Option<prost_types::Duration> {
-    Some(prost_types::Duration { seconds, nanos: 0 })
-}
-
-fn sent(task: &Task) -> &HttpRequest {
-    match task.message_type.as_ref() {
-        Some(MessageType::HttpRequest(request)) => request,
-        other => panic!("not an HTTP request: {other:?}"),
+#[tokio::test]
+async fn a_queue_that_begins_while_an_old_one_is_cleared_away_keeps_its_tasks() {
+    let directory = TempDir::new().unwrap();
+    let storage = Storage::open(directory.path()).unwrap();
+    let mut batch = Batch::default();
+    for number in 0..20_500 {
+        let id = format!("left-{number}");
+        rows::put_task(&mut batch, QUEUE, &id, &StoredTask::default());
     }
+    storage.commit(batch).await.unwrap();
+    let setup = Setup::new(&storage).await;
+    setup.create("new", DAY).await;
+    let left = rows::task_key(QUEUE, "left-");
+    eventually(|| setup.rows(Table::Tasks, &left) == 0).await;
+    assert!(setup.is_there("new").await);
+    assert_eq!(setup.rows(Table::Tasks, &[]), 1);
 }

@@ -1,0 +1,13 @@
+//! The broker as its clients see it: over its port, with real handlers.
+#![allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    reason = "a test may fail where it stands"
+)]
+
+#[path = "../support/mod.rs"]
+mod support;
+mod declared;
+mod pubsub;
+mod server;
+mod tasks;

@@ -1,0 +1,179 @@
+use super::*;
+use crate::support::refused;
+
+#[tokio::test]
+async fn what_is_not_there_and_what_is_there_already_is_said_in_productions_words() {
+    let setup = Setup::with(json!({})).await;
+    let missing = setup.get("/v1/projects/p/topics/none").await;
+    refused(missing, "NOT_FOUND", "Resource not found (resource=none).");
+    let again = setup.subscribe(SUBSCRIPTION, json!({})).await;
+    let message = "Resource already exists in the project (resource=billing).";
+    refused(again, "ALREADY_EXISTS", message);
+    let nowhere = json!({ "topic": "projects/p/topics/none" });
+    let nowhere = setup
+        .subscribe("projects/p/subscriptions/other", nowhere)
+        .await;
+    assert_eq!(nowhere.unwrap_err().status, "NOT_FOUND");
+    let unnamed = setup
+        .subscribe("projects/p/subscriptions/a", json!({}))
+        .await;
+    let message = "Invalid resource name given (name=projects/p/subscriptions/a). Refer to \
+                   https://cloud.google.com/pubsub/docs/admin#resource_names for more information.";
+    refused(unnamed, "INVALID_ARGUMENT", message);
+}
+
+#[tokio::test]
+async fn a_subscription_is_completed_with_the_defaults() {
+    let settings = merged(
+        dead_letters("projects/p/topics/dead", 0),
+        json!({ "retryPolicy": {} }),
+    );
+    let setup = Setup::with(settings).await;
+    let expected = json!({
+        "name": SUBSCRIPTION,
+        "topic": TOPIC,
+        "pushConfig": {},
+        "ackDeadlineSeconds": 10,
+        "messageRetentionDuration": "604800s",
+        "expirationPolicy": { "ttl": "2678400s" },
+        "deadLetterPolicy": { "deadLetterTopic": "projects/p/topics/dead", "maxDeliveryAttempts": 5 },
+        "retryPolicy": { "minimumBackoff": "10s", "maximumBackoff": "600s" },
+        "state": "ACTIVE",
+    });
+    assert_eq!(setup.subscription().await, expected);
+}
+
+#[tokio::test]
+async fn settings_out_of_range_are_refused() {
+    let setup = Setup::new(&[]).await;
+    let push = json!({ "pushEndpoint": "http://127.0.0.1:1/" });
+    for wrong in [
+        json!({ "ackDeadlineSeconds": 9 }),
+        json!({ "ackDeadlineSeconds": 601 }),
+        json!({ "messageRetentionDuration": "599s" }),
+        json!({ "messageRetentionDuration": format!("{}s", 32 * 86_400) }),
+        json!({ "filter": "region = eu" }),
+        dead_letters("projects/p/topics/dead", 4),
+        json!({ "retryPolicy": { "minimumBackoff": "20s", "maximumBackoff": "10s" } }),
+        json!({ "pushConfig": { "pushEndpoint": "not a url" } }),
+        json!({ "enableExactlyOnceDelivery": true, "pushConfig": push }),
+    ] {
+        let answer = setup.subscribe(SUBSCRIPTION, wrong.clone()).await;
+        assert_eq!(answer.unwrap_err().status, "INVALID_ARGUMENT", "{wrong}");
+    }
+}
+
+#[tokio::test]
+async fn messages_beyond_the_limits_are_refused() {
+    let setup = Setup::new(&[]).await;
+    let message = |bytes: usize| json!({ "data": base64(&"x".repeat(bytes)) });
+    let attributes = |count: usize, key: usize, value: usize| {
+        let pair = |n: usize| (format!("{n:0key$}"), json!("v".repeat(value)));
+        json!({ "attributes": (0..count).map(pair).collect::<serde_json::Map<_, _>>() })
+    };
+    let keyed = merged(message(1), json!({ "orderingKey": "k".repeat(1025) }));
+    for (why, messages) in [
+        ("none", vec![]),
+        ("empty", vec![message(0)]),
+        ("large", vec![message(10_000_001)]),
+        ("many", vec![message(1); 1001]),
+        ("attributes", vec![attributes(101, 1, 1)]),
+        ("key", vec![attributes(1, 257, 1)]),
+        ("value", vec![attributes(1, 1, 1025)]),
+        ("ordering key", vec![keyed]),
+    ] {
+        let answer = setup.publish_messages(json!(messages)).await;
+        assert_eq!(answer.unwrap_err().status, "INVALID_ARGUMENT", "{why}");
+    }
+    let most = json!([attributes(100, 256, 1024), message(9_000_000)]);
+    let published = setup.publish_messages(most).await.unwrap();
+    assert_eq!(published["messageIds"].as_array().unwrap().len(), 2);
+}
+
+#[tokio::test]
+async fn an_update_changes_what_its_mask_names() {
+    let setup = Setup::with(json!({})).await;
+    let change = async |mask: &str| {
+        let settings = json!({ "ackDeadlineSeconds": 77, "labels": { "a": "b" } });
+        let request = json!({ "subscription": settings, "updateMask": mask });
+        setup.patch(&format!("/v1/{SUBSCRIPTION}"), request).await
+    };
+    let changed = change("ackDeadlineSeconds").await.unwrap();
+    assert_eq!(changed["ackDeadlineSeconds"], 77);
+    assert!(changed["labels"].is_null());
+    for mask in ["filter", ""] {
+        let answer = change(mask).await;
+        assert_eq!(answer.unwrap_err().status, "INVALID_ARGUMENT", "{mask}");
+    }
+}
+
+#[tokio::test]
+async fn lists_come_in_pages() {
+    let setup = Setup::new(&[]).await;
+    for n in 0..5 {
+        setup
+            .topic(&format!("projects/p/topics/page{n}"), json!({}))
+            .await;
+        let name = format!("projects/p/subscriptions/page{n}");
+        setup.subscribe(&name, json!({})).await.unwrap();
+    }
+    let mut token = String::new();
+    let mut names = 0;
+    loop {
+        let path = format!("/v1/projects/p/topics?pageSize=4&pageToken={token}");
+        let page = setup.get(&path).await.unwrap();
+        names += page["topics"].as_array().unwrap().len();
+        match page["nextPageToken"].as_str() {
+            Some(next) => token = next.to_owned(),
+            None => break,
+        }
+    }
+    assert_eq!(names, 6);
+    let page = setup
+        .get(&format!("/v1/{TOPIC}/subscriptions?pageSize=2"))
+        .await
+        .unwrap();
+    assert_eq!(page["subscriptions"].as_array().unwrap().len(), 2);
+    assert!(page["nextPageToken"].is_string());
+    let none = setup.get("/v1/projects/q/subscriptions").await.unwrap();
+    assert_eq!(none, json!({}));
+}
+
+#[tokio::test]
+async fn a_deleted_topic_leaves_its_subscriptions_what_they_have() {
+    let setup = Setup::with(json!({})).await;
+    setup.publish(&["a"]).await;
+    setup.delete(&format!("/v1/{TOPIC}")).await.unwrap();
+    assert_eq!(setup.subscription().await["topic"], "_deleted-topic_");
+    assert_eq!(texts(&setup.pull(SUBSCRIPTION).await), ["a"]);
+    // A topic of the same name is another one.
+    setup.topic(TOPIC, json!({})).await;
+    setup.publish(&["b"]).await;
+    assert!(setup.pull(SUBSCRIPTION).await.is_empty());
+}
+
+#[tokio::test]
+async fn a_detached_subscription_has_nothing_and_gets_nothing() {
+    let setup = Setup::with(json!({})).await;
+    setup.publish(&["a"]).await;
+    setup.tell("detach", json!({})).await.unwrap();
+    let refused = setup.try_pull(SUBSCRIPTION, true).await.unwrap_err();
+    assert_eq!(refused.status, "FAILED_PRECONDITION");
+    setup.publish(&["b"]).await;
+    assert!(setup.busy(true).await.is_empty());
+}
+
+#[tokio::test]
+async fn a_reset_leaves_nothing() {
+    let setup = Setup::with(json!({})).await;
+    setup.publish(&["a"]).await;
+    assert_eq!(setup.busy(true).await, [SUBSCRIPTION]);
+    assert!(setup.busy(false).await.is_empty());
+    setup.post("/_semel/reset", Value::Null).await.unwrap();
+    assert!(setup.busy(true).await.is_empty());
+    let refused = setup.try_pull(SUBSCRIPTION, true).await.unwrap_err();
+    assert_eq!(refused.status, "NOT_FOUND");
+    setup.topic(TOPIC, json!({})).await;
+    setup.subscribe(SUBSCRIPTION, json!({})).await.unwrap();
+    assert!(setup.pull(SUBSCRIPTION).await.is_empty());
+}
