@@ -6,6 +6,7 @@ mod tap;
 mod flaw;
 
 pub use flaw::Flaw;
+pub(crate) use flaw::lease_of_record;
 pub use place::{GRACE, Place, connect};
 pub use profile::{Profile, only};
 pub use tap::{Tap, Tapped};

@@ -23,7 +23,7 @@ use action::Action;
 use protocol::Protocol;
 use rule::Rule;
 use semel::clock::Time;
-use semel::record::{Answer, Decision, InDoubt, Operation, Record};
+use semel::record::{Decision, InDoubt, Operation, Record};
 use stateright::{Model, Property};
 use std::num::NonZeroU32;
 use time::{NOW, ticks};
@@ -81,8 +81,10 @@ impl Semel {
         world
     }
 
-    fn decide(&self, world: &World, operation: &Operation, now: Time) -> Decision<Answer> {
-        (self.protocol.decide)(world.record.as_ref(), operation, now)
+    fn decide(&self, world: &World, operation: &Operation, now: Time) -> Decision {
+        let step = operation.step();
+        let step = step.and_then(|(lease, _)| (self.protocol.step_found)(&world.steps, lease));
+        (self.protocol.decide)(world.record.as_ref(), step, operation, now)
     }
 
     fn sweepable(&self, record: &Record) -> bool {

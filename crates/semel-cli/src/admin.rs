@@ -17,6 +17,7 @@ use semel::{Key, Semel, Settings};
 use semel_gate::operate::{Operator, PAGE_ITEMS_MAX, Refused, Verdict};
 use serde_json::{Value, json};
 use std::fmt;
+use std::sync::Arc;
 
 /// Who is asked.
 #[derive(Debug)]
@@ -80,9 +81,10 @@ impl AdminTarget {
             .store;
         // How long gates answer from memory is their own setting; this is the default.
         let settings = Settings::default();
-        let semel = Semel::with_settings(store, settings);
+        let semel = Semel::with_settings(Arc::clone(&store) as _, settings);
         Ok(Self::Store(Operator::new(
             semel,
+            store,
             settings.shared_cache,
             "semel --store",
         )))

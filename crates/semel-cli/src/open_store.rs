@@ -3,7 +3,7 @@
 use crate::config::StoreOptions;
 use crate::store_url::StoreUrl;
 use anyhow::Context;
-use semel::Store;
+use semel::store::Letters;
 use semel_embedded::{EmbeddedSettings, EmbeddedStore};
 use semel_postgres::{PostgresSettings, PostgresStore};
 use semel_redis::{RedisSettings, RedisStore};
@@ -12,7 +12,7 @@ use std::sync::Arc;
 /// A store, and what its user should know about it.
 #[derive(Debug)]
 pub(crate) struct Opened {
-    pub(crate) store: Arc<dyn Store>,
+    pub(crate) store: Arc<dyn Letters>,
     pub(crate) says: String,
 }
 

@@ -9,7 +9,8 @@
 mod support;
 
 use semel::record::{Claim, Claimed, InDoubt, Owner};
-use semel::{Ended, Fingerprint, Key, Outcome, Semel, Store};
+use semel::store::StoreExt;
+use semel::{Ended, Fingerprint, Key, Outcome, Semel};
 use semel_embedded::{EmbeddedSettings, EmbeddedStore};
 use semel_gate::settings::Secret;
 use semel_postgres::{PostgresSettings, PostgresStore};

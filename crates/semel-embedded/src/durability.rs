@@ -15,32 +15,21 @@ pub(crate) const fn waits_for_disk(operation: &Operation, answer: &Answer) -> bo
             false
         }
         // A lost renewal is a lease that ends earlier.
-        Answer::Held(Held::Applied(_)) => !matches!(operation, Operation::Renew(..)),
+        Answer::Held(Held::Applied(_)) => !matches!(operation, Operation::Renew { .. }),
         Answer::Held(Held::Already(_) | Held::Settled(_) | Held::Parked) => true,
         Answer::Held(Held::Stale) => false,
         Answer::Looked(_) => true,
+        Answer::StepBegun(
+            StepBegun::Run
+            | StepBegun::Memo { .. }
+            | StepBegun::InDoubt(_)
+            | StepBegun::Settled(_)
+            | StepBegun::Parked,
+        ) => true,
+        Answer::StepBegun(StepBegun::Stale) => false,
         Answer::Acted(Acted::Applied | Acted::Gone(_)) => true,
         Answer::Acted(Acted::Refused) => false,
-    }
-}
-
-/// The same of an answer to beginning a step.
-pub(crate) const fn begun_waits_for_disk(begun: &StepBegun) -> bool {
-    match begun {
-        StepBegun::Run
-        | StepBegun::Memo { .. }
-        | StepBegun::InDoubt(_)
-        | StepBegun::Settled(_)
-        | StepBegun::Parked => true,
-        StepBegun::Stale => false,
-    }
-}
-
-/// The same of an answer to restarting or completing a step.
-pub(crate) const fn step_waits_for_disk(held: &Held) -> bool {
-    match held {
-        Held::Applied(_) | Held::Already(_) | Held::Settled(_) | Held::Parked => true,
-        Held::Stale => false,
+        Answer::Ready => true,
     }
 }
 
@@ -85,9 +74,17 @@ mod tests {
         assert!(waits_for_disk(&claim(InDoubt::Park), &granted));
 
         let applied = |state| Answer::Held(Held::Applied(state));
-        let renew = Operation::Renew(LEASE, Duration::ZERO, Duration::ZERO);
+        let renew = Operation::Renew {
+            lease: LEASE,
+            lease_for: Duration::ZERO,
+            retention: Duration::ZERO,
+        };
         assert!(!waits_for_disk(&renew, &applied(State::Running)));
-        let complete = Operation::Complete(LEASE, Bytes::new(), Duration::ZERO);
+        let complete = Operation::Complete {
+            lease: LEASE,
+            result: Bytes::new(),
+            retention: Duration::ZERO,
+        };
         assert!(waits_for_disk(&complete, &applied(State::Succeeded)));
         let release = Operation::Release(LEASE);
         assert!(waits_for_disk(&release, &applied(State::Waiting)));

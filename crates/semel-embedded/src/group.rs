@@ -1,15 +1,14 @@
-//! One group: requests that are decided one after the other and written as one batch.
+//! One group: calls that are decided one after the other and written as one batch.
 
 mod letters;
 mod due;
 
 use crate::codec::{self, Decode, Encode, Head, Incarnation, Row, RowKey};
-use crate::durability::{begun_waits_for_disk, step_waits_for_disk, waits_for_disk};
+use crate::durability::waits_for_disk;
 use crate::engine::Engine;
-use crate::request::{Reply, Request, StepAct};
 use fjall::{OwnedWriteBatch, PersistMode, Slice};
 use semel::clock::Time;
-use semel::record::{self, Fence, Lease, Operation, Record, State, StepRecord};
+use semel::record::{Answer, Fence, Operation, Record, State, StepRecord, decide};
 use semel::{Error, Key};
 use std::collections::{BTreeMap, HashMap};
 
@@ -26,7 +25,7 @@ pub(crate) struct Group<'a> {
     number: u64,
     now: Time,
     letters: u64,
-    /// What later requests of the group find. One change per row also keeps the batch free of two
+    /// What later calls of the group find. One change per row also keeps the batch free of two
     /// values under one key, whose order the engine would not promise.
     changes: Rows<Change>,
     running: &'a mut Running,
@@ -49,22 +48,22 @@ enum Change {
 #[derive(Debug, Default)]
 pub(crate) struct Running(Rows<Slice>);
 
-/// A reply, and the group that must be on disk before it is given.
+/// An answer, and the group that must be on disk before it is given.
 #[derive(Debug)]
-pub(crate) struct Decided {
-    pub(crate) reply: Reply,
+pub(crate) struct Decided<A> {
+    pub(crate) answer: A,
     pub(crate) after: u64,
 }
 
 // === impl Group ===
 
 impl<'a> Group<'a> {
-    /// An empty group with room for `requests`, to be written as the `number`th.
+    /// An empty group with room for so many calls, to be written as the `number`th.
     pub(crate) fn new(
         engine: &'a Engine,
         number: u64,
         letters: u64,
-        requests: usize,
+        calls: usize,
         running: &'a mut Running,
     ) -> Self {
         Self {
@@ -72,23 +71,10 @@ impl<'a> Group<'a> {
             number,
             now: engine.now(),
             letters,
-            changes: Rows::with_capacity(requests + 1),
+            changes: Rows::with_capacity(calls + 1),
             running,
             due: BTreeMap::new(),
             scratch: Vec::new(),
-        }
-    }
-
-    /// Decides one request on the rows as they are, the writes of this group included.
-    pub(crate) fn decide(&mut self, request: &Request) -> Result<Decided, Error> {
-        match request {
-            Request::Record(key, operation) => self.decide_record(key, operation),
-            Request::Step(lease, name, act) => self.decide_step(lease, name, act),
-            Request::LetterPut(letter) => self.put_letter(letter),
-            Request::LetterMark(id, mark) => self.mark_letter(id, *mark),
-            Request::SweepLetters(ids) => self.sweep_letters(ids),
-            Request::Sweep(rows) => self.sweep(rows),
-            Request::Probe => Ok(self.probe()),
         }
     }
 
@@ -122,69 +108,61 @@ impl<'a> Group<'a> {
         Ok(Some(self.letters))
     }
 
-    fn decide_record(&mut self, key: &Key, operation: &Operation) -> Result<Decided, Error> {
+    /// Decides one operation on the rows as they are, the writes of this group included.
+    pub(crate) fn apply(&mut self, operation: &Operation) -> Result<Decided<Answer>, Error> {
+        let Some(key) = operation.key() else {
+            return Ok(self.probe());
+        };
         let at = codec::record(key);
         let row = self.row::<Record>(&at)?;
-        let decision = record::decide(row.as_ref().map(|row| &row.value), operation, self.now);
-        let waits = waits_for_disk(operation, &decision.answer);
-        let known = row.as_ref().map_or(0, |row| row.group);
-        let after = match &decision.write {
-            Some(_) => self.number,
-            None => known,
+        let step = operation.step();
+        let step_at = step.map(|(lease, name)| codec::step(&lease.key, lease.born, name));
+        let step_row = match &step_at {
+            Some(at) => self.row::<StepRecord>(at)?,
+            None => None,
+        };
+        let record = row.as_ref().map(|row| &row.value);
+        let step = step_row.as_ref().map(|row| &row.value);
+        let decision = decide(record, step, operation, self.now);
+        let known = [
+            row.as_ref().map(|row| row.group),
+            step_row.as_ref().map(|row| row.group),
+        ];
+        let after = if decision.write.is_some() || decision.step.is_some() {
+            self.number
+        } else {
+            known.into_iter().flatten().max().unwrap_or(0)
         };
         if let Some(born) = decision.ended {
             self.remove_steps(key, born)?;
         }
-        if let Some(record) = decision.write {
-            self.note_due(key, row.as_ref().map(|row| &row.value), &record);
-            let row = self.seal(&at, &record);
-            let change = match record.state {
-                State::Running => Change::Running(row),
-                State::Succeeded | State::Failed | State::Waiting | State::Parked => {
-                    Change::Kept(row)
-                }
-            };
-            self.changes.insert(at, change);
+        if let Some(new) = decision.write {
+            self.note_due(key, record, &new);
+            self.keep_record(at, &new);
         }
+        if let (Some(at), Some(step)) = (step_at, decision.step) {
+            self.keep(at, &step);
+        }
+        let waits = waits_for_disk(operation, &decision.answer);
         Ok(Decided {
-            reply: Reply::Record(decision.answer),
+            answer: decision.answer,
             after: if waits { after } else { 0 },
         })
     }
 
-    fn decide_step(&mut self, lease: &Lease, name: &str, act: &StepAct) -> Result<Decided, Error> {
-        let at = codec::step(&lease.key, lease.born, name);
-        let row = self.row::<Record>(&codec::record(&lease.key))?;
-        let step_row = self.row::<StepRecord>(&at)?;
-        let record = row.as_ref().map(|row| &row.value);
-        let step = step_row.as_ref().map(|row| &row.value);
-        let (write, reply, waits) = match act {
-            StepAct::Begin => {
-                let decision = record::step_begin(record, step, lease, self.now);
-                let waits = begun_waits_for_disk(&decision.answer);
-                (decision.write, Reply::Begun(decision.answer), waits)
-            }
-            StepAct::Restart => held(record::step_restart(record, step, lease, self.now)),
-            StepAct::Complete(result) => {
-                held(record::step_complete(record, step, lease, result, self.now))
-            }
+    fn keep_record(&mut self, at: RowKey, record: &Record) {
+        let row = self.seal(&at, record);
+        let change = match record.state {
+            State::Running => Change::Running(row),
+            State::Succeeded | State::Failed | State::Waiting | State::Parked => Change::Kept(row),
         };
-        let known = [row.map(|row| row.group), step_row.map(|row| row.group)];
-        let known = known.into_iter().flatten().max().unwrap_or(0);
-        let after = if write.is_some() { self.number } else { known };
-        if let Some(step) = write {
-            self.keep(at, &step);
-        }
-        Ok(Decided {
-            reply,
-            after: if waits { after } else { 0 },
-        })
+        self.changes.insert(at, change);
     }
 
     /// The head row, which every group writes, is enough.
-    fn probe(&mut self) -> Decided {
+    fn probe(&mut self) -> Decided<Answer> {
         self.keep(codec::HEAD.into(), &Head::default());
-        self.done(Reply::Probed)
+        self.written(Answer::Ready)
     }
 
     /// Removes the steps of an incarnation, those of this very group included.
@@ -229,10 +207,10 @@ impl<'a> Group<'a> {
         self.changes.insert(key, Change::Removed);
     }
 
-    /// A reply to something that this group writes.
-    const fn done(&self, reply: Reply) -> Decided {
+    /// The answer to something that this group writes.
+    const fn written<A>(&self, answer: A) -> Decided<A> {
         Decided {
-            reply,
+            answer,
             after: self.number,
         }
     }
@@ -254,9 +232,4 @@ impl Running {
             Change::Kept(_) | Change::Removed => drop(self.0.remove(key)),
         }
     }
-}
-
-fn held(decision: record::StepDecision<record::Held>) -> (Option<StepRecord>, Reply, bool) {
-    let waits = step_waits_for_disk(&decision.answer);
-    (decision.write, Reply::Held(decision.answer), waits)
 }

@@ -9,7 +9,7 @@
 mod store;
 mod standing;
 mod session;
-mod request;
+mod call;
 mod writer;
 mod group;
 mod durability;

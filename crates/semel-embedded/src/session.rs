@@ -1,9 +1,9 @@
 //! A directory while it is open: the engine and the two threads that belong to it.
 
+use crate::call::{Call, call};
 use crate::engine::Engine;
-use crate::group::Running;
+use crate::group::{Decided, Group, Running};
 use crate::open::{self, Opened};
-use crate::request::{Pending, Reply, Request};
 use crate::store::EmbeddedSettings;
 use crate::syncer::Syncer;
 use crate::writer::Writer;
@@ -21,7 +21,7 @@ const QUEUE_ITEMS_MAX: usize = 4_096;
 pub(crate) struct Session {
     pub(crate) engine: Arc<Engine>,
     /// `None` only while the session is dropped.
-    requests: Option<mpsc::Sender<Pending>>,
+    calls: Option<mpsc::Sender<Box<dyn Call>>>,
     threads: Vec<JoinHandle<()>>,
 }
 
@@ -38,7 +38,7 @@ impl Session {
             letters,
         } = open::open(path, settings.clone())?;
         let engine = Arc::new(engine);
-        let (requests, queue) = mpsc::channel(QUEUE_ITEMS_MAX);
+        let (calls, queue) = mpsc::channel(QUEUE_ITEMS_MAX);
         let (to_syncer, waiting) = std::sync::mpsc::channel();
         let writer = Writer {
             group,
@@ -55,36 +55,39 @@ impl Session {
         ];
         Ok(Self {
             engine,
-            requests: Some(requests),
+            calls: Some(calls),
             threads,
         })
     }
 
     /// A session whose writer is the test.
     #[cfg(test)]
-    pub(crate) fn without_writer(engine: Engine) -> (Self, mpsc::Receiver<Pending>) {
-        let (requests, queue) = mpsc::channel(QUEUE_ITEMS_MAX);
+    pub(crate) fn without_writer(engine: Engine) -> (Self, mpsc::Receiver<Box<dyn Call>>) {
+        let (calls, queue) = mpsc::channel(QUEUE_ITEMS_MAX);
         let session = Self {
             engine: Arc::new(engine),
-            requests: Some(requests),
+            calls: Some(calls),
             threads: Vec::new(),
         };
         (session, queue)
     }
 
-    /// Asks the writer and waits for its reply.
-    pub(crate) async fn ask(&self, request: Request) -> Result<Reply, Error> {
-        let (pending, reply) = Pending::new(request);
-        let requests = self.requests.as_ref().ok_or_else(closed)?;
-        requests.send(pending).await.map_err(|_| closed())?;
-        reply.await.map_err(|_| closed())?
+    /// Lets the writer decide, and waits for the answer.
+    pub(crate) async fn ask<A: Send + 'static>(
+        &self,
+        decide: impl FnOnce(&mut Group<'_>) -> Result<Decided<A>, Error> + Send + 'static,
+    ) -> Result<A, Error> {
+        let (call, answered) = call(decide);
+        let calls = self.calls.as_ref().ok_or_else(closed)?;
+        calls.send(call).await.map_err(|_| closed())?;
+        answered.await.map_err(|_| closed())?
     }
 }
 
 impl Drop for Session {
     /// Lets writer and syncer finish, so that the directory is free once this returns.
     fn drop(&mut self) {
-        self.requests = None;
+        self.calls = None;
         for thread in self.threads.drain(..) {
             if thread.join().is_err() {
                 tracing::error!("a thread of the embedded store panicked");

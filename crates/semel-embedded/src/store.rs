@@ -3,14 +3,11 @@
 mod calls;
 
 use crate::engine::Engine;
-use crate::request::{Reply, Request, StepAct};
+use crate::group::{Decided, Group};
 use crate::session::Session;
 use crate::standing::Standing;
-use bytes::Bytes;
+use semel::Error;
 use semel::clock::{Clock, SystemClock};
-use semel::record::{Acted, Held, Lease, Operation};
-use semel::store::validate_step_name;
-use semel::{Error, Key};
 use std::future::Future;
 use std::path::Path;
 use std::sync::Arc;
@@ -33,7 +30,8 @@ const SWEEP_CHUNK_ITEMS_MAX: usize = 64;
 /// It is used inside a tokio runtime with its time enabled.
 ///
 /// ```
-/// use semel::{Key, Store};
+/// use semel::Key;
+/// use semel::store::StoreExt;
 /// use semel_embedded::{EmbeddedSettings, EmbeddedStore};
 ///
 /// # let home = tempfile::tempdir().unwrap();
@@ -117,9 +115,12 @@ impl EmbeddedStore {
         }
     }
 
-    /// Asks the writer and waits for its reply, as long as an answer may take.
-    pub(crate) async fn ask(&self, request: Request) -> Result<Reply, Error> {
-        self.within(async { self.session().await?.ask(request).await })
+    /// Lets the writer decide, and waits for the answer as long as one may take.
+    pub(crate) async fn ask<A: Send + 'static>(
+        &self,
+        decide: impl FnOnce(&mut Group<'_>) -> Result<Decided<A>, Error> + Send + 'static,
+    ) -> Result<A, Error> {
+        self.within(async { self.session().await?.ask(decide).await })
             .await
     }
 
@@ -133,20 +134,6 @@ impl EmbeddedStore {
             "the disk did not answer within {:?}; whether the write was made is unknown, repeating the call is safe",
             self.answer_timeout
         ))
-    }
-
-    async fn act_on(&self, key: Key, operation: Operation) -> Result<Acted, Error> {
-        self.ask(Request::Record(key, operation)).await?.acted()
-    }
-
-    async fn hold(&self, key: Key, operation: Operation) -> Result<Held, Error> {
-        self.ask(Request::Record(key, operation)).await?.held()
-    }
-
-    async fn step(&self, lease: &Lease, name: &str, act: StepAct) -> Result<Reply, Error> {
-        validate_step_name(name)?;
-        let request = Request::Step(lease.clone(), name.to_owned(), act);
-        self.ask(request).await
     }
 
     /// Reads away from the threads that serve calls: a disk may be slow, or stuck.
@@ -180,17 +167,6 @@ async fn blocking<T: Send + 'static>(
     tokio::task::spawn_blocking(call)
         .await
         .map_err(|error| Error::Bug(format!("a reading thread failed: {error}")))?
-}
-
-fn validate_bytes(what: &str, bytes: &Bytes, max: usize) -> Result<(), Error> {
-    if bytes.len() > max {
-        return Err(Error::Invalid(format!(
-            "the {what} has {} bytes, the limit is {max}; nothing was written, keep less of it \
-             before you retry",
-            bytes.len()
-        )));
-    }
-    Ok(())
 }
 
 #[cfg(test)]

@@ -3,19 +3,12 @@
 //! Everybody who comes while one sync runs shares the next one. It syncs through a file handle of
 //! its own, because the engine's would keep the writer out for as long as the disk takes.
 
+use crate::call::Call;
 use crate::engine::Engine;
 use crate::recovery::{ActiveJournal, Frontier};
-use crate::request::{Caller, Reply};
 use crate::writer::refuse;
 use semel::Error;
 use std::sync::mpsc::Receiver;
-
-/// A reply that is given once the journal is on disk.
-#[derive(Debug)]
-pub(crate) struct Waiting {
-    pub(crate) caller: Caller,
-    pub(crate) reply: Reply,
-}
 
 /// What the syncer works with.
 #[derive(Debug)]
@@ -28,16 +21,14 @@ pub(crate) struct Syncer {
 
 impl Syncer {
     /// Syncs for as long as the writer lives, then once more.
-    pub(crate) fn run(mut self, engine: &Engine, waiting: &Receiver<Vec<Waiting>>) {
+    pub(crate) fn run(mut self, engine: &Engine, waiting: &Receiver<Vec<Box<dyn Call>>>) {
         while let Ok(mut together) = waiting.recv() {
             together.extend(waiting.try_iter().flatten());
             match self.sync(engine) {
-                Ok(()) => together
-                    .into_iter()
-                    .for_each(|waiting| waiting.caller.tell(Ok(waiting.reply))),
+                Ok(()) => together.into_iter().for_each(Call::tell),
                 Err(error) => {
                     engine.give_up(&error);
-                    refuse(together.into_iter().map(|waiting| waiting.caller), &error);
+                    refuse(together, &error);
                 }
             }
         }

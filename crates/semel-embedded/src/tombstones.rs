@@ -2,7 +2,6 @@
 
 use crate::codec::{self, RowKey};
 use crate::engine::Engine;
-use crate::request::Request;
 use crate::store::EmbeddedStore;
 use semel::Error;
 use semel::letter::LetterId;
@@ -16,7 +15,7 @@ impl EmbeddedStore {
         loop {
             let ids = self.read(expired).await?;
             let found = ids.len();
-            let swept = self.ask(Request::SweepLetters(ids)).await?.swept()?;
+            let swept = self.ask(move |group| group.sweep_letters(&ids)).await?;
             // One that stays although it was found is looked at again by the next sweep.
             if found < CHUNK_ITEMS_MAX || swept == 0 {
                 return Ok(());
@@ -46,10 +45,10 @@ fn expired(engine: &Engine) -> Result<Vec<LetterId>, Error> {
 mod tests {
     use super::*;
     use crate::store::EmbeddedSettings;
-    use semel::Store;
     use semel::clock::{ManualClock, Time};
     use semel::letter::{Letter, Mark, Marked, Put, Reason};
     use semel::record::Fence;
+    use semel::store::{Letters, Store};
     use std::sync::Arc;
     use std::time::Duration;
 
@@ -84,15 +83,15 @@ mod tests {
         };
         let store = EmbeddedStore::open(home.path().join("data"), settings).unwrap();
         for n in 0..LETTERS {
-            assert_eq!(store.letter_put(&letter(n)).await, Ok(Put::Applied));
-            let closed = store.letter_mark(&letter(n).id, Mark::Closed).await;
+            assert_eq!(store.put(&letter(n)).await, Ok(Put::Applied));
+            let closed = store.mark(&letter(n).id, Mark::Closed).await;
             assert_eq!(closed, Ok(Marked::Applied));
         }
         let reopened = Letter {
             fence: Fence(1),
             ..letter(0)
         };
-        assert_eq!(store.letter_put(&reopened).await, Ok(Put::Applied));
+        assert_eq!(store.put(&reopened).await, Ok(Put::Applied));
         clock.advance(Duration::from_secs(59));
         store.sweep(None).await.unwrap();
         assert_eq!(rows(&store).await, 2 * usize::from(LETTERS));
@@ -103,9 +102,6 @@ mod tests {
             2,
             "the open letter and its place in the list"
         );
-        assert_eq!(
-            store.letter_get(&reopened.id).await,
-            Ok(Some(reopened.clone()))
-        );
+        assert_eq!(store.get(&reopened.id).await, Ok(Some(reopened.clone())));
     }
 }

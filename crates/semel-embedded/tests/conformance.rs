@@ -7,6 +7,7 @@ use common::{NOON, settings};
 use semel::Store;
 use semel::clock::ManualClock;
 use semel::conformance::{Subject, compare, suite};
+use semel::store::Letters;
 use semel_embedded::EmbeddedStore;
 use std::sync::Arc;
 use std::time::Duration;
@@ -42,6 +43,10 @@ impl Embedded {
 impl Subject for Embedded {
     fn store(&self) -> Arc<dyn Store> {
         Arc::clone(&self.store) as _
+    }
+
+    fn letters(&self) -> Option<Arc<dyn Letters>> {
+        Some(Arc::clone(&self.store) as _)
     }
 
     async fn advance(&self, by: Duration) {

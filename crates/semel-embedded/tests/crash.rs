@@ -13,7 +13,8 @@ use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 use semel::letter::{Letter, LetterId, Reason};
 use semel::record::{Claim, Claimed, Fence, InDoubt};
-use semel::{Error, Fingerprint, Store};
+use semel::store::{Letters, StoreExt};
+use semel::{Error, Fingerprint};
 use semel_embedded::EmbeddedStore;
 use std::collections::BTreeSet;
 use std::io::{BufRead, BufReader};
@@ -146,7 +147,7 @@ async fn run(store: Arc<EmbeddedStore>, next: Arc<AtomicU64>) {
         let lease = granted(n, store.claim(&claim).await);
         println!("granted {n}");
         if n.is_multiple_of(5) {
-            assert!(store.letter_put(&letter(n)).await.is_ok());
+            assert!(store.put(&letter(n)).await.is_ok());
             println!("kept {n}");
         }
         if !n.is_multiple_of(7) {
@@ -208,7 +209,7 @@ impl Said {
             assert!(held, "{n} was granted, and then {claimed:?}");
         }
         for n in &self.kept {
-            let found = store.letter_get(&letter(*n).id).await.unwrap();
+            let found = store.get(&letter(*n).id).await.unwrap();
             assert_eq!(found, Some(letter(*n)));
         }
     }

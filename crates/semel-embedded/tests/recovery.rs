@@ -9,7 +9,8 @@ use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 use semel::letter::{Letter, LetterId, Put, Reason};
 use semel::record::{Claimed, Fence, State};
-use semel::{Error, Fingerprint, Store};
+use semel::store::{Letters, StoreExt};
+use semel::{Error, Fingerprint};
 use std::fs::{self, File};
 use std::io::{Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
@@ -39,7 +40,7 @@ impl Base {
             for n in third * SETTLED / 3..(third + 1) * SETTLED / 3 {
                 settle(&store, n).await;
             }
-            assert_eq!(store.letter_put(&letter(third)).await, Ok(Put::Applied));
+            assert_eq!(store.put(&letter(third)).await, Ok(Put::Applied));
             drop(store);
             if third < 2 {
                 flush(&directory);
@@ -158,7 +159,7 @@ async fn judge(directory: &Path, damaged: &Path, what: &str) -> Verdict {
         }
     }
     for n in 0..3 {
-        match store.letter_get(&letter(n).id).await {
+        match store.get(&letter(n).id).await {
             Ok(found) => assert_eq!(found, Some(letter(n)), "{what}"),
             Err(error) => names(&error, &file, what),
         }

@@ -8,7 +8,7 @@ use common::{NOON, RETENTION, claim, grant, is_replayed, key, open, settings, se
 use semel::clock::{ManualClock, Time};
 use semel::letter::{Letter, LetterId, Mark, Marked, Put, Reason};
 use semel::record::{Acted, Claimed, Fence, Held, InDoubt, Owner, State, StepBegun};
-use semel::store::{Cursor, Page};
+use semel::store::{Cursor, Letters, Page, StoreExt};
 use semel::{Error, Fingerprint, Store};
 use semel_embedded::EmbeddedStore;
 use std::path::PathBuf;
@@ -49,7 +49,7 @@ async fn everything_is_still_there_after_a_reopen() {
     let charged = Bytes::from_static(b"charged");
     let held = store.step_complete(&lease, "charge", &charged).await;
     assert_eq!(held, Ok(Held::Applied(State::Running)));
-    assert_eq!(store.letter_put(&letter(1)).await, Ok(Put::Applied));
+    assert_eq!(store.put(&letter(1)).await, Ok(Put::Applied));
     drop(store);
 
     let store = open(&directory).unwrap();
@@ -61,8 +61,8 @@ async fn everything_is_still_there_after_a_reopen() {
         result: charged,
     };
     assert_eq!(begun, Ok(memo));
-    assert_eq!(store.letter_get(&letter(1).id).await, Ok(Some(letter(1))));
-    assert_eq!(store.letter_put(&letter(1)).await, Ok(Put::Already));
+    assert_eq!(store.get(&letter(1).id).await, Ok(Some(letter(1))));
+    assert_eq!(store.put(&letter(1)).await, Ok(Put::Already));
 }
 
 #[tokio::test]
@@ -209,24 +209,24 @@ async fn letters_stay_in_order_across_closing_and_a_reopen() {
     let (_home, directory) = place();
     let store = open(&directory).unwrap();
     for n in 0..10 {
-        assert_eq!(store.letter_put(&letter(n)).await, Ok(Put::Applied));
+        assert_eq!(store.put(&letter(n)).await, Ok(Put::Applied));
     }
     for n in [9, 3] {
-        let closed = store.letter_mark(&letter(n).id, Mark::Closed).await;
+        let closed = store.mark(&letter(n).id, Mark::Closed).await;
         assert_eq!(closed, Ok(Marked::Applied));
     }
     drop(store);
     let store = open(&directory).unwrap();
-    assert_eq!(store.letter_put(&letter(9)).await, Ok(Put::Closed));
+    assert_eq!(store.put(&letter(9)).await, Ok(Put::Closed));
     let next = Letter {
         fence: Fence(2),
         ..letter(3)
     };
-    assert_eq!(store.letter_put(&next).await, Ok(Put::Applied));
+    assert_eq!(store.put(&next).await, Ok(Put::Applied));
 
     let (mut ids, mut after) = (Vec::new(), None);
     loop {
-        let page = store.letter_list(after.as_ref(), 4).await.unwrap();
+        let page = Letters::list(&store, after.as_ref(), 4).await.unwrap();
         ids.extend(page.items.into_iter().map(|head| head.id));
         after = page.next;
         if after.is_none() {
@@ -243,8 +243,8 @@ async fn a_cursor_of_another_list_is_refused() {
     let store = open(&directory).unwrap();
     let cursor = Cursor(Bytes::from_static(b"elsewhere"));
     for answer in [
-        store.list(None, Some(&cursor), 1).await.map(drop),
-        store.letter_list(Some(&cursor), 1).await.map(drop),
+        Store::list(&store, None, Some(&cursor), 1).await.map(drop),
+        Letters::list(&store, Some(&cursor), 1).await.map(drop),
         store.sweep(Some(&cursor)).await.map(drop),
     ] {
         assert!(matches!(answer, Err(Error::Invalid(_))), "{answer:?}");

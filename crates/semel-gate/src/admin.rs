@@ -91,7 +91,7 @@ async fn alive(State(gate): State<Arc<Gate>>) -> &'static str {
 }
 
 async fn metrics(State(gate): State<Arc<Gate>>) -> Response {
-    let letters = match timeout(STORE_WITHIN, letters::count(gate.semel.store())).await {
+    let letters = match timeout(STORE_WITHIN, letters::count(gate.letters.as_ref())).await {
         Ok(Ok(count)) => Some(count),
         Ok(Err(_)) | Err(_) => None,
     };
@@ -297,6 +297,7 @@ impl FromRequestParts<Arc<Gate>> for Operator {
         let by = peer.map_or_else(String::new, |ConnectInfo(peer)| peer.to_string());
         Ok(Self::new(
             gate.semel.clone(),
+            Arc::clone(&gate.letters),
             gate.settings.shared_cache,
             by,
         ))

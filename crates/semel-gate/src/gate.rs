@@ -8,17 +8,18 @@ use crate::headers::HeaderRules;
 use crate::health::StoreHealth;
 use crate::letters::quota::Quota;
 use crate::listener::Listener;
+use crate::metered_store::MeteredStore;
 use crate::metrics::Metrics;
 use crate::naming::{self, Identity, NamingError};
 use crate::path::{AmbiguousPath, LoosePattern, ParsedPath, PathAllowance, PathPattern};
 use crate::settings::{Pass, Route, Settings};
 use crate::steps;
-use crate::timed::Timed;
 use crate::upstream::Client;
 use bytes::Bytes;
 use http::{Method, Request};
+use semel::Semel;
 use semel::slots::Slots;
-use semel::{Semel, Store};
+use semel::store::Letters;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use tokio::net::TcpListener;
@@ -31,6 +32,8 @@ pub(crate) struct Gate {
     pub(crate) settings: Settings,
     pub(crate) routes: Vec<Arc<RouteState>>,
     pub(crate) semel: Semel,
+    /// The same store, asked for letters.
+    pub(crate) letters: Arc<dyn Letters>,
     pub(crate) client: Client,
     pub(crate) header_rules: HeaderRules,
     pub(crate) bodies: Bodies,
@@ -85,12 +88,13 @@ pub(crate) enum RouteMatch<'a> {
 // === impl Gate ===
 
 impl Gate {
-    pub(crate) fn new(settings: Settings, store: Arc<dyn Store>, steps: SocketAddr) -> Self {
+    pub(crate) fn new(settings: Settings, store: Arc<dyn Letters>, steps: SocketAddr) -> Self {
         let route_state =
             |route| Arc::new(RouteState::new(route, steps::url(&settings, route, steps)));
         let routes: Vec<_> = settings.routes.iter().map(route_state).collect();
         let metrics = Metrics::new(&routes);
-        let store = Timed::new(store, metrics.store_seconds.clone());
+        let store = MeteredStore::new(store, metrics.store_seconds.clone());
+        let store: Arc<dyn Letters> = Arc::new(store);
         let limits = semel::Settings {
             shared_cache: settings.shared_cache,
             // Each route bounds its answers while they are read; a second limit would take the body
@@ -104,7 +108,8 @@ impl Gate {
             blocking_pool: BlockingPool::new(),
             header_rules: HeaderRules::of(&settings.routes),
             runs: ActiveRuns::default(),
-            semel: Semel::with_settings(Arc::new(store), limits),
+            semel: Semel::with_settings(Arc::clone(&store) as _, limits),
+            letters: store,
             metrics,
             phase: watch::Sender::new(Phase::Serving),
             deliveries: TaskTracker::new(),

@@ -1,6 +1,7 @@
 //! What the gate does for its store on the side: asks whether it takes writes, and sweeps it.
 
 use crate::gate::Gate;
+use semel::store::StoreExt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;

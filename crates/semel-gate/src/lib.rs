@@ -39,7 +39,7 @@ pub mod reply;
 mod letters;
 mod delivery_log;
 mod metrics;
-mod timed;
+mod metered_store;
 pub mod failpoint;
 pub mod operate;
 mod redrive;

@@ -6,7 +6,7 @@ use crate::bodies::BodyError;
 use crate::disposition::Disposition;
 use crate::gate::RouteState;
 use crate::letters::quota::Count;
-use crate::timed::StoreSeconds;
+use crate::metered_store::StoreSeconds;
 use connections::ConnectionMetrics;
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::encoding::text::encode;

@@ -12,10 +12,11 @@ use bytes::Bytes;
 use http::StatusCode;
 use jiff::Timestamp;
 use semel::clock::Time;
-use semel::store::Cursor;
+use semel::store::{Cursor, Letters};
 use semel::{Error, Semel, Store};
 use serde_json::{Map, Value, json};
 use std::fmt;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// The most items of one page.
@@ -31,6 +32,7 @@ pub const LETTERS_COUNTED_MAX: usize = 10_000;
 #[derive(Clone, Debug)]
 pub struct Operator {
     semel: Semel,
+    letters: Arc<dyn Letters>,
     /// How long another gate may answer from memory.
     elsewhere: Duration,
     /// Who it is, for the audit line.
@@ -53,13 +55,19 @@ pub struct Refused {
 // === impl Operator ===
 
 impl Operator {
-    /// On this store. `elsewhere` is how long other gates may answer from memory; `by` names the
+    /// On this store; `letters` is the same one. `elsewhere` is how long other gates may answer from memory; `by` names the
     /// operator in audit lines.
     #[must_use]
-    pub fn new(semel: Semel, elsewhere: Duration, by: impl Into<String>) -> Self {
+    pub fn new(
+        semel: Semel,
+        letters: Arc<dyn Letters>,
+        elsewhere: Duration,
+        by: impl Into<String>,
+    ) -> Self {
         let by = by.into();
         Self {
             semel,
+            letters,
             elsewhere,
             by,
         }
@@ -67,6 +75,10 @@ impl Operator {
 
     pub(crate) fn store(&self) -> &dyn Store {
         self.semel.store()
+    }
+
+    pub(crate) fn letter_store(&self) -> &dyn Letters {
+        self.letters.as_ref()
     }
 
     pub(crate) fn by(&self) -> &str {

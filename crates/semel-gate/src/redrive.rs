@@ -129,7 +129,7 @@ async fn attempt(
 
 /// Notes on the letter that its work may run from now on: when its record is gone one day, that is known.
 async fn note(gate: &Gate, id: &LetterId) -> Result<(), Refused> {
-    match gate.semel.store().letter_mark(id, Mark::Redriven).await? {
+    match gate.letters.mark(id, Mark::Redriven).await? {
         Marked::Applied => Ok(()),
         Marked::Gone => Err(no_letter()),
     }
@@ -150,7 +150,7 @@ async fn readiness(gate: &Gate, key: &Key) -> Result<Readiness, Refused> {
 /// be a second effect that nobody asked for, also with --run-again: there is a record to decide about.
 async fn under_taken(gate: &Gate, letter: &Letter) -> Result<Option<LetterStatus>, Refused> {
     let head = letter.head(Time(0));
-    Ok(status::under_taken(gate.semel.store(), &head).await?)
+    Ok(status::under_taken(gate.letters.as_ref(), &head).await?)
 }
 
 fn ran_under_its_own(key: &Key, state: State) -> Refused {
@@ -219,7 +219,7 @@ async fn told(
 }
 
 async fn close(gate: &Gate, id: &LetterId) -> Result<(), Refused> {
-    let closed = gate.semel.store().letter_mark(id, Mark::Closed).await;
+    let closed = gate.letters.mark(id, Mark::Closed).await;
     match closed {
         // Whoever looked at it meanwhile was first.
         Ok(Marked::Applied | Marked::Gone) => Ok(()),

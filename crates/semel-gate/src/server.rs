@@ -23,7 +23,8 @@ use http::header::{CONNECTION, HeaderValue};
 use http::{HeaderMap, Method, Request, Version};
 use http_body_util::BodyExt;
 use hyper::body::Incoming;
-use semel::{PendingOutcome, Store};
+use semel::PendingOutcome;
+use semel::store::Letters;
 use std::future::Future;
 use std::io;
 use std::net::SocketAddr;
@@ -66,7 +67,7 @@ impl Server {
     ///
     /// # Errors
     /// When one of them cannot be had; the message names it.
-    pub async fn bind(settings: Settings, store: Arc<dyn Store>) -> io::Result<Self> {
+    pub async fn bind(settings: Settings, store: Arc<dyn Letters>) -> io::Result<Self> {
         let deliveries = listen("listen", settings.listen).await?;
         let admin = listen("admin", settings.admin).await?;
         let steps = listen("steps", settings.steps).await?;

@@ -17,6 +17,7 @@ use bytes::Bytes;
 use http::header::CONTENT_TYPE;
 use semel::Error;
 use semel::record::{Held, InDoubt, Owner, State as RecordState, StepBegun};
+use semel::store::StoreExt;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use tokio::net::TcpListener;

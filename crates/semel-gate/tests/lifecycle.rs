@@ -99,7 +99,7 @@ async fn a_run_over_the_grace_is_left_and_told() {
     let left = within("the end", served).await.unwrap();
     assert_eq!(left.runs, [("work".to_owned(), key)]);
     assert_eq!(handler.count(), 1);
-    let record = semel::Store::look(store.kept(), &key)
+    let record = semel::store::StoreExt::look(store.kept(), &key)
         .await
         .unwrap()
         .unwrap();

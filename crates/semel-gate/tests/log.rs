@@ -253,7 +253,7 @@ async fn a_pending_outcome_that_was_overtaken_is_not_called_recorded() {
     bed.handler.go();
     bed.store.refused().await;
     let (key, _) = bed.records().await[0];
-    let released = semel::Store::release_by_operator(bed.store.kept(), &key).await;
+    let released = semel::store::StoreExt::release_by_operator(bed.store.kept(), &key).await;
     assert_eq!(released.unwrap(), semel::record::Acted::Applied);
     bed.store.is(support::Down::Nothing);
     first.await.unwrap().is_problem(409, "stale");

@@ -108,7 +108,7 @@ async fn where_the_handler_completes_everyone_hears_503_until_the_record_is_read
         again.is_problem(503, "outcome-unread");
         let (key, _) = bed.records().await[0];
         let record = || async {
-            semel::Store::look(bed.store.kept(), &key)
+            semel::store::StoreExt::look(bed.store.kept(), &key)
                 .await
                 .unwrap()
                 .unwrap()
@@ -152,7 +152,9 @@ async fn an_operator_resolves_the_lapsed_run_of_a_fence_and_no_other() {
         in_doubt: InDoubt::Retry,
         max_attempts: None,
     };
-    let claimed = semel::Store::claim(bed.store.kept(), &claim).await.unwrap();
+    let claimed = semel::store::StoreExt::claim(bed.store.kept(), &claim)
+        .await
+        .unwrap();
     let Claimed::Granted(lease) = claimed else {
         panic!("{claimed:?}")
     };
@@ -171,7 +173,9 @@ async fn an_operator_resolves_the_lapsed_run_of_a_fence_and_no_other() {
         }
     })
     .await;
-    let record = semel::Store::look(bed.store.kept(), &key).await.unwrap();
+    let record = semel::store::StoreExt::look(bed.store.kept(), &key)
+        .await
+        .unwrap();
     assert_eq!(record.unwrap().state, State::Succeeded);
 }
 

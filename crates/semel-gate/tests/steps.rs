@@ -9,8 +9,8 @@
 mod support;
 
 use http::{Method, Uri};
-use semel::Store;
 use semel::record::InDoubt;
+use semel::store::StoreExt;
 use support::handler::Say;
 use support::{Act, Answer, Ask, Bed, Down, Seen, Sender};
 use tokio::task::JoinHandle;

@@ -16,7 +16,7 @@ use futures_util::future::join_all;
 use semel::Error;
 use semel::batch::{Batcher, Limits, Pending};
 use semel::clock::Time;
-use semel::record::{self, Claim, Claimed, InDoubt, Lease, Record};
+use semel::record::{Claim, Claimed, InDoubt, Lease, Operation, Record, decide};
 use sent::{Columns, ask_one, find, fresh, shown, taken_over};
 use std::sync::Arc;
 use std::time::Duration;
@@ -314,11 +314,9 @@ impl Shown {
             Self::Held => Some(Asked::Answered(busy())),
             Self::Nothing => Some(Asked::Raced),
             Self::Record(record, now) => {
-                let decision = record::claim(Some(&record), claim, now);
-                match decision.write {
-                    Some(_) => None,
-                    None => Some(Asked::Answered(decision.answer)),
-                }
+                let claim = Operation::Claim(claim.clone());
+                let answer = decide(Some(&record), None, &claim, now).unless_written()?;
+                answer.claimed().ok().map(Asked::Answered)
             }
         }
     }

@@ -2,8 +2,8 @@
 
 use crate::statement::{COMPLETE_IN, LOOK, Statement};
 use crate::wire::{self, Id, Raw};
-use crate::writes::validate_result;
 use semel::record::{Lease, State};
+use semel::store::validate_result;
 use semel::{Error, Outcome};
 use tokio_postgres::types::{ToSql, Type};
 use tokio_postgres::{Row, Transaction};
@@ -37,7 +37,8 @@ pub enum CompleteError {
 ///
 /// ```
 /// use semel::record::{Claim, Claimed, InDoubt, Owner};
-/// use semel::{Fingerprint, Key, Outcome, Store};
+/// use semel::store::StoreExt;
+/// use semel::{Fingerprint, Key, Outcome};
 /// use semel_postgres::{PostgresSettings, PostgresStore, complete_in};
 /// use std::time::Duration;
 /// use tokio_postgres::NoTls;
@@ -76,7 +77,7 @@ pub async fn complete_in(
     outcome: &Outcome,
 ) -> Result<(), CompleteError> {
     let result = outcome.encode();
-    validate_result("the outcome", &result)?;
+    validate_result(&result)?;
     let (key, fence) = (Raw(lease.key.as_bytes()), wire::fence_out(lease.fence));
     let params: [&(dyn ToSql + Sync); 4] = [&key, &fence, &Id(lease.owner), &Raw(&result)];
     if !run(transaction, &COMPLETE_IN, &params).await?.is_empty() {

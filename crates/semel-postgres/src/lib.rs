@@ -1,7 +1,8 @@
 //! The PostgreSQL store: each operation is one statement, many callers share one commit.
 //!
 //! ```
-//! use semel::{Key, Store};
+//! use semel::Key;
+//! use semel::store::StoreExt;
 //! use semel_postgres::{PostgresSettings, PostgresStore};
 //!
 //! # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {

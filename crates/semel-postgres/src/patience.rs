@@ -5,7 +5,7 @@ use crate::statement::LOOK;
 use crate::trouble;
 use crate::wire::{self, Raw};
 use semel::clock::Time;
-use semel::record::Record;
+use semel::record::{Answer, Operation, Record, StepRecord, decide};
 use semel::{Error, Key};
 use std::future::Future;
 use std::time::Duration;
@@ -63,17 +63,17 @@ impl Patience {
 /// Makes a conditional write until it is made, or until the record says why it is not to be.
 ///
 /// `attempt` answers `None` when it changed no row. Then the record is read in a new statement (the
-/// snapshot of the first one may be older than what stood in its way), and `decide` answers from
-/// it, or `None` when the write should have been made: a lost race, or a held row.
-pub(crate) async fn insist<A, F>(
+/// snapshot of the first one may be older than what stood in its way), and the operation is decided on
+/// it; if the write should have been made, there was a lost race, or a held row.
+pub(crate) async fn insist<F>(
     connections: &Connections,
-    key: &Key,
+    operation: &Operation,
     mut attempt: impl FnMut() -> F,
-    decide: impl Fn(Option<&Record>, Time) -> Option<A>,
-) -> Result<A, Error>
+) -> Result<Answer, Error>
 where
-    F: Future<Output = Result<Option<A>, Error>>,
+    F: Future<Output = Result<Option<Answer>, Error>>,
 {
+    let key = operation.key().ok_or_else(keyless)?;
     let mut patience: Option<Patience> = None;
     loop {
         if let Some(answer) = attempt().await? {
@@ -81,7 +81,7 @@ where
         }
         let found = look(connections, key).await?;
         let now = found.as_ref().map_or(Time(0), |(_, now)| *now);
-        if let Some(answer) = decide(found.as_ref().map(|(record, _)| record), now) {
+        if let Some(answer) = undone(found.as_ref().map(|(record, _)| record), operation, now) {
             return Ok(answer);
         }
         let patience = patience.get_or_insert_with(|| Patience::of(HELD_WAIT_MAX));
@@ -89,6 +89,22 @@ where
             return Err(trouble::held());
         }
     }
+}
+
+/// Why the operation is not to be done; `None` when it should have been.
+fn undone(record: Option<&Record>, operation: &Operation, now: Time) -> Option<Answer> {
+    // A step is not read again: it was out of reach, or the run does not hold its record. As if this run had begun it,
+    // a run that holds its record would have written it.
+    let begun = operation.step().map(|(lease, _)| StepRecord {
+        fence: lease.fence,
+        result: None,
+    });
+    let step = begun.filter(|_| !matches!(operation, Operation::StepBegin { .. }));
+    decide(record, step.as_ref(), operation, now).unless_written()
+}
+
+fn keyless() -> Error {
+    Error::Bug("an operation without a key was made on a record".into())
 }
 
 /// The record of a key as it stands, expired or not, and the time it was read.

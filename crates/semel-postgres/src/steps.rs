@@ -6,9 +6,7 @@ use crate::statement::{STEP_BEGIN, STEP_COMPLETE, STEP_RESTART, Statement};
 use crate::wire::{self, Id, Raw};
 use bytes::Bytes;
 use semel::Error;
-use semel::clock::Time;
-use semel::record::{self, Held, Lease, Record, State, StepBegun};
-use std::time::Duration;
+use semel::record::{Answer, Held, Lease, Operation, State, StepBegun};
 use tokio_postgres::Row;
 
 /// How often a step that cannot be written under a lease that holds is looked at.
@@ -16,9 +14,10 @@ const UNWRITTEN_TRIES: u32 = 3;
 
 pub(crate) async fn begin(
     connections: &Connections,
+    operation: &Operation,
     lease: &Lease,
     name: &str,
-) -> Result<StepBegun, Error> {
+) -> Result<Answer, Error> {
     let attempt = || async {
         let rows = connections
             .query(
@@ -31,35 +30,39 @@ pub(crate) async fn begin(
                 ],
             )
             .await?;
-        rows.first().map(|row| begun(row, lease)).transpose()
+        let begun = rows.first().map(|row| begun(row, lease)).transpose()?;
+        Ok(begun.map(Answer::StepBegun))
     };
-    let decide = |record: Option<&Record>, now| not_running(record, lease, now).map(Into::into);
-    insist(connections, &lease.key, attempt, decide).await
+    insist(connections, operation, attempt).await
 }
 
 pub(crate) async fn restart(
     connections: &Connections,
+    operation: &Operation,
     lease: &Lease,
     name: &str,
-) -> Result<Held, Error> {
-    write(connections, lease, &STEP_RESTART, &[&name]).await
+) -> Result<Answer, Error> {
+    write(connections, operation, lease, &STEP_RESTART, &[&name]).await
 }
 
 pub(crate) async fn complete(
     connections: &Connections,
+    operation: &Operation,
     lease: &Lease,
     name: &str,
     result: &Bytes,
-) -> Result<Held, Error> {
-    write(connections, lease, &STEP_COMPLETE, &[&name, &Raw(result)]).await
+) -> Result<Answer, Error> {
+    let what: [Param<'_>; 2] = [&name, &Raw(result)];
+    write(connections, operation, lease, &STEP_COMPLETE, &what).await
 }
 
 async fn write(
     connections: &Connections,
+    operation: &Operation,
     lease: &Lease,
     statement: &Statement,
     what: &[Param<'_>],
-) -> Result<Held, Error> {
+) -> Result<Answer, Error> {
     let (key, fence, owner) = (
         Raw(lease.key.as_bytes()),
         wire::fence_out(lease.fence),
@@ -78,10 +81,9 @@ async fn write(
                 break;
             }
         }
-        Ok(written)
+        Ok(written.map(Answer::Held))
     };
-    let decide = |record: Option<&Record>, now| not_running(record, lease, now);
-    insist(connections, &lease.key, attempt, decide).await
+    insist(connections, operation, attempt).await
 }
 
 fn begun(row: &Row, lease: &Lease) -> Result<StepBegun, Error> {
@@ -108,10 +110,4 @@ fn written(row: &Row) -> Result<Option<Held>, Error> {
         (true, false, true) => Some(Held::Already(State::Running)),
         (true, false, false) => Some(Held::Stale),
     })
-}
-
-/// Why a run has no steps; `None` when it is running, and its step must have been out of reach.
-fn not_running(record: Option<&Record>, lease: &Lease, now: Time) -> Option<Held> {
-    let renewal = record::renew(record, lease, Duration::ZERO, Duration::ZERO, now);
-    crate::writes::unless_due(renewal)
 }

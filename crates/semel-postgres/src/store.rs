@@ -1,19 +1,17 @@
-//! `PostgresStore`: each method is its statement.
+//! `PostgresStore`: each operation is its statement.
 
 use crate::claims::Claims;
 use crate::connections::Connections;
 use crate::patience;
 use crate::server::Session;
 use crate::settings::PostgresSettings;
-use crate::writes::{self, Completion, Failure, Renewal, Writes, validate_result};
+use crate::statement::{FORGET, REDRIVE, RELEASE_BY_OPERATOR};
+use crate::writes::{self, WriteKind, Writes};
 use crate::{letters, migrate, operator, pages, ready, steps};
 use async_trait::async_trait;
-use bytes::Bytes;
 use semel::letter::{Letter, LetterHead, LetterId, Mark, Marked, Put};
-use semel::record::{
-    Acted, Claim, Claimed, Fail, Held, Lease, Record, Resolution, State, StepBegun,
-};
-use semel::store::{Cursor, Page, Sharing, Swept, validate_lease, validate_step_name};
+use semel::record::{Answer, Operation, Record, State};
+use semel::store::{Cursor, Letters, Page, Sharing, Swept};
 use semel::{Error, Key, Store};
 use std::time::Duration;
 
@@ -22,9 +20,9 @@ use std::time::Duration;
 pub struct PostgresStore {
     connections: Connections,
     claims: Claims,
-    renewals: Writes<Renewal>,
-    completions: Writes<Completion>,
-    failures: Writes<Failure>,
+    renewals: Writes,
+    completions: Writes,
+    failures: Writes,
     grace: Duration,
     durability: String,
 }
@@ -35,7 +33,8 @@ impl PostgresStore {
     /// Connects, after bringing the schema up to date if the settings say so.
     ///
     /// ```
-    /// use semel::{Key, Store};
+    /// use semel::Key;
+    /// use semel::store::StoreExt;
     /// use semel_postgres::{PostgresSettings, PostgresStore};
     ///
     /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
@@ -60,11 +59,12 @@ impl PostgresStore {
         session.close().await;
         ready?;
         let connections = Connections::new(&settings, &target)?;
+        let writes = |kind| Writes::start(kind, &settings, &connections);
         Ok(Self {
             claims: Claims::start(&settings, &connections),
-            renewals: Writes::start(&settings, &connections),
-            completions: Writes::start(&settings, &connections),
-            failures: Writes::start(&settings, &connections),
+            renewals: writes(WriteKind::Renew),
+            completions: writes(WriteKind::Complete),
+            failures: writes(WriteKind::Fail),
             connections,
             grace: settings.grace,
             durability,
@@ -84,94 +84,41 @@ impl Store for PostgresStore {
         Sharing::Shared
     }
 
-    async fn claim(&self, claim: &Claim) -> Result<Claimed, Error> {
-        claim.validate()?;
-        self.claims.claim(claim).await
-    }
-
-    async fn renew(
-        &self,
-        lease: &Lease,
-        lease_for: Duration,
-        retention: Duration,
-    ) -> Result<Held, Error> {
-        validate_lease(lease_for, retention)?;
-        let renewal = Renewal {
-            lease: lease.clone(),
-            lease_for,
-            retention,
-        };
-        self.renewals.make(renewal).await
-    }
-
-    async fn complete(
-        &self,
-        lease: &Lease,
-        result: &Bytes,
-        retention: Duration,
-    ) -> Result<Held, Error> {
-        validate_result("the outcome", result)?;
-        let completion = Completion {
-            lease: lease.clone(),
-            result: result.clone(),
-            retention,
-        };
-        self.completions.make(completion).await
-    }
-
-    async fn fail(&self, lease: &Lease, how: &Fail) -> Result<Held, Error> {
-        validate_result("the outcome", &how.result)?;
-        let failure = Failure {
-            lease: lease.clone(),
-            how: how.clone(),
-        };
-        self.failures.make(failure).await
-    }
-
-    async fn release(&self, lease: &Lease) -> Result<Held, Error> {
-        writes::release(&self.connections, lease).await
-    }
-
-    async fn look(&self, key: &Key) -> Result<Option<Record>, Error> {
-        let found = patience::look(&self.connections, key).await?;
-        Ok(found.and_then(|(record, now)| (!record.expired(now)).then_some(record)))
-    }
-
-    async fn step_begin(&self, lease: &Lease, name: &str) -> Result<StepBegun, Error> {
-        validate_step_name(name)?;
-        steps::begin(&self.connections, lease, name).await
-    }
-
-    async fn step_restart(&self, lease: &Lease, name: &str) -> Result<Held, Error> {
-        validate_step_name(name)?;
-        steps::restart(&self.connections, lease, name).await
-    }
-
-    async fn step_complete(
-        &self,
-        lease: &Lease,
-        name: &str,
-        result: &Bytes,
-    ) -> Result<Held, Error> {
-        validate_step_name(name)?;
-        validate_result("the step's result", result)?;
-        steps::complete(&self.connections, lease, name, result).await
-    }
-
-    async fn resolve(&self, key: &Key, how: &Resolution) -> Result<Acted, Error> {
-        operator::resolve(&self.connections, key, how).await
-    }
-
-    async fn redrive(&self, key: &Key) -> Result<Acted, Error> {
-        operator::redrive(&self.connections, key).await
-    }
-
-    async fn release_by_operator(&self, key: &Key) -> Result<Acted, Error> {
-        operator::release(&self.connections, key).await
-    }
-
-    async fn forget(&self, key: &Key) -> Result<Acted, Error> {
-        operator::forget(&self.connections, key).await
+    async fn apply(&self, operation: &Operation) -> Result<Answer, Error> {
+        operation.validate()?;
+        let connections = &self.connections;
+        match operation {
+            Operation::Claim(claim) => self.claims.claim(claim).await.map(Answer::Claimed),
+            Operation::Renew { .. } => self.renewals.make(operation).await,
+            Operation::Complete { .. } => self.completions.make(operation).await,
+            Operation::Fail { .. } => self.failures.make(operation).await,
+            Operation::Release(lease) => writes::release(connections, operation, lease).await,
+            Operation::Look(key) => {
+                let found = patience::look(connections, key).await?;
+                let live = found.filter(|(record, now)| !record.expired(*now));
+                Ok(Answer::Looked(live.map(|(record, _)| record)))
+            }
+            Operation::StepBegin { lease, name } => {
+                steps::begin(connections, operation, lease, name).await
+            }
+            Operation::StepRestart { lease, name } => {
+                steps::restart(connections, operation, lease, name).await
+            }
+            Operation::StepComplete {
+                lease,
+                name,
+                result,
+            } => steps::complete(connections, operation, lease, name, result).await,
+            Operation::Resolve { key, how } => {
+                operator::resolve(connections, operation, key, how).await
+            }
+            Operation::Redrive(key) => operator::act(connections, operation, key, &REDRIVE).await,
+            Operation::ReleaseByOperator(key) => {
+                operator::act(connections, operation, key, &RELEASE_BY_OPERATOR).await
+            }
+            Operation::Forget(key) => operator::act(connections, operation, key, &FORGET).await,
+            Operation::Ready => ready::check(connections).await.map(|()| Answer::Ready),
+        }
     }
 
     async fn list(
@@ -189,29 +136,24 @@ impl Store for PostgresStore {
         }
         pages::sweep(&self.connections, self.grace, after).await
     }
+}
 
-    async fn ready(&self) -> Result<(), Error> {
-        ready::check(&self.connections).await
-    }
-
-    async fn letter_put(&self, letter: &Letter) -> Result<Put, Error> {
+#[async_trait]
+impl Letters for PostgresStore {
+    async fn put(&self, letter: &Letter) -> Result<Put, Error> {
         letter.validate()?;
         letters::put(&self.connections, letter).await
     }
 
-    async fn letter_list(
-        &self,
-        after: Option<&Cursor>,
-        limit: u32,
-    ) -> Result<Page<LetterHead>, Error> {
+    async fn list(&self, after: Option<&Cursor>, limit: u32) -> Result<Page<LetterHead>, Error> {
         letters::list(&self.connections, after, limit).await
     }
 
-    async fn letter_get(&self, id: &LetterId) -> Result<Option<Letter>, Error> {
+    async fn get(&self, id: &LetterId) -> Result<Option<Letter>, Error> {
         letters::get(&self.connections, id).await
     }
 
-    async fn letter_mark(&self, id: &LetterId, mark: Mark) -> Result<Marked, Error> {
+    async fn mark(&self, id: &LetterId, mark: Mark) -> Result<Marked, Error> {
         letters::mark(&self.connections, id, mark).await
     }
 }

@@ -1,8 +1,6 @@
 //! Writes under a lease: renew, complete and fail, grouped. A group never waits for a row.
 
-mod kinds;
-
-pub(crate) use kinds::{Completion, Failure, Renewal};
+mod send;
 
 use crate::connections::{Connections, Lent, Param};
 use crate::patience::insist;
@@ -10,14 +8,10 @@ use crate::settings::PostgresSettings;
 use crate::statement::RELEASE;
 use crate::trouble::Trouble;
 use crate::wire::{self, Id, Raw};
-use bytes::Bytes;
 use futures_util::future::join_all;
-use semel::Error;
 use semel::batch::{Batcher, Limits, Pending};
-use semel::clock::Time;
-use semel::record::{self, Decision, Held, Lease, Record, State};
-use semel::store::RESULT_BYTES_MAX;
-use std::fmt;
+use semel::record::{Answer, Held, Lease, Operation, State};
+use semel::{Error, Key};
 use std::sync::atomic::{AtomicBool, Ordering};
 use tokio_postgres::Row;
 
@@ -26,48 +20,49 @@ const GROUP_BYTES_MAX: usize = 8 * 1024 * 1024;
 
 /// Writes of one kind, grouped.
 #[derive(Debug)]
-pub(crate) struct Writes<W: Write> {
-    batcher: Batcher<Tried<W>, Option<State>>,
+pub(crate) struct Writes {
+    kind: WriteKind,
+    batcher: Batcher<Tried, Option<State>>,
     connections: Connections,
     pooler: bool,
 }
 
-/// A write, and whether it found its record held before.
-#[derive(Clone, Debug)]
-pub(crate) struct Tried<W> {
-    write: W,
-    before: bool,
+/// The operations that are grouped, each kind with its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum WriteKind {
+    Renew,
+    Complete,
+    Fail,
 }
 
-/// A kind of write under a lease.
-pub(crate) trait Write: Clone + fmt::Debug + Send + Sync + 'static {
-    /// Under which lease.
-    fn lease(&self) -> &Lease;
-    /// How many bytes it carries.
-    fn bytes(&self) -> usize;
-    /// What the record says of it.
-    fn decide(&self, record: Option<&Record>, now: Time) -> Decision<Held>;
-    /// Sends a group. The answer has a row, with state and key, for each that was written.
-    fn send(group: &[&Self], care: Care, lent: &Lent<'_>) -> impl Future<Output = Rows> + Send;
+/// A write, and whether it found its record held before.
+#[derive(Clone, Debug)]
+pub(crate) struct Tried {
+    write: Operation,
+    before: bool,
 }
 
 /// How a group treats rows that other transactions hold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Care {
+enum Care {
     /// It may wait for one as long as the session says, and then fails as a whole.
     MayWait,
     /// It passes them over.
     NeverWaits,
 }
 
-pub(crate) type Rows = Result<Vec<Row>, Trouble>;
+type Rows = Result<Vec<Row>, Trouble>;
 
-type Waiting<W> = Pending<Tried<W>, Option<State>>;
+type Waiting = Pending<Tried, Option<State>>;
 
 // === impl Writes ===
 
-impl<W: Write> Writes<W> {
-    pub(crate) fn start(settings: &PostgresSettings, connections: &Connections) -> Self {
+impl Writes {
+    pub(crate) fn start(
+        kind: WriteKind,
+        settings: &PostgresSettings,
+        connections: &Connections,
+    ) -> Self {
         let limits = Limits {
             lanes: settings.lanes,
             items_max: settings.group_items_max,
@@ -75,32 +70,28 @@ impl<W: Write> Writes<W> {
         let (lanes, pooler) = (connections.clone(), settings.pooler);
         let write = move |group| {
             let connections = lanes.clone();
-            async move { write_group(&connections, pooler, group).await }
+            async move { write_group(kind, &connections, pooler, group).await }
         };
-        let key = |tried: &Tried<W>| tried.write.lease().key;
         Self {
-            batcher: Batcher::start(limits, key, write).sparing(),
+            kind,
+            batcher: Batcher::start(limits, Tried::key, write).sparing(),
             connections: connections.clone(),
             pooler,
         }
     }
 
     /// Makes the write, or says why it is not to be made.
-    pub(crate) async fn make(&self, write: W) -> Result<Held, Error> {
-        let key = write.lease().key;
+    pub(crate) async fn make(&self, write: &Operation) -> Result<Answer, Error> {
         let before = AtomicBool::new(false);
         let attempt = || async {
-            let written = self.attempt(&write, before.swap(true, Ordering::Relaxed));
-            Ok(written.await?.map(Held::Applied))
+            let written = self.attempt(write, before.swap(true, Ordering::Relaxed));
+            Ok(written.await?.map(applied))
         };
-        insist(&self.connections, &key, attempt, |record, now| {
-            unless_due(write.decide(record, now))
-        })
-        .await
+        insist(&self.connections, write, attempt).await
     }
 
     /// Makes the write, if its record is there and not held; the state it then has.
-    async fn attempt(&self, write: &W, before: bool) -> Result<Option<State>, Error> {
+    async fn attempt(&self, write: &Operation, before: bool) -> Result<Option<State>, Error> {
         match self.batcher.alone().await {
             Some(_lane) => self.write_one(write, before).await,
             None => {
@@ -110,11 +101,12 @@ impl<W: Write> Writes<W> {
         }
     }
 
-    async fn write_one(&self, write: &W, before: bool) -> Result<Option<State>, Error> {
+    async fn write_one(&self, write: &Operation, before: bool) -> Result<Option<State>, Error> {
         let mut lent = self.connections.lend().await?;
-        let mut answer = W::send(&[write], Care::of(self.pooler || before), &lent).await;
+        let care = Care::of(self.pooler || before);
+        let mut answer = self.kind.send(&[write], care, &lent).await;
         if let Err(Trouble::Held | Trouble::Again | Trouble::Failed(_)) = answer {
-            answer = W::send(&[write], Care::NeverWaits, &lent).await;
+            answer = self.kind.send(&[write], Care::NeverWaits, &lent).await;
         }
         match answer {
             Ok(rows) => rows.first().map(|row| wire::state(row, 0)).transpose(),
@@ -125,6 +117,43 @@ impl<W: Write> Writes<W> {
                 Err(error)
             }
         }
+    }
+}
+
+/// The answer to a write that was made.
+const fn applied(state: State) -> Answer {
+    Answer::Held(Held::Applied(state))
+}
+
+/// Gives the right to run back.
+pub(crate) async fn release(
+    connections: &Connections,
+    operation: &Operation,
+    lease: &Lease,
+) -> Result<Answer, Error> {
+    let attempt = || async {
+        let params: [Param<'_>; 3] = [
+            &Raw(lease.key.as_bytes()),
+            &wire::fence_out(lease.fence),
+            &Id(lease.owner),
+        ];
+        let rows = connections.query(&RELEASE, &params).await?;
+        let state = rows.first().map(|row| wire::state(row, 0)).transpose()?;
+        Ok(state.map(applied))
+    };
+    insist(connections, operation, attempt).await
+}
+
+// === impl Tried ===
+
+impl Tried {
+    fn key(&self) -> Option<Key> {
+        self.write.key().copied()
+    }
+
+    /// How many bytes it carries.
+    fn bytes(&self) -> usize {
+        self.write.result().map_or(0, |result| result.len())
     }
 }
 
@@ -140,50 +169,13 @@ impl Care {
     }
 }
 
-/// The answer, unless the write should have been made.
-pub(crate) fn unless_due<A>(decision: Decision<A>) -> Option<A> {
-    match decision.write {
-        Some(_) => None,
-        None => Some(decision.answer),
-    }
-}
-
-/// Gives the right to run back.
-pub(crate) async fn release(connections: &Connections, lease: &Lease) -> Result<Held, Error> {
-    let attempt = || async {
-        let params: [Param<'_>; 3] = [
-            &Raw(lease.key.as_bytes()),
-            &wire::fence_out(lease.fence),
-            &Id(lease.owner),
-        ];
-        let rows = connections.query(&RELEASE, &params).await?;
-        let state = rows.first().map(|row| wire::state(row, 0)).transpose()?;
-        Ok(state.map(Held::Applied))
-    };
-    insist(connections, &lease.key, attempt, |record, now| {
-        unless_due(record::release(record, lease, now))
-    })
-    .await
-}
-
-/// Whether a result can be kept.
-pub(crate) fn validate_result(what: &str, result: &Bytes) -> Result<(), Error> {
-    if result.len() > RESULT_BYTES_MAX {
-        return Err(Error::Invalid(format!(
-            "{what} has {} bytes, the limit is {RESULT_BYTES_MAX}; nothing was written, keep less \
-             of it before you retry",
-            result.len()
-        )));
-    }
-    Ok(())
-}
-
-async fn write_group<W: Write>(
+async fn write_group(
+    kind: WriteKind,
     connections: &Connections,
     pooler: bool,
-    mut group: Vec<Waiting<W>>,
+    mut group: Vec<Waiting>,
 ) {
-    group.sort_unstable_by_key(|waiting| waiting.item.write.lease().key);
+    group.sort_unstable_by_key(|waiting| waiting.item.key());
     for group in by_size(group) {
         let mut lent = match connections.lend().await {
             Ok(lent) => lent,
@@ -194,10 +186,10 @@ async fn write_group<W: Write>(
         };
         let tried_before = group.iter().any(|waiting| waiting.item.before);
         let care = Care::of(pooler || tried_before);
-        let answer = W::send(&writes(&group), care, &lent).await;
+        let answer = kind.send(&writes(&group), care, &lent).await;
         match answer {
             Err(Trouble::Held | Trouble::Again | Trouble::Failed(_)) => {
-                Box::pin(write_carefully(&mut lent, group)).await;
+                Box::pin(write_carefully(kind, &mut lent, group)).await;
             }
             answer => settle(&mut lent, group, answer),
         }
@@ -205,15 +197,15 @@ async fn write_group<W: Write>(
 }
 
 /// After a group failed as a whole: one item can be to blame, and the others are not to suffer.
-async fn write_carefully<W: Write>(lent: &mut Lent<'_>, group: Vec<Waiting<W>>) {
+async fn write_carefully(kind: WriteKind, lent: &mut Lent<'_>, group: Vec<Waiting>) {
     let all = writes(&group);
-    let answer = W::send(&all, Care::NeverWaits, lent).await;
+    let answer = kind.send(&all, Care::NeverWaits, lent).await;
     if !matches!(answer, Err(Trouble::Failed(_) | Trouble::Again)) || group.len() == 1 {
         return settle(lent, group, answer);
     }
     let one_by_one = all
         .chunks(1)
-        .map(|one| W::send(one, Care::NeverWaits, lent));
+        .map(|one| kind.send(one, Care::NeverWaits, lent));
     let answers = join_all(one_by_one).await;
     for (waiting, answer) in group.into_iter().zip(answers) {
         settle(lent, vec![waiting], answer);
@@ -221,7 +213,7 @@ async fn write_carefully<W: Write>(lent: &mut Lent<'_>, group: Vec<Waiting<W>>) 
 }
 
 /// Answers a group: written, or not.
-fn settle<W: Write>(lent: &mut Lent<'_>, group: Vec<Waiting<W>>, answer: Rows) {
+fn settle(lent: &mut Lent<'_>, group: Vec<Waiting>, answer: Rows) {
     let rows = match answer {
         Ok(rows) => rows,
         Err(Trouble::Held | Trouble::Again) => Vec::new(),
@@ -241,11 +233,11 @@ fn settle<W: Write>(lent: &mut Lent<'_>, group: Vec<Waiting<W>>, answer: Rows) {
 }
 
 /// The state of each record of the group, which is sorted, after it was written; `None` if it was not.
-fn states<W: Write>(group: &[Waiting<W>], rows: &[Row]) -> Result<Vec<Option<State>>, Error> {
+fn states(group: &[Waiting], rows: &[Row]) -> Result<Vec<Option<State>>, Error> {
     let mut states = vec![None; group.len()];
     for row in rows {
         let (key, state) = (wire::key(row, 1)?, wire::state(row, 0)?);
-        let at = group.binary_search_by_key(&key, |waiting| waiting.item.write.lease().key);
+        let at = group.binary_search_by_key(&Some(key), |waiting| waiting.item.key());
         match at.ok().and_then(|at| states.get_mut(at)) {
             Some(slot) => *slot = Some(state),
             None => return Err(Error::Bug("PostgreSQL wrote what was not asked for".into())),
@@ -255,15 +247,15 @@ fn states<W: Write>(group: &[Waiting<W>], rows: &[Row]) -> Result<Vec<Option<Sta
 }
 
 /// The group in parts that one statement can carry.
-fn by_size<W: Write>(group: Vec<Waiting<W>>) -> Vec<Vec<Waiting<W>>> {
+fn by_size(group: Vec<Waiting>) -> Vec<Vec<Waiting>> {
     let mut parts = vec![Vec::new()];
     let mut bytes = 0;
     for waiting in group {
-        bytes += waiting.item.write.bytes();
+        bytes += waiting.item.bytes();
         match parts.last_mut() {
             Some(part) if part.is_empty() || bytes <= GROUP_BYTES_MAX => part.push(waiting),
             Some(_) | None => {
-                bytes = waiting.item.write.bytes();
+                bytes = waiting.item.bytes();
                 parts.push(vec![waiting]);
             }
         }
@@ -271,11 +263,11 @@ fn by_size<W: Write>(group: Vec<Waiting<W>>) -> Vec<Vec<Waiting<W>>> {
     parts
 }
 
-fn writes<W>(group: &[Waiting<W>]) -> Vec<&W> {
+fn writes(group: &[Waiting]) -> Vec<&Operation> {
     group.iter().map(|waiting| &waiting.item.write).collect()
 }
 
-fn answer_all<W>(group: Vec<Waiting<W>>, error: &Error) {
+fn answer_all(group: Vec<Waiting>, error: &Error) {
     for waiting in group {
         waiting.answer(Err(error.clone()));
     }

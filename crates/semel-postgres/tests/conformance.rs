@@ -11,6 +11,7 @@ mod support;
 use async_trait::async_trait;
 use semel::Store;
 use semel::conformance::{Subject, compare, suite};
+use semel::store::Letters;
 use semel_postgres::PostgresSettings;
 use std::sync::Arc;
 use std::time::Duration;
@@ -24,6 +25,10 @@ const CASES_AT_A_TIME: u32 = 32;
 impl Subject for Bed {
     fn store(&self) -> Arc<dyn Store> {
         self.store.clone()
+    }
+
+    fn letters(&self) -> Option<Arc<dyn Letters>> {
+        Some(self.store.clone())
     }
 
     async fn advance(&self, by: Duration) {

@@ -9,7 +9,8 @@
 mod support;
 
 use semel::record::{Held, Lease, State};
-use semel::{Error, Outcome, Store};
+use semel::store::StoreExt;
+use semel::{Error, Outcome};
 use semel_postgres::{PostgresSettings, PostgresStore};
 use std::time::Duration;
 use support::{RETENTION, claim, connect, granted};

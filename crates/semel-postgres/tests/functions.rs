@@ -8,8 +8,9 @@
 
 mod support;
 
+use semel::Outcome;
 use semel::record::{Claimed, Ending, Held, Lease, State};
-use semel::{Outcome, Store};
+use semel::store::StoreExt;
 use semel_postgres::{CompleteError, complete_in};
 use std::time::Duration;
 use support::{Bed, LEASE, RETENTION, age, claim, connect, granted};

@@ -11,6 +11,7 @@ mod support;
 use semel::record::{
     Acted, Claim, Claimed, Finding, Held, InDoubt, Lease, Owner, Resolution, State,
 };
+use semel::store::StoreExt;
 use semel::{Outcome, Store};
 use semel_postgres::{CompleteError, PostgresSettings, complete_in, migrate};
 use std::time::Duration;

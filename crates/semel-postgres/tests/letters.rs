@@ -10,6 +10,7 @@ mod support;
 use semel::Store;
 use semel::letter::{Letter, LetterId, Mark, Marked, Put, Reason};
 use semel::record::Fence;
+use semel::store::Letters;
 use semel_postgres::{PostgresSettings, PostgresStore};
 use std::time::Duration;
 use support::Bed;
@@ -35,8 +36,8 @@ async fn a_tombstone_keeps_no_delivery_and_is_swept_when_it_has_expired() {
         letter(2, Duration::from_secs(3600)),
     );
     for letter in [&brief, &long] {
-        assert_eq!(bed.store.letter_put(letter).await, Ok(Put::Applied));
-        let closed = bed.store.letter_mark(&letter.id, Mark::Closed).await;
+        assert_eq!(bed.store.put(letter).await, Ok(Put::Applied));
+        let closed = bed.store.mark(&letter.id, Mark::Closed).await;
         assert_eq!(closed, Ok(Marked::Applied));
     }
     let kept: i64 = bed
@@ -46,8 +47,8 @@ async fn a_tombstone_keeps_no_delivery_and_is_swept_when_it_has_expired() {
     bed.store.sweep(None).await.unwrap();
     let rows: i64 = bed.ask("SELECT count(*) FROM semel.letter").await;
     assert_eq!(rows, 1, "the one that has expired is gone");
-    assert_eq!(bed.store.letter_put(&brief).await, Ok(Put::Applied));
-    assert_eq!(bed.store.letter_put(&long).await, Ok(Put::Closed));
+    assert_eq!(bed.store.put(&brief).await, Ok(Put::Applied));
+    assert_eq!(bed.store.put(&long).await, Ok(Put::Closed));
 }
 
 #[tokio::test]
@@ -68,12 +69,12 @@ async fn letters_of_the_schema_before_are_still_there() {
     let store = PostgresStore::connect(PostgresSettings::new(&bed.url))
         .await
         .unwrap();
-    let listed = store.letter_list(None, 10).await.unwrap().items;
+    let listed = Letters::list(&store, None, 10).await.unwrap().items;
     assert_eq!(listed.len(), 1, "{listed:?}");
-    let letter = store.letter_get(&listed[0].id).await.unwrap().unwrap();
+    let letter = store.get(&listed[0].id).await.unwrap().unwrap();
     assert_eq!(letter.delivery.as_ref(), b"a delivery");
     assert_eq!((letter.fence, letter.redriven), (Fence(0), false));
-    let closed = store.letter_mark(&letter.id, Mark::Closed).await;
+    let closed = store.mark(&letter.id, Mark::Closed).await;
     assert_eq!(closed, Ok(Marked::Applied));
-    assert_eq!(store.letter_put(&letter).await, Ok(Put::Closed));
+    assert_eq!(store.put(&letter).await, Ok(Put::Closed));
 }

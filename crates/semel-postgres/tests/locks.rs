@@ -9,7 +9,8 @@
 mod support;
 
 use semel::record::{Claimed, Held, InDoubt, Lease, Owner};
-use semel::{Error, Outcome, Store};
+use semel::store::StoreExt;
+use semel::{Error, Outcome};
 use semel_postgres::PostgresStore;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};

@@ -8,8 +8,9 @@
 mod support;
 
 use semel::slots::Slots;
+use semel::store::{Letters, StoreExt};
 use semel::work::Work;
-use semel::{Ended, Error, Fingerprint, Key, Outcome, Semel, Store};
+use semel::{Ended, Error, Fingerprint, Key, Outcome, Semel};
 use semel_postgres::{PostgresSettings, PostgresStore};
 use std::time::Duration;
 use support::Bed;
@@ -36,7 +37,7 @@ async fn read_only_server_is_not_ready_until_it_takes_writes_again() {
     let why = bed.store.ready().await.unwrap_err().to_string();
     assert!(why.contains("read-only"), "{why}");
     // It still reads: only a write can tell.
-    bed.store.letter_list(None, 1).await.unwrap();
+    Letters::list(bed.store.as_ref(), None, 1).await.unwrap();
 
     let admin = support::connect(&bed.url).await;
     let write = "SET default_transaction_read_only = off";

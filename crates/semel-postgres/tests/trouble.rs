@@ -9,7 +9,8 @@
 mod support;
 
 use semel::record::{Claimed, Held, State};
-use semel::{Error, Outcome, Store};
+use semel::store::StoreExt;
+use semel::{Error, Outcome};
 use semel_postgres::{Migrated, PostgresSettings, PostgresStore, migrate};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};

@@ -5,19 +5,40 @@ use redis::Value;
 use semel::clock::Time;
 use semel::letter::{Letter, LetterHead, LetterId, Marked, Put, Reason};
 use semel::record::{
-    Acted, Claim, Claimed, Ending, Fence, Held, Lease, Owner, Record, Settled, State, StepBegun,
+    Acted, Answer, Claim, Claimed, Ending, Fence, Held, Lease, Operation, Owner, Record, Settled,
+    State, StepBegun,
 };
 use semel::{Error, Fingerprint, Key};
 use std::time::Duration;
 use std::vec;
 
 /// The fields of an answer, from the first on.
-pub(crate) struct Answer {
+pub(crate) struct Fields {
     fields: vec::IntoIter<Value>,
 }
 
-pub(crate) fn claimed(answer: Value, claim: &Claim) -> Result<Claimed, Error> {
-    let mut answer = Answer::new(answer)?;
+/// The answer to an operation.
+pub(crate) fn answer(answer: Value, operation: &Operation) -> Result<Answer, Error> {
+    match operation {
+        Operation::Claim(claim) => claimed(answer, claim).map(Answer::Claimed),
+        Operation::Renew { .. }
+        | Operation::Complete { .. }
+        | Operation::Fail { .. }
+        | Operation::Release(_)
+        | Operation::StepRestart { .. }
+        | Operation::StepComplete { .. } => held(answer).map(Answer::Held),
+        Operation::Look(_) => looked(answer).map(Answer::Looked),
+        Operation::StepBegin { .. } => step_begun(answer).map(Answer::StepBegun),
+        Operation::Resolve { .. }
+        | Operation::Redrive(_)
+        | Operation::ReleaseByOperator(_)
+        | Operation::Forget(_) => acted(answer).map(Answer::Acted),
+        Operation::Ready => Ok(Answer::Ready),
+    }
+}
+
+fn claimed(answer: Value, claim: &Claim) -> Result<Claimed, Error> {
+    let mut answer = Fields::new(answer)?;
     let word = answer.word()?;
     let fence = answer.fence()?;
     Ok(match word.as_slice() {
@@ -44,8 +65,8 @@ pub(crate) fn claimed(answer: Value, claim: &Claim) -> Result<Claimed, Error> {
     })
 }
 
-pub(crate) fn held(answer: Value) -> Result<Held, Error> {
-    let mut answer = Answer::new(answer)?;
+fn held(answer: Value) -> Result<Held, Error> {
+    let mut answer = Fields::new(answer)?;
     let word = answer.word()?;
     Ok(match word.as_slice() {
         b"applied" => Held::Applied(answer.state()?),
@@ -57,8 +78,8 @@ pub(crate) fn held(answer: Value) -> Result<Held, Error> {
     })
 }
 
-pub(crate) fn step_begun(answer: Value) -> Result<StepBegun, Error> {
-    let mut answer = Answer::new(answer)?;
+fn step_begun(answer: Value) -> Result<StepBegun, Error> {
+    let mut answer = Fields::new(answer)?;
     let word = answer.word()?;
     Ok(match word.as_slice() {
         b"run" => StepBegun::Run,
@@ -75,7 +96,7 @@ pub(crate) fn step_begun(answer: Value) -> Result<StepBegun, Error> {
 }
 
 pub(crate) fn looked(answer: Value) -> Result<Option<Record>, Error> {
-    let mut answer = Answer::new(answer)?;
+    let mut answer = Fields::new(answer)?;
     let word = answer.word()?;
     if word == b"absent" {
         return Ok(None);
@@ -101,8 +122,8 @@ pub(crate) fn looked(answer: Value) -> Result<Option<Record>, Error> {
     }))
 }
 
-pub(crate) fn acted(answer: Value) -> Result<Acted, Error> {
-    let mut answer = Answer::new(answer)?;
+fn acted(answer: Value) -> Result<Acted, Error> {
+    let mut answer = Fields::new(answer)?;
     let word = answer.word()?;
     Ok(match word.as_slice() {
         b"applied" => Acted::Applied,
@@ -116,7 +137,7 @@ pub(crate) fn acted(answer: Value) -> Result<Acted, Error> {
 }
 
 pub(crate) fn put(answer: Value) -> Result<Put, Error> {
-    match Answer::new(answer)?.word()?.as_slice() {
+    match Fields::new(answer)?.word()?.as_slice() {
         b"applied" => Ok(Put::Applied),
         b"already" => Ok(Put::Already),
         b"closed" => Ok(Put::Closed),
@@ -125,7 +146,7 @@ pub(crate) fn put(answer: Value) -> Result<Put, Error> {
 }
 
 pub(crate) fn marked(answer: Value) -> Result<Marked, Error> {
-    match Answer::new(answer)?.word()?.as_slice() {
+    match Fields::new(answer)?.word()?.as_slice() {
         b"applied" => Ok(Marked::Applied),
         b"gone" => Ok(Marked::Gone),
         other => Err(unknown(other)),
@@ -133,7 +154,7 @@ pub(crate) fn marked(answer: Value) -> Result<Marked, Error> {
 }
 
 pub(crate) fn letter(answer: Value, id: LetterId) -> Result<Option<Letter>, Error> {
-    let mut answer = Answer::new(answer)?;
+    let mut answer = Fields::new(answer)?;
     match answer.word()?.as_slice() {
         b"gone" => Ok(None),
         b"letter" => Ok(Some(Letter {
@@ -151,11 +172,11 @@ pub(crate) fn letter(answer: Value, id: LetterId) -> Result<Option<Letter>, Erro
 }
 
 pub(crate) fn letter_heads(answer: Value) -> Result<Vec<LetterHead>, Error> {
-    Answer::new(answer)?.fields.map(letter_head).collect()
+    Fields::new(answer)?.fields.map(letter_head).collect()
 }
 
 fn letter_head(answer: Value) -> Result<LetterHead, Error> {
-    let mut answer = Answer::new(answer)?;
+    let mut answer = Fields::new(answer)?;
     Ok(LetterHead {
         id: LetterId(answer.array()?),
         key: answer.letter_key()?,
@@ -168,9 +189,9 @@ fn letter_head(answer: Value) -> Result<LetterHead, Error> {
     })
 }
 
-// === impl Answer ===
+// === impl Fields ===
 
-impl Answer {
+impl Fields {
     pub(crate) fn new(answer: Value) -> Result<Self, Error> {
         let Value::Array(fields) = answer else {
             return Err(Error::Bug(format!("Redis answered {answer:?} to a call")));

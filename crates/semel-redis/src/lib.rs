@@ -2,7 +2,8 @@
 //! trip, pipelined with its neighbours over few connections.
 //!
 //! ```no_run
-//! use semel::{Key, Store};
+//! use semel::Key;
+//! use semel::store::StoreExt;
 //! use semel_redis::{RedisSettings, RedisStore};
 //!
 //! # async fn example() -> Result<(), semel::Error> {
@@ -44,7 +45,8 @@
 
 mod settings;
 mod store;
-mod calls;
+mod command;
+mod names;
 mod answer;
 mod list;
 mod line;

@@ -14,33 +14,33 @@ const DIGEST_BYTES: usize = 6;
 
 static LIBRARY: LazyLock<Library> = LazyLock::new(Library::new);
 
-/// A function of the library.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Function {
-    Claim,
-    Renew,
-    Complete,
-    Fail,
-    Release,
-    Look,
-    StepBegin,
-    StepRestart,
-    StepComplete,
-    Resolve,
-    Redrive,
-    ReleaseByOperator,
-    Forget,
-    LetterPut,
-    LetterList,
-    LetterGet,
-    LetterMark,
-    Touch,
-    Ready,
-}
+/// The functions of the library: one for each operation, those for letters, and what `WAIT` waits for.
+const FUNCTIONS: [&str; 19] = [
+    "claim",
+    "renew",
+    "complete",
+    "fail",
+    "release",
+    "look",
+    "step_begin",
+    "step_restart",
+    "step_complete",
+    "resolve",
+    "redrive",
+    "release_by_operator",
+    "forget",
+    "ready",
+    "letter_put",
+    "letter_list",
+    "letter_get",
+    "letter_mark",
+    "touch",
+];
 
 struct Library {
     text: String,
-    names: Vec<String>,
+    /// The names that [`FUNCTIONS`] have on the server.
+    names: [String; FUNCTIONS.len()],
 }
 
 /// The Lua library that this version of the store calls, ready for `FUNCTION LOAD`.
@@ -57,74 +57,23 @@ pub fn library() -> &'static str {
     &LIBRARY.text
 }
 
+/// The name of a function on the server.
+pub(crate) fn function(word: &str) -> &'static str {
+    let names = FUNCTIONS.iter().zip(&LIBRARY.names);
+    let mut named = names.filter(|(function, _)| **function == word);
+    let (_, name) = named.next().expect("every operation has a function");
+    name
+}
+
 // === impl Library ===
 
 impl Library {
     fn new() -> Self {
         let digest = Sha256::digest(TEXT);
         let version = hex::encode(digest.get(..DIGEST_BYTES).unwrap_or(&digest));
-        let name = |function: Function| format!("semel_{version}_{}", function.word());
         Self {
             text: TEXT.replace("VERSION", &version),
-            names: Function::ALL.into_iter().map(name).collect(),
-        }
-    }
-}
-
-// === impl Function ===
-
-impl Function {
-    const ALL: [Self; 19] = [
-        Self::Claim,
-        Self::Renew,
-        Self::Complete,
-        Self::Fail,
-        Self::Release,
-        Self::Look,
-        Self::StepBegin,
-        Self::StepRestart,
-        Self::StepComplete,
-        Self::Resolve,
-        Self::Redrive,
-        Self::ReleaseByOperator,
-        Self::Forget,
-        Self::LetterPut,
-        Self::LetterList,
-        Self::LetterGet,
-        Self::LetterMark,
-        Self::Touch,
-        Self::Ready,
-    ];
-
-    /// Its name on the server.
-    pub(crate) fn name(self) -> &'static str {
-        LIBRARY
-            .names
-            .get(self as usize)
-            .expect("ALL names every function, in order")
-    }
-
-    const fn word(self) -> &'static str {
-        match self {
-            Self::Claim => "claim",
-            Self::Renew => "renew",
-            Self::Complete => "complete",
-            Self::Fail => "fail",
-            Self::Release => "release",
-            Self::Look => "look",
-            Self::StepBegin => "step_begin",
-            Self::StepRestart => "step_restart",
-            Self::StepComplete => "step_complete",
-            Self::Resolve => "resolve",
-            Self::Redrive => "redrive",
-            Self::ReleaseByOperator => "release_op",
-            Self::Forget => "forget",
-            Self::LetterPut => "letter_put",
-            Self::LetterList => "letter_list",
-            Self::LetterGet => "letter_get",
-            Self::LetterMark => "letter_mark",
-            Self::Touch => "touch",
-            Self::Ready => "ready",
+            names: FUNCTIONS.map(|function| format!("semel_{version}_{function}")),
         }
     }
 }
@@ -135,13 +84,12 @@ mod tests {
 
     #[test]
     fn every_function_is_registered_under_its_own_name() {
-        for (place, function) in Function::ALL.into_iter().enumerate() {
-            assert_eq!(function as usize, place, "{function:?}");
-            let registered = format!("\nregister('{}',", function.word());
-            assert_eq!(TEXT.matches(&registered).count(), 1, "{function:?}");
-            assert!(function.name().ends_with(function.word()));
+        for word in FUNCTIONS {
+            let registered = format!("\nregister('{word}',");
+            assert_eq!(TEXT.matches(&registered).count(), 1, "{word}");
+            assert!(function(word).ends_with(word));
         }
-        assert_eq!(TEXT.matches("\nregister(").count(), Function::ALL.len());
+        assert_eq!(TEXT.matches("\nregister(").count(), FUNCTIONS.len());
     }
 
     #[test]
@@ -150,6 +98,6 @@ mod tests {
         let name = library().lines().next().unwrap();
         let version = name.strip_prefix("#!lua name=semel_").unwrap();
         assert_eq!(version.len(), 2 * DIGEST_BYTES);
-        assert!(Function::Claim.name().contains(version));
+        assert!(function("claim").contains(version));
     }
 }

@@ -4,11 +4,12 @@
 //! the server resizes its table in between.
 
 use crate::answer;
-use crate::calls::Calls;
+use crate::command::Command;
 use crate::line::{Line, Size};
+use crate::names::Names;
 use bytes::Bytes;
 use redis::{Cmd, Value};
-use semel::record::{Record, State};
+use semel::record::{Operation, Record, State};
 use semel::store::{Cursor, Page};
 use semel::{Error, Key};
 use std::collections::HashSet;
@@ -33,7 +34,7 @@ struct Place {
 /// A page of the records of one prefix.
 pub(crate) async fn list(
     line: &Line,
-    calls: &Calls,
+    names: &Names,
     state: Option<State>,
     after: Option<&Cursor>,
     limit: u32,
@@ -45,9 +46,9 @@ pub(crate) async fn list(
     for _ in 0..SCANS_PER_PAGE_MAX {
         if place.found.is_empty() {
             let Some(from) = place.scan else { break };
-            place = scan(line, calls, from, limit).await?;
+            place = scan(line, names, from, limit).await?;
         }
-        for (key, record) in look_at_all(line, calls, std::mem::take(&mut place.found)).await? {
+        for (key, record) in look_at_all(line, names, std::mem::take(&mut place.found)).await? {
             if state.is_some_and(|state| record.state != state) || !listed.insert(key) {
                 continue;
             }
@@ -67,34 +68,32 @@ pub(crate) async fn list(
     })
 }
 
-async fn scan(line: &Line, calls: &Calls, from: u64, limit: u32) -> Result<Place, Error> {
+async fn scan(line: &Line, names: &Names, from: u64, limit: u32) -> Result<Place, Error> {
     let mut command = redis::cmd("SCAN");
     let places = limit.clamp(SCAN_PLACES_MIN, SCAN_PLACES_MAX);
-    command.arg(from).arg("MATCH").arg(calls.record_pattern());
+    command.arg(from).arg("MATCH").arg(names.record_pattern());
     command.arg("COUNT").arg(places);
     let answer: Result<(u64, Vec<Vec<u8>>), _> =
         redis::from_redis_value(line.ask(&command, Size::Small).await?);
-    let (next, names) =
+    let (next, found) =
         answer.map_err(|error| Error::Bug(format!("Redis answered to SCAN: {error}")))?;
     Ok(Place {
         scan: Some(next).filter(|next| *next != 0),
-        found: names.iter().filter_map(|name| calls.key_of(name)).collect(),
+        found: found.iter().filter_map(|name| names.key_of(name)).collect(),
     })
 }
 
 /// The records of these keys that are neither absent nor expired, without their results.
 async fn look_at_all(
     line: &Line,
-    calls: &Calls,
+    names: &Names,
     keys: Vec<Key>,
 ) -> Result<Vec<(Key, Record)>, Error> {
     if keys.is_empty() {
         return Ok(Vec::new());
     }
-    let looks: Vec<Cmd> = keys
-        .iter()
-        .map(|key| calls.look_at_head(key).command)
-        .collect();
+    let look = |key: &Key| Command::of(names, &Operation::Look(*key)).without_result();
+    let looks: Vec<Cmd> = keys.iter().map(|key| look(key).sent).collect();
     let answers = line.ask_all(&looks, &[]).await?.calls;
     let look = |(key, answer): (Key, Value)| {
         let record = line.plain(answer).and_then(answer::looked);

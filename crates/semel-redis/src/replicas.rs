@@ -5,7 +5,7 @@
 //! work done already writes nothing. So each group ends with a small write of its own (`touch`), which
 //! comes after everything the group has read or written.
 
-use crate::calls::Call;
+use crate::command::Command;
 use crate::line::{Answers, Line};
 use crate::settings::WaitReplicas;
 use redis::{Cmd, Value};
@@ -19,7 +19,7 @@ const GROUP_CALLS_MAX: usize = 256;
 /// Takes calls and answers them when enough replicas have them.
 #[derive(Debug)]
 pub(crate) struct Replicas {
-    batcher: Batcher<Call, Value>,
+    batcher: Batcher<Command, Value>,
 }
 
 /// What the lanes share: as many lines as there are lanes.
@@ -49,13 +49,13 @@ impl Replicas {
             async move { lanes.write(group).await }
         };
         Self {
-            batcher: Batcher::start(limits, |call: &Call| call.about, write),
+            batcher: Batcher::start(limits, |command: &Command| command.about, write),
         }
     }
 
     /// Sends a call and waits until it is confirmed.
-    pub(crate) async fn ask(&self, call: Call) -> Result<Value, Error> {
-        self.batcher.submit(call).await
+    pub(crate) async fn ask(&self, command: Command) -> Result<Value, Error> {
+        self.batcher.submit(command).await
     }
 }
 
@@ -70,9 +70,9 @@ fn wait_command(wait: WaitReplicas) -> Cmd {
 
 impl Lanes {
     /// Sends a group with its `WAIT` and answers every call of it.
-    async fn write(&self, mut group: Vec<Pending<Call, Value>>) {
+    async fn write(&self, mut group: Vec<Pending<Command, Value>>) {
         let line = self.take();
-        let take = |pending: &mut Pending<Call, Value>| std::mem::take(&mut pending.item.command);
+        let take = |pending: &mut Pending<Command, Value>| std::mem::take(&mut pending.item.sent);
         let calls: Vec<Cmd> = group.iter_mut().map(take).collect();
         let answers = line.ask_all(&calls, &self.tail).await;
         match answers.and_then(|answers| self.confirmed(&line, answers)) {

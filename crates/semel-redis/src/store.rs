@@ -1,11 +1,12 @@
-//! `RedisStore`: each method is one call of its function.
+//! `RedisStore`: each operation is one call of its function.
 
 use crate::answer;
-use crate::calls::{Call, Calls};
+use crate::command::Command;
 use crate::eviction;
-use crate::line::{Line, Size};
+use crate::line::Line;
 use crate::link::Target;
 use crate::list;
+use crate::names::Names;
 use crate::replicas::Replicas;
 use crate::settings::RedisSettings;
 use crate::start::{self, StartNotes};
@@ -13,17 +14,14 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use redis::Value;
 use semel::letter::{Letter, LetterHead, LetterId, Mark, Marked, Put};
-use semel::record::{
-    Acted, Claim, Claimed, Fail, Held, Lease, Record, Resolution, State, StepBegun,
-};
-use semel::store::{Cursor, Page, Sharing, Swept, validate_lease, validate_step_name};
+use semel::record::{Answer, Operation, Record, State};
+use semel::store::{Cursor, Letters, Page, Sharing, Swept};
 use semel::{Error, Key, Store};
-use std::time::Duration;
 
 /// A store on a Redis server. See the [crate] for what it promises and what it does not.
 #[derive(Debug)]
 pub struct RedisStore {
-    calls: Calls,
+    names: Names,
     line: Line,
     replicas: Option<Replicas>,
     notes: StartNotes,
@@ -53,16 +51,17 @@ impl RedisStore {
     /// ```
     pub async fn connect(settings: RedisSettings) -> Result<Self, Error> {
         let target = Target::new(&settings.validate()?, &settings)?;
-        let calls = Calls::new(&settings.prefix);
-        let probe = calls.look(&Key::from_bytes([0; 32])).command;
+        let names = Names::new(&settings.prefix);
+        let look = Operation::Look(Key::from_bytes([0; 32]));
+        let probe = Command::of(&names, &look).sent;
         let notes = start::check(&target, &settings, &probe).await?;
         let line = |connections| Line::new(target.clone(), connections);
         let replicas = settings.wait_replicas.map(|wait| {
             let lines = (0..settings.connections).map(|_| line(1)).collect();
-            Replicas::start(lines, wait, calls.touch())
+            Replicas::start(lines, wait, Command::touch(&names).sent)
         });
         Ok(Self {
-            calls,
+            names,
             line: line(settings.connections),
             replicas,
             notes,
@@ -83,16 +82,16 @@ impl RedisStore {
         &self.notes.durability
     }
 
-    /// Sends a call that may write.
-    async fn write(&self, call: Call) -> Result<Value, Error> {
+    /// Sends a command that may write.
+    async fn write(&self, command: Command) -> Result<Value, Error> {
         match &self.replicas {
-            Some(replicas) => replicas.ask(call).await,
-            None => self.read(&call).await,
+            Some(replicas) => replicas.ask(command).await,
+            None => self.read(&command).await,
         }
     }
 
-    async fn read(&self, call: &Call) -> Result<Value, Error> {
-        self.line.ask(&call.command, call.size).await
+    async fn read(&self, command: &Command) -> Result<Value, Error> {
+        self.line.ask(&command.sent, command.size).await
     }
 }
 
@@ -102,79 +101,31 @@ impl Store for RedisStore {
         Sharing::Shared
     }
 
-    async fn claim(&self, claim: &Claim) -> Result<Claimed, Error> {
-        claim.validate()?;
-        answer::claimed(self.write(self.calls.claim(claim)).await?, claim)
-    }
-
-    async fn renew(
-        &self,
-        lease: &Lease,
-        lease_for: Duration,
-        retention: Duration,
-    ) -> Result<Held, Error> {
-        validate_lease(lease_for, retention)?;
-        let call = self.calls.renew(lease, lease_for, retention);
-        answer::held(self.write(call).await?)
-    }
-
-    async fn complete(
-        &self,
-        lease: &Lease,
-        result: &Bytes,
-        retention: Duration,
-    ) -> Result<Held, Error> {
-        let call = self.calls.complete(lease, result, retention);
-        answer::held(self.write(call).await?)
-    }
-
-    async fn fail(&self, lease: &Lease, how: &Fail) -> Result<Held, Error> {
-        answer::held(self.write(self.calls.fail(lease, how)).await?)
-    }
-
-    async fn release(&self, lease: &Lease) -> Result<Held, Error> {
-        answer::held(self.write(self.calls.release(lease)).await?)
-    }
-
-    async fn look(&self, key: &Key) -> Result<Option<Record>, Error> {
-        answer::looked(self.read(&self.calls.look(key)).await?)
-    }
-
-    async fn step_begin(&self, lease: &Lease, name: &str) -> Result<StepBegun, Error> {
-        validate_step_name(name)?;
-        answer::step_begun(self.write(self.calls.step_begin(lease, name)).await?)
-    }
-
-    async fn step_restart(&self, lease: &Lease, name: &str) -> Result<Held, Error> {
-        validate_step_name(name)?;
-        answer::held(self.write(self.calls.step_restart(lease, name)).await?)
-    }
-
-    async fn step_complete(
-        &self,
-        lease: &Lease,
-        name: &str,
-        result: &Bytes,
-    ) -> Result<Held, Error> {
-        validate_step_name(name)?;
-        let call = self.calls.step_complete(lease, name, result);
-        answer::held(self.write(call).await?)
-    }
-
-    async fn resolve(&self, key: &Key, how: &Resolution) -> Result<Acted, Error> {
-        answer::acted(self.write(self.calls.resolve(key, how)).await?)
-    }
-
-    async fn redrive(&self, key: &Key) -> Result<Acted, Error> {
-        answer::acted(self.write(self.calls.redrive(key)).await?)
-    }
-
-    async fn release_by_operator(&self, key: &Key) -> Result<Acted, Error> {
-        answer::acted(self.write(self.calls.release_by_operator(key)).await?)
-    }
-
-    async fn forget(&self, key: &Key) -> Result<Acted, Error> {
-        answer::acted(self.write(self.calls.forget(key)).await?)
+    async fn apply(&self, operation: &Operation) -> Result<Answer, Error> {
+        operation.validate()?;
+        let command = Command::of(&self.names, operation);
+        let answered = match operation {
+            Operation::Look(_) => self.read(&command).await?,
+            Operation::Ready => {
+                if !self.allow_eviction {
+                    eviction::check(&self.line, &self.address).await?;
+                }
+                self.read(&command).await?
+            }
+            Operation::Claim(_)
+            | Operation::Renew { .. }
+            | Operation::Complete { .. }
+            | Operation::Fail { .. }
+            | Operation::Release(_)
+            | Operation::StepBegin { .. }
+            | Operation::StepRestart { .. }
+            | Operation::StepComplete { .. }
+            | Operation::Resolve { .. }
+            | Operation::Redrive(_)
+            | Operation::ReleaseByOperator(_)
+            | Operation::Forget(_) => self.write(command).await?,
+        };
+        answer::answer(answered, operation)
     }
 
     async fn list(
@@ -183,7 +134,7 @@ impl Store for RedisStore {
         after: Option<&Cursor>,
         limit: u32,
     ) -> Result<Page<(Key, Record)>, Error> {
-        list::list(&self.line, &self.calls, state, after, limit).await
+        list::list(&self.line, &self.names, state, after, limit).await
     }
 
     /// Removes nothing: Redis itself removes a record 60 s after its end (`PEXPIREAT`), with its steps, and
@@ -194,29 +145,20 @@ impl Store for RedisStore {
             next: None,
         })
     }
+}
 
-    async fn ready(&self) -> Result<(), Error> {
-        if !self.allow_eviction {
-            eviction::check(&self.line, &self.address).await?;
-        }
-        self.line.ask(&self.calls.ready(), Size::Small).await?;
-        Ok(())
-    }
-
-    async fn letter_put(&self, letter: &Letter) -> Result<Put, Error> {
+#[async_trait]
+impl Letters for RedisStore {
+    async fn put(&self, letter: &Letter) -> Result<Put, Error> {
         letter.validate()?;
-        answer::put(self.write(self.calls.letter_put(letter)).await?)
+        answer::put(self.write(Command::letter_put(&self.names, letter)).await?)
     }
 
-    async fn letter_list(
-        &self,
-        after: Option<&Cursor>,
-        limit: u32,
-    ) -> Result<Page<LetterHead>, Error> {
+    async fn list(&self, after: Option<&Cursor>, limit: u32) -> Result<Page<LetterHead>, Error> {
         let after = after.map_or(Ok(0), letter_time)?;
         let limit = u64::from(limit.max(1));
         // One more than asked for tells whether there is a next page.
-        let call = self.calls.letter_list(after, limit + 1);
+        let call = Command::letter_list(&self.names, after, limit + 1);
         let mut items = answer::letter_heads(self.read(&call).await?)?;
         let more = items.len() as u64 > limit;
         items.truncate(usize::try_from(limit).unwrap_or(usize::MAX));
@@ -226,12 +168,15 @@ impl Store for RedisStore {
         Ok(Page { items, next })
     }
 
-    async fn letter_get(&self, id: &LetterId) -> Result<Option<Letter>, Error> {
-        answer::letter(self.read(&self.calls.letter_get(id)).await?, *id)
+    async fn get(&self, id: &LetterId) -> Result<Option<Letter>, Error> {
+        answer::letter(self.read(&Command::letter_get(&self.names, id)).await?, *id)
     }
 
-    async fn letter_mark(&self, id: &LetterId, mark: Mark) -> Result<Marked, Error> {
-        answer::marked(self.write(self.calls.letter_mark(id, mark)).await?)
+    async fn mark(&self, id: &LetterId, mark: Mark) -> Result<Marked, Error> {
+        answer::marked(
+            self.write(Command::letter_mark(&self.names, id, mark))
+                .await?,
+        )
     }
 }
 

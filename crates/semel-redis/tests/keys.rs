@@ -8,6 +8,7 @@ use bytes::Bytes;
 use redis::aio::MultiplexedConnection;
 use semel::letter::{Letter, LetterId, Mark, Marked, Put, Reason};
 use semel::record::{Acted, Fail, FailKind, Fence, Held, InDoubt, Lease, State, StepBegun};
+use semel::store::{Letters, StoreExt};
 use semel::{Fingerprint, Store};
 use semel_redis::RedisStore;
 use std::time::Duration;
@@ -54,14 +55,22 @@ async fn prefixes_keep_installations_apart() {
     let one = RedisStore::connect(settings(&url)).await.unwrap();
     let other = RedisStore::connect(settings(&url)).await.unwrap();
     let lease = grant(&one, &claim()).await;
-    assert_eq!(one.letter_put(&letter()).await.unwrap(), Put::Applied);
+    assert_eq!(one.put(&letter()).await.unwrap(), Put::Applied);
 
     assert_eq!(other.look(&lease.key).await.unwrap(), None);
-    assert_eq!(other.letter_get(&letter().id).await.unwrap(), None);
-    assert!(other.letter_list(None, 10).await.unwrap().items.is_empty());
+    assert_eq!(other.get(&letter().id).await.unwrap(), None);
+    assert!(
+        Letters::list(&other, None, 10)
+            .await
+            .unwrap()
+            .items
+            .is_empty()
+    );
     let mut after = None;
     loop {
-        let page = other.list(None, after.as_ref(), 100).await.unwrap();
+        let page = Store::list(&other, None, after.as_ref(), 100)
+            .await
+            .unwrap();
         assert!(page.items.is_empty(), "{page:?}");
         after = page.next;
         if after.is_none() {
@@ -125,8 +134,8 @@ async fn a_closed_letter_leaves_a_tombstone_that_redis_itself_removes() {
     let settings = settings(&testbed::redis_url().unwrap());
     let store = RedisStore::connect(settings.clone()).await.unwrap();
     let mut raw = raw(&settings.url).await;
-    assert_eq!(store.letter_put(&letter()).await, Ok(Put::Applied));
-    let closed = store.letter_mark(&letter().id, Mark::Closed).await;
+    assert_eq!(store.put(&letter()).await, Ok(Put::Applied));
+    let closed = store.mark(&letter().id, Mark::Closed).await;
     assert_eq!(closed, Ok(Marked::Applied));
     let prefix = &settings.prefix;
     let fields: i64 = ask(&mut raw, &["HLEN", &format!("{prefix}:{{letters}}:h")]).await;

@@ -4,7 +4,8 @@
 #[allow(dead_code, reason = "each test file uses a part of it")]
 mod support;
 
-use semel::{Error, Store};
+use semel::Error;
+use semel::store::StoreExt;
 use semel_redis::RedisStore;
 use support::{run, settings};
 use testbed::Redis;

@@ -5,8 +5,9 @@
 mod support;
 
 use bytes::Bytes;
+use semel::Error;
 use semel::record::{Claimed, Held, State};
-use semel::{Error, Store};
+use semel::store::StoreExt;
 use semel_redis::{RedisStore, WaitReplicas};
 use std::sync::Arc;
 use std::time::Duration;

@@ -6,6 +6,7 @@ mod support;
 
 use bytes::Bytes;
 use semel::record::{Claimed, Held, Lease, State};
+use semel::store::StoreExt;
 use semel::{Error, Store};
 use semel_redis::{RedisSettings, RedisStore};
 use std::sync::Arc;

@@ -90,7 +90,7 @@ mod verdict;
 pub use compare::{Difference, compare};
 pub use verdict::{Report, Verdict, Verdicts};
 
-use crate::Store;
+use crate::store::{Letters, Store};
 use async_trait::async_trait;
 use std::sync::Arc;
 use std::time::Duration;
@@ -100,6 +100,11 @@ use std::time::Duration;
 pub trait Subject: Send + Sync {
     /// The store. Each call gives the same one.
     fn store(&self) -> Arc<dyn Store>;
+
+    /// The same store, if it keeps letters. Without them, nothing is asked about letters.
+    fn letters(&self) -> Option<Arc<dyn Letters>> {
+        None
+    }
 
     /// Lets `by` pass on the store's clock, or makes it look so by ageing every record: `by` is
     /// subtracted from each `lease_until` and `expires_at`. Never called while another call is on
@@ -112,7 +117,7 @@ pub trait Subject: Send + Sync {
 /// # Errors
 /// Every behaviour that did not hold, with what was expected and what was answered.
 pub async fn suite(subject: &dyn Subject) -> Result<Report, Verdicts> {
-    let groups = [
+    let mut groups = vec![
         ("claim", claim::BEHAVIOURS),
         ("lease", lease::BEHAVIOURS),
         ("outcome", outcome::BEHAVIOURS),
@@ -123,12 +128,18 @@ pub async fn suite(subject: &dyn Subject) -> Result<Report, Verdicts> {
         ("retention", retention::BEHAVIOURS),
         ("incarnation", incarnation::BEHAVIOURS),
         ("list", list::BEHAVIOURS),
-        ("letter", letter::BEHAVIOURS),
-        ("tombstone", tombstone::BEHAVIOURS),
         ("invalid", invalid::BEHAVIOURS),
         ("race", race::BEHAVIOURS),
         ("race", race::once::BEHAVIOURS),
         ("race", race::storm::BEHAVIOURS),
     ];
+    if subject.letters().is_some() {
+        groups.extend([
+            ("letter", letter::BEHAVIOURS),
+            ("tombstone", tombstone::BEHAVIOURS),
+            ("invalid", invalid::LETTERS),
+            ("race", race::once::LETTERS),
+        ]);
+    }
     behaviour::judge(subject, &groups).await
 }

@@ -2,7 +2,7 @@
 
 use crate::Outcome;
 use crate::record::{Held, Lease};
-use crate::store::Store;
+use crate::store::{Store, StoreExt};
 use crate::work::{Failure, Work};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;

@@ -26,7 +26,8 @@ use std::time::Duration;
 /// use semel::letter::{Letter, LetterId, Mark, Marked, Put, Reason};
 /// use semel::memory::MemoryStore;
 /// use semel::record::Fence;
-/// use semel::{Fingerprint, Key, Store};
+/// use semel::store::Letters;
+/// use semel::{Fingerprint, Key};
 /// use std::time::Duration;
 ///
 /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
@@ -42,17 +43,17 @@ use std::time::Duration;
 ///     redriven: false,
 ///     delivery: "POST /charge ...".into(),
 /// };
-/// assert_eq!(store.letter_put(&letter).await?, Put::Applied);
-/// assert_eq!(store.letter_put(&letter).await?, Put::Already);
-/// assert_eq!(store.letter_list(None, 10).await?.items.len(), 1);
-/// assert_eq!(store.letter_get(&letter.id).await?.as_ref(), Some(&letter));
+/// assert_eq!(store.put(&letter).await?, Put::Applied);
+/// assert_eq!(store.put(&letter).await?, Put::Already);
+/// assert_eq!(Letters::list(&store, None, 10).await?.items.len(), 1);
+/// assert_eq!(store.get(&letter.id).await?.as_ref(), Some(&letter));
 ///
 /// // Once closed, a duplicate does not bring it back; the next incarnation of the key does.
-/// assert_eq!(store.letter_mark(&letter.id, Mark::Closed).await?, Marked::Applied);
-/// assert_eq!(store.letter_get(&letter.id).await?, None);
-/// assert_eq!(store.letter_put(&letter).await?, Put::Closed);
+/// assert_eq!(store.mark(&letter.id, Mark::Closed).await?, Marked::Applied);
+/// assert_eq!(store.get(&letter.id).await?, None);
+/// assert_eq!(store.put(&letter).await?, Put::Closed);
 /// let next = Letter { fence: Fence(8), ..letter };
-/// assert_eq!(store.letter_put(&next).await?, Put::Applied);
+/// assert_eq!(store.put(&next).await?, Put::Applied);
 /// # Ok::<(), semel::Error>(())
 /// # }).unwrap();
 /// ```

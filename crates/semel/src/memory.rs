@@ -7,12 +7,9 @@ use crate::letter::{
     self, Letter, LetterDecision, LetterHead, LetterId, Mark, Marked, Put, Stored,
 };
 use crate::record::{
-    self, Acted, Claim, Claimed, Decision, Fail, Fence, Held, Lease, Record, Resolution, State,
-    StepBegun, StepDecision, StepRecord,
+    Answer, Decision, Fence, Operation, Record, State, StepRecord, decide, sweepable,
 };
-use crate::store::{
-    Cursor, Error, Page, Sharing, Store, Swept, validate_lease, validate_step_name,
-};
+use crate::store::{Cursor, Error, Letters, Page, Sharing, Store, Swept};
 use async_trait::async_trait;
 use bytes::Bytes;
 use std::collections::BTreeMap;
@@ -26,7 +23,8 @@ const GRACE: Duration = Duration::from_secs(60);
 ///
 /// ```
 /// use semel::memory::MemoryStore;
-/// use semel::{Key, Store};
+/// use semel::Key;
+/// use semel::store::StoreExt;
 ///
 /// # tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(async {
 /// let store = MemoryStore::new();
@@ -77,40 +75,7 @@ impl MemoryStore {
         self.kept.lock().expect("no holder of this lock panics")
     }
 
-    /// Decides about one record and writes what was decided.
-    fn apply<A>(&self, key: &Key, decide: impl FnOnce(Option<&Record>, Time) -> Decision<A>) -> A {
-        let mut kept = self.lock();
-        let decision = decide(kept.records.get(key), self.clock.wall());
-        if let Some(born) = decision.ended {
-            kept.drop_steps(key, born);
-        }
-        if let Some(record) = decision.write {
-            kept.records.insert(*key, record);
-        }
-        decision.answer
-    }
-
-    fn apply_step<A>(
-        &self,
-        lease: &Lease,
-        name: &str,
-        decide: impl FnOnce(Option<&Record>, Option<&StepRecord>, Time) -> StepDecision<A>,
-    ) -> Result<A, Error> {
-        validate_step_name(name)?;
-        let mut kept = self.lock();
-        let at = (lease.key, lease.born, name.to_owned());
-        let decision = decide(
-            kept.records.get(&lease.key),
-            kept.steps.get(&at),
-            self.clock.wall(),
-        );
-        if let Some(step) = decision.write {
-            kept.steps.insert(at, step);
-        }
-        Ok(decision.answer)
-    }
-
-    fn apply_letter<A>(
+    fn decide_letter<A>(
         &self,
         id: &LetterId,
         decide: impl FnOnce(Option<&Stored>, Time) -> LetterDecision<A>,
@@ -136,87 +101,9 @@ impl Store for MemoryStore {
         Sharing::OneProcess
     }
 
-    async fn claim(&self, claim: &Claim) -> Result<Claimed, Error> {
-        claim.validate()?;
-        Ok(self.apply(&claim.key, |record, now| record::claim(record, claim, now)))
-    }
-
-    async fn renew(
-        &self,
-        lease: &Lease,
-        lease_for: Duration,
-        retention: Duration,
-    ) -> Result<Held, Error> {
-        validate_lease(lease_for, retention)?;
-        Ok(self.apply(&lease.key, |record, now| {
-            record::renew(record, lease, lease_for, retention, now)
-        }))
-    }
-
-    async fn complete(
-        &self,
-        lease: &Lease,
-        result: &Bytes,
-        retention: Duration,
-    ) -> Result<Held, Error> {
-        Ok(self.apply(&lease.key, |record, now| {
-            record::complete(record, lease, result, retention, now)
-        }))
-    }
-
-    async fn fail(&self, lease: &Lease, how: &Fail) -> Result<Held, Error> {
-        Ok(self.apply(&lease.key, |record, now| {
-            record::fail(record, lease, how, now)
-        }))
-    }
-
-    async fn release(&self, lease: &Lease) -> Result<Held, Error> {
-        Ok(self.apply(&lease.key, |record, now| {
-            record::release(record, lease, now)
-        }))
-    }
-
-    async fn look(&self, key: &Key) -> Result<Option<Record>, Error> {
-        Ok(record::look(self.lock().records.get(key), self.clock.wall()).cloned())
-    }
-
-    async fn step_begin(&self, lease: &Lease, name: &str) -> Result<StepBegun, Error> {
-        self.apply_step(lease, name, |record, step, now| {
-            record::step_begin(record, step, lease, now)
-        })
-    }
-
-    async fn step_restart(&self, lease: &Lease, name: &str) -> Result<Held, Error> {
-        self.apply_step(lease, name, |record, step, now| {
-            record::step_restart(record, step, lease, now)
-        })
-    }
-
-    async fn step_complete(
-        &self,
-        lease: &Lease,
-        name: &str,
-        result: &Bytes,
-    ) -> Result<Held, Error> {
-        self.apply_step(lease, name, |record, step, now| {
-            record::step_complete(record, step, lease, result, now)
-        })
-    }
-
-    async fn resolve(&self, key: &Key, how: &Resolution) -> Result<Acted, Error> {
-        Ok(self.apply(key, |record, now| record::resolve(record, how, now)))
-    }
-
-    async fn redrive(&self, key: &Key) -> Result<Acted, Error> {
-        Ok(self.apply(key, record::redrive))
-    }
-
-    async fn release_by_operator(&self, key: &Key) -> Result<Acted, Error> {
-        Ok(self.apply(key, record::release_by_operator))
-    }
-
-    async fn forget(&self, key: &Key) -> Result<Acted, Error> {
-        Ok(self.apply(key, record::forget))
+    async fn apply(&self, operation: &Operation) -> Result<Answer, Error> {
+        operation.validate()?;
+        Ok(self.lock().apply(operation, self.clock.wall()))
     }
 
     async fn list(
@@ -251,7 +138,7 @@ impl Store for MemoryStore {
         let gone: Vec<_> = kept
             .records
             .iter()
-            .filter(|(_, record)| record::sweepable(record, GRACE, now))
+            .filter(|(_, record)| sweepable(record, GRACE, now))
             .map(|(key, record)| (*key, record.born))
             .collect();
         for (key, born) in &gone {
@@ -265,21 +152,16 @@ impl Store for MemoryStore {
             next: None,
         })
     }
+}
 
-    async fn ready(&self) -> Result<(), Error> {
-        Ok(())
-    }
-
-    async fn letter_put(&self, letter: &Letter) -> Result<Put, Error> {
+#[async_trait]
+impl Letters for MemoryStore {
+    async fn put(&self, letter: &Letter) -> Result<Put, Error> {
         letter.validate()?;
-        Ok(self.apply_letter(&letter.id, |stored, now| letter::put(stored, letter, now)))
+        Ok(self.decide_letter(&letter.id, |stored, now| letter::put(stored, letter, now)))
     }
 
-    async fn letter_list(
-        &self,
-        after: Option<&Cursor>,
-        limit: u32,
-    ) -> Result<Page<LetterHead>, Error> {
+    async fn list(&self, after: Option<&Cursor>, limit: u32) -> Result<Page<LetterHead>, Error> {
         let kept = self.lock();
         let seen = |number: u64| after.is_some_and(|after| number.to_be_bytes()[..] <= *after.0);
         let mut heads: Vec<_> = kept
@@ -300,14 +182,14 @@ impl Store for MemoryStore {
         })
     }
 
-    async fn letter_get(&self, id: &LetterId) -> Result<Option<Letter>, Error> {
+    async fn get(&self, id: &LetterId) -> Result<Option<Letter>, Error> {
         let kept = self.lock();
         let letter = kept.letters.get(id).and_then(|kept| kept.stored.open());
         Ok(letter.cloned())
     }
 
-    async fn letter_mark(&self, id: &LetterId, mark: Mark) -> Result<Marked, Error> {
-        Ok(self.apply_letter(id, |stored, now| letter::mark(stored, mark, now)))
+    async fn mark(&self, id: &LetterId, mark: Mark) -> Result<Marked, Error> {
+        Ok(self.decide_letter(id, |stored, now| letter::mark(stored, mark, now)))
     }
 }
 
@@ -326,6 +208,27 @@ fn page<T>(mut items: Vec<T>, limit: u32, cursor: impl Fn(&T) -> Bytes) -> Page<
 // === impl Kept ===
 
 impl Kept {
+    /// Decides an operation and writes what was decided.
+    fn apply(&mut self, operation: &Operation, now: Time) -> Answer {
+        let step = operation
+            .step()
+            .map(|(lease, name)| (lease.key, lease.born, name.to_owned()));
+        let found = step.as_ref().and_then(|step| self.steps.get(step));
+        let key = operation.key();
+        let record = key.and_then(|key| self.records.get(key));
+        let decision: Decision = decide(record, found, operation, now);
+        if let (Some(key), Some(born)) = (key, decision.ended) {
+            self.drop_steps(key, born);
+        }
+        if let (Some(key), Some(record)) = (key, decision.write) {
+            self.records.insert(*key, record);
+        }
+        if let (Some(at), Some(step)) = (step, decision.step) {
+            self.steps.insert(at, step);
+        }
+        decision.answer
+    }
+
     /// Keeps a letter where it is; one that is new, or reopened, comes last.
     fn shelve(&mut self, id: LetterId, stored: Stored, now: Time) {
         let was_open = self

@@ -2,19 +2,19 @@
 //!
 //! The state machine itself is [`decide`](fn@decide): pure, and the oracle every store is compared with.
 
+mod operation;
 mod decide;
 mod claim;
 mod hold;
 mod operator;
 mod step;
 
-pub use claim::{Claim, Claimed, InDoubt, claim};
-pub use decide::{Answer, Decision, Operation, decide, look};
-pub use hold::{Ending, Fail, FailKind, Held, Settled, complete, fail, release, renew};
-pub use operator::{
-    Acted, Finding, Resolution, forget, redrive, release_by_operator, resolve, sweepable,
-};
-pub use step::{StepBegun, StepDecision, StepRecord, step_begin, step_complete, step_restart};
+pub use claim::{Claim, Claimed, InDoubt};
+pub use decide::{Decision, decide, look};
+pub use hold::{Ending, Fail, FailKind, Held, Settled};
+pub use operation::{Answer, Operation};
+pub use operator::{Acted, Finding, Resolution, sweepable};
+pub use step::{StepBegun, StepRecord};
 
 use decide::{below, waiting_now};
 

@@ -4,7 +4,7 @@ use crate::Key;
 use crate::lease::Term;
 use crate::record::{Fence, Held, InDoubt, Lease, StepBegun};
 use crate::run::{POLL_FIRST, jittered};
-use crate::store::{Error, Store};
+use crate::store::{Error, Store, StoreExt};
 use crate::work::Failure;
 use bytes::Bytes;
 use std::collections::HashSet;

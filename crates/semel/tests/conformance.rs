@@ -7,6 +7,7 @@ use semel::Store;
 use semel::clock::{ManualClock, Time};
 use semel::conformance::{Subject, compare, suite};
 use semel::memory::MemoryStore;
+use semel::store::Letters;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -27,6 +28,10 @@ impl Memory {
 impl Subject for Memory {
     fn store(&self) -> Arc<dyn Store> {
         self.store.clone()
+    }
+
+    fn letters(&self) -> Option<Arc<dyn Letters>> {
+        Some(self.store.clone())
     }
 
     async fn advance(&self, by: Duration) {

@@ -6,10 +6,9 @@ mod support;
 
 use semel::outcome::Body;
 use semel::record::{Acted, Ending, InDoubt, State};
+use semel::store::StoreExt;
 use semel::work::{Completes, Failure, FailureKind, Work};
-use semel::{
-    Ended, Error, Fingerprint, Outcome, Paused, PendingOutcome, Run, Semel, Settings, Store,
-};
+use semel::{Ended, Error, Fingerprint, Outcome, Paused, PendingOutcome, Run, Semel, Settings};
 use std::sync::Arc;
 use std::time::Duration;
 use support::{Flaky, Part, Said, key, payload};

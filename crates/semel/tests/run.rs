@@ -5,8 +5,9 @@ mod support;
 
 use semel::outcome::Body;
 use semel::record::{Acted, Ending, Finding, InDoubt, Resolution, State};
+use semel::store::StoreExt;
 use semel::work::{Backoff, Completes, Duplicates, Failure, FailureKind, Work};
-use semel::{Ended, Error, Fingerprint, Outcome, Run, Semel, Settings, Store};
+use semel::{Ended, Error, Fingerprint, Outcome, Run, Semel, Settings};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;

@@ -5,6 +5,7 @@ mod support;
 
 use semel::memory::MemoryStore;
 use semel::slots::Slots;
+use semel::store::StoreExt;
 use semel::work::{Duplicates, Failure, Work};
 use semel::{Ended, Error, Outcome, Run, Semel, Settings};
 use std::sync::Arc;

@@ -5,6 +5,7 @@ mod support;
 
 use bytes::Bytes;
 use semel::record::{Acted, Ending, InDoubt, State};
+use semel::store::StoreExt;
 use semel::work::{Failure, Work};
 use semel::{Ended, Outcome, Run, Semel, Settings};
 use std::sync::{Arc, Mutex};
@@ -188,7 +189,7 @@ async fn a_step_key_is_the_same_in_every_run() {
         });
         assert!(matches!(ended.await.unwrap(), Ended::Failed(_)));
     }
-    let record = semel::Store::look(&store, &key(1)).await.unwrap().unwrap();
+    let record = store.look(&key(1)).await.unwrap().unwrap();
     let expected = key(1).step(record.born, "charge");
     assert_eq!(*keys.lock().unwrap(), [expected; 2]);
 }

@@ -17,6 +17,7 @@ use fault::Fault;
 use semel::Store;
 use semel::clock::{ManualClock, Time};
 use semel::conformance::{Subject, compare, suite};
+use semel::store::Letters;
 use std::sync::Arc;
 use std::time::Duration;
 use store::BrokenStore;
@@ -38,6 +39,10 @@ impl Accused {
 impl Subject for Accused {
     fn store(&self) -> Arc<dyn Store> {
         self.store.clone()
+    }
+
+    fn letters(&self) -> Option<Arc<dyn Letters>> {
+        Some(self.store.clone())
     }
 
     async fn advance(&self, by: Duration) {

@@ -2,11 +2,10 @@
 
 use super::Tap;
 use async_trait::async_trait;
-use bytes::Bytes;
-use semel::record::{Acted, Claim, Claimed, Held, Lease};
+use semel::record::{Acted, Answer, Claimed, Held, Lease, Operation};
+use semel::store::StoreExt;
 use semel::{Error, Store};
 use serde::{Deserialize, Serialize};
-use std::time::Duration;
 
 /// What is wrong with a store. Each does behind its caller's back what a wrong statement would do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -42,45 +41,73 @@ impl Flaw {
 
 #[async_trait]
 impl Tap for Flaw {
-    async fn claim(&self, store: &dyn Store, claim: &Claim) -> Result<Claimed, Error> {
-        let honest = store.claim(claim).await?;
-        let act: Acted = match (self, &honest) {
-            (Self::ClaimIgnoresTheLease, Claimed::Busy { .. }) => {
-                store.release_by_operator(&claim.key).await?
+    async fn apply(&self, store: &dyn Store, operation: &Operation) -> Result<Answer, Error> {
+        let honest = store.apply(operation).await?;
+        match (self, operation, &honest) {
+            (
+                Self::ClaimIgnoresTheLease,
+                Operation::Claim(claim),
+                Answer::Claimed(Claimed::Busy { .. }),
+            ) => {
+                let released = store.release_by_operator(&claim.key).await?;
+                again_after(released, store, operation, honest).await
             }
-            (Self::SuccessDoesNotAbsorb, Claimed::Replayed(_)) => store.forget(&claim.key).await?,
+            (
+                Self::SuccessDoesNotAbsorb,
+                Operation::Claim(claim),
+                Answer::Claimed(Claimed::Replayed(_)),
+            ) => {
+                let forgotten = store.forget(&claim.key).await?;
+                again_after(forgotten, store, operation, honest).await
+            }
+            (
+                Self::CompleteWithoutFence,
+                Operation::Complete {
+                    lease,
+                    result,
+                    retention,
+                },
+                Answer::Held(Held::Stale),
+            ) => {
+                let Some(lease) = lease_of_record(store, lease).await? else {
+                    return Ok(honest);
+                };
+                let completed = store.complete(&lease, result, *retention).await;
+                completed.map(Answer::Held)
+            }
             (
                 Self::ClaimIgnoresTheLease
                 | Self::CompleteWithoutFence
                 | Self::SuccessDoesNotAbsorb,
                 _,
-            ) => return Ok(honest),
-        };
-        match act {
-            Acted::Applied => store.claim(claim).await,
-            Acted::Refused | Acted::Gone(_) => Ok(honest),
+                _,
+            ) => Ok(honest),
         }
     }
+}
 
-    async fn complete(
-        &self,
-        store: &dyn Store,
-        lease: &Lease,
-        result: &Bytes,
-        retention: Duration,
-    ) -> Result<Held, Error> {
-        let honest = store.complete(lease, result, retention).await?;
-        if *self != Self::CompleteWithoutFence || honest != Held::Stale {
-            return Ok(honest);
-        }
-        let Some(record) = store.look(&lease.key).await? else {
-            return Ok(honest);
-        };
-        let stolen = Lease {
-            owner: record.owner,
-            fence: record.fence,
-            ..lease.clone()
-        };
-        store.complete(&stolen, result, retention).await
+/// Makes the operation again after an act that was applied; otherwise its answer stands.
+async fn again_after(
+    acted: Acted,
+    store: &dyn Store,
+    operation: &Operation,
+    honest: Answer,
+) -> Result<Answer, Error> {
+    match acted {
+        Acted::Applied => store.apply(operation).await,
+        Acted::Refused | Acted::Gone(_) => Ok(honest),
     }
+}
+
+/// The lease as the record's own run would present it.
+pub(crate) async fn lease_of_record(
+    store: &dyn Store,
+    lease: &Lease,
+) -> Result<Option<Lease>, Error> {
+    let record = store.look(&lease.key).await?;
+    Ok(record.map(|record| Lease {
+        owner: record.owner,
+        fence: record.fence,
+        ..lease.clone()
+    }))
 }

@@ -1,7 +1,7 @@
 //! Where a store is, as data that a worker process can be told.
 
 use anyhow::Context;
-use semel::Store;
+use semel::store::Letters;
 use semel_embedded::{EmbeddedSettings, EmbeddedStore};
 use semel_postgres::{PostgresSettings, PostgresStore};
 use semel_redis::{RedisSettings, RedisStore};
@@ -52,7 +52,7 @@ impl Place {
     ///
     /// # Errors
     /// When it cannot be reached, or another process has it open.
-    pub async fn open(&self) -> anyhow::Result<Arc<dyn Store>> {
+    pub async fn open(&self) -> anyhow::Result<Arc<dyn Letters>> {
         let until = Instant::now() + OPEN_WITHIN;
         loop {
             match self.open_once().await {
@@ -62,7 +62,7 @@ impl Place {
         }
     }
 
-    async fn open_once(&self) -> anyhow::Result<Arc<dyn Store>> {
+    async fn open_once(&self) -> anyhow::Result<Arc<dyn Letters>> {
         match self {
             Self::Postgres {
                 url,

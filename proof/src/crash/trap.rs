@@ -6,9 +6,8 @@ use super::point::{Fault, Point};
 use super::worker::say;
 use crate::bed::Tap;
 use async_trait::async_trait;
-use bytes::Bytes;
 use rustix::process::{Signal, getpid, kill_process};
-use semel::record::{Claim, Claimed, Held, Lease};
+use semel::record::{Answer, Claim, Claimed, Operation};
 use semel::{Error, Key, Store};
 use std::collections::HashMap;
 use std::future::Future;
@@ -117,41 +116,37 @@ fn signal(signal: Signal) {
 
 #[async_trait]
 impl Tap for Traps {
-    async fn claim(&self, store: &dyn Store, claim: &Claim) -> Result<Claimed, Error> {
-        self.pass(&claim.key, Point::BeforeClaim);
-        let claimed = self
-            .pass_within(&claim.key, Point::ClaimSent, store.claim(claim))
-            .await;
-        if matches!(claimed, Ok(Claimed::Granted(_))) {
-            self.pass(&claim.key, Point::ClaimAnswered);
+    async fn apply(&self, store: &dyn Store, operation: &Operation) -> Result<Answer, Error> {
+        let call = store.apply(operation);
+        match operation {
+            Operation::Claim(Claim { key, .. }) => {
+                self.pass(key, Point::BeforeClaim);
+                let answer = self.pass_within(key, Point::ClaimSent, call).await;
+                if matches!(answer, Ok(Answer::Claimed(Claimed::Granted(_)))) {
+                    self.pass(key, Point::ClaimAnswered);
+                }
+                answer
+            }
+            Operation::Renew { lease, .. } => {
+                self.pass_within(&lease.key, Point::RenewSent, call).await
+            }
+            Operation::Complete { lease, .. } => {
+                let answer = self.pass_within(&lease.key, Point::CompleteSent, call);
+                let answer = answer.await;
+                self.pass(&lease.key, Point::CompleteAnswered);
+                answer
+            }
+            Operation::Fail { .. }
+            | Operation::Release(_)
+            | Operation::Look(_)
+            | Operation::StepBegin { .. }
+            | Operation::StepRestart { .. }
+            | Operation::StepComplete { .. }
+            | Operation::Resolve { .. }
+            | Operation::Redrive(_)
+            | Operation::ReleaseByOperator(_)
+            | Operation::Forget(_)
+            | Operation::Ready => call.await,
         }
-        claimed
-    }
-
-    async fn renew(
-        &self,
-        store: &dyn Store,
-        lease: &Lease,
-        lease_for: Duration,
-        retention: Duration,
-    ) -> Result<Held, Error> {
-        let renewal = store.renew(lease, lease_for, retention);
-        self.pass_within(&lease.key, Point::RenewSent, renewal)
-            .await
-    }
-
-    async fn complete(
-        &self,
-        store: &dyn Store,
-        lease: &Lease,
-        result: &Bytes,
-        retention: Duration,
-    ) -> Result<Held, Error> {
-        let completion = store.complete(lease, result, retention);
-        let held = self
-            .pass_within(&lease.key, Point::CompleteSent, completion)
-            .await;
-        self.pass(&lease.key, Point::CompleteAnswered);
-        held
     }
 }

@@ -9,6 +9,7 @@ use super::trap::Traps;
 use crate::bed::Tapped;
 use anyhow::Context;
 use semel::record::InDoubt;
+use semel::store::Letters;
 use semel::work::{Completes, Duplicates, Work};
 use semel::{Semel, Settings, Store};
 use std::io::{BufRead, Write};
@@ -137,7 +138,7 @@ impl Worker {
     }
 }
 
-fn tapped(case: &Case, store: Arc<dyn Store>, traps: &Traps) -> Arc<dyn Store> {
+fn tapped(case: &Case, store: Arc<dyn Letters>, traps: &Traps) -> Arc<dyn Store> {
     let store = match case.broken {
         Some(Broken::Store(tap)) => Arc::new(Tapped { store, tap }),
         Some(Broken::EffectBeforeClaim | Broken::CompletesApart) | None => store,

@@ -4,9 +4,8 @@ use super::snare::{BEFORE_COMPLETE, CLAIM_SENT, COMPLETE_SENT, Set};
 use crate::bed::Tap;
 use crate::crash::{Case, Ledger, Line, WorkId};
 use async_trait::async_trait;
-use bytes::Bytes;
 use semel::clock::{Clock, SystemClock};
-use semel::record::{Claim, Claimed, Fail, FailKind, Held, Lease, Owner};
+use semel::record::{Answer, Claim, Claimed, FailKind, Held, Lease, Operation, Owner};
 use semel::{Error, Key, Store};
 use std::collections::HashMap;
 use std::future::Future;
@@ -77,6 +76,14 @@ impl Ear {
         });
     }
 
+    /// Passes the answer on to a run that has said how it ended.
+    fn ended(&self, lease: &Lease, answer: Result<Answer, Error>) -> Result<Answer, Error> {
+        if answer.is_ok() {
+            self.answered(lease.owner);
+        }
+        answer
+    }
+
     /// Makes a call, and comes by `point` while it is under way.
     async fn within<T>(&self, point: &str, call: impl Future<Output = T>) -> T {
         let started = Instant::now();
@@ -143,66 +150,49 @@ pub(super) async fn watch(case: Case, ledger: Ledger) {
 
 #[async_trait]
 impl Tap for Ear {
-    async fn claim(&self, store: &dyn Store, claim: &Claim) -> Result<Claimed, Error> {
-        self.received(claim);
-        let claimed = self.within(CLAIM_SENT, store.claim(claim)).await;
-        if !matches!(claimed, Ok(Claimed::Granted(_))) {
-            self.answered(claim.owner);
+    async fn apply(&self, store: &dyn Store, operation: &Operation) -> Result<Answer, Error> {
+        let call = store.apply(operation);
+        match operation {
+            Operation::Claim(claim) => {
+                self.received(claim);
+                let answer = self.within(CLAIM_SENT, call).await;
+                if !matches!(answer, Ok(Answer::Claimed(Claimed::Granted(_)))) {
+                    self.answered(claim.owner);
+                }
+                answer
+            }
+            Operation::Renew { lease, .. } => {
+                let started = Instant::now();
+                let answer = call.await;
+                note_stall(&self.ledger, self.stall, started.elapsed());
+                if matches!(answer, Ok(Answer::Held(Held::Stale))) {
+                    self.answered(lease.owner);
+                }
+                answer
+            }
+            Operation::Complete { lease, .. } => {
+                self.set.pass(BEFORE_COMPLETE);
+                self.ended(lease, self.within(COMPLETE_SENT, call).await)
+            }
+            Operation::Fail { lease, how } => {
+                if matches!(how.kind, FailKind::InDoubt { .. }) {
+                    self.ledger.write(&Line::Doubted {
+                        delivery: delivery(lease.owner),
+                        at: self.clock.wall().0,
+                    });
+                }
+                self.ended(lease, call.await)
+            }
+            Operation::Release(lease) => self.ended(lease, call.await),
+            Operation::Look(_)
+            | Operation::StepBegin { .. }
+            | Operation::StepRestart { .. }
+            | Operation::StepComplete { .. }
+            | Operation::Resolve { .. }
+            | Operation::Redrive(_)
+            | Operation::ReleaseByOperator(_)
+            | Operation::Forget(_)
+            | Operation::Ready => call.await,
         }
-        claimed
-    }
-
-    async fn renew(
-        &self,
-        store: &dyn Store,
-        lease: &Lease,
-        lease_for: Duration,
-        retention: Duration,
-    ) -> Result<Held, Error> {
-        let started = Instant::now();
-        let held = store.renew(lease, lease_for, retention).await;
-        note_stall(&self.ledger, self.stall, started.elapsed());
-        if matches!(held, Ok(Held::Stale)) {
-            self.answered(lease.owner);
-        }
-        held
-    }
-
-    async fn complete(
-        &self,
-        store: &dyn Store,
-        lease: &Lease,
-        result: &Bytes,
-        retention: Duration,
-    ) -> Result<Held, Error> {
-        self.set.pass(BEFORE_COMPLETE);
-        let completion = store.complete(lease, result, retention);
-        let held = self.within(COMPLETE_SENT, completion).await;
-        if held.is_ok() {
-            self.answered(lease.owner);
-        }
-        held
-    }
-
-    async fn fail(&self, store: &dyn Store, lease: &Lease, how: &Fail) -> Result<Held, Error> {
-        if matches!(how.kind, FailKind::InDoubt { .. }) {
-            self.ledger.write(&Line::Doubted {
-                delivery: delivery(lease.owner),
-                at: self.clock.wall().0,
-            });
-        }
-        let held = store.fail(lease, how).await;
-        if held.is_ok() {
-            self.answered(lease.owner);
-        }
-        held
-    }
-
-    async fn release(&self, store: &dyn Store, lease: &Lease) -> Result<Held, Error> {
-        let held = store.release(lease).await;
-        if held.is_ok() {
-            self.answered(lease.owner);
-        }
-        held
     }
 }

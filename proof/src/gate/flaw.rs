@@ -1,9 +1,9 @@
 //! Gates broken on purpose. A checker that lets one of them pass has no teeth.
 
-use crate::bed::{Flaw, Tap};
+use crate::bed::{Flaw, Tap, lease_of_record};
 use async_trait::async_trait;
-use bytes::Bytes;
-use semel::record::{Claim, Claimed, Held, Lease, State};
+use semel::record::{Answer, Claimed, Held, Operation, State};
+use semel::store::Letters;
 use semel::{Error, Store};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
@@ -29,7 +29,7 @@ pub enum GateFlaw {
 pub(super) struct Flawed {
     pub(super) flaw: GateFlaw,
     /// For what is done behind the caller's back.
-    pub(super) store: Arc<dyn Store>,
+    pub(super) store: Arc<dyn Letters>,
 }
 
 // === impl GateFlaw ===
@@ -50,74 +50,36 @@ impl GateFlaw {
 
 #[async_trait]
 impl Tap for Flawed {
-    async fn claim(&self, store: &dyn Store, claim: &Claim) -> Result<Claimed, Error> {
+    async fn apply(&self, store: &dyn Store, operation: &Operation) -> Result<Answer, Error> {
         match self.flaw {
-            GateFlaw::Store(flaw) => flaw.claim(store, claim).await,
-            GateFlaw::AnswersBeforeRecording => store.claim(claim).await,
-            GateFlaw::FenceStandsStill => Ok(match store.claim(claim).await? {
-                Claimed::Granted(lease) => Claimed::Granted(Lease {
-                    fence: lease.born,
-                    ..lease
-                }),
-                other @ (Claimed::Replayed(_)
-                | Claimed::Busy { .. }
-                | Claimed::NotYet { .. }
-                | Claimed::Parked
-                | Claimed::Mismatched) => other,
-            }),
-        }
-    }
-
-    async fn renew(
-        &self,
-        store: &dyn Store,
-        lease: &Lease,
-        lease_for: Duration,
-        retention: Duration,
-    ) -> Result<Held, Error> {
-        let lease = self.as_asked(store, lease).await?;
-        store.renew(&lease, lease_for, retention).await
-    }
-
-    async fn complete(
-        &self,
-        store: &dyn Store,
-        lease: &Lease,
-        result: &Bytes,
-        retention: Duration,
-    ) -> Result<Held, Error> {
-        match self.flaw {
-            GateFlaw::Store(flaw) => flaw.complete(store, lease, result, retention).await,
-            GateFlaw::FenceStandsStill => {
-                let lease = self.as_asked(store, lease).await?;
-                store.complete(&lease, result, retention).await
-            }
+            GateFlaw::Store(flaw) => flaw.apply(store, operation).await,
+            GateFlaw::FenceStandsStill => without_fences(store, operation).await,
             GateFlaw::AnswersBeforeRecording => {
-                let (late, lease, result) =
-                    (Arc::clone(&self.store), lease.clone(), result.clone());
+                if !matches!(operation, Operation::Complete { .. }) {
+                    return store.apply(operation).await;
+                }
+                let (late, completion) = (Arc::clone(&self.store), operation.clone());
                 tokio::spawn(async move {
                     sleep(LATE).await;
-                    late.complete(&lease, &result, retention).await
+                    late.apply(&completion).await
                 });
-                Ok(Held::Applied(State::Succeeded))
+                Ok(Answer::Held(Held::Applied(State::Succeeded)))
             }
         }
     }
 }
 
-impl Flawed {
-    /// The lease that is presented: where fences are not looked at, the record's own.
-    async fn as_asked(&self, store: &dyn Store, lease: &Lease) -> Result<Lease, Error> {
-        if self.flaw != GateFlaw::FenceStandsStill {
-            return Ok(lease.clone());
-        }
-        Ok(match store.look(&lease.key).await? {
-            Some(record) => Lease {
-                owner: record.owner,
-                fence: record.fence,
-                ..lease.clone()
-            },
-            None => lease.clone(),
-        })
+/// Grants the fence of the first grant, and takes any.
+async fn without_fences(store: &dyn Store, operation: &Operation) -> Result<Answer, Error> {
+    let mut operation = operation.clone();
+    if let Operation::Renew { lease, .. } | Operation::Complete { lease, .. } = &mut operation
+        && let Some(own) = lease_of_record(store, lease).await?
+    {
+        *lease = own;
     }
+    let mut answer = store.apply(&operation).await?;
+    if let Answer::Claimed(Claimed::Granted(lease)) = &mut answer {
+        lease.fence = lease.born;
+    }
+    Ok(answer)
 }

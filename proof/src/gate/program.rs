@@ -9,8 +9,8 @@ use crate::bed::Tapped;
 use crate::crash::{Ledger, Mode};
 use anyhow::Context;
 use rustix::process::{Signal, getpid, kill_process};
-use semel::Store;
 use semel::record::InDoubt;
+use semel::store::Letters;
 use semel::work::{Backoff, Completes};
 use semel_broker::Keep;
 use semel_gate::settings::{
@@ -79,7 +79,7 @@ async fn gate(scene: &Scene, seat: usize, ledger: Ledger, set: Arc<Set>) -> anyh
     let seat = scene.gates.get(seat).context("there is no such gate")?;
     let store = flawed(scene, again(|| seat.place.open()).await?);
     let tap = Ear::new(&scene.case, ledger, Arc::clone(&set));
-    let store: Arc<dyn Store> = Arc::new(Tapped { store, tap });
+    let store: Arc<dyn Letters> = Arc::new(Tapped { store, tap });
     let settings = settings(scene, seat)?;
     semel_gate::failpoint::listen(move |point| set.pass(point.word()));
     let bound = again(|| semel_gate::Server::bind(settings.clone(), Arc::clone(&store))).await?;
@@ -87,7 +87,7 @@ async fn gate(scene: &Scene, seat: usize, ledger: Ledger, set: Arc<Set>) -> anyh
     Ok(())
 }
 
-fn flawed(scene: &Scene, store: Arc<dyn Store>) -> Arc<dyn Store> {
+fn flawed(scene: &Scene, store: Arc<dyn Letters>) -> Arc<dyn Letters> {
     let Some(flaw) = scene.flaw else { return store };
     let tap = Flawed {
         flaw,

@@ -7,6 +7,7 @@ use crate::crash::{
 };
 use semel::letter::Reason;
 use semel::record::State;
+use semel::store::{Letters, Store};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::time::Duration;
@@ -187,7 +188,7 @@ async fn told_parked(case: &Case, works: u32) -> anyhow::Result<Vec<Sent>> {
     let store = case.place.open().await?;
     let (mut sent, mut after) = (Vec::new(), None);
     loop {
-        let page = store.letter_list(after.as_ref(), 100).await?;
+        let page = Letters::list(store.as_ref(), after.as_ref(), 100).await?;
         for letter in page.items {
             let key = letter.key.map(|key| key.to_string());
             let work = key.and_then(|key| keys.get(&key).copied());
@@ -212,7 +213,7 @@ async fn settled(case: &Case) -> anyhow::Result<()> {
     let store = case.place.open().await?;
     let until = Instant::now() + SETTLE_MAX;
     while Instant::now() < until {
-        let running = store.list(Some(State::Running), None, 1).await?;
+        let running = Store::list(store.as_ref(), Some(State::Running), None, 1).await?;
         if running.items.is_empty() {
             break;
         }

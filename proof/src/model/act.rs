@@ -1,6 +1,7 @@
 //! How an action changes the world. Every decision is the protocol's, and every one is judged.
 
 use super::action::{Act, Action, Reading, Reply};
+use super::request::{KEY, STEP};
 use super::rule::Rule;
 use super::time::{LEASE, NOW, RETENTION, ago};
 use super::world::{At, Run, Word, Work, Worker, World};
@@ -52,7 +53,7 @@ impl Semel {
             world.left.grants = world.left.grants.checked_sub(1)?;
         }
         let lease = request::granted(&decision).cloned();
-        world.take(&operation, now, decision);
+        let _answer = world.take(&operation, now, decision);
         *world.worker(number) = match (reply, lease) {
             (Reply::Lost, _) => Worker::Asking(owner),
             (Reply::Heard, None) => Worker::Idle,
@@ -132,7 +133,11 @@ impl Semel {
 
     fn renews(&self, world: &mut World, number: usize) {
         let lease = world.run(number).lease.clone();
-        let operation = Operation::Renew(lease, LEASE, RETENTION);
+        let operation = Operation::Renew {
+            lease,
+            lease_for: LEASE,
+            retention: RETENTION,
+        };
         match self.held(world, &operation) {
             Held::Stale => *world.worker(number) = Worker::Idle,
             Held::Applied(_) | Held::Already(_) | Held::Settled(_) | Held::Parked => {}
@@ -141,17 +146,16 @@ impl Semel {
 
     fn begins_step(&self, world: &mut World, number: usize, reply: Reply) {
         let lease = world.run(number).lease.clone();
-        let step = (self.protocol.step_found)(&world.steps, &lease);
-        let decision = (self.protocol.step_begin)(world.record.as_ref(), step, &lease, NOW);
-        let begun = world.take_step(&lease, decision);
+        let name = STEP.to_owned();
+        let begun = self.take(world, &Operation::StepBegin { lease, name });
+        let begun = begun.step_begun().expect("it answers the operation");
         world.hears_begun(number, &begun, reply);
     }
 
     fn restarts_step(&self, world: &mut World, number: usize, reply: Reply) {
         let lease = world.run(number).lease.clone();
-        let step = (self.protocol.step_found)(&world.steps, &lease);
-        let decision = (self.protocol.step_restart)(world.record.as_ref(), step, &lease, NOW);
-        let begun = match world.take_step(&lease, decision) {
+        let name = STEP.to_owned();
+        let begun = match self.held(world, &Operation::StepRestart { lease, name }) {
             Held::Applied(_) | Held::Already(_) => StepBegun::Run,
             Held::Settled(settled) => StepBegun::Settled(settled),
             Held::Parked => StepBegun::Parked,
@@ -165,10 +169,12 @@ impl Semel {
             lease, incarnation, ..
         } = world.run(number).clone();
         let result = Bytes::from_static(b"done");
-        let step = (self.protocol.step_found)(&world.steps, &lease);
-        let record = world.record.as_ref();
-        let decision = (self.protocol.step_complete)(record, step, &lease, &result, NOW);
-        let held = world.take_step(&lease, decision);
+        let completion = Operation::StepComplete {
+            lease,
+            name: STEP.to_owned(),
+            result: result.clone(),
+        };
+        let held = self.held(world, &completion);
         if matches!(held, Held::Applied(_))
             && world
                 .past
@@ -193,36 +199,36 @@ impl Semel {
 
     fn operator_acts(&self, world: &mut World, act: Act) -> Option<()> {
         let said = Bytes::from_static(b"operator");
+        let resolve = |how| Operation::Resolve { key: KEY, how };
         let operation = match act {
-            Act::ResolveSucceeded => Operation::Resolve(Resolution::new(Finding::Succeeded(said))),
-            Act::ResolveFailed => Operation::Resolve(Resolution::new(Finding::Failed(said))),
-            Act::ResolveRetry => Operation::Resolve(Resolution::new(Finding::Retry)),
+            Act::ResolveSucceeded => resolve(Resolution::new(Finding::Succeeded(said))),
+            Act::ResolveFailed => resolve(Resolution::new(Finding::Failed(said))),
+            Act::ResolveRetry => resolve(Resolution::new(Finding::Retry)),
             Act::ResolveRun => {
                 let fence = world.record.as_ref()?.fence;
-                let how = Resolution::new(Finding::Succeeded(said));
-                Operation::Resolve(how.of_run(fence))
+                resolve(Resolution::new(Finding::Succeeded(said)).of_run(fence))
             }
-            Act::Redrive => Operation::Redrive,
-            Act::Release => Operation::ReleaseByOperator,
-            Act::Forget => Operation::Forget,
+            Act::Redrive => Operation::Redrive(KEY),
+            Act::Release => Operation::ReleaseByOperator(KEY),
+            Act::Forget => Operation::Forget(KEY),
         };
         let decision = self.decide(world, &operation, NOW);
         if decision.answer != Answer::Acted(Acted::Applied) {
             return None;
         }
         world.left.acts -= 1;
-        world.take(&operation, NOW, decision);
+        let _answer = world.take(&operation, NOW, decision);
         Some(())
     }
 
     fn held(&self, world: &mut World, operation: &Operation) -> Held {
+        let answer = self.take(world, operation);
+        answer.held().expect("it answers the operation")
+    }
+
+    fn take(&self, world: &mut World, operation: &Operation) -> Answer {
         let decision = self.decide(world, operation, NOW);
-        match world.take(operation, NOW, decision) {
-            Answer::Held(held) => held,
-            Answer::Claimed(_) | Answer::Looked(_) | Answer::Acted(_) => {
-                unreachable!("a run's word is answered by Held")
-            }
-        }
+        world.take(operation, NOW, decision)
     }
 }
 

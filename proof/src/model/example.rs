@@ -3,6 +3,7 @@
 
 use super::Semel;
 use super::past::By;
+use super::request;
 use super::time::NOW;
 use super::world::{At, Run, Word, Work, Worker, World};
 use semel::record::{
@@ -66,7 +67,7 @@ const EVERYWHERE: &[Example] = &[
             })
     }),
     ("an operator redrives", |model, world| {
-        let redrive = model.decide(world, &Operation::Redrive, NOW);
+        let redrive = model.decide(world, &Operation::Redrive(request::KEY), NOW);
         world.left.acts > 0 && redrive.answer == Answer::Acted(Acted::Applied)
     }),
     ("an operator forgets", |_, world| {
@@ -198,20 +199,12 @@ fn ended_by(world: &World, by: By) -> bool {
 
 fn claimed(model: &Semel, world: &World) -> Claimed {
     let stranger = model.claim(Owner([0xff; 16]));
-    match model.would_claim(world, stranger, NOW).answer {
-        Answer::Claimed(claimed) => claimed,
-        Answer::Held(_) | Answer::Looked(_) | Answer::Acted(_) => {
-            unreachable!("a claim is answered by Claimed")
-        }
-    }
+    let claimed = model.would_claim(world, stranger, NOW).answer.claimed();
+    claimed.expect("it answers the operation")
 }
 
 fn completed(model: &Semel, world: &World, run: &Run) -> Held {
     let complete = model.word(Word::Complete, &run.lease);
-    match model.decide(world, &complete, NOW).answer {
-        Answer::Held(held) => held,
-        Answer::Claimed(_) | Answer::Looked(_) | Answer::Acted(_) => {
-            unreachable!("a completion is answered by Held")
-        }
-    }
+    let held = model.decide(world, &complete, NOW).answer.held();
+    held.expect("it answers the operation")
 }

@@ -74,16 +74,20 @@ fn one_completion(past: &Past, seen: &Seen<'_>) -> bool {
         return true;
     };
     let leaves_its_end = match seen.operation {
-        Operation::Forget => true,
-        Operation::Redrive => before.state == State::Failed,
+        Operation::Forget(_) => true,
+        Operation::Redrive(_) => before.state == State::Failed,
         Operation::Claim(_) => before.expired(seen.now),
-        Operation::Renew(..)
-        | Operation::Complete(..)
-        | Operation::Fail(..)
+        Operation::Renew { .. }
+        | Operation::Complete { .. }
+        | Operation::Fail { .. }
         | Operation::Release(_)
-        | Operation::Look
-        | Operation::Resolve(_)
-        | Operation::ReleaseByOperator => false,
+        | Operation::Look(_)
+        | Operation::Resolve { .. }
+        | Operation::ReleaseByOperator(_)
+        | Operation::StepBegin { .. }
+        | Operation::StepRestart { .. }
+        | Operation::StepComplete { .. }
+        | Operation::Ready => false,
     };
     let second = after.state.ending().is_some() && past.present().end.is_some();
     !second && (before.state.ending().is_none() || leaves_its_end)
@@ -92,17 +96,21 @@ fn one_completion(past: &Past, seen: &Seen<'_>) -> bool {
 fn parked_stays(_: &Past, seen: &Seen<'_>) -> bool {
     let parked = seen.before.is_some_and(|old| old.state == State::Parked);
     match seen.operation {
-        Operation::Claim(_) | Operation::Renew(..) | Operation::Look => {
+        Operation::Claim(_) | Operation::Renew { .. } | Operation::Look(_) => {
             !parked || seen.written().is_none()
         }
         // The run's own late word, and an operator's acts.
-        Operation::Complete(..)
-        | Operation::Fail(..)
+        Operation::Complete { .. }
+        | Operation::Fail { .. }
         | Operation::Release(_)
-        | Operation::Resolve(_)
-        | Operation::Redrive
-        | Operation::ReleaseByOperator
-        | Operation::Forget => true,
+        | Operation::Resolve { .. }
+        | Operation::Redrive(_)
+        | Operation::ReleaseByOperator(_)
+        | Operation::Forget(_)
+        | Operation::StepBegin { .. }
+        | Operation::StepRestart { .. }
+        | Operation::StepComplete { .. }
+        | Operation::Ready => true,
     }
 }
 
@@ -110,7 +118,7 @@ fn retention_outlives_lease(_: &Past, seen: &Seen<'_>) -> bool {
     let Some(after) = seen.written() else {
         return true;
     };
-    if *seen.operation == Operation::Forget {
+    if matches!(seen.operation, Operation::Forget(_)) {
         return true;
     }
     let went_back = seen
@@ -137,7 +145,7 @@ fn attempts_bounded(past: &Past, seen: &Seen<'_>) -> bool {
 /// Only an incarnation that is over may be said to have ended: its steps are removed.
 fn steps_remembered(_: &Past, seen: &Seen<'_>) -> bool {
     let goes_on = match (seen.operation, seen.written()) {
-        (Operation::Forget, _) | (_, None) => None,
+        (Operation::Forget(_), _) | (_, None) => None,
         (_, Some(after)) => Some(after.born),
     };
     seen.decision.ended.is_none_or(|born| Some(born) != goes_on)
@@ -214,19 +222,11 @@ impl<'a> Seen<'a> {
         self.granted().is_some() && self.before.is_none_or(|old| old.expired(self.now))
     }
 
-    /// The run that speaks, if it is one.
-    const fn speaker(&self) -> Option<&'a Lease> {
-        match self.operation {
-            Operation::Renew(lease, ..)
-            | Operation::Complete(lease, ..)
-            | Operation::Fail(lease, _)
-            | Operation::Release(lease) => Some(lease),
-            Operation::Claim(_)
-            | Operation::Look
-            | Operation::Resolve(_)
-            | Operation::Redrive
-            | Operation::ReleaseByOperator
-            | Operation::Forget => None,
+    /// The run that speaks of itself, if it is one; about a step it is judged by itself.
+    fn speaker(&self) -> Option<&'a Lease> {
+        match self.operation.step() {
+            None => self.operation.lease(),
+            Some(_) => None,
         }
     }
 }

@@ -211,7 +211,7 @@ pub const MUTANTS: &[Mutant] = &[
         settings: RETRY,
         rule: Rule::StepsRemembered,
         protocol: Protocol {
-            step_begin: step::step_done_runs_again,
+            decide: step::step_done_runs_again,
             ..Protocol::REAL
         },
     },
@@ -220,7 +220,7 @@ pub const MUTANTS: &[Mutant] = &[
         settings: PARK,
         rule: Rule::OneUnknownStart,
         protocol: Protocol {
-            step_begin: step::step_in_doubt_runs,
+            decide: step::step_in_doubt_runs,
             ..Protocol::REAL
         },
     },

@@ -99,17 +99,21 @@ impl Past {
             Operation::Claim(_) if seen.granted().is_some() => self.remember_grant(seen, after),
             // Parked: its lease has lapsed, and does not come back when the clock does.
             Operation::Claim(_) => self.lease_end = None,
-            Operation::Look => {}
-            Operation::Renew(..) => self.lease_end = Some(after.lease_until),
-            Operation::Complete(..) | Operation::Fail(..) | Operation::Release(_) => {
+            Operation::Look(_)
+            | Operation::StepBegin { .. }
+            | Operation::StepRestart { .. }
+            | Operation::StepComplete { .. }
+            | Operation::Ready => {}
+            Operation::Renew { .. } => self.lease_end = Some(after.lease_until),
+            Operation::Complete { .. } | Operation::Fail { .. } | Operation::Release(_) => {
                 self.remember_word(after);
             }
-            Operation::Resolve(how) => {
+            Operation::Resolve { how, .. } => {
                 self.remember_act();
                 self.present_mut().end = resolved(how, after.fence);
             }
-            Operation::Redrive | Operation::ReleaseByOperator => self.remember_act(),
-            Operation::Forget => {
+            Operation::Redrive(_) | Operation::ReleaseByOperator(_) => self.remember_act(),
+            Operation::Forget(_) => {
                 let lease_end = self.lease_end;
                 self.remember_act();
                 // Forgetting takes no lease away: that is why a live one forbids it.

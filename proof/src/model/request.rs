@@ -8,11 +8,15 @@ use semel::record::{Answer, Claim, Claimed, Decision, Fail, FailKind, Lease, Ope
 use semel::{Fingerprint, Key};
 use std::time::Duration;
 
+/// The one key of the model, and the one step of its runs.
+pub(super) const KEY: Key = Key::from_bytes([1; 32]);
+pub(super) const STEP: &str = "step";
+
 impl Semel {
     /// The claim of this owner.
     pub(super) fn claim(&self, owner: Owner) -> Claim {
         Claim {
-            key: Key::from_bytes([1; 32]),
+            key: KEY,
             fingerprint: Fingerprint::from_bytes([1; 32]),
             owner,
             lease: LEASE,
@@ -28,7 +32,11 @@ impl Semel {
         let kind = match word {
             Word::Complete => {
                 let result = result(&lease, b'+');
-                return Operation::Complete(lease, result, RETENTION);
+                return Operation::Complete {
+                    lease,
+                    result,
+                    retention: RETENTION,
+                };
             }
             Word::Release => return Operation::Release(lease),
             Word::FailFinal => FailKind::Final,
@@ -49,7 +57,7 @@ impl Semel {
             retention: RETENTION,
             result,
         };
-        Operation::Fail(lease, how)
+        Operation::Fail { lease, how }
     }
 }
 
@@ -60,10 +68,15 @@ pub(super) fn result(lease: &Lease, kind: u8) -> Bytes {
 }
 
 /// The lease that was granted, if one was.
-pub(super) const fn granted(decision: &Decision<Answer>) -> Option<&Lease> {
+pub(super) const fn granted(decision: &Decision) -> Option<&Lease> {
     match &decision.answer {
         Answer::Claimed(Claimed::Granted(lease)) => Some(lease),
-        Answer::Claimed(_) | Answer::Held(_) | Answer::Looked(_) | Answer::Acted(_) => None,
+        Answer::Claimed(_)
+        | Answer::Held(_)
+        | Answer::Looked(_)
+        | Answer::StepBegun(_)
+        | Answer::Acted(_)
+        | Answer::Ready => None,
     }
 }
 
@@ -71,7 +84,12 @@ pub(super) const fn granted(decision: &Decision<Answer>) -> Option<&Lease> {
 pub(super) const fn granted_mut(answer: &mut Answer) -> Option<&mut Lease> {
     match answer {
         Answer::Claimed(Claimed::Granted(lease)) => Some(lease),
-        Answer::Claimed(_) | Answer::Held(_) | Answer::Looked(_) | Answer::Acted(_) => None,
+        Answer::Claimed(_)
+        | Answer::Held(_)
+        | Answer::Looked(_)
+        | Answer::StepBegun(_)
+        | Answer::Acted(_)
+        | Answer::Ready => None,
     }
 }
 

@@ -112,7 +112,7 @@ impl Semel {
     }
 
     /// What a claim would be answered, without making it.
-    pub(super) fn would_claim(&self, world: &World, claim: Claim, now: Time) -> Decision<Answer> {
+    pub(super) fn would_claim(&self, world: &World, claim: Claim, now: Time) -> Decision {
         self.decide(world, &Operation::Claim(claim), now)
     }
 }

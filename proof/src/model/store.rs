@@ -4,16 +4,11 @@ use super::judge::Seen;
 use super::time::NOW;
 use super::world::{Run, Worker, World};
 use semel::clock::Time;
-use semel::record::{Answer, Decision, Lease, Operation, StepDecision};
+use semel::record::{Answer, Decision, Operation};
 
 impl World {
     /// Judges a decision and writes what was decided.
-    pub(super) fn take(
-        &mut self,
-        operation: &Operation,
-        now: Time,
-        decision: Decision<Answer>,
-    ) -> Answer {
+    pub(super) fn take(&mut self, operation: &Operation, now: Time, decision: Decision) -> Answer {
         let broken = self.past.judge(&Seen {
             before: self.record.as_ref(),
             operation,
@@ -22,17 +17,13 @@ impl World {
         });
         self.broken.extend(broken);
         // What a claim ended, lies about until it is swept.
-        if let (Operation::Forget, Some(born)) = (operation, decision.ended) {
+        if let (Operation::Forget(_), Some(born)) = (operation, decision.ended) {
             self.steps.remove(&born);
         }
         if let Some(record) = decision.write {
             self.record = Some(record);
         }
-        decision.answer
-    }
-
-    pub(super) fn take_step<A>(&mut self, lease: &Lease, decision: StepDecision<A>) -> A {
-        if let Some(step) = decision.write {
+        if let (Some((lease, _)), Some(step)) = (operation.step(), decision.step) {
             self.broken.extend(self.past.judge_step_write(lease));
             self.steps.insert(lease.born, step);
         }

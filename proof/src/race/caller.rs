@@ -10,8 +10,10 @@ use rand::Rng;
 use rand::rngs::StdRng;
 use semel::clock::{Clock, SystemClock};
 use semel::record::{
-    Claim, Claimed, Fail, FailKind, Finding, InDoubt, Lease, Owner, Resolution, StepBegun,
+    Claim, Claimed, Fail, FailKind, Finding, InDoubt, Lease, Operation, Owner, Resolution,
+    StepBegun,
 };
+use semel::store::StoreExt;
 use semel::{Error, Key, Outcome, Store};
 use std::future::Future;
 use std::num::NonZeroU32;
@@ -178,14 +180,16 @@ impl Caller {
         let happened = Resolution::new(Finding::Succeeded(result.clone()));
         let never = Resolution::new(Finding::Failed(result));
         let again = Resolution::new(Finding::Retry);
-        let (act, call) = match self.rng.random_range(0..6) {
-            0 => (Act::ResolveSucceeded(mark), store.resolve(&name, &happened)),
-            1 => (Act::ResolveFailed(mark), store.resolve(&name, &never)),
-            2 => (Act::ResolveRetry, store.resolve(&name, &again)),
-            3 => (Act::Redrive, store.redrive(&name)),
-            4 => (Act::Release, store.release_by_operator(&name)),
-            _ => (Act::Forget, store.forget(&name)),
+        let resolve = |how| Operation::Resolve { key: name, how };
+        let (act, operation) = match self.rng.random_range(0..6) {
+            0 => (Act::ResolveSucceeded(mark), resolve(happened)),
+            1 => (Act::ResolveFailed(mark), resolve(never)),
+            2 => (Act::ResolveRetry, resolve(again)),
+            3 => (Act::Redrive, Operation::Redrive(name)),
+            4 => (Act::Release, Operation::ReleaseByOperator(name)),
+            _ => (Act::Forget, Operation::Forget(name)),
         };
+        let call = async { store.apply(&operation).await?.acted() };
         self.ask(key, Asked::Operate(act), call, Told::acted)
             .await?;
         Ok(())

@@ -6,9 +6,8 @@
 use super::{Decided, Group};
 use crate::codec::{self, Due, Incarnation, Outline, Row};
 use crate::due::DueRow;
-use crate::request::Reply;
 use semel::clock::Time;
-use semel::record::{self, Record, State};
+use semel::record::{Record, State, sweepable};
 use semel::{Error, Key};
 use std::time::Duration;
 
@@ -37,7 +36,7 @@ impl Group<'_> {
     }
 
     /// Takes up what was due. Each record is looked at again: it may have been claimed since it was found.
-    pub(super) fn sweep(&mut self, rows: &[DueRow]) -> Result<Decided, Error> {
+    pub(crate) fn sweep(&mut self, rows: &[DueRow]) -> Result<Decided<u64>, Error> {
         let mut removed = 0;
         for row in rows {
             for found in &row.found {
@@ -49,7 +48,7 @@ impl Group<'_> {
                 if record.born != found.of.born {
                     continue;
                 }
-                if !record::sweepable(&record, self.engine.grace, self.now) {
+                if !sweepable(&record, self.engine.grace, self.now) {
                     let again = self.look_again(&record);
                     self.due.entry(again).or_default().push(found.of);
                     continue;
@@ -65,7 +64,7 @@ impl Group<'_> {
         }
         // What a power cut brings back is swept again.
         Ok(Decided {
-            reply: Reply::Swept(removed),
+            answer: removed,
             after: 0,
         })
     }

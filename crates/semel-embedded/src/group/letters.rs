@@ -2,27 +2,30 @@
 
 use super::{Decided, Group};
 use crate::codec::{self, KeptLetter, Nothing, Row};
-use crate::request::Reply;
 use semel::Error;
-use semel::letter::{self, Letter, LetterDecision, LetterId, Mark, Stored};
+use semel::letter::{self, Letter, LetterDecision, LetterId, Mark, Marked, Put, Stored};
 
 impl Group<'_> {
-    pub(super) fn put_letter(&mut self, letter: &Letter) -> Result<Decided, Error> {
+    pub(crate) fn put_letter(&mut self, letter: &Letter) -> Result<Decided<Put>, Error> {
         let row = self.row::<KeptLetter>(&codec::letter(&letter.id))?;
         let stored = row.as_ref().map(|row| &row.value.stored);
         let decision = letter::put(stored, letter, self.now);
-        Ok(self.shelve(&letter.id, row, decision, Reply::Put))
+        Ok(self.shelve(&letter.id, row, decision))
     }
 
-    pub(super) fn mark_letter(&mut self, id: &LetterId, mark: Mark) -> Result<Decided, Error> {
+    pub(crate) fn mark_letter(
+        &mut self,
+        id: &LetterId,
+        mark: Mark,
+    ) -> Result<Decided<Marked>, Error> {
         let row = self.row::<KeptLetter>(&codec::letter(id))?;
         let stored = row.as_ref().map(|row| &row.value.stored);
         let decision = letter::mark(stored, mark, self.now);
-        Ok(self.shelve(id, row, decision, Reply::Marked))
+        Ok(self.shelve(id, row, decision))
     }
 
     /// Looks at each letter again: it may have been reopened since it was found.
-    pub(super) fn sweep_letters(&mut self, ids: &[LetterId]) -> Result<Decided, Error> {
+    pub(crate) fn sweep_letters(&mut self, ids: &[LetterId]) -> Result<Decided<u64>, Error> {
         let mut removed = 0;
         for id in ids {
             let at = codec::letter(id);
@@ -38,7 +41,7 @@ impl Group<'_> {
         }
         // What a power cut brings back is swept again.
         Ok(Decided {
-            reply: Reply::Swept(removed),
+            answer: removed,
             after: 0,
         })
     }
@@ -50,11 +53,10 @@ impl Group<'_> {
         id: &LetterId,
         row: Option<Row<KeptLetter>>,
         decision: LetterDecision<A>,
-        reply: impl FnOnce(A) -> Reply,
-    ) -> Decided {
+    ) -> Decided<A> {
         let Some(stored) = decision.write else {
             return Decided {
-                reply: reply(decision.answer),
+                answer: decision.answer,
                 after: row.map_or(0, |row| row.group),
             };
         };
@@ -82,7 +84,7 @@ impl Group<'_> {
             }
         }
         self.keep(codec::letter(id), &kept);
-        self.done(reply(decision.answer))
+        self.written(decision.answer)
     }
 
     /// Removes the row that lists a letter, or says when its tombstone expires.

@@ -8,7 +8,8 @@ use crate::standing::Standing;
 use bytes::Bytes;
 use semel::clock::{ManualClock, Time};
 use semel::record::{Claim, Claimed, Held, InDoubt, Owner, State};
-use semel::{Error, Fingerprint, Key, Store};
+use semel::store::{Store, StoreExt};
+use semel::{Error, Fingerprint, Key};
 use std::sync::Arc;
 use std::time::Duration;
 

@@ -2,10 +2,9 @@
 
 use super::{Running, Writer};
 use crate::EmbeddedSettings;
+use crate::call::{Call, call};
 use crate::engine::Engine;
 use crate::open;
-use crate::request::{Pending, Reply, Request};
-use crate::syncer::Waiting;
 use bytes::Bytes;
 use semel::record::{Answer, Claim, Claimed, Held, InDoubt, Lease, Operation, Owner, State};
 use semel::{Error, Fingerprint, Key};
@@ -19,12 +18,12 @@ use tokio::sync::oneshot;
 const KEY: Key = Key::from_bytes([1; 32]);
 const DAY: Duration = Duration::from_secs(24 * 3_600);
 
-type Answered = oneshot::Receiver<Result<Reply, Error>>;
+type Answered = oneshot::Receiver<Result<Answer, Error>>;
 
 struct Stage {
     engine: Arc<Engine>,
-    requests: Sender<Pending>,
-    waiting: Receiver<Vec<Waiting>>,
+    requests: Sender<Box<dyn Call>>,
+    waiting: Receiver<Vec<Box<dyn Call>>>,
     _home: TempDir,
 }
 
@@ -55,23 +54,21 @@ impl Stage {
     }
 
     async fn ask(&self, operation: Operation) -> Answered {
-        let (pending, answered) = Pending::new(Request::Record(KEY, operation));
-        self.requests.send(pending).await.unwrap();
+        let (call, answered) = call(move |group| group.apply(&operation));
+        self.requests.send(call).await.unwrap();
         answered
     }
 
     async fn grant(&self, in_doubt: InDoubt) -> Lease {
         let answered = self.ask(claim(in_doubt)).await;
-        let Reply::Record(Answer::Claimed(Claimed::Granted(lease))) =
-            answered.await.unwrap().unwrap()
-        else {
+        let Answer::Claimed(Claimed::Granted(lease)) = answered.await.unwrap().unwrap() else {
             panic!("not granted");
         };
         lease
     }
 
     /// Those who came to the syncer; it waits for the first.
-    fn at_the_syncer(&self) -> Vec<Waiting> {
+    fn at_the_syncer(&self) -> Vec<Box<dyn Call>> {
         self.waiting.recv().unwrap()
     }
 
@@ -79,13 +76,11 @@ impl Stage {
         assert!(matches!(self.waiting.try_recv(), Err(TryRecvError::Empty)));
     }
 
-    fn sync(&self, waiting: Vec<Waiting>) {
+    fn sync(&self, waiting: Vec<Box<dyn Call>>) {
         self.engine
             .progress
             .sync_reached(self.engine.progress.written());
-        for waiting in waiting {
-            waiting.caller.tell(Ok(waiting.reply));
-        }
+        waiting.into_iter().for_each(Call::tell);
     }
 }
 
@@ -102,7 +97,11 @@ fn claim(in_doubt: InDoubt) -> Operation {
 }
 
 fn complete(lease: &Lease) -> Operation {
-    Operation::Complete(lease.clone(), Bytes::from_static(b"done"), DAY)
+    Operation::Complete {
+        lease: lease.clone(),
+        result: Bytes::from_static(b"done"),
+        retention: DAY,
+    }
 }
 
 fn is_unanswered(answered: &mut Answered) {

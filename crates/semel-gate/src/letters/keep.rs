@@ -8,6 +8,7 @@ use crate::flow::Flow;
 use semel::Error;
 use semel::letter::{Letter, LetterId, Put, Reason, Standing};
 use semel::record::{Fence, State};
+use semel::store::StoreExt;
 
 /// What the record of a delivery's key says, just before the delivery is acknowledged.
 enum Ground {
@@ -49,7 +50,7 @@ pub(crate) async fn keep_letter(flow: &mut Flow, disposition: Disposition) -> Di
 }
 
 async fn put(flow: &Flow, why: &Undelivered) -> Result<LetterPut, Error> {
-    let (store, route, reason) = (flow.gate.semel.store(), &flow.route, why.reason());
+    let (letters, route, reason) = (flow.gate.letters.as_ref(), &flow.route, why.reason());
     let fence = match ground(flow, reason).await? {
         Ground::Keep(fence) => fence,
         Ground::Succeeded => return Ok(LetterPut::Closed),
@@ -68,11 +69,11 @@ async fn put(flow: &Flow, why: &Undelivered) -> Result<LetterPut, Error> {
     };
     let room = route.letters.take(reason, letter.delivery.len() as u64);
     // A duplicate of what is kept already needs no room.
-    if room.is_none() && store.letter_get(&letter.id).await?.is_none() {
+    if room.is_none() && letters.get(&letter.id).await?.is_none() {
         refused(flow, reason);
         return Ok(LetterPut::NotKept(NotKept::Full));
     }
-    match store.letter_put(&letter).await? {
+    match letters.put(&letter).await? {
         Put::Applied => {
             if let Some(room) = room {
                 room.used();
@@ -84,7 +85,10 @@ async fn put(flow: &Flow, why: &Undelivered) -> Result<LetterPut, Error> {
         Put::Closed => return Ok(LetterPut::Closed),
     }
     // Its work may have succeeded between the look and the put; later, reconciliation sees it.
-    match status::look_at(store, &letter).await.map(|it| it.standing) {
+    match status::look_at(letters, &letter)
+        .await
+        .map(|it| it.standing)
+    {
         Ok(Standing::Succeeded) => Ok(LetterPut::Closed),
         Ok(Standing::Unfinished(_) | Standing::NotRun | Standing::Unknown) | Err(_) => {
             Ok(LetterPut::Kept(letter.id))

@@ -6,6 +6,7 @@ use crate::letters::quota::Count;
 use crate::letters::status::{self, Observed};
 use semel::Error;
 use semel::letter::Standing;
+use semel::store::Letters;
 use std::collections::HashMap;
 use std::sync::Arc;
 use tokio::time::sleep;
@@ -31,11 +32,11 @@ async fn round(gate: &Gate) -> Result<(), Error> {
         .map(|route_state| route_state.letters.since())
         .collect();
     let mut counts: HashMap<String, Count> = HashMap::new();
-    let (store, mut after) = (gate.semel.store(), None);
+    let (letters, mut after) = (gate.letters.as_ref(), None);
     loop {
-        let page = store.letter_list(after.as_ref(), PAGE_ITEMS).await?;
+        let page = Letters::list(letters, after.as_ref(), PAGE_ITEMS).await?;
         for head in page.items {
-            match status::see(store, &head).await? {
+            match status::see(letters, &head).await? {
                 Observed::Status(stands) if stands.standing == Standing::Succeeded => {}
                 Observed::Status(_) | Observed::Damaged => {
                     let count = counts.entry(head.route).or_default();

@@ -3,7 +3,8 @@
 
 use semel::clock::Time;
 use semel::letter::{Letter, LetterHead, LetterId, Mark, Marked, Standing};
-use semel::{Error, Key, Store};
+use semel::store::{Letters, StoreExt};
+use semel::{Error, Key};
 
 /// How a letter stands, and by the record of which key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,8 +22,8 @@ pub(crate) enum Observed {
 }
 
 /// Looks at the record of a letter's work; a letter whose work has succeeded is closed.
-pub(crate) async fn look(store: &dyn Store, head: &LetterHead) -> Result<LetterStatus, Error> {
-    let record = store.look(&head.work_key()).await?;
+pub(crate) async fn look(letters: &dyn Letters, head: &LetterHead) -> Result<LetterStatus, Error> {
+    let record = letters.look(&head.work_key()).await?;
     let stands = LetterStatus {
         standing: head.standing(record.as_ref()),
         key: head.work_key(),
@@ -30,18 +31,18 @@ pub(crate) async fn look(store: &dyn Store, head: &LetterHead) -> Result<LetterS
     let stands = match stands.standing {
         Standing::Succeeded => stands,
         Standing::Unfinished(_) | Standing::NotRun | Standing::Unknown => {
-            under_taken(store, head).await?.unwrap_or(stands)
+            under_taken(letters, head).await?.unwrap_or(stands)
         }
     };
-    settle(store, &head.id, stands).await
+    settle(letters, &head.id, stands).await
 }
 
 /// The same, for whoever looks at many: one record that cannot be read does not hide the others.
 ///
 /// # Errors
 /// `Unavailable` and `Denied`, which are about the store and not about this record.
-pub(crate) async fn see(store: &dyn Store, head: &LetterHead) -> Result<Observed, Error> {
-    match look(store, head).await {
+pub(crate) async fn see(letters: &dyn Letters, head: &LetterHead) -> Result<Observed, Error> {
+    match look(letters, head).await {
         Ok(stands) => Ok(Observed::Status(stands)),
         Err(error @ (Error::Unavailable(_) | Error::Denied(_))) => Err(error),
         Err(error @ (Error::Corrupt(_) | Error::Invalid(_) | Error::Bug(_))) => {
@@ -55,26 +56,26 @@ pub(crate) async fn see(store: &dyn Store, head: &LetterHead) -> Result<Observed
 }
 
 /// The same for a whole letter.
-pub(crate) async fn look_at(store: &dyn Store, letter: &Letter) -> Result<LetterStatus, Error> {
-    look(store, &letter.head(Time(0))).await
+pub(crate) async fn look_at(letters: &dyn Letters, letter: &Letter) -> Result<LetterStatus, Error> {
+    look(letters, &letter.head(Time(0))).await
 }
 
 /// How a mismatched letter stands by its own work under the delivery's key: a duplicate ran there once
 /// the other work's record was gone.
 pub(crate) async fn under_taken(
-    store: &dyn Store,
+    letters: &dyn Letters,
     head: &LetterHead,
 ) -> Result<Option<LetterStatus>, Error> {
     let Some(key) = head.taken_key() else {
         return Ok(None);
     };
-    let record = store.look(&key).await?;
+    let record = letters.look(&key).await?;
     let standing = head.standing_under_taken(record.as_ref());
     Ok(standing.map(|standing| LetterStatus { standing, key }))
 }
 
 async fn settle(
-    store: &dyn Store,
+    letters: &dyn Letters,
     id: &LetterId,
     stands: LetterStatus,
 ) -> Result<LetterStatus, Error> {
@@ -82,7 +83,7 @@ async fn settle(
         Standing::Succeeded => {}
         Standing::Unfinished(_) | Standing::NotRun | Standing::Unknown => return Ok(stands),
     }
-    match store.letter_mark(id, Mark::Closed).await? {
+    match letters.mark(id, Mark::Closed).await? {
         Marked::Applied => {
             tracing::info!(letter = %id, key = %stands.key, "a letter is closed: its work has succeeded");
         }

@@ -3,11 +3,11 @@
 use super::{LETTERS_COUNTED_MAX, Operator, PAGE_ITEMS_MAX, Refused, body, cursor, moment};
 use crate::letters::status::{self, LetterStatus, Observed};
 use crate::letters::stored::StoredDelivery;
+use semel::Error;
 use semel::clock::Time;
 use semel::letter::{Letter, LetterHead, LetterId, Mark, Marked, Standing};
 use semel::record::State;
-use semel::store::Cursor;
-use semel::{Error, Store};
+use semel::store::{Cursor, Letters};
 use serde_json::{Map, Value, json};
 
 /// The shortest beginning of an id that stands for it.
@@ -23,10 +23,10 @@ impl Operator {
     /// # Errors
     /// Those of the store.
     pub async fn letters(&self, after: Option<&Cursor>, limit: u32) -> Result<Value, Refused> {
-        let page = self.store().letter_list(after, limit).await?;
+        let page = Letters::list(self.letter_store(), after, limit).await?;
         let mut letters = Vec::with_capacity(page.items.len());
         for item in &page.items {
-            letters.extend(listed(item, status::see(self.store(), item).await?));
+            letters.extend(listed(item, status::see(self.letter_store(), item).await?));
         }
         Ok(json!({"letters": letters, "next": cursor(page.next.as_ref())}))
     }
@@ -37,7 +37,7 @@ impl Operator {
     /// When there is none, its work has succeeded, it cannot be read, or those of the store.
     pub async fn letter(&self, id: &str) -> Result<Value, Refused> {
         let letter = self.find(id).await?;
-        let seen = status::see(self.store(), &letter.head(Time(0))).await?;
+        let seen = status::see(self.letter_store(), &letter.head(Time(0))).await?;
         if let Some(LetterStatus { key, .. }) = succeeded(seen) {
             return Err(Refused::absent(
                 "the work of this letter has succeeded, so the letter is closed",
@@ -46,7 +46,7 @@ impl Operator {
             .with("key", key.to_string()));
         }
         let kept = StoredDelivery::decode(&letter.delivery)?;
-        let listed = first(self.store(), |head| head.id == letter.id).await?;
+        let listed = first(self.letter_store(), |head| head.id == letter.id).await?;
         Ok(json!({
             "id": letter.id.to_string(),
             "reason": letter.reason.word(),
@@ -71,7 +71,7 @@ impl Operator {
     /// When there is none, or those of the store.
     pub async fn discard(&self, id: &str) -> Result<Value, Refused> {
         let letter = self.find(id).await?;
-        let closed = self.store().letter_mark(&letter.id, Mark::Closed).await;
+        let closed = self.letter_store().mark(&letter.id, Mark::Closed).await;
         let after = match &closed {
             Ok(Marked::Applied) => "discarded",
             Ok(Marked::Gone) => "unchanged",
@@ -97,7 +97,7 @@ impl Operator {
     /// The letter of this id, or of an id that begins so.
     pub(crate) async fn find(&self, text: &str) -> Result<Letter, Refused> {
         let id = self.id(text).await?;
-        let letter = self.store().letter_get(&id).await?;
+        let letter = self.letter_store().get(&id).await?;
         letter.ok_or_else(no_letter)
     }
 
@@ -114,8 +114,13 @@ impl Operator {
             return Ok(LetterId(bytes));
         }
         let begins = |head: &LetterHead| head.id.to_string().starts_with(text);
-        let found = first(self.store(), begins).await?.ok_or_else(no_letter)?;
-        let other = first(self.store(), |head| head.id != found.id && begins(head)).await?;
+        let found = first(self.letter_store(), begins)
+            .await?
+            .ok_or_else(no_letter)?;
+        let other = first(self.letter_store(), |head| {
+            head.id != found.id && begins(head)
+        })
+        .await?;
         match other {
             None => Ok(found.id),
             Some(_) => Err(Refused::conflict(
@@ -127,9 +132,9 @@ impl Operator {
 }
 
 /// How many letters wait, counted up to [`LETTERS_COUNTED_MAX`].
-pub(crate) async fn count(store: &dyn Store) -> Result<usize, Error> {
+pub(crate) async fn count(letters: &dyn Letters) -> Result<usize, Error> {
     let mut count = 0;
-    first(store, |_| {
+    first(letters, |_| {
         count += 1;
         false
     })
@@ -139,12 +144,12 @@ pub(crate) async fn count(store: &dyn Store) -> Result<usize, Error> {
 
 /// The first letter that is meant, among the oldest [`LETTERS_COUNTED_MAX`].
 async fn first(
-    store: &dyn Store,
+    letters: &dyn Letters,
     mut is_meant: impl FnMut(&LetterHead) -> bool,
 ) -> Result<Option<LetterHead>, Error> {
     let (mut seen, mut after) = (0, None);
     while seen < LETTERS_COUNTED_MAX {
-        let page = store.letter_list(after.as_ref(), PAGE_ITEMS_MAX).await?;
+        let page = Letters::list(letters, after.as_ref(), PAGE_ITEMS_MAX).await?;
         seen += page.items.len();
         if let Some(head) = page.items.into_iter().find(&mut is_meant) {
             return Ok(Some(head));

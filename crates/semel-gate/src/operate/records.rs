@@ -5,7 +5,7 @@ use crate::reply::problem::Problem;
 use http::StatusCode;
 use semel::outcome::Body;
 use semel::record::{Acted, Fence, Finding, Record, Resolution, State};
-use semel::store::{Cursor, Sharing};
+use semel::store::{Cursor, Sharing, StoreExt};
 use semel::{Error, Key, Outcome};
 use serde_json::{Value, json};
 use std::borrow::Cow;

@@ -12,6 +12,7 @@ use crate::source;
 use semel::Fingerprint;
 use semel::letter::{Letter, LetterId, Reason};
 use semel::record::Record;
+use semel::store::StoreExt;
 use std::sync::Arc;
 
 /// Reads a letter back into a delivery with its names, and looks at the record of its work.

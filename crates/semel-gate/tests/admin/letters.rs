@@ -4,9 +4,9 @@ use super::support::{Bed, Sender};
 use super::{Said, act, kept, log, look, strict, the_letter};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use semel::Store;
 use semel::letter::{Letter, LetterId, Put, Reason};
 use semel::record::Fence;
+use semel::store::Letters;
 use std::time::Duration;
 
 const ABSENT: &str = "0000000000000000000000000000000000000000000000000000000000000000";
@@ -153,7 +153,7 @@ async fn digits_that_begin_two_ids_name_neither() {
             redriven: false,
             delivery: "unreadable".into(),
         };
-        assert_eq!(bed.store.kept().letter_put(&letter).await, Ok(Put::Applied));
+        assert_eq!(bed.store.kept().put(&letter).await, Ok(Put::Applied));
     }
     let discard = |id: String| act_on(&bed, id);
     discard("07".repeat(31))

@@ -4,9 +4,10 @@ use crate::support::client::exchange;
 use crate::support::handler::Say;
 use crate::support::{Act, Ask, BROKERS, Bed, Sender};
 use bytes::Bytes;
+use semel::Outcome;
 use semel::record::{Held, Lease, State};
+use semel::store::StoreExt;
 use semel::work::Completes;
-use semel::{Outcome, Store};
 use std::time::Duration;
 
 #[tokio::test]

@@ -2,9 +2,10 @@
 
 use crate::support::handler::Say;
 use crate::support::{Act, Bed, SENDERS, Sender};
+use semel::Outcome;
 use semel::record::{Held, Lease, State};
+use semel::store::StoreExt;
 use semel::work::Completes;
-use semel::{Outcome, Store};
 use std::time::Duration;
 
 async fn completing() -> Bed {

@@ -19,11 +19,12 @@ pub(crate) use deliveries::{BROKERS, SENDERS, Sender};
 pub(crate) use handler::{Act, Handler, Seen};
 pub(crate) use store::{Down, Switch};
 
+use semel::Key;
 use semel::key::KeyRule;
 use semel::letter::Letter;
 use semel::record::{InDoubt, Record};
+use semel::store::{Letters, Store, StoreExt};
 use semel::work::{Backoff, Completes};
-use semel::{Key, Store};
 use semel_gate::settings::{
     Caller, FingerprintRule, LetterLimits, Limits, OnInvalid, Route, Settings, Source, Terms,
     Upstream,
@@ -75,7 +76,7 @@ impl Bed {
     ) -> Self {
         let mut settings = settings(handler.address);
         change(&mut settings);
-        let kept: Arc<dyn Store> = Arc::<Switch>::clone(&store);
+        let kept: Arc<dyn Letters> = Arc::<Switch>::clone(&store);
         let bound = Server::bind(settings, kept).await.unwrap();
         let (gate, admin) = (bound.address().unwrap(), bound.admin_address().unwrap());
         let (stop, stopped) = oneshot::channel::<()>();
@@ -125,22 +126,19 @@ impl Bed {
     /// All letters in the store, oldest first.
     pub(crate) async fn letters(&self) -> Vec<Letter> {
         let mut letters = Vec::new();
-        for head in self
-            .store
-            .kept()
-            .letter_list(None, 100)
-            .await
-            .unwrap()
-            .items
-        {
-            letters.extend(self.store.kept().letter_get(&head.id).await.unwrap());
+        let page = Letters::list(self.store.kept(), None, 100).await.unwrap();
+        for head in page.items {
+            letters.extend(self.store.kept().get(&head.id).await.unwrap());
         }
         letters
     }
 
     /// All records in the store.
     pub(crate) async fn records(&self) -> Vec<(Key, Record)> {
-        self.store.kept().list(None, None, 100).await.unwrap().items
+        Store::list(self.store.kept(), None, None, 100)
+            .await
+            .unwrap()
+            .items
     }
 
     /// The one record in the store.

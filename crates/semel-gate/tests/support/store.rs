@@ -2,17 +2,13 @@
 
 use super::within;
 use async_trait::async_trait;
-use bytes::Bytes;
 use semel::letter::{Letter, LetterHead, LetterId, Mark, Marked, Put};
 use semel::memory::MemoryStore;
-use semel::record::{
-    Acted, Claim, Claimed, Fail, Held, Lease, Record, Resolution, State, StepBegun,
-};
-use semel::store::{Cursor, Page, Sharing, Swept};
+use semel::record::{Answer, Operation, Record, State};
+use semel::store::{Cursor, Letters, Page, Sharing, Swept};
 use semel::{Error, Key, Store};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
 use tokio::sync::watch;
 
 /// What cannot be reached.
@@ -164,11 +160,6 @@ impl Switch {
             .await
             .unwrap();
     }
-
-    fn written<T>(&self, result: Result<T, Error>) -> Result<T, Error> {
-        self.outcomes.send_modify(|written| *written += 1);
-        result
-    }
 }
 
 #[async_trait]
@@ -177,77 +168,28 @@ impl Store for Switch {
         self.kept.sharing()
     }
 
-    async fn claim(&self, claim: &Claim) -> Result<Claimed, Error> {
-        self.ask(Down::Nothing)?;
-        self.kept.claim(claim).await
-    }
-
-    async fn renew(&self, l: &Lease, lease: Duration, retention: Duration) -> Result<Held, Error> {
-        self.ask(Down::Nothing)?;
-        self.kept.renew(l, lease, retention).await
-    }
-
-    async fn complete(
-        &self,
-        lease: &Lease,
-        result: &Bytes,
-        retention: Duration,
-    ) -> Result<Held, Error> {
-        self.ask(Down::Outcomes)?;
-        self.written(self.kept.complete(lease, result, retention).await)
-    }
-
-    async fn fail(&self, lease: &Lease, how: &Fail) -> Result<Held, Error> {
-        self.ask(Down::Outcomes)?;
-        self.written(self.kept.fail(lease, how).await)
-    }
-
-    async fn release(&self, lease: &Lease) -> Result<Held, Error> {
-        self.ask(Down::Outcomes)?;
-        self.written(self.kept.release(lease).await)
-    }
-
-    async fn look(&self, key: &Key) -> Result<Option<Record>, Error> {
-        self.ask(Down::OutcomesAndLooks)?;
-        if *self.damaged.lock().unwrap() == Some(*key) {
+    async fn apply(&self, operation: &Operation) -> Result<Answer, Error> {
+        let looks = matches!(operation, Operation::Look(_));
+        let ends = matches!(
+            operation,
+            Operation::Complete { .. } | Operation::Fail { .. } | Operation::Release(_)
+        );
+        let part = if looks {
+            Down::OutcomesAndLooks
+        } else if ends || *operation == Operation::Ready {
+            Down::Outcomes
+        } else {
+            Down::Nothing
+        };
+        self.ask(part)?;
+        if looks && *self.damaged.lock().unwrap() == operation.key().copied() {
             return Err(Error::Corrupt("a record is cut off".into()));
         }
-        self.kept.look(key).await
-    }
-
-    async fn step_begin(&self, lease: &Lease, name: &str) -> Result<StepBegun, Error> {
-        self.ask(Down::Nothing)?;
-        self.kept.step_begin(lease, name).await
-    }
-
-    async fn step_restart(&self, lease: &Lease, name: &str) -> Result<Held, Error> {
-        self.ask(Down::Nothing)?;
-        self.kept.step_restart(lease, name).await
-    }
-
-    async fn step_complete(&self, l: &Lease, name: &str, result: &Bytes) -> Result<Held, Error> {
-        self.ask(Down::Nothing)?;
-        self.kept.step_complete(l, name, result).await
-    }
-
-    async fn resolve(&self, key: &Key, how: &Resolution) -> Result<Acted, Error> {
-        self.ask(Down::Nothing)?;
-        self.kept.resolve(key, how).await
-    }
-
-    async fn redrive(&self, key: &Key) -> Result<Acted, Error> {
-        self.ask(Down::Nothing)?;
-        self.kept.redrive(key).await
-    }
-
-    async fn release_by_operator(&self, key: &Key) -> Result<Acted, Error> {
-        self.ask(Down::Nothing)?;
-        self.kept.release_by_operator(key).await
-    }
-
-    async fn forget(&self, key: &Key) -> Result<Acted, Error> {
-        self.ask(Down::Nothing)?;
-        self.kept.forget(key).await
+        let answer = self.kept.apply(operation).await;
+        if ends {
+            self.outcomes.send_modify(|written| *written += 1);
+        }
+        answer
     }
 
     async fn list(
@@ -257,44 +199,39 @@ impl Store for Switch {
         limit: u32,
     ) -> Result<Page<(Key, Record)>, Error> {
         self.ask(Down::Nothing)?;
-        self.kept.list(state, after, limit).await
+        Store::list(&self.kept, state, after, limit).await
     }
 
     async fn sweep(&self, after: Option<&Cursor>) -> Result<Swept, Error> {
         self.kept.sweep(after).await
     }
+}
 
-    async fn ready(&self) -> Result<(), Error> {
-        self.ask(Down::Outcomes)
-    }
-
-    async fn letter_put(&self, letter: &Letter) -> Result<Put, Error> {
+#[async_trait]
+impl Letters for Switch {
+    async fn put(&self, letter: &Letter) -> Result<Put, Error> {
         self.ask(Down::Letters)?;
         let mut held = self.held.subscribe();
         self.waiting.send_modify(|waiting| *waiting += 1);
         held.wait_for(|held| !held).await.unwrap();
-        self.kept.letter_put(letter).await
+        self.kept.put(letter).await
     }
 
-    async fn letter_list(
-        &self,
-        after: Option<&Cursor>,
-        limit: u32,
-    ) -> Result<Page<LetterHead>, Error> {
+    async fn list(&self, after: Option<&Cursor>, limit: u32) -> Result<Page<LetterHead>, Error> {
         // The keeper lists whenever it likes, so this is not counted as a call of the test's.
         self.reaches(Down::Letters)?;
         self.listed.send_modify(|listed| *listed += 1);
-        self.kept.letter_list(after, limit).await
+        Letters::list(&self.kept, after, limit).await
     }
 
-    async fn letter_get(&self, id: &LetterId) -> Result<Option<Letter>, Error> {
+    async fn get(&self, id: &LetterId) -> Result<Option<Letter>, Error> {
         self.ask(Down::Letters)?;
-        self.kept.letter_get(id).await
+        self.kept.get(id).await
     }
 
-    async fn letter_mark(&self, id: &LetterId, mark: Mark) -> Result<Marked, Error> {
+    async fn mark(&self, id: &LetterId, mark: Mark) -> Result<Marked, Error> {
         self.ask(Down::Letters)?;
-        let marked = self.kept.letter_mark(id, mark).await;
+        let marked = self.kept.mark(id, mark).await;
         self.marked.send_modify(|marked| *marked += 1);
         marked
     }

@@ -7,7 +7,8 @@
 )]
 
 use semel::record::{Claim, Claimed, InDoubt, Lease, Owner};
-use semel::{Fingerprint, Key, Store};
+use semel::store::StoreExt;
+use semel::{Fingerprint, Key};
 use semel_postgres::{PostgresSettings, PostgresStore};
 use std::sync::Arc;
 use std::time::Duration;

@@ -109,7 +109,7 @@ local function redrive(K,A)
   local n,c=now(),get(K[1]); if not live(c,n) or (c.st~='3' and c.st~='5') then return {'gone',live(c,n) and c.st or '0'} end
   return wait_now(K,c,n,f(bump(c,n)),c.a)
 end
-local function release_op(K,A)
+local function release_by_operator(K,A)
   local n,c=now(),get(K[1]); if not live(c,n) or (c.st~='1' and c.st~='4') then return {'gone',live(c,n) and c.st or '0'} end
   return wait_now(K,c,n,f(bump(c,n)),c.a)
 end
@@ -192,7 +192,7 @@ register('step_begin',step_begin)
 register('step_restart',step_restart,'allow-oom')
 register('step_complete',step_complete,'allow-oom')
 register('redrive',redrive,'allow-oom')
-register('release_op',release_op,'allow-oom')
+register('release_by_operator',release_by_operator,'allow-oom')
 register('resolve',resolve,'allow-oom')
 register('forget',forget,'allow-oom')
 register('letter_put',letter_put)

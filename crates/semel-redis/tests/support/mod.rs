@@ -4,6 +4,7 @@ use async_trait::async_trait;
 use redis::aio::MultiplexedConnection;
 use semel::conformance::Subject;
 use semel::record::{Claim, InDoubt, Lease, Owner};
+use semel::store::{Letters, StoreExt};
 use semel::{Fingerprint, Key, Store};
 use semel_redis::{RedisSettings, RedisStore};
 use std::sync::Arc;
@@ -62,6 +63,10 @@ impl Aged {
 impl Subject for Aged {
     fn store(&self) -> Arc<dyn Store> {
         Arc::clone(&self.store) as Arc<dyn Store>
+    }
+
+    fn letters(&self) -> Option<Arc<dyn Letters>> {
+        Some(Arc::clone(&self.store) as _)
     }
 
     async fn advance(&self, by: Duration) {

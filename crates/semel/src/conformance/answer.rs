@@ -2,7 +2,9 @@
 
 use crate::Error;
 use crate::letter::{Letter, Marked, Put};
-use crate::record::{Acted, Claimed, Ending, Held, Lease, Record, Settled, State, StepBegun};
+use crate::record::{
+    Acted, Answer, Claimed, Ending, Held, Lease, Record, Settled, State, StepBegun,
+};
 use bytes::Bytes;
 use std::fmt::Debug;
 use std::time::Duration;
@@ -142,6 +144,17 @@ impl Plain for StepBegun {
         match self {
             Self::Settled(settled) => Self::Settled(settled.plain()),
             Self::Run | Self::Memo { .. } | Self::InDoubt(_) | Self::Parked | Self::Stale => self,
+        }
+    }
+}
+
+impl Plain for Answer {
+    fn plain(self) -> Self {
+        match self {
+            Self::Claimed(claimed) => Self::Claimed(claimed.plain()),
+            Self::Held(held) => Self::Held(held.plain()),
+            Self::StepBegun(begun) => Self::StepBegun(begun.plain()),
+            Self::Looked(_) | Self::Acted(_) | Self::Ready => self,
         }
     }
 }

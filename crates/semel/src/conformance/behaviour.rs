@@ -17,10 +17,10 @@ pub(super) struct Behaviour {
 
 pub(super) type Judging<'a> = Pin<Box<dyn Future<Output = Judged> + Send + 'a>>;
 
-/// Names the behaviours of a module, in the order they run.
+/// Names behaviours of a module, in the order they run.
 macro_rules! behaviours {
-    ($($name:ident),+ $(,)?) => {
-        pub(in crate::conformance) const BEHAVIOURS: &[$crate::conformance::behaviour::Behaviour] = &[
+    ($list:ident: $($name:ident),+ $(,)?) => {
+        pub(in crate::conformance) const $list: &[$crate::conformance::behaviour::Behaviour] = &[
             $($crate::conformance::behaviour::Behaviour {
                 name: stringify!($name),
                 judge: |stage| Box::pin($name(stage)),

@@ -4,11 +4,13 @@ use super::answer::{Judged, about, end, granted, is, that};
 use super::behaviour::behaviours;
 use super::stage::{DELAY, DONE, LEASE, Piece, RETENTION, Stage, WHY};
 use crate::record::{Claim, Claimed, Ending, FailKind, Held, InDoubt, State};
+use crate::store::StoreExt;
 use crate::{Fingerprint, Key};
 use std::num::NonZeroU32;
 use std::time::Duration;
 
 behaviours![
+    BEHAVIOURS:
     an_absent_key_is_granted,
     a_live_lease_is_busy,
     same_owner_is_granted_again,

@@ -4,7 +4,7 @@
 //! the same for all of them. A case that parts from the oracle is run again alone and shrunk.
 
 mod plan;
-mod call;
+mod oracle;
 mod same;
 mod lane;
 mod fill;

@@ -5,9 +5,11 @@ use super::behaviour::behaviours;
 use super::stage::{AGES, DELAY, DONE, LEASE, RETENTION, Stage};
 use crate::Fingerprint;
 use crate::record::{Acted, Claim, Claimed, Held, Lease, State};
+use crate::store::StoreExt;
 use std::time::Duration;
 
 behaviours![
+    BEHAVIOURS:
     a_live_lease_is_not_forgotten,
     everything_else_is_forgotten,
     a_forgotten_run_is_stale,

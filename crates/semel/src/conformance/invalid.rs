@@ -2,19 +2,25 @@
 
 use super::answer::{Judged, invalid, is, that};
 use super::behaviour::behaviours;
+use super::letter::letter;
 use super::stage::{DONE, LEASE, RETENTION, Stage, WHY};
-use crate::letter::{Letter, LetterId, Mark, Marked, Put, ROUTE_BYTES_MAX, Reason};
-use crate::record::{Claim, Fence, State};
-use crate::store::{Cursor, LEASE_MAX, RETENTION_MAX, STEP_NAME_BYTES_MAX};
-use crate::{Error, Fingerprint};
+use crate::Error;
+use crate::letter::{Letter, Mark, Marked, Put, ROUTE_BYTES_MAX, Reason};
+use crate::record::{Claim, State};
+use crate::store::{Cursor, LEASE_MAX, Letters, RETENTION_MAX, STEP_NAME_BYTES_MAX, StoreExt};
 use bytes::Bytes;
 use std::time::Duration;
 
 behaviours![
+    BEHAVIOURS:
     a_wrong_lease_or_retention_is_invalid,
     renewal_with_a_wrong_lease_is_invalid,
     a_wrong_name_is_invalid,
     a_strange_list_cursor_is_refused_or_harmless,
+];
+
+behaviours![
+    LETTERS:
     a_strange_letter_cursor_is_refused_or_harmless,
     a_letter_that_no_store_can_keep_is_invalid,
 ];
@@ -85,25 +91,11 @@ async fn a_strange_list_cursor_is_refused_or_harmless(stage: &Stage<'_>) -> Judg
 }
 
 async fn a_strange_letter_cursor_is_refused_or_harmless(stage: &Stage<'_>) -> Judged {
-    let key = stage.piece().key;
-    let letter = Letter {
-        id: LetterId::of_key(Reason::Failed, &key, &Fingerprint::of(WHY)),
-        key: Some(key),
-        route: "orders".into(),
-        reason: Reason::Failed,
-        fence: Fence(1),
-        retention: RETENTION,
-        redriven: false,
-        delivery: Bytes::from_static(WHY),
-    };
-    let (store, id) = (&stage.store, &letter.id);
-    is(
-        "put a letter",
-        Put::Applied,
-        store.letter_put(&letter).await,
-    )?;
+    let letter = letter(Reason::Failed, WHY);
+    let (letters, id) = (stage.letters(), &letter.id);
+    is("put a letter", Put::Applied, letters.put(&letter).await)?;
     for after in strange_cursors() {
-        match store.letter_list(Some(&after), 10).await {
+        match Letters::list(letters.as_ref(), Some(&after), 10).await {
             Ok(page) => that(page.items.len() <= 10, "a page of at most 10", page)?,
             Err(Error::Invalid(_)) => {}
             other => return that(false, "a page, or Invalid", other),
@@ -112,27 +104,17 @@ async fn a_strange_letter_cursor_is_refused_or_harmless(stage: &Stage<'_>) -> Ju
     is(
         "get the letter",
         Some(letter.clone()),
-        store.letter_get(id).await,
+        letters.get(id).await,
     )?;
     is(
         "close the letter",
         Marked::Applied,
-        store.letter_mark(id, Mark::Closed).await,
+        letters.mark(id, Mark::Closed).await,
     )
 }
 
 async fn a_letter_that_no_store_can_keep_is_invalid(stage: &Stage<'_>) -> Judged {
-    let key = stage.piece().key;
-    let good = Letter {
-        id: LetterId::of_key(Reason::Failed, &key, &Fingerprint::of(WHY)),
-        key: Some(key),
-        route: "orders".into(),
-        reason: Reason::Failed,
-        fence: Fence(1),
-        retention: RETENTION,
-        redriven: false,
-        delivery: Bytes::from_static(WHY),
-    };
+    let good = letter(Reason::Failed, WHY);
     let wrong = [
         Letter {
             route: "r".repeat(ROUTE_BYTES_MAX + 1),
@@ -148,9 +130,9 @@ async fn a_letter_that_no_store_can_keep_is_invalid(stage: &Stage<'_>) -> Judged
         },
     ];
     for letter in wrong {
-        let answered = stage.store.letter_put(&letter).await;
+        let answered = stage.letters().put(&letter).await;
         invalid("put a letter", "letter", &answered)?;
-        let kept = stage.store.letter_get(&letter.id).await;
+        let kept = stage.letters().get(&letter.id).await;
         is("get the letter", None, kept)?;
     }
     Ok(())

@@ -6,9 +6,11 @@ use super::stage::{
     AGES, DONE, LEASE, Piece, RETENTION, Stage, WHY, of_another_owner, of_other_fences,
 };
 use crate::record::{Acted, Claimed, Ending, Held, Lease, State};
+use crate::store::StoreExt;
 use std::time::Duration;
 
 behaviours![
+    BEHAVIOURS:
     renewal_prolongs_the_lease,
     renewal_never_shortens_the_lease,
     renewal_keeps_retention_behind_the_lease,

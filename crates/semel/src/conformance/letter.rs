@@ -5,12 +5,14 @@ use super::behaviour::behaviours;
 use super::stage::{AGES, RETENTION, Stage, WINDOWS_MAX};
 use crate::letter::{Letter, LetterHead, LetterId, Mark, Marked, Put, Reason};
 use crate::record::Fence;
+use crate::store::Letters;
 use crate::{Fingerprint, Key};
 use bytes::Bytes;
 use std::collections::BTreeSet;
 use std::slice::from_ref;
 
 behaviours![
+    BEHAVIOURS:
     a_letter_is_kept_as_it_was_put,
     a_letter_is_put_once,
     an_unknown_letter_is_not_there,
@@ -49,11 +51,7 @@ pub(super) fn letter(reason: Reason, delivery: &[u8]) -> Letter {
 }
 
 pub(super) async fn put(stage: &Stage<'_>, letter: &Letter, expected: Put) -> Judged {
-    is(
-        "put a letter",
-        expected,
-        stage.store.letter_put(letter).await,
-    )
+    is("put a letter", expected, stage.letters().put(letter).await)
 }
 
 async fn put_many(stage: &Stage<'_>, how_many: usize) -> Judged<Vec<Letter>> {
@@ -72,7 +70,7 @@ pub(super) async fn mark(
     mark: Mark,
     expected: Marked,
 ) -> Judged {
-    let answered = stage.store.letter_mark(&letter.id, mark).await;
+    let answered = stage.letters().mark(&letter.id, mark).await;
     is(&format!("mark a letter {mark:?}"), expected, answered)
 }
 
@@ -87,7 +85,7 @@ pub(super) async fn close_all(stage: &Stage<'_>, letters: &[Letter]) -> Judged {
 pub(super) async fn list(stage: &Stage<'_>, limit: u32) -> Judged<Vec<LetterHead>> {
     let (mut heads, mut after) = (Vec::new(), None);
     for _ in 0..WINDOWS_MAX {
-        let page = stage.store.letter_list(after.as_ref(), limit).await;
+        let page = Letters::list(stage.letters().as_ref(), after.as_ref(), limit).await;
         let page = ok("list letters", page)?;
         let so = page.items.len() <= limit as usize;
         that(so, &format!("at most {limit} letters"), page.items.len())?;
@@ -113,7 +111,7 @@ async fn a_letter_is_kept_as_it_was_put(stage: &Stage<'_>) -> Judged {
         for delivery in [&b""[..], b"\0\xff:'\n", &large] {
             let letter = letter(reason, delivery);
             put(stage, &letter, Put::Applied).await?;
-            let kept = stage.store.letter_get(&letter.id).await;
+            let kept = stage.letters().get(&letter.id).await;
             is("get the letter", Some(letter.clone()), kept)?;
             close_all(stage, &[letter]).await?;
         }
@@ -131,7 +129,7 @@ async fn a_letter_is_put_once(stage: &Stage<'_>) -> Judged {
     };
     put(stage, &first, Put::Already).await?;
     put(stage, &second, Put::Already).await?;
-    let kept = stage.store.letter_get(&first.id).await;
+    let kept = stage.letters().get(&first.id).await;
     is("get the letter", Some(first.clone()), kept)?;
     let listed = of(&list(stage, 100).await?, from_ref(&first));
     that(listed.len() == 1, "listed once", listed)?;
@@ -140,7 +138,7 @@ async fn a_letter_is_put_once(stage: &Stage<'_>) -> Judged {
 
 async fn an_unknown_letter_is_not_there(stage: &Stage<'_>) -> Judged {
     let letter = letter(Reason::Failed, b"never put");
-    is("get it", None, stage.store.letter_get(&letter.id).await)?;
+    is("get it", None, stage.letters().get(&letter.id).await)?;
     mark(stage, &letter, Mark::Redriven, Marked::Gone).await?;
     mark(stage, &letter, Mark::Closed, Marked::Gone).await
 }
@@ -190,7 +188,7 @@ async fn letters_do_not_expire(stage: &Stage<'_>) -> Judged {
     put(stage, &letter, Put::Applied).await?;
     stage.pass(AGES).await;
     stage.sweep().await?;
-    let kept = stage.store.letter_get(&letter.id).await;
+    let kept = stage.letters().get(&letter.id).await;
     is("get it much later", Some(letter.clone()), kept)?;
     close_all(stage, &[letter]).await
 }
@@ -201,7 +199,7 @@ async fn letters_put_while_listing_disturb_nothing(stage: &Stage<'_>) -> Judged 
     for _ in 0..WINDOWS_MAX {
         let page = ok(
             "list letters",
-            stage.store.letter_list(after.as_ref(), 2).await,
+            Letters::list(stage.letters().as_ref(), after.as_ref(), 2).await,
         )?;
         heads.extend(page.items);
         if late.len() < 3 {

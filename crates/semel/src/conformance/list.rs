@@ -5,9 +5,11 @@ use super::behaviour::behaviours;
 use super::stage::{DELAY, LEASE, Piece, RETENTION, Stage, WINDOWS_MAX};
 use crate::Key;
 use crate::record::{Acted, Record, State};
+use crate::store::StoreExt;
 use std::collections::BTreeMap;
 
 behaviours![
+    BEHAVIOURS:
     every_live_record_is_listed_once,
     a_state_is_listed_alone,
     a_list_shows_what_look_shows_but_the_result,

@@ -8,10 +8,12 @@ use crate::record::{
     Resolution, State,
 };
 use crate::store::Error;
+use crate::store::StoreExt;
 use bytes::Bytes;
 use std::num::NonZeroU32;
 
 behaviours![
+    BEHAVIOURS:
     a_parked_record_is_resolved_as_a_success,
     a_parked_record_is_resolved_as_a_failure,
     a_parked_record_is_resolved_to_run_again,

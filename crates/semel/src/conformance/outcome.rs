@@ -4,9 +4,11 @@ use super::answer::{Judged, end, is, that};
 use super::behaviour::behaviours;
 use super::stage::{DONE, LEASE, RETENTION, Stage, WHY, failing, retryable};
 use crate::record::{Acted, Claimed, Ending, FailKind, Held, State};
+use crate::store::StoreExt;
 use std::time::Duration;
 
 behaviours![
+    BEHAVIOURS:
     a_run_succeeds,
     a_repeated_completion_landed_already,
     a_run_fails_for_good,

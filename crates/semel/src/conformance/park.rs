@@ -4,10 +4,12 @@ use super::answer::{Judged, end, is, that};
 use super::behaviour::behaviours;
 use super::stage::{AGES, DONE, LEASE, Piece, Stage, failing, in_doubt, retryable};
 use crate::record::{Claim, Claimed, Ending, Fail, FailKind, Held, InDoubt, Lease, State};
+use crate::store::StoreExt;
 use std::num::NonZeroU32;
 use std::time::Duration;
 
 behaviours![
+    BEHAVIOURS:
     a_failure_in_doubt_is_parked_under_park,
     a_failure_in_doubt_waits_under_retry,
     a_retryable_failure_waits_even_under_park,

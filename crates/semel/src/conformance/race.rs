@@ -9,14 +9,15 @@ mod kept;
 use super::answer::{Judged, Plain, broken, is, ok, shown, that};
 use super::behaviour::behaviours;
 use super::stage::{LEASE, Piece, Stage};
-use crate::record::{Claim, Claimed, Held, Lease, State};
-use crate::{Error, Store};
+use crate::Error;
+use crate::record::{Answer, Claim, Claimed, Held, Lease, Operation, State};
+use crate::store::StoreExt;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::Barrier;
-use tokio::task::JoinSet;
 
 behaviours![
+    BEHAVIOURS:
     one_of_many_claims_is_granted,
     one_of_many_take_overs_is_granted,
     one_of_many_claims_of_waiting_work_is_granted,
@@ -31,29 +32,25 @@ const CROWD: usize = 24;
 /// How often a race is run.
 const TIMES: usize = 8;
 
-/// Makes all these calls at once, and tells what each was told.
-async fn at_once<T, F, Call>(
-    stage: &Stage<'_>,
-    calls: impl IntoIterator<Item = F>,
-) -> Judged<Vec<T>>
+/// Makes all these calls at once, and tells in their order what each was told.
+async fn at_once<T, Call>(calls: impl IntoIterator<Item = Call>) -> Judged<Vec<T>>
 where
     T: Send + 'static,
-    F: FnOnce(Arc<dyn Store>) -> Call + Send + 'static,
-    Call: Future<Output = Result<T, Error>> + Send,
+    Call: Future<Output = Result<T, Error>> + Send + 'static,
 {
     let calls: Vec<_> = calls.into_iter().collect();
     let start = Arc::new(Barrier::new(calls.len()));
-    let mut asked = JoinSet::new();
-    for call in calls {
-        let (start, store) = (Arc::clone(&start), Arc::clone(&stage.store));
-        asked.spawn(async move {
+    let spawn = |call: Call| {
+        let start = Arc::clone(&start);
+        tokio::spawn(async move {
             start.wait().await;
-            call(store).await
-        });
-    }
+            call.await
+        })
+    };
+    let asked: Vec<_> = calls.into_iter().map(spawn).collect();
     let mut told = Vec::new();
-    while let Some(one) = asked.join_next().await {
-        match one {
+    for one in asked {
+        match one.await {
             Ok(one) => told.push(ok("one of many calls", one)?),
             Err(panic) => return broken("every call answered", &panic.to_string()),
         }
@@ -61,10 +58,21 @@ where
     Ok(told)
 }
 
+/// Applies all these operations at once.
+async fn apply_at_once(stage: &Stage<'_>, operations: Vec<Operation>) -> Judged<Vec<Answer>> {
+    let apply = |operation| {
+        let store = Arc::clone(&stage.store);
+        async move { store.apply(&operation).await }
+    };
+    at_once(operations.into_iter().map(apply)).await
+}
+
 /// Claims of the same work by many new owners at once.
 async fn claims(stage: &Stage<'_>, claims: Vec<Claim>) -> Judged<Vec<Claimed>> {
-    let call = |claim| move |store: Arc<dyn Store>| async move { store.claim(&claim).await };
-    at_once(stage, claims.into_iter().map(call)).await
+    let claims = claims.into_iter().map(Operation::Claim).collect();
+    let answers = apply_at_once(stage, claims).await?;
+    let claimed = answers.into_iter().map(Answer::claimed);
+    ok("claims", claimed.collect())
 }
 
 /// One grant; everybody else is told the same other thing.

@@ -4,10 +4,12 @@ use super::answer::{Judged, end, is, that};
 use super::behaviour::behaviours;
 use super::stage::{AGES, DELAY, DONE, LEASE, RETENTION, Stage, retryable};
 use crate::record::{Acted, Claim, Claimed, Ending, Finding, Held, Resolution, State};
+use crate::store::StoreExt;
 use bytes::Bytes;
 use std::time::Duration;
 
 behaviours![
+    BEHAVIOURS:
     an_outcome_is_remembered_until_its_retention_ends,
     a_shorter_retention_does_not_shorten_the_record,
     a_shorter_retention_of_a_failure_does_not_either,

@@ -4,7 +4,8 @@
 use super::Subject;
 use super::answer::{Judged, granted, is};
 use crate::record::{Claim, Fail, FailKind, Fence, Held, InDoubt, Lease, Owner, Record, State};
-use crate::{Error, Fingerprint, Key, Store};
+use crate::store::{Letters, Store, StoreExt};
+use crate::{Error, Fingerprint, Key};
 use bytes::Bytes;
 use std::sync::Arc;
 use std::time::Duration;
@@ -37,6 +38,7 @@ pub(super) const WHY: &[u8] = b"why";
 pub(super) struct Stage<'a> {
     pub(super) subject: &'a dyn Subject,
     pub(super) store: Arc<dyn Store>,
+    letters: Option<Arc<dyn Letters>>,
 }
 
 /// One piece of work under a key that nobody else uses.
@@ -53,7 +55,14 @@ impl<'a> Stage<'a> {
         Self {
             subject,
             store: subject.store(),
+            letters: subject.letters(),
         }
+    }
+
+    /// The same store, asked for letters; only stores that keep them are.
+    pub(super) fn letters(&self) -> &Arc<dyn Letters> {
+        let letters = self.letters.as_ref();
+        letters.expect("a store without letters is not asked for any")
     }
 
     /// Work that the store has never heard of.

@@ -4,8 +4,10 @@ use super::answer::{Judged, is};
 use super::behaviour::behaviours;
 use super::stage::{DONE, LEASE, Piece, Stage, of_another_owner, of_other_fences, retryable};
 use crate::record::{FailKind, Held, Lease, State};
+use crate::store::StoreExt;
 
 behaviours![
+    BEHAVIOURS:
     a_run_that_gave_up_cannot_complete,
     a_stale_run_cannot_complete,
     a_stale_run_cannot_settle_after_the_new_run_did,

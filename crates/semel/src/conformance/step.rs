@@ -7,10 +7,12 @@ use super::stage::{
 };
 use crate::record::{Acted, Ending, FailKind, Held, Lease, Settled, State, StepBegun};
 use crate::store::STEP_NAME_BYTES_MAX;
+use crate::store::StoreExt;
 use bytes::Bytes;
 use std::time::Duration;
 
 behaviours![
+    BEHAVIOURS:
     a_new_step_runs,
     a_step_begun_again_by_the_same_run_runs,
     a_step_that_is_done_is_remembered,

@@ -11,6 +11,7 @@ use bytes::Bytes;
 use std::slice::from_ref;
 
 behaviours![
+    BEHAVIOURS:
     a_closed_letter_is_gone_for_readers,
     a_duplicate_does_not_reopen_a_closed_letter,
     a_higher_fence_reopens_a_closed_letter,
@@ -33,7 +34,7 @@ async fn a_closed_letter_is_gone_for_readers(stage: &Stage<'_>) -> Judged {
     let letter = letter(Reason::Failed, b"delivery");
     put(stage, &letter, Put::Applied).await?;
     close_all(stage, from_ref(&letter)).await?;
-    is("get it", None, stage.store.letter_get(&letter.id).await)?;
+    is("get it", None, stage.letters().get(&letter.id).await)?;
     let listed = of(&list(stage, 100).await?, from_ref(&letter));
     that(listed.is_empty(), "not listed", listed)?;
     mark(stage, &letter, Mark::Closed, Marked::Gone).await?;
@@ -57,7 +58,7 @@ async fn a_duplicate_does_not_reopen_a_closed_letter(stage: &Stage<'_>) -> Judge
         stage.pass(RETENTION / 2).await;
         stage.sweep().await?;
         put(stage, &letter, Put::Closed).await?;
-        is("get it", None, stage.store.letter_get(&letter.id).await)?;
+        is("get it", None, stage.letters().get(&letter.id).await)?;
     }
     Ok(())
 }
@@ -71,7 +72,7 @@ async fn a_higher_fence_reopens_a_closed_letter(stage: &Stage<'_>) -> Judged {
     put(stage, &other, Put::Applied).await?;
     let next = later(&first, 1);
     put(stage, &next, Put::Applied).await?;
-    let kept = stage.store.letter_get(&next.id).await;
+    let kept = stage.letters().get(&next.id).await;
     is("get the new one, not redriven", Some(next.clone()), kept)?;
     let both = [first, other];
     let listed = of(&list(stage, 100).await?, &both);
@@ -91,7 +92,7 @@ async fn a_tombstone_knows_the_highest_fence(stage: &Stage<'_>) -> Judged {
         fence: Fence(first.fence.0 + 9),
         ..first.clone()
     };
-    let kept = stage.store.letter_get(&first.id).await;
+    let kept = stage.letters().get(&first.id).await;
     is(
         "get the first delivery, under the highest fence",
         Some(risen.clone()),
@@ -117,7 +118,7 @@ async fn a_tombstone_ends_with_its_retention(stage: &Stage<'_>) -> Judged {
         }
         put(stage, &letter, Put::Applied).await?;
         stage.sweep().await?;
-        let kept = stage.store.letter_get(&letter.id).await;
+        let kept = stage.letters().get(&letter.id).await;
         is("get the letter", Some(letter.clone()), kept)?;
         close_all(stage, &[letter]).await?;
     }
@@ -135,7 +136,7 @@ async fn a_redrive_is_noted_on_the_letter(stage: &Stage<'_>) -> Judged {
         ..letter.clone()
     };
     put(stage, &letter, Put::Already).await?;
-    let kept = stage.store.letter_get(&letter.id).await;
+    let kept = stage.letters().get(&letter.id).await;
     is("get the letter", Some(noted), kept)?;
     let listed = of(&list(stage, 100).await?, from_ref(&letter));
     let so = listed.len() == 1 && listed.iter().all(|head| head.redriven);
@@ -193,7 +194,7 @@ async fn history(stage: &Stage<'_>, acts: [Act; 4]) -> Judged {
         stored = write.or(stored);
     }
     let open = stored.as_ref().and_then(Stored::open).cloned();
-    let kept = stage.store.letter_get(&letter.id).await;
+    let kept = stage.letters().get(&letter.id).await;
     is(
         &format!("get the letter after {acts:?}"),
         open.clone(),

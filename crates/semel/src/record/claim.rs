@@ -60,32 +60,7 @@ pub enum InDoubt {
 }
 
 /// Asks to run: granted to whoever finds the key absent, waiting and due, or lapsed.
-///
-/// ```
-/// use semel::clock::Time;
-/// use semel::record::{self, Claim, Claimed, InDoubt, Owner, State};
-/// use semel::{Fingerprint, Key};
-/// use std::time::Duration;
-///
-/// let claim = Claim {
-///     key: Key::from_bytes([1; 32]),
-///     fingerprint: Fingerprint::of(b"payload"),
-///     owner: Owner::random(),
-///     lease: Duration::from_secs(30),
-///     retention: Duration::from_secs(3600),
-///     in_doubt: InDoubt::Park,
-///     max_attempts: None,
-/// };
-/// let granted = record::claim(None, &claim, Time(1_000_000));
-/// assert!(matches!(granted.answer, Claimed::Granted(_)));
-///
-/// // Nobody renewed or completed; under `park`, the next claim after the lapse finds a doubt.
-/// let other = Claim { owner: Owner::random(), ..claim };
-/// let later = record::claim(granted.write.as_ref(), &other, Time(60_000_000));
-/// assert_eq!(later.answer, Claimed::Parked);
-/// assert_eq!(later.write.unwrap().state, State::Parked);
-/// ```
-pub fn claim(record: Option<&Record>, claim: &Claim, now: Time) -> Decision<Claimed> {
+pub(super) fn claim(record: Option<&Record>, claim: &Claim, now: Time) -> Decision<Claimed> {
     let Some(old) = look(record, now) else {
         return grant(record, None, claim, now);
     };
@@ -135,9 +110,8 @@ fn grant(
     let lease = new.lease(claim);
     let ended = record.map(|record| record.born).filter(|_| old.is_none());
     Decision {
-        write: Some(new),
         ended,
-        answer: Claimed::Granted(lease),
+        ..Decision::written(new, Claimed::Granted(lease))
     }
 }
 
@@ -150,11 +124,7 @@ fn park(old: &Record, claim: &Claim, now: Time) -> Decision<Claimed> {
         result: None,
         ..old.clone()
     };
-    Decision {
-        write: Some(write),
-        ended: None,
-        answer: Claimed::Parked,
-    }
+    Decision::written(write, Claimed::Parked)
 }
 
 fn lapse_parks(old: &Record, claim: &Claim) -> bool {

@@ -1,91 +1,89 @@
-//! The state machine: `decide(record, operation, now)` says what is written and what is answered.
+//! The state machine: `decide(record, step, operation, now)` says what is written and what is answered.
 //!
-//! Nothing here reads a clock or a disk. The memory and embedded stores call the functions of this
-//! module; SQL and Lua must agree with them, and the conformance suite compares the two.
+//! Nothing here reads a clock or a disk. The memory and embedded stores call this function; SQL and Lua must
+//! agree with it, and the conformance suite compares the two.
 
-use super::{
-    Acted, Claim, Claimed, Fail, Fence, Held, Lease, Record, Resolution, State, claim, complete,
-    fail, forget, redrive, release, release_by_operator, renew, resolve,
-};
+use super::{Answer, Fence, Operation, Record, State, StepRecord};
+use super::{claim, hold, operator, step};
 use crate::clock::Time;
-use bytes::Bytes;
 use std::num::NonZeroU32;
-use std::time::Duration;
 
-/// One operation on the record of one key.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub enum Operation {
-    /// Ask to run.
-    Claim(Claim),
-    /// Keep the right to run: the new lease and the retention.
-    Renew(Lease, Duration, Duration),
-    /// Record success: the result and the retention.
-    Complete(Lease, Bytes, Duration),
-    /// Record a failure.
-    Fail(Lease, Fail),
-    /// Give the right to run back: nothing was sent.
-    Release(Lease),
-    /// Read.
-    Look,
-    /// An operator decides about a parked record, or about one run.
-    Resolve(Resolution),
-    /// An operator makes a parked or failed record claimable again.
-    Redrive,
-    /// An operator takes the right to run from whoever has it.
-    ReleaseByOperator,
-    /// An operator ends the incarnation.
-    Forget,
-}
-
-/// The answer to an [`Operation`].
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub enum Answer {
-    /// To a claim.
-    Claimed(Claimed),
-    /// To renew, complete, fail and release.
-    Held(Held),
-    /// To look.
-    Looked(Option<Record>),
-    /// To an operator's act.
-    Acted(Acted),
-}
-
-/// What an operation does to a record.
+/// What an operation does to the record of a key and to a step of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[must_use]
-pub struct Decision<A> {
+pub struct Decision<A = Answer> {
     /// The record as it is from now on; `None` leaves it as it was.
     pub write: Option<Record>,
     /// The incarnation that ended: its steps go with it.
     pub ended: Option<Fence>,
+    /// The step as it is from now on; `None` leaves it as it was.
+    pub step: Option<StepRecord>,
     /// What the caller is told.
     pub answer: A,
 }
 
-/// Decides one operation. An expired record is an absent one whose fence is still a floor.
+/// Decides one operation on the record of its key. `step` is the step that the operation names, of the incarnation
+/// that its lease names; other operations have none. An expired record is an absent one whose fence is still a floor.
 ///
 /// ```
 /// use semel::clock::Time;
-/// use semel::record::{Answer, Operation, decide};
+/// use semel::record::{Answer, Claim, Claimed, InDoubt, Operation, Owner, State, decide};
+/// use semel::{Fingerprint, Key};
+/// use std::time::Duration;
 ///
-/// let decision = decide(None, &Operation::Look, Time(0));
-/// assert_eq!(decision.answer, Answer::Looked(None));
-/// assert_eq!(decision.write, None);
+/// let claim = Claim {
+///     key: Key::from_bytes([1; 32]),
+///     fingerprint: Fingerprint::of(b"payload"),
+///     owner: Owner::random(),
+///     lease: Duration::from_secs(30),
+///     retention: Duration::from_secs(3600),
+///     in_doubt: InDoubt::Park,
+///     max_attempts: None,
+/// };
+/// let granted = decide(None, None, &Operation::Claim(claim.clone()), Time(1_000_000));
+/// assert!(matches!(granted.answer, Answer::Claimed(Claimed::Granted(_))));
+///
+/// // Nobody renewed or completed; under `park`, the next claim after the lapse finds a doubt.
+/// let other = Operation::Claim(Claim { owner: Owner::random(), ..claim });
+/// let later = decide(granted.write.as_ref(), None, &other, Time(60_000_000));
+/// assert_eq!(later.answer, Answer::Claimed(Claimed::Parked));
+/// assert_eq!(later.write.unwrap().state, State::Parked);
 /// ```
-pub fn decide(record: Option<&Record>, operation: &Operation, now: Time) -> Decision<Answer> {
+pub fn decide(
+    record: Option<&Record>,
+    step: Option<&StepRecord>,
+    operation: &Operation,
+    now: Time,
+) -> Decision {
     match operation {
-        Operation::Claim(c) => claim(record, c, now).map(Answer::Claimed),
-        Operation::Renew(l, lease, keep) => renew(record, l, *lease, *keep, now).map(Answer::Held),
-        Operation::Complete(l, result, keep) => {
-            complete(record, l, result, *keep, now).map(Answer::Held)
+        Operation::Claim(claim) => claim::claim(record, claim, now).map(Answer::Claimed),
+        Operation::Renew {
+            lease,
+            lease_for,
+            retention,
+        } => hold::renew(record, lease, *lease_for, *retention, now).map(Answer::Held),
+        Operation::Complete {
+            lease,
+            result,
+            retention,
+        } => hold::complete(record, lease, result, *retention, now).map(Answer::Held),
+        Operation::Fail { lease, how } => hold::fail(record, lease, how, now).map(Answer::Held),
+        Operation::Release(lease) => hold::release(record, lease, now).map(Answer::Held),
+        Operation::Look(_) => Decision::unchanged(Answer::Looked(look(record, now).cloned())),
+        Operation::StepBegin { lease, .. } => {
+            step::begin(record, step, lease, now).map(Answer::StepBegun)
         }
-        Operation::Fail(l, how) => fail(record, l, how, now).map(Answer::Held),
-        Operation::Release(l) => release(record, l, now).map(Answer::Held),
-        Operation::Look => Decision::unchanged(Answer::Looked(look(record, now).cloned())),
-        Operation::Resolve(how) => resolve(record, how, now).map(Answer::Acted),
-        Operation::Redrive => redrive(record, now).map(Answer::Acted),
-        Operation::ReleaseByOperator => release_by_operator(record, now).map(Answer::Acted),
-        Operation::Forget => forget(record, now).map(Answer::Acted),
+        Operation::StepRestart { lease, .. } => {
+            step::restart(record, step, lease, now).map(Answer::Held)
+        }
+        Operation::StepComplete { lease, result, .. } => {
+            step::complete(record, step, lease, result, now).map(Answer::Held)
+        }
+        Operation::Resolve { how, .. } => operator::resolve(record, how, now).map(Answer::Acted),
+        Operation::Redrive(_) => operator::redrive(record, now).map(Answer::Acted),
+        Operation::ReleaseByOperator(_) => operator::release(record, now).map(Answer::Acted),
+        Operation::Forget(_) => operator::forget(record, now).map(Answer::Acted),
+        Operation::Ready => Decision::unchanged(Answer::Ready),
     }
 }
 
@@ -112,24 +110,51 @@ pub(super) fn waiting_now(old: &Record, fence: Fence, now: Time) -> Record {
     }
 }
 
+// === impl Decision ===
+
 impl<A> Decision<A> {
     /// Nothing is written.
     pub const fn unchanged(answer: A) -> Self {
         Self {
             write: None,
             ended: None,
+            step: None,
             answer,
         }
+    }
+
+    /// The record is written.
+    pub(super) fn written(record: Record, answer: A) -> Self {
+        Self {
+            write: Some(record),
+            ..Self::unchanged(answer)
+        }
+    }
+
+    /// The step is written.
+    pub(super) fn step_written(step: StepRecord, answer: A) -> Self {
+        Self {
+            step: Some(step),
+            ..Self::unchanged(answer)
+        }
+    }
+
+    /// The answer, unless something should have been written.
+    pub fn unless_written(self) -> Option<A> {
+        (self.write.is_none() && self.step.is_none()).then_some(self.answer)
     }
 
     fn map<B>(self, into: impl FnOnce(A) -> B) -> Decision<B> {
         Decision {
             write: self.write,
             ended: self.ended,
+            step: self.step,
             answer: into(self.answer),
         }
     }
 }
+
+// === impl Record ===
 
 impl Record {
     /// Above every fence this key ever had.

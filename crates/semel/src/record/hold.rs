@@ -75,7 +75,7 @@ pub enum FailKind {
 }
 
 /// Prolongs the lease of a run that still holds it.
-pub fn renew(
+pub(super) fn renew(
     record: Option<&Record>,
     lease: &Lease,
     lease_for: Duration,
@@ -97,7 +97,7 @@ pub fn renew(
 }
 
 /// Records success.
-pub fn complete(
+pub(super) fn complete(
     record: Option<&Record>,
     lease: &Lease,
     result: &Bytes,
@@ -117,7 +117,12 @@ pub fn complete(
 }
 
 /// Records a failure: for good, to be tried again, or parked.
-pub fn fail(record: Option<&Record>, lease: &Lease, how: &Fail, now: Time) -> Decision<Held> {
+pub(super) fn fail(
+    record: Option<&Record>,
+    lease: &Lease,
+    how: &Fail,
+    now: Time,
+) -> Decision<Held> {
     let Some(old) = held(record, lease) else {
         let mine = if how.kind == FailKind::Final {
             State::Failed
@@ -148,7 +153,7 @@ pub fn fail(record: Option<&Record>, lease: &Lease, how: &Fail, now: Time) -> De
 }
 
 /// Gives the right to run back; only when nothing of the effect was begun.
-pub fn release(record: Option<&Record>, lease: &Lease, now: Time) -> Decision<Held> {
+pub(super) fn release(record: Option<&Record>, lease: &Lease, now: Time) -> Decision<Held> {
     match held(record, lease) {
         Some(old) => write_held(Record {
             attempts: old.attempts.saturating_sub(1),
@@ -184,11 +189,7 @@ pub(super) fn not_held(
     }
 }
 
-const fn write_held(new: Record) -> Decision<Held> {
+fn write_held(new: Record) -> Decision<Held> {
     let answer = Held::Applied(new.state);
-    Decision {
-        write: Some(new),
-        ended: None,
-        answer,
-    }
+    Decision::written(new, answer)
 }

@@ -48,7 +48,7 @@ pub enum Acted {
 
 /// An operator says what became of a parked run, or of the run that it names if its lease has
 /// lapsed; the run itself is stale from then on.
-pub fn resolve(record: Option<&Record>, how: &Resolution, now: Time) -> Decision<Acted> {
+pub(super) fn resolve(record: Option<&Record>, how: &Resolution, now: Time) -> Decision<Acted> {
     let Some(old) = look(record, now).filter(|old| how.is_for(old)) else {
         return gone(record, now);
     };
@@ -72,18 +72,18 @@ pub fn resolve(record: Option<&Record>, how: &Resolution, now: Time) -> Decision
 }
 
 /// An operator makes a parked or failed record claimable again; its steps stay done.
-pub fn redrive(record: Option<&Record>, now: Time) -> Decision<Acted> {
+pub(super) fn redrive(record: Option<&Record>, now: Time) -> Decision<Acted> {
     act_on(record, &[State::Parked, State::Failed], now)
 }
 
 /// An operator takes the right to run from whoever has it; that run is stale from then on.
-pub fn release_by_operator(record: Option<&Record>, now: Time) -> Decision<Acted> {
+pub(super) fn release(record: Option<&Record>, now: Time) -> Decision<Acted> {
     act_on(record, &[State::Running, State::Waiting], now)
 }
 
 /// An operator ends the incarnation. The husk keeps its fence until it is swept, so that the next
 /// grant goes above it.
-pub fn forget(record: Option<&Record>, now: Time) -> Decision<Acted> {
+pub(super) fn forget(record: Option<&Record>, now: Time) -> Decision<Acted> {
     let Some(old) = look(record, now) else {
         return gone(record, now);
     };
@@ -118,12 +118,8 @@ fn act_on(record: Option<&Record>, states: &[State], now: Time) -> Decision<Acte
     }
 }
 
-const fn write_acted(new: Record) -> Decision<Acted> {
-    Decision {
-        write: Some(new),
-        ended: None,
-        answer: Acted::Applied,
-    }
+fn write_acted(new: Record) -> Decision<Acted> {
+    Decision::written(new, Acted::Applied)
 }
 
 fn gone(record: Option<&Record>, now: Time) -> Decision<Acted> {

@@ -1,7 +1,7 @@
 //! Steps: begun once per incarnation, done once, or in doubt.
 
 use super::hold::not_held;
-use super::{Fence, Held, Lease, Record, Settled, State};
+use super::{Decision, Fence, Held, Lease, Record, Settled, State};
 use crate::clock::Time;
 use bytes::Bytes;
 
@@ -37,95 +37,75 @@ pub enum StepBegun {
     Stale,
 }
 
-/// What an operation does to a step.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[must_use]
-pub struct StepDecision<A> {
-    /// The step as it is from now on; `None` leaves it as it was.
-    pub write: Option<StepRecord>,
-    /// What the caller is told.
-    pub answer: A,
-}
-
 /// Begins a step of a run that holds its lease.
-pub fn step_begin(
+pub(super) fn begin(
     record: Option<&Record>,
     step: Option<&StepRecord>,
     lease: &Lease,
     now: Time,
-) -> StepDecision<StepBegun> {
+) -> Decision<StepBegun> {
     if let Err(held) = running(record, lease, now) {
-        return StepDecision::unchanged(held.into());
+        return Decision::unchanged(held.into());
     }
     match step {
-        None => StepDecision {
-            write: Some(StepRecord {
-                fence: lease.fence,
-                result: None,
-            }),
-            answer: StepBegun::Run,
-        },
+        None => Decision::step_written(StepRecord::begun(lease), StepBegun::Run),
         Some(StepRecord {
             fence,
             result: Some(result),
         }) => {
             let (fence, result) = (*fence, result.clone());
-            StepDecision::unchanged(StepBegun::Memo { fence, result })
+            Decision::unchanged(StepBegun::Memo { fence, result })
         }
-        Some(step) if step.fence == lease.fence => StepDecision::unchanged(StepBegun::Run),
-        Some(step) => StepDecision::unchanged(StepBegun::InDoubt(step.fence)),
+        Some(step) if step.fence == lease.fence => Decision::unchanged(StepBegun::Run),
+        Some(step) => Decision::unchanged(StepBegun::InDoubt(step.fence)),
     }
 }
 
 /// Begins a step again that an earlier run left in doubt.
-pub fn step_restart(
+pub(super) fn restart(
     record: Option<&Record>,
     step: Option<&StepRecord>,
     lease: &Lease,
     now: Time,
-) -> StepDecision<Held> {
+) -> Decision<Held> {
     if let Err(held) = running(record, lease, now) {
-        return StepDecision::unchanged(held);
+        return Decision::unchanged(held);
     }
     match step {
-        Some(StepRecord { result: None, .. }) => StepDecision {
-            write: Some(StepRecord {
-                fence: lease.fence,
-                result: None,
-            }),
-            answer: Held::Applied(State::Running),
-        },
+        Some(StepRecord { result: None, .. }) => {
+            Decision::step_written(StepRecord::begun(lease), Held::Applied(State::Running))
+        }
         Some(StepRecord {
             result: Some(_), ..
         })
-        | None => StepDecision::unchanged(Held::Stale),
+        | None => Decision::unchanged(Held::Stale),
     }
 }
 
 /// Records the result of a step that this run began. What is recorded stays, whichever run of this incarnation recorded it;
 /// a step that this run has not begun is not its to end.
-pub fn step_complete(
+pub(super) fn complete(
     record: Option<&Record>,
     step: Option<&StepRecord>,
     lease: &Lease,
     result: &Bytes,
     now: Time,
-) -> StepDecision<Held> {
+) -> Decision<Held> {
     if let Err(held) = running(record, lease, now) {
-        return StepDecision::unchanged(held);
+        return Decision::unchanged(held);
     }
     match step {
         Some(StepRecord {
             result: Some(_), ..
-        }) => StepDecision::unchanged(Held::Already(State::Running)),
-        Some(step) if step.fence == lease.fence => StepDecision {
-            write: Some(StepRecord {
+        }) => Decision::unchanged(Held::Already(State::Running)),
+        Some(step) if step.fence == lease.fence => {
+            let done = StepRecord {
                 fence: lease.fence,
                 result: Some(result.clone()),
-            }),
-            answer: Held::Applied(State::Running),
-        },
-        Some(_) | None => StepDecision::unchanged(Held::Stale),
+            };
+            Decision::step_written(done, Held::Applied(State::Running))
+        }
+        Some(_) | None => Decision::unchanged(Held::Stale),
     }
 }
 
@@ -135,14 +115,19 @@ fn running<'a>(record: Option<&'a Record>, lease: &Lease, now: Time) -> Result<&
         .ok_or_else(|| not_held(record, lease, None, now))
 }
 
-impl<A> StepDecision<A> {
-    const fn unchanged(answer: A) -> Self {
+// === impl StepRecord ===
+
+impl StepRecord {
+    /// A step as this run begins it.
+    const fn begun(lease: &Lease) -> Self {
         Self {
-            write: None,
-            answer,
+            fence: lease.fence,
+            result: None,
         }
     }
 }
+
+// === impl StepBegun ===
 
 impl From<Held> for StepBegun {
     fn from(held: Held) -> Self {

@@ -4,7 +4,7 @@ use super::{Ended, POLL_FIRST, POLL_MAX, Semel, jittered};
 use crate::lease::Term;
 use crate::record::{Claim, Claimed, Ending, Held, Lease, Settled, State};
 use crate::slots::Slot;
-use crate::store::Error;
+use crate::store::{Error, StoreExt};
 use crate::work::Work;
 use std::future::Future;
 use std::sync::Arc;

@@ -3,7 +3,7 @@
 use super::Semel;
 use crate::Key;
 use crate::record::{Acted, Resolution};
-use crate::store::Error;
+use crate::store::{Error, StoreExt};
 
 impl Semel {
     /// An operator says what became of a parked run, or of the lapsed run that the resolution names.

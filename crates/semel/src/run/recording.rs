@@ -7,7 +7,7 @@ use crate::Outcome;
 use crate::lease::Term;
 use crate::record::{Ending, Held, Lease, Settled};
 use crate::settled_cache::Recorded;
-use crate::store::Error;
+use crate::store::{Error, StoreExt};
 use crate::work::{Failure, FailureKind, Work};
 use std::sync::Arc;
 use std::time::Duration;

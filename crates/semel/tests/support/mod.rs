@@ -3,17 +3,15 @@
     dead_code,
     unreachable_pub,
     clippy::unwrap_used,
+    clippy::wildcard_enum_match_arm,
     reason = "each test file uses its own part of this"
 )]
 
 use async_trait::async_trait;
 use bytes::Bytes;
 use semel::clock::{Clock, Time};
-use semel::letter::{Letter, LetterHead, LetterId, Mark, Marked, Put};
 use semel::memory::MemoryStore;
-use semel::record::{
-    Acted, Claim, Claimed, Fail, Held, Lease, Record, Resolution, State, StepBegun,
-};
+use semel::record::{Answer, Operation, Record, State};
 use semel::store::{Cursor, Page, Sharing, Swept};
 use semel::work::Failure;
 use semel::{Error, Fingerprint, Key, Outcome, Store};
@@ -163,67 +161,19 @@ impl Store for Flaky {
         Sharing::Shared
     }
 
-    async fn claim(&self, claim: &Claim) -> Result<Claimed, Error> {
-        self.call(self.inner.claim(claim)).await
-    }
-
-    async fn renew(&self, lease: &Lease, by: Duration, keep: Duration) -> Result<Held, Error> {
-        self.call(self.inner.renew(lease, by, keep)).await
-    }
-
-    async fn complete(&self, lease: &Lease, result: &Bytes, keep: Duration) -> Result<Held, Error> {
-        self.takes(Part::OutcomesOver(result.len()))?;
-        self.call(self.inner.complete(lease, result, keep)).await
-    }
-
-    async fn fail(&self, lease: &Lease, how: &Fail) -> Result<Held, Error> {
-        self.takes(Part::OutcomesOver(how.result.len()))?;
-        self.call(self.inner.fail(lease, how)).await
-    }
-
-    async fn release(&self, lease: &Lease) -> Result<Held, Error> {
-        self.takes(Part::OutcomesOver(0))?;
-        self.call(self.inner.release(lease)).await
-    }
-
-    async fn look(&self, key: &Key) -> Result<Option<Record>, Error> {
-        self.looks.fetch_add(1, Ordering::SeqCst);
-        self.takes(Part::Looks)?;
-        self.call(self.inner.look(key)).await
-    }
-
-    async fn step_begin(&self, lease: &Lease, name: &str) -> Result<StepBegun, Error> {
-        self.call(self.inner.step_begin(lease, name)).await
-    }
-
-    async fn step_restart(&self, lease: &Lease, name: &str) -> Result<Held, Error> {
-        self.call(self.inner.step_restart(lease, name)).await
-    }
-
-    async fn step_complete(
-        &self,
-        lease: &Lease,
-        name: &str,
-        result: &Bytes,
-    ) -> Result<Held, Error> {
-        self.call(self.inner.step_complete(lease, name, result))
-            .await
-    }
-
-    async fn resolve(&self, key: &Key, how: &Resolution) -> Result<Acted, Error> {
-        self.call(self.inner.resolve(key, how)).await
-    }
-
-    async fn redrive(&self, key: &Key) -> Result<Acted, Error> {
-        self.call(self.inner.redrive(key)).await
-    }
-
-    async fn release_by_operator(&self, key: &Key) -> Result<Acted, Error> {
-        self.call(self.inner.release_by_operator(key)).await
-    }
-
-    async fn forget(&self, key: &Key) -> Result<Acted, Error> {
-        self.call(self.inner.forget(key)).await
+    async fn apply(&self, operation: &Operation) -> Result<Answer, Error> {
+        match operation {
+            Operation::Look(_) => {
+                self.looks.fetch_add(1, Ordering::SeqCst);
+                self.takes(Part::Looks)?;
+            }
+            Operation::Complete { .. } | Operation::Fail { .. } | Operation::Release(_) => {
+                let bytes = operation.result().map_or(0, Bytes::len);
+                self.takes(Part::OutcomesOver(bytes))?;
+            }
+            _ => {}
+        }
+        self.call(self.inner.apply(operation)).await
     }
 
     async fn list(
@@ -232,35 +182,12 @@ impl Store for Flaky {
         after: Option<&Cursor>,
         limit: u32,
     ) -> Result<Page<(Key, Record)>, Error> {
-        self.call(self.inner.list(state, after, limit)).await
+        self.call(Store::list(self.inner.as_ref(), state, after, limit))
+            .await
     }
 
     async fn sweep(&self, after: Option<&Cursor>) -> Result<Swept, Error> {
         self.call(self.inner.sweep(after)).await
-    }
-
-    async fn ready(&self) -> Result<(), Error> {
-        self.call(self.inner.ready()).await
-    }
-
-    async fn letter_put(&self, letter: &Letter) -> Result<Put, Error> {
-        self.call(self.inner.letter_put(letter)).await
-    }
-
-    async fn letter_list(
-        &self,
-        after: Option<&Cursor>,
-        limit: u32,
-    ) -> Result<Page<LetterHead>, Error> {
-        self.call(self.inner.letter_list(after, limit)).await
-    }
-
-    async fn letter_get(&self, id: &LetterId) -> Result<Option<Letter>, Error> {
-        self.call(self.inner.letter_get(id)).await
-    }
-
-    async fn letter_mark(&self, id: &LetterId, mark: Mark) -> Result<Marked, Error> {
-        self.call(self.inner.letter_mark(id, mark)).await
     }
 }
 

@@ -3,11 +3,14 @@
 //! A fault changes what a decision is shown, what is written after it, or whose word it is; the
 //! store around it is sound.
 
+use bytes::Bytes;
 use semel::Fingerprint;
 use semel::clock::Time;
 use semel::record::{
-    Claim, Claimed, Fence, Held, InDoubt, Lease, Record, Resolution, State, StepBegun,
+    Answer, Claim, Claimed, Decision, Fence, Held, InDoubt, Lease, Operation, Record, State,
+    StepBegun, StepRecord, decide, sweepable,
 };
+use std::time::Duration;
 
 /// Names each fault once, so that none is left out of the trial.
 macro_rules! faults {
@@ -82,22 +85,6 @@ faults![
     ListShowsResults,
 ];
 
-/// Which method of the store is at work.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Verb {
-    Claim,
-    Renew,
-    Complete,
-    Fail,
-    Release,
-    Look,
-    Step,
-    Resolve,
-    Redrive,
-    ReleaseByOperator,
-    Forget,
-}
-
 const LONG_AGO: Time = Time(0);
 const NEVER: Time = Time(u64::MAX);
 
@@ -124,83 +111,85 @@ impl Fault {
         .contains(&self)
     }
 
-    /// The claim as the store understands it.
-    pub(crate) fn understands(self, mut claim: Claim) -> Claim {
-        if self == Self::LapseRunsAgainUnderPark {
-            claim.in_doubt = InDoubt::Retry;
+    /// What a store with this fault decides.
+    pub(crate) fn decide(
+        self,
+        record: Option<&Record>,
+        step: Option<&StepRecord>,
+        operation: &Operation,
+        now: Time,
+    ) -> Decision {
+        let shown = self.shows(record.cloned(), operation, now);
+        let understood = self.understands(operation.clone(), shown.as_ref());
+        let mut decision = decide(shown.as_ref(), step, &understood, now);
+        if self == Self::StepsOutliveTheIncarnation {
+            decision.ended = None;
         }
-        if self == Self::AttemptsWithoutLimit {
-            claim.max_attempts = None;
+        if let Some(record) = record {
+            self.disturbs(&mut decision, record);
         }
-        claim
+        if let Some(new) = &mut decision.write {
+            self.writes(operation, record, new, now);
+        }
+        self.tells(&mut decision.answer);
+        decision
     }
 
     /// The record as the decision is shown it.
-    pub(crate) fn shows(self, verb: Verb, record: Option<Record>, now: Time) -> Option<Record> {
+    fn shows(self, record: Option<Record>, operation: &Operation, now: Time) -> Option<Record> {
         let mut record = record?;
         let lapsed = record.state == State::Running && record.lease_until <= now;
-        let expired = record.expired(now);
-        let operator = [
-            Verb::Resolve,
-            Verb::Redrive,
-            Verb::ReleaseByOperator,
-            Verb::Forget,
-        ];
-        let word = [Verb::Renew, Verb::Complete, Verb::Fail, Verb::Release];
+        let claims = matches!(operation, Operation::Claim(_));
+        let speaks = operation.lease().is_some() && operation.step().is_none();
         match (self, record.state) {
-            (Self::IgnoresTheLease, State::Running) if verb == Verb::Claim => {
+            (Self::IgnoresTheLease, State::Running) if claims => record.lease_until = LONG_AGO,
+            (Self::ForgetsLiveLeases, State::Running)
+                if matches!(operation, Operation::Forget(_)) =>
+            {
                 record.lease_until = LONG_AGO;
             }
-            (Self::ForgetsLiveLeases, State::Running) if verb == Verb::Forget => {
+            (Self::LapseRevokes, State::Running) if speaks && lapsed => return None,
+            (Self::RenewalShortens, State::Running)
+                if matches!(operation, Operation::Renew { .. }) =>
+            {
                 record.lease_until = LONG_AGO;
             }
-            (Self::LapseRevokes, State::Running) if word.contains(&verb) && lapsed => return None,
-            (Self::RenewalShortens, State::Running) if verb == Verb::Renew => {
-                record.lease_until = LONG_AGO;
-            }
-            (Self::CompletesInAnyState, _) if verb == Verb::Complete => {
+            (Self::CompletesInAnyState, _) if matches!(operation, Operation::Complete { .. }) => {
                 record.state = State::Running;
             }
             (Self::SuccessDoesNotAbsorb, State::Succeeded)
             | (Self::FailureDoesNotAbsorb, State::Failed)
-                if verb == Verb::Claim =>
+                if claims =>
             {
                 (record.state, record.lease_until) = (State::Waiting, LONG_AGO);
             }
-            (Self::ParkedLapses, State::Parked)
-                if verb == Verb::Claim && record.lease_until <= now =>
-            {
+            (Self::ParkedLapses, State::Parked) if claims && record.lease_until <= now => {
                 record.state = State::Waiting;
             }
             (Self::ParkedExpires, State::Parked) if record.expires_at <= now => return None,
-            (Self::TakeOverIsBornAnew, State::Running) if verb == Verb::Claim && lapsed => {
+            (Self::TakeOverIsBornAnew, State::Running) if claims && lapsed => {
                 record.expires_at = LONG_AGO;
             }
-            (Self::ExpiryMovesBack, State::Running) if word.contains(&verb) => {
-                record.expires_at = LONG_AGO;
-            }
-            (Self::ResolvesLiveRuns, State::Running) if verb == Verb::Resolve => {
+            (Self::ExpiryMovesBack, State::Running) if speaks => record.expires_at = LONG_AGO,
+            (Self::ResolvesLiveRuns, State::Running)
+                if matches!(operation, Operation::Resolve { .. }) =>
+            {
                 record.lease_until = LONG_AGO;
             }
             (Self::NeverExpires, _) => record.expires_at = NEVER,
-            (Self::OperatorsSeeExpired, _) if expired && operator.contains(&verb) => {
+            (Self::OperatorsSeeExpired, _) if record.expired(now) && is_act(operation) => {
                 record.expires_at = NEVER;
             }
             (_, _) => {}
         }
+        if let Operation::Claim(claim) = operation {
+            self.shows_claim(claim, &mut record);
+        }
         Some(record)
     }
 
-    /// The resolution as a store takes it.
-    pub(crate) fn hears(self, how: &Resolution, record: Option<&Record>) -> Resolution {
-        match (self, how.fence, record) {
-            (Self::ResolveTakesAnyFence, Some(_), Some(record)) => how.clone().of_run(record.fence),
-            (_, _, _) => how.clone(),
-        }
-    }
-
     /// The record as a claim is shown it.
-    pub(crate) fn shows_claim(self, claim: &Claim, mut record: Record) -> Record {
+    fn shows_claim(self, claim: &Claim, record: &mut Record) {
         let mine = record.owner == claim.owner;
         if self == Self::LostAnswerRunsAgain && mine && record.state == State::Running {
             record.lease_until = LONG_AGO;
@@ -211,109 +200,124 @@ impl Fault {
         if self == Self::PayloadIgnored {
             record.fingerprint = claim.fingerprint;
         }
-        record
     }
 
-    /// The lease as the decision is shown it.
-    pub(crate) fn trusts(self, verb: Verb, lease: &Lease, record: Option<&Record>) -> Lease {
-        let mut trusted = lease.clone();
-        let Some(record) = record else {
-            return trusted;
-        };
-        let any = self == Self::NoFenceCheck || (self == Self::StepsOfAnyRun && verb == Verb::Step);
-        if any {
-            (trusted.fence, trusted.owner) = (record.fence, record.owner);
+    /// The operation as the store understands it.
+    fn understands(self, mut operation: Operation, record: Option<&Record>) -> Operation {
+        let is_step = operation.step().is_some();
+        if let Operation::Claim(claim) = &mut operation {
+            if self == Self::LapseRunsAgainUnderPark {
+                claim.in_doubt = InDoubt::Retry;
+            }
+            if self == Self::AttemptsWithoutLimit {
+                claim.max_attempts = None;
+            }
         }
-        if self == Self::NoOwnerCheck && lease.fence == record.fence {
-            trusted.owner = record.owner;
+        if let Operation::Fail { how, .. } = &mut operation
+            && self == Self::AttemptsWithoutLimit
+        {
+            how.max_attempts = None;
         }
-        trusted
+        if let Operation::Complete { result, .. } = &mut operation
+            && self == Self::ResultsAreText
+        {
+            *result = Bytes::from(String::from_utf8_lossy(result).into_owned());
+        }
+        if let (Some(record), Some(lease)) = (record, lease_mut(&mut operation)) {
+            if self == Self::NoFenceCheck || (self == Self::StepsOfAnyRun && is_step) {
+                (lease.fence, lease.owner) = (record.fence, record.owner);
+            }
+            if self == Self::NoOwnerCheck && lease.fence == record.fence {
+                lease.owner = record.owner;
+            }
+        }
+        if let (Some(record), Operation::Resolve { how, .. }) = (record, &mut operation)
+            && self == Self::ResolveTakesAnyFence
+            && how.fence.is_some()
+        {
+            how.fence = Some(record.fence);
+        }
+        operation
+    }
+
+    /// What is written besides, though nothing should be.
+    fn disturbs(self, decision: &mut Decision, record: &Record) {
+        let mismatched = decision.answer == Answer::Claimed(Claimed::Mismatched);
+        if self == Self::MismatchEndsTheLease && mismatched {
+            decision.write = Some(Record {
+                lease_until: LONG_AGO,
+                fingerprint: Fingerprint::of(b"nobody's"),
+                ..record.clone()
+            });
+        }
     }
 
     /// The record as it is written.
-    pub(crate) fn writes(
-        self,
-        verb: Verb,
-        old: Option<&Record>,
-        mut new: Record,
-        now: Time,
-    ) -> Record {
-        if self == Self::RetentionShorterThanTheLease && verb == Verb::Claim {
+    fn writes(self, operation: &Operation, old: Option<&Record>, new: &mut Record, now: Time) {
+        let claims = matches!(operation, Operation::Claim(_));
+        let redrives = matches!(operation, Operation::Redrive(_));
+        let resolves = matches!(operation, Operation::Resolve { .. });
+        if self == Self::RetentionShorterThanTheLease && claims {
             new.expires_at = now.plus(new.lease_until.since(now) / 2);
         }
-        if self == Self::DelayIgnored && verb == Verb::Fail {
+        if self == Self::DelayIgnored && matches!(operation, Operation::Fail { .. }) {
             new.lease_until = now;
         }
-        let born_anew = verb == Verb::Claim && new.born == new.fence;
-        if self == Self::FencesStartAnew && born_anew {
+        if self == Self::FencesStartAnew && claims && new.born == new.fence {
             (new.born, new.fence) = (Fence(1_000), Fence(1_000));
         }
+        // An expired record without a fence is as good as none.
+        if self == Self::ForgetRemovesTheRecord && matches!(operation, Operation::Forget(_)) {
+            (new.fence, new.expires_at) = (Fence(0), LONG_AGO);
+        }
         let Some(old) = old else {
-            return new;
+            return;
         };
-        let keeps = (self == Self::RedriveKeepsTheFence && verb == Verb::Redrive)
-            || (self == Self::OperatorsReleaseKeepsTheFence && verb == Verb::ReleaseByOperator)
-            || (self == Self::ResolveKeepsTheFence && verb == Verb::Resolve);
-        if keeps {
+        let releases = matches!(operation, Operation::ReleaseByOperator(_));
+        if (self == Self::RedriveKeepsTheFence && redrives)
+            || (self == Self::OperatorsReleaseKeepsTheFence && releases)
+            || (self == Self::ResolveKeepsTheFence && resolves)
+        {
             new.fence = old.fence;
         }
-        if self == Self::ActsKeepTheOldRetention && [Verb::Redrive, Verb::Resolve].contains(&verb) {
+        if self == Self::ActsKeepTheOldRetention && (redrives || resolves) {
             new.expires_at = old.expires_at;
         }
-        if self == Self::ReleaseCountsTheAttempt && verb == Verb::Release {
+        if self == Self::ReleaseCountsTheAttempt && matches!(operation, Operation::Release(_)) {
             new.attempts = old.attempts;
         }
-        if self == Self::ParkedForgetsItsRun && verb == Verb::Claim && new.state == State::Parked {
+        if self == Self::ParkedForgetsItsRun && claims && new.state == State::Parked {
             new.fence.0 += 1;
         }
-        new
     }
 
-    /// What is left of the record by a claim that was mismatched.
-    pub(crate) fn disturbs(self, claimed: &Claimed, record: &Record) -> Option<Record> {
-        let disturbs = self == Self::MismatchEndsTheLease && *claimed == Claimed::Mismatched;
-        disturbs.then(|| Record {
-            lease_until: LONG_AGO,
-            fingerprint: Fingerprint::of(b"nobody's"),
-            ..record.clone()
-        })
-    }
-
-    /// What a claim is told.
-    pub(crate) fn tells_claim(self, claimed: Claimed) -> Claimed {
-        match claimed {
-            Claimed::Granted(mut lease) if self == Self::FencesStartAnew => {
-                if lease.born == lease.fence {
-                    (lease.born, lease.fence) = (Fence(1_000), Fence(1_000));
-                }
-                Claimed::Granted(lease)
+    /// What the caller is told.
+    fn tells(self, answer: &mut Answer) {
+        match answer {
+            Answer::Claimed(Claimed::Granted(lease))
+                if self == Self::FencesStartAnew && lease.born == lease.fence =>
+            {
+                (lease.born, lease.fence) = (Fence(1_000), Fence(1_000));
             }
-            other => other,
+            Answer::Held(held) => match held {
+                Held::Already(_) if self == Self::RepeatedWordIsStale => *held = Held::Stale,
+                Held::Settled(_) if self == Self::SettledIsStale => *held = Held::Stale,
+                _ => {}
+            },
+            Answer::StepBegun(begun) => match begun {
+                StepBegun::InDoubt(_) if self == Self::StepInDoubtRuns => *begun = StepBegun::Run,
+                StepBegun::Settled(_) if self == Self::SettledIsStale => *begun = StepBegun::Stale,
+                _ => {}
+            },
+            _ => {}
         }
     }
 
-    /// What a run is told.
-    pub(crate) fn tells(self, held: Held) -> Held {
-        match held {
-            Held::Already(_) if self == Self::RepeatedWordIsStale => Held::Stale,
-            Held::Settled(_) if self == Self::SettledIsStale => Held::Stale,
-            other => other,
-        }
-    }
-
-    /// What a run that begins a step is told.
-    pub(crate) fn tells_step(self, begun: StepBegun) -> StepBegun {
-        match begun {
-            StepBegun::InDoubt(_) if self == Self::StepInDoubtRuns => StepBegun::Run,
-            StepBegun::Settled(_) if self == Self::SettledIsStale => StepBegun::Stale,
-            other => other,
-        }
-    }
-
-    /// Whether sweep takes this record, though it must not.
-    pub(crate) fn sweeps(self, record: &Record) -> bool {
+    /// Whether sweep takes this record.
+    pub(crate) fn sweepable(self, record: &Record, grace: Duration, now: Time) -> bool {
         (self == Self::SweepsRunning && record.state == State::Running)
             || (self == Self::SweepsParked && record.state == State::Parked)
+            || sweepable(record, grace, now)
     }
 
     /// The incarnation that a step is kept under.
@@ -323,5 +327,28 @@ impl Fault {
             Self::StepsAreForgottenByTheNextRun => lease.fence,
             _ => lease.born,
         }
+    }
+}
+
+fn is_act(operation: &Operation) -> bool {
+    matches!(
+        operation,
+        Operation::Resolve { .. }
+            | Operation::Redrive(_)
+            | Operation::ReleaseByOperator(_)
+            | Operation::Forget(_)
+    )
+}
+
+fn lease_mut(operation: &mut Operation) -> Option<&mut Lease> {
+    match operation {
+        Operation::Renew { lease, .. }
+        | Operation::Complete { lease, .. }
+        | Operation::Fail { lease, .. }
+        | Operation::Release(lease)
+        | Operation::StepBegin { lease, .. }
+        | Operation::StepRestart { lease, .. }
+        | Operation::StepComplete { lease, .. } => Some(lease),
+        _ => None,
     }
 }

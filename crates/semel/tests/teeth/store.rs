@@ -1,16 +1,13 @@
 //! A store that is sound but for at most one fault.
 
-use super::fault::{Fault, Verb};
+use super::fault::Fault;
 use async_trait::async_trait;
 use bytes::Bytes;
 use semel::clock::{Clock, ManualClock, Time};
 use semel::letter::{Letter, LetterHead, LetterId, Mark, Marked, Put};
 use semel::memory::MemoryStore;
-use semel::record::{
-    self, Acted, Claim, Claimed, Decision, Fail, Fence, Held, Lease, Record, Resolution, State,
-    StepBegun, StepDecision, StepRecord,
-};
-use semel::store::{Cursor, Page, Sharing, Swept, validate_lease, validate_step_name};
+use semel::record::{Answer, Decision, Fence, Operation, Record, State, StepRecord};
+use semel::store::{Cursor, Letters, Page, Sharing, Swept};
 use semel::{Error, Key, Store};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -55,90 +52,32 @@ impl BrokenStore {
         self.kept.lock().expect("no holder of this lock panics")
     }
 
-    /// Decides about one record and writes what was decided: in one step, unless that is the fault.
-    async fn apply<A>(
-        &self,
-        verb: Verb,
-        key: &Key,
-        decide: impl FnOnce(Option<&Record>, Time) -> Decision<A>,
-    ) -> A {
-        let two_steps = match verb {
-            Verb::Claim => self.has(Fault::ClaimIsTwoSteps),
-            Verb::Complete => self.has(Fault::CompleteIsTwoSteps),
-            _ => false,
-        };
-        let now = self.clock.wall();
-        if !two_steps {
-            let mut kept = self.kept();
-            let decision = decide(self.shown(verb, &kept, key, now).as_ref(), now);
-            return self.write(verb, &mut kept, key, decision, now);
-        }
-        let decision = decide(self.shown(verb, &self.kept(), key, now).as_ref(), now);
-        tokio::task::yield_now().await;
-        self.write(verb, &mut self.kept(), key, decision, now)
+    fn decide(&self, kept: &Kept, operation: &Operation, now: Time) -> Decision {
+        let record = operation.key().and_then(|key| kept.records.get(key));
+        let step = self.step(operation).and_then(|at| kept.steps.get(&at));
+        self.fault.decide(record, step, operation, now)
     }
 
-    fn shown(&self, verb: Verb, kept: &Kept, key: &Key, now: Time) -> Option<Record> {
-        let record = kept.records.get(key).cloned();
-        self.fault.shows(verb, record, now)
-    }
-
-    fn write<A>(
-        &self,
-        verb: Verb,
-        kept: &mut Kept,
-        key: &Key,
-        decision: Decision<A>,
-        now: Time,
-    ) -> A {
-        if decision.ended.is_some() && !self.has(Fault::StepsOutliveTheIncarnation) {
-            kept.steps.retain(|(k, ..), _| k != key);
+    fn write(&self, kept: &mut Kept, operation: &Operation, decision: Decision) -> Answer {
+        if let Some(key) = operation.key().copied() {
+            if decision.ended.is_some() {
+                kept.steps.retain(|(k, ..), _| *k != key);
+            }
+            if let Some(record) = decision.write {
+                kept.records.insert(key, record);
+            }
         }
-        if let Some(new) = decision.write {
-            let old = kept.records.get(key);
-            let new = self.fault.writes(verb, old, new, now);
-            kept.records.insert(*key, new);
-        }
-        if verb == Verb::Forget && self.has(Fault::ForgetRemovesTheRecord) {
-            kept.records
-                .retain(|k, record| k != key || !record.expired(now));
+        if let (Some(at), Some(step)) = (self.step(operation), decision.step) {
+            kept.steps.insert(at, step);
         }
         decision.answer
     }
 
-    /// Lets a run say something about itself.
-    async fn say(
-        &self,
-        verb: Verb,
-        lease: &Lease,
-        decide: impl FnOnce(Option<&Record>, &Lease, Time) -> Decision<Held>,
-    ) -> Held {
-        let held = self.apply(verb, &lease.key, |record, now| {
-            decide(record, &self.fault.trusts(verb, lease, record), now)
-        });
-        self.fault.tells(held.await)
-    }
-
-    fn step<A>(
-        &self,
-        lease: &Lease,
-        name: &str,
-        decide: impl FnOnce(Option<&Record>, Option<&StepRecord>, &Lease, Time) -> StepDecision<A>,
-    ) -> Result<A, Error> {
-        if !self.has(Fault::NothingIsValidated) {
-            validate_step_name(name)?;
-        }
-        let now = self.clock.wall();
-        let mut kept = self.kept();
-        let record = self.shown(Verb::Step, &kept, &lease.key, now);
+    /// Where the step of an operation is kept.
+    fn step(&self, operation: &Operation) -> Option<(Key, Fence, String)> {
+        let (lease, name) = operation.step()?;
         let born = self.fault.keeps_step_under(lease);
-        let lease = self.fault.trusts(Verb::Step, lease, record.as_ref());
-        let at = (lease.key, born, name.to_owned());
-        let decision = decide(record.as_ref(), kept.steps.get(&at), &lease, now);
-        if let Some(step) = decision.write {
-            kept.steps.insert(at, step);
-        }
-        Ok(decision.answer)
+        Some((lease.key, born, name.to_owned()))
     }
 }
 
@@ -148,116 +87,25 @@ impl Store for BrokenStore {
         Sharing::OneProcess
     }
 
-    async fn claim(&self, claim: &Claim) -> Result<Claimed, Error> {
+    /// Decides and writes in one step, unless that is the fault.
+    async fn apply(&self, operation: &Operation) -> Result<Answer, Error> {
         if !self.has(Fault::NothingIsValidated) {
-            claim.validate()?;
+            operation.validate()?;
         }
-        let understood = self.fault.understands(claim.clone());
-        let decide = |record: Option<&Record>, now| {
-            let Some(record) = record else {
-                return record::claim(None, &understood, now);
-            };
-            let shown = self.fault.shows_claim(claim, record.clone());
-            let mut decision = record::claim(Some(&shown), &understood, now);
-            decision.write = decision
-                .write
-                .or_else(|| self.fault.disturbs(&decision.answer, record));
-            decision
+        let two_steps = match operation {
+            Operation::Claim(_) => self.has(Fault::ClaimIsTwoSteps),
+            Operation::Complete { .. } => self.has(Fault::CompleteIsTwoSteps),
+            _ => false,
         };
-        let claimed = self.apply(Verb::Claim, &claim.key, decide).await;
-        Ok(self.fault.tells_claim(claimed))
-    }
-
-    async fn renew(
-        &self,
-        lease: &Lease,
-        lease_for: Duration,
-        retention: Duration,
-    ) -> Result<Held, Error> {
-        if !self.has(Fault::NothingIsValidated) {
-            validate_lease(lease_for, retention)?;
-        }
-        let decide = |record: Option<&Record>, lease: &Lease, now| {
-            record::renew(record, lease, lease_for, retention, now)
-        };
-        Ok(self.say(Verb::Renew, lease, decide).await)
-    }
-
-    async fn complete(
-        &self,
-        lease: &Lease,
-        result: &Bytes,
-        retention: Duration,
-    ) -> Result<Held, Error> {
-        let result = if self.has(Fault::ResultsAreText) {
-            Bytes::from(String::from_utf8_lossy(result).into_owned())
-        } else {
-            result.clone()
-        };
-        let decide = |record: Option<&Record>, lease: &Lease, now| {
-            record::complete(record, lease, &result, retention, now)
-        };
-        Ok(self.say(Verb::Complete, lease, decide).await)
-    }
-
-    async fn fail(&self, lease: &Lease, how: &Fail) -> Result<Held, Error> {
-        let mut how = how.clone();
-        if self.has(Fault::AttemptsWithoutLimit) {
-            how.max_attempts = None;
-        }
-        let decide =
-            |record: Option<&Record>, lease: &Lease, now| record::fail(record, lease, &how, now);
-        Ok(self.say(Verb::Fail, lease, decide).await)
-    }
-
-    async fn release(&self, lease: &Lease) -> Result<Held, Error> {
-        Ok(self.say(Verb::Release, lease, record::release).await)
-    }
-
-    async fn look(&self, key: &Key) -> Result<Option<Record>, Error> {
         let now = self.clock.wall();
-        let record = self.shown(Verb::Look, &self.kept(), key, now);
-        Ok(record::look(record.as_ref(), now).cloned())
-    }
-
-    async fn step_begin(&self, lease: &Lease, name: &str) -> Result<StepBegun, Error> {
-        let begun = self.step(lease, name, record::step_begin)?;
-        Ok(self.fault.tells_step(begun))
-    }
-
-    async fn step_restart(&self, lease: &Lease, name: &str) -> Result<Held, Error> {
-        self.step(lease, name, record::step_restart)
-    }
-
-    async fn step_complete(
-        &self,
-        lease: &Lease,
-        name: &str,
-        result: &Bytes,
-    ) -> Result<Held, Error> {
-        self.step(lease, name, |record, step, lease, now| {
-            record::step_complete(record, step, lease, result, now)
-        })
-    }
-
-    async fn resolve(&self, key: &Key, how: &Resolution) -> Result<Acted, Error> {
-        let decide = |record: Option<&Record>, now| {
-            record::resolve(record, &self.fault.hears(how, record), now)
-        };
-        Ok(self.apply(Verb::Resolve, key, decide).await)
-    }
-
-    async fn redrive(&self, key: &Key) -> Result<Acted, Error> {
-        Ok(self.apply(Verb::Redrive, key, record::redrive).await)
-    }
-
-    async fn release_by_operator(&self, key: &Key) -> Result<Acted, Error> {
-        let decide = record::release_by_operator;
-        Ok(self.apply(Verb::ReleaseByOperator, key, decide).await)
-    }
-
-    async fn forget(&self, key: &Key) -> Result<Acted, Error> {
-        Ok(self.apply(Verb::Forget, key, record::forget).await)
+        if two_steps {
+            let decision = self.decide(&self.kept(), operation, now);
+            tokio::task::yield_now().await;
+            return Ok(self.write(&mut self.kept(), operation, decision));
+        }
+        let mut kept = self.kept();
+        let decision = self.decide(&kept, operation, now);
+        Ok(self.write(&mut kept, operation, decision))
     }
 
     async fn list(
@@ -297,34 +145,31 @@ impl Store for BrokenStore {
         let _swept = self.letters.sweep(None).await?;
         let mut kept = self.kept();
         let before = kept.records.len();
-        kept.records.retain(|_, record| {
-            let wrongly = self.fault.sweeps(record);
-            !wrongly && !record::sweepable(record, GRACE, now)
-        });
+        kept.records
+            .retain(|_, record| !self.fault.sweepable(record, GRACE, now));
         let removed = (before - kept.records.len()) as u64;
         Ok(Swept {
             removed,
             next: None,
         })
     }
+}
 
-    async fn ready(&self) -> Result<(), Error> {
-        Ok(())
-    }
-
-    async fn letter_put(&self, letter: &Letter) -> Result<Put, Error> {
+#[async_trait]
+impl Letters for BrokenStore {
+    async fn put(&self, letter: &Letter) -> Result<Put, Error> {
         let higher = Letter {
             fence: Fence(letter.fence.0 + 1),
             ..letter.clone()
         };
         let letters = &self.letters;
         match self.fault {
-            Fault::LetterIsPutTwice if letters.letter_get(&letter.id).await?.is_some() => {
-                let _closed = letters.letter_mark(&letter.id, Mark::Closed).await?;
-                letters.letter_put(&higher).await
+            Fault::LetterIsPutTwice if letters.get(&letter.id).await?.is_some() => {
+                let _closed = letters.mark(&letter.id, Mark::Closed).await?;
+                letters.put(&higher).await
             }
-            Fault::ClosedLettersComeBack => match letters.letter_put(letter).await? {
-                Put::Closed => letters.letter_put(&higher).await,
+            Fault::ClosedLettersComeBack => match letters.put(letter).await? {
+                Put::Closed => letters.put(&higher).await,
                 put => Ok(put),
             },
             Fault::ClosedLettersStayClosed => {
@@ -332,44 +177,40 @@ impl Store for BrokenStore {
                     fence: Fence(0),
                     ..letter.clone()
                 };
-                match letters.letter_put(&lowest).await? {
+                match letters.put(&lowest).await? {
                     Put::Closed => Ok(Put::Closed),
-                    put => letters.letter_put(letter).await.map(|_| put),
+                    put => letters.put(letter).await.map(|_| put),
                 }
             }
-            Fault::LettersKeepTheirFirstFence => match letters.letter_get(&letter.id).await? {
+            Fault::LettersKeepTheirFirstFence => match letters.get(&letter.id).await? {
                 Some(_) => Ok(Put::Already),
-                None => letters.letter_put(letter).await,
+                None => letters.put(letter).await,
             },
             Fault::TombstonesStayForEver => {
                 let closed = self.kept().closed.get(&letter.id).copied();
                 match closed {
                     Some(fence) if letter.fence <= fence => Ok(Put::Closed),
-                    _ => letters.letter_put(letter).await,
+                    _ => letters.put(letter).await,
                 }
             }
-            _ => letters.letter_put(letter).await,
+            _ => letters.put(letter).await,
         }
     }
 
-    async fn letter_list(
-        &self,
-        after: Option<&Cursor>,
-        limit: u32,
-    ) -> Result<Page<LetterHead>, Error> {
-        let mut page = self.letters.letter_list(after, limit).await?;
+    async fn list(&self, after: Option<&Cursor>, limit: u32) -> Result<Page<LetterHead>, Error> {
+        let mut page = Letters::list(&self.letters, after, limit).await?;
         if self.has(Fault::LettersNewestFirst) {
             page.items.reverse();
         }
         Ok(page)
     }
 
-    async fn letter_get(&self, id: &LetterId) -> Result<Option<Letter>, Error> {
-        self.letters.letter_get(id).await
+    async fn get(&self, id: &LetterId) -> Result<Option<Letter>, Error> {
+        self.letters.get(id).await
     }
 
-    async fn letter_mark(&self, id: &LetterId, mark: Mark) -> Result<Marked, Error> {
-        let Some(letter) = self.letters.letter_get(id).await? else {
+    async fn mark(&self, id: &LetterId, mark: Mark) -> Result<Marked, Error> {
+        let Some(letter) = self.letters.get(id).await? else {
             return Ok(Marked::Gone);
         };
         match mark {
@@ -379,6 +220,6 @@ impl Store for BrokenStore {
                 self.kept().closed.insert(*id, letter.fence);
             }
         }
-        self.letters.letter_mark(id, mark).await
+        self.letters.mark(id, mark).await
     }
 }

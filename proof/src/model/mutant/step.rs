@@ -3,16 +3,15 @@
 use super::super::protocol::Steps;
 use super::super::request;
 use semel::clock::Time;
-use semel::record::{
-    self, Answer, Decision, Lease, Operation, Record, StepBegun, StepDecision, StepRecord,
-};
+use semel::record::{Decision, Lease, Operation, Record, StepRecord, decide};
 
 pub(super) fn take_over_gives_a_new_born(
     record: Option<&Record>,
+    step: Option<&StepRecord>,
     operation: &Operation,
     now: Time,
-) -> Decision<Answer> {
-    let mut decision = record::decide(record, operation, now);
+) -> Decision {
+    let mut decision = decide(record, step, operation, now);
     if let (Some(lease), Some(write)) = (
         request::granted_mut(&mut decision.answer),
         &mut decision.write,
@@ -25,10 +24,11 @@ pub(super) fn take_over_gives_a_new_born(
 
 pub(super) fn take_over_ends_the_incarnation(
     record: Option<&Record>,
+    step: Option<&StepRecord>,
     operation: &Operation,
     now: Time,
-) -> Decision<Answer> {
-    let mut decision = record::decide(record, operation, now);
+) -> Decision {
+    let mut decision = decide(record, step, operation, now);
     if request::granted(&decision).is_some() && decision.write.is_some() {
         decision.ended = record.map(|old| old.born);
     }
@@ -45,19 +45,27 @@ pub(super) fn step_of_any_incarnation<'a>(
 pub(super) fn step_done_runs_again(
     record: Option<&Record>,
     step: Option<&StepRecord>,
-    lease: &Lease,
+    operation: &Operation,
     now: Time,
-) -> StepDecision<StepBegun> {
-    let forgotten = step.filter(|step| step.result.is_none());
-    record::step_begin(record, forgotten, lease, now)
+) -> Decision {
+    let begins = matches!(operation, Operation::StepBegin { .. });
+    let forgotten = step.filter(|step| !begins || step.result.is_none());
+    decide(record, forgotten, operation, now)
 }
 
 pub(super) fn step_in_doubt_runs(
     record: Option<&Record>,
     step: Option<&StepRecord>,
-    lease: &Lease,
+    operation: &Operation,
     now: Time,
-) -> StepDecision<StepBegun> {
-    let known = step.filter(|step| step.result.is_some() || step.fence == lease.fence);
-    record::step_begin(record, known, lease, now)
+) -> Decision {
+    let begins = matches!(operation, Operation::StepBegin { .. });
+    let begun_by = operation
+        .lease()
+        .filter(|_| begins)
+        .map(|lease| lease.fence);
+    let doubted =
+        |step: &StepRecord| step.result.is_none() && begun_by.is_some_and(|f| f != step.fence);
+    let known = step.filter(|step| !doubted(step));
+    decide(record, known, operation, now)
 }

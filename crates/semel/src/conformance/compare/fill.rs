@@ -1,64 +1,72 @@
 //! An act filled in: the calls it stands for on either side, and how it is told.
 
-use super::call::{Call, Told};
 use super::lane::{Desk, Run};
 use super::plan::{Asking, By, Failing, Forged, Kind, Policy, Spans, Verb};
 use crate::Fingerprint;
 use crate::conformance::answer::shown;
 use crate::record::{
-    Claim, Claimed, Fail, FailKind, Fence, Finding, InDoubt, Lease, Operation, Owner, Resolution,
+    Answer, Claim, Claimed, Fail, FailKind, Fence, Finding, InDoubt, Lease, Operation, Owner,
+    Resolution,
 };
 use bytes::Bytes;
 
 impl Verb {
-    /// The call to the oracle and the call to the store.
-    pub(super) fn calls(&self, desk: &Desk, number: usize) -> (Call, Call) {
+    /// The operation for the oracle and the one for the store; none when the act is a sweep.
+    pub(super) fn operations(&self, desk: &Desk, number: usize) -> Option<(Operation, Operation)> {
+        let key = desk.key;
         let result = Bytes::from(format!("result {number}"));
-        let by = |by: &By, call: &dyn Fn(Lease) -> Call| {
-            let run = by.run(desk);
-            (call(run.oracle), call(run.store))
+        let by = |who: &By, operation: &dyn Fn(Lease) -> Operation| {
+            let run = who.run(desk);
+            (operation(run.oracle), operation(run.store))
         };
-        let held = |who: &By, operation: &dyn Fn(Lease) -> Operation| {
-            by(who, &|lease| Call::Record(operation(lease)))
+        let both = |operation: Operation| (operation.clone(), operation);
+        let resolve = |finding| {
+            let how = Resolution::new(finding);
+            both(Operation::Resolve { key, how })
         };
-        let both = |operation: Operation| {
-            let call = Call::Record(operation);
-            (call.clone(), call)
-        };
-        match self {
-            Self::Look => both(Operation::Look),
+        Some(match self {
+            Self::Look => both(Operation::Look(key)),
             Self::Claim(asking) => both(Operation::Claim(asking.claim(desk))),
-            Self::Renew(who, lease_for, retention) => held(who, &|lease| {
-                Operation::Renew(lease, lease_for.exactly(), retention.exactly())
+            Self::Renew(who, lease_for, retention) => by(who, &|lease| Operation::Renew {
+                lease,
+                lease_for: lease_for.exactly(),
+                retention: retention.exactly(),
             }),
-            Self::Complete(who, retention) => held(who, &|lease| {
-                Operation::Complete(lease, result.clone(), retention.exactly())
+            Self::Complete(who, retention) => by(who, &|lease| Operation::Complete {
+                lease,
+                result: result.clone(),
+                retention: retention.exactly(),
             }),
-            Self::Fail(who, failing) => held(who, &|lease| {
-                Operation::Fail(lease, failing.fail(result.clone()))
+            Self::Fail(who, failing) => by(who, &|lease| Operation::Fail {
+                lease,
+                how: failing.fail(result.clone()),
             }),
-            Self::Release(who) => held(who, &Operation::Release),
-            Self::StepBegin(who, name) => by(who, &|lease| Call::StepBegin(lease, name)),
-            Self::StepComplete(who, name) => by(who, &|lease| {
-                Call::StepComplete(lease, name, result.clone())
+            Self::Release(who) => by(who, &Operation::Release),
+            Self::StepBegin(who, name) => by(who, &|lease| Operation::StepBegin {
+                lease,
+                name: (*name).into(),
             }),
-            Self::StepRestart(who, name) => by(who, &|lease| Call::StepRestart(lease, name)),
-            Self::ResolveSucceeded => both(Operation::Resolve(Resolution::new(
-                Finding::Succeeded(result),
-            ))),
-            Self::ResolveFailed => {
-                both(Operation::Resolve(Resolution::new(Finding::Failed(result))))
-            }
-            Self::ResolveRetry => both(Operation::Resolve(Resolution::new(Finding::Retry))),
-            Self::ResolveRun(who) => held(who, &|lease| {
-                let how = Resolution::new(Finding::Succeeded(result.clone()));
-                Operation::Resolve(how.of_run(lease.fence))
+            Self::StepComplete(who, name) => by(who, &|lease| Operation::StepComplete {
+                lease,
+                name: (*name).into(),
+                result: result.clone(),
             }),
-            Self::Redrive => both(Operation::Redrive),
-            Self::ReleaseByOperator => both(Operation::ReleaseByOperator),
-            Self::Forget => both(Operation::Forget),
-            Self::Sweep => (Call::Sweep, Call::Sweep),
-        }
+            Self::StepRestart(who, name) => by(who, &|lease| Operation::StepRestart {
+                lease,
+                name: (*name).into(),
+            }),
+            Self::ResolveSucceeded => resolve(Finding::Succeeded(result)),
+            Self::ResolveFailed => resolve(Finding::Failed(result)),
+            Self::ResolveRetry => resolve(Finding::Retry),
+            Self::ResolveRun(who) => by(who, &|lease| {
+                let how = Resolution::new(Finding::Succeeded(result.clone())).of_run(lease.fence);
+                Operation::Resolve { key, how }
+            }),
+            Self::Redrive => both(Operation::Redrive(key)),
+            Self::ReleaseByOperator => both(Operation::ReleaseByOperator(key)),
+            Self::Forget => both(Operation::Forget(key)),
+            Self::Sweep => return None,
+        })
     }
 
     /// The act in words.
@@ -211,23 +219,19 @@ impl By {
     }
 }
 
-// === impl Told ===
-
-impl Told {
-    /// What was told, in short.
-    pub(super) fn say(&self) -> String {
-        match self {
-            Self::Claimed(Claimed::Granted(lease)) => format!(
-                "granted, attempt {}, fence {}, born {}",
-                lease.attempt, lease.fence, lease.born
-            ),
-            Self::Claimed(claimed) => shown(claimed),
-            Self::Held(held) => shown(held),
-            Self::Begun(begun) => shown(begun),
-            Self::Acted(acted) => shown(acted),
-            Self::Looked(None) => "absent".into(),
-            Self::Looked(Some(record)) => format!("{}, attempts {}", record.state, record.attempts),
-            Self::Swept => "swept".into(),
-        }
+/// An answer, in short.
+pub(super) fn say(answer: &Answer) -> String {
+    match answer {
+        Answer::Claimed(Claimed::Granted(lease)) => format!(
+            "granted, attempt {}, fence {}, born {}",
+            lease.attempt, lease.fence, lease.born
+        ),
+        Answer::Claimed(claimed) => shown(claimed),
+        Answer::Held(held) => shown(held),
+        Answer::StepBegun(begun) => shown(begun),
+        Answer::Acted(acted) => shown(acted),
+        Answer::Looked(None) => "absent".into(),
+        Answer::Looked(Some(record)) => format!("{}, attempts {}", record.state, record.attempts),
+        Answer::Ready => "ready".into(),
     }
 }

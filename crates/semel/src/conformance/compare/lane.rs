@@ -1,11 +1,12 @@
 //! One case: its keys, both sides, and the story of what was told.
 
-use super::call::{Call, Oracle, Told, ask};
+use super::fill::say;
+use super::oracle::Oracle;
 use super::plan::{Act, KEYS, Spans};
 use super::same::{Fences, Same};
 use crate::clock::{Clock, SystemClock, Time};
 use crate::conformance::answer::shown;
-use crate::record::{Claimed, Fence, Lease, Operation, Owner};
+use crate::record::{Answer, Claimed, Fence, Lease, Operation, Owner};
 use crate::{Error, Key, Store};
 use std::sync::Arc;
 use std::time::Duration;
@@ -76,11 +77,22 @@ impl Lane {
         if desk.oracle.is_on_an_edge(self.now) {
             return Ok(());
         }
-        let (oracle, store) = act.verb.calls(desk, self.acts);
         let what = format!("{:3}. key {key}: {}", self.acts, act.verb.say(desk));
-        self.both(key, what, &oracle, &store).await?;
-        let look = Call::Record(Operation::Look);
+        let look = Operation::Look(desk.key);
+        match act.verb.operations(desk, self.acts) {
+            Some((oracle, store)) => self.both(key, what, &oracle, &store).await?,
+            None => self.sweep(what).await?,
+        }
         self.both(key, "      then look".into(), &look, &look).await
+    }
+
+    /// Sweeps the store to the end; the oracle allows for that anyway.
+    async fn sweep(&mut self, what: String) -> Result<(), Parted> {
+        let swept = sweep(&*self.store).await;
+        self.story.push(format!("{what}: {swept:?}"));
+        swept.map_err(|error| Parted {
+            story: format!("{}\n      the store told:  {error}", self.story.join("\n")),
+        })
     }
 
     /// Makes a call on both sides, and compares what they tell.
@@ -88,15 +100,15 @@ impl Lane {
         &mut self,
         key: usize,
         what: String,
-        oracle: &Call,
-        store: &Call,
+        oracle: &Operation,
+        store: &Operation,
     ) -> Result<(), Parted> {
         self.now = self.now.plus(TICK);
         let desk = self.desks.get_mut(key).expect("a key below KEYS");
-        let answered = ask(&*self.store, &desk.key, store).await;
+        let answered = self.store.apply(store).await;
         let followed = desk.follow(oracle, &answered, self.now, self.clock.monotonic());
         self.story.push(match &answered {
-            Ok(told) => format!("{what}: {}", told.say()),
+            Ok(answer) => format!("{what}: {}", say(answer)),
             Err(error) => format!("{what}: {error}"),
         });
         followed.map_err(|expected| Parted {
@@ -107,6 +119,14 @@ impl Lane {
             ),
         })
     }
+}
+
+async fn sweep(store: &dyn Store) -> Result<(), Error> {
+    let mut after = store.sweep(None).await?.next;
+    while let Some(next) = &after {
+        after = store.sweep(Some(next)).await?.next;
+    }
+    Ok(())
 }
 
 // === impl Desk ===
@@ -128,20 +148,20 @@ impl Desk {
     /// Goes the way of the oracle that the store went; if there is none, says what was expected.
     fn follow(
         &mut self,
-        call: &Call,
-        answered: &Result<Told, Error>,
+        operation: &Operation,
+        answered: &Result<Answer, Error>,
         now: Time,
         elapsed: Duration,
     ) -> Result<(), String> {
         let mut expected = Vec::new();
-        for (told, oracle) in self.oracle.ways(call, now) {
+        for (told, oracle) in self.oracle.ways(operation, now) {
             let mut fences = self.fences.clone();
             let mut same = Same {
                 fences: &mut fences,
                 elapsed,
             };
             let agreed = match answered {
-                Ok(store) => same.told(&told, store),
+                Ok(store) => same.answer(&told, store),
                 Err(_) => Err("there is an error instead of an answer"),
             };
             match agreed {
@@ -160,9 +180,9 @@ impl Desk {
         Err(expected.join("\n      or, if the expired record was swept:\n"))
     }
 
-    fn remember(&mut self, oracle: &Told, store: &Result<Told, Error>) {
-        if let Told::Claimed(Claimed::Granted(oracle)) = oracle
-            && let Ok(Told::Claimed(Claimed::Granted(store))) = store
+    fn remember(&mut self, oracle: &Answer, store: &Result<Answer, Error>) {
+        if let Answer::Claimed(Claimed::Granted(oracle)) = oracle
+            && let Ok(Answer::Claimed(Claimed::Granted(store))) = store
         {
             let (oracle, store) = (oracle.clone(), store.clone());
             let run = Run { oracle, store };

@@ -1,7 +1,6 @@
 //! Whether two sides told the same, though their clocks and so their fences differ.
 
-use super::call::Told;
-use crate::record::{Claimed, Fence, Held, Lease, Record, Settled, StepBegun};
+use crate::record::{Answer, Claimed, Fence, Held, Lease, Record, Settled, StepBegun};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -41,12 +40,14 @@ impl Fences {
 // === impl Same ===
 
 impl Same<'_> {
-    pub(super) fn told(&mut self, oracle: &Told, store: &Told) -> Agreed {
+    pub(super) fn answer(&mut self, oracle: &Answer, store: &Answer) -> Agreed {
         match (oracle, store) {
-            (Told::Claimed(oracle), Told::Claimed(store)) => self.claimed(oracle, store),
-            (Told::Held(oracle), Told::Held(store)) => self.held(oracle, store),
-            (Told::Begun(oracle), Told::Begun(store)) => self.begun(oracle, store),
-            (Told::Looked(Some(oracle)), Told::Looked(Some(store))) => self.record(oracle, store),
+            (Answer::Claimed(oracle), Answer::Claimed(store)) => self.claimed(oracle, store),
+            (Answer::Held(oracle), Answer::Held(store)) => self.held(oracle, store),
+            (Answer::StepBegun(oracle), Answer::StepBegun(store)) => self.begun(oracle, store),
+            (Answer::Looked(Some(oracle)), Answer::Looked(Some(store))) => {
+                self.record(oracle, store)
+            }
             (oracle, store) => agree("the answer", oracle, store),
         }
     }

@@ -1,19 +1,21 @@
 //! Many words and acts at once: one of them is applied, and the others are told so.
 
-use super::{CROWD, TIMES, at_once};
-use crate::Fingerprint;
-use crate::Store;
+use super::{CROWD, TIMES, apply_at_once, at_once};
 use crate::conformance::answer::{Judged, Plain, end, is, that};
 use crate::conformance::behaviour::behaviours;
-use crate::conformance::stage::{LEASE, RETENTION, Stage, WHY, failing, retryable};
-use crate::letter::{Letter, LetterId, Mark, Marked, Put, Reason};
+use crate::conformance::letter::letter;
+use crate::conformance::stage::{LEASE, RETENTION, Stage, failing, retryable};
+use crate::letter::{Mark, Marked, Put, Reason};
 use crate::record::{
-    Acted, Claimed, Ending, FailKind, Fence, Finding, Held, Resolution, State, StepBegun,
+    Acted, Answer, Claimed, Ending, FailKind, Finding, Held, Lease, Operation, Resolution, State,
+    StepBegun,
 };
+use crate::store::StoreExt;
 use bytes::Bytes;
 use std::sync::Arc;
 
 behaviours![
+    BEHAVIOURS:
     one_of_many_completions_is_applied,
     success_and_failure_cannot_both_be_applied,
     one_of_old_and_new_run_completes,
@@ -21,29 +23,45 @@ behaviours![
     one_of_many_redrives_is_applied,
     one_of_many_forgets_is_applied,
     one_of_many_step_completions_is_applied,
+];
+
+behaviours![
+    LETTERS:
     one_of_many_puts_of_a_letter_is_applied,
 ];
+
+/// As many operations as there are callers.
+fn crowd(operation: impl Fn(usize) -> Operation) -> Vec<Operation> {
+    (0..CROWD).map(operation).collect()
+}
+
+fn complete(lease: &Lease, n: usize) -> Operation {
+    Operation::Complete {
+        lease: lease.clone(),
+        result: numbered(n),
+        retention: RETENTION,
+    }
+}
+
+fn fail(lease: &Lease, kind: FailKind) -> Operation {
+    Operation::Fail {
+        lease: lease.clone(),
+        how: failing(kind),
+    }
+}
+
+const fn applied(state: State) -> Answer {
+    Answer::Held(Held::Applied(state))
+}
 
 async fn one_of_many_completions_is_applied(stage: &Stage<'_>) -> Judged {
     for _ in 0..TIMES {
         let (piece, lease) = stage.piece_in(State::Running).await?;
-        let call = |n| {
-            let lease = lease.clone();
-            move |store: Arc<dyn Store>| async move {
-                Ok((n, store.complete(&lease, &numbered(n), RETENTION).await?))
-            }
-        };
-        let told = at_once(stage, (0..CROWD).map(call)).await?;
-        let (numbers, held): (Vec<_>, Vec<_>) = told.into_iter().unzip();
-        let (applied, already) = (
-            Held::Applied(State::Succeeded),
-            Held::Already(State::Succeeded),
-        );
-        one_of(&held, &applied, &already)?;
-        let mut both = numbers.iter().zip(&held);
-        let winner = both.find(|(_, held)| **held == applied);
-        let winner = winner.map(|(n, _)| numbered(*n));
-        let replayed = end(Ending::Succeeded, &winner.unwrap_or_default());
+        let told = apply_at_once(stage, crowd(|n| complete(&lease, n))).await?;
+        let already = Answer::Held(Held::Already(State::Succeeded));
+        one_of(&told, &applied(State::Succeeded), &already)?;
+        let winner = told.iter().position(|t| *t == applied(State::Succeeded));
+        let replayed = end(Ending::Succeeded, &numbered(winner.unwrap_or_default()));
         let answered = stage.store.claim(&piece.claim()).await;
         is(
             "claim: what was applied",
@@ -57,21 +75,18 @@ async fn one_of_many_completions_is_applied(stage: &Stage<'_>) -> Judged {
 async fn success_and_failure_cannot_both_be_applied(stage: &Stage<'_>) -> Judged {
     for _ in 0..TIMES {
         let (piece, lease) = stage.piece_in(State::Running).await?;
-        let call = |n: usize| {
-            let lease = lease.clone();
-            move |store: Arc<dyn Store>| async move {
-                match n % 3 {
-                    0 => store.complete(&lease, &numbered(n), RETENTION).await,
-                    1 => store.fail(&lease, &failing(FailKind::Final)).await,
-                    _ => store.fail(&lease, &failing(retryable())).await,
-                }
-            }
-        };
-        let told = at_once(stage, (0..CROWD).map(call)).await?;
-        let applied = told.iter().filter(|held| matches!(held, Held::Applied(_)));
-        let applied: Vec<_> = applied.collect();
+        let words = crowd(|n| match n % 3 {
+            0 => complete(&lease, n),
+            1 => fail(&lease, FailKind::Final),
+            _ => fail(&lease, retryable()),
+        });
+        let told = apply_at_once(stage, words).await?;
         let state = piece.record().await?.state;
-        let so = applied == [&Held::Applied(state)];
+        let is_applied = |t: &&Answer| matches!(t, Answer::Held(Held::Applied(_)));
+        let so = told
+            .iter()
+            .filter(is_applied)
+            .eq(std::iter::once(&applied(state)));
         that(so, &format!("one Applied, as {state}"), &told)?;
     }
     Ok(())
@@ -82,76 +97,57 @@ async fn one_of_old_and_new_run_completes(stage: &Stage<'_>) -> Judged {
         let (piece, old) = stage.piece_in(State::Running).await?;
         stage.pass(LEASE).await;
         // The old run's late word races with the claim that makes it stale.
-        let late = {
-            let claim = piece.claim();
-            move |n: usize| {
-                let (old, claim) = (old.clone(), claim.clone());
-                move |store: Arc<dyn Store>| async move {
-                    match n {
-                        0 => store.complete(&old, &numbered(0), RETENTION).await.map(Err),
-                        _ => store.claim(&claim).await.map(Ok),
-                    }
-                }
-            }
-        };
-        let told = at_once(stage, (0..2).map(late)).await?;
-        let completed = told
-            .iter()
-            .any(|t| *t == Err(Held::Applied(State::Succeeded)));
-        let granted = told.iter().any(|t| matches!(t, Ok(Claimed::Granted(_))));
+        let words = vec![complete(&old, 0), Operation::Claim(piece.claim())];
+        let told = apply_at_once(stage, words).await?;
+        let completed = told.contains(&applied(State::Succeeded));
+        let granted = |t: &Answer| matches!(t, Answer::Claimed(Claimed::Granted(_)));
+        let granted = told.iter().any(granted);
         that(
             completed != granted,
             "either the late word or the new run",
             &told,
         )?;
-        piece
-            .is_in(if granted {
-                State::Running
-            } else {
-                State::Succeeded
-            })
-            .await?;
+        let state = if granted {
+            State::Running
+        } else {
+            State::Succeeded
+        };
+        piece.is_in(state).await?;
+    }
+    Ok(())
+}
+
+/// Of many equal acts on a record in this state one is applied, and the others find it in the next.
+async fn one_of_many_acts(
+    stage: &Stage<'_>,
+    state: State,
+    act: impl Fn(crate::Key) -> Operation,
+    then: Option<State>,
+) -> Judged {
+    for _ in 0..TIMES {
+        let (piece, _) = stage.piece_in(state).await?;
+        let told = apply_at_once(stage, crowd(|_| act(piece.key))).await?;
+        let gone = Answer::Acted(Acted::Gone(then));
+        one_of(&told, &Answer::Acted(Acted::Applied), &gone)?;
     }
     Ok(())
 }
 
 async fn one_of_many_resolutions_is_applied(stage: &Stage<'_>) -> Judged {
-    for _ in 0..TIMES {
-        let (piece, _) = stage.piece_in(State::Parked).await?;
-        let key = piece.key;
-        let call = |n| {
-            move |store: Arc<dyn Store>| async move {
-                store
-                    .resolve(&key, &Resolution::new(Finding::Succeeded(numbered(n))))
-                    .await
-            }
-        };
-        let told = at_once(stage, (0..CROWD).map(call)).await?;
-        one_of(&told, &Acted::Applied, &Acted::Gone(Some(State::Succeeded)))?;
-    }
-    Ok(())
+    let resolve = |key| Operation::Resolve {
+        key,
+        how: Resolution::new(Finding::Succeeded(numbered(0))),
+    };
+    one_of_many_acts(stage, State::Parked, resolve, Some(State::Succeeded)).await
 }
 
 async fn one_of_many_redrives_is_applied(stage: &Stage<'_>) -> Judged {
-    for _ in 0..TIMES {
-        let (piece, _) = stage.piece_in(State::Failed).await?;
-        let key = piece.key;
-        let call = |_| move |store: Arc<dyn Store>| async move { store.redrive(&key).await };
-        let told = at_once(stage, (0..CROWD).map(call)).await?;
-        one_of(&told, &Acted::Applied, &Acted::Gone(Some(State::Waiting)))?;
-    }
-    Ok(())
+    let redrive = Operation::Redrive;
+    one_of_many_acts(stage, State::Failed, redrive, Some(State::Waiting)).await
 }
 
 async fn one_of_many_forgets_is_applied(stage: &Stage<'_>) -> Judged {
-    for _ in 0..TIMES {
-        let (piece, _) = stage.piece_in(State::Succeeded).await?;
-        let key = piece.key;
-        let call = |_| move |store: Arc<dyn Store>| async move { store.forget(&key).await };
-        let told = at_once(stage, (0..CROWD).map(call)).await?;
-        one_of(&told, &Acted::Applied, &Acted::Gone(None))?;
-    }
-    Ok(())
+    one_of_many_acts(stage, State::Succeeded, Operation::Forget, None).await
 }
 
 async fn one_of_many_step_completions_is_applied(stage: &Stage<'_>) -> Judged {
@@ -159,40 +155,28 @@ async fn one_of_many_step_completions_is_applied(stage: &Stage<'_>) -> Judged {
         let (_, lease) = stage.piece_in(State::Running).await?;
         let begun = stage.store.step_begin(&lease, "step").await;
         is("begin step", StepBegun::Run, begun)?;
-        let call = |n| {
-            let lease = lease.clone();
-            move |store: Arc<dyn Store>| async move {
-                store.step_complete(&lease, "step", &numbered(n)).await
-            }
+        let complete = |n| Operation::StepComplete {
+            lease: lease.clone(),
+            name: "step".into(),
+            result: numbered(n),
         };
-        let told = at_once(stage, (0..CROWD).map(call)).await?;
-        let (applied, already) = (Held::Applied(State::Running), Held::Already(State::Running));
-        one_of(&told, &applied, &already)?;
+        let told = apply_at_once(stage, crowd(complete)).await?;
+        let already = Answer::Held(Held::Already(State::Running));
+        one_of(&told, &applied(State::Running), &already)?;
     }
     Ok(())
 }
 
 async fn one_of_many_puts_of_a_letter_is_applied(stage: &Stage<'_>) -> Judged {
     for _ in 0..TIMES {
-        let key = stage.piece().key;
-        let letter = Letter {
-            id: LetterId::of_key(Reason::Failed, &key, &Fingerprint::of(WHY)),
-            key: Some(key),
-            route: "orders".into(),
-            reason: Reason::Failed,
-            fence: Fence(1),
-            retention: RETENTION,
-            redriven: false,
-            delivery: Bytes::from_static(WHY),
+        let letter = letter(Reason::Failed, b"why");
+        let put = |_| {
+            let (letters, letter) = (Arc::clone(stage.letters()), letter.clone());
+            async move { letters.put(&letter).await }
         };
-        let id = letter.id;
-        let call = |_| {
-            let letter = letter.clone();
-            move |store: Arc<dyn Store>| async move { store.letter_put(&letter).await }
-        };
-        let told = at_once(stage, (0..CROWD).map(call)).await?;
+        let told = at_once((0..CROWD).map(put)).await?;
         one_of(&told, &Put::Applied, &Put::Already)?;
-        let closed = stage.store.letter_mark(&id, Mark::Closed).await;
+        let closed = stage.letters().mark(&letter.id, Mark::Closed).await;
         is("close the letter", Marked::Applied, closed)?;
     }
     Ok(())

@@ -8,6 +8,7 @@ use crate::conformance::stage::{LEASE, MOMENT, RETENTION, Stage};
 use crate::record::{
     Claim, Claimed, Ending, Fail, FailKind, Finding, InDoubt, Lease, Owner, Resolution,
 };
+use crate::store::StoreExt;
 use crate::{Error, Fingerprint, Key, Store};
 use bytes::Bytes;
 use rand::rngs::StdRng;
@@ -17,7 +18,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use tokio::task::JoinSet;
 
-behaviours![a_storm_keeps_the_invariants];
+behaviours![BEHAVIOURS: a_storm_keeps_the_invariants];
 
 /// Every storm tries the same things; only their order is left to the moment.
 const SEED: u64 = 0x5E3E1;

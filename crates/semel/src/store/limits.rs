@@ -1,0 +1,90 @@
+//! What every store takes, and how it is checked.
+
+use super::Error;
+use crate::record::Claim;
+use bytes::Bytes;
+use std::time::Duration;
+
+/// The longest lease: a run that says nothing for longer is as good as dead.
+pub const LEASE_MAX: Duration = Duration::from_secs(24 * 60 * 60);
+
+/// The longest retention.
+pub const RETENTION_MAX: Duration = Duration::from_secs(366 * 24 * 60 * 60);
+
+/// The longest name of a step, in bytes.
+pub const STEP_NAME_BYTES_MAX: usize = 255;
+
+/// The largest result of a run or a step, encoded, in bytes.
+pub const RESULT_BYTES_MAX: usize = 16 * 1024 * 1024;
+
+impl Claim {
+    /// Whether the durations of this claim make sense; every store asks before it writes.
+    ///
+    /// # Errors
+    /// `Invalid`, naming the setting.
+    pub fn validate(&self) -> Result<(), Error> {
+        validate_lease(self.lease, self.retention)
+    }
+}
+
+/// Whether a lease and a retention make sense together; every store asks before it writes.
+///
+/// # Errors
+/// `Invalid`, naming the setting.
+pub fn validate_lease(lease: Duration, retention: Duration) -> Result<(), Error> {
+    let wrong = |what: String| {
+        Err(Error::Invalid(format!(
+            "{what}; nothing was written, mend the setting before you retry"
+        )))
+    };
+    if lease < Duration::from_millis(1) || lease > LEASE_MAX {
+        return wrong(format!("lease {lease:?} is not between 1 ms and 24 h"));
+    }
+    if retention < lease {
+        return wrong(format!(
+            "lease {lease:?} is longer than retention {retention:?}, so a run could outlive its record"
+        ));
+    }
+    if retention > RETENTION_MAX {
+        return wrong(format!(
+            "retention {retention:?} is over the limit of 366 days"
+        ));
+    }
+    Ok(())
+}
+
+/// Whether a step's name can be one; every store asks before it writes.
+///
+/// # Errors
+/// `Invalid`, naming the name.
+pub fn validate_step_name(name: &str) -> Result<(), Error> {
+    if name.is_empty() || name.len() > STEP_NAME_BYTES_MAX || name.contains('\0') {
+        return Err(Error::Invalid(format!(
+            "step name {name:?} must have 1 to {STEP_NAME_BYTES_MAX} bytes and no NUL; the step was not begun, \
+             rename it before you retry"
+        )));
+    }
+    Ok(())
+}
+
+/// Whether a result can be kept; every store asks before it writes.
+///
+/// # Errors
+/// `Invalid`, naming its size.
+pub fn validate_result(result: &Bytes) -> Result<(), Error> {
+    validate_bytes("result", result, RESULT_BYTES_MAX)
+}
+
+/// Whether so many bytes can be kept.
+///
+/// # Errors
+/// `Invalid`, naming what they are and how many.
+pub fn validate_bytes(what: &str, bytes: &Bytes, max: usize) -> Result<(), Error> {
+    if bytes.len() > max {
+        return Err(Error::Invalid(format!(
+            "the {what} has {} bytes, the limit is {max}; nothing was written, keep less of it before you retry",
+            bytes.len()
+        )));
+    }
+    Ok(())
+}
