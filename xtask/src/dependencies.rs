@@ -1,7 +1,6 @@
 //! What we build from: licences, bans, sources and duplicate versions, judged by `deny.toml` with cargo's own metadata.
 //! `cargo deny` reads the same file; only it knows advisories, and it runs where it is installed.
 
-use crate::licence;
 use crate::run;
 use crate::workspace::{self, Package};
 use anyhow::{Context, bail};
@@ -64,6 +63,19 @@ fn has_cargo_deny() -> bool {
     version.status().is_ok_and(|status| status.success())
 }
 
+// === impl Licences ===
+
+impl Licences {
+    /// Whether what is allowed is enough for an expression like `(MIT OR Apache-2.0) AND Unicode-3.0`: one alternative of
+    /// each part between ANDs. That is never too kind, and too strict where AND and OR mix without parentheses.
+    fn permit(&self, expression: &str) -> bool {
+        let plain = |name: &str| name.trim_matches(['(', ')', ' ']).to_owned();
+        let expression = expression.replace('/', " OR ");
+        let mut parts = expression.split(" AND ");
+        parts.all(|part| part.split(" OR ").any(|it| self.allow.contains(&plain(it))))
+    }
+}
+
 // === impl Rules ===
 
 impl Rules {
@@ -77,7 +89,7 @@ impl Rules {
     fn about<'a>(&'a self, package: &'a Package) -> impl Iterator<Item = String> + 'a {
         let Package { name, version, .. } = package;
         let licence = package.license.as_deref().unwrap_or_default();
-        let unlicensed = !licence::permits(licence, &self.licenses.allow);
+        let unlicensed = !self.licenses.permit(licence);
         let source = package.source.as_deref().unwrap_or_default();
         let mut registries = self.sources.allow_registry.iter();
         let unknown = !registries.any(|known| source.strip_prefix("registry+") == Some(known));
@@ -161,6 +173,27 @@ mod tests {
                 "skip old@1.0.0: it is not used",
             ]
         );
+    }
+
+    #[test]
+    fn licence_expressions_are_never_read_too_kindly() {
+        let licences = Licences {
+            allow: ["MIT", "Unicode-3.0"].map(str::to_owned).into(),
+        };
+        for (expression, expected) in [
+            ("MIT", true),
+            ("GPL-3.0", false),
+            ("GPL-3.0 OR MIT", true),
+            ("MIT/Apache-2.0", true),
+            ("MIT AND GPL-3.0", false),
+            ("(MIT OR Apache-2.0) AND Unicode-3.0", true),
+            ("(MIT OR Apache-2.0) AND GPL-3.0", false),
+            ("(MIT AND GPL-3.0) OR (GPL-2.0 AND MIT)", false),
+            ("MIT WITH LLVM-exception", false),
+            ("", false),
+        ] {
+            assert_eq!(licences.permit(expression), expected, "{expression}");
+        }
     }
 
     #[test]

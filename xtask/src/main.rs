@@ -10,7 +10,6 @@ mod step;
 mod suite;
 mod watch;
 mod dependencies;
-mod licence;
 mod features;
 mod workspace;
 mod report;
