@@ -37,7 +37,9 @@ pub(crate) struct Grown {
 enum Home {
     Database,
     Directory(#[expect(dead_code, reason = "held for as long as the store is open")] TempDir),
-    Server(#[expect(dead_code, reason = "held for as long as the store is open")] testbed::Redis),
+    Server(
+        #[expect(dead_code, reason = "held for as long as the store is open")] Box<testbed::Redis>,
+    ),
 }
 
 /// How many bytes there are of what.
@@ -100,7 +102,7 @@ impl Ground {
                 let server = redis_group::server()?;
                 let store = filled(redis_group::open(&server).await?, keys).await?;
                 let facts = rest_redis(&server).await?.per_key(keys);
-                Ok(Grown::new(store, facts, Home::Server(server)))
+                Ok(Grown::new(store, facts, Home::Server(Box::new(server))))
             }
         }
     }

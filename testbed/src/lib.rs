@@ -3,8 +3,8 @@
 //! Each server is private: its own temporary directory, a free port of the loopback interface, ended by its
 //! process id. Dropping the handle ends the server and removes the directory; so does the death of the process
 //! that started it, however it died. Servers come from Debian's packages; [`install`] fetches what is missing.
-//! [`python`] is an interpreter with the packages of the Python programs, [`node`] the same for Node, [`Program`] a
-//! process under test.
+//! [`python`] is an interpreter with the packages of the Python programs, [`node`] the same for Node. What is not a
+//! server, [`Program`] for example, comes from the rig.
 
 mod postgres;
 mod redis;
@@ -12,27 +12,18 @@ mod pgbouncer;
 mod shared;
 mod python;
 mod node;
-mod program;
 mod packages;
-mod process;
 mod server;
 mod clock;
-mod keeper;
 mod command;
-mod port;
-mod wait;
 
-pub use keeper::Keeper;
 pub use node::node;
 pub use packages::{
     find_program, install, missing_bench_packages, missing_packages, missing_tools,
 };
 pub use pgbouncer::PgBouncer;
-pub use port::free_port;
 pub use postgres::{Postgres, query};
-pub use process::Process;
-pub use program::Program;
 pub use python::python;
 pub use redis::Redis;
+pub use semel_rig::{Process, Program, free_port, until};
 pub use shared::{fresh_database, redis_url};
-pub use wait::until;

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use anyhow::Context;
-use rustix::process::Signal;
+use semel_rig::Signal;
 
 use crate::command::{User, run, tool, tool_as};
 use crate::packages;
@@ -102,7 +102,7 @@ fn launch(
             .arg(format!("--port={port}"))
             .arg("--host")
             .arg(&dir);
-        Ok(run(&mut question).is_ok())
+        run(&mut question).is_ok()
     })
 }
 

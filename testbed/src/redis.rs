@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::Context;
-use rustix::process::Signal;
+use semel_rig::Signal;
 
 use crate::clock::{Clock, NO_CLOCK};
 use crate::command::tool;
@@ -158,7 +158,7 @@ fn launch(
     if let Some(clock) = clock {
         clock.give(&mut redis);
     }
-    server.launch(redis, |pid| Ok(answers(port, pid)))
+    server.launch(redis, |pid| answers(port, pid))
 }
 
 /// Whether it is our process that answers, and it has loaded its data. Every problem means: not yet.

@@ -1,22 +1,15 @@
 //! What every server shares: a directory, a log, a process, and an end.
 
-use std::fs::{self, File};
+use std::fs;
 use std::os::unix::fs::chown;
-use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::Command;
 
 use anyhow::{Context, bail};
-use rustix::process::Signal;
+use semel_rig::{Program, Signal};
 use tempfile::TempDir;
 
 use crate::command::User;
-use crate::keeper::Keeper;
-use crate::process::Process;
-use crate::wait;
-
-/// How many lines of a server's log an error shows.
-const LOG_LINES_SHOWN: usize = 20;
 
 /// How many ports to try when another process takes the chosen one before the server does.
 const PORTS_TRIED: u32 = 5;
@@ -26,14 +19,8 @@ const PORTS_TRIED: u32 = 5;
 pub(crate) struct Server {
     name: &'static str,
     at_once: Signal,
-    running: Option<Running>,
+    running: Option<Program>,
     dir: TempDir,
-}
-
-#[derive(Debug)]
-struct Running {
-    child: Child,
-    keeper: Keeper,
 }
 
 // === impl Server ===
@@ -66,40 +53,35 @@ impl Server {
     }
 
     pub(crate) fn pid(&self) -> Option<u32> {
-        self.running.as_ref().map(|running| running.child.id())
+        self.running.as_ref().map(Program::id)
     }
 
     /// Starts the program and waits until `ready`, given its process id, says that this very process answers.
     pub(crate) fn launch(
         &mut self,
         mut command: Command,
-        mut ready: impl FnMut(u32) -> anyhow::Result<bool>,
+        mut ready: impl FnMut(u32) -> bool,
     ) -> anyhow::Result<()> {
         if self.running.is_some() {
             bail!("{} already runs: stop it first", self.name);
         }
-        let mut running = self.spawn(&mut command)?;
-        let pid = running.child.id();
-        let answered = wait::until(wait::BOUND, || {
-            if let Some(status) = running.child.try_wait()? {
-                bail!("it ended with {status}");
-            }
-            ready(pid)
-        });
-        self.running = Some(running);
+        // What the last one wrote says nothing about this one.
+        fs::remove_file(self.log()).ok();
+        let mut program = Program::builder(command.current_dir(self.dir.path()))
+            .log(self.log())
+            .remove_dir(self.dir.path())
+            .last_signal(self.at_once)
+            .start()?;
+        let answered = program.wait_until(|it| ready(it.id()));
+        self.running = Some(program);
         let problem = match answered {
             // PgBouncer only warns then, and goes on without the port.
-            Ok(true) if self.port_was_taken() => "another process has its port".to_owned(),
-            Ok(true) => return Ok(()),
-            Ok(false) => format!("it did not answer within {:?}", wait::BOUND),
-            Err(error) => format!("{error:#}"),
+            Ok(()) if self.port_was_taken() => "another process has its port".to_owned(),
+            Ok(()) => return Ok(()),
+            Err(error) => error.to_string(),
         };
-        let log = self.log_tail();
         self.end_at_once()?;
-        bail!(
-            "{} did not start: {problem}; the end of its log:\n{log}",
-            self.name
-        )
+        bail!("{} did not start: {problem}", self.name)
     }
 
     /// Launches on a fresh port; on another one if the first was taken meanwhile.
@@ -124,9 +106,9 @@ impl Server {
         let Some(mut running) = self.running.take() else {
             return Ok(());
         };
-        let result = running.end(signal);
-        running.keeper.dismiss()?;
-        result.with_context(|| format!("{} did not end in order", self.name))
+        let ended = running.end_with(signal);
+        ended.with_context(|| format!("{} did not end in order", self.name))?;
+        Ok(())
     }
 
     /// Ends it the crash-like way.
@@ -134,75 +116,21 @@ impl Server {
         self.end(self.at_once)
     }
 
-    /// In a process group of its own: Ctrl-C is for us, and we end the server in our own way.
-    fn spawn(&self, command: &mut Command) -> anyhow::Result<Running> {
-        let log = File::create(self.log_path()).context("cannot create the server's log")?;
-        let mut child = command
-            .current_dir(self.dir.path())
-            .process_group(0)
-            .stdin(Stdio::null())
-            .stdout(log.try_clone().context("cannot share the server's log")?)
-            .stderr(log)
-            .spawn()
-            .with_context(|| format!("cannot start {}", self.name))?;
-        match Keeper::watch(&child, self.at_once, self.dir.path()) {
-            Ok(keeper) => Ok(Running { child, keeper }),
-            Err(error) => {
-                child.kill().context("cannot end the unkept server")?;
-                child.wait().context("cannot wait for the unkept server")?;
-                Err(error)
-            }
-        }
-    }
-
-    fn log_path(&self) -> PathBuf {
+    fn log(&self) -> PathBuf {
         self.dir.path().join("server.log")
     }
 
-    fn log_tail(&self) -> String {
-        let log = fs::read(self.log_path()).unwrap_or_default();
-        let log = String::from_utf8_lossy(&log);
-        let lines: Vec<&str> = log.lines().collect();
-        let skipped = lines.len().saturating_sub(LOG_LINES_SHOWN);
-        lines
-            .into_iter()
-            .skip(skipped)
-            .collect::<Vec<_>>()
-            .join("\n")
-    }
-
     fn port_was_taken(&self) -> bool {
-        self.log_tail().to_lowercase().contains("already in use")
+        let log = fs::read(self.log()).unwrap_or_default();
+        let log = String::from_utf8_lossy(&log).to_lowercase();
+        log.contains("already in use")
     }
 }
 
 impl Drop for Server {
     fn drop(&mut self) {
-        // A destructor has nobody to tell; `end` has killed the process even where it reports an error.
+        // A destructor has nobody to tell; the process is killed even where `end` reports an error.
         self.end_at_once().ok();
-    }
-}
-
-// === impl Running ===
-
-impl Running {
-    fn end(&mut self, signal: Signal) -> anyhow::Result<()> {
-        if self.child.try_wait()?.is_some() {
-            return Ok(());
-        }
-        let process = Process::of(&self.child);
-        process.send(signal)?;
-        // A test may have paused it.
-        process.resume()?;
-        if wait::until(wait::BOUND, || Ok(self.child.try_wait()?.is_some()))? {
-            return Ok(());
-        }
-        self.child.kill().context("cannot kill it")?;
-        self.child.wait().context("cannot wait for it")?;
-        bail!(
-            "{signal:?} had no effect for {:?}, so it was killed",
-            wait::BOUND
-        )
     }
 }
 
@@ -211,15 +139,17 @@ mod tests {
     use super::*;
     use crate::command::tool;
 
+    fn shell(script: &str) -> Command {
+        let mut command = tool("/bin/sh");
+        command.args(["-c", script]);
+        command
+    }
+
     #[test]
     fn server_that_does_not_start_shows_its_log() {
         let mut server = Server::new("sh", Signal::KILL, None).unwrap();
-        let mut command = tool("/bin/sh");
-        command.args(["-c", "echo no such disk >&2; exit 3"]);
-        let error = server
-            .launch(command, |_| Ok(false))
-            .unwrap_err()
-            .to_string();
+        let failing = shell("echo no such disk >&2; exit 3");
+        let error = server.launch(failing, |_| false).unwrap_err().to_string();
         assert!(error.contains("exit status: 3"), "{error}");
         assert!(error.contains("no such disk"), "{error}");
         assert_eq!(server.pid(), None);
@@ -233,16 +163,12 @@ mod tests {
             .launch_on_free_port(|server, port| {
                 ports.push(port);
                 let taken = ports.len() < 3;
-                let mut command = tool("/bin/sh");
-                command.args([
-                    "-c",
-                    if taken {
-                        "echo Address already in use; exit 1"
-                    } else {
-                        "exec sleep 600"
-                    },
-                ]);
-                server.launch(command, |_| Ok(!taken))
+                let command = shell(if taken {
+                    "echo Address already in use; exit 1"
+                } else {
+                    "exec sleep 600"
+                });
+                server.launch(command, |_| !taken)
             })
             .unwrap();
         assert_eq!(ports.len(), 3);

@@ -98,8 +98,8 @@ fn paused_process_says_nothing_until_it_is_resumed() {
 #[test]
 fn process_ends_by_kill_and_by_stop_signal() {
     for (end, signal) in [
-        (Process::kill as fn(&Process) -> anyhow::Result<()>, 9),
-        (Process::stop_signal, 15),
+        (Process::kill as fn(&Process) -> std::io::Result<()>, 9),
+        (Process::terminate, 15),
     ] {
         let mut child = Command::new("sleep").arg("600").spawn().unwrap();
         let process = Process::of(&child);

@@ -6,7 +6,7 @@ use std::process::Command;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use anyhow::{Context, bail};
+use anyhow::Context;
 use bytes::Bytes;
 use http::header::CONTENT_TYPE;
 use http::{HeaderValue, Method, Request, Response};
@@ -51,10 +51,7 @@ impl Upstream {
             .env_clear()
             .args(["upstream", "--port"])
             .arg(port.to_string());
-        let ready = Ready {
-            port,
-            path: COUNT_PATH,
-        };
+        let ready = ready_through(port);
         let running =
             Running::start("the handler", disk::directory()?, &mut command, ready).await?;
         Ok(Self {
@@ -69,16 +66,8 @@ impl Upstream {
 
     /// How many requests it has answered so far.
     pub(crate) async fn count(&self) -> anyhow::Result<u64> {
-        let (status, body) = ask(self.ready()).await?;
-        if status != 200 {
-            bail!("the handler answered {status} instead of its count");
-        }
-        body.parse().context("the handler told no number")
-    }
-
-    /// Where it, or a proxy before it on another port, says that it is ready.
-    fn ready(&self) -> Ready {
-        ready_through(self.port)
+        let count = ask(ready_through(self.port)).await?;
+        count.parse().context("the handler told no number")
     }
 }
 

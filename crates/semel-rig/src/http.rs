@@ -20,7 +20,8 @@ pub struct Request {
     method: Method,
     path: String,
     headers: Vec<(String, String)>,
-    body: Bytes,
+    /// Its body.
+    pub body: Bytes,
     within: Duration,
 }
 
@@ -31,8 +32,8 @@ pub struct Answer {
     pub status: u16,
     /// Its headers.
     pub headers: HeaderMap,
-    /// Its body.
-    pub body: Bytes,
+    /// Its body as text; bytes that are not UTF-8 are replaced.
+    pub body: String,
 }
 
 /// The head of an answer; its body comes with the connection it is read from.
@@ -93,6 +94,15 @@ impl Request {
         Self { method, ..self }
     }
 
+    /// The same to another path.
+    #[must_use]
+    pub fn path(self, path: impl Into<String>) -> Self {
+        Self {
+            path: path.into(),
+            ..self
+        }
+    }
+
     /// The same with one more header.
     #[must_use]
     pub fn header(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
@@ -149,12 +159,6 @@ impl Answer {
     pub fn header(&self, name: &str) -> Option<&str> {
         self.headers.get(name)?.to_str().ok()
     }
-
-    /// The body as text.
-    #[must_use]
-    pub fn text(&self) -> String {
-        String::from_utf8_lossy(&self.body).into_owned()
-    }
 }
 
 // === impl Head ===
@@ -165,7 +169,9 @@ impl Head {
     /// # Errors
     /// When the connection breaks before.
     pub async fn body(self) -> Result<Bytes, NoAnswer> {
-        Ok(self.whole().await?.body)
+        let body = self.response.into_body().collect().await;
+        drop(self.driver);
+        Ok(body.map_err(broken)?.to_bytes())
     }
 
     /// Closes the connection without reading on.
@@ -174,13 +180,12 @@ impl Head {
     }
 
     async fn whole(self) -> Result<Answer, NoAnswer> {
-        let (head, body) = self.response.into_parts();
-        let body = body.collect().await;
-        drop(self.driver);
+        let (status, headers) = (self.status, self.response.headers().clone());
+        let body = self.body().await?;
         Ok(Answer {
-            status: self.status,
-            headers: head.headers,
-            body: body.map_err(broken)?.to_bytes(),
+            status,
+            headers,
+            body: String::from_utf8_lossy(&body).into_owned(),
         })
     }
 }

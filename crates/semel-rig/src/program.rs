@@ -277,7 +277,7 @@ impl Program {
         }
     }
 
-    /// The same, for those who must not block a thread, with a bound of their own. How long it took.
+    /// The same, for those who must not block a thread, with a bound of their own.
     ///
     /// # Errors
     /// When it ends before that, or `bound` passes.
@@ -285,7 +285,7 @@ impl Program {
         &mut self,
         bound: Duration,
         mut ready: impl AsyncFnMut() -> bool,
-    ) -> Result<Duration, Error> {
+    ) -> Result<(), Error> {
         let began = Instant::now();
         while !ready().await {
             if let Some(status) = self.status()? {
@@ -296,7 +296,7 @@ impl Program {
             }
             sleep(READY_PAUSE).await;
         }
-        Ok(began.elapsed())
+        Ok(())
     }
 
     /// Ends it and all its children at once, with no chance to tidy up (SIGKILL), and waits for its end.
@@ -311,10 +311,26 @@ impl Program {
     /// Asks it to stop in its own time (SIGTERM), and waits for its end.
     ///
     /// # Errors
-    /// When it has not ended after 30 seconds.
+    /// When it has not ended after 30 seconds; it was killed then.
     pub fn stop(&mut self) -> Result<ExitStatus, Error> {
-        self.process().terminate()?;
-        self.ended()
+        self.end_with(Signal::TERM)
+    }
+
+    /// Sends it a signal that ends it, and waits for its end; lets it go on first if it is paused.
+    ///
+    /// # Errors
+    /// When it has not ended after 30 seconds; it was killed then.
+    pub fn end_with(&mut self, signal: Signal) -> Result<ExitStatus, Error> {
+        if let Some(status) = self.status()? {
+            return Ok(status);
+        }
+        self.process().send(signal)?;
+        self.group.signal(Signal::CONT);
+        let ended = self.ended();
+        if ended.is_err() {
+            self.kill()?;
+        }
+        ended
     }
 
     /// Waits for its end.
@@ -336,6 +352,20 @@ impl Program {
             Ok(status.is_some())
         })?;
         status.ok_or_else(|| self.late(bound))
+    }
+
+    /// The same, for those who must not block a thread.
+    ///
+    /// # Errors
+    /// When it has not ended after `bound`.
+    pub async fn wait_ended(&mut self, bound: Duration) -> Result<ExitStatus, Error> {
+        match self.wait_ready(bound, async || false).await {
+            Err(Error::Ended { status, .. }) => Ok(status),
+            Err(error @ (Error::Late { .. } | Error::Start { .. } | Error::Machine(_))) => {
+                Err(error)
+            }
+            Ok(()) => Err(self.late(bound)),
+        }
     }
 
     fn ended_early(&self, status: ExitStatus) -> Error {
