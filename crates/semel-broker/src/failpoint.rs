@@ -41,33 +41,12 @@ impl Point {
     }
 }
 
+/// Tells whoever tests this process.
 #[cfg(feature = "failpoints")]
-mod heard {
-    use super::Point;
-    use std::sync::OnceLock;
-
-    type Listener = Box<dyn Fn(Point) + Send + Sync>;
-
-    static LISTENER: OnceLock<Listener> = OnceLock::new();
-
-    /// From now on `listener` is told of every point that a task comes by, on the tokio task that does. The first one
-    /// stays.
-    pub fn listen(listener: impl Fn(Point) + Send + Sync + 'static) {
-        LISTENER.get_or_init(|| Box::new(listener));
-    }
-
-    pub(crate) fn pass(point: Point) {
-        if let Some(listener) = LISTENER.get() {
-            listener(point);
-        }
-    }
+pub(crate) fn pass(point: Point) {
+    semel_rig::failpoint::pass(point.word());
 }
 
-#[cfg(feature = "failpoints")]
-pub use heard::listen;
-#[cfg(feature = "failpoints")]
-pub(crate) use heard::pass;
-
-/// Nobody listens.
+/// Nobody can listen.
 #[cfg(not(feature = "failpoints"))]
 pub(crate) const fn pass(_point: Point) {}

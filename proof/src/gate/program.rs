@@ -8,7 +8,6 @@ use super::snare::Set;
 use crate::bed::Tapped;
 use crate::crash::{Ledger, Mode};
 use anyhow::Context;
-use rustix::process::{Signal, getpid, kill_process};
 use semel::record::InDoubt;
 use semel::store::Letters;
 use semel::work::{Backoff, Completes};
@@ -52,7 +51,6 @@ const BIND_AGAIN: Duration = Duration::from_millis(20);
 /// When the order cannot be read, or the part cannot be played.
 pub fn play(order: &str) -> anyhow::Result<()> {
     let order: Order = serde_json::from_str(order).context("this is no order")?;
-    std::thread::spawn(end_with_the_driver);
     let ledger = Ledger::open(&order.scene.case.ledger(order.number))?;
     let set = Arc::new(Set::new(ledger.clone(), order.snare.clone()));
     let runtime = tokio::runtime::Builder::new_multi_thread()
@@ -69,19 +67,13 @@ pub fn play(order: &str) -> anyhow::Result<()> {
     })
 }
 
-/// The driver holds the other end of stdin, and says nothing there.
-fn end_with_the_driver() {
-    std::io::copy(&mut std::io::stdin(), &mut std::io::sink()).ok();
-    kill_process(getpid(), Signal::KILL).expect("a process may signal itself");
-}
-
 async fn gate(scene: &Scene, seat: usize, ledger: Ledger, set: Arc<Set>) -> anyhow::Result<()> {
     let seat = scene.gates.get(seat).context("there is no such gate")?;
     let store = flawed(scene, again(|| seat.place.open()).await?);
     let tap = Ear::new(&scene.case, ledger, Arc::clone(&set));
     let store: Arc<dyn Letters> = Arc::new(Tapped { store, tap });
     let settings = settings(scene, seat)?;
-    semel_gate::failpoint::listen(move |point| set.pass(point.word()));
+    semel_rig::failpoint::listen(move |point| set.pass(point));
     let bound = again(|| semel_gate::Server::bind(settings.clone(), Arc::clone(&store))).await?;
     bound.serve(stopped()?).await;
     Ok(())
@@ -112,7 +104,7 @@ async fn broker(scene: &Scene, set: &Arc<Set>) -> anyhow::Result<()> {
         ..semel_broker::Settings::default()
     };
     let set = Arc::clone(set);
-    semel_broker::failpoint::listen(move |point| set.pass(point.word()));
+    semel_rig::failpoint::listen(move |point| set.pass(point));
     let bound = again(|| semel_broker::Bound::bind(settings.clone())).await?;
     bound.serve(stopped()?).await;
     Ok(())
