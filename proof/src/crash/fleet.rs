@@ -5,24 +5,22 @@ use super::ledger;
 use super::message::{Armed, Delivery, Order, Said};
 use super::point::{Fault, Point};
 use anyhow::Context;
+use semel_rig::{BOUND, Program, Signal};
 use std::collections::BTreeSet;
 use std::os::unix::process::ExitStatusExt;
 use std::path::PathBuf;
-use std::process::Stdio;
+use std::process::Command;
 use std::time::Duration;
-use testbed::Process;
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
-use tokio::process::{Child, ChildStdin, ChildStdout, Command};
+use tokio::process::{ChildStdin, ChildStdout};
 use tokio::sync::mpsc;
-use tokio::time::{Instant, timeout};
+use tokio::time::Instant;
 
 /// How many deliveries a worker is given at a time.
 const IN_HAND_MAX: usize = 6;
 
 /// How long a worker may take to end when there is nothing left to do.
 const DISMISS_MAX: Duration = Duration::from_secs(5);
-
-const SIGKILL: i32 = 9;
 
 /// The worker processes of a case. Each slot holds one at a time; a new one gets a new number.
 #[derive(Debug)]
@@ -42,7 +40,7 @@ pub(super) struct Worker {
     ready: bool,
     pause: Pause,
     stdin: ChildStdin,
-    child: Child,
+    program: Program,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -107,7 +105,6 @@ impl Fleet {
         self.started
     }
 
-    /// In a group of its own: if this process dies, the kernel wakes and ends a paused worker too.
     pub(super) fn spawn(&mut self) -> anyhow::Result<()> {
         let number = self.started;
         self.started += 1;
@@ -115,16 +112,15 @@ impl Fleet {
             worker: number,
             case: self.case.clone(),
         };
-        let mut child = Command::new(&self.program)
-            .args(["worker", &serde_json::to_string(&order)?])
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .process_group(0)
-            .kill_on_drop(true)
-            .spawn()
-            .context("cannot start a worker")?;
-        let stdin = child.stdin.take().context("a worker has a stdin")?;
-        let stdout = child.stdout.take().context("a worker has a stdout")?;
+        let mut command = Command::new(&self.program);
+        command.args(["worker", &serde_json::to_string(&order)?]);
+        let mut program = Program::builder(&mut command)
+            .piped()
+            .last_signal(Signal::KILL)
+            .start()?;
+        let (stdin, stdout) = program.take_pipes().context("they were asked for")?;
+        let stdin = ChildStdin::from_std(stdin)?;
+        let stdout = ChildStdout::from_std(stdout)?;
         tokio::spawn(listen(number, stdout, self.events.clone()));
         self.workers.push(Worker {
             number,
@@ -132,7 +128,7 @@ impl Fleet {
             ready: false,
             pause: Pause::No,
             stdin,
-            child,
+            program,
         });
         Ok(())
     }
@@ -166,11 +162,11 @@ impl Fleet {
                 Pause::No => {}
                 Pause::Until(end, _) if end > now => {}
                 Pause::Until(_, Stopped::ByDriver) => {
-                    worker.process()?.resume()?;
+                    worker.program.process().resume()?;
                     worker.pause = Pause::No;
                 }
                 Pause::Until(_, Stopped::ByItself) | Pause::Ending => {
-                    worker.process()?.resume()?;
+                    worker.program.process().resume()?;
                     worker.pause = Pause::Ending;
                 }
             }
@@ -179,10 +175,10 @@ impl Fleet {
     }
 
     pub(super) fn kill(&mut self, number: u32) -> anyhow::Result<()> {
-        match self.find(number) {
-            Some(worker) => worker.process()?.kill(),
-            None => Ok(()),
+        if let Some(worker) = self.find(number) {
+            worker.program.process().kill()?;
         }
+        Ok(())
     }
 
     /// Pauses a worker, and notes what it has in hand once it stands still. `None`: it died first.
@@ -196,7 +192,7 @@ impl Fleet {
         let Some(worker) = self.find(number) else {
             return Ok(None);
         };
-        if worker.process()?.pause().is_err() {
+        if worker.program.process().pause().is_err() {
             return Ok(None);
         }
         worker.pause = Pause::Until(end, stopped);
@@ -217,11 +213,12 @@ impl Fleet {
     pub(super) async fn bury(&mut self, number: u32) -> anyhow::Result<(Worker, Strike)> {
         let place = self.workers.iter().position(|w| w.number == number);
         let mut worker = self.workers.remove(place.context("a worker dies once")?);
-        let status = worker.child.wait().await?;
+        let status = worker.program.wait_ended(BOUND).await?;
         anyhow::ensure!(
-            status.signal() == Some(SIGKILL),
-            "worker {number} of {} ended by itself: {status}",
-            self.case.name
+            status.signal() == Some(Signal::KILL.as_raw()),
+            "worker {number} of {} ended by itself: {status}\n{}",
+            self.case.name,
+            worker.program.log_tail()
         );
         let (open, last) = open(&self.case, number)?;
         let point = last.filter(|armed| armed.fault == Fault::Kill);
@@ -237,10 +234,10 @@ impl Fleet {
     /// Lets every worker end in its own time, and ends the ones that do not.
     pub(super) async fn dismiss(self) -> anyhow::Result<()> {
         for mut worker in self.workers {
-            worker.process()?.resume()?;
+            worker.program.process().resume()?;
             drop(worker.stdin);
-            if timeout(DISMISS_MAX, worker.child.wait()).await.is_err() {
-                worker.child.kill().await?;
+            if worker.program.wait_ended(DISMISS_MAX).await.is_err() {
+                worker.program.kill()?;
             }
         }
         Ok(())
@@ -297,9 +294,5 @@ impl Worker {
         self.in_hand.insert(delivery.id);
         self.stdin.write_all(&line).await.ok();
         Ok(())
-    }
-
-    fn process(&self) -> anyhow::Result<Process> {
-        Process::new(self.child.id().context("the worker was waited for")?)
     }
 }

@@ -4,23 +4,12 @@ use super::scene::{Order, Role, Scene};
 use super::snare::Snare;
 use super::strike::{Strike, What};
 use crate::crash::{self, Fault, Ledger, Line};
-use anyhow::Context;
+use semel_rig::{Program, Signal};
 use std::collections::BTreeSet;
-use std::fs::File;
 use std::os::unix::process::ExitStatusExt;
 use std::path::PathBuf;
-use std::process::{ExitStatus, Stdio};
-use testbed::Process;
-use tokio::process::{Child, Command};
+use std::process::{Command, ExitStatus};
 use tokio::time::Instant;
-
-const SIGKILL: i32 = 9;
-
-/// A process that is told to stop before it listens for that ends at once.
-const SIGTERM: i32 = 15;
-
-/// How many lines of a process's log an error shows.
-const LOG_LINES_SHOWN: usize = 12;
 
 /// The processes of a scene.
 #[derive(Debug)]
@@ -42,7 +31,7 @@ pub(super) struct Member {
     pub(super) life: Life,
     /// It was told to stop.
     drains: bool,
-    child: Child,
+    program: Program,
 }
 
 /// What a process is at.
@@ -71,7 +60,6 @@ impl Crew {
         self.started
     }
 
-    /// In a group of its own, and with a pipe on stdin: if this process dies, so do they, also the paused.
     pub(super) fn start(&mut self, role: Role, snare: Option<Snare>) -> anyhow::Result<()> {
         let number = self.started;
         self.started += 1;
@@ -84,23 +72,19 @@ impl Crew {
             snare: snare.clone(),
             scene: self.scene.clone(),
         };
-        let log = File::create(self.log(number)).context("cannot make a log")?;
-        let child = Command::new(&self.program)
-            .args(["play", &serde_json::to_string(&order)?])
-            .stdin(Stdio::piped())
-            .stdout(log.try_clone()?)
-            .stderr(log)
-            .process_group(0)
-            .kill_on_drop(true)
-            .spawn()
-            .with_context(|| format!("cannot start a {}", role.word()))?;
+        let mut command = Command::new(&self.program);
+        command.args(["play", &serde_json::to_string(&order)?]);
+        let program = Program::builder(&mut command)
+            .log(self.scene.case.dir.join(format!("{number}.log")))
+            .last_signal(Signal::KILL)
+            .start()?;
         self.members.push(Member {
             role,
             number,
             snare,
             life: Life::Runs,
             drains: false,
-            child,
+            program,
         });
         Ok(())
     }
@@ -119,11 +103,11 @@ impl Crew {
             let Some(member) = self.members.get_mut(place) else {
                 break;
             };
-            let Some(status) = member.child.try_wait()? else {
+            let Some(status) = member.program.status()? else {
                 continue;
             };
             let member = self.members.remove(place);
-            let what = self.cause(&member, status)?;
+            let what = member.cause(status)?;
             let strike = Strike {
                 what,
                 point: self.sprung(&member, Fault::Kill)?,
@@ -134,28 +118,12 @@ impl Crew {
         Ok(None)
     }
 
-    fn cause(&self, member: &Member, status: ExitStatus) -> anyhow::Result<What> {
-        if status.signal() == Some(SIGKILL) {
-            return Ok(What::Kill(member.role));
-        }
-        let log = std::fs::read_to_string(self.log(member.number)).unwrap_or_default();
-        let lines: Vec<&str> = log.lines().collect();
-        let last = lines.len().saturating_sub(LOG_LINES_SHOWN);
-        anyhow::ensure!(
-            member.drains && (status.success() || status.signal() == Some(SIGTERM)),
-            "a {} ended by itself: {status}\n{}",
-            member.role.word(),
-            lines.get(last..).unwrap_or_default().join("\n")
-        );
-        Ok(What::Drain)
-    }
-
     /// Pauses a process; `None`: it died first.
     pub(super) fn pause(&mut self, number: u32, until: Instant) -> anyhow::Result<Option<Strike>> {
         let Some(member) = self.find(number) else {
             return Ok(None);
         };
-        if member.process()?.pause().is_err() {
+        if member.program.process().pause().is_err() {
             return Ok(None);
         }
         member.life = Life::Paused(until);
@@ -213,7 +181,7 @@ impl Crew {
             let Some(member) = self.find(number) else {
                 continue;
             };
-            if member.life == Life::Runs && is_stopped(member.child.id()) {
+            if member.life == Life::Runs && member.program.process().is_paused() {
                 member.life = Life::Paused(until);
                 let role = member.role;
                 let member = self.members.iter().find(|it| it.number == number);
@@ -246,7 +214,7 @@ impl Crew {
     pub(super) fn resume(&mut self, now: Instant) -> anyhow::Result<()> {
         for member in &mut self.members {
             if matches!(member.life, Life::Paused(until) if until <= now) {
-                member.process()?.resume()?;
+                member.program.process().resume()?;
                 member.life = Life::Runs;
             }
         }
@@ -254,15 +222,18 @@ impl Crew {
     }
 
     pub(super) fn kill(&mut self, number: u32) -> anyhow::Result<()> {
-        self.find(number).map_or(Ok(()), |it| it.process()?.kill())
+        if let Some(member) = self.find(number) {
+            member.program.process().kill()?;
+        }
+        Ok(())
     }
 
     pub(super) fn drain(&mut self, number: u32) -> anyhow::Result<()> {
-        let Some(member) = self.find(number) else {
-            return Ok(());
-        };
-        member.drains = true;
-        member.process()?.stop_signal()
+        if let Some(member) = self.find(number) {
+            member.drains = true;
+            member.program.process().terminate()?;
+        }
+        Ok(())
     }
 
     /// The runs that the gates have in hand.
@@ -308,25 +279,23 @@ impl Crew {
     fn find(&mut self, number: u32) -> Option<&mut Member> {
         self.members.iter_mut().find(|it| it.number == number)
     }
-
-    fn log(&self, number: u32) -> PathBuf {
-        self.scene.case.dir.join(format!("{number}.log"))
-    }
 }
 
 // === impl Member ===
 
 impl Member {
-    fn process(&self) -> anyhow::Result<Process> {
-        Process::new(self.child.id().context("the process was waited for")?)
+    /// Why it ended. A process that is told to stop before it listens for that ends at once.
+    fn cause(&self, status: ExitStatus) -> anyhow::Result<What> {
+        if status.signal() == Some(Signal::KILL.as_raw()) {
+            return Ok(What::Kill(self.role));
+        }
+        let in_order = status.success() || status.signal() == Some(Signal::TERM.as_raw());
+        anyhow::ensure!(
+            self.drains && in_order,
+            "a {} ended by itself: {status}\n{}",
+            self.role.word(),
+            self.program.log_tail()
+        );
+        Ok(What::Drain)
     }
-}
-
-fn is_stopped(pid: Option<u32>) -> bool {
-    let stat = pid.and_then(|pid| std::fs::read_to_string(format!("/proc/{pid}/stat")).ok());
-    // The name before the state is in parentheses and may itself contain some.
-    stat.is_some_and(|stat| {
-        let state = stat.rsplit_once(") ").map(|(_, rest)| rest);
-        state.is_some_and(|state| state.starts_with('T'))
-    })
 }

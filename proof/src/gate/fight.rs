@@ -2,7 +2,7 @@
 
 use super::crew::Crew;
 use super::havoc::Havoc;
-use super::http::Asker;
+use super::links::Links;
 use super::nemesis::Nemesis;
 use super::scene::{Role, Scene};
 use super::sender::Sender;
@@ -10,7 +10,6 @@ use super::snare::Snare;
 use super::store::Server;
 use super::storm::Heard;
 use super::trace::Trace;
-use super::wires::Wires;
 use crate::crash::WorkId;
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -110,13 +109,12 @@ pub(super) async fn run(
     scene: &Scene,
     effort: &Effort,
     server: Server,
-    wires: Wires,
+    links: Links,
 ) -> anyhow::Result<Fought> {
     let sender = Sender {
         case: Arc::new(scene.case.clone()),
-        asker: Asker::new(),
         broker: scene.broker,
-        front: wires.front.port,
+        front: links.front.port(),
         gates: scene.gates.iter().map(|seat| seat.port).collect(),
         unclear: Arc::new(AtomicU32::new(0)),
     };
@@ -124,7 +122,7 @@ pub(super) async fn run(
     let nemesis = Nemesis::new(scene.seed, effort.strikes_every, has_server);
     let mut fight = Fight {
         crew: Crew::new(effort.program.clone(), scene.clone()),
-        havoc: Havoc::new(nemesis, server, wires, scene.case.lease),
+        havoc: Havoc::new(nemesis, server, links, scene.case.lease),
         trace: Trace::new(&scene.case),
         scene,
         effort,
@@ -148,7 +146,7 @@ pub(super) async fn run(
     }
     let began = Instant::now();
     let healed_at = fight.heal(began).await?;
-    let stuck = fight.wait(&sender, began).await?;
+    let stuck = fight.wait(began).await?;
     let ended_after = began.elapsed();
     fight.dismiss().await?;
     Ok(Fought {

@@ -1,8 +1,8 @@
 //! Halves: points in the middle of a message, which no process can name; the wire that carries it does.
 
 use super::scene::Role;
-use super::wire::Way;
 use crate::crash::Fault;
+use semel_rig::Direction;
 
 /// A point in the middle of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -12,7 +12,7 @@ pub(super) struct Half {
     /// Who is struck when half of it went over; a gate is the one at its end.
     pub(super) victim: Role,
     pub(super) link: Between,
-    pub(super) way: Way,
+    pub(super) way: Direction,
 }
 
 /// Whom a message goes between.
@@ -33,31 +33,31 @@ impl Half {
             point: "half_body_sent",
             victim: Role::Gate(0),
             link: Between::Handler,
-            way: Way::There,
+            way: Direction::ToTarget,
         },
         Self {
             point: "half_resp",
             victim: Role::Gate(0),
             link: Between::Handler,
-            way: Way::Back,
+            way: Direction::ToClient,
         },
         Self {
             point: "half_reply",
             victim: Role::Gate(0),
             link: Between::Front,
-            way: Way::Back,
+            way: Direction::ToClient,
         },
         Self {
             point: "half_dispatched",
             victim: Role::Broker,
             link: Between::Front,
-            way: Way::There,
+            way: Direction::ToTarget,
         },
         Self {
             point: "half_answered",
             victim: Role::Handler,
             link: Between::Handler,
-            way: Way::Back,
+            way: Direction::ToClient,
         },
     ];
 

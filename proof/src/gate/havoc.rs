@@ -2,14 +2,14 @@
 
 use super::crew::{Crew, Member};
 use super::half::{Between, Half};
+use super::links::{LinkName, Links};
 use super::nemesis::{DRAIN, Jump, Nemesis};
 use super::scene::Role;
 use super::store::Server;
 use super::strike::{Strike, What};
-use super::wire::{Halfway, Wire};
-use super::wires::{Link, Wires};
 use crate::crash::Fault;
 use semel::clock::{Clock, SystemClock};
+use semel_rig::{Halfway, Link};
 use std::collections::BTreeSet;
 use std::time::Duration;
 use tokio::sync::oneshot;
@@ -19,7 +19,7 @@ use tokio::time::Instant;
 /// How long a store's clock is wrong.
 const CLOCK_WRONG: Duration = Duration::from_millis(2500);
 
-/// How long a wire swallows what it is given, before it breaks.
+/// How long a link swallows what it is given, before it breaks.
 const SWALLOWS: Duration = Duration::from_millis(1800);
 
 /// What befell a scene, and what is still under way.
@@ -32,7 +32,7 @@ pub(super) struct Havoc {
     /// How far the store's clock is off for good.
     pub(super) clock_off: Duration,
     server: Server,
-    wires: Wires,
+    links: Links,
     lease: Duration,
     outage: Option<Outage>,
     hole: Option<Hole>,
@@ -48,34 +48,34 @@ struct Outage {
     open: BTreeSet<u64>,
 }
 
-/// A wire that swallows.
+/// A link that swallows.
 #[derive(Debug)]
 struct Hole {
-    link: Link,
+    link: LinkName,
     until: Instant,
     open: BTreeSet<u64>,
 }
 
-/// A wire that waits for the middle of a message.
+/// A link that waits for the middle of a message.
 #[derive(Debug)]
 struct Trap {
     half: Half,
     fault: Fault,
-    link: Link,
+    link: LinkName,
     halfway: oneshot::Receiver<Halfway>,
 }
 
 // === impl Havoc ===
 
 impl Havoc {
-    pub(super) fn new(nemesis: Nemesis, server: Server, wires: Wires, lease: Duration) -> Self {
+    pub(super) fn new(nemesis: Nemesis, server: Server, links: Links, lease: Duration) -> Self {
         Self {
             nemesis,
             strikes: Vec::new(),
             handler_deaths: Vec::new(),
             clock_off: Duration::ZERO,
             server,
-            wires,
+            links,
             lease,
             outage: None,
             hole: None,
@@ -136,8 +136,8 @@ impl Havoc {
     /// Ends everything that is under way.
     pub(super) async fn end(&mut self, crew: &mut Crew) -> anyhow::Result<()> {
         self.half = None;
-        for link in self.wires.links() {
-            self.wires.at(link).into_iter().for_each(Wire::let_pass);
+        for link in self.links.links() {
+            self.links.at(link).into_iter().for_each(Link::stop_nothing);
         }
         if let Some(hole) = &mut self.hole {
             hole.until = Instant::now();
@@ -174,12 +174,12 @@ impl Havoc {
     }
 
     fn cut(&mut self, crew: &Crew) -> anyhow::Result<()> {
-        let Some(link) = self.nemesis.one_of(&self.wires.links()) else {
+        let Some(link) = self.nemesis.one_of(&self.links.links()) else {
             return Ok(());
         };
         // What is sent while it is cut is in hand afterwards.
         let mut open = link.open(crew)?;
-        self.wires.at(link).into_iter().for_each(Wire::cut);
+        self.links.at(link).into_iter().for_each(Link::cut);
         open.extend(link.open(crew)?);
         self.struck(What::Cut, open);
         Ok(())
@@ -189,11 +189,11 @@ impl Havoc {
         if self.hole.is_some() {
             return Ok(());
         }
-        let Some(link) = self.nemesis.one_of(&self.wires.links()) else {
+        let Some(link) = self.nemesis.one_of(&self.links.links()) else {
             return Ok(());
         };
         let open = link.open(crew)?;
-        self.wires.at(link).into_iter().for_each(Wire::swallow);
+        self.links.at(link).into_iter().for_each(Link::swallow);
         let until = now + SWALLOWS;
         self.hole = Some(Hole { link, until, open });
         Ok(())
@@ -209,7 +209,7 @@ impl Havoc {
             self.hole = Some(hole);
             return Ok(());
         }
-        self.wires.at(hole.link).into_iter().for_each(Wire::cut);
+        self.links.at(hole.link).into_iter().for_each(Link::cut);
         hole.open.extend(hole.link.open(crew)?);
         self.struck(What::Hole, hole.open);
         Ok(())
@@ -219,22 +219,22 @@ impl Havoc {
         if self.half.is_some() {
             return;
         }
-        let links = self.wires.links();
+        let links = self.links.links();
         let Some((half, fault)) = self.nemesis.half() else {
             return;
         };
-        let fits = |link: &Link| match half.link {
-            Between::Front => *link == Link::Front,
-            Between::Handler => matches!(link, Link::Handler(_)),
+        let fits = |link: &LinkName| match half.link {
+            Between::Front => *link == LinkName::Front,
+            Between::Handler => matches!(link, LinkName::Handler(_)),
         };
-        let fitting: Vec<Link> = links.into_iter().filter(fits).collect();
+        let fitting: Vec<LinkName> = links.into_iter().filter(fits).collect();
         let link = self.nemesis.one_of(&fitting);
-        let wire = link.and_then(|link| Some((link, self.wires.at(link)?)));
-        self.half = wire.map(|(link, wire)| Trap {
+        let found = link.and_then(|link| Some((link, self.links.at(link)?)));
+        self.half = found.map(|(link, wire)| Trap {
             half,
             fault,
             link,
-            halfway: wire.halve(half.way),
+            halfway: wire.stop_halfway(half.way),
         });
     }
 
@@ -252,8 +252,8 @@ impl Havoc {
             Err(oneshot::error::TryRecvError::Closed) => return Ok(()),
         };
         let gate = match trap.link {
-            Link::Front => crew.gate_at(halfway.target),
-            Link::Store(gate) | Link::Handler(gate) => Some(gate),
+            LinkName::Front => crew.gate_at(halfway.target),
+            LinkName::Store(gate) | LinkName::Handler(gate) => Some(gate),
         };
         let role = match trap.half.victim {
             Role::Gate(_) => gate.map(Role::Gate),

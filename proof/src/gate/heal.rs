@@ -2,9 +2,9 @@
 
 use super::fight::{Fight, TICK};
 use super::program::here;
-use super::sender::Sender;
 use super::strike::What;
 use semel::clock::{Clock, SystemClock};
+use semel_rig::http::Request;
 use std::time::Duration;
 use tokio::net::TcpStream;
 use tokio::time::{Instant, sleep, timeout};
@@ -43,26 +43,18 @@ impl Fight<'_> {
     }
 
     /// Waits for the end of everything that was sent; says what did not end.
-    pub(super) async fn wait(
-        &mut self,
-        sender: &Sender,
-        began: Instant,
-    ) -> anyhow::Result<Vec<String>> {
+    pub(super) async fn wait(&mut self, began: Instant) -> anyhow::Result<Vec<String>> {
         let mut stuck = vec!["the broker was not asked".to_owned()];
         while began.elapsed() < self.effort.heal_max && !stuck.is_empty() {
             self.look_healing()?;
             stuck.clear();
-            let asked = sender.asker.post(
-                self.scene.broker,
-                "/_semel/wait-idle",
-                r#"{"timeout": "250ms"}"#,
+            let asked = Request::post_json("/_semel/wait-idle", r#"{"timeout": "250ms"}"#)
                 // Not for long: the snares that are still set pause a process now and then, which is let go on above.
-                Duration::from_millis(500),
-            );
-            match asked.await {
+                .within(Duration::from_millis(500));
+            match asked.send(self.scene.broker).await {
                 Ok(answer) if answer.status == 200 => {}
-                Ok(answer) => stuck.push(answer.text()),
-                Err(silence) => stuck.push(format!("the broker: {}", silence.words())),
+                Ok(answer) => stuck.push(answer.body),
+                Err(no_answer) => stuck.push(format!("the broker: {no_answer}")),
             }
             while let Some(done) = self.sent.try_join_next() {
                 self.heard.extend(done??);

@@ -1,11 +1,11 @@
 //! The sender: creates tasks at the broker, each until it knows that the broker has it, and lets API clients ask.
 
-use super::http::Asker;
 use super::program::QUEUE;
 use super::storm::{Heard, storm};
 use crate::crash::{Case, WorkId, payload};
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
+use semel_rig::http::{NoAnswer, Request};
 use serde_json::json;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -23,9 +23,8 @@ const AGAIN: Duration = Duration::from_millis(50);
 #[derive(Clone, Debug)]
 pub(super) struct Sender {
     pub(super) case: Arc<Case>,
-    pub(super) asker: Asker,
     pub(super) broker: u16,
-    /// Where tasks go: through a wire to any gate.
+    /// Where tasks go: through a link to any gate.
     pub(super) front: u16,
     pub(super) gates: Vec<u16>,
     pub(super) unclear: Arc<AtomicU32>,
@@ -63,25 +62,27 @@ impl Sender {
                 "body": BASE64_STANDARD.encode(payload(work)),
             },
         }});
-        let task = task.to_string();
+        let create = Request::post_json(format!("/v2/{QUEUE}/tasks"), task.to_string())
+            .within(ANSWER_WITHIN);
         loop {
-            let path = format!("/v2/{QUEUE}/tasks");
-            let asked = self
-                .asker
-                .post(self.broker, &path, task.clone(), ANSWER_WITHIN);
-            match asked.await {
+            match create.send(self.broker).await {
                 // An earlier try was heard, and its answer lost.
                 Ok(answer) if answer.status == 200 || answer.status == 409 => return Ok(()),
                 Ok(answer) if answer.status < 500 => {
-                    anyhow::bail!("the broker refuses a task: {}", answer.text())
+                    anyhow::bail!("the broker refuses a task: {}", answer.body)
                 }
                 Ok(_) => {}
-                Err(silence) => {
-                    let unclear = u32::from(silence.is_unclear());
-                    self.unclear.fetch_add(unclear, Ordering::Relaxed);
-                }
+                Err(no_answer) => self.note(&no_answer),
             }
             sleep(AGAIN).await;
+        }
+    }
+
+    /// Counts the requests that may or may not have been heard.
+    pub(super) fn note(&self, no_answer: &NoAnswer) {
+        match no_answer {
+            NoAnswer::Refused => {}
+            NoAnswer::Broken(_) => drop(self.unclear.fetch_add(1, Ordering::Relaxed)),
         }
     }
 }

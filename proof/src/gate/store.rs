@@ -1,11 +1,10 @@
 //! The store of a scene: a server of its own, which can be ended as by a crash and started again.
 
 use super::suite::Where;
-use super::wire::Wire;
 use crate::bed::Place;
+use semel_rig::Link;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
 use testbed::{Postgres, Redis};
 use tokio::task::spawn_blocking;
 
@@ -66,13 +65,13 @@ impl Keep {
         }
     }
 
-    /// The store behind a wire of its own; none where there is nothing to cut.
-    pub(super) async fn wired(&self) -> anyhow::Result<(Place, Option<Wire>)> {
+    /// The store behind a link of its own; none where there is nothing to cut.
+    pub(super) async fn linked(&self) -> anyhow::Result<(Place, Option<Link>)> {
         if matches!(self.server, Server::None) {
             return Ok((self.place.clone(), None));
         }
-        let wire = Wire::start(vec![self.port], Duration::ZERO).await?;
-        let (from, to) = (format!(":{}/", self.port), format!(":{}/", wire.port));
+        let link = Link::to(self.port).await?;
+        let (from, to) = (format!(":{}/", self.port), format!(":{}/", link.port()));
         let place = match self.place.clone() {
             Place::Postgres {
                 url,
@@ -87,7 +86,7 @@ impl Keep {
             },
             place @ Place::Embedded { .. } => place,
         };
-        Ok((place, Some(wire)))
+        Ok((place, Some(link)))
     }
 }
 

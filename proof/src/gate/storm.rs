@@ -1,10 +1,9 @@
 //! A storm: many equal requests of API clients at once, each repeated until it hears an end.
 
-use super::http::{Answer, Asker};
 use super::sender::Sender;
 use crate::crash::{self, WorkId, payload};
 use semel::Outcome;
-use std::sync::atomic::Ordering;
+use semel_rig::http::{Answer, Request};
 use std::time::Duration;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep};
@@ -34,12 +33,10 @@ pub(super) async fn storm(
     work: WorkId,
     clients: usize,
 ) -> anyhow::Result<Vec<Heard>> {
-    // Connections of their own, and none left behind.
-    let asker = Asker::new();
     let mut asking = JoinSet::new();
     for client in 0..clients {
-        let (asker, sender) = (asker.clone(), sender.clone());
-        asking.spawn(async move { ask(&asker, &sender, work, client, clients).await });
+        let sender = sender.clone();
+        asking.spawn(async move { ask(&sender, work, client, clients).await });
     }
     let mut heard = Vec::with_capacity(clients);
     while let Some(end) = asking.join_next().await {
@@ -49,7 +46,6 @@ pub(super) async fn storm(
 }
 
 async fn ask(
-    asker: &Asker,
     sender: &Sender,
     work: WorkId,
     client: usize,
@@ -57,24 +53,19 @@ async fn ask(
 ) -> anyhow::Result<crash::Heard> {
     let until = Instant::now() + ASK_FOR;
     let pause = PAUSE_OF_EACH * u32::try_from(clients)?;
+    let request = Request::post_json("/work", payload(work)).within(ANSWER_WITHIN);
     let mut turn = client;
     while Instant::now() < until {
         let gate = sender.gates.get(turn % sender.gates.len());
         let port = gate.copied().unwrap_or_default();
         turn += 1;
-        let asked = asker
-            .post(port, "/work", payload(work), ANSWER_WITHIN)
-            .await;
-        match asked {
+        match request.send(port).await {
             Ok(answer) => {
                 if let Some(end) = end(&answer) {
                     return Ok(end);
                 }
             }
-            Err(silence) => {
-                let unclear = u32::from(silence.is_unclear());
-                sender.unclear.fetch_add(unclear, Ordering::Relaxed);
-            }
+            Err(no_answer) => sender.note(&no_answer),
         }
         sleep(Duration::from_millis(rand::random_range(AGAIN_MS)) + pause).await;
     }
@@ -89,7 +80,7 @@ fn end(answer: &Answer) -> Option<crash::Heard> {
         return None;
     }
     match answer.status {
-        409 if answer.text().contains("parked") => Some(crash::Heard::Parked),
+        409 if answer.body.contains("parked") => Some(crash::Heard::Parked),
         409 | 429 | 500..600 => None,
         status @ (200 | 422) if answer.header("content-type").is_none() => {
             let outcome = Outcome::new(status, answer.body.clone());
@@ -99,6 +90,6 @@ fn end(answer: &Answer) -> Option<crash::Heard> {
                 replayed: answer.header("idempotent-replayed").is_some(),
             })
         }
-        status => Some(crash::Heard::Wrong(format!("{status}: {}", answer.text()))),
+        status => Some(crash::Heard::Wrong(format!("{status}: {}", answer.body))),
     }
 }

@@ -2,14 +2,14 @@
 
 use super::fight::{self, Effort, Fought, Snares};
 use super::flaw::GateFlaw;
+use super::links::Links;
 use super::scene::{Long, Scene, Seat};
 use super::store::Keep;
 use super::table::{Floor, Table};
 use super::trace;
-use super::wire::Wire;
-use super::wires::Wires;
 use crate::crash::{self, Case, Downstream, Evidence, Mode, Senders, Verdict};
 use anyhow::Context;
+use semel_rig::Link;
 use std::path::PathBuf;
 use std::time::Duration;
 use tokio::task::JoinSet;
@@ -30,7 +30,7 @@ const LIVE_WITHIN: Duration = Duration::from_millis(1200 + 2 * 3200 + 1800 + 500
 /// The mean time between random faults.
 const STRIKES_EVERY: Duration = Duration::from_millis(450);
 
-/// How long a wire waits for a handler that is being started.
+/// How long a link waits for a handler that is being started.
 const HANDLER_BACK_WITHIN: Duration = Duration::from_secs(3);
 
 /// How many gates share a store that can be shared.
@@ -164,19 +164,19 @@ pub(super) async fn run(staged: Staged, seed: u64, effort: Effort) -> anyhow::Re
     let handler = testbed::free_port()?;
     let (mut gates, mut stores, mut handlers) = (Vec::new(), Vec::new(), Vec::new());
     for number in 0..store.gates() {
-        let (place, wire) = keep.wired().await?;
-        stores.push(wire);
-        // The first gate reaches the handler without a wire, so that it is refused where nobody listens.
-        let wire = match number {
+        let (place, link) = keep.linked().await?;
+        stores.push(link);
+        // The first gate reaches the handler without a link, so that it is refused where nobody listens.
+        let link = match number {
             0 => None,
-            _ => Some(Wire::start(vec![handler], HANDLER_BACK_WITHIN).await?),
+            _ => Some(Link::to_any(vec![handler], HANDLER_BACK_WITHIN).await?),
         };
         gates.push(Seat {
             port: testbed::free_port()?,
             place,
-            handler: wire.as_ref().map_or(handler, |wire| wire.port),
+            handler: link.as_ref().map_or(handler, Link::port),
         });
-        handlers.push(wire);
+        handlers.push(link);
     }
     let case = Case {
         name,
@@ -195,8 +195,8 @@ pub(super) async fn run(staged: Staged, seed: u64, effort: Effort) -> anyhow::Re
     }
     crash::prepare(&case).await?;
     let ports = gates.iter().map(|seat| seat.port);
-    let wires = Wires {
-        front: Wire::start(ports.collect(), Duration::ZERO).await?,
+    let links = Links {
+        front: Link::to_any(ports.collect(), Duration::ZERO).await?,
         stores,
         handlers,
     };
@@ -211,7 +211,7 @@ pub(super) async fn run(staged: Staged, seed: u64, effort: Effort) -> anyhow::Re
         long,
         flaw,
     };
-    let fought = fight::run(&scene, &effort, keep.server.clone(), wires).await?;
+    let fought = fight::run(&scene, &effort, keep.server.clone(), links).await?;
     let evidence = trace::evidence(&scene.case, &fought, &downstream).await?;
     let verdict = crash::check(&evidence);
     Ok((scene, fought, evidence, verdict))
