@@ -3,9 +3,9 @@
 
 mod support;
 
+use semel_rig::http::Request;
 use std::net::TcpStream;
 use std::process::Command;
-use support::http::Request;
 use support::wait_for;
 use tempfile::TempDir;
 use testbed::Program;
@@ -52,7 +52,7 @@ impl Gate {
     }
 
     fn admin(&self, path: &str) -> String {
-        let answer = Request::get(path).send(self.admin_port).unwrap();
+        let answer = Request::get(path).send_blocking(self.admin_port).unwrap();
         assert_eq!(answer.status, 200, "{answer:?}");
         answer.body
     }

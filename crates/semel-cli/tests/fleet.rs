@@ -12,7 +12,7 @@ use std::time::Duration;
 use support::counter::Counter;
 use support::fleet::{Fleet, Traffic, deliver_from, work};
 use support::gate::Gate;
-use support::sender::deliver;
+use support::sender::{deliver, send};
 use support::wait_for;
 use testbed::Postgres;
 
@@ -136,9 +136,9 @@ fn a_gate_told_to_stop_finishes_what_is_in_hand() {
     let counter = Counter::start(Duration::ZERO);
     let mut gate = Gate::start("dir:./store", counter.port, ROUTE);
     let port = gate.port;
-    let delivery = std::thread::spawn(move || work("held").send(port));
+    let delivery = send(port, work("held"));
     wait_for("a run", || counter.count("held") == 1);
-    gate.process().stop_signal().unwrap();
+    gate.process().terminate().unwrap();
     wait_for("the gate to refuse", || {
         TcpStream::connect(("127.0.0.1", port)).is_err()
     });
@@ -159,7 +159,7 @@ fn a_gate_whose_grace_is_over_says_what_it_leaves() {
     let rest = format!("grace = \"300ms\"\n{ROUTE}lease = \"1s\"\n");
     let mut gate = Gate::start("dir:./store", counter.port, &rest);
     let port = gate.port;
-    let delivery = std::thread::spawn(move || work("held").send(port));
+    let delivery = send(port, work("held"));
     wait_for("a run", || counter.count("held") == 1);
     assert_eq!(gate.stop().code(), Some(0), "{}", gate.log());
     assert_eq!(told_left(&gate), 1);
@@ -186,7 +186,7 @@ fn a_store_that_is_away_for_a_while_repeats_and_loses_nothing() {
 
     // Before a run: nothing is run.
     postgres.stop().unwrap();
-    let refused = work("second").send(gate.port).unwrap();
+    let refused = work("second").send_blocking(gate.port).unwrap();
     assert_eq!(refused.status, 503, "{refused:?}");
     assert!(refused.header("retry-after").is_some());
     assert_eq!(counter.count("second"), 0);
@@ -198,7 +198,7 @@ fn a_store_that_is_away_for_a_while_repeats_and_loses_nothing() {
 
     // After a run: the sender hears the answer, and the record is made when the store is back.
     let port = gate.port;
-    let delivery = std::thread::spawn(move || work("held").send(port));
+    let delivery = send(port, work("held"));
     wait_for("a run", || counter.count("held") == 1);
     postgres.stop().unwrap();
     counter.let_go();

@@ -3,10 +3,10 @@
 
 mod support;
 
-use support::http::Answer;
+use semel_rig::http::Answer;
 use support::python::Points;
-use support::sender::deliver;
-use support::stock::{Pair, Stock, Terms, order, send, truth};
+use support::sender::{deliver, send};
+use support::stock::{Pair, Stock, Terms, order, truth};
 use support::wait_for;
 
 /// Where a run can stand, in order.
@@ -34,7 +34,7 @@ fn a_handler_killed_at_any_point_decrements_once() {
         let (points, item) = (Points::new(), format!("killed-handler-{point}"));
         let Pair { gate, mut handler } = stock.pair(&points, Terms::LONG);
         stock.put(&item);
-        let first = send(gate.port, order(&item).with("X-At", *point));
+        let first = send(gate.port, order(&item).header("X-At", *point));
         points.wait_reached(point);
         handler.kill();
         let first = first.join().unwrap().unwrap();
@@ -62,7 +62,7 @@ fn a_gate_killed_at_any_point_of_the_handler_decrements_once() {
         let (points, item) = (Points::new(), format!("killed-gate-{point}"));
         let Pair { mut gate, handler } = stock.pair(&points, Terms::LONG);
         stock.put(&item);
-        let first = send(gate.port, order(&item).with("X-At", *point));
+        let first = send(gate.port, order(&item).header("X-At", *point));
         points.wait_reached(point);
         gate.kill();
         if let Ok(first) = first.join().unwrap() {
@@ -85,7 +85,7 @@ fn a_gate_and_its_handler_killed_together_decrement_once() {
             mut handler,
         } = stock.pair(&points, Terms::SHORT_LEASE);
         stock.put(&item);
-        let first = send(gate.port, order(&item).with("X-At", *point));
+        let first = send(gate.port, order(&item).header("X-At", *point));
         points.wait_reached(point);
         gate.kill();
         handler.kill();
@@ -126,7 +126,7 @@ fn a_run_overtaken_while_it_stood_still_rolls_back() {
         let mut paused = stock.pair(&points, terms);
         let other = stock.pair(&other_points, Terms::SHORT_LEASE);
         stock.put(&item);
-        let first = send(paused.gate.port, order(&item).with("X-At", point));
+        let first = send(paused.gate.port, order(&item).header("X-At", point));
         points.wait_reached(point);
         paused.handler.process().pause().unwrap();
         match lost {
@@ -178,12 +178,12 @@ fn a_run_that_stood_still_before_its_commit_is_waited_for() {
     stock.put("lamp");
     let first = send(
         paused.gate.port,
-        order("lamp").with("X-At", "before-commit"),
+        order("lamp").header("X-At", "before-commit"),
     );
     points.wait_reached("before-commit");
     paused.handler.process().pause().unwrap();
     // The transaction holds the record: nobody can take over, nobody can fail it.
-    let busy = order("lamp").send(other.gate.port).unwrap();
+    let busy = order("lamp").send_blocking(other.gate.port).unwrap();
     assert_eq!(busy.status, 409, "{busy:?}");
     wait_for("the gate to try to record a timeout", || {
         paused.gate.log().contains("an outcome is not recorded yet")
@@ -197,8 +197,8 @@ fn a_run_that_stood_still_before_its_commit_is_waited_for() {
 /// One delivery to a handler that misbehaves as told.
 fn first_answer(stock: &Stock, pair: &Pair, item: &str, how: &str) -> Answer {
     stock.put(item);
-    let first = order(item).with("X-How", how);
-    first.send(pair.gate.port).unwrap()
+    let first = order(item).header("X-How", how);
+    first.send_blocking(pair.gate.port).unwrap()
 }
 
 #[test]
@@ -227,7 +227,7 @@ fn a_commit_after_the_answer_is_waited_for() {
     stock.put("lamp");
     let first = send(
         pair.gate.port,
-        order("lamp").with("X-How", "answer-then-commit"),
+        order("lamp").header("X-How", "answer-then-commit"),
     );
     points.wait_reached("before-late-commit");
     wait_for("the gate to meet the open transaction", || {
@@ -245,8 +245,8 @@ fn a_completion_after_the_answer_is_too_late() {
     let points = Points::new();
     let pair = stock.pair(&points, Terms::LONG);
     stock.put("lamp");
-    let request = order("lamp").with("X-How", "answer-then-complete");
-    let first = request.send(pair.gate.port).unwrap();
+    let request = order("lamp").header("X-How", "answer-then-complete");
+    let first = request.send_blocking(pair.gate.port).unwrap();
     assert_eq!(first.status, 502, "{first:?}");
     points.go("before-late-complete");
     wait_for("the late run to roll back", || {
@@ -265,16 +265,16 @@ fn an_order_that_cannot_be_filled_changes_nothing_for_good() {
     stock.put("lamp");
     too_much.body = r#"{"item": "lamp", "pieces": 11}"#.into();
     for (request, status) in [(order("sofa"), 404), (too_much.clone(), 409)] {
-        let first = request.send(pair.gate.port).unwrap();
+        let first = request.send_blocking(pair.gate.port).unwrap();
         assert_eq!(first.status, status, "{first:?}");
         assert_eq!(first.header("retry-after"), None, "{first:?}");
-        let again = request.send(pair.gate.port).unwrap();
+        let again = request.send_blocking(pair.gate.port).unwrap();
         assert_eq!((again.status, &again.body), (status, &first.body));
         assert_eq!(again.header("idempotent-replayed"), Some("true"));
     }
     // New pieces do not change an answer for good.
     testbed::query(&stock.database, "UPDATE stock SET pieces = 100").unwrap();
-    assert_eq!(too_much.send(pair.gate.port).unwrap().status, 409);
+    assert_eq!(too_much.send_blocking(pair.gate.port).unwrap().status, 409);
     assert_eq!(stock.ask("SELECT pieces FROM stock"), "100");
 }
 
@@ -282,12 +282,12 @@ fn an_order_that_cannot_be_filled_changes_nothing_for_good() {
 fn a_task_that_cannot_be_done_is_acknowledged_and_kept_as_one_letter() {
     let stock = Stock::new();
     let pair = stock.pair(&Points::new(), Terms::LONG);
-    let mut task = order("sofa")
-        .with("X-CloudTasks-QueueName", "stock")
-        .with("X-CloudTasks-TaskName", "1");
-    task.path = "/tasks".into();
+    let task = order("sofa")
+        .path("/tasks")
+        .header("X-CloudTasks-QueueName", "stock")
+        .header("X-CloudTasks-TaskName", "1");
     for _ in 0..2 {
-        assert_eq!(task.send(pair.gate.port).unwrap().status, 200);
+        assert_eq!(task.send_blocking(pair.gate.port).unwrap().status, 200);
     }
     assert_eq!(stock.ask("SELECT count(*) FROM semel.letter"), "1");
 }

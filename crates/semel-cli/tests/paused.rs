@@ -8,11 +8,11 @@
 
 mod support;
 
+use semel_rig::http::Request;
 use serde_json::Value;
 use std::time::Duration;
 use support::counter::Counter;
 use support::gate::Gate;
-use support::http::Request;
 use support::sender::deliver;
 use support::wait_for;
 
@@ -29,15 +29,15 @@ struct Story {
 
 fn push() -> Request {
     Request::post("/charge", WORK)
-        .with(
+        .header(
             "x-goog-pubsub-subscription-name",
             "projects/p/subscriptions/s",
         )
-        .with("x-goog-pubsub-message-id", "1")
+        .header("x-goog-pubsub-message-id", "1")
 }
 
 fn told(gate: &Gate, request: &Request) -> (u16, Value) {
-    let answer = request.send(gate.admin()).unwrap();
+    let answer = request.send_blocking(gate.admin()).unwrap();
     let json = serde_json::from_str(&answer.body);
     (answer.status, json.unwrap_or_else(|_| panic!("{answer:?}")))
 }
@@ -54,7 +54,7 @@ fn story(store: &str, retention: &str) -> Story {
         Gate::start(store, counter.port, &rest),
     );
     std::thread::scope(|scope| {
-        let first = scope.spawn(|| push().send(one.port).unwrap());
+        let first = scope.spawn(|| push().send_blocking(one.port).unwrap());
         wait_for("the effect", || counter.count(WORK) == 1);
         one.process().pause().unwrap();
         assert_eq!(deliver(other.port, &push()).status, 200);
@@ -99,7 +99,7 @@ fn redriven_after_retention(store: &str) {
         let records = said["records"].as_array().unwrap();
         !records.iter().any(|record| record["state"] == "succeeded")
     });
-    let redrive = Request::post(&format!("/letters/{letter}/redrive"), "");
+    let redrive = Request::post(format!("/letters/{letter}/redrive"), "");
     let (status, said) = told(&other, &redrive);
     assert_eq!(
         (status, &said["outcome"]),
@@ -107,7 +107,7 @@ fn redriven_after_retention(store: &str) {
         "{said}"
     );
     assert_eq!(counter.count(WORK), 1);
-    let again = Request::post(&format!("/letters/{letter}/redrive?run_again=true"), "");
+    let again = Request::post(format!("/letters/{letter}/redrive?run_again=true"), "");
     let (status, said) = told(&other, &again);
     assert_eq!((status, &said["closed"]), (200, &true.into()), "{said}");
     assert_eq!(counter.count(WORK), 2);
@@ -126,7 +126,7 @@ fn looked_at_in_time(store: &str) {
     let listed = letters.iter().any(|it| it["id"] == letter.as_str());
     assert!(status == 200 && !listed, "{said}");
     for query in ["", "?run_again=true"] {
-        let redrive = Request::post(&format!("/letters/{letter}/redrive{query}"), "");
+        let redrive = Request::post(format!("/letters/{letter}/redrive{query}"), "");
         let (status, said) = told(&other, &redrive);
         assert_eq!(status, 404, "{said}");
     }

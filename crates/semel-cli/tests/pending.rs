@@ -10,13 +10,11 @@ mod support;
 
 use serde_json::Value;
 use std::process::{Command, Output};
-use std::thread::JoinHandle;
 use std::time::Duration;
 use support::counter::Counter;
 use support::fleet::work;
 use support::gate::Gate;
-use support::http::Answer;
-use support::sender::deliver;
+use support::sender::{Sent, deliver, send};
 use support::wait_for;
 use testbed::Postgres;
 
@@ -77,9 +75,8 @@ impl World {
     }
 
     /// Lets a run take effect, and breaks the store before its outcome is recorded.
-    fn effect_then(&self, breaks: impl FnOnce(&Self)) -> JoinHandle<std::io::Result<Answer>> {
-        let port = self.gate.port;
-        let delivery = std::thread::spawn(move || work("held").send(port));
+    fn effect_then(&self, breaks: impl FnOnce(&Self)) -> Sent {
+        let delivery = send(self.gate.port, work("held"));
         wait_for("a run", || self.counter.count("held") == 1);
         breaks(self);
         self.counter.let_go();
@@ -91,10 +88,10 @@ impl World {
 
     /// While the outcome is in hand it is told, nothing is run again, and nothing new is begun.
     fn is_in_hand(&self) {
-        let again = work("held").send(self.gate.port).unwrap();
+        let again = work("held").send_blocking(self.gate.port).unwrap();
         assert_eq!((again.status, &*again.body), (200, "did held"));
         assert_eq!(again.header("semel-recorded"), Some("pending"));
-        let new = work("new").send(self.gate.port).unwrap();
+        let new = work("new").send_blocking(self.gate.port).unwrap();
         assert_eq!(new.status, 503, "{new:?}");
         assert!(new.header("retry-after").is_some());
         assert_eq!(self.gate.ready(), 503);
@@ -268,7 +265,7 @@ fn a_gate_that_goes_down_records_what_is_in_hand_if_the_store_comes_back() {
     });
     let first = delivery.join().unwrap().unwrap();
     assert_eq!(first.header("semel-recorded"), Some("pending"));
-    world.gate.process().stop_signal().unwrap();
+    world.gate.process().terminate().unwrap();
     wait_for("the drain", || {
         world.gate.log().contains("SIGTERM: draining")
     });

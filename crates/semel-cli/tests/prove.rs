@@ -237,7 +237,7 @@ fn what_was_started_ends_with_the_run_however_it_ends() {
         let place = Place::new();
         let (mut run, delivered) = delivering(&place);
         let code = if stopped {
-            Process::of(&run).stop_signal().unwrap();
+            Process::of(&run).terminate().unwrap();
             Some(2)
         } else {
             run.kill().unwrap();

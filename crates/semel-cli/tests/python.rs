@@ -5,9 +5,9 @@ mod support;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
+use semel_rig::http::{Answer, Request};
 use std::path::PathBuf;
 use support::gate::Gate;
-use support::http::{Answer, Request};
 use support::python::{Handler, example};
 use support::sender::deliver;
 use support::{lines, root};
@@ -96,15 +96,15 @@ fn fastapi_takes_effect_once() {
     let bed = Bed::new("fastapi", &args);
     let task = |name: &str, order: &str| {
         Request::post("/tasks/charge", format!(r#"{{"order": "{order}"}}"#))
-            .with("X-CloudTasks-QueueName", "charges")
-            .with("X-CloudTasks-TaskName", name)
-            .with("Content-Type", "application/json")
+            .header("X-CloudTasks-QueueName", "charges")
+            .header("X-CloudTasks-TaskName", name)
+            .header("Content-Type", "application/json")
     };
     let call = |order: &str| {
         Request::post("/orders", format!(r#"{{"order": "{order}"}}"#))
-            .with("Idempotency-Key", order)
-            .with("X-Client-Id", "shop")
-            .with("Content-Type", "application/json")
+            .header("Idempotency-Key", order)
+            .header("X-Client-Id", "shop")
+            .header("Content-Type", "application/json")
     };
 
     let tasks = bed.twice(&task("1", "A-1"));
@@ -154,15 +154,15 @@ fn a_cloud_function_takes_effect_once() {
         let body = format!(
             r#"{{"message": {{"messageId": "{id}", "data": "{data}"}}, "subscription": "projects/p/subscriptions/s"}}"#
         );
-        Request::post("/", body).with("Content-Type", "application/json")
+        Request::post("/", body).header("Content-Type", "application/json")
     };
     let event = |id: &str| {
         Request::post("/", format!(r#"{{"name": "{id}.csv"}}"#))
-            .with("ce-specversion", "1.0")
-            .with("ce-type", "file.written")
-            .with("ce-source", "//storage/bucket")
-            .with("ce-id", id)
-            .with("Content-Type", "application/json")
+            .header("ce-specversion", "1.0")
+            .header("ce-type", "file.written")
+            .header("ce-source", "//storage/bucket")
+            .header("ce-id", id)
+            .header("Content-Type", "application/json")
     };
     for one in [push("1"), event("2")] {
         let answers = bed.twice(&one);

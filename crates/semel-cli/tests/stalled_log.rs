@@ -7,12 +7,12 @@
 
 mod support;
 
+use semel_rig::http::Request;
 use serde_json::{Value, json};
 use std::io::{PipeReader, Read, pipe};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::Duration;
 use support::counter::Counter;
-use support::http::Request;
 use support::wait_for;
 use tempfile::TempDir;
 use testbed::Process;
@@ -69,7 +69,7 @@ impl Gate {
         };
         wait_for("a gate that is ready", || {
             Request::get("/readyz")
-                .send(admin_port)
+                .send_blocking(admin_port)
                 .is_ok_and(|answer| answer.status == 200)
         });
         gate
@@ -81,12 +81,12 @@ impl Gate {
             "message": { "data": "e30=", "messageId": id },
             "subscription": "s".repeat(NAME_BYTES),
         });
-        let answer = Request::post("/orders", body.to_string()).send(self.port);
+        let answer = Request::post("/orders", body.to_string()).send_blocking(self.port);
         assert_eq!(answer.unwrap().status, 200, "delivery {number}");
     }
 
     fn admin(&self, request: &Request) -> String {
-        let answer = request.send(self.admin_port).unwrap();
+        let answer = request.send_blocking(self.admin_port).unwrap();
         assert_eq!(answer.status, 200, "{answer:?}");
         answer.body
     }
@@ -99,7 +99,7 @@ impl Gate {
     }
 
     fn stop(&mut self) -> ExitStatus {
-        Process::of(&self.child).stop_signal().unwrap();
+        Process::of(&self.child).terminate().unwrap();
         let mut status = None;
         wait_for("the end of the gate", || {
             status = self.child.try_wait().unwrap();
@@ -135,7 +135,7 @@ fn a_stalled_reader_of_the_log_stops_nothing_and_is_told_what_it_missed() {
     assert!(dropped > 0);
     let records: Value = serde_json::from_str(&gate.admin(&Request::get("/records"))).unwrap();
     let key = records["records"][0]["key"].as_str().unwrap();
-    gate.admin(&Request::post(&format!("/records/{key}/forget"), ""));
+    gate.admin(&Request::post(format!("/records/{key}/forget"), ""));
     assert_eq!(gate.lines_dropped(), dropped, "an act has its room");
 
     let mut log = gate.log.take().unwrap();

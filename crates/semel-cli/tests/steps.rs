@@ -3,10 +3,10 @@
 
 mod support;
 
+use semel_rig::http::Request;
 use support::gate::Gate;
-use support::http::{Answer, Request};
 use support::python::{Handler, Points, example, script};
-use support::sender::deliver;
+use support::sender::{Sent, deliver, send};
 use support::{lines, wait_for};
 use tempfile::TempDir;
 
@@ -54,9 +54,8 @@ impl Bed {
     }
 
     /// The first delivery, under way in a thread of its own; returns when it has stopped after the second step.
-    fn begin(&self) -> std::thread::JoinHandle<std::io::Result<Answer>> {
-        let (port, request) = (self.gate.port, order().with("X-At", "after-pack"));
-        let delivery = std::thread::spawn(move || request.send(port));
+    fn begin(&self) -> Sent {
+        let delivery = send(self.gate.port, order().header("X-At", "after-pack"));
         self.points.wait_reached("after-pack");
         assert_eq!(self.effects(), ["charged A-1", "packed A-1"]);
         delivery
@@ -82,7 +81,7 @@ impl Bed {
 }
 
 fn order() -> Request {
-    Request::post("/orders", r#"{"order": "A-1"}"#).with("Idempotency-Key", "A-1")
+    Request::post("/orders", r#"{"order": "A-1"}"#).header("Idempotency-Key", "A-1")
 }
 
 fn on_every_store(judge: impl Fn(&str) + Sync) {

@@ -2,8 +2,8 @@
 
 use super::counter::Counter;
 use super::gate::Gate;
-use super::http::Request;
 use super::sender::deliver_to;
+use semel_rig::http::Request;
 use std::collections::BTreeSet;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -60,7 +60,7 @@ impl Fleet {
 
 /// Work with this name.
 pub(crate) fn work(name: &str) -> Request {
-    Request::post("/work", name).with("Idempotency-Key", name)
+    Request::post("/work", name.to_owned()).header("Idempotency-Key", name)
 }
 
 /// Delivers beginning at this gate, and at the next one after each failure; returns the one that answered.

@@ -1,6 +1,6 @@
 //! `semel gate` as a process that can be stopped, killed and started again on its port.
 
-use super::http::Request;
+use semel_rig::http::Request;
 use std::path::PathBuf;
 use std::process::{Command, ExitStatus};
 use tempfile::TempDir;
@@ -79,7 +79,7 @@ impl Gate {
     /// Whether it says that it is ready: 200 or 503.
     pub(crate) fn ready(&self) -> u16 {
         Request::get("/readyz")
-            .send(self.admin_port)
+            .send_blocking(self.admin_port)
             .unwrap()
             .status
     }

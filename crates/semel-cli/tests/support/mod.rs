@@ -8,7 +8,6 @@
 pub(crate) mod counter;
 pub(crate) mod fleet;
 pub(crate) mod gate;
-pub(crate) mod http;
 pub(crate) mod python;
 pub(crate) mod sender;
 pub(crate) mod stock;

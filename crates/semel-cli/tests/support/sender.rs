@@ -1,7 +1,16 @@
 //! A sender that delivers again until it hears that it may stop, as a queue or a careful client does.
 
-use super::http::{Answer, Request};
 use super::{BOUND, wait_for};
+use semel_rig::http::{Answer, NoAnswer, Request};
+use std::thread::JoinHandle;
+
+/// A delivery under way.
+pub(crate) type Sent = JoinHandle<Result<Answer, NoAnswer>>;
+
+/// Delivers once, in a thread of its own.
+pub(crate) fn send(port: u16, request: Request) -> Sent {
+    std::thread::spawn(move || request.send_blocking(port))
+}
 
 /// Whether an answer asks for another delivery.
 pub(crate) fn asks_again(answer: &Answer) -> bool {
@@ -20,7 +29,10 @@ pub(crate) fn deliver_to(mut port: impl FnMut() -> u16, request: &Request) -> (u
         &format!("an answer to {request:?} within {BOUND:?}"),
         || {
             let port = port();
-            let answer = request.send(port).ok().filter(|it| !asks_again(it));
+            let answer = request
+                .send_blocking(port)
+                .ok()
+                .filter(|it| !asks_again(it));
             last = answer.map(|answer| (port, answer));
             last.is_some()
         },

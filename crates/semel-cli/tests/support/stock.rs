@@ -1,11 +1,9 @@
 //! The stock example behind gates, on one database.
 
 use super::gate::Gate;
-use super::http::{Answer, Request};
 use super::python::{Handler, Points, example, script};
 use super::sender::deliver;
-use std::io;
-use std::thread::JoinHandle;
+use semel_rig::http::Request;
 
 /// The pieces of each item before anything happens.
 const PIECES: u32 = 10;
@@ -122,10 +120,5 @@ pub(crate) fn truth(item: &str) -> String {
 /// An order of one piece; there is one order per item.
 pub(crate) fn order(item: &str) -> Request {
     let body = format!(r#"{{"item": "{item}", "pieces": 1}}"#);
-    Request::post("/stock", body).with("Idempotency-Key", item)
-}
-
-/// Sends in a thread of its own.
-pub(crate) fn send(port: u16, request: Request) -> JoinHandle<io::Result<Answer>> {
-    std::thread::spawn(move || request.send(port))
+    Request::post("/stock", body).header("Idempotency-Key", item)
 }
