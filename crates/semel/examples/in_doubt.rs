@@ -1,7 +1,7 @@
 //! Work that must not happen twice: when nobody knows whether it happened, it is parked until a person says.
 
 use semel::memory::MemoryStore;
-use semel::record::{Acted, Finding, Resolution};
+use semel::protocol::{Acted, Finding, Resolution};
 use semel::{Ended, Failure, Fingerprint, InDoubt, Key, Outcome, Semel, Work};
 use std::error::Error;
 

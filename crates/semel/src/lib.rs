@@ -45,6 +45,7 @@ mod json;
 pub mod payload;
 pub mod fingerprint;
 pub mod outcome;
+#[doc(hidden)]
 pub mod record;
 pub mod store;
 pub mod letter;
@@ -58,11 +59,18 @@ mod settled_cache;
 pub mod pending;
 pub mod memory;
 pub mod clock;
+#[doc(hidden)]
 pub mod batch;
 #[cfg(feature = "tower")]
 pub mod tower;
 #[cfg(feature = "conformance")]
 pub mod conformance;
+
+/// What stores, and tools for operators, need besides the [`Store`] trait: records and their states, claims and leases,
+/// the operations on a record, and the pure functions that decide what each of them does.
+pub mod protocol {
+    pub use crate::record::*;
+}
 
 pub use fingerprint::Fingerprint;
 pub use key::{Key, KeyRule, Scope};

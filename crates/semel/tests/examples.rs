@@ -8,6 +8,8 @@ mod in_doubt;
 mod key_rules;
 #[path = "../examples/limits.rs"]
 mod limits;
+#[path = "../examples/own_store.rs"]
+mod own_store;
 #[path = "../examples/retry.rs"]
 mod retry;
 #[path = "../examples/steps.rs"]
@@ -31,6 +33,11 @@ fn key_rules_tell_work_apart() {
 #[test]
 fn limits_turn_work_away() {
     limits::main().unwrap();
+}
+
+#[test]
+fn a_wrapper_sees_every_operation() {
+    own_store::main().unwrap();
 }
 
 #[test]
