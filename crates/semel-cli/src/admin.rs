@@ -11,7 +11,7 @@ use crate::open_store::{self, Schema};
 use crate::store_url::StoreUrl;
 use anyhow::bail;
 use http::StatusCode;
-use semel::record::{Fence, State};
+use semel::protocol::{Fence, State};
 use semel::store::Cursor;
 use semel::{Key, Semel, Settings};
 use semel_gate::operate::{Operator, PAGE_ITEMS_MAX, Refused, Verdict};

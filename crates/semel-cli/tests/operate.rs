@@ -8,7 +8,7 @@
 #[path = "../../semel-gate/tests/support/mod.rs"]
 mod support;
 
-use semel::record::{Claim, Claimed, InDoubt, Owner};
+use semel::protocol::{Claim, Claimed, InDoubt, Owner};
 use semel::store::StoreExt;
 use semel::{Ended, Fingerprint, Key, Outcome, Semel};
 use semel_embedded::{EmbeddedSettings, EmbeddedStore};

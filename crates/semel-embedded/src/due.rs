@@ -5,7 +5,7 @@ use crate::engine::Engine;
 use bytes::Bytes;
 use semel::Error;
 use semel::clock::Time;
-use semel::record::State;
+use semel::protocol::State;
 use semel::store::Cursor;
 
 /// How many records one call of sweep looks at: some tens of milliseconds of reading.

@@ -4,7 +4,7 @@
 //! an effect. So nobody is told of an end, a step, a letter or an operator's act that a power cut
 //! could still take back, while a grant under `retry` is given once the operating system has it.
 
-use semel::record::{Acted, Answer, Claimed, Held, InDoubt, Operation, StepBegun};
+use semel::protocol::{Acted, Answer, Claimed, Held, InDoubt, Operation, StepBegun};
 
 /// Whether a caller may hear this answer only once what it rests on is on disk.
 pub(crate) const fn waits_for_disk(operation: &Operation, answer: &Answer) -> bool {
@@ -42,7 +42,7 @@ const fn grants_at_most_once(operation: &Operation) -> bool {
 mod tests {
     use super::*;
     use bytes::Bytes;
-    use semel::record::{Claim, Fence, Lease, Owner, State};
+    use semel::protocol::{Claim, Fence, Lease, Owner, State};
     use semel::{Fingerprint, Key};
     use std::time::Duration;
 

@@ -8,7 +8,7 @@ use crate::durability::waits_for_disk;
 use crate::engine::Engine;
 use fjall::{OwnedWriteBatch, PersistMode, Slice};
 use semel::clock::Time;
-use semel::record::{Answer, Fence, Operation, Record, State, StepRecord, decide};
+use semel::protocol::{Answer, Fence, Operation, Record, State, StepRecord, decide};
 use semel::{Error, Key};
 use std::collections::{BTreeMap, HashMap};
 

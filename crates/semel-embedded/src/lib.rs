@@ -1,6 +1,6 @@
 //! The embedded store of Semel: a directory, no server, one process.
 //!
-//! A call goes to the writer, a thread that decides it with the functions of [`semel::record`] and hands
+//! A call goes to the writer, a thread that decides it with the functions of [`semel::protocol`] and hands
 //! it to the operating system in a group with everything else that was queued; the syncer,
 //! another thread, brings the journal to disk and then answers who needs that. The engine below is
 //! fjall; `recovery` verifies every file before it is trusted. Why it is like this, and which

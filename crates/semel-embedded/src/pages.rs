@@ -4,7 +4,7 @@ use crate::codec::{self, Decode, Outline, RowKey, RowRange};
 use crate::engine::Engine;
 use bytes::Bytes;
 use semel::letter::LetterHead;
-use semel::record::{Record, State};
+use semel::protocol::{Record, State};
 use semel::store::{Cursor, Page};
 use semel::{Error, Key};
 

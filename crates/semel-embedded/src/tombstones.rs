@@ -47,7 +47,7 @@ mod tests {
     use crate::store::EmbeddedSettings;
     use semel::clock::{ManualClock, Time};
     use semel::letter::{Letter, Mark, Marked, Put, Reason};
-    use semel::record::Fence;
+    use semel::protocol::Fence;
     use semel::store::{Letters, Store};
     use std::sync::Arc;
     use std::time::Duration;

@@ -12,7 +12,7 @@ use common::{RETENTION, claim, granted, is_replayed, key, open, result, settle};
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 use semel::letter::{Letter, LetterId, Reason};
-use semel::record::{Claim, Claimed, Fence, InDoubt};
+use semel::protocol::{Claim, Claimed, Fence, InDoubt};
 use semel::store::{Letters, StoreExt};
 use semel::{Error, Fingerprint};
 use semel_embedded::EmbeddedStore;

@@ -6,7 +6,7 @@ mod common;
 
 use bytes::Bytes;
 use common::{RETENTION, claim, granted, is_replayed, open, result};
-use semel::record::{Held, State};
+use semel::protocol::{Held, State};
 use semel::store::StoreExt;
 use semel::{Error, Store};
 use std::path::{Path, PathBuf};

@@ -8,7 +8,7 @@ use common::{claim, grant, is_replayed, key, open, result, settle};
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 use semel::letter::{Letter, LetterId, Put, Reason};
-use semel::record::{Claimed, Fence, State};
+use semel::protocol::{Claimed, Fence, State};
 use semel::store::{Letters, StoreExt};
 use semel::{Error, Fingerprint};
 use std::fs::{self, File};

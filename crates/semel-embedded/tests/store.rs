@@ -7,7 +7,7 @@ use bytes::Bytes;
 use common::{NOON, RETENTION, claim, grant, is_replayed, key, open, settings, settle};
 use semel::clock::{ManualClock, Time};
 use semel::letter::{Letter, LetterId, Mark, Marked, Put, Reason};
-use semel::record::{Acted, Claimed, Fence, Held, InDoubt, Owner, State, StepBegun};
+use semel::protocol::{Acted, Claimed, Fence, Held, InDoubt, Owner, State, StepBegun};
 use semel::store::{Cursor, Letters, Page, StoreExt};
 use semel::{Error, Fingerprint, Store};
 use semel_embedded::EmbeddedStore;
@@ -259,7 +259,7 @@ async fn of_many_claims_at_once_one_is_granted() {
         let mut claims = tokio::task::JoinSet::new();
         for _ in 0..256 {
             let store = Arc::clone(&store);
-            let claim = semel::record::Claim {
+            let claim = semel::protocol::Claim {
                 in_doubt,
                 ..claim(n)
             };
@@ -282,7 +282,7 @@ async fn of_many_claims_at_once_one_is_granted() {
 async fn a_claim_whose_answer_was_lost_is_granted_again() {
     let (_home, directory) = place();
     let store = open(&directory).unwrap();
-    let claim = semel::record::Claim {
+    let claim = semel::protocol::Claim {
         owner: Owner([5; 16]),
         ..claim(1)
     };

@@ -1,6 +1,6 @@
 //! The runs in hand, by owner: whose steps may be begun and recorded, and what is left at the end.
 
-use semel::record::{InDoubt, Lease, Owner};
+use semel::protocol::{InDoubt, Lease, Owner};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard};
 

@@ -18,7 +18,7 @@ use axum::routing::{get, post};
 use axum::{Json, Router};
 use bytes::Bytes;
 use semel::Key;
-use semel::record::{Fence, State as RecordState};
+use semel::protocol::{Fence, State as RecordState};
 use semel::store::Cursor;
 use serde::Deserialize;
 use serde_json::Value;

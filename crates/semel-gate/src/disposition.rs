@@ -6,7 +6,7 @@ use crate::naming::NamingError;
 use crate::reply::meaning::says_success;
 use crate::settings::{OnInvalid, Source};
 use semel::letter::Reason;
-use semel::record::{Ending, State};
+use semel::protocol::{Ending, State};
 use semel::run::Failed;
 use semel::work::FailureKind;
 use semel::{Ended, Error, Recorded};

@@ -17,7 +17,7 @@ use http::response::Parts;
 use hyper::body::Incoming;
 use jiff::Timestamp;
 use semel::outcome::{Body, HEADERS_KEPT};
-use semel::record::{InDoubt, Lease};
+use semel::protocol::{InDoubt, Lease};
 use semel::work::{Failure, FailureKind};
 use semel::{Outcome, Run};
 use std::future::{Future, poll_fn};

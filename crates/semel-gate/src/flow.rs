@@ -16,7 +16,7 @@ use bytes::Bytes;
 use http::{Request, StatusCode};
 use semel::Ended;
 use semel::letter::LetterId;
-use semel::record::Lease;
+use semel::protocol::Lease;
 use semel::work::{Completes, Duplicates, Work};
 use std::sync::Arc;
 use std::time::Duration;

@@ -8,7 +8,7 @@ use bytes::Bytes;
 use http::header::{HeaderName, HeaderValue};
 use http::{HeaderMap, Request};
 use jiff::Timestamp;
-use semel::record::Lease;
+use semel::protocol::Lease;
 
 pub(crate) const SEMEL_KEY: HeaderName = HeaderName::from_static("semel-key");
 pub(crate) const SEMEL_FENCE: HeaderName = HeaderName::from_static("semel-fence");

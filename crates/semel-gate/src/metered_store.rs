@@ -5,7 +5,7 @@ use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::histogram::Histogram;
 use semel::letter::{Letter, LetterHead, LetterId, Mark, Marked, Put};
-use semel::record::{Answer, Operation, Record, State};
+use semel::protocol::{Answer, Operation, Record, State};
 use semel::store::{Cursor, Letters, Page, Sharing, Swept};
 use semel::{Error, Key, Store};
 use std::future::Future;

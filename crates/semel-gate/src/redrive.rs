@@ -17,7 +17,7 @@ use http::StatusCode;
 use semel::Key;
 use semel::clock::Time;
 use semel::letter::{Letter, LetterId, Mark, Marked, Standing};
-use semel::record::{Acted, Record, State};
+use semel::protocol::{Acted, Record, State};
 use semel::work::{Duplicates, FailureKind};
 use serde_json::{Value, json};
 use std::sync::Arc;

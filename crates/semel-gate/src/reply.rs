@@ -15,7 +15,7 @@ use http::header::{CACHE_CONTROL, HeaderName, HeaderValue, LOCATION};
 use http::{HeaderMap, Response, StatusCode};
 use problem::Problem;
 use semel::outcome::{Body, bytes_of};
-use semel::record::Ending;
+use semel::protocol::Ending;
 use semel::work::FailureKind;
 use semel::{Outcome, Recorded};
 

@@ -10,7 +10,7 @@ pub use network::{Network, NetworkError};
 use crate::path::{PathAllowance, PathPattern};
 use http::{Method, StatusCode, Uri};
 use semel::key::KeyRule;
-use semel::record::InDoubt;
+use semel::protocol::InDoubt;
 use semel::work::{Backoff, Completes};
 use std::fmt;
 use std::net::SocketAddr;

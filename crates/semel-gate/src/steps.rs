@@ -16,7 +16,7 @@ use axum::routing::post;
 use bytes::Bytes;
 use http::header::CONTENT_TYPE;
 use semel::Error;
-use semel::record::{Held, InDoubt, Owner, State as RecordState, StepBegun};
+use semel::protocol::{Held, InDoubt, Owner, State as RecordState, StepBegun};
 use semel::store::StoreExt;
 use std::net::SocketAddr;
 use std::sync::Arc;

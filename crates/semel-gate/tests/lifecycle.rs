@@ -8,7 +8,7 @@
 
 mod support;
 
-use semel::record::State;
+use semel::protocol::State;
 use semel_gate::Unfinished;
 use std::net::SocketAddr;
 use std::time::Duration;

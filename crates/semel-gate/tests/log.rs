@@ -254,7 +254,7 @@ async fn a_pending_outcome_that_was_overtaken_is_not_called_recorded() {
     bed.store.refused().await;
     let (key, _) = bed.records().await[0];
     let released = semel::store::StoreExt::release_by_operator(bed.store.kept(), &key).await;
-    assert_eq!(released.unwrap(), semel::record::Acted::Applied);
+    assert_eq!(released.unwrap(), semel::protocol::Acted::Applied);
     bed.store.is(support::Down::Nothing);
     first.await.unwrap().is_problem(409, "stale");
     let said: Vec<_> = log

@@ -8,7 +8,7 @@
 
 mod support;
 
-use semel::record::{Claim, Claimed, Ending, InDoubt, Owner, State};
+use semel::protocol::{Claim, Claimed, Ending, InDoubt, Owner, State};
 use semel::work::Completes;
 use semel_gate::Unfinished;
 use std::time::Duration;

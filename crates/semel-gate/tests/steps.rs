@@ -9,7 +9,7 @@
 mod support;
 
 use http::{Method, Uri};
-use semel::record::InDoubt;
+use semel::protocol::InDoubt;
 use semel::store::StoreExt;
 use support::handler::Say;
 use support::{Act, Answer, Ask, Bed, Down, Seen, Sender};
@@ -126,7 +126,7 @@ async fn a_key_that_runs_anew_hands_new_step_keys_down() {
         run.end(&bed, 500).await;
         let (key, _) = bed.records().await[0];
         let acted = bed.store.kept().forget(&key).await.unwrap();
-        assert_eq!(acted, semel::record::Acted::Applied);
+        assert_eq!(acted, semel::protocol::Acted::Applied);
     }
     assert_ne!(keys[0], keys[1]);
 }

@@ -16,7 +16,7 @@ use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use semel::Outcome;
 use semel::outcome::Body;
-use semel::record::{InDoubt, State};
+use semel::protocol::{InDoubt, State};
 use std::convert::Infallible;
 use std::net::SocketAddr;
 use std::time::Duration;

@@ -16,7 +16,7 @@ use futures_util::future::join_all;
 use semel::Error;
 use semel::batch::{Batcher, Limits, Pending};
 use semel::clock::Time;
-use semel::record::{Claim, Claimed, InDoubt, Lease, Operation, Record, decide};
+use semel::protocol::{Claim, Claimed, InDoubt, Lease, Operation, Record, decide};
 use sent::{Columns, ask_one, find, fresh, shown, taken_over};
 use std::sync::Arc;
 use std::time::Duration;

@@ -2,7 +2,7 @@
 
 use crate::statement::{COMPLETE_IN, LOOK, Statement};
 use crate::wire::{self, Id, Raw};
-use semel::record::{Lease, State};
+use semel::protocol::{Lease, State};
 use semel::store::validate_result;
 use semel::{Error, Outcome};
 use tokio_postgres::types::{ToSql, Type};
@@ -36,7 +36,7 @@ pub enum CompleteError {
 /// not calls the function `semel.complete` instead.
 ///
 /// ```
-/// use semel::record::{Claim, Claimed, InDoubt, Owner};
+/// use semel::protocol::{Claim, Claimed, InDoubt, Owner};
 /// use semel::store::StoreExt;
 /// use semel::{Fingerprint, Key, Outcome};
 /// use semel_postgres::{PostgresSettings, PostgresStore, complete_in};

@@ -4,7 +4,7 @@ use crate::connections::{Connections, Param};
 use crate::patience::insist;
 use crate::statement::{RESOLVE, Statement};
 use crate::wire::{self, Raw};
-use semel::record::{Acted, Answer, Finding, Operation, Resolution, State};
+use semel::protocol::{Acted, Answer, Finding, Operation, Resolution, State};
 use semel::{Error, Key};
 
 pub(crate) async fn resolve(

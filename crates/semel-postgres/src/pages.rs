@@ -4,7 +4,7 @@ use crate::connections::Connections;
 use crate::statement::{LIST, SWEEP, SWEEP_RENEWALS, SWEEP_STEPS, Statement};
 use crate::wire::{self, Page as PageStart, Raw, Span};
 use bytes::{BufMut, Bytes, BytesMut};
-use semel::record::{Record, State};
+use semel::protocol::{Record, State};
 use semel::store::{Cursor, Page, Swept};
 use semel::{Error, Key};
 use std::time::Duration;

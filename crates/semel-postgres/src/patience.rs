@@ -5,7 +5,7 @@ use crate::statement::LOOK;
 use crate::trouble;
 use crate::wire::{self, Raw};
 use semel::clock::Time;
-use semel::record::{Answer, Operation, Record, StepRecord, decide};
+use semel::protocol::{Answer, Operation, Record, StepRecord, decide};
 use semel::{Error, Key};
 use std::future::Future;
 use std::time::Duration;

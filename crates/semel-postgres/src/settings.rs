@@ -52,7 +52,7 @@ pub struct PostgresSettings {
     pub pooler: bool,
     /// Whether a grant may be answered before it is on disk (`synchronous_commit = off`): no unless
     /// set. A crash of the server can then lose a claim, which is the same event as a lapsed lease;
-    /// claims under [`InDoubt::Park`](semel::record::InDoubt::Park) and everything that is not a
+    /// claims under [`InDoubt::Park`](semel::protocol::InDoubt::Park) and everything that is not a
     /// claim stay durable.
     pub relaxed_claims: bool,
     /// How long an expired record stays before sweep may remove it: 60 s unless set, and not less

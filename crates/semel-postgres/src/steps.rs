@@ -6,7 +6,7 @@ use crate::statement::{STEP_BEGIN, STEP_COMPLETE, STEP_RESTART, Statement};
 use crate::wire::{self, Id, Raw};
 use bytes::Bytes;
 use semel::Error;
-use semel::record::{Answer, Held, Lease, Operation, State, StepBegun};
+use semel::protocol::{Answer, Held, Lease, Operation, State, StepBegun};
 use tokio_postgres::Row;
 
 /// How often a step that cannot be written under a lease that holds is looked at.

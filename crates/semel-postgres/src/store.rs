@@ -10,7 +10,7 @@ use crate::writes::{self, WriteKind, Writes};
 use crate::{letters, migrate, operator, pages, ready, steps};
 use async_trait::async_trait;
 use semel::letter::{Letter, LetterHead, LetterId, Mark, Marked, Put};
-use semel::record::{Answer, Operation, Record, State};
+use semel::protocol::{Answer, Operation, Record, State};
 use semel::store::{Cursor, Letters, Page, Sharing, Swept};
 use semel::{Error, Key, Store};
 use std::time::Duration;

@@ -3,7 +3,7 @@
 
 use bytes::{BufMut, Bytes, BytesMut};
 use semel::clock::Time;
-use semel::record::{Fence, InDoubt, Owner, Record, State};
+use semel::protocol::{Fence, InDoubt, Owner, Record, State};
 use semel::{Error, Fingerprint, Key};
 use std::error::Error as StdError;
 use std::fmt;

@@ -10,7 +10,7 @@ use crate::trouble::Trouble;
 use crate::wire::{self, Id, Raw};
 use futures_util::future::join_all;
 use semel::batch::{Batcher, Limits, Pending};
-use semel::record::{Answer, Held, Lease, Operation, State};
+use semel::protocol::{Answer, Held, Lease, Operation, State};
 use semel::{Error, Key};
 use std::sync::atomic::{AtomicBool, Ordering};
 use tokio_postgres::Row;

@@ -8,7 +8,7 @@
 
 mod support;
 
-use semel::record::{Held, Lease, State};
+use semel::protocol::{Held, Lease, State};
 use semel::store::StoreExt;
 use semel::{Error, Outcome};
 use semel_postgres::{PostgresSettings, PostgresStore};

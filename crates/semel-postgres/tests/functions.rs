@@ -9,7 +9,7 @@
 mod support;
 
 use semel::Outcome;
-use semel::record::{Claimed, Ending, Held, Lease, State};
+use semel::protocol::{Claimed, Ending, Held, Lease, State};
 use semel::store::StoreExt;
 use semel_postgres::{CompleteError, complete_in};
 use std::time::Duration;
@@ -81,7 +81,7 @@ async fn effect_and_outcome_commit_together() {
     transaction.commit().await.unwrap();
     assert_eq!(bed.ask::<i32>("SELECT n FROM stock").await, 6);
 
-    ask.owner = semel::record::Owner::random();
+    ask.owner = semel::protocol::Owner::random();
     let Claimed::Replayed(settled) = bed.store.claim(&ask).await.unwrap() else {
         panic!("not replayed");
     };
@@ -130,7 +130,7 @@ async fn overtaken_or_ended_run_is_stale() {
     let mut ask = claim();
     let first = granted(bed.store.claim(&ask).await.unwrap());
     age(&bed.sql, LEASE).await;
-    ask.owner = semel::record::Owner::random();
+    ask.owner = semel::protocol::Owner::random();
     let second = granted(bed.store.claim(&ask).await.unwrap());
     assert_eq!(complete(&bed.sql, &first).await, Err("SM001".into()));
     assert_eq!(state(&bed, &second).await, State::Running);
@@ -325,7 +325,7 @@ async fn overtaken_run_cannot_complete_in_its_transaction() {
     let transaction = handler.transaction().await.unwrap();
 
     age(&bed.sql, LEASE).await;
-    ask.owner = semel::record::Owner::random();
+    ask.owner = semel::protocol::Owner::random();
     let second = granted(bed.store.claim(&ask).await.unwrap());
     let late = complete_in(&transaction, &first, &Outcome::ok("late")).await;
     assert!(matches!(late, Err(CompleteError::Stale)), "{late:?}");
@@ -336,7 +336,7 @@ async fn overtaken_run_cannot_complete_in_its_transaction() {
     );
 
     let mut forged = second.clone();
-    forged.owner = semel::record::Owner::random();
+    forged.owner = semel::protocol::Owner::random();
     let transaction = handler.transaction().await.unwrap();
     let refused = complete_in(&transaction, &forged, &Outcome::ok("forged")).await;
     assert!(matches!(refused, Err(CompleteError::Stale)), "{refused:?}");

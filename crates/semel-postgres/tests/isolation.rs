@@ -8,7 +8,7 @@
 
 mod support;
 
-use semel::record::{
+use semel::protocol::{
     Acted, Claim, Claimed, Finding, Held, InDoubt, Lease, Owner, Resolution, State,
 };
 use semel::store::StoreExt;

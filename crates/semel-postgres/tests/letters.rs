@@ -9,7 +9,7 @@ mod support;
 
 use semel::Store;
 use semel::letter::{Letter, LetterId, Mark, Marked, Put, Reason};
-use semel::record::Fence;
+use semel::protocol::Fence;
 use semel::store::Letters;
 use semel_postgres::{PostgresSettings, PostgresStore};
 use std::time::Duration;

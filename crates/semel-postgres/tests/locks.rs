@@ -8,7 +8,7 @@
 
 mod support;
 
-use semel::record::{Claimed, Held, InDoubt, Lease, Owner};
+use semel::protocol::{Claimed, Held, InDoubt, Lease, Owner};
 use semel::store::StoreExt;
 use semel::{Error, Outcome};
 use semel_postgres::PostgresStore;
@@ -126,7 +126,7 @@ async fn run_once(store: &PostgresStore) -> Duration {
 /// Somebody else's delivery of the held key: told to come back, again and again.
 async fn reach_by_claim(
     store: Arc<PostgresStore>,
-    mut ask: semel::record::Claim,
+    mut ask: semel::protocol::Claim,
     stop: Arc<AtomicBool>,
 ) -> u32 {
     let mut times = 0;
@@ -154,8 +154,8 @@ async fn reach_by_write(
     stop: Arc<AtomicBool>,
 ) -> u32 {
     let result = Outcome::ok("late").encode();
-    let how = semel::record::Fail {
-        kind: semel::record::FailKind::Final,
+    let how = semel::protocol::Fail {
+        kind: semel::protocol::FailKind::Final,
         in_doubt: InDoubt::Retry,
         max_attempts: None,
         retention: RETENTION,

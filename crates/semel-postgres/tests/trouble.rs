@@ -8,7 +8,7 @@
 
 mod support;
 
-use semel::record::{Claimed, Held, State};
+use semel::protocol::{Claimed, Held, State};
 use semel::store::StoreExt;
 use semel::{Error, Outcome};
 use semel_postgres::{Migrated, PostgresSettings, PostgresStore, migrate};
@@ -343,7 +343,7 @@ async fn relaxed_are_only_claims_that_may_be_lost() {
         .unwrap();
     assert_eq!(completed, Held::Applied(State::Succeeded));
     let mut parks = claim();
-    parks.in_doubt = semel::record::InDoubt::Park;
+    parks.in_doubt = semel::protocol::InDoubt::Park;
     granted(bed.store.claim(&parks).await.unwrap());
 
     let noted =

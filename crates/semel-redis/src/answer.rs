@@ -4,7 +4,7 @@ use bytes::Bytes;
 use redis::Value;
 use semel::clock::Time;
 use semel::letter::{Letter, LetterHead, LetterId, Marked, Put, Reason};
-use semel::record::{
+use semel::protocol::{
     Acted, Answer, Claim, Claimed, Ending, Fence, Held, Lease, Operation, Owner, Record, Settled,
     State, StepBegun,
 };

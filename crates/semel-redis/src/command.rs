@@ -5,7 +5,7 @@ use crate::line::Size;
 use crate::names::Names;
 use redis::Cmd;
 use semel::letter::{Letter, LetterId, Mark};
-use semel::record::{FailKind, Finding, InDoubt, Lease, Operation, State};
+use semel::protocol::{FailKind, Finding, InDoubt, Lease, Operation, State};
 use std::num::NonZeroU32;
 use std::time::Duration;
 

@@ -9,7 +9,7 @@ use crate::line::{Line, Size};
 use crate::names::Names;
 use bytes::Bytes;
 use redis::{Cmd, Value};
-use semel::record::{Operation, Record, State};
+use semel::protocol::{Operation, Record, State};
 use semel::store::{Cursor, Page};
 use semel::{Error, Key};
 use std::collections::HashSet;

@@ -7,7 +7,7 @@ mod support;
 use bytes::Bytes;
 use redis::aio::MultiplexedConnection;
 use semel::letter::{Letter, LetterId, Mark, Marked, Put, Reason};
-use semel::record::{Acted, Fail, FailKind, Fence, Held, InDoubt, Lease, State, StepBegun};
+use semel::protocol::{Acted, Fail, FailKind, Fence, Held, InDoubt, Lease, State, StepBegun};
 use semel::store::{Letters, StoreExt};
 use semel::{Fingerprint, Store};
 use semel_redis::RedisStore;

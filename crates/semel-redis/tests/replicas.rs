@@ -6,7 +6,7 @@ mod support;
 
 use bytes::Bytes;
 use semel::Error;
-use semel::record::{Claimed, Held, State};
+use semel::protocol::{Claimed, Held, State};
 use semel::store::StoreExt;
 use semel_redis::{RedisStore, WaitReplicas};
 use std::sync::Arc;

@@ -5,7 +5,7 @@
 mod support;
 
 use bytes::Bytes;
-use semel::record::{Claimed, Held, Lease, State};
+use semel::protocol::{Claimed, Held, Lease, State};
 use semel::store::StoreExt;
 use semel::{Error, Store};
 use semel_redis::{RedisSettings, RedisStore};

@@ -184,7 +184,7 @@ impl Key {
     ///
     /// ```
     /// use semel::Key;
-    /// use semel::record::Fence;
+    /// use semel::protocol::Fence;
     ///
     /// let parent = Key::from_bytes([7; 32]);
     /// let (born, again) = (Fence(1), Fence(2));

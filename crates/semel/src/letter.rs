@@ -25,7 +25,7 @@ use std::time::Duration;
 /// ```
 /// use semel::letter::{Letter, LetterId, Mark, Marked, Put, Reason};
 /// use semel::memory::MemoryStore;
-/// use semel::record::Fence;
+/// use semel::protocol::Fence;
 /// use semel::store::Letters;
 /// use semel::{Fingerprint, Key};
 /// use std::time::Duration;

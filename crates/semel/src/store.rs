@@ -57,7 +57,7 @@ use std::fmt::Debug;
 ///
 /// ```
 /// use semel::memory::MemoryStore;
-/// use semel::record::{Claim, Claimed, Held, InDoubt, Owner, State};
+/// use semel::protocol::{Claim, Claimed, Held, InDoubt, Owner, State};
 /// use semel::store::StoreExt;
 /// use semel::{Fingerprint, Key, Outcome};
 /// use std::time::Duration;

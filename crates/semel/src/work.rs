@@ -11,7 +11,7 @@ use std::time::Duration;
 ///
 /// ```
 /// use semel::work::{Backoff, Duplicates, Work};
-/// use semel::record::InDoubt;
+/// use semel::protocol::InDoubt;
 /// use semel::{Fingerprint, Key};
 /// use std::time::Duration;
 ///

@@ -5,7 +5,7 @@
 mod support;
 
 use semel::outcome::Body;
-use semel::record::{Acted, Ending, InDoubt, State};
+use semel::protocol::{Acted, Ending, InDoubt, State};
 use semel::store::StoreExt;
 use semel::work::{Completes, Failure, FailureKind, Work};
 use semel::{Ended, Error, Fingerprint, Outcome, Paused, PendingOutcome, Run, Semel, Settings};

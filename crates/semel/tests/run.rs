@@ -4,7 +4,7 @@
 mod support;
 
 use semel::outcome::Body;
-use semel::record::{Acted, Ending, Finding, InDoubt, Resolution, State};
+use semel::protocol::{Acted, Ending, Finding, InDoubt, Resolution, State};
 use semel::store::StoreExt;
 use semel::work::{Backoff, Completes, Duplicates, Failure, FailureKind, Work};
 use semel::{Ended, Error, Fingerprint, Outcome, Run, Semel, Settings};

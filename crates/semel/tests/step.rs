@@ -4,7 +4,7 @@
 mod support;
 
 use bytes::Bytes;
-use semel::record::{Acted, Ending, InDoubt, State};
+use semel::protocol::{Acted, Ending, InDoubt, State};
 use semel::store::StoreExt;
 use semel::work::{Failure, Work};
 use semel::{Ended, Outcome, Run, Semel, Settings};

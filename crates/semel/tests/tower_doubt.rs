@@ -6,7 +6,7 @@ use bytes::Bytes;
 use http::{Request, Response, StatusCode};
 use http_body_util::Full;
 use semel::memory::MemoryStore;
-use semel::record::InDoubt;
+use semel::protocol::InDoubt;
 use semel::tower::{OnceError, OnceLayer, Verdict};
 use semel::work::Work;
 use semel::{Fingerprint, Key, Semel};

@@ -9,7 +9,7 @@ use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
 use axum::routing::post;
 use semel::key::{Delivered, KeyError, KeyRule, Scope};
-use semel::record::Lease;
+use semel::protocol::Lease;
 use semel::work::{Completes, Failure, Work};
 use semel::{Ended, Fingerprint, Outcome, Semel};
 use semel_postgres::{PostgresSettings, PostgresStore, complete_in};

@@ -5,7 +5,7 @@ use crate::store_url::StoreUrl;
 use clap::{Args, Subcommand, ValueEnum};
 use http::Uri;
 use semel::Key;
-use semel::record::State;
+use semel::protocol::State;
 use semel_gate::operate::Verdict;
 
 /// Where to ask, and how to say it.

@@ -4,7 +4,7 @@ use crate::args::GateArgs;
 use crate::config::{self, Broken, Config, Verdict};
 use crate::open_store::{self, Opened, Schema};
 use crate::{file_limit, log, out};
-use semel::record::Ending;
+use semel::protocol::Ending;
 use semel_gate::{Server, Unfinished};
 use std::process::ExitCode;
 use std::time::Duration;

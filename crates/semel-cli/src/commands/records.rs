@@ -4,7 +4,7 @@ use super::operate::{acted, found, printed};
 use crate::admin::{AdminRequest, AdminTarget};
 use crate::args::operate::{RecordsArgs, RecordsCommand};
 use crate::table::{Column, members, table};
-use semel::record::Fence;
+use semel::protocol::Fence;
 use serde_json::Value;
 
 const LISTED: [Column; 7] = [

@@ -5,7 +5,7 @@ use super::values::{Read, Setting, Wrong, parsed};
 use crate::store_url::StoreUrl;
 use http::{HeaderName, Method};
 use semel::key::{KeyRule, Part};
-use semel::record::InDoubt;
+use semel::protocol::InDoubt;
 use semel::work::{Backoff, Completes};
 use semel_gate::path::{PathAllowance, PathPattern};
 use semel_gate::settings::{Caller, FingerprintRule, Network, OnInvalid, Source};

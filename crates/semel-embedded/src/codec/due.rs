@@ -2,7 +2,7 @@
 
 use super::{Decode, Encode, Fields};
 use semel::Key;
-use semel::record::Fence;
+use semel::protocol::Fence;
 
 /// What is due at one time, as one group noted it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -5,7 +5,7 @@ use fjall::Slice;
 use semel::Key;
 use semel::clock::Time;
 use semel::letter::LetterId;
-use semel::record::Fence;
+use semel::protocol::Fence;
 use std::ops::Bound;
 
 /// The one row that every group writes.

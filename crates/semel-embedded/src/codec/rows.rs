@@ -4,7 +4,7 @@ use super::{Decode, Encode, Fields};
 use bytes::Bytes;
 use semel::clock::Time;
 use semel::letter::{Letter, LetterHead, LetterId, Reason, Stored, Tombstone};
-use semel::record::{Fence, Owner, Record, State, StepRecord};
+use semel::protocol::{Fence, Owner, Record, State, StepRecord};
 use semel::{Fingerprint, Key};
 use std::time::Duration;
 

@@ -7,7 +7,7 @@ use super::{Decided, Group};
 use crate::codec::{self, Due, Incarnation, Outline, Row};
 use crate::due::DueRow;
 use semel::clock::Time;
-use semel::record::{Record, State, sweepable};
+use semel::protocol::{Record, State, sweepable};
 use semel::{Error, Key};
 use std::time::Duration;
 

@@ -4,7 +4,7 @@ use super::journals::{self, Flushed, Journals};
 use super::{Frontier, batch};
 use crate::{EmbeddedSettings, EmbeddedStore};
 use bytes::Bytes;
-use semel::record::{Claim, Claimed, InDoubt, Owner};
+use semel::protocol::{Claim, Claimed, InDoubt, Owner};
 use semel::store::StoreExt;
 use semel::{Error, Fingerprint, Key};
 use std::path::{Path, PathBuf};

@@ -6,7 +6,7 @@ use crate::due::{self, DueRow};
 use crate::pages;
 use async_trait::async_trait;
 use semel::letter::{Letter, LetterHead, LetterId, Mark, Marked, Put, Stored};
-use semel::record::{self, Answer, Operation, Record, State};
+use semel::protocol::{self, Answer, Operation, Record, State};
 use semel::store::{Cursor, Letters, Page, Sharing, Store, Swept, validate_bytes};
 use semel::{Error, Key};
 
@@ -91,7 +91,7 @@ impl EmbeddedStore {
             // An end that is not on disk yet is shown by the writer, once it is.
             let is_running = row.value.state == State::Running;
             if is_running || row.group <= engine.progress.synced() {
-                let shown = record::look(Some(&row.value), engine.now());
+                let shown = protocol::look(Some(&row.value), engine.now());
                 return Ok(Some(shown.is_some().then_some(row.value)));
             }
             Ok(None)

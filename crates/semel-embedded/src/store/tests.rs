@@ -7,7 +7,7 @@ use crate::session::Session;
 use crate::standing::Standing;
 use bytes::Bytes;
 use semel::clock::{ManualClock, Time};
-use semel::record::{Claim, Claimed, Held, InDoubt, Owner, State};
+use semel::protocol::{Claim, Claimed, Held, InDoubt, Owner, State};
 use semel::store::{Store, StoreExt};
 use semel::{Error, Fingerprint, Key};
 use std::sync::Arc;
@@ -185,7 +185,7 @@ async fn what_was_not_over_when_it_was_due_is_swept_later() {
     assert_eq!(sweep(&store).await.0, 1, "the renewed one");
     assert_eq!(store.claim(&other).await, Ok(Claimed::Parked));
     let acted = store.forget(&park.key).await;
-    assert_eq!(acted, Ok(semel::record::Acted::Applied));
+    assert_eq!(acted, Ok(semel::protocol::Acted::Applied));
     clock.advance(2 * minute);
     assert_eq!(sweep(&store).await.0, 1, "the forgotten one");
 }

@@ -6,7 +6,7 @@ use crate::call::{Call, call};
 use crate::engine::Engine;
 use crate::open;
 use bytes::Bytes;
-use semel::record::{Answer, Claim, Claimed, Held, InDoubt, Lease, Operation, Owner, State};
+use semel::protocol::{Answer, Claim, Claimed, Held, InDoubt, Lease, Operation, Owner, State};
 use semel::{Error, Fingerprint, Key};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, TryRecvError};

@@ -9,7 +9,7 @@
 
 use bytes::Bytes;
 use semel::clock::{ManualClock, Time};
-use semel::record::{Claim, Claimed, Held, InDoubt, Lease, Owner, State};
+use semel::protocol::{Claim, Claimed, Held, InDoubt, Lease, Owner, State};
 use semel::store::StoreExt;
 use semel::{Error, Fingerprint, Key, Store};
 use semel_embedded::{EmbeddedSettings, EmbeddedStore};

@@ -7,7 +7,7 @@ use crate::disposition::{Disposition, NotKept, Undelivered};
 use crate::flow::Flow;
 use semel::Error;
 use semel::letter::{Letter, LetterId, Put, Reason, Standing};
-use semel::record::{Fence, State};
+use semel::protocol::{Fence, State};
 use semel::store::StoreExt;
 
 /// What the record of a delivery's key says, just before the delivery is acknowledged.

@@ -6,7 +6,7 @@ use crate::letters::stored::StoredDelivery;
 use semel::Error;
 use semel::clock::Time;
 use semel::letter::{Letter, LetterHead, LetterId, Mark, Marked, Standing};
-use semel::record::State;
+use semel::protocol::State;
 use semel::store::{Cursor, Letters};
 use serde_json::{Map, Value, json};
 

@@ -4,7 +4,7 @@ use super::{Operator, Refused, body, cursor, moment, set};
 use crate::reply::problem::Problem;
 use http::StatusCode;
 use semel::outcome::Body;
-use semel::record::{Acted, Fence, Finding, Record, Resolution, State};
+use semel::protocol::{Acted, Fence, Finding, Record, Resolution, State};
 use semel::store::{Cursor, Sharing, StoreExt};
 use semel::{Error, Key, Outcome};
 use serde_json::{Value, json};

@@ -11,7 +11,7 @@ use crate::settings::Source;
 use crate::source;
 use semel::Fingerprint;
 use semel::letter::{Letter, LetterId, Reason};
-use semel::record::Record;
+use semel::protocol::Record;
 use semel::store::StoreExt;
 use std::sync::Arc;
 

@@ -5,7 +5,7 @@ use super::{Said, act, kept, log, look, strict, the_letter};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use semel::letter::{Letter, LetterId, Put, Reason};
-use semel::record::Fence;
+use semel::protocol::Fence;
 use semel::store::Letters;
 use std::time::Duration;
 
@@ -102,7 +102,7 @@ async fn a_discarded_letter_is_gone_and_its_record_stays() {
     assert_eq!(said.status, 200, "{said:?}");
     assert_eq!(said.word("letter"), id);
     assert!(bed.letters().await.is_empty());
-    assert_eq!(bed.record().await.state, semel::record::State::Parked);
+    assert_eq!(bed.record().await.state, semel::protocol::State::Parked);
     act(&bed, &format!("/letters/{id}/discard"))
         .await
         .refused(404, "no letter of this id");

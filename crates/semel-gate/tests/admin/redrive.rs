@@ -3,7 +3,7 @@
 use super::support::handler::Say;
 use super::support::{Act, Bed, Down, Sender, keyed_by, within};
 use super::{act, kept, log, resolve, strict, the_key, the_letter};
-use semel::record::{Acted, Claim, Claimed, InDoubt, Owner, State};
+use semel::protocol::{Acted, Claim, Claimed, InDoubt, Owner, State};
 use semel::store::StoreExt;
 use semel_gate::settings::{FingerprintRule, Source};
 use std::time::Duration;

@@ -5,7 +5,7 @@ use crate::support::handler::Say;
 use crate::support::{Act, Ask, BROKERS, Bed, Sender};
 use bytes::Bytes;
 use semel::Outcome;
-use semel::record::{Held, Lease, State};
+use semel::protocol::{Held, Lease, State};
 use semel::store::StoreExt;
 use semel::work::Completes;
 use std::time::Duration;

@@ -9,7 +9,7 @@ use http_body_util::{BodyExt, Full};
 use hyper::body::Incoming;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo};
-use semel::record::{InDoubt, State};
+use semel::protocol::{InDoubt, State};
 use std::convert::Infallible;
 use std::net::SocketAddr;
 use std::time::Duration;

@@ -24,7 +24,7 @@ mod taken;
 
 use semel::clock::{Clock, ManualClock, SystemClock};
 use semel::memory::MemoryStore;
-use semel::record::{InDoubt, State};
+use semel::protocol::{InDoubt, State};
 use semel_gate::settings::{Route, Settings};
 use serde_json::Value;
 use std::sync::Arc;

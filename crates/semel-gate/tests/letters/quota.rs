@@ -3,7 +3,7 @@
 use crate::support::{Ask, BROKERS, Bed, Sender};
 use crate::{Aging, log, operator};
 use semel::letter::Reason;
-use semel::record::State;
+use semel::protocol::State;
 use semel_gate::settings::{LetterLimits, Settings};
 use std::time::Duration;
 

@@ -3,7 +3,7 @@
 use crate::support::handler::Say;
 use crate::support::{Act, Bed, SENDERS, Sender};
 use semel::Outcome;
-use semel::record::{Held, Lease, State};
+use semel::protocol::{Held, Lease, State};
 use semel::store::StoreExt;
 use semel::work::Completes;
 use std::time::Duration;

@@ -3,7 +3,7 @@
 use crate::support::handler::Say;
 use crate::support::{Act, BROKERS, Bed, Sender};
 use semel::letter::Reason;
-use semel::record::State;
+use semel::protocol::State;
 
 #[tokio::test]
 async fn an_api_duplicate_of_a_success_gets_the_stored_answer() {

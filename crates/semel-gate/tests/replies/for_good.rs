@@ -2,7 +2,7 @@
 
 use crate::support::{BROKERS, Bed, Down, Sender};
 use semel::letter::Reason;
-use semel::record::State;
+use semel::protocol::State;
 
 async fn with_final() -> Bed {
     Bed::route(|route| route.final_statuses = vec![400..=400, 500..=599]).await

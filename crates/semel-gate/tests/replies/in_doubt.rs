@@ -2,7 +2,7 @@
 
 use crate::support::{BROKERS, Bed, Sender};
 use semel::letter::Reason;
-use semel::record::{InDoubt, State};
+use semel::protocol::{InDoubt, State};
 use semel::work::Completes;
 
 async fn parking() -> Bed {

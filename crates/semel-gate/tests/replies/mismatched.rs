@@ -3,7 +3,7 @@
 use crate::support::handler::Say;
 use crate::support::{Act, BROKERS, Bed, Sender};
 use semel::letter::Reason;
-use semel::record::State;
+use semel::protocol::State;
 
 #[tokio::test]
 async fn an_api_client_hears_422_and_nothing_of_the_earlier_request() {

@@ -2,7 +2,7 @@
 
 use crate::support::{Act, BROKERS, Bed, Sender, terms_of};
 use semel::letter::Reason;
-use semel::record::{InDoubt, State};
+use semel::protocol::{InDoubt, State};
 use std::time::Duration;
 
 async fn two_attempts() -> Bed {

@@ -2,7 +2,7 @@
 
 use crate::support::handler::Say;
 use crate::support::{Act, BROKERS, Bed, Sender, terms_of};
-use semel::record::State;
+use semel::protocol::State;
 use std::time::Duration;
 
 #[tokio::test]

@@ -2,7 +2,7 @@
 
 use crate::support::handler::Say;
 use crate::support::{Act, BROKERS, Bed, Down, SENDERS, Sender};
-use semel::record::State;
+use semel::protocol::State;
 
 #[tokio::test]
 async fn with_the_store_down_before_the_run_every_sender_hears_503_and_nothing_runs() {

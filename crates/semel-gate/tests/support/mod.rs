@@ -22,7 +22,7 @@ pub(crate) use store::{Down, Switch};
 use semel::Key;
 use semel::key::KeyRule;
 use semel::letter::Letter;
-use semel::record::{InDoubt, Record};
+use semel::protocol::{InDoubt, Record};
 use semel::store::{Letters, Store, StoreExt};
 use semel::work::{Backoff, Completes};
 use semel_gate::settings::{

@@ -4,7 +4,7 @@ use super::within;
 use async_trait::async_trait;
 use semel::letter::{Letter, LetterHead, LetterId, Mark, Marked, Put};
 use semel::memory::MemoryStore;
-use semel::record::{Answer, Operation, Record, State};
+use semel::protocol::{Answer, Operation, Record, State};
 use semel::store::{Cursor, Letters, Page, Sharing, Swept};
 use semel::{Error, Key, Store};
 use std::sync::Mutex;

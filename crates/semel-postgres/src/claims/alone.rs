@@ -4,7 +4,7 @@ use super::sent::{Params, ask_one, fresh, taken_over};
 use super::{Asked, Shown, Writer};
 use crate::trouble::Trouble;
 use semel::Error;
-use semel::record::{Claim, Claimed};
+use semel::protocol::{Claim, Claimed};
 
 impl Writer {
     /// Claims one key.

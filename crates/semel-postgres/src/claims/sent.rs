@@ -5,7 +5,7 @@ use crate::connections::{Lent, Param};
 use crate::statement::Statement;
 use crate::trouble::Trouble;
 use crate::wire::{self, Id, Raw, Span};
-use semel::record::{Claim, Claimed, Fence, Lease, State};
+use semel::protocol::{Claim, Claimed, Fence, Lease, State};
 use semel::{Error, Key};
 use tokio_postgres::Row;
 

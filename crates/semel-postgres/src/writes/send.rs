@@ -7,7 +7,7 @@ use crate::trouble::Trouble;
 use crate::wire::{self, Id, Raw, Span};
 use bytes::Bytes;
 use semel::Error;
-use semel::record::{FailKind, Lease, Operation};
+use semel::protocol::{FailKind, Lease, Operation};
 use std::time::Duration;
 
 /// The parameters that every group of writes sends.

@@ -6,7 +6,7 @@
     reason = "a test may panic"
 )]
 
-use semel::record::{Claim, Claimed, InDoubt, Lease, Owner};
+use semel::protocol::{Claim, Claimed, InDoubt, Lease, Owner};
 use semel::store::StoreExt;
 use semel::{Fingerprint, Key};
 use semel_postgres::{PostgresSettings, PostgresStore};

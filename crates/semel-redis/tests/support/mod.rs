@@ -3,7 +3,7 @@
 use async_trait::async_trait;
 use redis::aio::MultiplexedConnection;
 use semel::conformance::Subject;
-use semel::record::{Claim, InDoubt, Lease, Owner};
+use semel::protocol::{Claim, InDoubt, Lease, Owner};
 use semel::store::{Letters, StoreExt};
 use semel::{Fingerprint, Key, Store};
 use semel_redis::{RedisSettings, RedisStore};
@@ -116,7 +116,7 @@ pub(crate) fn claim() -> Claim {
 /// The lease of a claim that must be granted.
 pub(crate) async fn grant(store: &dyn Store, claim: &Claim) -> Lease {
     match store.claim(claim).await {
-        Ok(semel::record::Claimed::Granted(lease)) => lease,
+        Ok(semel::protocol::Claimed::Granted(lease)) => lease,
         other => panic!("not granted: {other:?}"),
     }
 }

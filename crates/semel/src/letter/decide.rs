@@ -38,7 +38,7 @@ pub struct LetterDecision<A> {
 /// ```
 /// use semel::clock::Time;
 /// use semel::letter::{self, Letter, LetterId, Mark, Put, Reason};
-/// use semel::record::Fence;
+/// use semel::protocol::Fence;
 /// use std::time::Duration;
 ///
 /// let letter = Letter {

@@ -27,7 +27,7 @@ pub struct Decision<A = Answer> {
 ///
 /// ```
 /// use semel::clock::Time;
-/// use semel::record::{Answer, Claim, Claimed, InDoubt, Operation, Owner, State, decide};
+/// use semel::protocol::{Answer, Claim, Claimed, InDoubt, Operation, Owner, State, decide};
 /// use semel::{Fingerprint, Key};
 /// use std::time::Duration;
 ///

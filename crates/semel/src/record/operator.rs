@@ -8,7 +8,7 @@ use std::time::Duration;
 /// What an operator decides about a parked record, or about the one run that it names.
 ///
 /// ```
-/// use semel::record::{Fence, Finding, Resolution};
+/// use semel::protocol::{Fence, Finding, Resolution};
 ///
 /// let parked = Resolution::new(Finding::Retry);
 /// let one_run = Resolution::new(Finding::Retry).of_run(Fence(7));

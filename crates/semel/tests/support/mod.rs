@@ -11,7 +11,7 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use semel::clock::{Clock, Time};
 use semel::memory::MemoryStore;
-use semel::record::{Answer, Operation, Record, State};
+use semel::protocol::{Answer, Operation, Record, State};
 use semel::store::{Cursor, Page, Sharing, Swept};
 use semel::work::Failure;
 use semel::{Error, Fingerprint, Key, Outcome, Store};

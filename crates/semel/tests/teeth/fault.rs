@@ -6,7 +6,7 @@
 use bytes::Bytes;
 use semel::Fingerprint;
 use semel::clock::Time;
-use semel::record::{
+use semel::protocol::{
     Answer, Claim, Claimed, Decision, Fence, Held, InDoubt, Lease, Operation, Record, State,
     StepBegun, StepRecord, decide, sweepable,
 };

@@ -6,7 +6,7 @@ use bytes::Bytes;
 use semel::clock::{Clock, ManualClock, Time};
 use semel::letter::{Letter, LetterHead, LetterId, Mark, Marked, Put};
 use semel::memory::MemoryStore;
-use semel::record::{Answer, Decision, Fence, Operation, Record, State, StepRecord};
+use semel::protocol::{Answer, Decision, Fence, Operation, Record, State, StepRecord};
 use semel::store::{Cursor, Letters, Page, Sharing, Swept};
 use semel::{Error, Key, Store};
 use std::collections::BTreeMap;
