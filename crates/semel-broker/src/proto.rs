@@ -12,6 +12,10 @@
     reason = "generated"
 )]
 
+use prost::Message;
+use prost_reflect::{DescriptorPool, DynamicMessage, MessageDescriptor};
+use std::sync::LazyLock;
+
 /// `google`, as the generated code names its relatives.
 pub mod google {
     pub mod rpc {
@@ -37,3 +41,22 @@ pub use google::rpc;
 
 /// The same as data, for reading and writing JSON.
 pub const DESCRIPTORS: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/descriptors.bin"));
+
+/// The full name of a queue's message.
+pub(crate) const QUEUE: &str = "google.cloud.tasks.v2.Queue";
+
+/// Everything that travels, as data.
+pub(crate) static POOL: LazyLock<DescriptorPool> =
+    LazyLock::new(|| DescriptorPool::decode(DESCRIPTORS).expect("the build wrote them"));
+
+/// What fields a message has.
+pub(crate) fn descriptor(name: &str) -> MessageDescriptor {
+    let message = POOL.get_message_by_name(name);
+    message.expect("our own build has it")
+}
+
+/// A message as a tree of named fields.
+pub(crate) fn dynamic(name: &str, message: &impl Message) -> DynamicMessage {
+    let bytes = message.encode_to_vec();
+    DynamicMessage::decode(descriptor(name), bytes.as_slice()).expect("it reads as it was written")
+}

@@ -13,7 +13,6 @@ mod error;
 
 pub(crate) use tasks::Buffer;
 
-use crate::proto::DESCRIPTORS;
 use crate::proto::pubsub::{publisher_server::Publisher, subscriber_server::Subscriber};
 use crate::proto::tasks::cloud_tasks_server::CloudTasks;
 use axum::Router;
@@ -25,21 +24,16 @@ use http::header::{CONTENT_TYPE, HeaderValue};
 use http::request::Parts;
 use http::{HeaderMap, Request};
 use http_body_util::{BodyExt, LengthLimitError, Limited};
-use prost_reflect::DescriptorPool;
 use query::Query;
 use read::MessageReader;
 use route::{Action, Binding, Buffered, Route};
-use std::sync::{Arc, LazyLock};
+use std::sync::Arc;
 use template::Path;
 
 /// The largest body of a request.
 pub(crate) const BODY_BYTES_MAX: usize = 16 * 1024 * 1024;
 
 const JSON: HeaderValue = HeaderValue::from_static("application/json; charset=UTF-8");
-
-/// Everything that travels, as data.
-static POOL: LazyLock<DescriptorPool> =
-    LazyLock::new(|| DescriptorPool::decode(DESCRIPTORS).expect("the build wrote them"));
 
 /// All routes of both services.
 #[derive(Debug)]

@@ -17,7 +17,6 @@ mod view;
 mod paging;
 mod mask;
 mod filter;
-mod reflect;
 
 use crate::clock::Time;
 use crate::context::Context;

@@ -1,6 +1,7 @@
 //! Single values of a start-up file.
 
 use crate::clock::proto_span;
+use crate::duration;
 use serde::de::Error;
 use serde::{Deserialize, Deserializer};
 use std::fmt::Display;
@@ -45,26 +46,11 @@ impl FromStr for Span {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let wrong = || {
+        duration::parse(text).map(Self).ok_or_else(|| {
             format!(
                 "{text:?} is not a duration like \"0.1s\", \"500ms\", \"10m\", \"2h\" or \"7d\""
             )
-        };
-        let digits = text.trim_end_matches(|it: char| it.is_ascii_alphabetic());
-        let unit = match text.strip_prefix(digits) {
-            Some("ms") => 0.001,
-            Some("s") => 1.0,
-            Some("m") => 60.0,
-            Some("h") => 3600.0,
-            Some("d") => 86400.0,
-            Some(_) | None => return Err(wrong()),
-        };
-        let number: f64 = digits.parse().map_err(|_| wrong())?;
-        let span = Duration::try_from_secs_f64(number * unit);
-        // A float is not exact; nobody means less than a microsecond.
-        let micros = (span.map_err(|_| wrong())?.as_nanos() + 500) / 1000;
-        let micros = u64::try_from(micros).map_err(|_| wrong())?;
-        Ok(Self(Duration::from_micros(micros)))
+        })
     }
 }
 

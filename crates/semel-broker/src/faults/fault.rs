@@ -1,5 +1,6 @@
 //! One fault as it is written: `KIND=RATE[:ARGUMENT][@RESOURCE]`.
 
+use crate::duration;
 use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
@@ -88,7 +89,10 @@ impl Kind {
     fn argument(self, text: Option<&str>) -> Result<Argument, String> {
         match self {
             Self::Delay | Self::Overlap => match text {
-                Some(text) => span(text).map(Argument::Span),
+                Some(text) => match duration::parse_whole(text) {
+                    Some(span) => Ok(Argument::Span(span)),
+                    None => Err("its argument is a duration like 500ms or 2s".into()),
+                },
                 None => Ok(Argument::Span(SPAN_DEFAULT)),
             },
             Self::Cut => match text.map(str::parse) {
@@ -198,18 +202,6 @@ fn parse(text: &str) -> Result<Fault, String> {
     })
 }
 
-/// `500ms` or `2s`.
-fn span(text: &str) -> Result<Duration, String> {
-    let wrong = || "its argument is a span like 500ms or 2s".to_owned();
-    let (number, unit) = match text.strip_suffix("ms") {
-        Some(number) => (number, 1),
-        None => (text.strip_suffix('s').ok_or_else(wrong)?, 1000),
-    };
-    let number: u64 = number.parse().map_err(|_| wrong())?;
-    let millis = number.checked_mul(unit).ok_or_else(wrong)?;
-    Ok(Duration::from_millis(millis))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -234,7 +226,7 @@ mod tests {
             ("duplicate=1.5", "from 0 to 1"),
             ("duplicate=NaN", "from 0 to 1"),
             ("explode=1", "no kind \"explode\""),
-            ("delay=1:soon", "a span"),
+            ("delay=1:soon", "a duration"),
             ("reorder=1:2s", "takes no argument"),
             ("cut=1:2s", "number of bytes"),
             ("duplicate=1@", "no resource"),

@@ -2,16 +2,18 @@
 //!
 //! A filter is comparisons joined by `AND` or by `OR`; the two are mixed only with parentheses, as in production.
 
-mod read;
-
+use crate::filter::{self, Dialect, Filter, FilterError, Syntax, Token, Tokens, unexpected};
 use std::collections::HashMap;
 
 /// A longer filter is refused.
 const FILTER_BYTES_MAX: usize = 256;
 
-/// A filter that was understood.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Filter {
+/// What a subscription wants.
+pub(super) type MessageFilter = Filter<AttributeTest>;
+
+/// What is said of one attribute.
+#[derive(Debug)]
+pub(super) enum AttributeTest {
     /// `attributes:key`
     Has(String),
     /// `attributes.key = "value"`
@@ -20,44 +22,80 @@ pub(super) enum Filter {
     IsNot(String, String),
     /// `hasPrefix(attributes.key, "prefix")`
     HasPrefix(String, String),
-    /// `NOT` or `-`
-    Not(Box<Self>),
-    And(Vec<Self>),
-    Or(Vec<Self>),
 }
 
-/// Why a filter was not understood.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{0}")]
-pub(super) struct BadFilter(String);
-
-// === impl Filter ===
-
-impl Filter {
-    /// Reads a filter; an empty one wants everything.
-    pub(super) fn read(text: &str) -> Result<Option<Self>, BadFilter> {
-        if text.len() > FILTER_BYTES_MAX {
-            let why = format!("it is longer than {FILTER_BYTES_MAX} bytes");
-            return Err(BadFilter(why));
-        }
-        match text.trim().is_empty() {
-            true => Ok(None),
-            false => read::whole(text).map(Some),
-        }
+/// Parses a filter; an empty one wants everything.
+pub(super) fn read(text: &str) -> Result<Option<MessageFilter>, String> {
+    if text.len() > FILTER_BYTES_MAX {
+        return Err(format!("it is longer than {FILTER_BYTES_MAX} bytes"));
     }
+    filter::parse::<AttributeTest>(text).map_err(|error| error.to_string())
+}
 
-    /// Whether a message with these attributes is wanted.
-    pub(super) fn wants(&self, attributes: &HashMap<String, String>) -> bool {
-        let value = |key: &String| attributes.get(key);
-        match self {
-            Self::Has(key) => attributes.contains_key(key),
-            Self::Is(key, wanted) => value(key) == Some(wanted),
-            Self::IsNot(key, unwanted) => value(key) != Some(unwanted),
-            Self::HasPrefix(key, prefix) => value(key).is_some_and(|it| it.starts_with(prefix)),
-            Self::Not(inner) => !inner.wants(attributes),
-            Self::And(all) => all.iter().all(|it| it.wants(attributes)),
-            Self::Or(any) => any.iter().any(|it| it.wants(attributes)),
+/// Whether a message with these attributes is wanted.
+pub(super) fn wants(filter: &MessageFilter, attributes: &HashMap<String, String>) -> bool {
+    let value = |key: &String| attributes.get(key);
+    filter.matches(&|test| match test {
+        AttributeTest::Has(key) => attributes.contains_key(key),
+        AttributeTest::Is(key, wanted) => value(key) == Some(wanted),
+        AttributeTest::IsNot(key, unwanted) => value(key) != Some(unwanted),
+        AttributeTest::HasPrefix(key, prefix) => {
+            value(key).is_some_and(|it| it.starts_with(prefix))
         }
+    })
+}
+
+// === impl AttributeTest ===
+
+impl Dialect for AttributeTest {
+    type Term = Self;
+
+    const SYNTAX: Syntax = Syntax {
+        symbols: &["!=", "=", "(", ")", ",", ".", ":", "-"],
+        quotes: &['"'],
+        escapes: true,
+        reserved: false,
+        loose: false,
+        begins_word: |it| it.is_ascii_alphanumeric() || it == '_',
+        in_word: |it| it.is_ascii_alphanumeric() || it == '_' || it == '-',
+    };
+
+    fn term(tokens: &mut Tokens) -> Result<Self, FilterError> {
+        if tokens.takes("hasPrefix") {
+            tokens.expect("(")?;
+            tokens.expect("attributes")?;
+            tokens.expect(".")?;
+            let key = key(tokens)?;
+            tokens.expect(",")?;
+            let prefix = text(tokens)?;
+            tokens.expect(")")?;
+            return Ok(Self::HasPrefix(key, prefix));
+        }
+        tokens.expect("attributes")?;
+        if tokens.takes(":") {
+            return Ok(Self::Has(key(tokens)?));
+        }
+        tokens.expect(".")?;
+        let key = key(tokens)?;
+        if tokens.takes("!=") {
+            return Ok(Self::IsNot(key, text(tokens)?));
+        }
+        tokens.expect("=")?;
+        Ok(Self::Is(key, text(tokens)?))
+    }
+}
+
+fn key(tokens: &mut Tokens) -> Result<String, FilterError> {
+    match tokens.next() {
+        Some(Token::Word(key) | Token::Quoted(key)) => Ok(key),
+        other => Err(unexpected(other, "an attribute's key")),
+    }
+}
+
+fn text(tokens: &mut Tokens) -> Result<String, FilterError> {
+    match tokens.next() {
+        Some(Token::Quoted(text)) => Ok(text),
+        other => Err(unexpected(other, "a text in double quotes")),
     }
 }
 
@@ -65,11 +103,11 @@ impl Filter {
 mod tests {
     use super::*;
 
-    fn wants(filter: &str, attributes: &[(&str, &str)]) -> bool {
+    fn is_wanted(filter: &str, attributes: &[(&str, &str)]) -> bool {
         let attributes = attributes.iter();
         let attributes = attributes.map(|(key, value)| ((*key).into(), (*value).into()));
-        let filter = Filter::read(filter).unwrap();
-        filter.unwrap().wants(&attributes.collect())
+        let filter = read(filter).unwrap().unwrap();
+        wants(&filter, &attributes.collect())
     }
 
     #[test]
@@ -104,13 +142,13 @@ mod tests {
             (r#"hasPrefix(attributes.region, "\U00000065u")"#, true),
             (r#"attributes:"\n""#, false),
         ] {
-            assert_eq!(wants(filter, &eu), wanted, "{filter}");
+            assert_eq!(is_wanted(filter, &eu), wanted, "{filter}");
         }
     }
 
     #[test]
     fn an_empty_filter_wants_everything() {
-        assert_eq!(Filter::read("").unwrap(), None);
+        assert!(read("").unwrap().is_none());
     }
 
     #[test]
@@ -136,11 +174,11 @@ mod tests {
             r#"attributes:"\u12""#,
             r#"attributes:"\UFFFFFFFF""#,
         ] {
-            assert!(Filter::read(filter).is_err(), "{filter}");
+            assert!(read(filter).is_err(), "{filter}");
         }
         let long = format!("attributes.k = \"{}\"", "x".repeat(256));
-        assert!(Filter::read(&long).is_err());
+        assert!(read(&long).is_err());
         let deep = "(".repeat(250);
-        assert!(Filter::read(&deep).is_err());
+        assert!(read(&deep).is_err());
     }
 }

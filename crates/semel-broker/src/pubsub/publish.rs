@@ -1,6 +1,7 @@
 //! Publishing: one commit for all copies, then they are available.
 
 use super::backlog::Sequence;
+use super::filter;
 use super::registry::Registry;
 use super::resources::{Subscription, Topic, TopicState, message_id};
 use super::rows;
@@ -168,7 +169,7 @@ impl Registry {
 impl Subscription {
     pub(super) fn wants(&self, message: &wire::PubsubMessage) -> bool {
         let filter = self.filter.as_ref();
-        filter.is_none_or(|filter| filter.wants(&message.attributes))
+        filter.is_none_or(|it| filter::wants(it, &message.attributes))
     }
 }
 

@@ -1,7 +1,7 @@
 //! Topics, subscriptions and snapshots as they are in memory.
 
 use super::backlog::{Backlog, Sequence};
-use super::filter::Filter;
+use super::filter::{self, MessageFilter};
 use super::push::PushWindow;
 use super::{rows, validate};
 use crate::clock::Time;
@@ -41,7 +41,7 @@ pub(super) struct TopicState {
 pub(super) struct Subscription {
     pub(super) name: String,
     pub(super) topic_number: u64,
-    pub(super) filter: Option<Filter>,
+    pub(super) filter: Option<MessageFilter>,
     state: Mutex<SubscriptionState>,
     /// Says that something is to be done: by its worker, or by who waits for messages.
     pub(super) wake: watch::Sender<()>,
@@ -63,7 +63,7 @@ pub(super) struct Snapshot {
     pub(super) name: String,
     pub(super) number: u64,
     pub(super) topic_number: u64,
-    pub(super) filter: Option<Filter>,
+    pub(super) filter: Option<MessageFilter>,
     pub(super) filter_text: String,
     settings: Mutex<wire::Snapshot>,
 }
@@ -128,7 +128,7 @@ impl Subscription {
         kept: wire::StoredSubscription,
     ) -> Result<Self, StorageError> {
         let settings = kept.subscription.unwrap_or_default();
-        let filter = Filter::read(&settings.filter);
+        let filter = filter::read(&settings.filter);
         let filter =
             filter.map_err(|error| StorageError(format!("a filter is damaged: {error}")))?;
         let backlog = read_backlog(context, &settings, kept.backlog)?;
@@ -191,7 +191,7 @@ impl Snapshot {
             name: settings.name.clone(),
             number: kept.backlog,
             topic_number: kept.topic_number,
-            filter: Filter::read(&kept.filter).ok().flatten(),
+            filter: filter::read(&kept.filter).ok().flatten(),
             filter_text: kept.filter,
             settings: Mutex::new(settings),
         }

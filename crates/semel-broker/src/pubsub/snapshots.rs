@@ -1,10 +1,11 @@
 //! Snapshots: silent backlogs that go on receiving what is published.
 
-use super::errors::{already_exists, bad_argument, not_found, storage_failed};
+use super::errors::{already_exists, not_found, storage_failed};
+use super::filter;
 use super::names;
 use super::registry::Registry;
 use super::resources::Snapshot;
-use super::rows;
+use super::{rows, update};
 use crate::clock::Time;
 use crate::proto::pubsub as wire;
 use crate::storage::{Batch, Table};
@@ -135,18 +136,8 @@ impl Registry {
         let wanted = request.snapshot.unwrap_or_default();
         let _alone = self.topology.write().await;
         let snapshot = self.snapshot(&wanted.name)?;
-        let mut settings = snapshot.settings().clone();
-        for path in super::update::paths(request.update_mask.as_ref(), "UpdateSnapshotRequest")? {
-            match path.as_str() {
-                "labels" => settings.labels.clone_from(&wanted.labels),
-                "expire_time" => settings.expire_time = wanted.expire_time,
-                other => {
-                    return Err(bad_argument(&format!(
-                        "update_mask, {other} cannot be changed"
-                    )));
-                }
-            }
-        }
+        let old = snapshot.settings().clone();
+        let settings = update::SNAPSHOT.merged(&old, &wanted, request.update_mask.as_ref())?;
         snapshot.settings().clone_from(&settings);
         let mut batch = Batch::default();
         snapshot.put(&mut batch);
@@ -189,7 +180,7 @@ impl Snapshot {
     /// Whether it wants a message published now.
     pub(super) fn wants(&self, message: &wire::PubsubMessage, now: Time) -> bool {
         let filter = self.filter.as_ref();
-        self.is_alive(now) && filter.is_none_or(|filter| filter.wants(&message.attributes))
+        self.is_alive(now) && filter.is_none_or(|it| filter::wants(it, &message.attributes))
     }
 
     fn is_alive(&self, now: Time) -> bool {

@@ -74,13 +74,11 @@ impl Registry {
         request: wire::UpdateSubscriptionRequest,
     ) -> Result<wire::Subscription, Status> {
         let wanted = request.subscription.unwrap_or_default();
-        let paths = update::paths(request.update_mask.as_ref(), "UpdateSubscriptionRequest")?;
         let _alone = self.topology.write().await;
         let subscription = self.subscription(&wanted.name)?;
-        let mut settings = subscription.state().settings.clone();
-        for path in paths {
-            update::take_over(&mut settings, &wanted, &path)?;
-        }
+        let old = subscription.state().settings.clone();
+        let mask = request.update_mask.as_ref();
+        let mut settings = update::SUBSCRIPTION.merged(&old, &wanted, mask)?;
         validate::complete(&mut settings)?;
         self.change(&subscription, settings).await
     }

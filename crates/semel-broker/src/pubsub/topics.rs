@@ -1,10 +1,10 @@
 //! Topics: made, shown, changed, deleted.
 
-use super::errors::{already_exists, bad_argument};
+use super::errors::already_exists;
 use super::names::{self, DELETED_TOPIC};
 use super::registry::Registry;
 use super::resources::Topic;
-use super::{rows, validate};
+use super::{rows, update, validate};
 use crate::clock::Time;
 use crate::proto::pubsub as wire;
 use crate::storage::{Batch, Table};
@@ -68,26 +68,8 @@ impl Registry {
         let wanted = request.topic.unwrap_or_default();
         let _alone = self.topology.write().await;
         let topic = self.topic(&wanted.name)?;
-        let mut settings = topic.state().settings.clone();
-        for path in super::update::paths(request.update_mask.as_ref(), "UpdateTopicRequest")? {
-            match path.as_str() {
-                "labels" => settings.labels.clone_from(&wanted.labels),
-                "message_storage_policy" => {
-                    settings
-                        .message_storage_policy
-                        .clone_from(&wanted.message_storage_policy);
-                }
-                "kms_key_name" => settings.kms_key_name.clone_from(&wanted.kms_key_name),
-                "message_retention_duration" => {
-                    settings.message_retention_duration = wanted.message_retention_duration;
-                }
-                other => {
-                    return Err(bad_argument(&format!(
-                        "update_mask, {other} cannot be changed"
-                    )));
-                }
-            }
-        }
+        let old = topic.state().settings.clone();
+        let mut settings = update::TOPIC.merged(&old, &wanted, request.update_mask.as_ref())?;
         validate::complete_topic(&mut settings)?;
         let mut batch = Batch::default();
         let mut backlog = topic.state().backlog;

@@ -2,7 +2,7 @@
 
 use super::backlog::DeliveryPolicy;
 use super::errors::{bad_argument, invalid};
-use super::filter::Filter;
+use super::filter;
 use super::names;
 use crate::clock::{proto_span, span_of};
 use crate::proto::pubsub as wire;
@@ -139,8 +139,8 @@ pub(super) fn complete(subscription: &mut wire::Subscription) -> Result<(), Stat
     if let Some(policy) = &mut subscription.retry_policy {
         complete_retry(policy)?;
     }
-    Filter::read(&subscription.filter)
-        .map_err(|error| invalid("filter", &subscription.filter, &error.to_string()))?;
+    filter::read(&subscription.filter)
+        .map_err(|error| invalid("filter", &subscription.filter, &error))?;
     let push = subscription
         .push_config
         .get_or_insert_with(Default::default);

@@ -1,7 +1,8 @@
 //! Refusals, as Google's front end words them: a status is a code, its name, a message and details.
 
+use super::JSON;
 use super::write::{self, MalformedMessage, Style};
-use super::{JSON, POOL};
+use crate::proto::POOL;
 use axum::response::{Html, IntoResponse, Response};
 use http::StatusCode;
 use http::header::CONTENT_TYPE;

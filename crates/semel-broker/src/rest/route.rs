@@ -1,7 +1,7 @@
 //! One row of a table of routes, and how it is made.
 
-use super::POOL;
 use super::template::{Path, Template};
+use crate::proto::POOL;
 use bytes::Bytes;
 use http::{HeaderMap, Method};
 use prost::Message;

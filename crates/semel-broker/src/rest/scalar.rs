@@ -1,5 +1,6 @@
 //! Single JSON values to fields as they travel.
 
+use crate::{duration, field_mask};
 use base64::Engine;
 use base64::alphabet;
 use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
@@ -25,9 +26,6 @@ pub(crate) enum InvalidValue {
 const TIMESTAMP: &str = "google.protobuf.Timestamp";
 const DURATION: &str = "google.protobuf.Duration";
 const FIELD_MASK: &str = "google.protobuf.FieldMask";
-
-/// As far as JSON's durations go: ten thousand years.
-const DURATION_SECONDS_MAX: i64 = 315_576_000_000;
 
 /// The years a timestamp may have: 1 to 9999, in seconds since 1970.
 const TIMESTAMP_SECONDS: std::ops::RangeInclusive<i64> = -62_135_596_800..=253_402_300_799;
@@ -159,7 +157,7 @@ fn well_known(message: &MessageDescriptor, value: &Value) -> Result<Vec<u8>, Inv
     match message.full_name() {
         TIMESTAMP => Ok(timestamp(text)?.encode_to_vec()),
         DURATION => Ok(duration(text)?.encode_to_vec()),
-        FIELD_MASK => Ok(field_mask(text).encode_to_vec()),
+        FIELD_MASK => Ok(mask(text).encode_to_vec()),
         _ => Err(InvalidValue::Type),
     }
 }
@@ -184,50 +182,14 @@ fn timestamp(text: &str) -> Result<Timestamp, InvalidValue> {
     })
 }
 
-/// As in `3.5s`.
-pub(crate) fn duration(text: &str) -> Result<Duration, InvalidValue> {
-    let form = |why: &str| InvalidValue::Form(why.into());
-    let number = text
-        .strip_suffix('s')
-        .ok_or_else(|| form("Illegal duration format; duration must end with 's'"))?;
-    let (sign, number) = match number.strip_prefix('-') {
-        Some(number) => (-1, number),
-        None => (1, number),
-    };
-    let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
-    let digits = |text: &str| text.bytes().all(|it| it.is_ascii_digit());
-    if whole.is_empty() || !digits(whole) {
-        return Err(form("Invalid duration format, failed to parse seconds"));
-    }
-    if fraction.len() > 9 || !digits(fraction) || number.ends_with('.') {
-        return Err(form(
-            "Invalid duration format, failed to parse nano seconds",
-        ));
-    }
-    let seconds = whole.parse().ok().filter(|it| *it <= DURATION_SECONDS_MAX);
-    let seconds: i64 = seconds.ok_or_else(|| form("Duration value exceeds limits"))?;
-    let nanos: i32 = format!("{fraction:0<9}").parse().expect("nine digits");
-    Ok(Duration {
-        seconds: sign * seconds,
-        nanos: i32::try_from(sign).expect("one") * nanos,
-    })
+fn duration(text: &str) -> Result<Duration, InvalidValue> {
+    duration::parse_json(text).map_err(|why| InvalidValue::Form(why.into()))
 }
 
 /// Paths in either spelling; they travel with underscores.
-fn field_mask(text: &str) -> FieldMask {
+fn mask(text: &str) -> FieldMask {
     let paths = text.split(',').map(str::trim).filter(|it| !it.is_empty());
     FieldMask {
-        paths: paths.map(with_underscores).collect(),
+        paths: paths.map(field_mask::snake_case).collect(),
     }
-}
-
-fn with_underscores(path: &str) -> String {
-    let mut out = String::with_capacity(path.len() + 4);
-    for letter in path.chars() {
-        if letter.is_ascii_uppercase() {
-            out.push('_');
-        }
-        out.push(letter.to_ascii_lowercase());
-    }
-    out
 }

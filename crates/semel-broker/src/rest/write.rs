@@ -1,6 +1,6 @@
 //! Messages as they travel to JSON: fields in the order of their numbers, and only those that are set.
 
-use super::POOL;
+use crate::proto::POOL;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use bytes::Buf;

@@ -1,10 +1,10 @@
 //! `UpdateQueue` with a mask: the named fields are taken over, the others stay.
 
 use super::errors::invalid;
-use super::reflect;
+use crate::field_mask::{self, Parents};
 use crate::proto::tasks::http_target::AuthorizationHeader as Token;
 use crate::proto::tasks::{HttpTarget, Queue};
-use prost_reflect::{DynamicMessage, FieldDescriptor, MessageDescriptor, Value};
+use crate::proto::{self, QUEUE};
 use tonic::Status;
 
 /// Fields that are shown, but not set by anybody.
@@ -12,8 +12,9 @@ const OUTPUT_ONLY: [&str; 4] = ["name", "state", "purge_time", "rate_limits.max_
 
 /// Checks that every path names a field.
 pub(super) fn check(paths: &[String]) -> Result<(), Status> {
-    let queue = reflect::queue();
-    match paths.iter().find(|path| fields(&queue, path).is_none()) {
+    let queue = proto::descriptor(QUEUE);
+    let mut paths = paths.iter();
+    match paths.find(|path| field_mask::fields(&queue, path).is_none()) {
         Some(path) => Err(invalid(format!("Invalid mask: {path}"))),
         None => Ok(()),
     }
@@ -21,61 +22,14 @@ pub(super) fn check(paths: &[String]) -> Result<(), Status> {
 
 /// `old` with the named fields of `new`.
 pub(super) fn merged(old: &Queue, new: &Queue, paths: &[String]) -> Queue {
-    let descriptor = reflect::queue();
-    let mut into = reflect::dynamic(old);
-    let from = reflect::dynamic(new);
-    for path in paths {
-        if OUTPUT_ONLY.contains(&path.as_str()) {
-            continue;
-        }
-        if let Some(fields) = fields(&descriptor, path) {
-            take_over(&mut into, Some(&from), &fields);
-        }
-    }
-    let mut merged: Queue = into.transcode_to().expect("it was a queue before");
+    let paths = paths
+        .iter()
+        .filter(|path| !OUTPUT_ONLY.contains(&path.as_str()));
+    let mut merged = field_mask::merged(QUEUE, old, new, paths, Parents::Kept);
     if let Some(target) = &mut merged.http_target {
         drop_empty_token(target);
     }
     merged
-}
-
-/// The fields a path goes through; nothing if it does not name one.
-fn fields(message: &MessageDescriptor, path: &str) -> Option<Vec<FieldDescriptor>> {
-    let mut message = Some(message.clone());
-    let mut fields = Vec::new();
-    for name in path.split('.') {
-        let field = message?.get_field_by_name(name)?;
-        message = inner(&field);
-        fields.push(field);
-    }
-    Some(fields)
-}
-
-/// What a path may go on into.
-fn inner(field: &FieldDescriptor) -> Option<MessageDescriptor> {
-    let message = field.kind().as_message().cloned();
-    message.filter(|_| !field.is_list())
-}
-
-fn take_over(into: &mut DynamicMessage, from: Option<&DynamicMessage>, fields: &[FieldDescriptor]) {
-    let Some((field, rest)) = fields.split_first() else {
-        return;
-    };
-    let given = from.filter(|from| from.has_field(field));
-    let value = given.map(|from| from.get_field(field).into_owned());
-    if rest.is_empty() {
-        match value {
-            Some(value) => into.set_field(field, value),
-            None => into.clear_field(field),
-        }
-        return;
-    }
-    if value.is_none() && !into.has_field(field) {
-        return;
-    }
-    if let Value::Message(inner) = into.get_field_mut(field) {
-        take_over(inner, value.as_ref().and_then(Value::as_message), rest);
-    }
 }
 
 /// A token of which a mask left nothing is none.

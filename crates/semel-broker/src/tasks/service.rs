@@ -3,7 +3,7 @@
 //! A change goes on when its caller hangs up: it runs in a task of its own.
 
 use super::errors::{self, Rpc};
-use super::filter::Filter;
+use super::filter::QueueFilter;
 use super::queue_runner::SequenceNumbers;
 use super::schedule::Schedule;
 use super::{QueueRunner, Tasks, config, mask, names, paging, rows, target, view};
@@ -62,10 +62,10 @@ impl CloudTasks for Tasks {
         let now = self.0.shared.context.clock.now();
         let list = format!("queues {} {}", request.parent, request.filter);
         let after = paging::after(&request.page_token, &list, now)?;
-        let filter = Filter::read(&request.filter)?;
+        let filter = QueueFilter::parse(&request.filter)?;
         let queues = self.queues_of(&request.parent, after);
         let queues: Vec<Queue> = queues
-            .filter(|queue| filter.lets_through(queue))
+            .filter(|queue| filter.matches(queue))
             .take(size)
             .collect();
         // Production gives a token with every page that holds something, the last one too.

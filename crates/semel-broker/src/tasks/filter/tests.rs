@@ -16,8 +16,8 @@ fn queue(name: &str, change: impl FnOnce(&mut Queue)) -> Queue {
 }
 
 fn passing(queues: &[Queue], text: &str) -> Vec<String> {
-    let filter = Filter::read(text).unwrap();
-    let passing = queues.iter().filter(|queue| filter.lets_through(queue));
+    let filter = QueueFilter::parse(text).unwrap();
+    let passing = queues.iter().filter(|queue| filter.matches(queue));
     let short = |queue: &Queue| queue.name.rsplit('/').next().unwrap().to_owned();
     passing.map(short).collect()
 }
@@ -211,7 +211,7 @@ fn filters_are_refused_as_recorded() {
         ),
     ] {
         assert_eq!(
-            Filter::read(text).unwrap_err().message(),
+            QueueFilter::parse(text).unwrap_err().message(),
             expected,
             "{text}"
         );
@@ -230,6 +230,6 @@ fn no_text_makes_it_fail_badly() {
         "state:\"é",
         &"(".repeat(10_000),
     ] {
-        assert!(Filter::read(text).is_err(), "{text}");
+        assert!(QueueFilter::parse(text).is_err(), "{text}");
     }
 }

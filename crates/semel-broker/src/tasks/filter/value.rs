@@ -1,6 +1,7 @@
 //! What a field is compared with.
 
 use super::Relation;
+use crate::duration;
 use crate::tasks::errors::invalid;
 use jiff::Timestamp;
 use prost_reflect::{FieldDescriptor, Kind, MessageDescriptor, Value};
@@ -11,7 +12,7 @@ const DURATION: &str = "google.protobuf.Duration";
 const TIMESTAMP: &str = "google.protobuf.Timestamp";
 
 #[derive(Debug)]
-pub(super) enum Wanted {
+pub(super) enum FilterValue {
     /// `*`: whether it is there.
     Anything,
     Text(String),
@@ -25,9 +26,9 @@ pub(super) fn is_scalar(message: &MessageDescriptor) -> bool {
     matches!(message.full_name(), DURATION | TIMESTAMP)
 }
 
-// === impl Wanted ===
+// === impl FilterValue ===
 
-impl Wanted {
+impl FilterValue {
     /// Reads a value as the field needs it; `name` is how the filter calls the field.
     pub(super) fn read(field: &FieldDescriptor, name: &str, text: &str) -> Result<Self, Status> {
         if text == "*" {
@@ -39,7 +40,7 @@ impl Wanted {
             value.map(|value| Self::Number(value.number().into()))
         } else if let Some(message) = kind.as_message() {
             match message.full_name() {
-                DURATION => duration(text).map(Self::Nanos),
+                DURATION => duration_nanos(text).map(Self::Nanos),
                 TIMESTAMP => moment(text).map(Self::Nanos),
                 _ => return Err(nested(name)),
             }
@@ -111,10 +112,9 @@ fn nanos_of(value: &Value) -> i128 {
     nanos(part("seconds").unwrap_or(0), part("nanos").unwrap_or(0))
 }
 
-fn duration(text: &str) -> Option<i128> {
-    let seconds: f64 = text.strip_suffix('s')?.parse().ok()?;
-    let span = std::time::Duration::try_from_secs_f64(seconds).ok()?;
-    i128::try_from(span.as_nanos()).ok()
+fn duration_nanos(text: &str) -> Option<i128> {
+    let duration = duration::parse_json(text).ok()?;
+    Some(nanos(duration.seconds, duration.nanos.into()))
 }
 
 fn moment(text: &str) -> Option<i128> {

@@ -1,0 +1,85 @@
+//! Field masks: which fields of a resource an update takes over.
+
+use crate::proto;
+use prost::Message;
+use prost_reflect::{DynamicMessage, FieldDescriptor, MessageDescriptor, Value};
+
+/// What becomes of a message that neither side has, when a field inside it is named.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Parents {
+    /// It stays unset.
+    Kept,
+    /// It is there from then on.
+    Created,
+}
+
+/// The message `name`, as `old` is, with the named fields of `new`. Paths that name no field are left out.
+pub(crate) fn merged<M: Message + Default>(
+    name: &str,
+    old: &M,
+    new: &M,
+    paths: impl IntoIterator<Item = impl AsRef<str>>,
+    parents: Parents,
+) -> M {
+    let descriptor = proto::descriptor(name);
+    let mut into = proto::dynamic(name, old);
+    let from = proto::dynamic(name, new);
+    for path in paths {
+        if let Some(fields) = fields(&descriptor, path.as_ref()) {
+            take_over(&mut into, Some(&from), &fields, parents);
+        }
+    }
+    into.transcode_to().expect("it was such a message before")
+}
+
+/// The fields a path goes through; nothing if it does not name one.
+pub(crate) fn fields(message: &MessageDescriptor, path: &str) -> Option<Vec<FieldDescriptor>> {
+    let mut message = Some(message.clone());
+    let mut fields = Vec::new();
+    for name in path.split('.') {
+        let field = message?.get_field_by_name(name)?;
+        let inner = field.kind().as_message().cloned();
+        message = inner.filter(|_| !field.is_list());
+        fields.push(field);
+    }
+    Some(fields)
+}
+
+/// A path as the interface spells it: REST clients may write `ackDeadlineSeconds`.
+pub(crate) fn snake_case(path: &str) -> String {
+    let mut snake = String::with_capacity(path.len() + 4);
+    for letter in path.chars() {
+        if letter.is_ascii_uppercase() {
+            snake.push('_');
+        }
+        snake.push(letter.to_ascii_lowercase());
+    }
+    snake
+}
+
+fn take_over(
+    into: &mut DynamicMessage,
+    from: Option<&DynamicMessage>,
+    fields: &[FieldDescriptor],
+    parents: Parents,
+) {
+    let Some((field, rest)) = fields.split_first() else {
+        return;
+    };
+    let given = from.filter(|from| from.has_field(field));
+    let value = given.map(|from| from.get_field(field).into_owned());
+    if rest.is_empty() {
+        match value {
+            Some(value) => into.set_field(field, value),
+            None => into.clear_field(field),
+        }
+        return;
+    }
+    if value.is_none() && !into.has_field(field) && parents == Parents::Kept {
+        return;
+    }
+    if let Value::Message(inner) = into.get_field_mut(field) {
+        let value = value.as_ref().and_then(Value::as_message);
+        take_over(inner, value, rest, parents);
+    }
+}
