@@ -5,6 +5,10 @@
     clippy::disallowed_methods,
     reason = "what repeats a run is drawn from its seed; the rest may be random"
 )]
+#![cfg_attr(
+    not(feature = "failpoints"),
+    allow(unused_imports, reason = "the attack on the gate uses them, too")
+)]
 
 pub mod model;
 pub mod bed;
