@@ -6,13 +6,13 @@ use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
 
 /// A running broker; it ends with the test.
-struct Broker {
+struct BrokerProgram {
     child: Child,
     /// Host and port.
     address: String,
 }
 
-impl Broker {
+impl BrokerProgram {
     fn start(flags: &[&str]) -> Self {
         let mut child = Command::new(env!("CARGO_BIN_EXE_semel"))
             .args(["broker", "--listen", "127.0.0.1:0"])
@@ -40,7 +40,7 @@ impl Broker {
     }
 }
 
-impl Drop for Broker {
+impl Drop for BrokerProgram {
     fn drop(&mut self) {
         self.child.kill().unwrap();
         self.child.wait().unwrap();
@@ -77,7 +77,7 @@ fn a_running_broker_can_be_asked() {
         directory.path(),
         "project = \"p\"\nlocation = \"l\"\nfaults = [\"cut=1\"]\n[[queue]]\nname = \"q\"\n",
     );
-    let broker = Broker::start(&["--memory", "--file", &file, "--fault", "duplicate=0.5"]);
+    let broker = BrokerProgram::start(&["--memory", "--file", &file, "--fault", "duplicate=0.5"]);
     assert!(stdout(&broker.ask(&["wait-idle", "--timeout", "5s"])).starts_with("idle after"));
     let faults = stdout(&broker.ask(&["faults"]));
     assert_eq!(faults, "cut=1:0\nduplicate=0.5\nseed 1\n");
@@ -97,7 +97,7 @@ fn a_running_broker_can_be_asked() {
 
 #[test]
 fn a_token_is_asked_for() {
-    let broker = Broker::start(&["--memory", "--admin-token", "s3cret"]);
+    let broker = BrokerProgram::start(&["--memory", "--admin-token", "s3cret"]);
     fails(&broker.ask(&["reset"]), 1, "send the broker's token");
     stdout(&broker.ask(&["reset", "--admin-token", "s3cret"]));
 }
@@ -133,11 +133,11 @@ fn a_directory_belongs_to_one_broker_at_a_time() {
     let directory = tempfile::tempdir().unwrap();
     let kept = directory.path().join("kept");
     let kept = kept.to_str().unwrap();
-    let first = Broker::start(&["--dir", kept]);
+    let first = BrokerProgram::start(&["--dir", kept]);
     let second = semel(&["--listen", "127.0.0.1:0", "--dir", kept]);
     assert_eq!(second.status.code(), Some(1), "{second:?}");
     drop(first);
-    drop(Broker::start(&["--dir", kept]));
+    drop(BrokerProgram::start(&["--dir", kept]));
 }
 
 #[test]

@@ -11,16 +11,16 @@ use tempfile::TempDir;
 use testbed::Program;
 
 /// A gate that was started by a shell with a limit of its own.
-struct Gate {
+struct LimitedGate {
     program: Program,
     port: u16,
     admin_port: u16,
     _dir: TempDir,
 }
 
-// === impl Gate ===
+// === impl LimitedGate ===
 
-impl Gate {
+impl LimitedGate {
     fn start(ulimit: &str, connections_max: usize) -> Self {
         let dir = tempfile::tempdir().unwrap();
         let [port, admin_port] = [(); 2].map(|()| testbed::free_port().unwrap());
@@ -60,7 +60,7 @@ impl Gate {
 
 #[test]
 fn a_limit_that_may_be_raised_is_raised() {
-    let gate = Gate::start("-S -n 256", 1_000);
+    let gate = LimitedGate::start("-S -n 256", 1_000);
     let log = gate.program.log();
     assert!(log.contains("raised the limit of open files"), "{log}");
     assert!(!log.contains("may open too few files"), "{log}");
@@ -68,7 +68,7 @@ fn a_limit_that_may_be_raised_is_raised() {
 
 #[test]
 fn a_limit_that_may_not_is_told_and_leaves_room_for_health() {
-    let gate = Gate::start("-n 256", 10_000);
+    let gate = LimitedGate::start("-n 256", 10_000);
     let log = gate.program.log();
     assert!(log.contains("may open too few files"), "{log}");
     assert!(log.contains("\"connections_max\":64"), "{log}");

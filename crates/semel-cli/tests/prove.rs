@@ -33,13 +33,13 @@ Server(("127.0.0.1", int(os.environ["PORT"])), Handler).serve_forever()
 "#;
 
 /// A directory with the handler in it.
-struct Place {
+struct HandlerDirectory {
     directory: TempDir,
 }
 
-// === impl Place ===
+// === impl HandlerDirectory ===
 
-impl Place {
+impl HandlerDirectory {
     fn new() -> Self {
         let directory = TempDir::new().unwrap();
         std::fs::write(directory.path().join("handler.py"), HANDLER).unwrap();
@@ -82,7 +82,7 @@ fn complaint(output: &Output) -> String {
 
 #[test]
 fn what_breaks_is_shown_in_every_form() {
-    let place = Place::new();
+    let place = HandlerDirectory::new();
     let file = place.scenario(&format!("{} handler.py", python()), "");
     let args = [
         &*file, "--only", "repeat", "--json", "--junit", "j.xml", "--html", "h.html",
@@ -109,7 +109,7 @@ fn what_breaks_is_shown_in_every_form() {
 
 #[test]
 fn what_holds_ends_well_and_may_be_described_by_flags() {
-    let place = Place::new();
+    let place = HandlerDirectory::new();
     let spawn = format!("{} handler.py once", python());
     let output = place.prove(&[
         "--spawn",
@@ -124,7 +124,7 @@ fn what_holds_ends_well_and_may_be_described_by_flags() {
 
 #[test]
 fn nothing_is_held_that_was_not_judged() {
-    let place = Place::new();
+    let place = HandlerDirectory::new();
     let spawn = format!("{} handler.py", python());
     let unknown = place.scenario(&spawn, "colour = 'red'\n");
     let output = place.prove(&[&unknown]);
@@ -161,7 +161,7 @@ fn nothing_is_held_that_was_not_judged() {
 
 #[test]
 fn mistakes_in_the_arguments_are_no_verdict() {
-    let place = Place::new();
+    let place = HandlerDirectory::new();
     for args in [
         &["--colour"][..],
         &["--only", "AtOnce", "x.toml"],
@@ -182,7 +182,7 @@ fn mistakes_in_the_arguments_are_no_verdict() {
 
 #[test]
 fn no_file_tells_of_another_run() {
-    let place = Place::new();
+    let place = HandlerDirectory::new();
     let spawn = format!("{} handler.py", python());
     let file = place.scenario(&spawn, "");
     let args = [&*file, "--only", "repeat", "--junit", "j.xml", "--html"];
@@ -204,7 +204,7 @@ fn no_file_tells_of_another_run() {
 
 #[test]
 fn reader_that_has_seen_enough_changes_no_verdict() {
-    let place = Place::new();
+    let place = HandlerDirectory::new();
     let file = place.scenario(&format!("{} handler.py", python()), "");
     let (reader, writer) = std::io::pipe().unwrap();
     drop(reader);
@@ -216,7 +216,7 @@ fn reader_that_has_seen_enough_changes_no_verdict() {
 }
 
 /// A run whose delivering command has started a child, and that child.
-fn delivering(place: &Place) -> (std::process::Child, Process) {
+fn delivering(place: &HandlerDirectory) -> (std::process::Child, Process) {
     let text = "promise = 'exactly once'\n[deliver]\nas = 'command'\ndeadline_ms = 60000\n\
                 command = \"sh -c 'sleep 600 & echo $! > id; wait'\"\n[[effect]]\nname = 'x'\ncommand = 'true'\n";
     std::fs::write(place.path().join("delivering.toml"), text).unwrap();
@@ -234,7 +234,7 @@ fn delivering(place: &Place) -> (std::process::Child, Process) {
 #[test]
 fn what_was_started_ends_with_the_run_however_it_ends() {
     for stopped in [true, false] {
-        let place = Place::new();
+        let place = HandlerDirectory::new();
         let (mut run, delivered) = delivering(&place);
         let code = if stopped {
             Process::of(&run).terminate().unwrap();

@@ -17,16 +17,16 @@ use tempfile::TempDir;
 const AT_ONCE: usize = 8;
 
 /// An example and the gate before it.
-struct Bed {
+struct ExampleBehindGate {
     gate: Gate,
     handler: Handler,
     ledger: PathBuf,
     _dir: TempDir,
 }
 
-// === impl Bed ===
+// === impl ExampleBehindGate ===
 
-impl Bed {
+impl ExampleBehindGate {
     /// Serves an example with these arguments, behind a gate with the example's own configuration.
     fn new(name: &str, args: &[&str]) -> Self {
         let dir = tempfile::tempdir().unwrap();
@@ -93,7 +93,7 @@ fn fastapi_takes_effect_once() {
         "--port",
         "PORT",
     ];
-    let bed = Bed::new("fastapi", &args);
+    let example = ExampleBehindGate::new("fastapi", &args);
     let task = |name: &str, order: &str| {
         Request::post("/tasks/charge", format!(r#"{{"order": "{order}"}}"#))
             .header("X-CloudTasks-QueueName", "charges")
@@ -107,17 +107,17 @@ fn fastapi_takes_effect_once() {
             .header("Content-Type", "application/json")
     };
 
-    let tasks = bed.twice(&task("1", "A-1"));
+    let tasks = example.twice(&task("1", "A-1"));
     all_are(&tasks, 200);
     assert_eq!(replays(&tasks), 1);
-    all_are(&bed.at_once(&task("2", "A-2")), 200);
+    all_are(&example.at_once(&task("2", "A-2")), 200);
     // Another task for a known order is the same work.
-    all_are(&[deliver(bed.gate.port, &task("3", "A-1"))], 200);
+    all_are(&[deliver(example.gate.port, &task("3", "A-1"))], 200);
 
-    let calls = bed.twice(&call("B-1"));
+    let calls = example.twice(&call("B-1"));
     all_are(&calls, 201);
     assert_eq!((replays(&calls), &calls[0].body), (1, &calls[1].body));
-    let calls = bed.at_once(&call("B-2"));
+    let calls = example.at_once(&call("B-2"));
     all_are(&calls, 201);
     assert_eq!(replays(&calls), AT_ONCE - 1);
     assert!(calls.iter().all(|call| call.body == calls[0].body));
@@ -125,12 +125,12 @@ fn fastapi_takes_effect_once() {
     // FastAPI's own refusal is an answer for good, too.
     let mut wrong = call("B-3");
     wrong.body = "{}".into();
-    let wrong = bed.twice(&wrong);
+    let wrong = example.twice(&wrong);
     all_are(&wrong, 422);
     assert_eq!(replays(&wrong), 1);
 
     let effects = ["charged A-1", "charged A-2", "created B-1", "created B-2"];
-    assert_eq!(bed.end(), effects);
+    assert_eq!(example.end(), effects);
 }
 
 #[test]
@@ -148,7 +148,7 @@ fn a_cloud_function_takes_effect_once() {
         "--port",
         "PORT",
     ];
-    let bed = Bed::new("function", &args);
+    let example = ExampleBehindGate::new("function", &args);
     let push = |id: &str| {
         let data = STANDARD.encode(id);
         let body = format!(
@@ -165,12 +165,12 @@ fn a_cloud_function_takes_effect_once() {
             .header("Content-Type", "application/json")
     };
     for one in [push("1"), event("2")] {
-        let answers = bed.twice(&one);
+        let answers = example.twice(&one);
         all_are(&answers, 200);
         assert_eq!(replays(&answers), 1);
     }
     for one in [push("3"), event("4")] {
-        let answers = bed.at_once(&one);
+        let answers = example.at_once(&one);
         all_are(&answers, 200);
         assert_eq!(replays(&answers), AT_ONCE - 1);
     }
@@ -180,7 +180,7 @@ fn a_cloud_function_takes_effect_once() {
         "google.cloud.pubsub.topic.v1.messagePublished 1",
         "google.cloud.pubsub.topic.v1.messagePublished 3",
     ];
-    assert_eq!(bed.end(), effects);
+    assert_eq!(example.end(), effects);
 }
 
 #[test]

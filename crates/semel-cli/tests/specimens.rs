@@ -44,8 +44,8 @@ impl Specimen {
     }
 
     /// What is wrong with the verdict, if anything is.
-    fn complaint(&self, place: &Place) -> Option<String> {
-        let output = place.prove(&self.path);
+    fn complaint(&self, environment: &Environment) -> Option<String> {
+        let output = environment.prove(&self.path);
         let said = String::from_utf8_lossy(&output.stdout);
         let Ok(report) = serde_json::from_str::<Value>(&said) else {
             return Some(format!("no report: {output:?}"));
@@ -95,15 +95,15 @@ fn summary(report: &Value) -> String {
 }
 
 /// What the specimens need around them.
-struct Place {
+struct Environment {
     /// Python with its packages, `semel`, and the Rust specimens, then the usual places.
     path: String,
     redis: String,
 }
 
-// === impl Place ===
+// === impl Environment ===
 
-impl Place {
+impl Environment {
     fn new() -> Self {
         // With their own tests, as `cargo xtask` compiles them: nothing is compiled in a second way.
         let built = Command::new(env!("CARGO"))
@@ -201,7 +201,7 @@ fn wrong_forms_are_convicted_and_right_forms_acquitted() {
     let all = specimens(&root().join("examples"));
     let (right, wrong): (Vec<_>, Vec<_>) = all.iter().partition(|it| it.expected == ["held"]);
     assert!(right.len() >= 13 && wrong.len() >= 13, "{all:#?}");
-    Place::new().judge(&all);
+    Environment::new().judge(&all);
 }
 
 #[test]
@@ -220,5 +220,5 @@ fn other_words_change_no_verdict() {
     renamed("seen-marker", &marker, elsewhere.path());
     let all = specimens(elsewhere.path());
     assert!(all.len() >= 6, "{all:#?}");
-    Place::new().judge(&all);
+    Environment::new().judge(&all);
 }

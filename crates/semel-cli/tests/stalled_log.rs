@@ -29,7 +29,7 @@ source = "pubsub"
 "#;
 
 /// A gate with its output on a pipe.
-struct Gate {
+struct PipedGate {
     child: Child,
     port: u16,
     admin_port: u16,
@@ -37,9 +37,9 @@ struct Gate {
     _dir: TempDir,
 }
 
-// === impl Gate ===
+// === impl PipedGate ===
 
-impl Gate {
+impl PipedGate {
     fn start(upstream: u16) -> Self {
         let dir = tempfile::tempdir().unwrap();
         let [port, admin_port] = [(); 2].map(|()| testbed::free_port().unwrap());
@@ -109,7 +109,7 @@ impl Gate {
     }
 }
 
-impl Drop for Gate {
+impl Drop for PipedGate {
     fn drop(&mut self) {
         // It may have ended by itself.
         drop(self.child.kill());
@@ -124,7 +124,7 @@ fn numbers(lines: &[Value], name: &str) -> u64 {
 #[test]
 fn a_stalled_reader_of_the_log_stops_nothing_and_is_told_what_it_missed() {
     let handler = Counter::start(Duration::ZERO);
-    let mut gate = Gate::start(handler.port);
+    let mut gate = PipedGate::start(handler.port);
     for number in 0..DELIVERIES {
         gate.deliver(number);
     }
@@ -161,7 +161,7 @@ fn a_stalled_reader_of_the_log_stops_nothing_and_is_told_what_it_missed() {
 #[test]
 fn a_gate_ends_although_nobody_reads_its_last_lines() {
     let handler = Counter::start(Duration::ZERO);
-    let mut gate = Gate::start(handler.port);
+    let mut gate = PipedGate::start(handler.port);
     for number in 0..DELIVERIES {
         gate.deliver(number);
     }

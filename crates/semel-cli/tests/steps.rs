@@ -23,16 +23,16 @@ wait = "1s"
 const ALL_DONE: &str = r#"["charged A-1", "packed A-1", "sent A-1"]"#;
 
 /// A gate before the example, on a store of its own.
-struct Bed {
+struct StepsBehindGate {
     handler: Handler,
     gate: Gate,
     points: Points,
     dir: TempDir,
 }
 
-// === impl Bed ===
+// === impl StepsBehindGate ===
 
-impl Bed {
+impl StepsBehindGate {
     fn new(store: &str) -> Self {
         let (points, dir) = (Points::new(), tempfile::tempdir().unwrap());
         let ledger = dir.path().join("ledger").display().to_string();
@@ -98,30 +98,30 @@ fn on_every_store(judge: impl Fn(&str) + Sync) {
 #[test]
 fn a_handler_killed_after_its_second_step_resumes_at_the_third() {
     on_every_store(|store| {
-        let mut bed = Bed::new(store);
-        let first = bed.begin();
-        bed.handler.kill();
+        let mut steps = StepsBehindGate::new(store);
+        let first = steps.begin();
+        steps.handler.kill();
         let first = first.join().unwrap().unwrap();
         assert_eq!(first.status, 502, "{store}: {first:?}");
-        bed.handler.again();
-        bed.finish(store);
+        steps.handler.again();
+        steps.finish(store);
     });
 }
 
 #[test]
 fn a_run_whose_gate_was_killed_is_overtaken_and_stops() {
     on_every_store(|store| {
-        let mut bed = Bed::new(store);
-        let first = bed.begin();
-        bed.gate.kill();
+        let mut steps = StepsBehindGate::new(store);
+        let first = steps.begin();
+        steps.gate.kill();
         assert!(first.join().unwrap().is_err(), "{store}");
-        bed.gate.again();
-        bed.finish(store);
+        steps.gate.again();
+        steps.finish(store);
         // The old run goes on now, and must not send a second time: its steps are refused with 410.
-        bed.points.go("after-pack");
+        steps.points.go("after-pack");
         wait_for("the end of the old run", || {
-            bed.handler.log().contains("HTTP Error 410")
+            steps.handler.log().contains("HTTP Error 410")
         });
-        assert_eq!(bed.effects().len(), 3, "{store}");
+        assert_eq!(steps.effects().len(), 3, "{store}");
     });
 }

@@ -26,12 +26,12 @@ struct Vector {
     named: BTreeMap<String, String>,
     key: Option<String>,
     fingerprint: Option<String>,
-    parts: Option<Vec<Part>>,
+    parts: Option<Vec<VectorPart>>,
     error: Option<String>,
 }
 
 #[derive(Debug, PartialEq, Deserialize)]
-struct Part {
+struct VectorPart {
     #[serde(rename = "type")]
     kind: String,
     text: String,
@@ -100,7 +100,7 @@ fn refusals_name_the_thing_and_say_what_to_do() {
 // === impl Vector ===
 
 impl Vector {
-    fn compute(&self) -> Result<(String, Vec<Part>), KeyError> {
+    fn compute(&self) -> Result<(String, Vec<VectorPart>), KeyError> {
         let mut scope = Scope::new(&self.namespace, &self.route);
         scope.method.clone_from(&self.method);
         scope.caller.clone_from(&self.caller);
@@ -113,7 +113,10 @@ impl Vector {
         let key = rule.key(&scope, &delivered)?;
         Ok((
             key.to_string(),
-            rule.fields(&delivered)?.iter().map(Part::of).collect(),
+            rule.fields(&delivered)?
+                .iter()
+                .map(VectorPart::of)
+                .collect(),
         ))
     }
 
@@ -126,7 +129,7 @@ impl Vector {
     }
 }
 
-impl Part {
+impl VectorPart {
     fn of(field: &Field) -> Self {
         let text = match field.kind {
             'h' => hex::encode(&field.bytes),

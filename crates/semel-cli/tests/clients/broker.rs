@@ -17,14 +17,14 @@ const LAST_WORDS: &str = "Ctrl-C ends it";
 #[derive(Debug)]
 pub(crate) struct Broker {
     port: u16,
-    place: Place,
+    storage: Storage,
     faults: Vec<String>,
     program: Program,
 }
 
 /// Where a broker keeps what it accepted.
 #[derive(Debug)]
-enum Place {
+enum Storage {
     Memory,
     Directory(TempDir),
 }
@@ -34,34 +34,34 @@ enum Place {
 impl Broker {
     /// A broker that forgets everything at its end.
     pub(crate) fn in_memory() -> Self {
-        Self::start(Place::Memory, Vec::new())
+        Self::start(Storage::Memory, Vec::new())
     }
 
     /// A broker that misbehaves: `KIND=RATE[:ARGUMENT][@RESOURCE]` each.
     pub(crate) fn with_faults(faults: Vec<String>) -> Self {
-        Self::start(Place::Memory, faults)
+        Self::start(Storage::Memory, faults)
     }
 
     /// A broker that can be started again.
     pub(crate) fn in_directory() -> Self {
-        Self::start(Place::Directory(tempfile::tempdir().unwrap()), Vec::new())
+        Self::start(Storage::Directory(tempfile::tempdir().unwrap()), Vec::new())
     }
 
-    fn start(place: Place, faults: Vec<String>) -> Self {
+    fn start(storage: Storage, faults: Vec<String>) -> Self {
         let port = testbed::free_port().unwrap();
-        let program = launch(port, &place, &faults);
+        let program = launch(port, &storage, &faults);
         Self {
             port,
-            place,
+            storage,
             faults,
             program,
         }
     }
 
-    /// Kills it (SIGKILL), and starts it again in its place and on its port.
+    /// Kills it (SIGKILL), and starts it again in its storage and on its port.
     pub(crate) fn restart(&mut self) {
         self.program.kill().unwrap();
-        self.program = launch(self.port, &self.place, &self.faults);
+        self.program = launch(self.port, &self.storage, &self.faults);
     }
 
     /// Where it listens.
@@ -94,12 +94,12 @@ impl Broker {
     }
 }
 
-fn launch(port: u16, place: &Place, faults: &[String]) -> Program {
+fn launch(port: u16, storage: &Storage, faults: &[String]) -> Program {
     let mut command = Command::new(env!("CARGO_BIN_EXE_semel"));
     command.args(["broker", "--listen", &format!("127.0.0.1:{port}")]);
-    match place {
-        Place::Memory => command.arg("--memory"),
-        Place::Directory(dir) => command.arg("--dir").arg(dir.path()),
+    match storage {
+        Storage::Memory => command.arg("--memory"),
+        Storage::Directory(dir) => command.arg("--dir").arg(dir.path()),
     };
     command.args(faults.iter().flat_map(|fault| ["--fault", fault]));
     let mut program = Program::start(&mut command).unwrap();

@@ -12,7 +12,7 @@ use tokio::sync::watch;
 #[derive(Debug)]
 pub(crate) struct Counter {
     pub(crate) port: u16,
-    shared: Arc<Shared>,
+    shared: Arc<CounterState>,
     _runtime: Runtime,
 }
 
@@ -26,7 +26,7 @@ pub(crate) struct Effect {
 }
 
 #[derive(Debug)]
-struct Shared {
+struct CounterState {
     effects: Mutex<Vec<Effect>>,
     let_go: watch::Sender<bool>,
     pause: std::time::Duration,
@@ -37,7 +37,7 @@ struct Shared {
 impl Counter {
     /// Serves on a free port. Each effect takes `pause`, so that runs are in flight when something happens.
     pub(crate) fn start(pause: std::time::Duration) -> Self {
-        let shared = Arc::new(Shared {
+        let shared = Arc::new(CounterState {
             effects: Mutex::default(),
             let_go: watch::Sender::new(false),
             pause,
@@ -76,7 +76,11 @@ impl Counter {
     }
 }
 
-async fn effect(State(shared): State<Arc<Shared>>, headers: HeaderMap, body: String) -> String {
+async fn effect(
+    State(shared): State<Arc<CounterState>>,
+    headers: HeaderMap,
+    body: String,
+) -> String {
     let gate = headers
         .get("semel-steps")
         .and_then(|url| url.to_str().ok()?.split(['/', ':']).nth(4)?.parse().ok());

@@ -31,7 +31,7 @@ pub(crate) enum Refusal {
     NumberOverflow,
 }
 
-struct Reader<'a> {
+struct ReferenceReader<'a> {
     text: &'a str,
     at: usize,
 }
@@ -44,7 +44,7 @@ struct Choices(u64);
 impl Json {
     pub(crate) fn read(bytes: &[u8]) -> Result<Self, Refusal> {
         let text = std::str::from_utf8(bytes).map_err(|_| Refusal::NotJson)?;
-        let mut reader = Reader { text, at: 0 };
+        let mut reader = ReferenceReader { text, at: 0 };
         let value = reader.value(0)?;
         reader.space();
         if reader.at == text.len() {
@@ -224,9 +224,9 @@ impl Choices {
     }
 }
 
-// === impl Reader ===
+// === impl ReferenceReader ===
 
-impl<'a> Reader<'a> {
+impl<'a> ReferenceReader<'a> {
     fn value(&mut self, depth: usize) -> Result<Json, Refusal> {
         self.space();
         match self.peek() {
