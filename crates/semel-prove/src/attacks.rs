@@ -3,6 +3,9 @@
 pub(crate) mod attack;
 pub(crate) mod session;
 pub(crate) mod baseline;
+pub(crate) mod trial;
+pub(crate) mod tally;
+mod late;
 mod repeat;
 mod at_once;
 mod overlap;
@@ -14,82 +17,47 @@ mod reorder;
 mod payload;
 mod two_processes;
 
-use crate::attacks::session::{Finding, Session};
 use crate::error::Error;
-use crate::judge::verdict::Attack;
+use crate::world::sender::AnswerFate;
+use attack::Attack;
+use overlap::First;
+use session::Session;
+use tally::Tally;
 
-/// All attacks, in the order they are made: the cheapest first.
-pub(crate) const ALL: [Attack; 13] = [
-    Attack::Repeat,
-    Attack::AtOnce,
-    Attack::WhileRunning,
-    Attack::AnswerLost,
-    Attack::AnswerCut,
-    Attack::DeadlinePassed,
-    Attack::KillRandom,
-    Attack::CrashSweep,
-    Attack::Pause,
-    Attack::Reorder,
-    Attack::OtherPayload,
-    Attack::BadKey,
-    Attack::TwoProcesses,
-];
-
-/// What came of an attack.
-#[derive(Debug, Default)]
-pub(crate) struct Tally {
-    pub(crate) trials: u32,
-    pub(crate) hits: u32,
-    pub(crate) broken: Option<Finding>,
-    /// Why the attack cannot be made, or never hit.
-    pub(crate) why: Option<String>,
+/// Makes all trials of one attack.
+pub(crate) async fn run(attack: Attack, session: &mut Session<'_>) -> Result<Tally, Error> {
+    session.start_attack(attack);
+    let tally = match Box::pin(trials(attack, session)).await {
+        Err(why @ Error::SecondProcess(_)) => Tally::not_run(why.brief()),
+        other => other?,
+    };
+    if tally.broken.is_some() {
+        return Ok(tally);
+    }
+    // What held when it was judged may have come undone since.
+    let broken = session.look_back(attack).await?;
+    Ok(Tally { broken, ..tally })
 }
 
-// === impl Tally ===
-
-impl Tally {
-    /// It cannot be made.
-    pub(crate) fn not_run(why: impl Into<String>) -> Self {
-        Self {
-            why: Some(why.into()),
-            ..Self::default()
-        }
+async fn trials(attack: Attack, session: &mut Session<'_>) -> Result<Tally, Error> {
+    if attack.needs_process() && session.world.attackable().is_empty() {
+        return Ok(Tally::not_run(
+            "no [[process]] may be attacked: say how the handler is started",
+        ));
     }
-
-    /// One more trial. Whether the attack is over: one conviction is enough.
-    pub(crate) fn add(&mut self, finding: Finding, hit: bool) -> bool {
-        self.trials += 1;
-        self.hits += u32::from(hit);
-        if finding.breach.is_some() {
-            self.broken = Some(finding);
-        }
-        self.broken.is_some()
-    }
-}
-
-/// Makes one attack.
-pub(crate) async fn make(attack: Attack, session: &mut Session<'_>) -> Result<Tally, Error> {
     match attack {
-        Attack::Repeat => repeat::make(session).await,
-        Attack::AtOnce => at_once::make(session).await,
-        Attack::WhileRunning => overlap::make(session, overlap::First::Stays).await,
-        Attack::AnswerLost => lost_answer::lost(session).await,
-        Attack::AnswerCut => lost_answer::cut(session).await,
-        Attack::DeadlinePassed => overlap::make(session, overlap::First::GivenUp).await,
-        Attack::KillRandom => kill_random::make(session).await,
-        Attack::CrashSweep => crash_sweep::make(session).await,
-        Attack::Pause => pause::make(session).await,
-        Attack::Reorder => reorder::make(session).await,
+        Attack::Repeat => repeat::run(session).await,
+        Attack::AtOnce => at_once::run(session).await,
+        Attack::WhileRunning => overlap::run(session, First::Stays).await,
+        Attack::AnswerLost => lost_answer::run(session, AnswerFate::Lost).await,
+        Attack::AnswerCut => lost_answer::run(session, AnswerFate::Cut).await,
+        Attack::DeadlinePassed => overlap::run(session, First::GivenUp).await,
+        Attack::KillRandom => kill_random::run(session).await,
+        Attack::CrashSweep => crash_sweep::run(session).await,
+        Attack::Pause => pause::run(session).await,
+        Attack::Reorder => reorder::run(session).await,
         Attack::OtherPayload => payload::other(session).await,
         Attack::BadKey => payload::bad(session).await,
-        Attack::TwoProcesses => two_processes::make(session).await,
+        Attack::TwoProcesses => two_processes::run(session).await,
     }
-}
-
-/// Why processes cannot be attacked, if they cannot.
-pub(crate) fn no_process(session: &Session<'_>) -> Option<String> {
-    if session.world.attackable().is_empty() {
-        return Some("no [[process]] may be attacked: say how the handler is started".to_owned());
-    }
-    None
 }

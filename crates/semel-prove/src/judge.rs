@@ -1,27 +1,27 @@
 //! The verdict on one trial, from what was sent, answered and seen. Pure.
 
-pub mod verdict;
+pub(crate) mod verdict;
+pub(crate) mod timeline;
 pub(crate) mod shrink;
 pub(crate) mod pattern;
 #[cfg(test)]
+mod samples;
+#[cfg(test)]
 mod tests;
 
-use crate::judge::verdict::{BreachKind, Event, What};
-use crate::scenario::{Promise, SenderKind};
+use crate::scenario::{Promise, Scenario, SenderKind};
 use crate::world::probe::Counts;
-use crate::world::sender::{Answer, Payload};
+use crate::world::sender::{Answer, Delivery, Payload};
+use timeline::{Event, What};
+use verdict::BreachKind;
 
 /// Everything known after a trial.
 #[derive(Debug)]
 pub(crate) struct Evidence<'a> {
-    pub(crate) promise: Promise,
-    pub(crate) sender: SenderKind,
-    pub(crate) dead_letters: bool,
+    pub(crate) scenario: &'a Scenario,
     /// Whether a process ends after its work also when nothing disturbs it.
     pub(crate) ends_anyway: bool,
-    /// Each effect and how often one delivery is to cause it.
-    pub(crate) expected: &'a [(String, u64)],
-    pub(crate) expectation: &'a [Expectation],
+    pub(crate) expectations: &'a [Expectation],
     pub(crate) events: &'a [Event],
     pub(crate) answers: &'a [Answer],
     pub(crate) counts: &'a Counts,
@@ -45,185 +45,184 @@ pub(crate) enum Requirement {
     Termination,
 }
 
-/// How a trial broke the promise, in a word and a sentence.
-pub(crate) type Breach = (BreachKind, String);
+/// How a trial broke the promise.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Breach {
+    pub(crate) kind: BreachKind,
+    /// One sentence: what was seen.
+    pub(crate) seen: String,
+}
 
 /// None: the promise held.
 pub(crate) fn judge(evidence: &Evidence<'_>) -> Option<Breach> {
-    let breaches = evidence.expectation.iter().find_map(|expectation| {
-        twice(evidence, expectation)
-            .or_else(|| lost(evidence, expectation))
-            .or_else(|| died(evidence, expectation))
-            .or_else(|| endless(evidence, expectation))
+    let breach = evidence.expectations.iter().find_map(|expected| {
+        evidence
+            .twice(&expected.id)
+            .or_else(|| evidence.lost(expected))
+            .or_else(|| evidence.died(&expected.id))
+            .or_else(|| evidence.endless(expected))
     });
-    breaches.or_else(|| answers_differ(evidence))
+    breach.or_else(|| evidence.answers_differ())
 }
 
-fn twice(evidence: &Evidence<'_>, expectation: &Expectation) -> Option<Breach> {
-    if evidence.promise == Promise::AtLeastOnce {
-        return None;
-    }
-    let (effect, count, expected) =
-        counts(evidence, expectation).find(|(_, count, expected)| count > expected)?;
-    let sent = sent(evidence, &expectation.id);
-    Some((
-        BreachKind::EffectTwice,
-        format!(
-            "delivery {} was sent {sent} and has `{effect}` {count} times instead of {expected}",
-            expectation.id
-        ),
-    ))
-}
+// === impl Evidence ===
 
-fn lost(evidence: &Evidence<'_>, expectation: &Expectation) -> Option<Breach> {
-    if evidence.promise == Promise::AtMostOnce
-        || expectation.requirement == Requirement::Termination
-        || !accepted(evidence, &expectation.id)
-    {
-        return None;
-    }
-    let (effect, count, expected) =
-        counts(evidence, expectation).find(|(_, count, expected)| count < expected)?;
-    Some((
-        BreachKind::EffectLost,
-        format!(
-            "delivery {} was acknowledged but has `{effect}` {count} times instead of {expected}",
-            expectation.id
-        ),
-    ))
-}
-
-/// A process ended that nobody had touched.
-fn died(evidence: &Evidence<'_>, expectation: &Expectation) -> Option<Breach> {
-    let touched = |event: &Event| matches!(event.what, What::Killed | What::Paused);
-    if evidence.ends_anyway || evidence.events.iter().any(touched) {
-        return None;
-    }
-    let ended = |event: &&Event| event.what == What::Ended;
-    let process = &evidence.events.iter().find(ended)?.lane;
-    let seen = format!(
-        "`{process}` ended by itself while delivery {} was handled",
-        expectation.id
-    );
-    Some((BreachKind::Died, seen))
-}
-
-/// Refused for ever: the sender has used up all its attempts.
-fn endless(evidence: &Evidence<'_>, expectation: &Expectation) -> Option<Breach> {
-    let sent = sent(evidence, &expectation.id);
-    let id = &expectation.id;
-    // A client is told that its request was put aside; a broker would ask for ever.
-    let aside = evidence.promise == Promise::AtMostOnce && evidence.sender == SenderKind::Http;
-    match expectation.requirement {
-        Requirement::Effect | Requirement::EffectOnly if !accepted(evidence, id) => (!aside).then(|| {
-            let seen = format!(
-                "delivery {id} was sent {sent} and never accepted, although nothing was wrong any more"
-            );
-            (BreachKind::Stuck, seen)
-        }),
-        Requirement::Effect if !accepted_at_last(evidence, id) => {
-            let seen = format!(
-                "delivery {id} was accepted, and its duplicate was not: it was sent {sent}, the last of them in vain"
-            );
-            Some((BreachKind::Stuck, seen))
+impl Evidence<'_> {
+    fn twice(&self, id: &str) -> Option<Breach> {
+        if self.scenario.promise == Promise::AtLeastOnce {
+            return None;
         }
-        Requirement::Effect | Requirement::EffectOnly => None,
-        Requirement::Termination if evidence.dead_letters || evidence.sender == SenderKind::Http => None,
-        Requirement::Termination if accepted(evidence, id) => None,
-        Requirement::Termination => {
-            let seen =
-                format!("delivery {id} can never succeed, was sent {sent} and refused each time");
-            Some((BreachKind::Poison, seen))
+        let mut counts = self.counts(id);
+        let (effect, count, expected) = counts.find(|(_, count, expected)| count > expected)?;
+        let sent = self.sent(id);
+        let seen = format!(
+            "delivery {id} was sent {sent} and has `{effect}` {count} times instead of {expected}"
+        );
+        Some(Breach::new(BreachKind::EffectTwice, seen))
+    }
+
+    fn lost(&self, Expectation { id, requirement }: &Expectation) -> Option<Breach> {
+        if self.scenario.promise == Promise::AtMostOnce
+            || *requirement == Requirement::Termination
+            || !self.accepted(id)
+        {
+            return None;
+        }
+        let mut counts = self.counts(id);
+        let (effect, count, expected) = counts.find(|(_, count, expected)| count < expected)?;
+        let seen = format!(
+            "delivery {id} was acknowledged but has `{effect}` {count} times instead of {expected}"
+        );
+        Some(Breach::new(BreachKind::EffectLost, seen))
+    }
+
+    /// A process ended that nobody had touched.
+    fn died(&self, id: &str) -> Option<Breach> {
+        let touched = |event: &Event| matches!(event.what, What::Killed | What::Paused);
+        if self.ends_anyway || self.events.iter().any(touched) {
+            return None;
+        }
+        let mut events = self.events.iter();
+        let process = &events.find(|event| event.what == What::Ended)?.lane;
+        let seen = format!("`{process}` ended by itself while delivery {id} was handled");
+        Some(Breach::new(BreachKind::Died, seen))
+    }
+
+    /// Refused for ever: the sender has used up all its attempts.
+    fn endless(&self, Expectation { id, requirement }: &Expectation) -> Option<Breach> {
+        let sent = self.sent(id);
+        let accepted = self.accepted(id);
+        // A client is told that its request was put aside; a broker would ask for ever.
+        let aside = self.scenario.promise == Promise::AtMostOnce && self.is_client();
+        let (kind, seen) = match requirement {
+            Requirement::Effect | Requirement::EffectOnly if !accepted && aside => return None,
+            Requirement::Effect | Requirement::EffectOnly if !accepted => (
+                BreachKind::Stuck,
+                format!(
+                    "delivery {id} was sent {sent} and never accepted, although nothing was wrong any more"
+                ),
+            ),
+            Requirement::Effect if !self.accepted_at_last(id) => (
+                BreachKind::Stuck,
+                format!(
+                    "delivery {id} was accepted, and its duplicate was not: it was sent {sent}, the last of them in vain"
+                ),
+            ),
+            Requirement::Effect | Requirement::EffectOnly => return None,
+            Requirement::Termination
+                if accepted || self.scenario.deliver.dead_letters || self.is_client() =>
+            {
+                return None;
+            }
+            Requirement::Termination => (
+                BreachKind::Poison,
+                format!("delivery {id} can never succeed, was sent {sent} and refused each time"),
+            ),
+        };
+        Some(Breach::new(kind, seen))
+    }
+
+    /// Only an API client reads more of an answer than its status.
+    fn answers_differ(&self) -> Option<Breach> {
+        if !self.is_client() {
+            return None;
+        }
+        let answers = self.answers.iter();
+        let answers = answers.filter(|it| it.accepted && it.payload == Payload::Default);
+        answers.clone().find_map(|other| {
+            let first = answers.clone().find(|first| first.id == other.id)?;
+            let same = first.status == other.status && first.body == other.body;
+            (!same).then(|| Breach::new(BreachKind::AnswersDiffer, difference(first, other)))
+        })
+    }
+
+    /// Each effect, how often this delivery has it, and how often it should.
+    fn counts(&self, id: &str) -> impl Iterator<Item = (&str, u64, u64)> {
+        self.scenario.effects.iter().map(move |effect| {
+            let seen = self.counts.get(&(effect.name.clone(), id.to_owned()));
+            let seen = seen.copied().unwrap_or_default();
+            (effect.name.as_str(), seen, effect.expected)
+        })
+    }
+
+    fn is_client(&self) -> bool {
+        self.scenario.deliver.sender == SenderKind::Http
+    }
+
+    fn accepted(&self, delivery: &str) -> bool {
+        let mut events = self.events.iter();
+        events.any(|event| event.is_known_success() && event.delivery() == Some(delivery))
+    }
+
+    /// Whether its last attempt ended well for its sender: a queue needs a success, a client an answer.
+    fn accepted_at_last(&self, delivery: &str) -> bool {
+        let ends = |event: &Event| {
+            let (id, attempt, accepted) = event.attempt_end()?;
+            let told = self.is_client() && matches!(event.what, What::Answered { .. });
+            (id == delivery).then_some((attempt, accepted || told))
+        };
+        let last = self.events.iter().filter_map(ends).max();
+        last.is_none_or(|(_, well)| well)
+    }
+
+    fn sent(&self, delivery: &str) -> String {
+        let sent = |event: &&Event| matches!(&event.what, What::Sent { id, .. } if id == delivery);
+        match self.events.iter().filter(sent).count() {
+            1 => "once".to_owned(),
+            2 => "twice".to_owned(),
+            more => format!("{more} times"),
         }
     }
 }
 
-/// Only an API client reads more of an answer than its status.
-fn answers_differ(evidence: &Evidence<'_>) -> Option<Breach> {
-    if evidence.sender != SenderKind::Http {
-        return None;
+// === impl Expectation ===
+
+impl Expectation {
+    pub(crate) fn of(delivery: &Delivery) -> Self {
+        Self {
+            id: delivery.id.clone(),
+            requirement: match delivery.payload {
+                Payload::Default => Requirement::Effect,
+                Payload::Other => Requirement::EffectOnly,
+                Payload::Bad | Payload::Keyless => Requirement::Termination,
+            },
+        }
     }
-    let usual = |answer: &&Answer| answer.accepted && answer.payload == Payload::Default;
-    let mut answers = evidence.answers.iter().filter(usual);
-    answers.find_map(|answer| {
-        let first = evidence
-            .answers
-            .iter()
-            .filter(usual)
-            .find(|first| first.id == answer.id)?;
-        let same = first.status == answer.status && first.body == answer.body;
-        (!same).then(|| (BreachKind::AnswersDiffer, difference(first, answer)))
-    })
+}
+
+// === impl Breach ===
+
+impl Breach {
+    pub(crate) fn new(kind: BreachKind, seen: String) -> Self {
+        Self { kind, seen }
+    }
 }
 
 fn difference(first: &Answer, other: &Answer) -> String {
-    if first.status != other.status {
-        return format!(
-            "request {} was answered {} first and {} later",
-            first.id, first.status, other.status
-        );
+    let (id, status) = (&first.id, first.status);
+    if status != other.status {
+        let later = other.status;
+        return format!("request {id} was answered {status} first and {later} later");
     }
-    format!(
-        "request {} was answered twice with {} but with different bodies",
-        first.id, first.status
-    )
-}
-
-fn counts<'a>(
-    evidence: &'a Evidence<'_>,
-    expectation: &'a Expectation,
-) -> impl Iterator<Item = (&'a str, u64, u64)> {
-    evidence.expected.iter().map(|(effect, expected)| {
-        let seen = evidence
-            .counts
-            .get(&(effect.clone(), expectation.id.clone()));
-        (
-            effect.as_str(),
-            seen.copied().unwrap_or_default(),
-            *expected,
-        )
-    })
-}
-
-fn accepted(evidence: &Evidence<'_>, delivery: &str) -> bool {
-    evidence.events.iter().any(|event| {
-        matches!(&event.what, What::Answered { id, accepted: true, known: true, .. } if id == delivery)
-    })
-}
-
-/// Whether its last attempt ended well for its sender: a queue needs a success, a client an answer.
-fn accepted_at_last(evidence: &Evidence<'_>, delivery: &str) -> bool {
-    let ends = |event: &Event| match &event.what {
-        What::Answered {
-            id,
-            attempt,
-            accepted,
-            ..
-        } if id == delivery => Some((*attempt, *accepted || evidence.sender == SenderKind::Http)),
-        What::Unanswered { id, attempt, .. } if id == delivery => Some((*attempt, false)),
-        What::Answered { .. }
-        | What::Unanswered { .. }
-        | What::Sent { .. }
-        | What::Wire { .. }
-        | What::Killed
-        | What::Ended
-        | What::Started
-        | What::Paused
-        | What::Resumed
-        | What::Effects { .. } => None,
-    };
-    let last = evidence.events.iter().filter_map(ends).max();
-    last.is_none_or(|(_, well)| well)
-}
-
-fn sent(evidence: &Evidence<'_>, delivery: &str) -> String {
-    let sent = evidence
-        .events
-        .iter()
-        .filter(|event| matches!(&event.what, What::Sent { id, .. } if id == delivery));
-    match sent.count() {
-        1 => "once".to_owned(),
-        2 => "twice".to_owned(),
-        more => format!("{more} times"),
-    }
+    format!("request {id} was answered twice with {status} but with different bodies")
 }

@@ -1,6 +1,7 @@
 //! How a scenario is run, and what is told meanwhile.
 
-use crate::judge::verdict::{Attack, AttackReport};
+use crate::attacks::attack::Attack;
+use crate::report::AttackReport;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 

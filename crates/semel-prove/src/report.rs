@@ -6,14 +6,58 @@ mod junit;
 mod html;
 mod svg;
 mod wording;
+mod unseen;
 
 pub use html::html;
 pub use json::json;
 pub use junit::{junit, junit_without};
 pub use text::text;
+pub(crate) use unseen::unseen;
 
-use crate::judge::verdict::{Report, Verdict};
+use crate::attacks::attack::Attack;
+use crate::attacks::tally::Tally;
+use crate::judge::timeline::millis;
+use crate::judge::verdict::Verdict;
+use crate::scenario::Promise;
 use serde::Serialize;
+use std::time::Duration;
+
+/// Everything one run of `semel prove` found out.
+#[derive(Clone, Debug, Serialize)]
+pub struct Report {
+    /// The scenario.
+    pub scenario: String,
+    /// What was promised.
+    pub promise: Promise,
+    /// Repeats the same deliveries and faults in the same order.
+    pub seed: u64,
+    /// One for each attack, in the order they were made.
+    pub attacks: Vec<AttackReport>,
+    /// Why the run ended before all attacks were made, if it did.
+    pub ended_early: Option<String>,
+    /// What cannot be seen, in sentences.
+    pub unseen: Vec<String>,
+    /// How long it all took.
+    #[serde(rename = "took_ms", serialize_with = "millis")]
+    pub took: Duration,
+}
+
+/// What became of one attack.
+#[derive(Clone, Debug, Serialize)]
+pub struct AttackReport {
+    /// Which.
+    pub attack: Attack,
+    /// Its outcome.
+    #[serde(flatten)]
+    pub verdict: Verdict,
+    /// How many trials were made.
+    pub trials: u32,
+    /// In how many of them the fault hit while the handler was at work.
+    pub hits: u32,
+    /// How long it took.
+    #[serde(rename = "took_ms", serialize_with = "millis")]
+    pub took: Duration,
+}
 
 /// What a report comes to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -27,6 +71,15 @@ pub enum Conclusion {
     CouldNotJudge,
 }
 
+/// How many attacks ended in which way.
+#[derive(Clone, Copy, Debug, Default)]
+struct Count {
+    held: usize,
+    broken: usize,
+    vacuous: usize,
+    not_run: usize,
+}
+
 // === impl Report ===
 
 impl Report {
@@ -34,16 +87,40 @@ impl Report {
     /// leaves the question open.
     #[must_use]
     pub fn conclusion(&self) -> Conclusion {
-        let any = |is: fn(&Verdict) -> bool| self.attacks.iter().any(|it| is(&it.verdict));
-        if any(|verdict| matches!(verdict, Verdict::Broken(_))) {
+        let count = self.count();
+        if count.broken > 0 {
             Conclusion::Broken
-        } else if any(|verdict| matches!(verdict, Verdict::Vacuous { .. }))
-            || !any(|verdict| matches!(verdict, Verdict::Held))
-            || self.ended_early.is_some()
-        {
+        } else if count.vacuous > 0 || count.held == 0 || self.ended_early.is_some() {
             Conclusion::CouldNotJudge
         } else {
             Conclusion::Held
+        }
+    }
+
+    fn count(&self) -> Count {
+        let mut count = Count::default();
+        for one in &self.attacks {
+            *match one.verdict {
+                Verdict::Held => &mut count.held,
+                Verdict::Broken(_) => &mut count.broken,
+                Verdict::Vacuous { .. } => &mut count.vacuous,
+                Verdict::NotRun { .. } => &mut count.not_run,
+            } += 1;
+        }
+        count
+    }
+}
+
+// === impl AttackReport ===
+
+impl AttackReport {
+    pub(crate) fn new(attack: Attack, tally: Tally, took: Duration) -> Self {
+        Self {
+            attack,
+            trials: tally.trials,
+            hits: tally.hits,
+            verdict: tally.verdict(),
+            took,
         }
     }
 }

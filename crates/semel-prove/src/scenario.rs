@@ -197,6 +197,16 @@ impl Deliver {
         }
     }
 
+    /// How long the sender waits between attempts.
+    pub(crate) fn pause(&self) -> Duration {
+        Duration::from_millis(self.pause_ms)
+    }
+
+    /// How long a lock or lease of the handler lasts.
+    pub(crate) fn lease(&self) -> Duration {
+        Duration::from_millis(self.lease_ms)
+    }
+
     /// How long the sender waits for an answer.
     #[must_use]
     pub fn deadline(&self) -> Duration {

@@ -16,7 +16,7 @@ mod connections;
 mod sqlite;
 
 use crate::error::Error;
-use crate::judge::verdict::What;
+use crate::judge::timeline::What;
 use crate::scenario::Scenario;
 use crate::scenario::endpoint::Endpoint;
 use crate::scenario::template::Variables;

@@ -3,8 +3,9 @@
 #![allow(clippy::unwrap_used, reason = "a test may fail by panicking")]
 
 use semel_prove::report::Conclusion;
+use semel_prove::report::Report;
 use semel_prove::scenario::Scenario;
-use semel_prove::verdict::{Attack, BreachKind, Report, Verdict, What};
+use semel_prove::{Attack, BreachKind, Verdict, What};
 use semel_prove::{Options, Profile, prove};
 use std::collections::BTreeMap;
 use std::path::Path;

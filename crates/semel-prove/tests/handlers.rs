@@ -6,7 +6,7 @@
 mod support;
 
 use semel_prove::scenario::Scenario;
-use semel_prove::verdict::{Attack, BreachKind, Verdict, What};
+use semel_prove::{Attack, BreachKind, Verdict, What};
 use semel_prove::{Error, prove};
 use support::{broken, on_postgres, options, pattern, proved, verdict};
 

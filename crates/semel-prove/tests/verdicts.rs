@@ -4,8 +4,9 @@
 
 mod support;
 
+use semel_prove::report::Report;
 use semel_prove::scenario::Scenario;
-use semel_prove::verdict::{Attack, BreachKind, Report, Verdict, What};
+use semel_prove::{Attack, BreachKind, Verdict, What};
 use semel_prove::{Error, Options, prove};
 use support::{broken, is_held, not_run, odd, on_postgres, options, pattern, proved, verdict};
 

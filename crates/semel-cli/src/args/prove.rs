@@ -1,7 +1,7 @@
 //! The arguments of `semel prove`.
 
 use clap::ValueEnum;
-use semel_prove::verdict::Attack;
+use semel_prove::Attack;
 use std::path::PathBuf;
 
 /// A scenario, as a file or as flags, and how to run it.

@@ -11,7 +11,7 @@ use bar::Bar;
 use pages::Pages;
 use semel_prove::report::{self, Conclusion};
 use semel_prove::scenario::Scenario;
-use semel_prove::verdict::Report;
+use semel_prove::report::Report;
 use semel_prove::{Options, Profile};
 use std::collections::BTreeMap;
 use std::io;

@@ -1,7 +1,8 @@
 //! The same delivery many times at once.
 
-use super::Tally;
-use crate::attacks::session::Session;
+use super::session::Session;
+use super::tally::Tally;
+use super::trial::Trial;
 use crate::error::Error;
 use crate::options::Profile;
 
@@ -20,9 +21,9 @@ enum Start {
     Free,
 }
 
-pub(super) async fn make(session: &mut Session<'_>) -> Result<Tally, Error> {
+pub(super) async fn run(session: &mut Session<'_>) -> Result<Tally, Error> {
     let mut tally = Tally::default();
-    let rounds = match session.profile {
+    let rounds = match session.options.profile {
         Profile::Quick => 1,
         Profile::Full => FULL_ROUNDS,
     };
@@ -45,13 +46,8 @@ pub(super) async fn make(session: &mut Session<'_>) -> Result<Tally, Error> {
 /// Looks for a conviction with fewer deliveries: it is easier to read.
 async fn fewer(session: &mut Session<'_>, tally: &mut Tally, broken: usize) -> Result<(), Error> {
     for number in FEWER.into_iter().filter(|number| *number < broken) {
-        let mut again = Tally::default();
-        let breaks = one(session, &mut again, number, Start::Together).await?;
-        tally.trials += again.trials;
-        tally.hits += again.hits;
-        if breaks {
-            tally.broken = again.broken;
-            return Ok(());
+        if one(session, tally, number, Start::Together).await? {
+            break;
         }
     }
     Ok(())
@@ -63,19 +59,11 @@ async fn one(
     number: usize,
     start: Start,
 ) -> Result<bool, Error> {
-    let delivery = session.begin().await?;
+    let trial = Trial::begin(session).await?;
     match start {
-        Start::Together => session.recorder().race(number),
+        Start::Together => trial.session.world.recorder.race(number),
         Start::Free => {}
     }
-    let sent: Vec<_> = (0..number)
-        .map(|_| session.sender.spawn(&delivery, session.target()))
-        .collect();
-    let mut known = Vec::new();
-    for one in sent {
-        known.extend(one.await);
-    }
-    session.until_settled(&delivery, &known).await?;
-    let finding = session.finish(&[&delivery]).await?;
-    Ok(tally.add(finding, true))
+    let results = trial.send_at_once(&vec![trial.target(); number]).await;
+    trial.conclude(&results, true, tally).await
 }

@@ -1,18 +1,81 @@
-//! What each attack is called, everywhere: in scenarios, on the command line, in reports.
+//! What can be done to a handler, and what each attack is called, everywhere: in scenarios, on the command line, in
+//! reports.
 
-use crate::attacks::ALL;
-use crate::judge::verdict::Attack;
+use serde::Serialize;
 use std::fmt;
 use std::str::FromStr;
+
+/// What is done to a handler.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(into = "&'static str")]
+pub enum Attack {
+    /// The same delivery once more after it succeeded.
+    Repeat,
+    /// The same delivery many times at once.
+    AtOnce,
+    /// The same delivery again while the first still runs.
+    WhileRunning,
+    /// The answer is lost after the handler finished.
+    AnswerLost,
+    /// The connection breaks in the middle of the answer.
+    AnswerCut,
+    /// The sender's deadline passes while the handler still runs.
+    DeadlinePassed,
+    /// A process is killed at a random moment.
+    KillRandom,
+    /// A process is killed at every boundary seen on the wire.
+    CrashSweep,
+    /// A process is paused past its lease, another one takes the delivery, and the first goes on.
+    Pause,
+    /// Two deliveries arrive in the wrong order.
+    Reorder,
+    /// The same key with another payload.
+    OtherPayload,
+    /// Parts of the key missing or malformed.
+    BadKey,
+    /// Two processes of the handler at once.
+    TwoProcesses,
+}
 
 /// There is no attack of this name.
 #[derive(Debug, thiserror::Error)]
 #[error("`{0}` is no attack; there are {all}", all = names())]
 pub struct UnknownAttack(String);
 
+/// All attacks, in the order they are made: the cheapest first.
+pub(crate) const ALL: [Attack; 13] = [
+    Attack::Repeat,
+    Attack::AtOnce,
+    Attack::WhileRunning,
+    Attack::AnswerLost,
+    Attack::AnswerCut,
+    Attack::DeadlinePassed,
+    Attack::KillRandom,
+    Attack::CrashSweep,
+    Attack::Pause,
+    Attack::Reorder,
+    Attack::OtherPayload,
+    Attack::BadKey,
+    Attack::TwoProcesses,
+];
+
 // === impl Attack ===
 
 impl Attack {
+    /// Its place among all attacks, from 1: the same whichever were chosen.
+    pub(super) fn number(self) -> u64 {
+        let at = (1..).zip(ALL).find(|(_, one)| *one == self);
+        at.map_or(0, |(number, _)| number)
+    }
+
+    /// Whether it kills, pauses or adds processes.
+    pub(super) fn needs_process(self) -> bool {
+        matches!(
+            self,
+            Self::KillRandom | Self::CrashSweep | Self::Pause | Self::TwoProcesses
+        )
+    }
+
     /// Its name, as in `semel prove --only NAME`.
     #[must_use]
     pub fn name(self) -> &'static str {

@@ -1,11 +1,16 @@
 //! What a handler does when it is left alone: where it can be disturbed, and whether it works at all.
 
-use crate::attacks::session::{Finding, Session};
+use super::session::Session;
+use super::trial::{Finding, Trial};
 use crate::error::Error;
-use crate::judge::verdict::{Event, What};
+use crate::judge::timeline::{Event, What};
+use crate::options::Profile;
 use crate::world::exchange::Exchange;
-use crate::world::protocol::MessageKind;
 use std::time::Duration;
+
+/// Places to keep a run waiting.
+const HOLD_POINTS_QUICK: usize = 2;
+const HOLD_POINTS_FULL: usize = 12;
 
 /// What a single delivery does when nothing disturbs it.
 #[derive(Clone, Debug, Default)]
@@ -16,7 +21,7 @@ pub(crate) struct Baseline {
     /// Until nothing happened any more.
     pub(crate) ended: Duration,
     /// How long effects that were not there with the answer had to be waited for.
-    pub(crate) waited: Duration,
+    waited: Duration,
     /// Whether a process ended by itself, as one does that is started for each delivery.
     pub(crate) ends: bool,
 }
@@ -24,17 +29,17 @@ pub(crate) struct Baseline {
 // === impl Baseline ===
 
 impl Baseline {
-    /// Watches two deliveries. The first one connects and prepares; what only the second one says is chatter.
-    pub(crate) async fn watch(session: &mut Session<'_>) -> Result<Self, Error> {
+    /// Watches two deliveries. The first one connects and prepares; what only the second one says is background.
+    pub(super) async fn watch(session: &mut Session<'_>) -> Result<Self, Error> {
         let first = Self::watch_one(session).await?;
         let mut second = Self::watch_one(session).await?;
-        let twice = |exchange: &Exchange| {
+
+        second.exchanges.retain(|it| {
             first
                 .exchanges
                 .iter()
-                .any(|one| one.boundary == exchange.boundary)
-        };
-        second.exchanges.retain(twice);
+                .any(|one| one.boundary == it.boundary)
+        });
         for (number, exchange) in (1..).zip(&mut second.exchanges) {
             exchange.number = number;
         }
@@ -44,30 +49,24 @@ impl Baseline {
     }
 
     async fn watch_one(session: &mut Session<'_>) -> Result<Self, Error> {
-        let delivery = session.begin().await?;
-        session.until_accepted(&delivery).await?;
-        let finding = session.finish(&[&delivery]).await?;
-        if let Some((_, seen)) = &finding.breach {
-            let heard = last_heard(&finding.events);
+        let mut trial = Trial::begin(session).await?;
+        trial.until_accepted().await?;
+        let finding = trial.finish().await?;
+        if let Some(breach) = &finding.breach {
+            let (seen, heard) = (&breach.seen, last_heard(&finding.events));
             let log = session.world.log();
             return Err(Error::Baseline(format!("{seen}; {heard}{log}")));
         }
         expect_effects(session, &finding)?;
         let exchanges = session.world.recorder.exchanges();
-        let answers = finding
-            .events
-            .iter()
-            .filter(|event| matches!(event.what, What::Answered { .. }));
+        let answers = finding.events.iter();
+        let answers = answers.filter(|event| matches!(event.what, What::Answered { .. }));
         let answered = answers.map(|event| event.at).max().unwrap_or_default();
-        let ended = exchanges
-            .last()
-            .map(|exchange| exchange.at)
-            .unwrap_or_default()
-            .max(answered);
+        let last = exchanges.last().map(|exchange| exchange.at);
         Ok(Self {
             exchanges,
             answered,
-            ended,
+            ended: last.unwrap_or_default().max(answered),
             waited: finding.waited,
             ends: finding.events.iter().any(|it| it.what == What::Ended),
         })
@@ -80,25 +79,43 @@ impl Baseline {
     }
 
     /// What it says to its dependencies.
-    pub(crate) fn says(&self) -> Vec<String> {
-        let outward = self
-            .exchanges
-            .iter()
-            .filter(|exchange| exchange.boundary.signature.outward);
-        outward
-            .map(|exchange| exchange.message.text.clone())
-            .collect()
+    pub(crate) fn requests(&self) -> impl Iterator<Item = &Exchange> {
+        self.exchanges.iter().filter(|it| it.is_request())
     }
 
     pub(crate) fn writes_after_answer(&self) -> bool {
-        let after = self
-            .exchanges
-            .iter()
-            .filter(|exchange| exchange.at > self.answered && exchange.boundary.signature.outward);
-        after
-            .filter(|exchange| exchange.message.kind >= MessageKind::Write)
-            .count()
-            > 0
+        let mut writes = self.requests().filter(|it| it.writes());
+        writes.any(|exchange| exchange.at > self.answered)
+    }
+
+    /// Where to keep a run waiting for an answer: before it writes first, before it settles last, and, if there is
+    /// time, everywhere.
+    pub(super) fn hold_points(&self, profile: Profile) -> Vec<Exchange> {
+        let exchanges = &self.exchanges;
+        let responses = || exchanges.iter().filter(|it| !it.is_request());
+        let before = |at: usize| {
+            let mut earlier = exchanges.iter().take(at).rev();
+            earlier.find(|it| !it.is_request())
+        };
+        let writes = |it: &Exchange| it.is_request() && it.writes();
+        let chosen = [
+            exchanges.iter().position(writes).and_then(before),
+            exchanges.iter().rposition(writes).and_then(before),
+            responses().next(),
+            responses().next_back(),
+        ];
+        let room = match profile {
+            Profile::Quick => HOLD_POINTS_QUICK,
+            Profile::Full => HOLD_POINTS_FULL,
+        };
+        let mut points: Vec<Exchange> = Vec::new();
+        for exchange in chosen.into_iter().flatten().chain(responses()) {
+            let known = points.iter().any(|it| it.boundary == exchange.boundary);
+            if points.len() < room && !known {
+                points.push(exchange.clone());
+            }
+        }
+        points
     }
 }
 
@@ -108,11 +125,8 @@ fn expect_effects(session: &Session<'_>, finding: &Finding) -> Result<(), Error>
         let What::Effects { effect, count, .. } = &event.what else {
             continue;
         };
-        let expected = session
-            .scenario
-            .effects
-            .iter()
-            .find(|one| one.name == *effect);
+        let mut effects = session.scenario.effects.iter();
+        let expected = effects.find(|one| one.name == *effect);
         let expected = expected.map_or(1, |one| one.expected);
         if *count != expected {
             return Err(Error::Baseline(format!(
@@ -125,38 +139,45 @@ fn expect_effects(session: &Session<'_>, finding: &Finding) -> Result<(), Error>
 
 /// What the sender was told last.
 fn last_heard(events: &[Event]) -> String {
-    let told = |event: &Event| match &event.what {
-        What::Answered { status, .. } => Some(format!("the last answer was {status}")),
-        What::Unanswered { why, .. } => Some(format!("at the last attempt {why}")),
-        What::Sent { .. }
-        | What::Wire { .. }
-        | What::Killed
-        | What::Ended
-        | What::Started
-        | What::Paused
-        | What::Resumed
-        | What::Effects { .. } => None,
-    };
-    events
-        .iter()
-        .rev()
-        .find_map(told)
-        .unwrap_or_else(|| "nothing was heard".to_owned())
+    let heard = events.iter().rev().find_map(|event| {
+        if let What::Answered { status, .. } = &event.what {
+            return Some(format!("the last answer was {status}"));
+        }
+        let What::Unanswered { why, .. } = &event.what else {
+            return None;
+        };
+        Some(format!("at the last attempt {why}"))
+    });
+    heard.unwrap_or_else(|| "nothing was heard".to_owned())
 }
 
 /// Whether the same statement was sent twice with other values of the same length, as made-up ids have.
-pub(crate) fn vary(exchanges: &[Exchange]) -> bool {
-    let inserts: Vec<&Exchange> = exchanges
-        .iter()
-        .filter(|exchange| {
-            exchange.boundary.signature.outward
-                && exchange.message.text.to_uppercase().starts_with("INSERT")
-        })
-        .collect();
+pub(super) fn vary(exchanges: &[Exchange]) -> bool {
+    let inserts =
+        |it: &&Exchange| it.is_request() && it.message.text.to_uppercase().starts_with("INSERT");
+    let inserts: Vec<&Exchange> = exchanges.iter().filter(inserts).collect();
     inserts.iter().enumerate().any(|(at, one)| {
-        inserts
-            .iter()
-            .skip(at + 1)
-            .any(|other| one.differs_in_values(other))
+        let mut later = inserts.iter().skip(at + 1);
+        later.any(|other| one.differs_in_values(other))
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::world::exchange::tests::check_then_insert;
+
+    #[test]
+    fn run_is_kept_waiting_before_it_writes() {
+        let baseline = Baseline {
+            exchanges: check_then_insert(),
+            ..Baseline::default()
+        };
+        let points = baseline.hold_points(Profile::Quick);
+        let shapes: Vec<&str> = points
+            .iter()
+            .map(|exchange| exchange.boundary.signature.shape.as_str())
+            .collect();
+        assert_eq!(shapes, ["SELECT 0", "INSERT 0 1"]);
+    }
 }

@@ -1,18 +1,13 @@
-//! The crash-point sweep: one baseline run shows every boundary, and each of them is one place to die.
+//! The crash-point sweep: the baseline shows every boundary, and each of them is one place to die.
 
-use crate::attacks::baseline::Baseline;
-use crate::attacks::session::{Begun, Session, ended};
-use crate::attacks::{Tally, no_process};
+use super::session::Session;
+use super::tally::Tally;
+use super::trial::{StartedTrial, Trial, ended};
 use crate::error::Error;
 use crate::options::Profile;
 use crate::world::exchange::Exchange;
 use crate::world::protocol::MessageKind;
-use crate::world::sender::AttemptResult;
 use std::time::Duration;
-
-/// Places to keep a run waiting, in the quick profile.
-const WAITS_QUICK: usize = 2;
-const WAITS_FULL: usize = 12;
 
 /// Where a process dies.
 #[derive(Clone, Debug)]
@@ -30,10 +25,7 @@ enum When {
 }
 
 /// Kills a process at each boundary, starts it again, and lets the sender go on.
-pub(crate) async fn make(session: &mut Session<'_>) -> Result<Tally, Error> {
-    if let Some(why) = no_process(session) {
-        return Ok(Tally::not_run(why));
-    }
+pub(super) async fn run(session: &mut Session<'_>) -> Result<Tally, Error> {
     if session.world.endpoints.is_empty() {
         return Ok(Tally::not_run(
             "no [[dependency]]: nothing passes through a proxy, so no boundary is seen",
@@ -46,17 +38,15 @@ pub(crate) async fn make(session: &mut Session<'_>) -> Result<Tally, Error> {
             break;
         }
     }
-    // To die after the answer alone is no sweep.
+    // To die after the answer alone is not a sweep.
     if boundaries == 0 {
         tally.hits = 0;
-        tally.why = Some(if session.baseline.exchanges.is_empty() {
-            "no boundary was seen: the handler did not speak to any [[dependency]] through its proxy"
-                .to_owned()
-        } else {
-            "no boundary of the undisturbed run was met again".to_owned()
-        });
     }
-    Ok(tally)
+    Ok(tally.unless_hit(if session.baseline.exchanges.is_empty() {
+        "no boundary was seen: the handler did not speak to any [[dependency]] through its proxy"
+    } else {
+        "no boundary of the undisturbed run was met again"
+    }))
 }
 
 /// Whether the attack is over.
@@ -66,65 +56,53 @@ async fn one(
     crash: &Crash,
     boundaries: &mut u32,
 ) -> Result<bool, Error> {
-    let begun = match &crash.when {
-        When::At(exchange) => session.begin_held(exchange).await?,
+    let started = match &crash.when {
+        When::At(exchange) => Trial::begin_held(session, exchange).await?,
         When::Answered => answered(session).await?,
     };
-    let Begun {
-        delivery,
-        first,
-        held,
-    } = begun;
+    let StartedTrial { trial, first, held } = started;
     *boundaries += u32::from(held.is_some());
     let hit = held.is_some() || matches!(crash.when, When::Answered);
     tracing::debug!(?held, ?crash.victim, hit, "crash");
     if hit {
-        session.world.kill(crash.victim);
+        trial.session.world.kill(crash.victim);
     }
-    let known: Vec<AttemptResult> = first.await.into_iter().collect();
-    session.until_settled(&delivery, &known).await?;
-    let finding = session.finish(&[&delivery]).await?;
-    Ok(tally.add(finding, hit))
+    let results: Vec<_> = first.await.into_iter().collect();
+    trial.conclude(&results, hit, tally).await
 }
 
 /// A trial whose answer has just reached the sender.
-async fn answered(session: &mut Session<'_>) -> Result<Begun, Error> {
-    let delivery = session.begin().await?;
-    let first = session.sender.spawn(&delivery, session.target());
+async fn answered<'s, 'a>(session: &'s mut Session<'a>) -> Result<StartedTrial<'s, 'a>, Error> {
+    let trial = Trial::begin(session).await?;
+    let first = trial.spawn(trial.target());
     ended(&first).await;
-    Ok(Begun {
-        delivery,
-        first,
-        held: None,
-    })
+    Ok(trial.started(first, None))
 }
 
 /// The crashes to try: all of them, or the most telling ones, in the order in which they come.
 fn crashes(session: &Session<'_>) -> Vec<Crash> {
-    let world = &session.world;
-    let baseline = &session.baseline;
+    let Session {
+        world, baseline, ..
+    } = session;
     let exchanges = baseline.exchanges.iter();
     let seen: Vec<&Exchange> = exchanges
-        .filter(|exchange| world.may_attack(exchange.boundary.signature.process))
+        .filter(|exchange| world.may_attack(exchange.process()))
         .collect();
     let silent = silent(session, &seen);
+    let last = seen.last().map(|exchange| exchange.process());
     let answered = Crash {
         when: When::Answered,
-        victim: seen.last().map_or(world.receiver, |exchange| {
-            exchange.boundary.signature.process
-        }),
+        victim: last.unwrap_or(world.receiver),
     };
-    let room = match session.profile {
-        Profile::Quick => room(session.crash_points_max, silent.len()),
+    let room = match session.options.profile {
+        Profile::Quick => room(session.options.crash_points_max, silent.len()),
         Profile::Full => usize::MAX,
     };
-    let at = choose(&seen, baseline.answered, room)
-        .into_iter()
-        .map(|exchange| Crash {
-            when: When::At(Box::new(exchange.clone())),
-            victim: exchange.boundary.signature.process,
-        });
-    at.chain(silent).chain([answered]).collect()
+    let at = choose(&seen, baseline.answered, room).into_iter();
+    at.map(|exchange| Crash::at(exchange, exchange.process()))
+        .chain(silent)
+        .chain([answered])
+        .collect()
 }
 
 /// How many boundaries of the wire are tried: what remains beside the silent ones and the answer, but at least one.
@@ -134,28 +112,14 @@ fn room(crash_points: usize, silent: usize) -> usize {
 
 /// A process that speaks through no proxy dies while another one waits for an answer.
 fn silent(session: &Session<'_>, seen: &[&Exchange]) -> Vec<Crash> {
-    let speaks = |at: &usize| {
-        seen.iter()
-            .any(|exchange| exchange.boundary.signature.process == *at)
+    let mut exchanges = session.baseline.exchanges.iter().rev();
+    let Some(waiting) = exchanges.find(|exchange| !exchange.is_request()) else {
+        return Vec::new();
     };
-    let waiting = session
-        .baseline
-        .exchanges
-        .iter()
-        .rev()
-        .find(|exchange| !exchange.boundary.signature.outward);
-    let silent = session
-        .world
-        .attackable()
-        .into_iter()
-        .filter(|at| !speaks(at));
-    let crash = |victim| {
-        waiting.map(|exchange| Crash {
-            when: When::At(Box::new(exchange.clone())),
-            victim,
-        })
-    };
-    silent.filter_map(crash).collect()
+    let speaks = |at: usize| seen.iter().any(|exchange| exchange.process() == at);
+    let victims = session.world.attackable().into_iter();
+    let silent = victims.filter(|at| !speaks(*at));
+    silent.map(|victim| Crash::at(waiting, victim)).collect()
 }
 
 /// Where a write was settled and the process does not know it yet; then where it is about to be; then the rest.
@@ -169,7 +133,7 @@ fn choose<'a>(seen: &[&'a Exchange], answered: Duration, room: usize) -> Vec<&'a
 
 fn rank(exchange: &Exchange, answered: Duration) -> u8 {
     let after = exchange.at > answered && answered > Duration::ZERO;
-    match (exchange.message.kind, exchange.boundary.signature.outward) {
+    match (exchange.message.kind, exchange.is_request()) {
         (MessageKind::Commit | MessageKind::Write, true) if after => 0,
         (MessageKind::Commit, false) => 1,
         (MessageKind::Commit, true) => 2,
@@ -178,93 +142,34 @@ fn rank(exchange: &Exchange, answered: Duration) -> u8 {
     }
 }
 
-/// Where to keep a run waiting for an answer: before it writes first, before it settles last, and, if there is time,
-/// everywhere.
-pub(crate) fn waits(baseline: &Baseline, profile: Profile) -> Vec<Exchange> {
-    let exchanges = &baseline.exchanges;
-    let before = |at: usize| {
-        exchanges
-            .iter()
-            .take(at)
-            .rev()
-            .find(|exchange| !exchange.boundary.signature.outward)
-    };
-    let writes = |exchange: &Exchange| {
-        exchange.boundary.signature.outward && exchange.message.kind >= MessageKind::Write
-    };
-    let first = exchanges.iter().position(writes).and_then(before);
-    let last = exchanges.iter().rposition(writes).and_then(before);
-    let inward: Vec<&Exchange> = exchanges
-        .iter()
-        .filter(|exchange| !exchange.boundary.signature.outward)
-        .collect();
-    let chosen = [first, last, inward.first().copied(), inward.last().copied()];
-    let room = match profile {
-        Profile::Quick => WAITS_QUICK,
-        Profile::Full => WAITS_FULL,
-    };
-    let mut waits: Vec<Exchange> = Vec::new();
-    for exchange in chosen.into_iter().flatten().chain(inward) {
-        if waits.len() < room && !waits.iter().any(|one| one.boundary == exchange.boundary) {
-            waits.push(exchange.clone());
+// === impl Crash ===
+
+impl Crash {
+    fn at(exchange: &Exchange, victim: usize) -> Self {
+        Self {
+            when: When::At(Box::new(exchange.clone())),
+            victim,
         }
     }
-    waits
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::world::exchange::{Boundary, Signature};
-    use crate::world::protocol::Message;
+    use crate::world::exchange::tests::check_then_insert;
 
-    fn exchange(boundary: u32, outward: bool, text: &str, kind: MessageKind) -> Exchange {
-        Exchange {
-            number: boundary,
-            boundary: Boundary {
-                signature: Signature {
-                    process: 0,
-                    dependency: 0,
-                    outward,
-                    shape: text.to_owned(),
-                },
-                nth: 1,
-            },
-            connection: 0,
-            lane: String::new(),
-            message: Message::new(text, kind),
-            at: Duration::from_millis(boundary.into()),
-            bytes: Vec::new(),
-            forwarded: true,
-            late: false,
-        }
-    }
-
-    fn check_then_insert() -> Vec<Exchange> {
-        vec![
-            exchange(1, true, "SELECT", MessageKind::Read),
-            exchange(2, false, "SELECT 0", MessageKind::Read),
-            exchange(3, true, "INSERT", MessageKind::Write),
-            exchange(4, false, "INSERT 0 1", MessageKind::Commit),
-            exchange(5, true, "UPDATE", MessageKind::Write),
-            exchange(6, false, "UPDATE 1", MessageKind::Commit),
-        ]
-    }
-
-    fn boundaries(chosen: &[&Exchange]) -> Vec<u32> {
+    fn numbers(room: usize, answered: Duration) -> Vec<u32> {
+        let exchanges = check_then_insert();
+        let seen: Vec<&Exchange> = exchanges.iter().collect();
+        let chosen = choose(&seen, answered, room);
         chosen.iter().map(|exchange| exchange.number).collect()
     }
 
     #[test]
     fn settled_writes_are_the_first_choice_in_their_order() {
-        let exchanges = check_then_insert();
-        let seen: Vec<&Exchange> = exchanges.iter().collect();
         let late = Duration::from_secs(1);
-        assert_eq!(boundaries(&choose(&seen, late, 2)), [4, 6]);
-        assert_eq!(
-            boundaries(&choose(&seen, late, usize::MAX)),
-            [1, 2, 3, 4, 5, 6]
-        );
+        assert_eq!(numbers(2, late), [4, 6]);
+        assert_eq!(numbers(usize::MAX, late), [1, 2, 3, 4, 5, 6]);
     }
 
     #[test]
@@ -277,21 +182,6 @@ mod tests {
 
     #[test]
     fn writes_after_the_answer_come_before_all_others() {
-        let exchanges = check_then_insert();
-        let seen: Vec<&Exchange> = exchanges.iter().collect();
-        assert_eq!(boundaries(&choose(&seen, Duration::from_millis(4), 1)), [5]);
-    }
-
-    #[test]
-    fn run_is_kept_waiting_before_it_writes() {
-        let baseline = Baseline {
-            exchanges: check_then_insert(),
-            ..Baseline::default()
-        };
-        let shapes: Vec<String> = waits(&baseline, Profile::Quick)
-            .into_iter()
-            .map(|exchange| exchange.boundary.signature.shape)
-            .collect();
-        assert_eq!(shapes, ["SELECT 0", "INSERT 0 1"]);
+        assert_eq!(numbers(1, Duration::from_millis(4)), [5]);
     }
 }

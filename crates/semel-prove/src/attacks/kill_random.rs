@@ -1,47 +1,41 @@
 //! A process is killed at a random moment of its work.
 
-use super::{Tally, no_process};
-use crate::attacks::session::Session;
+use super::session::Session;
+use super::tally::Tally;
+use super::trial::Trial;
 use crate::error::Error;
 use crate::options::Profile;
-use rand::Rng;
 
 /// How many kills must hit, and how many are tried at most.
 const QUICK: (u32, u32) = (1, 6);
 const FULL: (u32, u32) = (12, 24);
 
-pub(super) async fn make(session: &mut Session<'_>) -> Result<Tally, Error> {
-    if let Some(why) = no_process(session) {
-        return Ok(Tally::not_run(why));
-    }
+pub(super) async fn run(session: &mut Session<'_>) -> Result<Tally, Error> {
     let mut tally = Tally::default();
-    let (hits, trials) = match session.profile {
+    let (hits, trials) = match session.options.profile {
         Profile::Quick => QUICK,
         Profile::Full => FULL,
     };
     while tally.hits < hits && tally.trials < trials && !one(session, &mut tally).await? {}
-    if tally.hits == 0 {
-        tally.why = Some("the handler was always done before it was killed".to_owned());
-    }
-    Ok(tally)
+    Ok(tally.unless_hit("the handler was always done before it was killed"))
 }
 
 async fn one(session: &mut Session<'_>, tally: &mut Tally) -> Result<bool, Error> {
-    let delivery = session.begin().await?;
-    let victims = session.world.attackable();
-    let victim = victims
-        .get(session.rng.random_range(0..victims.len()))
-        .copied()
-        .unwrap_or_default();
+    let trial = Trial::begin(session).await?;
+    let victims = trial.session.world.attackable();
+    let victim = trial.session.random_index(victims.len());
+    let victim = victims.get(victim).copied().unwrap_or_default();
     // Earlier after each miss: the baseline run may have been a slow one.
     let misses = tally.trials - tally.hits;
-    let moment = session.random(session.baseline.ended / (1 << misses));
-    let first = session.sender.spawn(&delivery, session.target());
+    let (answered, ended) = (
+        trial.session.baseline.answered,
+        trial.session.baseline.ended,
+    );
+    let moment = trial.session.random(ended / (1 << misses));
+    let first = trial.spawn(trial.target());
     tokio::time::sleep(moment).await;
-    let hit = !first.is_finished() || session.baseline.ended > session.baseline.answered;
-    session.world.kill(victim);
-    let known: Vec<_> = first.await.into_iter().collect();
-    session.until_settled(&delivery, &known).await?;
-    let finding = session.finish(&[&delivery]).await?;
-    Ok(tally.add(finding, hit))
+    let hit = !first.is_finished() || ended > answered;
+    trial.session.world.kill(victim);
+    let results: Vec<_> = first.await.into_iter().collect();
+    trial.conclude(&results, hit, tally).await
 }

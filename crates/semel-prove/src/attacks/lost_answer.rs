@@ -1,53 +1,35 @@
 //! The handler has finished, but its sender does not get to know it.
 
-use super::Tally;
-use crate::attacks::session::Session;
+use super::session::Session;
+use super::tally::Tally;
+use super::trial::Trial;
 use crate::error::Error;
 use crate::scenario::SenderKind;
-use crate::world::sender::{AnswerFate, AttemptResult, Delivery};
-use std::time::Duration;
+use crate::world::sender::{AnswerFate, AttemptResult};
 
-pub(super) async fn lost(session: &mut Session<'_>) -> Result<Tally, Error> {
-    pending(session, AnswerFate::Lost).await
-}
-
-pub(super) async fn cut(session: &mut Session<'_>) -> Result<Tally, Error> {
-    if session.scenario.deliver.sender == SenderKind::Command {
+pub(super) async fn run(session: &mut Session<'_>, fate: AnswerFate) -> Result<Tally, Error> {
+    let sender = session.scenario.deliver.sender;
+    if fate == AnswerFate::Cut && sender == SenderKind::Command {
         return Ok(Tally::not_run(
             "a command has no connection that could be cut",
         ));
     }
-    pending(session, AnswerFate::Cut).await
-}
-
-async fn pending(session: &mut Session<'_>, fate: AnswerFate) -> Result<Tally, Error> {
-    let mut tally = Tally::default();
-    let delivery = session.begin().await?;
-    let hit = miss_a_success(session, &delivery, fate).await?;
-    session.until_accepted(&delivery).await?;
-    let finding = session.finish(&[&delivery]).await?;
-    tally.add(finding, hit);
-    if !hit {
-        tally.why = Some("no answer that could be lost was a success".to_owned());
-    }
-    Ok(tally)
+    let mut trial = Trial::begin(session).await?;
+    let hit = miss_a_success(&mut trial, fate).await?;
+    trial.until_accepted().await?;
+    let tally = Tally::single(trial.finish().await?, hit);
+    Ok(tally.unless_hit("no answer that could be lost was a success"))
 }
 
 /// Delivers until an answer was a success that the sender does not hear of: a refusal that is lost hurts nobody.
-async fn miss_a_success(
-    session: &mut Session<'_>,
-    delivery: &Delivery,
-    fate: AnswerFate,
-) -> Result<bool, Error> {
-    let deliver = &session.scenario.deliver;
-    let pause = Duration::from_millis(deliver.pause_ms);
+async fn miss_a_success(trial: &mut Trial<'_, '_>, fate: AnswerFate) -> Result<bool, Error> {
+    let deliver = &trial.session.scenario.deliver;
     for _ in 0..deliver.attempts {
-        session.world.restart_ended().await?;
-        let known = session.sender.send(delivery, session.target(), fate).await;
-        if known == AttemptResult::MissedSuccess {
+        trial.session.world.restart_ended().await?;
+        if trial.send(trial.target(), fate).await == AttemptResult::MissedSuccess {
             return Ok(true);
         }
-        tokio::time::sleep(pause).await;
+        tokio::time::sleep(deliver.pause()).await;
     }
     Ok(false)
 }

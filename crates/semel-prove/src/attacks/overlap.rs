@@ -1,14 +1,12 @@
 //! The same delivery again while the first is still at work, kept there by an answer that a proxy holds back.
 
-use super::Tally;
-use crate::attacks::crash_sweep::waits;
-use crate::attacks::session::{QUIET, Session};
+use super::session::{QUIET, Session};
+use super::tally::Tally;
+use super::trial::{StartedTrial, Trial};
 use crate::error::Error;
 use crate::world::exchange::Exchange;
 use crate::world::recorder::Release;
-use crate::world::sender::{AttemptResult, Delivery};
 use std::time::Duration;
-use tokio::task::JoinHandle;
 
 /// How long the first is kept waiting unless the second has ended before.
 const OVERLAP: Duration = Duration::from_millis(150);
@@ -29,9 +27,9 @@ pub(super) enum First {
     GivenUp,
 }
 
-pub(super) async fn make(session: &mut Session<'_>, first: First) -> Result<Tally, Error> {
+pub(super) async fn run(session: &mut Session<'_>, first: First) -> Result<Tally, Error> {
     let mut tally = Tally::default();
-    for at in waits(&session.baseline, session.profile) {
+    for at in session.baseline.hold_points(session.options.profile) {
         if one(session, &mut tally, Some(&at), first).await? {
             return Ok(tally);
         }
@@ -41,11 +39,7 @@ pub(super) async fn make(session: &mut Session<'_>, first: First) -> Result<Tall
             return Ok(tally);
         }
     }
-    if tally.hits == 0 {
-        tally.why =
-            Some("the first attempt was always answered before it could be disturbed".to_owned());
-    }
-    Ok(tally)
+    Ok(tally.unless_hit("the first attempt was always answered before it could be disturbed"))
 }
 
 async fn one(
@@ -54,37 +48,34 @@ async fn one(
     at: Option<&Exchange>,
     then: First,
 ) -> Result<bool, Error> {
-    let (delivery, first, hit) = match at {
+    let (started, hit) = match at {
         Some(at) => {
-            let begun = session.begin_held(at).await?;
-            (begun.delivery, begun.first, begun.held.is_some())
+            let started = Trial::begin_held(session, at).await?;
+            let hit = started.held.is_some();
+            (started, hit)
         }
         None => early(session, tally.trials).await?,
     };
+    let StartedTrial {
+        mut trial, first, ..
+    } = started;
     if then == First::GivenUp {
         first.abort();
     }
-    let mut second = session.sender.spawn(&delivery, session.target());
-    let soon = tokio::time::timeout(OVERLAP, &mut second).await;
-    session.recorder().release(Release::Forward);
-    let mut known: Vec<_> = match soon {
-        Ok(ended) => ended.into_iter().collect(),
-        Err(_) => second.await.into_iter().collect(),
-    };
-    known.extend(first.await);
-    session.until_settled(&delivery, &known).await?;
-    let finding = session.finish(&[&delivery]).await?;
-    Ok(tally.add(finding, hit))
+    let let_go = |session: &mut Session<'_>| session.world.recorder.release(Release::Forward);
+    let to = trial.target();
+    let results = trial.send_beside(first, to, OVERLAP, let_go).await;
+    trial.conclude(&results, hit, tally).await
 }
 
-/// Where nothing is seen on the wire, the clock must do; earlier each time.
-async fn early(
-    session: &mut Session<'_>,
+/// Where nothing is seen on the wire, the clock must do; earlier each time. Whether the first attempt is still at work.
+async fn early<'s, 'a>(
+    session: &'s mut Session<'a>,
     misses: u32,
-) -> Result<(Delivery, JoinHandle<AttemptResult>, bool), Error> {
-    let delivery = session.begin().await?;
-    let first = session.sender.spawn(&delivery, session.target());
-    tokio::time::sleep(session.baseline.answered / (2 << misses)).await;
+) -> Result<(StartedTrial<'s, 'a>, bool), Error> {
+    let trial = Trial::begin(session).await?;
+    let first = trial.spawn(trial.target());
+    tokio::time::sleep(trial.session.baseline.answered / (2 << misses)).await;
     let hit = !first.is_finished();
-    Ok((delivery, first, hit))
+    Ok((trial.started(first, None), hit))
 }

@@ -1,8 +1,8 @@
 //! A process stands still past its lease, another one takes the delivery, and the first goes on as if nothing had been.
 
-use super::{Tally, no_process};
-use crate::attacks::crash_sweep::waits;
-use crate::attacks::session::{Begun, Session};
+use super::session::Session;
+use super::tally::Tally;
+use super::trial::{StartedTrial, Trial};
 use crate::error::Error;
 use crate::scenario::SenderKind;
 use crate::world::exchange::Exchange;
@@ -12,21 +12,20 @@ use std::time::Duration;
 
 /// How long the other one gets before the first goes on.
 const HEAD_START: Duration = Duration::from_millis(300);
+/// Longer than the lease by this much, in leases.
+const PAST_LEASE: f64 = 1.1;
 
-pub(super) async fn make(session: &mut Session<'_>) -> Result<Tally, Error> {
-    if let Some(why) = no_process(session) {
-        return Ok(Tally::not_run(why));
-    }
+pub(super) async fn run(session: &mut Session<'_>) -> Result<Tally, Error> {
     let mut tally = Tally::default();
-    let waits = waits(&session.baseline, session.profile);
-    if waits.is_empty() {
+    let points = session.baseline.hold_points(session.options.profile);
+    if points.is_empty() {
         return Ok(Tally::not_run(
             "nothing was seen on the wire: nobody knows when to pause",
         ));
     }
     let mut nobody_else = false;
-    for at in waits {
-        let victim = at.boundary.signature.process;
+    for at in points {
+        let victim = at.process();
         if !session.world.may_attack(victim) {
             continue;
         }
@@ -43,26 +42,20 @@ pub(super) async fn make(session: &mut Session<'_>) -> Result<Tally, Error> {
             "the receiver has no second process that could take the delivery while it stands still",
         ));
     }
-    if tally.hits == 0 {
-        tally.why = Some("no process was at work when it should have been paused".to_owned());
-    }
-    Ok(tally)
+    Ok(tally.unless_hit("no process was at work when it should have been paused"))
 }
 
 /// Who takes the delivery while the victim stands still. None: only the victim could.
 async fn other(session: &mut Session<'_>, victim: usize) -> Result<Option<SocketAddr>, Error> {
-    let scenario = session.scenario;
-    let deliver = &scenario.deliver;
-    let second = match deliver.sender {
-        SenderKind::CloudTasks
-        | SenderKind::Pubsub
-        | SenderKind::Cloudevents
-        | SenderKind::Http => session.world.second().await?,
-        // It delivers where it will.
-        SenderKind::Command => None,
+    let deliver = &session.scenario.deliver;
+    // A command delivers where it will.
+    let second = if deliver.sender == SenderKind::Command {
+        None
+    } else {
+        session.world.second().await?
     };
     let receives = deliver.target.is_none() && victim == session.world.receiver;
-    let first = (!receives).then_some(session.target());
+    let first = (!receives).then_some(session.sender.target());
     Ok(second.and_then(|at| session.world.address(at)).or(first))
 }
 
@@ -72,28 +65,20 @@ async fn one(
     at: &Exchange,
     other: SocketAddr,
 ) -> Result<bool, Error> {
-    let scenario = session.scenario;
-    let Begun {
-        delivery,
+    let lease = session.scenario.deliver.lease();
+    let StartedTrial {
+        mut trial,
         first,
         held,
-    } = session.begin_held(at).await?;
+    } = Trial::begin_held(session, at).await?;
     let hit = held.is_some();
-    let victim = held.as_ref().unwrap_or(at).boundary.signature.process;
+    let victim = held.as_ref().unwrap_or(at).process();
     if hit {
-        session.world.pause(victim);
-        session.recorder().release(Release::Forward);
-        tokio::time::sleep(Duration::from_millis(scenario.deliver.lease_ms).mul_f64(1.1)).await;
+        trial.session.world.pause(victim);
+        trial.session.world.recorder.release(Release::Forward);
+        tokio::time::sleep(lease.mul_f64(PAST_LEASE)).await;
     }
-    let mut second = session.sender.spawn(&delivery, other);
-    let early = tokio::time::timeout(HEAD_START, &mut second).await;
-    session.world.resume(victim);
-    let mut known: Vec<_> = match early {
-        Ok(ended) => ended.into_iter().collect(),
-        Err(_) => second.await.into_iter().collect(),
-    };
-    known.extend(first.await);
-    session.until_settled(&delivery, &known).await?;
-    let finding = session.finish(&[&delivery]).await?;
-    Ok(tally.add(finding, hit))
+    let let_go = |session: &mut Session<'_>| session.world.resume(victim);
+    let results = trial.send_beside(first, other, HEAD_START, let_go).await;
+    trial.conclude(&results, hit, tally).await
 }

@@ -1,42 +1,34 @@
 //! Deliveries that are not what they should be: another payload under a known key, and no proper key at all.
 
-use super::Tally;
-use crate::attacks::session::Session;
+use super::session::Session;
+use super::tally::Tally;
+use super::trial::Trial;
 use crate::error::Error;
 use crate::scenario::{Deliver, SenderKind};
 use crate::world::sender::{AnswerFate, AttemptResult, Payload};
 
 pub(super) async fn other(session: &mut Session<'_>) -> Result<Tally, Error> {
     let deliver = &session.scenario.deliver;
-    if let Some(why) = cannot_say(deliver, deliver.other_body.as_ref(), "other") {
+    if let Some(why) = cannot_send(deliver, deliver.other_body.as_ref(), "other") {
         return Ok(Tally::not_run(why));
     }
-    let mut tally = Tally::default();
-    let delivery = session.begin().await?;
-    session.until_accepted(&delivery).await?;
-    let other = delivery.with(Payload::Other);
-    session.insist(&other).await?;
-    let finding = session.finish(&[&other]).await?;
-    tally.add(finding, true);
-    Ok(tally)
+    let mut trial = Trial::begin(session).await?;
+    trial.until_accepted().await?;
+    let mut trial = trial.with_payload(Payload::Other);
+    trial.insist().await?;
+    Ok(Tally::single(trial.finish().await?, true))
 }
 
 pub(super) async fn bad(session: &mut Session<'_>) -> Result<Tally, Error> {
     let deliver = &session.scenario.deliver;
-    if let Some(why) = cannot_say(deliver, deliver.bad_body.as_ref(), "bad") {
+    if let Some(why) = cannot_send(deliver, deliver.bad_body.as_ref(), "bad") {
         return Ok(Tally::not_run(why));
     }
+    // The key of a client is not part of its body.
+    let keyless = (deliver.sender == SenderKind::Http).then_some(Payload::Keyless);
     let mut tally = Tally::default();
-    let keys: &[Payload] = match deliver.sender {
-        // Its key is no part of its body.
-        SenderKind::Http => &[Payload::Bad, Payload::Keyless],
-        SenderKind::CloudTasks
-        | SenderKind::Pubsub
-        | SenderKind::Cloudevents
-        | SenderKind::Command => &[Payload::Bad],
-    };
-    for payload in keys {
-        if one(session, &mut tally, *payload).await? {
+    for payload in [Payload::Bad].into_iter().chain(keyless) {
+        if one(session, &mut tally, payload).await? {
             break;
         }
     }
@@ -49,21 +41,18 @@ async fn one(
     tally: &mut Tally,
     payload: Payload,
 ) -> Result<bool, Error> {
-    let before = session.unnamed().await?;
-    let delivery = session.begin().await?.with(payload);
-    if session.insist(&delivery).await? == AttemptResult::Accepted {
-        session
-            .sender
-            .send(&delivery, session.target(), AnswerFate::Received)
-            .await;
+    let before = session.unnamed_effects().await?;
+    let mut trial = Trial::begin(session).await?.with_payload(payload);
+    if trial.insist().await? == AttemptResult::Accepted {
+        trial.send(trial.target(), AnswerFate::Received).await;
     }
-    let finding = session.finish(&[&delivery]).await?;
+    let finding = trial.finish().await?;
     let finding = session.count_unnamed(finding, &before).await?;
     Ok(tally.add(finding, true))
 }
 
 /// Why a payload of another kind cannot be delivered, if so.
-fn cannot_say(deliver: &Deliver, body: Option<&String>, kind: &str) -> Option<String> {
+fn cannot_send(deliver: &Deliver, body: Option<&String>, kind: &str) -> Option<String> {
     if body.is_none() {
         return Some(format!(
             "deliver.{kind}_body does not say what {kind} payload to send"

@@ -1,25 +1,25 @@
 //! Two deliveries of one entity arrive in the wrong order, and then both again.
 
-use super::Tally;
-use crate::attacks::session::Session;
+use super::session::Session;
+use super::tally::Tally;
+use super::trial::Trial;
 use crate::error::Error;
 use crate::scenario::Deliver;
 
-pub(super) async fn make(session: &mut Session<'_>) -> Result<Tally, Error> {
+pub(super) async fn run(session: &mut Session<'_>) -> Result<Tally, Error> {
     if let Some(why) = unrelated(&session.scenario.deliver) {
         return Ok(Tally::not_run(why));
     }
-    let mut tally = Tally::default();
-    let early = session.begin().await?;
-    let late = session.next_about(Some(&early.entity)).await?;
-    session.until_accepted(&late).await?;
-    session.until_accepted(&early).await?;
-    for again in [&late, &early] {
-        session.again(again, session.target()).await?;
+    let mut trial = Trial::begin(session).await?;
+    trial.add_related().await?;
+    trial.until_accepted().await?;
+    trial.switch();
+    trial.until_accepted().await?;
+    for _ in 0..2 {
+        trial.switch();
+        trial.again(trial.target()).await?;
     }
-    let finding = session.finish(&[&early, &late]).await?;
-    tally.add(finding, true);
-    Ok(tally)
+    Ok(Tally::single(trial.finish().await?, true))
 }
 
 /// Why two deliveries would have nothing to do with each other, if so.
@@ -32,8 +32,8 @@ fn unrelated(deliver: &Deliver) -> Option<&'static str> {
         deliver.path.as_ref(),
         deliver.command.as_ref(),
     ];
-    let said = said.into_iter().flatten().chain(deliver.headers.values());
-    let named = said.into_iter().any(|text| text.contains("{entity}"));
+    let mut said = said.into_iter().flatten().chain(deliver.headers.values());
+    let named = said.any(|text| text.contains("{entity}"));
     (!named)
         .then_some("nothing that is delivered names an {entity} that two deliveries could be about")
 }

@@ -5,7 +5,11 @@ mod statements;
 #[cfg(test)]
 mod tests;
 
-use crate::judge::verdict::{Attack, BreachKind, Event, Pattern, What};
+use crate::attacks::attack::Attack;
+use crate::attacks::baseline::Baseline;
+use crate::judge::timeline::{Event, What};
+use crate::judge::verdict::{BreachKind, Pattern, Verdict};
+use crate::report::AttackReport;
 use catalogue::{
     ACKNOWLEDGED_EARLY, ANSWER_FORGOTTEN, CALL_WITHOUT_KEY, CHECK_THEN_ACT, COUNTER,
     DIES_OF_DUPLICATE, DUPLICATE_REFUSED, FAILURE_KEPT, KEY_PER_PROCESS, MARKER_AFTER,
@@ -15,21 +19,47 @@ use statements::{adds, checks_first, writes};
 
 /// What is known when a mistake is to be named.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Clues {
+struct Clues {
     /// Every attack that broke the handler, how, and its timeline.
-    pub(crate) broken: Vec<(Attack, BreachKind, Vec<Event>)>,
+    broken: Vec<(Attack, BreachKind, Vec<Event>)>,
     /// Every attack that did not.
-    pub(crate) held: Vec<Attack>,
+    held: Vec<Attack>,
     /// What one undisturbed delivery says to its dependencies.
-    pub(crate) baseline: Vec<String>,
+    baseline: Vec<String>,
     /// Whether it still writes after it has answered.
-    pub(crate) writes_after_answer: bool,
+    writes_after_answer: bool,
     /// Whether two attempts of one delivery write different bytes of the same length.
-    pub(crate) writes_vary: bool,
+    writes_vary: bool,
+}
+
+/// Names the mistake behind everything that broke: only now is it known which attacks held and which did not.
+pub(crate) fn name_all(attacks: &mut [AttackReport], baseline: &Baseline, writes_vary: bool) {
+    let requests = baseline.requests();
+    let mut clues = Clues {
+        baseline: requests.map(|it| it.message.text.clone()).collect(),
+        writes_after_answer: baseline.writes_after_answer(),
+        writes_vary,
+        ..Clues::default()
+    };
+    for one in attacks.iter() {
+        match &one.verdict {
+            Verdict::Held => clues.held.push(one.attack),
+            Verdict::Broken(broken) => {
+                let timeline = broken.timeline.clone();
+                clues.broken.push((one.attack, broken.how, timeline));
+            }
+            Verdict::Vacuous { .. } | Verdict::NotRun { .. } => {}
+        }
+    }
+    for one in attacks {
+        if let Verdict::Broken(broken) = &mut one.verdict {
+            broken.pattern = name(one.attack, &clues);
+        }
+    }
 }
 
 /// What the mistake behind one broken attack is called.
-pub(crate) fn name(attack: Attack, clues: &Clues) -> Option<Pattern> {
+fn name(attack: Attack, clues: &Clues) -> Option<Pattern> {
     let how = clues.how(attack)?;
     match how {
         BreachKind::Poison => Some(POISON),
@@ -168,16 +198,10 @@ impl Clues {
         let mut open = 0_u32;
         let mut most = 0;
         for event in timeline {
-            match &event.what {
-                What::Sent { .. } => open += 1,
-                What::Answered { .. } | What::Unanswered { .. } => open = open.saturating_sub(1),
-                What::Wire { .. }
-                | What::Killed
-                | What::Ended
-                | What::Started
-                | What::Paused
-                | What::Resumed
-                | What::Effects { .. } => {}
+            if matches!(event.what, What::Sent { .. }) {
+                open += 1;
+            } else if event.attempt_end().is_some() {
+                open = open.saturating_sub(1);
             }
             most = most.max(open);
         }
@@ -195,31 +219,15 @@ impl Clues {
     fn answered_before_crash(&self, attack: Attack) -> bool {
         let timeline = self.timeline(attack);
         let crash = timeline.iter().position(|event| event.what == What::Killed);
-        let before = timeline.iter().take(crash.unwrap_or(0));
-        let told = before.filter(|event| {
-            matches!(
-                event.what,
-                What::Answered {
-                    accepted: true,
-                    known: true,
-                    ..
-                }
-            )
-        });
-        told.count() > 0 || self.writes_after_answer
+        let mut before = timeline.iter().take(crash.unwrap_or(0));
+        before.any(Event::is_known_success) || self.writes_after_answer
     }
 
     /// The sender was told of a failure, delivered again, and was told of a success.
     fn refused_first(&self, attack: Attack) -> bool {
-        self.timeline(attack).iter().any(|event| {
-            matches!(
-                event.what,
-                What::Answered {
-                    accepted: false,
-                    ..
-                }
-            )
-        })
+        let refused =
+            |event: &Event| matches!(event.what, What::Answered { accepted, .. } if !accepted);
+        self.timeline(attack).iter().any(refused)
     }
 
     /// After the restart something is written that was not written before.
@@ -228,7 +236,7 @@ impl Clues {
         let before: Vec<&str> = timeline
             .iter()
             .take_while(|event| event.what != What::Started)
-            .filter_map(outward)
+            .filter_map(Event::request)
             .collect();
         after_restart(timeline).any(|said| writes(&said) && !before.contains(&said.as_str()))
     }
@@ -241,7 +249,7 @@ impl Clues {
         let before = timeline
             .iter()
             .take_while(|event| event.what != What::Started);
-        again && before.filter_map(outward).any(calls)
+        again && before.filter_map(Event::request).any(calls)
     }
 }
 
@@ -260,25 +268,5 @@ fn after_restart(timeline: &[Event]) -> impl Iterator<Item = String> {
     let after = timeline
         .iter()
         .skip_while(|event| event.what != What::Started);
-    after.filter_map(outward).map(str::to_owned)
-}
-
-fn outward(event: &Event) -> Option<&str> {
-    match &event.what {
-        What::Wire {
-            outward: true,
-            says,
-            ..
-        } => Some(says),
-        What::Wire { .. }
-        | What::Sent { .. }
-        | What::Answered { .. }
-        | What::Unanswered { .. }
-        | What::Killed
-        | What::Ended
-        | What::Started
-        | What::Paused
-        | What::Resumed
-        | What::Effects { .. } => None,
-    }
+    after.filter_map(Event::request).map(str::to_owned)
 }

@@ -3,7 +3,7 @@
 #[cfg(test)]
 mod tests;
 
-use crate::judge::verdict::{Event, What};
+use crate::judge::timeline::{Event, What};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// More refusals in a row say nothing new.
@@ -20,32 +20,15 @@ pub(crate) fn shrink(events: &[Event]) -> Vec<Event> {
     let ids = concerned(events);
     let kept = events
         .iter()
-        .filter(|event| id(event).is_none_or(|id| ids.contains(&id)));
+        .filter(|event| event.delivery().is_none_or(|id| ids.contains(&id)));
     without_usual_answers(fold_refusals(kept.cloned().collect()))
 }
 
 /// The deliveries whose effects were counted.
 fn concerned(events: &[Event]) -> Vec<&str> {
-    events
-        .iter()
-        .filter(|event| matches!(event.what, What::Effects { .. }))
-        .filter_map(id)
-        .collect()
-}
-
-fn id(event: &Event) -> Option<&str> {
-    match &event.what {
-        What::Sent { id, .. }
-        | What::Answered { id, .. }
-        | What::Unanswered { id, .. }
-        | What::Effects { id, .. } => Some(id),
-        What::Wire { .. }
-        | What::Killed
-        | What::Ended
-        | What::Started
-        | What::Paused
-        | What::Resumed => None,
-    }
+    let counted = |event: &&Event| matches!(event.what, What::Effects { .. });
+    let counted = events.iter().filter(counted);
+    counted.filter_map(Event::delivery).collect()
 }
 
 /// Keeps a delivery's first refusals and its last one. What is said on the wire goes with them only when nobody else can
@@ -53,24 +36,19 @@ fn id(event: &Event) -> Option<&str> {
 fn fold_refusals(events: Vec<Event>) -> Vec<Event> {
     let folded = folded(&events);
     let mut open: BTreeSet<Attempt> = BTreeSet::new();
-    let keep = |event: &Event| match &event.what {
-        What::Sent { id, attempt } => {
+    let keep = |event: &Event| {
+        if let What::Sent { id, attempt } = &event.what {
             let one = (id.clone(), *attempt);
             open.insert(one.clone());
-            !folded.contains(&one)
+            return !folded.contains(&one);
         }
-        What::Answered { id, attempt, .. } | What::Unanswered { id, attempt, .. } => {
-            let one = (id.clone(), *attempt);
+        if let Some((id, attempt, _)) = event.attempt_end() {
+            let one = (id.to_owned(), attempt);
             open.remove(&one);
-            !folded.contains(&one)
+            return !folded.contains(&one);
         }
-        What::Wire { .. } => open.is_empty() || !open.is_subset(&folded),
-        What::Killed
-        | What::Ended
-        | What::Started
-        | What::Paused
-        | What::Resumed
-        | What::Effects { .. } => true,
+        let on_the_wire = matches!(event.what, What::Wire { .. });
+        !on_the_wire || open.is_empty() || !open.is_subset(&folded)
     };
     events.into_iter().filter(keep).collect()
 }
@@ -93,24 +71,8 @@ fn folded(events: &[Event]) -> BTreeSet<Attempt> {
 }
 
 fn refusal(event: &Event) -> Option<(&str, u32)> {
-    match &event.what {
-        What::Answered {
-            id,
-            attempt,
-            accepted: false,
-            ..
-        }
-        | What::Unanswered { id, attempt, .. } => Some((id, *attempt)),
-        What::Answered { .. }
-        | What::Sent { .. }
-        | What::Wire { .. }
-        | What::Killed
-        | What::Ended
-        | What::Started
-        | What::Paused
-        | What::Resumed
-        | What::Effects { .. } => None,
-    }
+    let (id, attempt, accepted) = event.attempt_end()?;
+    (!accepted).then_some((id, attempt))
 }
 
 /// That a transaction was answered is no news, unless its process was stopped right then.

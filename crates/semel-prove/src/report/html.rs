@@ -2,7 +2,8 @@
 
 use super::svg::svg;
 use super::wording::{self, escape};
-use crate::judge::verdict::{AttackReport, Broken, Report, Verdict};
+use crate::judge::verdict::{Broken, Verdict};
+use crate::report::{AttackReport, Report};
 
 const STYLE: &str = include_str!("page.css");
 

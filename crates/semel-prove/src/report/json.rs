@@ -1,7 +1,7 @@
 //! JSON, for programs: the report as it is, and what it comes to.
 
 use super::Conclusion;
-use crate::judge::verdict::Report;
+use crate::report::Report;
 use serde::Serialize;
 
 #[derive(Serialize)]

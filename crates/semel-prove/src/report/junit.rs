@@ -1,7 +1,8 @@
 //! JUnit XML, for CI jobs: an attack is a test case.
 
 use super::wording::{self, escape};
-use crate::judge::verdict::{Report, Verdict};
+use crate::judge::verdict::Verdict;
+use crate::report::Report;
 use std::fmt::Write as _;
 use std::time::Duration;
 
@@ -14,17 +15,16 @@ const RUN: &str = "run";
 /// ended early is one more error.
 #[must_use]
 pub fn junit(report: &Report) -> String {
-    let count =
-        |is: fn(&Verdict) -> bool| report.attacks.iter().filter(|it| is(&it.verdict)).count();
+    let count = report.count();
     let early = usize::from(report.ended_early.is_some());
     let mut xml = format!(
         "{HEAD}<testsuite name=\"semel prove {}\" tests=\"{}\" failures=\"{}\" errors=\"{}\" skipped=\"{}\" \
          time=\"{:.3}\">\n",
         escape(&report.scenario),
         report.attacks.len() + early,
-        count(|verdict| matches!(verdict, Verdict::Broken(_))),
-        count(|verdict| matches!(verdict, Verdict::Vacuous { .. })) + early,
-        count(|verdict| matches!(verdict, Verdict::NotRun { .. })),
+        count.broken,
+        count.vacuous + early,
+        count.not_run,
         report.took.as_secs_f64(),
     );
     for attacked in &report.attacks {

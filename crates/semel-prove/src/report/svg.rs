@@ -1,7 +1,7 @@
 //! A timeline as a drawing: a lane for each party, time downwards, one event in each row.
 
 use super::wording::{self, escape};
-use crate::judge::verdict::{Event, What};
+use crate::judge::timeline::{Event, What};
 use std::fmt::Write as _;
 
 const ROW: usize = 26;

@@ -1,5 +1,8 @@
 use super::*;
-use crate::judge::verdict::{Attack, AttackReport, BreachKind, Broken, Event, Pattern, What};
+use crate::attacks::attack::Attack;
+use crate::judge::timeline::{Event, What};
+use crate::judge::verdict::{BreachKind, Broken, Pattern};
+use crate::report::AttackReport;
 use crate::scenario::Promise;
 use std::time::Duration;
 

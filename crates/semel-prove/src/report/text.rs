@@ -1,8 +1,9 @@
 //! For a terminal.
 
-use super::{Conclusion, wording};
-use crate::judge::verdict::{Broken, Report, Verdict};
+use super::{Conclusion, Count, wording};
+use crate::judge::verdict::{Broken, Verdict};
 use crate::printable::plain;
+use crate::report::Report;
 use std::fmt::Write as _;
 
 /// The table of verdicts, then each broken one with its timeline.
@@ -65,11 +66,12 @@ fn timeline(text: &mut String, broken: &Broken) {
 
 fn conclusion(report: &Report) -> String {
     let (name, seed) = (&report.scenario, report.seed);
-    let count =
-        |is: fn(&Verdict) -> bool| report.attacks.iter().filter(|it| is(&it.verdict)).count();
-    let held = count(|verdict| matches!(verdict, Verdict::Held));
-    let broken = count(|verdict| matches!(verdict, Verdict::Broken(_)));
-    let not_run = count(|verdict| matches!(verdict, Verdict::NotRun { .. }));
+    let Count {
+        held,
+        broken,
+        not_run,
+        ..
+    } = report.count();
     let seconds = report.took.as_secs_f64();
     let said = match report.conclusion() {
         Conclusion::Held => format!("held: {held} attacks, {not_run} not run"),

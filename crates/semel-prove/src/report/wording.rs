@@ -1,6 +1,8 @@
 //! How verdicts and events are said.
 
-use crate::judge::verdict::{Attack, BreachKind, Event, Verdict, What};
+use crate::attacks::attack::Attack;
+use crate::judge::timeline::{Event, What};
+use crate::judge::verdict::{BreachKind, Verdict};
 use crate::printable::plain;
 use std::time::Duration;
 

@@ -1,7 +1,7 @@
 //! One exchange between a process and a dependency, and the boundary before it.
 
-use crate::judge::verdict::{Event, What};
-use crate::world::protocol::Message;
+use crate::judge::timeline::{Event, What};
+use crate::world::protocol::{Message, MessageKind};
 use std::time::Duration;
 
 /// More of one exchange's bytes are not kept.
@@ -61,6 +61,21 @@ impl Signature {
 // === impl Exchange ===
 
 impl Exchange {
+    /// Whether it goes to the dependency.
+    pub(crate) fn is_request(&self) -> bool {
+        self.boundary.signature.outward
+    }
+
+    /// Whether it changes something, or answers what does.
+    pub(crate) fn writes(&self) -> bool {
+        self.message.kind >= MessageKind::Write
+    }
+
+    /// Which process speaks.
+    pub(crate) fn process(&self) -> usize {
+        self.boundary.signature.process
+    }
+
     pub(crate) fn is(&self, hold: &Hold) -> bool {
         match hold {
             Hold::At(boundary) => self.boundary == *boundary,
@@ -86,7 +101,7 @@ impl Exchange {
             lane: self.lane.clone(),
             what: What::Wire {
                 boundary: self.number,
-                outward: self.boundary.signature.outward,
+                outward: self.is_request(),
                 says: self.message.text.clone(),
             },
         }
@@ -95,4 +110,42 @@ impl Exchange {
 
 pub(crate) fn contains(bytes: &[u8], text: &[u8]) -> bool {
     !text.is_empty() && bytes.windows(text.len()).any(|window| window == text)
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+
+    fn exchange(number: u32, outward: bool, text: &str, kind: MessageKind) -> Exchange {
+        let signature = Signature {
+            process: 0,
+            dependency: 0,
+            outward,
+            shape: text.to_owned(),
+        };
+        Exchange {
+            number,
+            boundary: Boundary { signature, nth: 1 },
+            connection: 0,
+            lane: String::new(),
+            message: Message::new(text, kind),
+            at: Duration::from_millis(number.into()),
+            bytes: Vec::new(),
+            forwarded: true,
+            late: false,
+        }
+    }
+
+    /// What a handler says that looks first and writes later.
+    pub(crate) fn check_then_insert() -> Vec<Exchange> {
+        use MessageKind::{Commit, Read, Write};
+        vec![
+            exchange(1, true, "SELECT", Read),
+            exchange(2, false, "SELECT 0", Read),
+            exchange(3, true, "INSERT", Write),
+            exchange(4, false, "INSERT 0 1", Commit),
+            exchange(5, true, "UPDATE", Write),
+            exchange(6, false, "UPDATE 1", Commit),
+        ]
+    }
 }

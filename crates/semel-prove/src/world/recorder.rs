@@ -3,7 +3,7 @@
 mod attribution;
 mod state;
 
-use crate::judge::verdict::{Event, What};
+use crate::judge::timeline::{Event, What};
 use crate::world::exchange::{Exchange, Hold, Signature, contains};
 use crate::world::protocol::{Message, MessageKind, shape};
 use attribution::Attribution;

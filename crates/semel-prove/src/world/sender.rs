@@ -11,7 +11,7 @@ use super::World;
 use super::command::CommandRunner;
 use super::recorder::Recorder;
 use crate::error::Error;
-use crate::judge::verdict::What;
+use crate::judge::timeline::What;
 use crate::scenario::endpoint::resolve;
 use crate::scenario::{Deliver, SenderKind};
 use bytes::Bytes;

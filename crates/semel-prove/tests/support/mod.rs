@@ -1,8 +1,9 @@
 //! What the tests of real handlers share.
 #![allow(dead_code, reason = "no test needs everything")]
 
+use semel_prove::report::Report;
 use semel_prove::scenario::Scenario;
-use semel_prove::verdict::{Attack, Broken, Report, Verdict};
+use semel_prove::{Attack, Broken, Verdict};
 use semel_prove::{Error, Options, Profile, prove};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

@@ -65,7 +65,7 @@ fn draw(line: &str) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use semel_prove::verdict::Attack;
+    use semel_prove::Attack;
 
     #[test]
     fn attacks_have_the_names_of_the_report() {

@@ -4,7 +4,7 @@ use crate::args::prove::ProveArgs;
 use crate::out::to_stderr;
 use anyhow::Context;
 use semel_prove::report;
-use semel_prove::verdict::Report;
+use semel_prove::report::Report;
 use std::path::{Path, PathBuf};
 
 pub(super) struct Pages {

@@ -1,38 +1,5 @@
 use super::*;
-use std::time::Duration;
-
-fn event(what: What) -> Event {
-    Event {
-        at: Duration::ZERO,
-        lane: String::new(),
-        what,
-    }
-}
-
-fn says(text: &str) -> Event {
-    event(What::Wire {
-        boundary: 1,
-        outward: true,
-        says: text.to_owned(),
-    })
-}
-
-fn sent(attempt: u32) -> Event {
-    event(What::Sent {
-        id: "a1".to_owned(),
-        attempt,
-    })
-}
-
-fn answered(attempt: u32) -> Event {
-    event(What::Answered {
-        id: "a1".to_owned(),
-        attempt,
-        status: 200,
-        accepted: true,
-        known: true,
-    })
-}
+use crate::judge::samples::{answered, counted, event, says, sent};
 
 fn named(clues: &Clues, attack: Attack) -> &'static str {
     name(attack, clues).map_or("", |pattern| pattern.name)
@@ -76,13 +43,23 @@ fn races_are_check_then_act_unless_a_lock_lapsed() {
 
 #[test]
 fn another_process_with_another_key_is_seen_when_they_take_turns() {
-    let exchanges = vec![sent(1), answered(1), sent(2), answered(2)];
+    let exchanges = vec![
+        sent("a1", 1),
+        answered("a1", 1, 200),
+        sent("a1", 2),
+        answered("a1", 2, 200),
+    ];
     let clues = one(Attack::TwoProcesses, BreachKind::EffectTwice, exchanges);
     assert_eq!(
         named(&clues, Attack::TwoProcesses),
         "key differs between processes"
     );
-    let together = vec![sent(1), sent(2), answered(1), answered(2)];
+    let together = vec![
+        sent("a1", 1),
+        sent("a1", 2),
+        answered("a1", 1, 200),
+        answered("a1", 2, 200),
+    ];
     let clues = one(Attack::TwoProcesses, BreachKind::EffectTwice, together);
     assert_eq!(named(&clues, Attack::TwoProcesses), "check-then-act");
 }
@@ -91,14 +68,14 @@ fn another_process_with_another_key_is_seen_when_they_take_turns() {
 fn crashes_show_on_which_side_the_marker_is() {
     let crash = |again: &[&str]| {
         let mut timeline = vec![
-            sent(1),
-            says("POST /charge"),
+            sent("a1", 1),
+            says(true, "POST /charge"),
             event(What::Killed),
             event(What::Started),
-            sent(2),
+            sent("a1", 2),
         ];
-        timeline.extend(again.iter().map(|text| says(text)));
-        timeline.push(answered(2));
+        timeline.extend(again.iter().map(|text| says(true, text)));
+        timeline.push(answered("a1", 2, 200));
         timeline
     };
     let of = |how, again: &[&str]| {
@@ -131,8 +108,8 @@ fn crashes_show_on_which_side_the_marker_is() {
 #[test]
 fn answer_before_the_crash_is_an_early_one() {
     let timeline = vec![
-        sent(1),
-        answered(1),
+        sent("a1", 1),
+        answered("a1", 1, 200),
         event(What::Killed),
         event(What::Started),
     ];
@@ -147,14 +124,7 @@ fn what_held_has_no_pattern() {
 
 #[test]
 fn duplicate_that_is_refused_is_told_from_a_claim_that_stays() {
-    let effects = |count| {
-        event(What::Effects {
-            effect: "row".to_owned(),
-            id: "a1".to_owned(),
-            count,
-        })
-    };
-    let stuck = |attack, count| (attack, BreachKind::Stuck, vec![effects(count)]);
+    let stuck = |attack, count| (attack, BreachKind::Stuck, vec![counted("a1", count)]);
     let mut clues = Clues {
         broken: vec![stuck(Attack::AtOnce, 1), stuck(Attack::CrashSweep, 1)],
         ..Clues::default()

@@ -1,41 +1,12 @@
 use super::*;
-use std::time::Duration;
-
-fn event(what: What) -> Event {
-    Event {
-        at: Duration::ZERO,
-        lane: String::new(),
-        what,
-    }
-}
+use crate::judge::samples::{answered, counted, event, says, sent};
 
 fn refused(id: &str, attempt: u32) -> [Event; 3] {
     [
-        event(What::Sent {
-            id: id.to_owned(),
-            attempt,
-        }),
-        event(What::Wire {
-            boundary: attempt,
-            outward: true,
-            says: "SELECT".to_owned(),
-        }),
-        event(What::Answered {
-            id: id.to_owned(),
-            attempt,
-            status: 409,
-            accepted: false,
-            known: true,
-        }),
+        sent(id, attempt),
+        says(true, "SELECT"),
+        answered(id, attempt, 409),
     ]
-}
-
-fn counted(id: &str) -> Event {
-    event(What::Effects {
-        effect: "row".to_owned(),
-        id: id.to_owned(),
-        count: 0,
-    })
 }
 
 fn attempts(events: &[Event]) -> Vec<u32> {
@@ -53,42 +24,24 @@ fn many_refusals_are_folded_to_the_first_and_the_last() {
     let mut events: Vec<Event> = (1..=11)
         .flat_map(|attempt| refused("a1", attempt))
         .collect();
-    events.push(counted("a1"));
+    events.push(counted("a1", 0));
     let shrunk = shrink(&events);
     assert_eq!(attempts(&shrunk), [1, 2, 11]);
     assert_eq!(shrunk.len(), 10);
-    assert_eq!(shrunk.last(), Some(&counted("a1")));
+    assert_eq!(shrunk.last(), Some(&counted("a1", 0)));
 }
 
 #[test]
 fn deliveries_that_were_not_counted_are_left_out() {
     let mut events: Vec<Event> = refused("a1", 1).to_vec();
     events.extend(refused("b2", 1));
-    events.push(counted("b2"));
+    events.push(counted("b2", 0));
     let shrunk = shrink(&events);
     assert!(
-        !shrunk.iter().any(|event| id(event) == Some("a1")),
+        !shrunk.iter().any(|event| event.delivery() == Some("a1")),
         "{shrunk:?}"
     );
     assert_eq!(attempts(&shrunk), [1]);
-}
-
-fn accepted(id: &str, attempt: u32) -> Event {
-    event(What::Answered {
-        id: id.to_owned(),
-        attempt,
-        status: 200,
-        accepted: true,
-        known: true,
-    })
-}
-
-fn says(outward: bool, text: &str) -> Event {
-    event(What::Wire {
-        boundary: 1,
-        outward,
-        says: text.to_owned(),
-    })
 }
 
 #[test]
@@ -100,10 +53,18 @@ fn successes_among_many_refusals_are_kept_with_what_they_said() {
         events.push(answered.clone());
     }
     events.push(says(true, "INSERT"));
-    events.extend([accepted("a1", 1), accepted("a1", 12), counted("a1")]);
+    events.extend([
+        answered("a1", 1, 200),
+        answered("a1", 12, 200),
+        counted("a1", 0),
+    ]);
     let shrunk = shrink(&events);
     assert_eq!(attempts(&shrunk), [1, 2, 3, 12, 16]);
-    for one in [says(true, "INSERT"), accepted("a1", 1), accepted("a1", 12)] {
+    for one in [
+        says(true, "INSERT"),
+        answered("a1", 1, 200),
+        answered("a1", 12, 200),
+    ] {
         assert!(shrunk.contains(&one), "{one:?}: {shrunk:#?}");
     }
 }
@@ -112,9 +73,9 @@ fn successes_among_many_refusals_are_kept_with_what_they_said() {
 fn refusals_of_one_delivery_do_not_hide_another() {
     let mut events: Vec<Event> = (1..=6).flat_map(|attempt| refused("a1", attempt)).collect();
     let mut other = refused("b2", 3).to_vec();
-    other[2] = accepted("b2", 3);
+    other[2] = answered("b2", 3, 200);
     events.splice(9..9, other.clone());
-    events.extend([counted("a1"), counted("b2")]);
+    events.extend([counted("a1", 0), counted("b2", 0)]);
     let shrunk = shrink(&events);
     assert!(other.iter().all(|one| shrunk.contains(one)), "{shrunk:#?}");
 }

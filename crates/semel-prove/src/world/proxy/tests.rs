@@ -67,7 +67,7 @@ async fn turns_are_numbered_in_both_directions_and_calls_are_counted() {
     let seen: Vec<(u32, bool)> = recorder
         .exchanges()
         .iter()
-        .map(|exchange| (exchange.number, exchange.boundary.signature.outward))
+        .map(|exchange| (exchange.number, exchange.is_request()))
         .collect();
     assert_eq!(seen, [(1, true), (2, false), (3, true), (4, false)]);
     assert_eq!(recorder.exchanges()[2].boundary, outward(2));

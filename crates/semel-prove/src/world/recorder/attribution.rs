@@ -84,7 +84,7 @@ impl DeliveryIds {
 
     /// An answer may list anything; only questions tell.
     pub(super) fn asked(&self, exchange: &Exchange) -> Attribution {
-        if exchange.boundary.signature.outward {
+        if exchange.is_request() {
             self.attribute(&exchange.bytes)
         } else {
             Attribution::Unnamed

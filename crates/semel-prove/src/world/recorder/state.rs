@@ -2,7 +2,7 @@
 
 use super::attribution::{Attribution, DeliveryIds};
 use super::{ConnectionInfo, ExchangeRef, Permit, Release};
-use crate::judge::verdict::Event;
+use crate::judge::timeline::Event;
 use crate::world::exchange::{Boundary, Exchange, Hold, Signature};
 use crate::world::protocol::{Message, MessageKind};
 use std::collections::{BTreeMap, BTreeSet};
@@ -88,7 +88,7 @@ impl State {
     /// Forgets a trial, all but the calls it made: a late one may still be added to them.
     pub(super) fn begin(&mut self) {
         for exchange in std::mem::take(&mut self.exchanges) {
-            if exchange.boundary.signature.outward && exchange.forwarded {
+            if exchange.is_request() && exchange.forwarded {
                 for name in self.ids.named(&exchange.bytes) {
                     let signature = (exchange.boundary.signature.dependency, name);
                     *self.calls.entry(signature).or_default() += 1;
@@ -212,7 +212,7 @@ impl State {
             });
             return Permit::Wait(wait);
         }
-        if exchange.boundary.signature.outward {
+        if exchange.is_request() {
             self.asked
                 .insert(connection_info.connection, exchange.boundary.signature);
             return Permit::Forward;

@@ -1,7 +1,7 @@
 //! An attempt of which the sender has heard nothing yet.
 
 use super::{AttemptResult, LANE};
-use crate::judge::verdict::What;
+use crate::judge::timeline::What;
 use crate::world::recorder::Recorder;
 
 /// Writes down that no answer came unless it is told otherwise, also when the attempt is given up.

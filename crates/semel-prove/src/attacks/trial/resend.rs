@@ -1,9 +1,9 @@
 //! How a sender goes on: it delivers again until it is told of a success, or loses patience.
 
-use super::Session;
+use super::Trial;
 use crate::error::Error;
 use crate::scenario::SenderKind;
-use crate::world::sender::{AnswerFate, AttemptResult, Delivery};
+use crate::world::sender::{AnswerFate, AttemptResult};
 use std::net::SocketAddr;
 use std::time::Duration;
 use tokio::time::Instant;
@@ -22,88 +22,77 @@ struct Patience {
     at_least: Duration,
 }
 
-impl Session<'_> {
+// === impl Trial ===
+
+impl Trial<'_, '_> {
     /// The sender goes on as a broker does, until it is told of a success or has lost its patience: its attempts are
     /// used up, and every lease has lapsed.
-    pub(crate) async fn until_accepted(
-        &mut self,
-        delivery: &Delivery,
-    ) -> Result<AttemptResult, Error> {
-        self.persist(delivery, self.target(), self.patience()).await
+    pub(crate) async fn until_accepted(&mut self) -> Result<AttemptResult, Error> {
+        self.persist(self.target(), self.patience()).await
     }
 
     /// The same without long pauses, where nothing heals with time.
-    pub(crate) async fn insist(&mut self, delivery: &Delivery) -> Result<AttemptResult, Error> {
+    pub(crate) async fn insist(&mut self) -> Result<AttemptResult, Error> {
         let patience = Patience {
             pause: PAUSE_SHORT,
             at_least: Duration::ZERO,
         };
-        self.persist(delivery, self.target(), patience).await
+        self.persist(self.target(), patience).await
     }
 
     /// A duplicate of what was accepted before. To a queue it is a delivery like any other: it comes until it is
     /// accepted. A client takes what it is told, and asks again only when it is told nothing.
-    pub(crate) async fn again(&mut self, delivery: &Delivery, to: SocketAddr) -> Result<(), Error> {
-        match self.scenario.deliver.sender {
-            SenderKind::CloudTasks
-            | SenderKind::Pubsub
-            | SenderKind::Cloudevents
-            | SenderKind::Command => {
-                self.persist(delivery, to, self.patience()).await?;
+    pub(crate) async fn again(&mut self, to: SocketAddr) -> Result<(), Error> {
+        if self.is_client() {
+            match self.send(to, AnswerFate::Received).await {
+                AttemptResult::Accepted | AttemptResult::Refused => return Ok(()),
+                AttemptResult::MissedSuccess | AttemptResult::Unanswered => {}
             }
-            SenderKind::Http => match self.sender.send(delivery, to, AnswerFate::Received).await {
-                AttemptResult::Accepted | AttemptResult::Refused => {}
-                AttemptResult::MissedSuccess | AttemptResult::Unanswered => {
-                    self.persist(delivery, to, self.patience()).await?;
-                }
-            },
         }
-        Ok(())
+        self.persist(to, self.patience()).await.map(drop)
     }
 
     /// Goes on unless nobody has a reason to. A queue delivers each attempt again that was not accepted; a client is
     /// content with one success, and asks again only when it was told nothing.
-    pub(crate) async fn until_settled(
-        &mut self,
-        delivery: &Delivery,
-        known: &[AttemptResult],
-    ) -> Result<(), Error> {
-        let settled = match self.scenario.deliver.sender {
-            SenderKind::CloudTasks
-            | SenderKind::Pubsub
-            | SenderKind::Cloudevents
-            | SenderKind::Command => known.iter().all(|known| *known == AttemptResult::Accepted),
-            SenderKind::Http => !known.contains(&AttemptResult::Unanswered),
+    pub(crate) async fn until_settled(&mut self, results: &[AttemptResult]) -> Result<(), Error> {
+        let settled = if self.is_client() {
+            !results.contains(&AttemptResult::Unanswered)
+        } else {
+            results.iter().all(|it| *it == AttemptResult::Accepted)
         };
-        if !settled || !known.contains(&AttemptResult::Accepted) {
-            self.until_accepted(delivery).await?;
+        if !settled || !results.contains(&AttemptResult::Accepted) {
+            self.until_accepted().await?;
         }
         Ok(())
     }
 
+    fn is_client(&self) -> bool {
+        self.session.scenario.deliver.sender == SenderKind::Http
+    }
+
     fn patience(&self) -> Patience {
-        let deliver = &self.scenario.deliver;
+        let deliver = &self.session.scenario.deliver;
         Patience {
-            pause: Duration::from_millis(deliver.pause_ms),
-            at_least: Duration::from_millis(deliver.lease_ms).mul_f64(LEASES),
+            pause: deliver.pause(),
+            at_least: deliver.lease().mul_f64(LEASES),
         }
     }
 
     async fn persist(
         &mut self,
-        delivery: &Delivery,
         to: SocketAddr,
         patience: Patience,
     ) -> Result<AttemptResult, Error> {
         let began = Instant::now();
-        let mut left = attempts_left(self.scenario.deliver.attempts, delivery.attempts());
+        let attempts = self.session.scenario.deliver.attempts;
+        let mut left = attempts_left(attempts, self.delivery.attempts());
         loop {
-            self.world.restart_ended().await?;
-            let known = self.sender.send(delivery, to, AnswerFate::Received).await;
+            self.session.world.restart_ended().await?;
+            let result = self.send(to, AnswerFate::Received).await;
             left = left.saturating_sub(1);
             let patient = left > 0 || began.elapsed() < patience.at_least;
-            if known == AttemptResult::Accepted || !patient {
-                return Ok(known);
+            if result == AttemptResult::Accepted || !patient {
+                return Ok(result);
             }
             tokio::time::sleep(patience.pause).await;
         }

@@ -1,8 +1,12 @@
 //! Looks back: a trial that held when it was judged may have one effect too many later.
 
-use super::{Finding, Session};
+use super::attack::Attack;
+use super::session::Session;
+use super::trial::Finding;
 use crate::error::Error;
-use crate::judge::verdict::{Attack, BreachKind, Event, What};
+use crate::judge::Breach;
+use crate::judge::timeline::Event;
+use crate::judge::verdict::BreachKind;
 use crate::scenario::{Effect, Promise};
 use crate::world::probe::Counts;
 use crate::world::sender::Delivery;
@@ -24,7 +28,7 @@ pub(super) struct PassedTrial {
 // === impl PassedTrial ===
 
 impl PassedTrial {
-    pub(super) fn new(attack: Attack, deliveries: &[&Delivery], finding: &Finding) -> Self {
+    pub(super) fn new(attack: Attack, deliveries: &[Delivery], finding: &Finding) -> Self {
         Self {
             attack,
             ids: deliveries.iter().map(|one| one.id.clone()).collect(),
@@ -41,41 +45,38 @@ impl PassedTrial {
                 (count > effect.expected).then_some((id, effect, count))
             })
         })?;
+        let Effect { name, expected, .. } = effect;
         let ended = self.events.iter().map(|event| event.at).max();
+        let at = ended.unwrap_or_default() + self.judged.elapsed();
         let mut events = self.events.clone();
-        events.push(Event {
-            at: ended.unwrap_or_default() + self.judged.elapsed(),
-            lane: "effects".to_owned(),
-            what: What::Effects {
-                effect: effect.name.clone(),
-                id: id.clone(),
-                count,
-            },
-        });
+        events.push(Event::effects(at, name.clone(), id.clone(), count));
         let seen = format!(
-            "delivery {id} has `{}` {count} times instead of {}: the handler was still at work when all seemed quiet",
-            effect.name, effect.expected
+            "delivery {id} has `{name}` {count} times instead of {expected}: the handler was still at work when all seemed quiet"
         );
         Some(Finding {
-            breach: Some((BreachKind::EffectTwice, seen)),
+            breach: Some(Breach {
+                kind: BreachKind::EffectTwice,
+                seen,
+            }),
             events,
             waited: Duration::ZERO,
         })
     }
 }
 
+// === impl Session ===
+
 impl Session<'_> {
     /// The first trial of an attack that has one effect too many by now.
     pub(crate) async fn look_back(&mut self, attack: Attack) -> Result<Option<Finding>, Error> {
-        let of_attack = |passed: &&PassedTrial| passed.attack == attack;
-        let ids = self.passed.iter().filter(of_attack);
-        let ids: Vec<String> = ids.flat_map(|passed| passed.ids.clone()).collect();
+        let passed = self.passed.iter().filter(|it| it.attack == attack);
+        let ids: Vec<String> = passed.flat_map(|it| it.ids.clone()).collect();
         if ids.is_empty() || self.scenario.promise == Promise::AtLeastOnce {
             return Ok(None);
         }
-        let counts = self.look(&ids).await?;
-        let mut passed = self.passed.iter().filter(of_attack);
-        Ok(passed.find_map(|passed| passed.broken_by(&self.scenario.effects, &counts)))
+        let counts = self.world.count_effects(&ids).await?;
+        let mut passed = self.passed.iter().filter(|it| it.attack == attack);
+        Ok(passed.find_map(|it| it.broken_by(&self.scenario.effects, &counts)))
     }
 
     /// Lets the last trials come to their end before they are looked at once more.

@@ -1,0 +1,186 @@
+//! The end of a trial: all is quiet, effects are counted, and the trial is judged.
+
+use super::Trial;
+use crate::attacks::Tally;
+use crate::attacks::baseline::vary;
+use crate::attacks::late::PassedTrial;
+use crate::attacks::session::{QUIET, Session};
+use crate::error::Error;
+use crate::judge::timeline::Event;
+use crate::judge::verdict::BreachKind;
+use crate::judge::{Breach, Evidence, Expectation, judge};
+use crate::scenario::Promise;
+use crate::world::probe::{Counts, UNNAMED};
+use crate::world::sender::{Answer, AttemptResult, Delivery};
+use std::time::Duration;
+use tokio::time::Instant;
+
+/// How often a missing effect is looked for.
+const SLICE: Duration = Duration::from_millis(100);
+/// How long, once one was missed for as long as a sender waits: the handler is known to lose effects.
+const SLICES_LATER: u32 = 10;
+/// A handler that is busy with what earlier trials left to it is waited for, but not for ever.
+const BUSY_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// What one trial showed.
+#[derive(Clone, Debug)]
+pub(crate) struct Finding {
+    pub(crate) breach: Option<Breach>,
+    pub(crate) events: Vec<Event>,
+    /// How long an effect that was missing had to be waited for.
+    pub(crate) waited: Duration,
+}
+
+// === impl Trial ===
+
+impl Trial<'_, '_> {
+    /// The sender goes on as its attempts let it, and the trial is added to the attack's. Whether the attack is over.
+    pub(crate) async fn conclude(
+        mut self,
+        results: &[AttemptResult],
+        hit: bool,
+        tally: &mut Tally,
+    ) -> Result<bool, Error> {
+        self.until_settled(results).await?;
+        Ok(tally.add(self.finish().await?, hit))
+    }
+
+    /// Waits until all is quiet, looks at the effects of the trial's deliveries and judges.
+    pub(crate) async fn finish(self) -> Result<Finding, Error> {
+        let session = self.session;
+        let deliveries: Vec<Delivery> = [self.delivery].into_iter().chain(self.related).collect();
+        session.world.restart_ended().await?;
+        session.quiet().await;
+        session.world.restart_ended().await?;
+        let answers = session.sender.take_answers();
+        let mut finding = session.judge(&deliveries, &answers).await?;
+        if finding.is_lost() {
+            finding = session.wait_for_effects(&deliveries, &answers).await?;
+        }
+        // Two deliveries differ anyway.
+        session.writes_vary |= deliveries.len() == 1 && vary(&session.world.recorder.exchanges());
+        session.world.recorder.idle();
+        session.tried();
+        if let Some(attack) = session.round.attack
+            && finding.breach.is_none()
+        {
+            let passed = PassedTrial::new(attack, &deliveries, &finding);
+            session.passed.push(passed);
+        }
+        Ok(finding)
+    }
+}
+
+// === impl Session ===
+
+impl Session<'_> {
+    /// An effect is missing: it may only be late. It is looked for as long as a sender waits for an answer, counted from
+    /// when the handler was done with what earlier trials left to it.
+    async fn wait_for_effects(
+        &mut self,
+        deliveries: &[Delivery],
+        answers: &[Answer],
+    ) -> Result<Finding, Error> {
+        let began = Instant::now();
+        let deadline = self.scenario.deliver.deadline();
+        let patience = if self.loses_effects {
+            deadline.min(SLICE * SLICES_LATER)
+        } else {
+            deadline
+        };
+        loop {
+            tokio::time::sleep(SLICE).await;
+            let finding = self.judge(deliveries, answers).await?;
+            if !finding.is_lost() {
+                let waited = QUIET + began.elapsed();
+                // More may come now that it works again.
+                self.quiet().await;
+                let finding = self.judge(deliveries, answers).await?;
+                return Ok(Finding { waited, ..finding });
+            }
+            let idle = self.world.recorder.left_behind();
+            let idle = idle.map_or(began.elapsed(), |idle| idle.min(began.elapsed()));
+            if idle >= patience || began.elapsed() >= BUSY_TIMEOUT {
+                self.loses_effects = true;
+                return Ok(finding);
+            }
+        }
+    }
+
+    async fn judge(
+        &mut self,
+        deliveries: &[Delivery],
+        answers: &[Answer],
+    ) -> Result<Finding, Error> {
+        let ids: Vec<String> = deliveries.iter().map(|one| one.id.clone()).collect();
+        let counts = self.world.count_effects(&ids).await?;
+        let mut events = self.world.recorder.events();
+        let expectations: Vec<Expectation> = deliveries.iter().map(Expectation::of).collect();
+        let breach = judge(&Evidence {
+            scenario: self.scenario,
+            ends_anyway: self.round.attack.is_none() || self.baseline.ends,
+            expectations: &expectations,
+            events: &events,
+            answers,
+            counts: &counts,
+        });
+        append_counts(&mut events, counts);
+        Ok(Finding {
+            breach,
+            events,
+            waited: Duration::ZERO,
+        })
+    }
+
+    /// The effects that name no delivery at all.
+    pub(crate) async fn unnamed_effects(&mut self) -> Result<Counts, Error> {
+        self.world.count_effects(&[UNNAMED.to_owned()]).await
+    }
+
+    /// What a delivery without a key does cannot be told from what others do, but it can be counted.
+    pub(crate) async fn count_unnamed(
+        &mut self,
+        mut finding: Finding,
+        before: &Counts,
+    ) -> Result<Finding, Error> {
+        if finding.breach.is_some() || self.scenario.promise == Promise::AtLeastOnce {
+            return Ok(finding);
+        }
+        let mut more = self.unnamed_effects().await?;
+        for (effect, count) in &mut more {
+            *count = count.saturating_sub(before.get(effect).copied().unwrap_or_default());
+        }
+        more.retain(|_, count| *count > 0);
+        let mut effects = self.scenario.effects.iter();
+        finding.breach = effects.find_map(|effect| {
+            let count = *more.get(&(effect.name.clone(), UNNAMED.to_owned()))?;
+            (count > effect.expected).then(|| Breach {
+                kind: BreachKind::EffectTwice,
+                seen: format!(
+                    "a delivery whose key is missing has `{}` {count} times, none of them with an id",
+                    effect.name
+                ),
+            })
+        });
+        append_counts(&mut finding.events, more);
+        Ok(finding)
+    }
+}
+
+// === impl Finding ===
+
+impl Finding {
+    fn is_lost(&self) -> bool {
+        let breach = self.breach.as_ref();
+        breach.is_some_and(|breach| breach.kind == BreachKind::EffectLost)
+    }
+}
+
+/// What probes saw comes last.
+fn append_counts(events: &mut Vec<Event>, counts: Counts) {
+    let at = events.iter().map(|event| event.at).max();
+    let seen = counts
+        .into_iter()
+        .map(|((effect, id), count)| Event::effects(at.unwrap_or_default(), effect, id, count));
+    events.extend(seen);
+}
