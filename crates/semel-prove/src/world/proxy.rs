@@ -7,7 +7,7 @@ use crate::error::Error;
 use crate::world::protocol::{Parser, Protocol, requests_encryption};
 use crate::world::recorder::{ConnectionInfo, ExchangeRef, Permit, Recorder, Release};
 use std::net::Ipv4Addr;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
@@ -34,13 +34,13 @@ pub(crate) struct ProxyConfig {
     pub(crate) upstream: String,
 }
 
-/// One connection's state that both directions share.
+/// One connection, in both directions.
 #[derive(Debug)]
 struct Connection {
     recorder: Arc<Recorder>,
-    connection_info: ConnectionInfo,
+    info: ConnectionInfo,
     protocol: Protocol,
-    now: Mutex<ConnectionState>,
+    state: Mutex<ConnectionState>,
 }
 
 #[derive(Debug)]
@@ -93,24 +93,24 @@ async fn converse(client: TcpStream, config: ProxyConfig, recorder: Arc<Recorder
     if prompt.is_err() {
         return;
     }
-    let connection = recorder.connected();
-    let connection_ = Connection {
+    let id = recorder.connected();
+    let connection = Connection {
         recorder: Arc::clone(&recorder),
-        connection_info: ConnectionInfo {
-            connection,
+        info: ConnectionInfo {
+            id,
             process: config.process,
             dependency: config.dependency,
             lane: config.lane,
         },
         protocol: config.protocol,
-        now: Mutex::new(ConnectionState {
+        state: Mutex::new(ConnectionState {
             parser: Parser::of(config.protocol),
             outward: None,
             current: None,
         }),
     };
-    connection_.run(client, server).await;
-    recorder.disconnected(connection);
+    connection.run(client, server).await;
+    recorder.disconnected(id);
 }
 
 // === impl Connection ===
@@ -173,31 +173,28 @@ impl Connection {
     }
 
     fn ask(&self, outward: bool, chunk: &[u8]) -> Permit {
-        let mut now = self.now.lock().expect("nobody panics while holding it");
-        let message = now.parser.parse(outward, chunk);
-        if now.outward == Some(outward)
-            && let Some(current) = now.current
+        let mut state = self.state();
+        let message = state.parser.parse(outward, chunk);
+        if state.outward == Some(outward)
+            && let Some(current) = state.current
         {
             self.recorder.more(current, chunk);
             return Permit::Forward;
         }
-        now.outward = Some(outward);
-        let (permit, current) =
-            self.recorder
-                .exchange(&self.connection_info, outward, message, chunk);
-        now.current = current;
+        state.outward = Some(outward);
+        let (permit, current) = self.recorder.exchange(&self.info, outward, message, chunk);
+        state.current = current;
         permit
     }
 
     fn passed(&self) {
-        let current = self
-            .now
-            .lock()
-            .expect("nobody panics while holding it")
-            .current;
-        if let Some(current) = current {
+        if let Some(current) = self.state().current {
             self.recorder.forwarded(current);
         }
+    }
+
+    fn state(&self) -> MutexGuard<'_, ConnectionState> {
+        self.state.lock().expect("nobody panics while holding it")
     }
 }
 

@@ -14,13 +14,13 @@ use tokio::sync::{Notify, oneshot};
 use tokio::time::Instant;
 
 /// A question without an answer for this long is not work any more: it waits for something that does not come.
-const UNANSWERED_BOUND: Duration = Duration::from_secs(10);
+const UNANSWERED_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Those that run at once and never ask the same, as under a lock, are not kept waiting for longer.
-const RACE_BOUND: Duration = Duration::from_millis(200);
+const RACE_TIMEOUT: Duration = Duration::from_millis(200);
 
 /// Records what passes between the processes and their dependencies.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Recorder {
     state: Mutex<State>,
     changed: Notify,
@@ -45,7 +45,7 @@ pub(crate) enum Permit {
 /// One end of one connection, as its proxy knows it.
 #[derive(Clone, Debug)]
 pub(crate) struct ConnectionInfo {
-    pub(crate) connection: u64,
+    pub(crate) id: u64,
     pub(crate) process: usize,
     pub(crate) dependency: usize,
     pub(crate) lane: String,
@@ -61,13 +61,6 @@ pub(crate) struct ExchangeRef {
 // === impl Recorder ===
 
 impl Recorder {
-    pub(crate) fn new() -> Self {
-        Self {
-            state: Mutex::new(State::new()),
-            changed: Notify::new(),
-        }
-    }
-
     /// A new trial begins; what the last one left is forgotten.
     pub(crate) fn begin(&self) {
         self.lock().begin();
@@ -87,11 +80,12 @@ impl Recorder {
     pub(crate) fn left_behind(&self) -> Option<Duration> {
         let state = self.lock();
         let others = state
+            .trial
             .exchanges
             .iter()
             .filter(|exchange| state.ids.asked(exchange) == Attribution::EarlierTrial);
         let last = others.map(|exchange| exchange.at).max()?;
-        Some(state.began.elapsed().saturating_sub(last))
+        Some(state.trial.began.elapsed().saturating_sub(last))
     }
 
     /// Nothing was delivered yet: what is seen now is background traffic for good.
@@ -103,17 +97,17 @@ impl Recorder {
     pub(crate) fn idle(&self) {
         let mut state = self.lock();
         state.mode = Mode::Idle;
-        state.held = None;
-        state.plan = None;
+        state.trial.held = None;
+        state.trial.plan = None;
     }
 
     /// Something else happened.
     pub(crate) fn note(&self, lane: &str, what: What) {
         let mut state = self.lock();
-        let at = state.began.elapsed();
-        state.active = Instant::now();
-        state.named = state.active;
-        state.notes.push(Event {
+        let at = state.trial.began.elapsed();
+        state.trial.active = Instant::now();
+        state.trial.named = state.trial.active;
+        state.trial.notes.push(Event {
             at,
             lane: lane.to_owned(),
             what,
@@ -122,7 +116,7 @@ impl Recorder {
 
     /// The trial is to be held at this boundary, once.
     pub(crate) fn hold(&self, hold: Hold) {
-        self.lock().plan = Some(hold);
+        self.lock().trial.plan = Some(hold);
     }
 
     /// Returns once the trial is held.
@@ -137,30 +131,31 @@ impl Recorder {
     }
 
     /// The held bytes go on, or never arrive.
-    pub(crate) fn release(&self, pass: Release) {
+    pub(crate) fn release(&self, release: Release) {
         let mut state = self.lock();
-        state.plan = None;
-        if let Some(held) = state.held.take() {
+        state.trial.plan = None;
+        if let Some(held) = state.trial.held.take() {
             // Nobody listens when the connection broke meanwhile.
-            held.release.send(pass).ok();
+            held.release.send(release).ok();
         }
     }
 
     /// So many run at once: answers of dependencies wait until all have asked the same, for a while.
     pub(crate) fn race(&self, runners: usize) {
-        self.lock().race = Some(Race {
+        self.lock().trial.race = Some(Race {
             runners: u32::try_from(runners).unwrap_or(u32::MAX),
-            until: Instant::now() + RACE_BOUND,
+            until: Instant::now() + RACE_TIMEOUT,
         });
     }
 
     /// Whether all that run at once have asked this.
     pub(crate) fn met(&self, question: &Signature) -> bool {
         let state = self.lock();
-        let Some(race) = state.race.filter(|race| Instant::now() < race.until) else {
+        let Some(race) = state.trial.race.filter(|race| Instant::now() < race.until) else {
             return true;
         };
         let same = state
+            .trial
             .seen
             .iter()
             .filter(|(signature, _)| signature.same_request(question));
@@ -171,20 +166,21 @@ impl Recorder {
     pub(crate) fn quiet(&self) -> Option<Duration> {
         let state = self.lock();
         let open = state
+            .trial
             .open
             .values()
-            .any(|since| since.elapsed() < UNANSWERED_BOUND);
-        (!open).then(|| state.active.elapsed())
+            .any(|since| since.elapsed() < UNANSWERED_TIMEOUT);
+        (!open).then(|| state.trial.active.elapsed())
     }
 
     /// For how long nothing happened to any delivery; a worker that only looks for one does nothing to it.
     pub(crate) fn undisturbed(&self) -> Duration {
-        self.lock().named.elapsed()
+        self.lock().trial.named.elapsed()
     }
 
     pub(crate) fn exchanges(&self) -> Vec<Exchange> {
         let state = self.lock();
-        let ours = state.ids.ours(&state.exchanges).into_iter();
+        let ours = state.ids.ours(&state.trial.exchanges).into_iter();
         ours.cloned().collect()
     }
 
@@ -193,10 +189,10 @@ impl Recorder {
         let state = self.lock();
         let exchanges = state
             .ids
-            .ours(&state.exchanges)
+            .ours(&state.trial.exchanges)
             .into_iter()
             .map(Exchange::event);
-        let mut events: Vec<Event> = exchanges.chain(state.notes.iter().cloned()).collect();
+        let mut events: Vec<Event> = exchanges.chain(state.trial.notes.iter().cloned()).collect();
         events.sort_by_key(|event| event.at);
         events
     }
@@ -204,7 +200,7 @@ impl Recorder {
     /// How many requests to a dependency contained this id.
     pub(crate) fn calls(&self, dependency: usize, text: &str) -> u64 {
         let state = self.lock();
-        let calls = state.exchanges.iter().filter(|exchange| {
+        let calls = state.trial.exchanges.iter().filter(|exchange| {
             let signature = &exchange.boundary.signature;
             signature.dependency == dependency
                 && signature.outward
@@ -223,7 +219,7 @@ impl Recorder {
 
     pub(crate) fn disconnected(&self, connection: u64) {
         let mut state = self.lock();
-        state.open.remove(&connection);
+        state.trial.open.remove(&connection);
         state.background_connections.remove(&connection);
         state.asked.remove(&connection);
     }
@@ -231,21 +227,21 @@ impl Recorder {
     /// A chunk that begins an exchange. `None`: it is not part of any delivery.
     pub(crate) fn exchange(
         &self,
-        connection_info: &ConnectionInfo,
+        connection: &ConnectionInfo,
         outward: bool,
         message: Message,
         bytes: &[u8],
     ) -> (Permit, Option<ExchangeRef>) {
         let mut state = self.lock();
         let shape = shape(&message.text);
-        let background = state.is_background(connection_info, outward, &shape, &message);
+        let background = state.is_background(connection, outward, &shape, &message);
         if state.mode == Mode::Listening || message.kind == MessageKind::Housekeeping || background
         {
-            state.open.remove(&connection_info.connection);
+            state.trial.open.remove(&connection.id);
             return (Permit::Forward, None);
         }
-        let current = state.add(connection_info, outward, shape, message, bytes);
-        let permit = state.permit(connection_info, current);
+        let current = state.add(connection, outward, shape, message, bytes);
+        let permit = state.permit(current);
         drop(state);
         self.changed.notify_waiters();
         (permit, Some(current))
@@ -254,7 +250,7 @@ impl Recorder {
     /// More of an exchange that has begun.
     pub(crate) fn more(&self, current: ExchangeRef, bytes: &[u8]) {
         let mut state = self.lock();
-        state.active = Instant::now();
+        state.trial.active = Instant::now();
         if let Some(exchange) = state.current(current) {
             exchange.keep(bytes);
         }

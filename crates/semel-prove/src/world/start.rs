@@ -48,7 +48,7 @@ impl<'a> World<'a> {
             .map_err(|why| Error::system("/bin/sh cannot be started", why))?;
         Ok(Self {
             scenario,
-            recorder: Arc::new(Recorder::new()),
+            recorder: Arc::<Recorder>::default(),
             variables,
             endpoints,
             commands: CommandRunner::new(environment, here, reaper.handle()),

@@ -19,7 +19,7 @@ async fn echo() -> String {
 }
 
 async fn proxied() -> (Arc<Recorder>, Proxy, TcpStream) {
-    let recorder = Arc::new(Recorder::new());
+    let recorder = Arc::<Recorder>::default();
     let config = ProxyConfig {
         process: 3,
         dependency: 0,
@@ -143,7 +143,7 @@ async fn runners_meet_before_anyone_is_answered() {
 
 #[tokio::test(start_paused = true)]
 async fn runner_that_is_alone_is_answered_in_the_end() {
-    let recorder = Recorder::new();
+    let recorder = Recorder::default();
     recorder.begin();
     recorder.race(2);
     let question = outward(1).signature;

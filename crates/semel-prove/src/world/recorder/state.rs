@@ -10,36 +10,44 @@ use tokio::sync::oneshot;
 use tokio::time::Instant;
 
 /// All that the recorder knows.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct State {
     pub(super) mode: Mode,
-    pub(super) began: Instant,
-    pub(super) exchanges: Vec<Exchange>,
-    pub(super) notes: Vec<Event>,
-    pub(super) seen: BTreeMap<Signature, u32>,
-    pub(super) background: BTreeSet<String>,
+    pub(super) trial: TrialRecord,
+    pub(super) ids: DeliveryIds,
+    background: BTreeSet<String>,
     /// Connections on which background traffic was seen last.
     pub(super) background_connections: BTreeSet<u64>,
     /// What was asked last, by connection.
     pub(super) asked: BTreeMap<u64, Signature>,
+    pub(super) connections: u64,
+    /// How often each dependency was called about each delivery of an earlier trial.
+    pub(super) calls: BTreeMap<(usize, String), u64>,
+}
+
+/// What is known of the trial that runs.
+#[derive(Debug)]
+pub(super) struct TrialRecord {
+    pub(super) began: Instant,
+    pub(super) exchanges: Vec<Exchange>,
+    pub(super) notes: Vec<Event>,
+    pub(super) seen: BTreeMap<Signature, u32>,
     pub(super) plan: Option<Hold>,
     pub(super) held: Option<Held>,
     pub(super) race: Option<Race>,
     pub(super) active: Instant,
     /// When a delivery was named last, or something was done to one.
     pub(super) named: Instant,
+    /// Requests that wait for an answer, by connection.
     pub(super) open: BTreeMap<u64, Instant>,
-    pub(super) connections: u64,
-    pub(super) ids: DeliveryIds,
-    /// How often each dependency was called about each delivery of an earlier trial.
-    pub(super) calls: BTreeMap<(usize, String), u64>,
 }
 
 /// What that which is said now belongs to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Mode {
     /// Nothing is delivered: whatever is said now is said anyway, and will be said again.
     Listening,
+    #[default]
     Idle,
     Trial,
 }
@@ -62,65 +70,31 @@ pub(super) struct Race {
 // === impl State ===
 
 impl State {
-    pub(super) fn new() -> Self {
-        let now = Instant::now();
-        Self {
-            mode: Mode::Idle,
-            began: now,
-            exchanges: Vec::new(),
-            notes: Vec::new(),
-            seen: BTreeMap::new(),
-            background: BTreeSet::new(),
-            background_connections: BTreeSet::new(),
-            asked: BTreeMap::new(),
-            plan: None,
-            held: None,
-            race: None,
-            active: now,
-            named: now,
-            open: BTreeMap::new(),
-            connections: 0,
-            ids: DeliveryIds::default(),
-            calls: BTreeMap::new(),
-        }
-    }
-
     /// Forgets a trial, all but the calls it made: a late one may still be added to them.
     pub(super) fn begin(&mut self) {
-        for exchange in std::mem::take(&mut self.exchanges) {
+        let last = std::mem::take(&mut self.trial);
+        for exchange in last.exchanges {
             if exchange.is_request() && exchange.forwarded {
                 for name in self.ids.named(&exchange.bytes) {
-                    let signature = (exchange.boundary.signature.dependency, name);
-                    *self.calls.entry(signature).or_default() += 1;
+                    let call = (exchange.boundary.signature.dependency, name);
+                    *self.calls.entry(call).or_default() += 1;
                 }
             }
         }
-        let now = Instant::now();
         self.mode = Mode::Trial;
-        self.began = now;
-        self.active = now;
-        self.named = now;
-        self.notes.clear();
-        self.seen.clear();
-        self.open.clear();
         self.ids.own.clear();
-        self.plan = None;
-        self.held = None;
-        self.race = None;
     }
 
     /// Whether this would be said anyway. What answers background traffic is background traffic.
     pub(super) fn is_background(
         &mut self,
-        connection_info: &ConnectionInfo,
+        connection: &ConnectionInfo,
         outward: bool,
         shape: &str,
         message: &Message,
     ) -> bool {
         if !outward {
-            return self
-                .background_connections
-                .contains(&connection_info.connection);
+            return self.background_connections.contains(&connection.id);
         }
         // A write with values in it may be part of a delivery, too.
         let telling = !common(shape) && (message.kind == MessageKind::Read || !shape.contains('#'));
@@ -129,83 +103,79 @@ impl State {
         }
         let background = self.background.contains(shape);
         if background {
-            self.background_connections
-                .insert(connection_info.connection);
+            self.background_connections.insert(connection.id);
         } else {
-            self.background_connections
-                .remove(&connection_info.connection);
+            self.background_connections.remove(&connection.id);
         }
         background
     }
 
     pub(super) fn add(
         &mut self,
-        connection_info: &ConnectionInfo,
+        connection: &ConnectionInfo,
         outward: bool,
         shape: String,
         message: Message,
         bytes: &[u8],
     ) -> ExchangeRef {
+        let trial = &mut self.trial;
         let now = Instant::now();
         // A poll that finds nothing is wrapped in these words, too.
         if !common(&shape) {
-            self.active = now;
+            trial.active = now;
         }
         if outward {
             if self.ids.attribute(bytes) != Attribution::Unnamed {
-                self.named = now;
+                trial.named = now;
             }
-            self.open.insert(connection_info.connection, now);
+            trial.open.insert(connection.id, now);
         } else {
-            self.open.remove(&connection_info.connection);
+            trial.open.remove(&connection.id);
         }
         let signature = Signature {
-            process: connection_info.process,
-            dependency: connection_info.dependency,
+            process: connection.process,
+            dependency: connection.dependency,
             outward,
             shape,
         };
-        let nth = self.seen.entry(signature.clone()).or_default();
+        let nth = trial.seen.entry(signature.clone()).or_default();
         *nth += 1;
-        let boundary = Boundary {
-            signature,
-            nth: *nth,
-        };
         let mut exchange = Exchange {
-            number: u32::try_from(self.exchanges.len() + 1).unwrap_or(u32::MAX),
-            boundary,
-            connection: connection_info.connection,
-            lane: connection_info.lane.clone(),
+            number: u32::try_from(trial.exchanges.len() + 1).unwrap_or(u32::MAX),
+            boundary: Boundary {
+                signature,
+                nth: *nth,
+            },
+            connection: connection.id,
+            lane: connection.lane.clone(),
             message,
-            at: self.began.elapsed(),
+            at: trial.began.elapsed(),
             bytes: Vec::new(),
             forwarded: false,
             late: self.mode != Mode::Trial,
         };
         exchange.keep(bytes);
-        self.exchanges.push(exchange);
+        trial.exchanges.push(exchange);
         ExchangeRef {
-            began: self.began,
-            index: self.exchanges.len() - 1,
+            began: trial.began,
+            index: trial.exchanges.len() - 1,
         }
     }
 
-    pub(super) fn permit(
-        &mut self,
-        connection_info: &ConnectionInfo,
-        current: ExchangeRef,
-    ) -> Permit {
+    /// What becomes of an exchange that was just added.
+    pub(super) fn permit(&mut self, current: ExchangeRef) -> Permit {
         let Some(exchange) = self.current(current).cloned() else {
             return Permit::Forward;
         };
         if exchange.late {
             return Permit::Forward;
         }
-        let planned = self.plan.as_ref().is_some_and(|hold| exchange.is(hold));
+        let trial = &mut self.trial;
+        let planned = trial.plan.as_ref().is_some_and(|hold| exchange.is(hold));
         if planned && self.ids.asked(&exchange) != Attribution::EarlierTrial {
             let (release, wait) = oneshot::channel();
-            self.plan = None;
-            self.held = Some(Held {
+            trial.plan = None;
+            trial.held = Some(Held {
                 exchange,
                 release,
                 told: false,
@@ -213,27 +183,47 @@ impl State {
             return Permit::Wait(wait);
         }
         if exchange.is_request() {
-            self.asked
-                .insert(connection_info.connection, exchange.boundary.signature);
+            let Boundary { signature, .. } = exchange.boundary;
+            self.asked.insert(exchange.connection, signature);
             return Permit::Forward;
         }
-        match (self.race, self.asked.get(&connection_info.connection)) {
+        match (trial.race, self.asked.get(&exchange.connection)) {
             (Some(_), Some(question)) => Permit::Meet(question.clone()),
             (None, _) | (_, None) => Permit::Forward,
         }
     }
 
     pub(super) fn current(&mut self, current: ExchangeRef) -> Option<&mut Exchange> {
-        if self.began != current.began {
+        if self.trial.began != current.began {
             return None;
         }
-        self.exchanges.get_mut(current.index)
+        self.trial.exchanges.get_mut(current.index)
     }
 
     pub(super) fn take_held(&mut self) -> Option<Exchange> {
-        let held = self.held.as_mut().filter(|held| !held.told)?;
+        let held = self.trial.held.as_mut().filter(|held| !held.told)?;
         held.told = true;
         Some(held.exchange.clone())
+    }
+}
+
+// === impl TrialRecord ===
+
+impl Default for TrialRecord {
+    fn default() -> Self {
+        let now = Instant::now();
+        Self {
+            began: now,
+            exchanges: Vec::new(),
+            notes: Vec::new(),
+            seen: BTreeMap::new(),
+            plan: None,
+            held: None,
+            race: None,
+            active: now,
+            named: now,
+            open: BTreeMap::new(),
+        }
     }
 }
 
