@@ -75,12 +75,7 @@ impl Parser {
             (Self::Redis(parser), false) => parser.response(bytes),
             (Self::Http(parser), true) => parser.request(bytes),
             (Self::Http(parser), false) => parser.response(bytes),
-            (Self::Other, true) => {
-                Message::new(format!("{} bytes", bytes.len()), MessageKind::Commit)
-            }
-            (Self::Other, false) => {
-                Message::new(format!("{} bytes", bytes.len()), MessageKind::Commit)
-            }
+            (Self::Other, _) => Message::new(format!("{} bytes", bytes.len()), MessageKind::Commit),
         };
         Message::new(short(&message.text), message.kind)
     }

@@ -1,24 +1,36 @@
 //! What statements, commands and requests mean, as far as their words tell.
 
-/// Changes something, apart from ending a transaction.
+/// What changes something, apart from ending a transaction, begins with one of these.
+const WRITES: [&str; 10] = [
+    "INSERT", "UPDATE", "DELETE", "POST /", "PUT /", "SET ", "HSET ", "INCR", "LPUSH ", "RPUSH ",
+];
+/// Redis's own counters begin with one of these.
+const COUNTERS: [&str; 4] = ["INCR", "DECR", "HINCRBY", "ZINCRBY"];
+/// What looks for something begins with one of these.
+const LOOKS: [&str; 11] = [
+    "SELECT",
+    "WITH",
+    "GET",
+    "HGET",
+    "EXISTS",
+    "HEXISTS",
+    "SISMEMBER",
+    "ZSCORE",
+    "HEAD /",
+    "EVAL",
+    "FCALL",
+];
+
 pub(super) fn writes(said: &str) -> bool {
-    let upper = said.to_uppercase();
-    let starts = [
-        "INSERT", "UPDATE", "DELETE", "POST /", "PUT /", "SET ", "HSET ", "INCR", "LPUSH ",
-        "RPUSH ",
-    ];
-    starts.iter().any(|start| upper.starts_with(start))
+    begins(said, &WRITES)
 }
 
 /// `x = x + …` in any spelling, and Redis's own counters.
 pub(super) fn adds(said: &str) -> bool {
-    let upper = said.to_uppercase();
-    if ["INCR", "DECR", "HINCRBY", "ZINCRBY"]
-        .iter()
-        .any(|start| upper.starts_with(start))
-    {
+    if begins(said, &COUNTERS) {
         return true;
     }
+    let upper = said.to_uppercase();
     let Some((_, set)) = upper.split_once(" SET ") else {
         return false;
     };
@@ -50,23 +62,10 @@ pub(super) fn checks_first(said: &[String]) -> bool {
         let upper = said.to_uppercase();
         upper.contains("ON CONFLICT") || upper.contains(" NX") || upper.starts_with("SETNX")
     });
-    decides || before.into_iter().any(|said| looks(said))
+    decides || before.into_iter().any(|said| begins(said, &LOOKS))
 }
 
-fn looks(said: &str) -> bool {
+fn begins(said: &str, starts: &[&str]) -> bool {
     let upper = said.to_uppercase();
-    let starts = [
-        "SELECT",
-        "WITH",
-        "GET",
-        "HGET",
-        "EXISTS",
-        "HEXISTS",
-        "SISMEMBER",
-        "ZSCORE",
-        "HEAD /",
-        "EVAL",
-        "FCALL",
-    ];
     starts.iter().any(|start| upper.starts_with(start))
 }

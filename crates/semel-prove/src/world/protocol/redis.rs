@@ -2,61 +2,14 @@
 
 use super::{Message, MessageKind};
 
-const SMALL: &[&str] = &[
-    "HELLO",
-    "CLIENT",
-    "AUTH",
-    "SELECT",
-    "INFO",
-    "PING",
-    "QUIT",
-    "COMMAND",
-    "CONFIG",
-    "SUBSCRIBE",
-    "PSUBSCRIBE",
-    "UNSUBSCRIBE",
-    "PUNSUBSCRIBE",
-    "WATCH",
-    "UNWATCH",
-];
-/// Wait for work; what they bring is part of a delivery, that they wait is not.
-const WAITS: &[&str] = &[
-    "BRPOP",
-    "BLPOP",
-    "BLMOVE",
-    "BZPOPMIN",
-    "BZPOPMAX",
-    "XREAD",
-    "XREADGROUP",
-];
-const ASKS: &[&str] = &[
-    "GET",
-    "MGET",
-    "EXISTS",
-    "TTL",
-    "PTTL",
-    "HGET",
-    "HGETALL",
-    "HMGET",
-    "HEXISTS",
-    "SISMEMBER",
-    "SMEMBERS",
-    "LLEN",
-    "LRANGE",
-    "ZRANGE",
-    "ZSCORE",
-    "ZREVRANGEBYSCORE",
-    "ZRANGEBYSCORE",
-    "SCAN",
-    "KEYS",
-    "STRLEN",
-    "TYPE",
-    "TIME",
-    "MULTI",
-    "SCRIPT",
-    "SCARD",
-    "HLEN",
-];
+/// Commands that belong to no delivery.
+const HOUSEKEEPING: &str = "HELLO CLIENT AUTH SELECT INFO PING QUIT COMMAND CONFIG SUBSCRIBE PSUBSCRIBE UNSUBSCRIBE \
+    PUNSUBSCRIBE WATCH UNWATCH";
+/// Commands that wait for work; what they bring is part of a delivery, that they wait is not.
+const WAITS: &str = "BRPOP BLPOP BLMOVE BZPOPMIN BZPOPMAX XREAD XREADGROUP";
+/// Commands that change nothing.
+const READS: &str = "GET MGET EXISTS TTL PTTL HGET HGETALL HMGET HEXISTS SISMEMBER SMEMBERS LLEN LRANGE ZRANGE ZSCORE \
+    ZREVRANGEBYSCORE ZRANGEBYSCORE SCAN KEYS STRLEN TYPE TIME MULTI SCRIPT SCARD HLEN";
 
 /// What must be remembered of a connection to read on.
 #[derive(Debug, Default)]
@@ -70,22 +23,16 @@ pub(crate) struct RedisParser {
 impl RedisParser {
     pub(crate) fn request(&mut self, bytes: &[u8]) -> Message {
         let commands = commands(bytes);
-        let names: Vec<String> = commands
-            .iter()
-            .filter_map(|c| c.first())
-            .map(|n| n.to_uppercase())
-            .collect();
-        self.waits = !names.is_empty() && names.iter().all(|name| WAITS.contains(&name.as_str()));
+        let names = commands.iter().filter_map(|command| command.first());
+        let names: Vec<String> = names.map(|name| name.to_uppercase()).collect();
+        self.waits = !names.is_empty() && names.iter().all(|name| lists(WAITS, name));
         self.asked = names
             .iter()
             .map(|name| kind(name))
             .max()
-            .unwrap_or(MessageKind::Read);
-        let text = commands
-            .iter()
-            .map(|command| command.join(" "))
-            .collect::<Vec<_>>();
-        Message::new(text.join("; "), self.asked)
+            .unwrap_or_default();
+        let lines: Vec<String> = commands.iter().map(|command| command.join(" ")).collect();
+        Message::new(lines.join("; "), self.asked)
     }
 
     pub(crate) fn response(&mut self, bytes: &[u8]) -> Message {
@@ -102,13 +49,17 @@ impl RedisParser {
 }
 
 fn kind(name: &str) -> MessageKind {
-    if SMALL.contains(&name) || WAITS.contains(&name) {
+    if lists(HOUSEKEEPING, name) || lists(WAITS, name) {
         return MessageKind::Housekeeping;
     }
-    if ASKS.contains(&name) {
+    if lists(READS, name) {
         return MessageKind::Read;
     }
     MessageKind::Commit
+}
+
+fn lists(names: &str, name: &str) -> bool {
+    names.split_whitespace().any(|one| one == name)
 }
 
 /// The commands of a chunk, each as its words.
