@@ -5,7 +5,7 @@ pub(crate) mod timeline;
 pub(crate) mod shrink;
 pub(crate) mod pattern;
 #[cfg(test)]
-mod samples;
+pub(crate) mod samples;
 #[cfg(test)]
 mod tests;
 

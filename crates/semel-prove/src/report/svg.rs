@@ -2,7 +2,6 @@
 
 use super::wording::{self, escape};
 use crate::judge::timeline::{Event, What};
-use std::fmt::Write as _;
 
 const ROW: usize = 26;
 const LANE: usize = 120;
@@ -47,24 +46,14 @@ pub(super) fn svg(timeline: &[Event]) -> String {
          xmlns=\"http://www.w3.org/2000/svg\">\n"
     );
     for (place, lane) in lanes.iter().enumerate() {
-        let x = x(place);
-        put(
-            &mut drawing,
-            &format!(
-                "<text class=\"lane\" x=\"{x}\" y=\"20\">{}</text>",
-                escape(lane)
-            ),
-        );
-        put(
-            &mut drawing,
-            &format!(
-                "<line class=\"life\" x1=\"{x}\" y1=\"{}\" x2=\"{x}\" y2=\"{height}\"/>",
-                TOP - 10
-            ),
+        let (x, top, lane) = (x(place), TOP - 10, escape(lane));
+        drawing += &format!(
+            "<text class=\"lane\" x=\"{x}\" y=\"20\">{lane}</text>\n\
+             <line class=\"life\" x1=\"{x}\" y1=\"{top}\" x2=\"{x}\" y2=\"{height}\"/>\n"
         );
     }
     for (row, event) in timeline.iter().enumerate() {
-        draw(&mut drawing, &lanes, row, event);
+        drawing += &draw(&lanes, row, event);
     }
     drawing + "</svg>\n"
 }
@@ -86,47 +75,31 @@ fn lanes(timeline: &[Event]) -> Vec<String> {
     lanes
 }
 
-fn draw(drawing: &mut String, lanes: &[String], row: usize, event: &Event) {
+fn draw(lanes: &[String], row: usize, event: &Event) -> String {
     let y = TOP + row * ROW + ROW / 2;
-    let place = lanes
-        .iter()
-        .position(|lane| *lane == event.lane)
-        .unwrap_or(0);
-    let (here, class) = (x(place), class(&event.what));
-    put(
-        drawing,
-        &format!(
-            "<text class=\"time\" x=\"{}\" y=\"{}\">{}</text>",
-            LEFT - 30,
-            y + 4,
-            wording::millis(event.at)
-        ),
-    );
-    match arrow(&event.what, place) {
-        Some((from, to)) => put(
-            drawing,
-            &format!(
-                "<line class=\"{class}\" x1=\"{}\" y1=\"{y}\" x2=\"{}\" y2=\"{y}\"/><circle class=\"{class}\" cx=\"{}\" cy=\"{y}\" r=\"4\"/>",
-                x(from),
-                x(to),
-                x(to)
-            ),
-        ),
-        None => put(
-            drawing,
-            &format!("<circle class=\"{class}\" cx=\"{here}\" cy=\"{y}\" r=\"6\"/>"),
-        ),
-    }
-    let said = format!("{} {}", event.lane, wording::event(event));
-    let from = LEFT + lanes.len() * LANE;
-    put(
-        drawing,
-        &format!(
-            "<text class=\"said {class}\" x=\"{from}\" y=\"{}\">{}</text>",
-            y + 4,
-            escape(&said)
-        ),
-    );
+    let place = lanes.iter().position(|lane| *lane == event.lane);
+    let place = place.unwrap_or(0);
+    let class = class(&event.what);
+    let mark = match arrow(&event.what, place) {
+        Some((from, to)) => {
+            let (from, to) = (x(from), x(to));
+            format!(
+                "<line class=\"{class}\" x1=\"{from}\" y1=\"{y}\" x2=\"{to}\" y2=\"{y}\"/>\
+                 <circle class=\"{class}\" cx=\"{to}\" cy=\"{y}\" r=\"4\"/>"
+            )
+        }
+        None => {
+            let x = x(place);
+            format!("<circle class=\"{class}\" cx=\"{x}\" cy=\"{y}\" r=\"6\"/>")
+        }
+    };
+    let said = escape(&format!("{} {}", event.lane, wording::event(event)));
+    let (left, right) = (LEFT - 30, LEFT + lanes.len() * LANE);
+    let (baseline, at) = (y + 4, wording::millis(event.at));
+    format!(
+        "<text class=\"time\" x=\"{left}\" y=\"{baseline}\">{at}</text>\n{mark}\n\
+         <text class=\"said {class}\" x=\"{right}\" y=\"{baseline}\">{said}</text>\n"
+    )
 }
 
 /// From which lane to which; nothing for what happens in one lane.
@@ -159,8 +132,4 @@ fn class(what: &What) -> &'static str {
 
 fn x(place: usize) -> usize {
     LEFT + place * LANE + LANE / 3
-}
-
-fn put(drawing: &mut String, element: &str) {
-    writeln!(drawing, "{element}").expect("writing to a String cannot fail");
 }

@@ -1,10 +1,7 @@
 use super::*;
-use crate::attacks::attack::Attack;
+use crate::judge::samples::{counted, event, says, sent};
 use crate::judge::timeline::{Event, What};
 use crate::judge::verdict::{BreachKind, Broken, Pattern};
-use crate::report::AttackReport;
-use crate::scenario::Promise;
-use std::time::Duration;
 
 fn attacked(attack: Attack, verdict: Verdict) -> AttackReport {
     AttackReport {
@@ -17,54 +14,28 @@ fn attacked(attack: Attack, verdict: Verdict) -> AttackReport {
 }
 
 fn broken() -> Verdict {
-    let event = |at, lane: &str, what| Event {
+    let at = |at, lane: &str, event: Event| Event {
         at: Duration::from_millis(at),
         lane: lane.into(),
-        what,
+        ..event
     };
-    let id = || "order-<1>".to_owned();
+    let id = "order-<1>";
+    let lost = What::Answered {
+        id: id.to_owned(),
+        attempt: 2,
+        status: 200,
+        accepted: true,
+        known: false,
+    };
     Verdict::Broken(Box::new(Broken {
         how: BreachKind::EffectTwice,
         seen: "2 charges for one delivery".into(),
         timeline: vec![
-            event(
-                0,
-                "sender",
-                What::Sent {
-                    id: id(),
-                    attempt: 1,
-                },
-            ),
-            event(
-                3,
-                "DATABASE_URL",
-                What::Wire {
-                    boundary: 1,
-                    outward: true,
-                    says: "INSERT INTO charges".into(),
-                },
-            ),
-            event(9, "handler", What::Killed),
-            event(
-                12,
-                "sender",
-                What::Answered {
-                    id: id(),
-                    attempt: 2,
-                    status: 200,
-                    accepted: true,
-                    known: false,
-                },
-            ),
-            event(
-                40,
-                "sender",
-                What::Effects {
-                    effect: "charges".into(),
-                    id: id(),
-                    count: 2,
-                },
-            ),
+            at(0, "sender", sent(id, 1)),
+            at(3, "DATABASE_URL", says(true, "INSERT INTO charges")),
+            at(9, "handler", event(What::Killed)),
+            at(12, "sender", event(lost)),
+            at(40, "sender", counted(id, 2)),
         ],
         pattern: Some(Pattern {
             name: "check-then-act",
@@ -176,11 +147,7 @@ fn nothing_that_others_say_reaches_a_terminal_or_breaks_xml() {
     let mut hostile = broken();
     if let Verdict::Broken(broken) = &mut hostile {
         broken.seen = "\u{1b}[31mred \u{fffe}".into();
-        broken.timeline[1].what = What::Wire {
-            boundary: 1,
-            outward: true,
-            says: "\u{ffff} \u{1b}]0;title\u{7}".into(),
-        };
+        broken.timeline[1] = says(true, "\u{ffff} \u{1b}]0;title\u{7}");
     }
     let report = report(vec![hostile]);
     for said in [text(&report), junit(&report), html(&report)] {

@@ -1,67 +1,54 @@
 //! For a terminal.
 
 use super::{Conclusion, Count, wording};
-use crate::judge::verdict::{Broken, Verdict};
+use crate::judge::verdict::{Broken, Pattern, Verdict};
 use crate::printable::plain;
-use crate::report::Report;
-use std::fmt::Write as _;
+use crate::report::{AttackReport, Report};
 
 /// The table of verdicts, then each broken one with its timeline.
 #[must_use]
 pub fn text(report: &Report) -> String {
-    let mut text = String::new();
-    for attacked in &report.attacks {
-        let (attack, verdict) = (attacked.attack.name(), wording::verdict(&attacked.verdict));
-        let remark = wording::remark(&attacked.verdict);
-        let trials = match attacked.verdict {
-            Verdict::Held | Verdict::Broken(_) => trials(attacked.trials, attacked.hits),
-            Verdict::Vacuous { .. } | Verdict::NotRun { .. } => String::new(),
-        };
-        line(
-            &mut text,
-            format!("  {verdict:<8} {attack:<16} {trials:<11} {remark}").trim_end(),
-        );
-    }
-    for attacked in &report.attacks {
-        if let Verdict::Broken(broken) = &attacked.verdict {
-            line(
-                &mut text,
-                &format!("\n{}: {}", attacked.attack, wording::does(attacked.attack)),
-            );
-            timeline(&mut text, broken);
+    let mut lines: Vec<String> = report.attacks.iter().map(row).collect();
+    for one in &report.attacks {
+        if let Verdict::Broken(broken) = &one.verdict {
+            let does = wording::does(one.attack);
+            lines.push(format!("\n{}: {does}", one.attack));
+            lines.extend(timeline(broken));
         }
     }
-    for unseen in &report.unseen {
-        line(&mut text, &format!("\nNot seen: {unseen}"));
-    }
-    if let Some(why) = &report.ended_early {
-        line(&mut text, &format!("\nEnded early: {why}"));
-    }
-    line(&mut text, &format!("\n{}", conclusion(report)));
-    plain(&text)
+    let unseen = report.unseen.iter();
+    lines.extend(unseen.map(|unseen| format!("\nNot seen: {unseen}")));
+    let early = report.ended_early.iter();
+    lines.extend(early.map(|why| format!("\nEnded early: {why}")));
+    lines.push(format!("\n{}\n", conclusion(report)));
+    plain(&lines.join("\n"))
 }
 
-fn timeline(text: &mut String, broken: &Broken) {
+fn row(one: &AttackReport) -> String {
+    let (attack, verdict) = (one.attack.name(), wording::verdict(&one.verdict));
+    let remark = wording::remark(&one.verdict);
+    let trials = match one.verdict {
+        Verdict::Held | Verdict::Broken(_) => trials(one.trials, one.hits),
+        Verdict::Vacuous { .. } | Verdict::NotRun { .. } => String::new(),
+    };
+    let row = format!("  {verdict:<8} {attack:<16} {trials:<11} {remark}");
+    row.trim_end().to_owned()
+}
+
+fn timeline(broken: &Broken) -> Vec<String> {
     let lanes = broken.timeline.iter().map(|event| event.lane.len());
     let width = lanes.max().unwrap_or(0);
-    for event in &broken.timeline {
+    let events = broken.timeline.iter().map(|event| {
         let (at, lane) = (wording::millis(event.at), &event.lane);
-        line(
-            text,
-            &format!("  {at:>9}  {lane:<width$}  {}", wording::event(event)),
-        );
+        format!("  {at:>9}  {lane:<width$}  {}", wording::event(event))
+    });
+    let mut lines: Vec<String> = events.collect();
+    lines.push(format!("  So: {}.", broken.seen.trim_end_matches('.')));
+    if let Some(Pattern { name, is, instead }) = &broken.pattern {
+        lines.push(format!("  This looks like {name}: {is}"));
+        lines.push(format!("  Instead: {instead}"));
     }
-    line(
-        text,
-        &format!("  So: {}.", broken.seen.trim_end_matches('.')),
-    );
-    if let Some(pattern) = &broken.pattern {
-        line(
-            text,
-            &format!("  This looks like {}: {}", pattern.name, pattern.is),
-        );
-        line(text, &format!("  Instead: {}", pattern.instead));
-    }
+    lines
 }
 
 fn conclusion(report: &Report) -> String {
@@ -95,8 +82,4 @@ fn trials(count: u32, hits: u32) -> String {
     }
     let word = if count == 1 { "trial" } else { "trials" };
     format!("{count} {word}")
-}
-
-fn line(text: &mut String, line: &str) {
-    writeln!(text, "{line}").expect("writing to a String cannot fail");
 }
