@@ -2,13 +2,12 @@
 
 #![allow(clippy::unwrap_used, reason = "a test may fail by panicking")]
 
-use semel_prove::report::Conclusion;
-use semel_prove::report::Report;
+mod support;
+
+use semel_prove::report::{Conclusion, Report};
 use semel_prove::scenario::Scenario;
-use semel_prove::{Attack, BreachKind, Verdict, What};
-use semel_prove::{Options, Profile, prove};
-use std::collections::BTreeMap;
-use std::path::Path;
+use semel_prove::{Attack, BreachKind, Verdict, What, prove};
+use support::{assert_held, broken, how, not_run, options_without_servers, verdict};
 
 /// The handler that counts every arrival in a SQLite file, started after something else.
 fn scenario(first: &str, file: &str, more: &str) -> Scenario {
@@ -37,28 +36,8 @@ fn scenario(first: &str, file: &str, more: &str) -> Scenario {
 }
 
 async fn proved(scenario: &Scenario, only: &[Attack]) -> Report {
-    let options = Options {
-        seed: 7,
-        id_prefix: "e7x".into(),
-        profile: Profile::Quick,
-        crash_points_max: 5,
-        directory: Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/handlers"),
-        environment: BTreeMap::from([(
-            "PATH".to_owned(),
-            "/usr/local/bin:/usr/bin:/bin".to_owned(),
-        )]),
-        only: only.to_vec(),
-    };
+    let options = options_without_servers(only);
     prove(scenario, &options, |_| {}).await.unwrap()
-}
-
-fn verdict(report: &Report, attack: Attack) -> &Verdict {
-    let found = report.attacks.iter().find(|one| one.attack == attack);
-    &found.unwrap().verdict
-}
-
-fn is_broken(report: &Report, attack: Attack, how: BreachKind) -> bool {
-    matches!(verdict(report, attack), Verdict::Broken(broken) if broken.how == how)
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -98,19 +77,14 @@ async fn second_process_that_does_not_start_leaves_its_attacks_out_and_no_other(
     ];
     let report = proved(&toml::from_str(&text).unwrap(), &only).await;
     for attack in [Attack::Pause, Attack::TwoProcesses] {
-        let Verdict::NotRun { why } = verdict(&report, attack) else {
-            panic!("{:#?}", report.attacks);
-        };
+        let why = not_run(&report, attack);
         assert!(
             why.contains("a second process") && why.ends_with("taken"),
             "{why}"
         );
     }
     for attack in [Attack::Repeat, Attack::BadKey] {
-        assert!(
-            matches!(verdict(&report, attack), Verdict::Held),
-            "{report:#?}"
-        );
+        assert_held(&report, attack);
     }
     assert_eq!(report.ended_early, None);
     assert_eq!(report.conclusion(), Conclusion::Held);
@@ -121,24 +95,15 @@ async fn process_that_does_not_come_back_is_a_finding() {
     let scenario = scenario("mkdir {dir}/running || exit 7", "{dir}/shop.db", "");
     let only = [Attack::Repeat, Attack::KillRandom, Attack::Reorder];
     let report = proved(&scenario, &only).await;
-    let Verdict::Broken(stuck) = verdict(&report, Attack::KillRandom) else {
-        panic!("{:#?}", report.attacks);
-    };
+    let stuck = broken(&report, Attack::KillRandom);
     assert_eq!(stuck.how, BreachKind::Stuck);
     assert!(stuck.seen.contains("did not come back"), "{}", stuck.seen);
     // It is one sentence, and no lease of the handler has anything to do with it.
     assert_eq!((stuck.seen.lines().count(), &stuck.pattern), (1, &None));
-    assert!(
-        stuck
-            .timeline
-            .iter()
-            .any(|event| event.what == What::Killed)
-    );
-    assert!(is_broken(&report, Attack::Repeat, BreachKind::EffectTwice));
-    assert!(matches!(
-        verdict(&report, Attack::Reorder),
-        Verdict::NotRun { .. }
-    ));
+    let mut events = stuck.timeline.iter();
+    assert!(events.any(|event| event.what == What::Killed));
+    assert_eq!(how(&report, Attack::Repeat), BreachKind::EffectTwice);
+    not_run(&report, Attack::Reorder);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -152,9 +117,9 @@ async fn late_failure_keeps_what_was_found() {
     let scenario = scenario("true", "{dir}/shop.db", before);
     let only = [Attack::Repeat, Attack::AnswerLost, Attack::Reorder];
     let report = proved(&scenario, &only).await;
-    assert!(is_broken(&report, Attack::Repeat, BreachKind::EffectTwice));
+    assert_eq!(how(&report, Attack::Repeat), BreachKind::EffectTwice);
     for attack in [Attack::AnswerLost, Attack::Reorder] {
-        assert!(matches!(verdict(&report, attack), Verdict::NotRun { .. }));
+        not_run(&report, attack);
     }
     let why = report.ended_early.as_deref().unwrap();
     assert!(why.contains("`before` failed"), "{why}");
@@ -167,7 +132,7 @@ async fn directory_of_a_process_is_there_before_it_starts() {
         "[[before]]\nsql = 'CREATE TABLE ready (n int)'\non = 'sqlite:{dir.handler}/first.db'";
     let scenario = scenario("test -e {dir}/first.db || exit 7", "{dir}/shop.db", before);
     let report = proved(&scenario, &[Attack::Repeat]).await;
-    assert!(is_broken(&report, Attack::Repeat, BreachKind::EffectTwice));
+    assert_eq!(how(&report, Attack::Repeat), BreachKind::EffectTwice);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -192,9 +157,8 @@ async fn spared_process_that_does_not_come_back_is_no_finding() {
     let why = report.ended_early.as_deref().unwrap();
     assert!(why.contains("process `helper` did not start"), "{why}");
     for attack in only {
-        assert!(
-            !is_broken(&report, attack, BreachKind::Stuck),
-            "{report:#?}"
-        );
+        let stuck =
+            matches!(verdict(&report, attack), Verdict::Broken(it) if it.how == BreachKind::Stuck);
+        assert!(!stuck, "{report:#?}");
     }
 }

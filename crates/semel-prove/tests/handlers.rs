@@ -6,9 +6,8 @@
 mod support;
 
 use semel_prove::scenario::Scenario;
-use semel_prove::{Attack, BreachKind, Verdict, What};
-use semel_prove::{Error, prove};
-use support::{broken, on_postgres, options, pattern, proved, verdict};
+use semel_prove::{Attack, BreachKind, Error, Verdict, What, prove};
+use support::{assert_held, broken, how, not_run, on_postgres, options, pattern, proved};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn check_then_act_is_convicted_by_two_at_once_and_named() {
@@ -19,7 +18,7 @@ async fn check_then_act_is_convicted_by_two_at_once_and_named() {
         Attack::BadKey,
     ];
     let report = proved(&on_postgres("check_then_act"), &only).await.unwrap();
-    assert!(matches!(verdict(&report, Attack::Repeat), Verdict::Held));
+    assert_held(&report, Attack::Repeat);
     let at_once = broken(&report, Attack::AtOnce);
     assert_eq!(at_once.how, BreachKind::EffectTwice);
     assert_eq!(pattern(&report, Attack::AtOnce), "check-then-act");
@@ -28,11 +27,8 @@ async fn check_then_act_is_convicted_by_two_at_once_and_named() {
         .iter()
         .filter(|event| matches!(event.what, What::Sent { .. }));
     assert_eq!(sent.count(), 2, "two are enough: {:#?}", at_once.timeline);
-    assert_eq!(
-        broken(&report, Attack::WhileRunning).how,
-        BreachKind::EffectTwice
-    );
-    assert_eq!(broken(&report, Attack::BadKey).how, BreachKind::Poison);
+    assert_eq!(how(&report, Attack::WhileRunning), BreachKind::EffectTwice);
+    assert_eq!(how(&report, Attack::BadKey), BreachKind::Poison);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -84,11 +80,8 @@ async fn marker_before_the_work_is_convicted_by_the_sweep() {
     let report = proved(&scenario, &[Attack::AtOnce, Attack::CrashSweep])
         .await
         .unwrap();
-    assert!(matches!(verdict(&report, Attack::AtOnce), Verdict::Held));
-    assert_eq!(
-        broken(&report, Attack::CrashSweep).how,
-        BreachKind::EffectLost
-    );
+    assert_held(&report, Attack::AtOnce);
+    assert_eq!(how(&report, Attack::CrashSweep), BreachKind::EffectLost);
     assert_eq!(
         pattern(&report, Attack::CrashSweep),
         "seen-marker before the work"
@@ -121,12 +114,9 @@ async fn handler_that_runs_elsewhere_is_not_killed() {
     scenario.processes.clear();
     options.seed = 8;
     let report = prove(&scenario, &options, |_| {}).await.unwrap();
-    assert!(matches!(verdict(&report, Attack::Repeat), Verdict::Held));
+    assert_held(&report, Attack::Repeat);
     for attack in [Attack::CrashSweep, Attack::Pause, Attack::TwoProcesses] {
-        assert!(
-            matches!(verdict(&report, attack), Verdict::NotRun { .. }),
-            "{attack:?}"
-        );
+        not_run(&report, attack);
     }
     assert!(elsewhere.process().is_alive());
 }
@@ -159,16 +149,10 @@ async fn effects_in_a_sqlite_file_are_seen_and_deliveries_may_be_commands() {
         Attack::TwoProcesses,
     ];
     let report = proved(&scenario, &only).await.unwrap();
-    assert_eq!(broken(&report, Attack::Repeat).how, BreachKind::EffectTwice);
-    assert_eq!(
-        broken(&report, Attack::WhileRunning).how,
-        BreachKind::EffectTwice
-    );
+    assert_eq!(how(&report, Attack::Repeat), BreachKind::EffectTwice);
+    assert_eq!(how(&report, Attack::WhileRunning), BreachKind::EffectTwice);
     for attack in [Attack::AnswerCut, Attack::CrashSweep, Attack::TwoProcesses] {
-        assert!(
-            matches!(verdict(&report, attack), Verdict::NotRun { .. }),
-            "{attack:?}"
-        );
+        not_run(&report, attack);
     }
 }
 
@@ -183,8 +167,8 @@ async fn recorded_requests_are_delivered_under_new_names() {
     let report = proved(&scenario, &[Attack::Repeat, Attack::AtOnce])
         .await
         .unwrap();
-    assert!(matches!(verdict(&report, Attack::Repeat), Verdict::Held));
-    assert_eq!(broken(&report, Attack::AtOnce).how, BreachKind::EffectTwice);
+    assert_held(&report, Attack::Repeat);
+    assert_eq!(how(&report, Attack::AtOnce), BreachKind::EffectTwice);
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -6,9 +6,10 @@ mod support;
 
 use semel_prove::report::Report;
 use semel_prove::scenario::Scenario;
-use semel_prove::{Attack, BreachKind, Verdict, What};
-use semel_prove::{Error, Options, prove};
-use support::{broken, is_held, not_run, odd, on_postgres, options, pattern, proved, verdict};
+use semel_prove::{Attack, BreachKind, Error, Options, Verdict, What, prove};
+use support::{
+    assert_held, broken, how, not_run, odd, on_postgres, options, pattern, proved, verdict,
+};
 
 const LIST: &str = "CREATE TABLE taken (name text)";
 const UNIQUE: &str = "CREATE TABLE taken (name text UNIQUE)";
@@ -45,7 +46,7 @@ async fn effect_that_comes_later_is_not_lost() {
     let only = [Attack::KillRandom, Attack::CrashSweep];
     let report = swept(&scenario, options(&only)).await;
     for attack in only {
-        assert!(is_held(&report, attack), "{:#?}", verdict(&report, attack));
+        assert_held(&report, attack);
     }
 }
 
@@ -55,7 +56,7 @@ async fn duplicate_that_is_refused_for_ever_is_convicted() {
     let attacks = [Attack::Repeat, Attack::AtOnce];
     let report = proved(&scenario, &attacks).await.unwrap();
     for attack in attacks {
-        assert_eq!(broken(&report, attack).how, BreachKind::Stuck);
+        assert_eq!(how(&report, attack), BreachKind::Stuck);
         assert_eq!(pattern(&report, attack), "duplicate answered with an error");
     }
     let seen = &broken(&report, Attack::Repeat).seen;
@@ -80,11 +81,7 @@ async fn lease_is_waited_for() {
     let tables = "CREATE TABLE taken (name text UNIQUE); CREATE TABLE claims (name text UNIQUE, until timestamptz)";
     let scenario = odd("leases", tables).replace("lease_ms = 100", "lease_ms = 1000");
     let report = swept(&scenario, options(&[Attack::CrashSweep])).await;
-    assert!(
-        is_held(&report, Attack::CrashSweep),
-        "{:#?}",
-        verdict(&report, Attack::CrashSweep)
-    );
+    assert_held(&report, Attack::CrashSweep);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -92,7 +89,7 @@ async fn only_a_success_that_is_lost_is_a_hit() {
     let attacks = [Attack::AnswerLost, Attack::AnswerCut];
     let report = proved(&odd("refuses_first", LIST), &attacks).await.unwrap();
     for attack in attacks {
-        assert_eq!(broken(&report, attack).how, BreachKind::EffectTwice);
+        assert_eq!(how(&report, attack), BreachKind::EffectTwice);
     }
 }
 
@@ -116,8 +113,8 @@ async fn client_may_leave_its_key_out() {
     let report = proved(&scenario, &[Attack::Repeat, Attack::BadKey])
         .await
         .unwrap();
-    assert!(is_held(&report, Attack::Repeat));
-    assert_eq!(broken(&report, Attack::BadKey).how, BreachKind::EffectTwice);
+    assert_held(&report, Attack::Repeat);
+    assert_eq!(how(&report, Attack::BadKey), BreachKind::EffectTwice);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -161,7 +158,7 @@ async fn everything_that_redis_keeps_is_counted() {
     for words in ["RPUSH kept-list mail", "XADD kept-stream * mail sent"] {
         let report = proved(&keeps(words), &[Attack::Repeat]).await.unwrap();
         assert_eq!(
-            broken(&report, Attack::Repeat).how,
+            how(&report, Attack::Repeat),
             BreachKind::EffectTwice,
             "{words}"
         );

@@ -3,8 +3,7 @@
 
 use semel_prove::report::Report;
 use semel_prove::scenario::Scenario;
-use semel_prove::{Attack, Broken, Verdict};
-use semel_prove::{Error, Options, Profile, prove};
+use semel_prove::{Attack, BreachKind, Broken, Error, Options, Profile, Verdict, prove};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
@@ -52,9 +51,8 @@ pub(crate) fn odd(way: &str, tables: &str) -> String {
         .replace("CREATE TABLE IF NOT EXISTS taken (name text)", tables)
 }
 
-pub(crate) fn options(only: &[Attack]) -> Options {
-    let database = testbed::fresh_database("prove").unwrap();
-    let redis = testbed::redis_url().unwrap();
+/// For handlers that need neither PostgreSQL nor Redis.
+pub(crate) fn options_without_servers(only: &[Attack]) -> Options {
     Options {
         seed: 7,
         // The servers may remember an earlier run.
@@ -62,13 +60,22 @@ pub(crate) fn options(only: &[Attack]) -> Options {
         profile: Profile::Quick,
         crash_points_max: 5,
         directory: here(),
-        environment: BTreeMap::from([
-            ("DATABASE_URL".to_owned(), database),
-            ("REDIS_URL".to_owned(), redis),
-            ("PATH".to_owned(), "/usr/local/bin:/usr/bin:/bin".to_owned()),
-        ]),
+        environment: BTreeMap::from([(
+            "PATH".to_owned(),
+            "/usr/local/bin:/usr/bin:/bin".to_owned(),
+        )]),
         only: only.to_vec(),
     }
+}
+
+pub(crate) fn options(only: &[Attack]) -> Options {
+    let mut options = options_without_servers(only);
+    let (database, redis) = (testbed::fresh_database("prove"), testbed::redis_url());
+    options.environment.extend([
+        ("DATABASE_URL".to_owned(), database.unwrap()),
+        ("REDIS_URL".to_owned(), redis.unwrap()),
+    ]);
+    options
 }
 
 /// A right handler that nobody here has started, and its port.
@@ -94,17 +101,20 @@ pub(crate) async fn proved(scenario: &str, only: &[Attack]) -> Result<Report, Er
     prove(&scenario, &options(only), |_| {}).await
 }
 
-pub(crate) fn is_held(report: &Report, attack: Attack) -> bool {
-    matches!(verdict(report, attack), Verdict::Held)
+pub(crate) fn assert_held(report: &Report, attack: Attack) {
+    let verdict = verdict(report, attack);
+    assert!(matches!(verdict, Verdict::Held), "{attack}: {verdict:#?}");
+}
+
+/// In which way an attack broke the promise.
+pub(crate) fn how(report: &Report, attack: Attack) -> BreachKind {
+    broken(report, attack).how
 }
 
 /// Why an attack was not run.
 pub(crate) fn not_run(report: &Report, attack: Attack) -> &str {
     let Verdict::NotRun { why } = verdict(report, attack) else {
-        panic!(
-            "{attack:?} should not have been run: {:?}",
-            verdict(report, attack)
-        );
+        panic!("{attack} was run: {:#?}", verdict(report, attack));
     };
     why
 }
@@ -116,10 +126,7 @@ pub(crate) fn verdict(report: &Report, attack: Attack) -> &Verdict {
 
 pub(crate) fn broken(report: &Report, attack: Attack) -> &Broken {
     let Verdict::Broken(broken) = verdict(report, attack) else {
-        panic!(
-            "{attack:?} should have broken it: {:?}",
-            verdict(report, attack)
-        );
+        panic!("{attack} broke nothing: {:#?}", verdict(report, attack));
     };
     broken
 }
