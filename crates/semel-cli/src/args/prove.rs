@@ -68,7 +68,7 @@ pub(crate) struct Flags {
     /// The payload; {id} is each delivery's own
     #[arg(long, default_value = r#"{"id": "{id}"}"#, conflicts_with = "file")]
     pub(crate) body: String,
-    /// An environment variable by which the handler finds a server; it is pointed at a tap
+    /// An environment variable by which the handler finds a server; it is pointed at a proxy
     #[arg(long, value_name = "VARIABLE", conflicts_with = "file")]
     pub(crate) dependency: Vec<String>,
     /// See effects by a query of two columns, id and count
