@@ -1,6 +1,7 @@
 //! The attacks, each a short story: new deliveries, one fault, and a sender that goes on as its broker would.
 
 pub(crate) mod attack;
+mod need;
 pub(crate) mod session;
 pub(crate) mod baseline;
 pub(crate) mod trial;
@@ -14,50 +15,33 @@ mod kill_random;
 mod crash_sweep;
 mod pause;
 mod reorder;
-mod payload;
+mod other_payload;
+mod bad_key;
 mod two_processes;
 
 use crate::error::Error;
-use crate::world::sender::AnswerFate;
-use attack::Attack;
-use overlap::First;
+use attack::{Attack, Definition, Fault};
+use need::Need;
 use session::Session;
 use tally::Tally;
+use trial::Trial;
 
 /// Makes all trials of one attack.
 pub(crate) async fn run(attack: Attack, session: &mut Session<'_>) -> Result<Tally, Error> {
     session.start_attack(attack);
-    let tally = match Box::pin(trials(attack, session)).await {
-        Err(why @ Error::SecondProcess(_)) => Tally::not_run(why.brief()),
-        other => other?,
-    };
-    if tally.broken.is_some() {
-        return Ok(tally);
+    let Definition { needs, run, .. } = attack.definition();
+    let missing = needs.iter().find_map(|need| need.missing(session));
+    if let Some(why) = missing {
+        return Ok(Tally::not_run(why));
     }
-    // What held when it was judged may have come undone since.
-    let broken = session.look_back(attack).await?;
-    Ok(Tally { broken, ..tally })
-}
-
-async fn trials(attack: Attack, session: &mut Session<'_>) -> Result<Tally, Error> {
-    if attack.needs_process() && session.world.attackable().is_empty() {
-        return Ok(Tally::not_run(
-            "no [[process]] may be attacked: say how the handler is started",
-        ));
+    match run(session).await {
+        Err(why @ Error::SecondProcess(_)) => return Ok(Tally::not_run(why.brief())),
+        ran => ran?,
     }
-    match attack {
-        Attack::Repeat => repeat::run(session).await,
-        Attack::AtOnce => at_once::run(session).await,
-        Attack::WhileRunning => overlap::run(session, First::Stays).await,
-        Attack::AnswerLost => lost_answer::run(session, AnswerFate::Lost).await,
-        Attack::AnswerCut => lost_answer::run(session, AnswerFate::Cut).await,
-        Attack::DeadlinePassed => overlap::run(session, First::GivenUp).await,
-        Attack::KillRandom => kill_random::run(session).await,
-        Attack::CrashSweep => crash_sweep::run(session).await,
-        Attack::Pause => pause::run(session).await,
-        Attack::Reorder => reorder::run(session).await,
-        Attack::OtherPayload => payload::other(session).await,
-        Attack::BadKey => payload::bad(session).await,
-        Attack::TwoProcesses => two_processes::run(session).await,
+    let mut tally = std::mem::take(&mut session.round.tally);
+    if tally.broken.is_none() {
+        // What held when it was judged may have come undone since.
+        tally.broken = session.look_back(attack).await?;
     }
+    Ok(tally)
 }

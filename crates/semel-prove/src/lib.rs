@@ -19,14 +19,17 @@ pub use judge::timeline::{Event, What};
 pub use judge::verdict::{BreachKind, Broken, Pattern, Verdict};
 pub use options::{Options, Profile, Progress};
 
-use attacks::attack::ALL;
 use attacks::session::Session;
 use attacks::tally::Tally;
 use attacks::trial::Finding;
 use report::{AttackReport, Report};
 use scenario::Scenario;
+use std::pin::Pin;
 use std::time::Duration;
 use tokio::time::Instant;
+
+/// What a function in a table returns that has to wait.
+pub(crate) type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + 'a>>;
 
 /// Attacks the handler of a scenario and reports what broke.
 ///
@@ -41,7 +44,7 @@ pub async fn prove(
     progress(Progress::Starting);
     let mut session = Box::pin(Session::start(scenario, options, &progress)).await?;
     let chosen = |attack: &Attack| options.only.is_empty() || options.only.contains(attack);
-    let chosen: Vec<Attack> = ALL.into_iter().filter(chosen).collect();
+    let chosen: Vec<Attack> = Attack::ALL.into_iter().filter(chosen).collect();
     let mut attacks = Vec::new();
     let mut ended_early = run_all(&chosen, &mut session, &mut attacks, &progress)
         .await

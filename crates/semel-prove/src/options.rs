@@ -57,3 +57,15 @@ pub enum Progress {
     /// An attack has ended.
     Ended(AttackReport),
 }
+
+// === impl Profile ===
+
+impl Profile {
+    /// The one or the other.
+    pub(crate) fn pick<T>(self, quick: T, full: T) -> T {
+        match self {
+            Self::Quick => quick,
+            Self::Full => full,
+        }
+    }
+}

@@ -1,16 +1,22 @@
 //! The same delivery many times at once.
 
-use super::session::Session;
-use super::tally::Tally;
-use super::trial::Trial;
-use crate::error::Error;
-use crate::options::Profile;
+use super::{Definition, Error, Fault, Session, Trial};
+
+pub(super) const AT_ONCE: Definition = Definition {
+    name: "at-once",
+    does: "delivered many times at once",
+    fault: Fault::Race,
+    needs: &[],
+    run: |session| Box::pin(run(session)),
+};
 
 /// Few first: what breaks with two needs no shrinking.
 const NUMBERS: [usize; 3] = [2, 16, 64];
-/// What is tried again after more have broken it.
+/// What is tried again after more have broken it: a conviction with fewer deliveries is easier to read.
 const FEWER: [usize; 6] = [2, 2, 3, 4, 8, 12];
-const FULL_ROUNDS: usize = 3;
+/// Each number is tried once in each of these ways.
+const QUICK: &[Start] = &[Start::Together];
+const FULL: &[Start] = &[Start::Together, Start::Free, Start::Free];
 
 /// How the deliveries run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,49 +27,32 @@ enum Start {
     Free,
 }
 
-pub(super) async fn run(session: &mut Session<'_>) -> Result<Tally, Error> {
-    let mut tally = Tally::default();
-    let rounds = match session.options.profile {
-        Profile::Quick => 1,
-        Profile::Full => FULL_ROUNDS,
-    };
+async fn run(session: &mut Session<'_>) -> Result<(), Error> {
+    let starts = session.options.profile.pick(QUICK, FULL);
     for number in NUMBERS {
-        for round in 0..rounds {
-            let start = if round == 0 {
-                Start::Together
-            } else {
-                Start::Free
-            };
-            if one(session, &mut tally, number, start).await? {
-                fewer(session, &mut tally, number).await?;
-                return Ok(tally);
+        for start in starts {
+            if one(session, number, *start).await? {
+                return fewer(session, number).await;
             }
         }
     }
-    Ok(tally)
+    Ok(())
 }
 
-/// Looks for a conviction with fewer deliveries: it is easier to read.
-async fn fewer(session: &mut Session<'_>, tally: &mut Tally, broken: usize) -> Result<(), Error> {
+async fn fewer(session: &mut Session<'_>, broken: usize) -> Result<(), Error> {
     for number in FEWER.into_iter().filter(|number| *number < broken) {
-        if one(session, tally, number, Start::Together).await? {
+        if one(session, number, Start::Together).await? {
             break;
         }
     }
     Ok(())
 }
 
-async fn one(
-    session: &mut Session<'_>,
-    tally: &mut Tally,
-    number: usize,
-    start: Start,
-) -> Result<bool, Error> {
+async fn one(session: &mut Session<'_>, number: usize, start: Start) -> Result<bool, Error> {
     let trial = Trial::begin(session).await?;
-    match start {
-        Start::Together => trial.session.world.recorder.race(number),
-        Start::Free => {}
+    if start == Start::Together {
+        trial.session.world.recorder.race(number);
     }
     let results = trial.send_at_once(&vec![trial.target(); number]).await;
-    trial.conclude(&results, true, tally).await
+    trial.conclude(&results, true).await
 }

@@ -104,10 +104,7 @@ impl Baseline {
             responses().next(),
             responses().next_back(),
         ];
-        let room = match profile {
-            Profile::Quick => HOLD_POINTS_QUICK,
-            Profile::Full => HOLD_POINTS_FULL,
-        };
+        let room = profile.pick(HOLD_POINTS_QUICK, HOLD_POINTS_FULL);
         let mut points: Vec<Exchange> = Vec::new();
         for exchange in chosen.into_iter().flatten().chain(responses()) {
             let known = points.iter().any(|it| it.boundary == exchange.boundary);

@@ -1,13 +1,18 @@
 //! The crash-point sweep: the baseline shows every boundary, and each of them is one place to die.
 
-use super::session::Session;
-use super::tally::Tally;
-use super::trial::{StartedTrial, Trial, ended};
-use crate::error::Error;
-use crate::options::Profile;
+use super::trial::{StartedTrial, ended};
+use super::{Definition, Error, Fault, Need, Session, Trial};
 use crate::world::exchange::Exchange;
 use crate::world::protocol::MessageKind;
 use std::time::Duration;
+
+pub(super) const CRASH_SWEEP: Definition = Definition {
+    name: "crash-sweep",
+    does: "killed at every boundary seen on the wire",
+    fault: Fault::Crash,
+    needs: &[Need::Process, Need::Dependency],
+    run: |session| Box::pin(run(session)),
+};
 
 /// Where a process dies.
 #[derive(Clone, Debug)]
@@ -25,34 +30,28 @@ enum When {
 }
 
 /// Kills a process at each boundary, starts it again, and lets the sender go on.
-pub(super) async fn run(session: &mut Session<'_>) -> Result<Tally, Error> {
-    if session.world.endpoints.is_empty() {
-        return Ok(Tally::not_run(
-            "no [[dependency]]: nothing passes through a proxy, so no boundary is seen",
-        ));
-    }
-    let mut tally = Tally::default();
+async fn run(session: &mut Session<'_>) -> Result<(), Error> {
     let mut boundaries = 0;
     for crash in crashes(session) {
-        if one(session, &mut tally, &crash, &mut boundaries).await? {
+        if one(session, &crash, &mut boundaries).await? {
             break;
         }
     }
     // To die after the answer alone is not a sweep.
     if boundaries == 0 {
-        tally.hits = 0;
+        session.round.tally.hits = 0;
     }
-    Ok(tally.unless_hit(if session.baseline.exchanges.is_empty() {
+    session.unless_hit(if session.baseline.exchanges.is_empty() {
         "no boundary was seen: the handler did not speak to any [[dependency]] through its proxy"
     } else {
         "no boundary of the undisturbed run was met again"
-    }))
+    });
+    Ok(())
 }
 
 /// Whether the attack is over.
 async fn one(
     session: &mut Session<'_>,
-    tally: &mut Tally,
     crash: &Crash,
     boundaries: &mut u32,
 ) -> Result<bool, Error> {
@@ -68,7 +67,7 @@ async fn one(
         trial.session.world.kill(crash.victim);
     }
     let results: Vec<_> = first.await.into_iter().collect();
-    trial.conclude(&results, hit, tally).await
+    trial.conclude(&results, hit).await
 }
 
 /// A trial whose answer has just reached the sender.
@@ -81,23 +80,18 @@ async fn answered<'s, 'a>(session: &'s mut Session<'a>) -> Result<StartedTrial<'
 
 /// The crashes to try: all of them, or the most telling ones, in the order in which they come.
 fn crashes(session: &Session<'_>) -> Vec<Crash> {
-    let Session {
-        world, baseline, ..
-    } = session;
+    let (world, baseline) = (&session.world, &session.baseline);
     let exchanges = baseline.exchanges.iter();
-    let seen: Vec<&Exchange> = exchanges
-        .filter(|exchange| world.may_attack(exchange.process()))
-        .collect();
+    let seen = exchanges.filter(|exchange| world.may_attack(exchange.process()));
+    let seen: Vec<&Exchange> = seen.collect();
     let silent = silent(session, &seen);
     let last = seen.last().map(|exchange| exchange.process());
     let answered = Crash {
         when: When::Answered,
         victim: last.unwrap_or(world.receiver),
     };
-    let room = match session.options.profile {
-        Profile::Quick => room(session.options.crash_points_max, silent.len()),
-        Profile::Full => usize::MAX,
-    };
+    let quick = room(session.options.crash_points_max, silent.len());
+    let room = session.options.profile.pick(quick, usize::MAX);
     let at = choose(&seen, baseline.answered, room).into_iter();
     at.map(|exchange| Crash::at(exchange, exchange.process()))
         .chain(silent)

@@ -1,24 +1,31 @@
 //! The handler has finished, but its sender does not get to know it.
 
-use super::session::Session;
-use super::tally::Tally;
-use super::trial::Trial;
-use crate::error::Error;
-use crate::scenario::SenderKind;
+use super::{Definition, Error, Fault, Need, Session, Trial};
 use crate::world::sender::{AnswerFate, AttemptResult};
 
-pub(super) async fn run(session: &mut Session<'_>, fate: AnswerFate) -> Result<Tally, Error> {
-    let sender = session.scenario.deliver.sender;
-    if fate == AnswerFate::Cut && sender == SenderKind::Command {
-        return Ok(Tally::not_run(
-            "a command has no connection that could be cut",
-        ));
-    }
+pub(super) const ANSWER_LOST: Definition = Definition {
+    name: "answer-lost",
+    does: "the answer is lost after the handler finished",
+    fault: Fault::LostAnswer,
+    needs: &[],
+    run: |session| Box::pin(run(session, AnswerFate::Lost)),
+};
+
+pub(super) const ANSWER_CUT: Definition = Definition {
+    name: "answer-cut",
+    does: "the connection breaks in the middle of the answer",
+    fault: Fault::LostAnswer,
+    needs: &[Need::Connection],
+    run: |session| Box::pin(run(session, AnswerFate::Cut)),
+};
+
+async fn run(session: &mut Session<'_>, fate: AnswerFate) -> Result<(), Error> {
     let mut trial = Trial::begin(session).await?;
     let hit = miss_a_success(&mut trial, fate).await?;
     trial.until_accepted().await?;
-    let tally = Tally::single(trial.finish().await?, hit);
-    Ok(tally.unless_hit("no answer that could be lost was a success"))
+    trial.end(hit).await?;
+    session.unless_hit("no answer that could be lost was a success");
+    Ok(())
 }
 
 /// Delivers until an answer was a success that the sender does not hear of: a refusal that is lost hurts nobody.

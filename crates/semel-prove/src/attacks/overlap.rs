@@ -1,12 +1,27 @@
 //! The same delivery again while the first is still at work, kept there by an answer that a proxy holds back.
 
-use super::session::{QUIET, Session};
-use super::tally::Tally;
-use super::trial::{StartedTrial, Trial};
-use crate::error::Error;
+use super::session::QUIET;
+use super::trial::StartedTrial;
+use super::{Definition, Error, Fault, Session, Trial};
 use crate::world::exchange::Exchange;
 use crate::world::recorder::Release;
 use std::time::Duration;
+
+pub(super) const WHILE_RUNNING: Definition = Definition {
+    name: "while-running",
+    does: "delivered again while the first still runs",
+    fault: Fault::Race,
+    needs: &[],
+    run: |session| Box::pin(run(session, First::Stays)),
+};
+
+pub(super) const DEADLINE_PASSED: Definition = Definition {
+    name: "deadline-passed",
+    does: "the sender's deadline passes while the handler still runs",
+    fault: Fault::Race,
+    needs: &[],
+    run: |session| Box::pin(run(session, First::GivenUp)),
+};
 
 /// How long the first is kept waiting unless the second has ended before.
 const OVERLAP: Duration = Duration::from_millis(150);
@@ -20,41 +35,36 @@ const BLIND_TRIALS: u32 = 4;
 
 /// What becomes of the first attempt when the second is sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum First {
+enum First {
     /// Its sender still waits.
     Stays,
     /// Its sender has hung up: the deadline passed.
     GivenUp,
 }
 
-pub(super) async fn run(session: &mut Session<'_>, first: First) -> Result<Tally, Error> {
-    let mut tally = Tally::default();
+async fn run(session: &mut Session<'_>, first: First) -> Result<(), Error> {
     for at in session.baseline.hold_points(session.options.profile) {
-        if one(session, &mut tally, Some(&at), first).await? {
-            return Ok(tally);
+        if one(session, Some(&at), first).await? {
+            return Ok(());
         }
     }
-    while tally.hits == 0 && tally.trials < BLIND_TRIALS {
-        if one(session, &mut tally, None, first).await? {
-            return Ok(tally);
+    while session.round.tally.hits == 0 && session.round.tally.trials < BLIND_TRIALS {
+        if one(session, None, first).await? {
+            return Ok(());
         }
     }
-    Ok(tally.unless_hit("the first attempt was always answered before it could be disturbed"))
+    session.unless_hit("the first attempt was always answered before it could be disturbed");
+    Ok(())
 }
 
-async fn one(
-    session: &mut Session<'_>,
-    tally: &mut Tally,
-    at: Option<&Exchange>,
-    then: First,
-) -> Result<bool, Error> {
+async fn one(session: &mut Session<'_>, at: Option<&Exchange>, then: First) -> Result<bool, Error> {
     let (started, hit) = match at {
         Some(at) => {
             let started = Trial::begin_held(session, at).await?;
             let hit = started.held.is_some();
             (started, hit)
         }
-        None => early(session, tally.trials).await?,
+        None => early(session).await?,
     };
     let StartedTrial {
         mut trial, first, ..
@@ -65,17 +75,17 @@ async fn one(
     let let_go = |session: &mut Session<'_>| session.world.recorder.release(Release::Forward);
     let to = trial.target();
     let results = trial.send_beside(first, to, OVERLAP, let_go).await;
-    trial.conclude(&results, hit, tally).await
+    trial.conclude(&results, hit).await
 }
 
 /// Where nothing is seen on the wire, the clock must do; earlier each time. Whether the first attempt is still at work.
 async fn early<'s, 'a>(
     session: &'s mut Session<'a>,
-    misses: u32,
 ) -> Result<(StartedTrial<'s, 'a>, bool), Error> {
+    let moment = session.baseline.answered / (2 << session.round.tally.trials);
     let trial = Trial::begin(session).await?;
     let first = trial.spawn(trial.target());
-    tokio::time::sleep(trial.session.baseline.answered / (2 << misses)).await;
+    tokio::time::sleep(moment).await;
     let hit = !first.is_finished();
     Ok((trial.started(first, None), hit))
 }

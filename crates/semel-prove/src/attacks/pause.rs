@@ -1,27 +1,31 @@
 //! A process stands still past its lease, another one takes the delivery, and the first goes on as if nothing had been.
 
-use super::session::Session;
-use super::tally::Tally;
-use super::trial::{StartedTrial, Trial};
-use crate::error::Error;
+use super::trial::StartedTrial;
+use super::{Definition, Error, Fault, Need, Session, Trial};
 use crate::scenario::SenderKind;
 use crate::world::exchange::Exchange;
 use crate::world::recorder::Release;
 use std::net::SocketAddr;
 use std::time::Duration;
 
+pub(super) const PAUSE: Definition = Definition {
+    name: "pause",
+    does: "paused past its lease while another one takes over",
+    fault: Fault::Pause,
+    needs: &[Need::Process],
+    run: |session| Box::pin(run(session)),
+};
+
 /// How long the other one gets before the first goes on.
 const HEAD_START: Duration = Duration::from_millis(300);
 /// Longer than the lease by this much, in leases.
 const PAST_LEASE: f64 = 1.1;
 
-pub(super) async fn run(session: &mut Session<'_>) -> Result<Tally, Error> {
-    let mut tally = Tally::default();
+async fn run(session: &mut Session<'_>) -> Result<(), Error> {
     let points = session.baseline.hold_points(session.options.profile);
     if points.is_empty() {
-        return Ok(Tally::not_run(
-            "nothing was seen on the wire: nobody knows when to pause",
-        ));
+        session.explain("nothing was seen on the wire: nobody knows when to pause");
+        return Ok(());
     }
     let mut nobody_else = false;
     for at in points {
@@ -33,16 +37,16 @@ pub(super) async fn run(session: &mut Session<'_>) -> Result<Tally, Error> {
             nobody_else = true;
             continue;
         };
-        if one(session, &mut tally, &at, other).await? {
+        if one(session, &at, other).await? {
             break;
         }
     }
-    if tally.trials == 0 && nobody_else {
-        return Ok(Tally::not_run(
-            "the receiver has no second process that could take the delivery while it stands still",
-        ));
-    }
-    Ok(tally.unless_hit("no process was at work when it should have been paused"))
+    session.unless_hit(if session.round.tally.trials == 0 && nobody_else {
+        "the receiver has no second process that could take the delivery while it stands still"
+    } else {
+        "no process was at work when it should have been paused"
+    });
+    Ok(())
 }
 
 /// Who takes the delivery while the victim stands still. None: only the victim could.
@@ -55,30 +59,24 @@ async fn other(session: &mut Session<'_>, victim: usize) -> Result<Option<Socket
         session.world.second().await?
     };
     let receives = deliver.target.is_none() && victim == session.world.receiver;
-    let first = (!receives).then_some(session.sender.target());
-    Ok(second.and_then(|at| session.world.address(at)).or(first))
+    Ok(second.or((!receives).then_some(session.sender.target())))
 }
 
-async fn one(
-    session: &mut Session<'_>,
-    tally: &mut Tally,
-    at: &Exchange,
-    other: SocketAddr,
-) -> Result<bool, Error> {
+async fn one(session: &mut Session<'_>, at: &Exchange, other: SocketAddr) -> Result<bool, Error> {
     let lease = session.scenario.deliver.lease();
+    let started = Trial::begin_held(session, at).await?;
     let StartedTrial {
         mut trial,
         first,
         held,
-    } = Trial::begin_held(session, at).await?;
-    let hit = held.is_some();
+    } = started;
     let victim = held.as_ref().unwrap_or(at).process();
-    if hit {
+    if held.is_some() {
         trial.session.world.pause(victim);
         trial.session.world.recorder.release(Release::Forward);
         tokio::time::sleep(lease.mul_f64(PAST_LEASE)).await;
     }
     let let_go = |session: &mut Session<'_>| session.world.resume(victim);
     let results = trial.send_beside(first, other, HEAD_START, let_go).await;
-    trial.conclude(&results, hit, tally).await
+    trial.conclude(&results, held.is_some()).await
 }

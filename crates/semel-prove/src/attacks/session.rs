@@ -3,6 +3,7 @@
 use super::attack::Attack;
 use super::baseline::Baseline;
 use super::late::PassedTrial;
+use super::tally::Tally;
 use crate::error::Error;
 use crate::options::{Options, Progress};
 use crate::scenario::Scenario;
@@ -51,8 +52,8 @@ pub(crate) struct Session<'a> {
 pub(super) struct Round {
     /// None: the baseline.
     pub(super) attack: Option<Attack>,
+    pub(super) tally: Tally,
     rng: StdRng,
-    trials: u32,
     deliveries: u64,
 }
 
@@ -138,11 +139,22 @@ impl<'a> Session<'a> {
     }
 
     /// One more trial was made.
-    pub(super) fn tried(&mut self) {
-        self.round.trials += 1;
+    pub(super) fn tried(&self) {
         if let Some(attack) = self.round.attack {
-            let trial = self.round.trials;
+            let trial = self.round.tally.trials + 1;
             self.progress.0(Progress::Tried { attack, trial });
+        }
+    }
+
+    /// Why the attack cannot be made, or never hit.
+    pub(super) fn explain(&mut self, why: &str) {
+        self.round.tally.why = Some(why.to_owned());
+    }
+
+    /// If no fault hit, this is why.
+    pub(super) fn unless_hit(&mut self, why: &str) {
+        if self.round.tally.hits == 0 {
+            self.explain(why);
         }
     }
 
@@ -168,8 +180,8 @@ impl Round {
         let number = attack.map_or(0, Attack::number);
         Self {
             attack,
+            tally: Tally::default(),
             rng: StdRng::seed_from_u64(seed.wrapping_add(number)),
-            trials: 0,
             deliveries: number * DELIVERIES_MAX,
         }
     }

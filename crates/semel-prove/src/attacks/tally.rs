@@ -25,13 +25,6 @@ impl Tally {
         }
     }
 
-    /// The attack with only this trial in it.
-    pub(super) fn single(finding: Finding, hit: bool) -> Self {
-        let mut tally = Self::default();
-        tally.add(finding, hit);
-        tally
-    }
-
     /// One more trial. Whether the attack is over: one conviction is enough.
     pub(super) fn add(&mut self, finding: Finding, hit: bool) -> bool {
         self.trials += 1;
@@ -43,12 +36,9 @@ impl Tally {
         breaks
     }
 
-    /// If no fault hit, this is why.
-    pub(super) fn unless_hit(mut self, why: &str) -> Self {
-        if self.hits == 0 {
-            self.why = Some(why.to_owned());
-        }
-        self
+    /// In how many trials the fault came too late.
+    pub(super) fn misses(&self) -> u32 {
+        self.trials - self.hits
     }
 
     /// What these trials come to.

@@ -9,7 +9,7 @@ use super::session::Session;
 use crate::error::Error;
 use crate::world::exchange::{Exchange, Hold};
 use crate::world::recorder::Release;
-use crate::world::sender::{AnswerFate, AttemptResult, Delivery, Payload};
+use crate::world::sender::{AnswerFate, AttemptResult, Delivery};
 use std::net::SocketAddr;
 use std::time::Duration;
 use tokio::task::JoinHandle;
@@ -110,12 +110,6 @@ impl<'s, 'a> Trial<'s, 'a> {
         }
     }
 
-    /// The same delivery with another payload.
-    pub(crate) fn with_payload(mut self, payload: Payload) -> Self {
-        self.delivery = self.delivery.with(payload);
-        self
-    }
-
     /// Makes another delivery about the same entity. It is the next to be sent.
     pub(crate) async fn add_related(&mut self) -> Result<(), Error> {
         let entity = self.delivery.entity.clone();
@@ -129,6 +123,11 @@ impl<'s, 'a> Trial<'s, 'a> {
         if let Some(related) = &mut self.related {
             std::mem::swap(related, &mut self.delivery);
         }
+    }
+
+    fn into_parts(self) -> (&'s mut Session<'a>, Vec<Delivery>) {
+        let deliveries = [self.delivery].into_iter().chain(self.related);
+        (self.session, deliveries.collect())
     }
 
     pub(crate) fn target(&self) -> SocketAddr {

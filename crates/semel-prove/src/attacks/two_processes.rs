@@ -1,47 +1,39 @@
 //! Two processes of the handler: one after the other, and both at once.
 
-use super::session::Session;
-use super::tally::Tally;
-use super::trial::Trial;
-use crate::error::Error;
-use crate::scenario::SenderKind;
+use super::{Definition, Error, Fault, Need, Session, Trial};
+
+pub(super) const TWO_PROCESSES: Definition = Definition {
+    name: "two-processes",
+    does: "two processes of the handler at once",
+    fault: Fault::SecondProcess,
+    needs: &[Need::Process, Need::Addressing, Need::OwnHandler],
+    run: |session| Box::pin(run(session)),
+};
 
 /// As many for each process at once.
-const AT_ONCE: [usize; 2] = [1, 4];
+const NUMBERS: [usize; 2] = [1, 4];
 
-pub(super) async fn run(session: &mut Session<'_>) -> Result<Tally, Error> {
-    let deliver = &session.scenario.deliver;
-    if deliver.sender == SenderKind::Command {
-        return Ok(Tally::not_run(
-            "a command delivers where it will: it cannot be told to deliver to a second process",
-        ));
-    }
-    if deliver.target.is_some() {
-        return Ok(Tally::not_run(
-            "the handler runs elsewhere: a second process of it cannot be started",
-        ));
-    }
-    let second = session.world.second().await?;
-    let Some(other) = second.and_then(|at| session.world.address(at)) else {
-        return Ok(Tally::not_run(
+async fn run(session: &mut Session<'_>) -> Result<(), Error> {
+    let Some(other) = session.world.second().await? else {
+        session.explain(
             "the receiver keeps things in a directory of its own, or has no port: two of it would be two handlers",
-        ));
+        );
+        return Ok(());
     };
-    let mut tally = Tally::default();
     let mut trial = Trial::begin(session).await?;
     trial.until_accepted().await?;
     trial.again(other).await?;
-    if tally.add(trial.finish().await?, true) {
-        return Ok(tally);
+    if trial.end(true).await? {
+        return Ok(());
     }
-    for number in AT_ONCE {
+    for number in NUMBERS {
         let trial = Trial::begin(session).await?;
         trial.session.world.recorder.race(2 * number);
         let targets = [trial.target(), other].repeat(number);
         let results = trial.send_at_once(&targets).await;
-        if trial.conclude(&results, true, &mut tally).await? {
+        if trial.conclude(&results, true).await? {
             break;
         }
     }
-    Ok(tally)
+    Ok(())
 }

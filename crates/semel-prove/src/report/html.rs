@@ -37,7 +37,7 @@ fn row(attacked: &AttackReport) -> String {
         "<tr class=\"{}\"><td>{}<td>{}<td>{verdict}<td>{}<td>{}<td>{}</tr>\n",
         verdict.replace(' ', "-"),
         attacked.attack,
-        wording::does(attacked.attack),
+        attacked.attack.does(),
         attacked.trials,
         attacked.hits,
         escape(&wording::remark(&attacked.verdict)),

@@ -11,8 +11,7 @@ pub fn text(report: &Report) -> String {
     let mut lines: Vec<String> = report.attacks.iter().map(row).collect();
     for one in &report.attacks {
         if let Verdict::Broken(broken) = &one.verdict {
-            let does = wording::does(one.attack);
-            lines.push(format!("\n{}: {does}", one.attack));
+            lines.push(format!("\n{}: {}", one.attack, one.attack.does()));
             lines.extend(timeline(broken));
         }
     }

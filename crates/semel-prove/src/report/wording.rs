@@ -1,29 +1,9 @@
 //! How verdicts and events are said.
 
-use crate::attacks::attack::Attack;
 use crate::judge::timeline::{Event, What};
 use crate::judge::verdict::{BreachKind, Verdict};
 use crate::printable::plain;
 use std::time::Duration;
-
-/// What an attack does, in one line.
-pub(super) fn does(attack: Attack) -> &'static str {
-    match attack {
-        Attack::Repeat => "delivered once more after it succeeded",
-        Attack::AtOnce => "delivered many times at once",
-        Attack::WhileRunning => "delivered again while the first still runs",
-        Attack::AnswerLost => "the answer is lost after the handler finished",
-        Attack::AnswerCut => "the connection breaks in the middle of the answer",
-        Attack::DeadlinePassed => "the sender's deadline passes while the handler still runs",
-        Attack::KillRandom => "killed at a random moment",
-        Attack::CrashSweep => "killed at every boundary seen on the wire",
-        Attack::Pause => "paused past its lease while another one takes over",
-        Attack::Reorder => "two deliveries in the wrong order",
-        Attack::OtherPayload => "the same key with another payload",
-        Attack::BadKey => "parts of the key missing or malformed",
-        Attack::TwoProcesses => "two processes of the handler at once",
-    }
-}
 
 pub(super) fn how(how: BreachKind) -> &'static str {
     match how {

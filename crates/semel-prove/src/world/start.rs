@@ -12,6 +12,7 @@ use crate::scenario::endpoint::Endpoint;
 use crate::scenario::template::Variables;
 use crate::scenario::{Process, Scenario};
 use semel_rig::Reaper;
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -75,12 +76,12 @@ impl<'a> World<'a> {
         Ok(())
     }
 
-    /// A second process of the receiver, beside the first. None: it keeps things in a directory of its own, so
-    /// two of them are not two of the same.
-    pub(crate) async fn second(&mut self) -> Result<Option<usize>, Error> {
+    /// Where a second process of the receiver listens, beside the first. None: it keeps things in a directory of its
+    /// own, so two of them are not two of the same.
+    pub(crate) async fn second(&mut self) -> Result<Option<SocketAddr>, Error> {
         match &self.second {
             SecondProcess::Unasked => {}
-            SecondProcess::Runs(at) => return Ok(Some(*at)),
+            SecondProcess::Runs(at) => return Ok(self.address(*at)),
             SecondProcess::Fails(why) => return Err(Error::SecondProcess(why.clone())),
         }
         // What is started beside a target is a stand-in, not the handler.
@@ -100,7 +101,7 @@ impl<'a> World<'a> {
             return Err(Error::SecondProcess(why));
         }
         self.second = SecondProcess::Runs(at);
-        Ok(Some(at))
+        Ok(self.address(at))
     }
 
     async fn join(&mut self, process: &Process, name: &str, port: u16) -> Result<(), Error> {

@@ -1,7 +1,6 @@
 //! The end of a trial: all is quiet, effects are counted, and the trial is judged.
 
 use super::Trial;
-use crate::attacks::Tally;
 use crate::attacks::baseline::vary;
 use crate::attacks::late::PassedTrial;
 use crate::attacks::session::{QUIET, Session};
@@ -34,46 +33,56 @@ pub(crate) struct Finding {
 // === impl Trial ===
 
 impl Trial<'_, '_> {
-    /// The sender goes on as its attempts let it, and the trial is added to the attack's. Whether the attack is over.
+    /// The sender goes on as its attempts let it, and the trial ends. Whether the attack is over.
     pub(crate) async fn conclude(
         mut self,
         results: &[AttemptResult],
         hit: bool,
-        tally: &mut Tally,
     ) -> Result<bool, Error> {
         self.until_settled(results).await?;
-        Ok(tally.add(self.finish().await?, hit))
+        self.end(hit).await
     }
 
-    /// Waits until all is quiet, looks at the effects of the trial's deliveries and judges.
+    /// The trial is judged and added to the attack's. Whether the attack is over.
+    pub(crate) async fn end(self, hit: bool) -> Result<bool, Error> {
+        let (session, deliveries) = self.into_parts();
+        let finding = session.finish(&deliveries).await?;
+        Ok(session.round.tally.add(finding, hit))
+    }
+
+    /// The trial is judged.
     pub(crate) async fn finish(self) -> Result<Finding, Error> {
-        let session = self.session;
-        let deliveries: Vec<Delivery> = [self.delivery].into_iter().chain(self.related).collect();
-        session.world.restart_ended().await?;
-        session.quiet().await;
-        session.world.restart_ended().await?;
-        let answers = session.sender.take_answers();
-        let mut finding = session.judge(&deliveries, &answers).await?;
-        if finding.is_lost() {
-            finding = session.wait_for_effects(&deliveries, &answers).await?;
-        }
-        // Two deliveries differ anyway.
-        session.writes_vary |= deliveries.len() == 1 && vary(&session.world.recorder.exchanges());
-        session.world.recorder.idle();
-        session.tried();
-        if let Some(attack) = session.round.attack
-            && finding.breach.is_none()
-        {
-            let passed = PassedTrial::new(attack, &deliveries, &finding);
-            session.passed.push(passed);
-        }
-        Ok(finding)
+        let (session, deliveries) = self.into_parts();
+        session.finish(&deliveries).await
     }
 }
 
 // === impl Session ===
 
 impl Session<'_> {
+    /// Waits until all is quiet, looks at the effects of a trial's deliveries and judges.
+    async fn finish(&mut self, deliveries: &[Delivery]) -> Result<Finding, Error> {
+        self.world.restart_ended().await?;
+        self.quiet().await;
+        self.world.restart_ended().await?;
+        let answers = self.sender.take_answers();
+        let mut finding = self.judge(deliveries, &answers).await?;
+        if finding.is_lost() {
+            finding = self.wait_for_effects(deliveries, &answers).await?;
+        }
+        // Two deliveries differ anyway.
+        self.writes_vary |= deliveries.len() == 1 && vary(&self.world.recorder.exchanges());
+        self.world.recorder.idle();
+        self.tried();
+        if let Some(attack) = self.round.attack
+            && finding.breach.is_none()
+        {
+            let passed = PassedTrial::new(attack, deliveries, &finding);
+            self.passed.push(passed);
+        }
+        Ok(finding)
+    }
+
     /// An effect is missing: it may only be late. It is looked for as long as a sender waits for an answer, counted from
     /// when the handler was done with what earlier trials left to it.
     async fn wait_for_effects(

@@ -47,14 +47,6 @@ impl Delivery {
         self
     }
 
-    /// The same identity with another payload.
-    pub(crate) fn with(&self, payload: Payload) -> Self {
-        Self {
-            payload,
-            ..self.clone()
-        }
-    }
-
     /// These variables, and its own.
     pub(crate) fn variables(&self, others: &Variables) -> Variables {
         others
