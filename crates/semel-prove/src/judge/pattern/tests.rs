@@ -1,3 +1,4 @@
+use super::catalogue::KnownMistake;
 use super::*;
 use crate::judge::samples::{answered, counted, event, says, sent};
 
@@ -9,6 +10,14 @@ fn one(attack: Attack, how: BreachKind, timeline: Vec<Event>) -> Clues {
     Clues {
         broken: vec![(attack, how, timeline)],
         ..Clues::default()
+    }
+}
+
+#[test]
+fn documentation_names_every_pattern() {
+    let documentation = include_str!("../../../../../docs/prove.md");
+    for KnownMistake { name, .. } in CATALOGUE {
+        assert!(documentation.contains(&format!("| {name} |")), "{name}");
     }
 }
 
