@@ -127,16 +127,16 @@ pub struct Deliver {
     /// A recorded file, instead of a template: HAR, or JSON lines of method, url, headers, body.
     pub recorded: Option<String>,
     /// How long the sender waits for an answer, in milliseconds.
-    #[serde(default = "deadline_ms")]
+    #[serde(default = "number::<5_000, _>")]
     pub deadline_ms: u64,
     /// How often it delivers before it gives up.
-    #[serde(default = "attempts")]
+    #[serde(default = "number::<20, _>")]
     pub attempts: u32,
     /// How long it waits between attempts, in milliseconds.
-    #[serde(default = "pause_ms")]
+    #[serde(default = "number::<200, _>")]
     pub pause_ms: u64,
     /// How long a lock or lease of the handler lasts, in milliseconds: a pause must outlast it.
-    #[serde(default = "lease_ms")]
+    #[serde(default = "number::<2_000, _>")]
     pub lease_ms: u64,
     /// Whether the queue itself puts away what always fails.
     #[serde(default)]
@@ -180,7 +180,7 @@ pub struct Effect {
     /// On which dependency, or `sqlite:PATH` from the scenario's directory; the only one of its kind unless given.
     pub on: Option<String>,
     /// How often one delivery is to be seen; 1 unless given. Not 0 for all: who sees nothing cannot tell work from none.
-    #[serde(default = "one")]
+    #[serde(default = "number::<1, _>")]
     pub expected: u64,
 }
 
@@ -218,22 +218,7 @@ fn yes() -> bool {
     true
 }
 
-const fn deadline_ms() -> u64 {
-    5_000
-}
-
-const fn attempts() -> u32 {
-    20
-}
-
-const fn pause_ms() -> u64 {
-    200
-}
-
-const fn lease_ms() -> u64 {
-    2_000
-}
-
-const fn one() -> u64 {
-    1
+/// A default that is a number.
+fn number<const N: u32, T: From<u32>>() -> T {
+    N.into()
 }

@@ -12,6 +12,7 @@ pub(crate) mod recorder;
 pub(crate) mod exchange;
 pub(crate) mod sender;
 pub(crate) mod probe;
+mod before;
 mod connections;
 mod sqlite;
 

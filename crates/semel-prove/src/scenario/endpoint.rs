@@ -1,6 +1,6 @@
 //! Where the dependencies are, and which of them is meant.
 
-use super::{Dependency, Scenario};
+use super::Dependency;
 use crate::error::Error;
 use crate::options::Options;
 use crate::world::protocol::Protocol;
@@ -27,13 +27,8 @@ pub(crate) struct UrlTemplate(String, String);
 // === impl Endpoint ===
 
 impl Endpoint {
-    /// Every endpoint of a scenario, or what is wrong with it.
-    pub(super) fn all(scenario: &Scenario, options: &Options) -> Vec<Result<Self, String>> {
-        let dependencies = scenario.dependencies.iter();
-        dependencies.map(|it| Self::new(it, options)).collect()
-    }
-
-    fn new(dependency: &Dependency, options: &Options) -> Result<Self, String> {
+    /// Where a dependency of the scenario is, or what is wrong with it.
+    pub(super) fn new(dependency: &Dependency, options: &Options) -> Result<Self, String> {
         let env = dependency.env.clone();
         if env.is_empty() || env.contains(['=', '\0']) {
             return Err(format!("a [[dependency]]: {env:?} is no variable"));
@@ -134,6 +129,19 @@ pub(crate) fn find<'a>(
         return Err(format!("`{on}` does not speak {protocol:?}"));
     }
     Ok(Some(named))
+}
+
+/// Whether `on` says who is to be asked in this protocol; `None`: nobody is asked.
+pub(crate) fn check_on(
+    on: Option<&str>,
+    protocol: Option<Protocol>,
+    endpoints: &[Endpoint],
+) -> Result<(), String> {
+    match protocol {
+        Some(protocol) => find(on, protocol, endpoints).map(drop),
+        None if on.is_some() => Err("`on` is only for sql and redis".to_owned()),
+        None => Ok(()),
+    }
 }
 
 #[cfg(test)]

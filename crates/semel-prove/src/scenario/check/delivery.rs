@@ -8,34 +8,35 @@ use url::Url;
 pub(super) fn check(scenario: &Scenario, mistakes: &mut Mistakes) {
     let deliver = &scenario.deliver;
     receiver(scenario, mistakes);
-    match deliver.sender {
-        SenderKind::Command => by_command(deliver, mistakes),
-        SenderKind::CloudTasks
-        | SenderKind::Pubsub
-        | SenderKind::Cloudevents
-        | SenderKind::Http => {
-            by_request(deliver, mistakes);
-        }
+    if deliver.sender == SenderKind::Command {
+        by_command(deliver, mistakes);
+    } else {
+        by_request(deliver, mistakes);
     }
-    if deliver.attempts == 0 || deliver.deadline_ms == 0 {
-        mistakes.push("deliver.attempts and deliver.deadline_ms must be at least 1".to_owned());
-    }
+    mistakes.add_if(
+        deliver.attempts == 0 || deliver.deadline_ms == 0,
+        "deliver.attempts and deliver.deadline_ms must be at least 1",
+    );
 }
 
 fn receiver(scenario: &Scenario, mistakes: &mut Mistakes) {
     let deliver = &scenario.deliver;
-    if let Some(to) = &deliver.to
-        && !scenario.processes.iter().any(|process| process.name == *to)
-    {
-        mistakes.push(format!("deliver.to names `{to}`, which is no process"));
+    if let Some(to) = &deliver.to {
+        let known = scenario.processes.iter().any(|process| process.name == *to);
+        mistakes.add_if(
+            !known,
+            format!("deliver.to names `{to}`, which is no process"),
+        );
     }
     let nobody = scenario.processes.is_empty() && deliver.target.is_none();
-    if nobody && deliver.sender != SenderKind::Command {
-        mistakes.push("neither a [[process]] nor deliver.target says who receives".to_owned());
-    }
-    if deliver.target.is_some() && deliver.to.is_some() {
-        mistakes.push("deliver.to and deliver.target exclude each other".to_owned());
-    }
+    mistakes.add_if(
+        nobody && deliver.sender != SenderKind::Command,
+        "neither a [[process]] nor deliver.target says who receives",
+    );
+    mistakes.add_if(
+        deliver.target.is_some() && deliver.to.is_some(),
+        "deliver.to and deliver.target exclude each other",
+    );
     if let Some(target) = &deliver.target {
         is_target(target, deliver, mistakes);
     }
@@ -44,52 +45,52 @@ fn receiver(scenario: &Scenario, mistakes: &mut Mistakes) {
 fn is_target(target: &str, deliver: &Deliver, mistakes: &mut Mistakes) {
     let url = Url::parse(target).ok();
     let Some(url) = url.filter(|url| url.scheme() == "http" && url.host().is_some()) else {
-        mistakes.push(format!("deliver.target `{target}` is no http:// address"));
+        mistakes.add(format!("deliver.target `{target}` is no http:// address"));
         return;
     };
-    if !url.username().is_empty() || url.password().is_some() {
-        mistakes.push("deliver.target: a user is not sent; write a header".to_owned());
-    }
-    if deliver.path.is_some() && (url.path() != "/" || url.query().is_some()) {
-        mistakes.push(format!(
-            "deliver.target `{target}` names a path, and so does deliver.path: say it once"
-        ));
-    }
+    mistakes.add_if(
+        !url.username().is_empty() || url.password().is_some(),
+        "deliver.target: a user is not sent; write a header",
+    );
+    mistakes.add_if(
+        deliver.path.is_some() && (url.path() != "/" || url.query().is_some()),
+        format!("deliver.target `{target}` names a path, and so does deliver.path: say it once"),
+    );
 }
 
 fn by_command(deliver: &Deliver, mistakes: &mut Mistakes) {
     match &deliver.command {
-        None => mistakes
-            .push("deliver.command is missing: it delivers when `as = \"command\"`".to_owned()),
-        Some(line) => {
-            if shlex::split(line).is_none_or(|words| words.is_empty()) {
-                mistakes.push(format!("deliver.command `{line}` is not a command"));
-            }
-        }
+        None => mistakes.add("deliver.command is missing: it delivers when `as = \"command\"`"),
+        Some(line) => mistakes.add_if(
+            !template::is_command(line),
+            format!("deliver.command `{line}` is not a command"),
+        ),
     }
-    if deliver.recorded.is_some() {
-        mistakes.push("deliver.recorded holds requests, and a command sends none".to_owned());
-    }
+    mistakes.add_if(
+        deliver.recorded.is_some(),
+        "deliver.recorded holds requests, and a command sends none",
+    );
 }
 
 fn by_request(deliver: &Deliver, mistakes: &mut Mistakes) {
-    if deliver.command.is_some() {
-        mistakes.push("deliver.command is only for `as = \"command\"`".to_owned());
-    }
+    mistakes.add_if(
+        deliver.command.is_some(),
+        "deliver.command is only for `as = \"command\"`",
+    );
     if let Some(path) = &deliver.path {
         template::path("deliver.path", path, mistakes);
     }
-    if let Some(method) = &deliver.method
-        && Method::from_bytes(method.as_bytes()).is_err()
-    {
-        mistakes.push(format!("deliver.method {method:?} is no method"));
+    if let Some(method) = &deliver.method {
+        let wrong = Method::from_bytes(method.as_bytes()).is_err();
+        mistakes.add_if(wrong, format!("deliver.method {method:?} is no method"));
     }
     for (name, value) in &deliver.headers {
-        if HeaderName::from_bytes(name.as_bytes()).is_err() {
-            mistakes.push(format!("deliver.headers: {name:?} is no header's name"));
-        }
-        if HeaderValue::from_str(value).is_err() {
-            mistakes.push(format!("deliver.headers: {value:?} cannot be sent"));
-        }
+        let wrong = HeaderName::from_bytes(name.as_bytes()).is_err();
+        mistakes.add_if(
+            wrong,
+            format!("deliver.headers: {name:?} is no header's name"),
+        );
+        let wrong = HeaderValue::from_str(value).is_err();
+        mistakes.add_if(wrong, format!("deliver.headers: {value:?} cannot be sent"));
     }
 }
