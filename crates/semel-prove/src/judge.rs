@@ -21,28 +21,10 @@ pub(crate) struct Evidence<'a> {
     pub(crate) scenario: &'a Scenario,
     /// Whether a process ends after its work also when nothing disturbs it.
     pub(crate) ends_anyway: bool,
-    pub(crate) expectations: &'a [Expectation],
+    pub(crate) deliveries: &'a [Delivery],
     pub(crate) events: &'a [Event],
     pub(crate) answers: &'a [Answer],
     pub(crate) counts: &'a Counts,
-}
-
-/// A delivery, and what it can claim.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Expectation {
-    pub(crate) id: String,
-    pub(crate) requirement: Requirement,
-}
-
-/// What a delivery can claim.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Requirement {
-    /// Its effect, and that no attempt of it is refused for ever.
-    Effect,
-    /// Its effect. What else came under its key may be refused for ever.
-    EffectOnly,
-    /// Nothing but an end: it can never succeed as it is.
-    Termination,
 }
 
 /// How a trial broke the promise.
@@ -55,12 +37,12 @@ pub(crate) struct Breach {
 
 /// None: the promise held.
 pub(crate) fn judge(evidence: &Evidence<'_>) -> Option<Breach> {
-    let breach = evidence.expectations.iter().find_map(|expected| {
+    let breach = evidence.deliveries.iter().find_map(|delivery| {
         evidence
-            .twice(&expected.id)
-            .or_else(|| evidence.lost(expected))
-            .or_else(|| evidence.died(&expected.id))
-            .or_else(|| evidence.endless(expected))
+            .twice(&delivery.id)
+            .or_else(|| evidence.lost(delivery))
+            .or_else(|| evidence.died(&delivery.id))
+            .or_else(|| evidence.endless(delivery))
     });
     breach.or_else(|| evidence.answers_differ())
 }
@@ -81,11 +63,9 @@ impl Evidence<'_> {
         Some(Breach::new(BreachKind::EffectTwice, seen))
     }
 
-    fn lost(&self, Expectation { id, requirement }: &Expectation) -> Option<Breach> {
-        if self.scenario.promise == Promise::AtMostOnce
-            || *requirement == Requirement::Termination
-            || !self.accepted(id)
-        {
+    fn lost(&self, Delivery { id, payload, .. }: &Delivery) -> Option<Breach> {
+        let owed = self.scenario.promise != Promise::AtMostOnce && payload.can_succeed();
+        if !owed || !self.accepted(id) {
             return None;
         }
         let mut counts = self.counts(id);
@@ -109,37 +89,28 @@ impl Evidence<'_> {
     }
 
     /// Refused for ever: the sender has used up all its attempts.
-    fn endless(&self, Expectation { id, requirement }: &Expectation) -> Option<Breach> {
-        let sent = self.sent(id);
-        let accepted = self.accepted(id);
+    fn endless(&self, Delivery { id, payload, .. }: &Delivery) -> Option<Breach> {
+        let (sent, accepted) = (self.sent(id), self.accepted(id));
+        if !payload.can_succeed() {
+            let ended = accepted || self.scenario.deliver.dead_letters || self.is_client();
+            let seen =
+                format!("delivery {id} can never succeed, was sent {sent} and refused each time");
+            return (!ended).then(|| Breach::new(BreachKind::Poison, seen));
+        }
         // A client is told that its request was put aside; a broker would ask for ever.
         let aside = self.scenario.promise == Promise::AtMostOnce && self.is_client();
-        let (kind, seen) = match requirement {
-            Requirement::Effect | Requirement::EffectOnly if !accepted && aside => return None,
-            Requirement::Effect | Requirement::EffectOnly if !accepted => (
-                BreachKind::Stuck,
-                format!(
-                    "delivery {id} was sent {sent} and never accepted, although nothing was wrong any more"
-                ),
-            ),
-            Requirement::Effect if !self.accepted_at_last(id) => (
-                BreachKind::Stuck,
-                format!(
-                    "delivery {id} was accepted, and its duplicate was not: it was sent {sent}, the last of them in vain"
-                ),
-            ),
-            Requirement::Effect | Requirement::EffectOnly => return None,
-            Requirement::Termination
-                if accepted || self.scenario.deliver.dead_letters || self.is_client() =>
-            {
-                return None;
-            }
-            Requirement::Termination => (
-                BreachKind::Poison,
-                format!("delivery {id} can never succeed, was sent {sent} and refused each time"),
-            ),
+        let seen = if !accepted && !aside {
+            format!(
+                "delivery {id} was sent {sent} and never accepted, although nothing was wrong any more"
+            )
+        } else if accepted && *payload == Payload::Default && !self.accepted_at_last(id) {
+            format!(
+                "delivery {id} was accepted, and its duplicate was not: it was sent {sent}, the last of them in vain"
+            )
+        } else {
+            return None;
         };
-        Some(Breach::new(kind, seen))
+        Some(Breach::new(BreachKind::Stuck, seen))
     }
 
     /// Only an API client reads more of an answer than its status.
@@ -191,21 +162,6 @@ impl Evidence<'_> {
             1 => "once".to_owned(),
             2 => "twice".to_owned(),
             more => format!("{more} times"),
-        }
-    }
-}
-
-// === impl Expectation ===
-
-impl Expectation {
-    pub(crate) fn of(delivery: &Delivery) -> Self {
-        Self {
-            id: delivery.id.clone(),
-            requirement: match delivery.payload {
-                Payload::Default => Requirement::Effect,
-                Payload::Other => Requirement::EffectOnly,
-                Payload::Bad | Payload::Keyless => Requirement::Termination,
-            },
         }
     }
 }

@@ -1,5 +1,7 @@
 use super::samples::{answered, event, sent, unanswered};
 use super::*;
+use BreachKind::{AnswersDiffer, Died, EffectLost, EffectTwice, Poison, Stuck};
+use SenderKind::{CloudTasks, Http};
 use bytes::Bytes;
 
 const SCENARIO: &str = r#"
@@ -11,31 +13,31 @@ const SCENARIO: &str = r#"
 "#;
 
 /// One delivery, `a1`, and what is known of it.
-struct Case {
+struct Judged {
     scenario: Scenario,
-    requirement: Requirement,
+    payload: Payload,
     ends_anyway: bool,
     events: Vec<Event>,
     count: u64,
     bodies: Vec<&'static str>,
 }
 
-impl Case {
+impl Judged {
     fn new(promise: Promise, accepted: bool, count: u64) -> Self {
-        let mut case = Self::of(SenderKind::CloudTasks, Requirement::Effect, &[]);
-        case.scenario.promise = promise;
+        let mut judged = Self::of(CloudTasks, Payload::Default, &[]);
+        judged.scenario.promise = promise;
         let status = if accepted { 200 } else { 503 };
-        case.events = vec![sent("a1", 1), answered("a1", 1, status)];
-        case.count = count;
-        case
+        judged.events = vec![sent("a1", 1), answered("a1", 1, status)];
+        judged.count = count;
+        judged
     }
 
-    fn of(sender: SenderKind, requirement: Requirement, events: &[Event]) -> Self {
+    fn of(sender: SenderKind, payload: Payload, events: &[Event]) -> Self {
         let mut scenario: Scenario = toml::from_str(SCENARIO).unwrap();
         scenario.deliver.sender = sender;
         Self {
             scenario,
-            requirement,
+            payload,
             ends_anyway: false,
             events: events.to_vec(),
             count: 1,
@@ -52,13 +54,12 @@ impl Case {
             body: Bytes::from_static(body.as_bytes()),
             accepted: true,
         };
+        let mut delivery = Delivery::new(id.clone(), 1);
+        delivery.payload = self.payload;
         let evidence = Evidence {
             scenario: &self.scenario,
             ends_anyway: self.ends_anyway,
-            expectations: &[Expectation {
-                id: id.clone(),
-                requirement: self.requirement,
-            }],
+            deliveries: &[delivery],
             events: &self.events,
             answers: &self.bodies.iter().map(answer).collect::<Vec<_>>(),
             counts: &Counts::from([(("row".to_owned(), id.clone()), self.count)]),
@@ -70,88 +71,71 @@ impl Case {
 #[test]
 fn promises_differ_in_what_breaks_them() {
     use Promise::{AtLeastOnce, AtMostOnce, ExactlyOnce};
-    let how = |promise, count| Case::new(promise, true, count).how();
-    assert_eq!(how(ExactlyOnce, 0), Some(BreachKind::EffectLost));
-    assert_eq!(how(ExactlyOnce, 1), None);
-    assert_eq!(how(ExactlyOnce, 2), Some(BreachKind::EffectTwice));
-    assert_eq!(how(AtMostOnce, 0), None);
-    assert_eq!(how(AtMostOnce, 2), Some(BreachKind::EffectTwice));
-    assert_eq!(how(AtLeastOnce, 0), Some(BreachKind::EffectLost));
-    assert_eq!(how(AtLeastOnce, 2), None);
+    let how = |promise, count| Judged::new(promise, true, count).how();
+    for (promise, none, one, two) in [
+        (ExactlyOnce, Some(EffectLost), None, Some(EffectTwice)),
+        (AtMostOnce, None, None, Some(EffectTwice)),
+        (AtLeastOnce, Some(EffectLost), None, None),
+    ] {
+        assert_eq!([0, 1, 2].map(|count| how(promise, count)), [none, one, two]);
+    }
 }
 
 #[test]
 fn delivery_that_is_never_accepted_is_stuck() {
-    let mut case = Case::new(Promise::ExactlyOnce, false, 1);
-    assert_eq!(case.how(), Some(BreachKind::Stuck));
-    case.scenario.promise = Promise::AtMostOnce;
-    assert_eq!(case.how(), Some(BreachKind::Stuck));
-    case.scenario.deliver.sender = SenderKind::Http;
-    assert_eq!(case.how(), None);
+    let mut judged = Judged::new(Promise::ExactlyOnce, false, 1);
+    assert_eq!(judged.how(), Some(Stuck));
+    judged.scenario.promise = Promise::AtMostOnce;
+    assert_eq!(judged.how(), Some(Stuck));
+    judged.scenario.deliver.sender = Http;
+    assert_eq!(judged.how(), None);
 }
 
 #[test]
 fn bad_delivery_must_end_somewhere() {
-    let mut case = Case::new(Promise::ExactlyOnce, false, 0);
-    case.requirement = Requirement::Termination;
-    assert_eq!(case.how(), Some(BreachKind::Poison));
-    case.scenario.deliver.dead_letters = true;
-    assert_eq!(case.how(), None);
-    case.events.push(answered("a1", 1, 200));
-    assert_eq!(case.how(), None);
-    case.count = 2;
-    assert_eq!(case.how(), Some(BreachKind::EffectTwice));
+    let mut judged = Judged::new(Promise::ExactlyOnce, false, 0);
+    judged.payload = Payload::Bad;
+    assert_eq!(judged.how(), Some(Poison));
+    judged.scenario.deliver.dead_letters = true;
+    assert_eq!(judged.how(), None);
+    judged.events.push(answered("a1", 1, 200));
+    assert_eq!(judged.how(), None);
+    judged.count = 2;
+    assert_eq!(judged.how(), Some(EffectTwice));
 }
 
 #[test]
 fn only_clients_compare_answers() {
-    let mut case = Case::new(Promise::ExactlyOnce, true, 1);
-    case.bodies = vec!["a", "b"];
-    assert_eq!(case.how(), None);
-    case.scenario.deliver.sender = SenderKind::Http;
-    assert_eq!(case.how(), Some(BreachKind::AnswersDiffer));
-    case.bodies = vec!["a", "a"];
-    assert_eq!(case.how(), None);
+    let mut judged = Judged::new(Promise::ExactlyOnce, true, 1);
+    judged.bodies = vec!["a", "b"];
+    assert_eq!(judged.how(), None);
+    judged.scenario.deliver.sender = Http;
+    assert_eq!(judged.how(), Some(AnswersDiffer));
+    judged.bodies = vec!["a", "a"];
+    assert_eq!(judged.how(), None);
 }
 
 #[test]
 fn duplicate_that_a_queue_sends_in_vain_is_stuck() {
-    let refused = [
-        sent("a1", 1),
-        answered("a1", 1, 200),
-        sent("a1", 2),
-        answered("a1", 2, 500),
-    ];
-    let by = |sender, requirement| Case::of(sender, requirement, &refused).how();
-    assert_eq!(
-        by(SenderKind::CloudTasks, Requirement::Effect),
-        Some(BreachKind::Stuck)
-    );
-    assert_eq!(by(SenderKind::Http, Requirement::Effect), None);
+    let by = |sender, payload, events: &[Event]| Judged::of(sender, payload, events).how();
+    let accepted = [sent("a1", 1), answered("a1", 1, 200), sent("a1", 2)];
+    let refused = [&accepted[..], &[answered("a1", 2, 500)]].concat();
+    assert_eq!(by(CloudTasks, Payload::Default, &refused), Some(Stuck));
+    assert_eq!(by(Http, Payload::Default, &refused), None);
     // Another payload under the same key may be refused.
-    assert_eq!(by(SenderKind::CloudTasks, Requirement::EffectOnly), None);
-    let busy = [
+    assert_eq!(by(CloudTasks, Payload::Other, &refused), None);
+    let healed = [
         sent("a1", 1),
         sent("a1", 2),
         answered("a1", 2, 503),
         answered("a1", 1, 200),
         sent("a1", 3),
+        answered("a1", 3, 200),
+        unanswered("a1", 1),
     ];
-    let healed = [&busy[..], &[answered("a1", 3, 200), unanswered("a1", 1)]].concat();
-    assert_eq!(
-        Case::of(SenderKind::CloudTasks, Requirement::Effect, &healed).how(),
-        None
-    );
-    let silent = [
-        sent("a1", 1),
-        answered("a1", 1, 200),
-        sent("a1", 2),
-        unanswered("a1", 2),
-    ];
-    assert_eq!(
-        Case::of(SenderKind::Http, Requirement::Effect, &silent).how(),
-        Some(BreachKind::Stuck)
-    );
+    assert_eq!(by(CloudTasks, Payload::Default, &healed), None);
+    let silent = [&accepted[..], &[unanswered("a1", 2)]].concat();
+    assert_eq!(by(Http, Payload::Default, &silent), Some(Stuck));
 }
 
 #[test]
@@ -166,20 +150,15 @@ fn process_that_ends_by_itself_is_not_held() {
         sent("a1", 3),
         answered("a1", 3, 200),
     ];
-    for sender in [SenderKind::Http, SenderKind::CloudTasks] {
-        assert_eq!(
-            Case::of(sender, Requirement::Effect, &events).how(),
-            Some(BreachKind::Died)
-        );
+    let by = |sender, events: &[Event]| Judged::of(sender, Payload::Default, events);
+    for sender in [Http, CloudTasks] {
+        assert_eq!(by(sender, &events).how(), Some(Died));
     }
     // It may be started for each delivery.
-    let mut case = Case::of(SenderKind::CloudTasks, Requirement::Effect, &events);
-    case.ends_anyway = true;
-    assert_eq!(case.how(), None);
+    let mut judged = by(CloudTasks, &events);
+    judged.ends_anyway = true;
+    assert_eq!(judged.how(), None);
     // It may fall with what we killed.
     events.insert(3, event(What::Killed));
-    assert_eq!(
-        Case::of(SenderKind::CloudTasks, Requirement::Effect, &events).how(),
-        None
-    );
+    assert_eq!(by(CloudTasks, &events).how(), None);
 }

@@ -7,7 +7,7 @@ use crate::attacks::session::{QUIET, Session};
 use crate::error::Error;
 use crate::judge::timeline::Event;
 use crate::judge::verdict::BreachKind;
-use crate::judge::{Breach, Evidence, Expectation, judge};
+use crate::judge::{Breach, Evidence, judge};
 use crate::scenario::Promise;
 use crate::world::probe::{Counts, UNNAMED};
 use crate::world::sender::{Answer, AttemptResult, Delivery};
@@ -124,11 +124,10 @@ impl Session<'_> {
         let ids: Vec<String> = deliveries.iter().map(|one| one.id.clone()).collect();
         let counts = self.world.count_effects(&ids).await?;
         let mut events = self.world.recorder.events();
-        let expectations: Vec<Expectation> = deliveries.iter().map(Expectation::of).collect();
         let breach = judge(&Evidence {
             scenario: self.scenario,
             ends_anyway: self.round.attack.is_none() || self.baseline.ends,
-            expectations: &expectations,
+            deliveries,
             events: &events,
             answers,
             counts: &counts,

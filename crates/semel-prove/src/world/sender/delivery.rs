@@ -26,6 +26,15 @@ pub(crate) enum Payload {
     Keyless,
 }
 
+// === impl Payload ===
+
+impl Payload {
+    /// Whether it is owed its effect. What else came under its key may be refused for ever; the rest must only end.
+    pub(crate) fn can_succeed(self) -> bool {
+        matches!(self, Self::Default | Self::Other)
+    }
+}
+
 // === impl Delivery ===
 
 impl Delivery {
