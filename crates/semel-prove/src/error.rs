@@ -6,26 +6,12 @@ pub enum Error {
     /// The scenario says something that cannot be meant.
     #[error("the scenario cannot be used: {0}")]
     Scenario(String),
-    /// A process never became ready, or would not come back.
-    #[error("process `{name}` did not start: {why}{log}")]
-    ProcessStart {
-        /// Which.
-        name: String,
-        /// What was waited for in vain.
-        why: String,
-        /// The end of what it printed, on lines of its own.
-        log: String,
-    },
+    /// A process never became ready.
+    #[error("process `{name}` did not start: {0}", name = .0.name)]
+    ProcessStart(NotReady),
     /// A process that ran before would not come back: that is the handler's own fault.
-    #[error("process `{name}` did not come back after it had ended: {why}{log}")]
-    ProcessRestart {
-        /// Which.
-        name: String,
-        /// What was waited for in vain.
-        why: String,
-        /// The end of what it printed, on lines of its own.
-        log: String,
-    },
+    #[error("process `{name}` did not come back after it had ended: {0}", name = .0.name)]
+    ProcessRestart(NotReady),
     /// A second process of the handler would not start beside the first: attacks that need one are not run.
     #[error("a second process of the handler cannot be had: {0}")]
     SecondProcess(String),
@@ -53,6 +39,17 @@ pub enum Error {
     },
 }
 
+/// A process that was started and did not become ready.
+#[derive(Debug, thiserror::Error)]
+#[error("{why}{log}")]
+pub struct NotReady {
+    pub(crate) name: String,
+    /// What was waited for in vain.
+    pub(crate) why: String,
+    /// The end of what it printed, on lines of its own.
+    pub(crate) log: String,
+}
+
 // === impl Error ===
 
 impl Error {
@@ -64,20 +61,6 @@ impl Error {
         match lines.next_back() {
             Some(last) => format!("{} {}", first.trim_end(), last.trim()),
             None => first.to_owned(),
-        }
-    }
-
-    /// The same of a process that has run before.
-    pub(crate) fn on_restart(self) -> Self {
-        match self {
-            Self::ProcessStart { name, why, log } => Self::ProcessRestart { name, why, log },
-            other @ (Self::Scenario(_)
-            | Self::ProcessRestart { .. }
-            | Self::SecondProcess(_)
-            | Self::Before(_)
-            | Self::Probe { .. }
-            | Self::Baseline(_)
-            | Self::System { .. }) => other,
         }
     }
 

@@ -14,7 +14,7 @@ mod error;
 mod printable;
 
 pub use attacks::attack::{Attack, UnknownAttack};
-pub use error::Error;
+pub use error::{Error, NotReady};
 pub use judge::timeline::{Event, What};
 pub use judge::verdict::{BreachKind, Broken, Pattern, Verdict};
 pub use options::{Options, Profile, Progress};
@@ -118,7 +118,7 @@ fn not_made<'a>(
         .collect();
     if let Some(first) = left.first_mut() {
         first.verdict = Verdict::NotRun { why: why.brief() };
-        if matches!(why, Error::ProcessRestart { .. }) {
+        if matches!(why, Error::ProcessRestart(_)) {
             (first.trials, first.hits) = (1, 1);
             first.verdict = Verdict::Broken(Box::new(Broken {
                 how: BreachKind::Stuck,

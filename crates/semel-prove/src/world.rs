@@ -41,7 +41,6 @@ const STARTS_PAUSE: Duration = Duration::from_millis(500);
 const REACHED_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Everything that runs on behalf of one scenario.
-#[derive(Debug)]
 pub(crate) struct World<'a> {
     scenario: &'a Scenario,
     pub(crate) recorder: Arc<Recorder>,
@@ -56,19 +55,10 @@ pub(crate) struct World<'a> {
     environment: BTreeMap<String, String>,
     processes: Vec<ManagedProcess>,
     pub(crate) receiver: usize,
-    second: SecondProcess,
+    /// A second process of the receiver, or why it does not start; none before somebody has asked for it.
+    second: Option<Result<usize, String>>,
     reaper: Reaper,
     home: TempDir,
-}
-
-/// A second process of the receiver.
-#[derive(Clone, Debug)]
-enum SecondProcess {
-    /// Nobody has asked for it yet.
-    Unasked,
-    Runs(usize),
-    /// It does not start, and why not.
-    Fails(String),
 }
 
 // === impl World ===
@@ -76,25 +66,20 @@ enum SecondProcess {
 impl World<'_> {
     /// Ends a process as a crash does; bytes that are held never arrive.
     pub(crate) fn kill(&mut self, at: usize) {
-        if let Some(process) = self.processes.get_mut(at) {
-            if process.is_running() {
-                self.recorder.note(&process.spec.name, What::Killed);
-                process.kill();
-            }
-            self.recorder.release(Release::Drop);
+        if self.process(at).is_running() {
+            self.note(at, What::Killed);
+            self.process(at).kill();
         }
+        self.recorder.release(Release::Drop);
     }
 
     /// Starts whatever does not run, as a supervisor does.
     pub(crate) async fn restart_ended(&mut self) -> Result<(), Error> {
         for at in 0..self.processes.len() {
-            let Some(process) = self.processes.get_mut(at) else {
-                continue;
-            };
-            if process.reap() {
-                self.recorder.note(&process.spec.name, What::Ended);
+            if self.process(at).reap() {
+                self.note(at, What::Ended);
             }
-            if !process.is_running() {
+            if !self.process(at).is_running() {
                 self.restart(at).await?;
                 self.note(at, What::Started);
             }
@@ -102,39 +87,31 @@ impl World<'_> {
         Ok(())
     }
 
-    async fn start_process(&mut self, at: usize) -> Result<(), Error> {
-        match self.processes.get_mut(at) {
-            Some(process) => process.start(&self.reaper.handle()).await,
-            None => Ok(()),
-        }
-    }
-
     /// Starts a process that has run before.
     async fn restart(&mut self, at: usize) -> Result<(), Error> {
         let began = Instant::now();
+        let reaper = self.reaper.handle();
         let mut starts = 1;
-        loop {
-            let Err(why) = self.start_process(at).await else {
-                return Ok(());
-            };
+        while let Err(why) = self.process(at).start(&reaper).await {
             if starts == STARTS_MAX || began.elapsed() > READY_TIMEOUT {
                 self.reach_dependencies().await?;
                 // What is spared belongs to the world around the handler.
                 return Err(if self.may_attack(at) {
-                    why.on_restart()
+                    Error::ProcessRestart(why)
                 } else {
-                    why
+                    Error::ProcessStart(why)
                 });
             }
             starts += 1;
             tokio::time::sleep(STARTS_PAUSE).await;
         }
+        Ok(())
     }
 
     /// A process whose server is away is not to blame for anything.
     async fn reach_dependencies(&self) -> Result<(), Error> {
         for endpoint in &self.endpoints {
-            let Ok((to, _)) = endpoint.address() else {
+            let Ok(to) = endpoint.address() else {
                 continue;
             };
             let reached = tokio::time::timeout(REACHED_TIMEOUT, TcpStream::connect(&to)).await;
@@ -147,21 +124,13 @@ impl World<'_> {
     }
 
     pub(crate) fn pause(&mut self, at: usize) {
-        if self
-            .processes
-            .get_mut(at)
-            .is_some_and(ManagedProcess::pause)
-        {
+        if self.process(at).pause() {
             self.note(at, What::Paused);
         }
     }
 
     pub(crate) fn resume(&mut self, at: usize) {
-        if self
-            .processes
-            .get_mut(at)
-            .is_some_and(ManagedProcess::resume)
-        {
+        if self.process(at).resume() {
             self.note(at, What::Resumed);
         }
     }
@@ -169,7 +138,7 @@ impl World<'_> {
     /// The end of what the receiver printed.
     pub(crate) fn log(&self) -> String {
         let receiver = self.processes.get(self.receiver);
-        receiver.map(|it| it.spec.log_tail()).unwrap_or_default()
+        receiver.map(ManagedProcess::log_tail).unwrap_or_default()
     }
 
     pub(crate) fn address(&self, at: usize) -> Option<SocketAddr> {
@@ -178,7 +147,7 @@ impl World<'_> {
 
     /// The processes that may be killed and paused; never the second one of the receiver.
     pub(crate) fn attackable(&self) -> Vec<usize> {
-        let is_second = |at| matches!(self.second, SecondProcess::Runs(second) if second == at);
+        let is_second = |at| self.second == Some(Ok(at));
         let at = 0..self.processes.len();
         at.filter(|at| !is_second(*at) && self.may_attack(*at))
             .collect()
@@ -188,10 +157,14 @@ impl World<'_> {
         self.processes.get(at).is_some_and(|process| process.attack)
     }
 
-    fn note(&self, at: usize, what: What) {
-        if let Some(process) = self.processes.get(at) {
-            self.recorder.note(&process.spec.name, what);
-        }
+    fn note(&mut self, at: usize, what: What) {
+        let name = self.process(at).name.clone();
+        self.recorder.note(&name, what);
+    }
+
+    fn process(&mut self, at: usize) -> &mut ManagedProcess {
+        let process = self.processes.get_mut(at);
+        process.expect("a place among the processes comes from this world")
     }
 }
 

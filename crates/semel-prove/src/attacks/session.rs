@@ -28,7 +28,6 @@ const QUIET_TIMEOUT: Duration = Duration::from_secs(15);
 const DELIVERIES_MAX: u64 = 1_000;
 
 /// A world, and everything needed to try something in it.
-#[derive(Debug)]
 pub(crate) struct Session<'a> {
     pub(crate) scenario: &'a Scenario,
     pub(crate) options: &'a Options,
@@ -43,7 +42,8 @@ pub(crate) struct Session<'a> {
     pub(crate) writes_vary: bool,
     /// Whether an effect was already missed for as long as a sender waits.
     pub(super) loses_effects: bool,
-    progress: ProgressSink<'a>,
+    /// Whoever wants to know how far we are.
+    progress: &'a dyn Fn(Progress),
 }
 
 /// The trials of one attack. Names and random choices begin anew with each: how many trials another attack needed does
@@ -56,9 +56,6 @@ pub(super) struct Round {
     rng: StdRng,
     deliveries: u64,
 }
-
-/// Whoever wants to know how far we are.
-struct ProgressSink<'a>(&'a dyn Fn(Progress));
 
 // === impl Session ===
 
@@ -87,7 +84,7 @@ impl<'a> Session<'a> {
             passed: Vec::new(),
             writes_vary: false,
             loses_effects: false,
-            progress: ProgressSink(progress),
+            progress,
         };
         session.expect_no_traces().await?;
         session.baseline = Baseline::watch(&mut session).await?;
@@ -142,7 +139,7 @@ impl<'a> Session<'a> {
     pub(super) fn tried(&self) {
         if let Some(attack) = self.round.attack {
             let trial = self.round.tally.trials + 1;
-            self.progress.0(Progress::Tried { attack, trial });
+            (self.progress)(Progress::Tried { attack, trial });
         }
     }
 
@@ -184,13 +181,5 @@ impl Round {
             rng: StdRng::seed_from_u64(seed.wrapping_add(number)),
             deliveries: number * DELIVERIES_MAX,
         }
-    }
-}
-
-// === impl ProgressSink ===
-
-impl std::fmt::Debug for ProgressSink<'_> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("ProgressSink")
     }
 }

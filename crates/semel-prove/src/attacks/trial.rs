@@ -21,7 +21,6 @@ const AFTER: Duration = Duration::from_millis(40);
 const LOOK: Duration = Duration::from_micros(250);
 
 /// A trial that has begun.
-#[derive(Debug)]
 pub(crate) struct Trial<'s, 'a> {
     pub(crate) session: &'s mut Session<'a>,
     pub(crate) delivery: Delivery,
@@ -30,7 +29,6 @@ pub(crate) struct Trial<'s, 'a> {
 }
 
 /// A trial whose first attempt is under way.
-#[derive(Debug)]
 pub(crate) struct StartedTrial<'s, 'a> {
     pub(crate) trial: Trial<'s, 'a>,
     pub(crate) first: JoinHandle<AttemptResult>,

@@ -20,10 +20,6 @@ pub(crate) struct Endpoint {
     pub(crate) encrypted: bool,
 }
 
-/// A URL with a hole where its address was.
-#[derive(Debug)]
-pub(crate) struct UrlTemplate(String, String);
-
 // === impl Endpoint ===
 
 impl Endpoint {
@@ -57,39 +53,31 @@ impl Endpoint {
         })
     }
 
-    /// Host and port, and the URL around them.
-    pub(crate) fn address(&self) -> Result<(String, UrlTemplate), Error> {
-        self.split().ok_or_else(|| {
-            let Self { env, url, .. } = self;
-            Error::Scenario(format!("dependency `{env}`: `{url}` names no address"))
-        })
+    /// Host and port.
+    pub(crate) fn address(&self) -> Result<String, Error> {
+        let Self { env, url, .. } = self;
+        let address = Url::parse(url).ok().and_then(|url| {
+            let host = url.host_str().filter(|host| !host.is_empty())?;
+            let port = url.port_or_known_default().or(match url.scheme() {
+                "postgres" | "postgresql" => Some(5432),
+                "redis" => Some(6379),
+                "amqp" => Some(5672),
+                _ => None,
+            })?;
+            Some(format!("{host}:{port}"))
+        });
+        address
+            .ok_or_else(|| Error::Scenario(format!("dependency `{env}`: `{url}` names no address")))
     }
 
-    fn split(&self) -> Option<(String, UrlTemplate)> {
-        let url = Url::parse(&self.url).ok()?;
-        let host = url.host_str().filter(|host| !host.is_empty())?;
-        let port = url.port_or_known_default().or(match url.scheme() {
-            "postgres" | "postgresql" => Some(5432),
-            "redis" => Some(6379),
-            "amqp" => Some(5672),
-            _ => None,
-        })?;
-        let (scheme, rest) = self.url.split_once("://")?;
+    /// The URL with an address of our own.
+    pub(crate) fn at(&self, port: u16) -> String {
+        let (scheme, rest) = self.url.split_once("://").unwrap_or_default();
         let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
         let (authority, path) = rest.split_at(end);
         let user = authority.rsplit_once('@');
         let user = user.map_or_else(String::new, |(user, _)| format!("{user}@"));
-        let around = UrlTemplate(format!("{scheme}://{user}"), path.to_owned());
-        Some((format!("{host}:{port}"), around))
-    }
-}
-
-// === impl UrlTemplate ===
-
-impl UrlTemplate {
-    /// With an address of our own.
-    pub(crate) fn at(&self, port: u16) -> String {
-        format!("{}127.0.0.1:{port}{}", self.0, self.1)
+        format!("{scheme}://{user}127.0.0.1:{port}{path}")
     }
 }
 
@@ -160,8 +148,8 @@ mod tests {
     #[test]
     fn address_is_cut_out_of_a_url_and_nothing_else_changes() {
         let at = |url, port| {
-            let (to, around) = endpoint(url).address().unwrap();
-            (to, around.at(port))
+            let endpoint = endpoint(url);
+            (endpoint.address().unwrap(), endpoint.at(port))
         };
         let (to, url) = at("postgres://me:p%40w@db.example/shop?x=1", 99);
         assert_eq!(to, "db.example:5432");

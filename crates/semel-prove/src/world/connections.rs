@@ -15,14 +15,6 @@ pub(crate) struct Connections {
 /// Rows of text.
 pub(crate) type Rows = Vec<Vec<String>>;
 
-impl std::fmt::Debug for Connections {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Connections")
-            .field("databases", &self.databases.keys())
-            .finish_non_exhaustive()
-    }
-}
-
 // === impl Connections ===
 
 impl Connections {

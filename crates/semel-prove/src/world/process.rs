@@ -1,6 +1,6 @@
 //! One process of a world: started, awaited, killed, paused, and the proxies that are its own.
 
-use crate::error::Error;
+use crate::error::NotReady;
 use crate::printable::plain;
 use crate::scenario::Process;
 use crate::world::proxy::Proxy;
@@ -20,29 +20,23 @@ pub(crate) const READY_TIMEOUT: Duration = Duration::from_secs(20);
 const READY_ANSWER: Duration = Duration::from_secs(1);
 const LOG_LINES_SHOWN: usize = 20;
 
-/// A process that is started, and started again after it was killed.
+/// A process that is started, and started again after it was killed. Every variable is expanded.
 #[derive(Debug)]
 pub(crate) struct ManagedProcess {
-    pub(super) spec: ProcessSpec,
+    pub(super) name: String,
+    pub(super) command: Vec<String>,
+    pub(super) environment: BTreeMap<String, String>,
+    pub(super) directory: PathBuf,
+    pub(super) port: u16,
+    pub(super) ready: Ready,
+    pub(super) log: PathBuf,
     /// Whether attacks may kill and pause it.
     pub(super) attack: bool,
-    program: Option<Program>,
-    paused: bool,
     /// They listen as long as they are kept.
     #[expect(dead_code, reason = "a proxy closes when it is dropped")]
-    proxies: Vec<Proxy>,
-}
-
-/// How a process is started, with every variable expanded.
-#[derive(Clone, Debug)]
-pub(crate) struct ProcessSpec {
-    pub(crate) name: String,
-    pub(crate) command: Vec<String>,
-    pub(crate) environment: BTreeMap<String, String>,
-    pub(crate) directory: PathBuf,
-    pub(crate) port: u16,
-    pub(crate) ready: Ready,
-    pub(crate) log: PathBuf,
+    pub(super) proxies: Vec<Proxy>,
+    pub(super) program: Option<Program>,
+    pub(super) paused: bool,
 }
 
 /// When a process counts as started.
@@ -59,19 +53,12 @@ pub(crate) enum Ready {
 // === impl ManagedProcess ===
 
 impl ManagedProcess {
-    pub(super) fn new(spec: ProcessSpec, attack: bool, proxies: Vec<Proxy>) -> Self {
-        Self {
-            spec,
-            attack,
-            program: None,
-            paused: false,
-            proxies,
-        }
-    }
-
     /// Starts it, and returns once it is ready.
-    pub(super) async fn start(&mut self, reaper: &ReaperHandle) -> Result<(), Error> {
-        self.program = Some(self.spec.start(reaper).await?);
+    pub(super) async fn start(&mut self, reaper: &ReaperHandle) -> Result<(), NotReady> {
+        let mut program = self.spawn(reaper).map_err(|why| self.not_ready(why))?;
+        let ready = self.wait_ready(&mut program).await;
+        ready.map_err(|why| self.not_ready(why))?;
+        self.program = Some(program);
         self.paused = false;
         Ok(())
     }
@@ -86,9 +73,9 @@ impl ManagedProcess {
         self.program.take_if(ended).is_some()
     }
 
-    /// Ends the whole group at once, with no chance to tidy up. Whether there was anything to end.
-    pub(super) fn kill(&mut self) -> bool {
-        self.program.take().is_some()
+    /// Ends the whole group at once, with no chance to tidy up.
+    pub(super) fn kill(&mut self) {
+        self.program = None;
     }
 
     /// Whether there was something to pause.
@@ -102,24 +89,9 @@ impl ManagedProcess {
         std::mem::take(&mut self.paused) && self.signal(Signal::CONT)
     }
 
-    pub(super) fn address(&self) -> SocketAddr {
-        self.spec.address()
-    }
-
     fn signal(&self, signal: Signal) -> bool {
         let group = self.program.as_ref().map(Program::group);
         group.map(|group| group.signal(signal)).is_some()
-    }
-}
-
-// === impl ProcessSpec ===
-
-impl ProcessSpec {
-    async fn start(&self, reaper: &ReaperHandle) -> Result<Program, Error> {
-        let mut program = self.spawn(reaper).map_err(|why| self.failed(&why))?;
-        let ready = self.wait_ready(&mut program).await;
-        ready.map_err(|why| self.failed(&why))?;
-        Ok(program)
     }
 
     fn spawn(&self, reaper: &ReaperHandle) -> Result<Program, String> {
@@ -135,14 +107,7 @@ impl ProcessSpec {
             .last_signal(Signal::KILL)
             .log(self.log.clone())
             .start()
-            .map_err(|why| match why {
-                semel_rig::Error::Start { source, .. } => {
-                    format!("`{program}` cannot be run: {source}")
-                }
-                other @ (semel_rig::Error::Ended { .. }
-                | semel_rig::Error::Late { .. }
-                | semel_rig::Error::Machine(_)) => other.to_string(),
-            })
+            .map_err(|why| self.explain(why))
     }
 
     async fn wait_ready(&self, program: &mut Program) -> Result<(), String> {
@@ -157,13 +122,19 @@ impl ProcessSpec {
             answered == Ok(true)
         };
         let waited = program.wait_ready(READY_TIMEOUT, ready).await;
-        waited.map(drop).map_err(|why| match why {
+        waited.map(drop).map_err(|why| self.explain(why))
+    }
+
+    fn explain(&self, why: semel_rig::Error) -> String {
+        match why {
+            semel_rig::Error::Start { source, .. } => {
+                let program = self.command.first().map_or("", String::as_str);
+                format!("`{program}` cannot be run: {source}")
+            }
             semel_rig::Error::Ended { status, .. } => format!("it ended with {status}"),
             semel_rig::Error::Late { .. } => self.waited_for(),
-            other @ (semel_rig::Error::Start { .. } | semel_rig::Error::Machine(_)) => {
-                other.to_string()
-            }
-        })
+            semel_rig::Error::Machine(why) => why.to_string(),
+        }
     }
 
     async fn is_ready(&self) -> bool {
@@ -197,20 +168,20 @@ impl ProcessSpec {
         }
     }
 
-    fn address(&self) -> SocketAddr {
+    pub(super) fn address(&self) -> SocketAddr {
         SocketAddr::from((Ipv4Addr::LOCALHOST, self.port))
     }
 
-    fn failed(&self, why: &str) -> Error {
-        Error::ProcessStart {
+    fn not_ready(&self, why: String) -> NotReady {
+        NotReady {
             name: self.name.clone(),
-            why: why.to_owned(),
+            why,
             log: self.log_tail(),
         }
     }
 
     /// The end of what it printed, to be added to a sentence.
-    pub(crate) fn log_tail(&self) -> String {
+    pub(super) fn log_tail(&self) -> String {
         let log = std::fs::read(&self.log).unwrap_or_default();
         let log = plain(&String::from_utf8_lossy(&log));
         let lines: Vec<&str> = log.lines().collect();
@@ -248,46 +219,40 @@ mod tests {
     use tokio::net::TcpListener;
 
     /// A process that prints in red and then stands still, and is asked at another one's port.
-    fn spec(seconds: &str, port: u16, dir: &std::path::Path) -> ProcessSpec {
+    async fn start(seconds: &str, asked: &TcpListener, reaper: &Reaper) -> Result<(), NotReady> {
+        let dir = tempfile::tempdir().unwrap();
         let script = format!("printf '\\033[31mred'; sleep {seconds}");
-        ProcessSpec {
+        let mut process = ManagedProcess {
             name: "handler".to_owned(),
             command: ["/bin/sh", "-c", &script].map(str::to_owned).to_vec(),
             environment: BTreeMap::new(),
-            directory: dir.to_owned(),
-            port,
+            directory: dir.path().to_owned(),
+            port: asked.local_addr().unwrap().port(),
             ready: Ready::Path("/healthz".to_owned()),
-            log: dir.join("log"),
-        }
-    }
-
-    async fn listener() -> (TcpListener, u16) {
-        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
-        let port = listener.local_addr().unwrap().port();
-        (listener, port)
+            log: dir.path().join("log"),
+            attack: true,
+            proxies: Vec::new(),
+            program: None,
+            paused: false,
+        };
+        process.start(&reaper.handle()).await
     }
 
     #[tokio::test]
     async fn who_takes_connections_and_never_answers_is_not_waited_for_endlessly() {
-        let dir = tempfile::tempdir().unwrap();
         let reaper = Reaper::start().unwrap();
-        let (_silent, port) = listener().await;
-        let spec = spec("0.2", port, dir.path());
-        let waited = timeout(READY_ANSWER * 3, spec.start(&reaper.handle())).await;
+        let silent = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let waited = timeout(READY_ANSWER * 3, start("0.2", &silent, &reaper)).await;
         let said = waited.unwrap().unwrap_err().to_string();
         assert!(said.contains("it ended with"), "{said}");
-        assert!(
-            said.contains("[31mred") && !said.contains('\u{1b}'),
-            "{said:?}"
-        );
+        let plain = said.contains("[31mred") && !said.contains('\u{1b}');
+        assert!(plain, "{said:?}");
     }
 
     #[tokio::test]
     async fn slow_answer_is_waited_for() {
-        let dir = tempfile::tempdir().unwrap();
-        let handle = Reaper::start().unwrap().handle();
-        let (slow, port) = listener().await;
-        let spec = spec("60", port, dir.path());
+        let reaper = Reaper::start().unwrap();
+        let slow = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let answers = async || loop {
             let (mut asked, _) = slow.accept().await.unwrap();
             tokio::time::sleep(READY_ANSWER.mul_f64(1.3)).await;
@@ -295,7 +260,7 @@ mod tests {
             asked.write_all(answer).await.ok();
         };
         let ready = tokio::select! {
-            ready = spec.start(&handle) => ready,
+            ready = start("60", &slow, &reaper) => ready,
             () = answers() => unreachable!("it never ends"),
         };
         ready.unwrap();

@@ -97,7 +97,7 @@ impl Recorder {
     pub(crate) fn idle(&self) {
         let mut state = self.lock();
         state.mode = Mode::Idle;
-        state.trial.held = None;
+        state.trial.release = None;
         state.trial.plan = None;
     }
 
@@ -123,7 +123,7 @@ impl Recorder {
     pub(crate) async fn held(&self) -> Exchange {
         loop {
             let changed = self.changed.notified();
-            if let Some(exchange) = self.lock().take_held() {
+            if let Some(exchange) = self.lock().trial.held.take() {
                 return exchange;
             }
             changed.await;
@@ -134,9 +134,9 @@ impl Recorder {
     pub(crate) fn release(&self, release: Release) {
         let mut state = self.lock();
         state.trial.plan = None;
-        if let Some(held) = state.trial.held.take() {
+        if let Some(held) = state.trial.release.take() {
             // Nobody listens when the connection broke meanwhile.
-            held.release.send(release).ok();
+            held.send(release).ok();
         }
     }
 

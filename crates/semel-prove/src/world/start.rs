@@ -1,11 +1,11 @@
 //! How a world comes to be: ports chosen, directories made, proxies opened, processes started.
 
+use super::World;
 use super::command::CommandRunner;
 use super::connections::Connections;
-use super::process::{ManagedProcess, ProcessSpec};
+use super::process::ManagedProcess;
 use super::proxy::{Proxy, ProxyConfig};
 use super::recorder::Recorder;
-use super::{SecondProcess, World};
 use crate::error::Error;
 use crate::options::Options;
 use crate::scenario::endpoint::Endpoint;
@@ -57,7 +57,7 @@ impl<'a> World<'a> {
             environment: options.environment.clone(),
             processes: Vec::new(),
             receiver,
-            second: SecondProcess::Unasked,
+            second: None,
             reaper,
             home,
         })
@@ -79,10 +79,9 @@ impl<'a> World<'a> {
     /// Where a second process of the receiver listens, beside the first. None: it keeps things in a directory of its
     /// own, so two of them are not two of the same.
     pub(crate) async fn second(&mut self) -> Result<Option<SocketAddr>, Error> {
-        match &self.second {
-            SecondProcess::Unasked => {}
-            SecondProcess::Runs(at) => return Ok(self.address(*at)),
-            SecondProcess::Fails(why) => return Err(Error::SecondProcess(why.clone())),
+        if let Some(second) = &self.second {
+            let second = second.as_ref().map(|at| self.address(*at));
+            return second.map_err(|why| Error::SecondProcess(why.clone()));
         }
         // What is started beside a target is a stand-in, not the handler.
         let here = self.scenario.deliver.target.is_none();
@@ -97,10 +96,10 @@ impl<'a> World<'a> {
         if let Err(why) = self.join(process, &name, port).await {
             self.processes.truncate(at);
             let why = why.to_string();
-            self.second = SecondProcess::Fails(why.clone());
+            self.second = Some(Err(why.clone()));
             return Err(Error::SecondProcess(why));
         }
-        self.second = SecondProcess::Runs(at);
+        self.second = Some(Ok(at));
         Ok(self.address(at))
     }
 
@@ -125,7 +124,7 @@ impl<'a> World<'a> {
         for (variable, value) in &process.env {
             environment.insert(variable.clone(), variables.expand(value));
         }
-        let spec = ProcessSpec {
+        let process = ManagedProcess {
             name: name.to_owned(),
             command: variables.expand_command(&process.spawn).unwrap_or_default(),
             environment,
@@ -133,10 +132,15 @@ impl<'a> World<'a> {
             port,
             ready: process.readiness(),
             log: self.home.path().join(format!("{name}.log")),
+            attack: process.attack,
+            proxies,
+            program: None,
+            paused: false,
         };
-        self.processes
-            .push(ManagedProcess::new(spec, process.attack, proxies));
-        self.start_process(at).await
+        self.processes.push(process);
+        let reaper = self.reaper.handle();
+        let started = self.process(at).start(&reaper).await;
+        started.map_err(Error::ProcessStart)
     }
 
     async fn proxy(
@@ -145,16 +149,15 @@ impl<'a> World<'a> {
         dependency: usize,
         endpoint: &Endpoint,
     ) -> Result<(String, Proxy), Error> {
-        let (upstream, around) = endpoint.address()?;
         let config = ProxyConfig {
             process,
             dependency,
             lane: endpoint.env.clone(),
             protocol: endpoint.protocol,
-            upstream,
+            upstream: endpoint.address()?,
         };
         let proxy = Proxy::open(config, Arc::clone(&self.recorder)).await?;
-        Ok((around.at(proxy.port), proxy))
+        Ok((endpoint.at(proxy.port), proxy))
     }
 }
 

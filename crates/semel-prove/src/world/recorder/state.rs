@@ -33,7 +33,10 @@ pub(super) struct TrialRecord {
     pub(super) notes: Vec<Event>,
     pub(super) seen: BTreeMap<Signature, u32>,
     pub(super) plan: Option<Hold>,
-    pub(super) held: Option<Held>,
+    /// Whose bytes wait, until somebody has asked.
+    pub(super) held: Option<Exchange>,
+    /// Lets them go.
+    pub(super) release: Option<oneshot::Sender<Release>>,
     pub(super) race: Option<Race>,
     pub(super) active: Instant,
     /// When a delivery was named last, or something was done to one.
@@ -50,14 +53,6 @@ pub(super) enum Mode {
     #[default]
     Idle,
     Trial,
-}
-
-/// An exchange that waits.
-#[derive(Debug)]
-pub(super) struct Held {
-    pub(super) exchange: Exchange,
-    pub(super) release: oneshot::Sender<Release>,
-    pub(super) told: bool,
 }
 
 /// Deliveries that are at work at the same time.
@@ -175,11 +170,8 @@ impl State {
         if planned && self.ids.asked(&exchange) != Attribution::EarlierTrial {
             let (release, wait) = oneshot::channel();
             trial.plan = None;
-            trial.held = Some(Held {
-                exchange,
-                release,
-                told: false,
-            });
+            trial.held = Some(exchange);
+            trial.release = Some(release);
             return Permit::Wait(wait);
         }
         if exchange.is_request() {
@@ -199,12 +191,6 @@ impl State {
         }
         self.trial.exchanges.get_mut(current.index)
     }
-
-    pub(super) fn take_held(&mut self) -> Option<Exchange> {
-        let held = self.trial.held.as_mut().filter(|held| !held.told)?;
-        held.told = true;
-        Some(held.exchange.clone())
-    }
 }
 
 // === impl TrialRecord ===
@@ -219,6 +205,7 @@ impl Default for TrialRecord {
             seen: BTreeMap::new(),
             plan: None,
             held: None,
+            release: None,
             race: None,
             active: now,
             named: now,
