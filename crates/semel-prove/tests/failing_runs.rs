@@ -4,15 +4,18 @@
 
 mod support;
 
+use semel_prove::Attack::{
+    self, AnswerLost, BadKey, KillRandom, Pause, Reorder, Repeat, TwoProcesses,
+};
+use semel_prove::BreachKind::{EffectTwice, Stuck};
 use semel_prove::report::{Conclusion, Report};
 use semel_prove::scenario::Scenario;
-use semel_prove::{Attack, BreachKind, Verdict, What, prove};
-use support::{assert_held, broken, how, not_run, options_without_servers, verdict};
+use semel_prove::{Verdict, What, prove};
+use support::{assert_held, broken, how, not_run, options_without_servers, python, verdict};
 
 /// The handler that counts every arrival in a SQLite file, started after something else.
 fn scenario(first: &str, file: &str, more: &str) -> Scenario {
-    let python = testbed::python().unwrap();
-    let python = python.display();
+    let python = python();
     let text = format!(
         r#"
         promise = "exactly once"
@@ -42,7 +45,6 @@ async fn proved(scenario: &Scenario, only: &[Attack]) -> Report {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn second_process_that_does_not_start_leaves_its_attacks_out_and_no_other() {
-    let python = testbed::python().unwrap();
     let dir = tempfile::tempdir().unwrap();
     let text = format!(
         r#"
@@ -66,26 +68,17 @@ async fn second_process_that_does_not_start_leaves_its_attacks_out_and_no_other(
         sql = "SELECT name, count(*) FROM taken GROUP BY name"
         "#,
         dir = dir.path().display(),
-        python = python.display(),
+        python = python(),
         database = testbed::fresh_database("early").unwrap(),
     );
-    let only = [
-        Attack::Repeat,
-        Attack::Pause,
-        Attack::BadKey,
-        Attack::TwoProcesses,
-    ];
+    let only = [Repeat, Pause, BadKey, TwoProcesses];
     let report = proved(&toml::from_str(&text).unwrap(), &only).await;
-    for attack in [Attack::Pause, Attack::TwoProcesses] {
+    for attack in [Pause, TwoProcesses] {
         let why = not_run(&report, attack);
-        assert!(
-            why.contains("a second process") && why.ends_with("taken"),
-            "{why}"
-        );
+        let taken = why.contains("a second process") && why.ends_with("taken");
+        assert!(taken, "{why}");
     }
-    for attack in [Attack::Repeat, Attack::BadKey] {
-        assert_held(&report, attack);
-    }
+    assert_held(&report, &[Repeat, BadKey]);
     assert_eq!(report.ended_early, None);
     assert_eq!(report.conclusion(), Conclusion::Held);
 }
@@ -93,17 +86,17 @@ async fn second_process_that_does_not_start_leaves_its_attacks_out_and_no_other(
 #[tokio::test(flavor = "multi_thread")]
 async fn process_that_does_not_come_back_is_a_finding() {
     let scenario = scenario("mkdir {dir}/running || exit 7", "{dir}/shop.db", "");
-    let only = [Attack::Repeat, Attack::KillRandom, Attack::Reorder];
+    let only = [Repeat, KillRandom, Reorder];
     let report = proved(&scenario, &only).await;
-    let stuck = broken(&report, Attack::KillRandom);
-    assert_eq!(stuck.how, BreachKind::Stuck);
+    let stuck = broken(&report, KillRandom);
+    assert_eq!(stuck.how, Stuck);
     assert!(stuck.seen.contains("did not come back"), "{}", stuck.seen);
     // It is one sentence, and no lease of the handler has anything to do with it.
     assert_eq!((stuck.seen.lines().count(), &stuck.pattern), (1, &None));
     let mut events = stuck.timeline.iter();
     assert!(events.any(|event| event.what == What::Killed));
-    assert_eq!(how(&report, Attack::Repeat), BreachKind::EffectTwice);
-    not_run(&report, Attack::Reorder);
+    assert_eq!(how(&report, Repeat), EffectTwice);
+    not_run(&report, Reorder);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -115,10 +108,10 @@ async fn late_failure_keeps_what_was_found() {
         command = "sh -c 'echo x >> {dir}/deliveries; test $(wc -l < {dir}/deliveries) -le 3'"
     "#;
     let scenario = scenario("true", "{dir}/shop.db", before);
-    let only = [Attack::Repeat, Attack::AnswerLost, Attack::Reorder];
+    let only = [Repeat, AnswerLost, Reorder];
     let report = proved(&scenario, &only).await;
-    assert_eq!(how(&report, Attack::Repeat), BreachKind::EffectTwice);
-    for attack in [Attack::AnswerLost, Attack::Reorder] {
+    assert_eq!(how(&report, Repeat), EffectTwice);
+    for attack in [AnswerLost, Reorder] {
         not_run(&report, attack);
     }
     let why = report.ended_early.as_deref().unwrap();
@@ -131,8 +124,8 @@ async fn directory_of_a_process_is_there_before_it_starts() {
     let before =
         "[[before]]\nsql = 'CREATE TABLE ready (n int)'\non = 'sqlite:{dir.handler}/first.db'";
     let scenario = scenario("test -e {dir}/first.db || exit 7", "{dir}/shop.db", before);
-    let report = proved(&scenario, &[Attack::Repeat]).await;
-    assert_eq!(how(&report, Attack::Repeat), BreachKind::EffectTwice);
+    let report = proved(&scenario, &[Repeat]).await;
+    assert_eq!(how(&report, Repeat), EffectTwice);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -149,16 +142,15 @@ async fn spared_process_that_does_not_come_back_is_no_finding() {
         each = true
         command = "sh -c 'echo x >> {dir}/deliveries; test $(wc -l < {dir}/deliveries) -le 2 || touch {dir.helper}/end'"
     "#;
-    let python = testbed::python().unwrap();
-    let helper = helper.replace("PYTHON", &python.display().to_string());
+    let helper = helper.replace("PYTHON", &python());
     let scenario = scenario("true", "{dir}/shop.db", &helper);
-    let only = [Attack::Repeat, Attack::AnswerLost, Attack::Reorder];
+    let only = [Repeat, AnswerLost, Reorder];
     let report = proved(&scenario, &only).await;
     let why = report.ended_early.as_deref().unwrap();
     assert!(why.contains("process `helper` did not start"), "{why}");
     for attack in only {
-        let stuck =
-            matches!(verdict(&report, attack), Verdict::Broken(it) if it.how == BreachKind::Stuck);
+        let verdict = verdict(&report, attack);
+        let stuck = matches!(verdict, Verdict::Broken(it) if it.how == Stuck);
         assert!(!stuck, "{report:#?}");
     }
 }

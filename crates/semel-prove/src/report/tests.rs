@@ -2,6 +2,7 @@ use super::*;
 use crate::judge::samples::{counted, event, says, sent};
 use crate::judge::timeline::{Event, What};
 use crate::judge::verdict::{BreachKind, Broken, Pattern};
+use Attack::{AtOnce, CrashSweep, Pause, Repeat};
 
 fn attacked(attack: Attack, verdict: Verdict) -> AttackReport {
     AttackReport {
@@ -46,19 +47,14 @@ fn broken() -> Verdict {
 }
 
 fn report(verdicts: Vec<Verdict>) -> Report {
-    let attacks = [
-        Attack::Repeat,
-        Attack::AtOnce,
-        Attack::CrashSweep,
-        Attack::Pause,
-    ];
+    let attacks = [Repeat, AtOnce, CrashSweep, Pause]
+        .into_iter()
+        .zip(verdicts);
     Report {
         scenario: "shop & co".into(),
         promise: Promise::ExactlyOnce,
         seed: 7,
         attacks: attacks
-            .into_iter()
-            .zip(verdicts)
             .map(|(attack, verdict)| attacked(attack, verdict))
             .collect(),
         ended_early: None,
@@ -79,16 +75,19 @@ fn vacuous() -> Verdict {
     }
 }
 
+fn contains(said: &str, parts: &[&str]) {
+    for part in parts {
+        assert!(said.contains(part), "{part}\n{said}");
+    }
+}
+
 #[test]
 fn only_what_was_put_to_the_test_is_held() {
     let conclusion = |verdicts| report(verdicts).conclusion();
     assert_eq!(conclusion(vec![Verdict::Held, not_run()]), Conclusion::Held);
-    assert_eq!(conclusion(vec![not_run()]), Conclusion::CouldNotJudge);
-    assert_eq!(conclusion(vec![]), Conclusion::CouldNotJudge);
-    assert_eq!(
-        conclusion(vec![Verdict::Held, vacuous()]),
-        Conclusion::CouldNotJudge
-    );
+    for open in [vec![not_run()], vec![], vec![Verdict::Held, vacuous()]] {
+        assert_eq!(conclusion(open), Conclusion::CouldNotJudge);
+    }
     assert_eq!(conclusion(vec![vacuous(), broken()]), Conclusion::Broken);
     assert_eq!(Conclusion::CouldNotJudge.exit_code(), 2);
 }
@@ -97,15 +96,14 @@ fn only_what_was_put_to_the_test_is_held() {
 fn the_terminal_says_how_many_trials_were_hit() {
     let mut report = report(vec![Verdict::Held, Verdict::Held]);
     report.attacks[1].hits = 3;
-    let said = text(&report);
-    assert!(said.contains("repeat           2 of 3 hit"), "{said}");
-    assert!(said.contains("at-once          3 trials"), "{said}");
+    let rows = ["repeat           2 of 3 hit", "at-once          3 trials"];
+    contains(&text(&report), &rows);
 }
 
 #[test]
 fn the_terminal_names_the_mistake_and_how_to_repeat_it() {
     let said = text(&report(vec![Verdict::Held, broken(), not_run()]));
-    for part in [
+    let parts = [
         "held     repeat",
         "broken   at-once",
         "effect twice: 2 charges for one delivery",
@@ -115,18 +113,16 @@ fn the_terminal_names_the_mistake_and_how_to_repeat_it() {
         "Instead: let one statement decide.",
         "Not seen: mail that is sent by SMTP",
         "BROKEN: 1 of 2 attacks that were run (6.0 s, --seed 7)",
-    ] {
-        assert!(said.contains(part), "{part}\n{said}");
-    }
+    ];
+    contains(&said, &parts);
 }
 
 #[test]
 fn junit_counts_and_escapes() {
     let xml = junit(&report(vec![Verdict::Held, broken(), vacuous(), not_run()]));
-    assert!(xml.contains(
-        "name=\"semel prove shop &amp; co\" tests=\"4\" failures=\"1\" errors=\"1\" skipped=\"1\""
-    ));
-    assert!(xml.contains("delivers order-&lt;1&gt; (attempt 1)"));
+    let suite =
+        "name=\"semel prove shop &amp; co\" tests=\"4\" failures=\"1\" errors=\"1\" skipped=\"1\"";
+    contains(&xml, &[suite, "delivers order-&lt;1&gt; (attempt 1)"]);
     assert_eq!(xml.matches("<testcase").count(), 4);
 }
 
@@ -163,34 +159,25 @@ fn run_that_ended_early_keeps_its_verdicts_and_is_not_held() {
     early.ended_early = Some("effect `rows` cannot be seen: <gone>".into());
     assert_eq!(early.conclusion(), Conclusion::CouldNotJudge);
     let said = text(&early);
-    assert!(
-        said.contains("held     repeat") && said.contains("Ended early: effect `rows`"),
-        "{said}"
-    );
-    let xml = junit(&early);
-    assert!(
-        xml.contains("tests=\"3\" failures=\"0\" errors=\"1\" skipped=\"1\""),
-        "{xml}"
-    );
-    assert!(
-        xml.contains("name=\"run\"") && xml.contains("&lt;gone&gt;"),
-        "{xml}"
-    );
+    contains(&said, &["held     repeat", "Ended early: effect `rows`"]);
+    let counts = "tests=\"3\" failures=\"0\" errors=\"1\" skipped=\"1\"";
+    contains(&junit(&early), &[counts, "name=\"run\"", "&lt;gone&gt;"]);
     assert!(html(&early).contains("Ended early: effect"));
-    early.attacks.push(attacked(Attack::Pause, broken()));
+    early.attacks.push(attacked(Pause, broken()));
     assert_eq!(early.conclusion(), Conclusion::Broken);
 }
 
 #[test]
 fn json_says_what_it_comes_to_and_in_which_unit() {
-    let said: serde_json::Value =
-        serde_json::from_str(&json(&report(vec![Verdict::Held, broken()]))).unwrap();
+    let said = |verdicts| {
+        let json = json(&report(verdicts));
+        serde_json::from_str::<serde_json::Value>(&json).unwrap()
+    };
+    assert_eq!(said(vec![Verdict::Held])["conclusion"], "held");
+    let said = said(vec![Verdict::Held, broken()]);
     assert_eq!(said["conclusion"], "broken");
     assert_eq!(said["took_ms"], 6_000.0);
     let broken = &said["attacks"][1];
     assert_eq!(broken["took_ms"], 1_500.0);
     assert_eq!(broken["timeline"][1]["at_ms"], 3.0);
-    let held: serde_json::Value =
-        serde_json::from_str(&json(&report(vec![Verdict::Held]))).unwrap();
-    assert_eq!(held["conclusion"], "held");
 }

@@ -1,7 +1,7 @@
 //! What the tests of real handlers share.
 #![allow(dead_code, reason = "no test needs everything")]
 
-use semel_prove::report::Report;
+use semel_prove::report::{AttackReport, Report};
 use semel_prove::scenario::Scenario;
 use semel_prove::{Attack, BreachKind, Broken, Error, Options, Profile, Verdict, prove};
 use std::collections::BTreeMap;
@@ -11,36 +11,50 @@ pub(crate) fn here() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/handlers")
 }
 
-/// A scenario on PostgreSQL for one of the handlers beside this file.
-pub(crate) fn on_postgres(handler: &str) -> String {
-    let python = testbed::python().unwrap();
+/// The Python that has every package.
+pub(crate) fn python() -> String {
+    testbed::python().unwrap().display().to_string()
+}
+
+/// A scenario for one of the handlers beside this file: its name and arguments, the lines of `[deliver]` and of the
+/// effect, and other sections.
+pub(crate) fn scenario(handler: &str, deliver: &str, effect: &str, more: &str) -> String {
+    let python = python();
     format!(
         r#"
         promise = "exactly once"
-        [[dependency]]
-        env = "DATABASE_URL"
-        [[before]]
-        sql = "CREATE TABLE IF NOT EXISTS taken (name text{})"
+        {more}
         [[process]]
         name = "handler"
-        spawn = "{} {{here}}/{handler}.py"
+        spawn = "{python} {{here}}/{handler}"
         [deliver]
-        as = "cloud-tasks"
         body = '{{"order": "{{id}}", "of": "{{entity}}"}}'
-        bad_body = '{{"lamp": "{{id}}"}}'
-        attempts = 5
         pause_ms = 20
-        lease_ms = 100
+        {deliver}
         [[effect]]
         name = "orders taken"
-        sql = "SELECT name, count(*) FROM taken GROUP BY name"
-        "#,
-        if handler == "one_statement" {
-            " PRIMARY KEY"
-        } else {
-            ""
-        },
-        python.display(),
+        {effect}
+        "#
+    )
+}
+
+/// The same on PostgreSQL.
+pub(crate) fn on_postgres(handler: &str) -> String {
+    let unique = if handler == "one_statement" {
+        " PRIMARY KEY"
+    } else {
+        ""
+    };
+    let before =
+        format!("[[before]]\nsql = 'CREATE TABLE IF NOT EXISTS taken (name text{unique})'");
+    scenario(
+        &format!("{handler}.py"),
+        r#"as = "cloud-tasks"
+        bad_body = '{"lamp": "{id}"}'
+        attempts = 5
+        lease_ms = 100"#,
+        "sql = 'SELECT name, count(*) FROM taken GROUP BY name'",
+        &format!("[[dependency]]\nenv = 'DATABASE_URL'\n{before}"),
     )
 }
 
@@ -53,6 +67,7 @@ pub(crate) fn odd(way: &str, tables: &str) -> String {
 
 /// For handlers that need neither PostgreSQL nor Redis.
 pub(crate) fn options_without_servers(only: &[Attack]) -> Options {
+    let path = "/usr/local/bin:/usr/bin:/bin".to_owned();
     Options {
         seed: 7,
         // The servers may remember an earlier run.
@@ -60,10 +75,7 @@ pub(crate) fn options_without_servers(only: &[Attack]) -> Options {
         profile: Profile::Quick,
         crash_points_max: 5,
         directory: here(),
-        environment: BTreeMap::from([(
-            "PATH".to_owned(),
-            "/usr/local/bin:/usr/bin:/bin".to_owned(),
-        )]),
+        environment: BTreeMap::from([("PATH".to_owned(), path)]),
         only: only.to_vec(),
     }
 }
@@ -78,17 +90,18 @@ pub(crate) fn options(only: &[Attack]) -> Options {
     options
 }
 
+pub(crate) fn database(options: &Options) -> &str {
+    options.environment.get("DATABASE_URL").unwrap()
+}
+
 /// A right handler that nobody here has started, and its port.
 pub(crate) fn elsewhere(options: &Options) -> (testbed::Program, u16) {
     let port = testbed::free_port().unwrap();
-    let mut command = std::process::Command::new(testbed::python().unwrap());
+    let mut command = std::process::Command::new(python());
     command
         .arg(here().join("one_statement.py"))
         .env("PORT", port.to_string())
-        .env(
-            "DATABASE_URL",
-            options.environment.get("DATABASE_URL").unwrap(),
-        );
+        .env("DATABASE_URL", database(options));
     let mut elsewhere = testbed::Program::start(&mut command).unwrap();
     elsewhere
         .wait_until(|_| std::net::TcpStream::connect(("127.0.0.1", port)).is_ok())
@@ -96,14 +109,25 @@ pub(crate) fn elsewhere(options: &Options) -> (testbed::Program, u16) {
     (elsewhere, port)
 }
 
-pub(crate) async fn proved(scenario: &str, only: &[Attack]) -> Result<Report, Error> {
+pub(crate) async fn attempted(scenario: &str, options: &Options) -> Result<Report, Error> {
     let scenario: Scenario = toml::from_str(scenario).unwrap();
-    prove(&scenario, &options(only), |_| {}).await
+    prove(&scenario, options, |_| {}).await
 }
 
-pub(crate) fn assert_held(report: &Report, attack: Attack) {
-    let verdict = verdict(report, attack);
-    assert!(matches!(verdict, Verdict::Held), "{attack}: {verdict:#?}");
+pub(crate) async fn proved(scenario: &str, only: &[Attack]) -> Report {
+    attempted(scenario, &options(only)).await.unwrap()
+}
+
+/// Why there is no verdict.
+pub(crate) async fn refused(scenario: &str) -> Error {
+    attempted(scenario, &options(&[])).await.unwrap_err()
+}
+
+pub(crate) fn assert_held(report: &Report, attacks: &[Attack]) {
+    for attack in attacks {
+        let verdict = verdict(report, *attack);
+        assert!(matches!(verdict, Verdict::Held), "{attack}: {verdict:#?}");
+    }
 }
 
 /// In which way an attack broke the promise.
@@ -120,8 +144,12 @@ pub(crate) fn not_run(report: &Report, attack: Attack) -> &str {
 }
 
 pub(crate) fn verdict(report: &Report, attack: Attack) -> &Verdict {
+    &attacked(report, attack).verdict
+}
+
+pub(crate) fn attacked(report: &Report, attack: Attack) -> &AttackReport {
     let found = report.attacks.iter().find(|one| one.attack == attack);
-    &found.unwrap().verdict
+    found.unwrap()
 }
 
 pub(crate) fn broken(report: &Report, attack: Attack) -> &Broken {
@@ -132,8 +160,6 @@ pub(crate) fn broken(report: &Report, attack: Attack) -> &Broken {
 }
 
 pub(crate) fn pattern(report: &Report, attack: Attack) -> &'static str {
-    broken(report, attack)
-        .pattern
-        .as_ref()
-        .map_or("", |pattern| pattern.name)
+    let pattern = broken(report, attack).pattern.as_ref();
+    pattern.map_or("", |pattern| pattern.name)
 }

@@ -51,20 +51,18 @@ fn first_line(bytes: &[u8]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use MessageKind::{Commit, Read};
 
     #[test]
     fn lines_are_read_and_bodies_are_not() {
         let mut parser = HttpParser::default();
         let asked = parser.request(b"POST /charge HTTP/1.1\r\nHost: x\r\n\r\n");
-        assert_eq!(asked, Message::new("POST /charge", MessageKind::Commit));
+        assert_eq!(asked, Message::new("POST /charge", Commit));
         assert_eq!(parser.request(b"{\"order\": 1}").text, "");
         assert_eq!(
             parser.response(b"HTTP/1.1 201 Created\r\n\r\n").text,
             "201 Created"
         );
-        assert_eq!(
-            parser.request(b"GET /rate HTTP/1.1\r\n\r\n").kind,
-            MessageKind::Read
-        );
+        assert_eq!(parser.request(b"GET /rate HTTP/1.1\r\n\r\n").kind, Read);
     }
 }

@@ -168,6 +168,7 @@ fn number(bytes: &[u8], at: usize) -> Option<u32> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use MessageKind::{Commit, Housekeeping, Read, Write};
 
     fn message(kind: u8, body: &[u8]) -> Vec<u8> {
         let length = u32::try_from(body.len() + 4).unwrap();
@@ -176,14 +177,8 @@ mod tests {
 
     fn logged_in() -> PostgresParser {
         let mut parser = PostgresParser::default();
-        assert_eq!(
-            parser.request(b"\0\0\0\x08\0\x03\0\0").kind,
-            MessageKind::Housekeeping
-        );
-        assert_eq!(
-            parser.response(&message(b'Z', b"I")).kind,
-            MessageKind::Housekeeping
-        );
+        assert_eq!(parser.request(b"\0\0\0\x08\0\x03\0\0").kind, Housekeeping);
+        assert_eq!(parser.response(&message(b'Z', b"I")).kind, Housekeeping);
         parser
     }
 
@@ -191,12 +186,12 @@ mod tests {
     fn statement_is_read_from_a_query_and_from_a_bind() {
         let mut parser = logged_in();
         let said = parser.request(&message(b'Q', b"SELECT a FROM t\0"));
-        assert_eq!(said, Message::new("SELECT a FROM t", MessageKind::Read));
+        assert_eq!(said, Message::new("SELECT a FROM t", Read));
         let parse = message(b'P', b"s1\0INSERT INTO t VALUES ($1)\0\0\0");
-        assert_eq!(parser.request(&parse).kind, MessageKind::Housekeeping);
+        assert_eq!(parser.request(&parse).kind, Housekeeping);
         let bind = message(b'B', b"\0s1\0\0\0");
         let both = [parse, bind.clone()].concat();
-        let insert = Message::new("INSERT INTO t VALUES ($1)", MessageKind::Write);
+        let insert = Message::new("INSERT INTO t VALUES ($1)", Write);
         assert_eq!(parser.request(&both), insert);
         assert_eq!(parser.request(&bind), insert);
     }
@@ -207,25 +202,16 @@ mod tests {
         parser.request(&message(b'Q', b"INSERT INTO t VALUES (1)\0"));
         let done = message(b'C', b"INSERT 0 1\0");
         let open = [done.clone(), message(b'Z', b"T")].concat();
-        assert_eq!(
-            parser.response(&open),
-            Message::new("INSERT 0 1", MessageKind::Write)
-        );
+        assert_eq!(parser.response(&open), Message::new("INSERT 0 1", Write));
         let idle = [done, message(b'Z', b"I")].concat();
-        assert_eq!(
-            parser.response(&idle),
-            Message::new("INSERT 0 1", MessageKind::Commit)
-        );
+        assert_eq!(parser.response(&idle), Message::new("INSERT 0 1", Commit));
     }
 
     #[test]
     fn reading_with_a_row_lock_is_not_a_write() {
-        assert_eq!(
-            kind("SELECT * FROM t WHERE id = $1 FOR UPDATE"),
-            MessageKind::Read
-        );
-        assert_eq!(kind("commit"), MessageKind::Commit);
-        assert_eq!(kind("SELECT updated_at FROM t"), MessageKind::Read);
+        assert_eq!(kind("SELECT * FROM t WHERE id = $1 FOR UPDATE"), Read);
+        assert_eq!(kind("commit"), Commit);
+        assert_eq!(kind("SELECT updated_at FROM t"), Read);
     }
 
     #[test]

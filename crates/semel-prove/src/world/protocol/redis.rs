@@ -115,6 +115,7 @@ fn reply(bytes: &[u8]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use MessageKind::{Commit, Housekeeping, Read};
 
     #[test]
     fn commands_are_read_also_when_pipelined() {
@@ -122,11 +123,11 @@ mod tests {
         let bytes = b"*2\r\n$3\r\nGET\r\n$1\r\na\r\n*3\r\n$3\r\nSET\r\n$1\r\na\r\n$1\r\nb\r\n";
         assert_eq!(
             parser.request(bytes),
-            Message::new("GET a; SET a b", MessageKind::Commit)
+            Message::new("GET a; SET a b", Commit)
         );
         assert_eq!(
             parser.response(b"$-1\r\n+OK\r\n"),
-            Message::new("nothing", MessageKind::Commit)
+            Message::new("nothing", Commit)
         );
     }
 
@@ -134,27 +135,24 @@ mod tests {
     fn waiting_for_work_is_small_and_work_is_not() {
         let mut parser = RedisParser::default();
         let wait = b"*3\r\n$5\r\nBRPOP\r\n$6\r\ncelery\r\n$1\r\n1\r\n";
-        assert_eq!(parser.request(wait).kind, MessageKind::Housekeeping);
-        assert_eq!(parser.response(b"*-1\r\n").kind, MessageKind::Housekeeping);
+        assert_eq!(parser.request(wait).kind, Housekeeping);
+        assert_eq!(parser.response(b"*-1\r\n").kind, Housekeeping);
         parser.request(wait);
         let work = parser.response(b"*2\r\n$6\r\ncelery\r\n$4\r\nwork\r\n");
-        assert_eq!(work, Message::new("celery work", MessageKind::Read));
+        assert_eq!(work, Message::new("celery work", Read));
     }
 
     #[test]
     fn nothing_found_by_a_check_is_part_of_the_delivery() {
         let mut parser = RedisParser::default();
         parser.request(b"*2\r\n$3\r\nGET\r\n$1\r\na\r\n");
-        assert_eq!(
-            parser.response(b"$-1\r\n"),
-            Message::new("nothing", MessageKind::Read)
-        );
+        assert_eq!(parser.response(b"$-1\r\n"), Message::new("nothing", Read));
     }
 
     #[test]
     fn bytes_of_no_sense_do_no_harm() {
         let mut parser = RedisParser::default();
         assert_eq!(parser.request(b"*9\r\n$99\r\nx").text, "");
-        assert_eq!(parser.response(&[0, 1, 2]).kind, MessageKind::Read);
+        assert_eq!(parser.response(&[0, 1, 2]).kind, Read);
     }
 }
