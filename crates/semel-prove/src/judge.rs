@@ -9,7 +9,7 @@ pub(crate) mod samples;
 #[cfg(test)]
 mod tests;
 
-use crate::scenario::{Promise, Scenario, SenderKind};
+use crate::scenario::{Effect, Promise, Scenario, SenderKind};
 use crate::world::probe::Counts;
 use crate::world::sender::{Answer, Delivery, Payload};
 use timeline::{Event, What};
@@ -54,11 +54,10 @@ impl Evidence<'_> {
         if self.scenario.promise == Promise::AtLeastOnce {
             return None;
         }
-        let mut counts = self.counts(id);
-        let (effect, count, expected) = counts.find(|(_, count, expected)| count > expected)?;
-        let sent = self.sent(id);
+        let (effect, count) = too_many(self.scenario, self.counts, id)?;
+        let (sent, Effect { name, expected, .. }) = (self.sent(id), effect);
         let seen = format!(
-            "delivery {id} was sent {sent} and has `{effect}` {count} times instead of {expected}"
+            "delivery {id} was sent {sent} and has `{name}` {count} times instead of {expected}"
         );
         Some(Breach::new(BreachKind::EffectTwice, seen))
     }
@@ -68,10 +67,11 @@ impl Evidence<'_> {
         if !owed || !self.accepted(id) {
             return None;
         }
-        let mut counts = self.counts(id);
-        let (effect, count, expected) = counts.find(|(_, count, expected)| count < expected)?;
+        let mut counts = counted(self.scenario, self.counts, id);
+        let (effect, count) = counts.find(|(effect, count)| *count < effect.expected)?;
+        let Effect { name, expected, .. } = effect;
         let seen = format!(
-            "delivery {id} was acknowledged but has `{effect}` {count} times instead of {expected}"
+            "delivery {id} was acknowledged but has `{name}` {count} times instead of {expected}"
         );
         Some(Breach::new(BreachKind::EffectLost, seen))
     }
@@ -127,15 +127,6 @@ impl Evidence<'_> {
         })
     }
 
-    /// Each effect, how often this delivery has it, and how often it should.
-    fn counts(&self, id: &str) -> impl Iterator<Item = (&str, u64, u64)> {
-        self.scenario.effects.iter().map(move |effect| {
-            let seen = self.counts.get(&(effect.name.clone(), id.to_owned()));
-            let seen = seen.copied().unwrap_or_default();
-            (effect.name.as_str(), seen, effect.expected)
-        })
-    }
-
     fn is_client(&self) -> bool {
         self.scenario.deliver.sender == SenderKind::Http
     }
@@ -172,6 +163,27 @@ impl Breach {
     pub(crate) fn new(kind: BreachKind, seen: String) -> Self {
         Self { kind, seen }
     }
+}
+
+/// An effect that a delivery has more often than it should, and how often.
+pub(crate) fn too_many<'a>(
+    scenario: &'a Scenario,
+    counts: &Counts,
+    id: &str,
+) -> Option<(&'a Effect, u64)> {
+    counted(scenario, counts, id).find(|(effect, count)| *count > effect.expected)
+}
+
+/// Each effect, and how often a delivery has it.
+fn counted<'a>(
+    scenario: &'a Scenario,
+    counts: &Counts,
+    id: &str,
+) -> impl Iterator<Item = (&'a Effect, u64)> {
+    scenario.effects.iter().map(move |effect| {
+        let seen = counts.get(&(effect.name.clone(), id.to_owned()));
+        (effect, seen.copied().unwrap_or_default())
+    })
 }
 
 fn difference(first: &Answer, other: &Answer) -> String {

@@ -34,12 +34,13 @@ impl Baseline {
         let first = Self::watch_one(session).await?;
         let mut second = Self::watch_one(session).await?;
 
-        second.exchanges.retain(|it| {
+        let seen = |it: &Exchange| {
             first
                 .exchanges
                 .iter()
                 .any(|one| one.boundary == it.boundary)
-        });
+        };
+        second.exchanges.retain(seen);
         for (number, exchange) in (1..).zip(&mut second.exchanges) {
             exchange.number = number;
         }
@@ -136,16 +137,15 @@ fn expect_effects(session: &Session<'_>, finding: &Finding) -> Result<(), Error>
 
 /// What the sender was told last.
 fn last_heard(events: &[Event]) -> String {
-    let heard = events.iter().rev().find_map(|event| {
+    for event in events.iter().rev() {
         if let What::Answered { status, .. } = &event.what {
-            return Some(format!("the last answer was {status}"));
+            return format!("the last answer was {status}");
         }
-        let What::Unanswered { why, .. } = &event.what else {
-            return None;
-        };
-        Some(format!("at the last attempt {why}"))
-    });
-    heard.unwrap_or_else(|| "nothing was heard".to_owned())
+        if let What::Unanswered { why, .. } = &event.what {
+            return format!("at the last attempt {why}");
+        }
+    }
+    "nothing was heard".to_owned()
 }
 
 /// Whether the same statement was sent twice with other values of the same length, as made-up ids have.
@@ -171,10 +171,7 @@ mod tests {
             ..Baseline::default()
         };
         let points = baseline.hold_points(Profile::Quick);
-        let shapes: Vec<&str> = points
-            .iter()
-            .map(|exchange| exchange.boundary.signature.shape.as_str())
-            .collect();
-        assert_eq!(shapes, ["SELECT 0", "INSERT 0 1"]);
+        let shapes = points.iter().map(|it| it.boundary.signature.shape.as_str());
+        assert_eq!(shapes.collect::<Vec<_>>(), ["SELECT 0", "INSERT 0 1"]);
     }
 }

@@ -4,10 +4,10 @@ use super::attack::Attack;
 use super::session::Session;
 use super::trial::Finding;
 use crate::error::Error;
-use crate::judge::Breach;
 use crate::judge::timeline::Event;
 use crate::judge::verdict::BreachKind;
-use crate::scenario::{Effect, Promise};
+use crate::judge::{Breach, too_many};
+use crate::scenario::{Effect, Promise, Scenario};
 use crate::world::probe::Counts;
 use crate::world::sender::Delivery;
 use std::time::Duration;
@@ -38,14 +38,10 @@ impl PassedTrial {
     }
 
     /// The trial with what was added to it, if that breaks the promise.
-    fn broken_by(&self, effects: &[Effect], counts: &Counts) -> Option<Finding> {
-        let (id, effect, count) = self.ids.iter().find_map(|id| {
-            effects.iter().find_map(|effect| {
-                let count = *counts.get(&(effect.name.clone(), id.clone()))?;
-                (count > effect.expected).then_some((id, effect, count))
-            })
-        })?;
-        let Effect { name, expected, .. } = effect;
+    fn broken_by(&self, scenario: &Scenario, counts: &Counts) -> Option<Finding> {
+        let mut ids = self.ids.iter();
+        let broken = ids.find_map(|id| Some((id, too_many(scenario, counts, id)?)));
+        let (id, (Effect { name, expected, .. }, count)) = broken?;
         let ended = self.events.iter().map(|event| event.at).max();
         let at = ended.unwrap_or_default() + self.judged.elapsed();
         let mut events = self.events.clone();
@@ -54,10 +50,7 @@ impl PassedTrial {
             "delivery {id} has `{name}` {count} times instead of {expected}: the handler was still at work when all seemed quiet"
         );
         Some(Finding {
-            breach: Some(Breach {
-                kind: BreachKind::EffectTwice,
-                seen,
-            }),
+            breach: Some(Breach::new(BreachKind::EffectTwice, seen)),
             events,
             waited: Duration::ZERO,
         })
@@ -76,7 +69,7 @@ impl Session<'_> {
         }
         let counts = self.world.count_effects(&ids).await?;
         let mut passed = self.passed.iter().filter(|it| it.attack == attack);
-        Ok(passed.find_map(|it| it.broken_by(&self.scenario.effects, &counts)))
+        Ok(passed.find_map(|it| it.broken_by(self.scenario, &counts)))
     }
 
     /// Lets the last trials come to their end before they are looked at once more.

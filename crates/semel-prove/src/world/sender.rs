@@ -3,7 +3,6 @@
 mod delivery;
 mod request;
 mod recorded;
-mod pending;
 
 pub(crate) use delivery::{Delivery, Payload};
 
@@ -15,7 +14,6 @@ use crate::judge::timeline::What;
 use crate::scenario::endpoint::resolve;
 use crate::scenario::{Deliver, SenderKind};
 use bytes::Bytes;
-use pending::PendingAttempt;
 use request::{RequestBuilder, accepts};
 use semel_rig::http::{self, NoAnswer};
 use std::net::SocketAddr;
@@ -32,7 +30,6 @@ pub(crate) struct Sender(Arc<Inner>);
 
 #[derive(Debug)]
 struct Inner {
-    deliver: Deliver,
     target: SocketAddr,
     recorder: Arc<Recorder>,
     requests: RequestBuilder,
@@ -71,12 +68,18 @@ pub(crate) enum AttemptResult {
     Unanswered,
 }
 
+/// An attempt that has not ended. How it ended is written down in any case, also when it is given up.
+struct PendingAttempt<'a> {
+    recorder: &'a Recorder,
+    /// How it will have ended.
+    end: What,
+}
+
 // === impl Sender ===
 
 impl Sender {
     pub(crate) async fn new(deliver: &Deliver, world: &World<'_>) -> Result<Self, Error> {
         Ok(Self(Arc::new(Inner {
-            deliver: deliver.clone(),
             target: target(deliver, world).await?,
             recorder: Arc::clone(&world.recorder),
             requests: RequestBuilder::new(deliver, &world.variables, world.commands.directory())?,
@@ -110,31 +113,37 @@ impl Sender {
     ) -> AttemptResult {
         let attempt = delivery.next_attempt();
         let id = delivery.id.clone();
-        let sent = What::Sent {
-            id: id.clone(),
+        let recorder = &self.0.recorder;
+        recorder.note(LANE, What::Sent { id, attempt });
+        let unanswered = |why: &str| What::Unanswered {
+            id: delivery.id.clone(),
             attempt,
+            why: why.to_owned(),
         };
-        self.0.recorder.note(LANE, sent);
-        let pending = PendingAttempt::new(&self.0.recorder, &id, attempt);
-        let deadline = self.0.deliver.deadline();
+        let end = unanswered("the sender's deadline passed");
+        let mut pending = PendingAttempt { recorder, end };
+        let deadline = self.0.requests.deliver.deadline();
         let answer = tokio::time::timeout(deadline, self.answer(delivery, attempt, to, fate)).await;
-        let answer = match answer {
-            Err(_) => return pending.because("no answer within the sender's deadline"),
-            Ok(Err(why)) => return pending.because(&why),
-            Ok(Ok(answer)) => answer,
+        let late = |_| Err("no answer within the sender's deadline".to_owned());
+        let answer = match answer.unwrap_or_else(late) {
+            Ok(answer) => answer,
+            Err(why) => {
+                pending.end = unanswered(&why);
+                return AttemptResult::Unanswered;
+            }
         };
-        let (status, accepted) = (answer.status, answer.accepted);
+        let accepted = answer.accepted;
         if fate == AnswerFate::Cut {
-            pending.because("the connection was cut in the middle of the answer");
+            pending.end = unanswered("the connection was cut in the middle of the answer");
         } else {
-            self.answers().push(answer);
-            pending.settled(What::Answered {
-                id: id.clone(),
+            pending.end = What::Answered {
+                id: delivery.id.clone(),
                 attempt,
-                status,
+                status: answer.status,
                 accepted,
                 known: fate == AnswerFate::Received,
-            });
+            };
+            self.answers().push(answer);
         }
         match (fate, accepted) {
             (AnswerFate::Received, true) => AttemptResult::Accepted,
@@ -151,7 +160,7 @@ impl Sender {
         to: SocketAddr,
         fate: AnswerFate,
     ) -> Result<Answer, String> {
-        let kind = self.0.deliver.sender;
+        let kind = self.0.requests.deliver.sender;
         let (status, body) = if kind == SenderKind::Command {
             self.run(delivery, attempt).await?
         } else {
@@ -188,14 +197,13 @@ impl Sender {
     }
 
     async fn run(&self, delivery: &Delivery, attempt: u32) -> Result<(u16, Bytes), String> {
-        let Inner {
-            deliver, requests, ..
-        } = &*self.0;
+        let requests = &self.0.requests;
         let variables = requests
             .variables_for(delivery)
             .with("attempt", attempt)
             .with("body", requests.body(delivery));
-        let command = variables.expand_command(deliver.command.as_deref().unwrap_or_default())?;
+        let line = requests.deliver.command.as_deref();
+        let command = variables.expand_command(line.unwrap_or_default())?;
         let ended = self.0.commands.run(&command).await;
         let ended = ended.map_err(|why| why.to_string())?;
         let code = ended.status.code();
@@ -207,6 +215,14 @@ impl Sender {
     fn answers(&self) -> MutexGuard<'_, Vec<Answer>> {
         let answers = self.0.answers.lock();
         answers.expect("nobody panics while holding it")
+    }
+}
+
+// === impl PendingAttempt ===
+
+impl Drop for PendingAttempt<'_> {
+    fn drop(&mut self) {
+        self.recorder.note(LANE, self.end.clone());
     }
 }
 

@@ -7,8 +7,8 @@ use crate::attacks::session::{QUIET, Session};
 use crate::error::Error;
 use crate::judge::timeline::Event;
 use crate::judge::verdict::BreachKind;
-use crate::judge::{Breach, Evidence, judge};
-use crate::scenario::Promise;
+use crate::judge::{Breach, Evidence, judge, too_many};
+use crate::scenario::{Effect, Promise};
 use crate::world::probe::{Counts, UNNAMED};
 use crate::world::sender::{Answer, AttemptResult, Delivery};
 use std::time::Duration;
@@ -159,16 +159,11 @@ impl Session<'_> {
             *count = count.saturating_sub(before.get(effect).copied().unwrap_or_default());
         }
         more.retain(|_, count| *count > 0);
-        let mut effects = self.scenario.effects.iter();
-        finding.breach = effects.find_map(|effect| {
-            let count = *more.get(&(effect.name.clone(), UNNAMED.to_owned()))?;
-            (count > effect.expected).then(|| Breach {
-                kind: BreachKind::EffectTwice,
-                seen: format!(
-                    "a delivery whose key is missing has `{}` {count} times, none of them with an id",
-                    effect.name
-                ),
-            })
+        finding.breach = too_many(self.scenario, &more, UNNAMED).map(|(Effect { name, .. }, count)| {
+            let seen = format!(
+                "a delivery whose key is missing has `{name}` {count} times, none of them with an id"
+            );
+            Breach::new(BreachKind::EffectTwice, seen)
         });
         append_counts(&mut finding.events, more);
         Ok(finding)

@@ -2,6 +2,8 @@
 
 use super::{Message, MessageKind};
 
+const VERSIONS: &[&str] = &["HTTP/1.1", "HTTP/1.0"];
+
 /// Methods that change nothing.
 const ASKS: &[&str] = &["GET", "HEAD", "OPTIONS"];
 
@@ -16,12 +18,10 @@ pub(crate) struct HttpParser {
 impl HttpParser {
     pub(crate) fn request(&mut self, bytes: &[u8]) -> Message {
         let line = first_line(bytes);
-        let Some(request) = line
-            .strip_suffix(" HTTP/1.1")
-            .or(line.strip_suffix(" HTTP/1.0"))
-        else {
+        let (request, version) = line.rsplit_once(' ').unwrap_or_default();
+        if !VERSIONS.contains(&version) {
             return Message::new("", self.asked);
-        };
+        }
         let method = request.split(' ').next().unwrap_or_default();
         self.asked = if ASKS.contains(&method) {
             MessageKind::Read
@@ -33,13 +33,9 @@ impl HttpParser {
 
     pub(crate) fn response(&mut self, bytes: &[u8]) -> Message {
         let line = first_line(bytes);
-        match line
-            .strip_prefix("HTTP/1.1 ")
-            .or(line.strip_prefix("HTTP/1.0 "))
-        {
-            Some(status) => Message::new(status, self.asked),
-            None => Message::new("", self.asked),
-        }
+        let (version, status) = line.split_once(' ').unwrap_or_default();
+        let known = VERSIONS.contains(&version);
+        Message::new(if known { status } else { "" }, self.asked)
     }
 }
 

@@ -36,12 +36,10 @@ impl PostgresParser {
             }
         }
         let senses = statements.iter().map(|statement| kind(statement));
-        let runs = messages(bytes).any(|(kind, _)| matches!(kind, b'Q' | b'B' | b'E'));
-        let does = messages(bytes)
-            .any(|(kind, _)| !matches!(kind, b'X' | b'P' | b'D' | b'S' | b'H' | b'C'));
+        let prepares = |kind| matches!(kind, b'X' | b'P' | b'D' | b'S' | b'H' | b'C');
         self.asked = match senses.max() {
             // Preparing a statement, closing one, or leaving.
-            _ if !runs && !does => MessageKind::Housekeeping,
+            _ if messages(bytes).all(|(kind, _)| prepares(kind)) => MessageKind::Housekeeping,
             None => self.asked,
             Some(kind) => kind,
         };
@@ -66,19 +64,15 @@ impl PostgresParser {
         if !was_in {
             return Message::new("log in", MessageKind::Housekeeping);
         }
-        let kind = match self.asked {
-            MessageKind::Write if settled => MessageKind::Commit,
-            as_asked @ (MessageKind::Housekeeping
-            | MessageKind::Read
-            | MessageKind::Write
-            | MessageKind::Commit) => as_asked,
-        };
-        let text = if tags.is_empty() {
-            "answer".to_owned()
+        let kind = if settled && self.asked == MessageKind::Write {
+            MessageKind::Commit
         } else {
-            tags.join("; ")
+            self.asked
         };
-        Message::new(text, kind)
+        if tags.is_empty() {
+            return Message::new("answer", kind);
+        }
+        Message::new(tags.join("; "), kind)
     }
 
     fn statement(&mut self, kind: u8, message: &[u8]) -> Option<String> {
@@ -140,24 +134,14 @@ fn kind(statement: &str) -> MessageKind {
 }
 
 fn error(message: &[u8]) -> String {
-    let fields = message.split(|byte| *byte == 0);
-    let said = fields
-        .filter_map(|session| session.split_first())
-        .find(|(code, _)| **code == b'M');
-    format!(
-        "error: {}",
-        said.map(|(_, words)| text(words)).unwrap_or_default()
-    )
+    let mut fields = message.split(|byte| *byte == 0);
+    let said = fields.find_map(|field| field.strip_prefix(b"M"));
+    format!("error: {}", said.map(text).unwrap_or_default())
 }
 
 fn text(bytes: &[u8]) -> String {
-    let end = bytes
-        .iter()
-        .position(|byte| *byte == 0)
-        .unwrap_or(bytes.len());
-    String::from_utf8_lossy(bytes.get(..end).unwrap_or_default())
-        .trim()
-        .to_owned()
+    let text = bytes.split(|byte| *byte == 0).next().unwrap_or_default();
+    String::from_utf8_lossy(text).trim().to_owned()
 }
 
 fn number(bytes: &[u8], at: usize) -> Option<u32> {
