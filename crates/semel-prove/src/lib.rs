@@ -105,7 +105,7 @@ async fn look_back(made: &mut [AttackReport], session: &mut Session<'_>) -> Resu
     Ok(())
 }
 
-/// The attack that something ended which was no part of it, and those after it. A process that does not come back is a
+/// The attack that something ended which was not part of it, and those after it. A process that does not come back is a
 /// finding: whatever is delivered to it is stuck.
 fn not_made<'a>(
     left: impl Iterator<Item = &'a Attack>,

@@ -1,6 +1,6 @@
 //! Texts of others, made safe to show: a terminal obeys control characters, and XML may not hold some.
 
-/// Every control character but the line break, and the two that are no characters at all, become spaces.
+/// Every control character but the line break, and the two that are not characters at all, become spaces.
 pub(crate) fn plain(text: &str) -> String {
     let shown = |character: char| match character {
         '\n' => '\n',

@@ -83,7 +83,7 @@ struct Count {
 // === impl Report ===
 
 impl Report {
-    /// What it comes to. An attack that could not be made is no mark against the handler; one whose fault never hit
+    /// What it comes to. An attack that could not be made does not count against the handler; one whose fault never hit
     /// leaves the question open.
     #[must_use]
     pub fn conclusion(&self) -> Conclusion {

@@ -41,7 +41,7 @@ pub enum Promise {
     /// One effect.
     #[serde(rename = "exactly once")]
     ExactlyOnce,
-    /// One effect or none: a delivery that is parked for a person is no loss.
+    /// One effect or none: a delivery that is parked for a person is not a loss.
     #[serde(rename = "at most once")]
     AtMostOnce,
     /// One effect or more.

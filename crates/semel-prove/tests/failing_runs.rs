@@ -129,7 +129,7 @@ async fn directory_of_a_process_is_there_before_it_starts() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn spared_process_that_does_not_come_back_is_no_finding() {
+async fn spared_process_that_does_not_come_back_is_not_a_finding() {
     // It ends at the third delivery, the first that is attacked, and never starts again.
     let helper = r#"
         [[process]]

@@ -119,8 +119,8 @@ async fn client_may_leave_its_key_out() {
 async fn sweep_that_meets_no_boundary_is_vacuous() {
     let options = options(&[CrashSweep]);
     let database = support::database(&options);
-    let untapped = format!("env = {{ UNTAPPED = '{database}' }}\n[deliver]");
-    let scenario = odd("falls_silent", UNIQUE).replace("[deliver]", &untapped);
+    let unproxied = format!("env = {{ UNPROXIED = '{database}' }}\n[deliver]");
+    let scenario = odd("falls_silent", UNIQUE).replace("[deliver]", &unproxied);
     let report = swept(&scenario, options).await;
     let sweep = verdict(&report, CrashSweep);
     assert!(matches!(sweep, Verdict::Vacuous { .. }), "{sweep:#?}");
@@ -178,7 +178,7 @@ async fn command_takes_part_only_where_it_can() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn stand_in_is_no_second_process_of_a_handler_that_runs_elsewhere() {
+async fn stand_in_is_not_a_second_process_of_a_handler_that_runs_elsewhere() {
     let options = options(&[TwoProcesses]);
     let (_elsewhere, port) = support::elsewhere(&options);
     let target = format!("[deliver]\ntarget = 'http://127.0.0.1:{port}'");

@@ -41,7 +41,7 @@ pub(crate) enum Fault {
 
 /// There is no attack of this name.
 #[derive(Debug, thiserror::Error)]
-#[error("`{0}` is no attack; there are {all}", all = Attack::ALL.map(Attack::name).join(", "))]
+#[error("`{0}` is not an attack; there are {all}", all = Attack::ALL.map(Attack::name).join(", "))]
 pub struct UnknownAttack(String);
 
 /// Declares all attacks, each with its definition.

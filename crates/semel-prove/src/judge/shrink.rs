@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 const REFUSALS_SHOWN: usize = 2;
 
 /// Answers that every transaction gets.
-const USUAL_ANSWERS: [&str; 3] = ["BEGIN", "COMMIT", "ROLLBACK"];
+const ROUTINE_ANSWERS: [&str; 3] = ["BEGIN", "COMMIT", "ROLLBACK"];
 
 /// One attempt of one delivery.
 type Attempt = (String, u32);
@@ -21,7 +21,7 @@ pub(crate) fn shrink(events: &[Event]) -> Vec<Event> {
     let kept = events
         .iter()
         .filter(|event| event.delivery().is_none_or(|id| ids.contains(&id)));
-    without_usual_answers(fold_refusals(kept.cloned().collect()))
+    without_routine_answers(fold_refusals(kept.cloned().collect()))
 }
 
 /// The deliveries whose effects were counted.
@@ -75,12 +75,12 @@ fn refusal(event: &Event) -> Option<(&str, u32)> {
     (!accepted).then_some((id, attempt))
 }
 
-/// That a transaction was answered is no news, unless its process was stopped right then.
-fn without_usual_answers(events: Vec<Event>) -> Vec<Event> {
+/// That a transaction was answered is not news, unless its process was stopped right then.
+fn without_routine_answers(events: Vec<Event>) -> Vec<Event> {
     let stops: Vec<bool> = events.iter().map(stops).collect();
     let next = stops.into_iter().skip(1).chain([false]);
     let kept = events.into_iter().zip(next);
-    kept.filter(|(event, stopped)| *stopped || !usual_answer(event))
+    kept.filter(|(event, stopped)| *stopped || !is_routine_answer(event))
         .map(|(event, _)| event)
         .collect()
 }
@@ -89,6 +89,6 @@ fn stops(event: &Event) -> bool {
     matches!(event.what, What::Killed | What::Ended | What::Paused)
 }
 
-fn usual_answer(event: &Event) -> bool {
-    matches!(&event.what, What::Wire { outward: false, says, .. } if USUAL_ANSWERS.contains(&says.as_str()))
+fn is_routine_answer(event: &Event) -> bool {
+    matches!(&event.what, What::Wire { outward: false, says, .. } if ROUTINE_ANSWERS.contains(&says.as_str()))
 }

@@ -27,7 +27,7 @@ impl Endpoint {
     pub(super) fn new(dependency: &Dependency, options: &Options) -> Result<Self, String> {
         let env = dependency.env.clone();
         if env.is_empty() || env.contains(['=', '\0']) {
-            return Err(format!("a [[dependency]]: {env:?} is no variable"));
+            return Err(format!("a [[dependency]]: {env:?} is not a variable"));
         }
         let given = dependency.url.as_ref().or(options.environment.get(&env));
         let given = given.filter(|url| !url.is_empty()).ok_or_else(|| {
@@ -35,7 +35,7 @@ impl Endpoint {
         })?;
         let (scheme, _) = given
             .split_once("://")
-            .ok_or_else(|| format!("dependency `{env}`: `{given}` is no URL"))?;
+            .ok_or_else(|| format!("dependency `{env}`: `{given}` is not a URL"))?;
         let strict = given.contains("sslmode=require") || given.contains("sslmode=verify");
         let (protocol, encrypted) = match scheme {
             "postgres" | "postgresql" => (Protocol::Postgres, strict),
@@ -112,7 +112,7 @@ pub(crate) fn find<'a>(
         return Ok(None);
     }
     let named = endpoints.find(|(_, it)| it.env == on);
-    let named = named.ok_or_else(|| format!("`{on}` is no [[dependency]]"))?;
+    let named = named.ok_or_else(|| format!("`{on}` is not a [[dependency]]"))?;
     if named.1.protocol != protocol {
         return Err(format!("`{on}` does not speak {protocol:?}"));
     }

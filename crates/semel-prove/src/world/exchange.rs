@@ -5,7 +5,7 @@ use crate::world::protocol::{Message, MessageKind};
 use std::time::Duration;
 
 /// More of one exchange's bytes are not kept.
-const TURN_BYTES_MAX: usize = 256 * 1024;
+const EXCHANGE_BYTES_MAX: usize = 256 * 1024;
 
 /// Bytes in one direction until the direction changes.
 #[derive(Clone, Debug)]
@@ -28,7 +28,7 @@ pub(crate) struct Exchange {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Boundary {
     pub(crate) signature: Signature,
-    /// The how-manieth of its kind, from 1.
+    /// Which one of its kind this is, from 1.
     pub(crate) nth: u32,
 }
 
@@ -84,7 +84,7 @@ impl Exchange {
     }
 
     pub(crate) fn keep(&mut self, bytes: &[u8]) {
-        let room = TURN_BYTES_MAX.saturating_sub(self.bytes.len());
+        let room = EXCHANGE_BYTES_MAX.saturating_sub(self.bytes.len());
         self.bytes.extend(bytes.iter().take(room));
     }
 

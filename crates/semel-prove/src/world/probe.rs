@@ -135,7 +135,9 @@ fn number(text: &str) -> Result<u64, String> {
     if whole.is_empty() || whole == "null" {
         return Ok(0);
     }
-    whole.parse().map_err(|_| format!("`{text}` is no count"))
+    whole
+        .parse()
+        .map_err(|_| format!("`{text}` is not a count"))
 }
 
 #[cfg(test)]
@@ -162,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_count_is_an_error() {
+    fn what_is_not_a_count_is_an_error() {
         for wrong in [&["a1", "many"][..], &["a1"], &["a1", "-1"]] {
             assert!(counted(&[wrong], &["a1"]).is_err(), "{wrong:?}");
         }

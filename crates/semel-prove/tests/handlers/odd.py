@@ -107,7 +107,7 @@ def falls_silent(order, _):
     SEEN["all"] += 1
     if SEEN["all"] <= 2:
         run("SELECT name FROM taken WHERE name = %s", order)
-    run("INSERT INTO taken VALUES (%s) ON CONFLICT DO NOTHING", order, url=os.environ["UNTAPPED"])
+    run("INSERT INTO taken VALUES (%s) ON CONFLICT DO NOTHING", order, url=os.environ["UNPROXIED"])
     return 200
 
 

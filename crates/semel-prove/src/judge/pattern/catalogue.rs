@@ -39,7 +39,7 @@ pub(super) const CATALOGUE: &[KnownMistake] = &[
     KnownMistake {
         name: "duplicate answered with an error",
         is: "The effect happens once, but its duplicate is answered as a failure, so the queue delivers it again for ever.",
-        instead: "Answer a duplicate of what succeeded with a success: a unique key that is taken already is no error.",
+        instead: "Answer a duplicate of what succeeded with a success: a unique key that is taken already is not an error.",
         // A claim that is never given back stays behind a crash; a plain duplicate meets none.
         fits: |it| it.how == Stuck && (!it.crashed() || it.repeat_ended(Stuck)) && it.took_effect(),
     },

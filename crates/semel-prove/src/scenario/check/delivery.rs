@@ -25,7 +25,7 @@ fn receiver(scenario: &Scenario, mistakes: &mut Mistakes) {
         let known = scenario.processes.iter().any(|process| process.name == *to);
         mistakes.add_if(
             !known,
-            format!("deliver.to names `{to}`, which is no process"),
+            format!("deliver.to names `{to}`, which is not a process"),
         );
     }
     let nobody = scenario.processes.is_empty() && deliver.target.is_none();
@@ -45,7 +45,9 @@ fn receiver(scenario: &Scenario, mistakes: &mut Mistakes) {
 fn is_target(target: &str, deliver: &Deliver, mistakes: &mut Mistakes) {
     let url = Url::parse(target).ok();
     let Some(url) = url.filter(|url| url.scheme() == "http" && url.host().is_some()) else {
-        mistakes.add(format!("deliver.target `{target}` is no http:// address"));
+        mistakes.add(format!(
+            "deliver.target `{target}` is not an http:// address"
+        ));
         return;
     };
     mistakes.add_if(
@@ -82,13 +84,13 @@ fn by_request(deliver: &Deliver, mistakes: &mut Mistakes) {
     }
     if let Some(method) = &deliver.method {
         let wrong = Method::from_bytes(method.as_bytes()).is_err();
-        mistakes.add_if(wrong, format!("deliver.method {method:?} is no method"));
+        mistakes.add_if(wrong, format!("deliver.method {method:?} is not a method"));
     }
     for (name, value) in &deliver.headers {
         let wrong = HeaderName::from_bytes(name.as_bytes()).is_err();
         mistakes.add_if(
             wrong,
-            format!("deliver.headers: {name:?} is no header's name"),
+            format!("deliver.headers: {name:?} is not a header name"),
         );
         let wrong = HeaderValue::from_str(value).is_err();
         mistakes.add_if(wrong, format!("deliver.headers: {value:?} cannot be sent"));

@@ -17,7 +17,7 @@ pub(super) fn path(whose: &str, path: &str, mistakes: &mut Mistakes) {
     if !path.starts_with('/') {
         mistakes.add(format!("{whose}: `{path}` does not begin with `/`"));
     } else if variables.expand(path).parse::<PathAndQuery>().is_err() {
-        mistakes.add(format!("{whose}: `{path}` is no path"));
+        mistakes.add(format!("{whose}: `{path}` is not a path"));
     }
 }
 

@@ -86,7 +86,7 @@ fn mistakes_of_names_and_effects_are_named() {
         (
             r#"calls = "PAY_URL""#,
             "http = 'https://127.0.0.1/'",
-            "is no http:// address",
+            "is not an http:// address",
         ),
         (
             "[deliver]",
@@ -106,13 +106,13 @@ fn mistakes_of_requests_are_named() {
             "`ready` of `handler`: `healthz` does not begin",
         ),
         (path, "'charge'", "`charge` does not begin with `/`"),
-        (path, "'/a b'", "`/a b` is no path"),
+        (path, "'/a b'", "`/a b` is not a path"),
         (
             sender,
             "as = 'http'\nmethod = 'PO ST'",
-            r#""PO ST" is no method"#,
+            r#""PO ST" is not a method"#,
         ),
-        ("X-Name", "'X Name'", r#""X Name" is no header's name"#),
+        ("X-Name", "'X Name'", r#""X Name" is not a header name"#),
         (r#""{id}" }"#, r#""a\nb" }"#, "cannot be sent"),
         (
             sender,

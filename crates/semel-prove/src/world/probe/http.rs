@@ -17,7 +17,7 @@ pub(super) const HTTP: ProbeKind = ProbeKind {
         let plain = url.starts_with("http://");
         plain
             .then_some(())
-            .ok_or_else(|| format!("`{url}` is no http:// address"))
+            .ok_or_else(|| format!("`{url}` is not an http:// address"))
     },
     rows: |world, asked| {
         let url = world.variables.expand(asked.text);

@@ -59,7 +59,7 @@ fn outward(nth: u32) -> Boundary {
 }
 
 #[tokio::test]
-async fn turns_are_numbered_in_both_directions_and_calls_are_counted() {
+async fn exchanges_are_numbered_in_both_directions_and_calls_are_counted() {
     let (recorder, _proxy, mut client) = proxied().await;
     for _ in 0..2 {
         assert_eq!(ask(&mut client).await, REQUEST.len());
