@@ -51,11 +51,8 @@ impl Connections {
     }
 
     async fn database(&mut self, url: &str) -> Result<&tokio_postgres::Client, String> {
-        let usable = self
-            .databases
-            .get(url)
-            .is_some_and(|client| !client.is_closed());
-        if !usable {
+        self.databases.retain(|_, client| !client.is_closed());
+        if !self.databases.contains_key(url) {
             let connected = with_timeout(tokio_postgres::connect(url, NoTls)).await?;
             let (client, connection) = connected
                 .map_err(|why| format!("{}: {}", host_and_port(url), server_message(&why)))?;
@@ -65,9 +62,8 @@ impl Connections {
             });
             self.databases.insert(url.to_owned(), client);
         }
-        self.databases
-            .get(url)
-            .ok_or_else(|| "the connection is gone".to_owned())
+        let client = self.databases.get(url);
+        client.ok_or_else(|| "the connection is gone".to_owned())
     }
 
     async fn cache(&mut self, url: &str) -> Result<&mut MultiplexedConnection, String> {
@@ -77,9 +73,8 @@ impl Connections {
             let connection = connected.map_err(|why| format!("{}: {why}", host_and_port(url)))?;
             self.caches.insert(url.to_owned(), connection);
         }
-        self.caches
-            .get_mut(url)
-            .ok_or_else(|| "the connection is gone".to_owned())
+        let connection = self.caches.get_mut(url);
+        connection.ok_or_else(|| "the connection is gone".to_owned())
     }
 }
 

@@ -5,7 +5,8 @@ mod tests;
 
 use crate::error::Error;
 use crate::world::protocol::{Parser, Protocol, requests_encryption};
-use crate::world::recorder::{ConnectionInfo, ExchangeRef, Permit, Recorder, Release};
+use crate::world::recorder::{ExchangeRef, Permit, Recorder, Release};
+use std::io;
 use std::net::Ipv4Addr;
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
@@ -38,8 +39,8 @@ pub(crate) struct ProxyConfig {
 #[derive(Debug)]
 struct Connection {
     recorder: Arc<Recorder>,
-    info: ConnectionInfo,
-    protocol: Protocol,
+    id: u64,
+    config: ProxyConfig,
     state: Mutex<ConnectionState>,
 }
 
@@ -50,18 +51,13 @@ struct ConnectionState {
     current: Option<ExchangeRef>,
 }
 
-/// The bytes were dropped on purpose, or the connection broke: both sides are closed.
-#[derive(Debug)]
-struct Closed;
-
 // === impl Proxy ===
 
 impl Proxy {
     pub(crate) async fn open(config: ProxyConfig, recorder: Arc<Recorder>) -> Result<Self, Error> {
         let refused = |why| Error::system("a proxy cannot listen on 127.0.0.1", why);
-        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))
-            .await
-            .map_err(refused)?;
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await;
+        let listener = listener.map_err(refused)?;
         let port = listener.local_addr().map_err(refused)?.port();
         let serving = tokio::spawn(serve(listener, config, recorder));
         Ok(Self { port, serving })
@@ -96,18 +92,13 @@ async fn converse(client: TcpStream, config: ProxyConfig, recorder: Arc<Recorder
     let id = recorder.connected();
     let connection = Connection {
         recorder: Arc::clone(&recorder),
-        info: ConnectionInfo {
-            id,
-            process: config.process,
-            dependency: config.dependency,
-            lane: config.lane,
-        },
-        protocol: config.protocol,
+        id,
         state: Mutex::new(ConnectionState {
             parser: Parser::of(config.protocol),
             outward: None,
             current: None,
         }),
+        config,
     };
     connection.run(client, server).await;
     recorder.disconnected(id);
@@ -119,7 +110,7 @@ impl Connection {
     async fn run(&self, client: TcpStream, server: TcpStream) {
         let (mut from_client, mut to_client) = client.into_split();
         let (from_server, to_server) = server.into_split();
-        let greeted = match self.protocol {
+        let greeted = match self.config.protocol {
             Protocol::Postgres => decline_encryption(&mut from_client, &mut to_client).await,
             Protocol::Redis | Protocol::Http | Protocol::Other => Ok(Vec::new()),
         };
@@ -138,25 +129,25 @@ impl Connection {
         first: Vec<u8>,
         mut from: OwnedReadHalf,
         mut to: OwnedWriteHalf,
-    ) -> Result<(), Closed> {
+    ) -> io::Result<()> {
         let mut chunk = first;
         loop {
             if !chunk.is_empty() {
                 self.pass(outward, &chunk).await?;
-                to.write_all(&chunk).await.map_err(|_| Closed)?;
+                to.write_all(&chunk).await?;
                 self.passed();
             }
             chunk.clear();
             chunk.reserve(CHUNK_BYTES);
-            let read = from.read_buf(&mut chunk).await.map_err(|_| Closed)?;
+            let read = from.read_buf(&mut chunk).await?;
             if read == 0 {
-                return to.shutdown().await.map_err(|_| Closed);
+                return to.shutdown().await;
             }
         }
     }
 
     /// Returns when the chunk may go on.
-    async fn pass(&self, outward: bool, chunk: &[u8]) -> Result<(), Closed> {
+    async fn pass(&self, outward: bool, chunk: &[u8]) -> io::Result<()> {
         match self.ask(outward, chunk) {
             Permit::Forward => Ok(()),
             Permit::Meet(question) => {
@@ -167,7 +158,8 @@ impl Connection {
             }
             Permit::Wait(wait) => match wait.await {
                 Ok(Release::Forward) | Err(_) => Ok(()),
-                Ok(Release::Drop) => Err(Closed),
+                // Both sides are closed.
+                Ok(Release::Drop) => Err(io::ErrorKind::ConnectionAborted.into()),
             },
         }
     }
@@ -182,7 +174,8 @@ impl Connection {
             return Permit::Forward;
         }
         state.outward = Some(outward);
-        let (permit, current) = self.recorder.exchange(&self.info, outward, message, chunk);
+        let Self { id, config, .. } = self;
+        let (permit, current) = self.recorder.exchange(*id, config, outward, message, chunk);
         state.current = current;
         permit
     }
@@ -202,7 +195,7 @@ impl Connection {
 async fn decline_encryption(
     from: &mut OwnedReadHalf,
     to: &mut OwnedWriteHalf,
-) -> std::io::Result<Vec<u8>> {
+) -> io::Result<Vec<u8>> {
     loop {
         let mut first = Vec::with_capacity(CHUNK_BYTES);
         from.read_buf(&mut first).await?;

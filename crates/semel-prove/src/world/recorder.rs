@@ -6,6 +6,7 @@ mod state;
 use crate::judge::timeline::{Event, What};
 use crate::world::exchange::{Exchange, Hold, Signature, contains};
 use crate::world::protocol::{Message, MessageKind, shape};
+use crate::world::proxy::ProxyConfig;
 use attribution::Attribution;
 use state::{Mode, Race, State};
 use std::sync::Mutex;
@@ -42,15 +43,6 @@ pub(crate) enum Permit {
     Wait(oneshot::Receiver<Release>),
 }
 
-/// One end of one connection, as its proxy knows it.
-#[derive(Clone, Debug)]
-pub(crate) struct ConnectionInfo {
-    pub(crate) id: u64,
-    pub(crate) process: usize,
-    pub(crate) dependency: usize,
-    pub(crate) lane: String,
-}
-
 /// Where the current exchange of a connection is kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct ExchangeRef {
@@ -79,11 +71,8 @@ impl Recorder {
     /// How long ago something was still done for a delivery of an earlier trial.
     pub(crate) fn left_behind(&self) -> Option<Duration> {
         let state = self.lock();
-        let others = state
-            .trial
-            .exchanges
-            .iter()
-            .filter(|exchange| state.ids.asked(exchange) == Attribution::EarlierTrial);
+        let exchanges = state.trial.exchanges.iter();
+        let others = exchanges.filter(|it| state.ids.asked(it) == Attribution::EarlierTrial);
         let last = others.map(|exchange| exchange.at).max()?;
         Some(state.trial.began.elapsed().saturating_sub(last))
     }
@@ -154,22 +143,16 @@ impl Recorder {
         let Some(race) = state.trial.race.filter(|race| Instant::now() < race.until) else {
             return true;
         };
-        let same = state
-            .trial
-            .seen
-            .iter()
-            .filter(|(signature, _)| signature.same_request(question));
+        let seen = state.trial.seen.iter();
+        let same = seen.filter(|(signature, _)| signature.same_request(question));
         same.map(|(_, times)| *times).sum::<u32>() >= race.runners
     }
 
     /// For how long nothing was said; none while a question is open.
     pub(crate) fn quiet(&self) -> Option<Duration> {
         let state = self.lock();
-        let open = state
-            .trial
-            .open
-            .values()
-            .any(|since| since.elapsed() < UNANSWERED_TIMEOUT);
+        let mut asked = state.trial.open.values();
+        let open = asked.any(|since| since.elapsed() < UNANSWERED_TIMEOUT);
         (!open).then(|| state.trial.active.elapsed())
     }
 
@@ -187,12 +170,9 @@ impl Recorder {
     /// Everything that happened in this trial, in order.
     pub(crate) fn events(&self) -> Vec<Event> {
         let state = self.lock();
-        let exchanges = state
-            .ids
-            .ours(&state.trial.exchanges)
-            .into_iter()
-            .map(Exchange::event);
-        let mut events: Vec<Event> = exchanges.chain(state.trial.notes.iter().cloned()).collect();
+        let exchanges = state.ids.ours(&state.trial.exchanges).into_iter();
+        let notes = state.trial.notes.iter().cloned();
+        let mut events: Vec<Event> = exchanges.map(Exchange::event).chain(notes).collect();
         events.sort_by_key(|event| event.at);
         events
     }
@@ -227,20 +207,26 @@ impl Recorder {
     /// A chunk that begins an exchange. `None`: it is not part of any delivery.
     pub(crate) fn exchange(
         &self,
-        connection: &ConnectionInfo,
+        connection: u64,
+        proxy: &ProxyConfig,
         outward: bool,
         message: Message,
         bytes: &[u8],
     ) -> (Permit, Option<ExchangeRef>) {
         let mut state = self.lock();
-        let shape = shape(&message.text);
-        let background = state.is_background(connection, outward, &shape, &message);
+        let signature = Signature {
+            process: proxy.process,
+            dependency: proxy.dependency,
+            outward,
+            shape: shape(&message.text),
+        };
+        let background = state.is_background(connection, &signature, message.kind);
         if state.mode == Mode::Listening || message.kind == MessageKind::Housekeeping || background
         {
-            state.trial.open.remove(&connection.id);
+            state.trial.open.remove(&connection);
             return (Permit::Forward, None);
         }
-        let current = state.add(connection, outward, shape, message, bytes);
+        let current = state.add(connection, &proxy.lane, signature, message, bytes);
         let permit = state.permit(current);
         drop(state);
         self.changed.notify_waiters();

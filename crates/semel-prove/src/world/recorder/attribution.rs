@@ -56,26 +56,18 @@ impl DeliveryIds {
 
     /// The exchanges of this trial. What a connection says without a name goes with what it asked before, or asks next.
     pub(super) fn ours<'a>(&self, exchanges: &'a [Exchange]) -> Vec<&'a Exchange> {
-        let asked: Vec<Attribution> = exchanges
-            .iter()
-            .map(|exchange| self.asked(exchange))
-            .collect();
-        let mut before: BTreeMap<u64, Attribution> = BTreeMap::new();
+        let asked = exchanges.iter().map(|it| (it.connection, self.asked(it)));
+        let named = asked.filter(|(_, asked)| *asked != Attribution::Unnamed);
+        // Each connection with what it asks first: of the same key, the last one stays.
+        let mut attributed: BTreeMap<u64, Attribution> = named.rev().collect();
         let mut ours = Vec::new();
-        for (at, exchange) in exchanges.iter().enumerate() {
-            let said = asked.get(at).copied().unwrap_or(Attribution::Unnamed);
-            if said != Attribution::Unnamed {
-                before.insert(exchange.connection, said);
+        for exchange in exchanges {
+            let asked = self.asked(exchange);
+            if asked != Attribution::Unnamed {
+                attributed.insert(exchange.connection, asked);
             }
-            let next = || {
-                let later = exchanges.iter().zip(&asked).skip(at);
-                let mut later = later.filter(|(one, _)| one.connection == exchange.connection);
-                later.find_map(|(_, attribute)| {
-                    (*attribute != Attribution::Unnamed).then_some(*attribute)
-                })
-            };
-            let attribute = before.get(&exchange.connection).copied().or_else(next);
-            if attribute != Some(Attribution::EarlierTrial) && !exchange.late {
+            let attribution = attributed.get(&exchange.connection);
+            if attribution != Some(&Attribution::EarlierTrial) && !exchange.late {
                 ours.push(exchange);
             }
         }

@@ -1,7 +1,7 @@
 //! What the recorder remembers of a trial, and what it decides for each exchange.
 
 use super::attribution::{Attribution, DeliveryIds};
-use super::{ConnectionInfo, ExchangeRef, Permit, Release};
+use super::{ExchangeRef, Permit, Release};
 use crate::judge::timeline::Event;
 use crate::world::exchange::{Boundary, Exchange, Hold, Signature};
 use crate::world::protocol::{Message, MessageKind};
@@ -83,66 +83,57 @@ impl State {
     /// Whether this would be said anyway. What answers background traffic is background traffic.
     pub(super) fn is_background(
         &mut self,
-        connection: &ConnectionInfo,
-        outward: bool,
-        shape: &str,
-        message: &Message,
+        connection: u64,
+        Signature { outward, shape, .. }: &Signature,
+        kind: MessageKind,
     ) -> bool {
         if !outward {
-            return self.background_connections.contains(&connection.id);
+            return self.background_connections.contains(&connection);
         }
         // A write with values in it may be part of a delivery, too.
-        let telling = !common(shape) && (message.kind == MessageKind::Read || !shape.contains('#'));
-        if self.mode == Mode::Listening && message.kind != MessageKind::Housekeeping && telling {
-            self.background.insert(shape.to_owned());
+        let telling = !common(shape) && (kind == MessageKind::Read || !shape.contains('#'));
+        if self.mode == Mode::Listening && kind != MessageKind::Housekeeping && telling {
+            self.background.insert(shape.clone());
         }
         let background = self.background.contains(shape);
         if background {
-            self.background_connections.insert(connection.id);
+            self.background_connections.insert(connection);
         } else {
-            self.background_connections.remove(&connection.id);
+            self.background_connections.remove(&connection);
         }
         background
     }
 
     pub(super) fn add(
         &mut self,
-        connection: &ConnectionInfo,
-        outward: bool,
-        shape: String,
+        connection: u64,
+        lane: &str,
+        signature: Signature,
         message: Message,
         bytes: &[u8],
     ) -> ExchangeRef {
         let trial = &mut self.trial;
         let now = Instant::now();
         // A poll that finds nothing is wrapped in these words, too.
-        if !common(&shape) {
+        if !common(&signature.shape) {
             trial.active = now;
         }
-        if outward {
+        if signature.outward {
             if self.ids.attribute(bytes) != Attribution::Unnamed {
                 trial.named = now;
             }
-            trial.open.insert(connection.id, now);
+            trial.open.insert(connection, now);
         } else {
-            trial.open.remove(&connection.id);
+            trial.open.remove(&connection);
         }
-        let signature = Signature {
-            process: connection.process,
-            dependency: connection.dependency,
-            outward,
-            shape,
-        };
-        let nth = trial.seen.entry(signature.clone()).or_default();
-        *nth += 1;
+        let times = trial.seen.entry(signature.clone()).or_default();
+        *times += 1;
+        let nth = *times;
         let mut exchange = Exchange {
             number: u32::try_from(trial.exchanges.len() + 1).unwrap_or(u32::MAX),
-            boundary: Boundary {
-                signature,
-                nth: *nth,
-            },
-            connection: connection.id,
-            lane: connection.lane.clone(),
+            boundary: Boundary { signature, nth },
+            connection,
+            lane: lane.to_owned(),
             message,
             at: trial.began.elapsed(),
             bytes: Vec::new(),
