@@ -2,7 +2,7 @@
 
 use super::svg::svg;
 use super::wording::{self, escape};
-use crate::judge::verdict::{Broken, Verdict};
+use crate::judge::verdict::Verdict;
 use crate::report::{AttackReport, Report};
 
 const STYLE: &str = include_str!("page.css");
@@ -13,14 +13,13 @@ pub fn html(report: &Report) -> String {
     let name = escape(&report.scenario);
     let rows: String = report.attacks.iter().map(row).collect();
     let broken: String = report.attacks.iter().filter_map(section).collect();
-    let unseen: String = report
-        .unseen
-        .iter()
+    let unseen = report.unseen.iter();
+    let unseen: String = unseen
         .map(|it| format!("<li>{}</li>", escape(it)))
         .collect();
-    let early = report.ended_early.as_ref().map_or_else(String::new, |why| {
-        format!("<p>Ended early: {}</p>\n", escape(why))
-    });
+    let early = report.ended_early.iter();
+    let early = early.map(|why| format!("<p>Ended early: {}</p>\n", escape(why)));
+    let early: String = early.collect();
     let last = super::text(report);
     let last = escape(last.trim_end().lines().last().unwrap_or_default());
     format!(
@@ -45,26 +44,18 @@ fn row(attacked: &AttackReport) -> String {
 }
 
 fn section(attacked: &AttackReport) -> Option<String> {
-    match &attacked.verdict {
-        Verdict::Broken(broken) => Some(drawn(attacked, broken)),
-        Verdict::Held | Verdict::Vacuous { .. } | Verdict::NotRun { .. } => None,
-    }
-}
-
-fn drawn(attacked: &AttackReport, broken: &Broken) -> String {
+    let Verdict::Broken(broken) = &attacked.verdict else {
+        return None;
+    };
     let pattern = broken.pattern.as_ref().map_or_else(String::new, |pattern| {
-        format!(
-            "<p><b>{}</b>: {}</p><p>Instead: {}</p>",
-            escape(pattern.name),
-            escape(pattern.is),
-            escape(pattern.instead)
-        )
+        let [name, is, instead] = [pattern.name, pattern.is, pattern.instead].map(escape);
+        format!("<p><b>{name}</b>: {is}</p><p>Instead: {instead}</p>")
     });
-    format!(
+    Some(format!(
         "<section><h2>{}: {}</h2><p>{}</p>{pattern}\n<div class=\"drawing\">{}</div></section>\n",
         attacked.attack,
         wording::how(broken.how),
         escape(&broken.seen),
         svg(&broken.timeline),
-    )
+    ))
 }

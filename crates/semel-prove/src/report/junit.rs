@@ -3,7 +3,6 @@
 use super::wording::{self, escape};
 use crate::judge::verdict::Verdict;
 use crate::report::Report;
-use std::fmt::Write as _;
 use std::time::Duration;
 
 const HEAD: &str = "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n";
@@ -16,51 +15,42 @@ const RUN: &str = "run";
 #[must_use]
 pub fn junit(report: &Report) -> String {
     let count = report.count();
-    let early = usize::from(report.ended_early.is_some());
-    let mut xml = format!(
+    let attacks = report.attacks.iter();
+    let attacks = attacks.map(|one| (one.attack.name(), one.took, inside(&one.verdict)));
+    let early = report.ended_early.iter();
+    let early = early.map(|why| (RUN, Duration::ZERO, error(why)));
+    let cases = attacks.chain(early);
+    let cases = cases.map(|(name, took, inside)| case(&report.scenario, name, took, &inside));
+    let cases: Vec<String> = cases.collect();
+    format!(
         "{HEAD}<testsuite name=\"semel prove {}\" tests=\"{}\" failures=\"{}\" errors=\"{}\" skipped=\"{}\" \
-         time=\"{:.3}\">\n",
+         time=\"{:.3}\">\n{}</testsuite>\n",
         escape(&report.scenario),
-        report.attacks.len() + early,
+        cases.len(),
         count.broken,
-        count.vacuous + early,
+        count.vacuous + usize::from(report.ended_early.is_some()),
         count.not_run,
         report.took.as_secs_f64(),
-    );
-    for attacked in &report.attacks {
-        case(
-            &mut xml,
-            &report.scenario,
-            attacked.attack.name(),
-            attacked.took,
-            &inside(&attacked.verdict),
-        );
-    }
-    if let Some(why) = &report.ended_early {
-        case(&mut xml, &report.scenario, RUN, Duration::ZERO, &error(why));
-    }
-    xml + "</testsuite>\n"
+        cases.concat(),
+    )
 }
 
 /// The suite of a run without a report: one error.
 #[must_use]
 pub fn junit_without(scenario: &str, why: &str) -> String {
+    let case = case(scenario, RUN, Duration::ZERO, &error(why));
     let name = escape(scenario);
-    let mut xml = format!(
-        "{HEAD}<testsuite name=\"semel prove {name}\" tests=\"1\" failures=\"0\" errors=\"1\" skipped=\"0\">\n"
-    );
-    case(&mut xml, scenario, RUN, Duration::ZERO, &error(why));
-    xml + "</testsuite>\n"
+    format!(
+        "{HEAD}<testsuite name=\"semel prove {name}\" tests=\"1\" failures=\"0\" errors=\"1\" skipped=\"0\">\n\
+         {case}</testsuite>\n"
+    )
 }
 
-fn case(xml: &mut String, scenario: &str, name: &str, took: Duration, inside: &str) {
-    writeln!(
-        xml,
-        "  <testcase classname=\"semel.prove.{}\" name=\"{name}\" time=\"{:.3}\">{inside}</testcase>",
-        escape(scenario),
-        took.as_secs_f64(),
+fn case(scenario: &str, name: &str, took: Duration, inside: &str) -> String {
+    let (class, seconds) = (escape(scenario), took.as_secs_f64());
+    format!(
+        "  <testcase classname=\"semel.prove.{class}\" name=\"{name}\" time=\"{seconds:.3}\">{inside}</testcase>\n"
     )
-    .expect("writing to a String cannot fail");
 }
 
 fn inside(verdict: &Verdict) -> String {
@@ -71,13 +61,9 @@ fn inside(verdict: &Verdict) -> String {
                 let (at, lane) = (wording::millis(event.at), &event.lane);
                 format!("{at} {lane} {}\n", wording::event(event))
             });
-            let body: String = events.collect();
-            let message = wording::remark(verdict);
-            format!(
-                "<failure message=\"{}\">{}</failure>",
-                escape(&message),
-                escape(&body)
-            )
+            let body = escape(&events.collect::<String>());
+            let message = escape(&wording::remark(verdict));
+            format!("<failure message=\"{message}\">{body}</failure>")
         }
         Verdict::Vacuous { why } => error(why),
         Verdict::NotRun { why } => format!("<skipped message=\"{}\"/>", escape(why)),

@@ -21,18 +21,27 @@ enum Kind {
     End,
 }
 
-// === impl Kind ===
+/// Which way an arrow points, if there is one.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Arrow {
+    ToHandler,
+    FromHandler,
+    Absent,
+}
 
-impl Kind {
-    fn of(event: &Event) -> Self {
-        match event.what {
-            What::Sent { .. } | What::Answered { .. } | What::Unanswered { .. } => Self::Sender,
-            What::Killed | What::Ended | What::Started | What::Paused | What::Resumed => {
-                Self::Process
-            }
-            What::Wire { .. } => Self::Dependency,
-            What::Effects { .. } => Self::End,
-        }
+/// In which kind of lane an event is drawn, with which arrow, and of which class.
+fn look(what: &What) -> (Kind, Arrow, &'static str) {
+    use Arrow::{Absent, FromHandler, ToHandler};
+    match what {
+        What::Sent { .. } => (Kind::Sender, ToHandler, "call"),
+        What::Answered { known: true, .. } => (Kind::Sender, FromHandler, "call"),
+        What::Answered { known: false, .. } => (Kind::Sender, FromHandler, "bad"),
+        What::Unanswered { .. } => (Kind::Sender, Absent, "bad"),
+        What::Wire { outward: true, .. } => (Kind::Dependency, FromHandler, "wire"),
+        What::Wire { outward: false, .. } => (Kind::Dependency, ToHandler, "wire"),
+        What::Killed | What::Ended => (Kind::Process, Absent, "bad"),
+        What::Started | What::Paused | What::Resumed => (Kind::Process, Absent, "turn"),
+        What::Effects { .. } => (Kind::End, Absent, "effect"),
     }
 }
 
@@ -62,7 +71,7 @@ pub(super) fn svg(timeline: &[Event]) -> String {
 fn lanes(timeline: &[Event]) -> Vec<String> {
     let mut lanes = vec!["sender".to_owned()];
     for kind in [Kind::Process, Kind::Dependency, Kind::End] {
-        for event in timeline.iter().filter(|event| Kind::of(event) == kind) {
+        for event in timeline.iter().filter(|event| look(&event.what).0 == kind) {
             if !lanes.contains(&event.lane) {
                 lanes.push(event.lane.clone());
             }
@@ -79,19 +88,18 @@ fn draw(lanes: &[String], row: usize, event: &Event) -> String {
     let y = TOP + row * ROW + ROW / 2;
     let place = lanes.iter().position(|lane| *lane == event.lane);
     let place = place.unwrap_or(0);
-    let class = class(&event.what);
-    let mark = match arrow(&event.what, place) {
-        Some((from, to)) => {
-            let (from, to) = (x(from), x(to));
-            format!(
-                "<line class=\"{class}\" x1=\"{from}\" y1=\"{y}\" x2=\"{to}\" y2=\"{y}\"/>\
-                 <circle class=\"{class}\" cx=\"{to}\" cy=\"{y}\" r=\"4\"/>"
-            )
-        }
-        None => {
-            let x = x(place);
-            format!("<circle class=\"{class}\" cx=\"{x}\" cy=\"{y}\" r=\"6\"/>")
-        }
+    let (_, arrow, class) = look(&event.what);
+    let (here, handler) = (x(place), x(HANDLER));
+    let line = |from, to| {
+        format!(
+            "<line class=\"{class}\" x1=\"{from}\" y1=\"{y}\" x2=\"{to}\" y2=\"{y}\"/>\
+             <circle class=\"{class}\" cx=\"{to}\" cy=\"{y}\" r=\"4\"/>"
+        )
+    };
+    let mark = match arrow {
+        Arrow::ToHandler => line(here, handler),
+        Arrow::FromHandler => line(handler, here),
+        Arrow::Absent => format!("<circle class=\"{class}\" cx=\"{here}\" cy=\"{y}\" r=\"6\"/>"),
     };
     let said = escape(&format!("{} {}", event.lane, wording::event(event)));
     let (left, right) = (LEFT - 30, LEFT + lanes.len() * LANE);
@@ -100,34 +108,6 @@ fn draw(lanes: &[String], row: usize, event: &Event) -> String {
         "<text class=\"time\" x=\"{left}\" y=\"{baseline}\">{at}</text>\n{mark}\n\
          <text class=\"said {class}\" x=\"{right}\" y=\"{baseline}\">{said}</text>\n"
     )
-}
-
-/// From which lane to which; nothing for what happens in one lane.
-fn arrow(what: &What, place: usize) -> Option<(usize, usize)> {
-    match what {
-        What::Sent { .. } | What::Wire { outward: false, .. } => Some((place, HANDLER)),
-        What::Answered { .. } | What::Wire { outward: true, .. } => Some((HANDLER, place)),
-        What::Unanswered { .. }
-        | What::Killed
-        | What::Ended
-        | What::Started
-        | What::Paused
-        | What::Resumed
-        | What::Effects { .. } => None,
-    }
-}
-
-fn class(what: &What) -> &'static str {
-    match what {
-        What::Killed
-        | What::Ended
-        | What::Unanswered { .. }
-        | What::Answered { known: false, .. } => "bad",
-        What::Effects { .. } => "effect",
-        What::Paused | What::Resumed | What::Started => "turn",
-        What::Sent { .. } | What::Answered { .. } => "call",
-        What::Wire { .. } => "wire",
-    }
 }
 
 fn x(place: usize) -> usize {

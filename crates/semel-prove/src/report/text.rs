@@ -1,6 +1,6 @@
 //! For a terminal.
 
-use super::{Conclusion, Count, wording};
+use super::{Conclusion, wording};
 use crate::judge::verdict::{Broken, Pattern, Verdict};
 use crate::printable::plain;
 use crate::report::{AttackReport, Report};
@@ -52,12 +52,8 @@ fn timeline(broken: &Broken) -> Vec<String> {
 
 fn conclusion(report: &Report) -> String {
     let (name, seed) = (&report.scenario, report.seed);
-    let Count {
-        held,
-        broken,
-        not_run,
-        ..
-    } = report.count();
+    let count = report.count();
+    let (held, broken, not_run) = (count.held, count.broken, count.not_run);
     let seconds = report.took.as_secs_f64();
     let said = match report.conclusion() {
         Conclusion::Held => format!("held: {held} attacks, {not_run} not run"),
