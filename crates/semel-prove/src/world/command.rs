@@ -29,15 +29,6 @@ pub(crate) struct Completed {
     stderr: Vec<u8>,
 }
 
-/// Why a command has no result.
-#[derive(Debug)]
-pub(crate) enum CommandError {
-    /// There is no such program.
-    NotFound(String),
-    /// Anything else, in a sentence.
-    Failed(String),
-}
-
 // === impl CommandRunner ===
 
 impl CommandRunner {
@@ -59,11 +50,10 @@ impl CommandRunner {
     }
 
     /// Returns when the command has ended; when it is given up, it ends at once. Either way its children end with it.
-    pub(crate) async fn run(&self, command: &[impl AsRef<str>]) -> Result<Completed, CommandError> {
-        let (program, arguments) = command
-            .split_first()
-            .ok_or_else(|| CommandError::Failed("the command is empty".to_owned()))?;
-        let failed = |why| spawn_error(program.as_ref(), &why);
+    pub(crate) async fn run(&self, command: &[impl AsRef<str>]) -> io::Result<Completed> {
+        let empty = || io::Error::other("the command is empty");
+        let (program, arguments) = command.split_first().ok_or_else(empty)?;
+        let failed = |why| cannot_run(program.as_ref(), &why);
         let arguments = arguments.iter().map(AsRef::as_ref);
         let (mut child, group) = self.spawn(program.as_ref(), arguments).map_err(failed)?;
         let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
@@ -105,28 +95,17 @@ impl CommandRunner {
     }
 
     /// What a command prints that succeeds, soon.
-    pub(crate) async fn output(&self, command: &[impl AsRef<str>]) -> Result<String, CommandError> {
+    pub(crate) async fn output(&self, command: &[impl AsRef<str>]) -> io::Result<String> {
         let ended = with_timeout(self.run(command)).await;
-        let ended = ended.map_err(CommandError::Failed)??;
+        let ended = ended.map_err(io::Error::other)??;
         if !ended.status.success() {
             let program = command.first().map_or("", AsRef::as_ref);
             let said = plain(String::from_utf8_lossy(&ended.stderr).trim());
             let status = ended.status;
             let why = format!("`{program}` ended with {status}: {said}");
-            return Err(CommandError::Failed(why));
+            return Err(io::Error::other(why));
         }
         Ok(String::from_utf8_lossy(&ended.stdout).into_owned())
-    }
-}
-
-// === impl CommandError ===
-
-impl std::fmt::Display for CommandError {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Self::NotFound(program) => write!(f, "`{program}` was not found"),
-            Self::Failed(why) => f.write_str(why),
-        }
     }
 }
 
@@ -146,11 +125,14 @@ async fn read_all(from: Option<impl AsyncRead + Unpin>) -> Vec<u8> {
     read
 }
 
-fn spawn_error(program: &str, why: &io::Error) -> CommandError {
-    if why.kind() == io::ErrorKind::NotFound {
-        return CommandError::NotFound(program.to_owned());
-    }
-    CommandError::Failed(format!("`{program}` cannot be run: {why}"))
+/// A program that is not there is told from one that fails.
+fn cannot_run(program: &str, why: &io::Error) -> io::Error {
+    let said = if why.kind() == io::ErrorKind::NotFound {
+        format!("`{program}` was not found")
+    } else {
+        format!("`{program}` cannot be run: {why}")
+    };
+    io::Error::new(why.kind(), said)
 }
 
 #[cfg(test)]

@@ -1,7 +1,8 @@
 //! Asks a SQLite file by the program `sqlite3` or, where that is missing, by Python.
 
-use super::command::{CommandError, CommandRunner};
+use super::command::CommandRunner;
 use super::connections::Rows;
+use std::io;
 
 /// A script is committed as it goes on, as by `sqlite3`; a single statement would not be.
 const PYTHON: &str = "import sqlite3, sys
@@ -39,18 +40,13 @@ pub(crate) async fn run(
     Ok(rows.map(|row| row.map(str::to_owned).collect()).collect())
 }
 
-async fn print(
-    path: &str,
-    sql: &str,
-    how: &str,
-    commands: &CommandRunner,
-) -> Result<String, CommandError> {
+async fn print(path: &str, sql: &str, how: &str, commands: &CommandRunner) -> io::Result<String> {
     let options = ["-batch", "-cmd", ".timeout 5000", "-separator", "\t"];
     let sqlite = [&["sqlite3"], &options[..], &[path, sql]].concat();
     let python = ["python3", "-c", PYTHON, path, sql, how];
     match commands.output(&sqlite).await {
-        Err(CommandError::NotFound(_)) => commands.output(&python).await,
-        printed @ (Ok(_) | Err(CommandError::Failed(_))) => printed,
+        Err(why) if why.kind() == io::ErrorKind::NotFound => commands.output(&python).await,
+        printed => printed,
     }
 }
 
