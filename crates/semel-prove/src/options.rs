@@ -58,6 +58,24 @@ pub enum Progress {
     Ended(AttackReport),
 }
 
+// === impl Options ===
+
+#[cfg(test)]
+impl Options {
+    /// A quick run, with nothing in its environment but this.
+    pub(crate) fn sample(variable: &str, value: &str) -> Self {
+        Self {
+            seed: 1,
+            id_prefix: "m".to_owned(),
+            profile: Profile::Quick,
+            crash_points_max: 5,
+            directory: ".".into(),
+            environment: BTreeMap::from([(variable.to_owned(), value.to_owned())]),
+            only: Vec::new(),
+        }
+    }
+}
+
 // === impl Profile ===
 
 impl Profile {

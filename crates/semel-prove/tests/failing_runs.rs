@@ -9,70 +9,34 @@ use semel_prove::Attack::{
 };
 use semel_prove::BreachKind::{EffectTwice, Stuck};
 use semel_prove::report::{Conclusion, Report};
-use semel_prove::scenario::Scenario;
-use semel_prove::{Verdict, What, prove};
-use support::{assert_held, broken, how, not_run, options_without_servers, python, verdict};
+use semel_prove::{Verdict, What};
+use support::{
+    after, assert_held, attempted, broken, how, not_run, on_postgres, options_without_servers,
+    python, scenario, verdict,
+};
 
 /// The handler that counts every arrival in a SQLite file, started after something else.
-fn scenario(first: &str, file: &str, more: &str) -> Scenario {
-    let python = python();
-    let text = format!(
-        r#"
-        promise = "exactly once"
-        [[process]]
-        name = "handler"
-        spawn = "sh -c '{first}; exec {python} {{here}}/sqlite.py'"
-        env = {{ FILE = "{file}" }}
-        [deliver]
-        to = "handler"
-        as = "cloud-tasks"
-        body = '{{"order": "{{id}}"}}'
-        pause_ms = 20
-        [[effect]]
-        name = "rows"
-        sql = "SELECT name, count(*) FROM taken GROUP BY name"
-        on = "sqlite:{file}"
-        {more}
-        "#
-    );
-    toml::from_str(&text).unwrap()
+fn counting(first: &str, more: &str) -> String {
+    let effect =
+        "sql = 'SELECT name, count(*) FROM taken GROUP BY name'\non = 'sqlite:{dir}/shop.db'";
+    let deliver = "to = 'handler'\nas = 'cloud-tasks'";
+    let scenario = after(first, &scenario("sqlite.py", deliver, effect, more));
+    scenario.replace("[deliver]", "env = { FILE = '{dir}/shop.db' }\n[deliver]")
 }
 
-async fn proved(scenario: &Scenario, only: &[Attack]) -> Report {
+async fn proved(scenario: &str, only: &[Attack]) -> Report {
     let options = options_without_servers(only);
-    prove(scenario, &options, |_| {}).await.unwrap()
+    attempted(scenario, &options).await.unwrap()
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn second_process_that_does_not_start_leaves_its_attacks_out_and_no_other() {
     let dir = tempfile::tempdir().unwrap();
-    let text = format!(
-        r#"
-        promise = "exactly once"
-        [[process]]
-        name = "handler"
-        spawn = """sh -c 'exec 9>{dir}/alone; flock -n 9 || {{ echo taken; exit 1; }}
-            exec {python} {{here}}/one_statement.py'"""
-        [[dependency]]
-        env = "DATABASE_URL"
-        url = "{database}"
-        [[before]]
-        sql = "CREATE TABLE taken (name text PRIMARY KEY)"
-        [deliver]
-        as = "cloud-tasks"
-        body = '{{"order": "{{id}}"}}'
-        bad_body = '{{"lamp": "{{id}}"}}'
-        lease_ms = 100
-        [[effect]]
-        name = "rows"
-        sql = "SELECT name, count(*) FROM taken GROUP BY name"
-        "#,
-        dir = dir.path().display(),
-        python = python(),
-        database = testbed::fresh_database("early").unwrap(),
-    );
+    let lock = dir.path().join("alone").display().to_string();
+    let first = format!("exec 9>{lock}; flock -n 9 || {{ echo taken; exit 1; }}");
+    let scenario = after(&first, &on_postgres("one_statement"));
     let only = [Repeat, Pause, BadKey, TwoProcesses];
-    let report = proved(&toml::from_str(&text).unwrap(), &only).await;
+    let report = support::proved(&scenario, &only).await;
     for attack in [Pause, TwoProcesses] {
         let why = not_run(&report, attack);
         let taken = why.contains("a second process") && why.ends_with("taken");
@@ -85,7 +49,7 @@ async fn second_process_that_does_not_start_leaves_its_attacks_out_and_no_other(
 
 #[tokio::test(flavor = "multi_thread")]
 async fn process_that_does_not_come_back_is_a_finding() {
-    let scenario = scenario("mkdir {dir}/running || exit 7", "{dir}/shop.db", "");
+    let scenario = counting("mkdir {dir}/running || exit 7", "");
     let only = [Repeat, KillRandom, Reorder];
     let report = proved(&scenario, &only).await;
     let stuck = broken(&report, KillRandom);
@@ -107,7 +71,7 @@ async fn late_failure_keeps_what_was_found() {
         each = true
         command = "sh -c 'echo x >> {dir}/deliveries; test $(wc -l < {dir}/deliveries) -le 3'"
     "#;
-    let scenario = scenario("true", "{dir}/shop.db", before);
+    let scenario = counting("true", before);
     let only = [Repeat, AnswerLost, Reorder];
     let report = proved(&scenario, &only).await;
     assert_eq!(how(&report, Repeat), EffectTwice);
@@ -123,7 +87,7 @@ async fn late_failure_keeps_what_was_found() {
 async fn directory_of_a_process_is_there_before_it_starts() {
     let before =
         "[[before]]\nsql = 'CREATE TABLE ready (n int)'\non = 'sqlite:{dir.handler}/first.db'";
-    let scenario = scenario("test -e {dir}/first.db || exit 7", "{dir}/shop.db", before);
+    let scenario = counting("test -e {dir}/first.db || exit 7", before);
     let report = proved(&scenario, &[Repeat]).await;
     assert_eq!(how(&report, Repeat), EffectTwice);
 }
@@ -143,7 +107,7 @@ async fn spared_process_that_does_not_come_back_is_not_a_finding() {
         command = "sh -c 'echo x >> {dir}/deliveries; test $(wc -l < {dir}/deliveries) -le 2 || touch {dir.helper}/end'"
     "#;
     let helper = helper.replace("PYTHON", &python());
-    let scenario = scenario("true", "{dir}/shop.db", &helper);
+    let scenario = counting("true", &helper);
     let only = [Repeat, AnswerLost, Reorder];
     let report = proved(&scenario, &only).await;
     let why = report.ended_early.as_deref().unwrap();

@@ -1,5 +1,5 @@
 use super::*;
-use crate::options::{Options, Profile};
+use crate::options::Options;
 use crate::scenario::Scenario;
 use crate::scenario::check::check;
 use std::net::TcpListener;
@@ -28,15 +28,7 @@ async fn said_of_one_that_starts_once(dependency: Option<TcpListener>) -> String
         python.display()
     );
     let scenario: Scenario = toml::from_str(&scenario).unwrap();
-    let options = Options {
-        seed: 1,
-        id_prefix: "w".to_owned(),
-        profile: Profile::Quick,
-        crash_points_max: 1,
-        directory: ".".into(),
-        environment: BTreeMap::from([("PATH".to_owned(), "/usr/bin:/bin".to_owned())]),
-        only: Vec::new(),
-    };
+    let options = Options::sample("PATH", "/usr/bin:/bin");
     let endpoints = check(&scenario, &options).unwrap();
     let mut world = World::plan(&scenario, &options, endpoints).unwrap();
     world.start().await.unwrap();

@@ -38,6 +38,14 @@ pub(crate) fn scenario(handler: &str, deliver: &str, effect: &str, more: &str) -
     )
 }
 
+/// The same with something that is done before the handler starts.
+pub(crate) fn after(first: &str, scenario: &str) -> String {
+    let python = python();
+    let shell = format!("spawn = \"\"\"sh -c '{first}; exec {python}");
+    let scenario = scenario.replace(&format!("spawn = \"{python}"), &shell);
+    scenario.replace(".py\"\n", ".py'\"\"\"\n")
+}
+
 /// The same on PostgreSQL.
 pub(crate) fn on_postgres(handler: &str) -> String {
     let unique = if handler == "one_statement" {

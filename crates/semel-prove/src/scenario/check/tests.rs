@@ -1,6 +1,4 @@
 use super::*;
-use crate::options::Profile;
-use std::collections::BTreeMap;
 
 const GOOD: &str = r#"
     promise = "exactly once"
@@ -19,15 +17,7 @@ const GOOD: &str = r#"
 "#;
 
 fn options() -> Options {
-    Options {
-        seed: 1,
-        id_prefix: "m".to_owned(),
-        profile: Profile::Quick,
-        crash_points_max: 5,
-        directory: ".".into(),
-        environment: BTreeMap::from([("PAY_URL".to_owned(), "http://127.0.0.1:1".to_owned())]),
-        only: Vec::new(),
-    }
+    Options::sample("PAY_URL", "http://127.0.0.1:1")
 }
 
 fn said(scenario: &str, options: &Options) -> String {
@@ -49,9 +39,7 @@ fn good_scenario_is_good() {
 }
 
 /// One line of a good scenario, what it is instead, and what is said then.
-type Case = (&'static str, &'static str, &'static str);
-
-fn are_named(cases: &[Case]) {
+fn are_named(cases: &[(&str, &str, &str)]) {
     for (line, other, mistake) in cases {
         let said = with(line, other);
         assert!(said.contains(mistake), "{mistake} is missing: {said}");
@@ -129,10 +117,7 @@ fn mistakes_of_requests_are_named() {
 
 #[test]
 fn encrypted_calls_cannot_be_counted() {
-    let mut options = options();
-    options
-        .environment
-        .insert("PAY_URL".to_owned(), "https://pay.example".to_owned());
+    let options = Options::sample("PAY_URL", "https://pay.example");
     assert!(said(GOOD, &options).contains("`PAY_URL` is encrypted"));
 }
 
@@ -147,8 +132,6 @@ fn crash_points_are_at_least_one() {
 fn mistakes_are_told_together_one_on_each_line() {
     let said = with("name = \"handler\"", "name = \"a b\"\nready = \"x\"");
     assert_eq!(said.lines().count(), 3, "{said}");
-    assert!(
-        said.lines().skip(1).all(|line| line.starts_with("  ")),
-        "{said}"
-    );
+    let mut later = said.lines().skip(1);
+    assert!(later.all(|line| line.starts_with("  ")), "{said}");
 }
