@@ -17,16 +17,9 @@ pub(super) const CRASH_SWEEP: Definition = Definition {
 /// Where a process dies.
 #[derive(Clone, Debug)]
 struct Crash {
-    when: When,
+    /// Before these bytes are handed on; `None`: when its answer has just reached the sender.
+    at: Option<Exchange>,
     victim: usize,
-}
-
-#[derive(Clone, Debug)]
-enum When {
-    /// Before these bytes are handed on.
-    At(Box<Exchange>),
-    /// When its answer has just reached the sender.
-    Answered,
 }
 
 /// Kills a process at each boundary, starts it again, and lets the sender go on.
@@ -55,13 +48,13 @@ async fn one(
     crash: &Crash,
     boundaries: &mut u32,
 ) -> Result<bool, Error> {
-    let started = match &crash.when {
-        When::At(exchange) => Trial::begin_held(session, exchange).await?,
-        When::Answered => answered(session).await?,
+    let started = match &crash.at {
+        Some(exchange) => Trial::begin_held(session, exchange).await?,
+        None => answered(session).await?,
     };
     let StartedTrial { trial, first, held } = started;
     *boundaries += u32::from(held.is_some());
-    let hit = held.is_some() || matches!(crash.when, When::Answered);
+    let hit = held.is_some() || crash.at.is_none();
     tracing::debug!(?held, ?crash.victim, hit, "crash");
     if hit {
         trial.session.world.kill(crash.victim);
@@ -87,7 +80,7 @@ fn crashes(session: &Session<'_>) -> Vec<Crash> {
     let silent = silent(session, &seen);
     let last = seen.last().map(|exchange| exchange.process());
     let answered = Crash {
-        when: When::Answered,
+        at: None,
         victim: last.unwrap_or(world.receiver),
     };
     let quick = room(session.options.crash_points_max, silent.len());
@@ -140,10 +133,8 @@ fn rank(exchange: &Exchange, answered: Duration) -> u8 {
 
 impl Crash {
     fn at(exchange: &Exchange, victim: usize) -> Self {
-        Self {
-            when: When::At(Box::new(exchange.clone())),
-            victim,
-        }
+        let at = Some(exchange.clone());
+        Self { at, victim }
     }
 }
 

@@ -27,7 +27,7 @@ async fn run(session: &mut Session<'_>) -> Result<(), Error> {
 
 async fn one(session: &mut Session<'_>) -> Result<bool, Error> {
     // Earlier after each miss: the baseline run may have been a slow one.
-    let misses = session.round.tally.misses();
+    let misses = session.round.tally.trials - session.round.tally.hits;
     let trial = Trial::begin(session).await?;
     let victims = trial.session.world.attackable();
     let victim = trial.session.random_index(victims.len());

@@ -36,11 +36,6 @@ impl Tally {
         breaks
     }
 
-    /// In how many trials the fault came too late.
-    pub(super) fn misses(&self) -> u32 {
-        self.trials - self.hits
-    }
-
     /// What these trials come to.
     pub(crate) fn verdict(self) -> Verdict {
         if let Some(broken) = self.broken.and_then(Finding::broken) {

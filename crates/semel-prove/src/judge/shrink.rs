@@ -59,15 +59,13 @@ fn folded(events: &[Event]) -> BTreeSet<Attempt> {
     for (id, attempt) in events.iter().filter_map(refusal) {
         refused.entry(id).or_default().push(attempt);
     }
-    let one = |(id, attempts): (&str, Vec<u32>)| {
-        let id = id.to_owned();
+    let mut folded = BTreeSet::new();
+    for (id, attempts) in refused {
         let last = attempts.len().saturating_sub(1);
         let middle = attempts.into_iter().take(last).skip(REFUSALS_SHOWN);
-        middle
-            .map(|attempt| (id.clone(), attempt))
-            .collect::<Vec<_>>()
-    };
-    refused.into_iter().flat_map(one).collect()
+        folded.extend(middle.map(|attempt| (id.to_owned(), attempt)));
+    }
+    folded
 }
 
 fn refusal(event: &Event) -> Option<(&str, u32)> {

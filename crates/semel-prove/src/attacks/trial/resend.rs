@@ -13,31 +13,19 @@ const PAUSE_SHORT: Duration = Duration::from_millis(10);
 /// A lease that was not given back has lapsed by then, also on a busy machine.
 const LEASES: f64 = 1.5;
 
-/// How a sender waits.
-#[derive(Clone, Copy, Debug)]
-struct Patience {
-    /// Between two attempts.
-    pause: Duration,
-    /// Attempts alone do not end it before this.
-    at_least: Duration,
-}
-
 // === impl Trial ===
 
 impl Trial<'_, '_> {
     /// The sender goes on as a broker does, until it is told of a success or has lost its patience: its attempts are
     /// used up, and every lease has lapsed.
     pub(crate) async fn until_accepted(&mut self) -> Result<AttemptResult, Error> {
-        self.persist(self.target(), self.patience()).await
+        self.persist(self.target()).await
     }
 
     /// The same without long pauses, where nothing heals with time.
     pub(crate) async fn insist(&mut self) -> Result<AttemptResult, Error> {
-        let patience = Patience {
-            pause: PAUSE_SHORT,
-            at_least: Duration::ZERO,
-        };
-        self.persist(self.target(), patience).await
+        self.send_until(self.target(), PAUSE_SHORT, Duration::ZERO)
+            .await
     }
 
     /// A duplicate of what was accepted before. To a queue it is a delivery like any other: it comes until it is
@@ -49,7 +37,7 @@ impl Trial<'_, '_> {
                 AttemptResult::MissedSuccess | AttemptResult::Unanswered => {}
             }
         }
-        self.persist(to, self.patience()).await.map(drop)
+        self.persist(to).await.map(drop)
     }
 
     /// Goes on unless nobody has a reason to. A queue delivers each attempt again that was not accepted; a client is
@@ -70,18 +58,18 @@ impl Trial<'_, '_> {
         self.session.scenario.deliver.sender == SenderKind::Http
     }
 
-    fn patience(&self) -> Patience {
+    async fn persist(&mut self, to: SocketAddr) -> Result<AttemptResult, Error> {
         let deliver = &self.session.scenario.deliver;
-        Patience {
-            pause: deliver.pause(),
-            at_least: deliver.lease().mul_f64(LEASES),
-        }
+        let leases = deliver.lease().mul_f64(LEASES);
+        self.send_until(to, deliver.pause(), leases).await
     }
 
-    async fn persist(
+    /// With this pause between two attempts. Attempts alone do not end it before `at_least`.
+    async fn send_until(
         &mut self,
         to: SocketAddr,
-        patience: Patience,
+        pause: Duration,
+        at_least: Duration,
     ) -> Result<AttemptResult, Error> {
         let began = Instant::now();
         let attempts = self.session.scenario.deliver.attempts;
@@ -90,11 +78,11 @@ impl Trial<'_, '_> {
             self.session.world.restart_ended().await?;
             let result = self.send(to, AnswerFate::Received).await;
             left = left.saturating_sub(1);
-            let patient = left > 0 || began.elapsed() < patience.at_least;
+            let patient = left > 0 || began.elapsed() < at_least;
             if result == AttemptResult::Accepted || !patient {
                 return Ok(result);
             }
-            tokio::time::sleep(patience.pause).await;
+            tokio::time::sleep(pause).await;
         }
     }
 }

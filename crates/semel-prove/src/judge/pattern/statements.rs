@@ -7,27 +7,15 @@ const WRITES: [&str; 10] = [
 /// Redis's own counters begin with one of these.
 const COUNTERS: [&str; 4] = ["INCR", "DECR", "HINCRBY", "ZINCRBY"];
 /// What looks for something begins with one of these.
-const LOOKS: [&str; 11] = [
-    "SELECT",
-    "WITH",
-    "GET",
-    "HGET",
-    "EXISTS",
-    "HEXISTS",
-    "SISMEMBER",
-    "ZSCORE",
-    "HEAD /",
-    "EVAL",
-    "FCALL",
-];
+const LOOKS: &str = "SELECT WITH GET HGET EXISTS HEXISTS SISMEMBER ZSCORE HEAD EVAL FCALL";
 
 pub(super) fn writes(said: &str) -> bool {
-    begins(said, &WRITES)
+    begins(said, WRITES)
 }
 
 /// `x = x + …` in any spelling, and Redis's own counters.
 pub(super) fn adds(said: &str) -> bool {
-    if begins(said, &COUNTERS) {
+    if begins(said, COUNTERS) {
         return true;
     }
     let upper = said.to_uppercase();
@@ -39,17 +27,11 @@ pub(super) fn adds(said: &str) -> bool {
             return false;
         };
         let name = to.trim().rsplit('.').next().unwrap_or_default();
-        let first = from
-            .trim()
-            .split([' ', '+', '-'])
-            .next()
-            .unwrap_or_default();
-        let rest = from
-            .trim()
-            .get(first.len()..)
-            .unwrap_or_default()
-            .trim_start();
-        first.rsplit('.').next() == Some(name) && rest.starts_with(['+', '-'])
+        let from = from.trim();
+        let end = from.find([' ', '+', '-']).unwrap_or(from.len());
+        let (first, rest) = from.split_at(end);
+        let adds = rest.trim_start().starts_with(['+', '-']);
+        first.rsplit('.').next() == Some(name) && adds
     })
 }
 
@@ -62,10 +44,13 @@ pub(super) fn checks_first(said: &[String]) -> bool {
         let upper = said.to_uppercase();
         upper.contains("ON CONFLICT") || upper.contains(" NX") || upper.starts_with("SETNX")
     });
-    decides || before.into_iter().any(|said| begins(said, &LOOKS))
+    decides
+        || before
+            .into_iter()
+            .any(|said| begins(said, LOOKS.split(' ')))
 }
 
-fn begins(said: &str, starts: &[&str]) -> bool {
+fn begins<'a>(said: &str, starts: impl IntoIterator<Item = &'a str>) -> bool {
     let upper = said.to_uppercase();
-    starts.iter().any(|start| upper.starts_with(start))
+    starts.into_iter().any(|start| upper.starts_with(start))
 }

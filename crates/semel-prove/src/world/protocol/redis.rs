@@ -65,20 +65,12 @@ fn lists(names: &str, name: &str) -> bool {
 /// The commands of a chunk, each as its words.
 fn commands(bytes: &[u8]) -> Vec<Vec<String>> {
     let mut rest = bytes;
-    let mut commands = Vec::new();
-    while let Some(command) = command(&mut rest) {
-        commands.push(command);
-    }
-    commands
+    std::iter::from_fn(|| command(&mut rest)).collect()
 }
 
 fn command(rest: &mut &[u8]) -> Option<Vec<String>> {
     let count: usize = line(rest)?.strip_prefix('*')?.parse().ok()?;
-    let mut words = Vec::new();
-    for _ in 0..count {
-        let Some(word) = bulk(rest) else { break };
-        words.push(word);
-    }
+    let words: Vec<String> = (0..count).map_while(|_| bulk(rest)).collect();
     (!words.is_empty()).then_some(words)
 }
 
