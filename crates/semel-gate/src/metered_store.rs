@@ -1,9 +1,8 @@
 //! A store whose calls are metered: seconds of every operation, by its word.
 
+use crate::metrics::Seconds;
 use async_trait::async_trait;
 use prometheus_client::encoding::EncodeLabelSet;
-use prometheus_client::metrics::family::Family;
-use prometheus_client::metrics::histogram::Histogram;
 use semel::letter::{Letter, LetterHead, LetterId, Mark, Marked, Put};
 use semel::protocol::{Answer, Operation, Record, State};
 use semel::store::{Cursor, Letters, Page, Sharing, Swept};
@@ -12,9 +11,7 @@ use std::future::Future;
 use std::sync::Arc;
 use tokio::time::Instant;
 
-/// Seconds of store calls.
-pub(crate) type StoreSeconds = Family<Verb, Histogram, fn() -> Histogram>;
-
+/// What was asked of a store.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 pub(crate) struct Verb {
     verb: &'static str,
@@ -24,11 +21,11 @@ pub(crate) struct Verb {
 #[derive(Debug)]
 pub(crate) struct MeteredStore {
     store: Arc<dyn Letters>,
-    seconds: StoreSeconds,
+    seconds: Seconds<Verb>,
 }
 
 impl MeteredStore {
-    pub(crate) fn new(store: Arc<dyn Letters>, seconds: StoreSeconds) -> Self {
+    pub(crate) fn new(store: Arc<dyn Letters>, seconds: Seconds<Verb>) -> Self {
         Self { store, seconds }
     }
 

@@ -6,7 +6,7 @@ use crate::bodies::BodyError;
 use crate::disposition::Disposition;
 use crate::gate::RouteState;
 use crate::letters::quota::Count;
-use crate::metered_store::StoreSeconds;
+use crate::metered_store::Verb;
 use connections::ConnectionMetrics;
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::encoding::text::encode;
@@ -14,8 +14,10 @@ use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::Histogram;
-use prometheus_client::registry::Registry;
+use prometheus_client::registry::{Metric, Registry};
 use semel::letter::Reason;
+use std::fmt::Debug;
+use std::hash::Hash;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -34,10 +36,10 @@ pub(crate) struct Metrics {
     queued: Family<RouteLabel, Gauge>,
     letters: Gauge,
     pending: Gauge,
-    own_seconds: Seconds,
-    slot_seconds: Seconds,
-    upstream_seconds: Seconds,
-    pub(crate) store_seconds: StoreSeconds,
+    own_seconds: Seconds<RouteLabel>,
+    slot_seconds: Seconds<RouteLabel>,
+    upstream_seconds: Seconds<RouteLabel>,
+    pub(crate) store_seconds: Seconds<Verb>,
     pub(crate) connections: ConnectionMetrics,
     bodies_refused: Family<ReasonLabel, Counter>,
     log_lines_dropped: Counter,
@@ -45,7 +47,8 @@ pub(crate) struct Metrics {
     lines_dropped: OnceLock<Arc<AtomicU64>>,
 }
 
-type Seconds = Family<RouteLabel, Histogram, fn() -> Histogram>;
+/// Seconds by label.
+pub(crate) type Seconds<L> = Family<L, Histogram, fn() -> Histogram>;
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct RouteLabel {
@@ -74,129 +77,119 @@ const SECONDS: [f64; 12] = [
     0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.5, 1.0, 5.0, 30.0,
 ];
 
-fn seconds() -> Histogram {
-    Histogram::new(SECONDS)
+/// A count as gauges take it.
+fn signed(count: impl TryInto<i64>) -> i64 {
+    count.try_into().unwrap_or(i64::MAX)
+}
+
+fn observe(seconds: &Seconds<RouteLabel>, label: &RouteLabel, took: Duration) {
+    seconds.get_or_create(label).observe(took.as_secs_f64());
+}
+
+/// A metric that is shown under this name.
+fn added<M: Metric + Clone + Default>(registry: &mut Registry, name: &str, help: &str) -> M {
+    let metric = M::default();
+    registry.register(name, help, metric.clone());
+    metric
+}
+
+/// Seconds that are shown under this name, by label.
+fn added_seconds<L>(registry: &mut Registry, name: &str, help: &str) -> Seconds<L>
+where
+    L: EncodeLabelSet + Clone + Debug + Eq + Hash + Send + Sync + 'static,
+{
+    let seconds = Seconds::new_with_constructor(|| Histogram::new(SECONDS));
+    registry.register(name, help, seconds.clone());
+    seconds
+}
+
+impl RouteLabel {
+    fn of(route: &str) -> Self {
+        let route = route.into();
+        Self { route }
+    }
+}
+
+impl LetterLabels {
+    fn of(route: &str, reason: Reason) -> Self {
+        let (route, reason) = (route.into(), reason.word());
+        Self { route, reason }
+    }
 }
 
 // === impl Metrics ===
 
 impl Metrics {
     pub(crate) fn new(routes: &[Arc<RouteState>]) -> Self {
-        let histogram = || Family::new_with_constructor(seconds as fn() -> Histogram);
-        let mut metrics = Self {
-            registry: Registry::with_prefix("semel"),
-            deliveries: Family::default(),
-            duplicates: Family::default(),
-            letters_kept: Family::default(),
-            letters_refused: Family::default(),
-            letters_open: Family::default(),
-            letters_bytes: Family::default(),
-            runs: Family::default(),
-            queued: Family::default(),
-            letters: Gauge::default(),
-            pending: Gauge::default(),
-            own_seconds: histogram(),
-            slot_seconds: histogram(),
-            upstream_seconds: histogram(),
-            store_seconds: Family::new_with_constructor(seconds as fn() -> Histogram),
-            connections: ConnectionMetrics::default(),
-            bodies_refused: Family::default(),
-            log_lines_dropped: Counter::default(),
+        let mut registry = Registry::with_prefix("semel");
+        let r = &mut registry;
+        let metrics = Self {
+            deliveries: added(r, "deliveries", "Deliveries by route and outcome"),
+            duplicates: added(
+                r,
+                "duplicates_prevented",
+                "Deliveries that would have taken effect again",
+            ),
+            letters_kept: added(r, "letters_kept", "Letters that were put into the store"),
+            letters_refused: added(
+                r,
+                "letters_refused",
+                "Deliveries that were not kept as letters because the route's quota is used up",
+            ),
+            letters_open: added(
+                r,
+                "letters_open",
+                "Letters of the route in the store, counted once a minute",
+            ),
+            letters_bytes: added(
+                r,
+                "letters_bytes",
+                "Bytes of the route's letters in the store, counted once a minute",
+            ),
+            runs: added(r, "runs_in_hand", "Runs that hold a slot"),
+            queued: added(r, "queued", "Deliveries that wait for a slot"),
+            letters: added(
+                r,
+                "letters_waiting",
+                "Letters in the store, counted up to 10000",
+            ),
+            pending: added(
+                r,
+                "pending_outcomes",
+                "Outcomes in hand that the store has not taken yet",
+            ),
+            bodies_refused: added(
+                r,
+                "bodies_refused",
+                "Bodies that were not read to their end, by reason",
+            ),
+            log_lines_dropped: added(r, "log_lines_dropped", "Log lines that nobody took in time"),
+            connections: ConnectionMetrics::new(r),
+            slot_seconds: added_seconds(
+                r,
+                "slot_seconds",
+                "Seconds that deliveries waited for a slot, of those that had to (`concurrency`)",
+            ),
+            own_seconds: added_seconds(
+                r,
+                "own_seconds",
+                "Seconds per delivery without the handler: the store, waiting, and the gate itself",
+            ),
+            upstream_seconds: added_seconds(r, "upstream_seconds", "Seconds that the handler took"),
+            store_seconds: added_seconds(
+                r,
+                "store_seconds",
+                "Seconds that the store took, by verb",
+            ),
             lines_dropped: OnceLock::new(),
+            registry,
         };
-        metrics.register();
-        metrics.register_seconds();
         // A counter that is there from the start can be told from one that is missing.
         for route_state in routes {
-            let route = route_state.settings.name.clone();
-            drop(metrics.duplicates.get_or_create(&RouteLabel { route }));
+            let route = RouteLabel::of(&route_state.settings.name);
+            drop(metrics.duplicates.get_or_create(&route));
         }
         metrics
-    }
-
-    fn register(&mut self) {
-        let r = &mut self.registry;
-        r.register(
-            "deliveries",
-            "Deliveries by route and outcome",
-            self.deliveries.clone(),
-        );
-        r.register(
-            "duplicates_prevented",
-            "Deliveries that would have taken effect again",
-            self.duplicates.clone(),
-        );
-        r.register(
-            "letters_kept",
-            "Letters that were put into the store",
-            self.letters_kept.clone(),
-        );
-        r.register(
-            "letters_refused",
-            "Deliveries that were not kept as letters because the route's quota is used up",
-            self.letters_refused.clone(),
-        );
-        r.register(
-            "letters_open",
-            "Letters of the route in the store, counted once a minute",
-            self.letters_open.clone(),
-        );
-        r.register(
-            "letters_bytes",
-            "Bytes of the route's letters in the store, counted once a minute",
-            self.letters_bytes.clone(),
-        );
-        r.register("runs_in_hand", "Runs that hold a slot", self.runs.clone());
-        r.register(
-            "queued",
-            "Deliveries that wait for a slot",
-            self.queued.clone(),
-        );
-        r.register(
-            "letters_waiting",
-            "Letters in the store, counted up to 10000",
-            self.letters.clone(),
-        );
-        r.register(
-            "pending_outcomes",
-            "Outcomes in hand that the store has not taken yet",
-            self.pending.clone(),
-        );
-        r.register(
-            "bodies_refused",
-            "Bodies that were not read to their end, by reason",
-            self.bodies_refused.clone(),
-        );
-        r.register(
-            "log_lines_dropped",
-            "Log lines that nobody took in time",
-            self.log_lines_dropped.clone(),
-        );
-        self.connections.register(r);
-    }
-
-    fn register_seconds(&mut self) {
-        let r = &mut self.registry;
-        r.register(
-            "slot_seconds",
-            "Seconds that deliveries waited for a slot, of those that had to (`concurrency`)",
-            self.slot_seconds.clone(),
-        );
-        r.register(
-            "own_seconds",
-            "Seconds per delivery without the handler: the store, waiting, and the gate itself",
-            self.own_seconds.clone(),
-        );
-        r.register(
-            "upstream_seconds",
-            "Seconds that the handler took",
-            self.upstream_seconds.clone(),
-        );
-        r.register(
-            "store_seconds",
-            "Seconds that the store took, by verb",
-            self.store_seconds.clone(),
-        );
     }
 
     pub(crate) fn delivery(
@@ -206,9 +199,7 @@ impl Metrics {
         all: Duration,
         upstream: Option<Duration>,
     ) {
-        let label = RouteLabel {
-            route: route.into(),
-        };
+        let label = RouteLabel::of(route);
         let by_outcome = OutcomeLabels {
             route: route.into(),
             outcome: disposition.word(),
@@ -218,32 +209,21 @@ impl Metrics {
             self.duplicates.get_or_create(&label).inc();
         }
         let own = all.saturating_sub(upstream.unwrap_or_default());
-        self.own_seconds
-            .get_or_create(&label)
-            .observe(own.as_secs_f64());
+        observe(&self.own_seconds, &label, own);
         if let Some(upstream) = upstream {
-            self.upstream_seconds
-                .get_or_create(&label)
-                .observe(upstream.as_secs_f64());
+            observe(&self.upstream_seconds, &label, upstream);
         }
     }
 
     /// A delivery had to wait for a slot.
     pub(crate) fn slot_waited(&self, route: &str, waited: Duration) {
-        let label = RouteLabel {
-            route: route.into(),
-        };
-        self.slot_seconds
-            .get_or_create(&label)
-            .observe(waited.as_secs_f64());
+        observe(&self.slot_seconds, &RouteLabel::of(route), waited);
     }
 
     pub(crate) fn letter_kept(&self, route: &str, reason: Reason) {
-        let label = LetterLabels {
-            route: route.into(),
-            reason: reason.word(),
-        };
-        self.letters_kept.get_or_create(&label).inc();
+        self.letters_kept
+            .get_or_create(&LetterLabels::of(route, reason))
+            .inc();
     }
 
     pub(crate) fn body_refused(&self, why: &BodyError) {
@@ -265,24 +245,16 @@ impl Metrics {
     }
 
     pub(crate) fn letter_refused(&self, route: &str, reason: Reason) {
-        let label = LetterLabels {
-            route: route.into(),
-            reason: reason.word(),
-        };
-        self.letters_refused.get_or_create(&label).inc();
+        self.letters_refused
+            .get_or_create(&LetterLabels::of(route, reason))
+            .inc();
     }
 
     pub(crate) fn letters_counted(&self, route: &str, count: Count) {
-        let label = RouteLabel {
-            route: route.into(),
-        };
-        let gauge = |count: u64| i64::try_from(count).unwrap_or(i64::MAX);
-        self.letters_open
-            .get_or_create(&label)
-            .set(gauge(count.letters()));
-        self.letters_bytes
-            .get_or_create(&label)
-            .set(gauge(count.bytes()));
+        let label = RouteLabel::of(route);
+        let (letters, bytes) = (signed(count.letters()), signed(count.bytes()));
+        self.letters_open.get_or_create(&label).set(letters);
+        self.letters_bytes.get_or_create(&label).set(bytes);
     }
 
     /// All of it as text; `letters` is how many wait in the store, if that is known, and `pending` how
@@ -293,21 +265,17 @@ impl Metrics {
         letters: Option<usize>,
         pending: usize,
     ) -> String {
-        let gauge = |count: usize| i64::try_from(count).unwrap_or(i64::MAX);
         for route_state in routes {
-            let label = RouteLabel {
-                route: route_state.settings.name.clone(),
-            };
-            self.runs
-                .get_or_create(&label)
-                .set(gauge(route_state.slots.runs()));
+            let label = RouteLabel::of(&route_state.settings.name);
+            let slots = &route_state.slots;
+            self.runs.get_or_create(&label).set(signed(slots.runs()));
             self.queued
                 .get_or_create(&label)
-                .set(gauge(route_state.slots.queued()));
+                .set(signed(slots.queued()));
         }
-        self.pending.set(gauge(pending));
+        self.pending.set(signed(pending));
         if let Some(letters) = letters {
-            self.letters.set(gauge(letters));
+            self.letters.set(signed(letters));
         }
         if let Some(dropped) = self.lines_dropped.get() {
             let more = dropped.load(Ordering::Relaxed) - self.log_lines_dropped.get();

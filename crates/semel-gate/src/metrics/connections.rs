@@ -1,5 +1,6 @@
 //! What is counted of connections.
 
+use super::added;
 use crate::activity::CutReason;
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::metrics::counter::Counter;
@@ -8,7 +9,7 @@ use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::registry::Registry;
 
 /// Connections, by the listener they came to.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub(crate) struct ConnectionMetrics {
     open: Family<ListenerLabel, Gauge>,
     full: Family<ListenerLabel, Counter>,
@@ -34,27 +35,25 @@ struct CutLabels {
 // === impl ConnectionMetrics ===
 
 impl ConnectionMetrics {
-    pub(super) fn register(&self, registry: &mut Registry) {
-        registry.register(
-            "connections",
-            "Connections that are open",
-            self.open.clone(),
-        );
-        registry.register(
-            "connections_full",
-            "How often all connections were taken and a new one had to wait",
-            self.full.clone(),
-        );
-        registry.register(
-            "connections_turned_away",
-            "Connections closed at once because their address had its part",
-            self.turned_away.clone(),
-        );
-        registry.register(
-            "connections_cut",
-            "Connections closed because nothing happened on them, by reason",
-            self.cut.clone(),
-        );
+    pub(super) fn new(r: &mut Registry) -> Self {
+        Self {
+            open: added(r, "connections", "Connections that are open"),
+            full: added(
+                r,
+                "connections_full",
+                "How often all connections were taken and a new one had to wait",
+            ),
+            turned_away: added(
+                r,
+                "connections_turned_away",
+                "Connections closed at once because their address had its part",
+            ),
+            cut: added(
+                r,
+                "connections_cut",
+                "Connections closed because nothing happened on them, by reason",
+            ),
+        }
     }
 
     pub(crate) fn open(&self, listener: &'static str) -> OpenConnection {
