@@ -14,6 +14,7 @@ mod address_limits;
 mod activity;
 mod router_service;
 mod normalize;
+mod refusal;
 mod head;
 mod bodies;
 mod byte_budget;

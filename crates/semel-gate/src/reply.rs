@@ -6,7 +6,6 @@
 pub(crate) mod cors;
 pub mod meaning;
 pub(crate) mod problem;
-pub(crate) mod refusal;
 
 use crate::disposition::{Disposition, NotKept, Undelivered};
 use crate::settings::Source;

@@ -243,7 +243,7 @@ pub(super) fn store_unavailable() -> Problem {
 
 /// Bodies that others hold say nothing of the queue that this one is from: Cloud Tasks would slow all
 /// of it down on 429 or 503, and only this task on 409.
-pub(super) fn no_room(source: Source) -> Problem {
+pub(crate) fn no_room(source: Source) -> Problem {
     let status = if source.is_broker() {
         StatusCode::CONFLICT
     } else {

@@ -1,11 +1,11 @@
 //! Refusals before there is a delivery: the request itself is not taken.
 
-use super::meaning;
-use super::problem::{Problem, no_room};
 use crate::bodies::BodyError;
 use crate::normalize::Rejection;
 use crate::pace::PaceError;
 use crate::path::{AmbiguousPath, PathAllowance};
+use crate::reply::meaning;
+use crate::reply::problem::{Problem, no_room};
 use crate::settings::Source;
 use crate::upstream::SendError;
 use http::{Method, StatusCode};
