@@ -1,6 +1,7 @@
 //! A delivery: one arrival of a task, event or request, read once and the same for every source.
 
 use crate::settings::Source;
+use crate::source::refuse;
 use bytes::Bytes;
 use http::{HeaderMap, HeaderName, Request};
 use std::borrow::Cow;
@@ -121,20 +122,18 @@ pub(crate) fn single_header<'a>(
         return Ok(None);
     };
     if values.next().is_some() {
-        return Err(Invalid::new(
+        return Err(refuse(
             "header-repeated",
             format!(
-                "the header {name} is there more than once, so two readers could see two values: send it once; a retry of the same delivery fails again"
+                "the header {name} is there more than once, so two readers could see two values: send it once"
             ),
         ));
     }
     match std::str::from_utf8(value.as_bytes()) {
         Ok(text) => Ok(Some(Cow::Borrowed(text))),
-        Err(_) => Err(Invalid::new(
+        Err(_) => Err(refuse(
             "header-not-text",
-            format!(
-                "the header {name} is not UTF-8: send text; a retry of the same delivery fails again"
-            ),
+            format!("the header {name} is not UTF-8: send text"),
         )),
     }
 }

@@ -225,17 +225,13 @@ impl Route {
     /// Whether the handler's answer is a failure for good, by the route's rule.
     #[must_use]
     pub fn is_final(&self, status: StatusCode) -> bool {
-        self.final_statuses
-            .iter()
-            .any(|range| range.contains(&status.as_u16()))
+        among(&self.final_statuses, status)
     }
 
     /// Whether the handler's answer says that nothing happened.
     #[must_use]
     pub fn is_undone(&self, status: StatusCode) -> bool {
-        self.undone_statuses
-            .iter()
-            .any(|range| range.contains(&status.as_u16()))
+        among(&self.undone_statuses, status)
     }
 
     /// Whether a run in doubt is parked. Where the handler completes by itself nothing is in doubt: what
@@ -247,6 +243,10 @@ impl Route {
             (InDoubt::Park, Completes::Handler) | (InDoubt::Retry, _) => false,
         }
     }
+}
+
+fn among(ranges: &[RangeInclusive<u16>], status: StatusCode) -> bool {
+    ranges.iter().any(|range| range.contains(&status.as_u16()))
 }
 
 // === impl Source ===

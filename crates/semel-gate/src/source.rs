@@ -69,7 +69,8 @@ pub(crate) fn sender_by_head(sources: &[Source], headers: &HeaderMap) -> Source 
 }
 
 /// Why a request is refused that has the form of none of the route's sources.
-pub(crate) fn unknown(sources: &[Source]) -> Invalid {
+#[must_use]
+pub fn unknown(sources: &[Source]) -> Invalid {
     let taken: Vec<_> = sources.iter().map(|source| source.word()).collect();
     refuse(
         "source-unknown",
@@ -115,7 +116,7 @@ fn traceparent(headers: &HeaderMap, attributes: &BTreeMap<String, String>) -> Op
 }
 
 /// What every refusal ends with: the sender learns that trying again is of no use.
-fn refuse(code: &'static str, why: impl fmt::Display) -> Invalid {
+pub(crate) fn refuse(code: &'static str, why: impl fmt::Display) -> Invalid {
     Invalid::new(
         code,
         format!("{why}; a retry of the same delivery fails again"),

@@ -5,7 +5,7 @@ use crate::flow::Flow;
 use semel::Fingerprint;
 use semel::letter::{LetterId, Reason};
 
-/// Headers that tell one arrival of a sender from its next one; the others only say where it comes from.
+/// Headers that tell one arrival of a sender from its next one.
 const IDENTIFYING_HEADERS: [&str; 4] = [
     "x-cloudtasks-taskname",
     "x-appengine-taskname",
@@ -13,16 +13,12 @@ const IDENTIFYING_HEADERS: [&str; 4] = [
     "ce-id",
 ];
 
-/// Headers in which senders name an arrival. What stands in a body is part of the body.
-const NAMING_HEADERS: [&str; 8] = [
+/// Headers that say where it comes from. What stands in a body is part of the body.
+const ORIGIN_HEADERS: [&str; 4] = [
     "x-cloudtasks-queuename",
-    "x-cloudtasks-taskname",
     "x-appengine-queuename",
-    "x-appengine-taskname",
     "x-goog-pubsub-subscription-name",
-    "x-goog-pubsub-message-id",
     "ce-source",
-    "ce-id",
 ];
 
 /// An arrival that nothing names is never taken for another: its id is random, so that it meets neither an
@@ -61,7 +57,8 @@ fn arrival(flow: &Flow) -> String {
     let (method, path) = (request.method(), path_and_query(request));
     let mut arrival = format!("{route} {} {method} {path}", flow.source);
     for (name, value) in request.headers() {
-        if NAMING_HEADERS.iter().any(|header| name == header) {
+        let mut names = IDENTIFYING_HEADERS.iter().chain(&ORIGIN_HEADERS);
+        if names.any(|header| name == header) {
             arrival.push_str(&format!("\n{name}: {value:?}"));
         }
     }

@@ -31,6 +31,12 @@ enum Mode {
 /// The attributes that every event has.
 const REQUIRED: [&str; 4] = ["id", "source", "type", "specversion"];
 
+const BATCH: &str = "a batch of CloudEvents (application/cloudevents-batch+json) is many pieces of work under \
+                     one answer: send each event by itself, as application/cloudevents+json or in binary mode";
+
+const UNKNOWN_FORMAT: &str = "the CloudEvent is in a format other than JSON: \
+                              send application/cloudevents+json, or binary mode";
+
 const MESSAGE_PUBLISHED: &str = "google.cloud.pubsub.topic.v1.messagePublished";
 
 /// Whether a request says that it is an event, well made or not.
@@ -45,8 +51,8 @@ pub(super) fn read(request: &Request<Bytes>) -> Result<Delivery, Invalid> {
     let (ce, data) = match Mode::of(request.headers()) {
         Mode::Binary => (binary(request.headers())?, request.body().clone()),
         Mode::Structured => structured(request.body())?,
-        Mode::Batch => return Err(batch()),
-        Mode::UnknownFormat => return Err(unknown_format()),
+        Mode::Batch => return Err(refuse("cloudevents-batch", BATCH)),
+        Mode::UnknownFormat => return Err(refuse("cloudevents-unknown-format", UNKNOWN_FORMAT)),
     };
     check_version(&ce)?;
     let id = required(&ce, "id")?.to_owned();
@@ -252,22 +258,6 @@ fn no_event() -> Invalid {
         "the request has neither ce- headers nor the Content-Type application/cloudevents+json: \
          send a CloudEvent, or give the route the source that sends (a Pub/Sub push without \
          Eventarc is source = \"pubsub\")",
-    )
-}
-
-fn batch() -> Invalid {
-    refuse(
-        "cloudevents-batch",
-        "a batch of CloudEvents (application/cloudevents-batch+json) is many pieces of work under \
-         one answer: send each event by itself, as application/cloudevents+json or in binary mode",
-    )
-}
-
-fn unknown_format() -> Invalid {
-    refuse(
-        "cloudevents-unknown-format",
-        "the CloudEvent is in a format other than JSON: \
-         send application/cloudevents+json, or binary mode",
     )
 }
 

@@ -294,62 +294,61 @@ mod tests {
 
     #[test]
     fn each_fault_of_an_envelope_has_its_own_word() {
-        let cases = [
-            ("plain text".into(), "pubsub-no-identity"),
-            ("[1]".into(), "pubsub-no-identity"),
-            (r#"{"order":1}"#.into(), "pubsub-no-identity"),
-            (r#"{"message":"#.into(), "json-broken"),
-            (r#"{"subscription":"s"}"#.into(), "pubsub-no-message"),
-            (around("\"text\""), "pubsub-no-message"),
-            (around("null"), "pubsub-no-message"),
+        let bodies = [
+            ("plain text", "pubsub-no-identity"),
+            ("[1]", "pubsub-no-identity"),
+            (r#"{"order":1}"#, "pubsub-no-identity"),
+            (r#"{"message":"#, "json-broken"),
+            (r#"{"subscription":"s"}"#, "pubsub-no-message"),
+            (r#"{"message":{"messageId":"1"}}"#, "pubsub-no-subscription"),
             (
-                r#"{"message":{"messageId":"1"}}"#.into(),
+                r#"{"message":{"messageId":"1"},"subscription":""}"#,
                 "pubsub-no-subscription",
             ),
             (
-                r#"{"message":{"messageId":"1"},"subscription":""}"#.into(),
+                r#"{"message":{"messageId":"1"},"subscription":7}"#,
                 "pubsub-no-subscription",
             ),
+        ];
+        for (body, code) in bodies {
+            assert_eq!(refused(body), code, "{body}");
+        }
+        let messages = [
+            ("\"text\"", "pubsub-no-message"),
+            ("null", "pubsub-no-message"),
+            ("{}", "pubsub-no-message-id"),
+            (r#"{"messageId":""}"#, "pubsub-no-message-id"),
+            (r#"{"messageId":7}"#, "pubsub-no-message-id"),
             (
-                r#"{"message":{"messageId":"1"},"subscription":7}"#.into(),
-                "pubsub-no-subscription",
-            ),
-            (around("{}"), "pubsub-no-message-id"),
-            (around(r#"{"messageId":""}"#), "pubsub-no-message-id"),
-            (around(r#"{"messageId":7}"#), "pubsub-no-message-id"),
-            (
-                around(r#"{"messageId":"1","message_id":"2"}"#),
+                r#"{"messageId":"1","message_id":"2"}"#,
                 "pubsub-message-ids-differ",
             ),
             (
-                around(r#"{"messageId":"1","messageId":"1"}"#),
+                r#"{"messageId":"1","messageId":"1"}"#,
                 "json-repeated-member",
             ),
-            (around(r#"{"messageId":"1","data":"a"}"#), "pubsub-bad-data"),
+            (r#"{"messageId":"1","data":"a"}"#, "pubsub-bad-data"),
+            (r#"{"messageId":"1","data":"_-8="}"#, "pubsub-bad-data"),
+            (r#"{"messageId":"1","data":{}}"#, "pubsub-bad-data"),
             (
-                around(r#"{"messageId":"1","data":"_-8="}"#),
-                "pubsub-bad-data",
-            ),
-            (around(r#"{"messageId":"1","data":{}}"#), "pubsub-bad-data"),
-            (
-                around(r#"{"messageId":"1","attributes":{"a":1}}"#),
+                r#"{"messageId":"1","attributes":{"a":1}}"#,
                 "pubsub-bad-attributes",
             ),
             (
-                around(r#"{"messageId":"1","attributes":{"a":null}}"#),
+                r#"{"messageId":"1","attributes":{"a":null}}"#,
                 "pubsub-bad-attributes",
             ),
             (
-                around(r#"{"messageId":"1","attributes":[]}"#),
+                r#"{"messageId":"1","attributes":[]}"#,
                 "pubsub-bad-attributes",
             ),
             (
-                around(r#"{"messageId":"1","attributes":{"a":"1","a":"2"}}"#),
+                r#"{"messageId":"1","attributes":{"a":"1","a":"2"}}"#,
                 "json-repeated-member",
             ),
         ];
-        for (body, code) in cases {
-            assert_eq!(refused(&body), code, "{body}");
+        for (message, code) in messages {
+            assert_eq!(refused(&around(message)), code, "{message}");
         }
     }
 
