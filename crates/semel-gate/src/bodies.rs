@@ -133,10 +133,11 @@ impl Bodies {
         Ok((read.whole(), share))
     }
 
-    /// A share of nothing yet, for reading a body as JSON. It lasts no longer than the reading, so it
-    /// counts as part of all and is nobody's own.
-    pub(crate) fn reading(&self) -> BodyReservation {
-        self.share(&self.holder(None))
+    /// Takes room for reading a body as JSON, piece by piece, and says whether there is some. It lasts no
+    /// longer than the reading, so it counts as part of all and is nobody's own.
+    pub(crate) fn room_for_reading(&self) -> impl FnMut(usize) -> bool + use<> {
+        let mut share = self.share(&self.holder(None));
+        move |bytes| share.reserve(bytes).is_ok()
     }
 
     fn share(&self, holder: &ConnectionBudget) -> BodyReservation {

@@ -172,24 +172,10 @@ impl Disposition {
     /// Why a letter must be kept before the sender hears the reply; `None`: it need not.
     #[must_use]
     pub const fn letter(&self) -> Option<Reason> {
-        match self {
-            Self::Letter(why) => Some(why.reason()),
-            Self::Ran(_)
-            | Self::Replayed(_)
-            | Self::Unrecorded(_)
-            | Self::Unread
-            | Self::Retryable(_)
-            | Self::Busy { .. }
-            | Self::NotYet { .. }
-            | Self::Full { .. }
-            | Self::Stale
-            | Self::Parked
-            | Self::Mismatched
-            | Self::Invalid(_)
-            | Self::Store(_)
-            | Self::NoRoom
-            | Self::NotKept(..) => None,
-        }
+        let Self::Letter(why) = self else {
+            return None;
+        };
+        Some(why.reason())
     }
 
     /// Whether the work has succeeded, by this delivery or before it.

@@ -8,7 +8,7 @@ use crate::gate::{Gate, RouteState};
 use crate::headers::toward_client;
 use crate::pace::Paced;
 use crate::reply::HandlerAnswer;
-use crate::reply::meaning::{Meaning, gate_broken, meaning, timed_out, unreachable};
+use crate::reply::meaning::{Meaning, failed, gate_broken, meaning, timed_out, unreachable};
 use crate::settings::Source;
 use crate::upstream::{AnswerBody, Connection, SendError, full, read};
 use bytes::Bytes;
@@ -116,7 +116,7 @@ impl Effect {
         let ended = timeout(limit, call.forward(lease, limit)).await;
         let ended = ended.unwrap_or(Err(NoAnswer::TimedOut(limit)));
         let (said, answer) = match ended {
-            Ok(answered) => (said(answered.outcome, answered.meaning), answered.answer),
+            Ok(answered) => (answered.meaning.of(answered.outcome), answered.answer),
             Err(no_answer) => (Err(no_answer.failure()), Answer::default()),
         };
         drop(self.answer.send((answer, sent.elapsed())));
@@ -218,28 +218,6 @@ impl NoAnswer {
             ),
         };
         failed(kind, problem.outcome())
-    }
-}
-
-fn failed(kind: FailureKind, outcome: Outcome) -> Failure {
-    Failure {
-        kind,
-        outcome,
-        after: None,
-    }
-}
-
-/// What an answer says about the run, in the library's words.
-fn said(outcome: Outcome, meaning: Meaning) -> Result<Outcome, Failure> {
-    match meaning {
-        Meaning::Success => Ok(outcome),
-        Meaning::Final => Err(failed(FailureKind::Final, outcome)),
-        Meaning::Retryable => Err(failed(FailureKind::Retryable, outcome)),
-        Meaning::InDoubt => Err(failed(FailureKind::InDoubt, outcome)),
-        Meaning::RetryableAtOnce => Err(Failure {
-            after: Some(Duration::ZERO),
-            ..failed(FailureKind::Retryable, outcome)
-        }),
     }
 }
 

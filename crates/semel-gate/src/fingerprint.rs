@@ -1,5 +1,5 @@
 //! What a repeat of a key is compared by: all that makes it other work, and nothing that changes between
-//! two deliveries of one piece of work.
+//! two deliveries of one piece of work. Pure functions, for any front end; `naming` calls them.
 
 use crate::delivery::{Delivery, Invalid, path_and_query, single_header};
 use crate::settings::{FingerprintRule, Route, Source};
@@ -27,15 +27,20 @@ const OF_EVENT: [&str; 3] = ["type", "subject", "dataschema"];
 
 /// How a payload is compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Compared {
+pub enum Compared {
     /// As a JSON value, if it can be read as one.
     AsValue,
+    /// As its bytes.
     AsBytes,
+    /// Not at all: every repeat is honest.
     NotAtAll,
 }
 
 /// The fingerprint of a delivery whose payload was read if it is [compared](compared) as a value.
-pub(crate) fn fingerprint(
+///
+/// # Errors
+/// When a value that the route names beside the payload is there twice, or is not text.
+pub fn fingerprint(
     route: &Route,
     request: &Request<Bytes>,
     delivery: &Delivery,
@@ -57,7 +62,8 @@ pub(crate) fn fingerprint(
 
 /// How the payload of a delivery is compared. Data of Pub/Sub has no content type, and that of an event
 /// may have none: it is tried as JSON.
-pub(crate) fn compared(route: &Route, request: &Request<Bytes>, delivery: &Delivery) -> Compared {
+#[must_use]
+pub fn compared(route: &Route, request: &Request<Bytes>, delivery: &Delivery) -> Compared {
     let says_json = match delivery.source {
         _ if route.fingerprint == FingerprintRule::Off => return Compared::NotAtAll,
         Source::PubSub => true,

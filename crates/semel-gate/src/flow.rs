@@ -7,10 +7,9 @@ use crate::effect::{Answer, Effect};
 use crate::failpoint::{Point, pass};
 use crate::forwarded_request::traceparent;
 use crate::gate::{Gate, RouteState};
-use crate::naming::{self, Identity, NamingError};
+use crate::naming::{self, Identity, NamedRequest, NamingError};
 use crate::reply::{self, ReplyBody};
 use crate::settings::Source;
-use crate::source;
 use crate::upstream::{Reply, chained, full};
 use bytes::Bytes;
 use http::{Request, StatusCode};
@@ -51,14 +50,6 @@ pub(crate) struct Flow {
     begun: Instant,
 }
 
-/// What a request turns out to be.
-#[derive(Debug)]
-pub(crate) struct ReadRequest {
-    pub(crate) source: Source,
-    pub(crate) transport: Transport,
-    pub(crate) identity: Result<Identity, NamingError>,
-}
-
 // === impl Flow ===
 
 impl Flow {
@@ -71,12 +62,15 @@ impl Flow {
         let (begun, request) = (Instant::now(), Arc::new(request));
         let read = {
             let (gate, route, request) = (gate.clone(), route.clone(), request.clone());
-            move || ReadRequest::of(&gate, &route, &request)
+            move || {
+                let room = &mut gate.bodies.room_for_reading();
+                NamedRequest::read(&gate.settings.namespace, &route.settings, &request, room)
+            }
         };
-        let read = gate.blocking_pool.run(request.body().len(), read).await;
+        let named = gate.blocking_pool.run(request.body().len(), read).await;
         Self {
             begun,
-            ..Self::new(gate, route, request, read)
+            ..Self::new(gate, route, request, named)
         }
     }
 
@@ -84,15 +78,15 @@ impl Flow {
         gate: Arc<Gate>,
         route: Arc<RouteState>,
         request: Arc<Request<Bytes>>,
-        read: ReadRequest,
+        named: NamedRequest,
     ) -> Self {
         Self {
             gate,
             route,
             request,
-            source: read.source,
-            transport: read.transport,
-            identity: read.identity,
+            source: named.source,
+            transport: named.transport,
+            identity: named.identity,
             duplicates: None,
             traceparent: None,
             lease: None,
@@ -171,30 +165,5 @@ impl Flow {
             metrics.slot_waited(route, waited);
         }
         delivery_log::write(self, disposition.word(), status, elapsed);
-    }
-}
-
-// === impl ReadRequest ===
-
-impl ReadRequest {
-    fn of(gate: &Gate, route: &RouteState, request: &Request<Bytes>) -> Self {
-        let sources = &route.settings.sources;
-        let source = source::sender(sources, request);
-        let unnamed = |invalid| Self {
-            source,
-            transport: Transport::default(),
-            identity: Err(NamingError::Invalid(invalid)),
-        };
-        if !sources.contains(&source) {
-            return unnamed(source::unknown(sources));
-        }
-        match source::read(source, request) {
-            Ok(delivery) => Self {
-                source,
-                identity: gate.name(&route.settings, request, &delivery),
-                transport: delivery.transport,
-            },
-            Err(invalid) => unnamed(invalid),
-        }
     }
 }

@@ -3,20 +3,17 @@
 use crate::active_runs::ActiveRuns;
 use crate::blocking_pool::BlockingPool;
 use crate::bodies::Bodies;
-use crate::delivery::Delivery;
 use crate::headers::HeaderRules;
 use crate::health::StoreHealth;
 use crate::letters::quota::Quota;
 use crate::listener::Listener;
 use crate::metered_store::MeteredStore;
 use crate::metrics::Metrics;
-use crate::naming::{self, Identity, NamingError};
 use crate::path::{AmbiguousPath, LoosePattern, ParsedPath, PathAllowance, PathPattern};
 use crate::settings::{Pass, Route, Settings};
 use crate::steps;
 use crate::upstream::Client;
-use bytes::Bytes;
-use http::{Method, Request};
+use http::Method;
 use semel::Semel;
 use semel::slots::Slots;
 use semel::store::Letters;
@@ -197,25 +194,6 @@ impl Gate {
         };
         let alike = self.routes.iter().find(looks_like);
         alike.map(|_| AmbiguousPath::LooksLikeRoute)
-    }
-
-    /// The key and fingerprint of a delivery. What reading its payload takes counts as a body in hand while
-    /// it lasts.
-    pub(crate) fn name(
-        &self,
-        route: &Route,
-        request: &Request<Bytes>,
-        delivery: &Delivery,
-    ) -> Result<Identity, NamingError> {
-        let mut reservation = self.bodies.reading();
-        let mut reserve = |bytes| reservation.reserve(bytes).is_ok();
-        naming::name(
-            &self.settings.namespace,
-            route,
-            request,
-            delivery,
-            &mut reserve,
-        )
     }
 
     /// The route with this name.

@@ -1,8 +1,13 @@
 //! The gate: a reverse proxy that lets each delivery take effect once.
 //!
-//! The way of one delivery: [`source`] reads it, a key rule names it, `semel` claims and runs it,
-//! `upstream` forwards it to the handler, `reply` tells the sender. `handle` is that list as one
-//! function.
+//! The way of one delivery: [`source`] reads it, [`naming`] names it, `semel` claims and runs it, `upstream`
+//! forwards it to the handler, [`disposition`] says what becomes of it, and [`reply`] tells the sender. `handle`
+//! is that list as one function.
+//!
+//! Another front end, a function or a framework's middleware, does the same without a server:
+//! [`NamedRequest::read`](naming::NamedRequest::read) gives key and fingerprint, [`naming::work`] the terms to run
+//! on, [`reply::meaning`] what a handler's status means, [`Disposition`](disposition::Disposition) what becomes of
+//! the delivery, and [`reply::reply`] status, headers and body. All of these are pure functions.
 
 pub mod settings;
 pub mod path;
@@ -27,7 +32,7 @@ mod health;
 pub mod delivery;
 pub mod source;
 pub mod naming;
-mod fingerprint;
+pub mod fingerprint;
 mod effect;
 mod forwarded_request;
 mod headers;

@@ -1,9 +1,10 @@
 //! Naming: the key and the fingerprint of a delivery, from one reading of its payload, and the terms on
 //! which it runs. Pure functions over `http` types and our own, for any front end.
 
-use crate::delivery::{Delivery, Invalid};
+use crate::delivery::{Delivery, Invalid, Transport};
 use crate::fingerprint::{Compared, compared, fingerprint};
 use crate::settings::{Caller, Route, Source};
+use crate::source;
 use bytes::Bytes;
 use http::Request;
 use semel::key::{Delivered, KeyError, KeyRule, Part, Scope};
@@ -25,6 +26,17 @@ pub struct Identity {
     pub fingerprint: Fingerprint,
 }
 
+/// A request, and which work it is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NamedRequest {
+    /// Who sent it.
+    pub source: Source,
+    /// The sender's own names for it.
+    pub transport: Transport,
+    /// Its key and fingerprint, or why it has none.
+    pub identity: Result<Identity, NamingError>,
+}
+
 /// Why a delivery has no key and fingerprint.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum NamingError {
@@ -32,6 +44,38 @@ pub enum NamingError {
     Invalid(Invalid),
     /// Its payload cannot be read now: too much is in hand.
     NoRoom,
+}
+
+// === impl NamedRequest ===
+
+impl NamedRequest {
+    /// Reads a request to this route: who sent it, what it means, which work it is. `reserve` is as in [`name`].
+    #[must_use]
+    pub fn read(
+        namespace: &str,
+        route: &Route,
+        request: &Request<Bytes>,
+        reserve: &mut dyn FnMut(usize) -> bool,
+    ) -> Self {
+        let source = source::sender(&route.sources, request);
+        let read = if route.sources.contains(&source) {
+            source::read(source, request)
+        } else {
+            Err(source::unknown(&route.sources))
+        };
+        let (transport, identity) = match read {
+            Ok(delivery) => {
+                let identity = name(namespace, route, request, &delivery, reserve);
+                (delivery.transport, identity)
+            }
+            Err(invalid) => (Transport::default(), Err(invalid.into())),
+        };
+        Self {
+            source,
+            transport,
+            identity,
+        }
+    }
 }
 
 /// The key and fingerprint of a delivery. `reserve` is asked for the bytes that reading the payload takes,
@@ -47,7 +91,7 @@ pub fn name(
     reserve: &mut dyn FnMut(usize) -> bool,
 ) -> Result<Identity, NamingError> {
     let rule = &route.terms(delivery.source).key;
-    let payload = read(route, rule, request, delivery, reserve)?;
+    let payload = read_payload(route, rule, request, delivery, reserve)?;
     require(route, &payload)?;
     let scope = Scope {
         namespace: namespace.into(),
@@ -72,7 +116,7 @@ pub fn name(
 }
 
 /// Reads the payload once for key, `require` and fingerprint, unless none of them looks into it.
-fn read<'a>(
+fn read_payload<'a>(
     route: &Route,
     rule: &KeyRule,
     request: &Request<Bytes>,

@@ -2,10 +2,10 @@
 
 use super::Redrive;
 use crate::delivery::Delivery;
-use crate::flow::{Flow, ReadRequest};
+use crate::flow::Flow;
 use crate::gate::Gate;
 use crate::letters::stored::StoredDelivery;
-use crate::naming::Identity;
+use crate::naming::{self, Identity, NamedRequest};
 use crate::operate::Refused;
 use crate::settings::Source;
 use crate::source;
@@ -49,20 +49,25 @@ fn read_back(gate: &Arc<Gate>, letter: Letter) -> Result<ReadBack, Refused> {
     let source = source::sender(&brokers(&route.settings.sources), &request);
     let delivery = source::read(source, &request)
         .unwrap_or_else(|_| Delivery::new(source, request.body().clone()));
-    let today = is_by_key(letter.reason)
-        .then(|| gate.name(&route.settings, &request, &delivery).ok())
-        .flatten();
+    let today = || {
+        let (namespace, room) = (
+            &gate.settings.namespace,
+            &mut gate.bodies.room_for_reading(),
+        );
+        naming::name(namespace, &route.settings, &request, &delivery, room).ok()
+    };
+    let today = is_by_key(letter.reason).then(today).flatten();
     let identity = Identity {
         key: letter.work_key(),
         fingerprint: Fingerprint::of(request.body()),
     };
-    let read = ReadRequest {
+    let named = NamedRequest {
         source,
         transport: delivery.transport,
         identity: Ok(identity),
     };
     let (gate, route, request) = (Arc::clone(gate), Arc::clone(route), Arc::new(request));
-    let mut flow = Flow::new(gate, route, request, read);
+    let mut flow = Flow::new(gate, route, request, named);
     flow.letter = Some(letter.id);
     Ok(ReadBack {
         redrive: Redrive {

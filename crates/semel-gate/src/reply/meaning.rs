@@ -3,7 +3,9 @@
 use crate::reply::problem::Problem;
 use crate::settings::{Route, Source};
 use http::StatusCode;
-use semel::work::Failure;
+use semel::Outcome;
+use semel::work::{Failure, FailureKind};
+use std::time::Duration;
 
 /// What an answer means.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -60,6 +62,35 @@ fn default_meaning(source: Source, status: StatusCode) -> Meaning {
             Meaning::Final
         }
         Source::Api => Meaning::RetryableAtOnce,
+    }
+}
+
+// === impl Meaning ===
+
+impl Meaning {
+    /// What an answer with this meaning says of its run, in the library's words.
+    ///
+    /// # Errors
+    /// When it is not a success.
+    pub fn of(self, outcome: Outcome) -> Result<Outcome, Failure> {
+        match self {
+            Self::Success => Ok(outcome),
+            Self::Final => Err(failed(FailureKind::Final, outcome)),
+            Self::Retryable => Err(failed(FailureKind::Retryable, outcome)),
+            Self::InDoubt => Err(failed(FailureKind::InDoubt, outcome)),
+            Self::RetryableAtOnce => Err(Failure {
+                after: Some(Duration::ZERO),
+                ..failed(FailureKind::Retryable, outcome)
+            }),
+        }
+    }
+}
+
+pub(crate) const fn failed(kind: FailureKind, outcome: Outcome) -> Failure {
+    Failure {
+        kind,
+        outcome,
+        after: None,
     }
 }
 
