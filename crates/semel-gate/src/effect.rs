@@ -8,7 +8,7 @@ use crate::gate::{Gate, RouteState};
 use crate::headers::toward_client;
 use crate::pace::Paced;
 use crate::reply::HandlerAnswer;
-use crate::reply::meaning::{Meaning, failed, gate_broken, meaning, timed_out, unreachable};
+use crate::reply::meaning::{GATE_BROKEN, Meaning, failed, meaning, timed_out, unreachable};
 use crate::settings::Source;
 use crate::upstream::{AnswerBody, Connection, SendError, full, read};
 use bytes::Bytes;
@@ -174,7 +174,7 @@ impl HandlerCall {
 
 /// The request may have been sent before.
 fn panicked() -> Failure {
-    failed(FailureKind::InDoubt, gate_broken().outcome())
+    failed(FailureKind::InDoubt, GATE_BROKEN.outcome())
 }
 
 /// Why there is no answer to judge.

@@ -39,24 +39,20 @@ pub(crate) fn unread(who: Source, why: &BodyError) -> Problem {
 }
 
 /// A path that no route names.
-pub(crate) fn unknown_path() -> Problem {
-    Problem::new(
-        StatusCode::NOT_FOUND,
-        "unknown-path",
-        "No route has this path",
-        "name it in a [[route]] to protect it, or in `pass` to forward it as it is; nothing was run",
-    )
-}
+pub(crate) const UNKNOWN_PATH: Problem = Problem::fixed(
+    StatusCode::NOT_FOUND,
+    "unknown-path",
+    "No route has this path",
+    "name it in a [[route]] to protect it, or in `pass` to forward it as it is; nothing was run",
+);
 
 /// A path that a route names, for other methods.
-pub(crate) fn other_method() -> Problem {
-    Problem::new(
-        StatusCode::METHOD_NOT_ALLOWED,
-        "other-method",
-        "The route of this path takes other methods",
-        "add the method to the route's `methods`; nothing was run",
-    )
-}
+pub(crate) const OTHER_METHOD: Problem = Problem::fixed(
+    StatusCode::METHOD_NOT_ALLOWED,
+    "other-method",
+    "The route of this path takes other methods",
+    "add the method to the route's `methods`; nothing was run",
+);
 
 /// A path that two readers may read differently.
 pub(crate) fn ambiguous_path(why: AmbiguousPath) -> Problem {

@@ -64,19 +64,19 @@ pub fn reply<R>(
             reply
         }
         Disposition::Letter(why) => acknowledged(matches!(why, Undelivered::FailedBefore(_))),
-        Disposition::Unread => own(&problem::outcome_unread()),
-        Disposition::Parked => own(&problem::parked()),
-        Disposition::Mismatched => own(&problem::mismatched()),
+        Disposition::Unread => own(&problem::OUTCOME_UNREAD),
+        Disposition::Parked => own(&problem::PARKED),
+        Disposition::Mismatched => own(&problem::MISMATCHED),
         Disposition::Busy { retry_after } => own(&problem::busy(*retry_after)),
         Disposition::NotYet { retry_after } => own(&problem::not_yet(*retry_after)),
         Disposition::Full { retry_after } => own(&problem::full(*retry_after)),
-        Disposition::Stale => own(&problem::stale()),
+        Disposition::Stale => own(&problem::STALE),
         Disposition::Invalid(invalid) => own(&problem::invalid(invalid)),
         Disposition::Store(error) => own(&problem::store(error)),
         Disposition::NoRoom => own(&problem::no_room(source)),
-        Disposition::NotKept(_, NotKept::Unsettled) => own(&problem::unsettled()),
-        Disposition::NotKept(_, NotKept::Full) => own(&problem::letters_full()),
-        Disposition::NotKept(_, NotKept::Store) => own(&problem::store_unavailable()),
+        Disposition::NotKept(_, NotKept::Unsettled) => own(&problem::UNSETTLED),
+        Disposition::NotKept(_, NotKept::Full) => own(&problem::LETTERS_FULL),
+        Disposition::NotKept(_, NotKept::Store) => own(&problem::STORE_UNAVAILABLE),
     }
 }
 
@@ -142,8 +142,8 @@ fn pending<R>(
 fn again<R>(source: Source, outcome: &Outcome, answer: HandlerAnswer<R>) -> Response<ReplyBody<R>> {
     match outcome.status {
         400.. => answered(outcome, answer),
-        300..400 if source.is_broker() => own(&problem::redirect()),
-        _ => own(&problem::not_completed()),
+        300..400 if source.is_broker() => own(&problem::REDIRECT),
+        _ => own(&problem::NOT_COMPLETED),
     }
 }
 

@@ -10,7 +10,7 @@ use crate::listener::{Peer, Serve};
 use crate::normalize::Rejection;
 use crate::pace::Paced;
 use crate::reply::cors::CorsGrant;
-use crate::reply::meaning::gate_broken;
+use crate::reply::meaning::GATE_BROKEN;
 use crate::reply::problem::Problem;
 use crate::settings::{Pass, Settings, Source};
 use crate::silence::Silence;
@@ -176,7 +176,7 @@ async fn serve_one(gate: Arc<Gate>, peer: &Peer, request: Request<Incoming>) -> 
     let (mut parts, body) = request.into_parts();
     let path = match normalize::normalize(&mut parts, &gate.header_rules) {
         Ok(Some(path)) => path,
-        Ok(None) => return refuse(&refusal::unknown_path()),
+        Ok(None) => return refuse(&refusal::UNKNOWN_PATH),
         Err(why) => return reject(&why, parts.version),
     };
     let request = Request::from_parts(parts, body);
@@ -187,8 +187,8 @@ async fn serve_one(gate: Arc<Gate>, peer: &Peer, request: Request<Incoming>) -> 
             grant.apply(protected(gate, peer, route_state, request).await)
         }
         RouteMatch::Pass(pass) => forward(&gate, peer, pass, request).await,
-        RouteMatch::OtherMethod => refuse(&refusal::other_method()),
-        RouteMatch::Unknown => refuse(&refusal::unknown_path()),
+        RouteMatch::OtherMethod => refuse(&refusal::OTHER_METHOD),
+        RouteMatch::Unknown => refuse(&refusal::UNKNOWN_PATH),
         RouteMatch::Ambiguous(why) => refuse(&refusal::ambiguous_path(why)),
     }
 }
@@ -243,7 +243,7 @@ async fn protected(
     gate.deliveries
         .spawn(in_hand(Arc::clone(&gate), route_state, request, share))
         .await
-        .unwrap_or_else(|_| gate_broken().response().map(full))
+        .unwrap_or_else(|_| GATE_BROKEN.response().map(full))
 }
 
 fn unread(gate: &Gate, who: Source, why: &BodyError) -> Reply {

@@ -101,14 +101,12 @@ pub(crate) fn says_success(failure: &Failure) -> bool {
 }
 
 /// What is told and kept when the gate itself failed in the middle of a run.
-pub(crate) fn gate_broken() -> Problem {
-    Problem::new(
-        StatusCode::INTERNAL_SERVER_ERROR,
-        "gate-broken",
-        "The gate failed",
-        "please report this with the gate's log; whether the work took effect is in its record",
-    )
-}
+pub(crate) const GATE_BROKEN: Problem = Problem::fixed(
+    StatusCode::INTERNAL_SERVER_ERROR,
+    "gate-broken",
+    "The gate failed",
+    "please report this with the gate's log; whether the work took effect is in its record",
+);
 
 /// What is told and kept when the handler did not answer in time.
 pub(crate) fn timed_out(why: impl Into<String>) -> Problem {

@@ -9,6 +9,7 @@ use http::header::{CONTENT_TYPE, HeaderValue, RETRY_AFTER};
 use http::{Response, StatusCode};
 use semel::{Error, Outcome};
 use serde_json::json;
+use std::borrow::Cow;
 use std::time::Duration;
 
 /// A problem, with its place in `docs/errors.md`.
@@ -17,7 +18,7 @@ pub(crate) struct Problem {
     status: StatusCode,
     code: &'static str,
     title: &'static str,
-    detail: String,
+    detail: Cow<'static, str>,
     retry_after: Option<Duration>,
 }
 
@@ -42,21 +43,31 @@ impl Problem {
         detail: impl Into<String>,
     ) -> Self {
         Self {
+            detail: Cow::Owned(detail.into()),
+            ..Self::fixed(status, code, title, "")
+        }
+    }
+
+    /// One that is always told in the same words.
+    pub(crate) const fn fixed(
+        status: StatusCode,
+        code: &'static str,
+        title: &'static str,
+        detail: &'static str,
+    ) -> Self {
+        Self {
             status,
             code,
             title,
-            detail: detail.into(),
+            detail: Cow::Borrowed(detail),
             retry_after: None,
         }
     }
 
     /// Asks for a pause, in whole seconds.
-    fn retry_after(self, pause: Duration) -> Self {
-        let retry_after = Some(pause);
-        Self {
-            retry_after,
-            ..self
-        }
+    const fn retry_after(mut self, pause: Duration) -> Self {
+        self.retry_after = Some(pause);
+        self
     }
 
     /// The reply of the gate itself.
@@ -107,35 +118,28 @@ pub(super) fn invalid(invalid: &Invalid) -> Problem {
     )
 }
 
-pub(super) fn outcome_unread() -> Problem {
-    Problem::new(
-        StatusCode::SERVICE_UNAVAILABLE,
-        "outcome-unread",
-        "Whether it took effect cannot be read yet",
-        "the handler ran, and the store could not be asked whether its transaction committed; nothing is recorded by \
-         guess, a retry is safe",
-    )
-    .retry_after(STORE_RETRY_AFTER)
-}
+pub(super) const OUTCOME_UNREAD: Problem = Problem::fixed(
+    StatusCode::SERVICE_UNAVAILABLE,
+    "outcome-unread",
+    "Whether it took effect cannot be read yet",
+    "the handler ran, and the store could not be asked whether its transaction committed; nothing is recorded by \
+     guess, a retry is safe",
+).retry_after(STORE_RETRY_AFTER);
 
-pub(super) fn parked() -> Problem {
-    Problem::new(
-        StatusCode::CONFLICT,
-        "parked",
-        "A person must look at this work first",
-        "it failed too often, or may have taken effect; a retry changes nothing until an operator has decided",
-    )
-}
+pub(super) const PARKED: Problem = Problem::fixed(
+    StatusCode::CONFLICT,
+    "parked",
+    "A person must look at this work first",
+    "it failed too often, or may have taken effect; a retry changes nothing until an operator has decided",
+);
 
-pub(super) fn mismatched() -> Problem {
-    Problem::new(
-        StatusCode::UNPROCESSABLE_ENTITY,
-        "mismatched",
-        "This key was used for other work",
-        "a key names one piece of work: use a new key for new work, or repeat the first request exactly; \
-         nothing was run",
-    )
-}
+pub(super) const MISMATCHED: Problem = Problem::fixed(
+    StatusCode::UNPROCESSABLE_ENTITY,
+    "mismatched",
+    "This key was used for other work",
+    "a key names one piece of work: use a new key for new work, or repeat the first request exactly; \
+     nothing was run",
+);
 
 /// The run may end long before its lease does.
 pub(super) fn busy(retry_after: Duration) -> Problem {
@@ -168,60 +172,48 @@ pub(super) fn full(retry_after: Duration) -> Problem {
     .retry_after(retry_after)
 }
 
-pub(super) fn stale() -> Problem {
-    Problem::new(
-        StatusCode::CONFLICT,
-        "stale",
-        "This run was overtaken",
-        "another run, or an operator, owns this work now; ask again for its outcome",
-    )
-    .retry_after(STORE_RETRY_AFTER)
-}
+pub(super) const STALE: Problem = Problem::fixed(
+    StatusCode::CONFLICT,
+    "stale",
+    "This run was overtaken",
+    "another run, or an operator, owns this work now; ask again for its outcome",
+)
+.retry_after(STORE_RETRY_AFTER);
 
-pub(super) fn redirect() -> Problem {
-    Problem::new(
-        StatusCode::BAD_GATEWAY,
-        "redirect",
-        "The handler answered with a redirect",
-        "a broker would follow it with a GET; name the final address as the upstream; a retry is safe",
-    )
-}
+pub(super) const REDIRECT: Problem = Problem::fixed(
+    StatusCode::BAD_GATEWAY,
+    "redirect",
+    "The handler answered with a redirect",
+    "a broker would follow it with a GET; name the final address as the upstream; a retry is safe",
+);
 
-pub(super) fn not_completed() -> Problem {
-    Problem::new(
-        StatusCode::BAD_GATEWAY,
-        "not-completed",
-        "The handler answered without completing",
-        "its transaction did not record this run, so it did not take effect; a retry is safe",
-    )
-}
+pub(super) const NOT_COMPLETED: Problem = Problem::fixed(
+    StatusCode::BAD_GATEWAY,
+    "not-completed",
+    "The handler answered without completing",
+    "its transaction did not record this run, so it did not take effect; a retry is safe",
+);
 
 /// 409, never 429 or 503: those would throttle a whole queue.
-pub(super) fn unsettled() -> Problem {
-    Problem::new(
-        StatusCode::CONFLICT,
-        "unsettled",
-        "What became of this key is not decided yet",
-        "its key stands for other work that is running or waiting, or its record changed just now; nothing was run \
-         or kept by this delivery, a retry is safe",
-    )
-    .retry_after(BUSY_RETRY_AFTER_MAX)
-}
+pub(super) const UNSETTLED: Problem = Problem::fixed(
+    StatusCode::CONFLICT,
+    "unsettled",
+    "What became of this key is not decided yet",
+    "its key stands for other work that is running or waiting, or its record changed just now; nothing was run \
+     or kept by this delivery, a retry is safe",
+).retry_after(BUSY_RETRY_AFTER_MAX);
 
 /// 409 for the same reason.
-pub(super) fn letters_full() -> Problem {
-    Problem::new(
-        StatusCode::CONFLICT,
-        "letters-full",
-        "This route keeps no more letters",
-        "an operator must redrive or discard letters first; nothing was kept by this delivery, a retry is safe",
-    )
-    .retry_after(FULL_RETRY_AFTER)
-}
+pub(super) const LETTERS_FULL: Problem = Problem::fixed(
+    StatusCode::CONFLICT,
+    "letters-full",
+    "This route keeps no more letters",
+    "an operator must redrive or discard letters first; nothing was kept by this delivery, a retry is safe",
+).retry_after(FULL_RETRY_AFTER);
 
 pub(super) fn store(error: &Error) -> Problem {
     match error {
-        Error::Unavailable(_) | Error::Denied(_) => store_unavailable(),
+        Error::Unavailable(_) | Error::Denied(_) => STORE_UNAVAILABLE,
         Error::Invalid(_) | Error::Corrupt(_) | Error::Bug(_) => Problem::new(
             StatusCode::INTERNAL_SERVER_ERROR,
             "store-refused",
@@ -231,15 +223,13 @@ pub(super) fn store(error: &Error) -> Problem {
     }
 }
 
-pub(super) fn store_unavailable() -> Problem {
-    Problem::new(
-        StatusCode::SERVICE_UNAVAILABLE,
-        "store-unavailable",
-        "The store cannot be reached",
-        "nothing was run by this request; a retry is safe",
-    )
-    .retry_after(STORE_RETRY_AFTER)
-}
+pub(super) const STORE_UNAVAILABLE: Problem = Problem::fixed(
+    StatusCode::SERVICE_UNAVAILABLE,
+    "store-unavailable",
+    "The store cannot be reached",
+    "nothing was run by this request; a retry is safe",
+)
+.retry_after(STORE_RETRY_AFTER);
 
 /// Bodies that others hold say nothing of the queue that this one is from: Cloud Tasks would slow all
 /// of it down on 429 or 503, and only this task on 409.
