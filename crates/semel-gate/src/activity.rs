@@ -24,10 +24,10 @@ const END_BYTES_MAX: usize = 4 * 1024;
 
 /// What happens on one connection.
 #[derive(Clone, Debug)]
-pub(crate) struct Activity(Arc<Mutex<State>>);
+pub(crate) struct Activity(Arc<Mutex<ConnectionState>>);
 
 #[derive(Debug)]
-struct State {
+struct ConnectionState {
     /// Whether there was a request yet.
     begun: bool,
     /// Requests without the whole of their answer.
@@ -76,7 +76,7 @@ pub(crate) struct TrackedBody {
 impl Activity {
     pub(crate) fn new() -> Self {
         let now = Instant::now();
-        Self(Arc::new(Mutex::new(State {
+        Self(Arc::new(Mutex::new(ConnectionState {
             begun: false,
             in_hand: 0,
             count: 0,
@@ -128,7 +128,7 @@ impl Activity {
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, ConnectionState> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -143,9 +143,9 @@ fn shortest(limits: &Limits) -> Duration {
     *head_within.min(idle_max).min(answer_idle_max)
 }
 
-// === impl State ===
+// === impl ConnectionState ===
 
-impl State {
+impl ConnectionState {
     /// When this is too much, unless something happens.
     fn due(&self, limits: &Limits) -> Option<(Instant, CutReason)> {
         if let Some(oldest) = self.unread.values().min() {

@@ -121,7 +121,7 @@ impl Bodies {
         if announced > bytes_max as u64 {
             return Err(BodyError::TooLarge { bytes_max });
         }
-        let mut read = Pieces::default();
+        let mut read = BodyBuffer::default();
         let mut body = Paced::whole(body, &self.limits);
         while let Some(piece) = next(&mut body).await? {
             if read.len() + piece.len() > bytes_max {
@@ -220,16 +220,16 @@ impl Drop for BodyReservation {
 
 /// The pieces of a body. One piece, the usual case, is not copied.
 #[derive(Default)]
-pub(crate) enum Pieces {
+pub(crate) enum BodyBuffer {
     #[default]
     None,
     One(Bytes),
     Many(BytesMut),
 }
 
-// === impl Pieces ===
+// === impl BodyBuffer ===
 
-impl Pieces {
+impl BodyBuffer {
     pub(crate) fn push(&mut self, piece: Bytes) {
         *self = match std::mem::take(self) {
             Self::None => Self::One(piece),

@@ -29,14 +29,14 @@ use tokio::sync::oneshot;
 use tokio::time::{Instant, timeout};
 
 /// What a handler says, of which the last part may still be on its way.
-pub(crate) type Answer = HandlerAnswer<Paced<Incoming>>;
+pub(crate) type StreamedAnswer = HandlerAnswer<Paced<Incoming>>;
 
 /// The effect of a delivery's run. It has a task of its own, and reports to the delivery.
 #[derive(Debug)]
 pub(crate) struct Effect {
     call: HandlerCall,
     lease: oneshot::Sender<Lease>,
-    answer: oneshot::Sender<(Answer, Duration)>,
+    answer: oneshot::Sender<(StreamedAnswer, Duration)>,
 }
 
 /// What a delivery hears of its effect: nothing when another delivery runs the work, and no answer when
@@ -46,7 +46,7 @@ pub(crate) struct EffectReport {
     /// The right under which it ran.
     pub(crate) lease: oneshot::Receiver<Lease>,
     /// What the handler said beside the record, and how long it took.
-    pub(crate) answer: oneshot::Receiver<(Answer, Duration)>,
+    pub(crate) answer: oneshot::Receiver<(StreamedAnswer, Duration)>,
 }
 
 /// A call of the handler.
@@ -63,7 +63,7 @@ struct HandlerCall {
 struct Answered {
     outcome: Outcome,
     meaning: Meaning,
-    answer: Answer,
+    answer: StreamedAnswer,
 }
 
 // === impl Effect ===
@@ -117,7 +117,7 @@ impl Effect {
         let ended = ended.unwrap_or(Err(NoAnswer::TimedOut(limit)));
         let (said, answer) = match ended {
             Ok(answered) => (answered.meaning.of(answered.outcome), answered.answer),
-            Err(no_answer) => (Err(no_answer.failure()), Answer::default()),
+            Err(no_answer) => (Err(no_answer.failure()), StreamedAnswer::default()),
         };
         drop(self.answer.send((answer, sent.elapsed())));
         said
@@ -164,7 +164,7 @@ impl HandlerCall {
         Ok(Answered {
             outcome: outcome(&parts, body),
             meaning: meaning(route, self.source, parts.status),
-            answer: Answer {
+            answer: StreamedAnswer {
                 headers: Some(toward_client(&parts.headers)),
                 rest,
             },

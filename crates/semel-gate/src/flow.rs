@@ -3,7 +3,7 @@
 use crate::delivery::Transport;
 use crate::delivery_log;
 use crate::disposition::Disposition;
-use crate::effect::{Answer, Effect};
+use crate::effect::{Effect, StreamedAnswer};
 use crate::failpoint::{Point, pass};
 use crate::forwarded_request::traceparent;
 use crate::gate::{Gate, RouteState};
@@ -40,7 +40,7 @@ pub(crate) struct Flow {
     /// The right under which it ran.
     pub(crate) lease: Option<Lease>,
     /// What it heard from its handler beside the record.
-    pub(crate) answer: Answer,
+    pub(crate) answer: StreamedAnswer,
     /// How long the handler took.
     pub(crate) handler_took: Option<Duration>,
     /// How long it waited for a slot, if it had to.
@@ -90,7 +90,7 @@ impl Flow {
             duplicates: None,
             traceparent: None,
             lease: None,
-            answer: Answer::default(),
+            answer: StreamedAnswer::default(),
             handler_took: None,
             slot_waited: None,
             letter: None,
@@ -120,7 +120,7 @@ impl Flow {
         // Where the handler's own transaction recorded the answer, that one is told, to the first sender too.
         if self.route.settings.completes == Completes::Handler && matches!(ended, Ok(Ended::Ran(_)))
         {
-            self.answer = Answer::default();
+            self.answer = StreamedAnswer::default();
         }
         self.slot_waited = slot_wait.waited();
         if let Err(error) = &ended {

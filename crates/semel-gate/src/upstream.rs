@@ -2,7 +2,7 @@
 
 mod h2c;
 
-use crate::bodies::Pieces;
+use crate::bodies::BodyBuffer;
 use crate::headers::toward_client;
 use crate::pace::Paced;
 use crate::settings::Upstream;
@@ -41,12 +41,12 @@ pub(crate) type BoxError = Box<dyn std::error::Error + Send + Sync>;
 /// Sends requests to handlers.
 #[derive(Clone, Debug)]
 pub(crate) struct Client {
-    kept: Sender,
-    fresh: Sender,
+    kept: PooledClient,
+    fresh: PooledClient,
     h2c: h2c::H2c,
 }
 
-type Sender = legacy::Client<HttpConnector, AnyBody>;
+type PooledClient = legacy::Client<HttpConnector, AnyBody>;
 
 /// Which connection a request may take.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -156,7 +156,7 @@ impl SendError {
 
 /// Reads an answer up to `bytes_max`.
 pub(crate) async fn read(mut body: Incoming, bytes_max: usize) -> Result<AnswerBody, SendError> {
-    let mut read = Pieces::default();
+    let mut read = BodyBuffer::default();
     while let Some(frame) = body.frame().await {
         let frame =
             frame.map_err(|error| SendError::Cut(format!("the answer broke off: {error}")))?;
