@@ -283,6 +283,22 @@ mod tests {
         Full::new(Bytes::from(vec![b'x'; length]))
     }
 
+    impl Bodies {
+        /// Reads a body of so many bytes that a new connection sends.
+        async fn read_new(&self, length: usize) -> Result<(Bytes, BodyReservation), BodyError> {
+            self.read_of(&self.holder(None), length).await
+        }
+
+        /// The same from this connection.
+        async fn read_of(
+            &self,
+            holder: &ConnectionBudget,
+            length: usize,
+        ) -> Result<(Bytes, BodyReservation), BodyError> {
+            self.read(self.share(holder), of(length), length).await
+        }
+    }
+
     /// Room for `all`, of which one connection has `part`.
     fn bodies(all: usize, part_bytes: usize) -> Bodies {
         Bodies {
@@ -298,45 +314,35 @@ mod tests {
         let holder = bodies.holder(None);
         let told = bodies.read(bodies.share(&holder), of(5), 4).await;
         assert_eq!(told.unwrap_err(), BodyError::TooLarge { bytes_max: 4 });
-        let told = bodies
-            .read(bodies.share(&holder), chunked(&["123", "45"]), 4)
-            .await;
+        let read = |bytes_max| {
+            let share = bodies.share(&holder);
+            bodies.read(share, chunked(&["123", "45"]), bytes_max)
+        };
+        let told = read(4).await;
         assert_eq!(told.unwrap_err(), BodyError::TooLarge { bytes_max: 4 });
-        let (whole, _share) = bodies
-            .read(bodies.share(&holder), chunked(&["123", "45"]), 5)
-            .await
-            .unwrap();
+        let (whole, _share) = read(5).await.unwrap();
         assert_eq!(whole, "12345");
     }
 
     #[tokio::test(start_paused = true)]
     async fn all_bodies_together_are_bounded_and_given_back() {
         let bodies = bodies(8, 8);
-        let read = || async {
-            bodies
-                .read(bodies.share(&bodies.holder(None)), of(5), 5)
-                .await
-        };
-        let first = read().await.unwrap();
-        assert_eq!(read().await.unwrap_err(), BodyError::NoRoom);
+        let first = bodies.read_new(5).await.unwrap();
+        assert_eq!(bodies.read_new(5).await.unwrap_err(), BodyError::NoRoom);
         drop(first);
-        assert!(read().await.is_ok());
+        assert!(bodies.read_new(5).await.is_ok());
         assert_eq!(bodies.room.free(), 8);
     }
 
     #[tokio::test(start_paused = true)]
     async fn a_body_waits_a_while_for_room() {
         let bodies = bodies(8, 8);
-        let first = bodies
-            .read(bodies.share(&bodies.holder(None)), of(5), 5)
-            .await
-            .unwrap();
+        let first = bodies.read_new(5).await.unwrap();
         let leaves = async {
             tokio::time::sleep(Duration::from_millis(500)).await;
             drop(first);
         };
-        let holder = bodies.holder(None);
-        let (second, ()) = tokio::join!(bodies.read(bodies.share(&holder), of(5), 5), leaves);
+        let (second, ()) = tokio::join!(bodies.read_new(5), leaves);
         assert!(second.is_ok());
     }
 
@@ -344,15 +350,12 @@ mod tests {
     async fn one_connection_holds_its_part_and_leaves_the_rest() {
         let bodies = bodies(100, 25);
         let (greedy, fair) = (bodies.holder(None), bodies.holder(None));
-        let held = bodies
-            .read(bodies.share(&greedy), of(20), 20)
-            .await
-            .unwrap();
-        let told = bodies.read(bodies.share(&greedy), of(20), 20).await;
+        let held = bodies.read_of(&greedy, 20).await.unwrap();
+        let told = bodies.read_of(&greedy, 20).await;
         assert_eq!(told.unwrap_err(), BodyError::NoRoom);
-        assert!(bodies.read(bodies.share(&fair), of(20), 20).await.is_ok());
+        assert!(bodies.read_of(&fair, 20).await.is_ok());
         drop(held);
-        assert!(bodies.read(bodies.share(&greedy), of(20), 20).await.is_ok());
+        assert!(bodies.read_of(&greedy, 20).await.is_ok());
     }
 
     #[tokio::test(start_paused = true)]
@@ -362,27 +365,21 @@ mod tests {
         let visit = |address: &str| address_limits.admit(address.parse().unwrap()).unwrap();
         let holder = |address: &str| bodies.holder(visit(address).share.clone());
         let (one, two) = (holder("203.0.113.7"), holder("203.0.113.7"));
-        let _held = bodies.read(bodies.share(&one), of(20), 20).await.unwrap();
-        let told = bodies.read(bodies.share(&two), of(20), 20).await;
+        let _held = bodies.read_of(&one, 20).await.unwrap();
+        let told = bodies.read_of(&two, 20).await;
         assert_eq!(told.unwrap_err(), BodyError::NoRoom);
         let other = holder("203.0.113.8");
-        assert!(bodies.read(bodies.share(&other), of(20), 20).await.is_ok());
+        assert!(bodies.read_of(&other, 20).await.is_ok());
     }
 
     #[tokio::test]
     async fn more_room_is_taken_at_once_or_not_at_all() {
         let bodies = bodies(100, 50);
         let holder = bodies.holder(None);
-        let (_, mut share) = bodies
-            .read(bodies.share(&holder), of(10), 10)
-            .await
-            .unwrap();
+        let (_, mut share) = bodies.read_of(&holder, 10).await.unwrap();
         share.reserve(30).unwrap();
         assert_eq!(share.reserve(20).unwrap_err(), BodyError::NoRoom);
-        let (_, mut other) = bodies
-            .read(bodies.share(&bodies.holder(None)), of(50), 50)
-            .await
-            .unwrap();
+        let (_, mut other) = bodies.read_new(50).await.unwrap();
         assert_eq!(other.reserve(1).unwrap_err(), BodyError::NoRoom);
         assert_eq!(bodies.room.free(), 10);
         assert_eq!(holder.connection.free(), 10);

@@ -36,7 +36,7 @@ pub mod fingerprint;
 mod effect;
 mod forwarded_request;
 mod headers;
-mod trailers;
+mod map_body;
 mod upstream;
 mod active_runs;
 mod steps;

@@ -7,6 +7,7 @@ use crate::gate::{Gate, Phase, RouteMatch, RouteState};
 use crate::handle::handle;
 use crate::letters::reconcile;
 use crate::listener::{Peer, Serve};
+use crate::map_body::filter_trailers;
 use crate::normalize::Rejection;
 use crate::pace::Paced;
 use crate::reply::cors::CorsGrant;
@@ -14,7 +15,6 @@ use crate::reply::meaning::GATE_BROKEN;
 use crate::reply::problem::Problem;
 use crate::settings::{Pass, Settings, Source};
 use crate::silence::Silence;
-use crate::trailers::FilteredTrailers;
 use crate::upstream::{Connection, Reply, full, streamed};
 use crate::{admin, headers, health, normalize, refusal, source, steps};
 use bytes::Bytes;
@@ -289,7 +289,7 @@ async fn forward(gate: &Arc<Gate>, peer: &Peer, pass: &Pass, request: Request<In
     });
     let body = silence.broken_by(body);
     let rules = Arc::clone(gate);
-    let body = FilteredTrailers::new(body, move |trailers: &HeaderMap| {
+    let body = filter_trailers(body, move |trailers: &HeaderMap| {
         rules.header_rules.trailers_toward_handler(trailers)
     });
     let mut request = Request::new(streamed(body));
@@ -301,7 +301,7 @@ async fn forward(gate: &Arc<Gate>, peer: &Peer, pass: &Pass, request: Request<In
         Ok(Ok(response)) => {
             let (mut parts, body) = response.into_parts();
             parts.headers = headers::toward_client(&parts.headers);
-            let body = FilteredTrailers::new(Paced::answered(body, limits), headers::toward_client);
+            let body = filter_trailers(Paced::answered(body, limits), headers::toward_client);
             http::Response::from_parts(parts, streamed(body))
         }
         Ok(Err(broken)) => match cut.get() {

@@ -1,12 +1,11 @@
 //! Silence: how long a handler may neither take nor say anything about a request that is passed on.
 
+use crate::map_body::MapBody;
 use crate::settings::Limits;
 use bytes::Bytes;
-use http_body::{Body, Frame, SizeHint};
+use http_body::Body;
 use std::future::Future;
-use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::task::{Context, Poll};
 use std::time::Duration;
 use tokio::time::{Instant, sleep_until};
 
@@ -15,13 +14,6 @@ use tokio::time::{Instant, sleep_until};
 pub(crate) struct Silence {
     max: Duration,
     since: Arc<Mutex<Instant>>,
-}
-
-/// A body on its way to the handler.
-#[derive(Debug)]
-pub(crate) struct SignsOfLife<B> {
-    body: B,
-    silence: Silence,
 }
 
 // === impl Silence ===
@@ -35,9 +27,20 @@ impl Silence {
     }
 
     /// The body of the request: what the handler takes of it is a sign of life.
-    pub(crate) fn broken_by<B>(&self, body: B) -> SignsOfLife<B> {
+    pub(crate) fn broken_by<B>(
+        &self,
+        body: B,
+    ) -> impl Body<Data = Bytes, Error = B::Error> + Unpin + use<B>
+    where
+        B: Body<Data = Bytes> + Unpin,
+    {
         let silence = self.clone();
-        SignsOfLife { body, silence }
+        MapBody::new(body, move |polled| {
+            if polled.is_ready() {
+                silence.heard();
+            }
+            polled
+        })
     }
 
     /// Waits for the head of the answer.
@@ -71,33 +74,10 @@ impl Silence {
     }
 }
 
-impl<B: Body<Data = Bytes> + Unpin> Body for SignsOfLife<B> {
-    type Data = Bytes;
-    type Error = B::Error;
-
-    fn poll_frame(
-        mut self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, B::Error>>> {
-        let frame = Pin::new(&mut self.body).poll_frame(cx);
-        if frame.is_ready() {
-            self.silence.heard();
-        }
-        frame
-    }
-
-    fn is_end_stream(&self) -> bool {
-        self.body.is_end_stream()
-    }
-
-    fn size_hint(&self) -> SizeHint {
-        self.body.size_hint()
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use http_body::Frame;
     use http_body_util::{BodyExt, StreamBody};
     use std::convert::Infallible;
     use std::future::pending;

@@ -4,9 +4,9 @@ mod h2c;
 
 use crate::bodies::BodyBuffer;
 use crate::headers::toward_client;
+use crate::map_body::filter_trailers;
 use crate::pace::Paced;
 use crate::settings::Upstream;
-use crate::trailers::FilteredTrailers;
 use bytes::Bytes;
 use http::uri::PathAndQuery;
 use http::{Request, Response, Uri};
@@ -190,7 +190,7 @@ pub(crate) fn chained(begun: Bytes, rest: Paced<Incoming>) -> AnyBody {
         begun: Some(begun),
         rest,
     };
-    UnsyncBoxBody::new(FilteredTrailers::new(chained, toward_client))
+    UnsyncBoxBody::new(filter_trailers(chained, toward_client))
 }
 
 struct Chained {
