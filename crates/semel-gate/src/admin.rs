@@ -5,6 +5,7 @@ mod guard;
 use crate::connections::Connections;
 use crate::gate::{Gate, Phase};
 use crate::health::{self, STORE_WITHIN};
+use crate::listener::Listener;
 use crate::operate::{Operator, PAGE_ITEMS_DEFAULT, PAGE_ITEMS_MAX, Refused, Verdict, letters};
 use crate::redrive::{IfUnknown, redrive};
 use crate::router_service::RouterService;
@@ -33,7 +34,12 @@ const BODY_BYTES_MAX: usize = 64 * 1024;
 type JsonAnswer = Result<Json<Value>, Refused>;
 
 pub(crate) async fn serve(gate: Arc<Gate>, socket: TcpListener) {
-    let listener = gate.listener(socket, "admin", gate.settings.limits.admin_connections_max);
+    let listener = Listener::new(
+        &gate,
+        socket,
+        "admin",
+        gate.settings.limits.admin_connections_max,
+    );
     let service = RouterService::new(router(Arc::clone(&gate)), &gate.settings.limits);
     listener.serve(service, &Connections::default()).await;
 }
@@ -74,11 +80,8 @@ async fn ready(State(gate): State<Arc<Gate>>) -> Response {
         return "ready\n".into_response();
     };
     tracing::warn!(why, "not ready");
-    (
-        StatusCode::SERVICE_UNAVAILABLE,
-        "the store does not take writes; the log says why\n",
-    )
-        .into_response()
+    let why = "the store does not take writes; the log says why\n";
+    (StatusCode::SERVICE_UNAVAILABLE, why).into_response()
 }
 
 /// The process is alive whatever its store does, and a restart would not help the store: it is told, and no more. Nothing

@@ -6,7 +6,6 @@ use crate::bodies::Bodies;
 use crate::headers::HeaderRules;
 use crate::health::StoreHealth;
 use crate::letters::quota::Quota;
-use crate::listener::Listener;
 use crate::metered_store::MeteredStore;
 use crate::metrics::Metrics;
 use crate::path::{AmbiguousPath, LoosePattern, ParsedPath, PathAllowance, PathPattern};
@@ -19,7 +18,6 @@ use semel::slots::Slots;
 use semel::store::Letters;
 use std::net::SocketAddr;
 use std::sync::Arc;
-use tokio::net::TcpListener;
 use tokio::sync::watch;
 use tokio_util::task::TaskTracker;
 
@@ -142,24 +140,6 @@ impl Gate {
             Some(_) | None if self.names(path) => RouteMatch::OtherMethod,
             Some(_) | None => RouteMatch::Unknown,
         }
-    }
-
-    /// Listens here, with the limits that all listeners share.
-    pub(crate) fn listener(
-        &self,
-        socket: TcpListener,
-        name: &'static str,
-        connections_max: usize,
-    ) -> Listener {
-        let counts = &self.metrics.connections;
-        Listener::new(
-            socket,
-            name,
-            connections_max,
-            &self.settings,
-            &self.bodies,
-            counts,
-        )
     }
 
     /// Whether a route has this path, for whatever methods.

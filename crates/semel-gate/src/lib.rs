@@ -14,6 +14,7 @@ pub mod path;
 mod gate;
 mod server;
 mod listener;
+mod rate_limited_log;
 mod connections;
 mod address_limits;
 mod activity;

@@ -5,9 +5,11 @@ use crate::activity::{Activity, TrackedBody};
 use crate::address_limits::{AddressLimits, AddressPermit, TooMany};
 use crate::bodies::{Bodies, ConnectionBudget};
 use crate::connections::{Connections, WatchedConnection};
+use crate::gate::Gate;
 use crate::head;
 use crate::metrics::connections::{ConnectionMetrics, OpenConnection};
-use crate::settings::{Limits, Settings};
+use crate::rate_limited_log::RateLimitedLog;
+use crate::settings::Limits;
 use crate::upstream::Reply;
 use http::Request;
 use hyper::body::Incoming;
@@ -21,7 +23,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
-use tokio::time::{Instant, sleep};
+use tokio::time::sleep;
 
 /// The most requests at once on one HTTP/2 connection. 100: the least that RFC 9113 (6.5.2) recommends, so that
 /// no client is slowed down by it, and heads that wait to be counted are few.
@@ -29,9 +31,6 @@ const STREAMS_MAX: u32 = 100;
 
 /// A pause after `accept` failed, usually for want of file descriptors.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
-
-/// A log that says the same thing at every connection helps nobody.
-const TELL_EVERY: Duration = Duration::from_secs(60);
 
 /// One address that is listened at.
 #[derive(Debug)]
@@ -75,36 +74,28 @@ struct ConnectionSlot {
     _counted: OpenConnection,
 }
 
-/// Says a thing once in a while.
-#[derive(Debug, Default)]
-struct RateLimitedLog(Option<Instant>);
-
 // === impl Listener ===
 
 impl Listener {
-    /// A listener for `connections_max`, of which one address may have a part.
+    /// A listener of this gate for `connections_max`, of which one address may have a part.
     pub(crate) fn new(
+        gate: &Gate,
         socket: TcpListener,
         name: &'static str,
         connections_max: usize,
-        settings: &Settings,
-        bodies: &Bodies,
-        counts: &ConnectionMetrics,
     ) -> Self {
-        let limits = &settings.limits;
+        let (limits, bodies) = (&gate.settings.limits, &gate.bodies);
+        let proxies = gate.settings.proxies.clone();
+        let part = limits.part(connections_max);
         Self {
             socket,
             name,
             room: Arc::new(Semaphore::new(connections_max.min(Semaphore::MAX_PERMITS))),
             connections_max,
-            address_limits: AddressLimits::new(
-                settings.proxies.clone(),
-                limits.part(connections_max),
-                bodies.part_bytes(),
-            ),
+            address_limits: AddressLimits::new(proxies, part, bodies.part_bytes()),
             bodies: bodies.clone(),
             limits: Arc::new(limits.clone()),
-            counts: counts.clone(),
+            counts: gate.metrics.connections.clone(),
         }
     }
 
@@ -231,15 +222,4 @@ async fn answer(
     let (version, in_hand) = (request.version(), peer.activity.begin());
     let reply = server.serve(peer, request).await;
     Ok(reply.map(|body| TrackedBody::new(body, version, in_hand)))
-}
-
-// === impl RateLimitedLog ===
-
-impl RateLimitedLog {
-    fn tell(&mut self, tell: impl FnOnce()) {
-        if self.0.is_none_or(|told| told.elapsed() >= TELL_EVERY) {
-            self.0 = Some(Instant::now());
-            tell();
-        }
-    }
 }

@@ -6,7 +6,7 @@ use crate::failpoint::{Point, pass};
 use crate::gate::{Gate, Phase, RouteMatch, RouteState};
 use crate::handle::handle;
 use crate::letters::reconcile;
-use crate::listener::{Peer, Serve};
+use crate::listener::{Listener, Peer, Serve};
 use crate::map_body::filter_trailers;
 use crate::normalize::Rejection;
 use crate::pace::Paced;
@@ -110,7 +110,7 @@ impl Server {
         let reconciler = tokio::spawn(reconcile::run(Arc::clone(&gate)));
         let connections = Connections::default();
         let most = gate.settings.connections_max;
-        let deliveries = gate.listener(self.deliveries, "deliveries", most);
+        let deliveries = Listener::new(&gate, self.deliveries, "deliveries", most);
         tokio::select! {
             () = deliveries.serve(Deliveries(Arc::clone(&gate)), &connections) => {}
             () = stop => {}

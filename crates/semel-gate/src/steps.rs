@@ -6,6 +6,7 @@
 use crate::active_runs::ActiveRun;
 use crate::connections::Connections;
 use crate::gate::Gate;
+use crate::listener::Listener;
 use crate::router_service::RouterService;
 use crate::settings::{Route, Settings};
 use axum::Router;
@@ -37,7 +38,7 @@ pub(crate) fn url(settings: &Settings, route: &Route, bound: SocketAddr) -> Opti
 
 pub(crate) async fn serve(gate: Arc<Gate>, socket: TcpListener) {
     let limits = gate.settings.limits.clone();
-    let listener = gate.listener(socket, "steps", limits.steps_connections_max);
+    let listener = Listener::new(&gate, socket, "steps", limits.steps_connections_max);
     let router = Router::new()
         .route("/steps/{owner}/{name}", post(begin).put(record))
         .layer(DefaultBodyLimit::max(RESULT_BYTES_MAX))

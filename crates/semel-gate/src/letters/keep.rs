@@ -125,7 +125,7 @@ fn refused(flow: &Flow, reason: Reason) {
     let (route, letters) = (&flow.route.settings.name, &flow.route.letters);
     let limits = letters.limits();
     flow.gate.metrics.letter_refused(route, reason);
-    if letters.alarms() {
+    letters.alarm(|| {
         tracing::error!(
             route,
             reason = reason.word(),
@@ -134,5 +134,5 @@ fn refused(flow: &Flow, reason: Reason) {
             "the route's letters are full: its senders keep what they deliver and hear 409; redrive or discard \
              letters (`semel letters list`), or raise `letters_max` and `letters_bytes_max`"
         );
-    }
+    });
 }

@@ -3,14 +3,10 @@
 //! What the store keeps is counted once a minute (`reconcile`); in between, each gate adds what it put itself. So
 //! several gates on one store may exceed a quota together, each by what it puts within a minute.
 
+use crate::rate_limited_log::RateLimitedLog;
 use crate::settings::LetterLimits;
 use semel::letter::Reason;
 use std::sync::{Mutex, MutexGuard};
-use std::time::Duration;
-use tokio::time::Instant;
-
-/// How often at the most a route's full quota is told in the log.
-const ALARM_EVERY: Duration = Duration::from_secs(60);
 
 /// The quota of one route, and what is known to be used of it.
 #[derive(Debug)]
@@ -19,7 +15,7 @@ pub(crate) struct Quota {
     used: Mutex<Used>,
 }
 
-/// QuotaReservation for one letter; given back unless it was used.
+/// Room for one letter; given back unless it was used.
 #[derive(Debug)]
 #[must_use]
 pub(crate) struct QuotaReservation<'a> {
@@ -47,7 +43,7 @@ struct Used {
     stored: Count,
     /// What this gate put since.
     since: Count,
-    alarmed: Option<Instant>,
+    alarm: RateLimitedLog,
 }
 
 // === impl Quota ===
@@ -60,7 +56,7 @@ impl Quota {
         }
     }
 
-    /// QuotaReservation for a letter of so many bytes; `None` when there is none.
+    /// Room for a letter of so many bytes; `None` when there is none.
     pub(crate) fn take(&self, reason: Reason, bytes: u64) -> Option<QuotaReservation<'_>> {
         let letter = Count::of(reason, bytes);
         let mut used = self.lock();
@@ -94,14 +90,9 @@ impl Quota {
         used.since = used.since.minus(before);
     }
 
-    /// Whether the full quota is to be told in the log now; the next time is a minute later.
-    pub(crate) fn alarms(&self) -> bool {
-        let (mut used, now) = (self.lock(), Instant::now());
-        let due = used.alarmed.is_none_or(|at| now >= at + ALARM_EVERY);
-        if due {
-            used.alarmed = Some(now);
-        }
-        due
+    /// Tells the log that the quota is full, once a minute.
+    pub(crate) fn alarm(&self, tell: impl FnOnce()) {
+        self.lock().alarm.tell(tell);
     }
 
     pub(crate) const fn limits(&self) -> LetterLimits {
@@ -152,30 +143,32 @@ impl Used {
 
 impl Count {
     /// One letter.
-    pub(crate) const fn of(reason: Reason, bytes: u64) -> Self {
+    pub(crate) fn of(reason: Reason, bytes: u64) -> Self {
         let one = Load { letters: 1, bytes };
         let unasked = match reason {
-            Reason::Parked | Reason::Failed => Load {
-                letters: 0,
-                bytes: 0,
-            },
+            Reason::Parked | Reason::Failed => Load::default(),
             Reason::Mismatched | Reason::Invalid => one,
         };
         Self { all: one, unasked }
     }
 
     #[must_use]
-    pub(crate) const fn plus(self, other: Self) -> Self {
-        Self {
-            all: self.all.plus(other.all),
-            unasked: self.unasked.plus(other.unasked),
-        }
+    pub(crate) fn plus(self, other: Self) -> Self {
+        self.with(other, u64::saturating_add)
     }
 
-    const fn minus(self, other: Self) -> Self {
+    fn minus(self, other: Self) -> Self {
+        self.with(other, u64::saturating_sub)
+    }
+
+    fn with(self, other: Self, calculate: fn(u64, u64) -> u64) -> Self {
+        let load = |one: Load, other: Load| Load {
+            letters: calculate(one.letters, other.letters),
+            bytes: calculate(one.bytes, other.bytes),
+        };
         Self {
-            all: self.all.minus(other.all),
-            unasked: self.unasked.minus(other.unasked),
+            all: load(self.all, other.all),
+            unasked: load(self.unasked, other.unasked),
         }
     }
 
@@ -185,22 +178,6 @@ impl Count {
 
     pub(crate) const fn bytes(self) -> u64 {
         self.all.bytes
-    }
-}
-
-impl Load {
-    const fn plus(self, other: Self) -> Self {
-        Self {
-            letters: self.letters.saturating_add(other.letters),
-            bytes: self.bytes.saturating_add(other.bytes),
-        }
-    }
-
-    const fn minus(self, other: Self) -> Self {
-        Self {
-            letters: self.letters.saturating_sub(other.letters),
-            bytes: self.bytes.saturating_sub(other.bytes),
-        }
     }
 }
 
@@ -257,15 +234,5 @@ mod tests {
         assert_eq!(quota.lock().sum().bytes(), 30);
         quota.counted(Count::default(), quota.since());
         assert!(quota.has_room(1_000));
-    }
-
-    #[tokio::test]
-    async fn the_alarm_is_told_once_a_minute() {
-        tokio::time::pause();
-        let quota = quota(1, 1);
-        assert!(quota.alarms());
-        assert!(!quota.alarms());
-        tokio::time::advance(ALARM_EVERY).await;
-        assert!(quota.alarms());
     }
 }
