@@ -38,11 +38,13 @@ pub struct NamedRequest {
 }
 
 /// Why a delivery has no key and fingerprint.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NamingError {
     /// It can have none.
-    Invalid(Invalid),
-    /// Its payload cannot be read now: too much is in hand.
+    #[error(transparent)]
+    Invalid(#[from] Invalid),
+    /// Its payload cannot be read now.
+    #[error("too much is in hand to read it; a retry is safe")]
     NoRoom,
 }
 
@@ -122,7 +124,7 @@ fn read_payload<'a>(
     request: &Request<Bytes>,
     delivery: &'a Delivery,
     reserve: &mut dyn FnMut(usize) -> bool,
-) -> Result<Payload<'a>, NoRoom> {
+) -> Result<Payload<'a>, NamingError> {
     let pointers = || {
         rule.pointers()
             .chain(route.require.iter().map(String::as_str))
@@ -134,7 +136,8 @@ fn read_payload<'a>(
     if !is_read {
         return Ok(Payload::unread(&delivery.payload));
     }
-    Payload::read_within(&delivery.payload, pointers(), reserve)
+    let read = Payload::read_within(&delivery.payload, pointers(), reserve);
+    read.map_err(|NoRoom| NamingError::NoRoom)
 }
 
 /// The work that a delivery asks for, on the terms of its route.
@@ -199,21 +202,9 @@ fn require(route: &Route, payload: &Payload<'_>) -> Result<(), Invalid> {
 
 // === impl NamingError ===
 
-impl From<Invalid> for NamingError {
-    fn from(invalid: Invalid) -> Self {
-        Self::Invalid(invalid)
-    }
-}
-
 impl From<KeyError> for NamingError {
     fn from(error: KeyError) -> Self {
         Self::Invalid(error.into())
-    }
-}
-
-impl From<NoRoom> for NamingError {
-    fn from(_: NoRoom) -> Self {
-        Self::NoRoom
     }
 }
 

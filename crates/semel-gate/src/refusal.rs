@@ -56,7 +56,14 @@ pub(crate) const OTHER_METHOD: Problem = Problem::fixed(
 
 /// A path that two readers may read differently.
 pub(crate) fn ambiguous_path(why: AmbiguousPath) -> Problem {
+    let allowed = |what: &str| {
+        format!("send it without {what}, or let a route below a path allow them (`path_allows`)")
+    };
     let what_to_do = match why {
+        AmbiguousPath::NotAllowed(PathAllowance::Semicolon) => &allowed("semicolons"),
+        AmbiguousPath::NotAllowed(PathAllowance::EncodedSlash) => &allowed("encoded slashes"),
+        AmbiguousPath::NotAllowed(PathAllowance::DoubleSlash) => &allowed("double slashes"),
+        AmbiguousPath::NotAllowed(PathAllowance::EncodedDelimiter) => &allowed("%3F and %23"),
         AmbiguousPath::BrokenEncoding => "send two hex digits behind each percent sign",
         AmbiguousPath::EncodedTwice => "encode it once",
         AmbiguousPath::NotUtf8 => "encode it as UTF-8",
@@ -64,18 +71,6 @@ pub(crate) fn ambiguous_path(why: AmbiguousPath) -> Problem {
         AmbiguousPath::Backslash => "send it without backslashes",
         AmbiguousPath::DotSegment => "send it without dot segments",
         AmbiguousPath::DoubleSlashFirst => "send it with one slash at its beginning",
-        AmbiguousPath::NotAllowed(PathAllowance::Semicolon) => {
-            "send it without semicolons, or let a route below a path allow them (`path_allows`)"
-        }
-        AmbiguousPath::NotAllowed(PathAllowance::EncodedSlash) => {
-            "send it without encoded slashes, or let a route below a path allow them (`path_allows`)"
-        }
-        AmbiguousPath::NotAllowed(PathAllowance::DoubleSlash) => {
-            "send it without double slashes, or let a route below a path allow them (`path_allows`)"
-        }
-        AmbiguousPath::NotAllowed(PathAllowance::EncodedDelimiter) => {
-            "send it without %3F and %23, or let a route below a path allow them (`path_allows`)"
-        }
         AmbiguousPath::LooksLikeRoute => {
             "a route has this path but for letter case, a slash at its end or an encoding: send it exactly so"
         }
