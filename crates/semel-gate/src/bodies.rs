@@ -7,7 +7,7 @@
 use crate::address_limits::AddressShare;
 use crate::byte_budget::{Acquired, ByteBudget};
 use crate::head;
-use crate::pace::{PaceError, Paced};
+use crate::pace::{self, PaceError};
 use crate::settings::{Limits, Settings};
 use bytes::{Bytes, BytesMut};
 use http::request::Parts;
@@ -122,7 +122,7 @@ impl Bodies {
             return Err(BodyError::TooLarge { bytes_max });
         }
         let mut read = BodyBuffer::default();
-        let mut body = Paced::whole(body, &self.limits);
+        let mut body = pace::whole(body, &self.limits);
         while let Some(piece) = next(&mut body).await? {
             if read.len() + piece.len() > bytes_max {
                 return Err(BodyError::TooLarge { bytes_max });
@@ -150,11 +150,9 @@ impl Bodies {
 }
 
 /// The next piece of a body; trailers are not a piece.
-async fn next<B>(body: &mut Paced<B>) -> Result<Option<Bytes>, BodyError>
-where
-    B: Body<Data = Bytes> + Unpin,
-    B::Error: fmt::Display,
-{
+async fn next<E: fmt::Display>(
+    body: &mut (impl Body<Data = Bytes, Error = PaceError<E>> + Unpin),
+) -> Result<Option<Bytes>, BodyError> {
     loop {
         match body.frame().await {
             None => return Ok(None),

@@ -6,15 +6,15 @@ use crate::flow::Flow;
 use crate::forwarded_request::ForwardedRequest;
 use crate::gate::{Gate, RouteState};
 use crate::headers::toward_client;
-use crate::pace::Paced;
+use crate::pace;
 use crate::reply::HandlerAnswer;
 use crate::reply::meaning::{GATE_BROKEN, Meaning, failed, meaning, timed_out, unreachable};
 use crate::settings::Source;
-use crate::upstream::{AnswerBody, Connection, SendError, full, read};
+use crate::upstream::{AnswerBody, Connection, SendError, SharedBody, full, read};
 use bytes::Bytes;
 use http::Request;
 use http::response::Parts;
-use hyper::body::Incoming;
+use http_body_util::BodyExt;
 use jiff::Timestamp;
 use semel::outcome::{Body, HEADERS_KEPT};
 use semel::protocol::{InDoubt, Lease};
@@ -29,7 +29,7 @@ use tokio::sync::oneshot;
 use tokio::time::{Instant, timeout};
 
 /// What a handler says, of which the last part may still be on its way.
-pub(crate) type StreamedAnswer = HandlerAnswer<Paced<Incoming>>;
+pub(crate) type StreamedAnswer = HandlerAnswer<SharedBody>;
 
 /// The effect of a delivery's run. It has a task of its own, and reports to the delivery.
 #[derive(Debug)]
@@ -110,14 +110,13 @@ impl Effect {
         });
         if call.gate.is_over() {
             let why = "the gate is going down".into();
-            return Err(NoAnswer::NotAnswered(SendError::NotSent(why)).failure());
+            return Err(unanswered(&SendError::NotSent(why)));
         }
         let sent = Instant::now();
-        let ended = timeout(limit, call.forward(lease, limit)).await;
-        let ended = ended.unwrap_or(Err(NoAnswer::TimedOut(limit)));
-        let (said, answer) = match ended {
-            Ok(answered) => (answered.meaning.of(answered.outcome), answered.answer),
-            Err(no_answer) => (Err(no_answer.failure()), StreamedAnswer::default()),
+        let (said, answer) = match timeout(limit, call.forward(lease, limit)).await {
+            Ok(Ok(answered)) => (answered.meaning.of(answered.outcome), answered.answer),
+            Ok(Err(why)) => (Err(unanswered(&why)), StreamedAnswer::default()),
+            Err(_) => (Err(late(limit)), StreamedAnswer::default()),
         };
         drop(self.answer.send((answer, sent.elapsed())));
         said
@@ -131,7 +130,7 @@ impl HandlerCall {
         clippy::disallowed_methods,
         reason = "the handler is told a deadline by the wall clock"
     )]
-    async fn forward(&self, lease: &Lease, limit: Duration) -> Result<Answered, NoAnswer> {
+    async fn forward(&self, lease: &Lease, limit: Duration) -> Result<Answered, SendError> {
         let (gate, route) = (&self.gate, &self.route.settings);
         let forwarded = ForwardedRequest {
             lease,
@@ -156,7 +155,8 @@ impl HandlerCall {
             AnswerBody::Whole(bytes) => (Body::Kept(bytes), None),
             // The run's own timeout ends here.
             AnswerBody::Beyond(begun, rest) => {
-                let rest = Paced::answered(rest, &gate.settings.limits);
+                let rest = pace::answered(rest, &gate.settings.limits);
+                let rest = SharedBody::new(rest.map_err(Into::into));
                 (Body::NotKept, Some((begun, rest)))
             }
         };
@@ -177,48 +177,34 @@ fn panicked() -> Failure {
     failed(FailureKind::InDoubt, GATE_BROKEN.outcome())
 }
 
-/// Why there is no answer to judge.
-enum NoAnswer {
-    NotAnswered(SendError),
-    TimedOut(Duration),
+/// What a run without an answer came to.
+fn unanswered(why: &SendError) -> Failure {
+    let (kind, says) = match why {
+        SendError::NotSent(why) => (
+            FailureKind::NotStarted,
+            format!("the handler was not reached ({why}); nothing was run"),
+        ),
+        SendError::NotProcessed(why) => (
+            FailureKind::NotStarted,
+            format!(
+                "the handler refused the request before it looked at it ({why}); nothing was run"
+            ),
+        ),
+        SendError::Cut(why) => (
+            FailureKind::InDoubt,
+            format!(
+                "the connection to the handler broke ({why}); whether it took effect is unknown"
+            ),
+        ),
+    };
+    failed(kind, unreachable(says).outcome())
 }
 
-impl From<SendError> for NoAnswer {
-    fn from(error: SendError) -> Self {
-        Self::NotAnswered(error)
-    }
-}
-
-impl NoAnswer {
-    fn failure(&self) -> Failure {
-        let (kind, problem) = match self {
-            Self::NotAnswered(SendError::NotSent(why)) => (
-                FailureKind::NotStarted,
-                unreachable(format!(
-                    "the handler was not reached ({why}); nothing was run"
-                )),
-            ),
-            Self::NotAnswered(SendError::NotProcessed(why)) => (
-                FailureKind::NotStarted,
-                unreachable(format!(
-                    "the handler refused the request before it looked at it ({why}); nothing was run"
-                )),
-            ),
-            Self::NotAnswered(SendError::Cut(why)) => (
-                FailureKind::InDoubt,
-                unreachable(format!(
-                    "the connection to the handler broke ({why}); whether it took effect is unknown"
-                )),
-            ),
-            Self::TimedOut(limit) => (
-                FailureKind::InDoubt,
-                timed_out(format!(
-                    "the handler did not answer within {limit:?}; whether it took effect is unknown"
-                )),
-            ),
-        };
-        failed(kind, problem.outcome())
-    }
+/// What a run came to whose handler took longer than it may.
+fn late(limit: Duration) -> Failure {
+    let says =
+        format!("the handler did not answer within {limit:?}; whether it took effect is unknown");
+    failed(FailureKind::InDoubt, timed_out(says).outcome())
 }
 
 /// The answer as it is kept: without cookies, credentials and what belongs to one connection.

@@ -7,7 +7,7 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 
 /// What polling a body gives.
-type Polled<E> = Poll<Option<Result<Frame<Bytes>, E>>>;
+pub(crate) type Polled<E> = Poll<Option<Result<Frame<Bytes>, E>>>;
 
 /// A body of the same length, each of whose frames is what the function makes of it.
 pub(crate) struct MapBody<B, F> {
@@ -20,7 +20,7 @@ pub(crate) struct MapBody<B, F> {
 pub(crate) fn filter_trailers<B>(
     body: B,
     keep: impl Fn(&HeaderMap) -> HeaderMap + Unpin,
-) -> impl Body<Data = Bytes, Error = B::Error>
+) -> impl Body<Data = Bytes, Error = B::Error> + Unpin
 where
     B: Body<Data = Bytes> + Unpin,
 {
@@ -28,32 +28,34 @@ where
         Ok(trailers) => Frame::trailers(keep(&trailers)),
         Err(frame) => frame,
     };
-    MapBody::new(body, move |polled: Polled<B::Error>| polled.map_ok(&keep))
+    MapBody::new(body, move |polled: Polled<B::Error>, _| {
+        polled.map_ok(&keep)
+    })
 }
 
 // === impl MapBody ===
 
-impl<B, F> MapBody<B, F>
+impl<B, F, E> MapBody<B, F>
 where
     B: Body<Data = Bytes>,
-    F: FnMut(Polled<B::Error>) -> Polled<B::Error>,
+    F: FnMut(Polled<B::Error>, &mut Context<'_>) -> Polled<E>,
 {
     pub(crate) const fn new(body: B, map: F) -> Self {
         Self { body, map }
     }
 }
 
-impl<B, F> Body for MapBody<B, F>
+impl<B, F, E> Body for MapBody<B, F>
 where
     B: Body<Data = Bytes> + Unpin,
-    F: FnMut(Polled<B::Error>) -> Polled<B::Error> + Unpin,
+    F: FnMut(Polled<B::Error>, &mut Context<'_>) -> Polled<E> + Unpin,
 {
     type Data = Bytes;
-    type Error = B::Error;
+    type Error = E;
 
-    fn poll_frame(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Polled<B::Error> {
+    fn poll_frame(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Polled<E> {
         let polled = Pin::new(&mut self.body).poll_frame(cx);
-        (self.map)(polled)
+        (self.map)(polled, cx)
     }
 
     fn is_end_stream(&self) -> bool {

@@ -1,23 +1,13 @@
 //! Pace: how slowly a sender may send a body.
 
+use crate::map_body::MapBody;
 use crate::settings::Limits;
 use bytes::Bytes;
-use http_body::{Body, Frame, SizeHint};
-use std::fmt;
+use http_body::Body;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 use std::time::Duration;
 use tokio::time::{Instant, Sleep, sleep_until};
-
-/// A body that ends with [`PaceError::TooSlow`] when its sender is too slow. Only time spent waiting for
-/// the sender counts.
-pub(crate) struct Paced<B> {
-    body: B,
-    pace: Pace,
-    /// Since when the sender is waited for.
-    waiting: Option<Instant>,
-    alarm: Option<Pin<Box<Sleep>>>,
-}
 
 /// Why a body did not come to its end.
 #[derive(Debug, thiserror::Error)]
@@ -30,13 +20,16 @@ pub(crate) enum PaceError<E> {
     Broken(E),
 }
 
-/// How a body has come so far.
-#[derive(Clone, Copy, Debug)]
+/// How a body has come so far. Only time spent waiting for its sender counts.
+#[derive(Debug)]
 struct Pace {
     idle_max: Duration,
     whole: Option<Whole>,
     waited: Duration,
     bytes: u64,
+    /// Since when the sender is waited for.
+    waiting: Option<Instant>,
+    alarm: Option<Pin<Box<Sleep>>>,
 }
 
 /// What is asked of a body as a whole.
@@ -45,6 +38,72 @@ struct Whole {
     within: Duration,
     slow_for: Duration,
     bytes_per_second_min: u32,
+}
+
+/// A body that is read whole. It ends with [`PaceError::TooSlow`] when its sender is too slow.
+pub(crate) fn whole<B>(
+    body: B,
+    limits: &Limits,
+) -> impl Body<Data = Bytes, Error = PaceError<B::Error>> + Unpin + use<B>
+where
+    B: Body<Data = Bytes> + Unpin,
+{
+    let whole = Whole {
+        within: limits.body_within,
+        slow_for: limits.body_slow_for,
+        bytes_per_second_min: limits.body_bytes_per_second_min,
+    };
+    paced(body, limits.body_idle_max, Some(whole))
+}
+
+/// The same for a body that is passed on as it comes: it may be of any length, and whoever takes it may be
+/// the slow one.
+pub(crate) fn passed<B>(
+    body: B,
+    limits: &Limits,
+) -> impl Body<Data = Bytes, Error = PaceError<B::Error>> + Unpin + use<B>
+where
+    B: Body<Data = Bytes> + Unpin,
+{
+    paced(body, limits.body_idle_max, None)
+}
+
+/// The same for an answer that is passed on as it comes; its sender is the handler.
+pub(crate) fn answered<B>(
+    body: B,
+    limits: &Limits,
+) -> impl Body<Data = Bytes, Error = PaceError<B::Error>> + Unpin + use<B>
+where
+    B: Body<Data = Bytes> + Unpin,
+{
+    paced(body, limits.handler_silence_max, None)
+}
+
+fn paced<B>(
+    body: B,
+    idle_max: Duration,
+    whole: Option<Whole>,
+) -> impl Body<Data = Bytes, Error = PaceError<B::Error>> + Unpin + use<B>
+where
+    B: Body<Data = Bytes> + Unpin,
+{
+    let mut pace = Pace {
+        idle_max,
+        whole,
+        waited: Duration::ZERO,
+        bytes: 0,
+        waiting: None,
+        alarm: None,
+    };
+    MapBody::new(body, move |polled, cx: &mut Context<'_>| match polled {
+        Poll::Ready(Some(Ok(frame))) => {
+            pace.came(frame.data_ref().map_or(0, Bytes::len));
+            Poll::Ready(Some(Ok(frame)))
+        }
+        Poll::Ready(Some(Err(error))) => Poll::Ready(Some(Err(PaceError::Broken(error)))),
+        Poll::Ready(None) => Poll::Ready(None),
+        Poll::Pending => pace.poll_alarm(cx).map(|()| Some(Err(PaceError::TooSlow))),
+    })
 }
 
 // === impl Pace ===
@@ -60,109 +119,30 @@ impl Pace {
         let all = whole.within.min(slow).saturating_sub(self.waited);
         self.idle_max.min(all)
     }
-}
-
-// === impl Paced ===
-
-impl<B> Paced<B> {
-    /// A body that is read whole.
-    pub(crate) fn whole(body: B, limits: &Limits) -> Self {
-        let whole = Whole {
-            within: limits.body_within,
-            slow_for: limits.body_slow_for,
-            bytes_per_second_min: limits.body_bytes_per_second_min,
-        };
-        Self::new(body, limits.body_idle_max, Some(whole))
-    }
-
-    /// A body that is passed on as it comes: it may be of any length, and whoever takes it may be
-    /// the slow one.
-    pub(crate) fn passed(body: B, limits: &Limits) -> Self {
-        Self::new(body, limits.body_idle_max, None)
-    }
-
-    /// An answer that is passed on as it comes; its sender is the handler.
-    pub(crate) fn answered(body: B, limits: &Limits) -> Self {
-        Self::new(body, limits.handler_silence_max, None)
-    }
-
-    fn new(body: B, idle_max: Duration, whole: Option<Whole>) -> Self {
-        let pace = Pace {
-            idle_max,
-            whole,
-            waited: Duration::ZERO,
-            bytes: 0,
-        };
-        Self {
-            body,
-            pace,
-            waiting: None,
-            alarm: None,
-        }
-    }
 
     fn came(&mut self, bytes: usize) {
         if let Some(since) = self.waiting.take() {
-            self.pace.waited += since.elapsed();
+            self.waited += since.elapsed();
         }
         self.alarm = None;
-        self.pace.bytes += bytes as u64;
+        self.bytes += bytes as u64;
     }
 
     /// Ready when there was nothing for too long.
     fn poll_alarm(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         let since = *self.waiting.get_or_insert_with(Instant::now);
-        let patience = self.pace.patience();
+        let until = since + self.patience();
         let alarm = self
             .alarm
-            .get_or_insert_with(|| Box::pin(sleep_until(since + patience)));
+            .get_or_insert_with(|| Box::pin(sleep_until(until)));
         alarm.as_mut().poll(cx)
-    }
-}
-
-impl<B> Body for Paced<B>
-where
-    B: Body<Data = Bytes> + Unpin,
-{
-    type Data = Bytes;
-    type Error = PaceError<B::Error>;
-
-    fn poll_frame(
-        mut self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, Self::Error>>> {
-        let this = &mut *self;
-        match Pin::new(&mut this.body).poll_frame(cx) {
-            Poll::Ready(Some(Ok(frame))) => {
-                this.came(frame.data_ref().map_or(0, Bytes::len));
-                Poll::Ready(Some(Ok(frame)))
-            }
-            Poll::Ready(Some(Err(error))) => Poll::Ready(Some(Err(PaceError::Broken(error)))),
-            Poll::Ready(None) => Poll::Ready(None),
-            Poll::Pending => this.poll_alarm(cx).map(|()| Some(Err(PaceError::TooSlow))),
-        }
-    }
-
-    fn is_end_stream(&self) -> bool {
-        self.body.is_end_stream()
-    }
-
-    fn size_hint(&self) -> SizeHint {
-        self.body.size_hint()
-    }
-}
-
-impl<B> fmt::Debug for Paced<B> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Paced")
-            .field("pace", &self.pace)
-            .finish_non_exhaustive()
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use http_body::Frame;
     use http_body_util::{BodyExt, StreamBody};
     use std::convert::Infallible;
 
@@ -191,7 +171,7 @@ mod tests {
     async fn single_bytes_are_cut_by_their_rate() {
         let limits = Limits::default();
         let drip = dripping(1, Duration::from_millis(900));
-        let (seconds, came) = read(Paced::whole(drip, &limits)).await;
+        let (seconds, came) = read(whole(drip, &limits)).await;
         assert_eq!((seconds, came), (limits.body_slow_for.as_secs(), 11));
     }
 
@@ -199,17 +179,17 @@ mod tests {
     async fn silence_is_cut_and_so_is_a_body_without_end() {
         let limits = Limits::default();
         let silent = dripping(1, Duration::from_secs(3600));
-        let (seconds, _) = read(Paced::passed(silent, &limits)).await;
+        let (seconds, _) = read(passed(silent, &limits)).await;
         assert_eq!(seconds, limits.body_idle_max.as_secs());
         let endless = dripping(64 * 1024, Duration::from_secs(1));
-        let (seconds, _) = read(Paced::whole(endless, &limits)).await;
+        let (seconds, _) = read(whole(endless, &limits)).await;
         assert_eq!(seconds, limits.body_within.as_secs());
     }
 
     #[tokio::test(start_paused = true)]
     async fn time_that_the_reader_takes_is_not_the_senders() {
         let limits = Limits::default();
-        let mut paced = Paced::whole(dripping(4096, Duration::from_secs(1)), &limits);
+        let mut paced = whole(dripping(4096, Duration::from_secs(1)), &limits);
         for _ in 0..20 {
             tokio::time::sleep(Duration::from_secs(60)).await;
             assert!(matches!(paced.frame().await, Some(Ok(_))));

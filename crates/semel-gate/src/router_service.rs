@@ -1,7 +1,7 @@
 //! Requests that axum routes, on the gate's own connections.
 
 use crate::listener::{Peer, Serve};
-use crate::pace::Paced;
+use crate::pace;
 use crate::settings::Limits;
 use crate::upstream::Reply;
 use axum::Router;
@@ -37,7 +37,7 @@ impl Serve for RouterService {
     const HTTP2: bool = false;
 
     async fn serve(self, peer: Arc<Peer>, request: Request<Incoming>) -> Reply {
-        let mut request = request.map(|body| Body::new(Paced::whole(body, &self.limits)));
+        let mut request = request.map(|body| Body::new(pace::whole(body, &self.limits)));
         request.extensions_mut().insert(ConnectInfo(peer.address));
         match self.service.call(request).await {
             Ok(response) => response.map(|body| UnsyncBoxBody::new(body.map_err(Into::into))),

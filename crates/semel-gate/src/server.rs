@@ -9,14 +9,13 @@ use crate::letters::reconcile;
 use crate::listener::{Listener, Peer, Serve};
 use crate::map_body::filter_trailers;
 use crate::normalize::Rejection;
-use crate::pace::Paced;
 use crate::reply::cors::CorsGrant;
 use crate::reply::meaning::GATE_BROKEN;
 use crate::reply::problem::Problem;
 use crate::settings::{Pass, Settings, Source};
 use crate::silence::Silence;
 use crate::upstream::{Connection, Reply, full, streamed};
-use crate::{admin, headers, health, normalize, refusal, source, steps};
+use crate::{admin, headers, health, normalize, pace, refusal, source, steps};
 use bytes::Bytes;
 use http::header::{CONNECTION, HeaderValue};
 use http::{HeaderMap, Method, Request, Version};
@@ -282,7 +281,7 @@ async fn forward(gate: &Arc<Gate>, peer: &Peer, pass: &Pass, request: Request<In
     let silence = Silence::new(limits);
     let cut = Arc::new(OnceLock::new());
     let seen = Arc::clone(&cut);
-    let body = Paced::passed(body, limits).map_err(move |why| {
+    let body = pace::passed(body, limits).map_err(move |why| {
         // The first reason counts.
         seen.get_or_init(|| refusal::Truncation::of(&why));
         why
@@ -301,7 +300,7 @@ async fn forward(gate: &Arc<Gate>, peer: &Peer, pass: &Pass, request: Request<In
         Ok(Ok(response)) => {
             let (mut parts, body) = response.into_parts();
             parts.headers = headers::toward_client(&parts.headers);
-            let body = filter_trailers(Paced::answered(body, limits), headers::toward_client);
+            let body = filter_trailers(pace::answered(body, limits), headers::toward_client);
             http::Response::from_parts(parts, streamed(body))
         }
         Ok(Err(broken)) => match cut.get() {

@@ -1,6 +1,6 @@
 //! Silence: how long a handler may neither take nor say anything about a request that is passed on.
 
-use crate::map_body::MapBody;
+use crate::map_body::{MapBody, Polled};
 use crate::settings::Limits;
 use bytes::Bytes;
 use http_body::Body;
@@ -35,7 +35,7 @@ impl Silence {
         B: Body<Data = Bytes> + Unpin,
     {
         let silence = self.clone();
-        MapBody::new(body, move |polled| {
+        MapBody::new(body, move |polled: Polled<B::Error>, _| {
             if polled.is_ready() {
                 silence.heard();
             }

@@ -5,14 +5,13 @@ mod h2c;
 use crate::bodies::BodyBuffer;
 use crate::headers::toward_client;
 use crate::map_body::filter_trailers;
-use crate::pace::Paced;
 use crate::settings::Upstream;
 use bytes::Bytes;
 use http::uri::PathAndQuery;
 use http::{Request, Response, Uri};
 use http_body::{Body, Frame};
 use http_body_util::BodyExt;
-use http_body_util::combinators::UnsyncBoxBody;
+use http_body_util::combinators::{BoxBody, UnsyncBoxBody};
 use hyper::body::Incoming;
 use hyper_util::client::legacy;
 use hyper_util::client::legacy::connect::HttpConnector;
@@ -34,6 +33,8 @@ const IDLE_CONNECTIONS_MAX: usize = 256;
 
 /// A body, whatever it is made of.
 pub(crate) type AnyBody = UnsyncBoxBody<Bytes, BoxError>;
+/// The same while a delivery holds it that more than one thread looks at.
+pub(crate) type SharedBody = BoxBody<Bytes, BoxError>;
 /// A reply, with its body.
 pub(crate) type Reply = Response<AnyBody>;
 pub(crate) type BoxError = Box<dyn std::error::Error + Send + Sync>;
@@ -185,7 +186,7 @@ pub(crate) fn full(bytes: Bytes) -> AnyBody {
 }
 
 /// What was read of a body, and then the rest of it.
-pub(crate) fn chained(begun: Bytes, rest: Paced<Incoming>) -> AnyBody {
+pub(crate) fn chained(begun: Bytes, rest: SharedBody) -> AnyBody {
     let chained = Chained {
         begun: Some(begun),
         rest,
@@ -195,7 +196,7 @@ pub(crate) fn chained(begun: Bytes, rest: Paced<Incoming>) -> AnyBody {
 
 struct Chained {
     begun: Option<Bytes>,
-    rest: Paced<Incoming>,
+    rest: SharedBody,
 }
 
 impl Body for Chained {
@@ -209,8 +210,7 @@ impl Body for Chained {
         if let Some(begun) = self.begun.take() {
             return Poll::Ready(Some(Ok(Frame::data(begun))));
         }
-        let rest = Pin::new(&mut self.rest).poll_frame(cx);
-        rest.map(|frame| frame.map(|frame| frame.map_err(Into::into)))
+        Pin::new(&mut self.rest).poll_frame(cx)
     }
 }
 
