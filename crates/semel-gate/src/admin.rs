@@ -227,7 +227,7 @@ async fn letter_redrive(
     Ok(Json(told?))
 }
 
-// === What is no request ===
+// === What nobody serves ===
 
 async fn unknown() -> Refused {
     Refused::absent(

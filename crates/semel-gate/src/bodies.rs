@@ -216,7 +216,7 @@ impl Drop for BodyReservation {
     }
 }
 
-/// The pieces of a body. One piece, the usual case, is not copied.
+/// The pieces of a body. One piece, the common case, is not copied.
 #[derive(Default)]
 pub(crate) enum BodyBuffer {
     #[default]

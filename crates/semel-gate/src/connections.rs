@@ -14,7 +14,7 @@ use tokio::time::timeout;
 use tokio_util::task::TaskTracker;
 
 /// How long an idle client may take to hear that its connection ends.
-const FAREWELL: Duration = Duration::from_secs(1);
+const CLOSE_WITHIN: Duration = Duration::from_secs(1);
 
 /// The connections of a listener, so that they can be told to finish.
 #[derive(Debug, Default)]
@@ -98,7 +98,7 @@ impl WatchedConnection {
             // An HTTP/2 client that is told does not send its next request here.
             CutReason::Idle => {
                 connection.as_mut().graceful_shutdown();
-                drop(timeout(FAREWELL, connection).await);
+                drop(timeout(CLOSE_WITHIN, connection).await);
             }
             CutReason::NoRequest | CutReason::Unread | CutReason::Vanished => {}
         }

@@ -77,20 +77,20 @@ impl HeaderRules {
     /// What a request's handler gets.
     pub(crate) fn toward_handler(&self, headers: &HeaderMap) -> HeaderMap {
         let mut kept = end_to_end(headers);
-        let twins: Vec<_> = kept
+        let respelled: Vec<_> = kept
             .keys()
-            .filter(|name| self.is_twin(name.as_str(), headers))
+            .filter(|name| self.is_respelled(name.as_str(), headers))
             .cloned()
             .collect();
-        for twin in twins {
-            kept.remove(twin);
+        for name in respelled {
+            kept.remove(name);
         }
         kept
     }
 
     /// Whether a header has another spelling of a name that counts: one that a route names, one that the
     /// gate sets or drops, or one that is in the same request.
-    fn is_twin(&self, name: &str, headers: &HeaderMap) -> bool {
+    fn is_respelled(&self, name: &str, headers: &HeaderMap) -> bool {
         if self.names().any(|known| known == name) {
             return false;
         }

@@ -127,7 +127,9 @@ impl Listener {
                 }
                 Err(TooMany) => {
                     self.counts.turned_away(self.name);
-                    address.tell(|| self.tell_turned_away(peer));
+                    if address.is_due() {
+                        self.tell_turned_away(peer);
+                    }
                 }
             }
         }
@@ -139,7 +141,9 @@ impl Listener {
             return place;
         }
         self.counts.full(self.name);
-        full.tell(|| self.tell_full());
+        if full.is_due() {
+            self.tell_full();
+        }
         let place = Arc::clone(&self.room).acquire_owned().await;
         place.expect("this semaphore is never closed")
     }

@@ -13,11 +13,13 @@ pub(crate) struct RateLimitedLog(Option<Instant>);
 // === impl RateLimitedLog ===
 
 impl RateLimitedLog {
-    pub(crate) fn tell(&mut self, tell: impl FnOnce()) {
-        if self.0.is_none_or(|told| told.elapsed() >= TELL_EVERY) {
+    /// Whether it is to be said now; the next time is a minute later.
+    pub(crate) fn is_due(&mut self) -> bool {
+        let due = self.0.is_none_or(|told| told.elapsed() >= TELL_EVERY);
+        if due {
             self.0 = Some(Instant::now());
-            tell();
         }
+        due
     }
 }
 
@@ -27,12 +29,10 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_thing_is_told_once_a_minute() {
-        let (mut log, mut told) = (RateLimitedLog::default(), 0);
-        log.tell(|| told += 1);
-        log.tell(|| told += 1);
-        assert_eq!(told, 1);
+        let mut log = RateLimitedLog::default();
+        assert!(log.is_due());
+        assert!(!log.is_due());
         tokio::time::advance(TELL_EVERY).await;
-        log.tell(|| told += 1);
-        assert_eq!(told, 2);
+        assert!(log.is_due());
     }
 }

@@ -188,7 +188,7 @@ fn headers(outcome: &Outcome) -> HeaderMap {
     let mut headers = HeaderMap::new();
     for (name, values) in &outcome.headers {
         for value in values {
-            // A stored value that is no header any more is left out, never sent as it is.
+            // A stored value that is not a header any more is left out, never sent as it is.
             if let (Ok(name), Ok(value)) = (
                 name.parse::<HeaderName>(),
                 HeaderValue::from_bytes(&bytes_of(value)),

@@ -143,11 +143,11 @@ mod tests {
 
     #[test]
     fn a_refusal_says_that_a_retry_is_of_no_use() {
-        let invalid = refuse("word", "the thing is wrong: mend it");
+        let invalid = refuse("word", "the thing is wrong: fix it");
         assert_eq!(invalid.code, "word");
         assert_eq!(
             invalid.to_string(),
-            "the thing is wrong: mend it; a retry of the same delivery fails again"
+            "the thing is wrong: fix it; a retry of the same delivery fails again"
         );
     }
 }

@@ -24,7 +24,7 @@ use std::time::Duration;
 /// How long a connection may take to be made.
 const CONNECT_WITHIN: Duration = Duration::from_secs(3);
 
-/// How long a connection is kept for the next request: shorter than what usual servers allow (5 s),
+/// How long a connection is kept for the next request: shorter than what common servers allow (5 s),
 /// because a request on a connection that just closed is in doubt.
 const IDLE_MAX: Duration = Duration::from_secs(3);
 

@@ -11,7 +11,7 @@ use semel::protocol::{Fence, State};
 use semel::store::StoreExt;
 
 /// What the record of a delivery's key says, just before the delivery is acknowledged.
-enum Ground {
+enum KeepDecision {
     /// It is to be kept, under this fence.
     Keep(Fence),
     /// Its work has succeeded meanwhile: there is nothing to keep.
@@ -51,10 +51,10 @@ pub(crate) async fn keep_letter(flow: &mut Flow, disposition: Disposition) -> Di
 
 async fn put(flow: &Flow, why: &Undelivered) -> Result<LetterPut, Error> {
     let (letters, route, reason) = (flow.gate.letters.as_ref(), &flow.route, why.reason());
-    let fence = match ground(flow, reason).await? {
-        Ground::Keep(fence) => fence,
-        Ground::Succeeded => return Ok(LetterPut::Closed),
-        Ground::Unsettled => return Ok(LetterPut::NotKept(NotKept::Unsettled)),
+    let fence = match decide(flow, reason).await? {
+        KeepDecision::Keep(fence) => fence,
+        KeepDecision::Succeeded => return Ok(LetterPut::Closed),
+        KeepDecision::Unsettled => return Ok(LetterPut::NotKept(NotKept::Unsettled)),
     };
     let name = &route.settings.name;
     let letter = Letter {
@@ -97,26 +97,28 @@ async fn put(flow: &Flow, why: &Undelivered) -> Result<LetterPut, Error> {
 }
 
 /// Looks at the record: for its fence, and because it may have changed since the delivery was told.
-async fn ground(flow: &Flow, reason: Reason) -> Result<Ground, Error> {
+async fn decide(flow: &Flow, reason: Reason) -> Result<KeepDecision, Error> {
     let Some(identity) = flow.identity() else {
-        return Ok(Ground::Keep(Fence(0)));
+        return Ok(KeepDecision::Keep(Fence(0)));
     };
     let Some(record) = flow.gate.semel.store().look(&identity.key).await? else {
         // Without a fence nobody could tell it from a duplicate of what was closed.
         let lease = flow.lease.as_ref();
-        return Ok(lease.map_or(Ground::Unsettled, |lease| Ground::Keep(lease.fence)));
+        return Ok(lease.map_or(KeepDecision::Unsettled, |lease| {
+            KeepDecision::Keep(lease.fence)
+        }));
     };
     let same = record.fingerprint == identity.fingerprint;
     Ok(match (reason, record.state) {
-        (Reason::Parked | Reason::Failed, State::Succeeded) if same => Ground::Succeeded,
-        (Reason::Parked | Reason::Failed | Reason::Invalid, _) => Ground::Keep(record.fence),
-        // The living carrier of unfinished work is never swallowed.
-        (Reason::Mismatched, State::Running | State::Waiting) => Ground::Unsettled,
+        (Reason::Parked | Reason::Failed, State::Succeeded) if same => KeepDecision::Succeeded,
+        (Reason::Parked | Reason::Failed | Reason::Invalid, _) => KeepDecision::Keep(record.fence),
+        // Whoever delivers work that is not finished must deliver it again.
+        (Reason::Mismatched, State::Running | State::Waiting) => KeepDecision::Unsettled,
         (Reason::Mismatched, State::Succeeded | State::Failed | State::Parked) if same => {
-            Ground::Unsettled
+            KeepDecision::Unsettled
         }
         (Reason::Mismatched, State::Succeeded | State::Failed | State::Parked) => {
-            Ground::Keep(record.fence)
+            KeepDecision::Keep(record.fence)
         }
     })
 }
@@ -125,7 +127,7 @@ fn refused(flow: &Flow, reason: Reason) {
     let (route, letters) = (&flow.route.settings.name, &flow.route.letters);
     let limits = letters.limits();
     flow.gate.metrics.letter_refused(route, reason);
-    letters.alarm(|| {
+    if letters.alarms() {
         tracing::error!(
             route,
             reason = reason.word(),
@@ -134,5 +136,5 @@ fn refused(flow: &Flow, reason: Reason) {
             "the route's letters are full: its senders keep what they deliver and hear 409; redrive or discard \
              letters (`semel letters list`), or raise `letters_max` and `letters_bytes_max`"
         );
-    });
+    }
 }

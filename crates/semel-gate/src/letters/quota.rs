@@ -90,9 +90,9 @@ impl Quota {
         used.since = used.since.minus(before);
     }
 
-    /// Tells the log that the quota is full, once a minute.
-    pub(crate) fn alarm(&self, tell: impl FnOnce()) {
-        self.lock().alarm.tell(tell);
+    /// Whether the full quota is to be told in the log now; the next time is a minute later.
+    pub(crate) fn alarms(&self) -> bool {
+        self.lock().alarm.is_due()
     }
 
     pub(crate) const fn limits(&self) -> LetterLimits {

@@ -33,7 +33,7 @@ pub struct Limits {
     /// How long a handler may neither take nor say anything about a request that is passed on: before the head
     /// of its answer, and between two pieces of it. Protected runs have their `timeout` instead, up to where an
     /// answer is larger than what is kept. 60 s: what
-    /// usual proxies allow; a client that hung up may be invisible, and holds its place no longer than this.
+    /// common proxies allow; a client that hung up may be invisible, and holds its place no longer than this.
     pub handler_silence_max: Duration,
     /// How long a body may wait for room before it is refused: as long as other bodies usually stay,
     /// and well below any sender's deadline.

@@ -21,7 +21,7 @@ pub(super) struct Members<'a>(BTreeMap<String, &'a RawValue>);
 pub(super) enum JsonError {
     /// It begins as something else than an object.
     NotAnObject,
-    /// It begins as an object, and then is no JSON.
+    /// It begins as an object, and then is not JSON.
     Broken { line: usize, column: usize },
     /// A wanted member is there twice: two readers could see two values.
     Repeated,

@@ -45,7 +45,7 @@ const NOT_ATTRIBUTES: [&str; 14] = [
     "x-serverless-authorization",
 ];
 
-/// What to do about a push that is no envelope.
+/// What to do about a push that is not an envelope.
 const HOW_TO_SEND: &str = "let the subscription wrap its messages (no noWrapper), or set \
                            writeMetadata: true beside noWrapper";
 

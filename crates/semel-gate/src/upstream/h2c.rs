@@ -19,7 +19,7 @@ use tokio::time::{Instant, timeout};
 use tower_service::Service;
 
 /// A handler that owes an answer and sends nothing is asked so often whether it is still there. It is far
-/// below the usual timeouts, and rare beside the renewals of the run's lease.
+/// below common timeouts, and rare beside the renewals of the run's lease.
 pub(super) const PING_EVERY: Duration = Duration::from_secs(10);
 
 /// A handler that does not answer that is gone, with its host or the way to it: the runs on this connection
