@@ -1,22 +1,13 @@
 //! Connections that send nothing, read nothing or stay for nothing, and what they leave to others.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::indexing_slicing,
-    reason = "a test may fail where it stands"
-)]
-
-mod support;
-
+use crate::http2;
+use crate::support::wire::{closed, connect, dripping};
+use crate::support::{Act, Ask, Bed, Say, Sender, terms_of, within};
 use bytes::Bytes;
-use hyper_util::rt::{TokioExecutor, TokioIo};
 use semel_gate::settings::Settings;
 use std::net::SocketAddr;
 use std::time::Duration;
-use support::handler::Say;
-use support::{Act, Ask, Bed, Sender, terms_of, within};
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::TcpStream;
+use tokio::io::AsyncReadExt;
 use tokio::time::Instant;
 
 const HTTP2_PREFACE: &str = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
@@ -32,34 +23,9 @@ fn short(settings: &mut Settings) {
     limits.body_idle_max = SHORT;
 }
 
-/// Connects and sends what is less than a request.
-async fn begun(address: SocketAddr, bytes: &[u8]) -> TcpStream {
-    let mut stream = TcpStream::connect(address).await.unwrap();
-    stream.write_all(bytes).await.unwrap();
-    stream
-}
-
-/// Waits until the gate closes a connection; gives what it said before.
-async fn closed(mut stream: TcpStream) -> Vec<u8> {
-    let mut said = Vec::new();
-    // A reset is an end too.
-    drop(within("the end of the connection", stream.read_to_end(&mut said)).await);
-    said
-}
-
-/// Waits for a line of the metrics.
-async fn counted(bed: &Bed, line: &str) {
-    let told = async {
-        while !bed.admin("/metrics").await.text().contains(line) {
-            tokio::task::yield_now().await;
-        }
-    };
-    within(line, told).await;
-}
-
 /// All three addresses of a gate; that of the steps is told to handlers only.
 async fn addresses(bed: &Bed) -> [(&'static str, SocketAddr); 3] {
-    bed.ask(Sender::Task.sends("n", "{}")).await.is(200);
+    bed.task("n").await.is(200);
     let seen = bed.handler.arrived().await;
     let steps = seen.header("semel-steps").unwrap().to_owned();
     let host = steps.strip_prefix("http://").unwrap();
@@ -81,15 +47,15 @@ async fn whoever_sends_less_than_a_request_is_cut_on_every_listener() {
             "POST /work HT",
             "POST /work HTTP/1.1\r\nhost: gate\r\nx-half: ",
         ] {
-            let stream = begun(address, sent.as_bytes()).await;
+            let stream = connect(address, sent).await;
             let since = Instant::now();
             let said = closed(stream).await;
             assert!(since.elapsed() > SHORT / 2, "{listener} {sent:?}: at once");
-            assert!(!said.starts_with(b"HTTP/1.1 2"), "{listener} {sent:?}");
+            assert!(!said.starts_with("HTTP/1.1 2"), "{listener} {sent:?}");
         }
         let line =
             format!("semel_connections_cut_total{{listener=\"{listener}\",reason=\"no_request\"}}");
-        counted(&bed, &line).await;
+        bed.until_counted(&line).await;
     }
 }
 
@@ -97,38 +63,24 @@ async fn whoever_sends_less_than_a_request_is_cut_on_every_listener() {
 async fn whoever_sends_no_more_than_a_preface_is_cut() {
     let bed = Bed::with(short).await;
     for sent in ["PRI * HTTP/2.0\r\n\r\nSM", HTTP2_PREFACE] {
-        let stream = begun(bed.gate, sent.as_bytes()).await;
+        let stream = connect(bed.gate, sent).await;
         let since = Instant::now();
         closed(stream).await;
         assert!(since.elapsed() > SHORT / 2, "{sent:?}: at once");
     }
     // Nothing else speaks HTTP/2: there, bodies are bounded by the number of connections.
     for (listener, address) in addresses(&bed).await.into_iter().skip(1) {
-        let said = closed(begun(address, HTTP2_PREFACE.as_bytes()).await).await;
-        assert!(!said.starts_with(b"HTTP/1.1 2"), "{listener}");
+        let said = closed(connect(address, HTTP2_PREFACE).await).await;
+        assert!(!said.starts_with("HTTP/1.1 2"), "{listener}");
     }
 }
 
 #[tokio::test]
 async fn drips_of_a_head_do_not_buy_time() {
     let bed = Bed::with(short).await;
-    for (listener, address) in addresses(&bed).await {
-        let stream = begun(address, b"GET / HTTP/1.1\r\nx: ").await;
-        let (mut from, mut to) = stream.into_split();
-        let drips = async {
-            let mut beat = tokio::time::interval(SHORT / 10);
-            loop {
-                beat.tick().await;
-                if to.write_all(b"x").await.is_err() {
-                    std::future::pending::<()>().await;
-                }
-            }
-        };
-        let mut said = Vec::new();
-        tokio::select! {
-            ended = within(listener, from.read_to_end(&mut said)) => drop(ended),
-            () = drips => {}
-        }
+    for (_, address) in addresses(&bed).await {
+        let stream = connect(address, b"GET / HTTP/1.1\r\nx: ").await;
+        dripping(stream, b"x", SHORT / 10).await;
     }
 }
 
@@ -136,7 +88,8 @@ async fn drips_of_a_head_do_not_buy_time() {
 async fn a_quiet_connection_is_not_kept_for_ever() {
     let bed = Bed::with(short).await;
     for (listener, address) in addresses(&bed).await {
-        let mut stream = begun(address, b"GET /nothing HTTP/1.1\r\nhost: 127.0.0.1\r\n\r\n").await;
+        let mut stream =
+            connect(address, b"GET /nothing HTTP/1.1\r\nhost: 127.0.0.1\r\n\r\n").await;
         let mut first = [0; 9];
         stream.read_exact(&mut first).await.unwrap();
         assert_eq!(&first, b"HTTP/1.1 ", "{listener}");
@@ -147,21 +100,14 @@ async fn a_quiet_connection_is_not_kept_for_ever() {
 #[tokio::test]
 async fn a_quiet_http2_connection_is_not_kept_for_ever() {
     let bed = Bed::with(short).await;
-    let stream = TcpStream::connect(bed.gate).await.unwrap();
-    let (mut sender, connection) =
-        hyper::client::conn::http2::handshake(TokioExecutor::new(), TokioIo::new(stream))
-            .await
-            .unwrap();
-    let connection = tokio::spawn(connection);
+    let (mut sender, connection) = http2::connect(bed.gate, 65_535).await;
     let request = Ask::get("/nothing").request(bed.gate);
     let answer = within("a reply", sender.send_request(request)).await;
     assert!(answer.unwrap().status().is_client_error());
     let since = Instant::now();
     // The client keeps its side: only the gate can end this.
-    within("the end of the connection", connection)
-        .await
-        .unwrap()
-        .unwrap();
+    let ended = within("the end of the connection", connection).await;
+    ended.unwrap().unwrap();
     assert!(since.elapsed() > SHORT / 2, "at once");
     drop(sender);
 }
@@ -171,8 +117,8 @@ async fn a_quiet_http2_connection_is_not_kept_for_ever() {
 async fn a_refused_request_does_not_keep_its_connection() {
     let bed = Bed::with(short).await;
     let raw = b"POST /nothing HTTP/1.1\r\nhost: gate\r\ncontent-length: 1000000\r\n\r\nx";
-    let said = closed(begun(bed.gate, raw).await).await;
-    assert!(said.starts_with(b"HTTP/1.1 404"));
+    let said = closed(connect(bed.gate, raw).await).await;
+    said.is(404);
 }
 
 #[tokio::test]
@@ -182,13 +128,10 @@ async fn a_running_handler_keeps_its_connection() {
         Sender::Task.sends("1", "{}"),
         Sender::Task.sends("2", "{}").h2c(),
     ] {
-        bed.handler.will(Act::Hold(Say::new(200, "done")));
-        let asked = bed.begin(ask);
-        bed.handler.arrived().await;
+        let asked = bed.hold(ask).await;
         // Longer than any limit of a connection here.
         tokio::time::sleep(3 * SHORT).await;
-        bed.handler.go();
-        asked.await.unwrap().is(200);
+        bed.go(asked).await.is(200);
     }
 }
 
@@ -202,13 +145,10 @@ async fn a_flood_of_silence_leaves_health_alone_and_passes() {
     .await;
     let mut silent = Vec::new();
     for _ in 0..MOST {
-        silent.push(begun(bed.gate, b"").await);
+        silent.push(connect(bed.gate, b"").await);
     }
-    counted(
-        &bed,
-        "semel_connections_full_total{listener=\"deliveries\"} 1\n",
-    )
-    .await;
+    let line = "semel_connections_full_total{listener=\"deliveries\"} 1\n";
+    bed.until_counted(line).await;
     let waiting = bed.begin(Sender::Task.sends("n", "{}"));
     for path in ["/healthz", "/readyz"] {
         assert_eq!(bed.admin(path).await.status, 200, "{path}");
@@ -221,7 +161,7 @@ async fn a_flood_of_silence_leaves_health_alone_and_passes() {
     let line = format!(
         "semel_connections_cut_total{{listener=\"deliveries\",reason=\"no_request\"}} {MOST}\n"
     );
-    counted(&bed, &line).await;
+    bed.until_counted(&line).await;
 }
 
 #[tokio::test]
@@ -231,30 +171,27 @@ async fn a_flood_at_the_admin_address_passes() {
         settings.limits.admin_connections_max = 2;
     })
     .await;
-    let silent = [begun(bed.admin, b"").await, begun(bed.admin, b"PRI").await];
+    let silent = [
+        connect(bed.admin, b"").await,
+        connect(bed.admin, b"PRI").await,
+    ];
     assert_eq!(bed.admin("/healthz").await.status, 200);
     for stream in silent {
         closed(stream).await;
     }
 }
 
-/// An answer that no socket buffer holds.
-fn endless(bed: &Bed) {
-    let large = Bytes::from(vec![b'x'; 64 * 1024 * 1024]);
-    bed.handler.will(Act::Say(Say::new(200, large)));
-}
-
 #[tokio::test]
 async fn a_client_that_does_not_read_its_answer_is_cut() {
     let bed = Bed::with(short).await;
-    endless(&bed);
-    let stream = begun(bed.gate, &Sender::Task.sends("n", "{}").raw()).await;
-    counted(
-        &bed,
-        "semel_connections_cut_total{listener=\"deliveries\",reason=\"answer_unread\"} 1\n",
-    )
-    .await;
-    counted(&bed, "semel_connections{listener=\"deliveries\"} 0\n").await;
+    // No socket buffer holds it.
+    let large = Bytes::from(vec![b'x'; 64 * 1024 * 1024]);
+    bed.handler.will(Act::Say(Say::new(200, large)));
+    let stream = connect(bed.gate, Sender::Task.sends("n", "{}").raw()).await;
+    let line = "semel_connections_cut_total{listener=\"deliveries\",reason=\"answer_unread\"} 1\n";
+    bed.until_counted(line).await;
+    let line = "semel_connections{listener=\"deliveries\"} 0\n";
+    bed.until_counted(line).await;
     drop(stream);
 }
 
@@ -263,20 +200,15 @@ async fn an_http2_client_that_does_not_read_its_answer_is_cut() {
     let bed = Bed::with(short).await;
     // Even an answer of one byte more than the client lets in.
     bed.handler.will(Act::Say(Say::new(200, "12")));
-    let stream = TcpStream::connect(bed.gate).await.unwrap();
-    let (mut sender, connection) = hyper::client::conn::http2::Builder::new(TokioExecutor::new())
-        .initial_stream_window_size(1)
-        .handshake(TokioIo::new(stream))
-        .await
-        .unwrap();
-    let connection = tokio::spawn(connection);
+    let (mut sender, connection) = http2::connect(bed.gate, 1).await;
     let request = Sender::Task.sends("n", "{}").request(bed.gate);
     let answer = within("a reply", sender.send_request(request))
         .await
         .unwrap();
     drop(within("the end of the connection", connection).await);
     drop((sender, answer));
-    counted(&bed, "semel_connections{listener=\"deliveries\"} 0\n").await;
+    let line = "semel_connections{listener=\"deliveries\"} 0\n";
+    bed.until_counted(line).await;
 }
 
 /// Reads 64 KiB now and then: slow, but not dead.
@@ -291,7 +223,7 @@ async fn a_slow_reader_gets_all_of_its_answer() {
     let large = Bytes::from(vec![b'x'; length]);
     bed.handler.will(Act::Say(Say::new(200, large)));
     let ask = Sender::Task.sends("n", "{}");
-    let mut stream = begun(bed.gate, &ask.raw()).await;
+    let mut stream = connect(bed.gate, ask.raw()).await;
     let (mut read, mut piece) = (0, vec![0; 1024 * 1024]);
     let mut beat = tokio::time::interval(SHORT / 6);
     while read < length {
@@ -337,14 +269,11 @@ async fn an_http2_client_that_vanished_is_noticed() {
     .await;
     bed.handler.will(Act::Hang);
     // It never answers a ping.
-    let stream = begun(bed.gate, &delivery_frames()).await;
+    let stream = connect(bed.gate, delivery_frames()).await;
     bed.handler.arrived().await;
     closed(stream).await;
-    counted(
-        &bed,
-        "semel_connections_cut_total{listener=\"deliveries\",reason=\"vanished\"} 1\n",
-    )
-    .await;
+    let line = "semel_connections_cut_total{listener=\"deliveries\",reason=\"vanished\"} 1\n";
+    bed.until_counted(line).await;
 }
 
 #[tokio::test]
@@ -358,8 +287,7 @@ async fn bodies_that_stop_are_cut_at_the_other_listeners_too() {
     ];
     for (address, line) in acts {
         let raw = format!("{line} HTTP/1.1\r\nhost: 127.0.0.1\r\ncontent-length: 10\r\n\r\n{{");
-        let said = closed(begun(address, raw.as_bytes()).await).await;
-        let said = String::from_utf8_lossy(&said);
+        let said = closed(connect(address, raw).await).await;
         assert!(said.starts_with("HTTP/1.1 4"), "{line}: {said}");
     }
 }

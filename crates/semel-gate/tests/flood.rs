@@ -1,45 +1,19 @@
 //! Many requests of one client at once: answers it does not read, heads without bodies, bodies that take
 //! long to read, handlers that say nothing.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::indexing_slicing,
-    reason = "a test may fail where it stands"
-)]
-
-mod support;
-
+use crate::http2;
+use crate::support::wire::{closed, connect};
+use crate::support::{Act, Ask, Bed, Say, Sender, here, pass, upstream, within};
 use bytes::Bytes;
 use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
-use http_body_util::Full;
-use hyper::client::conn::http2::SendRequest;
-use hyper_util::rt::{TokioExecutor, TokioIo};
-use semel_gate::settings::{Pass, Settings};
-use std::net::SocketAddr;
+use semel_gate::settings::Settings;
 use std::time::Duration;
-use support::handler::Say;
-use support::{Act, Ask, Bed, Sender, within};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::TcpStream;
-use tokio::task::JoinHandle;
+use tokio::net::TcpListener;
 use tokio::time::Instant;
 
 const SHORT: Duration = Duration::from_millis(300);
-
-/// One HTTP/2 connection that lets in `window` bytes of each answer.
-async fn connect(
-    gate: SocketAddr,
-    window: u32,
-) -> (SendRequest<Full<Bytes>>, JoinHandle<hyper::Result<()>>) {
-    let stream = TcpStream::connect(gate).await.unwrap();
-    let (sender, connection) = hyper::client::conn::http2::Builder::new(TokioExecutor::new())
-        .initial_stream_window_size(window)
-        .handshake(TokioIo::new(stream))
-        .await
-        .unwrap();
-    (sender, tokio::spawn(connection))
-}
 
 /// Leaves one answer of `length` unread, and asks for small ones all the time.
 async fn leaves_unread(length: usize) {
@@ -51,7 +25,7 @@ async fn leaves_unread(length: usize) {
     .await;
     bed.handler
         .will(Act::Say(Say::new(200, Bytes::from(vec![b'x'; length]))));
-    let (mut sender, mut connection) = connect(bed.gate, 1).await;
+    let (mut sender, mut connection) = http2::connect(bed.gate, 1).await;
     let unread = sender.send_request(Sender::Task.sends("unread", "{}").request(bed.gate));
     let unread = within("a reply", unread).await.unwrap();
     let refreshes = async {
@@ -72,9 +46,8 @@ async fn leaves_unread(length: usize) {
         }
     });
     ended.await;
-    let metrics = bed.admin("/metrics").await;
     let line = "semel_connections_cut_total{listener=\"deliveries\",reason=\"answer_unread\"} 1\n";
-    assert!(metrics.text().contains(line), "{}", metrics.text());
+    bed.counts(line).await;
     drop(unread);
 }
 
@@ -89,14 +62,6 @@ async fn an_answer_of_one_piece_is_read_or_cut_too() {
     leaves_unread(32 * 1024).await;
 }
 
-/// Forwards `/pass` to the handler of the route.
-fn passes(settings: &mut Settings) {
-    settings.pass = Some(Pass {
-        paths: vec!["/pass".parse().unwrap()],
-        upstream: settings.routes[0].upstream.clone(),
-    });
-}
-
 /// A head of 56 KiB.
 fn long_head(ask: Ask) -> Ask {
     (0..14).fold(ask, |ask, n| {
@@ -108,13 +73,13 @@ fn long_head(ask: Ask) -> Ask {
 async fn heads_are_refused(ask: impl Fn(usize) -> Ask, status: u16) {
     const ALL: usize = 1024 * 1024;
     let bed = Bed::with(|settings| {
-        passes(settings);
+        pass(settings, &["/pass"]);
         settings.bodies_bytes_max = ALL;
         settings.routes[0].body_bytes_max = ALL / 16;
     })
     .await;
     let mut streams = FuturesUnordered::new();
-    let (mut sender, connection) = connect(bed.gate, 65_535).await;
+    let (mut sender, connection) = http2::connect(bed.gate, 65_535).await;
     for n in 0..8 {
         bed.handler.will(Act::Hang);
         streams.push(sender.send_request(long_head(ask(n)).request(bed.gate)));
@@ -123,7 +88,7 @@ async fn heads_are_refused(ask: impl Fn(usize) -> Ask, status: u16) {
     let refused = within("a refusal", streams.next()).await.unwrap().unwrap();
     assert_eq!(refused.status(), status);
     let line = "semel_bodies_refused_total{reason=\"no_room\"}";
-    assert!(bed.admin("/metrics").await.text().contains(line));
+    bed.counts(line).await;
     drop((streams, sender, connection));
 }
 
@@ -141,9 +106,8 @@ async fn heads_of_passed_requests_take_room() {
 #[tokio::test]
 async fn an_http2_connection_has_a_hundred_streams() {
     let bed = Bed::new().await;
-    let mut stream = TcpStream::connect(bed.gate).await.unwrap();
     let preface = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0";
-    stream.write_all(preface).await.unwrap();
+    let mut stream = connect(bed.gate, preface).await;
     // The first frame: its length, its type (4: settings), then a word and four bytes for each.
     let mut head = [0; 9];
     stream.read_exact(&mut head).await.unwrap();
@@ -180,55 +144,43 @@ async fn a_large_body_that_is_read_does_not_hold_up_the_others() {
 #[tokio::test]
 async fn a_handler_that_says_nothing_to_a_passed_request_holds_nobody() {
     let bed = Bed::with(|settings| {
-        passes(settings);
+        pass(settings, &["/pass"]);
         settings.limits.handler_silence_max = SHORT;
     })
     .await;
     bed.handler.will(Act::Hang);
     // It sends a request and hangs up, which looks like having no more to say.
-    let mut stream = TcpStream::connect(bed.gate).await.unwrap();
     let raw = b"GET /pass HTTP/1.1\r\nhost: gate\r\n\r\n";
-    stream.write_all(raw).await.unwrap();
+    let mut stream = connect(bed.gate, raw).await;
     stream.shutdown().await.unwrap();
     bed.handler.arrived().await;
-    let mut said = String::new();
-    within("the end", stream.read_to_string(&mut said))
-        .await
-        .unwrap();
-    assert!(said.starts_with("HTTP/1.1 504"), "{said}");
-    assert!(said.contains("errors.md#handler-timeout"), "{said}");
+    let said = closed(stream).await;
+    said.is_problem("", 504, "handler-timeout");
     // A handler that answers is left alone.
     bed.ask(Ask::get("/pass")).await.is(200);
 }
 
 /// Asks for an answer of 10 bytes, of which the handler sends 4.
 async fn half_an_answer(ask: Ask, change: impl FnOnce(&mut Settings)) {
-    let listener = tokio::net::TcpListener::bind(support::here())
-        .await
-        .unwrap();
-    let handler = support::upstream(listener.local_addr().unwrap());
+    let listener = TcpListener::bind(here()).await.unwrap();
+    let handler = upstream(listener.local_addr().unwrap());
     let bed = Bed::with(|settings| {
         settings.limits.handler_silence_max = SHORT;
         settings.routes[0].upstream = handler;
-        passes(settings);
+        pass(settings, &["/pass"]);
         change(settings);
     })
     .await;
-    let mut stream = TcpStream::connect(bed.gate).await.unwrap();
-    stream.write_all(&ask.raw()).await.unwrap();
+    let stream = connect(bed.gate, ask.raw()).await;
     let (mut asked, _) = within("a request", listener.accept()).await.unwrap();
     asked
         .write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 10\r\n\r\nhalf")
         .await
         .unwrap();
-    let mut said = Vec::new();
-    drop(within("the end", stream.read_to_end(&mut said)).await);
-    let said = String::from_utf8_lossy(&said);
-    assert!(said.starts_with("HTTP/1.1 200"), "{said}");
-    assert!(
-        said.contains("half") && !said.contains("\r\n0\r\n"),
-        "{said}"
-    );
+    let said = closed(stream).await;
+    said.is(200);
+    let is_half = said.contains("half") && !said.contains("\r\n0\r\n");
+    assert!(is_half, "{said}");
 }
 
 #[tokio::test]

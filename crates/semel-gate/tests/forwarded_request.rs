@@ -1,19 +1,10 @@
 //! What crosses to the handler, and what comes back from it.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::indexing_slicing,
-    reason = "a test may fail where it stands"
-)]
-
-mod support;
-
+use crate::support::deliveries::envelope;
+use crate::support::wire::exchange;
+use crate::support::{Act, Ask, Bed, Handler, SENDERS, Say, Seen, Sender};
 use jiff::Timestamp;
 use semel_gate::settings::Caller;
-use support::client::exchange;
-use support::deliveries::envelope;
-use support::handler::Say;
-use support::{Act, Ask, Bed, Handler, SENDERS, Sender};
 
 const TRACE: &str = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
 
@@ -27,7 +18,7 @@ async fn the_handler_is_told_the_names_of_its_run() {
     for (sender, word) in SENDERS.into_iter().zip(words) {
         let bed = Bed::new().await;
         let asked = Timestamp::now();
-        bed.ask(sender.sends("client-key", "{}")).await.is(200);
+        bed.deliver(sender, "client-key").await.is(200);
         let seen = bed.handler.arrived().await;
         let (key, record) = bed.records().await[0].clone();
         assert_eq!(seen.header("semel-key"), Some(key.to_string().as_str()));
@@ -77,11 +68,10 @@ async fn the_request_itself_crosses_as_it_came() {
 async fn the_next_run_has_a_higher_fence_and_attempt_under_the_same_key() {
     let bed = Bed::new().await;
     bed.handler.says(500);
-    bed.ask(Sender::Task.sends("t", "{}")).await.is(500);
-    bed.ask(Sender::Task.sends("t", "{}")).await.is(200);
+    bed.task("t").await.is(500);
+    bed.task("t").await.is(200);
     let (first, second) = (bed.handler.arrived().await, bed.handler.arrived().await);
-    let fence =
-        |seen: &support::Seen| -> u64 { seen.header("semel-fence").unwrap().parse().unwrap() };
+    let fence = |seen: &Seen| -> u64 { seen.header("semel-fence").unwrap().parse().unwrap() };
     assert!(fence(&second) > fence(&first));
     assert_eq!(second.header("semel-attempt"), Some("2"));
     assert_eq!(second.header("semel-key"), first.header("semel-key"));
@@ -105,8 +95,7 @@ async fn what_belongs_to_one_connection_and_forged_names_do_not_cross() {
         .header("Semel-Key", "forged")
         .header("Semel-Anything", "forged")
         .header("Idempotency-Key", "the-senders-own");
-    let reply = exchange(bed.gate, &ask.raw()).await;
-    assert!(reply.starts_with("HTTP/1.1 200"), "{reply}");
+    bed.send_raw(&ask).await.is(200);
     let seen = bed.handler.arrived().await;
     for name in [
         "x-listed",
@@ -133,8 +122,7 @@ async fn a_chunked_body_crosses_in_a_frame_of_the_gates_own() {
     let raw = "POST /work HTTP/1.1\r\nhost: gate\r\nx-cloudtasks-queuename: q\r\n\
                x-cloudtasks-taskname: t\r\ntransfer-encoding: chunked\r\n\r\n\
                3\r\nabc\r\n4;ext=1\r\ndefg\r\n0\r\nx-late: 1\r\n\r\n";
-    let reply = exchange(bed.gate, raw.as_bytes()).await;
-    assert!(reply.starts_with("HTTP/1.1 200"), "{reply}");
+    exchange(bed.gate, raw).await.is(200);
     let seen = bed.handler.arrived().await;
     assert_eq!(seen.header("content-length"), Some("7"));
     assert_eq!(seen.header("transfer-encoding"), None);
@@ -158,7 +146,7 @@ async fn the_trace_is_the_headers_or_the_attributes_or_a_new_one() {
 
     let mut made = Vec::new();
     for name in ["3", "4"] {
-        bed.ask(Sender::Task.sends(name, "{}")).await.is(200);
+        bed.task(name).await.is(200);
         let seen = bed.handler.arrived().await;
         let trace = seen.header("traceparent").unwrap().to_owned();
         let lengths: Vec<_> = trace.split('-').map(str::len).collect();
@@ -182,14 +170,14 @@ async fn a_trace_that_no_header_can_carry_does_not_break_the_run() {
 async fn a_handler_on_another_host_is_told_of_steps_only_where_it_can_reach_them() {
     let elsewhere = || async { Handler::at("127.0.0.2:0".parse().unwrap()).await };
     let bed = Bed::on(Default::default(), elsewhere().await, |_| {}).await;
-    bed.ask(Sender::Task.sends("t", "{}")).await.is(200);
+    bed.task("t").await.is(200);
     assert_eq!(bed.handler.arrived().await.header("semel-steps"), None);
 
     let bed = Bed::on(Default::default(), elsewhere().await, |settings| {
         settings.steps_url = Some("http://gate.internal:8082/".into());
     })
     .await;
-    bed.ask(Sender::Task.sends("t", "{}")).await.is(200);
+    bed.task("t").await.is(200);
     let seen = bed.handler.arrived().await;
     let steps = seen.header("semel-steps").unwrap();
     assert!(
@@ -210,12 +198,12 @@ async fn a_cookie_reaches_the_first_caller_and_never_a_replay() {
         .header("x-hop", "1")
         .header("semel-recorded", "forged");
     bed.handler.will(Act::Say(said));
-    let first = bed.ask(Sender::Api.sends("k", "{}")).await;
+    let first = bed.api("k").await;
     first.is(200);
     assert_eq!(first.headers.get_all("set-cookie").iter().count(), 2);
     assert_eq!(first.header("x-hop"), None);
     assert_eq!(first.header("semel-recorded"), None);
-    let replay = bed.ask(Sender::Api.sends("k", "{}")).await;
+    let replay = bed.api("k").await;
     replay.is_replay(200);
     let all = format!("{replay:?}");
     assert!(!all.contains("secret") && !all.contains("cookie"), "{all}");
@@ -227,9 +215,8 @@ async fn a_cookie_reaches_the_first_caller_and_never_a_replay() {
 async fn a_duplicate_that_waited_does_not_get_the_cookie_either() {
     let bed = Bed::new().await;
     let said = Say::new(200, "done").header("set-cookie", "session=secret");
-    bed.handler.will(Act::Hold(said));
-    let first = bed.begin(Sender::Api.sends("k", "{}"));
-    bed.handler.arrived().await;
+    let act = Act::Hold(said);
+    let first = bed.begin_with(act, Sender::Api.sends("k", "{}")).await;
     let (_, attached) = bed.crowd(&Sender::Api.sends("k", "{}")).await;
     bed.handler.go();
     assert!(first.await.unwrap().header("set-cookie").is_some());
@@ -274,7 +261,7 @@ async fn one_trusted_client_may_share_its_keys() {
 #[tokio::test]
 async fn the_same_key_with_another_method_is_other_work() {
     let bed = Bed::new().await;
-    bed.ask(Sender::Api.sends("k", "{}")).await.is(200);
+    bed.api("k").await.is(200);
     let put = Sender::Api.sends("k", "{}").method(http::Method::PUT);
     bed.ask(put).await.is(200);
     assert_eq!(bed.runs(), 2);
@@ -286,7 +273,7 @@ async fn an_expectation_is_answered_by_the_gate() {
     let ask = Sender::Task
         .sends("n", "{}")
         .header("Expect", "100-continue");
-    let reply = exchange(bed.gate, &ask.raw()).await;
+    let reply = bed.send_raw(&ask).await;
     assert!(reply.contains("HTTP/1.1 200"), "{reply}");
     assert_eq!(bed.handler.arrived().await.header("expect"), None);
 }

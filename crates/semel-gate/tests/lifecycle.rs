@@ -1,20 +1,16 @@
 //! Draining, slots and other limits, and what operators see of it.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::indexing_slicing,
-    reason = "a test may fail where it stands"
-)]
-
-mod support;
-
+use crate::support::{
+    Act, Ask, BROKERS, Bed, Down, Handler, SENDERS, Say, Sender, terms_of, until, within,
+};
+use semel::Store;
 use semel::protocol::State;
+use semel::store::StoreExt;
 use semel_gate::Unfinished;
 use std::net::SocketAddr;
 use std::time::Duration;
-use support::handler::Say;
-use support::{Act, Ask, BROKERS, Bed, Down, SENDERS, Sender, terms_of, within};
 use tokio::net::TcpStream;
+use tokio::task::JoinHandle;
 
 fn hold(bed: &Bed) {
     bed.handler.will(Act::Hold(Say::new(200, "done")));
@@ -22,12 +18,14 @@ fn hold(bed: &Bed) {
 
 /// Waits until the gate says that it takes no more.
 async fn draining(admin: SocketAddr) {
-    let told = async {
-        while Ask::get("/readyz").send(admin).await.status == 200 {
-            tokio::task::yield_now().await;
-        }
-    };
-    within("draining", told).await;
+    let told = async || Ask::get("/readyz").send(admin).await.status != 200;
+    until("draining", told).await;
+}
+
+/// Waits until a gate that was told to stop has nothing left to do.
+async fn ends_well(served: JoinHandle<Unfinished>) {
+    let left = within("the end", served).await.unwrap();
+    assert_eq!(left, Unfinished::default());
 }
 
 // === Draining ===
@@ -35,35 +33,28 @@ async fn draining(admin: SocketAddr) {
 #[tokio::test]
 async fn a_drain_finishes_what_is_in_hand_and_takes_no_more() {
     let bed = Bed::new().await;
-    hold(&bed);
-    let first = bed.begin(Sender::Task.sends("n", "{}"));
-    bed.handler.arrived().await;
+    let first = bed.hold(Sender::Task.sends("n", "{}")).await;
     let (gate, admin) = (bed.gate, bed.admin);
     let (served, handler, store) = bed.stop();
     draining(admin).await;
     let told = Ask::get("/readyz").send(admin).await;
     assert_eq!((told.status, told.text()), (503, "draining\n"));
     assert_eq!(Ask::get("/healthz").send(admin).await.status, 200);
-    assert!(
-        TcpStream::connect(gate).await.is_err(),
-        "a new connection was taken"
-    );
+    let new = TcpStream::connect(gate).await;
+    assert!(new.is_err(), "a new connection was taken");
     assert!(!served.is_finished());
     handler.go();
     let answer = first.await.unwrap();
     answer.is(200);
     assert_eq!(answer.text(), "done");
-    assert_eq!(
-        within("the end", served).await.unwrap(),
-        Unfinished::default()
-    );
+    ends_well(served).await;
     store.outcomes(1).await;
 }
 
 #[tokio::test]
 async fn an_idle_gate_stops_at_once() {
     let bed = Bed::new().await;
-    bed.ask(Sender::Task.sends("n", "{}")).await.is(200);
+    bed.task("n").await.is(200);
     let (served, _handler, _store) = bed.stop();
     let left = tokio::time::timeout(Duration::from_secs(2), served).await;
     assert_eq!(left.unwrap().unwrap(), Unfinished::default());
@@ -72,38 +63,29 @@ async fn an_idle_gate_stops_at_once() {
 #[tokio::test]
 async fn a_drain_also_finishes_the_run_of_a_client_that_hung_up() {
     let bed = Bed::new().await;
-    hold(&bed);
-    let first = bed.begin(Sender::Task.sends("n", "{}").h2c());
-    bed.handler.arrived().await;
+    let first = bed.hold(Sender::Task.sends("n", "{}").h2c()).await;
     first.abort();
     assert!(first.await.unwrap_err().is_cancelled());
     let admin = bed.admin;
     let (served, handler, store) = bed.stop();
     draining(admin).await;
     handler.go();
-    assert_eq!(
-        within("the end", served).await.unwrap(),
-        Unfinished::default()
-    );
+    ends_well(served).await;
     store.outcomes(1).await;
 }
 
 #[tokio::test]
 async fn a_run_over_the_grace_is_left_and_told() {
     let bed = Bed::with(|settings| settings.grace = Duration::from_millis(100)).await;
-    bed.handler.will(Act::Hang);
-    let first = bed.begin(Sender::Task.sends("n", "{}"));
-    bed.handler.arrived().await;
-    let (key, _) = bed.records().await[0];
+    let act = Act::Hang;
+    let first = bed.begin_with(act, Sender::Task.sends("n", "{}")).await;
+    let key = bed.key().await;
     let (served, handler, store) = bed.stop();
     let left = within("the end", served).await.unwrap();
     assert_eq!(left.runs, [("work".to_owned(), key)]);
     assert_eq!(handler.count(), 1);
-    let record = semel::store::StoreExt::look(store.kept(), &key)
-        .await
-        .unwrap()
-        .unwrap();
-    assert_eq!(record.state, State::Running, "its lease lapses");
+    let record = store.kept().look(&key).await.unwrap();
+    assert_eq!(record.unwrap().state, State::Running, "its lease lapses");
     first.abort();
 }
 
@@ -118,19 +100,16 @@ async fn what_waits_for_a_slot_when_time_is_up_is_sent_home_unclaimed() {
         });
     })
     .await;
-    bed.handler.will(Act::Hang);
-    let first = bed.begin(Sender::Task.sends("one", "{}"));
-    bed.handler.arrived().await;
+    let act = Act::Hang;
+    let first = bed.begin_with(act, Sender::Task.sends("one", "{}")).await;
     let second = bed.begin(Sender::Task.sends("two", "{}"));
     queued(&bed, 1).await;
     let (served, handler, store) = bed.stop();
     second.await.unwrap().is_problem(429, "full");
     let left = within("the end", served).await.unwrap();
     assert_eq!((left.runs.len(), handler.count()), (1, 1));
-    let kept = semel::Store::list(store.kept(), None, None, 10)
-        .await
-        .unwrap();
-    assert_eq!(kept.items.len(), 1);
+    let kept = Store::list(store.kept(), None, None, 10).await;
+    assert_eq!(kept.unwrap().items.len(), 1);
     first.abort();
 }
 
@@ -139,12 +118,7 @@ async fn what_waits_for_a_slot_when_time_is_up_is_sent_home_unclaimed() {
 /// Waits until so many deliveries are in the queue.
 async fn queued(bed: &Bed, count: usize) {
     let line = format!("semel_queued{{route=\"work\"}} {count}\n");
-    let told = async {
-        while !bed.admin("/metrics").await.text().contains(&line) {
-            tokio::task::yield_now().await;
-        }
-    };
-    within("a queue", told).await;
+    bed.until_counted(&line).await;
 }
 
 #[tokio::test]
@@ -160,9 +134,7 @@ async fn runs_are_bounded_then_queued_then_refused() {
     }
     running.push(bed.begin(Sender::Task.sends("3", "{}")));
     queued(&bed, 1).await;
-    bed.ask(Sender::Task.sends("4", "{}"))
-        .await
-        .is_problem(429, "full");
+    bed.task("4").await.is_problem(429, "full");
     assert_eq!((bed.runs(), bed.records().await.len()), (2, 2));
     bed.handler.go();
     bed.handler.arrived().await;
@@ -172,7 +144,7 @@ async fn runs_are_bounded_then_queued_then_refused() {
     for run in running {
         run.await.unwrap().is(200);
     }
-    bed.ask(Sender::Task.sends("4", "{}")).await.is(200);
+    bed.task("4").await.is(200);
 }
 
 #[tokio::test]
@@ -180,41 +152,35 @@ async fn settled_keys_are_answered_although_all_slots_are_taken() {
     // A second gate has nothing in its memory, so its answers come from the store.
     let settled = Bed::route(|route| route.final_statuses = vec![422..=422]).await;
     for sender in SENDERS {
-        settled.ask(sender.sends("good", "{}")).await.is(200);
+        settled.deliver(sender, "good").await.is(200);
         settled.handler.says(422);
-        settled.ask(sender.sends("bad", "{}")).await;
+        settled.deliver(sender, "bad").await;
     }
-    let handler = support::Handler::start().await;
+    let handler = Handler::start().await;
     let bed = Bed::on(std::sync::Arc::clone(&settled.store), handler, |settings| {
         let route = &mut settings.routes[0];
         (route.concurrency, route.queue) = (1, 0);
     })
     .await;
-    hold(&bed);
-    let first = bed.begin(Sender::Task.sends("open", "{}"));
-    bed.handler.arrived().await;
+    let first = bed.hold(Sender::Task.sends("open", "{}")).await;
     for sender in SENDERS {
-        bed.ask(sender.sends("new", "{}")).await.is(429);
-        bed.ask(sender.sends("good", "{}")).await.is_replay(200);
+        bed.deliver(sender, "new").await.is(429);
+        bed.deliver(sender, "good").await.is_replay(200);
         let failed = if sender == Sender::Api { 422 } else { 200 };
-        bed.ask(sender.sends("bad", "{}")).await.is_replay(failed);
+        bed.deliver(sender, "bad").await.is_replay(failed);
     }
     bed.ask(Sender::Api.sends("good", "other")).await.is(422);
-    bed.handler.go();
-    first.await.unwrap().is(200);
+    bed.go(first).await.is(200);
     assert_eq!(bed.runs(), 1);
 }
 
 #[tokio::test]
 async fn duplicates_that_wait_hold_no_slot() {
     let bed = Bed::route(|route| (route.concurrency, route.queue) = (2, 0)).await;
-    hold(&bed);
-    let first = bed.begin(Sender::Task.sends("1", "{}"));
-    bed.handler.arrived().await;
+    let first = bed.hold(Sender::Task.sends("1", "{}")).await;
     let (_, attached) = bed.crowd(&Sender::Task.sends("1", "{}")).await;
-    bed.ask(Sender::Task.sends("2", "{}")).await.is(200);
-    bed.handler.go();
-    first.await.unwrap().is(200);
+    bed.task("2").await.is(200);
+    bed.go(first).await.is(200);
     for other in attached {
         other.await.unwrap().is_replay(200);
     }
@@ -225,14 +191,10 @@ async fn duplicates_that_wait_hold_no_slot() {
 async fn waiters_over_the_limit_hear_409_at_once() {
     for sender in SENDERS {
         let bed = Bed::new().await;
-        hold(&bed);
-        let first = bed.begin(sender.sends("n", "{}"));
-        bed.handler.arrived().await;
+        let first = bed.hold(sender.sends("n", "{}")).await;
         let (one_too_many, attached) = bed.crowd(&sender.sends("n", "{}")).await;
-        one_too_many.is_problem(409, "busy");
-        one_too_many.retry_after();
-        bed.handler.go();
-        first.await.unwrap().is(200);
+        one_too_many.is_pause(409, "busy");
+        bed.go(first).await.is(200);
         for other in attached {
             other.await.unwrap().is_replay(200);
         }
@@ -252,10 +214,10 @@ async fn a_slot_comes_back_however_a_run_ends() {
         .enumerate()
     {
         bed.handler.will(act);
-        let answer = bed.ask(Sender::Task.sends(&n.to_string(), "{}")).await;
+        let answer = bed.task(&n.to_string()).await;
         assert!(answer.status == 502 || answer.status == 504, "{answer:?}");
     }
-    bed.ask(Sender::Task.sends("good", "{}")).await.is(200);
+    bed.task("good").await.is(200);
 }
 
 // === What operators see ===
@@ -277,17 +239,16 @@ async fn health_is_being_alive_and_readiness_is_reaching_the_store() {
 #[tokio::test]
 async fn metrics_count_deliveries_duplicates_letters_and_runs() {
     let bed = Bed::route(|route| route.final_statuses = vec![422..=422]).await;
-    let before = bed.admin("/metrics").await;
     let none = "semel_duplicates_prevented_total{route=\"work\"} 0";
-    assert!(before.text().contains(none), "{}", before.text());
+    bed.counts(none).await;
 
     for sender in BROKERS {
-        bed.ask(sender.sends("good", "{}")).await.is(200);
-        bed.ask(sender.sends("good", "{}")).await.is_replay(200);
+        bed.deliver(sender, "good").await.is(200);
+        bed.deliver(sender, "good").await.is_replay(200);
     }
     bed.handler.says(422).says(500);
-    bed.ask(Sender::Task.sends("bad", "{}")).await.is(200);
-    bed.ask(Sender::Task.sends("again", "{}")).await.is(500);
+    bed.task("bad").await.is(200);
+    bed.task("again").await.is(500);
     hold(&bed);
     let running = bed.begin(Sender::Task.sends("running", "{}"));
     while bed.handler.arrived().await.header("x-cloudtasks-taskname") != Some("running") {}
@@ -309,10 +270,7 @@ async fn metrics_count_deliveries_duplicates_letters_and_runs() {
         assert!(found, "{line} is not in\n{}", metrics.text());
     }
     let (key, _) = bed.records().await[0];
-    assert!(
-        !metrics.text().contains(&key.to_string()),
-        "a key is no label"
-    );
-    bed.handler.go();
-    running.await.unwrap().is(200);
+    let is_label = metrics.text().contains(&key.to_string());
+    assert!(!is_label, "a key is no label");
+    bed.go(running).await.is(200);
 }

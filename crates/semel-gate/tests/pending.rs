@@ -1,35 +1,38 @@
 //! Outcomes in hand: the handler has answered, and the store does not take it.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::indexing_slicing,
-    reason = "a test may fail where it stands"
-)]
-
-mod support;
-
+use crate::support::{
+    Act, Answer, Ask, BROKERS, Bed, Down, SENDERS, Say, Sender, Switch, until, within,
+};
 use semel::protocol::{Claim, Claimed, Ending, InDoubt, Owner, State};
+use semel::store::StoreExt;
 use semel::work::Completes;
 use semel_gate::Unfinished;
 use std::time::Duration;
-use support::handler::Say;
-use support::{Act, Answer, Ask, BROKERS, Bed, Down, SENDERS, Sender, within};
 
-/// Lets the handler answer, and the store refuse these calls from then on; gives the reply.
+/// Lets the handler answer so, and the store refuse from then on; gives the reply.
 ///
 /// Time is moved only when the store has refused: from then on nothing but the gate's own patience
 /// with the store passes.
-async fn answers(bed: &Bed, sender: Sender, say: Say, refuse: impl FnOnce(&Bed)) -> Answer {
+pub(crate) async fn answers(
+    bed: &Bed,
+    sender: Sender,
+    say: Say,
+    refuse: impl FnOnce(&Switch),
+) -> Answer {
     bed.handler.will(Act::Hold(say));
     let asking = tokio::spawn(sender.sends("n", "{}").send_unbounded(bed.gate));
     bed.handler.arrived().await;
-    refuse(bed);
+    refuse(&bed.store);
     bed.handler.go();
     bed.store.refused().await;
     tokio::time::pause();
     let answer = asking.await.unwrap();
     tokio::time::resume();
     answer
+}
+
+fn deny(store: &Switch) {
+    store.denies(Down::Outcomes);
 }
 
 async fn strict() -> Bed {
@@ -41,17 +44,15 @@ async fn an_outcome_that_the_store_denies_stops_the_gate_until_it_is_recorded() 
     for sender in SENDERS {
         let bed = strict().await;
         let say = Say::new(201, "the answer");
-        let answer = answers(&bed, sender, say, |bed| bed.store.denies(Down::Outcomes)).await;
+        let answer = answers(&bed, sender, say, deny).await;
         answer.is(201);
         assert_eq!(answer.header("semel-recorded"), Some("pending"));
 
         assert_eq!(bed.admin("/readyz").await.status, 503);
-        let metrics = bed.admin("/metrics").await;
-        assert!(metrics.text().contains("semel_pending_outcomes 1\n"));
-        let other = bed.ask(sender.sends("other", "{}")).await;
-        other.is_problem(503, "store-unavailable");
-        other.retry_after();
-        let again = bed.ask(sender.sends("n", "{}")).await;
+        bed.counts("semel_pending_outcomes 1\n").await;
+        let other = bed.deliver(sender, "other").await;
+        other.is_pause(503, "store-unavailable");
+        let again = bed.deliver(sender, "n").await;
         again.is(201);
         assert_eq!(again.text(), "the answer");
         assert_eq!(again.header("semel-recorded"), Some("pending"));
@@ -60,14 +61,10 @@ async fn an_outcome_that_the_store_denies_stops_the_gate_until_it_is_recorded() 
         bed.store.is(Down::Nothing);
         bed.store.outcomes(1).await;
         assert_eq!(bed.record().await.state, State::Succeeded);
-        within("readiness", async {
-            while bed.admin("/readyz").await.status != 200 {
-                tokio::task::yield_now().await;
-            }
-        })
-        .await;
-        bed.ask(sender.sends("other", "{}")).await.is(200);
-        let again = bed.ask(sender.sends("n", "{}")).await;
+        let ready = async || bed.admin("/readyz").await.status == 200;
+        until("readiness", ready).await;
+        bed.deliver(sender, "other").await.is(200);
+        let again = bed.deliver(sender, "n").await;
         again.is_replay(if sender == Sender::Api { 201 } else { 200 });
         assert_eq!(bed.runs(), 2);
     }
@@ -78,17 +75,16 @@ async fn a_pending_failure_for_good_is_told_to_brokers_as_one_until_its_letter_i
     for sender in BROKERS {
         let bed = strict().await;
         let say = Say::new(422, "no");
-        let first = answers(&bed, sender, say, |bed| bed.store.denies(Down::Outcomes)).await;
-        first.is(422);
+        answers(&bed, sender, say, deny).await.is(422);
         for _ in 0..2 {
-            let again = bed.ask(sender.sends("n", "{}")).await;
+            let again = bed.deliver(sender, "n").await;
             again.is(422);
             assert_eq!(again.header("semel-recorded"), Some("pending"));
         }
         assert_eq!(bed.letters().await, []);
         bed.store.is(Down::Nothing);
         bed.store.outcomes(1).await;
-        bed.ask(sender.sends("n", "{}")).await.is_replay(200);
+        bed.deliver(sender, "n").await.is_replay(200);
         assert_eq!((bed.runs(), bed.letters().await.len()), (1, 1));
     }
 }
@@ -98,26 +94,18 @@ async fn where_the_handler_completes_everyone_hears_503_until_the_record_is_read
     for sender in SENDERS {
         let bed = Bed::route(|route| route.completes = Completes::Handler).await;
         let say = Say::new(200, "answered");
-        let first = answers(&bed, sender, say, |bed| {
-            bed.store.is(Down::OutcomesAndLooks)
-        })
-        .await;
-        first.is_problem(503, "outcome-unread");
-        first.retry_after();
-        let again = bed.ask(sender.sends("n", "{}")).await;
+        let unread = |store: &Switch| store.is(Down::OutcomesAndLooks);
+        let first = answers(&bed, sender, say, unread).await;
+        first.is_pause(503, "outcome-unread");
+        let again = bed.deliver(sender, "n").await;
         again.is_problem(503, "outcome-unread");
-        let (key, _) = bed.records().await[0];
-        let record = || async {
-            semel::store::StoreExt::look(bed.store.kept(), &key)
-                .await
-                .unwrap()
-                .unwrap()
-        };
-        assert_eq!(record().await.state, State::Running, "nothing is guessed");
+        let state = bed.record().await.state;
+        assert_eq!(state, State::Running, "nothing is guessed");
 
         bed.store.is(Down::Nothing);
         bed.store.outcomes(1).await;
-        assert_eq!(record().await.state, State::Waiting, "it did not commit");
+        let state = bed.record().await.state;
+        assert_eq!(state, State::Waiting, "it did not commit");
         assert_eq!(bed.runs(), 1);
     }
 }
@@ -127,15 +115,13 @@ async fn an_error_over_the_limit_is_recorded_without_its_body() {
     let bed = strict().await;
     let large = "x".repeat(100_000);
     bed.handler.will(Act::Say(Say::new(422, large.clone())));
-    let first = bed.ask(Sender::Api.sends("n", "{}")).await;
+    let first = bed.api("n").await;
     first.is(422);
     assert_eq!(first.text().len(), large.len());
-    let again = bed.ask(Sender::Api.sends("n", "{}")).await;
+    let again = bed.api("n").await;
     again.is_replay(422);
-    assert_eq!(
-        (again.text(), again.header("semel-body")),
-        ("", Some("not-kept"))
-    );
+    assert_eq!(again.header("semel-body"), Some("not-kept"));
+    assert_eq!(again.text(), "");
     assert_eq!((bed.record().await.state, bed.runs()), (State::Failed, 1));
 }
 
@@ -152,9 +138,7 @@ async fn an_operator_resolves_the_lapsed_run_of_a_fence_and_no_other() {
         in_doubt: InDoubt::Retry,
         max_attempts: None,
     };
-    let claimed = semel::store::StoreExt::claim(bed.store.kept(), &claim)
-        .await
-        .unwrap();
+    let claimed = bed.store.kept().claim(&claim).await.unwrap();
     let Claimed::Granted(lease) = claimed else {
         panic!("{claimed:?}")
     };
@@ -167,16 +151,12 @@ async fn an_operator_resolves_the_lapsed_run_of_a_fence_and_no_other() {
     for wrong in [String::new(), format!(r#", "fence": {}"#, fence + 1)] {
         assert_eq!(resolve(wrong).await.status, 409);
     }
-    within("the lapse", async {
-        while resolve(format!(r#", "fence": {fence}"#)).await.status != 200 {
-            tokio::task::yield_now().await;
-        }
-    })
-    .await;
-    let record = semel::store::StoreExt::look(bed.store.kept(), &key)
-        .await
-        .unwrap();
-    assert_eq!(record.unwrap().state, State::Succeeded);
+    let resolved = async || {
+        let right = format!(r#", "fence": {fence}"#);
+        resolve(right).await.status == 200
+    };
+    until("the lapse", resolved).await;
+    assert_eq!(bed.record().await.state, State::Succeeded);
 }
 
 // === Going down ===
@@ -185,7 +165,6 @@ async fn an_operator_resolves_the_lapsed_run_of_a_fence_and_no_other() {
 async fn a_gate_that_goes_down_tells_which_outcomes_are_left() {
     let bed = Bed::with(|settings| settings.grace = Duration::from_millis(100)).await;
     let say = Say::new(201, "the answer");
-    let deny = |bed: &Bed| bed.store.denies(Down::Outcomes);
     let answer = answers(&bed, Sender::Task, say, deny).await;
     assert_eq!(answer.header("semel-recorded"), Some("pending"));
     let (key, record) = bed.records().await[0].clone();
@@ -203,14 +182,11 @@ async fn a_gate_that_goes_down_tells_which_outcomes_are_left() {
 async fn a_gate_that_goes_down_waits_for_a_store_that_comes_back() {
     let bed = Bed::new().await;
     let say = Say::new(200, "the answer");
-    let deny = |bed: &Bed| bed.store.denies(Down::Outcomes);
     let answer = answers(&bed, Sender::Task, say, deny).await;
     assert_eq!(answer.header("semel-recorded"), Some("pending"));
     let (served, _handler, store) = bed.stop();
     store.is(Down::Nothing);
-    assert_eq!(
-        within("the end", served).await.unwrap(),
-        Unfinished::default()
-    );
+    let left = within("the end", served).await.unwrap();
+    assert_eq!(left, Unfinished::default());
     store.outcomes(1).await;
 }

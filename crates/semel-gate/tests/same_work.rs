@@ -1,20 +1,12 @@
 //! What counts as the same work: other work under a known key is never answered as a duplicate, and an
 //! honest repeat always is, however it is written.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::indexing_slicing,
-    reason = "a test may fail where it stands"
-)]
-
-mod support;
-
+use crate::support::deliveries::envelope;
+use crate::support::{Ask, BROKERS, Bed, SENDERS, Sender, keyed_by};
 use http::Method;
 use semel::letter::Reason;
 use semel_gate::settings::{FingerprintRule, Route, Source};
 use serde_json::json;
-use support::deliveries::envelope;
-use support::{Ask, BROKERS, Bed, SENDERS, Sender, keyed_by};
 
 const ORDER: &str = r#"{"id": 7, "sku": "A-1"}"#;
 
@@ -43,7 +35,12 @@ fn event(kind: &str) -> Ask {
 }
 
 /// The second delivery is other work: it ran nothing and is not lost.
-async fn are_different(bed: &Bed, first: &Ask, second: &Ask) {
+async fn are_different(first: &Ask, second: &Ask) {
+    differ(&orders(|_| {}).await, first, second).await;
+}
+
+/// The same at this gate.
+async fn differ(bed: &Bed, first: &Ask, second: &Ask) {
     bed.ask(first.clone()).await.is(200);
     let runs = bed.runs();
     let answer = bed.ask(second.clone()).await;
@@ -62,15 +59,17 @@ async fn are_different(bed: &Bed, first: &Ask, second: &Ask) {
 }
 
 /// The second delivery is the first one again.
-async fn are_the_same(bed: &Bed, first: &Ask, second: &Ask) {
+async fn are_the_same(first: &Ask, second: &Ask) {
+    agree(&orders(|_| {}).await, first, second).await;
+}
+
+/// The same at this gate.
+async fn agree(bed: &Bed, first: &Ask, second: &Ask) {
     bed.ask(first.clone()).await.is(200);
     let answer = bed.ask(second.clone()).await;
     assert_eq!(answer.status, 200, "{second:?}: {answer:?}");
-    assert_eq!(
-        (bed.runs(), bed.letters().await.len()),
-        (1, 0),
-        "{second:?}"
-    );
+    let kept = (bed.runs(), bed.letters().await.len());
+    assert_eq!(kept, (1, 0), "{second:?}");
 }
 
 #[tokio::test]
@@ -81,10 +80,10 @@ async fn an_event_of_another_type_subject_or_schema_is_other_work() {
         event("order.created").header("ce-subject", "eu"),
         event("order.created").header("ce-dataschema", "/v2"),
     ] {
-        are_different(&orders(|_| {}).await, &created, &other).await;
+        are_different(&created, &other).await;
     }
     let [eu, us] = ["eu", "us"].map(|subject| created.clone().header("ce-subject", subject));
-    are_different(&orders(|_| {}).await, &eu, &us).await;
+    are_different(&eu, &us).await;
 }
 
 #[tokio::test]
@@ -96,53 +95,44 @@ async fn an_event_that_is_sent_again_is_the_same_work() {
         .header("ce-time", "2026-11-16T10:00:09Z")
         .header("ce-traceparent", "00-a")
         .path("/orders/eu?token=rotated");
-    are_the_same(&orders(|_| {}).await, &first, &again).await;
+    are_the_same(&first, &again).await;
 }
 
 #[tokio::test]
 async fn a_structured_event_is_the_same_work_as_a_binary_one() {
     let structured = |rest: &str| {
         let context = r#""specversion":"1.0","id":"e","source":"/orders","type":"order.placed""#;
-        Ask::post("/orders/eu")
-            .header(
-                "Content-Type",
-                "application/cloudevents+json; charset=utf-8",
-            )
-            .body(format!(
-                r#"{{"time":"2026-11-16T10:00:00Z",{context},{rest}}}"#
-            ))
+        let body = format!(r#"{{"time":"2026-11-16T10:00:00Z",{context},{rest}}}"#);
+        let media_type = "application/cloudevents+json; charset=utf-8";
+        let ask = Ask::post("/orders/eu").header("Content-Type", media_type);
+        ask.body(body)
     };
     let binary = |content_type: &str, body: &str| {
         sends(Sender::Event, body).header("Content-Type", content_type)
     };
     let data = r#""data" : { "sku":"\u0041-1", "id":7.0 }"#;
     let json = binary("application/json", ORDER);
-    are_the_same(&orders(|_| {}).await, &json, &structured(data)).await;
-    are_the_same(
-        &orders(|_| {}).await,
-        &sends(Sender::Event, ORDER),
-        &structured(data),
-    )
-    .await;
+    are_the_same(&json, &structured(data)).await;
+    are_the_same(&sends(Sender::Event, ORDER), &structured(data)).await;
     let encoded = r#""datacontenttype":"application/vnd.x+json","data_base64":"eyJpZCI6Nywic2t1IjoiQS0xIn0=""#;
-    are_the_same(&orders(|_| {}).await, &json, &structured(encoded)).await;
+    are_the_same(&json, &structured(encoded)).await;
 
     let by_id = |route: &mut Route| keyed_by(route, "ce:source");
     let plain = binary("text/plain", "say \"hi\"");
     let text = r#""datacontenttype":"text/plain","data":"say \"hi\"""#;
-    are_the_same(&orders(by_id).await, &plain, &structured(text)).await;
+    agree(&orders(by_id).await, &plain, &structured(text)).await;
     let other = r#""datacontenttype":"text/plain","data":"say \"ho\"""#;
-    are_different(&orders(by_id).await, &plain, &structured(other)).await;
+    differ(&orders(by_id).await, &plain, &structured(other)).await;
 }
 
 #[tokio::test]
 async fn a_message_with_another_attribute_is_other_work() {
     let created = push(&json!({"type": "order.created"}));
     let cancelled = push(&json!({"type": "order.cancelled"}));
-    are_different(&orders(|_| {}).await, &created, &cancelled).await;
-    are_different(&orders(|_| {}).await, &created, &push(&json!({}))).await;
+    are_different(&created, &cancelled).await;
+    are_different(&created, &push(&json!({}))).await;
     let more = push(&json!({"type": "order.created", "urgent": ""}));
-    are_different(&orders(|_| {}).await, &created, &more).await;
+    are_different(&created, &more).await;
 }
 
 #[tokio::test]
@@ -157,8 +147,8 @@ async fn attributes_of_the_transport_do_not_make_other_work() {
     let ignores = |route: &mut Route| {
         route.fingerprint_ignores = vec!["published_at".into(), "trace_*".into()];
     };
-    are_the_same(&orders(ignores).await, &first, &again).await;
-    are_different(&orders(|_| {}).await, &first, &again).await;
+    agree(&orders(ignores).await, &first, &again).await;
+    are_different(&first, &again).await;
 }
 
 #[tokio::test]
@@ -170,14 +160,11 @@ async fn a_message_of_eventarc_is_compared_by_attributes_and_data() {
             .body(envelope(id, data, &attributes))
     };
     let first = carries("1", json!({"type": "created"}), ORDER);
-    let again = carries(
-        "2",
-        json!({"type": "created", "googclient_x": "1"}),
-        r#"{"sku":"A-1","id":7}"#,
-    );
-    are_the_same(&orders(|_| {}).await, &first, &again).await;
+    let attributes = json!({"type": "created", "googclient_x": "1"});
+    let again = carries("2", attributes, r#"{"sku":"A-1","id":7}"#);
+    are_the_same(&first, &again).await;
     let cancelled = carries("1", json!({"type": "cancelled"}), ORDER);
-    are_different(&orders(|_| {}).await, &first, &cancelled).await;
+    are_different(&first, &cancelled).await;
 }
 
 #[tokio::test]
@@ -190,18 +177,15 @@ async fn headers_of_an_unwrapped_push_count_only_where_they_are_named() {
             .header("type", kind)
             .body(ORDER)
     };
-    let (first, again) = (
-        unwrapped("created", "10.0.0.1"),
-        unwrapped("created", "10.0.0.2"),
-    );
+    let [first, again] = ["10.0.0.1", "10.0.0.2"].map(|by| unwrapped("created", by));
     let cancelled = unwrapped("cancelled", "10.0.0.1");
     let named = |route: &mut Route| {
         route.fingerprint = FingerprintRule::With(vec!["attribute:type".into()]);
     };
-    are_the_same(&orders(|_| {}).await, &first, &again).await;
-    are_the_same(&orders(|_| {}).await, &first, &cancelled).await;
-    are_the_same(&orders(named).await, &first, &again).await;
-    are_different(&orders(named).await, &first, &cancelled).await;
+    are_the_same(&first, &again).await;
+    are_the_same(&first, &cancelled).await;
+    agree(&orders(named).await, &first, &again).await;
+    differ(&orders(named).await, &first, &cancelled).await;
 }
 
 #[tokio::test]
@@ -209,13 +193,13 @@ async fn another_path_or_method_is_other_work() {
     for sender in SENDERS {
         let first = sends(sender, ORDER);
         let elsewhere = first.clone().path("/orders/us");
-        are_different(&orders(|_| {}).await, &first, &elsewhere).await;
+        are_different(&first, &elsewhere).await;
     }
     // A client's method is in the key.
     for sender in BROKERS {
         let first = sends(sender, ORDER);
         let put = first.clone().method(Method::PUT);
-        are_different(&orders(|_| {}).await, &first, &put).await;
+        are_different(&first, &put).await;
     }
 }
 
@@ -224,10 +208,9 @@ async fn another_query_is_other_work_where_the_sender_chose_it_for_this_work() {
     for sender in SENDERS {
         let first = sends(sender, ORDER).path("/orders/eu?token=1");
         let other = sends(sender, ORDER).path("/orders/eu?token=2");
-        let bed = orders(|_| {}).await;
         match sender {
-            Sender::Api | Sender::Task => are_different(&bed, &first, &other).await,
-            Sender::Push | Sender::Event => are_the_same(&bed, &first, &other).await,
+            Sender::Api | Sender::Task => are_different(&first, &other).await,
+            Sender::Push | Sender::Event => are_the_same(&first, &other).await,
         }
     }
 }
@@ -241,17 +224,16 @@ async fn equal_json_is_the_same_work_where_the_sender_says_json() {
             let ask = ask.without("Content-Type");
             ask.header("Content-Type", "application/json; charset=utf-8")
         });
-        are_the_same(&orders(|_| {}).await, &json[0], &json[1]).await;
-        let bed = orders(|_| {}).await;
+        are_the_same(&json[0], &json[1]).await;
         match sender {
-            Sender::Api | Sender::Task => are_different(&bed, &plain[0], &plain[1]).await,
-            Sender::Push | Sender::Event => are_the_same(&bed, &plain[0], &plain[1]).await,
+            Sender::Api | Sender::Task => are_different(&plain[0], &plain[1]).await,
+            Sender::Push | Sender::Event => are_the_same(&plain[0], &plain[1]).await,
         }
         let changed = json[1].clone().body(match sender {
             Sender::Push => envelope("any", r#"{"id":7,"sku":"A-2"}"#, &json!({})),
             Sender::Api | Sender::Task | Sender::Event => r#"{"id":7,"sku":"A-2"}"#.to_owned(),
         });
-        are_different(&orders(|_| {}).await, &json[0], &changed).await;
+        are_different(&json[0], &changed).await;
     }
 }
 
@@ -260,10 +242,10 @@ async fn the_payload_alone_or_nothing_is_compared_where_the_route_says_so() {
     let payload = |route: &mut Route| route.fingerprint = FingerprintRule::Payload;
     let off = |route: &mut Route| route.fingerprint = FingerprintRule::Off;
     let (created, cancelled) = (event("order.created"), event("order.cancelled"));
-    are_the_same(&orders(payload).await, &created, &cancelled).await;
+    agree(&orders(payload).await, &created, &cancelled).await;
     let [first, other] = [ORDER, r#"{"id":7}"#].map(|body| sends(Sender::Task, body));
-    are_different(&orders(payload).await, &first, &other).await;
-    are_the_same(&orders(off).await, &first, &other).await;
+    differ(&orders(payload).await, &first, &other).await;
+    agree(&orders(off).await, &first, &other).await;
 }
 
 #[tokio::test]
@@ -273,9 +255,9 @@ async fn a_name_beside_the_payload_is_added_to_all_else() {
     };
     let first = sends(Sender::Task, ORDER).header("x-version", "1");
     let other = sends(Sender::Task, ORDER).header("x-version", "2");
-    are_different(&orders(named).await, &first, &other).await;
+    differ(&orders(named).await, &first, &other).await;
     let elsewhere = first.clone().path("/orders/us");
-    are_different(&orders(named).await, &first, &elsewhere).await;
+    differ(&orders(named).await, &first, &elsewhere).await;
 }
 
 // === The key ===

@@ -1,18 +1,9 @@
 //! Steps over HTTP: the test plays the handler.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::indexing_slicing,
-    reason = "a test may fail where it stands"
-)]
-
-mod support;
-
+use crate::support::{Act, Answer, Ask, Bed, Down, Say, Seen, Sender};
 use http::{Method, Uri};
 use semel::protocol::InDoubt;
 use semel::store::StoreExt;
-use support::handler::Say;
-use support::{Act, Answer, Ask, Bed, Down, Seen, Sender};
 use tokio::task::JoinHandle;
 
 /// A run in the hands of the test.
@@ -124,7 +115,7 @@ async fn a_key_that_runs_anew_hands_new_step_keys_down() {
         let told: serde_json::Value = serde_json::from_slice(&begun.body).unwrap();
         keys.push(told["key"].as_str().unwrap().to_owned());
         run.end(&bed, 500).await;
-        let (key, _) = bed.records().await[0];
+        let key = bed.key().await;
         let acted = bed.store.kept().forget(&key).await.unwrap();
         assert_eq!(acted, semel::protocol::Acted::Applied);
     }
@@ -144,7 +135,7 @@ async fn a_run_whose_lease_was_taken_has_no_steps() {
     let bed = Bed::new().await;
     let run = Run::begin(&bed, 200).await;
     run.ask(Method::POST, "charge", "").await.is(201);
-    let (key, _) = bed.records().await[0];
+    let key = bed.key().await;
     let acted = bed.store.kept().release_by_operator(&key).await.unwrap();
     run.ask(Method::PUT, "charge", "x").await.is(410);
     run.ask(Method::POST, "ship", "").await.is(410);

@@ -1,41 +1,28 @@
 //! Handlers that are away, late, torn off, or answer more than is kept.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::indexing_slicing,
-    reason = "a test may fail where it stands"
-)]
-
-mod support;
-
+use crate::http2;
+use crate::support::wire::connect;
+use crate::support::{Act, BROKERS, Bed, Handler, SENDERS, Say, Sender, upstream, within};
 use bytes::Bytes;
 use http::{Request, Response, Version};
-use http_body_util::{BodyExt, Full};
+use http_body_util::BodyExt;
 use hyper::body::Incoming;
-use hyper::service::service_fn;
-use hyper_util::rt::{TokioExecutor, TokioIo};
 use semel::Outcome;
 use semel::outcome::Body;
 use semel::protocol::{InDoubt, State};
-use std::convert::Infallible;
 use std::net::SocketAddr;
 use std::time::Duration;
-use support::handler::Say;
-use support::{Act, BROKERS, Bed, Handler, SENDERS, Sender, here, terms_of, upstream, within};
-use tokio::io::AsyncWriteExt;
-use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::mpsc;
 
 /// An address where nobody listens.
-async fn nobody() -> SocketAddr {
-    let listener = TcpListener::bind(here()).await.unwrap();
-    listener.local_addr().unwrap()
+fn nobody() -> SocketAddr {
+    SocketAddr::from(([127, 0, 0, 1], semel_rig::free_port().unwrap()))
 }
 
 #[tokio::test]
 async fn a_refused_connection_is_released_at_once_and_does_not_count() {
     for in_doubt in [InDoubt::Retry, InDoubt::Park] {
-        let away = nobody().await;
+        let away = nobody();
         let bed = Bed::route(|route| {
             route.upstream = upstream(away);
             route.in_doubt = in_doubt;
@@ -44,7 +31,7 @@ async fn a_refused_connection_is_released_at_once_and_does_not_count() {
         .await;
         for sender in SENDERS {
             for _ in 0..2 {
-                let answer = bed.ask(sender.sends("n", "{}")).await;
+                let answer = bed.deliver(sender, "n").await;
                 answer.is_problem(502, "handler-unreachable");
             }
         }
@@ -53,7 +40,7 @@ async fn a_refused_connection_is_released_at_once_and_does_not_count() {
         }
         assert_eq!(bed.letters().await, []);
         let back = Handler::at(away).await;
-        bed.ask(Sender::Task.sends("n", "{}")).await.is(200);
+        bed.task("n").await.is(200);
         assert_eq!(back.arrived().await.header("semel-attempt"), Some("1"));
     }
 }
@@ -68,11 +55,8 @@ async fn a_handler_that_is_torn_off_is_in_doubt_and_counts() {
         answer.is_problem(502, "handler-unreachable");
         assert!(answer.text().contains("unknown"), "{answer:?}");
         let record = bed.record().await;
-        assert_eq!(
-            (record.state, record.attempts),
-            (State::Waiting, 1),
-            "{act:?}"
-        );
+        let counted = (record.state, record.attempts);
+        assert_eq!(counted, (State::Waiting, 1), "{act:?}");
         bed.ask(Sender::Task.sends("n", &large)).await.is(200);
         assert_eq!(bed.runs(), 2, "{act:?}");
     }
@@ -80,38 +64,28 @@ async fn a_handler_that_is_torn_off_is_in_doubt_and_counts() {
 
 #[tokio::test]
 async fn a_handler_over_its_time_is_in_doubt_and_hears_that_nobody_listens() {
-    let bed = Bed::route(|route| {
-        terms_of(route, |terms| terms.timeout = Duration::from_millis(200));
-    })
-    .await;
+    let bed = Bed::terms(|terms| terms.timeout = Duration::from_millis(200)).await;
     let never = Act::Halves(Bytes::from_static(b"half"), Bytes::from_static(b"never"));
     for act in [Act::Hang, Act::Hold(Say::new(200, "late")), never] {
         bed.handler.will(act);
-        let answer = bed.ask(Sender::Task.sends("n", "{}")).await;
-        answer.is_problem(504, "handler-timeout");
+        bed.task("n").await.is_problem(504, "handler-timeout");
         assert_eq!(bed.record().await.state, State::Waiting);
     }
     assert_eq!(bed.record().await.attempts, 3);
-    bed.ask(Sender::Task.sends("n", "{}")).await.is(200);
+    bed.task("n").await.is(200);
 }
 
 #[tokio::test]
 async fn a_slow_handler_keeps_its_lease_by_renewal() {
-    let bed = Bed::route(|route| {
-        terms_of(route, |terms| terms.lease = Duration::from_millis(150));
-    })
-    .await;
-    bed.handler.will(Act::Hold(Say::new(200, "done")));
-    let first = bed.begin(Sender::Task.sends("n", "{}"));
-    bed.handler.arrived().await;
+    let bed = Bed::terms(|terms| terms.lease = Duration::from_millis(150)).await;
+    let first = bed.hold(Sender::Task.sends("n", "{}")).await;
     let begun = bed.record().await;
     // Three leases long: time itself is tested here.
     tokio::time::sleep(Duration::from_millis(450)).await;
     let now = bed.record().await;
     assert_eq!((now.state, now.fence), (State::Running, begun.fence));
     assert!(now.lease_until > begun.lease_until);
-    bed.handler.go();
-    first.await.unwrap().is(200);
+    bed.go(first).await.is(200);
     assert_eq!(bed.runs(), 1);
 }
 
@@ -123,13 +97,12 @@ async fn a_large_answer_is_recorded_then_streamed_whole_to_the_first_caller_only
     bed.handler.will(Act::Halves(one.into(), other.into()));
     let first = bed.begin(Sender::Api.sends("k", "{}"));
     bed.store.outcomes(1).await;
-    let replay = bed.ask(Sender::Api.sends("k", "{}")).await;
+    let replay = bed.api("k").await;
     replay.is_replay(200);
     assert_eq!(replay.header("semel-body"), Some("not-kept"));
     assert_eq!(replay.text(), "");
     assert!(!first.is_finished(), "the other half is still to come");
-    bed.handler.go();
-    let first = first.await.unwrap();
+    let first = bed.go(first).await;
     first.is(200);
     assert_eq!(first.header("semel-body"), None);
     assert!(first.body == whole, "{} bytes", first.body.len());
@@ -140,8 +113,8 @@ async fn a_large_answer_is_recorded_then_streamed_whole_to_the_first_caller_only
 async fn an_answer_of_just_the_limit_is_kept() {
     let bed = Bed::route(|route| route.answer_bytes_max = 1000).await;
     bed.handler.will(Act::Say(Say::new(200, vec![b'a'; 1000])));
-    bed.ask(Sender::Api.sends("k", "{}")).await.is(200);
-    let replay = bed.ask(Sender::Api.sends("k", "{}")).await;
+    bed.api("k").await.is(200);
+    let replay = bed.api("k").await;
     replay.is_replay(200);
     assert_eq!(replay.body.len(), 1000);
 }
@@ -151,10 +124,10 @@ async fn a_large_answer_of_an_operators_limit_over_the_librarys_is_kept_too() {
     let bed = Bed::route(|route| route.answer_bytes_max = 2 * 1024 * 1024).await;
     let body = vec![b'a'; 1_500_000];
     bed.handler.will(Act::Say(Say::new(200, body.clone())));
-    let first = bed.ask(Sender::Api.sends("k", "{}")).await;
+    let first = bed.api("k").await;
     first.is(200);
     assert!(first.body == body, "{} bytes", first.body.len());
-    let replay = bed.ask(Sender::Api.sends("k", "{}")).await;
+    let replay = bed.api("k").await;
     replay.is_replay(200);
     assert!(replay.body == body, "{} bytes", replay.body.len());
 }
@@ -165,7 +138,7 @@ async fn a_large_refusal_reaches_a_broker_whole() {
         let bed = Bed::new().await;
         let body = vec![b'a'; 100_000];
         bed.handler.will(Act::Say(Say::new(500, body.clone())));
-        let answer = bed.ask(sender.sends("n", "{}")).await;
+        let answer = bed.deliver(sender, "n").await;
         answer.is(500);
         assert!(answer.body == body, "{} bytes", answer.body.len());
         let kept = Outcome::decode(&bed.record().await.result.unwrap()).unwrap();
@@ -177,9 +150,8 @@ async fn a_large_refusal_reaches_a_broker_whole() {
 async fn a_client_that_hangs_up_leaves_its_run_and_record_as_they_would_have_been() {
     let bed = Bed::new().await;
     bed.handler.will(Act::Hold(Say::new(201, "done")));
-    let mut client = TcpStream::connect(bed.gate).await.unwrap();
     let ask = Sender::Api.sends("k", "{}");
-    client.write_all(&ask.raw()).await.unwrap();
+    let client = connect(bed.gate, ask.raw()).await;
     bed.handler.arrived().await;
     drop(client);
     bed.handler.go();
@@ -193,14 +165,15 @@ async fn a_client_that_hangs_up_leaves_its_run_and_record_as_they_would_have_bee
 #[tokio::test]
 async fn a_client_over_http2_that_hangs_up_leaves_its_run_too() {
     let bed = Bed::new().await;
-    bed.handler.will(Act::Hold(Say::new(201, "done")));
-    let first = bed.begin(Sender::Api.sends("k", "{}").h2c());
-    bed.handler.arrived().await;
+    let act = Act::Hold(Say::new(201, "done"));
+    let first = bed
+        .begin_with(act, Sender::Api.sends("k", "{}").h2c())
+        .await;
     first.abort();
     assert!(first.await.unwrap_err().is_cancelled());
     bed.handler.go();
     bed.store.outcomes(1).await;
-    bed.ask(Sender::Api.sends("k", "{}")).await.is_replay(201);
+    bed.api("k").await.is_replay(201);
     assert_eq!(bed.runs(), 1);
 }
 
@@ -208,7 +181,7 @@ async fn a_client_over_http2_that_hangs_up_leaves_its_run_too() {
 async fn a_kept_connection_is_used_again() {
     let bed = Bed::new().await;
     for name in ["1", "2", "3"] {
-        bed.ask(Sender::Task.sends(name, "{}")).await.is(200);
+        bed.task(name).await.is(200);
         assert_eq!(bed.handler.arrived().await.connection, 1);
     }
 }
@@ -218,9 +191,7 @@ async fn a_kept_connection_that_the_handler_closed_between_requests_is_no_failur
     let bed = Bed::new().await;
     for name in 1..=5 {
         bed.handler.will(Act::SayAndClose(Say::new(200, "done")));
-        bed.ask(Sender::Task.sends(&name.to_string(), "{}"))
-            .await
-            .is(200);
+        bed.task(&name.to_string()).await.is(200);
         assert_eq!(bed.handler.arrived().await.connection, name);
     }
     assert_eq!(bed.runs(), 5);
@@ -230,9 +201,7 @@ async fn a_kept_connection_that_the_handler_closed_between_requests_is_no_failur
 async fn where_doubt_is_parked_every_run_has_a_connection_of_its_own() {
     let bed = Bed::route(|route| route.in_doubt = InDoubt::Park).await;
     for connection in 1..=3 {
-        bed.ask(Sender::Task.sends(&connection.to_string(), "{}"))
-            .await
-            .is(200);
+        bed.task(&connection.to_string()).await.is(200);
         assert_eq!(bed.handler.arrived().await.connection, connection);
     }
 }
@@ -243,7 +212,7 @@ async fn a_redirect_is_not_followed_by_the_gate() {
     let back = format!("http://{}/work", bed.handler.address);
     bed.handler
         .will(Act::Say(Say::new(307, "").header("location", &back)));
-    let answer = bed.ask(Sender::Api.sends("k", "{}")).await;
+    let answer = bed.api("k").await;
     answer.is(307);
     assert_eq!(answer.header("location"), Some(back.as_str()));
     assert_eq!(bed.runs(), 1);
@@ -263,40 +232,21 @@ async fn deliveries_come_in_over_http2() {
     }
 }
 
-/// A handler that speaks HTTP/2 only, and tells what it got.
-async fn http2() -> (
-    SocketAddr,
-    mpsc::UnboundedReceiver<(Version, String, Bytes)>,
-) {
-    let listener = TcpListener::bind(here()).await.unwrap();
-    let address = listener.local_addr().unwrap();
-    let (tell, told) = mpsc::unbounded_channel();
-    tokio::spawn(async move {
-        loop {
-            let (stream, _) = listener.accept().await.unwrap();
-            let tell = tell.clone();
-            let service = service_fn(move |request: Request<Incoming>| {
-                let tell = tell.clone();
-                async move {
-                    let key = request.headers()["semel-key"].to_str().unwrap().to_owned();
-                    let version = request.version();
-                    let body = request.into_body().collect().await.unwrap().to_bytes();
-                    tell.send((version, key, body)).unwrap();
-                    let said = Response::builder().status(201).header("set-cookie", "a=b");
-                    Ok::<_, Infallible>(said.body(Full::new(Bytes::from("two"))).unwrap())
-                }
-            });
-            let serve = hyper::server::conn::http2::Builder::new(TokioExecutor::new())
-                .serve_connection(TokioIo::new(stream), service);
-            tokio::spawn(serve);
-        }
-    });
-    (address, told)
-}
-
 #[tokio::test]
 async fn handlers_are_reached_over_http2_where_the_route_says_so() {
-    let (address, mut told) = http2().await;
+    let (tell, mut told) = mpsc::unbounded_channel();
+    let address = http2::handler(move |request: Request<Incoming>| {
+        let tell = tell.clone();
+        async move {
+            let key = request.headers()["semel-key"].to_str().unwrap().to_owned();
+            let version = request.version();
+            let body = request.into_body().collect().await.unwrap().to_bytes();
+            tell.send((version, key, body)).unwrap();
+            let said = Response::builder().status(201).header("set-cookie", "a=b");
+            said.body("two".to_owned()).unwrap()
+        }
+    })
+    .await;
     for in_doubt in [InDoubt::Retry, InDoubt::Park] {
         let bed = Bed::route(|route| {
             route.upstream = upstream(address);
@@ -310,22 +260,21 @@ async fn handlers_are_reached_over_http2_where_the_route_says_so() {
         let (version, key, body) = within("a request", told.recv()).await.unwrap();
         assert_eq!((version, body), (Version::HTTP_2, Bytes::from("payload")));
         assert_eq!(key, bed.records().await[0].0.to_string());
-        bed.ask(Sender::Api.sends("k", "payload"))
-            .await
-            .is_replay(201);
+        let again = Sender::Api.sends("k", "payload");
+        bed.ask(again).await.is_replay(201);
     }
 }
 
 #[tokio::test]
 async fn a_refused_connection_over_http2_is_released_at_once_too() {
-    let away = nobody().await;
+    let away = nobody();
     let bed = Bed::route(|route| {
         route.upstream = upstream(away);
         route.upstream.h2c = true;
         route.in_doubt = InDoubt::Park;
     })
     .await;
-    bed.ask(Sender::Task.sends("n", "{}")).await.is(502);
+    bed.task("n").await.is(502);
     let record = bed.record().await;
     assert_eq!((record.state, record.attempts), (State::Waiting, 0));
 }

@@ -1,8 +1,9 @@
 //! Records: what is shown of them, and what each act does.
 
-use super::support::handler::Say;
-use super::support::{Act, Ask, Bed, Sender};
-use super::{act, log, look, resolve, strict, the_key, told};
+use super::strict;
+use crate::log_lines;
+use crate::support::{Act, Answer, Bed, Down, Say, Sender};
+use serde_json::json;
 use std::collections::BTreeSet;
 
 const ABSENT: &str = "v1_0000000000000000000000000000000000000000000000000000000000000000";
@@ -11,14 +12,14 @@ const ABSENT: &str = "v1_0000000000000000000000000000000000000000000000000000000
 async fn a_list_is_walked_in_pages_and_by_state() {
     let bed = strict().await;
     for name in ["a", "b", "c", "d"] {
-        bed.ask(Sender::Task.sends(name, "payload")).await;
+        bed.task(name).await;
     }
     bed.handler.says(500);
-    bed.ask(Sender::Task.sends("e", "payload")).await;
+    bed.task("e").await;
 
     let (mut keys, mut after, mut pages) = (BTreeSet::new(), String::new(), 0);
     loop {
-        let page = look(&bed, &format!("/records?limit=2{after}")).await;
+        let page = bed.look(&format!("/records?limit=2{after}")).await;
         let records = page.json["records"].as_array().unwrap();
         assert!(records.len() <= 2, "{page:?}");
         for record in records {
@@ -33,13 +34,13 @@ async fn a_list_is_walked_in_pages_and_by_state() {
     }
     assert_eq!((keys.len(), pages), (5, 3));
 
-    let parked = look(&bed, "/records?state=parked").await;
+    let parked = bed.look("/records?state=parked").await;
     let records = parked.json["records"].as_array().unwrap();
     assert_eq!(records.len(), 1, "{parked:?}");
     assert_eq!(records[0]["state"], "parked");
     // It never expires.
     assert!(records[0]["expires_at"].is_null(), "{parked:?}");
-    let succeeded = look(&bed, "/records?state=succeeded").await;
+    let succeeded = bed.look("/records?state=succeeded").await;
     assert_eq!(succeeded.json["records"].as_array().unwrap().len(), 4);
 }
 
@@ -54,55 +55,46 @@ async fn a_question_that_makes_no_sense_is_refused_by_name() {
         ("/records?after=xyz", "\"xyz\" is no cursor"),
         ("/records?sate=parked", "unknown field `sate`"),
         ("/letters?state=parked", "letters have a reason"),
-        ("/records/v1_12", "\"v1_12\" is no key"),
-        ("/records/42?body=true", "\"42\" is no key"),
+        ("/records/v1_12", "\"v1_12\" is not a key"),
+        ("/records/42?body=true", "\"42\" is not a key"),
         ("/letters/12", "\"12\" is no letter's id"),
     ] {
-        look(&bed, path).await.refused(400, error);
+        bed.look(path).await.refused(400, error);
     }
-    look(&bed, &format!("/records/{ABSENT}"))
-        .await
-        .refused(404, "no record of this key: it is absent or expired");
-    look(&bed, "/elsewhere")
-        .await
-        .refused(404, "nothing has this path");
-    act(&bed, "/records").await.refused(405, "another method");
-    look(&bed, &format!("/records/{ABSENT}/forget"))
-        .await
-        .refused(405, "another method");
-    for deed in ["release", "forget"] {
-        act(&bed, &format!("/records/{ABSENT}/{deed}"))
-            .await
-            .refused(404, "no record of this key");
-        act(&bed, &format!("/records/v1_12/{deed}"))
-            .await
-            .refused(400, "is no key");
+    let absent = "no record of this key: it is absent or expired";
+    bed.show_record(ABSENT).await.refused(404, absent);
+    for (path, status, error) in [
+        ("/records", 405, "another method"),
+        ("/records/ABSENT/release", 404, "no record of this key"),
+        ("/records/ABSENT/forget", 404, "no record of this key"),
+        ("/records/v1_12/release", 400, "is not a key"),
+        ("/records/v1_12/forget", 400, "is not a key"),
+        ("/records/ABSENT/resolve", 400, "EOF"),
+    ] {
+        let said = bed.act(&path.replace("ABSENT", ABSENT)).await;
+        said.refused(status, error);
     }
-    resolve(&bed, ABSENT, "retry")
-        .await
-        .refused(404, "no record");
-    resolve(&bed, ABSENT, "done")
-        .await
-        .refused(400, "is no verdict");
-    act(&bed, &format!("/records/{ABSENT}/resolve"))
-        .await
-        .refused(400, "EOF");
+    let said = bed.look(&format!("/records/{ABSENT}/forget")).await;
+    said.refused(405, "another method");
+    let said = bed.look("/elsewhere").await;
+    said.refused(404, "nothing has this path");
+    let said = bed.resolve(ABSENT, "retry").await;
+    said.refused(404, "no record");
+    let said = bed.resolve(ABSENT, "done").await;
+    said.refused(400, "is no verdict");
 }
 
 #[tokio::test]
 async fn a_record_shows_its_outcome_and_its_body_only_on_request() {
     let bed = strict().await;
-    let mut say = Say::new(201, "charged".to_owned());
-    say.headers.push(("Set-Cookie".into(), "secret=1".into()));
+    let say = Say::new(201, "charged").header("Set-Cookie", "secret=1");
     bed.handler.will(Act::Say(say));
-    bed.ask(Sender::Task.sends("t1", "payload")).await;
-    let key = the_key(&bed).await;
+    bed.task("t1").await;
+    let key = bed.key().await.to_string();
 
-    let shown = look(&bed, &format!("/records/{key}")).await;
-    assert_eq!(shown.status, 200);
-    assert_eq!(shown.word("key"), key);
-    assert_eq!(shown.word("state"), "succeeded");
-    assert_eq!(shown.json["attempts"], 1);
+    let shown = bed.show_record(&key).await;
+    let expected = json!({"key": key, "state": "succeeded", "attempts": 1});
+    shown.is(200, &expected);
     assert_eq!(shown.json["fence"], shown.json["born"]);
     let [since, until] = ["lease_until", "expires_at"]
         .map(|name| shown.word(name).parse::<jiff::Timestamp>().unwrap());
@@ -111,58 +103,41 @@ async fn a_record_shows_its_outcome_and_its_body_only_on_request() {
     assert!((3600..=3605).contains(&kept_for), "{shown:?}");
     let outcome = &shown.json["outcome"];
     assert_eq!(outcome["status"], 201);
-    assert_eq!(
-        outcome["headers"]["content-type"],
-        serde_json::json!(["text/plain"])
-    );
+    assert_eq!(outcome["headers"]["content-type"], json!(["text/plain"]));
     assert_eq!(outcome["body_bytes"], 7);
     assert!(outcome.get("body").is_none(), "{shown:?}");
     let all = shown.json.to_string();
     assert!(!all.contains("owner") && !all.contains("secret"), "{all}");
 
-    let shown = look(&bed, &format!("/records/{key}?body=true")).await;
+    let shown = bed.look(&format!("/records/{key}?body=true")).await;
     assert_eq!(shown.json["outcome"]["body"]["text"], "charged");
     assert_eq!(shown.json["outcome"]["body"]["encoding"], "utf-8");
 }
 
 #[tokio::test]
 async fn release_makes_the_run_stale_and_the_next_delivery_run() {
-    log::listen();
+    log_lines::listen();
     let bed = strict().await;
-    bed.handler
-        .will(Act::Hold(Say::new(200, "late".to_owned())));
-    let first = bed.begin(Sender::Task.sends("t1", "payload"));
-    bed.handler.arrived().await;
-    let key = the_key(&bed).await;
-    let fence = look(&bed, &format!("/records/{key}")).await.json["fence"].as_u64();
+    let first = bed.hold(Sender::Task.sends("t1", "{}")).await;
+    let key = bed.key().await.to_string();
+    let fence = bed.show_record(&key).await.json["fence"].as_u64();
 
-    let refused = act(&bed, &format!("/records/{key}/forget")).await;
+    let refused = bed.forget(&key).await;
     refused.refused(409, "it is running under a live lease");
-    let said = act(&bed, &format!("/records/{key}/release")).await;
-    assert_eq!(said.status, 200, "{said:?}");
-    assert_eq!(
-        (said.word("before"), said.word("after")),
-        ("running", "waiting")
-    );
-    let shown = look(&bed, &format!("/records/{key}")).await;
+    bed.release(&key).await.led("running", "waiting");
+    let shown = bed.show_record(&key).await;
     assert_eq!(shown.word("state"), "waiting");
     assert!(shown.json["fence"].as_u64() > fence);
 
     bed.handler.go();
     assert_eq!(first.await.unwrap().status, 409);
-    assert_eq!(
-        look(&bed, &format!("/records/{key}")).await.word("state"),
-        "waiting"
-    );
-    let second = bed.ask(Sender::Task.sends("t1", "payload")).await;
+    assert_eq!(bed.show_record(&key).await.word("state"), "waiting");
+    let second = bed.task("t1").await;
     assert_eq!((second.status, bed.runs()), (200, 2));
 
-    let again = act(&bed, &format!("/records/{key}/release")).await;
-    again.refused(
-        409,
-        "the record is succeeded, and release is for records that are running or waiting",
-    );
-    let lines = log::heard("audit", "key", &key);
+    let error = "the record is succeeded, and release is for records that are running or waiting";
+    bed.release(&key).await.refused(409, error);
+    let lines = log_lines::heard("audit", "key", &key);
     let acts: Vec<_> = lines
         .iter()
         .map(|line| ["act", "before", "after"].map(|name| line[name].as_str().unwrap()))
@@ -181,23 +156,19 @@ async fn release_makes_the_run_stale_and_the_next_delivery_run() {
 
 #[tokio::test]
 async fn a_forgotten_key_runs_again() {
-    log::listen();
+    log_lines::listen();
     let bed = strict().await;
-    bed.ask(Sender::Task.sends("t1", "payload")).await;
-    let key = the_key(&bed).await;
-    let said = act(&bed, &format!("/records/{key}/forget")).await;
-    assert_eq!(
-        (said.word("before"), said.word("after")),
-        ("succeeded", "absent")
-    );
+    bed.task("t1").await;
+    let key = bed.key().await.to_string();
+    let said = bed.forget(&key).await;
+    said.led("succeeded", "absent");
     // The store belongs to this process: no other gate answers from its memory.
     assert!(!said.word("says").contains("another gate"), "{said:?}");
-    look(&bed, &format!("/records/{key}"))
-        .await
-        .refused(404, "absent or expired");
-    bed.ask(Sender::Task.sends("t1", "payload")).await;
+    let said = bed.show_record(&key).await;
+    said.refused(404, "absent or expired");
+    bed.task("t1").await;
     assert_eq!(bed.runs(), 2);
-    let lines = log::heard("audit", "key", &key);
+    let lines = log_lines::heard("audit", "key", &key);
     assert_eq!(lines.len(), 1, "{lines:?}");
     assert_eq!(lines[0]["after"], "absent");
 }
@@ -205,35 +176,30 @@ async fn a_forgotten_key_runs_again() {
 /// Parks the work of an API client; gives its key.
 async fn parked(bed: &Bed) -> String {
     bed.handler.says(500);
-    let first = bed.ask(Sender::Api.sends("order-7", "payload")).await;
-    assert_eq!(first.status, 409);
-    the_key(bed).await
+    again(bed).await.is(409);
+    bed.key().await.to_string()
 }
 
-async fn again(bed: &Bed) -> super::support::Answer {
-    bed.ask(Sender::Api.sends("order-7", "payload")).await
+async fn again(bed: &Bed) -> Answer {
+    bed.api("order-7").await
 }
 
 #[tokio::test]
 async fn parked_work_is_resolved_as_succeeded() {
-    log::listen();
+    log_lines::listen();
     let bed = strict().await;
     let key = parked(&bed).await;
     assert_eq!(again(&bed).await.status, 409);
-    let said = resolve(&bed, &key, "succeeded").await;
-    assert_eq!(
-        (said.word("before"), said.word("after")),
-        ("parked", "succeeded")
-    );
+    bed.resolve(&key, "succeeded")
+        .await
+        .led("parked", "succeeded");
     let reply = again(&bed).await;
-    assert_eq!((reply.status, bed.runs()), (200, 1));
-    assert_eq!(reply.headers["idempotent-replayed"], "true");
-    assert_eq!(reply.headers["semel-body"], "not-kept");
-    resolve(&bed, &key, "failed").await.refused(
-        409,
-        "the record is succeeded, and resolve is for records that are parked",
-    );
-    let lines = log::heard("audit", "key", &key);
+    reply.is_replay(200);
+    assert_eq!(reply.header("semel-body"), Some("not-kept"));
+    assert_eq!(bed.runs(), 1);
+    let error = "the record is succeeded, and resolve is for records that are parked";
+    bed.resolve(&key, "failed").await.refused(409, error);
+    let lines = log_lines::heard("audit", "key", &key);
     assert_eq!(lines[0]["act"], "resolve");
     assert_eq!(lines[0]["after"], "succeeded");
     assert_eq!(lines[1]["after"], "unchanged");
@@ -243,11 +209,7 @@ async fn parked_work_is_resolved_as_succeeded() {
 async fn parked_work_is_resolved_as_failed() {
     let bed = strict().await;
     let key = parked(&bed).await;
-    let said = resolve(&bed, &key, "failed").await;
-    assert_eq!(
-        (said.word("before"), said.word("after")),
-        ("parked", "failed")
-    );
+    bed.resolve(&key, "failed").await.led("parked", "failed");
     let reply = again(&bed).await;
     assert_eq!((reply.status, bed.runs()), (422, 1));
     assert!(String::from_utf8_lossy(&reply.body).contains("errors.md#resolved-failed"));
@@ -257,11 +219,7 @@ async fn parked_work_is_resolved_as_failed() {
 async fn parked_work_is_resolved_to_run_again() {
     let bed = strict().await;
     let key = parked(&bed).await;
-    let said = resolve(&bed, &key, "retry").await;
-    assert_eq!(
-        (said.word("before"), said.word("after")),
-        ("parked", "waiting")
-    );
+    bed.resolve(&key, "retry").await.led("parked", "waiting");
     let reply = again(&bed).await;
     assert_eq!((reply.status, bed.runs()), (200, 2));
 }
@@ -269,10 +227,9 @@ async fn parked_work_is_resolved_to_run_again() {
 #[tokio::test]
 async fn a_store_that_is_away_is_told_as_such() {
     let bed = strict().await;
-    bed.store.is(super::support::Down::Everything);
-    let said = told(&bed, Ask::get("/records")).await;
+    bed.store.is(Down::Everything);
+    let said = bed.look("/records").await;
     said.refused(503, "store unavailable");
-    act(&bed, &format!("/records/{ABSENT}/forget"))
-        .await
-        .refused(503, "store unavailable");
+    let said = bed.forget(ABSENT).await;
+    said.refused(503, "store unavailable");
 }

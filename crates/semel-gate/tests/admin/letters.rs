@@ -1,12 +1,14 @@
 //! Letters: what is shown of them, and discarding one.
 
-use super::support::{Bed, Sender};
-use super::{Said, act, kept, log, look, strict, the_letter};
+use super::{kept, strict};
+use crate::log_lines;
+use crate::support::Sender;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use semel::letter::{Letter, LetterId, Put, Reason};
-use semel::protocol::Fence;
+use semel::protocol::{Fence, State};
 use semel::store::Letters;
+use serde_json::json;
 use std::time::Duration;
 
 const ABSENT: &str = "0000000000000000000000000000000000000000000000000000000000000000";
@@ -15,46 +17,33 @@ const ABSENT: &str = "0000000000000000000000000000000000000000000000000000000000
 async fn a_letter_shows_the_whole_delivery_without_credentials() {
     let bed = strict().await;
     bed.handler.says(500);
-    let delivery = Sender::Task.sends("t1", r#"{"order": 7}"#);
-    let delivery = delivery
+    let delivery = Sender::Task
+        .sends("t1", r#"{"order": 7}"#)
         .path("/work?x=1")
-        .header("Authorization", "Bearer secret");
-    bed.ask(delivery.header("X-Twice", "a").header("X-Twice", "b"))
-        .await;
-    let id = the_letter(&bed).await;
+        .header("Authorization", "Bearer secret")
+        .header("X-Twice", "a")
+        .header("X-Twice", "b");
+    bed.ask(delivery).await;
+    let id = bed.letter().await;
 
-    let listed = look(&bed, "/letters").await;
+    let listed = bed.look("/letters").await;
     let head = &listed.json["letters"][0];
     assert_eq!(head["id"], id.as_str());
     assert_eq!(head["reason"], "parked");
     assert!(head["bytes"].as_u64() > Some(12), "{head}");
 
-    let shown = look(&bed, &format!("/letters/{id}")).await;
-    assert_eq!(shown.status, 200);
-    let record = &bed.records().await[0];
-    for (name, text) in [
-        ("id", id.as_str()),
-        ("reason", "parked"),
-        ("key", &record.0.to_string()),
-        ("route", "work"),
-        ("method", "POST"),
-        ("path", "/work?x=1"),
-        (
-            "why",
-            "the handler's answer was 500, and its attempts are used up",
-        ),
-    ] {
-        assert_eq!(shown.word(name), text, "{shown:?}");
-    }
-    assert_eq!(shown.json["created_at"], head["created_at"]);
+    let shown = bed.show_letter(&id).await;
+    let expected = json!({
+        "id": id, "reason": "parked", "key": bed.key().await.to_string(),
+        "route": "work", "method": "POST", "path": "/work?x=1",
+        "why": "the handler's answer was 500, and its attempts are used up",
+        "created_at": head["created_at"],
+        "body": {"text": r#"{"order": 7}"#, "encoding": "utf-8"},
+    });
+    shown.is(200, &expected);
     assert!(shown.word("created_at").parse::<jiff::Timestamp>().is_ok());
     assert_eq!(shown.json["headers"]["x-cloudtasks-taskname"][0], "t1");
-    assert_eq!(
-        shown.json["headers"]["x-twice"],
-        serde_json::json!(["a", "b"])
-    );
-    assert_eq!(shown.json["body"]["text"], r#"{"order": 7}"#);
-    assert_eq!(shown.json["body"]["encoding"], "utf-8");
+    assert_eq!(shown.json["headers"]["x-twice"], json!(["a", "b"]));
     assert!(!shown.json.to_string().contains("secret"), "{shown:?}");
 }
 
@@ -64,10 +53,10 @@ async fn a_body_that_is_no_text_is_shown_as_base64() {
     bed.handler.says(500);
     let bytes: &[u8] = &[0xff, 0x00, 0x7f];
     bed.ask(Sender::Task.sends("t1", "").body(bytes)).await;
-    let id = the_letter(&bed).await;
-    let shown = look(&bed, &format!("/letters/{id}")).await;
-    assert_eq!(shown.json["body"]["encoding"], "base64");
-    assert_eq!(shown.json["body"]["text"], STANDARD.encode(bytes));
+    let id = bed.letter().await;
+    let shown = bed.show_letter(&id).await;
+    let body = json!({"encoding": "base64", "text": STANDARD.encode(bytes)});
+    shown.is(200, &json!({"body": body}));
 }
 
 #[tokio::test]
@@ -77,39 +66,30 @@ async fn letters_are_walked_in_pages_oldest_first() {
         bed.handler.says(500);
         bed.ask(Sender::Task.sends(name, name)).await;
     }
-    let first = look(&bed, "/letters?limit=2").await;
+    let first = bed.look("/letters?limit=2").await;
     assert_eq!(first.json["letters"].as_array().unwrap().len(), 2);
     let next = first.word("next");
-    let second = look(&bed, &format!("/letters?limit=2&after={next}")).await;
+    let second = bed.look(&format!("/letters?limit=2&after={next}")).await;
     let last = &second.json["letters"].as_array().unwrap()[..];
     assert_eq!(last.len(), 1, "{second:?}");
     assert!(second.json["next"].is_null());
-    let shown = look(
-        &bed,
-        &format!("/letters/{}", last[0]["id"].as_str().unwrap()),
-    )
-    .await;
+    let shown = bed.show_letter(last[0]["id"].as_str().unwrap()).await;
     assert_eq!(shown.json["body"]["text"], "c");
 }
 
 #[tokio::test]
 async fn a_discarded_letter_is_gone_and_its_record_stays() {
-    log::listen();
+    log_lines::listen();
     let bed = strict().await;
     let id = kept(&bed, 500).await;
     // The first digits will do.
-    let said = act(&bed, &format!("/letters/{}/discard", &id[..8])).await;
-    assert_eq!(said.status, 200, "{said:?}");
-    assert_eq!(said.word("letter"), id);
+    bed.discard(&id[..8]).await.is(200, &json!({"letter": id}));
     assert!(bed.letters().await.is_empty());
-    assert_eq!(bed.record().await.state, semel::protocol::State::Parked);
-    act(&bed, &format!("/letters/{id}/discard"))
-        .await
-        .refused(404, "no letter of this id");
-    look(&bed, &format!("/letters/{}", &id[..8]))
-        .await
-        .refused(404, "no letter of this id");
-    let lines = log::heard("audit", "letter", &id);
+    assert_eq!(bed.record().await.state, State::Parked);
+    let gone = "no letter of this id";
+    bed.discard(&id).await.refused(404, gone);
+    bed.show_letter(&id[..8]).await.refused(404, gone);
+    let lines = log_lines::heard("audit", "letter", &id);
     assert_eq!(lines.len(), 1, "{lines:?}");
     assert_eq!(
         ["act", "before", "after"].map(|name| lines[0][name].as_str().unwrap()),
@@ -122,19 +102,13 @@ async fn what_is_no_id_names_no_letter() {
     let bed = strict().await;
     let id = kept(&bed, 500).await;
     for bad in [&id[..7], &id.to_uppercase(), "zzzzzzzz", &format!("{id}00")] {
-        look(&bed, &format!("/letters/{bad}"))
-            .await
-            .refused(400, "is no letter's id");
-        act(&bed, &format!("/letters/{bad}/discard"))
-            .await
-            .refused(400, "is no letter's id");
+        let error = "is no letter's id";
+        bed.show_letter(bad).await.refused(400, error);
+        bed.discard(bad).await.refused(400, error);
     }
-    for deed in ["redrive", "discard"] {
-        act(&bed, &format!("/letters/{ABSENT}/{deed}"))
-            .await
-            .refused(404, "no letter");
-    }
-    assert_eq!(the_letter(&bed).await, id);
+    bed.redrive(ABSENT).await.refused(404, "no letter");
+    bed.discard(ABSENT).await.refused(404, "no letter");
+    assert_eq!(bed.letter().await, id);
 }
 
 #[tokio::test]
@@ -155,19 +129,13 @@ async fn digits_that_begin_two_ids_name_neither() {
         };
         assert_eq!(bed.store.kept().put(&letter).await, Ok(Put::Applied));
     }
-    let discard = |id: String| act_on(&bed, id);
-    discard("07".repeat(31))
-        .await
-        .refused(409, "more than one letter's id begins with");
+    let (begin, whole) = ("07".repeat(31), "07".repeat(32));
+    let said = bed.discard(&begin).await;
+    said.refused(409, "more than one letter's id begins with");
     assert_eq!(bed.letters().await.len(), 2);
-    let whole = "07".repeat(32);
     // A letter that cannot be read can be discarded, too.
-    let shown = look(&bed, &format!("/letters/{whole}")).await;
+    let shown = bed.show_letter(&whole).await;
     shown.refused(500, "a letter has a version that this build does not read");
-    assert_eq!(discard(whole).await.status, 200);
-    assert_eq!(discard("07".repeat(31)).await.status, 200);
-}
-
-async fn act_on(bed: &Bed, id: String) -> Said {
-    act(bed, &format!("/letters/{id}/discard")).await
+    assert_eq!(bed.discard(&whole).await.status, 200);
+    assert_eq!(bed.discard(&begin).await.status, 200);
 }

@@ -1,22 +1,21 @@
 //! Health and metrics.
 
-use super::support::{Down, Sender};
 use super::{kept, strict};
+use crate::support::Down;
 
 #[tokio::test]
 async fn letters_that_wait_and_seconds_of_the_store_are_told() {
     let bed = strict().await;
     kept(&bed, 500).await;
-    bed.ask(Sender::Task.sends("t2", "payload")).await;
-    let text = String::from_utf8(bed.admin("/metrics").await.body.to_vec()).unwrap();
+    bed.task("t2").await;
     for line in [
-        "semel_letters_waiting 1",
-        "semel_store_seconds_count{verb=\"claim\"} 2",
-        "semel_store_seconds_count{verb=\"fail\"} 1",
-        "semel_store_seconds_count{verb=\"complete\"} 1",
-        "semel_store_seconds_count{verb=\"letter_put\"} 1",
+        "\nsemel_letters_waiting 1\n",
+        "\nsemel_store_seconds_count{verb=\"claim\"} 2\n",
+        "\nsemel_store_seconds_count{verb=\"fail\"} 1\n",
+        "\nsemel_store_seconds_count{verb=\"complete\"} 1\n",
+        "\nsemel_store_seconds_count{verb=\"letter_put\"} 1\n",
     ] {
-        assert!(text.lines().any(|said| said == line), "{line}\n{text}");
+        bed.counts(line).await;
     }
 }
 
@@ -27,13 +26,8 @@ async fn a_gate_without_its_store_lives_and_is_not_ready() {
     bed.store.is(Down::Everything);
     assert_eq!(bed.admin("/healthz").await.status, 200);
     let ready = bed.admin("/readyz").await;
-    assert_eq!(
-        (ready.status, &ready.body[..]),
-        (
-            503,
-            &b"the store does not take writes; the log says why\n"[..]
-        )
-    );
+    let why = "the store does not take writes; the log says why\n";
+    assert_eq!((ready.status, ready.text()), (503, why));
     let alive = bed.admin("/healthz").await;
     assert!(alive.text().contains("does not take writes"), "{alive:?}");
     // What is not in the store is still counted.

@@ -1,55 +1,42 @@
 //! Redriving: what runs, under which key, and when the letter goes.
 
-use super::support::handler::Say;
-use super::support::{Act, Bed, Down, Sender, keyed_by, within};
-use super::{act, kept, log, resolve, strict, the_key, the_letter};
+use super::{kept, strict};
+use crate::log_lines;
+use crate::support::{Act, Bed, Down, Sender, keyed_by, until};
 use semel::protocol::{Acted, Claim, Claimed, InDoubt, Owner, State};
 use semel::store::StoreExt;
-use semel_gate::settings::{FingerprintRule, Source};
+use semel_gate::settings::{FingerprintRule, Route, Source};
+use serde_json::json;
 use std::time::Duration;
-
-async fn redrive(bed: &Bed, id: &str) -> super::Said {
-    act(bed, &format!("/letters/{id}/redrive")).await
-}
 
 #[tokio::test]
 async fn a_parked_letter_runs_again_and_goes_when_it_succeeds() {
-    log::listen();
+    log_lines::listen();
     let bed = strict().await;
     let id = kept(&bed, 500).await;
-    let (key, first) = (the_key(&bed).await, bed.handler.arrived().await);
+    let (key, first) = (bed.key().await.to_string(), bed.handler.arrived().await);
 
-    let said = redrive(&bed, &id).await;
-    assert_eq!(said.status, 200, "{said:?}");
-    assert_eq!(
-        (said.word("outcome"), said.word("key")),
-        ("ran", key.as_str())
-    );
-    assert_eq!(
-        (&said.json["status"], &said.json["closed"]),
-        (&200.into(), &true.into())
-    );
+    let said = bed.redrive(&id).await;
+    let ran = json!({"outcome": "ran", "key": key, "status": 200, "closed": true});
+    said.is(200, &ran);
     let second = bed.handler.arrived().await;
-    assert_eq!((second.body, second.path), (first.body, first.path));
-    let name = |(name, _): &&(String, String)| name.eq_ignore_ascii_case("x-cloudtasks-taskname");
-    assert_eq!(
-        second.headers.iter().find(name),
-        first.headers.iter().find(name)
-    );
+    assert_eq!((&second.body, &second.path), (&first.body, &first.path));
+    let name = "x-cloudtasks-taskname";
+    assert_eq!(second.header(name), first.header(name));
     assert!(bed.letters().await.is_empty());
     assert_eq!(bed.record().await.state, State::Succeeded);
 
     // A late duplicate of the broker is a duplicate.
-    bed.ask(Sender::Task.sends("t1", "payload")).await;
+    bed.task("t1").await;
     assert_eq!(bed.runs(), 2);
-    let deliveries = log::heard("delivery", "letter", &id);
+    let deliveries = log_lines::heard("delivery", "letter", &id);
     let outcomes: Vec<_> = deliveries
         .iter()
         .map(|line| line["outcome"].as_str().unwrap())
         .collect();
     assert_eq!(outcomes, ["parked", "ran"]);
     assert_eq!(deliveries[1]["task_name"], "t1");
-    let audit = log::heard("audit", "letter", &id);
+    let audit = log_lines::heard("audit", "letter", &id);
     assert_eq!(audit.len(), 1, "{audit:?}");
     assert_eq!(
         ["act", "key", "before", "after"].map(|name| audit[0][name].as_str().unwrap()),
@@ -60,35 +47,25 @@ async fn a_parked_letter_runs_again_and_goes_when_it_succeeds() {
 
 #[tokio::test]
 async fn a_letter_stays_as_long_as_its_runs_fail() {
-    log::listen();
+    log_lines::listen();
     let bed = strict().await;
     let id = kept(&bed, 422).await;
     bed.handler.says(422);
-    let said = redrive(&bed, &id).await;
-    said.refused(
-        409,
-        "it failed for good again (status 422); the letter stays",
-    );
-    assert_eq!(
-        (said.word("outcome"), &said.json["status"]),
-        ("failed", &422.into())
-    );
+    let said = bed.redrive(&id).await;
+    let error = "it failed for good again (status 422); the letter stays";
+    said.refused(409, error);
+    said.is(409, &json!({"outcome": "failed", "status": 422}));
     bed.handler.says(500);
-    let said = redrive(&bed, &id).await;
-    said.refused(
-        409,
-        "it failed again and is parked (status 500); the letter stays",
-    );
-    assert_eq!(
-        (said.word("outcome"), &said.json["status"]),
-        ("parked", &500.into())
-    );
+    let said = bed.redrive(&id).await;
+    let error = "it failed again and is parked (status 500); the letter stays";
+    said.refused(409, error);
+    said.is(409, &json!({"outcome": "parked", "status": 500}));
     // And it is the only one: a redrive writes no letter.
-    assert_eq!(the_letter(&bed).await, id);
-    let said = redrive(&bed, &id).await;
+    assert_eq!(bed.letter().await, id);
+    let said = bed.redrive(&id).await;
     assert_eq!((said.status, bed.runs()), (200, 4), "{said:?}");
     assert!(bed.letters().await.is_empty());
-    let closed: Vec<_> = log::heard("audit", "letter", &id)
+    let closed: Vec<_> = log_lines::heard("audit", "letter", &id)
         .iter()
         .map(|line| line["closed"].clone())
         .collect();
@@ -100,26 +77,17 @@ async fn a_handler_that_is_away_leaves_the_letter() {
     let bed = strict().await;
     let id = kept(&bed, 500).await;
     bed.handler.will(Act::Close);
-    let said = redrive(&bed, &id).await;
-    assert_eq!(
-        (said.status, &said.json["status"]),
-        (409, &502.into()),
-        "{said:?}"
-    );
-    assert_eq!(the_letter(&bed).await, id);
+    bed.redrive(&id).await.is(409, &json!({"status": 502}));
+    assert_eq!(bed.letter().await, id);
 }
 
 #[tokio::test]
 async fn what_succeeded_meanwhile_is_closed_and_not_run() {
     let bed = strict().await;
     let id = kept(&bed, 500).await;
-    resolve(&bed, &the_key(&bed).await, "succeeded").await;
-    let said = redrive(&bed, &id).await;
-    assert_eq!(
-        (said.status, said.word("outcome")),
-        (200, "succeeded"),
-        "{said:?}"
-    );
+    bed.resolve(bed.key().await, "succeeded").await;
+    let said = bed.redrive(&id).await;
+    said.is(200, &json!({"outcome": "succeeded"}));
     assert!(said.word("says").contains("nothing was run"), "{said:?}");
     assert_eq!(bed.runs(), 1);
     assert!(bed.letters().await.is_empty());
@@ -129,24 +97,19 @@ async fn what_succeeded_meanwhile_is_closed_and_not_run() {
 async fn what_waits_just_runs_and_what_is_forgotten_runs_on_request() {
     for forgotten in [false, true] {
         let bed = strict().await;
-        let mut id = kept(&bed, 500).await;
-        let key = the_key(&bed).await;
-        if forgotten {
-            act(&bed, &format!("/records/{key}/forget")).await;
-            let said = redrive(&bed, &id).await;
+        let id = kept(&bed, 500).await;
+        let key = bed.key().await.to_string();
+        let said = if forgotten {
+            bed.forget(&key).await;
+            let said = bed.redrive(&id).await;
             said.refused(409, "whether this work took effect is unknown");
             assert_eq!(bed.runs(), 1);
-            id.push_str("/redrive?run_again=true");
+            bed.run_again(&id).await
         } else {
-            resolve(&bed, &key, "retry").await;
-            id.push_str("/redrive");
-        }
-        let said = act(&bed, &format!("/letters/{id}")).await;
-        assert_eq!(
-            (said.status, said.word("key")),
-            (200, key.as_str()),
-            "{said:?}"
-        );
+            bed.resolve(&key, "retry").await;
+            bed.redrive(&id).await
+        };
+        said.is(200, &json!({"key": key}));
         assert_eq!(bed.runs(), 2);
         assert!(bed.letters().await.is_empty());
     }
@@ -157,20 +120,15 @@ async fn a_redrive_of_running_work_says_so_and_runs_nothing() {
     let bed = strict().await;
     let id = kept(&bed, 500).await;
     bed.handler.arrived().await;
-    resolve(&bed, &the_key(&bed).await, "retry").await;
-    bed.handler
-        .will(Act::Hold(Say::new(200, "late".to_owned())));
-    let delivery = bed.begin(Sender::Task.sends("t1", "payload"));
-    bed.handler.arrived().await;
-    let said = redrive(&bed, &id).await;
+    bed.resolve(bed.key().await, "retry").await;
+    let delivery = bed.hold(Sender::Task.sends("t1", "{}")).await;
+    let said = bed.redrive(&id).await;
     said.refused(409, "it is running");
     assert_eq!(said.word("outcome"), "running");
     bed.handler.go();
     assert_eq!(delivery.await.unwrap().status, 200);
-    assert_eq!(
-        (redrive(&bed, &id).await.word("outcome"), bed.runs()),
-        ("succeeded", 2)
-    );
+    assert_eq!(bed.redrive(&id).await.word("outcome"), "succeeded");
+    assert_eq!(bed.runs(), 2);
 }
 
 #[tokio::test]
@@ -178,7 +136,7 @@ async fn redrives_at_once_run_once() {
     for _ in 0..20 {
         let bed = strict().await;
         let id = kept(&bed, 500).await;
-        let redrives = (0..8).map(|_| redrive(&bed, &id));
+        let redrives = (0..8).map(|_| bed.redrive(&id));
         let told = futures_util::future::join_all(redrives).await;
         assert_eq!(bed.runs(), 2, "{told:?}");
         let ran = told.iter().filter(|said| said.word("outcome") == "ran");
@@ -199,27 +157,19 @@ async fn redrives_at_once_run_once() {
 #[tokio::test]
 async fn a_mismatched_letter_runs_under_a_key_of_its_own() {
     let bed = strict().await;
-    bed.ask(Sender::Task.sends("t1", "payload")).await;
-    let key = the_key(&bed).await;
+    bed.task("t1").await;
+    let key = bed.key().await;
     bed.ask(Sender::Task.sends("t1", "another")).await;
-    let (id, before) = (the_letter(&bed).await, bed.record().await);
+    let (id, before) = (bed.letter().await, bed.record().await);
     bed.handler.says(422);
-    let said = redrive(&bed, &id).await;
-    assert_eq!(
-        (said.status, said.word("outcome")),
-        (409, "failed"),
-        "{said:?}"
-    );
+    let said = bed.redrive(&id).await;
+    said.is(409, &json!({"outcome": "failed"}));
     let own = said.word("key").to_owned();
-    assert_ne!(own, key);
-    let said = redrive(&bed, &id).await;
-    assert_eq!(
-        (said.status, said.word("key"), bed.runs()),
-        (200, own.as_str(), 3),
-        "{said:?}"
-    );
+    assert_ne!(own, key.to_string());
+    bed.redrive(&id).await.is(200, &json!({"key": own}));
+    assert_eq!(bed.runs(), 3);
     assert!(bed.letters().await.is_empty());
-    let first = bed.store.kept().look(&key.parse().unwrap()).await.unwrap();
+    let first = bed.store.kept().look(&key).await.unwrap();
     assert_eq!(first, Some(before));
 }
 
@@ -228,19 +178,18 @@ async fn a_letter_without_a_key_is_forwarded_as_it_is() {
     let bed = Bed::route(|route| route.sources = vec![Source::PubSub]).await;
     let reply = bed.ask(Sender::Task.sends("t1", "no envelope")).await;
     assert_eq!((reply.status, bed.runs()), (200, 0));
-    let id = the_letter(&bed).await;
+    let id = bed.letter().await;
     bed.handler.says(503);
-    redrive(&bed, &id)
-        .await
-        .refused(409, "it failed again (status 503); the letter stays");
+    let said = bed.redrive(&id).await;
+    said.refused(409, "it failed again (status 503); the letter stays");
     assert_eq!(bed.handler.arrived().await.body, "no envelope");
-    let said = redrive(&bed, &id).await;
+    let said = bed.redrive(&id).await;
     assert_eq!((said.status, bed.runs()), (200, 2), "{said:?}");
     assert!(bed.letters().await.is_empty());
 }
 
 /// Another gate on the same store.
-async fn restarted(bed: Bed, change: impl FnOnce(&mut semel_gate::settings::Route)) -> Bed {
+async fn restarted(bed: Bed, change: impl FnOnce(&mut Route)) -> Bed {
     let (served, handler, store) = bed.stop();
     served.await.unwrap();
     Bed::on(store, handler, |settings| change(&mut settings.routes[0])).await
@@ -252,18 +201,13 @@ async fn a_letter_keeps_its_key_when_the_rule_changes() {
     for rule in ["/order_id", "queue"] {
         let bed = strict().await;
         let id = kept(&bed, 500).await;
-        let key = the_key(&bed).await;
+        let key = bed.key().await.to_string();
         let bed = restarted(bed, |route| {
             keyed_by(route, rule);
             route.fingerprint = FingerprintRule::Off;
         })
         .await;
-        let said = redrive(&bed, &id).await;
-        assert_eq!(
-            (said.status, said.word("key")),
-            (200, key.as_str()),
-            "{said:?}"
-        );
+        bed.redrive(&id).await.is(200, &json!({"key": key}));
         assert_eq!(bed.record().await.state, State::Succeeded);
     }
 }
@@ -273,21 +217,20 @@ async fn a_letter_whose_route_is_gone_stays() {
     let bed = strict().await;
     let id = kept(&bed, 500).await;
     let bed = restarted(bed, |route| route.name = "renamed".into()).await;
-    redrive(&bed, &id)
-        .await
-        .refused(409, "this gate has no route \"work\" any more");
-    assert_eq!(the_letter(&bed).await, id);
+    let said = bed.redrive(&id).await;
+    said.refused(409, "this gate has no route \"work\" any more");
+    assert_eq!(bed.letter().await, id);
 }
 
 #[tokio::test]
 async fn a_key_that_stands_for_another_payload_by_now_is_left_alone() {
     let bed = strict().await;
     let id = kept(&bed, 500).await;
-    act(&bed, &format!("/records/{}/forget", the_key(&bed).await)).await;
+    bed.forget(bed.key().await).await;
     bed.ask(Sender::Task.sends("t1", "another")).await;
-    let said = redrive(&bed, &id).await;
+    let said = bed.redrive(&id).await;
     said.refused(409, "known with another payload");
-    assert_eq!((the_letter(&bed).await, bed.runs()), (id, 2));
+    assert_eq!((bed.letter().await, bed.runs()), (id, 2));
 }
 
 #[tokio::test]
@@ -295,23 +238,15 @@ async fn a_letter_that_could_not_be_closed_is_closed_by_the_next_redrive() {
     let bed = strict().await;
     let id = kept(&bed, 500).await;
     bed.handler.arrived().await;
-    bed.handler.will(Act::Hold(Say::new(200, "ran".to_owned())));
-    let (path, admin) = (format!("/letters/{id}/redrive"), bed.admin);
-    let first = tokio::spawn(super::support::Ask::post(&path).send(admin));
-    bed.handler.arrived().await;
+    let first = bed.hold_redrive(&id).await;
     bed.store.is(Down::Letters);
-    bed.handler.go();
-    let first = first.await.unwrap();
+    let first = bed.go(first).await;
     assert_eq!(first.status, 503, "{first:?}");
-    assert!(
-        String::from_utf8_lossy(&first.body)
-            .contains("it succeeded, but its letter could not be closed")
-    );
+    let error = "it succeeded, but its letter could not be closed";
+    assert!(first.text().contains(error), "{first:?}");
     bed.store.is(Down::Nothing);
-    assert_eq!(
-        (redrive(&bed, &id).await.word("outcome"), bed.runs()),
-        ("succeeded", 2)
-    );
+    assert_eq!(bed.redrive(&id).await.word("outcome"), "succeeded");
+    assert_eq!(bed.runs(), 2);
     assert!(bed.letters().await.is_empty());
 }
 
@@ -320,19 +255,12 @@ async fn an_operator_that_hangs_up_cancels_nothing() {
     let bed = strict().await;
     let id = kept(&bed, 500).await;
     bed.handler.arrived().await;
-    bed.handler.will(Act::Hold(Say::new(200, "ran".to_owned())));
-    let (path, admin) = (format!("/letters/{id}/redrive"), bed.admin);
-    let first = tokio::spawn(super::support::Ask::post(&path).send(admin));
-    bed.handler.arrived().await;
+    let first = bed.hold_redrive(&id).await;
     first.abort();
     assert!(first.await.is_err());
     bed.handler.go();
-    within("the end of the letter", async {
-        while !bed.letters().await.is_empty() {
-            tokio::task::yield_now().await;
-        }
-    })
-    .await;
+    let gone = async || bed.letters().await.is_empty();
+    until("the end of the letter", gone).await;
     assert_eq!(bed.record().await.state, State::Succeeded);
 }
 
@@ -340,7 +268,7 @@ async fn an_operator_that_hangs_up_cancels_nothing() {
 async fn a_run_that_died_is_taken_over_when_its_lease_has_lapsed() {
     let bed = Bed::route(|route| route.final_statuses = vec![422..=422]).await;
     let id = kept(&bed, 422).await;
-    let (key, record) = (the_key(&bed).await.parse().unwrap(), bed.record().await);
+    let (key, record) = (bed.key().await, bed.record().await);
     let store = bed.store.kept();
     assert_eq!(store.redrive(&key).await.unwrap(), Acted::Applied);
     let claim = Claim {
@@ -354,14 +282,9 @@ async fn a_run_that_died_is_taken_over_when_its_lease_has_lapsed() {
     };
     let claimed = store.claim(&claim).await.unwrap();
     assert!(matches!(claimed, Claimed::Granted(_)), "{claimed:?}");
-    redrive(&bed, &id).await.refused(409, "it is running");
+    bed.redrive(&id).await.refused(409, "it is running");
     // Time itself is tested here; the lease is long enough for a busy machine to ask before its end.
     tokio::time::sleep(claim.lease).await;
-    let said = redrive(&bed, &id).await;
-    assert_eq!(
-        (said.status, said.word("outcome")),
-        (200, "ran"),
-        "{said:?}"
-    );
+    bed.redrive(&id).await.is(200, &json!({"outcome": "ran"}));
     assert_eq!(bed.runs(), 2);
 }

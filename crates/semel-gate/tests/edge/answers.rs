@@ -1,14 +1,10 @@
 //! Answers come back as they were, and no broker is sent elsewhere.
 
-use crate::support::client::exchange;
-use crate::support::handler::Say;
-use crate::support::{Act, Ask, BROKERS, Bed, Sender};
+use crate::support::wire::exchange;
+use crate::support::{Act, Ask, BROKERS, Bed, Say, Sender};
 use bytes::Bytes;
 use semel::Outcome;
-use semel::protocol::{Held, Lease, State};
-use semel::store::StoreExt;
 use semel::work::Completes;
-use std::time::Duration;
 
 #[tokio::test]
 async fn header_values_replay_byte_for_byte() {
@@ -43,8 +39,8 @@ async fn a_letter_runs_again_with_the_path_and_headers_that_it_came_with() {
     let head = "POST /w%6frk?x=%6f HTTP/1.1\r\nhost: shop\r\nx-cloudtasks-queuename: q\r\n\
                 x-cloudtasks-taskname: t\r\ncontent-length: 2\r\nx-name: na";
     let raw = [head.as_bytes(), b"\xefve\r\n\r\n{}"].concat();
-    let reply = exchange(bed.gate, &raw).await;
-    assert!(reply.starts_with("HTTP/1.1 200"), "{reply}");
+    let reply = exchange(bed.gate, raw).await;
+    reply.is(200);
     let letters = bed.letters().await;
     assert_eq!(letters.len(), 1, "{reply}");
     let redrive = Ask::post(&format!("/letters/{}/redrive", letters[0].id));
@@ -61,41 +57,23 @@ async fn a_letter_runs_again_with_the_path_and_headers_that_it_came_with() {
     assert_eq!(first.header("semel-key"), again.header("semel-key"));
 }
 
-/// What the handler's own transaction does.
-async fn complete(bed: &Bed, outcome: Outcome) {
-    let (key, record) = bed.records().await[0].clone();
-    let lease = Lease {
-        key,
-        owner: record.owner,
-        fence: record.fence,
-        born: record.born,
-        attempt: record.attempts,
-    };
-    let retention = Duration::from_secs(3600);
-    let kept = bed.store.kept();
-    let held = kept.complete(&lease, &outcome.encode(), retention).await;
-    assert_eq!(held.unwrap(), Held::Applied(State::Succeeded));
-}
-
 #[tokio::test]
 async fn a_redirect_that_a_handler_completed_with_reaches_clients_and_no_broker() {
     for (body, acknowledged) in [("moved", 200), ("", 204)] {
         for sender in BROKERS.into_iter().chain([Sender::Api]) {
             let bed = Bed::route(|route| route.completes = Completes::Handler).await;
-            bed.handler.will(Act::Hold(Say::new(303, "not told")));
-            let first = bed.begin(sender.sends("n", "{}"));
-            bed.handler.arrived().await;
+            let act = Act::Hold(Say::new(303, "not told"));
+            let first = bed.begin_with(act, sender.sends("n", "{}")).await;
             let recorded = Outcome::new(303, body).with_header("location", "/elsewhere");
-            complete(&bed, recorded).await;
-            bed.handler.go();
-            let first = first.await.unwrap();
+            bed.complete(recorded).await;
+            let first = bed.go(first).await;
             if sender == Sender::Api {
                 first.is(303);
                 assert_eq!(first.header("location"), Some("/elsewhere"));
             } else {
                 first.is(acknowledged);
                 assert_eq!(first.header("location"), None, "{sender:?}");
-                bed.ask(sender.sends("n", "{}")).await.is_replay(200);
+                bed.deliver(sender, "n").await.is_replay(200);
             }
             assert_eq!((bed.runs(), bed.letters().await.len()), (1, 0));
         }

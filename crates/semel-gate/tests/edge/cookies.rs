@@ -1,17 +1,10 @@
 //! A cookie that came in pieces.
 
-use crate::support::{Ask, Bed, Sender};
-use semel_gate::settings::Pass;
+use crate::support::{Ask, Bed, Sender, pass};
 
 #[tokio::test]
 async fn pieces_of_a_cookie_are_joined_before_they_reach_the_handler() {
-    let bed = Bed::with(|settings| {
-        settings.pass = Some(Pass {
-            paths: vec!["/static/*".parse().unwrap()],
-            upstream: settings.routes[0].upstream.clone(),
-        });
-    })
-    .await;
+    let bed = Bed::with(|settings| pass(settings, &["/static/*"])).await;
     for ask in [Sender::Api.sends("k", "{}"), Ask::post("/static/x")] {
         let pieces = ask.header("cookie", "a=1").header("cookie", "b=2; c=3");
         bed.ask(pieces.header("Cookie", "d=4").h2c()).await.is(200);

@@ -1,19 +1,18 @@
 //! Handlers over HTTP/2 without TLS: what is in doubt, and what is not.
 
-use super::h2_peer::{Ends, INTERNAL_ERROR, NO_ERROR, Peer, REFUSED_STREAM};
-use crate::support::client::exchange;
-use crate::support::{Bed, Sender, here, terms_of, upstream, within};
+use super::http2_handler::{
+    Ends, Http2Handler, INTERNAL_ERROR, LastStream, NO_ERROR, REFUSED_STREAM,
+};
+use crate::http2;
+use crate::support::wire::exchange;
+use crate::support::{Bed, Sender, terms_of, upstream, within};
 use bytes::Bytes;
 use http::{Request, Response};
 use http_body_util::{BodyExt, Full};
 use hyper::body::Incoming;
-use hyper::service::service_fn;
-use hyper_util::rt::{TokioExecutor, TokioIo};
 use semel::protocol::{InDoubt, State};
-use std::convert::Infallible;
 use std::net::SocketAddr;
 use std::time::Duration;
-use tokio::net::TcpListener;
 use tokio::sync::mpsc;
 
 const BOTH: [InDoubt; 2] = [InDoubt::Retry, InDoubt::Park];
@@ -32,12 +31,12 @@ async fn before(handler: SocketAddr, in_doubt: InDoubt) -> Bed {
 #[tokio::test]
 async fn where_doubt_is_parked_every_run_has_a_connection_of_its_own() {
     for (in_doubt, connections) in [(InDoubt::Park, [1, 2, 3]), (InDoubt::Retry, [1, 1, 1])] {
-        let mut peer = Peer::start().await;
-        let bed = before(peer.address, in_doubt).await;
+        let mut handler = Http2Handler::start().await;
+        let bed = before(handler.address, in_doubt).await;
         for connection in connections {
             let name = bed.records().await.len().to_string();
-            bed.ask(Sender::Task.sends(&name, "{}")).await.is(200);
-            assert_eq!(peer.arrived().await, connection, "{in_doubt:?}");
+            bed.task(&name).await.is(200);
+            assert_eq!(handler.arrived().await, connection, "{in_doubt:?}");
         }
     }
 }
@@ -47,31 +46,26 @@ async fn what_the_handler_did_not_look_at_is_not_in_doubt() {
     for in_doubt in BOTH {
         for ends in [
             Ends::Reset(REFUSED_STREAM),
-            Ends::GoAway {
-                own_is_last: false,
-                code: NO_ERROR,
-            },
-            Ends::GoAway {
-                own_is_last: false,
-                code: INTERNAL_ERROR,
-            },
+            Ends::GoAway(LastStream::Before, NO_ERROR),
+            Ends::GoAway(LastStream::Before, INTERNAL_ERROR),
         ] {
-            let mut peer = Peer::start().await;
-            let bed = before(peer.address, in_doubt).await;
-            peer.will(ends);
-            let answer = bed.ask(Sender::Task.sends("n", "{}")).await;
+            let mut handler = Http2Handler::start().await;
+            let bed = before(handler.address, in_doubt).await;
+            handler.will(ends);
+            let answer = bed.task("n").await;
             answer.is_problem(502, "handler-unreachable");
             assert!(answer.text().contains("nothing was run"), "{answer:?}");
             let record = bed.record().await;
+            let counted = (record.state, record.attempts);
+            assert_eq!(counted, (State::Waiting, 0), "{ends:?}");
+            assert_eq!(bed.letters().await, []);
+            bed.task("n").await.is(200);
+            assert_eq!(bed.record().await.state, State::Succeeded);
             assert_eq!(
-                (record.state, record.attempts),
-                (State::Waiting, 0),
+                (handler.arrived().await, handler.unseen()),
+                (1, 1),
                 "{ends:?}"
             );
-            assert_eq!(bed.letters().await, []);
-            bed.ask(Sender::Task.sends("n", "{}")).await.is(200);
-            assert_eq!(bed.record().await.state, State::Succeeded);
-            assert_eq!((peer.arrived().await, peer.unseen()), (1, 1), "{ends:?}");
         }
     }
 }
@@ -82,38 +76,31 @@ async fn what_the_handler_may_have_looked_at_is_in_doubt() {
         Ends::Reset(NO_ERROR),
         Ends::Reset(INTERNAL_ERROR),
         Ends::Close,
-        Ends::GoAway {
-            own_is_last: true,
-            code: NO_ERROR,
-        },
-        Ends::GoAway {
-            own_is_last: true,
-            code: INTERNAL_ERROR,
-        },
+        Ends::GoAway(LastStream::Own, NO_ERROR),
+        Ends::GoAway(LastStream::Own, INTERNAL_ERROR),
     ] {
-        let mut peer = Peer::start().await;
-        let bed = before(peer.address, InDoubt::Park).await;
-        peer.will(ends);
-        let answer = bed.ask(Sender::Api.sends("k", "{}")).await;
-        answer.is_problem(409, "parked");
+        let mut handler = Http2Handler::start().await;
+        let bed = before(handler.address, InDoubt::Park).await;
+        handler.will(ends);
+        bed.api("k").await.is_problem(409, "parked");
         assert_eq!(bed.record().await.state, State::Parked, "{ends:?}");
-        bed.ask(Sender::Api.sends("k", "{}"))
-            .await
-            .is_problem(409, "parked");
-        assert_eq!((peer.arrived().await, peer.unseen()), (1, 0), "{ends:?}");
+        bed.api("k").await.is_problem(409, "parked");
+        assert_eq!(
+            (handler.arrived().await, handler.unseen()),
+            (1, 0),
+            "{ends:?}"
+        );
     }
 }
 
 #[tokio::test]
 async fn a_handler_that_went_away_between_runs_is_reached_anew() {
-    let mut peer = Peer::start().await;
-    let bed = before(peer.address, InDoubt::Park).await;
+    let mut handler = Http2Handler::start().await;
+    let bed = before(handler.address, InDoubt::Park).await;
     for connection in 1..=5 {
-        peer.will(Ends::AnswerAndGo);
-        bed.ask(Sender::Task.sends(&connection.to_string(), "{}"))
-            .await
-            .is(200);
-        assert_eq!(peer.arrived().await, connection);
+        handler.will(Ends::AnswerAndGo);
+        bed.task(&connection.to_string()).await.is(200);
+        assert_eq!(handler.arrived().await, connection);
     }
 }
 
@@ -124,11 +111,11 @@ async fn a_handler_that_is_gone_without_a_word_is_noticed_long_before_the_timeou
         (InDoubt::Retry, State::Waiting),
         (InDoubt::Park, State::Parked),
     ] {
-        let mut peer = Peer::start().await;
-        let bed = before(peer.address, in_doubt).await;
-        peer.will(Ends::Silence);
+        let mut handler = Http2Handler::start().await;
+        let bed = before(handler.address, in_doubt).await;
+        handler.will(Ends::Silence);
         let asking = tokio::spawn(Sender::Api.sends("k", "{}").send_unbounded(bed.gate));
-        peer.arrived().await;
+        handler.arrived().await;
         tokio::time::pause();
         let begun = tokio::time::Instant::now();
         let answer = asking.await.unwrap();
@@ -143,27 +130,16 @@ async fn a_handler_that_is_gone_without_a_word_is_noticed_long_before_the_timeou
 
 /// A handler that tells `:authority`, `Host` and path of each request.
 async fn naming() -> (SocketAddr, mpsc::UnboundedReceiver<[Option<String>; 3]>) {
-    let listener = TcpListener::bind(here()).await.unwrap();
-    let address = listener.local_addr().unwrap();
     let (tell, told) = mpsc::unbounded_channel();
-    tokio::spawn(async move {
-        loop {
-            let (stream, _) = listener.accept().await.unwrap();
-            let tell = tell.clone();
-            let service = service_fn(move |request: Request<Incoming>| {
-                let host = request.headers().get("host");
-                let host = host.map(|host| host.to_str().unwrap().to_owned());
-                let authority = request.uri().authority().map(ToString::to_string);
-                let path = Some(request.uri().path_and_query().unwrap().to_string());
-                tell.send([authority, host, path]).unwrap();
-                async { Ok::<_, Infallible>(Response::new(Full::new(Bytes::from("done")))) }
-            });
-            let serve = hyper::server::conn::http2::Builder::new(TokioExecutor::new())
-                .serve_connection(TokioIo::new(stream), service);
-            tokio::spawn(serve);
-        }
+    let address = http2::handler(move |request: Request<Incoming>| {
+        let host = request.headers().get("host");
+        let host = host.map(|host| host.to_str().unwrap().to_owned());
+        let authority = request.uri().authority().map(ToString::to_string);
+        let path = Some(request.uri().path_and_query().unwrap().to_string());
+        tell.send([authority, host, path]).unwrap();
+        async { Response::new("done".to_owned()) }
     });
-    (address, told)
+    (address.await, told)
 }
 
 #[tokio::test]
@@ -172,49 +148,30 @@ async fn the_handler_hears_one_host_the_one_that_its_sender_named() {
     for in_doubt in BOTH {
         let bed = before(address, in_doubt).await;
         let raw = Sender::Task.sends("1", "{}").path("/w%6frk?x=%6f").raw();
-        let reply = exchange(bed.gate, &raw).await;
-        assert!(reply.starts_with("HTTP/1.1 200"), "{reply}");
+        let reply = exchange(bed.gate, raw).await;
+        reply.is(200);
         let heard = within("a request", told.recv()).await.unwrap();
-        assert_eq!(
-            heard,
-            [Some("gate".into()), None, Some("/work?x=%6f".into())]
-        );
+        let expected = [Some("gate".into()), None, Some("/work?x=%6f".into())];
+        assert_eq!(heard, expected);
 
         let nameless = "POST /work HTTP/1.0\r\nx-cloudtasks-queuename: q\r\nx-cloudtasks-taskname: 2\r\n\
                         content-length: 0\r\n\r\n";
         let reply = exchange(bed.gate, nameless.as_bytes()).await;
         assert!(reply.contains(" 200 OK"), "{reply}");
         let heard = within("a request", told.recv()).await.unwrap();
-        assert_eq!(
-            heard,
-            [Some(address.to_string()), None, Some("/work".into())]
-        );
+        let expected = [Some(address.to_string()), None, Some("/work".into())];
+        assert_eq!(heard, expected);
     }
-}
-
-/// A handler that answers three times what it got.
-async fn echoing() -> SocketAddr {
-    let listener = TcpListener::bind(here()).await.unwrap();
-    let address = listener.local_addr().unwrap();
-    tokio::spawn(async move {
-        loop {
-            let (stream, _) = listener.accept().await.unwrap();
-            let service = service_fn(|request: Request<Incoming>| async {
-                let body = request.into_body().collect().await.unwrap().to_bytes();
-                let answer = Full::new(Bytes::from(body.repeat(3)));
-                Ok::<_, Infallible>(Response::new(answer))
-            });
-            let serve = hyper::server::conn::http2::Builder::new(TokioExecutor::new())
-                .serve_connection(TokioIo::new(stream), service);
-            tokio::spawn(serve);
-        }
-    });
-    address
 }
 
 #[tokio::test]
 async fn large_bodies_cross_whole_over_a_connection_that_nobody_else_uses() {
-    let address = echoing().await;
+    // It answers three times what it got.
+    let address = http2::handler(|request: Request<Incoming>| async {
+        let body = request.into_body().collect().await.unwrap().to_bytes();
+        Response::new(Full::new(Bytes::from(body.repeat(3))))
+    })
+    .await;
     for in_doubt in BOTH {
         let bed = before(address, in_doubt).await;
         let body = "x".repeat(900_000);
@@ -230,15 +187,14 @@ async fn large_bodies_cross_whole_over_a_connection_that_nobody_else_uses() {
 #[tokio::test]
 async fn a_named_host_is_never_connected_to() {
     let (address, mut told) = naming().await;
-    let mut elsewhere = Peer::start().await;
+    let mut elsewhere = Http2Handler::start().await;
     let bed = before(address, InDoubt::Park).await;
     let raw = format!(
         "POST /work HTTP/1.1\r\nhost: {}\r\nx-cloudtasks-queuename: q\r\nx-cloudtasks-taskname: 1\r\n\
          content-length: 0\r\n\r\n",
         elsewhere.address
     );
-    let reply = exchange(bed.gate, raw.as_bytes()).await;
-    assert!(reply.starts_with("HTTP/1.1 200"), "{reply}");
+    exchange(bed.gate, raw).await.is(200);
     within("a request", told.recv()).await.unwrap();
     assert_eq!(elsewhere.unseen(), 0);
 }

@@ -1,22 +1,13 @@
 //! HEAD runs what GET runs.
 
-use crate::support::handler::Say;
-use crate::support::{Act, Ask, Bed, Sender};
+use crate::support::{Act, Ask, Bed, Say, Sender, pass};
 use http::Method;
-use semel_gate::settings::{Pass, Settings};
-
-fn passing_all(settings: &mut Settings) {
-    settings.pass = Some(Pass {
-        paths: vec!["/*".parse().unwrap()],
-        upstream: settings.routes[0].upstream.clone(),
-    });
-}
 
 #[tokio::test]
 async fn head_does_not_lead_around_a_protected_get() {
     let bed = Bed::with(|settings| {
         settings.routes[0].methods = vec![Method::GET];
-        passing_all(settings);
+        pass(settings, &["/*"]);
     })
     .await;
     let head = |path: &str| Ask::get(path).method(Method::HEAD);
@@ -36,7 +27,7 @@ async fn head_does_not_lead_around_a_protected_get() {
 async fn a_head_that_the_route_lists_is_protected() {
     let bed = Bed::with(|settings| {
         settings.routes[0].methods = vec![Method::GET, Method::HEAD];
-        passing_all(settings);
+        pass(settings, &["/*"]);
     })
     .await;
     bed.handler.will(Act::Say(Say::new(204, "")));

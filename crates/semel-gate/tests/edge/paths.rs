@@ -1,9 +1,10 @@
 //! There is no way around a protected path, although everything else is passed.
 
-use crate::support::client::exchange;
-use crate::support::{Bed, Handler, Seen, Sender, route};
+use crate::support::wire::{RawReply, exchange};
+use crate::support::{Bed, Handler, Seen, Sender, pass, route};
+use Must::{Pass, Protect, Refund, Refuse, RefuseSomehow};
 use semel_gate::path::PathAllowance;
-use semel_gate::settings::{Pass, Settings};
+use semel_gate::settings::{Route, Settings};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// A gate that protects some paths and passes all others to the same handler.
@@ -40,11 +41,10 @@ impl Surrounded {
         let refunds = Handler::start().await;
         let address = refunds.address;
         let bed = Bed::with(|settings| {
-            let upstream = settings.routes[0].upstream.clone();
-            let here = |name: &str, path: &str| {
-                let mut route = route(name, path, address);
-                route.upstream = upstream.clone();
-                route
+            pass(settings, &["/*"]);
+            let here = |name: &str, path: &str| Route {
+                upstream: settings.routes[0].upstream.clone(),
+                ..route(name, path, address)
             };
             settings.routes = vec![
                 here("charge", "/charge"),
@@ -53,10 +53,6 @@ impl Surrounded {
                 here("static", "/static/*"),
                 here("me", "/@me"),
             ];
-            settings.pass = Some(Pass {
-                paths: vec!["/*".parse().unwrap()],
-                upstream,
-            });
             change(settings);
         })
         .await;
@@ -68,7 +64,7 @@ impl Surrounded {
     }
 
     /// Sends a delivery with this target, byte for byte; the reply, and what the handler saw.
-    pub(crate) async fn post(&self, target: &[u8]) -> (String, Option<Seen>) {
+    pub(crate) async fn post(&self, target: &[u8]) -> (RawReply, Option<Seen>) {
         let name = self.sent.fetch_add(1, Ordering::SeqCst);
         let before = (self.bed.runs(), self.refunds.count());
         let head = format!(
@@ -97,38 +93,23 @@ impl Surrounded {
             .as_ref()
             .is_some_and(|seen| seen.header("semel-key").is_some());
         match must {
-            Must::Protect(canonical) => {
-                assert_eq!(
-                    (path, protected),
-                    (Some(canonical), true),
-                    "{shown}: {reply}"
-                );
-                assert!(!is_refund, "{shown}");
+            Protect(canonical) => {
+                let seen = (path, protected, is_refund);
+                assert_eq!(seen, (Some(canonical), true, false), "{shown}: {reply}");
             }
-            Must::Refund(canonical) => {
-                assert_eq!(
-                    (path, protected),
-                    (Some(canonical), true),
-                    "{shown}: {reply}"
-                );
-                assert!(is_refund, "{shown}");
+            Refund(canonical) => {
+                let seen = (path, protected, is_refund);
+                assert_eq!(seen, (Some(canonical), true, true), "{shown}: {reply}");
             }
-            Must::Pass(canonical) => {
-                assert_eq!(
-                    (path, protected),
-                    (Some(canonical), false),
-                    "{shown}: {reply}"
-                );
+            Pass(canonical) => {
+                let seen = (path, protected);
+                assert_eq!(seen, (Some(canonical), false), "{shown}: {reply}");
             }
-            Must::Refuse => {
+            Refuse => {
                 assert_eq!(path, None, "{shown}: {reply}");
-                assert!(reply.starts_with("HTTP/1.1 400"), "{shown}: {reply}");
-                assert!(
-                    reply.contains("errors.md#ambiguous-path"),
-                    "{shown}: {reply}"
-                );
+                reply.is_problem(shown, 400, "ambiguous-path");
             }
-            Must::RefuseSomehow => {
+            RefuseSomehow => {
                 assert_eq!(path, None, "{shown}: {reply}");
                 assert!(reply.starts_with("HTTP/1.1 4"), "{shown}: {reply}");
             }
@@ -137,128 +118,70 @@ impl Surrounded {
 }
 
 const TABLE: &[(&[u8], Must)] = &[
-    (b"/charge", Must::Protect("/charge")),
-    (b"/%63harge", Must::Protect("/charge")),
-    (b"/%63%68%61%72%67%65", Must::Protect("/charge")),
-    (b"/charge?", Must::Protect("/charge?")),
-    (
-        b"/charge?a=%63&b=;/../",
-        Must::Protect("/charge?a=%63&b=;/../"),
-    ),
-    (b"/charge#x", Must::Protect("/charge")),
-    (b"http://gate/charge", Must::Protect("/charge")),
-    (b"http://gate/%63harge?x", Must::Protect("/charge?x")),
-    (b"/%40me", Must::Refuse),
-    (b"/@me", Must::Protect("/@me")),
-    (b"/charge/", Must::Refuse),
-    (b"/charge//", Must::Refuse),
-    (b"/charge/.", Must::Refuse),
-    (b"/charge/x/..", Must::Refuse),
-    (b"/charge;x=1", Must::Refuse),
-    (b"/charge%3bx=1", Must::Refuse),
-    (b"/;x/charge", Must::Refuse),
-    (b"/x/..;/charge", Must::Refuse),
-    (b"/x/%2e%2e;/charge", Must::Refuse),
-    (b"/x/..%3b/charge", Must::Refuse),
-    (b"/x/../charge", Must::Refuse),
-    (b"/x/%2E./charge", Must::Refuse),
-    (b"/x/..%2fcharge", Must::Refuse),
-    (b"/x/..\\charge", Must::Refuse),
-    (b"/x/..%5Ccharge", Must::Refuse),
-    (b"/./charge", Must::Refuse),
-    (b"/.%00./charge", Must::Refuse),
-    (b"//charge", Must::Refuse),
-    (b"///charge", Must::Refuse),
-    (b"//gate/charge", Must::Refuse),
-    (b"/\\charge", Must::Refuse),
-    (b"\\charge", Must::RefuseSomehow),
-    (b"/CHARGE", Must::Refuse),
-    (b"/Charge", Must::Refuse),
-    (b"/%43harge", Must::Refuse),
-    (b"/charge%2f", Must::Refuse),
-    (b"/charge%2Fx", Must::Refuse),
-    (b"/%2fcharge", Must::Refuse),
-    (b"/charge%5c", Must::Refuse),
-    (b"/charge%00", Must::Refuse),
-    (b"/charge%00.svg", Must::Refuse),
-    (b"/charge%0a", Must::Refuse),
-    (b"/charge%09", Must::Refuse),
-    (b"/charge%20", Must::Refuse),
-    (b"/%20charge", Must::Refuse),
-    (b"/charge.", Must::Refuse),
-    (b"/charge%2e", Must::Refuse),
-    (b"/charge%3Fx", Must::Refuse),
-    (b"/charge%23x", Must::Refuse),
-    (b"/charge%", Must::Refuse),
-    (b"/charge%zz", Must::Refuse),
-    (b"/%u0063harge", Must::Refuse),
-    (b"/%2563harge", Must::Refuse),
-    (b"/%25%36%33harge", Must::Refuse),
-    (b"/charge%C0%80", Must::Refuse),
-    (b"/%C1%A3harge", Must::Refuse),
-    (b"/%E0%81%A3harge", Must::Refuse),
-    (b"/charge%FF", Must::Refuse),
-    (b"/charge%C2%A0", Must::Refuse),
-    ("/\u{FF43}harge".as_bytes(), Must::Refuse),
-    (b"/%EF%BD%83harge", Must::Refuse),
-    (b"/%EF%BC%8Fcharge", Must::Refuse),
-    (b"/charge\t", Must::RefuseSomehow),
-    (b"/charge\0", Must::RefuseSomehow),
-    (b"/char\xE7e", Must::RefuseSomehow),
-    (b"charge", Must::RefuseSomehow),
-    (b"*", Must::RefuseSomehow),
-    (b"?x", Must::RefuseSomehow),
-    (b"gate:80", Must::RefuseSomehow),
-    (b"http://elsewhere/charge", Must::RefuseSomehow),
-    (b"http://user@gate/charge", Must::RefuseSomehow),
+    (b"/charge", Protect("/charge")),
+    (b"/%63harge", Protect("/charge")),
+    (b"/%63%68%61%72%67%65", Protect("/charge")),
+    (b"/charge?", Protect("/charge?")),
+    (b"/charge?a=%63&b=;/../", Protect("/charge?a=%63&b=;/../")),
+    (b"/charge#x", Protect("/charge")),
+    (b"http://gate/charge", Protect("/charge")),
+    (b"http://gate/%63harge?x", Protect("/charge?x")),
+    (b"/@me", Protect("/@me")),
+    (b"\\charge", RefuseSomehow),
+    ("/\u{FF43}harge".as_bytes(), Refuse),
+    (b"/charge\t", RefuseSomehow),
+    (b"/charge\0", RefuseSomehow),
+    (b"/char\xE7e", RefuseSomehow),
+    (b"charge", RefuseSomehow),
+    (b"*", RefuseSomehow),
+    (b"?x", RefuseSomehow),
+    (b"gate:80", RefuseSomehow),
+    (b"http://elsewhere/charge", RefuseSomehow),
+    (b"http://user@gate/charge", RefuseSomehow),
     // Other routes.
-    (b"/orders/refund", Must::Refund("/orders/refund")),
-    (b"/orders/%72efund", Must::Refund("/orders/refund")),
-    (b"/orders/Refund", Must::Refuse),
-    (b"/orders/refund/", Must::Refuse),
-    (b"/orders/refund;x", Must::Refuse),
-    (b"/orders/7", Must::Protect("/orders/7")),
-    (b"/%6Frders/7", Must::Protect("/orders/7")),
-    (b"/orders/caf%c3%a9", Must::Protect("/orders/caf%C3%A9")),
-    (
-        "/orders/caf\u{e9}".as_bytes(),
-        Must::Protect("/orders/caf%C3%A9"),
-    ),
-    (b"/orders/a%20b", Must::Protect("/orders/a%20b")),
-    (b"/orders/%7bid%7d", Must::Protect("/orders/%7Bid%7D")),
-    (b"/orders/{id}", Must::Protect("/orders/%7Bid%7D")),
-    (b"/orders/", Must::Protect("/orders/")),
-    (b"/orders", Must::Refuse),
-    (b"/Orders/x", Must::Refuse),
-    (b"/ORDERS", Must::Refuse),
-    (b"/orders;v=1/x", Must::Refuse),
-    (b"/orders%2Fx", Must::Refuse),
-    (b"/orders%5Cx", Must::Refuse),
-    (b"/orders//x", Must::Refuse),
-    (b"/orders/a%2Fb", Must::Refuse),
-    (b"/orders/%2e%2e/charge", Must::Refuse),
-    ("/\u{17F}tatic/x".as_bytes(), Must::Refuse),
-    (b"/%C5%BFtatic/x", Must::Refuse),
-    (b"/STATIC/x", Must::Refuse),
+    (b"/orders/refund", Refund("/orders/refund")),
+    (b"/orders/%72efund", Refund("/orders/refund")),
+    (b"/orders/7", Protect("/orders/7")),
+    (b"/%6Frders/7", Protect("/orders/7")),
+    (b"/orders/caf%c3%a9", Protect("/orders/caf%C3%A9")),
+    ("/orders/caf\u{e9}".as_bytes(), Protect("/orders/caf%C3%A9")),
+    (b"/orders/a%20b", Protect("/orders/a%20b")),
+    (b"/orders/%7bid%7d", Protect("/orders/%7Bid%7D")),
+    (b"/orders/{id}", Protect("/orders/%7Bid%7D")),
+    (b"/orders/", Protect("/orders/")),
+    ("/\u{17F}tatic/x".as_bytes(), Refuse),
     // What is passed is canonical, too.
-    (b"/", Must::Pass("/")),
-    (b"http://gate", Must::Pass("/")),
-    (b"http://gate?x=1", Must::Pass("/?x=1")),
-    (b"/charges", Must::Pass("/charges")),
-    (b"/%63harges?q=%63", Must::Pass("/charges?q=%63")),
-    (b"/health%2dz", Must::Pass("/health-z")),
-    (b"/a%c3%a9/b", Must::Pass("/a%C3%A9/b")),
-    (b"/a;b", Must::Refuse),
-    (b"/a//b", Must::Refuse),
-    (b"/a%2fb", Must::Refuse),
-    (b"/a/../b", Must::Refuse),
+    (b"/", Pass("/")),
+    (b"http://gate", Pass("/")),
+    (b"http://gate?x=1", Pass("/?x=1")),
+    (b"/charges", Pass("/charges")),
+    (b"/%63harges?q=%63", Pass("/charges?q=%63")),
+    (b"/health%2dz", Pass("/health-z")),
+    (b"/a%c3%a9/b", Pass("/a%C3%A9/b")),
 ];
+
+/// Paths that some handler could read as a protected one, or read in two ways.
+const REFUSED: &str = r"
+    /%40me /charge/ /charge// /charge/. /charge/x/.. /charge;x=1 /charge%3bx=1 /;x/charge
+    /x/..;/charge /x/%2e%2e;/charge /x/..%3b/charge /x/../charge /x/%2E./charge /x/..%2fcharge
+    /x/..\charge /x/..%5Ccharge /./charge /.%00./charge //charge ///charge //gate/charge
+    /\charge /CHARGE /Charge /%43harge /charge%2f /charge%2Fx /%2fcharge /charge%5c /charge%00
+    /charge%00.svg /charge%0a /charge%09 /charge%20 /%20charge /charge. /charge%2e /charge%3Fx
+    /charge%23x /charge% /charge%zz /%u0063harge /%2563harge /%25%36%33harge /charge%C0%80
+    /%C1%A3harge /%E0%81%A3harge /charge%FF /charge%C2%A0 /%EF%BD%83harge /%EF%BC%8Fcharge
+    /orders/Refund /orders/refund/ /orders/refund;x /orders /Orders/x /ORDERS /orders;v=1/x
+    /orders%2Fx /orders%5Cx /orders//x /orders/a%2Fb /orders/%2e%2e/charge /%C5%BFtatic/x
+    /STATIC/x /a;b /a//b /a%2fb /a/../b
+";
 
 #[tokio::test]
 async fn no_spelling_leads_around_a_protected_path() {
     let gate = Surrounded::new().await;
     for (target, must) in TABLE {
         gate.must(target, *must).await;
+    }
+    for target in REFUSED.split_whitespace() {
+        gate.must(target.as_bytes(), Refuse).await;
     }
 }
 
@@ -290,25 +213,22 @@ async fn a_route_below_a_path_may_allow_what_stays_below_it() {
     })
     .await;
     for (target, must) in [
-        (&b"/orders/a%2Fb"[..], Must::Protect("/orders/a%2Fb")),
-        (b"/orders/a%5cb", Must::Protect("/orders/a%5Cb")),
-        (b"/orders/a;v=1", Must::Protect("/orders/a;v=1")),
-        (b"/orders//a", Must::Protect("/orders//a")),
-        (b"/orders/what%3f", Must::Protect("/orders/what%3F")),
-        // But never another route, never out of it, and nobody else.
-        (b"/orders/refund;x", Must::Refuse),
-        (b"/orders/refund%2F", Must::Refuse),
-        (b"/orders//refund", Must::Refuse),
-        (b"/orders/refund%3Fx", Must::Refuse),
-        (b"/orders/..%2Fcharge", Must::Refuse),
-        (b"/orders/..;/charge", Must::Refuse),
-        (b"/orders/x%2f..%2f..%2fcharge", Must::Refuse),
-        (b"/orders/%252e%252e/charge", Must::Refuse),
-        (b"/orders;x/a", Must::Refuse),
-        (b"/static/a;v=1", Must::Refuse),
-        (b"/other/a;v=1", Must::Refuse),
+        (&b"/orders/a%2Fb"[..], Protect("/orders/a%2Fb")),
+        (b"/orders/a%5cb", Protect("/orders/a%5Cb")),
+        (b"/orders/a;v=1", Protect("/orders/a;v=1")),
+        (b"/orders//a", Protect("/orders//a")),
+        (b"/orders/what%3f", Protect("/orders/what%3F")),
     ] {
         gate.must(target, must).await;
+    }
+    // But never another route, never out of it, and nobody else.
+    let refused = r"
+        /orders/refund;x /orders/refund%2F /orders//refund /orders/refund%3Fx
+        /orders/..%2Fcharge /orders/..;/charge /orders/x%2f..%2f..%2fcharge
+        /orders/%252e%252e/charge /orders;x/a /static/a;v=1 /other/a;v=1
+    ";
+    for target in refused.split_whitespace() {
+        gate.must(target.as_bytes(), Refuse).await;
     }
 }
 
@@ -320,10 +240,10 @@ async fn what_is_passed_by_its_very_name_is_passed() {
         paths.push("/charge/".parse().unwrap());
     })
     .await;
-    gate.must(b"/orders", Must::Pass("/orders")).await;
-    gate.must(b"/Orders", Must::Refuse).await;
+    gate.must(b"/orders", Pass("/orders")).await;
+    gate.must(b"/Orders", Refuse).await;
     // One path is another matter: it is always the route's.
-    gate.must(b"/charge/", Must::Refuse).await;
+    gate.must(b"/charge/", Refuse).await;
 }
 
 #[tokio::test]
@@ -332,6 +252,6 @@ async fn a_method_that_a_route_does_not_take_is_passed_in_any_spelling() {
         settings.routes[0].methods = vec![http::Method::PUT];
     })
     .await;
-    gate.must(b"/charge", Must::Pass("/charge")).await;
-    gate.must(b"/charge/", Must::Pass("/charge/")).await;
+    gate.must(b"/charge", Pass("/charge")).await;
+    gate.must(b"/charge/", Pass("/charge/")).await;
 }

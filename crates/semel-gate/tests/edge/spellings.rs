@@ -2,42 +2,10 @@
 
 use super::paths::Surrounded;
 
-const INSERTED: [&str; 34] = [
-    "/",
-    "//",
-    ".",
-    "./",
-    "../",
-    "/./",
-    "/../",
-    ";",
-    ";a=b",
-    "%2f",
-    "%2F",
-    "%5c",
-    "\\",
-    "%2e",
-    "%2e/",
-    "%2e%2e/",
-    "%00",
-    "%20",
-    "%09",
-    "%0d",
-    "%3f",
-    "%23",
-    "%3b",
-    "%25",
-    "%252f",
-    "?",
-    "#",
-    "%c0%af",
-    "%e2%80%8b",
-    "%ff",
-    "%",
-    "%u002f",
-    "*",
-    "~",
-];
+const INSERTED: &str = r##"
+    / // . ./ ../ /./ /../ ; ;a=b %2f %2F %5c \ %2e %2e/ %2e%2e/ %00 %20 %09 %0d %3f %23 %3b %25
+    %252f ? # %c0%af %e2%80%8b %ff % %u002f * ~
+"##;
 
 /// The most lenient handler: it decodes until nothing changes, ignores case, parameters and whatever is
 /// strange at the end of a name, and walks dots and slashes of both kinds.
@@ -104,23 +72,16 @@ fn changed(path: &str) -> Vec<String> {
     }
     for at in 0..=path.len() {
         let (before, behind) = path.split_at(at);
-        changed.extend(INSERTED.map(|new| format!("{before}{new}{behind}")));
+        let inserted = INSERTED.split_whitespace();
+        changed.extend(inserted.map(|new| format!("{before}{new}{behind}")));
     }
     changed
 }
 
 #[test]
 fn the_lenient_handler_is_lenient() {
-    for path in [
-        "/charge",
-        "/CHARGE/",
-        "/x/..;/charge",
-        "/%2563harge",
-        "/./charge.",
-        "//charge;a",
-        "/charge%00x",
-        "/x%2f..%5ccharge%20",
-    ] {
+    let alike = "/charge /CHARGE/ /x/..;/charge /%2563harge /./charge. //charge;a /charge%00x /x%2f..%5ccharge%20";
+    for path in alike.split_whitespace() {
         assert_eq!(lenient(path), "/charge", "{path}");
     }
     assert_eq!(lenient("/charges"), "/charges");

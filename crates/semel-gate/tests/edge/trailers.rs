@@ -1,17 +1,13 @@
 //! What comes behind a body is no way around what stands before it.
 
-use crate::support::{Bed, here, upstream, within};
+use crate::http2;
+use crate::support::{Bed, pass, upstream, within};
 use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue, Request, Response};
 use http_body_util::{BodyExt, Full};
 use hyper::body::Incoming;
-use hyper::service::service_fn;
 use hyper_util::client::legacy::Client;
-use hyper_util::rt::{TokioExecutor, TokioIo};
-use semel_gate::settings::Pass;
-use std::convert::Infallible;
-use std::net::SocketAddr;
-use tokio::net::TcpListener;
+use hyper_util::rt::TokioExecutor;
 use tokio::sync::mpsc;
 
 fn map(names: &[&'static str]) -> HeaderMap {
@@ -28,53 +24,32 @@ fn names(headers: &HeaderMap) -> Vec<&str> {
     names
 }
 
-/// A handler over HTTP/2 that tells the trailers of each request, and answers with these.
-async fn trailing(
-    said: &'static [&'static str],
-) -> (SocketAddr, mpsc::UnboundedReceiver<HeaderMap>) {
-    let listener = TcpListener::bind(here()).await.unwrap();
-    let address = listener.local_addr().unwrap();
-    let (tell, told) = mpsc::unbounded_channel();
-    tokio::spawn(async move {
-        loop {
-            let (stream, _) = listener.accept().await.unwrap();
-            let tell = tell.clone();
-            let service = service_fn(move |request: Request<Incoming>| {
-                let tell = tell.clone();
-                async move {
-                    let got = request.into_body().collect().await.unwrap();
-                    tell.send(got.trailers().cloned().unwrap_or_default())
-                        .unwrap();
-                    let body = Full::new(Bytes::from("done"));
-                    let body = body.with_trailers(async { Some(Ok(map(said))) });
-                    let answer = Response::builder().header("idempotent-replayed", "true");
-                    Ok::<_, Infallible>(answer.body(body).unwrap())
-                }
-            });
-            let serve = hyper::server::conn::http2::Builder::new(TokioExecutor::new())
-                .serve_connection(TokioIo::new(stream), service);
-            tokio::spawn(serve);
-        }
-    });
-    (address, told)
-}
-
 #[tokio::test]
 async fn trailers_that_somebody_could_take_for_headers_do_not_cross() {
-    let (handler, mut told) = trailing(&[
-        "grpc-status",
-        "semel-recorded",
-        "semel_body",
-        "idempotent-replayed",
-    ])
+    let (tell, mut told) = mpsc::unbounded_channel();
+    let handler = http2::handler(move |request: Request<Incoming>| {
+        let tell = tell.clone();
+        async move {
+            let got = request.into_body().collect().await.unwrap();
+            tell.send(got.trailers().cloned().unwrap_or_default())
+                .unwrap();
+            let said = [
+                "grpc-status",
+                "semel-recorded",
+                "semel_body",
+                "idempotent-replayed",
+            ];
+            let body = Full::new(Bytes::from("done"));
+            let body = body.with_trailers(async move { Some(Ok(map(&said))) });
+            let answer = Response::builder().header("idempotent-replayed", "true");
+            answer.body(body).unwrap()
+        }
+    })
     .await;
     let bed = Bed::with(|settings| {
-        let mut upstream = upstream(handler);
-        upstream.h2c = true;
-        settings.pass = Some(Pass {
-            paths: vec!["/static/*".parse().unwrap()],
-            upstream,
-        });
+        settings.routes[0].upstream = upstream(handler);
+        settings.routes[0].upstream.h2c = true;
+        pass(settings, &["/static/*"]);
     })
     .await;
     let body = Full::new(Bytes::from("{}")).with_trailers(async {

@@ -1,25 +1,20 @@
 //! A letter is closed once its work has succeeded, whoever said so.
 
-use crate::support::Act;
-use crate::support::handler::Say;
-use crate::support::{Ask, Bed};
-use crate::{Aging, GONE, LEASE, listed, operator, paused, redrive, resumes, task, the_letter};
-use std::time::Duration;
+use super::{Aging, GONE, LEASE, paused, resumes, task};
+use serde_json::json;
 
 #[tokio::test]
 async fn by_whoever_lists_it() {
     let aging = Aging::new();
     let (one, first, other) = paused(&aging).await;
-    let id = the_letter(&other).await;
-    assert_eq!(listed(&other).await[0]["record"], "parked");
+    let id = other.letter().await;
+    assert_eq!(other.listed().await[0]["record"], "parked");
     resumes(&one, first).await;
-    assert!(listed(&other).await.is_empty());
+    assert!(other.listed().await.is_empty());
     assert!(other.letters().await.is_empty());
     aging.pass(GONE);
-    let (status, said) = redrive(&other, &id, "").await;
-    assert_eq!(status, 404, "{said}");
-    let (status, said) = redrive(&other, &id, "?run_again=true").await;
-    assert_eq!(status, 404, "{said}");
+    assert_eq!(other.redrive(&id).await.status, 404);
+    assert_eq!(other.run_again(&id).await.status, 404);
     assert_eq!(one.runs() + other.runs(), 1);
 }
 
@@ -27,15 +22,12 @@ async fn by_whoever_lists_it() {
 async fn by_whoever_shows_it() {
     let aging = Aging::new();
     let (one, first, other) = paused(&aging).await;
-    let id = the_letter(&other).await;
-    let show = Ask::get(&format!("/letters/{id}"));
-    let (status, said) = operator(&other, show.clone()).await;
-    assert_eq!((status, &said["record"]), (200, &"parked".into()), "{said}");
+    let id = other.letter().await;
+    let parked = json!({"record": "parked"});
+    other.show_letter(&id).await.is(200, &parked);
     resumes(&one, first).await;
-    let (status, said) = operator(&other, show).await;
-    assert_eq!(status, 404, "{said}");
-    let error = said["error"].as_str().unwrap();
-    assert!(error.contains("has succeeded"), "{said}");
+    let said = other.show_letter(&id).await;
+    said.refused(404, "has succeeded");
     assert!(other.letters().await.is_empty());
 }
 
@@ -43,22 +35,19 @@ async fn by_whoever_shows_it() {
 async fn by_whoever_redrives_it_and_nothing_runs() {
     let aging = Aging::new();
     let (one, first, other) = paused(&aging).await;
-    let id = the_letter(&other).await;
+    let id = other.letter().await;
     resumes(&one, first).await;
-    let (status, said) = redrive(&other, &id, "").await;
-    assert_eq!((status, &said["closed"]), (200, &true.into()), "{said}");
+    other.redrive(&id).await.is(200, &json!({"closed": true}));
     assert!(other.letters().await.is_empty());
     assert_eq!(one.runs() + other.runs(), 1);
 }
 
 #[tokio::test]
-async fn by_the_keeper_when_nobody_asks() {
+async fn by_reconciliation_when_nobody_asks() {
     let aging = Aging::new();
     let (one, first, other) = paused(&aging).await;
     resumes(&one, first).await;
-    let _third = aging
-        .gate(|settings| settings.reconcile_every = Duration::from_millis(10))
-        .await;
+    let _third = aging.reconciling().await;
     aging.store.marked(1).await;
     assert!(other.letters().await.is_empty());
 }
@@ -67,9 +56,7 @@ async fn by_the_keeper_when_nobody_asks() {
 async fn by_the_gate_that_put_it_when_its_work_ended_meanwhile() {
     let aging = Aging::new();
     let (one, other) = (aging.gate(|_| {}).await, aging.gate(|_| {}).await);
-    one.handler.will(Act::Hold(Say::new(200, "charged")));
-    let first = one.begin(task());
-    one.handler.arrived().await;
+    let first = one.hold(task()).await;
     aging.pass(LEASE);
     aging.store.hold_letters(true);
     let second = other.begin(task());
@@ -83,10 +70,11 @@ async fn by_the_gate_that_put_it_when_its_work_ended_meanwhile() {
 #[tokio::test]
 async fn by_an_operator_who_says_that_it_succeeded() {
     let aging = Aging::new();
-    let bed = aging.gate(|_| {}).await;
-    let id = resolved(&bed, "succeeded").await;
-    let (status, said) = redrive(&bed, &id, "").await;
-    assert_eq!((status, &said["closed"]), (200, &true.into()), "{said}");
+    let bed = aging.parked().await;
+    let id = bed.letter().await;
+    let said = bed.resolve(bed.key().await, "succeeded").await;
+    said.led("parked", "succeeded");
+    bed.redrive(&id).await.is(200, &json!({"closed": true}));
     assert_eq!(bed.runs(), 1);
     bed.ask(task()).await.is_replay(200);
     assert!(bed.letters().await.is_empty());
@@ -97,21 +85,10 @@ async fn by_an_operator_who_says_that_it_succeeded() {
 async fn every_other_end_leaves_it_open() {
     for (verdict, record) in [("failed", "failed"), ("retry", "waiting")] {
         let aging = Aging::new();
-        let bed = aging.gate(|_| {}).await;
-        resolved(&bed, verdict).await;
-        assert_eq!(listed(&bed).await[0]["record"], record, "{verdict}");
+        let bed = aging.parked().await;
+        let said = bed.resolve(bed.key().await, verdict).await;
+        said.led("parked", record);
+        assert_eq!(bed.listed().await[0]["record"], record, "{verdict}");
         assert_eq!(bed.letters().await.len(), 1, "{verdict}");
     }
-}
-
-/// A letter whose work an operator decides about; its id.
-async fn resolved(bed: &Bed, verdict: &str) -> String {
-    bed.handler.says(500);
-    bed.ask(task()).await.is(200);
-    let id = the_letter(bed).await;
-    let (key, _) = bed.records().await[0].clone();
-    let resolve = Ask::post(&format!("/records/{key}/resolve"));
-    let (status, said) = operator(bed, resolve.body(format!(r#"{{"as":"{verdict}"}}"#))).await;
-    assert_eq!(status, 200, "{said}");
-    id
 }

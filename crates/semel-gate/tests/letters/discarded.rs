@@ -1,14 +1,13 @@
 //! A letter that an operator discarded does not come back by the next duplicate.
 
+use super::{Aging, RETENTION, task};
 use crate::support::{Ask, BROKERS, Bed, Sender};
-use crate::{Aging, RETENTION, operator, task, the_letter};
 use semel::Store;
 use semel::letter::Reason;
 
 async fn discard(bed: &Bed) {
-    let id = the_letter(bed).await;
-    let (status, said) = operator(bed, Ask::post(&format!("/letters/{id}/discard"))).await;
-    assert_eq!(status, 200, "{said}");
+    let said = bed.discard(bed.letter().await).await;
+    assert_eq!(said.status, 200, "{said:?}");
     assert!(bed.letters().await.is_empty());
 }
 
@@ -21,10 +20,10 @@ async fn whether_it_was_parked_or_failed() {
                 .gate(|settings| settings.routes[0].final_statuses = vec![422..=422])
                 .await;
             bed.handler.says(status);
-            bed.ask(sender.sends("n", "{}")).await.is(200);
+            bed.deliver(sender, "n").await.is(200);
             discard(&bed).await;
             for _ in 0..2 {
-                assert_eq!(bed.ask(sender.sends("n", "{}")).await.status, 200);
+                assert_eq!(bed.deliver(sender, "n").await.status, 200);
             }
             assert_eq!(bed.letters().await, [], "{sender:?} {status}");
             assert_eq!(bed.runs(), 1);
@@ -52,17 +51,12 @@ async fn nor_when_it_was_mismatched_or_invalid() {
 #[tokio::test]
 async fn but_after_its_record_was_resolved_it_does_and_the_discard_says_so() {
     let aging = Aging::new();
-    let bed = aging.gate(|_| {}).await;
-    bed.handler.says(500);
-    bed.ask(task()).await.is(200);
-    let id = the_letter(&bed).await;
-    let (_, said) = operator(&bed, Ask::post(&format!("/letters/{id}/discard"))).await;
-    let says = said["says"].as_str().unwrap();
-    assert!(says.contains("after an act on that record"), "{said}");
-    let (key, _) = bed.records().await[0].clone();
-    let resolve = Ask::post(&format!("/records/{key}/resolve"));
-    let resolve = resolve.body(r#"{"as":"failed"}"#.to_owned());
-    assert_eq!(operator(&bed, resolve).await.0, 200);
+    let bed = aging.parked().await;
+    let said = bed.discard(bed.letter().await).await;
+    let says = said.word("says");
+    assert!(says.contains("after an act on that record"), "{said:?}");
+    let key = bed.key().await;
+    assert_eq!(bed.resolve(key, "failed").await.status, 200);
     assert_eq!(bed.ask(task()).await.status, 200);
     assert_eq!(bed.letters().await[0].reason, Reason::Failed);
     assert_eq!(bed.runs(), 1);
@@ -71,31 +65,23 @@ async fn but_after_its_record_was_resolved_it_does_and_the_discard_says_so() {
 #[tokio::test]
 async fn but_the_next_incarnation_has_its_own_letter() {
     let aging = Aging::new();
-    let bed = aging.gate(|_| {}).await;
-    bed.handler.says(500);
-    bed.ask(task()).await.is(200);
+    let bed = aging.parked().await;
     let first = bed.letters().await[0].clone();
     discard(&bed).await;
-    let (key, _) = bed.records().await[0].clone();
-    let forget = Ask::post(&format!("/records/{key}/forget"));
-    assert_eq!(operator(&bed, forget).await.0, 200);
+    assert_eq!(bed.forget(bed.key().await).await.status, 200);
     bed.handler.says(500);
     bed.ask(task()).await.is(200);
     let letters = bed.letters().await;
     assert_eq!(letters.len(), 1);
-    assert_eq!(
-        (letters[0].id, letters[0].reason),
-        (first.id, Reason::Parked)
-    );
+    let next = (letters[0].id, letters[0].reason);
+    assert_eq!(next, (first.id, Reason::Parked));
     assert!(letters[0].fence > first.fence);
 }
 
 #[tokio::test]
 async fn its_tombstone_ends_with_the_routes_retention() {
     let aging = Aging::new();
-    let bed = aging.gate(|_| {}).await;
-    bed.handler.says(500);
-    bed.ask(task()).await.is(200);
+    let bed = aging.parked().await;
     assert_eq!(bed.letters().await[0].retention, RETENTION);
     discard(&bed).await;
     aging.pass(RETENTION);

@@ -1,7 +1,8 @@
 //! Letters are bounded: what does not fit stays with its sender.
 
+use super::Aging;
+use crate::log_lines;
 use crate::support::{Ask, BROKERS, Bed, Sender};
-use crate::{Aging, log, operator};
 use semel::letter::Reason;
 use semel::protocol::State;
 use semel_gate::settings::{LetterLimits, Settings};
@@ -27,27 +28,25 @@ async fn what_does_not_fit_is_not_acknowledged_and_not_kept() {
         let bed = aging.gate(at_most(2)).await;
         for name in ["one", "two"] {
             bed.handler.says(500);
-            bed.ask(sender.sends(name, "{}")).await.is(200);
+            bed.deliver(sender, name).await.is(200);
         }
         bed.handler.says(500);
         for _ in 0..2 {
-            let answer = bed.ask(sender.sends("three", "{}")).await;
+            let answer = bed.deliver(sender, "three").await;
             answer.is_problem(409, "letters-full");
             assert_eq!(answer.header("retry-after"), Some("60"));
         }
         assert_eq!((bed.letters().await.len(), bed.runs()), (2, 3));
         // What is kept already is acknowledged as ever.
-        bed.ask(sender.sends("one", "{}")).await.is(200);
-        let metrics = bed.admin("/metrics").await;
-        let metrics = metrics.text();
+        bed.deliver(sender, "one").await.is(200);
         let counted = "semel_letters_refused_total{route=\"work\",reason=\"parked\"} 2";
-        assert!(metrics.contains(counted), "{metrics}");
+        bed.counts(counted).await;
     }
 }
 
 #[tokio::test]
 async fn the_operator_is_told_once_a_minute() {
-    log::listen();
+    log_lines::listen();
     let bed = Bed::route(|route| {
         route.name = "alarmed".into();
         route.letters.count_max = 1;
@@ -56,7 +55,7 @@ async fn the_operator_is_told_once_a_minute() {
     for n in 0..3 {
         bed.ask(nameless(n)).await.is_problem(409, "letters-full");
     }
-    let lines = log::heard("semel_gate::letters::keep", "route", "alarmed");
+    let lines = log_lines::heard("semel_gate::letters::keep", "route", "alarmed");
     assert_eq!(lines.len(), 1, "{lines:?}");
     assert_eq!(lines[0]["level"], "ERROR");
     let message = lines[0]["message"].as_str().unwrap();
@@ -64,19 +63,18 @@ async fn the_operator_is_told_once_a_minute() {
 }
 
 #[tokio::test]
-async fn there_is_room_again_once_the_keeper_has_seen_that_letters_are_gone() {
+async fn there_is_room_again_once_reconciliation_has_seen_that_letters_are_gone() {
     let aging = Aging::new();
     let bed = aging.gate(at_most(1)).await;
     for name in ["one", "two"] {
         bed.handler.says(500);
-        drop(bed.ask(Sender::Task.sends(name, "{}")).await);
+        drop(bed.task(name).await);
     }
     let two = Sender::Task.sends("two", "{}");
     bed.ask(two.clone()).await.is_problem(409, "letters-full");
-    let id = crate::the_letter(&bed).await;
-    let (status, said) = operator(&bed, Ask::post(&format!("/letters/{id}/discard"))).await;
-    assert_eq!(status, 200, "{said}");
-    aging.store.kept_house().await;
+    let said = bed.discard(bed.letter().await).await;
+    assert_eq!(said.status, 200, "{said:?}");
+    aging.store.reconciled().await;
     bed.ask(two).await.is(200);
     assert_eq!((bed.letters().await.len(), bed.runs()), (1, 2));
 }
@@ -86,12 +84,11 @@ async fn a_new_gate_counts_what_others_put() {
     let aging = Aging::new();
     let one = aging.gate(at_most(1)).await;
     one.handler.says(500);
-    one.ask(Sender::Task.sends("one", "{}")).await.is(200);
+    one.task("one").await.is(200);
     let other = aging.gate(at_most(1)).await;
-    aging.store.kept_house().await;
+    aging.store.reconciled().await;
     other.handler.says(500);
-    let answer = other.ask(Sender::Task.sends("two", "{}")).await;
-    answer.is_problem(409, "letters-full");
+    other.task("two").await.is_problem(409, "letters-full");
 }
 
 #[tokio::test]
@@ -106,16 +103,10 @@ async fn invalid_and_mismatched_ones_leave_half_to_the_others() {
     third.is_problem(409, "letters-full");
     for name in ["a", "b"] {
         bed.handler.says(500);
-        bed.ask(Sender::Task.sends(name, "{}")).await.is(200);
+        bed.task(name).await.is(200);
     }
-    let reasons: Vec<_> = bed.letters().await.iter().map(|l| l.reason).collect();
-    let expected = [
-        Reason::Invalid,
-        Reason::Mismatched,
-        Reason::Parked,
-        Reason::Parked,
-    ];
-    assert_eq!(reasons, expected);
+    use Reason::{Invalid, Mismatched, Parked};
+    assert_eq!(bed.reasons().await, [Invalid, Mismatched, Parked, Parked]);
 }
 
 #[tokio::test]
@@ -146,18 +137,15 @@ async fn while_it_is_full_nothing_is_given_up() {
         })
         .await;
         bed.handler.says(500).says(500).says(500);
-        bed.ask(sender.sends("one", "{}")).await.is(200);
+        bed.deliver(sender, "one").await.is(200);
         for _ in 0..2 {
-            bed.ask(sender.sends("two", "{}")).await.is(500);
-            let waiting = bed
-                .records()
-                .await
-                .iter()
-                .filter(|(_, record)| record.state == State::Waiting)
-                .count();
-            assert_eq!(waiting, 1, "the work stays waiting");
+            bed.deliver(sender, "two").await.is(500);
+            let records = bed.records().await;
+            let states = records.iter().map(|(_, record)| record.state);
+            let waiting = states.filter(|state| *state == State::Waiting);
+            assert_eq!(waiting.count(), 1, "the work stays waiting");
         }
-        bed.ask(sender.sends("two", "{}")).await.is(200);
+        bed.deliver(sender, "two").await.is(200);
         assert_eq!((bed.letters().await.len(), bed.runs()), (1, 4));
     }
 }

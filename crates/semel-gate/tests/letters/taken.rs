@@ -1,8 +1,9 @@
 //! A mismatched letter whose own work ran under the delivery's key, once the other work there was gone.
 
+use super::{Aging, GONE};
 use crate::support::{Ask, Bed, Sender};
-use crate::{Aging, GONE, listed, operator, redrive, the_letter};
 use semel::letter::Reason;
+use serde_json::json;
 
 fn other() -> Ask {
     Sender::Task.sends("t1", "other payload")
@@ -20,11 +21,11 @@ async fn mismatched(aging: &Aging) -> (Bed, String) {
     let bed = aging
         .gate(|settings| settings.routes[0].undone_statuses = vec![503..=503])
         .await;
-    bed.ask(crate::task()).await.is(200);
+    bed.ask(super::task()).await.is(200);
     bed.ask(other()).await.is(200);
-    let id = the_letter(&bed).await;
+    let id = bed.letter().await;
     assert_eq!(bed.letters().await[0].reason, Reason::Mismatched);
-    assert_eq!(listed(&bed).await[0]["record"], "not run");
+    assert_eq!(bed.listed().await[0]["record"], "not run");
     assert_eq!(bed.runs(), 1);
     (bed, id)
 }
@@ -35,7 +36,7 @@ async fn its_success_closes_the_letter_for_whoever_lists() {
     let (bed, _) = freed(&aging).await;
     bed.ask(other()).await.is(200);
     assert_eq!(bed.runs(), 2);
-    assert!(listed(&bed).await.is_empty());
+    assert!(bed.listed().await.is_empty());
     assert!(bed.letters().await.is_empty());
 }
 
@@ -44,10 +45,9 @@ async fn its_success_closes_the_letter_for_whoever_redrives() {
     let aging = Aging::new();
     let (bed, id) = freed(&aging).await;
     bed.ask(other()).await.is(200);
-    let (key, _) = bed.records().await[0].clone();
-    let (status, said) = redrive(&bed, &id, "").await;
-    assert_eq!((status, &said["closed"]), (200, &true.into()), "{said}");
-    assert_eq!(said["key"], key.to_string());
+    let key = bed.key().await;
+    let closed = json!({"closed": true, "key": key.to_string()});
+    bed.redrive(&id).await.is(200, &closed);
     assert!(bed.letters().await.is_empty());
     assert_eq!(bed.runs(), 2);
 }
@@ -57,13 +57,9 @@ async fn its_success_closes_the_letter_for_whoever_shows() {
     let aging = Aging::new();
     let (bed, id) = freed(&aging).await;
     bed.ask(other()).await.is(200);
-    let (key, _) = bed.records().await[0].clone();
-    let (status, said) = operator(&bed, Ask::get(&format!("/letters/{id}"))).await;
-    assert_eq!(
-        (status, &said["key"]),
-        (404, &key.to_string().into()),
-        "{said}"
-    );
+    let key = bed.key().await;
+    let said = bed.show_letter(&id).await;
+    said.is(404, &json!({"key": key.to_string()}));
 }
 
 #[tokio::test]
@@ -74,14 +70,13 @@ async fn while_it_is_unfinished_a_redrive_runs_nothing() {
         bed.handler.says(answer);
         bed.ask(other()).await;
         assert_eq!(bed.runs(), 2);
-        let letters = listed(&bed).await;
+        let letters = bed.listed().await;
         let letter = letters.iter().find(|letter| letter["id"] == id.as_str());
         assert_eq!(letter.unwrap()["record"], word);
-        for query in ["", "?run_again=true"] {
-            let (status, said) = redrive(&bed, &id, query).await;
-            assert_eq!((status, &said["outcome"]), (409, &word.into()), "{said}");
-            let what_to_do = said["what_to_do"].as_str().unwrap();
-            assert!(what_to_do.contains("semel records show"), "{said}");
+        for said in [bed.redrive(&id).await, bed.run_again(&id).await] {
+            said.is(409, &json!({"outcome": word}));
+            let what_to_do = said.word("what_to_do");
+            assert!(what_to_do.contains("semel records show"), "{said:?}");
         }
         assert_eq!(bed.runs(), 2, "{word}");
     }
@@ -91,8 +86,7 @@ async fn while_it_is_unfinished_a_redrive_runs_nothing() {
 async fn other_work_under_the_key_leaves_it_to_the_redrive() {
     let aging = Aging::new();
     let (bed, id) = mismatched(&aging).await;
-    assert_eq!(listed(&bed).await[0]["record"], "not run");
-    let (status, said) = redrive(&bed, &id, "").await;
-    assert_eq!((status, &said["closed"]), (200, &true.into()), "{said}");
+    assert_eq!(bed.listed().await[0]["record"], "not run");
+    bed.redrive(&id).await.is(200, &json!({"closed": true}));
     assert_eq!(bed.runs(), 2);
 }

@@ -1,12 +1,10 @@
 //! Routes whose handler records success itself; and runs that were overtaken.
 
-use crate::support::handler::Say;
-use crate::support::{Act, Bed, SENDERS, Sender};
+use crate::support::{Act, Bed, SENDERS, Say, Sender};
 use semel::Outcome;
-use semel::protocol::{Held, Lease, State};
+use semel::protocol::State;
 use semel::store::StoreExt;
 use semel::work::Completes;
-use std::time::Duration;
 
 async fn completing() -> Bed {
     Bed::route(|route| {
@@ -14,22 +12,6 @@ async fn completing() -> Bed {
         route.final_statuses = vec![422..=422];
     })
     .await
-}
-
-/// What the handler's own transaction does.
-async fn complete(bed: &Bed, outcome: Outcome) {
-    let (key, record) = bed.records().await[0].clone();
-    let lease = Lease {
-        key,
-        owner: record.owner,
-        fence: record.fence,
-        born: record.born,
-        attempt: record.attempts,
-    };
-    let kept = bed.store.kept();
-    let retention = Duration::from_secs(3600);
-    let held = kept.complete(&lease, &outcome.encode(), retention).await;
-    assert_eq!(held.unwrap(), Held::Applied(State::Succeeded));
 }
 
 #[tokio::test]
@@ -40,16 +22,13 @@ async fn the_first_sender_hears_what_the_handler_recorded_whatever_it_answered()
             Act::Hold(Say::new(500, "not recorded")),
         ] {
             let bed = completing().await;
-            bed.handler.will(act);
-            let first = bed.begin(sender.sends("n", "{}"));
-            bed.handler.arrived().await;
-            complete(&bed, Outcome::new(201, "recorded")).await;
-            bed.handler.go();
-            let first = first.await.unwrap();
+            let first = bed.begin_with(act, sender.sends("n", "{}")).await;
+            bed.complete(Outcome::new(201, "recorded")).await;
+            let first = bed.go(first).await;
             first.is(201);
             assert_eq!(first.text(), "recorded");
             assert_eq!(first.header("set-cookie"), None);
-            bed.ask(sender.sends("n", "{}"))
+            bed.deliver(sender, "n")
                 .await
                 .is_replay(if sender == Sender::Api { 201 } else { 200 });
             assert_eq!(bed.runs(), 1);
@@ -60,10 +39,9 @@ async fn the_first_sender_hears_what_the_handler_recorded_whatever_it_answered()
 #[tokio::test]
 async fn a_handler_that_is_cut_after_it_recorded_has_succeeded() {
     let bed = completing().await;
-    bed.handler.will(Act::HoldAndClose);
-    let first = bed.begin(Sender::Task.sends("n", "{}"));
-    bed.handler.arrived().await;
-    complete(&bed, Outcome::new(200, "recorded")).await;
+    let act = Act::HoldAndClose;
+    let first = bed.begin_with(act, Sender::Task.sends("n", "{}")).await;
+    bed.complete(Outcome::new(200, "recorded")).await;
     bed.handler.go();
     assert_eq!(first.await.unwrap().text(), "recorded");
 }
@@ -74,7 +52,7 @@ async fn an_answer_without_completing_is_a_failure_that_may_be_retried() {
         let bed = completing().await;
         for status in [200, 201, 204] {
             bed.handler.will(Act::Say(Say::new(status, "")));
-            let answer = bed.ask(sender.sends("n", "{}")).await;
+            let answer = bed.deliver(sender, "n").await;
             answer.is_problem(502, "not-completed");
             assert_eq!(bed.record().await.state, State::Waiting);
         }
@@ -86,7 +64,7 @@ async fn an_answer_without_completing_is_a_failure_that_may_be_retried() {
 async fn a_final_answer_without_completing_fails_for_good() {
     let bed = completing().await;
     bed.handler.says(422);
-    bed.ask(Sender::Task.sends("n", "{}")).await.is(200);
+    bed.task("n").await.is(200);
     assert_eq!(bed.record().await.state, State::Failed);
     assert_eq!(bed.letters().await.len(), 1);
 }
@@ -95,15 +73,11 @@ async fn a_final_answer_without_completing_fails_for_good() {
 async fn a_run_that_was_overtaken_is_not_acknowledged() {
     for sender in SENDERS {
         let bed = Bed::new().await;
-        bed.handler.will(Act::Hold(Say::new(200, "too late")));
-        let first = bed.begin(sender.sends("n", "{}"));
-        bed.handler.arrived().await;
-        let (key, _) = bed.records().await[0];
+        let act = Act::Hold(Say::new(200, "too late"));
+        let first = bed.begin_with(act, sender.sends("n", "{}")).await;
+        let key = bed.key().await;
         let acted = bed.store.kept().release_by_operator(&key).await.unwrap();
-        bed.handler.go();
-        let answer = first.await.unwrap();
-        answer.is_problem(409, "stale");
-        answer.retry_after();
+        bed.go(first).await.is_pause(409, "stale");
         assert_eq!(bed.record().await.state, State::Waiting, "{acted:?}");
         assert_eq!(bed.letters().await, []);
     }

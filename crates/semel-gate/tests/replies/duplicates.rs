@@ -1,7 +1,6 @@
 //! Duplicates of what was settled.
 
-use crate::support::handler::Say;
-use crate::support::{Act, BROKERS, Bed, Sender};
+use crate::support::{Act, BROKERS, Bed, Down, Say};
 use semel::letter::Reason;
 use semel::protocol::State;
 
@@ -12,9 +11,9 @@ async fn an_api_duplicate_of_a_success_gets_the_stored_answer() {
         .header("location", "/orders/7")
         .header("x-own", "1");
     bed.handler.will(Act::Say(said));
-    bed.ask(Sender::Api.sends("k", "{}")).await.is(201);
+    bed.api("k").await.is(201);
     for _ in 0..2 {
-        let answer = bed.ask(Sender::Api.sends("k", "{}")).await;
+        let answer = bed.api("k").await;
         answer.is_replay(201);
         assert_eq!(answer.text(), "made");
         assert_eq!(answer.header("location"), Some("/orders/7"));
@@ -28,10 +27,8 @@ async fn an_api_duplicate_of_a_success_gets_the_stored_answer() {
 #[tokio::test]
 async fn a_quoted_key_and_a_bare_one_are_the_same() {
     let bed = Bed::new().await;
-    bed.ask(Sender::Api.sends("k", "{}")).await.is(200);
-    bed.ask(Sender::Api.sends("\"k\"", "{}"))
-        .await
-        .is_replay(200);
+    bed.api("k").await.is(200);
+    bed.api("\"k\"").await.is_replay(200);
     assert_eq!(bed.runs(), 1);
 }
 
@@ -41,7 +38,7 @@ async fn an_api_duplicate_of_a_redirect_gets_the_stored_redirect() {
     let said = Say::new(303, "").header("location", "/orders/7");
     bed.handler.will(Act::Say(said));
     for replayed in [false, true] {
-        let answer = bed.ask(Sender::Api.sends("k", "{}")).await;
+        let answer = bed.api("k").await;
         assert_eq!(answer.status, 303);
         assert_eq!(answer.header("location"), Some("/orders/7"));
         assert_eq!(answer.header("idempotent-replayed").is_some(), replayed);
@@ -55,8 +52,8 @@ async fn a_brokers_duplicate_of_a_success_is_acknowledged() {
     for sender in BROKERS {
         let bed = Bed::new().await;
         bed.handler.says(201);
-        bed.ask(sender.sends("n", "{}")).await.is(201);
-        let answer = bed.ask(sender.sends("n", "{}")).await;
+        bed.deliver(sender, "n").await.is(201);
+        let answer = bed.deliver(sender, "n").await;
         answer.is_replay(200);
         assert_eq!(answer.text(), "");
         assert_eq!(bed.runs(), 1);
@@ -68,8 +65,8 @@ async fn a_brokers_duplicate_of_a_success_is_acknowledged() {
 async fn an_api_duplicate_of_a_final_failure_gets_the_stored_answer() {
     let bed = Bed::new().await;
     bed.handler.says(400);
-    bed.ask(Sender::Api.sends("k", "{}")).await.is(400);
-    let answer = bed.ask(Sender::Api.sends("k", "{}")).await;
+    bed.api("k").await.is(400);
+    let answer = bed.api("k").await;
     answer.is_replay(400);
     assert_eq!(answer.text(), "said 400");
     assert_eq!(bed.runs(), 1);
@@ -80,11 +77,10 @@ async fn a_brokers_duplicate_of_a_final_failure_is_acknowledged_without_a_second
     for sender in BROKERS {
         let bed = Bed::route(|route| route.final_statuses = vec![422..=422]).await;
         bed.handler.says(422);
-        bed.ask(sender.sends("n", "{}")).await.is(200);
-        bed.ask(sender.sends("n", "{}")).await.is_replay(200);
+        bed.deliver(sender, "n").await.is(200);
+        bed.deliver(sender, "n").await.is_replay(200);
         assert_eq!(bed.runs(), 1);
-        let reasons: Vec<_> = bed.letters().await.iter().map(|l| l.reason).collect();
-        assert_eq!(reasons, [Reason::Failed]);
+        assert_eq!(bed.reasons().await, [Reason::Failed]);
     }
 }
 
@@ -92,11 +88,11 @@ async fn a_brokers_duplicate_of_a_final_failure_is_acknowledged_without_a_second
 async fn a_lost_letter_of_a_final_failure_is_written_by_the_next_duplicate() {
     let bed = Bed::route(|route| route.final_statuses = vec![422..=422]).await;
     bed.handler.says(422);
-    bed.store.is(crate::support::Down::Letters);
-    bed.ask(Sender::Task.sends("n", "{}")).await.is(503);
+    bed.store.is(Down::Letters);
+    bed.task("n").await.is(503);
     assert_eq!(bed.letters().await, []);
-    bed.store.is(crate::support::Down::Nothing);
-    bed.ask(Sender::Task.sends("n", "{}")).await.is_replay(200);
+    bed.store.is(Down::Nothing);
+    bed.task("n").await.is_replay(200);
     assert_eq!(bed.letters().await.len(), 1);
     assert_eq!(bed.runs(), 1);
 }

@@ -1,6 +1,6 @@
 //! Failed for good, by the route's rule.
 
-use crate::support::{BROKERS, Bed, Down, Sender};
+use crate::support::{BROKERS, Bed, Down};
 use semel::letter::Reason;
 use semel::protocol::State;
 
@@ -12,9 +12,9 @@ async fn with_final() -> Bed {
 async fn an_api_client_gets_the_stored_answer_replayed() {
     let bed = with_final().await;
     bed.handler.says(503);
-    bed.ask(Sender::Api.sends("k", "{}")).await.is(503);
+    bed.api("k").await.is(503);
     assert_eq!(bed.record().await.state, State::Failed);
-    let answer = bed.ask(Sender::Api.sends("k", "{}")).await;
+    let answer = bed.api("k").await;
     answer.is_replay(503);
     assert_eq!(answer.text(), "said 503");
     assert_eq!((bed.runs(), bed.letters().await.len()), (1, 0));
@@ -51,11 +51,10 @@ async fn a_letter_that_cannot_be_kept_is_no_acknowledgement() {
         let bed = with_final().await;
         bed.handler.says(400);
         bed.store.is(Down::Letters);
-        let answer = bed.ask(sender.sends("n", "{}")).await;
-        answer.is_problem(503, "store-unavailable");
-        answer.retry_after();
+        let answer = bed.deliver(sender, "n").await;
+        answer.is_pause(503, "store-unavailable");
         bed.store.is(Down::Nothing);
-        bed.ask(sender.sends("n", "{}")).await.is_replay(200);
+        bed.deliver(sender, "n").await.is_replay(200);
         assert_eq!((bed.runs(), bed.letters().await.len()), (1, 1));
     }
 }

@@ -1,6 +1,6 @@
 //! Answers of a handler where doubt is parked: only what the route lists says that nothing happened.
 
-use crate::support::{BROKERS, Bed, Sender};
+use crate::support::{BROKERS, Bed, SENDERS};
 use semel::letter::Reason;
 use semel::protocol::{InDoubt, State};
 use semel::work::Completes;
@@ -21,7 +21,7 @@ async fn a_brokers_delivery_is_parked_by_every_answer_that_is_not_a_success() {
             let bed = parking().await;
             bed.handler.says(status);
             for _ in 0..2 {
-                bed.ask(sender.sends("n", "{}")).await.is(200);
+                bed.deliver(sender, "n").await.is(200);
             }
             assert_eq!(bed.runs(), 1, "{status}");
             assert_eq!(bed.record().await.state, State::Parked, "{status}");
@@ -39,8 +39,7 @@ async fn an_api_client_hears_that_it_is_parked_and_nothing_runs_again() {
         let bed = parking().await;
         bed.handler.says(status);
         for _ in 0..2 {
-            let answer = bed.ask(Sender::Api.sends("k", "{}")).await;
-            answer.is_problem(409, "parked");
+            bed.api("k").await.is_problem(409, "parked");
         }
         assert_eq!(bed.runs(), 1, "{status}");
         assert_eq!(bed.record().await.state, State::Parked, "{status}");
@@ -58,10 +57,8 @@ async fn what_an_api_client_gets_recorded_is_settled_as_ever() {
     ] {
         let bed = parking().await;
         bed.handler.says(status);
-        bed.ask(Sender::Api.sends("k", "{}")).await.is(status);
-        bed.ask(Sender::Api.sends("k", "{}"))
-            .await
-            .is_replay(status);
+        bed.api("k").await.is(status);
+        bed.api("k").await.is_replay(status);
         assert_eq!(bed.record().await.state, state, "{status}");
         assert_eq!(bed.runs(), 1, "{status}");
     }
@@ -69,13 +66,13 @@ async fn what_an_api_client_gets_recorded_is_settled_as_ever() {
 
 #[tokio::test]
 async fn an_answer_that_is_listed_as_undone_may_run_again() {
-    for sender in crate::support::SENDERS {
+    for sender in SENDERS {
         for status in [409, 503] {
             let bed = parking().await;
             bed.handler.says(status);
-            bed.ask(sender.sends("n", "{}")).await.is(status);
+            bed.deliver(sender, "n").await.is(status);
             assert_eq!(bed.record().await.state, State::Waiting, "{status}");
-            bed.ask(sender.sends("n", "{}")).await.is(200);
+            bed.deliver(sender, "n").await.is(200);
             assert_eq!(bed.runs(), 2, "{status}");
             assert_eq!(bed.letters().await, []);
         }
@@ -87,7 +84,7 @@ async fn an_answer_that_is_listed_as_final_fails_for_good() {
     for sender in BROKERS {
         let bed = parking().await;
         bed.handler.says(422);
-        bed.ask(sender.sends("n", "{}")).await.is(200);
+        bed.deliver(sender, "n").await.is(200);
         assert_eq!(bed.record().await.state, State::Failed);
         assert_eq!(bed.letters().await[0].reason, Reason::Failed);
     }
@@ -101,7 +98,7 @@ async fn nothing_is_in_doubt_where_the_handler_completes_by_itself() {
     })
     .await;
     bed.handler.says(500);
-    bed.ask(Sender::Task.sends("n", "{}")).await.is(500);
+    bed.task("n").await.is(500);
     assert_eq!(bed.record().await.state, State::Waiting);
     assert_eq!(bed.letters().await, []);
 }

@@ -1,8 +1,8 @@
 //! In flight elsewhere, and tried again too soon.
 
-use crate::support::handler::Say;
 use crate::support::{Act, Bed, Handler, SENDERS, Sender, terms_of};
 use semel::work::Backoff;
+use semel_gate::settings::Route;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::Instant;
@@ -10,22 +10,24 @@ use tokio::time::Instant;
 const WAIT: Duration = Duration::from_millis(150);
 
 async fn impatient() -> Bed {
-    Bed::route(|route| terms_of(route, |terms| terms.wait = WAIT)).await
+    Bed::terms(|terms| terms.wait = WAIT).await
+}
+
+/// A failure is tried again after an hour.
+fn pausing(route: &mut Route) {
+    let [first, max] = [Duration::from_secs(3600); 2];
+    route.backoff = Backoff { first, max };
 }
 
 /// Neither 429 nor 503: they would slow down a whole queue.
 async fn hears_409_after_waiting(sender: Sender) {
     let bed = impatient().await;
-    bed.handler.will(Act::Hold(Say::new(200, "done")));
-    let first = bed.begin(sender.sends("n", "{}"));
-    bed.handler.arrived().await;
+    let first = bed.hold(sender.sends("n", "{}")).await;
     let asked = Instant::now();
-    let answer = bed.ask(sender.sends("n", "{}")).await;
+    let answer = bed.deliver(sender, "n").await;
     assert!(asked.elapsed() >= WAIT, "it did not wait");
-    answer.is_problem(409, "busy");
-    answer.retry_after();
-    bed.handler.go();
-    first.await.unwrap().is(200);
+    answer.is_pause(409, "busy");
+    bed.go(first).await.is(200);
     assert_eq!(bed.runs(), 1);
 }
 
@@ -49,23 +51,15 @@ async fn a_pubsub_duplicate_of_a_running_one_waits_then_hears_409() {
 async fn a_duplicate_at_another_gate_waits_then_hears_409() {
     for sender in SENDERS {
         let here = impatient().await;
-        let there = Bed::on(
-            Arc::clone(&here.store),
-            Handler::start().await,
-            |settings| {
-                terms_of(&mut settings.routes[0], |terms| terms.wait = WAIT);
-            },
-        )
+        let handler = Handler::start().await;
+        let there = Bed::on(Arc::clone(&here.store), handler, |settings| {
+            terms_of(&mut settings.routes[0], |terms| terms.wait = WAIT);
+        })
         .await;
-        here.handler.will(Act::Hold(Say::new(200, "done")));
-        let first = here.begin(sender.sends("n", "{}"));
-        here.handler.arrived().await;
-        let answer = there.ask(sender.sends("n", "{}")).await;
-        answer.is_problem(409, "busy");
-        answer.retry_after();
-        here.handler.go();
-        first.await.unwrap().is(200);
-        there.ask(sender.sends("n", "{}")).await.is_replay(200);
+        let first = here.hold(sender.sends("n", "{}")).await;
+        there.deliver(sender, "n").await.is_pause(409, "busy");
+        here.go(first).await.is(200);
+        there.deliver(sender, "n").await.is_replay(200);
         assert_eq!((here.runs(), there.runs()), (1, 0));
     }
 }
@@ -74,12 +68,9 @@ async fn a_duplicate_at_another_gate_waits_then_hears_409() {
 async fn a_duplicate_that_waits_gets_the_answer_of_the_running_one() {
     for sender in SENDERS {
         let bed = Bed::new().await;
-        bed.handler.will(Act::Hold(Say::new(200, "done")));
-        let first = bed.begin(sender.sends("n", "{}"));
-        bed.handler.arrived().await;
+        let first = bed.hold(sender.sends("n", "{}")).await;
         let second = bed.begin(sender.sends("n", "{}"));
-        bed.handler.go();
-        first.await.unwrap().is(200);
+        bed.go(first).await.is(200);
         second.await.unwrap().is_replay(200);
         assert_eq!(bed.runs(), 1);
     }
@@ -88,17 +79,10 @@ async fn a_duplicate_that_waits_gets_the_answer_of_the_running_one() {
 #[tokio::test]
 async fn a_retry_before_it_is_due_hears_409() {
     for sender in [Sender::Task, Sender::Push, Sender::Event] {
-        let bed = Bed::route(|route| {
-            let hour = Duration::from_secs(3600);
-            route.backoff = Backoff {
-                first: hour,
-                max: hour,
-            };
-        })
-        .await;
+        let bed = Bed::route(pausing).await;
         bed.handler.says(500);
-        bed.ask(sender.sends("n", "{}")).await.is(500);
-        let answer = bed.ask(sender.sends("n", "{}")).await;
+        bed.deliver(sender, "n").await.is(500);
+        let answer = bed.deliver(sender, "n").await;
         answer.is_problem(409, "not-yet");
         let after = answer.retry_after();
         assert!((1700..=3600).contains(&after), "{after}");
@@ -109,18 +93,12 @@ async fn a_retry_before_it_is_due_hears_409() {
 #[tokio::test]
 async fn an_api_retry_before_it_is_due_hears_409() {
     let bed = Bed::route(|route| {
-        let hour = Duration::from_secs(3600);
-        route.backoff = Backoff {
-            first: hour,
-            max: hour,
-        };
+        pausing(route);
         terms_of(route, |terms| terms.timeout = Duration::from_millis(100));
     })
     .await;
     bed.handler.will(Act::Hang);
-    bed.ask(Sender::Api.sends("k", "{}")).await.is(504);
-    let answer = bed.ask(Sender::Api.sends("k", "{}")).await;
-    answer.is_problem(409, "not-yet");
-    answer.retry_after();
+    bed.api("k").await.is(504);
+    bed.api("k").await.is_pause(409, "not-yet");
     assert_eq!(bed.runs(), 1);
 }

@@ -1,7 +1,6 @@
 //! The same key with another payload.
 
-use crate::support::handler::Say;
-use crate::support::{Act, BROKERS, Bed, Sender};
+use crate::support::{Act, BROKERS, Bed, Say, Sender};
 use semel::letter::Reason;
 use semel::protocol::State;
 
@@ -28,7 +27,7 @@ async fn an_api_client_hears_422_and_nothing_of_the_earlier_request() {
 #[tokio::test]
 async fn another_path_query_is_another_payload_for_an_api_client() {
     let bed = Bed::new().await;
-    bed.ask(Sender::Api.sends("k", "{}")).await.is(200);
+    bed.api("k").await.is(200);
     let answer = bed
         .ask(Sender::Api.sends("k", "{}").path("/work?all=1"))
         .await;
@@ -38,13 +37,10 @@ async fn another_path_query_is_another_payload_for_an_api_client() {
 #[tokio::test]
 async fn an_api_client_hears_422_while_the_first_is_still_running() {
     let bed = Bed::new().await;
-    bed.handler.will(Act::Hold(Say::new(200, "done")));
-    let first = bed.begin(Sender::Api.sends("k", "one"));
-    bed.handler.arrived().await;
+    let first = bed.hold(Sender::Api.sends("k", "one")).await;
     let answer = bed.ask(Sender::Api.sends("k", "two")).await;
     answer.is_problem(422, "mismatched");
-    bed.handler.go();
-    first.await.unwrap().is(200);
+    bed.go(first).await.is(200);
     assert_eq!(bed.runs(), 1);
 }
 
@@ -64,9 +60,8 @@ async fn a_brokers_delivery_becomes_a_letter_and_is_acknowledged() {
         assert_eq!(letters[0].reason, Reason::Mismatched);
         bed.ask(sender.sends("n", "three")).await.is(200);
         assert_eq!(bed.letters().await.len(), 2, "no payload is lost");
-        let metrics = bed.admin("/metrics").await;
-        let counted = "semel_deliveries_total{route=\"work\",outcome=\"mismatched\"} 3";
-        assert!(metrics.text().contains(counted), "{}", metrics.text());
+        let line = "semel_deliveries_total{route=\"work\",outcome=\"mismatched\"} 3";
+        bed.counts(line).await;
     }
 }
 
@@ -74,15 +69,12 @@ async fn a_brokers_delivery_becomes_a_letter_and_is_acknowledged() {
 async fn a_brokers_delivery_hears_409_while_the_other_work_is_running() {
     for sender in BROKERS {
         let bed = Bed::new().await;
-        bed.handler.will(Act::Hold(Say::new(200, "done")));
-        let first = bed.begin(sender.sends("n", "one"));
-        bed.handler.arrived().await;
+        let first = bed.hold(sender.sends("n", "one")).await;
         let answer = bed.ask(sender.sends("n", "two")).await;
         answer.is_problem(409, "unsettled");
         assert_eq!(answer.header("retry-after"), Some("5"));
         assert_eq!(bed.letters().await, []);
-        bed.handler.go();
-        first.await.unwrap().is(200);
+        bed.go(first).await.is(200);
         bed.ask(sender.sends("n", "two")).await.is(200);
         assert_eq!(bed.letters().await[0].reason, Reason::Mismatched);
         assert_eq!(bed.runs(), 1);
@@ -100,7 +92,7 @@ async fn a_brokers_delivery_hears_409_while_the_other_work_is_waiting() {
             answer.is_problem(409, "unsettled");
         }
         assert_eq!(bed.letters().await, []);
-        // The carrier of the unfinished work is still its sender.
+        // Its sender still delivers the unfinished work.
         bed.ask(sender.sends("n", "one")).await.is(200);
         bed.ask(sender.sends("n", "two")).await.is(200);
         assert_eq!(bed.letters().await.len(), 1);

@@ -1,6 +1,6 @@
 //! Attempts used up, or in doubt where doubt is parked.
 
-use crate::support::{Act, BROKERS, Bed, Sender, terms_of};
+use crate::support::{Act, BROKERS, Bed, terms_of};
 use semel::letter::Reason;
 use semel::protocol::{InDoubt, State};
 use std::time::Duration;
@@ -21,10 +21,9 @@ async fn parking() -> Bed {
 async fn an_api_client_hears_409_when_attempts_are_used_up() {
     let bed = two_attempts().await;
     bed.handler.says(500).says(500);
-    bed.ask(Sender::Api.sends("k", "{}")).await.is(500);
+    bed.api("k").await.is(500);
     for _ in 0..2 {
-        let answer = bed.ask(Sender::Api.sends("k", "{}")).await;
-        answer.is_problem(409, "parked");
+        bed.api("k").await.is_problem(409, "parked");
     }
     assert_eq!(bed.record().await.state, State::Parked);
     assert_eq!((bed.runs(), bed.letters().await.len()), (2, 0));
@@ -35,13 +34,11 @@ async fn a_brokers_delivery_becomes_one_letter_when_attempts_are_used_up() {
     for sender in BROKERS {
         let bed = two_attempts().await;
         bed.handler.says(500).says(500);
-        bed.ask(sender.sends("n", "{}")).await.is(500);
+        bed.deliver(sender, "n").await.is(500);
         assert_eq!(bed.letters().await, []);
         for _ in 0..2 {
-            let answer = bed.ask(sender.sends("n", "{}")).await;
-            answer.is(200);
-            let reasons: Vec<_> = bed.letters().await.iter().map(|l| l.reason).collect();
-            assert_eq!(reasons, [Reason::Parked]);
+            bed.deliver(sender, "n").await.is(200);
+            assert_eq!(bed.reasons().await, [Reason::Parked]);
         }
         assert_eq!(bed.runs(), 2);
     }
@@ -53,8 +50,7 @@ async fn an_api_client_hears_409_when_doubt_is_parked() {
         let bed = parking().await;
         bed.handler.will(act.clone());
         for _ in 0..2 {
-            let answer = bed.ask(Sender::Api.sends("k", "{}")).await;
-            answer.is_problem(409, "parked");
+            bed.api("k").await.is_problem(409, "parked");
         }
         assert_eq!(bed.record().await.state, State::Parked, "{act:?}");
         assert_eq!(bed.runs(), 1, "{act:?}");
@@ -67,9 +63,8 @@ async fn a_brokers_delivery_becomes_one_letter_when_doubt_is_parked() {
         let bed = parking().await;
         bed.handler.will(Act::Close);
         for _ in 0..2 {
-            bed.ask(sender.sends("n", "{}")).await.is(200);
-            let reasons: Vec<_> = bed.letters().await.iter().map(|l| l.reason).collect();
-            assert_eq!(reasons, [Reason::Parked]);
+            bed.deliver(sender, "n").await.is(200);
+            assert_eq!(bed.reasons().await, [Reason::Parked]);
         }
         assert_eq!(bed.record().await.state, State::Parked);
         assert_eq!(bed.runs(), 1);

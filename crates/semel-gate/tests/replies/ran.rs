@@ -1,14 +1,13 @@
 //! Ran, 2xx.
 
-use crate::support::handler::Say;
-use crate::support::{Act, Bed, Sender};
+use crate::support::{Act, Bed, Say, Sender};
 
 #[tokio::test]
 async fn an_api_client_hears_the_handlers_own_answer() {
     let bed = Bed::new().await;
     let said = Say::new(201, "made").header("x-own", "1");
     bed.handler.will(Act::Say(said));
-    let answer = bed.ask(Sender::Api.sends("k", "{}")).await;
+    let answer = bed.api("k").await;
     answer.is(201);
     assert_eq!(answer.text(), "made");
     assert_eq!(answer.header("x-own"), Some("1"));
@@ -21,7 +20,7 @@ async fn cloud_tasks_hears_the_handlers_own_answer() {
     for status in [200, 201, 203, 206] {
         bed.handler.says(status);
         let name = format!("t{status}");
-        let answer = bed.ask(Sender::Task.sends(&name, "{}")).await;
+        let answer = bed.task(&name).await;
         answer.is(status);
         assert_eq!(answer.text(), format!("said {status}"));
     }
@@ -52,7 +51,7 @@ async fn pubsub_hears_an_acknowledgement(sender: Sender) {
     ];
     for (n, (said, body, heard)) in cases.into_iter().enumerate() {
         bed.handler.will(Act::Say(Say::new(said, body)));
-        let answer = bed.ask(sender.sends(&format!("m{n}"), "{}")).await;
+        let answer = bed.deliver(sender, &format!("m{n}")).await;
         answer.is(heard);
         assert_eq!(answer.text(), body, "{said}");
     }

@@ -1,7 +1,6 @@
 //! Failed, may be retried; and what is recorded by default.
 
-use crate::support::handler::Say;
-use crate::support::{Act, BROKERS, Bed, Sender, terms_of};
+use crate::support::{Act, BROKERS, Bed, SENDERS, Say, Sender};
 use semel::protocol::State;
 use std::time::Duration;
 
@@ -9,10 +8,10 @@ use std::time::Duration;
 async fn an_api_client_hears_the_handlers_answer_and_the_next_one_runs() {
     let bed = Bed::new().await;
     bed.handler.says(500);
-    let answer = bed.ask(Sender::Api.sends("k", "{}")).await;
+    let answer = bed.api("k").await;
     answer.is(500);
     assert_eq!(answer.text(), "said 500");
-    bed.ask(Sender::Api.sends("k", "{}")).await.is(200);
+    bed.api("k").await.is(200);
     assert_eq!(bed.runs(), 2);
 }
 
@@ -23,9 +22,9 @@ async fn answers_about_this_moment_or_this_caller_are_not_recorded_for_api_clien
     ] {
         let bed = Bed::new().await;
         bed.handler.says(status);
-        bed.ask(Sender::Api.sends("k", "{}")).await.is(status);
+        bed.api("k").await.is(status);
         assert_eq!(bed.record().await.state, State::Waiting, "{status}");
-        bed.ask(Sender::Api.sends("k", "{}")).await.is(200);
+        bed.api("k").await.is(200);
         assert_eq!(bed.runs(), 2, "{status}");
     }
 }
@@ -38,8 +37,8 @@ async fn an_unrecorded_api_answer_may_be_retried_at_once_whatever_the_backoff() 
     })
     .await;
     bed.handler.says(429);
-    bed.ask(Sender::Api.sends("k", "{}")).await.is(429);
-    bed.ask(Sender::Api.sends("k", "{}")).await.is(200);
+    bed.api("k").await.is(429);
+    bed.api("k").await.is(200);
 }
 
 #[tokio::test]
@@ -47,11 +46,9 @@ async fn other_refusals_are_recorded_as_failed_for_api_clients() {
     for status in [400, 402, 405, 406, 410, 411, 412, 413, 415, 418, 422, 451] {
         let bed = Bed::new().await;
         bed.handler.says(status);
-        bed.ask(Sender::Api.sends("k", "{}")).await.is(status);
+        bed.api("k").await.is(status);
         assert_eq!(bed.record().await.state, State::Failed, "{status}");
-        bed.ask(Sender::Api.sends("k", "{}"))
-            .await
-            .is_replay(status);
+        bed.api("k").await.is_replay(status);
         assert_eq!(bed.runs(), 1, "{status}");
         assert_eq!(bed.letters().await, []);
     }
@@ -63,12 +60,12 @@ async fn a_broker_hears_the_handlers_own_refusal_and_delivers_again() {
         let bed = Bed::new().await;
         for status in [400, 404, 410, 422, 500, 503] {
             bed.handler.says(status);
-            let answer = bed.ask(sender.sends("n", "{}")).await;
+            let answer = bed.deliver(sender, "n").await;
             answer.is(status);
             assert_eq!(answer.text(), format!("said {status}"));
             assert_eq!(bed.record().await.state, State::Waiting);
         }
-        bed.ask(sender.sends("n", "{}")).await.is(200);
+        bed.deliver(sender, "n").await.is(200);
         assert_eq!(bed.record().await.attempts, 7);
         assert_eq!(bed.letters().await, []);
     }
@@ -80,7 +77,7 @@ async fn the_handlers_retry_after_reaches_the_broker() {
         let bed = Bed::new().await;
         let said = Say::new(429, "slowly").header("retry-after", "37");
         bed.handler.will(Act::Say(said));
-        let answer = bed.ask(sender.sends("n", "{}")).await;
+        let answer = bed.deliver(sender, "n").await;
         answer.is(429);
         assert_eq!(answer.header("retry-after"), Some("37"));
     }
@@ -93,28 +90,25 @@ async fn a_redirect_is_never_forwarded_to_a_broker() {
             let bed = Bed::new().await;
             let said = Say::new(status, "").header("location", "http://elsewhere/");
             bed.handler.will(Act::Say(said));
-            let answer = bed.ask(sender.sends("n", "{}")).await;
+            let answer = bed.deliver(sender, "n").await;
             answer.is_problem(502, "redirect");
             assert_eq!(answer.header("location"), None);
             assert_eq!(bed.record().await.state, State::Waiting);
-            bed.ask(sender.sends("n", "{}")).await.is(200);
+            bed.deliver(sender, "n").await.is(200);
         }
     }
 }
 
 #[tokio::test]
 async fn without_an_answer_the_sender_hears_502_or_504() {
-    for sender in crate::support::SENDERS {
-        let bed = Bed::route(|route| {
-            terms_of(route, |terms| terms.timeout = Duration::from_millis(150));
-        })
-        .await;
+    for sender in SENDERS {
+        let bed = Bed::terms(|terms| terms.timeout = Duration::from_millis(150)).await;
         bed.handler.will(Act::Close).will(Act::Hang);
-        let cut = bed.ask(sender.sends("n", "{}")).await;
+        let cut = bed.deliver(sender, "n").await;
         cut.is_problem(502, "handler-unreachable");
-        let late = bed.ask(sender.sends("n", "{}")).await;
+        let late = bed.deliver(sender, "n").await;
         late.is_problem(504, "handler-timeout");
-        bed.ask(sender.sends("n", "{}")).await.is(200);
+        bed.deliver(sender, "n").await.is(200);
         assert_eq!(bed.runs(), 3);
     }
 }
@@ -122,13 +116,11 @@ async fn without_an_answer_the_sender_hears_502_or_504() {
 #[tokio::test]
 async fn everyone_attached_hears_the_same_failure_and_nobody_runs_it_again() {
     let bed = Bed::new().await;
-    bed.handler.will(Act::Hold(Say::new(500, "broken")));
-    let first = bed.begin(Sender::Task.sends("n", "{}"));
-    bed.handler.arrived().await;
+    let act = Act::Hold(Say::new(500, "broken"));
+    let first = bed.begin_with(act, Sender::Task.sends("n", "{}")).await;
     let (one_too_many, attached) = bed.crowd(&Sender::Task.sends("n", "{}")).await;
     one_too_many.is_problem(409, "busy");
-    bed.handler.go();
-    first.await.unwrap().is(500);
+    bed.go(first).await.is(500);
     for other in attached {
         let answer = other.await.unwrap();
         answer.is(500);

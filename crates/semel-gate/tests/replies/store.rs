@@ -1,7 +1,7 @@
 //! The store cannot be reached, before or after the run.
 
-use crate::support::handler::Say;
-use crate::support::{Act, BROKERS, Bed, Down, SENDERS, Sender};
+use crate::pending::answers;
+use crate::support::{BROKERS, Bed, Down, SENDERS, Say, Sender, Switch};
 use semel::protocol::State;
 
 #[tokio::test]
@@ -9,29 +9,19 @@ async fn with_the_store_down_before_the_run_every_sender_hears_503_and_nothing_r
     for sender in SENDERS {
         let bed = Bed::new().await;
         bed.store.is(Down::Everything);
-        let answer = bed.ask(sender.sends("n", "{}")).await;
-        answer.is_problem(503, "store-unavailable");
-        answer.retry_after();
+        let answer = bed.deliver(sender, "n").await;
+        answer.is_pause(503, "store-unavailable");
         assert_eq!(bed.runs(), 0);
         bed.store.is(Down::Nothing);
-        bed.ask(sender.sends("n", "{}")).await.is(200);
+        bed.deliver(sender, "n").await.is(200);
     }
 }
 
-/// Time is moved only when the store has refused: from then on nothing but the gate's own patience
-/// with the store passes.
 async fn hears_the_real_answer(sender: Sender, status: u16, heard: u16) -> Bed {
     let bed = Bed::route(|route| route.final_statuses = vec![422..=422]).await;
-    bed.handler.will(Act::Hold(Say::new(status, "the answer")));
-    let gate = bed.gate;
-    let asking = tokio::spawn(sender.sends("n", "{}").send_unbounded(gate));
-    bed.handler.arrived().await;
-    bed.store.is(Down::Outcomes);
-    bed.handler.go();
-    bed.store.refused().await;
-    tokio::time::pause();
-    let answer = asking.await.unwrap();
-    tokio::time::resume();
+    let say = Say::new(status, "the answer");
+    let refuse = |store: &Switch| store.is(Down::Outcomes);
+    let answer = answers(&bed, sender, say, refuse).await;
     answer.is(heard);
     assert_eq!(answer.text(), "the answer");
     assert_eq!(answer.header("semel-recorded"), Some("pending"));
@@ -46,7 +36,7 @@ async fn with_the_store_down_after_the_run_every_sender_hears_the_real_answer() 
         bed.store.is(Down::Nothing);
         bed.store.outcomes(1).await;
         assert_eq!(bed.record().await.state, State::Succeeded);
-        let answer = bed.ask(sender.sends("n", "{}")).await;
+        let answer = bed.deliver(sender, "n").await;
         answer.is_replay(if sender == Sender::Api { 201 } else { 200 });
         assert_eq!(answer.header("semel-recorded"), None);
         assert_eq!(bed.runs(), 1);
@@ -60,7 +50,7 @@ async fn a_pending_failure_for_good_is_not_acknowledged_to_a_broker_without_its_
         assert_eq!(bed.letters().await, []);
         bed.store.is(Down::Nothing);
         bed.store.outcomes(1).await;
-        bed.ask(sender.sends("n", "{}")).await.is_replay(200);
+        bed.deliver(sender, "n").await.is_replay(200);
         assert_eq!((bed.runs(), bed.letters().await.len()), (1, 1));
     }
 }

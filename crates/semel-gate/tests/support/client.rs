@@ -7,8 +7,6 @@ use http_body_util::{BodyExt, Full};
 use hyper_util::client::legacy::Client;
 use hyper_util::rt::TokioExecutor;
 use std::net::SocketAddr;
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::TcpStream;
 
 /// A request to be sent.
 #[derive(Clone, Debug)]
@@ -116,17 +114,6 @@ impl Ask {
     }
 }
 
-/// Writes bytes, says that no more come, and reads to the end of the connection.
-pub(crate) async fn exchange(address: SocketAddr, bytes: &[u8]) -> String {
-    let mut stream = TcpStream::connect(address).await.unwrap();
-    // A peer that refuses early may close before all is written.
-    drop(stream.write_all(bytes).await);
-    drop(stream.shutdown().await);
-    let mut read = Vec::new();
-    drop(within("the end of the connection", stream.read_to_end(&mut read)).await);
-    String::from_utf8_lossy(&read).into_owned()
-}
-
 // === impl Answer ===
 
 impl Answer {
@@ -164,6 +151,13 @@ impl Answer {
         for part in ["title", "detail"] {
             assert!(problem[part].as_str().is_some_and(|text| !text.is_empty()));
         }
+    }
+
+    /// A problem of this kind that asks for a pause.
+    #[track_caller]
+    pub(crate) fn is_pause(&self, status: u16, code: &str) {
+        self.is_problem(status, code);
+        self.retry_after();
     }
 
     /// Whole seconds, at least one.

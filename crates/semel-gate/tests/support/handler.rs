@@ -2,6 +2,7 @@
 
 use super::{here, within};
 use bytes::Bytes;
+use http::Method;
 use std::collections::VecDeque;
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -154,45 +155,17 @@ async fn serve(mut stream: TcpStream, connection: usize, script: &Script) -> Opt
 
 /// Does as it was told; `None` ends the connection.
 async fn answer(stream: &mut TcpStream, act: Act, script: &Script) -> Option<()> {
-    match act {
-        Act::Say(say) => stream.write_all(&say.bytes()).await.ok(),
-        Act::Hold(say) => {
-            script.go.acquire().await.ok()?.forget();
-            stream.write_all(&say.bytes()).await.ok()
-        }
-        Act::SayAndClose(say) => {
-            stream.write_all(&say.bytes()).await.ok()?;
-            None
-        }
-        Act::Hang => {
-            let mut rest = Vec::new();
-            drop(stream.read_to_end(&mut rest).await);
-            None
-        }
-        Act::CutRequest | Act::Close => None,
-        Act::HoldAndClose => {
-            script.go.acquire().await.ok()?.forget();
-            None
-        }
-        Act::CutHead => {
-            stream.write_all(b"HTTP/1.1 200 OK\r\nconte").await.ok()?;
-            None
-        }
-        Act::CutBody => {
-            let cut = b"HTTP/1.1 200 OK\r\ncontent-length: 100\r\n\r\nhalf of it";
-            stream.write_all(cut).await.ok()?;
-            None
-        }
-        Act::Bytes(bytes) => stream.write_all(&bytes).await.ok(),
-        Act::Halves(one, other) => {
-            let length = one.len() + other.len();
-            let head = format!("HTTP/1.1 200 OK\r\ncontent-length: {length}\r\n\r\n");
-            stream.write_all(head.as_bytes()).await.ok()?;
-            stream.write_all(&one).await.ok()?;
-            script.go.acquire().await.ok()?.forget();
-            stream.write_all(&other).await.ok()
-        }
+    if matches!(act, Act::Hang) {
+        let mut rest = Vec::new();
+        drop(stream.read_to_end(&mut rest).await);
     }
+    let (at_once, later, closes) = act.parts();
+    stream.write_all(&at_once).await.ok()?;
+    if let Some(later) = later {
+        script.go.acquire().await.ok()?.forget();
+        stream.write_all(&later).await.ok()?;
+    }
+    (!closes).then_some(())
 }
 
 async fn head(stream: &mut TcpStream, buffer: &mut Vec<u8>) -> Option<String> {
@@ -226,6 +199,33 @@ async fn body(stream: &mut TcpStream, buffer: &mut Vec<u8>, seen: &Seen) -> Opti
         }
         if stream.read_buf(buffer).await.ok()? == 0 {
             return None;
+        }
+    }
+}
+
+// === impl Act ===
+
+impl Act {
+    /// What is sent at once, what is sent when it is told to go on, and whether it closes then.
+    fn parts(self) -> (Vec<u8>, Option<Vec<u8>>, bool) {
+        match self {
+            Self::Say(say) => (say.bytes(), None, false),
+            Self::Hold(say) => (Vec::new(), Some(say.bytes()), false),
+            Self::SayAndClose(say) => (say.bytes(), None, true),
+            Self::Hang | Self::CutRequest | Self::Close => (Vec::new(), None, true),
+            Self::HoldAndClose => (Vec::new(), Some(Vec::new()), true),
+            Self::CutHead => (b"HTTP/1.1 200 OK\r\nconte".to_vec(), None, true),
+            Self::CutBody => {
+                let cut = b"HTTP/1.1 200 OK\r\ncontent-length: 100\r\n\r\nhalf of it";
+                (cut.to_vec(), None, true)
+            }
+            Self::Bytes(bytes) => (bytes.to_vec(), None, false),
+            Self::Halves(one, other) => {
+                let length = one.len() + other.len();
+                let head = format!("HTTP/1.1 200 OK\r\ncontent-length: {length}\r\n\r\n");
+                let begin = [head.as_bytes(), &one].concat();
+                (begin, Some(other.to_vec()), false)
+            }
         }
     }
 }
@@ -277,6 +277,13 @@ impl Seen {
             body: Bytes::new(),
             connection,
         }
+    }
+
+    /// It is for this method and path.
+    #[track_caller]
+    pub(crate) fn is(&self, method: &Method, path: &str) {
+        let seen = (self.method.as_str(), self.path.as_str());
+        assert_eq!(seen, (method.as_str(), path));
     }
 
     /// The one value of a header.

@@ -6,27 +6,29 @@
     unused_imports,
     clippy::unwrap_used,
     clippy::indexing_slicing,
-    reason = "each test file uses a part, and a test may fail where it stands"
+    reason = "the command's tests use a part, and a test may fail where it stands"
 )]
 
 pub(crate) mod client;
 pub(crate) mod deliveries;
 pub(crate) mod handler;
+pub(crate) mod operator;
 pub(crate) mod store;
+pub(crate) mod wire;
 
 pub(crate) use client::{Answer, Ask};
 pub(crate) use deliveries::{BROKERS, SENDERS, Sender};
-pub(crate) use handler::{Act, Handler, Seen};
+pub(crate) use handler::{Act, Handler, Say, Seen};
 pub(crate) use store::{Down, Switch};
 
-use semel::Key;
 use semel::key::KeyRule;
-use semel::letter::Letter;
-use semel::protocol::{InDoubt, Record};
+use semel::letter::{Letter, Reason};
+use semel::protocol::{Held, InDoubt, Lease, Record, State};
 use semel::store::{Letters, Store, StoreExt};
 use semel::work::{Backoff, Completes};
+use semel::{Key, Outcome};
 use semel_gate::settings::{
-    Caller, FingerprintRule, LetterLimits, Limits, OnInvalid, Route, Settings, Source, Terms,
+    Caller, FingerprintRule, LetterLimits, Limits, OnInvalid, Pass, Route, Settings, Source, Terms,
     Upstream,
 };
 use semel_gate::{Server, Unfinished};
@@ -63,6 +65,16 @@ impl Bed {
         Self::with(|settings| change(&mut settings.routes[0])).await
     }
 
+    /// The same with other terms for every sender.
+    pub(crate) async fn terms(change: impl Fn(&mut Terms)) -> Self {
+        Self::route(|route| terms_of(route, change)).await
+    }
+
+    /// The same with other limits.
+    pub(crate) async fn limits(change: impl FnOnce(&mut Limits)) -> Self {
+        Self::with(|settings| change(&mut settings.limits)).await
+    }
+
     /// The same with other settings.
     pub(crate) async fn with(change: impl FnOnce(&mut Settings)) -> Self {
         Self::on(Arc::default(), Handler::start().await, change).await
@@ -96,6 +108,40 @@ impl Bed {
         ask.send(self.gate).await
     }
 
+    /// Sends an empty object under this name and waits for the reply.
+    pub(crate) async fn deliver(&self, sender: Sender, name: &str) -> Answer {
+        self.ask(sender.sends(name, "{}")).await
+    }
+
+    /// The same as an API client.
+    pub(crate) async fn api(&self, key: &str) -> Answer {
+        self.deliver(Sender::Api, key).await
+    }
+
+    /// The same as Cloud Tasks.
+    pub(crate) async fn task(&self, name: &str) -> Answer {
+        self.deliver(Sender::Task, name).await
+    }
+
+    /// Tells the handler to go on with what it holds; gives the reply.
+    pub(crate) async fn go(&self, held: JoinHandle<Answer>) -> Answer {
+        self.handler.go();
+        held.await.unwrap()
+    }
+
+    /// Sends a delivery whose handler answers with 200 when it is told to go on; the handler has it.
+    pub(crate) async fn hold(&self, ask: Ask) -> JoinHandle<Answer> {
+        self.begin_with(Act::Hold(Say::new(200, "done")), ask).await
+    }
+
+    /// Sends a delivery with which the handler does this; the handler has it.
+    pub(crate) async fn begin_with(&self, act: Act, ask: Ask) -> JoinHandle<Answer> {
+        self.handler.will(act);
+        let reply = self.begin(ask);
+        self.handler.arrived().await;
+        reply
+    }
+
     /// Sends a delivery and goes on; the reply comes when it comes.
     pub(crate) fn begin(&self, ask: Ask) -> JoinHandle<Answer> {
         let gate = self.gate;
@@ -118,6 +164,18 @@ impl Bed {
         Ask::get(path).send(self.admin).await
     }
 
+    /// The metrics have this text.
+    pub(crate) async fn counts(&self, text: &str) {
+        let metrics = self.admin("/metrics").await;
+        assert!(metrics.text().contains(text), "{}", metrics.text());
+    }
+
+    /// Waits until the metrics have this text.
+    pub(crate) async fn until_counted(&self, text: &str) {
+        let told = async || self.admin("/metrics").await.text().contains(text);
+        until(text, told).await;
+    }
+
     /// How often the handler was asked.
     pub(crate) fn runs(&self) -> usize {
         self.handler.count()
@@ -133,6 +191,12 @@ impl Bed {
         letters
     }
 
+    /// Why each of them was kept.
+    pub(crate) async fn reasons(&self) -> Vec<Reason> {
+        let letters = self.letters().await;
+        letters.iter().map(|letter| letter.reason).collect()
+    }
+
     /// All records in the store.
     pub(crate) async fn records(&self) -> Vec<(Key, Record)> {
         Store::list(self.store.kept(), None, None, 100)
@@ -141,12 +205,40 @@ impl Bed {
             .items
     }
 
-    /// The one record in the store.
-    pub(crate) async fn record(&self) -> Record {
+    /// The one key in the store.
+    pub(crate) async fn key(&self) -> Key {
         let records = self.records().await;
         assert_eq!(records.len(), 1, "{records:?}");
-        let (key, _) = records[0];
+        records[0].0
+    }
+
+    /// The record of the one key in the store.
+    pub(crate) async fn record(&self) -> Record {
+        let key = self.key().await;
         self.store.kept().look(&key).await.unwrap().unwrap()
+    }
+
+    /// The id of the one letter in the store.
+    pub(crate) async fn letter(&self) -> String {
+        let letters = self.letters().await;
+        assert_eq!(letters.len(), 1, "{letters:?}");
+        letters[0].id.to_string()
+    }
+
+    /// Completes the one run, as the handler's own transaction does.
+    pub(crate) async fn complete(&self, outcome: Outcome) {
+        let (key, record) = self.records().await[0].clone();
+        let lease = Lease {
+            key,
+            owner: record.owner,
+            fence: record.fence,
+            born: record.born,
+            attempt: record.attempts,
+        };
+        let retention = Duration::from_secs(3600);
+        let kept = self.store.kept();
+        let held = kept.complete(&lease, &outcome.encode(), retention).await;
+        assert_eq!(held.unwrap(), Held::Applied(State::Succeeded));
     }
 
     /// Tells the gate to stop.
@@ -164,6 +256,16 @@ pub(crate) async fn within<T>(what: &str, future: impl Future<Output = T>) -> T 
     }
 }
 
+/// Looks again and again until it is so.
+pub(crate) async fn until(what: &str, is_so: impl AsyncFn() -> bool) {
+    let looks = async {
+        while !is_so().await {
+            tokio::task::yield_now().await;
+        }
+    };
+    within(what, looks).await;
+}
+
 /// An address of this host with a free port.
 pub(crate) fn here() -> SocketAddr {
     SocketAddr::from(([127, 0, 0, 1], 0))
@@ -175,6 +277,14 @@ pub(crate) fn upstream(address: SocketAddr) -> Upstream {
         base: format!("http://{address}").parse().unwrap(),
         h2c: false,
     }
+}
+
+/// Forwards these paths to the handler of the route.
+pub(crate) fn pass(settings: &mut Settings, paths: &[&str]) {
+    settings.pass = Some(Pass {
+        paths: paths.iter().map(|path| path.parse().unwrap()).collect(),
+        upstream: settings.routes[0].upstream.clone(),
+    });
 }
 
 fn settings(handler: SocketAddr) -> Settings {

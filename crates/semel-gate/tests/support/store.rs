@@ -25,7 +25,7 @@ pub(crate) enum Down {
 }
 
 /// See the module.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Switch {
     kept: MemoryStore,
     down: Mutex<Down>,
@@ -44,26 +44,12 @@ pub(crate) struct Switch {
 
 // === impl Switch ===
 
-impl Default for Switch {
-    fn default() -> Self {
-        Self::on(MemoryStore::new())
-    }
-}
-
 impl Switch {
     /// Before this store.
     pub(crate) fn on(kept: MemoryStore) -> Self {
         Self {
             kept,
-            down: Mutex::default(),
-            denies: AtomicBool::new(false),
-            damaged: Mutex::default(),
-            refused: watch::Sender::new(0),
-            outcomes: watch::Sender::new(0),
-            marked: watch::Sender::new(0),
-            listed: watch::Sender::new(0),
-            held: watch::Sender::new(false),
-            waiting: watch::Sender::new(0),
+            ..Self::default()
         }
     }
 
@@ -90,18 +76,12 @@ impl Switch {
 
     /// Waits until a call met the closed store.
     pub(crate) async fn refused(&self) {
-        let mut refused = self.refused.subscribe();
-        within("a call to the store", refused.wait_for(|calls| *calls > 0))
-            .await
-            .unwrap();
+        reaches(&self.refused, "a call to the store", 1).await;
     }
 
     /// Waits until so many ends of runs were written.
     pub(crate) async fn outcomes(&self, count: usize) {
-        let mut outcomes = self.outcomes.subscribe();
-        within("a record", outcomes.wait_for(|written| *written >= count))
-            .await
-            .unwrap();
+        reaches(&self.outcomes, "a record", count).await;
     }
 
     fn ask(&self, part: Down) -> Result<(), Error> {
@@ -138,28 +118,26 @@ impl Switch {
 
     /// Waits until so many letters were about to be put.
     pub(crate) async fn puts(&self, count: usize) {
-        let mut waiting = self.waiting.subscribe();
-        within("a letter", waiting.wait_for(|waiting| *waiting >= count))
-            .await
-            .unwrap();
+        reaches(&self.waiting, "a letter", count).await;
     }
 
-    /// Waits until the keeper has begun and ended a round after this call.
-    pub(crate) async fn kept_house(&self) {
-        let mut listed = self.listed.subscribe();
-        let until = *listed.borrow() + 2;
-        within("a round", listed.wait_for(|listed| *listed >= until))
-            .await
-            .unwrap();
+    /// Waits until reconciliation has begun and ended a round after this call.
+    pub(crate) async fn reconciled(&self) {
+        let until = *self.listed.borrow() + 2;
+        reaches(&self.listed, "a round", until).await;
     }
 
     /// Waits until so many letters were marked.
     pub(crate) async fn marked(&self, count: usize) {
-        let mut marked = self.marked.subscribe();
-        within("a mark", marked.wait_for(|marked| *marked >= count))
-            .await
-            .unwrap();
+        reaches(&self.marked, "a mark", count).await;
     }
+}
+
+/// Waits until so much was counted.
+async fn reaches(counter: &watch::Sender<usize>, what: &str, count: usize) {
+    let mut counted = counter.subscribe();
+    let enough = counted.wait_for(|counted| *counted >= count);
+    drop(within(what, enough).await.unwrap());
 }
 
 #[async_trait]
@@ -218,7 +196,7 @@ impl Letters for Switch {
     }
 
     async fn list(&self, after: Option<&Cursor>, limit: u32) -> Result<Page<LetterHead>, Error> {
-        // The keeper lists whenever it likes, so this is not counted as a call of the test's.
+        // Reconciliation lists whenever it likes, so this is not counted as a call of the test's.
         self.reaches(Down::Letters)?;
         self.listed.send_modify(|listed| *listed += 1);
         Letters::list(&self.kept, after, limit).await

@@ -1,17 +1,5 @@
 //! Letters over time: what closes one, what brings one back, and how many there may be.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::indexing_slicing,
-    reason = "a test may fail where it stands"
-)]
-
-#[path = "../support/mod.rs"]
-mod support;
-
-#[path = "../admin/log.rs"]
-mod log;
-
 mod closed;
 mod credentials;
 mod damaged;
@@ -22,15 +10,13 @@ mod nameless;
 mod senders;
 mod taken;
 
+use crate::support::{Answer, Ask, Bed, Handler, Sender, Switch, terms_of};
 use semel::clock::{Clock, ManualClock, SystemClock};
 use semel::memory::MemoryStore;
 use semel::protocol::{InDoubt, State};
 use semel_gate::settings::{Route, Settings};
-use serde_json::Value;
 use std::sync::Arc;
 use std::time::Duration;
-use support::handler::Say;
-use support::{Act, Answer, Ask, Bed, Handler, Sender, Switch, terms_of};
 use tokio::task::JoinHandle;
 
 const LEASE: Duration = Duration::from_secs(60);
@@ -65,6 +51,20 @@ impl Aging {
         .await
     }
 
+    /// A gate with the letter of a task that was parked.
+    async fn parked(&self) -> Bed {
+        let bed = self.gate(|_| {}).await;
+        bed.handler.says(500);
+        bed.ask(task()).await.is(200);
+        bed
+    }
+
+    /// A gate that reconciles letters all the time.
+    async fn reconciling(&self) -> Bed {
+        let often = Duration::from_millis(10);
+        self.gate(|settings| settings.reconcile_every = often).await
+    }
+
     fn pass(&self, by: Duration) {
         self.clock.advance(by + Duration::from_secs(1));
     }
@@ -86,9 +86,7 @@ fn task() -> Ask {
 /// A gate that is paused in the middle of a run, which another gate parks: its letter is kept.
 async fn paused(aging: &Aging) -> (Bed, JoinHandle<Answer>, Bed) {
     let (one, other) = (aging.gate(|_| {}).await, aging.gate(|_| {}).await);
-    one.handler.will(Act::Hold(Say::new(200, "charged")));
-    let first = one.begin(task());
-    one.handler.arrived().await;
+    let first = one.hold(task()).await;
     aging.pass(LEASE);
     other.ask(task()).await.is(200);
     assert_eq!(other.letters().await.len(), 1);
@@ -98,31 +96,6 @@ async fn paused(aging: &Aging) -> (Bed, JoinHandle<Answer>, Bed) {
 
 /// The paused gate goes on, and its late word counts.
 async fn resumes(one: &Bed, first: JoinHandle<Answer>) {
-    one.handler.go();
-    first.await.unwrap().is(200);
+    one.go(first).await.is(200);
     assert_eq!(one.record().await.state, State::Succeeded);
-}
-
-/// What an operator is told at this path.
-async fn operator(bed: &Bed, ask: Ask) -> (u16, Value) {
-    let answer = ask.send(bed.admin).await;
-    let json = serde_json::from_slice(&answer.body);
-    (answer.status, json.unwrap_or_else(|_| panic!("{answer:?}")))
-}
-
-async fn redrive(bed: &Bed, id: &str, query: &str) -> (u16, Value) {
-    operator(bed, Ask::post(&format!("/letters/{id}/redrive{query}"))).await
-}
-
-async fn listed(bed: &Bed) -> Vec<Value> {
-    let (status, said) = operator(bed, Ask::get("/letters")).await;
-    assert_eq!(status, 200, "{said}");
-    said["letters"].as_array().unwrap().clone()
-}
-
-/// The one letter in the store.
-async fn the_letter(bed: &Bed) -> String {
-    let letters = bed.letters().await;
-    assert_eq!(letters.len(), 1, "{letters:?}");
-    letters[0].id.to_string()
 }

@@ -1,5 +1,5 @@
-//! Every problem's `type` leads to a place in docs/errors.md.
-#![allow(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
+//! What documents say of the source is so: docs/errors.md has every problem's `type`, and the files that
+//! ARCHITECTURE.md names exist.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -19,6 +19,24 @@ fn every_problem_is_documented_and_no_other() {
         .collect();
     assert!(used.len() > 40, "{used:?}");
     assert_eq!(used, documented);
+}
+
+/// A file's name stands in backticks, relative to the last `crates/…/src` that was named before.
+#[test]
+fn every_file_that_the_architecture_names_exists() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let page = std::fs::read_to_string(root.join("ARCHITECTURE.md")).unwrap();
+    let (mut source, mut named) = (root.clone(), 0);
+    for name in page.split('`').skip(1).step_by(2) {
+        if name.starts_with("crates/") && name.ends_with("/src") {
+            source = root.join(name);
+        }
+        if name.ends_with(".rs") {
+            named += 1;
+            assert!(source.join(name).is_file(), "{name} in {source:?}");
+        }
+    }
+    assert!(named > 60, "only {named} files are named");
 }
 
 fn files(directory: &Path) -> Vec<PathBuf> {

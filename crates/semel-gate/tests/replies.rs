@@ -1,14 +1,5 @@
 //! Who is told what: every outcome, for every sender.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::indexing_slicing,
-    reason = "a test may fail where it stands"
-)]
-
-#[path = "../support/mod.rs"]
-mod support;
-
 mod ran;
 mod duplicates;
 mod in_flight;

@@ -17,13 +17,21 @@ pub(crate) enum Ends {
     AnswerAndGo,
     /// `RST_STREAM` with this code.
     Reset(u32),
-    /// GOAWAY with this code, and the request's own stream as the last one or the one before it; then it
-    /// closes.
-    GoAway { own_is_last: bool, code: u32 },
+    /// GOAWAY with this last stream and code; then it closes.
+    GoAway(LastStream, u32),
     /// Closes.
     Close,
     /// Says nothing more, not even to pings.
     Silence,
+}
+
+/// Which stream it names as the last one that it looked at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum LastStream {
+    /// The request's own.
+    Own,
+    /// The one before.
+    Before,
 }
 
 pub(crate) const NO_ERROR: u32 = 0;
@@ -31,15 +39,15 @@ pub(crate) const INTERNAL_ERROR: u32 = 2;
 pub(crate) const REFUSED_STREAM: u32 = 7;
 
 /// See the module.
-pub(crate) struct Peer {
+pub(crate) struct Http2Handler {
     pub(crate) address: SocketAddr,
     script: Arc<Mutex<VecDeque<Ends>>>,
     arrived: mpsc::UnboundedReceiver<usize>,
 }
 
-// === impl Peer ===
+// === impl Http2Handler ===
 
-impl Peer {
+impl Http2Handler {
     pub(crate) async fn start() -> Self {
         let listener = TcpListener::bind(here()).await.unwrap();
         let address = listener.local_addr().unwrap();
@@ -114,14 +122,8 @@ async fn end(stream: &mut TcpStream, ends: Ends, id: u32) -> Option<()> {
             go_away(stream, id, NO_ERROR).await
         }
         Ends::Reset(code) => write(stream, 3, 0, id, &code.to_be_bytes()).await,
-        Ends::GoAway { own_is_last, code } => {
-            let last = if own_is_last {
-                id
-            } else {
-                id.saturating_sub(2)
-            };
-            go_away(stream, last, code).await
-        }
+        Ends::GoAway(LastStream::Own, code) => go_away(stream, id, code).await,
+        Ends::GoAway(LastStream::Before, code) => go_away(stream, id.saturating_sub(2), code).await,
         Ends::Close => None,
         Ends::Silence => {
             // Whatever comes is read and not answered.

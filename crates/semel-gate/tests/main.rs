@@ -1,0 +1,31 @@
+//! The gate at work, before a handler that does what the test says.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    reason = "a test may fail where it stands"
+)]
+
+mod support;
+mod http2;
+mod log_lines;
+
+mod front_end;
+mod sources;
+mod same_work;
+mod input;
+mod replies;
+mod letters;
+mod forwarded_request;
+mod upstream;
+mod pending;
+mod steps;
+mod lifecycle;
+mod edge;
+mod wire;
+mod bodies;
+mod connections;
+mod flood;
+mod admin;
+mod log;
+mod docs;
