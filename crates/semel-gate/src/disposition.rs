@@ -165,8 +165,24 @@ impl Disposition {
 
     /// Whether it stands for an effect that did not happen a second time.
     #[must_use]
-    pub fn is_duplicate(&self) -> bool {
-        ["replayed", "busy", "not_yet", "mismatched"].contains(&self.word())
+    pub const fn is_duplicate(&self) -> bool {
+        match self {
+            Self::Replayed(_) | Self::Busy { .. } | Self::NotYet { .. } | Self::Mismatched => true,
+            Self::Letter(why) | Self::NotKept(why, NotKept::Unsettled | NotKept::Store) => {
+                matches!(why, Undelivered::FailedBefore(_) | Undelivered::Mismatched)
+            }
+            Self::Ran(_)
+            | Self::Unrecorded(_)
+            | Self::Unread
+            | Self::Retryable(_)
+            | Self::Full { .. }
+            | Self::Stale
+            | Self::Parked
+            | Self::Invalid(_)
+            | Self::Store(_)
+            | Self::NoRoom
+            | Self::NotKept(_, NotKept::Full) => false,
+        }
     }
 
     /// Why a letter must be kept before the sender hears the reply; `None`: it need not.
