@@ -34,15 +34,10 @@ pub(crate) fn merged<M: Message + Default>(
 
 /// The fields a path goes through; nothing if it does not name one.
 pub(crate) fn fields(message: &MessageDescriptor, path: &str) -> Option<Vec<FieldDescriptor>> {
-    let mut message = Some(message.clone());
-    let mut fields = Vec::new();
-    for name in path.split('.') {
-        let field = message?.get_field_by_name(name)?;
-        let inner = field.kind().as_message().cloned();
-        message = inner.filter(|_| !field.is_list());
-        fields.push(field);
-    }
-    Some(fields)
+    let fields = proto::fields(message, path, MessageDescriptor::get_field_by_name)?;
+    let (_, within) = fields.split_last()?;
+    let is_one = within.iter().all(|field| !field.is_list());
+    is_one.then_some(fields)
 }
 
 /// A path as the interface spells it: REST clients may write `ackDeadlineSeconds`.

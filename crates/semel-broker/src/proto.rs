@@ -13,7 +13,7 @@
 )]
 
 use prost::Message;
-use prost_reflect::{DescriptorPool, DynamicMessage, MessageDescriptor};
+use prost_reflect::{DescriptorPool, DynamicMessage, FieldDescriptor, MessageDescriptor};
 use std::sync::LazyLock;
 
 /// `google`, as the generated code names its relatives.
@@ -59,4 +59,19 @@ pub(crate) fn descriptor(name: &str) -> MessageDescriptor {
 pub(crate) fn dynamic(name: &str, message: &impl Message) -> DynamicMessage {
     let bytes = message.encode_to_vec();
     DynamicMessage::decode(descriptor(name), bytes.as_slice()).expect("it reads as it was written")
+}
+
+/// The fields that a path like `queue.name` goes through, each found by `find`; nothing if one is not there.
+pub(crate) fn fields(
+    message: &MessageDescriptor,
+    path: &str,
+    find: impl Fn(&MessageDescriptor, &str) -> Option<FieldDescriptor>,
+) -> Option<Vec<FieldDescriptor>> {
+    let mut message = Some(message.clone());
+    let step = |name| {
+        let field = find(&message.take()?, name)?;
+        message = field.kind().as_message().cloned();
+        Some(field)
+    };
+    path.split('.').map(step).collect()
 }

@@ -24,9 +24,11 @@ use http::header::{CONTENT_TYPE, HeaderValue};
 use http::request::Parts;
 use http::{HeaderMap, Request};
 use http_body_util::{BodyExt, LengthLimitError, Limited};
+use prost::Message;
+use prost_reflect::DynamicMessage;
 use query::Query;
 use read::MessageReader;
-use route::{Action, Binding, Buffered, Route};
+use route::{Action, Buffered, Route};
 use std::sync::Arc;
 use template::Path;
 
@@ -86,28 +88,24 @@ async fn serve(
 ) -> Result<Vec<u8>, ErrorResponse> {
     let query = Query::parse(parts.uri.query().unwrap_or_default())?;
     let body = whole(body).await?;
-    match &route.action {
+    let (answer, encoded) = match &route.action {
         Action::Call {
             request,
             answer,
             binding,
             call,
         } => {
-            let mut reader = MessageReader::new(body.len());
-            match binding {
-                Binding::None => {}
-                Binding::Whole => reader.body(request, &body)?,
-                Binding::Field(field) => reader.body_of(field, &body)?,
-            }
+            let mut reader = MessageReader::new(request.clone());
+            reader.body(binding, &body)?;
             for (name, value) in &query.fields {
-                reader.parameter(request, name, value);
+                reader.parameter(name, value);
             }
             // What comes last wins: a name in the body cannot lead elsewhere than the path.
             for (fields, value) in route.variables().zip(&values) {
                 reader.variable(fields, value);
             }
-            let encoded = call(reader.finish()?).await?;
-            Ok(write::json(&encoded, answer, query.style)?)
+            let request = reader.finish()?.encode_to_vec();
+            (answer, call(request.into()).await?)
         }
         Action::Buffer { answer, call } => {
             let buffered = Buffered {
@@ -116,10 +114,12 @@ async fn serve(
                 headers: parts.headers.clone(),
                 body,
             };
-            let encoded = call(buffered).await?;
-            Ok(write::json_under("task", &encoded, answer, query.style)?)
+            (answer, call(buffered).await?)
         }
-    }
+    };
+    let message = DynamicMessage::decode(answer.clone(), encoded.as_slice());
+    let message = message.expect("it reads as it was written");
+    Ok(write::json(&message, query.style)?)
 }
 
 async fn whole(body: Body) -> Result<Bytes, ErrorResponse> {

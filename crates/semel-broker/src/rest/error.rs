@@ -1,8 +1,7 @@
 //! Refusals, as Google's front end words them: a status is a code, its name, a message and details.
 
 use super::JSON;
-use super::write::{self, MalformedMessage, Style};
-use crate::proto::POOL;
+use crate::proto;
 use axum::response::{Html, IntoResponse, Response};
 use http::StatusCode;
 use http::header::CONTENT_TYPE;
@@ -40,6 +39,8 @@ struct ErrorBody<'a> {
     #[serde(skip_serializing_if = "<[Value]>::is_empty")]
     details: &'a [Value],
 }
+
+const ANY: &str = "google.protobuf.Any";
 
 /// How much of a malformed body is shown before and after the mistake.
 const CONTEXT_BYTES: usize = 20;
@@ -125,29 +126,19 @@ impl From<Status> for ErrorResponse {
     }
 }
 
-impl From<MalformedMessage> for ErrorResponse {
-    fn from(MalformedMessage: MalformedMessage) -> Self {
+impl From<serde_json::Error> for ErrorResponse {
+    /// An answer that cannot be written is a fault of ours.
+    fn from(_: serde_json::Error) -> Self {
         Status::internal("Internal error encountered.").into()
     }
 }
 
 /// The details of a status: those whose types we know.
 fn details(status: &[u8]) -> Vec<Value> {
-    let Ok(status) = crate::proto::rpc::Status::decode(status) else {
-        return Vec::new();
-    };
-    let any = POOL.get_message_by_name("google.protobuf.Any");
-    let any = any.expect("a status has some");
-    let is_known = |it: &&prost_types::Any| {
-        let name = it.type_url.rsplit('/').next().unwrap_or_default();
-        POOL.get_message_by_name(name).is_some()
-    };
-    let known = status.details.iter().filter(is_known);
-    let encoded = known.filter_map(|it| {
-        let json = write::json(&it.encode_to_vec(), &any, Style::default()).ok()?;
-        serde_json::from_slice(&json).ok()
-    });
-    encoded.collect()
+    let status = proto::rpc::Status::decode(status).unwrap_or_default();
+    let details = status.details.iter();
+    let encoded = details.map(|it| serde_json::to_value(proto::dynamic(ANY, it)));
+    encoded.filter_map(Result::ok).collect()
 }
 
 /// What a page says that is not there: paths and methods no service has.

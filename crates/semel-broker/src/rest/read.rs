@@ -1,19 +1,25 @@
-//! JSON to messages as they travel. All mistakes are gathered, in the words of Google's front end.
+//! JSON to messages. All mistakes are gathered, in the words of Google's front end; prost-reflect's own reader stops
+//! at the first one and words it differently.
 
 use super::error::{ErrorResponse, Violation};
+use super::route::Binding;
 use super::scalar::{self, InvalidValue};
-use bytes::Bytes;
-use prost::encoding::{WireType, encode_key, encode_varint};
-use prost_reflect::{FieldDescriptor, Kind, MessageDescriptor};
+use crate::proto;
+use prost_reflect::{self as reflect, DynamicMessage, EnumDescriptor, FieldDescriptor, Kind};
+use prost_reflect::{MapKey, MessageDescriptor, ReflectMessage};
 use serde_json::{Map, Value};
 use std::fmt;
 
 /// A request's message in the making.
 #[derive(Debug)]
 pub(crate) struct MessageReader {
-    wire: Vec<u8>,
-    violations: Vec<Violation>,
+    message: DynamicMessage,
+    mistakes: Mistakes,
 }
+
+/// What was wrong so far.
+#[derive(Debug, Default)]
+struct Mistakes(Vec<Violation>);
 
 /// Where in the message we are, from the inside out.
 #[derive(Clone, Copy)]
@@ -37,130 +43,93 @@ const ROOT: FieldPath<'static> = FieldPath {
 // === impl MessageReader ===
 
 impl MessageReader {
-    /// For a body of so many bytes.
-    pub(crate) fn new(body_bytes: usize) -> Self {
+    pub(crate) fn new(request: MessageDescriptor) -> Self {
         Self {
-            wire: Vec::with_capacity(body_bytes + 128),
-            violations: Vec::new(),
+            message: DynamicMessage::new(request),
+            mistakes: Mistakes::default(),
         }
     }
 
-    /// Reads a body that is the message.
-    pub(crate) fn body(
-        &mut self,
-        request: &MessageDescriptor,
-        body: &[u8],
-    ) -> Result<(), ErrorResponse> {
-        if let Some(object) = self.object(body)? {
-            let mut wire = std::mem::take(&mut self.wire);
-            self.message(&object, request, ROOT, &mut wire);
-            self.wire = wire;
+    /// Reads a body that is the message, or one field of it.
+    pub(crate) fn body(&mut self, binding: &Binding, body: &[u8]) -> Result<(), ErrorResponse> {
+        if matches!(binding, Binding::None) || body.trim_ascii().is_empty() {
+            return Ok(());
         }
-        Ok(())
-    }
-
-    /// Reads a body that is one field of the message.
-    pub(crate) fn body_of(
-        &mut self,
-        field: &FieldDescriptor,
-        body: &[u8],
-    ) -> Result<(), ErrorResponse> {
-        if let Some(object) = self.object(body)? {
-            let mut wire = std::mem::take(&mut self.wire);
-            self.value(field, &Value::Object(object), ROOT, &mut wire);
-            self.wire = wire;
+        let (message, mistakes) = (&mut self.message, &mut self.mistakes);
+        match serde_json::from_slice(body) {
+            Err(error) => return Err(ErrorResponse::malformed(body, &error)),
+            Ok(Value::Object(object)) => match binding {
+                Binding::Field(field) => {
+                    mistakes.value(field, &Value::Object(object), ROOT, message)
+                }
+                Binding::None | Binding::Whole => mistakes.message(&object, ROOT, message),
+            },
+            Ok(_) => mistakes.unknown("", ROOT, "Root element must be a message."),
         }
         Ok(())
     }
 
     /// Reads a parameter of the query, `pageSize` or `queue.rateLimits.maxBurstSize`.
-    pub(crate) fn parameter(&mut self, request: &MessageDescriptor, name: &str, value: &str) {
-        let mut fields = Vec::new();
-        let mut message = Some(request.clone());
-        for part in name.split('.') {
-            let Some(field) = message.as_ref().and_then(|it| named(it, part)) else {
-                return self.unknown(
-                    name,
-                    ROOT,
-                    &format!("Cannot bind query parameter. Field '{name}' could not be found in request message."),
-                );
-            };
-            message = field.kind().as_message().cloned();
-            fields.push(field);
+    pub(crate) fn parameter(&mut self, name: &str, value: &str) {
+        match proto::fields(&self.message.descriptor(), name, named) {
+            Some(fields) => self.variable(&fields, value),
+            None => self.mistakes.unknown(
+                name,
+                ROOT,
+                &format!("Cannot bind query parameter. Field '{name}' could not be found in request message."),
+            ),
         }
-        self.write_at(&fields, value, ROOT);
     }
 
     /// Puts the value of a path's variable where these fields lead.
     pub(crate) fn variable(&mut self, fields: &[FieldDescriptor], value: &str) {
-        self.write_at(fields, value, ROOT);
+        let value = Value::String(value.into());
+        self.mistakes
+            .nested(fields, &value, ROOT, &mut self.message);
     }
 
     /// The message, if there was no mistake.
-    pub(crate) fn finish(self) -> Result<Bytes, ErrorResponse> {
-        if self.violations.is_empty() {
-            Ok(self.wire.into())
-        } else {
-            Err(ErrorResponse::violations(self.violations))
+    pub(crate) fn finish(self) -> Result<DynamicMessage, ErrorResponse> {
+        match self.mistakes.0.is_empty() {
+            true => Ok(self.message),
+            false => Err(ErrorResponse::violations(self.mistakes.0)),
         }
     }
+}
 
-    /// Writes a text where fields lead, each but the last a message.
-    fn write_at(&mut self, fields: &[FieldDescriptor], text: &str, path: FieldPath<'_>) {
-        let mut wire = std::mem::take(&mut self.wire);
-        self.nested(fields, text, path, &mut wire);
-        self.wire = wire;
-    }
+// === impl Mistakes ===
 
+impl Mistakes {
+    /// Puts a text where fields lead, each but the last a message.
     fn nested(
         &mut self,
         fields: &[FieldDescriptor],
-        text: &str,
+        value: &Value,
         path: FieldPath<'_>,
-        wire: &mut Vec<u8>,
+        into: &mut DynamicMessage,
     ) {
         match fields {
             [] => {}
-            [last] => {
-                let value = Value::String(text.into());
-                if last.is_list() {
-                    self.single(last, &value, path.field(last.name()), wire);
-                } else {
-                    self.value(last, &value, path, wire);
+            [last] if last.is_list() => self.item(last, value, path.field(last.name()), into),
+            [last] => self.value(last, value, path, into),
+            [first, rest @ ..] => {
+                if let Some(inner) = into.get_field_mut(first).as_message_mut() {
+                    self.nested(rest, value, path.field(first.name()), inner);
                 }
             }
-            [first, rest @ ..] => {
-                let mut inner = Vec::new();
-                self.nested(rest, text, path.field(first.name()), &mut inner);
-                length_delimited(first.number(), &inner, wire);
-            }
-        }
-    }
-
-    fn object(&mut self, body: &[u8]) -> Result<Option<Map<String, Value>>, ErrorResponse> {
-        if body.trim_ascii().is_empty() {
-            return Ok(None);
-        }
-        match serde_json::from_slice(body) {
-            Ok(Value::Object(object)) => Ok(Some(object)),
-            Ok(_) => {
-                self.unknown("", ROOT, "Root element must be a message.");
-                Ok(None)
-            }
-            Err(error) => Err(ErrorResponse::malformed(body, &error)),
         }
     }
 
     fn message(
         &mut self,
         object: &Map<String, Value>,
-        message: &MessageDescriptor,
         path: FieldPath<'_>,
-        wire: &mut Vec<u8>,
+        into: &mut DynamicMessage,
     ) {
+        let message = into.descriptor();
         let mut chosen: Vec<String> = Vec::new();
         for (name, value) in object {
-            let Some(field) = named(message, name) else {
+            let Some(field) = named(&message, name) else {
                 self.unknown(name, path, "Cannot find field.");
                 continue;
             };
@@ -179,7 +148,7 @@ impl MessageReader {
                 }
                 chosen.push(choice.name().to_owned());
             }
-            self.value(&field, value, path, wire);
+            self.value(&field, value, path, into);
         }
     }
 
@@ -189,52 +158,50 @@ impl MessageReader {
         field: &FieldDescriptor,
         value: &Value,
         path: FieldPath<'_>,
-        wire: &mut Vec<u8>,
+        into: &mut DynamicMessage,
     ) {
-        if field.is_map() {
-            self.map(field, value, path, wire);
-        } else if field.is_list() {
-            let Value::Array(items) = value else {
-                return self.wrong_type(field, value, path.field(field.name()));
-            };
-            for (index, item) in items.iter().enumerate() {
-                self.single(field, item, path.item(field.name(), index), wire);
+        let here = path.field(field.name());
+        match (value, field.kind()) {
+            (Value::Object(object), Kind::Message(pair)) if field.is_map() => {
+                let item = pair.map_entry_value_field();
+                for (index, (name, value)) in object.iter().enumerate() {
+                    let entry = path.item(field.name(), index);
+                    let read = self.single(&item, value, entry.field("value"));
+                    if let (Some(read), Some(map)) = (read, into.get_field_mut(field).as_map_mut())
+                    {
+                        map.insert(MapKey::String(name.clone()), read);
+                    }
+                }
             }
-        } else if value.is_array() {
-            let name = field.name();
-            self.unknown(
-                name,
-                path,
-                "Proto field is not repeating, cannot start list.",
-            );
-        } else {
-            self.single(field, value, path.field(field.name()), wire);
+            (Value::Array(items), _) if field.is_list() => {
+                for (index, item) in items.iter().enumerate() {
+                    self.item(field, item, path.item(field.name(), index), into);
+                }
+            }
+            (value, _) if field.is_map() || field.is_list() => self.wrong_type(field, value, here),
+            (Value::Array(_), _) => {
+                let why = "Proto field is not repeating, cannot start list.";
+                self.unknown(field.name(), path, why);
+            }
+            (value, _) => {
+                if let Some(read) = self.single(field, value, here) {
+                    into.set_field(field, read);
+                }
+            }
         }
     }
 
-    fn map(
+    /// One more item of a list.
+    fn item(
         &mut self,
         field: &FieldDescriptor,
         value: &Value,
         path: FieldPath<'_>,
-        wire: &mut Vec<u8>,
+        into: &mut DynamicMessage,
     ) {
-        let here = path.field(field.name());
-        let (Value::Object(object), Kind::Message(pair)) = (value, field.kind()) else {
-            return self.wrong_type(field, value, here);
-        };
-        let (key, item) = (pair.map_entry_key_field(), pair.map_entry_value_field());
-        for (index, (name, value)) in object.iter().enumerate() {
-            let mut inner = Vec::new();
-            let path = path.item(field.name(), index);
-            self.single(
-                &key,
-                &Value::String(name.clone()),
-                path.field("key"),
-                &mut inner,
-            );
-            self.single(&item, value, path.field("value"), &mut inner);
-            length_delimited(field.number(), &inner, wire);
+        let read = self.single(field, value, path);
+        if let (Some(read), Some(list)) = (read, into.get_field_mut(field).as_list_mut()) {
+            list.push(read);
         }
     }
 
@@ -243,18 +210,17 @@ impl MessageReader {
         field: &FieldDescriptor,
         value: &Value,
         path: FieldPath<'_>,
-        wire: &mut Vec<u8>,
-    ) {
-        let (number, kind) = (field.number(), field.kind());
+    ) -> Option<reflect::Value> {
+        let kind = field.kind();
         if let (Kind::Message(message), Value::Object(object)) = (&kind, value)
             && !scalar::is_written_as_text(message)
         {
-            let mut inner = Vec::new();
-            self.message(object, message, path, &mut inner);
-            return length_delimited(number, &inner, wire);
+            let mut inner = DynamicMessage::new(message.clone());
+            self.message(object, path, &mut inner);
+            return Some(reflect::Value::Message(inner));
         }
-        match scalar::write(number, &kind, value, wire) {
-            Ok(()) => {}
+        match scalar::read(&kind, value) {
+            Ok(read) => return Some(read),
             Err(InvalidValue::Type) => self.wrong_type(field, value, path),
             Err(InvalidValue::Object) => {
                 let within = path.within.copied().unwrap_or(ROOT);
@@ -270,6 +236,7 @@ impl MessageReader {
                 self.invalid(path, &type_name(&kind), &why);
             }
         }
+        None
     }
 
     fn wrong_type(&mut self, field: &FieldDescriptor, value: &Value, path: FieldPath<'_>) {
@@ -278,7 +245,7 @@ impl MessageReader {
 
     fn invalid(&mut self, path: FieldPath<'_>, kind: &str, what: &str) {
         let path = path.to_string();
-        self.violations.push(Violation {
+        self.0.push(Violation {
             description: format!("Invalid value at '{path}' ({kind}), {what}"),
             field: path,
         });
@@ -291,7 +258,7 @@ impl MessageReader {
         } else {
             format!(" at '{field}'")
         };
-        self.violations.push(Violation {
+        self.0.push(Violation {
             field,
             description: format!(
                 "Invalid JSON payload received. Unknown name \"{name}\"{at}: {why}"
@@ -340,30 +307,11 @@ fn named(message: &MessageDescriptor, name: &str) -> Option<FieldDescriptor> {
     field.or_else(|| message.get_field_by_name(name))
 }
 
+/// As Google's front end names a type.
 fn type_name(kind: &Kind) -> String {
-    match kind {
-        Kind::Double => "TYPE_DOUBLE".into(),
-        Kind::Float => "TYPE_FLOAT".into(),
-        Kind::Int32 => "TYPE_INT32".into(),
-        Kind::Int64 => "TYPE_INT64".into(),
-        Kind::Uint32 => "TYPE_UINT32".into(),
-        Kind::Uint64 => "TYPE_UINT64".into(),
-        Kind::Sint32 => "TYPE_SINT32".into(),
-        Kind::Sint64 => "TYPE_SINT64".into(),
-        Kind::Fixed32 => "TYPE_FIXED32".into(),
-        Kind::Fixed64 => "TYPE_FIXED64".into(),
-        Kind::Sfixed32 => "TYPE_SFIXED32".into(),
-        Kind::Sfixed64 => "TYPE_SFIXED64".into(),
-        Kind::Bool => "TYPE_BOOL".into(),
-        Kind::String => "TYPE_STRING".into(),
-        Kind::Bytes => "TYPE_BYTES".into(),
-        Kind::Message(message) => format!("type.googleapis.com/{}", message.full_name()),
-        Kind::Enum(choices) => format!("type.googleapis.com/{}", choices.full_name()),
+    let message = kind.as_message().map(MessageDescriptor::full_name);
+    match message.or(kind.as_enum().map(EnumDescriptor::full_name)) {
+        Some(name) => format!("type.googleapis.com/{name}"),
+        None => format!("TYPE_{kind:?}").to_uppercase(),
     }
-}
-
-fn length_delimited(number: u32, inner: &[u8], wire: &mut Vec<u8>) {
-    encode_key(number, WireType::LengthDelimited, wire);
-    encode_varint(inner.len() as u64, wire);
-    wire.extend_from_slice(inner);
 }

@@ -1,7 +1,7 @@
 //! One row of a table of routes, and how it is made.
 
 use super::template::{Path, Template};
-use crate::proto::POOL;
+use crate::proto::{self, POOL};
 use bytes::Bytes;
 use http::{HeaderMap, Method};
 use prost::Message;
@@ -134,7 +134,7 @@ impl<S: Send + Sync + 'static> RouteTable<S> {
             let request = rpc.input();
             self.routes.push(Route {
                 method: Some(method.clone()),
-                variables: template.fields().map(|it| fields(&request, it)).collect(),
+                variables: template.fields().map(|it| variable(&request, it)).collect(),
                 template,
                 action: Action::Call {
                     binding: Binding::new(body, &request),
@@ -148,7 +148,7 @@ impl<S: Send + Sync + 'static> RouteTable<S> {
 
     /// Adds a row for requests that become tasks, whatever their method.
     pub(crate) fn add_buffer(&mut self, path: &str, call: fn(Arc<S>, Buffered) -> RpcFuture) {
-        let task = POOL.get_message_by_name("google.cloud.tasks.v2.Task");
+        let answer = POOL.get_message_by_name("google.cloud.tasks.v2.BufferTaskResponse");
         for prefix in self.prefixes {
             let service = Arc::clone(&self.service);
             self.routes.push(Route {
@@ -156,7 +156,7 @@ impl<S: Send + Sync + 'static> RouteTable<S> {
                 template: Template::new(&format!("{prefix}{path}")),
                 variables: Vec::new(),
                 action: Action::Buffer {
-                    answer: task.clone().expect("it is in the .proto files"),
+                    answer: answer.clone().expect("it is in the .proto files"),
                     call: Box::new(move |buffered| call(Arc::clone(&service), buffered)),
                 },
             });
@@ -190,16 +190,10 @@ impl fmt::Debug for Action {
     }
 }
 
-/// The fields a path like `queue.name` leads through.
-fn fields(request: &MessageDescriptor, path: &str) -> Vec<FieldDescriptor> {
-    let mut message = Some(request.clone());
-    let step = |name| {
-        let field = message.take().and_then(|it| it.get_field_by_name(name));
-        let field = field.expect("the tables name fields of the .proto files");
-        message = field.kind().as_message().cloned();
-        field
-    };
-    path.split('.').map(step).collect()
+/// The fields that lead to where a variable's value belongs.
+fn variable(request: &MessageDescriptor, path: &str) -> Vec<FieldDescriptor> {
+    let fields = proto::fields(request, path, MessageDescriptor::get_field_by_name);
+    fields.expect("the tables name fields of the .proto files")
 }
 
 fn calling<S, Q, A>(

@@ -1,12 +1,10 @@
-//! Single JSON values to fields as they travel.
+//! Single JSON values to values of fields.
 
 use crate::{duration, field_mask};
 use base64::Engine;
 use base64::alphabet;
 use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
-use prost::Message;
-use prost::encoding::{WireType, encode_key, encode_varint};
-use prost_reflect::{EnumDescriptor, Kind, MessageDescriptor};
+use prost_reflect::{self as reflect, DynamicMessage, EnumDescriptor, Kind, MessageDescriptor};
 use prost_types::{Duration, FieldMask, Timestamp};
 use serde_json::Value;
 
@@ -41,38 +39,20 @@ pub(crate) fn is_written_as_text(message: &MessageDescriptor) -> bool {
     matches!(message.full_name(), TIMESTAMP | DURATION | FIELD_MASK)
 }
 
-/// Writes a value as the field of this number.
-pub(crate) fn write(
-    number: u32,
-    kind: &Kind,
-    value: &Value,
-    wire: &mut Vec<u8>,
-) -> Result<(), InvalidValue> {
+/// Reads a value as a field of this kind needs it.
+pub(crate) fn read(kind: &Kind, value: &Value) -> Result<reflect::Value, InvalidValue> {
     if value.is_object() && !matches!(kind, Kind::Message(_)) {
         return Err(InvalidValue::Object);
     }
-    match kind {
-        Kind::String => delimited(
-            number,
-            value.as_str().ok_or(InvalidValue::Type)?.as_bytes(),
-            wire,
-        ),
-        Kind::Bytes => delimited(number, &bytes(value)?, wire),
-        Kind::Message(message) => delimited(number, &well_known(message, value)?, wire),
-        Kind::Bool => varint(number, u64::from(truth(value)?), wire),
-        Kind::Enum(choices) => {
-            let choice = i64::from(choice(choices, value)?);
-            varint(number, choice.cast_unsigned(), wire);
-        }
-        Kind::Int32 => {
-            let small = i32::try_from(integer(value)?).map_err(|_| InvalidValue::Type)?;
-            varint(number, i64::from(small).cast_unsigned(), wire);
-        }
-        Kind::Int64 => varint(number, integer(value)?.cast_unsigned(), wire),
-        Kind::Double => {
-            encode_key(number, WireType::SixtyFourBit, wire);
-            wire.extend_from_slice(&double(value)?.to_le_bytes());
-        }
+    Ok(match kind {
+        Kind::String => reflect::Value::String(text(value)?.into()),
+        Kind::Bytes => reflect::Value::Bytes(bytes(value)?.into()),
+        Kind::Message(message) => reflect::Value::Message(well_known(message, text(value)?)?),
+        Kind::Bool => reflect::Value::Bool(truth(value)?),
+        Kind::Enum(choices) => reflect::Value::EnumNumber(choice(choices, value)?),
+        Kind::Int32 => reflect::Value::I32(small(value)?),
+        Kind::Int64 => reflect::Value::I64(integer(value)?),
+        Kind::Double => reflect::Value::F64(double(value)?),
         // None of these is in our .proto files.
         Kind::Float
         | Kind::Uint32
@@ -83,19 +63,11 @@ pub(crate) fn write(
         | Kind::Fixed64
         | Kind::Sfixed32
         | Kind::Sfixed64 => return Err(InvalidValue::Type),
-    }
-    Ok(())
+    })
 }
 
-fn delimited(number: u32, bytes: &[u8], wire: &mut Vec<u8>) {
-    encode_key(number, WireType::LengthDelimited, wire);
-    encode_varint(bytes.len() as u64, wire);
-    wire.extend_from_slice(bytes);
-}
-
-fn varint(number: u32, value: u64, wire: &mut Vec<u8>) {
-    encode_key(number, WireType::Varint, wire);
-    encode_varint(value, wire);
+fn text(value: &Value) -> Result<&str, InvalidValue> {
+    value.as_str().ok_or(InvalidValue::Type)
 }
 
 fn truth(value: &Value) -> Result<bool, InvalidValue> {
@@ -141,25 +113,31 @@ fn choice(choices: &EnumDescriptor, value: &Value) -> Result<i32, InvalidValue> 
     if let Some(named) = named {
         return Ok(named.number());
     }
+    small(value)
+}
+
+fn small(value: &Value) -> Result<i32, InvalidValue> {
     i32::try_from(integer(value)?).map_err(|_| InvalidValue::Type)
 }
 
 fn bytes(value: &Value) -> Result<Vec<u8>, InvalidValue> {
-    let text = value.as_str().ok_or(InvalidValue::Type)?;
+    let text = text(value)?;
     let is_url_safe = text.bytes().any(|it| matches!(it, b'-' | b'_'));
     let engine = if is_url_safe { URL_SAFE } else { STANDARD };
     let failed = |_| InvalidValue::Text(format!("Base64 decoding failed for {value}"));
     engine.decode(text).map_err(failed)
 }
 
-fn well_known(message: &MessageDescriptor, value: &Value) -> Result<Vec<u8>, InvalidValue> {
-    let text = value.as_str().ok_or(InvalidValue::Type)?;
-    match message.full_name() {
-        TIMESTAMP => Ok(timestamp(text)?.encode_to_vec()),
-        DURATION => Ok(duration(text)?.encode_to_vec()),
-        FIELD_MASK => Ok(mask(text).encode_to_vec()),
-        _ => Err(InvalidValue::Type),
-    }
+fn well_known(message: &MessageDescriptor, text: &str) -> Result<DynamicMessage, InvalidValue> {
+    let mut read = DynamicMessage::new(message.clone());
+    let same = match message.full_name() {
+        TIMESTAMP => read.transcode_from(&timestamp(text)?),
+        DURATION => read.transcode_from(&duration(text)?),
+        FIELD_MASK => read.transcode_from(&mask(text)),
+        _ => return Err(InvalidValue::Type),
+    };
+    same.expect("it is of this type");
+    Ok(read)
 }
 
 fn timestamp(text: &str) -> Result<Timestamp, InvalidValue> {

@@ -1,8 +1,8 @@
 //! The routes of Cloud Tasks v2.
 
 use super::route::{Buffered, Route, RouteTable, RpcFuture};
-use crate::proto::tasks::Task;
 use crate::proto::tasks::cloud_tasks_server::CloudTasks;
+use crate::proto::tasks::{BufferTaskResponse, Task};
 use async_trait::async_trait;
 use bytes::Bytes;
 use http::{HeaderMap, Method};
@@ -60,6 +60,6 @@ fn buffer<T: Buffer>(tasks: Arc<T>, buffered: Buffered) -> RpcFuture {
         let mut values = values.iter().map(String::as_str);
         let (queue, id) = (values.next().unwrap_or_default(), values.next());
         let task = tasks.buffer(queue, id, &method, &headers, body).await?;
-        Ok(task.encode_to_vec())
+        Ok(BufferTaskResponse { task: Some(task) }.encode_to_vec())
     })
 }

@@ -64,17 +64,11 @@ impl QueueFilter {
 
 /// The fields a name goes through, in whatever case it is written.
 fn path(text: &str) -> Result<Vec<FieldDescriptor>, Status> {
-    let unknown = || invalid(format!("Field not found: '{text}'."));
-    let mut message = Some(proto::descriptor(QUEUE));
-    let mut path = Vec::new();
-    for name in text.split('.') {
-        let inside = message.ok_or_else(unknown)?;
-        let field = field_of(&inside, name).ok_or_else(unknown)?;
-        let inner = field.kind().as_message().cloned();
-        message = inner.filter(|inner| !value::is_scalar(inner));
-        path.push(field);
-    }
-    Ok(path)
+    let fields = proto::fields(&proto::descriptor(QUEUE), text, field_of);
+    let is_message =
+        |field: &FieldDescriptor| !field.kind().as_message().is_some_and(value::is_scalar);
+    let fields = fields.filter(|fields| fields.iter().rev().skip(1).all(is_message));
+    fields.ok_or_else(|| invalid(format!("Field not found: '{text}'.")))
 }
 
 fn field_of(message: &MessageDescriptor, name: &str) -> Option<FieldDescriptor> {
