@@ -46,14 +46,14 @@ pub(crate) struct Response {
 
 /// An error as Google's front end words it.
 #[derive(Debug)]
-pub(crate) struct Refused {
+pub(crate) struct ApiError {
     pub(crate) status: String,
     pub(crate) message: String,
     pub(crate) details: Value,
 }
 
 /// What a call comes to.
-pub(crate) type Answer = Result<Value, Refused>;
+pub(crate) type ApiResult = Result<Value, ApiError>;
 
 // === impl Broker ===
 
@@ -112,7 +112,7 @@ impl Broker {
         }
     }
 
-    pub(crate) async fn ask(&self, method: &str, path: &str, body: &Value) -> Answer {
+    pub(crate) async fn ask(&self, method: &str, path: &str, body: &Value) -> ApiResult {
         let body = if body.is_null() {
             String::new()
         } else {
@@ -126,18 +126,18 @@ impl Broker {
         }
         let error = json.get("error").unwrap_or(&json);
         let text = |name: &str| error[name].as_str().unwrap_or(&response.text).to_owned();
-        Err(Refused {
+        Err(ApiError {
             status: text("status"),
             message: text("message"),
             details: error["details"].clone(),
         })
     }
 
-    pub(crate) async fn get(&self, path: &str) -> Answer {
+    pub(crate) async fn get(&self, path: &str) -> ApiResult {
         self.ask("GET", path, &Value::Null).await
     }
 
-    pub(crate) async fn post(&self, path: &str, body: Value) -> Answer {
+    pub(crate) async fn post(&self, path: &str, body: Value) -> ApiResult {
         self.ask("POST", path, &body).await
     }
 
@@ -154,15 +154,15 @@ impl Broker {
         }
     }
 
-    pub(crate) async fn put(&self, path: &str, body: Value) -> Answer {
+    pub(crate) async fn put(&self, path: &str, body: Value) -> ApiResult {
         self.ask("PUT", path, &body).await
     }
 
-    pub(crate) async fn patch(&self, path: &str, body: Value) -> Answer {
+    pub(crate) async fn patch(&self, path: &str, body: Value) -> ApiResult {
         self.ask("PATCH", path, &body).await
     }
 
-    pub(crate) async fn delete(&self, path: &str) -> Answer {
+    pub(crate) async fn delete(&self, path: &str) -> ApiResult {
         self.ask("DELETE", path, &Value::Null).await
     }
 
@@ -260,7 +260,7 @@ pub(crate) fn merged(mut base: Value, over: Value) -> Value {
 }
 
 /// Checks how a call is refused.
-pub(crate) fn refused(answer: Answer, status: &str, message: &str) {
+pub(crate) fn refused(answer: ApiResult, status: &str, message: &str) {
     let refused = answer.unwrap_err();
     assert_eq!((&*refused.status, &*refused.message), (status, message));
 }

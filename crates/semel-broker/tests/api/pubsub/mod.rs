@@ -8,7 +8,7 @@ mod seek;
 mod faults;
 mod restart;
 
-use crate::support::{Answer, Broker, Handler, base64, merged};
+use crate::support::{ApiResult, Broker, Handler, base64, merged};
 use serde_json::{Value, json};
 use std::ops::Deref;
 use std::path::Path;
@@ -17,9 +17,9 @@ const TOPIC: &str = "projects/p/topics/orders";
 const SUBSCRIPTION: &str = "projects/p/subscriptions/billing";
 
 /// A broker with one topic.
-struct Setup(Broker);
+struct TestTopic(Broker);
 
-impl Deref for Setup {
+impl Deref for TestTopic {
     type Target = Broker;
 
     fn deref(&self) -> &Broker {
@@ -27,13 +27,13 @@ impl Deref for Setup {
     }
 }
 
-// === impl Setup ===
+// === impl TestTopic ===
 
-impl Setup {
+impl TestTopic {
     async fn new(faults: &[&str]) -> Self {
-        let setup = Self(Broker::start(faults).await);
-        setup.topic(TOPIC, json!({})).await;
-        setup
+        let test = Self(Broker::start(faults).await);
+        test.topic(TOPIC, json!({})).await;
+        test
     }
 
     /// With a subscription that has these settings.
@@ -42,9 +42,9 @@ impl Setup {
     }
 
     async fn faulty(faults: &[&str], settings: Value) -> Self {
-        let setup = Self::new(faults).await;
-        setup.subscribe(SUBSCRIPTION, settings).await.unwrap();
-        setup
+        let test = Self::new(faults).await;
+        test.subscribe(SUBSCRIPTION, settings).await.unwrap();
+        test
     }
 
     /// With a subscription that pushes to a handler.
@@ -62,7 +62,7 @@ impl Setup {
         self.put(&format!("/v1/{name}"), settings).await.unwrap();
     }
 
-    async fn subscribe(&self, name: &str, settings: Value) -> Answer {
+    async fn subscribe(&self, name: &str, settings: Value) -> ApiResult {
         let settings = merged(json!({ "topic": TOPIC }), settings);
         self.put(&format!("/v1/{name}"), settings).await
     }
@@ -72,7 +72,7 @@ impl Setup {
     }
 
     /// Does something with the subscription: `seek`, `detach`.
-    async fn tell(&self, verb: &str, body: Value) -> Answer {
+    async fn tell(&self, verb: &str, body: Value) -> ApiResult {
         self.post(&format!("/v1/{SUBSCRIPTION}:{verb}"), body).await
     }
 
@@ -90,7 +90,7 @@ impl Setup {
             .collect()
     }
 
-    async fn publish_messages(&self, messages: Value) -> Answer {
+    async fn publish_messages(&self, messages: Value) -> ApiResult {
         let request = json!({ "messages": messages });
         self.post(&format!("/v1/{TOPIC}:publish"), request).await
     }
@@ -111,20 +111,20 @@ impl Setup {
         &self,
         name: &str,
         at_once: bool,
-    ) -> Result<Vec<Value>, crate::support::Refused> {
+    ) -> Result<Vec<Value>, crate::support::ApiError> {
         let request = json!({ "returnImmediately": at_once, "maxMessages": 100 });
         let pulled = self.post(&format!("/v1/{name}:pull"), request).await?;
         let received = pulled["receivedMessages"].as_array();
         Ok(received.cloned().unwrap_or_default())
     }
 
-    async fn ack(&self, received: &[Value]) -> Answer {
+    async fn ack(&self, received: &[Value]) -> ApiResult {
         self.tell("acknowledge", json!({ "ackIds": ack_ids(received) }))
             .await
     }
 
     /// Extends, or refuses with 0 seconds.
-    async fn modify(&self, received: &[Value], seconds: i32) -> Answer {
+    async fn modify(&self, received: &[Value], seconds: i32) -> ApiResult {
         let request = json!({ "ackIds": ack_ids(received), "ackDeadlineSeconds": seconds });
         self.tell("modifyAckDeadline", request).await
     }

@@ -3,18 +3,18 @@ use crate::support::refused;
 
 #[tokio::test]
 async fn what_is_not_there_and_what_is_there_already_is_said_in_productions_words() {
-    let setup = Setup::with(json!({})).await;
-    let missing = setup.get("/v1/projects/p/topics/none").await;
+    let test = TestTopic::with(json!({})).await;
+    let missing = test.get("/v1/projects/p/topics/none").await;
     refused(missing, "NOT_FOUND", "Resource not found (resource=none).");
-    let again = setup.subscribe(SUBSCRIPTION, json!({})).await;
+    let again = test.subscribe(SUBSCRIPTION, json!({})).await;
     let message = "Resource already exists in the project (resource=billing).";
     refused(again, "ALREADY_EXISTS", message);
     let nowhere = json!({ "topic": "projects/p/topics/none" });
-    let nowhere = setup
+    let nowhere = test
         .subscribe("projects/p/subscriptions/other", nowhere)
         .await;
     assert_eq!(nowhere.unwrap_err().status, "NOT_FOUND");
-    let unnamed = setup
+    let unnamed = test
         .subscribe("projects/p/subscriptions/a", json!({}))
         .await;
     let message = "Invalid resource name given (name=projects/p/subscriptions/a). Refer to \
@@ -28,7 +28,7 @@ async fn a_subscription_is_completed_with_the_defaults() {
         dead_letters("projects/p/topics/dead", 0),
         json!({ "retryPolicy": {} }),
     );
-    let setup = Setup::with(settings).await;
+    let test = TestTopic::with(settings).await;
     let expected = json!({
         "name": SUBSCRIPTION,
         "topic": TOPIC,
@@ -40,12 +40,12 @@ async fn a_subscription_is_completed_with_the_defaults() {
         "retryPolicy": { "minimumBackoff": "10s", "maximumBackoff": "600s" },
         "state": "ACTIVE",
     });
-    assert_eq!(setup.subscription().await, expected);
+    assert_eq!(test.subscription().await, expected);
 }
 
 #[tokio::test]
 async fn settings_out_of_range_are_refused() {
-    let setup = Setup::new(&[]).await;
+    let test = TestTopic::new(&[]).await;
     let push = json!({ "pushEndpoint": "http://127.0.0.1:1/" });
     for wrong in [
         json!({ "ackDeadlineSeconds": 9 }),
@@ -58,14 +58,14 @@ async fn settings_out_of_range_are_refused() {
         json!({ "pushConfig": { "pushEndpoint": "not a url" } }),
         json!({ "enableExactlyOnceDelivery": true, "pushConfig": push }),
     ] {
-        let answer = setup.subscribe(SUBSCRIPTION, wrong.clone()).await;
+        let answer = test.subscribe(SUBSCRIPTION, wrong.clone()).await;
         assert_eq!(answer.unwrap_err().status, "INVALID_ARGUMENT", "{wrong}");
     }
 }
 
 #[tokio::test]
 async fn messages_beyond_the_limits_are_refused() {
-    let setup = Setup::new(&[]).await;
+    let test = TestTopic::new(&[]).await;
     let message = |bytes: usize| json!({ "data": base64(&"x".repeat(bytes)) });
     let attributes = |count: usize, key: usize, value: usize| {
         let pair = |n: usize| (format!("{n:0key$}"), json!("v".repeat(value)));
@@ -82,21 +82,21 @@ async fn messages_beyond_the_limits_are_refused() {
         ("value", vec![attributes(1, 1, 1025)]),
         ("ordering key", vec![keyed]),
     ] {
-        let answer = setup.publish_messages(json!(messages)).await;
+        let answer = test.publish_messages(json!(messages)).await;
         assert_eq!(answer.unwrap_err().status, "INVALID_ARGUMENT", "{why}");
     }
     let most = json!([attributes(100, 256, 1024), message(9_000_000)]);
-    let published = setup.publish_messages(most).await.unwrap();
+    let published = test.publish_messages(most).await.unwrap();
     assert_eq!(published["messageIds"].as_array().unwrap().len(), 2);
 }
 
 #[tokio::test]
 async fn an_update_changes_what_its_mask_names() {
-    let setup = Setup::with(json!({})).await;
+    let test = TestTopic::with(json!({})).await;
     let change = async |mask: &str| {
         let settings = json!({ "ackDeadlineSeconds": 77, "labels": { "a": "b" } });
         let request = json!({ "subscription": settings, "updateMask": mask });
-        setup.patch(&format!("/v1/{SUBSCRIPTION}"), request).await
+        test.patch(&format!("/v1/{SUBSCRIPTION}"), request).await
     };
     let changed = change("ackDeadlineSeconds").await.unwrap();
     assert_eq!(changed["ackDeadlineSeconds"], 77);
@@ -109,19 +109,18 @@ async fn an_update_changes_what_its_mask_names() {
 
 #[tokio::test]
 async fn lists_come_in_pages() {
-    let setup = Setup::new(&[]).await;
+    let test = TestTopic::new(&[]).await;
     for n in 0..5 {
-        setup
-            .topic(&format!("projects/p/topics/page{n}"), json!({}))
+        test.topic(&format!("projects/p/topics/page{n}"), json!({}))
             .await;
         let name = format!("projects/p/subscriptions/page{n}");
-        setup.subscribe(&name, json!({})).await.unwrap();
+        test.subscribe(&name, json!({})).await.unwrap();
     }
     let mut token = String::new();
     let mut names = 0;
     loop {
         let path = format!("/v1/projects/p/topics?pageSize=4&pageToken={token}");
-        let page = setup.get(&path).await.unwrap();
+        let page = test.get(&path).await.unwrap();
         names += page["topics"].as_array().unwrap().len();
         match page["nextPageToken"].as_str() {
             Some(next) => token = next.to_owned(),
@@ -129,51 +128,51 @@ async fn lists_come_in_pages() {
         }
     }
     assert_eq!(names, 6);
-    let page = setup
+    let page = test
         .get(&format!("/v1/{TOPIC}/subscriptions?pageSize=2"))
         .await
         .unwrap();
     assert_eq!(page["subscriptions"].as_array().unwrap().len(), 2);
     assert!(page["nextPageToken"].is_string());
-    let none = setup.get("/v1/projects/q/subscriptions").await.unwrap();
+    let none = test.get("/v1/projects/q/subscriptions").await.unwrap();
     assert_eq!(none, json!({}));
 }
 
 #[tokio::test]
 async fn a_deleted_topic_leaves_its_subscriptions_what_they_have() {
-    let setup = Setup::with(json!({})).await;
-    setup.publish(&["a"]).await;
-    setup.delete(&format!("/v1/{TOPIC}")).await.unwrap();
-    assert_eq!(setup.subscription().await["topic"], "_deleted-topic_");
-    assert_eq!(texts(&setup.pull(SUBSCRIPTION).await), ["a"]);
+    let test = TestTopic::with(json!({})).await;
+    test.publish(&["a"]).await;
+    test.delete(&format!("/v1/{TOPIC}")).await.unwrap();
+    assert_eq!(test.subscription().await["topic"], "_deleted-topic_");
+    assert_eq!(texts(&test.pull(SUBSCRIPTION).await), ["a"]);
     // A topic of the same name is another one.
-    setup.topic(TOPIC, json!({})).await;
-    setup.publish(&["b"]).await;
-    assert!(setup.pull(SUBSCRIPTION).await.is_empty());
+    test.topic(TOPIC, json!({})).await;
+    test.publish(&["b"]).await;
+    assert!(test.pull(SUBSCRIPTION).await.is_empty());
 }
 
 #[tokio::test]
 async fn a_detached_subscription_has_nothing_and_gets_nothing() {
-    let setup = Setup::with(json!({})).await;
-    setup.publish(&["a"]).await;
-    setup.tell("detach", json!({})).await.unwrap();
-    let refused = setup.try_pull(SUBSCRIPTION, true).await.unwrap_err();
+    let test = TestTopic::with(json!({})).await;
+    test.publish(&["a"]).await;
+    test.tell("detach", json!({})).await.unwrap();
+    let refused = test.try_pull(SUBSCRIPTION, true).await.unwrap_err();
     assert_eq!(refused.status, "FAILED_PRECONDITION");
-    setup.publish(&["b"]).await;
-    assert!(setup.busy(true).await.is_empty());
+    test.publish(&["b"]).await;
+    assert!(test.busy(true).await.is_empty());
 }
 
 #[tokio::test]
 async fn a_reset_leaves_nothing() {
-    let setup = Setup::with(json!({})).await;
-    setup.publish(&["a"]).await;
-    assert_eq!(setup.busy(true).await, [SUBSCRIPTION]);
-    assert!(setup.busy(false).await.is_empty());
-    setup.post("/_semel/reset", Value::Null).await.unwrap();
-    assert!(setup.busy(true).await.is_empty());
-    let refused = setup.try_pull(SUBSCRIPTION, true).await.unwrap_err();
+    let test = TestTopic::with(json!({})).await;
+    test.publish(&["a"]).await;
+    assert_eq!(test.busy(true).await, [SUBSCRIPTION]);
+    assert!(test.busy(false).await.is_empty());
+    test.post("/_semel/reset", Value::Null).await.unwrap();
+    assert!(test.busy(true).await.is_empty());
+    let refused = test.try_pull(SUBSCRIPTION, true).await.unwrap_err();
     assert_eq!(refused.status, "NOT_FOUND");
-    setup.topic(TOPIC, json!({})).await;
-    setup.subscribe(SUBSCRIPTION, json!({})).await.unwrap();
-    assert!(setup.pull(SUBSCRIPTION).await.is_empty());
+    test.topic(TOPIC, json!({})).await;
+    test.subscribe(SUBSCRIPTION, json!({})).await.unwrap();
+    assert!(test.pull(SUBSCRIPTION).await.is_empty());
 }

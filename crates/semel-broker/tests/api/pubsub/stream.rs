@@ -32,8 +32,8 @@ struct Client {
 // === impl Client ===
 
 impl Client {
-    async fn open(setup: &Setup, messages: i64) -> Result<Self, Status> {
-        let channel = Channel::from_shared(format!("http://{}", setup.address)).unwrap();
+    async fn open(test: &TestTopic, messages: i64) -> Result<Self, Status> {
+        let channel = Channel::from_shared(format!("http://{}", test.address)).unwrap();
         let mut grpc = tonic::client::Grpc::new(channel.connect().await.unwrap());
         grpc.ready().await.unwrap();
         let (frames, outgoing) = mpsc::channel(8);
@@ -89,9 +89,9 @@ fn ack_ids_of(received: &[ReceivedMessage]) -> Vec<String> {
 
 #[tokio::test]
 async fn messages_come_as_they_are_published_and_leave_by_the_stream() {
-    let setup = Setup::with(json!({})).await;
-    let mut client = Client::open(&setup, 0).await.unwrap();
-    setup.publish(&["a"]).await;
+    let test = TestTopic::with(json!({})).await;
+    let mut client = Client::open(&test, 0).await.unwrap();
+    test.publish(&["a"]).await;
     let received = client.receive(1).await;
     let refuse = StreamingPullRequest {
         modify_deadline_ack_ids: ack_ids_of(&received),
@@ -106,30 +106,30 @@ async fn messages_come_as_they_are_published_and_leave_by_the_stream() {
         ..Default::default()
     };
     client.send(ack).await;
-    setup.idle(true).await;
+    test.idle(true).await;
 }
 
 #[tokio::test]
 async fn a_stream_has_no_more_outstanding_than_it_asked_for() {
-    let setup = Setup::with(json!({})).await;
-    let mut client = Client::open(&setup, 2).await.unwrap();
-    setup.publish(&["a", "b", "c"]).await;
+    let test = TestTopic::with(json!({})).await;
+    let mut client = Client::open(&test, 2).await.unwrap();
+    test.publish(&["a", "b", "c"]).await;
     let first = client.receive(2).await;
     assert_eq!(texts_of(&first), ["a", "b"]);
     // The third is still there for anybody else.
-    assert_eq!(texts(&setup.pull(SUBSCRIPTION).await), ["c"]);
-    setup.publish(&["d"]).await;
+    assert_eq!(texts(&test.pull(SUBSCRIPTION).await), ["c"]);
+    test.publish(&["d"]).await;
     let ids = json!({ "ackIds": ack_ids_of(&first[..1]) });
-    setup.tell("acknowledge", ids).await.unwrap();
+    test.tell("acknowledge", ids).await.unwrap();
     assert_eq!(texts_of(&client.receive(1).await), ["d"]);
 }
 
 #[tokio::test]
 async fn streams_share_the_messages() {
-    let setup = Setup::with(json!({})).await;
+    let test = TestTopic::with(json!({})).await;
     let (together, mut all) = mpsc::channel(100);
     for number in 0..5 {
-        let mut client = Client::open(&setup, 1000).await.unwrap();
+        let mut client = Client::open(&test, 1000).await.unwrap();
         let together = together.clone();
         tokio::spawn(async move {
             while let Ok(response) = client.response().await {
@@ -140,8 +140,7 @@ async fn streams_share_the_messages() {
         });
     }
     let many: Vec<String> = (0..100).map(|n| format!("{n:03}")).collect();
-    setup
-        .publish(&many.iter().map(String::as_str).collect::<Vec<_>>())
+    test.publish(&many.iter().map(String::as_str).collect::<Vec<_>>())
         .await;
     let mut shares = [0; 5];
     let mut received = Vec::new();
@@ -157,9 +156,9 @@ async fn streams_share_the_messages() {
 
 #[tokio::test]
 async fn exactly_once_confirms_on_the_stream() {
-    let setup = Setup::with(json!({ "enableExactlyOnceDelivery": true })).await;
-    let mut client = Client::open(&setup, 0).await.unwrap();
-    setup.publish(&["a"]).await;
+    let test = TestTopic::with(json!({ "enableExactlyOnceDelivery": true })).await;
+    let mut client = Client::open(&test, 0).await.unwrap();
+    test.publish(&["a"]).await;
     let received = client.receive(1).await;
     let ack = StreamingPullRequest {
         ack_ids: vec![received[0].ack_id.clone(), "1-2-3".into()],
@@ -176,45 +175,44 @@ async fn exactly_once_confirms_on_the_stream() {
 
 #[tokio::test]
 async fn a_stream_follows_the_keys_it_holds() {
-    let setup = Setup::with(json!({ "enableMessageOrdering": true })).await;
-    let mut client = Client::open(&setup, 0).await.unwrap();
+    let test = TestTopic::with(json!({ "enableMessageOrdering": true })).await;
+    let mut client = Client::open(&test, 0).await.unwrap();
     for text in ["a1", "a2", "a3"] {
-        setup.publish_keyed(&[text], "a").await;
+        test.publish_keyed(&[text], "a").await;
     }
     assert_eq!(texts_of(&client.receive(3).await), ["a1", "a2", "a3"]);
 }
 
 #[tokio::test]
 async fn a_broken_stream_leaves_its_messages_outstanding_until_their_deadline() {
-    let setup = Setup::with(json!({})).await;
-    let mut client = Client::open(&setup, 0).await.unwrap();
-    setup.publish(&["a"]).await;
+    let test = TestTopic::with(json!({})).await;
+    let mut client = Client::open(&test, 0).await.unwrap();
+    test.publish(&["a"]).await;
     client.receive(1).await;
     drop(client);
-    assert!(setup.pull(SUBSCRIPTION).await.is_empty());
-    setup.advance(50).await;
-    assert!(setup.pull(SUBSCRIPTION).await.is_empty());
-    setup.advance(11).await;
-    assert_eq!(texts(&setup.wait_pull(SUBSCRIPTION).await), ["a"]);
+    assert!(test.pull(SUBSCRIPTION).await.is_empty());
+    test.advance(50).await;
+    assert!(test.pull(SUBSCRIPTION).await.is_empty());
+    test.advance(11).await;
+    assert_eq!(texts(&test.wait_pull(SUBSCRIPTION).await), ["a"]);
 }
 
 #[tokio::test]
 async fn a_stream_ends_with_its_subscription() {
-    let setup = Setup::with(json!({})).await;
-    let mut client = Client::open(&setup, 0).await.unwrap();
+    let test = TestTopic::with(json!({})).await;
+    let mut client = Client::open(&test, 0).await.unwrap();
     let push = json!({ "pushConfig": { "pushEndpoint": "http://127.0.0.1:1/" } });
-    setup.tell("modifyPushConfig", push).await.unwrap();
+    test.tell("modifyPushConfig", push).await.unwrap();
     let ended = client.response().await.unwrap_err();
     assert_eq!(ended.code(), Code::FailedPrecondition);
-    let Err(refused) = Client::open(&setup, 0).await else {
+    let Err(refused) = Client::open(&test, 0).await else {
         panic!("a push subscription has no streams");
     };
     assert_eq!(refused.code(), Code::FailedPrecondition);
-    setup
-        .tell("modifyPushConfig", json!({ "pushConfig": {} }))
+    test.tell("modifyPushConfig", json!({ "pushConfig": {} }))
         .await
         .unwrap();
-    let mut client = Client::open(&setup, 0).await.unwrap();
-    setup.delete(&format!("/v1/{SUBSCRIPTION}")).await.unwrap();
+    let mut client = Client::open(&test, 0).await.unwrap();
+    test.delete(&format!("/v1/{SUBSCRIPTION}")).await.unwrap();
     assert_eq!(client.response().await.unwrap_err().code(), Code::NotFound);
 }

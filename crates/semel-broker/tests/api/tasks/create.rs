@@ -10,16 +10,16 @@ fn oauth(email: &str, scope: &str) -> Value {
 
 #[tokio::test]
 async fn a_task_is_shown_as_recorded() {
-    let setup = Setup::new(&[]).await;
-    let day = timestamp(setup.started + 86_400);
+    let test = TestQueue::new(&[]).await;
+    let day = timestamp(test.started + 86_400);
     let day = day.trim_end_matches('Z');
     let given = json!({ "scheduleTime": format!("{day}.123456789Z"), "dispatchCount": 7 });
-    let task = merged(setup.task_of("t", json!({ "body": "aGk=" })), given);
-    let created = setup.create(task).await.unwrap();
+    let task = merged(test.task_of("t", json!({ "body": "aGk=" })), given);
+    let created = test.create(task).await.unwrap();
     let expected = json!({
         "name": format!("{QUEUE_NAME}/tasks/t"),
         "httpRequest": {
-            "url": format!("{}/work", setup.handler.url),
+            "url": format!("{}/work", test.handler.url),
             "httpMethod": "POST",
             "headers": { "User-Agent": "Google-Cloud-Tasks" },
             "body": "aGk=",
@@ -31,14 +31,14 @@ async fn a_task_is_shown_as_recorded() {
     });
     assert_eq!(created, expected);
     assert_eq!(micros(&created["createTime"]) % 1_000_000, 0);
-    assert_eq!(setup.task_named("t").await.unwrap(), created);
+    assert_eq!(test.task_named("t").await.unwrap(), created);
 }
 
 #[tokio::test]
 async fn only_the_full_view_shows_the_body() {
-    let setup = Setup::new(&[]).await;
-    let task = setup.task_of("t", json!({ "body": "aGk=" }));
-    setup.create(merged(task, setup.some_day())).await.unwrap();
+    let test = TestQueue::new(&[]).await;
+    let task = test.task_of("t", json!({ "body": "aGk=" }));
+    test.create(merged(task, test.some_day())).await.unwrap();
     let (none, basic) = (Value::Null, json!("BASIC"));
     for (view, shown, body) in [
         (0, &basic, &none),
@@ -46,7 +46,7 @@ async fn only_the_full_view_shows_the_body() {
         (2, &json!("FULL"), &json!("aGk=")),
         (99, &none, &none),
     ] {
-        let got = setup
+        let got = test
             .get(&format!("{QUEUE}/tasks/t?responseView={view}"))
             .await
             .unwrap();
@@ -56,7 +56,7 @@ async fn only_the_full_view_shows_the_body() {
             "{view}"
         );
     }
-    let list = setup
+    let list = test
         .get(&format!("{QUEUE}/tasks?responseView=99"))
         .await
         .unwrap();
@@ -65,22 +65,22 @@ async fn only_the_full_view_shows_the_body() {
 
 #[tokio::test]
 async fn generated_ids_are_digits() {
-    let setup = Setup::new(&[]).await;
-    let task = setup.create(setup.later("")).await.unwrap();
+    let test = TestQueue::new(&[]).await;
+    let task = test.create(test.later("")).await.unwrap();
     let id = short(&task);
     assert!(
         id.len() >= 17 && id.bytes().all(|it| it.is_ascii_digit()),
         "{id}"
     );
-    assert_eq!(setup.task_named(id).await.unwrap()["name"], task["name"]);
+    assert_eq!(test.task_named(id).await.unwrap()["name"], task["name"]);
 }
 
 #[tokio::test]
 async fn wrong_tasks_are_refused_in_productions_words() {
-    let setup = Setup::new(&[]).await;
-    let url = |url: &str| setup.task_of("", json!({ "url": url }));
-    let deadline = |deadline: &str| merged(setup.task(""), json!({ "dispatchDeadline": deadline }));
-    let body = |method: &str| setup.task_of("", json!({ "httpMethod": method, "body": "aGk=" }));
+    let test = TestQueue::new(&[]).await;
+    let url = |url: &str| test.task_of("", json!({ "url": url }));
+    let deadline = |deadline: &str| merged(test.task(""), json!({ "dispatchDeadline": deadline }));
+    let body = |method: &str| test.task_of("", json!({ "httpMethod": method, "body": "aGk=" }));
     let scheme = "HttpTarget.url must start with 'http://' or 'https://'.";
     let range = "Task.dispatchDeadline must be between [15s, 30m].";
     let no_body = "Body can only be set if the http_method is POST, PUT, or PATCH.";
@@ -96,29 +96,29 @@ async fn wrong_tasks_are_refused_in_productions_words() {
         (body("DELETE"), no_body),
         (body("OPTIONS"), no_body),
     ] {
-        refused(setup.create(task).await, "INVALID_ARGUMENT", message);
+        refused(test.create(task).await, "INVALID_ARGUMENT", message);
     }
 }
 
 #[tokio::test]
 async fn deadlines_are_cut_to_milliseconds_and_unknown_methods_are_post() {
-    let setup = Setup::new(&[]).await;
-    let task = setup.task_of("", json!({ "httpMethod": 99 }));
+    let test = TestQueue::new(&[]).await;
+    let task = test.task_of("", json!({ "httpMethod": 99 }));
     let task = merged(
-        merged(task, setup.some_day()),
+        merged(task, test.some_day()),
         json!({ "dispatchDeadline": "20.123456789s" }),
     );
-    let created = setup.create(task).await.unwrap();
+    let created = test.create(task).await.unwrap();
     assert_eq!(created["dispatchDeadline"], "20.123s");
     assert_eq!(created["httpRequest"]["httpMethod"], "POST");
 }
 
 #[tokio::test]
 async fn tokens_are_checked_and_filled() {
-    let setup = Setup::new(&[]).await;
+    let test = TestQueue::new(&[]).await;
     let far = "https://example.googleapis.com/work";
     let near = "https://example.com/work?query";
-    let task = |url: &str, token: Value| setup.task_of("", merged(json!({ "url": url }), token));
+    let task = |url: &str, token: Value| test.task_of("", merged(json!({ "url": url }), token));
     let unset = "service_account_email must be set.";
     let invalid = "Request contains an invalid argument.";
     let host = "Invalid url for HttpRequest.oauth_token. The hostname in the url must end with \".googleapis.com\"";
@@ -133,7 +133,7 @@ async fn tokens_are_checked_and_filled() {
         ("https://googleapis.com/", oauth("a@b", ""), host),
     ] {
         refused(
-            setup.create(task(url, token)).await,
+            test.create(task(url, token)).await,
             "INVALID_ARGUMENT",
             message,
         );
@@ -145,8 +145,8 @@ async fn tokens_are_checked_and_filled() {
         (far, oauth("a@b", ""), oauth("a@b", cloud)),
         (far, oauth("a@b", "scope"), oauth("a@b", "scope")),
     ] {
-        let task = merged(task(url, token), setup.some_day());
-        let created = setup.create(task).await.unwrap();
+        let task = merged(task(url, token), test.some_day());
+        let created = test.create(task).await.unwrap();
         for name in ["oidcToken", "oauthToken"] {
             assert_eq!(created["httpRequest"][name], filled[name]);
         }
@@ -155,25 +155,25 @@ async fn tokens_are_checked_and_filled() {
 
 #[tokio::test]
 async fn names_of_tasks_are_checked() {
-    let setup = Setup::new(&[]).await;
-    setup.create(setup.later("t")).await.unwrap();
-    let again = setup.create(setup.later("t")).await;
+    let test = TestQueue::new(&[]).await;
+    test.create(test.later("t")).await.unwrap();
+    let again = test.create(test.later("t")).await;
     refused(again, "ALREADY_EXISTS", "Requested entity already exists");
-    let named = |name: &str| merged(setup.task(""), json!({ "name": name }));
+    let named = |name: &str| merged(test.task(""), json!({ "name": name }));
     let other = "projects/p/locations/l/queues/other";
-    let elsewhere = setup.create(named(&format!("{other}/tasks/t"))).await;
+    let elsewhere = test.create(named(&format!("{other}/tasks/t"))).await;
     let message = format!(
         "The queue name from request ('{QUEUE_NAME}') must be the same as the queue name in the named task ('{other}')."
     );
     refused(elsewhere, "INVALID_ARGUMENT", &message);
     let message = "Task name must be formatted: \"projects/<PROJECT_ID>/locations/<LOCATION_ID>/queues/<QUEUE_ID>/tasks/<TASK_ID>\".";
-    refused(setup.create(named("t")).await, "INVALID_ARGUMENT", message);
+    refused(test.create(named("t")).await, "INVALID_ARGUMENT", message);
     for id in ["unknown", "t2"] {
-        refused(setup.task_named(id).await, "NOT_FOUND", NOT_FOUND);
-        refused(setup.delete_task(id).await, "NOT_FOUND", NOT_FOUND);
-        refused(setup.run(id).await, "NOT_FOUND", NOT_FOUND);
+        refused(test.task_named(id).await, "NOT_FOUND", NOT_FOUND);
+        refused(test.delete_task(id).await, "NOT_FOUND", NOT_FOUND);
+        refused(test.run(id).await, "NOT_FOUND", NOT_FOUND);
     }
-    let run = setup
+    let run = test
         .post(&format!("/v2/{other}/tasks/t:run"), json!({}))
         .await;
     refused(run, "NOT_FOUND", NO_QUEUE);
@@ -181,54 +181,46 @@ async fn names_of_tasks_are_checked() {
 
 #[tokio::test]
 async fn a_deleted_tasks_name_rests_for_an_hour() {
-    let setup = Setup::new(&[]).await;
-    setup.create(setup.later("t")).await.unwrap();
-    setup.delete_task("t").await.unwrap();
-    setup.is_past("t").await;
-    refused(
-        setup.create(setup.task("t")).await,
-        "ALREADY_EXISTS",
-        USED_UP,
-    );
-    refused(setup.delete_task("t").await, "NOT_FOUND", NOT_FOUND);
-    refused(setup.run("t").await, "NOT_FOUND", NOT_FOUND);
-    setup.advance(3590).await;
-    refused(
-        setup.create(setup.task("t")).await,
-        "ALREADY_EXISTS",
-        USED_UP,
-    );
-    setup.advance(10).await;
-    refused(setup.task_named("t").await, "NOT_FOUND", NOT_FOUND);
-    setup.create(setup.later("t")).await.unwrap();
+    let test = TestQueue::new(&[]).await;
+    test.create(test.later("t")).await.unwrap();
+    test.delete_task("t").await.unwrap();
+    test.is_past("t").await;
+    refused(test.create(test.task("t")).await, "ALREADY_EXISTS", USED_UP);
+    refused(test.delete_task("t").await, "NOT_FOUND", NOT_FOUND);
+    refused(test.run("t").await, "NOT_FOUND", NOT_FOUND);
+    test.advance(3590).await;
+    refused(test.create(test.task("t")).await, "ALREADY_EXISTS", USED_UP);
+    test.advance(10).await;
+    refused(test.task_named("t").await, "NOT_FOUND", NOT_FOUND);
+    test.create(test.later("t")).await.unwrap();
 }
 
 #[tokio::test]
 async fn of_two_creators_of_one_name_one_succeeds() {
-    let setup = Setup::new(&[]).await;
-    let create = || setup.create(setup.later("t"));
+    let test = TestQueue::new(&[]).await;
+    let create = || test.create(test.later("t"));
     let (one, other) = tokio::join!(create(), create());
     assert!(one.is_ok() != other.is_ok());
 }
 
 #[tokio::test]
 async fn the_largest_task_fits_and_one_byte_more_does_not() {
-    let setup = Setup::new(&[]).await;
+    let test = TestQueue::new(&[]).await;
     let of = |bytes: usize| {
         let body = crate::support::base64(&"x".repeat(bytes));
         let request = json!({ "url": "http://127.0.0.1:1/", "body": body });
-        merged(setup.task_of("t", request), setup.some_day())
+        merged(test.task_of("t", request), test.some_day())
     };
     let (mut fits, mut too_large) = (1_000_000, 1_100_000);
     while too_large - fits > 1 {
         let middle = usize::midpoint(fits, too_large);
-        match setup.create(of(middle)).await {
+        match test.create(of(middle)).await {
             Ok(_) => fits = middle,
             Err(it) if it.message == "Task size too large" => too_large = middle,
             Err(it) => panic!("{it:?}"),
         }
-        drop(setup.delete_task("t").await);
-        setup.advance(3600).await;
+        drop(test.delete_task("t").await);
+        test.advance(3600).await;
     }
     let beside = 1_048_569 - fits;
     assert!(
@@ -239,35 +231,30 @@ async fn the_largest_task_fits_and_one_byte_more_does_not() {
 
 #[tokio::test]
 async fn schedule_times_have_a_limit() {
-    let setup = Setup::new(&[]).await;
-    let at = |seconds| {
-        merged(
-            setup.task(""),
-            json!({ "scheduleTime": timestamp(seconds) }),
-        )
-    };
+    let test = TestQueue::new(&[]).await;
+    let at = |seconds| merged(test.task(""), json!({ "scheduleTime": timestamp(seconds) }));
     let message = "The Task.scheduleTime, 2099-12-31T16:00:00-08:00, is too far in the future. Schedule time must be no more than 720h in the future.";
     refused(
-        setup.create(at(4_102_444_800)).await,
+        test.create(at(4_102_444_800)).await,
         "INVALID_ARGUMENT",
         message,
     );
-    setup.create(at(setup.started + 29 * 86_400)).await.unwrap();
-    setup.tell_queue("pause").await;
-    let past = setup.create(at(setup.started - 3600)).await.unwrap();
-    assert!(micros(&past["scheduleTime"]) >= setup.started * 1_000_000);
+    test.create(at(test.started + 29 * 86_400)).await.unwrap();
+    test.tell_queue("pause").await;
+    let past = test.create(at(test.started - 3600)).await.unwrap();
+    assert!(micros(&past["scheduleTime"]) >= test.started * 1_000_000);
 }
 
 #[tokio::test]
 async fn tasks_are_listed_in_pages_as_recorded() {
-    let setup = Setup::new(&[]).await;
+    let test = TestQueue::new(&[]).await;
     for id in ["c", "a", "b"] {
-        setup.create(setup.later(id)).await.unwrap();
+        test.create(test.later(id)).await.unwrap();
     }
     let mut token = String::new();
     let mut pages = Vec::new();
     for _ in 0..3 {
-        let page = setup
+        let page = test
             .get(&format!("{QUEUE}/tasks?pageSize=2&pageToken={token}"))
             .await
             .unwrap();
@@ -281,15 +268,15 @@ async fn tasks_are_listed_in_pages_as_recorded() {
         ));
     }
     assert_eq!(pages, [(2, true), (1, true), (0, false)]);
-    assert_eq!(setup.ids().await, ["a", "b", "c"]);
-    let negative = setup.get(&format!("{QUEUE}/tasks?pageSize=-1")).await;
+    assert_eq!(test.ids().await, ["a", "b", "c"]);
+    let negative = test.get(&format!("{QUEUE}/tasks?pageSize=-1")).await;
     let message = "ListTasksRequest.pageSize cannot be negative.";
     refused(negative, "INVALID_ARGUMENT", message);
 }
 
 #[tokio::test]
 async fn an_app_engine_task_is_kept_and_goes_nowhere_but_here() {
-    let setup = Setup::new(&[]).await;
+    let test = TestQueue::new(&[]).await;
     let task = |id: &str, host: &str| {
         json!({
             "name": format!("{QUEUE_NAME}/tasks/{id}"),
@@ -298,20 +285,19 @@ async fn an_app_engine_task_is_kept_and_goes_nowhere_but_here() {
             },
         })
     };
-    let host = setup.handler.url.trim_start_matches("http://");
-    setup.create(task("here", host)).await.unwrap();
-    let seen = setup.handler.wait_for(1).await;
+    let host = test.handler.url.trim_start_matches("http://");
+    test.create(task("here", host)).await.unwrap();
+    let seen = test.handler.wait_for(1).await;
     assert_eq!(seen[0].path, "/work");
     assert_eq!(seen[0].header("x-appengine-taskname"), "here");
     let agent = "AppEngine-Google; (+http://code.google.com/appengine)";
     assert_eq!(seen[0].header("user-agent"), agent);
-    setup.idle(false).await;
-    setup
-        .create(task("away", "service.appspot.com"))
+    test.idle(false).await;
+    test.create(task("away", "service.appspot.com"))
         .await
         .unwrap();
-    setup.until_results(|results| results.len() > 1).await;
-    setup.tell_queue("pause").await;
-    setup.idle(false).await;
-    assert_eq!(setup.last_status("away").await, NO_CONNECTION);
+    test.until_results(|results| results.len() > 1).await;
+    test.tell_queue("pause").await;
+    test.idle(false).await;
+    assert_eq!(test.last_status("away").await, NO_CONNECTION);
 }

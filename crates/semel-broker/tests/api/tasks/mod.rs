@@ -9,7 +9,7 @@ mod retries;
 mod faults;
 mod restart;
 
-use crate::support::{Answer, Broker, Handler, merged, refused, short};
+use crate::support::{ApiResult, Broker, Handler, merged, refused, short};
 use serde_json::{Value, json};
 use std::ops::Deref;
 
@@ -25,14 +25,14 @@ const QUEUE_USED_UP: &str =
 const NO_CONNECTION: &str = "UNKNOWN(2): HTTP status code 0";
 
 /// A broker, one queue, one handler.
-struct Setup {
+struct TestQueue {
     broker: Broker,
     handler: Handler,
     /// When it started, in seconds since 1970.
     started: i64,
 }
 
-impl Deref for Setup {
+impl Deref for TestQueue {
     type Target = Broker;
 
     fn deref(&self) -> &Broker {
@@ -40,9 +40,9 @@ impl Deref for Setup {
     }
 }
 
-// === impl Setup ===
+// === impl TestQueue ===
 
-impl Setup {
+impl TestQueue {
     async fn new(faults: &[&str]) -> Self {
         Self::of(Broker::start(faults).await, json!({})).await
     }
@@ -58,16 +58,16 @@ impl Setup {
     async fn of(broker: Broker, queue: Value) -> Self {
         let started = broker.now_us().await / 1_000_000;
         let handler = Handler::start().await;
-        let setup = Self {
+        let test = Self {
             broker,
             handler,
             started,
         };
-        setup.create_queue("q", queue).await.unwrap();
-        setup
+        test.create_queue("q", queue).await.unwrap();
+        test
     }
 
-    async fn create_queue(&self, id: &str, queue: Value) -> Answer {
+    async fn create_queue(&self, id: &str, queue: Value) -> ApiResult {
         let name = json!({ "name": format!("projects/p/locations/l/queues/{id}") });
         let queue = merged(queue, name);
         self.post(&format!("{PARENT}/queues"), queue).await
@@ -96,21 +96,21 @@ impl Setup {
         json!({ "scheduleTime": timestamp(self.started + 20 * 86_400) })
     }
 
-    async fn create(&self, task: Value) -> Answer {
+    async fn create(&self, task: Value) -> ApiResult {
         let request = json!({ "task": task, "responseView": "FULL" });
         self.post(&format!("{QUEUE}/tasks"), request).await
     }
 
-    async fn task_named(&self, id: &str) -> Answer {
+    async fn task_named(&self, id: &str) -> ApiResult {
         self.get(&format!("{QUEUE}/tasks/{id}?responseView=FULL"))
             .await
     }
 
-    async fn delete_task(&self, id: &str) -> Answer {
+    async fn delete_task(&self, id: &str) -> ApiResult {
         self.delete(&format!("{QUEUE}/tasks/{id}")).await
     }
 
-    async fn run(&self, id: &str) -> Answer {
+    async fn run(&self, id: &str) -> ApiResult {
         self.post(&format!("{QUEUE}/tasks/{id}:run"), json!({}))
             .await
     }
@@ -121,7 +121,7 @@ impl Setup {
         told.unwrap()
     }
 
-    async fn queue(&self) -> Answer {
+    async fn queue(&self) -> ApiResult {
         self.get(QUEUE).await
     }
 

@@ -1,7 +1,7 @@
 use super::*;
 
-async fn list(setup: &Setup, query: &str) -> Answer {
-    setup.get(&format!("{PARENT}/queues?{query}")).await
+async fn list(test: &TestQueue, query: &str) -> ApiResult {
+    test.get(&format!("{PARENT}/queues?{query}")).await
 }
 
 fn rate(per_second: f64, concurrent: i32) -> Value {
@@ -10,19 +10,19 @@ fn rate(per_second: f64, concurrent: i32) -> Value {
 
 #[tokio::test]
 async fn a_queue_has_the_recorded_defaults() {
-    let setup = Setup::new(&[]).await;
+    let test = TestQueue::new(&[]).await;
     let expected = json!({
         "name": QUEUE_NAME,
         "rateLimits": { "maxDispatchesPerSecond": 500, "maxBurstSize": 100, "maxConcurrentDispatches": 1000 },
         "retryConfig": { "maxAttempts": 100, "minBackoff": "0.100s", "maxBackoff": "3600s", "maxDoublings": 16 },
         "state": "RUNNING",
     });
-    assert_eq!(setup.queue().await.unwrap(), expected);
+    assert_eq!(test.queue().await.unwrap(), expected);
 }
 
 #[tokio::test]
 async fn wrong_rates_are_refused_in_productions_words() {
-    let setup = Setup::new(&[]).await;
+    let test = TestQueue::new(&[]).await;
     for (queue, problem) in [
         (
             rate(501.0, 0),
@@ -35,7 +35,7 @@ async fn wrong_rates_are_refused_in_productions_words() {
         ),
         (rate(0.0, -1), "maxConcurrentDispatches cannot be negative."),
     ] {
-        let created = setup.create_queue("other", queue).await;
+        let created = test.create_queue("other", queue).await;
         refused(
             created,
             "INVALID_ARGUMENT",
@@ -46,7 +46,7 @@ async fn wrong_rates_are_refused_in_productions_words() {
 
 #[tokio::test]
 async fn wrong_retries_are_refused_in_productions_words() {
-    let setup = Setup::new(&[]).await;
+    let test = TestQueue::new(&[]).await;
     for (retry, problem) in [
         (
             json!({"maxAttempts": -2}),
@@ -77,7 +77,7 @@ async fn wrong_retries_are_refused_in_productions_words() {
             "minBackoff must be less than or equal to RetryConfig.maxBackoff.",
         ),
     ] {
-        let created = setup
+        let created = test
             .create_queue("other", json!({ "retryConfig": retry }))
             .await;
         refused(
@@ -90,19 +90,19 @@ async fn wrong_retries_are_refused_in_productions_words() {
 
 #[tokio::test]
 async fn a_sampling_ratio_is_a_share() {
-    let setup = Setup::new(&[]).await;
+    let test = TestQueue::new(&[]).await;
     let sampling = |ratio: Value| json!({ "stackdriverLoggingConfig": { "samplingRatio": ratio } });
     for wrong in [json!(1.5), json!(-0.5), json!("NaN")] {
         let message = "sampling_ratio must be between 0.0 and 1.0.";
-        let created = setup.create_queue("other", sampling(wrong)).await;
+        let created = test.create_queue("other", sampling(wrong)).await;
         refused(created, "INVALID_ARGUMENT", message);
     }
-    let none = setup
+    let none = test
         .create_queue("zero", sampling(json!(0.0)))
         .await
         .unwrap();
     assert!(none["stackdriverLoggingConfig"].is_null());
-    let some = setup
+    let some = test
         .create_queue("some", sampling(json!(0.25)))
         .await
         .unwrap();
@@ -111,13 +111,10 @@ async fn a_sampling_ratio_is_a_share() {
 
 #[tokio::test]
 async fn names_are_refused_with_the_recorded_details() {
-    let setup = Setup::new(&[]).await;
-    let unknown = setup.get(&format!("{PARENT}/queues/unknown")).await;
+    let test = TestQueue::new(&[]).await;
+    let unknown = test.get(&format!("{PARENT}/queues/unknown")).await;
     refused(unknown, "NOT_FOUND", NO_QUEUE);
-    let invalid = setup
-        .create_queue("not_valid", json!({}))
-        .await
-        .unwrap_err();
+    let invalid = test.create_queue("not_valid", json!({})).await.unwrap_err();
     assert!(
         invalid
             .message
@@ -130,11 +127,11 @@ async fn names_are_refused_with_the_recorded_details() {
 
 #[tokio::test]
 async fn a_queue_is_created_once_and_where_it_is_said_to_be() {
-    let setup = Setup::new(&[]).await;
-    let again = setup.create_queue("q", json!({})).await;
+    let test = TestQueue::new(&[]).await;
+    let again = test.create_queue("q", json!({})).await;
     refused(again, "ALREADY_EXISTS", "Queue already exists");
     let queue = json!({ "name": QUEUE_NAME });
-    let elsewhere = setup
+    let elsewhere = test
         .post("/v2/projects/p/locations/other/queues", queue)
         .await;
     let message = format!("{QUEUE_NAME} must begin with projects/p/locations/other.");
@@ -143,30 +140,30 @@ async fn a_queue_is_created_once_and_where_it_is_said_to_be() {
 
 #[tokio::test]
 async fn a_deleted_queues_name_rests_for_three_days() {
-    let setup = Setup::new(&[]).await;
-    setup.create(setup.later("t")).await.unwrap();
-    setup.delete(QUEUE).await.unwrap();
-    refused(setup.queue().await, "NOT_FOUND", NO_QUEUE);
-    refused(setup.delete(QUEUE).await, "NOT_FOUND", NOT_FOUND);
-    refused(setup.create(setup.task("t")).await, "NOT_FOUND", NO_QUEUE);
-    refused(setup.task_named("t").await, "NOT_FOUND", NOT_FOUND);
-    let recreated = setup.create_queue("q", json!({})).await;
+    let test = TestQueue::new(&[]).await;
+    test.create(test.later("t")).await.unwrap();
+    test.delete(QUEUE).await.unwrap();
+    refused(test.queue().await, "NOT_FOUND", NO_QUEUE);
+    refused(test.delete(QUEUE).await, "NOT_FOUND", NOT_FOUND);
+    refused(test.create(test.task("t")).await, "NOT_FOUND", NO_QUEUE);
+    refused(test.task_named("t").await, "NOT_FOUND", NOT_FOUND);
+    let recreated = test.create_queue("q", json!({})).await;
     refused(recreated, "FAILED_PRECONDITION", QUEUE_USED_UP);
-    setup.advance(3 * 86_400).await;
-    setup.create_queue("q", json!({})).await.unwrap();
-    assert!(setup.ids().await.is_empty());
+    test.advance(3 * 86_400).await;
+    test.create_queue("q", json!({})).await.unwrap();
+    assert!(test.ids().await.is_empty());
 }
 
 #[tokio::test]
 async fn queues_are_listed_by_name_in_pages_and_filtered() {
-    let setup = Setup::new(&[]).await;
+    let test = TestQueue::new(&[]).await;
     for id in ["c", "a", "b"] {
-        setup.create_queue(id, json!({})).await.unwrap();
+        test.create_queue(id, json!({})).await.unwrap();
     }
-    setup.tell_queue("pause").await;
+    test.tell_queue("pause").await;
     let page = async |query: &str, token: &Value| {
         let token = token.as_str().unwrap_or_default();
-        let page = list(&setup, &format!("{query}&pageToken={token}"))
+        let page = list(&test, &format!("{query}&pageToken={token}"))
             .await
             .unwrap();
         let queues = page["queues"].as_array().into_iter().flatten();
@@ -182,84 +179,80 @@ async fn queues_are_listed_by_name_in_pages_and_filtered() {
     assert_eq!(page("filter=state:+PAUSED", &Value::Null).await.0, ["q"]);
     let message = "ListQueuesRequest.pageSize cannot be negative.";
     refused(
-        list(&setup, "pageSize=-1").await,
+        list(&test, "pageSize=-1").await,
         "INVALID_ARGUMENT",
         message,
     );
-    let bogus = list(&setup, "pageToken=bogus").await;
+    let bogus = list(&test, "pageToken=bogus").await;
     refused(bogus, "INVALID_ARGUMENT", "Invalid page_token");
 }
 
 #[tokio::test]
 async fn pausing_stops_dispatch_and_can_be_repeated() {
-    let setup = Setup::new(&[]).await;
+    let test = TestQueue::new(&[]).await;
     for _ in 0..2 {
-        assert_eq!(setup.tell_queue("pause").await["state"], "PAUSED");
+        assert_eq!(test.tell_queue("pause").await["state"], "PAUSED");
     }
-    setup.create(setup.task("t")).await.unwrap();
-    assert!(setup.busy(false).await.is_empty(), "a paused queue is idle");
-    assert!(setup.handler.seen().is_empty());
+    test.create(test.task("t")).await.unwrap();
+    assert!(test.busy(false).await.is_empty(), "a paused queue is idle");
+    assert!(test.handler.seen().is_empty());
     for _ in 0..2 {
-        assert_eq!(setup.tell_queue("resume").await["state"], "RUNNING");
+        assert_eq!(test.tell_queue("resume").await["state"], "RUNNING");
     }
-    setup.handler.wait_for(1).await;
-    setup.idle(false).await;
+    test.handler.wait_for(1).await;
+    test.idle(false).await;
 }
 
 #[tokio::test]
 async fn a_purge_deletes_what_is_there_and_uses_up_its_names() {
-    let setup = Setup::new(&[]).await;
-    setup.tell_queue("pause").await;
-    setup.create(setup.task("a")).await.unwrap();
-    setup.create(setup.task("")).await.unwrap();
-    let purged = setup.tell_queue("purge").await;
+    let test = TestQueue::new(&[]).await;
+    test.tell_queue("pause").await;
+    test.create(test.task("a")).await.unwrap();
+    test.create(test.task("")).await.unwrap();
+    let purged = test.tell_queue("purge").await;
     assert_eq!(purged["state"], "PAUSED");
     assert!(purged["purgeTime"].is_string());
-    setup.create(setup.later("b")).await.unwrap();
-    assert_eq!(setup.ids().await, ["b"]);
-    setup.is_past("a").await;
-    refused(
-        setup.create(setup.task("a")).await,
-        "ALREADY_EXISTS",
-        USED_UP,
-    );
-    setup.tell_queue("resume").await;
-    assert!(setup.busy(false).await.is_empty());
-    assert!(setup.handler.seen().is_empty());
+    test.create(test.later("b")).await.unwrap();
+    assert_eq!(test.ids().await, ["b"]);
+    test.is_past("a").await;
+    refused(test.create(test.task("a")).await, "ALREADY_EXISTS", USED_UP);
+    test.tell_queue("resume").await;
+    assert!(test.busy(false).await.is_empty());
+    assert!(test.handler.seen().is_empty());
 }
 
 #[tokio::test]
 async fn a_purge_works_through_many_pages() {
-    let setup = Setup::new(&[]).await;
-    setup.create_many(2500, &setup.later("")).await;
-    setup.tell_queue("purge").await;
-    assert!(setup.ids().await.is_empty());
+    let test = TestQueue::new(&[]).await;
+    test.create_many(2500, &test.later("")).await;
+    test.tell_queue("purge").await;
+    assert!(test.ids().await.is_empty());
 }
 
 #[tokio::test]
 async fn no_more_are_on_the_way_than_the_queue_allows() {
-    let setup = Setup::with_queue(rate(0.0, 2)).await;
-    setup.handler.hold();
+    let test = TestQueue::with_queue(rate(0.0, 2)).await;
+    test.handler.hold();
     for _ in 0..5 {
-        setup.create(setup.task("")).await.unwrap();
+        test.create(test.task("")).await.unwrap();
     }
-    setup.handler.wait_for(2).await;
-    let busy = setup.busy(false).await;
+    test.handler.wait_for(2).await;
+    let busy = test.busy(false).await;
     assert_eq!(busy[0], format!("{QUEUE_NAME}: 2 dispatches on the way"));
-    setup.handler.let_go();
-    setup.idle(false).await;
-    assert_eq!(setup.handler.seen().len(), 5);
+    test.handler.let_go();
+    test.idle(false).await;
+    assert_eq!(test.handler.seen().len(), 5);
 }
 
 #[tokio::test]
 async fn beyond_a_burst_the_rate_holds() {
-    let setup = Setup::with_queue(rate(0.01, 0)).await;
+    let test = TestQueue::with_queue(rate(0.01, 0)).await;
     for _ in 0..12 {
-        setup.create(setup.task("")).await.unwrap();
+        test.create(test.task("")).await.unwrap();
     }
-    setup.landed(10).await;
-    assert_eq!(setup.handler.seen().len(), 10);
-    setup.advance(100).await;
-    setup.landed(11).await;
-    assert_eq!(setup.handler.seen().len(), 11);
+    test.landed(10).await;
+    assert_eq!(test.handler.seen().len(), 10);
+    test.advance(100).await;
+    test.landed(11).await;
+    assert_eq!(test.handler.seen().len(), 11);
 }

@@ -14,8 +14,8 @@ fn header(key: &str, value: &str) -> Value {
 }
 
 /// Leads to the handler.
-fn here(setup: &Setup) -> Value {
-    let (host, port) = setup
+fn here(test: &TestQueue) -> Value {
+    let (host, port) = test
         .handler
         .url
         .trim_start_matches("http://")
@@ -31,29 +31,29 @@ fn here(setup: &Setup) -> Value {
     })
 }
 
-async fn set(setup: &Setup, target: Value) -> Answer {
-    setup.patch(QUEUE, json!({ "httpTarget": target })).await
+async fn set(test: &TestQueue, target: Value) -> ApiResult {
+    test.patch(QUEUE, json!({ "httpTarget": target })).await
 }
 
 #[tokio::test]
 async fn a_queues_target_is_applied_to_tasks_that_exist_already() {
-    let setup = Setup::new(&[]).await;
-    setup.tell_queue("pause").await;
+    let test = TestQueue::new(&[]).await;
+    test.tell_queue("pause").await;
     let request = json!({
         "url": "https://example.com/work",
         "headers": { "X-Custom": "task", "Content-Type": "text/plain" },
         "body": "aGk=",
     });
-    setup.create(setup.task_of("t", request)).await.unwrap();
+    test.create(test.task_of("t", request)).await.unwrap();
     let target = json!({
-        "uriOverride": here(&setup),
+        "uriOverride": here(&test),
         "httpMethod": "PUT",
         "headerOverrides": [header("x-custom", "queue"), header("X-Other", "queue")],
         "oidcToken": oidc("https://example.com/audience"),
     });
-    set(&setup, target).await.unwrap();
-    setup.tell_queue("resume").await;
-    let seen = &setup.handler.wait_for(1).await[0];
+    set(&test, target).await.unwrap();
+    test.tell_queue("resume").await;
+    let seen = &test.handler.wait_for(1).await[0];
     assert_eq!(
         (seen.method.as_str(), seen.path.as_str()),
         ("PUT", "/overridden?q=1")
@@ -62,41 +62,41 @@ async fn a_queues_target_is_applied_to_tasks_that_exist_already() {
     assert_eq!(seen.header("x-other"), "queue");
     assert_eq!(seen.header("content-type"), "text/plain");
     assert!(seen.header("authorization").starts_with("Bearer "));
-    setup.idle(false).await;
+    test.idle(false).await;
 }
 
 #[tokio::test]
 async fn a_body_cannot_go_with_a_method_that_carries_none() {
-    let setup = Setup::new(&[]).await;
-    set(&setup, json!({ "httpMethod": "GET" })).await.unwrap();
-    let created = setup
-        .create(setup.task_of("t", json!({ "body": "aGk=" })))
+    let test = TestQueue::new(&[]).await;
+    set(&test, json!({ "httpMethod": "GET" })).await.unwrap();
+    let created = test
+        .create(test.task_of("t", json!({ "body": "aGk=" })))
         .await
         .unwrap();
     assert_eq!(created["httpRequest"]["httpMethod"], "POST");
-    setup.until_results(|results| !results.is_empty()).await;
-    setup.tell_queue("pause").await;
-    setup.idle(false).await;
-    assert!(setup.handler.seen().is_empty());
-    assert_eq!(setup.last_status("t").await, NO_CONNECTION);
-    setup.tell_queue("resume").await;
-    setup.create(setup.task("without-body")).await.unwrap();
-    let seen = setup.handler.wait_for(1).await;
+    test.until_results(|results| !results.is_empty()).await;
+    test.tell_queue("pause").await;
+    test.idle(false).await;
+    assert!(test.handler.seen().is_empty());
+    assert_eq!(test.last_status("t").await, NO_CONNECTION);
+    test.tell_queue("resume").await;
+    test.create(test.task("without-body")).await.unwrap();
+    let seen = test.handler.wait_for(1).await;
     assert_eq!(seen[0].method, "GET");
 }
 
 #[tokio::test]
 async fn a_new_task_takes_its_queues_token() {
-    let setup = Setup::new(&[]).await;
-    set(&setup, json!({ "oidcToken": oidc("") })).await.unwrap();
-    setup.tell_queue("pause").await;
+    let test = TestQueue::new(&[]).await;
+    set(&test, json!({ "oidcToken": oidc("") })).await.unwrap();
+    test.tell_queue("pause").await;
     let url = "https://example.com/work?query";
-    let task = |token: Value| setup.task_of("", json!({ "url": url, "oidcToken": token }));
-    let created = setup.create(task(oidc("other"))).await.unwrap();
+    let task = |token: Value| test.task_of("", json!({ "url": url, "oidcToken": token }));
+    let created = test.create(task(oidc("other"))).await.unwrap();
     assert_eq!(created["httpRequest"]["oidcToken"], oidc(url));
     let message = "service_account_email must be set.";
     refused(
-        setup.create(task(json!({}))).await,
+        test.create(task(json!({}))).await,
         "INVALID_ARGUMENT",
         message,
     );
@@ -104,17 +104,17 @@ async fn a_new_task_takes_its_queues_token() {
 
 #[tokio::test]
 async fn a_token_names_its_audience() {
-    let setup = Setup::new(&[]).await;
-    let task = setup.task_of("t", json!({ "oidcToken": oidc("") }));
-    setup.create(task).await.unwrap();
-    let claims = claims(&setup.handler.wait_for(1).await[0]);
-    assert_eq!(claims["aud"], format!("{}/work", setup.handler.url));
+    let test = TestQueue::new(&[]).await;
+    let task = test.task_of("t", json!({ "oidcToken": oidc("") }));
+    test.create(task).await.unwrap();
+    let claims = claims(&test.handler.wait_for(1).await[0]);
+    assert_eq!(claims["aud"], format!("{}/work", test.handler.url));
     assert_eq!(claims["email"], EMAIL);
 }
 
 #[tokio::test]
 async fn wrong_targets_are_refused_as_recorded() {
-    let setup = Setup::new(&[]).await;
+    let test = TestQueue::new(&[]).await;
     let uri = |uri: Value| json!({ "uriOverride": uri });
     let host = |host: &str| uri(json!({ "host": host }));
     let reserved = [
@@ -139,10 +139,10 @@ async fn wrong_targets_are_refused_as_recorded() {
         ),
     ] {
         let message = format!("Error in parsing HttpTarget{problem}");
-        refused(set(&setup, target).await, "INVALID_ARGUMENT", &message);
+        refused(set(&test, target).await, "INVALID_ARGUMENT", &message);
     }
     let custom = header("X-Custom", "a\r\nb");
-    let set = set(&setup, json!({ "headerOverrides": [{}, custom] }))
+    let set = set(&test, json!({ "headerOverrides": [{}, custom] }))
         .await
         .unwrap();
     assert_eq!(set["httpTarget"]["headerOverrides"], json!([custom]));
@@ -150,31 +150,31 @@ async fn wrong_targets_are_refused_as_recorded() {
 
 #[tokio::test]
 async fn a_buffered_request_becomes_a_task() {
-    let setup = Setup::new(&[]).await;
+    let test = TestQueue::new(&[]).await;
     let buffer = async |path: &str| {
         let request = Request::post(format!("{path}:buffer"))
             .header("x-custom", "v")
             .header("authorization", "Bearer mine");
-        let response = setup.send(request, "hi").await;
+        let response = test.send(request, "hi").await;
         let json: Value = serde_json::from_str(&response.text).unwrap();
         (response.status.as_u16(), json)
     };
     let (tasks, named) = (&format!("{QUEUE}/tasks"), &format!("{QUEUE}/tasks/t"));
     let (_, refused) = buffer(tasks).await;
     assert_eq!(refused["error"]["status"], "FAILED_PRECONDITION");
-    set(&setup, json!({ "uriOverride": here(&setup) }))
+    set(&test, json!({ "uriOverride": here(&test) }))
         .await
         .unwrap();
     let (_, created) = buffer(named).await;
     assert_eq!(created["task"]["name"], format!("{QUEUE_NAME}/tasks/t"));
-    let seen = setup.handler.wait_for(1).await;
+    let seen = test.handler.wait_for(1).await;
     assert_eq!(
         (seen[0].path.as_str(), &*seen[0].body),
         ("/overridden?q=1", &b"hi"[..])
     );
     assert_eq!(seen[0].header("x-custom"), "v");
     assert!(!seen[0].headers.contains_key("authorization"));
-    setup.idle(false).await;
+    test.idle(false).await;
     assert_eq!(buffer(named).await.1["error"]["message"], USED_UP);
     let (_, generated) = buffer(tasks).await;
     assert!(short(&generated["task"]).parse::<u64>().is_ok());
@@ -192,8 +192,8 @@ async fn a_task_without_an_address_goes_where_functions_are() {
         functions_url: Some(functions.url.parse().unwrap()),
         ..settings()
     };
-    let setup = Setup::of(Broker::with(settings).await, json!({})).await;
-    let created = setup.create(json!({ "httpRequest": {} })).await.unwrap();
+    let test = TestQueue::of(Broker::with(settings).await, json!({})).await;
+    let created = test.create(json!({ "httpRequest": {} })).await.unwrap();
     let url = format!("{}/p/l/q", functions.url);
     assert_eq!(created["httpRequest"]["url"], url);
     let seen = functions.wait_for(1).await;

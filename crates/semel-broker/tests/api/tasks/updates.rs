@@ -1,13 +1,13 @@
 use super::*;
 
 /// Updates the queue, or another one that `queue` names, by a mask.
-async fn update(setup: &Setup, queue: Value, mask: Option<&str>) -> Answer {
+async fn update(test: &TestQueue, queue: Value, mask: Option<&str>) -> ApiResult {
     let path = match queue["name"].as_str() {
         Some(name) => format!("/v2/{name}"),
         None => QUEUE.to_owned(),
     };
     let query = mask.map_or(String::new(), |mask| format!("?updateMask={mask}"));
-    setup.patch(&format!("{path}{query}"), queue).await
+    test.patch(&format!("{path}{query}"), queue).await
 }
 
 fn rate(per_second: f64, concurrent: i32) -> Value {
@@ -20,25 +20,25 @@ fn rates(per_second: i32, burst: i32, concurrent: i32) -> Value {
     })
 }
 
-async fn configured() -> Setup {
+async fn configured() -> TestQueue {
     let retry = json!({ "retryConfig": { "maxAttempts": 5, "maxBackoff": "10s" } });
-    Setup::with_queue(merged(rate(10.0, 5), retry)).await
+    TestQueue::with_queue(merged(rate(10.0, 5), retry)).await
 }
 
 #[tokio::test]
 async fn only_masked_fields_change() {
-    let setup = configured().await;
+    let test = configured().await;
     let mask = Some("rateLimits.maxDispatchesPerSecond");
-    let updated = update(&setup, rate(100.0, 7), mask).await.unwrap();
+    let updated = update(&test, rate(100.0, 7), mask).await.unwrap();
     assert_eq!(updated["rateLimits"], rates(100, 20, 5));
     assert_eq!(updated["retryConfig"]["maxAttempts"], 5);
-    assert_eq!(setup.queue().await.unwrap(), updated);
+    assert_eq!(test.queue().await.unwrap(), updated);
 }
 
 #[tokio::test]
 async fn a_masked_message_is_replaced_whole() {
-    let setup = configured().await;
-    let updated = update(&setup, rate(100.0, 0), Some("rate_limits"))
+    let test = configured().await;
+    let updated = update(&test, rate(100.0, 0), Some("rate_limits"))
         .await
         .unwrap();
     assert_eq!(updated["rateLimits"], rates(100, 20, 1000));
@@ -47,49 +47,49 @@ async fn a_masked_message_is_replaced_whole() {
 
 #[tokio::test]
 async fn without_a_mask_everything_is_replaced() {
-    let setup = configured().await;
-    let updated = update(&setup, rate(100.0, 0), None).await.unwrap();
+    let test = configured().await;
+    let updated = update(&test, rate(100.0, 0), None).await.unwrap();
     assert_eq!(updated["rateLimits"], rates(100, 20, 1000));
     assert_eq!(updated["retryConfig"]["maxAttempts"], 100);
 }
 
 #[tokio::test]
 async fn an_empty_mask_changes_nothing() {
-    let setup = configured().await;
-    let before = setup.queue().await.unwrap();
-    let updated = update(&setup, rate(100.0, 0), Some("")).await.unwrap();
+    let test = configured().await;
+    let before = test.queue().await.unwrap();
+    let updated = update(&test, rate(100.0, 0), Some("")).await.unwrap();
     assert_eq!(updated, before);
 }
 
 #[tokio::test]
 async fn a_missing_queue_is_created() {
-    let setup = Setup::new(&[]).await;
+    let test = TestQueue::new(&[]).await;
     let named = |id: &str| {
         let name = json!({ "name": format!("projects/p/locations/l/queues/{id}") });
         merged(rate(10.0, 5), name)
     };
-    let whole = update(&setup, named("whole"), None).await.unwrap();
+    let whole = update(&test, named("whole"), None).await.unwrap();
     assert_eq!(whole["rateLimits"], rates(10, 10, 5));
     assert_eq!(whole["state"], "RUNNING");
     let mask = Some("rate_limits.max_concurrent_dispatches");
-    let masked = update(&setup, named("masked"), mask).await.unwrap();
+    let masked = update(&test, named("masked"), mask).await.unwrap();
     assert_eq!(masked["rateLimits"], rates(500, 100, 5));
-    setup.delete(QUEUE).await.unwrap();
-    let recreated = update(&setup, json!({}), None).await;
+    test.delete(QUEUE).await.unwrap();
+    let recreated = update(&test, json!({}), None).await;
     refused(recreated, "FAILED_PRECONDITION", QUEUE_USED_UP);
 }
 
 #[tokio::test]
 async fn state_and_purge_time_are_not_for_setting() {
-    let setup = configured().await;
-    setup.tell_queue("pause").await;
+    let test = configured().await;
+    test.tell_queue("pause").await;
     let wanted = json!({ "state": "RUNNING", "purgeTime": "1970-01-01T00:00:00Z" });
     let wanted = merged(rate(10.0, 5), wanted);
     for mask in [
         None,
         Some("state,purge_time,name,rate_limits.max_burst_size"),
     ] {
-        let updated = update(&setup, wanted.clone(), mask).await.unwrap();
+        let updated = update(&test, wanted.clone(), mask).await.unwrap();
         assert_eq!(updated["state"], "PAUSED");
         assert!(updated["purgeTime"].is_null());
         assert_eq!(updated["rateLimits"]["maxBurstSize"], 10);
@@ -98,7 +98,7 @@ async fn state_and_purge_time_are_not_for_setting() {
 
 #[tokio::test]
 async fn updates_are_refused_as_recorded() {
-    let setup = configured().await;
+    let test = configured().await;
     let host = |host: &str| json!({ "httpTarget": { "uriOverride": { "host": host } } });
     let no_target = json!({ "httpTarget": {} });
     for (queue, mask, message) in [
@@ -124,15 +124,15 @@ async fn updates_are_refused_as_recorded() {
         ),
     ] {
         refused(
-            update(&setup, queue, mask).await,
+            update(&test, queue, mask).await,
             "INVALID_ARGUMENT",
             message,
         );
     }
-    update(&setup, host("example.net"), Some("http_target"))
+    update(&test, host("example.net"), Some("http_target"))
         .await
         .unwrap();
-    let emptied = update(&setup, no_target, Some("http_target.uri_override.host")).await;
+    let emptied = update(&test, no_target, Some("http_target.uri_override.host")).await;
     let message = "Error in parsing HttpTarget. Invalid uri_override.";
     refused(emptied, "INVALID_ARGUMENT", message);
 }
