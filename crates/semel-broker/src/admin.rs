@@ -61,7 +61,7 @@ struct AdminInner {
 /// What the admin API needs of a service.
 #[async_trait]
 pub(crate) trait Service: Debug + Send + Sync {
-    /// How many things of each kind it holds: `queues`, `tasks`.
+    /// How many resources of each kind it holds: `queues`, `tasks`.
     fn counts(&self) -> Vec<(&'static str, usize)>;
 
     /// What is still to be done or under way, in words, at most `limit` of it; what waits for a retry

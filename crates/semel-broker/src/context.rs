@@ -11,7 +11,7 @@ use std::time::Duration;
 /// Where the clock's distance from the machine's is kept: microseconds.
 const FORWARD: &[u8] = b"clock forward";
 
-/// The time, the place where things are kept, the dice, and the way out.
+/// The clock, the storage, the faults, and the way out.
 #[derive(Debug)]
 pub(crate) struct Context {
     pub(crate) clock: Clock,

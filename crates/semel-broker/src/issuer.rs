@@ -32,7 +32,7 @@ pub(crate) struct Issuer {
     storage: Storage,
     /// Made or read when first needed.
     key: OnceCell<Arc<Key>>,
-    kept: Mutex<HashMap<Holder, Token>>,
+    kept: Mutex<HashMap<Holder, SignedToken>>,
 }
 
 /// Whom a token is about, and whom it is for.
@@ -43,7 +43,7 @@ struct Holder {
 }
 
 #[derive(Clone, Debug)]
-struct Token {
+struct SignedToken {
     text: String,
     use_until: Time,
 }
@@ -131,7 +131,7 @@ impl Issuer {
         if kept.len() >= KEPT_MAX {
             kept.clear();
         }
-        let token = Token {
+        let token = SignedToken {
             text: text.into(),
             use_until: now.plus(VALID).minus(TOO_OLD),
         };

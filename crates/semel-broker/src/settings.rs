@@ -8,7 +8,7 @@ use url::Url;
 /// The default port.
 const PORT_DEFAULT: u16 = 8085;
 
-/// How many dispatches are remembered, usually.
+/// How many dispatches are remembered by default.
 const HISTORY_MAX_DEFAULT: usize = 100_000;
 
 /// All that a broker needs to start.

@@ -6,7 +6,7 @@ use axum::Json;
 use axum::extract::State;
 use serde_json::{Value, json};
 
-/// Takes everything away and makes the declared things again; the faults are those of the start. The
+/// Takes everything away and makes what is declared again; the faults are those of the start. The
 /// clock stays where it is: time does not go back.
 pub(super) async fn reset(State(admin): State<Admin>) -> Result<Json<Value>, AdminError> {
     // Runs to its end even if the caller goes away.

@@ -24,7 +24,7 @@ struct FakeService {
     hands_over: std::sync::Mutex<Option<Arc<Self>>>,
 }
 
-/// Notes down that things were made.
+/// Counts how often it was asked.
 #[derive(Debug, Default)]
 struct FakeProvisioner {
     made: std::sync::Mutex<usize>,

@@ -118,7 +118,7 @@ impl SingleRequest {
     }
 }
 
-/// A name and password in a URL are no part of the request.
+/// A name and password in a URL are not a part of the request.
 fn bare(mut url: Url) -> Url {
     if !url.username().is_empty() || url.password().is_some() {
         // These fail only for URLs without a host, which are refused later.

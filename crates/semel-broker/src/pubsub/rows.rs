@@ -1,4 +1,4 @@
-//! How things lie in storage.
+//! How topics, subscriptions, snapshots and messages lie in storage.
 
 use super::backlog::{NewMessage, Sequence};
 use crate::clock::Time;

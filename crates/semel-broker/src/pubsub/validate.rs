@@ -1,4 +1,4 @@
-//! What is accepted: sizes, ranges and the usual values.
+//! What is accepted: sizes, ranges and defaults.
 
 use super::backlog::DeliveryPolicy;
 use super::errors::{bad_argument, invalid};
@@ -98,7 +98,7 @@ fn check_message(message: &wire::PubsubMessage) -> Result<(), Status> {
     Ok(())
 }
 
-/// Looks at a topic's settings and fills in what is usual.
+/// Looks at a topic's settings and fills in the defaults.
 pub(super) fn complete_topic(topic: &mut wire::Topic) -> Result<(), Status> {
     if let Some(retention) = &topic.message_retention_duration {
         check_span(
@@ -112,7 +112,7 @@ pub(super) fn complete_topic(topic: &mut wire::Topic) -> Result<(), Status> {
     Ok(())
 }
 
-/// Looks at a subscription's settings and fills in what is usual.
+/// Looks at a subscription's settings and fills in the defaults.
 pub(super) fn complete(subscription: &mut wire::Subscription) -> Result<(), Status> {
     if subscription.ack_deadline_seconds == 0 {
         subscription.ack_deadline_seconds = *ACK_DEADLINE_SECONDS.start();

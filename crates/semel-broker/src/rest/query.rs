@@ -61,7 +61,7 @@ impl<'a> Query<'a> {
     }
 }
 
-/// Whether enums are wanted as numbers, as in `json;enum-encoding=int`. There is no form but JSON.
+/// Whether enums are wanted as numbers, as in `json;enum-encoding=int`. JSON is the only form.
 fn form(name: &str, value: &str) -> Result<bool, ErrorResponse> {
     let mut words = value.split(';').map(str::trim);
     match words.next() {

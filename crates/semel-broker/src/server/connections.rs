@@ -20,7 +20,7 @@ use tower::ServiceExt;
 /// How long a client may take to send the head of a request.
 const HEAD_WITHIN: Duration = Duration::from_secs(10);
 
-/// A pause after `accept` failed, usually for want of file descriptors.
+/// A pause after `accept` failed, mostly for want of file descriptors.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 
 /// How many calls one connection may have open; Google's clients share one for all.

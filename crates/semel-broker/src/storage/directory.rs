@@ -22,7 +22,7 @@ const CACHE_BYTES: u64 = 16 * 1024 * 1024;
 /// How much is collected in memory before a table is written.
 const MEMTABLE_BYTES: u64 = 8 * 1024 * 1024;
 
-/// All journals group_batch; it bounds how much is read again after a crash.
+/// All journals together; it bounds how much is read again after a crash.
 const JOURNALS_BYTES_MAX: u64 = 256 * 1024 * 1024;
 
 /// Threads that write and merge tables.
@@ -185,14 +185,14 @@ impl DirectoryWriter {
     }
 
     fn write(&self, batches: Vec<Batch>) -> Result<(), StorageError> {
-        let mut group_batch = self.database.batch().durability(Some(PersistMode::Buffer));
+        let mut batch = self.database.batch().durability(Some(PersistMode::Buffer));
         for change in batches.into_iter().flat_map(|batch| batch.changes) {
             match change.value {
-                Some(value) => group_batch.insert(&self.keyspace, change.key, &*value),
-                None => group_batch.remove(&self.keyspace, change.key),
+                Some(value) => batch.insert(&self.keyspace, change.key, &*value),
+                None => batch.remove(&self.keyspace, change.key),
             }
         }
-        group_batch
+        batch
             .commit()
             .map_err(|error| cannot("write to", &self.path, &error))
     }

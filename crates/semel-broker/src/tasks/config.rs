@@ -106,7 +106,7 @@ fn rates_with_defaults(rates: RateLimits) -> Result<RateLimits, Status> {
             "RateLimits.maxDispatchesPerSecond cannot be negative.",
         ));
     }
-    // Also refuses what is no number.
+    // Also refuses what is not a number.
     if !(0.0..=PER_SECOND_MAX).contains(&per_second) {
         return Err(invalid(
             "RateLimits.maxDispatchesPerSecond must be less than or equal to 500.",

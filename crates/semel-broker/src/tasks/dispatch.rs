@@ -12,7 +12,7 @@ use crate::faults::Plan;
 use crate::history::{self, DispatchStart};
 use crate::http_client::{Answer, OutgoingRequest};
 use crate::proto::tasks::StoredTask;
-use request::TaskRequest;
+use request::{TaskRequest, build};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -26,7 +26,7 @@ struct DispatchAttempt {
     id: String,
     /// Begins with 1.
     attempt: u32,
-    errand: TaskRequest,
+    request: TaskRequest,
     plan: Plan,
 }
 
@@ -61,12 +61,12 @@ pub(super) async fn dispatch(runner: Arc<QueueRunner>, due_task: DueTask, trigge
         };
         return runner.finish_attempt(finished).await;
     }
-    let errand = request::build(&runner, &stored, &id, attempt - 1).await;
+    let request = build(&runner, &stored, &id, attempt - 1).await;
     let dispatch = DispatchAttempt {
         runner: Arc::clone(&runner),
         id,
         attempt,
-        errand,
+        request,
         plan,
     };
     let outcome = dispatch.deliver().await;
@@ -128,7 +128,7 @@ impl DispatchAttempt {
     async fn deliver_once(&self) -> AttemptOutcome {
         let (number, started) = self.begin();
         pass(Point::Dispatched);
-        let answer = match (&self.errand, self.plan.overlap) {
+        let answer = match (&self.request, self.plan.overlap) {
             (TaskRequest::Unroutable { why, .. }, _) => Answer::Unreachable(why.clone()),
             (TaskRequest::Http(call), None) => self.call(call).await,
             (TaskRequest::Http(call), Some(span)) => self.call_for(call, span).await,
@@ -148,7 +148,7 @@ impl DispatchAttempt {
 
     /// A delivery too many: whatever comes of it changes nothing.
     async fn deliver_again(&self) {
-        if let TaskRequest::Http(call) = &self.errand {
+        if let TaskRequest::Http(call) = &self.request {
             let (number, started) = self.begin();
             let answer = self.call(call).await;
             let took = self.runner.now().since(started);
@@ -191,7 +191,7 @@ impl DispatchAttempt {
             resource: &self.runner.name,
             id: &self.id,
             attempt: self.attempt,
-            target: self.errand.target(),
+            target: self.request.target(),
             faults: self.plan.names(),
         });
         (number, at)

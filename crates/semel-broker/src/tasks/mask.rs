@@ -2,7 +2,7 @@
 
 use super::errors::invalid;
 use crate::field_mask::{self, Parents};
-use crate::proto::tasks::http_target::AuthorizationHeader as Token;
+use crate::proto::tasks::http_target::AuthorizationHeader as QueueToken;
 use crate::proto::tasks::{HttpTarget, Queue};
 use crate::proto::{self, QUEUE};
 use tonic::Status;
@@ -35,8 +35,8 @@ pub(super) fn merged(old: &Queue, new: &Queue, paths: &[String]) -> Queue {
 /// A token of which a mask left nothing is none.
 fn drop_empty_token(target: &mut HttpTarget) {
     let is_empty = match &target.authorization_header {
-        Some(Token::OidcToken(token)) => *token == Default::default(),
-        Some(Token::OauthToken(token)) => *token == Default::default(),
+        Some(QueueToken::OidcToken(token)) => *token == Default::default(),
+        Some(QueueToken::OauthToken(token)) => *token == Default::default(),
         None => false,
     };
     if is_empty {
@@ -71,7 +71,7 @@ mod tests {
             }),
             http_method: 4,
             header_overrides: Vec::new(),
-            authorization_header: Some(Token::OidcToken(OidcToken {
+            authorization_header: Some(QueueToken::OidcToken(OidcToken {
                 service_account_email: "a@b".into(),
                 audience: "c".into(),
             })),
@@ -87,7 +87,7 @@ mod tests {
             }),
             http_method: 2,
             header_overrides: Vec::new(),
-            authorization_header: Some(Token::OauthToken(OAuthToken {
+            authorization_header: Some(QueueToken::OauthToken(OAuthToken {
                 service_account_email: "a@b".into(),
                 scope: "s".into(),
             })),
@@ -156,12 +156,12 @@ mod tests {
     fn tokens_replace_each_other_as_recorded() {
         assert_eq!(after("http_target.oidc_token").authorization_header, None);
         let audience = after("http_target.oidc_token.audience").authorization_header;
-        assert!(matches!(audience, Some(Token::OidcToken(it)) if it.audience.is_empty()));
+        assert!(matches!(audience, Some(QueueToken::OidcToken(it)) if it.audience.is_empty()));
         let scope = after("http_target.oauth_token.scope").authorization_header;
         let expected = OAuthToken {
             service_account_email: String::new(),
             scope: "s".into(),
         };
-        assert_eq!(scope, Some(Token::OauthToken(expected)));
+        assert_eq!(scope, Some(QueueToken::OauthToken(expected)));
     }
 }

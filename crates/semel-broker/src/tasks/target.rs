@@ -82,7 +82,7 @@ pub(super) fn address(target: &HttpTarget) -> Option<Url> {
     overridden(uri, &url)
 }
 
-/// Where a task of the queue goes that names `url` itself; nothing if that is no address.
+/// Where a task of the queue goes that names `url` itself; nothing if that is not an address.
 pub(super) fn resolve(target: Option<&HttpTarget>, url: &str) -> Option<Url> {
     let own = Url::parse(url).ok()?;
     let Some(uri) = target.and_then(|target| target.uri_override.as_ref()) else {

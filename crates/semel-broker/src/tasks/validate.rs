@@ -3,7 +3,7 @@
 use super::errors::{invalid, invalid_somehow};
 use super::{config, headers, target};
 use crate::clock::{Time, proto_span, span_of};
-use crate::proto::tasks::http_request::AuthorizationHeader as Token;
+use crate::proto::tasks::http_request::AuthorizationHeader as TaskToken;
 use crate::proto::tasks::http_target::AuthorizationHeader as QueueToken;
 use crate::proto::tasks::task::MessageType;
 use crate::proto::tasks::{AppEngineHttpRequest, HttpMethod, HttpRequest, HttpTarget, Queue, Task};
@@ -128,41 +128,41 @@ fn given_address(validation: &Validation<'_>) -> Option<String> {
 }
 
 /// The queue's way to say who delivers, as a task's.
-pub(super) fn token_of(target: &HttpTarget) -> Option<Token> {
+pub(super) fn token_of(target: &HttpTarget) -> Option<TaskToken> {
     let token = target.authorization_header.clone()?;
     Some(match token {
-        QueueToken::OauthToken(token) => Token::OauthToken(token),
-        QueueToken::OidcToken(token) => Token::OidcToken(token),
+        QueueToken::OauthToken(token) => TaskToken::OauthToken(token),
+        QueueToken::OidcToken(token) => TaskToken::OidcToken(token),
     })
 }
 
 /// A token with its audience or scope.
-pub(super) fn with_defaults(token: Token, url: &str) -> Token {
+pub(super) fn with_defaults(token: TaskToken, url: &str) -> TaskToken {
     match token {
-        Token::OidcToken(mut token) => {
+        TaskToken::OidcToken(mut token) => {
             if token.audience.is_empty() {
                 token.audience = url.into();
             }
-            Token::OidcToken(token)
+            TaskToken::OidcToken(token)
         }
-        Token::OauthToken(mut token) => {
+        TaskToken::OauthToken(mut token) => {
             if token.scope.is_empty() {
                 token.scope = SCOPE_DEFAULT.into();
             }
-            Token::OauthToken(token)
+            TaskToken::OauthToken(token)
         }
     }
 }
 
-fn check_email(token: &Token) -> Result<(), Status> {
+fn check_email(token: &TaskToken) -> Result<(), Status> {
     match token {
-        Token::OidcToken(token) => target::check_email(&token.service_account_email),
-        Token::OauthToken(token) => target::check_email(&token.service_account_email),
+        TaskToken::OidcToken(token) => target::check_email(&token.service_account_email),
+        TaskToken::OauthToken(token) => target::check_email(&token.service_account_email),
     }
 }
 
 fn check_oauth_host(request: &HttpRequest) -> Result<(), Status> {
-    let Some(Token::OauthToken(_)) = request.authorization_header else {
+    let Some(TaskToken::OauthToken(_)) = request.authorization_header else {
         return Ok(());
     };
     let url = Url::parse(&request.url).ok();

@@ -4,10 +4,10 @@ const QUEUE: &str = "projects/p/locations/l/queues/q";
 
 /// A method, a path and a body, and the beginning of what the service hears. `$Q` is a queue's name, `$T` a
 /// topic's, `$S` a subscription's, `$N` a snapshot's.
-type Row = (&'static str, &'static str, &'static str, &'static str);
+type RouteCase = (&'static str, &'static str, &'static str, &'static str);
 
 #[rustfmt::skip]
-const TASKS: &[Row] = &[
+const TASKS: &[RouteCase] = &[
     ("GET",    "projects/p/locations/l/queues", "", r#"list_queues ListQueuesRequest { parent: "projects/p/locations/l""#),
     ("GET",    "$Q",          "", r#"get_queue GetQueueRequest { name: "$Q""#),
     ("POST",   "projects/p/locations/l/queues", r#"{"name":"x"}"#, r#"create_queue CreateQueueRequest { parent: "projects/p/locations/l", queue: Some(Queue { name: "x""#),
@@ -24,7 +24,7 @@ const TASKS: &[Row] = &[
 ];
 
 #[rustfmt::skip]
-const PUBSUB: &[Row] = &[
+const PUBSUB: &[RouteCase] = &[
     ("PUT",    "$T", "{}", r#"create_topic Topic { name: "$T""#),
     ("GET",    "$T", "",   r#"get_topic GetTopicRequest { topic: "$T""#),
     ("PATCH",  "$T", r#"{"topic":{"labels":{"a":"b"}},"updateMask":"labels"}"#, r#"update_topic UpdateTopicRequest { topic: Some(Topic { name: "$T", labels: {"a": "b"}"#),
@@ -58,7 +58,7 @@ fn whole(text: &str) -> String {
         .replace("$N", "projects/p/snapshots/n")
 }
 
-async fn each_is_heard(prefix: &str, rows: &[Row]) {
+async fn each_is_heard(prefix: &str, rows: &[RouteCase]) {
     let rest = TestRest::new();
     for (method, path, body, heard) in rows {
         let path = format!("{prefix}{}", whole(path));

@@ -3,7 +3,7 @@
 use crate::clock::span_of;
 use crate::context::Context;
 use crate::http_client::{OutgoingRequest, Redirects};
-use crate::proto::tasks::http_request::AuthorizationHeader as Token;
+use crate::proto::tasks::http_request::AuthorizationHeader as TaskToken;
 use crate::proto::tasks::task::MessageType;
 use crate::proto::tasks::{AppEngineHttpRequest, HttpMethod, HttpRequest, Queue, StoredTask, Task};
 use crate::tasks::headers::{self, AttemptInfo};
@@ -110,10 +110,10 @@ async fn to_handler(
     )
 }
 
-async fn authorization(context: &Context, token: &Token) -> Result<HeaderValue, String> {
+async fn authorization(context: &Context, token: &TaskToken) -> Result<HeaderValue, String> {
     match token {
-        Token::OauthToken(_) => Ok(HeaderValue::from_static(OAUTH)),
-        Token::OidcToken(oidc) => {
+        TaskToken::OauthToken(_) => Ok(HeaderValue::from_static(OAUTH)),
+        TaskToken::OidcToken(oidc) => {
             let token = context
                 .issuer
                 .token(&oidc.service_account_email, &oidc.audience);
