@@ -18,14 +18,12 @@ pub(crate) enum Filter<T> {
     Term(T),
 }
 
-/// A service's filter language.
-pub(crate) trait Dialect {
-    type Term;
-
+/// The terms of a service's filter language.
+pub(crate) trait Dialect: Sized {
     const SYNTAX: Syntax;
 
     /// Parses one term.
-    fn term(tokens: &mut Tokens) -> Result<Self::Term, FilterError>;
+    fn term(tokens: &mut Tokens) -> Result<Self, FilterError>;
 }
 
 /// Why a text is not a filter.
@@ -57,7 +55,7 @@ impl<T> Filter<T> {
 }
 
 /// Parses a filter; nothing for a text without any token.
-pub(crate) fn parse<D: Dialect>(text: &str) -> Result<Option<Filter<D::Term>>, FilterError> {
+pub(crate) fn parse<D: Dialect>(text: &str) -> Result<Option<Filter<D>>, FilterError> {
     let mut tokens = Tokens::read(text, &D::SYNTAX)?;
     if tokens.peek().is_none() {
         return Ok(None);
@@ -70,7 +68,7 @@ pub(crate) fn parse<D: Dialect>(text: &str) -> Result<Option<Filter<D::Term>>, F
 }
 
 /// Parts joined by AND; in a loose language also by nothing, or by AND and OR, of which OR binds closer.
-fn all<D: Dialect>(tokens: &mut Tokens, depth: usize) -> Result<Filter<D::Term>, FilterError> {
+fn all<D: Dialect>(tokens: &mut Tokens, depth: usize) -> Result<Filter<D>, FilterError> {
     if depth > DEPTH_MAX {
         return Err(unexpected(tokens.next(), "the end"));
     }
@@ -94,7 +92,7 @@ fn any<D: Dialect>(
     tokens: &mut Tokens,
     depth: usize,
     may_or: bool,
-) -> Result<Filter<D::Term>, FilterError> {
+) -> Result<Filter<D>, FilterError> {
     let mut parts = vec![negated::<D>(tokens, depth)?];
     while may_or && tokens.takes("OR") {
         parts.push(negated::<D>(tokens, depth)?);
@@ -102,7 +100,7 @@ fn any<D: Dialect>(
     Ok(Filter::Any(parts))
 }
 
-fn negated<D: Dialect>(tokens: &mut Tokens, depth: usize) -> Result<Filter<D::Term>, FilterError> {
+fn negated<D: Dialect>(tokens: &mut Tokens, depth: usize) -> Result<Filter<D>, FilterError> {
     if tokens.takes("-") || tokens.takes("NOT") {
         let inner = match D::SYNTAX.loose {
             true => operand::<D>(tokens, depth)?,
@@ -113,7 +111,7 @@ fn negated<D: Dialect>(tokens: &mut Tokens, depth: usize) -> Result<Filter<D::Te
     operand::<D>(tokens, depth)
 }
 
-fn operand<D: Dialect>(tokens: &mut Tokens, depth: usize) -> Result<Filter<D::Term>, FilterError> {
+fn operand<D: Dialect>(tokens: &mut Tokens, depth: usize) -> Result<Filter<D>, FilterError> {
     if tokens.takes("(") {
         let inner = all::<D>(tokens, depth + 1)?;
         tokens.expect(")")?;

@@ -48,8 +48,6 @@ pub(super) fn wants(filter: &MessageFilter, attributes: &HashMap<String, String>
 // === impl AttributeTest ===
 
 impl Dialect for AttributeTest {
-    type Term = Self;
-
     const SYNTAX: Syntax = Syntax {
         symbols: &["!=", "=", "(", ")", ",", ".", ":", "-"],
         quotes: &['"'],

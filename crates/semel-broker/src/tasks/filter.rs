@@ -81,8 +81,6 @@ fn field_of(message: &MessageDescriptor, name: &str) -> Option<FieldDescriptor> 
 // === impl Comparison ===
 
 impl Dialect for Comparison {
-    type Term = Self;
-
     const SYNTAX: Syntax = Syntax {
         symbols: &["(", ")", "-", "<=", ">=", "!=", "<", ">", "=", ":"],
         quotes: &['"', '\''],
