@@ -1,6 +1,5 @@
 //! Turns our `.proto` files into Rust, without `protoc`.
 
-use prost::Message;
 use std::path::PathBuf;
 
 const FILES: [&str; 3] = [
@@ -11,15 +10,19 @@ const FILES: [&str; 3] = [
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     println!("cargo:rerun-if-changed=proto");
-    let descriptors = protox::compile(FILES, ["proto"])?;
+    let mut compiler = protox::Compiler::new(["proto"])?;
+    compiler.include_imports(true).open_files(FILES)?;
     let out = PathBuf::from(std::env::var_os("OUT_DIR").expect("cargo sets OUT_DIR"));
-    // REST reads and writes JSON by these.
-    std::fs::write(out.join("descriptors.bin"), descriptors.encode_to_vec())?;
+    // REST goes by these; the options say by which paths.
+    std::fs::write(
+        out.join("descriptors.bin"),
+        compiler.encode_file_descriptor_set(),
+    )?;
     tonic_prost_build::configure()
         .build_client(false)
-        .generate_default_stubs(true)
+        .build_server(false)
         .bytes(".")
         .boxed(".google.cloud.tasks.v2.Task.message_type")
-        .compile_fds(descriptors)?;
+        .compile_fds(compiler.file_descriptor_set())?;
     Ok(())
 }

@@ -22,8 +22,8 @@ pub(crate) fn merged<M: Message + Default>(
     parents: Parents,
 ) -> M {
     let descriptor = proto::descriptor(name);
-    let mut into = proto::dynamic(name, old);
-    let from = proto::dynamic(name, new);
+    let mut into = proto::dynamic(descriptor.clone(), old);
+    let from = proto::dynamic(descriptor.clone(), new);
     for path in paths {
         if let Some(fields) = fields(&descriptor, path.as_ref()) {
             take_over(&mut into, Some(&from), &fields, parents);

@@ -4,6 +4,7 @@
 mod settings;
 mod declared;
 mod server;
+mod methods;
 mod rest;
 mod admin;
 mod tasks;

@@ -45,6 +45,9 @@ pub const DESCRIPTORS: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/descrip
 /// The full name of a queue's message.
 pub(crate) const QUEUE: &str = "google.cloud.tasks.v2.Queue";
 
+/// The full name of what a request that becomes a task is answered with.
+pub(crate) const BUFFER_TASK_RESPONSE: &str = "google.cloud.tasks.v2.BufferTaskResponse";
+
 /// Everything that travels, as data.
 pub(crate) static POOL: LazyLock<DescriptorPool> =
     LazyLock::new(|| DescriptorPool::decode(DESCRIPTORS).expect("the build wrote them"));
@@ -56,9 +59,11 @@ pub(crate) fn descriptor(name: &str) -> MessageDescriptor {
 }
 
 /// A message as a tree of named fields.
-pub(crate) fn dynamic(name: &str, message: &impl Message) -> DynamicMessage {
-    let bytes = message.encode_to_vec();
-    DynamicMessage::decode(descriptor(name), bytes.as_slice()).expect("it reads as it was written")
+pub(crate) fn dynamic(descriptor: MessageDescriptor, message: &impl Message) -> DynamicMessage {
+    let mut dynamic = DynamicMessage::new(descriptor);
+    let same = dynamic.transcode_from(message);
+    same.expect("it reads as it was written");
+    dynamic
 }
 
 /// The fields that a path like `queue.name` goes through, each found by `find`; nothing if one is not there.

@@ -1,8 +1,6 @@
 //! The same interfaces as JSON over HTTP: a path, a query and a body become a message, the service answers, and the
 //! answer becomes JSON. What is accepted, and the words of a refusal, are those of Google's front end.
 
-mod tasks;
-mod pubsub;
 mod route;
 mod template;
 mod query;
@@ -11,10 +9,9 @@ mod scalar;
 mod write;
 mod error;
 
-pub(crate) use tasks::Buffer;
-
-use crate::proto::pubsub::{publisher_server::Publisher, subscriber_server::Subscriber};
-use crate::proto::tasks::cloud_tasks_server::CloudTasks;
+use crate::methods::Method;
+use crate::proto::tasks::{BufferTaskResponse, Task};
+use crate::proto::{self, BUFFER_TASK_RESPONSE};
 use axum::Router;
 use axum::body::Body;
 use axum::response::{IntoResponse, Response};
@@ -24,34 +21,53 @@ use http::header::{CONTENT_TYPE, HeaderValue};
 use http::request::Parts;
 use http::{HeaderMap, Request};
 use http_body_util::{BodyExt, LengthLimitError, Limited};
-use prost::Message;
-use prost_reflect::DynamicMessage;
 use query::Query;
 use read::MessageReader;
-use route::{Action, Buffered, Route};
+use route::{Action, Route};
+use std::pin::Pin;
 use std::sync::Arc;
 use template::Path;
+use tonic::Status;
 
 /// The largest body of a request.
 pub(crate) const BODY_BYTES_MAX: usize = 16 * 1024 * 1024;
 
 const JSON: HeaderValue = HeaderValue::from_static("application/json; charset=UTF-8");
 
+/// What only REST offers: requests that become tasks, with the version and without it.
+const BUFFER_PATHS: [&str; 4] = [
+    "/v2/{queue=projects/*/locations/*/queues/*}/tasks:buffer",
+    "/v2/{queue=projects/*/locations/*/queues/*}/tasks/{task_id}:buffer",
+    "/{queue=projects/*/locations/*/queues/*}/tasks:buffer",
+    "/{queue=projects/*/locations/*/queues/*}/tasks/{task_id}:buffer",
+];
+
 /// All routes of both services.
-#[derive(Debug)]
 struct Rest {
     routes: Vec<Route>,
+    buffer: BufferCall,
 }
 
-/// A router whose fallback serves both services as JSON.
-pub(crate) fn router<T, P>(tasks: &Arc<T>, pubsub: &Arc<P>) -> Router
-where
-    T: CloudTasks + Buffer,
-    P: Publisher + Subscriber,
-{
-    let mut routes = tasks::routes(tasks);
-    routes.extend(pubsub::routes(pubsub));
-    let rest = Arc::new(Rest { routes });
+/// A request that becomes a task of a queue that knows its target.
+#[derive(Debug)]
+pub(crate) struct Buffered {
+    pub(crate) queue: String,
+    pub(crate) task_id: Option<String>,
+    pub(crate) method: http::Method,
+    pub(crate) headers: HeaderMap,
+    pub(crate) body: Bytes,
+}
+
+/// Takes a request that becomes a task.
+pub(crate) type BufferCall = Box<dyn Fn(Buffered) -> BufferFuture + Send + Sync>;
+
+pub(crate) type BufferFuture = Pin<Box<dyn Future<Output = Result<Task, Status>> + Send>>;
+
+/// A router whose fallback serves these methods as JSON.
+pub(crate) fn router(methods: impl IntoIterator<Item = Method>, buffer: BufferCall) -> Router {
+    let mut routes: Vec<_> = methods.into_iter().flat_map(Route::of).collect();
+    routes.extend(BUFFER_PATHS.map(Route::buffer));
+    let rest = Arc::new(Rest { routes, buffer });
     Router::new().fallback(move |request: Request<Body>| {
         let rest = Arc::clone(&rest);
         async move { rest.answer(request).await }
@@ -63,8 +79,7 @@ where
 impl Rest {
     async fn answer(&self, request: Request<Body>) -> Response {
         if is_grpc(request.headers()) {
-            let unknown = tonic::Status::unimplemented("there is no such method here");
-            return unknown.into_http();
+            return Status::unimplemented("there is no such method here").into_http();
         }
         let (parts, body) = request.into_parts();
         let path = Path::new(parts.uri.path());
@@ -73,53 +88,54 @@ impl Rest {
             return error::unmapped(parts.uri.path());
         };
         let values = route.values(&path);
-        match serve(route, values, &parts, body).await {
+        match self.serve(route, values, &parts, body).await {
             Ok(json) => ([(CONTENT_TYPE, JSON)], json).into_response(),
             Err(refusal) => refusal.response(),
         }
     }
-}
 
-async fn serve(
-    route: &Route,
-    values: Vec<String>,
-    parts: &Parts,
-    body: Body,
-) -> Result<Vec<u8>, ErrorResponse> {
-    let query = Query::parse(parts.uri.query().unwrap_or_default())?;
-    let body = whole(body).await?;
-    let (answer, encoded) = match &route.action {
-        Action::Call {
-            request,
-            answer,
-            binding,
-            call,
-        } => {
-            let mut reader = MessageReader::new(request.clone());
-            reader.body(binding, &body)?;
-            for (name, value) in &query.fields {
-                reader.parameter(name, value);
+    async fn serve(
+        &self,
+        route: &Route,
+        values: Vec<String>,
+        parts: &Parts,
+        body: Body,
+    ) -> Result<Vec<u8>, ErrorResponse> {
+        let query = Query::parse(parts.uri.query().unwrap_or_default())?;
+        let body = whole(body).await?;
+        let answer = match &route.action {
+            Action::Call {
+                method,
+                binding,
+                variables,
+            } => {
+                let mut reader = MessageReader::new(method.descriptor.input());
+                reader.body(binding, &body)?;
+                for (name, value) in &query.fields {
+                    reader.parameter(name, value);
+                }
+                // What comes last wins: a name in the body cannot lead elsewhere than the path.
+                for (fields, value) in variables.iter().zip(&values) {
+                    reader.variable(fields, value);
+                }
+                (method.call)(reader.finish()?).await?
             }
-            // What comes last wins: a name in the body cannot lead elsewhere than the path.
-            for (fields, value) in route.variables().zip(&values) {
-                reader.variable(fields, value);
+            Action::Buffer => {
+                let mut values = values.into_iter();
+                let task = (self.buffer)(Buffered {
+                    queue: values.next().unwrap_or_default(),
+                    task_id: values.next(),
+                    method: parts.method.clone(),
+                    headers: parts.headers.clone(),
+                    body,
+                });
+                let task = Some(task.await?);
+                let response = proto::descriptor(BUFFER_TASK_RESPONSE);
+                proto::dynamic(response, &BufferTaskResponse { task })
             }
-            let request = reader.finish()?.encode_to_vec();
-            (answer, call(request.into()).await?)
-        }
-        Action::Buffer { answer, call } => {
-            let buffered = Buffered {
-                values,
-                method: parts.method.clone(),
-                headers: parts.headers.clone(),
-                body,
-            };
-            (answer, call(buffered).await?)
-        }
-    };
-    let message = DynamicMessage::decode(answer.clone(), encoded.as_slice());
-    let message = message.expect("it reads as it was written");
-    Ok(write::json(&message, query.style)?)
+        };
+        Ok(write::json(&answer, query.style)?)
+    }
 }
 
 async fn whole(body: Body) -> Result<Bytes, ErrorResponse> {

@@ -1,12 +1,10 @@
 //! One port for everything: gRPC, REST, the admin API and the issuer's keys, over HTTP/1.1 and HTTP/2.
 
 mod services;
-mod admin;
 mod connections;
 mod browser;
 
 use crate::Settings;
-use crate::rest;
 use axum::Router;
 use services::Services;
 use std::net::SocketAddr;
@@ -15,9 +13,6 @@ use tokio::net::TcpListener;
 
 /// How long requests in hand may take to end after a stop; streams are cut then.
 const GRACE: Duration = Duration::from_secs(3);
-
-/// The largest message by gRPC: as large as REST's, and room for what is around it.
-const MESSAGE_BYTES_MAX: usize = rest::BODY_BYTES_MAX + 1024 * 1024;
 
 /// A broker that has its address and does not serve yet.
 #[derive(Debug)]
@@ -108,7 +103,7 @@ impl Settings {
 // === impl StartError ===
 
 impl StartError {
-    /// Whether a person must mend what was said; a retry fails again.
+    /// Whether a person must fix the settings; a retry fails again.
     #[must_use]
     pub fn is_mistake(&self) -> bool {
         match self {

@@ -13,7 +13,10 @@ use memory::Memory;
 use std::path::Path;
 use std::sync::Arc;
 
-/// What kind of thing a row is. The number is its place on disk: never change one.
+/// How many rows of a table are counted.
+const COUNTED_MAX: usize = 10_000;
+
+/// What kind of row it is. The number is its place on disk: never change one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u8)]
 pub(crate) enum Table {
@@ -35,7 +38,7 @@ pub(crate) enum Table {
     Messages = 8,
 }
 
-/// Changes that happen group_batch or not at all.
+/// Changes that happen together or not at all.
 #[derive(Debug, Default)]
 pub(crate) struct Batch {
     changes: Vec<Change>,
@@ -131,7 +134,7 @@ impl Storage {
         Self(Arc::new(Backend::Memory(Memory::default())))
     }
 
-    /// Makes the changes group_batch. They are there, and stay there, when this answers. They are made
+    /// Makes the changes together. They are there, and stay there, when this answers. They are made
     /// even if the caller goes away.
     ///
     /// # Errors
@@ -140,7 +143,7 @@ impl Storage {
         self.change(batch, Durability::Synced).await
     }
 
-    /// Makes the changes group_batch. They are there when this answers, whatever becomes of this process; the disk has
+    /// Makes the changes together. They are there when this answers, whatever becomes of this process; the disk has
     /// them with the next [`Storage::commit`]. For what may be done once more when it is lost.
     ///
     /// # Errors
@@ -192,6 +195,12 @@ impl Storage {
             Backend::Directory(directory) => directory.scan(&prefix, after, limit),
             Backend::Memory(memory) => Ok(memory.scan(&prefix, after, limit)),
         }
+    }
+
+    /// How many rows a table has; beyond a limit it is said to have so many.
+    pub(crate) fn count(&self, table: Table) -> usize {
+        self.scan(table, &[], None, COUNTED_MAX)
+            .map_or(0, |rows| rows.len())
     }
 }
 

@@ -18,11 +18,14 @@ mod paging;
 mod mask;
 mod filter;
 
+use crate::admin::Service;
 use crate::clock::Time;
 use crate::context::Context;
 use crate::proto::tasks::task::MessageType;
 use crate::proto::tasks::{HttpMethod, HttpRequest, Queue, Task};
+use crate::rest::Buffered;
 use crate::storage::{Batch, Storage, StorageError, Table};
+use async_trait::async_trait;
 use bytes::Bytes;
 use errors::Rpc;
 use http::header::AUTHORIZATION;
@@ -42,12 +45,9 @@ const BUFFER: Rpc = Rpc {
     permission: "tasks.create",
 };
 
-/// Cloud Tasks; clones are the same.
-#[derive(Clone, Debug)]
-pub(crate) struct Tasks(Arc<TasksInner>);
-
+/// Cloud Tasks.
 #[derive(Debug)]
-struct TasksInner {
+pub(crate) struct Tasks {
     shared: Arc<TasksShared>,
     /// Where tasks without an address go: this, then project, location and queue.
     functions_url: Option<Url>,
@@ -92,12 +92,12 @@ impl Tasks {
             let runner = QueueRunner::start(Arc::clone(&shared), queue, tasks.schedule, sequences);
             runners.insert(name, runner);
         }
-        let this = Self(Arc::new(TasksInner {
+        let this = Self {
             shared,
             functions_url,
             runners: RwLock::new(runners),
-            queue_changes: Arc::new(Mutex::new(())),
-        }));
+            queue_changes: Arc::default(),
+        };
         this.tidy(found.into_keys().collect());
         Ok(this)
     }
@@ -105,8 +105,8 @@ impl Tasks {
     /// Takes away what queues left behind that ended in the middle of something. Nobody begins a queue meanwhile: one
     /// of the same name would lose its tasks.
     fn tidy(&self, queues: Vec<String>) {
-        let context = Arc::clone(&self.0.shared.context);
-        let alone = Arc::clone(&self.0.queue_changes).try_lock_owned();
+        let context = Arc::clone(&self.shared.context);
+        let alone = Arc::clone(&self.queue_changes).try_lock_owned();
         tokio::spawn(async move {
             let work = async {
                 clear_tasks(&context.storage, queues).await?;
@@ -123,17 +123,11 @@ impl Tasks {
     ///
     /// # Errors
     /// As production refuses it.
-    pub(crate) async fn buffer(
-        &self,
-        queue: &str,
-        task_id: Option<&str>,
-        method: Method,
-        headers: &HeaderMap,
-        body: Bytes,
-    ) -> Result<Task, Status> {
-        names::queue(queue, BUFFER)?;
+    pub(crate) async fn buffer(self: Arc<Self>, buffered: Buffered) -> Result<Task, Status> {
+        names::queue(&buffered.queue, BUFFER)?;
+        let task_id = buffered.task_id.as_deref();
         task_id.map_or(Ok(()), names::task_id)?;
-        let runner = self.runner(queue)?;
+        let runner = self.runner(&buffered.queue)?;
         let target = runner.queue().http_target.clone();
         if target.as_ref().and_then(target::address).is_none() {
             return Err(Status::failed_precondition(
@@ -141,52 +135,25 @@ impl Tasks {
             ));
         }
         let request = HttpRequest {
-            http_method: method_of(&method).into(),
-            headers: text_headers(headers),
-            body,
+            http_method: method_of(&buffered.method).into(),
+            headers: text_headers(&buffered.headers),
+            body: buffered.body,
             ..HttpRequest::default()
         };
         let task = Task {
             message_type: Some(MessageType::HttpRequest(Box::new(request))),
             ..Task::default()
         };
-        let task_id = task_id.map(ToOwned::to_owned);
-        let work = async move { runner.accept(task, task_id.as_deref(), None).await };
-        let task = service::finish(work).await?;
+        let task = runner.accept(task, task_id, None).await?;
         Ok(view::shown(task, 0))
     }
 
-    /// What is not idle, in words; empty when nothing is left to do but tasks of the future and of paused queues.
-    pub(crate) fn busy(&self) -> Vec<String> {
-        self.all().iter().flat_map(|runner| runner.busy()).collect()
+    fn now(&self) -> Time {
+        self.shared.context.clock.now()
     }
 
-    /// Counts up whenever [`Tasks::busy`] may have less to say.
-    pub(crate) fn changed(&self) -> watch::Receiver<u64> {
-        self.0.shared.changed.subscribe()
-    }
-
-    /// Forgets everything: queues, tasks, and which names were used. What is on its way changes nothing any more.
-    ///
-    /// # Errors
-    /// When storage cannot be written.
-    pub(crate) async fn reset(&self) -> Result<(), StorageError> {
-        let this = self.clone();
-        let work = async move {
-            let _alone = this.0.queue_changes.lock().await;
-            let runners = std::mem::take(&mut *this.runners_mut());
-            for runner in runners.values() {
-                runner.end_queue(Batch::default()).await?;
-            }
-            let storage = &this.0.shared.context.storage;
-            for table in [Table::Queues, Table::Tasks, Table::Tombstones] {
-                rows::clear(storage, table, &[]).await?;
-            }
-            this.0.shared.tell();
-            Ok(())
-        };
-        let done = tokio::spawn(work).await;
-        done.unwrap_or_else(|error| Err(StorageError(format!("the reset ended early: {error}"))))
+    fn storage(&self) -> &Storage {
+        &self.shared.context.storage
     }
 
     fn runner(&self, name: &str) -> Result<Arc<QueueRunner>, Status> {
@@ -194,17 +161,17 @@ impl Tasks {
     }
 
     fn find(&self, name: &str) -> Option<Arc<QueueRunner>> {
-        let runners = self.0.runners.read().expect("nobody panics holding it");
+        let runners = self.runners.read().expect("nobody panics holding it");
         runners.get(name).cloned()
     }
 
     fn all(&self) -> Vec<Arc<QueueRunner>> {
-        let runners = self.0.runners.read().expect("nobody panics holding it");
+        let runners = self.runners.read().expect("nobody panics holding it");
         runners.values().cloned().collect()
     }
 
     fn runners_mut(&self) -> std::sync::RwLockWriteGuard<'_, BTreeMap<String, Arc<QueueRunner>>> {
-        self.0.runners.write().expect("nobody panics holding it")
+        self.runners.write().expect("nobody panics holding it")
     }
 }
 
@@ -285,6 +252,38 @@ fn method_of(method: &Method) -> HttpMethod {
         "PATCH" => HttpMethod::Patch,
         "OPTIONS" => HttpMethod::Options,
         _ => HttpMethod::Post,
+    }
+}
+
+#[async_trait]
+impl Service for Tasks {
+    fn counts(&self) -> Vec<(&'static str, usize)> {
+        vec![("queues", self.storage().count(Table::Queues))]
+    }
+
+    /// Empty when nothing is left to do but tasks of the future and of paused queues.
+    fn busy(&self, _pull: bool, limit: usize) -> Vec<String> {
+        let all = self.all();
+        let busy = all.iter().flat_map(|runner| runner.busy());
+        busy.take(limit).collect()
+    }
+
+    fn changes(&self) -> watch::Receiver<u64> {
+        self.shared.changed.subscribe()
+    }
+
+    /// Forgets which names were used, too. What is on its way changes nothing any more.
+    async fn reset(&self) -> Result<(), StorageError> {
+        let _alone = self.queue_changes.lock().await;
+        let runners = std::mem::take(&mut *self.runners_mut());
+        for runner in runners.values() {
+            runner.end_queue(Batch::default()).await?;
+        }
+        for table in [Table::Queues, Table::Tasks, Table::Tombstones] {
+            rows::clear(self.storage(), table, &[]).await?;
+        }
+        self.shared.tell();
+        Ok(())
     }
 }
 

@@ -1,15 +1,15 @@
 //! Making what was declared so, through the same doors as everybody.
 
 use super::Declared;
-use crate::proto::pubsub::publisher_server::Publisher;
-use crate::proto::pubsub::subscriber_server::Subscriber;
 use crate::proto::pubsub::{
     GetSubscriptionRequest, Subscription, Topic, UpdateSubscriptionRequest,
 };
 use crate::proto::tasks::UpdateQueueRequest;
-use crate::proto::tasks::cloud_tasks_server::CloudTasks;
+use crate::pubsub::{PubSub, Registry};
+use crate::tasks::Tasks;
 use prost_types::FieldMask;
-use tonic::{Code, Request, Status};
+use std::sync::Arc;
+use tonic::{Code, Status};
 
 /// Something declared could not be made so.
 #[derive(Clone, Debug, thiserror::Error)]
@@ -32,10 +32,10 @@ const CHANGEABLE: [&str; 5] = [
 
 impl Declared {
     /// Makes it so: what is missing is made, what is there is changed. It can be repeated.
-    pub(crate) async fn apply<T: CloudTasks, P: Publisher + Subscriber>(
+    pub(crate) async fn apply(
         &self,
-        tasks: &T,
-        pubsub: &P,
+        tasks: &Arc<Tasks>,
+        pubsub: &PubSub,
     ) -> Result<(), NotApplied> {
         for queue in &self.queues {
             // It makes the queue if there is none.
@@ -43,7 +43,7 @@ impl Declared {
                 queue: Some(queue.clone()),
                 update_mask: None,
             };
-            let answer = tasks.update_queue(Request::new(request)).await;
+            let answer = Arc::clone(tasks).update_queue(request).await;
             answer.map_err(|status| NotApplied::queue(&queue.name, &status))?;
         }
         for name in &self.topics {
@@ -51,25 +51,23 @@ impl Declared {
                 name: name.clone(),
                 ..Topic::default()
             };
-            match pubsub.create_topic(Request::new(topic)).await {
+            match pubsub.registry().create_topic(topic).await {
                 Ok(_) => {}
                 Err(status) if status.code() == Code::AlreadyExists => {}
                 Err(status) => return Err(NotApplied::new(name, &status)),
             }
         }
         for subscription in &self.subscriptions {
-            subscribe(pubsub, subscription).await?;
+            subscribe(&pubsub.registry(), subscription).await?;
         }
         Ok(())
     }
 }
 
-async fn subscribe<P: Subscriber>(pubsub: &P, declared: &Subscription) -> Result<(), NotApplied> {
+async fn subscribe(pubsub: &Arc<Registry>, declared: &Subscription) -> Result<(), NotApplied> {
     let failed = |status| NotApplied::new(&declared.name, &status);
-    let created = pubsub
-        .create_subscription(Request::new(declared.clone()))
-        .await;
-    match created {
+    let create = Arc::clone(pubsub).create_subscription(declared.clone());
+    match create.await {
         Ok(_) => return Ok(()),
         Err(status) if status.code() == Code::AlreadyExists => {}
         Err(status) => return Err(failed(status)),
@@ -77,15 +75,15 @@ async fn subscribe<P: Subscriber>(pubsub: &P, declared: &Subscription) -> Result
     let request = GetSubscriptionRequest {
         subscription: declared.name.clone(),
     };
-    let there = pubsub.get_subscription(Request::new(request)).await;
-    check(declared, there.map_err(failed)?.get_ref())?;
+    let there = pubsub.get_subscription(&request).map_err(failed)?;
+    check(declared, &there)?;
     let request = UpdateSubscriptionRequest {
         subscription: Some(declared.clone()),
         update_mask: Some(FieldMask {
             paths: CHANGEABLE.map(Into::into).into(),
         }),
     };
-    let updated = pubsub.update_subscription(Request::new(request)).await;
+    let updated = Arc::clone(pubsub).update_subscription(request).await;
     updated.map(drop).map_err(failed)
 }
 

@@ -15,7 +15,7 @@ use tonic::Status;
 
 /// The whole service.
 #[derive(Debug)]
-pub(super) struct Registry {
+pub(crate) struct Registry {
     pub(super) context: Arc<Context>,
     names: Mutex<ResourceMaps>,
     /// Shared by all who move messages; held alone by whoever changes what topics, subscriptions and

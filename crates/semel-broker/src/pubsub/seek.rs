@@ -17,7 +17,10 @@ use tonic::Status;
 // === impl Registry ===
 
 impl Registry {
-    pub(super) async fn seek(self: Arc<Self>, request: wire::SeekRequest) -> Result<(), Status> {
+    pub(super) async fn seek(
+        self: Arc<Self>,
+        request: wire::SeekRequest,
+    ) -> Result<wire::SeekResponse, Status> {
         let _alone = self.topology.write().await;
         let subscription = self.subscription(&request.subscription)?;
         if subscription.state().settings.detached {
@@ -32,7 +35,7 @@ impl Registry {
             None => return Err(bad_argument("target, it is a time or a snapshot")),
         }
         self.notify(&subscription);
-        Ok(())
+        Ok(wire::SeekResponse {})
     }
 
     async fn seek_time(&self, subscription: &Subscription, to: Time) -> Result<(), Status> {

@@ -91,8 +91,11 @@ impl Registry {
         snapshot.ok_or_else(|| not_found(name))
     }
 
-    pub(super) fn get_snapshot(&self, name: &str) -> Result<wire::Snapshot, Status> {
-        let snapshot = self.snapshot(name)?;
+    pub(super) fn get_snapshot(
+        &self,
+        request: &wire::GetSnapshotRequest,
+    ) -> Result<wire::Snapshot, Status> {
+        let snapshot = self.snapshot(&request.snapshot)?;
         let settings = snapshot.settings().clone();
         Ok(settings)
     }
@@ -145,9 +148,12 @@ impl Registry {
         Ok(settings)
     }
 
-    pub(super) async fn delete_snapshot(self: Arc<Self>, name: String) -> Result<(), Status> {
+    pub(super) async fn delete_snapshot(
+        self: Arc<Self>,
+        request: wire::DeleteSnapshotRequest,
+    ) -> Result<(), Status> {
         let _alone = self.topology.write().await;
-        let snapshot = self.snapshot(&name)?;
+        let snapshot = self.snapshot(&request.snapshot)?;
         let mut batch = Batch::default();
         self.remove(&snapshot, &mut batch)?;
         self.commit(batch).await

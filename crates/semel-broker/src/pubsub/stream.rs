@@ -13,9 +13,9 @@ use crate::proto::pubsub::streaming_pull_response::{
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::mpsc;
+use tokio_stream::StreamExt;
 use tokio_stream::wrappers::ReceiverStream;
-use tokio_stream::{Stream, StreamExt};
-use tonic::Status;
+use tonic::{Status, Streaming};
 
 /// What a response holds at most.
 const RESPONSE_MESSAGES_MAX: usize = 1000;
@@ -24,15 +24,7 @@ const RESPONSE_MESSAGES_MAX: usize = 1000;
 pub(super) type Responses = ReceiverStream<Result<wire::StreamingPullResponse, Status>>;
 
 /// What the client sends.
-pub(super) trait Frames:
-    Stream<Item = Result<wire::StreamingPullRequest, Status>> + Send + Unpin + 'static
-{
-}
-
-impl<S> Frames for S where
-    S: Stream<Item = Result<wire::StreamingPullRequest, Status>> + Send + Unpin + 'static
-{
-}
+pub(super) type Frames = Streaming<wire::StreamingPullRequest>;
 
 /// One open stream.
 #[derive(Debug)]
@@ -46,10 +38,7 @@ struct PullStream {
 }
 
 /// Opens a stream: the first frame says which.
-pub(super) async fn open(
-    registry: Arc<Registry>,
-    mut frames: impl Frames,
-) -> Result<Responses, Status> {
+pub(super) async fn open(registry: Arc<Registry>, mut frames: Frames) -> Result<Responses, Status> {
     let first = frames.next().await.transpose()?;
     let first = first.ok_or_else(|| bad_argument("subscription, the first frame names it"))?;
     let subscription = registry.subscription(&first.subscription)?;
@@ -79,7 +68,7 @@ pub(super) async fn open(
 // === impl PullStream ===
 
 impl PullStream {
-    async fn run(mut self, first: wire::StreamingPullRequest, mut frames: impl Frames) {
+    async fn run(mut self, first: wire::StreamingPullRequest, mut frames: Frames) {
         let closed = self.registry.closed.clone();
         let responses = self.responses.clone();
         let subscription = Arc::clone(&self.subscription);

@@ -14,7 +14,7 @@ use tonic::Status;
 // === impl Registry ===
 
 impl Registry {
-    pub(super) async fn create_subscription(
+    pub(crate) async fn create_subscription(
         self: Arc<Self>,
         mut settings: wire::Subscription,
     ) -> Result<wire::Subscription, Status> {
@@ -48,8 +48,11 @@ impl Registry {
         Ok(self.shown(settings))
     }
 
-    pub(super) fn get_subscription(&self, name: &str) -> Result<wire::Subscription, Status> {
-        let subscription = self.subscription(name)?;
+    pub(crate) fn get_subscription(
+        &self,
+        request: &wire::GetSubscriptionRequest,
+    ) -> Result<wire::Subscription, Status> {
+        let subscription = self.subscription(&request.subscription)?;
         let settings = subscription.state().settings.clone();
         Ok(self.shown(settings))
     }
@@ -69,7 +72,7 @@ impl Registry {
         })
     }
 
-    pub(super) async fn update_subscription(
+    pub(crate) async fn update_subscription(
         self: Arc<Self>,
         request: wire::UpdateSubscriptionRequest,
     ) -> Result<wire::Subscription, Status> {
@@ -114,7 +117,11 @@ impl Registry {
         Ok(self.shown(settings))
     }
 
-    pub(super) async fn delete_subscription(self: Arc<Self>, name: String) -> Result<(), Status> {
+    pub(super) async fn delete_subscription(
+        self: Arc<Self>,
+        request: wire::DeleteSubscriptionRequest,
+    ) -> Result<(), Status> {
+        let name = request.subscription;
         let _alone = self.topology.write().await;
         let subscription = self.subscription(&name)?;
         let mut batch = Batch::default();
@@ -129,9 +136,12 @@ impl Registry {
     }
 
     /// The subscription stays, without messages and without a way to get any.
-    pub(super) async fn detach(self: Arc<Self>, name: String) -> Result<(), Status> {
+    pub(super) async fn detach_subscription(
+        self: Arc<Self>,
+        request: wire::DetachSubscriptionRequest,
+    ) -> Result<wire::DetachSubscriptionResponse, Status> {
         let _alone = self.topology.write().await;
-        let subscription = self.subscription(&name)?;
+        let subscription = self.subscription(&request.subscription)?;
         let (mut settings, number) = {
             let state = subscription.state();
             (state.settings.clone(), state.number)
@@ -148,7 +158,7 @@ impl Registry {
             state.settings = settings;
         }
         self.notify(&subscription);
-        Ok(())
+        Ok(wire::DetachSubscriptionResponse {})
     }
 
     fn leave_topic(&self, subscription: &Arc<Subscription>) {

@@ -2,6 +2,7 @@
 
 use super::PubSub;
 use super::registry::Registry;
+use crate::admin::Service;
 use crate::clock::{Time, proto_span};
 use crate::context::Context;
 use crate::history::HistoryFilter;
@@ -18,38 +19,38 @@ const SNAPSHOT: &str = "projects/p/snapshots/before";
 const MINUTE: Duration = Duration::from_secs(60);
 
 /// A service with one topic.
-struct Setup {
+struct TestPubSub {
     context: Arc<Context>,
     pubsub: PubSub,
 }
 
-// === impl Setup ===
+// === impl TestPubSub ===
 
-impl Setup {
+impl TestPubSub {
     async fn new(storage: Storage, retention: Option<Duration>) -> Self {
         let context = Context::in_test(storage, &[]);
         let pubsub = PubSub::open(Arc::clone(&context)).unwrap();
-        let setup = Self { context, pubsub };
-        setup.topic(TOPIC, retention).await;
-        setup
+        let test = Self { context, pubsub };
+        test.topic(TOPIC, retention).await;
+        test
     }
 
     /// With a subscription, as `change` wants it.
     async fn with(change: impl FnOnce(&mut wire::Subscription)) -> Self {
-        let setup = Self::new(Storage::in_memory(), None).await;
+        let test = Self::new(Storage::in_memory(), None).await;
         let mut subscription = wire::Subscription {
             name: SUBSCRIPTION.into(),
             topic: TOPIC.into(),
             ..Default::default()
         };
         change(&mut subscription);
-        let created = setup.registry().create_subscription(subscription).await;
+        let created = test.registry().create_subscription(subscription).await;
         created.unwrap();
-        setup
+        test
     }
 
     fn registry(&self) -> Arc<Registry> {
-        Arc::clone(&self.pubsub.registry)
+        self.pubsub.registry()
     }
 
     async fn topic(&self, name: &str, retention: Option<Duration>) {
@@ -110,13 +111,13 @@ impl Setup {
 #[tokio::test]
 async fn what_is_too_old_leaves_by_itself() {
     let retention = Some(proto_span(10 * MINUTE));
-    let setup = Setup::with(|it| it.message_retention_duration = retention).await;
-    setup.publish(1).await;
-    setup.context.clock.advance(10 * MINUTE);
-    let subscription = setup.registry().subscription(SUBSCRIPTION).unwrap();
+    let test = TestPubSub::with(|it| it.message_retention_duration = retention).await;
+    test.publish(1).await;
+    test.context.clock.advance(10 * MINUTE);
+    let subscription = test.registry().subscription(SUBSCRIPTION).unwrap();
     let number = subscription.state().number;
     let gone = async {
-        while !setup.pubsub.busy(true).is_empty() || setup.messages(number) > 0 {
+        while !test.pubsub.busy(true, 1).is_empty() || test.messages(number) > 0 {
             tokio::task::yield_now().await;
         }
     };
@@ -128,21 +129,21 @@ async fn what_is_too_old_leaves_by_itself() {
 async fn sequences_are_reserved_in_storage_before_they_are_used() {
     let home = tempfile::tempdir().unwrap();
     let storage = Storage::open(home.path()).unwrap();
-    let setup = Arc::new(Setup::new(storage, None).await);
+    let test = Arc::new(TestPubSub::new(storage, None).await);
     let publishers = (0..20).map(|_| {
-        let setup = Arc::clone(&setup);
+        let test = Arc::clone(&test);
         tokio::spawn(async move {
             for _ in 0..20 {
-                setup.publish(100).await;
+                test.publish(100).await;
             }
         })
     });
     for publisher in publishers.collect::<Vec<_>>() {
         publisher.await.unwrap();
     }
-    let row = setup.context.storage.get(Table::Topics, TOPIC.as_bytes());
+    let row = test.context.storage.get(Table::Topics, TOPIC.as_bytes());
     let row = wire::StoredTopic::decode(row.unwrap().unwrap()).unwrap();
-    let topic = setup.registry().topic(TOPIC).unwrap();
+    let topic = test.registry().topic(TOPIC).unwrap();
     let state = topic.state();
     assert_eq!(row.reserved, state.reserved);
     assert!(state.next <= row.reserved);
@@ -150,60 +151,65 @@ async fn sequences_are_reserved_in_storage_before_they_are_used() {
 
 #[tokio::test]
 async fn a_topic_throws_away_faster_than_it_gets() {
-    let setup = Setup::new(Storage::in_memory(), Some(10 * MINUTE)).await;
-    let topic = setup.registry().topic(TOPIC).unwrap();
+    let test = TestPubSub::new(Storage::in_memory(), Some(10 * MINUTE)).await;
+    let topic = test.registry().topic(TOPIC).unwrap();
     let backlog = topic.state().backlog.unwrap();
     for _ in 0..3 {
-        setup.publish(100).await;
-        setup.context.clock.advance(11 * MINUTE);
+        test.publish(100).await;
+        test.context.clock.advance(11 * MINUTE);
     }
-    assert_eq!(setup.messages(backlog), 100);
+    assert_eq!(test.messages(backlog), 100);
 }
 
 #[tokio::test]
 async fn a_message_that_was_sought_is_not_dead_lettered_afterwards() {
     let dead = "projects/p/topics/dead";
-    let setup = Setup::with(|it| {
+    let test = TestPubSub::with(|it| {
         it.dead_letter_policy = Some(wire::DeadLetterPolicy {
             dead_letter_topic: dead.into(),
             max_delivery_attempts: 5,
         });
     })
     .await;
-    setup.topic(dead, None).await;
-    setup.publish(1).await;
-    let subscription = setup.registry().subscription(SUBSCRIPTION).unwrap();
+    test.topic(dead, None).await;
+    test.publish(1).await;
+    let subscription = test.registry().subscription(SUBSCRIPTION).unwrap();
     let sequence = subscription.state().backlog.last().unwrap();
     // The worker meant to dead-letter it, and the seek to its snapshot came first.
-    setup
-        .registry()
+    test.registry()
         .dead_letter(&subscription, &[sequence])
         .await;
-    assert_eq!(setup.pull().await, 1);
+    assert_eq!(test.pull().await, 1);
 }
 
 #[tokio::test]
 async fn a_delivery_is_over_when_its_backlog_is() {
     for end in 0..5 {
-        let setup = Setup::with(|it| it.retain_acked_messages = true).await;
+        let test = TestPubSub::with(|it| it.retain_acked_messages = true).await;
         let snapshot = wire::CreateSnapshotRequest {
             name: SNAPSHOT.into(),
             subscription: SUBSCRIPTION.into(),
             ..Default::default()
         };
-        setup.registry().create_snapshot(snapshot).await.unwrap();
-        setup.publish(1).await;
-        assert_eq!(setup.pull().await, 1);
-        assert!(!setup.is_over());
-        let (registry, name) = (setup.registry(), SUBSCRIPTION.to_owned());
-        let later: Time = setup.context.clock.now().plus(MINUTE);
+        test.registry().create_snapshot(snapshot).await.unwrap();
+        test.publish(1).await;
+        assert_eq!(test.pull().await, 1);
+        assert!(!test.is_over());
+        let (registry, subscription) = (test.registry(), SUBSCRIPTION.to_owned());
+        let later: Time = test.context.clock.now().plus(MINUTE);
         match end {
-            0 => registry.delete_subscription(name).await.unwrap(),
-            1 => registry.detach(name).await.unwrap(),
-            2 => setup.pubsub.reset().await.unwrap(),
-            3 => setup.seek(Target::Time(later.timestamp())).await,
-            _ => setup.seek(Target::Snapshot(SNAPSHOT.into())).await,
+            0 => {
+                let request = wire::DeleteSubscriptionRequest { subscription };
+                registry.delete_subscription(request).await.unwrap();
+            }
+            1 => {
+                let request = wire::DetachSubscriptionRequest { subscription };
+                registry.detach_subscription(request).await.unwrap();
+            }
+            2 => test.pubsub.reset().await.unwrap(),
+            3 => test.seek(Target::Time(later.timestamp())).await,
+            _ => test.seek(Target::Snapshot(SNAPSHOT.into())).await,
         }
-        assert!(setup.is_over(), "{end}");
+        assert!(test.is_over(), "{end}");
     }
 }

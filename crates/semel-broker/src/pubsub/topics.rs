@@ -14,7 +14,7 @@ use tonic::Status;
 // === impl Registry ===
 
 impl Registry {
-    pub(super) async fn create_topic(
+    pub(crate) async fn create_topic(
         self: Arc<Self>,
         mut settings: wire::Topic,
     ) -> Result<wire::Topic, Status> {
@@ -40,8 +40,8 @@ impl Registry {
         Ok(settings)
     }
 
-    pub(super) fn get_topic(&self, name: &str) -> Result<wire::Topic, Status> {
-        let topic = self.topic(name)?;
+    pub(super) fn get_topic(&self, request: &wire::GetTopicRequest) -> Result<wire::Topic, Status> {
+        let topic = self.topic(&request.topic)?;
         let settings = topic.state().settings.clone();
         Ok(settings)
     }
@@ -105,7 +105,11 @@ impl Registry {
     }
 
     /// The topic goes; its subscriptions keep what they have.
-    pub(super) async fn delete_topic(self: Arc<Self>, name: String) -> Result<(), Status> {
+    pub(super) async fn delete_topic(
+        self: Arc<Self>,
+        request: wire::DeleteTopicRequest,
+    ) -> Result<(), Status> {
+        let name = request.topic;
         let _alone = self.topology.write().await;
         let topic = self.topic(&name)?;
         let mut batch = Batch::default();

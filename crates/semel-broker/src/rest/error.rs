@@ -40,8 +40,6 @@ struct ErrorBody<'a> {
     details: &'a [Value],
 }
 
-const ANY: &str = "google.protobuf.Any";
-
 /// How much of a malformed body is shown before and after the mistake.
 const CONTEXT_BYTES: usize = 20;
 
@@ -76,7 +74,7 @@ impl ErrorResponse {
         }
     }
 
-    /// A body that is no JSON; the message points at where it stops being some.
+    /// A body that is not JSON; the message points at where it stops being so.
     pub(crate) fn malformed(body: &[u8], error: &serde_json::Error) -> Self {
         let lines = body.split_inclusive(|byte| *byte == b'\n');
         let before: usize = lines
@@ -136,8 +134,9 @@ impl From<serde_json::Error> for ErrorResponse {
 /// The details of a status: those whose types we know.
 fn details(status: &[u8]) -> Vec<Value> {
     let status = proto::rpc::Status::decode(status).unwrap_or_default();
+    let any = proto::descriptor("google.protobuf.Any");
     let details = status.details.iter();
-    let encoded = details.map(|it| serde_json::to_value(proto::dynamic(ANY, it)));
+    let encoded = details.map(|it| serde_json::to_value(proto::dynamic(any.clone(), it)));
     encoded.filter_map(Result::ok).collect()
 }
 

@@ -34,7 +34,7 @@ struct TestResponse {
 impl TestRest {
     fn new() -> Self {
         let echo = Arc::new(Echo::default());
-        let router = super::router(&echo, &echo);
+        let router = super::router(echo::methods(&echo), echo::buffer(&echo));
         Self { echo, router }
     }
 

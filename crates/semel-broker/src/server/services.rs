@@ -1,36 +1,29 @@
 //! Everything a broker serves, put together.
 
-use super::{MESSAGE_BYTES_MAX, StartError};
-use crate::admin::{self, Guard};
+use super::StartError;
+use crate::admin::{self, Admin, Guard, Provisioner, Service};
 use crate::context::Context;
 use crate::declared::{Declared, NotApplied};
 use crate::faults::Faults;
 use crate::issuer;
-use crate::proto::pubsub::publisher_server::{Publisher, PublisherServer};
-use crate::proto::pubsub::subscriber_server::{Subscriber, SubscriberServer};
-use crate::proto::tasks::Task;
-use crate::proto::tasks::cloud_tasks_server::{CloudTasks, CloudTasksServer};
+use crate::methods;
 use crate::pubsub::PubSub;
-use crate::rest::{self, Buffer};
+use crate::rest::{self, BufferCall};
 use crate::storage::{Storage, StorageError};
 use crate::tasks::Tasks;
 use crate::{Keep, Settings};
 use async_trait::async_trait;
 use axum::Router;
-use bytes::Bytes;
-use http::{HeaderMap, Method};
 use std::net::SocketAddr;
 use std::sync::Arc;
-use tonic::Status;
-use tonic::service::Routes;
 
 /// Both services and what they stand on.
 #[derive(Debug)]
 pub(super) struct Services {
-    pub(super) context: Arc<Context>,
-    pub(super) tasks: Arc<Tasks>,
-    pub(super) pubsub: Arc<PubSub>,
-    pub(super) declared: Declared,
+    context: Arc<Context>,
+    tasks: Arc<Tasks>,
+    pubsub: Arc<PubSub>,
+    declared: Declared,
     guard: Guard,
 }
 
@@ -61,46 +54,41 @@ impl Services {
 
     /// Makes what is declared so.
     pub(super) async fn declare(&self) -> Result<(), NotApplied> {
-        self.declared.apply(&*self.tasks, &*self.pubsub).await
+        self.declared.apply(&self.tasks, &self.pubsub).await
     }
 
-    pub(super) fn router(&self) -> Router {
-        let admin = super::admin::build(self, self.guard.clone());
-        router(&self.tasks, &self.pubsub)
-            .merge(admin::routes(admin))
+    /// gRPC by its paths, the admin API and the issuer's keys by theirs, REST for all others.
+    pub(super) fn router(self) -> Router {
+        let tasks = self.tasks.methods();
+        let [publisher, subscriber] = self.pubsub.methods();
+        let unary = tasks.unary.into_iter();
+        let unary = unary.chain(publisher.unary).chain(subscriber.unary);
+        rest::router(unary, self.buffer())
+            .merge(tasks.grpc)
+            .merge(publisher.grpc)
+            .merge(subscriber.grpc)
             .merge(issuer::routes(Arc::clone(&self.context)))
+            .merge(admin::routes(self.admin()))
+    }
+
+    fn buffer(&self) -> BufferCall {
+        let tasks = Arc::clone(&self.tasks);
+        Box::new(move |buffered| Box::pin(methods::finish(Arc::clone(&tasks).buffer(buffered))))
+    }
+
+    fn admin(self) -> Admin {
+        let (context, guard) = (Arc::clone(&self.context), self.guard.clone());
+        let services: Vec<Arc<dyn Service>> = vec![self.tasks.clone(), self.pubsub.clone()];
+        Admin::new(context, services, Arc::new(self), guard)
     }
 }
 
 #[async_trait]
-impl Buffer for Tasks {
-    async fn buffer(
-        &self,
-        queue: &str,
-        task_id: Option<&str>,
-        method: &Method,
-        headers: &HeaderMap,
-        body: Bytes,
-    ) -> Result<Task, Status> {
-        Self::buffer(self, queue, task_id, method.clone(), headers, body).await
+impl Provisioner for Services {
+    async fn provision(&self) -> Result<(), String> {
+        let made = self.declared.apply(&self.tasks, &self.pubsub).await;
+        made.map_err(|error| error.to_string())
     }
-}
-
-/// gRPC by its paths, REST for all others.
-pub(super) fn router<T, P>(tasks: &Arc<T>, pubsub: &Arc<P>) -> Router
-where
-    T: CloudTasks + Buffer,
-    P: Publisher + Subscriber,
-{
-    let (publisher, subscriber) = (Arc::clone(pubsub), Arc::clone(pubsub));
-    let tasks_server = CloudTasksServer::from_arc(Arc::clone(tasks));
-    let publisher = PublisherServer::from_arc(publisher);
-    let subscriber = SubscriberServer::from_arc(subscriber);
-    let grpc = Routes::new(tasks_server.max_decoding_message_size(MESSAGE_BYTES_MAX))
-        .add_service(publisher.max_decoding_message_size(MESSAGE_BYTES_MAX))
-        .add_service(subscriber.max_decoding_message_size(MESSAGE_BYTES_MAX));
-    let grpc = grpc.into_axum_router().reset_fallback();
-    rest::router(tasks, pubsub).merge(grpc)
 }
 
 impl From<StorageError> for StartError {

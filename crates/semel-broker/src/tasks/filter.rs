@@ -57,7 +57,7 @@ impl QueueFilter {
         let Some(filter) = &self.0 else {
             return true;
         };
-        let queue = proto::dynamic(QUEUE, queue);
+        let queue = proto::dynamic(proto::descriptor(QUEUE), queue);
         filter.matches(&|comparison| comparison.holds(Some(&queue), &comparison.path))
     }
 }

@@ -1,18 +1,14 @@
 //! Services that remember what they were asked, and answer what they were told to.
 
-use super::super::Buffer;
-use crate::proto::pubsub::publisher_server::Publisher;
-use crate::proto::pubsub::subscriber_server::Subscriber;
+use crate::field_mask::snake_case;
+use crate::methods::{Method, Methods};
 use crate::proto::pubsub::*;
-use crate::proto::tasks::cloud_tasks_server::CloudTasks;
 use crate::proto::tasks::*;
-use async_trait::async_trait;
-use bytes::Bytes;
-use http::{HeaderMap, Method};
+use crate::rest::BufferCall;
 use prost::Message;
 use std::fmt::Debug;
-use std::sync::Mutex;
-use tonic::{Request, Response, Status};
+use std::sync::{Arc, Mutex};
+use tonic::Status;
 
 /// Both services.
 #[derive(Debug, Default)]
@@ -44,77 +40,78 @@ impl Echo {
     }
 }
 
-macro_rules! rpcs {
-    ($service:ident: $($rpc:ident: $ask:ty => $answer:ty,)*) => {
-        #[async_trait]
-        impl $service for Echo {
-            $(async fn $rpc(&self, request: Request<$ask>) -> Result<Response<$answer>, Status> {
-                self.reply(stringify!($rpc), request.get_ref()).map(Response::new)
-            })*
-        }
-    };
+/// All methods of both services.
+pub(super) fn methods(echo: &Arc<Echo>) -> Vec<Method> {
+    let tasks = Methods::new("google.cloud.tasks.v2.CloudTasks", echo)
+        .echo::<CreateTaskRequest, Task>("CreateTask")
+        .echo::<GetTaskRequest, Task>("GetTask")
+        .echo::<DeleteTaskRequest, ()>("DeleteTask")
+        .echo::<ListTasksRequest, ListTasksResponse>("ListTasks")
+        .echo::<RunTaskRequest, Task>("RunTask")
+        .echo::<ListQueuesRequest, ListQueuesResponse>("ListQueues")
+        .echo::<GetQueueRequest, Queue>("GetQueue")
+        .echo::<CreateQueueRequest, Queue>("CreateQueue")
+        .echo::<UpdateQueueRequest, Queue>("UpdateQueue")
+        .echo::<DeleteQueueRequest, ()>("DeleteQueue")
+        .echo::<PurgeQueueRequest, Queue>("PurgeQueue")
+        .echo::<PauseQueueRequest, Queue>("PauseQueue")
+        .echo::<ResumeQueueRequest, Queue>("ResumeQueue");
+    let publisher = Methods::new("google.pubsub.v1.Publisher", echo)
+        .echo::<PublishRequest, PublishResponse>("Publish")
+        .echo::<Topic, Topic>("CreateTopic")
+        .echo::<GetTopicRequest, Topic>("GetTopic")
+        .echo::<UpdateTopicRequest, Topic>("UpdateTopic")
+        .echo::<DeleteTopicRequest, ()>("DeleteTopic")
+        .echo::<ListTopicsRequest, ListTopicsResponse>("ListTopics")
+        .echo::<ListTopicSubscriptionsRequest, ListTopicSubscriptionsResponse>(
+            "ListTopicSubscriptions",
+        )
+        .echo::<ListTopicSnapshotsRequest, ListTopicSnapshotsResponse>("ListTopicSnapshots")
+        .echo::<DetachSubscriptionRequest, DetachSubscriptionResponse>("DetachSubscription");
+    let subscriber = Methods::new("google.pubsub.v1.Subscriber", echo)
+        .echo::<PullRequest, PullResponse>("Pull")
+        .echo::<AcknowledgeRequest, ()>("Acknowledge")
+        .echo::<ModifyAckDeadlineRequest, ()>("ModifyAckDeadline")
+        .echo::<Subscription, Subscription>("CreateSubscription")
+        .echo::<GetSubscriptionRequest, Subscription>("GetSubscription")
+        .echo::<UpdateSubscriptionRequest, Subscription>("UpdateSubscription")
+        .echo::<DeleteSubscriptionRequest, ()>("DeleteSubscription")
+        .echo::<ListSubscriptionsRequest, ListSubscriptionsResponse>("ListSubscriptions")
+        .echo::<ModifyPushConfigRequest, ()>("ModifyPushConfig")
+        .echo::<SeekRequest, SeekResponse>("Seek")
+        .echo::<CreateSnapshotRequest, Snapshot>("CreateSnapshot")
+        .echo::<GetSnapshotRequest, Snapshot>("GetSnapshot")
+        .echo::<UpdateSnapshotRequest, Snapshot>("UpdateSnapshot")
+        .echo::<DeleteSnapshotRequest, ()>("DeleteSnapshot")
+        .echo::<ListSnapshotsRequest, ListSnapshotsResponse>("ListSnapshots");
+    let unary = tasks.unary.into_iter();
+    unary
+        .chain(publisher.unary)
+        .chain(subscriber.unary)
+        .collect()
 }
 
-rpcs! {
-    CloudTasks:
-    create_task: CreateTaskRequest => Task,
-    get_task: GetTaskRequest => Task,
-    delete_task: DeleteTaskRequest => (),
-    list_tasks: ListTasksRequest => ListTasksResponse,
-    run_task: RunTaskRequest => Task,
-    list_queues: ListQueuesRequest => ListQueuesResponse,
-    get_queue: GetQueueRequest => Queue,
-    create_queue: CreateQueueRequest => Queue,
-    update_queue: UpdateQueueRequest => Queue,
-    delete_queue: DeleteQueueRequest => (),
-    purge_queue: PurgeQueueRequest => Queue,
-    pause_queue: PauseQueueRequest => Queue,
-    resume_queue: ResumeQueueRequest => Queue,
+/// Requests that become tasks.
+pub(super) fn buffer(echo: &Arc<Echo>) -> BufferCall {
+    let echo = Arc::clone(echo);
+    Box::new(move |it| {
+        let kind = it.headers.get("x-kind").unwrap();
+        let asked = (it.queue, it.task_id, it.method, kind, it.body);
+        Box::pin(std::future::ready(echo.reply("buffer", &asked)))
+    })
 }
 
-rpcs! {
-    Publisher:
-    publish: PublishRequest => PublishResponse,
-    create_topic: Topic => Topic,
-    get_topic: GetTopicRequest => Topic,
-    update_topic: UpdateTopicRequest => Topic,
-    delete_topic: DeleteTopicRequest => (),
-    list_topics: ListTopicsRequest => ListTopicsResponse,
-    list_topic_subscriptions: ListTopicSubscriptionsRequest => ListTopicSubscriptionsResponse,
-    list_topic_snapshots: ListTopicSnapshotsRequest => ListTopicSnapshotsResponse,
-    detach_subscription: DetachSubscriptionRequest => DetachSubscriptionResponse,
-}
+// === impl Methods ===
 
-rpcs! {
-    Subscriber:
-    pull: PullRequest => PullResponse,
-    acknowledge: AcknowledgeRequest => (),
-    modify_ack_deadline: ModifyAckDeadlineRequest => (),
-    create_subscription: Subscription => Subscription,
-    get_subscription: GetSubscriptionRequest => Subscription,
-    update_subscription: UpdateSubscriptionRequest => Subscription,
-    delete_subscription: DeleteSubscriptionRequest => (),
-    list_subscriptions: ListSubscriptionsRequest => ListSubscriptionsResponse,
-    modify_push_config: ModifyPushConfigRequest => (),
-    seek: SeekRequest => SeekResponse,
-    create_snapshot: CreateSnapshotRequest => Snapshot,
-    get_snapshot: GetSnapshotRequest => Snapshot,
-    update_snapshot: UpdateSnapshotRequest => Snapshot,
-    delete_snapshot: DeleteSnapshotRequest => (),
-    list_snapshots: ListSnapshotsRequest => ListSnapshotsResponse,
-}
-
-#[async_trait]
-impl Buffer for Echo {
-    async fn buffer(
-        &self,
-        queue: &str,
-        task_id: Option<&str>,
-        method: &Method,
-        headers: &HeaderMap,
-        body: Bytes,
-    ) -> Result<Task, Status> {
-        let kind = headers.get("x-kind").unwrap();
-        self.reply("buffer", &(queue, task_id, method, kind, body))
+impl Methods<Echo> {
+    fn echo<Q, A>(self, name: &'static str) -> Self
+    where
+        Q: Message + Default + Debug + 'static,
+        A: Message + Default + 'static,
+    {
+        self.wait(name, move |echo, request: Q| {
+            let rpc = snake_case(name);
+            std::future::ready(echo.reply::<A>(rpc.trim_start_matches('_'), &request))
+        })
     }
 }
