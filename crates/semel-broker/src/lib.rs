@@ -24,6 +24,9 @@ pub mod failpoint;
 #[cfg(test)]
 #[path = "../tests/support/handler.rs"]
 mod handler;
+#[cfg(test)]
+#[path = "../tests/support/table.rs"]
+mod table;
 
 pub use declared::{BadDeclared, Declared};
 pub use faults::{BadFault, Fault, Kind};

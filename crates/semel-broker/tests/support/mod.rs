@@ -8,8 +8,10 @@
 )]
 
 pub(crate) mod handler;
+pub(crate) mod table;
 
 pub(crate) use handler::{Handler, Seen};
+pub(crate) use table::rows;
 
 use bytes::Bytes;
 use http::{HeaderMap, Request, StatusCode};
@@ -218,6 +220,12 @@ impl Broker {
         assert!(waited.is_ok(), "{what}: {:?}", self.busy(true).await);
     }
 
+    /// Waits until some dispatch has this result.
+    pub(crate) async fn until_any(&self, result: &str) {
+        self.until_results(|all| all.iter().any(|it| it == result))
+            .await;
+    }
+
     /// Waits until the results of all dispatches are as wanted.
     pub(crate) async fn until_results(&self, are_so: impl Fn(&[String]) -> bool) {
         let is_so = async |broker: &Self| are_so(&broker.results().await);
@@ -265,14 +273,15 @@ pub(crate) fn refused(answer: ApiResult, status: &str, message: &str) {
     assert_eq!((&*refused.status, &*refused.message), (status, message));
 }
 
+/// Checks that a call is refused as invalid.
+pub(crate) fn invalid(answer: ApiResult, message: &str) {
+    refused(answer, "INVALID_ARGUMENT", message);
+}
+
 /// The last part of a resource's name.
 pub(crate) fn short(resource: &Value) -> &str {
-    resource["name"]
-        .as_str()
-        .unwrap()
-        .rsplit('/')
-        .next()
-        .unwrap()
+    let name = resource["name"].as_str().unwrap();
+    name.rsplit('/').next().unwrap()
 }
 
 /// The claims of the token that a request carries.

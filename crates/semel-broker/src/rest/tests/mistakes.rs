@@ -1,8 +1,31 @@
 use super::*;
+use crate::table::rows;
 use serde_json::json;
 
 const TASKS: &str = "/v2/projects/p/locations/l/queues/q/tasks";
 const QUEUES: &str = "/v2/projects/p/locations/l/queues";
+
+/// A body, the field it is wrong at, and what is said.
+const WRONG_TYPES: &str = r#"
+    {"task":{"name":5}} | task.name | (TYPE_STRING), 5
+    {"responseView":"NOPE"} | response_view | (type.googleapis.com/google.cloud.tasks.v2.Task.View), "NOPE"
+    {"task":5} | task | (type.googleapis.com/google.cloud.tasks.v2.Task), 5
+    {"task":{"dispatchCount":1.5}} | task.dispatch_count | (TYPE_INT32), 1.5
+    {"task":{"dispatchCount":3000000000}} | task.dispatch_count | (TYPE_INT32), 3000000000
+    {"task":{"httpRequest":{"body":"*"}}} | task.http_request.body | (TYPE_BYTES), Base64 decoding failed for "*"
+    {"task":{"httpRequest":{"headers":{"A":1}}}} | task.http_request.headers[0].value | (TYPE_STRING), 1
+    {"task":{"httpRequest":{},"appEngineHttpRequest":{}}} | task | (oneof), oneof field 'message_type' is already set. Cannot set 'httpRequest'
+    {"task":{"dispatchDeadline":"1"}} | task.dispatch_deadline | (type.googleapis.com/google.protobuf.Duration), Field 'dispatchDeadline', Illegal duration format; duration must end with 's'
+    {"task":{"scheduleTime":"2026-01-01T00:00:00"}} | task.schedule_time | (type.googleapis.com/google.protobuf.Timestamp), Field 'scheduleTime', Illegal timestamp format; timestamps must end with 'Z' or have a valid timezone offset.
+    {"task":{"scheduleTime":"2026-13-01T00:00:00Z"}} | task.schedule_time | (type.googleapis.com/google.protobuf.Timestamp), Field 'scheduleTime', Invalid time format: 2026-13-01T00:00:00Z
+"#;
+
+const WRONG_SHAPES: &str = r#"
+    [] | | "": Root element must be a message.
+    7 | | "": Root element must be a message.
+    {"task":[]} | | "task": Proto field is not repeating, cannot start list.
+    {"task":{"name":{}}} | task | "name" at 'task': Starting an object on a scalar field.
+"#;
 
 /// The error of one or more mistakes: where each is, and what it says.
 fn encoded(mistakes: &[(&str, &str)]) -> Value {
@@ -32,83 +55,29 @@ async fn refuses(method: &str, path: &str, body: &str, mistakes: &[(&str, &str)]
 
 #[tokio::test]
 async fn unknown_fields_are_named_all_together() {
-    let root = r#"Invalid JSON payload received. Unknown name "bogus": Cannot find field."#;
-    refuses("POST", TASKS, r#"{"bogus":1}"#, &[("", root)]).await;
+    let unknown = |what: &str| {
+        format!("Invalid JSON payload received. Unknown name {what}: Cannot find field.")
+    };
+    let root = unknown(r#""bogus""#);
+    refuses("POST", TASKS, r#"{"bogus":1}"#, &[("", &root)]).await;
     let at = "task.http_request";
-    let bogus = r#"Invalid JSON payload received. Unknown name "bogus" at 'task.http_request': Cannot find field."#;
-    let other = r#"Invalid JSON payload received. Unknown name "other" at 'task.http_request': Cannot find field."#;
+    let bogus = unknown(r#""bogus" at 'task.http_request'"#);
+    let other = unknown(r#""other" at 'task.http_request'"#);
     let body = r#"{"task":{"httpRequest":{"bogus":1,"other":2}}}"#;
-    refuses("POST", TASKS, body, &[(at, bogus), (at, other)]).await;
-    let queue = r#"Invalid JSON payload received. Unknown name "x" at 'queue': Cannot find field."#;
-    refuses("POST", QUEUES, r#"{"x":1}"#, &[("queue", queue)]).await;
-    let item =
-        r#"Invalid JSON payload received. Unknown name "x" at 'messages[1]': Cannot find field."#;
-    let body = r#"{"messages":[{},{"x":1}]}"#;
-    refuses(
-        "POST",
+    refuses("POST", TASKS, body, &[(at, &bogus), (at, &other)]).await;
+    let queue = unknown(r#""x" at 'queue'"#);
+    refuses("POST", QUEUES, r#"{"x":1}"#, &[("queue", &queue)]).await;
+    let item = unknown(r#""x" at 'messages[1]'"#);
+    let (path, body) = (
         "/v1/projects/p/topics/t:publish",
-        body,
-        &[("messages[1]", item)],
-    )
-    .await;
+        r#"{"messages":[{},{"x":1}]}"#,
+    );
+    refuses("POST", path, body, &[("messages[1]", &item)]).await;
 }
 
 #[tokio::test]
 async fn wrong_types_are_named() {
-    let mismatch = [
-        (r#"{"task":{"name":5}}"#, "task.name", "(TYPE_STRING), 5"),
-        (
-            r#"{"responseView":"NOPE"}"#,
-            "response_view",
-            r#"(type.googleapis.com/google.cloud.tasks.v2.Task.View), "NOPE""#,
-        ),
-        (
-            r#"{"task":5}"#,
-            "task",
-            "(type.googleapis.com/google.cloud.tasks.v2.Task), 5",
-        ),
-        (
-            r#"{"task":{"dispatchCount":1.5}}"#,
-            "task.dispatch_count",
-            "(TYPE_INT32), 1.5",
-        ),
-        (
-            r#"{"task":{"dispatchCount":3000000000}}"#,
-            "task.dispatch_count",
-            "(TYPE_INT32), 3000000000",
-        ),
-        (
-            r#"{"task":{"httpRequest":{"body":"*"}}}"#,
-            "task.http_request.body",
-            r#"(TYPE_BYTES), Base64 decoding failed for "*""#,
-        ),
-        (
-            r#"{"task":{"httpRequest":{"headers":{"A":1}}}}"#,
-            "task.http_request.headers[0].value",
-            "(TYPE_STRING), 1",
-        ),
-        (
-            r#"{"task":{"httpRequest":{},"appEngineHttpRequest":{}}}"#,
-            "task",
-            "(oneof), oneof field 'message_type' is already set. Cannot set 'httpRequest'",
-        ),
-        (
-            r#"{"task":{"dispatchDeadline":"1"}}"#,
-            "task.dispatch_deadline",
-            "(type.googleapis.com/google.protobuf.Duration), Field 'dispatchDeadline', Illegal duration format; duration must end with 's'",
-        ),
-        (
-            r#"{"task":{"scheduleTime":"2026-01-01T00:00:00"}}"#,
-            "task.schedule_time",
-            "(type.googleapis.com/google.protobuf.Timestamp), Field 'scheduleTime', Illegal timestamp format; timestamps must end with 'Z' or have a valid timezone offset.",
-        ),
-        (
-            r#"{"task":{"scheduleTime":"2026-13-01T00:00:00Z"}}"#,
-            "task.schedule_time",
-            "(type.googleapis.com/google.protobuf.Timestamp), Field 'scheduleTime', Invalid time format: 2026-13-01T00:00:00Z",
-        ),
-    ];
-    for (body, field, what) in mismatch {
+    for [body, field, what] in rows(WRONG_TYPES) {
         let says = format!("Invalid value at '{field}' {what}");
         refuses("POST", TASKS, body, &[(field, &says)]).await;
     }
@@ -116,29 +85,8 @@ async fn wrong_types_are_named() {
 
 #[tokio::test]
 async fn wrong_shapes_are_named() {
-    let name = "Invalid JSON payload received. Unknown name";
-    for (body, field, says) in [
-        (
-            "[]",
-            "",
-            format!(r#"{name} "": Root element must be a message."#),
-        ),
-        (
-            "7",
-            "",
-            format!(r#"{name} "": Root element must be a message."#),
-        ),
-        (
-            r#"{"task":[]}"#,
-            "",
-            format!(r#"{name} "task": Proto field is not repeating, cannot start list."#),
-        ),
-        (
-            r#"{"task":{"name":{}}}"#,
-            "task",
-            format!(r#"{name} "name" at 'task': Starting an object on a scalar field."#),
-        ),
-    ] {
+    for [body, field, says] in rows(WRONG_SHAPES) {
+        let says = format!("Invalid JSON payload received. Unknown name {says}");
         refuses("POST", TASKS, body, &[(field, &says)]).await;
     }
 }
@@ -146,15 +94,10 @@ async fn wrong_shapes_are_named() {
 #[tokio::test]
 async fn wrong_queries_are_named() {
     let bogus = r#"Invalid JSON payload received. Unknown name "bogus": Cannot bind query parameter. Field 'bogus' could not be found in request message."#;
-    refuses("GET", &format!("{QUEUES}?bogus=1"), "", &[("", bogus)]).await;
+    let ask = |query: &str| format!("{QUEUES}?{query}");
+    refuses("GET", &ask("bogus=1"), "", &[("", bogus)]).await;
     let page = r#"Invalid value at 'page_size' (TYPE_INT32), "abc""#;
-    refuses(
-        "GET",
-        &format!("{QUEUES}?pageSize=abc"),
-        "",
-        &[("page_size", page)],
-    )
-    .await;
+    refuses("GET", &ask("pageSize=abc"), "", &[("page_size", page)]).await;
 }
 
 #[tokio::test]

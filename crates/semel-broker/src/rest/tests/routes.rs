@@ -1,55 +1,52 @@
 use super::*;
+use crate::table::rows;
 
 const QUEUE: &str = "projects/p/locations/l/queues/q";
 
 /// A method, a path and a body, and the beginning of what the service hears. `$Q` is a queue's name, `$T` a
 /// topic's, `$S` a subscription's, `$N` a snapshot's.
-type RouteCase = (&'static str, &'static str, &'static str, &'static str);
+const TASKS: &str = r#"
+    GET | projects/p/locations/l/queues | | list_queues ListQueuesRequest { parent: "projects/p/locations/l"
+    GET | $Q | | get_queue GetQueueRequest { name: "$Q"
+    POST | projects/p/locations/l/queues | {"name":"x"} | create_queue CreateQueueRequest { parent: "projects/p/locations/l", queue: Some(Queue { name: "x"
+    PATCH | $Q | {"name":"elsewhere"} | update_queue UpdateQueueRequest { queue: Some(Queue { name: "$Q"
+    DELETE | $Q | | delete_queue DeleteQueueRequest { name: "$Q"
+    POST | $Q:purge | {} | purge_queue PurgeQueueRequest { name: "$Q"
+    POST | $Q:pause | | pause_queue PauseQueueRequest { name: "$Q"
+    POST | $Q:resume | {} | resume_queue ResumeQueueRequest { name: "$Q"
+    GET | $Q/tasks | | list_tasks ListTasksRequest { parent: "$Q"
+    GET | $Q/tasks/t | | get_task GetTaskRequest { name: "$Q/tasks/t"
+    POST | $Q/tasks | {"task":{"name":"x"},"parent":"elsewhere"} | create_task CreateTaskRequest { parent: "$Q", task: Some(Task { name: "x"
+    DELETE | $Q/tasks/t | | delete_task DeleteTaskRequest { name: "$Q/tasks/t"
+    POST | $Q/tasks/t:run | {} | run_task RunTaskRequest { name: "$Q/tasks/t"
+"#;
 
-#[rustfmt::skip]
-const TASKS: &[RouteCase] = &[
-    ("GET",    "projects/p/locations/l/queues", "", r#"list_queues ListQueuesRequest { parent: "projects/p/locations/l""#),
-    ("GET",    "$Q",          "", r#"get_queue GetQueueRequest { name: "$Q""#),
-    ("POST",   "projects/p/locations/l/queues", r#"{"name":"x"}"#, r#"create_queue CreateQueueRequest { parent: "projects/p/locations/l", queue: Some(Queue { name: "x""#),
-    ("PATCH",  "$Q",          r#"{"name":"elsewhere"}"#, r#"update_queue UpdateQueueRequest { queue: Some(Queue { name: "$Q""#),
-    ("DELETE", "$Q",          "", r#"delete_queue DeleteQueueRequest { name: "$Q""#),
-    ("POST",   "$Q:purge",    "{}", r#"purge_queue PurgeQueueRequest { name: "$Q""#),
-    ("POST",   "$Q:pause",    "", r#"pause_queue PauseQueueRequest { name: "$Q""#),
-    ("POST",   "$Q:resume",   "{}", r#"resume_queue ResumeQueueRequest { name: "$Q""#),
-    ("GET",    "$Q/tasks",    "", r#"list_tasks ListTasksRequest { parent: "$Q""#),
-    ("GET",    "$Q/tasks/t",  "", r#"get_task GetTaskRequest { name: "$Q/tasks/t""#),
-    ("POST",   "$Q/tasks",    r#"{"task":{"name":"x"},"parent":"elsewhere"}"#, r#"create_task CreateTaskRequest { parent: "$Q", task: Some(Task { name: "x""#),
-    ("DELETE", "$Q/tasks/t",  "", r#"delete_task DeleteTaskRequest { name: "$Q/tasks/t""#),
-    ("POST",   "$Q/tasks/t:run", "{}", r#"run_task RunTaskRequest { name: "$Q/tasks/t""#),
-];
-
-#[rustfmt::skip]
-const PUBSUB: &[RouteCase] = &[
-    ("PUT",    "$T", "{}", r#"create_topic Topic { name: "$T""#),
-    ("GET",    "$T", "",   r#"get_topic GetTopicRequest { topic: "$T""#),
-    ("PATCH",  "$T", r#"{"topic":{"labels":{"a":"b"}},"updateMask":"labels"}"#, r#"update_topic UpdateTopicRequest { topic: Some(Topic { name: "$T", labels: {"a": "b"}"#),
-    ("DELETE", "$T", "",   r#"delete_topic DeleteTopicRequest { topic: "$T""#),
-    ("GET",    "projects/p/topics", "", r#"list_topics ListTopicsRequest { project: "projects/p""#),
-    ("POST",   "$T:publish", r#"{"messages":[{"data":"aGk="}]}"#, r#"publish PublishRequest { topic: "$T", messages: [PubsubMessage { data: b"hi""#),
-    ("GET",    "$T/subscriptions", "", r#"list_topic_subscriptions ListTopicSubscriptionsRequest { topic: "$T""#),
-    ("GET",    "$T/snapshots", "",     r#"list_topic_snapshots ListTopicSnapshotsRequest { topic: "$T""#),
-    ("POST",   "$S:detach", "{}",      r#"detach_subscription DetachSubscriptionRequest { subscription: "$S""#),
-    ("PUT",    "$S", r#"{"topic":"t"}"#, r#"create_subscription Subscription { name: "$S", topic: "t""#),
-    ("GET",    "$S", "",   r#"get_subscription GetSubscriptionRequest { subscription: "$S""#),
-    ("PATCH",  "$S", "{}", r#"update_subscription UpdateSubscriptionRequest { subscription: Some(Subscription { name: "$S""#),
-    ("DELETE", "$S", "",   r#"delete_subscription DeleteSubscriptionRequest { subscription: "$S""#),
-    ("GET",    "projects/p/subscriptions", "", r#"list_subscriptions ListSubscriptionsRequest { project: "projects/p""#),
-    ("POST",   "$S:pull", r#"{"maxMessages":1}"#, r#"pull PullRequest { subscription: "$S", return_immediately: false, max_messages: 1"#),
-    ("POST",   "$S:acknowledge", r#"{"ackIds":["a","b"]}"#, r#"acknowledge AcknowledgeRequest { subscription: "$S", ack_ids: ["a", "b"]"#),
-    ("POST",   "$S:modifyAckDeadline", r#"{"ackIds":["a"],"ackDeadlineSeconds":9}"#, r#"modify_ack_deadline ModifyAckDeadlineRequest { subscription: "$S", ack_deadline_seconds: 9"#),
-    ("POST",   "$S:modifyPushConfig", r#"{"pushConfig":{}}"#, r#"modify_push_config ModifyPushConfigRequest { subscription: "$S", push_config: Some("#),
-    ("POST",   "$S:seek", r#"{"snapshot":"n"}"#, r#"seek SeekRequest { subscription: "$S", target: Some(Snapshot("n""#),
-    ("PUT",    "$N", r#"{"subscription":"s"}"#, r#"create_snapshot CreateSnapshotRequest { name: "$N", subscription: "s""#),
-    ("GET",    "$N", "",   r#"get_snapshot GetSnapshotRequest { snapshot: "$N""#),
-    ("PATCH",  "$N", "{}", r#"update_snapshot UpdateSnapshotRequest { snapshot: Some(Snapshot { name: "$N""#),
-    ("DELETE", "$N", "",   r#"delete_snapshot DeleteSnapshotRequest { snapshot: "$N""#),
-    ("GET",    "projects/p/snapshots", "", r#"list_snapshots ListSnapshotsRequest { project: "projects/p""#),
-];
+const PUBSUB: &str = r#"
+    PUT | $T | {} | create_topic Topic { name: "$T"
+    GET | $T | | get_topic GetTopicRequest { topic: "$T"
+    PATCH | $T | {"topic":{"labels":{"a":"b"}},"updateMask":"labels"} | update_topic UpdateTopicRequest { topic: Some(Topic { name: "$T", labels: {"a": "b"}
+    DELETE | $T | | delete_topic DeleteTopicRequest { topic: "$T"
+    GET | projects/p/topics | | list_topics ListTopicsRequest { project: "projects/p"
+    POST | $T:publish | {"messages":[{"data":"aGk="}]} | publish PublishRequest { topic: "$T", messages: [PubsubMessage { data: b"hi"
+    GET | $T/subscriptions | | list_topic_subscriptions ListTopicSubscriptionsRequest { topic: "$T"
+    GET | $T/snapshots | | list_topic_snapshots ListTopicSnapshotsRequest { topic: "$T"
+    POST | $S:detach | {} | detach_subscription DetachSubscriptionRequest { subscription: "$S"
+    PUT | $S | {"topic":"t"} | create_subscription Subscription { name: "$S", topic: "t"
+    GET | $S | | get_subscription GetSubscriptionRequest { subscription: "$S"
+    PATCH | $S | {} | update_subscription UpdateSubscriptionRequest { subscription: Some(Subscription { name: "$S"
+    DELETE | $S | | delete_subscription DeleteSubscriptionRequest { subscription: "$S"
+    GET | projects/p/subscriptions | | list_subscriptions ListSubscriptionsRequest { project: "projects/p"
+    POST | $S:pull | {"maxMessages":1} | pull PullRequest { subscription: "$S", return_immediately: false, max_messages: 1
+    POST | $S:acknowledge | {"ackIds":["a","b"]} | acknowledge AcknowledgeRequest { subscription: "$S", ack_ids: ["a", "b"]
+    POST | $S:modifyAckDeadline | {"ackIds":["a"],"ackDeadlineSeconds":9} | modify_ack_deadline ModifyAckDeadlineRequest { subscription: "$S", ack_deadline_seconds: 9
+    POST | $S:modifyPushConfig | {"pushConfig":{}} | modify_push_config ModifyPushConfigRequest { subscription: "$S", push_config: Some(
+    POST | $S:seek | {"snapshot":"n"} | seek SeekRequest { subscription: "$S", target: Some(Snapshot("n"
+    PUT | $N | {"subscription":"s"} | create_snapshot CreateSnapshotRequest { name: "$N", subscription: "s"
+    GET | $N | | get_snapshot GetSnapshotRequest { snapshot: "$N"
+    PATCH | $N | {} | update_snapshot UpdateSnapshotRequest { snapshot: Some(Snapshot { name: "$N"
+    DELETE | $N | | delete_snapshot DeleteSnapshotRequest { snapshot: "$N"
+    GET | projects/p/snapshots | | list_snapshots ListSnapshotsRequest { project: "projects/p"
+"#;
 
 fn whole(text: &str) -> String {
     text.replace("$Q", QUEUE)
@@ -58,11 +55,11 @@ fn whole(text: &str) -> String {
         .replace("$N", "projects/p/snapshots/n")
 }
 
-async fn each_is_heard(prefix: &str, rows: &[RouteCase]) {
+async fn each_is_heard(prefix: &str, table: &'static str) {
     let rest = TestRest::new();
-    for (method, path, body, heard) in rows {
+    for [method, path, body, heard] in rows(table) {
         let path = format!("{prefix}{}", whole(path));
-        let answer = rest.ask(method, &path, *body).await;
+        let answer = rest.ask(method, &path, body).await;
         assert_eq!(answer.status, 200, "{method} {path}: {}", answer.text);
         assert_eq!(
             answer.headers["content-type"],

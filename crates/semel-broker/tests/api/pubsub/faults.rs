@@ -33,8 +33,7 @@ async fn duplicate_at_once_pushes_twice_at_the_same_time() {
 async fn recovers(fault: &str, result: &str, pushes: usize) {
     let (test, handler) = TestTopic::pushing(&[fault], json!({})).await;
     test.publish(&["a"]).await;
-    test.until_results(|all| all.iter().any(|it| it == result))
-        .await;
+    test.until_any(result).await;
     test.set_faults(&[]).await;
     test.advance(60).await;
     handler.wait_for(pushes).await;
@@ -59,8 +58,7 @@ async fn an_overlapping_push_runs_while_the_first_still_does() {
     handler.wait_for(1).await;
     test.set_faults(&[]).await;
     test.advance(2).await;
-    test.until_results(|all| all.iter().any(|it| it == "timed-out"))
-        .await;
+    test.until_any("timed-out").await;
     test.advance(1).await;
     handler.wait_for(2).await;
     handler.let_go();

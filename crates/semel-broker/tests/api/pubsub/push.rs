@@ -57,8 +57,7 @@ async fn a_retry_policy_pauses_longer_than_the_push_backoff() {
     let (test, handler) = TestTopic::pushing(&[], retry).await;
     handler.answer_next(&[500]);
     test.publish(&["a"]).await;
-    test.until_results(|all| all.iter().any(|it| it == "answered"))
-        .await;
+    test.until_any("answered").await;
     let before = test.now_us().await;
     test.advance(90).await;
     assert_eq!(handler.seen().len(), 1);

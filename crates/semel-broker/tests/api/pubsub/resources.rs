@@ -1,5 +1,5 @@
 use super::*;
-use crate::support::refused;
+use crate::support::{invalid, refused};
 
 #[tokio::test]
 async fn what_is_not_there_and_what_is_there_already_is_said_in_productions_words() {
@@ -19,7 +19,7 @@ async fn what_is_not_there_and_what_is_there_already_is_said_in_productions_word
         .await;
     let message = "Invalid resource name given (name=projects/p/subscriptions/a). Refer to \
                    https://cloud.google.com/pubsub/docs/admin#resource_names for more information.";
-    refused(unnamed, "INVALID_ARGUMENT", message);
+    invalid(unnamed, message);
 }
 
 #[tokio::test]

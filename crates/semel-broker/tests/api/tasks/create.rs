@@ -96,7 +96,7 @@ async fn wrong_tasks_are_refused_in_productions_words() {
         (body("DELETE"), no_body),
         (body("OPTIONS"), no_body),
     ] {
-        refused(test.create(task).await, "INVALID_ARGUMENT", message);
+        invalid(test.create(task).await, message);
     }
 }
 
@@ -120,23 +120,19 @@ async fn tokens_are_checked_and_filled() {
     let near = "https://example.com/work?query";
     let task = |url: &str, token: Value| test.task_of("", merged(json!({ "url": url }), token));
     let unset = "service_account_email must be set.";
-    let invalid = "Request contains an invalid argument.";
+    let malformed = "Request contains an invalid argument.";
     let host = "Invalid url for HttpRequest.oauth_token. The hostname in the url must end with \".googleapis.com\"";
     for (url, token, message) in [
         (near, oidc("", ""), unset),
-        (near, oidc("malformed", ""), invalid),
-        (near, oidc("a@", ""), invalid),
-        (near, oidc("@b", ""), invalid),
-        (near, oidc("a@b@c", ""), invalid),
+        (near, oidc("malformed", ""), malformed),
+        (near, oidc("a@", ""), malformed),
+        (near, oidc("@b", ""), malformed),
+        (near, oidc("a@b@c", ""), malformed),
         (far, oauth("", ""), unset),
         (near, oauth("a@b", ""), host),
         ("https://googleapis.com/", oauth("a@b", ""), host),
     ] {
-        refused(
-            test.create(task(url, token)).await,
-            "INVALID_ARGUMENT",
-            message,
-        );
+        invalid(test.create(task(url, token)).await, message);
     }
     let cloud = "https://www.googleapis.com/auth/cloud-platform";
     for (url, token, filled) in [
@@ -165,9 +161,9 @@ async fn names_of_tasks_are_checked() {
     let message = format!(
         "The queue name from request ('{QUEUE_NAME}') must be the same as the queue name in the named task ('{other}')."
     );
-    refused(elsewhere, "INVALID_ARGUMENT", &message);
+    invalid(elsewhere, &message);
     let message = "Task name must be formatted: \"projects/<PROJECT_ID>/locations/<LOCATION_ID>/queues/<QUEUE_ID>/tasks/<TASK_ID>\".";
-    refused(test.create(named("t")).await, "INVALID_ARGUMENT", message);
+    invalid(test.create(named("t")).await, message);
     for id in ["unknown", "t2"] {
         refused(test.task_named(id).await, "NOT_FOUND", NOT_FOUND);
         refused(test.delete_task(id).await, "NOT_FOUND", NOT_FOUND);
@@ -185,11 +181,11 @@ async fn a_deleted_tasks_name_rests_for_an_hour() {
     test.create(test.later("t")).await.unwrap();
     test.delete_task("t").await.unwrap();
     test.is_past("t").await;
-    refused(test.create(test.task("t")).await, "ALREADY_EXISTS", USED_UP);
+    test.is_used_up("t").await;
     refused(test.delete_task("t").await, "NOT_FOUND", NOT_FOUND);
     refused(test.run("t").await, "NOT_FOUND", NOT_FOUND);
     test.advance(3590).await;
-    refused(test.create(test.task("t")).await, "ALREADY_EXISTS", USED_UP);
+    test.is_used_up("t").await;
     test.advance(10).await;
     refused(test.task_named("t").await, "NOT_FOUND", NOT_FOUND);
     test.create(test.later("t")).await.unwrap();
@@ -234,11 +230,7 @@ async fn schedule_times_have_a_limit() {
     let test = TestQueue::new(&[]).await;
     let at = |seconds| merged(test.task(""), json!({ "scheduleTime": timestamp(seconds) }));
     let message = "The Task.scheduleTime, 2099-12-31T16:00:00-08:00, is too far in the future. Schedule time must be no more than 720h in the future.";
-    refused(
-        test.create(at(4_102_444_800)).await,
-        "INVALID_ARGUMENT",
-        message,
-    );
+    invalid(test.create(at(4_102_444_800)).await, message);
     test.create(at(test.started + 29 * 86_400)).await.unwrap();
     test.tell_queue("pause").await;
     let past = test.create(at(test.started - 3600)).await.unwrap();
@@ -271,7 +263,7 @@ async fn tasks_are_listed_in_pages_as_recorded() {
     assert_eq!(test.ids().await, ["a", "b", "c"]);
     let negative = test.get(&format!("{QUEUE}/tasks?pageSize=-1")).await;
     let message = "ListTasksRequest.pageSize cannot be negative.";
-    refused(negative, "INVALID_ARGUMENT", message);
+    invalid(negative, message);
 }
 
 #[tokio::test]

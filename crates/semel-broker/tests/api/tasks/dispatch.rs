@@ -69,7 +69,7 @@ async fn retries_tell_what_came_before_as_recorded() {
     assert_eq!(all("retryreason"), ["", "", "", "", "", ""]);
     test.idle(false).await;
     test.is_past("t").await;
-    refused(test.create(test.task("t")).await, "ALREADY_EXISTS", USED_UP);
+    test.is_used_up("t").await;
 }
 
 #[tokio::test]

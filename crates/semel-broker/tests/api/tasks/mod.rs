@@ -9,7 +9,7 @@ mod retries;
 mod faults;
 mod restart;
 
-use crate::support::{ApiResult, Broker, Handler, merged, refused, short};
+use crate::support::{ApiResult, Broker, Handler, invalid, merged, refused, rows, short};
 use serde_json::{Value, json};
 use std::ops::Deref;
 
@@ -161,6 +161,12 @@ impl TestQueue {
         let task = self.task_named(id).await.unwrap();
         let status = &task["lastAttempt"]["responseStatus"]["message"];
         status.as_str().unwrap().to_owned()
+    }
+
+    /// A task of this name cannot be created now.
+    async fn is_used_up(&self, id: &str) {
+        let created = self.create(self.task(id)).await;
+        refused(created, "ALREADY_EXISTS", USED_UP);
     }
 
     async fn is_past(&self, id: &str) {

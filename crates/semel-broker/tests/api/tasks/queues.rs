@@ -20,72 +20,41 @@ async fn a_queue_has_the_recorded_defaults() {
     assert_eq!(test.queue().await.unwrap(), expected);
 }
 
-#[tokio::test]
-async fn wrong_rates_are_refused_in_productions_words() {
+/// Part of a queue's configuration, and what is said about it.
+const WRONG_CONFIGS: &str = r#"
+    {"rateLimits": {"maxDispatchesPerSecond": 501}} | RateLimits.maxDispatchesPerSecond must be less than or equal to 500.
+    {"rateLimits": {"maxDispatchesPerSecond": -1}} | RateLimits.maxDispatchesPerSecond cannot be negative.
+    {"rateLimits": {"maxConcurrentDispatches": 5001}} | RateLimits.maxConcurrentDispatches must be less than or equal to 5000.
+    {"rateLimits": {"maxConcurrentDispatches": -1}} | RateLimits.maxConcurrentDispatches cannot be negative.
+    {"retryConfig": {"maxAttempts": -2}} | RetryConfig.maxAttempts must be greater or equal to -1.
+    {"retryConfig": {"maxDoublings": -1}} | RetryConfig.maxDoublings cannot be negative.
+    {"retryConfig": {"minBackoff": "-1s"}} | RetryConfig.minBackoff cannot be negative.
+    {"retryConfig": {"maxBackoff": "-1s"}} | RetryConfig.maxBackoff cannot be negative.
+    {"retryConfig": {"maxRetryDuration": "-1s"}} | RetryConfig.max_retry_duration.seconds cannot be negative.
+    {"retryConfig": {"maxRetryDuration": "30.9s"}} | RetryConfig.max_retry_duration.nanos cannot be set.
+    {"retryConfig": {"minBackoff": "2s", "maxBackoff": "1s"}} | RetryConfig.minBackoff must be less than or equal to RetryConfig.maxBackoff.
+"#;
+
+/// Queues with a wrong part are refused; there are so many.
+async fn are_refused(part: &str, count: usize) {
     let test = TestQueue::new(&[]).await;
-    for (queue, problem) in [
-        (
-            rate(501.0, 0),
-            "maxDispatchesPerSecond must be less than or equal to 500.",
-        ),
-        (rate(-1.0, 0), "maxDispatchesPerSecond cannot be negative."),
-        (
-            rate(0.0, 5001),
-            "maxConcurrentDispatches must be less than or equal to 5000.",
-        ),
-        (rate(0.0, -1), "maxConcurrentDispatches cannot be negative."),
-    ] {
-        let created = test.create_queue("other", queue).await;
-        refused(
-            created,
-            "INVALID_ARGUMENT",
-            &format!("RateLimits.{problem}"),
-        );
+    let all = rows(WRONG_CONFIGS).into_iter();
+    let wrong: Vec<[&str; 2]> = all.filter(|[queue, _]| queue.contains(part)).collect();
+    assert_eq!(wrong.len(), count);
+    for [queue, message] in wrong {
+        let queue = serde_json::from_str(queue).unwrap();
+        invalid(test.create_queue("other", queue).await, message);
     }
 }
 
 #[tokio::test]
+async fn wrong_rates_are_refused_in_productions_words() {
+    are_refused("rateLimits", 4).await;
+}
+
+#[tokio::test]
 async fn wrong_retries_are_refused_in_productions_words() {
-    let test = TestQueue::new(&[]).await;
-    for (retry, problem) in [
-        (
-            json!({"maxAttempts": -2}),
-            "maxAttempts must be greater or equal to -1.",
-        ),
-        (
-            json!({"maxDoublings": -1}),
-            "maxDoublings cannot be negative.",
-        ),
-        (
-            json!({"minBackoff": "-1s"}),
-            "minBackoff cannot be negative.",
-        ),
-        (
-            json!({"maxBackoff": "-1s"}),
-            "maxBackoff cannot be negative.",
-        ),
-        (
-            json!({"maxRetryDuration": "-1s"}),
-            "max_retry_duration.seconds cannot be negative.",
-        ),
-        (
-            json!({"maxRetryDuration": "30.9s"}),
-            "max_retry_duration.nanos cannot be set.",
-        ),
-        (
-            json!({"minBackoff": "2s", "maxBackoff": "1s"}),
-            "minBackoff must be less than or equal to RetryConfig.maxBackoff.",
-        ),
-    ] {
-        let created = test
-            .create_queue("other", json!({ "retryConfig": retry }))
-            .await;
-        refused(
-            created,
-            "INVALID_ARGUMENT",
-            &format!("RetryConfig.{problem}"),
-        );
-    }
+    are_refused("retryConfig", 7).await;
 }
 
 #[tokio::test]
@@ -95,18 +64,15 @@ async fn a_sampling_ratio_is_a_share() {
     for wrong in [json!(1.5), json!(-0.5), json!("NaN")] {
         let message = "sampling_ratio must be between 0.0 and 1.0.";
         let created = test.create_queue("other", sampling(wrong)).await;
-        refused(created, "INVALID_ARGUMENT", message);
+        invalid(created, message);
     }
-    let none = test
-        .create_queue("zero", sampling(json!(0.0)))
-        .await
-        .unwrap();
-    assert!(none["stackdriverLoggingConfig"].is_null());
-    let some = test
-        .create_queue("some", sampling(json!(0.25)))
-        .await
-        .unwrap();
-    assert_eq!(some["stackdriverLoggingConfig"]["samplingRatio"], 0.25);
+    let none = test.create_queue("zero", sampling(json!(0.0))).await;
+    assert!(none.unwrap()["stackdriverLoggingConfig"].is_null());
+    let some = test.create_queue("some", sampling(json!(0.25))).await;
+    assert_eq!(
+        some.unwrap()["stackdriverLoggingConfig"]["samplingRatio"],
+        0.25
+    );
 }
 
 #[tokio::test]
@@ -135,7 +101,7 @@ async fn a_queue_is_created_once_and_where_it_is_said_to_be() {
         .post("/v2/projects/p/locations/other/queues", queue)
         .await;
     let message = format!("{QUEUE_NAME} must begin with projects/p/locations/other.");
-    refused(elsewhere, "INVALID_ARGUMENT", &message);
+    invalid(elsewhere, &message);
 }
 
 #[tokio::test]
@@ -178,13 +144,9 @@ async fn queues_are_listed_by_name_in_pages_and_filtered() {
     assert!(third.is_empty() && token.is_null());
     assert_eq!(page("filter=state:+PAUSED", &Value::Null).await.0, ["q"]);
     let message = "ListQueuesRequest.pageSize cannot be negative.";
-    refused(
-        list(&test, "pageSize=-1").await,
-        "INVALID_ARGUMENT",
-        message,
-    );
+    invalid(list(&test, "pageSize=-1").await, message);
     let bogus = list(&test, "pageToken=bogus").await;
-    refused(bogus, "INVALID_ARGUMENT", "Invalid page_token");
+    invalid(bogus, "Invalid page_token");
 }
 
 #[tokio::test]
@@ -215,7 +177,7 @@ async fn a_purge_deletes_what_is_there_and_uses_up_its_names() {
     test.create(test.later("b")).await.unwrap();
     assert_eq!(test.ids().await, ["b"]);
     test.is_past("a").await;
-    refused(test.create(test.task("a")).await, "ALREADY_EXISTS", USED_UP);
+    test.is_used_up("a").await;
     test.tell_queue("resume").await;
     assert!(test.busy(false).await.is_empty());
     assert!(test.handler.seen().is_empty());

@@ -55,7 +55,7 @@ async fn retries_stop_as_recorded() {
         let (attempts, _) = attempts(&test, test.task("t")).await;
         assert_eq!(attempts, made, "{config}");
         test.is_past("t").await;
-        refused(test.create(test.task("t")).await, "ALREADY_EXISTS", USED_UP);
+        test.is_used_up("t").await;
         assert!(test.busy(false).await.is_empty());
     }
 }
@@ -82,7 +82,7 @@ async fn a_tasks_own_policy_is_checked_and_filled() {
     assert!(without["retryConfig"].is_null());
     let message = "RetryConfig.maxAttempts must be greater or equal to -1.";
     let wrong = test.create(with(retry(-2, None, "1s"))).await;
-    refused(wrong, "INVALID_ARGUMENT", message);
+    invalid(wrong, message);
 }
 
 #[tokio::test]

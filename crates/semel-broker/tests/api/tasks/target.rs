@@ -95,11 +95,7 @@ async fn a_new_task_takes_its_queues_token() {
     let created = test.create(task(oidc("other"))).await.unwrap();
     assert_eq!(created["httpRequest"]["oidcToken"], oidc(url));
     let message = "service_account_email must be set.";
-    refused(
-        test.create(task(json!({}))).await,
-        "INVALID_ARGUMENT",
-        message,
-    );
+    invalid(test.create(task(json!({}))).await, message);
 }
 
 #[tokio::test]
@@ -139,7 +135,7 @@ async fn wrong_targets_are_refused_as_recorded() {
         ),
     ] {
         let message = format!("Error in parsing HttpTarget{problem}");
-        refused(set(&test, target).await, "INVALID_ARGUMENT", &message);
+        invalid(set(&test, target).await, &message);
     }
     let custom = header("X-Custom", "a\r\nb");
     let set = set(&test, json!({ "headerOverrides": [{}, custom] }))

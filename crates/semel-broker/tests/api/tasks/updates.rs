@@ -123,16 +123,12 @@ async fn updates_are_refused_as_recorded() {
             "Error in parsing HttpTarget. Invalid Host.",
         ),
     ] {
-        refused(
-            update(&test, queue, mask).await,
-            "INVALID_ARGUMENT",
-            message,
-        );
+        invalid(update(&test, queue, mask).await, message);
     }
     update(&test, host("example.net"), Some("http_target"))
         .await
         .unwrap();
     let emptied = update(&test, no_target, Some("http_target.uri_override.host")).await;
     let message = "Error in parsing HttpTarget. Invalid uri_override.";
-    refused(emptied, "INVALID_ARGUMENT", message);
+    invalid(emptied, message);
 }
