@@ -1,6 +1,7 @@
 //! What was delivered to whom, and what came of it: every dispatch, up to a limit.
 
 use crate::clock::Time;
+use crate::http_client::Answer;
 use serde::Serialize;
 use std::collections::VecDeque;
 use std::sync::Mutex;
@@ -91,6 +92,24 @@ pub(crate) struct HistoryFilter {
     /// Only those with a higher number.
     pub(crate) after: Option<u64>,
     pub(crate) limit: usize,
+}
+
+// === impl DispatchResult ===
+
+impl DispatchResult {
+    /// What came of a call; with `lost`, a fault makes the broker ignore the answer.
+    pub(crate) fn of(answer: &Answer, success: bool, lost: bool) -> Self {
+        match answer {
+            Answer::Status { code, .. } if lost => Self::AnswerLost { status: *code },
+            Answer::Status { code, .. } => Self::Answered {
+                status: *code,
+                success,
+            },
+            Answer::TimedOut => Self::TimedOut,
+            Answer::Unreachable(why) => Self::Unreachable { why: why.clone() },
+            Answer::Cut => Self::Cut,
+        }
+    }
 }
 
 // === impl History ===

@@ -11,7 +11,7 @@ use super::registry::Registry;
 use super::resources::Subscription;
 use super::rows;
 use crate::clock::Time;
-use crate::history::{self, DispatchStart};
+use crate::history::{DispatchResult, DispatchStart};
 use crate::http_client::{Answer, OutgoingRequest, Redirects};
 use crate::proto::pubsub as wire;
 use crate::proto::pubsub::push_config::AuthenticationMethod;
@@ -127,7 +127,7 @@ impl Push {
             Ok(call) => self.deliver(call).await,
             Err(why) => Answer::Unreachable(why),
         };
-        let (result, outcome) = judge(answer, self.leased.plan.lose_answer);
+        let (result, outcome) = judge(&answer, self.leased.plan.lose_answer);
         let took = context.clock.now().since(begun);
         context.history.end(dispatch, result, took);
         outcome
@@ -209,31 +209,13 @@ impl Push {
 }
 
 /// What the history says of an answer, and whether it acknowledges.
-fn judge(answer: Answer, unheard: bool) -> (history::DispatchResult, PushOutcome) {
-    match answer {
-        Answer::Status { code, .. } if unheard => (
-            history::DispatchResult::AnswerLost { status: code },
-            PushOutcome::Refused,
-        ),
-        Answer::Status { code, .. } => {
-            let success = ACCEPTED.contains(&code);
-            let outcome = match success {
-                true => PushOutcome::Accepted,
-                false => PushOutcome::Refused,
-            };
-            let status = code;
-            (
-                history::DispatchResult::Answered { status, success },
-                outcome,
-            )
-        }
-        Answer::TimedOut => (history::DispatchResult::TimedOut, PushOutcome::Refused),
-        Answer::Unreachable(why) => (
-            history::DispatchResult::Unreachable { why },
-            PushOutcome::Refused,
-        ),
-        Answer::Cut => (history::DispatchResult::Cut, PushOutcome::Refused),
-    }
+fn judge(answer: &Answer, lost: bool) -> (DispatchResult, PushOutcome) {
+    let success = matches!(answer, Answer::Status { code, .. } if ACCEPTED.contains(code));
+    let outcome = match success && !lost {
+        true => PushOutcome::Accepted,
+        false => PushOutcome::Refused,
+    };
+    (DispatchResult::of(answer, success, lost), outcome)
 }
 
 #[cfg(test)]
@@ -247,7 +229,7 @@ mod tests {
                 code: *code,
                 retry_after: None,
             };
-            judge(answer, false).1 == PushOutcome::Accepted
+            judge(&answer, false).1 == PushOutcome::Accepted
         };
         let accepted: Vec<u16> = (100..600).filter(accepts).collect();
         assert_eq!(accepted, ACCEPTED);

@@ -3,13 +3,13 @@
 mod request;
 
 use super::attempt;
-use super::outcome::{AttemptOutcome, history_result};
+use super::outcome::AttemptOutcome;
 use super::queue_runner::{FinishedAttempt, QueueRunner, Trigger};
 use super::schedule::{DueTask, Stage, is_too_old};
 use crate::clock::Time;
 use crate::failpoint::{Point, pass};
 use crate::faults::Plan;
-use crate::history::{self, DispatchStart};
+use crate::history::{DispatchResult, DispatchStart};
 use crate::http_client::{Answer, OutgoingRequest};
 use crate::proto::tasks::StoredTask;
 use request::{TaskRequest, build};
@@ -133,17 +133,13 @@ impl DispatchAttempt {
             (TaskRequest::Http(call), None) => self.call(call).await,
             (TaskRequest::Http(call), Some(span)) => self.call_for(call, span).await,
         };
-        let (outcome, result) = match (&answer, self.plan.lose_answer) {
-            (Answer::Status { code, .. }, true) => {
-                let lost = history::DispatchResult::AnswerLost { status: *code };
-                (AttemptOutcome::NO_ANSWER, lost)
-            }
-            (answer, _) => (AttemptOutcome::of(answer), history_result(answer)),
-        };
-        let took = self.runner.now().since(started);
-        self.runner.context().history.end(number, result, took);
+        let lost = self.plan.lose_answer;
+        self.end(number, started, &answer, lost);
         pass(Point::AnswerHeard);
-        outcome
+        match lost && matches!(answer, Answer::Status { .. }) {
+            true => AttemptOutcome::NO_ANSWER,
+            false => AttemptOutcome::of(&answer),
+        }
     }
 
     /// A delivery too many: whatever comes of it changes nothing.
@@ -151,9 +147,7 @@ impl DispatchAttempt {
         if let TaskRequest::Http(call) = &self.request {
             let (number, started) = self.begin();
             let answer = self.call(call).await;
-            let took = self.runner.now().since(started);
-            let history = &self.runner.context().history;
-            history.end(number, history_result(&answer), took);
+            self.end(number, started, &answer, false);
         }
     }
 
@@ -182,6 +176,14 @@ impl DispatchAttempt {
             answer = running => answer.unwrap_or_else(|error| Answer::Unreachable(error.to_string())),
             () = self.runner.context().clock.sleep(span) => Answer::TimedOut,
         }
+    }
+
+    /// Notes down what came of a delivery.
+    fn end(&self, number: u64, started: Time, answer: &Answer, lost: bool) {
+        let success = AttemptOutcome::of(answer) == AttemptOutcome::Success;
+        let took = self.runner.now().since(started);
+        let result = DispatchResult::of(answer, success, lost);
+        self.runner.context().history.end(number, result, took);
     }
 
     fn begin(&self) -> (u64, Time) {

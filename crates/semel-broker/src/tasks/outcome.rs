@@ -1,7 +1,6 @@
 //! What came of an attempt, and how it is written down.
 
 use super::schedule::HandlerLoad;
-use crate::history;
 use crate::http_client::Answer;
 use crate::proto::rpc::Status;
 use std::time::Duration;
@@ -60,19 +59,6 @@ impl AttemptOutcome {
             } => HandlerLoad::Failed,
             Self::Failure { .. } | Self::TooOld => HandlerLoad::Neutral,
         }
-    }
-}
-
-/// How the history says it.
-pub(super) fn history_result(answer: &Answer) -> history::DispatchResult {
-    match answer {
-        Answer::Status { code, .. } => history::DispatchResult::Answered {
-            status: *code,
-            success: (200..300).contains(code),
-        },
-        Answer::TimedOut => history::DispatchResult::TimedOut,
-        Answer::Unreachable(why) => history::DispatchResult::Unreachable { why: why.clone() },
-        Answer::Cut => history::DispatchResult::Cut,
     }
 }
 
