@@ -12,9 +12,18 @@ use directory::Directory;
 use memory::Memory;
 use std::path::Path;
 use std::sync::Arc;
+use tonic::Status;
 
 /// How many rows of a table are counted.
 const COUNTED_MAX: usize = 10_000;
+
+/// Rows read at once in the beginning: each may be a message of 10 MB.
+const ROWS_AT_ONCE: usize = 64;
+
+/// Rows read at once when they turn out to be small.
+const SMALL_ROWS_AT_ONCE: usize = 4096;
+
+const SMALL_ROW_BYTES: usize = 2048;
 
 /// What kind of row it is. The number is its place on disk: never change one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -69,6 +78,17 @@ pub(crate) struct Row {
     pub(crate) value: Bytes,
 }
 
+/// Rows that are read a page at a time.
+#[derive(Debug)]
+pub(crate) struct Rows<'a> {
+    storage: &'a Storage,
+    table: Table,
+    prefix: &'a [u8],
+    page: std::vec::IntoIter<Row>,
+    after: Option<Bytes>,
+    at_once: usize,
+}
+
 /// Where everything is kept; clones are the same place.
 #[derive(Clone, Debug)]
 pub(crate) struct Storage(Arc<Backend>);
@@ -83,6 +103,14 @@ enum Backend {
 #[derive(Clone, Debug, thiserror::Error)]
 #[error("{0}")]
 pub(crate) struct StorageError(pub(crate) String);
+
+// === impl StorageError ===
+
+impl From<StorageError> for Status {
+    fn from(error: StorageError) -> Self {
+        Self::unavailable(format!("{error}. Nothing changed that was not answered"))
+    }
+}
 
 // === impl Batch ===
 
@@ -197,10 +225,55 @@ impl Storage {
         }
     }
 
+    /// All rows whose keys begin with `prefix`, in the order of their keys. They are read a page at a time: what is
+    /// taken away meanwhile is not passed over again.
+    pub(crate) fn rows<'a>(&'a self, table: Table, prefix: &'a [u8]) -> Rows<'a> {
+        Rows {
+            storage: self,
+            table,
+            prefix,
+            page: Vec::new().into_iter(),
+            after: None,
+            at_once: ROWS_AT_ONCE,
+        }
+    }
+
     /// How many rows a table has; beyond a limit it is said to have so many.
     pub(crate) fn count(&self, table: Table) -> usize {
         self.scan(table, &[], None, COUNTED_MAX)
             .map_or(0, |rows| rows.len())
+    }
+}
+
+// === impl Rows ===
+
+impl Rows<'_> {
+    fn read_page(&mut self) -> Result<(), StorageError> {
+        let after = self.after.as_deref();
+        let page = self
+            .storage
+            .scan(self.table, self.prefix, after, self.at_once)?;
+        let bytes: usize = page.iter().map(|row| row.value.len()).sum();
+        self.at_once = match bytes <= page.len() * SMALL_ROW_BYTES {
+            true => (self.at_once * 2).min(SMALL_ROWS_AT_ONCE),
+            false => ROWS_AT_ONCE,
+        };
+        self.after = page.last().map(|row| row.key.clone()).or(self.after.take());
+        self.page = page.into_iter();
+        Ok(())
+    }
+}
+
+impl Iterator for Rows<'_> {
+    type Item = Result<Row, StorageError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.page.len() == 0
+            && let Err(error) = self.read_page()
+        {
+            return Some(Err(error));
+        }
+        self.page.next().map(Ok)
     }
 }
 

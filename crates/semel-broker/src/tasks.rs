@@ -24,7 +24,7 @@ use crate::context::Context;
 use crate::proto::tasks::task::MessageType;
 use crate::proto::tasks::{HttpMethod, HttpRequest, Queue, Task};
 use crate::rest::Buffered;
-use crate::storage::{Batch, Storage, StorageError, Table};
+use crate::storage::{Batch, Row, Storage, StorageError, Table};
 use async_trait::async_trait;
 use bytes::Bytes;
 use errors::Rpc;
@@ -177,42 +177,26 @@ impl Tasks {
 
 /// The queues in storage, and the sequences their next tasks have at least.
 fn find_queues(storage: &Storage) -> Result<Vec<(Queue, u64)>, StorageError> {
-    let mut queues = Vec::new();
-    let mut after = None;
-    loop {
-        let page = storage.scan(Table::Queues, &[], after.as_deref(), rows::PAGE_ROWS)?;
-        let Some(last) = page.last() else {
-            return Ok(queues);
-        };
-        after = Some(last.key.to_vec());
-        for row in page {
-            queues.push(rows::queue(&row.value)?);
-        }
-    }
+    let queues = storage.rows(Table::Queues, &[]);
+    queues.map(|row| rows::queue(&row?.value)).collect()
 }
 
 /// The tasks in storage by their queues' names. Of each only what its place in the schedule needs is remembered.
 fn find_tasks(storage: &Storage) -> Result<HashMap<String, FoundTasks>, StorageError> {
     let mut found: HashMap<String, FoundTasks> = HashMap::new();
-    let mut after = None;
-    loop {
-        let page = storage.scan(Table::Tasks, &[], after.as_deref(), rows::PAGE_ROWS)?;
-        let Some(last) = page.last() else {
-            return Ok(found);
+    for row in storage.rows(Table::Tasks, &[]) {
+        let Row { key, value } = row?;
+        let Some((queue, id)) = rows::split_task_key(&key) else {
+            continue;
         };
-        after = Some(last.key.to_vec());
-        for row in page {
-            let Some((queue, id)) = rows::split_task_key(&row.key) else {
-                continue;
-            };
-            if !found.contains_key(queue) {
-                found.insert(queue.into(), FoundTasks::default());
-            }
-            if let Some(found) = found.get_mut(queue) {
-                found.add(id, row.value)?;
-            }
+        if !found.contains_key(queue) {
+            found.insert(queue.into(), FoundTasks::default());
+        }
+        if let Some(found) = found.get_mut(queue) {
+            found.add(id, value)?;
         }
     }
+    Ok(found)
 }
 
 /// Takes away the tasks of these queues.

@@ -1,7 +1,6 @@
 //! Messages that were tried often enough go to the dead-letter topic.
 
 use super::backlog::Sequence;
-use super::errors::storage_failed;
 use super::names::{project, short};
 use super::registry::Registry;
 use super::resources::Subscription;
@@ -62,8 +61,8 @@ impl Registry {
         let mut batch = Batch::default();
         let mut letters = Vec::with_capacity(dead_lettering.len());
         for (sequence, attempts) in dead_lettering {
-            let message = rows::message(&self.context.storage, number, sequence);
-            let Some(mut message) = message.map_err(|error| storage_failed(&error))? else {
+            let message = rows::message(&self.context.storage, number, sequence)?;
+            let Some(mut message) = message else {
                 continue;
             };
             mark(&mut message, &subscription.name, attempts);

@@ -2,7 +2,6 @@
 
 use super::names::short;
 use crate::proto::rpc;
-use crate::storage::StorageError;
 use prost::Message;
 use prost_types::Any;
 use std::collections::HashMap;
@@ -52,11 +51,6 @@ pub(super) fn not_for_push() -> Status {
 pub(super) fn detached(name: &str) -> Status {
     let name = short(name);
     Status::failed_precondition(format!("Subscription is detached (resource={name})."))
-}
-
-/// The disk refused; what was answered before is safe.
-pub(super) fn storage_failed(error: &StorageError) -> Status {
-    Status::unavailable(format!("{error}. Nothing changed that was not answered"))
 }
 
 /// Some acknowledgement ids are malformed.

@@ -14,13 +14,6 @@ const PAGE_MAX: usize = 1000;
 /// What a subscription says of a topic that is gone.
 pub(super) const DELETED_TOPIC: &str = "_deleted-topic_";
 
-/// One page, and where the next begins.
-#[derive(Debug)]
-pub(super) struct Page<T> {
-    pub(super) items: Vec<T>,
-    pub(super) next: String,
-}
-
 /// The last part of a name.
 pub(super) fn short(name: &str) -> &str {
     name.rsplit('/').next().unwrap_or(name)
@@ -58,14 +51,14 @@ pub(super) fn in_project(project: &str) -> Result<String, Status> {
     }
 }
 
-/// A page of the names that begin with `prefix` and are wanted, in their order.
+/// A page of the names that begin with `prefix` and are wanted, in their order, and the token of the next one.
 pub(super) fn page<V, T>(
     all: &BTreeMap<String, V>,
     prefix: &str,
     size: i32,
     token: &str,
     mut wanted: impl FnMut(&V) -> Option<T>,
-) -> Result<Page<T>, Status> {
+) -> Result<(Vec<T>, String), Status> {
     let size = match usize::try_from(size) {
         Ok(0) => PAGE_DEFAULT,
         Ok(size) => size.min(PAGE_MAX),
@@ -88,14 +81,12 @@ pub(super) fn page<V, T>(
             continue;
         };
         if items.len() == size {
-            let next = last.to_owned();
-            return Ok(Page { items, next });
+            return Ok((items, last.to_owned()));
         }
         items.push(item);
         last = name;
     }
-    let next = String::new();
-    Ok(Page { items, next })
+    Ok((items, String::new()))
 }
 
 #[cfg(test)]
@@ -134,11 +125,11 @@ mod tests {
             .collect();
         let odd_too = |n: &u32| (*n != 2).then_some(*n);
         let of = |token: &str| page(&all, "projects/p/", 2, token, odd_too).unwrap();
-        let first = of("");
-        assert_eq!(first.items, [0, 1]);
-        let second = of(&first.next);
-        assert_eq!(second.items, [3, 4]);
-        assert_eq!(second.next, "");
+        let (first, next) = of("");
+        assert_eq!(first, [0, 1]);
+        let (second, next) = of(&next);
+        assert_eq!(second, [3, 4]);
+        assert_eq!(next, "");
         assert!(page(&all, "projects/p/", -1, "", odd_too).is_err());
         assert!(page(&all, "projects/p/", 1, "projects/q/x", odd_too).is_err());
     }

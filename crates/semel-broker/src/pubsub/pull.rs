@@ -2,7 +2,7 @@
 
 use super::acknowledge::AckId;
 use super::backlog::{Capacity, Consumer, Lease, LeaseResult, Sequence};
-use super::errors::{detached, invalid, not_for_push, not_found, storage_failed};
+use super::errors::{detached, invalid, not_for_push, not_found};
 use super::registry::Registry;
 use super::resources::{Subscription, SubscriptionState};
 use super::rows;
@@ -163,8 +163,8 @@ impl Registry {
         leased: &Lease,
         counted: bool,
     ) -> Result<Vec<wire::ReceivedMessage>, Status> {
-        let message = rows::message(&self.context.storage, number, leased.sequence);
-        let Some(message) = message.map_err(|error| storage_failed(&error))? else {
+        let message = rows::message(&self.context.storage, number, leased.sequence)?;
+        let Some(message) = message else {
             return Ok(Vec::new());
         };
         let attempt = i32::try_from(leased.attempt).unwrap_or(i32::MAX);

@@ -1,6 +1,6 @@
 //! Everything there is, by name.
 
-use super::errors::{not_found, storage_failed};
+use super::errors::not_found;
 use super::names;
 use super::resources::{Snapshot, Subscription, SubscriptionState, Topic};
 use super::rows;
@@ -86,14 +86,12 @@ impl Registry {
     }
 
     pub(super) async fn commit(&self, batch: Batch) -> Result<(), Status> {
-        let done = self.context.storage.commit(batch).await;
-        done.map_err(|error| storage_failed(&error))
+        Ok(self.context.storage.commit(batch).await?)
     }
 
     /// For what a power cut may take back: it is delivered once more then.
     pub(super) async fn write(&self, batch: Batch) -> Result<(), Status> {
-        let done = self.context.storage.write(batch).await;
-        done.map_err(|error| storage_failed(&error))
+        Ok(self.context.storage.write(batch).await?)
     }
 
     /// Commits what nobody waits for.
@@ -169,17 +167,17 @@ impl Registry {
 
 impl ResourceMaps {
     fn read_topics(&mut self, context: &Context) -> Result<(), StorageError> {
-        rows::each_row(&context.storage, Table::Topics, b"", |_, value| {
-            let topic = Topic::kept(rows::decode(value)?);
+        for row in context.storage.rows(Table::Topics, b"") {
+            let topic = Topic::kept(rows::decode(row?.value)?);
             let name = topic.state().settings.name.clone();
             self.topics.insert(name, Arc::new(topic));
-            Ok(())
-        })
+        }
+        Ok(())
     }
 
     fn read_subscriptions(&mut self, context: &Context) -> Result<(), StorageError> {
-        rows::each_row(&context.storage, Table::Subscriptions, b"", |_, value| {
-            let subscription = Arc::new(Subscription::kept(context, rows::decode(value)?)?);
+        for row in context.storage.rows(Table::Subscriptions, b"") {
+            let subscription = Arc::new(Subscription::kept(context, rows::decode(row?.value)?)?);
             let settings = subscription.state().settings.clone();
             let topic = self.topics.get(&settings.topic);
             if let Some(topic) = topic.filter(|_| !settings.detached) {
@@ -188,21 +186,20 @@ impl ResourceMaps {
                 topic.next = topic.next.max(last.map_or(0, |last| last + 1));
                 topic.subscriptions.push(Arc::clone(&subscription));
             }
-            self.subscriptions
-                .insert(subscription.name.clone(), subscription);
-            Ok(())
-        })
+            self.subscriptions.insert(settings.name, subscription);
+        }
+        Ok(())
     }
 
     fn read_snapshots(&mut self, context: &Context) -> Result<(), StorageError> {
-        rows::each_row(&context.storage, Table::Snapshots, b"", |_, value| {
-            let snapshot = Arc::new(Snapshot::kept(rows::decode(value)?));
+        for row in context.storage.rows(Table::Snapshots, b"") {
+            let snapshot = Arc::new(Snapshot::kept(rows::decode(row?.value)?));
             let topic = snapshot.settings().topic.clone();
             if let Some(topic) = self.topics.get(&topic) {
                 topic.state().snapshots.push(Arc::clone(&snapshot));
             }
             self.snapshots.insert(snapshot.name.clone(), snapshot);
-            Ok(())
-        })
+        }
+        Ok(())
     }
 }

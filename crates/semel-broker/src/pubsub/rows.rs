@@ -3,8 +3,9 @@
 use super::backlog::{NewMessage, Sequence};
 use crate::clock::Time;
 use crate::proto::pubsub as wire;
-use crate::storage::{Batch, Storage, StorageError, Table};
+use crate::storage::{Batch, Row, Storage, StorageError, Table};
 use prost::Message;
+use prost_types::Timestamp;
 
 /// Follows a message's key in the key of what else is known of it.
 const STATE_SUFFIX: u8 = b's';
@@ -15,19 +16,11 @@ const NUMBERS: &[u8] = b"pubsub numbers";
 /// A backlog's number and a message's sequence in it.
 const MESSAGE_KEY_BYTES: usize = 16;
 
-/// Rows read at once in the beginning: each may be a message of 10 MB.
-const ROWS_AT_ONCE: usize = 64;
-
-/// Rows read at once when they turn out to be small.
-const SMALL_ROWS_AT_ONCE: usize = 4096;
-
-const SMALL_ROW_BYTES: usize = 2048;
-
 /// What a backlog goes by, read from the row of a whole message without the rest of it.
 #[derive(Clone, PartialEq, prost::Message)]
 pub(super) struct Head {
     #[prost(message, optional, tag = "4")]
-    pub(super) publish_time: Option<prost_types::Timestamp>,
+    pub(super) publish_time: Option<Timestamp>,
     #[prost(string, tag = "5")]
     pub(super) ordering_key: String,
 }
@@ -75,13 +68,13 @@ pub(super) fn each_message(
     backlog: u64,
     mut look: impl FnMut(Sequence, wire::PubsubMessage),
 ) -> Result<(), StorageError> {
-    let prefix = backlog.to_be_bytes();
-    each_row(storage, Table::Messages, &prefix, |key, value| {
-        if let Some(sequence) = sequence_of(key).filter(|_| key.len() == MESSAGE_KEY_BYTES) {
+    for row in storage.rows(Table::Messages, &backlog.to_be_bytes()) {
+        let Row { key, value } = row?;
+        if let Some(sequence) = sequence_of(&key).filter(|_| key.len() == MESSAGE_KEY_BYTES) {
             look(sequence, decode(value)?);
         }
-        Ok(())
-    })
+    }
+    Ok(())
 }
 
 /// Looks at what a backlog goes by of every message, in order, and at nothing else of it.
@@ -91,21 +84,18 @@ pub(super) fn each_head(
     mut look: impl FnMut(NewMessage),
 ) -> Result<(), StorageError> {
     let mut last: Option<NewMessage> = None;
-    let prefix = backlog.to_be_bytes();
-    each_row(storage, Table::Messages, &prefix, |key, value| {
-        let Some(sequence) = sequence_of(key) else {
-            return Ok(());
+    for row in storage.rows(Table::Messages, &backlog.to_be_bytes()) {
+        let Row { key, value } = row?;
+        let Some(sequence) = sequence_of(&key) else {
+            continue;
         };
         if key.len() == MESSAGE_KEY_BYTES {
-            let head = decode::<Head>(value)?;
-            let new_message = NewMessage {
-                sequence,
-                bytes: value.len(),
-                published: head.publish_time.as_ref().map(Time::of).unwrap_or_default(),
-                key: head.ordering_key,
-                attempts: 0,
-                acknowledged: false,
-            };
+            let bytes = value.len();
+            let Head {
+                publish_time,
+                ordering_key,
+            } = decode(value)?;
+            let new_message = new(sequence, bytes, publish_time.as_ref(), ordering_key);
             if let Some(before) = last.replace(new_message) {
                 look(before);
             }
@@ -117,37 +107,9 @@ pub(super) fn each_head(
                 ..new_message
             });
         }
-        Ok(())
-    })?;
+    }
     last.into_iter().for_each(look);
     Ok(())
-}
-
-/// Looks at every row whose key begins with `prefix`.
-pub(super) fn each_row(
-    storage: &Storage,
-    table: Table,
-    prefix: &[u8],
-    mut look: impl FnMut(&[u8], &[u8]) -> Result<(), StorageError>,
-) -> Result<(), StorageError> {
-    let mut after: Option<bytes::Bytes> = None;
-    let mut at_once = ROWS_AT_ONCE;
-    loop {
-        let rows = storage.scan(table, prefix, after.as_deref(), at_once)?;
-        let mut bytes = 0;
-        for row in &rows {
-            bytes += row.value.len();
-            look(&row.key, &row.value)?;
-        }
-        at_once = match bytes <= rows.len() * SMALL_ROW_BYTES {
-            true => (at_once * 2).min(SMALL_ROWS_AT_ONCE),
-            false => ROWS_AT_ONCE,
-        };
-        match rows.last() {
-            Some(row) => after = Some(row.key.clone()),
-            None => return Ok(()),
-        }
-    }
 }
 
 /// Takes everything away whose key begins with `prefix`.
@@ -157,10 +119,10 @@ pub(super) fn delete_all(
     table: Table,
     prefix: &[u8],
 ) -> Result<(), StorageError> {
-    each_row(storage, table, prefix, |key, _| {
-        batch.delete(table, key);
-        Ok(())
-    })
+    for row in storage.rows(table, prefix) {
+        batch.delete(table, &row?.key);
+    }
+    Ok(())
 }
 
 /// A row of the broker's own.
@@ -180,12 +142,16 @@ pub(super) fn put_next_number(batch: &mut Batch, number: u64) {
 
 /// A new message as a backlog sees it.
 pub(super) fn new_message(sequence: Sequence, message: &wire::PubsubMessage) -> NewMessage {
-    let published = message.publish_time.as_ref().map(Time::of);
+    let (bytes, key) = (message.encoded_len(), message.ordering_key.clone());
+    new(sequence, bytes, message.publish_time.as_ref(), key)
+}
+
+fn new(sequence: Sequence, bytes: usize, published: Option<&Timestamp>, key: String) -> NewMessage {
     NewMessage {
         sequence,
-        bytes: message.encoded_len(),
-        published: published.unwrap_or_default(),
-        key: message.ordering_key.clone(),
+        bytes,
+        published: published.map(Time::of).unwrap_or_default(),
+        key,
         attempts: 0,
         acknowledged: false,
     }

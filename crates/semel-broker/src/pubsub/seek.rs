@@ -1,7 +1,7 @@
 //! Seeking: to a time, or to a snapshot.
 
 use super::backlog::{NewMessage, Seek};
-use super::errors::{bad_argument, storage_failed};
+use super::errors::bad_argument;
 use super::registry::Registry;
 use super::resources::{Snapshot, Subscription, read_backlog};
 use super::rows;
@@ -81,8 +81,7 @@ impl Registry {
                 batch.put(Table::Messages, &key, message.encode_to_vec());
                 messages_added.push(new_message);
             }
-        })
-        .map_err(|error| storage_failed(&error))?;
+        })?;
         Ok(messages_added)
     }
 
@@ -113,8 +112,7 @@ impl Registry {
                 let key = rows::message_key(number, sequence);
                 batch.put(Table::Messages, &key, message.encode_to_vec());
             }
-        })
-        .map_err(|error| storage_failed(&error))?;
+        })?;
         if settings.retain_acked_messages {
             rows::each_message(storage, old, |sequence, message| {
                 if open.insert(sequence) {
@@ -122,13 +120,11 @@ impl Registry {
                     batch.put(Table::Messages, &key, message.encode_to_vec());
                     rows::put_state(&mut batch, number, sequence, &state(true));
                 }
-            })
-            .map_err(|error| storage_failed(&error))?;
+            })?;
         }
         subscription.put(&mut batch, &settings, number);
         self.commit(batch).await?;
-        let backlog = read_backlog(&self.context, &settings, number);
-        let backlog = backlog.map_err(|error| storage_failed(&error))?;
+        let backlog = read_backlog(&self.context, &settings, number)?;
         let mut state = subscription.state();
         self.abandon(&mut state);
         state.backlog = backlog;

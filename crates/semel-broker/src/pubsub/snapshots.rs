@@ -1,6 +1,6 @@
 //! Snapshots: silent backlogs that go on receiving what is published.
 
-use super::errors::{already_exists, not_found, storage_failed};
+use super::errors::{already_exists, not_found};
 use super::filter;
 use super::names;
 use super::registry::Registry;
@@ -68,7 +68,7 @@ impl Registry {
         for (sequence, _) in open {
             let key = rows::message_key(number, sequence);
             let row = self.context.storage.get(Table::Messages, &key);
-            if let Some(row) = row.map_err(|error| storage_failed(&error))? {
+            if let Some(row) = row? {
                 let copy = rows::message_key(snapshot.number, sequence);
                 batch.put(Table::Messages, &copy, row);
             }
@@ -108,10 +108,11 @@ impl Registry {
         let now = self.context.clock.now();
         let show = |it: &Arc<Snapshot>| it.is_alive(now).then(|| it.settings().clone());
         let (size, token) = (request.page_size, &request.page_token);
-        let page = names::page(&self.names().snapshots, &prefix, size, token, show)?;
+        let (snapshots, next_page_token) =
+            names::page(&self.names().snapshots, &prefix, size, token, show)?;
         Ok(wire::ListSnapshotsResponse {
-            snapshots: page.items,
-            next_page_token: page.next,
+            snapshots,
+            next_page_token,
         })
     }
 
@@ -125,10 +126,10 @@ impl Registry {
         let all: BTreeMap<_, _> = all.map(|it| (it.name.clone(), it)).collect();
         let show = |it: &Arc<Snapshot>| it.is_alive(now).then(|| it.name.clone());
         let (size, token) = (request.page_size, &request.page_token);
-        let page = names::page(&all, "projects/", size, token, show)?;
+        let (snapshots, next_page_token) = names::page(&all, "projects/", size, token, show)?;
         Ok(wire::ListTopicSnapshotsResponse {
-            snapshots: page.items,
-            next_page_token: page.next,
+            snapshots,
+            next_page_token,
         })
     }
 

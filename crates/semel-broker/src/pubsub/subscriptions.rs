@@ -1,6 +1,6 @@
 //! Subscriptions: made, shown, changed, detached, deleted.
 
-use super::errors::{already_exists, storage_failed};
+use super::errors::already_exists;
 use super::names;
 use super::registry::Registry;
 use super::resources::Subscription;
@@ -35,8 +35,7 @@ impl Registry {
             topic_number: topic.number,
         };
         let number = kept.backlog;
-        let subscription = Subscription::kept(&self.context, kept);
-        let subscription = Arc::new(subscription.map_err(|error| storage_failed(&error))?);
+        let subscription = Arc::new(Subscription::kept(&self.context, kept)?);
         subscription.put(&mut batch, &settings, number);
         self.commit(batch).await?;
         topic.state().subscriptions.push(Arc::clone(&subscription));
@@ -64,11 +63,12 @@ impl Registry {
         let prefix = names::in_project(&request.project)?;
         let show = |it: &Arc<Subscription>| Some(it.state().settings.clone());
         let (size, token) = (request.page_size, &request.page_token);
-        let page = names::page(&self.names().subscriptions, &prefix, size, token, show)?;
-        let items = page.items.into_iter();
+        let (found, next_page_token) =
+            names::page(&self.names().subscriptions, &prefix, size, token, show)?;
+        let subscriptions = found.into_iter().map(|settings| self.shown(settings));
         Ok(wire::ListSubscriptionsResponse {
-            subscriptions: items.map(|settings| self.shown(settings)).collect(),
-            next_page_token: page.next,
+            subscriptions: subscriptions.collect(),
+            next_page_token,
         })
     }
 

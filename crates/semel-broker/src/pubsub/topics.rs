@@ -54,10 +54,10 @@ impl Registry {
         let names = self.names();
         let show = |topic: &Arc<Topic>| Some(topic.state().settings.clone());
         let (size, token) = (request.page_size, &request.page_token);
-        let page = names::page(&names.topics, &prefix, size, token, show)?;
+        let (topics, next_page_token) = names::page(&names.topics, &prefix, size, token, show)?;
         Ok(wire::ListTopicsResponse {
-            topics: page.items,
-            next_page_token: page.next,
+            topics,
+            next_page_token,
         })
     }
 
@@ -145,17 +145,18 @@ impl Registry {
         let all = all.into_iter().map(|it| (it.name.clone(), it.name.clone()));
         let all = all.collect();
         let (size, token) = (request.page_size, &request.page_token);
-        let page = names::page(&all, "projects/", size, token, |name| Some(name.clone()))?;
+        let (subscriptions, next_page_token) =
+            names::page(&all, "projects/", size, token, |name| Some(name.clone()))?;
         Ok(wire::ListTopicSubscriptionsResponse {
-            subscriptions: page.items,
-            next_page_token: page.next,
+            subscriptions,
+            next_page_token,
         })
     }
 
     /// Takes all messages of a backlog away.
     pub(super) fn clear(&self, batch: &mut Batch, number: u64) -> Result<(), Status> {
         let storage = &self.context.storage;
-        rows::delete_all(batch, storage, Table::Messages, &number.to_be_bytes())
-            .map_err(|error| super::errors::storage_failed(&error))
+        let prefix = number.to_be_bytes();
+        Ok(rows::delete_all(batch, storage, Table::Messages, &prefix)?)
     }
 }

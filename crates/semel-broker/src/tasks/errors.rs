@@ -1,7 +1,6 @@
 //! Refusals, in production's words and with the details it attaches.
 
 use crate::proto::rpc::{ErrorInfo, Help, LocalizedMessage, Status as RpcStatus, help};
-use crate::storage::StorageError;
 use prost::Message;
 use prost_types::Any;
 use tonic::{Code, Status};
@@ -60,11 +59,6 @@ pub(super) fn queue_existed_recently() -> Status {
     Status::failed_precondition(
         "The queue cannot be created because a queue with this name existed too recently.",
     )
-}
-
-/// Storage could not be read or written: nothing was accepted, and asking again is safe.
-pub(super) fn storage(error: &StorageError) -> Status {
-    Status::unavailable(error.to_string())
 }
 
 pub(super) fn empty_name(rpc: Rpc) -> Status {

@@ -150,8 +150,7 @@ impl QueueRunner {
             due_task,
             Trigger::RunTask { called },
         ));
-        let stored = stored.map_err(|error| errors::storage(&error))?;
-        Ok((stored.ok_or_else(errors::not_found)?, others))
+        Ok((stored?.ok_or_else(errors::not_found)?, others))
     }
 
     /// A dispatch that does not take place now: the task waits for a moment instead.

@@ -9,7 +9,7 @@ use bytes::Bytes;
 use prost::Message;
 use std::time::Duration;
 
-/// How many rows are read or taken away at a time.
+/// How many rows are taken away at a time.
 pub(super) const PAGE_ROWS: usize = 1000;
 
 /// How long a task's name is refused after its end.
@@ -133,20 +133,14 @@ pub(super) async fn clear(
     table: Table,
     prefix: &[u8],
 ) -> Result<(), StorageError> {
-    let mut after = None;
-    loop {
-        let rows = storage.scan(table, prefix, after.as_deref(), PAGE_ROWS)?;
-        let Some(last) = rows.last() else {
-            return Ok(());
-        };
-        // Not from the beginning: what was taken away there would be passed over again and again.
-        after = Some(last.key.to_vec());
-        let mut batch = Batch::default();
-        for row in rows {
-            batch.delete(table, &row.key);
+    let mut batch = Batch::default();
+    for row in storage.rows(table, prefix) {
+        batch.delete(table, &row?.key);
+        if batch.len() >= PAGE_ROWS {
+            storage.commit(std::mem::take(&mut batch)).await?;
         }
-        storage.commit(batch).await?;
     }
+    storage.commit(batch).await
 }
 
 fn end_of(storage: &Storage, name: &[u8]) -> Result<Option<Time>, StorageError> {

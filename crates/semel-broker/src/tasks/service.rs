@@ -13,7 +13,7 @@ use crate::proto::tasks::{
     ListTasksResponse, PauseQueueRequest, PurgeQueueRequest, Queue, ResumeQueueRequest,
     RunTaskRequest, Task, UpdateQueueRequest,
 };
-use crate::storage::{Batch, StorageError, Table};
+use crate::storage::{Batch, Table};
 use std::ops::Bound;
 use std::sync::Arc;
 use tonic::Status;
@@ -124,7 +124,7 @@ impl Tasks {
         batch.delete(Table::Queues, &key);
         let end = self.now().plus(rows::QUEUE_TOMBSTONE_LIFE);
         rows::put_tombstone(&mut batch, &key, end);
-        or_unavailable(runner.end_queue(batch).await)
+        Ok(runner.end_queue(batch).await?)
     }
 
     async fn purge_queue(self: Arc<Self>, request: PurgeQueueRequest) -> Result<Queue, Status> {
@@ -153,12 +153,12 @@ impl Tasks {
         let page = self
             .storage()
             .scan(Table::Tasks, &prefix, after.as_deref(), size);
-        let page = or_unavailable(page)?;
+        let page = page?;
         let last = page.last().and_then(|row| rows::split_task_key(&row.key));
         let next_page_token = last.map(|(_, id)| paging::token(&list, id, self.now()));
         let mut tasks = Vec::with_capacity(page.len());
         for row in page {
-            let stored = or_unavailable(rows::stored_task(row.value))?;
+            let stored = rows::stored_task(row.value)?;
             let task = stored.task.unwrap_or_default();
             tasks.push(view::listed(task, request.response_view));
         }
@@ -171,12 +171,12 @@ impl Tasks {
     fn get_task(&self, request: &GetTaskRequest) -> Result<Task, Status> {
         let name = names::task(&request.name, GET_TASK)?;
         let runner = self.find(name.queue).ok_or_else(errors::not_found)?;
-        if let Some(stored) = or_unavailable(runner.shown(name.id))? {
+        if let Some(stored) = runner.shown(name.id)? {
             let task = stored.task.unwrap_or_default();
             return Ok(view::shown(task, request.response_view));
         }
         let key = rows::task_key(name.queue, name.id);
-        match or_unavailable(rows::has_tombstone(self.storage(), &key, self.now()))? {
+        match rows::has_tombstone(self.storage(), &key, self.now())? {
             true => Err(errors::task_is_past()),
             false => Err(errors::not_found()),
         }
@@ -200,7 +200,7 @@ impl Tasks {
     async fn delete_task(self: Arc<Self>, request: DeleteTaskRequest) -> Result<(), Status> {
         let name = names::task(&request.name, DELETE_TASK)?;
         let runner = self.find(name.queue).ok_or_else(errors::not_found)?;
-        match or_unavailable(runner.delete(name.id).await)? {
+        match runner.delete(name.id).await? {
             true => Ok(()),
             false => Err(errors::not_found()),
         }
@@ -238,12 +238,12 @@ impl Tasks {
         let shared = &self.shared;
         let key = rows::queue_key(&queue.name);
         let now = shared.context.clock.now();
-        if or_unavailable(rows::has_tombstone(&shared.context.storage, &key, now))? {
+        if rows::has_tombstone(&shared.context.storage, &key, now)? {
             return Err(errors::queue_existed_recently());
         }
         let mut batch = Batch::default();
         rows::put_queue(&mut batch, &queue, 0);
-        or_unavailable(shared.context.storage.commit(batch).await)?;
+        shared.context.storage.commit(batch).await?;
         let runner = QueueRunner::start(
             Arc::clone(shared),
             queue.clone(),
@@ -287,9 +287,4 @@ impl Tasks {
         };
         self.runner(name)?.configure(change).await
     }
-}
-
-/// The storage's failure, as a caller is told it.
-fn or_unavailable<T>(result: Result<T, StorageError>) -> Result<T, Status> {
-    result.map_err(|error| errors::storage(&error))
 }

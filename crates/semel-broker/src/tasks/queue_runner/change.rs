@@ -4,7 +4,7 @@ use super::{QueueRunner, SequenceNumbers, State};
 use crate::clock::Time;
 use crate::failpoint::{Point, pass};
 use crate::proto::tasks::{Queue, StoredTask, Task};
-use crate::storage::{Batch, StorageError, Table};
+use crate::storage::{Batch, Row, StorageError, Table};
 use crate::tasks::names::TaskId;
 use crate::tasks::schedule::{Limits, Stage};
 use crate::tasks::validate::{self, Validation};
@@ -105,8 +105,7 @@ impl QueueRunner {
         let storage = &self.context().storage;
         if new.named {
             let key = rows::task_key(&self.name, &id);
-            let tombstones = rows::has_tombstone(storage, &key, validation.now);
-            if tombstones.map_err(|error| errors::storage(&error))? {
+            if rows::has_tombstone(storage, &key, validation.now)? {
                 return Err(errors::task_existed_recently());
             }
         }
@@ -118,10 +117,7 @@ impl QueueRunner {
         if let Some(reserved) = reserves {
             rows::put_queue(&mut batch, validation.queue, reserved);
         }
-        storage
-            .commit(batch)
-            .await
-            .map_err(|error| errors::storage(&error))?;
+        storage.commit(batch).await?;
         pass(Point::TaskKept);
         Ok(new.task.unwrap_or_default())
     }
@@ -176,9 +172,7 @@ impl QueueRunner {
             return Err(errors::no_queue());
         }
         let queue = change(&self.queue())?;
-        self.store_config(queue)
-            .await
-            .map_err(|error| errors::storage(&error))
+        Ok(self.store_config(queue).await?)
     }
 
     async fn store_config(&self, queue: Queue) -> Result<Queue, StorageError> {
@@ -205,12 +199,10 @@ impl QueueRunner {
             purge_time: Some(self.now().timestamp()),
             ..(*self.queue()).clone()
         };
-        let purged = self.store_config(purged).await;
-        let purged = purged.map_err(|error| errors::storage(&error))?;
+        let purged = self.store_config(purged).await?;
         self.state().schedule.clear();
         self.shared.tell();
-        let cleared = self.clear(true).await;
-        cleared.map_err(|error| errors::storage(&error))?;
+        self.clear(true).await?;
         Ok(purged)
     }
 
@@ -231,25 +223,20 @@ impl QueueRunner {
     /// Takes all tasks out of storage, a page at a time.
     async fn clear(&self, leave_tombstones: bool) -> Result<(), StorageError> {
         let storage = &self.context().storage;
-        let prefix = rows::task_prefix(&self.name);
-        let mut after = None;
-        loop {
-            let page = storage.scan(Table::Tasks, &prefix, after.as_deref(), rows::PAGE_ROWS)?;
-            let Some(last) = page.last() else {
-                return Ok(());
-            };
-            after = Some(last.key.to_vec());
-            let mut batch = Batch::default();
-            let mut tombstones = 0;
-            for row in page {
-                let named = leave_tombstones && rows::stored_task(row.value)?.named;
-                let id = rows::split_task_key(&row.key).map_or("", |(_, id)| id);
-                rows::end_task(&mut batch, &self.name, id, named, self.now());
-                tombstones += u32::from(named);
+        let (mut batch, mut tombstones) = (Batch::default(), 0);
+        for row in storage.rows(Table::Tasks, &rows::task_prefix(&self.name)) {
+            let Row { key, value } = row?;
+            let named = leave_tombstones && rows::stored_task(value)?.named;
+            let id = rows::split_task_key(&key).map_or("", |(_, id)| id);
+            rows::end_task(&mut batch, &self.name, id, named, self.now());
+            tombstones += u32::from(named);
+            if batch.len() >= rows::PAGE_ROWS {
+                self.sweep_if_needed(&mut batch, std::mem::take(&mut tombstones))?;
+                storage.commit(std::mem::take(&mut batch)).await?;
             }
-            self.sweep_if_needed(&mut batch, tombstones)?;
-            storage.commit(batch).await?;
         }
+        self.sweep_if_needed(&mut batch, tombstones)?;
+        storage.commit(batch).await
     }
 
     /// Now and then lets go of names that may be used again.
