@@ -2,7 +2,7 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// Resolver that lead to a machine's credentials on some network or other.
+/// Names that lead to a machine's credentials on some network or other.
 const NAMES_REFUSED: [&str; 3] = ["metadata", "metadata.google.internal", "metadata.goog"];
 
 /// Where clouds keep a machine's credentials, outside of the link-local range.

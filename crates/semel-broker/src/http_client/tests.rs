@@ -1,4 +1,4 @@
-//! What a http_client does on real sockets.
+//! What an HTTP client does on real sockets.
 
 mod forbidden;
 mod redirects;

@@ -1,6 +1,6 @@
 //! What a start-up file declares is there, again and again.
 
-use crate::support::{Broker, bind_in, settings};
+use crate::support::{Broker, bind_in, ok, rows, settings};
 use semel_broker::{Declared, Settings};
 use serde_json::json;
 
@@ -78,10 +78,7 @@ async fn a_file_is_read_whole() {
         } },
     });
     assert_eq!(broker.get(&format!("/v2/{queue}")).await.unwrap(), expected);
-    let push = broker
-        .get("/v1/projects/demo/subscriptions/invoices-push")
-        .await
-        .unwrap();
+    let push = ok(broker.get("/v1/projects/demo/subscriptions/invoices-push")).await;
     for (name, value) in [
         ("topic", json!(topics[0])),
         ("ackDeadlineSeconds", json!(30)),
@@ -106,64 +103,34 @@ async fn a_file_is_read_whole() {
     ] {
         assert_eq!(push[name], value, "{name}");
     }
-    let pull = broker
-        .get("/v1/projects/demo/subscriptions/invoices-pull")
-        .await
-        .unwrap();
+    let pull = ok(broker.get("/v1/projects/demo/subscriptions/invoices-pull")).await;
     assert_eq!(pull["enableExactlyOnceDelivery"], true);
 }
 
+/// A file with `;` for a new line, where it is wrong, and what is said; `$S` is a subscription.
+const MISTAKES: &str = r#"
+    [[queue]];name = "q" | line 2 | project =
+    project = "p";[[queue]];name = "q" | line 3 | location =
+    [[queue]];name = "queues/q" | line 2 | projects/P/locations/L/queues/Q
+    [[topic]];name = "projects/p/topic/t" | line 2 | projects/P/topics/NAME
+    [[topic]];nome = "t" | line 2 | unknown field `nome`
+    [[topic]]; | | missing field `name`
+    faults = ["explode=1"] | line 1 | no kind "explode"
+    project = "p";[[topic]];name = "t";[[topic]];name = "t" | line 5 | twice
+    [[queue]];name = "q";min_backoff = "soon" | line 3 | min_backoff
+    [[queue]];name = "q";min_backoff = "soon" | line 3 | is not a duration
+    [[queue]];name = "q";url = "ftp://h/" | line 3 | is not an address
+    $S;ack_deadline = "5s" | line 5 | 10 to 600
+    $S;unwrapped = true | line 5 | it is for push
+    $S;max_delivery_attempts = 5 | line 5 | dead_letter_topic
+    project = | line 1 |
+"#;
+
 #[test]
 fn mistakes_are_named_with_their_line() {
-    let subscription = "project = \"p\"\n[[subscription]]\nname = \"s\"\ntopic = \"t\"\n";
-    let with = |line: &str| format!("{subscription}{line}");
-    let queue = |line: &str| format!("[[queue]]\nname = \"q\"\n{line}");
-    let twice = "project = \"p\"\n[[topic]]\nname = \"t\"\n[[topic]]\nname = \"t\"";
-    for (text, line, problem) in [
-        (queue(""), "line 2", "project = "),
-        (
-            format!("project = \"p\"\n{}", queue("")),
-            "line 3",
-            "location = ",
-        ),
-        (
-            "[[queue]]\nname = \"queues/q\"".into(),
-            "line 2",
-            "projects/P/locations/L/queues/Q",
-        ),
-        (
-            "[[topic]]\nname = \"projects/p/topic/t\"".into(),
-            "line 2",
-            "projects/P/topics/NAME",
-        ),
-        (
-            "[[topic]]\nnome = \"t\"".into(),
-            "line 2",
-            "unknown field `nome`",
-        ),
-        ("[[topic]]\n".into(), "", "missing field `name`"),
-        (
-            "faults = [\"explode=1\"]".into(),
-            "line 1",
-            "no kind \"explode\"",
-        ),
-        (twice.into(), "line 5", "twice"),
-        (queue("min_backoff = \"soon\""), "line 3", "min_backoff"),
-        (
-            queue("min_backoff = \"soon\""),
-            "line 3",
-            "is not a duration",
-        ),
-        (queue("url = \"ftp://h/\""), "line 3", "is not an address"),
-        (with("ack_deadline = \"5s\""), "line 5", "10 to 600"),
-        (with("unwrapped = true"), "line 5", "it is for push"),
-        (
-            with("max_delivery_attempts = 5"),
-            "line 5",
-            "dead_letter_topic",
-        ),
-        ("project = ".into(), "line 1", ""),
-    ] {
+    let subscription = "project = \"p\";[[subscription]];name = \"s\";topic = \"t\"";
+    for [text, line, problem] in rows(MISTAKES) {
+        let text = text.replace("$S", subscription).replace(';', "\n");
         let error = text.parse::<Declared>().unwrap_err().to_string();
         assert!(
             error.contains(line) && error.contains(problem),
@@ -182,10 +149,7 @@ async fn what_is_declared_is_made_so_again_and_again() {
         .await
         .unwrap();
     let broker = Broker::serve(bound);
-    let push = broker
-        .get("/v1/projects/demo/subscriptions/invoices-push")
-        .await
-        .unwrap();
+    let push = ok(broker.get("/v1/projects/demo/subscriptions/invoices-push")).await;
     assert_eq!(push["ackDeadlineSeconds"], 40);
     let counts = &broker.get("/_semel/").await.unwrap()["counts"];
     assert_eq!(

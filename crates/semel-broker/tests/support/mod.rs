@@ -267,6 +267,11 @@ pub(crate) fn merged(mut base: Value, over: Value) -> Value {
     base
 }
 
+/// What a call gives that is not refused.
+pub(crate) async fn ok(call: impl Future<Output = ApiResult>) -> Value {
+    call.await.unwrap()
+}
+
 /// Checks how a call is refused.
 pub(crate) fn refused(answer: ApiResult, status: &str, message: &str) {
     let refused = answer.unwrap_err();

@@ -1,4 +1,5 @@
 use super::*;
+use AckOutcome::{Acknowledging, Done};
 
 mod acknowledge;
 mod storm;
@@ -9,6 +10,16 @@ const ALL: Capacity = Capacity {
     messages: 1000,
     bytes: usize::MAX,
 };
+
+/// One message at a time.
+const ONE: Capacity = Capacity { messages: 1, ..ALL };
+
+fn ordered() -> DeliveryPolicy {
+    DeliveryPolicy {
+        ordered: true,
+        ..policy()
+    }
+}
 
 pub(super) fn policy() -> DeliveryPolicy {
     DeliveryPolicy {
@@ -82,13 +93,10 @@ fn a_message_is_given_out_once_until_its_deadline() {
 fn an_extension_moves_the_deadline_and_a_refusal_ends_it() {
     let mut backlog = backlog(policy(), &[""]);
     let first = &take(&mut backlog, at(0), Consumer::Pull(1), ALL)[0];
-    assert_eq!(
-        backlog.extend(1, first.delivery, SECOND * 60, at(1)),
-        AckOutcome::Done
-    );
+    assert_eq!(backlog.extend(1, first.delivery, SECOND * 60, at(1)), Done);
     assert_eq!(backlog.expire(at(30)), []);
     let (outcome, ended) = backlog.refuse(1, first.delivery, at(30));
-    assert_eq!((outcome, ended.len()), (AckOutcome::Done, 1));
+    assert_eq!((outcome, ended.len()), (Done, 1));
     let again = &take(&mut backlog, at(30), Consumer::Pull(1), ALL)[0];
     assert_eq!((again.sequence, again.attempt), (1, 2));
 }
@@ -114,21 +122,13 @@ fn pauses_grow_with_the_attempts() {
 
 #[test]
 fn a_key_is_with_one_taker_and_in_order() {
-    let policy = DeliveryPolicy {
-        ordered: true,
-        ..policy()
-    };
-    let mut backlog = backlog(policy, &["a", "a", "b", "a", ""]);
-    let one = Capacity {
-        messages: 1,
-        bytes: usize::MAX,
-    };
+    let mut backlog = backlog(ordered(), &["a", "a", "b", "a", ""]);
     let stream = Consumer::Stream(1);
-    let first = take(&mut backlog, at(0), stream, one);
+    let first = take(&mut backlog, at(0), stream, ONE);
     assert_eq!(sequences(&first), [1]);
     assert_eq!(all(&mut backlog, at(0), Consumer::Stream(2)), [3, 5]);
     // The same stream gets the following ones.
-    let more = take(&mut backlog, at(1), stream, one);
+    let more = take(&mut backlog, at(1), stream, ONE);
     assert_eq!(sequences(&more), [2]);
     // The first comes back, and with it the one after.
     let (_, ended) = backlog.refuse(1, first[0].delivery, at(2));
@@ -166,10 +166,8 @@ fn a_taker_has_no_more_than_its_room() {
         messages: 10,
         bytes: 250,
     };
-    assert_eq!(
-        sequences(&take(&mut backlog, at(0), Consumer::Stream(1), capacity)),
-        [1, 2]
-    );
+    let leased = take(&mut backlog, at(0), Consumer::Stream(1), capacity);
+    assert_eq!(sequences(&leased), [1, 2]);
     let load = backlog.load(Consumer::Stream(1));
     assert_eq!((load.messages, load.bytes), (2, 200));
     assert_eq!(backlog.waiting(), 2);
@@ -183,9 +181,8 @@ fn what_is_too_old_is_dropped() {
     };
     let mut backlog = backlog(policy, &["", ""]);
     backlog.add(new_message(3, "", at(300)), at(300));
-    let take = backlog.take(at(600), Consumer::Pull(1), DEADLINE, ALL, &mut |_, _| {
-        Plan::default()
-    });
+    let mut plan = |_, _| Plan::default();
+    let take = backlog.take(at(600), Consumer::Pull(1), DEADLINE, ALL, &mut plan);
     assert_eq!(take.dropped, [1, 2]);
     assert_eq!(sequences(&take.leased), [3]);
     assert_eq!(backlog.unfinished(), 1);
@@ -206,7 +203,7 @@ fn a_seek_brings_back_what_was_retained_and_skips_what_is_older() {
     for it in &leased {
         assert_eq!(
             backlog.acknowledge(it.sequence, it.delivery, at(5)).0,
-            AckOutcome::Acknowledging
+            Acknowledging
         );
         backlog.acknowledged(it.sequence);
     }
@@ -242,34 +239,18 @@ fn faults_hold_back_overtake_double_and_ignore() {
     assert_eq!(sequences(&take.leased), [2, 1]);
     let (two, one) = (&take.leased[0], &take.leased[1]);
     assert_eq!(two.duplicate_delivery, Some(two.delivery + 1));
-    assert_eq!(
-        backlog.acknowledge(1, one.delivery, at(1)).0,
-        AckOutcome::Done
-    );
-    assert_eq!(
-        backlog
-            .acknowledge(2, two.duplicate_delivery.unwrap(), at(1))
-            .0,
-        AckOutcome::Done
-    );
+    assert_eq!(backlog.acknowledge(1, one.delivery, at(1)).0, Done);
+    let duplicate = two.duplicate_delivery.unwrap();
+    assert_eq!(backlog.acknowledge(2, duplicate, at(1)).0, Done);
     // The second is delivered once more, and then no more; the third was late, and the first is unheard of.
     let take = backlog.take(at(2), Consumer::Pull(2), DEADLINE, ALL, &mut plan);
     assert_eq!(sequences(&take.leased), [2, 3]);
     let again = take.leased[0].delivery;
-    assert_eq!(
-        backlog.acknowledge(2, again, at(2)).0,
-        AckOutcome::Acknowledging
-    );
+    assert_eq!(backlog.acknowledge(2, again, at(2)).0, Acknowledging);
     backlog.acknowledged(2);
     assert_eq!(backlog.expire(at(10)).len(), 1);
-    assert_eq!(
-        sequences(
-            &backlog
-                .take(at(10), Consumer::Pull(3), DEADLINE, ALL, &mut plan)
-                .leased
-        ),
-        [1]
-    );
+    let take = backlog.take(at(10), Consumer::Pull(3), DEADLINE, ALL, &mut plan);
+    assert_eq!(sequences(&take.leased), [1]);
 }
 
 #[test]
@@ -290,7 +271,7 @@ fn an_overtaken_message_waits_a_second_at_most_and_an_overlap_is_not_extended() 
     let leased = take(&mut backlog, at(1));
     assert_eq!(
         backlog.extend(1, leased[0].delivery, SECOND * 600, at(1)),
-        AckOutcome::Done
+        Done
     );
     assert_eq!(backlog.expire(at(4)).len(), 1);
     assert_eq!(take(&mut backlog, at(4)).len(), 1);

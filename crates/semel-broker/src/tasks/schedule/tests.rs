@@ -15,10 +15,49 @@ fn at(millis: i64) -> Time {
     Time(1_000_000_000 + millis * 1000)
 }
 
-fn go(schedule: &mut Schedule, rate_limiter: &mut RateLimiter, now: Time) -> Option<DueTask> {
-    match schedule.next(&limits(), rate_limiter, now) {
-        NextStep::Dispatch(due_task) => Some(due_task),
-        NextStep::At(_) | NextStep::Wait => None,
+/// A schedule and how fast it may go.
+struct TestSchedule {
+    schedule: Schedule,
+    rate_limiter: RateLimiter,
+}
+
+impl TestSchedule {
+    /// With these tasks, which were never tried, each due at its moment; they are numbered as they come.
+    fn new(due: &[i64]) -> Self {
+        let mut test = Self {
+            schedule: Schedule::default(),
+            rate_limiter: RateLimiter::new(),
+        };
+        for (number, millis) in (1..).zip(due) {
+            test.add(number, *millis);
+        }
+        test
+    }
+
+    fn add(&mut self, number: u64, millis: i64) {
+        let id = TaskId::Number(number);
+        self.schedule.add(&id, number, at(millis), Stage::Fresh);
+    }
+
+    fn next(&mut self, limits: &Limits, millis: i64) -> NextStep {
+        self.schedule
+            .next(limits, &mut self.rate_limiter, at(millis))
+    }
+
+    /// The task that sets out at this moment, if one does.
+    fn go(&mut self, millis: i64) -> Option<DueTask> {
+        match self.next(&limits(), millis) {
+            NextStep::Dispatch(due_task) => Some(due_task),
+            NextStep::At(_) | NextStep::Wait => None,
+        }
+    }
+
+    /// Sends the next task out, which lets others go first.
+    fn yields(&mut self, millis: i64, until: i64) -> TaskId {
+        let id = self.go(millis).unwrap().id;
+        self.schedule.end_dispatch(&id);
+        self.schedule.yield_until(&id, at(until));
+        id
     }
 }
 
@@ -86,64 +125,37 @@ fn without_limits_only_old_age_ends_a_task() {
 
 #[test]
 fn the_earliest_goes_first_and_of_those_the_oldest() {
-    let (mut schedule, mut rate_limiter) = (Schedule::default(), RateLimiter::new());
-    schedule.add(&TaskId::Number(1), 1, at(5), Stage::Fresh);
-    schedule.add(&TaskId::Number(2), 2, at(1), Stage::Fresh);
-    schedule.add(&TaskId::Number(3), 3, at(1), Stage::Fresh);
-    let mut order = Vec::new();
-    while let Some(due_task) = go(&mut schedule, &mut rate_limiter, at(6)) {
-        order.push(due_task.id);
-    }
+    let mut test = TestSchedule::new(&[5, 1, 1]);
+    let order: Vec<_> = std::iter::from_fn(|| Some(test.go(6)?.id)).collect();
     assert_eq!(order, [2, 3, 1].map(TaskId::Number));
 }
 
 #[test]
 fn a_queue_waits_for_the_next_moment() {
-    let (mut schedule, mut rate_limiter) = (Schedule::default(), RateLimiter::new());
-    assert_eq!(
-        schedule.next(&limits(), &mut rate_limiter, at(0)),
-        NextStep::Wait
-    );
-    schedule.add(&TaskId::Number(1), 1, at(5), Stage::Fresh);
-    assert_eq!(
-        schedule.next(&limits(), &mut rate_limiter, at(0)),
-        NextStep::At(at(5))
-    );
+    let mut test = TestSchedule::new(&[]);
+    assert_eq!(test.next(&limits(), 0), NextStep::Wait);
+    test.add(1, 5);
+    assert_eq!(test.next(&limits(), 0), NextStep::At(at(5)));
     let paused = Limits {
         paused: true,
         ..limits()
     };
-    assert_eq!(
-        schedule.next(&paused, &mut rate_limiter, at(9)),
-        NextStep::Wait
-    );
+    assert_eq!(test.next(&paused, 9), NextStep::Wait);
 }
 
 #[test]
 fn no_more_are_on_the_way_than_allowed() {
-    let (mut schedule, mut rate_limiter) = (Schedule::default(), RateLimiter::new());
+    let mut test = TestSchedule::new(&[0, 0, 0]);
     let two = Limits {
         concurrent: 2,
         ..limits()
     };
-    for n in 0..3 {
-        schedule.add(&TaskId::Number(n), n, at(0), Stage::Fresh);
-    }
     for _ in 0..2 {
-        assert!(matches!(
-            schedule.next(&two, &mut rate_limiter, at(1)),
-            NextStep::Dispatch(_)
-        ));
+        assert!(matches!(test.next(&two, 1), NextStep::Dispatch(_)));
     }
-    assert_eq!(
-        schedule.next(&two, &mut rate_limiter, at(1)),
-        NextStep::Wait
-    );
-    schedule.end_dispatch(&TaskId::Number(0));
-    assert!(matches!(
-        schedule.next(&two, &mut rate_limiter, at(1)),
-        NextStep::Dispatch(_)
-    ));
+    assert_eq!(test.next(&two, 1), NextStep::Wait);
+    test.schedule.end_dispatch(&TaskId::Number(1));
+    assert!(matches!(test.next(&two, 1), NextStep::Dispatch(_)));
 }
 
 #[test]
@@ -182,45 +194,34 @@ fn overload_does_not_take_permits_away() {
 
 #[test]
 fn who_is_waited_for_goes_first_and_then_who_waited() {
-    let (mut schedule, mut rate_limiter) = (Schedule::default(), RateLimiter::new());
+    let mut test = TestSchedule::new(&[0, 0, 0]);
     let [a, b, c] = [1, 2, 3].map(TaskId::Number);
-    schedule.add(&a, 1, at(0), Stage::Fresh);
-    schedule.add(&b, 2, at(0), Stage::Fresh);
-    schedule.add(&c, 3, at(0), Stage::Fresh);
-    let first = go(&mut schedule, &mut rate_limiter, at(1)).unwrap();
-    schedule.end_dispatch(&first.id);
-    schedule.yield_until(&first.id, at(1001));
-    let second = go(&mut schedule, &mut rate_limiter, at(1)).unwrap();
+    assert_eq!(test.yields(1, 1001), a);
+    let second = test.go(1).unwrap();
     assert_eq!((second.id, second.stage), (b, Stage::PutBack));
-    let rest = [(); 2].map(|()| go(&mut schedule, &mut rate_limiter, at(1)).unwrap());
+    let rest = [(); 2].map(|()| test.go(1).unwrap());
     assert_eq!(rest.clone().map(|it| it.id), [c, a]);
     assert_eq!(rest[1].stage, Stage::PutBack);
 }
 
 #[test]
 fn who_lets_others_first_goes_anyway_when_nobody_comes() {
-    let (mut schedule, mut rate_limiter) = (Schedule::default(), RateLimiter::new());
-    schedule.add(&TaskId::Number(1), 1, at(0), Stage::Fresh);
-    let first = go(&mut schedule, &mut rate_limiter, at(1)).unwrap();
-    schedule.end_dispatch(&first.id);
-    schedule.yield_until(&first.id, at(1001));
-    assert_eq!(go(&mut schedule, &mut rate_limiter, at(1000)), None);
-    assert_eq!(
-        go(&mut schedule, &mut rate_limiter, at(1001)).unwrap().id,
-        first.id
-    );
+    let mut test = TestSchedule::new(&[0]);
+    let first = test.yields(1, 1001);
+    assert_eq!(test.go(1000), None);
+    assert_eq!(test.go(1001).unwrap().id, first);
 }
 
 #[test]
 fn a_forced_task_does_not_also_wait() {
-    let (mut schedule, mut rate_limiter) = (Schedule::default(), RateLimiter::new());
+    let mut test = TestSchedule::new(&[]);
     let id = TaskId::Number(1);
-    schedule.add(&id, 1, at(0), Stage::Retry);
-    assert_eq!(schedule.dispatch_now(&id).unwrap().others, 0);
-    assert_eq!(schedule.dispatch_now(&id).unwrap().others, 1);
-    assert_eq!(go(&mut schedule, &mut rate_limiter, at(1)), None);
-    assert_eq!(schedule.dispatch_now(&TaskId::Number(2)), None);
-    assert_eq!(schedule.in_flight_of(&id), 2);
+    test.schedule.add(&id, 1, at(0), Stage::Retry);
+    assert_eq!(test.schedule.dispatch_now(&id).unwrap().others, 0);
+    assert_eq!(test.schedule.dispatch_now(&id).unwrap().others, 1);
+    assert_eq!(test.go(1), None);
+    assert_eq!(test.schedule.dispatch_now(&TaskId::Number(2)), None);
+    assert_eq!(test.schedule.in_flight_of(&id), 2);
 }
 
 #[derive(Clone, Debug)]
@@ -304,17 +305,10 @@ fn a_rate_next_to_nothing_makes_a_queue_wait() {
 
 #[test]
 fn a_task_that_lets_others_first_and_is_sent_out_by_hand_goes_once() {
-    let (mut schedule, mut rate_limiter) = (Schedule::default(), RateLimiter::new());
-    let (first, second) = (TaskId::Number(1), TaskId::Number(2));
-    schedule.add(&first, 1, at(0), Stage::Fresh);
-    assert!(go(&mut schedule, &mut rate_limiter, at(0)).is_some());
-    schedule.end_dispatch(&first);
-    schedule.yield_until(&first, at(1000));
-    assert!(schedule.dispatch_now(&first).is_some());
-    schedule.add(&second, 2, at(0), Stage::Fresh);
-    assert_eq!(
-        go(&mut schedule, &mut rate_limiter, at(10)).unwrap().id,
-        second
-    );
-    assert_eq!(go(&mut schedule, &mut rate_limiter, at(2000)), None);
+    let mut test = TestSchedule::new(&[0]);
+    let first = test.yields(0, 1000);
+    assert!(test.schedule.dispatch_now(&first).is_some());
+    test.add(2, 0);
+    assert_eq!(test.go(10).unwrap().id, TaskId::Number(2));
+    assert_eq!(test.go(2000), None);
 }

@@ -8,7 +8,7 @@ mod seek;
 mod faults;
 mod restart;
 
-use crate::support::{ApiResult, Broker, Handler, base64, merged};
+use crate::support::{ApiResult, Broker, Handler, base64, merged, ok};
 use serde_json::{Value, json};
 use std::ops::Deref;
 use std::path::Path;

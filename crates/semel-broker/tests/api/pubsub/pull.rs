@@ -102,9 +102,7 @@ async fn a_message_refused_too_often_goes_to_the_dead_letter_topic() {
     let test = TestTopic::with(dead_letters(dead, 5)).await;
     test.topic(dead, json!({})).await;
     let letters = "projects/p/subscriptions/letters";
-    test.subscribe(letters, json!({ "topic": dead }))
-        .await
-        .unwrap();
+    ok(test.subscribe(letters, json!({ "topic": dead }))).await;
     let published = test.publish(&["poison"]).await;
     for attempt in 1..=5 {
         let received = test.wait_pull(SUBSCRIPTION).await;

@@ -98,9 +98,7 @@ async fn a_push_carries_a_token_for_its_endpoint() {
         "oidcToken": { "serviceAccountEmail": email },
         "noWrapper": { "writeMetadata": true },
     });
-    test.subscribe(SUBSCRIPTION, json!({ "pushConfig": push }))
-        .await
-        .unwrap();
+    ok(test.subscribe(SUBSCRIPTION, json!({ "pushConfig": push }))).await;
     let published = test.publish(&["raw"]).await;
     let seen = handler.wait_for(1).await.remove(0);
     assert_eq!(seen.body, "raw");
@@ -120,9 +118,7 @@ async fn a_subscription_may_change_from_pull_to_push_and_back() {
     test.tell("modifyPushConfig", push).await.unwrap();
     handler.wait_for(1).await;
     test.idle(false).await;
-    test.tell("modifyPushConfig", json!({ "pushConfig": {} }))
-        .await
-        .unwrap();
+    ok(test.tell("modifyPushConfig", json!({ "pushConfig": {} }))).await;
     test.publish(&["b"]).await;
     assert_eq!(texts(&test.pull(SUBSCRIPTION).await), ["b"]);
     assert_eq!(handler.seen().len(), 1);

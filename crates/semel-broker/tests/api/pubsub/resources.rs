@@ -128,10 +128,7 @@ async fn lists_come_in_pages() {
         }
     }
     assert_eq!(names, 6);
-    let page = test
-        .get(&format!("/v1/{TOPIC}/subscriptions?pageSize=2"))
-        .await
-        .unwrap();
+    let page = ok(test.get(&format!("/v1/{TOPIC}/subscriptions?pageSize=2"))).await;
     assert_eq!(page["subscriptions"].as_array().unwrap().len(), 2);
     assert!(page["nextPageToken"].is_string());
     let none = test.get("/v1/projects/q/subscriptions").await.unwrap();

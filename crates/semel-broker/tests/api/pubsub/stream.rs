@@ -209,9 +209,7 @@ async fn a_stream_ends_with_its_subscription() {
         panic!("a push subscription has no streams");
     };
     assert_eq!(refused.code(), Code::FailedPrecondition);
-    test.tell("modifyPushConfig", json!({ "pushConfig": {} }))
-        .await
-        .unwrap();
+    ok(test.tell("modifyPushConfig", json!({ "pushConfig": {} }))).await;
     let mut client = Client::open(&test, 0).await.unwrap();
     test.delete(&format!("/v1/{SUBSCRIPTION}")).await.unwrap();
     assert_eq!(client.response().await.unwrap_err().code(), Code::NotFound);

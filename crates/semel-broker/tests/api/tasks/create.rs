@@ -46,20 +46,14 @@ async fn only_the_full_view_shows_the_body() {
         (2, &json!("FULL"), &json!("aGk=")),
         (99, &none, &none),
     ] {
-        let got = test
-            .get(&format!("{QUEUE}/tasks/t?responseView={view}"))
-            .await
-            .unwrap();
+        let got = ok(test.get(&format!("{QUEUE}/tasks/t?responseView={view}"))).await;
         assert_eq!(
             (&got["view"], &got["httpRequest"]["body"]),
             (shown, body),
             "{view}"
         );
     }
-    let list = test
-        .get(&format!("{QUEUE}/tasks?responseView=99"))
-        .await
-        .unwrap();
+    let list = ok(test.get(&format!("{QUEUE}/tasks?responseView=99"))).await;
     assert_eq!(list["tasks"][0]["view"], basic);
 }
 
@@ -246,10 +240,7 @@ async fn tasks_are_listed_in_pages_as_recorded() {
     let mut token = String::new();
     let mut pages = Vec::new();
     for _ in 0..3 {
-        let page = test
-            .get(&format!("{QUEUE}/tasks?pageSize=2&pageToken={token}"))
-            .await
-            .unwrap();
+        let page = ok(test.get(&format!("{QUEUE}/tasks?pageSize=2&pageToken={token}"))).await;
         token = page["nextPageToken"]
             .as_str()
             .unwrap_or_default()
@@ -285,9 +276,7 @@ async fn an_app_engine_task_is_kept_and_goes_nowhere_but_here() {
     let agent = "AppEngine-Google; (+http://code.google.com/appengine)";
     assert_eq!(seen[0].header("user-agent"), agent);
     test.idle(false).await;
-    test.create(task("away", "service.appspot.com"))
-        .await
-        .unwrap();
+    ok(test.create(task("away", "service.appspot.com"))).await;
     test.until_results(|results| results.len() > 1).await;
     test.tell_queue("pause").await;
     test.idle(false).await;

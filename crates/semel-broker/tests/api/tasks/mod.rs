@@ -9,7 +9,7 @@ mod retries;
 mod faults;
 mod restart;
 
-use crate::support::{ApiResult, Broker, Handler, invalid, merged, refused, rows, short};
+use crate::support::{ApiResult, Broker, Handler, invalid, merged, ok, refused, rows, short};
 use serde_json::{Value, json};
 use std::ops::Deref;
 

@@ -72,10 +72,7 @@ async fn a_tasks_own_policy_comes_before_its_queues() {
 async fn a_tasks_own_policy_is_checked_and_filled() {
     let test = TestQueue::new(&[]).await;
     let with = |retry: Value| merged(test.later(""), json!({ "retryConfig": retry }));
-    let filled = test
-        .create(with(json!({ "maxAttempts": 3 })))
-        .await
-        .unwrap();
+    let filled = ok(test.create(with(json!({ "maxAttempts": 3 })))).await;
     let expected = json!({ "maxAttempts": 3, "minBackoff": "0.100s", "maxBackoff": "3600s", "maxDoublings": 16 });
     assert_eq!(filled["retryConfig"], expected);
     let without = test.create(test.later("")).await.unwrap();

@@ -69,10 +69,7 @@ async fn a_queues_target_is_applied_to_tasks_that_exist_already() {
 async fn a_body_cannot_go_with_a_method_that_carries_none() {
     let test = TestQueue::new(&[]).await;
     set(&test, json!({ "httpMethod": "GET" })).await.unwrap();
-    let created = test
-        .create(test.task_of("t", json!({ "body": "aGk=" })))
-        .await
-        .unwrap();
+    let created = ok(test.create(test.task_of("t", json!({ "body": "aGk=" })))).await;
     assert_eq!(created["httpRequest"]["httpMethod"], "POST");
     test.until_results(|results| !results.is_empty()).await;
     test.tell_queue("pause").await;
@@ -138,9 +135,7 @@ async fn wrong_targets_are_refused_as_recorded() {
         invalid(set(&test, target).await, &message);
     }
     let custom = header("X-Custom", "a\r\nb");
-    let set = set(&test, json!({ "headerOverrides": [{}, custom] }))
-        .await
-        .unwrap();
+    let set = ok(set(&test, json!({ "headerOverrides": [{}, custom] }))).await;
     assert_eq!(set["httpTarget"]["headerOverrides"], json!([custom]));
 }
 
@@ -158,9 +153,7 @@ async fn a_buffered_request_becomes_a_task() {
     let (tasks, named) = (&format!("{QUEUE}/tasks"), &format!("{QUEUE}/tasks/t"));
     let (_, refused) = buffer(tasks).await;
     assert_eq!(refused["error"]["status"], "FAILED_PRECONDITION");
-    set(&test, json!({ "uriOverride": here(&test) }))
-        .await
-        .unwrap();
+    ok(set(&test, json!({ "uriOverride": here(&test) }))).await;
     let (_, created) = buffer(named).await;
     assert_eq!(created["task"]["name"], format!("{QUEUE_NAME}/tasks/t"));
     let seen = test.handler.wait_for(1).await;

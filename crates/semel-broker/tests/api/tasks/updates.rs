@@ -38,9 +38,7 @@ async fn only_masked_fields_change() {
 #[tokio::test]
 async fn a_masked_message_is_replaced_whole() {
     let test = configured().await;
-    let updated = update(&test, rate(100.0, 0), Some("rate_limits"))
-        .await
-        .unwrap();
+    let updated = ok(update(&test, rate(100.0, 0), Some("rate_limits"))).await;
     assert_eq!(updated["rateLimits"], rates(100, 20, 1000));
     assert_eq!(updated["retryConfig"]["maxAttempts"], 5);
 }
@@ -125,9 +123,7 @@ async fn updates_are_refused_as_recorded() {
     ] {
         invalid(update(&test, queue, mask).await, message);
     }
-    update(&test, host("example.net"), Some("http_target"))
-        .await
-        .unwrap();
+    ok(update(&test, host("example.net"), Some("http_target"))).await;
     let emptied = update(&test, no_target, Some("http_target.uri_override.host")).await;
     let message = "Error in parsing HttpTarget. Invalid uri_override.";
     invalid(emptied, message);
