@@ -45,6 +45,10 @@ pub const DESCRIPTORS: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/descrip
 /// The full name of a queue's message.
 pub(crate) const QUEUE: &str = "google.cloud.tasks.v2.Queue";
 
+/// The full name of the message of a queue's target.
+#[cfg(test)]
+pub(crate) const HTTP_TARGET: &str = "google.cloud.tasks.v2.HttpTarget";
+
 /// The full name of what a request that becomes a task is answered with.
 pub(crate) const BUFFER_TASK_RESPONSE: &str = "google.cloud.tasks.v2.BufferTaskResponse";
 
@@ -64,6 +68,13 @@ pub(crate) fn dynamic(descriptor: MessageDescriptor, message: &impl Message) -> 
     let same = dynamic.transcode_from(message);
     same.expect("it reads as it was written");
     dynamic
+}
+
+/// For tests: a message as its JSON says.
+#[cfg(test)]
+pub(crate) fn from_json<M: Message + Default>(name: &str, json: serde_json::Value) -> M {
+    let message = DynamicMessage::deserialize(descriptor(name), json);
+    message.unwrap().transcode_to().unwrap()
 }
 
 /// The fields that a path like `queue.name` goes through, each found by `find`; nothing if one is not there.

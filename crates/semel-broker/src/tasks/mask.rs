@@ -47,51 +47,29 @@ fn drop_empty_token(target: &mut HttpTarget) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::proto::tasks::{OAuthToken, OidcToken, PathOverride, UriOverride};
+    use crate::proto::tasks::{OAuthToken, PathOverride};
+    use serde_json::json;
 
     fn paths(paths: &[&str]) -> Vec<String> {
         paths.iter().map(|it| (*it).to_owned()).collect()
     }
 
-    fn with(target: HttpTarget) -> Queue {
-        Queue {
-            http_target: Some(target),
-            ..Queue::default()
-        }
-    }
-
     fn created() -> Queue {
-        with(HttpTarget {
-            uri_override: Some(UriOverride {
-                host: Some("example.net".into()),
-                path_override: Some(PathOverride {
-                    path: "/path".into(),
-                }),
-                ..UriOverride::default()
-            }),
-            http_method: 4,
-            header_overrides: Vec::new(),
-            authorization_header: Some(QueueToken::OidcToken(OidcToken {
-                service_account_email: "a@b".into(),
-                audience: "c".into(),
-            })),
-        })
+        let target = json!({
+            "uriOverride": { "host": "example.net", "pathOverride": { "path": "/path" } },
+            "httpMethod": "PUT",
+            "oidcToken": { "serviceAccountEmail": "a@b", "audience": "c" },
+        });
+        proto::from_json(QUEUE, json!({ "httpTarget": target }))
     }
 
     fn updated() -> Queue {
-        with(HttpTarget {
-            uri_override: Some(UriOverride {
-                scheme: Some(2),
-                port: Some(8080),
-                ..UriOverride::default()
-            }),
-            http_method: 2,
-            header_overrides: Vec::new(),
-            authorization_header: Some(QueueToken::OauthToken(OAuthToken {
-                service_account_email: "a@b".into(),
-                scope: "s".into(),
-            })),
-        })
+        let target = json!({
+            "uriOverride": { "scheme": "HTTPS", "port": 8080 },
+            "httpMethod": "GET",
+            "oauthToken": { "serviceAccountEmail": "a@b", "scope": "s" },
+        });
+        proto::from_json(QUEUE, json!({ "httpTarget": target }))
     }
 
     fn after(path: &str) -> HttpTarget {
@@ -135,21 +113,12 @@ mod tests {
 
     #[test]
     fn what_is_not_given_is_cleared() {
-        assert_eq!(
-            after("http_target.uri_override.host")
-                .uri_override
-                .unwrap()
-                .host,
-            None
-        );
-        let uri = after("http_target.uri_override.path_override.path")
-            .uri_override
-            .unwrap();
-        assert_eq!(uri.path_override, Some(PathOverride::default()));
-        let uri = after("http_target.uri_override.path_override")
-            .uri_override
-            .unwrap();
-        assert_eq!(uri.path_override, None);
+        let uri = |path: &str| after(path).uri_override.unwrap();
+        assert_eq!(uri("http_target.uri_override.host").host, None);
+        let path = |path: &str| uri(path).path_override;
+        let emptied = path("http_target.uri_override.path_override.path");
+        assert_eq!(emptied, Some(PathOverride::default()));
+        assert_eq!(path("http_target.uri_override.path_override"), None);
     }
 
     #[test]

@@ -1,8 +1,7 @@
 //! A queue's `httpTarget`: checked when it is set, and applied to a task's request when that is sent.
 
 use super::errors::{self, invalid, invalid_somehow};
-use super::headers;
-use crate::proto::tasks::http_target::AuthorizationHeader as QueueToken;
+use super::{headers, validate};
 use crate::proto::tasks::uri_override::{Scheme, UriOverrideEnforceMode};
 use crate::proto::tasks::{HttpMethod, HttpTarget, UriOverride};
 use tonic::Status;
@@ -10,11 +9,8 @@ use url::Url;
 
 /// Checks who the queue speaks as.
 pub(super) fn check_tokens(target: &HttpTarget) -> Result<(), Status> {
-    match &target.authorization_header {
-        Some(QueueToken::OidcToken(token)) => check_email(&token.service_account_email),
-        Some(QueueToken::OauthToken(token)) => check_email(&token.service_account_email),
-        None => Ok(()),
-    }
+    let token = validate::token_of(target);
+    token.as_ref().map_or(Ok(()), validate::check_email)
 }
 
 pub(super) fn check_email(email: &str) -> Result<(), Status> {
@@ -127,31 +123,23 @@ fn overridden(uri: &UriOverride, own: &Url) -> Option<Url> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::proto::tasks::{PathOverride, QueryOverride};
+    use crate::proto::{self, HTTP_TARGET};
+    use serde_json::{Value, json};
 
-    fn over(uri: UriOverride) -> HttpTarget {
-        HttpTarget {
-            uri_override: Some(uri),
-            ..HttpTarget::default()
-        }
+    fn over(uri: Value) -> HttpTarget {
+        proto::from_json(HTTP_TARGET, json!({ "uriOverride": uri }))
     }
 
-    fn whole() -> UriOverride {
-        UriOverride {
-            scheme: Some(Scheme::Http.into()),
-            host: Some("127.0.0.1".into()),
-            port: Some(8080),
-            path_override: Some(PathOverride { path: "a b".into() }),
-            query_override: Some(QueryOverride {
-                query_params: "q=1".into(),
-            }),
-            uri_override_enforce_mode: 0,
-        }
+    fn whole(mode: &str) -> HttpTarget {
+        over(json!({
+            "scheme": "HTTP", "host": "127.0.0.1", "port": 8080, "pathOverride": { "path": "a b" },
+            "queryOverride": { "queryParams": "q=1" }, "uriOverrideEnforceMode": mode,
+        }))
     }
 
     #[test]
     fn every_part_of_an_address_is_replaced() {
-        let target = over(whole());
+        let target = whole("URI_OVERRIDE_ENFORCE_MODE_UNSPECIFIED");
         let url = resolve(Some(&target), "https://example.com/work?x").unwrap();
         assert_eq!(url.as_str(), "http://127.0.0.1:8080/a%20b?q=1");
         assert_eq!(address(&target).unwrap(), url);
@@ -159,12 +147,7 @@ mod tests {
 
     #[test]
     fn parts_can_be_cleared() {
-        let target = over(UriOverride {
-            port: Some(0),
-            path_override: Some(PathOverride::default()),
-            query_override: Some(QueryOverride::default()),
-            ..UriOverride::default()
-        });
+        let target = over(json!({ "port": 0, "pathOverride": {}, "queryOverride": {} }));
         let url = resolve(Some(&target), "http://example.com:99/work?x").unwrap();
         assert_eq!(url.as_str(), "http://example.com/");
         assert_eq!(address(&target), None);
@@ -172,20 +155,14 @@ mod tests {
 
     #[test]
     fn if_not_exists_keeps_a_tasks_own_address() {
-        let target = over(UriOverride {
-            uri_override_enforce_mode: UriOverrideEnforceMode::IfNotExists.into(),
-            ..whole()
-        });
+        let target = whole("IF_NOT_EXISTS");
         let url = resolve(Some(&target), "http://example.com/work").unwrap();
         assert_eq!(url.as_str(), "http://example.com/work");
     }
 
     #[test]
     fn a_port_that_cannot_be_is_stored_but_leads_nowhere() {
-        let target = over(UriOverride {
-            port: Some(65_536),
-            ..UriOverride::default()
-        });
+        let target = over(json!({ "port": 65_536 }));
         assert!(checked(target.clone()).is_ok());
         assert_eq!(resolve(Some(&target), "http://example.com/"), None);
     }

@@ -154,7 +154,7 @@ pub(super) fn with_defaults(token: TaskToken, url: &str) -> TaskToken {
     }
 }
 
-fn check_email(token: &TaskToken) -> Result<(), Status> {
+pub(super) fn check_email(token: &TaskToken) -> Result<(), Status> {
     match token {
         TaskToken::OidcToken(token) => target::check_email(&token.service_account_email),
         TaskToken::OauthToken(token) => target::check_email(&token.service_account_email),

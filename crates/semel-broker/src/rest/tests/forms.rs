@@ -1,11 +1,8 @@
 use super::*;
-use crate::proto::rpc;
-use crate::proto::tasks::{
-    HttpMethod, HttpRequest, HttpTarget, Queue, RateLimits, RetryConfig, Task, UriOverride, queue,
-    task,
-};
+use crate::proto::tasks::{HttpMethod, HttpRequest, Queue, Task, task};
+use crate::proto::{self, rpc};
 use prost::Message;
-use prost_types::{Any, Duration, Timestamp};
+use prost_types::{Any, Timestamp};
 use serde_json::json;
 use tonic::{Code, Status};
 
@@ -13,35 +10,16 @@ const TASKS: &str = "/v2/projects/p/locations/l/queues/q/tasks";
 const QUEUE: &str = "/v2/projects/p/locations/l/queues/q";
 
 fn full_queue() -> Queue {
-    Queue {
-        name: "projects/p/locations/l/queues/q".into(),
-        rate_limits: Some(RateLimits {
-            max_dispatches_per_second: 500.0,
-            max_burst_size: 100,
-            max_concurrent_dispatches: 1000,
-        }),
-        retry_config: Some(RetryConfig {
-            max_attempts: -1,
-            min_backoff: Some(Duration {
-                seconds: 0,
-                nanos: 100_000_000,
-            }),
-            max_backoff: Some(Duration {
-                seconds: 3600,
-                nanos: 0,
-            }),
-            ..RetryConfig::default()
-        }),
-        state: queue::State::Running.into(),
-        http_target: Some(HttpTarget {
-            uri_override: Some(UriOverride {
-                port: Some(8080),
-                ..UriOverride::default()
-            }),
-            ..HttpTarget::default()
-        }),
-        ..Queue::default()
-    }
+    let queue = json!({
+        "name": "projects/p/locations/l/queues/q",
+        "rateLimits": {
+            "maxDispatchesPerSecond": 500.0, "maxBurstSize": 100, "maxConcurrentDispatches": 1000,
+        },
+        "retryConfig": { "maxAttempts": -1, "minBackoff": "0.1s", "maxBackoff": "3600s" },
+        "state": "RUNNING",
+        "httpTarget": { "uriOverride": { "port": 8080 } },
+    });
+    proto::from_json(proto::QUEUE, queue)
 }
 
 #[tokio::test]

@@ -1,11 +1,10 @@
 use super::*;
 use crate::clock::{Time, proto_span};
-use crate::proto::tasks::http_target::{AuthorizationHeader, Header, HeaderOverride};
-use crate::proto::tasks::{
-    HttpTarget, OidcToken, PathOverride, StackdriverLoggingConfig, UriOverride, queue::State,
-};
+use crate::proto::HTTP_TARGET;
+use crate::proto::tasks::{HttpTarget, StackdriverLoggingConfig, queue::State};
 use crate::table::rows;
 use crate::tasks::config;
+use serde_json::json;
 use std::time::Duration;
 
 fn queue(name: &str, change: impl FnOnce(&mut Queue)) -> Queue {
@@ -104,28 +103,13 @@ fn fields_are_filtered_as_recorded() {
 }
 
 fn full_target() -> HttpTarget {
-    let header = Header {
-        key: "X-Custom".into(),
-        value: "v".into(),
-    };
-    HttpTarget {
-        uri_override: Some(UriOverride {
-            host: Some("example.net".into()),
-            port: Some(8080),
-            path_override: Some(PathOverride {
-                path: "/path".into(),
-            }),
-            ..UriOverride::default()
-        }),
-        http_method: 4,
-        header_overrides: vec![HeaderOverride {
-            header: Some(header),
-        }],
-        authorization_header: Some(AuthorizationHeader::OidcToken(OidcToken {
-            service_account_email: "a@b".into(),
-            audience: "https://example.com".into(),
-        })),
-    }
+    let target = json!({
+        "uriOverride": { "host": "example.net", "port": 8080, "pathOverride": { "path": "/path" } },
+        "httpMethod": "PUT",
+        "headerOverrides": [{ "header": { "key": "X-Custom", "value": "v" } }],
+        "oidcToken": { "serviceAccountEmail": "a@b", "audience": "https://example.com" },
+    });
+    proto::from_json(HTTP_TARGET, target)
 }
 
 #[test]
