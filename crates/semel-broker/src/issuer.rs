@@ -7,6 +7,7 @@ pub(crate) use routes::routes;
 
 use crate::clock::{Clock, Time};
 use crate::storage::{Storage, StorageError};
+use http::HeaderValue;
 use key::Key;
 use serde::Serialize;
 use sha2::{Digest, Sha256};
@@ -91,6 +92,13 @@ impl Issuer {
         let text = self.sign(&holder, now).await?;
         self.keep(holder, &text, now);
         Ok(text)
+    }
+
+    /// The same, as the header of a request.
+    pub(crate) async fn bearer(&self, email: &str, audience: &str) -> Result<HeaderValue, String> {
+        let token = self.token(email, audience).await;
+        let token = token.map_err(|error| error.to_string())?;
+        HeaderValue::try_from(format!("Bearer {token}")).map_err(|error| error.to_string())
     }
 
     async fn sign(&self, holder: &Holder, now: Time) -> Result<String, StorageError> {

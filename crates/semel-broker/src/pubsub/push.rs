@@ -16,8 +16,8 @@ use crate::http_client::{Answer, OutgoingRequest, Redirects};
 use crate::proto::pubsub as wire;
 use crate::proto::pubsub::push_config::AuthenticationMethod;
 use envelope::Envelope;
+use http::Method;
 use http::header::AUTHORIZATION;
-use http::{HeaderValue, Method};
 use std::sync::Arc;
 use std::time::Duration;
 use url::Url;
@@ -149,10 +149,7 @@ impl Push {
                 audience => audience,
             };
             let email = &token.service_account_email;
-            let token = context.issuer.token(email, audience).await;
-            let token = token.map_err(|error| error.to_string())?;
-            let bearer = HeaderValue::try_from(format!("Bearer {token}"));
-            let bearer = bearer.map_err(|error| error.to_string())?;
+            let bearer = context.issuer.bearer(email, audience).await?;
             envelope.headers.insert(AUTHORIZATION, bearer);
         }
         Ok(OutgoingRequest {

@@ -51,25 +51,18 @@ pub(super) async fn dispatch(runner: Arc<QueueRunner>, due_task: DueTask, trigge
         return runner.put_back(&due_task.id, until, plan.delay.is_none());
     }
     let started = runner.now();
-    if is_overdue(trigger, &stored, started) {
-        let finished = FinishedAttempt {
-            id: due_task.id,
-            trigger,
-            started,
-            outcome: AttemptOutcome::TooOld,
-            stored,
+    let outcome = if is_overdue(trigger, &stored, started) {
+        AttemptOutcome::TooOld
+    } else {
+        let dispatch = DispatchAttempt {
+            request: build(&runner, &stored, &id, attempt - 1).await,
+            runner: Arc::clone(&runner),
+            id,
+            attempt,
+            plan,
         };
-        return runner.finish_attempt(finished).await;
-    }
-    let request = build(&runner, &stored, &id, attempt - 1).await;
-    let dispatch = DispatchAttempt {
-        runner: Arc::clone(&runner),
-        id,
-        attempt,
-        request,
-        plan,
+        dispatch.deliver().await
     };
-    let outcome = dispatch.deliver().await;
     let finished = FinishedAttempt {
         id: due_task.id,
         trigger,

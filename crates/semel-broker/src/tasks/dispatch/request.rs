@@ -114,11 +114,8 @@ async fn authorization(context: &Context, token: &TaskToken) -> Result<HeaderVal
     match token {
         TaskToken::OauthToken(_) => Ok(HeaderValue::from_static(OAUTH)),
         TaskToken::OidcToken(oidc) => {
-            let token = context
-                .issuer
-                .token(&oidc.service_account_email, &oidc.audience);
-            let token = token.await.map_err(|error| error.to_string())?;
-            HeaderValue::try_from(format!("Bearer {token}")).map_err(|error| error.to_string())
+            let (email, audience) = (&oidc.service_account_email, &oidc.audience);
+            context.issuer.bearer(email, audience).await
         }
     }
 }
