@@ -49,8 +49,8 @@ pub struct BadDeclared(String);
 struct File {
     project: Option<String>,
     location: Option<String>,
-    #[serde(default)]
-    faults: Vec<values::Parsed<Fault>>,
+    #[serde(default, deserialize_with = "values::faults")]
+    faults: Vec<Fault>,
     #[serde(default)]
     queue: Vec<QueueTable>,
     #[serde(default)]
@@ -151,7 +151,7 @@ fn declared(file: File) -> Result<Declared, Mistake> {
         location: file.location,
     };
     let mut declared = Declared {
-        faults: file.faults.into_iter().map(|fault| fault.0).collect(),
+        faults: file.faults,
         ..Declared::default()
     };
     for table in file.queue {

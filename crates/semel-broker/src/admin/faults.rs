@@ -33,9 +33,7 @@ pub(super) async fn replace(
     body: Bytes,
 ) -> Result<Json<FaultsState>, AdminError> {
     let given = faults_of(&body)?;
-    let _alone = admin.0.change.lock().await;
-    admin.context().faults.replace(given);
-    Ok(Json(shown(&admin)))
+    Ok(change(&admin, |list| *list = given).await)
 }
 
 pub(super) async fn add(
@@ -43,17 +41,19 @@ pub(super) async fn add(
     body: Bytes,
 ) -> Result<Json<FaultsState>, AdminError> {
     let given = faults_of(&body)?;
-    let _alone = admin.0.change.lock().await;
-    let mut list = admin.context().faults.list();
-    list.extend(given);
-    admin.context().faults.replace(list);
-    Ok(Json(shown(&admin)))
+    Ok(change(&admin, |list| list.extend(given)).await)
 }
 
 pub(super) async fn clear(State(admin): State<Admin>) -> Json<FaultsState> {
+    change(&admin, Vec::clear).await
+}
+
+async fn change(admin: &Admin, change: impl FnOnce(&mut Vec<Fault>)) -> Json<FaultsState> {
     let _alone = admin.0.change.lock().await;
-    admin.context().faults.replace(Vec::new());
-    Json(shown(&admin))
+    let mut list = admin.context().faults.list();
+    change(&mut list);
+    admin.context().faults.replace(list);
+    Json(shown(admin))
 }
 
 pub(super) fn shown(admin: &Admin) -> FaultsState {

@@ -144,14 +144,8 @@ impl Registry {
         }
         let retain = state.backlog.policy().retain_acked;
         for sequence in &leaving {
-            let state = wire::StoredState {
-                attempts: state.backlog.attempts(*sequence),
-                acknowledged: true,
-            };
-            match retain {
-                true => rows::put_state(batch, number, *sequence, &state),
-                false => rows::delete_message(batch, number, *sequence),
-            }
+            let attempts = state.backlog.attempts(*sequence);
+            rows::end_message(batch, number, *sequence, attempts, retain);
         }
         (leaving, invalid, number)
     }

@@ -67,14 +67,8 @@ impl Registry {
             };
             mark(&mut message, &subscription.name, attempts);
             letters.push(message);
-            let state = wire::StoredState {
-                attempts,
-                acknowledged: true,
-            };
-            match settings.retain_acked_messages {
-                true => rows::put_state(&mut batch, number, sequence, &state),
-                false => rows::delete_message(&mut batch, number, sequence),
-            }
+            let retain = settings.retain_acked_messages;
+            rows::end_message(&mut batch, number, sequence, attempts, retain);
         }
         if !letters.is_empty() {
             self.publish_with(&topic, letters, batch).await?;

@@ -52,6 +52,24 @@ pub(super) fn delete_message(batch: &mut Batch, backlog: u64, sequence: Sequence
     batch.delete(Table::Messages, &state_key(backlog, sequence));
 }
 
+/// A message was acknowledged after so many attempts: it leaves its backlog, unless that retains it.
+pub(super) fn end_message(
+    batch: &mut Batch,
+    backlog: u64,
+    sequence: Sequence,
+    attempts: u32,
+    retain: bool,
+) {
+    let state = wire::StoredState {
+        attempts,
+        acknowledged: true,
+    };
+    match retain {
+        true => put_state(batch, backlog, sequence, &state),
+        false => delete_message(batch, backlog, sequence),
+    }
+}
+
 /// A message of a backlog.
 pub(super) fn message(
     storage: &Storage,

@@ -118,7 +118,7 @@ impl Registry {
                 if open.insert(sequence) {
                     let key = rows::message_key(number, sequence);
                     batch.put(Table::Messages, &key, message.encode_to_vec());
-                    rows::put_state(&mut batch, number, sequence, &state(true));
+                    rows::end_message(&mut batch, number, sequence, 0, true);
                 }
             })?;
         }
@@ -133,21 +133,11 @@ impl Registry {
     }
 }
 
-fn state(acknowledged: bool) -> wire::StoredState {
-    wire::StoredState {
-        attempts: 0,
-        acknowledged,
-    }
-}
-
 fn write_seek(batch: &mut Batch, number: u64, seek: &Seek, retain: bool) {
     for sequence in &seek.acknowledge {
-        match retain {
-            true => rows::put_state(batch, number, *sequence, &state(true)),
-            false => rows::delete_message(batch, number, *sequence),
-        }
+        rows::end_message(batch, number, *sequence, 0, retain);
     }
     for sequence in &seek.revive {
-        rows::put_state(batch, number, *sequence, &state(false));
+        rows::put_state(batch, number, *sequence, &wire::StoredState::default());
     }
 }

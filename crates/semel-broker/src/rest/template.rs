@@ -1,27 +1,16 @@
 //! Paths, as in `/v2/{parent=projects/*/locations/*}/queues:verb`.
 
 use std::borrow::Cow;
+use std::ops::Range;
 
 /// A path with variables.
 #[derive(Debug)]
 pub(crate) struct Template {
-    parts: Vec<Part>,
+    /// What each part is; nothing if it may be anything.
+    parts: Vec<Option<String>>,
     verb: Option<String>,
-    /// Which parts each variable spans: its field, its first part, and how many.
-    variables: Vec<Variable>,
-}
-
-#[derive(Debug)]
-enum Part {
-    Literal(String),
-    Any,
-}
-
-#[derive(Debug)]
-struct Variable {
-    field: String,
-    first: usize,
-    count: usize,
+    /// The field of each variable, and the parts that it spans.
+    variables: Vec<(String, Range<usize>)>,
 }
 
 /// A request's path, taken apart.
@@ -52,7 +41,7 @@ impl Template {
                 None => {
                     let end = rest.find(['/', ':']).unwrap_or(rest.len());
                     let (literal, rest) = rest.split_at(end);
-                    template.parts.push(Part::Literal(literal.into()));
+                    template.parts.push(Some(literal.into()));
                     rest
                 }
             };
@@ -64,22 +53,15 @@ impl Template {
     fn add_variable(&mut self, text: &str) {
         let (field, pattern) = text.split_once('=').unwrap_or((text, "*"));
         let first = self.parts.len();
-        for part in pattern.split('/') {
-            self.parts.push(match part {
-                "*" => Part::Any,
-                literal => Part::Literal(literal.into()),
-            });
-        }
-        self.variables.push(Variable {
-            field: field.into(),
-            first,
-            count: self.parts.len() - first,
-        });
+        let parts = pattern.split('/');
+        self.parts
+            .extend(parts.map(|part| (part != "*").then(|| part.into())));
+        self.variables.push((field.into(), first..self.parts.len()));
     }
 
     /// The fields of its variables.
     pub(crate) fn fields(&self) -> impl Iterator<Item = &str> {
-        self.variables.iter().map(|variable| &*variable.field)
+        self.variables.iter().map(|(field, _)| &**field)
     }
 
     /// Whether a path is of this form.
@@ -87,15 +69,15 @@ impl Template {
         path.verb == self.verb.as_deref()
             && path.parts.len() == self.parts.len()
             && self.parts.iter().zip(&path.parts).all(|it| match it {
-                (Part::Literal(literal), part) => literal == part,
-                (Part::Any, part) => !part.is_empty(),
+                (Some(literal), part) => literal == part,
+                (None, part) => !part.is_empty(),
             })
     }
 
     /// The values of its variables in a path that matches.
     pub(crate) fn values(&self, path: &Path<'_>) -> Vec<String> {
-        let value = |variable: &Variable| {
-            let parts = path.parts.iter().skip(variable.first).take(variable.count);
+        let value = |(_, span): &(String, Range<usize>)| {
+            let parts = path.parts.get(span.clone()).unwrap_or_default().iter();
             parts
                 .map(|part| decoded(part))
                 .collect::<Vec<_>>()

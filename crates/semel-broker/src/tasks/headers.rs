@@ -52,13 +52,7 @@ pub(super) fn stored(headers: HashMap<String, String>, agent: &str) -> HashMap<S
 
 /// Whether a queue may set this header.
 pub(super) fn may_override(name: &str) -> bool {
-    let lower = name.to_ascii_lowercase();
-    let reserved = RESERVED.contains(&lower.as_str())
-        || lower == "user-agent"
-        || ["x-google", "x-appengine", "x-cloudtasks"]
-            .iter()
-            .any(|prefix| lower.starts_with(prefix));
-    !reserved && is_header_name(name)
+    is_free(name, &["x-google", "x-appengine", "x-cloudtasks"])
 }
 
 /// The creator's headers, then the queue's over them.
@@ -135,12 +129,15 @@ fn set(headers: &mut HeaderMap, name: &str, value: &str) {
 }
 
 fn is_kept(name: &str) -> bool {
+    is_free(name, &["x-google", "x-appengine"])
+}
+
+/// Whether a header's name is neither reserved nor begins like one of ours.
+fn is_free(name: &str, ours: &[&str]) -> bool {
     let lower = name.to_ascii_lowercase();
-    let ours = RESERVED.contains(&lower.as_str())
-        || lower == "user-agent"
-        || lower.starts_with("x-google")
-        || lower.starts_with("x-appengine");
-    !ours && is_header_name(name)
+    let reserved = RESERVED.contains(&lower.as_str()) || lower == "user-agent";
+    let is_ours = ours.iter().any(|prefix| lower.starts_with(prefix));
+    !reserved && !is_ours && is_header_name(name)
 }
 
 /// Whether production takes this for a header's name: more than HTTP allows.
