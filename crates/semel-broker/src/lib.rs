@@ -14,6 +14,7 @@ mod clock;
 mod duration;
 mod field_mask;
 mod filter;
+mod status;
 mod storage;
 mod faults;
 mod history;

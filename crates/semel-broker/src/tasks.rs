@@ -27,7 +27,6 @@ use crate::rest::Buffered;
 use crate::storage::{Batch, Row, Storage, StorageError, Table};
 use async_trait::async_trait;
 use bytes::Bytes;
-use errors::Rpc;
 use http::header::AUTHORIZATION;
 use http::{HeaderMap, Method};
 use names::TaskId;
@@ -39,11 +38,6 @@ use std::sync::{Arc, RwLock};
 use tokio::sync::{Mutex, watch};
 use tonic::Status;
 use url::Url;
-
-const BUFFER: Rpc = Rpc {
-    method: "BufferTask",
-    permission: "tasks.create",
-};
 
 /// Cloud Tasks.
 #[derive(Debug)]
@@ -124,7 +118,7 @@ impl Tasks {
     /// # Errors
     /// As production refuses it.
     pub(crate) async fn buffer(self: Arc<Self>, buffered: Buffered) -> Result<Task, Status> {
-        names::queue(&buffered.queue, BUFFER)?;
+        names::queue(&buffered.queue, "BufferTask")?;
         let task_id = buffered.task_id.as_deref();
         task_id.map_or(Ok(()), names::task_id)?;
         let runner = self.runner(&buffered.queue)?;

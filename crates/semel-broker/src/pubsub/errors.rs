@@ -1,13 +1,8 @@
 //! What is refused, in the words of production.
 
 use super::names::short;
-use crate::proto::rpc;
-use prost::Message;
-use prost_types::Any;
-use std::collections::HashMap;
+use crate::status::{detailed, error_info};
 use tonic::{Code, Status};
-
-const ERROR_INFO: &str = "type.googleapis.com/google.rpc.ErrorInfo";
 
 /// What clients look for in the details.
 const INVALID_ACK_ID: &str = "PERMANENT_FAILURE_INVALID_ACK_ID";
@@ -60,23 +55,7 @@ pub(super) fn malformed_ack_ids() -> Status {
 
 /// Some acknowledgement ids do not count any more; the details name them.
 pub(super) fn invalid_ack_ids(ids: &[String]) -> Status {
-    let metadata: HashMap<String, String> = ids
-        .iter()
-        .map(|id| (id.clone(), INVALID_ACK_ID.to_owned()))
-        .collect();
-    let info = rpc::ErrorInfo {
-        reason: INVALID_ACK_ID.into(),
-        domain: "pubsub.googleapis.com".into(),
-        metadata,
-    };
-    let status = rpc::Status {
-        code: Code::InvalidArgument as i32,
-        message: BAD_ACK_IDS.into(),
-        details: vec![Any {
-            type_url: ERROR_INFO.into(),
-            value: info.encode_to_vec(),
-        }],
-    };
-    let details = status.encode_to_vec().into();
-    Status::with_details(Code::InvalidArgument, BAD_ACK_IDS, details)
+    let metadata = ids.iter().map(|id| (&**id, INVALID_ACK_ID));
+    let info = error_info(INVALID_ACK_ID, "pubsub.googleapis.com", metadata);
+    detailed(Code::InvalidArgument, BAD_ACK_IDS, vec![info])
 }

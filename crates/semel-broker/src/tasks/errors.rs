@@ -1,20 +1,15 @@
 //! Refusals, in production's words and with the details it attaches.
 
-use crate::proto::rpc::{ErrorInfo, Help, LocalizedMessage, Status as RpcStatus, help};
-use prost::Message;
-use prost_types::Any;
+use crate::proto::rpc::{Help, LocalizedMessage, help};
+use crate::status::{detail, detailed, error_info};
 use tonic::{Code, Status};
 
 const DEFINITIONS: &str = "https://cloud.google.com/tasks/docs/reference/rest/v2/";
 
-/// Which call was made, as refusals name it.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Rpc {
-    /// `GetQueue`
-    pub(super) method: &'static str,
-    /// `queues.get`
-    pub(super) permission: &'static str,
-}
+const SERVICE: &str = "cloudtasks.googleapis.com";
+
+/// The method that was called, as refusals name it: `GetQueue`.
+pub(super) type Rpc = &'static str;
 
 pub(super) fn invalid(message: impl Into<String>) -> Status {
     Status::invalid_argument(message)
@@ -63,56 +58,49 @@ pub(super) fn queue_existed_recently() -> Status {
 
 pub(super) fn empty_name(rpc: Rpc) -> Status {
     let message = "Invalid resource field value in the request.";
-    let method = format!("google.cloud.tasks.v2.CloudTasks.{}", rpc.method);
-    let info = ErrorInfo {
-        reason: "RESOURCE_PROJECT_INVALID".into(),
-        domain: "googleapis.com".into(),
-        metadata: [
-            ("method".into(), method),
-            ("service".into(), "cloudtasks.googleapis.com".into()),
-        ]
-        .into(),
-    };
-    detailed(
-        Code::InvalidArgument,
-        message,
-        vec![any("ErrorInfo", &info)],
-    )
+    let method = format!("google.cloud.tasks.v2.CloudTasks.{rpc}");
+    let metadata = [("method", &*method), ("service", SERVICE)];
+    let info = error_info("RESOURCE_PROJECT_INVALID", "googleapis.com", metadata);
+    detailed(Code::InvalidArgument, message, vec![info])
 }
 
 pub(super) fn no_project(name: &str) -> Status {
     let message = format!("Permission denied on resource project {name}.");
-    let info = ErrorInfo {
-        reason: "CONSUMER_INVALID".into(),
-        domain: "googleapis.com".into(),
-        metadata: [
-            ("consumer".into(), format!("projects/{name}")),
-            ("containerInfo".into(), name.into()),
-            ("service".into(), "cloudtasks.googleapis.com".into()),
-        ]
-        .into(),
-    };
+    let consumer = format!("projects/{name}");
+    let metadata = [
+        ("consumer", &*consumer),
+        ("containerInfo", name),
+        ("service", SERVICE),
+    ];
     let localized = LocalizedMessage {
         locale: "en-US".into(),
         message: message.clone(),
     };
-    let console = help(
-        "Google developers console",
-        "https://console.developers.google.com".into(),
-    );
+    let console = "https://console.developers.google.com".into();
     let details = vec![
-        any("ErrorInfo", &info),
-        any("LocalizedMessage", &localized),
-        any("Help", &console),
+        error_info("CONSUMER_INVALID", "googleapis.com", metadata),
+        detail("LocalizedMessage", &localized),
+        detail("Help", &help("Google developers console", console)),
     ];
     detailed(Code::PermissionDenied, &message, details)
 }
 
 pub(super) fn no_permission(rpc: Rpc, resource: &str) -> Status {
-    let permission = rpc.permission;
+    let permission = permission(rpc);
     Status::permission_denied(format!(
         "The principal (user or service account) lacks IAM permission \"cloudtasks.{permission}\" for the resource \"{resource}\" (or the resource may not exist)."
     ))
+}
+
+/// What production asks for: `queues.get` for `GetQueue`.
+fn permission(rpc: Rpc) -> String {
+    let noun = rpc.find("Queue").or(rpc.find("Task"));
+    let (verb, noun) = rpc.split_at(noun.unwrap_or(rpc.len()));
+    let verb = match verb {
+        "Buffer" => "create",
+        verb => verb,
+    };
+    format!("{}s.{verb}", noun.trim_end_matches('s')).to_lowercase()
 }
 
 pub(super) fn queue_name_form() -> Status {
@@ -142,16 +130,9 @@ pub(super) fn task_id(id: &str) -> Status {
 /// A queue's `httpTarget` that cannot be; `why` is empty where production gives no reason.
 pub(super) fn http_target(why: &str) -> Status {
     let message = format!("Error in parsing HttpTarget. {why}");
-    let info = ErrorInfo {
-        reason: "INVALID_INPUT_ON_HTTP_TARGET_OVERRIDE".into(),
-        domain: "cloudtasks.googleapis.com".into(),
-        metadata: [("invalid_field".into(), why.into())].into(),
-    };
-    detailed(
-        Code::InvalidArgument,
-        &message,
-        vec![any("ErrorInfo", &info)],
-    )
+    let reason = "INVALID_INPUT_ON_HTTP_TARGET_OVERRIDE";
+    let info = error_info(reason, SERVICE, [("invalid_field", why)]);
+    detailed(Code::InvalidArgument, &message, vec![info])
 }
 
 const QUEUE: &str = "projects.locations.queues#Queue.FIELDS.name";
@@ -159,7 +140,7 @@ const TASK: &str = "projects.locations.queues.tasks#Task.FIELDS.name";
 
 fn explained(message: &str, description: &str, definition: &str) -> Status {
     let help = help(description, format!("{DEFINITIONS}{definition}"));
-    detailed(Code::InvalidArgument, message, vec![any("Help", &help)])
+    detailed(Code::InvalidArgument, message, vec![detail("Help", &help)])
 }
 
 fn help(description: &str, url: String) -> Help {
@@ -167,20 +148,4 @@ fn help(description: &str, url: String) -> Help {
     Help {
         links: vec![help::Link { description, url }],
     }
-}
-
-fn any(name: &str, message: &impl Message) -> Any {
-    Any {
-        type_url: format!("type.googleapis.com/google.rpc.{name}"),
-        value: message.encode_to_vec(),
-    }
-}
-
-fn detailed(code: Code, message: &str, details: Vec<Any>) -> Status {
-    let status = RpcStatus {
-        code: code.into(),
-        message: message.into(),
-        details,
-    };
-    Status::with_details(code, message, status.encode_to_vec().into())
 }

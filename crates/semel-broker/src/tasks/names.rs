@@ -156,10 +156,7 @@ mod tests {
     use crate::proto::rpc::{ErrorInfo, Status as RpcStatus};
     use prost::Message;
 
-    const GET: Rpc = Rpc {
-        method: "GetTask",
-        permission: "tasks.get",
-    };
+    const GET: Rpc = "GetTask";
 
     #[test]
     fn an_id_is_written_as_it_came() {

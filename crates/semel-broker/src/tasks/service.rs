@@ -1,6 +1,6 @@
 //! The calls of Cloud Tasks.
 
-use super::errors::{self, Rpc};
+use super::errors;
 use super::filter::QueueFilter;
 use super::queue_runner::SequenceNumbers;
 use super::schedule::Schedule;
@@ -20,24 +20,6 @@ use tonic::Status;
 
 const QUEUES_PAGE_MAX: usize = 9800;
 const TASKS_PAGE_MAX: usize = 1000;
-
-const fn rpc(method: &'static str, permission: &'static str) -> Rpc {
-    Rpc { method, permission }
-}
-
-const LIST_QUEUES: Rpc = rpc("ListQueues", "queues.list");
-const GET_QUEUE: Rpc = rpc("GetQueue", "queues.get");
-const CREATE_QUEUE: Rpc = rpc("CreateQueue", "queues.create");
-const UPDATE_QUEUE: Rpc = rpc("UpdateQueue", "queues.update");
-const DELETE_QUEUE: Rpc = rpc("DeleteQueue", "queues.delete");
-const PURGE_QUEUE: Rpc = rpc("PurgeQueue", "queues.purge");
-const PAUSE_QUEUE: Rpc = rpc("PauseQueue", "queues.pause");
-const RESUME_QUEUE: Rpc = rpc("ResumeQueue", "queues.resume");
-const LIST_TASKS: Rpc = rpc("ListTasks", "tasks.list");
-const GET_TASK: Rpc = rpc("GetTask", "tasks.get");
-const CREATE_TASK: Rpc = rpc("CreateTask", "tasks.create");
-const DELETE_TASK: Rpc = rpc("DeleteTask", "tasks.delete");
-const RUN_TASK: Rpc = rpc("RunTask", "tasks.run");
 
 // === impl Tasks ===
 
@@ -61,7 +43,7 @@ impl Tasks {
     }
 
     fn list_queues(&self, request: &ListQueuesRequest) -> Result<ListQueuesResponse, Status> {
-        names::location(&request.parent, LIST_QUEUES)?;
+        names::location(&request.parent, "ListQueues")?;
         let size = paging::size(request.page_size, QUEUES_PAGE_MAX, "ListQueuesRequest")?;
         let list = format!("queues {} {}", request.parent, request.filter);
         let after = paging::after(&request.page_token, &list, self.now())?;
@@ -81,12 +63,12 @@ impl Tasks {
     }
 
     fn get_queue(&self, request: &GetQueueRequest) -> Result<Queue, Status> {
-        names::queue(&request.name, GET_QUEUE)?;
+        names::queue(&request.name, "GetQueue")?;
         Ok((*self.runner(&request.name)?.queue()).clone())
     }
 
     async fn create_queue(self: Arc<Self>, request: CreateQueueRequest) -> Result<Queue, Status> {
-        names::location(&request.parent, CREATE_QUEUE)?;
+        names::location(&request.parent, "CreateQueue")?;
         let queue = request.queue.unwrap_or_default();
         names::new_queue(&queue.name, &request.parent)?;
         let queue = config::of_new_queue(queue)?;
@@ -103,7 +85,7 @@ impl Tasks {
         request: UpdateQueueRequest,
     ) -> Result<Queue, Status> {
         let wanted = request.queue.unwrap_or_default();
-        names::queue(&wanted.name, UPDATE_QUEUE)?;
+        names::queue(&wanted.name, "UpdateQueue")?;
         let paths = request.update_mask.map(|mask| mask.paths);
         mask::check(paths.as_deref().unwrap_or_default())?;
         if let Some(target) = wanted.http_target.clone() {
@@ -115,7 +97,7 @@ impl Tasks {
 
     async fn delete_queue(self: Arc<Self>, request: DeleteQueueRequest) -> Result<(), Status> {
         let name = request.name;
-        names::queue(&name, DELETE_QUEUE)?;
+        names::queue(&name, "DeleteQueue")?;
         let _alone = self.queue_changes.lock().await;
         let runner = self.runners_mut().remove(&name);
         let runner = runner.ok_or_else(errors::not_found)?;
@@ -128,22 +110,22 @@ impl Tasks {
     }
 
     async fn purge_queue(self: Arc<Self>, request: PurgeQueueRequest) -> Result<Queue, Status> {
-        names::queue(&request.name, PURGE_QUEUE)?;
+        names::queue(&request.name, "PurgeQueue")?;
         self.runner(&request.name)?.purge().await
     }
 
     async fn pause_queue(self: Arc<Self>, request: PauseQueueRequest) -> Result<Queue, Status> {
-        names::queue(&request.name, PAUSE_QUEUE)?;
+        names::queue(&request.name, "PauseQueue")?;
         self.set_state(&request.name, State::Paused).await
     }
 
     async fn resume_queue(self: Arc<Self>, request: ResumeQueueRequest) -> Result<Queue, Status> {
-        names::queue(&request.name, RESUME_QUEUE)?;
+        names::queue(&request.name, "ResumeQueue")?;
         self.set_state(&request.name, State::Running).await
     }
 
     fn list_tasks(&self, request: &ListTasksRequest) -> Result<ListTasksResponse, Status> {
-        names::queue(&request.parent, LIST_TASKS)?;
+        names::queue(&request.parent, "ListTasks")?;
         let size = paging::size(request.page_size, TASKS_PAGE_MAX, "ListTasksRequest")?;
         let list = format!("tasks {}", request.parent);
         let after = paging::after(&request.page_token, &list, self.now())?;
@@ -169,7 +151,7 @@ impl Tasks {
     }
 
     fn get_task(&self, request: &GetTaskRequest) -> Result<Task, Status> {
-        let name = names::task(&request.name, GET_TASK)?;
+        let name = names::task(&request.name, "GetTask")?;
         let runner = self.find(name.queue).ok_or_else(errors::not_found)?;
         if let Some(stored) = runner.shown(name.id)? {
             let task = stored.task.unwrap_or_default();
@@ -183,7 +165,7 @@ impl Tasks {
     }
 
     async fn create_task(self: Arc<Self>, request: CreateTaskRequest) -> Result<Task, Status> {
-        names::queue(&request.parent, CREATE_TASK)?;
+        names::queue(&request.parent, "CreateTask")?;
         let task = request.task.unwrap_or_default();
         let chosen = match task.name.as_str() {
             "" => None,
@@ -198,7 +180,7 @@ impl Tasks {
     }
 
     async fn delete_task(self: Arc<Self>, request: DeleteTaskRequest) -> Result<(), Status> {
-        let name = names::task(&request.name, DELETE_TASK)?;
+        let name = names::task(&request.name, "DeleteTask")?;
         let runner = self.find(name.queue).ok_or_else(errors::not_found)?;
         match runner.delete(name.id).await? {
             true => Ok(()),
@@ -207,7 +189,7 @@ impl Tasks {
     }
 
     fn run_task(&self, request: &RunTaskRequest) -> Result<Task, Status> {
-        let name = names::task(&request.name, RUN_TASK)?;
+        let name = names::task(&request.name, "RunTask")?;
         let (stored, others) = self.runner(name.queue)?.run(name.id)?;
         let mut task = stored.task.unwrap_or_default();
         let others = i32::try_from(others).unwrap_or(i32::MAX - 1);
