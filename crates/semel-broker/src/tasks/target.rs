@@ -126,12 +126,12 @@ mod tests {
     use crate::proto::{self, HTTP_TARGET};
     use serde_json::{Value, json};
 
-    fn over(uri: Value) -> HttpTarget {
+    fn over(uri: &Value) -> HttpTarget {
         proto::from_json(HTTP_TARGET, json!({ "uriOverride": uri }))
     }
 
     fn whole(mode: &str) -> HttpTarget {
-        over(json!({
+        over(&json!({
             "scheme": "HTTP", "host": "127.0.0.1", "port": 8080, "pathOverride": { "path": "a b" },
             "queryOverride": { "queryParams": "q=1" }, "uriOverrideEnforceMode": mode,
         }))
@@ -147,7 +147,7 @@ mod tests {
 
     #[test]
     fn parts_can_be_cleared() {
-        let target = over(json!({ "port": 0, "pathOverride": {}, "queryOverride": {} }));
+        let target = over(&json!({ "port": 0, "pathOverride": {}, "queryOverride": {} }));
         let url = resolve(Some(&target), "http://example.com:99/work?x").unwrap();
         assert_eq!(url.as_str(), "http://example.com/");
         assert_eq!(address(&target), None);
@@ -162,7 +162,7 @@ mod tests {
 
     #[test]
     fn a_port_that_cannot_be_is_stored_but_leads_nowhere() {
-        let target = over(json!({ "port": 65_536 }));
+        let target = over(&json!({ "port": 65_536 }));
         assert!(checked(target.clone()).is_ok());
         assert_eq!(resolve(Some(&target), "http://example.com/"), None);
     }
