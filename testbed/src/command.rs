@@ -59,7 +59,15 @@ pub(crate) fn tool_as(user: Option<User>, program: impl AsRef<Path>) -> Command 
 }
 
 /// Runs a command to its end; its own words become the error when it fails.
-pub(crate) fn run(command: &mut Command) -> anyhow::Result<()> {
+///
+/// # Errors
+/// When it cannot be run, or fails.
+pub fn run(command: &mut Command) -> anyhow::Result<()> {
+    output(command).map(drop)
+}
+
+/// The same, and gives what it printed.
+pub(crate) fn output(command: &mut Command) -> anyhow::Result<String> {
     let program = command.get_program().to_string_lossy().into_owned();
     let output = command
         .stdin(Stdio::null())
@@ -72,5 +80,5 @@ pub(crate) fn run(command: &mut Command) -> anyhow::Result<()> {
             String::from_utf8_lossy(&output.stderr).trim()
         );
     }
-    Ok(())
+    Ok(String::from_utf8_lossy(&output.stdout).into_owned())
 }

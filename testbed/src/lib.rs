@@ -12,18 +12,22 @@ mod pgbouncer;
 mod shared;
 mod python;
 mod node;
+mod emulator;
+mod environment;
 mod packages;
 mod server;
 mod clock;
 mod command;
 
+pub use command::run;
+pub use emulator::{CLOUD_TASKS_EMULATOR, cloud_tasks_emulator};
 pub use node::node;
 pub use packages::{
     find_program, install, missing_bench_packages, missing_packages, missing_tools,
 };
 pub use pgbouncer::PgBouncer;
 pub use postgres::{Postgres, query};
-pub use python::python;
+pub use python::{python, python_with};
 pub use redis::Redis;
 pub use semel_rig::{Process, Program, free_port, until};
 pub use shared::{fresh_database, redis_url};

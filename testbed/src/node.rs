@@ -1,6 +1,6 @@
 //! A Node with the packages of `clients/node/package.json`, in a directory of the repository's own.
 
-use std::fs::{self, File};
+use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -8,13 +8,11 @@ use std::process::Command;
 use anyhow::Context;
 
 use crate::command::run;
+use crate::environment::{Environment, root};
 use crate::packages::find_program;
 
 /// What npm reads, copied beside the packages.
 const ASKED: &[&str] = &["package.json", "package-lock.json", ".npmrc"];
-
-/// Written last: what the packages were fetched for.
-const STAMP: &str = "made-for";
 
 /// Beside the packages, because Node looks for them beside and above the program: a link to the programs.
 const PROGRAMS: &str = "programs";
@@ -25,17 +23,13 @@ const PROGRAMS: &str = "programs";
 /// # Errors
 /// When Node or npm is not installed, or the packages cannot be fetched.
 pub fn node(program: &str) -> anyhow::Result<Command> {
-    let root = root();
-    let home = root.join("target/node");
-    fs::create_dir_all(&home).context("cannot make the directory target/node")?;
-    let turn = File::create(root.join("target/node.turn")).context("cannot make node.turn")?;
-    // The kernel gives the turn back when this process ends, however it ends.
-    turn.lock().context("cannot wait for target/node.turn")?;
-    let sources = root.join("clients/node");
-    let asked = asked(&sources)?;
-    if fs::read_to_string(home.join(STAMP)).ok().as_ref() != Some(&asked) {
-        make(&home, &sources, &asked)?;
-    }
+    let sources = root().join("clients/node");
+    let environment = Environment {
+        name: "node",
+        stamp: "made-for",
+        asked: &asked(&sources)?,
+    };
+    let home = environment.made(|_| true, |home| make(home, &sources))?;
     let mut command = Command::new(program_of("node", "nodejs")?);
     command
         .args(["--preserve-symlinks", "--preserve-symlinks-main"])
@@ -51,12 +45,6 @@ pub(crate) fn missing() -> Vec<&'static str> {
         .collect()
 }
 
-fn root() -> &'static Path {
-    Path::new(env!("CARGO_MANIFEST_DIR"))
-        .parent()
-        .expect("testbed is a directory of the repository")
-}
-
 /// All that decides which packages are fetched, and how.
 fn asked(sources: &Path) -> anyhow::Result<String> {
     let mut asked = sources.display().to_string();
@@ -67,7 +55,7 @@ fn asked(sources: &Path) -> anyhow::Result<String> {
     Ok(asked)
 }
 
-fn make(home: &Path, sources: &Path, asked: &str) -> anyhow::Result<()> {
+fn make(home: &Path, sources: &Path) -> anyhow::Result<()> {
     for name in ASKED {
         fs::copy(sources.join(name), home.join(name))
             .with_context(|| format!("cannot copy clients/node/{name}"))?;
@@ -82,8 +70,7 @@ fn make(home: &Path, sources: &Path, asked: &str) -> anyhow::Result<()> {
     if programs.is_symlink() {
         fs::remove_file(&programs).context("cannot remove the link to the programs")?;
     }
-    symlink(sources, programs).context("cannot link the programs")?;
-    fs::write(home.join(STAMP), asked).context("cannot finish the directory target/node")
+    symlink(sources, programs).context("cannot link the programs")
 }
 
 /// The program, or the package to install.

@@ -7,7 +7,7 @@ use anyhow::{Context, bail};
 use semel_rig::Signal;
 
 use crate::clock::{Clock, NO_CLOCK};
-use crate::command::{User, run, tool, tool_as};
+use crate::command::{User, output, run, tool, tool_as};
 use crate::packages;
 use crate::server::Server;
 
@@ -201,27 +201,10 @@ impl Program {
 /// # Errors
 /// When the database cannot be reached or refuses the statement.
 pub fn query(url: &str, statement: &str) -> anyhow::Result<String> {
-    let output = tool(packages::postgres_bin()?.join("psql"))
-        .args([
-            "--no-psqlrc",
-            "-v",
-            "ON_ERROR_STOP=1",
-            "-qAt",
-            "-c",
-            statement,
-            url,
-        ])
-        .output()
-        .context("cannot run psql")?;
-    if !output.status.success() {
-        bail!(
-            "{statement}: {}",
-            String::from_utf8_lossy(&output.stderr).trim()
-        );
-    }
-    Ok(String::from_utf8_lossy(&output.stdout)
-        .trim_end()
-        .to_owned())
+    let mut psql = tool(packages::postgres_bin()?.join("psql"));
+    psql.args(["--no-psqlrc", "-v", "ON_ERROR_STOP=1", "-qAt", "-c"]);
+    let printed = output(psql.args([statement, url])).with_context(|| statement.to_owned())?;
+    Ok(printed.trim_end().to_owned())
 }
 
 /// Creates an empty database next to the one `server_url` names and returns its URL.

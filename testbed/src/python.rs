@@ -1,20 +1,17 @@
 //! A Python with the packages of `requirements.txt`, in a virtual environment of the repository's own.
 
-use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use anyhow::Context;
 
 use crate::command::run;
+use crate::environment::Environment;
 
 const REQUIREMENTS: &str = include_str!("../requirements.txt");
 
 /// Looked at in this order; the first that can make a virtual environment is taken.
 const INTERPRETERS: &[&str] = &["python3", "/usr/bin/python3"];
-
-/// Inside the environment: the requirements it was made for. Written last.
-const STAMP: &str = "requirements.txt";
 
 /// The interpreter of the virtual environment under `target/`, which is made first if it is not there or was made
 /// for other requirements. Only one process makes it; others wait.
@@ -22,18 +19,23 @@ const STAMP: &str = "requirements.txt";
 /// # Errors
 /// When there is no Python that can make one, or its packages cannot be fetched.
 pub fn python() -> anyhow::Result<PathBuf> {
-    let target = target();
-    fs::create_dir_all(&target).context("cannot make the directory target")?;
-    let turn =
-        File::create(target.join("python.turn")).context("cannot make target/python.turn")?;
-    // The kernel gives the turn back when this process ends, however it ends.
-    turn.lock().context("cannot wait for target/python.turn")?;
-    let home = target.join("python");
-    let interpreter = home.join("bin/python");
-    if !is_made(&home) {
-        make(&home, &interpreter)?;
-    }
-    Ok(interpreter)
+    python_with("python", REQUIREMENTS)
+}
+
+/// The same with these requirements, in a directory of this name.
+///
+/// # Errors
+/// As [`python`].
+pub fn python_with(name: &str, requirements: &str) -> anyhow::Result<PathBuf> {
+    let environment = Environment {
+        name,
+        stamp: "requirements.txt",
+        asked: requirements,
+    };
+    // The interpreter is a link: gone when the Python it was made with is.
+    let whole = |home: &Path| interpreter_of(home).exists();
+    let home = environment.made(whole, |home| make(home, requirements))?;
+    Ok(interpreter_of(&home))
 }
 
 /// Debian's packages that [`python`] needs and that are not here.
@@ -44,32 +46,22 @@ pub(crate) fn missing() -> Vec<&'static str> {
     vec!["python3", "python3-venv"]
 }
 
-fn target() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR"))
-        .parent()
-        .expect("testbed is a directory of the repository")
-        .join("target")
+fn interpreter_of(home: &Path) -> PathBuf {
+    home.join("bin/python")
 }
 
-/// Its interpreter is a link: gone when the Python it was made with is.
-fn is_made(home: &Path) -> bool {
-    home.join("bin/python").exists()
-        && fs::read_to_string(home.join(STAMP)).is_ok_and(|made_for| made_for == REQUIREMENTS)
-}
-
-fn make(home: &Path, interpreter: &Path) -> anyhow::Result<()> {
+fn make(home: &Path, requirements: &str) -> anyhow::Result<()> {
     let asked = home.with_extension("asked.txt");
-    fs::write(&asked, REQUIREMENTS).context("cannot write the requirements")?;
-    run(Command::new(self::interpreter()?)
+    std::fs::write(&asked, requirements).context("cannot write the requirements")?;
+    run(Command::new(interpreter()?)
         .args(["-m", "venv", "--clear"])
         .arg(home))
     .context("cannot make a Python environment")?;
     // Keeps the environment, because a proxy or a mirror may be set there.
-    run(Command::new(interpreter)
+    run(Command::new(interpreter_of(home))
         .args(["-m", "pip", "install", "--quiet", "--requirement"])
         .arg(&asked))
-    .context("cannot fetch the Python packages of testbed/requirements.txt; a retry is safe")?;
-    fs::rename(&asked, home.join(STAMP)).context("cannot finish the Python environment")
+    .context("cannot fetch the Python packages that are asked for; a retry is safe")
 }
 
 /// A Python that has what its own `venv` needs: Debian leaves that out of python3.

@@ -10,6 +10,9 @@ use anyhow::anyhow;
 
 use crate::{Postgres, Redis};
 
+/// A server of this process's own, or why it has none.
+type Own<S> = OnceLock<Result<S, String>>;
+
 static DATABASES: AtomicU32 = AtomicU32::new(0);
 
 /// The URL of a new, empty database on the PostgreSQL of this test run. `name` shows up in its name.
@@ -27,25 +30,37 @@ pub fn fresh_database(name: &str) -> anyhow::Result<String> {
 /// # Errors
 /// When Redis cannot be started.
 pub fn redis_url() -> anyhow::Result<String> {
-    static OWN: OnceLock<Result<Redis, String>> = OnceLock::new();
-    if let Some(url) = given("SEMEL_TEST_REDIS_URL") {
-        return Ok(url);
-    }
-    let own = OWN.get_or_init(|| Redis::start(&[]).map_err(|error| format!("{error:#}")));
-    own.as_ref()
-        .map(Redis::url)
-        .map_err(|error| anyhow!("{error}"))
+    static OWN: Own<Redis> = OnceLock::new();
+    given_or_own(
+        "SEMEL_TEST_REDIS_URL",
+        &OWN,
+        || Redis::start(&[]),
+        Redis::url,
+    )
 }
 
 fn postgres_url() -> anyhow::Result<String> {
-    static OWN: OnceLock<Result<Postgres, String>> = OnceLock::new();
-    if let Some(url) = given("SEMEL_TEST_POSTGRES_URL") {
+    static OWN: Own<Postgres> = OnceLock::new();
+    given_or_own(
+        "SEMEL_TEST_POSTGRES_URL",
+        &OWN,
+        Postgres::start,
+        Postgres::url,
+    )
+}
+
+/// The URL in the environment, or that of this process's own server, which is started first if need be.
+fn given_or_own<S>(
+    variable: &str,
+    own: &Own<S>,
+    start: impl FnOnce() -> anyhow::Result<S>,
+    url: impl FnOnce(&S) -> String,
+) -> anyhow::Result<String> {
+    if let Some(url) = given(variable) {
         return Ok(url);
     }
-    let own = OWN.get_or_init(|| Postgres::start().map_err(|error| format!("{error:#}")));
-    own.as_ref()
-        .map(Postgres::url)
-        .map_err(|error| anyhow!("{error}"))
+    let own = own.get_or_init(|| start().map_err(|error| format!("{error:#}")));
+    own.as_ref().map(url).map_err(|error| anyhow!("{error}"))
 }
 
 #[allow(

@@ -6,14 +6,7 @@ use std::process::Command;
 use testbed::{PgBouncer, Postgres, Process};
 
 fn psql(url: &str, sql: &str) -> String {
-    let output = Command::new("psql")
-        .args(["-X", "-A", "-t", "-q", "-v", "ON_ERROR_STOP=1", "-d", url])
-        .args(["-c", sql])
-        .output()
-        .unwrap();
-    let complaint = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{sql}: {complaint}");
-    String::from_utf8(output.stdout).unwrap().trim().to_owned()
+    testbed::query(url, sql).unwrap()
 }
 
 #[test]

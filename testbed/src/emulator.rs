@@ -1,0 +1,44 @@
+//! Another program that plays Cloud Tasks, to compare the broker with.
+
+use std::process::Command;
+
+use anyhow::Context;
+
+use crate::command::run;
+use crate::environment::{Environment, root};
+
+/// Its name in the cargo registry.
+pub const CLOUD_TASKS_EMULATOR: &str = "cloud-tasks-emulator";
+
+const VERSION: &str = "0.1.3";
+
+/// A command that serves on this port of 127.0.0.1. The program is fetched and built first if it is not there.
+///
+/// # Errors
+/// When cargo cannot build it.
+pub fn cloud_tasks_emulator(port: u16) -> anyhow::Result<Command> {
+    let environment = Environment {
+        name: "emulator",
+        stamp: "made-for",
+        asked: VERSION,
+    };
+    let home = environment.made(
+        |_| true,
+        |home| {
+            run(Command::new("cargo")
+                .args(["install", "--quiet", "--locked", CLOUD_TASKS_EMULATOR])
+                .args(["--version", VERSION, "--root"])
+                .arg(home)
+                .env("CARGO_TARGET_DIR", root().join("target/emulator-build")))
+            .context("a retry is safe")
+        },
+    )?;
+    let address = format!("127.0.0.1:{port}");
+    let mut command = Command::new(home.join("bin").join(CLOUD_TASKS_EMULATOR));
+    command
+        .env_clear()
+        .env("LISTEN_ADDR", &address)
+        .env("OIDC_ISSUER", format!("http://{address}"))
+        .env("QUEUES", "");
+    Ok(command)
+}
