@@ -5,42 +5,34 @@ mod push;
 mod footprint;
 mod servers;
 mod calls;
+mod deliveries;
 
-use anyhow::{Context, bail};
 use clap::ValueEnum;
+use std::num::NonZeroU64;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use crate::gate::report::{Group, Report};
 use crate::gate::semel::Binary;
-use crate::machine::{Machine, now};
-use crate::rounds::Pace;
+use crate::measurement::Flags;
 
 /// What to measure, and how much of it.
 #[derive(Debug, clap::Args)]
-pub(crate) struct Args {
-    /// How many rounds; each has every contender once.
-    #[arg(long, default_value_t = 5)]
-    rounds: usize,
+pub(crate) struct BrokerArgs {
+    #[command(flatten)]
+    flags: Flags<BrokerPart>,
     /// How many tasks or messages a measurement takes.
-    #[arg(long, default_value_t = 20_000)]
-    count: u64,
+    #[arg(long, default_value = "20000")]
+    count: NonZeroU64,
     /// How many tasks are scheduled at once where memory is measured.
-    #[arg(long, default_value_t = 1_000_000)]
-    scheduled: u64,
-    /// Only these groups; all unless given.
-    #[arg(long, value_enum, value_delimiter = ',')]
-    only: Vec<Part>,
+    #[arg(long, default_value = "1000000")]
+    scheduled: NonZeroU64,
     /// The program to measure; built from this repository unless given.
     #[arg(long, value_name = "PATH")]
     semel: Option<PathBuf>,
-    /// The report as JSON.
-    #[arg(long)]
-    json: bool,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Part {
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum BrokerPart {
     /// Create and dispatch tasks.
     Tasks,
     /// Publish and push messages.
@@ -53,49 +45,15 @@ enum Part {
 pub(crate) const AT_ONCE: usize = 64;
 
 /// Measures, and returns what there is to say.
-pub(crate) async fn broker(args: &Args) -> anyhow::Result<String> {
-    if args.rounds == 0 || args.count == 0 || args.scheduled == 0 {
-        bail!("no rounds, or rounds of nothing, measure nothing: give at least 1 of each");
-    }
-    let binary = match &args.semel {
-        Some(path) => Binary::at(path)?,
-        None => Binary::build()?,
+pub(crate) async fn broker(args: &BrokerArgs) -> anyhow::Result<String> {
+    let binary = Binary::given(args.semel.as_deref())?;
+    let (count, scheduled) = (args.count.get(), args.scheduled.get());
+    // What is measured here is counted, not timed.
+    let pace = args.flags.pace(Duration::ZERO, Duration::ZERO);
+    let measure = async |part: &BrokerPart| match part {
+        BrokerPart::Tasks => tasks::measure(&binary, pace, count).await,
+        BrokerPart::Push => push::measure(&binary, pace, count).await,
+        BrokerPart::Footprint => footprint::measure(&binary, scheduled).await,
     };
-    let mut groups = Vec::new();
-    for part in Part::value_variants() {
-        if args.only.is_empty() || args.only.contains(part) {
-            eprintln!("{part:?}");
-            groups.push(part.measure(&binary, args).await?);
-        }
-    }
-    let report = Report::new(Machine::this(now()), args.pace(), groups);
-    if args.json {
-        return serde_json::to_string_pretty(&report).context("cannot write the report as JSON");
-    }
-    Ok(report.table())
-}
-
-// === impl Args ===
-
-impl Args {
-    /// What is measured here is counted, not timed.
-    fn pace(&self) -> Pace {
-        Pace {
-            rounds: self.rounds,
-            warm_up: Duration::ZERO,
-            window: Duration::ZERO,
-        }
-    }
-}
-
-// === impl Part ===
-
-impl Part {
-    async fn measure(self, binary: &Binary, args: &Args) -> anyhow::Result<Group> {
-        match self {
-            Self::Tasks => tasks::measure(binary, args.pace(), args.count).await,
-            Self::Push => push::measure(binary, args.pace(), args.count).await,
-            Self::Footprint => footprint::measure(binary, args.scheduled).await,
-        }
-    }
+    args.flags.report(pace, measure).await
 }

@@ -11,23 +11,16 @@ use crate::first_run::FirstRuns;
 use crate::plain_disk::{
     APPENDED_BYTES, AppendAndSync, BATCH_ROWS, FjallBatches, claim_row_bytes, completion_row_bytes,
 };
-use crate::report::{Group, Row};
-use crate::rounds::{Contenders, Pace, rounds};
+use crate::report::{Group, Row, Target};
+use crate::rounds::{Pace, rounds};
 
 const CALLERS: usize = 64;
 
 /// A first run writes the claim and the completion.
 const ROWS_PER_RUN: f64 = 2.0;
 
-const SYNC_TARGET: f64 = 7.0;
-const FJALL_TARGET: f64 = 0.3;
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Id {
-    Library,
-    AppendAndSync,
-    FjallBatches,
-}
+const SYNC_TARGET: Target = Target::RatioAtLeast(7.0);
+const FJALL_TARGET: Target = Target::RatioAtLeast(0.3);
 
 pub(crate) async fn measure(pace: Pace) -> anyhow::Result<Group> {
     let dir = disk::directory()?;
@@ -36,30 +29,25 @@ pub(crate) async fn measure(pace: Pace) -> anyhow::Result<Group> {
         semel,
         callers: CALLERS,
     };
-    let contenders: Contenders<Id> = vec![
-        (Id::Library, Box::new(library)),
-        (Id::AppendAndSync, Box::new(AppendAndSync::new()?)),
-        (Id::FjallBatches, Box::new(FjallBatches::new()?)),
-    ];
-    let rates = rounds(contenders, pace).await?;
-    let runs = rates.of(Id::Library);
-    let name = format!("{CALLERS} callers");
-    let synced = ("append, sync", rates.of(Id::AppendAndSync));
-    let batches = ("fjall", rates.of(Id::FjallBatches));
+    let [runs, synced, batches] = rounds(
+        [
+            ("the library", Box::new(library)),
+            ("append, sync", Box::new(AppendAndSync::new()?)),
+            ("fjall", Box::new(FjallBatches::new()?)),
+        ],
+        pace,
+    )
+    .await?;
+    let records = Row::rate(format!("{CALLERS} callers (first runs; records)"), &runs);
+    let rows = runs.times(ROWS_PER_RUN);
+    let rows = Row::rate(format!("{CALLERS} callers (rows)"), &rows);
     Ok(Group {
         title: "Embedded: first runs",
         conditions: conditions(),
         rows: vec![
-            Row::ratio(&name, "first runs; records", runs, synced, SYNC_TARGET),
-            Row::ratio(
-                &name,
-                "rows",
-                &runs.times(ROWS_PER_RUN),
-                batches,
-                FJALL_TARGET,
-            ),
+            records.beside("append, sync", &synced).judged(SYNC_TARGET),
+            rows.beside("fjall", &batches).judged(FJALL_TARGET),
         ],
-        facts: Vec::new(),
     })
 }
 

@@ -24,7 +24,7 @@ pub(crate) struct FirstRuns {
 /// How many bytes an effect answers with.
 pub(crate) const BODY_BYTES: usize = 256;
 
-/// The usual terms of [`Work`].
+/// The default terms of [`Work`].
 const LEASE: Duration = Duration::from_secs(30);
 const RETENTION: Duration = Duration::from_secs(24 * 60 * 60);
 
@@ -69,7 +69,7 @@ async fn first_run(semel: &Semel) -> anyhow::Result<u64> {
 /// Settles `count` fresh keys by the store's own claims and completions, and names them.
 pub(crate) async fn preload(store: &Arc<dyn Store>, count: u64) -> anyhow::Result<Vec<Key>> {
     let store = Arc::clone(store);
-    let settle = move || {
+    let settle = move |_number| {
         let store = Arc::clone(&store);
         async move { settle(store.as_ref()).await }
     };

@@ -1,17 +1,16 @@
 //! Stores with settled keys in them, each in a place of its own, and how much room a key takes there.
 
+use std::any::Any;
 use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context;
 use redis::aio::MultiplexedConnection;
 use semel::{Semel, Settings, Store};
-use tempfile::TempDir;
 use tokio::time::sleep;
 
 use crate::first_run::preload;
 use crate::pattern::connect;
-use crate::report::Fact;
 use crate::{disk, embedded, postgres, redis as redis_group};
 
 /// Where stores of one kind are made.
@@ -28,22 +27,13 @@ pub(crate) enum Ground {
 /// A store with settled keys. The store goes before the place it lives in.
 pub(crate) struct Grown {
     pub(crate) semel: Semel,
-    /// What one settled key takes.
-    pub(crate) facts: Vec<Fact>,
-    _home: Home,
-}
-
-/// What must stay as long as the store is used.
-enum Home {
-    Database,
-    Directory(#[expect(dead_code, reason = "held for as long as the store is open")] TempDir),
-    Server(
-        #[expect(dead_code, reason = "held for as long as the store is open")] Box<testbed::Redis>,
-    ),
+    pub(crate) weights: Weights,
+    /// What must stay as long as the store is used.
+    _home: Box<dyn Any + Send>,
 }
 
 /// How many bytes there are of what.
-struct Weights(Vec<(&'static str, u64)>);
+type Weights = Vec<(&'static str, u64)>;
 
 /// Everything in the database that is not PostgreSQL's own: tables, their indexes and long values.
 const TABLES_BYTES: &str = "SELECT coalesce(sum(pg_total_relation_size(c.oid)), 0)::bigint FROM pg_class c \
@@ -89,20 +79,19 @@ impl Ground {
                 let name = format!("grown_{:016x}", rand::random::<u64>());
                 let url = server.create_database(&name)?;
                 let store = filled(postgres::open(&url).await?, keys).await?;
-                let facts = rest_postgres(&url).await?.per_key(keys);
-                Ok(Grown::new(store, facts, Home::Database))
+                Ok(Grown::new(store, rest_postgres(&url).await?, ()))
             }
             Self::Embedded => {
                 let dir = disk::directory()?;
                 let store = filled(embedded::open(dir.path())?, keys).await?;
-                let facts = Weights(vec![("directory", disk::bytes(dir.path())?)]).per_key(keys);
-                Ok(Grown::new(store, facts, Home::Directory(dir)))
+                let weights = vec![("directory", disk::bytes(dir.path())?)];
+                Ok(Grown::new(store, weights, dir))
             }
             Self::Redis => {
                 let server = redis_group::server()?;
                 let store = filled(redis_group::open(&server).await?, keys).await?;
-                let facts = rest_redis(&server).await?.per_key(keys);
-                Ok(Grown::new(store, facts, Home::Server(Box::new(server))))
+                let weights = rest_redis(&server).await?;
+                Ok(Grown::new(store, weights, server))
             }
         }
     }
@@ -119,7 +108,7 @@ async fn rest_postgres(url: &str) -> anyhow::Result<Weights> {
     client.batch_execute("VACUUM ANALYZE").await?;
     client.batch_execute("CHECKPOINT").await?;
     let bytes: i64 = client.query_one(TABLES_BYTES, &[]).await?.try_get(0)?;
-    Ok(Weights(vec![("tables and indexes", u64::try_from(bytes)?)]))
+    Ok(vec![("tables and indexes", u64::try_from(bytes)?)])
 }
 
 /// The same for Redis, whose file grows until it is rewritten.
@@ -136,11 +125,11 @@ async fn rest_redis(server: &testbed::Redis) -> anyhow::Result<Weights> {
         sleep(REWRITE_POLL).await;
     }
     let rewritten = info(&mut connection, "aof_current_size").await?;
-    Ok(Weights(vec![
+    Ok(vec![
         ("used_memory_dataset", dataset),
         ("append-only file, as written", written),
         ("append-only file, rewritten", rewritten),
-    ]))
+    ])
 }
 
 /// One number of what Redis tells about itself.
@@ -159,24 +148,11 @@ async fn info(connection: &mut MultiplexedConnection, name: &str) -> anyhow::Res
 // === impl Grown ===
 
 impl Grown {
-    fn new(store: Arc<dyn Store>, facts: Vec<Fact>, home: Home) -> Self {
+    fn new(store: Arc<dyn Store>, weights: Weights, home: impl Any + Send) -> Self {
         Self {
             semel: Semel::with_settings(store, Settings::default()),
-            facts,
-            _home: home,
+            weights,
+            _home: Box::new(home),
         }
-    }
-}
-
-// === impl Weights ===
-
-impl Weights {
-    fn per_key(self, keys: u64) -> Vec<Fact> {
-        let fact = |(what, bytes): (&str, u64)| Fact {
-            name: what.to_owned(),
-            value: bytes as f64 / keys as f64,
-            unit: "bytes per settled key",
-        };
-        self.0.into_iter().map(fact).collect()
     }
 }

@@ -58,10 +58,10 @@ pub(crate) async fn blocking_rate(
     thread.await.context("the measuring thread failed")?
 }
 
-/// Does `act` once for each number below `count`, `at_once` of them at a time.
+/// Does `act` once for each number below `count`, `at_once` of them at a time; it is told its number.
 pub(crate) async fn times<A, F, T>(count: u64, at_once: usize, act: A) -> anyhow::Result<Vec<T>>
 where
-    A: Fn() -> F + Clone + Send + 'static,
+    A: Fn(u64) -> F + Clone + Send + 'static,
     F: Future<Output = anyhow::Result<T>> + Send,
     T: Send + 'static,
 {
@@ -71,10 +71,13 @@ where
         let (begun, act) = (Arc::clone(&begun), act.clone());
         acting.spawn(async move {
             let mut done = Vec::new();
-            while begun.fetch_add(1, Ordering::Relaxed) < count {
-                done.push(act().await?);
+            loop {
+                let number = begun.fetch_add(1, Ordering::Relaxed);
+                if number >= count {
+                    return anyhow::Ok(done);
+                }
+                done.push(act(number).await?);
             }
-            anyhow::Ok(done)
         });
     }
     Ok(join(acting).await?.into_iter().flatten().collect())
@@ -94,9 +97,17 @@ mod tests {
 
     use super::*;
 
+    fn pace(window: Duration) -> Pace {
+        Pace {
+            rounds: 1,
+            warm_up: window / 4,
+            window,
+        }
+    }
+
     #[tokio::test(start_paused = true)]
     async fn rate_counts_only_the_window() {
-        let pace = Pace::new(1, Duration::from_secs(8));
+        let pace = pace(Duration::from_secs(8));
         // Two callers, each with 3 events every 1.5 seconds: once in the warm-up of 2 seconds, 5 times in the window.
         let act = |_| async {
             sleep(Duration::from_millis(1_500)).await;
@@ -108,14 +119,14 @@ mod tests {
 
     #[tokio::test]
     async fn failing_caller_fails_the_measurement() {
-        let pace = Pace::new(1, Duration::from_millis(1));
+        let pace = pace(Duration::from_millis(1));
         let error = rate(1, pace, |_| async { anyhow::bail!("no disk") }).await;
         assert!(error.unwrap_err().to_string().contains("no disk"));
     }
 
     #[tokio::test]
     async fn times_acts_exactly_so_often() {
-        let numbers = times(100, 7, || async { Ok(1) }).await.unwrap();
+        let numbers = times(100, 7, |_| async { Ok(1) }).await.unwrap();
         assert_eq!(numbers.len(), 100);
     }
 }

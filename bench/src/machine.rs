@@ -3,6 +3,7 @@
 use std::fmt;
 use std::fs;
 
+use jiff::Timestamp;
 use semel::clock::{Clock, SystemClock, Time};
 use serde::Serialize;
 
@@ -18,7 +19,6 @@ pub(crate) struct Machine {
     command: String,
 }
 
-const DAY_SECONDS: u64 = 24 * 60 * 60;
 const KIB_PER_GIB: u64 = 1024 * 1024;
 
 // === impl Machine ===
@@ -78,47 +78,16 @@ fn memory_gib() -> u64 {
 
 /// The day, in UTC.
 fn date(now: Time) -> String {
-    let (mut year, mut days) = (1970, now.0 / 1_000_000 / DAY_SECONDS);
-    while days >= year_days(year) {
-        days -= year_days(year);
-        year += 1;
-    }
-    let mut month = 1;
-    for length in month_days(year) {
-        if days < length {
-            break;
-        }
-        days -= length;
-        month += 1;
-    }
-    format!("{year}-{month:02}-{:02}", days + 1)
-}
-
-fn year_days(year: u64) -> u64 {
-    month_days(year).iter().sum()
-}
-
-fn month_days(year: u64) -> [u64; 12] {
-    let leap = year.is_multiple_of(4) && (!year.is_multiple_of(100) || year.is_multiple_of(400));
-    [
-        31,
-        28 + u64::from(leap),
-        31,
-        30,
-        31,
-        30,
-        31,
-        31,
-        30,
-        31,
-        30,
-        31,
-    ]
+    let microseconds = i64::try_from(now.0).unwrap_or(i64::MAX);
+    let at = Timestamp::from_microsecond(microseconds).unwrap_or_default();
+    at.strftime("%F").to_string()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    const DAY_SECONDS: u64 = 24 * 60 * 60;
 
     #[test]
     fn days_have_their_dates() {

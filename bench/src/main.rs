@@ -15,6 +15,7 @@
 mod stores;
 mod gate;
 mod broker;
+mod measurement;
 mod postgres;
 mod pattern;
 mod embedded;
@@ -29,6 +30,8 @@ mod rounds;
 mod load;
 mod table;
 mod report;
+mod running;
+mod upstream;
 mod machine;
 mod disk;
 
@@ -39,7 +42,7 @@ use clap::{Parser, Subcommand};
 /// Measure Semel.
 #[derive(Debug, Parser)]
 #[command(bin_name = "cargo xtask bench")]
-struct Args {
+struct BenchArgs {
     #[command(subcommand)]
     what: What,
 }
@@ -47,23 +50,23 @@ struct Args {
 #[derive(Debug, Subcommand)]
 enum What {
     /// First runs, settled duplicates and growth on every store, each against its baseline.
-    Stores(stores::Args),
+    Stores(stores::StoresArgs),
     /// The gate, as a program, against a proxy, a handler written by hand, and its limits.
-    Gate(gate::Args),
+    Gate(gate::GateArgs),
     /// The local cloud, as a program, against another one that plays Cloud Tasks.
-    Broker(broker::Args),
+    Broker(broker::BrokerArgs),
     /// The handler that `gate` and `broker` measure with.
     #[command(hide = true)]
-    Upstream(gate::upstream::Args),
+    Upstream(upstream::UpstreamArgs),
 }
 
 #[tokio::main]
 async fn main() -> ExitCode {
-    let result = match Args::parse().what {
+    let result = match BenchArgs::parse().what {
         What::Stores(args) => stores::stores(&args).await,
         What::Gate(args) => gate::gate(&args).await,
         What::Broker(args) => broker::broker(&args).await,
-        What::Upstream(args) => gate::upstream::serve(&args).await,
+        What::Upstream(args) => upstream::serve(&args).await,
     };
     match result {
         Ok(report) => {

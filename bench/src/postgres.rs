@@ -10,8 +10,8 @@ use tokio_postgres::Client;
 use crate::disk;
 use crate::first_run::{BODY_BYTES, FirstRuns};
 use crate::pattern::{Pattern, connect};
-use crate::report::{Group, Row};
-use crate::rounds::{Contenders, Pace, rounds};
+use crate::report::{Group, Row, Target};
+use crate::rounds::{NamedContender, Pace, Series, rounds_of};
 
 /// What this measurement adds to PostgreSQL's defaults: memory for all rows, and no checkpoint by itself, which
 /// would fall into one contender's turn and not into the other's. Durability stays as it is.
@@ -34,12 +34,6 @@ const TOLD: [&str; 6] = [
 /// How many callers, and what the library must reach there. Alone it has nothing to group, and may cost 15 %.
 const TARGETS: [(usize, f64); 3] = [(1, 0.85), (64, 4.0), (256, 5.0)];
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Id {
-    Library(usize),
-    Pattern(usize),
-}
-
 pub(crate) async fn measure(pace: Pace) -> anyhow::Result<Group> {
     let server = server()?;
     let semel = Semel::with_settings(
@@ -49,17 +43,7 @@ pub(crate) async fn measure(pace: Pace) -> anyhow::Result<Group> {
     let callers_max = TARGETS.iter().map(|(callers, _)| *callers).max();
     let url = server.create_database("pattern")?;
     let pattern = Pattern::connect(&url, callers_max.unwrap_or(1)).await?;
-    let rates = rounds(contenders(&semel, &pattern), pace).await?;
-    let row = |(callers, at_least): (usize, f64)| {
-        let plural = if callers == 1 { "" } else { "s" };
-        Row::ratio(
-            format!("{callers} caller{plural}"),
-            "first runs",
-            rates.of(Id::Library(callers)),
-            ("insert, then update", rates.of(Id::Pattern(callers))),
-            at_least,
-        )
-    };
+    let rates = rounds_of(contenders(&semel, &pattern), pace).await?;
     Ok(Group {
         title: "PostgreSQL: first runs",
         conditions: vec![
@@ -73,19 +57,30 @@ pub(crate) async fn measure(pace: Pace) -> anyhow::Result<Group> {
                  transactions, tokio-postgres, prepared statements, a connection for each caller."
             ),
         ],
-        rows: TARGETS.map(row).into(),
-        facts: Vec::new(),
+        rows: rates.chunks_exact(2).zip(TARGETS).map(row).collect(),
     })
 }
 
-fn contenders(semel: &Semel, pattern: &Pattern) -> Contenders<Id> {
-    let mut contenders = Contenders::new();
-    for (callers, _) in TARGETS {
+/// For each number of callers the library, then the pattern.
+fn contenders(semel: &Semel, pattern: &Pattern) -> Vec<NamedContender> {
+    let pair = |(callers, _)| -> [NamedContender; 2] {
         let semel = semel.clone();
-        contenders.push((Id::Library(callers), Box::new(FirstRuns { semel, callers })));
-        contenders.push((Id::Pattern(callers), Box::new(pattern.with(callers))));
-    }
-    contenders
+        [
+            ("the library", Box::new(FirstRuns { semel, callers })),
+            ("the pattern", Box::new(pattern.with(callers))),
+        ]
+    };
+    TARGETS.map(pair).into_iter().flatten().collect()
+}
+
+fn row((pair, (callers, at_least)): (&[Series], (usize, f64))) -> Row {
+    let [library, pattern] = pair else {
+        unreachable!("contenders come in pairs");
+    };
+    let plural = if callers == 1 { "" } else { "s" };
+    Row::rate(format!("{callers} caller{plural} (first runs)"), library)
+        .beside("insert, then update", pattern)
+        .judged(Target::RatioAtLeast(at_least))
 }
 
 /// A private server with the settings that all of this program's PostgreSQL measurements have.

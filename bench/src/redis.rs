@@ -10,28 +10,19 @@ use testbed::Redis;
 use crate::disk;
 use crate::first_run::FirstRuns;
 use crate::redis_benchmark::{RedisBenchmark, claim_call};
-use crate::report::{Group, Row};
-use crate::rounds::{Contenders, Pace, rounds};
+use crate::report::{Group, Row, Target};
+use crate::rounds::{Pace, Series, rounds};
 
 const CALLERS: usize = 64;
 
 /// A first run calls the claim and the completion.
 const CALLS_PER_RUN: f64 = 2.0;
 
-const TARGET: f64 = 0.5;
+const TARGET: Target = Target::RatioAtLeast(0.5);
 
 /// The append-only file is not rewritten by itself: that would fall into one contender's turn and not into the
 /// other's.
 const SERVER: &[(&str, &str)] = &[("auto-aof-rewrite-percentage", "0")];
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Id {
-    Library,
-    /// As many connections and as many calls under way on each as the library has.
-    Matched,
-    /// A connection for each caller.
-    Apart,
-}
 
 pub(crate) async fn measure(pace: Pace) -> anyhow::Result<Group> {
     let server = server()?;
@@ -44,28 +35,26 @@ pub(crate) async fn measure(pace: Pace) -> anyhow::Result<Group> {
             call: claim_call(&settings.prefix)?,
         })
     };
+    // As many connections and as many calls under way on each as the library has; a connection for each caller.
     let (matched, apart) = (benchmark(settings.connections)?, benchmark(CALLERS)?);
     let (matched_name, apart_name) = (matched.name(), apart.name());
     let library = FirstRuns {
         semel: Semel::with_settings(open(&server).await?, Settings::default()),
         callers: CALLERS,
     };
-    let contenders: Contenders<Id> = vec![
-        (Id::Library, Box::new(library)),
-        (Id::Matched, Box::new(matched)),
-        (Id::Apart, Box::new(apart)),
-    ];
-    let rates = rounds(contenders, pace).await?;
-    let calls = rates.of(Id::Library).times(CALLS_PER_RUN);
-    let row = |name, id| {
-        let against = (name, rates.of(id));
-        Row::ratio(
-            format!("{CALLERS} callers"),
-            "script calls",
-            &calls,
-            against,
-            TARGET,
-        )
+    let [library, matched, apart] = rounds(
+        [
+            ("the library", Box::new(library)),
+            ("redis-benchmark", Box::new(matched)),
+            ("redis-benchmark, apart", Box::new(apart)),
+        ],
+        pace,
+    )
+    .await?;
+    let calls = library.times(CALLS_PER_RUN);
+    let row = |name: String, baseline: &Series| {
+        let row = Row::rate(format!("{CALLERS} callers (script calls)"), &calls);
+        row.beside(name, baseline).judged(TARGET)
     };
     Ok(Group {
         title: "Redis: first runs",
@@ -79,8 +68,7 @@ pub(crate) async fn measure(pace: Pace) -> anyhow::Result<Group> {
             ),
             "A first run is two calls, claim and completion; redis-benchmark sends the claim, with random keys.".to_owned(),
         ],
-        rows: vec![row(matched_name, Id::Matched), row(apart_name, Id::Apart)],
-        facts: Vec::new(),
+        rows: vec![row(matched_name, &matched), row(apart_name, &apart)],
     })
 }
 

@@ -1,6 +1,5 @@
 //! Rounds: every contender once, in an order that rotates, so that nobody always follows the same one.
 
-use std::fmt::Debug;
 use std::time::Duration;
 
 use anyhow::Context;
@@ -22,68 +21,50 @@ pub(crate) struct Pace {
     pub(crate) window: Duration,
 }
 
-/// Everybody who takes part, each under an id of the group's own.
-pub(crate) type Contenders<Id> = Vec<(Id, Box<dyn Contender>)>;
-
-/// What was measured, by contender.
-#[derive(Debug)]
-pub(crate) struct Rates<Id>(Vec<(Id, Series)>);
+/// A contender and its name.
+pub(crate) type NamedContender = (&'static str, Box<dyn Contender>);
 
 /// One number per round.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub(crate) struct Series(Vec<f64>);
 
-/// The windows of a first try are short; a quarter of one has filled caches and connections.
-const WARM_UP_SHARE: f64 = 0.25;
-
-/// Measures every contender once per round.
-pub(crate) async fn rounds<Id: Copy + Debug>(
-    mut contenders: Contenders<Id>,
+/// Measures every contender once per round; the series are in the order of the contenders.
+pub(crate) async fn rounds<const N: usize>(
+    contenders: [NamedContender; N],
     pace: Pace,
-) -> anyhow::Result<Rates<Id>> {
-    let mut rates: Vec<_> = contenders
-        .iter()
-        .map(|(id, _)| (*id, Series(Vec::new())))
-        .collect();
+) -> anyhow::Result<[Series; N]> {
+    let series = rounds_of(contenders.into(), pace).await?;
+    Ok(series.try_into().expect("each contender has its series"))
+}
+
+/// The same, for as many as there are.
+pub(crate) async fn rounds_of(
+    mut contenders: Vec<NamedContender>,
+    pace: Pace,
+) -> anyhow::Result<Vec<Series>> {
+    let mut rates = vec![Series(Vec::new()); contenders.len()];
     for round in 0..pace.rounds {
-        eprintln!("  round {} of {}", round + 1, pace.rounds);
+        say_round(round, pace);
         for place in order(round, contenders.len()) {
             let turns = contenders.get_mut(place).zip(rates.get_mut(place));
-            let ((id, contender), (_, series)) = turns.expect("an order has only places there are");
+            let ((name, contender), series) = turns.expect("an order has only places there are");
             let rate = contender.turn(pace).await;
             series
                 .0
-                .push(rate.with_context(|| format!("cannot measure {id:?}"))?);
+                .push(rate.with_context(|| format!("cannot measure {name}"))?);
         }
     }
-    Ok(Rates(rates))
+    Ok(rates)
+}
+
+/// Tells whoever waits how far it is.
+pub(crate) fn say_round(round: usize, pace: Pace) {
+    eprintln!("  round {} of {}", round + 1, pace.rounds);
 }
 
 /// The places of a round, beginning one further than the round before.
 fn order(round: usize, count: usize) -> impl Iterator<Item = usize> {
     (0..count).map(move |place| (place + round) % count)
-}
-
-// === impl Pace ===
-
-impl Pace {
-    pub(crate) fn new(rounds: usize, window: Duration) -> Self {
-        Self {
-            rounds,
-            warm_up: window.mul_f64(WARM_UP_SHARE),
-            window,
-        }
-    }
-}
-
-// === impl Rates ===
-
-impl<Id: Copy + PartialEq> Rates<Id> {
-    /// The rates of a contender that took part.
-    pub(crate) fn of(&self, id: Id) -> &Series {
-        let found = self.0.iter().find(|(other, _)| *other == id);
-        &found.expect("a group asks for its own contenders").1
-    }
 }
 
 // === impl Series ===

@@ -9,8 +9,8 @@ use semel::work::Failure;
 use semel::{Ended, Key, Semel, Settings, Store};
 
 use crate::first_run::{preload, work};
-use crate::report::{Group, Row};
-use crate::rounds::{Contender, Contenders, Pace, rounds};
+use crate::report::{Group, Row, Target};
+use crate::rounds::{Contender, Pace, rounds};
 use crate::{disk, embedded, load, postgres};
 
 /// Duplicates of keys that were settled before.
@@ -26,18 +26,12 @@ struct Duplicates {
 const HOT_KEYS: u64 = 16;
 const CACHED_CALLERS: usize = 64;
 const CACHED_AT_A_TIME: u64 = 64;
-const CACHED_TARGET: f64 = 500_000.0;
+const CACHED_TARGET: Target = Target::AtLeast(500_000.0);
 
 /// So many that two callers hardly ever ask for the same one at once: they would share one answer.
 const SPREAD_KEYS: u64 = 100_000;
 const UNCACHED_CALLERS: usize = 256;
-const UNCACHED_TARGET: f64 = 50_000.0;
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Id {
-    Cached,
-    Uncached,
-}
+const UNCACHED_TARGET: Target = Target::AtLeast(50_000.0);
 
 pub(crate) async fn measure(pace: Pace) -> anyhow::Result<Group> {
     let dir = disk::directory()?;
@@ -53,11 +47,20 @@ pub(crate) async fn measure(pace: Pace) -> anyhow::Result<Group> {
         ..Settings::default()
     };
     let uncached = Duplicates::of(store, SPREAD_KEYS, no_cache).await?;
-    let contenders: Contenders<Id> = vec![
-        (Id::Cached, Box::new(cached)),
-        (Id::Uncached, Box::new(uncached)),
-    ];
-    let rates = rounds(contenders, pace).await?;
+    let [cached, uncached] = rounds(
+        [
+            ("duplicates from memory", Box::new(cached)),
+            ("duplicates from PostgreSQL", Box::new(uncached)),
+        ],
+        pace,
+    )
+    .await?;
+    let row = |from: &str, callers, rates| {
+        Row::rate(
+            format!("from {from}, {callers} callers (duplicates)"),
+            rates,
+        )
+    };
     Ok(Group {
         title: "Settled duplicates",
         conditions: vec![
@@ -68,20 +71,9 @@ pub(crate) async fn measure(pace: Pace) -> anyhow::Result<Group> {
             ),
         ],
         rows: vec![
-            Row::rate(
-                format!("from memory, {CACHED_CALLERS} callers"),
-                "duplicates",
-                rates.of(Id::Cached),
-                CACHED_TARGET,
-            ),
-            Row::rate(
-                format!("from PostgreSQL, {UNCACHED_CALLERS} callers"),
-                "duplicates",
-                rates.of(Id::Uncached),
-                UNCACHED_TARGET,
-            ),
+            row("memory", CACHED_CALLERS, &cached).judged(CACHED_TARGET),
+            row("PostgreSQL", UNCACHED_CALLERS, &uncached).judged(UNCACHED_TARGET),
         ],
-        facts: Vec::new(),
     })
 }
 

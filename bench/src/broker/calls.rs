@@ -1,8 +1,6 @@
 //! What a client of Cloud Tasks and Pub/Sub sends, over gRPC: only the fields that are used here.
 
 use std::collections::HashMap;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use anyhow::Context;
 use bytes::Bytes;
@@ -12,18 +10,16 @@ use tonic::codegen::http::uri::PathAndQuery;
 use tonic::transport::{Channel, Endpoint};
 use tonic_prost::ProstCodec;
 
-use super::AT_ONCE;
-
 /// A connection to a broker.
 #[derive(Debug, Clone)]
 pub(crate) struct Client(Channel);
 
 #[derive(Clone, PartialEq, Message)]
-pub(crate) struct CreateQueue {
+struct CreateQueue {
     #[prost(string, tag = "1")]
-    pub(crate) parent: String,
+    parent: String,
     #[prost(message, tag = "2")]
-    pub(crate) queue: Option<Named>,
+    queue: Option<Named>,
 }
 
 #[derive(Clone, PartialEq, Message)]
@@ -35,27 +31,27 @@ pub(crate) struct Named {
 #[derive(Clone, PartialEq, Message)]
 pub(crate) struct CreateTask {
     #[prost(string, tag = "1")]
-    pub(crate) parent: String,
+    parent: String,
     #[prost(message, tag = "2")]
-    pub(crate) task: Option<Task>,
+    task: Option<Task>,
 }
 
 #[derive(Clone, PartialEq, Message)]
-pub(crate) struct Task {
+struct Task {
     #[prost(message, tag = "3")]
-    pub(crate) http_request: Option<HttpRequest>,
+    http_request: Option<HttpRequest>,
     #[prost(message, tag = "4")]
-    pub(crate) schedule_time: Option<prost_types::Timestamp>,
+    schedule_time: Option<prost_types::Timestamp>,
 }
 
 #[derive(Clone, PartialEq, Message)]
-pub(crate) struct HttpRequest {
+struct HttpRequest {
     #[prost(string, tag = "1")]
-    pub(crate) url: String,
+    url: String,
     #[prost(map = "string, string", tag = "3")]
-    pub(crate) headers: HashMap<String, String>,
+    headers: HashMap<String, String>,
     #[prost(bytes, tag = "4")]
-    pub(crate) body: Bytes,
+    body: Bytes,
 }
 
 #[derive(Clone, PartialEq, Message)]
@@ -101,6 +97,14 @@ impl Client {
         Ok(Self(channel.context("cannot connect to the broker")?))
     }
 
+    pub(crate) async fn create_queue(&self, parent: &str, name: String) -> anyhow::Result<()> {
+        let queue = CreateQueue {
+            parent: parent.to_owned(),
+            queue: Some(Named { name }),
+        };
+        self.tasks("CreateQueue", queue).await
+    }
+
     /// One call of Cloud Tasks.
     pub(crate) async fn tasks<M: Message + 'static>(
         &self,
@@ -134,28 +138,31 @@ impl Client {
     }
 }
 
-/// Does something `count` times, so many at once; each is told its number.
-pub(crate) async fn repeat<F, Done>(count: u64, once: F) -> anyhow::Result<()>
-where
-    F: Fn(u64) -> Done + Clone + Send + 'static,
-    Done: Future<Output = anyhow::Result<()>> + Send,
-{
-    let next = Arc::new(AtomicU64::new(0));
-    let mut callers = tokio::task::JoinSet::new();
-    for _ in 0..AT_ONCE {
-        let (next, once) = (Arc::clone(&next), once.clone());
-        callers.spawn(async move {
-            loop {
-                let number = next.fetch_add(1, Ordering::Relaxed);
-                if number >= count {
-                    return anyhow::Ok(());
-                }
-                once(number).await?;
-            }
-        });
+// === impl CreateTask ===
+
+impl CreateTask {
+    /// A task that sends this when it is dispatched.
+    pub(crate) fn http(
+        queue: String,
+        url: String,
+        headers: HashMap<String, String>,
+        body: Bytes,
+    ) -> Self {
+        let http_request = Some(HttpRequest { url, headers, body });
+        Self {
+            parent: queue,
+            task: Some(Task {
+                http_request,
+                schedule_time: None,
+            }),
+        }
     }
-    while let Some(ended) = callers.join_next().await {
-        ended.context("a caller ended early")??;
+
+    /// The same, not before this second.
+    pub(crate) fn scheduled(mut self, seconds: i64) -> Self {
+        if let Some(task) = &mut self.task {
+            task.schedule_time = Some(prost_types::Timestamp { seconds, nanos: 0 });
+        }
+        self
     }
-    Ok(())
 }

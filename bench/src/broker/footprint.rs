@@ -6,12 +6,14 @@ use std::time::Duration;
 use bytes::Bytes;
 use tokio::time::{Instant, sleep};
 
-use super::calls::{Client, CreateQueue, CreateTask, HttpRequest, Named, Task, repeat};
-use super::servers::{Keep, Server};
-use crate::gate::report::{Group, Row, Target, Unit};
+use super::AT_ONCE;
+use super::calls::{Client, CreateTask};
+use super::servers::{self, Keep};
 use crate::gate::semel::Binary;
+use crate::load;
 use crate::machine::now;
-use crate::rounds::Series;
+use crate::report::{Group, Row, Target, Unit};
+use crate::running::Running;
 
 const PARENT: &str = "projects/bench/locations/here";
 const QUEUE: &str = "projects/bench/locations/here/queues/later";
@@ -26,31 +28,26 @@ const REST: Duration = Duration::from_secs(10);
 const IDLE: Duration = Duration::from_secs(10);
 
 pub(crate) async fn measure(binary: &Binary, count: u64) -> anyhow::Result<Group> {
-    let server = Server::ours(binary, Keep::Directory).await?;
+    let server = servers::ours(binary, Keep::Directory).await?;
     sleep(REST).await;
-    let empty = server.running.resident()?;
+    let empty = server.resident()?;
     let idle_empty = idle(&server).await?;
     let client = Client::connect(server.port).await?;
-    let queue = CreateQueue {
-        parent: PARENT.into(),
-        queue: Some(Named { name: QUEUE.into() }),
-    };
-    client.tasks("CreateQueue", queue).await?;
+    client.create_queue(PARENT, QUEUE.into()).await?;
     let tomorrow = i64::try_from(now().0 / 1_000_000)? + DAY_SECONDS;
     let began = Instant::now();
-    repeat(count, move |_| {
+    let create = move |_| {
         let client = client.clone();
         async move { client.tasks("CreateTask", task(tomorrow)).await }
-    })
-    .await?;
+    };
+    load::times(count, AT_ONCE, create).await?;
     let rate = count as f64 / began.elapsed().as_secs_f64();
     sleep(REST).await;
-    let full = server.running.resident()?;
+    let full = server.resident()?;
     let idle_full = idle(&server).await?;
-    let one = |number: f64| Series::from(vec![number]);
-    let mib = |what: &str, bytes: u64| Row::new(what, Unit::Mib, &one(bytes as f64 / MIB));
+    let mib = |what: &str, bytes: u64| Row::once(what, Unit::Mib, bytes as f64 / MIB);
     let millis = |what: &str, cpu: Duration| {
-        Row::new(what, Unit::Millis, &one(cpu.as_secs_f64() * 1e3)).judged(Target::AtMost(50.0))
+        Row::once(what, Unit::Millis, cpu.as_secs_f64() * 1e3).judged(Target::AtMost(50.0))
     };
     Ok(Group {
         title: "Memory, and time while idle",
@@ -66,7 +63,7 @@ pub(crate) async fn measure(binary: &Binary, count: u64) -> anyhow::Result<Group
             mib("resident, empty", empty.now),
             mib("resident with the tasks", full.now).judged(Target::AtMost(400.0)),
             mib("resident at most until then", full.most),
-            Row::new("scheduled", Unit::PerSecond, &one(rate)),
+            Row::once("scheduled", Unit::PerSecond, rate),
             millis("processor while idle, empty", idle_empty),
             millis("processor while idle, with the tasks", idle_full),
         ],
@@ -74,25 +71,14 @@ pub(crate) async fn measure(binary: &Binary, count: u64) -> anyhow::Result<Group
 }
 
 /// How much of the processors' time it takes while nobody asks.
-async fn idle(server: &Server) -> anyhow::Result<Duration> {
-    let before = server.running.processor_time()?;
+async fn idle(server: &Running) -> anyhow::Result<Duration> {
+    let before = server.processor_time()?;
     sleep(IDLE).await;
-    Ok(server.running.processor_time()?.saturating_sub(before))
+    Ok(server.processor_time()?.saturating_sub(before))
 }
 
 fn task(tomorrow: i64) -> CreateTask {
-    CreateTask {
-        parent: QUEUE.into(),
-        task: Some(Task {
-            http_request: Some(HttpRequest {
-                url: "http://127.0.0.1:9/later".into(),
-                headers: HashMap::new(),
-                body: Bytes::from_static(&[b't'; BODY_BYTES]),
-            }),
-            schedule_time: Some(prost_types::Timestamp {
-                seconds: tomorrow,
-                nanos: 0,
-            }),
-        }),
-    }
+    let (url, body) = ("http://127.0.0.1:9/later", &[b't'; BODY_BYTES]);
+    let body = Bytes::from_static(body);
+    CreateTask::http(QUEUE.into(), url.into(), HashMap::new(), body).scheduled(tomorrow)
 }

@@ -1,20 +1,10 @@
 //! The programs that are measured.
 
-use std::path::PathBuf;
 use std::process::Command;
 
-use anyhow::{Context, bail};
-
 use crate::disk;
-use crate::gate::running::{Ready, Running};
 use crate::gate::semel::Binary;
-
-/// A broker, running.
-#[derive(Debug)]
-pub(crate) struct Server {
-    pub(crate) running: Running,
-    pub(crate) port: u16,
-}
+use crate::running::{Ready, Running};
 
 /// Where ours keeps what it accepts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -24,73 +14,35 @@ pub(crate) enum Keep {
 }
 
 /// The one other program, from the cargo registry. It keeps everything in memory.
-pub(crate) const PEER: &str = "cloud-tasks-emulator";
-const PEER_VERSION: &str = "0.1.3";
+pub(crate) const PEER: &str = testbed::CLOUD_TASKS_EMULATOR;
 
-/// Both answer 200 here as soon as they answer at all.
-const READY_PATH: &str = "/v2/projects/bench/locations/here/queues";
-
-// === impl Server ===
-
-impl Server {
-    /// `semel broker`.
-    pub(crate) async fn ours(binary: &Binary, keep: Keep) -> anyhow::Result<Self> {
-        let dir = disk::directory()?;
-        let port = testbed::free_port()?;
-        let mut command = Command::new(binary.path());
-        command
-            .env_clear()
-            .args(["broker", "--listen"])
-            .arg(format!("127.0.0.1:{port}"));
-        match keep {
-            Keep::Directory => command.arg("--dir").arg(dir.path().join("kept")),
-            Keep::Memory => command.arg("--memory"),
-        };
-        let running = Running::start("semel broker", dir, &mut command, ready(port)).await?;
-        Ok(Self { running, port })
-    }
-
-    /// The other one, fetched and built first if it is not there.
-    pub(crate) async fn peer() -> anyhow::Result<Self> {
-        let port = testbed::free_port()?;
-        let mut command = Command::new(peer()?);
-        command
-            .env_clear()
-            .env("LISTEN_ADDR", format!("127.0.0.1:{port}"))
-            .env("OIDC_ISSUER", format!("http://127.0.0.1:{port}"))
-            .env("QUEUES", "");
-        let running = Running::start(PEER, disk::directory()?, &mut command, ready(port)).await?;
-        Ok(Self { running, port })
-    }
+/// `semel broker`.
+pub(crate) async fn ours(binary: &Binary, keep: Keep) -> anyhow::Result<Running> {
+    let dir = disk::directory()?;
+    let port = testbed::free_port()?;
+    let mut command = Command::new(binary.path());
+    command
+        .env_clear()
+        .args(["broker", "--listen"])
+        .arg(format!("127.0.0.1:{port}"));
+    match keep {
+        Keep::Directory => command.arg("--dir").arg(dir.path().join("kept")),
+        Keep::Memory => command.arg("--memory"),
+    };
+    Running::start("semel broker", dir, &mut command, port, ready(port)).await
 }
 
+/// The other one, fetched and built first if it is not there.
+pub(crate) async fn peer() -> anyhow::Result<Running> {
+    let port = testbed::free_port()?;
+    let mut command = testbed::cloud_tasks_emulator(port)?;
+    Running::start(PEER, disk::directory()?, &mut command, port, ready(port)).await
+}
+
+/// Both answer 200 here as soon as they answer at all.
 fn ready(port: u16) -> Ready {
     Ready {
         port,
-        path: READY_PATH,
+        path: "/v2/projects/bench/locations/here/queues",
     }
-}
-
-/// Its program, in `target/`.
-fn peer() -> anyhow::Result<PathBuf> {
-    let here = std::env::current_exe().context("cannot tell where this program is")?;
-    let target = here
-        .ancestors()
-        .nth(2)
-        .context("this program is not in a target directory")?;
-    let root = target.join("bench-peer");
-    let program = root.join("bin").join(PEER);
-    if program.exists() {
-        return Ok(program);
-    }
-    let installed = Command::new("cargo")
-        .args(["install", "--locked", PEER, "--version", PEER_VERSION])
-        .arg("--root")
-        .arg(&root)
-        .status()
-        .context("cannot run cargo")?;
-    if !installed.success() {
-        bail!("cargo could not install {PEER}: {installed}; a retry is safe");
-    }
-    Ok(program)
 }

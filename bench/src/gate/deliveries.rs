@@ -1,7 +1,6 @@
 //! Deliveries: how many a second wrk brings through, and single ones of our own.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use anyhow::{Context, bail};
 use async_trait::async_trait;
@@ -12,15 +11,15 @@ use hyper_util::client::legacy::Client;
 use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::TokioExecutor;
 
-use super::upstream::Upstream;
 use super::wrk::{Load, Names, fresh_prefix};
 use crate::load;
 use crate::rounds::{Contender, Pace};
+use crate::upstream::Upstream;
 
 /// Deliveries a second.
 pub(crate) struct Rate {
-    pub(crate) load: Load,
-    pub(crate) reach: Reach,
+    load: Load,
+    reach: Reach,
 }
 
 /// What the handler must see of a measurement for it to be valid.
@@ -39,10 +38,22 @@ pub(crate) struct Sender(Client<HttpConnector, Full<Bytes>>);
 
 const BODY: &[u8] = include_bytes!("order.json");
 
-/// How many deliveries are sent at once where it is not measured.
-const AT_ONCE: usize = 64;
+/// How many connections wrk has, and how many deliveries are sent at once where it is not measured.
+pub(crate) const CONNECTIONS: usize = 64;
 
 // === impl Rate ===
+
+impl Rate {
+    /// What wrk brings through this port under these names.
+    pub(crate) fn boxed(port: u16, names: Names, reach: Reach) -> Box<Self> {
+        let load = Load {
+            port,
+            connections: CONNECTIONS,
+            names,
+        };
+        Box::new(Self { load, reach })
+    }
+}
 
 #[async_trait]
 impl Contender for Rate {
@@ -93,16 +104,12 @@ impl Reach {
 /// Delivers `count` names once each, and tells the names.
 pub(crate) async fn settle(port: u16, count: u64) -> anyhow::Result<Names> {
     let prefix = fresh_prefix();
-    let numbers = Arc::new(AtomicU64::new(0));
     let (sender, shared) = (Sender::new(), prefix.clone());
-    let next = move || {
-        let (sender, numbers, prefix) = (sender.clone(), Arc::clone(&numbers), shared.clone());
-        async move {
-            let number = numbers.fetch_add(1, Ordering::Relaxed);
-            deliver(&sender, port, &format!("{prefix}-{number}")).await
-        }
+    let next = move |number| {
+        let (sender, name) = (sender.clone(), format!("{shared}-{number}"));
+        async move { deliver(&sender, port, &name).await }
     };
-    load::times(count, AT_ONCE, next).await?;
+    load::times(count, CONNECTIONS, next).await?;
     Ok(Names::Few(prefix, count))
 }
 

@@ -1,21 +1,10 @@
 //! The handler that is usually written by hand, in an environment of its own below `target/`.
 
-use std::fs;
-use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use anyhow::{Context, bail};
-
-use super::running::{Ready, Running};
 use crate::disk;
 use crate::pattern::connect;
-
-/// The handler, running.
-#[derive(Debug)]
-pub(crate) struct FastApi {
-    _running: Running,
-    port: u16,
-}
+use crate::running::{Ready, Running};
 
 /// Named with their versions, so that two measurements are of the same thing.
 const REQUIREMENTS: &str = "\
@@ -42,77 +31,23 @@ pub(crate) fn conditions() -> String {
     )
 }
 
-// === impl FastApi ===
-
-impl FastApi {
-    pub(crate) async fn start(database: &str) -> anyhow::Result<Self> {
-        let python = environment()?;
-        connect(database).await?.batch_execute(TABLE).await?;
-        let port = testbed::free_port()?;
-        let mut command = Command::new(python.join("bin/uvicorn"));
-        command
-            .env_clear()
-            .env("DATABASE_URL", database)
-            .env("PYTHONDONTWRITEBYTECODE", "1")
-            .args(["handler:app", "--app-dir", SOURCES])
-            .args([
-                "--workers",
-                WORKERS,
-                "--loop",
-                "uvloop",
-                "--http",
-                "httptools",
-            ])
-            .args(["--no-access-log", "--log-level", "warning"])
-            .args(["--host", "127.0.0.1", "--port"])
-            .arg(port.to_string());
-        let ready = Ready {
-            port,
-            path: "/ready",
-        };
-        Ok(Self {
-            _running: Running::start("uvicorn", disk::directory()?, &mut command, ready).await?,
-            port,
-        })
-    }
-
-    pub(crate) fn port(&self) -> u16 {
-        self.port
-    }
-}
-
-/// The directory of a Python environment with the requirements, made when it is not there.
-fn environment() -> anyhow::Result<PathBuf> {
-    let program = std::env::current_exe().context("cannot tell where this program is")?;
-    let beside = program.parent().context("this program has no directory")?;
-    let dir = beside.join("bench-python");
-    let installed = dir.join("installed.txt");
-    if fs::read_to_string(&installed).is_ok_and(|text| text == REQUIREMENTS) {
-        return Ok(dir);
-    }
-    eprintln!("  fetching FastAPI and asyncpg from PyPI");
-    let mut venv = Command::new("python3");
-    run(venv.args(["-m", "venv", "--clear"]).arg(&dir))?;
-    install(&dir)?;
-    fs::write(installed, REQUIREMENTS).context("cannot note what was installed")?;
-    Ok(dir)
-}
-
-fn install(dir: &Path) -> anyhow::Result<()> {
-    let mut pip = Command::new(dir.join("bin/pip"));
-    pip.args(["install", "--quiet"]).args(REQUIREMENTS.lines());
-    run(&mut pip)
-}
-
-fn run(command: &mut Command) -> anyhow::Result<()> {
-    let program = command.get_program().to_string_lossy().into_owned();
-    let status = command
-        .status()
-        .with_context(|| format!("cannot run {program}"))?;
-    if !status.success() {
-        bail!(
-            "{program} failed with {status}; Python 3.9 or later with venv, and PyPI, are needed"
-        );
-    }
-    Ok(())
+/// Starts it on an empty database.
+pub(crate) async fn start(database: &str) -> anyhow::Result<Running> {
+    eprintln!("  fetching FastAPI and asyncpg from PyPI, if they are not there");
+    let python = testbed::python_with("bench-python", REQUIREMENTS)?;
+    connect(database).await?.batch_execute(TABLE).await?;
+    let port = testbed::free_port()?;
+    let mut command = Command::new(python.with_file_name("uvicorn"));
+    command
+        .env_clear()
+        .env("DATABASE_URL", database)
+        .env("PYTHONDONTWRITEBYTECODE", "1")
+        .args(["handler:app", "--app-dir", SOURCES])
+        .args(["--workers", WORKERS])
+        .args(["--loop", "uvloop", "--http", "httptools"])
+        .args(["--no-access-log", "--log-level", "warning"])
+        .args(["--host", "127.0.0.1", "--port", &port.to_string()]);
+    let path = "/ready";
+    let ready = Ready { port, path };
+    Running::start("uvicorn", disk::directory()?, &mut command, port, ready).await
 }

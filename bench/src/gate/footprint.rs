@@ -5,12 +5,12 @@ use std::time::Duration;
 use tokio::time::sleep;
 
 use super::deliveries::settle;
-use super::report::{Group, Row, Target, Unit};
-use super::running::Resident;
-use super::semel::{Binary, Gate, Log, Store};
-use super::upstream::Upstream;
+use super::semel::{self, Binary, Log, Store};
 use crate::disk;
-use crate::rounds::{Pace, Series};
+use crate::report::{Group, Row, Target, Unit};
+use crate::rounds::{Pace, Series, say_round};
+use crate::running::{Resident, Running};
+use crate::upstream::Upstream;
 
 /// What one gate, from its start to its end, was seen to take.
 struct Seen {
@@ -30,18 +30,18 @@ pub(crate) async fn measure(binary: &Binary, pace: Pace) -> anyhow::Result<Group
     let handler = Upstream::start().await?;
     let mut seen = Vec::new();
     for round in 0..pace.rounds {
-        eprintln!("  round {} of {}", round + 1, pace.rounds);
+        say_round(round, pace);
         seen.push(look(binary, &handler).await?);
     }
     let of = |number: fn(&Seen) -> f64| Series::from(seen.iter().map(number).collect::<Vec<_>>());
     let mib = |what: &str, number| Row::new(what, Unit::Mib, &of(number));
     let start = |what: &str, number| Row::new(what, Unit::Millis, &of(number));
-    let size = Series::from(vec![binary.stripped_bytes()? as f64 / MIB]);
+    let size = binary.stripped_bytes()? as f64 / MIB;
     Ok(Group {
         title: "Memory, start and size",
         conditions: vec![
             format!(
-                "Embedded store, usual log to /dev/null. At rest: {REST:?} after the start, nothing delivered. The keys are \
+                "Embedded store, default log to /dev/null. At rest: {REST:?} after the start, nothing delivered. The keys are \
                  first runs of 64 connections."
             ),
             "Start: from the start of the process to the first 200 of /readyz, asked every millisecond.".into(),
@@ -53,7 +53,7 @@ pub(crate) async fn measure(binary: &Binary, pace: Pace) -> anyhow::Result<Group
             mib("resident at most until then", |seen| seen.settled.most as f64 / MIB),
             start("start to ready", |seen| seen.start_ms).judged(Target::AtMost(100.0)),
             start("start to ready with 100 000 keys", |seen| seen.start_again_ms),
-            Row::new("program, stripped", Unit::Mib, &size).judged(Target::AtMost(30.0)),
+            Row::once("program, stripped", Unit::Mib, size).judged(Target::AtMost(30.0)),
         ],
     })
 }
@@ -61,14 +61,14 @@ pub(crate) async fn measure(binary: &Binary, pace: Pace) -> anyhow::Result<Group
 async fn look(binary: &Binary, handler: &Upstream) -> anyhow::Result<Seen> {
     let dir = disk::directory()?;
     let store = Store::Directory(dir.path().join("store"));
-    let gate = Gate::start(binary, &store, handler, Log::Usual).await?;
+    let gate = semel::start(binary, &store, handler, Log::Default).await?;
     sleep(REST).await;
-    let at_rest = gate.running().resident()?;
-    settle(gate.port(), KEYS).await?;
-    let settled = gate.running().resident()?;
+    let at_rest = gate.resident()?;
+    settle(gate.port, KEYS).await?;
+    let settled = gate.resident()?;
     let start_ms = millis(&gate);
     drop(gate);
-    let again = Gate::start(binary, &store, handler, Log::Usual).await?;
+    let again = semel::start(binary, &store, handler, Log::Default).await?;
     Ok(Seen {
         start_ms,
         at_rest,
@@ -77,6 +77,6 @@ async fn look(binary: &Binary, handler: &Upstream) -> anyhow::Result<Seen> {
     })
 }
 
-fn millis(gate: &Gate) -> f64 {
-    gate.running().ready_after().as_secs_f64() * 1e3
+fn millis(gate: &Running) -> f64 {
+    gate.ready_after.as_secs_f64() * 1e3
 }

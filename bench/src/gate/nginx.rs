@@ -6,45 +6,22 @@ use std::thread::available_parallelism;
 
 use anyhow::Context;
 
-use super::running::Running;
-use super::upstream::{self, Upstream};
 use crate::disk;
-
-/// nginx, running.
-#[derive(Debug)]
-pub(crate) struct Nginx {
-    _running: Running,
-    port: u16,
-}
+use crate::running::Running;
+use crate::upstream::{Upstream, ready_through};
 
 /// Connections to the handler are kept, at least as many as clients have.
 const KEPT_CONNECTIONS: usize = 256;
 
-// === impl Nginx ===
-
-impl Nginx {
-    pub(crate) async fn start(handler: &Upstream) -> anyhow::Result<Self> {
-        let (port, dir) = (testbed::free_port()?, disk::directory()?);
-        let file = dir.path().join("nginx.conf");
-        fs::write(&file, settings(port, handler.port())?).context("cannot write nginx.conf")?;
-        let mut command = Command::new(testbed::find_program("nginx")?);
-        command
-            .env_clear()
-            .arg("-p")
-            .arg(dir.path())
-            .arg("-c")
-            .arg(file);
-        command.args(["-e", "stderr"]);
-        let ready = upstream::ready_through(port);
-        Ok(Self {
-            _running: Running::start("nginx", dir, &mut command, ready).await?,
-            port,
-        })
-    }
-
-    pub(crate) fn port(&self) -> u16 {
-        self.port
-    }
+/// Starts it before the handler.
+pub(crate) async fn start(handler: &Upstream) -> anyhow::Result<Running> {
+    let (port, dir) = (testbed::free_port()?, disk::directory()?);
+    let file = dir.path().join("nginx.conf");
+    fs::write(&file, settings(port, handler.port())?).context("cannot write nginx.conf")?;
+    let mut command = Command::new(testbed::find_program("nginx")?);
+    command.env_clear().args(["-e", "stderr", "-p"]);
+    command.arg(dir.path()).arg("-c").arg(file);
+    Running::start("nginx", dir, &mut command, port, ready_through(port)).await
 }
 
 /// As many workers as cores, which is what `auto` means where no core is withheld from us.

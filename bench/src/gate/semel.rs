@@ -4,23 +4,16 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use anyhow::{Context, bail};
+use anyhow::Context;
 use tempfile::TempDir;
 
-use super::running::{Ready, Running};
-use super::upstream::Upstream;
 use crate::disk;
+use crate::running::{Ready, Running};
+use crate::upstream::Upstream;
 
 /// The program `semel`.
 #[derive(Debug)]
 pub(crate) struct Binary(PathBuf);
-
-/// A gate, running.
-#[derive(Debug)]
-pub(crate) struct Gate {
-    running: Running,
-    port: u16,
-}
 
 /// Where a gate keeps its records.
 #[derive(Debug, Clone)]
@@ -36,8 +29,8 @@ pub(crate) enum Store {
 /// Which log lines a gate writes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Log {
-    /// As it comes: one JSON line for each delivery.
-    Usual,
+    /// The default: one JSON line for each delivery.
+    Default,
     /// Warnings only.
     Warnings,
 }
@@ -49,8 +42,12 @@ const QUEUE: usize = 10_000;
 // === impl Binary ===
 
 impl Binary {
-    /// A program that was built before.
-    pub(crate) fn at(path: &Path) -> anyhow::Result<Self> {
+    /// The program that `--semel` names, or one that is built from this repository.
+    pub(crate) fn given(path: Option<&Path>) -> anyhow::Result<Self> {
+        path.map_or_else(Self::build, Self::at)
+    }
+
+    fn at(path: &Path) -> anyhow::Result<Self> {
         let path = path.canonicalize();
         Ok(Self(
             path.context("the program given by --semel is not there")?,
@@ -58,7 +55,7 @@ impl Binary {
     }
 
     /// Built from this repository, optimised as this program is.
-    pub(crate) fn build() -> anyhow::Result<Self> {
+    fn build() -> anyhow::Result<Self> {
         let mut cargo = Command::new("cargo");
         cargo
             .args(["build", "--package", "semel-cli"])
@@ -66,10 +63,8 @@ impl Binary {
         if !cfg!(debug_assertions) {
             cargo.arg("--release");
         }
-        let built = cargo.status().context("cannot run cargo")?;
-        if !built.success() {
-            bail!("cargo could not build semel: {built}");
-        }
+        eprintln!("  building semel");
+        testbed::run(&mut cargo)?;
         let here = std::env::current_exe().context("cannot tell where this program is")?;
         Self::at(&here.with_file_name("semel"))
     }
@@ -82,61 +77,35 @@ impl Binary {
     pub(crate) fn stripped_bytes(&self) -> anyhow::Result<u64> {
         let dir = disk::directory()?;
         let copy = dir.path().join("semel");
-        let strip = Command::new("strip")
-            .arg("-o")
-            .arg(&copy)
-            .arg(&self.0)
-            .status();
-        if !strip
-            .context("cannot run strip; it is in Debian's package binutils")?
-            .success()
-        {
-            bail!("strip failed");
-        }
+        testbed::run(Command::new("strip").arg("-o").arg(&copy).arg(&self.0))
+            .context("strip is in Debian's package binutils")?;
         Ok(fs::metadata(&copy).context("strip made no copy")?.len())
     }
 }
 
-// === impl Gate ===
-
-impl Gate {
-    /// Starts a gate with one route for Cloud Tasks.
-    pub(crate) async fn start(
-        binary: &Binary,
-        store: &Store,
-        handler: &Upstream,
-        log: Log,
-    ) -> anyhow::Result<Self> {
-        let dir = disk::directory()?;
-        let (port, admin) = (testbed::free_port()?, testbed::free_port()?);
-        let file = dir.path().join("semel.toml");
-        let settings = settings(port, admin, &store.url(&dir), handler.port());
-        fs::write(&file, settings).context("cannot write semel.toml")?;
-        let mut command = Command::new(&binary.0);
-        command.env_clear().args(["gate", "--config"]).arg(file);
-        match log {
-            Log::Usual => {}
-            Log::Warnings => {
-                command.env("SEMEL_LOG", "warn");
-            }
-        }
-        let ready = Ready {
-            port: admin,
-            path: "/readyz",
-        };
-        Ok(Self {
-            running: Running::start("semel", dir, &mut command, ready).await?,
-            port,
-        })
+/// Starts a gate with one route for Cloud Tasks.
+pub(crate) async fn start(
+    binary: &Binary,
+    store: &Store,
+    handler: &Upstream,
+    log: Log,
+) -> anyhow::Result<Running> {
+    let dir = disk::directory()?;
+    let (port, admin) = (testbed::free_port()?, testbed::free_port()?);
+    let file = dir.path().join("semel.toml");
+    let settings = settings(port, admin, &store.url(&dir), handler.port());
+    fs::write(&file, settings).context("cannot write semel.toml")?;
+    let mut command = Command::new(&binary.0);
+    command.env_clear().args(["gate", "--config"]).arg(file);
+    match log {
+        Log::Default => {}
+        Log::Warnings => drop(command.env("SEMEL_LOG", "warn")),
     }
-
-    pub(crate) fn port(&self) -> u16 {
-        self.port
-    }
-
-    pub(crate) fn running(&self) -> &Running {
-        &self.running
-    }
+    let ready = Ready {
+        port: admin,
+        path: "/readyz",
+    };
+    Running::start("semel", dir, &mut command, port, ready).await
 }
 
 fn settings(port: u16, admin: u16, store: &str, handler: u16) -> String {
@@ -164,17 +133,6 @@ impl Store {
             Self::Embedded => format!("dir:{}", dir.path().join("store").display()),
             Self::Directory(path) => format!("dir:{}", path.display()),
             Self::Postgres(url) => url.clone(),
-        }
-    }
-}
-
-// === impl Log ===
-
-impl Log {
-    pub(crate) const fn word(self) -> &'static str {
-        match self {
-            Self::Usual => "",
-            Self::Warnings => ", SEMEL_LOG=warn",
         }
     }
 }

@@ -13,9 +13,12 @@ use tokio::time::Instant;
 /// A program that answers on a port.
 #[derive(Debug)]
 pub(crate) struct Running {
+    /// Where it is asked for what it does.
+    pub(crate) port: u16,
+    /// From the start of the process to its first answer that it is ready.
+    pub(crate) ready_after: Duration,
     name: &'static str,
     program: Program,
-    ready_after: Duration,
     _dir: TempDir,
 }
 
@@ -37,12 +40,13 @@ const PATH: &str = "/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin";
 // === impl Running ===
 
 impl Running {
-    /// Starts a program in its directory, without our environment, and waits until it is ready. Only its stderr is
-    /// kept, for errors.
+    /// Starts a program for this port in its directory, without our environment, and waits until it is ready. Only its
+    /// stderr is kept, for errors.
     pub(crate) async fn start(
         name: &'static str,
         dir: TempDir,
         command: &mut Command,
+        port: u16,
         ready: Ready,
     ) -> anyhow::Result<Self> {
         let command = command.env("PATH", PATH).current_dir(dir.path());
@@ -56,16 +60,12 @@ impl Running {
         let waited = program.wait_ready(BOUND, answers).await;
         waited.with_context(|| format!("{name} is not ready"))?;
         Ok(Self {
+            port,
+            ready_after: began.elapsed(),
             name,
             program,
-            ready_after: began.elapsed(),
             _dir: dir,
         })
-    }
-
-    /// From the start of the process to its first answer that it is ready.
-    pub(crate) fn ready_after(&self) -> Duration {
-        self.ready_after
     }
 
     /// How much memory the process has for itself now, and has had at most.
@@ -154,11 +154,9 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let mut command = Command::new("/bin/sh");
         command.args(["-c", "echo no such disk >&2; exit 3"]);
-        let nowhere = Ready {
-            port: testbed::free_port().unwrap(),
-            path: "/",
-        };
-        let started = Running::start("sh", dir, &mut command, nowhere).await;
+        let port = testbed::free_port().unwrap();
+        let nowhere = Ready { port, path: "/" };
+        let started = Running::start("sh", dir, &mut command, port, nowhere).await;
         let error = format!("{:#}", started.unwrap_err());
         assert!(error.contains("exit status: 3"), "{error}");
         assert!(error.contains("no such disk"), "{error}");

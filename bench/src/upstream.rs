@@ -17,12 +17,12 @@ use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
 use tokio::net::TcpListener;
 
-use super::running::{Ready, Running, ask};
 use crate::disk;
+use crate::running::{Ready, Running, ask};
 
 /// Where the handler listens.
 #[derive(Debug, clap::Args)]
-pub(crate) struct Args {
+pub(crate) struct UpstreamArgs {
     /// A port of 127.0.0.1.
     #[arg(long)]
     port: u16,
@@ -30,10 +30,7 @@ pub(crate) struct Args {
 
 /// The handler, running.
 #[derive(Debug)]
-pub(crate) struct Upstream {
-    _running: Running,
-    port: u16,
-}
+pub(crate) struct Upstream(Running);
 
 const ANSWER: &str = r#"{"order":"ord_20261116_000042","status":"paid"}"#;
 
@@ -51,22 +48,18 @@ impl Upstream {
             .env_clear()
             .args(["upstream", "--port"])
             .arg(port.to_string());
-        let ready = ready_through(port);
-        let running =
-            Running::start("the handler", disk::directory()?, &mut command, ready).await?;
-        Ok(Self {
-            _running: running,
-            port,
-        })
+        let (dir, ready) = (disk::directory()?, ready_through(port));
+        let running = Running::start("the handler", dir, &mut command, port, ready).await?;
+        Ok(Self(running))
     }
 
-    pub(crate) fn port(&self) -> u16 {
-        self.port
+    pub(crate) const fn port(&self) -> u16 {
+        self.0.port
     }
 
     /// How many requests it has answered so far.
     pub(crate) async fn count(&self) -> anyhow::Result<u64> {
-        let count = ask(ready_through(self.port)).await?;
+        let count = ask(ready_through(self.port())).await?;
         count.parse().context("the handler told no number")
     }
 }
@@ -80,7 +73,7 @@ pub(crate) fn ready_through(port: u16) -> Ready {
 }
 
 /// Answers until it is ended.
-pub(crate) async fn serve(args: &Args) -> anyhow::Result<String> {
+pub(crate) async fn serve(args: &UpstreamArgs) -> anyhow::Result<String> {
     let address = SocketAddr::from((Ipv4Addr::LOCALHOST, args.port));
     let listener = TcpListener::bind(address).await.context("cannot listen")?;
     let count = Arc::new(AtomicU64::new(0));
@@ -91,7 +84,7 @@ pub(crate) async fn serve(args: &Args) -> anyhow::Result<String> {
         let service = service_fn(move |request| answer(Arc::clone(&count), request));
         tokio::spawn(async move {
             let served = http1::Builder::new().serve_connection(TokioIo::new(stream), service);
-            // A client that hangs up is no matter of ours.
+            // A client that hangs up does not concern us.
             served.await.ok();
         });
     }
