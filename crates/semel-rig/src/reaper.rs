@@ -69,7 +69,7 @@ impl Reaper {
     /// # Errors
     /// When no process can be started.
     pub fn start() -> io::Result<Self> {
-        Self::launch(Path::new(""))
+        Self::start_with_dir(Path::new(""))
     }
 
     /// The same, and `dir` is removed last.
@@ -77,10 +77,6 @@ impl Reaper {
     /// # Errors
     /// When no process can be started.
     pub fn start_with_dir(dir: &Path) -> io::Result<Self> {
-        Self::launch(dir)
-    }
-
-    fn launch(dir: &Path) -> io::Result<Self> {
         let mut child = Command::new("/bin/sh")
             .args(["-c", SCRIPT, "reaper"])
             .arg(dir)

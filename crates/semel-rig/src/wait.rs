@@ -13,7 +13,7 @@ const PAUSE: Duration = Duration::from_millis(20);
 ///
 /// # Errors
 /// The first of `done`.
-#[allow(
+#[expect(
     clippy::disallowed_methods,
     reason = "another process gives no signal to wait for, and it lives in real time"
 )]
