@@ -19,7 +19,7 @@ pub(crate) struct Stopwatch {
 // === impl Stopwatch ===
 
 impl Stopwatch {
-    #[allow(
+    #[expect(
         clippy::disallowed_methods,
         reason = "commands take real time; nothing here is paused by a test"
     )]
@@ -55,16 +55,7 @@ pub(crate) fn program(name: &str, words: &str) -> Command {
 
 /// Shows the command, runs it, and fails when it does.
 pub(crate) fn run(command: &mut Command) -> anyhow::Result<()> {
-    let line = line(command);
-    eprintln!("$ {line}");
-    let status = command
-        .stdin(Stdio::null())
-        .status()
-        .with_context(|| format!("cannot run `{line}`"))?;
-    if !status.success() {
-        bail!("`{line}` ended with {status}");
-    }
-    Ok(())
+    output(command.stdout(Stdio::inherit())).map(drop)
 }
 
 /// Shows the command, runs it, and gives what it printed.

@@ -2,13 +2,12 @@
 
 use crate::run::{Stopwatch, line};
 use anyhow::{Context, bail};
+use semel_rig::{Group, ReaperHandle, Signal};
 use std::collections::BTreeMap;
-use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::Duration;
-use testbed::Process;
 
 /// How often the clock is looked at while a program is silent.
 const TICK: Duration = Duration::from_millis(200);
@@ -52,13 +51,19 @@ pub(crate) fn watch(
 ) -> anyhow::Result<Count> {
     let line = line(&command);
     command.stdin(Stdio::null()).stdout(Stdio::piped());
-    let mut child = command
+    let mut child = Group::lead(&mut command)?
         .spawn()
         .with_context(|| format!("cannot run `{line}`"))?;
+    // What it starts outside of its group has a watch of its own, which ends it.
+    let group = ReaperHandle::shared()?.watch(child.id(), Signal::TERM, None)?;
     let stdout = child.stdout.take().context("stdout is a pipe")?;
-    let mut progress = Progress::start();
-    let status = follow(&mut child, &lines_of(stdout), &mut progress, limits, shown)
-        .with_context(|| format!("`{line}`"))?;
+    let (lines, mut progress) = (lines_of(stdout), Progress::start());
+    let followed = follow(&mut child, &lines, &mut progress, limits, shown);
+    if followed.is_err() {
+        group.signal(Signal::KILL);
+        child.wait()?;
+    }
+    let status = followed.with_context(|| format!("`{line}`"))?;
     if !status.success() {
         bail!("`{line}` ended with {status}");
     }
@@ -85,8 +90,6 @@ fn follow(
             return Ok(status);
         }
         if let Some(complaint) = progress.exceeds(limits) {
-            kill_tree(child.id())?;
-            child.wait()?;
             bail!("{complaint}, and was killed");
         }
     }
@@ -171,40 +174,6 @@ impl std::ops::AddAssign for Count {
     }
 }
 
-/// Kills a process and its descendants. Some may end meanwhile by themselves.
-fn kill_tree(root: u32) -> anyhow::Result<()> {
-    let parents = parents().context("cannot list processes")?;
-    let mut tree = vec![root];
-    let mut next = 0;
-    while let Some(&parent) = tree.get(next) {
-        let children = parents.iter().filter(|(_, its)| *its == parent);
-        tree.extend(children.map(|(pid, _)| *pid));
-        next += 1;
-    }
-    for pid in tree {
-        Process::new(pid)?.kill().ok();
-    }
-    Ok(())
-}
-
-/// Every process with its parent.
-fn parents() -> anyhow::Result<Vec<(u32, u32)>> {
-    let mut parents = Vec::new();
-    for entry in fs::read_dir("/proc")? {
-        let pid = entry?.file_name();
-        let Some(pid) = pid.to_str().and_then(|pid| pid.parse().ok()) else {
-            continue;
-        };
-        let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-        // After the name, which is in parentheses and may contain any character: state, parent.
-        let parent = stat
-            .rsplit_once(") ")
-            .and_then(|(_, rest)| rest.split(' ').nth(1));
-        parents.extend(parent.and_then(|parent| Some((pid, parent.parse().ok()?))));
-    }
-    Ok(parents)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -251,7 +220,7 @@ mod tests {
         let said = format!("{:#}", count.unwrap_err());
         assert!(said.contains("the test b::c took more than 61 s"), "{said}");
         let sleeper = shown.lines().last().unwrap().parse().unwrap();
-        let sleeper = Process::new(sleeper).unwrap();
+        let sleeper = testbed::Process::new(sleeper).unwrap();
         testbed::until(Duration::from_secs(10), || Ok(!sleeper.is_alive())).unwrap();
         assert!(!sleeper.is_alive());
     }
