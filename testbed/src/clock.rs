@@ -16,9 +16,6 @@ const LIBRARY_DIRS: &[&str] = &[
 /// For programs with several processes or threads.
 const LIBRARY: &str = "libfaketimeMT.so.1";
 
-/// Why a server's clock cannot jump.
-pub(crate) const NO_CLOCK: &str = "this server was started without a clock that jumps";
-
 /// Where a server's clock is set.
 #[derive(Debug, Clone)]
 pub(crate) struct Clock {

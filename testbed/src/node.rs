@@ -37,14 +37,6 @@ pub fn node(program: &str) -> anyhow::Result<Command> {
     Ok(command)
 }
 
-/// Debian's packages that [`node`] needs and that are not here.
-pub(crate) fn missing() -> Vec<&'static str> {
-    [("nodejs", "node"), ("npm", "npm")]
-        .into_iter()
-        .filter_map(|(package, program)| find_program(program).is_err().then_some(package))
-        .collect()
-}
-
 /// All that decides which packages are fetched, and how.
 fn asked(sources: &Path) -> anyhow::Result<String> {
     let mut asked = sources.display().to_string();

@@ -29,35 +29,41 @@ struct NoServices;
 /// Packages to install before the servers of this crate can start; empty when all are here, new enough.
 #[must_use]
 pub fn missing_packages() -> Vec<&'static str> {
-    [
-        ("postgresql", postgres_bin().is_ok()),
-        ("redis-server", redis_server().is_ok()),
-        ("pgbouncer", pgbouncer().is_ok()),
-        ("libfaketime", clock::library().is_ok()),
-    ]
-    .into_iter()
-    .filter_map(|(package, here)| (!here).then_some(package))
-    .collect()
+    absent([
+        ("postgresql", postgres_bin()),
+        ("redis-server", redis_server()),
+        ("pgbouncer", pgbouncer()),
+        ("libfaketime", clock::library()),
+    ])
 }
 
 /// Packages to install beside those before the gate can be measured; tests need none of them.
 #[must_use]
 pub fn missing_bench_packages() -> Vec<&'static str> {
-    [("nginx-light", "nginx"), ("wrk", "wrk")]
-        .into_iter()
-        .filter_map(|(package, program)| find_program(program).is_err().then_some(package))
-        .collect()
+    absent([("nginx-light", "nginx"), ("wrk", "wrk")].map(found))
 }
 
 /// Packages to install before the examples and Google's clients can be tested; empty when all are here.
 #[must_use]
 pub fn missing_tools() -> Vec<&'static str> {
     let mut missing = crate::python::missing();
-    missing.extend(crate::node::missing());
-    if find_program("curl").is_err() {
-        missing.push("curl");
-    }
+    let programs = [("nodejs", "node"), ("npm", "npm"), ("curl", "curl")];
+    missing.extend(absent(programs.map(found)));
     missing
+}
+
+/// A package, and the program that it brings.
+fn found((package, program): (&'static str, &str)) -> (&'static str, anyhow::Result<PathBuf>) {
+    (package, find_program(program))
+}
+
+fn absent<const N: usize>(
+    packages: [(&'static str, anyhow::Result<PathBuf>); N],
+) -> Vec<&'static str> {
+    let packages = packages.into_iter();
+    packages
+        .filter_map(|(package, here)| here.is_err().then_some(package))
+        .collect()
 }
 
 /// Installs packages with apt-get, as root or through a sudo that asks no password, and looks that the servers are

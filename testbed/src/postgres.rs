@@ -6,7 +6,6 @@ use std::process::Command;
 use anyhow::{Context, bail};
 use semel_rig::Signal;
 
-use crate::clock::{Clock, NO_CLOCK};
 use crate::command::{User, output, run, tool, tool_as};
 use crate::packages;
 use crate::server::Server;
@@ -35,7 +34,6 @@ struct Program {
     bin: PathBuf,
     user: Option<User>,
     settings: Vec<String>,
-    clock: Option<Clock>,
 }
 
 // === impl Postgres ===
@@ -70,18 +68,15 @@ impl Postgres {
     /// # Errors
     /// When the clock cannot be set, or it was not started with one.
     pub fn jump(&self, seconds: i64) -> anyhow::Result<()> {
-        let clock = self.program.clock.as_ref().context(NO_CLOCK)?;
-        clock.jump(seconds)
+        self.server.jump(seconds)
     }
 
     fn start_by(settings: &[(&str, &str)], jumps: bool) -> anyhow::Result<Self> {
-        let mut program = Program::find(settings)?;
+        let program = Program::find(settings)?;
         // SIGQUIT is the immediate shutdown: no checkpoint, as in a crash, but no child is left behind either.
         let mut server = Server::new("postgres", Signal::QUIT, program.user)?;
         program.init(&server)?;
-        if jumps {
-            program.clock = Some(Clock::new(server.dir())?);
-        }
+        server.set_clock(jumps)?;
         let port = server.launch_on_free_port(|server, port| program.launch(server, port))?;
         Ok(Self {
             server,
@@ -154,7 +149,6 @@ impl Program {
                 .chain(settings)
                 .map(|(name, value)| format!("{name}={value}"))
                 .collect(),
-            clock: None,
         })
     }
 
@@ -170,9 +164,6 @@ impl Program {
     fn launch(&self, server: &mut Server, port: u16) -> anyhow::Result<()> {
         let socket_dir = server.dir().to_owned();
         let mut postgres = self.command("postgres");
-        if let Some(clock) = &self.clock {
-            clock.give(&mut postgres);
-        }
         postgres.args(["-D", "data", "-p", &port.to_string(), "-k"]);
         postgres.arg(&socket_dir);
         for setting in &self.settings {

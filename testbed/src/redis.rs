@@ -9,7 +9,6 @@ use std::time::Duration;
 use anyhow::Context;
 use semel_rig::Signal;
 
-use crate::clock::{Clock, NO_CLOCK};
 use crate::command::tool;
 use crate::packages;
 use crate::server::Server;
@@ -32,7 +31,6 @@ pub struct Redis {
     server: Server,
     program: PathBuf,
     settings: String,
-    clock: Option<Clock>,
     port: u16,
 }
 
@@ -61,23 +59,20 @@ impl Redis {
     /// # Errors
     /// When the clock cannot be set, or it was not started with one.
     pub fn jump(&self, seconds: i64) -> anyhow::Result<()> {
-        let clock = self.clock.as_ref().context(NO_CLOCK)?;
-        clock.jump(seconds)
+        self.server.jump(seconds)
     }
 
     fn start_by(config: &[(&str, &str)], jumps: bool) -> anyhow::Result<Self> {
         let program = packages::redis_server()?;
         let settings = settings(config);
         let mut server = Server::new("redis", Signal::KILL, None)?;
-        let clock = jumps.then(|| Clock::new(server.dir())).transpose()?;
-        let port = server.launch_on_free_port(|server, port| {
-            launch(server, &program, &settings, clock.as_ref(), port)
-        })?;
+        server.set_clock(jumps)?;
+        let port =
+            server.launch_on_free_port(|server, port| launch(server, &program, &settings, port))?;
         Ok(Self {
             server,
             program,
             settings,
-            clock,
             port,
         })
     }
@@ -122,14 +117,7 @@ impl Redis {
     /// When it does not start within 30 seconds.
     pub fn restart(&mut self) -> anyhow::Result<()> {
         self.stop()?;
-        let clock = self.clock.as_ref();
-        launch(
-            &mut self.server,
-            &self.program,
-            &self.settings,
-            clock,
-            self.port,
-        )
+        launch(&mut self.server, &self.program, &self.settings, self.port)
     }
 }
 
@@ -143,21 +131,12 @@ fn settings(config: &[(&str, &str)]) -> String {
         })
 }
 
-fn launch(
-    server: &mut Server,
-    program: &PathBuf,
-    settings: &str,
-    clock: Option<&Clock>,
-    port: u16,
-) -> anyhow::Result<()> {
+fn launch(server: &mut Server, program: &PathBuf, settings: &str, port: u16) -> anyhow::Result<()> {
     let config = server.dir().join("redis.conf");
     std::fs::write(&config, format!("port {port}\n{settings}"))
         .context("cannot write redis.conf")?;
     let mut redis = tool(program);
     redis.arg(&config);
-    if let Some(clock) = clock {
-        clock.give(&mut redis);
-    }
     server.launch(redis, |pid| answers(port, pid))
 }
 

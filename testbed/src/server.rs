@@ -9,6 +9,7 @@ use anyhow::{Context, bail};
 use semel_rig::{Program, Signal};
 use tempfile::TempDir;
 
+use crate::clock::Clock;
 use crate::command::User;
 
 /// How many ports to try when another process takes the chosen one before the server does.
@@ -20,6 +21,7 @@ pub(crate) struct Server {
     name: &'static str,
     at_once: Signal,
     running: Option<Program>,
+    clock: Option<Clock>,
     dir: TempDir,
 }
 
@@ -44,8 +46,23 @@ impl Server {
             name,
             at_once,
             running: None,
+            clock: None,
             dir,
         })
+    }
+
+    /// From its next launch on, it lives by a clock that [`Server::jump`] sets, if it `jumps`.
+    pub(crate) fn set_clock(&mut self, jumps: bool) -> anyhow::Result<()> {
+        self.clock = jumps.then(|| Clock::new(self.dir())).transpose()?;
+        Ok(())
+    }
+
+    /// Sets its clock so many seconds off the machine's.
+    pub(crate) fn jump(&self, seconds: i64) -> anyhow::Result<()> {
+        let clock = self.clock.as_ref();
+        clock
+            .context("this server was started without a clock that jumps")?
+            .jump(seconds)
     }
 
     pub(crate) fn dir(&self) -> &Path {
@@ -64,6 +81,9 @@ impl Server {
     ) -> anyhow::Result<()> {
         if self.running.is_some() {
             bail!("{} already runs: stop it first", self.name);
+        }
+        if let Some(clock) = &self.clock {
+            clock.give(&mut command);
         }
         // What the last one wrote says nothing about this one.
         fs::remove_file(self.log()).ok();

@@ -63,7 +63,7 @@ fn given_or_own<S>(
     own.as_ref().map(url).map_err(|error| anyhow!("{error}"))
 }
 
-#[allow(
+#[expect(
     clippy::disallowed_methods,
     reason = "tests have no command line: the environment is how xtask tells them of its servers"
 )]
