@@ -7,7 +7,7 @@
     clippy::print_stderr,
     reason = "the table goes to stdout, progress to stderr"
 )]
-#![allow(
+#![expect(
     clippy::disallowed_methods,
     reason = "loads are random; what is measured does not depend on which"
 )]

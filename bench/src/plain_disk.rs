@@ -2,7 +2,7 @@
 
 use std::fs::File;
 use std::io::Write as _;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use anyhow::Context;
 use async_trait::async_trait;
@@ -19,7 +19,7 @@ use crate::rounds::{Contender, Pace};
 
 /// One thread that appends a record and syncs it before it goes on to the next.
 pub(crate) struct AppendAndSync {
-    file: Arc<Mutex<File>>,
+    file: File,
     _dir: TempDir,
 }
 
@@ -60,24 +60,15 @@ impl AppendAndSync {
     pub(crate) fn new() -> anyhow::Result<Self> {
         let dir = disk::directory()?;
         let file = File::create(dir.path().join("log")).context("cannot create a file")?;
-        Ok(Self {
-            file: Arc::new(Mutex::new(file)),
-            _dir: dir,
-        })
+        Ok(Self { file, _dir: dir })
     }
 }
 
 #[async_trait]
 impl Contender for AppendAndSync {
     async fn turn(&mut self, pace: Pace) -> anyhow::Result<f64> {
-        let file = Arc::clone(&self.file);
-        load::blocking_rate(pace, move || {
-            let mut file = file.lock().expect("no holder of this lock panics");
-            file.write_all(&random_bytes(APPENDED_BYTES))?;
-            file.sync_data()?;
-            Ok(1)
-        })
-        .await
+        let mut file = self.file.try_clone()?;
+        load::blocking_rate(pace, move || append_and_sync(&mut file).map(|()| 1)).await
     }
 }
 
@@ -129,6 +120,12 @@ impl Contender for FjallBatches {
         let batches = self.clone();
         load::blocking_rate(pace, move || batches.write()).await
     }
+}
+
+/// About what a completion costs the disk.
+pub(crate) fn append_and_sync(file: &mut File) -> anyhow::Result<()> {
+    file.write_all(&random_bytes(APPENDED_BYTES))?;
+    Ok(file.sync_data()?)
 }
 
 fn row_key() -> Vec<u8> {

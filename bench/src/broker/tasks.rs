@@ -22,25 +22,12 @@ const BODY: &[u8] = include_bytes!("../gate/order.json");
 
 pub(crate) async fn measure(binary: &Binary, pace: Pace, count: u64) -> anyhow::Result<Group> {
     let handler = Arc::new(Upstream::start().await?);
-    let ours = async |keep| servers::ours(binary, keep).await;
-    let [durable, memory, peer] = rounds(
-        [
-            (
-                "durable",
-                creating(ours(Keep::Directory).await?, &handler, count).await?,
-            ),
-            (
-                "--memory",
-                creating(ours(Keep::Memory).await?, &handler, count).await?,
-            ),
-            (
-                PEER,
-                creating(servers::peer().await?, &handler, count).await?,
-            ),
-        ],
-        pace,
-    )
-    .await?;
+    let creating = async |server| creating(server, &handler, count).await;
+    let durable = creating(servers::ours(binary, Keep::Directory).await?).await?;
+    let memory = creating(servers::ours(binary, Keep::Memory).await?).await?;
+    let peer = creating(servers::peer().await?).await?;
+    let contenders = [("durable", durable), ("--memory", memory), (PEER, peer)];
+    let [durable, memory, peer] = rounds(contenders, pace).await?;
     let row = |what: &str, rates: &Series| Row::rate(what, rates).beside(PEER, &peer);
     Ok(Group {
         title: "Create and dispatch tasks",

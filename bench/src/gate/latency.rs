@@ -4,7 +4,6 @@
 //! measured for a while and then compared: one of each is measured, in an order that is drawn anew, again and again.
 
 use std::fs::File;
-use std::io::Write as _;
 use std::time::Duration;
 
 use anyhow::Context;
@@ -17,6 +16,7 @@ use super::nginx;
 use super::semel::{self, Binary, Log, Store};
 use super::wrk::fresh_prefix;
 use crate::disk;
+use crate::plain_disk::{APPENDED_BYTES, append_and_sync};
 use crate::report::{Group, Row, Target, Unit};
 use crate::rounds::{Pace, Series, say_round};
 use crate::upstream::Upstream;
@@ -28,9 +28,6 @@ enum Probe {
     /// A record appended to a file of its own, and synced.
     Sync { file: File, _dir: TempDir },
 }
-
-/// About what a completed record takes.
-const APPENDED_BYTES: usize = 300;
 
 /// What the gate may take for itself.
 const ALLOWED_MS: f64 = 0.5;
@@ -129,8 +126,7 @@ impl Probe {
             // Nobody else needs this thread meanwhile.
             Self::Sync { file, .. } => {
                 let began = Instant::now();
-                file.write_all(&[7; APPENDED_BYTES])?;
-                file.sync_data()?;
+                append_and_sync(file)?;
                 began.elapsed()
             }
         };
