@@ -1,0 +1,104 @@
+//! The `semel` command, as a function: the program `semel` calls it, and so can others that carry the command. It alone
+//! reads arguments and the environment, and prints.
+
+mod args;
+mod out;
+mod store_url;
+mod open_store;
+mod admin;
+mod admin_client;
+mod table;
+mod log;
+mod file_limit;
+mod config;
+mod commands {
+    pub(crate) mod broker;
+    pub(crate) mod check;
+    pub(crate) mod dev;
+    pub(crate) mod gate;
+    pub(crate) mod init;
+    pub(crate) mod key;
+    pub(crate) mod letters;
+    pub(crate) mod migrate;
+    pub(crate) mod operate;
+    pub(crate) mod prove;
+    pub(crate) mod records;
+}
+
+use args::{Args, Command};
+use clap::{CommandFactory, Parser};
+use semel_prove::report::Conclusion;
+use std::ffi::OsString;
+use std::process::ExitCode;
+
+/// This version, and the commit it was built from.
+pub(crate) const VERSION: &str =
+    concat!(env!("CARGO_PKG_VERSION"), " (", env!("SEMEL_COMMIT"), ")");
+
+/// Runs the command that these arguments name, to its end. As always, the first is the name of the program.
+pub fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {
+    let args: Vec<_> = args.into_iter().collect();
+    let proves = args.get(1).is_some_and(|word| word == "prove");
+    let args = match Args::try_parse_from(args) {
+        Ok(args) => args,
+        Err(error) => return usage(&error, proves),
+    };
+    match perform(args.command) {
+        Ok(code) => code,
+        Err(error) => {
+            out::to_stderr(&format!("semel: {error:#}\n"));
+            failure(&error)
+        }
+    }
+}
+
+/// 64 says that a person must fix the configuration; trying again does not help. 69 says that
+/// nobody was there to ask.
+fn failure(error: &anyhow::Error) -> ExitCode {
+    if error.is::<config::Mistakes>()
+        || error.is::<config::Broken>()
+        || error.is::<commands::broker::InvalidInput>()
+    {
+        ExitCode::from(64)
+    } else if error.is::<commands::prove::CouldNotJudge>() {
+        ExitCode::from(Conclusion::CouldNotJudge.exit_code())
+    } else if admin::is_unreachable(error) {
+        ExitCode::from(69)
+    } else {
+        ExitCode::FAILURE
+    }
+}
+
+/// Help goes to stdout with 0, a mistake to stderr with 64; `semel prove` has exit codes of its own, in which a mistake
+/// is not a verdict.
+fn usage(error: &clap::Error, proves: bool) -> ExitCode {
+    // A closed pipe while printing help is nobody's mistake.
+    drop(error.print());
+    match (error.use_stderr(), proves) {
+        (false, _) => ExitCode::SUCCESS,
+        (true, false) => ExitCode::from(64),
+        (true, true) => ExitCode::from(Conclusion::CouldNotJudge.exit_code()),
+    }
+}
+
+fn perform(command: Command) -> anyhow::Result<ExitCode> {
+    let runtime = tokio::runtime::Runtime::new()?;
+    match command {
+        Command::Prove(args) => return runtime.block_on(commands::prove::run(&args)),
+        Command::Gate(args) => return runtime.block_on(commands::gate::run(&args)),
+        Command::Dev(args) => runtime.block_on(commands::dev::run(&args)),
+        Command::Broker(args) => runtime.block_on(commands::broker::run(*args)),
+        Command::Init(args) => commands::init::run(&args),
+        Command::Check(args) => commands::check::run(&args),
+        Command::Key(args) => commands::key::run(&args),
+        Command::Migrate(args) => runtime.block_on(commands::migrate::run(&args)),
+        Command::Records(args) => runtime.block_on(commands::records::run(&args)),
+        Command::Letters(args) => runtime.block_on(commands::letters::run(&args)),
+        Command::Completions { shell } => {
+            let (mut command, mut script) = (Args::command(), Vec::new());
+            clap_complete::generate(shell, &mut command, "semel", &mut script);
+            out::to_stdout(&String::from_utf8_lossy(&script))
+        }
+    }
+    .map(|()| ExitCode::SUCCESS)
+}
