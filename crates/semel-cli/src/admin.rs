@@ -3,21 +3,20 @@
 
 mod gate;
 
-use crate::admin_client::AdminClient;
+use crate::admin_client::{AdminClient, Call, Unreachable};
 use crate::args::operate::AdminArgs;
 use crate::config::StoreOptions;
 use crate::log;
 use crate::open_store::{self, Schema};
 use crate::store_url::StoreUrl;
 use anyhow::bail;
-use http::StatusCode;
-use semel::protocol::{Fence, State};
+use http::{Method, StatusCode};
 use semel::store::Cursor;
-use semel::{Key, Semel, Settings};
-use semel_gate::operate::{Operator, PAGE_ITEMS_MAX, Refused, Verdict};
+use semel::{Semel, Settings};
+use semel_gate::operate::{Operator, PAGE_ITEMS_MAX, Refused};
 use serde_json::{Value, json};
-use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 
 /// Who is asked.
 #[derive(Debug)]
@@ -26,43 +25,18 @@ pub(crate) enum AdminTarget {
     Store(Operator),
 }
 
-/// A question or an act.
-#[derive(Clone, Debug)]
-pub(crate) enum AdminRequest {
-    Records {
-        state: Option<State>,
-        after: Option<String>,
-        limit: u32,
-    },
-    Record {
-        key: Key,
-        body: bool,
-    },
-    Release(Key),
-    Forget(Key),
-    Resolve(Key, Verdict, Option<Fence>),
-    Letters {
-        after: Option<String>,
-        limit: u32,
-    },
-    Letter(String),
-    Redrive {
-        id: String,
-        run_again: bool,
-    },
-    Discard(String),
-}
+/// What is answered by a store.
+pub(crate) type Answered = Result<Value, Refused>;
 
-/// Nobody was there to ask. A retry is safe.
-#[derive(Debug)]
-pub(crate) struct Unreachable(pub(crate) String);
+/// How long a gate may take to answer, where no handler runs.
+const ANSWER_WITHIN: Duration = Duration::from_secs(30);
 
 // === impl AdminTarget ===
 
 impl AdminTarget {
     pub(crate) async fn open(args: &AdminArgs) -> anyhow::Result<Self> {
         let Some(url) = &args.store else {
-            let client = AdminClient::new(args.admin.clone(), args.token.as_deref())?;
+            let client = AdminClient::new(&gate::GATE, args.admin.clone(), args.token.as_ref())?;
             return Ok(Self::Gate(Box::new(client)));
         };
         if let StoreUrl::Embedded(path) = url
@@ -90,24 +64,48 @@ impl AdminTarget {
         )))
     }
 
-    /// Asks, and tells the answer.
-    pub(crate) async fn ask(&self, request: AdminRequest) -> anyhow::Result<Value> {
+    /// Asks a gate by a call, or a store directly, and tells the answer.
+    pub(crate) async fn ask(
+        &self,
+        call: Call,
+        directly: impl AsyncFnOnce(&Operator) -> Answered,
+    ) -> anyhow::Result<Value> {
         match self {
-            Self::Gate(client) => gate::send(client, &request).await,
-            Self::Store(operator) => Ok(directly(operator, request).await?),
+            Self::Gate(client) => gate::send(client, call, Some(ANSWER_WITHIN)).await,
+            Self::Store(operator) => Ok(directly(operator).await?),
         }
     }
 
-    /// All items of a list up to `limit`, page by page.
+    /// Asks a gate to run a handler, for as long as that takes.
+    pub(crate) async fn redrive(&self, call: Call) -> anyhow::Result<Value> {
+        match self {
+            Self::Gate(client) => gate::send(client, call, None).await,
+            Self::Store(_) => Err(Refused::conflict(
+                "a redrive runs the handler, and only a gate does that",
+                "leave --store out and name a running gate with --admin; nothing was done",
+            )
+            .into()),
+        }
+    }
+
+    /// All items of a list up to `limit`, page by page. `query` chooses among them.
     pub(crate) async fn list(
         &self,
         name: &str,
+        query: &str,
         limit: u32,
-        page: impl Fn(Option<String>, u32) -> AdminRequest,
+        page: impl AsyncFn(&Operator, Option<&Cursor>, u32) -> Answered,
     ) -> anyhow::Result<Value> {
-        let (mut items, mut left, mut after) = (Vec::new(), limit, None);
+        let (mut items, mut left, mut after) = (Vec::new(), limit, None::<String>);
         loop {
-            let mut answer = self.ask(page(after, left.min(PAGE_ITEMS_MAX))).await?;
+            let count = left.min(PAGE_ITEMS_MAX);
+            let next = after.as_ref().map(|after| format!("&after={after}"));
+            let next = next.unwrap_or_default();
+            let call = get(format!("/{name}?limit={count}{query}{next}"));
+            let bytes = after.and_then(|after| hex::decode(after).ok());
+            let cursor = bytes.map(|bytes| Cursor(bytes.into()));
+            let directly = async |operator: &Operator| page(operator, cursor.as_ref(), count).await;
+            let mut answer = self.ask(call, directly).await?;
             if let Some(Value::Array(found)) = answer.get_mut(name).map(Value::take) {
                 left = left.saturating_sub(u32::try_from(found.len()).unwrap_or(u32::MAX));
                 items.extend(found);
@@ -123,31 +121,14 @@ impl AdminTarget {
     }
 }
 
-async fn directly(operator: &Operator, request: AdminRequest) -> Result<Value, Refused> {
-    let cursor = |text: Option<String>| {
-        let bytes = text.and_then(|text| hex::decode(text).ok());
-        bytes.map(|bytes| Cursor(bytes.into()))
-    };
-    match request {
-        AdminRequest::Records {
-            state,
-            after,
-            limit,
-        } => operator.records(state, cursor(after).as_ref(), limit).await,
-        AdminRequest::Record { key, body } => operator.record(&key, body).await,
-        AdminRequest::Release(key) => operator.release(&key).await,
-        AdminRequest::Forget(key) => operator.forget(&key).await,
-        AdminRequest::Resolve(key, verdict, fence) => operator.resolve(&key, verdict, fence).await,
-        AdminRequest::Letters { after, limit } => {
-            operator.letters(cursor(after).as_ref(), limit).await
-        }
-        AdminRequest::Letter(id) => operator.letter(&id).await,
-        AdminRequest::Discard(id) => operator.discard(&id).await,
-        AdminRequest::Redrive { .. } => Err(Refused::conflict(
-            "a redrive runs the handler, and only a gate does that",
-            "leave --store out and name a running gate with --admin; nothing was done",
-        )),
-    }
+/// A question.
+pub(crate) const fn get(path: String) -> Call {
+    (Method::GET, path, None)
+}
+
+/// An act.
+pub(crate) const fn post(path: String) -> Call {
+    (Method::POST, path, None)
 }
 
 /// Whether nobody was there to ask: no gate, or no store.
@@ -156,13 +137,3 @@ pub(crate) fn is_unreachable(error: &anyhow::Error) -> bool {
     error.is::<Unreachable>()
         || refused.is_some_and(|refused| refused.status == StatusCode::SERVICE_UNAVAILABLE)
 }
-
-// === impl Unreachable ===
-
-impl fmt::Display for Unreachable {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-impl std::error::Error for Unreachable {}

@@ -8,8 +8,10 @@ use http_body_util::{BodyExt, Full, Limited};
 use hyper_util::client::legacy::Client;
 use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::TokioExecutor;
+use semel_gate::settings::Secret;
 use serde_json::Value;
 use std::time::Duration;
+use tokio::time::timeout;
 
 const CONNECT_WITHIN: Duration = Duration::from_secs(3);
 
@@ -19,17 +21,34 @@ const ANSWER_BYTES_MAX: usize = 256 * 1024 * 1024;
 /// An admin address.
 #[derive(Debug)]
 pub(crate) struct AdminClient {
+    server: &'static AdminServer,
     base: Uri,
     authorization: Option<HeaderValue>,
     client: Client<HttpConnector, Full<Bytes>>,
 }
 
+/// Who answers at an admin address, in words for whoever hears that nobody did.
+#[derive(Debug)]
+pub(crate) struct AdminServer {
+    pub(crate) name: &'static str,
+    /// What to do when nobody is there.
+    pub(crate) find_it: &'static str,
+    /// What to do when the connection broke, and whether anything was done is unknown.
+    pub(crate) broke: &'static str,
+    /// What an answer that is not JSON is not like.
+    pub(crate) speaks: &'static str,
+}
+
 /// A call: method, path and body.
 pub(crate) type Call = (Method, String, Option<Value>);
 
+/// Nobody was there to ask. A retry is safe.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub(crate) struct Unreachable(pub(crate) String);
+
 /// Why there is no answer.
-#[derive(Debug)]
-pub(crate) enum CallError {
+enum NoAnswer {
     /// Nobody listens there: nothing was done.
     NotConnected,
     /// The connection broke; whether anything was done is unknown.
@@ -39,7 +58,11 @@ pub(crate) enum CallError {
 // === impl AdminClient ===
 
 impl AdminClient {
-    pub(crate) fn new(base: Uri, token: Option<&str>) -> anyhow::Result<Self> {
+    pub(crate) fn new(
+        server: &'static AdminServer,
+        base: Uri,
+        token: Option<&Secret>,
+    ) -> anyhow::Result<Self> {
         let mut connector = HttpConnector::new();
         connector.set_connect_timeout(Some(CONNECT_WITHIN));
         let client = Client::builder(TokioExecutor::new())
@@ -48,22 +71,53 @@ impl AdminClient {
             .build(connector);
         let authorization = token.map(bearer).transpose()?;
         Ok(Self {
+            server,
             base,
             authorization,
             client,
         })
     }
 
-    pub(crate) const fn base(&self) -> &Uri {
-        &self.base
+    /// What is answered; nothing is `null`. Waits for ever unless a limit is given.
+    pub(crate) async fn ask(
+        &self,
+        call: Call,
+        within: Option<Duration>,
+    ) -> Result<(StatusCode, Value), Unreachable> {
+        let (AdminServer { name, find_it, .. }, base) = (self.server, &self.base);
+        let answer = self.call(call);
+        let answer = match within {
+            None => answer.await,
+            Some(within) => timeout(within, answer).await.unwrap_or_else(|_| {
+                let late = format!("no answer within {within:?}");
+                Err(NoAnswer::Broken(late))
+            }),
+        };
+        let (status, body) = answer.map_err(|error| match error {
+            NoAnswer::NotConnected => Unreachable(format!(
+                "there is no {name} at {base}: {find_it}; nothing was done"
+            )),
+            NoAnswer::Broken(why) => Unreachable(format!(
+                "the {name} at {base} did not answer ({why}){}",
+                self.server.broke
+            )),
+        })?;
+        if body.is_empty() && status.is_success() {
+            return Ok((status, Value::Null));
+        }
+        let json = serde_json::from_slice(&body).map_err(|_| {
+            let speaks = self.server.speaks;
+            Unreachable(format!("{base} answered {status}, but not as {speaks}"))
+        })?;
+        Ok((status, json))
     }
 
-    pub(crate) async fn call(&self, call: Call) -> Result<(StatusCode, Bytes), CallError> {
-        let broken = |error: &dyn std::error::Error| CallError::Broken(error.to_string());
+    async fn call(&self, call: Call) -> Result<(StatusCode, Bytes), NoAnswer> {
+        let broken = |error: &dyn std::error::Error| NoAnswer::Broken(error.to_string());
         let request = self.request(call).map_err(|error| broken(&error))?;
         let response = self.client.request(request).await.map_err(|error| {
             if error.is_connect() {
-                CallError::NotConnected
+                NoAnswer::NotConnected
             } else {
                 broken(&error)
             }
@@ -89,7 +143,7 @@ impl AdminClient {
     }
 }
 
-fn bearer(token: &str) -> anyhow::Result<HeaderValue> {
+fn bearer(Secret(token): &Secret) -> anyhow::Result<HeaderValue> {
     let mut value = HeaderValue::from_str(&format!("Bearer {token}"))
         .context("the token cannot be a header value")?;
     value.set_sensitive(true);

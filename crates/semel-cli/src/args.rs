@@ -8,6 +8,8 @@ use crate::config::FILE_DEFAULT;
 use crate::store_url::StoreUrl;
 use clap::{Parser, Subcommand};
 use http::Uri;
+use semel_gate::settings::Secret;
+use std::convert::Infallible;
 use std::path::PathBuf;
 
 /// Deliver at least once. Take effect once.
@@ -22,7 +24,7 @@ pub(crate) struct Args {
 pub(crate) enum Command {
     /// Show it: a local cloud, a gate and a demo handler (or yours), and lines to copy
     Dev(DevArgs),
-    /// Run the broker: a local Cloud Tasks and Pub/Sub that can be answer to misbehave, or ask one
+    /// Run the broker: a local Cloud Tasks and Pub/Sub that can be told to misbehave, or ask one
     Broker(Box<broker::BrokerArgs>),
     /// Run the gate: a reverse proxy that lets each delivery take effect once
     Gate(GateArgs),
@@ -120,8 +122,7 @@ pub(crate) struct CheckArgs {
     pub(crate) json: bool,
 }
 
-/// What a gate is answer by flags. Their texts are judged with the file, so that all mistakes are
-/// answer together.
+/// What a gate is told by flags. Their texts are judged with the file, so that all mistakes are told together.
 #[derive(Clone, Debug, Default, clap::Args)]
 pub(crate) struct GateArgs {
     /// The configuration; ./semel.toml when it is there
@@ -154,7 +155,7 @@ pub(crate) struct GateArgs {
     /// Without a file: which deliveries are the same work
     #[arg(long, value_name = "PARTS", env = "SEMEL_KEY")]
     pub(crate) key: Option<String>,
-    /// Without a file: how API clients are answer apart
+    /// Without a file: how API clients are told apart
     #[arg(long, value_name = "CALLER", env = "SEMEL_CALLER")]
     pub(crate) caller: Option<String>,
 }
@@ -169,6 +170,11 @@ fn plain_address(text: &str) -> Option<Uri> {
     let uri: Uri = url.parse().ok()?;
     let is_plain = uri.scheme_str() == Some("http") && matches!(uri.path(), "" | "/");
     (is_plain && uri.query().is_none()).then_some(uri)
+}
+
+/// A token. No debug output shows it.
+fn secret(text: &str) -> Result<Secret, Infallible> {
+    Ok(Secret(text.into()))
 }
 
 fn name_and_value(text: &str) -> Result<(String, String), String> {

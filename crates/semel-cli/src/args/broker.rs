@@ -1,9 +1,10 @@
 //! The command line of the broker.
 
-use super::plain_address;
+use super::{plain_address, secret};
 use clap::{Args, Subcommand, ValueEnum};
 use http::Uri;
 use semel_broker::Fault;
+use semel_gate::settings::Secret;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use url::Url;
@@ -19,8 +20,8 @@ pub(crate) struct BrokerArgs {
     pub(crate) other: Option<BrokerCommand>,
 }
 
-/// What a broker is answer.
-#[derive(Args)]
+/// What a broker is told.
+#[derive(Debug, Args)]
 pub(crate) struct ServeArgs {
     /// Where gRPC, REST and the admin API are served, all on one port
     #[arg(
@@ -53,9 +54,10 @@ pub(crate) struct ServeArgs {
         long,
         value_name = "TEXT",
         env = "SEMEL_BROKER_ADMIN_TOKEN",
-        hide_env_values = true
+        hide_env_values = true,
+        value_parser = secret
     )]
-    pub(crate) admin_token: Option<String>,
+    pub(crate) admin_token: Option<Secret>,
     /// How many dispatches are remembered
     #[arg(long, value_name = "NUMBER", default_value_t = 100_000)]
     pub(crate) history: usize,
@@ -138,7 +140,7 @@ pub(crate) enum BrokerRequest {
 }
 
 /// Which broker to ask, and how to say it.
-#[derive(Args)]
+#[derive(Debug, Args)]
 pub(crate) struct BrokerTarget {
     /// The broker
     #[arg(long, value_name = "URL", env = "SEMEL_BROKER_URL", default_value = "http://127.0.0.1:8085", value_parser = broker)]
@@ -148,9 +150,10 @@ pub(crate) struct BrokerTarget {
         long,
         value_name = "TEXT",
         env = "SEMEL_BROKER_ADMIN_TOKEN",
-        hide_env_values = true
+        hide_env_values = true,
+        value_parser = secret
     )]
-    pub(crate) admin_token: Option<String>,
+    pub(crate) admin_token: Option<Secret>,
     /// Print JSON
     #[arg(long)]
     pub(crate) json: bool,
@@ -163,27 +166,6 @@ pub(crate) enum Language {
     Node,
     Rust,
     Gcloud,
-}
-
-// === impl ServeArgs ===
-
-impl std::fmt::Debug for ServeArgs {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("ServeArgs")
-            .field("listen", &self.listen)
-            .field("dir", &self.dir)
-            .finish_non_exhaustive()
-    }
-}
-
-// === impl BrokerTarget ===
-
-impl std::fmt::Debug for BrokerTarget {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("BrokerTarget")
-            .field("url", &self.url)
-            .finish_non_exhaustive()
-    }
 }
 
 fn broker(text: &str) -> Result<Uri, String> {

@@ -1,12 +1,14 @@
 //! The command line of an operator: records and letters.
 
-use super::plain_address;
+use super::{plain_address, secret};
 use crate::store_url::StoreUrl;
-use clap::{Args, Subcommand, ValueEnum};
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+use clap::{Args, Subcommand};
 use http::Uri;
 use semel::Key;
 use semel::protocol::State;
 use semel_gate::operate::Verdict;
+use semel_gate::settings::Secret;
 
 /// Where to ask, and how to say it.
 #[derive(Debug, Args)]
@@ -27,10 +29,11 @@ pub(crate) struct AdminArgs {
         global = true,
         value_name = "TEXT",
         env = "SEMEL_ADMIN_TOKEN",
-        hide_env_values = true
+        hide_env_values = true,
+        value_parser = secret
     )]
-    pub(crate) token: Option<String>,
-    /// AdminRequest a store directly instead; the embedded one only while no gate holds it
+    pub(crate) token: Option<Secret>,
+    /// Ask a store directly instead; the embedded one only while no gate holds it
     #[arg(long, global = true, value_name = "URL")]
     pub(crate) store: Option<StoreUrl>,
     /// Print JSON
@@ -51,8 +54,8 @@ pub(crate) enum RecordsCommand {
     /// List records, in no particular order
     List {
         /// Only those in this state
-        #[arg(long)]
-        state: Option<StateWord>,
+        #[arg(long, value_parser = state())]
+        state: Option<State>,
         /// How many at the most
         #[arg(long, default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..))]
         limit: u32,
@@ -120,26 +123,14 @@ pub(crate) enum LettersCommand {
     },
 }
 
-/// A state, as a word.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum StateWord {
-    Running,
-    Waiting,
-    Succeeded,
-    Failed,
-    Parked,
-}
-
-impl From<StateWord> for State {
-    fn from(word: StateWord) -> Self {
-        match word {
-            StateWord::Running => Self::Running,
-            StateWord::Waiting => Self::Waiting,
-            StateWord::Succeeded => Self::Succeeded,
-            StateWord::Failed => Self::Failed,
-            StateWord::Parked => Self::Parked,
-        }
-    }
+/// A state by its word.
+fn state() -> impl TypedValueParser<Value = State> {
+    let words = PossibleValuesParser::new(State::ALL.map(State::word));
+    words.map(|word| {
+        let mut states = State::ALL.into_iter();
+        let state = states.find(|state| state.word() == word);
+        state.expect("only words of states are possible")
+    })
 }
 
 fn admin(text: &str) -> Result<Uri, String> {

@@ -9,11 +9,12 @@ use crate::commands::gate::stopped;
 use crate::log;
 use crate::out::{to_stderr, to_stdout};
 use semel_broker::{Bound, Declared, Keep, Settings};
-use std::fmt;
+use semel_gate::settings::Secret;
 use std::path::Path;
 
 /// What the broker was given is wrong. A retry fails again.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
 pub(crate) struct InvalidInput(String);
 
 pub(crate) async fn run(args: BrokerArgs) -> anyhow::Result<()> {
@@ -61,7 +62,7 @@ fn settings(args: ServeArgs) -> anyhow::Result<Settings> {
     Ok(Settings {
         listen: args.listen,
         allow_remote: args.allow_remote,
-        admin_token: args.admin_token,
+        admin_token: args.admin_token.map(|Secret(token)| token),
         keep,
         seed: args.seed,
         faults,
@@ -78,13 +79,3 @@ fn declared(path: &Path) -> anyhow::Result<Declared> {
     let declared = text.parse::<Declared>();
     Ok(declared.map_err(|error| InvalidInput(format!("{shown}: {error}")))?)
 }
-
-// === impl InvalidInput ===
-
-impl fmt::Display for InvalidInput {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-impl std::error::Error for InvalidInput {}

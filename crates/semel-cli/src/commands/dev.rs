@@ -20,15 +20,14 @@ use tokio::sync::oneshot;
 
 pub(crate) async fn run(args: &DevArgs) -> anyhow::Result<()> {
     let directory = tempfile::tempdir().context("a temporary directory for the store")?;
-    let demo = match &args.upstream {
-        Some(_) => None,
-        None => Some(ledger::serve().await?),
+    let (upstream, routes, paths) = match &args.upstream {
+        Some(url) => (url.clone(), lines::ANY_ROUTE, Paths::ANY),
+        None => {
+            let demo = format!("http://{}", ledger::serve().await?);
+            (demo, lines::DEMO_ROUTES, Paths::DEMO)
+        }
     };
-    let paths = match &args.upstream {
-        Some(_) => Paths::ANY,
-        None => Paths::DEMO,
-    };
-    let mut config = config(args, demo, &directory).await?;
+    let mut config = config(args, &upstream, routes, &directory).await?;
     file_limit::fit(&mut config.settings);
     let opened = open_store::open(&config.store, config.options, Schema::BroughtUpToDate).await?;
     let gate = Server::bind(config.settings, opened.store).await?;
@@ -73,19 +72,10 @@ async fn broker(
 /// The configuration of the demonstration, read as a user's own would be.
 async fn config(
     args: &DevArgs,
-    demo: Option<SocketAddr>,
+    upstream: &str,
+    routes: &str,
     store: &TempDir,
 ) -> anyhow::Result<Config> {
-    let upstream = match (&args.upstream, demo) {
-        (Some(url), _) => url.clone(),
-        (None, Some(address)) => format!("http://{address}"),
-        (None, None) => anyhow::bail!("there is neither a handler nor a demonstration of one"),
-    };
-    let routes = if args.upstream.is_some() {
-        lines::ANY_ROUTE
-    } else {
-        lines::DEMO_ROUTES
-    };
     let text = format!(
         "listen = \"{}\"\nadmin = \"{}\"\nstore = \"dir:{}\"\nsingle_instance = true\nupstream = \"{upstream}\"\n{routes}",
         free(args.port).await?,

@@ -1,9 +1,11 @@
 //! `semel letters`: looking at letters; redriving or discarding one.
 
 use super::operate::{acted, body, found, printed};
-use crate::admin::{AdminRequest, AdminTarget};
+use crate::admin::{AdminTarget, get, post};
 use crate::args::operate::{LettersArgs, LettersCommand};
 use crate::table::{Column, members, table};
+use semel::store::Cursor;
+use semel_gate::operate::Operator;
 use serde_json::Value;
 
 const LISTED: [Column; 7] = [
@@ -35,24 +37,25 @@ pub(crate) async fn run(args: &LettersArgs) -> anyhow::Result<()> {
     let (target, json) = (AdminTarget::open(&args.target).await?, args.target.json);
     match &args.command {
         LettersCommand::List { limit } => {
-            let page = |after, limit| AdminRequest::Letters { after, limit };
-            let answer = target.list("letters", *limit, page).await;
+            let page = async |operator: &Operator, after: Option<&Cursor>, count| {
+                operator.letters(after, count).await
+            };
+            let answer = target.list("letters", "", *limit, page).await;
             found(json, answer, "letters", |rows| table(&LISTED, rows))
         }
-        LettersCommand::Show { id } => printed(
-            json,
-            target.ask(AdminRequest::Letter(id.clone())).await,
-            shown,
-        ),
+        LettersCommand::Show { id } => {
+            let call = get(format!("/letters/{id}"));
+            let answer = target.ask(call, async |it| it.letter(id).await);
+            printed(json, answer.await, shown)
+        }
         LettersCommand::Redrive { id, run_again } => {
-            let (id, run_again) = (id.clone(), *run_again);
-            acted(
-                json,
-                target.ask(AdminRequest::Redrive { id, run_again }).await,
-            )
+            let call = post(format!("/letters/{id}/redrive?run_again={run_again}"));
+            acted(json, target.redrive(call).await)
         }
         LettersCommand::Discard { id } => {
-            acted(json, target.ask(AdminRequest::Discard(id.clone())).await)
+            let call = post(format!("/letters/{id}/discard"));
+            let answer = target.ask(call, async |it| it.discard(id).await);
+            acted(json, answer.await)
         }
     }
 }

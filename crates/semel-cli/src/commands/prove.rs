@@ -65,7 +65,7 @@ async fn prove(scenario: &Scenario, options: &Options, bar: &Bar) -> anyhow::Res
     Ok(semel_prove::prove(scenario, options, told).await?)
 }
 
-#[allow(clippy::disallowed_methods, reason = "marks what this run creates")]
+#[expect(clippy::disallowed_methods, reason = "marks what this run creates")]
 fn options(args: &ProveArgs, directory: PathBuf) -> Options {
     Options {
         seed: args.seed,

@@ -1,11 +1,13 @@
 //! `semel records`: looking at records, and acting on one.
 
 use super::operate::{acted, found, printed};
-use crate::admin::{AdminRequest, AdminTarget};
+use crate::admin::{AdminTarget, get, post};
 use crate::args::operate::{RecordsArgs, RecordsCommand};
 use crate::table::{Column, members, table};
 use semel::protocol::Fence;
-use serde_json::Value;
+use semel::store::Cursor;
+use semel_gate::operate::Operator;
+use serde_json::{Value, json};
 
 const LISTED: [Column; 7] = [
     ("KEY", "key"),
@@ -37,33 +39,40 @@ pub(crate) async fn run(args: &RecordsArgs) -> anyhow::Result<()> {
     let (target, json) = (AdminTarget::open(&args.target).await?, args.target.json);
     match &args.command {
         RecordsCommand::List { state, limit } => {
-            let state = state.map(Into::into);
-            let page = |after, limit| AdminRequest::Records {
-                state,
-                after,
-                limit,
+            let query = state.map(|state| format!("&state={state}"));
+            let page = async |operator: &Operator, after: Option<&Cursor>, count| {
+                operator.records(*state, after, count).await
             };
-            let answer = target.list("records", *limit, page).await;
+            let query = query.unwrap_or_default();
+            let answer = target.list("records", &query, *limit, page).await;
             found(json, answer, "records", |rows| table(&LISTED, rows))
         }
         RecordsCommand::Show { key, body } => {
-            let ask = AdminRequest::Record {
-                key: *key,
-                body: *body,
-            };
-            printed(json, target.ask(ask).await, shown)
+            let call = get(format!("/records/{key}?body={body}"));
+            let answer = target.ask(call, async |it| it.record(key, *body).await);
+            printed(json, answer.await, shown)
         }
         RecordsCommand::Release { key } => {
-            acted(json, target.ask(AdminRequest::Release(*key)).await)
+            let call = post(format!("/records/{key}/release"));
+            let answer = target.ask(call, async |it| it.release(key).await);
+            acted(json, answer.await)
         }
-        RecordsCommand::Forget { key } => acted(json, target.ask(AdminRequest::Forget(*key)).await),
+        RecordsCommand::Forget { key } => {
+            let call = post(format!("/records/{key}/forget"));
+            let answer = target.ask(call, async |it| it.forget(key).await);
+            acted(json, answer.await)
+        }
         RecordsCommand::Resolve {
             key,
             verdict,
             fence,
         } => {
-            let ask = AdminRequest::Resolve(*key, *verdict, fence.map(Fence));
-            acted(json, target.ask(ask).await)
+            let (method, path, _) = post(format!("/records/{key}/resolve"));
+            let body = json!({"as": verdict.word(), "fence": fence});
+            let fence = fence.map(Fence);
+            let directly = async |it: &Operator| it.resolve(key, *verdict, fence).await;
+            let answer = target.ask((method, path, Some(body)), directly);
+            acted(json, answer.await)
         }
     }
 }

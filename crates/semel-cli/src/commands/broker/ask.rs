@@ -1,8 +1,7 @@
 //! Asking a running broker at its admin API.
 
 use super::InvalidInput;
-use crate::admin::Unreachable;
-use crate::admin_client::{AdminClient, Call, CallError};
+use crate::admin_client::{AdminClient, AdminServer, Call};
 use crate::args::broker::{BrokerRequest, BrokerTarget};
 use crate::commands::operate::{found, printed};
 use crate::table::{Column, table, text};
@@ -21,6 +20,13 @@ const COLUMNS: [Column; 8] = [
     ("TOOK (US)", "took_us"),
     ("FAULTS", "faults"),
 ];
+
+const BROKER: AdminServer = AdminServer {
+    name: "broker",
+    find_it: "start one (`semel broker`), or name it with --url",
+    broke: "",
+    speaks: "a broker does",
+};
 
 pub(super) async fn ask(ask: &BrokerRequest) -> anyhow::Result<()> {
     let (target, question) = http_parts(ask);
@@ -100,33 +106,14 @@ fn http_parts(ask: &BrokerRequest) -> (&BrokerTarget, Call) {
 }
 
 async fn send(target: &BrokerTarget, (method, path, body): Call) -> anyhow::Result<Value> {
-    let client = AdminClient::new(target.url.clone(), target.admin_token.as_deref())?;
-    let answer = client.call((method, format!("/_semel/{path}"), body)).await;
-    let (status, body) = answer.map_err(|error| unreachable(target, &error))?;
-    if body.is_empty() && status.is_success() {
-        return Ok(Value::Null);
-    }
-    let answer: Value = serde_json::from_slice(&body).map_err(|_| {
-        Unreachable(format!(
-            "{} answered {status}, but not as a broker does",
-            target.url
-        ))
-    })?;
+    let client = AdminClient::new(&BROKER, target.url.clone(), target.admin_token.as_ref())?;
+    let call = (method, format!("/_semel/{path}"), body);
+    let (status, answer) = client.ask(call, None).await?;
     if status.is_success() {
         Ok(answer)
     } else {
         Err(refused(status, &answer))
     }
-}
-
-fn unreachable(target: &BrokerTarget, error: &CallError) -> Unreachable {
-    let url = &target.url;
-    Unreachable(match error {
-        CallError::NotConnected => format!(
-            "there is no broker at {url}: start one (`semel broker`), or name it with --url; nothing was done"
-        ),
-        CallError::Broken(why) => format!("the broker at {url} did not answer ({why})"),
-    })
 }
 
 /// What the broker refused, and what is still to be done if that is why.

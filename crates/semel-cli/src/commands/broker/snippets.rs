@@ -1,22 +1,16 @@
 //! How Google's clients are pointed at a broker.
 
 use crate::args::broker::Language;
+use clap::ValueEnum;
 use std::net::SocketAddr;
 
 /// The address in the texts.
 const WRITTEN: &str = "127.0.0.1:8085";
 
 pub(super) fn texts(language: Option<Language>, address: SocketAddr) -> String {
-    let languages = match language {
-        Some(language) => vec![language],
-        None => vec![
-            Language::Python,
-            Language::Node,
-            Language::Rust,
-            Language::Gcloud,
-        ],
-    };
-    let texts: Vec<_> = languages.into_iter().map(|it| text(it, address)).collect();
+    let asked = language.as_ref().map(std::slice::from_ref);
+    let languages = asked.unwrap_or(Language::value_variants()).iter();
+    let texts: Vec<_> = languages.map(|it| text(*it, address)).collect();
     texts.join("\n")
 }
 
@@ -41,13 +35,8 @@ mod tests {
     #[test]
     fn each_names_the_broker_that_is_asked_for() {
         let address = "127.0.0.1:9".parse().unwrap();
-        for language in [
-            Language::Python,
-            Language::Node,
-            Language::Rust,
-            Language::Gcloud,
-        ] {
-            let text = text(language, address);
+        for language in Language::value_variants() {
+            let text = text(*language, address);
             assert!(!text.contains("8085"), "{text}");
             assert!(
                 text.contains("127.0.0.1:9") || text.contains("port: 9"),
