@@ -1,15 +1,8 @@
 //! `semel dev`: the lines it prints, copied into a shell as they are.
-#![allow(
-    clippy::unwrap_used,
-    clippy::indexing_slicing,
-    reason = "a test may stop at the first surprise"
-)]
 
-mod support;
-
+use crate::support::counter::Counter;
+use crate::support::root;
 use std::process::Command;
-use support::counter::Counter;
-use support::root;
 use testbed::Program;
 
 /// README.md names the lines of the usual ports after these marks.

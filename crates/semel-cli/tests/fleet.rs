@@ -1,19 +1,11 @@
 //! Several gates on one store: restarted one after another, killed, and without their store for a while.
-#![allow(
-    clippy::indexing_slicing,
-    clippy::unwrap_used,
-    reason = "a test may stop at the first surprise"
-)]
 
-mod support;
-
-use std::net::TcpStream;
+use crate::support::counter::Counter;
+use crate::support::fleet::{Fleet, Traffic, deliver_from, work};
+use crate::support::gate::{API_ROUTE, Gate};
+use crate::support::sender::{deliver, send};
+use crate::support::{listens, wait_for};
 use std::time::Duration;
-use support::counter::Counter;
-use support::fleet::{Fleet, Traffic, deliver_from, work};
-use support::gate::Gate;
-use support::sender::{deliver, send};
-use support::wait_for;
 use testbed::Postgres;
 
 /// At least so many pieces of work see each story.
@@ -123,25 +115,15 @@ fn told_left(gate: &Gate) -> usize {
     line["left"].as_u64().unwrap().try_into().unwrap()
 }
 
-const ROUTE: &str = r#"
-[[route]]
-name = "all"
-path = "/*"
-source = "api"
-caller = "shared"
-"#;
-
 #[test]
 fn a_gate_told_to_stop_finishes_what_is_in_hand() {
     let counter = Counter::start(Duration::ZERO);
-    let mut gate = Gate::start("dir:./store", counter.port, ROUTE);
+    let mut gate = Gate::start("dir:./store", counter.port, API_ROUTE);
     let port = gate.port;
     let delivery = send(port, work("held"));
     wait_for("a run", || counter.count("held") == 1);
     gate.process().terminate().unwrap();
-    wait_for("the gate to refuse", || {
-        TcpStream::connect(("127.0.0.1", port)).is_err()
-    });
+    wait_for("the gate to refuse", || !listens(port));
     counter.let_go();
     let answer = delivery.join().unwrap().unwrap();
     assert_eq!((answer.status, &*answer.body), (200, "did held"));
@@ -156,7 +138,7 @@ fn a_gate_told_to_stop_finishes_what_is_in_hand() {
 #[test]
 fn a_gate_whose_grace_is_over_says_what_it_leaves() {
     let counter = Counter::start(Duration::ZERO);
-    let rest = format!("grace = \"300ms\"\n{ROUTE}lease = \"1s\"\n");
+    let rest = format!("grace = \"300ms\"\n{API_ROUTE}lease = \"1s\"\n");
     let mut gate = Gate::start("dir:./store", counter.port, &rest);
     let port = gate.port;
     let delivery = send(port, work("held"));
@@ -181,7 +163,7 @@ fn a_gate_whose_grace_is_over_says_what_it_leaves() {
 fn a_store_that_is_away_for_a_while_repeats_and_loses_nothing() {
     let mut postgres = Postgres::start().unwrap();
     let counter = Counter::start(Duration::ZERO);
-    let gate = Gate::start(&postgres.url(), counter.port, ROUTE);
+    let gate = Gate::start(&postgres.url(), counter.port, API_ROUTE);
     assert_eq!(deliver(gate.port, &work("first")).status, 200);
 
     // Before a run: nothing is run.

@@ -1,13 +1,10 @@
 //! Completion inside the handler's own transaction, end to end: one decrement, always, and the sender hears the truth.
-#![allow(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
 
-mod support;
-
+use crate::support::python::Points;
+use crate::support::sender::{deliver, send};
+use crate::support::stock::{Pair, Stock, Terms, order, truth};
+use crate::support::wait_for;
 use semel_rig::http::Answer;
-use support::python::Points;
-use support::sender::{deliver, send};
-use support::stock::{Pair, Stock, Terms, order, truth};
-use support::wait_for;
 
 /// Where a run can stand, in order.
 const POINTS: [&str; 4] = [

@@ -1,20 +1,13 @@
 //! A gate that is paused in the middle of a run: another parks its work and keeps the letter, the paused
 //! one goes on and completes. The letter must not bring the effect again, however late it is redriven.
-#![allow(
-    clippy::indexing_slicing,
-    clippy::unwrap_used,
-    reason = "a test may stop at the first surprise"
-)]
 
-mod support;
-
+use crate::support::counter::Counter;
+use crate::support::gate::Gate;
+use crate::support::sender::deliver;
+use crate::support::wait_for;
 use semel_rig::http::Request;
 use serde_json::Value;
 use std::time::Duration;
-use support::counter::Counter;
-use support::gate::Gate;
-use support::sender::deliver;
-use support::wait_for;
 
 /// The handler holds work of this name until it is let go.
 const WORK: &str = "held-charge";

@@ -1,33 +1,21 @@
 //! A real gate on a real PostgreSQL that stops taking writes between an effect and its record: the
 //! effect happened once, its sender hears so, and the record follows when the server is fixed.
-#![allow(
-    clippy::unwrap_used,
-    clippy::indexing_slicing,
-    reason = "a test may stop at the first surprise"
-)]
 
-mod support;
-
+use crate::support::counter::Counter;
+use crate::support::fleet::work;
+use crate::support::gate::{API_ROUTE, Gate};
+use crate::support::said::{Says, semel};
+use crate::support::sender::{Sent, deliver, send};
+use crate::support::wait_for;
 use serde_json::Value;
-use std::process::{Command, Output};
 use std::time::Duration;
-use support::counter::Counter;
-use support::fleet::work;
-use support::gate::Gate;
-use support::sender::{Sent, deliver, send};
-use support::wait_for;
 use testbed::Postgres;
 
 /// The lease is far shorter than the outage: what is in hand outlives it.
-const ROUTE: &str = r#"
-[[route]]
-name = "all"
-path = "/*"
-source = "api"
-caller = "shared"
-lease = "2s"
-timeout = "20s"
-"#;
+const TERMS: &str = "lease = \"2s\"\ntimeout = \"20s\"\n";
+
+/// How many keys are settled.
+const SETTLED: &str = "SELECT count(*) FROM semel.rec WHERE state = 2";
 
 /// A server whose user is not its superuser, a handler, and a gate between.
 struct World {
@@ -50,7 +38,7 @@ impl World {
         admin("SELECT pg_reload_conf()");
         let url = format!("postgres://app:first@127.0.0.1:{}/shop", postgres.port());
         let counter = Counter::start(Duration::ZERO);
-        let gate = Gate::start(&url, counter.port, &format!("{settings}{ROUTE}"));
+        let gate = Gate::start(&url, counter.port, &format!("{settings}{API_ROUTE}{TERMS}"));
         assert_eq!(deliver(gate.port, &work("before")).status, 200);
         Self {
             postgres,
@@ -101,10 +89,7 @@ impl World {
 
     /// After the repair it is recorded, and everything goes on.
     fn is_recorded(&self) {
-        wait_for("the record", || {
-            let settled = "SELECT count(*) FROM semel.rec WHERE state = 2";
-            self.sql(settled) == "2"
-        });
+        wait_for("the record", || self.sql(SETTLED) == "2");
         wait_for("the gate's word for it", || {
             self.gate.log().contains("a pending outcome is recorded")
         });
@@ -186,11 +171,6 @@ fn a_role_that_may_not_log_in_for_a_moment_costs_nothing() {
 
 // === Going down ===
 
-fn semel(args: &[&str]) -> Output {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_semel"));
-    command.args(args).env_clear().output().unwrap()
-}
-
 #[test]
 fn a_gate_that_goes_down_with_an_outcome_in_hand_names_it_and_it_can_be_repaired() {
     let mut world = World::new("grace = \"1s\"\n");
@@ -223,7 +203,7 @@ fn a_gate_that_goes_down_with_an_outcome_in_hand_names_it_and_it_can_be_repaired
         left["fence"].as_u64().unwrap().to_string(),
     );
     let to_do = format!("semel records resolve {key} --as succeeded --fence {fence}");
-    assert!(left["message"].as_str().unwrap().contains(&to_do), "{log}");
+    left["message"].as_str().unwrap().has(&to_do);
     let named = format!(
         "SELECT fence FROM semel.rec WHERE 'v1_' || encode(key, 'hex') = '{key}' AND state = 1"
     );
@@ -234,19 +214,9 @@ fn a_gate_that_goes_down_with_an_outcome_in_hand_names_it_and_it_can_be_repaired
         let lapsed = format!("{named} AND lease_until <= clock_timestamp()");
         world.sql(&lapsed) == fence
     });
-    let resolve = [
-        "records",
-        "resolve",
-        key,
-        "--as",
-        "succeeded",
-        "--store",
-        &world.url,
-    ];
-    let without = semel(&resolve);
-    assert_eq!(without.status.code(), Some(1), "{without:?}");
-    let done = semel(&[&resolve[..], &["--fence", &fence]].concat());
-    assert_eq!(done.status.code(), Some(0), "{done:?}");
+    let resolve = format!("records resolve {key} --as succeeded --store {}", world.url);
+    assert_eq!(semel(&resolve).code, Some(1));
+    semel(&format!("{resolve} --fence {fence}")).good();
 
     world.gate.again();
     let again = deliver(world.gate.port, &work("held"));
@@ -271,7 +241,6 @@ fn a_gate_that_goes_down_records_what_is_in_hand_if_the_store_comes_back() {
     });
     world.sql("GRANT UPDATE ON semel.rec TO app");
     assert_eq!(world.gate.ended().code(), Some(0), "{}", world.gate.log());
-    let settled = "SELECT count(*) FROM semel.rec WHERE state = 2";
-    assert_eq!(world.sql(settled), "2");
+    assert_eq!(world.sql(SETTLED), "2");
     assert_eq!(world.counter.count("held"), 1);
 }

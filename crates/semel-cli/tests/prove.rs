@@ -1,13 +1,8 @@
 //! `semel prove` as a command: what it prints and writes, and how it ends.
-#![allow(
-    clippy::unwrap_used,
-    clippy::indexing_slicing,
-    reason = "a test may stop at the first surprise"
-)]
 
-use serde_json::Value;
+use crate::support::said::{Said, Says};
 use std::path::Path;
-use std::process::{Command, Output, Stdio};
+use std::process::{Command, Stdio};
 use std::time::Duration;
 use tempfile::TempDir;
 use testbed::Process;
@@ -56,14 +51,15 @@ impl HandlerDirectory {
         command
     }
 
-    fn prove(&self, args: &[&str]) -> Output {
-        self.command(args).output().unwrap()
+    fn prove(&self, args: &[&str]) -> Said {
+        self.command(args).output().unwrap().into()
     }
 
-    /// A scenario of the handler, with more lines.
-    fn scenario(&self, spawn: &str, more: &str) -> String {
+    /// A scenario of a handler that Python runs with these arguments, with more lines.
+    fn scenario(&self, args: &str, more: &str) -> String {
+        let python = python();
         let text = format!(
-            "promise = 'exactly once'\n[[process]]\nname = 'handler'\nspawn = '{spawn}'\n[deliver]\nas = 'cloud-tasks'\n\
+            "promise = 'exactly once'\n[[process]]\nname = 'handler'\nspawn = '{python} {args}'\n[deliver]\nas = 'cloud-tasks'\n\
              body = '{{\"id\": \"{{id}}\"}}'\n[[effect]]\nname = 'count'\nhttp = 'http://127.0.0.1:{{port.handler}}/'\n{more}"
         );
         let path = self.path().join("scenario.toml");
@@ -76,20 +72,16 @@ fn python() -> String {
     testbed::python().unwrap().display().to_string()
 }
 
-fn complaint(output: &Output) -> String {
-    String::from_utf8(output.stderr.clone()).unwrap()
-}
-
 #[test]
 fn what_breaks_is_shown_in_every_form() {
     let place = HandlerDirectory::new();
-    let file = place.scenario(&format!("{} handler.py", python()), "");
+    let file = place.scenario("handler.py", "");
     let args = [
         &*file, "--only", "repeat", "--json", "--junit", "j.xml", "--html", "h.html",
     ];
     let output = place.prove(&args);
-    assert_eq!(output.status.code(), Some(1), "{output:?}");
-    let report: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(output.code, Some(1), "{output:?}");
+    let report = output.json();
     let repeat = &report["attacks"][0];
     assert_eq!(report["conclusion"], "broken");
     assert_eq!(repeat["attack"], "repeat");
@@ -99,12 +91,8 @@ fn what_breaks_is_shown_in_every_form() {
     assert!(read("j.xml").contains("failures=\"1\""));
     assert!(read("h.html").contains("<svg"));
     let said = place.prove(&[&file, "--only", "repeat"]).stdout;
-    let said = String::from_utf8(said).unwrap();
-    assert!(said.contains("BROKEN: 1 of 1 attacks"), "{said}");
-    assert!(
-        said.contains("an effect without a probe is invisible"),
-        "{said}"
-    );
+    said.has("BROKEN: 1 of 1 attacks");
+    said.has("an effect without a probe is invisible");
 }
 
 #[test]
@@ -119,44 +107,31 @@ fn what_holds_ends_well_and_may_be_described_by_flags() {
         "--only",
         "repeat,at-once,answer-lost",
     ]);
-    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    assert_eq!(output.code, Some(0), "{output:?}");
 }
 
 #[test]
 fn nothing_is_held_that_was_not_judged() {
     let place = HandlerDirectory::new();
-    let spawn = format!("{} handler.py", python());
-    let unknown = place.scenario(&spawn, "colour = 'red'\n");
+    let unknown = place.scenario("handler.py", "colour = 'red'\n");
     let output = place.prove(&[&unknown]);
-    assert_eq!(output.status.code(), Some(2), "{output:?}");
-    assert!(
-        complaint(&output).contains("unknown field `colour`"),
-        "{output:?}"
-    );
+    output.ends(2, "unknown field `colour`");
 
-    let never = place.scenario(&format!("{} -c exit(3)", python()), "");
+    let never = place.scenario("-c exit(3)", "");
     let output = place.prove(&[&never]);
-    assert_eq!(output.status.code(), Some(2), "{output:?}");
-    assert!(
-        complaint(&output).contains("process `handler` did not start"),
-        "{output:?}"
-    );
+    output.ends(2, "process `handler` did not start");
 
     let blind = place.scenario(
-        &spawn,
+        "handler.py",
         "[[effect]]\nname = 'mail'\nhttp = 'http://127.0.0.1:9/'\n",
     );
     let output = place.prove(&[&blind]);
-    assert_eq!(output.status.code(), Some(2), "{output:?}");
-    assert!(
-        complaint(&output).contains("effect `mail` cannot be seen"),
-        "{output:?}"
-    );
+    output.ends(2, "effect `mail` cannot be seen");
 
     // The scenario has no bad payload, so the only attack that was asked for is not run.
-    let file = place.scenario(&spawn, "");
+    let file = place.scenario("handler.py", "");
     let output = place.prove(&[&file, "--only", "bad-key"]);
-    assert_eq!(output.status.code(), Some(2), "{output:?}");
+    assert_eq!(output.code, Some(2), "{output:?}");
 }
 
 #[test]
@@ -176,43 +151,41 @@ fn mistakes_in_the_arguments_are_no_verdict() {
         &[],
     ] {
         let output = place.prove(args);
-        assert_eq!(output.status.code(), Some(2), "{args:?}: {output:?}");
+        assert_eq!(output.code, Some(2), "{args:?}: {output:?}");
     }
 }
 
 #[test]
 fn no_file_tells_of_another_run() {
     let place = HandlerDirectory::new();
-    let spawn = format!("{} handler.py", python());
-    let file = place.scenario(&spawn, "");
+    let file = place.scenario("handler.py", "");
     let args = [&*file, "--only", "repeat", "--junit", "j.xml", "--html"];
     // Nothing is started when a report could not be written.
     let nowhere = place.prove(&[&args[..], &["no/such/directory/h.html"]].concat());
-    assert_eq!(nowhere.status.code(), Some(2), "{nowhere:?}");
-    assert!(complaint(&nowhere).contains("no/such/directory/h.html"));
+    nowhere.ends(2, "no/such/directory/h.html");
     assert!(nowhere.stdout.is_empty());
 
     let here = [&args[..], &["h.html"]].concat();
-    assert_eq!(place.prove(&here).status.code(), Some(1));
-    place.scenario(&format!("{} -c exit(3)", python()), "");
-    assert_eq!(place.prove(&here).status.code(), Some(2));
+    assert_eq!(place.prove(&here).code, Some(1));
+    place.scenario("-c exit(3)", "");
+    assert_eq!(place.prove(&here).code, Some(2));
     let junit = std::fs::read_to_string(place.path().join("j.xml")).unwrap();
-    assert!(junit.contains("failures=\"0\" errors=\"1\""), "{junit}");
-    assert!(junit.contains("did not start"), "{junit}");
+    junit.has("failures=\"0\" errors=\"1\"");
+    junit.has("did not start");
     assert!(!place.path().join("h.html").exists());
 }
 
 #[test]
 fn reader_that_has_seen_enough_changes_no_verdict() {
     let place = HandlerDirectory::new();
-    let file = place.scenario(&format!("{} handler.py", python()), "");
+    let file = place.scenario("handler.py", "");
     let (reader, writer) = std::io::pipe().unwrap();
     drop(reader);
     let mut command = place.command(&[&file, "--only", "repeat"]);
     let child = command.stdout(writer).stderr(Stdio::piped());
-    let output = child.spawn().unwrap().wait_with_output().unwrap();
-    assert_eq!(output.status.code(), Some(1), "{output:?}");
-    assert_eq!(complaint(&output), "");
+    let output = Said::from(child.spawn().unwrap().wait_with_output().unwrap());
+    assert_eq!(output.code, Some(1), "{output:?}");
+    assert_eq!(output.stderr, "");
 }
 
 /// A run whose delivering command has started a child, and that child.

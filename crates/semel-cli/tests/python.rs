@@ -1,16 +1,14 @@
 //! Plain Python services behind the gate: delivered twice, and eight times at once, each takes effect once.
-#![allow(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
 
-mod support;
-
+use crate::support::gate::Gate;
+use crate::support::python::{Handler, example};
+use crate::support::said::{Said, command};
+use crate::support::sender::deliver;
+use crate::support::{lines, root};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use semel_rig::http::{Answer, Request};
 use std::path::PathBuf;
-use support::gate::Gate;
-use support::python::{Handler, example};
-use support::sender::deliver;
-use support::{lines, root};
 use tempfile::TempDir;
 
 /// How many deliveries arrive at the same moment.
@@ -28,7 +26,7 @@ struct ExampleBehindGate {
 
 impl ExampleBehindGate {
     /// Serves an example with these arguments, behind a gate with the example's own configuration.
-    fn new(name: &str, args: &[&str]) -> Self {
+    fn new(name: &str, args: &str) -> Self {
         let dir = tempfile::tempdir().unwrap();
         let ledger = dir.path().join("ledger");
         let env = vec![("LEDGER", ledger.display().to_string())];
@@ -84,15 +82,7 @@ fn replays(answers: &[Answer]) -> usize {
 #[test]
 fn fastapi_takes_effect_once() {
     let dir = example("fastapi");
-    let args = [
-        "-m",
-        "uvicorn",
-        "--app-dir",
-        &dir,
-        "app:app",
-        "--port",
-        "PORT",
-    ];
+    let args = format!("-m uvicorn --app-dir {dir} app:app --port PORT");
     let example = ExampleBehindGate::new("fastapi", &args);
     let task = |name: &str, order: &str| {
         Request::post("/tasks/charge", format!(r#"{{"order": "{order}"}}"#))
@@ -136,18 +126,8 @@ fn fastapi_takes_effect_once() {
 #[test]
 fn a_cloud_function_takes_effect_once() {
     let source = example("function/main.py");
-    let args = [
-        "-m",
-        "functions_framework",
-        "--source",
-        &source,
-        "--target",
-        "on_event",
-        "--host",
-        "127.0.0.1",
-        "--port",
-        "PORT",
-    ];
+    let serve = "--target on_event --host 127.0.0.1 --port PORT";
+    let args = format!("-m functions_framework --source {source} {serve}");
     let example = ExampleBehindGate::new("function", &args);
     let push = |id: &str| {
         let data = STANDARD.encode(id);
@@ -201,11 +181,8 @@ fn every_example_has_a_good_configuration() {
         "three-steps/semel",
     ];
     for name in configurations {
-        let output = std::process::Command::new(env!("CARGO_BIN_EXE_semel"))
-            .args(["check", "--config", &example(&format!("{name}.toml"))])
-            .current_dir(root())
-            .output()
-            .unwrap();
-        assert!(output.status.success(), "{name}: {output:?}");
+        let config = example(&format!("{name}.toml"));
+        let mut check = command(&format!("check --config {config}"));
+        Said::from(check.current_dir(root()).output().unwrap()).good();
     }
 }

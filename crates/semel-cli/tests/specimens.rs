@@ -44,7 +44,7 @@ impl Specimen {
     }
 
     /// What is wrong with the verdict, if anything is.
-    fn complaint(&self, environment: &Environment) -> Option<String> {
+    fn complaint(&self, environment: &SpecimenEnvironment) -> Option<String> {
         let output = environment.prove(&self.path);
         let said = String::from_utf8_lossy(&output.stdout);
         let Ok(report) = serde_json::from_str::<Value>(&said) else {
@@ -95,15 +95,15 @@ fn summary(report: &Value) -> String {
 }
 
 /// What the specimens need around them.
-struct Environment {
+struct SpecimenEnvironment {
     /// Python with its packages, `semel`, and the Rust specimens, then the usual places.
     path: String,
     redis: String,
 }
 
-// === impl Environment ===
+// === impl SpecimenEnvironment ===
 
-impl Environment {
+impl SpecimenEnvironment {
     fn new() -> Self {
         // With their own tests, as `cargo xtask` compiles them: nothing is compiled in a second way.
         let built = Command::new(env!("CARGO"))
@@ -201,7 +201,7 @@ fn wrong_forms_are_convicted_and_right_forms_acquitted() {
     let all = specimens(&root().join("examples"));
     let (right, wrong): (Vec<_>, Vec<_>) = all.iter().partition(|it| it.expected == ["held"]);
     assert!(right.len() >= 13 && wrong.len() >= 13, "{all:#?}");
-    Environment::new().judge(&all);
+    SpecimenEnvironment::new().judge(&all);
 }
 
 #[test]
@@ -220,5 +220,5 @@ fn other_words_change_no_verdict() {
     renamed("seen-marker", &marker, elsewhere.path());
     let all = specimens(elsewhere.path());
     assert!(all.len() >= 6, "{all:#?}");
-    Environment::new().judge(&all);
+    SpecimenEnvironment::new().judge(&all);
 }

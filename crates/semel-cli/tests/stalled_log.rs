@@ -1,20 +1,13 @@
 //! A gate whose log nobody reads: it goes on, and says afterwards what is missing.
-#![allow(
-    clippy::unwrap_used,
-    clippy::indexing_slicing,
-    reason = "a test may stop at the first surprise"
-)]
 
-mod support;
-
+use crate::support::counter::Counter;
+use crate::support::gate::GateFile;
+use crate::support::wait_for;
 use semel_rig::http::Request;
 use serde_json::{Value, json};
 use std::io::{PipeReader, Read, pipe};
-use std::process::{Child, Command, ExitStatus, Stdio};
+use std::process::{Child, ExitStatus, Stdio};
 use std::time::Duration;
-use support::counter::Counter;
-use support::wait_for;
-use tempfile::TempDir;
 use testbed::Process;
 
 /// Each delivery is a log line of 16 KB, so that these are more than a pipe and the queue hold.
@@ -31,47 +24,25 @@ source = "pubsub"
 /// A gate with its output on a pipe.
 struct PipedGate {
     child: Child,
-    port: u16,
-    admin_port: u16,
+    file: GateFile,
     log: Option<PipeReader>,
-    _dir: TempDir,
 }
 
 // === impl PipedGate ===
 
 impl PipedGate {
     fn start(upstream: u16) -> Self {
-        let dir = tempfile::tempdir().unwrap();
-        let [port, admin_port] = [(); 2].map(|()| testbed::free_port().unwrap());
-        let config = dir.path().join("semel.toml");
-        let text = format!(
-            "listen = \"127.0.0.1:{port}\"\nadmin = \"127.0.0.1:{admin_port}\"\nstore = \"dir:{}/store\"\n\
-             upstream = \"http://127.0.0.1:{upstream}\"\n{ROUTE}",
-            dir.path().display()
-        );
-        std::fs::write(&config, text).unwrap();
+        let file = GateFile::write("dir:./store", upstream, ROUTE);
         let (log, writer) = pipe().unwrap();
-        let child = Command::new(env!("CARGO_BIN_EXE_semel"))
-            .args(["gate", "--config"])
-            .arg(&config)
-            .env_clear()
-            .stdin(Stdio::null())
-            .stdout(writer.try_clone().unwrap())
-            .stderr(writer)
-            .spawn()
-            .unwrap();
+        let mut command = file.command();
+        command.stdin(Stdio::null());
+        command.stdout(writer.try_clone().unwrap()).stderr(writer);
         let gate = Self {
-            child,
-            port,
-            admin_port,
+            child: command.spawn().unwrap(),
+            file,
             log: Some(log),
-            _dir: dir,
         };
-        wait_for("a gate that is ready", || {
-            Request::get("/readyz")
-                .send_blocking(admin_port)
-                .is_ok_and(|answer| answer.status == 200)
-        });
+        wait_for("a gate that is ready", || gate.file.ready() == Ok(200));
         gate
     }
 
@@ -81,18 +52,12 @@ impl PipedGate {
             "message": { "data": "e30=", "messageId": id },
             "subscription": "s".repeat(NAME_BYTES),
         });
-        let answer = Request::post("/orders", body.to_string()).send_blocking(self.port);
+        let answer = Request::post("/orders", body.to_string()).send_blocking(self.file.port);
         assert_eq!(answer.unwrap().status, 200, "delivery {number}");
     }
 
-    fn admin(&self, request: &Request) -> String {
-        let answer = request.send_blocking(self.admin_port).unwrap();
-        assert_eq!(answer.status, 200, "{answer:?}");
-        answer.body
-    }
-
     fn lines_dropped(&self) -> u64 {
-        let metrics = self.admin(&Request::get("/metrics"));
+        let metrics = self.file.admin(&Request::get("/metrics"));
         let mut lines = metrics.lines();
         let line = lines.find_map(|line| line.strip_prefix("semel_log_lines_dropped_total "));
         line.unwrap().parse().unwrap()
@@ -129,13 +94,14 @@ fn a_stalled_reader_of_the_log_stops_nothing_and_is_told_what_it_missed() {
         gate.deliver(number);
     }
     for path in ["/healthz", "/readyz"] {
-        gate.admin(&Request::get(path));
+        gate.file.admin(&Request::get(path));
     }
     let dropped = gate.lines_dropped();
     assert!(dropped > 0);
-    let records: Value = serde_json::from_str(&gate.admin(&Request::get("/records"))).unwrap();
+    let records: Value = serde_json::from_str(&gate.file.admin(&Request::get("/records"))).unwrap();
     let key = records["records"][0]["key"].as_str().unwrap();
-    gate.admin(&Request::post(format!("/records/{key}/forget"), ""));
+    gate.file
+        .admin(&Request::post(format!("/records/{key}/forget"), ""));
     assert_eq!(gate.lines_dropped(), dropped, "an act has its room");
 
     let mut log = gate.log.take().unwrap();

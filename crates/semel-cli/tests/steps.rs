@@ -1,13 +1,10 @@
 //! The steps example behind a real gate: killed after its second step, it resumes at the third.
-#![allow(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
 
-mod support;
-
+use crate::support::gate::Gate;
+use crate::support::python::{Handler, Points, example, script};
+use crate::support::sender::{Sent, deliver, send};
+use crate::support::{lines, wait_for};
 use semel_rig::http::Request;
-use support::gate::Gate;
-use support::python::{Handler, Points, example, script};
-use support::sender::{Sent, deliver, send};
-use support::{lines, wait_for};
 use tempfile::TempDir;
 
 const ROUTE: &str = r#"
@@ -41,7 +38,7 @@ impl StepsBehindGate {
             ("EXAMPLE", example("steps")),
             ("LEDGER", ledger),
         ];
-        let handler = Handler::start(&[&script("steps_at.py")], env);
+        let handler = Handler::start(&script("steps_at.py"), env);
         // Redis is shared with other tests: the namespace keeps keys apart.
         let rest = format!("namespace = \"{}\"\n{ROUTE}", dir.path().display());
         let gate = Gate::start(store, handler.port, &rest);

@@ -1,110 +1,68 @@
 //! Flags, variables, and the files that `semel` itself writes.
 
-use crate::{GOOD, Says, check, check_with, good, in_route, on_top, refused, semel};
-use serde_json::Value;
+use super::{GOOD, Says, check, check_with, in_route, on_top, semel};
 use tempfile::TempDir;
 
 #[test]
 fn the_example_of_the_page_is_good() {
     let page = include_str!("../../../../docs/config.md");
     let example = page.split("```toml\n").nth(1).unwrap();
-    let said = good(&check(example.split("```").next().unwrap()));
-    assert!(
-        said.contains("route orders, pubsub: ") && said.contains("route charges, api: "),
-        "{said}"
-    );
+    let said = check(example.split("```").next().unwrap()).good();
+    said.has("route orders, pubsub: ");
+    said.has("route charges, api: ");
 }
 
 #[test]
 fn one_route_needs_no_file() {
     let empty = TempDir::new().unwrap();
-    let flags = [
-        "check",
-        "--upstream",
-        "http://h",
-        "--path",
-        "/x",
-        "--source",
-        "pubsub",
-        "--key",
-        "/order_id",
-    ];
-    let said = good(&semel(empty.path(), &flags, &[]));
+    let flags = "check --upstream http://h --path /x --source pubsub --key /order_id";
+    let said = semel(empty.path(), flags, &[]).good();
     said.has("route default, pubsub: ");
     let variables = [
         ("SEMEL_UPSTREAM", "http://h"),
         ("SEMEL_NAME", "n"),
         ("PORT", "9090"),
     ];
-    let said = good(&semel(empty.path(), &["check"], &variables));
-    assert!(
-        said.contains("route n, cloud-tasks: ") && said.contains("whoever reaches 0.0.0.0:9090"),
-        "{said}"
-    );
+    let said = semel(empty.path(), "check", &variables).good();
+    said.has("route n, cloud-tasks: ");
+    said.has("whoever reaches 0.0.0.0:9090");
 
-    let said = refused(&semel(empty.path(), &["check"], &[]));
-    said.has("there is no semel.toml and no --upstream");
-    let wrong = [
-        "check",
-        "--upstream",
-        "https://h",
-        "--source",
-        "api",
-        "--store",
-        "x",
-        "--listen",
-        "y",
-    ];
-    let said = refused(&semel(empty.path(), &wrong, &[("PORT", "z")]));
+    semel(empty.path(), "check", &[]).ends(64, "there is no semel.toml and no --upstream");
+    let wrong = "check --upstream https://h --source api --store x --listen y";
+    let said = semel(empty.path(), wrong, &[("PORT", "z")]).refused();
     for expected in [
         "--upstream (SEMEL_UPSTREAM): `upstream`: https:// is not supported yet",
         "the flags: route default: `caller` is missing",
         "--store (SEMEL_STORE): `store`: \"x\" names no store",
         "--listen (SEMEL_LISTEN): `listen`: \"y\" is not an address",
     ] {
-        assert!(said.contains(expected), "{expected}: {said}");
+        said.has(expected);
     }
-    let said = refused(&semel(
-        empty.path(),
-        &["check", "--upstream", "http://h"],
-        &[("PORT", "z")],
-    ));
-    said.has("PORT: `listen`: \"0.0.0.0:z\" is not an address");
-    let said = refused(&semel(
-        empty.path(),
-        &["check", "--config", "none.toml"],
-        &[],
-    ));
-    said.has("none.toml: cannot be read");
+    semel(empty.path(), "check --upstream http://h", &[("PORT", "z")])
+        .ends(64, "PORT: `listen`: \"0.0.0.0:z\" is not an address");
+    semel(empty.path(), "check --config none.toml", &[]).ends(64, "none.toml: cannot be read");
 }
 
 #[test]
 fn flags_come_before_the_file_but_describe_no_route_beside_it() {
-    let said = good(&check_with(
-        GOOD,
-        &["--listen", "127.0.0.1:7000"],
-        &[("PORT", "1")],
-    ));
+    let said = check_with(GOOD, "--listen 127.0.0.1:7000", &[("PORT", "1")]).good();
     said.has("whoever reaches 127.0.0.1:7000");
     let without = GOOD.replace("upstream = \"http://127.0.0.1:3000\"\n", "");
-    good(&check_with(&without, &["--upstream", "http://h"], &[]));
-    refused(&check_with(GOOD, &["--upstream", "https://h"], &[]));
+    check_with(&without, "--upstream http://h", &[]).good();
+    check_with(GOOD, "--upstream https://h", &[]).refused();
     let listens = on_top("listen = \"127.0.0.1:7001\"");
-    let said = good(&check_with(&listens, &[], &[("PORT", "1")]));
+    let said = check_with(&listens, "", &[("PORT", "1")]).good();
     said.has("whoever reaches 127.0.0.1:7001");
-    let said = refused(&check_with(
-        GOOD,
-        &["--path", "/x"],
-        &[("SEMEL_KEY", "/id")],
-    ));
+    let said = check_with(GOOD, "--path /x", &[("SEMEL_KEY", "/id")]).refused();
     said.has("--path (SEMEL_PATH): semel.toml describes the routes");
     said.has("--key (SEMEL_KEY): semel.toml describes the routes");
 }
 
 #[test]
 fn check_speaks_json() {
-    let output = check_with(GOOD, &["--json"], &[]);
-    let said: Value = serde_json::from_str(&good(&output)).unwrap();
+    let output = check_with(GOOD, "--json", &[]);
+    output.good();
+    let said = output.json();
     assert_eq!(said["good"], true);
     let findings = said["findings"].as_array().unwrap();
     assert!(
@@ -112,9 +70,9 @@ fn check_speaks_json() {
             .iter()
             .any(|finding| finding["verdict"] == "proved" && finding["source"] == "pubsub")
     );
-    let output = check_with(&in_route("timout = 1"), &["--json"], &[]);
-    refused(&output);
-    let said: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let output = check_with(&in_route("timout = 1"), "--json", &[]);
+    output.refused();
+    let said = output.json();
     assert_eq!(said["good"], false);
     assert_eq!(said["mistakes"][0]["place"], "semel.toml:5");
     assert_eq!(said["mistakes"][0]["route"], "orders");
@@ -123,12 +81,12 @@ fn check_speaks_json() {
 #[test]
 fn init_writes_a_good_file_once() {
     let empty = TempDir::new().unwrap();
-    good(&semel(empty.path(), &["init"], &[]));
-    let said = good(&semel(empty.path(), &["check"], &[]));
+    semel(empty.path(), "init", &[]).good();
+    let said = semel(empty.path(), "check", &[]).good();
     said.has("route orders, pubsub: ");
     let before = std::fs::read_to_string(empty.path().join("semel.toml")).unwrap();
-    let again = semel(empty.path(), &["init"], &[]);
-    assert_eq!(again.status.code(), Some(1), "{again:?}");
+    let again = semel(empty.path(), "init", &[]);
+    assert_eq!(again.code, Some(1), "{again:?}");
     assert_eq!(
         std::fs::read_to_string(empty.path().join("semel.toml")).unwrap(),
         before
@@ -138,7 +96,7 @@ fn init_writes_a_good_file_once() {
 #[test]
 fn every_commented_line_of_init_is_readable_when_said() {
     let empty = TempDir::new().unwrap();
-    good(&semel(empty.path(), &["init"], &[]));
+    semel(empty.path(), "init", &[]).good();
     let file = std::fs::read_to_string(empty.path().join("semel.toml")).unwrap();
     let commented: Vec<_> = file
         .lines()
@@ -149,7 +107,7 @@ fn every_commented_line_of_init_is_readable_when_said() {
         let said = file.replacen(line, line.trim_start_matches("# "), 1);
         let output = check(&said);
         // Examples may not fit together with the defaults around them; each must be readable.
-        let refusal = String::from_utf8_lossy(&output.stderr).into_owned();
+        let refusal = &output.stderr;
         let fits = !refusal.contains("mistake") || refusal.contains("give `steps` a fixed port");
         assert!(fits, "{line}: {refusal}");
     }

@@ -1,9 +1,9 @@
 //! What `semel check` says of sources, of answers in doubt, and of letters.
 
-use crate::{Says, check, in_route, refused};
+use super::{Says, check, in_route};
 
 fn good(lines: &str) -> String {
-    crate::good(&check(&in_route(lines)))
+    check(&in_route(lines)).good()
 }
 
 /// Which sources a route takes deliveries of.
@@ -34,8 +34,8 @@ fn a_list_takes_those_that_it_names() {
 
 #[test]
 fn a_list_with_api_clients_needs_their_caller() {
-    let said = refused(&check(&in_route("source = [\"api\", \"pubsub\"]")));
-    said.has("route orders: `caller` is missing");
+    check(&in_route("source = [\"api\", \"pubsub\"]"))
+        .ends(64, "route orders: `caller` is missing");
 }
 
 #[test]
@@ -46,7 +46,7 @@ fn parking_says_what_an_answer_means() {
     said.has("except those in `undone`, which may run again");
     let said = good("undone = [503]");
     said.has("warning  route orders: undone has no effect here");
-    assert!(!good("").contains("undone"));
+    good("").lacks("undone");
 }
 
 #[test]

@@ -1,11 +1,10 @@
 //! What `semel check` says of times without end, of a gate that is its own handler, of bodies that are
 //! large for their room, and of headers that name nobody.
 
-use crate::{Says, check, good, refused};
-use std::process::Output;
+use super::{Said, Says, check};
 
 /// Lines of the top level, and of one route.
-fn check_route(top: &str, route: &str) -> Output {
+fn check_route(top: &str, route: &str) -> Said {
     check(&format!(
         "{top}\n[[route]]\nname = \"charge\"\npath = \"/charge\"\n{route}\n"
     ))
@@ -28,16 +27,13 @@ fn no_time_is_longer_than_a_record_is_kept() {
         for long in ["367d", "213503982334d", "18446744073709551615ms"] {
             let line = format!("{field} = {long:?}");
             let says = format!("`{field}`: {long:?} is too long: write 366d at the most");
-            refused(&check_route(UPSTREAM, &line)).has(&says);
+            check_route(UPSTREAM, &line).ends(64, &says);
         }
     }
-    refused(&check_route(&format!("{UPSTREAM}\ngrace = \"367d\""), ""))
-        .has("`grace`: \"367d\" is too long");
-    refused(&check_route(
-        &format!("{UPSTREAM}\ncache_ms = 9223372036854775807"),
-        "",
-    ))
-    .has("`cache_ms` must be 31622400000 (366d) at the most");
+    check_route(&format!("{UPSTREAM}\ngrace = \"367d\""), "")
+        .ends(64, "`grace`: \"367d\" is too long");
+    check_route(&format!("{UPSTREAM}\ncache_ms = 9223372036854775807"), "")
+        .ends(64, "`cache_ms` must be 31622400000 (366d) at the most");
 }
 
 #[test]
@@ -54,25 +50,25 @@ fn a_gate_is_not_its_own_handler() {
         ("127.0.0.1:80", "127.0.0.1"),
     ] {
         let says = format!("`upstream` leads to the gate's own `listen` {listen}");
-        refused(&check_route(&top(listen, upstream), "")).has(&says);
+        check_route(&top(listen, upstream), "").ends(64, &says);
     }
     let admin = format!("{UPSTREAM}\nadmin = \"127.0.0.1:3000\"");
-    refused(&check_route(&admin, "")).has("leads to the gate's own `admin` 127.0.0.1:3000");
+    check_route(&admin, "").ends(64, "leads to the gate's own `admin` 127.0.0.1:3000");
     let of_a_route = "upstream = \"http://localhost:8080\"";
-    refused(&check_route(UPSTREAM, of_a_route)).has("the gate's own `listen`");
-    good(&check_route(&top("127.0.0.1:8080", "127.0.0.2:8080"), ""));
-    good(&check_route(&top("0.0.0.0:8080", "handler:8080"), ""));
+    check_route(UPSTREAM, of_a_route).ends(64, "the gate's own `listen`");
+    check_route(&top("127.0.0.1:8080", "127.0.0.2:8080"), "").good();
+    check_route(&top("0.0.0.0:8080", "handler:8080"), "").good();
 }
 
 #[test]
 fn bodies_that_are_large_for_their_room_are_warned_of() {
     let says = "one connection, or one address, may hold more than a quarter";
     let room = |bytes: &str| format!("{UPSTREAM}\nbodies_bytes_max = {bytes}");
-    let said = good(&check_route(&room("1599"), "body_bytes_max = 100"));
+    let said = check_route(&room("1599"), "body_bytes_max = 100").good();
     said.has(says);
-    let said = good(&check_route(&room("1600"), "body_bytes_max = 100"));
+    let said = check_route(&room("1600"), "body_bytes_max = 100").good();
     said.lacks(says);
-    assert!(!good(&check_route(UPSTREAM, "")).contains(says));
+    assert!(!check_route(UPSTREAM, "").good().contains(says));
 }
 
 #[test]
@@ -84,13 +80,13 @@ fn headers_that_name_nobody_are_refused() {
         "Semel-Key",
     ] {
         let lines = format!("source = \"api\"\ncaller = \"header:{caller}\"");
-        refused(&check_route(UPSTREAM, &lines)).has("tells no callers apart: ");
+        check_route(UPSTREAM, &lines).ends(64, "tells no callers apart: ");
     }
     for name in ["transfer-encoding", "content-length", "te", "semel-attempt"] {
         let says = format!("header:{name} cannot be part of a key: ");
         let lines = format!("source = \"pubsub\"\nkey = \"header:{name}\"");
-        refused(&check_route(UPSTREAM, &lines)).has(&says);
+        check_route(UPSTREAM, &lines).ends(64, &says);
     }
     let lines = "source = \"api\"\ncaller = \"header:x-client\"\nkey = \"header:x-order\"";
-    good(&check_route(UPSTREAM, lines));
+    check_route(UPSTREAM, lines).good();
 }

@@ -1,10 +1,10 @@
 //! What is proved of the times and sizes of a configuration.
 
-use crate::{GOOD, Says, check, check_with, good, in_route, on_top, refused};
+use super::{GOOD, Says, check, check_with, in_route, on_top};
 
 #[test]
 fn the_inequalities_are_proved_or_named_for_each_source() {
-    let said = good(&check(GOOD));
+    let said = check(GOOD).good();
     for expected in [
         "proved   route orders, cloud-tasks: timeout 599s + 1s ≤ deadline 10m",
         "proved   route orders, cloud-tasks: retention 24h ≥ horizon 70m",
@@ -18,7 +18,7 @@ fn the_inequalities_are_proved_or_named_for_each_source() {
         "note     a route's name and the namespace enter every key",
         "note     route orders: requests of API clients are refused",
     ] {
-        assert!(said.contains(expected), "{expected}: {said}");
+        said.has(expected);
     }
     said.lacks("orders, api");
 
@@ -48,31 +48,25 @@ fn the_inequalities_are_proved_or_named_for_each_source() {
     ];
     for (lines, expected) in broken {
         let output = check(&in_route(lines));
-        let said = refused(&output);
+        let said = output.refused();
         said.has("the configuration does not hold together");
-        assert!(said.contains(expected), "{lines}: {said}");
-        assert!(
-            String::from_utf8_lossy(&output.stdout).contains("broken   route orders"),
-            "{output:?}"
-        );
+        said.has(expected);
+        output.stdout.has("broken   route orders");
     }
 }
 
 #[test]
 fn api_routes_have_their_own_terms_and_warnings() {
-    let said = good(&check(&in_route(
+    let said = check(&in_route(
         "source = \"api\"\ncaller = \"header:Authorization\"",
-    )));
+    ))
+    .good();
     said.has("warning  route orders: caller = \"header:authorization\" is for static API keys");
     said.has("orders, api: lease 30s ≤ retention 24h");
     said.has("holds its key for 90s at the most");
-    assert!(
-        !said.contains("pubsub") && !said.contains("identity is not checked"),
-        "{said}"
-    );
-    let said = good(&check(&in_route(
-        "source = \"pubsub\"\nkey = \"task-name\"",
-    )));
+    said.lacks("pubsub");
+    said.lacks("identity is not checked");
+    let said = check(&in_route("source = \"pubsub\"\nkey = \"task-name\"")).good();
     said.has("warning  route orders, pubsub: task-name is never in a delivery");
 }
 
@@ -82,41 +76,31 @@ fn the_embedded_store_is_refused_where_many_gates_may_run() {
         ("K_SERVICE", "Cloud Run"),
         ("KUBERNETES_SERVICE_HOST", "Kubernetes"),
     ] {
-        let said = refused(&check_with(GOOD, &[], &[(variable, "x")]));
-        said.has(&format!("{platform} may run several gates"));
-        let said = good(&check_with(
-            &on_top("single_instance = true"),
-            &[],
-            &[(variable, "x")],
-        ));
+        check_with(GOOD, "", &[(variable, "x")])
+            .ends(64, &format!("{platform} may run several gates"));
+        let said = check_with(&on_top("single_instance = true"), "", &[(variable, "x")]).good();
         said.has("warning  the embedded store");
-        good(&check_with(
-            GOOD,
-            &["--single-instance"],
-            &[(variable, "x")],
-        ));
-        good(&check_with(
-            GOOD,
-            &["--store", "postgres://h/d"],
-            &[(variable, "x")],
-        ));
+        check_with(GOOD, "--single-instance", &[(variable, "x")]).good();
+        check_with(GOOD, "--store postgres://h/d", &[(variable, "x")]).good();
     }
     let relaxed = on_top("store = \"postgres://h/d\"\nrelaxed_claims = true");
-    assert!(good(&check(&relaxed)).contains("warning  relaxed_claims"));
-    assert!(good(&check(&on_top("pooler = true"))).contains("this one does not look at them"));
+    check(&relaxed).good().has("warning  relaxed_claims");
+    check(&on_top("pooler = true"))
+        .good()
+        .has("this one does not look at them");
 }
 
 #[test]
 fn a_gate_that_others_reach_is_told_of_load_balancers() {
     let reached = "listen = \"0.0.0.0:8080\"\nstore = \"postgres://h/d\"";
-    let said = good(&check(&on_top(reached)));
+    let said = check(&on_top(reached)).good();
     said.has("note     one address may take a quarter");
-    let said = good(&check_with(&on_top(reached), &[], &[("K_SERVICE", "x")]));
+    let said = check_with(&on_top(reached), "", &[("K_SERVICE", "x")]).good();
     said.has("warning  one address may take a quarter");
     let listed = format!("{reached}\nproxies = [\"169.254.0.0/16\", \"2001:db8::7\"]");
-    let said = good(&check_with(&on_top(&listed), &[], &[("K_SERVICE", "x")]));
+    let said = check_with(&on_top(&listed), "", &[("K_SERVICE", "x")]).good();
     said.lacks("a quarter");
-    assert!(!good(&check(GOOD)).contains("a quarter"));
+    check(GOOD).good().lacks("a quarter");
 }
 
 #[test]
@@ -159,18 +143,17 @@ upstream_h2c = false
 on_invalid = "reject"
 answer_bytes_max = "64KiB"
 "#;
-    let said = good(&check_with(full, &[], &[("SEMEL_ADMIN_TOKEN", "long")]));
+    let said = check_with(full, "", &[("SEMEL_ADMIN_TOKEN", "long")]).good();
     said.has("retention 24h ≥ horizon 630s");
     said.has("note     forwarded unprotected, as pass says: /healthz, /static/*");
-    let said = refused(&check(full));
-    said.has("can be reached by others");
+    check(full).ends(64, "can be reached by others");
 }
 
 #[test]
 fn check_says_what_a_mismatch_does() {
     let shared = format!("{GOOD}caller = \"shared\"\n");
     let all = format!("{shared}source = [\"api\", \"cloud-tasks\", \"pubsub\", \"cloudevents\"]\n");
-    let said = good(&check(&all));
+    let said = check(&all).good();
     for expected in [
         "route orders, api: a repeat of a key with another method, path, query or payload is refused with 422",
         "route orders, cloud-tasks: a repeat of a key with another method, path, query or payload is a mismatch: it is \
@@ -182,7 +165,7 @@ fn check_says_what_a_mismatch_does() {
         said.has(expected);
     }
 
-    let line = |line: &str| good(&check(&format!("{all}{line}\n")));
+    let line = |line: &str| check(&format!("{all}{line}\n")).good();
     let said = line("fingerprint = \"payload\"");
     assert!(said.contains("pubsub: a repeat of a key with another payload is a mismatch"));
     said.lacks("noWrapper");
@@ -194,21 +177,21 @@ fn check_says_what_a_mismatch_does() {
 
     let unused = "warning  route orders: fingerprint_ignores lists attributes of Pub/Sub messages";
     let ignores = "fingerprint_ignores = [\"published_at\", \"trace_*\"]";
-    assert!(!line(ignores).contains(unused));
+    line(ignores).lacks(unused);
     for (other, is_unused) in [
         ("source = \"pubsub\"", false),
         ("source = \"api\"", true),
         ("fingerprint = \"payload\"", true),
     ] {
-        let said = good(&check(&format!("{shared}{ignores}\n{other}\n")));
+        let said = check(&format!("{shared}{ignores}\n{other}\n")).good();
         assert_eq!(said.contains(unused), is_unused, "{said}");
     }
 }
 
 #[test]
 fn check_warns_of_bodies_that_there_may_be_no_memory_to_read() {
-    let with = |all: &str| good(&check(&format!("bodies_bytes_max = \"{all}\"\n{GOOD}")));
+    let with = |all: &str| check(&format!("bodies_bytes_max = \"{all}\"\n{GOOD}")).good();
     let warns = "warning  route orders: body_bytes_max 16777216 × 4 > bodies_bytes_max 33554432";
-    assert!(with("32MiB").contains(warns));
-    assert!(!with("64MiB").contains("× 4"));
+    with("32MiB").has(warns);
+    with("64MiB").lacks("× 4");
 }

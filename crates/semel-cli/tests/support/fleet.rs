@@ -1,7 +1,7 @@
 //! Several gates on one store, before one handler, and senders that spread duplicates over all of them.
 
 use super::counter::Counter;
-use super::gate::Gate;
+use super::gate::{API_ROUTE, Gate};
 use super::sender::deliver_to;
 use semel_rig::http::Request;
 use std::collections::BTreeSet;
@@ -43,7 +43,7 @@ impl Fleet {
         let counter = Counter::start(PAUSE);
         // Redis is shared with other tests: the namespace keeps keys apart.
         let rest = format!(
-            "namespace = \"{}\"\n[[route]]\nname = \"all\"\npath = \"/*\"\nsource = \"api\"\ncaller = \"shared\"\nlease = \"{lease}\"",
+            "namespace = \"{}\"\n{API_ROUTE}lease = \"{lease}\"",
             counter.port
         );
         let gates: Vec<_> = (0..GATES)

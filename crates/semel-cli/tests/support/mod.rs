@@ -1,17 +1,21 @@
 //! Gates, handlers and senders as processes and threads of their own, for tests from outside.
 #![allow(
     dead_code,
+    clippy::print_stdout,
     clippy::unwrap_used,
-    reason = "each test uses its part, and may stop at the first surprise"
+    reason = "each test uses its part, may stop at the first surprise, and says when it is skipped"
 )]
 
+pub(crate) mod broker;
 pub(crate) mod counter;
 pub(crate) mod fleet;
 pub(crate) mod gate;
 pub(crate) mod python;
+pub(crate) mod said;
 pub(crate) mod sender;
 pub(crate) mod stock;
 
+use std::net::TcpStream;
 use std::path::Path;
 use std::time::Duration;
 
@@ -22,6 +26,11 @@ pub(crate) const BOUND: Duration = Duration::from_secs(30);
 pub(crate) fn wait_for(what: &str, mut done: impl FnMut() -> bool) {
     let came = testbed::until(BOUND, || Ok(done())).unwrap();
     assert!(came, "not within {BOUND:?}: {what}");
+}
+
+/// Whether somebody listens there.
+pub(crate) fn listens(port: u16) -> bool {
+    TcpStream::connect(("127.0.0.1", port)).is_ok()
 }
 
 /// The root of the repository.

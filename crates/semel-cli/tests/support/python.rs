@@ -1,7 +1,6 @@
 //! Handlers in Python: the repository's examples, as processes of their own.
 
-use super::{root, wait_for};
-use std::net::TcpStream;
+use super::{listens, root, wait_for};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use tempfile::TempDir;
@@ -11,7 +10,7 @@ use testbed::{Process, Program};
 #[derive(Debug)]
 pub(crate) struct Handler {
     pub(crate) port: u16,
-    args: Vec<String>,
+    args: String,
     env: Vec<(&'static str, String)>,
     program: Program,
 }
@@ -27,12 +26,9 @@ pub(crate) struct Points {
 impl Handler {
     /// Starts `python ARGS` and waits until it listens. `PORT` in an argument stands for its port, which it also
     /// finds in its environment. It can import the examples named by `env`'s `PYTHONPATH`.
-    pub(crate) fn start(args: &[&str], env: Vec<(&'static str, String)>) -> Self {
+    pub(crate) fn start(args: &str, env: Vec<(&'static str, String)>) -> Self {
         let port = testbed::free_port().unwrap();
-        let args: Vec<_> = args
-            .iter()
-            .map(|arg| arg.replace("PORT", &port.to_string()))
-            .collect();
+        let args = args.replace("PORT", &port.to_string());
         let program = launch(&args, &env, port);
         Self {
             port,
@@ -66,18 +62,16 @@ impl Handler {
     }
 }
 
-fn launch(args: &[String], env: &[(&'static str, String)], port: u16) -> Program {
+fn launch(args: &str, env: &[(&'static str, String)], port: u16) -> Program {
     let mut command = Command::new(testbed::python().unwrap());
     command
-        .args(args)
+        .args(args.split_whitespace())
         .current_dir(root())
         .env("PORT", port.to_string())
         .env("PYTHONDONTWRITEBYTECODE", "1")
         .envs(env.iter().map(|(name, value)| (name, value)));
     let mut program = Program::start(&mut command).unwrap();
-    program
-        .wait_until(|_| TcpStream::connect(("127.0.0.1", port)).is_ok())
-        .unwrap();
+    program.wait_until(|_| listens(port)).unwrap();
     program
 }
 

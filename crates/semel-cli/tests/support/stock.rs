@@ -81,7 +81,7 @@ impl Stock {
             ("EXAMPLE", example("stock")),
             ("DATABASE_URL", self.database.clone()),
         ];
-        let handler = Handler::start(&[&script("stock_at.py")], env);
+        let handler = Handler::start(&script("stock_at.py"), env);
         let gate = Gate::start(&self.database, handler.port, &routes(terms));
         Pair { gate, handler }
     }

@@ -1,7 +1,8 @@
 //! `semel broker` as a process that can be killed and started again on its port, and programs that talk to it.
 
-use std::net::TcpStream;
-use std::path::{Path, PathBuf};
+use super::said::{Said, semel};
+use super::{listens, root};
+use std::path::PathBuf;
 use std::process::Command;
 use std::time::Duration;
 use tempfile::TempDir;
@@ -17,16 +18,9 @@ const LAST_WORDS: &str = "Ctrl-C ends it";
 #[derive(Debug)]
 pub(crate) struct Broker {
     port: u16,
-    storage: Storage,
-    faults: Vec<String>,
+    flags: Vec<String>,
     program: Program,
-}
-
-/// Where a broker keeps what it accepted.
-#[derive(Debug)]
-enum Storage {
-    Memory,
-    Directory(TempDir),
+    dir: Option<TempDir>,
 }
 
 // === impl Broker ===
@@ -34,34 +28,46 @@ enum Storage {
 impl Broker {
     /// A broker that forgets everything at its end.
     pub(crate) fn in_memory() -> Self {
-        Self::start(Storage::Memory, Vec::new())
+        Self::start(&["--memory"])
     }
 
-    /// A broker that misbehaves: `KIND=RATE[:ARGUMENT][@RESOURCE]` each.
-    pub(crate) fn with_faults(faults: Vec<String>) -> Self {
-        Self::start(Storage::Memory, faults)
+    /// A broker that misbehaves: `KIND=RATE[:ARGUMENT][@RESOURCE]` on each line.
+    pub(crate) fn with_faults(faults: &str) -> Self {
+        let faults = faults.lines().flat_map(|fault| ["--fault", fault]);
+        Self::start(&["--memory"].into_iter().chain(faults).collect::<Vec<_>>())
     }
 
     /// A broker that can be started again.
     pub(crate) fn in_directory() -> Self {
-        Self::start(Storage::Directory(tempfile::tempdir().unwrap()), Vec::new())
+        let dir = tempfile::tempdir().unwrap();
+        let broker = Self::start(&["--dir", &dir.path().display().to_string()]);
+        Self {
+            dir: Some(dir),
+            ..broker
+        }
     }
 
-    fn start(storage: Storage, faults: Vec<String>) -> Self {
+    pub(crate) fn start(flags: &[&str]) -> Self {
         let port = testbed::free_port().unwrap();
-        let program = launch(port, &storage, &faults);
+        let flags: Vec<_> = flags.iter().map(|flag| (*flag).to_owned()).collect();
+        let program = launch(port, &flags);
         Self {
             port,
-            storage,
-            faults,
+            flags,
             program,
+            dir: None,
         }
+    }
+
+    /// Runs a command that asks it.
+    pub(crate) fn ask(&self, line: &str) -> Said {
+        semel(&format!("broker {line} --url http://{}", self.address()))
     }
 
     /// Kills it (SIGKILL), and starts it again in its storage and on its port.
     pub(crate) fn restart(&mut self) {
         self.program.kill().unwrap();
-        self.program = launch(self.port, &self.storage, &self.faults);
+        self.program = launch(self.port, &self.flags);
     }
 
     /// Where it listens.
@@ -94,19 +100,13 @@ impl Broker {
     }
 }
 
-fn launch(port: u16, storage: &Storage, faults: &[String]) -> Program {
+fn launch(port: u16, flags: &[String]) -> Program {
     let mut command = Command::new(env!("CARGO_BIN_EXE_semel"));
     command.args(["broker", "--listen", &format!("127.0.0.1:{port}")]);
-    match storage {
-        Storage::Memory => command.arg("--memory"),
-        Storage::Directory(dir) => command.arg("--dir").arg(dir.path()),
-    };
-    command.args(faults.iter().flat_map(|fault| ["--fault", fault]));
-    let mut program = Program::start(&mut command).unwrap();
-    let listens = || TcpStream::connect(("127.0.0.1", port)).is_ok();
+    let mut program = Program::start(command.args(flags)).unwrap();
     // It listens first, and says so afterwards.
     program
-        .wait_until(|program| program.log().contains(LAST_WORDS) && listens())
+        .wait_until(|program| program.log().contains(LAST_WORDS) && listens(port))
         .unwrap();
     program
 }
@@ -139,14 +139,6 @@ pub(crate) fn after(lines: &str, command: &Command) -> Command {
         shell.env(name, value.unwrap_or_default());
     }
     shell
-}
-
-/// The root of the repository.
-pub(crate) fn root() -> &'static Path {
-    Path::new(env!("CARGO_MANIFEST_DIR"))
-        .ancestors()
-        .nth(2)
-        .unwrap()
 }
 
 /// The directory of the client programs.

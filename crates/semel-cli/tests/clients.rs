@@ -1,14 +1,8 @@
 //! Google's own clients against `semel broker`: each program of `clients/` says what it checks.
-#![allow(
-    dead_code,
-    clippy::unwrap_used,
-    clippy::print_stdout,
-    reason = "each test uses its part, may stop at the first surprise, and says when it is skipped"
-)]
 
-mod broker;
-
-use broker::{Broker, after, clients, node, python, root, there_is_time};
+use crate::support::broker::{Broker, after, clients, node, python, there_is_time};
+use crate::support::root;
+use crate::support::said::{Said, semel};
 use std::process::Command;
 use testbed::Program;
 
@@ -18,55 +12,52 @@ const KILLS: usize = 3;
 /// each time after so many more tasks and messages were accepted.
 const BETWEEN_KILLS: usize = 40;
 
+/// Runs a program of Google's clients against a new broker, whose address is its first argument.
+fn served(mut program: Command, args: &[&str]) {
+    let broker = Broker::in_memory();
+    broker.serves(program.arg(broker.address()).args(args));
+}
+
 #[test]
 fn python_tasks_over_grpc() {
-    let broker = Broker::in_memory();
-    broker.serves(python("tasks.py").args([&broker.address(), "grpc"]));
+    served(python("tasks.py"), &["grpc"]);
 }
 
 #[test]
 fn python_tasks_over_rest() {
-    let broker = Broker::in_memory();
-    broker.serves(python("tasks.py").args([&broker.address(), "rest"]));
+    served(python("tasks.py"), &["rest"]);
 }
 
 #[test]
 fn python_pubsub() {
-    let broker = Broker::in_memory();
-    broker.serves(python("pubsub.py").arg(broker.address()));
+    served(python("pubsub.py"), &[]);
 }
 
 #[test]
 fn python_pubsub_push() {
-    let broker = Broker::in_memory();
-    broker.serves(python("pubsub_push.py").arg(broker.address()));
+    served(python("pubsub_push.py"), &[]);
 }
 
 #[test]
 fn python_verifies_tokens() {
-    let broker = Broker::in_memory();
-    broker.serves(python("oidc.py").arg(broker.address()));
+    served(python("oidc.py"), &[]);
 }
 
 #[test]
 fn python_sees_faults() {
-    let output = python("faults.py").output().unwrap();
-    assert!(output.status.success(), "{output:?}");
-    let faults = String::from_utf8(output.stdout).unwrap();
-    let broker = Broker::with_faults(faults.lines().map(str::to_owned).collect());
+    let faults = Said::from(python("faults.py").output().unwrap()).good();
+    let broker = Broker::with_faults(&faults);
     broker.serves(python("faults.py").arg(broker.address()));
 }
 
 #[test]
 fn node_tasks_over_grpc() {
-    let broker = Broker::in_memory();
-    broker.serves(node("tasks.mjs").args([&broker.address(), "grpc"]));
+    served(node("tasks.mjs"), &["grpc"]);
 }
 
 #[test]
 fn node_tasks_over_rest() {
-    let broker = Broker::in_memory();
-    broker.serves(node("tasks.mjs").args([&broker.address(), "rest"]));
+    served(node("tasks.mjs"), &["rest"]);
 }
 
 /// Finds the broker by the lines that it prints.
@@ -88,14 +79,13 @@ fn rust_tasks_and_pubsub() {
     if !there_is_time("Google's Rust clients") {
         return;
     }
-    let build = Command::new(env!("CARGO"))
-        .args(["build", "--quiet", "--manifest-path"])
-        .arg(clients().join("rust/Cargo.toml"))
-        .env("CARGO_TARGET_DIR", root().join("target/clients-rust"))
-        .output()
-        .unwrap();
-    let said = String::from_utf8_lossy(&build.stderr);
-    assert!(build.status.success(), "{said}");
+    testbed::run(
+        Command::new(env!("CARGO"))
+            .args(["build", "--quiet", "--manifest-path"])
+            .arg(clients().join("rust/Cargo.toml"))
+            .env("CARGO_TARGET_DIR", root().join("target/clients-rust")),
+    )
+    .unwrap();
     let program = root().join("target/clients-rust/debug/semel-clients");
     let broker = Broker::in_memory();
     for service in ["tasks", "pubsub"] {
@@ -130,18 +120,8 @@ fn what_was_accepted_survives_kills() {
 #[test]
 fn snippets_run() {
     let broker = Broker::in_memory();
-    let output = Command::new(env!("CARGO_BIN_EXE_semel"))
-        .args([
-            "broker",
-            "snippets",
-            "python",
-            "--address",
-            &broker.address(),
-        ])
-        .output()
-        .unwrap();
-    assert!(output.status.success(), "{output:?}");
-    let mut code = String::from_utf8(output.stdout).unwrap();
+    let line = format!("broker snippets python --address {}", broker.address());
+    let mut code = semel(&line).good();
     code += "\nprint(list(tasks.list_queues(parent='projects/p/locations/l')))\n";
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("snippet.py");

@@ -1,0 +1,16 @@
+//! Gates as processes: with their handlers, their stores and their ends.
+#![allow(
+    clippy::indexing_slicing,
+    clippy::unwrap_used,
+    reason = "a test may stop at the first surprise"
+)]
+
+mod support;
+mod fleet;
+mod handler;
+mod steps;
+mod python;
+mod paused;
+mod pending;
+mod stalled_log;
+mod file_limit;
