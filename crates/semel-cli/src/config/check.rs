@@ -35,6 +35,9 @@ pub(crate) enum Verdict {
     Broken,
 }
 
+/// A verdict and its words, if there is one.
+type Judgement = Option<(Verdict, String)>;
+
 /// What cannot work. Starting again without fixing it fails again.
 #[derive(Debug)]
 pub(crate) struct Broken(Vec<Finding>);
@@ -75,20 +78,16 @@ fn store(config: &Config) -> Option<Finding> {
 
 fn embedded_on(platform: Platform, single_instance: bool) -> Finding {
     if single_instance {
-        return Finding::gate(
-            Verdict::Warning,
-            format!(
-                "the embedded store on {platform} relies on single_instance: two gates at once would not know of each other, and a lost disk forgets every key"
-            ),
+        let says = format!(
+            "the embedded store on {platform} relies on single_instance: two gates at once would not know of each other, and a lost disk forgets every key"
         );
+        return Finding::gate(Verdict::Warning, says);
     }
-    Finding::gate(
-        Verdict::Broken,
-        format!(
-            "store is a directory, and {platform} may run several gates, each with its own: duplicates would run once \
-             in each; use postgres:// or redis://, or promise single_instance = true"
-        ),
-    )
+    let says = format!(
+        "store is a directory, and {platform} may run several gates, each with its own: duplicates would run once in \
+         each; use postgres:// or redis://, or promise single_instance = true"
+    );
+    Finding::gate(Verdict::Broken, says)
 }
 
 fn options(config: &Config) -> Option<Finding> {
@@ -122,18 +121,14 @@ fn proxies(config: &Config) -> Option<Finding> {
         return None;
     }
     let part = "one address may take a quarter of connections_max and bodies_bytes_max";
-    Some(match config.platform {
-        Some(platform) => Finding::gate(
-            Verdict::Warning,
-            format!(
-                "{part}, and on {platform} one address may be everybody's: name it in proxies (Cloud Run: \"169.254.0.0/16\")"
-            ),
-        ),
-        None => Finding::gate(
-            Verdict::Note,
-            format!("{part}: name load balancers in proxies"),
-        ),
-    })
+    let Some(platform) = config.platform else {
+        let says = format!("{part}: name load balancers in proxies");
+        return Some(Finding::gate(Verdict::Note, says));
+    };
+    let says = format!(
+        "{part}, and on {platform} one address may be everybody's: name it in proxies (Cloud Run: \"169.254.0.0/16\")"
+    );
+    Some(Finding::gate(Verdict::Warning, says))
 }
 
 /// Other spellings of a route's path are refused, but the gate cannot know which other paths lead to the
@@ -151,12 +146,7 @@ fn surrounded(config: &Config) -> Vec<Finding> {
                     "pass {path} surrounds {}: whatever else the handler takes for it (/index.php{0}, {0}.json, a rewrite) is forwarded unprotected; name the paths to pass one by one",
                     route.path
                 );
-                Finding {
-                    verdict: Verdict::Warning,
-                    route: Some(route.name.clone()),
-                    source: None,
-                    says,
-                }
+                Finding::route(route, None, Verdict::Warning, says)
             })
         })
         .collect()
@@ -170,12 +160,8 @@ fn renaming() -> Option<Finding> {
 fn trust(config: &Config) -> Option<Finding> {
     let settings = &config.settings;
     let takes_brokers = |route: &&Route| route.sources != [Source::Api];
-    let names: Vec<_> = settings
-        .routes
-        .iter()
-        .filter(takes_brokers)
-        .map(|route| route.name.as_str())
-        .collect();
+    let routes = settings.routes.iter().filter(takes_brokers);
+    let names: Vec<_> = routes.map(|route| route.name.as_str()).collect();
     let says = format!(
         "the senders' identity is not checked yet on {}: whoever reaches {} can deliver there, so let only your senders reach it",
         names.join(", "),
@@ -193,6 +179,15 @@ impl Finding {
             route: None,
             source: None,
             says: says.into(),
+        }
+    }
+
+    fn route(route: &Route, source: Option<Source>, verdict: Verdict, says: String) -> Self {
+        Self {
+            verdict,
+            route: Some(route.name.clone()),
+            source,
+            says,
         }
     }
 
@@ -217,6 +212,11 @@ impl fmt::Display for Finding {
 // === impl Verdict ===
 
 impl Verdict {
+    /// This verdict, where something is so.
+    fn when(self, so: bool, says: impl Into<String>) -> Judgement {
+        so.then(|| (self, says.into()))
+    }
+
     pub(crate) const fn word(self) -> &'static str {
         match self {
             Self::Proved => "proved",
@@ -231,11 +231,8 @@ impl Verdict {
 
 impl Broken {
     pub(crate) fn among(findings: &[Finding]) -> Option<Self> {
-        let broken: Vec<_> = findings
-            .iter()
-            .filter(|finding| finding.is_broken())
-            .cloned()
-            .collect();
+        let broken = findings.iter().filter(|finding| finding.is_broken());
+        let broken: Vec<_> = broken.cloned().collect();
         (!broken.is_empty()).then_some(Self(broken))
     }
 }

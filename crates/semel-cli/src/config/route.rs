@@ -2,12 +2,12 @@
 
 use super::fields::Level;
 use super::mistakes::{Location, Mistakes};
-use super::route_values::{AttributeNames, Pointer, Senders, Statuses};
+use super::route_values::{self, Senders};
 use super::section::Section;
 use super::terms::{RouteTerms, terms};
 use super::tree::{Member, Node, Value};
-use super::urls::{Base, Origin};
-use super::values::Size;
+use super::urls::{base, origin};
+use super::values::{at_least_one, count, duration, list, parsed, size, small_count, switch, text};
 use crate::store_url::StoreUrl;
 use http::Uri;
 use semel::key::{KeyRule, Part, SCOPE_BYTES_MAX};
@@ -15,7 +15,6 @@ use semel::store::LEASE_MAX;
 use semel::work::Completes;
 use semel_gate::path::{PathAllowance, PathPattern};
 use semel_gate::settings::{Caller, LetterLimits, Route, Source, Upstream};
-use std::num::NonZeroUsize;
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
@@ -70,66 +69,56 @@ fn title(number: usize, members: &[Member]) -> String {
 
 /// Every field is read before anything is given up, so that all mistakes are found.
 fn route(section: &mut Section<'_>, common: &Common) -> Route {
-    let name: Option<String> = section.take("name");
+    let name = section.take("name", text);
     if let Some(name) = &name {
         bounded(section, "name", name);
     }
-    let path: Option<PathPattern> = section.take("path");
+    let path = section.take("path", parsed);
     let path_allows = path_allows(section, path.as_ref());
-    let senders = section.value("source");
+    let senders = section.value("source", route_values::senders);
     let own = own_terms(section, &senders);
     let caller = caller(section, &senders, own.key.as_ref());
     let upstream = upstream(section, common);
-    let pointers = section.take::<Vec<Pointer>>("require").unwrap_or_default();
-    let final_statuses = statuses(section, "final");
+    let final_statuses = section.list("final", route_values::statuses);
     let undone_statuses = undone(section, &final_statuses);
-    let cors = section.take::<Vec<Origin>>("cors").unwrap_or_default();
     Route {
         name: name.unwrap_or_default(),
         // What stands in for a mistake is never used: mistakes keep the whole from being used.
         path: path.unwrap_or(PathPattern::Exact(String::new())),
         path_allows,
-        methods: section.take("methods").unwrap_or_default(),
+        methods: section.list("methods", route_values::method),
         sources: sources(senders, caller.is_some()),
         caller,
-        fingerprint: section.value("fingerprint"),
-        fingerprint_ignores: section
-            .take::<Vec<AttributeNames>>("fingerprint_ignores")
-            .unwrap_or_default()
-            .into_iter()
-            .map(|names| names.0)
-            .collect(),
-        require: pointers.into_iter().map(|pointer| pointer.0).collect(),
+        fingerprint: section.value("fingerprint", route_values::fingerprint),
+        fingerprint_ignores: section.list("fingerprint_ignores", route_values::attribute_names),
+        require: section.list("require", route_values::pointer),
         terms: Source::ALL.map(|source| terms(source, &own)),
-        in_doubt: section.value("in_doubt"),
+        in_doubt: section.value("in_doubt", route_values::in_doubt),
         completes: completes(section, common),
         final_statuses,
         undone_statuses,
-        max_attempts: section.value("max_attempts"),
-        backoff: section.value("backoff"),
-        concurrency: section.value::<NonZeroUsize>("concurrency").get(),
-        queue: section.value("queue"),
+        max_attempts: section.value("max_attempts", small_count),
+        backoff: section.value("backoff", route_values::backoff),
+        concurrency: section.value("concurrency", at_least_one),
+        queue: section.value("queue", count),
         upstream,
-        on_invalid: section.value("on_invalid"),
-        cors: cors.into_iter().map(|origin| origin.0).collect(),
+        on_invalid: section.value("on_invalid", route_values::on_invalid),
+        cors: section.list("cors", origin),
         letters: LetterLimits {
-            count_max: section.value::<NonZeroUsize>("letters_max").get() as u64,
-            bytes_max: section.value::<Size>("letters_bytes_max").0 as u64,
+            count_max: section.value("letters_max", at_least_one) as u64,
+            bytes_max: section.value("letters_bytes_max", size) as u64,
         },
-        body_bytes_max: section.value::<Size>("body_bytes_max").0,
-        answer_bytes_max: section.value::<Size>("answer_bytes_max").0,
+        body_bytes_max: section.value("body_bytes_max", size),
+        answer_bytes_max: section.value("answer_bytes_max", size),
     }
 }
 
 /// One path has one spelling; below a path, however a handler reads a spelling, it stays below.
 fn path_allows(section: &mut Section<'_>, path: Option<&PathPattern>) -> Vec<PathAllowance> {
-    let allowed: Vec<PathAllowance> = section.value("path_allows");
-    if !allowed.is_empty() && matches!(path, Some(PathPattern::Exact(_))) {
-        section.wrong(
-            "path_allows",
-            "`path_allows` is for routes below a path, like path = \"/files/*\": one path has one spelling",
-        );
-    }
+    let allowed = section.value("path_allows", list(route_values::path_allowance));
+    let exact = matches!(path, Some(PathPattern::Exact(_)));
+    let says = "`path_allows` is for routes below a path, like path = \"/files/*\": one path has one spelling";
+    section.refuse_if(exact && !allowed.is_empty(), "path_allows", says);
     allowed
 }
 
@@ -143,11 +132,6 @@ fn sources(senders: Senders, has_caller: bool) -> Vec<Source> {
     }
 }
 
-fn statuses(section: &mut Section<'_>, field: &str) -> Vec<RangeInclusive<u16>> {
-    let statuses = section.take::<Vec<Statuses>>(field).unwrap_or_default();
-    statuses.into_iter().map(|range| range.0).collect()
-}
-
 /// A proxy answers so for a handler that may have run: they say nothing of what happened.
 const SAID_BY_PROXIES: [u16; 2] = [502, 504];
 
@@ -155,26 +139,22 @@ fn undone(
     section: &mut Section<'_>,
     final_statuses: &[RangeInclusive<u16>],
 ) -> Vec<RangeInclusive<u16>> {
-    let undone = statuses(section, "undone");
+    let undone = section.list("undone", route_values::statuses);
     let lists = |status: &u16| undone.iter().any(|range| range.contains(status));
     if let Some(status) = SAID_BY_PROXIES.into_iter().find(lists) {
-        section.wrong(
-            "undone",
-            format!(
-                "`undone`: {status} may not be listed: a proxy answers so for a handler that may have run; let the \
-                 handler say 503 when nothing happened"
-            ),
+        let says = format!(
+            "`undone`: {status} may not be listed: a proxy answers so for a handler that may have run; let the \
+             handler say 503 when nothing happened"
         );
+        section.wrong("undone", says);
     }
     let is_final = |status: &u16| final_statuses.iter().any(|range| range.contains(status));
     if let Some(status) = (300..=599).filter(lists).find(is_final) {
-        section.wrong(
-            "undone",
-            format!(
-                "`undone`: {status} is in `final` too: a failure for good is recorded, one that is undone may run \
-                 again; list it once"
-            ),
+        let says = format!(
+            "`undone`: {status} is in `final` too: a failure for good is recorded, one that is undone may run \
+             again; list it once"
         );
+        section.wrong("undone", says);
     }
     undone
 }
@@ -182,98 +162,73 @@ fn undone(
 /// Judges text that enters every key.
 pub(crate) fn bounded(section: &mut Section<'_>, field: &str, text: &str) {
     let bytes = text.len();
-    if !(1..=SCOPE_BYTES_MAX).contains(&bytes) {
-        section.wrong(
-            field,
-            format!(
-                "`{field}` has {bytes} bytes: write 1 to {SCOPE_BYTES_MAX}, it enters every key"
-            ),
-        );
-    }
+    let says =
+        format!("`{field}` has {bytes} bytes: write 1 to {SCOPE_BYTES_MAX}, it enters every key");
+    let fits = (1..=SCOPE_BYTES_MAX).contains(&bytes);
+    section.refuse_if(!fits, field, says);
 }
 
 fn own_terms(section: &mut Section<'_>, senders: &Senders) -> RouteTerms {
     let own = RouteTerms {
-        key: section.take("key"),
-        lease: section.value("lease"),
-        timeout: section.take("timeout"),
-        deadline: section.take("deadline"),
-        retention: section.take("retention"),
-        horizon: section.take("horizon"),
-        max_backoff: section.take("max_backoff"),
-        wait: section.take("wait"),
+        key: section.take("key", route_values::key_rule),
+        lease: section.value("lease", duration),
+        timeout: section.take("timeout", duration),
+        deadline: section.take("deadline", duration),
+        retention: section.take("retention", duration),
+        horizon: section.take("horizon", duration),
+        max_backoff: section.take("max_backoff", duration),
+        wait: section.take("wait", duration),
     };
-    if own.lease < Duration::from_millis(1) || own.lease > LEASE_MAX {
-        section.wrong("lease", "`lease` must be from 1ms to 24h");
-    }
-    if own.timeout == Some(Duration::ZERO) {
-        section.wrong("timeout", "`timeout`: 0 would let no handler answer");
-    }
-    match senders {
-        Senders::Named(sources)
-            if !sources.contains(&Source::CloudTasks) && own.max_backoff.is_some() =>
-        {
-            section.wrong(
-                "max_backoff",
-                "`max_backoff` belongs to a Cloud Tasks queue: write `horizon` here",
-            );
-        }
-        Senders::Named(sources)
-            if *sources == [Source::CloudTasks]
-                && own.max_backoff.is_some()
-                && own.horizon.is_some() =>
-        {
-            section.wrong(
-                "horizon",
-                "`horizon` follows from `max_backoff`: write one of the two",
-            );
-        }
-        Senders::Named(_) | Senders::Auto => {}
+    let leases = Duration::from_millis(1)..=LEASE_MAX;
+    let says = "`lease` must be from 1ms to 24h";
+    section.refuse_if(!leases.contains(&own.lease), "lease", says);
+    let says = "`timeout`: 0 would let no handler answer";
+    section.refuse_if(own.timeout == Some(Duration::ZERO), "timeout", says);
+    if let (Senders::Named(sources), Some(_)) = (senders, own.max_backoff) {
+        let says = "`max_backoff` belongs to a Cloud Tasks queue: write `horizon` here";
+        let elsewhere = !sources.contains(&Source::CloudTasks);
+        section.refuse_if(elsewhere, "max_backoff", says);
+        let says = "`horizon` follows from `max_backoff`: write one of the two";
+        let both = *sources == [Source::CloudTasks] && own.horizon.is_some();
+        section.refuse_if(both, "horizon", says);
     }
     own
 }
 
 fn caller(section: &mut Section<'_>, senders: &Senders, key: Option<&KeyRule>) -> Option<Caller> {
-    let caller = section.take("caller");
+    let caller = section.take("caller", route_values::caller);
     let chosen_by_clients = Part::Named("header:idempotency-key".into());
     let by_client = key.is_some_and(|key| key.parts().contains(&chosen_by_clients));
     let from_clients = match senders {
         Senders::Named(sources) => sources.contains(&Source::Api),
         Senders::Auto => false,
     };
-    if (from_clients || by_client) && !section.given("caller") {
-        section.wrong(
-            "caller",
-            "`caller` is missing: clients choose their own keys, and one caller must never receive another's stored \
-             answer; write caller = \"header:NAME\" (a header that something trusted in front sets), or \"shared\" for \
-             one trusted client",
-        );
-    }
+    let missing = (from_clients || by_client) && !section.given("caller");
+    let says = "`caller` is missing: clients choose their own keys, and one caller must never receive another's \
+                stored answer; write caller = \"header:NAME\" (a header that something trusted in front sets), or \
+                \"shared\" for one trusted client";
+    section.refuse_if(missing, "caller", says);
     caller
 }
 
 fn upstream(section: &mut Section<'_>, common: &Common) -> Upstream {
-    let own = section.take::<Base>("upstream").map(|base| base.0);
-    let h2c = section.take("upstream_h2c").unwrap_or(common.h2c);
-    if !section.given("upstream") && !common.upstream_given {
-        section.wrong(
-            "upstream",
-            "`upstream` is missing: write upstream = \"http://127.0.0.1:3000\", here or above the first [[route]]",
-        );
-    }
+    let own = section.take("upstream", base);
+    let h2c = section.take("upstream_h2c", switch).unwrap_or(common.h2c);
+    let missing = !section.given("upstream") && !common.upstream_given;
+    let says = "`upstream` is missing: write upstream = \"http://127.0.0.1:3000\", here or above the first [[route]]";
+    section.refuse_if(missing, "upstream", says);
     let base = own.or_else(|| common.upstream.clone()).unwrap_or_default();
     Upstream { base, h2c }
 }
 
 fn completes(section: &mut Section<'_>, common: &Common) -> Completes {
-    let completes = section.value("completes");
-    match (completes, &common.store) {
-        (Completes::Handler, Some(StoreUrl::Embedded(_) | StoreUrl::Redis(_))) => section.wrong(
-            "completes",
-            "`completes` = \"handler\" needs a postgres:// store in the handler's own database: only there record and \
-             effect commit together",
-        ),
-        (Completes::Handler, Some(StoreUrl::Postgres(_)) | None) | (Completes::Run, _) => {}
-    }
+    let completes = section.value("completes", route_values::completes);
+    let elsewhere = match (completes, &common.store) {
+        (Completes::Handler, Some(StoreUrl::Embedded(_) | StoreUrl::Redis(_))) => true,
+        (Completes::Handler, Some(StoreUrl::Postgres(_)) | None) | (Completes::Run, _) => false,
+    };
+    let says = "`completes` = \"handler\" needs a postgres:// store in the handler's own database: only there record \
+                and effect commit together";
+    section.refuse_if(elsewhere, "completes", says);
     completes
 }

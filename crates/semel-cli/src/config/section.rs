@@ -4,7 +4,7 @@
 use super::fields::{Fallback, Field, Level};
 use super::mistakes::{Location, Mistakes};
 use super::tree::{self, Member, Value};
-use super::values::{Setting, Wrong};
+use super::values::{Read, Wrong, list};
 
 /// One section while it is read.
 #[derive(Debug)]
@@ -51,7 +51,7 @@ impl<'a> Section<'a> {
     }
 
     /// The value that was given; otherwise none, and a mistake where the field is needed.
-    pub(crate) fn take<T: Setting>(&mut self, name: &str) -> Option<T> {
+    pub(crate) fn take<T>(&mut self, name: &str, read: impl Fn(&Value) -> Read<T>) -> Option<T> {
         let field = self.field(name);
         let Some(member) = self.member(name) else {
             if let Fallback::Required = field.fallback() {
@@ -60,7 +60,7 @@ impl<'a> Section<'a> {
             }
             return None;
         };
-        match T::read(&member.value) {
+        match read(&member.value) {
             Ok(value) => Some(value),
             Err(wrongs) => {
                 for wrong in wrongs {
@@ -77,11 +77,15 @@ impl<'a> Section<'a> {
     }
 
     /// The value that was given, or the one of the table of fields.
-    pub(crate) fn value<T: Setting>(&mut self, name: &str) -> T {
+    pub(crate) fn value<T>(&mut self, name: &str, read: impl Fn(&Value) -> Read<T>) -> T {
         let default = default(self.field(name));
-        self.take(name).unwrap_or_else(|| {
-            T::read(&default).expect("the defaults of the table are well formed")
-        })
+        self.take(name, &read)
+            .unwrap_or_else(|| read(&default).expect("the defaults of the table are well formed"))
+    }
+
+    /// The list that was given, or an empty one.
+    pub(crate) fn list<T>(&mut self, name: &str, item: impl Fn(&Value) -> Read<T>) -> Vec<T> {
+        self.take(name, list(item)).unwrap_or_default()
     }
 
     /// Says what is wrong with a field that could be read.
@@ -90,6 +94,13 @@ impl<'a> Section<'a> {
             .member(name)
             .map_or(self.location, |member| member.value.location);
         self.add(location, says);
+    }
+
+    /// Says so where something is wrong.
+    pub(crate) fn refuse_if(&mut self, wrong: bool, name: &str, says: impl Into<String>) {
+        if wrong {
+            self.wrong(name, says);
+        }
     }
 
     fn add(&mut self, location: Location, says: impl Into<String>) {

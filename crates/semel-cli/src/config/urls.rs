@@ -1,51 +1,37 @@
 //! Addresses: of handlers, and of web pages that may read answers.
 
 use super::tree::Value;
-use super::values::{Read, Setting, Wrong};
+use super::values::{Read, Wrong, text};
 use http::Uri;
 
-/// A handler's `http://host:port`.
-#[derive(Clone, Debug)]
-pub(crate) struct Base(pub(crate) Uri);
-
 /// A web origin, as browsers write it.
-#[derive(Debug)]
-pub(crate) struct Origin(pub(crate) String);
-
-impl Setting for Origin {
-    fn read(value: &Value) -> Read<Self> {
-        let text = String::read(value)?;
-        let uri = text.parse::<Uri>().ok();
-        let parts = uri
-            .as_ref()
-            .and_then(|uri| uri.scheme_str().zip(uri.authority()));
-        // Browsers send it in lower case, without a path and without a slash at the end.
-        let good = parts.is_some_and(|(scheme, authority)| {
-            let written = format!("{scheme}://{authority}").to_ascii_lowercase();
-            matches!(scheme, "http" | "https") && !written.contains('@') && written == text
-        });
-        if good {
-            return Ok(Self(text));
-        }
-        Wrong::says(
-            value,
-            format!(
-                "{text:?} is not an origin: write \"https://shop.example\", in lower case and without a path"
-            ),
+pub(crate) fn origin(value: &Value) -> Read<String> {
+    let text = text(value)?;
+    let uri = text.parse::<Uri>().ok();
+    let parts = uri
+        .as_ref()
+        .and_then(|uri| uri.scheme_str().zip(uri.authority()));
+    // Browsers send it in lower case, without a path and without a slash at the end.
+    let good = parts.is_some_and(|(scheme, authority)| {
+        let written = format!("{scheme}://{authority}").to_ascii_lowercase();
+        matches!(scheme, "http" | "https") && !written.contains('@') && written == text
+    });
+    Wrong::unless(value, good.then(|| text.clone()), || {
+        format!(
+            "{text:?} is not an origin: write \"https://shop.example\", in lower case and without a path"
         )
-    }
+    })
 }
 
-impl Setting for Base {
-    fn read(value: &Value) -> Read<Self> {
-        let text = String::read(value)?;
-        let Ok(uri) = text.parse::<Uri>() else {
-            return Wrong::says(value, "this is not a URL: write \"http://127.0.0.1:3000\"");
-        };
-        match base_trouble(&uri) {
-            None => Ok(Self(uri)),
-            Some(says) => Wrong::says(value, says),
-        }
+/// A handler's `http://host:port`.
+pub(crate) fn base(value: &Value) -> Read<Uri> {
+    let text = text(value)?;
+    let Ok(uri) = text.parse::<Uri>() else {
+        return Wrong::says(value, "this is not a URL: write \"http://127.0.0.1:3000\"");
+    };
+    match base_trouble(&uri) {
+        None => Ok(uri),
+        Some(says) => Wrong::says(value, says),
     }
 }
 

@@ -1,20 +1,14 @@
-//! Values: how plain settings are written. What they mean for a route is in `route_values`.
+//! Values: how plain settings are written, a function each. What they mean for a route is in `route_values`.
 
 use super::mistakes::Location;
 use super::tree::{Node, Value};
 use semel::store::RETENTION_MAX;
 use std::fmt::Display;
 use std::net::SocketAddr;
-use std::num::NonZeroUsize;
 use std::str::FromStr;
 use std::time::Duration;
 
-/// Something a field can hold.
-pub(crate) trait Setting: Sized {
-    /// Reads it, or says all that is wrong with it.
-    fn read(value: &Value) -> Read<Self>;
-}
-
+/// A value that was read, or all that is wrong with it.
 pub(crate) type Read<T> = Result<T, Vec<Wrong>>;
 
 /// Why a value cannot be read.
@@ -25,10 +19,6 @@ pub(crate) enum Wrong {
     /// It is of the right kind, but.
     Says(Location, String),
 }
-
-/// A number of bytes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Size(pub(crate) usize);
 
 /// No time is longer than a record can be kept, and none leads beyond what clocks can tell.
 pub(crate) const DURATION_MAX: Duration = RETENTION_MAX;
@@ -59,6 +49,15 @@ impl Wrong {
         Err(vec![Self::Says(value.location, says.to_string())])
     }
 
+    /// What was found, or what to say when nothing was.
+    pub(crate) fn unless<T, S: Display>(
+        value: &Value,
+        found: Option<T>,
+        says: impl FnOnce() -> S,
+    ) -> Read<T> {
+        found.map_or_else(|| Self::says(value, says()), Ok)
+    }
+
     pub(crate) const fn location(&self) -> Location {
         match self {
             Self::Kind(location, _) | Self::Says(location, _) => *location,
@@ -66,72 +65,54 @@ impl Wrong {
     }
 }
 
-// === impl Setting ===
+// === Plain values ===
 
-impl Setting for String {
-    fn read(value: &Value) -> Read<Self> {
-        match &value.node {
-            Node::Text(text) => Ok(text.clone()),
-            Node::Integer(_)
-            | Node::Switch(_)
-            | Node::List(_)
-            | Node::Table(_)
-            | Node::Other(_) => Wrong::kind(value),
-        }
-    }
+pub(crate) fn text(value: &Value) -> Read<String> {
+    let Node::Text(text) = &value.node else {
+        return Wrong::kind(value);
+    };
+    Ok(text.clone())
 }
 
-impl Setting for bool {
-    fn read(value: &Value) -> Read<Self> {
-        match &value.node {
-            Node::Switch(switch) => Ok(*switch),
-            Node::Text(_) | Node::Integer(_) | Node::List(_) | Node::Table(_) | Node::Other(_) => {
-                Wrong::kind(value)
-            }
-        }
-    }
+pub(crate) fn switch(value: &Value) -> Read<bool> {
+    let Node::Switch(switch) = &value.node else {
+        return Wrong::kind(value);
+    };
+    Ok(*switch)
 }
 
-impl Setting for u64 {
-    fn read(value: &Value) -> Read<Self> {
-        match &value.node {
-            Node::Integer(integer) => Self::try_from(*integer)
-                .or_else(|_| Wrong::says(value, format!("{integer} is less than nothing"))),
-            Node::Text(_) | Node::Switch(_) | Node::List(_) | Node::Table(_) | Node::Other(_) => {
-                Wrong::kind(value)
-            }
-        }
-    }
+pub(crate) fn integer(value: &Value) -> Read<u64> {
+    let Node::Integer(integer) = &value.node else {
+        return Wrong::kind(value);
+    };
+    u64::try_from(*integer)
+        .or_else(|_| Wrong::says(value, format!("{integer} is less than nothing")))
 }
 
-impl Setting for usize {
-    fn read(value: &Value) -> Read<Self> {
-        Self::try_from(u64::read(value)?).or_else(|_| Wrong::says(value, "the number is too large"))
-    }
+pub(crate) fn count(value: &Value) -> Read<usize> {
+    usize::try_from(integer(value)?).or_else(|_| Wrong::says(value, "the number is too large"))
 }
 
-impl Setting for u32 {
-    fn read(value: &Value) -> Read<Self> {
-        Self::try_from(u64::read(value)?).or_else(|_| Wrong::says(value, "the number is too large"))
-    }
+pub(crate) fn small_count(value: &Value) -> Read<u32> {
+    u32::try_from(integer(value)?).or_else(|_| Wrong::says(value, "the number is too large"))
 }
 
-impl Setting for NonZeroUsize {
-    fn read(value: &Value) -> Read<Self> {
-        Self::try_from(usize::read(value)?)
-            .or_else(|_| Wrong::says(value, "0 would let nothing through: write at least 1"))
-    }
+pub(crate) fn at_least_one(value: &Value) -> Read<usize> {
+    let some = Some(count(value)?).filter(|count| *count > 0);
+    let says = || "0 would let nothing through: write at least 1";
+    Wrong::unless(value, some, says)
 }
 
-impl<T: Setting> Setting for Vec<T> {
-    fn read(value: &Value) -> Read<Self> {
+/// A list of what `item` reads.
+pub(crate) fn list<T>(item: impl Fn(&Value) -> Read<T>) -> impl Fn(&Value) -> Read<Vec<T>> {
+    move |value| {
         let Node::List(items) = &value.node else {
             return Wrong::kind(value);
         };
-        let (mut good, mut wrongs) = (Self::new(), Vec::new());
-        for item in items {
-            match T::read(item) {
-                Ok(item) => good.push(item),
+        let (mut good, mut wrongs) = (Vec::new(), Vec::new());
+        for one in items {
+            match item(one) {
+                Ok(one) => good.push(one),
                 Err(wrong) => wrongs.extend(wrong),
             }
         }
@@ -143,59 +124,47 @@ impl<T: Setting> Setting for Vec<T> {
     }
 }
 
-impl Setting for SocketAddr {
-    fn read(value: &Value) -> Read<Self> {
-        let text = String::read(value)?;
-        text.parse().or_else(|_| {
-            let help = "write an IP address and a port, as in \"127.0.0.1:8080\" or \"[::1]:8080\"";
-            Wrong::says(value, format!("{text:?} is not an address: {help}"))
-        })
-    }
+pub(crate) fn address(value: &Value) -> Read<SocketAddr> {
+    let text = text(value)?;
+    text.parse().or_else(|_| {
+        let help = "write an IP address and a port, as in \"127.0.0.1:8080\" or \"[::1]:8080\"";
+        Wrong::says(value, format!("{text:?} is not an address: {help}"))
+    })
 }
 
-impl Setting for Duration {
-    fn read(value: &Value) -> Read<Self> {
-        let text = String::read(value)?;
-        let found = DURATION_UNITS.iter().find_map(|(unit, ms)| {
-            let count = number::<u64>(text.strip_suffix(unit)?)?;
-            count.checked_mul(*ms)
-        });
-        match found.map(Self::from_millis) {
-            Some(duration) if duration > DURATION_MAX => Wrong::says(
-                value,
-                format!("{text:?} is too long: write 366d at the most"),
-            ),
-            Some(duration) => Ok(duration),
-            None => {
-                let help = "write a whole number and ms, s, m, h or d, as in \"500ms\" or \"24h\"";
-                Wrong::says(value, format!("{text:?} is not a duration: {help}"))
-            }
-        }
-    }
+pub(crate) fn duration(value: &Value) -> Read<Duration> {
+    let text = text(value)?;
+    let found = DURATION_UNITS.iter().find_map(|(unit, ms)| {
+        let count = number::<u64>(text.strip_suffix(unit)?)?;
+        count.checked_mul(*ms)
+    });
+    let found = Wrong::unless(value, found.map(Duration::from_millis), || {
+        let help = "write a whole number and ms, s, m, h or d, as in \"500ms\" or \"24h\"";
+        format!("{text:?} is not a duration: {help}")
+    })?;
+    let short = (found <= DURATION_MAX).then_some(found);
+    Wrong::unless(value, short, || {
+        format!("{text:?} is too long: write 366d at the most")
+    })
 }
 
-impl Setting for Size {
-    fn read(value: &Value) -> Read<Self> {
-        let Node::Text(text) = &value.node else {
-            return usize::read(value).map(Self);
-        };
-        let found = SIZE_UNITS.iter().find_map(|(unit, bytes)| {
-            let count = number::<usize>(text.strip_suffix(unit)?)?;
-            count.checked_mul(*bytes)
-        });
-        found.map(Self).map_or_else(
-            || {
-                let help = "write a whole number and B, KiB, MiB or GiB, as in \"16MiB\"";
-                Wrong::says(value, format!("{text:?} is not a size: {help}"))
-            },
-            Ok,
-        )
-    }
+pub(crate) fn size(value: &Value) -> Read<usize> {
+    let Node::Text(text) = &value.node else {
+        return count(value);
+    };
+    let found = SIZE_UNITS.iter().find_map(|(unit, bytes)| {
+        let count = number::<usize>(text.strip_suffix(unit)?)?;
+        count.checked_mul(*bytes)
+    });
+    Wrong::unless(value, found, || {
+        let help = "write a whole number and B, KiB, MiB or GiB, as in \"16MiB\"";
+        format!("{text:?} is not a size: {help}")
+    })
 }
 
 /// Text that its own type can read.
 pub(crate) fn parsed<T: FromStr<Err: Display>>(value: &Value) -> Read<T> {
-    String::read(value)?
+    text(value)?
         .parse()
         .or_else(|error| Wrong::says(value, error))
 }
@@ -224,7 +193,7 @@ pub(crate) fn written(duration: Duration) -> String {
 mod tests {
     use super::*;
 
-    fn text(text: &str) -> Value {
+    fn given(text: &str) -> Value {
         Value::given("a test", text)
     }
 
@@ -239,7 +208,7 @@ mod tests {
             ("0s", 0),
         ];
         for (written_so, ms) in good {
-            let read = Duration::read(&text(written_so)).unwrap();
+            let read = duration(&given(written_so)).unwrap();
             assert_eq!(read, Duration::from_millis(ms));
             assert_eq!(written(read), written_so);
         }
@@ -256,16 +225,16 @@ mod tests {
             "367d",
             "18446744073709551615ms",
         ] {
-            assert!(Duration::read(&text(bad)).is_err(), "{bad:?}");
+            assert!(duration(&given(bad)).is_err(), "{bad:?}");
         }
     }
 
     #[test]
     fn sizes_are_bytes_or_a_number_and_a_unit() {
-        assert_eq!(Size::read(&text("16MiB")), Ok(Size(16 << 20)));
-        assert_eq!(Size::read(&text("7B")), Ok(Size(7)));
+        assert_eq!(size(&given("16MiB")), Ok(16 << 20));
+        assert_eq!(size(&given("7B")), Ok(7));
         for bad in ["16MB", "MiB", "16", "99999999999999999GiB"] {
-            assert!(Size::read(&text(bad)).is_err(), "{bad:?}");
+            assert!(size(&given(bad)).is_err(), "{bad:?}");
         }
     }
 }

@@ -1,7 +1,6 @@
 //! What becomes of other work under a known key.
 
-use super::Verdict;
-use super::route::Judgement;
+use super::{Judgement, Verdict};
 use semel_gate::settings::{FingerprintRule, Route, Source};
 
 /// What a mismatch does, so that nobody learns it from a letter.
@@ -41,7 +40,7 @@ pub(super) fn unwrapped(source: Source, route: &Route) -> Judgement {
     };
     let says = "a push without its envelope (noWrapper) has its attributes among all other headers: they are compared \
                 only if named, as fingerprint = [\"attribute:type\"]";
-    (source == Source::PubSub && !names_one).then(|| (Verdict::Note, says.into()))
+    Verdict::Note.when(source == Source::PubSub && !names_one, says)
 }
 
 /// A list that nothing looks at.
@@ -57,7 +56,7 @@ pub(super) fn ignores(route: &Route, sources: &[Source]) -> Judgement {
     let is_used = compares && sources.iter().any(has_attributes);
     let says =
         "fingerprint_ignores lists attributes of Pub/Sub messages, and this route compares none";
-    (!route.fingerprint_ignores.is_empty() && !is_used).then(|| (Verdict::Warning, says.into()))
+    Verdict::Warning.when(!route.fingerprint_ignores.is_empty() && !is_used, says)
 }
 
 /// Whether the largest body can be read whatever is in it: that takes up to three times its size besides.
@@ -69,5 +68,5 @@ pub(super) fn reading(route: &Route, bodies_bytes_max: usize) -> Judgement {
          not be read, and would always hear 429; raise bodies_bytes_max to {needed}, or lower body_bytes_max"
     );
     let holds = needed <= bodies_bytes_max || one > bodies_bytes_max;
-    (!holds).then_some((Verdict::Warning, says))
+    Verdict::Warning.when(!holds, says)
 }

@@ -1,7 +1,6 @@
 //! Headers that can name neither a caller nor work.
 
-use super::Verdict;
-use super::route::Judgement;
+use super::{Judgement, Verdict};
 use semel::key::Part;
 use semel_gate::settings::{Caller, Route, Source};
 

@@ -1,6 +1,6 @@
 //! What must hold for each route and each of its sources.
 
-use super::{Finding, Verdict, fingerprint, named};
+use super::{Finding, Judgement, Verdict, fingerprint, named};
 use crate::config::terms::MARGIN;
 use crate::config::values::written;
 use semel::key::Part;
@@ -24,7 +24,7 @@ pub(super) fn check(route: &Route, bodies_bytes_max: usize) -> Vec<Finding> {
     ]
     .into_iter()
     .flatten()
-    .map(|(verdict, says)| finding(route, None, verdict, says))
+    .map(|(verdict, says)| Finding::route(route, None, verdict, says))
     .collect();
     for source in route.sources.iter().copied() {
         let terms = route.terms(source);
@@ -41,20 +41,10 @@ pub(super) fn check(route: &Route, bodies_bytes_max: usize) -> Vec<Finding> {
             fingerprint::unwrapped(source, route),
         ];
         let said = said.into_iter().flatten();
-        found.extend(said.map(|(verdict, says)| finding(route, Some(source), verdict, says)));
+        found
+            .extend(said.map(|(verdict, says)| Finding::route(route, Some(source), verdict, says)));
     }
     found
-}
-
-pub(super) type Judgement = Option<(Verdict, String)>;
-
-fn finding(route: &Route, source: Option<Source>, verdict: Verdict, says: String) -> Finding {
-    Finding {
-        verdict,
-        route: Some(route.name.clone()),
-        source,
-        says,
-    }
 }
 
 const fn proved_if(holds: bool) -> Verdict {
@@ -84,9 +74,8 @@ fn deadline(terms: &Terms) -> Judgement {
 }
 
 fn some_time(terms: &Terms) -> Judgement {
-    let says =
-        || "timeout is 0s: the deadline leaves the handler no time; it must be longer than 1s";
-    (terms.timeout == Duration::ZERO).then(|| (Verdict::Broken, says().into()))
+    let says = "timeout is 0s: the deadline leaves the handler no time; it must be longer than 1s";
+    Verdict::Broken.when(terms.timeout == Duration::ZERO, says)
 }
 
 fn lease(terms: &Terms) -> Judgement {
@@ -173,14 +162,12 @@ fn body(route: &Route, bodies_bytes_max: usize) -> Judgement {
 fn part(route: &Route, bodies_bytes_max: usize) -> Judgement {
     let one = route.body_bytes_max;
     let needed = one.saturating_mul(16);
-    (needed > bodies_bytes_max && one <= bodies_bytes_max).then(|| {
-        let says = format!(
-            "body_bytes_max {one} × 16 > bodies_bytes_max {bodies_bytes_max}: one connection, or one address, may hold more \
-             than a quarter of the room, because four of the largest bodies must fit; raise bodies_bytes_max to {needed}, \
-             or lower body_bytes_max"
-        );
-        (Verdict::Warning, says)
-    })
+    let says = format!(
+        "body_bytes_max {one} × 16 > bodies_bytes_max {bodies_bytes_max}: one connection, or one address, may hold more \
+         than a quarter of the room, because four of the largest bodies must fit; raise bodies_bytes_max to {needed}, \
+         or lower body_bytes_max"
+    );
+    Verdict::Warning.when(needed > bodies_bytes_max && one <= bodies_bytes_max, says)
 }
 
 /// An outcome is its body and a head with a few headers.
@@ -188,33 +175,31 @@ fn answer(route: &Route) -> Judgement {
     const HEAD_BYTES_MAX: usize = 64 * 1024;
     const KEPT_BYTES_MAX: usize = RESULT_BYTES_MAX - HEAD_BYTES_MAX;
     let one = route.answer_bytes_max;
-    (one > KEPT_BYTES_MAX).then(|| {
-        let says = format!(
-            "answer_bytes_max {one} > {KEPT_BYTES_MAX}: stores keep no larger answer; a larger one reaches its first caller all the same"
-        );
-        (Verdict::Broken, says)
-    })
+    let says = format!(
+        "answer_bytes_max {one} > {KEPT_BYTES_MAX}: stores keep no larger answer; a larger one reaches its first caller all the same"
+    );
+    Verdict::Broken.when(one > KEPT_BYTES_MAX, says)
 }
 
 fn callers(route: &Route) -> Judgement {
     match (&route.caller, route.sources.contains(&Source::Api)) {
-        (Some(Caller::Header(name)), _) if name == "authorization" => Some((
-            Verdict::Warning,
-            "caller = \"header:authorization\" is for static API keys only: a rotated credential is a new caller, and its retry runs again".into(),
-        )),
-        (Some(_), false) => Some((
-            Verdict::Warning,
-            "caller tells API clients apart, and this route takes none of their requests: name \"api\" in source, or leave \
-             caller out".into(),
-        )),
-        (None, _) => (route.sources.len() > 1).then(|| (
-            Verdict::Note,
-            "requests of API clients are refused, because no caller is named; deliveries of brokers are taken".into(),
-        )),
+        (Some(Caller::Header(name)), _) if name == "authorization" => {
+            let says = "caller = \"header:authorization\" is for static API keys only: a rotated credential is a new caller, and its retry runs again";
+            Verdict::Warning.when(true, says)
+        }
+        (Some(_), false) => {
+            let says = "caller tells API clients apart, and this route takes none of their requests: name \"api\" in \
+                        source, or leave caller out";
+            Verdict::Warning.when(true, says)
+        }
+        (None, _) => {
+            let says = "requests of API clients are refused, because no caller is named; deliveries of brokers are taken";
+            Verdict::Note.when(route.sources.len() > 1, says)
+        }
         (Some(Caller::Shared | Caller::Header(_)), true) => {
             let says = "only requests of API clients are taken: a delivery of a broker is read as one of theirs; to take \
                         both, name them: source = [\"api\", \"pubsub\"]";
-            (route.sources == [Source::Api]).then(|| (Verdict::Note, says.into()))
+            Verdict::Note.when(route.sources == [Source::Api], says)
         }
     }
 }
@@ -231,34 +216,28 @@ fn doubt(route: &Route) -> Judgement {
             "except those in `undone`, which may run again, and in `final`, which fail for good"
         }
     };
-    route.parks_doubt().then(|| {
-        let says = format!(
-            "in_doubt = \"park\": an answer of the handler that is not a success may have taken effect and parks the \
-             work, {listed}"
-        );
-        (Verdict::Note, says)
-    })
+    let says = format!(
+        "in_doubt = \"park\": an answer of the handler that is not a success may have taken effect and parks the work, \
+         {listed}"
+    );
+    Verdict::Note.when(route.parks_doubt(), says)
 }
 
 fn undone(route: &Route) -> Judgement {
     let idle = !route.undone_statuses.is_empty() && !route.parks_doubt();
-    idle.then(|| {
-        let says = "undone has no effect here: only under in_doubt = \"park\" is an answer that is not a success in \
-                    doubt, and never where the handler completes by itself";
-        (Verdict::Warning, says.into())
-    })
+    let says = "undone has no effect here: only under in_doubt = \"park\" is an answer that is not a success in \
+                doubt, and never where the handler completes by itself";
+    Verdict::Warning.when(idle, says)
 }
 
 /// A letter is a delivery and a head with its headers.
 fn letters(route: &Route) -> Judgement {
     let (one, all) = (route.body_bytes_max as u64, route.letters.bytes_max);
-    (one > all / 2).then(|| {
-        let says = format!(
-            "body_bytes_max {one} > half of letters_bytes_max {all}: the largest body that cannot be named could never \
-             be kept, and its sender would hear 409 for ever; raise letters_bytes_max"
-        );
-        (Verdict::Warning, says)
-    })
+    let says = format!(
+        "body_bytes_max {one} > half of letters_bytes_max {all}: the largest body that cannot be named could never be \
+         kept, and its sender would hear 409 for ever; raise letters_bytes_max"
+    );
+    Verdict::Warning.when(one > all / 2, says)
 }
 
 /// A part that deliveries of this source never carry.
