@@ -22,7 +22,7 @@ use tracing_subscriber::fmt::MakeWriter;
 const FILTER_DEFAULT: &str = "info";
 
 /// What a program tells whose output is for people.
-const USUAL_ASIDE: &str = "warn";
+const FILTER_ASIDE: &str = "warn";
 
 /// How long the end of the process waits for a reader of the last lines: shorter than the pause
 /// between SIGTERM and SIGKILL leaves after a drain.
@@ -40,10 +40,8 @@ pub(crate) struct Log {
 /// # Errors
 /// When no thread can be started: lines would gather and nobody would write them.
 pub(crate) fn begin() -> io::Result<Log> {
-    start(
-        FILTER_DEFAULT,
-        io::stdout().as_fd().try_clone_to_owned()?.into(),
-    )
+    let stdout = io::stdout().as_fd().try_clone_to_owned()?;
+    start(FILTER_DEFAULT, stdout.into())
 }
 
 /// Begins to write warnings to standard error, for a program whose output is for people; `SEMEL_LOG`
@@ -52,10 +50,8 @@ pub(crate) fn begin() -> io::Result<Log> {
 /// # Errors
 /// When no thread can be started.
 pub(crate) fn begin_aside() -> io::Result<Log> {
-    start(
-        USUAL_ASIDE,
-        io::stderr().as_fd().try_clone_to_owned()?.into(),
-    )
+    let stderr = io::stderr().as_fd().try_clone_to_owned()?;
+    start(FILTER_ASIDE, stderr.into())
 }
 
 /// Begins to write only what an operator does, to standard error: a command of theirs may wait.

@@ -34,15 +34,13 @@ pub(crate) async fn open(
     options: StoreOptions,
     schema: Schema,
 ) -> anyhow::Result<Opened> {
-    match url {
+    let (store, says): (Arc<dyn Letters>, String) = match url {
         StoreUrl::Embedded(path) => {
             let directory = path.display();
             let store = EmbeddedStore::open(path, EmbeddedSettings::default())
                 .with_context(|| format!("the store dir:{directory}"))?;
-            Ok(Opened {
-                store: Arc::new(store),
-                says: format!("embedded in {directory}, for this process alone"),
-            })
+            let says = format!("embedded in {directory}, for this process alone");
+            (Arc::new(store), says)
         }
         StoreUrl::Postgres(url) => {
             let mut settings = PostgresSettings::new(url);
@@ -53,16 +51,15 @@ pub(crate) async fn open(
                 .await
                 .context("the PostgreSQL store")?;
             let says = format!("PostgreSQL; {}", store.durability());
-            let store = Arc::new(store);
-            Ok(Opened { store, says })
+            (Arc::new(store), says)
         }
         StoreUrl::Redis(url) => {
             let store = RedisStore::connect(RedisSettings::new(url))
                 .await
                 .context("the Redis store")?;
             let says = format!("Redis; {}", store.durability());
-            let store = Arc::new(store);
-            Ok(Opened { store, says })
+            (Arc::new(store), says)
         }
-    }
+    };
+    Ok(Opened { store, says })
 }

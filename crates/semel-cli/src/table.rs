@@ -56,6 +56,11 @@ pub(crate) fn text(value: &Value) -> String {
     }
 }
 
+/// The text of a member; empty when it is not there.
+pub(crate) fn member(object: &Value, name: &str) -> String {
+    object.get(name).map(text).unwrap_or_default()
+}
+
 /// The same on many lines.
 pub(crate) fn lines(text: &str) -> String {
     text.lines()

@@ -39,43 +39,52 @@ pub(crate) struct ProveArgs {
 /// A scenario without a file.
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Without a file")]
-#[group(conflicts_with = "file", multiple = true)]
 pub(crate) struct Flags {
     /// How to start the handler: it listens on $PORT
-    #[arg(long, value_name = "COMMAND")]
+    #[arg(long, value_name = "COMMAND", conflicts_with = "file")]
     pub(crate) spawn: Option<String>,
     /// A handler that runs already: attacks on its process are then not run
-    #[arg(long, value_name = "URL", conflicts_with = "spawn")]
+    #[arg(long, value_name = "URL", conflicts_with_all = ["file", "spawn"])]
     pub(crate) target: Option<String>,
     /// What effects it owes its senders
-    #[arg(long, value_enum, default_value = "exactly-once")]
+    #[arg(
+        long,
+        value_enum,
+        default_value = "exactly-once",
+        conflicts_with = "file"
+    )]
     pub(crate) promise: PromiseArg,
     /// Who sends: cloud-tasks, pubsub, cloudevents, http
-    #[arg(long = "as", value_name = "SENDER", default_value = "cloud-tasks")]
+    #[arg(
+        long = "as",
+        value_name = "SENDER",
+        default_value = "cloud-tasks",
+        conflicts_with = "file"
+    )]
     pub(crate) sender: String,
     /// Where to; the path of --target, or /, unless given
-    #[arg(long)]
+    #[arg(long, conflicts_with = "file")]
     pub(crate) path: Option<String>,
     /// The payload; {id} is each delivery's own
-    #[arg(long, default_value = r#"{"id": "{id}"}"#)]
+    #[arg(long, default_value = r#"{"id": "{id}"}"#, conflicts_with = "file")]
     pub(crate) body: String,
     /// An environment variable by which the handler finds a server; it is pointed at a proxy
-    #[arg(long, value_name = "VARIABLE")]
+    #[arg(long, value_name = "VARIABLE", conflicts_with = "file")]
     pub(crate) dependency: Vec<String>,
     /// See effects by a query of two columns, id and count
-    #[arg(long, value_name = "QUERY")]
+    #[arg(long, value_name = "QUERY", conflicts_with = "file")]
     pub(crate) effect_sql: Option<String>,
     /// See effects by a URL that answers a JSON object of counts by id
-    #[arg(long, value_name = "URL")]
+    #[arg(long, value_name = "URL", conflicts_with = "file")]
     pub(crate) effect_http: Option<String>,
     /// See effects by a command that prints lines of id and count
-    #[arg(long, value_name = "COMMAND")]
+    #[arg(long, value_name = "COMMAND", conflicts_with = "file")]
     pub(crate) effect_command: Option<String>,
     /// See effects by Redis keys that contain the id
-    #[arg(long, value_name = "PATTERN")]
+    #[arg(long, value_name = "PATTERN", conflicts_with = "file")]
     pub(crate) effect_redis: Option<String>,
     /// See effects by the HTTP calls to a dependency that contain the id
-    #[arg(long, value_name = "VARIABLE")]
+    #[arg(long, value_name = "VARIABLE", conflicts_with = "file")]
     pub(crate) effect_calls: Option<String>,
 }
 

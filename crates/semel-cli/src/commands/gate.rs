@@ -40,12 +40,8 @@ pub(crate) async fn run(args: &GateArgs) -> anyhow::Result<ExitCode> {
 }
 
 async fn bind(config: Config, opened: Opened) -> anyhow::Result<Server> {
-    let routes: Vec<_> = config
-        .settings
-        .routes
-        .iter()
-        .map(|r| r.name.clone())
-        .collect();
+    let routes = config.settings.routes.iter();
+    let routes: Vec<_> = routes.map(|route| route.name.clone()).collect();
     let bound = Server::bind(config.settings, opened.store).await?;
     tracing::info!(
         listen = %bound.address()?,

@@ -1,7 +1,7 @@
 //! How answers to an operator are printed: data on stdout, talk on stderr.
 
 use crate::out::{to_stderr, to_stdout};
-use crate::table::{lines, text};
+use crate::table::{lines, member, text};
 use semel_gate::operate::Refused;
 use serde_json::Value;
 
@@ -52,7 +52,7 @@ pub(crate) fn found(
 /// Prints what an act did.
 pub(crate) fn acted(json: bool, answer: Answer) -> anyhow::Result<()> {
     printed(json, answer, |answer| {
-        let word = |name: &str| answer.get(name).map(text).unwrap_or_default();
+        let word = |name: &str| member(answer, name);
         let what = match answer.get("letter") {
             Some(letter) => format!("letter {}", text(letter)),
             None => format!("record {}", word("key")),

@@ -134,7 +134,7 @@ fn overlay(members: &mut Vec<Member>, args: &GateArgs, environment: &Environment
 // === impl Environment ===
 
 impl Environment {
-    #[allow(
+    #[expect(
         clippy::disallowed_methods,
         reason = "this is where the environment is read"
     )]

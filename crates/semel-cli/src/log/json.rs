@@ -22,7 +22,7 @@ where
     S: Subscriber + for<'a> LookupSpan<'a>,
     N: for<'a> FormatFields<'a> + 'static,
 {
-    #[allow(
+    #[expect(
         clippy::disallowed_methods,
         reason = "a log line carries the time it was written"
     )]
@@ -49,7 +49,7 @@ where
 }
 
 /// The line that stands for lines which are missing.
-#[allow(
+#[expect(
     clippy::disallowed_methods,
     reason = "a log line carries the time it was written"
 )]

@@ -4,7 +4,7 @@ use super::InvalidInput;
 use crate::admin_client::{AdminClient, AdminServer, Call};
 use crate::args::broker::{BrokerRequest, BrokerTarget};
 use crate::commands::operate::{found, printed};
-use crate::table::{Column, table, text};
+use crate::table::{Column, member, table, text};
 use anyhow::anyhow;
 use http::{Method, StatusCode};
 use semel_broker::Fault;
@@ -36,15 +36,13 @@ pub(super) async fn ask(ask: &BrokerRequest) -> anyhow::Result<()> {
             table(&COLUMNS, rows)
         }),
         BrokerRequest::WaitIdle { .. } => printed(target.json, answer, |answer| {
-            let waited = answer.get("waited_ms").map(text).unwrap_or_default();
-            format!("idle after {waited} ms\n")
+            format!("idle after {} ms\n", member(answer, "waited_ms"))
         }),
         BrokerRequest::Reset { .. } => printed(target.json, answer, |_| {
             "everything was taken away\n".into()
         }),
         BrokerRequest::Advance { .. } => printed(target.json, answer, |answer| {
-            let now = answer.get("now").map(text).unwrap_or_default();
-            format!("the broker's clock shows {now}\n")
+            format!("the broker's clock shows {}\n", member(answer, "now"))
         }),
         BrokerRequest::Faults { .. } => printed(target.json, answer, faults),
     }
@@ -118,7 +116,7 @@ async fn send(target: &BrokerTarget, (method, path, body): Call) -> anyhow::Resu
 
 /// What the broker refused, and what is still to be done if that is why.
 fn refused(status: StatusCode, answer: &Value) -> anyhow::Error {
-    let says = answer.get("error").map(text).unwrap_or_default();
+    let says = member(answer, "error");
     let busy = answer.get("busy").and_then(Value::as_array);
     let busy: String = busy
         .into_iter()
@@ -142,7 +140,6 @@ fn faults(answer: &Value) -> String {
     if list.is_empty() {
         "nothing goes wrong\n".into()
     } else {
-        let seed = answer.get("seed").map(text).unwrap_or_default();
-        format!("{list}seed {seed}\n")
+        format!("{list}seed {}\n", member(answer, "seed"))
     }
 }
