@@ -31,7 +31,7 @@ pub(crate) struct BrokerArgs {
     semel: Option<PathBuf>,
 }
 
-#[derive(Debug, Clone, Copy, ValueEnum)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum BrokerPart {
     /// Create and dispatch tasks.
     Tasks,

@@ -103,7 +103,7 @@ fn claim(key: Key) -> Claim {
     }
 }
 
-/// The same for all: what it costs to compute is no matter of the store.
+/// The same for all: what it costs to compute does not concern the store.
 fn fingerprint() -> Fingerprint {
     Fingerprint::from_bytes([7; 32])
 }

@@ -32,7 +32,7 @@ pub(crate) struct GateArgs {
     semel: Option<PathBuf>,
 }
 
-#[derive(Debug, Clone, Copy, ValueEnum)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum GatePart {
     /// First runs and duplicates on the embedded store against nginx.
     Embedded,

@@ -71,9 +71,13 @@ fn after_colon(path: &str, name: &str) -> String {
 }
 
 fn memory_gib() -> u64 {
-    let total = after_colon("/proc/meminfo", "MemTotal");
-    let kib = total.split(' ').next().and_then(|kib| kib.parse().ok());
-    kib.unwrap_or(0) / KIB_PER_GIB
+    kib(&read("/proc/meminfo"), "MemTotal:").unwrap_or(0) / KIB_PER_GIB
+}
+
+/// The number after a name of `/proc/meminfo` or `/proc/<pid>/status`.
+pub(crate) fn kib(text: &str, name: &str) -> Option<u64> {
+    let line = text.lines().find_map(|line| line.strip_prefix(name))?;
+    line.split_whitespace().next()?.parse().ok()
 }
 
 /// The day, in UTC.

@@ -12,7 +12,7 @@ use crate::rounds::Pace;
 
 /// The flags of every measurement; `P` names the parts of one.
 #[derive(Debug, clap::Args)]
-pub(crate) struct Flags<P: ValueEnum + Send + Sync + 'static> {
+pub(crate) struct Flags<P: ValueEnum + PartialEq + Send + Sync + 'static> {
     /// How many rounds; each has every contender once.
     #[arg(long, default_value = "5")]
     rounds: NonZeroUsize,
@@ -26,7 +26,7 @@ pub(crate) struct Flags<P: ValueEnum + Send + Sync + 'static> {
 
 // === impl Flags ===
 
-impl<P: ValueEnum + Send + Sync + 'static> Flags<P> {
+impl<P: ValueEnum + PartialEq + Send + Sync + 'static> Flags<P> {
     pub(crate) fn pace(&self, warm_up: Duration, window: Duration) -> Pace {
         Pace {
             rounds: self.rounds.get(),
@@ -43,9 +43,8 @@ impl<P: ValueEnum + Send + Sync + 'static> Flags<P> {
     ) -> anyhow::Result<String> {
         let mut groups = Vec::new();
         for part in P::value_variants() {
-            let name = part.to_possible_value().expect("no part is skipped");
-            let asked = |it: &P| it.to_possible_value().as_ref() == Some(&name);
-            if self.only.is_empty() || self.only.iter().any(asked) {
+            if self.only.is_empty() || self.only.contains(part) {
+                let name = part.to_possible_value().expect("no part is skipped");
                 eprintln!("{}", name.get_name());
                 groups.push(measure(part).await?);
             }

@@ -26,7 +26,7 @@ const KEYS: &str = "100000000";
 /// What the warm-up takes the rate for, before any is known.
 const GUESS_PER_SECOND: f64 = 20_000.0;
 
-/// The claim of a fresh key with the usual terms, as the store calls it.
+/// The claim of a fresh key with the default terms, as the store calls it.
 pub(crate) fn claim_call(prefix: &str) -> anyhow::Result<Vec<String>> {
     let head = semel_redis::library().lines().next().unwrap_or_default();
     let library = head
@@ -37,21 +37,10 @@ pub(crate) fn claim_call(prefix: &str) -> anyhow::Result<Vec<String>> {
     let (fingerprint, owner) = ("f".repeat(32), "o".repeat(16));
     let (lease_us, retention_us) = ("30000000", "86400000000");
     let (park, max_attempts) = ("0", "0");
-    let function = format!("{library}_claim");
-    let call = [
-        "FCALL",
-        &function,
-        "2",
-        &record,
-        &steps,
-        &fingerprint,
-        &owner,
-        lease_us,
-        retention_us,
-        park,
-        max_attempts,
-    ];
-    Ok(call.map(str::to_owned).into())
+    let call = format!(
+        "FCALL {library}_claim 2 {record} {steps} {fingerprint} {owner} {lease_us} {retention_us} {park} {max_attempts}"
+    );
+    Ok(call.split(' ').map(str::to_owned).collect())
 }
 
 // === impl RedisBenchmark ===

@@ -10,6 +10,8 @@ use semel_rig::{BOUND, Program};
 use tempfile::TempDir;
 use tokio::time::Instant;
 
+use crate::machine::kib;
+
 /// A program that answers on a port.
 #[derive(Debug)]
 pub(crate) struct Running {
@@ -105,12 +107,6 @@ impl Drop for Running {
 pub(crate) struct Resident {
     pub(crate) now: u64,
     pub(crate) most: u64,
-}
-
-/// The number after a name of `/proc/<pid>/status`.
-fn kib(status: &str, name: &str) -> Option<u64> {
-    let line = status.lines().find_map(|line| line.strip_prefix(name))?;
-    line.split_whitespace().next()?.parse().ok()
 }
 
 /// Its own time and the kernel's for it: the 14th and 15th of `/proc/<pid>/stat`, counted after the name, which may

@@ -21,7 +21,7 @@ pub(crate) struct StoresArgs {
     growth_keys: u64,
 }
 
-#[derive(Debug, Clone, Copy, ValueEnum)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum StoresPart {
     /// First runs on PostgreSQL against the hand-written pattern.
     Postgres,
