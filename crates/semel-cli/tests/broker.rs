@@ -22,12 +22,8 @@ fn a_running_broker_can_be_asked() {
         "project = \"p\"\nlocation = \"l\"\nfaults = [\"cut=1\"]\n[[queue]]\nname = \"q\"\n",
     );
     let broker = Broker::start(&["--memory", "--file", &file, "--fault", "duplicate=0.5"]);
-    assert!(
-        broker
-            .ask("wait-idle --timeout 5s")
-            .good()
-            .starts_with("idle after")
-    );
+    let idle = broker.ask("wait-idle --timeout 5s").good();
+    assert!(idle.starts_with("idle after"), "{idle}");
     let faults = broker.ask("faults").good();
     assert_eq!(faults, "cut=1:0\nduplicate=0.5\nseed 1\n");
     let more = broker.ask("faults reorder=1 --add").good();

@@ -20,10 +20,9 @@ path = "/orders"
 /// Runs `semel` in a directory, with these variables and no others.
 fn semel(directory: &Path, line: &str, variables: &[(&str, &str)]) -> Said {
     let mut command = command(line);
-    command
-        .current_dir(directory)
-        .envs(variables.iter().copied());
-    command.output().unwrap().into()
+    let command = command.current_dir(directory);
+    let output = command.envs(variables.iter().copied()).output();
+    output.unwrap().into()
 }
 
 fn check_with(toml: &str, flags: &str, variables: &[(&str, &str)]) -> Said {

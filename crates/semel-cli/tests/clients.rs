@@ -1,8 +1,8 @@
 //! Google's own clients against `semel broker`: each program of `clients/` says what it checks.
 
 use crate::support::broker::{Broker, after, clients, node, python, there_is_time};
-use crate::support::root;
 use crate::support::said::{Said, semel};
+use crate::support::{listens, root};
 use std::process::Command;
 use testbed::Program;
 
@@ -114,6 +114,19 @@ fn what_was_accepted_survives_kills() {
     std::fs::write(&enough, "").unwrap();
     let status = program.ended().unwrap();
     assert!(status.success(), "{}", program.log());
+}
+
+/// The same calls to another emulator, whose answers agree with recordings of the real service.
+#[test]
+fn answers_as_the_peer_does() {
+    if !there_is_time("the comparison with another emulator") {
+        return;
+    }
+    let port = testbed::free_port().unwrap();
+    let mut peer = Program::start(&mut testbed::cloud_tasks_emulator(port).unwrap()).unwrap();
+    peer.wait_until(|_| listens(port)).unwrap();
+    let (peer, broker) = (format!("127.0.0.1:{port}"), Broker::in_memory());
+    broker.serves(python("differential.py").args([peer, broker.address()]));
 }
 
 /// What a user pastes into a program connects it.

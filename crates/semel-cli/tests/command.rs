@@ -14,5 +14,4 @@ mod operate;
 mod dev;
 mod broker;
 mod clients;
-mod differential;
 mod prove;

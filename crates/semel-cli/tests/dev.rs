@@ -2,10 +2,11 @@
 
 use crate::support::counter::Counter;
 use crate::support::root;
+use crate::support::said::Says;
 use std::process::Command;
 use testbed::Program;
 
-/// README.md names the lines of the usual ports after these marks.
+/// README.md has the lines for the default ports after these marks.
 const README_MARK: &str = "<!-- semel dev -->";
 const README_PYTHON_MARK: &str = "<!-- semel dev, python -->";
 const README_GATE: &str = "127.0.0.1:8080";
@@ -45,7 +46,7 @@ impl Dev {
         }
     }
 
-    /// A start on ports that were free, the usual ones' neighbours.
+    /// A start on ports that were free.
     fn start_anywhere(args: &[&str]) -> Self {
         let (port, broker) = (free_ports(), testbed::free_port().unwrap().to_string());
         let ports = ["--port", &port, "--broker-port", &broker];
@@ -125,11 +126,7 @@ fn the_printed_lines_are_those_of_the_readme_and_take_effect_once_each() {
     let effects = r#"{"effects_by_order":{"A-1":1,"A-2":1,"A-3":1}}"#;
     assert_eq!(shell(look).trim(), effects);
     assert_eq!(dev.program.stop().unwrap().code(), Some(0));
-    assert!(
-        dev.program.log().contains("stopped"),
-        "{}",
-        dev.program.log()
-    );
+    dev.program.log().has("stopped");
 }
 
 #[test]

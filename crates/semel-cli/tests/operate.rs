@@ -246,7 +246,7 @@ async fn nobody_there_is_69_and_says_what_to_do() {
     said.ends(69, "start one (`semel gate`)");
     said.stderr.has("--store");
     let bed = strict().await;
-    // A handler is no gate.
+    // A handler is not a gate.
     let said = semel(
         &format!("records list --admin {}", bed.handler.address),
         &[],

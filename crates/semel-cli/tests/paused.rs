@@ -42,10 +42,7 @@ fn story(store: &str, retention: &str) -> Story {
          lease = \"1s\"\nretention = \"{retention}\"\nhorizon = \"{retention}\"\ndeadline = \"60s\"\nwait = \"10s\"",
         counter.port
     );
-    let (one, other) = (
-        Gate::start(store, counter.port, &rest),
-        Gate::start(store, counter.port, &rest),
-    );
+    let [one, other] = [(); 2].map(|()| Gate::start(store, counter.port, &rest));
     std::thread::scope(|scope| {
         let first = scope.spawn(|| push().send_blocking(one.port).unwrap());
         wait_for("the effect", || counter.count(WORK) == 1);
@@ -80,20 +77,16 @@ fn letter_in(log: &str) -> Option<String> {
 
 /// After retention nobody knows that it succeeded: a plain redrive runs nothing.
 fn redriven_after_retention(store: &str) {
-    let Story {
-        counter,
-        other,
-        letter,
-        ..
-    } = story(store, "3s");
+    let story = story(store, "3s");
+    let (counter, other, letter) = (&story.counter, &story.other, &story.letter);
     wait_for("the end of retention", || {
-        let (status, said) = told(&other, &Request::get("/records?limit=1000"));
+        let (status, said) = told(other, &Request::get("/records?limit=1000"));
         assert_eq!(status, 200, "{said}");
         let records = said["records"].as_array().unwrap();
         !records.iter().any(|record| record["state"] == "succeeded")
     });
     let redrive = Request::post(format!("/letters/{letter}/redrive"), "");
-    let (status, said) = told(&other, &redrive);
+    let (status, said) = told(other, &redrive);
     assert_eq!(
         (status, &said["outcome"]),
         (409, &"unknown".into()),
@@ -101,26 +94,22 @@ fn redriven_after_retention(store: &str) {
     );
     assert_eq!(counter.count(WORK), 1);
     let again = Request::post(format!("/letters/{letter}/redrive?run_again=true"), "");
-    let (status, said) = told(&other, &again);
+    let (status, said) = told(other, &again);
     assert_eq!((status, &said["closed"]), (200, &true.into()), "{said}");
     assert_eq!(counter.count(WORK), 2);
 }
 
 /// Whoever looks while the success is remembered closes the letter for good.
 fn looked_at_in_time(store: &str) {
-    let Story {
-        counter,
-        other,
-        letter,
-        ..
-    } = story(store, "10m");
-    let (status, said) = told(&other, &Request::get("/letters"));
+    let story = story(store, "10m");
+    let (counter, other, letter) = (&story.counter, &story.other, &story.letter);
+    let (status, said) = told(other, &Request::get("/letters"));
     let letters = said["letters"].as_array().unwrap();
     let listed = letters.iter().any(|it| it["id"] == letter.as_str());
     assert!(status == 200 && !listed, "{said}");
     for query in ["", "?run_again=true"] {
         let redrive = Request::post(format!("/letters/{letter}/redrive{query}"), "");
-        let (status, said) = told(&other, &redrive);
+        let (status, said) = told(other, &redrive);
         assert_eq!(status, 404, "{said}");
     }
     assert_eq!(counter.count(WORK), 1);

@@ -13,7 +13,6 @@ use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// How many are judged at once. Most of their time is waiting.
 const AT_ONCE: usize = 3;
@@ -76,7 +75,7 @@ fn came(expected: &str, report: &Value, code: Option<i32>) -> bool {
                     it["attack"] == *attack && it["verdict"] == "broken" && it["how"] == *how
                 })
         }
-        _ => panic!("{expected:?} is no expectation"),
+        _ => panic!("{expected:?} is not an expectation"),
     }
 }
 
@@ -96,7 +95,7 @@ fn summary(report: &Value) -> String {
 
 /// What the specimens need around them.
 struct SpecimenEnvironment {
-    /// Python with its packages, `semel`, and the Rust specimens, then the usual places.
+    /// Python with its packages, `semel`, and the Rust specimens, then the default places.
     path: String,
     redis: String,
 }
@@ -145,20 +144,17 @@ impl SpecimenEnvironment {
 
     /// Judges all of them; nobody may be judged wrongly.
     fn judge(&self, specimens: &[Specimen]) {
-        let (next, complaints) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
-        std::thread::scope(|scope| {
-            for _ in 0..AT_ONCE {
-                scope.spawn(|| {
-                    while let Some(specimen) = specimens.get(next.fetch_add(1, Ordering::Relaxed)) {
-                        if let Some(complaint) = specimen.complaint(self) {
-                            let complaint = format!("{}: {complaint}", specimen.name());
-                            complaints.lock().unwrap().push(complaint);
-                        }
-                    }
-                });
-            }
+        let next = Mutex::new(specimens.iter());
+        let worker = || {
+            let specimens = std::iter::from_fn(|| next.lock().unwrap().next());
+            let judged = specimens.filter_map(|it| Some((it.name(), it.complaint(self)?)));
+            judged.map(|(name, why)| format!("{name}: {why}")).collect()
+        };
+        let complaints: Vec<String> = std::thread::scope(|scope| {
+            let workers = [(); AT_ONCE].map(|()| scope.spawn(worker));
+            let complaints = workers.map(|worker| -> Vec<_> { worker.join().unwrap() });
+            complaints.concat()
         });
-        let complaints = complaints.into_inner().unwrap();
         assert!(complaints.is_empty(), "{}", complaints.join("\n"));
     }
 }

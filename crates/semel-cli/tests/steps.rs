@@ -1,21 +1,13 @@
 //! The steps example behind a real gate: killed after its second step, it resumes at the third.
 
-use crate::support::gate::Gate;
+use crate::support::gate::{API_ROUTE, Gate};
 use crate::support::python::{Handler, Points, example, script};
 use crate::support::sender::{Sent, deliver, send};
 use crate::support::{lines, wait_for};
 use semel_rig::http::Request;
 use tempfile::TempDir;
 
-const ROUTE: &str = r#"
-[[route]]
-name = "orders"
-path = "/orders"
-source = "api"
-caller = "shared"
-lease = "2s"
-wait = "1s"
-"#;
+const TERMS: &str = "lease = \"2s\"\nwait = \"1s\"\n";
 
 const ALL_DONE: &str = r#"["charged A-1", "packed A-1", "sent A-1"]"#;
 
@@ -40,7 +32,10 @@ impl StepsBehindGate {
         ];
         let handler = Handler::start(&script("steps_at.py"), env);
         // Redis is shared with other tests: the namespace keeps keys apart.
-        let rest = format!("namespace = \"{}\"\n{ROUTE}", dir.path().display());
+        let rest = format!(
+            "namespace = \"{}\"\n{API_ROUTE}{TERMS}",
+            dir.path().display()
+        );
         let gate = Gate::start(store, handler.port, &rest);
         Self {
             handler,
