@@ -6,12 +6,11 @@ use crate::workspace::{self, Package};
 
 pub(crate) fn check() -> anyhow::Result<()> {
     for package in workspace::packages()?.iter().filter(is_published) {
-        run::run(&mut run::cargo(&alone(package)))?;
+        let name = &package.name;
+        let alone = format!("check --quiet --package {name} --no-default-features");
+        run::run(&mut run::cargo(&alone))?;
         for feature in package.features.keys() {
-            run::run(&mut run::cargo(&format!(
-                "{} --features {feature}",
-                alone(package)
-            )))?;
+            run::run(&mut run::cargo(&format!("{alone} --features {feature}")))?;
         }
     }
     Ok(())
@@ -22,11 +21,4 @@ fn is_published(package: &&Package) -> bool {
     package
         .manifest_path
         .starts_with(run::root().join("crates"))
-}
-
-fn alone(package: &Package) -> String {
-    format!(
-        "check --quiet --package {} --no-default-features",
-        package.name
-    )
 }
