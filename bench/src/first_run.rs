@@ -7,7 +7,7 @@ use anyhow::{Context, bail};
 use async_trait::async_trait;
 use bytes::Bytes;
 use rand::RngCore;
-use semel::record::{Claim, Claimed, Held, InDoubt, Owner};
+use semel::protocol::{Claim, Claimed, Held, InDoubt, Owner};
 use semel::store::StoreExt;
 use semel::work::Work;
 use semel::{Ended, Fingerprint, Key, Outcome, Semel, Store};

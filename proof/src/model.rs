@@ -1,7 +1,7 @@
 //! An exhaustive model of the protocol: a small world in which everything that can happen, happens,
 //! in every order, and a judge who knows only the rules.
 //!
-//! Every decision is made by the real functions of [`semel::record`]; the model adds the workers
+//! Every decision is made by the real functions of [`semel::protocol`]; the model adds the workers
 //! that forget, pause and repeat themselves, the clock, the operator, and the judge. To read it:
 //! [`world`] is what there is, [`action`] what can happen, [`rule`] what must hold.
 
@@ -23,7 +23,7 @@ use action::Action;
 use protocol::Protocol;
 use rule::Rule;
 use semel::clock::Time;
-use semel::record::{Decision, InDoubt, Operation, Record};
+use semel::protocol::{Decision, InDoubt, Operation, Record};
 use stateright::{Model, Property};
 use std::num::NonZeroU32;
 use time::{NOW, ticks};

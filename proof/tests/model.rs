@@ -8,7 +8,7 @@ use proof::model::mutant::{MUTANTS, Mutant};
 use proof::model::rule::Rule;
 use proof::model::world::{Left, World};
 use proof::model::{Semel, Settings};
-use semel::record::InDoubt;
+use semel::protocol::InDoubt;
 use stateright::{Checker, Expectation, Model, Path};
 use std::collections::{BTreeSet, HashSet};
 

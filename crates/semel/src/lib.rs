@@ -45,8 +45,7 @@ mod json;
 pub mod payload;
 pub mod fingerprint;
 pub mod outcome;
-#[doc(hidden)]
-pub mod record;
+mod record;
 pub mod store;
 pub mod letter;
 pub mod work;

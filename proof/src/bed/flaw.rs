@@ -2,7 +2,7 @@
 
 use super::Tap;
 use async_trait::async_trait;
-use semel::record::{Acted, Answer, Claimed, Held, Lease, Operation};
+use semel::protocol::{Acted, Answer, Claimed, Held, Lease, Operation};
 use semel::store::StoreExt;
 use semel::{Error, Store};
 use serde::{Deserialize, Serialize};

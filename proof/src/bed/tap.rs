@@ -2,7 +2,7 @@
 
 use async_trait::async_trait;
 use semel::letter::{Letter, LetterHead, LetterId, Mark, Marked, Put};
-use semel::record::{Answer, Operation, Record, State};
+use semel::protocol::{Answer, Operation, Record, State};
 use semel::store::{Cursor, Letters, Page, Sharing, Swept};
 use semel::{Error, Key, Store};
 use std::fmt::Debug;

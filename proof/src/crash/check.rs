@@ -9,7 +9,7 @@ use super::evidence::Evidence;
 use super::ledger::{Attempt, Line, Part};
 use super::point::Fault;
 use super::sender::Sent;
-use semel::record::State;
+use semel::protocol::State;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// What the checker found.

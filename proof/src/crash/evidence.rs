@@ -4,7 +4,7 @@ use super::case::{Case, WorkId};
 use super::downstream::{Charge, Downstream};
 use super::drive::Drive;
 use super::ledger::{self, Line};
-use semel::record::{Record, State};
+use semel::protocol::{Record, State};
 use semel::store::StoreExt;
 use semel::{Key, Store};
 use std::collections::{BTreeMap, HashMap};

@@ -2,7 +2,7 @@
 
 use super::case::{Case, WorkId};
 use super::point::{Fault, Point};
-use semel::record::Ending;
+use semel::protocol::Ending;
 use semel::{Ended, Error};
 use serde::{Deserialize, Serialize};
 

@@ -8,7 +8,7 @@ use super::point::Point;
 use crate::bed::{self, Place};
 use anyhow::Context;
 use semel::Outcome;
-use semel::record::Lease;
+use semel::protocol::Lease;
 use semel::work::Failure;
 use semel_postgres::complete_in;
 use std::fmt::Display;

@@ -7,7 +7,7 @@ use super::worker::say;
 use crate::bed::Tap;
 use async_trait::async_trait;
 use rustix::process::{Signal, getpid, kill_process};
-use semel::record::{Answer, Claim, Claimed, Operation};
+use semel::protocol::{Answer, Claim, Claimed, Operation};
 use semel::{Error, Key, Store};
 use std::collections::HashMap;
 use std::future::Future;

@@ -8,7 +8,7 @@ use super::point::Point;
 use super::trap::Traps;
 use crate::bed::Tapped;
 use anyhow::Context;
-use semel::record::InDoubt;
+use semel::protocol::InDoubt;
 use semel::store::Letters;
 use semel::work::{Completes, Duplicates, Work};
 use semel::{Semel, Settings, Store};

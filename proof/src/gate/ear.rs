@@ -5,7 +5,7 @@ use crate::bed::Tap;
 use crate::crash::{Case, Ledger, Line, WorkId};
 use async_trait::async_trait;
 use semel::clock::{Clock, SystemClock};
-use semel::record::{Answer, Claim, Claimed, FailKind, Held, Lease, Operation, Owner};
+use semel::protocol::{Answer, Claim, Claimed, FailKind, Held, Lease, Operation, Owner};
 use semel::{Error, Key, Store};
 use std::collections::HashMap;
 use std::future::Future;

@@ -2,7 +2,7 @@
 
 use crate::bed::{Flaw, Tap, lease_of_record};
 use async_trait::async_trait;
-use semel::record::{Answer, Claimed, Held, Operation, State};
+use semel::protocol::{Answer, Claimed, Held, Operation, State};
 use semel::store::Letters;
 use semel::{Error, Store};
 use serde::{Deserialize, Serialize};

@@ -16,7 +16,7 @@ use hyper::service::service_fn;
 use hyper::{Request, Response};
 use hyper_util::rt::TokioIo;
 use semel::clock::{Clock, SystemClock};
-use semel::record::{Fence, Lease, Owner};
+use semel::protocol::{Fence, Lease, Owner};
 use semel::{Key, Outcome};
 use semel_postgres::complete_in;
 use serde::Deserialize;

@@ -8,7 +8,7 @@ use super::snare::Set;
 use crate::bed::Tapped;
 use crate::crash::{Ledger, Mode};
 use anyhow::Context;
-use semel::record::InDoubt;
+use semel::protocol::InDoubt;
 use semel::store::Letters;
 use semel::work::{Backoff, Completes};
 use semel_broker::Keep;

@@ -6,7 +6,7 @@ use crate::crash::{
     self, Case, Delivery, Downstream, Drive, Evidence, Fault, Line, Manner, Sent, Strike, WorkId,
 };
 use semel::letter::Reason;
-use semel::record::State;
+use semel::protocol::State;
 use semel::store::{Letters, Store};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;

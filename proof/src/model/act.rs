@@ -7,7 +7,7 @@ use super::time::{LEASE, NOW, RETENTION, ago};
 use super::world::{At, Run, Word, Work, Worker, World};
 use super::{Semel, request};
 use bytes::Bytes;
-use semel::record::{Acted, Answer, Finding, Held, InDoubt, Operation, Resolution, StepBegun};
+use semel::protocol::{Acted, Answer, Finding, Held, InDoubt, Operation, Resolution, StepBegun};
 
 impl Semel {
     /// Does it; `None` when nothing can come of it.

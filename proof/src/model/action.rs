@@ -3,7 +3,7 @@
 
 use super::Semel;
 use super::world::{At, Word, Work, Worker, World};
-use semel::record::InDoubt;
+use semel::protocol::InDoubt;
 
 /// One thing that happens, atomically. A number is a worker's place in the list; workers are alike, so
 /// the list is put in order after every action.

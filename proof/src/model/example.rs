@@ -6,7 +6,7 @@ use super::past::By;
 use super::request;
 use super::time::NOW;
 use super::world::{At, Run, Word, Work, Worker, World};
-use semel::record::{
+use semel::protocol::{
     Acted, Answer, Claimed, Ending, Fence, Held, InDoubt, Operation, Owner, Record, State,
 };
 use stateright::Property;

@@ -5,7 +5,7 @@ use super::request;
 use super::rule::Rule;
 use super::time::RETENTION;
 use semel::clock::Time;
-use semel::record::{Answer, Decision, Held, Lease, Operation, Record, State, StepBegun};
+use semel::protocol::{Answer, Decision, Held, Lease, Operation, Record, State, StepBegun};
 
 /// One operation as the judge sees it.
 #[derive(Clone, Copy, Debug)]

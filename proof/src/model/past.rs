@@ -4,7 +4,7 @@
 use super::judge::Seen;
 use bytes::Bytes;
 use semel::clock::Time;
-use semel::record::{Ending, Fence, Finding, Lease, Operation, Owner, Record, Resolution, State};
+use semel::protocol::{Ending, Fence, Finding, Lease, Operation, Owner, Record, Resolution, State};
 use std::collections::BTreeMap;
 
 /// What the judge remembers.

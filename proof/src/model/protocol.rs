@@ -1,7 +1,7 @@
 //! The functions under test: the library's own, unless a mutant replaces one of them.
 
 use semel::clock::Time;
-use semel::record::{self, Decision, Fence, Lease, Operation, Record, StepRecord};
+use semel::protocol::{self, Decision, Fence, Lease, Operation, Record, StepRecord};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -27,8 +27,8 @@ pub type Steps = BTreeMap<Fence, StepRecord>;
 impl Protocol {
     /// The library's own functions.
     pub const REAL: Self = Self {
-        decide: record::decide,
-        sweepable: record::sweepable,
+        decide: protocol::decide,
+        sweepable: protocol::sweepable,
         step_found: step_of_this_incarnation,
     };
 }

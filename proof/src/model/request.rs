@@ -4,7 +4,7 @@ use super::Semel;
 use super::time::{DELAY, LEASE, RETENTION};
 use super::world::{Word, Worker, World};
 use bytes::Bytes;
-use semel::record::{Answer, Claim, Claimed, Decision, Fail, FailKind, Lease, Operation, Owner};
+use semel::protocol::{Answer, Claim, Claimed, Decision, Fail, FailKind, Lease, Operation, Owner};
 use semel::{Fingerprint, Key};
 use std::time::Duration;
 

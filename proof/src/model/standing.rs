@@ -7,7 +7,7 @@ use super::time::{DELAY, LEASE, NOW, ticks};
 use super::world::{Work, World};
 use semel::Fingerprint;
 use semel::clock::Time;
-use semel::record::{
+use semel::protocol::{
     Answer, Claim, Claimed, Decision, Ending, Operation, Owner, Record, State, look,
 };
 

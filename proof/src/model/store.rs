@@ -4,7 +4,7 @@ use super::judge::Seen;
 use super::time::NOW;
 use super::world::{Run, Worker, World};
 use semel::clock::Time;
-use semel::record::{Answer, Decision, Operation};
+use semel::protocol::{Answer, Decision, Operation};
 
 impl World {
     /// Judges a decision and writes what was decided.

@@ -4,7 +4,7 @@
 
 use super::world::{Worker, World};
 use semel::clock::Time;
-use semel::record::{Fence, Owner, Record};
+use semel::protocol::{Fence, Owner, Record};
 use std::time::Duration;
 
 /// The present moment of every world.

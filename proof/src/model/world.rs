@@ -4,7 +4,7 @@
 use super::past::Past;
 use super::protocol::Steps;
 use super::rule::Rule;
-use semel::record::{Lease, Owner, Record};
+use semel::protocol::{Lease, Owner, Record};
 
 /// Everything there is at one moment. The moment is always [`NOW`](super::time::NOW): time passes by making
 /// everything else a tick older.

@@ -7,7 +7,7 @@ use super::worker::Order;
 use rand::Rng;
 use rand::rngs::StdRng;
 use semel::key::{Field, Scope};
-use semel::record::{Claim, Fail, FailKind, InDoubt, Lease, Owner};
+use semel::protocol::{Claim, Fail, FailKind, InDoubt, Lease, Owner};
 use semel::{Fingerprint, Key, Store};
 use std::num::NonZeroU32;
 use std::sync::Arc;

@@ -1,6 +1,6 @@
 //! A call: what a caller asked of the store, what it was told, and when. The checker reads nothing else of a worker.
 
-use semel::record::{Acted, Held, State, StepBegun};
+use semel::protocol::{Acted, Held, State, StepBegun};
 use semel::{Error, Outcome};
 use serde::{Deserialize, Serialize};
 use std::hash::{DefaultHasher, Hasher};
@@ -289,9 +289,9 @@ impl Told {
 impl Ending {
     /// A recorded end as a store gives it.
     #[must_use]
-    pub fn of(settled: &semel::record::Settled) -> Self {
+    pub fn of(settled: &semel::protocol::Settled) -> Self {
         Self {
-            succeeded: settled.ending == semel::record::Ending::Succeeded,
+            succeeded: settled.ending == semel::protocol::Ending::Succeeded,
             mark: Mark::of(&settled.result),
         }
     }

@@ -9,7 +9,7 @@ use bytes::Bytes;
 use rand::Rng;
 use rand::rngs::StdRng;
 use semel::clock::{Clock, SystemClock};
-use semel::record::{
+use semel::protocol::{
     Claim, Claimed, Fail, FailKind, Finding, InDoubt, Lease, Operation, Owner, Resolution,
     StepBegun,
 };

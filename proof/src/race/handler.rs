@@ -4,7 +4,7 @@ use super::call::{Asked, Nonce, RunId, Told};
 use super::caller::Caller;
 use crate::bed::{Place, connect};
 use rand::Rng;
-use semel::record::{Claim, Lease, State};
+use semel::protocol::{Claim, Lease, State};
 use semel::{Key, Outcome};
 use semel_postgres::complete_in;
 use std::time::Duration;

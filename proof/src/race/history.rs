@@ -5,7 +5,7 @@ use crate::bed::connect;
 use anyhow::Context;
 use bytes::Bytes;
 use semel::Key;
-use semel::record::State;
+use semel::protocol::State;
 use std::collections::HashMap;
 use std::time::Duration;
 use tokio_postgres::Row;

@@ -4,7 +4,7 @@ use super::{Promise, Trial};
 use crate::crash::case::{Mode, WorkId};
 use crate::crash::message::Heard;
 use crate::crash::sender::is_hopeless;
-use semel::record::State;
+use semel::protocol::State;
 use std::collections::BTreeSet;
 
 // === impl Trial ===

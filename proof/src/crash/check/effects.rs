@@ -4,7 +4,7 @@ use super::{Promise, Trial};
 use crate::crash::case::{Mode, WorkId};
 use crate::crash::ledger::Part;
 use semel::Outcome;
-use semel::record::State;
+use semel::protocol::State;
 
 // === impl Trial ===
 

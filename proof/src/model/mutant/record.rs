@@ -3,7 +3,7 @@
 use super::super::request;
 use bytes::Bytes;
 use semel::clock::Time;
-use semel::record::{
+use semel::protocol::{
     Answer, Claim, Claimed, Decision, Fail, Fence, Held, InDoubt, Lease, Operation, Record, State,
     StepRecord, decide, sweepable,
 };

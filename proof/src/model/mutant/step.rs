@@ -3,7 +3,7 @@
 use super::super::protocol::Steps;
 use super::super::request;
 use semel::clock::Time;
-use semel::record::{Decision, Lease, Operation, Record, StepRecord, decide};
+use semel::protocol::{Decision, Lease, Operation, Record, StepRecord, decide};
 
 pub(super) fn take_over_gives_a_new_born(
     record: Option<&Record>,

@@ -3,7 +3,7 @@
 use super::scene::Scene;
 use super::{Rule, Verdict};
 use crate::race::call::{Act, Asked, Call, RunId, Told};
-use semel::record::State;
+use semel::protocol::State;
 use std::collections::HashMap;
 
 // === impl Scene ===
