@@ -100,6 +100,7 @@ fn claim(key: Key) -> Claim {
         retention: RETENTION,
         in_doubt: InDoubt::Retry,
         max_attempts: None,
+        label: bytes::Bytes::new(),
     }
 }
 

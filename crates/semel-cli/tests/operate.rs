@@ -115,6 +115,7 @@ async fn a_list_goes_on_over_many_pages() {
             retention: Duration::from_secs(60),
             in_doubt: InDoubt::Retry,
             max_attempts: None,
+            label: bytes::Bytes::new(),
         };
         let claimed = bed.store.kept().claim(&claim).await.unwrap();
         assert!(matches!(claimed, Claimed::Granted(_)), "{claimed:?}");

@@ -12,10 +12,10 @@ mod due;
 
 pub(crate) use due::{Due, Incarnation};
 pub(crate) use key::{
-    HEAD, RowKey, RowRange, describe, due, due_at, dues, letter, order, orders, record, records,
-    step, steps, tombstone, tombstone_of, tombstones,
+    HEAD, RowKey, RowRange, describe, due, due_at, dues, label, letter, order, orders, record,
+    records, step, steps, tombstone, tombstone_of, tombstones,
 };
-pub(crate) use rows::{Head, KeptLetter, Nothing, Outline};
+pub(crate) use rows::{Head, KeptLetter, Label, Nothing, Outline};
 
 use fjall::Slice;
 use std::fmt;

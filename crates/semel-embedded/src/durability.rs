@@ -57,13 +57,11 @@ mod tests {
 
     fn claim(in_doubt: InDoubt) -> Operation {
         Operation::Claim(Claim {
-            key: KEY,
-            fingerprint: Fingerprint::off(),
             owner: LEASE.owner,
             lease: Duration::from_secs(1),
             retention: Duration::from_secs(1),
             in_doubt,
-            max_attempts: None,
+            ..Claim::new(KEY, Fingerprint::off())
         })
     }
 

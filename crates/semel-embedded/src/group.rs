@@ -3,7 +3,7 @@
 mod letters;
 mod due;
 
-use crate::codec::{self, Decode, Encode, Head, Incarnation, Row, RowKey};
+use crate::codec::{self, Decode, Encode, Head, Incarnation, Label, Row, RowKey};
 use crate::durability::waits_for_disk;
 use crate::engine::Engine;
 use fjall::{OwnedWriteBatch, PersistMode, Slice};
@@ -139,13 +139,22 @@ impl<'a> Group<'a> {
         if let Some(new) = decision.write {
             self.note_due(key, record, &new);
             self.keep_record(at, &new);
+            // Records are read without it, so only the grant that begins an incarnation has one to write.
+            if !new.label.is_empty() {
+                self.keep(codec::label(key, new.born), &Label(new.label));
+            }
         }
         if let (Some(at), Some(step)) = (step_at, decision.step) {
             self.keep(at, &step);
         }
         let waits = waits_for_disk(operation, &decision.answer);
+        let mut answer = decision.answer;
+        if let Answer::Looked(Some(record)) = &mut answer {
+            let label = self.row::<Label>(&codec::label(key, record.born))?;
+            record.label = label.map(|row| row.value.0).unwrap_or_default();
+        }
         Ok(Decided {
-            answer: decision.answer,
+            answer,
             after: if waits { after } else { 0 },
         })
     }
@@ -165,7 +174,7 @@ impl<'a> Group<'a> {
         self.written(Answer::Ready)
     }
 
-    /// Removes the steps of an incarnation, those of this very group included.
+    /// Removes the steps and the label of an incarnation, those of this very group included.
     fn remove_steps(&mut self, key: &Key, born: Fence) -> Result<(), Error> {
         let prefix = codec::steps(key, born);
         let stored = self.engine.keyspace.prefix(&prefix).map(|row| row.key());

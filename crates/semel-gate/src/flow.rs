@@ -132,7 +132,13 @@ impl Flow {
     /// The terms on which it runs.
     fn work(&self, identity: Identity) -> Work {
         let route = &self.route;
-        let work = naming::work(&route.settings, self.source, identity).slots(&route.slots);
+        // The sender's own trace, for whoever looks at the record later; not one that was made up for it.
+        let is_own = |trace: &&String| self.traceparent.as_ref() == Some(*trace);
+        let own = self.transport.traceparent.as_ref().filter(is_own);
+        let label = own.map(|trace| serde_json::json!({"traceparent": trace}).to_string());
+        let work = naming::work(&route.settings, self.source, identity)
+            .slots(&route.slots)
+            .label(label.unwrap_or_default());
         let work = match self.duplicates {
             Some(duplicates) => work.duplicates(duplicates),
             None => work,

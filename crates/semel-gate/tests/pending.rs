@@ -137,6 +137,7 @@ async fn an_operator_resolves_the_lapsed_run_of_a_fence_and_no_other() {
         retention: Duration::from_secs(60),
         in_doubt: InDoubt::Retry,
         max_attempts: None,
+        label: bytes::Bytes::new(),
     };
     let claimed = bed.store.kept().claim(&claim).await.unwrap();
     let Claimed::Granted(lease) = claimed else {

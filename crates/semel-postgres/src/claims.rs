@@ -8,7 +8,7 @@ mod sent;
 use crate::connections::{Connections, Lent};
 use crate::patience::Patience;
 use crate::settings::PostgresSettings;
-use crate::statement::{ClaimStatements, Statement, TAKEOVER};
+use crate::statement::{ClaimForms, ClaimStatements, Statement, TAKEOVER};
 use crate::trouble::Trouble;
 use crate::wire;
 use bet::Bet;
@@ -161,7 +161,9 @@ impl Writer {
         let claims = claims(group);
         let columns = Columns::of(&claims);
         let statement = &self.statements(&claims).fresh_many;
-        self.connections.query(statement, &columns.params()).await
+        let params = columns.all();
+        let params = statement.taken(&params);
+        self.connections.query(statement, params).await
     }
 
     /// Claims keys that have a record, or may have one.
@@ -231,16 +233,26 @@ impl Writer {
             .iter()
             .map(|claim| wire::max_attempts_out(claim.max_attempts))
             .collect();
-        let [keys, fingerprints, owners, leases, retentions] = columns.params();
-        let params = [keys, fingerprints, owners, leases, retentions, &park, &max];
+        let [keys, fingerprints, owners, leases, retentions, labels] = columns.all();
+        let params = [
+            keys,
+            fingerprints,
+            owners,
+            leases,
+            retentions,
+            labels,
+            &park,
+            &max,
+        ];
         self.connections.query(&TAKEOVER, &params).await
     }
 
-    fn statements(&self, claims: &[&Claim]) -> &ClaimStatements {
-        match &self.relaxed {
+    fn statements(&self, claims: &[&Claim]) -> &ClaimForms {
+        let statements = match &self.relaxed {
             Some(relaxed) if claims.iter().all(|c| c.in_doubt == InDoubt::Retry) => relaxed,
             Some(_) | None => &self.durable,
-        }
+        };
+        statements.of(claims)
     }
 }
 
@@ -255,7 +267,9 @@ async fn ask_many(
 ) -> Result<Vec<Result<Shown, Trouble>>, Trouble> {
     let claims = claims(group);
     let columns = Columns::of(&claims);
-    let rows = lent.query(statement, &columns.params()).await?;
+    let rows = lent
+        .query(statement, statement.taken(&columns.all()))
+        .await?;
     let mut all: Vec<_> = group.iter().map(|_| Ok(Shown::Nothing)).collect();
     for row in &rows {
         let at = find(group, row).map_err(Trouble::Failed)?;

@@ -36,7 +36,7 @@ pub enum CompleteError {
 /// not calls the function `semel.complete` instead.
 ///
 /// ```
-/// use semel::protocol::{Claim, Claimed, InDoubt, Owner};
+/// use semel::protocol::{Claim, Claimed};
 /// use semel::store::StoreExt;
 /// use semel::{Fingerprint, Key, Outcome};
 /// use semel_postgres::{PostgresSettings, PostgresStore, complete_in};
@@ -47,13 +47,9 @@ pub enum CompleteError {
 /// # let url = testbed::fresh_database("guard").unwrap();
 /// let store = PostgresStore::connect(PostgresSettings::new(&url)).await.unwrap();
 /// let claim = Claim {
-///     key: Key::from_bytes([7; 32]),
-///     fingerprint: Fingerprint::of(b"{}"),
-///     owner: Owner::random(),
 ///     lease: Duration::from_secs(30),
 ///     retention: Duration::from_secs(3600),
-///     in_doubt: InDoubt::Retry,
-///     max_attempts: None,
+///     ..Claim::new(Key::from_bytes([7; 32]), Fingerprint::of(b"{}"))
 /// };
 /// let Claimed::Granted(lease) = store.claim(&claim).await.unwrap() else { panic!() };
 ///

@@ -13,6 +13,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("../migrations/0002_key.sql"),
     include_str!("../migrations/0003_renewal.sql"),
     include_str!("../migrations/0004_letter.sql"),
+    include_str!("../migrations/0005_label.sql"),
 ];
 
 /// Whoever migrates holds this advisory lock: "semel" as a number.

@@ -1,7 +1,7 @@
 //! Lists and sweeps: a bounded part of the table at a time, and a cursor to go on.
 
-use crate::connections::Connections;
-use crate::statement::{LIST, SWEEP, SWEEP_RENEWALS, SWEEP_STEPS, Statement};
+use crate::connections::{Connections, Param};
+use crate::statement::{LIST, SWEEP, SWEEP_LABELS, SWEEP_RENEWALS, SWEEP_STEPS, Statement};
 use crate::wire::{self, Page as PageStart, Raw, Span};
 use bytes::{BufMut, Bytes, BytesMut};
 use semel::protocol::{Record, State};
@@ -16,12 +16,20 @@ const LIST_ROWS_MAX: i64 = 10_000;
 /// How many pages of a table a sweep looks at.
 const SWEEP_PAGES: u32 = 1000;
 
-/// Where a sweep is.
+/// Where a sweep is: at a page of a table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Place {
-    Records { page: u32 },
-    Steps { page: u32 },
-    Renewals { page: u32 },
+struct Place {
+    table: Table,
+    page: u32,
+}
+
+/// The tables that are swept, in this order: what belongs to records goes after them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Table {
+    Records,
+    Steps,
+    Renewals,
+    Labels,
 }
 
 pub(crate) async fn list(
@@ -33,7 +41,7 @@ pub(crate) async fn list(
     let after = after.map_or(&[][..], |cursor| &cursor.0);
     let state = state.map_or(0, |state| i16::from(state.number()));
     let limit = i64::from(limit.max(1));
-    let params: [crate::connections::Param<'_>; 4] = [&Raw(after), &LIST_ROWS_MAX, &state, &limit];
+    let params: [Param<'_>; 4] = [&Raw(after), &LIST_ROWS_MAX, &state, &limit];
     let rows = connections.query(&LIST, &params).await?;
     let mut items = Vec::with_capacity(rows.len());
     for row in &rows {
@@ -62,57 +70,27 @@ pub(crate) async fn sweep(
     grace: Duration,
     after: Option<&Cursor>,
 ) -> Result<Swept, Error> {
-    match after.map_or(Ok(Place::Records { page: 0 }), Place::read)? {
-        Place::Records { page } => {
-            let to = page.saturating_add(SWEEP_PAGES);
-            let window = (PageStart(page), PageStart(to));
-            let rows = connections
-                .query(&SWEEP, &[&window.0, &window.1, &Span(grace)])
-                .await?;
-            let (removed, pages) = swept(&rows)?;
-            let next = if to < pages {
-                Place::Records { page: to }
-            } else {
-                Place::Steps { page: 0 }
-            };
-            Ok(Swept {
-                removed,
-                next: Some(next.write()),
-            })
-        }
-        Place::Steps { page } => {
-            let next = match sweep_beside(connections, &SWEEP_STEPS, page).await? {
-                Some(page) => Place::Steps { page },
-                None => Place::Renewals { page: 0 },
-            };
-            Ok(Swept {
-                removed: 0,
-                next: Some(next.write()),
-            })
-        }
-        Place::Renewals { page } => {
-            let next = sweep_beside(connections, &SWEEP_RENEWALS, page).await?;
-            Ok(Swept {
-                removed: 0,
-                next: next.map(|page| Place::Renewals { page }.write()),
-            })
-        }
-    }
-}
-
-/// Sweeps a window of what belongs to records that are gone; the next page, if there is one.
-async fn sweep_beside(
-    connections: &Connections,
-    statement: &Statement,
-    page: u32,
-) -> Result<Option<u32>, Error> {
+    let Place { table, page } = after.map_or(Ok(Place::START), Place::read)?;
     let to = page.saturating_add(SWEEP_PAGES);
-    let window = (PageStart(page), PageStart(to));
+    let params: [Param<'_>; 3] = [&PageStart(page), &PageStart(to), &Span(grace)];
+    let statement = table.statement();
     let rows = connections
-        .query(statement, &[&window.0, &window.1])
+        .query(statement, statement.taken(&params))
         .await?;
-    let (_rows, pages) = swept(&rows)?;
-    Ok((to < pages).then_some(to))
+    let (rows_removed, pages) = swept(&rows)?;
+    let next = if to < pages {
+        Some(Place { table, page: to })
+    } else {
+        table.next().map(|table| Place { table, page: 0 })
+    };
+    Ok(Swept {
+        removed: if table == Table::Records {
+            rows_removed
+        } else {
+            0
+        },
+        next: next.map(Place::write),
+    })
 }
 
 /// How many rows went, and how many pages the table has.
@@ -130,32 +108,66 @@ fn swept(rows: &[Row]) -> Result<(u64, u32), Error> {
 // === impl Place ===
 
 impl Place {
+    const START: Self = Self {
+        table: Table::Records,
+        page: 0,
+    };
+
     fn write(self) -> Cursor {
-        let (table, page) = match self {
-            Self::Records { page } => (b'r', page),
-            Self::Steps { page } => (b's', page),
-            Self::Renewals { page } => (b'n', page),
-        };
         let mut bytes = BytesMut::with_capacity(5);
-        bytes.put_u8(table);
-        bytes.put_u32(page);
+        bytes.put_u8(self.table.letter());
+        bytes.put_u32(self.page);
         Cursor(bytes.freeze())
     }
 
     fn read(cursor: &Cursor) -> Result<Self, Error> {
-        match *cursor.0 {
-            [b'r', a, b, c, d] => Ok(Self::Records {
-                page: u32::from_be_bytes([a, b, c, d]),
-            }),
-            [b's', a, b, c, d] => Ok(Self::Steps {
-                page: u32::from_be_bytes([a, b, c, d]),
-            }),
-            [b'n', a, b, c, d] => Ok(Self::Renewals {
-                page: u32::from_be_bytes([a, b, c, d]),
-            }),
-            _ => Err(Error::Invalid(
-                "this is no cursor of a sweep of a PostgreSQL store; begin from the start".into(),
-            )),
+        let read = || {
+            let (letter, page) = cursor.0.split_first()?;
+            let mut tables = Table::ALL.into_iter();
+            Some(Self {
+                table: tables.find(|table| table.letter() == *letter)?,
+                page: u32::from_be_bytes(page.try_into().ok()?),
+            })
+        };
+        read().ok_or_else(|| {
+            Error::Invalid(
+                "this is not a cursor of a sweep of a PostgreSQL store; begin from the start"
+                    .into(),
+            )
+        })
+    }
+}
+
+// === impl Table ===
+
+impl Table {
+    const ALL: [Self; 4] = [Self::Records, Self::Steps, Self::Renewals, Self::Labels];
+
+    fn statement(self) -> &'static Statement {
+        match self {
+            Self::Records => &SWEEP,
+            Self::Steps => &SWEEP_STEPS,
+            Self::Renewals => &SWEEP_RENEWALS,
+            Self::Labels => &SWEEP_LABELS,
+        }
+    }
+
+    const fn next(self) -> Option<Self> {
+        match self {
+            Self::Records => Some(Self::Steps),
+            Self::Steps => Some(Self::Renewals),
+            Self::Renewals => Some(Self::Labels),
+            Self::Labels => None,
+        }
+    }
+
+    /// Its name in a cursor.
+    const fn letter(self) -> u8 {
+        match self {
+            Self::Records => b'r',
+            Self::Steps => b's',
+            Self::Renewals => b'n',
+            Self::Labels => b'l',
         }
     }
 }
@@ -166,12 +178,8 @@ mod tests {
 
     #[test]
     fn cursors_are_read_as_written() {
-        for place in [
-            Place::Records { page: 0 },
-            Place::Records { page: 70_000 },
-            Place::Steps { page: u32::MAX },
-            Place::Renewals { page: 7 },
-        ] {
+        for (table, page) in Table::ALL.into_iter().zip([0, 70_000, u32::MAX, 7]) {
+            let place = Place { table, page };
             assert_eq!(Place::read(&place.write()), Ok(place));
         }
         let foreign = Cursor(Bytes::from_static(b"x"));

@@ -1,9 +1,10 @@
 //! Trying again, with pauses that grow and an end.
 
 use crate::connections::Connections;
-use crate::statement::LOOK;
+use crate::statement::{LOOK, SHOW};
 use crate::trouble;
 use crate::wire::{self, Raw};
+use bytes::Bytes;
 use semel::clock::Time;
 use semel::protocol::{Answer, Operation, Record, StepRecord, decide};
 use semel::{Error, Key};
@@ -114,4 +115,16 @@ pub(crate) async fn look(
 ) -> Result<Option<(Record, Time)>, Error> {
     let rows = connections.query(&LOOK, &[&Raw(key.as_bytes())]).await?;
     rows.first().map(|row| wire::record(row, 0)).transpose()
+}
+
+/// The record of a key as it is shown: with its label, unless it is absent or expired.
+pub(crate) async fn show(connections: &Connections, key: &Key) -> Result<Option<Record>, Error> {
+    let rows = connections.query(&SHOW, &[&Raw(key.as_bytes())]).await?;
+    let Some(row) = rows.first() else {
+        return Ok(None);
+    };
+    let (record, now) = wire::record(row, 0)?;
+    let label: Option<&[u8]> = wire::get(row, 10)?;
+    let label = label.map_or_else(Bytes::new, Bytes::copy_from_slice);
+    Ok((!record.expired(now)).then_some(Record { label, ..record }))
 }

@@ -1,6 +1,7 @@
 //! The statements, by name. Their text is in `sql/`.
 
 use crate::settings::PostgresSettings;
+use semel::protocol::Claim;
 use std::sync::LazyLock;
 use tokio_postgres::types::Type;
 
@@ -13,6 +14,9 @@ const CLAIM_WAIT_BRIEF: &str = "10ms";
 /// Where a claim's text takes settings for its own transaction.
 const LOCAL_SETTINGS: &str = "/* local settings */";
 
+/// Where a claim's text takes the part that keeps its label; one without this place is an insert and nothing more.
+const LABEL_PART: &str = "/* label */";
+
 /// A statement and the types of its parameters.
 #[derive(Clone, Debug)]
 pub(crate) struct Statement {
@@ -20,9 +24,17 @@ pub(crate) struct Statement {
     pub(crate) types: &'static [Type],
 }
 
-/// The statements that claim, with what holds for their own transaction.
+/// The statements that claim, with what holds for their own transaction; those that keep labels are apart, so that claims
+/// without one cost what they did.
 #[derive(Clone, Debug)]
 pub(crate) struct ClaimStatements {
+    plain: ClaimForms,
+    labelled: ClaimForms,
+}
+
+/// The forms of a claim. All take the same parameters, the label last, and those without labels do not take the last.
+#[derive(Clone, Debug)]
+pub(crate) struct ClaimForms {
     pub(crate) fresh_one: Statement,
     pub(crate) fresh_many: Statement,
     pub(crate) one: Statement,
@@ -44,7 +56,9 @@ statement! {
     CLAIM_FRESH_BATCH = "claim_fresh_batch" (BYTEA_ARRAY, BYTEA_ARRAY, UUID_ARRAY, INTERVAL_ARRAY, INTERVAL_ARRAY);
     CLAIM = "claim" (BYTEA, BYTEA, UUID, INTERVAL, INTERVAL);
     CLAIM_BATCH = "claim_batch" (BYTEA_ARRAY, BYTEA_ARRAY, UUID_ARRAY, INTERVAL_ARRAY, INTERVAL_ARRAY);
-    TAKEOVER = "takeover" (BYTEA_ARRAY, BYTEA_ARRAY, UUID_ARRAY, INTERVAL_ARRAY, INTERVAL_ARRAY, BOOL_ARRAY, INT4_ARRAY);
+    LABEL = "label" (BYTEA, BYTEA, UUID, INTERVAL, INTERVAL, BYTEA);
+    LABEL_BATCH = "label_batch" (BYTEA_ARRAY, BYTEA_ARRAY, UUID_ARRAY, INTERVAL_ARRAY, INTERVAL_ARRAY, BYTEA_ARRAY);
+    TAKEOVER = "takeover" (BYTEA_ARRAY, BYTEA_ARRAY, UUID_ARRAY, INTERVAL_ARRAY, INTERVAL_ARRAY, BYTEA_ARRAY, BOOL_ARRAY, INT4_ARRAY);
     RENEW_BATCH = "renew_batch" (BYTEA_ARRAY, INT8_ARRAY, UUID_ARRAY, INTERVAL_ARRAY, INTERVAL_ARRAY);
     COMPLETE = "complete" (BYTEA, INT8, UUID, BYTEA, INTERVAL);
     COMPLETE_BATCH = "complete_batch" (BYTEA_ARRAY, INT8_ARRAY, UUID_ARRAY, BYTEA_ARRAY, INTERVAL_ARRAY);
@@ -64,6 +78,7 @@ statement! {
     SWEEP = "sweep" (TID, TID, INTERVAL);
     SWEEP_STEPS = "sweep_steps" (TID, TID);
     SWEEP_RENEWALS = "sweep_renewals" (TID, TID);
+    SWEEP_LABELS = "sweep_labels" (TID, TID);
     READY = "ready" ();
     ROOM = "room" ();
     LETTER_PUT = "letter_put" (BYTEA, BYTEA, TEXT, INT2, INT8, INT8, BOOL, BYTEA);
@@ -73,6 +88,15 @@ statement! {
     LETTER_MARK = "letter_mark" (BYTEA, BOOL);
     LETTER_SWEEP = "letter_sweep" (INT8);
 }
+
+/// `look.sql`, and the label as its eleventh column. Whoever only completes needs no right to read labels.
+pub(crate) static SHOW: LazyLock<Statement> = LazyLock::new(|| Statement {
+    text: format!(
+        "SELECT r.*, l.label FROM ({}) r LEFT JOIN semel.label l ON l.key = $1::bytea AND l.born = r.born",
+        LOOK.text
+    ),
+    types: LOOK.types,
+});
 
 // === impl ClaimStatements ===
 
@@ -94,12 +118,29 @@ impl ClaimStatements {
             .into_iter()
             .chain(commit)
             .collect();
-        Self {
+        let plain = ClaimForms {
             fresh_one: CLAIM_FRESH.with_local(&usual),
             fresh_many: CLAIM_FRESH_BATCH.with_local(&usual),
             one: CLAIM.with_local(&usual),
             one_brief: CLAIM.with_local(&brief),
             many: CLAIM_BATCH.with_local(&usual),
+        };
+        let labelled = ClaimForms {
+            fresh_one: plain.fresh_one.with_label(&LABEL),
+            fresh_many: plain.fresh_many.with_label(&LABEL_BATCH),
+            one: plain.one.with_label(&LABEL),
+            one_brief: plain.one_brief.with_label(&LABEL),
+            many: plain.many.with_label(&LABEL_BATCH),
+        };
+        Self { plain, labelled }
+    }
+
+    /// The statements for these claims.
+    pub(crate) fn of(&self, claims: &[&Claim]) -> &ClaimForms {
+        if claims.iter().all(|claim| claim.label.is_empty()) {
+            &self.plain
+        } else {
+            &self.labelled
         }
     }
 }
@@ -107,6 +148,11 @@ impl ClaimStatements {
 // === impl Statement ===
 
 impl Statement {
+    /// Those of a claim's parameters that it takes.
+    pub(crate) fn taken<'a, T>(&self, all: &'a [T]) -> &'a [T] {
+        all.get(..self.types.len()).unwrap_or(all)
+    }
+
     /// The statement with settings that hold for its own transaction only, also behind a pooler.
     fn with_local(&self, settings: &[(&str, &str)]) -> Self {
         if settings.is_empty() {
@@ -119,6 +165,23 @@ impl Statement {
         Self {
             text: self.text.replace(LOCAL_SETTINGS, &all),
             types: self.types,
+        }
+    }
+
+    /// The statement, and with each grant that begins an incarnation its label.
+    fn with_label(&self, label: &Self) -> Self {
+        let label_part = format!(", label AS ({})", label.text);
+        let text = if self.text.contains(LABEL_PART) {
+            self.text.replace(LABEL_PART, &label_part)
+        } else {
+            format!(
+                "WITH win AS ({}){label_part} SELECT key, fence FROM win",
+                self.text
+            )
+        };
+        Self {
+            text,
+            types: label.types,
         }
     }
 }
@@ -138,6 +201,7 @@ fn bare(name: &str, file: &'static str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use semel::{Fingerprint, Key};
 
     #[test]
     fn statements_are_sent_without_comments() {
@@ -153,19 +217,41 @@ mod tests {
     fn claims_take_settings_of_their_own() {
         let mut settings = PostgresSettings::new("postgres://h/d");
         let direct = ClaimStatements::durable(&settings);
+        let direct = direct.of(&[]);
         assert!(!direct.one.text.contains("set_config"));
         assert!(direct.one_brief.text.contains("'lock_timeout', '10ms'"));
 
         settings.pooler = true;
         let relaxed = ClaimStatements::relaxed(&settings);
-        for statement in [
-            &relaxed.one,
-            &relaxed.many,
-            &relaxed.fresh_one,
-            &relaxed.fresh_many,
-        ] {
-            assert!(statement.text.contains("'lock_timeout', '50ms'"));
-            assert!(statement.text.contains("'synchronous_commit', 'off'"));
+        for forms in [&relaxed.plain, &relaxed.labelled] {
+            for statement in [&forms.one, &forms.many, &forms.fresh_one, &forms.fresh_many] {
+                assert!(statement.text.contains("'lock_timeout', '50ms'"));
+                assert!(statement.text.contains("'synchronous_commit', 'off'"));
+            }
+        }
+    }
+
+    #[test]
+    fn only_claims_with_a_label_are_sent_one() {
+        let claim = Claim::new(Key::from_bytes([1; 32]), Fingerprint::off());
+        let labelled = Claim {
+            label: "order 7".into(),
+            ..claim
+        };
+        let statements = ClaimStatements::durable(&PostgresSettings::new("postgres://h/d"));
+        for (claims, keep) in [(vec![&claim], false), (vec![&claim, &labelled], true)] {
+            let forms = statements.of(&claims);
+            for statement in [
+                &forms.one,
+                &forms.one_brief,
+                &forms.many,
+                &forms.fresh_one,
+                &forms.fresh_many,
+            ] {
+                assert_eq!(statement.text.contains("INTO semel.label"), keep);
+                assert_eq!(statement.text.contains("$6"), keep);
+                assert_eq!(statement.types.len(), if keep { 6 } else { 5 });
+            }
         }
     }
 }

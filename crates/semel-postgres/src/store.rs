@@ -93,11 +93,7 @@ impl Store for PostgresStore {
             Operation::Complete { .. } => self.completions.make(operation).await,
             Operation::Fail { .. } => self.failures.make(operation).await,
             Operation::Release(lease) => writes::release(connections, operation, lease).await,
-            Operation::Look(key) => {
-                let found = patience::look(connections, key).await?;
-                let live = found.filter(|(record, now)| !record.expired(*now));
-                Ok(Answer::Looked(live.map(|(record, _)| record)))
-            }
+            Operation::Look(key) => patience::show(connections, key).await.map(Answer::Looked),
             Operation::StepBegin { lease, name } => {
                 steps::begin(connections, operation, lease, name).await
             }

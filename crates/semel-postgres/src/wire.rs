@@ -166,7 +166,7 @@ pub(crate) fn get<'a, T: FromSql<'a>>(row: &'a Row, column: usize) -> Result<T, 
         .map_err(|error| corrupt(&format!("column {column} cannot be read: {error}")))
 }
 
-/// A record and the time it was read, from ten columns in the order of `look.sql`, beginning at
+/// A record without its label, and the time it was read, from ten columns in the order of `look.sql`, beginning at
 /// `first`.
 pub(crate) fn record(row: &Row, first: usize) -> Result<(Record, Time), Error> {
     let result: Option<&[u8]> = get(row, first + 8)?;
@@ -180,6 +180,7 @@ pub(crate) fn record(row: &Row, first: usize) -> Result<(Record, Time), Error> {
         expires_at: get::<Moment>(row, first + 6)?.0,
         fingerprint: Fingerprint::from_bytes(bytes32(get(row, first + 7)?)?),
         result: result.map(Bytes::copy_from_slice),
+        label: Bytes::new(),
     };
     Ok((record, get::<Moment>(row, first + 9)?.0))
 }

@@ -46,7 +46,7 @@ async fn judge_by_oracle(bed: &Bed, cases: u32) {
         compare(bed, CASES_AT_A_TIME, 50, u64::from(seed))
             .await
             .unwrap();
-        let empty = "TRUNCATE semel.rec, semel.renewal, semel.step, semel.letter";
+        let empty = "TRUNCATE semel.rec, semel.renewal, semel.step, semel.label, semel.letter";
         bed.sql.batch_execute(empty).await.unwrap();
     }
 }

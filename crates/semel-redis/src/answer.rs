@@ -119,6 +119,7 @@ pub(crate) fn looked(answer: Value) -> Result<Option<Record>, Error> {
         lease_until,
         expires_at,
         result: answer.maybe_bytes()?,
+        label: answer.maybe_bytes()?.unwrap_or_default(),
     }))
 }
 

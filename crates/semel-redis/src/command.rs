@@ -43,7 +43,8 @@ impl Command {
                 .number(micros(claim.lease))
                 .number(micros(claim.retention))
                 .number(parks(claim.in_doubt))
-                .number(limit(claim.max_attempts)),
+                .number(limit(claim.max_attempts))
+                .bytes(&claim.label),
             Operation::Renew {
                 lease,
                 lease_for,
@@ -104,7 +105,7 @@ impl Command {
         }
     }
 
-    /// Only the part of a look that lists show: without the result.
+    /// Only the part of a look that lists show: without the result and the label.
     pub(crate) fn without_result(self) -> Self {
         self.number(0)
     }

@@ -7,7 +7,9 @@ mod support;
 use bytes::Bytes;
 use redis::aio::MultiplexedConnection;
 use semel::letter::{Letter, LetterId, Mark, Marked, Put, Reason};
-use semel::protocol::{Acted, Fail, FailKind, Fence, Held, InDoubt, Lease, State, StepBegun};
+use semel::protocol::{
+    Acted, Claim, Fail, FailKind, Fence, Held, InDoubt, Lease, State, StepBegun,
+};
 use semel::store::{Letters, StoreExt};
 use semel::{Fingerprint, Store};
 use semel_redis::RedisStore;
@@ -127,6 +129,24 @@ async fn records_and_steps_end_a_minute_after_retention_and_parked_ones_never() 
     let left = record - now[0] * 1_000;
     assert!((50_000..=62_000).contains(&left), "{left}");
     assert_eq!(steps, -2, "the steps went at once");
+}
+
+/// A library of before labels grants without removing the label of the incarnation before.
+#[tokio::test]
+async fn label_of_another_incarnation_is_not_shown() {
+    let settings = settings(&testbed::redis_url().unwrap());
+    let store = RedisStore::connect(settings.clone()).await.unwrap();
+    let mut raw = raw(&settings.url).await;
+    let labelled = Claim {
+        label: "order 7".into(),
+        ..claim()
+    };
+    let lease = grant(&store, &labelled).await;
+    let label = async || store.look(&lease.key).await.unwrap().unwrap().label;
+    assert_eq!(label().await, "order 7");
+    let [record, _] = names(&settings.prefix, &lease);
+    ask::<()>(&mut raw, &["HSET", &record, "b", "7"]).await;
+    assert_eq!(label().await, "");
 }
 
 #[tokio::test]

@@ -79,6 +79,7 @@ mod step;
 mod operator;
 mod retention;
 mod incarnation;
+mod label;
 mod list;
 mod letter;
 mod tombstone;
@@ -127,6 +128,7 @@ pub async fn suite(subject: &dyn Subject) -> Result<Report, Verdicts> {
         ("operator", operator::BEHAVIOURS),
         ("retention", retention::BEHAVIOURS),
         ("incarnation", incarnation::BEHAVIOURS),
+        ("label", label::BEHAVIOURS),
         ("list", list::BEHAVIOURS),
         ("invalid", invalid::BEHAVIOURS),
         ("race", race::BEHAVIOURS),

@@ -123,6 +123,7 @@ impl Store for MemoryStore {
                     *key,
                     Record {
                         result: None,
+                        label: Bytes::new(),
                         ..record.clone()
                     },
                 ));

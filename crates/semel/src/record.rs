@@ -44,6 +44,9 @@ pub struct Record {
     pub expires_at: Time,
     /// The outcome, encoded; of a waiting or parked record the last failure.
     pub result: Option<Bytes>,
+    /// What this incarnation is about, for people: as the claim that began it said. Empty is none. Nothing is ever
+    /// decided by it, so a store may keep it apart and hand in records without it.
+    pub label: Bytes,
 }
 
 /// Where a piece of work stands.

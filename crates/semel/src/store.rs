@@ -9,8 +9,8 @@ pub use error::Error;
 pub use ext::StoreExt;
 pub use letters::Letters;
 pub use limits::{
-    LEASE_MAX, RESULT_BYTES_MAX, RETENTION_MAX, STEP_NAME_BYTES_MAX, validate_bytes,
-    validate_lease, validate_result, validate_step_name,
+    LABEL_BYTES_MAX, LEASE_MAX, RESULT_BYTES_MAX, RETENTION_MAX, STEP_NAME_BYTES_MAX,
+    validate_bytes, validate_lease, validate_result, validate_step_name,
 };
 
 use crate::Key;
@@ -57,23 +57,14 @@ use std::fmt::Debug;
 ///
 /// ```
 /// use semel::memory::MemoryStore;
-/// use semel::protocol::{Claim, Claimed, Held, InDoubt, Owner, State};
+/// use semel::protocol::{Claim, Claimed, Held, Owner, State};
 /// use semel::store::StoreExt;
 /// use semel::{Fingerprint, Key, Outcome};
-/// use std::time::Duration;
 ///
 /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
 /// let store = MemoryStore::new();
-/// let (lease, retention) = (Duration::from_secs(30), Duration::from_secs(3600));
-/// let claim = Claim {
-///     key: Key::from_bytes([1; 32]),
-///     fingerprint: Fingerprint::of(b"payload"),
-///     owner: Owner::random(),
-///     lease,
-///     retention,
-///     in_doubt: InDoubt::Retry,
-///     max_attempts: None,
-/// };
+/// let claim = Claim::new(Key::from_bytes([1; 32]), Fingerprint::of(b"payload"));
+/// let (lease, retention) = (claim.lease, claim.retention);
 /// let Claimed::Granted(right) = store.claim(&claim).await? else { panic!("a new key is granted") };
 /// let other = Claim { owner: Owner::random(), ..claim };
 /// assert!(matches!(store.claim(&other).await?, Claimed::Busy { .. }));
@@ -98,7 +89,7 @@ pub trait Store: Debug + Send + Sync + 'static {
     /// See [`Error`]: each says what to do next.
     async fn apply(&self, operation: &Operation) -> Result<Answer, Error>;
 
-    /// Lists records (without their results) that are not expired, in no particular order, in pages of at most
+    /// Lists records (without their results and labels) that are not expired, in no particular order, in pages of at most
     /// `limit`. A page may be short, even empty, and still have a next one. A record that changes
     /// state while it is listed may be missed or seen.
     async fn list(

@@ -2,8 +2,9 @@
 
 use crate::record::{Claim, InDoubt, Owner};
 use crate::slots::{SlotWait, Slots};
-use crate::store::{Error, validate_lease};
+use crate::store::{Error, LABEL_BYTES_MAX, validate_bytes, validate_lease};
 use crate::{Fingerprint, Key, Outcome};
+use bytes::Bytes;
 use std::num::NonZeroU32;
 use std::time::Duration;
 
@@ -40,6 +41,7 @@ pub struct Work {
     pub(crate) completes: Completes,
     pub(crate) slots: Option<Slots>,
     pub(crate) slot_wait: SlotWait,
+    pub(crate) label: Bytes,
 }
 
 /// What a duplicate does while the first delivery still runs.
@@ -123,6 +125,7 @@ impl Work {
             completes: Completes::Run,
             slots: None,
             slot_wait: SlotWait::default(),
+            label: Bytes::new(),
         }
     }
 
@@ -145,6 +148,15 @@ impl Work {
     /// [`Completes::Handler`] of its steps only.
     pub fn in_doubt(self, in_doubt: InDoubt) -> Self {
         Self { in_doubt, ..self }
+    }
+
+    /// What the work is about, for whoever looks at its record later: kept with the first run, part of no decision,
+    /// at most [`LABEL_BYTES_MAX`](crate::store::LABEL_BYTES_MAX) bytes.
+    pub fn label(self, label: impl Into<Bytes>) -> Self {
+        Self {
+            label: label.into(),
+            ..self
+        }
     }
 
     /// How many runs before the work is parked; zero is no limit.
@@ -189,7 +201,8 @@ impl Work {
     /// # Errors
     /// `Invalid`, naming the term.
     pub fn validate(&self) -> Result<(), Error> {
-        validate_lease(self.lease, self.retention)
+        validate_lease(self.lease, self.retention)?;
+        validate_bytes("label", &self.label, LABEL_BYTES_MAX)
     }
 
     pub(crate) fn claim(&self) -> Claim {
@@ -201,6 +214,7 @@ impl Work {
             retention: self.retention,
             in_doubt: self.doubt(),
             max_attempts: self.max_attempts,
+            label: self.label.clone(),
         }
     }
 

@@ -23,6 +23,7 @@ impl Semel {
             retention: RETENTION,
             in_doubt: self.settings.in_doubt,
             max_attempts: self.settings.max_attempts,
+            label: bytes::Bytes::new(),
         }
     }
 

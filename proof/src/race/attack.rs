@@ -117,6 +117,7 @@ impl Attacker {
                 InDoubt::Retry
             },
             max_attempts: NonZeroU32::new(if rng.random_ratio(1, 5) { 3 } else { 0 }),
+            label: bytes::Bytes::new(),
         })
     }
 

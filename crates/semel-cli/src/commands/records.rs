@@ -19,7 +19,7 @@ const LISTED: [Column; 7] = [
     ("EXPIRES AT", "expires_at"),
 ];
 
-const SHOWN: [Column; 13] = [
+const SHOWN: [Column; 14] = [
     ("key", "/key"),
     ("state", "/state"),
     ("attempts", "/attempts"),
@@ -28,6 +28,7 @@ const SHOWN: [Column; 13] = [
     ("lease until", "/lease_until"),
     ("expires at", "/expires_at"),
     ("fingerprint", "/fingerprint"),
+    ("label", "/label"),
     ("status", "/outcome/status"),
     ("headers", "/outcome/headers"),
     ("body kept", "/outcome/body_kept"),

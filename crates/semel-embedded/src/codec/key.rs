@@ -47,6 +47,11 @@ pub(crate) fn steps(key: &Key, born: Fence) -> RowKey {
     step(key, born, "")
 }
 
+/// Where the label of an incarnation is kept: among its steps, of which none is without a name, so that it goes with them.
+pub(crate) fn label(key: &Key, born: Fence) -> RowKey {
+    steps(key, born)
+}
+
 /// Where a group notes what is due at that time.
 pub(crate) fn due(at: Time, group: u64) -> RowKey {
     prefixed(DUE, [at.0.to_be_bytes().as_slice(), &group.to_be_bytes()])
@@ -108,6 +113,9 @@ pub(crate) fn describe(row: &[u8]) -> String {
     match row.first() {
         Some(&RECORD) => format!("record {}", written(rest)),
         Some(&STEP) => match rest.split_first_chunk::<40>() {
+            Some((of, [])) => {
+                format!("label of {}", written(of.get(..32).unwrap_or_default()))
+            }
             Some((of, name)) => format!(
                 "step {:?} of {}",
                 String::from_utf8_lossy(name),

@@ -37,6 +37,10 @@ pub(crate) struct Nothing;
 #[derive(Debug)]
 pub(crate) struct Outline(pub(crate) Record);
 
+/// The label of an incarnation. It has a row of its own, so that renewals and ends do not write it again.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Label(pub(crate) Bytes);
+
 // === impl Head ===
 
 impl Encode for Head {
@@ -102,6 +106,7 @@ fn decode_outline(fields: &mut Fields<'_>) -> Option<Record> {
         lease_until: Time(fields.u64()?),
         expires_at: Time(fields.u64()?),
         result: None,
+        label: Bytes::new(),
     })
 }
 
@@ -117,6 +122,20 @@ fn decode_result(mut fields: Fields<'_>) -> Option<Option<Bytes>> {
         return Some(Some(Bytes::copy_from_slice(fields.rest())));
     }
     fields.end(None)
+}
+
+// === impl Label ===
+
+impl Encode for Label {
+    fn encode(&self, out: &mut Vec<u8>) {
+        out.extend_from_slice(&self.0);
+    }
+}
+
+impl Decode for Label {
+    fn decode(fields: Fields<'_>) -> Option<Self> {
+        Some(Self(Bytes::copy_from_slice(fields.rest())))
+    }
 }
 
 // === impl StepRecord ===
@@ -274,6 +293,7 @@ mod tests {
             lease_until: Time(20),
             expires_at: Time(30),
             result: Some(Bytes::from_static(b"done")),
+            label: Bytes::new(),
         }
     }
 
@@ -298,6 +318,7 @@ mod tests {
             fence: Fence(4),
             result: Some(Bytes::from_static(b"charged")),
         });
+        survives(Label(Bytes::from_static(b"order 7")));
         survives(Head {
             clock: Time(1),
             synced: 2,

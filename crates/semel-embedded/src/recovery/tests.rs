@@ -4,7 +4,7 @@ use super::journals::{self, Flushed, Journals};
 use super::{Frontier, batch};
 use crate::{EmbeddedSettings, EmbeddedStore};
 use bytes::Bytes;
-use semel::protocol::{Claim, Claimed, InDoubt, Owner};
+use semel::protocol::{Claim, Claimed};
 use semel::store::StoreExt;
 use semel::{Error, Fingerprint, Key};
 use std::path::{Path, PathBuf};
@@ -71,13 +71,9 @@ impl Closed {
 
 async fn settle(store: &EmbeddedStore, n: u8) {
     let claim = Claim {
-        key: Key::from_bytes([n; 32]),
-        fingerprint: Fingerprint::off(),
-        owner: Owner::random(),
         lease: Duration::from_secs(1),
         retention: Duration::from_secs(1),
-        in_doubt: InDoubt::Retry,
-        max_attempts: None,
+        ..Claim::new(Key::from_bytes([n; 32]), Fingerprint::off())
     };
     let Ok(Claimed::Granted(lease)) = store.claim(&claim).await else {
         panic!("not granted");

@@ -1,12 +1,12 @@
 //! The calls: each is checked, then asked of the writer or read.
 
 use super::{EmbeddedStore, SWEEP_CHUNK_ITEMS_MAX};
-use crate::codec::{self, KeptLetter};
+use crate::codec::{self, KeptLetter, Label};
 use crate::due::{self, DueRow};
 use crate::pages;
 use async_trait::async_trait;
 use semel::letter::{Letter, LetterHead, LetterId, Mark, Marked, Put, Stored};
-use semel::protocol::{self, Answer, Operation, Record, State};
+use semel::protocol::{Answer, Operation, Record, State};
 use semel::store::{Cursor, Letters, Page, Sharing, Store, Swept, validate_bytes};
 use semel::{Error, Key};
 
@@ -83,7 +83,8 @@ impl Letters for EmbeddedStore {
 impl EmbeddedStore {
     /// Reads a record; `None` when only the writer can show it.
     async fn look_away_from_the_writer(&self, key: &Key) -> Result<Option<Option<Record>>, Error> {
-        let at = codec::record(key);
+        let key = *key;
+        let at = codec::record(&key);
         self.read(move |engine| {
             let Some(row) = engine.row::<Record>(&at)? else {
                 return Ok(Some(None));
@@ -91,8 +92,14 @@ impl EmbeddedStore {
             // An end that is not on disk yet is shown by the writer, once it is.
             let is_running = row.value.state == State::Running;
             if is_running || row.group <= engine.progress.synced() {
-                let shown = protocol::look(Some(&row.value), engine.now());
-                return Ok(Some(shown.is_some().then_some(row.value)));
+                if row.value.expired(engine.now()) {
+                    return Ok(Some(None));
+                }
+                let label = engine.row::<Label>(&codec::label(&key, row.value.born))?;
+                return Ok(Some(Some(Record {
+                    label: label.map(|row| row.value.0).unwrap_or_default(),
+                    ..row.value
+                })));
             }
             Ok(None)
         })

@@ -15,13 +15,9 @@ use std::time::Duration;
 
 fn claim(key: Key) -> Claim {
     Claim {
-        key,
-        fingerprint: Fingerprint::off(),
-        owner: Owner::random(),
         lease: Duration::from_secs(1),
         retention: Duration::from_secs(1),
-        in_doubt: InDoubt::Retry,
-        max_attempts: None,
+        ..Claim::new(key, Fingerprint::off())
     }
 }
 
@@ -135,6 +131,21 @@ async fn a_sweep_reads_what_is_due_and_nothing_else() {
     assert_eq!(sweep(&store).await, (0, 0));
     clock.advance(Duration::from_secs(36_000));
     assert_eq!(sweep(&store).await.0, LIVE);
+    assert_eq!(rows(&store).await, 1, "the head row is left");
+}
+
+#[tokio::test]
+async fn a_label_is_swept_with_its_record() {
+    let (_home, clock, store) = timed();
+    let labelled = Claim {
+        label: "order 7".into(),
+        ..claim(key(1))
+    };
+    let granted = store.claim(&labelled).await;
+    assert!(matches!(granted, Ok(Claimed::Granted(_))), "{granted:?}");
+    assert_eq!(rows(&store).await, 4, "head, record, note and label");
+    clock.advance(Duration::from_secs(3_600));
+    assert_eq!(sweep(&store).await.0, 1);
     assert_eq!(rows(&store).await, 1, "the head row is left");
 }
 

@@ -6,7 +6,7 @@ use crate::call::{Call, call};
 use crate::engine::Engine;
 use crate::open;
 use bytes::Bytes;
-use semel::protocol::{Answer, Claim, Claimed, Held, InDoubt, Lease, Operation, Owner, State};
+use semel::protocol::{Answer, Claim, Claimed, Held, InDoubt, Lease, Operation, State};
 use semel::{Error, Fingerprint, Key};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, TryRecvError};
@@ -86,13 +86,10 @@ impl Stage {
 
 fn claim(in_doubt: InDoubt) -> Operation {
     Operation::Claim(Claim {
-        key: KEY,
-        fingerprint: Fingerprint::off(),
-        owner: Owner::random(),
         lease: DAY,
         retention: DAY,
         in_doubt,
-        max_attempts: None,
+        ..Claim::new(KEY, Fingerprint::off())
     })
 }
 

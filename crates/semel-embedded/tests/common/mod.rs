@@ -9,7 +9,7 @@
 
 use bytes::Bytes;
 use semel::clock::{ManualClock, Time};
-use semel::protocol::{Claim, Claimed, Held, InDoubt, Lease, Owner, State};
+use semel::protocol::{Claim, Claimed, Held, Lease, State};
 use semel::store::StoreExt;
 use semel::{Error, Fingerprint, Key, Store};
 use semel_embedded::{EmbeddedSettings, EmbeddedStore};
@@ -37,13 +37,9 @@ pub fn result(n: u64) -> Bytes {
 
 pub fn claim(n: u64) -> Claim {
     Claim {
-        key: key(n),
-        fingerprint: Fingerprint::of(&n.to_be_bytes()),
-        owner: Owner::random(),
         lease: LEASE,
         retention: RETENTION,
-        in_doubt: InDoubt::Retry,
-        max_attempts: None,
+        ..Claim::new(key(n), Fingerprint::of(&n.to_be_bytes()))
     }
 }
 

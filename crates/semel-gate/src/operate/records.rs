@@ -80,6 +80,7 @@ impl Operator {
             "fingerprint",
             record.fingerprint.to_string().into(),
         );
+        set(&mut told, "label", label_json(&record.label));
         set(&mut told, "outcome", outcome);
         Ok(told)
     }
@@ -238,6 +239,14 @@ fn outcome_json(outcome: &Outcome, with_body: bool) -> Value {
         set(&mut told, "body", body(&bytes));
     }
     told
+}
+
+/// The label as JSON if it is that, otherwise as text; null when there is none.
+fn label_json(label: &bytes::Bytes) -> Value {
+    if label.is_empty() {
+        return Value::Null;
+    }
+    serde_json::from_slice(label).unwrap_or_else(|_| String::from_utf8_lossy(label).into())
 }
 
 // === impl Verdict ===

@@ -279,6 +279,7 @@ async fn a_run_that_died_is_taken_over_when_its_lease_has_lapsed() {
         retention: Duration::from_secs(3600),
         in_doubt: InDoubt::Retry,
         max_attempts: None,
+        label: bytes::Bytes::new(),
     };
     let claimed = store.claim(&claim).await.unwrap();
     assert!(matches!(claimed, Claimed::Granted(_)), "{claimed:?}");

@@ -12,7 +12,11 @@ impl Writer {
         if self.bet.is_on_fresh() {
             let params = Params::of(claim);
             let statement = &self.statements(&[claim]).fresh_one;
-            match self.connections.query(statement, &params.all()).await {
+            match self
+                .connections
+                .query(statement, statement.taken(&params.all()))
+                .await
+            {
                 Ok(rows) => {
                     self.bet.note(rows.len(), 1);
                     if let Some(row) = rows.first() {

@@ -10,7 +10,7 @@ use semel::{Error, Key};
 use tokio_postgres::Row;
 
 /// What a claim by itself sends.
-pub(super) struct Params<'a>(Raw<'a>, Raw<'a>, Id, Span, Span);
+pub(super) struct Params<'a>(Raw<'a>, Raw<'a>, Id, Span, Span, Raw<'a>);
 
 /// The same of a group.
 pub(super) struct Columns<'a> {
@@ -19,6 +19,7 @@ pub(super) struct Columns<'a> {
     owners: Vec<Id>,
     leases: Vec<Span>,
     retentions: Vec<Span>,
+    labels: Vec<Raw<'a>>,
 }
 
 /// Asks for one key.
@@ -28,7 +29,9 @@ pub(super) async fn ask_one(
     statement: &Statement,
 ) -> Result<Shown, Trouble> {
     let params = Params::of(claim);
-    let rows = lent.query(statement, &params.all()).await?;
+    let rows = lent
+        .query(statement, statement.taken(&params.all()))
+        .await?;
     rows.first().map_or(Ok(Shown::Nothing), |row| {
         shown(claim, row).map_err(Trouble::Failed)
     })
@@ -93,11 +96,12 @@ impl<'a> Params<'a> {
             Id(claim.owner),
             Span(claim.lease),
             Span(claim.retention),
+            Raw(&claim.label),
         )
     }
 
-    pub(super) fn all(&self) -> [Param<'_>; 5] {
-        [&self.0, &self.1, &self.2, &self.3, &self.4]
+    pub(super) fn all(&self) -> [Param<'_>; 6] {
+        [&self.0, &self.1, &self.2, &self.3, &self.4, &self.5]
     }
 }
 
@@ -112,16 +116,18 @@ impl<'a> Columns<'a> {
             owners: all().map(|c| Id(c.owner)).collect(),
             leases: all().map(|c| Span(c.lease)).collect(),
             retentions: all().map(|c| Span(c.retention)).collect(),
+            labels: all().map(|c| Raw(&c.label)).collect(),
         }
     }
 
-    pub(super) fn params(&self) -> [Param<'_>; 5] {
+    pub(super) fn all(&self) -> [Param<'_>; 6] {
         [
             &self.keys,
             &self.fingerprints,
             &self.owners,
             &self.leases,
             &self.retentions,
+            &self.labels,
         ]
     }
 }

@@ -17,7 +17,7 @@ WITH seen AS MATERIALIZED (
    WHERE NOT EXISTS (SELECT 1 FROM seen)
   ON CONFLICT (key) DO NOTHING          -- may wait for a claim in flight: lock_timeout bounds it
   RETURNING t.key, t.fence
-)
+) /* label */
 SELECT key, fence, fence AS born, 1 AS attempts, 1::smallint AS state, NULL::uuid AS owner, NULL::timestamptz AS lease_until,
        NULL::timestamptz AS expires_at, NULL::bytea AS fp, NULL::bytea AS result, NULL::timestamptz AS now FROM win
 UNION ALL

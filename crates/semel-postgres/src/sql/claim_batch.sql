@@ -19,7 +19,7 @@ WITH seen AS MATERIALIZED (
     FROM seen s WHERE s.fence IS NULL
   ON CONFLICT (key) DO NOTHING
   RETURNING t.key, t.fence
-)
+) /* label */
 SELECT key, fence, fence AS born, 1 AS attempts, 1::smallint AS state, NULL::uuid AS owner, NULL::timestamptz AS lease_until,
        NULL::timestamptz AS expires_at, NULL::bytea AS fp, NULL::bytea AS result, NULL::timestamptz AS now FROM win
 UNION ALL

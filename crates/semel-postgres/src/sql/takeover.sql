@@ -1,12 +1,12 @@
--- $1 key[]  $2 fp[]  $3 owner[]  $4 lease[]  $5 retention[]  $6 park[]  $7 max_attempts[] (0: no limit).  Claims keys that have a record:
+-- $1 key[]  $2 fp[]  $3 owner[]  $4 lease[]  $5 retention[]  $6 label[]  $7 park[]  $8 max_attempts[] (0: no limit).  Claims keys that have a record:
 -- expired, waiting and due, or lapsed. Never waits for a row. No row for a key: it is held or has changed, so claim again.
 WITH q AS MATERIALIZED (
   SELECT r.at, n.lease_until AS renewed_until, n.expires_at AS renewed, u.*
-    FROM unnest($1::bytea[], $2::bytea[], $3::uuid[], $4::interval[], $5::interval[], $6::bool[], $7::int[])
-           AS u(key, fp, owner, lease, retention, park, max_attempts)
+    FROM unnest($1::bytea[], $2::bytea[], $3::uuid[], $4::interval[], $5::interval[], $6::bytea[], $7::bool[], $8::int[])
+           AS u(key, fp, owner, lease, retention, label, park, max_attempts)
    CROSS JOIN LATERAL (SELECT r.ctid AS at, r.key, r.fence FROM semel.rec r WHERE r.key = u.key FOR UPDATE SKIP LOCKED) r
    CROSS JOIN LATERAL semel.renewed(r.key, r.fence) n            -- asked once the record is locked
-)
+), win AS (
 UPDATE semel.rec t SET
   (fp, state, attempts, born, fence, owner, lease_until, expires_at, result) =
   (SELECT q.fp,
@@ -28,4 +28,10 @@ UPDATE semel.rec t SET
    AND ((t.state <> 5 AND GREATEST(t.expires_at, q.renewed) <= clock_timestamp())
      OR (t.state = 1 AND GREATEST(t.lease_until, q.renewed_until) <= clock_timestamp() AND t.fp = q.fp)
      OR (t.state = 4 AND t.lease_until <= clock_timestamp() AND t.fp = q.fp))
-RETURNING t.key, t.fence, t.born, t.attempts, t.state
+RETURNING t.key, t.fence, t.born, t.attempts, t.state, q.label
+), label AS (                           -- of those that begin an incarnation
+  INSERT INTO semel.label (key, born, label)
+  SELECT w.key, w.born, w.label FROM win w WHERE w.state = 1 AND w.fence = w.born AND w.label <> ''
+  ON CONFLICT DO NOTHING
+)
+SELECT key, fence, born, attempts, state FROM win

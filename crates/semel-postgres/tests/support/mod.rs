@@ -6,7 +6,7 @@
     reason = "a test may panic"
 )]
 
-use semel::protocol::{Claim, Claimed, InDoubt, Lease, Owner};
+use semel::protocol::{Claim, Claimed, Lease};
 use semel::store::StoreExt;
 use semel::{Fingerprint, Key};
 use semel_postgres::{PostgresSettings, PostgresStore};
@@ -80,13 +80,9 @@ pub(crate) async fn connect(url: &str) -> Client {
 )]
 pub(crate) fn claim() -> Claim {
     Claim {
-        key: Key::from_bytes(rand::random()),
-        fingerprint: Fingerprint::of(b"payload"),
-        owner: Owner::random(),
         lease: LEASE,
         retention: RETENTION,
-        in_doubt: InDoubt::Retry,
-        max_attempts: None,
+        ..Claim::new(Key::from_bytes(rand::random()), Fingerprint::of(b"payload"))
     }
 }
 

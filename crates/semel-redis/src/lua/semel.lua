@@ -1,6 +1,6 @@
 #!lua name=semel_VERSION
 -- KEYS[1] = "<prefix>:{<64 hex>}" the record, KEYS[2] = "<prefix>:{<64 hex>}:s" its steps: one hash tag, one slot.
--- Record: st state, fp, f fence, b born, o owner, l lease end, x expiry, a attempts, r result. fp and o are raw bytes.
+-- Record: st state, fp, f fence, b born, o owner, l lease end, x expiry, a attempts, r result, lb born ':' label. fp and o are raw bytes.
 -- Times are µs of the store clock (< 2^53 until 2255), durations are µs.
 -- Answers use the words of the protocol. A script is atomic, so the second look of complete, fail, release and renew is part of it.
 local function now() local t=redis.call('TIME'); return t[1]*1000000+t[2] end
@@ -28,7 +28,7 @@ local function unchanged(c,n,fence,owner,mine)  -- nothing applied: what became 
   return {'stale'}
 end
 local function held(c,fence,owner) return c.st and c.f==fence and c.o==owner and (c.st=='1' or c.st=='5') end
-local function claim(K,A)                       -- fp owner lease ttl park max_attempts
+local function claim(K,A)                       -- fp owner lease ttl park max_attempts label
   local fp,owner,lease,ttl,park,max=A[1],A[2],tonumber(A[3]),tonumber(A[4]),A[5]=='1',tonumber(A[6])
   local n,c=now(),get(K[1]); local old=live(c,n)
   if old then
@@ -40,12 +40,13 @@ local function claim(K,A)                       -- fp owner lease ttl park max_a
     if c.st=='1' and (park or not below(c.a,max)) then
       redis.call('HSET',K[1],'st','5','x',f(math.max(c.x,n+lease+ttl))); keep(K,'5'); return {'parked',c.f}
     end
-  else redis.call('DEL',K[2]) end               -- a new incarnation starts without steps
+  else redis.call('DEL',K[2]); if c.f then redis.call('HDEL',K[1],'lb') end end    -- a new incarnation starts without steps and label
   local fence=n; if c.f then fence=bump(c,n) end
   local x=n+lease+ttl; if c.x and c.x>x then x=c.x end
   local a=old and c.a+1 or 1; local b=old and c.b or f(fence)
   redis.call('HSET',K[1],'st','1','fp',fp,'f',f(fence),'b',b,'o',owner,'l',f(n+lease),'x',f(x),'a',f(a))
   if c.r then redis.call('HDEL',K[1],'r') end
+  if not old and A[7]~='' then redis.call('HSET',K[1],'lb',b..':'..A[7]) end
   keep(K,'1',x); return {'granted',f(fence),f(n+lease),f(a),b}
 end
 local function settle(K,c,st,n,delay,ttl,result)
@@ -77,9 +78,12 @@ local function renew(K,A)                       -- owner fence lease ttl
   local lease=tonumber(A[3]); local l=math.max(c.l,n+lease); local x=math.max(c.x,n+lease+tonumber(A[4]))
   redis.call('HSET',K[1],'l',f(l),'x',f(x)); keep(K,'1',x); return {'applied','1',f(l)}
 end
-local function look(K,A)                        -- A[1]=='0': without the result
+local function label(K,c)                       -- with its born, because a library of before the label does not know to remove it
+  local b,l=string.match(redis.call('HGET',K[1],'lb') or '','^(%d+):(.*)$'); return b==c.b and l or ''
+end
+local function look(K,A)                        -- A[1]=='0': without the result and the label
   local n,c=now(),get(K[1]); if not live(c,n) then return {'absent'} end
-  return {c.st,c.f,c.o,f(c.a),c.b,f(c.l),f(c.x),c.fp,A[1]~='0' and c.r}
+  return {c.st,c.f,c.o,f(c.a),c.b,f(c.l),f(c.x),c.fp,A[1]~='0' and c.r,A[1]~='0' and label(K,c)}
 end
 -- steps: field = name, value = state(1|2) fence ':' result
 local function step(K,A)                        -- owner fence name -> record, step state, step fence, step result | nil
@@ -124,7 +128,7 @@ end
 local function forget(K,A)                      -- ends the incarnation; the husk keeps the fence until it expires physically
   local n,c=now(),get(K[1]); if not live(c,n) then return {'gone','0'} end
   if c.st=='1' and c.l>n then return {'refused'} end
-  redis.call('HSET',K[1],'st','4','l',f(n),'x',f(n)); redis.call('HDEL',K[1],'r'); redis.call('DEL',K[2]); keep(K,'4',n)
+  redis.call('HSET',K[1],'st','4','l',f(n),'x',f(n)); redis.call('HDEL',K[1],'r','lb'); redis.call('DEL',K[2]); keep(K,'4',n)
   return {'applied','0',f(n),c.f,c.b}
 end
 -- letters: KEYS[1] = "<prefix>:{letters}:h" id -> delivery, 'h'..id -> head; KEYS[2] = "<prefix>:{letters}:z" id by time;

@@ -3,7 +3,7 @@
 use async_trait::async_trait;
 use redis::aio::MultiplexedConnection;
 use semel::conformance::Subject;
-use semel::protocol::{Claim, InDoubt, Lease, Owner};
+use semel::protocol::{Claim, Lease};
 use semel::store::{Letters, StoreExt};
 use semel::{Fingerprint, Key, Store};
 use semel_redis::{RedisSettings, RedisStore};
@@ -103,13 +103,9 @@ pub(crate) async fn raw(url: &str) -> MultiplexedConnection {
 pub(crate) fn claim() -> Claim {
     let key = Key::from_bytes(rand::random());
     Claim {
-        key,
-        fingerprint: Fingerprint::of(key.as_bytes()),
-        owner: Owner::random(),
         lease: Duration::from_secs(30),
         retention: Duration::from_secs(3_600),
-        in_doubt: InDoubt::Retry,
-        max_attempts: None,
+        ..Claim::new(key, Fingerprint::of(key.as_bytes()))
     }
 }
 

@@ -6,13 +6,14 @@ use super::stage::{DELAY, LEASE, Piece, RETENTION, Stage, WINDOWS_MAX};
 use crate::Key;
 use crate::record::{Acted, Record, State};
 use crate::store::StoreExt;
+use bytes::Bytes;
 use std::collections::BTreeMap;
 
 behaviours![
     BEHAVIOURS:
     every_live_record_is_listed_once,
     a_state_is_listed_alone,
-    a_list_shows_what_look_shows_but_the_result,
+    a_list_shows_what_look_shows_but_result_and_label,
     a_page_of_records_is_no_longer_than_asked,
     expired_and_forgotten_records_are_not_listed,
     parked_records_are_listed_for_ever,
@@ -92,12 +93,13 @@ async fn a_state_is_listed_alone(stage: &Stage<'_>) -> Judged {
     clear(stage, &pieces).await
 }
 
-async fn a_list_shows_what_look_shows_but_the_result(stage: &Stage<'_>) -> Judged {
+async fn a_list_shows_what_look_shows_but_result_and_label(stage: &Stage<'_>) -> Judged {
     let pieces = pieces(stage).await?;
     let listed: BTreeMap<_, _> = list(stage, None, 10).await?.into_iter().collect();
     for (_, piece) in &pieces {
         let expected = Record {
             result: None,
+            label: Bytes::new(),
             ..piece.record().await?
         };
         let shown = listed.get(&piece.key);

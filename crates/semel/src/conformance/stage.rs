@@ -119,13 +119,9 @@ impl Piece {
     /// A claim by a new owner.
     pub(super) fn claim(&self) -> Claim {
         Claim {
-            key: self.key,
-            fingerprint: self.fingerprint,
-            owner: Owner::random(),
             lease: LEASE,
             retention: RETENTION,
-            in_doubt: InDoubt::Retry,
-            max_attempts: None,
+            ..Claim::new(self.key, self.fingerprint)
         }
     }
 

@@ -123,6 +123,7 @@ mod tests {
             lease_until: Time(0),
             expires_at: Time(0),
             result: None,
+            label: bytes::Bytes::new(),
         }
     }
 

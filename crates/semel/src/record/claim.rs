@@ -3,6 +3,7 @@
 use super::{Decision, Fence, Lease, Owner, Record, Settled, State, below, look};
 use crate::clock::Time;
 use crate::{Fingerprint, Key};
+use bytes::Bytes;
 use std::num::NonZeroU32;
 use std::time::Duration;
 
@@ -23,6 +24,9 @@ pub struct Claim {
     pub in_doubt: InDoubt,
     /// How many runs before the work is parked; `None` is no limit.
     pub max_attempts: Option<NonZeroU32>,
+    /// What the work is about, for people; empty is none. Kept if this claim begins an incarnation, and part of no
+    /// decision.
+    pub label: Bytes,
 }
 
 /// The answer to a claim.
@@ -106,6 +110,7 @@ fn grant(
         lease_until: now.plus(claim.lease),
         expires_at: record.map_or(end, |record| record.expires_at.max(end)),
         result: None,
+        label: old.map_or_else(|| claim.label.clone(), |old| old.label.clone()),
     };
     let lease = new.lease(claim);
     let ended = record.map(|record| record.born).filter(|_| old.is_none());
@@ -130,6 +135,28 @@ fn park(old: &Record, claim: &Claim, now: Time) -> Decision<Claimed> {
 fn lapse_parks(old: &Record, claim: &Claim) -> bool {
     claim.in_doubt == InDoubt::Park || !below(old.attempts, claim.max_attempts)
 }
+
+// === impl Claim ===
+
+impl Claim {
+    /// A claim by a new owner, on the default terms: a lease of 30 s, remembered for 24 h, doubt is retried, attempts are
+    /// not limited, without a label.
+    #[must_use]
+    pub fn new(key: Key, fingerprint: Fingerprint) -> Self {
+        Self {
+            key,
+            fingerprint,
+            owner: Owner::random(),
+            lease: Duration::from_secs(30),
+            retention: Duration::from_secs(24 * 60 * 60),
+            in_doubt: InDoubt::Retry,
+            max_attempts: None,
+            label: Bytes::new(),
+        }
+    }
+}
+
+// === impl Record ===
 
 impl Record {
     fn lease(&self, claim: &Claim) -> Lease {

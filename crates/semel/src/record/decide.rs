@@ -29,17 +29,9 @@ pub struct Decision<A = Answer> {
 /// use semel::clock::Time;
 /// use semel::protocol::{Answer, Claim, Claimed, InDoubt, Operation, Owner, State, decide};
 /// use semel::{Fingerprint, Key};
-/// use std::time::Duration;
 ///
-/// let claim = Claim {
-///     key: Key::from_bytes([1; 32]),
-///     fingerprint: Fingerprint::of(b"payload"),
-///     owner: Owner::random(),
-///     lease: Duration::from_secs(30),
-///     retention: Duration::from_secs(3600),
-///     in_doubt: InDoubt::Park,
-///     max_attempts: None,
-/// };
+/// let claim = Claim::new(Key::from_bytes([1; 32]), Fingerprint::of(b"payload"));
+/// let claim = Claim { in_doubt: InDoubt::Park, ..claim };
 /// let granted = decide(None, None, &Operation::Claim(claim.clone()), Time(1_000_000));
 /// assert!(matches!(granted.answer, Answer::Claimed(Claimed::Granted(_))));
 ///

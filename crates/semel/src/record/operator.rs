@@ -93,6 +93,7 @@ pub(super) fn forget(record: Option<&Record>, now: Time) -> Decision<Acted> {
     let husk = Record {
         state: State::Waiting,
         result: None,
+        label: Bytes::new(),
         lease_until: now,
         expires_at: now,
         ..old.clone()

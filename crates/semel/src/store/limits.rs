@@ -14,16 +14,20 @@ pub const RETENTION_MAX: Duration = Duration::from_secs(366 * 24 * 60 * 60);
 /// The longest name of a step, in bytes.
 pub const STEP_NAME_BYTES_MAX: usize = 255;
 
+/// The longest label of a claim, in bytes: a few words about the work, not the work.
+pub const LABEL_BYTES_MAX: usize = 1024;
+
 /// The largest result of a run or a step, encoded, in bytes.
 pub const RESULT_BYTES_MAX: usize = 16 * 1024 * 1024;
 
 impl Claim {
-    /// Whether the durations of this claim make sense; every store asks before it writes.
+    /// Whether this claim makes sense and its label can be kept; every store asks before it writes.
     ///
     /// # Errors
     /// `Invalid`, naming the setting.
     pub fn validate(&self) -> Result<(), Error> {
-        validate_lease(self.lease, self.retention)
+        validate_lease(self.lease, self.retention)?;
+        validate_bytes("label", &self.label, LABEL_BYTES_MAX)
     }
 }
 

@@ -69,6 +69,10 @@ faults![
     StepsOutliveTheIncarnation,
     StepsAreForgottenByTheNextRun,
     StepInDoubtRuns,
+    LabelsAreNotKept,
+    LabelsOfLaterGrantsAreKept,
+    LabelsOutliveTheIncarnation,
+    LabelsAreCompared,
     ResultsAreText,
     NothingIsValidated,
     ClaimIsTwoSteps,
@@ -200,6 +204,9 @@ impl Fault {
         if self == Self::PayloadIgnored {
             record.fingerprint = claim.fingerprint;
         }
+        if self == Self::LabelsAreCompared && record.label != claim.label {
+            record.fingerprint = Fingerprint::of(b"nobody's");
+        }
     }
 
     /// The operation as the store understands it.
@@ -252,9 +259,22 @@ impl Fault {
         }
     }
 
+    /// The label as a claim writes it.
+    fn labels(self, claim: &Claim, old: Option<&Record>, new: &mut Record) {
+        match (self, old) {
+            (Self::LabelsAreNotKept, _) => new.label = Bytes::new(),
+            (Self::LabelsOfLaterGrantsAreKept, _) => new.label = claim.label.clone(),
+            (Self::LabelsOutliveTheIncarnation, Some(old)) => new.label = old.label.clone(),
+            (_, _) => {}
+        }
+    }
+
     /// The record as it is written.
     fn writes(self, operation: &Operation, old: Option<&Record>, new: &mut Record, now: Time) {
         let claims = matches!(operation, Operation::Claim(_));
+        if let Operation::Claim(claim) = operation {
+            self.labels(claim, old, new);
+        }
         let redrives = matches!(operation, Operation::Redrive(_));
         let resolves = matches!(operation, Operation::Resolve { .. });
         if self == Self::RetentionShorterThanTheLease && claims {

@@ -26,7 +26,7 @@ impl Verb {
         };
         Some(match self {
             Self::Look => both(Operation::Look(key)),
-            Self::Claim(asking) => both(Operation::Claim(asking.claim(desk))),
+            Self::Claim(asking) => both(Operation::Claim(asking.claim(desk, number))),
             Self::Renew(who, lease_for, retention) => by(who, &|lease| Operation::Renew {
                 lease,
                 lease_for: lease_for.exactly(),
@@ -103,7 +103,7 @@ impl Verb {
 // === impl Asking ===
 
 impl Asking {
-    fn claim(&self, desk: &Desk) -> Claim {
+    fn claim(&self, desk: &Desk, number: usize) -> Claim {
         let earlier = self.again.and_then(|back| desk.run(back));
         Claim {
             key: desk.key,
@@ -117,6 +117,7 @@ impl Asking {
             retention: self.retention().exactly(),
             in_doubt: self.policy.in_doubt,
             max_attempts: self.policy.max_attempts,
+            label: label(number),
         }
     }
 
@@ -140,6 +141,15 @@ impl Asking {
             self.retention(),
             self.policy.say()
         )
+    }
+}
+
+/// Every other act has a label of its own.
+fn label(number: usize) -> Bytes {
+    if number.is_multiple_of(2) {
+        Bytes::from(format!("label {number}"))
+    } else {
+        Bytes::new()
     }
 }
 

@@ -113,6 +113,7 @@ impl Same<'_> {
         agree("attempts", &oracle.attempts, &store.attempts)?;
         agree("the owner", &oracle.owner, &store.owner)?;
         agree("the result", &oracle.result, &store.result)?;
+        agree("the label", &oracle.label, &store.label)?;
         self.fences.agree(oracle.born, store.born)?;
         self.fences.agree(oracle.fence, store.fence)?;
         let kept = |record: &Record| record.expires_at.since(record.lease_until);

@@ -153,13 +153,12 @@ impl Actor {
             .then(|| self.lease(spot))
             .flatten();
         let claim = Claim {
-            key: spot.key,
-            fingerprint: Fingerprint::of(payload),
             owner: again.map_or_else(Owner::random, |lease| lease.owner),
             lease: LEASE,
             retention: RETENTION,
             in_doubt: spot.in_doubt,
             max_attempts: spot.max_attempts,
+            ..Claim::new(spot.key, Fingerprint::of(payload))
         };
         let claimed = self.store.claim(&claim).await?;
         if let Claimed::Granted(lease) = &claimed {

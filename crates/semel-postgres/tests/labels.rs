@@ -1,0 +1,109 @@
+//! What labels cost and leave behind in the tables.
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
+
+mod support;
+
+use semel::protocol::{Acted, Claim, Held, State};
+use semel::store::StoreExt;
+use semel::{Outcome, Store};
+use semel_postgres::{PostgresSettings, migrate};
+use std::time::Duration;
+use support::{Bed, RETENTION, age, claim, granted};
+
+const RUNS: i64 = 20;
+
+fn labelled() -> Claim {
+    Claim {
+        label: "{\"order\": 7}".into(),
+        ..claim()
+    }
+}
+
+async fn labels(bed: &Bed) -> i64 {
+    bed.ask("SELECT count(*) FROM semel.label").await
+}
+
+async fn sweep(bed: &Bed) {
+    let mut after = None;
+    loop {
+        after = bed.store.sweep(after.as_ref()).await.unwrap().next;
+        if after.is_none() {
+            return;
+        }
+    }
+}
+
+#[tokio::test]
+async fn completions_of_labelled_runs_update_in_place() {
+    let Bed { store, sql, .. } = Bed::new("labels_hot").await;
+    let result = Outcome::ok("done").encode();
+    for _ in 0..RUNS {
+        let lease = granted(store.claim(&labelled()).await.unwrap());
+        let held = store.complete(&lease, &result, RETENTION).await;
+        assert_eq!(held, Ok(Held::Applied(State::Succeeded)));
+    }
+    // A connection reports what it has counted when it ends.
+    drop(store);
+    let counted = "SELECT n_tup_upd, n_tup_hot_upd FROM pg_stat_user_tables WHERE relname = 'rec'";
+    let mut updated = (0, 0);
+    for _ in 0..1_500 {
+        let row = sql.query_one(counted, &[]).await.unwrap();
+        updated = (row.get(0), row.get(1));
+        if updated.0 >= RUNS {
+            break;
+        }
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    assert_eq!(updated, (RUNS, RUNS), "all updates, and those in place");
+}
+
+#[tokio::test]
+async fn only_claims_with_a_label_leave_a_row_and_it_goes_with_the_record() {
+    let bed = Bed::new("labels_rows").await;
+    granted(bed.store.claim(&claim()).await.unwrap());
+    assert_eq!(labels(&bed).await, 0);
+
+    let [forgotten, expired] = [labelled(), labelled()];
+    for claim in [&forgotten, &expired] {
+        let lease = granted(bed.store.claim(claim).await.unwrap());
+        let result = Outcome::ok("done").encode();
+        let held = bed.store.complete(&lease, &result, RETENTION).await;
+        assert_eq!(held, Ok(Held::Applied(State::Succeeded)));
+    }
+    assert_eq!(labels(&bed).await, 2);
+    let acted = bed.store.forget(&forgotten.key).await;
+    assert_eq!(acted, Ok(Acted::Applied));
+    assert_eq!(labels(&bed).await, 1);
+
+    // The label of the incarnation before is left to the sweep.
+    age(&bed.sql, 2 * RETENTION).await;
+    let again = Claim {
+        label: "another".into(),
+        ..expired
+    };
+    granted(bed.store.claim(&again).await.unwrap());
+    sweep(&bed).await;
+    assert_eq!(labels(&bed).await, 1);
+    let record = bed.store.look(&again.key).await.unwrap().unwrap();
+    assert_eq!(record.label, again.label);
+    age(&bed.sql, 3 * RETENTION).await;
+    sweep(&bed).await;
+    assert_eq!(labels(&bed).await, 0);
+}
+
+#[tokio::test]
+async fn whoever_migrates_labels_belong_to_the_owner_of_the_records() {
+    let bed = Bed::new("labels_owner").await;
+    let owner = format!("gate_{}", std::process::id());
+    let earlier = format!(
+        "CREATE ROLE {owner}; ALTER TABLE semel.rec OWNER TO {owner}; DROP TABLE semel.label;
+         DELETE FROM semel.migration WHERE version = 5"
+    );
+    bed.sql.batch_execute(&earlier).await.unwrap();
+    let migrated = migrate(&PostgresSettings::new(&bed.url)).await.unwrap();
+    assert_eq!(migrated.from, 4);
+    let found: String = bed
+        .ask("SELECT tableowner::text FROM pg_tables WHERE schemaname = 'semel' AND tablename = 'label'")
+        .await;
+    assert_eq!(found, owner);
+}
