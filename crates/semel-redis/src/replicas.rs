@@ -10,7 +10,7 @@ use crate::line::{Answers, Line};
 use crate::settings::WaitReplicas;
 use redis::{Cmd, Value};
 use semel::Error;
-use semel::batch::{Batcher, Limits, Pending};
+use semel::store::batch::{Batcher, Limits, Pending};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// How many calls share a `WAIT` at the most.

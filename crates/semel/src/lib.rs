@@ -58,8 +58,6 @@ mod settled_cache;
 pub mod pending;
 pub mod memory;
 pub mod clock;
-#[doc(hidden)]
-pub mod batch;
 #[cfg(feature = "tower")]
 pub mod tower;
 #[cfg(feature = "conformance")]

@@ -4,6 +4,8 @@ mod ext;
 mod letters;
 mod error;
 mod limits;
+#[doc(hidden)]
+pub mod batch;
 
 pub use error::Error;
 pub use ext::StoreExt;

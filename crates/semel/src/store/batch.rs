@@ -1,7 +1,7 @@
 //! Group commit without timers: everything that arrives while the last group is being written
 //! goes into the next one. An idle lane takes a lone item at once, so nobody waits to be batched.
 
-use crate::store::Error;
+use super::Error;
 use std::collections::{HashSet, VecDeque};
 use std::fmt;
 use std::future::Future;
@@ -30,7 +30,7 @@ const LOOK_AHEAD_ITEMS_MAX: usize = 4096;
 /// Takes items one by one and writes them in groups, on a fixed number of lanes.
 ///
 /// ```
-/// use semel::batch::{Batcher, Limits, Pending};
+/// use semel::store::batch::{Batcher, Limits, Pending};
 ///
 /// # tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(async {
 /// let double = |group: Vec<Pending<u32, u32>>| async move {
