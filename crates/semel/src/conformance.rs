@@ -86,10 +86,10 @@ mod tombstone;
 mod invalid;
 mod race;
 mod compare;
-mod verdict;
+mod report;
 
 pub use compare::{Difference, compare};
-pub use verdict::{Report, Verdict, Verdicts};
+pub use report::{Report, Violation, Violations};
 
 use crate::store::{Letters, Store};
 use async_trait::async_trait;
@@ -117,7 +117,7 @@ pub trait Subject: Send + Sync {
 ///
 /// # Errors
 /// Every behaviour that did not hold, with what was expected and what was answered.
-pub async fn suite(subject: &dyn Subject) -> Result<Report, Verdicts> {
+pub async fn suite(subject: &dyn Subject) -> Result<Report, Violations> {
     let mut groups = vec![
         ("claim", claim::BEHAVIOURS),
         ("lease", lease::BEHAVIOURS),

@@ -64,8 +64,8 @@ async fn the_suite_convicts_every_fault() {
     for fault in fault::ALL.iter().copied() {
         match suite(&Accused::new(fault)).await {
             Ok(_) => acquitted.push(fault),
-            Err(verdicts) => {
-                let names: Vec<_> = verdicts
+            Err(violations) => {
+                let names: Vec<_> = violations
                     .broken
                     .iter()
                     .map(|v| v.behaviour.as_str())

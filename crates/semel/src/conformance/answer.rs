@@ -9,7 +9,7 @@ use bytes::Bytes;
 use std::fmt::Debug;
 use std::time::Duration;
 
-/// The longest text of an answer in a verdict: results may have megabytes.
+/// The longest text of an answer in a report: results may have megabytes.
 const SHOWN_CHARS_MAX: usize = 600;
 
 /// How much real time may pass within a behaviour before durations look wrong.

@@ -2,7 +2,7 @@
 
 use super::answer::Judged;
 use super::stage::Stage;
-use super::{Report, Subject, Verdict, Verdicts};
+use super::{Report, Subject, Violation, Violations};
 use std::pin::Pin;
 use std::time::Duration;
 
@@ -34,7 +34,7 @@ pub(super) use behaviours;
 pub(super) async fn judge(
     subject: &dyn Subject,
     groups: &[(&str, &[Behaviour])],
-) -> Result<Report, Verdicts> {
+) -> Result<Report, Violations> {
     let stage = Stage::new(subject);
     let (mut held, mut broken) = (Vec::new(), Vec::new());
     for (group, behaviours) in groups {
@@ -42,7 +42,7 @@ pub(super) async fn judge(
             let name = format!("{group}::{}", behaviour.name);
             match judge_one(&stage, behaviour).await {
                 Ok(()) => held.push(name),
-                Err(why) => broken.push(Verdict {
+                Err(why) => broken.push(Violation {
                     behaviour: name,
                     expected: why.expected,
                     answered: why.answered,
@@ -53,7 +53,7 @@ pub(super) async fn judge(
     if broken.is_empty() {
         Ok(Report { held })
     } else {
-        Err(Verdicts { broken, held })
+        Err(Violations { broken, held })
     }
 }
 

@@ -11,16 +11,16 @@ pub struct Report {
 
 /// Some behaviours did not hold.
 #[derive(Clone, PartialEq, Eq)]
-pub struct Verdicts {
+pub struct Violations {
     /// Each behaviour that did not hold.
-    pub broken: Vec<Verdict>,
+    pub broken: Vec<Violation>,
     /// The names of those that did.
     pub held: Vec<String>,
 }
 
 /// A behaviour that did not hold.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Verdict {
+pub struct Violation {
     /// Its name, as `group::behaviour`.
     pub behaviour: String,
     /// What should have been answered, and to what.
@@ -37,30 +37,30 @@ impl fmt::Display for Report {
     }
 }
 
-// === impl Verdicts ===
+// === impl Violations ===
 
-impl fmt::Display for Verdicts {
+impl fmt::Display for Violations {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let all = self.broken.len() + self.held.len();
         write!(f, "{} of {all} behaviours did not hold:", self.broken.len())?;
         self.broken
             .iter()
-            .try_for_each(|verdict| write!(f, "\n{verdict}"))
+            .try_for_each(|violation| write!(f, "\n{violation}"))
     }
 }
 
 /// As readable as `Display`, because this is what a failed `unwrap` prints.
-impl fmt::Debug for Verdicts {
+impl fmt::Debug for Violations {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Display::fmt(self, f)
     }
 }
 
-impl std::error::Error for Verdicts {}
+impl std::error::Error for Violations {}
 
-// === impl Verdict ===
+// === impl Violation ===
 
-impl fmt::Display for Verdict {
+impl fmt::Display for Violation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
