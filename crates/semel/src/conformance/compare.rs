@@ -6,18 +6,18 @@
 mod plan;
 mod oracle;
 mod same;
-mod lane;
+mod case;
 mod fill;
 mod shrink;
 
 use super::Subject;
-use lane::{Lane, Parted};
+use case::{Case, Parted};
 use plan::{Act, Acts, Draw, Spans};
 use std::fmt;
 use tokio::task::JoinSet;
 
 /// How many cases go side by side.
-const LANES: usize = 16;
+const SIDE_BY_SIDE: u32 = 16;
 
 /// Where a store and the oracle parted.
 #[derive(Clone, PartialEq, Eq)]
@@ -41,40 +41,39 @@ pub async fn compare(
     ops: usize,
     seed: u64,
 ) -> Result<(), Difference> {
-    let lanes = u32::try_from(LANES).expect("a small number");
-    for round in 0..cases.div_ceil(lanes) {
-        let first = round * lanes;
-        let width = (cases - first).min(lanes) as usize;
+    for round in 0..cases.div_ceil(SIDE_BY_SIDE) {
+        let first = round * SIDE_BY_SIDE;
+        let width = (cases - first).min(SIDE_BY_SIDE) as usize;
         let draw = plan::draw(seed, round, width, ops);
-        if let Err((lane, parted)) = side_by_side(subject, &draw).await {
+        if let Err((number, parted)) = side_by_side(subject, &draw).await {
             return Err(Difference {
                 seed,
-                case: first + u32::try_from(lane).expect("a small number"),
-                story: shrink::shrink(subject, draw, lane, parted).await,
+                case: first + u32::try_from(number).expect("a small number"),
+                story: shrink::shrink(subject, draw, number, parted).await,
             });
         }
     }
     Ok(())
 }
 
-/// Runs all lanes of a draw, and tells the first that parted.
+/// Runs all cases of a draw, and tells the first that parted.
 async fn side_by_side(subject: &dyn Subject, draw: &Draw) -> Result<(), (usize, Parted)> {
-    let script = |lane: &Vec<Acts>| lane.iter().map(|act| act.current()).collect::<Vec<_>>();
-    let lane = |acts| (Lane::new(subject.store()), script(acts).into_iter());
-    let mut lanes: Vec<_> = draw.lanes.iter().map(lane).enumerate().collect();
+    let script = |acts: &Vec<Acts>| acts.iter().map(|act| act.current()).collect::<Vec<_>>();
+    let case = |acts| (Case::new(subject.store()), script(acts).into_iter());
+    let mut cases: Vec<_> = draw.cases.iter().map(case).enumerate().collect();
     for pass in draw.passes.iter().copied() {
         advance(subject, pass).await;
         let mut acting = JoinSet::new();
-        for (number, (mut lane, mut acts)) in lanes.drain(..) {
+        for (number, (mut case, mut acts)) in cases.drain(..) {
             acting.spawn(async move {
-                match act_one(&mut lane, pass, acts.next().as_ref()).await {
-                    Ok(()) => Ok((number, (lane, acts))),
+                match act_one(&mut case, pass, acts.next().as_ref()).await {
+                    Ok(()) => Ok((number, (case, acts))),
                     Err(parted) => Err((number, parted)),
                 }
             });
         }
         while let Some(acted) = acting.join_next().await {
-            lanes.push(acted.expect("a lane neither panics nor is aborted")?);
+            cases.push(acted.expect("a case neither panics nor is aborted")?);
         }
     }
     Ok(())
@@ -86,10 +85,10 @@ async fn alone(
     passes: &[Spans],
     acts: &[Option<Act>],
 ) -> Result<(), Parted> {
-    let mut lane = Lane::new(subject.store());
+    let mut case = Case::new(subject.store());
     for (pass, act) in passes.iter().zip(acts) {
         advance(subject, *pass).await;
-        act_one(&mut lane, *pass, act.as_ref()).await?;
+        act_one(&mut case, *pass, act.as_ref()).await?;
     }
     Ok(())
 }
@@ -101,10 +100,10 @@ async fn advance(subject: &dyn Subject, pass: Spans) {
     }
 }
 
-async fn act_one(lane: &mut Lane, pass: Spans, act: Option<&Act>) -> Result<(), Parted> {
-    lane.pass(pass);
+async fn act_one(case: &mut Case, pass: Spans, act: Option<&Act>) -> Result<(), Parted> {
+    case.pass(pass);
     match act {
-        Some(act) => lane.act(act).await,
+        Some(act) => case.act(act).await,
         None => Ok(()),
     }
 }

@@ -1,6 +1,6 @@
 //! An act filled in: the calls it stands for on either side, and how it is told.
 
-use super::lane::{Desk, Run};
+use super::case::{Desk, RunPair};
 use super::plan::{Asking, By, Failing, Forged, Kind, Policy, Spans, Verb};
 use crate::Fingerprint;
 use crate::conformance::answer::shown;
@@ -199,7 +199,7 @@ impl Policy {
 // === impl By ===
 
 impl By {
-    fn run(&self, desk: &Desk) -> Run {
+    fn run(&self, desk: &Desk) -> RunPair {
         let run = desk.run(self.back);
         let mut run = run.map_or_else(|| desk.nobody(), |(_, run)| run.clone());
         match self.forged {

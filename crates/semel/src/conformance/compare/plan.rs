@@ -98,17 +98,17 @@ pub(super) enum Forged {
     Fence,
 }
 
-/// One draw: what time passes before each act, and what each lane does.
+/// One draw: what time passes before each act, and what each case does.
 pub(super) struct Draw {
     pub(super) passes: Vec<Spans>,
-    pub(super) lanes: Vec<Vec<Acts>>,
+    pub(super) cases: Vec<Vec<Acts>>,
 }
 
 /// An act, and simpler acts in its place.
 pub(super) type Acts = Box<dyn ValueTree<Value = Act>>;
 
-/// Draws `lanes` sequences of `acts` acts that share the passing of time.
-pub(super) fn draw(seed: u64, round: u32, lanes: usize, acts: usize) -> Draw {
+/// Draws `cases` sequences of `acts` acts that share the passing of time.
+pub(super) fn draw(seed: u64, round: u32, cases: usize, acts: usize) -> Draw {
     let mut bytes = [0; 32];
     let numbers = seed.to_be_bytes().into_iter().chain(round.to_be_bytes());
     bytes.iter_mut().zip(numbers).for_each(|(b, n)| *b = n);
@@ -121,10 +121,10 @@ pub(super) fn draw(seed: u64, round: u32, lanes: usize, acts: usize) -> Draw {
     let (act, pass) = (act().boxed(), pass().boxed());
     let act = |runner: &mut TestRunner| act.new_tree(runner).expect("no act is rejected");
     let mut sequence = || (0..acts).map(|_| act(&mut runner)).collect();
-    let lanes = (0..lanes).map(|_| sequence()).collect();
+    let cases = (0..cases).map(|_| sequence()).collect();
     let pass = |_| pass.new_tree(&mut runner).expect("no pass is rejected");
     let passes = (0..acts).map(pass).map(|pass| pass.current()).collect();
-    Draw { passes, lanes }
+    Draw { passes, cases }
 }
 
 fn pass() -> impl Strategy<Value = Spans> {

@@ -1,6 +1,6 @@
 //! Making a case shorter: fewer acts, less passing of time, simpler acts.
 
-use super::lane::Parted;
+use super::case::Parted;
 use super::plan::{Act, Acts, Draw, Spans};
 use super::{Subject, alone};
 use proptest::strategy::ValueTree;
@@ -21,10 +21,10 @@ struct Shortest<'a> {
 pub(super) async fn shrink(
     subject: &dyn Subject,
     mut draw: Draw,
-    lane: usize,
+    case: usize,
     parted: Parted,
 ) -> String {
-    let mut trees = draw.lanes.swap_remove(lane);
+    let mut trees = draw.cases.swap_remove(case);
     let mut shortest = Shortest {
         subject,
         passes: draw.passes,

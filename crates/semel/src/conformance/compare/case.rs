@@ -15,7 +15,7 @@ use std::time::Duration;
 const TICK: Duration = Duration::from_micros(10);
 
 /// One case under way.
-pub(super) struct Lane {
+pub(super) struct Case {
     store: Arc<dyn Store>,
     desks: [Desk; KEYS],
     now: Time,
@@ -29,12 +29,12 @@ pub(super) struct Desk {
     pub(super) key: Key,
     oracle: Oracle,
     fences: Fences,
-    runs: Vec<Run>,
+    runs: Vec<RunPair>,
 }
 
 /// A run as either side granted it.
 #[derive(Clone, PartialEq)]
-pub(super) struct Run {
+pub(super) struct RunPair {
     pub(super) oracle: Lease,
     pub(super) store: Lease,
 }
@@ -45,9 +45,9 @@ pub(super) struct Parted {
     pub(super) story: String,
 }
 
-// === impl Lane ===
+// === impl Case ===
 
-impl Lane {
+impl Case {
     /// A case under keys that nobody else uses.
     pub(super) fn new(store: Arc<dyn Store>) -> Self {
         Self {
@@ -185,7 +185,7 @@ impl Desk {
             && let Ok(Answer::Claimed(Claimed::Granted(store))) = store
         {
             let (oracle, store) = (oracle.clone(), store.clone());
-            let run = Run { oracle, store };
+            let run = RunPair { oracle, store };
             if !self.runs.contains(&run) {
                 self.runs.push(run);
             }
@@ -193,14 +193,14 @@ impl Desk {
     }
 
     /// The number and the run of the grant so many grants back, or of the first.
-    pub(super) fn run(&self, back: usize) -> Option<(usize, &Run)> {
+    pub(super) fn run(&self, back: usize) -> Option<(usize, &RunPair)> {
         let last = self.runs.len().checked_sub(1)?;
         let number = last.saturating_sub(back);
         Some((number + 1, self.runs.get(number)?))
     }
 
     /// A run that never was.
-    pub(super) fn nobody(&self) -> Run {
+    pub(super) fn nobody(&self) -> RunPair {
         let lease = Lease {
             key: self.key,
             owner: Owner::random(),
@@ -208,7 +208,7 @@ impl Desk {
             born: Fence(1),
             attempt: 1,
         };
-        Run {
+        RunPair {
             oracle: lease.clone(),
             store: lease,
         }
