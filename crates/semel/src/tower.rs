@@ -142,7 +142,7 @@ pub enum OnceError {
 
 type Name = dyn Fn(&Parts, &Bytes) -> Result<Work, KeyError> + Send + Sync;
 type Judge = dyn Fn(&Response<Bytes>) -> Verdict + Send + Sync;
-type Answer = Response<Full<Bytes>>;
+type Reply = Response<Full<Bytes>>;
 
 /// The fingerprint of a request: its method, its path with the query, and its body, as a JSON value if
 /// its `Content-Type` says so.
@@ -196,9 +196,9 @@ where
     R::Data: Send,
     R::Error: fmt::Display,
 {
-    type Response = Answer;
+    type Response = Reply;
     type Error = OnceError;
-    type Future = Pin<Box<dyn Future<Output = Result<Answer, OnceError>> + Send>>;
+    type Future = Pin<Box<dyn Future<Output = Result<Reply, OnceError>> + Send>>;
 
     fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), OnceError>> {
         self.inner
@@ -216,7 +216,7 @@ where
 
 impl OnceLayer {
     /// Read → name → run → answer.
-    async fn answer<S, B, R>(self, mut inner: S, request: Request<B>) -> Result<Answer, OnceError>
+    async fn answer<S, B, R>(self, mut inner: S, request: Request<B>) -> Result<Reply, OnceError>
     where
         S: Service<Request<B>, Response = Response<R>> + Send + 'static,
         S::Error: fmt::Display,
@@ -283,7 +283,7 @@ fn judged(verdict: Verdict, response: &Response<Bytes>) -> Result<Outcome, Failu
     }
 }
 
-fn answered(ended: Ended, first_hand: Option<Response<Bytes>>) -> Result<Answer, OnceError> {
+fn answered(ended: Ended, first_hand: Option<Response<Bytes>>) -> Result<Reply, OnceError> {
     let whole = first_hand.map(|response| response.map(Full::new));
     match ended {
         Ended::Ran(recorded) | Ended::Unrecorded(recorded) => match whole {
@@ -309,7 +309,7 @@ fn answered(ended: Ended, first_hand: Option<Response<Bytes>>) -> Result<Answer,
     }
 }
 
-fn response(outcome: &Outcome) -> Result<Answer, OnceError> {
+fn response(outcome: &Outcome) -> Result<Reply, OnceError> {
     let unreadable = |what: String| {
         Error::Corrupt(format!(
             "a recorded answer has {what}; nothing is replayed from it"

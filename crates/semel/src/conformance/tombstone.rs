@@ -146,37 +146,37 @@ async fn a_redrive_is_noted_on_the_letter(stage: &Stage<'_>) -> Judged {
 
 /// One act on a letter.
 #[derive(Clone, Copy, Debug)]
-enum Act {
+enum LetterAct {
     Put(u64),
     Mark(Mark),
 }
 
-const ACTS: [Act; 5] = [
-    Act::Put(0),
-    Act::Put(1),
-    Act::Put(2),
-    Act::Mark(Mark::Redriven),
-    Act::Mark(Mark::Closed),
+const LETTER_ACTS: [LetterAct; 5] = [
+    LetterAct::Put(0),
+    LetterAct::Put(1),
+    LetterAct::Put(2),
+    LetterAct::Mark(Mark::Redriven),
+    LetterAct::Mark(Mark::Closed),
 ];
 
 /// A put, and every three acts after it, against the functions that decide.
 async fn every_short_history_of_a_letter_is_as_decided(stage: &Stage<'_>) -> Judged {
-    for first in ACTS {
-        for second in ACTS {
-            for third in ACTS {
-                history(stage, [Act::Put(1), first, second, third]).await?;
+    for first in LETTER_ACTS {
+        for second in LETTER_ACTS {
+            for third in LETTER_ACTS {
+                history(stage, [LetterAct::Put(1), first, second, third]).await?;
             }
         }
     }
     Ok(())
 }
 
-async fn history(stage: &Stage<'_>, acts: [Act; 4]) -> Judged {
+async fn history(stage: &Stage<'_>, acts: [LetterAct; 4]) -> Judged {
     let (now, letter) = (Time(1), letter(Reason::Parked, b"delivery"));
     let mut stored: Option<Stored> = None;
     for act in acts {
         let write = match act {
-            Act::Put(by) => {
+            LetterAct::Put(by) => {
                 let new = Letter {
                     fence: Fence(letter.fence.0 - 1 + by),
                     ..letter.clone()
@@ -185,7 +185,7 @@ async fn history(stage: &Stage<'_>, acts: [Act; 4]) -> Judged {
                 put(stage, &new, decided.answer).await?;
                 decided.write
             }
-            Act::Mark(what) => {
+            LetterAct::Mark(what) => {
                 let decided = letter::mark(stored.as_ref(), what, now);
                 mark(stage, &letter, what, decided.answer).await?;
                 decided.write

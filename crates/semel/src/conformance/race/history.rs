@@ -48,7 +48,7 @@ pub(super) enum What {
         held: Held,
     },
     Acted {
-        act: Act,
+        act: OperatorAct,
         acted: Acted,
     },
     Looked(Record),
@@ -66,7 +66,7 @@ pub(super) enum Word {
 
 /// An operator's act.
 #[derive(Clone, Debug)]
-pub(super) enum Act {
+pub(super) enum OperatorAct {
     /// Resolved, with this result.
     End(Ending, Bytes),
     /// Resolved to run again, redriven, or released.
@@ -174,7 +174,7 @@ impl Told<'_> {
     }
 
     /// The acts of operators that were applied.
-    pub(super) fn acts(&self) -> impl Iterator<Item = (usize, &Act)> {
+    pub(super) fn acts(&self) -> impl Iterator<Item = (usize, &OperatorAct)> {
         self.events.iter().filter_map(|event| match &event.what {
             What::Acted {
                 act,
@@ -197,7 +197,7 @@ impl Told<'_> {
     /// Whether an operator forgot the key in one of these rounds.
     pub(super) fn forgotten(&self, from: usize, to: usize) -> bool {
         let mut acts = self.acts();
-        acts.any(|(round, act)| from <= round && round <= to && matches!(act, Act::Forget))
+        acts.any(|(round, act)| from <= round && round <= to && matches!(act, OperatorAct::Forget))
     }
 
     /// Whether the run gave up by this round.

@@ -1,6 +1,6 @@
 //! Whether what a store kept of a key, and told of it, can all be true.
 
-use super::history::{Act, Told, What, Word, applied};
+use super::history::{OperatorAct, Told, What, Word, applied};
 use crate::conformance::answer::{Judged, that};
 use crate::conformance::stage::RETENTION;
 use crate::record::{Claimed, Ending, Held, Record, Settled, State, StepBegun};
@@ -51,8 +51,8 @@ impl Told<'_> {
             Word::Renew | Word::GiveUp => None,
         });
         let acts = self.acts().filter_map(|(round, act)| match act {
-            Act::End(ending, result) => Some((round, *ending, result)),
-            Act::Again | Act::Forget => None,
+            OperatorAct::End(ending, result) => Some((round, *ending, result)),
+            OperatorAct::Again | OperatorAct::Forget => None,
         });
         said.chain(acts).collect()
     }

@@ -1,7 +1,7 @@
 //! Whether what was told of a key can all be true. The order of what happened within a round is
 //! not known, so each rule accuses only what no order explains.
 
-use super::history::{Act, Told, What, Word, applied};
+use super::history::{OperatorAct, Told, What, Word, applied};
 use crate::conformance::answer::{Judged, that};
 use crate::conformance::stage::{LEASE, RETENTION};
 use crate::record::{Claimed, Ending, Fence, Held, InDoubt, Lease, State, StepBegun};
@@ -137,7 +137,7 @@ impl Told<'_> {
             }
         }
         for (round, act) in self.acts() {
-            let absorbs = matches!(act, Act::End(Ending::Succeeded, _));
+            let absorbs = matches!(act, OperatorAct::End(Ending::Succeeded, _));
             for grant in self
                 .grants
                 .values()

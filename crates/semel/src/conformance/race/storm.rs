@@ -1,7 +1,7 @@
 //! A storm: many actors on few keys, runs old and new, an operator among them, and time that
 //! passes in jumps; judged by what each actor was told.
 
-use super::history::{Act, Event, History, What, Word};
+use super::history::{Event, History, OperatorAct, What, Word};
 use crate::conformance::answer::{Judged, broken, ok, that};
 use crate::conformance::behaviour::behaviours;
 use crate::conformance::stage::{LEASE, MOMENT, RETENTION, Stage};
@@ -252,24 +252,24 @@ impl Actor {
             0..2 => {
                 let how = Resolution::new(Finding::Succeeded(result.clone()));
                 (
-                    Act::End(Ending::Succeeded, result),
+                    OperatorAct::End(Ending::Succeeded, result),
                     store.resolve(key, &how).await?,
                 )
             }
             2 => {
                 let how = Resolution::new(Finding::Failed(result.clone()));
                 (
-                    Act::End(Ending::Failed, result),
+                    OperatorAct::End(Ending::Failed, result),
                     store.resolve(key, &how).await?,
                 )
             }
             3..5 => (
-                Act::Again,
+                OperatorAct::Again,
                 store.resolve(key, &Resolution::new(Finding::Retry)).await?,
             ),
-            5..8 => (Act::Again, store.redrive(key).await?),
-            8 => (Act::Again, store.release_by_operator(key).await?),
-            _ => (Act::Forget, store.forget(key).await?),
+            5..8 => (OperatorAct::Again, store.redrive(key).await?),
+            8 => (OperatorAct::Again, store.release_by_operator(key).await?),
+            _ => (OperatorAct::Forget, store.forget(key).await?),
         };
         Ok(What::Acted { act, acted })
     }
