@@ -189,12 +189,12 @@ async fn another_fingerprint_does_not_take_over_a_lapsed_lease(stage: &Stage<'_>
             in_doubt,
             ..piece.claim()
         };
-        let answered = stage.store.claim(&other).await;
-        is("claim with another payload", Claimed::Mismatched, answered)?;
+        piece.is_told(&other, Claimed::Mismatched).await?;
     }
     piece.is_still(&before).await?;
-    let late = piece.complete(&lease, DONE).await;
-    is("complete after that", Held::Applied(State::Succeeded), late)
+    piece
+        .completes(&lease, Held::Applied(State::Succeeded))
+        .await
 }
 
 async fn a_lapse_under_park_is_parked(stage: &Stage<'_>) -> Judged {
@@ -202,8 +202,7 @@ async fn a_lapse_under_park_is_parked(stage: &Stage<'_>) -> Judged {
     let lease = piece.grant_to(&piece.parking()).await?;
     stage.pass(LEASE).await;
     for claim in [piece.parking(), piece.parking(), piece.claim()] {
-        let answered = stage.store.claim(&claim).await;
-        is("claim of a lapse under park", Claimed::Parked, answered)?;
+        piece.is_told(&claim, Claimed::Parked).await?;
     }
     let record = piece.is_in(State::Parked).await?;
     let so = record.is_of(&lease) && record.attempts == 1;
@@ -219,8 +218,7 @@ async fn a_lapse_of_the_same_owner_under_park_is_parked(stage: &Stage<'_>) -> Ju
     let claim = piece.parking();
     piece.grant_to(&claim).await?;
     stage.pass(LEASE).await;
-    let again = stage.store.claim(&claim).await;
-    is("the same claim after the lapse", Claimed::Parked, again)
+    piece.is_told(&claim, Claimed::Parked).await
 }
 
 async fn a_lapse_at_max_attempts_is_parked(stage: &Stage<'_>) -> Judged {
@@ -238,8 +236,7 @@ async fn a_lapse_at_max_attempts_is_parked(stage: &Stage<'_>) -> Judged {
         )?;
         stage.pass(LEASE).await;
     }
-    let third = stage.store.claim(&twice()).await;
-    is("claim after 2 of 2 attempts", Claimed::Parked, third)
+    piece.is_told(&twice(), Claimed::Parked).await
 }
 
 async fn a_lapse_below_max_attempts_runs_again(stage: &Stage<'_>) -> Judged {

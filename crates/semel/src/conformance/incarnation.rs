@@ -2,9 +2,9 @@
 
 use super::answer::{Judged, is, that};
 use super::behaviour::behaviours;
-use super::stage::{AGES, DELAY, DONE, LEASE, RETENTION, Stage};
+use super::stage::{AGES, DELAY, LEASE, RETENTION, Stage};
 use crate::Fingerprint;
-use crate::record::{Acted, Claim, Claimed, Held, Lease, State};
+use crate::record::{Acted, Claim, Claimed, Held, Lease, Operation, State};
 use crate::store::StoreExt;
 use std::time::Duration;
 
@@ -24,14 +24,11 @@ behaviours![
 async fn a_live_lease_is_not_forgotten(stage: &Stage<'_>) -> Judged {
     let (piece, lease) = stage.piece_in(State::Running).await?;
     let before = piece.record().await?;
-    is(
-        "forget",
-        Acted::Refused,
-        stage.store.forget(&piece.key).await,
-    )?;
+    piece.act(Operation::Forget, Acted::Refused).await?;
     piece.is_still(&before).await?;
-    let completed = piece.complete(&lease, DONE).await;
-    is("complete", Held::Applied(State::Succeeded), completed)
+    piece
+        .completes(&lease, Held::Applied(State::Succeeded))
+        .await
 }
 
 async fn everything_else_is_forgotten(stage: &Stage<'_>) -> Judged {
@@ -40,17 +37,9 @@ async fn everything_else_is_forgotten(stage: &Stage<'_>) -> Judged {
         if state == State::Running {
             stage.pass(LEASE).await;
         }
-        is(
-            "forget",
-            Acted::Applied,
-            stage.store.forget(&piece.key).await,
-        )?;
+        piece.act(Operation::Forget, Acted::Applied).await?;
         piece.is_absent().await?;
-        is(
-            "forget again",
-            Acted::Gone(None),
-            stage.store.forget(&piece.key).await,
-        )?;
+        piece.act(Operation::Forget, Acted::Gone(None)).await?;
         let new = piece.grant().await?;
         let so = new.fence > old.fence && new.born == new.fence && new.attempt == 1;
         that(
@@ -65,12 +54,8 @@ async fn everything_else_is_forgotten(stage: &Stage<'_>) -> Judged {
 async fn a_forgotten_run_is_stale(stage: &Stage<'_>) -> Judged {
     let (piece, lease) = stage.piece_in(State::Running).await?;
     stage.pass(LEASE).await;
-    is(
-        "forget",
-        Acted::Applied,
-        stage.store.forget(&piece.key).await,
-    )?;
-    is("complete", Held::Stale, piece.complete(&lease, DONE).await)?;
+    piece.act(Operation::Forget, Acted::Applied).await?;
+    piece.completes(&lease, Held::Stale).await?;
     let renewed = stage.store.renew(&lease, LEASE, RETENTION).await;
     is("renew", Held::Stale, renewed)?;
     piece.is_absent().await
@@ -91,11 +76,7 @@ async fn an_expired_key_is_granted_anew(stage: &Stage<'_>) -> Judged {
         let record = piece.is_in(State::Running).await?;
         let so = record.result.is_none() && record.attempts == 1 && record.born == new.born;
         that(so, "nothing of the old incarnation", record)?;
-        is(
-            "complete by the old run",
-            Held::Stale,
-            piece.complete(&old, DONE).await,
-        )?;
+        piece.completes(&old, Held::Stale).await?;
     }
     Ok(())
 }
@@ -108,8 +89,7 @@ async fn an_expired_key_takes_another_fingerprint(stage: &Stage<'_>) -> Judged {
         ..piece.claim()
     };
     piece.grant_to(&other).await?;
-    let first = stage.store.claim(&piece.claim()).await;
-    is("claim with the first payload", Claimed::Mismatched, first)
+    piece.is_told(&piece.claim(), Claimed::Mismatched).await
 }
 
 async fn fences_rise_across_expiry(stage: &Stage<'_>) -> Judged {
@@ -147,14 +127,15 @@ async fn rise(stage: &Stage<'_>, forget: bool, pass: Duration, sweep: bool) -> J
     for _ in 0..4 {
         let lease = piece.grant().await?;
         last.as_ref().map_or(Ok(()), |old| anew(old, &lease))?;
-        let acted = stage.store.release_by_operator(&piece.key).await;
-        is("release by operator", Acted::Applied, acted)?;
+        piece
+            .act(Operation::ReleaseByOperator, Acted::Applied)
+            .await?;
         let lease = piece.grant().await?;
-        let completed = piece.complete(&lease, DONE).await;
-        is("complete", Held::Applied(State::Succeeded), completed)?;
+        piece
+            .completes(&lease, Held::Applied(State::Succeeded))
+            .await?;
         if forget {
-            let answered = stage.store.forget(&piece.key).await;
-            is("forget", Acted::Applied, answered)?;
+            piece.act(Operation::Forget, Acted::Applied).await?;
         }
         if !pass.is_zero() {
             stage.pass(pass).await;

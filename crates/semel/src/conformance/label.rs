@@ -4,7 +4,8 @@ use super::answer::{Judged, granted, invalid, is, ok, that};
 use super::behaviour::behaviours;
 use super::stage::{AGES, DELAY, DONE, LEASE, Piece, RETENTION, Stage, in_doubt, retryable};
 use crate::record::{
-    Acted, Claim, Claimed, FailKind, Finding, Held, InDoubt, Lease, Resolution, State, StepBegun,
+    Acted, Claim, Claimed, FailKind, Finding, Held, InDoubt, Lease, Operation, Resolution, State,
+    StepBegun,
 };
 use crate::store::{LABEL_BYTES_MAX, StoreExt};
 use bytes::Bytes;
@@ -78,8 +79,9 @@ async fn a_run_leaves_its_label_as_it_was(stage: &Stage<'_>) -> Judged {
     let begun = stage.store.step_begin(&lease, "charge").await;
     is("begin", StepBegun::Run, begun)?;
     labelled(&piece, &FIRST).await?;
-    let completed = piece.complete(&lease, DONE).await;
-    is("complete", Held::Applied(State::Succeeded), completed)?;
+    piece
+        .completes(&lease, Held::Applied(State::Succeeded))
+        .await?;
     labelled(&piece, &FIRST).await?;
 
     for (kind, state) in [
@@ -104,17 +106,16 @@ async fn a_run_leaves_its_label_as_it_was(stage: &Stage<'_>) -> Judged {
 
 async fn an_operator_leaves_a_label_as_it_was(stage: &Stage<'_>) -> Judged {
     let (piece, lease) = running(stage).await?;
-    let acted = stage.store.release_by_operator(&piece.key).await;
-    is("release by operator", Acted::Applied, acted)?;
+    piece
+        .act(Operation::ReleaseByOperator, Acted::Applied)
+        .await?;
     labelled(&piece, &FIRST).await?;
-    let late = piece.complete(&lease, DONE).await;
-    is("complete by the old run", Held::Stale, late)?;
+    piece.completes(&lease, Held::Stale).await?;
 
     let lease = piece.grant().await?;
     let failed = piece.fail_with(&lease, &in_doubt(InDoubt::Park)).await;
     is("fail", Held::Applied(State::Parked), failed)?;
-    let acted = stage.store.redrive(&piece.key).await;
-    is("redrive", Acted::Applied, acted)?;
+    piece.act(Operation::Redrive, Acted::Applied).await?;
     labelled(&piece, &FIRST).await?;
 
     let lease = piece.grant().await?;
@@ -140,8 +141,9 @@ async fn later_grants_leave_a_label_as_it_was(stage: &Stage<'_>) -> Judged {
     stage.pass(LEASE).await;
     let lease = piece.grant_to(&claim(&piece, OTHER)).await?;
     labelled(&piece, &FIRST).await?;
-    let failed = piece.fail(&lease, retryable()).await;
-    is("fail", Held::Applied(State::Waiting), failed)?;
+    piece
+        .fails(&lease, retryable(), Held::Applied(State::Waiting))
+        .await?;
     stage.pass(DELAY).await;
     piece.grant_to(&claim(&piece, OTHER)).await?;
     labelled(&piece, &FIRST).await?;
@@ -152,8 +154,7 @@ async fn later_grants_leave_a_label_as_it_was(stage: &Stage<'_>) -> Judged {
         in_doubt: InDoubt::Park,
         ..claim(&piece, OTHER)
     };
-    let parked = stage.store.claim(&parking).await;
-    is("claim of a lapse under park", Claimed::Parked, parked)?;
+    piece.is_told(&parking, Claimed::Parked).await?;
     piece.is_in(State::Parked).await?;
     labelled(&piece, &FIRST).await
 }
@@ -175,10 +176,10 @@ async fn a_label_ends_with_its_incarnation(stage: &Stage<'_>) -> Judged {
         ] {
             let (piece, lease) = running(stage).await?;
             if forget {
-                let completed = piece.complete(&lease, DONE).await;
-                is("complete", Held::Applied(State::Succeeded), completed)?;
-                let acted = stage.store.forget(&piece.key).await;
-                is("forget", Acted::Applied, acted)?;
+                piece
+                    .completes(&lease, Held::Applied(State::Succeeded))
+                    .await?;
+                piece.act(Operation::Forget, Acted::Applied).await?;
             }
             stage.pass(pass).await;
             if sweep {

@@ -5,7 +5,7 @@ use super::behaviour::behaviours;
 use super::stage::{
     AGES, DONE, LEASE, Piece, RETENTION, Stage, WHY, of_another_owner, of_other_fences,
 };
-use crate::record::{Acted, Claimed, Ending, Held, Lease, State};
+use crate::record::{Acted, Claimed, Ending, Held, Lease, Operation, State};
 use crate::store::StoreExt;
 use std::time::Duration;
 
@@ -78,8 +78,9 @@ async fn renewal_keeps_retention_behind_the_lease(stage: &Stage<'_>) -> Judged {
             record,
         )?;
     }
-    let answered = piece.complete(&lease, DONE).await;
-    is("complete", Held::Applied(State::Succeeded), answered)
+    piece
+        .completes(&lease, Held::Applied(State::Succeeded))
+        .await
 }
 
 async fn a_lapsed_lease_can_be_renewed_while_nobody_took_over(stage: &Stage<'_>) -> Judged {
@@ -98,12 +99,9 @@ async fn a_lapsed_lease_can_be_renewed_while_nobody_took_over(stage: &Stage<'_>)
 async fn a_lapse_does_not_revoke(stage: &Stage<'_>) -> Judged {
     let (piece, lease) = stage.piece_in(State::Running).await?;
     stage.pass(LEASE).await;
-    let answered = piece.complete(&lease, DONE).await;
-    is(
-        "complete after the lapse",
-        Held::Applied(State::Succeeded),
-        answered,
-    )
+    piece
+        .completes(&lease, Held::Applied(State::Succeeded))
+        .await
 }
 
 async fn a_stale_run_cannot_renew(stage: &Stage<'_>) -> Judged {
@@ -174,8 +172,9 @@ async fn renewal_of_a_run_that_failed_is_stale(stage: &Stage<'_>) -> Judged {
 
 async fn renewal_after_an_operator_took_the_lease_is_stale(stage: &Stage<'_>) -> Judged {
     let (piece, lease) = stage.piece_in(State::Running).await?;
-    let taken = stage.store.release_by_operator(&piece.key).await;
-    is("release by operator", Acted::Applied, taken)?;
+    piece
+        .act(Operation::ReleaseByOperator, Acted::Applied)
+        .await?;
     refused(stage, &piece, &lease).await
 }
 

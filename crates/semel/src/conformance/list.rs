@@ -4,7 +4,7 @@ use super::answer::{Judged, broken, is, ok, that};
 use super::behaviour::behaviours;
 use super::stage::{DELAY, LEASE, Piece, RETENTION, Stage, WINDOWS_MAX};
 use crate::Key;
-use crate::record::{Acted, Record, State};
+use crate::record::{Acted, Operation, Record, State};
 use crate::store::StoreExt;
 use bytes::Bytes;
 use std::collections::BTreeMap;
@@ -56,8 +56,7 @@ async fn pieces(stage: &Stage<'_>) -> Judged<Vec<(State, Piece)>> {
 async fn clear(stage: &Stage<'_>, pieces: &[(State, Piece)]) -> Judged {
     stage.pass(LEASE).await;
     for (_, piece) in pieces {
-        let answered = stage.store.forget(&piece.key).await;
-        is("forget", Acted::Applied, answered)?;
+        piece.act(Operation::Forget, Acted::Applied).await?;
     }
     Ok(())
 }

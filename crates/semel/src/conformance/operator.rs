@@ -1,13 +1,13 @@
 //! An operator's acts: what each is for, what it leaves, and that it ends the run in hand.
 
-use super::answer::{Judged, end, is, that};
+use super::answer::{Judged, is, that};
 use super::behaviour::behaviours;
-use super::stage::{AGES, DONE, LEASE, Piece, RETENTION, Stage, retryable};
+use super::stage::{AGES, DONE, LEASE, OperatorsAct, Piece, RETENTION, Stage, retryable};
+use crate::Key;
 use crate::record::{
-    Acted, Claim, Claimed, Ending, FailKind, Fence, Finding, Held, InDoubt, Lease, Record,
-    Resolution, State,
+    Acted, Claim, Claimed, Ending, FailKind, Fence, Finding, Held, InDoubt, Lease, Operation,
+    Record, Resolution, State,
 };
-use crate::store::Error;
 use crate::store::StoreExt;
 use bytes::Bytes;
 use std::num::NonZeroU32;
@@ -30,50 +30,23 @@ behaviours![
     a_redriven_record_at_max_attempts_runs_once_more,
 ];
 
-/// The operator's acts, apart from what is resolved and how.
-#[derive(Clone, Copy, Debug)]
-enum Act {
-    Resolve,
-    Redrive,
-    Release,
-}
-
-impl Act {
-    async fn on(self, stage: &Stage<'_>, piece: &Piece) -> Result<Acted, Error> {
-        match self {
-            Self::Resolve => {
-                stage
-                    .store
-                    .resolve(&piece.key, &Resolution::new(Finding::Retry))
-                    .await
-            }
-            Self::Redrive => stage.store.redrive(&piece.key).await,
-            Self::Release => stage.store.release_by_operator(&piece.key).await,
-        }
-    }
+/// Resolved to run again.
+const fn retry(key: Key) -> Operation {
+    let how = Resolution::new(Finding::Retry);
+    Operation::Resolve { key, how }
 }
 
 /// The act is for no other states than these, and leaves every other record as it is.
-async fn only(stage: &Stage<'_>, act: Act, states: &[State]) -> Judged {
+async fn only(stage: &Stage<'_>, act: OperatorsAct, states: &[State]) -> Judged {
     for state in State::ALL {
         let (piece, _) = stage.piece_in(state).await?;
         let before = piece.record().await?;
         if !states.contains(&state) {
-            let answered = act.on(stage, &piece).await;
-            is(
-                &format!("{act:?} of {state}"),
-                Acted::Gone(Some(state)),
-                answered,
-            )?;
+            piece.act(act, Acted::Gone(Some(state))).await?;
             piece.is_still(&before).await?;
         }
     }
-    let answered = act.on(stage, &stage.piece()).await;
-    is(
-        &format!("{act:?} of unknown work"),
-        Acted::Gone(None),
-        answered,
-    )
+    stage.piece().act(act, Acted::Gone(None)).await
 }
 
 /// Waiting, claimable at once, with a higher fence in the same incarnation.
@@ -102,13 +75,11 @@ async fn runs_again(piece: &Piece, before: &Record) -> Judged<Lease> {
 async fn resolved(stage: &Stage<'_>, how: &Resolution, ending: Ending, result: &[u8]) -> Judged {
     let (piece, lease) = stage.piece_in(State::Parked).await?;
     let before = piece.record().await?;
-    let answered = stage.store.resolve(&piece.key, how).await;
-    is("resolve", Acted::Applied, answered)?;
+    piece.resolved(how, Acted::Applied).await?;
     let after = piece.record().await?;
     let so = after.fence > before.fence && after.born == before.born;
     that(so, "a higher fence and the same born", (before, after))?;
-    let replayed = Claimed::Replayed(end(ending, result));
-    is("claim", replayed, stage.store.claim(&piece.claim()).await)?;
+    piece.is_replayed(ending, result).await?;
     let late = piece.complete(&lease, b"late").await;
     is("complete by the parked run", Held::Stale, late)
 }
@@ -129,11 +100,7 @@ async fn a_parked_record_is_resolved_as_a_failure(stage: &Stage<'_>) -> Judged {
 async fn a_parked_record_is_resolved_to_run_again(stage: &Stage<'_>) -> Judged {
     let (piece, lease) = stage.piece_in(State::Parked).await?;
     let before = piece.record().await?;
-    let answered = stage
-        .store
-        .resolve(&piece.key, &Resolution::new(Finding::Retry))
-        .await;
-    is("resolve", Acted::Applied, answered)?;
+    piece.act(retry, Acted::Applied).await?;
     let late = piece.complete(&lease, b"late").await;
     is("complete by the parked run", Held::Stale, late)?;
     runs_again(&piece, &before).await?;
@@ -141,15 +108,10 @@ async fn a_parked_record_is_resolved_to_run_again(stage: &Stage<'_>) -> Judged {
 }
 
 async fn only_parked_records_are_resolved(stage: &Stage<'_>) -> Judged {
-    only(stage, Act::Resolve, &[State::Parked]).await?;
+    only(stage, retry, &[State::Parked]).await?;
     let (piece, _) = stage.piece_in(State::Failed).await?;
     let how = Resolution::new(Finding::Succeeded(Bytes::from_static(DONE)));
-    let answered = stage.store.resolve(&piece.key, &how).await;
-    is(
-        "resolve of a failure",
-        Acted::Gone(Some(State::Failed)),
-        answered,
-    )
+    piece.resolved(&how, Acted::Gone(Some(State::Failed))).await
 }
 
 async fn a_lapsed_run_is_resolved_by_its_fence(stage: &Stage<'_>) -> Judged {
@@ -161,13 +123,11 @@ async fn a_lapsed_run_is_resolved_by_its_fence(stage: &Stage<'_>) -> Judged {
         stage.pass(LEASE).await;
         let before = piece.record().await?;
         let how = Resolution::new(finding).of_run(lease.fence);
-        let answered = stage.store.resolve(&piece.key, &how).await;
-        is("resolve of a lapsed run", Acted::Applied, answered)?;
+        piece.resolved(&how, Acted::Applied).await?;
         let after = piece.record().await?;
         let so = after.fence > before.fence && after.born == before.born;
         that(so, "a higher fence and the same born", (before, after))?;
-        let replayed = Claimed::Replayed(end(ending, DONE));
-        is("claim", replayed, stage.store.claim(&piece.claim()).await)?;
+        piece.is_replayed(ending, DONE).await?;
         let late = piece.complete(&lease, b"late").await;
         is("complete by the lapsed run", Held::Stale, late)?;
     }
@@ -175,8 +135,7 @@ async fn a_lapsed_run_is_resolved_by_its_fence(stage: &Stage<'_>) -> Judged {
     stage.pass(LEASE).await;
     let before = piece.record().await?;
     let how = Resolution::new(Finding::Retry).of_run(lease.fence);
-    let answered = stage.store.resolve(&piece.key, &how).await;
-    is("resolve to run again", Acted::Applied, answered)?;
+    piece.resolved(&how, Acted::Applied).await?;
     runs_again(&piece, &before).await?;
     Ok(())
 }
@@ -184,10 +143,8 @@ async fn a_lapsed_run_is_resolved_by_its_fence(stage: &Stage<'_>) -> Judged {
 async fn a_parked_run_is_resolved_by_its_fence(stage: &Stage<'_>) -> Judged {
     let (piece, lease) = stage.piece_in(State::Parked).await?;
     let how = Resolution::new(Finding::Succeeded(DONE.into())).of_run(lease.fence);
-    let answered = stage.store.resolve(&piece.key, &how).await;
-    is("resolve of a parked run", Acted::Applied, answered)?;
-    let replayed = Claimed::Replayed(end(Ending::Succeeded, DONE));
-    is("claim", replayed, stage.store.claim(&piece.claim()).await)
+    piece.resolved(&how, Acted::Applied).await?;
+    piece.is_replayed(Ending::Succeeded, DONE).await
 }
 
 async fn a_fence_names_one_run_and_no_other(stage: &Stage<'_>) -> Judged {
@@ -220,88 +177,76 @@ async fn a_fence_names_one_run_and_no_other(stage: &Stage<'_>) -> Judged {
     let gone = Acted::Gone(Some(State::Running));
     is("resolve of a lapsed run without its fence", gone, answered)?;
     let next = piece.grant().await?;
-    let answered = stage.store.resolve(&piece.key, &how(lease.fence)).await;
-    is("resolve of a run that was overtaken", gone, answered)?;
-    let completed = piece.complete(&next, DONE).await;
-    is("complete", Held::Applied(State::Succeeded), completed)
+    piece.resolved(&how(lease.fence), gone).await?;
+    piece
+        .completes(&next, Held::Applied(State::Succeeded))
+        .await
 }
 
 async fn failed_and_parked_records_are_redriven(stage: &Stage<'_>) -> Judged {
     for state in [State::Failed, State::Parked] {
         let (piece, _) = stage.piece_in(state).await?;
         let before = piece.record().await?;
-        is(
-            "redrive",
-            Acted::Applied,
-            Act::Redrive.on(stage, &piece).await,
-        )?;
+        piece.act(Operation::Redrive, Acted::Applied).await?;
         let lease = runs_again(&piece, &before).await?;
-        let completed = piece.complete(&lease, DONE).await;
-        is("complete", Held::Applied(State::Succeeded), completed)?;
+        piece
+            .completes(&lease, Held::Applied(State::Succeeded))
+            .await?;
     }
     Ok(())
 }
 
 async fn only_failed_and_parked_records_are_redriven(stage: &Stage<'_>) -> Judged {
-    only(stage, Act::Redrive, &[State::Failed, State::Parked]).await
+    only(stage, Operation::Redrive, &[State::Failed, State::Parked]).await
 }
 
 async fn running_and_waiting_records_are_released_by_an_operator(stage: &Stage<'_>) -> Judged {
     for state in [State::Running, State::Waiting] {
         let (piece, _) = stage.piece_in(state).await?;
         let before = piece.record().await?;
-        is(
-            "release",
-            Acted::Applied,
-            Act::Release.on(stage, &piece).await,
-        )?;
+        piece
+            .act(Operation::ReleaseByOperator, Acted::Applied)
+            .await?;
         runs_again(&piece, &before).await?;
     }
     Ok(())
 }
 
 async fn only_running_and_waiting_records_are_released_by_an_operator(stage: &Stage<'_>) -> Judged {
-    only(stage, Act::Release, &[State::Running, State::Waiting]).await
+    only(
+        stage,
+        Operation::ReleaseByOperator,
+        &[State::Running, State::Waiting],
+    )
+    .await
 }
 
 async fn an_act_ends_the_run_in_hand(stage: &Stage<'_>) -> Judged {
-    for (act, state) in [
-        (Act::Release, State::Running),
-        (Act::Redrive, State::Parked),
-        (Act::Redrive, State::Failed),
-        (Act::Resolve, State::Parked),
-    ] {
+    let acts: [(OperatorsAct, State); 4] = [
+        (Operation::ReleaseByOperator, State::Running),
+        (Operation::Redrive, State::Parked),
+        (Operation::Redrive, State::Failed),
+        (retry, State::Parked),
+    ];
+    for (act, state) in acts {
         let (piece, lease) = stage.piece_in(state).await?;
-        is("the act", Acted::Applied, act.on(stage, &piece).await)?;
+        piece.act(act, Acted::Applied).await?;
         let before = piece.record().await?;
-        let call = |verb: &str| format!("{verb} after {act:?} of {state}");
-        is(
-            &call("complete"),
-            Held::Stale,
-            piece.complete(&lease, DONE).await,
-        )?;
-        let failed = piece.fail(&lease, FailKind::Final).await;
-        is(&call("fail for good"), Held::Stale, failed)?;
-        is(
-            &call("fail"),
-            Held::Stale,
-            piece.fail(&lease, retryable()).await,
-        )?;
-        is(
-            &call("release"),
-            Held::Stale,
-            stage.store.release(&lease).await,
-        )?;
+        piece.completes(&lease, Held::Stale).await?;
+        piece.fails(&lease, FailKind::Final, Held::Stale).await?;
+        piece.fails(&lease, retryable(), Held::Stale).await?;
+        is("release", Held::Stale, stage.store.release(&lease).await)?;
         piece.is_still(&before).await?;
     }
     Ok(())
 }
 
 async fn an_act_gives_retention_anew(stage: &Stage<'_>) -> Judged {
-    for act in [Act::Resolve, Act::Redrive] {
+    let acts: [OperatorsAct; 2] = [retry, Operation::Redrive];
+    for act in acts {
         let (piece, _) = stage.piece_in(State::Parked).await?;
         stage.pass(AGES).await;
-        is("the act", Acted::Applied, act.on(stage, &piece).await)?;
+        piece.act(act, Acted::Applied).await?;
         let record = piece.is_in(State::Waiting).await?;
         let kept = record.expires_at.since(record.lease_until);
         that(kept >= RETENTION, "a whole retention from now on", record)?;
@@ -311,11 +256,9 @@ async fn an_act_gives_retention_anew(stage: &Stage<'_>) -> Judged {
     let (piece, _) = stage.piece_in(State::Parked).await?;
     stage.pass(AGES).await;
     let how = Resolution::new(Finding::Succeeded(Bytes::from_static(DONE)));
-    let answered = stage.store.resolve(&piece.key, &how).await;
-    is("resolve", Acted::Applied, answered)?;
+    piece.resolved(&how, Acted::Applied).await?;
     stage.pass(RETENTION - LEASE).await;
-    let replayed = Claimed::Replayed(end(Ending::Succeeded, DONE));
-    is("claim", replayed, stage.store.claim(&piece.claim()).await)
+    piece.is_replayed(Ending::Succeeded, DONE).await
 }
 
 async fn a_redriven_record_at_max_attempts_runs_once_more(stage: &Stage<'_>) -> Judged {
@@ -327,16 +270,8 @@ async fn a_redriven_record_at_max_attempts_runs_once_more(stage: &Stage<'_>) -> 
     };
     piece.grant_to(&once()).await?;
     stage.pass(LEASE).await;
-    is(
-        "claim after the lapse",
-        Claimed::Parked,
-        stage.store.claim(&once()).await,
-    )?;
-    is(
-        "redrive",
-        Acted::Applied,
-        Act::Redrive.on(stage, &piece).await,
-    )?;
+    piece.is_told(&once(), Claimed::Parked).await?;
+    piece.act(Operation::Redrive, Acted::Applied).await?;
     let lease = piece.grant_to(&once()).await?;
     that(lease.attempt == 2, "attempt 2", lease)
 }

@@ -3,7 +3,7 @@
 use super::answer::{Judged, end, is, that};
 use super::behaviour::behaviours;
 use super::stage::{DONE, LEASE, RETENTION, Stage, WHY, failing, retryable};
-use crate::record::{Acted, Claimed, Ending, FailKind, Held, State};
+use crate::record::{Acted, Claimed, Ending, FailKind, Held, Operation, State};
 use crate::store::StoreExt;
 use std::time::Duration;
 
@@ -25,8 +25,9 @@ behaviours![
 
 async fn a_run_succeeds(stage: &Stage<'_>) -> Judged {
     let (piece, lease) = stage.piece_in(State::Running).await?;
-    let answered = piece.complete(&lease, DONE).await;
-    is("complete", Held::Applied(State::Succeeded), answered)?;
+    piece
+        .completes(&lease, Held::Applied(State::Succeeded))
+        .await?;
     let record = piece.is_in(State::Succeeded).await?;
     let so = record.is_of(&lease)
         && record.born == lease.born
@@ -47,8 +48,9 @@ async fn a_repeated_completion_landed_already(stage: &Stage<'_>) -> Judged {
 
 async fn a_run_fails_for_good(stage: &Stage<'_>) -> Judged {
     let (piece, lease) = stage.piece_in(State::Running).await?;
-    let answered = piece.fail(&lease, FailKind::Final).await;
-    is("fail for good", Held::Applied(State::Failed), answered)?;
+    piece
+        .fails(&lease, FailKind::Final, Held::Applied(State::Failed))
+        .await?;
     let record = piece.is_in(State::Failed).await?;
     let so = record.is_of(&lease) && record.result.as_deref() == Some(WHY);
     that(so, "the run's fence, owner and result", record)
@@ -57,15 +59,17 @@ async fn a_run_fails_for_good(stage: &Stage<'_>) -> Judged {
 async fn a_repeated_final_failure_landed_already(stage: &Stage<'_>) -> Judged {
     let (piece, lease) = stage.piece_in(State::Failed).await?;
     let before = piece.record().await?;
-    let answered = piece.fail(&lease, FailKind::Final).await;
-    is("fail again", Held::Already(State::Failed), answered)?;
+    piece
+        .fails(&lease, FailKind::Final, Held::Already(State::Failed))
+        .await?;
     piece.is_still(&before).await
 }
 
 async fn a_run_fails_and_waits(stage: &Stage<'_>) -> Judged {
     let (piece, lease) = stage.piece_in(State::Running).await?;
-    let answered = piece.fail(&lease, retryable()).await;
-    is("fail", Held::Applied(State::Waiting), answered)?;
+    piece
+        .fails(&lease, retryable(), Held::Applied(State::Waiting))
+        .await?;
     let record = piece.is_in(State::Waiting).await?;
     let so = record.is_of(&lease) && record.attempts == 1 && record.born == lease.born;
     that(so, "the run's fence and owner, attempts 1", &record)?;
@@ -221,8 +225,9 @@ async fn a_failure_is_shown_while_it_waits(stage: &Stage<'_>) -> Judged {
         )?;
     }
     let (piece, _) = stage.piece_in(State::Waiting).await?;
-    let acted = stage.store.release_by_operator(&piece.key).await;
-    is("release by operator", Acted::Applied, acted)?;
+    piece
+        .act(Operation::ReleaseByOperator, Acted::Applied)
+        .await?;
     let record = piece.record().await?;
     that(
         record.result.as_deref() == Some(WHY),

@@ -32,8 +32,7 @@ async fn a_failure_in_doubt_is_parked_under_park(stage: &Stage<'_>) -> Judged {
     let record = piece.is_in(State::Parked).await?;
     let so = record.is_of(&lease) && record.attempts == 1 && record.born == lease.born;
     that(so, "parked with the run's fence and owner", record)?;
-    let answered = stage.store.claim(&piece.claim()).await;
-    is("claim", Claimed::Parked, answered)
+    piece.is_told(&piece.claim(), Claimed::Parked).await
 }
 
 async fn a_failure_in_doubt_waits_under_retry(stage: &Stage<'_>) -> Judged {
@@ -84,8 +83,7 @@ async fn a_failure_at_max_attempts_is_parked(stage: &Stage<'_>) -> Judged {
         for max in [1, 2] {
             let (piece, state) = second_attempt(stage, kind, max).await?;
             is("fail attempt 2 of 2", State::Parked, Ok(state))?;
-            let answered = stage.store.claim(&piece.claim()).await;
-            is("claim", Claimed::Parked, answered)?;
+            piece.is_told(&piece.claim(), Claimed::Parked).await?;
         }
     }
     Ok(())
@@ -110,7 +108,7 @@ async fn a_parked_record_is_never_granted(stage: &Stage<'_>) -> Judged {
     };
     for _ in 0..2 {
         for claim in [piece.claim(), piece.parking(), again(lease.owner)] {
-            is("claim", Claimed::Parked, stage.store.claim(&claim).await)?;
+            piece.is_told(&claim, Claimed::Parked).await?;
         }
         stage.pass(AGES).await;
     }
@@ -119,21 +117,24 @@ async fn a_parked_record_is_never_granted(stage: &Stage<'_>) -> Judged {
 
 async fn a_parked_run_can_still_complete(stage: &Stage<'_>) -> Judged {
     let (piece, lease) = stage.piece_in(State::Parked).await?;
-    let answered = piece.complete(&lease, DONE).await;
-    is("complete", Held::Applied(State::Succeeded), answered)?;
+    piece
+        .completes(&lease, Held::Applied(State::Succeeded))
+        .await?;
     replays_success(stage, &piece).await
 }
 
 async fn a_parked_run_can_still_fail_for_good(stage: &Stage<'_>) -> Judged {
     let (piece, lease) = stage.piece_in(State::Parked).await?;
-    let answered = piece.fail(&lease, FailKind::Final).await;
-    is("fail for good", Held::Applied(State::Failed), answered)
+    piece
+        .fails(&lease, FailKind::Final, Held::Applied(State::Failed))
+        .await
 }
 
 async fn a_parked_run_can_still_give_up(stage: &Stage<'_>) -> Judged {
     let (piece, lease) = stage.piece_in(State::Parked).await?;
-    let answered = piece.fail(&lease, retryable()).await;
-    is("fail", Held::Applied(State::Waiting), answered)
+    piece
+        .fails(&lease, retryable(), Held::Applied(State::Waiting))
+        .await
 }
 
 async fn a_parked_run_can_still_be_released(stage: &Stage<'_>) -> Judged {
@@ -150,27 +151,24 @@ async fn lapsed(stage: &Stage<'_>) -> Judged<(Piece, Lease)> {
     let piece = stage.piece();
     let lease = piece.grant_to(&piece.parking()).await?;
     stage.pass(LEASE).await;
-    let answered = stage.store.claim(&piece.parking()).await;
-    is("claim after the lapse", Claimed::Parked, answered)?;
+    piece.is_told(&piece.parking(), Claimed::Parked).await?;
     Ok((piece, lease))
 }
 
 async fn a_run_that_lapsed_and_was_parked_can_still_complete(stage: &Stage<'_>) -> Judged {
     let (piece, lease) = lapsed(stage).await?;
     stage.pass(AGES).await;
-    let answered = piece.complete(&lease, DONE).await;
-    is(
-        "complete long after",
-        Held::Applied(State::Succeeded),
-        answered,
-    )?;
+    piece
+        .completes(&lease, Held::Applied(State::Succeeded))
+        .await?;
     replays_success(stage, &piece).await
 }
 
 async fn a_late_word_counts_once(stage: &Stage<'_>) -> Judged {
     let (piece, lease) = lapsed(stage).await?;
-    let answered = piece.complete(&lease, DONE).await;
-    is("complete", Held::Applied(State::Succeeded), answered)?;
+    piece
+        .completes(&lease, Held::Applied(State::Succeeded))
+        .await?;
     let answered = piece.complete(&lease, b"other").await;
     is("complete again", Held::Already(State::Succeeded), answered)?;
     let answered = piece.fail(&lease, FailKind::Final).await;

@@ -48,8 +48,7 @@ async fn a_shorter_retention_does_not_shorten_the_record(stage: &Stage<'_>) -> J
     let completed = stage.store.complete(&lease, &result, LEASE).await;
     is("complete", Held::Applied(State::Succeeded), completed)?;
     stage.pass(RETENTION).await;
-    let replayed = Claimed::Replayed(end(Ending::Succeeded, DONE));
-    is("claim", replayed, stage.store.claim(&piece.claim()).await)
+    piece.is_replayed(Ending::Succeeded, DONE).await
 }
 
 async fn a_shorter_retention_of_a_failure_does_not_either(stage: &Stage<'_>) -> Judged {
@@ -76,12 +75,9 @@ async fn a_run_is_remembered_for_its_retention_after_its_lease(stage: &Stage<'_>
     stage.pass(LEASE).await;
     piece.is_in(State::Running).await?;
     stage.sweep().await?;
-    let completed = piece.complete(&lease, DONE).await;
-    is(
-        "complete after the lapse",
-        Held::Applied(State::Succeeded),
-        completed,
-    )
+    piece
+        .completes(&lease, Held::Applied(State::Succeeded))
+        .await
 }
 
 async fn a_take_over_does_not_shorten_retention(stage: &Stage<'_>) -> Judged {
@@ -115,8 +111,7 @@ async fn parked_records_never_expire(stage: &Stage<'_>) -> Judged {
         stage.sweep().await?;
         let record = piece.is_in(State::Parked).await?;
         that(record.is_of(&lease), "the run's fence and owner", record)?;
-        let answered = stage.store.claim(&piece.claim()).await;
-        is("claim", Claimed::Parked, answered)?;
+        piece.is_told(&piece.claim(), Claimed::Parked).await?;
     }
     Ok(())
 }
@@ -161,8 +156,7 @@ async fn sweep_leaves_what_is_parked(stage: &Stage<'_>) -> Judged {
     let piece = stage.piece();
     let lease = piece.grant_to(&piece.parking()).await?;
     stage.pass(LEASE).await;
-    let answered = stage.store.claim(&piece.parking()).await;
-    is("claim after the lapse", Claimed::Parked, answered)?;
+    piece.is_told(&piece.parking(), Claimed::Parked).await?;
     stage.pass(AGES).await;
     stage.sweep().await?;
     let record = piece.is_in(State::Parked).await?;

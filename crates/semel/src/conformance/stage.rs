@@ -2,8 +2,11 @@
 //! judged.
 
 use super::Subject;
-use super::answer::{Judged, granted, is};
-use crate::record::{Claim, Fail, FailKind, Fence, Held, InDoubt, Lease, Owner, Record, State};
+use super::answer::{Judged, end, granted, is};
+use crate::record::{
+    Acted, Answer, Claim, Claimed, Ending, Fail, FailKind, Fence, Held, InDoubt, Lease, Operation,
+    Owner, Record, Resolution, State,
+};
 use crate::store::{Letters, Store, StoreExt};
 use crate::{Error, Fingerprint, Key};
 use bytes::Bytes;
@@ -33,6 +36,9 @@ pub(super) const DONE: &[u8] = b"done";
 
 /// What failures leave behind, unless the bytes matter.
 pub(super) const WHY: &[u8] = b"why";
+
+/// What an operator does to a key.
+pub(super) type OperatorsAct = fn(Key) -> Operation;
 
 /// The store under judgement.
 pub(super) struct Stage<'a> {
@@ -153,6 +159,43 @@ impl Piece {
 
     pub(super) async fn fail_with(&self, lease: &Lease, how: &Fail) -> Result<Held, Error> {
         self.store.fail(lease, how).await
+    }
+
+    /// The claim must be answered so.
+    pub(super) async fn is_told(&self, claim: &Claim, expected: Claimed) -> Judged {
+        is("claim", expected, self.store.claim(claim).await)
+    }
+
+    /// A duplicate must be told this end.
+    pub(super) async fn is_replayed(&self, ending: Ending, result: &[u8]) -> Judged {
+        let replayed = Claimed::Replayed(end(ending, result));
+        self.is_told(&self.claim(), replayed).await
+    }
+
+    /// Completing must be answered so.
+    pub(super) async fn completes(&self, lease: &Lease, expected: Held) -> Judged {
+        is("complete", expected, self.complete(lease, DONE).await)
+    }
+
+    /// Failing must be answered so.
+    pub(super) async fn fails(&self, lease: &Lease, kind: FailKind, expected: Held) -> Judged {
+        is("fail", expected, self.fail(lease, kind).await)
+    }
+
+    /// An operator's act must be answered so.
+    pub(super) async fn act(&self, act: OperatorsAct, expected: Acted) -> Judged {
+        let operation = act(self.key);
+        let answered = self.store.apply(&operation).await;
+        is(operation.word(), Answer::Acted(expected), answered)
+    }
+
+    /// Resolving must be answered so.
+    pub(super) async fn resolved(&self, how: &Resolution, expected: Acted) -> Judged {
+        is(
+            "resolve",
+            expected,
+            self.store.resolve(&self.key, how).await,
+        )
     }
 
     /// The record, which must be there.

@@ -19,12 +19,8 @@ behaviours![
 async fn a_run_that_gave_up_cannot_complete(stage: &Stage<'_>) -> Judged {
     let (piece, lease) = stage.piece_in(State::Waiting).await?;
     let before = piece.record().await?;
-    is("complete", Held::Stale, piece.complete(&lease, DONE).await)?;
-    is(
-        "fail for good",
-        Held::Stale,
-        piece.fail(&lease, FailKind::Final).await,
-    )?;
+    piece.completes(&lease, Held::Stale).await?;
+    piece.fails(&lease, FailKind::Final, Held::Stale).await?;
     piece.is_still(&before).await
 }
 
@@ -33,12 +29,7 @@ async fn a_stale_run_cannot_complete(stage: &Stage<'_>) -> Judged {
     stage.pass(LEASE).await;
     let new = piece.grant().await?;
     cannot_settle(stage, &piece, &old).await?;
-    let answered = piece.complete(&new, DONE).await;
-    is(
-        "complete by the new run",
-        Held::Applied(State::Succeeded),
-        answered,
-    )
+    piece.completes(&new, Held::Applied(State::Succeeded)).await
 }
 
 async fn a_stale_run_cannot_settle_after_the_new_run_did(stage: &Stage<'_>) -> Judged {

@@ -5,7 +5,7 @@ use super::behaviour::behaviours;
 use super::stage::{
     AGES, DONE, LEASE, Piece, RETENTION, Stage, WHY, of_another_owner, of_other_fences,
 };
-use crate::record::{Acted, Ending, FailKind, Held, Lease, Settled, State, StepBegun};
+use crate::record::{Acted, Ending, FailKind, Held, Lease, Operation, Settled, State, StepBegun};
 use crate::store::STEP_NAME_BYTES_MAX;
 use crate::store::StoreExt;
 use bytes::Bytes;
@@ -181,19 +181,22 @@ async fn a_stale_run_has_no_steps(stage: &Stage<'_>) -> Judged {
     }
     begin(stage, &second, A, memo(&first)).await?;
     begin(stage, &second, B, StepBegun::InDoubt(first.fence)).await?;
-    let released = stage.store.release_by_operator(&piece.key).await;
-    is("release by operator", Acted::Applied, released)?;
+    piece
+        .act(Operation::ReleaseByOperator, Acted::Applied)
+        .await?;
     no_steps(stage, &second).await
 }
 
 async fn settled_work_has_no_steps(stage: &Stage<'_>) -> Judged {
     let (piece, lease) = halfway(stage).await?;
-    let completed = piece.complete(&lease, DONE).await;
-    is("complete", Held::Applied(State::Succeeded), completed)?;
+    piece
+        .completes(&lease, Held::Applied(State::Succeeded))
+        .await?;
     ended(stage, &lease, &end(Ending::Succeeded, DONE)).await?;
     let (piece, lease) = halfway(stage).await?;
-    let failed = piece.fail(&lease, FailKind::Final).await;
-    is("fail for good", Held::Applied(State::Failed), failed)?;
+    piece
+        .fails(&lease, FailKind::Final, Held::Applied(State::Failed))
+        .await?;
     ended(stage, &lease, &end(Ending::Failed, WHY)).await
 }
 
@@ -220,13 +223,10 @@ async fn a_run_that_gave_up_begins_no_step(stage: &Stage<'_>) -> Judged {
 
 async fn steps_survive_a_redrive(stage: &Stage<'_>) -> Judged {
     let (piece, first) = halfway(stage).await?;
-    let failed = piece.fail(&first, FailKind::Final).await;
-    is("fail for good", Held::Applied(State::Failed), failed)?;
-    is(
-        "redrive",
-        Acted::Applied,
-        stage.store.redrive(&piece.key).await,
-    )?;
+    piece
+        .fails(&first, FailKind::Final, Held::Applied(State::Failed))
+        .await?;
+    piece.act(Operation::Redrive, Acted::Applied).await?;
     let second = piece.grant().await?;
     begin(stage, &second, A, memo(&first)).await?;
     begin(stage, &second, B, StepBegun::InDoubt(first.fence)).await
@@ -235,11 +235,7 @@ async fn steps_survive_a_redrive(stage: &Stage<'_>) -> Judged {
 async fn steps_end_with_a_forgotten_incarnation(stage: &Stage<'_>) -> Judged {
     let (piece, first) = halfway(stage).await?;
     stage.pass(LEASE).await;
-    is(
-        "forget",
-        Acted::Applied,
-        stage.store.forget(&piece.key).await,
-    )?;
+    piece.act(Operation::Forget, Acted::Applied).await?;
     let second = piece.grant().await?;
     begin(stage, &second, A, StepBegun::Run).await?;
     begin(stage, &second, B, StepBegun::Run).await?;
