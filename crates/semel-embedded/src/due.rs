@@ -50,7 +50,7 @@ pub(crate) fn read(engine: &Engine, after: Option<&Cursor>) -> Result<Window, Er
     let mut items = 0;
     for row in engine.keyspace.range::<RowKey, _>(codec::dues(from, until)) {
         let row = row.into_inner();
-        let (at, bytes) = row.map_err(|error| engine.engine_error("read", &error))?;
+        let (at, bytes) = row.map_err(|error| engine.engine_error("read", error))?;
         // A damaged note stays where it is, and must not keep the others from being taken up.
         let Ok(due) = codec::unseal::<Due>(&at, &bytes) else {
             continue;

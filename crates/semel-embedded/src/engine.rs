@@ -85,7 +85,7 @@ impl Engine {
     pub(crate) fn get(&self, key: &[u8]) -> Result<Option<Slice>, Error> {
         self.keyspace
             .get(key)
-            .map_err(|error| self.engine_error("read", &error))
+            .map_err(|error| self.engine_error("read", error))
     }
 
     /// The row under a key, verified.
@@ -104,12 +104,13 @@ impl Engine {
         })
     }
 
-    pub(crate) fn engine_error(&self, doing: &str, error: &fjall::Error) -> Error {
-        if let Some(passing) = failure::passing(doing, &self.data, error) {
-            return passing;
+    pub(crate) fn engine_error(&self, doing: &str, error: fjall::Error) -> Error {
+        let is_passing = failure::is_passing(&error);
+        let meaning = || failure::from_engine(doing, &self.data, error);
+        if is_passing {
+            return meaning();
         }
-        let damage = || failure::from_engine(doing, &self.data, error);
-        self.damage.get_or_init(damage).clone()
+        self.damage.get_or_init(meaning).clone()
     }
 
     /// Gives up for good: after a failed write or sync nobody knows what the disk holds, and only

@@ -8,7 +8,7 @@ use std::path::Path;
 
 /// A file or row that cannot be trusted.
 pub(crate) fn corrupt(what: impl Display, how: impl Display) -> Error {
-    Error::Corrupt(format!(
+    Error::corrupt(format!(
         "{what} {how}; nothing is replayed or run from it, and a retry fails again: put the \
          store's directory back from a copy, or move it away and start an empty one, after which \
          settled keys run again"
@@ -20,41 +20,44 @@ const HOW_TO_GO_ON: &str = "fix it (room on the disk, permissions), after which 
                             again by itself; repeating the call is safe";
 
 /// An operation on a file that failed.
-pub(crate) fn unavailable(doing: impl Display, path: &Path, error: impl Display) -> Error {
-    Error::Unavailable(format!(
-        "cannot {doing} {}: {error}; {HOW_TO_GO_ON}",
-        path.display()
-    ))
+pub(crate) fn unavailable(doing: impl Display, path: &Path, error: io::Error) -> Error {
+    Error::unavailable(cannot(doing, path, &error)).caused_by(error)
 }
 
-/// The same, when only somebody who fixes the machine can help.
-fn denied(doing: impl Display, path: &Path, error: impl Display) -> Error {
-    Error::Denied(format!(
-        "cannot {doing} {}: {error}; {HOW_TO_GO_ON}",
-        path.display()
-    ))
+fn cannot(doing: impl Display, path: &Path, why: impl Display) -> String {
+    let path = path.display();
+    format!("cannot {doing} {path}: {why}; {HOW_TO_GO_ON}")
 }
 
 /// Says what the engine's error means for whoever asked. `data` is the engine's directory.
-pub(crate) fn from_engine(doing: &str, data: &Path, error: &fjall::Error) -> Error {
-    if let Some(passing) = passing(doing, data, error) {
-        return passing;
-    }
-    match recovery::find_damage(data) {
-        Some(damage) => damage,
-        None if is_failed_earlier(error) => denied(doing, data, "an earlier write failed"),
-        None => corrupt(data.display(), format!("cannot be read ({error})")),
-    }
+pub(crate) fn from_engine(doing: &str, data: &Path, error: fjall::Error) -> Error {
+    let meaning = match passing(doing, data, &error) {
+        Some(passing) => passing,
+        None => match recovery::find_damage(data) {
+            Some(damage) => damage,
+            None if is_failed_earlier(&error) => {
+                Error::denied(cannot(doing, data, "an earlier write failed"))
+            }
+            None => corrupt(data.display(), format!("cannot be read ({error})")),
+        },
+    };
+    meaning.caused_by(error)
 }
 
 /// The engine's error, if it is one of the machine and not of the files.
-pub(crate) fn passing(doing: &str, data: &Path, error: &fjall::Error) -> Option<Error> {
+fn passing(doing: &str, data: &Path, error: &fjall::Error) -> Option<Error> {
     let io = engine_io(error).filter(|io| !is_damage(io))?;
+    let why = cannot(doing, data, io).into();
     Some(if is_for_somebody_to_fix(io) {
-        denied(doing, data, io)
+        Error::Denied(why)
     } else {
-        unavailable(doing, data, io)
+        Error::Unavailable(why)
     })
+}
+
+/// Whether looking for damage would be of no use.
+pub(crate) fn is_passing(error: &fjall::Error) -> bool {
+    engine_io(error).is_some_and(|io| !is_damage(io))
 }
 
 const fn engine_io(error: &fjall::Error) -> Option<&io::Error> {
@@ -91,18 +94,21 @@ fn is_damage(error: &io::Error) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::error::Error as _;
 
     #[test]
     fn what_somebody_must_fix_is_denied_and_what_may_pass_is_unavailable() {
         let data = Path::new("/store");
-        let said = |error: &fjall::Error| from_engine("write to", data, error);
+        let said =
+            |kind: io::ErrorKind| from_engine("write to", data, fjall::Error::Io(kind.into()));
         for kind in [
             io::ErrorKind::StorageFull,
             io::ErrorKind::QuotaExceeded,
             io::ErrorKind::ReadOnlyFilesystem,
             io::ErrorKind::PermissionDenied,
         ] {
-            let error = said(&fjall::Error::Io(kind.into()));
+            let error = said(kind);
+            assert!(error.source().is_some(), "{error:?}");
             assert!(
                 matches!(&error, Error::Denied(why) if why.contains("/store")),
                 "{error}"
@@ -111,7 +117,7 @@ mod tests {
             assert!(said.contains("opens again by itself"), "{said}");
             assert!(!said.contains("restart"), "{said}");
         }
-        let error = said(&fjall::Error::Io(io::ErrorKind::TimedOut.into()));
+        let error = said(io::ErrorKind::TimedOut);
         assert!(matches!(error, Error::Unavailable(_)), "{error}");
     }
 }

@@ -104,7 +104,7 @@ impl<'a> Group<'a> {
         }
         batch
             .commit()
-            .map_err(|error| self.engine.engine_error("write to", &error))?;
+            .map_err(|error| self.engine.engine_error("write to", error))?;
         Ok(Some(self.letters))
     }
 
@@ -180,7 +180,7 @@ impl<'a> Group<'a> {
         let stored = self.engine.keyspace.prefix(&prefix).map(|row| row.key());
         let stored: Vec<_> = stored
             .collect::<Result<_, _>>()
-            .map_err(|error| self.engine.engine_error("read", &error))?;
+            .map_err(|error| self.engine.engine_error("read", error))?;
         stored.into_iter().for_each(|at| self.remove(at));
         for (at, change) in &mut self.changes {
             if at.starts_with(&prefix) {

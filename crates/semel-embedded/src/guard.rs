@@ -80,7 +80,7 @@ fn refuse_strangers(directory: &Path) -> Result<(), Error> {
     for file in std::fs::read_dir(directory).map_err(cannot)? {
         let name = file.map_err(cannot)?.file_name();
         if ![NAME, DATA, DATA_NEW].iter().any(|ours| name == **ours) {
-            return Err(Error::Invalid(format!(
+            return Err(Error::invalid(format!(
                 "{} holds {} and is no store: name an empty or a new directory; nothing in it was \
                  changed",
                 directory.display(),
@@ -92,7 +92,7 @@ fn refuse_strangers(directory: &Path) -> Result<(), Error> {
 }
 
 fn made_before(directory: &Path) -> Error {
-    Error::Invalid(format!(
+    Error::invalid(format!(
         "{} holds a store of version 1, from before the first release, and this build reads version 2: finish its work \
          with the build that made it, then name a new directory; nothing was changed, and a retry fails again",
         directory.display()
@@ -100,7 +100,7 @@ fn made_before(directory: &Path) -> Error {
 }
 
 fn held_elsewhere(directory: &Path) -> Error {
-    Error::Unavailable(format!(
+    Error::unavailable(format!(
         "the directory {} is open in another process, or twice in this one, and the embedded store \
          belongs to one process: stop the other one, name another directory, or use PostgreSQL \
          (`postgres://`) or Redis (`redis://`) for many gates; nothing was changed, and a retry \
@@ -135,7 +135,7 @@ fn refuse_open_to_all(directory: &Path) -> Result<(), Error> {
     if metadata.permissions().mode() & 0o002 == 0 {
         return Ok(());
     }
-    Err(Error::Invalid(format!(
+    Err(Error::invalid(format!(
         "everybody on this machine may write to {0}, so anybody could change what is replayed: run \
          `chmod o-w {0}` or name another directory; nothing was changed",
         directory.display()

@@ -63,7 +63,7 @@ pub(crate) fn open(directory: &Path, settings: EmbeddedSettings) -> Result<Opene
     // What a killed process had written but not synced is shown from now on, so it has to stay.
     database
         .persist(PersistMode::SyncAll)
-        .map_err(|error| failure::from_engine("sync", &data, &error))?;
+        .map_err(|error| failure::from_engine("sync", &data, error))?;
     let mut journal = ActiveJournal::find(&data)?;
     frontier.reached(journal.sync()?, group)?;
     let clock = StoreClock::resume(settings.clock, head.clock);
@@ -121,7 +121,7 @@ fn create_engine(data: &Path) -> Result<(Database, Keyspace), Error> {
         database.persist(PersistMode::SyncAll)?;
         Ok((database, keyspace))
     };
-    create().map_err(|error: fjall::Error| failure::from_engine("create", data, &error))
+    create().map_err(|error: fjall::Error| failure::from_engine("create", data, error))
 }
 
 /// Opens what was verified. The engine panics on some contradictions that files sound by
@@ -143,7 +143,7 @@ fn open_engine(data: &Path) -> Result<(Database, Keyspace), Error> {
         )),
         Ok(Err(error)) => {
             let error: fjall::Error = error;
-            Err(failure::from_engine("open", data, &error))
+            Err(failure::from_engine("open", data, error))
         }
         Err(_) => Err(corrupt(data.display(), "contradicts itself")),
     }
@@ -169,7 +169,7 @@ fn options() -> KeyspaceCreateOptions {
 fn read_head(data: &Path, keyspace: &Keyspace) -> Result<Row<Head>, Error> {
     let bytes = keyspace
         .get(HEAD)
-        .map_err(|error| failure::from_engine("read", data, &error))?;
+        .map_err(|error| failure::from_engine("read", data, error))?;
     match bytes {
         Some(bytes) => unseal_head(data, &bytes),
         None => Ok(Row {
@@ -187,7 +187,7 @@ fn flushed(data: &Path, keyspace: &Keyspace) -> Result<Option<Flushed>, Error> {
         let Some(row) = table.range(head.clone()..=head).next() else {
             continue;
         };
-        let row = row.map_err(|error| failure::from_engine("read", data, &error.into()))?;
+        let row = row.map_err(|error| failure::from_engine("read", data, error.into()))?;
         let sequence = row.key.seqno;
         let Row { group, .. } = unseal_head(data, &row.value)?;
         newest = newest.max(Some((sequence, group)));

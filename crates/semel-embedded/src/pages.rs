@@ -52,7 +52,7 @@ fn page<T: Decode, I>(
     let mut items = Vec::new();
     for (seen, row) in engine.keyspace.range::<RowKey, _>(range).enumerate() {
         let row = row.into_inner();
-        let (at, bytes) = row.map_err(|error| engine.engine_error("read", &error))?;
+        let (at, bytes) = row.map_err(|error| engine.engine_error("read", error))?;
         items.extend(pick(&at, engine.unseal(&at, &bytes)?.value));
         if items.len() == limit || seen + 1 == PAGE_ROWS_MAX {
             let next = Some(cursor_at(&at));
@@ -83,9 +83,8 @@ fn number_of(cursor: &Cursor) -> Result<u64, Error> {
 }
 
 pub(crate) fn foreign() -> Error {
-    Error::Invalid(
+    Error::invalid(
         "the cursor is not one of this list: pass on the `next` of the page before; nothing was \
-         read, and a retry fails again"
-            .to_owned(),
+         read, and a retry fails again",
     )
 }

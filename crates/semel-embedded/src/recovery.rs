@@ -69,10 +69,10 @@ fn tree(data: &Path, number: u64) -> PathBuf {
 
 /// The bytes of a file that must be there.
 fn read(path: &Path) -> Result<Vec<u8>, Error> {
-    std::fs::read(path).map_err(|error| read_error(path, &error))
+    std::fs::read(path).map_err(|error| read_error(path, error))
 }
 
-fn read_error(path: &Path, error: &io::Error) -> Error {
+fn read_error(path: &Path, error: io::Error) -> Error {
     if error.kind() == io::ErrorKind::NotFound {
         return corrupt(path.display(), "is missing");
     }

@@ -101,7 +101,7 @@ fn spawn(name: &str, run: impl FnOnce() + Send + 'static) -> Result<JoinHandle<(
         .name(name.to_owned())
         .spawn(run)
         .map_err(|error| {
-            Error::Unavailable(format!(
+            Error::unavailable(format!(
                 "cannot start the thread {name}: {error}; nothing was changed, try again once \
                  the machine has threads to spare"
             ))
@@ -109,8 +109,7 @@ fn spawn(name: &str, run: impl FnOnce() + Send + 'static) -> Result<JoinHandle<(
 }
 
 fn closed() -> Error {
-    Error::Unavailable(
-        "the store was closed while a call was under way; open it again, repeating the call is safe"
-            .to_owned(),
+    Error::unavailable(
+        "the store was closed while a call was under way; open it again, repeating the call is safe",
     )
 }

@@ -130,7 +130,7 @@ impl EmbeddedStore {
     }
 
     fn silent(&self) -> Error {
-        Error::Unavailable(format!(
+        Error::unavailable(format!(
             "the disk did not answer within {:?}; whether the write was made is unknown, repeating the call is safe",
             self.answer_timeout
         ))
@@ -166,7 +166,7 @@ async fn blocking<T: Send + 'static>(
 ) -> Result<T, Error> {
     tokio::task::spawn_blocking(call)
         .await
-        .map_err(|error| Error::Bug(format!("a reading thread failed: {error}")))?
+        .map_err(|error| Error::bug(format!("a reading thread failed: {error}")))?
 }
 
 #[cfg(test)]

@@ -35,7 +35,7 @@ fn expired(engine: &Engine) -> Result<Vec<LetterId>, Error> {
     {
         let at = row
             .key()
-            .map_err(|error| engine.engine_error("read", &error))?;
+            .map_err(|error| engine.engine_error("read", error))?;
         ids.extend(codec::tombstone_of(&at));
     }
     Ok(ids)

@@ -94,7 +94,7 @@ impl Writer {
 
     fn pass_on(&self, waiting: Vec<Box<dyn Call>>) {
         if let Err(unsent) = self.syncer.send(waiting) {
-            let error = Error::Bug("the thread that syncs the journal is gone".to_owned());
+            let error = Error::bug("the thread that syncs the journal is gone");
             refuse(unsent.0, &error);
         }
     }

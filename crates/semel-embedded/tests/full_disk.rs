@@ -9,6 +9,7 @@ use common::{RETENTION, claim, granted, is_replayed, open, result};
 use semel::protocol::{Held, State};
 use semel::store::StoreExt;
 use semel::{Error, Store};
+use std::error::Error as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
@@ -80,6 +81,7 @@ async fn a_store_that_gave_up_comes_back_when_there_is_room() {
         matches!(refused, Error::Unavailable(_) | Error::Denied(_)),
         "{refused}"
     );
+    assert!(refused.source().is_some(), "{refused:?}");
     let mut not_ready = store.ready().await;
     // Opened again on a disk that is still full, it may take what little is left before it refuses.
     while not_ready.is_ok() {

@@ -76,7 +76,7 @@ impl Connections {
             .create_timeout(Some(RECONNECT_PAUSE_MAX + settings.connect_timeout * hosts))
             .wait_timeout(Some(settings.answer_timeout))
             .build()
-            .map_err(|error| Error::Bug(format!("PostgreSQL store: no pool: {error}")))?;
+            .map_err(|error| Error::bug(format!("PostgreSQL store: no pool: {error}")))?;
         Ok(Self {
             pool,
             place: target.place.as_str().into(),
@@ -99,7 +99,7 @@ impl Connections {
     pub(crate) async fn lend(&self) -> Result<Lent<'_>, Trouble> {
         let client = self.pool.get().await.map_err(|error| {
             Trouble::of_pool(
-                &error,
+                error,
                 &self.place,
                 self.connect_timeout,
                 self.answer_timeout,
@@ -147,7 +147,7 @@ impl Lent<'_> {
                 if error.code() == Some(&SqlState::DISK_FULL) {
                     self.connections.full.store(true, Ordering::Relaxed);
                 }
-                Err(Trouble::of(&error, place))
+                Err(Trouble::of(error, place))
             }
             Err(_) => Err(Trouble::no_answer(place, limit)),
         }

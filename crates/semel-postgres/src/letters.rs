@@ -55,7 +55,7 @@ pub(crate) async fn put(connections: &Connections, letter: &Letter) -> Result<Pu
             });
         }
     }
-    Err(Error::Unavailable(format!(
+    Err(Error::unavailable(format!(
         "letter {} was swept each time it was put; nothing was written, a retry is safe",
         letter.id
     )))
@@ -171,8 +171,8 @@ fn read_cursor(cursor: &Cursor) -> Result<(Time, Bytes), Error> {
         Some((time, id)) if time < TIME_MAX && id.len() == 32 => {
             Ok((time, Bytes::copy_from_slice(id)))
         }
-        Some(_) | None => Err(Error::Invalid(
-            "this is no cursor of the letters of a PostgreSQL store; begin from the start".into(),
+        Some(_) | None => Err(Error::invalid(
+            "this is no cursor of the letters of a PostgreSQL store; begin from the start",
         )),
     }
 }

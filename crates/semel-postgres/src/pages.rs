@@ -97,7 +97,7 @@ pub(crate) async fn sweep(
 fn swept(rows: &[Row]) -> Result<(u64, u32), Error> {
     let row = rows
         .first()
-        .ok_or_else(|| Error::Bug("a sweep answered nothing".into()))?;
+        .ok_or_else(|| Error::bug("a sweep answered nothing"))?;
     let (removed, pages): (i64, i64) = (wire::get(row, 0)?, wire::get(row, 1)?);
     Ok((
         u64::try_from(removed).unwrap_or(0),
@@ -130,9 +130,8 @@ impl Place {
             })
         };
         read().ok_or_else(|| {
-            Error::Invalid(
-                "this is not a cursor of a sweep of a PostgreSQL store; begin from the start"
-                    .into(),
+            Error::invalid(
+                "this is not a cursor of a sweep of a PostgreSQL store; begin from the start",
             )
         })
     }

@@ -105,7 +105,7 @@ fn undone(record: Option<&Record>, operation: &Operation, now: Time) -> Option<A
 }
 
 fn keyless() -> Error {
-    Error::Bug("an operation without a key was made on a record".into())
+    Error::bug("an operation without a key was made on a record")
 }
 
 /// The record of a key as it stands, expired or not, and the time it was read.

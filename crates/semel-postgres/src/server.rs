@@ -33,7 +33,7 @@ impl Session {
                 &format!("connecting took longer than {limit:?}"),
             ));
         };
-        let (client, connection) = dialled.map_err(|error| Trouble::at_start(&error, &place))?;
+        let (client, connection) = dialled.map_err(|error| Trouble::at_start(error, &place))?;
         let task = tokio::spawn(async move {
             if let Err(error) = connection.await {
                 tracing::debug!(%error, "a connection to PostgreSQL ended");
@@ -52,7 +52,7 @@ impl Session {
         self.task.await.ok();
     }
 
-    pub(crate) fn trouble(&self, error: &tokio_postgres::Error) -> Error {
+    pub(crate) fn trouble(&self, error: tokio_postgres::Error) -> Error {
         Trouble::at_start(error, &self.place)
     }
 
@@ -63,7 +63,7 @@ impl Session {
     /// Refuses a server that cannot keep records; otherwise says how durable they are there.
     pub(crate) async fn check(&self) -> Result<String, Error> {
         let row = self.client.query_typed_one(ASK, &[]).await;
-        let row = row.map_err(|error| self.trouble(&error))?;
+        let row = row.map_err(|error| self.trouble(error))?;
         let (version, encoding): (i32, &str) = (row.get(0), row.get(1));
         let (commit, fsync): (&str, &str) = (row.get(2), row.get(3));
         let (isolation, standby): (&str, bool) = (row.get(4), row.get(5));

@@ -183,7 +183,7 @@ fn within<T: Copy + PartialOrd + fmt::Debug>(
 }
 
 fn wrong<T>(what: &str) -> Result<T, Error> {
-    Err(Error::Invalid(format!(
+    Err(Error::invalid(format!(
         "PostgreSQL store: {what}; nothing was dialled, mend the setting before you retry"
     )))
 }
@@ -217,7 +217,7 @@ mod tests {
             panic!("{settings:?} was taken");
         };
         assert!(!message.contains("s3cret"), "{message}");
-        message
+        message.to_string()
     }
 
     #[test]

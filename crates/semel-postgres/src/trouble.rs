@@ -25,7 +25,15 @@ pub(crate) enum Trouble {
 
 impl Trouble {
     /// Reads what the driver says of a statement.
-    pub(crate) fn of(error: &tokio_postgres::Error, place: &str) -> Self {
+    pub(crate) fn of(error: tokio_postgres::Error, place: &str) -> Self {
+        match Self::meaning(&error, place) {
+            Self::Failed(meaning) => Self::Failed(meaning.caused_by(error)),
+            Self::Broken(meaning) => Self::Broken(meaning.caused_by(error)),
+            passing @ (Self::Held | Self::Again) => passing,
+        }
+    }
+
+    fn meaning(error: &tokio_postgres::Error, place: &str) -> Self {
         let Some(code) = error.code() else {
             return Self::Broken(without_code(error, place));
         };
@@ -59,28 +67,29 @@ impl Trouble {
 
     /// Reads what the driver says while a store is opened or migrated: what is wrong then is wrong in
     /// its settings, and nothing is lost by saying so.
-    pub(crate) fn at_start(error: &tokio_postgres::Error, place: &str) -> Error {
+    pub(crate) fn at_start(error: tokio_postgres::Error, place: &str) -> Error {
         let passes = [SqlState::READ_ONLY_SQL_TRANSACTION, SqlState::DISK_FULL];
-        match Self::of(error, place).into() {
+        let meaning = match Self::meaning(&error, place).into() {
             Error::Denied(_) if error.code().is_some_and(|code| passes.contains(code)) => {
-                unavailable(place, &words(error))
+                unavailable(place, &words(&error))
             }
             Error::Denied(why) => Error::Invalid(why),
             other @ (Error::Unavailable(_)
             | Error::Invalid(_)
             | Error::Corrupt(_)
             | Error::Bug(_)) => other,
-        }
+        };
+        meaning.caused_by(error)
     }
 
     /// Reads what the pool says of a connection that could not be had.
     pub(crate) fn of_pool(
-        error: &PoolError,
+        error: PoolError,
         place: &str,
         connect_timeout: Duration,
         wait_timeout: Duration,
     ) -> Self {
-        let what = match error {
+        let what = match &error {
             PoolError::Timeout(TimeoutType::Create | TimeoutType::Recycle) => {
                 format!("connecting took longer than {connect_timeout:?}")
             }
@@ -89,15 +98,24 @@ impl Trouble {
                     "no connection came free within {wait_timeout:?}: all of this store's are in use"
                 )
             }
-            PoolError::Backend(error) => match error.code() {
-                Some(_) => return Self::of(error, place),
-                None => return Self::Failed(without_code(error, place)),
-            },
-            PoolError::Closed | PoolError::NoRuntimeSpecified | PoolError::PostCreateHook(_) => {
-                error.to_string()
+            PoolError::Backend(driver) if driver.code().is_none() => {
+                let meaning = without_code(driver, place);
+                return Self::Failed(meaning.caused_by(error));
             }
+            PoolError::Backend(_)
+            | PoolError::Closed
+            | PoolError::NoRuntimeSpecified
+            | PoolError::PostCreateHook(_) => error.to_string(),
         };
-        Self::Failed(unavailable(place, &what))
+        match error {
+            PoolError::Backend(driver) => Self::of(driver, place),
+            PoolError::Timeout(_)
+            | PoolError::Closed
+            | PoolError::NoRuntimeSpecified
+            | PoolError::PostCreateHook(_) => {
+                Self::Failed(unavailable(place, &what).caused_by(error))
+            }
+        }
     }
 
     /// Nothing came within the time a statement has.
@@ -111,9 +129,8 @@ impl From<Trouble> for Error {
     fn from(trouble: Trouble) -> Self {
         match trouble {
             Trouble::Held => held(),
-            Trouble::Again => Self::Unavailable(
-                "PostgreSQL: other transactions were in the way; nothing was written, a retry is safe"
-                    .into(),
+            Trouble::Again => Self::unavailable(
+                "PostgreSQL: other transactions were in the way; nothing was written, a retry is safe",
             ),
             Trouble::Failed(error) | Trouble::Broken(error) => error,
         }
@@ -122,10 +139,9 @@ impl From<Trouble> for Error {
 
 /// A record that stayed in another transaction's hands.
 pub(crate) fn held() -> Error {
-    Error::Unavailable(
+    Error::unavailable(
         "PostgreSQL: the record is held by another transaction, probably a handler's that has \
-         called semel.complete and not committed yet; nothing was written, a retry is safe"
-            .into(),
+         called semel.complete and not committed yet; nothing was written, a retry is safe",
     )
 }
 
@@ -144,8 +160,8 @@ fn by_class(class: &str, error: &tokio_postgres::Error, place: &str) -> Error {
         "53" if error.code() == Some(&SqlState::DISK_FULL) => {
             denied(place, &what, "make room on the server's disk")
         }
-        "22" | "23" => Error::Bug(format!("{place}: {what}; please report it")),
-        "XX" => Error::Corrupt(format!(
+        "22" | "23" => Error::bug(format!("{place}: {what}; please report it")),
+        "XX" => Error::corrupt(format!(
             "{place}: {what}; look at the server's log before you retry"
         )),
         _ => unavailable(place, &what),
@@ -175,15 +191,15 @@ fn speaks_of_a_pooler(error: &tokio_postgres::Error) -> bool {
 }
 
 pub(crate) fn unavailable(place: &str, what: &str) -> Error {
-    Error::Unavailable(format!("{place}: {what}; a retry is safe"))
+    Error::unavailable(format!("{place}: {what}; a retry is safe"))
 }
 
 fn denied(place: &str, what: &str, to_do: &str) -> Error {
-    Error::Denied(format!("{place}: {what}; {to_do} before you retry"))
+    Error::denied(format!("{place}: {what}; {to_do} before you retry"))
 }
 
 pub(crate) fn invalid(place: &str, what: &str, to_do: &str) -> Error {
-    Error::Invalid(format!("{place}: {what}; {to_do} before you retry"))
+    Error::invalid(format!("{place}: {what}; {to_do} before you retry"))
 }
 
 /// The error and its causes, in one line.

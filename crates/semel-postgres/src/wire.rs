@@ -216,7 +216,7 @@ pub(crate) fn bytes32(bytes: &[u8]) -> Result<[u8; 32], Error> {
 }
 
 pub(crate) fn corrupt(what: &str) -> Error {
-    Error::Corrupt(format!(
+    Error::corrupt(format!(
         "PostgreSQL store: {what}; nothing is answered from that row, look at the tables of schema \
          semel before you retry"
     ))

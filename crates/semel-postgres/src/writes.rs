@@ -240,7 +240,7 @@ fn states(group: &[Waiting], rows: &[Row]) -> Result<Vec<Option<State>>, Error> 
         let at = group.binary_search_by_key(&Some(key), |waiting| waiting.item.key());
         match at.ok().and_then(|at| states.get_mut(at)) {
             Some(slot) => *slot = Some(state),
-            None => return Err(Error::Bug("PostgreSQL wrote what was not asked for".into())),
+            None => return Err(Error::bug("PostgreSQL wrote what was not asked for")),
         }
     }
     Ok(states)

@@ -12,6 +12,7 @@ use semel::protocol::{Held, Lease, State};
 use semel::store::StoreExt;
 use semel::{Error, Outcome};
 use semel_postgres::{PostgresSettings, PostgresStore};
+use std::error::Error as _;
 use std::time::Duration;
 use support::{RETENTION, claim, connect, granted};
 use testbed::Postgres;
@@ -64,7 +65,10 @@ impl World {
         let heard = async {
             loop {
                 match self.complete().await {
-                    Err(Error::Denied(why)) => return why,
+                    Err(error @ Error::Denied(_)) => {
+                        assert!(error.source().is_some(), "{error:?}");
+                        return error.to_string();
+                    }
                     Err(Error::Unavailable(_)) => tokio::task::yield_now().await,
                     other => panic!("not denied: {other:?}"),
                 }

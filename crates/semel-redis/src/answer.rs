@@ -195,7 +195,7 @@ fn letter_head(answer: Value) -> Result<LetterHead, Error> {
 impl Fields {
     pub(crate) fn new(answer: Value) -> Result<Self, Error> {
         let Value::Array(fields) = answer else {
-            return Err(Error::Bug(format!("Redis answered {answer:?} to a call")));
+            return Err(Error::bug(format!("Redis answered {answer:?} to a call")));
         };
         Ok(Self {
             fields: fields.into_iter(),
@@ -206,7 +206,7 @@ impl Fields {
         match self.fields.next() {
             Some(Value::BulkString(bytes)) => Ok(Some(bytes.into())),
             Some(Value::Nil) | None => Ok(None),
-            Some(other) => Err(Error::Bug(format!("Redis answered {other:?} as a field"))),
+            Some(other) => Err(Error::bug(format!("Redis answered {other:?} as a field"))),
         }
     }
 
@@ -214,7 +214,7 @@ impl Fields {
         if let Some(Value::BulkString(bytes)) = self.fields.next() {
             return Ok(bytes);
         }
-        Err(Error::Bug("Redis answered with a field too few".into()))
+        Err(Error::bug("Redis answered with a field too few"))
     }
 
     fn word(&mut self) -> Result<Vec<u8>, Error> {
@@ -303,14 +303,14 @@ fn state(digits: &[u8]) -> Result<State, Error> {
 }
 
 fn corrupt(what: &str) -> Error {
-    Error::Corrupt(format!(
+    Error::corrupt(format!(
         "Redis keeps {what}; stop and look who else writes under this prefix; a retry fails again"
     ))
 }
 
 fn unknown(word: &[u8]) -> Error {
     let word = String::from_utf8_lossy(word);
-    Error::Bug(format!(
+    Error::bug(format!(
         "Redis answered {word:?}, which is no word for that"
     ))
 }

@@ -33,7 +33,7 @@ pub(crate) async fn check(line: &Line, address: &str) -> Result<(), Error> {
     if policy == KEEPS {
         return Ok(());
     }
-    Err(Error::Denied(format!(
+    Err(Error::denied(format!(
         "Redis at {address} {}; nothing was written, a retry succeeds once it is fixed",
         refusal(&policy)
     )))

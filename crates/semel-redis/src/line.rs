@@ -101,7 +101,7 @@ impl Line {
         let mut calls = self.answered(self.link(Size::Large).send_all(&pipeline).await)?;
         if calls.len() != pipeline.len() {
             let (asked, answered) = (pipeline.len(), calls.len());
-            return Err(Error::Bug(format!(
+            return Err(Error::bug(format!(
                 "{answered} answers to {asked} commands"
             )));
         }

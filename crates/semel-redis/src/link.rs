@@ -77,7 +77,7 @@ struct Away {
 impl Target {
     pub(crate) fn new(info: &ConnectionInfo, settings: &RedisSettings) -> Result<Self, Error> {
         let ConnectionAddr::Tcp(host, port) = info.addr() else {
-            return Err(Error::Bug("a redis:// URL is not TCP".into()));
+            return Err(Error::bug("a redis:// URL is not TCP"));
         };
         let waiting = settings.wait_replicas.map(|wait| wait.timeout);
         let patience = settings.response_timeout + waiting.unwrap_or_default();

@@ -76,7 +76,7 @@ async fn scan(line: &Line, names: &Names, from: u64, limit: u32) -> Result<Place
     let answer: Result<(u64, Vec<Vec<u8>>), _> =
         redis::from_redis_value(line.ask(&command, Size::Small).await?);
     let (next, found) =
-        answer.map_err(|error| Error::Bug(format!("Redis answered to SCAN: {error}")))?;
+        answer.map_err(|error| Error::bug(format!("Redis answered to SCAN: {error}")))?;
     Ok(Place {
         scan: Some(next).filter(|next| *next != 0),
         found: found.iter().filter_map(|name| names.key_of(name)).collect(),
@@ -135,8 +135,8 @@ impl Place {
             })
         };
         read().ok_or_else(|| {
-            Error::Invalid(
-                "the cursor is none of this store's lists; begin the list again without one".into(),
+            Error::invalid(
+                "the cursor is none of this store's lists; begin the list again without one",
             )
         })
     }

@@ -98,7 +98,7 @@ impl Lanes {
         if confirmed >= i64::from(self.wait.count) {
             return Ok(answers.calls);
         }
-        Err(Error::Unavailable(format!(
+        Err(Error::unavailable(format!(
             "unknown: Redis has written it, but {confirmed} of {} replicas confirmed it within {:?} \
              (wait_replicas); a failover could lose it; a repeat is safe",
             self.wait.count, self.wait.timeout

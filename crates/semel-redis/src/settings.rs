@@ -129,7 +129,7 @@ fn validate_timeout(name: &str, timeout: Duration) -> Result<(), Error> {
 }
 
 fn wrong<T>(what: &str) -> Result<T, Error> {
-    Err(Error::Invalid(format!(
+    Err(Error::invalid(format!(
         "Redis store: {what}; nothing was dialled, mend the setting before you retry"
     )))
 }

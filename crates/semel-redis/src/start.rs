@@ -80,7 +80,7 @@ async fn probe_functions(up: &mut Up, probe: &Cmd) -> Result<(), RedisError> {
 
 /// Refuses a server that would lose or repeat work; says what is left to know.
 fn judge(facts: &Facts, settings: &RedisSettings, address: &str) -> Result<StartNotes, Error> {
-    let refuse = |what: String| Err(Error::Invalid(format!("Redis at {address} {what}")));
+    let refuse = |what: String| Err(Error::invalid(format!("Redis at {address} {what}")));
     let version = facts.get("redis_version").to_owned();
     if parsed(&version).is_none_or(|version| version < VERSION_MIN) {
         let (major, minor) = VERSION_MIN;
@@ -89,7 +89,7 @@ fn judge(facts: &Facts, settings: &RedisSettings, address: &str) -> Result<Start
         ));
     }
     if facts.is("role", "slave") {
-        return Err(Error::Unavailable(format!(
+        return Err(Error::unavailable(format!(
             "Redis at {address} is a replica and takes no writes: name its master; nothing was written, a retry is safe"
         )));
     }

@@ -183,8 +183,8 @@ impl Letters for RedisStore {
 /// The time of the last letter seen; no two letters have the same.
 fn letter_time(cursor: &Cursor) -> Result<u64, Error> {
     let bytes = <[u8; 8]>::try_from(cursor.0.as_ref()).map_err(|_| {
-        Error::Invalid(
-            "the cursor is none of this store's letters; begin the list again without one".into(),
+        Error::invalid(
+            "the cursor is none of this store's letters; begin the list again without one",
         )
     })?;
     Ok(u64::from_be_bytes(bytes))

@@ -38,7 +38,11 @@ pub(crate) fn costs_the_connection(error: &RedisError) -> bool {
 /// The error of a call. Everything that may heal by itself is `Unavailable`, what heals when somebody
 /// fixes it is `Denied`; the calls are the same ones all the time, so none is `Invalid`.
 pub(crate) fn error(error: &RedisError, address: &str, patience: Duration) -> Error {
-    let unavailable = |what: String| Error::Unavailable(format!("Redis at {address} {what}"));
+    meaning(error, address, patience).caused_by(error.clone())
+}
+
+fn meaning(error: &RedisError, address: &str, patience: Duration) -> Error {
+    let unavailable = |what: String| Error::unavailable(format!("Redis at {address} {what}"));
     match refusal(error) {
         Some(Refusal::MissingFunction) => unavailable(
             "has lost Semel's functions right after they were loaded; nothing was written, a repeat is safe".into(),
@@ -46,16 +50,16 @@ pub(crate) fn error(error: &RedisError, address: &str, patience: Duration) -> Er
         Some(Refusal::NotNow(what)) => {
             unavailable(format!("{what}; nothing was written, a repeat is safe"))
         }
-        Some(Refusal::NotUntilFixed(what) | Refusal::NotAllowed(what)) => Error::Denied(format!(
+        Some(Refusal::NotUntilFixed(what) | Refusal::NotAllowed(what)) => Error::denied(format!(
             "Redis at {address} {what} ({}); nothing was written, a repeat is safe",
             said(error)
         )),
-        Some(Refusal::Corrupt) => Error::Corrupt(format!(
+        Some(Refusal::Corrupt) => Error::corrupt(format!(
             "Redis at {address} keeps something else where a record should be: {}; stop and look who else \
              writes under this prefix; a retry fails again",
             said(error)
         )),
-        Some(Refusal::Bug) => Error::Bug(format!("Redis at {address} did not understand: {}", said(error))),
+        Some(Refusal::Bug) => Error::bug(format!("Redis at {address} did not understand: {}", said(error))),
         None if error.is_timeout() => unavailable(format!(
             "did not answer within {patience:?}; whether the write was made is unknown, a \
              repeat is safe"
@@ -68,24 +72,26 @@ pub(crate) fn error(error: &RedisError, address: &str, patience: Duration) -> Er
 
 /// The error of a connection that could not be made.
 pub(crate) fn error_at_dial(problem: &RedisError, address: &str) -> Error {
-    match forbids(problem) {
-        Some(what) => Error::Denied(format!(
+    let meaning = match forbids(problem) {
+        Some(what) => Error::denied(format!(
             "Redis at {address} {what} ({}); nothing was sent, a repeat is safe",
             said(problem)
         )),
-        None => Error::Unavailable(format!(
+        None => Error::unavailable(format!(
             "Redis at {address} cannot be reached ({problem}); nothing was sent, a repeat is safe"
         )),
-    }
+    };
+    meaning.caused_by(problem.clone())
 }
 
 /// The error of a start: what is wrong in the settings is `Invalid`.
 pub(crate) fn error_at_start(problem: &RedisError, address: &str, patience: Duration) -> Error {
     if let Some(refused) = forbids(problem) {
-        return Error::Invalid(format!(
+        return Error::invalid(format!(
             "Redis at {address} {refused} ({}); fix that before you retry",
             said(problem)
-        ));
+        ))
+        .caused_by(problem.clone());
     }
     if refusal(problem).is_none() {
         return error_at_dial(problem, address);

@@ -12,7 +12,7 @@ use testbed::Redis;
 
 async fn denied(store: &RedisStore) -> String {
     match store.ready().await {
-        Err(Error::Denied(why) | Error::Unavailable(why)) => why,
+        Err(Error::Denied(why) | Error::Unavailable(why)) => why.to_string(),
         other => panic!("ready: {other:?}"),
     }
 }

@@ -15,7 +15,7 @@ use tokio::net::TcpListener;
 
 async fn refused(settings: RedisSettings) -> String {
     match RedisStore::connect(settings).await {
-        Err(Error::Invalid(why)) => why,
+        Err(Error::Invalid(why)) => why.to_string(),
         other => panic!("not refused: {other:?}"),
     }
 }

@@ -9,6 +9,7 @@ use semel::protocol::{Claimed, Held, Lease, State};
 use semel::store::StoreExt;
 use semel::{Error, Store};
 use semel_redis::{RedisSettings, RedisStore};
+use std::error::Error as _;
 use std::sync::Arc;
 use std::time::Duration;
 use support::{ask, claim, grant, raw, run, settings};
@@ -37,14 +38,20 @@ async fn started(config: &[(&str, &str)]) -> (Redis, RedisStore) {
 
 fn unavailable<T: std::fmt::Debug>(answer: Result<T, Error>) -> String {
     match answer {
-        Err(Error::Unavailable(why)) => why,
+        Err(error @ Error::Unavailable(_)) => {
+            assert!(error.source().is_some(), "{error:?}");
+            error.to_string()
+        }
         other => panic!("not unavailable: {other:?}"),
     }
 }
 
 fn denied<T: std::fmt::Debug>(answer: Result<T, Error>) -> String {
     match answer {
-        Err(Error::Denied(why)) => why,
+        Err(error @ Error::Denied(_)) => {
+            assert!(error.source().is_some(), "{error:?}");
+            error.to_string()
+        }
         other => panic!("not denied: {other:?}"),
     }
 }

@@ -174,13 +174,13 @@ impl Letter {
     pub fn validate(&self) -> Result<(), Error> {
         let (bytes, retention) = (self.route.len(), self.retention);
         if bytes > ROUTE_BYTES_MAX || self.route.contains('\0') {
-            return Err(Error::Invalid(format!(
+            return Err(Error::invalid(format!(
                 "the name of a letter's route must have at most {ROUTE_BYTES_MAX} bytes and no NUL, this one has \
                  {bytes} bytes; nothing was written, fix the name before you retry"
             )));
         }
         if retention > RETENTION_MAX {
-            return Err(Error::Invalid(format!(
+            return Err(Error::invalid(format!(
                 "the retention {retention:?} of a letter is over the limit of 366 days; nothing was written, fix \
                  the setting before you retry"
             )));

@@ -162,7 +162,7 @@ impl Outcome {
     /// `Corrupt` when the bytes are no outcome of a version this build knows.
     pub fn decode(bytes: &Bytes) -> Result<Self, Error> {
         let wrong = |what: &str| {
-            Error::Corrupt(format!(
+            Error::corrupt(format!(
                 "a stored outcome {what}; nothing is replayed from it, look at the record with \
                  `semel records show`"
             ))

@@ -337,7 +337,7 @@ impl std::fmt::Display for Paused {
 
 impl From<Paused> for Error {
     fn from(paused: Paused) -> Self {
-        Self::Unavailable(format!(
+        Self::unavailable(format!(
             "{paused}; until they are recorded nothing more is claimed; nothing was run, a retry is safe"
         ))
     }

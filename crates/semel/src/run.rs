@@ -237,7 +237,7 @@ impl Semel {
             ended
         });
         task.await
-            .map_err(|error| Error::Bug(format!("the task of a run failed: {error}")))?
+            .map_err(|error| Error::bug(format!("the task of a run failed: {error}")))?
     }
 
     /// The one flow: claim → effect while renewing → record.

@@ -95,7 +95,7 @@ impl Drop for Leader {
             let lost = finished.is_none();
             if lost {
                 let why = "the run that this delivery waited for ended without a word";
-                *finished = Some(Err(Error::Bug(why.into())));
+                *finished = Some(Err(Error::bug(why)));
             }
             lost
         });

@@ -7,7 +7,7 @@ mod limits;
 #[doc(hidden)]
 pub mod batch;
 
-pub use error::Error;
+pub use error::{Detail, Error};
 pub use ext::StoreExt;
 pub use letters::Letters;
 pub use limits::{

@@ -311,7 +311,7 @@ fn answered(ended: Ended, first_hand: Option<Response<Bytes>>) -> Result<Reply, 
 
 fn response(outcome: &Outcome) -> Result<Reply, OnceError> {
     let unreadable = |what: String| {
-        Error::Corrupt(format!(
+        Error::corrupt(format!(
             "a recorded answer has {what}; nothing is replayed from it"
         ))
     };

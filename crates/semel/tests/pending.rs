@@ -30,7 +30,7 @@ fn with(store: &Flaky, settings: Settings) -> Semel {
 }
 
 fn denied() -> Error {
-    Error::Denied("permission denied for table rec".into())
+    Error::denied("permission denied for table rec")
 }
 
 async fn must_not_run(_: Run) -> Result<Outcome, Failure> {
@@ -78,9 +78,9 @@ fn is_pending(ended: &Ended, body: &str) {
 async fn an_outcome_is_recorded_when_the_store_takes_it_whatever_it_said_before() {
     for error in [
         denied(),
-        Error::Unavailable("gone".into()),
-        Error::Corrupt("a row is damaged".into()),
-        Error::Bug("22P02".into()),
+        Error::unavailable("gone"),
+        Error::corrupt("a row is damaged"),
+        Error::bug("22P02"),
     ] {
         let store = Flaky::new();
         let semel = on(&store);
@@ -204,7 +204,7 @@ async fn nothing_more_is_claimed_while_the_store_denies_an_outcome() {
         "nothing is claimed"
     );
     // A store that then cannot be reached either is not better off.
-    store.refuse(Part::Outcomes, &Error::Unavailable("gone".into()));
+    store.refuse(Part::Outcomes, &Error::unavailable("gone"));
     sleep(SECOND * 3).await;
     assert!(matches!(semel.paused(), Some(Paused::Denied(_))));
 
@@ -241,7 +241,7 @@ async fn nothing_more_is_claimed_while_too_many_outcomes_wait() {
         ..Settings::default()
     };
     let semel = with(&store, settings);
-    let away = || Error::Unavailable("gone".into());
+    let away = || Error::unavailable("gone");
     for number in 1..=2 {
         assert_eq!(semel.paused(), None);
         let ended = left_in_hand(&semel, &store, number, away()).await;
@@ -266,7 +266,7 @@ async fn bodies_are_dropped_before_outcomes_are() {
         ..Settings::default()
     };
     let semel = with(&store, settings);
-    let away = || Error::Unavailable("gone".into());
+    let away = || Error::unavailable("gone");
     for (number, heard) in [(1, "x".repeat(60)), (2, "y".repeat(60))] {
         let effect = then(
             &store,
@@ -311,7 +311,7 @@ async fn what_is_in_hand_is_not_run_again_by_an_operator_and_heals_a_record_that
     // Its lease lapses unheard, and another process comes by while this one still hears nothing.
     sleep(LEASE * 2).await;
     store.set_down(false);
-    store.refuse(Part::Outcomes, &Error::Unavailable("gone".into()));
+    store.refuse(Part::Outcomes, &Error::unavailable("gone"));
     let elsewhere = on(&store).run(parks(), must_not_run).await.unwrap();
     assert_eq!(elsewhere, Ended::Parked);
     let error = semel.redrive(&key(1)).await.unwrap_err();
@@ -414,7 +414,7 @@ async fn a_body_that_the_store_does_not_take_is_left_out_and_the_outcome_is_reco
         }),
     ] {
         let store = Flaky::new();
-        let error = Error::Invalid("the outcome has 1000 bytes, the limit is 500".into());
+        let error = Error::invalid("the outcome has 1000 bytes, the limit is 500");
         let effect = then(&store, Part::OutcomesOver(500), error, said.clone());
         let ended = on(&store).run(work(1), effect).await.unwrap();
         let Ended::Ran(heard) = ended else {
@@ -457,7 +457,7 @@ fn commits(store: &Flaky, does: bool, error: Error) -> impl FnOnce(Run) -> Said 
 
 #[tokio::test(start_paused = true)]
 async fn where_the_handler_completes_nothing_is_guessed_until_the_record_is_read() {
-    for error in [Error::Unavailable("gone".into()), denied()] {
+    for error in [Error::unavailable("gone"), denied()] {
         for does in [true, false] {
             let store = Flaky::new();
             let semel = on(&store);
@@ -494,7 +494,7 @@ async fn a_sender_that_waits_hears_of_a_commit_that_came_after_the_lease() {
     let held = store.clone();
     let effect = move |run: Run| async move {
         // Its transaction holds the record, and commits only when the run was given up long ago.
-        held.refuse(Part::Outcomes, &Error::Unavailable("held".into()));
+        held.refuse(Part::Outcomes, &Error::unavailable("held"));
         let lease = run.lease().clone();
         tokio::spawn(async move {
             sleep(SECOND * 5).await;

@@ -56,7 +56,7 @@ pub(super) fn verify(data: &Path, frontier: &Frontier) -> Result<Verified, Error
     let mut tail = None;
     for number in from..=to {
         let path = path(data, number);
-        let bytes = read_journal(&path).map_err(|error| read_error(&path, &error))?;
+        let bytes = read_journal(&path).map_err(|error| read_error(&path, error))?;
         let sound = journals.take_batches(&bytes);
         let rest = bytes.get(sound..).unwrap_or_default();
         let written = without_trailing_zeros(rest);

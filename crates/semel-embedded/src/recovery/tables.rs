@@ -47,7 +47,7 @@ pub(super) fn verify(tree: &Path, depth: Depth) -> Result<(), Error> {
             Depth::Outline => has_sound_contents(&table.path),
             Depth::Whole => is_whole(&table),
         };
-        if !sound.map_err(|error| read_error(&table.path, &error))? {
+        if !sound.map_err(|error| read_error(&table.path, error))? {
             return Err(corrupt(table.path.display(), "is not what was written"));
         }
     }
@@ -80,7 +80,7 @@ fn manifest(tree: &Path, current: Current) -> Result<Vec<Table>, Error> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
             return Err(corrupt(pair, "is missing"));
         }
-        Err(error) => return Err(read_error(&path, &error)),
+        Err(error) => return Err(read_error(&path, error)),
     };
     if xxh3_128(&bytes) != current.checksum {
         return Err(corrupt(pair, "does not have the checksum it should have"));

@@ -176,7 +176,7 @@ async fn whoever_only_hears_that_it_is_busy_does_not_wait() {
 async fn after_a_failed_write_nothing_is_decided_any_more() {
     let stage = Stage::new();
     let lease = stage.grant(InDoubt::Retry).await;
-    let full = Error::Unavailable("cannot sync /store: no room".to_owned());
+    let full = Error::unavailable("cannot sync /store: no room");
     stage.engine.give_up(&full);
     let answer = stage.ask(complete(&lease)).await.await.unwrap();
     assert_eq!(answer.map(drop), Err(full));

@@ -68,7 +68,7 @@ impl StoredDelivery {
     }
 
     pub(crate) fn decode(bytes: &Bytes) -> Result<Self, Error> {
-        let wrong = |what: &str| Error::Corrupt(format!("a letter {what}; it is left as it is"));
+        let wrong = |what: &str| Error::corrupt(format!("a letter {what}; it is left as it is"));
         let Some((&[version, a, b, c, d], rest)) = bytes.split_first_chunk::<5>() else {
             return Err(wrong("is too short"));
         };
@@ -88,7 +88,7 @@ impl StoredDelivery {
     /// The request, to be sent through the gate again.
     pub(crate) fn request(&self) -> Result<Request<Bytes>, Error> {
         let wrong =
-            |what: &str| Error::Corrupt(format!("a letter has a bad {what}; it is left as it is"));
+            |what: &str| Error::corrupt(format!("a letter has a bad {what}; it is left as it is"));
         let mut request = Request::new(self.body.clone());
         for (name, value) in &self.head.headers {
             let name: HeaderName = name.parse().map_err(|_| wrong("header name"))?;

@@ -63,7 +63,7 @@ pub(super) fn taken_over(claim: &Claim, row: &Row) -> Result<Claimed, Error> {
         ))),
         State::Parked => Ok(Claimed::Parked),
         State::Succeeded | State::Failed | State::Waiting => {
-            Err(Error::Bug("a claim settled a record".into()))
+            Err(Error::bug("a claim settled a record"))
         }
     }
 }
@@ -73,7 +73,7 @@ pub(super) fn find(group: &[Asker], row: &Row) -> Result<usize, Error> {
     let key: Key = wire::key(row, 0)?;
     group
         .binary_search_by_key(&key, |asker| asker.item.key)
-        .map_err(|_| Error::Bug("PostgreSQL answered for a key that was not asked for".into()))
+        .map_err(|_| Error::bug("PostgreSQL answered for a key that was not asked for"))
 }
 
 const fn granted(claim: &Claim, fence: Fence, born: Fence, attempt: u32) -> Lease {

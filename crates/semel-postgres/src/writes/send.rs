@@ -139,7 +139,7 @@ const fn kind(kind: FailKind) -> (i32, Span) {
 }
 
 fn mixed_up() -> Trouble {
-    Trouble::Failed(Error::Bug("a write came to a group of another kind".into()))
+    Trouble::Failed(Error::bug("a write came to a group of another kind"))
 }
 
 // === impl Leases ===

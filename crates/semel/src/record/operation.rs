@@ -310,5 +310,5 @@ impl Answer {
 
 /// The one place where an answer of the wrong kind is found out.
 fn misplaced() -> Error {
-    Error::Bug("the store gave the answer to another operation".into())
+    Error::bug("the store gave the answer to another operation")
 }

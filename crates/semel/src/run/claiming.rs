@@ -113,7 +113,7 @@ impl Semel {
             Claimed::NotYet { retry_after } => Ended::NotYet { retry_after },
             Claimed::Parked => Ended::Parked,
             Claimed::Mismatched => Ended::Mismatched,
-            Claimed::Granted(_) => return Err(Error::Bug("a grant is run, not told".into())),
+            Claimed::Granted(_) => return Err(Error::bug("a grant is run, not told")),
         })
     }
 
@@ -230,9 +230,8 @@ impl Semel {
     pub(super) async fn give_back(&self, lease: &Lease) -> Result<Ended, Error> {
         match self.store().release(lease).await? {
             Held::Applied(_) | Held::Already(_) | Held::Settled(_) | Held::Parked | Held::Stale => {
-                Err(Error::Unavailable(
-                    "the store granted a lease too late to use it; nothing was run, a retry is safe"
-                        .into(),
+                Err(Error::unavailable(
+                    "the store granted a lease too late to use it; nothing was run, a retry is safe",
                 ))
             }
         }
@@ -245,8 +244,8 @@ async fn answered<T>(
     call: impl Future<Output = Result<T, Error>>,
 ) -> Result<T, Error> {
     timeout(limit, call).await.unwrap_or_else(|_| {
-        Err(Error::Unavailable(
-            "the store did not answer in time; nothing was run, a retry is safe".into(),
+        Err(Error::unavailable(
+            "the store did not answer in time; nothing was run, a retry is safe",
         ))
     })
 }

@@ -33,9 +33,8 @@ impl Semel {
     /// known is not run again.
     pub async fn redrive(&self, key: &Key) -> Result<Acted, Error> {
         if self.inner.outcomes.knows(key) {
-            return Err(Error::Unavailable(
-                "the outcome of its last run is in hand and waits for the store; nothing was done, a retry is safe"
-                    .into(),
+            return Err(Error::unavailable(
+                "the outcome of its last run is in hand and waits for the store; nothing was done, a retry is safe",
             ));
         }
         let acted = self.store().redrive(key).await;

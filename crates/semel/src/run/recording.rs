@@ -100,7 +100,7 @@ impl Semel {
                 Ok(held) => return Written::Held(held),
                 Err(Error::Invalid(_)) if unrecorded.drops_body() => continue,
                 Err(Error::Invalid(why)) => {
-                    tracing::error!(key = %unrecorded.lease.key, why, "an outcome cannot be recorded");
+                    tracing::error!(key = %unrecorded.lease.key, %why, "an outcome cannot be recorded");
                     return Written::GivenUp;
                 }
                 Err(error) => unrecorded.was_not_taken(&error),

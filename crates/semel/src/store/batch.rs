@@ -176,8 +176,8 @@ impl<I, O> fmt::Debug for Batcher<I, O> {
 
 async fn answer<O>(answered: Answered<O>) -> Result<O, Error> {
     answered.await.unwrap_or_else(|_| {
-        Err(Error::Unavailable(
-            "the store was closed while a call was under way; a repeat of the call is safe".into(),
+        Err(Error::unavailable(
+            "the store was closed while a call was under way; a repeat of the call is safe",
         ))
     })
 }

@@ -37,7 +37,7 @@ impl Claim {
 /// `Invalid`, naming the setting.
 pub fn validate_lease(lease: Duration, retention: Duration) -> Result<(), Error> {
     let wrong = |what: String| {
-        Err(Error::Invalid(format!(
+        Err(Error::invalid(format!(
             "{what}; nothing was written, mend the setting before you retry"
         )))
     };
@@ -63,7 +63,7 @@ pub fn validate_lease(lease: Duration, retention: Duration) -> Result<(), Error>
 /// `Invalid`, naming the name.
 pub fn validate_step_name(name: &str) -> Result<(), Error> {
     if name.is_empty() || name.len() > STEP_NAME_BYTES_MAX || name.contains('\0') {
-        return Err(Error::Invalid(format!(
+        return Err(Error::invalid(format!(
             "step name {name:?} must have 1 to {STEP_NAME_BYTES_MAX} bytes and no NUL; the step was not begun, \
              rename it before you retry"
         )));
@@ -85,7 +85,7 @@ pub fn validate_result(result: &Bytes) -> Result<(), Error> {
 /// `Invalid`, naming what they are and how many.
 pub fn validate_bytes(what: &str, bytes: &Bytes, max: usize) -> Result<(), Error> {
     if bytes.len() > max {
-        return Err(Error::Invalid(format!(
+        return Err(Error::invalid(format!(
             "the {what} has {} bytes, the limit is {max}; nothing was written, keep less of it before you retry",
             bytes.len()
         )));

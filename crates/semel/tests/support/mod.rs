@@ -129,7 +129,7 @@ impl Flaky {
     }
 
     async fn call<T>(&self, call: impl Future<Output = Result<T, Error>>) -> Result<T, Error> {
-        let lost = Err(Error::Unavailable("by plan".into()));
+        let lost = Err(Error::unavailable("by plan"));
         if *self.down.lock().unwrap() {
             return lost;
         }
