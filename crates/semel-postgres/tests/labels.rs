@@ -7,10 +7,7 @@ use semel::protocol::{Acted, Claim, Held, State};
 use semel::store::StoreExt;
 use semel::{Outcome, Store};
 use semel_postgres::{PostgresSettings, migrate};
-use std::time::Duration;
 use support::{Bed, RETENTION, age, claim, granted};
-
-const RUNS: i64 = 20;
 
 fn labelled() -> Claim {
     Claim {
@@ -31,30 +28,6 @@ async fn sweep(bed: &Bed) {
             return;
         }
     }
-}
-
-#[tokio::test]
-async fn completions_of_labelled_runs_update_in_place() {
-    let Bed { store, sql, .. } = Bed::new("labels_hot").await;
-    let result = Outcome::ok("done").encode();
-    for _ in 0..RUNS {
-        let lease = granted(store.claim(&labelled()).await.unwrap());
-        let held = store.complete(&lease, &result, RETENTION).await;
-        assert_eq!(held, Ok(Held::Applied(State::Succeeded)));
-    }
-    // A connection reports what it has counted when it ends.
-    drop(store);
-    let counted = "SELECT n_tup_upd, n_tup_hot_upd FROM pg_stat_user_tables WHERE relname = 'rec'";
-    let mut updated = (0, 0);
-    for _ in 0..1_500 {
-        let row = sql.query_one(counted, &[]).await.unwrap();
-        updated = (row.get(0), row.get(1));
-        if updated.0 >= RUNS {
-            break;
-        }
-        tokio::time::sleep(Duration::from_millis(20)).await;
-    }
-    assert_eq!(updated, (RUNS, RUNS), "all updates, and those in place");
 }
 
 #[tokio::test]

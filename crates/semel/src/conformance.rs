@@ -18,7 +18,7 @@
 //! use async_trait::async_trait;
 //! use semel::Store;
 //! use semel::clock::{ManualClock, Time};
-//! use semel::conformance::{Subject, compare, suite};
+//! use semel::conformance::{Part, Subject, compare, part, suite};
 //! use semel::memory::MemoryStore;
 //! use std::sync::Arc;
 //! use std::time::Duration;
@@ -47,12 +47,18 @@
 //! let report = suite(&memory).await.unwrap();
 //! assert!(report.held.contains(&"stale::a_stale_run_cannot_complete".to_owned()));
 //! compare(&memory, 20, 50, 1).await.unwrap();
+//!
+//! // A store in the making is judged part by part.
+//! part(&memory, Part::Claim).await.unwrap();
 //! # }
 //! ```
 //!
 //! A store of its own process has a clock that can be moved. A store on a server has not: there,
 //! `advance` ages the records instead, as by
 //! `UPDATE rec SET lease_until = lease_until - $1, expires_at = expires_at - $1`.
+//!
+//! A store without letters says so by not overriding [`Subject::letters`], one without operators' acts by overriding
+//! [`Subject::has_operators`]: both are judged by what is left.
 //!
 //! # What to know
 //!
@@ -87,8 +93,10 @@ mod invalid;
 mod race;
 mod compare;
 mod report;
+mod part;
 
 pub use compare::{Difference, compare};
+pub use part::Part;
 pub use report::{Report, Violation, Violations};
 
 use crate::store::{Letters, Store};
@@ -107,6 +115,12 @@ pub trait Subject: Send + Sync {
         None
     }
 
+    /// Whether it does what operators ask for: resolve, redrive, release and forget. Without them, nothing is asked about
+    /// those, and [`compare`] leaves them out.
+    fn has_operators(&self) -> bool {
+        true
+    }
+
     /// Lets `by` pass on the store's clock, or makes it look so by ageing every record: `by` is
     /// subtracted from each `lease_until` and `expires_at`. Never called while another call is on
     /// its way.
@@ -118,30 +132,13 @@ pub trait Subject: Send + Sync {
 /// # Errors
 /// Every behaviour that did not hold, with what was expected and what was answered.
 pub async fn suite(subject: &dyn Subject) -> Result<Report, Violations> {
-    let mut groups = vec![
-        ("claim", claim::BEHAVIOURS),
-        ("lease", lease::BEHAVIOURS),
-        ("outcome", outcome::BEHAVIOURS),
-        ("stale", stale::BEHAVIOURS),
-        ("park", park::BEHAVIOURS),
-        ("step", step::BEHAVIOURS),
-        ("operator", operator::BEHAVIOURS),
-        ("retention", retention::BEHAVIOURS),
-        ("incarnation", incarnation::BEHAVIOURS),
-        ("label", label::BEHAVIOURS),
-        ("list", list::BEHAVIOURS),
-        ("invalid", invalid::BEHAVIOURS),
-        ("race", race::BEHAVIOURS),
-        ("race", race::once::BEHAVIOURS),
-        ("race", race::storm::BEHAVIOURS),
-    ];
-    if subject.letters().is_some() {
-        groups.extend([
-            ("letter", letter::BEHAVIOURS),
-            ("tombstone", tombstone::BEHAVIOURS),
-            ("invalid", invalid::LETTERS),
-            ("race", race::once::LETTERS),
-        ]);
-    }
-    behaviour::judge(subject, &groups).await
+    behaviour::judge(subject, &Part::ALL).await
+}
+
+/// Judges the store by one part of the suite: for a store that is in the making.
+///
+/// # Errors
+/// Every behaviour of this part that did not hold, as [`suite`] tells it.
+pub async fn part(subject: &dyn Subject, part: Part) -> Result<Report, Violations> {
+    behaviour::judge(subject, &[part]).await
 }

@@ -1,13 +1,14 @@
-//! The memory store passes the suite and agrees with the oracle.
+//! The memory store passes the suite and agrees with the oracle; so does a store that does no more than run work.
 
 #![cfg(feature = "conformance")]
 
 use async_trait::async_trait;
-use semel::Store;
 use semel::clock::{ManualClock, Time};
-use semel::conformance::{Subject, compare, suite};
+use semel::conformance::{Part, Subject, compare, part, suite};
 use semel::memory::MemoryStore;
-use semel::store::Letters;
+use semel::protocol::{Answer, Operation, Record, State};
+use semel::store::{Cursor, Letters, Page, Sharing, Swept};
+use semel::{Error, Key, Store};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -37,6 +38,76 @@ impl Subject for Memory {
     async fn advance(&self, by: Duration) {
         self.clock.advance(by);
     }
+}
+
+/// A store in the making: no letters, and no operators' acts.
+#[derive(Debug)]
+struct Unfinished(Arc<MemoryStore>);
+
+#[async_trait]
+impl Store for Unfinished {
+    fn sharing(&self) -> Sharing {
+        self.0.sharing()
+    }
+
+    async fn apply(&self, operation: &Operation) -> Result<Answer, Error> {
+        if matches!(
+            operation,
+            Operation::Resolve { .. }
+                | Operation::Redrive(_)
+                | Operation::ReleaseByOperator(_)
+                | Operation::Forget(_)
+        ) {
+            return Err(Error::invalid("this store takes no operators' acts yet"));
+        }
+        self.0.apply(operation).await
+    }
+
+    async fn list(
+        &self,
+        state: Option<State>,
+        after: Option<&Cursor>,
+        limit: u32,
+    ) -> Result<Page<(Key, Record)>, Error> {
+        Store::list(&*self.0, state, after, limit).await
+    }
+
+    async fn sweep(&self, after: Option<&Cursor>) -> Result<Swept, Error> {
+        self.0.sweep(after).await
+    }
+}
+
+struct InTheMaking(Memory);
+
+#[async_trait]
+impl Subject for InTheMaking {
+    fn store(&self) -> Arc<dyn Store> {
+        Arc::new(Unfinished(self.0.store.clone()))
+    }
+
+    fn has_operators(&self) -> bool {
+        false
+    }
+
+    async fn advance(&self, by: Duration) {
+        self.0.advance(by).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_store_without_letters_and_operators_is_judged_by_the_rest() {
+    let subject = InTheMaking(Memory::new());
+    let report = suite(&subject).await.unwrap();
+    assert!(report.held.len() > 80, "{report}");
+    for (name, held) in [
+        (Part::Claim, true),
+        (Part::Operator, false),
+        (Part::Letter, false),
+    ] {
+        let report = part(&subject, name).await.unwrap();
+        assert_eq!(!report.held.is_empty(), held, "{name:?}");
+    }
+    compare(&subject, 100, 60, 1).await.unwrap();
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -2,7 +2,7 @@
 
 use super::answer::Judged;
 use super::stage::Stage;
-use super::{Report, Subject, Violation, Violations};
+use super::{Part, Report, Subject, Violation, Violations};
 use std::pin::Pin;
 use std::time::Duration;
 
@@ -30,16 +30,13 @@ macro_rules! behaviours {
 }
 pub(super) use behaviours;
 
-/// Judges the store by every behaviour of every group.
-pub(super) async fn judge(
-    subject: &dyn Subject,
-    groups: &[(&str, &[Behaviour])],
-) -> Result<Report, Violations> {
+/// Judges the store by every behaviour of these parts that can be asked of it.
+pub(super) async fn judge(subject: &dyn Subject, parts: &[Part]) -> Result<Report, Violations> {
     let stage = Stage::new(subject);
     let (mut held, mut broken) = (Vec::new(), Vec::new());
-    for (group, behaviours) in groups {
-        for behaviour in *behaviours {
-            let name = format!("{group}::{}", behaviour.name);
+    for part in parts {
+        for behaviour in part.behaviours(subject) {
+            let name = format!("{}::{}", part.word(), behaviour.name);
             match judge_one(&stage, behaviour).await {
                 Ok(()) => held.push(name),
                 Err(why) => broken.push(Violation {

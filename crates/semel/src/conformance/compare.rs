@@ -59,7 +59,7 @@ pub async fn compare(
 /// Runs all cases of a draw, and tells the first that parted.
 async fn side_by_side(subject: &dyn Subject, draw: &Draw) -> Result<(), (usize, Parted)> {
     let script = |acts: &Vec<Acts>| acts.iter().map(|act| act.current()).collect::<Vec<_>>();
-    let case = |acts| (Case::new(subject.store()), script(acts).into_iter());
+    let case = |acts| (Case::new(subject), script(acts).into_iter());
     let mut cases: Vec<_> = draw.cases.iter().map(case).enumerate().collect();
     for pass in draw.passes.iter().copied() {
         advance(subject, pass).await;
@@ -85,7 +85,7 @@ async fn alone(
     passes: &[Spans],
     acts: &[Option<Act>],
 ) -> Result<(), Parted> {
-    let mut case = Case::new(subject.store());
+    let mut case = Case::new(subject);
     for (pass, act) in passes.iter().zip(acts) {
         advance(subject, *pass).await;
         act_one(&mut case, *pass, act.as_ref()).await?;

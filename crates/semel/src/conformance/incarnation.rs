@@ -10,11 +10,15 @@ use std::time::Duration;
 
 behaviours![
     BEHAVIOURS:
+    an_expired_key_is_granted_anew,
+    an_expired_key_takes_another_fingerprint,
+];
+
+behaviours![
+    OPERATORS:
     a_live_lease_is_not_forgotten,
     everything_else_is_forgotten,
     a_forgotten_run_is_stale,
-    an_expired_key_is_granted_anew,
-    an_expired_key_takes_another_fingerprint,
     fences_rise_across_expiry,
     fences_rise_across_forget,
     fences_rise_across_sweep,

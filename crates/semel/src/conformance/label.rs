@@ -16,12 +16,16 @@ behaviours![
     no_label_is_none,
     any_bytes_are_a_label,
     a_run_leaves_its_label_as_it_was,
-    an_operator_leaves_a_label_as_it_was,
     later_grants_leave_a_label_as_it_was,
     a_label_that_comes_later_is_not_kept,
-    a_label_ends_with_its_incarnation,
     a_label_that_is_too_long_is_refused,
     nothing_is_decided_by_a_label,
+];
+
+behaviours![
+    OPERATORS:
+    an_operator_leaves_a_label_as_it_was,
+    a_label_ends_with_its_incarnation,
 ];
 
 const FIRST: Bytes = Bytes::from_static(b"{\"order\": 7}");

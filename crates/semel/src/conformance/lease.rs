@@ -23,6 +23,10 @@ behaviours![
     renewal_of_settled_work_says_how_it_ended,
     renewal_of_a_parked_run_says_so,
     renewal_of_a_run_that_failed_is_stale,
+];
+
+behaviours![
+    OPERATORS:
     renewal_after_an_operator_took_the_lease_is_stale,
 ];
 

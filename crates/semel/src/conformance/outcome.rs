@@ -20,6 +20,10 @@ behaviours![
     what_settled_first_stands,
     results_are_replayed_byte_for_byte,
     failures_are_kept_byte_for_byte,
+];
+
+behaviours![
+    OPERATORS:
     a_failure_is_shown_while_it_waits,
 ];
 

@@ -17,10 +17,14 @@ behaviours![
     a_take_over_does_not_shorten_retention,
     waiting_work_is_remembered_for_its_retention_after_it_is_due,
     parked_records_never_expire,
-    operators_find_nothing_expired,
     sweep_leaves_what_is_not_expired,
     sweep_leaves_what_is_parked,
     sweep_leaves_a_lapsed_run_its_retention,
+];
+
+behaviours![
+    OPERATORS:
+    operators_find_nothing_expired,
 ];
 
 async fn an_outcome_is_remembered_until_its_retention_ends(stage: &Stage<'_>) -> Judged {

@@ -23,15 +23,19 @@ behaviours![
     a_step_in_doubt_cannot_be_done_before_it_is_restarted,
     a_step_in_doubt_can_be_restarted,
     a_step_that_is_done_or_unknown_cannot_be_restarted,
-    a_stale_run_has_no_steps,
     settled_work_has_no_steps,
     a_parked_run_begins_no_step,
     a_run_that_gave_up_begins_no_step,
-    steps_survive_a_redrive,
-    steps_end_with_a_forgotten_incarnation,
     steps_end_with_an_expired_incarnation,
     steps_of_other_keys_and_names_are_apart,
     results_of_steps_are_kept_byte_for_byte,
+];
+
+behaviours![
+    OPERATORS:
+    a_stale_run_has_no_steps,
+    steps_survive_a_redrive,
+    steps_end_with_a_forgotten_incarnation,
 ];
 
 const A: &str = "charge";

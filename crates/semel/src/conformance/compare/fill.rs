@@ -69,6 +69,20 @@ impl Verb {
         })
     }
 
+    /// Whether it is an operator's act.
+    pub(super) const fn is_operators(&self) -> bool {
+        matches!(
+            self,
+            Self::ResolveSucceeded
+                | Self::ResolveFailed
+                | Self::ResolveRetry
+                | Self::ResolveRun(_)
+                | Self::Redrive
+                | Self::ReleaseByOperator
+                | Self::Forget
+        )
+    }
+
     /// The act in words.
     pub(super) fn say(&self, desk: &Desk) -> String {
         match self {

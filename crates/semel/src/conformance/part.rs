@@ -1,0 +1,142 @@
+//! The parts of the suite, which can be judged one by one, and what they need of a store.
+
+use super::behaviour::Behaviour;
+use super::{Subject, claim, incarnation, invalid, label, lease, letter, list, operator, outcome};
+use super::{park, race, retention, stale, step, tombstone};
+
+/// A part of the suite.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Part {
+    /// Who may run.
+    Claim,
+    /// Keeping the right to run.
+    Lease,
+    /// How runs end.
+    Outcome,
+    /// Runs that are no longer the owner.
+    Stale,
+    /// Work that a person must look at.
+    Park,
+    /// Named parts of a run.
+    Step,
+    /// What operators do to records.
+    Operator,
+    /// How long is remembered.
+    Retention,
+    /// How one incarnation of a key ends and the next begins.
+    Incarnation,
+    /// What records say for people.
+    Label,
+    /// Listing records.
+    List,
+    /// Calls that must be refused.
+    Invalid,
+    /// Many callers at once.
+    Race,
+    /// Keeping letters.
+    Letter,
+    /// Letters that were closed.
+    Tombstone,
+}
+
+/// What behaviours need besides records and steps.
+#[derive(Clone, Copy, Debug)]
+enum Needs {
+    Nothing,
+    Operators,
+    Letters,
+}
+
+// === impl Part ===
+
+impl Part {
+    /// All parts, in the order in which [`suite`](super::suite) judges them.
+    pub const ALL: [Self; 15] = [
+        Self::Claim,
+        Self::Lease,
+        Self::Outcome,
+        Self::Stale,
+        Self::Park,
+        Self::Step,
+        Self::Operator,
+        Self::Retention,
+        Self::Incarnation,
+        Self::Label,
+        Self::List,
+        Self::Invalid,
+        Self::Race,
+        Self::Letter,
+        Self::Tombstone,
+    ];
+
+    /// The word for it: names of behaviours begin with it.
+    #[must_use]
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Claim => "claim",
+            Self::Lease => "lease",
+            Self::Outcome => "outcome",
+            Self::Stale => "stale",
+            Self::Park => "park",
+            Self::Step => "step",
+            Self::Operator => "operator",
+            Self::Retention => "retention",
+            Self::Incarnation => "incarnation",
+            Self::Label => "label",
+            Self::List => "list",
+            Self::Invalid => "invalid",
+            Self::Race => "race",
+            Self::Letter => "letter",
+            Self::Tombstone => "tombstone",
+        }
+    }
+
+    /// Its behaviours that can be asked of this store.
+    pub(super) fn behaviours(self, subject: &dyn Subject) -> Vec<&'static Behaviour> {
+        let asked = |needs: &Needs| match needs {
+            Needs::Nothing => true,
+            Needs::Operators => subject.has_operators(),
+            Needs::Letters => subject.letters().is_some(),
+        };
+        let lists = self.lists().into_iter();
+        lists
+            .filter(|(needs, _)| asked(needs))
+            .flat_map(|(_, list)| list)
+            .collect()
+    }
+
+    fn lists(self) -> Vec<(Needs, &'static [Behaviour])> {
+        use Needs::{Letters, Nothing, Operators};
+        match self {
+            Self::Claim => vec![(Nothing, claim::BEHAVIOURS)],
+            Self::Lease => vec![(Nothing, lease::BEHAVIOURS), (Operators, lease::OPERATORS)],
+            Self::Outcome => vec![
+                (Nothing, outcome::BEHAVIOURS),
+                (Operators, outcome::OPERATORS),
+            ],
+            Self::Stale => vec![(Nothing, stale::BEHAVIOURS)],
+            Self::Park => vec![(Nothing, park::BEHAVIOURS)],
+            Self::Step => vec![(Nothing, step::BEHAVIOURS), (Operators, step::OPERATORS)],
+            Self::Operator => vec![(Operators, operator::BEHAVIOURS)],
+            Self::Retention => vec![
+                (Nothing, retention::BEHAVIOURS),
+                (Operators, retention::OPERATORS),
+            ],
+            Self::Incarnation => vec![
+                (Nothing, incarnation::BEHAVIOURS),
+                (Operators, incarnation::OPERATORS),
+            ],
+            Self::Label => vec![(Nothing, label::BEHAVIOURS), (Operators, label::OPERATORS)],
+            Self::List => vec![(Nothing, list::BEHAVIOURS), (Operators, list::OPERATORS)],
+            Self::Invalid => vec![(Nothing, invalid::BEHAVIOURS), (Letters, invalid::LETTERS)],
+            Self::Race => vec![
+                (Nothing, race::BEHAVIOURS),
+                (Nothing, race::once::BEHAVIOURS),
+                (Operators, race::storm::BEHAVIOURS),
+                (Letters, race::once::LETTERS),
+            ],
+            Self::Letter => vec![(Letters, letter::BEHAVIOURS)],
+            Self::Tombstone => vec![(Letters, tombstone::BEHAVIOURS)],
+        }
+    }
+}
