@@ -278,7 +278,7 @@ impl Told {
     /// What an error says.
     pub fn error(error: &Error) -> Self {
         match error {
-            Error::Unavailable(why) | Error::Denied(why) => Self::Unknown(why.clone()),
+            Error::Unavailable(why) | Error::Denied(why) => Self::Unknown(why.to_string()),
             Error::Invalid(_) | Error::Corrupt(_) | Error::Bug(_) => Self::Wrong(error.to_string()),
         }
     }
