@@ -1,7 +1,7 @@
 //! One translation: an operation → the command that calls its function.
 
+use crate::connections::Size;
 use crate::library::function;
-use crate::line::Size;
 use crate::names::Names;
 use redis::Cmd;
 use semel::letter::{Letter, LetterId, Mark};

@@ -1,8 +1,8 @@
 //! Whether the server evicts records. It is asked at the start, whenever a connection is made, and by every health check:
 //! `CONFIG SET maxmemory-policy` takes effect without a restart.
 
-use crate::line::{Line, Size};
-use crate::link::Up;
+use crate::connection::OpenConnection;
+use crate::connections::{Connections, Size};
 use redis::{Cmd, Value};
 use semel::Error;
 use std::collections::HashMap;
@@ -19,16 +19,16 @@ pub(crate) fn refusal(policy: &str) -> String {
     )
 }
 
-/// Asks over a line; refuses what evicts.
-pub(crate) async fn check(line: &Line, address: &str) -> Result<(), Error> {
-    let policy = match line.ask(&config(), Size::Small).await {
+/// Asks the server; refuses what evicts.
+pub(crate) async fn check(connections: &Connections, address: &str) -> Result<(), Error> {
+    let policy = match connections.ask(&config(), Size::Small).await {
         Ok(answer) => in_config(answer),
         // Managed servers forbid CONFIG; INFO has the policy too.
         Err(_) => None,
     };
     let policy = match policy {
         Some(policy) => policy,
-        None => in_info(&line.ask(&info(), Size::Small).await?).unwrap_or_default(),
+        None => in_info(&connections.ask(&info(), Size::Small).await?).unwrap_or_default(),
     };
     if policy == KEEPS {
         return Ok(());
@@ -40,7 +40,7 @@ pub(crate) async fn check(line: &Line, address: &str) -> Result<(), Error> {
 }
 
 /// Asks over a connection that was just made, and raises the alarm: there is nobody to tell.
-pub(crate) async fn alarm(up: &mut Up, address: &str) {
+pub(crate) async fn alarm(up: &mut OpenConnection, address: &str) {
     let config = up.send(&config()).await.ok().and_then(in_config);
     let policy = match config {
         Some(policy) => Some(policy),

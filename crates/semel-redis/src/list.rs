@@ -5,7 +5,7 @@
 
 use crate::answer;
 use crate::command::Command;
-use crate::line::{Line, Size};
+use crate::connections::{Connections, Size};
 use crate::names::Names;
 use bytes::Bytes;
 use redis::{Cmd, Value};
@@ -33,7 +33,7 @@ struct Place {
 
 /// A page of the records of one prefix.
 pub(crate) async fn list(
-    line: &Line,
+    connections: &Connections,
     names: &Names,
     state: Option<State>,
     after: Option<&Cursor>,
@@ -46,9 +46,11 @@ pub(crate) async fn list(
     for _ in 0..SCANS_PER_PAGE_MAX {
         if place.found.is_empty() {
             let Some(from) = place.scan else { break };
-            place = scan(line, names, from, limit).await?;
+            place = scan(connections, names, from, limit).await?;
         }
-        for (key, record) in look_at_all(line, names, std::mem::take(&mut place.found)).await? {
+        for (key, record) in
+            look_at_all(connections, names, std::mem::take(&mut place.found)).await?
+        {
             if state.is_some_and(|state| record.state != state) || !listed.insert(key) {
                 continue;
             }
@@ -68,13 +70,18 @@ pub(crate) async fn list(
     })
 }
 
-async fn scan(line: &Line, names: &Names, from: u64, limit: u32) -> Result<Place, Error> {
+async fn scan(
+    connections: &Connections,
+    names: &Names,
+    from: u64,
+    limit: u32,
+) -> Result<Place, Error> {
     let mut command = redis::cmd("SCAN");
     let places = limit.clamp(SCAN_PLACES_MIN, SCAN_PLACES_MAX);
     command.arg(from).arg("MATCH").arg(names.record_pattern());
     command.arg("COUNT").arg(places);
     let answer: Result<(u64, Vec<Vec<u8>>), _> =
-        redis::from_redis_value(line.ask(&command, Size::Small).await?);
+        redis::from_redis_value(connections.ask(&command, Size::Small).await?);
     let (next, found) =
         answer.map_err(|error| Error::bug(format!("Redis answered to SCAN: {error}")))?;
     Ok(Place {
@@ -85,7 +92,7 @@ async fn scan(line: &Line, names: &Names, from: u64, limit: u32) -> Result<Place
 
 /// The records of these keys that are neither absent nor expired, without their results.
 async fn look_at_all(
-    line: &Line,
+    connections: &Connections,
     names: &Names,
     keys: Vec<Key>,
 ) -> Result<Vec<(Key, Record)>, Error> {
@@ -94,9 +101,9 @@ async fn look_at_all(
     }
     let look = |key: &Key| Command::of(names, &Operation::Look(*key)).without_result();
     let looks: Vec<Cmd> = keys.iter().map(|key| look(key).sent).collect();
-    let answers = line.ask_all(&looks, &[]).await?.calls;
+    let answers = connections.ask_all(&looks, &[]).await?.calls;
     let look = |(key, answer): (Key, Value)| {
-        let record = line.plain(answer).and_then(answer::looked);
+        let record = connections.plain(answer).and_then(answer::looked);
         record.map(|record| Some((key, record?))).transpose()
     };
     keys.into_iter().zip(answers).filter_map(look).collect()

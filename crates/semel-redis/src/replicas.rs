@@ -6,7 +6,7 @@
 //! comes after everything the group has read or written.
 
 use crate::command::Command;
-use crate::line::{Answers, Line};
+use crate::connections::{Answers, Connections};
 use crate::settings::WaitReplicas;
 use redis::{Cmd, Value};
 use semel::Error;
@@ -22,10 +22,10 @@ pub(crate) struct Replicas {
     batcher: Batcher<Command, Value>,
 }
 
-/// What the lanes share: as many lines as there are lanes.
+/// What the lanes share: as many pools of connections as there are lanes.
 #[derive(Debug)]
 struct Lanes {
-    free: Mutex<Vec<Line>>,
+    free: Mutex<Vec<Connections>>,
     wait: WaitReplicas,
     tail: [Cmd; 2],
 }
@@ -33,14 +33,14 @@ struct Lanes {
 // === impl Replicas ===
 
 impl Replicas {
-    /// Starts a lane on each line. `touch` is the small write.
-    pub(crate) fn start(lines: Vec<Line>, wait: WaitReplicas, touch: Cmd) -> Self {
+    /// Starts a lane on each pool. `touch` is the small write.
+    pub(crate) fn start(pools: Vec<Connections>, wait: WaitReplicas, touch: Cmd) -> Self {
         let limits = Limits {
-            lanes: lines.len(),
+            lanes: pools.len(),
             items_max: GROUP_CALLS_MAX,
         };
         let lanes = Arc::new(Lanes {
-            free: Mutex::new(lines),
+            free: Mutex::new(pools),
             wait,
             tail: [touch, wait_command(wait)],
         });
@@ -71,27 +71,27 @@ fn wait_command(wait: WaitReplicas) -> Cmd {
 impl Lanes {
     /// Sends a group with its `WAIT` and answers every call of it.
     async fn write(&self, mut group: Vec<Pending<Command, Value>>) {
-        let line = self.take();
+        let pool = self.take();
         let take = |pending: &mut Pending<Command, Value>| std::mem::take(&mut pending.item.sent);
         let calls: Vec<Cmd> = group.iter_mut().map(take).collect();
-        let answers = line.ask_all(&calls, &self.tail).await;
-        match answers.and_then(|answers| self.confirmed(&line, answers)) {
+        let answers = pool.ask_all(&calls, &self.tail).await;
+        match answers.and_then(|answers| self.confirmed(&pool, answers)) {
             Ok(answers) => group
                 .into_iter()
                 .zip(answers)
-                .for_each(|(pending, answer)| pending.answer(line.plain(answer))),
+                .for_each(|(pending, answer)| pending.answer(pool.plain(answer))),
             Err(error) => group
                 .into_iter()
                 .for_each(|pending| pending.answer(Err(error.clone()))),
         }
-        self.free().push(line);
+        self.free().push(pool);
     }
 
     /// The answers, if enough replicas have what they stand for.
-    fn confirmed(&self, line: &Line, answers: Answers) -> Result<Vec<Value>, Error> {
+    fn confirmed(&self, pool: &Connections, answers: Answers) -> Result<Vec<Value>, Error> {
         let mut confirmed = 0;
         for answer in answers.tail {
-            if let Value::Int(count) = line.plain(answer)? {
+            if let Value::Int(count) = pool.plain(answer)? {
                 confirmed = count;
             }
         }
@@ -105,11 +105,11 @@ impl Lanes {
         )))
     }
 
-    fn take(&self) -> Line {
-        self.free().pop().expect("there are as many lines as lanes")
+    fn take(&self) -> Connections {
+        self.free().pop().expect("there are as many pools as lanes")
     }
 
-    fn free(&self) -> std::sync::MutexGuard<'_, Vec<Line>> {
+    fn free(&self) -> std::sync::MutexGuard<'_, Vec<Connections>> {
         self.free.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -1,8 +1,8 @@
 //! What is asked of the server before it is used, and what its settings mean for records.
 
+use crate::connection::{OpenConnection, Target};
+use crate::connections;
 use crate::eviction;
-use crate::line;
-use crate::link::{Target, Up};
 use crate::settings::RedisSettings;
 use crate::trouble;
 use redis::{Cmd, RedisError, Value};
@@ -52,7 +52,7 @@ pub(crate) async fn check(
     Ok(notes)
 }
 
-async fn ask_facts(up: &mut Up) -> Result<Facts, RedisError> {
+async fn ask_facts(up: &mut OpenConnection) -> Result<Facts, RedisError> {
     let mut facts = Facts::default();
     facts.add_info(&up.send(&redis::cmd("INFO")).await?);
     let mut config = redis::cmd("CONFIG");
@@ -68,10 +68,10 @@ async fn ask_facts(up: &mut Up) -> Result<Facts, RedisError> {
 }
 
 /// Calls a function, so that missing rights show now and not with the first delivery.
-async fn probe_functions(up: &mut Up, probe: &Cmd) -> Result<(), RedisError> {
+async fn probe_functions(up: &mut OpenConnection, probe: &Cmd) -> Result<(), RedisError> {
     match up.send(probe).await {
         Err(error) if trouble::is_missing_function(&error) => {
-            up.send(&line::load()).await?;
+            up.send(&connections::load()).await?;
             up.send(probe).await.map(drop)
         }
         answer => answer.map(drop),

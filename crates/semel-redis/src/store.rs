@@ -2,9 +2,9 @@
 
 use crate::answer;
 use crate::command::Command;
+use crate::connection::Target;
+use crate::connections::Connections;
 use crate::eviction;
-use crate::line::Line;
-use crate::link::Target;
 use crate::list;
 use crate::names::Names;
 use crate::replicas::Replicas;
@@ -22,7 +22,7 @@ use semel::{Error, Key, Store};
 #[derive(Debug)]
 pub struct RedisStore {
     names: Names,
-    line: Line,
+    connections: Connections,
     replicas: Option<Replicas>,
     notes: StartNotes,
     /// Where the server is, for messages.
@@ -55,14 +55,14 @@ impl RedisStore {
         let look = Operation::Look(Key::from_bytes([0; 32]));
         let probe = Command::of(&names, &look).sent;
         let notes = start::check(&target, &settings, &probe).await?;
-        let line = |connections| Line::new(target.clone(), connections);
+        let pool = |connections| Connections::new(target.clone(), connections);
         let replicas = settings.wait_replicas.map(|wait| {
-            let lines = (0..settings.connections).map(|_| line(1)).collect();
-            Replicas::start(lines, wait, Command::touch(&names).sent)
+            let pools = (0..settings.connections).map(|_| pool(1)).collect();
+            Replicas::start(pools, wait, Command::touch(&names).sent)
         });
         Ok(Self {
             names,
-            line: line(settings.connections),
+            connections: pool(settings.connections),
             replicas,
             notes,
             address: target.address,
@@ -91,7 +91,7 @@ impl RedisStore {
     }
 
     async fn read(&self, command: &Command) -> Result<Value, Error> {
-        self.line.ask(&command.sent, command.size).await
+        self.connections.ask(&command.sent, command.size).await
     }
 }
 
@@ -108,7 +108,7 @@ impl Store for RedisStore {
             Operation::Look(_) => self.read(&command).await?,
             Operation::Ready => {
                 if !self.allow_eviction {
-                    eviction::check(&self.line, &self.address).await?;
+                    eviction::check(&self.connections, &self.address).await?;
                 }
                 self.read(&command).await?
             }
@@ -134,7 +134,7 @@ impl Store for RedisStore {
         after: Option<&Cursor>,
         limit: u32,
     ) -> Result<Page<(Key, Record)>, Error> {
-        list::list(&self.line, &self.names, state, after, limit).await
+        list::list(&self.connections, &self.names, state, after, limit).await
     }
 
     /// Removes nothing: Redis itself removes a record 60 s after its end (`PEXPIREAT`), with its steps, and

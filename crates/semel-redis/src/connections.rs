@@ -1,7 +1,7 @@
 //! The way of one call: to a connection and back, with the library loaded when the server lacks it.
 
+use crate::connection::{Connection, SendError, Target};
 use crate::library::library;
-use crate::link::{Link, Sent, Target};
 use crate::trouble;
 use redis::{Cmd, Pipeline, Value};
 use semel::Error;
@@ -10,9 +10,9 @@ use tokio::sync::Mutex;
 
 /// A few connections that share the calls.
 #[derive(Debug)]
-pub(crate) struct Line {
+pub(crate) struct Connections {
     target: Target,
-    links: Vec<Link>,
+    all: Vec<Connection>,
     turn: AtomicUsize,
     /// How often the library was loaded: callers that found it missing together load it once.
     loads: AtomicU64,
@@ -35,16 +35,16 @@ pub(crate) struct Answers {
     pub(crate) tail: Vec<Value>,
 }
 
-// === impl Line ===
+// === impl Connections ===
 
-impl Line {
+impl Connections {
     pub(crate) fn new(target: Target, connections: usize) -> Self {
-        let links = (0..connections)
-            .map(|_| Link::new(target.clone()))
+        let all = (0..connections)
+            .map(|_| Connection::new(target.clone()))
             .collect();
         Self {
             target,
-            links,
+            all,
             turn: AtomicUsize::new(0),
             loads: AtomicU64::new(0),
             loading: Mutex::default(),
@@ -54,10 +54,10 @@ impl Line {
     /// Sends a call of the library, pipelined with whatever else is on its connection.
     pub(crate) async fn ask(&self, call: &Cmd, size: Size) -> Result<Value, Error> {
         let loads = self.loads.load(Ordering::Acquire);
-        match self.link(size).send(call).await {
-            Err(Sent::Redis(error)) if trouble::is_missing_function(&error) => {
+        match self.connection(size).send(call).await {
+            Err(SendError::Redis(error)) if trouble::is_missing_function(&error) => {
                 self.load(loads).await?;
-                self.answered(self.link(size).send(call).await)
+                self.answered(self.connection(size).send(call).await)
             }
             answer => self.answered(answer),
         }
@@ -98,7 +98,7 @@ impl Line {
         {
             pipeline.add_command(call.clone());
         }
-        let mut calls = self.answered(self.link(Size::Large).send_all(&pipeline).await)?;
+        let mut calls = self.answered(self.connection(Size::Large).send_all(&pipeline).await)?;
         if calls.len() != pipeline.len() {
             let (asked, answered) = (pipeline.len(), calls.len());
             return Err(Error::bug(format!(
@@ -117,10 +117,10 @@ impl Line {
         Ok(answer)
     }
 
-    fn answered<T>(&self, answer: Result<T, Sent>) -> Result<T, Error> {
+    fn answered<T>(&self, answer: Result<T, SendError>) -> Result<T, Error> {
         answer.map_err(|sent| match sent {
-            Sent::Away(why) => why,
-            Sent::Redis(error) => self.target.error(&error),
+            SendError::NotConnected(why) => why,
+            SendError::Redis(error) => self.target.error(&error),
         })
     }
 
@@ -128,7 +128,7 @@ impl Line {
     async fn load(&self, seen: u64) -> Result<(), Error> {
         let _one_at_a_time = self.loading.lock().await;
         if self.loads.load(Ordering::Acquire) == seen {
-            self.answered(self.link(Size::Small).send(&load()).await)?;
+            self.answered(self.connection(Size::Small).send(&load()).await)?;
             self.loads.fetch_add(1, Ordering::Release);
         }
         Ok(())
@@ -136,15 +136,15 @@ impl Line {
 
     /// Large commands have the last connection to themselves. The more of the others share one, the
     /// more of them go out in one write.
-    fn link(&self, size: Size) -> &Link {
-        let last = self.links.len() - 1;
+    fn connection(&self, size: Size) -> &Connection {
+        let last = self.all.len() - 1;
         let place = match size {
             Size::Large => last,
             Size::Small => self.turn.fetch_add(1, Ordering::Relaxed) % last.max(1),
         };
-        self.links
+        self.all
             .get(place)
-            .expect("settings allow no line without links")
+            .expect("settings allow no line without all")
     }
 }
 

@@ -46,27 +46,27 @@ pub(crate) struct Target {
 
 /// A connection that comes back.
 #[derive(Debug)]
-pub(crate) struct Link {
+pub(crate) struct Connection {
     target: Target,
-    up: RwLock<Option<Up>>,
-    away: Mutex<Option<Away>>,
+    up: RwLock<Option<OpenConnection>>,
+    outage: Mutex<Option<Outage>>,
 }
 
 /// A connection that was alive when it was last used.
 #[derive(Clone, Debug)]
-pub(crate) struct Up {
+pub(crate) struct OpenConnection {
     connection: MultiplexedConnection,
     driver: Arc<Driver>,
 }
 
 /// What reads and writes the socket. It ends with the connection, idle or not, and is ended with
-/// the last [`Up`] that needs it.
+/// the last [`OpenConnection`] that needs it.
 #[derive(Debug)]
 struct Driver(JoinHandle<()>);
 
 /// Why there is no connection, and when to try again.
 #[derive(Debug)]
-struct Away {
+struct Outage {
     why: Error,
     pause: Duration,
     until: Instant,
@@ -96,7 +96,7 @@ impl Target {
     }
 
     /// A new connection, or the plain reason why there is none.
-    pub(crate) async fn dial(&self) -> Result<Up, RedisError> {
+    pub(crate) async fn dial(&self) -> Result<OpenConnection, RedisError> {
         let dialled = tokio::time::timeout(self.connect_timeout, self.connect()).await;
         dialled.map_err(|_| {
             let what = format!("no connection within {:?}", self.connect_timeout);
@@ -104,13 +104,13 @@ impl Target {
         })?
     }
 
-    async fn connect(&self) -> Result<Up, RedisError> {
+    async fn connect(&self) -> Result<OpenConnection, RedisError> {
         let stream = TcpStream::connect((self.host.as_str(), self.port)).await?;
         stream.set_nodelay(true)?;
         let config = self.config.clone();
         let connecting = MultiplexedConnection::new_with_config(&self.user, stream, config);
         let (connection, driver) = Box::pin(connecting).await?;
-        Ok(Up {
+        Ok(OpenConnection {
             connection,
             driver: Arc::new(Driver(tokio::spawn(driver))),
         })
@@ -127,26 +127,26 @@ impl fmt::Debug for Target {
     }
 }
 
-// === impl Link ===
+// === impl Connection ===
 
-impl Link {
+impl Connection {
     pub(crate) fn new(target: Target) -> Self {
         Self {
             target,
             up: RwLock::default(),
-            away: Mutex::default(),
+            outage: Mutex::default(),
         }
     }
 
     /// Sends one command.
-    pub(crate) async fn send(&self, command: &Cmd) -> Result<Value, Sent> {
+    pub(crate) async fn send(&self, command: &Cmd) -> Result<Value, SendError> {
         let mut up = self.connected().await?;
         let answer = up.send(command).await;
         answer.map_err(|error| self.failed(&up, error))
     }
 
     /// Sends commands together; an error of one of them is its own answer.
-    pub(crate) async fn send_all(&self, commands: &Pipeline) -> Result<Vec<Value>, Sent> {
+    pub(crate) async fn send_all(&self, commands: &Pipeline) -> Result<Vec<Value>, SendError> {
         let mut up = self.connected().await?;
         let answers = up
             .connection
@@ -154,44 +154,44 @@ impl Link {
         answers.await.map_err(|error| self.failed(&up, error))
     }
 
-    async fn connected(&self) -> Result<Up, Error> {
+    async fn connected(&self) -> Result<OpenConnection, Error> {
         if let Some(up) = self.current() {
             return Ok(up);
         }
-        let mut away = self.away.lock().await;
+        let mut outage = self.outage.lock().await;
         // Whoever held the lock may have connected, or have learnt that it is no use yet.
         if let Some(up) = self.current() {
             return Ok(up);
         }
-        if let Some(away) = away.as_ref().filter(|away| Instant::now() < away.until) {
-            return Err(away.why.clone());
+        if let Some(outage) = outage.as_ref().filter(|it| Instant::now() < it.until) {
+            return Err(outage.why.clone());
         }
         match self.target.dial().await {
             Ok(mut up) => {
                 if !self.target.allow_eviction {
                     eviction::alarm(&mut up, &self.target.address).await;
                 }
-                *away = None;
+                *outage = None;
                 self.set(Some(up.clone()));
                 Ok(up)
             }
             Err(error) => {
                 let why = trouble::error_at_dial(&error, &self.target.address);
-                *away = Some(Away::again(away.as_ref(), why.clone()));
+                *outage = Some(Outage::again(outage.as_ref(), why.clone()));
                 Err(why)
             }
         }
     }
 
-    fn failed(&self, up: &Up, error: RedisError) -> Sent {
+    fn failed(&self, up: &OpenConnection, error: RedisError) -> SendError {
         if trouble::costs_the_connection(&error) {
             self.give_up(up);
         }
-        Sent::Redis(error)
+        SendError::Redis(error)
     }
 
     /// Lets the next call dial, unless somebody already has.
-    fn give_up(&self, up: &Up) {
+    fn give_up(&self, up: &OpenConnection) {
         let mut current = self.up.write().unwrap_or_else(PoisonError::into_inner);
         if current
             .as_ref()
@@ -202,34 +202,34 @@ impl Link {
     }
 
     /// The connection, unless the server has closed it.
-    fn current(&self) -> Option<Up> {
+    fn current(&self) -> Option<OpenConnection> {
         let up = self.up.read().unwrap_or_else(PoisonError::into_inner);
         up.as_ref().filter(|up| !up.driver.0.is_finished()).cloned()
     }
 
-    fn set(&self, up: Option<Up>) {
+    fn set(&self, up: Option<OpenConnection>) {
         *self.up.write().unwrap_or_else(PoisonError::into_inner) = up;
     }
 }
 
 /// Why a command was not answered.
 #[derive(Debug)]
-pub(crate) enum Sent {
+pub(crate) enum SendError {
     /// It was not sent: there is no connection.
-    Away(Error),
+    NotConnected(Error),
     /// Redis, or the connection, said this.
     Redis(RedisError),
 }
 
-impl From<Error> for Sent {
+impl From<Error> for SendError {
     fn from(why: Error) -> Self {
-        Self::Away(why)
+        Self::NotConnected(why)
     }
 }
 
-// === impl Up ===
+// === impl OpenConnection ===
 
-impl Up {
+impl OpenConnection {
     /// Sends one command; an error that the server answers is an error.
     pub(crate) async fn send(&mut self, command: &Cmd) -> Result<Value, RedisError> {
         let answer = self.connection.send_packed_command(command).await?;
@@ -246,9 +246,9 @@ impl Drop for Driver {
     }
 }
 
-// === impl Away ===
+// === impl Outage ===
 
-impl Away {
+impl Outage {
     fn again(before: Option<&Self>, why: Error) -> Self {
         let pause = before.map_or(PAUSE_FIRST, |before| (before.pause * 2).min(PAUSE_MAX));
         Self {
