@@ -7,7 +7,7 @@
 //! damage is noticed: `docs/decisions/0003-embedded-store.md`.
 
 mod store;
-mod standing;
+mod reopening;
 mod session;
 mod call;
 mod writer;

@@ -17,7 +17,7 @@ const CLOSES_LOOK: Duration = Duration::from_millis(5);
 
 /// A directory that is open, or will be again.
 #[derive(Debug)]
-pub(crate) struct Standing {
+pub(crate) struct ReopeningSession {
     directory: PathBuf,
     settings: EmbeddedSettings,
     state: RwLock<State>,
@@ -33,9 +33,9 @@ enum State {
     Down { why: Error, again: Duration },
 }
 
-// === impl Standing ===
+// === impl ReopeningSession ===
 
-impl Standing {
+impl ReopeningSession {
     pub(crate) fn open(directory: PathBuf, settings: EmbeddedSettings) -> Result<Self, Error> {
         let session = Session::open(&directory, &settings)?;
         Ok(Self::of(session, directory, settings))

@@ -4,8 +4,8 @@ mod calls;
 
 use crate::engine::Engine;
 use crate::group::{Decided, Group};
+use crate::reopening::ReopeningSession;
 use crate::session::Session;
-use crate::standing::Standing;
 use semel::Error;
 use semel::clock::{Clock, SystemClock};
 use std::future::Future;
@@ -43,7 +43,7 @@ const SWEEP_CHUNK_ITEMS_MAX: usize = 64;
 /// ```
 #[derive(Debug)]
 pub struct EmbeddedStore {
-    standing: Arc<Standing>,
+    reopening: Arc<ReopeningSession>,
     answer_timeout: Duration,
     /// Held by whoever sweeps: a second sweep would only find the same.
     sweeping: Mutex<()>,
@@ -95,9 +95,9 @@ impl EmbeddedStore {
     /// ```
     pub fn open(path: impl AsRef<Path>, settings: EmbeddedSettings) -> Result<Self, Error> {
         let answer_timeout = settings.answer_timeout;
-        let standing = Standing::open(path.as_ref().to_owned(), settings)?;
+        let reopening = ReopeningSession::open(path.as_ref().to_owned(), settings)?;
         Ok(Self {
-            standing: Arc::new(standing),
+            reopening: Arc::new(reopening),
             answer_timeout,
             sweeping: Mutex::new(()),
         })
@@ -105,12 +105,12 @@ impl EmbeddedStore {
 
     /// The open directory. One that gave up is opened again first.
     pub(crate) async fn session(&self) -> Result<Arc<Session>, Error> {
-        match self.standing.session() {
+        match self.reopening.session() {
             Ok(session) => Ok(session),
             Err((why, false)) => Err(why),
             Err((_, true)) => {
-                let standing = Arc::clone(&self.standing);
-                blocking(move || standing.reopen()).await
+                let reopening = Arc::clone(&self.reopening);
+                blocking(move || reopening.reopen()).await
             }
         }
     }

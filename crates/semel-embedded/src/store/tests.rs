@@ -3,8 +3,8 @@
 use super::{EmbeddedSettings, EmbeddedStore};
 use crate::codec::{self, RowKey};
 use crate::open;
+use crate::reopening::ReopeningSession;
 use crate::session::Session;
-use crate::standing::Standing;
 use bytes::Bytes;
 use semel::clock::{ManualClock, Time};
 use semel::protocol::{Claim, Claimed, Held, InDoubt, Owner, State};
@@ -210,7 +210,7 @@ async fn a_disk_that_does_not_answer_is_unavailable_in_time() {
     let (session, _stuck) = Session::without_writer(opened.engine);
     let answer_timeout = settings.answer_timeout;
     let store = EmbeddedStore {
-        standing: Arc::new(Standing::of(session, directory, settings)),
+        reopening: Arc::new(ReopeningSession::of(session, directory, settings)),
         answer_timeout,
         sweeping: tokio::sync::Mutex::new(()),
     };
