@@ -1,18 +1,18 @@
 //! Claims: one statement for a group; a second one for keys that turn out to have a record, a third
 //! one for records that can be taken over.
 
-mod alone;
-mod bet;
+mod single;
+mod prediction;
 mod sent;
 
 use crate::connections::{Connections, Lent};
-use crate::patience::Patience;
+use crate::retry::Retries;
 use crate::settings::PostgresSettings;
 use crate::statement::{ClaimForms, ClaimStatements, Statement, TAKEOVER};
 use crate::trouble::Trouble;
 use crate::wire;
-use bet::Bet;
 use futures_util::future::join_all;
+use prediction::FreshKeys;
 use semel::Error;
 use semel::clock::Time;
 use semel::protocol::{Claim, Claimed, InDoubt, Lease, Operation, Record, decide};
@@ -61,7 +61,7 @@ struct Writer {
     connections: Connections,
     durable: ClaimStatements,
     relaxed: Option<ClaimStatements>,
-    bet: Bet,
+    fresh_keys: FreshKeys,
 }
 
 // === impl Claims ===
@@ -75,7 +75,7 @@ impl Claims {
                 .relaxed_claims
                 .then(|| ClaimStatements::relaxed(settings)),
             // Without a session of its own nothing bounds how long an insert waits.
-            bet: Bet::new(!settings.pooler),
+            fresh_keys: FreshKeys::new(!settings.pooler),
         });
         let limits = Limits {
             lanes: settings.lanes,
@@ -94,13 +94,13 @@ impl Claims {
 
     /// Asks to run, and again with the same owner after a lost race.
     pub(crate) async fn claim(&self, claim: &Claim) -> Result<Claimed, Error> {
-        let mut patience: Option<Patience> = None;
+        let mut retries: Option<Retries> = None;
         loop {
             match self.ask(claim).await? {
                 Asked::Answered(answer) => return Ok(answer),
                 Asked::Raced => {
-                    let patience = patience.get_or_insert_with(|| Patience::of(RACE_WAIT_MAX));
-                    if !patience.pause().await {
+                    let retries = retries.get_or_insert_with(|| Retries::within(RACE_WAIT_MAX));
+                    if !retries.pause().await {
                         return Ok(busy());
                     }
                 }
@@ -129,7 +129,7 @@ impl Writer {
     /// Claims a group. What a statement settles is answered before the next one.
     async fn write(&self, mut group: Vec<Asker>) {
         group.sort_unstable_by_key(|asker| asker.item.key);
-        let known = if self.bet.is_on_fresh() {
+        let known = if self.fresh_keys.are_expected() {
             self.grant_fresh(group).await
         } else {
             group
@@ -151,7 +151,7 @@ impl Writer {
                 return Vec::new();
             }
         };
-        self.bet.note(rows.len(), group.len());
+        self.fresh_keys.note(rows.len(), group.len());
         answer_rows(group, &rows, |claim, row| {
             Ok(Claimed::Granted(fresh(claim, row)?))
         })
@@ -182,7 +182,7 @@ impl Writer {
                 Err(error) => asker.answer(Err(error)),
             }
         }
-        self.bet.note(granted, all);
+        self.fresh_keys.note(granted, all);
         if !due.is_empty() {
             self.take_over(due).await;
         }

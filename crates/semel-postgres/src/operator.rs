@@ -1,7 +1,7 @@
 //! What an operator does to a record. Nothing here waits for a row: a held one is tried again.
 
 use crate::connections::{Connections, Param};
-use crate::patience::insist;
+use crate::retry::insist;
 use crate::statement::{RESOLVE, Statement};
 use crate::wire::{self, Raw};
 use semel::protocol::{Acted, Answer, Finding, Operation, Resolution, State};

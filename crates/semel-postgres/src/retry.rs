@@ -25,17 +25,17 @@ const PAUSE_MAX: Duration = Duration::from_millis(100);
 const TRIES_MIN: u32 = 6;
 
 /// The pauses between attempts: none before the second, then growing, with jitter.
-pub(crate) struct Patience {
+pub(crate) struct Retries {
     until: Instant,
     tries: u32,
     next: Duration,
 }
 
-// === impl Patience ===
+// === impl Retries ===
 
-impl Patience {
-    /// Patience for `wait` from now.
-    pub(crate) fn of(wait: Duration) -> Self {
+impl Retries {
+    /// Retries for `wait` from now.
+    pub(crate) fn within(wait: Duration) -> Self {
         Self {
             until: Instant::now() + wait,
             tries: 1,
@@ -75,7 +75,7 @@ where
     F: Future<Output = Result<Option<Answer>, Error>>,
 {
     let key = operation.key().ok_or_else(keyless)?;
-    let mut patience: Option<Patience> = None;
+    let mut retries: Option<Retries> = None;
     loop {
         if let Some(answer) = attempt().await? {
             return Ok(answer);
@@ -85,8 +85,8 @@ where
         if let Some(answer) = undone(found.as_ref().map(|(record, _)| record), operation, now) {
             return Ok(answer);
         }
-        let patience = patience.get_or_insert_with(|| Patience::of(HELD_WAIT_MAX));
-        if !patience.pause().await {
+        let retries = retries.get_or_insert_with(|| Retries::within(HELD_WAIT_MAX));
+        if !retries.pause().await {
             return Err(trouble::held());
         }
     }

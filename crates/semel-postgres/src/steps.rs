@@ -1,7 +1,7 @@
 //! Steps: named parts of a run with a result of their own.
 
 use crate::connections::{Connections, Param};
-use crate::patience::insist;
+use crate::retry::insist;
 use crate::statement::{STEP_BEGIN, STEP_COMPLETE, STEP_RESTART, Statement};
 use crate::wire::{self, Id, Raw};
 use bytes::Bytes;

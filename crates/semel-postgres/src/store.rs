@@ -2,7 +2,7 @@
 
 use crate::claims::Claims;
 use crate::connections::Connections;
-use crate::patience;
+use crate::retry;
 use crate::server::Session;
 use crate::settings::PostgresSettings;
 use crate::statement::{FORGET, REDRIVE, RELEASE_BY_OPERATOR};
@@ -93,7 +93,7 @@ impl Store for PostgresStore {
             Operation::Complete { .. } => self.completions.make(operation).await,
             Operation::Fail { .. } => self.failures.make(operation).await,
             Operation::Release(lease) => writes::release(connections, operation, lease).await,
-            Operation::Look(key) => patience::show(connections, key).await.map(Answer::Looked),
+            Operation::Look(key) => retry::show(connections, key).await.map(Answer::Looked),
             Operation::StepBegin { lease, name } => {
                 steps::begin(connections, operation, lease, name).await
             }

@@ -3,7 +3,7 @@
 mod send;
 
 use crate::connections::{Connections, Lent, Param};
-use crate::patience::insist;
+use crate::retry::insist;
 use crate::settings::PostgresSettings;
 use crate::statement::RELEASE;
 use crate::trouble::Trouble;

@@ -1,44 +1,45 @@
-//! Which claims come next, by which came last. A bet that is lost costs a statement, never an answer.
+//! Which claims come next, by which came last. A wrong prediction costs a statement, never an
+//! answer.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// How sure a bet can become: after so many first deliveries in a row.
-const SURE: u32 = 16;
+/// How high confidence can become: by so many first deliveries in a row.
+const CONFIDENCE_MAX: u32 = 16;
 
-/// From where on it is placed.
-const ON: u32 = 8;
+/// From where on new keys are expected.
+const CONFIDENCE_MIN: u32 = 8;
 
-/// A bet that the next keys are new ones.
+/// Whether the next keys are expected to be new ones.
 #[derive(Debug)]
-pub(super) struct Bet {
-    placed: bool,
-    sure: AtomicU32,
+pub(super) struct FreshKeys {
+    enabled: bool,
+    confidence: AtomicU32,
 }
 
-// === impl Bet ===
+// === impl FreshKeys ===
 
-impl Bet {
-    /// A bet; `placed` is whether it ever is.
-    pub(super) const fn new(placed: bool) -> Self {
+impl FreshKeys {
+    /// They are at first; never if not `enabled`.
+    pub(super) const fn new(enabled: bool) -> Self {
         Self {
-            placed,
-            sure: AtomicU32::new(SURE),
+            enabled,
+            confidence: AtomicU32::new(CONFIDENCE_MAX),
         }
     }
 
-    pub(super) fn is_on_fresh(&self) -> bool {
-        self.placed && self.sure.load(Ordering::Relaxed) >= ON
+    pub(super) fn are_expected(&self) -> bool {
+        self.enabled && self.confidence.load(Ordering::Relaxed) >= CONFIDENCE_MIN
     }
 
     /// Learns that `fresh` of `all` keys were new. One group in the dark is forgiven, two are not.
     pub(super) fn note(&self, fresh: usize, all: usize) {
-        let sure = self.sure.load(Ordering::Relaxed);
-        let sure = if fresh * 8 >= all * 7 {
-            (sure + 1).min(SURE)
+        let confidence = self.confidence.load(Ordering::Relaxed);
+        let confidence = if fresh * 8 >= all * 7 {
+            (confidence + 1).min(CONFIDENCE_MAX)
         } else {
-            sure.saturating_sub(SURE - ON)
+            confidence.saturating_sub(CONFIDENCE_MAX - CONFIDENCE_MIN)
         };
-        self.sure.store(sure, Ordering::Relaxed);
+        self.confidence.store(confidence, Ordering::Relaxed);
     }
 }
 
@@ -47,18 +48,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn duplicates_end_the_bet_and_first_deliveries_bring_it_back() {
-        let bet = Bet::new(true);
-        assert!(bet.is_on_fresh());
-        bet.note(0, 1);
-        assert!(bet.is_on_fresh(), "one is forgiven");
-        bet.note(1, 2);
-        assert!(!bet.is_on_fresh());
-        for _ in 0..ON {
-            assert!(!bet.is_on_fresh());
-            bet.note(64, 64);
+    fn duplicates_end_the_expectation_and_first_deliveries_bring_it_back() {
+        let fresh = FreshKeys::new(true);
+        assert!(fresh.are_expected());
+        fresh.note(0, 1);
+        assert!(fresh.are_expected(), "one is forgiven");
+        fresh.note(1, 2);
+        assert!(!fresh.are_expected());
+        for _ in 0..CONFIDENCE_MIN {
+            assert!(!fresh.are_expected());
+            fresh.note(64, 64);
         }
-        assert!(bet.is_on_fresh());
-        assert!(!Bet::new(false).is_on_fresh());
+        assert!(fresh.are_expected());
+        assert!(!FreshKeys::new(false).are_expected());
     }
 }

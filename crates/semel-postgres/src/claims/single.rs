@@ -9,7 +9,7 @@ use semel::protocol::{Claim, Claimed};
 impl Writer {
     /// Claims one key.
     pub(super) async fn write_one(&self, claim: &Claim) -> Result<Asked, Error> {
-        if self.bet.is_on_fresh() {
+        if self.fresh_keys.are_expected() {
             let params = Params::of(claim);
             let statement = &self.statements(&[claim]).fresh_one;
             match self
@@ -18,13 +18,15 @@ impl Writer {
                 .await
             {
                 Ok(rows) => {
-                    self.bet.note(rows.len(), 1);
+                    self.fresh_keys.note(rows.len(), 1);
                     if let Some(row) = rows.first() {
                         let lease = fresh(claim, row)?;
                         return Ok(Asked::Answered(Claimed::Granted(lease)));
                     }
                 }
-                Err(Trouble::Held | Trouble::Again | Trouble::Failed(_)) => self.bet.note(0, 1),
+                Err(Trouble::Held | Trouble::Again | Trouble::Failed(_)) => {
+                    self.fresh_keys.note(0, 1)
+                }
                 Err(Trouble::Broken(error)) => return Err(error),
             }
         }
@@ -41,7 +43,7 @@ impl Writer {
         }
         drop(lent);
         let shown = Shown::or_trouble(answer)?;
-        self.bet
+        self.fresh_keys
             .note(usize::from(matches!(shown, Shown::Granted(_))), 1);
         match shown.decide(claim) {
             Some(asked) => Ok(asked),
