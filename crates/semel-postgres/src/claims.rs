@@ -6,10 +6,10 @@ mod prediction;
 mod sent;
 
 use crate::connections::{Connections, Lent};
+use crate::errors::QueryError;
 use crate::retry::Retries;
 use crate::settings::PostgresSettings;
 use crate::statement::{ClaimForms, ClaimStatements, Statement, TAKEOVER};
-use crate::trouble::Trouble;
 use crate::wire;
 use futures_util::future::join_all;
 use prediction::FreshKeys;
@@ -145,8 +145,8 @@ impl Writer {
         let rows = match self.insert(&group).await {
             Ok(rows) => rows,
             // Somebody was changing one of the records: the careful way waits for nobody.
-            Err(Trouble::Held | Trouble::Again | Trouble::Failed(_)) => Vec::new(),
-            Err(Trouble::Broken(error)) => {
+            Err(QueryError::Held | QueryError::Again | QueryError::Failed(_)) => Vec::new(),
+            Err(QueryError::Broken(error)) => {
                 answer_all(group, &error);
                 return Vec::new();
             }
@@ -157,7 +157,7 @@ impl Writer {
         })
     }
 
-    async fn insert(&self, group: &[Asker]) -> Result<Vec<Row>, Trouble> {
+    async fn insert(&self, group: &[Asker]) -> Result<Vec<Row>, QueryError> {
         let claims = claims(group);
         let columns = Columns::of(&claims);
         let statement = &self.statements(&claims).fresh_many;
@@ -194,30 +194,33 @@ impl Writer {
         let mut lent = self.connections.lend().await?;
         let shown = match ask_many(&lent, &statements.many, group).await {
             Ok(shown) => shown,
-            Err(Trouble::Broken(error)) => {
+            Err(QueryError::Broken(error)) => {
                 lent.discard();
                 return Err(error);
             }
             // One key can be to blame for all: a claim in flight that takes long, a deadlock.
-            Err(Trouble::Held | Trouble::Again | Trouble::Failed(_)) => {
+            Err(QueryError::Held | QueryError::Again | QueryError::Failed(_)) => {
                 let one_by_one = group
                     .iter()
                     .map(|asker| ask_one(&asker.item, &lent, &statements.one_brief));
                 join_all(one_by_one).await
             }
         };
-        if shown.iter().any(|s| matches!(s, Err(Trouble::Broken(_)))) {
+        if shown
+            .iter()
+            .any(|s| matches!(s, Err(QueryError::Broken(_))))
+        {
             lent.discard();
         }
-        Ok(shown.into_iter().map(Shown::or_trouble).collect())
+        Ok(shown.into_iter().map(Shown::or_error).collect())
     }
 
     /// Claims keys that have a record which may be taken over.
     async fn take_over(&self, group: Vec<Asker>) {
         let rows = match self.try_take_over(&claims(&group)).await {
             Ok(rows) => rows,
-            Err(Trouble::Held | Trouble::Again) => Vec::new(),
-            Err(Trouble::Failed(error) | Trouble::Broken(error)) => {
+            Err(QueryError::Held | QueryError::Again) => Vec::new(),
+            Err(QueryError::Failed(error) | QueryError::Broken(error)) => {
                 return answer_all(group, &error);
             }
         };
@@ -226,7 +229,7 @@ impl Writer {
         }
     }
 
-    async fn try_take_over(&self, claims: &[&Claim]) -> Result<Vec<Row>, Trouble> {
+    async fn try_take_over(&self, claims: &[&Claim]) -> Result<Vec<Row>, QueryError> {
         let columns = Columns::of(claims);
         let park: Vec<_> = claims.iter().map(|c| wire::parks(c.in_doubt)).collect();
         let max: Vec<_> = claims
@@ -264,7 +267,7 @@ async fn ask_many(
     lent: &Lent<'_>,
     statement: &Statement,
     group: &[Asker],
-) -> Result<Vec<Result<Shown, Trouble>>, Trouble> {
+) -> Result<Vec<Result<Shown, QueryError>>, QueryError> {
     let claims = claims(group);
     let columns = Columns::of(&claims);
     let rows = lent
@@ -272,9 +275,9 @@ async fn ask_many(
         .await?;
     let mut all: Vec<_> = group.iter().map(|_| Ok(Shown::Nothing)).collect();
     for row in &rows {
-        let at = find(group, row).map_err(Trouble::Failed)?;
+        let at = find(group, row).map_err(QueryError::Failed)?;
         if let (Some(slot), Some(asker)) = (all.get_mut(at), group.get(at)) {
-            *slot = shown(&asker.item, row).map_err(Trouble::Failed);
+            *slot = shown(&asker.item, row).map_err(QueryError::Failed);
         }
     }
     Ok(all)
@@ -335,12 +338,12 @@ impl Shown {
         }
     }
 
-    fn or_trouble(shown: Result<Self, Trouble>) -> Result<Self, Error> {
+    fn or_error(shown: Result<Self, QueryError>) -> Result<Self, Error> {
         match shown {
             Ok(shown) => Ok(shown),
-            Err(Trouble::Held) => Ok(Self::Held),
-            Err(Trouble::Again) => Ok(Self::Nothing),
-            Err(Trouble::Failed(error) | Trouble::Broken(error)) => Err(error),
+            Err(QueryError::Held) => Ok(Self::Held),
+            Err(QueryError::Again) => Ok(Self::Nothing),
+            Err(QueryError::Failed(error) | QueryError::Broken(error)) => Err(error),
         }
     }
 }

@@ -1,8 +1,8 @@
 //! The connections: as many as were set, made when needed, and a bound on every wait.
 
+use crate::errors::QueryError;
 use crate::settings::{PostgresSettings, Target};
 use crate::statement::Statement;
-use crate::trouble::Trouble;
 use deadpool_postgres::{
     Client, Connect, Manager, ManagerConfig, Pool, QueueMode, RecyclingMethod, Runtime,
 };
@@ -96,9 +96,9 @@ impl Connections {
     }
 
     /// Borrows a connection.
-    pub(crate) async fn lend(&self) -> Result<Lent<'_>, Trouble> {
+    pub(crate) async fn lend(&self) -> Result<Lent<'_>, QueryError> {
         let client = self.pool.get().await.map_err(|error| {
-            Trouble::of_pool(
+            QueryError::of_pool(
                 error,
                 &self.place,
                 self.connect_timeout,
@@ -116,7 +116,7 @@ impl Connections {
         &self,
         statement: &Statement,
         params: &[Param<'_>],
-    ) -> Result<Vec<Row>, Trouble> {
+    ) -> Result<Vec<Row>, QueryError> {
         self.lend().await?.query_again(statement, params).await
     }
 }
@@ -138,7 +138,7 @@ impl Lent<'_> {
         &self,
         statement: &Statement,
         params: &[Param<'_>],
-    ) -> Result<Vec<Row>, Trouble> {
+    ) -> Result<Vec<Row>, QueryError> {
         let limit = self.connections.answer_timeout;
         let place = &self.connections.place;
         match timeout(limit, self.send(statement, params)).await {
@@ -147,9 +147,9 @@ impl Lent<'_> {
                 if error.code() == Some(&SqlState::DISK_FULL) {
                     self.connections.full.store(true, Ordering::Relaxed);
                 }
-                Err(Trouble::of(error, place))
+                Err(QueryError::of(error, place))
             }
-            Err(_) => Err(Trouble::no_answer(place, limit)),
+            Err(_) => Err(QueryError::no_answer(place, limit)),
         }
     }
 
@@ -158,12 +158,12 @@ impl Lent<'_> {
         mut self,
         statement: &Statement,
         params: &[Param<'_>],
-    ) -> Result<Vec<Row>, Trouble> {
+    ) -> Result<Vec<Row>, QueryError> {
         let answer = match self.query(statement, params).await {
-            Err(Trouble::Again) => self.query(statement, params).await,
+            Err(QueryError::Again) => self.query(statement, params).await,
             answer => answer,
         };
-        if let Err(Trouble::Broken(_)) = answer {
+        if let Err(QueryError::Broken(_)) = answer {
             self.discard();
         }
         answer

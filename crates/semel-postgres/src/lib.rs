@@ -50,7 +50,7 @@ mod retry;
 mod connections;
 mod statement;
 mod wire;
-mod trouble;
+mod errors;
 mod server;
 mod migrate;
 

@@ -1,8 +1,8 @@
 //! Migrations: numbered, each in a transaction of its own, one process at a time.
 
+use crate::errors::invalid;
 use crate::server::Session;
 use crate::settings::PostgresSettings;
-use crate::trouble::invalid;
 use semel::Error;
 use std::time::Duration;
 use tokio_postgres::{IsolationLevel, Transaction};
@@ -70,7 +70,7 @@ pub(crate) async fn bring_up_to_date(session: &mut Session) -> Result<Migrated, 
     refuse_newer(session.place(), to)?;
     let ask = "SELECT EXISTS (SELECT 1 FROM pg_roles WHERE rolname = 'semel_handler')";
     let row = session.client.query_typed_one(ask, &[]).await;
-    let handler_role: bool = row.map_err(|error| session.trouble(error))?.get(0);
+    let handler_role: bool = row.map_err(|error| session.start_error(error))?.get(0);
     if from != to {
         tracing::info!(from, to, "migrated the schema semel");
         if !handler_role {
@@ -109,13 +109,13 @@ async fn version(session: &Session) -> Result<u32, Error> {
     let there = "SELECT to_regclass('semel.migration') IS NOT NULL";
     let there = session.client.query_typed_one(there, &[]).await;
     if !there
-        .map_err(|error| session.trouble(error))?
+        .map_err(|error| session.start_error(error))?
         .get::<_, bool>(0)
     {
         return Ok(0);
     }
     let row = session.client.query_typed_one(VERSION, &[]).await;
-    let row = row.map_err(|error| session.trouble(error))?;
+    let row = row.map_err(|error| session.start_error(error))?;
     Ok(number(row.get(0)))
 }
 
@@ -129,7 +129,7 @@ async fn step(session: &mut Session) -> Result<u32, Error> {
         apply_next(transaction.start().await?).await
     }
     .await;
-    applied.map_err(|error| session.trouble(error))
+    applied.map_err(|error| session.start_error(error))
 }
 
 async fn apply_next(transaction: Transaction<'_>) -> Result<u32, tokio_postgres::Error> {

@@ -1,8 +1,8 @@
 //! Whether the server takes writes now.
 
 use crate::connections::Connections;
+use crate::errors::QueryError;
 use crate::statement::{READY, ROOM};
-use crate::trouble::Trouble;
 use semel::Error;
 
 /// Writes one small row. After a write that found the disk full, makes sure that there is room for a larger one, too: a
@@ -14,7 +14,7 @@ pub(crate) async fn check(connections: &Connections) -> Result<(), Error> {
     }
     match connections.query(&READY, &[]).await {
         // Another gate is writing it, so it can be written.
-        Ok(_) | Err(Trouble::Held | Trouble::Again) => Ok(()),
-        Err(trouble @ (Trouble::Failed(_) | Trouble::Broken(_))) => Err(trouble.into()),
+        Ok(_) | Err(QueryError::Held | QueryError::Again) => Ok(()),
+        Err(error @ (QueryError::Failed(_) | QueryError::Broken(_))) => Err(error.into()),
     }
 }

@@ -1,8 +1,8 @@
 //! Trying again, with pauses that grow and an end.
 
 use crate::connections::Connections;
+use crate::errors;
 use crate::statement::{LOOK, SHOW};
-use crate::trouble;
 use crate::wire::{self, Raw};
 use bytes::Bytes;
 use semel::clock::Time;
@@ -87,7 +87,7 @@ where
         }
         let retries = retries.get_or_insert_with(|| Retries::within(HELD_WAIT_MAX));
         if !retries.pause().await {
-            return Err(trouble::held());
+            return Err(errors::held());
         }
     }
 }

@@ -1,7 +1,7 @@
 //! What the server must be, and what its settings mean for records.
 
+use crate::errors::{QueryError, invalid, unavailable};
 use crate::settings::Target;
-use crate::trouble::{Trouble, invalid, unavailable};
 use semel::Error;
 use std::time::Duration;
 use tokio::task::JoinHandle;
@@ -33,7 +33,7 @@ impl Session {
                 &format!("connecting took longer than {limit:?}"),
             ));
         };
-        let (client, connection) = dialled.map_err(|error| Trouble::at_start(error, &place))?;
+        let (client, connection) = dialled.map_err(|error| QueryError::at_start(error, &place))?;
         let task = tokio::spawn(async move {
             if let Err(error) = connection.await {
                 tracing::debug!(%error, "a connection to PostgreSQL ended");
@@ -52,8 +52,8 @@ impl Session {
         self.task.await.ok();
     }
 
-    pub(crate) fn trouble(&self, error: tokio_postgres::Error) -> Error {
-        Trouble::at_start(error, &self.place)
+    pub(crate) fn start_error(&self, error: tokio_postgres::Error) -> Error {
+        QueryError::at_start(error, &self.place)
     }
 
     pub(crate) fn place(&self) -> &str {
@@ -63,7 +63,7 @@ impl Session {
     /// Refuses a server that cannot keep records; otherwise says how durable they are there.
     pub(crate) async fn check(&self) -> Result<String, Error> {
         let row = self.client.query_typed_one(ASK, &[]).await;
-        let row = row.map_err(|error| self.trouble(error))?;
+        let row = row.map_err(|error| self.start_error(error))?;
         let (version, encoding): (i32, &str) = (row.get(0), row.get(1));
         let (commit, fsync): (&str, &str) = (row.get(2), row.get(3));
         let (isolation, standby): (&str, bool) = (row.get(4), row.get(5));

@@ -3,10 +3,10 @@
 mod send;
 
 use crate::connections::{Connections, Lent, Param};
+use crate::errors::QueryError;
 use crate::retry::insist;
 use crate::settings::PostgresSettings;
 use crate::statement::RELEASE;
-use crate::trouble::Trouble;
 use crate::wire::{self, Id, Raw};
 use futures_util::future::join_all;
 use semel::protocol::{Answer, Held, Lease, Operation, State};
@@ -51,7 +51,7 @@ enum Care {
     NeverWaits,
 }
 
-type Rows = Result<Vec<Row>, Trouble>;
+type Rows = Result<Vec<Row>, QueryError>;
 
 type Waiting = Pending<Tried, Option<State>>;
 
@@ -105,14 +105,14 @@ impl Writes {
         let mut lent = self.connections.lend().await?;
         let care = Care::of(self.pooler || before);
         let mut answer = self.kind.send(&[write], care, &lent).await;
-        if let Err(Trouble::Held | Trouble::Again | Trouble::Failed(_)) = answer {
+        if let Err(QueryError::Held | QueryError::Again | QueryError::Failed(_)) = answer {
             answer = self.kind.send(&[write], Care::NeverWaits, &lent).await;
         }
         match answer {
             Ok(rows) => rows.first().map(|row| wire::state(row, 0)).transpose(),
-            Err(Trouble::Held | Trouble::Again) => Ok(None),
-            Err(Trouble::Failed(error)) => Err(error),
-            Err(Trouble::Broken(error)) => {
+            Err(QueryError::Held | QueryError::Again) => Ok(None),
+            Err(QueryError::Failed(error)) => Err(error),
+            Err(QueryError::Broken(error)) => {
                 lent.discard();
                 Err(error)
             }
@@ -179,8 +179,8 @@ async fn write_group(
     for group in by_size(group) {
         let mut lent = match connections.lend().await {
             Ok(lent) => lent,
-            Err(trouble) => {
-                answer_all(group, &trouble.into());
+            Err(error) => {
+                answer_all(group, &error.into());
                 continue;
             }
         };
@@ -188,7 +188,7 @@ async fn write_group(
         let care = Care::of(pooler || tried_before);
         let answer = kind.send(&writes(&group), care, &lent).await;
         match answer {
-            Err(Trouble::Held | Trouble::Again | Trouble::Failed(_)) => {
+            Err(QueryError::Held | QueryError::Again | QueryError::Failed(_)) => {
                 Box::pin(write_carefully(kind, &mut lent, group)).await;
             }
             answer => settle(&mut lent, group, answer),
@@ -200,7 +200,7 @@ async fn write_group(
 async fn write_carefully(kind: WriteKind, lent: &mut Lent<'_>, group: Vec<Waiting>) {
     let all = writes(&group);
     let answer = kind.send(&all, Care::NeverWaits, lent).await;
-    if !matches!(answer, Err(Trouble::Failed(_) | Trouble::Again)) || group.len() == 1 {
+    if !matches!(answer, Err(QueryError::Failed(_) | QueryError::Again)) || group.len() == 1 {
         return settle(lent, group, answer);
     }
     let one_by_one = all
@@ -216,9 +216,9 @@ async fn write_carefully(kind: WriteKind, lent: &mut Lent<'_>, group: Vec<Waitin
 fn settle(lent: &mut Lent<'_>, group: Vec<Waiting>, answer: Rows) {
     let rows = match answer {
         Ok(rows) => rows,
-        Err(Trouble::Held | Trouble::Again) => Vec::new(),
-        Err(Trouble::Failed(error)) => return answer_all(group, &error),
-        Err(Trouble::Broken(error)) => {
+        Err(QueryError::Held | QueryError::Again) => Vec::new(),
+        Err(QueryError::Failed(error)) => return answer_all(group, &error),
+        Err(QueryError::Broken(error)) => {
             lent.discard();
             return answer_all(group, &error);
         }

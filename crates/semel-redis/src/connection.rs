@@ -3,9 +3,9 @@
 //! While the server is away a call fails at once with the last reason; one call at a time dials
 //! again, after a pause that doubles up to a second.
 
+use crate::errors;
 use crate::eviction;
 use crate::settings::RedisSettings;
-use crate::trouble;
 use redis::aio::MultiplexedConnection;
 use redis::{
     AsyncConnectionConfig, Cmd, ConnectionAddr, ConnectionInfo, Pipeline, RedisConnectionInfo,
@@ -117,7 +117,7 @@ impl Target {
     }
 
     pub(crate) fn error(&self, error: &RedisError) -> Error {
-        trouble::error(error, &self.address, self.patience)
+        errors::error(error, &self.address, self.patience)
     }
 }
 
@@ -176,7 +176,7 @@ impl Connection {
                 Ok(up)
             }
             Err(error) => {
-                let why = trouble::error_at_dial(&error, &self.target.address);
+                let why = errors::error_at_dial(&error, &self.target.address);
                 *outage = Some(Outage::again(outage.as_ref(), why.clone()));
                 Err(why)
             }
@@ -184,7 +184,7 @@ impl Connection {
     }
 
     fn failed(&self, up: &OpenConnection, error: RedisError) -> SendError {
-        if trouble::costs_the_connection(&error) {
+        if errors::costs_the_connection(&error) {
             self.give_up(up);
         }
         SendError::Redis(error)

@@ -1,8 +1,8 @@
 //! The way of one call: to a connection and back, with the library loaded when the server lacks it.
 
 use crate::connection::{Connection, SendError, Target};
+use crate::errors;
 use crate::library::library;
-use crate::trouble;
 use redis::{Cmd, Pipeline, Value};
 use semel::Error;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -55,7 +55,7 @@ impl Connections {
     pub(crate) async fn ask(&self, call: &Cmd, size: Size) -> Result<Value, Error> {
         let loads = self.loads.load(Ordering::Acquire);
         match self.connection(size).send(call).await {
-            Err(SendError::Redis(error)) if trouble::is_missing_function(&error) => {
+            Err(SendError::Redis(error)) if errors::is_missing_function(&error) => {
                 self.load(loads).await?;
                 self.answered(self.connection(size).send(call).await)
             }
@@ -163,7 +163,7 @@ fn places(answers: &[Value], wanted: fn(&Value) -> bool) -> Vec<usize> {
 
 fn lacks_function(answer: &Value) -> bool {
     if let Value::ServerError(error) = answer {
-        trouble::is_missing_function(&error.clone().into())
+        errors::is_missing_function(&error.clone().into())
     } else {
         false
     }

@@ -55,7 +55,7 @@ mod replicas;
 mod library;
 mod start;
 mod eviction;
-mod trouble;
+mod errors;
 
 pub use library::library;
 pub use settings::{RedisSettings, WaitReplicas};

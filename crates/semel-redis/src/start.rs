@@ -2,9 +2,9 @@
 
 use crate::connection::{OpenConnection, Target};
 use crate::connections;
+use crate::errors;
 use crate::eviction;
 use crate::settings::RedisSettings;
-use crate::trouble;
 use redis::{Cmd, RedisError, Value};
 use semel::Error;
 use std::collections::HashMap;
@@ -44,7 +44,7 @@ pub(crate) async fn check(
     probe: &Cmd,
 ) -> Result<StartNotes, Error> {
     let refused =
-        |error: RedisError| trouble::error_at_start(&error, &target.address, target.patience);
+        |error: RedisError| errors::error_at_start(&error, &target.address, target.patience);
     let mut up = target.dial().await.map_err(refused)?;
     let facts = ask_facts(&mut up).await.map_err(refused)?;
     let notes = judge(&facts, settings, &target.address)?;
@@ -70,7 +70,7 @@ async fn ask_facts(up: &mut OpenConnection) -> Result<Facts, RedisError> {
 /// Calls a function, so that missing rights show now and not with the first delivery.
 async fn probe_functions(up: &mut OpenConnection, probe: &Cmd) -> Result<(), RedisError> {
     match up.send(probe).await {
-        Err(error) if trouble::is_missing_function(&error) => {
+        Err(error) if errors::is_missing_function(&error) => {
             up.send(&connections::load()).await?;
             up.send(probe).await.map(drop)
         }

@@ -2,8 +2,8 @@
 
 use super::{Asker, Shown};
 use crate::connections::{Lent, Param};
+use crate::errors::QueryError;
 use crate::statement::Statement;
-use crate::trouble::Trouble;
 use crate::wire::{self, Id, Raw, Span};
 use semel::protocol::{Claim, Claimed, Fence, Lease, State};
 use semel::{Error, Key};
@@ -27,13 +27,13 @@ pub(super) async fn ask_one(
     claim: &Claim,
     lent: &Lent<'_>,
     statement: &Statement,
-) -> Result<Shown, Trouble> {
+) -> Result<Shown, QueryError> {
     let params = Params::of(claim);
     let rows = lent
         .query(statement, statement.taken(&params.all()))
         .await?;
     rows.first().map_or(Ok(Shown::Nothing), |row| {
-        shown(claim, row).map_err(Trouble::Failed)
+        shown(claim, row).map_err(QueryError::Failed)
     })
 }
 

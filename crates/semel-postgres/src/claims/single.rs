@@ -2,7 +2,7 @@
 
 use super::sent::{Params, ask_one, fresh, taken_over};
 use super::{Asked, Shown, Writer};
-use crate::trouble::Trouble;
+use crate::errors::QueryError;
 use semel::Error;
 use semel::protocol::{Claim, Claimed};
 
@@ -24,10 +24,10 @@ impl Writer {
                         return Ok(Asked::Answered(Claimed::Granted(lease)));
                     }
                 }
-                Err(Trouble::Held | Trouble::Again | Trouble::Failed(_)) => {
+                Err(QueryError::Held | QueryError::Again | QueryError::Failed(_)) => {
                     self.fresh_keys.note(0, 1)
                 }
-                Err(Trouble::Broken(error)) => return Err(error),
+                Err(QueryError::Broken(error)) => return Err(error),
             }
         }
         // Rarely reached by a first run, so it does not make every future larger.
@@ -38,11 +38,11 @@ impl Writer {
     async fn claim_known_one(&self, claim: &Claim) -> Result<Asked, Error> {
         let mut lent = self.connections.lend().await?;
         let answer = ask_one(claim, &lent, &self.statements(&[claim]).one).await;
-        if matches!(answer, Err(Trouble::Broken(_))) {
+        if matches!(answer, Err(QueryError::Broken(_))) {
             lent.discard();
         }
         drop(lent);
-        let shown = Shown::or_trouble(answer)?;
+        let shown = Shown::or_error(answer)?;
         self.fresh_keys
             .note(usize::from(matches!(shown, Shown::Granted(_))), 1);
         match shown.decide(claim) {
@@ -56,8 +56,8 @@ impl Writer {
             Ok(rows) => rows.first().map_or(Ok(Asked::Raced), |row| {
                 taken_over(claim, row).map(Asked::Answered)
             }),
-            Err(Trouble::Held | Trouble::Again) => Ok(Asked::Raced),
-            Err(Trouble::Failed(error) | Trouble::Broken(error)) => Err(error),
+            Err(QueryError::Held | QueryError::Again) => Ok(Asked::Raced),
+            Err(QueryError::Failed(error) | QueryError::Broken(error)) => Err(error),
         }
     }
 }

@@ -2,8 +2,8 @@
 
 use super::{Care, Rows, WriteKind};
 use crate::connections::{Lent, Param};
+use crate::errors::QueryError;
 use crate::statement::{COMPLETE, COMPLETE_BATCH, COMPLETE_CAREFUL, FAIL_BATCH, RENEW_BATCH};
-use crate::trouble::Trouble;
 use crate::wire::{self, Id, Raw, Span};
 use bytes::Bytes;
 use semel::Error;
@@ -85,7 +85,7 @@ async fn complete_alone(operation: &Operation, lent: &Lent<'_>) -> Rows {
     lent.query(&COMPLETE, &params).await
 }
 
-fn completion(operation: &Operation) -> Result<(&Lease, &Bytes, Duration), Trouble> {
+fn completion(operation: &Operation) -> Result<(&Lease, &Bytes, Duration), QueryError> {
     let Operation::Complete {
         lease,
         result,
@@ -138,8 +138,8 @@ const fn kind(kind: FailKind) -> (i32, Span) {
     }
 }
 
-fn mixed_up() -> Trouble {
-    Trouble::Failed(Error::bug("a write came to a group of another kind"))
+fn mixed_up() -> QueryError {
+    QueryError::Failed(Error::bug("a write came to a group of another kind"))
 }
 
 // === impl Leases ===

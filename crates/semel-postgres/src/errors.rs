@@ -10,7 +10,7 @@ use tokio_postgres::error::SqlState;
 
 /// Why a statement did not answer.
 #[derive(Debug)]
-pub(crate) enum Trouble {
+pub(crate) enum QueryError {
     /// A row was held by another transaction longer than we wait.
     Held,
     /// Two transactions got into each other's way: the same statement again.
@@ -21,9 +21,9 @@ pub(crate) enum Trouble {
     Broken(Error),
 }
 
-// === impl Trouble ===
+// === impl QueryError ===
 
-impl Trouble {
+impl QueryError {
     /// Reads what the driver says of a statement.
     pub(crate) fn of(error: tokio_postgres::Error, place: &str) -> Self {
         match Self::meaning(&error, place) {
@@ -125,14 +125,14 @@ impl Trouble {
 }
 
 /// For callers that have nothing better to do about a held row or a conflict.
-impl From<Trouble> for Error {
-    fn from(trouble: Trouble) -> Self {
-        match trouble {
-            Trouble::Held => held(),
-            Trouble::Again => Self::unavailable(
+impl From<QueryError> for Error {
+    fn from(error: QueryError) -> Self {
+        match error {
+            QueryError::Held => held(),
+            QueryError::Again => Self::unavailable(
                 "PostgreSQL: other transactions were in the way; nothing was written, a retry is safe",
             ),
-            Trouble::Failed(error) | Trouble::Broken(error) => error,
+            QueryError::Failed(error) | QueryError::Broken(error) => error,
         }
     }
 }
