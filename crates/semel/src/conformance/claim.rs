@@ -3,7 +3,7 @@
 use super::answer::{Judged, about, end, granted, is, that};
 use super::behaviour::behaviours;
 use super::stage::{DELAY, DONE, LEASE, Piece, RETENTION, Stage, WHY};
-use crate::record::{Claim, Claimed, Ending, FailKind, Held, InDoubt, State};
+use crate::record::{Claim, Claimed, Ending, FailKind, Held, InDoubt, Lease, State};
 use crate::store::StoreExt;
 use crate::{Fingerprint, Key};
 use std::num::NonZeroU32;
@@ -84,27 +84,24 @@ async fn same_owner_after_the_lapse_is_a_new_run(stage: &Stage<'_>) -> Judged {
     let first = piece.grant_to(&claim).await?;
     stage.pass(LEASE).await;
     let second = piece.grant_to(&claim).await?;
-    let so = second.fence > first.fence && second.attempt == 2 && second.born == first.born;
-    that(
-        so,
-        "a higher fence, attempt 2, the same born",
-        (first, second),
-    )
+    is_second_run(&first, &second)
 }
 
 async fn a_lapsed_lease_is_taken_over(stage: &Stage<'_>) -> Judged {
     let (piece, first) = stage.piece_in(State::Running).await?;
     stage.pass(LEASE).await;
     let second = piece.grant().await?;
-    let so = second.fence > first.fence && second.attempt == 2 && second.born == first.born;
-    that(
-        so,
-        "a higher fence, attempt 2, the same born",
-        (first, &second),
-    )?;
+    is_second_run(&first, &second)?;
     let record = piece.is_in(State::Running).await?;
     let so = record.is_of(&second) && record.attempts == 2;
     that(so, "the record is the new run's", record)
+}
+
+/// The second run of the same incarnation.
+fn is_second_run(first: &Lease, second: &Lease) -> Judged {
+    let so = second.fence > first.fence && second.attempt == 2 && second.born == first.born;
+    let expected = "a higher fence, attempt 2, the same born";
+    that(so, expected, (first, second))
 }
 
 async fn a_success_is_replayed(stage: &Stage<'_>) -> Judged {
@@ -150,12 +147,7 @@ async fn a_waiting_record_that_is_due_is_granted(stage: &Stage<'_>) -> Judged {
     let (piece, first) = stage.piece_in(State::Waiting).await?;
     stage.pass(DELAY).await;
     let second = piece.grant().await?;
-    let so = second.fence > first.fence && second.attempt == 2 && second.born == first.born;
-    that(
-        so,
-        "a higher fence, attempt 2, the same born",
-        (first, second),
-    )?;
+    is_second_run(&first, &second)?;
     let record = piece.is_in(State::Running).await?;
     that(record.result.is_none(), "the last failure is gone", record)
 }

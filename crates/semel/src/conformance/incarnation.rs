@@ -45,12 +45,7 @@ async fn everything_else_is_forgotten(stage: &Stage<'_>) -> Judged {
         piece.is_absent().await?;
         piece.act(Operation::Forget, Acted::Gone(None)).await?;
         let new = piece.grant().await?;
-        let so = new.fence > old.fence && new.born == new.fence && new.attempt == 1;
-        that(
-            so,
-            "attempt 1 of a new incarnation, a higher fence",
-            (old, new),
-        )?;
+        anew(&old, &new)?;
     }
     Ok(())
 }

@@ -132,6 +132,7 @@ impl Part {
             Self::Race => vec![
                 (Nothing, race::BEHAVIOURS),
                 (Nothing, race::once::BEHAVIOURS),
+                (Operators, race::once::OPERATORS),
                 (Operators, race::storm::BEHAVIOURS),
                 (Letters, race::once::LETTERS),
             ],

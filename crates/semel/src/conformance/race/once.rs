@@ -19,10 +19,14 @@ behaviours![
     one_of_many_completions_is_applied,
     success_and_failure_cannot_both_be_applied,
     one_of_old_and_new_run_completes,
+    one_of_many_step_completions_is_applied,
+];
+
+behaviours![
+    OPERATORS:
     one_of_many_resolutions_is_applied,
     one_of_many_redrives_is_applied,
     one_of_many_forgets_is_applied,
-    one_of_many_step_completions_is_applied,
 ];
 
 behaviours![
