@@ -2,7 +2,7 @@
 
 use crate::connections::{Connections, Param};
 use crate::retry::insist;
-use crate::statement::{STEP_BEGIN, STEP_COMPLETE, STEP_RESTART, Statement};
+use crate::statement::{STEP_BEGIN, Statement};
 use crate::wire::{self, Id, Raw};
 use bytes::Bytes;
 use semel::Error;
@@ -12,65 +12,33 @@ use tokio_postgres::Row;
 /// How often a step that cannot be written under a lease that holds is looked at.
 const UNWRITTEN_TRIES: u32 = 3;
 
+/// Begins a step.
 pub(crate) async fn begin(
     connections: &Connections,
     operation: &Operation,
-    lease: &Lease,
-    name: &str,
 ) -> Result<Answer, Error> {
+    let (lease, name) = operation.step().ok_or_else(without_step)?;
+    let (key, fence, owner) = parts(lease);
+    let params: [Param<'_>; 4] = [&key, &fence, &owner, &name];
     let attempt = || async {
-        let rows = connections
-            .query(
-                &STEP_BEGIN,
-                &[
-                    &Raw(lease.key.as_bytes()),
-                    &wire::fence_out(lease.fence),
-                    &Id(lease.owner),
-                    &name,
-                ],
-            )
-            .await?;
+        let rows = connections.query(&STEP_BEGIN, &params).await?;
         let begun = rows.first().map(|row| begun(row, lease)).transpose()?;
         Ok(begun.map(Answer::StepBegun))
     };
     insist(connections, operation, attempt).await
 }
 
-pub(crate) async fn restart(
+/// Begins a step again, or records its result.
+pub(crate) async fn write(
     connections: &Connections,
     operation: &Operation,
-    lease: &Lease,
-    name: &str,
-) -> Result<Answer, Error> {
-    write(connections, operation, lease, &STEP_RESTART, &[&name]).await
-}
-
-pub(crate) async fn complete(
-    connections: &Connections,
-    operation: &Operation,
-    lease: &Lease,
-    name: &str,
-    result: &Bytes,
-) -> Result<Answer, Error> {
-    let what: [Param<'_>; 2] = [&name, &Raw(result)];
-    write(connections, operation, lease, &STEP_COMPLETE, &what).await
-}
-
-async fn write(
-    connections: &Connections,
-    operation: &Operation,
-    lease: &Lease,
     statement: &Statement,
-    what: &[Param<'_>],
 ) -> Result<Answer, Error> {
-    let (key, fence, owner) = (
-        Raw(lease.key.as_bytes()),
-        wire::fence_out(lease.fence),
-        Id(lease.owner),
-    );
-    let mut params: Vec<Param<'_>> = vec![&key, &fence, &owner];
-    params.extend_from_slice(what);
-    let params = params.as_slice();
+    let (lease, name) = operation.step().ok_or_else(without_step)?;
+    let (key, fence, owner) = parts(lease);
+    let result = operation.result().map(|result| Raw(result));
+    let params: [Param<'_>; 5] = [&key, &fence, &owner, &name, &result];
+    let params = statement.taken(&params);
     let attempt = || async {
         let mut written = None;
         // A snapshot can be older than an equal call that the write had to wait for; the next is not.
@@ -84,6 +52,15 @@ async fn write(
         Ok(written.map(Answer::Held))
     };
     insist(connections, operation, attempt).await
+}
+
+fn parts(lease: &Lease) -> (Raw<'_>, i64, Id) {
+    let key = Raw(lease.key.as_bytes());
+    (key, wire::fence_out(lease.fence), Id(lease.owner))
+}
+
+fn without_step() -> Error {
+    Error::bug("an operation without a step was made on one")
 }
 
 fn begun(row: &Row, lease: &Lease) -> Result<StepBegun, Error> {

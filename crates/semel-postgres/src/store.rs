@@ -5,7 +5,7 @@ use crate::connections::Connections;
 use crate::retry;
 use crate::server::Session;
 use crate::settings::PostgresSettings;
-use crate::statement::{FORGET, REDRIVE, RELEASE_BY_OPERATOR};
+use crate::statement::{FORGET, REDRIVE, RELEASE_BY_OPERATOR, STEP_COMPLETE, STEP_RESTART};
 use crate::writes::{self, WriteKind, Writes};
 use crate::{letters, migrate, operator, pages, ready, steps};
 use async_trait::async_trait;
@@ -94,17 +94,13 @@ impl Store for PostgresStore {
             Operation::Fail { .. } => self.failures.make(operation).await,
             Operation::Release(lease) => writes::release(connections, operation, lease).await,
             Operation::Look(key) => retry::show(connections, key).await.map(Answer::Looked),
-            Operation::StepBegin { lease, name } => {
-                steps::begin(connections, operation, lease, name).await
+            Operation::StepBegin { .. } => steps::begin(connections, operation).await,
+            Operation::StepRestart { .. } => {
+                steps::write(connections, operation, &STEP_RESTART).await
             }
-            Operation::StepRestart { lease, name } => {
-                steps::restart(connections, operation, lease, name).await
+            Operation::StepComplete { .. } => {
+                steps::write(connections, operation, &STEP_COMPLETE).await
             }
-            Operation::StepComplete {
-                lease,
-                name,
-                result,
-            } => steps::complete(connections, operation, lease, name, result).await,
             Operation::Resolve { key, how } => {
                 operator::resolve(connections, operation, key, how).await
             }

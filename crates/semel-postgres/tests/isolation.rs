@@ -8,11 +8,11 @@
 
 mod support;
 
+use semel::Outcome;
 use semel::protocol::{
     Acted, Claim, Claimed, Finding, Held, InDoubt, Lease, Owner, Resolution, State,
 };
 use semel::store::StoreExt;
-use semel::{Outcome, Store};
 use semel_postgres::{CompleteError, PostgresSettings, complete_in, migrate};
 use std::time::Duration;
 use support::{Bed, LEASE, RETENTION, age, claim, connect, granted};
@@ -296,11 +296,11 @@ async fn retention_ends_no_earlier_than_a_renewal_promised() {
     transaction.commit().await.unwrap();
 
     age(&bed.sql, RETENTION * 2).await;
-    sweep(&bed).await;
+    bed.sweep().await;
     let told = bed.store.claim(&other(&ask)).await.unwrap();
     assert!(matches!(told, Claimed::Replayed(_)), "{told:?}");
     age(&bed.sql, longer).await;
-    sweep(&bed).await;
+    bed.sweep().await;
     assert_eq!(bed.ask::<i64>("SELECT count(*) FROM semel.rec").await, 0);
     assert_eq!(
         bed.ask::<i64>("SELECT count(*) FROM semel.renewal").await,
@@ -318,7 +318,7 @@ async fn renewals_of_runs_that_are_over_are_swept() {
     let result = Outcome::ok("done").encode();
     let held = bed.store.complete(&done, &result, RETENTION).await.unwrap();
     assert_eq!(held, Held::Applied(State::Succeeded));
-    sweep(&bed).await;
+    bed.sweep().await;
     let left = "SELECT fence FROM semel.renewal";
     assert_eq!(
         bed.ask::<i64>(left).await,
@@ -327,16 +327,6 @@ async fn renewals_of_runs_that_are_over_are_swept() {
     // Its end was written with the completion.
     let record = bed.store.look(&done.key).await.unwrap().unwrap();
     assert!(record.expires_at.since(record.lease_until) > RETENTION + LEASE / 2);
-}
-
-async fn sweep(bed: &Bed) {
-    let mut after = None;
-    loop {
-        after = bed.store.sweep(after.as_ref()).await.unwrap().next;
-        if after.is_none() {
-            return;
-        }
-    }
 }
 
 /// A database that an earlier build made, with a run in hand, is brought up to date and goes on.

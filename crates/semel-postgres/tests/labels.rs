@@ -3,9 +3,9 @@
 
 mod support;
 
+use semel::Outcome;
 use semel::protocol::{Acted, Claim, Held, State};
 use semel::store::StoreExt;
-use semel::{Outcome, Store};
 use semel_postgres::{PostgresSettings, migrate};
 use support::{Bed, RETENTION, age, claim, granted};
 
@@ -18,16 +18,6 @@ fn labelled() -> Claim {
 
 async fn labels(bed: &Bed) -> i64 {
     bed.ask("SELECT count(*) FROM semel.label").await
-}
-
-async fn sweep(bed: &Bed) {
-    let mut after = None;
-    loop {
-        after = bed.store.sweep(after.as_ref()).await.unwrap().next;
-        if after.is_none() {
-            return;
-        }
-    }
 }
 
 #[tokio::test]
@@ -55,12 +45,12 @@ async fn only_claims_with_a_label_leave_a_row_and_it_goes_with_the_record() {
         ..expired
     };
     granted(bed.store.claim(&again).await.unwrap());
-    sweep(&bed).await;
+    bed.sweep().await;
     assert_eq!(labels(&bed).await, 1);
     let record = bed.store.look(&again.key).await.unwrap().unwrap();
     assert_eq!(record.label, again.label);
     age(&bed.sql, 3 * RETENTION).await;
-    sweep(&bed).await;
+    bed.sweep().await;
     assert_eq!(labels(&bed).await, 0);
 }
 

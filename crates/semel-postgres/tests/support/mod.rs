@@ -8,7 +8,7 @@
 
 use semel::protocol::{Claim, Claimed, Lease};
 use semel::store::StoreExt;
-use semel::{Fingerprint, Key};
+use semel::{Fingerprint, Key, Store};
 use semel_postgres::{PostgresSettings, PostgresStore};
 use std::sync::Arc;
 use std::time::Duration;
@@ -55,6 +55,17 @@ impl Bed {
     /// A run of its own.
     pub(crate) async fn lease(&self) -> Lease {
         granted(self.store.claim(&claim()).await.unwrap())
+    }
+
+    /// Sweeps to the end.
+    pub(crate) async fn sweep(&self) {
+        let mut after = None;
+        loop {
+            after = self.store.sweep(after.as_ref()).await.unwrap().next;
+            if after.is_none() {
+                return;
+            }
+        }
     }
 
     /// One value.
