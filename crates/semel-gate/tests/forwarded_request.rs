@@ -137,6 +137,8 @@ async fn the_trace_is_the_headers_or_the_attributes_or_a_new_one() {
     bed.ask(by_header).await.is(200);
     let seen = bed.handler.arrived().await;
     assert_eq!(seen.header("traceparent"), Some(TRACE));
+    let label = bed.record().await.label;
+    assert_eq!(label, format!("{{\"traceparent\":\"{TRACE}\"}}"));
 
     let attributes = serde_json::json!({ "googclient_traceparent": TRACE });
     let by_attribute = Ask::post("/work").body(envelope("2", "{}", &attributes));
@@ -164,6 +166,7 @@ async fn a_trace_that_no_header_can_carry_does_not_break_the_run() {
     bed.ask(ask).await.is(200);
     let seen = bed.handler.arrived().await;
     assert!(seen.header("traceparent").is_some());
+    assert_eq!(bed.record().await.label, "");
 }
 
 #[tokio::test]
