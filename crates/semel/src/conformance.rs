@@ -18,7 +18,7 @@
 //! use async_trait::async_trait;
 //! use semel::Store;
 //! use semel::clock::{ManualClock, Time};
-//! use semel::conformance::{Part, Subject, compare, part, suite};
+//! use semel::conformance::{SuitePart, Subject, compare, part, suite};
 //! use semel::memory::MemoryStore;
 //! use std::sync::Arc;
 //! use std::time::Duration;
@@ -49,7 +49,7 @@
 //! compare(&memory, 20, 50, 1).await.unwrap();
 //!
 //! // A store in the making is judged part by part.
-//! part(&memory, Part::Claim).await.unwrap();
+//! part(&memory, SuitePart::Claim).await.unwrap();
 //! # }
 //! ```
 //!
@@ -96,7 +96,7 @@ mod report;
 mod part;
 
 pub use compare::{Difference, compare};
-pub use part::Part;
+pub use part::SuitePart;
 pub use report::{Report, Violation, Violations};
 
 use crate::store::{Letters, Store};
@@ -132,13 +132,13 @@ pub trait Subject: Send + Sync {
 /// # Errors
 /// Every behaviour that did not hold, with what was expected and what was answered.
 pub async fn suite(subject: &dyn Subject) -> Result<Report, Violations> {
-    behaviour::judge(subject, &Part::ALL).await
+    behaviour::judge(subject, &SuitePart::ALL).await
 }
 
 /// Judges the store by one part of the suite: for a store that is in the making.
 ///
 /// # Errors
 /// Every behaviour of this part that did not hold, as [`suite`] tells it.
-pub async fn part(subject: &dyn Subject, part: Part) -> Result<Report, Violations> {
+pub async fn part(subject: &dyn Subject, part: SuitePart) -> Result<Report, Violations> {
     behaviour::judge(subject, &[part]).await
 }

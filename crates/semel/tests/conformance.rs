@@ -4,7 +4,7 @@
 
 use async_trait::async_trait;
 use semel::clock::{ManualClock, Time};
-use semel::conformance::{Part, Subject, compare, part, suite};
+use semel::conformance::{Subject, SuitePart, compare, part, suite};
 use semel::memory::MemoryStore;
 use semel::protocol::{Answer, Operation, Record, State};
 use semel::store::{Cursor, Letters, Page, Sharing, Swept};
@@ -100,9 +100,9 @@ async fn a_store_without_letters_and_operators_is_judged_by_the_rest() {
     let report = suite(&subject).await.unwrap();
     assert!(report.held.len() > 80, "{report}");
     for (name, held) in [
-        (Part::Claim, true),
-        (Part::Operator, false),
-        (Part::Letter, false),
+        (SuitePart::Claim, true),
+        (SuitePart::Operator, false),
+        (SuitePart::Letter, false),
     ] {
         let report = part(&subject, name).await.unwrap();
         assert_eq!(!report.held.is_empty(), held, "{name:?}");

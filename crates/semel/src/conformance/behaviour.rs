@@ -2,7 +2,7 @@
 
 use super::answer::Judged;
 use super::stage::Stage;
-use super::{Part, Report, Subject, Violation, Violations};
+use super::{Report, Subject, SuitePart, Violation, Violations};
 use std::pin::Pin;
 use std::time::Duration;
 
@@ -31,7 +31,10 @@ macro_rules! behaviours {
 pub(super) use behaviours;
 
 /// Judges the store by every behaviour of these parts that can be asked of it.
-pub(super) async fn judge(subject: &dyn Subject, parts: &[Part]) -> Result<Report, Violations> {
+pub(super) async fn judge(
+    subject: &dyn Subject,
+    parts: &[SuitePart],
+) -> Result<Report, Violations> {
     let stage = Stage::new(subject);
     let (mut held, mut broken) = (Vec::new(), Vec::new());
     for part in parts {

@@ -6,7 +6,7 @@ use super::{park, race, retention, stale, step, tombstone};
 
 /// A part of the suite.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Part {
+pub enum SuitePart {
     /// Who may run.
     Claim,
     /// Keeping the right to run.
@@ -47,9 +47,9 @@ enum Needs {
     Letters,
 }
 
-// === impl Part ===
+// === impl SuitePart ===
 
-impl Part {
+impl SuitePart {
     /// All parts, in the order in which [`suite`](super::suite) judges them.
     pub const ALL: [Self; 15] = [
         Self::Claim,
