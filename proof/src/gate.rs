@@ -1,36 +1,36 @@
 //! The whole of Semel under attack: gates, a broker and a handler as processes of their own, while they are killed,
 //! paused and restarted, lose their store and their connections, and are flooded with duplicates.
 //!
-//! A [`Scene`] is one store in one mode, and who listens where. A fight lets a broker deliver tasks through the gates
-//! while a nemesis strikes. What is left behind is evidence for the checker of [`crash`](crate::crash), which knows
-//! nothing of gates. [`Table`] sums up, and calls a run invalid that met too few faults to prove anything.
+//! A [`Deployment`] is one store in one mode, and who listens where. An attack lets a broker deliver tasks through the gates
+//! while a nemesis injects faults. What is left behind is evidence for the checker of [`crash`](crate::crash), which knows
+//! nothing of gates. [`GateReport`] sums up, and calls a run invalid that met too few faults to prove anything.
 
-mod scene;
-mod snare;
+mod deployment;
+mod armed_fault;
 mod flaw;
-mod ear;
+mod store_probe;
 mod program;
 mod handler;
 mod links;
-mod half;
+mod partial_message;
 mod store;
-mod strike;
-mod crew;
+mod injected;
+mod processes;
 mod nemesis;
-mod havoc;
+mod injector;
 mod sender;
 mod storm;
-mod fight;
-mod heal;
+mod attack;
+mod recovery;
 mod trace;
-mod table;
+mod report;
 mod suite;
-mod teeth;
+mod broken;
 
+pub use armed_fault::{ArmedFault, HandlerPoint};
+pub use broken::convict_broken_gates;
+pub use deployment::{Deployment, GateAddress, LongEffects, ProcessConfig, Role};
 pub use flaw::GateFlaw;
-pub use program::play;
-pub use scene::{Long, Order, Role, Scene, Seat};
-pub use snare::{HandlerPoint, Snare};
-pub use suite::{Plan, Where, prove};
-pub use table::Table;
-pub use teeth::show_teeth;
+pub use program::run_process;
+pub use report::GateReport;
+pub use suite::{GateStore, Plan, prove};

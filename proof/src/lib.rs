@@ -1,5 +1,5 @@
 //! What Semel promises, checked by machines: [`model`] walks through every interleaving of a small world, [`crash`]
-//! kills and pauses real workers on real stores, [`race`] lets many processes fight over a few keys, `gate`
+//! kills and pauses real workers on real stores, [`race`] lets many processes attack over a few keys, `gate`
 //! (with the feature `failpoints`) attacks gate, broker and handler together.
 #![allow(
     clippy::disallowed_methods,
@@ -11,7 +11,7 @@
 )]
 
 pub mod model;
-pub mod bed;
+pub mod harness;
 pub mod crash;
 pub mod race;
 #[cfg(feature = "failpoints")]

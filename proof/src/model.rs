@@ -1,33 +1,33 @@
 //! An exhaustive model of the protocol: a small world in which everything that can happen, happens,
-//! in every order, and a judge who knows only the rules.
+//! in every order, and a checker who knows only the rules.
 //!
 //! Every decision is made by the real functions of [`semel::protocol`]; the model adds the workers
-//! that forget, pause and repeat themselves, the clock, the operator, and the judge. To read it:
-//! [`world`] is what there is, [`action`] what can happen, [`rule`] what must hold.
+//! that forget, pause and repeat themselves, the clock, the operator, and the checker. To read it:
+//! [`world`] is what there is, [`action`] what can happen, [`invariant`] what must hold.
 
 pub mod world;
 pub mod action;
-pub mod rule;
+pub mod invariant;
 pub mod protocol;
 pub mod mutant;
-mod act;
+mod perform;
 mod request;
 mod store;
-pub mod time;
-pub mod past;
-pub mod judge;
-mod standing;
+pub mod canonical;
+pub mod ghost;
+pub mod operation_checks;
+mod state_checks;
 mod example;
 
 use action::Action;
+use canonical::{NOW, ticks};
+use invariant::Invariant;
 use protocol::Protocol;
-use rule::Rule;
 use semel::clock::Time;
 use semel::protocol::{Decision, InDoubt, Operation, Record};
 use stateright::{Model, Property};
 use std::num::NonZeroU32;
-use time::{NOW, ticks};
-use world::{Left, Work, World};
+use world::{Budget, Work, World};
 
 /// The model: how large its world is, and whose decisions are tried.
 #[derive(Clone, Copy, Debug)]
@@ -44,7 +44,7 @@ pub struct Settings {
     /// How many workers.
     pub workers: usize,
     /// How often happens what does not happen any number of times.
-    pub left: Left,
+    pub budget: Budget,
     /// How many ticks before its turn a claim may have read the store's clock.
     pub stall: u64,
     /// What becomes of a run in doubt.
@@ -75,9 +75,9 @@ impl Semel {
 
     /// The same world without distinctions that can make no difference.
     #[must_use]
-    pub fn tidied(&self, mut world: World) -> World {
-        let reach = self.settings.stall + u64::from(world.left.clock_back);
-        world.tidy(reach, self.settings.grace());
+    pub fn canonical(&self, mut world: World) -> World {
+        let reach = self.settings.stall + u64::from(world.budget.clock_back);
+        world.canonicalize(reach, self.settings.grace());
         world
     }
 
@@ -97,9 +97,11 @@ impl Model for Semel {
     type Action = Action;
 
     fn init_states(&self) -> Vec<World> {
-        let Settings { workers, left, .. } = self.settings;
+        let Settings {
+            workers, budget, ..
+        } = self.settings;
         [Work::Effect, Work::Guarded, Work::Step]
-            .map(|work| World::new(work, workers, left))
+            .map(|work| World::new(work, workers, budget))
             .into()
     }
 
@@ -108,7 +110,7 @@ impl Model for Semel {
     }
 
     fn next_state(&self, last: &World, action: Action) -> Option<World> {
-        self.after(last, action).map(|world| self.tidied(world))
+        self.after(last, action).map(|world| self.canonical(world))
     }
 
     fn properties(&self) -> Vec<Property<Self>> {
@@ -124,7 +126,7 @@ impl Settings {
     /// Two workers, three grants, one operator's act; a run in doubt is tried again.
     pub const RETRY: Self = Self {
         workers: 2,
-        left: Left {
+        budget: Budget {
             grants: 3,
             acts: 1,
             clock_back: 0,
@@ -148,7 +150,7 @@ impl Settings {
 
     /// Two grants only, but the store's clock steps back once, and claims stall after reading it.
     pub const UNSTEADY_CLOCK: Self = Self {
-        left: Left {
+        budget: Budget {
             grants: 2,
             acts: 1,
             clock_back: 1,
@@ -160,18 +162,18 @@ impl Settings {
     /// The same with so many grants.
     #[must_use]
     pub const fn with_grants(self, grants: u8) -> Self {
-        let left = Left {
+        let budget = Budget {
             grants,
-            ..self.left
+            ..self.budget
         };
-        Self { left, ..self }
+        Self { budget, ..self }
     }
 
     /// How many ticks sweep lets an expired record lie: longer than a claim can stall and the clock
     /// step back together, or a fence could fall.
     #[must_use]
     pub fn grace(&self) -> u64 {
-        self.stall + u64::from(self.left.clock_back) + 1
+        self.stall + u64::from(self.budget.clock_back) + 1
     }
 }
 
@@ -179,9 +181,9 @@ impl Settings {
 fn rules() -> Vec<Property<Semel>> {
     // A property's condition is a plain function, so each rule needs one of its own.
     macro_rules! always {
-        ($($rule:ident),* $(,)?) => {
-            vec![$(Property::always(Rule::$rule.name(), |model: &Semel, world: &World| {
-                model.keeps(world, Rule::$rule)
+        ($($invariant:ident),* $(,)?) => {
+            vec![$(Property::always(Invariant::$invariant.name(), |model: &Semel, world: &World| {
+                model.keeps(world, Invariant::$invariant)
             })),*]
         };
     }

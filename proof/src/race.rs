@@ -4,9 +4,9 @@
 
 mod call;
 mod worker;
-mod attack;
+mod racer;
 mod caller;
-mod handler;
+mod transaction;
 mod log;
 mod drive;
 mod history;
@@ -16,13 +16,13 @@ mod sabotage;
 mod suite;
 
 pub use call::{
-    Act, Asked, Call, Ending, Failing, Kind, Mark, Nonce, OwnerId, RunId, Terms, Told, digest,
-    micros,
+    Call, ClaimTerms, FailureKind, FailureTerms, Nonce, OperatorCall, OwnerId, RecordedEnd,
+    Request, Response, ResultId, RunId, digest, micros,
 };
-pub use check::{Rule, Verdict, Violation, check};
+pub use check::{RaceVerdict, RaceViolation, Rule, check};
 pub use drive::drive;
 pub use history::{Change, Effect, History, Version};
-pub use report::{Report, Tally};
+pub use report::{RaceCounts, RaceReport};
 pub use sabotage::Sabotage;
-pub use suite::{Arena, prove, show_teeth};
-pub use worker::{Order, work};
+pub use suite::{SharedStore, convict_broken_builds, prove};
+pub use worker::{RacerConfig, work};

@@ -7,15 +7,15 @@
     reason = "this program is a test of its own and talks to a person"
 )]
 
-use proof::bed::{self, Profile};
 use proof::crash;
+use proof::harness::{self, Profile};
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let done = match arguments.as_slice() {
-        [worker, order] if worker == "worker" => crash::work(order),
-        _ => prove(bed::only(&arguments)),
+        [worker, config] if worker == "worker" => crash::work(config),
+        _ => prove(harness::name_filter(&arguments)),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,
@@ -46,8 +46,8 @@ fn prove(only: &str) -> anyhow::Result<()> {
         complaints.join("\n")
     );
     if only.is_empty() {
-        for tooth in runtime.block_on(crash::show_teeth(profile, &program))? {
-            println!("{tooth}");
+        for build in runtime.block_on(crash::convict_broken_builds(profile, &program))? {
+            println!("{build}");
         }
     }
     Ok(())

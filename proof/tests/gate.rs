@@ -7,25 +7,25 @@
     reason = "this program is a test of its own and talks to a person"
 )]
 
-use proof::bed::{self, Profile};
 use proof::gate::{self, Plan};
+use proof::harness::{self, Profile};
 use std::process::ExitCode;
 use std::time::Duration;
 
-/// How long each scene of the short form is fought.
+/// How long each deployment of the short form is attacked.
 const SHORT: Duration = Duration::from_secs(4);
 
-/// How long each scene of the long form is fought, unless it is told.
+/// How long each deployment of the long form is attacked, unless it is told.
 const LONG_SECONDS: u64 = 60;
 
-/// How long what is broken on purpose is fought.
-const TEETH: Duration = Duration::from_secs(6);
+/// How long what is broken on purpose is attacked.
+const BROKEN_GATES: Duration = Duration::from_secs(6);
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let done = match arguments.as_slice() {
-        [play, order] if play == "play" => gate::play(order),
-        _ => prove(bed::only(&arguments)),
+        [run_process, config] if run_process == "play" => gate::run_process(config),
+        _ => prove(harness::name_filter(&arguments)),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,
@@ -36,7 +36,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// Fights the scenes whose name contains `only`; without it, asks whether all of them together met enough faults to
+/// Attacks the deployments whose name contains `only`; without it, asks whether all of them together met enough faults to
 /// mean something, and shows the checker's teeth as well. `teeth` shows only those.
 fn prove(only: &str) -> anyhow::Result<()> {
     let profile = Profile::from_environment()?;
@@ -60,11 +60,11 @@ fn prove(only: &str) -> anyhow::Result<()> {
     };
     let runtime = tokio::runtime::Runtime::new()?;
     if only != "teeth" {
-        let table = runtime.block_on(gate::prove(&plan, |line| println!("{line}")))?;
-        println!("{table}\n{} points met", table.points_met());
-        let mut complaints = table.broken();
+        let report = runtime.block_on(gate::prove(&plan, |line| println!("{line}")))?;
+        println!("{report}\n{} points met", report.points_met());
+        let mut complaints = report.broken();
         if only.is_empty() {
-            complaints.extend(plan.invalid(&table));
+            complaints.extend(plan.invalid(&report));
         }
         anyhow::ensure!(
             complaints.is_empty(),
@@ -74,11 +74,11 @@ fn prove(only: &str) -> anyhow::Result<()> {
     }
     if only.is_empty() || only == "teeth" {
         let plan = Plan {
-            lasts: TEETH,
+            lasts: BROKEN_GATES,
             ..plan
         };
-        for tooth in runtime.block_on(gate::show_teeth(&plan))? {
-            println!("{tooth}");
+        for gate in runtime.block_on(gate::convict_broken_gates(&plan))? {
+            println!("{gate}");
         }
     }
     Ok(())

@@ -4,9 +4,9 @@
     reason = "the numbers of states are what a reader of the report wants"
 )]
 
+use proof::model::invariant::Invariant;
 use proof::model::mutant::{MUTANTS, Mutant};
-use proof::model::rule::Rule;
-use proof::model::world::{Left, World};
+use proof::model::world::{Budget, World};
 use proof::model::{Semel, Settings};
 use semel::protocol::InDoubt;
 use stateright::{Checker, Expectation, Model, Path};
@@ -50,11 +50,11 @@ fn larger_worlds_keep_every_rule() {
             ..settings
         };
         check(&format!("three workers, {policy}"), three_workers);
-        let left = Left {
+        let budget = Budget {
             acts: 2,
-            ..settings.left
+            ..settings.budget
         };
-        let two_acts = Settings { left, ..settings };
+        let two_acts = Settings { budget, ..settings };
         check(&format!("two operator's acts, {policy}"), two_acts);
         check(&format!("four grants, {policy}"), settings.with_grants(4));
     }
@@ -63,18 +63,20 @@ fn larger_worlds_keep_every_rule() {
 #[test]
 fn every_mutant_is_convicted() {
     for mutant in MUTANTS {
-        let Mutant { name, rule, .. } = mutant;
+        let Mutant {
+            name, invariant, ..
+        } = mutant;
         let Some(actions) = convict(mutant) else {
-            panic!("{name}: not convicted of breaking the rule {rule} in {ACTIONS_MAX} actions");
+            panic!("{name}: not convicted of breaking {invariant} in {ACTIONS_MAX} actions");
         };
-        println!("{name:36} breaks {rule:32} actions: {actions}");
+        println!("{name:36} breaks {invariant:32} actions: {actions}");
     }
 }
 
 #[test]
 fn every_rule_convicts_a_mutant() {
-    let convicting: BTreeSet<Rule> = MUTANTS.iter().map(|mutant| mutant.rule).collect();
-    assert_eq!(convicting, BTreeSet::from(Rule::ALL));
+    let convicting: BTreeSet<Invariant> = MUTANTS.iter().map(|mutant| mutant.invariant).collect();
+    assert_eq!(convicting, BTreeSet::from(Invariant::ALL));
 }
 
 /// Worlds that are tidied alike must go on alike: walks through untidied worlds, and compares what
@@ -105,21 +107,17 @@ fn walk(model: &Semel, seed: usize) {
     let mut world = worlds.swap_remove(seed % worlds.len());
     let mut random = Random(seed as u64);
     for _ in 0..WALK_ACTIONS {
-        let untidied = successors(model, &world);
-        let here = model.tidied(world);
+        let raw = successors(model, &world);
+        let here = model.canonical(world);
         let mut expected: HashSet<World> = model.next_states(&here).into_iter().collect();
-        let mut reached: HashSet<World> =
-            untidied.iter().map(|w| model.tidied(w.clone())).collect();
+        let mut reached: HashSet<World> = raw.iter().map(|w| model.canonical(w.clone())).collect();
         // To stay where one is, is to do nothing.
         expected.remove(&here);
         reached.remove(&here);
         let differing: Vec<_> = reached.symmetric_difference(&expected).collect();
         assert!(differing.is_empty(), "from {here:?} to {differing:?}");
-        let next = random.below(untidied.len());
-        world = untidied
-            .into_iter()
-            .nth(next)
-            .expect("time can always pass");
+        let next = random.below(raw.len());
+        world = raw.into_iter().nth(next).expect("time can always pass");
     }
 }
 
@@ -164,7 +162,7 @@ fn convict(mutant: &Mutant) -> Option<usize> {
     (0..ACTIONS_MAX).find(|actions| {
         // The checker counts the first world, and stops before the last.
         let checker = model.checker().target_max_depth(actions + 2).spawn_bfs();
-        checker.join().discovery(mutant.rule.name()).is_some()
+        checker.join().discovery(mutant.invariant.name()).is_some()
     })
 }
 

@@ -7,15 +7,15 @@
     reason = "this program is a test of its own and talks to a person"
 )]
 
-use proof::bed::Profile;
-use proof::race::{self, Report};
+use proof::harness::Profile;
+use proof::race::{self, RaceReport};
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let done = match arguments.as_slice() {
-        [worker, order] if worker == "worker" => race::work(order),
-        _ => prove(proof::bed::only(&arguments)),
+        [worker, config] if worker == "worker" => race::work(config),
+        _ => prove(proof::harness::name_filter(&arguments)),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,
@@ -34,19 +34,19 @@ fn prove(only: &str) -> anyhow::Result<()> {
     println!("races, seed {}; to repeat: {again}", profile.seed);
     let runtime = tokio::runtime::Runtime::new()?;
     let reports = runtime.block_on(race::prove(profile, &program, only))?;
-    println!("{}", Report::HEAD);
+    println!("{}", RaceReport::HEAD);
     for report in &reports {
         println!("{report}");
     }
-    let complaints: Vec<String> = reports.iter().flat_map(Report::complaints).collect();
+    let complaints: Vec<String> = reports.iter().flat_map(RaceReport::complaints).collect();
     anyhow::ensure!(
         complaints.is_empty(),
         "\n{}\nto repeat: {again}",
         complaints.join("\n")
     );
     if only.is_empty() {
-        for tooth in runtime.block_on(race::show_teeth(profile, &program))? {
-            println!("{tooth}");
+        for build in runtime.block_on(race::convict_broken_builds(profile, &program))? {
+            println!("{build}");
         }
     }
     Ok(())

@@ -1,6 +1,6 @@
 //! A case: one store, one mode, and how hard to try.
 
-use crate::bed::{Flaw, Place};
+use crate::harness::{Flaw, StoreLocation};
 use semel::key::{Delivered, KeyRule, Scope};
 use semel::{Fingerprint, Key};
 use serde::{Deserialize, Serialize};
@@ -13,7 +13,7 @@ pub struct Case {
     /// Keeps the keys of this run apart from everybody else's.
     pub name: String,
     /// Where the records are.
-    pub place: Place,
+    pub location: StoreLocation,
     /// How effect and record belong together.
     pub mode: Mode,
     /// What is wrong on purpose.
@@ -33,7 +33,7 @@ pub struct Case {
 pub enum Senders {
     /// The driver, to the library itself; every second piece of work does a part of itself as a step.
     Driver,
-    /// A broker's tasks, through a gate; every so-manieth piece of work is asked for by API clients instead. No steps.
+    /// A broker's tasks, through a gate; every nth piece of work is asked for by API clients instead. No steps.
     Gate {
         /// Which ones API clients ask for.
         api_every: u32,
@@ -136,7 +136,7 @@ impl WorkId {
 impl Mode {
     /// The words for it.
     #[must_use]
-    pub const fn words(self) -> &'static str {
+    pub const fn name(self) -> &'static str {
         match self {
             Self::Transaction => "transaction",
             Self::Downstream => "downstream key",
@@ -151,9 +151,9 @@ impl Mode {
 impl Broken {
     /// The words for it.
     #[must_use]
-    pub const fn words(self) -> &'static str {
+    pub const fn name(self) -> &'static str {
         match self {
-            Self::Store(flaw) => flaw.words(),
+            Self::Store(flaw) => flaw.name(),
             Self::EffectBeforeClaim => "effect before the claim",
             Self::CompletesApart => "effect commits apart",
         }

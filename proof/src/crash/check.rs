@@ -6,8 +6,8 @@ mod answers;
 
 use super::case::WorkId;
 use super::evidence::Evidence;
-use super::ledger::{Attempt, Line, Part};
-use super::point::Fault;
+use super::ledger::{Attempt, EffectPart, Line};
+use super::point::ProcessFault;
 use super::sender::Sent;
 use semel::protocol::State;
 use std::collections::{BTreeMap, BTreeSet};
@@ -18,7 +18,7 @@ pub struct Verdict {
     /// What was broken.
     pub broken: Vec<Violation>,
     /// What was counted on the way.
-    pub tally: Tally,
+    pub counts: CrashCounts,
 }
 
 /// A broken promise.
@@ -51,7 +51,7 @@ pub enum Promise {
 
 /// What was counted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Tally {
+pub struct CrashCounts {
     /// Deliveries made.
     pub deliveries: usize,
     /// Effects begun.
@@ -76,11 +76,11 @@ pub struct Tally {
 }
 
 /// The evidence, looked at per piece of work.
-struct Trial<'a> {
+struct CaseChecker<'a> {
     evidence: &'a Evidence,
     sent: BTreeMap<u64, &'a Sent>,
     attempts: BTreeMap<WorkId, Vec<Attempt>>,
-    effects: BTreeMap<(WorkId, Part), Vec<(Attempt, &'a str)>>,
+    effects: BTreeMap<(WorkId, EffectPart), Vec<(Attempt, &'a str)>>,
     /// Deliveries that a fault met.
     struck: BTreeSet<u64>,
     /// Deliveries during which their worker was kept waiting.
@@ -88,39 +88,39 @@ struct Trial<'a> {
     verdict: Verdict,
 }
 
-/// Judges a case.
+/// Checks a case.
 #[must_use]
 pub fn check(evidence: &Evidence) -> Verdict {
-    let mut trial = Trial::open(evidence);
+    let mut checker = CaseChecker::open(evidence);
     for work in (0..evidence.works).map(WorkId) {
-        trial.check_end(work);
-        trial.check_answers(work);
-        trial.check_effects(work);
-        trial.check_fences(work);
-        trial.check_parked(work);
+        checker.check_end(work);
+        checker.check_answers(work);
+        checker.check_effects(work);
+        checker.check_fences(work);
+        checker.check_parked(work);
     }
-    trial.verdict
+    checker.verdict
 }
 
-// === impl Trial ===
+// === impl CaseChecker ===
 
-impl<'a> Trial<'a> {
+impl<'a> CaseChecker<'a> {
     fn open(evidence: &'a Evidence) -> Self {
-        let strikes = &evidence.drive.strikes;
-        let mut trial = Self {
+        let injected = &evidence.drive.injected;
+        let mut checker = Self {
             evidence,
             sent: evidence.drive.sent.iter().map(by_number).collect(),
             attempts: BTreeMap::new(),
             effects: BTreeMap::new(),
-            struck: strikes.iter().flat_map(|s| s.open.clone()).collect(),
+            struck: injected.iter().flat_map(|s| s.open.clone()).collect(),
             stalled: BTreeSet::new(),
             verdict: Verdict::default(),
         };
         for lines in evidence.ledgers.values() {
-            trial.read(lines);
+            checker.read(lines);
         }
-        trial.count();
-        trial
+        checker.count();
+        checker
     }
 
     fn read(&mut self, lines: &'a [Line]) {
@@ -152,15 +152,15 @@ impl<'a> Trial<'a> {
                 Line::Cut { delivery } => {
                     self.struck.insert(*delivery);
                 }
-                Line::Fault(_) | Line::Sprung { .. } | Line::Doubted { .. } => {}
+                Line::FaultHit(_) | Line::PointHit { .. } | Line::Doubted { .. } => {}
             }
         }
     }
 
     fn count(&mut self) {
         let evidence = self.evidence;
-        let (sent, strikes) = (&evidence.drive.sent, &evidence.drive.strikes);
-        let with = |fault| strikes.iter().filter(|s| s.fault == fault).count();
+        let (sent, injected) = (&evidence.drive.sent, &evidence.drive.injected);
+        let with = |fault| injected.iter().filter(|s| s.fault == fault).count();
         let in_state = |state| {
             evidence
                 .records
@@ -168,16 +168,16 @@ impl<'a> Trial<'a> {
                 .filter(|r| r.state == state)
                 .count()
         };
-        self.verdict.tally = Tally {
+        self.verdict.counts = CrashCounts {
             deliveries: sent.len(),
             runs: self.attempts.values().map(Vec::len).sum(),
             succeeded: in_state(State::Succeeded),
             parked: in_state(State::Parked),
-            kills: with(Fault::Kill),
-            pauses: with(Fault::Pause),
-            in_flight: strikes.iter().filter(|s| !s.open.is_empty()).count(),
+            kills: with(ProcessFault::Kill),
+            pauses: with(ProcessFault::Pause),
+            in_flight: injected.iter().filter(|s| !s.open.is_empty()).count(),
             unknown: sent.iter().filter(|sent| sent.unknown).count(),
-            ..self.verdict.tally
+            ..self.verdict.counts
         };
     }
 

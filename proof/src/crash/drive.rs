@@ -1,9 +1,9 @@
-//! The driver: lets a sender and a fleet meet, and strikes the fleet while they do.
+//! The driver: lets a sender and a processes meet, and injects faults into the processes while they do.
 
 use super::case::{Case, WorkId};
-use super::fleet::{Event, Fleet, Stopped, Strike};
-use super::message::{Armed, Said};
-use super::point::Fault;
+use super::message::{ArmedPoint, WorkerMessage};
+use super::point::ProcessFault;
+use super::processes::{Event, InjectedFault, Processes, Stopped};
 use super::sender::{Sender, Sent};
 use rand::rngs::StdRng;
 use rand::seq::{IndexedRandom, SliceRandom};
@@ -24,7 +24,7 @@ const PAUSE_LEASES: std::ops::Range<f64> = 1.2..2.5;
 
 /// How hard a case is tried.
 #[derive(Clone, Debug)]
-pub struct Effort {
+pub struct DriveSettings {
     /// The program to start workers from: the test itself.
     pub program: PathBuf,
     /// What every choice is drawn from.
@@ -36,18 +36,18 @@ pub struct Effort {
     /// How many worker processes at a time.
     pub workers: usize,
     /// The faults that wait at named points, each for one piece of work.
-    pub traps: Vec<Armed>,
+    pub armed_points: Vec<ArmedPoint>,
     /// The mean time between random faults.
-    pub strikes_every: Duration,
+    pub faults_every: Duration,
 }
 
 /// What driving a case left behind in the driver.
 #[derive(Debug)]
-pub struct Drive {
+pub struct DriveLog {
     /// Every delivery.
     pub sent: Vec<Sent>,
     /// Every fault.
-    pub strikes: Vec<Strike>,
+    pub injected: Vec<InjectedFault>,
     /// How many processes were started; their ledgers are numbered.
     pub workers: u32,
     /// The pieces of work that did not end in time.
@@ -56,22 +56,27 @@ pub struct Drive {
 
 struct Driver<'a> {
     case: &'a Case,
-    effort: &'a Effort,
+    settings: &'a DriveSettings,
     rng: StdRng,
     sender: Sender,
-    fleet: Fleet,
-    strikes: Vec<Strike>,
-    next_strike: Instant,
+    processes: Processes,
+    injected: Vec<InjectedFault>,
+    next_fault: Instant,
 }
 
 /// Drives a case to its end.
 ///
 /// # Errors
 /// When a worker cannot be started or ends by itself.
-pub async fn drive(case: &Case, effort: &Effort) -> anyhow::Result<Drive> {
+pub async fn drive(case: &Case, settings: &DriveSettings) -> anyhow::Result<DriveLog> {
     let (events, mut heard) = mpsc::unbounded_channel();
-    let fleet = Fleet::start(effort.program.clone(), case.clone(), effort.workers, events)?;
-    let mut driver = Driver::new(case, effort, fleet);
+    let processes = Processes::start(
+        settings.program.clone(),
+        case.clone(),
+        settings.workers,
+        events,
+    )?;
+    let mut driver = Driver::new(case, settings, processes);
     let mut drained_by = None;
     while !driver.is_done() {
         let now = Instant::now();
@@ -80,15 +85,15 @@ pub async fn drive(case: &Case, effort: &Effort) -> anyhow::Result<Drive> {
         }
         driver.act(now).await?;
         tokio::select! {
-            event = heard.recv() => if let Some(event) = event { driver.hear(event).await? },
+            event = heard.recv() => if let Some(event) = event { driver.handle(event).await? },
             () = sleep_until(now + TICK) => {}
         }
     }
-    let (workers, stuck) = (driver.fleet.started(), driver.sender.unended());
-    driver.fleet.dismiss().await?;
-    Ok(Drive {
+    let (workers, stuck) = (driver.processes.started(), driver.sender.unended());
+    driver.processes.shut_down().await?;
+    Ok(DriveLog {
         sent: driver.sender.history,
-        strikes: driver.strikes,
+        injected: driver.injected,
         workers,
         stuck,
     })
@@ -97,40 +102,42 @@ pub async fn drive(case: &Case, effort: &Effort) -> anyhow::Result<Drive> {
 // === impl Driver ===
 
 impl<'a> Driver<'a> {
-    fn new(case: &'a Case, effort: &'a Effort, fleet: Fleet) -> Self {
-        let mut rng = StdRng::seed_from_u64(effort.seed);
-        let mut traps = effort.traps.clone();
-        traps.shuffle(&mut rng);
-        let sender = Sender::new(rng.random(), case, effort, traps);
+    fn new(case: &'a Case, settings: &'a DriveSettings, processes: Processes) -> Self {
+        let mut rng = StdRng::seed_from_u64(settings.seed);
+        let mut armed_points = settings.armed_points.clone();
+        armed_points.shuffle(&mut rng);
+        let sender = Sender::new(rng.random(), case, settings, armed_points);
         Self {
             case,
-            effort,
+            settings,
             rng,
             sender,
-            fleet,
-            strikes: Vec::new(),
-            next_strike: Instant::now() + effort.strikes_every,
+            processes,
+            injected: Vec::new(),
+            next_fault: Instant::now() + settings.faults_every,
         }
     }
 
     fn is_done(&self) -> bool {
-        let idle = |worker: &super::fleet::Worker| worker.in_hand.is_empty() && !worker.is_paused();
-        self.sender.is_done() && self.fleet.workers.iter().all(idle)
+        let idle = |worker: &super::processes::WorkerProcess| {
+            worker.in_hand.is_empty() && !worker.is_paused()
+        };
+        self.sender.is_done() && self.processes.workers.iter().all(idle)
     }
 
     async fn act(&mut self, now: Instant) -> anyhow::Result<()> {
-        self.fleet.resume_due(now)?;
-        if now >= self.next_strike && !self.sender.has_sent_all() {
-            self.strike(now)?;
+        self.processes.resume_due(now)?;
+        if now >= self.next_fault && !self.sender.has_sent_all() {
+            self.inject(now)?;
         }
         loop {
-            let Some(&number) = self.fleet.with_room().choose(&mut self.rng) else {
+            let Some(&number) = self.processes.with_room().choose(&mut self.rng) else {
                 return Ok(());
             };
             let Some(delivery) = self.sender.next(now) else {
                 return Ok(());
             };
-            if let Some(worker) = self.fleet.find(number) {
+            if let Some(worker) = self.processes.find(number) {
                 worker.hand(&delivery).await?;
             }
             self.sender.sent(delivery, number, now);
@@ -138,48 +145,48 @@ impl<'a> Driver<'a> {
     }
 
     /// A fault at a random moment, to a random worker.
-    fn strike(&mut self, now: Instant) -> anyhow::Result<()> {
-        let pause = self.effort.strikes_every;
-        self.next_strike = now + pause.mul_f64(self.rng.random_range(0.3..1.7));
-        let Some(&number) = self.fleet.strikeable().choose(&mut self.rng) else {
+    fn inject(&mut self, now: Instant) -> anyhow::Result<()> {
+        let pause = self.settings.faults_every;
+        self.next_fault = now + pause.mul_f64(self.rng.random_range(0.3..1.7));
+        let Some(&number) = self.processes.faultable().choose(&mut self.rng) else {
             return Ok(());
         };
-        match Fault::ALL.choose(&mut self.rng) {
-            Some(Fault::Kill) => self.fleet.kill(number),
-            Some(Fault::Pause) | None => self.pause(number, Stopped::ByDriver, now),
+        match ProcessFault::ALL.choose(&mut self.rng) {
+            Some(ProcessFault::Kill) => self.processes.kill(number),
+            Some(ProcessFault::Pause) | None => self.pause(number, Stopped::ByDriver, now),
         }
     }
 
     fn pause(&mut self, number: u32, stopped: Stopped, now: Instant) -> anyhow::Result<()> {
         let end = now + self.case.lease.mul_f64(self.rng.random_range(PAUSE_LEASES));
-        if let Some(strike) = self.fleet.pause(number, stopped, end)? {
-            self.struck(strike);
+        if let Some(fault) = self.processes.pause(number, stopped, end)? {
+            self.struck(fault);
         }
         Ok(())
     }
 
-    fn struck(&mut self, strike: Strike) {
-        let (worker, fault) = (strike.worker, strike.fault);
-        if let Some(point) = strike.point {
-            self.sender.sprung(worker, Armed { point, fault });
+    fn struck(&mut self, injected: InjectedFault) {
+        let (worker, fault) = (injected.worker, injected.fault);
+        if let Some(point) = injected.point {
+            self.sender.fault_hit(worker, ArmedPoint { point, fault });
         }
-        self.strikes.push(strike);
+        self.injected.push(injected);
     }
 
-    async fn hear(&mut self, event: Event) -> anyhow::Result<()> {
+    async fn handle(&mut self, event: Event) -> anyhow::Result<()> {
         let now = Instant::now();
         let (number, said) = match event {
-            Event::Said(number, said) => (number, said),
-            Event::Gone(number) => return self.bury(number, now).await,
+            Event::Message(number, said) => (number, said),
+            Event::Gone(number) => return self.reap(number, now).await,
         };
-        let Some(worker) = self.fleet.find(number) else {
+        let Some(worker) = self.processes.find(number) else {
             return Ok(());
         };
         match said {
-            Said::Ready => worker.is_ready(),
-            Said::Resumed => worker.is_resumed(),
-            Said::Pausing => self.pause(number, Stopped::ByItself, now)?,
-            Said::Answered { delivery, heard } => {
+            WorkerMessage::Ready => worker.is_ready(),
+            WorkerMessage::Resumed => worker.is_resumed(),
+            WorkerMessage::Pausing => self.pause(number, Stopped::ByItself, now)?,
+            WorkerMessage::Answered { delivery, heard } => {
                 worker.in_hand.remove(&delivery);
                 self.sender.heard(delivery, heard, now);
             }
@@ -187,12 +194,12 @@ impl<'a> Driver<'a> {
         Ok(())
     }
 
-    async fn bury(&mut self, number: u32, now: Instant) -> anyhow::Result<()> {
-        let (worker, strike) = self.fleet.bury(number).await?;
-        self.struck(strike);
+    async fn reap(&mut self, number: u32, now: Instant) -> anyhow::Result<()> {
+        let (worker, fault) = self.processes.reap(number).await?;
+        self.struck(fault);
         for delivery in worker.in_hand {
             self.sender.lost(delivery, now);
         }
-        self.fleet.spawn()
+        self.processes.spawn()
     }
 }

@@ -1,11 +1,11 @@
 //! Effects: what a run does to the world outside, in each mode.
 
+use super::armed::ArmedPoints;
 use super::case::{Broken, Case, Mode};
 use super::downstream::{Charge, charge};
-use super::ledger::{Attempt, Ledger, Line, Part};
-use super::message::{Delivery, Manner};
+use super::ledger::{Attempt, EffectPart, Ledger, Line};
+use super::message::{Delivery, EffectBehaviour};
 use super::point::Point;
-use super::trap::Traps;
 use semel::clock::{Clock, SystemClock};
 use semel::work::Failure;
 use semel::{Key, Outcome, Run};
@@ -16,18 +16,18 @@ use tokio::time::sleep;
 pub(super) struct Actor {
     pub(super) case: Case,
     ledger: Ledger,
-    pub(super) traps: Traps,
+    pub(super) armed_points: ArmedPoints,
     clock: SystemClock,
 }
 
 // === impl Actor ===
 
 impl Actor {
-    pub(super) fn new(case: Case, ledger: Ledger, traps: Traps) -> Self {
+    pub(super) fn new(case: Case, ledger: Ledger, armed_points: ArmedPoints) -> Self {
         Self {
             case,
             ledger,
-            traps,
+            armed_points,
             clock: SystemClock::new(),
         }
     }
@@ -42,13 +42,15 @@ impl Actor {
             attempt: lease.attempt,
         };
         self.ledger.write(&Line::Begun(attempt));
-        let lasts = match delivery.manner {
-            Manner::Acts { ms } => Duration::from_millis(ms),
-            Manner::Fails => return Err(Failure::retryable("the handler said no")),
-            Manner::NotStarted => return Err(Failure::not_started("nothing was begun")),
-            Manner::FailsForGood => return Err(Failure::final_failure("this will never do")),
+        let lasts = match delivery.behaviour {
+            EffectBehaviour::Acts { ms } => Duration::from_millis(ms),
+            EffectBehaviour::Fails => return Err(Failure::retryable("the handler said no")),
+            EffectBehaviour::NotStarted => return Err(Failure::not_started("nothing was begun")),
+            EffectBehaviour::FailsForGood => {
+                return Err(Failure::final_failure("this will never do"));
+            }
         };
-        self.traps.pass(&lease.key, Point::EffectBegun);
+        self.armed_points.pass(&lease.key, Point::EffectBegun);
         sleep(lasts / 2).await;
         let said = match self.case.mode {
             Mode::Transaction => self.in_a_transaction(lease, attempt).await,
@@ -67,7 +69,7 @@ impl Actor {
             fence: 0,
             attempt: 0,
         };
-        self.take_effect(attempt, Part::Work);
+        self.take_effect(attempt, EffectPart::Work);
     }
 
     /// The effect is a line of the ledger; a step is another.
@@ -76,19 +78,19 @@ impl Actor {
         let nonce = match self.case.broken {
             Some(Broken::EffectBeforeClaim) => nonce(),
             Some(Broken::Store(_) | Broken::CompletesApart) | None => {
-                self.take_effect(attempt, Part::Work)
+                self.take_effect(attempt, EffectPart::Work)
             }
         };
-        self.traps.pass(key, Point::EffectDone);
+        self.armed_points.pass(key, Point::EffectDone);
         if attempt.work.has_step() {
             let receipt = async |_| {
-                self.traps.pass(key, Point::StepBegun);
-                let nonce = self.take_effect(attempt, Part::Step);
-                self.traps.pass(key, Point::StepDone);
+                self.armed_points.pass(key, Point::StepBegun);
+                let nonce = self.take_effect(attempt, EffectPart::Step);
+                self.armed_points.pass(key, Point::StepDone);
                 Ok(nonce.into())
             };
             run.step("receipt", receipt).await?;
-            self.traps.pass(key, Point::StepRecorded);
+            self.armed_points.pass(key, Point::StepRecorded);
         }
         Ok(Outcome::ok(nonce))
     }
@@ -98,18 +100,18 @@ impl Actor {
         let key = run.lease().key;
         if !attempt.work.has_step() {
             let nonce = self.charge(key, attempt).await?;
-            self.traps.pass(&key, Point::EffectDone);
+            self.armed_points.pass(&key, Point::EffectDone);
             return Ok(Outcome::ok(nonce));
         }
         let charging = async |step: semel::Step| {
-            self.traps.pass(&key, Point::StepBegun);
+            self.armed_points.pass(&key, Point::StepBegun);
             let nonce = self.charge(step.key, attempt).await?;
-            self.traps.pass(&key, Point::StepDone);
+            self.armed_points.pass(&key, Point::StepDone);
             Ok(nonce.into())
         };
         let nonce = run.step("charge", charging).await?;
-        self.traps.pass(&key, Point::StepRecorded);
-        self.traps.pass(&key, Point::EffectDone);
+        self.armed_points.pass(&key, Point::StepRecorded);
+        self.armed_points.pass(&key, Point::EffectDone);
         Ok(Outcome::ok(nonce))
     }
 
@@ -124,7 +126,7 @@ impl Actor {
             .map_err(|error| Failure::in_doubt(format!("the downstream did not answer: {error}")))
     }
 
-    fn take_effect(&self, attempt: Attempt, part: Part) -> String {
+    fn take_effect(&self, attempt: Attempt, part: EffectPart) -> String {
         let nonce = nonce();
         self.ledger.write(&Line::Effect {
             attempt,

@@ -2,7 +2,7 @@
 
 use super::case::{Case, WorkId};
 use super::downstream::{Charge, Downstream};
-use super::drive::Drive;
+use super::drive::DriveLog;
 use super::ledger::{self, Line};
 use semel::protocol::{Record, State};
 use semel::store::StoreExt;
@@ -17,13 +17,13 @@ pub struct Evidence {
     /// How many pieces of work there were.
     pub works: u32,
     /// Deliveries and faults.
-    pub drive: Drive,
+    pub drive: DriveLog,
     /// What each worker wrote, by its number.
     pub ledgers: BTreeMap<u32, Vec<Line>>,
     /// The charges at the downstream.
     pub charges: Vec<Charge>,
     /// The effects that were committed together with their completion.
-    pub rows: Vec<Row>,
+    pub rows: Vec<EffectRow>,
     /// The records at the end.
     pub records: BTreeMap<WorkId, Record>,
     /// The work that the store lists as parked.
@@ -32,7 +32,7 @@ pub struct Evidence {
 
 /// An effect as a row of the handler's own table.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Row {
+pub struct EffectRow {
     /// Of what.
     pub work: WorkId,
     /// Under which fence.
@@ -51,10 +51,10 @@ impl Evidence {
     pub async fn gather(
         case: &Case,
         works: u32,
-        drive: Drive,
+        drive: DriveLog,
         downstream: &Downstream,
     ) -> anyhow::Result<Self> {
-        let store = case.place.open().await?;
+        let store = case.location.open().await?;
         let ledgers = (0..drive.workers)
             .map(|worker| Ok((worker, ledger::read(&case.ledger(worker))?)))
             .collect::<anyhow::Result<_>>()?;

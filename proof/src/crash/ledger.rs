@@ -2,8 +2,8 @@
 //! SIGKILL cannot take back.
 
 use super::case::WorkId;
-use super::message::Armed;
-use super::point::Fault;
+use super::message::ArmedPoint;
+use super::point::ProcessFault;
 use anyhow::Context;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
@@ -29,20 +29,20 @@ pub enum Line {
         /// Under which lease.
         attempt: Attempt,
         /// Of the whole work, or of its step.
-        part: Part,
+        part: EffectPart,
         /// Drawn for this one execution.
         nonce: String,
         /// When, in µs since 1970.
         at: u64,
     },
     /// The worker reached the point where its fault waits.
-    Fault(Armed),
+    FaultHit(ArmedPoint),
     /// A process reached the point where its fault waits, by the point's word.
-    Sprung {
+    PointHit {
         /// Where.
         point: String,
         /// What.
-        fault: Fault,
+        fault: ProcessFault,
     },
     /// The connection was cut under this delivery, after its effect.
     Cut {
@@ -83,7 +83,7 @@ pub struct Attempt {
 
 /// What an effect is an effect of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-pub enum Part {
+pub enum EffectPart {
     /// The work.
     Work,
     /// Its step.
@@ -139,8 +139,8 @@ pub(crate) fn open(lines: &[Line]) -> BTreeSet<u64> {
             }
             Line::Begun(_)
             | Line::Effect { .. }
-            | Line::Fault(_)
-            | Line::Sprung { .. }
+            | Line::FaultHit(_)
+            | Line::PointHit { .. }
             | Line::Cut { .. }
             | Line::Doubted { .. }
             | Line::Stalled { .. } => {}

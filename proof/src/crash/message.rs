@@ -1,14 +1,14 @@
 //! What driver and workers tell each other, a line of JSON each.
 
 use super::case::{Case, WorkId};
-use super::point::{Fault, Point};
+use super::point::{Point, ProcessFault};
 use semel::protocol::Ending;
 use semel::{Ended, Error};
 use serde::{Deserialize, Serialize};
 
 /// What a worker process is started with.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Order {
+pub struct WorkerConfig {
     /// The number of this process within its case.
     pub worker: u32,
     /// The case.
@@ -23,23 +23,23 @@ pub struct Delivery {
     /// Which piece of work.
     pub work: WorkId,
     /// What its effect does, if it comes to run.
-    pub manner: Manner,
+    pub behaviour: EffectBehaviour,
     /// What happens to the worker on the way.
-    pub armed: Option<Armed>,
+    pub armed: Option<ArmedPoint>,
 }
 
 /// A fault that waits at a point.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-pub struct Armed {
+pub struct ArmedPoint {
     /// Where.
     pub point: Point,
     /// What.
-    pub fault: Fault,
+    pub fault: ProcessFault,
 }
 
 /// What an effect does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Manner {
+pub enum EffectBehaviour {
     /// Takes effect within this time.
     Acts {
         /// Most of the run.
@@ -55,7 +55,7 @@ pub enum Manner {
 
 /// From a worker to the driver.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Said {
+pub enum WorkerMessage {
     /// The store is open.
     Ready,
     /// A delivery was answered.
@@ -63,7 +63,7 @@ pub enum Said {
         /// Which.
         delivery: u64,
         /// How.
-        heard: Heard,
+        heard: SenderAnswer,
     },
     /// This process is about to stop itself.
     Pausing,
@@ -73,7 +73,7 @@ pub enum Said {
 
 /// What a sender hears.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Heard {
+pub enum SenderAnswer {
     /// It is settled; the outcome as the store keeps it, in hex.
     Settled {
         /// Whether it succeeded.
@@ -91,9 +91,9 @@ pub enum Heard {
     Wrong(String),
 }
 
-// === impl Heard ===
+// === impl SenderAnswer ===
 
-impl Heard {
+impl SenderAnswer {
     /// What the sender makes of how a run ended.
     #[must_use]
     pub fn of(ended: &Result<Ended, Error>) -> Self {

@@ -42,7 +42,7 @@ pub enum Point {
 
 /// What is done to a worker process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-pub enum Fault {
+pub enum ProcessFault {
     /// SIGKILL.
     Kill,
     /// SIGSTOP, past the lease, then SIGCONT.
@@ -101,7 +101,7 @@ impl Point {
     }
 }
 
-impl Fault {
+impl ProcessFault {
     /// Both.
     pub const ALL: [Self; 2] = [Self::Kill, Self::Pause];
 }

@@ -1,9 +1,9 @@
 //! The report: a table of what was tried, and whether that was enough to mean something.
 
-use super::check::{Promise, Tally, Verdict};
+use super::check::{CrashCounts, Promise, Verdict};
 use super::evidence::Evidence;
-use super::message::Armed;
-use super::point::{Fault, Point};
+use super::message::ArmedPoint;
+use super::point::{Point, ProcessFault};
 use std::collections::BTreeSet;
 use std::fmt::{self, Write};
 
@@ -21,41 +21,41 @@ const SHOWN_MAX: usize = 20;
 
 /// What all cases of a run came to.
 #[derive(Clone, Debug, Default)]
-pub struct Report {
-    rows: Vec<Row>,
-    met: BTreeSet<Armed>,
+pub struct CrashReport {
+    rows: Vec<CrashRow>,
+    met: BTreeSet<ArmedPoint>,
 }
 
 #[derive(Clone, Debug)]
-struct Row {
+struct CrashRow {
     store: &'static str,
     mode: &'static str,
     verdict: Verdict,
 }
 
-// === impl Report ===
+// === impl CrashReport ===
 
-impl Report {
+impl CrashReport {
     /// Adds a case.
     pub fn add(&mut self, evidence: &Evidence, verdict: Verdict) {
-        for strike in &evidence.drive.strikes {
-            let fault = strike.fault;
+        for injected in &evidence.drive.injected {
+            let fault = injected.fault;
             self.met
-                .extend(strike.point.map(|point| Armed { point, fault }));
+                .extend(injected.point.map(|point| ArmedPoint { point, fault }));
         }
-        self.rows.push(Row {
-            store: evidence.case.place.word(),
-            mode: evidence.case.mode.words(),
+        self.rows.push(CrashRow {
+            store: evidence.case.location.name(),
+            mode: evidence.case.mode.name(),
             verdict,
         });
     }
 
     /// The sums over all cases.
     #[must_use]
-    pub fn total(&self) -> Tally {
-        let mut total = Tally::default();
+    pub fn total(&self) -> CrashCounts {
+        let mut total = CrashCounts::default();
         for row in &self.rows {
-            total += row.verdict.tally;
+            total += row.verdict.counts;
         }
         total
     }
@@ -90,14 +90,14 @@ impl Report {
             .collect();
         let pairs = Point::ALL
             .into_iter()
-            .flat_map(|point| Fault::ALL.map(|fault| Armed { point, fault }));
+            .flat_map(|point| ProcessFault::ALL.map(|fault| ArmedPoint { point, fault }));
         let missed = pairs.filter(|armed| !self.met.contains(armed));
         invalid.extend(missed.map(|armed| format!("invalid: {armed:?} was never met")));
         invalid
     }
 }
 
-impl fmt::Display for Report {
+impl fmt::Display for CrashReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(
             f,
@@ -108,35 +108,35 @@ impl fmt::Display for Report {
         for row in &self.rows {
             row.fmt(f)?;
         }
-        let mut sum = Row {
+        let mut sum = CrashRow {
             store: "**all**",
             mode: "",
             verdict: Verdict::default(),
         };
-        sum.verdict.tally = self.total();
+        sum.verdict.counts = self.total();
         let broken = self.rows.iter().flat_map(|row| row.verdict.broken.clone());
         sum.verdict.broken = broken.collect();
         sum.fmt(f)
     }
 }
 
-impl fmt::Display for Row {
+impl fmt::Display for CrashRow {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let tally = self.verdict.tally;
+        let counts = self.verdict.counts;
         let extra = self.verdict.count(Promise::NoDuplicate);
         let lost = self.verdict.count(Promise::NoLoss);
         let other = self.verdict.broken.len() - extra - lost;
         let numbers = [
-            tally.deliveries,
-            tally.runs,
-            tally.succeeded,
-            tally.parked,
-            tally.kills,
-            tally.pauses,
-            tally.in_flight,
-            tally.unknown,
-            tally.by_fault,
-            tally.by_stall,
+            counts.deliveries,
+            counts.runs,
+            counts.succeeded,
+            counts.parked,
+            counts.kills,
+            counts.pauses,
+            counts.in_flight,
+            counts.unknown,
+            counts.by_fault,
+            counts.by_stall,
             extra,
             lost,
             other,
@@ -149,9 +149,9 @@ impl fmt::Display for Row {
     }
 }
 
-// === impl Tally ===
+// === impl CrashCounts ===
 
-impl std::ops::AddAssign for Tally {
+impl std::ops::AddAssign for CrashCounts {
     fn add_assign(&mut self, other: Self) {
         self.deliveries += other.deliveries;
         self.runs += other.runs;

@@ -1,15 +1,15 @@
 //! The sender: delivers every piece of work at least once, and again until it hears how it ended.
 
 use super::case::{Case, Mode, WorkId};
-use super::drive::Effort;
-use super::message::{Armed, Delivery, Heard, Manner};
+use super::drive::DriveSettings;
+use super::message::{ArmedPoint, Delivery, EffectBehaviour, SenderAnswer};
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 use std::time::Duration;
 use tokio::time::Instant;
 
 /// One work in this many fails for good, always.
-const HOPELESS_EVERY: u32 = 17;
+const FAILS_EVERY: u32 = 17;
 
 /// How many pieces of work are under way at a time.
 const UNDER_WAY_MAX: usize = 16;
@@ -29,7 +29,7 @@ pub(super) struct Sender {
     works: Vec<Progress>,
     total: u32,
     long_percent: u32,
-    to_arm: Vec<Armed>,
+    to_arm: Vec<ArmedPoint>,
     moment: u64,
     pub(super) history: Vec<Sent>,
 }
@@ -51,7 +51,7 @@ pub struct Sent {
     /// When.
     pub sent: u64,
     /// What the sender heard, and when.
-    pub heard: Option<(u64, Heard)>,
+    pub heard: Option<(u64, SenderAnswer)>,
     /// Whether the worker died first.
     pub unknown: bool,
 }
@@ -59,15 +59,20 @@ pub struct Sent {
 // === impl Sender ===
 
 impl Sender {
-    pub(super) fn new(seed: u64, case: &Case, effort: &Effort, traps: Vec<Armed>) -> Self {
+    pub(super) fn new(
+        seed: u64,
+        case: &Case,
+        settings: &DriveSettings,
+        armed_points: Vec<ArmedPoint>,
+    ) -> Self {
         Self {
             rng: StdRng::seed_from_u64(seed),
             mode: case.mode,
             lease: case.lease,
             works: Vec::new(),
-            total: effort.works,
-            long_percent: effort.long_percent,
-            to_arm: traps,
+            total: settings.works,
+            long_percent: settings.long_percent,
+            to_arm: armed_points,
             moment: 0,
             history: Vec::new(),
         }
@@ -111,41 +116,41 @@ impl Sender {
         Some(self.delivery(work, armed))
     }
 
-    fn arm(&mut self, work: WorkId) -> Option<Armed> {
-        if is_hopeless(work) {
+    fn arm(&mut self, work: WorkId) -> Option<ArmedPoint> {
+        if always_fails(work) {
             return None;
         }
-        let fits = |armed: &Armed| armed.point.is_on_the_way_of(self.mode, work);
+        let fits = |armed: &ArmedPoint| armed.point.is_on_the_way_of(self.mode, work);
         let place = self.to_arm.iter().position(fits)?;
         Some(self.to_arm.remove(place))
     }
 
-    fn delivery(&mut self, work: WorkId, armed: Option<Armed>) -> Delivery {
+    fn delivery(&mut self, work: WorkId, armed: Option<ArmedPoint>) -> Delivery {
         Delivery {
             id: self.history.len() as u64,
             work,
-            manner: self.manner(work, armed),
+            behaviour: self.behaviour(work, armed),
             armed,
         }
     }
 
-    fn manner(&mut self, work: WorkId, armed: Option<Armed>) -> Manner {
+    fn behaviour(&mut self, work: WorkId, armed: Option<ArmedPoint>) -> EffectBehaviour {
         let lease_ms = u64::try_from(self.lease.as_millis()).unwrap_or(u64::MAX);
-        let long = Manner::Acts {
+        let long = EffectBehaviour::Acts {
             ms: lease_ms + lease_ms / 2,
         };
-        let short = Manner::Acts {
+        let short = EffectBehaviour::Acts {
             ms: self.rng.random_range(EFFECT_MS),
         };
         match armed {
             Some(armed) if armed.point.needs_a_long_run() => return long,
             Some(_) => return short,
-            None if is_hopeless(work) => return Manner::FailsForGood,
+            None if always_fails(work) => return EffectBehaviour::FailsForGood,
             None => {}
         }
         match self.rng.random_range(0..100) {
-            0..6 => Manner::Fails,
-            6..10 => Manner::NotStarted,
+            0..6 => EffectBehaviour::Fails,
+            6..10 => EffectBehaviour::NotStarted,
             dice if dice < 10 + self.long_percent => long,
             _ => short,
         }
@@ -171,7 +176,7 @@ impl Sender {
     }
 
     /// An answer came.
-    pub(super) fn heard(&mut self, delivery: u64, heard: Heard, now: Instant) {
+    pub(super) fn heard(&mut self, delivery: u64, heard: SenderAnswer, now: Instant) {
         let moment = self.tick();
         let pause = self.rng.random_range(5..40);
         let late = self.rng.random_bool(0.3);
@@ -181,10 +186,10 @@ impl Sender {
         let (work, armed) = (sent.delivery.work, sent.delivery.armed);
         let over = matches!(
             heard,
-            Heard::Settled { .. } | Heard::Parked | Heard::Wrong(_)
+            SenderAnswer::Settled { .. } | SenderAnswer::Parked | SenderAnswer::Wrong(_)
         );
         sent.heard = Some((moment, heard));
-        // A trap that did not close is set for another piece of work.
+        // A fault that did not close is set for another piece of work.
         self.to_arm.extend(armed);
         let soon = now + Duration::from_millis(pause);
         let progress = self.progress(work);
@@ -212,8 +217,8 @@ impl Sender {
         progress.due = Some(now + pause);
     }
 
-    /// A trap closed: it is not set again.
-    pub(super) fn sprung(&mut self, worker: u32, armed: Armed) {
+    /// A fault closed: it is not set again.
+    pub(super) fn fault_hit(&mut self, worker: u32, armed: ArmedPoint) {
         let mut sent = self.history.iter_mut().rev();
         let trap = sent.find(|sent| sent.worker == worker && sent.delivery.armed == Some(armed));
         if let Some(sent) = trap {
@@ -238,6 +243,6 @@ impl Sender {
 }
 
 /// Whether this work fails for good whenever it runs.
-pub(crate) const fn is_hopeless(work: WorkId) -> bool {
-    work.0 % HOPELESS_EVERY == HOPELESS_EVERY - 1
+pub(crate) const fn always_fails(work: WorkId) -> bool {
+    work.0 % FAILS_EVERY == FAILS_EVERY - 1
 }

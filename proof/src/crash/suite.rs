@@ -3,13 +3,13 @@
 use super::case::{Broken, Case, Mode, Senders, WorkId};
 use super::check::{Promise, Verdict, check};
 use super::downstream::Downstream;
-use super::drive::{Effort, drive};
+use super::drive::{DriveSettings, drive};
 use super::evidence::Evidence;
-use super::message::Armed;
-use super::point::{Fault, Point};
-use super::report::Report;
+use super::message::ArmedPoint;
+use super::point::{Point, ProcessFault};
+use super::report::CrashReport;
 use super::transaction;
-use crate::bed::{Flaw, Place, Profile};
+use crate::harness::{Flaw, Profile, StoreLocation};
 use anyhow::Context;
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
@@ -22,8 +22,8 @@ const WORKS: u32 = 160;
 const LONG_TIMES: u32 = 10;
 
 /// How many pieces of work a case has that is broken on purpose, and how many run into its fault.
-const TEETH_WORKS: u32 = 80;
-const TEETH_TRAPS: usize = 30;
+const BROKEN_WORKS: u32 = 80;
+const BROKEN_TRAPS: usize = 30;
 
 /// The lease of a case, in ms.
 const LEASE_MS: std::ops::Range<u64> = 180..400;
@@ -32,70 +32,70 @@ const LEASE_MS: std::ops::Range<u64> = 180..400;
 const SIDE_BY_SIDE: usize = 5;
 
 /// What is tried. The embedded store has one process at a time and takes longest: it begins.
-const CASES: [(Where, Mode); 10] = [
-    (Where::Embedded, Mode::Downstream),
-    (Where::Embedded, Mode::Park),
-    (Where::Embedded, Mode::Retry),
-    (Where::Postgres, Mode::Transaction),
-    (Where::Postgres, Mode::Downstream),
-    (Where::Postgres, Mode::Park),
-    (Where::Postgres, Mode::Retry),
-    (Where::Redis, Mode::Downstream),
-    (Where::Redis, Mode::Park),
-    (Where::Redis, Mode::Retry),
+const CASES: [(StoreKind, Mode); 10] = [
+    (StoreKind::Embedded, Mode::Downstream),
+    (StoreKind::Embedded, Mode::Park),
+    (StoreKind::Embedded, Mode::Retry),
+    (StoreKind::Postgres, Mode::Transaction),
+    (StoreKind::Postgres, Mode::Downstream),
+    (StoreKind::Postgres, Mode::Park),
+    (StoreKind::Postgres, Mode::Retry),
+    (StoreKind::Redis, Mode::Downstream),
+    (StoreKind::Redis, Mode::Park),
+    (StoreKind::Redis, Mode::Retry),
 ];
 
 /// Something broken, and what brings it to light.
-struct Tooth {
+struct BrokenBuild {
     broken: Broken,
-    store: Where,
+    store: StoreKind,
     mode: Mode,
     /// The promise that must be seen broken.
     promise: Promise,
     /// The fault that every other piece of work runs into.
-    trap: Option<Armed>,
+    trap: Option<ArmedPoint>,
 }
 
-const TEETH: [Tooth; 4] = [
-    Tooth {
+const BROKEN_BUILDS: [BrokenBuild; 4] = [
+    BrokenBuild {
         broken: Broken::CompletesApart,
-        store: Where::Postgres,
+        store: StoreKind::Postgres,
         mode: Mode::Transaction,
         promise: Promise::NoDuplicate,
-        trap: Some(Armed {
+        trap: Some(ArmedPoint {
             point: Point::TransactionCompleted,
-            fault: Fault::Kill,
+            fault: ProcessFault::Kill,
         }),
     },
-    Tooth {
+    BrokenBuild {
         broken: Broken::EffectBeforeClaim,
-        store: Where::Redis,
+        store: StoreKind::Redis,
         mode: Mode::Retry,
         promise: Promise::NoDuplicate,
         trap: None,
     },
-    Tooth {
+    BrokenBuild {
         broken: Broken::Store(Flaw::ClaimIgnoresTheLease),
-        store: Where::Redis,
+        store: StoreKind::Redis,
         mode: Mode::Park,
         promise: Promise::NoDuplicate,
         trap: None,
     },
-    Tooth {
+    BrokenBuild {
         broken: Broken::Store(Flaw::CompleteWithoutFence),
-        store: Where::Postgres,
+        store: StoreKind::Postgres,
         mode: Mode::Retry,
         promise: Promise::SameAnswer,
-        trap: Some(Armed {
+        trap: Some(ArmedPoint {
             point: Point::EffectDone,
-            fault: Fault::Pause,
+            fault: ProcessFault::Pause,
         }),
     },
 ];
 
 /// A kind of store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Where {
+enum StoreKind {
     Postgres,
     Redis,
     Embedded,
@@ -105,18 +105,19 @@ enum Where {
 ///
 /// # Errors
 /// When a server, a worker or a store cannot be used.
-pub async fn prove(profile: Profile, program: &Path, only: &str) -> anyhow::Result<Report> {
-    let mut report = Report::default();
+pub async fn prove(profile: Profile, program: &Path, only: &str) -> anyhow::Result<CrashReport> {
+    let mut report = CrashReport::default();
     let mut running = JoinSet::new();
-    let named =
-        |(store, mode): &(Where, Mode)| format!("{} {}", store.word(), mode.words()).contains(only);
+    let named = |(store, mode): &(StoreKind, Mode)| {
+        format!("{} {}", store.name(), mode.name()).contains(only)
+    };
     let mut cases = (0..).zip(CASES.into_iter().filter(named));
     loop {
         while running.len() < SIDE_BY_SIDE
             && let Some((number, (store, mode))) = cases.next()
         {
-            let effort = Effort::of(profile, program, number, store, mode);
-            running.spawn(run(store, mode, None, effort));
+            let settings = DriveSettings::of(profile, program, number, store, mode);
+            running.spawn(run(store, mode, None, settings));
         }
         let Some(done) = running.join_next().await else {
             return Ok(report);
@@ -130,18 +131,21 @@ pub async fn prove(profile: Profile, program: &Path, only: &str) -> anyhow::Resu
 ///
 /// # Errors
 /// When a server, a worker or a store cannot be used, or something broken passed.
-pub async fn show_teeth(profile: Profile, program: &Path) -> anyhow::Result<Vec<String>> {
+pub async fn convict_broken_builds(
+    profile: Profile,
+    program: &Path,
+) -> anyhow::Result<Vec<String>> {
     let mut running = JoinSet::new();
-    for (number, tooth) in (100..).zip(TEETH) {
-        let effort = Effort {
-            works: TEETH_WORKS,
+    for (number, build) in (100..).zip(BROKEN_BUILDS) {
+        let settings = DriveSettings {
+            works: BROKEN_WORKS,
             long_percent: 50,
-            traps: tooth
+            armed_points: build
                 .trap
-                .map_or(Vec::new(), |trap| vec![trap; TEETH_TRAPS]),
-            ..Effort::of(profile, program, number, tooth.store, tooth.mode)
+                .map_or(Vec::new(), |trap| vec![trap; BROKEN_TRAPS]),
+            ..DriveSettings::of(profile, program, number, build.store, build.mode)
         };
-        running.spawn(tooth.bite(effort));
+        running.spawn(build.convict(settings));
     }
     let mut convicted = Vec::new();
     while let Some(done) = running.join_next().await {
@@ -151,40 +155,40 @@ pub async fn show_teeth(profile: Profile, program: &Path) -> anyhow::Result<Vec<
 }
 
 async fn run(
-    store: Where,
+    store: StoreKind,
     mode: Mode,
     broken: Option<Broken>,
-    effort: Effort,
+    settings: DriveSettings,
 ) -> anyhow::Result<(Evidence, Verdict)> {
     let dir = tempfile::tempdir().context("cannot make a directory for the ledger")?;
     let downstream = Downstream::start().await?;
-    let name = format!("crash-{}-{}", std::process::id(), effort.seed);
+    let name = format!("crash-{}-{}", std::process::id(), settings.seed);
     let case = Case {
-        place: store.place(dir.path()).await?,
+        location: store.location(dir.path()).await?,
         name,
         mode,
         broken,
-        lease: Duration::from_millis(StdRng::seed_from_u64(effort.seed).random_range(LEASE_MS)),
+        lease: Duration::from_millis(StdRng::seed_from_u64(settings.seed).random_range(LEASE_MS)),
         dir: dir.path().to_owned(),
         downstream: downstream.port,
         senders: Senders::Driver,
     };
     transaction::prepare(&case).await?;
-    let drive = drive(&case, &effort).await?;
-    let evidence = Evidence::gather(&case, effort.works, drive, &downstream).await?;
+    let drive = drive(&case, &settings).await?;
+    let evidence = Evidence::gather(&case, settings.works, drive, &downstream).await?;
     let verdict = check(&evidence);
     Ok((evidence, verdict))
 }
 
-// === impl Where ===
+// === impl StoreKind ===
 
-impl Where {
-    async fn place(self, dir: &Path) -> anyhow::Result<Place> {
+impl StoreKind {
+    async fn location(self, dir: &Path) -> anyhow::Result<StoreLocation> {
         Ok(match self {
             Self::Postgres => {
                 let url =
                     tokio::task::spawn_blocking(|| testbed::fresh_database("crash")).await??;
-                Place::Postgres {
+                StoreLocation::Postgres {
                     url,
                     group_items_max: 256,
                 }
@@ -192,15 +196,15 @@ impl Where {
             Self::Redis => {
                 let url = tokio::task::spawn_blocking(testbed::redis_url).await??;
                 let prefix = format!("crash{}", std::process::id());
-                Place::Redis { url, prefix }
+                StoreLocation::Redis { url, prefix }
             }
-            Self::Embedded => Place::Embedded {
+            Self::Embedded => StoreLocation::Embedded {
                 dir: dir.join("store"),
             },
         })
     }
 
-    const fn word(self) -> &'static str {
+    const fn name(self) -> &'static str {
         match self {
             Self::Postgres => "postgres",
             Self::Redis => "redis",
@@ -216,28 +220,28 @@ impl Where {
     }
 }
 
-// === impl Tooth ===
+// === impl BrokenBuild ===
 
-impl Tooth {
-    async fn bite(self, effort: Effort) -> anyhow::Result<String> {
-        let (promise, words) = (self.promise, self.broken.words());
-        let (_, verdict) = run(self.store, self.mode, Some(self.broken), effort).await?;
+impl BrokenBuild {
+    async fn convict(self, settings: DriveSettings) -> anyhow::Result<String> {
+        let (promise, words) = (self.promise, self.broken.name());
+        let (_, verdict) = run(self.store, self.mode, Some(self.broken), settings).await?;
         let (times, all) = (verdict.count(promise), verdict.broken.len());
         anyhow::ensure!(
             times > 0,
             "the checker has no teeth: {words} passed ({promise:?} was never seen broken; {all} others)"
         );
-        let store = self.store.word();
+        let store = self.store.name();
         Ok(format!(
             "{store}, {words}: convicted, {promise:?} broken {times} times"
         ))
     }
 }
 
-// === impl Effort ===
+// === impl DriveSettings ===
 
-impl Effort {
-    fn of(profile: Profile, program: &Path, number: u64, store: Where, mode: Mode) -> Self {
+impl DriveSettings {
+    fn of(profile: Profile, program: &Path, number: u64, store: StoreKind, mode: Mode) -> Self {
         let times = if profile.long { LONG_TIMES } else { 1 };
         Self {
             program: PathBuf::from(program),
@@ -245,8 +249,8 @@ impl Effort {
             works: WORKS * times,
             long_percent: 4,
             workers: store.workers(),
-            traps: (0..times).flat_map(|_| mode.traps()).collect(),
-            strikes_every: Duration::from_millis(250),
+            armed_points: (0..times).flat_map(|_| mode.armed_points()).collect(),
+            faults_every: Duration::from_millis(250),
         }
     }
 }
@@ -255,7 +259,7 @@ impl Effort {
 
 impl Mode {
     /// Every pair of point and fault that this mode can meet.
-    fn traps(self) -> impl Iterator<Item = Armed> {
+    fn armed_points(self) -> impl Iterator<Item = ArmedPoint> {
         let either = [WorkId(0), WorkId(1)];
         let met = move |point: &Point| {
             either
@@ -263,6 +267,6 @@ impl Mode {
                 .any(|work| point.is_on_the_way_of(self, *work))
         };
         let points = Point::ALL.into_iter().filter(met);
-        points.flat_map(|point| Fault::ALL.map(|fault| Armed { point, fault }))
+        points.flat_map(|point| ProcessFault::ALL.map(|fault| ArmedPoint { point, fault }))
     }
 }

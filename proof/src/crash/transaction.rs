@@ -2,10 +2,10 @@
 
 use super::case::{Broken, Case, WorkId};
 use super::effect::{Actor, nonce};
-use super::evidence::Row;
+use super::evidence::EffectRow;
 use super::ledger::Attempt;
 use super::point::Point;
-use crate::bed::{self, Place};
+use crate::harness::{self, StoreLocation};
 use anyhow::Context;
 use semel::Outcome;
 use semel::protocol::Lease;
@@ -31,7 +31,7 @@ impl Actor {
         lease: &Lease,
         attempt: Attempt,
     ) -> Result<Outcome, Failure> {
-        let pass = |point| self.traps.pass(&lease.key, point);
+        let pass = |point| self.armed_points.pass(&lease.key, point);
         let mut client = self.connect().await?;
         let transaction = client.transaction().await.map_err(rolled_back)?;
         let nonce = nonce();
@@ -53,7 +53,7 @@ impl Actor {
             .map_err(rolled_back)?;
         pass(Point::TransactionCompleted);
         let commit = transaction.commit();
-        self.traps
+        self.armed_points
             .pass_within(&lease.key, Point::CommitSent, commit)
             .await
             .map_err(|error| Failure::in_doubt(format!("the commit was not answered: {error}")))?;
@@ -63,7 +63,7 @@ impl Actor {
 
     async fn connect(&self) -> Result<Client, Failure> {
         let client = match url(&self.case) {
-            Some(url) => bed::connect(url).await,
+            Some(url) => harness::connect(url).await,
             None => Err(anyhow::anyhow!("there is no database")),
         };
         client.map_err(|error| Failure::not_started(format!("{error:#}")))
@@ -75,9 +75,9 @@ fn rolled_back(error: impl Display) -> Failure {
 }
 
 const fn url(case: &Case) -> Option<&String> {
-    match &case.place {
-        Place::Postgres { url, .. } => Some(url),
-        Place::Redis { .. } | Place::Embedded { .. } => None,
+    match &case.location {
+        StoreLocation::Postgres { url, .. } => Some(url),
+        StoreLocation::Redis { .. } | StoreLocation::Embedded { .. } => None,
     }
 }
 
@@ -86,19 +86,19 @@ pub(crate) async fn prepare(case: &Case) -> anyhow::Result<()> {
     let Some(url) = url(case) else {
         return Ok(());
     };
-    let made = bed::connect(url).await?.batch_execute(TABLE).await;
+    let made = harness::connect(url).await?.batch_execute(TABLE).await;
     made.context("cannot make the handler's table")
 }
 
 /// The effects that were committed.
-pub(super) async fn rows(case: &Case) -> anyhow::Result<Vec<Row>> {
+pub(super) async fn rows(case: &Case) -> anyhow::Result<Vec<EffectRow>> {
     let Some(url) = url(case) else {
         return Ok(Vec::new());
     };
-    let rows = bed::connect(url).await?.query(SELECT, &[]).await?;
+    let rows = harness::connect(url).await?.query(SELECT, &[]).await?;
     rows.iter()
         .map(|row| {
-            Ok(Row {
+            Ok(EffectRow {
                 work: WorkId(u32::try_from(row.get::<_, i64>(0))?),
                 fence: u64::try_from(row.get::<_, i64>(1))?,
                 nonce: row.get(2),

@@ -1,12 +1,12 @@
 //! A worker process: takes deliveries on stdin, runs each through `Semel::run`, answers on stdout.
 
+use super::armed::ArmedPoints;
 use super::case::{Broken, Case, Mode};
 use super::effect::Actor;
 use super::ledger::{Ledger, Line};
-use super::message::{Delivery, Heard, Order, Said};
+use super::message::{Delivery, SenderAnswer, WorkerConfig, WorkerMessage};
 use super::point::Point;
-use super::trap::Traps;
-use crate::bed::Tapped;
+use crate::harness::Intercepted;
 use anyhow::Context;
 use semel::protocol::InDoubt;
 use semel::store::Letters;
@@ -30,11 +30,11 @@ const WATCH: Duration = Duration::from_millis(10);
 /// How long answers are kept in memory: short, so that most duplicates ask the store.
 const CACHE: Duration = Duration::from_millis(200);
 
-struct Worker {
+struct WorkerService {
     case: Case,
     semel: Semel,
     ledger: Ledger,
-    traps: Traps,
+    armed_points: ArmedPoints,
     actor: Arc<Actor>,
 }
 
@@ -42,14 +42,15 @@ struct Worker {
 ///
 /// # Errors
 /// When the order cannot be read or the store cannot be opened.
-pub fn work(order: &str) -> anyhow::Result<()> {
-    let order: Order = serde_json::from_str(order).context("this is no worker's order")?;
+pub fn work(config: &str) -> anyhow::Result<()> {
+    let config: WorkerConfig =
+        serde_json::from_str(config).context("this is no worker's config")?;
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()?;
     runtime.block_on(async {
-        let worker = Arc::new(Worker::start(order).await?);
-        say(&Said::Ready);
+        let worker = Arc::new(WorkerService::start(config).await?);
+        tell_driver(&WorkerMessage::Ready);
         let mut deliveries = deliveries();
         while let Some(delivery) = deliveries.recv().await {
             tokio::spawn(Arc::clone(&worker).deliver(delivery));
@@ -59,7 +60,7 @@ pub fn work(order: &str) -> anyhow::Result<()> {
 }
 
 /// Tells the driver something, in one write.
-pub(super) fn say(said: &Said) {
+pub(super) fn tell_driver(said: &WorkerMessage) {
     let mut line = serde_json::to_vec(said).expect("what is said is plain data");
     line.push(b'\n');
     let mut stdout = std::io::stdout().lock();
@@ -68,25 +69,29 @@ pub(super) fn say(said: &Said) {
     told.ok();
 }
 
-// === impl Worker ===
+// === impl WorkerService ===
 
-impl Worker {
-    async fn start(order: Order) -> anyhow::Result<Self> {
-        let case = order.case;
-        let ledger = Ledger::open(&case.ledger(order.worker))?;
-        let traps = Traps::new(ledger.clone(), case.lease);
-        let store = tapped(&case, case.place.open().await?, &traps);
+impl WorkerService {
+    async fn start(config: WorkerConfig) -> anyhow::Result<Self> {
+        let case = config.case;
+        let ledger = Ledger::open(&case.ledger(config.worker))?;
+        let armed_points = ArmedPoints::new(ledger.clone(), case.lease);
+        let store = intercepted(&case, case.location.open().await?, &armed_points);
         let settings = Settings {
             shared_cache: CACHE,
             ..Settings::default()
         };
-        tokio::spawn(watch(traps.clone()));
+        tokio::spawn(watch(armed_points.clone()));
         Ok(Self {
-            actor: Arc::new(Actor::new(case.clone(), ledger.clone(), traps.clone())),
+            actor: Arc::new(Actor::new(
+                case.clone(),
+                ledger.clone(),
+                armed_points.clone(),
+            )),
             semel: Semel::with_settings(store, settings),
             case,
             ledger,
-            traps,
+            armed_points,
         })
     }
 
@@ -96,7 +101,7 @@ impl Worker {
             delivery: delivery.id,
             work: delivery.work,
         });
-        self.traps.set(key, &delivery);
+        self.armed_points.set(key, &delivery);
         if self.case.broken == Some(Broken::EffectBeforeClaim) {
             self.actor.act_unclaimed(&delivery);
         }
@@ -107,14 +112,14 @@ impl Worker {
                 actor.act(&run, &delivery).await
             })
             .await;
-        self.traps.pass(&key, Point::BeforeAnswer);
-        self.traps.clear(&key);
+        self.armed_points.pass(&key, Point::BeforeAnswer);
+        self.armed_points.clear(&key);
         self.ledger.write(&Line::Answered {
             delivery: delivery.id,
         });
-        say(&Said::Answered {
+        tell_driver(&WorkerMessage::Answered {
             delivery: delivery.id,
-            heard: Heard::of(&ended),
+            heard: SenderAnswer::of(&ended),
         });
     }
 
@@ -138,14 +143,14 @@ impl Worker {
     }
 }
 
-fn tapped(case: &Case, store: Arc<dyn Letters>, traps: &Traps) -> Arc<dyn Store> {
+fn intercepted(case: &Case, store: Arc<dyn Letters>, armed_points: &ArmedPoints) -> Arc<dyn Store> {
     let store = match case.broken {
-        Some(Broken::Store(tap)) => Arc::new(Tapped { store, tap }),
+        Some(Broken::Store(interceptor)) => Arc::new(Intercepted { store, interceptor }),
         Some(Broken::EffectBeforeClaim | Broken::CompletesApart) | None => store,
     };
-    Arc::new(Tapped {
+    Arc::new(Intercepted {
         store,
-        tap: traps.clone(),
+        interceptor: armed_points.clone(),
     })
 }
 
@@ -165,10 +170,10 @@ fn deliveries() -> mpsc::UnboundedReceiver<Delivery> {
 }
 
 /// Writes down when runs were kept from going on: a loaded machine pauses a process as SIGSTOP does.
-async fn watch(traps: Traps) {
+async fn watch(armed_points: ArmedPoints) {
     loop {
         let before = Instant::now();
         sleep(WATCH).await;
-        traps.note_stall(before.elapsed());
+        armed_points.note_stall(before.elapsed());
     }
 }

@@ -1,6 +1,6 @@
 //! Gates broken on purpose. A checker that lets one of them pass has no teeth.
 
-use crate::bed::{Flaw, Tap, lease_of_record};
+use crate::harness::{Flaw, Interceptor, lease_of_record};
 use async_trait::async_trait;
 use semel::protocol::{Answer, Claimed, Held, Operation, State};
 use semel::store::Letters;
@@ -37,9 +37,9 @@ pub(super) struct Flawed {
 impl GateFlaw {
     /// The words for it.
     #[must_use]
-    pub const fn words(self) -> &'static str {
+    pub const fn name(self) -> &'static str {
         match self {
-            Self::Store(flaw) => flaw.words(),
+            Self::Store(flaw) => flaw.name(),
             Self::FenceStandsStill => "fence off",
             Self::AnswersBeforeRecording => "acknowledged before recorded",
         }
@@ -49,7 +49,7 @@ impl GateFlaw {
 // === impl Flawed ===
 
 #[async_trait]
-impl Tap for Flawed {
+impl Interceptor for Flawed {
     async fn apply(&self, store: &dyn Store, operation: &Operation) -> Result<Answer, Error> {
         match self.flaw {
             GateFlaw::Store(flaw) => flaw.apply(store, operation).await,

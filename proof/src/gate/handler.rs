@@ -1,13 +1,13 @@
 //! The handler: what the gates protect. Every effect is written to the ledger, or is a row or a charge outside.
 
-use super::ear::delivery;
+use super::armed_fault::{FaultPoints, HandlerPoint};
+use super::deployment::Deployment;
 use super::program::{here, stopped};
-use super::scene::Scene;
-use super::snare::{HandlerPoint, Set};
-use crate::bed::{self, Place};
+use super::store_probe::delivery;
 use crate::crash::{
-    Attempt, Charge, INSERT, Ledger, Line, Mode, Part, WorkId, charge, is_hopeless, nonce,
+    Attempt, Charge, EffectPart, INSERT, Ledger, Line, Mode, WorkId, always_fails, charge, nonce,
 };
+use crate::harness::{self, StoreLocation};
 use anyhow::Context;
 use bytes::Bytes;
 use http_body_util::{BodyExt, Full};
@@ -27,7 +27,7 @@ use tokio::net::TcpListener;
 use tokio::time::sleep;
 
 /// What the handler answers to work that fails for good.
-pub(super) const HOPELESS: u16 = 422;
+pub(super) const FINAL_STATUS: u16 = 422;
 
 /// How long most effects take.
 const EFFECT_MS: u64 = 20;
@@ -35,15 +35,15 @@ const EFFECT_MS: u64 = 20;
 /// All that a request needs.
 #[derive(Debug)]
 struct Handler {
-    scene: Scene,
+    deployment: Deployment,
     ledger: Ledger,
-    set: Arc<Set>,
+    fault_points: Arc<FaultPoints>,
     clock: SystemClock,
 }
 
 /// What the gate says about the run that a request is for.
 #[derive(Clone, Debug)]
-struct Told {
+struct RunHeaders {
     lease: Lease,
     attempt: Attempt,
 }
@@ -55,7 +55,7 @@ struct Payload {
 
 /// What the dice say about one attempt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Manner {
+enum HandlerBehaviour {
     Acts(Duration),
     /// Says that it did not happen.
     Fails,
@@ -64,14 +64,18 @@ enum Manner {
 }
 
 /// Serves until the process is told to stop.
-pub(super) async fn serve(scene: &Scene, ledger: Ledger, set: Arc<Set>) -> anyhow::Result<()> {
+pub(super) async fn serve(
+    deployment: &Deployment,
+    ledger: Ledger,
+    fault_points: Arc<FaultPoints>,
+) -> anyhow::Result<()> {
     let handler = Arc::new(Handler {
-        scene: scene.clone(),
+        deployment: deployment.clone(),
         ledger,
-        set,
+        fault_points,
         clock: SystemClock::new(),
     });
-    let listener = TcpListener::bind(here(scene.handler)).await?;
+    let listener = TcpListener::bind(here(deployment.handler)).await?;
     let mut stopped = std::pin::pin!(stopped()?);
     loop {
         let stream = tokio::select! {
@@ -103,7 +107,7 @@ impl Handler {
         });
         self.ledger.write(&Line::Begun(told.attempt));
         let answered = self.act(&told).await;
-        self.set.pass(HandlerPoint::BeforeAnswer.word());
+        self.fault_points.pass(HandlerPoint::BeforeAnswer.name());
         // A run whose answer is cut stays in hand: the gate cannot know how it ended.
         let (status, body) = answered?;
         self.ledger.write(&Line::Answered { delivery: number });
@@ -112,26 +116,26 @@ impl Handler {
         Ok(answer)
     }
 
-    async fn act(&self, told: &Told) -> anyhow::Result<(u16, String)> {
-        self.set.pass(HandlerPoint::BeforeEffect.word());
-        if is_hopeless(told.attempt.work) {
-            return Ok((HOPELESS, "this will never do".into()));
+    async fn act(&self, told: &RunHeaders) -> anyhow::Result<(u16, String)> {
+        self.fault_points.pass(HandlerPoint::BeforeEffect.name());
+        if always_fails(told.attempt.work) {
+            return Ok((FINAL_STATUS, "this will never do".into()));
         }
-        let manner = self.manner(told.attempt);
-        let lasts = match manner {
-            Manner::Acts(lasts) => lasts,
-            Manner::Cuts => Duration::ZERO,
-            Manner::Fails => return Ok((503, "the handler said no".into())),
+        let behaviour = self.behaviour(told.attempt);
+        let lasts = match behaviour {
+            HandlerBehaviour::Acts(lasts) => lasts,
+            HandlerBehaviour::Cuts => Duration::ZERO,
+            HandlerBehaviour::Fails => return Ok((503, "the handler said no".into())),
         };
         sleep(lasts / 2).await;
-        let said = match self.scene.case.mode {
+        let said = match self.deployment.case.mode {
             Mode::Transaction => self.in_a_transaction(told).await,
             Mode::Downstream => self.downstream(told.attempt, &told.lease.key).await,
             Mode::Park | Mode::Retry => Ok(self.plainly(told.attempt)),
         };
-        self.set.pass(HandlerPoint::AfterEffect.word());
+        self.fault_points.pass(HandlerPoint::AfterEffect.name());
         sleep(lasts / 2).await;
-        if manner == Manner::Cuts {
+        if behaviour == HandlerBehaviour::Cuts {
             self.ledger.write(&Line::Cut {
                 delivery: told.attempt.delivery,
             });
@@ -144,20 +148,20 @@ impl Handler {
     }
 
     /// The dice are thrown by seed, work and attempt.
-    fn manner(&self, attempt: Attempt) -> Manner {
+    fn behaviour(&self, attempt: Attempt) -> HandlerBehaviour {
         let mut hasher = DefaultHasher::new();
-        (self.scene.seed, attempt.work, attempt.attempt).hash(&mut hasher);
+        (self.deployment.seed, attempt.work, attempt.attempt).hash(&mut hasher);
         let dice = hasher.finish();
-        let lease = self.scene.case.lease;
+        let lease = self.deployment.case.lease;
         let long = match attempt.attempt {
-            0 | 1 => self.scene.long.first,
-            _ => self.scene.long.later,
+            0 | 1 => self.deployment.long.first,
+            _ => self.deployment.long.later,
         };
         match dice % 100 {
-            0..5 => Manner::Fails,
-            5..8 => Manner::Cuts,
-            percent if percent < 8 + long => Manner::Acts(lease + lease / 2),
-            _ => Manner::Acts(Duration::from_millis(dice / 100 % EFFECT_MS)),
+            0..5 => HandlerBehaviour::Fails,
+            5..8 => HandlerBehaviour::Cuts,
+            percent if percent < 8 + long => HandlerBehaviour::Acts(lease + lease / 2),
+            _ => HandlerBehaviour::Acts(Duration::from_millis(dice / 100 % EFFECT_MS)),
         }
     }
 
@@ -166,7 +170,7 @@ impl Handler {
         let nonce = nonce();
         self.ledger.write(&Line::Effect {
             attempt,
-            part: Part::Work,
+            part: EffectPart::Work,
             nonce: nonce.clone(),
             at: self.clock.wall().0,
         });
@@ -180,15 +184,15 @@ impl Handler {
             work: attempt.work,
             nonce: nonce(),
         };
-        charge(self.scene.case.downstream, &asked).await
+        charge(self.deployment.case.downstream, &asked).await
     }
 
     /// The effect is a row, committed together with the completion.
-    async fn in_a_transaction(&self, told: &Told) -> anyhow::Result<String> {
-        let Place::Postgres { url, .. } = &self.scene.case.place else {
+    async fn in_a_transaction(&self, told: &RunHeaders) -> anyhow::Result<String> {
+        let StoreLocation::Postgres { url, .. } = &self.deployment.case.location else {
             anyhow::bail!("there is no database");
         };
-        let mut client = bed::connect(url).await?;
+        let mut client = harness::connect(url).await?;
         let transaction = client.transaction().await?;
         let nonce = nonce();
         let (work, fence) = (
@@ -204,7 +208,7 @@ impl Handler {
     }
 }
 
-async fn told(request: Request<Incoming>) -> anyhow::Result<Told> {
+async fn told(request: Request<Incoming>) -> anyhow::Result<RunHeaders> {
     let (head, body) = request.into_parts();
     let header = |name: &str| {
         let value = head.headers.get(name).and_then(|it| it.to_str().ok());
@@ -233,5 +237,5 @@ async fn told(request: Request<Incoming>) -> anyhow::Result<Told> {
         born: Fence(fence),
         attempt: attempt.attempt,
     };
-    Ok(Told { lease, attempt })
+    Ok(RunHeaders { lease, attempt })
 }

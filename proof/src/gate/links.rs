@@ -1,10 +1,10 @@
-//! The links of a scene, each of which can be cut.
+//! The links of a deployment, each of which can be cut.
 
-use super::crew::Crew;
+use super::processes::Processes;
 use semel_rig::Link;
 use std::collections::BTreeSet;
 
-/// The links of a scene.
+/// The links of a deployment.
 #[derive(Debug)]
 pub(super) struct Links {
     /// Between the broker and the gates.
@@ -48,10 +48,10 @@ impl Links {
 
 impl LinkName {
     /// The runs in hand that go over it. Between broker and gates there is none: a run is a gate's own.
-    pub(super) fn open(self, crew: &Crew) -> anyhow::Result<BTreeSet<u64>> {
+    pub(super) fn open(self, processes: &Processes) -> anyhow::Result<BTreeSet<u64>> {
         match self {
             Self::Front => Ok(BTreeSet::new()),
-            Self::Store(gate) | Self::Handler(gate) => crew.open_of(gate),
+            Self::Store(gate) | Self::Handler(gate) => processes.open_of(gate),
         }
     }
 }

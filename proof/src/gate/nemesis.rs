@@ -1,21 +1,21 @@
-//! The nemesis: draws what befalls a scene, and when.
+//! The nemesis: draws what befalls a deployment, and when.
 
-use super::half::Half;
-use super::scene::Role;
-use super::snare::{Snare, points};
-use super::strike::What;
-use crate::crash::Fault;
+use super::armed_fault::{ArmedFault, points};
+use super::deployment::Role;
+use super::injected::FaultKind;
+use super::partial_message::PartialMessage;
+use crate::crash::ProcessFault;
 use rand::rngs::StdRng;
 use rand::seq::{IndexedRandom, SliceRandom};
 use rand::{Rng, SeedableRng};
 use std::time::Duration;
 use tokio::time::Instant;
 
-/// How many visits a snare lets pass, at the most.
+/// How many visits an armed fault lets pass, at the most.
 const VISITS: std::ops::RangeInclusive<u32> = 1..=4;
 
-/// How often a process that starts finds a snare.
-const SNARED: f64 = 0.7;
+/// How often a process that starts finds an armed fault.
+const ARMED: f64 = 0.7;
 
 /// How many leases a pause lasts: always past the lease.
 const PAUSE_LEASES: std::ops::Range<f64> = 1.2..2.2;
@@ -38,14 +38,14 @@ pub(super) const DRAIN: &str = semel_gate::failpoint::Point::DrainBegun.word();
 pub(super) struct Nemesis {
     rng: StdRng,
     every: Duration,
-    /// When to strike next; never, where only snares do.
+    /// When to strike next; never, where only armed faults do.
     next: Option<Instant>,
-    /// What can be done to this scene, the likely more than once.
-    choices: Vec<What>,
-    /// The snares that are set next: every pair of point and fault of every role, over and over.
-    snares: Vec<(Role, Snare)>,
+    /// What can be done to this deployment, the likely more than once.
+    choices: Vec<FaultKind>,
+    /// The armed faults that are set next: every pair of point and fault of every role, over and over.
+    armed_faults: Vec<(Role, ArmedFault)>,
     /// The points in the middle of messages that are met next: every pair of point and fault, over and over.
-    halves: Vec<(Half, Fault)>,
+    partial_messages: Vec<(PartialMessage, ProcessFault)>,
     last_outage: Instant,
 }
 
@@ -67,22 +67,27 @@ impl Nemesis {
     pub(super) fn new(seed: u64, every: Option<Duration>, has_server: bool) -> Self {
         let (gate, handler) = (Role::Gate(0), Role::Handler);
         let mut choices = vec![
-            What::Kill(gate),
-            What::Kill(gate),
-            What::Kill(handler),
-            What::Kill(Role::Broker),
-            What::Pause(gate),
-            What::Pause(gate),
-            What::Pause(handler),
-            What::Drain,
-            What::Drain,
-            What::Cut,
-            What::Hole,
-            What::Half,
-            What::Half,
+            FaultKind::Kill(gate),
+            FaultKind::Kill(gate),
+            FaultKind::Kill(handler),
+            FaultKind::Kill(Role::Broker),
+            FaultKind::Pause(gate),
+            FaultKind::Pause(gate),
+            FaultKind::Pause(handler),
+            FaultKind::Drain,
+            FaultKind::Drain,
+            FaultKind::Cut,
+            FaultKind::Blackhole,
+            FaultKind::PartialMessage,
+            FaultKind::PartialMessage,
         ];
         if has_server {
-            choices.extend([What::Cut, What::Cut, What::Outage, What::Clock]);
+            choices.extend([
+                FaultKind::Cut,
+                FaultKind::Cut,
+                FaultKind::Outage,
+                FaultKind::Clock,
+            ]);
         }
         let now = Instant::now();
         Self {
@@ -90,18 +95,18 @@ impl Nemesis {
             every: every.unwrap_or_default(),
             next: every.map(|every| now + every),
             choices,
-            snares: Vec::new(),
-            halves: Vec::new(),
+            armed_faults: Vec::new(),
+            partial_messages: Vec::new(),
             last_outage: now,
         }
     }
 
     /// What is to be done now, if anything.
-    pub(super) fn strikes(&mut self, now: Instant) -> Option<What> {
+    pub(super) fn next_fault(&mut self, now: Instant) -> Option<FaultKind> {
         self.next.filter(|next| *next <= now)?;
         self.next = Some(now + self.every.mul_f64(self.rng.random_range(0.3..1.7)));
         let what = self.choices.choose(&mut self.rng).copied()?;
-        if what == What::Outage {
+        if what == FaultKind::Outage {
             if now < self.last_outage + BETWEEN_OUTAGES {
                 return None;
             }
@@ -110,24 +115,24 @@ impl Nemesis {
         Some(what)
     }
 
-    /// The snare for a process that starts.
-    pub(super) fn snare(&mut self, role: Role) -> Option<Snare> {
-        if !self.rng.random_bool(SNARED) {
+    /// The armed fault for a process that starts.
+    pub(super) fn armed_fault(&mut self, role: Role) -> Option<ArmedFault> {
+        if !self.rng.random_bool(ARMED) {
             return None;
         }
         let same = |of: &Role| std::mem::discriminant(of) == std::mem::discriminant(&role);
-        if !self.snares.iter().any(|(of, _)| same(of)) {
+        if !self.armed_faults.iter().any(|(of, _)| same(of)) {
             self.refill(role);
         }
-        let place = self.snares.iter().position(|(of, _)| same(of))?;
-        Some(self.snares.remove(place).1)
+        let place = self.armed_faults.iter().position(|(of, _)| same(of))?;
+        Some(self.armed_faults.remove(place).1)
     }
 
     fn refill(&mut self, role: Role) {
         let mut fresh = Vec::new();
         for point in points(role) {
-            for fault in Fault::ALL {
-                let snare = Snare {
+            for fault in ProcessFault::ALL {
+                let armed_fault = ArmedFault {
                     point: point.to_owned(),
                     visit: match point {
                         DRAIN => 1,
@@ -136,11 +141,11 @@ impl Nemesis {
                     fault,
                     again: false,
                 };
-                fresh.push((role, snare));
+                fresh.push((role, armed_fault));
             }
         }
         fresh.shuffle(&mut self.rng);
-        self.snares.extend(fresh);
+        self.armed_faults.extend(fresh);
     }
 
     pub(super) fn pause(&mut self, now: Instant, lease: Duration) -> Instant {
@@ -148,12 +153,12 @@ impl Nemesis {
     }
 
     /// The next point in the middle of a message.
-    pub(super) fn half(&mut self) -> Option<(Half, Fault)> {
-        if self.halves.is_empty() {
-            self.halves = Half::faults();
-            self.halves.shuffle(&mut self.rng);
+    pub(super) fn partial_message(&mut self) -> Option<(PartialMessage, ProcessFault)> {
+        if self.partial_messages.is_empty() {
+            self.partial_messages = PartialMessage::faults();
+            self.partial_messages.shuffle(&mut self.rng);
         }
-        self.halves.pop()
+        self.partial_messages.pop()
     }
 
     pub(super) fn jump(&mut self) -> Jump {

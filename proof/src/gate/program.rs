@@ -1,12 +1,12 @@
-//! The processes of a scene: gate, broker and handler, each started again and again.
+//! The processes of a deployment: gate, broker and handler, each started again and again.
 
-use super::ear::{Ear, watch};
+use super::armed_fault::FaultPoints;
+use super::deployment::{Deployment, GateAddress, ProcessConfig, Role};
 use super::flaw::Flawed;
 use super::handler;
-use super::scene::{Order, Role, Scene, Seat};
-use super::snare::Set;
-use crate::bed::Tapped;
+use super::store_probe::{StoreProbe, watch};
 use crate::crash::{Ledger, Mode};
+use crate::harness::Intercepted;
 use anyhow::Context;
 use semel::protocol::InDoubt;
 use semel::store::Letters;
@@ -26,7 +26,7 @@ use tokio::time::{Instant, sleep};
 /// The queue that tasks are created in.
 pub(super) const QUEUE: &str = "projects/proof/locations/here/queues/works";
 
-/// How long outcomes are remembered: longer than any fight, and any jump of a clock.
+/// How long outcomes are remembered: longer than any attack, and any jump of a clock.
 const RETENTION: Duration = Duration::from_secs(24 * 3600);
 
 /// How long the handler may take: longer than a pause of it.
@@ -49,62 +49,72 @@ const BIND_AGAIN: Duration = Duration::from_millis(20);
 ///
 /// # Errors
 /// When the order cannot be read, or the part cannot be played.
-pub fn play(order: &str) -> anyhow::Result<()> {
-    let order: Order = serde_json::from_str(order).context("this is no order")?;
-    let ledger = Ledger::open(&order.scene.case.ledger(order.number))?;
-    let set = Arc::new(Set::new(ledger.clone(), order.snare.clone()));
+pub fn run_process(config: &str) -> anyhow::Result<()> {
+    let config: ProcessConfig = serde_json::from_str(config).context("this is no config")?;
+    let ledger = Ledger::open(&config.deployment.case.ledger(config.number))?;
+    let fault_points = Arc::new(FaultPoints::new(ledger.clone(), config.armed_fault.clone()));
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
         .enable_all()
         .build()?;
     runtime.block_on(async {
-        tokio::spawn(watch(order.scene.case.clone(), ledger.clone()));
-        match order.role {
-            Role::Gate(seat) => gate(&order.scene, seat, ledger, set).await,
-            Role::Broker => broker(&order.scene, &set).await,
-            Role::Handler => handler::serve(&order.scene, ledger, set).await,
+        tokio::spawn(watch(config.deployment.case.clone(), ledger.clone()));
+        match config.role {
+            Role::Gate(address) => gate(&config.deployment, address, ledger, fault_points).await,
+            Role::Broker => broker(&config.deployment, &fault_points).await,
+            Role::Handler => handler::serve(&config.deployment, ledger, fault_points).await,
         }
     })
 }
 
-async fn gate(scene: &Scene, seat: usize, ledger: Ledger, set: Arc<Set>) -> anyhow::Result<()> {
-    let seat = scene.gates.get(seat).context("there is no such gate")?;
-    let store = flawed(scene, again(|| seat.place.open()).await?);
-    let tap = Ear::new(&scene.case, ledger, Arc::clone(&set));
-    let store: Arc<dyn Letters> = Arc::new(Tapped { store, tap });
-    let settings = settings(scene, seat)?;
-    semel_rig::failpoint::listen(move |point| set.pass(point));
+async fn gate(
+    deployment: &Deployment,
+    address: usize,
+    ledger: Ledger,
+    fault_points: Arc<FaultPoints>,
+) -> anyhow::Result<()> {
+    let address = deployment
+        .gates
+        .get(address)
+        .context("there is no such gate")?;
+    let store = flawed(deployment, again(|| address.location.open()).await?);
+    let interceptor = StoreProbe::new(&deployment.case, ledger, Arc::clone(&fault_points));
+    let store: Arc<dyn Letters> = Arc::new(Intercepted { store, interceptor });
+    let settings = settings(deployment, address)?;
+    semel_rig::failpoint::listen(move |point| fault_points.pass(point));
     let bound = again(|| semel_gate::Server::bind(settings.clone(), Arc::clone(&store))).await?;
     bound.serve(stopped()?).await;
     Ok(())
 }
 
-fn flawed(scene: &Scene, store: Arc<dyn Letters>) -> Arc<dyn Letters> {
-    let Some(flaw) = scene.flaw else { return store };
-    let tap = Flawed {
+fn flawed(deployment: &Deployment, store: Arc<dyn Letters>) -> Arc<dyn Letters> {
+    let Some(flaw) = deployment.flaw else {
+        return store;
+    };
+    let interceptor = Flawed {
         flaw,
         store: Arc::clone(&store),
     };
-    Arc::new(Tapped { store, tap })
+    Arc::new(Intercepted { store, interceptor })
 }
 
-async fn broker(scene: &Scene, set: &Arc<Set>) -> anyhow::Result<()> {
+async fn broker(deployment: &Deployment, fault_points: &Arc<FaultPoints>) -> anyhow::Result<()> {
     let (_, queue) = QUEUE.rsplit_once('/').context("a queue has a name")?;
     let declared = format!(
         "project = \"proof\"\nlocation = \"here\"\n[[queue]]\nname = \"{queue}\"\nmax_concurrent_dispatches = 24\n\
          max_dispatches_per_second = 500\nmin_backoff = \"50ms\"\nmax_backoff = \"500ms\"\nmax_attempts = -1\n"
     );
-    let faults = scene.broker_faults.iter().map(|fault| fault.parse());
+    let faults = deployment.broker_faults.iter().map(|fault| fault.parse());
     let settings = semel_broker::Settings {
-        listen: here(scene.broker),
-        keep: Keep::Directory(scene.broker_dir.clone()),
-        seed: scene.seed,
+        listen: here(deployment.broker),
+        keep: Keep::Directory(deployment.broker_dir.clone()),
+        seed: deployment.seed,
         faults: faults.collect::<Result<_, _>>()?,
         declared: declared.parse()?,
         ..semel_broker::Settings::default()
     };
-    let set = Arc::clone(set);
-    semel_rig::failpoint::listen(move |point| set.pass(point));
+    let fault_points = Arc::clone(fault_points);
+    semel_rig::failpoint::listen(move |point| fault_points.pass(point));
     let bound = again(|| semel_broker::Bound::bind(settings.clone())).await?;
     bound.serve(stopped()?).await;
     Ok(())
@@ -136,15 +146,15 @@ pub(super) fn stopped() -> anyhow::Result<impl Future<Output = ()>> {
     })
 }
 
-fn settings(scene: &Scene, seat: &Seat) -> anyhow::Result<Settings> {
+fn settings(deployment: &Deployment, address: &GateAddress) -> anyhow::Result<Settings> {
     Ok(Settings {
-        listen: here(seat.port),
+        listen: here(address.port),
         admin: here(0),
         admin_token: None,
         steps: here(0),
         steps_url: None,
-        namespace: scene.case.name.clone(),
-        routes: vec![route(scene, seat)?],
+        namespace: deployment.case.name.clone(),
+        routes: vec![route(deployment, address)?],
         pass: None,
         bodies_bytes_max: 256 * 1024 * 1024,
         connections_max: 10_000,
@@ -157,10 +167,10 @@ fn settings(scene: &Scene, seat: &Seat) -> anyhow::Result<Settings> {
 }
 
 /// One route for both: a broker's tasks are told from API clients by their headers.
-fn route(scene: &Scene, seat: &Seat) -> anyhow::Result<Route> {
+fn route(deployment: &Deployment, address: &GateAddress) -> anyhow::Result<Route> {
     let terms = Terms {
         key: "/work".parse()?,
-        lease: scene.case.lease,
+        lease: deployment.case.lease,
         timeout: TIMEOUT,
         deadline: None,
         retention: RETENTION,
@@ -179,15 +189,15 @@ fn route(scene: &Scene, seat: &Seat) -> anyhow::Result<Route> {
         fingerprint_ignores: Vec::new(),
         require: Vec::new(),
         terms,
-        in_doubt: match scene.case.mode {
+        in_doubt: match deployment.case.mode {
             Mode::Park => InDoubt::Park,
             Mode::Retry | Mode::Downstream | Mode::Transaction => InDoubt::Retry,
         },
-        completes: match scene.case.mode {
+        completes: match deployment.case.mode {
             Mode::Transaction => Completes::Handler,
             Mode::Park | Mode::Retry | Mode::Downstream => Completes::Run,
         },
-        final_statuses: vec![handler::HOPELESS..=handler::HOPELESS],
+        final_statuses: vec![handler::FINAL_STATUS..=handler::FINAL_STATUS],
         // The handler says so before it has done anything.
         undone_statuses: vec![503..=503],
         max_attempts: 0,
@@ -195,7 +205,7 @@ fn route(scene: &Scene, seat: &Seat) -> anyhow::Result<Route> {
         concurrency: 32,
         queue: 1_000,
         upstream: Upstream {
-            base: format!("http://127.0.0.1:{}", seat.handler).parse()?,
+            base: format!("http://127.0.0.1:{}", address.handler).parse()?,
             h2c: false,
         },
         on_invalid: OnInvalid::Letter,

@@ -1,7 +1,7 @@
 //! The sender: creates tasks at the broker, each until it knows that the broker has it, and lets API clients ask.
 
 use super::program::QUEUE;
-use super::storm::{Heard, storm};
+use super::storm::{ClientAnswer, storm};
 use crate::crash::{Case, WorkId, payload};
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
@@ -21,7 +21,7 @@ const AGAIN: Duration = Duration::from_millis(50);
 
 /// Where everybody is, and what was unclear.
 #[derive(Clone, Debug)]
-pub(super) struct Sender {
+pub(super) struct TaskSender {
     pub(super) case: Arc<Case>,
     pub(super) broker: u16,
     /// Where tasks go: through a link to any gate.
@@ -30,13 +30,13 @@ pub(super) struct Sender {
     pub(super) unclear: Arc<AtomicU32>,
 }
 
-// === impl Sender ===
+// === impl TaskSender ===
 
-impl Sender {
+impl TaskSender {
     /// Sends a piece of work its way: as a task, or as a storm of so many equal requests.
     pub(super) fn send(
         &self,
-        sent: &mut JoinSet<anyhow::Result<Vec<Heard>>>,
+        sent: &mut JoinSet<anyhow::Result<Vec<ClientAnswer>>>,
         work: WorkId,
         storm_of: usize,
     ) {

@@ -1,7 +1,7 @@
-//! The store of a scene: a server of its own, which can be ended as by a crash and started again.
+//! The store of a deployment: a server of its own, which can be ended as by a crash and started again.
 
-use super::suite::Where;
-use crate::bed::Place;
+use super::suite::GateStore;
+use crate::harness::StoreLocation;
 use semel_rig::Link;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
@@ -17,45 +17,45 @@ pub(super) enum Server {
     None,
 }
 
-/// A store as a scene needs it.
+/// A store as a deployment needs it.
 #[derive(Debug)]
-pub(super) struct Keep {
+pub(super) struct DeploymentStore {
     pub(super) server: Server,
     /// As the checker and the handler reach it.
-    pub(super) place: Place,
+    pub(super) location: StoreLocation,
     port: u16,
 }
 
-// === impl Keep ===
+// === impl DeploymentStore ===
 
-impl Keep {
-    pub(super) async fn start(store: Where, name: &str, dir: &Path) -> anyhow::Result<Self> {
+impl DeploymentStore {
+    pub(super) async fn start(store: GateStore, name: &str, dir: &Path) -> anyhow::Result<Self> {
         match store {
-            Where::Embedded => Ok(Self {
+            GateStore::Embedded => Ok(Self {
                 server: Server::None,
-                place: Place::Embedded {
+                location: StoreLocation::Embedded {
                     dir: dir.join("store"),
                 },
                 port: 0,
             }),
-            Where::Postgres => {
+            GateStore::Postgres => {
                 let server = spawn_blocking(|| Postgres::start_jumping(&[])).await??;
                 let (url, port) = (server.url(), server.port());
                 Ok(Self {
                     server: Server::Postgres(Arc::new(Mutex::new(server))),
-                    place: Place::Postgres {
+                    location: StoreLocation::Postgres {
                         url,
                         group_items_max: 256,
                     },
                     port,
                 })
             }
-            Where::Redis => {
+            GateStore::Redis => {
                 let server = spawn_blocking(|| Redis::start_jumping(&[])).await??;
                 let (url, port) = (server.url(), server.port());
                 Ok(Self {
                     server: Server::Redis(Arc::new(Mutex::new(server))),
-                    place: Place::Redis {
+                    location: StoreLocation::Redis {
                         url,
                         prefix: name.to_owned(),
                     },
@@ -66,27 +66,27 @@ impl Keep {
     }
 
     /// The store behind a link of its own; none where there is nothing to cut.
-    pub(super) async fn linked(&self) -> anyhow::Result<(Place, Option<Link>)> {
+    pub(super) async fn linked(&self) -> anyhow::Result<(StoreLocation, Option<Link>)> {
         if matches!(self.server, Server::None) {
-            return Ok((self.place.clone(), None));
+            return Ok((self.location.clone(), None));
         }
         let link = Link::to(self.port).await?;
         let (from, to) = (format!(":{}/", self.port), format!(":{}/", link.port()));
-        let place = match self.place.clone() {
-            Place::Postgres {
+        let location = match self.location.clone() {
+            StoreLocation::Postgres {
                 url,
                 group_items_max,
-            } => Place::Postgres {
+            } => StoreLocation::Postgres {
                 url: url.replace(&from, &to),
                 group_items_max,
             },
-            Place::Redis { url, prefix } => Place::Redis {
+            StoreLocation::Redis { url, prefix } => StoreLocation::Redis {
                 url: url.replace(&from, &to),
                 prefix,
             },
-            place @ Place::Embedded { .. } => place,
+            location @ StoreLocation::Embedded { .. } => location,
         };
-        Ok((place, Some(link)))
+        Ok((location, Some(link)))
     }
 }
 

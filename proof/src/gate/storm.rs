@@ -1,6 +1,6 @@
 //! A storm: many equal requests of API clients at once, each repeated until it hears an end.
 
-use super::sender::Sender;
+use super::sender::TaskSender;
 use crate::crash::{self, WorkId, payload};
 use semel::Outcome;
 use semel_rig::http::{Answer, Request};
@@ -22,17 +22,17 @@ const PAUSE_OF_EACH: Duration = Duration::from_micros(700);
 
 /// What one client heard in the end.
 #[derive(Clone, Debug)]
-pub(super) struct Heard {
+pub(super) struct ClientAnswer {
     pub(super) work: WorkId,
-    pub(super) end: crash::Heard,
+    pub(super) end: crash::SenderAnswer,
 }
 
 /// Asks for a piece of work from many clients at once, at all gates.
 pub(super) async fn storm(
-    sender: &Sender,
+    sender: &TaskSender,
     work: WorkId,
     clients: usize,
-) -> anyhow::Result<Vec<Heard>> {
+) -> anyhow::Result<Vec<ClientAnswer>> {
     let mut asking = JoinSet::new();
     for client in 0..clients {
         let sender = sender.clone();
@@ -40,17 +40,17 @@ pub(super) async fn storm(
     }
     let mut heard = Vec::with_capacity(clients);
     while let Some(end) = asking.join_next().await {
-        heard.push(Heard { work, end: end?? });
+        heard.push(ClientAnswer { work, end: end?? });
     }
     Ok(heard)
 }
 
 async fn ask(
-    sender: &Sender,
+    sender: &TaskSender,
     work: WorkId,
     client: usize,
     clients: usize,
-) -> anyhow::Result<crash::Heard> {
+) -> anyhow::Result<crash::SenderAnswer> {
     let until = Instant::now() + ASK_FOR;
     let pause = PAUSE_OF_EACH * u32::try_from(clients)?;
     let request = Request::post_json("/work", payload(work)).within(ANSWER_WITHIN);
@@ -69,27 +69,30 @@ async fn ask(
         }
         sleep(Duration::from_millis(rand::random_range(AGAIN_MS)) + pause).await;
     }
-    Ok(crash::Heard::Again(
+    Ok(crash::SenderAnswer::Again(
         "no end, however often it was asked for".into(),
     ))
 }
 
 /// What an answer means to a client; `None`: ask again.
-fn end(answer: &Answer) -> Option<crash::Heard> {
+fn end(answer: &Answer) -> Option<crash::SenderAnswer> {
     if answer.header("semel-recorded").is_some() {
         return None;
     }
     match answer.status {
-        409 if answer.body.contains("parked") => Some(crash::Heard::Parked),
+        409 if answer.body.contains("parked") => Some(crash::SenderAnswer::Parked),
         409 | 429 | 500..600 => None,
         status @ (200 | 422) if answer.header("content-type").is_none() => {
             let outcome = Outcome::new(status, answer.body.clone());
-            Some(crash::Heard::Settled {
+            Some(crash::SenderAnswer::Settled {
                 succeeded: status == 200,
                 outcome: hex::encode(outcome.encode()),
                 replayed: answer.header("idempotent-replayed").is_some(),
             })
         }
-        status => Some(crash::Heard::Wrong(format!("{status}: {}", answer.body))),
+        status => Some(crash::SenderAnswer::Wrong(format!(
+            "{status}: {}",
+            answer.body
+        ))),
     }
 }

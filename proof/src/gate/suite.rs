@@ -1,11 +1,11 @@
-//! The scenes that are fought, and those that are broken on purpose.
+//! The deployments that are attacked, and those that are broken on purpose.
 
-use super::fight::{self, Effort, Fought, Snares};
+use super::attack::{self, ArmedFaults, AttackLog, AttackSettings};
+use super::deployment::{Deployment, GateAddress, LongEffects};
 use super::flaw::GateFlaw;
 use super::links::Links;
-use super::scene::{Long, Scene, Seat};
-use super::store::Keep;
-use super::table::{Floor, Table};
+use super::report::{Floor, GateReport};
+use super::store::DeploymentStore;
 use super::trace;
 use crate::crash::{self, Case, Downstream, Evidence, Mode, Senders, Verdict};
 use anyhow::Context;
@@ -17,7 +17,7 @@ use tokio::task::JoinSet;
 /// The lease of every run: long enough that a loaded machine rarely costs one, short enough that many lapse.
 const LEASE: Duration = Duration::from_millis(1200);
 
-/// Every so-manieth piece of work is a storm.
+/// Every nth piece of work is a storm.
 const API_EVERY: u32 = 40;
 
 /// How long everything may take to end once the faults are over.
@@ -28,7 +28,7 @@ const HEAL_MAX: Duration = Duration::from_secs(120);
 const LIVE_WITHIN: Duration = Duration::from_millis(1200 + 2 * 3200 + 1800 + 5000);
 
 /// The mean time between random faults.
-const STRIKES_EVERY: Duration = Duration::from_millis(450);
+const FAULTS_EVERY: Duration = Duration::from_millis(450);
 
 /// How long a link waits for a handler that is being started.
 const HANDLER_BACK_WITHIN: Duration = Duration::from_secs(3);
@@ -46,32 +46,32 @@ const BROKER_FAULTS: [&str; 5] = [
 ];
 
 /// How many effects are long.
-const LONG: Long = Long { first: 4, later: 4 };
+const LONG: LongEffects = LongEffects { first: 4, later: 4 };
 
 /// What is tried in the short form.
-const SHORT: [(Where, Mode); 3] = [
-    (Where::Embedded, Mode::Retry),
-    (Where::Postgres, Mode::Transaction),
-    (Where::Redis, Mode::Park),
+const SHORT: [(GateStore, Mode); 3] = [
+    (GateStore::Embedded, Mode::Retry),
+    (GateStore::Postgres, Mode::Transaction),
+    (GateStore::Redis, Mode::Park),
 ];
 
 /// What is tried.
-const SCENES: [(Where, Mode); 10] = [
-    (Where::Embedded, Mode::Retry),
-    (Where::Embedded, Mode::Park),
-    (Where::Embedded, Mode::Downstream),
-    (Where::Postgres, Mode::Transaction),
-    (Where::Postgres, Mode::Retry),
-    (Where::Postgres, Mode::Park),
-    (Where::Postgres, Mode::Downstream),
-    (Where::Redis, Mode::Retry),
-    (Where::Redis, Mode::Park),
-    (Where::Redis, Mode::Downstream),
+const DEPLOYMENTS: [(GateStore, Mode); 10] = [
+    (GateStore::Embedded, Mode::Retry),
+    (GateStore::Embedded, Mode::Park),
+    (GateStore::Embedded, Mode::Downstream),
+    (GateStore::Postgres, Mode::Transaction),
+    (GateStore::Postgres, Mode::Retry),
+    (GateStore::Postgres, Mode::Park),
+    (GateStore::Postgres, Mode::Downstream),
+    (GateStore::Redis, Mode::Retry),
+    (GateStore::Redis, Mode::Park),
+    (GateStore::Redis, Mode::Downstream),
 ];
 
 /// A kind of store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Where {
+pub enum GateStore {
     /// In the gate's own process.
     Embedded,
     /// A PostgreSQL server.
@@ -80,107 +80,111 @@ pub enum Where {
     Redis,
 }
 
-/// How long to fight, and with which dice.
+/// How long to attack, and with which dice.
 #[derive(Clone, Debug)]
 pub struct Plan {
     /// The program to start processes from.
     pub program: PathBuf,
     /// What every choice is drawn from.
     pub seed: u64,
-    /// How long each scene is fought.
+    /// How long each deployment is attacked.
     pub lasts: Duration,
-    /// Only scenes whose name, such as `redis park`, contains this.
+    /// Only deployments whose name, such as `redis park`, contains this.
     pub only: String,
     /// Whether the long form is asked for: largest storms, and every point must be met.
     pub whole: bool,
-    /// How many scenes at the same time.
+    /// How many deployments at the same time.
     pub side_by_side: usize,
 }
 
-/// Fights every scene that is asked for.
+/// Attacks every deployment that is asked for.
 ///
 /// # Errors
 /// When a server or a process cannot be used, a promise was broken, or the run was too easy to mean anything.
-pub async fn prove(plan: &Plan, tell: fn(&str)) -> anyhow::Result<Table> {
-    let named = |(_, (store, mode)): &(u64, (Where, Mode))| {
-        format!("{} {}", store.word(), mode.words()).contains(&plan.only)
+pub async fn prove(plan: &Plan, tell: fn(&str)) -> anyhow::Result<GateReport> {
+    let named = |(_, (store, mode)): &(u64, (GateStore, Mode))| {
+        format!("{} {}", store.name(), mode.name()).contains(&plan.only)
     };
-    let scenes: &[_] = if plan.whole || !plan.only.is_empty() {
-        &SCENES
+    let deployments: &[_] = if plan.whole || !plan.only.is_empty() {
+        &DEPLOYMENTS
     } else {
         &SHORT
     };
-    let mut scenes = (0..).zip(scenes.iter().copied()).filter(named);
-    let (mut running, mut table) = (JoinSet::new(), Table::default());
+    let mut deployments = (0..).zip(deployments.iter().copied()).filter(named);
+    let (mut running, mut report) = (JoinSet::new(), GateReport::default());
     loop {
         while running.len() < plan.side_by_side
-            && let Some((number, (store, mode))) = scenes.next()
+            && let Some((number, (store, mode))) = deployments.next()
         {
             let seed = plan.seed.wrapping_mul(1_000).wrapping_add(number);
-            let staged = Staged {
+            let planned = DeploymentPlan {
                 store,
                 mode,
                 flaw: None,
                 broker_faults: &BROKER_FAULTS,
                 long: LONG,
             };
-            running.spawn(run(staged, seed, plan.effort()));
+            running.spawn(run(planned, seed, plan.settings()));
         }
         let Some(done) = running.join_next().await else {
             break;
         };
-        let (scene, fought, evidence, verdict) = done??;
-        tell(&table.add(&scene, &fought, &evidence, verdict));
+        let (deployment, log, evidence, verdict) = done??;
+        tell(&report.add(&deployment, &log, &evidence, verdict));
     }
-    Ok(table)
+    Ok(report)
 }
 
-/// What came of a scene.
-pub(super) type Tried = (Scene, Fought, Evidence, Verdict);
+/// What came of a deployment.
+pub(super) type Attacked = (Deployment, AttackLog, Evidence, Verdict);
 
-/// What a scene is made from.
+/// What a deployment is made from.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Staged {
-    pub(super) store: Where,
+pub(super) struct DeploymentPlan {
+    pub(super) store: GateStore,
     pub(super) mode: Mode,
     pub(super) flaw: Option<GateFlaw>,
     pub(super) broker_faults: &'static [&'static str],
-    pub(super) long: Long,
+    pub(super) long: LongEffects,
 }
 
-/// Stages a scene, fights it and judges it.
-pub(super) async fn run(staged: Staged, seed: u64, effort: Effort) -> anyhow::Result<Tried> {
-    let Staged {
+/// Stages a deployment, fights it and judges it.
+pub(super) async fn run(
+    planned: DeploymentPlan,
+    seed: u64,
+    settings: AttackSettings,
+) -> anyhow::Result<Attacked> {
+    let DeploymentPlan {
         store,
         mode,
         flaw,
         broker_faults,
         long,
-    } = staged;
+    } = planned;
     let dir = tempfile::tempdir().context("cannot make a directory for the ledgers")?;
     let downstream = Downstream::start().await?;
     let name = format!("gate{}x{seed}", std::process::id());
-    let keep = Keep::start(store, &name, dir.path()).await?;
+    let deployed = DeploymentStore::start(store, &name, dir.path()).await?;
     let handler = testbed::free_port()?;
     let (mut gates, mut stores, mut handlers) = (Vec::new(), Vec::new(), Vec::new());
     for number in 0..store.gates() {
-        let (place, link) = keep.linked().await?;
+        let (location, link) = deployed.linked().await?;
         stores.push(link);
         // The first gate reaches the handler without a link, so that it is refused where nobody listens.
         let link = match number {
             0 => None,
             _ => Some(Link::to_any(vec![handler], HANDLER_BACK_WITHIN).await?),
         };
-        gates.push(Seat {
+        gates.push(GateAddress {
             port: testbed::free_port()?,
-            place,
+            location,
             handler: link.as_ref().map_or(handler, Link::port),
         });
         handlers.push(link);
     }
     let case = Case {
         name,
-        place: keep.place.clone(),
+        location: deployed.location.clone(),
         mode,
         broken: None,
         lease: LEASE,
@@ -191,16 +195,16 @@ pub(super) async fn run(staged: Staged, seed: u64, effort: Effort) -> anyhow::Re
         },
     };
     if mode == Mode::Transaction {
-        drop(case.place.open().await?);
+        drop(case.location.open().await?);
     }
     crash::prepare(&case).await?;
-    let ports = gates.iter().map(|seat| seat.port);
+    let ports = gates.iter().map(|address| address.port);
     let links = Links {
         front: Link::to_any(ports.collect(), Duration::ZERO).await?,
         stores,
         handlers,
     };
-    let scene = Scene {
+    let deployment = Deployment {
         case,
         seed,
         gates,
@@ -211,18 +215,18 @@ pub(super) async fn run(staged: Staged, seed: u64, effort: Effort) -> anyhow::Re
         long,
         flaw,
     };
-    let fought = fight::run(&scene, &effort, keep.server.clone(), links).await?;
-    let evidence = trace::evidence(&scene.case, &fought, &downstream).await?;
+    let log = attack::run(&deployment, &settings, deployed.server.clone(), links).await?;
+    let evidence = trace::evidence(&deployment.case, &log, &downstream).await?;
     let verdict = crash::check(&evidence);
-    Ok((scene, fought, evidence, verdict))
+    Ok((deployment, log, evidence, verdict))
 }
 
-// === impl Where ===
+// === impl GateStore ===
 
-impl Where {
+impl GateStore {
     /// The word for it.
     #[must_use]
-    pub const fn word(self) -> &'static str {
+    pub const fn name(self) -> &'static str {
         match self {
             Self::Embedded => "embedded",
             Self::Postgres => "postgres",
@@ -241,12 +245,12 @@ impl Where {
 // === impl Plan ===
 
 impl Plan {
-    /// How hard each scene is tried.
-    pub(super) fn effort(&self) -> Effort {
-        Effort {
+    /// How hard each deployment is tried.
+    pub(super) fn settings(&self) -> AttackSettings {
+        AttackSettings {
             program: self.program.clone(),
             lasts: self.lasts,
-            strikes_every: Some(STRIKES_EVERY),
+            faults_every: Some(FAULTS_EVERY),
             storms: if self.whole {
                 vec![
                     2, 16, 256, 4096, 2, 16, 256, 2, 16, 256, 2, 16, 256, 2, 16, 2, 16, 2, 16, 2,
@@ -255,14 +259,14 @@ impl Plan {
                 vec![2, 16, 256]
             },
             heal_max: HEAL_MAX,
-            snares: Snares::Drawn,
+            armed_faults: ArmedFaults::Drawn,
             zombies_min: 0,
         }
     }
 
     /// What makes a run as a whole too easy to mean anything, or too slow to end.
     #[must_use]
-    pub fn invalid(&self, table: &Table) -> Vec<String> {
+    pub fn invalid(&self, report: &GateReport) -> Vec<String> {
         let floor = if self.whole {
             Floor {
                 succeeded: 1_000,
@@ -280,6 +284,6 @@ impl Plan {
                 p99_max: HEAL_MAX,
             }
         };
-        table.invalid(floor)
+        report.invalid(floor)
     }
 }

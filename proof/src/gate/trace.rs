@@ -1,9 +1,10 @@
-//! The trace: what a fight left behind, as evidence for the checker of crash runs.
+//! The trace: what an attack left behind, as evidence for the checker of crash runs.
 
-use super::fight::Fought;
-use super::strike::What;
+use super::attack::AttackLog;
+use super::injected::FaultKind;
 use crate::crash::{
-    self, Case, Delivery, Downstream, Drive, Evidence, Fault, Line, Manner, Sent, Strike, WorkId,
+    self, Case, Delivery, Downstream, DriveLog, EffectBehaviour, Evidence, InjectedFault, Line,
+    ProcessFault, Sent, WorkId,
 };
 use semel::letter::Reason;
 use semel::protocol::State;
@@ -70,8 +71,8 @@ impl Trace {
             }
             Line::Received { .. }
             | Line::Effect { .. }
-            | Line::Fault(_)
-            | Line::Sprung { .. }
+            | Line::FaultHit(_)
+            | Line::PointHit { .. }
             | Line::Cut { .. }
             | Line::Doubted { .. }
             | Line::Stalled { .. } => {}
@@ -88,58 +89,60 @@ impl Trace {
     }
 }
 
-/// Gathers the evidence of a fight. Nobody else may have the store open.
+/// Gathers the evidence of an attack. Nobody else may have the store open.
 pub(super) async fn evidence(
     case: &Case,
-    fought: &Fought,
+    log: &AttackLog,
     downstream: &Downstream,
 ) -> anyhow::Result<Evidence> {
-    let killed = fought.havoc.strikes.iter();
-    let killed = killed.filter(|strike| matches!(strike.what, What::Kill(_)));
-    let killed: BTreeSet<u64> = killed.flat_map(|strike| strike.open.clone()).collect();
-    let mut sent = grants(case, fought.processes, &killed)?;
-    sent.extend(heard(fought));
-    sent.extend(told_parked(case, fought.works).await?);
-    let mut strikes: Vec<Strike> = fought.havoc.strikes.iter().map(as_met).collect();
-    strikes.push(lost_by_handlers(case, fought)?);
-    let drive = Drive {
+    let killed = log.injector.injected.iter();
+    let killed = killed.filter(|injection| matches!(injection.kind, FaultKind::Kill(_)));
+    let killed: BTreeSet<u64> = killed
+        .flat_map(|injection| injection.open.clone())
+        .collect();
+    let mut sent = grants(case, log.processes, &killed)?;
+    sent.extend(heard(log));
+    sent.extend(told_parked(case, log.works).await?);
+    let mut injected: Vec<InjectedFault> = log.injector.injected.iter().map(as_met).collect();
+    injected.push(lost_by_handlers(case, log)?);
+    let drive = DriveLog {
         sent,
-        strikes,
-        workers: fought.processes,
+        injected,
+        workers: log.processes,
         stuck: Vec::new(),
     };
     settled(case).await?;
-    Evidence::gather(case, fought.works, drive, downstream).await
+    Evidence::gather(case, log.works, drive, downstream).await
 }
 
 /// For the checker it matters only what a fault met.
-fn as_met(strike: &super::strike::Strike) -> Strike {
-    Strike {
+fn as_met(injection: &super::injected::Injection) -> InjectedFault {
+    InjectedFault {
         worker: 0,
-        fault: match strike.what {
-            What::Kill(_) => Fault::Kill,
-            What::Pause(_)
-            | What::Drain
-            | What::Cut
-            | What::Hole
-            | What::Half
-            | What::Outage
-            | What::Clock => Fault::Pause,
+        fault: match injection.kind {
+            FaultKind::Kill(_) => ProcessFault::Kill,
+            FaultKind::Pause(_)
+            | FaultKind::Drain
+            | FaultKind::Cut
+            | FaultKind::Blackhole
+            | FaultKind::PartialMessage
+            | FaultKind::Outage
+            | FaultKind::Clock => ProcessFault::Pause,
         },
         point: None,
-        open: strike.open.clone(),
+        open: injection.open.clone(),
     }
 }
 
 /// The runs whose gate lost the handler just when one died, though that one may not have read the request yet.
-fn lost_by_handlers(case: &Case, fought: &Fought) -> anyhow::Result<Strike> {
+fn lost_by_handlers(case: &Case, log: &AttackLog) -> anyhow::Result<InjectedFault> {
     let mut open = BTreeSet::new();
-    for number in 0..fought.processes {
+    for number in 0..log.processes {
         for line in crash::read(&case.ledger(number))? {
             if let Line::Doubted { delivery, at } = line {
                 let found = at.saturating_sub(NOTICED_BEFORE_US)..at + NOTICED_AFTER_US;
-                let died = fought
-                    .havoc
+                let died = log
+                    .injector
                     .handler_deaths
                     .iter()
                     .any(|at| found.contains(at));
@@ -147,9 +150,9 @@ fn lost_by_handlers(case: &Case, fought: &Fought) -> anyhow::Result<Strike> {
             }
         }
     }
-    Ok(Strike {
+    Ok(InjectedFault {
         worker: 0,
-        fault: Fault::Kill,
+        fault: ProcessFault::Kill,
         point: None,
         open,
     })
@@ -172,8 +175,8 @@ fn grants(case: &Case, processes: u32, killed: &BTreeSet<u64>) -> anyhow::Result
 }
 
 /// What API clients heard, each as a delivery of its own.
-fn heard(fought: &Fought) -> Vec<Sent> {
-    let heard = fought.heard.iter();
+fn heard(log: &AttackLog) -> Vec<Sent> {
+    let heard = log.heard.iter();
     heard
         .map(|heard| sent_as(rand::random(), heard.work, Some(heard.end.clone()), false))
         .collect()
@@ -185,7 +188,7 @@ async fn told_parked(case: &Case, works: u32) -> anyhow::Result<Vec<Sent>> {
     for work in (0..works).map(WorkId) {
         keys.insert(case.key(work)?.to_string(), work);
     }
-    let store = case.place.open().await?;
+    let store = case.location.open().await?;
     let (mut sent, mut after) = (Vec::new(), None);
     loop {
         let page = Letters::list(store.as_ref(), after.as_ref(), 100).await?;
@@ -196,7 +199,7 @@ async fn told_parked(case: &Case, works: u32) -> anyhow::Result<Vec<Sent>> {
                 sent.push(sent_as(
                     rand::random(),
                     work,
-                    Some(crash::Heard::Parked),
+                    Some(crash::SenderAnswer::Parked),
                     false,
                 ));
             }
@@ -210,7 +213,7 @@ async fn told_parked(case: &Case, works: u32) -> anyhow::Result<Vec<Sent>> {
 
 /// A gate that was stopped has nothing to say any more, but what it said may be on its way to the store.
 async fn settled(case: &Case) -> anyhow::Result<()> {
-    let store = case.place.open().await?;
+    let store = case.location.open().await?;
     let until = Instant::now() + SETTLE_MAX;
     while Instant::now() < until {
         let running = Store::list(store.as_ref(), Some(State::Running), None, 1).await?;
@@ -222,12 +225,12 @@ async fn settled(case: &Case) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn sent_as(id: u64, work: WorkId, heard: Option<crash::Heard>, unknown: bool) -> Sent {
+fn sent_as(id: u64, work: WorkId, heard: Option<crash::SenderAnswer>, unknown: bool) -> Sent {
     Sent {
         delivery: Delivery {
             id,
             work,
-            manner: Manner::Acts { ms: 0 },
+            behaviour: EffectBehaviour::Acts { ms: 0 },
             armed: None,
         },
         worker: 0,
@@ -239,12 +242,12 @@ fn sent_as(id: u64, work: WorkId, heard: Option<crash::Heard>, unknown: bool) ->
 
 /// How long after the heal all but one in a hundred of the works that had not ended before had ended, by the store's
 /// own clock.
-pub(super) fn p99_to_end(evidence: &Evidence, fought: &Fought) -> Duration {
-    let off = u64::try_from(fought.havoc.clock_off.as_micros()).unwrap_or(u64::MAX);
+pub(super) fn p99_to_end(evidence: &Evidence, log: &AttackLog) -> Duration {
+    let off = u64::try_from(log.injector.clock_off.as_micros()).unwrap_or(u64::MAX);
     let ended = evidence.records.values();
     let mut late: Vec<u64> = ended
         .map(|record| record.lease_until.0.saturating_sub(off))
-        .filter_map(|ended| ended.checked_sub(fought.healed_at))
+        .filter_map(|ended| ended.checked_sub(log.healed_at))
         .collect();
     late.sort_unstable();
     let place = late.len().saturating_sub(1) * 99 / 100;

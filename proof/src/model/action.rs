@@ -2,7 +2,7 @@
 //! one, and it may go on after its lease has lapsed.
 
 use super::Semel;
-use super::world::{At, Word, Work, Worker, World};
+use super::world::{RunEnd, Stage, Work, Worker, World};
 use semel::protocol::InDoubt;
 
 /// One thing that happens, atomically. A number is a worker's place in the list; workers are alike, so
@@ -22,7 +22,7 @@ pub enum Action {
     /// The handler commits its effect and the completion in one transaction, or rolls both back.
     Commit(usize, Reply),
     /// Says how the run ended.
-    Say(usize, Word, Reply),
+    Report(usize, RunEnd, Reply),
     /// Prolongs the lease.
     Renew(usize),
     /// Begins the step.
@@ -34,7 +34,7 @@ pub enum Action {
     /// Forgets everything.
     Crash(usize),
     /// An operator acts.
-    Operator(Act),
+    Operator(OperatorAct),
     /// The store removes the record.
     Sweep,
     /// The store removes steps that belong to no record.
@@ -61,7 +61,7 @@ pub enum Reading {
 
 /// What an operator can do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Act {
+pub enum OperatorAct {
     /// Resolves a parked record: it did happen.
     ResolveSucceeded,
     /// Resolves a parked record: it did not and will not happen.
@@ -82,7 +82,7 @@ impl Reply {
     const BOTH: [Self; 2] = [Self::Heard, Self::Lost];
 }
 
-impl Act {
+impl OperatorAct {
     const ALL: [Self; 7] = [
         Self::ResolveSucceeded,
         Self::ResolveFailed,
@@ -101,8 +101,8 @@ impl Semel {
             return;
         }
         self.of_store(world, actions);
-        if world.left.acts > 0 {
-            actions.extend(Act::ALL.map(Action::Operator));
+        if world.budget.acts > 0 {
+            actions.extend(OperatorAct::ALL.map(Action::Operator));
         }
         for (number, worker) in world.workers.iter().enumerate() {
             match worker {
@@ -111,14 +111,14 @@ impl Semel {
                     self.of_claimant(number, actions);
                     actions.push(Action::Crash(number));
                 }
-                Worker::Running(run) => self.of_run(world.work, run.at, number, actions),
+                Worker::Running(run) => self.of_run(world.work, run.stage, number, actions),
             }
         }
     }
 
     fn of_store(&self, world: &World, actions: &mut Vec<Action>) {
         actions.push(Action::Tick);
-        if world.left.clock_back > 0 {
+        if world.budget.clock_back > 0 {
             actions.push(Action::ClockBack);
         }
         if let Some(record) = &world.record
@@ -142,51 +142,58 @@ impl Semel {
     }
 
     /// What the worker of a run can do, by how far it got.
-    fn of_run(&self, work: Work, at: At, number: usize, actions: &mut Vec<Action>) {
+    fn of_run(&self, work: Work, stage: Stage, number: usize, actions: &mut Vec<Action>) {
         actions.extend([Action::Renew(number), Action::Crash(number)]);
-        for word in self.words(work, at) {
-            actions.extend(Reply::BOTH.map(|reply| Action::Say(number, word, reply)));
+        for end in self.possible_ends(work, stage) {
+            actions.extend(Reply::BOTH.map(|reply| Action::Report(number, end, reply)));
         }
-        let asked: fn(usize, Reply) -> Action = match (work, at) {
-            (Work::Effect | Work::Guarded, At::Granted) => {
+        let asked: fn(usize, Reply) -> Action = match (work, stage) {
+            (Work::Effect | Work::Guarded, Stage::Granted) => {
                 return actions.push(Action::Begin(number));
             }
-            (Work::Effect | Work::Step, At::Begun) => return actions.push(Action::Effect(number)),
-            // The handler may still be at work after its gate gave up.
-            (Work::Guarded, At::Begun | At::Saying(Word::FailFinal | Word::FailRetryable)) => {
-                Action::Commit
+            (Work::Effect | Work::Step, Stage::Begun) => {
+                return actions.push(Action::Effect(number));
             }
-            (Work::Step, At::Granted) => Action::StepBegin,
-            (Work::Step, At::InDoubt) if self.settings.in_doubt == InDoubt::Retry => {
+            // The handler may still be at work after its gate gave up.
+            (
+                Work::Guarded,
+                Stage::Begun | Stage::Reporting(RunEnd::FailFinal | RunEnd::FailRetryable),
+            ) => Action::Commit,
+            (Work::Step, Stage::Granted) => Action::StepBegin,
+            (Work::Step, Stage::InDoubt) if self.settings.in_doubt == InDoubt::Retry => {
                 Action::StepRestart
             }
-            (Work::Step, At::Done) => Action::StepComplete,
-            (_, At::InDoubt | At::Done | At::Recorded | At::Saying(_)) => return,
+            (Work::Step, Stage::Done) => Action::StepComplete,
+            (_, Stage::InDoubt | Stage::Done | Stage::Recorded | Stage::Reporting(_)) => return,
         };
         actions.extend(Reply::BOTH.map(|reply| asked(number, reply)));
     }
 
     /// How the worker of a run can say that it ended, by how far it got.
-    fn words(&self, work: Work, at: At) -> Vec<Word> {
-        match (work, at) {
-            (_, At::Saying(word)) => vec![word],
-            (Work::Effect | Work::Guarded, At::Granted) => vec![Word::Release],
-            (Work::Effect, At::Begun) => {
-                vec![Word::FailFinal, Word::FailRetryable, Word::FailInDoubt]
+    fn possible_ends(&self, work: Work, stage: Stage) -> Vec<RunEnd> {
+        match (work, stage) {
+            (_, Stage::Reporting(end)) => vec![end],
+            (Work::Effect | Work::Guarded, Stage::Granted) => vec![RunEnd::Release],
+            (Work::Effect, Stage::Begun) => {
+                vec![
+                    RunEnd::FailFinal,
+                    RunEnd::FailRetryable,
+                    RunEnd::FailInDoubt,
+                ]
             }
-            (Work::Effect, At::Done) => vec![Word::Complete, Word::FailInDoubt],
+            (Work::Effect, Stage::Done) => vec![RunEnd::Complete, RunEnd::FailInDoubt],
             // The gate reads the record, so it is never in doubt; and it never records a success.
-            (Work::Guarded, At::Begun) => vec![Word::FailFinal, Word::FailRetryable],
+            (Work::Guarded, Stage::Begun) => vec![RunEnd::FailFinal, RunEnd::FailRetryable],
             // Only words that leave the step in another state: the others are tried above.
-            (Work::Step, At::Begun) => vec![Word::FailRetryable],
-            (Work::Step, At::InDoubt) => match self.settings.in_doubt {
-                InDoubt::Park => vec![Word::FailInDoubt],
+            (Work::Step, Stage::Begun) => vec![RunEnd::FailRetryable],
+            (Work::Step, Stage::InDoubt) => match self.settings.in_doubt {
+                InDoubt::Park => vec![RunEnd::FailInDoubt],
                 InDoubt::Retry => Vec::new(),
             },
-            (Work::Step, At::Recorded) => vec![Word::Complete, Word::FailRetryable],
-            (Work::Effect, At::InDoubt | At::Recorded)
-            | (Work::Guarded, At::InDoubt | At::Done | At::Recorded)
-            | (Work::Step, At::Granted | At::Done) => Vec::new(),
+            (Work::Step, Stage::Recorded) => vec![RunEnd::Complete, RunEnd::FailRetryable],
+            (Work::Effect, Stage::InDoubt | Stage::Recorded)
+            | (Work::Guarded, Stage::InDoubt | Stage::Done | Stage::Recorded)
+            | (Work::Step, Stage::Granted | Stage::Done) => Vec::new(),
         }
     }
 }

@@ -2,10 +2,10 @@
 //! found by looking at a world, or by asking it what it would answer.
 
 use super::Semel;
-use super::past::By;
+use super::canonical::NOW;
+use super::ghost::By;
 use super::request;
-use super::time::NOW;
-use super::world::{At, Run, Word, Work, Worker, World};
+use super::world::{Run, RunEnd, Stage, Work, Worker, World};
 use semel::protocol::{
     Acted, Answer, Claimed, Ending, Fence, Held, InDoubt, Operation, Owner, Record, State,
 };
@@ -22,7 +22,7 @@ impl Semel {
             (InDoubt::Park, None) => UNDER_PARK,
             (InDoubt::Retry | InDoubt::Park, Some(_)) => UNDER_TWO_ATTEMPTS,
         };
-        let under_clock: &[Example] = match self.settings.left.clock_back {
+        let under_clock: &[Example] = match self.settings.budget.clock_back {
             0 => &[],
             _ => &[("a fence is ahead of the clock", fence_ahead)],
         };
@@ -48,42 +48,42 @@ const EVERYWHERE: &[Example] = &[
     ("a lost grant is given again", granted_again),
     ("a lost completion is already there", |model, world| {
         any_run(world, |run| {
-            run.at == At::Saying(Word::Complete)
+            run.stage == Stage::Reporting(RunEnd::Complete)
                 && matches!(completed(model, world, run), Held::Already(_))
         })
     }),
     ("a zombie is refused", |model, world| {
         any_run(world, |run| {
-            run.at == At::Done && completed(model, world, run) == Held::Stale
+            run.stage == Stage::Done && completed(model, world, run) == Held::Stale
         })
     }),
     ("a guarded effect is committed", |_, world| {
-        world.past.present().commits == 1
+        world.ghost.present().commits == 1
     }),
     ("a guarded effect is rolled back", |model, world| {
         world.work == Work::Guarded
             && any_run(world, |run| {
-                run.at == At::Begun && completed(model, world, run) == Held::Stale
+                run.stage == Stage::Begun && completed(model, world, run) == Held::Stale
             })
     }),
     ("an operator redrives", |model, world| {
         let redrive = model.decide(world, &Operation::Redrive(request::KEY), NOW);
-        world.left.acts > 0 && redrive.answer == Answer::Acted(Acted::Applied)
+        world.budget.acts > 0 && redrive.answer == Answer::Acted(Acted::Applied)
     }),
     ("an operator forgets", |_, world| {
-        world.past.present().forgotten
+        world.ghost.present().forgotten
     }),
     ("a record is swept", |_, world| {
-        world.record.is_none() && world.past.highest.is_some()
+        world.record.is_none() && world.ghost.highest.is_some()
     }),
     ("a key runs again after its retention", runs_again),
     ("a step is resumed", step_is_resumed),
     ("a step is in doubt", |_, world| {
-        any_run(world, |run| run.at == At::InDoubt)
+        any_run(world, |run| run.stage == Stage::InDoubt)
     }),
     ("an orphan step lies about", |_, world| {
         any_run(world, |run| {
-            run.at == At::Granted && world.steps.keys().any(|born| *born < run.lease.born)
+            run.stage == Stage::Granted && world.steps.keys().any(|born| *born < run.lease.born)
         })
     }),
 ];
@@ -91,15 +91,17 @@ const EVERYWHERE: &[Example] = &[
 const UNDER_RETRY: &[Example] = &[
     ("a lapsed run is taken over", taken_over),
     ("an effect happens twice", |_, world| {
-        let incarnation = world.past.present();
+        let incarnation = world.ghost.present();
         incarnation.effects == 2 && incarnation.acts == 0
     }),
     ("a step in doubt is restarted", |_, world| {
-        let incarnation = world.past.present();
+        let incarnation = world.ghost.present();
         world.work == Work::Step
             && incarnation.step.is_none()
             && incarnation.effects > 0
-            && any_run(world, |run| run.at == At::Begun && is_current(world, run))
+            && any_run(world, |run| {
+                run.stage == Stage::Begun && is_current(world, run)
+            })
     }),
 ];
 
@@ -110,7 +112,7 @@ const UNDER_PARK: &[Example] = &[
     ("a parked run speaks for itself", |model, world| {
         is(world, State::Parked)
             && any_run(world, |run| {
-                run.at == At::Done && matches!(completed(model, world, run), Held::Applied(_))
+                run.stage == Stage::Done && matches!(completed(model, world, run), Held::Applied(_))
             })
     }),
     ("an operator resolves", |_, world| {
@@ -124,11 +126,11 @@ const UNDER_TWO_ATTEMPTS: &[Example] = &[
 ];
 
 fn used_up(_: &Semel, world: &World) -> bool {
-    is(world, State::Parked) && world.past.present().acts == 0
+    is(world, State::Parked) && world.ghost.present().acts == 0
 }
 
 fn fence_ahead(_: &Semel, world: &World) -> bool {
-    let next_tick = NOW.plus(super::time::ticks(1));
+    let next_tick = NOW.plus(super::canonical::ticks(1));
     world
         .record
         .as_ref()
@@ -146,29 +148,29 @@ fn granted_again(model: &Semel, world: &World) -> bool {
 }
 
 fn taken_over(_: &Semel, world: &World) -> bool {
-    let untouched = world.past.present().acts == 0;
+    let untouched = world.ghost.present().acts == 0;
     untouched
         && is(world, State::Running)
         && any_run(world, |run| {
-            run.at == At::Begun
-                && run.incarnation == world.past.incarnation
+            run.stage == Stage::Begun
+                && run.incarnation == world.ghost.incarnation
                 && !is_current(world, run)
         })
 }
 
 fn runs_again(_: &Semel, world: &World) -> bool {
     let by_itself = world
-        .past
+        .ghost
         .incarnations
         .values()
         .all(|incarnation| incarnation.acts == 0);
-    by_itself && world.past.incarnation > 0 && is(world, State::Running)
+    by_itself && world.ghost.incarnation > 0 && is(world, State::Running)
 }
 
 fn step_is_resumed(_: &Semel, world: &World) -> bool {
     any_run(world, |run| {
         let step = world.steps.get(&run.lease.born);
-        run.at == At::Recorded && step.is_some_and(|step| step.fence < run.lease.fence)
+        run.stage == Stage::Recorded && step.is_some_and(|step| step.fence < run.lease.fence)
     })
 }
 
@@ -193,7 +195,7 @@ fn is_current(world: &World, run: &Run) -> bool {
 }
 
 fn ended_by(world: &World, by: By) -> bool {
-    let end = world.past.present().end.as_ref();
+    let end = world.ghost.present().end.as_ref();
     end.is_some_and(|end| (end.by, end.ending) == (by, Ending::Succeeded))
 }
 
@@ -204,7 +206,7 @@ fn claimed(model: &Semel, world: &World) -> Claimed {
 }
 
 fn completed(model: &Semel, world: &World, run: &Run) -> Held {
-    let complete = model.word(Word::Complete, &run.lease);
+    let complete = model.end_operation(RunEnd::Complete, &run.lease);
     let held = model.decide(world, &complete, NOW).answer.held();
     held.expect("it answers the operation")
 }

@@ -1,12 +1,12 @@
 //! Wrong protocols, each with one decision of the real one spoilt. The checker must convict them all:
-//! a judge who lets one pass proves nothing.
+//! a checker who lets one pass proves nothing.
 
 mod record;
 mod step;
 
 use super::Settings;
+use super::invariant::Invariant;
 use super::protocol::Protocol;
-use super::rule::Rule;
 
 /// A wrong protocol, and what it must be convicted of.
 #[derive(Clone, Copy, Debug)]
@@ -16,7 +16,7 @@ pub struct Mutant {
     /// A world in which it shows.
     pub settings: Settings,
     /// The rule that convicts it.
-    pub rule: Rule,
+    pub invariant: Invariant,
     /// Its decisions.
     pub protocol: Protocol,
 }
@@ -29,7 +29,7 @@ pub const MUTANTS: &[Mutant] = &[
     Mutant {
         name: "claim ignores the lease",
         settings: RETRY,
-        rule: Rule::OneLiveLease,
+        invariant: Invariant::OneLiveLease,
         protocol: Protocol {
             decide: record::claim_ignores_the_lease,
             ..Protocol::REAL
@@ -38,7 +38,7 @@ pub const MUTANTS: &[Mutant] = &[
     Mutant {
         name: "forget takes a live lease",
         settings: RETRY,
-        rule: Rule::OneLiveLease,
+        invariant: Invariant::OneLiveLease,
         protocol: Protocol {
             decide: record::forget_takes_a_live_lease,
             ..Protocol::REAL
@@ -47,7 +47,7 @@ pub const MUTANTS: &[Mutant] = &[
     Mutant {
         name: "fence from the clock alone",
         settings: RETRY,
-        rule: Rule::FencesRise,
+        invariant: Invariant::FencesRise,
         protocol: Protocol {
             decide: record::fence_from_the_clock_alone,
             ..Protocol::REAL
@@ -56,7 +56,7 @@ pub const MUTANTS: &[Mutant] = &[
     Mutant {
         name: "sweep without grace",
         settings: Settings::UNSTEADY_CLOCK,
-        rule: Rule::FencesRise,
+        invariant: Invariant::FencesRise,
         protocol: Protocol {
             sweepable: record::sweep_without_grace,
             ..Protocol::REAL
@@ -65,7 +65,7 @@ pub const MUTANTS: &[Mutant] = &[
     Mutant {
         name: "complete without fence",
         settings: RETRY,
-        rule: Rule::StaleChangesNothing,
+        invariant: Invariant::StaleChangesNothing,
         protocol: Protocol {
             decide: record::complete_without_fence,
             ..Protocol::REAL
@@ -74,7 +74,7 @@ pub const MUTANTS: &[Mutant] = &[
     Mutant {
         name: "renew without fence",
         settings: RETRY,
-        rule: Rule::StaleChangesNothing,
+        invariant: Invariant::StaleChangesNothing,
         protocol: Protocol {
             decide: record::renew_without_fence,
             ..Protocol::REAL
@@ -83,7 +83,7 @@ pub const MUTANTS: &[Mutant] = &[
     Mutant {
         name: "parking takes the fence",
         settings: PARK,
-        rule: Rule::StaleChangesNothing,
+        invariant: Invariant::StaleChangesNothing,
         protocol: Protocol {
             decide: record::parking_takes_the_fence,
             ..Protocol::REAL
@@ -92,7 +92,7 @@ pub const MUTANTS: &[Mutant] = &[
     Mutant {
         name: "lapse revokes",
         settings: RETRY,
-        rule: Rule::StaleChangesNothing,
+        invariant: Invariant::StaleChangesNothing,
         protocol: Protocol {
             decide: record::lapse_revokes,
             ..Protocol::REAL
@@ -101,7 +101,7 @@ pub const MUTANTS: &[Mutant] = &[
     Mutant {
         name: "success does not absorb",
         settings: RETRY,
-        rule: Rule::OneCompletion,
+        invariant: Invariant::OneCompletion,
         protocol: Protocol {
             decide: record::success_does_not_absorb,
             ..Protocol::REAL
@@ -110,7 +110,7 @@ pub const MUTANTS: &[Mutant] = &[
     Mutant {
         name: "completion is overwritten",
         settings: RETRY,
-        rule: Rule::OneCompletion,
+        invariant: Invariant::OneCompletion,
         protocol: Protocol {
             decide: record::completion_is_overwritten,
             ..Protocol::REAL
@@ -119,7 +119,7 @@ pub const MUTANTS: &[Mutant] = &[
     Mutant {
         name: "replay loses the result",
         settings: RETRY,
-        rule: Rule::SameReplay,
+        invariant: Invariant::SameReplay,
         protocol: Protocol {
             decide: record::replay_loses_the_result,
             ..Protocol::REAL
@@ -128,7 +128,7 @@ pub const MUTANTS: &[Mutant] = &[
     Mutant {
         name: "mismatch is ignored",
         settings: RETRY,
-        rule: Rule::MismatchDisturbsNothing,
+        invariant: Invariant::MismatchDisturbsNothing,
         protocol: Protocol {
             decide: record::mismatch_is_ignored,
             ..Protocol::REAL
@@ -137,7 +137,7 @@ pub const MUTANTS: &[Mutant] = &[
     Mutant {
         name: "expires_at goes back",
         settings: RETRY,
-        rule: Rule::RetentionOutlivesLease,
+        invariant: Invariant::RetentionOutlivesLease,
         protocol: Protocol {
             decide: record::expires_at_goes_back,
             ..Protocol::REAL
@@ -146,7 +146,7 @@ pub const MUTANTS: &[Mutant] = &[
     Mutant {
         name: "sweep takes running",
         settings: RETRY,
-        rule: Rule::RetentionOutlivesLease,
+        invariant: Invariant::RetentionOutlivesLease,
         protocol: Protocol {
             sweepable: record::sweep_takes_running,
             ..Protocol::REAL
@@ -155,7 +155,7 @@ pub const MUTANTS: &[Mutant] = &[
     Mutant {
         name: "parked expires",
         settings: PARK,
-        rule: Rule::ParkedStays,
+        invariant: Invariant::ParkedStays,
         protocol: Protocol {
             decide: record::parked_expires,
             ..Protocol::REAL
@@ -164,7 +164,7 @@ pub const MUTANTS: &[Mutant] = &[
     Mutant {
         name: "sweep takes parked",
         settings: PARK,
-        rule: Rule::ParkedStays,
+        invariant: Invariant::ParkedStays,
         protocol: Protocol {
             sweepable: record::sweep_takes_parked,
             ..Protocol::REAL
@@ -173,7 +173,7 @@ pub const MUTANTS: &[Mutant] = &[
     Mutant {
         name: "completion is answered, not written",
         settings: RETRY,
-        rule: Rule::GuardedOnce,
+        invariant: Invariant::GuardedOnce,
         protocol: Protocol {
             decide: record::completion_is_not_written,
             ..Protocol::REAL
@@ -182,7 +182,7 @@ pub const MUTANTS: &[Mutant] = &[
     Mutant {
         name: "take-over gives a new born",
         settings: RETRY,
-        rule: Rule::StepsRemembered,
+        invariant: Invariant::StepsRemembered,
         protocol: Protocol {
             decide: step::take_over_gives_a_new_born,
             ..Protocol::REAL
@@ -191,7 +191,7 @@ pub const MUTANTS: &[Mutant] = &[
     Mutant {
         name: "take-over ends the incarnation",
         settings: RETRY,
-        rule: Rule::StepsRemembered,
+        invariant: Invariant::StepsRemembered,
         protocol: Protocol {
             decide: step::take_over_ends_the_incarnation,
             ..Protocol::REAL
@@ -200,7 +200,7 @@ pub const MUTANTS: &[Mutant] = &[
     Mutant {
         name: "step without born",
         settings: RETRY,
-        rule: Rule::StepsRemembered,
+        invariant: Invariant::StepsRemembered,
         protocol: Protocol {
             step_found: step::step_of_any_incarnation,
             ..Protocol::REAL
@@ -209,7 +209,7 @@ pub const MUTANTS: &[Mutant] = &[
     Mutant {
         name: "step done runs again",
         settings: RETRY,
-        rule: Rule::StepsRemembered,
+        invariant: Invariant::StepsRemembered,
         protocol: Protocol {
             decide: step::step_done_runs_again,
             ..Protocol::REAL
@@ -218,7 +218,7 @@ pub const MUTANTS: &[Mutant] = &[
     Mutant {
         name: "step in doubt runs under park",
         settings: PARK,
-        rule: Rule::OneUnknownStart,
+        invariant: Invariant::OneUnknownStart,
         protocol: Protocol {
             decide: step::step_in_doubt_runs,
             ..Protocol::REAL
@@ -227,7 +227,7 @@ pub const MUTANTS: &[Mutant] = &[
     Mutant {
         name: "in doubt retries under park",
         settings: PARK,
-        rule: Rule::OneUnknownStart,
+        invariant: Invariant::OneUnknownStart,
         protocol: Protocol {
             decide: record::in_doubt_retries_under_park,
             ..Protocol::REAL
@@ -236,7 +236,7 @@ pub const MUTANTS: &[Mutant] = &[
     Mutant {
         name: "lapse retries under park",
         settings: PARK,
-        rule: Rule::OneUnknownStart,
+        invariant: Invariant::OneUnknownStart,
         protocol: Protocol {
             decide: record::lapse_retries_under_park,
             ..Protocol::REAL
@@ -245,7 +245,7 @@ pub const MUTANTS: &[Mutant] = &[
     Mutant {
         name: "attempts are not counted",
         settings: Settings::TWO_ATTEMPTS,
-        rule: Rule::AttemptsBounded,
+        invariant: Invariant::AttemptsBounded,
         protocol: Protocol {
             decide: record::attempts_are_not_counted,
             ..Protocol::REAL
@@ -254,7 +254,7 @@ pub const MUTANTS: &[Mutant] = &[
     Mutant {
         name: "release counts as success",
         settings: RETRY,
-        rule: Rule::SuccessHasEffect,
+        invariant: Invariant::SuccessHasEffect,
         protocol: Protocol {
             decide: record::release_counts_as_success,
             ..Protocol::REAL
@@ -263,7 +263,7 @@ pub const MUTANTS: &[Mutant] = &[
     Mutant {
         name: "lapse stays busy",
         settings: RETRY,
-        rule: Rule::NeverStuck,
+        invariant: Invariant::NeverStuck,
         protocol: Protocol {
             decide: record::lapse_stays_busy,
             ..Protocol::REAL

@@ -1,8 +1,8 @@
 //! What workers ask, in the library's own types.
 
 use super::Semel;
-use super::time::{DELAY, LEASE, RETENTION};
-use super::world::{Word, Worker, World};
+use super::canonical::{DELAY, LEASE, RETENTION};
+use super::world::{RunEnd, Worker, World};
 use bytes::Bytes;
 use semel::protocol::{Answer, Claim, Claimed, Decision, Fail, FailKind, Lease, Operation, Owner};
 use semel::{Fingerprint, Key};
@@ -28,10 +28,10 @@ impl Semel {
     }
 
     /// What a worker sends to say that its run ended.
-    pub(super) fn word(&self, word: Word, lease: &Lease) -> Operation {
+    pub(super) fn end_operation(&self, end: RunEnd, lease: &Lease) -> Operation {
         let lease = lease.clone();
-        let kind = match word {
-            Word::Complete => {
+        let kind = match end {
+            RunEnd::Complete => {
                 let result = result(&lease, b'+');
                 return Operation::Complete {
                     lease,
@@ -39,10 +39,10 @@ impl Semel {
                     retention: RETENTION,
                 };
             }
-            Word::Release => return Operation::Release(lease),
-            Word::FailFinal => FailKind::Final,
-            Word::FailRetryable => FailKind::Retryable { delay: DELAY },
-            Word::FailInDoubt => FailKind::InDoubt {
+            RunEnd::Release => return Operation::Release(lease),
+            RunEnd::FailFinal => FailKind::Final,
+            RunEnd::FailRetryable => FailKind::Retryable { delay: DELAY },
+            RunEnd::FailInDoubt => FailKind::InDoubt {
                 delay: Duration::ZERO,
             },
         };
@@ -108,7 +108,7 @@ impl World {
     /// Fresh ids are random; here the next number will do.
     fn fresh_owner(&self) -> Owner {
         let of_record = self.record.as_ref().map(|record| record.owner);
-        let of_holder = self.past.holder.map(|(_, owner)| owner);
+        let of_holder = self.ghost.holder.map(|(_, owner)| owner);
         let of_workers = self.workers.iter().filter_map(Worker::owner);
         let highest = of_record
             .into_iter()

@@ -1,15 +1,15 @@
 //! The store of the model: it judges each decision, then writes what was decided.
 
-use super::judge::Seen;
-use super::time::NOW;
+use super::canonical::NOW;
+use super::operation_checks::Observed;
 use super::world::{Run, Worker, World};
 use semel::clock::Time;
 use semel::protocol::{Answer, Decision, Operation};
 
 impl World {
-    /// Judges a decision and writes what was decided.
+    /// Checks a decision and writes what was decided.
     pub(super) fn take(&mut self, operation: &Operation, now: Time, decision: Decision) -> Answer {
-        let broken = self.past.judge(&Seen {
+        let broken = self.ghost.check(&Observed {
             before: self.record.as_ref(),
             operation,
             now,
@@ -24,7 +24,7 @@ impl World {
             self.record = Some(record);
         }
         if let (Some((lease, _)), Some(step)) = (operation.step(), decision.step) {
-            self.broken.extend(self.past.judge_step_write(lease));
+            self.broken.extend(self.ghost.check_step_write(lease));
             self.steps.insert(lease.born, step);
         }
         decision.answer
@@ -32,7 +32,7 @@ impl World {
 
     pub(super) fn sweeps(&mut self) {
         if let Some(record) = self.record.take() {
-            self.broken.extend(self.past.judge_sweep(&record, NOW));
+            self.broken.extend(self.ghost.check_sweep(&record, NOW));
         }
     }
 

@@ -1,9 +1,9 @@
-//! The world of the model: one key, what the store keeps of it, the workers, and what the judge
+//! The world of the model: one key, what the store keeps of it, the workers, and what the checker
 //! remembers.
 
-use super::past::Past;
+use super::ghost::Ghost;
+use super::invariant::Invariant;
 use super::protocol::Steps;
-use super::rule::Rule;
 use semel::protocol::{Lease, Owner, Record};
 
 /// Everything there is at one moment. The moment is always [`NOW`](super::time::NOW): time passes by making
@@ -19,11 +19,11 @@ pub struct World {
     /// Gates with their handlers. One that does nothing for long is a paused one.
     pub workers: Vec<Worker>,
     /// What is left of the things that are bounded.
-    pub left: Left,
-    /// What the judge remembers. No action reads it.
-    pub past: Past,
+    pub budget: Budget,
+    /// What the checker remembers. No action reads it.
+    pub ghost: Ghost,
     /// The rules that the last action broke. Nothing happens after that.
-    pub broken: Vec<Rule>,
+    pub broken: Vec<Invariant>,
 }
 
 /// What a run has to do.
@@ -54,14 +54,14 @@ pub struct Run {
     /// What the worker was granted.
     pub lease: Lease,
     /// How far it got.
-    pub at: At,
-    /// For the judge: the incarnation in which it was granted, as the judge counts them.
+    pub stage: Stage,
+    /// For the checker: the incarnation in which it was granted, as the checker counts them.
     pub incarnation: u8,
 }
 
 /// How far a run got.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum At {
+pub enum Stage {
     /// Nothing was sent.
     Granted,
     /// The request is on its way to the handler; a step: it was begun.
@@ -73,12 +73,12 @@ pub enum At {
     /// A step: its result is known.
     Recorded,
     /// The worker said how the run ended, and did not hear the answer: it will say it again.
-    Saying(Word),
+    Reporting(RunEnd),
 }
 
 /// How a worker says that its run ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Word {
+pub enum RunEnd {
     /// It took effect.
     Complete,
     /// It failed for good.
@@ -93,7 +93,7 @@ pub enum Word {
 
 /// What is left of the things that are bounded; everything else may happen any number of times.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Left {
+pub struct Budget {
     /// Grants of a new fence.
     pub grants: u8,
     /// Operator's acts.
@@ -107,14 +107,14 @@ pub struct Left {
 impl World {
     /// A key that nobody has heard of.
     #[must_use]
-    pub fn new(work: Work, workers: usize, left: Left) -> Self {
+    pub fn new(work: Work, workers: usize, budget: Budget) -> Self {
         Self {
             work,
             record: None,
             steps: Steps::new(),
             workers: vec![Worker::Idle; workers],
-            left,
-            past: Past::default(),
+            budget,
+            ghost: Ghost::default(),
             broken: Vec::new(),
         }
     }

@@ -17,24 +17,24 @@ pub struct Call {
     /// When it was answered, or given up.
     pub ended: u64,
     /// What was asked.
-    pub asked: Asked,
+    pub request: Request,
     /// What was said.
-    pub told: Told,
+    pub response: Response,
 }
 
 /// What a caller asks.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Asked {
+pub enum Request {
     /// To run.
-    Claim(Terms),
+    Claim(ClaimTerms),
     /// To keep the right to run for so long, in µs.
     Renew(RunId, u64),
     /// To record success, to be kept so long, in µs.
-    Complete(RunId, Mark, u64),
+    Complete(RunId, ResultId, u64),
     /// The same, in a transaction of the caller's.
     CompleteIn(RunId, Nonce),
     /// To record a failure.
-    Fail(RunId, Failing, Mark),
+    Fail(RunId, FailureTerms, ResultId),
     /// To give the right to run back.
     Release(RunId),
     /// To begin a step.
@@ -44,12 +44,12 @@ pub enum Asked {
     /// To record a step.
     StepComplete(RunId, String, u64),
     /// An operator's act.
-    Operate(Act),
+    Operate(OperatorCall),
 }
 
 /// The terms of a claim.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Terms {
+pub struct ClaimTerms {
     /// The claim's random id.
     pub owner: OwnerId,
     /// Which of a key's payloads.
@@ -87,7 +87,7 @@ pub struct Nonce(pub u64);
 
 /// A stored result: whose it is, and a digest of its very bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-pub struct Mark {
+pub struct ResultId {
     /// The number that was drawn for it.
     pub nonce: Nonce,
     /// A digest of the bytes.
@@ -96,9 +96,9 @@ pub struct Mark {
 
 /// How a run fails.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Failing {
+pub struct FailureTerms {
     /// How.
-    pub kind: Kind,
+    pub kind: FailureKind,
     /// Whether doubt parks.
     pub park: bool,
     /// How many runs before the work is parked; 0 is no limit.
@@ -107,7 +107,7 @@ pub struct Failing {
 
 /// The kinds of failure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Kind {
+pub enum FailureKind {
     /// For good.
     Final,
     /// May be tried again.
@@ -118,11 +118,11 @@ pub enum Kind {
 
 /// What an operator does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Act {
+pub enum OperatorCall {
     /// Says that a parked run took effect.
-    ResolveSucceeded(Mark),
+    ResolveSucceeded(ResultId),
     /// Says that a parked run failed.
-    ResolveFailed(Mark),
+    ResolveFailed(ResultId),
     /// Lets a parked run be tried again.
     ResolveRetry,
     /// Makes a parked or failed record claimable again.
@@ -135,11 +135,11 @@ pub enum Act {
 
 /// What a caller is told.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Told {
+pub enum Response {
     /// Run it.
     Granted(RunId),
     /// It was settled earlier.
-    Replayed(Ending),
+    Replayed(RecordedEnd),
     /// Somebody runs it.
     Busy,
     /// It is not due.
@@ -153,7 +153,7 @@ pub enum Told {
     /// Written earlier; the state now.
     Already(u8),
     /// Settled under this lease.
-    Settled(Ending),
+    Settled(RecordedEnd),
     /// This run is not the owner.
     Stale,
     /// The step is to be run.
@@ -178,11 +178,11 @@ pub enum Told {
 
 /// A recorded end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Ending {
+pub struct RecordedEnd {
     /// Whether it succeeded.
     pub succeeded: bool,
     /// What was recorded.
-    pub mark: Mark,
+    pub result: ResultId,
 }
 
 // === impl Call ===
@@ -197,55 +197,55 @@ impl Call {
     /// The run that asked, if it was one.
     #[must_use]
     pub const fn run(&self) -> Option<RunId> {
-        match &self.asked {
-            Asked::Renew(run, _)
-            | Asked::Complete(run, ..)
-            | Asked::CompleteIn(run, _)
-            | Asked::Fail(run, ..)
-            | Asked::Release(run)
-            | Asked::StepBegin(run, _)
-            | Asked::StepRestart(run, _)
-            | Asked::StepComplete(run, ..) => Some(*run),
-            Asked::Claim(_) | Asked::Operate(_) => None,
+        match &self.request {
+            Request::Renew(run, _)
+            | Request::Complete(run, ..)
+            | Request::CompleteIn(run, _)
+            | Request::Fail(run, ..)
+            | Request::Release(run)
+            | Request::StepBegin(run, _)
+            | Request::StepRestart(run, _)
+            | Request::StepComplete(run, ..) => Some(*run),
+            Request::Claim(_) | Request::Operate(_) => None,
         }
     }
 
     /// Whether what was asked may have been done.
     #[must_use]
     pub const fn may_have_been_done(&self) -> bool {
-        match self.told {
-            Told::Granted(_)
-            | Told::Applied(_)
-            | Told::Already(_)
-            | Told::StepRun
-            | Told::Acted
-            | Told::Unknown(_) => true,
-            Told::Replayed(_)
-            | Told::Busy
-            | Told::NotYet
-            | Told::Parked
-            | Told::Mismatched
-            | Told::Settled(_)
-            | Told::Stale
-            | Told::Memo(..)
-            | Told::StepInDoubt(_)
-            | Told::Refused
-            | Told::Gone(_)
-            | Told::RolledBack(_)
-            | Told::Wrong(_) => false,
+        match self.response {
+            Response::Granted(_)
+            | Response::Applied(_)
+            | Response::Already(_)
+            | Response::StepRun
+            | Response::Acted
+            | Response::Unknown(_) => true,
+            Response::Replayed(_)
+            | Response::Busy
+            | Response::NotYet
+            | Response::Parked
+            | Response::Mismatched
+            | Response::Settled(_)
+            | Response::Stale
+            | Response::Memo(..)
+            | Response::StepInDoubt(_)
+            | Response::Refused
+            | Response::Gone(_)
+            | Response::RolledBack(_)
+            | Response::Wrong(_) => false,
         }
     }
 }
 
-// === impl Told ===
+// === impl Response ===
 
-impl Told {
+impl Response {
     /// What an answer to a write under a lease says.
     pub fn held(held: &Result<Held, Error>) -> Self {
         match held {
             Ok(Held::Applied(state)) => Self::Applied(state.number()),
             Ok(Held::Already(state)) => Self::Already(state.number()),
-            Ok(Held::Settled(settled)) => Self::Settled(Ending::of(settled)),
+            Ok(Held::Settled(settled)) => Self::Settled(RecordedEnd::of(settled)),
             Ok(Held::Parked) => Self::Parked,
             Ok(Held::Stale) => Self::Stale,
             Err(error) => Self::error(error),
@@ -258,7 +258,7 @@ impl Told {
             Ok(StepBegun::Run) => Self::StepRun,
             Ok(StepBegun::Memo { fence, result }) => Self::Memo(fence.0, digest(result)),
             Ok(StepBegun::InDoubt(fence)) => Self::StepInDoubt(fence.0),
-            Ok(StepBegun::Settled(settled)) => Self::Settled(Ending::of(settled)),
+            Ok(StepBegun::Settled(settled)) => Self::Settled(RecordedEnd::of(settled)),
             Ok(StepBegun::Parked) => Self::Parked,
             Ok(StepBegun::Stale) => Self::Stale,
             Err(error) => Self::error(error),
@@ -284,22 +284,22 @@ impl Told {
     }
 }
 
-// === impl Ending ===
+// === impl RecordedEnd ===
 
-impl Ending {
+impl RecordedEnd {
     /// A recorded end as a store gives it.
     #[must_use]
     pub fn of(settled: &semel::protocol::Settled) -> Self {
         Self {
             succeeded: settled.ending == semel::protocol::Ending::Succeeded,
-            mark: Mark::of(&settled.result),
+            result: ResultId::of(&settled.result),
         }
     }
 }
 
-// === impl Mark ===
+// === impl ResultId ===
 
-impl Mark {
+impl ResultId {
     /// The mark of stored bytes; nonce 0 if they hold none.
     #[must_use]
     pub fn of(result: &bytes::Bytes) -> Self {

@@ -2,7 +2,8 @@
 //! down.
 
 use super::call::{
-    Act, Asked, Call, Ending, Failing, Kind, Mark, OwnerId, RunId, Terms, Told, micros,
+    Call, ClaimTerms, FailureKind, FailureTerms, OperatorCall, OwnerId, RecordedEnd, Request,
+    Response, ResultId, RunId, micros,
 };
 use super::log::Log;
 use bytes::Bytes;
@@ -55,7 +56,7 @@ impl Caller {
         claim: &Claim,
         payload: u8,
     ) -> anyhow::Result<Option<Lease>> {
-        let terms = Terms {
+        let terms = ClaimTerms {
             owner: OwnerId::of(claim.owner),
             payload,
             lease: micros(claim.lease),
@@ -65,7 +66,7 @@ impl Caller {
         };
         let store = Arc::clone(&self.store);
         let call = store.claim(claim);
-        let claimed = self.ask(key, Asked::Claim(terms), call, claimed).await?;
+        let claimed = self.ask(key, Request::Claim(terms), call, claimed).await?;
         Ok(match claimed {
             Some(Claimed::Granted(lease)) => Some(lease),
             Some(
@@ -85,10 +86,10 @@ impl Caller {
         lease: &Lease,
         terms: &Claim,
     ) -> anyhow::Result<()> {
-        let asked = Asked::Renew(RunId::of(lease), micros(terms.lease));
+        let request = Request::Renew(RunId::of(lease), micros(terms.lease));
         let store = Arc::clone(&self.store);
         let call = store.renew(lease, terms.lease, terms.retention);
-        self.ask(key, asked, call, Told::held).await?;
+        self.ask(key, request, call, Response::held).await?;
         Ok(())
     }
 
@@ -99,34 +100,34 @@ impl Caller {
         result: &Bytes,
         retention: Duration,
     ) -> anyhow::Result<()> {
-        let asked = Asked::Complete(RunId::of(lease), Mark::of(result), micros(retention));
+        let request = Request::Complete(RunId::of(lease), ResultId::of(result), micros(retention));
         let store = Arc::clone(&self.store);
         let call = store.complete(lease, result, retention);
-        self.ask(key, asked, call, Told::held).await?;
+        self.ask(key, request, call, Response::held).await?;
         Ok(())
     }
 
     pub(super) async fn fail(&mut self, key: u32, lease: &Lease, how: &Fail) -> anyhow::Result<()> {
-        let failing = Failing {
+        let failing = FailureTerms {
             kind: match how.kind {
-                FailKind::Final => Kind::Final,
-                FailKind::Retryable { .. } => Kind::Retryable,
-                FailKind::InDoubt { .. } => Kind::InDoubt,
+                FailKind::Final => FailureKind::Final,
+                FailKind::Retryable { .. } => FailureKind::Retryable,
+                FailKind::InDoubt { .. } => FailureKind::InDoubt,
             },
             park: how.in_doubt == InDoubt::Park,
             max_attempts: how.max_attempts.map_or(0, NonZeroU32::get),
         };
-        let asked = Asked::Fail(RunId::of(lease), failing, Mark::of(&how.result));
+        let request = Request::Fail(RunId::of(lease), failing, ResultId::of(&how.result));
         let store = Arc::clone(&self.store);
-        self.ask(key, asked, store.fail(lease, how), Told::held)
+        self.ask(key, request, store.fail(lease, how), Response::held)
             .await?;
         Ok(())
     }
 
     pub(super) async fn release(&mut self, key: u32, lease: &Lease) -> anyhow::Result<()> {
         let store = Arc::clone(&self.store);
-        let asked = Asked::Release(RunId::of(lease));
-        self.ask(key, asked, store.release(lease), Told::held)
+        let request = Request::Release(RunId::of(lease));
+        self.ask(key, request, store.release(lease), Response::held)
             .await?;
         Ok(())
     }
@@ -140,16 +141,16 @@ impl Caller {
         in_doubt: InDoubt,
     ) -> anyhow::Result<()> {
         let (run, store) = (RunId::of(lease), Arc::clone(&self.store));
-        let asked = Asked::StepBegin(run, name.to_owned());
+        let request = Request::StepBegin(run, name.to_owned());
         let begun = self
-            .ask(key, asked, store.step_begin(lease, name), Told::begun)
+            .ask(key, request, store.step_begin(lease, name), Response::begun)
             .await?;
         match begun {
             Some(StepBegun::Run) => {}
             Some(StepBegun::InDoubt(_)) if in_doubt == InDoubt::Retry => {
-                let asked = Asked::StepRestart(run, name.to_owned());
+                let request = Request::StepRestart(run, name.to_owned());
                 let call = store.step_restart(lease, name);
-                self.ask(key, asked, call, Told::held).await?;
+                self.ask(key, request, call, Response::held).await?;
             }
             Some(
                 StepBegun::InDoubt(_)
@@ -164,9 +165,9 @@ impl Caller {
             return Ok(());
         }
         let result = Bytes::from(self.rng.random::<u64>().to_string());
-        let asked = Asked::StepComplete(run, name.to_owned(), super::call::digest(&result));
+        let request = Request::StepComplete(run, name.to_owned(), super::call::digest(&result));
         let call = store.step_complete(lease, name, &result);
-        self.ask(key, asked, call, Told::held).await?;
+        self.ask(key, request, call, Response::held).await?;
         Ok(())
     }
 
@@ -175,22 +176,22 @@ impl Caller {
         let Some(name) = self.keys.get(key as usize).copied() else {
             return Ok(());
         };
-        let result = self.result();
-        let mark = Mark::of(&result);
-        let happened = Resolution::new(Finding::Succeeded(result.clone()));
-        let never = Resolution::new(Finding::Failed(result));
+        let bytes = self.result();
+        let result = ResultId::of(&bytes);
+        let happened = Resolution::new(Finding::Succeeded(bytes.clone()));
+        let never = Resolution::new(Finding::Failed(bytes));
         let again = Resolution::new(Finding::Retry);
         let resolve = |how| Operation::Resolve { key: name, how };
         let (act, operation) = match self.rng.random_range(0..6) {
-            0 => (Act::ResolveSucceeded(mark), resolve(happened)),
-            1 => (Act::ResolveFailed(mark), resolve(never)),
-            2 => (Act::ResolveRetry, resolve(again)),
-            3 => (Act::Redrive, Operation::Redrive(name)),
-            4 => (Act::Release, Operation::ReleaseByOperator(name)),
-            _ => (Act::Forget, Operation::Forget(name)),
+            0 => (OperatorCall::ResolveSucceeded(result), resolve(happened)),
+            1 => (OperatorCall::ResolveFailed(result), resolve(never)),
+            2 => (OperatorCall::ResolveRetry, resolve(again)),
+            3 => (OperatorCall::Redrive, Operation::Redrive(name)),
+            4 => (OperatorCall::Release, Operation::ReleaseByOperator(name)),
+            _ => (OperatorCall::Forget, Operation::Forget(name)),
         };
         let call = async { store.apply(&operation).await?.acted() };
-        self.ask(key, Asked::Operate(act), call, Told::acted)
+        self.ask(key, Request::Operate(act), call, Response::acted)
             .await?;
         Ok(())
     }
@@ -204,9 +205,9 @@ impl Caller {
     async fn ask<T>(
         &mut self,
         key: u32,
-        asked: Asked,
+        request: Request,
         call: impl Future<Output = Result<T, Error>>,
-        told: impl FnOnce(&Result<T, Error>) -> Told,
+        response: impl FnOnce(&Result<T, Error>) -> Response,
     ) -> anyhow::Result<Option<T>> {
         let impatient = self.rng.random_ratio(IMPATIENT_PERCENT, 100);
         let turns = impatient.then(|| self.rng.random_range(IMPATIENCE_TURNS));
@@ -216,11 +217,11 @@ impl Caller {
             answer = call => Some(answer),
             () = give_up(turns) => None,
         };
-        let told = match &answer {
-            Some(answer) => told(answer),
-            None => Told::Unknown("given up".into()),
+        let response = match &answer {
+            Some(answer) => response(answer),
+            None => Response::Unknown("given up".into()),
         };
-        self.write(key, began, asked, told)?;
+        self.write(key, began, request, response)?;
         Ok(answer.and_then(Result::ok))
     }
 
@@ -228,10 +229,10 @@ impl Caller {
         &self,
         key: u32,
         began: u64,
-        asked: Asked,
-        told: Told,
+        request: Request,
+        response: Response,
     ) -> anyhow::Result<()> {
-        let ended = if matches!(told, Told::Unknown(_)) {
+        let ended = if matches!(response, Response::Unknown(_)) {
             u64::MAX
         } else {
             self.now()
@@ -240,8 +241,8 @@ impl Caller {
             key,
             began,
             ended,
-            asked,
-            told,
+            request,
+            response,
         })
     }
 
@@ -262,15 +263,15 @@ async fn give_up(turns: Option<u32>) {
     }
 }
 
-fn claimed(claimed: &Result<Claimed, Error>) -> Told {
+fn claimed(claimed: &Result<Claimed, Error>) -> Response {
     match claimed {
-        Ok(Claimed::Granted(lease)) => Told::Granted(RunId::of(lease)),
-        Ok(Claimed::Replayed(settled)) => Told::Replayed(Ending::of(settled)),
-        Ok(Claimed::Busy { .. }) => Told::Busy,
-        Ok(Claimed::NotYet { .. }) => Told::NotYet,
-        Ok(Claimed::Parked) => Told::Parked,
-        Ok(Claimed::Mismatched) => Told::Mismatched,
-        Err(error) => Told::error(error),
+        Ok(Claimed::Granted(lease)) => Response::Granted(RunId::of(lease)),
+        Ok(Claimed::Replayed(settled)) => Response::Replayed(RecordedEnd::of(settled)),
+        Ok(Claimed::Busy { .. }) => Response::Busy,
+        Ok(Claimed::NotYet { .. }) => Response::NotYet,
+        Ok(Claimed::Parked) => Response::Parked,
+        Ok(Claimed::Mismatched) => Response::Mismatched,
+        Err(error) => Response::error(error),
     }
 }
 

@@ -1,6 +1,6 @@
 //! The checker: knows the rules of the protocol, not its statements.
 
-mod scene;
+mod key_calls;
 mod grants;
 mod ends;
 mod replays;
@@ -10,19 +10,19 @@ mod witness;
 
 use super::call::Call;
 use super::history::History;
-use scene::Scene;
+use key_calls::KeyCalls;
 use std::collections::BTreeMap;
 
 /// What the checker found.
 #[derive(Clone, Debug, Default)]
-pub struct Verdict {
+pub struct RaceVerdict {
     /// What was broken.
-    pub broken: Vec<Violation>,
+    pub broken: Vec<RaceViolation>,
 }
 
 /// A broken rule.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Violation {
+pub struct RaceViolation {
     /// Which.
     pub rule: Rule,
     /// On which key.
@@ -60,36 +60,36 @@ pub enum Rule {
     Accounted,
 }
 
-/// Judges every answer: by the answers alone, and where there is a history, by that too; and every change in it.
+/// Checks every answer: by the answers alone, and where there is a history, by that too; and every change in it.
 #[must_use]
-pub fn check(calls: &[Call], history: Option<&History>) -> Verdict {
+pub fn check(calls: &[Call], history: Option<&History>) -> RaceVerdict {
     let mut by_key: BTreeMap<u32, Vec<&Call>> = BTreeMap::new();
     for call in calls {
         by_key.entry(call.key).or_default().push(call);
     }
-    let mut verdict = Verdict::default();
+    let mut verdict = RaceVerdict::default();
     for (key, calls) in by_key {
-        let scene = Scene::new(key, calls);
-        scene.check_grants(&mut verdict);
-        scene.check_ends(&mut verdict);
-        scene.check_replays(&mut verdict);
-        scene.check_steps(&mut verdict);
+        let key_calls = KeyCalls::new(key, calls);
+        key_calls.check_grants(&mut verdict);
+        key_calls.check_ends(&mut verdict);
+        key_calls.check_replays(&mut verdict);
+        key_calls.check_steps(&mut verdict);
         if let Some(history) = history {
             let changes = history.changes.get(&key).map_or(&[][..], Vec::as_slice);
-            scene.check_changes(changes, &mut verdict);
-            scene.check_answers(changes, &mut verdict);
-            scene.check_effects(changes, &history.effects, &mut verdict);
+            key_calls.check_changes(changes, &mut verdict);
+            key_calls.check_answers(changes, &mut verdict);
+            key_calls.check_effects(changes, &history.effects, &mut verdict);
         }
     }
     verdict
 }
 
-// === impl Verdict ===
+// === impl RaceVerdict ===
 
-impl Verdict {
+impl RaceVerdict {
     fn convict(&mut self, rule: Rule, key: u32, seen: impl Into<String>) {
         let seen = seen.into();
-        self.broken.push(Violation { rule, key, seen });
+        self.broken.push(RaceViolation { rule, key, seen });
     }
 
     /// How often a rule was broken.

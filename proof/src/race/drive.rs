@@ -2,7 +2,7 @@
 
 use super::call::Call;
 use super::log;
-use super::worker::Order;
+use super::worker::RacerConfig;
 use anyhow::Context;
 use std::path::Path;
 use std::process::Stdio;
@@ -17,11 +17,11 @@ const LATE_MAX: Duration = Duration::from_secs(20);
 ///
 /// # Errors
 /// When one cannot be started, fails, or does not end.
-pub async fn drive(program: &Path, orders: &[Order]) -> anyhow::Result<Vec<Call>> {
+pub async fn drive(program: &Path, configs: &[RacerConfig]) -> anyhow::Result<Vec<Call>> {
     let mut workers = Vec::new();
-    for order in orders {
+    for config in configs {
         let worker = Command::new(program)
-            .args(["worker", &serde_json::to_string(order)?])
+            .args(["worker", &serde_json::to_string(config)?])
             .stdin(Stdio::null())
             .process_group(0)
             .kill_on_drop(true)
@@ -29,19 +29,19 @@ pub async fn drive(program: &Path, orders: &[Order]) -> anyhow::Result<Vec<Call>
             .context("cannot start a worker")?;
         workers.push(worker);
     }
-    for (mut worker, order) in workers.into_iter().zip(orders) {
-        let status = timeout(order.lasts + LATE_MAX, worker.wait())
+    for (mut worker, config) in workers.into_iter().zip(configs) {
+        let status = timeout(config.lasts + LATE_MAX, worker.wait())
             .await
-            .with_context(|| format!("worker {} does not end", order.worker))??;
+            .with_context(|| format!("worker {} does not end", config.worker))??;
         anyhow::ensure!(
             status.success(),
             "worker {} ended with {status}",
-            order.worker
+            config.worker
         );
     }
     let mut calls = Vec::new();
-    for order in orders {
-        calls.extend(log::read(&order.log())?);
+    for config in configs {
+        calls.extend(log::read(&config.log())?);
     }
     Ok(calls)
 }

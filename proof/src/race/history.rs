@@ -1,7 +1,7 @@
 //! The history: every change of every record on PostgreSQL, written down by a trigger of the test's own.
 
-use super::call::{Mark, Nonce, OwnerId};
-use crate::bed::connect;
+use super::call::{Nonce, OwnerId, ResultId};
+use crate::harness::connect;
 use anyhow::Context;
 use bytes::Bytes;
 use semel::Key;
@@ -77,7 +77,7 @@ pub struct Version {
     /// The end of retention, in µs since 1970.
     pub expires_at: u64,
     /// What is recorded.
-    pub result: Option<Mark>,
+    pub result: Option<ResultId>,
 }
 
 /// A row of `semel.renewal`.
@@ -90,7 +90,7 @@ struct Renewal {
 
 /// One key as it stands while its changes are read: the record and what was renewed last.
 #[derive(Clone, Copy, Debug, Default)]
-struct Telling {
+struct KeyState {
     record: Option<Version>,
     renewal: Option<Renewal>,
 }
@@ -146,11 +146,11 @@ impl History {
             .collect();
         let number = |row: &Row, column| numbers.get(row.get::<_, &[u8]>(column)).copied();
         let mut history = Self::default();
-        let mut told: HashMap<u32, Telling> = HashMap::new();
+        let mut keys: HashMap<u32, KeyState> = HashMap::new();
         for row in client.query(READ, &[]).await? {
             if let Some(key) = number(&row, 2) {
                 let changes = history.changes.entry(key).or_default();
-                changes.extend(told.entry(key).or_default().change(&row)?);
+                changes.extend(keys.entry(key).or_default().change(&row)?);
             }
         }
         let effects = "SELECT key, born, fence, nonce FROM race.effect";
@@ -167,9 +167,9 @@ impl History {
     }
 }
 
-// === impl Telling ===
+// === impl KeyState ===
 
-impl Telling {
+impl KeyState {
     /// The next change of this key; `None` when a renewal was removed that made no difference any more.
     fn change(&mut self, row: &Row) -> anyhow::Result<Option<Change>> {
         let (at, aged, gone) = (unsigned(row.get(0))?, row.get(1), row.get(24));
@@ -276,7 +276,7 @@ impl Version {
             owner: OwnerId(u64::from_str_radix(half.get(..16).unwrap_or_default(), 16)?),
             lease_until: unsigned(row.get(first + 6))?,
             expires_at: unsigned(row.get(first + 7))?,
-            result: result.map(|bytes| Mark::of(&Bytes::copy_from_slice(bytes))),
+            result: result.map(|bytes| ResultId::of(&Bytes::copy_from_slice(bytes))),
         }))
     }
 }

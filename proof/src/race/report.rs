@@ -1,7 +1,7 @@
 //! The report of a race: what was tried, what was said, what was broken.
 
-use super::call::{Asked, Call, Told};
-use super::check::Verdict;
+use super::call::{Call, Request, Response};
+use super::check::RaceVerdict;
 use super::history::History;
 use std::collections::BTreeMap;
 use std::fmt;
@@ -18,7 +18,7 @@ const OPERATED_MIN: usize = 25;
 
 /// What one race came to.
 #[derive(Clone, Debug)]
-pub struct Report {
+pub struct RaceReport {
     /// On which store.
     pub store: &'static str,
     /// How many processes.
@@ -26,14 +26,14 @@ pub struct Report {
     /// For how long.
     pub seconds: u64,
     /// What was counted.
-    pub tally: Tally,
+    pub counts: RaceCounts,
     /// What was found.
-    pub verdict: Verdict,
+    pub verdict: RaceVerdict,
 }
 
 /// What was counted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Tally {
+pub struct RaceCounts {
     /// Calls made.
     pub calls: usize,
     /// Claims among them.
@@ -64,9 +64,9 @@ pub struct Tally {
     pub swept: usize,
 }
 
-// === impl Tally ===
+// === impl RaceCounts ===
 
-impl Tally {
+impl RaceCounts {
     /// Counts calls and changes.
     #[must_use]
     pub fn of(calls: &[Call], history: Option<&History>) -> Self {
@@ -75,63 +75,63 @@ impl Tally {
                 .iter()
                 .flat_map(|history| history.changes.values().flatten())
         };
-        let mut tally = Self {
+        let mut counts = Self {
             calls: calls.len(),
             changes: changes().filter(|change| !change.aged).count(),
             swept: changes().filter(|change| change.new.is_none()).count(),
             ..Self::default()
         };
         for call in calls {
-            tally.add(call);
+            counts.add(call);
         }
-        tally
+        counts
     }
 
     fn add(&mut self, call: &Call) {
         let one = |yes: bool| usize::from(yes);
-        let claim = matches!(call.asked, Asked::Claim(_));
-        let transaction = matches!(call.asked, Asked::CompleteIn(..));
+        let claim = matches!(call.request, Request::Claim(_));
+        let transaction = matches!(call.request, Request::CompleteIn(..));
         self.claims += one(claim);
-        match &call.told {
-            Told::Granted(run) => {
+        match &call.response {
+            Response::Granted(run) => {
                 self.granted += 1;
                 self.again += one(run.attempt > 1);
             }
-            Told::Replayed(_) => self.replayed += 1,
-            Told::Stale => self.stale += 1,
-            Told::Parked => self.parked += one(claim),
-            Told::Mismatched => self.mismatched += 1,
-            Told::Acted => self.operated += 1,
-            Told::Unknown(_) => self.unknown += 1,
-            Told::Applied(_) => self.committed += one(transaction),
-            Told::RolledBack(_) => self.rolled_back += 1,
-            Told::Busy
-            | Told::NotYet
-            | Told::Already(_)
-            | Told::Settled(_)
-            | Told::StepRun
-            | Told::Memo(..)
-            | Told::StepInDoubt(_)
-            | Told::Refused
-            | Told::Gone(_)
-            | Told::Wrong(_) => {}
+            Response::Replayed(_) => self.replayed += 1,
+            Response::Stale => self.stale += 1,
+            Response::Parked => self.parked += one(claim),
+            Response::Mismatched => self.mismatched += 1,
+            Response::Acted => self.operated += 1,
+            Response::Unknown(_) => self.unknown += 1,
+            Response::Applied(_) => self.committed += one(transaction),
+            Response::RolledBack(_) => self.rolled_back += 1,
+            Response::Busy
+            | Response::NotYet
+            | Response::Already(_)
+            | Response::Settled(_)
+            | Response::StepRun
+            | Response::Memo(..)
+            | Response::StepInDoubt(_)
+            | Response::Refused
+            | Response::Gone(_)
+            | Response::Wrong(_) => {}
         }
     }
 }
 
-// === impl Report ===
+// === impl RaceReport ===
 
-impl Report {
+impl RaceReport {
     /// What speaks against the race: broken rules, and everything that makes it invalid.
     #[must_use]
     pub fn complaints(&self) -> Vec<String> {
-        let tally = &self.tally;
+        let counts = &self.counts;
         let enough = [
-            ("grants", tally.granted, GRANTED_MIN),
-            ("runs taken over", tally.again, TAKEN_OVER_MIN),
-            ("stale calls", tally.stale, STALE_MIN),
-            ("unknown answers", tally.unknown, UNKNOWN_MIN),
-            ("operators' acts", tally.operated, OPERATED_MIN),
+            ("grants", counts.granted, GRANTED_MIN),
+            ("runs taken over", counts.again, TAKEN_OVER_MIN),
+            ("stale calls", counts.stale, STALE_MIN),
+            ("unknown answers", counts.unknown, UNKNOWN_MIN),
+            ("operators' acts", counts.operated, OPERATED_MIN),
         ];
         let few = enough.into_iter().filter(|(_, seen, min)| seen < min);
         let few = few.map(|(what, seen, min)| {
@@ -161,29 +161,29 @@ impl Report {
          |---|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|";
 }
 
-impl fmt::Display for Report {
+impl fmt::Display for RaceReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let tally = &self.tally;
+        let counts = &self.counts;
         write!(
             f,
             "| {} | {} | {} |",
             self.store, self.processes, self.seconds
         )?;
         for number in [
-            tally.calls,
-            tally.claims,
-            tally.granted,
-            tally.again,
-            tally.replayed,
-            tally.stale,
-            tally.parked,
-            tally.mismatched,
-            tally.operated,
-            tally.unknown,
-            tally.committed,
-            tally.rolled_back,
-            tally.changes,
-            tally.swept,
+            counts.calls,
+            counts.claims,
+            counts.granted,
+            counts.again,
+            counts.replayed,
+            counts.stale,
+            counts.parked,
+            counts.mismatched,
+            counts.operated,
+            counts.unknown,
+            counts.committed,
+            counts.rolled_back,
+            counts.changes,
+            counts.swept,
             self.verdict.broken.len(),
         ] {
             write!(f, " {number} |")?;

@@ -1,7 +1,7 @@
 //! Statements broken on purpose, by triggers in the race's own database that spoil what the store writes.
 
 use super::check::Rule;
-use crate::bed::{Flaw, connect};
+use crate::harness::{Flaw, connect};
 
 /// What is wrong on purpose.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,9 +37,9 @@ impl Sabotage {
 
     /// The words for it.
     #[must_use]
-    pub const fn words(self) -> &'static str {
+    pub const fn name(self) -> &'static str {
         match self {
-            Self::Store(flaw) => flaw.words(),
+            Self::Store(flaw) => flaw.name(),
             Self::OperatorKeepsTheFence => "an operator's act keeps the fence",
             Self::RetentionShrinks => "a completion shortens retention",
             Self::DoubtIsNotParked => "doubt is not parked",

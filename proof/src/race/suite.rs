@@ -1,14 +1,14 @@
 //! The races that are run, and those against a store broken on purpose.
 
-use super::attack::keys;
 use super::call::Call;
 use super::check::check;
 use super::drive::drive;
 use super::history::History;
-use super::report::{Report, Tally};
+use super::racer::keys;
+use super::report::{RaceCounts, RaceReport};
 use super::sabotage::Sabotage;
-use super::worker::Order;
-use crate::bed::{Flaw, Place, Profile};
+use super::worker::RacerConfig;
+use crate::harness::{Flaw, Profile, StoreLocation};
 use anyhow::Context;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -27,7 +27,7 @@ const SIDE_BY_SIDE: usize = 3;
 
 /// A kind of store that processes can share.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Arena {
+pub enum SharedStore {
     /// PostgreSQL.
     Postgres,
     /// Redis.
@@ -37,7 +37,7 @@ pub enum Arena {
 /// One race.
 #[derive(Clone, Debug)]
 struct Race {
-    arena: Arena,
+    store: SharedStore,
     sabotage: Option<Sabotage>,
     operator_percent: u32,
     processes: u32,
@@ -50,13 +50,17 @@ struct Race {
 ///
 /// # Errors
 /// When a server, a worker or a store cannot be used.
-pub async fn prove(profile: Profile, program: &Path, only: &str) -> anyhow::Result<Vec<Report>> {
+pub async fn prove(
+    profile: Profile,
+    program: &Path,
+    only: &str,
+) -> anyhow::Result<Vec<RaceReport>> {
     let mut racing = JoinSet::new();
-    for arena in Arena::ALL
+    for store in SharedStore::ALL
         .into_iter()
-        .filter(|arena| arena.word().contains(only))
+        .filter(|store| store.name().contains(only))
     {
-        let race = Race::honest(arena, profile, program);
+        let race = Race::honest(store, profile, program);
         racing.spawn(async move { race.run().await });
     }
     racing.join_all().await.into_iter().collect()
@@ -66,16 +70,19 @@ pub async fn prove(profile: Profile, program: &Path, only: &str) -> anyhow::Resu
 ///
 /// # Errors
 /// When a server, a worker or a store cannot be used, or something broken passed.
-pub async fn show_teeth(profile: Profile, program: &Path) -> anyhow::Result<Vec<String>> {
+pub async fn convict_broken_builds(
+    profile: Profile,
+    program: &Path,
+) -> anyhow::Result<Vec<String>> {
     let stores = Flaw::ALL.map(Sabotage::Store);
-    let everywhere = Arena::ALL
+    let everywhere = SharedStore::ALL
         .into_iter()
-        .flat_map(|arena| stores.map(|s| (arena, s)));
-    let in_sql = Sabotage::SQL.map(|sabotage| (Arena::Postgres, sabotage));
+        .flat_map(|store| stores.map(|s| (store, s)));
+    let in_sql = Sabotage::SQL.map(|sabotage| (SharedStore::Postgres, sabotage));
     let places = Arc::new(Semaphore::new(SIDE_BY_SIDE));
     let mut racing = JoinSet::new();
-    for (number, (arena, sabotage)) in (1..).zip(everywhere.chain(in_sql)) {
-        let race = Race::broken(arena, sabotage, number, profile, program);
+    for (number, (store, sabotage)) in (1..).zip(everywhere.chain(in_sql)) {
+        let race = Race::broken(store, sabotage, number, profile, program);
         let places = Arc::clone(&places);
         racing.spawn(async move {
             let _place = places.acquire_owned().await?;
@@ -88,9 +95,9 @@ pub async fn show_teeth(profile: Profile, program: &Path) -> anyhow::Result<Vec<
 // === impl Race ===
 
 impl Race {
-    fn honest(arena: Arena, profile: Profile, program: &Path) -> Self {
+    fn honest(store: SharedStore, profile: Profile, program: &Path) -> Self {
         Self {
-            arena,
+            store,
             sabotage: None,
             operator_percent: 6,
             processes: PROCESSES,
@@ -101,7 +108,7 @@ impl Race {
     }
 
     fn broken(
-        arena: Arena,
+        store: SharedStore,
         sabotage: Sabotage,
         number: u64,
         profile: Profile,
@@ -116,13 +123,13 @@ impl Race {
             processes: PROCESSES / 2,
             lasts: Duration::from_secs(3),
             seed: profile.seed.wrapping_add(number),
-            ..Self::honest(arena, profile, program)
+            ..Self::honest(store, profile, program)
         }
     }
 
     async fn convict(&self, sabotage: Sabotage) -> anyhow::Result<String> {
         let report = self.run().await?;
-        let (store, words) = (self.arena.word(), sabotage.words());
+        let (store, words) = (self.store.name(), sabotage.name());
         let seen = sabotage.breaks().iter();
         let times: usize = seen.map(|rule| report.verdict.count(*rule)).sum();
         anyhow::ensure!(
@@ -130,35 +137,35 @@ impl Race {
             "the checker has no teeth: on {store}, {words} passed ({:?} were never seen broken)",
             sabotage.breaks()
         );
-        let (calls, all) = (report.tally.calls, report.verdict.broken.len());
+        let (calls, all) = (report.counts.calls, report.verdict.broken.len());
         Ok(format!(
             "{store}, {words}: convicted {all} times in {calls} calls"
         ))
     }
 
     /// Runs the race and judges it.
-    async fn run(&self) -> anyhow::Result<Report> {
+    async fn run(&self) -> anyhow::Result<RaceReport> {
         let dir = tempfile::tempdir().context("cannot make a directory for the logs")?;
-        let place = self.arena.place().await?;
+        let location = self.store.location().await?;
         // Whoever opens the store first prepares it; the others then find it ready.
-        drop(place.open().await?);
-        let orders: Vec<Order> = (0..self.processes)
-            .map(|worker| self.order(worker, &place, dir.path()))
+        drop(location.open().await?);
+        let configs: Vec<RacerConfig> = (0..self.processes)
+            .map(|worker| self.config(worker, &location, dir.path()))
             .collect();
-        let (calls, history) = match &place {
-            Place::Postgres { url, .. } => {
-                let (calls, history) = self.drive_with_history(url, &orders).await?;
+        let (calls, history) = match &location {
+            StoreLocation::Postgres { url, .. } => {
+                let (calls, history) = self.drive_with_history(url, &configs).await?;
                 (calls, Some(history))
             }
-            Place::Redis { .. } | Place::Embedded { .. } => {
-                (drive(&self.program, &orders).await?, None)
+            StoreLocation::Redis { .. } | StoreLocation::Embedded { .. } => {
+                (drive(&self.program, &configs).await?, None)
             }
         };
-        Ok(Report {
-            store: place.word(),
-            processes: orders.len(),
+        Ok(RaceReport {
+            store: location.name(),
+            processes: configs.len(),
             seconds: self.lasts.as_secs(),
-            tally: Tally::of(&calls, history.as_ref()),
+            counts: RaceCounts::of(&calls, history.as_ref()),
             verdict: check(&calls, history.as_ref()),
         })
     }
@@ -166,14 +173,14 @@ impl Race {
     async fn drive_with_history(
         &self,
         url: &str,
-        orders: &[Order],
+        configs: &[RacerConfig],
     ) -> anyhow::Result<(Vec<Call>, History)> {
         History::begin(url).await?;
         if let Some(sabotage) = self.sabotage {
             sabotage.spoil(url).await?;
         }
         let calls = tokio::select! {
-            calls = drive(&self.program, orders) => calls?,
+            calls = drive(&self.program, configs) => calls?,
             aged = History::age(url) => {
                 aged?;
                 anyhow::bail!("ageing never ends by itself")
@@ -188,14 +195,14 @@ impl Race {
     }
 
     /// Every second worker writes its calls in groups.
-    fn order(&self, worker: u32, place: &Place, dir: &Path) -> Order {
-        Order {
+    fn config(&self, worker: u32, location: &StoreLocation, dir: &Path) -> RacerConfig {
+        RacerConfig {
             worker,
             seed: self
                 .seed
                 .wrapping_mul(1_000)
                 .wrapping_add(u64::from(worker)),
-            place: place.clone().grouping(worker.is_multiple_of(2)),
+            location: location.clone().grouping(worker.is_multiple_of(2)),
             flaw: self.sabotage.and_then(Sabotage::flaw),
             name: self.name(),
             operator_percent: self.operator_percent,
@@ -206,26 +213,26 @@ impl Race {
     }
 }
 
-// === impl Arena ===
+// === impl SharedStore ===
 
-impl Arena {
+impl SharedStore {
     /// Both.
     pub const ALL: [Self; 2] = [Self::Postgres, Self::Redis];
 
     /// Its name.
     #[must_use]
-    pub const fn word(self) -> &'static str {
+    pub const fn name(self) -> &'static str {
         match self {
             Self::Postgres => "postgres",
             Self::Redis => "redis",
         }
     }
 
-    async fn place(self) -> anyhow::Result<Place> {
+    async fn location(self) -> anyhow::Result<StoreLocation> {
         Ok(match self {
             Self::Postgres => {
                 let url = tokio::task::spawn_blocking(|| testbed::fresh_database("race")).await??;
-                Place::Postgres {
+                StoreLocation::Postgres {
                     url,
                     group_items_max: 256,
                 }
@@ -233,7 +240,7 @@ impl Arena {
             Self::Redis => {
                 let url = tokio::task::spawn_blocking(testbed::redis_url).await??;
                 let prefix = format!("race{}", std::process::id());
-                Place::Redis { url, prefix }
+                StoreLocation::Redis { url, prefix }
             }
         })
     }

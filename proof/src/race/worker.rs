@@ -1,8 +1,8 @@
 //! A worker process: a few callers that attack the same keys as everybody else, and write down each answer.
 
-use super::attack::Attacker;
 use super::log::Log;
-use crate::bed::{Flaw, Place, Tapped};
+use super::racer::Racer;
+use crate::harness::{Flaw, Intercepted, StoreLocation};
 use anyhow::Context;
 use rand::SeedableRng;
 use rand::rngs::StdRng;
@@ -18,13 +18,13 @@ const SEEDS_APART: u64 = 0x9E37_79B9;
 
 /// What a worker process is started with.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Order {
+pub struct RacerConfig {
     /// Its number.
     pub worker: u32,
     /// What its dice start from.
     pub seed: u64,
     /// Where the store is.
-    pub place: Place,
+    pub location: StoreLocation,
     /// What is wrong with the store on purpose.
     pub flaw: Option<Flaw>,
     /// Keeps the keys of this race apart from everybody else's.
@@ -43,22 +43,22 @@ pub struct Order {
 ///
 /// # Errors
 /// When the order cannot be read, the store not be opened, or an answer not be written down.
-pub fn work(order: &str) -> anyhow::Result<()> {
-    let order: Order = serde_json::from_str(order).context("this is no worker's order")?;
+pub fn work(config: &str) -> anyhow::Result<()> {
+    let config: RacerConfig = serde_json::from_str(config).context("this is no worker's config")?;
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()?;
     runtime.block_on(async {
-        let store = open(&order).await?;
-        let log = Arc::new(Log::create(&order.log())?);
-        let until = Instant::now() + order.lasts;
+        let store = open(&config).await?;
+        let log = Arc::new(Log::create(&config.log())?);
+        let until = Instant::now() + config.lasts;
         let mut callers = Vec::new();
-        for caller in 0..order.callers {
-            let seed = order.seed.wrapping_add(caller.wrapping_mul(SEEDS_APART));
+        for caller in 0..config.callers {
+            let seed = config.seed.wrapping_add(caller.wrapping_mul(SEEDS_APART));
             let rng = StdRng::seed_from_u64(seed);
             let (store, log) = (Arc::clone(&store), Arc::clone(&log));
-            let attacker = Attacker::new(&order, store, log, rng).await?;
-            callers.push(tokio::spawn(attacker.attack(until)));
+            let racer = Racer::new(&config, store, log, rng).await?;
+            callers.push(tokio::spawn(racer.race(until)));
         }
         for caller in callers {
             caller.await??;
@@ -67,17 +67,17 @@ pub fn work(order: &str) -> anyhow::Result<()> {
     })
 }
 
-async fn open(order: &Order) -> anyhow::Result<Arc<dyn Store>> {
-    let store = order.place.open().await?;
-    Ok(match order.flaw {
-        Some(tap) => Arc::new(Tapped { store, tap }),
+async fn open(config: &RacerConfig) -> anyhow::Result<Arc<dyn Store>> {
+    let store = config.location.open().await?;
+    Ok(match config.flaw {
+        Some(interceptor) => Arc::new(Intercepted { store, interceptor }),
         None => store,
     })
 }
 
-// === impl Order ===
+// === impl RacerConfig ===
 
-impl Order {
+impl RacerConfig {
     /// Where this worker writes its answers.
     #[must_use]
     pub fn log(&self) -> PathBuf {

@@ -1,15 +1,15 @@
 //! Ends and answers: every piece of work ends, and everybody hears the same.
 
-use super::{Promise, Trial};
+use super::{CaseChecker, Promise};
 use crate::crash::case::{Mode, WorkId};
-use crate::crash::message::Heard;
-use crate::crash::sender::is_hopeless;
+use crate::crash::message::SenderAnswer;
+use crate::crash::sender::always_fails;
 use semel::protocol::State;
 use std::collections::BTreeSet;
 
-// === impl Trial ===
+// === impl CaseChecker ===
 
-impl Trial<'_> {
+impl CaseChecker<'_> {
     /// The record came to an end, and to the right one.
     pub(super) fn check_end(&mut self, work: WorkId) {
         if self.evidence.drive.stuck.contains(&work) {
@@ -23,10 +23,10 @@ impl Trial<'_> {
             Some(State::Running | State::Waiting) => {
                 self.convict(Promise::NotStuck, work, format!("it is left {state:?}"));
             }
-            Some(State::Succeeded) if is_hopeless(work) => {
+            Some(State::Succeeded) if always_fails(work) => {
                 self.convict(Promise::NoLoss, work, "a failure for good succeeded");
             }
-            Some(State::Failed) if !is_hopeless(work) => {
+            Some(State::Failed) if !always_fails(work) => {
                 self.convict(
                     Promise::NoLoss,
                     work,
@@ -40,7 +40,7 @@ impl Trial<'_> {
     fn heard_parked(&self, work: WorkId) -> bool {
         let mut sent = self.evidence.drive.sent.iter();
         sent.any(|sent| {
-            sent.delivery.work == work && matches!(sent.heard, Some((_, Heard::Parked)))
+            sent.delivery.work == work && matches!(sent.heard, Some((_, SenderAnswer::Parked)))
         })
     }
 
@@ -55,13 +55,13 @@ impl Trial<'_> {
             .filter_map(|sent| sent.heard.as_ref());
         for (_, heard) in heard {
             match heard {
-                Heard::Settled {
+                SenderAnswer::Settled {
                     succeeded, outcome, ..
                 } => {
                     answers.insert((*succeeded, outcome.clone()));
                 }
-                Heard::Wrong(what) => wrong.push(what),
-                Heard::Parked | Heard::Again(_) => {}
+                SenderAnswer::Wrong(what) => wrong.push(what),
+                SenderAnswer::Parked | SenderAnswer::Again(_) => {}
             }
         }
         for what in wrong {

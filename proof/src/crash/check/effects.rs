@@ -1,26 +1,26 @@
 //! Effects: as many as the mode promises, each extra one explained, none missing.
 
-use super::{Promise, Trial};
+use super::{CaseChecker, Promise};
 use crate::crash::case::{Mode, WorkId};
-use crate::crash::ledger::Part;
+use crate::crash::ledger::EffectPart;
 use semel::Outcome;
 use semel::protocol::State;
 
-// === impl Trial ===
+// === impl CaseChecker ===
 
-impl Trial<'_> {
+impl CaseChecker<'_> {
     pub(super) fn check_effects(&mut self, work: WorkId) {
         match self.evidence.case.mode {
             Mode::Transaction => self.check_rows(work),
             Mode::Downstream => self.check_charges(work),
             Mode::Park => {
-                self.check_at_most_one(work, Part::Work);
-                self.check_at_most_one(work, Part::Step);
+                self.check_at_most_one(work, EffectPart::Work);
+                self.check_at_most_one(work, EffectPart::Step);
                 self.check_happened(work);
             }
             Mode::Retry => {
-                self.check_explained(work, Part::Work);
-                self.check_explained(work, Part::Step);
+                self.check_explained(work, EffectPart::Work);
+                self.check_explained(work, EffectPart::Step);
                 self.check_happened(work);
             }
         }
@@ -67,7 +67,7 @@ impl Trial<'_> {
         }
     }
 
-    fn check_at_most_one(&mut self, work: WorkId, part: Part) {
+    fn check_at_most_one(&mut self, work: WorkId, part: EffectPart) {
         let effects = self.effects.get(&(work, part)).map_or(0, Vec::len);
         if effects > 1 {
             let seen = format!("{effects} effects of {part:?} although doubt parks");
@@ -76,15 +76,15 @@ impl Trial<'_> {
     }
 
     /// Every effect but the last of its fences was followed by another because something befell its run.
-    fn check_explained(&mut self, work: WorkId, part: Part) {
+    fn check_explained(&mut self, work: WorkId, part: EffectPart) {
         let mut effects = self.effects.get(&(work, part)).cloned().unwrap_or_default();
         effects.sort_unstable_by_key(|(attempt, _)| attempt.fence);
         effects.pop();
         for (attempt, _) in effects {
             if self.struck.contains(&attempt.delivery) {
-                self.verdict.tally.by_fault += 1;
+                self.verdict.counts.by_fault += 1;
             } else if self.stalled.contains(&attempt.delivery) {
-                self.verdict.tally.by_stall += 1;
+                self.verdict.counts.by_stall += 1;
             } else {
                 let seen =
                     format!("{part:?} took effect again after {attempt:?}, which nothing befell");
@@ -98,7 +98,11 @@ impl Trial<'_> {
         let Some(accepted) = self.accepted(work) else {
             return;
         };
-        let mut effects = self.effects.get(&(work, Part::Work)).into_iter().flatten();
+        let mut effects = self
+            .effects
+            .get(&(work, EffectPart::Work))
+            .into_iter()
+            .flatten();
         let named = effects.find(|(_, nonce)| *nonce == accepted);
         let (named, fence) = (named.map(|(attempt, _)| attempt.fence), self.fence(work));
         match named {
@@ -109,7 +113,7 @@ impl Trial<'_> {
             }
             Some(_) => {}
         }
-        let step = self.effects.contains_key(&(work, Part::Step));
+        let step = self.effects.contains_key(&(work, EffectPart::Step));
         if self.evidence.case.has_step(work) && !step {
             self.convict(Promise::NoLoss, work, "it succeeded without its step");
         }

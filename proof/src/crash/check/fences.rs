@@ -1,14 +1,14 @@
 //! Fences: unique, and rising in the order of grants.
 
-use super::{Promise, Trial};
+use super::{CaseChecker, Promise};
 use crate::crash::case::WorkId;
 use crate::crash::ledger::Attempt;
-use crate::crash::message::Manner;
+use crate::crash::message::EffectBehaviour;
 use crate::crash::sender::Sent;
 
-// === impl Trial ===
+// === impl CaseChecker ===
 
-impl Trial<'_> {
+impl CaseChecker<'_> {
     pub(super) fn check_fences(&mut self, work: WorkId) {
         let mut grants = self.attempts.get(&work).cloned().unwrap_or_default();
         grants.sort_unstable_by_key(|attempt| attempt.fence);
@@ -19,7 +19,7 @@ impl Trial<'_> {
                 self.convict(Promise::FencesRise, work, seen);
             }
             // A run that never began is not counted, so its number is given again.
-            let released = self.manner(before) == Some(Manner::NotStarted);
+            let released = self.behaviour(before) == Some(EffectBehaviour::NotStarted);
             let least = if released {
                 before.attempt
             } else {
@@ -53,8 +53,8 @@ impl Trial<'_> {
             .collect()
     }
 
-    fn manner(&self, attempt: &Attempt) -> Option<Manner> {
-        self.sent(attempt).map(|sent| sent.delivery.manner)
+    fn behaviour(&self, attempt: &Attempt) -> Option<EffectBehaviour> {
+        self.sent(attempt).map(|sent| sent.delivery.behaviour)
     }
 
     fn sent(&self, attempt: &Attempt) -> Option<&Sent> {

@@ -1,9 +1,12 @@
 //! Changes: each one is a transition of the protocol, at a time it may happen, asked for by somebody who may.
 
-use super::scene::Scene;
-use super::{Rule, Verdict};
-use crate::bed::GRACE;
-use crate::race::call::{Act, Asked, Call, Failing, Kind, Mark, OwnerId, Terms, digest, micros};
+use super::key_calls::KeyCalls;
+use super::{RaceVerdict, Rule};
+use crate::harness::GRACE;
+use crate::race::call::{
+    Call, ClaimTerms, FailureKind, FailureTerms, OperatorCall, OwnerId, Request, ResultId, digest,
+    micros,
+};
 use crate::race::history::{Change, GRACE_US, Version};
 use semel::Fingerprint;
 use std::collections::HashMap;
@@ -14,29 +17,29 @@ pub(super) const FAILED: u8 = 3;
 pub(super) const WAITING: u8 = 4;
 pub(super) const PARKED: u8 = 5;
 
-/// Judges the changes of one key, one after the other.
-struct Judge<'a> {
-    scene: &'a Scene<'a>,
-    terms: HashMap<OwnerId, &'a Terms>,
+/// Checks the changes of one key, one after the other.
+struct ChangeChecker<'a> {
+    key_calls: &'a KeyCalls<'a>,
+    terms: HashMap<OwnerId, &'a ClaimTerms>,
     by_run: HashMap<(u64, OwnerId), Vec<&'a Call>>,
     /// The highest fence so far, also of records that are gone.
     floor: u64,
 }
 
-type Judged = Result<(), (Rule, String)>;
+type CheckResult = Result<(), (Rule, String)>;
 
-// === impl Scene ===
+// === impl KeyCalls ===
 
-impl Scene<'_> {
-    pub(super) fn check_changes(&self, changes: &[Change], verdict: &mut Verdict) {
-        let mut judge = Judge::new(self);
+impl KeyCalls<'_> {
+    pub(super) fn check_changes(&self, changes: &[Change], verdict: &mut RaceVerdict) {
+        let mut checker = ChangeChecker::new(self);
         let mut last = None;
         for change in changes {
             if change.old != last {
                 let seen = format!("between two changes: {last:?}, then {:?}", change.old);
                 verdict.convict(Rule::Accounted, self.key, seen);
             }
-            if let Err((rule, why)) = judge.change(change) {
+            if let Err((rule, why)) = checker.change(change) {
                 let (old, new) = (&change.old, &change.new);
                 let seen = format!("{why}: {old:?} → {new:?} at {}", change.at);
                 verdict.convict(rule, self.key, seen);
@@ -46,14 +49,14 @@ impl Scene<'_> {
     }
 }
 
-// === impl Judge ===
+// === impl ChangeChecker ===
 
-impl<'a> Judge<'a> {
-    fn new(scene: &'a Scene<'a>) -> Self {
+impl<'a> ChangeChecker<'a> {
+    fn new(key_calls: &'a KeyCalls<'a>) -> Self {
         let mut terms = HashMap::new();
         let mut by_run: HashMap<_, Vec<&Call>> = HashMap::new();
-        for call in &scene.calls {
-            if let Asked::Claim(asked) = &call.asked {
+        for call in &key_calls.calls {
+            if let Request::Claim(asked) = &call.request {
                 terms.insert(asked.owner, asked);
             }
             if let Some(run) = call.run() {
@@ -61,14 +64,14 @@ impl<'a> Judge<'a> {
             }
         }
         Self {
-            scene,
+            key_calls,
             terms,
             by_run,
             floor: 0,
         }
     }
 
-    fn change(&mut self, change: &Change) -> Judged {
+    fn change(&mut self, change: &Change) -> CheckResult {
         let at = change.at;
         match (&change.old, &change.new) {
             (None, None) => Err((Rule::Accounted, "nothing changed into nothing".into())),
@@ -91,7 +94,7 @@ impl<'a> Judge<'a> {
     }
 
     /// A grant: to a claim that was made, of a record that was absent, due or lapsed.
-    fn granted(&mut self, old: Option<&Version>, new: &Version) -> Judged {
+    fn granted(&mut self, old: Option<&Version>, new: &Version) -> CheckResult {
         let Some(terms) = self.terms.get(&new.owner).copied() else {
             return Err((Rule::Accounted, "a grant to nobody".into()));
         };
@@ -130,7 +133,7 @@ impl<'a> Judge<'a> {
     }
 
     /// A new fence under the old owner: an operator's act.
-    fn operated(&mut self, old: &Version, new: &Version, at: u64) -> Judged {
+    fn operated(&mut self, old: &Version, new: &Version, at: u64) -> CheckResult {
         require(
             new.fence > self.floor,
             Rule::FencesRise,
@@ -148,26 +151,26 @@ impl<'a> Judge<'a> {
             Rule::Accounted,
             "an operator acted on what was expired",
         )?;
-        let fits = |act: &Act| match (old.state, new.state, act) {
-            (PARKED, SUCCEEDED, Act::ResolveSucceeded(mark))
-            | (PARKED, FAILED, Act::ResolveFailed(mark)) => new.result == Some(*mark),
-            (PARKED, WAITING, Act::ResolveRetry | Act::Redrive)
-            | (FAILED, WAITING, Act::Redrive)
-            | (RUNNING | WAITING, WAITING, Act::Release) => true,
+        let fits = |act: &OperatorCall| match (old.state, new.state, act) {
+            (PARKED, SUCCEEDED, OperatorCall::ResolveSucceeded(result))
+            | (PARKED, FAILED, OperatorCall::ResolveFailed(result)) => new.result == Some(*result),
+            (PARKED, WAITING, OperatorCall::ResolveRetry | OperatorCall::Redrive)
+            | (FAILED, WAITING, OperatorCall::Redrive)
+            | (RUNNING | WAITING, WAITING, OperatorCall::Release) => true,
             _ => false,
         };
         self.asked_by_operator(at, fits)
     }
 
     /// The same fence and owner: the run's own word, a lapse, or the end of the incarnation.
-    fn kept(&self, old: &Version, new: &Version, at: u64) -> Judged {
+    fn kept(&self, old: &Version, new: &Version, at: u64) -> CheckResult {
         if new.state == WAITING && new.expires_at <= new.lease_until && new.result.is_none() {
             require(
                 old.state != RUNNING || old.lease_until <= new.lease_until,
                 Rule::OneLease,
                 "a live lease was forgotten",
             )?;
-            return self.asked_by_operator(at, |act| matches!(act, Act::Forget));
+            return self.asked_by_operator(at, |act| matches!(act, OperatorCall::Forget));
         }
         unchanged(old, new)?;
         match (old.state, new.state) {
@@ -177,7 +180,7 @@ impl<'a> Judge<'a> {
                     Rule::OneLease,
                     "a renewal shortened the lease",
                 )?;
-                self.asked_by_run(new, at, |asked| matches!(asked, Asked::Renew(..)))
+                self.asked_by_run(new, at, |asked| matches!(asked, Request::Renew(..)))
             }
             (RUNNING, PARKED) if new.result.is_none() => self.lapsed(old, at),
             (RUNNING | PARKED, SUCCEEDED | FAILED | WAITING | PARKED) => {
@@ -189,36 +192,37 @@ impl<'a> Judge<'a> {
     }
 
     /// A lapsed lease was parked by a claim that does not retry.
-    fn lapsed(&self, old: &Version, at: u64) -> Judged {
+    fn lapsed(&self, old: &Version, at: u64) -> CheckResult {
         require(
             old.lease_until <= at,
             Rule::OneLease,
             "a live lease was parked",
         )?;
-        let parks = |terms: &Terms| terms.park || !below(old.attempts, terms.max_attempts);
-        let asked = self.scene.calls.iter().any(|call| {
-            call.overlaps(&(at..=at)) && matches!(&call.asked, Asked::Claim(terms) if parks(terms))
+        let parks = |terms: &ClaimTerms| terms.park || !below(old.attempts, terms.max_attempts);
+        let asked = self.key_calls.calls.iter().any(|call| {
+            call.overlaps(&(at..=at))
+                && matches!(&call.request, Request::Claim(terms) if parks(terms))
         });
         require(asked, Rule::Accounted, "nobody's claim parks it")
     }
 
-    fn asked_by_run(&self, of: &Version, at: u64, fits: impl Fn(&Asked) -> bool) -> Judged {
+    fn asked_by_run(&self, of: &Version, at: u64, fits: impl Fn(&Request) -> bool) -> CheckResult {
         let calls = self.by_run.get(&(of.fence, of.owner));
         let mut calls = calls.into_iter().flatten();
         let asked = calls.any(|call| {
-            call.overlaps(&(at..=at)) && call.may_have_been_done() && fits(&call.asked)
+            call.overlaps(&(at..=at)) && call.may_have_been_done() && fits(&call.request)
         });
         let why = "the run that holds the lease did not ask for it";
         require(asked, Rule::StaleChangesNothing, why)
     }
 
-    fn asked_by_operator(&self, at: u64, fits: impl Fn(&Act) -> bool) -> Judged {
-        let asked = self.scene.may_be_operated(&(at..=at), fits);
+    fn asked_by_operator(&self, at: u64, fits: impl Fn(&OperatorCall) -> bool) -> CheckResult {
+        let asked = self.key_calls.may_be_operated(&(at..=at), fits);
         require(asked, Rule::Accounted, "no operator asked for it")
     }
 }
 
-fn taken_over(old: &Version, new: &Version, terms: &Terms, now: u64) -> Judged {
+fn taken_over(old: &Version, new: &Version, terms: &ClaimTerms, now: u64) -> CheckResult {
     require(
         old.payload == new.payload,
         Rule::OnePayload,
@@ -247,7 +251,7 @@ fn taken_over(old: &Version, new: &Version, terms: &Terms, now: u64) -> Judged {
     }
 }
 
-fn swept(old: &Version, at: u64) -> Judged {
+fn swept(old: &Version, at: u64) -> CheckResult {
     require(
         old.state != PARKED,
         Rule::ParkedStays,
@@ -263,7 +267,7 @@ fn swept(old: &Version, at: u64) -> Judged {
 }
 
 /// What no run and no operator changes within an incarnation.
-fn unchanged(old: &Version, new: &Version) -> Judged {
+fn unchanged(old: &Version, new: &Version) -> CheckResult {
     require(
         old.payload == new.payload,
         Rule::OnePayload,
@@ -282,32 +286,40 @@ fn unchanged(old: &Version, new: &Version) -> Judged {
 }
 
 /// Whether what a run asked leads from one version to the other.
-fn leads_to(asked: &Asked, old: &Version, new: &Version) -> bool {
+fn leads_to(request: &Request, old: &Version, new: &Version) -> bool {
     let same = old.attempts == new.attempts;
-    let records = |mark: &Mark| new.result == Some(*mark) && same;
-    match asked {
-        Asked::Complete(_, mark, _) => new.state == SUCCEEDED && records(mark),
-        Asked::CompleteIn(_, nonce) => {
-            let nonces = new.result.map(|mark| mark.nonce);
+    let records = |result: &ResultId| new.result == Some(*result) && same;
+    match request {
+        Request::Complete(_, result, _) => new.state == SUCCEEDED && records(result),
+        Request::CompleteIn(_, nonce) => {
+            let nonces = new.result.map(|result| result.nonce);
             new.state == SUCCEEDED && same && nonces == Some(*nonce)
         }
-        Asked::Fail(_, failing, mark) => records(mark) && new.state == fails_to(*failing, old),
-        Asked::Release(_) => new.state == WAITING && new.attempts == old.attempts.saturating_sub(1),
-        Asked::Claim(_)
-        | Asked::Renew(..)
-        | Asked::StepBegin(..)
-        | Asked::StepRestart(..)
-        | Asked::StepComplete(..)
-        | Asked::Operate(_) => false,
+        Request::Fail(_, failing, result) => {
+            records(result) && new.state == fails_to(*failing, old)
+        }
+        Request::Release(_) => {
+            new.state == WAITING && new.attempts == old.attempts.saturating_sub(1)
+        }
+        Request::Claim(_)
+        | Request::Renew(..)
+        | Request::StepBegin(..)
+        | Request::StepRestart(..)
+        | Request::StepComplete(..)
+        | Request::Operate(_) => false,
     }
 }
 
-const fn fails_to(failing: Failing, old: &Version) -> u8 {
+const fn fails_to(failing: FailureTerms, old: &Version) -> u8 {
     match failing.kind {
-        Kind::Final => FAILED,
-        Kind::InDoubt if failing.park => PARKED,
-        Kind::InDoubt | Kind::Retryable if below(old.attempts, failing.max_attempts) => WAITING,
-        Kind::InDoubt | Kind::Retryable => PARKED,
+        FailureKind::Final => FAILED,
+        FailureKind::InDoubt if failing.park => PARKED,
+        FailureKind::InDoubt | FailureKind::Retryable
+            if below(old.attempts, failing.max_attempts) =>
+        {
+            WAITING
+        }
+        FailureKind::InDoubt | FailureKind::Retryable => PARKED,
     }
 }
 
@@ -315,7 +327,7 @@ const fn below(attempts: u32, max: u32) -> bool {
     max == 0 || attempts < max
 }
 
-fn require(holds: bool, rule: Rule, otherwise: &str) -> Judged {
+fn require(holds: bool, rule: Rule, otherwise: &str) -> CheckResult {
     if holds {
         Ok(())
     } else {

@@ -1,28 +1,28 @@
 //! Ends: only the owner ends a run, once; what has succeeded does not run again.
 
-use super::scene::Scene;
-use super::{Rule, Verdict};
-use crate::race::call::{Act, Asked, Call, RunId, Told};
+use super::key_calls::KeyCalls;
+use super::{RaceVerdict, Rule};
+use crate::race::call::{Call, OperatorCall, Request, Response, RunId};
 use semel::protocol::State;
 use std::collections::HashMap;
 
-// === impl Scene ===
+// === impl KeyCalls ===
 
-impl Scene<'_> {
-    pub(super) fn check_ends(&self, verdict: &mut Verdict) {
+impl KeyCalls<'_> {
+    pub(super) fn check_ends(&self, verdict: &mut RaceVerdict) {
         self.check_overtaken(verdict);
         self.check_operated(verdict);
         self.check_ended_once(verdict);
         self.check_absorbs(verdict);
         for call in &self.calls {
-            if let Told::Wrong(_) = call.told {
+            if let Response::Wrong(_) = call.response {
                 verdict.convict(Rule::TrueAnswer, self.key, format!("{call:?}"));
             }
         }
     }
 
     /// A run that calls after a newer grant was answered is told that it is stale.
-    fn check_overtaken(&self, verdict: &mut Verdict) {
+    fn check_overtaken(&self, verdict: &mut RaceVerdict) {
         let highest = self.highest_by_answer();
         for call in &self.calls {
             let newest = highest.range(..call.began).next_back();
@@ -37,7 +37,7 @@ impl Scene<'_> {
     }
 
     /// A run that calls after an operator's act on it is told that it is stale.
-    fn check_operated(&self, verdict: &mut Verdict) {
+    fn check_operated(&self, verdict: &mut RaceVerdict) {
         let granted: HashMap<RunId, u64> = self
             .grants
             .iter()
@@ -60,10 +60,10 @@ impl Scene<'_> {
     }
 
     /// After its accepted end a run changes nothing more.
-    fn check_ended_once(&self, verdict: &mut Verdict) {
+    fn check_ended_once(&self, verdict: &mut RaceVerdict) {
         let mut ends: HashMap<RunId, &Call> = HashMap::new();
         for call in &self.calls {
-            let (Some(run), Told::Applied(state)) = (call.run(), &call.told) else {
+            let (Some(run), Response::Applied(state)) = (call.run(), &call.response) else {
                 continue;
             };
             if let Some(end) = ends.get(&run).filter(|end| end.ended < call.began) {
@@ -80,11 +80,12 @@ impl Scene<'_> {
     }
 
     /// A success is not run again before its retention is over, unless it was forgotten.
-    fn check_absorbs(&self, verdict: &mut Verdict) {
+    fn check_absorbs(&self, verdict: &mut RaceVerdict) {
         let mut asked: Vec<_> = self.grants.iter().collect();
         asked.sort_by_key(|grant| grant.first_asked);
         for call in &self.calls {
-            let (Asked::Complete(_, _, retention), Told::Applied(_)) = (&call.asked, &call.told)
+            let (Request::Complete(_, _, retention), Response::Applied(_)) =
+                (&call.request, &call.response)
             else {
                 continue;
             };
@@ -94,7 +95,7 @@ impl Scene<'_> {
             };
             let forgotten = || {
                 let window = call.began..=grant.call.ended;
-                self.may_be_operated(&window, |act| matches!(act, Act::Forget))
+                self.may_be_operated(&window, |act| matches!(act, OperatorCall::Forget))
             };
             if grant.run.fence < call.began + retention && !forgotten() {
                 let seen = format!("{:?} was granted after {call:?}", grant.run);
@@ -107,21 +108,21 @@ impl Scene<'_> {
 /// Whether the caller was told that it is not the owner, or was not told anything.
 const fn says_stale(call: &Call) -> bool {
     matches!(
-        call.told,
-        Told::Stale | Told::Unknown(_) | Told::RolledBack(_) | Told::Wrong(_)
+        call.response,
+        Response::Stale | Response::Unknown(_) | Response::RolledBack(_) | Response::Wrong(_)
     )
 }
 
 /// Whether an operator took the right to run away. Forgetting ends a run too, but leaves it its fence.
 const fn revokes(call: &Call) -> bool {
     matches!(
-        call.asked,
-        Asked::Operate(
-            Act::ResolveSucceeded(_)
-                | Act::ResolveFailed(_)
-                | Act::ResolveRetry
-                | Act::Redrive
-                | Act::Release
+        call.request,
+        Request::Operate(
+            OperatorCall::ResolveSucceeded(_)
+                | OperatorCall::ResolveFailed(_)
+                | OperatorCall::ResolveRetry
+                | OperatorCall::Redrive
+                | OperatorCall::Release
         )
-    ) && matches!(call.told, Told::Acted)
+    ) && matches!(call.response, Response::Acted)
 }

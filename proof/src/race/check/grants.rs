@@ -1,14 +1,14 @@
 //! Grants: one live lease at a time, fences that rise, one payload per incarnation.
 
-use super::scene::{Grant, Scene};
-use super::{Rule, Verdict};
-use crate::race::call::{Act, Asked, RunId, Told};
+use super::key_calls::{Grant, KeyCalls};
+use super::{RaceVerdict, Rule};
+use crate::race::call::{OperatorCall, Request, Response, RunId};
 use std::collections::{BTreeMap, HashMap};
 
-// === impl Scene ===
+// === impl KeyCalls ===
 
-impl Scene<'_> {
-    pub(super) fn check_grants(&self, verdict: &mut Verdict) {
+impl KeyCalls<'_> {
+    pub(super) fn check_grants(&self, verdict: &mut RaceVerdict) {
         self.check_fences(verdict);
         self.check_leases(verdict);
         self.check_payloads(verdict);
@@ -16,7 +16,7 @@ impl Scene<'_> {
     }
 
     /// No fence twice, and none below one that was answered before it was asked for.
-    fn check_fences(&self, verdict: &mut Verdict) {
+    fn check_fences(&self, verdict: &mut RaceVerdict) {
         for pair in self.grants.windows(2) {
             if let [a, b] = pair
                 && a.run.fence == b.run.fence
@@ -51,7 +51,7 @@ impl Scene<'_> {
 
     /// A lease is not given to another before it has lapsed, unless the run or an operator ended it. A fence is the
     /// moment of its grant or later, so the next grant came at its fence at the latest.
-    fn check_leases(&self, verdict: &mut Verdict) {
+    fn check_leases(&self, verdict: &mut RaceVerdict) {
         let renewed = self.renewed();
         for pair in self.grants.windows(2) {
             let [a, b] = pair else { continue };
@@ -75,7 +75,9 @@ impl Scene<'_> {
     fn renewed(&self) -> HashMap<RunId, u64> {
         let mut renewed = HashMap::new();
         for call in &self.calls {
-            if let (Asked::Renew(run, lease), Told::Applied(_)) = (&call.asked, &call.told) {
+            if let (Request::Renew(run, lease), Response::Applied(_)) =
+                (&call.request, &call.response)
+            {
                 let until = renewed.entry(*run).or_insert(0);
                 *until = (call.began + lease).max(*until);
             }
@@ -83,7 +85,7 @@ impl Scene<'_> {
         renewed
     }
 
-    fn check_payloads(&self, verdict: &mut Verdict) {
+    fn check_payloads(&self, verdict: &mut RaceVerdict) {
         let mut payloads: HashMap<u64, &Grant<'_>> = HashMap::new();
         for grant in &self.grants {
             let first = payloads.entry(grant.run.born).or_insert(grant);
@@ -98,11 +100,10 @@ impl Scene<'_> {
     }
 
     /// After `parked` nothing is granted until an operator or a run has spoken.
-    fn check_parked(&self, verdict: &mut Verdict) {
-        let parked = self
-            .calls
-            .iter()
-            .filter(|call| matches!(call.asked, Asked::Claim(_)) && call.told == Told::Parked);
+    fn check_parked(&self, verdict: &mut RaceVerdict) {
+        let parked = self.calls.iter().filter(|call| {
+            matches!(call.request, Request::Claim(_)) && call.response == Response::Parked
+        });
         let mut asked: Vec<_> = self.grants.iter().collect();
         asked.sort_by_key(|grant| grant.first_asked);
         for parked in parked {
@@ -111,7 +112,7 @@ impl Scene<'_> {
                 continue;
             };
             let window = parked.began..=grant.call.ended;
-            let frees = |act: &Act| !matches!(act, Act::Release);
+            let frees = |act: &OperatorCall| !matches!(act, OperatorCall::Release);
             if !self.may_be_operated(&window, frees) && !self.may_have_spoken(&window) {
                 let seen = format!("{:?} was granted after {parked:?}", grant.run);
                 verdict.convict(Rule::ParkedStays, self.key, seen);

@@ -1,15 +1,15 @@
 //! Replays: byte for byte what a run that had the right to has recorded.
 
-use super::scene::{Scene, recorded};
-use super::{Rule, Verdict};
-use crate::race::call::{Asked, Call, Ending, Kind, Told};
+use super::key_calls::{KeyCalls, recorded};
+use super::{RaceVerdict, Rule};
+use crate::race::call::{Call, FailureKind, RecordedEnd, Request, Response};
 
-// === impl Scene ===
+// === impl KeyCalls ===
 
-impl Scene<'_> {
-    pub(super) fn check_replays(&self, verdict: &mut Verdict) {
+impl KeyCalls<'_> {
+    pub(super) fn check_replays(&self, verdict: &mut RaceVerdict) {
         for call in &self.calls {
-            let (Told::Replayed(ending) | Told::Settled(ending)) = &call.told else {
+            let (Response::Replayed(ending) | Response::Settled(ending)) = &call.response else {
                 continue;
             };
             let Some(source) = self.source(*ending) else {
@@ -23,18 +23,18 @@ impl Scene<'_> {
     }
 
     /// Who recorded this very end. Bytes that the caller did not make itself are compared with the history.
-    fn source(&self, ending: Ending) -> Option<&Call> {
-        let recorders = self.recorders.get(&ending.mark.nonce)?;
+    fn source(&self, ending: RecordedEnd) -> Option<&Call> {
+        let recorders = self.recorders.get(&ending.result.nonce)?;
         let mut possible = recorders.iter().filter(|call| {
-            let bytes = recorded(&call.asked).and_then(|(_, mark)| mark);
-            let same = bytes.is_none_or(|mark| mark == ending.mark);
-            same && call.may_have_been_done() && ending.succeeded == succeeds(&call.asked)
+            let bytes = recorded(&call.request).and_then(|(_, result)| result);
+            let same = bytes.is_none_or(|result| result == ending.result);
+            same && call.may_have_been_done() && ending.succeeded == succeeds(&call.request)
         });
         possible.next().copied()
     }
 
-    fn check_payload(&self, call: &Call, source: &Call, verdict: &mut Verdict) {
-        let (Asked::Claim(terms), Some(run)) = (&call.asked, source.run()) else {
+    fn check_payload(&self, call: &Call, source: &Call, verdict: &mut RaceVerdict) {
+        let (Request::Claim(terms), Some(run)) = (&call.request, source.run()) else {
             return;
         };
         let mut grants = self.grants.iter().filter(|grant| grant.run == run);
@@ -45,10 +45,10 @@ impl Scene<'_> {
     }
 
     /// Whoever asks later is never told of an earlier run's end.
-    fn check_replays_never_go_back(&self, verdict: &mut Verdict) {
+    fn check_replays_never_go_back(&self, verdict: &mut RaceVerdict) {
         let mut told: Vec<(&Call, u64)> = Vec::new();
         for call in &self.calls {
-            if let Told::Replayed(ending) = &call.told
+            if let Response::Replayed(ending) = &call.response
                 && let Some(run) = self.source(*ending).and_then(Call::run)
             {
                 told.push((call, run.fence));
@@ -72,26 +72,26 @@ impl Scene<'_> {
 }
 
 /// Whether what is asked leads to success rather than to a failure for good.
-const fn succeeds(asked: &Asked) -> bool {
-    use crate::race::call::{Act, Failing};
-    match asked {
-        Asked::Complete(..) | Asked::CompleteIn(..) | Asked::Operate(Act::ResolveSucceeded(_)) => {
-            true
-        }
-        Asked::Fail(
+const fn succeeds(request: &Request) -> bool {
+    use crate::race::call::{FailureTerms, OperatorCall};
+    match request {
+        Request::Complete(..)
+        | Request::CompleteIn(..)
+        | Request::Operate(OperatorCall::ResolveSucceeded(_)) => true,
+        Request::Fail(
             _,
-            Failing {
-                kind: Kind::Final | Kind::Retryable | Kind::InDoubt,
+            FailureTerms {
+                kind: FailureKind::Final | FailureKind::Retryable | FailureKind::InDoubt,
                 ..
             },
             _,
         )
-        | Asked::Claim(_)
-        | Asked::Renew(..)
-        | Asked::Release(_)
-        | Asked::StepBegin(..)
-        | Asked::StepRestart(..)
-        | Asked::StepComplete(..)
-        | Asked::Operate(_) => false,
+        | Request::Claim(_)
+        | Request::Renew(..)
+        | Request::Release(_)
+        | Request::StepBegin(..)
+        | Request::StepRestart(..)
+        | Request::StepComplete(..)
+        | Request::Operate(_) => false,
     }
 }

@@ -1,39 +1,39 @@
 //! Steps: done once per incarnation, and remembered as they were done.
 
-use super::scene::Scene;
-use super::{Rule, Verdict};
-use crate::race::call::{Asked, Call, Told};
+use super::key_calls::KeyCalls;
+use super::{RaceVerdict, Rule};
+use crate::race::call::{Call, Request, Response};
 use std::collections::BTreeMap;
 
 /// What was asked about one step of one incarnation.
 #[derive(Default)]
-struct Part<'a> {
+struct StepCalls<'a> {
     begun: Vec<&'a Call>,
     completed: Vec<(&'a Call, u64)>,
 }
 
-// === impl Scene ===
+// === impl KeyCalls ===
 
-impl Scene<'_> {
-    pub(super) fn check_steps(&self, verdict: &mut Verdict) {
-        let mut parts: BTreeMap<(u64, &str), Part<'_>> = BTreeMap::new();
+impl KeyCalls<'_> {
+    pub(super) fn check_steps(&self, verdict: &mut RaceVerdict) {
+        let mut parts: BTreeMap<(u64, &str), StepCalls<'_>> = BTreeMap::new();
         for call in &self.calls {
-            match &call.asked {
-                Asked::StepBegin(run, name) => {
+            match &call.request {
+                Request::StepBegin(run, name) => {
                     parts.entry((run.born, name)).or_default().begun.push(call);
                 }
-                Asked::StepComplete(run, name, digest) => {
+                Request::StepComplete(run, name, digest) => {
                     let part = parts.entry((run.born, name)).or_default();
                     part.completed.push((call, *digest));
                 }
-                Asked::StepRestart(..)
-                | Asked::Claim(_)
-                | Asked::Renew(..)
-                | Asked::Complete(..)
-                | Asked::CompleteIn(..)
-                | Asked::Fail(..)
-                | Asked::Release(_)
-                | Asked::Operate(_) => {}
+                Request::StepRestart(..)
+                | Request::Claim(_)
+                | Request::Renew(..)
+                | Request::Complete(..)
+                | Request::CompleteIn(..)
+                | Request::Fail(..)
+                | Request::Release(_)
+                | Request::Operate(_) => {}
             }
         }
         for part in parts.values() {
@@ -44,22 +44,22 @@ impl Scene<'_> {
     }
 }
 
-// === impl Part ===
+// === impl StepCalls ===
 
-impl Part<'_> {
+impl StepCalls<'_> {
     fn faults(&self) -> Vec<String> {
-        let applied = |call: &Call| matches!(call.told, Told::Applied(_));
+        let applied = |call: &Call| matches!(call.response, Response::Applied(_));
         let mut done = self.completed.iter().filter(|(call, _)| applied(call));
         let first = done.next();
         let mut faults: Vec<String> = done
             .map(|(call, _)| format!("{call:?} after {first:?}"))
             .collect();
         for call in &self.begun {
-            if call.told == Told::StepRun {
+            if call.response == Response::StepRun {
                 let earlier = first.filter(|(done, _)| done.ended < call.began);
                 faults.extend(earlier.map(|done| format!("{call:?} after {done:?}")));
             }
-            if let Told::Memo(_, digest) = &call.told {
+            if let Response::Memo(_, digest) = &call.response {
                 let mut known = self.completed.iter();
                 if !known.any(|(call, made)| made == digest && call.may_have_been_done()) {
                     faults.push(format!("{call:?} remembers what nobody recorded"));

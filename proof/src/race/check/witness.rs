@@ -1,9 +1,9 @@
 //! Answers, held against the history: each was true at some moment while its call was made.
 
 use super::changes::{FAILED, PARKED, RUNNING, SUCCEEDED, WAITING};
-use super::scene::Scene;
-use super::{Rule, Verdict};
-use crate::race::call::{Asked, Call, Ending, RunId, Terms, Told, digest};
+use super::key_calls::KeyCalls;
+use super::{RaceVerdict, Rule};
+use crate::race::call::{Call, ClaimTerms, RecordedEnd, Request, Response, RunId, digest};
 use crate::race::history::{Change, Effect, Version};
 use semel::Fingerprint;
 use std::collections::HashMap;
@@ -14,17 +14,17 @@ const COMMIT_US_MAX: u64 = 300_000;
 
 /// The changes of one key, to look answers up in.
 struct Timeline<'a> {
-    scene: &'a Scene<'a>,
+    key_calls: &'a KeyCalls<'a>,
     changes: &'a [Change],
     by_run: HashMap<RunKey, Vec<&'a Change>>,
 }
 
 type RunKey = (u64, crate::race::call::OwnerId);
 
-// === impl Scene ===
+// === impl KeyCalls ===
 
-impl Scene<'_> {
-    pub(super) fn check_answers(&self, changes: &[Change], verdict: &mut Verdict) {
+impl KeyCalls<'_> {
+    pub(super) fn check_answers(&self, changes: &[Change], verdict: &mut RaceVerdict) {
         let timeline = Timeline::new(self, changes);
         for call in &self.calls {
             if !timeline.bears_out(call) {
@@ -39,7 +39,7 @@ impl Scene<'_> {
         &self,
         changes: &[Change],
         effects: &[Effect],
-        verdict: &mut Verdict,
+        verdict: &mut RaceVerdict,
     ) {
         let mut by_born: HashMap<u64, &Effect> = HashMap::new();
         for effect in effects.iter().filter(|effect| effect.key == self.key) {
@@ -53,7 +53,9 @@ impl Scene<'_> {
             }
         }
         for call in &self.calls {
-            if let (Asked::CompleteIn(run, nonce), Told::Applied(_)) = (&call.asked, &call.told) {
+            if let (Request::CompleteIn(run, nonce), Response::Applied(_)) =
+                (&call.request, &call.response)
+            {
                 let effect = by_born.get(&run.born);
                 if effect.is_none_or(|effect| effect.nonce != *nonce) {
                     let seen = format!("{call:?} has no effect");
@@ -67,7 +69,7 @@ impl Scene<'_> {
 // === impl Timeline ===
 
 impl<'a> Timeline<'a> {
-    fn new(scene: &'a Scene<'a>, changes: &'a [Change]) -> Self {
+    fn new(key_calls: &'a KeyCalls<'a>, changes: &'a [Change]) -> Self {
         let mut by_run: HashMap<_, Vec<&Change>> = HashMap::new();
         for change in changes {
             if let Some(new) = &change.new {
@@ -78,7 +80,7 @@ impl<'a> Timeline<'a> {
             }
         }
         Self {
-            scene,
+            key_calls,
             changes,
             by_run,
         }
@@ -87,76 +89,81 @@ impl<'a> Timeline<'a> {
     fn bears_out(&self, call: &Call) -> bool {
         let window = call.began..=call.ended;
         let in_state = |state: u8| self.may_show(&window, |shown| shown.state == state);
-        match (&call.asked, &call.told) {
-            (_, Told::Unknown(_) | Told::RolledBack(_) | Told::Wrong(_)) => true,
-            (Asked::Claim(terms), told) => self.bears_out_claim(terms, told, &window),
-            (Asked::Operate(_), Told::Acted) => self.changed(&window),
-            (Asked::Operate(_), Told::Refused) => in_state(RUNNING),
+        match (&call.request, &call.response) {
+            (_, Response::Unknown(_) | Response::RolledBack(_) | Response::Wrong(_)) => true,
+            (Request::Claim(terms), told) => self.bears_out_claim(terms, told, &window),
+            (Request::Operate(_), Response::Acted) => self.changed(&window),
+            (Request::Operate(_), Response::Refused) => in_state(RUNNING),
             // What is expired counts as absent, and nothing tells when it expired.
-            (Asked::Operate(_), Told::Gone(0)) => true,
-            (Asked::Operate(_), Told::Gone(state)) => in_state(*state),
+            (Request::Operate(_), Response::Gone(0)) => true,
+            (Request::Operate(_), Response::Gone(state)) => in_state(*state),
             (_, told) => call
                 .run()
                 .is_some_and(|run| self.bears_out_run(run, told, &window)),
         }
     }
 
-    fn bears_out_claim(&self, terms: &Terms, told: &Told, window: &RangeInclusive<u64>) -> bool {
+    fn bears_out_claim(
+        &self,
+        terms: &ClaimTerms,
+        response: &Response,
+        window: &RangeInclusive<u64>,
+    ) -> bool {
         let in_state = |state: u8| self.may_show(window, |shown| shown.state == state);
         let payload = digest(Fingerprint::of(&[terms.payload]).as_bytes());
-        match told {
-            Told::Granted(run) => self.of_run(*run, |new| {
+        match response {
+            Response::Granted(run) => self.of_run(*run, |new| {
                 new.state == RUNNING && new.attempts == run.attempt && new.born == run.born
             }),
-            Told::Replayed(ending) => self.may_show(window, |shown| shown.ends_as(ending)),
+            Response::Replayed(ending) => self.may_show(window, |shown| shown.ends_as(ending)),
             // Somebody who changes the record at this moment is as good as somebody who runs it.
-            Told::Busy => in_state(RUNNING) || self.in_hand(window),
-            Told::NotYet => in_state(WAITING),
-            Told::Parked => in_state(PARKED),
-            Told::Mismatched => self.may_show(window, |shown| shown.payload != payload),
-            Told::Applied(_)
-            | Told::Already(_)
-            | Told::Settled(_)
-            | Told::Stale
-            | Told::StepRun
-            | Told::Memo(..)
-            | Told::StepInDoubt(_)
-            | Told::Acted
-            | Told::Refused
-            | Told::Gone(_)
-            | Told::RolledBack(_)
-            | Told::Unknown(_)
-            | Told::Wrong(_) => false,
+            Response::Busy => in_state(RUNNING) || self.in_hand(window),
+            Response::NotYet => in_state(WAITING),
+            Response::Parked => in_state(PARKED),
+            Response::Mismatched => self.may_show(window, |shown| shown.payload != payload),
+            Response::Applied(_)
+            | Response::Already(_)
+            | Response::Settled(_)
+            | Response::Stale
+            | Response::StepRun
+            | Response::Memo(..)
+            | Response::StepInDoubt(_)
+            | Response::Acted
+            | Response::Refused
+            | Response::Gone(_)
+            | Response::RolledBack(_)
+            | Response::Unknown(_)
+            | Response::Wrong(_) => false,
         }
     }
 
-    fn bears_out_run(&self, run: RunId, told: &Told, window: &RangeInclusive<u64>) -> bool {
+    fn bears_out_run(&self, run: RunId, response: &Response, window: &RangeInclusive<u64>) -> bool {
         let mine = |shown: &Version| shown.fence == run.fence && shown.owner == run.owner;
-        match told {
-            Told::Applied(state) | Told::Already(state) => {
+        match response {
+            Response::Applied(state) | Response::Already(state) => {
                 self.of_run(run, |new| new.state == *state)
             }
-            Told::Settled(ending) => self.of_run(run, |new| new.ends_as(ending)),
-            Told::Parked => self.of_run(run, |new| new.state == PARKED),
-            Told::StepRun | Told::Memo(..) | Told::StepInDoubt(_) => {
+            Response::Settled(ending) => self.of_run(run, |new| new.ends_as(ending)),
+            Response::Parked => self.of_run(run, |new| new.state == PARKED),
+            Response::StepRun | Response::Memo(..) | Response::StepInDoubt(_) => {
                 self.may_show(window, |shown| mine(shown) && shown.state == RUNNING)
             }
-            Told::Stale => self.changes.iter().any(|change| {
+            Response::Stale => self.changes.iter().any(|change| {
                 let lost = |new: &Version| !mine(new) || new.state == WAITING;
                 let since = change.at >= run.fence.saturating_sub(COMMIT_US_MAX);
                 since && change.at <= *window.end() && change.new.as_ref().is_none_or(lost)
             }),
-            Told::Granted(_)
-            | Told::Replayed(_)
-            | Told::Busy
-            | Told::NotYet
-            | Told::Mismatched
-            | Told::Acted
-            | Told::Refused
-            | Told::Gone(_)
-            | Told::RolledBack(_)
-            | Told::Unknown(_)
-            | Told::Wrong(_) => false,
+            Response::Granted(_)
+            | Response::Replayed(_)
+            | Response::Busy
+            | Response::NotYet
+            | Response::Mismatched
+            | Response::Acted
+            | Response::Refused
+            | Response::Gone(_)
+            | Response::RolledBack(_)
+            | Response::Unknown(_)
+            | Response::Wrong(_) => false,
         }
     }
 
@@ -203,17 +210,17 @@ impl<'a> Timeline<'a> {
         let late = window.start().saturating_sub(COMMIT_US_MAX)
             ..=window.end().saturating_add(COMMIT_US_MAX);
         let transaction =
-            |call: &&Call| matches!(call.asked, Asked::CompleteIn(..)) && call.overlaps(window);
-        self.changed(&late) || self.scene.calls.iter().any(transaction)
+            |call: &&Call| matches!(call.request, Request::CompleteIn(..)) && call.overlaps(window);
+        self.changed(&late) || self.key_calls.calls.iter().any(transaction)
     }
 }
 
 // === impl Version ===
 
 impl Version {
-    fn ends_as(&self, ending: &Ending) -> bool {
+    fn ends_as(&self, ending: &RecordedEnd) -> bool {
         let state = if ending.succeeded { SUCCEEDED } else { FAILED };
-        self.state == state && self.result == Some(ending.mark)
+        self.state == state && self.result == Some(ending.result)
     }
 }
 
@@ -222,7 +229,7 @@ impl Version {
 impl Effect {
     fn is_of(&self, change: &Change) -> bool {
         change.new.is_some_and(|new| {
-            let nonce = new.result.map(|mark| mark.nonce);
+            let nonce = new.result.map(|result| result.nonce);
             new.state == SUCCEEDED && new.fence == self.fence && nonce == Some(self.nonce)
         })
     }

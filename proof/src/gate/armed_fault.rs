@@ -1,20 +1,20 @@
-//! Snares: a fault that waits at a named point of a process, for its so-manieth visit.
+//! Armed faults: a fault that waits at a named point of a process, for its nth visit.
 
-use super::scene::Role;
-use crate::crash::{Fault, Ledger, Line};
+use super::deployment::Role;
+use crate::crash::{Ledger, Line, ProcessFault};
 use rustix::process::{Signal, getpid, kill_process};
 use serde::{Deserialize, Serialize};
 use std::sync::atomic::{AtomicU32, Ordering};
 
 /// A fault that waits.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-pub struct Snare {
+pub struct ArmedFault {
     /// The point's word.
     pub point: String,
     /// On which visit, from 1.
     pub visit: u32,
     /// What happens there.
-    pub fault: Fault,
+    pub fault: ProcessFault,
     /// Whether it closes again after as many visits more.
     pub again: bool,
 }
@@ -30,11 +30,11 @@ pub enum HandlerPoint {
     BeforeAnswer,
 }
 
-/// The snare of this process, and how often its point was visited.
+/// The armed fault of this process, and how often its point was visited.
 #[derive(Debug)]
-pub(super) struct Set {
+pub(super) struct FaultPoints {
     ledger: Ledger,
-    snare: Option<Snare>,
+    armed_fault: Option<ArmedFault>,
     visits: AtomicU32,
 }
 
@@ -51,7 +51,7 @@ impl HandlerPoint {
 
     /// The word for it.
     #[must_use]
-    pub const fn word(self) -> &'static str {
+    pub const fn name(self) -> &'static str {
         match self {
             Self::BeforeEffect => "before_effect",
             Self::AfterEffect => "after_effect",
@@ -60,45 +60,51 @@ impl HandlerPoint {
     }
 }
 
-// === impl Set ===
+// === impl FaultPoints ===
 
-impl Set {
-    pub(super) fn new(ledger: Ledger, snare: Option<Snare>) -> Self {
+impl FaultPoints {
+    pub(super) fn new(ledger: Ledger, armed_fault: Option<ArmedFault>) -> Self {
         Self {
             ledger,
-            snare,
+            armed_fault,
             visits: AtomicU32::new(0),
         }
     }
 
-    /// The process comes by: the snare closes here if it was set here, and for this visit.
+    /// The process comes by: the armed fault closes here if it was set here, and for this visit.
     pub(super) fn pass(&self, point: &str) {
-        let Some(snare) = self.snare.as_ref().filter(|snare| snare.point == point) else {
+        let Some(armed_fault) = self
+            .armed_fault
+            .as_ref()
+            .filter(|armed_fault| armed_fault.point == point)
+        else {
             return;
         };
         let visit = self.visits.fetch_add(1, Ordering::Relaxed) + 1;
-        let closes = if snare.again {
-            visit.is_multiple_of(snare.visit)
+        let closes = if armed_fault.again {
+            visit.is_multiple_of(armed_fault.visit)
         } else {
-            visit == snare.visit
+            visit == armed_fault.visit
         };
         if !closes {
             return;
         }
-        self.ledger.write(&Line::Sprung {
+        self.ledger.write(&Line::PointHit {
             point: point.to_owned(),
-            fault: snare.fault,
+            fault: armed_fault.fault,
         });
-        let signal = match snare.fault {
-            Fault::Kill => Signal::KILL,
-            Fault::Pause => Signal::STOP,
+        let signal = match armed_fault.fault {
+            ProcessFault::Kill => Signal::KILL,
+            ProcessFault::Pause => Signal::STOP,
         };
         kill_process(getpid(), signal).expect("a process may signal itself");
     }
 
     /// Whether a call should be let go for a moment only before it comes by `point`.
     pub(super) fn waits_at(&self, point: &str) -> bool {
-        self.snare.as_ref().is_some_and(|it| it.point == point)
+        self.armed_fault
+            .as_ref()
+            .is_some_and(|it| it.point == point)
     }
 }
 
@@ -114,6 +120,6 @@ pub(super) fn points(role: Role) -> Vec<&'static str> {
         Role::Broker => semel_broker::failpoint::Point::ALL
             .map(|point| point.word())
             .to_vec(),
-        Role::Handler => HandlerPoint::ALL.map(HandlerPoint::word).to_vec(),
+        Role::Handler => HandlerPoint::ALL.map(HandlerPoint::name).to_vec(),
     }
 }

@@ -1,14 +1,14 @@
-//! The fight: a broker delivers through the gates while the nemesis strikes; then everything heals, and must end.
+//! The attack: a broker delivers through the gates while the nemesis injects faults; then everything heals, and must end.
 
-use super::crew::Crew;
-use super::havoc::Havoc;
+use super::armed_fault::ArmedFault;
+use super::deployment::{Deployment, Role};
+use super::injector::Injector;
 use super::links::Links;
 use super::nemesis::Nemesis;
-use super::scene::{Role, Scene};
-use super::sender::Sender;
-use super::snare::Snare;
+use super::processes::Processes;
+use super::sender::TaskSender;
 use super::store::Server;
-use super::storm::Heard;
+use super::storm::ClientAnswer;
 use super::trace::Trace;
 use crate::crash::WorkId;
 use std::collections::BTreeSet;
@@ -34,42 +34,42 @@ const SENT_PER_TICK: usize = 4;
 /// How many leases a process stays paused that nobody takes over from.
 const ZOMBIE_LEASES_MAX: u32 = 4;
 
-/// How much longer a scene is fought that has seen too few zombies.
+/// How much longer a deployment is attacked that has seen too few zombies.
 const ZOMBIES_WITHIN: Duration = Duration::from_secs(40);
 
-/// How hard a scene is tried.
+/// How hard a deployment is tried.
 #[derive(Clone, Debug)]
-pub(super) struct Effort {
+pub(super) struct AttackSettings {
     /// The program to start processes from: the test itself.
     pub(super) program: PathBuf,
     /// How long faults are made.
     pub(super) lasts: Duration,
     /// The mean time between random faults; none unless it is given.
-    pub(super) strikes_every: Option<Duration>,
+    pub(super) faults_every: Option<Duration>,
     /// How many equal requests the storms have, in turn.
     pub(super) storms: Vec<usize>,
-    pub(super) snares: Snares,
+    pub(super) armed_faults: ArmedFaults,
     /// How many paused processes must find that their run was taken over, however long it takes.
     pub(super) zombies_min: usize,
     /// How long everything may take to end once the faults are over.
     pub(super) heal_max: Duration,
 }
 
-/// The snares that processes find.
+/// The armed faults that processes find.
 #[derive(Clone, Debug)]
-pub(super) enum Snares {
+pub(super) enum ArmedFaults {
     /// Those that the nemesis draws.
     Drawn,
     /// This one, over and over, for one of the gates: another takes over. Whom it pauses then goes on.
-    Only(Snare),
+    Only(ArmedFault),
     None,
 }
 
-/// What a fight left behind in the driver.
+/// What an attack left behind in the driver.
 #[derive(Debug)]
-pub(super) struct Fought {
-    pub(super) havoc: Havoc,
-    pub(super) heard: Vec<Heard>,
+pub(super) struct AttackLog {
+    pub(super) injector: Injector,
+    pub(super) heard: Vec<ClientAnswer>,
     pub(super) works: u32,
     pub(super) processes: u32,
     pub(super) unclear: usize,
@@ -84,14 +84,14 @@ pub(super) struct Fought {
     pub(super) zombies: usize,
 }
 
-/// A fight under way.
-pub(super) struct Fight<'a> {
-    pub(super) scene: &'a Scene,
-    pub(super) effort: &'a Effort,
-    pub(super) crew: Crew,
-    pub(super) havoc: Havoc,
-    pub(super) sent: JoinSet<anyhow::Result<Vec<Heard>>>,
-    pub(super) heard: Vec<Heard>,
+/// An attack under way.
+pub(super) struct Attack<'a> {
+    pub(super) deployment: &'a Deployment,
+    pub(super) settings: &'a AttackSettings,
+    pub(super) processes: Processes,
+    pub(super) injector: Injector,
+    pub(super) sent: JoinSet<anyhow::Result<Vec<ClientAnswer>>>,
+    pub(super) heard: Vec<ClientAnswer>,
     works: u32,
     storms: usize,
     zombies: usize,
@@ -101,31 +101,35 @@ pub(super) struct Fight<'a> {
     sent_at: Instant,
 }
 
-/// Fights a scene to its end.
+/// Attacks a deployment to its end.
 ///
 /// # Errors
 /// When a process cannot be started or ends by itself.
 pub(super) async fn run(
-    scene: &Scene,
-    effort: &Effort,
+    deployment: &Deployment,
+    settings: &AttackSettings,
     server: Server,
     links: Links,
-) -> anyhow::Result<Fought> {
-    let sender = Sender {
-        case: Arc::new(scene.case.clone()),
-        broker: scene.broker,
+) -> anyhow::Result<AttackLog> {
+    let sender = TaskSender {
+        case: Arc::new(deployment.case.clone()),
+        broker: deployment.broker,
         front: links.front.port(),
-        gates: scene.gates.iter().map(|seat| seat.port).collect(),
+        gates: deployment
+            .gates
+            .iter()
+            .map(|address| address.port)
+            .collect(),
         unclear: Arc::new(AtomicU32::new(0)),
     };
     let has_server = !matches!(server, Server::None);
-    let nemesis = Nemesis::new(scene.seed, effort.strikes_every, has_server);
-    let mut fight = Fight {
-        crew: Crew::new(effort.program.clone(), scene.clone()),
-        havoc: Havoc::new(nemesis, server, links, scene.case.lease),
-        trace: Trace::new(&scene.case),
-        scene,
-        effort,
+    let nemesis = Nemesis::new(deployment.seed, settings.faults_every, has_server);
+    let mut attack = Attack {
+        processes: Processes::new(settings.program.clone(), deployment.clone()),
+        injector: Injector::new(nemesis, server, links, deployment.case.lease),
+        trace: Trace::new(&deployment.case),
+        deployment,
+        settings,
         sent: JoinSet::new(),
         heard: Vec::new(),
         works: 0,
@@ -134,41 +138,42 @@ pub(super) async fn run(
         spent: BTreeSet::new(),
         sent_at: Instant::now(),
     };
-    fight.man()?;
-    let until = Instant::now() + effort.lasts;
+    attack.start_all()?;
+    let until = Instant::now() + settings.lasts;
     let at_last = until + ZOMBIES_WITHIN;
-    while Instant::now() < until || (fight.zombies < effort.zombies_min && Instant::now() < at_last)
+    while Instant::now() < until
+        || (attack.zombies < settings.zombies_min && Instant::now() < at_last)
     {
-        fight.look().await?;
-        fight.havoc.strike(&mut fight.crew)?;
-        fight.send(&sender)?;
+        attack.look().await?;
+        attack.injector.inject(&mut attack.processes)?;
+        attack.send(&sender)?;
         sleep(TICK).await;
     }
     let began = Instant::now();
-    let healed_at = fight.heal(began).await?;
-    let stuck = fight.wait(began).await?;
+    let healed_at = attack.heal(began).await?;
+    let stuck = attack.wait(began).await?;
     let ended_after = began.elapsed();
-    fight.dismiss().await?;
-    Ok(Fought {
-        havoc: fight.havoc,
-        heard: fight.heard,
-        works: fight.works,
-        processes: fight.crew.started(),
+    attack.shut_down().await?;
+    Ok(AttackLog {
+        injector: attack.injector,
+        heard: attack.heard,
+        works: attack.works,
+        processes: attack.processes.started(),
         unclear: usize::try_from(sender.unclear.load(Ordering::Relaxed))?,
         healed_at,
         ended_after,
         stuck,
-        storms: fight.storms,
-        zombies: fight.zombies,
+        storms: attack.storms,
+        zombies: attack.zombies,
     })
 }
 
-// === impl Fight ===
+// === impl Attack ===
 
-impl Fight<'_> {
+impl Attack<'_> {
     /// Starts everybody.
-    fn man(&mut self) -> anyhow::Result<()> {
-        let gates = (0..self.scene.gates.len()).map(Role::Gate);
+    fn start_all(&mut self) -> anyhow::Result<()> {
+        let gates = (0..self.deployment.gates.len()).map(Role::Gate);
         for role in gates.chain([Role::Broker, Role::Handler]) {
             self.start(role)?;
         }
@@ -176,31 +181,31 @@ impl Fight<'_> {
     }
 
     fn start(&mut self, role: Role) -> anyhow::Result<()> {
-        let snare = match &self.effort.snares {
-            Snares::Drawn => self.havoc.nemesis.snare(role),
-            Snares::Only(only) => (role == Role::Gate(0)).then(|| only.clone()),
-            Snares::None => None,
+        let armed_fault = match &self.settings.armed_faults {
+            ArmedFaults::Drawn => self.injector.nemesis.armed_fault(role),
+            ArmedFaults::Only(only) => (role == Role::Gate(0)).then(|| only.clone()),
+            ArmedFaults::None => None,
         };
-        self.crew.start(role, snare)
+        self.processes.start(role, armed_fault)
     }
 
     /// Sees who died or stopped, and starts again who did.
     async fn look(&mut self) -> anyhow::Result<()> {
         let now = Instant::now();
         self.wake_zombies(now)?;
-        self.crew.resume(now)?;
-        let lease = self.scene.case.lease;
-        let until = match self.effort.snares {
-            Snares::Drawn | Snares::None => self.havoc.nemesis.pause(now, lease),
-            Snares::Only(_) => now + lease * ZOMBIE_LEASES_MAX,
+        self.processes.resume(now)?;
+        let lease = self.deployment.case.lease;
+        let until = match self.settings.armed_faults {
+            ArmedFaults::Drawn | ArmedFaults::None => self.injector.nemesis.pause(now, lease),
+            ArmedFaults::Only(_) => now + lease * ZOMBIE_LEASES_MAX,
         };
-        let stopped = self.crew.stopped(until)?;
-        self.havoc.strikes.extend(stopped);
-        while let Some((member, strike)) = self.crew.bury()? {
-            self.havoc.note(strike);
-            self.start(member.role)?;
+        let stopped = self.processes.stopped(until)?;
+        self.injector.injected.extend(stopped);
+        while let Some((process, injection)) = self.processes.reap()? {
+            self.injector.note(injection);
+            self.start(process.role)?;
         }
-        self.havoc.look(&mut self.crew).await?;
+        self.injector.look(&mut self.processes).await?;
         while let Some(done) = self.sent.try_join_next() {
             self.heard.extend(done??);
         }
@@ -209,13 +214,13 @@ impl Fight<'_> {
 
     /// A zombie is most dangerous while the one that took over from it runs.
     fn wake_zombies(&mut self, now: Instant) -> anyhow::Result<()> {
-        if !matches!(self.effort.snares, Snares::Only(_)) {
+        if !matches!(self.settings.armed_faults, ArmedFaults::Only(_)) {
             return Ok(());
         }
-        for number in self.crew.paused() {
-            let open = &self.crew.open(number)? - &self.spent;
+        for number in self.processes.paused() {
+            let open = &self.processes.open(number)? - &self.spent;
             if self.trace.is_taken_over(&open) {
-                self.crew.wake(number, now);
+                self.processes.resume_at(number, now);
                 self.zombies += 1;
                 self.spent.extend(open);
             }
@@ -223,8 +228,8 @@ impl Fight<'_> {
         Ok(())
     }
 
-    fn send(&mut self, sender: &Sender) -> anyhow::Result<()> {
-        let begun = self.trace.begun(&self.crew.handlers)?;
+    fn send(&mut self, sender: &TaskSender) -> anyhow::Result<()> {
+        let begun = self.trace.begun(&self.processes.handlers)?;
         let now = Instant::now();
         for _ in 0..SENT_PER_TICK {
             let ahead = usize::try_from(self.works)?.saturating_sub(begun);
@@ -234,10 +239,10 @@ impl Fight<'_> {
             }
             self.sent_at = now;
             let work = WorkId(self.works);
-            let turn = self.storms % self.effort.storms.len().max(1);
-            let clients = self.effort.storms.get(turn).copied().unwrap_or(1);
+            let turn = self.storms % self.settings.storms.len().max(1);
+            let clients = self.settings.storms.get(turn).copied().unwrap_or(1);
             sender.send(&mut self.sent, work, clients);
-            self.storms += usize::from(self.scene.case.is_asked_for(work));
+            self.storms += usize::from(self.deployment.case.is_asked_for(work));
             self.works += 1;
         }
         Ok(())

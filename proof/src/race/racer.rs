@@ -1,9 +1,9 @@
 //! The attack: what a caller does to the keys, drawn from its dice.
 
 use super::caller::Caller;
-use super::handler::Handler;
 use super::log::Log;
-use super::worker::Order;
+use super::transaction::TransactionHandler;
+use super::worker::RacerConfig;
 use rand::Rng;
 use rand::rngs::StdRng;
 use semel::key::{Field, Scope};
@@ -33,32 +33,32 @@ const PAUSE_MS: std::ops::Range<u64> = 1..8;
 const SWEEP_EVERY: Duration = Duration::from_millis(60);
 
 /// Somebody who attacks the keys.
-pub(super) struct Attacker {
+pub(super) struct Racer {
     caller: Caller,
-    handler: Option<Handler>,
+    handler: Option<TransactionHandler>,
     operator_percent: u32,
     sweeps: bool,
 }
 
-// === impl Attacker ===
+// === impl Racer ===
 
-impl Attacker {
+impl Racer {
     pub(super) async fn new(
-        order: &Order,
+        config: &RacerConfig,
         store: Arc<dyn Store>,
         log: Arc<Log>,
         rng: StdRng,
     ) -> anyhow::Result<Self> {
-        let keys = keys(&order.name);
+        let keys = keys(&config.name);
         Ok(Self {
             caller: Caller::new(store, keys, log, rng),
-            handler: Handler::at(&order.place).await?,
-            operator_percent: order.operator_percent,
-            sweeps: order.worker == 0,
+            handler: TransactionHandler::at(&config.location).await?,
+            operator_percent: config.operator_percent,
+            sweeps: config.worker == 0,
         })
     }
 
-    pub(super) async fn attack(mut self, until: Instant) -> anyhow::Result<()> {
+    pub(super) async fn race(mut self, until: Instant) -> anyhow::Result<()> {
         let mut sweep_at = Instant::now();
         while Instant::now() < until {
             if self.sweeps && Instant::now() > sweep_at {

@@ -1,8 +1,8 @@
-//! The ear at a gate's store: writes down which runs are in hand, and passes the points within calls.
+//! The probe at a gate's store: writes down which runs are in hand, and passes the points within calls.
 
-use super::snare::{BEFORE_COMPLETE, CLAIM_SENT, COMPLETE_SENT, Set};
-use crate::bed::Tap;
+use super::armed_fault::{BEFORE_COMPLETE, CLAIM_SENT, COMPLETE_SENT, FaultPoints};
 use crate::crash::{Case, Ledger, Line, WorkId};
+use crate::harness::Interceptor;
 use async_trait::async_trait;
 use semel::clock::{Clock, SystemClock};
 use semel::protocol::{Answer, Claim, Claimed, FailKind, Held, Lease, Operation, Owner};
@@ -25,9 +25,9 @@ const WATCH: Duration = Duration::from_millis(10);
 
 /// Listens in on a gate's store.
 #[derive(Clone, Debug)]
-pub(super) struct Ear {
+pub(super) struct StoreProbe {
     ledger: Ledger,
-    set: Arc<Set>,
+    fault_points: Arc<FaultPoints>,
     stall: Duration,
     works: Arc<Mutex<Works>>,
     clock: Arc<SystemClock>,
@@ -43,17 +43,17 @@ struct Works {
 /// How many works ahead of the known ones a key is looked for.
 const AHEAD_MAX: u32 = 100_000;
 
-// === impl Ear ===
+// === impl StoreProbe ===
 
-impl Ear {
-    pub(super) fn new(case: &Case, ledger: Ledger, set: Arc<Set>) -> Self {
+impl StoreProbe {
+    pub(super) fn new(case: &Case, ledger: Ledger, fault_points: Arc<FaultPoints>) -> Self {
         let works = Works {
             case: case.clone(),
             known: HashMap::new(),
         };
         Self {
             ledger,
-            set,
+            fault_points,
             stall: stall(case),
             works: Arc::new(Mutex::new(works)),
             clock: Arc::new(SystemClock::new()),
@@ -89,12 +89,12 @@ impl Ear {
         let started = Instant::now();
         let mut call = pin!(call);
         let mut answer = None;
-        if self.set.waits_at(point) {
+        if self.fault_points.waits_at(point) {
             tokio::select! {
                 answered = &mut call => answer = Some(answered),
                 () = sleep(UNDER_WAY_MAX.mul_f64(rand::random_range(0.0..1.0))) => {}
             }
-            self.set.pass(point);
+            self.fault_points.pass(point);
         }
         let answer = match answer {
             Some(answer) => answer,
@@ -149,7 +149,7 @@ pub(super) async fn watch(case: Case, ledger: Ledger) {
 }
 
 #[async_trait]
-impl Tap for Ear {
+impl Interceptor for StoreProbe {
     async fn apply(&self, store: &dyn Store, operation: &Operation) -> Result<Answer, Error> {
         let call = store.apply(operation);
         match operation {
@@ -171,7 +171,7 @@ impl Tap for Ear {
                 answer
             }
             Operation::Complete { lease, .. } => {
-                self.set.pass(BEFORE_COMPLETE);
+                self.fault_points.pass(BEFORE_COMPLETE);
                 self.ended(lease, self.within(COMPLETE_SENT, call).await)
             }
             Operation::Fail { lease, how } => {

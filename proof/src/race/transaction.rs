@@ -1,8 +1,8 @@
 //! A handler with a transaction of its own, in the same database as the records, at any isolation level.
 
-use super::call::{Asked, Nonce, RunId, Told};
+use super::call::{Nonce, Request, Response, RunId};
 use super::caller::Caller;
-use crate::bed::{Place, connect};
+use crate::harness::{StoreLocation, connect};
 use rand::Rng;
 use semel::protocol::{Claim, Lease, State};
 use semel::{Key, Outcome};
@@ -24,20 +24,20 @@ const COMPLETE: &str = "SELECT semel.complete($1, $2, 200, $3)";
 
 /// A handler's own connection.
 #[derive(Debug)]
-pub(super) struct Handler {
+pub(super) struct TransactionHandler {
     client: Client,
 }
 
-// === impl Handler ===
+// === impl TransactionHandler ===
 
-impl Handler {
+impl TransactionHandler {
     /// A handler, where the store is a database.
-    pub(super) async fn at(place: &Place) -> anyhow::Result<Option<Self>> {
-        match place {
-            Place::Postgres { url, .. } => Ok(Some(Self {
+    pub(super) async fn at(location: &StoreLocation) -> anyhow::Result<Option<Self>> {
+        match location {
+            StoreLocation::Postgres { url, .. } => Ok(Some(Self {
                 client: connect(url).await?,
             })),
-            Place::Redis { .. } | Place::Embedded { .. } => Ok(None),
+            StoreLocation::Redis { .. } | StoreLocation::Embedded { .. } => Ok(None),
         }
     }
 
@@ -51,9 +51,9 @@ impl Handler {
     ) -> anyhow::Result<()> {
         let nonce = Nonce(caller.rng.random_range(1..u64::MAX));
         let began = caller.now();
-        let asked = Asked::CompleteIn(RunId::of(lease), nonce);
-        let told = self.transact(caller, key, lease, terms, nonce).await?;
-        caller.write(key, began, asked, told)
+        let request = Request::CompleteIn(RunId::of(lease), nonce);
+        let response = self.transact(caller, key, lease, terms, nonce).await?;
+        caller.write(key, began, request, response)
     }
 
     async fn transact(
@@ -63,7 +63,7 @@ impl Handler {
         lease: &Lease,
         terms: &Claim,
         nonce: Nonce,
-    ) -> anyhow::Result<Told> {
+    ) -> anyhow::Result<Response> {
         let level = match caller.rng.random_range(0..3) {
             0 => IsolationLevel::ReadCommitted,
             1 => IsolationLevel::RepeatableRead,
@@ -86,17 +86,17 @@ impl Handler {
         }
         if let Err(why) = done {
             transaction.rollback().await?;
-            return Ok(Told::RolledBack(format!("{why:#}")));
+            return Ok(Response::RolledBack(format!("{why:#}")));
         }
         if caller.rng.random_ratio(1, 4) {
             transaction.rollback().await?;
-            return Ok(Told::RolledBack("by choice".into()));
+            return Ok(Response::RolledBack("by choice".into()));
         }
         match transaction.commit().await {
-            Ok(()) => Ok(Told::Applied(State::Succeeded.number())),
+            Ok(()) => Ok(Response::Applied(State::Succeeded.number())),
             // At SERIALIZABLE, handlers of other keys may stand in the way.
             Err(error) if error.code() == Some(&SqlState::T_R_SERIALIZATION_FAILURE) => {
-                Ok(Told::RolledBack(error.to_string()))
+                Ok(Response::RolledBack(error.to_string()))
             }
             Err(error) => Err(error.into()),
         }

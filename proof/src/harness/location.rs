@@ -23,7 +23,7 @@ const OPEN_AGAIN: Duration = Duration::from_millis(50);
 
 /// Where a store is.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Place {
+pub enum StoreLocation {
     /// A database with the schema in place.
     Postgres {
         /// Where it is.
@@ -45,9 +45,9 @@ pub enum Place {
     },
 }
 
-// === impl Place ===
+// === impl StoreLocation ===
 
-impl Place {
+impl StoreLocation {
     /// Opens the store; tries again for a while, as whoever restarts a worker would: a loaded server takes its time.
     ///
     /// # Errors
@@ -93,13 +93,13 @@ impl Place {
                 url,
                 group_items_max: if groups { 256 } else { 1 },
             },
-            place @ (Self::Redis { .. } | Self::Embedded { .. }) => place,
+            location @ (Self::Redis { .. } | Self::Embedded { .. }) => location,
         }
     }
 
     /// The store's name.
     #[must_use]
-    pub const fn word(&self) -> &'static str {
+    pub const fn name(&self) -> &'static str {
         match self {
             Self::Postgres { .. } => "postgres",
             Self::Redis { .. } => "redis",

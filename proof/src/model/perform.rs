@@ -1,10 +1,10 @@
-//! How an action changes the world. Every decision is the protocol's, and every one is judged.
+//! How an action changes the world. Every decision is the protocol's, and every one is checked.
 
-use super::action::{Act, Action, Reading, Reply};
+use super::action::{Action, OperatorAct, Reading, Reply};
+use super::canonical::{LEASE, NOW, RETENTION, ago};
+use super::invariant::Invariant;
 use super::request::{KEY, STEP};
-use super::rule::Rule;
-use super::time::{LEASE, NOW, RETENTION, ago};
-use super::world::{At, Run, Word, Work, Worker, World};
+use super::world::{Run, RunEnd, Stage, Work, Worker, World};
 use super::{Semel, request};
 use bytes::Bytes;
 use semel::protocol::{Acted, Answer, Finding, Held, InDoubt, Operation, Resolution, StepBegun};
@@ -15,14 +15,14 @@ impl Semel {
         match action {
             Action::Tick => world.grow_older(),
             Action::ClockBack => {
-                world.left.clock_back -= 1;
+                world.budget.clock_back -= 1;
                 world.grow_younger();
             }
             Action::Claim(number, reading, reply) => self.claims(world, number, reading, reply)?,
             Action::Begin(number) => self.begins(world, number),
             Action::Effect(number) => self.takes_effect(world, number),
             Action::Commit(number, reply) => self.commits(world, number, reply),
-            Action::Say(number, word, reply) => self.says(world, number, word, reply),
+            Action::Report(number, end, reply) => self.says(world, number, end, reply),
             Action::Renew(number) => self.renews(world, number),
             Action::StepBegin(number, reply) => self.begins_step(world, number, reply),
             Action::StepRestart(number, reply) => self.restarts_step(world, number, reply),
@@ -50,7 +50,7 @@ impl Semel {
         let operation = Operation::Claim(self.claim(owner));
         let decision = self.decide(world, &operation, now);
         if request::granted(&decision).is_some() && decision.write.is_some() {
-            world.left.grants = world.left.grants.checked_sub(1)?;
+            world.budget.grants = world.budget.grants.checked_sub(1)?;
         }
         let lease = request::granted(&decision).cloned();
         let _answer = world.take(&operation, now, decision);
@@ -59,8 +59,8 @@ impl Semel {
             (Reply::Heard, None) => Worker::Idle,
             (Reply::Heard, Some(lease)) => Worker::Running(Run {
                 lease,
-                at: At::Granted,
-                incarnation: world.past.incarnation,
+                stage: Stage::Granted,
+                incarnation: world.ghost.incarnation,
             }),
         };
         Some(())
@@ -68,7 +68,7 @@ impl Semel {
 
     fn begins(&self, world: &mut World, number: usize) {
         self.starts(world, number);
-        world.run(number).at = At::Begun;
+        world.run(number).stage = Stage::Begun;
     }
 
     fn takes_effect(&self, world: &mut World, number: usize) {
@@ -76,9 +76,9 @@ impl Semel {
             self.starts(world, number);
         }
         let run = world.run(number);
-        run.at = At::Done;
+        run.stage = Stage::Done;
         let incarnation = run.incarnation;
-        world.past.incarnation_mut(incarnation).effects += 1;
+        world.ghost.incarnation_mut(incarnation).effects += 1;
     }
 
     /// The first byte leaves: from here on the effect may have happened.
@@ -88,7 +88,7 @@ impl Semel {
             return;
         }
         let (work, incarnation) = (world.work, world.run(number).incarnation);
-        let incarnation = world.past.incarnation_mut(incarnation);
+        let incarnation = world.ghost.incarnation_mut(incarnation);
         incarnation.starts += 1;
         let allowed = match work {
             Work::Effect | Work::Guarded => 1 + incarnation.acts,
@@ -96,7 +96,7 @@ impl Semel {
             Work::Step => 1,
         };
         if incarnation.starts > allowed {
-            world.broken.push(Rule::OneUnknownStart);
+            world.broken.push(Invariant::OneUnknownStart);
         }
     }
 
@@ -104,8 +104,8 @@ impl Semel {
         let Run {
             lease, incarnation, ..
         } = world.run(number).clone();
-        match self.held(world, &self.word(Word::Complete, &lease)) {
-            Held::Applied(_) => world.past.incarnation_mut(incarnation).commits += 1,
+        match self.held(world, &self.end_operation(RunEnd::Complete, &lease)) {
+            Held::Applied(_) => world.ghost.incarnation_mut(incarnation).commits += 1,
             // The statement raises: effect and completion are rolled back together.
             Held::Already(_) | Held::Settled(_) | Held::Parked | Held::Stale => {}
         }
@@ -114,20 +114,20 @@ impl Semel {
         }
     }
 
-    fn says(&self, world: &mut World, number: usize, what: Word, reply: Reply) {
+    fn says(&self, world: &mut World, number: usize, what: RunEnd, reply: Reply) {
         let Run {
             lease, incarnation, ..
         } = world.run(number).clone();
-        let held = self.held(world, &self.word(what, &lease));
+        let held = self.held(world, &self.end_operation(what, &lease));
         // The run knows that its effect did not happen: that start is accounted for.
-        let failed = matches!(what, Word::FailFinal | Word::FailRetryable);
+        let failed = matches!(what, RunEnd::FailFinal | RunEnd::FailRetryable);
         if failed && world.work != Work::Step && matches!(held, Held::Applied(_)) {
-            let incarnation = world.past.incarnation_mut(incarnation);
+            let incarnation = world.ghost.incarnation_mut(incarnation);
             incarnation.starts = incarnation.starts.saturating_sub(1);
         }
         match reply {
             Reply::Heard => *world.worker(number) = Worker::Idle,
-            Reply::Lost => world.run(number).at = At::Saying(what),
+            Reply::Lost => world.run(number).stage = Stage::Reporting(what),
         }
     }
 
@@ -177,13 +177,13 @@ impl Semel {
         let held = self.held(world, &completion);
         if matches!(held, Held::Applied(_))
             && world
-                .past
+                .ghost
                 .incarnation_mut(incarnation)
                 .step
                 .replace(result)
                 .is_some()
         {
-            world.broken.push(Rule::StepsRemembered);
+            world.broken.push(Invariant::StepsRemembered);
         }
         if reply == Reply::Lost {
             return;
@@ -191,32 +191,32 @@ impl Semel {
         match held {
             // Parked: the step cannot be recorded, but the run's own word still counts.
             Held::Applied(_) | Held::Already(_) | Held::Parked => {
-                world.run(number).at = At::Recorded;
+                world.run(number).stage = Stage::Recorded;
             }
             Held::Settled(_) | Held::Stale => *world.worker(number) = Worker::Idle,
         }
     }
 
-    fn operator_acts(&self, world: &mut World, act: Act) -> Option<()> {
+    fn operator_acts(&self, world: &mut World, act: OperatorAct) -> Option<()> {
         let said = Bytes::from_static(b"operator");
         let resolve = |how| Operation::Resolve { key: KEY, how };
         let operation = match act {
-            Act::ResolveSucceeded => resolve(Resolution::new(Finding::Succeeded(said))),
-            Act::ResolveFailed => resolve(Resolution::new(Finding::Failed(said))),
-            Act::ResolveRetry => resolve(Resolution::new(Finding::Retry)),
-            Act::ResolveRun => {
+            OperatorAct::ResolveSucceeded => resolve(Resolution::new(Finding::Succeeded(said))),
+            OperatorAct::ResolveFailed => resolve(Resolution::new(Finding::Failed(said))),
+            OperatorAct::ResolveRetry => resolve(Resolution::new(Finding::Retry)),
+            OperatorAct::ResolveRun => {
                 let fence = world.record.as_ref()?.fence;
                 resolve(Resolution::new(Finding::Succeeded(said)).of_run(fence))
             }
-            Act::Redrive => Operation::Redrive(KEY),
-            Act::Release => Operation::ReleaseByOperator(KEY),
-            Act::Forget => Operation::Forget(KEY),
+            OperatorAct::Redrive => Operation::Redrive(KEY),
+            OperatorAct::Release => Operation::ReleaseByOperator(KEY),
+            OperatorAct::Forget => Operation::Forget(KEY),
         };
         let decision = self.decide(world, &operation, NOW);
         if decision.answer != Answer::Acted(Acted::Applied) {
             return None;
         }
-        world.left.acts -= 1;
+        world.budget.acts -= 1;
         let _answer = world.take(&operation, NOW, decision);
         Some(())
     }
@@ -241,17 +241,17 @@ impl World {
             lease, incarnation, ..
         } = self.run(number).clone();
         self.broken
-            .extend(self.past.judge_step_begin(&lease, incarnation, begun));
+            .extend(self.ghost.check_step_begin(&lease, incarnation, begun));
         let next = match (reply, begun) {
             (Reply::Lost, _) | (Reply::Heard, StepBegun::Parked) => return,
-            (Reply::Heard, StepBegun::Run) => At::Begun,
-            (Reply::Heard, StepBegun::Memo { .. }) => At::Recorded,
-            (Reply::Heard, StepBegun::InDoubt(_)) => At::InDoubt,
+            (Reply::Heard, StepBegun::Run) => Stage::Begun,
+            (Reply::Heard, StepBegun::Memo { .. }) => Stage::Recorded,
+            (Reply::Heard, StepBegun::InDoubt(_)) => Stage::InDoubt,
             (Reply::Heard, StepBegun::Settled(_) | StepBegun::Stale) => {
                 *self.worker(number) = Worker::Idle;
                 return;
             }
         };
-        self.run(number).at = next;
+        self.run(number).stage = next;
     }
 }

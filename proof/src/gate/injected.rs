@@ -1,21 +1,21 @@
-//! Strikes: what can be done to a scene, and what it met.
+//! Injected faults: what can be done to a deployment, and what it met.
 
-use super::scene::Role;
+use super::deployment::Role;
 use std::collections::BTreeSet;
 
 /// What was done, and what it met.
 #[derive(Clone, Debug)]
-pub(super) struct Strike {
-    pub(super) what: What,
+pub(super) struct Injection {
+    pub(super) kind: FaultKind,
     /// At which point, by role and word.
     pub(super) point: Option<(Role, String)>,
     /// The runs in hand.
     pub(super) open: BTreeSet<u64>,
 }
 
-/// What can be done to a scene.
+/// What can be done to a deployment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(super) enum What {
+pub(super) enum FaultKind {
     /// SIGKILL.
     Kill(Role),
     /// SIGSTOP, past the lease, then SIGCONT.
@@ -25,9 +25,9 @@ pub(super) enum What {
     /// The connections over a wire are cut.
     Cut,
     /// A wire swallows what it is given for a while, and then breaks.
-    Hole,
+    Blackhole,
     /// A process is killed or paused when half of a message went over a wire.
-    Half,
+    PartialMessage,
     /// The store crashes and comes back.
     Outage,
     /// The store's clock jumps.

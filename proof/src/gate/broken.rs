@@ -1,16 +1,16 @@
 //! Gates broken on purpose, and what brings each flaw to light. A checker that lets one of them pass has no teeth.
 
-use super::fight::{Effort, Snares};
+use super::armed_fault::{ArmedFault, BEFORE_COMPLETE};
+use super::attack::{ArmedFaults, AttackSettings};
+use super::deployment::LongEffects;
 use super::flaw::GateFlaw;
-use super::scene::Long;
-use super::snare::{BEFORE_COMPLETE, Snare};
-use super::suite::{Plan, Staged, Where, run};
-use crate::bed::Flaw;
-use crate::crash::{Fault, Mode, Promise};
+use super::suite::{DeploymentPlan, GateStore, Plan, run};
+use crate::crash::{Mode, ProcessFault, Promise};
+use crate::harness::Flaw;
 use std::time::Duration;
 use tokio::task::JoinSet;
 
-/// What is broken on purpose may be stuck, and is judged all the same.
+/// What is broken on purpose may be stuck, and is checked all the same.
 const HEAL_MAX: Duration = Duration::from_secs(4);
 
 /// How often a paused gate must find its run taken over, where that is what brings a flaw to light.
@@ -19,77 +19,77 @@ const ZOMBIES_MIN: usize = 4;
 /// Most work is delivered again after a lease.
 const BROKER_FAULTS: [&str; 2] = ["duplicate-at-once=0.2", "overlap=0.8:1500ms"];
 
-/// Every so-manieth visit springs a snare.
+/// Every nth visit springs an armed fault.
 const VISITS: u32 = 3;
 
 /// Most effects are still running when they are delivered again.
-const ALL_LONG: Long = Long {
+const ALL_LONG: LongEffects = LongEffects {
     first: 90,
     later: 90,
 };
 
 /// Something broken, and what brings it to light.
-struct Tooth {
+struct BrokenGate {
     flaw: GateFlaw,
-    store: Where,
+    store: GateStore,
     promise: Promise,
     /// The fault that a gate runs into which comes by this point; what the broker does wrong may be enough.
-    snare: Option<(&'static str, Fault)>,
-    long: Long,
+    armed_fault: Option<(&'static str, ProcessFault)>,
+    long: LongEffects,
 }
 
-const TEETH: [Tooth; 4] = [
-    Tooth {
+const BROKEN_GATES: [BrokenGate; 4] = [
+    BrokenGate {
         flaw: GateFlaw::FenceStandsStill,
-        store: Where::Redis,
+        store: GateStore::Redis,
         promise: Promise::FencesRise,
-        snare: Some(("resp_done", Fault::Kill)),
+        armed_fault: Some(("resp_done", ProcessFault::Kill)),
         long: ALL_LONG,
     },
-    Tooth {
+    BrokenGate {
         flaw: GateFlaw::Store(Flaw::ClaimIgnoresTheLease),
-        store: Where::Redis,
+        store: GateStore::Redis,
         promise: Promise::NoDuplicate,
-        snare: None,
+        armed_fault: None,
         long: ALL_LONG,
     },
-    Tooth {
+    BrokenGate {
         flaw: GateFlaw::Store(Flaw::CompleteWithoutFence),
-        store: Where::Postgres,
+        store: GateStore::Postgres,
         promise: Promise::FencesRise,
-        snare: Some((BEFORE_COMPLETE, Fault::Pause)),
+        armed_fault: Some((BEFORE_COMPLETE, ProcessFault::Pause)),
         // The one that takes over is still running when the paused one goes on.
-        long: Long {
+        long: LongEffects {
             first: 0,
             later: 90,
         },
     },
-    Tooth {
+    BrokenGate {
         flaw: GateFlaw::AnswersBeforeRecording,
-        store: Where::Embedded,
+        store: GateStore::Embedded,
         promise: Promise::NotStuck,
-        snare: Some(("before_reply", Fault::Kill)),
+        armed_fault: Some(("before_reply", ProcessFault::Kill)),
         long: ALL_LONG,
     },
 ];
 
-/// Fights what is broken on purpose; says for each how often the checker saw the promise broken.
+/// Attacks what is broken on purpose; says for each how often the checker saw the promise broken.
 ///
 /// # Errors
 /// When a server or a process cannot be used, or something broken passed.
-pub async fn show_teeth(plan: &Plan) -> anyhow::Result<Vec<String>> {
+pub async fn convict_broken_gates(plan: &Plan) -> anyhow::Result<Vec<String>> {
     let mut running = JoinSet::new();
-    for (number, tooth) in (100..).zip(TEETH) {
+    for (number, gate) in (100..).zip(BROKEN_GATES) {
         let seed = plan.seed.wrapping_mul(1_000).wrapping_add(number);
-        let effort = Effort {
+        let settings = AttackSettings {
             storms: vec![2],
-            strikes_every: None,
+            faults_every: None,
             heal_max: HEAL_MAX,
-            snares: tooth.snares(),
-            zombies_min: tooth.zombies_min(),
-            ..plan.effort()
+            armed_faults: gate.armed_faults(),
+            zombies_min: gate.zombies_min(),
+            ..plan.settings()
         };
-        running.spawn(tooth.bite(seed, effort));
+        running.spawn(gate.convict(seed, settings));
     }
     let mut convicted = Vec::new();
     while let Some(done) = running.join_next().await {
@@ -98,14 +98,14 @@ pub async fn show_teeth(plan: &Plan) -> anyhow::Result<Vec<String>> {
     Ok(convicted)
 }
 
-// === impl Tooth ===
+// === impl BrokenGate ===
 
-impl Tooth {
-    fn snares(&self) -> Snares {
-        let Some((point, fault)) = self.snare else {
-            return Snares::None;
+impl BrokenGate {
+    fn armed_faults(&self) -> ArmedFaults {
+        let Some((point, fault)) = self.armed_fault else {
+            return ArmedFaults::None;
         };
-        Snares::Only(Snare {
+        ArmedFaults::Only(ArmedFault {
             point: point.to_owned(),
             visit: VISITS,
             fault,
@@ -114,23 +114,23 @@ impl Tooth {
     }
 
     const fn zombies_min(&self) -> usize {
-        match self.snare {
-            Some((_, Fault::Pause)) => ZOMBIES_MIN,
-            Some((_, Fault::Kill)) | None => 0,
+        match self.armed_fault {
+            Some((_, ProcessFault::Pause)) => ZOMBIES_MIN,
+            Some((_, ProcessFault::Kill)) | None => 0,
         }
     }
 
-    async fn bite(self, seed: u64, effort: Effort) -> anyhow::Result<String> {
-        let (promise, words, store) = (self.promise, self.flaw.words(), self.store.word());
-        let staged = Staged {
+    async fn convict(self, seed: u64, settings: AttackSettings) -> anyhow::Result<String> {
+        let (promise, words, store) = (self.promise, self.flaw.name(), self.store.name());
+        let planned = DeploymentPlan {
             store: self.store,
             mode: Mode::Retry,
             flaw: Some(self.flaw),
             broker_faults: &BROKER_FAULTS,
             long: self.long,
         };
-        let (_, fought, _, verdict) = run(staged, seed, effort).await?;
-        let (zombies, needed) = (fought.zombies, self.zombies_min());
+        let (_, log, _, verdict) = run(planned, seed, settings).await?;
+        let (zombies, needed) = (log.zombies, self.zombies_min());
         anyhow::ensure!(
             zombies >= needed,
             "{words}: only {zombies} paused gates found their run taken over, {needed} are needed"

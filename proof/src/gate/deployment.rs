@@ -1,21 +1,21 @@
-//! A scene: one store in one mode, and who listens where. Everything a process needs to know.
+//! A deployment: one store in one mode, and who listens where. Everything a process needs to know.
 
+use super::armed_fault::ArmedFault;
 use super::flaw::GateFlaw;
-use super::snare::Snare;
-use crate::bed::Place;
 use crate::crash::Case;
+use crate::harness::StoreLocation;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
-/// Everything the processes of one fight share.
+/// Everything the processes of one attack share.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Scene {
+pub struct Deployment {
     /// The store, the mode, the lease and the ledgers.
     pub case: Case,
     /// What every choice is drawn from.
     pub seed: u64,
     /// The gates.
-    pub gates: Vec<Seat>,
+    pub gates: Vec<GateAddress>,
     /// The broker's port.
     pub broker: u16,
     /// Where the broker keeps its tasks.
@@ -25,14 +25,14 @@ pub struct Scene {
     /// The handler's port.
     pub handler: u16,
     /// How many effects in a hundred last longer than a lease.
-    pub long: Long,
+    pub long: LongEffects,
     /// What is wrong with the gates on purpose.
     pub flaw: Option<GateFlaw>,
 }
 
 /// How many effects in a hundred last longer than a lease.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
-pub struct Long {
+pub struct LongEffects {
     /// Of first attempts.
     pub first: u64,
     /// Of later ones.
@@ -41,11 +41,11 @@ pub struct Long {
 
 /// A gate's place.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Seat {
+pub struct GateAddress {
     /// Its port.
     pub port: u16,
     /// The store as this gate reaches it.
-    pub place: Place,
+    pub location: StoreLocation,
     /// The handler's port as this gate reaches it.
     pub handler: u16,
 }
@@ -63,15 +63,15 @@ pub enum Role {
 
 /// What a process is started with.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Order {
+pub struct ProcessConfig {
     /// What it plays.
     pub role: Role,
-    /// The number of this process within its scene; its ledger has it.
+    /// The number of this process within its deployment; its ledger has it.
     pub number: u32,
     /// The fault that waits for it, if one does.
-    pub snare: Option<Snare>,
-    /// The scene.
-    pub scene: Scene,
+    pub armed_fault: Option<ArmedFault>,
+    /// The deployment.
+    pub deployment: Deployment,
 }
 
 // === impl Role ===
@@ -79,7 +79,7 @@ pub struct Order {
 impl Role {
     /// The word for it.
     #[must_use]
-    pub const fn word(self) -> &'static str {
+    pub const fn name(self) -> &'static str {
         match self {
             Self::Gate(_) => "gate",
             Self::Broker => "broker",

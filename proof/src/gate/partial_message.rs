@@ -1,15 +1,15 @@
 //! Halves: points in the middle of a message, which no process can name; the wire that carries it does.
 
-use super::scene::Role;
-use crate::crash::Fault;
+use super::deployment::Role;
+use crate::crash::ProcessFault;
 use semel_rig::Direction;
 
 /// A point in the middle of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Half {
+pub(super) struct PartialMessage {
     /// The word for it.
     pub(super) point: &'static str,
-    /// Who is struck when half of it went over; a gate is the one at its end.
+    /// Who is hit when half of it went over; a gate is the one at its end.
     pub(super) victim: Role,
     pub(super) link: Between,
     pub(super) way: Direction,
@@ -24,9 +24,9 @@ pub(super) enum Between {
     Handler,
 }
 
-// === impl Half ===
+// === impl PartialMessage ===
 
-impl Half {
+impl PartialMessage {
     /// Every one.
     pub(super) const ALL: [Self; 5] = [
         Self {
@@ -62,10 +62,10 @@ impl Half {
     ];
 
     /// Every one with every fault.
-    pub(super) fn faults() -> Vec<(Self, Fault)> {
-        let halves = Self::ALL.into_iter();
-        halves
-            .flat_map(|half| Fault::ALL.map(|fault| (half, fault)))
+    pub(super) fn faults() -> Vec<(Self, ProcessFault)> {
+        let partial_messages = Self::ALL.into_iter();
+        partial_messages
+            .flat_map(|partial| ProcessFault::ALL.map(|fault| (partial, fault)))
             .collect()
     }
 }

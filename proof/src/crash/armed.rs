@@ -1,10 +1,10 @@
-//! Traps: the faults that wait at a worker's points, and the ear at its store that notices some of the points.
+//! Armed points: the faults that wait at a worker's points, and the probe at its store that notices some of the points.
 
 use super::ledger::{Ledger, Line};
-use super::message::{Armed, Delivery, Said};
-use super::point::{Fault, Point};
-use super::worker::say;
-use crate::bed::Tap;
+use super::message::{ArmedPoint, Delivery, WorkerMessage};
+use super::point::{Point, ProcessFault};
+use super::worker::tell_driver;
+use crate::harness::Interceptor;
 use async_trait::async_trait;
 use rustix::process::{Signal, getpid, kill_process};
 use semel::protocol::{Answer, Claim, Claimed, Operation};
@@ -24,15 +24,15 @@ const STALL_PARTS_OF_LEASE: u32 = 4;
 
 /// The faults that wait in this process.
 #[derive(Clone, Debug)]
-pub(super) struct Traps {
+pub(super) struct ArmedPoints {
     ledger: Ledger,
     stall: Duration,
-    set: Arc<Mutex<HashMap<Key, Armed>>>,
+    set: Arc<Mutex<HashMap<Key, ArmedPoint>>>,
 }
 
-// === impl Traps ===
+// === impl ArmedPoints ===
 
-impl Traps {
+impl ArmedPoints {
     pub(super) fn new(ledger: Ledger, lease: Duration) -> Self {
         let stall = lease / STALL_PARTS_OF_LEASE;
         Self {
@@ -42,32 +42,32 @@ impl Traps {
         }
     }
 
-    /// Sets the trap of a delivery, if it has one.
+    /// Sets the fault of a delivery, if it has one.
     pub(super) fn set(&self, key: Key, delivery: &Delivery) {
         if let Some(armed) = delivery.armed {
             self.lock().insert(key, armed);
         }
     }
 
-    /// Takes the trap away that a delivery did not run into.
+    /// Takes the fault away that a delivery did not run into.
     pub(super) fn clear(&self, key: &Key) {
         self.lock().remove(key);
     }
 
-    /// A run comes by: the trap closes here if it was set here.
+    /// A run comes by: the fault closes here if it was set here.
     pub(super) fn pass(&self, key: &Key, point: Point) {
         let armed = match self.lock().get(key) {
             Some(armed) if armed.point == point => *armed,
             Some(_) | None => return,
         };
         self.clear(key);
-        self.ledger.write(&Line::Fault(armed));
+        self.ledger.write(&Line::FaultHit(armed));
         match armed.fault {
-            Fault::Kill => signal(Signal::KILL),
-            Fault::Pause => {
-                say(&Said::Pausing);
+            ProcessFault::Kill => signal(Signal::KILL),
+            ProcessFault::Pause => {
+                tell_driver(&WorkerMessage::Pausing);
                 signal(Signal::STOP);
-                say(&Said::Resumed);
+                tell_driver(&WorkerMessage::Resumed);
             }
         }
     }
@@ -105,7 +105,7 @@ impl Traps {
         }
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, HashMap<Key, Armed>> {
+    fn lock(&self) -> std::sync::MutexGuard<'_, HashMap<Key, ArmedPoint>> {
         self.set.lock().expect("no holder of this lock panics")
     }
 }
@@ -115,7 +115,7 @@ fn signal(signal: Signal) {
 }
 
 #[async_trait]
-impl Tap for Traps {
+impl Interceptor for ArmedPoints {
     async fn apply(&self, store: &dyn Store, operation: &Operation) -> Result<Answer, Error> {
         let call = store.apply(operation);
         match operation {

@@ -1,11 +1,13 @@
-//! A scene: everything that was asked and answered about one key.
+//! A deployment: everything that was asked and answered about one key.
 
-use crate::race::call::{Act, Asked, Call, Mark, Nonce, RunId, Terms, Told};
+use crate::race::call::{
+    Call, ClaimTerms, Nonce, OperatorCall, Request, Response, ResultId, RunId,
+};
 use std::collections::{BTreeMap, HashMap};
 use std::ops::RangeInclusive;
 
 /// Everything that was asked and answered about one key.
-pub(super) struct Scene<'a> {
+pub(super) struct KeyCalls<'a> {
     pub(super) key: u32,
     /// In the order in which they were made.
     pub(super) calls: Vec<&'a Call>,
@@ -19,20 +21,20 @@ pub(super) struct Scene<'a> {
 #[derive(Clone, Copy)]
 pub(super) struct Grant<'a> {
     pub(super) run: RunId,
-    pub(super) terms: &'a Terms,
+    pub(super) terms: &'a ClaimTerms,
     /// When its owner first asked.
     pub(super) first_asked: u64,
     pub(super) call: &'a Call,
 }
 
-// === impl Scene ===
+// === impl KeyCalls ===
 
-impl<'a> Scene<'a> {
+impl<'a> KeyCalls<'a> {
     pub(super) fn new(key: u32, mut calls: Vec<&'a Call>) -> Self {
         calls.sort_by_key(|call| call.began);
         let mut recorders: HashMap<Nonce, Vec<&Call>> = HashMap::new();
         for call in &calls {
-            if let Some((nonce, _)) = recorded(&call.asked) {
+            if let Some((nonce, _)) = recorded(&call.request) {
                 recorders.entry(nonce).or_default().push(call);
             }
         }
@@ -47,17 +49,17 @@ impl<'a> Scene<'a> {
 
     /// Whether anybody may have ended this run by this window: the run itself, or an operator.
     pub(super) fn may_be_ended(&self, run: RunId, window: &RangeInclusive<u64>) -> bool {
-        self.done_within(window).any(|call| match &call.asked {
-            Asked::Complete(by, ..)
-            | Asked::CompleteIn(by, _)
-            | Asked::Fail(by, ..)
-            | Asked::Release(by) => *by == run,
-            Asked::Operate(_) => true,
-            Asked::Claim(_)
-            | Asked::Renew(..)
-            | Asked::StepBegin(..)
-            | Asked::StepRestart(..)
-            | Asked::StepComplete(..) => false,
+        self.done_within(window).any(|call| match &call.request {
+            Request::Complete(by, ..)
+            | Request::CompleteIn(by, _)
+            | Request::Fail(by, ..)
+            | Request::Release(by) => *by == run,
+            Request::Operate(_) => true,
+            Request::Claim(_)
+            | Request::Renew(..)
+            | Request::StepBegin(..)
+            | Request::StepRestart(..)
+            | Request::StepComplete(..) => false,
         })
     }
 
@@ -65,18 +67,21 @@ impl<'a> Scene<'a> {
     pub(super) fn may_be_operated(
         &self,
         window: &RangeInclusive<u64>,
-        which: impl Fn(&Act) -> bool,
+        which: impl Fn(&OperatorCall) -> bool,
     ) -> bool {
         self.done_within(window)
-            .any(|call| matches!(&call.asked, Asked::Operate(act) if which(act)))
+            .any(|call| matches!(&call.request, Request::Operate(act) if which(act)))
     }
 
     /// Whether any run may have said in this window how it ended.
     pub(super) fn may_have_spoken(&self, window: &RangeInclusive<u64>) -> bool {
         self.done_within(window).any(|call| {
             matches!(
-                call.asked,
-                Asked::Complete(..) | Asked::CompleteIn(..) | Asked::Fail(..) | Asked::Release(_)
+                call.request,
+                Request::Complete(..)
+                    | Request::CompleteIn(..)
+                    | Request::Fail(..)
+                    | Request::Release(_)
             )
         })
     }
@@ -91,21 +96,26 @@ impl<'a> Scene<'a> {
 }
 
 /// The result that a call wants recorded: its nonce, and its bytes where the caller made them.
-pub(super) const fn recorded(asked: &Asked) -> Option<(Nonce, Option<Mark>)> {
-    match asked {
-        Asked::Complete(_, mark, _)
-        | Asked::Fail(_, _, mark)
-        | Asked::Operate(Act::ResolveSucceeded(mark) | Act::ResolveFailed(mark)) => {
-            Some((mark.nonce, Some(*mark)))
-        }
-        Asked::CompleteIn(_, nonce) => Some((*nonce, None)),
-        Asked::Claim(_)
-        | Asked::Renew(..)
-        | Asked::Release(_)
-        | Asked::StepBegin(..)
-        | Asked::StepRestart(..)
-        | Asked::StepComplete(..)
-        | Asked::Operate(Act::ResolveRetry | Act::Redrive | Act::Release | Act::Forget) => None,
+pub(super) const fn recorded(request: &Request) -> Option<(Nonce, Option<ResultId>)> {
+    match request {
+        Request::Complete(_, result, _)
+        | Request::Fail(_, _, result)
+        | Request::Operate(
+            OperatorCall::ResolveSucceeded(result) | OperatorCall::ResolveFailed(result),
+        ) => Some((result.nonce, Some(*result))),
+        Request::CompleteIn(_, nonce) => Some((*nonce, None)),
+        Request::Claim(_)
+        | Request::Renew(..)
+        | Request::Release(_)
+        | Request::StepBegin(..)
+        | Request::StepRestart(..)
+        | Request::StepComplete(..)
+        | Request::Operate(
+            OperatorCall::ResolveRetry
+            | OperatorCall::Redrive
+            | OperatorCall::Release
+            | OperatorCall::Forget,
+        ) => None,
     }
 }
 
@@ -113,11 +123,11 @@ fn grants<'a>(calls: &[&'a Call]) -> Vec<Grant<'a>> {
     let mut first_asked = HashMap::new();
     let mut granted = BTreeMap::new();
     for call in calls {
-        let Asked::Claim(terms) = &call.asked else {
+        let Request::Claim(terms) = &call.request else {
             continue;
         };
         let first_asked = *first_asked.entry(terms.owner).or_insert(call.began);
-        if let Told::Granted(run) = call.told {
+        if let Response::Granted(run) = call.response {
             granted.entry((run.fence, run.owner)).or_insert(Grant {
                 run,
                 terms,

@@ -1,9 +1,9 @@
-//! The fleet: the worker processes of a case, as the driver holds them.
+//! The processes: the worker processes of a case, as the driver holds them.
 
 use super::case::Case;
 use super::ledger;
-use super::message::{Armed, Delivery, Order, Said};
-use super::point::{Fault, Point};
+use super::message::{ArmedPoint, Delivery, WorkerConfig, WorkerMessage};
+use super::point::{Point, ProcessFault};
 use anyhow::Context;
 use semel_rig::{BOUND, Program, Signal};
 use std::collections::BTreeSet;
@@ -20,21 +20,21 @@ use tokio::time::Instant;
 const IN_HAND_MAX: usize = 6;
 
 /// How long a worker may take to end when there is nothing left to do.
-const DISMISS_MAX: Duration = Duration::from_secs(5);
+const SHUT_DOWN_MAX: Duration = Duration::from_secs(5);
 
 /// The worker processes of a case. Each slot holds one at a time; a new one gets a new number.
 #[derive(Debug)]
-pub(super) struct Fleet {
+pub(super) struct Processes {
     program: PathBuf,
     case: Case,
-    pub(super) workers: Vec<Worker>,
+    pub(super) workers: Vec<WorkerProcess>,
     started: u32,
     events: mpsc::UnboundedSender<Event>,
 }
 
 /// A worker process.
 #[derive(Debug)]
-pub(super) struct Worker {
+pub(super) struct WorkerProcess {
     pub(super) number: u32,
     pub(super) in_hand: BTreeSet<u64>,
     ready: bool,
@@ -61,33 +61,33 @@ pub(super) enum Stopped {
 /// Something about a worker, by number.
 #[derive(Debug)]
 pub(super) enum Event {
-    Said(u32, Said),
+    Message(u32, WorkerMessage),
     Gone(u32),
 }
 
 /// A fault, and what it met.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Strike {
+pub struct InjectedFault {
     /// Which worker.
     pub worker: u32,
     /// What was done to it.
-    pub fault: Fault,
+    pub fault: ProcessFault,
     /// At which point, if it was one with a name.
     pub point: Option<Point>,
     /// The deliveries it had in hand.
     pub open: BTreeSet<u64>,
 }
 
-// === impl Fleet ===
+// === impl Processes ===
 
-impl Fleet {
+impl Processes {
     pub(super) fn start(
         program: PathBuf,
         case: Case,
         workers: usize,
         events: mpsc::UnboundedSender<Event>,
     ) -> anyhow::Result<Self> {
-        let mut fleet = Self {
+        let mut processes = Self {
             program,
             case,
             workers: Vec::new(),
@@ -95,9 +95,9 @@ impl Fleet {
             events,
         };
         for _ in 0..workers {
-            fleet.spawn()?;
+            processes.spawn()?;
         }
-        Ok(fleet)
+        Ok(processes)
     }
 
     /// How many processes were started.
@@ -108,12 +108,12 @@ impl Fleet {
     pub(super) fn spawn(&mut self) -> anyhow::Result<()> {
         let number = self.started;
         self.started += 1;
-        let order = Order {
+        let config = WorkerConfig {
             worker: number,
             case: self.case.clone(),
         };
         let mut command = Command::new(&self.program);
-        command.args(["worker", &serde_json::to_string(&order)?]);
+        command.args(["worker", &serde_json::to_string(&config)?]);
         let mut program = Program::builder(&mut command)
             .piped()
             .last_signal(Signal::KILL)
@@ -122,7 +122,7 @@ impl Fleet {
         let stdin = ChildStdin::from_std(stdin)?;
         let stdout = ChildStdout::from_std(stdout)?;
         tokio::spawn(listen(number, stdout, self.events.clone()));
-        self.workers.push(Worker {
+        self.workers.push(WorkerProcess {
             number,
             in_hand: BTreeSet::new(),
             ready: false,
@@ -133,7 +133,7 @@ impl Fleet {
         Ok(())
     }
 
-    pub(super) fn find(&mut self, number: u32) -> Option<&mut Worker> {
+    pub(super) fn find(&mut self, number: u32) -> Option<&mut WorkerProcess> {
         self.workers
             .iter_mut()
             .find(|worker| worker.number == number)
@@ -141,16 +141,16 @@ impl Fleet {
 
     /// The workers that can be given a delivery; the sender does not know which are paused.
     pub(super) fn with_room(&self) -> Vec<u32> {
-        let room = |worker: &&Worker| worker.ready && worker.in_hand.len() < IN_HAND_MAX;
+        let room = |worker: &&WorkerProcess| worker.ready && worker.in_hand.len() < IN_HAND_MAX;
         self.numbers(room)
     }
 
     /// The workers that a random fault can be done to.
-    pub(super) fn strikeable(&self) -> Vec<u32> {
+    pub(super) fn faultable(&self) -> Vec<u32> {
         self.numbers(|worker| worker.ready && worker.pause == Pause::No)
     }
 
-    fn numbers(&self, which: impl Fn(&&Worker) -> bool) -> Vec<u32> {
+    fn numbers(&self, which: impl Fn(&&WorkerProcess) -> bool) -> Vec<u32> {
         let chosen = self.workers.iter().filter(which);
         chosen.map(|worker| worker.number).collect()
     }
@@ -187,7 +187,7 @@ impl Fleet {
         number: u32,
         stopped: Stopped,
         end: Instant,
-    ) -> anyhow::Result<Option<Strike>> {
+    ) -> anyhow::Result<Option<InjectedFault>> {
         let case = self.case.clone();
         let Some(worker) = self.find(number) else {
             return Ok(None);
@@ -201,16 +201,19 @@ impl Fleet {
             Stopped::ByDriver => None,
             Stopped::ByItself => last.map(|armed| armed.point),
         };
-        Ok(Some(Strike {
+        Ok(Some(InjectedFault {
             worker: number,
-            fault: Fault::Pause,
+            fault: ProcessFault::Pause,
             point,
             open,
         }))
     }
 
     /// Buries a worker that ended, and says what it was killed with in hand.
-    pub(super) async fn bury(&mut self, number: u32) -> anyhow::Result<(Worker, Strike)> {
+    pub(super) async fn reap(
+        &mut self,
+        number: u32,
+    ) -> anyhow::Result<(WorkerProcess, InjectedFault)> {
         let place = self.workers.iter().position(|w| w.number == number);
         let mut worker = self.workers.remove(place.context("a worker dies once")?);
         let status = worker.program.wait_ended(BOUND).await?;
@@ -221,22 +224,22 @@ impl Fleet {
             worker.program.log_tail()
         );
         let (open, last) = open(&self.case, number)?;
-        let point = last.filter(|armed| armed.fault == Fault::Kill);
-        let strike = Strike {
+        let point = last.filter(|armed| armed.fault == ProcessFault::Kill);
+        let fault = InjectedFault {
             worker: number,
-            fault: Fault::Kill,
+            fault: ProcessFault::Kill,
             point: point.map(|armed| armed.point),
             open,
         };
-        Ok((worker, strike))
+        Ok((worker, fault))
     }
 
     /// Lets every worker end in its own time, and ends the ones that do not.
-    pub(super) async fn dismiss(self) -> anyhow::Result<()> {
+    pub(super) async fn shut_down(self) -> anyhow::Result<()> {
         for mut worker in self.workers {
             worker.program.process().resume()?;
             drop(worker.stdin);
-            if worker.program.wait_ended(DISMISS_MAX).await.is_err() {
+            if worker.program.wait_ended(SHUT_DOWN_MAX).await.is_err() {
                 worker.program.kill()?;
             }
         }
@@ -245,15 +248,15 @@ impl Fleet {
 }
 
 /// The deliveries a worker has received and not answered, and the fault it ran into last.
-fn open(case: &Case, worker: u32) -> anyhow::Result<(BTreeSet<u64>, Option<Armed>)> {
+fn open(case: &Case, worker: u32) -> anyhow::Result<(BTreeSet<u64>, Option<ArmedPoint>)> {
     let lines = ledger::read(&case.ledger(worker))?;
     let last = lines.iter().rev().find_map(|line| match line {
-        ledger::Line::Fault(armed) => Some(*armed),
+        ledger::Line::FaultHit(armed) => Some(*armed),
         ledger::Line::Received { .. }
         | ledger::Line::Answered { .. }
         | ledger::Line::Begun(_)
         | ledger::Line::Effect { .. }
-        | ledger::Line::Sprung { .. }
+        | ledger::Line::PointHit { .. }
         | ledger::Line::Cut { .. }
         | ledger::Line::Doubted { .. }
         | ledger::Line::Stalled { .. } => None,
@@ -266,15 +269,15 @@ async fn listen(number: u32, stdout: ChildStdout, events: mpsc::UnboundedSender<
     while let Ok(Some(line)) = lines.next_line().await {
         // A SIGKILL can cut a line: the sender has not heard it then.
         if let Ok(said) = serde_json::from_str(&line) {
-            events.send(Event::Said(number, said)).ok();
+            events.send(Event::Message(number, said)).ok();
         }
     }
     events.send(Event::Gone(number)).ok();
 }
 
-// === impl Worker ===
+// === impl WorkerProcess ===
 
-impl Worker {
+impl WorkerProcess {
     pub(super) fn is_ready(&mut self) {
         self.ready = true;
     }

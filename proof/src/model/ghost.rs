@@ -1,15 +1,15 @@
-//! What the judge remembers: its own account of what was granted, started and accepted, so that a
+//! What the checker remembers: its own account of what was granted, started and accepted, so that a
 //! wrong record cannot hide what became of the last one.
 
-use super::judge::Seen;
+use super::operation_checks::Observed;
 use bytes::Bytes;
 use semel::clock::Time;
 use semel::protocol::{Ending, Fence, Finding, Lease, Operation, Owner, Record, Resolution, State};
 use std::collections::BTreeMap;
 
-/// What the judge remembers.
+/// What the checker remembers.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Past {
+pub struct Ghost {
     /// The highest fence ever given.
     pub highest: Option<Fence>,
     /// The run whose word counts: granted last, not ended, not taken away by an operator.
@@ -63,9 +63,9 @@ pub enum By {
     Operator,
 }
 
-// === impl Past ===
+// === impl Ghost ===
 
-impl Past {
+impl Ghost {
     /// The present incarnation.
     #[must_use]
     pub fn present(&self) -> &Incarnation {
@@ -89,14 +89,16 @@ impl Past {
         self.holder == Some((lease.fence, lease.owner))
     }
 
-    /// Remembers an operation that was judged.
-    pub fn remember(&mut self, seen: &Seen<'_>) {
-        let Some(after) = seen.written() else {
+    /// Remembers an operation that was checked.
+    pub fn remember(&mut self, observed: &Observed<'_>) {
+        let Some(after) = observed.written() else {
             return;
         };
         self.highest = self.highest.max(Some(after.fence));
-        match seen.operation {
-            Operation::Claim(_) if seen.granted().is_some() => self.remember_grant(seen, after),
+        match observed.operation {
+            Operation::Claim(_) if observed.granted().is_some() => {
+                self.remember_grant(observed, after)
+            }
             // Parked: its lease has lapsed, and does not come back when the clock does.
             Operation::Claim(_) => self.lease_end = None,
             Operation::Look(_)
@@ -123,10 +125,10 @@ impl Past {
         }
     }
 
-    fn remember_grant(&mut self, seen: &Seen<'_>, after: &Record) {
+    fn remember_grant(&mut self, observed: &Observed<'_>, after: &Record) {
         self.holder = Some((after.fence, after.owner));
         self.lease_end = Some(after.lease_until);
-        if seen.is_new_incarnation() {
+        if observed.is_new_incarnation() {
             self.incarnation += 1;
             self.incarnations
                 .insert(self.incarnation, Incarnation::default());
@@ -156,7 +158,7 @@ impl Past {
     }
 }
 
-impl Default for Past {
+impl Default for Ghost {
     fn default() -> Self {
         Self {
             highest: None,

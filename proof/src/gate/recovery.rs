@@ -1,8 +1,8 @@
 //! The heal: no more faults, and everything must end.
 
-use super::fight::{Fight, TICK};
+use super::attack::{Attack, TICK};
+use super::injected::FaultKind;
 use super::program::here;
-use super::strike::What;
 use semel::clock::{Clock, SystemClock};
 use semel_rig::http::Request;
 use std::time::Duration;
@@ -15,15 +15,15 @@ const END_MAX: Duration = Duration::from_secs(30);
 /// How long a process that is there may take to be reached.
 const REACHED_WITHIN: Duration = Duration::from_millis(200);
 
-// === impl Fight ===
+// === impl Attack ===
 
-impl Fight<'_> {
+impl Attack<'_> {
     /// No more faults: lets everybody live. When all of them could be reached, in µs since 1970.
     pub(super) async fn heal(&mut self, began: Instant) -> anyhow::Result<u64> {
-        self.havoc.end(&mut self.crew).await?;
+        self.injector.end(&mut self.processes).await?;
         let clock = SystemClock::new();
         self.look_healing()?;
-        while began.elapsed() < self.effort.heal_max && !self.all_there().await {
+        while began.elapsed() < self.settings.heal_max && !self.all_there().await {
             sleep(TICK).await;
             self.look_healing()?;
         }
@@ -31,27 +31,27 @@ impl Fight<'_> {
     }
 
     async fn all_there(&self) -> bool {
-        let gates = self.scene.gates.iter().map(|seat| seat.port);
-        for port in gates.chain([self.scene.broker, self.scene.handler]) {
+        let gates = self.deployment.gates.iter().map(|address| address.port);
+        for port in gates.chain([self.deployment.broker, self.deployment.handler]) {
             // Before one that is paused, the kernel lets callers wait in a line that may be full.
             let reached = timeout(REACHED_WITHIN, TcpStream::connect(here(port))).await;
             if !matches!(reached, Ok(Ok(_))) {
                 return false;
             }
         }
-        self.crew.paused().is_empty()
+        self.processes.paused().is_empty()
     }
 
     /// Waits for the end of everything that was sent; says what did not end.
     pub(super) async fn wait(&mut self, began: Instant) -> anyhow::Result<Vec<String>> {
         let mut stuck = vec!["the broker was not asked".to_owned()];
-        while began.elapsed() < self.effort.heal_max && !stuck.is_empty() {
+        while began.elapsed() < self.settings.heal_max && !stuck.is_empty() {
             self.look_healing()?;
             stuck.clear();
             let asked = Request::post_json("/_semel/wait-idle", r#"{"timeout": "250ms"}"#)
-                // Not for long: the snares that are still set pause a process now and then, which is let go on above.
+                // Not for long: the armed faults that are still set pause a process now and then, which is let go on above.
                 .within(Duration::from_millis(500));
-            match asked.send(self.scene.broker).await {
+            match asked.send(self.deployment.broker).await {
                 Ok(answer) if answer.status == 200 => {}
                 Ok(answer) => stuck.push(answer.body),
                 Err(no_answer) => stuck.push(format!("the broker: {no_answer}")),
@@ -65,40 +65,40 @@ impl Fight<'_> {
             sleep(TICK).await;
         }
         // What was taken over may still be running somewhere, and says so when it ends.
-        sleep(self.scene.case.lease * 2).await;
+        sleep(self.deployment.case.lease * 2).await;
         Ok(stuck)
     }
 
     fn look_healing(&mut self) -> anyhow::Result<()> {
         let now = Instant::now();
-        let stopped = self.crew.stopped(now)?;
-        self.havoc.strikes.extend(stopped);
-        for number in self.crew.paused() {
-            self.crew.wake(number, now);
+        let stopped = self.processes.stopped(now)?;
+        self.injector.injected.extend(stopped);
+        for number in self.processes.paused() {
+            self.processes.resume_at(number, now);
         }
-        self.crew.resume(now)?;
-        while let Some((member, strike)) = self.crew.bury()? {
-            self.havoc.note(strike);
-            self.crew.start(member.role, None)?;
+        self.processes.resume(now)?;
+        while let Some((process, injection)) = self.processes.reap()? {
+            self.injector.note(injection);
+            self.processes.start(process.role, None)?;
         }
         Ok(())
     }
 
     /// Ends everybody in order.
-    pub(super) async fn dismiss(&mut self) -> anyhow::Result<()> {
+    pub(super) async fn shut_down(&mut self) -> anyhow::Result<()> {
         let until = Instant::now() + END_MAX;
-        while !self.crew.members.is_empty() {
+        while !self.processes.running.is_empty() {
             anyhow::ensure!(Instant::now() < until, "a process does not end");
             let now = Instant::now();
-            self.crew.resume(now)?;
-            for number in self.crew.running(|_| true) {
-                self.crew.drain(number)?;
+            self.processes.resume(now)?;
+            for number in self.processes.running(|_| true) {
+                self.processes.drain(number)?;
             }
-            let stopped = self.crew.stopped(now)?;
-            self.havoc.strikes.extend(stopped);
-            while let Some((_, strike)) = self.crew.bury()? {
-                if strike.what != What::Drain || !strike.open.is_empty() {
-                    self.havoc.strikes.push(strike);
+            let stopped = self.processes.stopped(now)?;
+            self.injector.injected.extend(stopped);
+            while let Some((_, injection)) = self.processes.reap()? {
+                if injection.kind != FaultKind::Drain || !injection.open.is_empty() {
+                    self.injector.injected.push(injection);
                 }
             }
             sleep(TICK).await;

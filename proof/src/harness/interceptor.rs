@@ -10,30 +10,30 @@ use std::sync::Arc;
 
 /// Somebody around the operations of a store: makes each of them, or not.
 #[async_trait]
-pub trait Tap: Debug + Send + Sync + 'static {
+pub trait Interceptor: Debug + Send + Sync + 'static {
     /// Around one operation.
     async fn apply(&self, store: &dyn Store, operation: &Operation) -> Result<Answer, Error>;
 }
 
-/// A store whose operations go through a [`Tap`].
+/// A store whose operations go through a [`Interceptor`].
 #[derive(Debug)]
-pub struct Tapped<T> {
+pub struct Intercepted<T> {
     /// The store itself.
     pub store: Arc<dyn Letters>,
     /// Who listens in.
-    pub tap: T,
+    pub interceptor: T,
 }
 
-// === impl Tapped ===
+// === impl Intercepted ===
 
 #[async_trait]
-impl<T: Tap> Store for Tapped<T> {
+impl<T: Interceptor> Store for Intercepted<T> {
     fn sharing(&self) -> Sharing {
         self.store.sharing()
     }
 
     async fn apply(&self, operation: &Operation) -> Result<Answer, Error> {
-        self.tap.apply(self.store.as_ref(), operation).await
+        self.interceptor.apply(self.store.as_ref(), operation).await
     }
 
     async fn list(
@@ -51,7 +51,7 @@ impl<T: Tap> Store for Tapped<T> {
 }
 
 #[async_trait]
-impl<T: Tap> Letters for Tapped<T> {
+impl<T: Interceptor> Letters for Intercepted<T> {
     async fn put(&self, letter: &Letter) -> Result<Put, Error> {
         self.store.put(letter).await
     }

@@ -1,13 +1,13 @@
-//! Havoc: does what the nemesis draws, and keeps what each fault met.
+//! The injector: does what the nemesis draws, and keeps what each fault met.
 
-use super::crew::{Crew, Member};
-use super::half::{Between, Half};
+use super::deployment::Role;
+use super::injected::{FaultKind, Injection};
 use super::links::{LinkName, Links};
 use super::nemesis::{DRAIN, Jump, Nemesis};
-use super::scene::Role;
+use super::partial_message::{Between, PartialMessage};
+use super::processes::{Processes, RunningProcess};
 use super::store::Server;
-use super::strike::{Strike, What};
-use crate::crash::Fault;
+use crate::crash::ProcessFault;
 use semel::clock::{Clock, SystemClock};
 use semel_rig::{Halfway, Link};
 use std::collections::BTreeSet;
@@ -22,11 +22,11 @@ const CLOCK_WRONG: Duration = Duration::from_millis(2500);
 /// How long a link swallows what it is given, before it breaks.
 const SWALLOWS: Duration = Duration::from_millis(1800);
 
-/// What befell a scene, and what is still under way.
+/// What befell a deployment, and what is still under way.
 #[derive(Debug)]
-pub(super) struct Havoc {
+pub(super) struct Injector {
     pub(super) nemesis: Nemesis,
-    pub(super) strikes: Vec<Strike>,
+    pub(super) injected: Vec<Injection>,
     /// When a handler was found dead, in µs since 1970.
     pub(super) handler_deaths: Vec<u64>,
     /// How far the store's clock is off for good.
@@ -35,8 +35,8 @@ pub(super) struct Havoc {
     links: Links,
     lease: Duration,
     outage: Option<Outage>,
-    hole: Option<Hole>,
-    half: Option<Trap>,
+    blackhole: Option<Blackhole>,
+    partial: Option<PendingPartial>,
     clock_right_at: Option<Instant>,
     clock: SystemClock,
 }
@@ -50,7 +50,7 @@ struct Outage {
 
 /// A link that swallows.
 #[derive(Debug)]
-struct Hole {
+struct Blackhole {
     link: LinkName,
     until: Instant,
     open: BTreeSet<u64>,
@@ -58,220 +58,224 @@ struct Hole {
 
 /// A link that waits for the middle of a message.
 #[derive(Debug)]
-struct Trap {
-    half: Half,
-    fault: Fault,
+struct PendingPartial {
+    partial: PartialMessage,
+    fault: ProcessFault,
     link: LinkName,
     halfway: oneshot::Receiver<Halfway>,
 }
 
-// === impl Havoc ===
+// === impl Injector ===
 
-impl Havoc {
+impl Injector {
     pub(super) fn new(nemesis: Nemesis, server: Server, links: Links, lease: Duration) -> Self {
         Self {
             nemesis,
-            strikes: Vec::new(),
+            injected: Vec::new(),
             handler_deaths: Vec::new(),
             clock_off: Duration::ZERO,
             server,
             links,
             lease,
             outage: None,
-            hole: None,
-            half: None,
+            blackhole: None,
+            partial: None,
             clock_right_at: None,
             clock: SystemClock::new(),
         }
     }
 
     /// Writes down a death.
-    pub(super) fn note(&mut self, strike: Strike) {
-        if strike.what == What::Kill(Role::Handler) {
+    pub(super) fn note(&mut self, injection: Injection) {
+        if injection.kind == FaultKind::Kill(Role::Handler) {
             self.handler_deaths.push(self.clock.wall().0);
         }
-        self.strikes.push(strike);
+        self.injected.push(injection);
     }
 
     /// Does the next thing, if it is time.
-    pub(super) fn strike(&mut self, crew: &mut Crew) -> anyhow::Result<()> {
+    pub(super) fn inject(&mut self, processes: &mut Processes) -> anyhow::Result<()> {
         let now = Instant::now();
-        let Some(what) = self.nemesis.strikes(now) else {
+        let Some(what) = self.nemesis.next_fault(now) else {
             return Ok(());
         };
         match what {
-            What::Kill(role) => {
-                if let Some(number) = self.victim(crew, role) {
-                    crew.kill(number)?;
+            FaultKind::Kill(role) => {
+                if let Some(number) = self.victim(processes, role) {
+                    processes.kill(number)?;
                 }
             }
-            What::Pause(role) => {
+            FaultKind::Pause(role) => {
                 let until = self.nemesis.pause(now, self.lease);
-                if let Some(number) = self.victim(crew, role) {
-                    self.strikes.extend(crew.pause(number, until)?);
+                if let Some(number) = self.victim(processes, role) {
+                    self.injected.extend(processes.pause(number, until)?);
                 }
             }
-            What::Drain => self.drain(crew)?,
-            What::Cut => self.cut(crew)?,
-            What::Hole => self.swallow(crew, now)?,
-            What::Half => self.halve(),
-            What::Outage => self.store_away(crew)?,
-            What::Clock => self.clock_jumps(crew, now)?,
+            FaultKind::Drain => self.drain(processes)?,
+            FaultKind::Cut => self.cut(processes)?,
+            FaultKind::Blackhole => self.swallow(processes, now)?,
+            FaultKind::PartialMessage => self.halve(),
+            FaultKind::Outage => self.store_away(processes)?,
+            FaultKind::Clock => self.clock_jumps(processes, now)?,
         }
         Ok(())
     }
 
     /// Goes on with what takes its time.
-    pub(super) async fn look(&mut self, crew: &mut Crew) -> anyhow::Result<()> {
+    pub(super) async fn look(&mut self, processes: &mut Processes) -> anyhow::Result<()> {
         let now = Instant::now();
-        self.store_back(crew).await?;
-        self.swallowed(crew, now)?;
-        self.halfway(crew, now)?;
+        self.store_back(processes).await?;
+        self.swallowed(processes, now)?;
+        self.halfway(processes, now)?;
         if self.clock_right_at.is_some_and(|at| at <= now) {
-            self.clock_right(crew)?;
+            self.clock_right(processes)?;
         }
         Ok(())
     }
 
     /// Ends everything that is under way.
-    pub(super) async fn end(&mut self, crew: &mut Crew) -> anyhow::Result<()> {
-        self.half = None;
+    pub(super) async fn end(&mut self, processes: &mut Processes) -> anyhow::Result<()> {
+        self.partial = None;
         for link in self.links.links() {
             self.links.at(link).into_iter().for_each(Link::stop_nothing);
         }
-        if let Some(hole) = &mut self.hole {
-            hole.until = Instant::now();
+        if let Some(blackhole) = &mut self.blackhole {
+            blackhole.until = Instant::now();
         }
-        self.swallowed(crew, Instant::now())?;
+        self.swallowed(processes, Instant::now())?;
         if self.clock_right_at.is_some() {
-            self.clock_right(crew)?;
+            self.clock_right(processes)?;
         }
         if let Some(outage) = self.outage.take() {
             outage.back.await??;
-            self.struck(What::Outage, outage.open);
+            self.struck(FaultKind::Outage, outage.open);
         }
         Ok(())
     }
 
-    fn struck(&mut self, what: What, open: BTreeSet<u64>) {
-        self.strikes.push(Strike {
-            what,
+    fn struck(&mut self, kind: FaultKind, open: BTreeSet<u64>) {
+        self.injected.push(Injection {
+            kind,
             point: None,
             open,
         });
     }
 
-    fn victim(&mut self, crew: &Crew, role: Role) -> Option<u32> {
+    fn victim(&mut self, processes: &Processes, role: Role) -> Option<u32> {
         let same = |it: Role| std::mem::discriminant(&it) == std::mem::discriminant(&role);
-        self.nemesis.one_of(&crew.running(same))
+        self.nemesis.one_of(&processes.running(same))
     }
 
-    fn drain(&mut self, crew: &mut Crew) -> anyhow::Result<()> {
-        let snared = |it: &&Member| it.snare.as_ref().is_some_and(|it| it.point == DRAIN);
-        let snared = crew.members.iter().find(snared).map(|it| it.number);
-        let number = snared.or_else(|| self.victim(crew, Role::Gate(0)));
-        number.map_or(Ok(()), |number| crew.drain(number))
+    fn drain(&mut self, processes: &mut Processes) -> anyhow::Result<()> {
+        let armed =
+            |it: &&RunningProcess| it.armed_fault.as_ref().is_some_and(|it| it.point == DRAIN);
+        let armed = processes.running.iter().find(armed).map(|it| it.number);
+        let number = armed.or_else(|| self.victim(processes, Role::Gate(0)));
+        number.map_or(Ok(()), |number| processes.drain(number))
     }
 
-    fn cut(&mut self, crew: &Crew) -> anyhow::Result<()> {
+    fn cut(&mut self, processes: &Processes) -> anyhow::Result<()> {
         let Some(link) = self.nemesis.one_of(&self.links.links()) else {
             return Ok(());
         };
         // What is sent while it is cut is in hand afterwards.
-        let mut open = link.open(crew)?;
+        let mut open = link.open(processes)?;
         self.links.at(link).into_iter().for_each(Link::cut);
-        open.extend(link.open(crew)?);
-        self.struck(What::Cut, open);
+        open.extend(link.open(processes)?);
+        self.struck(FaultKind::Cut, open);
         Ok(())
     }
 
-    fn swallow(&mut self, crew: &Crew, now: Instant) -> anyhow::Result<()> {
-        if self.hole.is_some() {
+    fn swallow(&mut self, processes: &Processes, now: Instant) -> anyhow::Result<()> {
+        if self.blackhole.is_some() {
             return Ok(());
         }
         let Some(link) = self.nemesis.one_of(&self.links.links()) else {
             return Ok(());
         };
-        let open = link.open(crew)?;
+        let open = link.open(processes)?;
         self.links.at(link).into_iter().for_each(Link::swallow);
         let until = now + SWALLOWS;
-        self.hole = Some(Hole { link, until, open });
+        self.blackhole = Some(Blackhole { link, until, open });
         Ok(())
     }
 
     /// Everything that was in hand at any moment of it was met.
-    fn swallowed(&mut self, crew: &Crew, now: Instant) -> anyhow::Result<()> {
-        let Some(mut hole) = self.hole.take() else {
+    fn swallowed(&mut self, processes: &Processes, now: Instant) -> anyhow::Result<()> {
+        let Some(mut blackhole) = self.blackhole.take() else {
             return Ok(());
         };
-        hole.open.extend(hole.link.open(crew)?);
-        if now < hole.until {
-            self.hole = Some(hole);
+        blackhole.open.extend(blackhole.link.open(processes)?);
+        if now < blackhole.until {
+            self.blackhole = Some(blackhole);
             return Ok(());
         }
-        self.links.at(hole.link).into_iter().for_each(Link::cut);
-        hole.open.extend(hole.link.open(crew)?);
-        self.struck(What::Hole, hole.open);
+        self.links
+            .at(blackhole.link)
+            .into_iter()
+            .for_each(Link::cut);
+        blackhole.open.extend(blackhole.link.open(processes)?);
+        self.struck(FaultKind::Blackhole, blackhole.open);
         Ok(())
     }
 
     fn halve(&mut self) {
-        if self.half.is_some() {
+        if self.partial.is_some() {
             return;
         }
         let links = self.links.links();
-        let Some((half, fault)) = self.nemesis.half() else {
+        let Some((partial, fault)) = self.nemesis.partial_message() else {
             return;
         };
-        let fits = |link: &LinkName| match half.link {
+        let fits = |link: &LinkName| match partial.link {
             Between::Front => *link == LinkName::Front,
             Between::Handler => matches!(link, LinkName::Handler(_)),
         };
         let fitting: Vec<LinkName> = links.into_iter().filter(fits).collect();
         let link = self.nemesis.one_of(&fitting);
         let found = link.and_then(|link| Some((link, self.links.at(link)?)));
-        self.half = found.map(|(link, wire)| Trap {
-            half,
+        self.partial = found.map(|(link, wire)| PendingPartial {
+            partial,
             fault,
             link,
-            halfway: wire.stop_halfway(half.way),
+            halfway: wire.stop_halfway(partial.way),
         });
     }
 
-    /// Half a message went over: whoever this is for is struck before the other half follows.
-    fn halfway(&mut self, crew: &mut Crew, now: Instant) -> anyhow::Result<()> {
-        let Some(mut trap) = self.half.take() else {
+    /// Half a message went over: whoever this is for is hit before the other half follows.
+    fn halfway(&mut self, processes: &mut Processes, now: Instant) -> anyhow::Result<()> {
+        let Some(mut pending) = self.partial.take() else {
             return Ok(());
         };
-        let halfway = match trap.halfway.try_recv() {
+        let halfway = match pending.halfway.try_recv() {
             Ok(halfway) => halfway,
             Err(oneshot::error::TryRecvError::Empty) => {
-                self.half = Some(trap);
+                self.partial = Some(pending);
                 return Ok(());
             }
             Err(oneshot::error::TryRecvError::Closed) => return Ok(()),
         };
-        let gate = match trap.link {
-            LinkName::Front => crew.gate_at(halfway.target),
+        let gate = match pending.link {
+            LinkName::Front => processes.gate_at(halfway.target),
             LinkName::Store(gate) | LinkName::Handler(gate) => Some(gate),
         };
-        let role = match trap.half.victim {
+        let role = match pending.partial.victim {
             Role::Gate(_) => gate.map(Role::Gate),
             role @ (Role::Broker | Role::Handler) => Some(role),
         };
         let until = self.nemesis.pause(now, self.lease);
         if let Some(role) = role {
-            let struck = crew.spring(role, trap.half.point, trap.fault, until)?;
-            self.strikes.extend(struck);
+            let struck = processes.hit_at(role, pending.partial.point, pending.fault, until)?;
+            self.injected.extend(struck);
         }
         Ok(())
     }
 
-    fn store_away(&mut self, crew: &Crew) -> anyhow::Result<()> {
+    fn store_away(&mut self, processes: &Processes) -> anyhow::Result<()> {
         if self.outage.is_some() {
             return Ok(());
         }
-        let open = crew.in_hand()?;
+        let open = processes.in_hand()?;
         let server = self.server.clone();
         let back = tokio::spawn(async move { server.crash().await });
         self.outage = Some(Outage { back, open });
@@ -279,48 +283,48 @@ impl Havoc {
     }
 
     /// Everything that was in hand at any moment of an outage was met by it.
-    async fn store_back(&mut self, crew: &Crew) -> anyhow::Result<()> {
+    async fn store_back(&mut self, processes: &Processes) -> anyhow::Result<()> {
         let Some(outage) = &mut self.outage else {
             return Ok(());
         };
-        outage.open.extend(crew.in_hand()?);
+        outage.open.extend(processes.in_hand()?);
         if outage.back.is_finished()
             && let Some(outage) = self.outage.take()
         {
             outage.back.await??;
-            self.struck(What::Outage, outage.open);
+            self.struck(FaultKind::Outage, outage.open);
         }
         Ok(())
     }
 
-    fn clock_jumps(&mut self, crew: &Crew, now: Instant) -> anyhow::Result<()> {
+    fn clock_jumps(&mut self, processes: &Processes, now: Instant) -> anyhow::Result<()> {
         if self.clock_right_at.is_some() {
             return Ok(());
         }
         match self.nemesis.jump() {
             Jump::ForGood(far) => {
                 self.clock_off += far;
-                self.set_clock(crew, 0)
+                self.set_clock(processes, 0)
             }
             Jump::AndBack(seconds) => {
                 self.clock_right_at = Some(now + CLOCK_WRONG);
-                self.set_clock(crew, seconds)
+                self.set_clock(processes, seconds)
             }
         }
     }
 
-    fn clock_right(&mut self, crew: &Crew) -> anyhow::Result<()> {
+    fn clock_right(&mut self, processes: &Processes) -> anyhow::Result<()> {
         self.clock_right_at = None;
-        self.set_clock(crew, 0)
+        self.set_clock(processes, 0)
     }
 
     /// A jump meets the runs in hand before and after it.
-    fn set_clock(&mut self, crew: &Crew, seconds: i64) -> anyhow::Result<()> {
+    fn set_clock(&mut self, processes: &Processes, seconds: i64) -> anyhow::Result<()> {
         let off = i64::try_from(self.clock_off.as_secs())? + seconds;
-        let mut open = crew.in_hand()?;
+        let mut open = processes.in_hand()?;
         self.server.jump(off)?;
-        open.extend(crew.in_hand()?);
-        self.struck(What::Clock, open);
+        open.extend(processes.in_hand()?);
+        self.struck(FaultKind::Clock, open);
         Ok(())
     }
 }

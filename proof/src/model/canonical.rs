@@ -47,28 +47,28 @@ impl World {
 
     /// Forgets distinctions that can make no difference any more. `reach` is how many ticks before now
     /// a claim may still take for now, `grace` how many sweep lets an expired record lie.
-    pub fn tidy(&mut self, reach: u64, grace: u64) {
-        self.tidy_times(ago(reach), ago(reach + grace));
-        self.tidy_incarnations();
-        self.tidy_workers();
-        self.tidy_fences(Fence(ago(reach).0));
-        self.tidy_owners();
+    pub fn canonicalize(&mut self, reach: u64, grace: u64) {
+        self.canonical_times(ago(reach), ago(reach + grace));
+        self.canonical_incarnations();
+        self.canonical_workers();
+        self.canonical_fences(Fence(ago(reach).0));
+        self.canonical_owners();
     }
 
     /// What is over is over, and what was long over was no longer over than that.
-    fn tidy_times(&mut self, over: Time, long_over: Time) {
+    fn canonical_times(&mut self, over: Time, long_over: Time) {
         if let Some(record) = &mut self.record {
             // Both together: what leaves `parked` gets the difference as its retention.
             let by = long_over.since(record.expires_at);
             record.expires_at = record.expires_at.plus(by);
             record.lease_until = record.lease_until.plus(by);
         }
-        self.past.lease_end = self.past.lease_end.filter(|end| *end > over);
+        self.ghost.lease_end = self.ghost.lease_end.filter(|end| *end > over);
     }
 
     /// Numbers the fences from the tick they were given in. Of those below `recent` only the order counts,
     /// since no claim can read a clock as low: they are moved up to it.
-    fn tidy_fences(&mut self, recent: Fence) {
+    fn canonical_fences(&mut self, recent: Fence) {
         let mut fences = Vec::with_capacity(16);
         self.each_fence(|fence| fences.push(*fence));
         fences.sort_unstable();
@@ -93,9 +93,9 @@ impl World {
     }
 
     /// Drops the incarnations nobody believes in, and numbers the others from 0.
-    fn tidy_incarnations(&mut self) {
+    fn canonical_incarnations(&mut self) {
         let mut incarnations: Vec<u8> = self.runs().map(|run| run.incarnation).collect();
-        incarnations.push(self.past.incarnation);
+        incarnations.push(self.ghost.incarnation);
         incarnations.sort_unstable();
         incarnations.dedup();
         let number = |incarnation: u8| {
@@ -104,8 +104,8 @@ impl World {
                 .ok()
                 .and_then(|at| u8::try_from(at).ok())
         };
-        let present = self.past.incarnation;
-        self.past.incarnations = std::mem::take(&mut self.past.incarnations)
+        let present = self.ghost.incarnation;
+        self.ghost.incarnations = std::mem::take(&mut self.ghost.incarnations)
             .into_iter()
             .filter_map(|(incarnation, what)| {
                 let what = if incarnation == present {
@@ -116,7 +116,7 @@ impl World {
                 Some((number(incarnation)?, what))
             })
             .collect();
-        self.past.incarnation = number(present).unwrap_or_default();
+        self.ghost.incarnation = number(present).unwrap_or_default();
         for worker in &mut self.workers {
             if let Worker::Running(run) = worker {
                 run.incarnation = number(run.incarnation).unwrap_or_default();
@@ -125,7 +125,7 @@ impl World {
     }
 
     /// Workers are alike: their order does not matter.
-    fn tidy_workers(&mut self) {
+    fn canonical_workers(&mut self) {
         let known = self.record.as_ref().map(|record| record.owner);
         for worker in &mut self.workers {
             // A repeated claim is as good as a fresh one when no record has its owner.
@@ -144,7 +144,7 @@ impl World {
     }
 
     /// Numbers owners as they appear.
-    fn tidy_owners(&mut self) {
+    fn canonical_owners(&mut self) {
         let mut known = Vec::with_capacity(4);
         self.each_owner(|owner| {
             let place = known
@@ -163,7 +163,7 @@ impl World {
             change(&mut record.lease_until);
             change(&mut record.expires_at);
         }
-        self.past.lease_end.iter_mut().for_each(change);
+        self.ghost.lease_end.iter_mut().for_each(change);
     }
 
     fn each_fence(&mut self, mut change: impl FnMut(&mut Fence)) {
@@ -182,11 +182,11 @@ impl World {
                 change(&mut run.lease.born);
             }
         }
-        self.past.highest.iter_mut().for_each(&mut change);
-        if let Some((fence, _)) = &mut self.past.holder {
+        self.ghost.highest.iter_mut().for_each(&mut change);
+        if let Some((fence, _)) = &mut self.ghost.holder {
             change(fence);
         }
-        for incarnation in self.past.incarnations.values_mut() {
+        for incarnation in self.ghost.incarnations.values_mut() {
             if let Some(end) = &mut incarnation.end {
                 change(&mut end.fence);
             }
@@ -197,7 +197,7 @@ impl World {
         if let Some(record) = &mut self.record {
             change(&mut record.owner);
         }
-        if let Some((_, owner)) = &mut self.past.holder {
+        if let Some((_, owner)) = &mut self.ghost.holder {
             change(owner);
         }
         for worker in &mut self.workers {

@@ -5,7 +5,7 @@ use std::fmt;
 
 /// A rule. Those with a number are the protocol's invariants; I10 is a rule for the gate alone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Rule {
+pub enum Invariant {
     /// At most one live lease per key, by the store's clock.
     OneLiveLease,
     /// Fences rise from grant to grant, also across sweep and forget.
@@ -36,7 +36,7 @@ pub enum Rule {
     NeverStuck,
 }
 
-impl Rule {
+impl Invariant {
     /// All rules.
     pub const ALL: [Self; 14] = [
         Self::OneLiveLease,
@@ -77,7 +77,7 @@ impl Rule {
     }
 }
 
-impl fmt::Display for Rule {
+impl fmt::Display for Invariant {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(self.name())
     }

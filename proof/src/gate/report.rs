@@ -1,12 +1,12 @@
 //! The table of what was tried, and whether that was enough to mean something.
 
-use super::fight::Fought;
-use super::half::Half;
-use super::scene::{Role, Scene};
-use super::snare::points;
-use super::strike::What;
+use super::armed_fault::points;
+use super::attack::AttackLog;
+use super::deployment::{Deployment, Role};
+use super::injected::FaultKind;
+use super::partial_message::PartialMessage;
 use super::trace;
-use crate::crash::{Evidence, Line, Promise, Tally, Verdict};
+use crate::crash::{CrashCounts, Evidence, Line, Promise, Verdict};
 use std::collections::BTreeSet;
 use std::fmt::{self, Write};
 use std::time::Duration;
@@ -14,10 +14,10 @@ use std::time::Duration;
 /// How many broken promises are spelt out.
 const SHOWN_MAX: usize = 15;
 
-/// What all scenes of a run came to.
+/// What all deployments of a run came to.
 #[derive(Debug, Default)]
-pub struct Table {
-    rows: Vec<Row>,
+pub struct GateReport {
+    rows: Vec<GateRow>,
     /// The points that were met, by role and word.
     met: BTreeSet<(&'static str, String)>,
 }
@@ -34,7 +34,7 @@ pub(super) struct Floor {
 }
 
 #[derive(Debug, Default)]
-struct Row {
+struct GateRow {
     store: &'static str,
     mode: &'static str,
     works: usize,
@@ -44,7 +44,7 @@ struct Row {
     pauses: usize,
     drains: usize,
     cuts: usize,
-    holes: usize,
+    blackholes: usize,
     outages: usize,
     jumps: usize,
     in_flight: usize,
@@ -56,22 +56,22 @@ struct Row {
     stuck: Vec<String>,
 }
 
-// === impl Table ===
+// === impl GateReport ===
 
-impl Table {
+impl GateReport {
     pub(super) fn add(
         &mut self,
-        scene: &Scene,
-        fought: &Fought,
+        deployment: &Deployment,
+        log: &AttackLog,
         evidence: &Evidence,
         verdict: Verdict,
     ) -> String {
-        for strike in &fought.havoc.strikes {
-            if let Some((role, point)) = &strike.point {
-                self.met.insert((role.word(), point.clone()));
+        for injection in &log.injector.injected {
+            if let Some((role, point)) = &injection.point {
+                self.met.insert((role.name(), point.clone()));
             }
         }
-        let row = Row::of(scene, fought, evidence, verdict);
+        let row = GateRow::of(deployment, log, evidence, verdict);
         let mut told = row.to_string();
         told.push_str(&row.broken().join("\n"));
         self.rows.push(row);
@@ -81,16 +81,16 @@ impl Table {
     /// The broken promises, spelt out.
     #[must_use]
     pub fn broken(&self) -> Vec<String> {
-        self.rows.iter().flat_map(Row::broken).collect()
+        self.rows.iter().flat_map(GateRow::broken).collect()
     }
 
     /// What makes the run as a whole too easy to mean anything, or too slow to end.
     pub(super) fn invalid(&self, floor: Floor) -> Vec<String> {
-        let sum = |of: fn(&Row) -> usize| self.rows.iter().map(of).sum::<usize>();
+        let sum = |of: fn(&GateRow) -> usize| self.rows.iter().map(of).sum::<usize>();
         let enough = [
             (
                 "successes",
-                sum(|row| row.verdict.tally.succeeded),
+                sum(|row| row.verdict.counts.succeeded),
                 floor.succeeded,
             ),
             (
@@ -111,20 +111,22 @@ impl Table {
         invalid.extend(self.late(floor.p99_max));
         if floor.every_point {
             for role in [Role::Gate(0), Role::Broker, Role::Handler] {
-                let halves = Half::ALL.into_iter().filter(|half| half.victim == role);
+                let partial_messages = PartialMessage::ALL
+                    .into_iter()
+                    .filter(|partial| partial.victim == role);
                 let missed = points(role)
                     .into_iter()
-                    .chain(halves.map(|half| half.point))
-                    .filter(|point| !self.met.contains(&(role.word(), (*point).to_owned())));
+                    .chain(partial_messages.map(|partial| partial.point))
+                    .filter(|point| !self.met.contains(&(role.name(), (*point).to_owned())));
                 invalid.extend(missed.map(|point| {
-                    format!("invalid: the {}'s point {point} was never met", role.word())
+                    format!("invalid: the {}'s point {point} was never met", role.name())
                 }));
             }
         }
         invalid
     }
 
-    /// The scenes that took too long to end.
+    /// The deployments that took too long to end.
     fn late(&self, max: Duration) -> Vec<String> {
         let late = self.rows.iter().filter(|row| row.p99_to_end > max);
         late.map(|row| {
@@ -141,12 +143,12 @@ impl Table {
     }
 }
 
-impl fmt::Display for Table {
+impl fmt::Display for GateReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(
             f,
             "| store | mode | works | storms | effects begun | succeeded | parked | faults | kills gate/broker/handler | pauses | \
-             drains | cuts | holes | store crashes | clock jumps | in flight | ambiguous | extra, by fault | extra, by stall | \
+             drains | cuts | blackholes | store crashes | clock jumps | in flight | ambiguous | extra, by fault | extra, by stall | \
              extra, unexplained | lost | other | p99 to end | ended after |"
         )?;
         writeln!(f, "|---|---|{}", "---:|".repeat(22))?;
@@ -157,9 +159,9 @@ impl fmt::Display for Table {
     }
 }
 
-// === impl Row ===
+// === impl GateRow ===
 
-impl Row {
+impl GateRow {
     fn broken(&self) -> Vec<String> {
         let (store, mode) = (self.store, self.mode);
         let shown = self.verdict.broken.iter().take(SHOWN_MAX);
@@ -172,56 +174,56 @@ impl Row {
         promises.chain(stuck).collect()
     }
 
-    fn of(scene: &Scene, fought: &Fought, evidence: &Evidence, verdict: Verdict) -> Self {
-        let count = |is: fn(&What) -> bool| {
-            let strikes = fought.havoc.strikes.iter();
-            strikes.filter(|strike| is(&strike.what)).count()
+    fn of(deployment: &Deployment, log: &AttackLog, evidence: &Evidence, verdict: Verdict) -> Self {
+        let count = |is: fn(&FaultKind) -> bool| {
+            let injected = log.injector.injected.iter();
+            injected.filter(|injection| is(&injection.kind)).count()
         };
         let cut = |line: &&Line| matches!(line, Line::Cut { .. });
         let handler_cuts = evidence.ledgers.values().flatten().filter(cut).count();
-        let met = fought
-            .havoc
-            .strikes
+        let met = log
+            .injector
+            .injected
             .iter()
             .filter(|it| !it.open.is_empty())
             .count();
         Self {
-            store: scene.case.place.word(),
-            mode: scene.case.mode.words(),
-            works: fought.works as usize,
-            storms: fought.storms,
-            faults: fought.havoc.strikes.len() + handler_cuts,
+            store: deployment.case.location.name(),
+            mode: deployment.case.mode.name(),
+            works: log.works as usize,
+            storms: log.storms,
+            faults: log.injector.injected.len() + handler_cuts,
             kills: [
-                count(|what| matches!(what, What::Kill(Role::Gate(_)))),
-                count(|what| matches!(what, What::Kill(Role::Broker))),
-                count(|what| matches!(what, What::Kill(Role::Handler))),
+                count(|what| matches!(what, FaultKind::Kill(Role::Gate(_)))),
+                count(|what| matches!(what, FaultKind::Kill(Role::Broker))),
+                count(|what| matches!(what, FaultKind::Kill(Role::Handler))),
             ],
-            pauses: count(|what| matches!(what, What::Pause(_))),
-            drains: count(|what| matches!(what, What::Drain)),
-            cuts: count(|what| *what == What::Cut) + handler_cuts,
-            holes: count(|what| *what == What::Hole),
-            outages: count(|what| matches!(what, What::Outage)),
-            jumps: count(|what| matches!(what, What::Clock)),
+            pauses: count(|what| matches!(what, FaultKind::Pause(_))),
+            drains: count(|what| matches!(what, FaultKind::Drain)),
+            cuts: count(|what| *what == FaultKind::Cut) + handler_cuts,
+            blackholes: count(|what| *what == FaultKind::Blackhole),
+            outages: count(|what| matches!(what, FaultKind::Outage)),
+            jumps: count(|what| matches!(what, FaultKind::Clock)),
             in_flight: met + handler_cuts,
-            ambiguous: verdict.tally.unknown + fought.unclear,
-            p99_to_end: trace::p99_to_end(evidence, fought),
-            ended_after: fought.ended_after,
+            ambiguous: verdict.counts.unknown + log.unclear,
+            p99_to_end: trace::p99_to_end(evidence, log),
+            ended_after: log.ended_after,
             verdict,
-            stuck: fought.stuck.clone(),
+            stuck: log.stuck.clone(),
         }
     }
 }
 
-impl fmt::Display for Row {
+impl fmt::Display for GateRow {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Tally {
+        let CrashCounts {
             runs,
             succeeded,
             parked,
             by_fault,
             by_stall,
             ..
-        } = self.verdict.tally;
+        } = self.verdict.counts;
         let extra = self.verdict.count(Promise::NoDuplicate);
         let lost = self.verdict.count(Promise::NoLoss);
         let other = self.verdict.broken.len() - extra - lost + self.stuck.len();
@@ -242,7 +244,7 @@ impl fmt::Display for Row {
             self.pauses,
             self.drains,
             self.cuts,
-            self.holes,
+            self.blackholes,
             self.outages,
             self.jumps,
             self.in_flight,

@@ -1,6 +1,6 @@
 //! Stores broken on purpose. A checker that lets one of them pass has no teeth.
 
-use super::Tap;
+use super::Interceptor;
 use async_trait::async_trait;
 use semel::protocol::{Acted, Answer, Claimed, Held, Lease, Operation};
 use semel::store::StoreExt;
@@ -30,7 +30,7 @@ impl Flaw {
 
     /// The words for it.
     #[must_use]
-    pub const fn words(self) -> &'static str {
+    pub const fn name(self) -> &'static str {
         match self {
             Self::ClaimIgnoresTheLease => "claim ignores the lease",
             Self::CompleteWithoutFence => "complete without fence",
@@ -40,7 +40,7 @@ impl Flaw {
 }
 
 #[async_trait]
-impl Tap for Flaw {
+impl Interceptor for Flaw {
     async fn apply(&self, store: &dyn Store, operation: &Operation) -> Result<Answer, Error> {
         let honest = store.apply(operation).await?;
         match (self, operation, &honest) {

@@ -1,9 +1,9 @@
-//! The rules that can be judged by looking at a world at rest, and by asking it what it would answer.
+//! The rules that can be checked by looking at a world at rest, and by asking it what it would answer.
 
 use super::Semel;
-use super::past::By;
-use super::rule::Rule;
-use super::time::{DELAY, LEASE, NOW, ticks};
+use super::canonical::{DELAY, LEASE, NOW, ticks};
+use super::ghost::By;
+use super::invariant::Invariant;
 use super::world::{Work, World};
 use semel::Fingerprint;
 use semel::clock::Time;
@@ -12,38 +12,41 @@ use semel::protocol::{
 };
 
 /// Whether a world at rest keeps a rule.
-type Keeps = fn(&Semel, &World) -> bool;
+type StateCheck = fn(&Semel, &World) -> bool;
 
-const RULES: [(Rule, Keeps); 6] = [
-    (Rule::GuardedOnce, guarded_once),
-    (Rule::SuccessHasEffect, success_has_effect),
-    (Rule::SameReplay, same_replay),
-    (Rule::MismatchDisturbsNothing, mismatch_disturbs_nothing),
-    (Rule::RetentionOutlivesLease, retention_outlives_lease),
-    (Rule::NeverStuck, never_stuck),
+const RULES: [(Invariant, StateCheck); 6] = [
+    (Invariant::GuardedOnce, guarded_once),
+    (Invariant::SuccessHasEffect, success_has_effect),
+    (Invariant::SameReplay, same_replay),
+    (
+        Invariant::MismatchDisturbsNothing,
+        mismatch_disturbs_nothing,
+    ),
+    (Invariant::RetentionOutlivesLease, retention_outlives_lease),
+    (Invariant::NeverStuck, never_stuck),
 ];
 
 /// The owner of claims that are asked for the sake of the answer.
 const NOBODY: Owner = Owner([0xff; 16]);
 
 fn guarded_once(_: &Semel, world: &World) -> bool {
-    let commits = world.past.present().commits;
+    let commits = world.ghost.present().commits;
     let same_fate = match &world.record {
-        Some(record) if world.work == Work::Guarded && !world.past.present().forgotten => {
+        Some(record) if world.work == Work::Guarded && !world.ghost.present().forgotten => {
             succeeded_by_run(world, record) == (commits == 1)
         }
         Some(_) | None => true,
     };
     same_fate
         && world
-            .past
+            .ghost
             .incarnations
             .values()
             .all(|incarnation| incarnation.commits <= 1)
 }
 
 fn success_has_effect(_: &Semel, world: &World) -> bool {
-    let incarnation = world.past.present();
+    let incarnation = world.ghost.present();
     let succeeded = world
         .record
         .as_ref()
@@ -62,7 +65,7 @@ fn same_replay(model: &Semel, world: &World) -> bool {
     let Answer::Claimed(Claimed::Replayed(replayed)) = answer else {
         return false;
     };
-    world.past.present().end.as_ref().is_some_and(|end| {
+    world.ghost.present().end.as_ref().is_some_and(|end| {
         (end.ending, end.fence) == (ending, record.fence)
             && (end.ending, &end.result) == (replayed.ending, &replayed.result)
     })
@@ -88,7 +91,7 @@ fn retention_outlives_lease(model: &Semel, world: &World) -> bool {
 }
 
 fn never_stuck(model: &Semel, world: &World) -> bool {
-    let clock_back = ticks(u64::from(model.settings.left.clock_back));
+    let clock_back = ticks(u64::from(model.settings.budget.clock_back));
     let lapsed = NOW.plus(LEASE.max(DELAY)).plus(clock_back);
     matches!(
         model.would_claim(world, model.claim(NOBODY), lapsed).answer,
@@ -97,7 +100,7 @@ fn never_stuck(model: &Semel, world: &World) -> bool {
 }
 
 fn succeeded_by_run(world: &World, record: &Record) -> bool {
-    let end = world.past.present().end.as_ref();
+    let end = world.ghost.present().end.as_ref();
     record.state == State::Succeeded
         && end.is_none_or(|end| (end.by, end.ending) == (By::Run, Ending::Succeeded))
 }
@@ -106,9 +109,9 @@ fn succeeded_by_run(world: &World, record: &Record) -> bool {
 
 impl Semel {
     /// Whether a world keeps this rule, by what was done to it and by what it is.
-    pub(super) fn keeps(&self, world: &World, rule: Rule) -> bool {
-        let mut standing = RULES.iter().filter(|(other, _)| *other == rule);
-        !world.broken.contains(&rule) && standing.all(|(_, keeps)| keeps(self, world))
+    pub(super) fn keeps(&self, world: &World, invariant: Invariant) -> bool {
+        let mut standing = RULES.iter().filter(|(other, _)| *other == invariant);
+        !world.broken.contains(&invariant) && standing.all(|(_, keeps)| keeps(self, world))
     }
 
     /// What a claim would be answered, without making it.
