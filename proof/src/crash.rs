@@ -2,45 +2,36 @@
 //! under test counts what really happened.
 //!
 //! A [`Case`] is one store in one mode. [`drive`] lets a sender deliver every piece of work at least once to worker
-//! processes, and injects faults into them with SIGKILL and SIGSTOP at random moments and at every [`Point`]. [`Evidence`] is what is left
-//! behind; [`check`] reads it and knows only what is promised. [`CrashReport`] sums up, and calls a run invalid that met
-//! too few faults to prove anything.
+//! processes, and injects SIGKILL and SIGSTOP at random moments and at every [`Point`]. [`Evidence`] is what is left
+//! behind; [`check`] reads it and knows only what is promised. The report sums up, and calls a run invalid that met too
+//! few faults to prove anything.
 
 mod case;
 mod point;
 mod message;
-mod ledger;
 mod worker;
-mod armed;
+mod store_points;
 mod effect;
 mod transaction;
 mod downstream;
 mod drive;
 mod sender;
-mod processes;
 mod evidence;
 mod check;
-mod report;
 mod suite;
 
 pub(crate) use case::payload;
-pub use case::{Broken, Case, Mode, Senders, WorkId};
-pub use check::{CrashCounts, Promise, Verdict, Violation, check};
-pub(crate) use downstream::charge;
+pub use case::{Case, LongEffects, Mode, Senders};
+pub(crate) use check::promise_cells;
+pub use check::{Counts, Promise, check};
 pub use downstream::{Charge, Downstream};
 pub use drive::{DriveLog, DriveSettings, drive};
-pub(crate) use effect::nonce;
+pub(crate) use effect::Actor;
 pub use evidence::{EffectRow, Evidence};
-pub use ledger::{Attempt, EffectPart, Ledger, Line};
-pub(crate) use ledger::{open, read};
-pub use message::{
-    ArmedPoint, Delivery, EffectBehaviour, SenderAnswer, WorkerConfig, WorkerMessage,
-};
-pub use point::{Point, ProcessFault};
-pub use processes::InjectedFault;
-pub use report::CrashReport;
+pub use message::{Delivery, EffectBehaviour, SenderAnswer, WorkerMessage};
+pub use point::{ArmedPoint, Point};
 pub use sender::Sent;
 pub(crate) use sender::always_fails;
 pub use suite::{convict_broken_builds, prove};
-pub(crate) use transaction::{INSERT, prepare};
+pub(crate) use transaction::prepare;
 pub use worker::work;

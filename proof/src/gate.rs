@@ -1,20 +1,18 @@
 //! The whole of Semel under attack: gates, a broker and a handler as processes of their own, while they are killed,
 //! paused and restarted, lose their store and their connections, and are flooded with duplicates.
 //!
-//! A [`Deployment`] is one store in one mode, and who listens where. An attack lets a broker deliver tasks through the gates
-//! while a nemesis injects faults. What is left behind is evidence for the checker of [`crash`](crate::crash), which knows
-//! nothing of gates. [`GateReport`] sums up, and calls a run invalid that met too few faults to prove anything.
+//! A [`Deployment`] is one store in one mode, and who listens where. An attack lets a broker deliver tasks through the
+//! gates while a nemesis injects faults. What is left behind is evidence for the checker of [`crash`](crate::crash),
+//! which knows nothing of gates. The report sums up, and calls a run invalid that met too few faults to prove anything.
 
 mod deployment;
-mod armed_fault;
-mod flaw;
+mod points;
 mod store_probe;
 mod program;
 mod handler;
 mod links;
 mod partial_message;
 mod store;
-mod injected;
 mod processes;
 mod nemesis;
 mod injector;
@@ -23,14 +21,9 @@ mod storm;
 mod attack;
 mod recovery;
 mod trace;
-mod report;
 mod suite;
-mod broken;
 
-pub use armed_fault::{ArmedFault, HandlerPoint};
-pub use broken::convict_broken_gates;
-pub use deployment::{Deployment, GateAddress, LongEffects, ProcessConfig, Role};
-pub use flaw::GateFlaw;
-pub use program::run_process;
-pub use report::GateReport;
-pub use suite::{GateStore, Plan, prove};
+pub use deployment::{Deployment, GateAddress};
+pub use points::HandlerPoint;
+pub use program::work;
+pub use suite::{Plan, convict_broken_gates, prove};

@@ -8,7 +8,6 @@
 pub mod world;
 pub mod action;
 pub mod invariant;
-pub mod protocol;
 pub mod mutant;
 mod perform;
 mod request;
@@ -22,9 +21,9 @@ mod example;
 use action::Action;
 use canonical::{NOW, ticks};
 use invariant::Invariant;
-use protocol::Protocol;
+use mutant::{Change, Mutant};
 use semel::clock::Time;
-use semel::protocol::{Decision, InDoubt, Operation, Record};
+use semel::protocol::{Decision, InDoubt, Lease, Operation, Record, StepRecord, decide, sweepable};
 use stateright::{Model, Property};
 use std::num::NonZeroU32;
 use world::{Budget, Work, World};
@@ -34,8 +33,8 @@ use world::{Budget, Work, World};
 pub struct Semel {
     /// How large the world is, and the policy of every claim.
     pub settings: Settings,
-    /// The decisions: the library's own, or a mutant's.
-    pub protocol: Protocol,
+    /// What a mutant changes; nothing, and the decisions are the library's own.
+    pub change: Option<Change>,
 }
 
 /// How large a world is, and the policy of every claim in it.
@@ -61,7 +60,16 @@ impl Semel {
     pub const fn real(settings: Settings) -> Self {
         Self {
             settings,
-            protocol: Protocol::REAL,
+            change: None,
+        }
+    }
+
+    /// A mutant's decisions.
+    #[must_use]
+    pub const fn mutant(mutant: &Mutant) -> Self {
+        Self {
+            settings: mutant.settings,
+            change: Some(mutant.change),
         }
     }
 
@@ -83,12 +91,29 @@ impl Semel {
 
     fn decide(&self, world: &World, operation: &Operation, now: Time) -> Decision {
         let step = operation.step();
-        let step = step.and_then(|(lease, _)| (self.protocol.step_found)(&world.steps, lease));
-        (self.protocol.decide)(world.record.as_ref(), step, operation, now)
+        let step = step.and_then(|(lease, _)| self.step_found(world, lease));
+        let record = world.record.as_ref();
+        match self.change {
+            None => decide(record, step, operation, now),
+            Some(change) => change.decide(record, step, operation, now),
+        }
+    }
+
+    fn step_found<'a>(&self, world: &'a World, lease: &Lease) -> Option<&'a StepRecord> {
+        match self.change {
+            Some(Change::StepFound(step_found)) => step_found(&world.steps, lease),
+            Some(Change::Input(_) | Change::Decision(_) | Change::Sweepable(_)) | None => {
+                world.steps.get(&lease.born)
+            }
+        }
     }
 
     fn sweepable(&self, record: &Record) -> bool {
-        (self.protocol.sweepable)(record, ticks(self.settings.grace()), NOW)
+        let sweepable = match self.change {
+            Some(Change::Sweepable(sweepable)) => sweepable,
+            Some(Change::Input(_) | Change::Decision(_) | Change::StepFound(_)) | None => sweepable,
+        };
+        sweepable(record, ticks(self.settings.grace()), NOW)
     }
 }
 

@@ -7,22 +7,16 @@ mod worker;
 mod racer;
 mod caller;
 mod transaction;
-mod log;
-mod drive;
 mod history;
 mod check;
-mod report;
-mod sabotage;
 mod suite;
 
 pub use call::{
     Call, ClaimTerms, FailureKind, FailureTerms, Nonce, OperatorCall, OwnerId, RecordedEnd,
     Request, Response, ResultId, RunId, digest, micros,
 };
-pub use check::{RaceVerdict, RaceViolation, Rule, check};
-pub use drive::drive;
+pub use check::{Rule, check};
 pub use history::{Change, Effect, History, Version};
-pub use report::{RaceCounts, RaceReport};
-pub use sabotage::Sabotage;
-pub use suite::{SharedStore, convict_broken_builds, prove};
-pub use worker::{RacerConfig, work};
+pub(crate) use suite::OPERATOR_PERCENT;
+pub use suite::{convict_broken_builds, prove};
+pub use worker::{RaceSettings, work};

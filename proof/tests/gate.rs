@@ -1,9 +1,8 @@
 //! Kills, pauses, cuts and floods gates, broker and handler, and counts effects in a ledger outside.
 //!
-//! The processes are this same program, started again with an order. `cargo xtask prove gate` runs the long form.
+//! The processes are this same program, started again. `cargo xtask prove gate` runs the long form.
 #![allow(
     clippy::print_stdout,
-    clippy::print_stderr,
     reason = "this program is a test of its own and talks to a person"
 )]
 
@@ -19,33 +18,17 @@ const SHORT: Duration = Duration::from_secs(4);
 const LONG_SECONDS: u64 = 60;
 
 /// How long what is broken on purpose is attacked.
-const BROKEN_GATES: Duration = Duration::from_secs(6);
+const BROKEN: Duration = Duration::from_secs(6);
 
 fn main() -> ExitCode {
-    let arguments: Vec<String> = std::env::args().skip(1).collect();
-    let done = match arguments.as_slice() {
-        [run_process, config] if run_process == "play" => gate::run_process(config),
-        _ => prove(harness::name_filter(&arguments)),
-    };
-    match done {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            eprintln!("gate: {error:#}");
-            ExitCode::FAILURE
-        }
-    }
+    harness::main("gate", gate::work, prove)
 }
 
-/// Attacks the deployments whose name contains `only`; without it, asks whether all of them together met enough faults to
-/// mean something, and shows the checker's teeth as well. `teeth` shows only those.
-fn prove(only: &str) -> anyhow::Result<()> {
+/// Attacks the deployments whose name contains `filter`; without one, asks whether all of them together met enough
+/// faults to mean something, and attacks what is broken on purpose as well. `teeth` attacks only that.
+fn prove(filter: &str) -> anyhow::Result<()> {
     let profile = Profile::from_environment()?;
     let seconds = seconds()?;
-    let again = command(profile, seconds);
-    println!(
-        "the gate under attack, seed {}; to repeat: {again}",
-        profile.seed
-    );
     let plan = Plan {
         program: std::env::current_exe()?,
         seed: profile.seed,
@@ -54,34 +37,20 @@ fn prove(only: &str) -> anyhow::Result<()> {
         } else {
             SHORT
         },
-        only: only.to_owned(),
+        filter: filter.to_owned(),
         whole: profile.long,
         side_by_side: if profile.long { 2 } else { 5 },
     };
-    let runtime = tokio::runtime::Runtime::new()?;
-    if only != "teeth" {
-        let report = runtime.block_on(gate::prove(&plan, |line| println!("{line}")))?;
-        println!("{report}\n{} points met", report.points_met());
-        let mut complaints = report.broken();
-        if only.is_empty() {
-            complaints.extend(plan.invalid(&report));
-        }
-        anyhow::ensure!(
-            complaints.is_empty(),
-            "\n{}\nto repeat: {again}",
-            complaints.join("\n")
-        );
-    }
-    if only.is_empty() || only == "teeth" {
-        let plan = Plan {
-            lasts: BROKEN_GATES,
-            ..plan
-        };
-        for gate in runtime.block_on(gate::convict_broken_gates(&plan))? {
-            println!("{gate}");
-        }
-    }
-    Ok(())
+    let broken = Plan {
+        lasts: BROKEN,
+        ..plan.clone()
+    };
+    harness::prove(
+        &command(profile, seconds),
+        filter,
+        gate::prove(&plan, |line| println!("{line}")),
+        gate::convict_broken_gates(&broken),
+    )
 }
 
 /// The command that makes the same choices again.

@@ -4,8 +4,9 @@
     reason = "the numbers of states are what a reader of the report wants"
 )]
 
+use proof::faults;
 use proof::model::invariant::Invariant;
-use proof::model::mutant::{MUTANTS, Mutant};
+use proof::model::mutant::Mutant;
 use proof::model::world::{Budget, World};
 use proof::model::{Semel, Settings};
 use semel::protocol::InDoubt;
@@ -62,10 +63,8 @@ fn larger_worlds_keep_every_rule() {
 
 #[test]
 fn every_mutant_is_convicted() {
-    for mutant in MUTANTS {
-        let Mutant {
-            name, invariant, ..
-        } = mutant;
+    for (name, mutant) in faults::mutants() {
+        let invariant = mutant.invariant;
         let Some(actions) = convict(mutant) else {
             panic!("{name}: not convicted of breaking {invariant} in {ACTIONS_MAX} actions");
         };
@@ -75,7 +74,9 @@ fn every_mutant_is_convicted() {
 
 #[test]
 fn every_rule_convicts_a_mutant() {
-    let convicting: BTreeSet<Invariant> = MUTANTS.iter().map(|mutant| mutant.invariant).collect();
+    let convicting: BTreeSet<Invariant> = faults::mutants()
+        .map(|(_, mutant)| mutant.invariant)
+        .collect();
     assert_eq!(convicting, BTreeSet::from(Invariant::ALL));
 }
 
@@ -155,10 +156,7 @@ fn check(name: &str, settings: Settings) {
 
 /// The number of actions of the shortest way to break the rule.
 fn convict(mutant: &Mutant) -> Option<usize> {
-    let model = Semel {
-        settings: mutant.settings,
-        protocol: mutant.protocol,
-    };
+    let model = Semel::mutant(mutant);
     (0..ACTIONS_MAX).find(|actions| {
         // The checker counts the first world, and stops before the last.
         let checker = model.checker().target_max_depth(actions + 2).spawn_bfs();

@@ -1,6 +1,7 @@
 //! A case: one store, one mode, and how hard to try.
 
-use crate::harness::{Flaw, StoreLocation};
+use crate::faults::Defect;
+use crate::harness::{StoreLocation, WorkId};
 use semel::key::{Delivered, KeyRule, Scope};
 use semel::{Fingerprint, Key};
 use serde::{Deserialize, Serialize};
@@ -17,7 +18,7 @@ pub struct Case {
     /// How effect and record belong together.
     pub mode: Mode,
     /// What is wrong on purpose.
-    pub broken: Option<Broken>,
+    pub defect: Option<Defect>,
     /// The lease of every run.
     pub lease: Duration,
     /// Where the ledger's files are.
@@ -53,20 +54,14 @@ pub enum Mode {
     Retry,
 }
 
-/// What is wrong on purpose, to see whether the checker notices.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub enum Broken {
-    /// The store.
-    Store(Flaw),
-    /// The effect is done before the claim.
-    EffectBeforeClaim,
-    /// The effect commits in a transaction of its own.
-    CompletesApart,
+/// How many effects in a hundred last longer than a lease.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+pub struct LongEffects {
+    /// Of first attempts.
+    pub first: u64,
+    /// Of later ones.
+    pub later: u64,
 }
-
-/// One piece of work of a case, by number.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-pub struct WorkId(pub u32);
 
 // === impl Case ===
 
@@ -108,27 +103,11 @@ impl Case {
     pub fn fingerprint(&self, work: WorkId) -> Fingerprint {
         Fingerprint::of(&payload(work))
     }
-
-    /// Where one worker keeps its part of the ledger.
-    #[must_use]
-    pub fn ledger(&self, worker: u32) -> PathBuf {
-        self.dir.join(format!("worker-{worker}.ledger"))
-    }
 }
 
 /// What is delivered.
 pub(crate) fn payload(work: WorkId) -> Vec<u8> {
     format!(r#"{{"work": {}}}"#, work.0).into_bytes()
-}
-
-// === impl WorkId ===
-
-impl WorkId {
-    /// Every second piece of work does a part of itself as a step.
-    #[must_use]
-    pub const fn has_step(self) -> bool {
-        self.0 % 2 == 1
-    }
 }
 
 // === impl Mode ===
@@ -146,16 +125,12 @@ impl Mode {
     }
 }
 
-// === impl Broken ===
+// === impl LongEffects ===
 
-impl Broken {
-    /// The words for it.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Store(flaw) => flaw.name(),
-            Self::EffectBeforeClaim => "effect before the claim",
-            Self::CompletesApart => "effect commits apart",
-        }
-    }
+impl LongEffects {
+    /// Most effects are still running when they are delivered again.
+    pub const NEARLY_ALL: Self = Self {
+        first: 90,
+        later: 90,
+    };
 }

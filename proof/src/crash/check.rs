@@ -4,33 +4,11 @@ mod effects;
 mod fences;
 mod answers;
 
-use super::case::WorkId;
 use super::evidence::Evidence;
-use super::ledger::{Attempt, EffectPart, Line};
-use super::point::ProcessFault;
 use super::sender::Sent;
+use crate::harness::{Attempt, Cell, EffectPart, Event, Verdict, WorkId};
 use semel::protocol::State;
 use std::collections::{BTreeMap, BTreeSet};
-
-/// What the checker found.
-#[derive(Clone, Debug, Default)]
-pub struct Verdict {
-    /// What was broken.
-    pub broken: Vec<Violation>,
-    /// What was counted on the way.
-    pub counts: CrashCounts,
-}
-
-/// A broken promise.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Violation {
-    /// Which.
-    pub promise: Promise,
-    /// Of which work.
-    pub work: WorkId,
-    /// What was seen.
-    pub seen: String,
-}
 
 /// The promises.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -49,25 +27,11 @@ pub enum Promise {
     ParkedIsListed,
 }
 
-/// What was counted.
+/// What was counted on the way.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct CrashCounts {
-    /// Deliveries made.
-    pub deliveries: usize,
+pub struct Counts {
     /// Effects begun.
     pub runs: usize,
-    /// Pieces of work that succeeded.
-    pub succeeded: usize,
-    /// Pieces of work that were parked at the end.
-    pub parked: usize,
-    /// Workers killed.
-    pub kills: usize,
-    /// Workers paused past their lease.
-    pub pauses: usize,
-    /// Faults that met a worker with a delivery in hand.
-    pub in_flight: usize,
-    /// Deliveries whose worker died before it answered.
-    pub unknown: usize,
     /// Effects more than one that a fault explains.
     pub by_fault: usize,
     /// Effects more than one that a stall explains: the machine or the store kept the worker waiting for a good part
@@ -82,15 +46,16 @@ struct CaseChecker<'a> {
     attempts: BTreeMap<WorkId, Vec<Attempt>>,
     effects: BTreeMap<(WorkId, EffectPart), Vec<(Attempt, &'a str)>>,
     /// Deliveries that a fault met.
-    struck: BTreeSet<u64>,
+    hit: BTreeSet<u64>,
     /// Deliveries during which their worker was kept waiting.
     stalled: BTreeSet<u64>,
-    verdict: Verdict,
+    verdict: Verdict<Promise>,
+    counts: Counts,
 }
 
 /// Checks a case.
 #[must_use]
-pub fn check(evidence: &Evidence) -> Verdict {
+pub fn check(evidence: &Evidence) -> (Verdict<Promise>, Counts) {
     let mut checker = CaseChecker::open(evidence);
     for work in (0..evidence.works).map(WorkId) {
         checker.check_end(work);
@@ -99,47 +64,65 @@ pub fn check(evidence: &Evidence) -> Verdict {
         checker.check_fences(work);
         checker.check_parked(work);
     }
-    checker.verdict
+    (checker.verdict, checker.counts)
+}
+
+/// The numbers of a report that say whether promises were kept; `stuck` is how much did not end.
+pub(crate) fn promise_cells(
+    verdict: &Verdict<Promise>,
+    counts: Counts,
+    stuck: usize,
+) -> [(&'static str, Cell); 5] {
+    let extra = verdict.count(Promise::NoDuplicate);
+    let lost = verdict.count(Promise::NoLoss);
+    let other = verdict.violations.len() - extra - lost + stuck;
+    [
+        ("extra, by fault", counts.by_fault.into()),
+        ("extra, by stall", counts.by_stall.into()),
+        ("extra, unexplained", extra.into()),
+        ("lost", lost.into()),
+        ("other", other.into()),
+    ]
 }
 
 // === impl CaseChecker ===
 
 impl<'a> CaseChecker<'a> {
     fn open(evidence: &'a Evidence) -> Self {
-        let injected = &evidence.drive.injected;
+        let injected = evidence.drive.injected.iter();
+        let sent = evidence.drive.sent.iter();
         let mut checker = Self {
             evidence,
-            sent: evidence.drive.sent.iter().map(by_number).collect(),
+            sent: sent.map(|sent| (sent.delivery.id, sent)).collect(),
             attempts: BTreeMap::new(),
             effects: BTreeMap::new(),
-            struck: injected.iter().flat_map(|s| s.open.clone()).collect(),
+            hit: injected.flat_map(|it| it.in_flight.clone()).collect(),
             stalled: BTreeSet::new(),
             verdict: Verdict::default(),
+            counts: Counts::default(),
         };
-        for lines in evidence.ledgers.values() {
-            checker.read(lines);
+        for events in evidence.ledgers.values() {
+            checker.read(events);
         }
-        checker.count();
+        checker.counts.runs = checker.attempts.values().map(Vec::len).sum();
         checker
     }
 
-    fn read(&mut self, lines: &'a [Line]) {
+    fn read(&mut self, events: &'a [Event]) {
         let mut open = BTreeSet::new();
-        for line in lines {
-            match line {
-                Line::Received { delivery, .. } => {
+        for event in events {
+            match event {
+                Event::Received { delivery, .. } => {
                     open.insert(*delivery);
                 }
-                Line::Answered { delivery } => {
+                Event::Answered { delivery } => {
                     open.remove(delivery);
                 }
-                Line::Begun(attempt) => {
-                    self.attempts
-                        .entry(attempt.work)
-                        .or_default()
-                        .push(*attempt);
+                Event::Begun(attempt) => {
+                    let attempts = self.attempts.entry(attempt.work).or_default();
+                    attempts.push(*attempt);
                 }
-                Line::Effect {
+                Event::Effect {
                     attempt,
                     part,
                     nonce,
@@ -148,46 +131,17 @@ impl<'a> CaseChecker<'a> {
                     let effects = self.effects.entry((attempt.work, *part)).or_default();
                     effects.push((*attempt, nonce.as_str()));
                 }
-                Line::Stalled { .. } => self.stalled.extend(&open),
-                Line::Cut { delivery } => {
-                    self.struck.insert(*delivery);
+                Event::Stalled { .. } => self.stalled.extend(&open),
+                Event::Cut { delivery } => {
+                    self.hit.insert(*delivery);
                 }
-                Line::FaultHit(_) | Line::PointHit { .. } | Line::Doubted { .. } => {}
+                Event::PointHit { .. } | Event::Doubted { .. } => {}
             }
         }
     }
 
-    fn count(&mut self) {
-        let evidence = self.evidence;
-        let (sent, injected) = (&evidence.drive.sent, &evidence.drive.injected);
-        let with = |fault| injected.iter().filter(|s| s.fault == fault).count();
-        let in_state = |state| {
-            evidence
-                .records
-                .values()
-                .filter(|r| r.state == state)
-                .count()
-        };
-        self.verdict.counts = CrashCounts {
-            deliveries: sent.len(),
-            runs: self.attempts.values().map(Vec::len).sum(),
-            succeeded: in_state(State::Succeeded),
-            parked: in_state(State::Parked),
-            kills: with(ProcessFault::Kill),
-            pauses: with(ProcessFault::Pause),
-            in_flight: injected.iter().filter(|s| !s.open.is_empty()).count(),
-            unknown: sent.iter().filter(|sent| sent.unknown).count(),
-            ..self.verdict.counts
-        };
-    }
-
     fn convict(&mut self, promise: Promise, work: WorkId, seen: impl Into<String>) {
-        let seen = seen.into();
-        self.verdict.broken.push(Violation {
-            promise,
-            work,
-            seen,
-        });
+        self.verdict.convict(promise, work.0, seen);
     }
 
     fn state(&self, work: WorkId) -> Option<State> {
@@ -196,21 +150,6 @@ impl<'a> CaseChecker<'a> {
 
     /// Whether a fault or a stall fell into this delivery.
     fn excused(&self, delivery: u64) -> bool {
-        self.struck.contains(&delivery) || self.stalled.contains(&delivery)
-    }
-}
-
-const fn by_number(sent: &Sent) -> (u64, &Sent) {
-    (sent.delivery.id, sent)
-}
-
-// === impl Verdict ===
-
-impl Verdict {
-    /// How often a promise was broken.
-    #[must_use]
-    pub fn count(&self, promise: Promise) -> usize {
-        let of_it = self.broken.iter().filter(|v| v.promise == promise);
-        of_it.count()
+        self.hit.contains(&delivery) || self.stalled.contains(&delivery)
     }
 }

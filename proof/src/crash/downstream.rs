@@ -1,7 +1,7 @@
 //! A downstream that de-duplicates by the key it is handed, as payment providers do. It lives in the driver, so
 //! nothing that happens to a worker happens to it.
 
-use super::case::WorkId;
+use crate::harness::WorkId;
 use anyhow::Context;
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;

@@ -1,11 +1,11 @@
 //! Effects: what a run does to the world outside, in each mode.
 
-use super::armed::ArmedPoints;
-use super::case::{Broken, Case, Mode};
+use super::case::{Case, Mode};
 use super::downstream::{Charge, charge};
-use super::ledger::{Attempt, EffectPart, Ledger, Line};
 use super::message::{Delivery, EffectBehaviour};
 use super::point::Point;
+use crate::faults::Defect;
+use crate::harness::{Attempt, EffectPart, Event, FaultPoints, Ledger};
 use semel::clock::{Clock, SystemClock};
 use semel::work::Failure;
 use semel::{Key, Outcome, Run};
@@ -13,21 +13,22 @@ use std::time::Duration;
 use tokio::time::sleep;
 
 /// Does what deliveries ask for.
-pub(super) struct Actor {
-    pub(super) case: Case,
-    ledger: Ledger,
-    pub(super) armed_points: ArmedPoints,
+#[derive(Debug)]
+pub(crate) struct Actor {
+    pub(crate) case: Case,
+    pub(crate) ledger: Ledger,
+    pub(crate) fault_points: FaultPoints,
     clock: SystemClock,
 }
 
 // === impl Actor ===
 
 impl Actor {
-    pub(super) fn new(case: Case, ledger: Ledger, armed_points: ArmedPoints) -> Self {
+    pub(crate) fn new(case: Case, ledger: Ledger, fault_points: FaultPoints) -> Self {
         Self {
             case,
             ledger,
-            armed_points,
+            fault_points,
             clock: SystemClock::new(),
         }
     }
@@ -41,7 +42,7 @@ impl Actor {
             fence: lease.fence.0,
             attempt: lease.attempt,
         };
-        self.ledger.write(&Line::Begun(attempt));
+        self.ledger.write(&Event::Begun(attempt));
         let lasts = match delivery.behaviour {
             EffectBehaviour::Acts { ms } => Duration::from_millis(ms),
             EffectBehaviour::Fails => return Err(Failure::retryable("the handler said no")),
@@ -50,15 +51,15 @@ impl Actor {
                 return Err(Failure::final_failure("this will never do"));
             }
         };
-        self.armed_points.pass(&lease.key, Point::EffectBegun);
+        self.pass(&lease.key, Point::EffectBegun);
         sleep(lasts / 2).await;
-        let said = match self.case.mode {
+        let outcome = match self.case.mode {
             Mode::Transaction => self.in_a_transaction(lease, attempt).await,
             Mode::Downstream => self.downstream(run, attempt).await,
             Mode::Park | Mode::Retry => self.plainly(run, attempt).await,
         };
         sleep(lasts / 2).await;
-        said
+        outcome
     }
 
     /// What a handler does that does not wait for its claim.
@@ -72,25 +73,28 @@ impl Actor {
         self.take_effect(attempt, EffectPart::Work);
     }
 
+    pub(super) fn pass(&self, key: &Key, point: Point) {
+        self.fault_points.pass(Some(key), &point.name());
+    }
+
     /// The effect is a line of the ledger; a step is another.
     async fn plainly(&self, run: &Run, attempt: Attempt) -> Result<Outcome, Failure> {
         let key = &run.lease().key;
-        let nonce = match self.case.broken {
-            Some(Broken::EffectBeforeClaim) => nonce(),
-            Some(Broken::Store(_) | Broken::CompletesApart) | None => {
-                self.take_effect(attempt, EffectPart::Work)
-            }
+        let nonce = if self.case.defect == Some(Defect::EffectBeforeClaim) {
+            nonce()
+        } else {
+            self.take_effect(attempt, EffectPart::Work)
         };
-        self.armed_points.pass(key, Point::EffectDone);
+        self.pass(key, Point::EffectDone);
         if attempt.work.has_step() {
             let receipt = async |_| {
-                self.armed_points.pass(key, Point::StepBegun);
+                self.pass(key, Point::StepBegun);
                 let nonce = self.take_effect(attempt, EffectPart::Step);
-                self.armed_points.pass(key, Point::StepDone);
+                self.pass(key, Point::StepDone);
                 Ok(nonce.into())
             };
             run.step("receipt", receipt).await?;
-            self.armed_points.pass(key, Point::StepRecorded);
+            self.pass(key, Point::StepRecorded);
         }
         Ok(Outcome::ok(nonce))
     }
@@ -100,22 +104,22 @@ impl Actor {
         let key = run.lease().key;
         if !attempt.work.has_step() {
             let nonce = self.charge(key, attempt).await?;
-            self.armed_points.pass(&key, Point::EffectDone);
+            self.pass(&key, Point::EffectDone);
             return Ok(Outcome::ok(nonce));
         }
         let charging = async |step: semel::Step| {
-            self.armed_points.pass(&key, Point::StepBegun);
+            self.pass(&key, Point::StepBegun);
             let nonce = self.charge(step.key, attempt).await?;
-            self.armed_points.pass(&key, Point::StepDone);
+            self.pass(&key, Point::StepDone);
             Ok(nonce.into())
         };
         let nonce = run.step("charge", charging).await?;
-        self.armed_points.pass(&key, Point::StepRecorded);
-        self.armed_points.pass(&key, Point::EffectDone);
+        self.pass(&key, Point::StepRecorded);
+        self.pass(&key, Point::EffectDone);
         Ok(Outcome::ok(nonce))
     }
 
-    async fn charge(&self, key: Key, attempt: Attempt) -> Result<String, Failure> {
+    pub(crate) async fn charge(&self, key: Key, attempt: Attempt) -> Result<String, Failure> {
         let asked = Charge {
             key: key.to_string(),
             work: attempt.work,
@@ -126,9 +130,9 @@ impl Actor {
             .map_err(|error| Failure::in_doubt(format!("the downstream did not answer: {error}")))
     }
 
-    fn take_effect(&self, attempt: Attempt, part: EffectPart) -> String {
+    pub(crate) fn take_effect(&self, attempt: Attempt, part: EffectPart) -> String {
         let nonce = nonce();
-        self.ledger.write(&Line::Effect {
+        self.ledger.write(&Event::Effect {
             attempt,
             part,
             nonce: nonce.clone(),
@@ -138,6 +142,6 @@ impl Actor {
     }
 }
 
-pub(crate) fn nonce() -> String {
+pub(super) fn nonce() -> String {
     format!("{:032x}", rand::random::<u128>())
 }

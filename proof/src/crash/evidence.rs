@@ -1,9 +1,9 @@
 //! The evidence: everything a case left behind, gathered once it has ended.
 
-use super::case::{Case, WorkId};
+use super::case::Case;
 use super::downstream::{Charge, Downstream};
 use super::drive::DriveLog;
-use super::ledger::{self, Line};
+use crate::harness::{Event, Ledger, WorkId};
 use semel::protocol::{Record, State};
 use semel::store::StoreExt;
 use semel::{Key, Store};
@@ -18,8 +18,8 @@ pub struct Evidence {
     pub works: u32,
     /// Deliveries and faults.
     pub drive: DriveLog,
-    /// What each worker wrote, by its number.
-    pub ledgers: BTreeMap<u32, Vec<Line>>,
+    /// What each process wrote, by its number.
+    pub ledgers: BTreeMap<u32, Vec<Event>>,
     /// The charges at the downstream.
     pub charges: Vec<Charge>,
     /// The effects that were committed together with their completion.
@@ -55,8 +55,8 @@ impl Evidence {
         downstream: &Downstream,
     ) -> anyhow::Result<Self> {
         let store = case.location.open().await?;
-        let ledgers = (0..drive.workers)
-            .map(|worker| Ok((worker, ledger::read(&case.ledger(worker))?)))
+        let ledgers = (0..drive.processes)
+            .map(|process| Ok((process, Ledger::read(&case.dir, process)?)))
             .collect::<anyhow::Result<_>>()?;
         Ok(Self {
             case: case.clone(),
@@ -68,6 +68,19 @@ impl Evidence {
             parked: parked(case, works, store.as_ref()).await?,
             drive,
         })
+    }
+
+    /// How many records ended in this state.
+    #[must_use]
+    pub fn in_state(&self, state: State) -> usize {
+        let records = self.records.values();
+        records.filter(|record| record.state == state).count()
+    }
+
+    /// How many deliveries there were whose process died before it answered.
+    #[must_use]
+    pub fn unknown(&self) -> usize {
+        self.drive.sent.iter().filter(|sent| sent.unknown).count()
     }
 }
 

@@ -1,19 +1,10 @@
 //! What driver and workers tell each other, a line of JSON each.
 
-use super::case::{Case, WorkId};
-use super::point::{Point, ProcessFault};
+use super::point::ArmedPoint;
+use crate::harness::WorkId;
 use semel::protocol::Ending;
 use semel::{Ended, Error};
 use serde::{Deserialize, Serialize};
-
-/// What a worker process is started with.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct WorkerConfig {
-    /// The number of this process within its case.
-    pub worker: u32,
-    /// The case.
-    pub case: Case,
-}
 
 /// One delivery, from the driver to a worker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -26,15 +17,6 @@ pub struct Delivery {
     pub behaviour: EffectBehaviour,
     /// What happens to the worker on the way.
     pub armed: Option<ArmedPoint>,
-}
-
-/// A fault that waits at a point.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-pub struct ArmedPoint {
-    /// Where.
-    pub point: Point,
-    /// What.
-    pub fault: ProcessFault,
 }
 
 /// What an effect does.
@@ -63,12 +45,8 @@ pub enum WorkerMessage {
         /// Which.
         delivery: u64,
         /// How.
-        heard: SenderAnswer,
+        answer: SenderAnswer,
     },
-    /// This process is about to stop itself.
-    Pausing,
-    /// It goes on.
-    Resumed,
 }
 
 /// What a sender hears.

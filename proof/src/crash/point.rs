@@ -1,6 +1,7 @@
 //! The named points of a run where a worker can be killed or paused.
 
-use super::case::{Mode, WorkId};
+use super::case::Mode;
+use crate::harness::{ArmedFault, ProcessFault, WorkId};
 use serde::{Deserialize, Serialize};
 
 /// A point of a run, in the order they come.
@@ -40,13 +41,13 @@ pub enum Point {
     BeforeAnswer,
 }
 
-/// What is done to a worker process.
+/// A fault that waits at a point.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-pub enum ProcessFault {
-    /// SIGKILL.
-    Kill,
-    /// SIGSTOP, past the lease, then SIGCONT.
-    Pause,
+pub struct ArmedPoint {
+    /// Where.
+    pub point: Point,
+    /// What.
+    pub fault: ProcessFault,
 }
 
 // === impl Point ===
@@ -71,6 +72,12 @@ impl Point {
         Self::CompleteAnswered,
         Self::BeforeAnswer,
     ];
+
+    /// Its name in ledgers and reports.
+    #[must_use]
+    pub fn name(self) -> String {
+        format!("{self:?}")
+    }
 
     /// Whether a run of this work can come by this point.
     #[must_use]
@@ -101,7 +108,29 @@ impl Point {
     }
 }
 
-impl ProcessFault {
-    /// Both.
-    pub const ALL: [Self; 2] = [Self::Kill, Self::Pause];
+// === impl ArmedPoint ===
+
+impl ArmedPoint {
+    /// Every pair of point and fault.
+    pub fn all() -> impl Iterator<Item = Self> {
+        let points = Point::ALL.into_iter();
+        points.flat_map(|point| ProcessFault::ALL.map(|fault| Self { point, fault }))
+    }
+
+    /// Its name in reports.
+    #[must_use]
+    pub fn name(self) -> String {
+        format!("{:?} at {}", self.fault, self.point.name())
+    }
+
+    /// The fault as a worker process is armed with it.
+    #[must_use]
+    pub fn armed(self) -> ArmedFault {
+        ArmedFault {
+            point: self.point.name(),
+            fault: self.fault,
+            visit: 1,
+            again: false,
+        }
+    }
 }

@@ -1,8 +1,10 @@
 //! The sender: delivers every piece of work at least once, and again until it hears how it ended.
 
-use super::case::{Case, Mode, WorkId};
+use super::case::{Case, Mode};
 use super::drive::DriveSettings;
-use super::message::{ArmedPoint, Delivery, EffectBehaviour, SenderAnswer};
+use super::message::{Delivery, EffectBehaviour, SenderAnswer};
+use super::point::ArmedPoint;
+use crate::harness::{InjectedFault, WorkId};
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 use std::time::Duration;
@@ -63,7 +65,7 @@ impl Sender {
         seed: u64,
         case: &Case,
         settings: &DriveSettings,
-        armed_points: Vec<ArmedPoint>,
+        to_arm: Vec<ArmedPoint>,
     ) -> Self {
         Self {
             rng: StdRng::seed_from_u64(seed),
@@ -72,7 +74,7 @@ impl Sender {
             works: Vec::new(),
             total: settings.works,
             long_percent: settings.long_percent,
-            to_arm: armed_points,
+            to_arm,
             moment: 0,
             history: Vec::new(),
         }
@@ -121,8 +123,8 @@ impl Sender {
             return None;
         }
         let fits = |armed: &ArmedPoint| armed.point.is_on_the_way_of(self.mode, work);
-        let place = self.to_arm.iter().position(fits)?;
-        Some(self.to_arm.remove(place))
+        let position = self.to_arm.iter().position(fits)?;
+        Some(self.to_arm.remove(position))
     }
 
     fn delivery(&mut self, work: WorkId, armed: Option<ArmedPoint>) -> Delivery {
@@ -217,11 +219,13 @@ impl Sender {
         progress.due = Some(now + pause);
     }
 
-    /// A fault closed: it is not set again.
-    pub(super) fn fault_hit(&mut self, worker: u32, armed: ArmedPoint) {
-        let mut sent = self.history.iter_mut().rev();
-        let trap = sent.find(|sent| sent.worker == worker && sent.delivery.armed == Some(armed));
-        if let Some(sent) = trap {
+    /// A fault was met at its point: it is not set again.
+    pub(super) fn fault_hit(&mut self, injected: &InjectedFault) {
+        let met = |sent: &&mut Sent| {
+            let armed = sent.delivery.armed.map(|armed| armed.point.name());
+            injected.process == Some(sent.worker) && armed.is_some() && armed == injected.point
+        };
+        if let Some(sent) = self.history.iter_mut().rev().find(met) {
             sent.delivery.armed = None;
         }
     }

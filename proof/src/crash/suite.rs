@@ -1,21 +1,22 @@
 //! The cases that are tried, and those that are broken on purpose.
 
-use super::case::{Broken, Case, Mode, Senders, WorkId};
-use super::check::{Promise, Verdict, check};
+use super::case::{Case, Mode, Senders};
+use super::check::{Counts, Promise, check, promise_cells};
 use super::downstream::Downstream;
 use super::drive::{DriveSettings, drive};
 use super::evidence::Evidence;
-use super::message::ArmedPoint;
-use super::point::{Point, ProcessFault};
-use super::report::CrashReport;
+use super::point::ArmedPoint;
 use super::transaction;
-use crate::harness::{Flaw, Profile, StoreLocation};
+use crate::faults::{self, Defect, Trial};
+use crate::harness::{
+    FaultKind, InjectedFault, Profile, Report, Row, StoreKind, Verdict, WorkId, side_by_side,
+};
 use anyhow::Context;
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
+use semel::protocol::State;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
-use tokio::task::JoinSet;
 
 /// How many pieces of work a case has; the long form has so many times more.
 const WORKS: u32 = 160;
@@ -23,13 +24,20 @@ const LONG_TIMES: u32 = 10;
 
 /// How many pieces of work a case has that is broken on purpose, and how many run into its fault.
 const BROKEN_WORKS: u32 = 80;
-const BROKEN_TRAPS: usize = 30;
+const BROKEN_ARMED: usize = 30;
 
 /// The lease of a case, in ms.
 const LEASE_MS: std::ops::Range<u64> = 180..400;
 
 /// How many cases run at the same time: they mostly wait for leases.
 const SIDE_BY_SIDE: usize = 5;
+
+/// A run with fewer of these shows nothing: how they are called, under which head they are counted, and how many.
+const NEEDED: &[(&str, &str, usize)] = &[
+    ("successes", "succeeded", 1_000),
+    ("faults in flight", "in flight", 50),
+    ("unknown answers", "unknown", 20),
+];
 
 /// What is tried. The embedded store has one process at a time and takes longest: it begins.
 const CASES: [(StoreKind, Mode); 10] = [
@@ -45,89 +53,37 @@ const CASES: [(StoreKind, Mode); 10] = [
     (StoreKind::Redis, Mode::Retry),
 ];
 
-/// Something broken, and what brings it to light.
-struct BrokenBuild {
-    broken: Broken,
-    store: StoreKind,
-    mode: Mode,
-    /// The promise that must be seen broken.
-    promise: Promise,
-    /// The fault that every other piece of work runs into.
-    trap: Option<ArmedPoint>,
-}
+type Tried = (Evidence, Verdict<Promise>, Counts);
 
-const BROKEN_BUILDS: [BrokenBuild; 4] = [
-    BrokenBuild {
-        broken: Broken::CompletesApart,
-        store: StoreKind::Postgres,
-        mode: Mode::Transaction,
-        promise: Promise::NoDuplicate,
-        trap: Some(ArmedPoint {
-            point: Point::TransactionCompleted,
-            fault: ProcessFault::Kill,
-        }),
-    },
-    BrokenBuild {
-        broken: Broken::EffectBeforeClaim,
-        store: StoreKind::Redis,
-        mode: Mode::Retry,
-        promise: Promise::NoDuplicate,
-        trap: None,
-    },
-    BrokenBuild {
-        broken: Broken::Store(Flaw::ClaimIgnoresTheLease),
-        store: StoreKind::Redis,
-        mode: Mode::Park,
-        promise: Promise::NoDuplicate,
-        trap: None,
-    },
-    BrokenBuild {
-        broken: Broken::Store(Flaw::CompleteWithoutFence),
-        store: StoreKind::Postgres,
-        mode: Mode::Retry,
-        promise: Promise::SameAnswer,
-        trap: Some(ArmedPoint {
-            point: Point::EffectDone,
-            fault: ProcessFault::Pause,
-        }),
-    },
-];
-
-/// A kind of store.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum StoreKind {
-    Postgres,
-    Redis,
-    Embedded,
-}
-
-/// Tries every case whose name, such as `redis park`, contains `only`.
+/// Tries every case whose name, such as `redis park`, contains `filter`.
 ///
 /// # Errors
 /// When a server, a worker or a store cannot be used.
-pub async fn prove(profile: Profile, program: &Path, only: &str) -> anyhow::Result<CrashReport> {
-    let mut report = CrashReport::default();
-    let mut running = JoinSet::new();
+pub async fn prove(profile: Profile, program: &Path, filter: &str) -> anyhow::Result<Report> {
     let named = |(store, mode): &(StoreKind, Mode)| {
-        format!("{} {}", store.name(), mode.name()).contains(only)
+        format!("{} {}", store.name(), mode.name()).contains(filter)
     };
-    let mut cases = (0..).zip(CASES.into_iter().filter(named));
-    loop {
-        while running.len() < SIDE_BY_SIDE
-            && let Some((number, (store, mode))) = cases.next()
-        {
-            let settings = DriveSettings::of(profile, program, number, store, mode);
-            running.spawn(run(store, mode, None, settings));
-        }
-        let Some(done) = running.join_next().await else {
-            return Ok(report);
-        };
-        let (evidence, verdict) = done??;
-        report.add(&evidence, verdict);
-    }
+    let cases = (0..).zip(CASES.into_iter().filter(named));
+    let cases = cases.map(|(number, (store, mode))| {
+        let settings = DriveSettings::of(profile, program, number, store, mode);
+        run(store, mode, None, settings)
+    });
+    let mut report = Report::default();
+    side_by_side(SIDE_BY_SIDE, cases, |(evidence, verdict, counts): Tried| {
+        let met = evidence.drive.injected.iter().filter_map(point_met);
+        report.points.extend(met);
+        report.add(row(&evidence, &verdict, counts));
+    })
+    .await?;
+    report.invalid = report.total().too_few(NEEDED);
+    let missed = ArmedPoint::all().map(ArmedPoint::name);
+    let missed: Vec<String> = missed.filter(|it| !report.points.contains(it)).collect();
+    let missed = missed.into_iter().map(|it| format!("{it} was never met"));
+    report.invalid.extend(missed);
+    Ok(report)
 }
 
-/// Tries what is broken on purpose; says for each whether, and how often, the checker saw the promise broken.
+/// Tries what is broken on purpose; says for each how often the checker saw the promise broken.
 ///
 /// # Errors
 /// When a server, a worker or a store cannot be used, or something broken passed.
@@ -135,39 +91,46 @@ pub async fn convict_broken_builds(
     profile: Profile,
     program: &Path,
 ) -> anyhow::Result<Vec<String>> {
-    let mut running = JoinSet::new();
-    for (number, build) in (100..).zip(BROKEN_BUILDS) {
+    let mut trials = Vec::new();
+    for (number, (fault, trial)) in (100..).zip(faults::trials()) {
+        let Trial::Crash {
+            store,
+            mode,
+            promise,
+            armed,
+        } = trial
+        else {
+            continue;
+        };
         let settings = DriveSettings {
             works: BROKEN_WORKS,
             long_percent: 50,
-            armed_points: build
-                .trap
-                .map_or(Vec::new(), |trap| vec![trap; BROKEN_TRAPS]),
-            ..DriveSettings::of(profile, program, number, build.store, build.mode)
+            armed: armed.map_or(Vec::new(), |armed| vec![armed; BROKEN_ARMED]),
+            ..DriveSettings::of(profile, program, number, store, mode)
         };
-        running.spawn(build.convict(settings));
+        trials.push(async move {
+            let (_, verdict, _) = run(store, mode, fault.defect, settings).await?;
+            verdict.convicts(&format!("{}, {}", store.name(), fault.name), &[promise])
+        });
     }
     let mut convicted = Vec::new();
-    while let Some(done) = running.join_next().await {
-        convicted.push(done??);
-    }
+    side_by_side(trials.len(), trials, |it| convicted.push(it)).await?;
     Ok(convicted)
 }
 
 async fn run(
     store: StoreKind,
     mode: Mode,
-    broken: Option<Broken>,
+    defect: Option<Defect>,
     settings: DriveSettings,
-) -> anyhow::Result<(Evidence, Verdict)> {
-    let dir = tempfile::tempdir().context("cannot make a directory for the ledger")?;
+) -> anyhow::Result<Tried> {
+    let dir = tempfile::tempdir().context("cannot make a directory for the ledgers")?;
     let downstream = Downstream::start().await?;
-    let name = format!("crash-{}-{}", std::process::id(), settings.seed);
     let case = Case {
-        location: store.location(dir.path()).await?,
-        name,
+        location: store.fresh("crash", dir.path()).await?,
+        name: format!("crash-{}-{}", std::process::id(), settings.seed),
         mode,
-        broken,
+        defect,
         lease: Duration::from_millis(StdRng::seed_from_u64(settings.seed).random_range(LEASE_MS)),
         dir: dir.path().to_owned(),
         downstream: downstream.port,
@@ -176,65 +139,42 @@ async fn run(
     transaction::prepare(&case).await?;
     let drive = drive(&case, &settings).await?;
     let evidence = Evidence::gather(&case, settings.works, drive, &downstream).await?;
-    let verdict = check(&evidence);
-    Ok((evidence, verdict))
+    let (verdict, counts) = check(&evidence);
+    Ok((evidence, verdict, counts))
 }
 
-// === impl StoreKind ===
-
-impl StoreKind {
-    async fn location(self, dir: &Path) -> anyhow::Result<StoreLocation> {
-        Ok(match self {
-            Self::Postgres => {
-                let url =
-                    tokio::task::spawn_blocking(|| testbed::fresh_database("crash")).await??;
-                StoreLocation::Postgres {
-                    url,
-                    group_items_max: 256,
-                }
-            }
-            Self::Redis => {
-                let url = tokio::task::spawn_blocking(testbed::redis_url).await??;
-                let prefix = format!("crash{}", std::process::id());
-                StoreLocation::Redis { url, prefix }
-            }
-            Self::Embedded => StoreLocation::Embedded {
-                dir: dir.join("store"),
-            },
-        })
-    }
-
-    const fn name(self) -> &'static str {
-        match self {
-            Self::Postgres => "postgres",
-            Self::Redis => "redis",
-            Self::Embedded => "embedded",
-        }
-    }
-
-    const fn workers(self) -> usize {
-        match self {
-            Self::Postgres | Self::Redis => 3,
-            Self::Embedded => 1,
-        }
-    }
+/// The point where a fault was met, as [`ArmedPoint`] names it.
+fn point_met(injected: &InjectedFault) -> Option<String> {
+    let (_, fault) = injected.kind.to_process()?;
+    Some(format!("{fault:?} at {}", injected.point.as_ref()?))
 }
 
-// === impl BrokenBuild ===
-
-impl BrokenBuild {
-    async fn convict(self, settings: DriveSettings) -> anyhow::Result<String> {
-        let (promise, words) = (self.promise, self.broken.name());
-        let (_, verdict) = run(self.store, self.mode, Some(self.broken), settings).await?;
-        let (times, all) = (verdict.count(promise), verdict.broken.len());
-        anyhow::ensure!(
-            times > 0,
-            "the checker has no teeth: {words} passed ({promise:?} was never seen broken; {all} others)"
-        );
-        let store = self.store.name();
-        Ok(format!(
-            "{store}, {words}: convicted, {promise:?} broken {times} times"
-        ))
+fn row(evidence: &Evidence, verdict: &Verdict<Promise>, counts: Counts) -> Row {
+    let (sent, injected) = (&evidence.drive.sent, &evidence.drive.injected);
+    let with = |is: fn(FaultKind) -> bool| injected.iter().filter(|it| is(it.kind)).count();
+    let met = injected.iter().filter(|it| !it.in_flight.is_empty());
+    let mut cells = vec![
+        ("deliveries", sent.len().into()),
+        ("runs", counts.runs.into()),
+        ("succeeded", evidence.in_state(State::Succeeded).into()),
+        ("parked", evidence.in_state(State::Parked).into()),
+        (
+            "kills",
+            with(|kind| matches!(kind, FaultKind::Kill(_))).into(),
+        ),
+        (
+            "pauses",
+            with(|kind| matches!(kind, FaultKind::Pause(_))).into(),
+        ),
+        ("in flight", met.count().into()),
+        ("unknown", evidence.unknown().into()),
+    ];
+    cells.extend(promise_cells(verdict, counts, 0));
+    Row {
+        store: evidence.case.location.kind().name(),
+        mode: evidence.case.mode.name(),
+        cells,
+        complaints: verdict.complaints("work"),
     }
 }
 
@@ -248,8 +188,11 @@ impl DriveSettings {
             seed: profile.seed.wrapping_mul(1_000).wrapping_add(number),
             works: WORKS * times,
             long_percent: 4,
-            workers: store.workers(),
-            armed_points: (0..times).flat_map(|_| mode.armed_points()).collect(),
+            workers: match store {
+                StoreKind::Postgres | StoreKind::Redis => 3,
+                StoreKind::Embedded => 1,
+            },
+            armed: (0..times).flat_map(|_| mode.armed()).collect(),
             faults_every: Duration::from_millis(250),
         }
     }
@@ -259,14 +202,11 @@ impl DriveSettings {
 
 impl Mode {
     /// Every pair of point and fault that this mode can meet.
-    fn armed_points(self) -> impl Iterator<Item = ArmedPoint> {
+    fn armed(self) -> impl Iterator<Item = ArmedPoint> {
         let either = [WorkId(0), WorkId(1)];
-        let met = move |point: &Point| {
-            either
-                .iter()
-                .any(|work| point.is_on_the_way_of(self, *work))
-        };
-        let points = Point::ALL.into_iter().filter(met);
-        points.flat_map(|point| ProcessFault::ALL.map(|fault| ArmedPoint { point, fault }))
+        ArmedPoint::all().filter(move |armed| {
+            let mut works = either.iter();
+            works.any(|work| armed.point.is_on_the_way_of(self, *work))
+        })
     }
 }

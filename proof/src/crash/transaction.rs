@@ -1,11 +1,11 @@
 //! Effect and completion in one transaction of the handler's own.
 
-use super::case::{Broken, Case, WorkId};
+use super::case::Case;
 use super::effect::{Actor, nonce};
 use super::evidence::EffectRow;
-use super::ledger::Attempt;
 use super::point::Point;
-use crate::harness::{self, StoreLocation};
+use crate::faults::Defect;
+use crate::harness::{Attempt, WorkId, connect};
 use anyhow::Context;
 use semel::Outcome;
 use semel::protocol::Lease;
@@ -18,7 +18,7 @@ use tokio_postgres::Client;
 const TABLE: &str =
     "CREATE TABLE effect (work bigint NOT NULL, fence bigint NOT NULL, nonce text NOT NULL)";
 
-pub(crate) const INSERT: &str = "INSERT INTO effect (work, fence, nonce) VALUES ($1, $2, $3)";
+const INSERT: &str = "INSERT INTO effect (work, fence, nonce) VALUES ($1, $2, $3)";
 
 const SELECT: &str = "SELECT work, fence, nonce FROM effect";
 
@@ -26,12 +26,12 @@ const SELECT: &str = "SELECT work, fence, nonce FROM effect";
 
 impl Actor {
     /// Writes the effect's row and completes the run, in one transaction.
-    pub(super) async fn in_a_transaction(
+    pub(crate) async fn in_a_transaction(
         &self,
         lease: &Lease,
         attempt: Attempt,
     ) -> Result<Outcome, Failure> {
-        let pass = |point| self.armed_points.pass(&lease.key, point);
+        let pass = |point| self.pass(&lease.key, point);
         let mut client = self.connect().await?;
         let transaction = client.transaction().await.map_err(rolled_back)?;
         let nonce = nonce();
@@ -41,7 +41,7 @@ impl Actor {
             .await
             .map_err(rolled_back)?;
         pass(Point::TransactionWritten);
-        let transaction = if self.case.broken == Some(Broken::CompletesApart) {
+        let transaction = if self.case.defect == Some(Defect::CompletesApart) {
             transaction.commit().await.map_err(rolled_back)?;
             client.transaction().await.map_err(rolled_back)?
         } else {
@@ -52,9 +52,9 @@ impl Actor {
             .await
             .map_err(rolled_back)?;
         pass(Point::TransactionCompleted);
-        let commit = transaction.commit();
-        self.armed_points
-            .pass_within(&lease.key, Point::CommitSent, commit)
+        let (commit, sent) = (transaction.commit(), Point::CommitSent.name());
+        self.fault_points
+            .pass_within(Some(&lease.key), &sent, commit)
             .await
             .map_err(|error| Failure::in_doubt(format!("the commit was not answered: {error}")))?;
         pass(Point::Committed);
@@ -62,8 +62,8 @@ impl Actor {
     }
 
     async fn connect(&self) -> Result<Client, Failure> {
-        let client = match url(&self.case) {
-            Some(url) => harness::connect(url).await,
+        let client = match self.case.location.database() {
+            Some(url) => connect(url).await,
             None => Err(anyhow::anyhow!("there is no database")),
         };
         client.map_err(|error| Failure::not_started(format!("{error:#}")))
@@ -74,28 +74,21 @@ fn rolled_back(error: impl Display) -> Failure {
     Failure::retryable(format!("the transaction is rolled back: {error}"))
 }
 
-const fn url(case: &Case) -> Option<&String> {
-    match &case.location {
-        StoreLocation::Postgres { url, .. } => Some(url),
-        StoreLocation::Redis { .. } | StoreLocation::Embedded { .. } => None,
-    }
-}
-
 /// Makes the handler's table, where handlers have one.
 pub(crate) async fn prepare(case: &Case) -> anyhow::Result<()> {
-    let Some(url) = url(case) else {
+    let Some(url) = case.location.database() else {
         return Ok(());
     };
-    let made = harness::connect(url).await?.batch_execute(TABLE).await;
+    let made = connect(url).await?.batch_execute(TABLE).await;
     made.context("cannot make the handler's table")
 }
 
 /// The effects that were committed.
 pub(super) async fn rows(case: &Case) -> anyhow::Result<Vec<EffectRow>> {
-    let Some(url) = url(case) else {
+    let Some(url) = case.location.database() else {
         return Ok(Vec::new());
     };
-    let rows = harness::connect(url).await?.query(SELECT, &[]).await?;
+    let rows = connect(url).await?.query(SELECT, &[]).await?;
     rows.iter()
         .map(|row| {
             Ok(EffectRow {

@@ -1,22 +1,20 @@
 //! A worker process: takes deliveries on stdin, runs each through `Semel::run`, answers on stdout.
 
-use super::armed::ArmedPoints;
-use super::case::{Broken, Case, Mode};
+use super::case::{Case, Mode};
 use super::effect::Actor;
-use super::ledger::{Ledger, Line};
-use super::message::{Delivery, SenderAnswer, WorkerConfig, WorkerMessage};
+use super::message::{Delivery, SenderAnswer, WorkerMessage};
 use super::point::Point;
-use crate::harness::Intercepted;
-use anyhow::Context;
+use super::store_points::StorePoints;
+use crate::faults::{Defect, plant};
+use crate::harness::{Event, FaultPoints, Intercepted, Ledger, ProcessConfig, run_process};
 use semel::protocol::InDoubt;
-use semel::store::Letters;
 use semel::work::{Completes, Duplicates, Work};
-use semel::{Semel, Settings, Store};
+use semel::{Key, Semel, Settings};
 use std::io::{BufRead, Write};
 use std::sync::Arc;
 use std::time::Duration;
+use tokio::runtime::Builder;
 use tokio::sync::mpsc;
-use tokio::time::{Instant, sleep};
 
 /// How long outcomes are remembered: longer than any run of the harness.
 const RETENTION: Duration = Duration::from_secs(3600);
@@ -24,31 +22,20 @@ const RETENTION: Duration = Duration::from_secs(3600);
 /// How long a duplicate waits for the run it meets.
 const PATIENCE: Duration = Duration::from_millis(60);
 
-/// How often a worker looks whether its runs were kept from going on.
-const WATCH: Duration = Duration::from_millis(10);
-
 /// How long answers are kept in memory: short, so that most duplicates ask the store.
 const CACHE: Duration = Duration::from_millis(200);
 
 struct WorkerService {
-    case: Case,
     semel: Semel,
-    ledger: Ledger,
-    armed_points: ArmedPoints,
     actor: Arc<Actor>,
 }
 
 /// Runs a worker until its stdin ends.
 ///
 /// # Errors
-/// When the order cannot be read or the store cannot be opened.
+/// When what it is started with cannot be read, or the store cannot be opened.
 pub fn work(config: &str) -> anyhow::Result<()> {
-    let config: WorkerConfig =
-        serde_json::from_str(config).context("this is no worker's config")?;
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()?;
-    runtime.block_on(async {
+    run_process(config, Builder::new_current_thread(), async |config| {
         let worker = Arc::new(WorkerService::start(config).await?);
         tell_driver(&WorkerMessage::Ready);
         let mut deliveries = deliveries();
@@ -60,8 +47,8 @@ pub fn work(config: &str) -> anyhow::Result<()> {
 }
 
 /// Tells the driver something, in one write.
-pub(super) fn tell_driver(said: &WorkerMessage) {
-    let mut line = serde_json::to_vec(said).expect("what is said is plain data");
+fn tell_driver(message: &WorkerMessage) {
+    let mut line = serde_json::to_vec(message).expect("a message is plain data");
     line.push(b'\n');
     let mut stdout = std::io::stdout().lock();
     let told = stdout.write_all(&line).and_then(|()| stdout.flush());
@@ -72,86 +59,73 @@ pub(super) fn tell_driver(said: &WorkerMessage) {
 // === impl WorkerService ===
 
 impl WorkerService {
-    async fn start(config: WorkerConfig) -> anyhow::Result<Self> {
-        let case = config.case;
-        let ledger = Ledger::open(&case.ledger(config.worker))?;
-        let armed_points = ArmedPoints::new(ledger.clone(), case.lease);
-        let store = intercepted(&case, case.location.open().await?, &armed_points);
+    async fn start(config: ProcessConfig<Case>) -> anyhow::Result<Self> {
+        let case = config.settings;
+        let ledger = Ledger::open(&case.dir, config.number)?;
+        let fault_points = FaultPoints::new(ledger.clone(), case.lease);
+        let store = Intercepted {
+            store: plant(case.defect, case.location.open().await?),
+            interceptor: StorePoints(fault_points.clone()),
+        };
         let settings = Settings {
             shared_cache: CACHE,
             ..Settings::default()
         };
-        tokio::spawn(watch(armed_points.clone()));
+        tokio::spawn(fault_points.clone().watch());
         Ok(Self {
-            actor: Arc::new(Actor::new(
-                case.clone(),
-                ledger.clone(),
-                armed_points.clone(),
-            )),
-            semel: Semel::with_settings(store, settings),
-            case,
-            ledger,
-            armed_points,
+            semel: Semel::with_settings(Arc::new(store), settings),
+            actor: Arc::new(Actor::new(case, ledger, fault_points)),
         })
     }
 
     async fn deliver(self: Arc<Self>, delivery: Delivery) {
-        let key = self.case.key(delivery.work).expect("a case has a name");
-        self.ledger.write(&Line::Received {
-            delivery: delivery.id,
-            work: delivery.work,
-        });
-        self.armed_points.set(key, &delivery);
-        if self.case.broken == Some(Broken::EffectBeforeClaim) {
+        let Actor {
+            case,
+            ledger,
+            fault_points,
+            ..
+        } = &*self.actor;
+        let (id, work) = (delivery.id, delivery.work);
+        let key = case.key(work).expect("a case has a name");
+        ledger.write(&Event::Received { delivery: id, work });
+        if let Some(armed) = delivery.armed {
+            fault_points.arm(Some(key), armed.armed());
+        }
+        if case.defect == Some(Defect::EffectBeforeClaim) {
             self.actor.act_unclaimed(&delivery);
         }
         let actor = Arc::clone(&self.actor);
         let ended = self
             .semel
-            .run(self.terms(&delivery), move |run| async move {
+            .run(terms(case, key, &delivery), move |run| async move {
                 actor.act(&run, &delivery).await
             })
             .await;
-        self.armed_points.pass(&key, Point::BeforeAnswer);
-        self.armed_points.clear(&key);
-        self.ledger.write(&Line::Answered {
-            delivery: delivery.id,
-        });
+        self.actor.pass(&key, Point::BeforeAnswer);
+        fault_points.disarm(&key);
+        ledger.write(&Event::Answered { delivery: id });
         tell_driver(&WorkerMessage::Answered {
-            delivery: delivery.id,
-            heard: SenderAnswer::of(&ended),
+            delivery: id,
+            answer: SenderAnswer::of(&ended),
         });
-    }
-
-    fn terms(&self, delivery: &Delivery) -> Work {
-        let work = delivery.work;
-        let key = self.case.key(work).expect("a case has a name");
-        let duplicates = if delivery.id.is_multiple_of(2) {
-            Duplicates::Wait(PATIENCE)
-        } else {
-            Duplicates::Reject
-        };
-        let terms = Work::new(key, self.case.fingerprint(work))
-            .lease(self.case.lease)
-            .retention(RETENTION)
-            .duplicates(duplicates);
-        match self.case.mode {
-            Mode::Transaction => terms.completes(Completes::Handler),
-            Mode::Park => terms.in_doubt(InDoubt::Park),
-            Mode::Downstream | Mode::Retry => terms,
-        }
     }
 }
 
-fn intercepted(case: &Case, store: Arc<dyn Letters>, armed_points: &ArmedPoints) -> Arc<dyn Store> {
-    let store = match case.broken {
-        Some(Broken::Store(interceptor)) => Arc::new(Intercepted { store, interceptor }),
-        Some(Broken::EffectBeforeClaim | Broken::CompletesApart) | None => store,
+fn terms(case: &Case, key: Key, delivery: &Delivery) -> Work {
+    let duplicates = if delivery.id.is_multiple_of(2) {
+        Duplicates::Wait(PATIENCE)
+    } else {
+        Duplicates::Reject
     };
-    Arc::new(Intercepted {
-        store,
-        interceptor: armed_points.clone(),
-    })
+    let terms = Work::new(key, case.fingerprint(delivery.work))
+        .lease(case.lease)
+        .retention(RETENTION)
+        .duplicates(duplicates);
+    match case.mode {
+        Mode::Transaction => terms.completes(Completes::Handler),
+        Mode::Park => terms.in_doubt(InDoubt::Park),
+        Mode::Downstream | Mode::Retry => terms,
+    }
 }
 
 /// Reads deliveries on a thread of its own, so that reading never holds up a run.
@@ -167,13 +141,4 @@ fn deliveries() -> mpsc::UnboundedReceiver<Delivery> {
         }
     });
     receiver
-}
-
-/// Writes down when runs were kept from going on: a loaded machine pauses a process as SIGSTOP does.
-async fn watch(armed_points: ArmedPoints) {
-    loop {
-        let before = Instant::now();
-        sleep(WATCH).await;
-        armed_points.note_stall(before.elapsed());
-    }
 }

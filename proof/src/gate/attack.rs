@@ -1,16 +1,14 @@
 //! The attack: a broker delivers through the gates while the nemesis injects faults; then everything heals, and must end.
 
-use super::armed_fault::ArmedFault;
-use super::deployment::{Deployment, Role};
+use super::deployment::Deployment;
 use super::injector::Injector;
 use super::links::Links;
 use super::nemesis::Nemesis;
-use super::processes::Processes;
 use super::sender::TaskSender;
 use super::store::Server;
 use super::storm::ClientAnswer;
 use super::trace::Trace;
-use crate::crash::WorkId;
+use crate::harness::{ArmedFault, Processes, Role, WorkId};
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -89,6 +87,8 @@ pub(super) struct Attack<'a> {
     pub(super) deployment: &'a Deployment,
     pub(super) settings: &'a AttackSettings,
     pub(super) processes: Processes,
+    /// The numbers of all that were the handler.
+    handlers: Vec<u32>,
     pub(super) injector: Injector,
     pub(super) sent: JoinSet<anyhow::Result<Vec<ClientAnswer>>>,
     pub(super) heard: Vec<ClientAnswer>,
@@ -125,7 +125,8 @@ pub(super) async fn run(
     let has_server = !matches!(server, Server::None);
     let nemesis = Nemesis::new(deployment.seed, settings.faults_every, has_server);
     let mut attack = Attack {
-        processes: Processes::new(settings.program.clone(), deployment.clone()),
+        processes: Processes::new(&settings.program, &deployment.case.dir),
+        handlers: Vec::new(),
         injector: Injector::new(nemesis, server, links, deployment.case.lease),
         trace: Trace::new(&deployment.case),
         deployment,
@@ -186,7 +187,19 @@ impl Attack<'_> {
             ArmedFaults::Only(only) => (role == Role::Gate(0)).then(|| only.clone()),
             ArmedFaults::None => None,
         };
-        self.processes.start(role, armed_fault)
+        self.start_armed(role, armed_fault)
+    }
+
+    pub(super) fn start_unarmed(&mut self, role: Role) -> anyhow::Result<()> {
+        self.start_armed(role, None)
+    }
+
+    fn start_armed(&mut self, role: Role, armed: Option<ArmedFault>) -> anyhow::Result<()> {
+        let started = self.processes.start(role, armed, self.deployment, false)?;
+        if role == Role::Handler {
+            self.handlers.push(started.number);
+        }
+        Ok(())
     }
 
     /// Sees who died or stopped, and starts again who did.
@@ -201,7 +214,7 @@ impl Attack<'_> {
         };
         let stopped = self.processes.stopped(until)?;
         self.injector.injected.extend(stopped);
-        while let Some((process, injection)) = self.processes.reap()? {
+        while let Some((process, injection)) = self.processes.reap(|_| true)? {
             self.injector.note(injection);
             self.start(process.role)?;
         }
@@ -218,18 +231,18 @@ impl Attack<'_> {
             return Ok(());
         }
         for number in self.processes.paused() {
-            let open = &self.processes.open(number)? - &self.spent;
-            if self.trace.is_taken_over(&open) {
+            let in_flight = &self.processes.in_flight(number)? - &self.spent;
+            if self.trace.is_taken_over(&in_flight) {
                 self.processes.resume_at(number, now);
                 self.zombies += 1;
-                self.spent.extend(open);
+                self.spent.extend(in_flight);
             }
         }
         Ok(())
     }
 
     fn send(&mut self, sender: &TaskSender) -> anyhow::Result<()> {
-        let begun = self.trace.begun(&self.processes.handlers)?;
+        let begun = self.trace.begun(&self.handlers)?;
         let now = Instant::now();
         for _ in 0..SENT_PER_TICK {
             let ahead = usize::try_from(self.works)?.saturating_sub(begun);

@@ -1,13 +1,11 @@
 //! The handler: what the gates protect. Every effect is written to the ledger, or is a row or a charge outside.
 
-use super::armed_fault::{FaultPoints, HandlerPoint};
 use super::deployment::Deployment;
+use super::points::HandlerPoint;
 use super::program::{here, stopped};
 use super::store_probe::delivery;
-use crate::crash::{
-    Attempt, Charge, EffectPart, INSERT, Ledger, Line, Mode, WorkId, always_fails, charge, nonce,
-};
-use crate::harness::{self, StoreLocation};
+use crate::crash::{Actor, Mode, always_fails};
+use crate::harness::{Attempt, EffectPart, Event, FaultPoints, Ledger, WorkId};
 use anyhow::Context;
 use bytes::Bytes;
 use http_body_util::{BodyExt, Full};
@@ -15,10 +13,8 @@ use hyper::body::Incoming;
 use hyper::service::service_fn;
 use hyper::{Request, Response};
 use hyper_util::rt::TokioIo;
-use semel::clock::{Clock, SystemClock};
+use semel::Key;
 use semel::protocol::{Fence, Lease, Owner};
-use semel::{Key, Outcome};
-use semel_postgres::complete_in;
 use serde::Deserialize;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
@@ -36,9 +32,7 @@ const EFFECT_MS: u64 = 20;
 #[derive(Debug)]
 struct Handler {
     deployment: Deployment,
-    ledger: Ledger,
-    fault_points: Arc<FaultPoints>,
-    clock: SystemClock,
+    actor: Actor,
 }
 
 /// What the gate says about the run that a request is for.
@@ -67,13 +61,11 @@ enum HandlerBehaviour {
 pub(super) async fn serve(
     deployment: &Deployment,
     ledger: Ledger,
-    fault_points: Arc<FaultPoints>,
+    fault_points: FaultPoints,
 ) -> anyhow::Result<()> {
     let handler = Arc::new(Handler {
         deployment: deployment.clone(),
-        ledger,
-        fault_points,
-        clock: SystemClock::new(),
+        actor: Actor::new(deployment.case.clone(), ledger, fault_points),
     });
     let listener = TcpListener::bind(here(deployment.handler)).await?;
     let mut stopped = std::pin::pin!(stopped()?);
@@ -101,23 +93,25 @@ impl Handler {
     ) -> anyhow::Result<Response<Full<Bytes>>> {
         let told = told(request).await?;
         let number = told.attempt.delivery;
-        self.ledger.write(&Line::Received {
+        self.actor.ledger.write(&Event::Received {
             delivery: number,
             work: told.attempt.work,
         });
-        self.ledger.write(&Line::Begun(told.attempt));
+        self.actor.ledger.write(&Event::Begun(told.attempt));
         let answered = self.act(&told).await;
-        self.fault_points.pass(HandlerPoint::BeforeAnswer.name());
+        self.pass(HandlerPoint::BeforeAnswer);
         // A run whose answer is cut stays in hand: the gate cannot know how it ended.
         let (status, body) = answered?;
-        self.ledger.write(&Line::Answered { delivery: number });
-        let mut answer = Response::new(Full::from(body));
+        self.actor
+            .ledger
+            .write(&Event::Answered { delivery: number });
+        let mut answer = Response::new(Full::new(body));
         *answer.status_mut() = status.try_into()?;
         Ok(answer)
     }
 
-    async fn act(&self, told: &RunHeaders) -> anyhow::Result<(u16, String)> {
-        self.fault_points.pass(HandlerPoint::BeforeEffect.name());
+    async fn act(&self, told: &RunHeaders) -> anyhow::Result<(u16, Bytes)> {
+        self.pass(HandlerPoint::BeforeEffect);
         if always_fails(told.attempt.work) {
             return Ok((FINAL_STATUS, "this will never do".into()));
         }
@@ -128,22 +122,28 @@ impl Handler {
             HandlerBehaviour::Fails => return Ok((503, "the handler said no".into())),
         };
         sleep(lasts / 2).await;
+        let (lease, attempt) = (&told.lease, told.attempt);
         let said = match self.deployment.case.mode {
-            Mode::Transaction => self.in_a_transaction(told).await,
-            Mode::Downstream => self.downstream(told.attempt, &told.lease.key).await,
-            Mode::Park | Mode::Retry => Ok(self.plainly(told.attempt)),
+            Mode::Transaction => {
+                let outcome = self.actor.in_a_transaction(lease, attempt).await;
+                outcome.map(|outcome| outcome.body_bytes())
+            }
+            Mode::Downstream => self.actor.charge(lease.key, attempt).await.map(Bytes::from),
+            Mode::Park | Mode::Retry => {
+                Ok(self.actor.take_effect(attempt, EffectPart::Work).into())
+            }
         };
-        self.fault_points.pass(HandlerPoint::AfterEffect.name());
+        self.pass(HandlerPoint::AfterEffect);
         sleep(lasts / 2).await;
         if behaviour == HandlerBehaviour::Cuts {
-            self.ledger.write(&Line::Cut {
+            self.actor.ledger.write(&Event::Cut {
                 delivery: told.attempt.delivery,
             });
             anyhow::bail!("hung up");
         }
         match said {
             Ok(nonce) => Ok((200, nonce)),
-            Err(error) => Ok((503, format!("{error:#}"))),
+            Err(failure) => Ok((503, format!("{failure:?}").into())),
         }
     }
 
@@ -165,46 +165,8 @@ impl Handler {
         }
     }
 
-    /// The effect is a line of the ledger.
-    fn plainly(&self, attempt: Attempt) -> String {
-        let nonce = nonce();
-        self.ledger.write(&Line::Effect {
-            attempt,
-            part: EffectPart::Work,
-            nonce: nonce.clone(),
-            at: self.clock.wall().0,
-        });
-        nonce
-    }
-
-    /// The effect is a charge at the downstream, under the run's key.
-    async fn downstream(&self, attempt: Attempt, key: &Key) -> anyhow::Result<String> {
-        let asked = Charge {
-            key: key.to_string(),
-            work: attempt.work,
-            nonce: nonce(),
-        };
-        charge(self.deployment.case.downstream, &asked).await
-    }
-
-    /// The effect is a row, committed together with the completion.
-    async fn in_a_transaction(&self, told: &RunHeaders) -> anyhow::Result<String> {
-        let StoreLocation::Postgres { url, .. } = &self.deployment.case.location else {
-            anyhow::bail!("there is no database");
-        };
-        let mut client = harness::connect(url).await?;
-        let transaction = client.transaction().await?;
-        let nonce = nonce();
-        let (work, fence) = (
-            i64::from(told.attempt.work.0),
-            told.attempt.fence.cast_signed(),
-        );
-        transaction
-            .execute(INSERT, &[&work, &fence, &nonce])
-            .await?;
-        complete_in(&transaction, &told.lease, &Outcome::ok(nonce.clone())).await?;
-        transaction.commit().await?;
-        Ok(nonce)
+    fn pass(&self, point: HandlerPoint) {
+        self.actor.fault_points.pass(None, point.name());
     }
 }
 

@@ -1,13 +1,10 @@
 //! The injector: does what the nemesis draws, and keeps what each fault met.
 
-use super::deployment::Role;
-use super::injected::{FaultKind, Injection};
 use super::links::{LinkName, Links};
 use super::nemesis::{DRAIN, Jump, Nemesis};
 use super::partial_message::{Between, PartialMessage};
-use super::processes::{Processes, RunningProcess};
 use super::store::Server;
-use crate::crash::ProcessFault;
+use crate::harness::{FaultKind, InjectedFault, ProcessFault, Processes, Role, RunningProcess};
 use semel::clock::{Clock, SystemClock};
 use semel_rig::{Halfway, Link};
 use std::collections::BTreeSet;
@@ -26,7 +23,7 @@ const SWALLOWS: Duration = Duration::from_millis(1800);
 #[derive(Debug)]
 pub(super) struct Injector {
     pub(super) nemesis: Nemesis,
-    pub(super) injected: Vec<Injection>,
+    pub(super) injected: Vec<InjectedFault>,
     /// When a handler was found dead, in µs since 1970.
     pub(super) handler_deaths: Vec<u64>,
     /// How far the store's clock is off for good.
@@ -45,7 +42,7 @@ pub(super) struct Injector {
 #[derive(Debug)]
 struct Outage {
     back: JoinHandle<anyhow::Result<()>>,
-    open: BTreeSet<u64>,
+    in_flight: BTreeSet<u64>,
 }
 
 /// A link that swallows.
@@ -53,7 +50,7 @@ struct Outage {
 struct Blackhole {
     link: LinkName,
     until: Instant,
-    open: BTreeSet<u64>,
+    in_flight: BTreeSet<u64>,
 }
 
 /// A link that waits for the middle of a message.
@@ -86,7 +83,7 @@ impl Injector {
     }
 
     /// Writes down a death.
-    pub(super) fn note(&mut self, injection: Injection) {
+    pub(super) fn note(&mut self, injection: InjectedFault) {
         if injection.kind == FaultKind::Kill(Role::Handler) {
             self.handler_deaths.push(self.clock.wall().0);
         }
@@ -116,7 +113,7 @@ impl Injector {
             FaultKind::Blackhole => self.swallow(processes, now)?,
             FaultKind::PartialMessage => self.halve(),
             FaultKind::Outage => self.store_away(processes)?,
-            FaultKind::Clock => self.clock_jumps(processes, now)?,
+            FaultKind::ClockJump => self.clock_jumps(processes, now)?,
         }
         Ok(())
     }
@@ -148,22 +145,23 @@ impl Injector {
         }
         if let Some(outage) = self.outage.take() {
             outage.back.await??;
-            self.struck(FaultKind::Outage, outage.open);
+            self.met(FaultKind::Outage, outage.in_flight);
         }
         Ok(())
     }
 
-    fn struck(&mut self, kind: FaultKind, open: BTreeSet<u64>) {
-        self.injected.push(Injection {
+    fn met(&mut self, kind: FaultKind, in_flight: BTreeSet<u64>) {
+        self.injected.push(InjectedFault {
             kind,
+            process: None,
             point: None,
-            open,
+            in_flight,
         });
     }
 
     fn victim(&mut self, processes: &Processes, role: Role) -> Option<u32> {
         let same = |it: Role| std::mem::discriminant(&it) == std::mem::discriminant(&role);
-        self.nemesis.one_of(&processes.running(same))
+        self.nemesis.one_of(&processes.faultable(same))
     }
 
     fn drain(&mut self, processes: &mut Processes) -> anyhow::Result<()> {
@@ -179,10 +177,10 @@ impl Injector {
             return Ok(());
         };
         // What is sent while it is cut is in hand afterwards.
-        let mut open = link.open(processes)?;
+        let mut in_flight = link.in_flight(processes)?;
         self.links.at(link).into_iter().for_each(Link::cut);
-        open.extend(link.open(processes)?);
-        self.struck(FaultKind::Cut, open);
+        in_flight.extend(link.in_flight(processes)?);
+        self.met(FaultKind::Cut, in_flight);
         Ok(())
     }
 
@@ -193,10 +191,14 @@ impl Injector {
         let Some(link) = self.nemesis.one_of(&self.links.links()) else {
             return Ok(());
         };
-        let open = link.open(processes)?;
+        let in_flight = link.in_flight(processes)?;
         self.links.at(link).into_iter().for_each(Link::swallow);
         let until = now + SWALLOWS;
-        self.blackhole = Some(Blackhole { link, until, open });
+        self.blackhole = Some(Blackhole {
+            link,
+            until,
+            in_flight,
+        });
         Ok(())
     }
 
@@ -205,7 +207,9 @@ impl Injector {
         let Some(mut blackhole) = self.blackhole.take() else {
             return Ok(());
         };
-        blackhole.open.extend(blackhole.link.open(processes)?);
+        blackhole
+            .in_flight
+            .extend(blackhole.link.in_flight(processes)?);
         if now < blackhole.until {
             self.blackhole = Some(blackhole);
             return Ok(());
@@ -214,8 +218,10 @@ impl Injector {
             .at(blackhole.link)
             .into_iter()
             .for_each(Link::cut);
-        blackhole.open.extend(blackhole.link.open(processes)?);
-        self.struck(FaultKind::Blackhole, blackhole.open);
+        blackhole
+            .in_flight
+            .extend(blackhole.link.in_flight(processes)?);
+        self.met(FaultKind::Blackhole, blackhole.in_flight);
         Ok(())
     }
 
@@ -256,12 +262,12 @@ impl Injector {
             Err(oneshot::error::TryRecvError::Closed) => return Ok(()),
         };
         let gate = match pending.link {
-            LinkName::Front => processes.gate_at(halfway.target),
+            LinkName::Front => self.links.gate_at(halfway.target),
             LinkName::Store(gate) | LinkName::Handler(gate) => Some(gate),
         };
         let role = match pending.partial.victim {
             Role::Gate(_) => gate.map(Role::Gate),
-            role @ (Role::Broker | Role::Handler) => Some(role),
+            role @ (Role::Broker | Role::Handler | Role::Worker) => Some(role),
         };
         let until = self.nemesis.pause(now, self.lease);
         if let Some(role) = role {
@@ -275,10 +281,10 @@ impl Injector {
         if self.outage.is_some() {
             return Ok(());
         }
-        let open = processes.in_hand()?;
+        let in_flight = processes.in_flight_at(None)?;
         let server = self.server.clone();
         let back = tokio::spawn(async move { server.crash().await });
-        self.outage = Some(Outage { back, open });
+        self.outage = Some(Outage { back, in_flight });
         Ok(())
     }
 
@@ -287,12 +293,12 @@ impl Injector {
         let Some(outage) = &mut self.outage else {
             return Ok(());
         };
-        outage.open.extend(processes.in_hand()?);
+        outage.in_flight.extend(processes.in_flight_at(None)?);
         if outage.back.is_finished()
             && let Some(outage) = self.outage.take()
         {
             outage.back.await??;
-            self.struck(FaultKind::Outage, outage.open);
+            self.met(FaultKind::Outage, outage.in_flight);
         }
         Ok(())
     }
@@ -321,10 +327,10 @@ impl Injector {
     /// A jump meets the runs in hand before and after it.
     fn set_clock(&mut self, processes: &Processes, seconds: i64) -> anyhow::Result<()> {
         let off = i64::try_from(self.clock_off.as_secs())? + seconds;
-        let mut open = processes.in_hand()?;
+        let mut in_flight = processes.in_flight_at(None)?;
         self.server.jump(off)?;
-        open.extend(processes.in_hand()?);
-        self.struck(FaultKind::Clock, open);
+        in_flight.extend(processes.in_flight_at(None)?);
+        self.met(FaultKind::ClockJump, in_flight);
         Ok(())
     }
 }

@@ -1,6 +1,6 @@
 //! The links of a deployment, each of which can be cut.
 
-use super::processes::Processes;
+use crate::harness::Processes;
 use semel_rig::Link;
 use std::collections::BTreeSet;
 
@@ -9,6 +9,8 @@ use std::collections::BTreeSet;
 pub(super) struct Links {
     /// Between the broker and the gates.
     pub(super) front: Link,
+    /// Where the gates listen, by their numbers.
+    pub(super) gate_ports: Vec<u16>,
     /// Between each gate and its store; none where there is no server.
     pub(super) stores: Vec<Option<Link>>,
     /// Between each gate and the handler; none where a gate reaches it without one.
@@ -35,6 +37,11 @@ impl Links {
         }
     }
 
+    /// Which gate listens on this port.
+    pub(super) fn gate_at(&self, port: u16) -> Option<usize> {
+        self.gate_ports.iter().position(|its| *its == port)
+    }
+
     /// Every link there is.
     pub(super) fn links(&self) -> Vec<LinkName> {
         let gates = 0..self.stores.len();
@@ -48,10 +55,10 @@ impl Links {
 
 impl LinkName {
     /// The runs in hand that go over it. Between broker and gates there is none: a run is a gate's own.
-    pub(super) fn open(self, processes: &Processes) -> anyhow::Result<BTreeSet<u64>> {
+    pub(super) fn in_flight(self, processes: &Processes) -> anyhow::Result<BTreeSet<u64>> {
         match self {
             Self::Front => Ok(BTreeSet::new()),
-            Self::Store(gate) | Self::Handler(gate) => processes.open_of(gate),
+            Self::Store(gate) | Self::Handler(gate) => processes.in_flight_at(Some(gate)),
         }
     }
 }

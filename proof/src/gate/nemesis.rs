@@ -1,10 +1,8 @@
 //! The nemesis: draws what befalls a deployment, and when.
 
-use super::armed_fault::{ArmedFault, points};
-use super::deployment::Role;
-use super::injected::FaultKind;
 use super::partial_message::PartialMessage;
-use crate::crash::ProcessFault;
+use super::points::points;
+use crate::harness::{ArmedFault, FaultKind, ProcessFault, Role};
 use rand::rngs::StdRng;
 use rand::seq::{IndexedRandom, SliceRandom};
 use rand::{Rng, SeedableRng};
@@ -38,7 +36,7 @@ pub(super) const DRAIN: &str = semel_gate::failpoint::Point::DrainBegun.word();
 pub(super) struct Nemesis {
     rng: StdRng,
     every: Duration,
-    /// When to strike next; never, where only armed faults do.
+    /// When the next fault is due; never, where all faults wait at points.
     next: Option<Instant>,
     /// What can be done to this deployment, the likely more than once.
     choices: Vec<FaultKind>,
@@ -86,7 +84,7 @@ impl Nemesis {
                 FaultKind::Cut,
                 FaultKind::Cut,
                 FaultKind::Outage,
-                FaultKind::Clock,
+                FaultKind::ClockJump,
             ]);
         }
         let now = Instant::now();
@@ -124,8 +122,8 @@ impl Nemesis {
         if !self.armed_faults.iter().any(|(of, _)| same(of)) {
             self.refill(role);
         }
-        let place = self.armed_faults.iter().position(|(of, _)| same(of))?;
-        Some(self.armed_faults.remove(place).1)
+        let position = self.armed_faults.iter().position(|(of, _)| same(of))?;
+        Some(self.armed_faults.remove(position).1)
     }
 
     fn refill(&mut self, role: Role) {

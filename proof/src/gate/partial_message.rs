@@ -1,7 +1,6 @@
-//! Halves: points in the middle of a message, which no process can name; the wire that carries it does.
+//! Partial messages: points in the middle of a message, which no process can name; the wire that carries it does.
 
-use super::deployment::Role;
-use crate::crash::ProcessFault;
+use crate::harness::{ProcessFault, Role};
 use semel_rig::Direction;
 
 /// A point in the middle of a message.

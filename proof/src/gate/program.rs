@@ -1,12 +1,11 @@
-//! The processes of a deployment: gate, broker and handler, each started again and again.
+//! The programs of a deployment: gate, broker and handler, each started again and again.
 
-use super::armed_fault::FaultPoints;
-use super::deployment::{Deployment, GateAddress, ProcessConfig, Role};
-use super::flaw::Flawed;
+use super::deployment::{Deployment, GateAddress};
 use super::handler;
-use super::store_probe::{StoreProbe, watch};
-use crate::crash::{Ledger, Mode};
-use crate::harness::Intercepted;
+use super::store_probe::StoreProbe;
+use crate::crash::Mode;
+use crate::faults::plant;
+use crate::harness::{FaultPoints, Intercepted, Ledger, ProcessConfig, Role, run_process};
 use anyhow::Context;
 use semel::protocol::InDoubt;
 use semel::store::Letters;
@@ -20,6 +19,7 @@ use std::future::Future;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
+use tokio::runtime::Builder;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::time::{Instant, sleep};
 
@@ -45,60 +45,53 @@ const CACHE: Duration = Duration::from_millis(200);
 const BIND_WITHIN: Duration = Duration::from_secs(40);
 const BIND_AGAIN: Duration = Duration::from_millis(20);
 
-/// Plays a part until it is told to stop, or dies.
+/// Runs a gate, the broker or the handler until it is told to stop, or dies.
 ///
 /// # Errors
-/// When the order cannot be read, or the part cannot be played.
-pub fn run_process(config: &str) -> anyhow::Result<()> {
-    let config: ProcessConfig = serde_json::from_str(config).context("this is no config")?;
-    let ledger = Ledger::open(&config.deployment.case.ledger(config.number))?;
-    let fault_points = Arc::new(FaultPoints::new(ledger.clone(), config.armed_fault.clone()));
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(2)
-        .enable_all()
-        .build()?;
-    runtime.block_on(async {
-        tokio::spawn(watch(config.deployment.case.clone(), ledger.clone()));
-        match config.role {
-            Role::Gate(address) => gate(&config.deployment, address, ledger, fault_points).await,
-            Role::Broker => broker(&config.deployment, &fault_points).await,
-            Role::Handler => handler::serve(&config.deployment, ledger, fault_points).await,
-        }
-    })
+/// When what it is started with cannot be read, or it cannot serve.
+pub fn work(config: &str) -> anyhow::Result<()> {
+    let mut runtime = Builder::new_multi_thread();
+    runtime.worker_threads(2);
+    run_process(config, runtime, run)
+}
+
+async fn run(config: ProcessConfig<Deployment>) -> anyhow::Result<()> {
+    let deployment = &config.settings;
+    let ledger = Ledger::open(&deployment.case.dir, config.number)?;
+    let fault_points = FaultPoints::new(ledger.clone(), deployment.case.lease);
+    if let Some(armed) = config.armed_fault {
+        fault_points.arm(None, armed);
+    }
+    tokio::spawn(fault_points.clone().watch());
+    match config.role {
+        Role::Gate(number) => gate(deployment, number, ledger, fault_points).await,
+        Role::Broker => broker(deployment, fault_points).await,
+        Role::Handler => handler::serve(deployment, ledger, fault_points).await,
+        Role::Worker => anyhow::bail!("a deployment has no workers"),
+    }
 }
 
 async fn gate(
     deployment: &Deployment,
-    address: usize,
+    number: usize,
     ledger: Ledger,
-    fault_points: Arc<FaultPoints>,
+    fault_points: FaultPoints,
 ) -> anyhow::Result<()> {
-    let address = deployment
-        .gates
-        .get(address)
-        .context("there is no such gate")?;
-    let store = flawed(deployment, again(|| address.location.open()).await?);
-    let interceptor = StoreProbe::new(&deployment.case, ledger, Arc::clone(&fault_points));
-    let store: Arc<dyn Letters> = Arc::new(Intercepted { store, interceptor });
+    let gates = &deployment.gates;
+    let address = gates.get(number).context("there is no such gate")?;
+    let store = again(|| address.location.open()).await?;
+    let store: Arc<dyn Letters> = Arc::new(Intercepted {
+        store: plant(deployment.case.defect, store),
+        interceptor: StoreProbe::new(&deployment.case, ledger, fault_points.clone()),
+    });
     let settings = settings(deployment, address)?;
-    semel_rig::failpoint::listen(move |point| fault_points.pass(point));
+    semel_rig::failpoint::listen(move |point| fault_points.pass(None, point));
     let bound = again(|| semel_gate::Server::bind(settings.clone(), Arc::clone(&store))).await?;
     bound.serve(stopped()?).await;
     Ok(())
 }
 
-fn flawed(deployment: &Deployment, store: Arc<dyn Letters>) -> Arc<dyn Letters> {
-    let Some(flaw) = deployment.flaw else {
-        return store;
-    };
-    let interceptor = Flawed {
-        flaw,
-        store: Arc::clone(&store),
-    };
-    Arc::new(Intercepted { store, interceptor })
-}
-
-async fn broker(deployment: &Deployment, fault_points: &Arc<FaultPoints>) -> anyhow::Result<()> {
+async fn broker(deployment: &Deployment, fault_points: FaultPoints) -> anyhow::Result<()> {
     let (_, queue) = QUEUE.rsplit_once('/').context("a queue has a name")?;
     let declared = format!(
         "project = \"proof\"\nlocation = \"here\"\n[[queue]]\nname = \"{queue}\"\nmax_concurrent_dispatches = 24\n\
@@ -113,8 +106,7 @@ async fn broker(deployment: &Deployment, fault_points: &Arc<FaultPoints>) -> any
         declared: declared.parse()?,
         ..semel_broker::Settings::default()
     };
-    let fault_points = Arc::clone(fault_points);
-    semel_rig::failpoint::listen(move |point| fault_points.pass(point));
+    semel_rig::failpoint::listen(move |point| fault_points.pass(None, point));
     let bound = again(|| semel_broker::Bound::bind(settings.clone())).await?;
     bound.serve(stopped()?).await;
     Ok(())

@@ -1,8 +1,8 @@
 //! The heal: no more faults, and everything must end.
 
 use super::attack::{Attack, TICK};
-use super::injected::FaultKind;
 use super::program::here;
+use crate::harness::FaultKind;
 use semel::clock::{Clock, SystemClock};
 use semel_rig::http::Request;
 use std::time::Duration;
@@ -77,9 +77,9 @@ impl Attack<'_> {
             self.processes.resume_at(number, now);
         }
         self.processes.resume(now)?;
-        while let Some((process, injection)) = self.processes.reap()? {
+        while let Some((process, injection)) = self.processes.reap(|_| true)? {
             self.injector.note(injection);
-            self.processes.start(process.role, None)?;
+            self.start_unarmed(process.role)?;
         }
         Ok(())
     }
@@ -91,13 +91,13 @@ impl Attack<'_> {
             anyhow::ensure!(Instant::now() < until, "a process does not end");
             let now = Instant::now();
             self.processes.resume(now)?;
-            for number in self.processes.running(|_| true) {
+            for number in self.processes.faultable(|_| true) {
                 self.processes.drain(number)?;
             }
             let stopped = self.processes.stopped(now)?;
             self.injector.injected.extend(stopped);
-            while let Some((_, injection)) = self.processes.reap()? {
-                if injection.kind != FaultKind::Drain || !injection.open.is_empty() {
+            while let Some((_, injection)) = self.processes.reap(|_| true)? {
+                if injection.kind != FaultKind::Drain || !injection.in_flight.is_empty() {
                     self.injector.injected.push(injection);
                 }
             }

@@ -2,7 +2,8 @@
 
 use super::program::QUEUE;
 use super::storm::{ClientAnswer, storm};
-use crate::crash::{Case, WorkId, payload};
+use crate::crash::{Case, payload};
+use crate::harness::WorkId;
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use semel_rig::http::{NoAnswer, Request};

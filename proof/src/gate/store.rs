@@ -1,7 +1,6 @@
 //! The store of a deployment: a server of its own, which can be ended as by a crash and started again.
 
-use super::suite::GateStore;
-use crate::harness::StoreLocation;
+use crate::harness::{StoreKind, StoreLocation};
 use semel_rig::Link;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
@@ -29,16 +28,16 @@ pub(super) struct DeploymentStore {
 // === impl DeploymentStore ===
 
 impl DeploymentStore {
-    pub(super) async fn start(store: GateStore, name: &str, dir: &Path) -> anyhow::Result<Self> {
+    pub(super) async fn start(store: StoreKind, name: &str, dir: &Path) -> anyhow::Result<Self> {
         match store {
-            GateStore::Embedded => Ok(Self {
+            StoreKind::Embedded => Ok(Self {
                 server: Server::None,
                 location: StoreLocation::Embedded {
                     dir: dir.join("store"),
                 },
                 port: 0,
             }),
-            GateStore::Postgres => {
+            StoreKind::Postgres => {
                 let server = spawn_blocking(|| Postgres::start_jumping(&[])).await??;
                 let (url, port) = (server.url(), server.port());
                 Ok(Self {
@@ -50,7 +49,7 @@ impl DeploymentStore {
                     port,
                 })
             }
-            GateStore::Redis => {
+            StoreKind::Redis => {
                 let server = spawn_blocking(|| Redis::start_jumping(&[])).await??;
                 let (url, port) = (server.url(), server.port());
                 Ok(Self {

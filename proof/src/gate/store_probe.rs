@@ -1,36 +1,28 @@
-//! The probe at a gate's store: writes down which runs are in hand, and passes the points within calls.
+//! The probe at a gate's store: writes down which runs are in flight, and passes the points within calls.
 
-use super::armed_fault::{BEFORE_COMPLETE, CLAIM_SENT, COMPLETE_SENT, FaultPoints};
-use crate::crash::{Case, Ledger, Line, WorkId};
-use crate::harness::Interceptor;
+use super::points::{BEFORE_COMPLETE, CLAIM_SENT, COMPLETE_SENT};
+use crate::crash::Case;
+use crate::harness::{Event, FaultPoints, Interceptor, Ledger, WorkId};
 use async_trait::async_trait;
 use semel::clock::{Clock, SystemClock};
 use semel::protocol::{Answer, Claim, Claimed, FailKind, Held, Lease, Operation, Owner};
 use semel::{Error, Key, Store};
 use std::collections::HashMap;
-use std::future::Future;
-use std::pin::pin;
-use std::sync::{Arc, Mutex};
-use std::time::Duration;
-use tokio::time::{Instant, sleep};
+use std::sync::Mutex;
 
-/// How far a call is let go before the fault that waits within it: less than most calls take.
-const UNDER_WAY_MAX: Duration = Duration::from_micros(1500);
+/// How many works ahead of the known ones a key is looked for.
+const AHEAD_MAX: u32 = 100_000;
 
-/// A call that takes this part of a lease is written down as a stall: it may cost a lease.
-const STALL_PARTS_OF_LEASE: u32 = 4;
-
-/// How often a process looks whether it was kept from going on.
-const WATCH: Duration = Duration::from_millis(10);
+/// No fault is armed here: a renewal only says whether it was held up.
+const RENEW_SENT: &str = "renew_sent";
 
 /// Listens in on a gate's store.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub(super) struct StoreProbe {
     ledger: Ledger,
-    fault_points: Arc<FaultPoints>,
-    stall: Duration,
-    works: Arc<Mutex<Works>>,
-    clock: Arc<SystemClock>,
+    fault_points: FaultPoints,
+    works: Mutex<Works>,
+    clock: SystemClock,
 }
 
 /// Which work a key is of. Works are numbered as they are sent, so those that are not known yet are the next ones.
@@ -40,13 +32,10 @@ struct Works {
     known: HashMap<Key, WorkId>,
 }
 
-/// How many works ahead of the known ones a key is looked for.
-const AHEAD_MAX: u32 = 100_000;
-
 // === impl StoreProbe ===
 
 impl StoreProbe {
-    pub(super) fn new(case: &Case, ledger: Ledger, fault_points: Arc<FaultPoints>) -> Self {
+    pub(super) fn new(case: &Case, ledger: Ledger, fault_points: FaultPoints) -> Self {
         let works = Works {
             case: case.clone(),
             known: HashMap::new(),
@@ -54,9 +43,8 @@ impl StoreProbe {
         Self {
             ledger,
             fault_points,
-            stall: stall(case),
-            works: Arc::new(Mutex::new(works)),
-            clock: Arc::new(SystemClock::new()),
+            works: Mutex::new(works),
+            clock: SystemClock::new(),
         }
     }
 
@@ -64,16 +52,13 @@ impl StoreProbe {
         let mut works = self.works.lock().expect("no holder of this lock panics");
         let work = works.of(&claim.key);
         drop(works);
-        self.ledger.write(&Line::Received {
-            delivery: delivery(claim.owner),
-            work,
-        });
+        let delivery = delivery(claim.owner);
+        self.ledger.write(&Event::Received { delivery, work });
     }
 
     fn answered(&self, owner: Owner) {
-        self.ledger.write(&Line::Answered {
-            delivery: delivery(owner),
-        });
+        let delivery = delivery(owner);
+        self.ledger.write(&Event::Answered { delivery });
     }
 
     /// Passes the answer on to a run that has said how it ended.
@@ -83,25 +68,53 @@ impl StoreProbe {
         }
         answer
     }
+}
 
-    /// Makes a call, and comes by `point` while it is under way.
-    async fn within<T>(&self, point: &str, call: impl Future<Output = T>) -> T {
-        let started = Instant::now();
-        let mut call = pin!(call);
-        let mut answer = None;
-        if self.fault_points.waits_at(point) {
-            tokio::select! {
-                answered = &mut call => answer = Some(answered),
-                () = sleep(UNDER_WAY_MAX.mul_f64(rand::random_range(0.0..1.0))) => {}
+#[async_trait]
+impl Interceptor for StoreProbe {
+    async fn apply(&self, store: &dyn Store, operation: &Operation) -> Result<Answer, Error> {
+        let call = store.apply(operation);
+        match operation {
+            Operation::Claim(claim) => {
+                self.received(claim);
+                let answer = self.fault_points.pass_within(None, CLAIM_SENT, call).await;
+                if !matches!(answer, Ok(Answer::Claimed(Claimed::Granted(_)))) {
+                    self.answered(claim.owner);
+                }
+                answer
             }
-            self.fault_points.pass(point);
+            Operation::Renew { lease, .. } => {
+                let answer = self.fault_points.pass_within(None, RENEW_SENT, call).await;
+                if matches!(answer, Ok(Answer::Held(Held::Stale))) {
+                    self.answered(lease.owner);
+                }
+                answer
+            }
+            Operation::Complete { lease, .. } => {
+                self.fault_points.pass(None, BEFORE_COMPLETE);
+                let call = self.fault_points.pass_within(None, COMPLETE_SENT, call);
+                self.ended(lease, call.await)
+            }
+            Operation::Fail { lease, how } => {
+                if matches!(how.kind, FailKind::InDoubt { .. }) {
+                    self.ledger.write(&Event::Doubted {
+                        delivery: delivery(lease.owner),
+                        at: self.clock.wall().0,
+                    });
+                }
+                self.ended(lease, call.await)
+            }
+            Operation::Release(lease) => self.ended(lease, call.await),
+            Operation::Look(_)
+            | Operation::StepBegin { .. }
+            | Operation::StepRestart { .. }
+            | Operation::StepComplete { .. }
+            | Operation::Resolve { .. }
+            | Operation::Redrive(_)
+            | Operation::ReleaseByOperator(_)
+            | Operation::Forget(_)
+            | Operation::Ready => call.await,
         }
-        let answer = match answer {
-            Some(answer) => answer,
-            None => call.await,
-        };
-        note_stall(&self.ledger, self.stall, started.elapsed());
-        answer
     }
 }
 
@@ -126,73 +139,4 @@ impl Works {
 pub(super) fn delivery(owner: Owner) -> u64 {
     let [a, b, c, d, e, f, g, h, ..] = owner.0;
     u64::from_be_bytes([a, b, c, d, e, f, g, h])
-}
-
-fn stall(case: &Case) -> Duration {
-    case.lease / STALL_PARTS_OF_LEASE
-}
-
-fn note_stall(ledger: &Ledger, stall: Duration, took: Duration) {
-    if took >= stall {
-        let ms = u64::try_from(took.as_millis()).unwrap_or(u64::MAX);
-        ledger.write(&Line::Stalled { ms });
-    }
-}
-
-/// Writes down when a process was kept from going on: a loaded machine pauses it as SIGSTOP does.
-pub(super) async fn watch(case: Case, ledger: Ledger) {
-    loop {
-        let before = Instant::now();
-        sleep(WATCH).await;
-        note_stall(&ledger, stall(&case), before.elapsed());
-    }
-}
-
-#[async_trait]
-impl Interceptor for StoreProbe {
-    async fn apply(&self, store: &dyn Store, operation: &Operation) -> Result<Answer, Error> {
-        let call = store.apply(operation);
-        match operation {
-            Operation::Claim(claim) => {
-                self.received(claim);
-                let answer = self.within(CLAIM_SENT, call).await;
-                if !matches!(answer, Ok(Answer::Claimed(Claimed::Granted(_)))) {
-                    self.answered(claim.owner);
-                }
-                answer
-            }
-            Operation::Renew { lease, .. } => {
-                let started = Instant::now();
-                let answer = call.await;
-                note_stall(&self.ledger, self.stall, started.elapsed());
-                if matches!(answer, Ok(Answer::Held(Held::Stale))) {
-                    self.answered(lease.owner);
-                }
-                answer
-            }
-            Operation::Complete { lease, .. } => {
-                self.fault_points.pass(BEFORE_COMPLETE);
-                self.ended(lease, self.within(COMPLETE_SENT, call).await)
-            }
-            Operation::Fail { lease, how } => {
-                if matches!(how.kind, FailKind::InDoubt { .. }) {
-                    self.ledger.write(&Line::Doubted {
-                        delivery: delivery(lease.owner),
-                        at: self.clock.wall().0,
-                    });
-                }
-                self.ended(lease, call.await)
-            }
-            Operation::Release(lease) => self.ended(lease, call.await),
-            Operation::Look(_)
-            | Operation::StepBegin { .. }
-            | Operation::StepRestart { .. }
-            | Operation::StepComplete { .. }
-            | Operation::Resolve { .. }
-            | Operation::Redrive(_)
-            | Operation::ReleaseByOperator(_)
-            | Operation::Forget(_)
-            | Operation::Ready => call.await,
-        }
-    }
 }

@@ -1,7 +1,8 @@
 //! A storm: many equal requests of API clients at once, each repeated until it hears an end.
 
 use super::sender::TaskSender;
-use crate::crash::{self, WorkId, payload};
+use crate::crash::{SenderAnswer, payload};
+use crate::harness::WorkId;
 use semel::Outcome;
 use semel_rig::http::{Answer, Request};
 use std::time::Duration;
@@ -24,7 +25,7 @@ const PAUSE_OF_EACH: Duration = Duration::from_micros(700);
 #[derive(Clone, Debug)]
 pub(super) struct ClientAnswer {
     pub(super) work: WorkId,
-    pub(super) end: crash::SenderAnswer,
+    pub(super) end: SenderAnswer,
 }
 
 /// Asks for a piece of work from many clients at once, at all gates.
@@ -50,7 +51,7 @@ async fn ask(
     work: WorkId,
     client: usize,
     clients: usize,
-) -> anyhow::Result<crash::SenderAnswer> {
+) -> anyhow::Result<SenderAnswer> {
     let until = Instant::now() + ASK_FOR;
     let pause = PAUSE_OF_EACH * u32::try_from(clients)?;
     let request = Request::post_json("/work", payload(work)).within(ANSWER_WITHIN);
@@ -69,30 +70,27 @@ async fn ask(
         }
         sleep(Duration::from_millis(rand::random_range(AGAIN_MS)) + pause).await;
     }
-    Ok(crash::SenderAnswer::Again(
+    Ok(SenderAnswer::Again(
         "no end, however often it was asked for".into(),
     ))
 }
 
 /// What an answer means to a client; `None`: ask again.
-fn end(answer: &Answer) -> Option<crash::SenderAnswer> {
+fn end(answer: &Answer) -> Option<SenderAnswer> {
     if answer.header("semel-recorded").is_some() {
         return None;
     }
     match answer.status {
-        409 if answer.body.contains("parked") => Some(crash::SenderAnswer::Parked),
+        409 if answer.body.contains("parked") => Some(SenderAnswer::Parked),
         409 | 429 | 500..600 => None,
         status @ (200 | 422) if answer.header("content-type").is_none() => {
             let outcome = Outcome::new(status, answer.body.clone());
-            Some(crash::SenderAnswer::Settled {
+            Some(SenderAnswer::Settled {
                 succeeded: status == 200,
                 outcome: hex::encode(outcome.encode()),
                 replayed: answer.header("idempotent-replayed").is_some(),
             })
         }
-        status => Some(crash::SenderAnswer::Wrong(format!(
-            "{status}: {}",
-            answer.body
-        ))),
+        status => Some(SenderAnswer::Wrong(format!("{status}: {}", answer.body))),
     }
 }

@@ -1,18 +1,23 @@
 //! The deployments that are attacked, and those that are broken on purpose.
 
 use super::attack::{self, ArmedFaults, AttackLog, AttackSettings};
-use super::deployment::{Deployment, GateAddress, LongEffects};
-use super::flaw::GateFlaw;
+use super::deployment::{Deployment, GateAddress};
 use super::links::Links;
-use super::report::{Floor, GateReport};
+use super::partial_message::PartialMessage;
+use super::points::points;
 use super::store::DeploymentStore;
 use super::trace;
-use crate::crash::{self, Case, Downstream, Evidence, Mode, Senders, Verdict};
+use crate::crash::{self, Case, Counts, Downstream, Evidence, LongEffects, Mode, Promise, Senders};
+use crate::faults::{self, Defect, Trial};
+use crate::harness::{
+    ArmedFault, Cell, Event, FaultKind, InjectedFault, ProcessFault, Report, Role, Row, StoreKind,
+    Verdict, side_by_side,
+};
 use anyhow::Context;
+use semel::protocol::State;
 use semel_rig::Link;
 use std::path::PathBuf;
 use std::time::Duration;
-use tokio::task::JoinSet;
 
 /// The lease of every run: long enough that a loaded machine rarely costs one, short enough that many lapse.
 const LEASE: Duration = Duration::from_millis(1200);
@@ -20,8 +25,10 @@ const LEASE: Duration = Duration::from_millis(1200);
 /// Every nth piece of work is a storm.
 const API_EVERY: u32 = 40;
 
-/// How long everything may take to end once the faults are over.
+/// How long everything may take to end once the faults are over; what is broken on purpose may be stuck, and is judged
+/// all the same.
 const HEAL_MAX: Duration = Duration::from_secs(120);
+const BROKEN_HEAL_MAX: Duration = Duration::from_secs(4);
 
 /// How long work may take to end then, but for one piece in a hundred: a lease, two of the longest pauses of a sender (a
 /// client of the largest storm), the longest effect, and the longest jump of a clock, which lets a lease seem longer.
@@ -36,49 +43,55 @@ const HANDLER_BACK_WITHIN: Duration = Duration::from_secs(3);
 /// How many gates share a store that can be shared.
 const GATES: usize = 3;
 
-/// What the broker is told to do wrong.
-const BROKER_FAULTS: [&str; 5] = [
+/// What the broker is told to do wrong; to broken gates it delivers most work again after a lease.
+const BROKER_FAULTS: &[&str] = &[
     "duplicate=0.08",
     "duplicate-at-once=0.08",
     "lose-answer=0.06",
     "overlap=0.04:300ms",
     "cut=0.02:5",
 ];
+const BROKER_FAULTS_OF_BROKEN: &[&str] = &["duplicate-at-once=0.2", "overlap=0.8:1500ms"];
 
-/// How many effects are long.
-const LONG: LongEffects = LongEffects { first: 4, later: 4 };
+/// How often a paused gate must find its run taken over, where that is what brings a fault to light.
+const ZOMBIES_MIN: usize = 4;
+
+/// Every nth visit of a broken gate meets its armed fault.
+const VISITS: u32 = 3;
+
+/// A run with fewer of these shows nothing: how they are called, under which head they are counted, and how many; the
+/// short form is satisfied with less.
+const NEEDED: &[(&str, &str, usize)] = &[
+    ("successes", "succeeded", 1_000),
+    ("faults in flight", "in flight", 50),
+    ("ambiguous operations", "ambiguous", 20),
+];
+const NEEDED_OF_SHORT: &[(&str, &str, usize)] = &[
+    ("successes", "succeeded", 60),
+    ("faults in flight", "in flight", 8),
+    ("ambiguous operations", "ambiguous", 8),
+];
 
 /// What is tried in the short form.
-const SHORT: [(GateStore, Mode); 3] = [
-    (GateStore::Embedded, Mode::Retry),
-    (GateStore::Postgres, Mode::Transaction),
-    (GateStore::Redis, Mode::Park),
+const SHORT: &[(StoreKind, Mode)] = &[
+    (StoreKind::Embedded, Mode::Retry),
+    (StoreKind::Postgres, Mode::Transaction),
+    (StoreKind::Redis, Mode::Park),
 ];
 
 /// What is tried.
-const DEPLOYMENTS: [(GateStore, Mode); 10] = [
-    (GateStore::Embedded, Mode::Retry),
-    (GateStore::Embedded, Mode::Park),
-    (GateStore::Embedded, Mode::Downstream),
-    (GateStore::Postgres, Mode::Transaction),
-    (GateStore::Postgres, Mode::Retry),
-    (GateStore::Postgres, Mode::Park),
-    (GateStore::Postgres, Mode::Downstream),
-    (GateStore::Redis, Mode::Retry),
-    (GateStore::Redis, Mode::Park),
-    (GateStore::Redis, Mode::Downstream),
+const DEPLOYMENTS: &[(StoreKind, Mode)] = &[
+    (StoreKind::Embedded, Mode::Retry),
+    (StoreKind::Embedded, Mode::Park),
+    (StoreKind::Embedded, Mode::Downstream),
+    (StoreKind::Postgres, Mode::Transaction),
+    (StoreKind::Postgres, Mode::Retry),
+    (StoreKind::Postgres, Mode::Park),
+    (StoreKind::Postgres, Mode::Downstream),
+    (StoreKind::Redis, Mode::Retry),
+    (StoreKind::Redis, Mode::Park),
+    (StoreKind::Redis, Mode::Downstream),
 ];
-
-/// A kind of store.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum GateStore {
-    /// In the gate's own process.
-    Embedded,
-    /// A PostgreSQL server.
-    Postgres,
-    /// A Redis server.
-    Redis,
-}
 
 /// How long to attack, and with which dice.
 #[derive(Clone, Debug)]
@@ -90,66 +103,119 @@ pub struct Plan {
     /// How long each deployment is attacked.
     pub lasts: Duration,
     /// Only deployments whose name, such as `redis park`, contains this.
-    pub only: String,
+    pub filter: String,
     /// Whether the long form is asked for: largest storms, and every point must be met.
     pub whole: bool,
     /// How many deployments at the same time.
     pub side_by_side: usize,
 }
 
-/// Attacks every deployment that is asked for.
+/// What a deployment is made from.
+#[derive(Clone, Copy, Debug)]
+struct DeploymentPlan {
+    store: StoreKind,
+    mode: Mode,
+    defect: Option<Defect>,
+    broker_faults: &'static [&'static str],
+    long: LongEffects,
+}
+
+/// What came of an attack.
+struct Attacked {
+    log: AttackLog,
+    evidence: Evidence,
+    verdict: Verdict<Promise>,
+    counts: Counts,
+}
+
+/// Attacks every deployment that is asked for; each is told as it ends.
 ///
 /// # Errors
-/// When a server or a process cannot be used, a promise was broken, or the run was too easy to mean anything.
-pub async fn prove(plan: &Plan, tell: fn(&str)) -> anyhow::Result<GateReport> {
-    let named = |(_, (store, mode)): &(u64, (GateStore, Mode))| {
-        format!("{} {}", store.name(), mode.name()).contains(&plan.only)
+/// When a server or a process cannot be used.
+pub async fn prove(plan: &Plan, tell: fn(&str)) -> anyhow::Result<Report> {
+    let whole = plan.whole || !plan.filter.is_empty();
+    let deployments = if whole { DEPLOYMENTS } else { SHORT };
+    let named = |(_, (store, mode)): &(u64, &(StoreKind, Mode))| {
+        format!("{} {}", store.name(), mode.name()).contains(&plan.filter)
     };
-    let deployments: &[_] = if plan.whole || !plan.only.is_empty() {
-        &DEPLOYMENTS
-    } else {
-        &SHORT
-    };
-    let mut deployments = (0..).zip(deployments.iter().copied()).filter(named);
-    let (mut running, mut report) = (JoinSet::new(), GateReport::default());
-    loop {
-        while running.len() < plan.side_by_side
-            && let Some((number, (store, mode))) = deployments.next()
-        {
-            let seed = plan.seed.wrapping_mul(1_000).wrapping_add(number);
-            let planned = DeploymentPlan {
-                store,
-                mode,
-                flaw: None,
-                broker_faults: &BROKER_FAULTS,
-                long: LONG,
-            };
-            running.spawn(run(planned, seed, plan.settings()));
-        }
-        let Some(done) = running.join_next().await else {
-            break;
+    let attacks = (0..).zip(deployments).filter(named);
+    let attacks = attacks.map(|(number, (store, mode))| {
+        let planned = DeploymentPlan {
+            store: *store,
+            mode: *mode,
+            defect: None,
+            broker_faults: BROKER_FAULTS,
+            long: LongEffects { first: 4, later: 4 },
         };
-        let (deployment, log, evidence, verdict) = done??;
-        tell(&report.add(&deployment, &log, &evidence, verdict));
+        run(planned, plan.seed_of(number), plan.settings())
+    });
+    let (mut report, mut late) = (Report::default(), Vec::new());
+    side_by_side(plan.side_by_side, attacks, |attacked: Attacked| {
+        let met = attacked.log.injector.injected.iter().filter_map(point_met);
+        report.points.extend(met);
+        late.extend(attacked.late(if plan.whole { LIVE_WITHIN } else { HEAL_MAX }));
+        let row = attacked.row();
+        tell(&format!("{row}{}", row.complaints.join("\n")));
+        report.add(row);
+    })
+    .await?;
+    let needed = if plan.whole { NEEDED } else { NEEDED_OF_SHORT };
+    report.invalid = report.total().too_few(needed);
+    report.invalid.extend(late);
+    if plan.whole {
+        let missed = every_point().filter(|point| !report.points.contains(point));
+        let missed: Vec<String> = missed.map(|it| format!("{it} was never met")).collect();
+        report.invalid.extend(missed);
     }
     Ok(report)
 }
 
-/// What came of a deployment.
-pub(super) type Attacked = (Deployment, AttackLog, Evidence, Verdict);
-
-/// What a deployment is made from.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct DeploymentPlan {
-    pub(super) store: GateStore,
-    pub(super) mode: Mode,
-    pub(super) flaw: Option<GateFlaw>,
-    pub(super) broker_faults: &'static [&'static str],
-    pub(super) long: LongEffects,
+/// Attacks what is broken on purpose; says for each how often the checker saw the promise broken.
+///
+/// # Errors
+/// When a server or a process cannot be used, or something broken passed.
+pub async fn convict_broken_gates(plan: &Plan) -> anyhow::Result<Vec<String>> {
+    let mut trials = Vec::new();
+    for (number, (fault, trial)) in (100..).zip(faults::trials()) {
+        let Trial::Gate {
+            store,
+            promise,
+            armed,
+            long,
+        } = trial
+        else {
+            continue;
+        };
+        let planned = DeploymentPlan {
+            store,
+            mode: Mode::Retry,
+            defect: fault.defect,
+            broker_faults: BROKER_FAULTS_OF_BROKEN,
+            long,
+        };
+        let attack = run(
+            planned,
+            plan.seed_of(number),
+            plan.settings_of_broken(armed),
+        );
+        trials.push(async move {
+            let what = format!("{}, {}", store.name(), fault.name);
+            let attacked = attack.await?;
+            let (zombies, needed) = (attacked.log.zombies, zombies_min(armed));
+            anyhow::ensure!(
+                zombies >= needed,
+                "{what}: only {zombies} paused gates found their run taken over, {needed} are needed"
+            );
+            attacked.verdict.convicts(&what, &[promise])
+        });
+    }
+    let mut convicted = Vec::new();
+    side_by_side(trials.len(), trials, |it| convicted.push(it)).await?;
+    Ok(convicted)
 }
 
-/// Stages a deployment, fights it and judges it.
-pub(super) async fn run(
+/// Sets a deployment up, attacks it and judges it.
+async fn run(
     planned: DeploymentPlan,
     seed: u64,
     settings: AttackSettings,
@@ -157,7 +223,7 @@ pub(super) async fn run(
     let DeploymentPlan {
         store,
         mode,
-        flaw,
+        defect,
         broker_faults,
         long,
     } = planned;
@@ -166,8 +232,56 @@ pub(super) async fn run(
     let name = format!("gate{}x{seed}", std::process::id());
     let deployed = DeploymentStore::start(store, &name, dir.path()).await?;
     let handler = testbed::free_port()?;
+    let (gates, links) = gates(store, &deployed, handler).await?;
+    let case = Case {
+        name,
+        location: deployed.location.clone(),
+        mode,
+        defect,
+        lease: LEASE,
+        dir: dir.path().to_owned(),
+        downstream: downstream.port,
+        senders: Senders::Gate {
+            api_every: API_EVERY,
+        },
+    };
+    if mode == Mode::Transaction {
+        drop(case.location.open().await?);
+    }
+    crash::prepare(&case).await?;
+    let deployment = Deployment {
+        case,
+        seed,
+        gates,
+        broker: testbed::free_port()?,
+        broker_dir: dir.path().join("broker"),
+        broker_faults: broker_faults.iter().map(|it| (*it).to_owned()).collect(),
+        handler,
+        long,
+    };
+    let log = attack::run(&deployment, &settings, deployed.server, links).await?;
+    let evidence = trace::evidence(&deployment.case, &log, &downstream).await?;
+    let (verdict, counts) = crash::check(&evidence);
+    Ok(Attacked {
+        log,
+        evidence,
+        verdict,
+        counts,
+    })
+}
+
+/// Where the gates will listen, and the links before and behind them.
+async fn gates(
+    store: StoreKind,
+    deployed: &DeploymentStore,
+    handler: u16,
+) -> anyhow::Result<(Vec<GateAddress>, Links)> {
     let (mut gates, mut stores, mut handlers) = (Vec::new(), Vec::new(), Vec::new());
-    for number in 0..store.gates() {
+    let count = match store {
+        StoreKind::Embedded => 1,
+        StoreKind::Postgres | StoreKind::Redis => GATES,
+    };
+    for number in 0..count {
         let (location, link) = deployed.linked().await?;
         stores.push(link);
         // The first gate reaches the handler without a link, so that it is refused where nobody listens.
@@ -182,71 +296,49 @@ pub(super) async fn run(
         });
         handlers.push(link);
     }
-    let case = Case {
-        name,
-        location: deployed.location.clone(),
-        mode,
-        broken: None,
-        lease: LEASE,
-        dir: dir.path().to_owned(),
-        downstream: downstream.port,
-        senders: Senders::Gate {
-            api_every: API_EVERY,
-        },
-    };
-    if mode == Mode::Transaction {
-        drop(case.location.open().await?);
-    }
-    crash::prepare(&case).await?;
-    let ports = gates.iter().map(|address| address.port);
+    let gate_ports: Vec<u16> = gates.iter().map(|gate| gate.port).collect();
     let links = Links {
-        front: Link::to_any(ports.collect(), Duration::ZERO).await?,
+        front: Link::to_any(gate_ports.clone(), Duration::ZERO).await?,
+        gate_ports,
         stores,
         handlers,
     };
-    let deployment = Deployment {
-        case,
-        seed,
-        gates,
-        broker: testbed::free_port()?,
-        broker_dir: dir.path().join("broker"),
-        broker_faults: broker_faults.iter().map(|it| (*it).to_owned()).collect(),
-        handler,
-        long,
-        flaw,
-    };
-    let log = attack::run(&deployment, &settings, deployed.server.clone(), links).await?;
-    let evidence = trace::evidence(&deployment.case, &log, &downstream).await?;
-    let verdict = crash::check(&evidence);
-    Ok((deployment, log, evidence, verdict))
+    Ok((gates, links))
 }
 
-// === impl GateStore ===
+/// The point where a fault was met, as reports name it.
+fn point_met(injected: &InjectedFault) -> Option<String> {
+    let (role, _) = injected.kind.to_process()?;
+    let point = injected.point.as_ref()?;
+    Some(format!("the {}'s point {point}", role.name()))
+}
 
-impl GateStore {
-    /// The word for it.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Embedded => "embedded",
-            Self::Postgres => "postgres",
-            Self::Redis => "redis",
-        }
-    }
+fn every_point() -> impl Iterator<Item = String> {
+    let roles = [Role::Gate(0), Role::Broker, Role::Handler];
+    roles.into_iter().flat_map(|role| {
+        let partial = PartialMessage::ALL.into_iter();
+        let partial = partial.filter(move |it| it.victim == role);
+        let points = points(role).into_iter().chain(partial.map(|it| it.point));
+        points.map(move |point| format!("the {}'s point {point}", role.name()))
+    })
+}
 
-    const fn gates(self) -> usize {
-        match self {
-            Self::Embedded => 1,
-            Self::Postgres | Self::Redis => GATES,
-        }
+const fn zombies_min(armed: Option<(&str, ProcessFault)>) -> usize {
+    match armed {
+        Some((_, ProcessFault::Pause)) => ZOMBIES_MIN,
+        Some((_, ProcessFault::Kill)) | None => 0,
     }
 }
 
 // === impl Plan ===
 
 impl Plan {
+    const fn seed_of(&self, number: u64) -> u64 {
+        self.seed.wrapping_mul(1_000).wrapping_add(number)
+    }
+
     /// How hard each deployment is tried.
-    pub(super) fn settings(&self) -> AttackSettings {
+    fn settings(&self) -> AttackSettings {
         AttackSettings {
             program: self.program.clone(),
             lasts: self.lasts,
@@ -264,26 +356,113 @@ impl Plan {
         }
     }
 
-    /// What makes a run as a whole too easy to mean anything, or too slow to end.
-    #[must_use]
-    pub fn invalid(&self, report: &GateReport) -> Vec<String> {
-        let floor = if self.whole {
-            Floor {
-                succeeded: 1_000,
-                in_flight: 50,
-                unknown: 20,
-                every_point: true,
-                p99_max: LIVE_WITHIN,
-            }
-        } else {
-            Floor {
-                succeeded: 60,
-                in_flight: 8,
-                unknown: 8,
-                every_point: false,
-                p99_max: HEAL_MAX,
-            }
-        };
-        report.invalid(floor)
+    /// How hard a broken gate is tried that may run into this fault.
+    fn settings_of_broken(&self, armed: Option<(&str, ProcessFault)>) -> AttackSettings {
+        let armed_faults = armed.map_or(ArmedFaults::None, |(point, fault)| {
+            ArmedFaults::Only(ArmedFault {
+                point: point.to_owned(),
+                visit: VISITS,
+                fault,
+                again: true,
+            })
+        });
+        AttackSettings {
+            storms: vec![2],
+            faults_every: None,
+            heal_max: BROKEN_HEAL_MAX,
+            armed_faults,
+            zombies_min: zombies_min(armed),
+            ..self.settings()
+        }
+    }
+}
+
+// === impl Attacked ===
+
+impl Attacked {
+    /// That it took too long to end, if it did.
+    fn late(&self, max: Duration) -> Option<String> {
+        let p99 = trace::p99_to_end(&self.evidence, &self.log);
+        let (store, mode) = self.name();
+        (p99 > max).then(|| {
+            format!("{store} {mode}: {p99:?} after the heal one work in a hundred had not ended, {max:?} are allowed")
+        })
+    }
+
+    fn name(&self) -> (&'static str, &'static str) {
+        let case = &self.evidence.case;
+        (case.location.kind().name(), case.mode.name())
+    }
+
+    fn row(&self) -> Row {
+        let stuck = self.log.stuck.iter();
+        let stuck = stuck.map(|what| format!("stuck after the heal: {what}"));
+        let (store, mode) = self.name();
+        Row {
+            store,
+            mode,
+            cells: self.cells(),
+            complaints: self
+                .verdict
+                .complaints("work")
+                .into_iter()
+                .chain(stuck)
+                .collect(),
+        }
+    }
+
+    fn cells(&self) -> Vec<(&'static str, Cell)> {
+        let Self {
+            log,
+            evidence,
+            verdict,
+            counts,
+        } = self;
+        let injected = &log.injector.injected;
+        let count = |is: fn(FaultKind) -> bool| injected.iter().filter(|it| is(it.kind)).count();
+        let cut = |event: &&Event| matches!(event, Event::Cut { .. });
+        let handler_cuts = evidence.ledgers.values().flatten().filter(cut).count();
+        let met = injected.iter().filter(|it| !it.in_flight.is_empty());
+        let kills = vec![
+            count(|kind| matches!(kind, FaultKind::Kill(Role::Gate(_)))),
+            count(|kind| kind == FaultKind::Kill(Role::Broker)),
+            count(|kind| kind == FaultKind::Kill(Role::Handler)),
+        ];
+        let pauses = count(|kind| matches!(kind, FaultKind::Pause(_)));
+        let mut cells = vec![
+            ("works", Cell::from(log.works as usize)),
+            ("storms", log.storms.into()),
+            ("effects begun", counts.runs.into()),
+            ("succeeded", evidence.in_state(State::Succeeded).into()),
+            ("parked", evidence.in_state(State::Parked).into()),
+            ("faults", (injected.len() + handler_cuts).into()),
+            ("kills gate/broker/handler", Cell::Counts(kills)),
+            ("pauses", pauses.into()),
+            ("drains", count(|kind| kind == FaultKind::Drain).into()),
+            (
+                "cuts",
+                (count(|kind| kind == FaultKind::Cut) + handler_cuts).into(),
+            ),
+            (
+                "black holes",
+                count(|kind| kind == FaultKind::Blackhole).into(),
+            ),
+            (
+                "store crashes",
+                count(|kind| kind == FaultKind::Outage).into(),
+            ),
+            (
+                "clock jumps",
+                count(|kind| kind == FaultKind::ClockJump).into(),
+            ),
+            ("in flight", (met.count() + handler_cuts).into()),
+            ("ambiguous", (evidence.unknown() + log.unclear).into()),
+        ];
+        cells.extend(crash::promise_cells(verdict, *counts, log.stuck.len()));
+        cells.extend([
+            ("p99 to end", trace::p99_to_end(evidence, log).into()),
+            ("ended after", log.ended_after.into()),
+        ]);
+        cells
     }
 }

@@ -1,16 +1,14 @@
 //! The trace: what an attack left behind, as evidence for the checker of crash runs.
 
 use super::attack::AttackLog;
-use super::injected::FaultKind;
 use crate::crash::{
-    self, Case, Delivery, Downstream, DriveLog, EffectBehaviour, Evidence, InjectedFault, Line,
-    ProcessFault, Sent, WorkId,
+    Case, Delivery, Downstream, DriveLog, EffectBehaviour, Evidence, SenderAnswer, Sent,
 };
+use crate::harness::{Event, FaultKind, InjectedFault, Ledger, Role, WorkId};
 use semel::letter::Reason;
 use semel::protocol::State;
 use semel::store::{Letters, Store};
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::PathBuf;
 use std::time::Duration;
 use tokio::time::{Instant, sleep};
 
@@ -48,34 +46,33 @@ impl Trace {
     /// How many pieces of work have come to a handler.
     pub(super) fn begun(&mut self, handlers: &[u32]) -> anyhow::Result<usize> {
         for number in handlers {
-            let path: PathBuf = self.case.ledger(*number);
-            let length = std::fs::metadata(&path).map_or(0, |it| it.len());
+            let path = Ledger::path(&self.case.dir, *number);
+            let length = std::fs::metadata(path).map_or(0, |it| it.len());
             if self.lengths.insert(*number, length) == Some(length) {
                 continue;
             }
-            for line in crash::read(&path)? {
-                self.follow(&line);
+            for event in Ledger::read(&self.case.dir, *number)? {
+                self.follow(&event);
             }
         }
         Ok(self.begun.len())
     }
 
-    fn follow(&mut self, line: &Line) {
-        match line {
-            Line::Begun(attempt) => {
+    fn follow(&mut self, event: &Event) {
+        match event {
+            Event::Begun(attempt) => {
                 let runs = self.begun.entry(attempt.work).or_default();
                 runs.insert(attempt.delivery, attempt.fence);
             }
-            Line::Answered { delivery } => {
+            Event::Answered { delivery } => {
                 self.answered.insert(*delivery);
             }
-            Line::Received { .. }
-            | Line::Effect { .. }
-            | Line::FaultHit(_)
-            | Line::PointHit { .. }
-            | Line::Cut { .. }
-            | Line::Doubted { .. }
-            | Line::Stalled { .. } => {}
+            Event::Received { .. }
+            | Event::Effect { .. }
+            | Event::PointHit { .. }
+            | Event::Cut { .. }
+            | Event::Doubted { .. }
+            | Event::Stalled { .. } => {}
         }
     }
 
@@ -95,83 +92,58 @@ pub(super) async fn evidence(
     log: &AttackLog,
     downstream: &Downstream,
 ) -> anyhow::Result<Evidence> {
-    let killed = log.injector.injected.iter();
+    let mut events: Vec<Event> = Vec::new();
+    for number in 0..log.processes {
+        events.extend(Ledger::read(&case.dir, number)?);
+    }
+    let mut injected = log.injector.injected.clone();
+    let killed = injected.iter();
     let killed = killed.filter(|injection| matches!(injection.kind, FaultKind::Kill(_)));
-    let killed: BTreeSet<u64> = killed
-        .flat_map(|injection| injection.open.clone())
-        .collect();
-    let mut sent = grants(case, log.processes, &killed)?;
+    let killed: BTreeSet<u64> = killed.flat_map(|it| it.in_flight.clone()).collect();
+    let mut sent = grants(&events, &killed);
     sent.extend(heard(log));
     sent.extend(told_parked(case, log.works).await?);
-    let mut injected: Vec<InjectedFault> = log.injector.injected.iter().map(as_met).collect();
-    injected.push(lost_by_handlers(case, log)?);
+    injected.push(lost_by_handlers(&events, log));
     let drive = DriveLog {
         sent,
         injected,
-        workers: log.processes,
+        processes: log.processes,
         stuck: Vec::new(),
     };
     settled(case).await?;
     Evidence::gather(case, log.works, drive, downstream).await
 }
 
-/// For the checker it matters only what a fault met.
-fn as_met(injection: &super::injected::Injection) -> InjectedFault {
-    InjectedFault {
-        worker: 0,
-        fault: match injection.kind {
-            FaultKind::Kill(_) => ProcessFault::Kill,
-            FaultKind::Pause(_)
-            | FaultKind::Drain
-            | FaultKind::Cut
-            | FaultKind::Blackhole
-            | FaultKind::PartialMessage
-            | FaultKind::Outage
-            | FaultKind::Clock => ProcessFault::Pause,
-        },
-        point: None,
-        open: injection.open.clone(),
-    }
-}
-
 /// The runs whose gate lost the handler just when one died, though that one may not have read the request yet.
-fn lost_by_handlers(case: &Case, log: &AttackLog) -> anyhow::Result<InjectedFault> {
-    let mut open = BTreeSet::new();
-    for number in 0..log.processes {
-        for line in crash::read(&case.ledger(number))? {
-            if let Line::Doubted { delivery, at } = line {
-                let found = at.saturating_sub(NOTICED_BEFORE_US)..at + NOTICED_AFTER_US;
-                let died = log
-                    .injector
-                    .handler_deaths
-                    .iter()
-                    .any(|at| found.contains(at));
-                open.extend(died.then_some(delivery));
-            }
+fn lost_by_handlers(events: &[Event], log: &AttackLog) -> InjectedFault {
+    let mut in_flight = BTreeSet::new();
+    for event in events {
+        if let Event::Doubted { delivery, at } = event {
+            let noticed = at.saturating_sub(NOTICED_BEFORE_US)..at + NOTICED_AFTER_US;
+            let mut deaths = log.injector.handler_deaths.iter();
+            let died = deaths.any(|at| noticed.contains(at));
+            in_flight.extend(died.then_some(*delivery));
         }
     }
-    Ok(InjectedFault {
-        worker: 0,
-        fault: ProcessFault::Kill,
+    InjectedFault {
+        kind: FaultKind::Kill(Role::Handler),
+        process: None,
         point: None,
-        open,
-    })
+        in_flight,
+    }
 }
 
 /// Every run that a gate asked for, as a delivery of its own.
-fn grants(case: &Case, processes: u32, killed: &BTreeSet<u64>) -> anyhow::Result<Vec<Sent>> {
+fn grants(events: &[Event], killed: &BTreeSet<u64>) -> Vec<Sent> {
     let mut works = BTreeMap::new();
-    for number in 0..processes {
-        for line in crash::read(&case.ledger(number))? {
-            if let Line::Received { delivery, work } = line {
-                works.insert(delivery, work);
-            }
+    for event in events {
+        if let Event::Received { delivery, work } = event {
+            works.insert(*delivery, *work);
         }
     }
     let sent = works.into_iter();
-    Ok(sent
-        .map(|(id, work)| sent_as(id, work, None, killed.contains(&id)))
-        .collect())
+    sent.map(|(id, work)| sent_as(id, work, None, killed.contains(&id)))
+        .collect()
 }
 
 /// What API clients heard, each as a delivery of its own.
@@ -199,7 +171,7 @@ async fn told_parked(case: &Case, works: u32) -> anyhow::Result<Vec<Sent>> {
                 sent.push(sent_as(
                     rand::random(),
                     work,
-                    Some(crash::SenderAnswer::Parked),
+                    Some(SenderAnswer::Parked),
                     false,
                 ));
             }
@@ -225,7 +197,7 @@ async fn settled(case: &Case) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn sent_as(id: u64, work: WorkId, heard: Option<crash::SenderAnswer>, unknown: bool) -> Sent {
+fn sent_as(id: u64, work: WorkId, heard: Option<SenderAnswer>, unknown: bool) -> Sent {
     Sent {
         delivery: Delivery {
             id,
@@ -250,6 +222,6 @@ pub(super) fn p99_to_end(evidence: &Evidence, log: &AttackLog) -> Duration {
         .filter_map(|ended| ended.checked_sub(log.healed_at))
         .collect();
     late.sort_unstable();
-    let place = late.len().saturating_sub(1) * 99 / 100;
-    Duration::from_micros(late.get(place).copied().unwrap_or_default())
+    let position = late.len().saturating_sub(1) * 99 / 100;
+    Duration::from_micros(late.get(position).copied().unwrap_or_default())
 }

@@ -6,9 +6,10 @@ use semel_embedded::{EmbeddedSettings, EmbeddedStore};
 use semel_postgres::{PostgresSettings, PostgresStore};
 use semel_redis::{RedisSettings, RedisStore};
 use serde::{Deserialize, Serialize};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
+use tokio::task::spawn_blocking;
 use tokio::time::{Instant, sleep};
 use tokio_postgres::{Client, NoTls};
 
@@ -20,6 +21,17 @@ const OPEN_WITHIN: Duration = Duration::from_secs(15);
 
 /// The pause before the next try.
 const OPEN_AGAIN: Duration = Duration::from_millis(50);
+
+/// A kind of store.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum StoreKind {
+    /// In the process that uses it.
+    Embedded,
+    /// A PostgreSQL server.
+    Postgres,
+    /// A Redis server.
+    Redis,
+}
 
 /// Where a store is.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -43,6 +55,41 @@ pub enum StoreLocation {
         /// Where it is.
         dir: PathBuf,
     },
+}
+
+// === impl StoreKind ===
+
+impl StoreKind {
+    /// The store's name.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Embedded => "embedded",
+            Self::Postgres => "postgres",
+            Self::Redis => "redis",
+        }
+    }
+
+    /// An empty store of this kind: on a server that tests share, or in this directory.
+    pub(crate) async fn fresh(
+        self,
+        name: &'static str,
+        dir: &Path,
+    ) -> anyhow::Result<StoreLocation> {
+        Ok(match self {
+            Self::Embedded => StoreLocation::Embedded {
+                dir: dir.join("store"),
+            },
+            Self::Postgres => StoreLocation::Postgres {
+                url: spawn_blocking(move || testbed::fresh_database(name)).await??,
+                group_items_max: 256,
+            },
+            Self::Redis => StoreLocation::Redis {
+                url: spawn_blocking(testbed::redis_url).await??,
+                prefix: format!("{name}{}", std::process::id()),
+            },
+        })
+    }
 }
 
 // === impl StoreLocation ===
@@ -97,13 +144,22 @@ impl StoreLocation {
         }
     }
 
-    /// The store's name.
+    /// Which kind it is.
     #[must_use]
-    pub const fn name(&self) -> &'static str {
+    pub const fn kind(&self) -> StoreKind {
         match self {
-            Self::Postgres { .. } => "postgres",
-            Self::Redis { .. } => "redis",
-            Self::Embedded { .. } => "embedded",
+            Self::Postgres { .. } => StoreKind::Postgres,
+            Self::Redis { .. } => StoreKind::Redis,
+            Self::Embedded { .. } => StoreKind::Embedded,
+        }
+    }
+
+    /// The database, where it is one.
+    #[must_use]
+    pub const fn database(&self) -> Option<&String> {
+        match self {
+            Self::Postgres { url, .. } => Some(url),
+            Self::Redis { .. } | Self::Embedded { .. } => None,
         }
     }
 }

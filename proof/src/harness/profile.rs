@@ -50,10 +50,3 @@ impl Profile {
         format!("{long}{SEED}={seed} cargo test -p proof --test {test}")
     }
 }
-
-/// What of a test to run, from the arguments that `cargo test` hands on: all of it, unless a name is among them.
-#[must_use]
-pub fn name_filter(arguments: &[String]) -> &str {
-    let mut names = arguments.iter().filter(|word| !word.starts_with('-'));
-    names.next().map_or("", String::as_str)
-}

@@ -1,272 +1,144 @@
-//! Wrong protocols, each with one decision of the real one spoilt. The checker must convict them all:
-//! a checker who lets one pass proves nothing.
-
-mod record;
-mod step;
+//! Mutants: the protocol with one of its decisions changed. [`faults`](crate::faults) lists them.
 
 use super::Settings;
 use super::invariant::Invariant;
-use super::protocol::Protocol;
+use super::world::Steps;
+use semel::clock::Time;
+use semel::protocol::{Claim, Decision, Fail, Lease, Operation, Record, State, StepRecord, decide};
+use std::time::Duration;
 
-/// A wrong protocol, and what it must be convicted of.
+/// A mutant, and what it must be convicted of.
 #[derive(Clone, Copy, Debug)]
 pub struct Mutant {
-    /// What is wrong with it.
-    pub name: &'static str,
     /// A world in which it shows.
     pub settings: Settings,
-    /// The rule that convicts it.
+    /// The invariant that convicts it.
     pub invariant: Invariant,
-    /// Its decisions.
-    pub protocol: Protocol,
+    /// What is changed.
+    pub change: Change,
 }
 
-const RETRY: Settings = Settings::RETRY.with_grants(2);
-const PARK: Settings = Settings::PARK.with_grants(2);
+/// The one thing that a mutant changes.
+#[derive(Clone, Copy, Debug)]
+pub enum Change {
+    /// What a decision is made from.
+    Input(fn(&mut Input)),
+    /// What was decided.
+    Decision(fn(&Input, &mut Decision)),
+    /// Whether a record is removed.
+    Sweepable(fn(&Record, Duration, Time) -> bool),
+    /// Which step a run finds.
+    StepFound(for<'a> fn(&'a Steps, &Lease) -> Option<&'a StepRecord>),
+}
 
-/// All mutants, by the rule that convicts them.
-pub const MUTANTS: &[Mutant] = &[
-    Mutant {
-        name: "claim ignores the lease",
-        settings: RETRY,
-        invariant: Invariant::OneLiveLease,
-        protocol: Protocol {
-            decide: record::claim_ignores_the_lease,
-            ..Protocol::REAL
-        },
-    },
-    Mutant {
-        name: "forget takes a live lease",
-        settings: RETRY,
-        invariant: Invariant::OneLiveLease,
-        protocol: Protocol {
-            decide: record::forget_takes_a_live_lease,
-            ..Protocol::REAL
-        },
-    },
-    Mutant {
-        name: "fence from the clock alone",
-        settings: RETRY,
-        invariant: Invariant::FencesRise,
-        protocol: Protocol {
-            decide: record::fence_from_the_clock_alone,
-            ..Protocol::REAL
-        },
-    },
-    Mutant {
-        name: "sweep without grace",
-        settings: Settings::UNSTEADY_CLOCK,
-        invariant: Invariant::FencesRise,
-        protocol: Protocol {
-            sweepable: record::sweep_without_grace,
-            ..Protocol::REAL
-        },
-    },
-    Mutant {
-        name: "complete without fence",
-        settings: RETRY,
-        invariant: Invariant::StaleChangesNothing,
-        protocol: Protocol {
-            decide: record::complete_without_fence,
-            ..Protocol::REAL
-        },
-    },
-    Mutant {
-        name: "renew without fence",
-        settings: RETRY,
-        invariant: Invariant::StaleChangesNothing,
-        protocol: Protocol {
-            decide: record::renew_without_fence,
-            ..Protocol::REAL
-        },
-    },
-    Mutant {
-        name: "parking takes the fence",
-        settings: PARK,
-        invariant: Invariant::StaleChangesNothing,
-        protocol: Protocol {
-            decide: record::parking_takes_the_fence,
-            ..Protocol::REAL
-        },
-    },
-    Mutant {
-        name: "lapse revokes",
-        settings: RETRY,
-        invariant: Invariant::StaleChangesNothing,
-        protocol: Protocol {
-            decide: record::lapse_revokes,
-            ..Protocol::REAL
-        },
-    },
-    Mutant {
-        name: "success does not absorb",
-        settings: RETRY,
-        invariant: Invariant::OneCompletion,
-        protocol: Protocol {
-            decide: record::success_does_not_absorb,
-            ..Protocol::REAL
-        },
-    },
-    Mutant {
-        name: "completion is overwritten",
-        settings: RETRY,
-        invariant: Invariant::OneCompletion,
-        protocol: Protocol {
-            decide: record::completion_is_overwritten,
-            ..Protocol::REAL
-        },
-    },
-    Mutant {
-        name: "replay loses the result",
-        settings: RETRY,
-        invariant: Invariant::SameReplay,
-        protocol: Protocol {
-            decide: record::replay_loses_the_result,
-            ..Protocol::REAL
-        },
-    },
-    Mutant {
-        name: "mismatch is ignored",
-        settings: RETRY,
-        invariant: Invariant::MismatchDisturbsNothing,
-        protocol: Protocol {
-            decide: record::mismatch_is_ignored,
-            ..Protocol::REAL
-        },
-    },
-    Mutant {
-        name: "expires_at goes back",
-        settings: RETRY,
-        invariant: Invariant::RetentionOutlivesLease,
-        protocol: Protocol {
-            decide: record::expires_at_goes_back,
-            ..Protocol::REAL
-        },
-    },
-    Mutant {
-        name: "sweep takes running",
-        settings: RETRY,
-        invariant: Invariant::RetentionOutlivesLease,
-        protocol: Protocol {
-            sweepable: record::sweep_takes_running,
-            ..Protocol::REAL
-        },
-    },
-    Mutant {
-        name: "parked expires",
-        settings: PARK,
-        invariant: Invariant::ParkedStays,
-        protocol: Protocol {
-            decide: record::parked_expires,
-            ..Protocol::REAL
-        },
-    },
-    Mutant {
-        name: "sweep takes parked",
-        settings: PARK,
-        invariant: Invariant::ParkedStays,
-        protocol: Protocol {
-            sweepable: record::sweep_takes_parked,
-            ..Protocol::REAL
-        },
-    },
-    Mutant {
-        name: "completion is answered, not written",
-        settings: RETRY,
-        invariant: Invariant::GuardedOnce,
-        protocol: Protocol {
-            decide: record::completion_is_not_written,
-            ..Protocol::REAL
-        },
-    },
-    Mutant {
-        name: "take-over gives a new born",
-        settings: RETRY,
-        invariant: Invariant::StepsRemembered,
-        protocol: Protocol {
-            decide: step::take_over_gives_a_new_born,
-            ..Protocol::REAL
-        },
-    },
-    Mutant {
-        name: "take-over ends the incarnation",
-        settings: RETRY,
-        invariant: Invariant::StepsRemembered,
-        protocol: Protocol {
-            decide: step::take_over_ends_the_incarnation,
-            ..Protocol::REAL
-        },
-    },
-    Mutant {
-        name: "step without born",
-        settings: RETRY,
-        invariant: Invariant::StepsRemembered,
-        protocol: Protocol {
-            step_found: step::step_of_any_incarnation,
-            ..Protocol::REAL
-        },
-    },
-    Mutant {
-        name: "step done runs again",
-        settings: RETRY,
-        invariant: Invariant::StepsRemembered,
-        protocol: Protocol {
-            decide: step::step_done_runs_again,
-            ..Protocol::REAL
-        },
-    },
-    Mutant {
-        name: "step in doubt runs under park",
-        settings: PARK,
-        invariant: Invariant::OneUnknownStart,
-        protocol: Protocol {
-            decide: step::step_in_doubt_runs,
-            ..Protocol::REAL
-        },
-    },
-    Mutant {
-        name: "in doubt retries under park",
-        settings: PARK,
-        invariant: Invariant::OneUnknownStart,
-        protocol: Protocol {
-            decide: record::in_doubt_retries_under_park,
-            ..Protocol::REAL
-        },
-    },
-    Mutant {
-        name: "lapse retries under park",
-        settings: PARK,
-        invariant: Invariant::OneUnknownStart,
-        protocol: Protocol {
-            decide: record::lapse_retries_under_park,
-            ..Protocol::REAL
-        },
-    },
-    Mutant {
-        name: "attempts are not counted",
-        settings: Settings::TWO_ATTEMPTS,
-        invariant: Invariant::AttemptsBounded,
-        protocol: Protocol {
-            decide: record::attempts_are_not_counted,
-            ..Protocol::REAL
-        },
-    },
-    Mutant {
-        name: "release counts as success",
-        settings: RETRY,
-        invariant: Invariant::SuccessHasEffect,
-        protocol: Protocol {
-            decide: record::release_counts_as_success,
-            ..Protocol::REAL
-        },
-    },
-    Mutant {
-        name: "lapse stays busy",
-        settings: RETRY,
-        invariant: Invariant::NeverStuck,
-        protocol: Protocol {
-            decide: record::lapse_stays_busy,
-            ..Protocol::REAL
-        },
-    },
-];
+/// What a decision is made from.
+#[derive(Clone, Debug)]
+pub struct Input {
+    /// The record of the key.
+    pub record: Option<Record>,
+    /// The step that the operation names.
+    pub step: Option<StepRecord>,
+    /// What is asked.
+    pub operation: Operation,
+    /// The store's reading of its clock.
+    pub now: Time,
+}
+
+// === impl Change ===
+
+impl Change {
+    pub(super) fn decide(
+        self,
+        record: Option<&Record>,
+        step: Option<&StepRecord>,
+        operation: &Operation,
+        now: Time,
+    ) -> Decision {
+        let mut input = Input {
+            record: record.cloned(),
+            step: step.cloned(),
+            operation: operation.clone(),
+            now,
+        };
+        if let Self::Input(change) = self {
+            change(&mut input);
+        }
+        let Input { record, step, .. } = &input;
+        let mut decision = decide(record.as_ref(), step.as_ref(), &input.operation, now);
+        if let Self::Decision(change) = self {
+            change(&input, &mut decision);
+        }
+        decision
+    }
+}
+
+// === impl Input ===
+
+impl Input {
+    /// Whether the record is in this state.
+    pub(crate) fn is(&self, state: State) -> bool {
+        let record = self.record.as_ref();
+        record.is_some_and(|record| record.state == state)
+    }
+
+    /// Whether the record is of a run whose lease has lapsed.
+    pub(crate) fn has_lapsed(&self) -> bool {
+        let record = self.record.as_ref();
+        self.is(State::Running) && record.is_some_and(|record| record.lease_until <= self.now)
+    }
+
+    /// Shows the record in another state.
+    pub(crate) fn show(&mut self, state: State) {
+        if let Some(record) = &mut self.record {
+            record.state = state;
+        }
+    }
+
+    /// Shows the record as if its lease had lapsed.
+    pub(crate) fn lapse(&mut self) {
+        let now = self.now;
+        if let Some(record) = &mut self.record {
+            record.lease_until = record.lease_until.min(now);
+        }
+    }
+
+    /// Whether it is a claim.
+    pub(crate) const fn is_claim(&self) -> bool {
+        matches!(self.operation, Operation::Claim(_))
+    }
+
+    /// Whether it is a completion.
+    pub(crate) const fn is_completion(&self) -> bool {
+        matches!(self.operation, Operation::Complete { .. })
+    }
+
+    /// Whether a step is begun.
+    pub(crate) const fn begins_step(&self) -> bool {
+        matches!(self.operation, Operation::StepBegin { .. })
+    }
+
+    /// Changes the claim, if it is one.
+    pub(crate) fn change_claim(&mut self, change: impl FnOnce(&mut Claim)) {
+        if let Operation::Claim(claim) = &mut self.operation {
+            change(claim);
+        }
+    }
+
+    /// Changes how a run fails, if it does.
+    pub(crate) fn change_failure(&mut self, change: impl FnOnce(&mut Fail)) {
+        if let Operation::Fail { how, .. } = &mut self.operation {
+            change(how);
+        }
+    }
+
+    /// Lets a completion or a renewal speak for the run that the record is of.
+    pub(crate) fn speak_for_record(&mut self) {
+        if let Operation::Complete { lease, .. } | Operation::Renew { lease, .. } =
+            &mut self.operation
+            && let Some(record) = &self.record
+        {
+            lease.fence = record.fence;
+            lease.owner = record.owner;
+        }
+    }
+}

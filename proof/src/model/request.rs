@@ -81,19 +81,6 @@ pub(super) const fn granted(decision: &Decision) -> Option<&Lease> {
     }
 }
 
-/// The same, to be spoilt.
-pub(super) const fn granted_mut(answer: &mut Answer) -> Option<&mut Lease> {
-    match answer {
-        Answer::Claimed(Claimed::Granted(lease)) => Some(lease),
-        Answer::Claimed(_)
-        | Answer::Held(_)
-        | Answer::Looked(_)
-        | Answer::StepBegun(_)
-        | Answer::Acted(_)
-        | Answer::Ready => None,
-    }
-}
-
 // === impl World ===
 
 impl World {

@@ -3,8 +3,8 @@
 
 use super::ghost::Ghost;
 use super::invariant::Invariant;
-use super::protocol::Steps;
-use semel::protocol::{Lease, Owner, Record};
+use semel::protocol::{Fence, Lease, Owner, Record, StepRecord};
+use std::collections::BTreeMap;
 
 /// Everything there is at one moment. The moment is always [`NOW`](super::time::NOW): time passes by making
 /// everything else a tick older.
@@ -25,6 +25,9 @@ pub struct World {
     /// The rules that the last action broke. Nothing happens after that.
     pub broken: Vec<Invariant>,
 }
+
+/// The one step of the key, by the incarnation it belongs to.
+pub type Steps = BTreeMap<Fence, StepRecord>;
 
 /// What a run has to do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -1,9 +1,13 @@
 //! A call: what a caller asked of the store, what it was told, and when. The checker reads nothing else of a worker.
 
-use semel::protocol::{Acted, Held, State, StepBegun};
-use semel::{Error, Outcome};
+use semel::protocol::{
+    Acted, Answer, Claim, Claimed, Fail, FailKind, Finding, Held, InDoubt, Lease, Operation, Owner,
+    State, StepBegun,
+};
+use semel::{Error, Fingerprint, Outcome};
 use serde::{Deserialize, Serialize};
 use std::hash::{DefaultHasher, Hasher};
+use std::num::NonZeroU32;
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
@@ -237,49 +241,144 @@ impl Call {
     }
 }
 
+// === impl Request ===
+
+impl Request {
+    /// What an operation asks.
+    pub(super) fn of(operation: &Operation) -> Self {
+        match operation {
+            Operation::Claim(claim) => Self::Claim(ClaimTerms::of(claim)),
+            Operation::Renew {
+                lease, lease_for, ..
+            } => Self::Renew(RunId::of(lease), micros(*lease_for)),
+            Operation::Complete {
+                lease,
+                result,
+                retention,
+            } => Self::Complete(RunId::of(lease), ResultId::of(result), micros(*retention)),
+            Operation::Fail { lease, how } => {
+                let (terms, result) = (FailureTerms::of(how), ResultId::of(&how.result));
+                Self::Fail(RunId::of(lease), terms, result)
+            }
+            Operation::Release(lease) => Self::Release(RunId::of(lease)),
+            Operation::StepBegin { lease, name } => Self::StepBegin(RunId::of(lease), name.clone()),
+            Operation::StepRestart { lease, name } => {
+                Self::StepRestart(RunId::of(lease), name.clone())
+            }
+            Operation::StepComplete {
+                lease,
+                name,
+                result,
+            } => Self::StepComplete(RunId::of(lease), name.clone(), digest(result)),
+            Operation::Resolve { how, .. } => Self::Operate(match &how.finding {
+                Finding::Succeeded(result) => OperatorCall::ResolveSucceeded(ResultId::of(result)),
+                Finding::Failed(result) => OperatorCall::ResolveFailed(ResultId::of(result)),
+                Finding::Retry => OperatorCall::ResolveRetry,
+            }),
+            Operation::Redrive(_) => Self::Operate(OperatorCall::Redrive),
+            Operation::ReleaseByOperator(_) => Self::Operate(OperatorCall::Release),
+            Operation::Forget(_) => Self::Operate(OperatorCall::Forget),
+            Operation::Look(_) | Operation::Ready => unreachable!("nobody asks this in a race"),
+        }
+    }
+}
+
+// === impl ClaimTerms ===
+
+impl ClaimTerms {
+    fn of(claim: &Claim) -> Self {
+        Self {
+            owner: OwnerId::of(claim.owner),
+            payload: u8::from(claim.fingerprint != Fingerprint::of(&[0])),
+            lease: micros(claim.lease),
+            retention: micros(claim.retention),
+            park: claim.in_doubt == InDoubt::Park,
+            max_attempts: claim.max_attempts.map_or(0, NonZeroU32::get),
+        }
+    }
+}
+
+// === impl FailureTerms ===
+
+impl FailureTerms {
+    fn of(how: &Fail) -> Self {
+        Self {
+            kind: match how.kind {
+                FailKind::Final => FailureKind::Final,
+                FailKind::Retryable { .. } => FailureKind::Retryable,
+                FailKind::InDoubt { .. } => FailureKind::InDoubt,
+            },
+            park: how.in_doubt == InDoubt::Park,
+            max_attempts: how.max_attempts.map_or(0, NonZeroU32::get),
+        }
+    }
+}
+
+// === impl OwnerId ===
+
+impl OwnerId {
+    /// The first half of an owner.
+    #[must_use]
+    pub fn of(owner: Owner) -> Self {
+        let (half, _) = owner.0.split_at(8);
+        Self(half.iter().fold(0, |id, byte| id << 8 | u64::from(*byte)))
+    }
+}
+
+// === impl RunId ===
+
+impl RunId {
+    /// The run of a lease.
+    #[must_use]
+    pub fn of(lease: &Lease) -> Self {
+        Self {
+            fence: lease.fence.0,
+            owner: OwnerId::of(lease.owner),
+            born: lease.born.0,
+            attempt: lease.attempt,
+        }
+    }
+}
+
 // === impl Response ===
 
 impl Response {
-    /// What an answer to a write under a lease says.
-    pub fn held(held: &Result<Held, Error>) -> Self {
-        match held {
-            Ok(Held::Applied(state)) => Self::Applied(state.number()),
-            Ok(Held::Already(state)) => Self::Already(state.number()),
-            Ok(Held::Settled(settled)) => Self::Settled(RecordedEnd::of(settled)),
-            Ok(Held::Parked) => Self::Parked,
-            Ok(Held::Stale) => Self::Stale,
-            Err(error) => Self::error(error),
-        }
-    }
-
-    /// What an answer to beginning a step says.
-    pub fn begun(begun: &Result<StepBegun, Error>) -> Self {
-        match begun {
-            Ok(StepBegun::Run) => Self::StepRun,
-            Ok(StepBegun::Memo { fence, result }) => Self::Memo(fence.0, digest(result)),
-            Ok(StepBegun::InDoubt(fence)) => Self::StepInDoubt(fence.0),
-            Ok(StepBegun::Settled(settled)) => Self::Settled(RecordedEnd::of(settled)),
-            Ok(StepBegun::Parked) => Self::Parked,
-            Ok(StepBegun::Stale) => Self::Stale,
-            Err(error) => Self::error(error),
-        }
-    }
-
-    /// What an answer to an operator says.
-    pub fn acted(acted: &Result<Acted, Error>) -> Self {
-        match acted {
-            Ok(Acted::Applied) => Self::Acted,
-            Ok(Acted::Refused) => Self::Refused,
-            Ok(Acted::Gone(state)) => Self::Gone(state.map_or(0, State::number)),
-            Err(error) => Self::error(error),
-        }
-    }
-
-    /// What an error says.
-    pub fn error(error: &Error) -> Self {
-        match error {
-            Error::Unavailable(why) | Error::Denied(why) => Self::Unknown(why.to_string()),
-            Error::Invalid(_) | Error::Corrupt(_) | Error::Bug(_) => Self::Wrong(error.to_string()),
+    /// What an answer says.
+    pub(super) fn of(answer: &Result<Answer, Error>) -> Self {
+        match answer {
+            Ok(Answer::Claimed(claimed)) => match claimed {
+                Claimed::Granted(lease) => Self::Granted(RunId::of(lease)),
+                Claimed::Replayed(settled) => Self::Replayed(RecordedEnd::of(settled)),
+                Claimed::Busy { .. } => Self::Busy,
+                Claimed::NotYet { .. } => Self::NotYet,
+                Claimed::Parked => Self::Parked,
+                Claimed::Mismatched => Self::Mismatched,
+            },
+            Ok(Answer::Held(held)) => match held {
+                Held::Applied(state) => Self::Applied(state.number()),
+                Held::Already(state) => Self::Already(state.number()),
+                Held::Settled(settled) => Self::Settled(RecordedEnd::of(settled)),
+                Held::Parked => Self::Parked,
+                Held::Stale => Self::Stale,
+            },
+            Ok(Answer::StepBegun(begun)) => match begun {
+                StepBegun::Run => Self::StepRun,
+                StepBegun::Memo { fence, result } => Self::Memo(fence.0, digest(result)),
+                StepBegun::InDoubt(fence) => Self::StepInDoubt(fence.0),
+                StepBegun::Settled(settled) => Self::Settled(RecordedEnd::of(settled)),
+                StepBegun::Parked => Self::Parked,
+                StepBegun::Stale => Self::Stale,
+            },
+            Ok(Answer::Acted(acted)) => match acted {
+                Acted::Applied => Self::Acted,
+                Acted::Refused => Self::Refused,
+                Acted::Gone(state) => Self::Gone(state.map_or(0, State::number)),
+            },
+            Ok(Answer::Looked(_) | Answer::Ready) => Self::Wrong(format!("{answer:?}")),
+            Err(Error::Unavailable(why) | Error::Denied(why)) => Self::Unknown(why.to_string()),
+            Err(error @ (Error::Invalid(_) | Error::Corrupt(_) | Error::Bug(_))) => {
+                Self::Wrong(error.to_string())
+            }
         }
     }
 }

@@ -10,26 +10,9 @@ mod witness;
 
 use super::call::Call;
 use super::history::History;
+use crate::harness::Verdict;
 use key_calls::KeyCalls;
 use std::collections::BTreeMap;
-
-/// What the checker found.
-#[derive(Clone, Debug, Default)]
-pub struct RaceVerdict {
-    /// What was broken.
-    pub broken: Vec<RaceViolation>,
-}
-
-/// A broken rule.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct RaceViolation {
-    /// Which.
-    pub rule: Rule,
-    /// On which key.
-    pub key: u32,
-    /// What was seen.
-    pub seen: String,
-}
 
 /// The rules.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -62,12 +45,12 @@ pub enum Rule {
 
 /// Checks every answer: by the answers alone, and where there is a history, by that too; and every change in it.
 #[must_use]
-pub fn check(calls: &[Call], history: Option<&History>) -> RaceVerdict {
+pub fn check(calls: &[Call], history: Option<&History>) -> Verdict<Rule> {
     let mut by_key: BTreeMap<u32, Vec<&Call>> = BTreeMap::new();
     for call in calls {
         by_key.entry(call.key).or_default().push(call);
     }
-    let mut verdict = RaceVerdict::default();
+    let mut verdict = Verdict::default();
     for (key, calls) in by_key {
         let key_calls = KeyCalls::new(key, calls);
         key_calls.check_grants(&mut verdict);
@@ -82,19 +65,4 @@ pub fn check(calls: &[Call], history: Option<&History>) -> RaceVerdict {
         }
     }
     verdict
-}
-
-// === impl RaceVerdict ===
-
-impl RaceVerdict {
-    fn convict(&mut self, rule: Rule, key: u32, seen: impl Into<String>) {
-        let seen = seen.into();
-        self.broken.push(RaceViolation { rule, key, seen });
-    }
-
-    /// How often a rule was broken.
-    #[must_use]
-    pub fn count(&self, rule: Rule) -> usize {
-        self.broken.iter().filter(|v| v.rule == rule).count()
-    }
 }

@@ -1,13 +1,13 @@
-//! The attack: what a caller does to the keys, drawn from its dice.
+//! A racer: what is done to the keys, drawn from its dice.
 
 use super::caller::Caller;
-use super::log::Log;
 use super::transaction::TransactionHandler;
-use super::worker::RacerConfig;
+use super::worker::RaceSettings;
+use crate::harness::{Ledger, ProcessConfig};
 use rand::Rng;
 use rand::rngs::StdRng;
 use semel::key::{Field, Scope};
-use semel::protocol::{Claim, Fail, FailKind, InDoubt, Lease, Owner};
+use semel::protocol::{Answer, Claim, Claimed, Fail, FailKind, InDoubt, Lease, Operation, Owner};
 use semel::{Fingerprint, Key, Store};
 use std::num::NonZeroU32;
 use std::sync::Arc;
@@ -44,17 +44,17 @@ pub(super) struct Racer {
 
 impl Racer {
     pub(super) async fn new(
-        config: &RacerConfig,
+        config: &ProcessConfig<RaceSettings>,
         store: Arc<dyn Store>,
-        log: Arc<Log>,
+        ledger: Ledger,
         rng: StdRng,
     ) -> anyhow::Result<Self> {
-        let keys = keys(&config.name);
+        let settings = &config.settings;
         Ok(Self {
-            caller: Caller::new(store, keys, log, rng),
-            handler: TransactionHandler::at(&config.location).await?,
-            operator_percent: config.operator_percent,
-            sweeps: config.worker == 0,
+            caller: Caller::new(store, keys(&settings.name), ledger, rng),
+            handler: TransactionHandler::at(&settings.location).await?,
+            operator_percent: settings.operator_percent,
+            sweeps: config.number == 0,
         })
     }
 
@@ -67,7 +67,7 @@ impl Racer {
             }
             let key = self.key();
             if self.caller.rng.random_ratio(self.operator_percent, 100) {
-                self.caller.operate(key).await?;
+                self.caller.operate(key).await;
             } else {
                 self.claim(key).await?;
             }
@@ -85,26 +85,24 @@ impl Racer {
 
     /// Claims, now and then twice, as whoever lost the first answer does; runs what is granted.
     async fn claim(&mut self, key: u32) -> anyhow::Result<()> {
-        let payload = u8::from(self.caller.rng.random_ratio(3, 100));
-        let Some(claim) = self.terms(key, payload) else {
+        let Some(claim) = self.terms(key) else {
             return Ok(());
         };
-        let mut granted = self.caller.claim(key, &claim, payload).await?;
+        let mut answer = self.caller.call(key, Operation::Claim(claim.clone())).await;
         if self.caller.rng.random_ratio(5, 100) {
-            granted = self.caller.claim(key, &claim, payload).await?;
+            answer = self.caller.call(key, Operation::Claim(claim.clone())).await;
         }
-        match granted {
-            Some(lease) => self.run(key, &lease, &claim).await,
-            None => {
-                let pause = self.caller.rng.random_range(PAUSE_MS);
-                sleep(Duration::from_millis(pause)).await;
-                Ok(())
-            }
+        if let Some(Answer::Claimed(Claimed::Granted(lease))) = answer {
+            return self.run(key, &lease, &claim).await;
         }
+        let pause = self.caller.rng.random_range(PAUSE_MS);
+        sleep(Duration::from_millis(pause)).await;
+        Ok(())
     }
 
-    fn terms(&mut self, key: u32, payload: u8) -> Option<Claim> {
+    fn terms(&mut self, key: u32) -> Option<Claim> {
         let rng = &mut self.caller.rng;
+        let payload = u8::from(rng.random_ratio(3, 100));
         Some(Claim {
             key: *self.caller.keys.get(key as usize)?,
             fingerprint: Fingerprint::of(&[payload]),
@@ -125,7 +123,7 @@ impl Racer {
     async fn run(&mut self, key: u32, lease: &Lease, terms: &Claim) -> anyhow::Result<()> {
         for name in ["charge", "ship"] {
             if self.caller.rng.random_ratio(1, 4) {
-                self.caller.step(key, lease, name, terms.in_doubt).await?;
+                self.caller.step(key, lease, name, terms.in_doubt).await;
             }
         }
         let leases = match self.caller.rng.random_range(0..10) {
@@ -135,7 +133,7 @@ impl Racer {
         };
         sleep(terms.lease.mul_f64(self.caller.rng.random_range(leases))).await;
         if self.caller.rng.random_ratio(1, 4) {
-            self.caller.renew(key, lease, terms).await?;
+            self.caller.call(key, renewal(lease, terms)).await;
         }
         let end = self.caller.rng.random_range(0..100);
         self.end(key, lease, terms, end).await?;
@@ -156,27 +154,37 @@ impl Racer {
             return handler.complete(&mut self.caller, key, lease, terms).await;
         }
         let delay = Duration::from_millis(self.caller.rng.random_range(0..30));
+        let (lease, result) = (lease.clone(), self.caller.result());
         let kind = match end {
             0..45 => {
-                let result = self.caller.result();
                 let retention = terms.retention;
-                return self.caller.complete(key, lease, &result, retention).await;
+                let complete = Operation::Complete {
+                    lease,
+                    result,
+                    retention,
+                };
+                self.caller.call(key, complete).await;
+                return Ok(());
             }
-            45..53 => return self.caller.release(key, lease).await,
+            45..53 => {
+                self.caller.call(key, Operation::Release(lease)).await;
+                return Ok(());
+            }
             // Nothing at all: its lease lapses.
             53..63 => return Ok(()),
             63..70 => FailKind::Final,
             70..88 => FailKind::Retryable { delay },
             _ => FailKind::InDoubt { delay },
         };
-        let fail = Fail {
+        let how = Fail {
             kind,
             in_doubt: terms.in_doubt,
             max_attempts: terms.max_attempts,
             retention: terms.retention,
-            result: self.caller.result(),
+            result,
         };
-        self.caller.fail(key, lease, &fail).await
+        self.caller.call(key, Operation::Fail { lease, how }).await;
+        Ok(())
     }
 
     /// A store that cannot be reached is swept another time.
@@ -188,6 +196,15 @@ impl Racer {
                 return;
             }
         }
+    }
+}
+
+/// A renewal of a run, as it was claimed.
+pub(super) fn renewal(lease: &Lease, terms: &Claim) -> Operation {
+    Operation::Renew {
+        lease: lease.clone(),
+        lease_for: terms.lease,
+        retention: terms.retention,
     }
 }
 

@@ -1,20 +1,17 @@
-//! The races that are run, and those against a store broken on purpose.
+//! The races that are run, and those against what is broken on purpose.
 
-use super::call::Call;
-use super::check::check;
-use super::drive::drive;
+use super::call::{Call, Request, Response};
+use super::check::{Rule, check};
 use super::history::History;
 use super::racer::keys;
-use super::report::{RaceCounts, RaceReport};
-use super::sabotage::Sabotage;
-use super::worker::RacerConfig;
-use crate::harness::{Flaw, Profile, StoreLocation};
+use super::worker::RaceSettings;
+use crate::faults::{self, Defect, Trial};
+use crate::harness::{
+    Cell, Ledger, Processes, Profile, Report, Role, Row, StoreKind, Verdict, side_by_side,
+};
 use anyhow::Context;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::time::Duration;
-use tokio::sync::Semaphore;
-use tokio::task::JoinSet;
 
 /// How many processes race.
 const PROCESSES: u32 = 8;
@@ -22,23 +19,29 @@ const PROCESSES: u32 = 8;
 /// How many callers each has.
 const CALLERS: u64 = 4;
 
+/// How many calls in a hundred are an operator's, unless a fault needs more of them to show.
+pub(crate) const OPERATOR_PERCENT: u32 = 6;
+
+/// How much longer than its time a process may take.
+const LATE_MAX: Duration = Duration::from_secs(20);
+
 /// How many races against broken stores run at the same time.
 const SIDE_BY_SIDE: usize = 3;
 
-/// A kind of store that processes can share.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum SharedStore {
-    /// PostgreSQL.
-    Postgres,
-    /// Redis.
-    Redis,
-}
+/// A race with fewer of these shows nothing: how they are called, under which head they are counted, and how many.
+const NEEDED: &[(&str, &str, usize)] = &[
+    ("grants", "granted", 500),
+    ("runs taken over", "taken over", 50),
+    ("stale calls", "stale", 50),
+    ("unknown answers", "unknown", 20),
+    ("operators' acts", "operator", 25),
+];
 
 /// One race.
 #[derive(Clone, Debug)]
 struct Race {
-    store: SharedStore,
-    sabotage: Option<Sabotage>,
+    store: StoreKind,
+    defect: Option<Defect>,
     operator_percent: u32,
     processes: u32,
     lasts: Duration,
@@ -46,24 +49,17 @@ struct Race {
     program: PathBuf,
 }
 
-/// Races on every store whose name contains `only`, at the same time.
+/// Races on every store whose name contains `filter`, at the same time.
 ///
 /// # Errors
 /// When a server, a worker or a store cannot be used.
-pub async fn prove(
-    profile: Profile,
-    program: &Path,
-    only: &str,
-) -> anyhow::Result<Vec<RaceReport>> {
-    let mut racing = JoinSet::new();
-    for store in SharedStore::ALL
-        .into_iter()
-        .filter(|store| store.name().contains(only))
-    {
-        let race = Race::honest(store, profile, program);
-        racing.spawn(async move { race.run().await });
-    }
-    racing.join_all().await.into_iter().collect()
+pub async fn prove(profile: Profile, program: &Path, filter: &str) -> anyhow::Result<Report> {
+    let stores = [StoreKind::Postgres, StoreKind::Redis];
+    let named = stores.into_iter().filter(|it| it.name().contains(filter));
+    let races = named.map(|store| Race::honest(store, profile, program).run());
+    let mut report = Report::default();
+    side_by_side(stores.len(), races, |(row, _)| report.add(row)).await?;
+    Ok(report)
 }
 
 /// Races against what is broken on purpose; says for each how often the checker saw its rules broken.
@@ -74,32 +70,44 @@ pub async fn convict_broken_builds(
     profile: Profile,
     program: &Path,
 ) -> anyhow::Result<Vec<String>> {
-    let stores = Flaw::ALL.map(Sabotage::Store);
-    let everywhere = SharedStore::ALL
-        .into_iter()
-        .flat_map(|store| stores.map(|s| (store, s)));
-    let in_sql = Sabotage::SQL.map(|sabotage| (SharedStore::Postgres, sabotage));
-    let places = Arc::new(Semaphore::new(SIDE_BY_SIDE));
-    let mut racing = JoinSet::new();
-    for (number, (store, sabotage)) in (1..).zip(everywhere.chain(in_sql)) {
-        let race = Race::broken(store, sabotage, number, profile, program);
-        let places = Arc::clone(&places);
-        racing.spawn(async move {
-            let _place = places.acquire_owned().await?;
-            race.convict(sabotage).await
-        });
+    let mut trials = Vec::new();
+    for (fault, trial) in faults::trials() {
+        let Trial::Race {
+            stores,
+            rules,
+            operator_percent,
+        } = trial
+        else {
+            continue;
+        };
+        for store in stores {
+            let race = Race {
+                defect: fault.defect,
+                operator_percent,
+                processes: PROCESSES / 2,
+                lasts: Duration::from_secs(3),
+                seed: profile.seed.wrapping_add(1 + trials.len() as u64),
+                ..Race::honest(*store, profile, program)
+            };
+            trials.push(async move {
+                let (_, verdict) = race.run().await?;
+                verdict.convicts(&format!("{}, {}", store.name(), fault.name), rules)
+            });
+        }
     }
-    racing.join_all().await.into_iter().collect()
+    let mut convicted = Vec::new();
+    side_by_side(SIDE_BY_SIDE, trials, |it| convicted.push(it)).await?;
+    Ok(convicted)
 }
 
 // === impl Race ===
 
 impl Race {
-    fn honest(store: SharedStore, profile: Profile, program: &Path) -> Self {
+    fn honest(store: StoreKind, profile: Profile, program: &Path) -> Self {
         Self {
             store,
-            sabotage: None,
-            operator_percent: 6,
+            defect: None,
+            operator_percent: OPERATOR_PERCENT,
             processes: PROCESSES,
             lasts: Duration::from_secs(if profile.long { 90 } else { 13 }),
             seed: profile.seed,
@@ -107,141 +115,130 @@ impl Race {
         }
     }
 
-    fn broken(
-        store: SharedStore,
-        sabotage: Sabotage,
-        number: u64,
-        profile: Profile,
-        program: &Path,
-    ) -> Self {
-        Self {
-            sabotage: Some(sabotage),
-            operator_percent: match sabotage {
-                Sabotage::OperatorKeepsTheFence => 30,
-                Sabotage::Store(_) | Sabotage::RetentionShrinks | Sabotage::DoubtIsNotParked => 6,
-            },
-            processes: PROCESSES / 2,
-            lasts: Duration::from_secs(3),
-            seed: profile.seed.wrapping_add(number),
-            ..Self::honest(store, profile, program)
-        }
-    }
-
-    async fn convict(&self, sabotage: Sabotage) -> anyhow::Result<String> {
-        let report = self.run().await?;
-        let (store, words) = (self.store.name(), sabotage.name());
-        let seen = sabotage.breaks().iter();
-        let times: usize = seen.map(|rule| report.verdict.count(*rule)).sum();
-        anyhow::ensure!(
-            times > 0,
-            "the checker has no teeth: on {store}, {words} passed ({:?} were never seen broken)",
-            sabotage.breaks()
-        );
-        let (calls, all) = (report.counts.calls, report.verdict.broken.len());
-        Ok(format!(
-            "{store}, {words}: convicted {all} times in {calls} calls"
-        ))
-    }
-
     /// Runs the race and judges it.
-    async fn run(&self) -> anyhow::Result<RaceReport> {
-        let dir = tempfile::tempdir().context("cannot make a directory for the logs")?;
-        let location = self.store.location().await?;
+    async fn run(self) -> anyhow::Result<(Row, Verdict<Rule>)> {
+        let dir = tempfile::tempdir().context("cannot make a directory for the ledgers")?;
+        let location = self.store.fresh("race", dir.path()).await?;
         // Whoever opens the store first prepares it; the others then find it ready.
         drop(location.open().await?);
-        let configs: Vec<RacerConfig> = (0..self.processes)
-            .map(|worker| self.config(worker, &location, dir.path()))
-            .collect();
-        let (calls, history) = match &location {
-            StoreLocation::Postgres { url, .. } => {
-                let (calls, history) = self.drive_with_history(url, &configs).await?;
+        let settings = RaceSettings {
+            seed: self.seed,
+            location,
+            defect: self.defect,
+            name: format!("race {} {}", std::process::id(), self.seed),
+            operator_percent: self.operator_percent,
+            callers: CALLERS,
+            lasts: self.lasts,
+            dir: dir.path().to_owned(),
+        };
+        let (calls, history) = match settings.location.database() {
+            Some(url) => {
+                let (calls, history) = self.drive_with_history(url, &settings).await?;
                 (calls, Some(history))
             }
-            StoreLocation::Redis { .. } | StoreLocation::Embedded { .. } => {
-                (drive(&self.program, &configs).await?, None)
-            }
+            None => (self.drive(&settings).await?, None),
         };
-        Ok(RaceReport {
-            store: location.name(),
-            processes: configs.len(),
-            seconds: self.lasts.as_secs(),
-            counts: RaceCounts::of(&calls, history.as_ref()),
-            verdict: check(&calls, history.as_ref()),
-        })
+        let verdict = check(&calls, history.as_ref());
+        let mut row = Row {
+            store: self.store.name(),
+            mode: "mixed",
+            cells: self.cells(&calls, history.as_ref(), &verdict),
+            complaints: verdict.complaints("key"),
+        };
+        let too_few = row.too_few(NEEDED).into_iter();
+        row.complaints
+            .extend(too_few.map(|it| format!("invalid: {it}")));
+        Ok((row, verdict))
     }
 
     async fn drive_with_history(
         &self,
         url: &str,
-        configs: &[RacerConfig],
+        settings: &RaceSettings,
     ) -> anyhow::Result<(Vec<Call>, History)> {
         History::begin(url).await?;
-        if let Some(sabotage) = self.sabotage {
-            sabotage.spoil(url).await?;
+        if let Some(defect) = self.defect {
+            defect.plant_in_database(url).await?;
         }
         let calls = tokio::select! {
-            calls = drive(&self.program, configs) => calls?,
+            calls = self.drive(settings) => calls?,
             aged = History::age(url) => {
                 aged?;
                 anyhow::bail!("ageing never ends by itself")
             }
         };
-        let history = History::read(url, &keys(&self.name())).await?;
+        let history = History::read(url, &keys(&settings.name)).await?;
         Ok((calls, history))
     }
 
-    fn name(&self) -> String {
-        format!("race {} {}", std::process::id(), self.seed)
+    /// Runs the processes to their end, and reads what they wrote.
+    async fn drive(&self, settings: &RaceSettings) -> anyhow::Result<Vec<Call>> {
+        let mut processes = Processes::new(&self.program, &settings.dir);
+        for _ in 0..self.processes {
+            processes.start(Role::Worker, None, settings, false)?;
+        }
+        processes.finish(self.lasts + LATE_MAX).await?;
+        let mut calls = Vec::new();
+        for process in 0..self.processes {
+            calls.extend(Ledger::read::<Call>(&settings.dir, process)?);
+        }
+        Ok(calls)
     }
 
-    /// Every second worker writes its calls in groups.
-    fn config(&self, worker: u32, location: &StoreLocation, dir: &Path) -> RacerConfig {
-        RacerConfig {
-            worker,
-            seed: self
-                .seed
-                .wrapping_mul(1_000)
-                .wrapping_add(u64::from(worker)),
-            location: location.clone().grouping(worker.is_multiple_of(2)),
-            flaw: self.sabotage.and_then(Sabotage::flaw),
-            name: self.name(),
-            operator_percent: self.operator_percent,
-            callers: CALLERS,
-            lasts: self.lasts,
-            dir: dir.to_owned(),
-        }
+    /// What was counted.
+    fn cells(
+        &self,
+        calls: &[Call],
+        history: Option<&History>,
+        verdict: &Verdict<Rule>,
+    ) -> Vec<(&'static str, Cell)> {
+        let count = |is: fn(&Call) -> bool| calls.iter().filter(|call| is(call)).count();
+        let response = |is: fn(&Response) -> bool| {
+            let responses = calls.iter().map(|call| &call.response);
+            responses.filter(|response| is(response)).count()
+        };
+        let changes = || {
+            let changes = history.iter().flat_map(|it| it.changes.values());
+            changes.flatten()
+        };
+        let numbers = [
+            ("processes", self.processes as usize),
+            ("calls", calls.len()),
+            ("claims", count(is_claim)),
+            ("granted", response(|it| matches!(it, Response::Granted(_)))),
+            (
+                "taken over",
+                response(|it| matches!(it, Response::Granted(run) if run.attempt > 1)),
+            ),
+            (
+                "replayed",
+                response(|it| matches!(it, Response::Replayed(_))),
+            ),
+            ("stale", response(|it| *it == Response::Stale)),
+            (
+                "parked",
+                count(|it| is_claim(it) && it.response == Response::Parked),
+            ),
+            ("mismatched", response(|it| *it == Response::Mismatched)),
+            ("operator", response(|it| *it == Response::Acted)),
+            ("unknown", response(|it| matches!(it, Response::Unknown(_)))),
+            ("tx committed", count(commits)),
+            (
+                "tx rolled back",
+                response(|it| matches!(it, Response::RolledBack(_))),
+            ),
+            ("changes", changes().filter(|it| !it.aged).count()),
+            ("swept", changes().filter(|it| it.new.is_none()).count()),
+            ("violations", verdict.violations.len()),
+        ];
+        numbers.map(|(head, number)| (head, number.into())).into()
     }
 }
 
-// === impl SharedStore ===
+const fn is_claim(call: &Call) -> bool {
+    matches!(call.request, Request::Claim(_))
+}
 
-impl SharedStore {
-    /// Both.
-    pub const ALL: [Self; 2] = [Self::Postgres, Self::Redis];
-
-    /// Its name.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Postgres => "postgres",
-            Self::Redis => "redis",
-        }
-    }
-
-    async fn location(self) -> anyhow::Result<StoreLocation> {
-        Ok(match self {
-            Self::Postgres => {
-                let url = tokio::task::spawn_blocking(|| testbed::fresh_database("race")).await??;
-                StoreLocation::Postgres {
-                    url,
-                    group_items_max: 256,
-                }
-            }
-            Self::Redis => {
-                let url = tokio::task::spawn_blocking(testbed::redis_url).await??;
-                let prefix = format!("race{}", std::process::id());
-                StoreLocation::Redis { url, prefix }
-            }
-        })
-    }
+const fn commits(call: &Call) -> bool {
+    matches!(call.request, Request::CompleteIn(..)) && matches!(call.response, Response::Applied(_))
 }

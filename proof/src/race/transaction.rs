@@ -2,6 +2,7 @@
 
 use super::call::{Nonce, Request, Response, RunId};
 use super::caller::Caller;
+use super::racer::renewal;
 use crate::harness::{StoreLocation, connect};
 use rand::Rng;
 use semel::protocol::{Claim, Lease, State};
@@ -33,12 +34,11 @@ pub(super) struct TransactionHandler {
 impl TransactionHandler {
     /// A handler, where the store is a database.
     pub(super) async fn at(location: &StoreLocation) -> anyhow::Result<Option<Self>> {
-        match location {
-            StoreLocation::Postgres { url, .. } => Ok(Some(Self {
-                client: connect(url).await?,
-            })),
-            StoreLocation::Redis { .. } | StoreLocation::Embedded { .. } => Ok(None),
-        }
+        let Some(url) = location.database() else {
+            return Ok(None);
+        };
+        let client = connect(url).await?;
+        Ok(Some(Self { client }))
     }
 
     /// Takes effect and completes in one transaction, which is committed or not.
@@ -53,7 +53,8 @@ impl TransactionHandler {
         let began = caller.now();
         let request = Request::CompleteIn(RunId::of(lease), nonce);
         let response = self.transact(caller, key, lease, terms, nonce).await?;
-        caller.write(key, began, request, response)
+        caller.write(key, began, request, response);
+        Ok(())
     }
 
     async fn transact(
@@ -74,7 +75,7 @@ impl TransactionHandler {
         take_effect(&transaction, lease, nonce).await?;
         // The snapshot is taken; the gate renews meanwhile.
         for _ in 0..caller.rng.random_range(0..=RENEWALS_MAX) {
-            caller.renew(key, lease, terms).await?;
+            caller.call(key, renewal(lease, terms)).await;
         }
         let done = if caller.rng.random_bool(0.5) {
             in_rust(&transaction, lease, nonce).await

@@ -1,9 +1,10 @@
 //! Ends and answers: every piece of work ends, and everybody hears the same.
 
 use super::{CaseChecker, Promise};
-use crate::crash::case::{Mode, WorkId};
+use crate::crash::case::Mode;
 use crate::crash::message::SenderAnswer;
 use crate::crash::sender::always_fails;
+use crate::harness::WorkId;
 use semel::protocol::State;
 use std::collections::BTreeSet;
 

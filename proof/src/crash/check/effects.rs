@@ -1,8 +1,8 @@
 //! Effects: as many as the mode promises, each extra one explained, none missing.
 
 use super::{CaseChecker, Promise};
-use crate::crash::case::{Mode, WorkId};
-use crate::crash::ledger::EffectPart;
+use crate::crash::case::Mode;
+use crate::harness::{EffectPart, WorkId};
 use semel::Outcome;
 use semel::protocol::State;
 
@@ -81,10 +81,10 @@ impl CaseChecker<'_> {
         effects.sort_unstable_by_key(|(attempt, _)| attempt.fence);
         effects.pop();
         for (attempt, _) in effects {
-            if self.struck.contains(&attempt.delivery) {
-                self.verdict.counts.by_fault += 1;
+            if self.hit.contains(&attempt.delivery) {
+                self.counts.by_fault += 1;
             } else if self.stalled.contains(&attempt.delivery) {
-                self.verdict.counts.by_stall += 1;
+                self.counts.by_stall += 1;
             } else {
                 let seen =
                     format!("{part:?} took effect again after {attempt:?}, which nothing befell");

@@ -1,10 +1,9 @@
 //! Fences: unique, and rising in the order of grants.
 
 use super::{CaseChecker, Promise};
-use crate::crash::case::WorkId;
-use crate::crash::ledger::Attempt;
 use crate::crash::message::EffectBehaviour;
 use crate::crash::sender::Sent;
+use crate::harness::{Attempt, WorkId};
 
 // === impl CaseChecker ===
 

@@ -1,8 +1,8 @@
 //! Changes: each one is a transition of the protocol, at a time it may happen, asked for by somebody who may.
 
+use super::Rule;
 use super::key_calls::KeyCalls;
-use super::{RaceVerdict, Rule};
-use crate::harness::GRACE;
+use crate::harness::{GRACE, Verdict};
 use crate::race::call::{
     Call, ClaimTerms, FailureKind, FailureTerms, OperatorCall, OwnerId, Request, ResultId, digest,
     micros,
@@ -31,7 +31,7 @@ type CheckResult = Result<(), (Rule, String)>;
 // === impl KeyCalls ===
 
 impl KeyCalls<'_> {
-    pub(super) fn check_changes(&self, changes: &[Change], verdict: &mut RaceVerdict) {
+    pub(super) fn check_changes(&self, changes: &[Change], verdict: &mut Verdict<Rule>) {
         let mut checker = ChangeChecker::new(self);
         let mut last = None;
         for change in changes {
@@ -75,9 +75,8 @@ impl<'a> ChangeChecker<'a> {
         let at = change.at;
         match (&change.old, &change.new) {
             (None, None) => Err((Rule::Accounted, "nothing changed into nothing".into())),
-            (Some(old), _) if change.aged => require(
+            (Some(old), _) if change.aged => Rule::Accounted.needs(
                 old.state != PARKED && old.expires_at + GRACE_US <= at,
-                Rule::Accounted,
                 "the test aged a record that had not expired",
             ),
             (Some(old), None) => swept(old, at),
@@ -100,32 +99,24 @@ impl<'a> ChangeChecker<'a> {
         };
         let now = new.lease_until.saturating_sub(terms.lease);
         let least = old.map_or(now, |old| now.max(old.fence + 1));
-        require(
+        Rule::FencesRise.needs(
             new.fence > self.floor && new.fence == least,
-            Rule::FencesRise,
             "the fence is not the next one",
         )?;
         self.floor = new.fence;
         let right_payload = digest(Fingerprint::of(&[terms.payload]).as_bytes());
-        require(
-            new.payload == right_payload,
-            Rule::OnePayload,
-            "not the claim's payload",
-        )?;
-        require(
+        Rule::OnePayload.needs(new.payload == right_payload, "not the claim's payload")?;
+        Rule::Accounted.needs(
             new.state == RUNNING && new.result.is_none(),
-            Rule::Accounted,
             "a new owner without a run",
         )?;
-        require(
+        Rule::RetentionHolds.needs(
             new.expires_at >= new.lease_until + terms.retention,
-            Rule::RetentionHolds,
             "retention does not outlast the lease",
         )?;
         match old.filter(|old| !old.expired(now)) {
-            None => require(
+            None => Rule::FencesRise.needs(
                 new.attempts == 1 && new.born == new.fence,
-                Rule::FencesRise,
                 "a new incarnation does not begin anew",
             ),
             Some(old) => taken_over(old, new, terms, now),
@@ -134,21 +125,15 @@ impl<'a> ChangeChecker<'a> {
 
     /// A new fence under the old owner: an operator's act.
     fn operated(&mut self, old: &Version, new: &Version, at: u64) -> CheckResult {
-        require(
-            new.fence > self.floor,
-            Rule::FencesRise,
-            "an operator's fence does not rise",
-        )?;
+        Rule::FencesRise.needs(new.fence > self.floor, "an operator's fence does not rise")?;
         self.floor = new.fence;
         unchanged(old, new)?;
-        require(
+        Rule::Accounted.needs(
             old.attempts == new.attempts,
-            Rule::Accounted,
             "an operator changed the attempts",
         )?;
-        require(
+        Rule::Accounted.needs(
             !old.expired(new.lease_until),
-            Rule::Accounted,
             "an operator acted on what was expired",
         )?;
         let fits = |act: &OperatorCall| match (old.state, new.state, act) {
@@ -165,9 +150,8 @@ impl<'a> ChangeChecker<'a> {
     /// The same fence and owner: the run's own word, a lapse, or the end of the incarnation.
     fn kept(&self, old: &Version, new: &Version, at: u64) -> CheckResult {
         if new.state == WAITING && new.expires_at <= new.lease_until && new.result.is_none() {
-            require(
+            Rule::OneLease.needs(
                 old.state != RUNNING || old.lease_until <= new.lease_until,
-                Rule::OneLease,
                 "a live lease was forgotten",
             )?;
             return self.asked_by_operator(at, |act| matches!(act, OperatorCall::Forget));
@@ -175,9 +159,8 @@ impl<'a> ChangeChecker<'a> {
         unchanged(old, new)?;
         match (old.state, new.state) {
             (RUNNING, RUNNING) => {
-                require(
+                Rule::OneLease.needs(
                     new.lease_until >= old.lease_until,
-                    Rule::OneLease,
                     "a renewal shortened the lease",
                 )?;
                 self.asked_by_run(new, at, |asked| matches!(asked, Request::Renew(..)))
@@ -193,17 +176,13 @@ impl<'a> ChangeChecker<'a> {
 
     /// A lapsed lease was parked by a claim that does not retry.
     fn lapsed(&self, old: &Version, at: u64) -> CheckResult {
-        require(
-            old.lease_until <= at,
-            Rule::OneLease,
-            "a live lease was parked",
-        )?;
+        Rule::OneLease.needs(old.lease_until <= at, "a live lease was parked")?;
         let parks = |terms: &ClaimTerms| terms.park || !below(old.attempts, terms.max_attempts);
         let asked = self.key_calls.calls.iter().any(|call| {
             call.overlaps(&(at..=at))
                 && matches!(&call.request, Request::Claim(terms) if parks(terms))
         });
-        require(asked, Rule::Accounted, "nobody's claim parks it")
+        Rule::Accounted.needs(asked, "nobody's claim parks it")
     }
 
     fn asked_by_run(&self, of: &Version, at: u64, fits: impl Fn(&Request) -> bool) -> CheckResult {
@@ -213,31 +192,22 @@ impl<'a> ChangeChecker<'a> {
             call.overlaps(&(at..=at)) && call.may_have_been_done() && fits(&call.request)
         });
         let why = "the run that holds the lease did not ask for it";
-        require(asked, Rule::StaleChangesNothing, why)
+        Rule::StaleChangesNothing.needs(asked, why)
     }
 
     fn asked_by_operator(&self, at: u64, fits: impl Fn(&OperatorCall) -> bool) -> CheckResult {
         let asked = self.key_calls.may_be_operated(&(at..=at), fits);
-        require(asked, Rule::Accounted, "no operator asked for it")
+        Rule::Accounted.needs(asked, "no operator asked for it")
     }
 }
 
 fn taken_over(old: &Version, new: &Version, terms: &ClaimTerms, now: u64) -> CheckResult {
-    require(
-        old.payload == new.payload,
-        Rule::OnePayload,
-        "another payload took over",
-    )?;
-    require(
+    Rule::OnePayload.needs(old.payload == new.payload, "another payload took over")?;
+    Rule::FencesRise.needs(
         new.born == old.born && new.attempts == old.attempts + 1,
-        Rule::FencesRise,
         "the incarnation does not go on",
     )?;
-    require(
-        new.expires_at >= old.expires_at,
-        Rule::RetentionHolds,
-        "retention shrank",
-    )?;
+    Rule::RetentionHolds.needs(new.expires_at >= old.expires_at, "retention shrank")?;
     match old.state {
         RUNNING | WAITING if old.lease_until > now => {
             Err((Rule::OneLease, "granted before its time".into()))
@@ -252,37 +222,20 @@ fn taken_over(old: &Version, new: &Version, terms: &ClaimTerms, now: u64) -> Che
 }
 
 fn swept(old: &Version, at: u64) -> CheckResult {
-    require(
-        old.state != PARKED,
-        Rule::ParkedStays,
-        "what was parked was swept",
-    )?;
-    require(
+    Rule::ParkedStays.needs(old.state != PARKED, "what was parked was swept")?;
+    Rule::RetentionHolds.needs(
         old.expires_at + micros(GRACE) <= at,
-        Rule::RetentionHolds,
         "swept before its grace was over",
     )?;
     let live = old.state == RUNNING && old.lease_until > at;
-    require(!live, Rule::OneLease, "a live lease was swept")
+    Rule::OneLease.needs(!live, "a live lease was swept")
 }
 
 /// What no run and no operator changes within an incarnation.
 fn unchanged(old: &Version, new: &Version) -> CheckResult {
-    require(
-        old.payload == new.payload,
-        Rule::OnePayload,
-        "the payload changed",
-    )?;
-    require(
-        old.born == new.born,
-        Rule::FencesRise,
-        "the incarnation changed",
-    )?;
-    require(
-        new.expires_at >= old.expires_at,
-        Rule::RetentionHolds,
-        "retention shrank",
-    )
+    Rule::OnePayload.needs(old.payload == new.payload, "the payload changed")?;
+    Rule::FencesRise.needs(old.born == new.born, "the incarnation changed")?;
+    Rule::RetentionHolds.needs(new.expires_at >= old.expires_at, "retention shrank")
 }
 
 /// Whether what a run asked leads from one version to the other.
@@ -327,11 +280,16 @@ const fn below(attempts: u32, max: u32) -> bool {
     max == 0 || attempts < max
 }
 
-fn require(holds: bool, rule: Rule, otherwise: &str) -> CheckResult {
-    if holds {
-        Ok(())
-    } else {
-        Err((rule, otherwise.to_owned()))
+// === impl Rule ===
+
+impl Rule {
+    /// Judges by this rule.
+    fn needs(self, holds: bool, otherwise: &str) -> CheckResult {
+        if holds {
+            Ok(())
+        } else {
+            Err((self, otherwise.to_owned()))
+        }
     }
 }
 

@@ -1,7 +1,8 @@
 //! Ends: only the owner ends a run, once; what has succeeded does not run again.
 
+use super::Rule;
 use super::key_calls::KeyCalls;
-use super::{RaceVerdict, Rule};
+use crate::harness::Verdict;
 use crate::race::call::{Call, OperatorCall, Request, Response, RunId};
 use semel::protocol::State;
 use std::collections::HashMap;
@@ -9,7 +10,7 @@ use std::collections::HashMap;
 // === impl KeyCalls ===
 
 impl KeyCalls<'_> {
-    pub(super) fn check_ends(&self, verdict: &mut RaceVerdict) {
+    pub(super) fn check_ends(&self, verdict: &mut Verdict<Rule>) {
         self.check_overtaken(verdict);
         self.check_operated(verdict);
         self.check_ended_once(verdict);
@@ -22,7 +23,7 @@ impl KeyCalls<'_> {
     }
 
     /// A run that calls after a newer grant was answered is told that it is stale.
-    fn check_overtaken(&self, verdict: &mut RaceVerdict) {
+    fn check_overtaken(&self, verdict: &mut Verdict<Rule>) {
         let highest = self.highest_by_answer();
         for call in &self.calls {
             let newest = highest.range(..call.began).next_back();
@@ -37,7 +38,7 @@ impl KeyCalls<'_> {
     }
 
     /// A run that calls after an operator's act on it is told that it is stale.
-    fn check_operated(&self, verdict: &mut RaceVerdict) {
+    fn check_operated(&self, verdict: &mut Verdict<Rule>) {
         let granted: HashMap<RunId, u64> = self
             .grants
             .iter()
@@ -60,7 +61,7 @@ impl KeyCalls<'_> {
     }
 
     /// After its accepted end a run changes nothing more.
-    fn check_ended_once(&self, verdict: &mut RaceVerdict) {
+    fn check_ended_once(&self, verdict: &mut Verdict<Rule>) {
         let mut ends: HashMap<RunId, &Call> = HashMap::new();
         for call in &self.calls {
             let (Some(run), Response::Applied(state)) = (call.run(), &call.response) else {
@@ -80,7 +81,7 @@ impl KeyCalls<'_> {
     }
 
     /// A success is not run again before its retention is over, unless it was forgotten.
-    fn check_absorbs(&self, verdict: &mut RaceVerdict) {
+    fn check_absorbs(&self, verdict: &mut Verdict<Rule>) {
         let mut asked: Vec<_> = self.grants.iter().collect();
         asked.sort_by_key(|grant| grant.first_asked);
         for call in &self.calls {

@@ -1,14 +1,15 @@
 //! Grants: one live lease at a time, fences that rise, one payload per incarnation.
 
+use super::Rule;
 use super::key_calls::{Grant, KeyCalls};
-use super::{RaceVerdict, Rule};
+use crate::harness::Verdict;
 use crate::race::call::{OperatorCall, Request, Response, RunId};
 use std::collections::{BTreeMap, HashMap};
 
 // === impl KeyCalls ===
 
 impl KeyCalls<'_> {
-    pub(super) fn check_grants(&self, verdict: &mut RaceVerdict) {
+    pub(super) fn check_grants(&self, verdict: &mut Verdict<Rule>) {
         self.check_fences(verdict);
         self.check_leases(verdict);
         self.check_payloads(verdict);
@@ -16,7 +17,7 @@ impl KeyCalls<'_> {
     }
 
     /// No fence twice, and none below one that was answered before it was asked for.
-    fn check_fences(&self, verdict: &mut RaceVerdict) {
+    fn check_fences(&self, verdict: &mut Verdict<Rule>) {
         for pair in self.grants.windows(2) {
             if let [a, b] = pair
                 && a.run.fence == b.run.fence
@@ -51,7 +52,7 @@ impl KeyCalls<'_> {
 
     /// A lease is not given to another before it has lapsed, unless the run or an operator ended it. A fence is the
     /// moment of its grant or later, so the next grant came at its fence at the latest.
-    fn check_leases(&self, verdict: &mut RaceVerdict) {
+    fn check_leases(&self, verdict: &mut Verdict<Rule>) {
         let renewed = self.renewed();
         for pair in self.grants.windows(2) {
             let [a, b] = pair else { continue };
@@ -85,7 +86,7 @@ impl KeyCalls<'_> {
         renewed
     }
 
-    fn check_payloads(&self, verdict: &mut RaceVerdict) {
+    fn check_payloads(&self, verdict: &mut Verdict<Rule>) {
         let mut payloads: HashMap<u64, &Grant<'_>> = HashMap::new();
         for grant in &self.grants {
             let first = payloads.entry(grant.run.born).or_insert(grant);
@@ -100,7 +101,7 @@ impl KeyCalls<'_> {
     }
 
     /// After `parked` nothing is granted until an operator or a run has spoken.
-    fn check_parked(&self, verdict: &mut RaceVerdict) {
+    fn check_parked(&self, verdict: &mut Verdict<Rule>) {
         let parked = self.calls.iter().filter(|call| {
             matches!(call.request, Request::Claim(_)) && call.response == Response::Parked
         });

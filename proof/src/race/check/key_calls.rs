@@ -1,4 +1,4 @@
-//! A deployment: everything that was asked and answered about one key.
+//! The calls of one key: everything that was asked and answered about one key.
 
 use crate::race::call::{
     Call, ClaimTerms, Nonce, OperatorCall, Request, Response, ResultId, RunId,

@@ -1,13 +1,14 @@
 //! Replays: byte for byte what a run that had the right to has recorded.
 
+use super::Rule;
 use super::key_calls::{KeyCalls, recorded};
-use super::{RaceVerdict, Rule};
+use crate::harness::Verdict;
 use crate::race::call::{Call, FailureKind, RecordedEnd, Request, Response};
 
 // === impl KeyCalls ===
 
 impl KeyCalls<'_> {
-    pub(super) fn check_replays(&self, verdict: &mut RaceVerdict) {
+    pub(super) fn check_replays(&self, verdict: &mut Verdict<Rule>) {
         for call in &self.calls {
             let (Response::Replayed(ending) | Response::Settled(ending)) = &call.response else {
                 continue;
@@ -33,7 +34,7 @@ impl KeyCalls<'_> {
         possible.next().copied()
     }
 
-    fn check_payload(&self, call: &Call, source: &Call, verdict: &mut RaceVerdict) {
+    fn check_payload(&self, call: &Call, source: &Call, verdict: &mut Verdict<Rule>) {
         let (Request::Claim(terms), Some(run)) = (&call.request, source.run()) else {
             return;
         };
@@ -45,7 +46,7 @@ impl KeyCalls<'_> {
     }
 
     /// Whoever asks later is never told of an earlier run's end.
-    fn check_replays_never_go_back(&self, verdict: &mut RaceVerdict) {
+    fn check_replays_never_go_back(&self, verdict: &mut Verdict<Rule>) {
         let mut told: Vec<(&Call, u64)> = Vec::new();
         for call in &self.calls {
             if let Response::Replayed(ending) = &call.response

@@ -1,7 +1,8 @@
 //! Steps: done once per incarnation, and remembered as they were done.
 
+use super::Rule;
 use super::key_calls::KeyCalls;
-use super::{RaceVerdict, Rule};
+use crate::harness::Verdict;
 use crate::race::call::{Call, Request, Response};
 use std::collections::BTreeMap;
 
@@ -15,7 +16,7 @@ struct StepCalls<'a> {
 // === impl KeyCalls ===
 
 impl KeyCalls<'_> {
-    pub(super) fn check_steps(&self, verdict: &mut RaceVerdict) {
+    pub(super) fn check_steps(&self, verdict: &mut Verdict<Rule>) {
         let mut parts: BTreeMap<(u64, &str), StepCalls<'_>> = BTreeMap::new();
         for call in &self.calls {
             match &call.request {

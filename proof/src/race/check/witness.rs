@@ -1,8 +1,9 @@
 //! Answers, held against the history: each was true at some moment while its call was made.
 
+use super::Rule;
 use super::changes::{FAILED, PARKED, RUNNING, SUCCEEDED, WAITING};
 use super::key_calls::KeyCalls;
-use super::{RaceVerdict, Rule};
+use crate::harness::Verdict;
 use crate::race::call::{Call, ClaimTerms, RecordedEnd, Request, Response, RunId, digest};
 use crate::race::history::{Change, Effect, Version};
 use semel::Fingerprint;
@@ -24,7 +25,7 @@ type RunKey = (u64, crate::race::call::OwnerId);
 // === impl KeyCalls ===
 
 impl KeyCalls<'_> {
-    pub(super) fn check_answers(&self, changes: &[Change], verdict: &mut RaceVerdict) {
+    pub(super) fn check_answers(&self, changes: &[Change], verdict: &mut Verdict<Rule>) {
         let timeline = Timeline::new(self, changes);
         for call in &self.calls {
             if !timeline.bears_out(call) {
@@ -39,7 +40,7 @@ impl KeyCalls<'_> {
         &self,
         changes: &[Change],
         effects: &[Effect],
-        verdict: &mut RaceVerdict,
+        verdict: &mut Verdict<Rule>,
     ) {
         let mut by_born: HashMap<u64, &Effect> = HashMap::new();
         for effect in effects.iter().filter(|effect| effect.key == self.key) {

@@ -1,0 +1,77 @@
+//! Verdicts: what a checker found broken, by the rules that it knows.
+
+use std::collections::BTreeMap;
+use std::fmt::Debug;
+
+/// How many violations of a rule are spelt out.
+const SHOWN_PER_RULE: usize = 5;
+
+/// What a checker found.
+#[derive(Clone, Debug)]
+pub struct Verdict<R> {
+    /// What was broken.
+    pub violations: Vec<Violation<R>>,
+}
+
+/// A broken rule.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Violation<R> {
+    /// Which.
+    pub rule: R,
+    /// On which piece of work or key, by number.
+    pub subject: u32,
+    /// What was seen.
+    pub seen: String,
+}
+
+// === impl Verdict ===
+
+impl<R> Default for Verdict<R> {
+    fn default() -> Self {
+        let violations = Vec::new();
+        Self { violations }
+    }
+}
+
+impl<R: Copy + Debug + Ord> Verdict<R> {
+    pub(crate) fn convict(&mut self, rule: R, subject: u32, seen: impl Into<String>) {
+        let seen = seen.into();
+        self.violations.push(Violation {
+            rule,
+            subject,
+            seen,
+        });
+    }
+
+    /// How often a rule was broken.
+    #[must_use]
+    pub fn count(&self, rule: R) -> usize {
+        self.violations.iter().filter(|it| it.rule == rule).count()
+    }
+
+    /// The broken rules, spelt out; `subject` says what they are about.
+    pub(crate) fn complaints(&self, subject: &str) -> Vec<String> {
+        let mut by_rule: BTreeMap<R, Vec<&Violation<R>>> = BTreeMap::new();
+        for violation in &self.violations {
+            by_rule.entry(violation.rule).or_default().push(violation);
+        }
+        let mut complaints = Vec::new();
+        for (rule, violations) in by_rule {
+            complaints.push(format!("{rule:?} broken {} times", violations.len()));
+            let shown = violations.iter().take(SHOWN_PER_RULE);
+            complaints.extend(shown.map(|it| format!("  {subject} {}: {}", it.subject, it.seen)));
+        }
+        complaints
+    }
+
+    /// That one of these rules was seen broken, as it must be in what is broken on purpose.
+    pub(crate) fn convicts(&self, what: &str, rules: &[R]) -> anyhow::Result<String> {
+        let times: usize = rules.iter().map(|rule| self.count(*rule)).sum();
+        let all = self.violations.len();
+        anyhow::ensure!(
+            times > 0,
+            "the checker has no teeth: {what} passed ({rules:?} never seen broken; {all} other violations)"
+        );
+        Ok(format!("{what}: convicted, {rules:?} broken {times} times"))
+    }
+}
