@@ -2,7 +2,7 @@
 //! what must notice. A checker that lets one of them pass has no teeth.
 //!
 //! A fault can be planted in the model, as a changed decision; in the processes of crash runs, races and the attack on
-//! the gate, as a [`Defect`]; or in both. Each checker tries all that are listed for it.
+//! the gate, as a `Defect`; or in both. Each checker tries all that are listed for it.
 
 mod decisions;
 mod builds;
@@ -12,39 +12,34 @@ use crate::crash::{ArmedPoint, LongEffects, Mode, Promise};
 use crate::harness::{ProcessFault, StoreKind};
 use crate::model::mutant::Mutant;
 use crate::race::Rule;
-pub use defect::Defect;
-pub(crate) use defect::plant;
+pub(crate) use defect::{Defect, plant};
 
 /// A fault made on purpose.
 #[derive(Clone, Copy, Debug)]
-pub struct DeliberateFault {
+pub(crate) struct DeliberateFault {
     /// What is wrong, in words.
-    pub name: &'static str,
+    pub(crate) name: &'static str,
     /// How the model is broken by it.
-    pub mutant: Option<Mutant>,
+    pub(crate) mutant: Option<Mutant>,
     /// How processes are broken by it.
-    pub defect: Option<Defect>,
+    pub(crate) defect: Option<Defect>,
     /// The broken processes that are tried.
-    pub trials: &'static [Trial],
+    pub(crate) trials: &'static [Trial],
 }
 
 /// Broken processes, what brings the fault to light, and what must be seen broken.
 #[derive(Clone, Copy, Debug)]
-pub enum Trial {
+pub(crate) enum Trial {
     /// Workers in a crash run.
     Crash {
-        /// On which store.
         store: StoreKind,
-        /// In which mode.
         mode: Mode,
-        /// What must be seen broken.
         promise: Promise,
         /// The fault that every other piece of work runs into.
         armed: Option<ArmedPoint>,
     },
     /// Racing workers.
     Race {
-        /// On which stores.
         stores: &'static [StoreKind],
         /// Of which at least one must be seen broken.
         rules: &'static [Rule],
@@ -53,9 +48,7 @@ pub enum Trial {
     },
     /// Gates under attack.
     Gate {
-        /// On which store.
         store: StoreKind,
-        /// What must be seen broken.
         promise: Promise,
         /// The point where a gate runs into a fault; what the broker does wrong may be enough.
         armed: Option<(&'static str, ProcessFault)>,
@@ -65,7 +58,7 @@ pub enum Trial {
 }
 
 /// Every fault.
-pub fn all() -> impl Iterator<Item = &'static DeliberateFault> {
+pub(crate) fn all() -> impl Iterator<Item = &'static DeliberateFault> {
     decisions::FAULTS.iter().chain(builds::FAULTS)
 }
 

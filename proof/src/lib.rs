@@ -8,7 +8,7 @@
 )]
 #![cfg_attr(
     not(feature = "failpoints"),
-    allow(dead_code, reason = "the attack on the gate uses it")
+    allow(dead_code, unused_imports, reason = "the attack on the gate uses it")
 )]
 
 pub mod faults;

@@ -11,12 +11,7 @@ mod history;
 mod check;
 mod suite;
 
-pub use call::{
-    Call, ClaimTerms, FailureKind, FailureTerms, Nonce, OperatorCall, OwnerId, RecordedEnd,
-    Request, Response, ResultId, RunId, digest, micros,
-};
-pub use check::{Rule, check};
-pub use history::{Change, Effect, History, Version};
+pub(crate) use check::Rule;
 pub(crate) use suite::OPERATOR_PERCENT;
 pub use suite::{convict_broken_builds, prove};
-pub use worker::{RaceSettings, work};
+pub use worker::work;

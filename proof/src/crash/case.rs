@@ -10,40 +10,29 @@ use std::time::Duration;
 
 /// One crash run: everything a worker process needs to know of it.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Case {
+pub(crate) struct Case {
     /// Keeps the keys of this run apart from everybody else's.
-    pub name: String,
+    pub(crate) name: String,
     /// Where the records are.
-    pub location: StoreLocation,
+    pub(crate) location: StoreLocation,
     /// How effect and record belong together.
-    pub mode: Mode,
+    pub(crate) mode: Mode,
     /// What is wrong on purpose.
-    pub defect: Option<Defect>,
+    pub(crate) defect: Option<Defect>,
     /// The lease of every run.
-    pub lease: Duration,
+    pub(crate) lease: Duration,
     /// Where the ledger's files are.
-    pub dir: PathBuf,
+    pub(crate) dir: PathBuf,
     /// The port of the downstream, on the loopback interface.
-    pub downstream: u16,
-    /// Who delivers, and what a piece of work consists of.
-    pub senders: Senders,
-}
-
-/// Who delivers, and what a piece of work consists of.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Senders {
-    /// The driver, to the library itself; every second piece of work does a part of itself as a step.
-    Driver,
-    /// A broker's tasks, through a gate; every nth piece of work is asked for by API clients instead. No steps.
-    Gate {
-        /// Which ones API clients ask for.
-        api_every: u32,
-    },
+    pub(crate) downstream: u16,
+    /// Through a gate: which pieces of work API clients ask for, every nth; a broker's tasks bring the others. Without a
+    /// gate, the driver delivers all of them, and every second one does a part of itself as a step.
+    pub(crate) api_every: Option<u32>,
 }
 
 /// How effect and record belong together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub enum Mode {
+pub(crate) enum Mode {
     /// Effect and completion commit together.
     Transaction,
     /// The effect is handed to a downstream that de-duplicates by key.
@@ -56,21 +45,17 @@ pub enum Mode {
 
 /// How many effects in a hundred last longer than a lease.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
-pub struct LongEffects {
+pub(crate) struct LongEffects {
     /// Of first attempts.
-    pub first: u64,
+    pub(crate) first: u64,
     /// Of later ones.
-    pub later: u64,
+    pub(crate) later: u64,
 }
 
 // === impl Case ===
 
 impl Case {
-    /// The key of a piece of work.
-    ///
-    /// # Errors
-    /// When the name of the case is too long for a namespace.
-    pub fn key(&self, work: WorkId) -> anyhow::Result<Key> {
+    pub(crate) fn key(&self, work: WorkId) -> anyhow::Result<Key> {
         let rule: KeyRule = "/work".parse()?;
         let mut scope = Scope::new(&*self.name, "crash");
         if self.is_asked_for(work) {
@@ -81,26 +66,19 @@ impl Case {
     }
 
     /// Whether API clients ask for this work, through a gate.
-    #[must_use]
-    pub const fn is_asked_for(&self, work: WorkId) -> bool {
-        match self.senders {
-            Senders::Driver => false,
-            Senders::Gate { api_every } => work.0 % api_every == api_every - 1,
+    pub(crate) const fn is_asked_for(&self, work: WorkId) -> bool {
+        match self.api_every {
+            Some(every) => work.0 % every == every - 1,
+            None => false,
         }
     }
 
     /// Whether a part of this work is a step.
-    #[must_use]
-    pub const fn has_step(&self, work: WorkId) -> bool {
-        match self.senders {
-            Senders::Driver => work.has_step(),
-            Senders::Gate { .. } => false,
-        }
+    pub(crate) const fn has_step(&self, work: WorkId) -> bool {
+        self.api_every.is_none() && work.has_step()
     }
 
-    /// The fingerprint of a piece of work.
-    #[must_use]
-    pub fn fingerprint(&self, work: WorkId) -> Fingerprint {
+    pub(crate) fn fingerprint(&self, work: WorkId) -> Fingerprint {
         Fingerprint::of(&payload(work))
     }
 }
@@ -113,9 +91,7 @@ pub(crate) fn payload(work: WorkId) -> Vec<u8> {
 // === impl Mode ===
 
 impl Mode {
-    /// The words for it.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
+    pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::Transaction => "transaction",
             Self::Downstream => "downstream key",
@@ -129,7 +105,7 @@ impl Mode {
 
 impl LongEffects {
     /// Most effects are still running when they are delivered again.
-    pub const NEARLY_ALL: Self = Self {
+    pub(crate) const NEARLY_ALL: Self = Self {
         first: 90,
         later: 90,
     };

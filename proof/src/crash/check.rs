@@ -12,7 +12,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// The promises.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Promise {
+pub(crate) enum Promise {
     /// No effect more than the mode allows.
     NoDuplicate,
     /// What is said to have succeeded has happened.
@@ -29,14 +29,14 @@ pub enum Promise {
 
 /// What was counted on the way.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Counts {
+pub(crate) struct Counts {
     /// Effects begun.
-    pub runs: usize,
+    pub(crate) runs: usize,
     /// Effects more than one that a fault explains.
-    pub by_fault: usize,
+    pub(crate) by_fault: usize,
     /// Effects more than one that a stall explains: the machine or the store kept the worker waiting for a good part
     /// of a lease.
-    pub by_stall: usize,
+    pub(crate) by_stall: usize,
 }
 
 /// The evidence, looked at per piece of work.
@@ -54,8 +54,7 @@ struct CaseChecker<'a> {
 }
 
 /// Checks a case.
-#[must_use]
-pub fn check(evidence: &Evidence) -> (Verdict<Promise>, Counts) {
+pub(crate) fn check(evidence: &Evidence) -> (Verdict<Promise>, Counts) {
     let mut checker = CaseChecker::open(evidence);
     for work in (0..evidence.works).map(WorkId) {
         checker.check_end(work);
@@ -126,12 +125,11 @@ impl<'a> CaseChecker<'a> {
                     attempt,
                     part,
                     nonce,
-                    ..
                 } => {
                     let effects = self.effects.entry((attempt.work, *part)).or_default();
                     effects.push((*attempt, nonce.as_str()));
                 }
-                Event::Stalled { .. } => self.stalled.extend(&open),
+                Event::Stalled => self.stalled.extend(&open),
                 Event::Cut { delivery } => {
                     self.hit.insert(*delivery);
                 }

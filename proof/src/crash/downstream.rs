@@ -12,20 +12,20 @@ use tokio::net::{TcpListener, TcpStream};
 
 /// What a worker asks the downstream to do.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Charge {
+pub(crate) struct Charge {
     /// The idempotency key, as the run was told it.
-    pub key: String,
+    pub(crate) key: String,
     /// What the charge is for, as only the sender can know it: two keys for one work are two charges.
-    pub work: WorkId,
+    pub(crate) work: WorkId,
     /// Drawn for this one call.
-    pub nonce: String,
+    pub(crate) nonce: String,
 }
 
 /// A server with a memory of charges.
 #[derive(Debug)]
-pub struct Downstream {
+pub(crate) struct Downstream {
     /// Where it listens, on the loopback interface.
-    pub port: u16,
+    pub(crate) port: u16,
     charges: Arc<Mutex<HashMap<String, Charge>>>,
 }
 
@@ -33,10 +33,7 @@ pub struct Downstream {
 
 impl Downstream {
     /// Starts it. It ends with the runtime.
-    ///
-    /// # Errors
-    /// When there is no port left.
-    pub async fn start() -> anyhow::Result<Self> {
+    pub(crate) async fn start() -> anyhow::Result<Self> {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))
             .await
             .context("cannot listen as a downstream")?;
@@ -52,17 +49,13 @@ impl Downstream {
     }
 
     /// What took effect.
-    #[must_use]
-    pub fn charges(&self) -> Vec<Charge> {
+    pub(crate) fn charges(&self) -> Vec<Charge> {
         let charges = self.charges.lock().expect("no holder of this lock panics");
         charges.values().cloned().collect()
     }
 }
 
 /// Asks for a charge; gives the nonce of the call that made it first.
-///
-/// # Errors
-/// When the connection breaks: the charge may or may not have been made.
 pub(crate) async fn charge(port: u16, charge: &Charge) -> anyhow::Result<String> {
     let mut downstream = TcpStream::connect((Ipv4Addr::LOCALHOST, port)).await?;
     let mut line = serde_json::to_string(charge)?;

@@ -34,35 +34,35 @@ const IN_HAND_MAX: usize = 6;
 
 /// How hard a case is tried.
 #[derive(Clone, Debug)]
-pub struct DriveSettings {
+pub(crate) struct DriveSettings {
     /// The program to start workers from: the test itself.
-    pub program: PathBuf,
+    pub(crate) program: PathBuf,
     /// What every choice is drawn from.
-    pub seed: u64,
-    /// How many pieces of work.
-    pub works: u32,
+    pub(crate) seed: u64,
+    pub(crate) works: u32,
     /// How many effects in a hundred last longer than a lease.
-    pub long_percent: u32,
+    pub(crate) long_percent: u32,
     /// How many worker processes at a time.
-    pub workers: usize,
+    pub(crate) workers: usize,
     /// The faults that wait at named points, each for one piece of work.
-    pub armed: Vec<ArmedPoint>,
+    pub(crate) armed: Vec<ArmedPoint>,
     /// The mean time between random faults.
-    pub faults_every: Duration,
+    pub(crate) faults_every: Duration,
 }
 
 /// What driving a case left behind in the driver.
 #[derive(Debug)]
-pub struct DriveLog {
-    /// Every delivery.
-    pub sent: Vec<Sent>,
-    /// Every fault.
-    pub injected: Vec<InjectedFault>,
+pub(crate) struct DriveLog {
+    pub(crate) sent: Vec<Sent>,
+    pub(crate) injected: Vec<InjectedFault>,
     /// How many processes were started; their ledgers are numbered.
-    pub processes: u32,
+    pub(crate) processes: u32,
     /// The pieces of work that did not end in time.
-    pub stuck: Vec<WorkId>,
+    pub(crate) stuck: Vec<WorkId>,
 }
+
+/// What workers say, by number; nothing more when one has ended.
+type Messages = mpsc::UnboundedSender<(u32, Option<WorkerMessage>)>;
 
 struct Driver<'a> {
     case: &'a Case,
@@ -71,7 +71,7 @@ struct Driver<'a> {
     sender: Sender,
     processes: Processes,
     pipes: BTreeMap<u32, Pipe>,
-    messages: mpsc::UnboundedSender<(u32, Option<WorkerMessage>)>,
+    messages: Messages,
     injected: Vec<InjectedFault>,
     next_fault: Instant,
     next_look: Instant,
@@ -87,10 +87,7 @@ struct Pipe {
 }
 
 /// Drives a case to its end.
-///
-/// # Errors
-/// When a worker cannot be started or ends by itself.
-pub async fn drive(case: &Case, settings: &DriveSettings) -> anyhow::Result<DriveLog> {
+pub(crate) async fn drive(case: &Case, settings: &DriveSettings) -> anyhow::Result<DriveLog> {
     let (messages, mut heard) = mpsc::unbounded_channel();
     let mut driver = Driver::new(case, settings, messages);
     for _ in 0..settings.workers {
@@ -116,11 +113,7 @@ pub async fn drive(case: &Case, settings: &DriveSettings) -> anyhow::Result<Driv
 // === impl Driver ===
 
 impl<'a> Driver<'a> {
-    fn new(
-        case: &'a Case,
-        settings: &'a DriveSettings,
-        messages: mpsc::UnboundedSender<(u32, Option<WorkerMessage>)>,
-    ) -> Self {
+    fn new(case: &'a Case, settings: &'a DriveSettings, messages: Messages) -> Self {
         let mut rng = StdRng::seed_from_u64(settings.seed);
         let mut armed = settings.armed.clone();
         armed.shuffle(&mut rng);
@@ -274,11 +267,7 @@ impl<'a> Driver<'a> {
     }
 }
 
-async fn listen(
-    number: u32,
-    stdout: ChildStdout,
-    messages: mpsc::UnboundedSender<(u32, Option<WorkerMessage>)>,
-) {
+async fn listen(number: u32, stdout: ChildStdout, messages: Messages) {
     let mut lines = BufReader::new(stdout).lines();
     while let Ok(Some(line)) = lines.next_line().await {
         // A SIGKILL can cut a line: the sender has not heard it then.

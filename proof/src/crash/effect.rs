@@ -6,7 +6,6 @@ use super::message::{Delivery, EffectBehaviour};
 use super::point::Point;
 use crate::faults::Defect;
 use crate::harness::{Attempt, EffectPart, Event, FaultPoints, Ledger};
-use semel::clock::{Clock, SystemClock};
 use semel::work::Failure;
 use semel::{Key, Outcome, Run};
 use std::time::Duration;
@@ -18,21 +17,11 @@ pub(crate) struct Actor {
     pub(crate) case: Case,
     pub(crate) ledger: Ledger,
     pub(crate) fault_points: FaultPoints,
-    clock: SystemClock,
 }
 
 // === impl Actor ===
 
 impl Actor {
-    pub(crate) fn new(case: Case, ledger: Ledger, fault_points: FaultPoints) -> Self {
-        Self {
-            case,
-            ledger,
-            fault_points,
-            clock: SystemClock::new(),
-        }
-    }
-
     /// The effect of a run.
     pub(super) async fn act(&self, run: &Run, delivery: &Delivery) -> Result<Outcome, Failure> {
         let lease = run.lease();
@@ -136,7 +125,6 @@ impl Actor {
             attempt,
             part,
             nonce: nonce.clone(),
-            at: self.clock.wall().0,
         });
         nonce
     }

@@ -11,44 +11,36 @@ use std::collections::{BTreeMap, HashMap};
 
 /// Everything a case left behind.
 #[derive(Debug)]
-pub struct Evidence {
-    /// What was tried.
-    pub case: Case,
+pub(crate) struct Evidence {
+    pub(crate) case: Case,
     /// How many pieces of work there were.
-    pub works: u32,
+    pub(crate) works: u32,
     /// Deliveries and faults.
-    pub drive: DriveLog,
+    pub(crate) drive: DriveLog,
     /// What each process wrote, by its number.
-    pub ledgers: BTreeMap<u32, Vec<Event>>,
-    /// The charges at the downstream.
-    pub charges: Vec<Charge>,
+    pub(crate) ledgers: BTreeMap<u32, Vec<Event>>,
+    pub(crate) charges: Vec<Charge>,
     /// The effects that were committed together with their completion.
-    pub rows: Vec<EffectRow>,
-    /// The records at the end.
-    pub records: BTreeMap<WorkId, Record>,
+    pub(crate) rows: Vec<EffectRow>,
+    pub(crate) records: BTreeMap<WorkId, Record>,
     /// The work that the store lists as parked.
-    pub parked: Vec<WorkId>,
+    pub(crate) parked: Vec<WorkId>,
 }
 
 /// An effect as a row of the handler's own table.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct EffectRow {
-    /// Of what.
-    pub work: WorkId,
-    /// Under which fence.
-    pub fence: u64,
+pub(crate) struct EffectRow {
+    pub(crate) work: WorkId,
+    pub(crate) fence: u64,
     /// Drawn for this one execution.
-    pub nonce: String,
+    pub(crate) nonce: String,
 }
 
 // === impl Evidence ===
 
 impl Evidence {
     /// Gathers it. Nobody else may have the store open.
-    ///
-    /// # Errors
-    /// When the store or a ledger cannot be read.
-    pub async fn gather(
+    pub(crate) async fn gather(
         case: &Case,
         works: u32,
         drive: DriveLog,
@@ -71,15 +63,13 @@ impl Evidence {
     }
 
     /// How many records ended in this state.
-    #[must_use]
-    pub fn in_state(&self, state: State) -> usize {
+    pub(crate) fn in_state(&self, state: State) -> usize {
         let records = self.records.values();
         records.filter(|record| record.state == state).count()
     }
 
     /// How many deliveries there were whose process died before it answered.
-    #[must_use]
-    pub fn unknown(&self) -> usize {
+    pub(crate) fn unknown(&self) -> usize {
         self.drive.sent.iter().filter(|sent| sent.unknown).count()
     }
 }

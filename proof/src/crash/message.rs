@@ -8,20 +8,20 @@ use serde::{Deserialize, Serialize};
 
 /// One delivery, from the driver to a worker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Delivery {
+pub(crate) struct Delivery {
     /// The delivery's own number, never used twice.
-    pub id: u64,
+    pub(crate) id: u64,
     /// Which piece of work.
-    pub work: WorkId,
+    pub(crate) work: WorkId,
     /// What its effect does, if it comes to run.
-    pub behaviour: EffectBehaviour,
+    pub(crate) behaviour: EffectBehaviour,
     /// What happens to the worker on the way.
-    pub armed: Option<ArmedPoint>,
+    pub(crate) armed: Option<ArmedPoint>,
 }
 
 /// What an effect does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum EffectBehaviour {
+pub(crate) enum EffectBehaviour {
     /// Takes effect within this time.
     Acts {
         /// Most of the run.
@@ -37,31 +37,18 @@ pub enum EffectBehaviour {
 
 /// From a worker to the driver.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum WorkerMessage {
+pub(crate) enum WorkerMessage {
     /// The store is open.
     Ready,
     /// A delivery was answered.
-    Answered {
-        /// Which.
-        delivery: u64,
-        /// How.
-        answer: SenderAnswer,
-    },
+    Answered { delivery: u64, answer: SenderAnswer },
 }
 
 /// What a sender hears.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum SenderAnswer {
-    /// It is settled; the outcome as the store keeps it, in hex.
-    Settled {
-        /// Whether it succeeded.
-        succeeded: bool,
-        /// The outcome.
-        outcome: String,
-        /// Whether another delivery had settled it.
-        replayed: bool,
-    },
-    /// A person must look.
+pub(crate) enum SenderAnswer {
+    /// It is settled: whether it succeeded, and the outcome as the store keeps it, in hex.
+    Settled(bool, String),
     Parked,
     /// Try again: what was said.
     Again(String),
@@ -73,11 +60,12 @@ pub enum SenderAnswer {
 
 impl SenderAnswer {
     /// What the sender makes of how a run ended.
-    #[must_use]
-    pub fn of(ended: &Result<Ended, Error>) -> Self {
+    pub(crate) fn of(ended: &Result<Ended, Error>) -> Self {
         match ended {
-            Ok(Ended::Ran(recorded)) => Self::settled(recorded, false),
-            Ok(Ended::Replayed(recorded)) => Self::settled(recorded, true),
+            Ok(Ended::Ran(recorded) | Ended::Replayed(recorded)) => Self::Settled(
+                recorded.ending == Ending::Succeeded,
+                hex::encode(recorded.outcome.encode()),
+            ),
             Ok(Ended::Parked) => Self::Parked,
             Ok(
                 Ended::Failed(_)
@@ -92,14 +80,6 @@ impl SenderAnswer {
             Ok(Ended::Mismatched) | Err(Error::Invalid(_) | Error::Corrupt(_) | Error::Bug(_)) => {
                 Self::Wrong(format!("{ended:?}"))
             }
-        }
-    }
-
-    fn settled(recorded: &semel::Recorded, replayed: bool) -> Self {
-        Self::Settled {
-            succeeded: recorded.ending == Ending::Succeeded,
-            outcome: hex::encode(recorded.outcome.encode()),
-            replayed,
         }
     }
 }

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 /// A point of a run, in the order they come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-pub enum Point {
+pub(crate) enum Point {
     /// Nothing was sent to the store yet.
     BeforeClaim,
     /// The claim is under way.
@@ -43,18 +43,15 @@ pub enum Point {
 
 /// A fault that waits at a point.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-pub struct ArmedPoint {
-    /// Where.
-    pub point: Point,
-    /// What.
-    pub fault: ProcessFault,
+pub(crate) struct ArmedPoint {
+    pub(crate) point: Point,
+    pub(crate) fault: ProcessFault,
 }
 
 // === impl Point ===
 
 impl Point {
-    /// Every point.
-    pub const ALL: [Self; 16] = [
+    pub(crate) const ALL: [Self; 16] = [
         Self::BeforeClaim,
         Self::ClaimSent,
         Self::ClaimAnswered,
@@ -74,14 +71,12 @@ impl Point {
     ];
 
     /// Its name in ledgers and reports.
-    #[must_use]
-    pub fn name(self) -> String {
+    pub(crate) fn name(self) -> String {
         format!("{self:?}")
     }
 
     /// Whether a run of this work can come by this point.
-    #[must_use]
-    pub const fn is_on_the_way_of(self, mode: Mode, work: WorkId) -> bool {
+    pub(crate) const fn is_on_the_way_of(self, mode: Mode, work: WorkId) -> bool {
         let in_transaction = matches!(mode, Mode::Transaction);
         match self {
             Self::BeforeClaim
@@ -102,8 +97,7 @@ impl Point {
     }
 
     /// Whether only a run that lasts longer than a renewal comes by this point.
-    #[must_use]
-    pub const fn needs_a_long_run(self) -> bool {
+    pub(crate) const fn needs_a_long_run(self) -> bool {
         matches!(self, Self::RenewSent)
     }
 }
@@ -112,20 +106,18 @@ impl Point {
 
 impl ArmedPoint {
     /// Every pair of point and fault.
-    pub fn all() -> impl Iterator<Item = Self> {
+    pub(crate) fn all() -> impl Iterator<Item = Self> {
         let points = Point::ALL.into_iter();
         points.flat_map(|point| ProcessFault::ALL.map(|fault| Self { point, fault }))
     }
 
     /// Its name in reports.
-    #[must_use]
-    pub fn name(self) -> String {
+    pub(crate) fn name(self) -> String {
         format!("{:?} at {}", self.fault, self.point.name())
     }
 
     /// The fault as a worker process is armed with it.
-    #[must_use]
-    pub fn armed(self) -> ArmedFault {
+    pub(crate) fn armed(self) -> ArmedFault {
         ArmedFault {
             point: self.point.name(),
             fault: self.fault,

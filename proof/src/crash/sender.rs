@@ -45,17 +45,14 @@ struct Progress {
 
 /// A delivery, and what became of it. Moments are counted, not measured: a later one is greater.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Sent {
-    /// What was sent.
-    pub delivery: Delivery,
-    /// To whom.
-    pub worker: u32,
-    /// When.
-    pub sent: u64,
+pub(crate) struct Sent {
+    pub(crate) delivery: Delivery,
+    pub(crate) worker: u32,
+    pub(crate) sent: u64,
     /// What the sender heard, and when.
-    pub heard: Option<(u64, SenderAnswer)>,
+    pub(crate) heard: Option<(u64, SenderAnswer)>,
     /// Whether the worker died first.
-    pub unknown: bool,
+    pub(crate) unknown: bool,
 }
 
 // === impl Sender ===
@@ -188,10 +185,10 @@ impl Sender {
         let (work, armed) = (sent.delivery.work, sent.delivery.armed);
         let over = matches!(
             heard,
-            SenderAnswer::Settled { .. } | SenderAnswer::Parked | SenderAnswer::Wrong(_)
+            SenderAnswer::Settled(..) | SenderAnswer::Parked | SenderAnswer::Wrong(_)
         );
         sent.heard = Some((moment, heard));
-        // A fault that did not close is set for another piece of work.
+        // A fault that was not met is armed for another piece of work.
         self.to_arm.extend(armed);
         let soon = now + Duration::from_millis(pause);
         let progress = self.progress(work);

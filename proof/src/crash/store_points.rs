@@ -3,7 +3,7 @@
 use super::point::Point;
 use crate::harness::{FaultPoints, Interceptor};
 use async_trait::async_trait;
-use semel::protocol::{Answer, Claim, Claimed, Operation};
+use semel::protocol::{Answer, Claimed, Operation};
 use semel::{Error, Store};
 
 /// Comes by the points around the operations of a store.
@@ -17,10 +17,7 @@ impl Interceptor for StorePoints {
         let key = operation.key();
         let pass = |point: Point| self.0.pass(key, &point.name());
         let (within, done) = match operation {
-            Operation::Claim(Claim { .. }) => {
-                pass(Point::BeforeClaim);
-                (Point::ClaimSent, Some(Point::ClaimAnswered))
-            }
+            Operation::Claim(_) => (Point::ClaimSent, Some(Point::ClaimAnswered)),
             Operation::Renew { .. } => (Point::RenewSent, None),
             Operation::Complete { .. } => (Point::CompleteSent, Some(Point::CompleteAnswered)),
             Operation::Fail { .. }
@@ -35,12 +32,13 @@ impl Interceptor for StorePoints {
             | Operation::Forget(_)
             | Operation::Ready => return call.await,
         };
+        if within == Point::ClaimSent {
+            pass(Point::BeforeClaim);
+        }
         let answer = self.0.pass_within(key, &within.name(), call).await;
         let granted = matches!(answer, Ok(Answer::Claimed(Claimed::Granted(_))));
-        match done {
-            Some(Point::ClaimAnswered) if !granted => {}
-            Some(point) => pass(point),
-            None => {}
+        if let Some(point) = done.filter(|point| granted || *point != Point::ClaimAnswered) {
+            pass(point);
         }
         answer
     }

@@ -1,6 +1,6 @@
 //! The cases that are tried, and those that are broken on purpose.
 
-use super::case::{Case, Mode, Senders};
+use super::case::{Case, Mode};
 use super::check::{Counts, Promise, check, promise_cells};
 use super::downstream::Downstream;
 use super::drive::{DriveSettings, drive};
@@ -40,7 +40,7 @@ const NEEDED: &[(&str, &str, usize)] = &[
 ];
 
 /// What is tried. The embedded store has one process at a time and takes longest: it begins.
-const CASES: [(StoreKind, Mode); 10] = [
+pub(crate) const CASES: [(StoreKind, Mode); 10] = [
     (StoreKind::Embedded, Mode::Downstream),
     (StoreKind::Embedded, Mode::Park),
     (StoreKind::Embedded, Mode::Retry),
@@ -134,7 +134,7 @@ async fn run(
         lease: Duration::from_millis(StdRng::seed_from_u64(settings.seed).random_range(LEASE_MS)),
         dir: dir.path().to_owned(),
         downstream: downstream.port,
-        senders: Senders::Driver,
+        api_every: None,
     };
     transaction::prepare(&case).await?;
     let drive = drive(&case, &settings).await?;

@@ -74,7 +74,11 @@ impl WorkerService {
         tokio::spawn(fault_points.clone().watch());
         Ok(Self {
             semel: Semel::with_settings(Arc::new(store), settings),
-            actor: Arc::new(Actor::new(case, ledger, fault_points)),
+            actor: Arc::new(Actor {
+                case,
+                ledger,
+                fault_points,
+            }),
         })
     }
 
@@ -83,7 +87,6 @@ impl WorkerService {
             case,
             ledger,
             fault_points,
-            ..
         } = &*self.actor;
         let (id, work) = (delivery.id, delivery.work);
         let key = case.key(work).expect("a case has a name");

@@ -6,7 +6,7 @@ use crate::crash::{ArmedPoint, LongEffects, Mode, Point, Promise};
 use crate::harness::{ProcessFault, StoreKind};
 use crate::model::Settings;
 use crate::model::invariant::Invariant;
-use crate::model::mutant::{Change, Mutant};
+use crate::model::mutant::{Change, Input, Mutant};
 use crate::race::{OPERATOR_PERCENT, Rule};
 use bytes::Bytes;
 use semel::protocol::{
@@ -17,18 +17,13 @@ use std::time::Duration;
 
 const RETRY: Settings = Settings::RETRY.with_grants(2);
 const PARK: Settings = Settings::PARK.with_grants(2);
-const EVERY_SHARED_STORE: &[StoreKind] = &[StoreKind::Postgres, StoreKind::Redis];
 
 pub(super) const FAULTS: &[DeliberateFault] = &[
     mutant(
         "claim ignores the lease",
         RETRY,
         Invariant::OneLiveLease,
-        Change::Input(|input| {
-            if input.is_claim() {
-                input.lapse();
-            }
-        }),
+        Change::Input(|input| input.on_claim(Input::lapse)),
     )
     .planted(
         Defect::ClaimIgnoresTheLease,
@@ -39,11 +34,7 @@ pub(super) const FAULTS: &[DeliberateFault] = &[
                 promise: Promise::NoDuplicate,
                 armed: None,
             },
-            Trial::Race {
-                stores: EVERY_SHARED_STORE,
-                rules: &[Rule::OneLease, Rule::Accounted],
-                operator_percent: OPERATOR_PERCENT,
-            },
+            race(&[Rule::OneLease, Rule::Accounted]),
             Trial::Gate {
                 store: StoreKind::Redis,
                 promise: Promise::NoDuplicate,
@@ -83,11 +74,7 @@ pub(super) const FAULTS: &[DeliberateFault] = &[
         "complete without fence",
         RETRY,
         Invariant::StaleChangesNothing,
-        Change::Input(|input| {
-            if input.is_completion() {
-                input.speak_for_record();
-            }
-        }),
+        Change::Input(|input| input.on_completion(Input::speak_for_record)),
     )
     .planted(
         Defect::CompleteWithoutFence,
@@ -101,11 +88,7 @@ pub(super) const FAULTS: &[DeliberateFault] = &[
                     fault: ProcessFault::Pause,
                 }),
             },
-            Trial::Race {
-                stores: EVERY_SHARED_STORE,
-                rules: &[Rule::StaleChangesNothing],
-                operator_percent: OPERATOR_PERCENT,
-            },
+            race(&[Rule::StaleChangesNothing]),
             Trial::Gate {
                 store: StoreKind::Postgres,
                 promise: Promise::FencesRise,
@@ -154,29 +137,17 @@ pub(super) const FAULTS: &[DeliberateFault] = &[
         "success does not absorb",
         RETRY,
         Invariant::OneCompletion,
-        Change::Input(|input| {
-            if input.is_claim() && input.is(State::Succeeded) {
-                input.show(State::Waiting);
-            }
-        }),
+        Change::Input(|input| input.on_claim(|it| it.show(State::Succeeded, State::Waiting))),
     )
     .planted(
         Defect::SuccessDoesNotAbsorb,
-        &[Trial::Race {
-            stores: EVERY_SHARED_STORE,
-            rules: &[Rule::OneEnd, Rule::Accounted],
-            operator_percent: OPERATOR_PERCENT,
-        }],
+        &[race(&[Rule::OneEnd, Rule::Accounted])],
     ),
     mutant(
         "completion is overwritten",
         RETRY,
         Invariant::OneCompletion,
-        Change::Input(|input| {
-            if input.is_completion() && input.is(State::Succeeded) {
-                input.show(State::Running);
-            }
-        }),
+        Change::Input(|input| input.on_completion(|it| it.show(State::Succeeded, State::Running))),
     ),
     mutant(
         "replay loses the result",
@@ -224,12 +195,9 @@ pub(super) const FAULTS: &[DeliberateFault] = &[
         PARK,
         Invariant::ParkedStays,
         Change::Input(|input| {
-            let expires = input
-                .record
-                .as_ref()
-                .is_some_and(|record| in_state(record, State::Waiting).expired(input.now));
-            if input.is_claim() && input.is(State::Parked) && expires {
-                input.show(State::Waiting);
+            let record = input.record.as_ref();
+            if record.is_some_and(|it| in_state(it, State::Waiting).expired(input.now)) {
+                input.on_claim(|it| it.show(State::Parked, State::Waiting));
             }
         }),
     ),
@@ -358,6 +326,15 @@ const fn mutant(
         }),
         defect: None,
         trials: &[],
+    }
+}
+
+/// A race on every store that processes can share.
+const fn race(rules: &'static [Rule]) -> Trial {
+    Trial::Race {
+        stores: &[StoreKind::Postgres, StoreKind::Redis],
+        rules,
+        operator_percent: OPERATOR_PERCENT,
     }
 }
 

@@ -16,7 +16,7 @@ const LATE: Duration = Duration::from_millis(400);
 
 /// What is wrong with a process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub enum Defect {
+pub(crate) enum Defect {
     /// Its store: a claim takes a live lease from whoever holds it.
     ClaimIgnoresTheLease,
     /// Its store: a completion is accepted from a run that was overtaken.

@@ -8,7 +8,7 @@ use super::sender::TaskSender;
 use super::store::Server;
 use super::storm::ClientAnswer;
 use super::trace::Trace;
-use crate::harness::{ArmedFault, Processes, Role, WorkId};
+use crate::harness::{ArmedFault, InjectedFault, Processes, Role, WorkId};
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -64,9 +64,13 @@ pub(super) enum ArmedFaults {
 }
 
 /// What an attack left behind in the driver.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct AttackLog {
-    pub(super) injector: Injector,
+    pub(super) injected: Vec<InjectedFault>,
+    /// When a handler was found dead, in µs since 1970.
+    pub(super) handler_deaths: Vec<u64>,
+    /// How far the store's clock is off for good.
+    pub(super) clock_off: Duration,
     pub(super) heard: Vec<ClientAnswer>,
     pub(super) works: u32,
     pub(super) processes: u32,
@@ -91,10 +95,7 @@ pub(super) struct Attack<'a> {
     handlers: Vec<u32>,
     pub(super) injector: Injector,
     pub(super) sent: JoinSet<anyhow::Result<Vec<ClientAnswer>>>,
-    pub(super) heard: Vec<ClientAnswer>,
-    works: u32,
-    storms: usize,
-    zombies: usize,
+    pub(super) log: AttackLog,
     /// The runs that such a process had in hand: each counts once.
     spent: BTreeSet<u64>,
     trace: Trace,
@@ -115,11 +116,7 @@ pub(super) async fn run(
         case: Arc::new(deployment.case.clone()),
         broker: deployment.broker,
         front: links.front.port(),
-        gates: deployment
-            .gates
-            .iter()
-            .map(|address| address.port)
-            .collect(),
+        gates: links.gate_ports.clone(),
         unclear: Arc::new(AtomicU32::new(0)),
     };
     let has_server = !matches!(server, Server::None);
@@ -132,10 +129,7 @@ pub(super) async fn run(
         deployment,
         settings,
         sent: JoinSet::new(),
-        heard: Vec::new(),
-        works: 0,
-        storms: 0,
-        zombies: 0,
+        log: AttackLog::default(),
         spent: BTreeSet::new(),
         sent_at: Instant::now(),
     };
@@ -143,7 +137,7 @@ pub(super) async fn run(
     let until = Instant::now() + settings.lasts;
     let at_last = until + ZOMBIES_WITHIN;
     while Instant::now() < until
-        || (attack.zombies < settings.zombies_min && Instant::now() < at_last)
+        || (attack.log.zombies < settings.zombies_min && Instant::now() < at_last)
     {
         attack.look().await?;
         attack.injector.inject(&mut attack.processes)?;
@@ -151,21 +145,17 @@ pub(super) async fn run(
         sleep(TICK).await;
     }
     let began = Instant::now();
-    let healed_at = attack.heal(began).await?;
-    let stuck = attack.wait(began).await?;
-    let ended_after = began.elapsed();
+    attack.log.healed_at = attack.heal(began).await?;
+    attack.log.stuck = attack.wait(began).await?;
+    attack.log.ended_after = began.elapsed();
     attack.shut_down().await?;
     Ok(AttackLog {
-        injector: attack.injector,
-        heard: attack.heard,
-        works: attack.works,
         processes: attack.processes.started(),
         unclear: usize::try_from(sender.unclear.load(Ordering::Relaxed))?,
-        healed_at,
-        ended_after,
-        stuck,
-        storms: attack.storms,
-        zombies: attack.zombies,
+        injected: attack.injector.injected,
+        handler_deaths: attack.injector.handler_deaths,
+        clock_off: attack.injector.clock_off,
+        ..attack.log
     })
 }
 
@@ -220,7 +210,7 @@ impl Attack<'_> {
         }
         self.injector.look(&mut self.processes).await?;
         while let Some(done) = self.sent.try_join_next() {
-            self.heard.extend(done??);
+            self.log.heard.extend(done??);
         }
         Ok(())
     }
@@ -234,7 +224,7 @@ impl Attack<'_> {
             let in_flight = &self.processes.in_flight(number)? - &self.spent;
             if self.trace.is_taken_over(&in_flight) {
                 self.processes.resume_at(number, now);
-                self.zombies += 1;
+                self.log.zombies += 1;
                 self.spent.extend(in_flight);
             }
         }
@@ -245,18 +235,18 @@ impl Attack<'_> {
         let begun = self.trace.begun(&self.handlers)?;
         let now = Instant::now();
         for _ in 0..SENT_PER_TICK {
-            let ahead = usize::try_from(self.works)?.saturating_sub(begun);
+            let ahead = usize::try_from(self.log.works)?.saturating_sub(begun);
             // Work can end, parked, without ever having begun.
             if ahead > AHEAD_MAX && now < self.sent_at + SENT_ANYWAY {
                 break;
             }
             self.sent_at = now;
-            let work = WorkId(self.works);
-            let turn = self.storms % self.settings.storms.len().max(1);
+            let work = WorkId(self.log.works);
+            let turn = self.log.storms % self.settings.storms.len().max(1);
             let clients = self.settings.storms.get(turn).copied().unwrap_or(1);
             sender.send(&mut self.sent, work, clients);
-            self.storms += usize::from(self.deployment.case.is_asked_for(work));
-            self.works += 1;
+            self.log.storms += usize::from(self.deployment.case.is_asked_for(work));
+            self.log.works += 1;
         }
         Ok(())
     }

@@ -7,32 +7,28 @@ use std::path::PathBuf;
 
 /// Everything the processes of one attack share.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Deployment {
+pub(crate) struct Deployment {
     /// The store, the mode, the lease and the ledgers.
-    pub case: Case,
+    pub(crate) case: Case,
     /// What every choice is drawn from.
-    pub seed: u64,
-    /// The gates.
-    pub gates: Vec<GateAddress>,
-    /// The broker's port.
-    pub broker: u16,
+    pub(crate) seed: u64,
+    pub(crate) gates: Vec<GateAddress>,
+    pub(crate) broker: u16,
     /// Where the broker keeps its tasks.
-    pub broker_dir: PathBuf,
+    pub(crate) broker_dir: PathBuf,
     /// What the broker is told to do wrong.
-    pub broker_faults: Vec<String>,
-    /// The handler's port.
-    pub handler: u16,
+    pub(crate) broker_faults: Vec<String>,
+    pub(crate) handler: u16,
     /// How many effects in a hundred last longer than a lease.
-    pub long: LongEffects,
+    pub(crate) long: LongEffects,
 }
 
 /// Where a gate is, and what it reaches.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct GateAddress {
-    /// Its port.
-    pub port: u16,
+pub(crate) struct GateAddress {
+    pub(crate) port: u16,
     /// The store as this gate reaches it.
-    pub location: StoreLocation,
+    pub(crate) location: StoreLocation,
     /// The handler's port as this gate reaches it.
-    pub handler: u16,
+    pub(crate) handler: u16,
 }

@@ -65,7 +65,11 @@ pub(super) async fn serve(
 ) -> anyhow::Result<()> {
     let handler = Arc::new(Handler {
         deployment: deployment.clone(),
-        actor: Actor::new(deployment.case.clone(), ledger, fault_points),
+        actor: Actor {
+            case: deployment.case.clone(),
+            ledger,
+            fault_points,
+        },
     });
     let listener = TcpListener::bind(here(deployment.handler)).await?;
     let mut stopped = std::pin::pin!(stopped()?);

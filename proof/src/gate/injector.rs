@@ -176,12 +176,17 @@ impl Injector {
         let Some(link) = self.nemesis.one_of(&self.links.links()) else {
             return Ok(());
         };
-        // What is sent while it is cut is in hand afterwards.
+        let in_flight = self.cut_link(link, processes)?;
+        self.met(FaultKind::Cut, in_flight);
+        Ok(())
+    }
+
+    /// Cuts a link. What is sent while it is cut is in flight afterwards.
+    fn cut_link(&self, link: LinkName, processes: &Processes) -> anyhow::Result<BTreeSet<u64>> {
         let mut in_flight = link.in_flight(processes)?;
         self.links.at(link).into_iter().for_each(Link::cut);
         in_flight.extend(link.in_flight(processes)?);
-        self.met(FaultKind::Cut, in_flight);
-        Ok(())
+        Ok(in_flight)
     }
 
     fn swallow(&mut self, processes: &Processes, now: Instant) -> anyhow::Result<()> {
@@ -207,21 +212,15 @@ impl Injector {
         let Some(mut blackhole) = self.blackhole.take() else {
             return Ok(());
         };
-        blackhole
-            .in_flight
-            .extend(blackhole.link.in_flight(processes)?);
         if now < blackhole.until {
+            let more = blackhole.link.in_flight(processes)?;
+            blackhole.in_flight.extend(more);
             self.blackhole = Some(blackhole);
             return Ok(());
         }
-        self.links
-            .at(blackhole.link)
-            .into_iter()
-            .for_each(Link::cut);
-        blackhole
-            .in_flight
-            .extend(blackhole.link.in_flight(processes)?);
-        self.met(FaultKind::Blackhole, blackhole.in_flight);
+        let mut in_flight = self.cut_link(blackhole.link, processes)?;
+        in_flight.append(&mut blackhole.in_flight);
+        self.met(FaultKind::Blackhole, in_flight);
         Ok(())
     }
 

@@ -6,7 +6,6 @@ use semel_rig::Direction;
 /// A point in the middle of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct PartialMessage {
-    /// The word for it.
     pub(super) point: &'static str,
     /// Who is hit when half of it went over; a gate is the one at its end.
     pub(super) victim: Role,
@@ -26,7 +25,6 @@ pub(super) enum Between {
 // === impl PartialMessage ===
 
 impl PartialMessage {
-    /// Every one.
     pub(super) const ALL: [Self; 5] = [
         Self {
             point: "half_body_sent",

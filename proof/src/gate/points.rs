@@ -4,7 +4,7 @@ use crate::harness::Role;
 
 /// A point of the handler.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum HandlerPoint {
+pub(crate) enum HandlerPoint {
     /// The request is read, and nothing was done.
     BeforeEffect,
     /// The effect has happened.
@@ -21,12 +21,9 @@ pub(super) const COMPLETE_SENT: &str = "complete_sent";
 // === impl HandlerPoint ===
 
 impl HandlerPoint {
-    /// Every one.
-    pub const ALL: [Self; 3] = [Self::BeforeEffect, Self::AfterEffect, Self::BeforeAnswer];
+    pub(crate) const ALL: [Self; 3] = [Self::BeforeEffect, Self::AfterEffect, Self::BeforeAnswer];
 
-    /// The word for it.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
+    pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::BeforeEffect => "before_effect",
             Self::AfterEffect => "after_effect",

@@ -57,7 +57,7 @@ impl Attack<'_> {
                 Err(no_answer) => stuck.push(format!("the broker: {no_answer}")),
             }
             while let Some(done) = self.sent.try_join_next() {
-                self.heard.extend(done??);
+                self.log.heard.extend(done??);
             }
             if !self.sent.is_empty() {
                 stuck.push(format!("{} senders", self.sent.len()));

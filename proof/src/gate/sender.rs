@@ -6,7 +6,7 @@ use crate::crash::{Case, payload};
 use crate::harness::WorkId;
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
-use semel_rig::http::{NoAnswer, Request};
+use semel_rig::http::{Answer, NoAnswer, Request};
 use serde_json::json;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -66,24 +66,24 @@ impl TaskSender {
         let create = Request::post_json(format!("/v2/{QUEUE}/tasks"), task.to_string())
             .within(ANSWER_WITHIN);
         loop {
-            match create.send(self.broker).await {
+            match self.ask(&create, self.broker).await {
                 // An earlier try was heard, and its answer lost.
-                Ok(answer) if answer.status == 200 || answer.status == 409 => return Ok(()),
-                Ok(answer) if answer.status < 500 => {
+                Some(answer) if answer.status == 200 || answer.status == 409 => return Ok(()),
+                Some(answer) if answer.status < 500 => {
                     anyhow::bail!("the broker refuses a task: {}", answer.body)
                 }
-                Ok(_) => {}
-                Err(no_answer) => self.note(&no_answer),
+                Some(_) | None => {}
             }
             sleep(AGAIN).await;
         }
     }
 
-    /// Counts the requests that may or may not have been heard.
-    pub(super) fn note(&self, no_answer: &NoAnswer) {
-        match no_answer {
-            NoAnswer::Refused => {}
-            NoAnswer::Broken(_) => drop(self.unclear.fetch_add(1, Ordering::Relaxed)),
+    /// Sends a request once, and counts it if it may or may not have been heard.
+    pub(super) async fn ask(&self, request: &Request, port: u16) -> Option<Answer> {
+        let answer = request.send(port).await;
+        if let Err(NoAnswer::Broken(_)) = answer {
+            self.unclear.fetch_add(1, Ordering::Relaxed);
         }
+        answer.ok()
     }
 }

@@ -95,32 +95,31 @@ impl Server {
     /// Ends the server as a crash would, and starts it again.
     pub(super) async fn crash(&self) -> anyhow::Result<()> {
         let server = self.clone();
-        spawn_blocking(move || match server {
-            Self::Postgres(server) => {
-                let mut server = server.lock().expect("no holder of this lock panics");
-                server.kill()?;
-                server.restart()
-            }
-            Self::Redis(server) => {
-                let mut server = server.lock().expect("no holder of this lock panics");
-                server.kill()?;
-                server.restart()
-            }
-            Self::None => Ok(()),
+        spawn_blocking(move || {
+            server.with(
+                |postgres| postgres.kill().and_then(|()| postgres.restart()),
+                |redis| redis.kill().and_then(|()| redis.restart()),
+            )
         })
         .await?
     }
 
     /// Sets the server's clock so many seconds off the machine's.
     pub(super) fn jump(&self, seconds: i64) -> anyhow::Result<()> {
+        self.with(|it| it.jump(seconds), |it| it.jump(seconds))
+    }
+
+    fn with(
+        &self,
+        postgres: impl FnOnce(&mut Postgres) -> anyhow::Result<()>,
+        redis: impl FnOnce(&mut Redis) -> anyhow::Result<()>,
+    ) -> anyhow::Result<()> {
         match self {
             Self::Postgres(server) => {
-                let server = server.lock().expect("no holder of this lock panics");
-                server.jump(seconds)
+                postgres(&mut server.lock().expect("no holder of this lock panics"))
             }
             Self::Redis(server) => {
-                let server = server.lock().expect("no holder of this lock panics");
-                server.jump(seconds)
+                redis(&mut server.lock().expect("no holder of this lock panics"))
             }
             Self::None => Ok(()),
         }

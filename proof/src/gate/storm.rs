@@ -60,13 +60,9 @@ async fn ask(
         let gate = sender.gates.get(turn % sender.gates.len());
         let port = gate.copied().unwrap_or_default();
         turn += 1;
-        match request.send(port).await {
-            Ok(answer) => {
-                if let Some(end) = end(&answer) {
-                    return Ok(end);
-                }
-            }
-            Err(no_answer) => sender.note(&no_answer),
+        let answer = sender.ask(&request, port).await;
+        if let Some(end) = answer.as_ref().and_then(end) {
+            return Ok(end);
         }
         sleep(Duration::from_millis(rand::random_range(AGAIN_MS)) + pause).await;
     }
@@ -85,11 +81,8 @@ fn end(answer: &Answer) -> Option<SenderAnswer> {
         409 | 429 | 500..600 => None,
         status @ (200 | 422) if answer.header("content-type").is_none() => {
             let outcome = Outcome::new(status, answer.body.clone());
-            Some(SenderAnswer::Settled {
-                succeeded: status == 200,
-                outcome: hex::encode(outcome.encode()),
-                replayed: answer.header("idempotent-replayed").is_some(),
-            })
+            let outcome = hex::encode(outcome.encode());
+            Some(SenderAnswer::Settled(status == 200, outcome))
         }
         status => Some(SenderAnswer::Wrong(format!("{status}: {}", answer.body))),
     }

@@ -59,20 +59,12 @@ impl Trace {
     }
 
     fn follow(&mut self, event: &Event) {
-        match event {
-            Event::Begun(attempt) => {
-                let runs = self.begun.entry(attempt.work).or_default();
-                runs.insert(attempt.delivery, attempt.fence);
-            }
-            Event::Answered { delivery } => {
-                self.answered.insert(*delivery);
-            }
-            Event::Received { .. }
-            | Event::Effect { .. }
-            | Event::PointHit { .. }
-            | Event::Cut { .. }
-            | Event::Doubted { .. }
-            | Event::Stalled { .. } => {}
+        if let Event::Begun(attempt) = event {
+            let runs = self.begun.entry(attempt.work).or_default();
+            runs.insert(attempt.delivery, attempt.fence);
+        }
+        if let Event::Answered { delivery } = event {
+            self.answered.insert(*delivery);
         }
     }
 
@@ -96,7 +88,7 @@ pub(super) async fn evidence(
     for number in 0..log.processes {
         events.extend(Ledger::read(&case.dir, number)?);
     }
-    let mut injected = log.injector.injected.clone();
+    let mut injected = log.injected.clone();
     let killed = injected.iter();
     let killed = killed.filter(|injection| matches!(injection.kind, FaultKind::Kill(_)));
     let killed: BTreeSet<u64> = killed.flat_map(|it| it.in_flight.clone()).collect();
@@ -120,7 +112,7 @@ fn lost_by_handlers(events: &[Event], log: &AttackLog) -> InjectedFault {
     for event in events {
         if let Event::Doubted { delivery, at } = event {
             let noticed = at.saturating_sub(NOTICED_BEFORE_US)..at + NOTICED_AFTER_US;
-            let mut deaths = log.injector.handler_deaths.iter();
+            let mut deaths = log.handler_deaths.iter();
             let died = deaths.any(|at| noticed.contains(at));
             in_flight.extend(died.then_some(*delivery));
         }
@@ -215,7 +207,7 @@ fn sent_as(id: u64, work: WorkId, heard: Option<SenderAnswer>, unknown: bool) ->
 /// How long after the heal all but one in a hundred of the works that had not ended before had ended, by the store's
 /// own clock.
 pub(super) fn p99_to_end(evidence: &Evidence, log: &AttackLog) -> Duration {
-    let off = u64::try_from(log.injector.clock_off.as_micros()).unwrap_or(u64::MAX);
+    let off = u64::try_from(log.clock_off.as_micros()).unwrap_or(u64::MAX);
     let ended = evidence.records.values();
     let mut late: Vec<u64> = ended
         .map(|record| record.lease_until.0.saturating_sub(off))

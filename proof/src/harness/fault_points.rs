@@ -23,15 +23,13 @@ const WATCH: Duration = Duration::from_millis(10);
 
 /// A fault that waits at a point.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ArmedFault {
-    /// The point's name.
-    pub point: String,
-    /// What happens there.
-    pub fault: ProcessFault,
+pub(crate) struct ArmedFault {
+    pub(crate) point: String,
+    pub(crate) fault: ProcessFault,
     /// On which visit, from 1.
-    pub visit: u32,
+    pub(crate) visit: u32,
     /// Whether it happens again after as many visits more.
-    pub again: bool,
+    pub(crate) again: bool,
 }
 
 /// The points of this process, and the faults that wait there.
@@ -121,8 +119,7 @@ impl FaultPoints {
 
     fn note_stall(&self, took: Duration) {
         if took >= self.stall {
-            let ms = u64::try_from(took.as_millis()).unwrap_or(u64::MAX);
-            self.ledger.write(&Event::Stalled { ms });
+            self.ledger.write(&Event::Stalled);
         }
     }
 

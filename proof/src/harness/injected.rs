@@ -5,21 +5,20 @@ use std::collections::BTreeSet;
 
 /// A fault that was injected, and what it met.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct InjectedFault {
+pub(crate) struct InjectedFault {
     /// What was done.
-    pub kind: FaultKind,
+    pub(crate) kind: FaultKind,
     /// To which process, by number, if it was done to one.
-    pub process: Option<u32>,
+    pub(crate) process: Option<u32>,
     /// At which point, if it was one with a name.
-    pub point: Option<String>,
+    pub(crate) point: Option<String>,
     /// The deliveries or runs that it met in flight.
-    pub in_flight: BTreeSet<u64>,
+    pub(crate) in_flight: BTreeSet<u64>,
 }
 
 /// What can be done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum FaultKind {
-    /// SIGKILL.
+pub(crate) enum FaultKind {
     Kill(Role),
     /// SIGSTOP, past the lease, then SIGCONT.
     Pause(Role),
@@ -39,21 +38,18 @@ pub enum FaultKind {
 
 /// What a process is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-pub enum Role {
+pub(crate) enum Role {
     /// It runs deliveries, or races others for keys.
     Worker,
     /// One of the gates, by its number.
     Gate(usize),
-    /// The broker.
     Broker,
-    /// The handler.
     Handler,
 }
 
 /// What is done to a process at a named point.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-pub enum ProcessFault {
-    /// SIGKILL.
+pub(crate) enum ProcessFault {
     Kill,
     /// SIGSTOP, past the lease, then SIGCONT.
     Pause,
@@ -63,8 +59,7 @@ pub enum ProcessFault {
 
 impl FaultKind {
     /// What was done to a process, if it was done to one, and to which role.
-    #[must_use]
-    pub const fn to_process(self) -> Option<(Role, ProcessFault)> {
+    pub(crate) const fn to_process(self) -> Option<(Role, ProcessFault)> {
         match self {
             Self::Kill(role) => Some((role, ProcessFault::Kill)),
             Self::Pause(role) => Some((role, ProcessFault::Pause)),
@@ -81,9 +76,7 @@ impl FaultKind {
 // === impl Role ===
 
 impl Role {
-    /// The word for it.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
+    pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::Worker => "worker",
             Self::Gate(_) => "gate",
@@ -96,6 +89,5 @@ impl Role {
 // === impl ProcessFault ===
 
 impl ProcessFault {
-    /// Both.
-    pub const ALL: [Self; 2] = [Self::Kill, Self::Pause];
+    pub(crate) const ALL: [Self; 2] = [Self::Kill, Self::Pause];
 }

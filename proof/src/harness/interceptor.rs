@@ -10,18 +10,15 @@ use std::sync::Arc;
 
 /// Somebody around the operations of a store: makes each of them, or not.
 #[async_trait]
-pub trait Interceptor: Debug + Send + Sync + 'static {
-    /// Around one operation.
+pub(crate) trait Interceptor: Debug + Send + Sync + 'static {
     async fn apply(&self, store: &dyn Store, operation: &Operation) -> Result<Answer, Error>;
 }
 
 /// A store whose operations go through a [`Interceptor`].
 #[derive(Debug)]
-pub struct Intercepted<T> {
-    /// The store itself.
-    pub store: Arc<dyn Letters>,
-    /// Who listens in.
-    pub interceptor: T,
+pub(crate) struct Intercepted<T> {
+    pub(crate) store: Arc<dyn Letters>,
+    pub(crate) interceptor: T,
 }
 
 // === impl Intercepted ===

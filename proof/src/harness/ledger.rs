@@ -13,87 +13,59 @@ use std::sync::Arc;
 
 /// Something that happened in a process, as a line of its ledger.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Event {
+pub(crate) enum Event {
     /// A delivery arrived at the process.
-    Received {
-        /// Which.
-        delivery: u64,
-        /// Of what.
-        work: WorkId,
-    },
+    Received { delivery: u64, work: WorkId },
     /// An effect was given a lease and is about to begin.
     Begun(Attempt),
     /// An effect happened: this line is the effect.
     Effect {
-        /// Under which lease.
         attempt: Attempt,
         /// Of the whole work, or of its step.
         part: EffectPart,
         /// Drawn for this one execution.
         nonce: String,
-        /// When, in µs since 1970.
-        at: u64,
     },
     /// The process reached the point where a fault was armed.
-    PointHit {
-        /// Where.
-        point: String,
-        /// What.
-        fault: ProcessFault,
-    },
+    PointHit { point: String, fault: ProcessFault },
     /// The connection was cut under this delivery, after its effect.
-    Cut {
-        /// Which.
-        delivery: u64,
-    },
+    Cut { delivery: u64 },
     /// A gate lost the handler under this delivery, and says that its end is in doubt.
     Doubted {
-        /// Which.
         delivery: u64,
         /// When, in µs since 1970.
         at: u64,
     },
     /// The processor was elsewhere, or the store did not answer, for a good part of a lease.
-    Stalled {
-        /// For how long.
-        ms: u64,
-    },
+    Stalled,
     /// The delivery is answered.
-    Answered {
-        /// Which.
-        delivery: u64,
-    },
+    Answered { delivery: u64 },
 }
 
 /// One run of a piece of work, as its effect knows it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub struct Attempt {
+pub(crate) struct Attempt {
     /// The delivery that runs it.
-    pub delivery: u64,
-    /// The work.
-    pub work: WorkId,
-    /// Its fence.
-    pub fence: u64,
-    /// Which attempt it is.
-    pub attempt: u32,
+    pub(crate) delivery: u64,
+    pub(crate) work: WorkId,
+    pub(crate) fence: u64,
+    pub(crate) attempt: u32,
 }
 
 /// One piece of work, by number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-pub struct WorkId(pub u32);
+pub(crate) struct WorkId(pub u32);
 
 /// What an effect is an effect of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-pub enum EffectPart {
-    /// The work.
+pub(crate) enum EffectPart {
     Work,
-    /// Its step.
     Step,
 }
 
 /// Where a process writes.
 #[derive(Clone, Debug)]
-pub struct Ledger {
+pub(crate) struct Ledger {
     file: Arc<File>,
 }
 
@@ -101,16 +73,12 @@ pub struct Ledger {
 
 impl Ledger {
     /// Where a process keeps its ledger.
-    #[must_use]
-    pub fn path(dir: &Path, process: u32) -> PathBuf {
+    pub(crate) fn path(dir: &Path, process: u32) -> PathBuf {
         dir.join(format!("{process}.ledger"))
     }
 
     /// Opens the ledger of a process.
-    ///
-    /// # Errors
-    /// When it cannot be made.
-    pub fn open(dir: &Path, process: u32) -> anyhow::Result<Self> {
+    pub(crate) fn open(dir: &Path, process: u32) -> anyhow::Result<Self> {
         let path = Self::path(dir, process);
         let file = OpenOptions::new().append(true).create(true).open(&path);
         let file = file.with_context(|| format!("cannot open the ledger {}", path.display()))?;
@@ -120,10 +88,7 @@ impl Ledger {
     }
 
     /// Appends a line, in one write.
-    ///
-    /// # Panics
-    /// When the disk refuses it: a ledger with gaps proves nothing.
-    pub fn write<T: Serialize>(&self, line: &T) {
+    pub(crate) fn write<T: Serialize>(&self, line: &T) {
         let mut text = serde_json::to_vec(line).expect("a line is plain data");
         text.push(b'\n');
         let written = (&*self.file).write(&text).expect("the ledger takes a line");
@@ -131,10 +96,7 @@ impl Ledger {
     }
 
     /// Reads what a process wrote so far.
-    ///
-    /// # Errors
-    /// When the file cannot be read, or a line is not one.
-    pub fn read<T: DeserializeOwned>(dir: &Path, process: u32) -> anyhow::Result<Vec<T>> {
+    pub(crate) fn read<T: DeserializeOwned>(dir: &Path, process: u32) -> anyhow::Result<Vec<T>> {
         let path = Self::path(dir, process);
         let text = match std::fs::read_to_string(&path) {
             Ok(text) => text,
@@ -155,15 +117,11 @@ impl Ledger {
 pub(crate) fn in_flight(events: &[Event]) -> BTreeSet<u64> {
     let mut open = BTreeSet::new();
     for event in events {
-        match event {
-            Event::Received { delivery, .. } => drop(open.insert(*delivery)),
-            Event::Answered { delivery } => drop(open.remove(delivery)),
-            Event::Begun(_)
-            | Event::Effect { .. }
-            | Event::PointHit { .. }
-            | Event::Cut { .. }
-            | Event::Doubted { .. }
-            | Event::Stalled { .. } => {}
+        if let Event::Received { delivery, .. } = event {
+            open.insert(*delivery);
+        }
+        if let Event::Answered { delivery } = event {
+            open.remove(delivery);
         }
     }
     open
@@ -173,8 +131,7 @@ pub(crate) fn in_flight(events: &[Event]) -> BTreeSet<u64> {
 
 impl WorkId {
     /// Every second piece of work does a part of itself as a step.
-    #[must_use]
-    pub const fn has_step(self) -> bool {
+    pub(crate) const fn has_step(self) -> bool {
         self.0 % 2 == 1
     }
 }

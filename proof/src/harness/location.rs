@@ -14,7 +14,7 @@ use tokio::time::{Instant, sleep};
 use tokio_postgres::{Client, NoTls};
 
 /// How long PostgreSQL keeps what has expired: the least it allows.
-pub const GRACE: Duration = Duration::from_secs(10);
+pub(crate) const GRACE: Duration = Duration::from_secs(10);
 
 /// How long to try to open a store.
 const OPEN_WITHIN: Duration = Duration::from_secs(15);
@@ -24,45 +24,34 @@ const OPEN_AGAIN: Duration = Duration::from_millis(50);
 
 /// A kind of store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum StoreKind {
+pub(crate) enum StoreKind {
     /// In the process that uses it.
     Embedded,
-    /// A PostgreSQL server.
     Postgres,
-    /// A Redis server.
     Redis,
 }
 
 /// Where a store is.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum StoreLocation {
-    /// A database with the schema in place.
+pub(crate) enum StoreLocation {
     Postgres {
-        /// Where it is.
         url: String,
         /// How many items go into one statement at the most; 1 uses the forms for single ones.
         group_items_max: usize,
     },
-    /// A Redis server.
     Redis {
-        /// Where it is.
         url: String,
         /// What the names of our keys begin with.
         prefix: String,
     },
     /// A directory that one process at a time may open.
-    Embedded {
-        /// Where it is.
-        dir: PathBuf,
-    },
+    Embedded { dir: PathBuf },
 }
 
 // === impl StoreKind ===
 
 impl StoreKind {
-    /// The store's name.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
+    pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::Embedded => "embedded",
             Self::Postgres => "postgres",
@@ -96,10 +85,7 @@ impl StoreKind {
 
 impl StoreLocation {
     /// Opens the store; tries again for a while, as whoever restarts a worker would: a loaded server takes its time.
-    ///
-    /// # Errors
-    /// When it cannot be reached, or another process has it open.
-    pub async fn open(&self) -> anyhow::Result<Arc<dyn Letters>> {
+    pub(crate) async fn open(&self) -> anyhow::Result<Arc<dyn Letters>> {
         let until = Instant::now() + OPEN_WITHIN;
         loop {
             match self.open_once().await {
@@ -133,8 +119,7 @@ impl StoreLocation {
     }
 
     /// The same store, its calls written in groups or one by one, where it knows the difference.
-    #[must_use]
-    pub fn grouping(self, groups: bool) -> Self {
+    pub(crate) fn grouping(self, groups: bool) -> Self {
         match self {
             Self::Postgres { url, .. } => Self::Postgres {
                 url,
@@ -144,9 +129,7 @@ impl StoreLocation {
         }
     }
 
-    /// Which kind it is.
-    #[must_use]
-    pub const fn kind(&self) -> StoreKind {
+    pub(crate) const fn kind(&self) -> StoreKind {
         match self {
             Self::Postgres { .. } => StoreKind::Postgres,
             Self::Redis { .. } => StoreKind::Redis,
@@ -155,8 +138,7 @@ impl StoreLocation {
     }
 
     /// The database, where it is one.
-    #[must_use]
-    pub const fn database(&self) -> Option<&String> {
+    pub(crate) const fn database(&self) -> Option<&String> {
         match self {
             Self::Postgres { url, .. } => Some(url),
             Self::Redis { .. } | Self::Embedded { .. } => None,
@@ -165,10 +147,7 @@ impl StoreLocation {
 }
 
 /// Connects to a database of the test's own. The connection lives as long as its client.
-///
-/// # Errors
-/// When it cannot be reached.
-pub async fn connect(url: &str) -> anyhow::Result<Client> {
+pub(crate) async fn connect(url: &str) -> anyhow::Result<Client> {
     let (client, connection) = tokio_postgres::connect(url, NoTls)
         .await
         .context("cannot connect to PostgreSQL")?;

@@ -14,15 +14,15 @@ use tokio::time::Instant;
 
 /// What a process is started with.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct ProcessConfig<S> {
+pub(crate) struct ProcessConfig<S> {
     /// The number of this process within its run; its ledger has it.
-    pub number: u32,
+    pub(crate) number: u32,
     /// What it is for.
-    pub role: Role,
+    pub(crate) role: Role,
     /// The fault that waits for it from the start, if one does.
-    pub armed_fault: Option<ArmedFault>,
+    pub(crate) armed_fault: Option<ArmedFault>,
     /// What all processes of the run share.
-    pub settings: S,
+    pub(crate) settings: S,
 }
 
 /// The processes of a run. Each that is started gets a new number.
@@ -207,16 +207,13 @@ impl Processes {
     /// The last point where a process met this fault, if it did.
     fn point_hit(&self, number: u32, fault: ProcessFault) -> anyhow::Result<Option<String>> {
         let events: Vec<Event> = Ledger::read(&self.dir, number)?;
-        Ok(events.into_iter().rev().find_map(|event| match event {
-            Event::PointHit { point, fault: met } if met == fault => Some(point),
-            Event::PointHit { .. }
-            | Event::Received { .. }
-            | Event::Answered { .. }
-            | Event::Begun(_)
-            | Event::Effect { .. }
-            | Event::Cut { .. }
-            | Event::Doubted { .. }
-            | Event::Stalled { .. } => None,
+        Ok(events.into_iter().rev().find_map(|event| {
+            if let Event::PointHit { point, fault: met } = event
+                && met == fault
+            {
+                return Some(point);
+            }
+            None
         }))
     }
 }

@@ -29,8 +29,6 @@ pub(crate) struct Row {
 #[derive(Clone, Debug)]
 pub(crate) enum Cell {
     Count(usize),
-    /// Several of a kind, such as kills by role.
-    Counts(Vec<usize>),
     /// A time, or something else that has no sum.
     Plain(String),
 }
@@ -43,8 +41,7 @@ impl Report {
     }
 
     /// What speaks against the run.
-    #[must_use]
-    pub fn complaints(&self) -> Vec<String> {
+    pub(crate) fn complaints(&self) -> Vec<String> {
         let broken = self.rows.iter().flat_map(|row| {
             let named = |complaint| format!("{} {}: {complaint}", row.store, row.mode);
             row.complaints.iter().map(named)
@@ -123,11 +120,6 @@ impl Cell {
     fn add(&mut self, other: &Self) {
         match (self, other) {
             (Self::Count(sum), Self::Count(more)) => *sum += more,
-            (Self::Counts(sums), Self::Counts(more)) => {
-                sums.iter_mut()
-                    .zip(more)
-                    .for_each(|(sum, more)| *sum += more);
-            }
             (this, _) => *this = Self::Plain(String::new()),
         }
     }
@@ -135,7 +127,6 @@ impl Cell {
     fn count(&self) -> usize {
         match self {
             Self::Count(count) => *count,
-            Self::Counts(counts) => counts.iter().sum(),
             Self::Plain(_) => 0,
         }
     }
@@ -145,10 +136,6 @@ impl Display for Cell {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Count(count) => count.fmt(f),
-            Self::Counts(counts) => {
-                let counts: Vec<String> = counts.iter().map(ToString::to_string).collect();
-                f.write_str(&counts.join(" / "))
-            }
             Self::Plain(text) => f.write_str(text),
         }
     }

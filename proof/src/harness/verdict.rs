@@ -8,20 +8,19 @@ const SHOWN_PER_RULE: usize = 5;
 
 /// What a checker found.
 #[derive(Clone, Debug)]
-pub struct Verdict<R> {
+pub(crate) struct Verdict<R> {
     /// What was broken.
-    pub violations: Vec<Violation<R>>,
+    pub(crate) violations: Vec<Violation<R>>,
 }
 
 /// A broken rule.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Violation<R> {
-    /// Which.
-    pub rule: R,
+pub(crate) struct Violation<R> {
+    pub(crate) rule: R,
     /// On which piece of work or key, by number.
-    pub subject: u32,
+    pub(crate) subject: u32,
     /// What was seen.
-    pub seen: String,
+    pub(crate) seen: String,
 }
 
 // === impl Verdict ===
@@ -44,8 +43,7 @@ impl<R: Copy + Debug + Ord> Verdict<R> {
     }
 
     /// How often a rule was broken.
-    #[must_use]
-    pub fn count(&self, rule: R) -> usize {
+    pub(crate) fn count(&self, rule: R) -> usize {
         self.violations.iter().filter(|it| it.rule == rule).count()
     }
 

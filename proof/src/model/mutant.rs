@@ -87,10 +87,10 @@ impl Input {
         self.is(State::Running) && record.is_some_and(|record| record.lease_until <= self.now)
     }
 
-    /// Shows the record in another state.
-    pub(crate) fn show(&mut self, state: State) {
-        if let Some(record) = &mut self.record {
-            record.state = state;
+    /// Shows a record that is in one state as if it were in another.
+    pub(crate) fn show(&mut self, state: State, other: State) {
+        if let Some(record) = self.record.as_mut().filter(|it| it.state == state) {
+            record.state = other;
         }
     }
 
@@ -110,6 +110,20 @@ impl Input {
     /// Whether it is a completion.
     pub(crate) const fn is_completion(&self) -> bool {
         matches!(self.operation, Operation::Complete { .. })
+    }
+
+    /// Makes a change if it is a claim.
+    pub(crate) fn on_claim(&mut self, change: impl FnOnce(&mut Self)) {
+        if self.is_claim() {
+            change(self);
+        }
+    }
+
+    /// Makes a change if it is a completion.
+    pub(crate) fn on_completion(&mut self, change: impl FnOnce(&mut Self)) {
+        if self.is_completion() {
+            change(self);
+        }
     }
 
     /// Whether a step is begun.

@@ -73,22 +73,9 @@ fn one_completion(ghost: &Ghost, observed: &Observed<'_>) -> bool {
     let (Some(before), Some(after)) = (observed.before, observed.written()) else {
         return true;
     };
-    let leaves_its_end = match observed.operation {
-        Operation::Forget(_) => true,
-        Operation::Redrive(_) => before.state == State::Failed,
-        Operation::Claim(_) => before.expired(observed.now),
-        Operation::Renew { .. }
-        | Operation::Complete { .. }
-        | Operation::Fail { .. }
-        | Operation::Release(_)
-        | Operation::Look(_)
-        | Operation::Resolve { .. }
-        | Operation::ReleaseByOperator(_)
-        | Operation::StepBegin { .. }
-        | Operation::StepRestart { .. }
-        | Operation::StepComplete { .. }
-        | Operation::Ready => false,
-    };
+    let leaves_its_end = matches!(observed.operation, Operation::Forget(_))
+        || matches!(observed.operation, Operation::Redrive(_)) && before.state == State::Failed
+        || matches!(observed.operation, Operation::Claim(_)) && before.expired(observed.now);
     let second = after.state.ending().is_some() && ghost.present().end.is_some();
     !second && (before.state.ending().is_none() || leaves_its_end)
 }
@@ -97,23 +84,12 @@ fn parked_stays(_: &Ghost, observed: &Observed<'_>) -> bool {
     let parked = observed
         .before
         .is_some_and(|old| old.state == State::Parked);
-    match observed.operation {
-        Operation::Claim(_) | Operation::Renew { .. } | Operation::Look(_) => {
-            !parked || observed.written().is_none()
-        }
-        // The run's own late word, and an operator's acts.
-        Operation::Complete { .. }
-        | Operation::Fail { .. }
-        | Operation::Release(_)
-        | Operation::Resolve { .. }
-        | Operation::Redrive(_)
-        | Operation::ReleaseByOperator(_)
-        | Operation::Forget(_)
-        | Operation::StepBegin { .. }
-        | Operation::StepRestart { .. }
-        | Operation::StepComplete { .. }
-        | Operation::Ready => true,
-    }
+    // The run's own late word, and an operator's acts, may change it.
+    let may_not = matches!(
+        observed.operation,
+        Operation::Claim(_) | Operation::Renew { .. } | Operation::Look(_)
+    );
+    !(parked && may_not) || observed.written().is_none()
 }
 
 fn retention_outlives_lease(_: &Ghost, observed: &Observed<'_>) -> bool {

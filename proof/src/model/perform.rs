@@ -7,7 +7,9 @@ use super::request::{KEY, STEP};
 use super::world::{Run, RunEnd, Stage, Work, Worker, World};
 use super::{Semel, request};
 use bytes::Bytes;
-use semel::protocol::{Acted, Answer, Finding, Held, InDoubt, Operation, Resolution, StepBegun};
+use semel::protocol::{
+    Acted, Answer, Finding, Held, InDoubt, Lease, Operation, Resolution, StepBegun,
+};
 
 impl Semel {
     /// Does it; `None` when nothing can come of it.
@@ -101,9 +103,7 @@ impl Semel {
     }
 
     fn commits(&self, world: &mut World, number: usize, reply: Reply) {
-        let Run {
-            lease, incarnation, ..
-        } = world.run(number).clone();
+        let (lease, incarnation) = world.granted(number);
         match self.held(world, &self.end_operation(RunEnd::Complete, &lease)) {
             Held::Applied(_) => world.ghost.incarnation_mut(incarnation).commits += 1,
             // The statement raises: effect and completion are rolled back together.
@@ -115,9 +115,7 @@ impl Semel {
     }
 
     fn says(&self, world: &mut World, number: usize, what: RunEnd, reply: Reply) {
-        let Run {
-            lease, incarnation, ..
-        } = world.run(number).clone();
+        let (lease, incarnation) = world.granted(number);
         let held = self.held(world, &self.end_operation(what, &lease));
         // The run knows that its effect did not happen: that start is accounted for.
         let failed = matches!(what, RunEnd::FailFinal | RunEnd::FailRetryable);
@@ -165,9 +163,7 @@ impl Semel {
     }
 
     fn completes_step(&self, world: &mut World, number: usize, reply: Reply) {
-        let Run {
-            lease, incarnation, ..
-        } = world.run(number).clone();
+        let (lease, incarnation) = world.granted(number);
         let result = Bytes::from_static(b"done");
         let completion = Operation::StepComplete {
             lease,
@@ -235,11 +231,15 @@ impl Semel {
 // === impl World ===
 
 impl World {
+    /// The lease of a worker's run, and the incarnation in which it was granted.
+    fn granted(&mut self, number: usize) -> (Lease, u8) {
+        let run = self.run(number);
+        (run.lease.clone(), run.incarnation)
+    }
+
     /// A worker learns, or does not learn, whether to run the step.
     fn hears_begun(&mut self, number: usize, begun: &StepBegun, reply: Reply) {
-        let Run {
-            lease, incarnation, ..
-        } = self.run(number).clone();
+        let (lease, incarnation) = self.granted(number);
         self.broken
             .extend(self.ghost.check_step_begin(&lease, incarnation, begun));
         let next = match (reply, begun) {

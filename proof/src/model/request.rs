@@ -70,15 +70,10 @@ pub(super) fn result(lease: &Lease, kind: u8) -> Bytes {
 
 /// The lease that was granted, if one was.
 pub(super) const fn granted(decision: &Decision) -> Option<&Lease> {
-    match &decision.answer {
-        Answer::Claimed(Claimed::Granted(lease)) => Some(lease),
-        Answer::Claimed(_)
-        | Answer::Held(_)
-        | Answer::Looked(_)
-        | Answer::StepBegun(_)
-        | Answer::Acted(_)
-        | Answer::Ready => None,
-    }
+    let Answer::Claimed(Claimed::Granted(lease)) = &decision.answer else {
+        return None;
+    };
+    Some(lease)
 }
 
 // === impl World ===

@@ -13,106 +13,103 @@ use std::time::Duration;
 
 /// A call and its answer.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Call {
-    /// About which key, by number.
-    pub key: u32,
+pub(crate) struct Call {
+    pub(crate) key: u32,
     /// When it was made, in µs since 1970.
-    pub began: u64,
+    pub(crate) began: u64,
     /// When it was answered, or given up.
-    pub ended: u64,
-    /// What was asked.
-    pub request: Request,
-    /// What was said.
-    pub response: Response,
+    pub(crate) ended: u64,
+    pub(crate) request: Request,
+    pub(crate) response: Response,
 }
 
 /// What a caller asks.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Request {
-    /// To run.
+pub(crate) enum Request {
     Claim(ClaimTerms),
     /// To keep the right to run for so long, in µs.
     Renew(RunId, u64),
-    /// To record success, to be kept so long, in µs.
-    Complete(RunId, ResultId, u64),
-    /// The same, in a transaction of the caller's.
-    CompleteIn(RunId, Nonce),
-    /// To record a failure.
-    Fail(RunId, FailureTerms, ResultId),
-    /// To give the right to run back.
-    Release(RunId),
-    /// To begin a step.
-    StepBegin(RunId, String),
-    /// To begin a step again.
-    StepRestart(RunId, String),
-    /// To record a step.
-    StepComplete(RunId, String, u64),
+    /// To say how a run ended.
+    End(RunId, RunEnded),
+    /// About a step, by name.
+    Step(RunId, String, StepRequest),
     /// An operator's act.
     Operate(OperatorCall),
 }
 
+/// How a run says that it ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum RunEnded {
+    /// With success, to be kept so long, in µs.
+    Complete(ResultId, u64),
+    /// The same, in a transaction of the caller's.
+    CompleteIn(Nonce),
+    Fail(FailureTerms, ResultId),
+    /// Not begun: the right to run is given back.
+    Release,
+}
+
+/// What is asked about a step.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum StepRequest {
+    Begin,
+    Restart,
+    /// To record a result, by its digest.
+    Complete(u64),
+}
+
 /// The terms of a claim.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ClaimTerms {
-    /// The claim's random id.
-    pub owner: OwnerId,
+pub(crate) struct ClaimTerms {
+    pub(crate) owner: OwnerId,
     /// Which of a key's payloads.
-    pub payload: u8,
-    /// The lease, in µs.
-    pub lease: u64,
-    /// The retention, in µs.
-    pub retention: u64,
-    /// Whether doubt parks.
-    pub park: bool,
+    pub(crate) payload: u8,
+    /// Both in µs.
+    pub(crate) lease: u64,
+    pub(crate) retention: u64,
+    pub(crate) park: bool,
     /// How many runs before the work is parked; 0 is no limit.
-    pub max_attempts: u32,
+    pub(crate) max_attempts: u32,
 }
 
 /// A claim's random id, short enough to read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-pub struct OwnerId(pub u64);
+pub(crate) struct OwnerId(pub u64);
 
 /// A run, as its lease names it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-pub struct RunId {
-    /// Its fence.
-    pub fence: u64,
-    /// Its owner.
-    pub owner: OwnerId,
-    /// Its incarnation.
-    pub born: u64,
-    /// Its attempt.
-    pub attempt: u32,
+pub(crate) struct RunId {
+    pub(crate) fence: u64,
+    pub(crate) owner: OwnerId,
+    pub(crate) born: u64,
+    pub(crate) attempt: u32,
 }
 
 /// A number drawn for one result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-pub struct Nonce(pub u64);
+pub(crate) struct Nonce(pub u64);
 
 /// A stored result: whose it is, and a digest of its very bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-pub struct ResultId {
+pub(crate) struct ResultId {
     /// The number that was drawn for it.
-    pub nonce: Nonce,
+    pub(crate) nonce: Nonce,
     /// A digest of the bytes.
-    pub digest: u64,
+    pub(crate) digest: u64,
 }
 
 /// How a run fails.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct FailureTerms {
-    /// How.
-    pub kind: FailureKind,
-    /// Whether doubt parks.
-    pub park: bool,
+pub(crate) struct FailureTerms {
+    pub(crate) kind: FailureKind,
+    pub(crate) park: bool,
     /// How many runs before the work is parked; 0 is no limit.
-    pub max_attempts: u32,
+    pub(crate) max_attempts: u32,
 }
 
 /// The kinds of failure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum FailureKind {
-    /// For good.
+pub(crate) enum FailureKind {
     Final,
     /// May be tried again.
     Retryable,
@@ -122,7 +119,7 @@ pub enum FailureKind {
 
 /// What an operator does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum OperatorCall {
+pub(crate) enum OperatorCall {
     /// Says that a parked run took effect.
     ResolveSucceeded(ResultId),
     /// Says that a parked run failed.
@@ -139,18 +136,13 @@ pub enum OperatorCall {
 
 /// What a caller is told.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Response {
-    /// Run it.
+pub(crate) enum Response {
     Granted(RunId),
     /// It was settled earlier.
     Replayed(RecordedEnd),
-    /// Somebody runs it.
     Busy,
-    /// It is not due.
     NotYet,
-    /// A person must look.
     Parked,
-    /// Another payload.
     Mismatched,
     /// Written; the state now.
     Applied(u8),
@@ -168,7 +160,6 @@ pub enum Response {
     StepInDoubt(u64),
     /// The operator's act was done.
     Acted,
-    /// It was refused.
     Refused,
     /// It is for no such state; 0 is absent.
     Gone(u8),
@@ -182,62 +173,34 @@ pub enum Response {
 
 /// A recorded end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct RecordedEnd {
-    /// Whether it succeeded.
-    pub succeeded: bool,
-    /// What was recorded.
-    pub result: ResultId,
+pub(crate) struct RecordedEnd {
+    pub(crate) succeeded: bool,
+    pub(crate) result: ResultId,
 }
 
 // === impl Call ===
 
 impl Call {
     /// Whether the call was under way at some moment of this window.
-    #[must_use]
-    pub const fn overlaps(&self, window: &RangeInclusive<u64>) -> bool {
+    pub(crate) const fn overlaps(&self, window: &RangeInclusive<u64>) -> bool {
         self.began <= *window.end() && self.ended >= *window.start()
     }
 
     /// The run that asked, if it was one.
-    #[must_use]
-    pub const fn run(&self) -> Option<RunId> {
+    pub(crate) const fn run(&self) -> Option<RunId> {
         match &self.request {
-            Request::Renew(run, _)
-            | Request::Complete(run, ..)
-            | Request::CompleteIn(run, _)
-            | Request::Fail(run, ..)
-            | Request::Release(run)
-            | Request::StepBegin(run, _)
-            | Request::StepRestart(run, _)
-            | Request::StepComplete(run, ..) => Some(*run),
+            Request::Renew(run, _) | Request::End(run, _) | Request::Step(run, ..) => Some(*run),
             Request::Claim(_) | Request::Operate(_) => None,
         }
     }
 
     /// Whether what was asked may have been done.
-    #[must_use]
-    pub const fn may_have_been_done(&self) -> bool {
-        match self.response {
-            Response::Granted(_)
-            | Response::Applied(_)
-            | Response::Already(_)
-            | Response::StepRun
-            | Response::Acted
-            | Response::Unknown(_) => true,
-            Response::Replayed(_)
-            | Response::Busy
-            | Response::NotYet
-            | Response::Parked
-            | Response::Mismatched
-            | Response::Settled(_)
-            | Response::Stale
-            | Response::Memo(..)
-            | Response::StepInDoubt(_)
-            | Response::Refused
-            | Response::Gone(_)
-            | Response::RolledBack(_)
-            | Response::Wrong(_) => false,
-        }
+    pub(crate) const fn may_have_been_done(&self) -> bool {
+        use Response::{Acted, Already, Applied, Granted, StepRun, Unknown};
+        matches!(
+            self.response,
+            Granted(_) | Applied(_) | Already(_) | StepRun | Acted | Unknown(_)
+        )
     }
 }
 
@@ -246,33 +209,27 @@ impl Call {
 impl Request {
     /// What an operation asks.
     pub(super) fn of(operation: &Operation) -> Self {
+        let run = || RunId::of(operation.lease().expect("a run asks"));
+        let result = || ResultId::of(operation.result().expect("it records one"));
+        let step = |name: &String, request| Self::Step(run(), name.clone(), request);
         match operation {
             Operation::Claim(claim) => Self::Claim(ClaimTerms::of(claim)),
-            Operation::Renew {
-                lease, lease_for, ..
-            } => Self::Renew(RunId::of(lease), micros(*lease_for)),
-            Operation::Complete {
-                lease,
-                result,
-                retention,
-            } => Self::Complete(RunId::of(lease), ResultId::of(result), micros(*retention)),
-            Operation::Fail { lease, how } => {
-                let (terms, result) = (FailureTerms::of(how), ResultId::of(&how.result));
-                Self::Fail(RunId::of(lease), terms, result)
+            Operation::Renew { lease_for, .. } => Self::Renew(run(), micros(*lease_for)),
+            Operation::Complete { retention, .. } => {
+                Self::End(run(), RunEnded::Complete(result(), micros(*retention)))
             }
-            Operation::Release(lease) => Self::Release(RunId::of(lease)),
-            Operation::StepBegin { lease, name } => Self::StepBegin(RunId::of(lease), name.clone()),
-            Operation::StepRestart { lease, name } => {
-                Self::StepRestart(RunId::of(lease), name.clone())
+            Operation::Fail { how, .. } => {
+                Self::End(run(), RunEnded::Fail(FailureTerms::of(how), result()))
             }
-            Operation::StepComplete {
-                lease,
-                name,
-                result,
-            } => Self::StepComplete(RunId::of(lease), name.clone(), digest(result)),
+            Operation::Release(_) => Self::End(run(), RunEnded::Release),
+            Operation::StepBegin { name, .. } => step(name, StepRequest::Begin),
+            Operation::StepRestart { name, .. } => step(name, StepRequest::Restart),
+            Operation::StepComplete { name, result, .. } => {
+                step(name, StepRequest::Complete(digest(result)))
+            }
             Operation::Resolve { how, .. } => Self::Operate(match &how.finding {
-                Finding::Succeeded(result) => OperatorCall::ResolveSucceeded(ResultId::of(result)),
-                Finding::Failed(result) => OperatorCall::ResolveFailed(ResultId::of(result)),
+                Finding::Succeeded(_) => OperatorCall::ResolveSucceeded(result()),
+                Finding::Failed(_) => OperatorCall::ResolveFailed(result()),
                 Finding::Retry => OperatorCall::ResolveRetry,
             }),
             Operation::Redrive(_) => Self::Operate(OperatorCall::Redrive),
@@ -318,8 +275,7 @@ impl FailureTerms {
 
 impl OwnerId {
     /// The first half of an owner.
-    #[must_use]
-    pub fn of(owner: Owner) -> Self {
+    pub(crate) fn of(owner: Owner) -> Self {
         let (half, _) = owner.0.split_at(8);
         Self(half.iter().fold(0, |id, byte| id << 8 | u64::from(*byte)))
     }
@@ -329,8 +285,7 @@ impl OwnerId {
 
 impl RunId {
     /// The run of a lease.
-    #[must_use]
-    pub fn of(lease: &Lease) -> Self {
+    pub(crate) fn of(lease: &Lease) -> Self {
         Self {
             fence: lease.fence.0,
             owner: OwnerId::of(lease.owner),
@@ -387,8 +342,7 @@ impl Response {
 
 impl RecordedEnd {
     /// A recorded end as a store gives it.
-    #[must_use]
-    pub fn of(settled: &semel::protocol::Settled) -> Self {
+    pub(crate) fn of(settled: &semel::protocol::Settled) -> Self {
         Self {
             succeeded: settled.ending == semel::protocol::Ending::Succeeded,
             result: ResultId::of(&settled.result),
@@ -400,8 +354,7 @@ impl RecordedEnd {
 
 impl ResultId {
     /// The mark of stored bytes; nonce 0 if they hold none.
-    #[must_use]
-    pub fn of(result: &bytes::Bytes) -> Self {
+    pub(crate) fn of(result: &bytes::Bytes) -> Self {
         let outcome = Outcome::decode(result).ok();
         let nonce = outcome.and_then(|outcome| {
             let body = outcome.body_bytes();
@@ -415,15 +368,13 @@ impl ResultId {
 }
 
 /// A digest to tell bytes apart.
-#[must_use]
-pub fn digest(bytes: &[u8]) -> u64 {
+pub(crate) fn digest(bytes: &[u8]) -> u64 {
     let mut hasher = DefaultHasher::new();
     hasher.write(bytes);
     hasher.finish()
 }
 
 /// A duration as calls and records give it.
-#[must_use]
-pub fn micros(duration: Duration) -> u64 {
+pub(crate) fn micros(duration: Duration) -> u64 {
     u64::try_from(duration.as_micros()).unwrap_or(u64::MAX)
 }

@@ -2,12 +2,13 @@
 //! down.
 
 use super::call::{Call, Request, Response};
+use super::racer::GrantedRun;
 use crate::harness::Ledger;
 use bytes::Bytes;
 use rand::Rng;
 use rand::rngs::StdRng;
 use semel::clock::{Clock, SystemClock};
-use semel::protocol::{Answer, Finding, InDoubt, Lease, Operation, Resolution, StepBegun};
+use semel::protocol::{Answer, Finding, InDoubt, Operation, Resolution, StepBegun};
 use semel::{Key, Outcome, Store};
 use std::sync::Arc;
 
@@ -64,15 +65,16 @@ impl Caller {
     }
 
     /// Does a step as a run would; a step in doubt is begun again under the policy `retry`.
-    pub(super) async fn step(&mut self, key: u32, lease: &Lease, name: &str, in_doubt: InDoubt) {
-        let (lease, name) = (lease.clone(), name.to_owned());
+    pub(super) async fn step(&mut self, run: &GrantedRun, name: &str) {
+        let (key, retries) = (run.key, run.terms.in_doubt == InDoubt::Retry);
+        let (lease, name) = (run.lease.clone(), name.to_owned());
         let begin = Operation::StepBegin {
             lease: lease.clone(),
             name: name.clone(),
         };
         match self.call(key, begin).await {
             Some(Answer::StepBegun(StepBegun::Run)) => {}
-            Some(Answer::StepBegun(StepBegun::InDoubt(_))) if in_doubt == InDoubt::Retry => {
+            Some(Answer::StepBegun(StepBegun::InDoubt(_))) if retries => {
                 let (lease, name) = (lease.clone(), name.clone());
                 let restart = Operation::StepRestart { lease, name };
                 self.call(key, restart).await;

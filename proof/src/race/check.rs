@@ -16,7 +16,7 @@ use std::collections::BTreeMap;
 
 /// The rules.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Rule {
+pub(crate) enum Rule {
     /// At most one live lease per key, by the store's clock.
     OneLease,
     /// Fences rise in the order of grants, also across sweep and forget.
@@ -44,8 +44,7 @@ pub enum Rule {
 }
 
 /// Checks every answer: by the answers alone, and where there is a history, by that too; and every change in it.
-#[must_use]
-pub fn check(calls: &[Call], history: Option<&History>) -> Verdict<Rule> {
+pub(crate) fn check(calls: &[Call], history: Option<&History>) -> Verdict<Rule> {
     let mut by_key: BTreeMap<u32, Vec<&Call>> = BTreeMap::new();
     for call in calls {
         by_key.entry(call.key).or_default().push(call);

@@ -37,47 +37,42 @@ const READ: &str = "\
 
 /// Every change of every record, per key in the order of commits.
 #[derive(Clone, Debug, Default)]
-pub struct History {
+pub(crate) struct History {
     /// By the number of the key.
-    pub changes: HashMap<u32, Vec<Change>>,
+    pub(crate) changes: HashMap<u32, Vec<Change>>,
     /// The effects that handlers committed together with a completion.
-    pub effects: Vec<Effect>,
+    pub(crate) effects: Vec<Effect>,
 }
 
 /// A change of a record, or of the renewal that counts for it: what whoever looks is shown before and after.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Change {
+pub(crate) struct Change {
     /// Just before it was committed, in µs since 1970.
-    pub at: u64,
+    pub(crate) at: u64,
     /// Made by the test itself.
-    pub aged: bool,
+    pub(crate) aged: bool,
     /// What was there.
-    pub old: Option<Version>,
+    pub(crate) old: Option<Version>,
     /// What is there now.
-    pub new: Option<Version>,
+    pub(crate) new: Option<Version>,
 }
 
 /// A record at some time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Version {
+pub(crate) struct Version {
     /// A digest of the fingerprint.
-    pub payload: u64,
-    /// The state's number.
-    pub state: u8,
+    pub(crate) payload: u64,
+    pub(crate) state: u8,
     /// How many runs were started.
-    pub attempts: u32,
-    /// The incarnation.
-    pub born: u64,
-    /// The fence.
-    pub fence: u64,
-    /// Whose grant.
-    pub owner: OwnerId,
+    pub(crate) attempts: u32,
+    pub(crate) born: u64,
+    pub(crate) fence: u64,
+    pub(crate) owner: OwnerId,
     /// The end of the lease, in µs since 1970.
-    pub lease_until: u64,
+    pub(crate) lease_until: u64,
     /// The end of retention, in µs since 1970.
-    pub expires_at: u64,
-    /// What is recorded.
-    pub result: Option<ResultId>,
+    pub(crate) expires_at: u64,
+    pub(crate) result: Option<ResultId>,
 }
 
 /// A row of `semel.renewal`.
@@ -97,35 +92,27 @@ struct KeyState {
 
 /// An effect, as a row of a handler's own table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Effect {
+pub(crate) struct Effect {
     /// Of which key, by number.
-    pub key: u32,
-    /// In which incarnation.
-    pub born: u64,
-    /// Under which fence.
-    pub fence: u64,
+    pub(crate) key: u32,
+    pub(crate) born: u64,
+    pub(crate) fence: u64,
     /// Which result was completed with it.
-    pub nonce: Nonce,
+    pub(crate) nonce: Nonce,
 }
 
 // === impl History ===
 
 impl History {
     /// Begins to write changes down.
-    ///
-    /// # Errors
-    /// When the database cannot be used, or the store's schema is not there yet.
-    pub async fn begin(url: &str) -> anyhow::Result<()> {
+    pub(crate) async fn begin(url: &str) -> anyhow::Result<()> {
         let schema = connect(url).await?;
         let made = schema.batch_execute(SCHEMA).await;
         made.context("cannot begin the history")
     }
 
     /// Ages records until it is dropped.
-    ///
-    /// # Errors
-    /// When the database cannot be used.
-    pub async fn age(url: &str) -> anyhow::Result<()> {
+    pub(crate) async fn age(url: &str) -> anyhow::Result<()> {
         let client = connect(url).await?;
         client.batch_execute("SET race.ageing = on").await?;
         loop {
@@ -135,10 +122,7 @@ impl History {
     }
 
     /// Reads what was written down about these keys.
-    ///
-    /// # Errors
-    /// When the database cannot be used.
-    pub async fn read(url: &str, keys: &[Key]) -> anyhow::Result<Self> {
+    pub(crate) async fn read(url: &str, keys: &[Key]) -> anyhow::Result<Self> {
         let client = connect(url).await?;
         let numbers: HashMap<Vec<u8>, u32> = (0..)
             .zip(keys)

@@ -40,6 +40,13 @@ pub(super) struct Racer {
     sweeps: bool,
 }
 
+/// A run that was granted, and the terms of its claim.
+pub(super) struct GrantedRun {
+    pub(super) key: u32,
+    pub(super) lease: Lease,
+    pub(super) terms: Claim,
+}
+
 // === impl Racer ===
 
 impl Racer {
@@ -93,7 +100,8 @@ impl Racer {
             answer = self.caller.call(key, Operation::Claim(claim.clone())).await;
         }
         if let Some(Answer::Claimed(Claimed::Granted(lease))) = answer {
-            return self.run(key, &lease, &claim).await;
+            let terms = claim;
+            return self.run(&GrantedRun { key, lease, terms }).await;
         }
         let pause = self.caller.rng.random_range(PAUSE_MS);
         sleep(Duration::from_millis(pause)).await;
@@ -120,10 +128,10 @@ impl Racer {
     }
 
     /// A run: steps, a while, perhaps a renewal, an end; sometimes far too late, sometimes twice.
-    async fn run(&mut self, key: u32, lease: &Lease, terms: &Claim) -> anyhow::Result<()> {
+    async fn run(&mut self, run: &GrantedRun) -> anyhow::Result<()> {
         for name in ["charge", "ship"] {
             if self.caller.rng.random_ratio(1, 4) {
-                self.caller.step(key, lease, name, terms.in_doubt).await;
+                self.caller.step(run, name).await;
             }
         }
         let leases = match self.caller.rng.random_range(0..10) {
@@ -131,59 +139,62 @@ impl Racer {
             6..8 => 0.5..1.3,
             _ => 1.0..3.0,
         };
-        sleep(terms.lease.mul_f64(self.caller.rng.random_range(leases))).await;
+        sleep(
+            run.terms
+                .lease
+                .mul_f64(self.caller.rng.random_range(leases)),
+        )
+        .await;
         if self.caller.rng.random_ratio(1, 4) {
-            self.caller.call(key, renewal(lease, terms)).await;
+            self.caller.call(run.key, run.renewal()).await;
         }
         let end = self.caller.rng.random_range(0..100);
-        self.end(key, lease, terms, end).await?;
+        self.end(run, end).await?;
         if self.caller.rng.random_ratio(1, 10) {
-            self.end(key, lease, terms, end).await?;
+            self.end(run, end).await?;
         }
         Ok(())
     }
 
-    async fn end(
-        &mut self,
-        key: u32,
-        lease: &Lease,
-        terms: &Claim,
-        end: u32,
-    ) -> anyhow::Result<()> {
+    async fn end(&mut self, run: &GrantedRun, end: u32) -> anyhow::Result<()> {
         if let Some(handler) = self.handler.as_mut().filter(|_| end < 20) {
-            return handler.complete(&mut self.caller, key, lease, terms).await;
+            return handler.complete(&mut self.caller, run).await;
         }
         let delay = Duration::from_millis(self.caller.rng.random_range(0..30));
-        let (lease, result) = (lease.clone(), self.caller.result());
+        let (lease, result) = (run.lease.clone(), self.caller.result());
+        let Claim {
+            retention,
+            in_doubt,
+            max_attempts,
+            ..
+        } = run.terms;
         let kind = match end {
-            0..45 => {
-                let retention = terms.retention;
-                let complete = Operation::Complete {
-                    lease,
-                    result,
-                    retention,
-                };
-                self.caller.call(key, complete).await;
-                return Ok(());
-            }
-            45..53 => {
-                self.caller.call(key, Operation::Release(lease)).await;
-                return Ok(());
-            }
             // Nothing at all: its lease lapses.
             53..63 => return Ok(()),
-            63..70 => FailKind::Final,
-            70..88 => FailKind::Retryable { delay },
-            _ => FailKind::InDoubt { delay },
+            0..53 => None,
+            63..70 => Some(FailKind::Final),
+            70..88 => Some(FailKind::Retryable { delay }),
+            _ => Some(FailKind::InDoubt { delay }),
         };
-        let how = Fail {
-            kind,
-            in_doubt: terms.in_doubt,
-            max_attempts: terms.max_attempts,
-            retention: terms.retention,
-            result,
+        let operation = match kind {
+            None if end < 45 => Operation::Complete {
+                lease,
+                result,
+                retention,
+            },
+            None => Operation::Release(lease),
+            Some(kind) => {
+                let how = Fail {
+                    kind,
+                    in_doubt,
+                    max_attempts,
+                    retention,
+                    result,
+                };
+                Operation::Fail { lease, how }
+            }
         };
-        self.caller.call(key, Operation::Fail { lease, how }).await;
+        self.caller.call(run.key, operation).await;
         Ok(())
     }
 
@@ -199,15 +210,6 @@ impl Racer {
     }
 }
 
-/// A renewal of a run, as it was claimed.
-pub(super) fn renewal(lease: &Lease, terms: &Claim) -> Operation {
-    Operation::Renew {
-        lease: lease.clone(),
-        lease_for: terms.lease,
-        retention: terms.retention,
-    }
-}
-
 /// The keys of a race, by number.
 pub(super) fn keys(name: &str) -> Arc<[Key]> {
     let scope = Scope::new(name, "race");
@@ -217,4 +219,16 @@ pub(super) fn keys(name: &str) -> Arc<[Key]> {
     };
     let key = |number| Key::of(&scope, &[field(number)]).expect("a race has a short name");
     (0..KEYS).map(key).collect()
+}
+
+// === impl GrantedRun ===
+
+impl GrantedRun {
+    pub(super) fn renewal(&self) -> Operation {
+        Operation::Renew {
+            lease: self.lease.clone(),
+            lease_for: self.terms.lease,
+            retention: self.terms.retention,
+        }
+    }
 }

@@ -1,6 +1,6 @@
 //! The races that are run, and those against what is broken on purpose.
 
-use super::call::{Call, Request, Response};
+use super::call::{Call, Request, Response, RunEnded};
 use super::check::{Rule, check};
 use super::history::History;
 use super::racer::keys;
@@ -185,7 +185,6 @@ impl Race {
         Ok(calls)
     }
 
-    /// What was counted.
     fn cells(
         &self,
         calls: &[Call],
@@ -240,5 +239,6 @@ const fn is_claim(call: &Call) -> bool {
 }
 
 const fn commits(call: &Call) -> bool {
-    matches!(call.request, Request::CompleteIn(..)) && matches!(call.response, Response::Applied(_))
+    matches!(call.request, Request::End(_, RunEnded::CompleteIn(_)))
+        && matches!(call.response, Response::Applied(_))
 }

@@ -1,11 +1,11 @@
 //! A handler with a transaction of its own, in the same database as the records, at any isolation level.
 
-use super::call::{Nonce, Request, Response, RunId};
+use super::call::{Nonce, Request, Response, RunEnded, RunId};
 use super::caller::Caller;
-use super::racer::renewal;
+use super::racer::GrantedRun;
 use crate::harness::{StoreLocation, connect};
 use rand::Rng;
-use semel::protocol::{Claim, Lease, State};
+use semel::protocol::{Lease, State};
 use semel::{Key, Outcome};
 use semel_postgres::complete_in;
 use std::time::Duration;
@@ -45,26 +45,23 @@ impl TransactionHandler {
     pub(super) async fn complete(
         &mut self,
         caller: &mut Caller,
-        key: u32,
-        lease: &Lease,
-        terms: &Claim,
+        run: &GrantedRun,
     ) -> anyhow::Result<()> {
         let nonce = Nonce(caller.rng.random_range(1..u64::MAX));
         let began = caller.now();
-        let request = Request::CompleteIn(RunId::of(lease), nonce);
-        let response = self.transact(caller, key, lease, terms, nonce).await?;
-        caller.write(key, began, request, response);
+        let request = Request::End(RunId::of(&run.lease), RunEnded::CompleteIn(nonce));
+        let response = self.transact(caller, run, nonce).await?;
+        caller.write(run.key, began, request, response);
         Ok(())
     }
 
     async fn transact(
         &mut self,
         caller: &mut Caller,
-        key: u32,
-        lease: &Lease,
-        terms: &Claim,
+        run: &GrantedRun,
         nonce: Nonce,
     ) -> anyhow::Result<Response> {
+        let lease = &run.lease;
         let level = match caller.rng.random_range(0..3) {
             0 => IsolationLevel::ReadCommitted,
             1 => IsolationLevel::RepeatableRead,
@@ -75,7 +72,7 @@ impl TransactionHandler {
         take_effect(&transaction, lease, nonce).await?;
         // The snapshot is taken; the gate renews meanwhile.
         for _ in 0..caller.rng.random_range(0..=RENEWALS_MAX) {
-            caller.call(key, renewal(lease, terms)).await;
+            caller.call(run.key, run.renewal()).await;
         }
         let done = if caller.rng.random_bool(0.5) {
             in_rust(&transaction, lease, nonce).await

@@ -18,23 +18,23 @@ const SEEDS_APART: u64 = 0x9E37_79B9;
 
 /// What all workers of a race are started with.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct RaceSettings {
+pub(crate) struct RaceSettings {
     /// What their dice start from.
-    pub seed: u64,
+    pub(crate) seed: u64,
     /// Where the store is.
-    pub location: StoreLocation,
+    pub(crate) location: StoreLocation,
     /// What is wrong on purpose.
-    pub defect: Option<Defect>,
+    pub(crate) defect: Option<Defect>,
     /// Keeps the keys of this race apart from everybody else's.
-    pub name: String,
+    pub(crate) name: String,
     /// How many calls in a hundred are an operator's.
-    pub operator_percent: u32,
+    pub(crate) operator_percent: u32,
     /// How many callers each has.
-    pub callers: u64,
+    pub(crate) callers: u64,
     /// How long they race.
-    pub lasts: Duration,
+    pub(crate) lasts: Duration,
     /// Where answers are written down.
-    pub dir: PathBuf,
+    pub(crate) dir: PathBuf,
 }
 
 /// Races until the time is over.

@@ -56,9 +56,7 @@ impl CaseChecker<'_> {
             .filter_map(|sent| sent.heard.as_ref());
         for (_, heard) in heard {
             match heard {
-                SenderAnswer::Settled {
-                    succeeded, outcome, ..
-                } => {
+                SenderAnswer::Settled(succeeded, outcome) => {
                     answers.insert((*succeeded, outcome.clone()));
                 }
                 SenderAnswer::Wrong(what) => wrong.push(what),

@@ -4,8 +4,8 @@ use super::Rule;
 use super::key_calls::KeyCalls;
 use crate::harness::{GRACE, Verdict};
 use crate::race::call::{
-    Call, ClaimTerms, FailureKind, FailureTerms, OperatorCall, OwnerId, Request, ResultId, digest,
-    micros,
+    Call, ClaimTerms, FailureKind, FailureTerms, OperatorCall, OwnerId, Request, ResultId,
+    RunEnded, digest, micros,
 };
 use crate::race::history::{Change, GRACE_US, Version};
 use semel::Fingerprint;
@@ -166,9 +166,11 @@ impl<'a> ChangeChecker<'a> {
                 self.asked_by_run(new, at, |asked| matches!(asked, Request::Renew(..)))
             }
             (RUNNING, PARKED) if new.result.is_none() => self.lapsed(old, at),
-            (RUNNING | PARKED, SUCCEEDED | FAILED | WAITING | PARKED) => {
-                self.asked_by_run(new, at, |asked| leads_to(asked, old, new))
-            }
+            (RUNNING | PARKED, SUCCEEDED | FAILED | WAITING | PARKED) => self.asked_by_run(
+                new,
+                at,
+                |asked| matches!(asked, Request::End(_, ended) if leads_to(ended, old, new)),
+            ),
             (SUCCEEDED | FAILED, _) => Err((Rule::OneEnd, "an end was changed".into())),
             _ => Err((Rule::Accounted, "no such transition".into())),
         }
@@ -238,28 +240,18 @@ fn unchanged(old: &Version, new: &Version) -> CheckResult {
     Rule::RetentionHolds.needs(new.expires_at >= old.expires_at, "retention shrank")
 }
 
-/// Whether what a run asked leads from one version to the other.
-fn leads_to(request: &Request, old: &Version, new: &Version) -> bool {
+/// Whether what a run said leads from one version to the other.
+fn leads_to(ended: &RunEnded, old: &Version, new: &Version) -> bool {
     let same = old.attempts == new.attempts;
     let records = |result: &ResultId| new.result == Some(*result) && same;
-    match request {
-        Request::Complete(_, result, _) => new.state == SUCCEEDED && records(result),
-        Request::CompleteIn(_, nonce) => {
+    match ended {
+        RunEnded::Complete(result, _) => new.state == SUCCEEDED && records(result),
+        RunEnded::CompleteIn(nonce) => {
             let nonces = new.result.map(|result| result.nonce);
             new.state == SUCCEEDED && same && nonces == Some(*nonce)
         }
-        Request::Fail(_, failing, result) => {
-            records(result) && new.state == fails_to(*failing, old)
-        }
-        Request::Release(_) => {
-            new.state == WAITING && new.attempts == old.attempts.saturating_sub(1)
-        }
-        Request::Claim(_)
-        | Request::Renew(..)
-        | Request::StepBegin(..)
-        | Request::StepRestart(..)
-        | Request::StepComplete(..)
-        | Request::Operate(_) => false,
+        RunEnded::Fail(failing, result) => records(result) && new.state == fails_to(*failing, old),
+        RunEnded::Release => new.state == WAITING && new.attempts == old.attempts.saturating_sub(1),
     }
 }
 

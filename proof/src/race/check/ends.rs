@@ -3,7 +3,7 @@
 use super::Rule;
 use super::key_calls::KeyCalls;
 use crate::harness::Verdict;
-use crate::race::call::{Call, OperatorCall, Request, Response, RunId};
+use crate::race::call::{Call, OperatorCall, Request, Response, RunEnded, RunId};
 use semel::protocol::State;
 use std::collections::HashMap;
 
@@ -85,7 +85,7 @@ impl KeyCalls<'_> {
         let mut asked: Vec<_> = self.grants.iter().collect();
         asked.sort_by_key(|grant| grant.first_asked);
         for call in &self.calls {
-            let (Request::Complete(_, _, retention), Response::Applied(_)) =
+            let (Request::End(_, RunEnded::Complete(_, retention)), Response::Applied(_)) =
                 (&call.request, &call.response)
             else {
                 continue;

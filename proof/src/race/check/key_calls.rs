@@ -1,7 +1,7 @@
 //! The calls of one key: everything that was asked and answered about one key.
 
 use crate::race::call::{
-    Call, ClaimTerms, Nonce, OperatorCall, Request, Response, ResultId, RunId,
+    Call, ClaimTerms, Nonce, OperatorCall, Request, Response, ResultId, RunEnded, RunId,
 };
 use std::collections::{BTreeMap, HashMap};
 use std::ops::RangeInclusive;
@@ -50,16 +50,9 @@ impl<'a> KeyCalls<'a> {
     /// Whether anybody may have ended this run by this window: the run itself, or an operator.
     pub(super) fn may_be_ended(&self, run: RunId, window: &RangeInclusive<u64>) -> bool {
         self.done_within(window).any(|call| match &call.request {
-            Request::Complete(by, ..)
-            | Request::CompleteIn(by, _)
-            | Request::Fail(by, ..)
-            | Request::Release(by) => *by == run,
+            Request::End(by, _) => *by == run,
             Request::Operate(_) => true,
-            Request::Claim(_)
-            | Request::Renew(..)
-            | Request::StepBegin(..)
-            | Request::StepRestart(..)
-            | Request::StepComplete(..) => false,
+            Request::Claim(_) | Request::Renew(..) | Request::Step(..) => false,
         })
     }
 
@@ -75,15 +68,8 @@ impl<'a> KeyCalls<'a> {
 
     /// Whether any run may have said in this window how it ended.
     pub(super) fn may_have_spoken(&self, window: &RangeInclusive<u64>) -> bool {
-        self.done_within(window).any(|call| {
-            matches!(
-                call.request,
-                Request::Complete(..)
-                    | Request::CompleteIn(..)
-                    | Request::Fail(..)
-                    | Request::Release(_)
-            )
-        })
+        self.done_within(window)
+            .any(|call| matches!(call.request, Request::End(..)))
     }
 
     fn done_within(&self, window: &RangeInclusive<u64>) -> impl Iterator<Item = &&'a Call> {
@@ -98,24 +84,16 @@ impl<'a> KeyCalls<'a> {
 /// The result that a call wants recorded: its nonce, and its bytes where the caller made them.
 pub(super) const fn recorded(request: &Request) -> Option<(Nonce, Option<ResultId>)> {
     match request {
-        Request::Complete(_, result, _)
-        | Request::Fail(_, _, result)
+        Request::End(_, RunEnded::Complete(result, _) | RunEnded::Fail(_, result))
         | Request::Operate(
             OperatorCall::ResolveSucceeded(result) | OperatorCall::ResolveFailed(result),
         ) => Some((result.nonce, Some(*result))),
-        Request::CompleteIn(_, nonce) => Some((*nonce, None)),
+        Request::End(_, RunEnded::CompleteIn(nonce)) => Some((*nonce, None)),
         Request::Claim(_)
         | Request::Renew(..)
-        | Request::Release(_)
-        | Request::StepBegin(..)
-        | Request::StepRestart(..)
-        | Request::StepComplete(..)
-        | Request::Operate(
-            OperatorCall::ResolveRetry
-            | OperatorCall::Redrive
-            | OperatorCall::Release
-            | OperatorCall::Forget,
-        ) => None,
+        | Request::End(_, RunEnded::Release)
+        | Request::Step(..)
+        | Request::Operate(_) => None,
     }
 }
 

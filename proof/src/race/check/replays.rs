@@ -3,7 +3,7 @@
 use super::Rule;
 use super::key_calls::{KeyCalls, recorded};
 use crate::harness::Verdict;
-use crate::race::call::{Call, FailureKind, RecordedEnd, Request, Response};
+use crate::race::call::{Call, OperatorCall, RecordedEnd, Request, Response, RunEnded};
 
 // === impl KeyCalls ===
 
@@ -74,25 +74,9 @@ impl KeyCalls<'_> {
 
 /// Whether what is asked leads to success rather than to a failure for good.
 const fn succeeds(request: &Request) -> bool {
-    use crate::race::call::{FailureTerms, OperatorCall};
-    match request {
-        Request::Complete(..)
-        | Request::CompleteIn(..)
-        | Request::Operate(OperatorCall::ResolveSucceeded(_)) => true,
-        Request::Fail(
-            _,
-            FailureTerms {
-                kind: FailureKind::Final | FailureKind::Retryable | FailureKind::InDoubt,
-                ..
-            },
-            _,
-        )
-        | Request::Claim(_)
-        | Request::Renew(..)
-        | Request::Release(_)
-        | Request::StepBegin(..)
-        | Request::StepRestart(..)
-        | Request::StepComplete(..)
-        | Request::Operate(_) => false,
-    }
+    matches!(
+        request,
+        Request::End(_, RunEnded::Complete(..) | RunEnded::CompleteIn(_))
+            | Request::Operate(OperatorCall::ResolveSucceeded(_))
+    )
 }

@@ -3,7 +3,7 @@
 use super::Rule;
 use super::key_calls::KeyCalls;
 use crate::harness::Verdict;
-use crate::race::call::{Call, Request, Response};
+use crate::race::call::{Call, Request, Response, StepRequest};
 use std::collections::BTreeMap;
 
 /// What was asked about one step of one incarnation.
@@ -19,22 +19,14 @@ impl KeyCalls<'_> {
     pub(super) fn check_steps(&self, verdict: &mut Verdict<Rule>) {
         let mut parts: BTreeMap<(u64, &str), StepCalls<'_>> = BTreeMap::new();
         for call in &self.calls {
-            match &call.request {
-                Request::StepBegin(run, name) => {
-                    parts.entry((run.born, name)).or_default().begun.push(call);
-                }
-                Request::StepComplete(run, name, digest) => {
-                    let part = parts.entry((run.born, name)).or_default();
-                    part.completed.push((call, *digest));
-                }
-                Request::StepRestart(..)
-                | Request::Claim(_)
-                | Request::Renew(..)
-                | Request::Complete(..)
-                | Request::CompleteIn(..)
-                | Request::Fail(..)
-                | Request::Release(_)
-                | Request::Operate(_) => {}
+            let Request::Step(run, name, request) = &call.request else {
+                continue;
+            };
+            let part = parts.entry((run.born, name)).or_default();
+            match request {
+                StepRequest::Begin => part.begun.push(call),
+                StepRequest::Complete(digest) => part.completed.push((call, *digest)),
+                StepRequest::Restart => {}
             }
         }
         for part in parts.values() {

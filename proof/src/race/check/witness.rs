@@ -4,7 +4,7 @@ use super::Rule;
 use super::changes::{FAILED, PARKED, RUNNING, SUCCEEDED, WAITING};
 use super::key_calls::KeyCalls;
 use crate::harness::Verdict;
-use crate::race::call::{Call, ClaimTerms, RecordedEnd, Request, Response, RunId, digest};
+use crate::race::call::{Call, RecordedEnd, Request, Response, RunEnded, RunId, digest};
 use crate::race::history::{Change, Effect, Version};
 use semel::Fingerprint;
 use std::collections::HashMap;
@@ -54,7 +54,7 @@ impl KeyCalls<'_> {
             }
         }
         for call in &self.calls {
-            if let (Request::CompleteIn(run, nonce), Response::Applied(_)) =
+            if let (Request::End(run, RunEnded::CompleteIn(nonce)), Response::Applied(_)) =
                 (&call.request, &call.response)
             {
                 let effect = by_born.get(&run.born);
@@ -92,7 +92,20 @@ impl<'a> Timeline<'a> {
         let in_state = |state: u8| self.may_show(&window, |shown| shown.state == state);
         match (&call.request, &call.response) {
             (_, Response::Unknown(_) | Response::RolledBack(_) | Response::Wrong(_)) => true,
-            (Request::Claim(terms), told) => self.bears_out_claim(terms, told, &window),
+            (Request::Claim(_), Response::Granted(run)) => self.of_run(*run, |new| {
+                new.state == RUNNING && new.attempts == run.attempt && new.born == run.born
+            }),
+            (Request::Claim(_), Response::Replayed(ending)) => {
+                self.may_show(&window, |shown| shown.ends_as(ending))
+            }
+            // Somebody who changes the record at this moment is as good as somebody who runs it.
+            (Request::Claim(_), Response::Busy) => in_state(RUNNING) || self.in_hand(&window),
+            (Request::Claim(_), Response::NotYet) => in_state(WAITING),
+            (Request::Claim(_), Response::Parked) => in_state(PARKED),
+            (Request::Claim(terms), Response::Mismatched) => {
+                let payload = digest(Fingerprint::of(&[terms.payload]).as_bytes());
+                self.may_show(&window, |shown| shown.payload != payload)
+            }
             (Request::Operate(_), Response::Acted) => self.changed(&window),
             (Request::Operate(_), Response::Refused) => in_state(RUNNING),
             // What is expired counts as absent, and nothing tells when it expired.
@@ -104,68 +117,26 @@ impl<'a> Timeline<'a> {
         }
     }
 
-    fn bears_out_claim(
-        &self,
-        terms: &ClaimTerms,
-        response: &Response,
-        window: &RangeInclusive<u64>,
-    ) -> bool {
-        let in_state = |state: u8| self.may_show(window, |shown| shown.state == state);
-        let payload = digest(Fingerprint::of(&[terms.payload]).as_bytes());
-        match response {
-            Response::Granted(run) => self.of_run(*run, |new| {
-                new.state == RUNNING && new.attempts == run.attempt && new.born == run.born
-            }),
-            Response::Replayed(ending) => self.may_show(window, |shown| shown.ends_as(ending)),
-            // Somebody who changes the record at this moment is as good as somebody who runs it.
-            Response::Busy => in_state(RUNNING) || self.in_hand(window),
-            Response::NotYet => in_state(WAITING),
-            Response::Parked => in_state(PARKED),
-            Response::Mismatched => self.may_show(window, |shown| shown.payload != payload),
-            Response::Applied(_)
-            | Response::Already(_)
-            | Response::Settled(_)
-            | Response::Stale
-            | Response::StepRun
-            | Response::Memo(..)
-            | Response::StepInDoubt(_)
-            | Response::Acted
-            | Response::Refused
-            | Response::Gone(_)
-            | Response::RolledBack(_)
-            | Response::Unknown(_)
-            | Response::Wrong(_) => false,
-        }
-    }
-
     fn bears_out_run(&self, run: RunId, response: &Response, window: &RangeInclusive<u64>) -> bool {
         let mine = |shown: &Version| shown.fence == run.fence && shown.owner == run.owner;
-        match response {
-            Response::Applied(state) | Response::Already(state) => {
-                self.of_run(run, |new| new.state == *state)
-            }
-            Response::Settled(ending) => self.of_run(run, |new| new.ends_as(ending)),
-            Response::Parked => self.of_run(run, |new| new.state == PARKED),
-            Response::StepRun | Response::Memo(..) | Response::StepInDoubt(_) => {
-                self.may_show(window, |shown| mine(shown) && shown.state == RUNNING)
-            }
-            Response::Stale => self.changes.iter().any(|change| {
-                let lost = |new: &Version| !mine(new) || new.state == WAITING;
-                let since = change.at >= run.fence.saturating_sub(COMMIT_US_MAX);
-                since && change.at <= *window.end() && change.new.as_ref().is_none_or(lost)
-            }),
-            Response::Granted(_)
-            | Response::Replayed(_)
-            | Response::Busy
-            | Response::NotYet
-            | Response::Mismatched
-            | Response::Acted
-            | Response::Refused
-            | Response::Gone(_)
-            | Response::RolledBack(_)
-            | Response::Unknown(_)
-            | Response::Wrong(_) => false,
+        if let Response::Applied(state) | Response::Already(state) = response {
+            return self.of_run(run, |new| new.state == *state);
         }
+        if let Response::Settled(ending) = response {
+            return self.of_run(run, |new| new.ends_as(ending));
+        }
+        let in_step = matches!(
+            response,
+            Response::StepRun | Response::Memo(..) | Response::StepInDoubt(_)
+        );
+        let overtaken = |change: &Change| {
+            let lost = |new: &Version| !mine(new) || new.state == WAITING;
+            let since = change.at >= run.fence.saturating_sub(COMMIT_US_MAX);
+            since && change.at <= *window.end() && change.new.as_ref().is_none_or(lost)
+        };
+        *response == Response::Parked && self.of_run(run, |new| new.state == PARKED)
+            || *response == Response::Stale && self.changes.iter().any(overtaken)
+            || in_step && self.may_show(window, |shown| mine(shown) && shown.state == RUNNING)
     }
 
     /// Whether this run's record ever was so.
@@ -210,8 +181,10 @@ impl<'a> Timeline<'a> {
     fn in_hand(&self, window: &RangeInclusive<u64>) -> bool {
         let late = window.start().saturating_sub(COMMIT_US_MAX)
             ..=window.end().saturating_add(COMMIT_US_MAX);
-        let transaction =
-            |call: &&Call| matches!(call.request, Request::CompleteIn(..)) && call.overlaps(window);
+        let transaction = |call: &&Call| {
+            matches!(call.request, Request::End(_, RunEnded::CompleteIn(_)))
+                && call.overlaps(window)
+        };
         self.changed(&late) || self.key_calls.calls.iter().any(transaction)
     }
 }
