@@ -21,7 +21,7 @@ mod example;
 use action::Action;
 use canonical::{NOW, ticks};
 use invariant::Invariant;
-use mutant::{Change, Mutant};
+use mutant::{Mutant, Mutation};
 use semel::clock::Time;
 use semel::protocol::{Decision, InDoubt, Lease, Operation, Record, StepRecord, decide, sweepable};
 use stateright::{Model, Property};
@@ -34,7 +34,7 @@ pub struct Semel {
     /// How large the world is, and the policy of every claim.
     pub settings: Settings,
     /// What a mutant changes; nothing, and the decisions are the library's own.
-    pub change: Option<Change>,
+    pub change: Option<Mutation>,
 }
 
 /// How large a world is, and the policy of every claim in it.
@@ -101,8 +101,8 @@ impl Semel {
 
     fn step_found<'a>(&self, world: &'a World, lease: &Lease) -> Option<&'a StepRecord> {
         match self.change {
-            Some(Change::StepFound(step_found)) => step_found(&world.steps, lease),
-            Some(Change::Input(_) | Change::Decision(_) | Change::Sweepable(_)) | None => {
+            Some(Mutation::StepFound(step_found)) => step_found(&world.steps, lease),
+            Some(Mutation::Input(_) | Mutation::Decision(_) | Mutation::Sweepable(_)) | None => {
                 world.steps.get(&lease.born)
             }
         }
@@ -110,8 +110,10 @@ impl Semel {
 
     fn sweepable(&self, record: &Record) -> bool {
         let sweepable = match self.change {
-            Some(Change::Sweepable(sweepable)) => sweepable,
-            Some(Change::Input(_) | Change::Decision(_) | Change::StepFound(_)) | None => sweepable,
+            Some(Mutation::Sweepable(sweepable)) => sweepable,
+            Some(Mutation::Input(_) | Mutation::Decision(_) | Mutation::StepFound(_)) | None => {
+                sweepable
+            }
         };
         sweepable(record, ticks(self.settings.grace()), NOW)
     }

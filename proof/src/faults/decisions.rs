@@ -6,7 +6,7 @@ use crate::crash::{ArmedPoint, LongEffects, Mode, Point, Promise};
 use crate::harness::{ProcessFault, StoreKind};
 use crate::model::Settings;
 use crate::model::invariant::Invariant;
-use crate::model::mutant::{Change, Input, Mutant};
+use crate::model::mutant::{Input, Mutant, Mutation};
 use crate::race::{OPERATOR_PERCENT, Rule};
 use bytes::Bytes;
 use semel::protocol::{
@@ -23,7 +23,7 @@ pub(super) const FAULTS: &[DeliberateFault] = &[
         "claim ignores the lease",
         RETRY,
         Invariant::OneLiveLease,
-        Change::Input(|input| input.on_claim(Input::lapse)),
+        Mutation::Input(|input| input.on_claim(Input::lapse)),
     )
     .planted(
         Defect::ClaimIgnoresTheLease,
@@ -47,7 +47,7 @@ pub(super) const FAULTS: &[DeliberateFault] = &[
         "forget takes a live lease",
         RETRY,
         Invariant::OneLiveLease,
-        Change::Input(|input| {
+        Mutation::Input(|input| {
             if let Operation::Forget(_) = input.operation {
                 input.lapse();
             }
@@ -57,7 +57,7 @@ pub(super) const FAULTS: &[DeliberateFault] = &[
         "fence from the clock alone",
         RETRY,
         Invariant::FencesRise,
-        Change::Decision(|input, decision| {
+        Mutation::Decision(|input, decision| {
             if let Some((lease, record)) = granted(decision) {
                 record.fence = Fence(input.now.0);
                 lease.fence = record.fence;
@@ -68,13 +68,13 @@ pub(super) const FAULTS: &[DeliberateFault] = &[
         "sweep without grace",
         Settings::UNSTEADY_CLOCK,
         Invariant::FencesRise,
-        Change::Sweepable(|record, _, now| sweepable(record, Duration::ZERO, now)),
+        Mutation::Sweepable(|record, _, now| sweepable(record, Duration::ZERO, now)),
     ),
     mutant(
         "complete without fence",
         RETRY,
         Invariant::StaleChangesNothing,
-        Change::Input(|input| input.on_completion(Input::speak_for_record)),
+        Mutation::Input(|input| input.on_completion(Input::speak_for_record)),
     )
     .planted(
         Defect::CompleteWithoutFence,
@@ -105,7 +105,7 @@ pub(super) const FAULTS: &[DeliberateFault] = &[
         "renew without fence",
         RETRY,
         Invariant::StaleChangesNothing,
-        Change::Input(|input| {
+        Mutation::Input(|input| {
             if let Operation::Renew { .. } = input.operation {
                 input.speak_for_record();
             }
@@ -115,7 +115,7 @@ pub(super) const FAULTS: &[DeliberateFault] = &[
         "parking takes the fence",
         PARK,
         Invariant::StaleChangesNothing,
-        Change::Decision(|input, decision| {
+        Mutation::Decision(|input, decision| {
             if let Some(record) = decision.write.as_mut().filter(|_| input.is_claim())
                 && record.state == State::Parked
             {
@@ -127,7 +127,7 @@ pub(super) const FAULTS: &[DeliberateFault] = &[
         "lapse revokes",
         RETRY,
         Invariant::StaleChangesNothing,
-        Change::Decision(|input, decision| {
+        Mutation::Decision(|input, decision| {
             if input.has_lapsed() && input.is_completion() {
                 *decision = Decision::unchanged(Answer::Held(Held::Stale));
             }
@@ -137,7 +137,7 @@ pub(super) const FAULTS: &[DeliberateFault] = &[
         "success does not absorb",
         RETRY,
         Invariant::OneCompletion,
-        Change::Input(|input| input.on_claim(|it| it.show(State::Succeeded, State::Waiting))),
+        Mutation::Input(|input| input.on_claim(|it| it.show(State::Succeeded, State::Waiting))),
     )
     .planted(
         Defect::SuccessDoesNotAbsorb,
@@ -147,13 +147,15 @@ pub(super) const FAULTS: &[DeliberateFault] = &[
         "completion is overwritten",
         RETRY,
         Invariant::OneCompletion,
-        Change::Input(|input| input.on_completion(|it| it.show(State::Succeeded, State::Running))),
+        Mutation::Input(|input| {
+            input.on_completion(|it| it.show(State::Succeeded, State::Running))
+        }),
     ),
     mutant(
         "replay loses the result",
         RETRY,
         Invariant::SameReplay,
-        Change::Decision(|_, decision| {
+        Mutation::Decision(|_, decision| {
             if let Answer::Claimed(Claimed::Replayed(settled)) = &mut decision.answer {
                 settled.result = Bytes::new();
             }
@@ -163,7 +165,7 @@ pub(super) const FAULTS: &[DeliberateFault] = &[
         "mismatch is ignored",
         RETRY,
         Invariant::MismatchDisturbsNothing,
-        Change::Input(|input| {
+        Mutation::Input(|input| {
             if let Some(fingerprint) = input.record.as_ref().map(|record| record.fingerprint) {
                 input.change_claim(|claim| claim.fingerprint = fingerprint);
             }
@@ -173,7 +175,7 @@ pub(super) const FAULTS: &[DeliberateFault] = &[
         "expires_at goes back",
         RETRY,
         Invariant::RetentionOutlivesLease,
-        Change::Decision(|input, decision| {
+        Mutation::Decision(|input, decision| {
             if let Operation::Complete { retention, .. } = input.operation
                 && let Some(record) = &mut decision.write
             {
@@ -185,7 +187,7 @@ pub(super) const FAULTS: &[DeliberateFault] = &[
         "sweep takes running",
         RETRY,
         Invariant::RetentionOutlivesLease,
-        Change::Sweepable(|record, grace, now| {
+        Mutation::Sweepable(|record, grace, now| {
             let lapsed = record.state == State::Running && record.lease_until <= now;
             lapsed || sweepable(record, grace, now)
         }),
@@ -194,7 +196,7 @@ pub(super) const FAULTS: &[DeliberateFault] = &[
         "parked expires",
         PARK,
         Invariant::ParkedStays,
-        Change::Input(|input| {
+        Mutation::Input(|input| {
             let record = input.record.as_ref();
             if record.is_some_and(|it| in_state(it, State::Waiting).expired(input.now)) {
                 input.on_claim(|it| it.show(State::Parked, State::Waiting));
@@ -205,7 +207,7 @@ pub(super) const FAULTS: &[DeliberateFault] = &[
         "sweep takes parked",
         PARK,
         Invariant::ParkedStays,
-        Change::Sweepable(|record, grace, now| {
+        Mutation::Sweepable(|record, grace, now| {
             sweepable(&in_state(record, State::Waiting), grace, now)
         }),
     ),
@@ -213,7 +215,7 @@ pub(super) const FAULTS: &[DeliberateFault] = &[
         "completion is answered, not written",
         RETRY,
         Invariant::GuardedOnce,
-        Change::Decision(|input, decision| {
+        Mutation::Decision(|input, decision| {
             if input.is_completion() {
                 *decision = Decision::unchanged(decision.answer.clone());
             }
@@ -223,7 +225,7 @@ pub(super) const FAULTS: &[DeliberateFault] = &[
         "take-over gives a new born",
         RETRY,
         Invariant::StepsRemembered,
-        Change::Decision(|_, decision| {
+        Mutation::Decision(|_, decision| {
             if let Some((lease, record)) = granted(decision) {
                 record.born = record.fence;
                 lease.born = record.fence;
@@ -234,7 +236,7 @@ pub(super) const FAULTS: &[DeliberateFault] = &[
         "take-over ends the incarnation",
         RETRY,
         Invariant::StepsRemembered,
-        Change::Decision(|input, decision| {
+        Mutation::Decision(|input, decision| {
             if granted(decision).is_some() {
                 decision.ended = input.record.as_ref().map(|old| old.born);
             }
@@ -244,13 +246,15 @@ pub(super) const FAULTS: &[DeliberateFault] = &[
         "step without born",
         RETRY,
         Invariant::StepsRemembered,
-        Change::StepFound(|steps, lease| steps.get(&lease.born).or_else(|| steps.values().next())),
+        Mutation::StepFound(|steps, lease| {
+            steps.get(&lease.born).or_else(|| steps.values().next())
+        }),
     ),
     mutant(
         "step done runs again",
         RETRY,
         Invariant::StepsRemembered,
-        Change::Input(|input| {
+        Mutation::Input(|input| {
             let begins = input.begins_step();
             input.step.take_if(|step| begins && step.result.is_some());
         }),
@@ -259,7 +263,7 @@ pub(super) const FAULTS: &[DeliberateFault] = &[
         "step in doubt runs under park",
         PARK,
         Invariant::OneUnknownStart,
-        Change::Input(|input| {
+        Mutation::Input(|input| {
             let asking = input.operation.lease().filter(|_| input.begins_step());
             let asking = asking.map(|lease| lease.fence);
             let in_doubt = |step: &mut StepRecord| {
@@ -272,25 +276,25 @@ pub(super) const FAULTS: &[DeliberateFault] = &[
         "in doubt retries under park",
         PARK,
         Invariant::OneUnknownStart,
-        Change::Input(|input| input.change_failure(|how| how.in_doubt = InDoubt::Retry)),
+        Mutation::Input(|input| input.change_failure(|how| how.in_doubt = InDoubt::Retry)),
     ),
     mutant(
         "lapse retries under park",
         PARK,
         Invariant::OneUnknownStart,
-        Change::Input(|input| input.change_claim(|claim| claim.in_doubt = InDoubt::Retry)),
+        Mutation::Input(|input| input.change_claim(|claim| claim.in_doubt = InDoubt::Retry)),
     ),
     mutant(
         "attempts are not counted",
         Settings::TWO_ATTEMPTS,
         Invariant::AttemptsBounded,
-        Change::Input(|input| input.change_claim(|claim| claim.max_attempts = None)),
+        Mutation::Input(|input| input.change_claim(|claim| claim.max_attempts = None)),
     ),
     mutant(
         "release counts as success",
         RETRY,
         Invariant::SuccessHasEffect,
-        Change::Decision(|input, decision| {
+        Mutation::Decision(|input, decision| {
             if let (Operation::Release(_), Some(record)) = (&input.operation, &mut decision.write) {
                 record.state = State::Succeeded;
             }
@@ -300,7 +304,7 @@ pub(super) const FAULTS: &[DeliberateFault] = &[
         "lapse stays busy",
         RETRY,
         Invariant::NeverStuck,
-        Change::Decision(|input, decision| {
+        Mutation::Decision(|input, decision| {
             let record = input.record.as_ref();
             let expired = record.is_some_and(|record| record.expired(input.now));
             if input.is_claim() && input.is(State::Running) && !expired {
@@ -315,7 +319,7 @@ const fn mutant(
     name: &'static str,
     settings: Settings,
     invariant: Invariant,
-    change: Change,
+    change: Mutation,
 ) -> DeliberateFault {
     DeliberateFault {
         name,

@@ -270,8 +270,8 @@ impl Injector {
         };
         let until = self.nemesis.pause(now, self.lease);
         if let Some(role) = role {
-            let struck = processes.hit_at(role, pending.partial.point, pending.fault, until)?;
-            self.injected.extend(struck);
+            let hit = processes.hit_at(role, pending.partial.point, pending.fault, until)?;
+            self.injected.extend(hit);
         }
         Ok(())
     }

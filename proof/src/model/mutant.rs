@@ -15,12 +15,12 @@ pub struct Mutant {
     /// The invariant that convicts it.
     pub invariant: Invariant,
     /// What is changed.
-    pub change: Change,
+    pub change: Mutation,
 }
 
 /// The one thing that a mutant changes.
 #[derive(Clone, Copy, Debug)]
-pub enum Change {
+pub enum Mutation {
     /// What a decision is made from.
     Input(fn(&mut Input)),
     /// What was decided.
@@ -44,9 +44,9 @@ pub struct Input {
     pub now: Time,
 }
 
-// === impl Change ===
+// === impl Mutation ===
 
-impl Change {
+impl Mutation {
     pub(super) fn decide(
         self,
         record: Option<&Record>,
