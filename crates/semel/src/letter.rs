@@ -5,9 +5,11 @@
 //! higher fence, or for another reason, does.
 
 mod decide;
+mod keep;
 mod standing;
 
 pub use decide::{LetterDecision, Stored, Tombstone, mark, put};
+pub use keep::KeepDecision;
 pub use standing::Standing;
 
 use crate::clock::Time;

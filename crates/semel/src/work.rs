@@ -129,6 +129,12 @@ impl Work {
         }
     }
 
+    /// Which work it is.
+    #[must_use]
+    pub const fn key(&self) -> &Key {
+        &self.key
+    }
+
     /// How long the right to run lasts unless renewed; a run renews it every third of that.
     pub fn lease(self, lease: Duration) -> Self {
         Self { lease, ..self }

@@ -6,19 +6,9 @@ use super::stored::StoredDelivery;
 use crate::disposition::{Disposition, NotKept, Undelivered};
 use crate::flow::Flow;
 use semel::Error;
-use semel::letter::{Letter, LetterId, Put, Reason, Standing};
-use semel::protocol::{Fence, State};
+use semel::letter::{KeepDecision, Letter, LetterId, Put, Reason, Standing};
+use semel::protocol::Fence;
 use semel::store::StoreExt;
-
-/// What the record of a delivery's key says, just before the delivery is acknowledged.
-enum KeepDecision {
-    /// It is to be kept, under this fence.
-    Keep(Fence),
-    /// Its work has succeeded meanwhile: there is nothing to keep.
-    Succeeded,
-    /// What it was told of is not decided yet, or no longer so: its sender must keep it.
-    Unsettled,
-}
 
 /// What became of a letter.
 enum LetterPut {
@@ -101,26 +91,14 @@ async fn decide(flow: &Flow, reason: Reason) -> Result<KeepDecision, Error> {
     let Some(identity) = flow.identity() else {
         return Ok(KeepDecision::Keep(Fence(0)));
     };
-    let Some(record) = flow.gate.semel.store().look(&identity.key).await? else {
-        // Without a fence nobody could tell it from a duplicate of what was closed.
-        let lease = flow.lease.as_ref();
-        return Ok(lease.map_or(KeepDecision::Unsettled, |lease| {
-            KeepDecision::Keep(lease.fence)
-        }));
-    };
-    let same = record.fingerprint == identity.fingerprint;
-    Ok(match (reason, record.state) {
-        (Reason::Parked | Reason::Failed, State::Succeeded) if same => KeepDecision::Succeeded,
-        (Reason::Parked | Reason::Failed | Reason::Invalid, _) => KeepDecision::Keep(record.fence),
-        // Whoever delivers work that is not finished must deliver it again.
-        (Reason::Mismatched, State::Running | State::Waiting) => KeepDecision::Unsettled,
-        (Reason::Mismatched, State::Succeeded | State::Failed | State::Parked) if same => {
-            KeepDecision::Unsettled
-        }
-        (Reason::Mismatched, State::Succeeded | State::Failed | State::Parked) => {
-            KeepDecision::Keep(record.fence)
-        }
-    })
+    let record = flow.gate.semel.store().look(&identity.key).await?;
+    let ran = flow.lease.as_ref().map(|lease| lease.fence);
+    Ok(KeepDecision::of(
+        reason,
+        record.as_ref(),
+        &identity.fingerprint,
+        ran,
+    ))
 }
 
 fn refused(flow: &Flow, reason: Reason) {
