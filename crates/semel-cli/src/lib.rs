@@ -27,16 +27,18 @@ mod commands {
 
 use args::{Args, Command};
 use clap::{CommandFactory, Parser};
+use semel_gate::settings::Route;
 use semel_prove::report::Conclusion;
 use std::ffi::OsString;
-use std::process::ExitCode;
 
 /// This version, and the commit it was built from.
 pub(crate) const VERSION: &str =
     concat!(env!("CARGO_PKG_VERSION"), " (", env!("SEMEL_COMMIT"), ")");
 
-/// Runs the command that these arguments name, to its end. As always, the first is the name of the program.
-pub fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {
+/// Runs the command that these arguments name, to its end; its exit code. As always, the first argument is the name of
+/// the program.
+#[must_use]
+pub fn run(args: impl IntoIterator<Item = OsString>) -> u8 {
     let args: Vec<_> = args.into_iter().collect();
     let proves = args.get(1).is_some_and(|word| word == "prove");
     let args = match Args::try_parse_from(args) {
@@ -52,36 +54,52 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {
     }
 }
 
+/// The one route of a configuration text, read and judged as `semel gate` does it, for front ends that have no gate.
+///
+/// # Errors
+/// All mistakes together, in words.
+pub fn route_of(text: &str) -> Result<Route, String> {
+    let config = config::from_text(text).map_err(|mistakes| mistakes.to_string())?;
+    let findings = config::check(&config);
+    if let Some(broken) = config::Broken::among(&findings) {
+        return Err(broken.to_string());
+    }
+    let mut routes = config.settings.routes.into_iter();
+    routes
+        .next()
+        .ok_or_else(|| "the configuration has no route".into())
+}
+
 /// 64 says that a person must fix the configuration; trying again does not help. 69 says that
 /// nobody was there to ask.
-fn failure(error: &anyhow::Error) -> ExitCode {
+fn failure(error: &anyhow::Error) -> u8 {
     if error.is::<config::Mistakes>()
         || error.is::<config::Broken>()
         || error.is::<commands::broker::InvalidInput>()
     {
-        ExitCode::from(64)
+        64
     } else if error.is::<commands::prove::CouldNotJudge>() {
-        ExitCode::from(Conclusion::CouldNotJudge.exit_code())
+        Conclusion::CouldNotJudge.exit_code()
     } else if admin::is_unreachable(error) {
-        ExitCode::from(69)
+        69
     } else {
-        ExitCode::FAILURE
+        1
     }
 }
 
 /// Help goes to stdout with 0, a mistake to stderr with 64; `semel prove` has exit codes of its own, in which a mistake
 /// is not a verdict.
-fn usage(error: &clap::Error, proves: bool) -> ExitCode {
+fn usage(error: &clap::Error, proves: bool) -> u8 {
     // A closed pipe while printing help is nobody's mistake.
     drop(error.print());
     match (error.use_stderr(), proves) {
-        (false, _) => ExitCode::SUCCESS,
-        (true, false) => ExitCode::from(64),
-        (true, true) => ExitCode::from(Conclusion::CouldNotJudge.exit_code()),
+        (false, _) => 0,
+        (true, false) => 64,
+        (true, true) => Conclusion::CouldNotJudge.exit_code(),
     }
 }
 
-fn perform(command: Command) -> anyhow::Result<ExitCode> {
+fn perform(command: Command) -> anyhow::Result<u8> {
     let runtime = tokio::runtime::Runtime::new()?;
     match command {
         Command::Prove(args) => return runtime.block_on(commands::prove::run(&args)),
@@ -100,5 +118,5 @@ fn perform(command: Command) -> anyhow::Result<ExitCode> {
             out::to_stdout(&String::from_utf8_lossy(&script))
         }
     }
-    .map(|()| ExitCode::SUCCESS)
+    .map(|()| 0)
 }

@@ -7,5 +7,5 @@ use std::process::ExitCode;
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
-    semel_cli::run(std::env::args_os())
+    ExitCode::from(semel_cli::run(std::env::args_os()))
 }

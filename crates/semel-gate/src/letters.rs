@@ -1,9 +1,11 @@
 //! Letters: whole deliveries that were acknowledged without success, kept in the store until an operator or a
 //! later success closes them.
 
-pub(crate) mod stored;
+mod stored;
 pub(crate) mod keep;
 mod id;
 pub(crate) mod status;
 pub(crate) mod quota;
 pub(crate) mod reconcile;
+
+pub use stored::{Head, StoredDelivery};

@@ -43,7 +43,7 @@ mod active_runs;
 mod steps;
 pub mod disposition;
 pub mod reply;
-mod letters;
+pub mod letters;
 mod delivery_log;
 mod metrics;
 mod metered_store;

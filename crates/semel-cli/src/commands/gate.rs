@@ -6,7 +6,6 @@ use crate::open_store::{self, Opened, Schema};
 use crate::{file_limit, log, out};
 use semel::protocol::Ending;
 use semel_gate::{Server, Unfinished};
-use std::process::ExitCode;
 use std::time::Duration;
 use tokio::signal::unix::{SignalKind, signal};
 
@@ -16,7 +15,7 @@ const OUTCOMES_LEFT: u8 = 75;
 /// How long the end of the process waits for a reader of standard error.
 const STDERR_WITHIN: Duration = Duration::from_secs(1);
 
-pub(crate) async fn run(args: &GateArgs) -> anyhow::Result<ExitCode> {
+pub(crate) async fn run(args: &GateArgs) -> anyhow::Result<u8> {
     let mut config = config::load(args)?;
     let findings = config::check(&config);
     if let Some(broken) = Broken::among(&findings) {
@@ -33,9 +32,9 @@ pub(crate) async fn run(args: &GateArgs) -> anyhow::Result<ExitCode> {
     let left = bound.serve(stopped()?).await;
     tell(&left);
     Ok(if left.pending.is_empty() {
-        ExitCode::SUCCESS
+        0
     } else {
-        ExitCode::from(OUTCOMES_LEFT)
+        OUTCOMES_LEFT
     })
 }
 

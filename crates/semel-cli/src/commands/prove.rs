@@ -16,7 +16,6 @@ use semel_prove::{Options, Profile};
 use std::collections::BTreeMap;
 use std::io;
 use std::path::PathBuf;
-use std::process::ExitCode;
 use tokio::signal::unix::{SignalKind, signal};
 
 /// No verdict. It says nothing about the handler.
@@ -24,7 +23,7 @@ use tokio::signal::unix::{SignalKind, signal};
 #[error("{0:#}")]
 pub(crate) struct CouldNotJudge(anyhow::Error);
 
-pub(crate) async fn run(args: &ProveArgs) -> anyhow::Result<ExitCode> {
+pub(crate) async fn run(args: &ProveArgs) -> anyhow::Result<u8> {
     let pages = Pages::open(args).map_err(CouldNotJudge)?;
     let report = match judge(args).await {
         Ok(report) => report,
@@ -45,7 +44,7 @@ pub(crate) async fn run(args: &ProveArgs) -> anyhow::Result<ExitCode> {
             }
         }
     };
-    Ok(ExitCode::from(conclusion.exit_code()))
+    Ok(conclusion.exit_code())
 }
 
 async fn judge(args: &ProveArgs) -> anyhow::Result<Report> {

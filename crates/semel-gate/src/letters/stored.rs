@@ -23,28 +23,34 @@ const CREDENTIALS: [&str; 5] = [
 
 /// A delivery as a letter keeps it.
 #[derive(Clone, Debug)]
-pub(crate) struct StoredDelivery {
-    pub(crate) head: Head,
-    pub(crate) body: Bytes,
+pub struct StoredDelivery {
+    /// All of it but the body.
+    pub head: Head,
+    /// The body.
+    pub body: Bytes,
 }
 
 /// All of it but the body.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Head {
+pub struct Head {
     /// The route's name.
-    pub(crate) route: String,
-    pub(crate) method: String,
+    pub route: String,
+    /// The method.
+    pub method: String,
     /// Path and query.
-    pub(crate) path: String,
-    pub(crate) headers: Vec<(String, String)>,
+    pub path: String,
+    /// The headers, without credentials.
+    pub headers: Vec<(String, String)>,
     /// What was wrong, for whoever reads it.
-    pub(crate) why: String,
+    pub why: String,
 }
 
 // === impl StoredDelivery ===
 
 impl StoredDelivery {
-    pub(crate) fn of(route: &str, request: &Request<Bytes>, why: String) -> Self {
+    /// The delivery as it came to this route, and what was wrong.
+    #[must_use]
+    pub fn of(route: &str, request: &Request<Bytes>, why: String) -> Self {
         Self {
             head: Head {
                 route: route.into(),
@@ -57,7 +63,9 @@ impl StoredDelivery {
         }
     }
 
-    pub(crate) fn encode(&self) -> Bytes {
+    /// The bytes that a store keeps.
+    #[must_use]
+    pub fn encode(&self) -> Bytes {
         let head = serde_json::to_vec(&self.head).expect("strings always encode");
         let mut out = BytesMut::with_capacity(5 + head.len() + self.body.len());
         out.put_u8(VERSION);
@@ -67,7 +75,11 @@ impl StoredDelivery {
         out.freeze()
     }
 
-    pub(crate) fn decode(bytes: &Bytes) -> Result<Self, Error> {
+    /// Reads what a store kept.
+    ///
+    /// # Errors
+    /// `Corrupt` when the bytes are not a delivery of a version this build knows.
+    pub fn decode(bytes: &Bytes) -> Result<Self, Error> {
         let wrong = |what: &str| Error::corrupt(format!("a letter {what}; it is left as it is"));
         let Some((&[version, a, b, c, d], rest)) = bytes.split_first_chunk::<5>() else {
             return Err(wrong("is too short"));
@@ -86,7 +98,10 @@ impl StoredDelivery {
     }
 
     /// The request, to be sent through the gate again.
-    pub(crate) fn request(&self) -> Result<Request<Bytes>, Error> {
+    ///
+    /// # Errors
+    /// `Corrupt` when what was kept is not a request.
+    pub fn request(&self) -> Result<Request<Bytes>, Error> {
         let wrong =
             |what: &str| Error::corrupt(format!("a letter has a bad {what}; it is left as it is"));
         let mut request = Request::new(self.body.clone());

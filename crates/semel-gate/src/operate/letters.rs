@@ -1,8 +1,8 @@
 //! Letters: looking at them, and discarding one. Redriving needs a gate.
 
 use super::{LETTERS_COUNTED_MAX, Operator, PAGE_ITEMS_MAX, Refused, body, cursor, moment};
+use crate::letters::StoredDelivery;
 use crate::letters::status::{self, LetterStatus, Observed};
-use crate::letters::stored::StoredDelivery;
 use semel::Error;
 use semel::clock::Time;
 use semel::letter::{Letter, LetterHead, LetterId, Mark, Marked, Standing};

@@ -4,7 +4,7 @@ use super::Redrive;
 use crate::delivery::Delivery;
 use crate::flow::Flow;
 use crate::gate::Gate;
-use crate::letters::stored::StoredDelivery;
+use crate::letters::StoredDelivery;
 use crate::naming::{self, Identity, NamedRequest};
 use crate::operate::Refused;
 use crate::settings::Source;
