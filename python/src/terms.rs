@@ -1,0 +1,161 @@
+//! Terms: what is fixed when a function is decorated. A call adds its payload.
+
+use crate::error;
+use pyo3::prelude::*;
+use semel::key::{Delivered, Field, Key, KeyError, KeyRule, Part, Scope};
+use semel::work::{Backoff, Completes, Duplicates};
+use semel::{Fingerprint, InDoubt, Payload, Work};
+use std::time::Duration;
+
+/// On which terms the calls of one function run.
+#[pyclass(frozen)]
+#[derive(Debug)]
+pub(crate) struct Terms {
+    scope: Scope,
+    rule: KeyRule,
+    lease: Duration,
+    retention: Duration,
+    timeout: Duration,
+    wait: Duration,
+    in_doubt: InDoubt,
+    max_attempts: u32,
+    backoff: Backoff,
+    completes: Completes,
+}
+
+/// Which work a call is.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Identity {
+    pub(crate) key: Key,
+    pub(crate) fingerprint: Fingerprint,
+}
+
+// === impl Terms ===
+
+#[pymethods]
+impl Terms {
+    #[new]
+    #[pyo3(signature = (namespace, route, rule, *, lease, retention, timeout, wait, park=false, max_attempts=0,
+        backoff=(0.0, 0.0), handler_completes=false))]
+    #[allow(
+        clippy::too_many_arguments,
+        clippy::needless_pass_by_value,
+        reason = "keyword arguments of a constructor in Python"
+    )]
+    fn new(
+        py: Python<'_>,
+        namespace: String,
+        route: String,
+        rule: Vec<String>,
+        lease: f64,
+        retention: f64,
+        timeout: f64,
+        wait: f64,
+        park: bool,
+        max_attempts: u32,
+        backoff: (f64, f64),
+        handler_completes: bool,
+    ) -> PyResult<Self> {
+        let rule = KeyRule::new(rule.iter().map(String::as_str));
+        let terms = Self {
+            scope: Scope::new(namespace, route),
+            rule: rule.map_err(|error| error::of_key(py, &error))?,
+            lease: seconds(py, "lease", lease)?,
+            retention: seconds(py, "retention", retention)?,
+            timeout: seconds(py, "timeout", timeout)?,
+            wait: seconds(py, "wait", wait)?,
+            in_doubt: if park { InDoubt::Park } else { InDoubt::Retry },
+            max_attempts,
+            backoff: Backoff {
+                first: seconds(py, "backoff", backoff.0)?,
+                max: seconds(py, "backoff", backoff.1)?,
+            },
+            completes: if handler_completes {
+                Completes::Handler
+            } else {
+                Completes::Run
+            },
+        };
+        let blank = Identity {
+            key: Key::from_bytes([0; 32]),
+            fingerprint: Fingerprint::off(),
+        };
+        let work = terms.work(&blank, None, None);
+        work.validate()
+            .map_err(|error| error::of_store(py, &error))?;
+        Ok(terms)
+    }
+
+    /// The key of a call, as it is written.
+    fn key(&self, py: Python<'_>, payload: &[u8], own: &[u8]) -> PyResult<String> {
+        let identity = self.identify(payload, own);
+        let identity = identity.map_err(|error| error::of_key(py, &error))?;
+        Ok(identity.key.to_string())
+    }
+
+    /// The fingerprint of a call.
+    #[staticmethod]
+    fn fingerprint(own: &[u8]) -> String {
+        Fingerprint::of_payload(&Payload::read(own, [])).to_string()
+    }
+}
+
+impl Terms {
+    /// Which work a call is. `payload` holds all arguments, `own` those that differ from their default: a parameter
+    /// that is added later with a default changes neither the key nor the fingerprint of calls made before.
+    pub(crate) fn identify(&self, payload: &[u8], own: &[u8]) -> Result<Identity, KeyError> {
+        let mut fields = self.rule.fields(&Delivered::payload(payload))?;
+        if own != payload {
+            let digest = digest(own)?;
+            for (field, part) in fields.iter_mut().zip(self.rule.parts()) {
+                if *part == Part::Body {
+                    field.clone_from(&digest);
+                }
+            }
+        }
+        self.rule.refuse_empty(&fields)?;
+        Ok(Identity {
+            key: Key::of(&self.scope, &fields)?,
+            fingerprint: Fingerprint::of_payload(&Payload::read(own, [])),
+        })
+    }
+
+    /// The work of one call. Celery knows a task's time limit only when its message is there.
+    pub(crate) fn work(
+        &self,
+        identity: &Identity,
+        timeout: Option<Duration>,
+        wait: Option<Duration>,
+    ) -> Work {
+        Work::new(identity.key, identity.fingerprint)
+            .lease(self.lease)
+            .retention(self.retention)
+            .timeout(timeout.unwrap_or(self.timeout))
+            .in_doubt(self.in_doubt)
+            .max_attempts(self.max_attempts)
+            .backoff(self.backoff)
+            .duplicates(Duplicates::Wait(wait.unwrap_or(self.wait)))
+            .completes(self.completes)
+    }
+
+    pub(crate) fn route(&self) -> &str {
+        &self.scope.route
+    }
+
+    pub(crate) fn retention(&self) -> Duration {
+        self.retention
+    }
+}
+
+fn digest(own: &[u8]) -> Result<Field, KeyError> {
+    let mut fields = KeyRule::new(["body"])?.fields(&Delivered::payload(own))?;
+    Ok(fields.remove(0))
+}
+
+/// Seconds as Python has them.
+pub(crate) fn seconds(py: Python<'_>, name: &str, value: f64) -> PyResult<Duration> {
+    Duration::try_from_secs_f64(value).map_err(|_| {
+        let message = format!("{name} must be a number of seconds, 0 or more, not {value}");
+        error::of_setting(py, &message)
+    })
+}
