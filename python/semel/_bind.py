@@ -1,0 +1,100 @@
+"""Binding: which arguments a call has, by name. The work is done once per function, when it is decorated."""
+
+from __future__ import annotations
+
+import inspect
+from typing import Any, Callable, Optional
+
+from ._errors import ConfigError, KeyRefused
+from ._payload import Encode, encode
+
+_POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+
+
+class Binder:
+    """Makes the payload of a call: its arguments by name."""
+
+    def __init__(self, function: Callable[..., Any], *, hook: Optional[Encode] = None) -> None:
+        self._signature = inspect.signature(function)
+        self._hook = hook
+        parameters = self._signature.parameters.values()
+        self._names = tuple(it.name for it in parameters if it.kind in _POSITIONAL)
+        self._known = frozenset(it.name for it in parameters)
+        self._defaults = {it.name: it.default for it in parameters if it.default is not it.empty}
+        self._required = frozenset(
+            it.name for it in parameters if it.default is it.empty and it.kind not in (it.VAR_POSITIONAL, it.VAR_KEYWORD)
+        )
+        self._list = next((it.name for it in parameters if it.kind is it.VAR_POSITIONAL), None)
+        self._members = next((it.name for it in parameters if it.kind is it.VAR_KEYWORD), None)
+        # Then every keyword is the name of a parameter, and every argument has one.
+        self._plain = self._list is None and self._members is None and not any(
+            it.kind is it.POSITIONAL_ONLY for it in parameters
+        )
+
+    def rule(self, key: Any, where: str) -> list[str]:
+        """The parts of a key rule: a parameter's name, or a JSON pointer that begins with one."""
+        if key is None:
+            return ["body"]
+        parts = [key] if isinstance(key, str) else list(key)
+        if not parts:
+            raise ConfigError(f"{where}: key=[] names nothing, so all calls would be one: name a parameter")
+        return [self._part(part, where) for part in parts]
+
+    def _part(self, part: Any, where: str) -> str:
+        if not isinstance(part, str):
+            raise ConfigError(f"{where}: key part {part!r} is not a text: write a parameter's name or a JSON pointer")
+        pointer = part if part.startswith("/") else f"/{part}"
+        name = pointer.split("/")[1].replace("~1", "/").replace("~0", "~")
+        if name not in self._known and self._members is None:
+            names = ", ".join(self._signature.parameters) or "none"
+            raise ConfigError(f"{where}: key part {part!r} names no parameter; there are: {names}")
+        return pointer
+
+    def needed(self, rule: list[str]) -> tuple[str, ...]:
+        """The parameters with a default that a rule reads."""
+        names = {part.split("/")[1] for part in rule if part != "body"}
+        return tuple(sorted(names & self._defaults.keys()))
+
+    def payloads(self, args: tuple[Any, ...], kwargs: dict[str, Any], needed: tuple[str, ...]) -> tuple[bytes, bytes]:
+        """What the rule reads, and the arguments that differ from their default: these make body and fingerprint."""
+        own = self._own(args, kwargs)
+        trimmed = encode(own, self._hook)
+        missing = {name: self._defaults[name] for name in needed if name not in own}
+        if not missing:
+            return trimmed, trimmed
+        return encode({**own, **missing}, self._hook), trimmed
+
+    def _own(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
+        given = self._given(args, kwargs)
+        for name in given.keys() & self._defaults.keys():
+            if self._is_default(name, given[name]):
+                del given[name]
+        return given
+
+    def _given(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
+        if self._plain and len(args) <= len(self._names):
+            given = dict(zip(self._names, args))
+            if kwargs.keys() <= self._known and not (kwargs.keys() & given.keys()):
+                given.update(kwargs)
+                if self._required <= given.keys():
+                    return given
+        given = dict(self._signature.bind(*args, **kwargs).arguments)
+        for name, value in (given.pop(self._members, None) or {}).items() if self._members else ():
+            if name in given:
+                raise KeyRefused(
+                    f"{name} is both a parameter and a member of **{self._members}, so a payload cannot tell them apart: "
+                    f"rename one; a retry of the same call fails again",
+                    "duplicate_member",
+                )
+            given[name] = value
+        return given
+
+    def _is_default(self, name: str, value: Any) -> bool:
+        default = self._defaults[name]
+        if value is default:
+            return True
+        try:
+            return encode(value, self._hook) == encode(default, self._hook)
+        except KeyRefused:  # the value itself is refused where the payload is made; a default need not be JSON
+            return False
+

@@ -1,0 +1,105 @@
+"""Completion inside the caller's own PostgreSQL transaction, whatever library it uses. No driver is imported."""
+
+from __future__ import annotations
+
+import inspect
+from typing import Any, Optional
+
+from ._errors import ConfigError, Error, Stale
+from ._payload import encode
+from ._run import run
+
+_COMPLETE = "SELECT semel.complete({0}, {1}, {2}, {3})"
+_ONCE = "SELECT semel.once({0}, {1}::interval)"
+_ONCE_DEFAULT = "SELECT semel.once({0})"
+
+
+def complete(tx: Any, value: Any = None, *, status: int = 200) -> Any:
+    """Records the run's success inside ``tx``, last before it commits: the record and its writes commit together, or
+    neither does. Gives ``value`` back; an awaitable of it when ``tx`` is asynchronous. A run that was overtaken gets
+    :class:`semel.Stale`; let it leave the transaction's block, so that it rolls back."""
+    going_on = run()
+    body = encode(value, going_on.hook).decode()
+    answer = _select(tx, _COMPLETE, (going_on.key, going_on.fence, status, body))
+    if inspect.isawaitable(answer):
+        return _then(answer, value)
+    return value
+
+
+def once_in(tx: Any, name: str, retention: Optional[str] = None) -> Any:
+    """True once per name, inside ``tx``; roll back when it is false. Remembered for 7 days, or for ``retention`` (an
+    interval of PostgreSQL: ``'90 days'``)."""
+    if retention is None:
+        return _select(tx, _ONCE_DEFAULT, (name,))
+    return _select(tx, _ONCE, (name, retention))
+
+
+async def _then(answer: Any, value: Any) -> Any:
+    await answer
+    return value
+
+
+def _select(tx: Any, sql: str, values: tuple[Any, ...]) -> Any:
+    """The one value of a query; an awaitable of it when the connection is asynchronous."""
+    try:
+        answer = _ask(tx, sql, values)
+    except Exception as error:
+        raise _told(error) from error
+    return _awaited(answer) if inspect.isawaitable(answer) else answer
+
+
+async def _awaited(answer: Any) -> Any:
+    try:
+        found = await answer
+        if hasattr(found, "fetchone"):  # psycopg's asynchronous cursor
+            row = found.fetchone()
+            row = await row if inspect.isawaitable(row) else row
+            return row[0]
+        return found.scalar() if hasattr(found, "scalar") else found
+    except Exception as error:
+        raise _told(error) from error
+
+
+def _ask(tx: Any, sql: str, values: tuple[Any, ...]) -> Any:
+    of = type(tx).__module__.split(".")[0]
+    if of == "asyncpg":
+        return tx.fetchval(sql.format("$1", "$2", "$3", "$4"), *values)
+    if of == "sqlalchemy":
+        return _ask_sqlalchemy(tx, sql, values)
+    written = sql.format(*["%s"] * 4)
+    if hasattr(tx, "execute"):  # psycopg's connections and cursors, DB-API cursors
+        done = tx.execute(written, values)
+        if inspect.isawaitable(done):
+            return done
+        return (done if hasattr(done, "fetchone") else tx).fetchone()[0]
+    if hasattr(tx, "cursor"):  # Django, psycopg2, other DB-API connections
+        with tx.cursor() as cursor:
+            cursor.execute(written, values)
+            return cursor.fetchone()[0]
+    raise ConfigError(
+        f"semel cannot run SQL on a {type(tx).__qualname__}: pass the connection, session or cursor of your transaction "
+        f"(psycopg, SQLAlchemy, Django, asyncpg)"
+    )
+
+
+def _ask_sqlalchemy(tx: Any, sql: str, values: tuple[Any, ...]) -> Any:
+    from sqlalchemy import text  # whoever has a session has this
+
+    named = {f"v{number}": value for number, value in enumerate(values)}
+    # A cast written with two colons would be read as a parameter.
+    written = sql.replace("{1}::interval", "CAST({1} AS interval)").format(*(f":v{number}" for number in range(4)))
+    result = tx.execute(text(written), named)
+    return result if inspect.isawaitable(result) else result.scalar()
+
+
+def _told(error: BaseException) -> BaseException:
+    """What the database refused, by its SQLSTATE, wherever the library keeps that."""
+    seen: Optional[BaseException] = error
+    for _ in range(4):
+        state = getattr(seen, "sqlstate", None) or getattr(seen, "pgcode", None)
+        if state == "SM001":
+            return Stale(f"this run was overtaken, and its transaction must roll back: {seen}")
+        if state in ("SM002", "SM003"):
+            return Error(f"the run was not completed: {seen}")
+        seen = getattr(seen, "orig", None) or getattr(seen, "__cause__", None)
+    return error

@@ -1,0 +1,45 @@
+"""Waiting for the core: on this thread, on the hub's thread pool under green threads, or on an event loop."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from typing import Any, Callable, TypeVar
+
+from . import _native
+
+T = TypeVar("T")
+
+
+def native(call: Callable[..., T], *args: Any, **kwargs: Any) -> T:
+    """Makes a call that waits without the interpreter's lock. Under gevent and eventlet all green threads would stand
+    still, so it waits on the hub's own threads."""
+    gevent = sys.modules.get("gevent.monkey")
+    if gevent is not None and gevent.is_module_patched("threading"):
+        import gevent as hub  # type: ignore[import-untyped,import-not-found,unused-ignore]
+
+        return hub.get_hub().threadpool.apply(call, args, kwargs)  # type: ignore[no-any-return]
+    patcher = sys.modules.get("eventlet.patcher")
+    if patcher is not None and patcher.is_monkey_patched("thread"):
+        from eventlet import tpool  # type: ignore[import-untyped,import-not-found,unused-ignore]
+
+        return tpool.execute(call, *args, **kwargs)  # type: ignore[no-any-return]
+    return call(*args, **kwargs)
+
+
+async def on_loop(start: Callable[..., None], *args: Any, **kwargs: Any) -> Any:
+    """Starts a call that answers by a callback on the running loop, and waits for it."""
+    loop = asyncio.get_running_loop()
+    future: asyncio.Future[Any] = loop.create_future()
+
+    def answered(answer: Any) -> None:
+        if not future.done():
+            future.set_result(answer)
+        elif isinstance(answer, _native.Run):
+            answer.give_back()  # the caller was cancelled while it asked: nothing ran
+
+    start(loop, answered, *args, **kwargs)
+    answer = await future
+    if isinstance(answer, BaseException):
+        raise answer
+    return answer

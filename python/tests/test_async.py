@@ -1,0 +1,117 @@
+"""Async functions: waiting never blocks the loop, and a cancelled call says what is true of it."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from typing import Any
+
+import pytest
+
+import semel
+
+
+def test_calls_at_once_run_once(any_store: str, namespace: str) -> None:
+    shop = semel.Semel(any_store, namespace=namespace)
+    runs = []
+
+    @shop.once(key="order_id")
+    async def charge(order_id: str) -> str:
+        runs.append(order_id)
+        await asyncio.sleep(0.05)
+        return order_id
+
+    async def main() -> list[str]:
+        return await asyncio.gather(*(charge(f"A-{number % 3}") for number in range(30)))
+
+    values = asyncio.run(main())
+    assert sorted(runs) == ["A-0", "A-1", "A-2"]
+    assert values == [f"A-{number % 3}" for number in range(30)]
+
+
+def test_the_loop_goes_on_while_a_call_waits(shared: semel.Semel) -> None:
+    other = semel.Semel(shared.url, namespace=shared.namespace, cache=0)
+    release = asyncio.Event()
+    entered = asyncio.Event()
+
+    async def work(order_id: str) -> str:
+        entered.set()
+        await release.wait()
+        return "done"
+
+    first = shared.once(key="order_id", name="charge")(work)
+    second = other.once(key="order_id", name="charge", wait="20s")(work)
+
+    async def main() -> Any:
+        running = asyncio.create_task(first("A-1"))
+        await entered.wait()
+        waiting = asyncio.create_task(second.outcome("A-1"))
+        for _ in range(20):
+            await asyncio.sleep(0.005)
+        assert not waiting.done()
+        release.set()
+        return await running, await waiting
+
+    assert asyncio.run(main()) == ("done", semel.Replayed("done"))
+
+
+def test_a_call_cancelled_while_it_runs_is_in_doubt(shop: semel.Semel) -> None:
+    entered = []
+
+    @shop.once(key="order_id", in_doubt="park")
+    async def charge(order_id: str) -> None:
+        entered.append(order_id)
+        await asyncio.sleep(60)
+
+    async def main() -> Any:
+        call = asyncio.create_task(charge("A-1"))
+        while not entered:
+            await asyncio.sleep(0.001)
+        call.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await call
+        return await charge.outcome("A-1")
+
+    assert isinstance(asyncio.run(main()), semel.Parked)
+    assert entered == ["A-1"]
+
+
+def test_a_call_cancelled_while_it_asks_runs_nothing_and_leaves_nothing_behind(shared: semel.Semel) -> None:
+    runs = []
+
+    @shared.once(key="order_id", in_doubt="park")
+    async def charge(order_id: str) -> int:
+        runs.append(order_id)
+        return 1
+
+    async def main() -> Any:
+        await charge("warm")
+        call = asyncio.create_task(charge("A-1"))
+        await asyncio.sleep(0)  # it has asked; the answer comes to the loop later
+        time.sleep(0.2)  # the answer is there before the loop looks
+        call.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await call
+        await asyncio.sleep(0.05)
+        for _ in range(100):
+            outcome = await charge.outcome("A-1")
+            if not isinstance(outcome, semel.Again):
+                return outcome
+            await asyncio.sleep(0.05)
+
+    # Nothing of the cancelled call was begun, so even under park the next one runs.
+    assert asyncio.run(main()) == semel.Ran(1)
+    assert runs == ["warm", "A-1"]
+
+
+def test_a_loop_that_ends_with_answers_pending_ends(shop: semel.Semel) -> None:
+    @shop.once(key="order_id")
+    async def charge(order_id: int) -> int:
+        return order_id
+
+    async def main() -> None:
+        for number in range(50):
+            asyncio.ensure_future(charge(number))
+
+    asyncio.run(main())
+    assert asyncio.run(charge(1000)) == 1000
