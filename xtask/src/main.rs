@@ -11,6 +11,7 @@ mod suite;
 mod watch;
 mod dependencies;
 mod features;
+mod python;
 mod workspace;
 mod report;
 mod bench;
@@ -34,7 +35,7 @@ struct Args {
 enum Command {
     /// Everything that must pass before a change is merged; `test --help` lists the steps.
     Test(test::TestArgs),
-    /// Measure (`stores`, `gate`, `broker`), with the servers it needs installed.
+    /// Measure (`stores`, `gate`, `broker`, `python`), with the servers it needs installed.
     Bench(bench::BenchArgs),
     /// Attack for longer than a test may (`gate`, `specimens`), with what that needs installed.
     Prove(prove::ProveArgs),

@@ -9,7 +9,7 @@ use crate::run::{self, cargo, program};
 use crate::servers::Servers;
 use crate::suite::{Part, Suite};
 use crate::watch::{Count, Limits};
-use crate::{dependencies, features};
+use crate::{dependencies, features, python};
 
 const LIMITS: Limits = Limits {
     test_seconds: 300.0,
@@ -47,6 +47,8 @@ pub(crate) enum Step {
     Prove,
     /// The prover's verdicts on the specimens.
     Specimens,
+    /// The Python package: its types, and its tests with real workers.
+    Python,
     /// Gates, a broker and a handler under attack: the only step with failpoints.
     Attack,
     /// Each crate builds alone, with each of its features.
@@ -87,6 +89,7 @@ impl Step {
             | Self::Gate
             | Self::Prove
             | Self::Specimens
+            | Self::Python
             | Self::Attack
             | Self::Vectors => Kind::Test,
         }
@@ -104,12 +107,16 @@ impl Step {
                 "clippy --workspace --all-targets --all-features -- -D warnings",
             )),
             Self::Servers => world.servers().map(|_| ()),
-            Self::Compile => world.suite.compile(),
+            Self::Compile => {
+                world.suite.compile()?;
+                python::build()
+            }
             Self::Heart => world.heart(),
             Self::Broker => world.run_part(Part::Broker),
             Self::Gate => world.run_part(Part::Gate),
             Self::Prove => world.run_part(Part::Prove),
             Self::Specimens => world.run_part(Part::Specimens),
+            Self::Python => world.python(),
             Self::Attack => world.run_part(Part::Attack),
             Self::Features => features::check(),
             Self::Vectors => run::run(&mut program("python3", "vectors/check.py")),
@@ -149,6 +156,12 @@ impl World {
             Some(servers) => Ok(servers),
             none => Ok(none.insert(Servers::start()?)),
         }
+    }
+
+    fn python(&mut self) -> anyhow::Result<()> {
+        python::build()?;
+        let long = self.long;
+        python::test(self.servers()?.environment(), long)
     }
 
     fn run_part(&mut self, part: Part) -> anyhow::Result<()> {
