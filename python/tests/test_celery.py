@@ -7,9 +7,8 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
-from typing import Any, Callable, Iterator
+from typing import Any, Iterator
 
 import pytest
 
@@ -17,77 +16,28 @@ import semel
 import semel.celery
 
 from .conftest import free_port, wait_for_port
+from .workers import WITHIN, CeleryWorkers
 
 HERE = Path(__file__).parent
-WITHIN = 60
 
 
-class Workers:
+class Workers(CeleryWorkers):
     """A shop, its broker and its workers."""
 
     def __init__(self, environment: dict[str, str], directory: Path) -> None:
-        self._directory = directory
-        self._environment = {**os.environ, **environment}
+        super().__init__("celery_shop", HERE, environment, directory)
         os.environ.update(environment)
         sys.path.insert(0, str(HERE))
         import celery_shop  # type: ignore[import-not-found]
 
         self.shop: Any = importlib.reload(celery_shop)
         sys.path.remove(str(HERE))
-        self._processes: list[subprocess.Popen[bytes]] = []
-
-    def start(self, pool: str = "prefork", concurrency: int = 2, **environment: str) -> subprocess.Popen[bytes]:
-        number = len(self._processes)
-        command = [
-            sys.executable, "-m", "celery", "-A", "celery_shop", "worker", "--pool", pool, "-c", str(concurrency),
-            "-n", f"w{number}@%h", "--without-gossip", "--without-mingle", "--without-heartbeat", "-l", "INFO",
-        ]  # fmt: skip
-        environment = {**self._environment, **environment}
-        with (self._directory / f"worker-{number}.log").open("wb") as log:
-            process = subprocess.Popen(
-                command, cwd=HERE, env=environment, stdout=log, stderr=log, start_new_session=True
-            )
-        self._processes.append(process)
-        return process
-
-    def log(self) -> str:
-        return "".join(path.read_text(errors="replace") for path in sorted(self._directory.glob("worker-*.log")))
 
     def count(self, name: str) -> int:
         return int(self.shop.effects.get(f"{self.shop.PREFIX}:{name}") or 0)
 
     def go(self, name: str) -> None:
         self.shop.effects.set(f"{self.shop.PREFIX}:go:{name}", 1)
-
-    def until(self, what: Callable[[], Any], within: float = WITHIN) -> Any:
-        deadline = time.monotonic() + within
-        while True:
-            found = what()
-            if found:
-                return found
-            assert time.monotonic() < deadline, self.log()[-6000:]
-            time.sleep(0.05)
-
-    def get(self, result: Any) -> Any:
-        try:
-            return result.get(timeout=WITHIN)
-        except TimeoutError:
-            raise AssertionError(self.log()[-6000:]) from None
-
-    def state(self, result: Any) -> Any:
-        """The state once it is an end."""
-        self.until(result.ready)
-        return result.state
-
-    def child_of(self, worker: subprocess.Popen[bytes]) -> list[int]:
-        children = Path(f"/proc/{worker.pid}/task/{worker.pid}/children").read_text().split()
-        return [int(pid) for pid in children]
-
-    def stop(self) -> None:
-        for process in self._processes:
-            if process.poll() is None:
-                os.killpg(process.pid, signal.SIGKILL)
-            process.wait()
 
 
 @pytest.fixture
