@@ -115,7 +115,10 @@ impl Step {
             Self::Broker => world.run_part(Part::Broker),
             Self::Gate => world.run_part(Part::Gate),
             Self::Prove => world.run_part(Part::Prove),
-            Self::Specimens => world.run_part(Part::Specimens),
+            Self::Specimens => {
+                python::build()?;
+                world.run_part(Part::Specimens)
+            }
             Self::Python => world.python(),
             Self::Attack => world.run_part(Part::Attack),
             Self::Features => features::check(),

@@ -27,6 +27,7 @@ def main(arguments: list[str]) -> None:
     parser.add_argument("--port", type=int, default=int(os.environ.get("PORT", "8000")))
     parsed = parser.parse_args(arguments)
     sys.path.insert(0, os.getcwd())
+    ThreadingHTTPServer.request_queue_size = 128  # the prover calls at once
     server = ThreadingHTTPServer((parsed.host, parsed.port), _handler(_find(parsed.task)))
     server.daemon_threads = True
     print(f"serving {parsed.task} on http://{parsed.host}:{server.server_port}", file=sys.stderr, flush=True)
