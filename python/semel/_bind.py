@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import json
 from typing import Any, Callable, Optional
 
 from ._errors import ConfigError, KeyRefused
@@ -21,6 +22,8 @@ class Binder:
         self._names = tuple(it.name for it in parameters if it.kind in _POSITIONAL)
         self._known = frozenset(it.name for it in parameters)
         self._defaults = {it.name: it.default for it in parameters if it.default is not it.empty}
+        # As they are now: a mutable default may change with the first call.
+        self._default_payloads = {name: self._encoded(default) for name, default in self._defaults.items()}
         self._required = frozenset(
             it.name for it in parameters if it.default is it.empty and it.kind not in (it.VAR_POSITIONAL, it.VAR_KEYWORD)
         )
@@ -59,7 +62,7 @@ class Binder:
         """What the rule reads, and the arguments that differ from their default: these make body and fingerprint."""
         own = self._own(args, kwargs)
         trimmed = encode(own, self._hook)
-        missing = {name: self._defaults[name] for name in needed if name not in own}
+        missing = {name: self._default(name) for name in needed if name not in own}
         if not missing:
             return trimmed, trimmed
         return encode({**own, **missing}, self._hook), trimmed
@@ -80,7 +83,7 @@ class Binder:
                     return given
         given = dict(self._signature.bind(*args, **kwargs).arguments)
         for name, value in (given.pop(self._members, None) or {}).items() if self._members else ():
-            if name in given:
+            if name in given or name in self._known:
                 raise KeyRefused(
                     f"{name} is both a parameter and a member of **{self._members}, so a payload cannot tell them apart: "
                     f"rename one; a retry of the same call fails again",
@@ -89,12 +92,19 @@ class Binder:
             given[name] = value
         return given
 
+    def _default(self, name: str) -> Any:
+        payload = self._default_payloads[name]
+        return self._defaults[name] if payload is None else json.loads(payload)
+
     def _is_default(self, name: str, value: Any) -> bool:
-        default = self._defaults[name]
-        if value is default:
-            return True
+        payload = self._default_payloads[name]
+        if payload is None:  # a default need not be JSON: a mark that says "not given"
+            return value is self._defaults[name]
+        return payload == self._encoded(value)
+
+    def _encoded(self, value: Any) -> Optional[bytes]:
         try:
-            return encode(value, self._hook) == encode(default, self._hook)
-        except KeyRefused:  # the value itself is refused where the payload is made; a default need not be JSON
-            return False
+            return encode(value, self._hook)
+        except KeyRefused:  # the value itself is refused where the payload is made
+            return None
 

@@ -30,7 +30,7 @@ class HomeSlot:
         self._record_within = record_within
         self._home: Optional[_native.Home] = None
         self._opened_before_fork = False
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()  # a signal's handler may call while this thread opens
         _slots.add(self)
 
     def get(self) -> _native.Home:
@@ -40,7 +40,8 @@ class HomeSlot:
             return home
         with self._lock:
             if self._home is None:
-                self._home = self._open()
+                opened = self._open()
+                self._home = self._home or opened
             return self._home
 
     def is_open(self) -> bool:
@@ -64,7 +65,7 @@ class HomeSlot:
             _left_alone.append(self._home)
             self._opened_before_fork = True
         self._home = None
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()
 
     def drain(self, within: float = _DRAIN_SECONDS) -> None:
         """Waits until the store has what ran, and names what it does not take."""
@@ -95,6 +96,7 @@ def _drain(home: _native.Home, within: float) -> None:
 
 
 def _after_fork_in_child() -> None:
+    _native.forget_callbacks()
     for slot in list(_slots):
         slot.set_aside()
 
@@ -108,4 +110,6 @@ def drain_all(within: float = _DRAIN_SECONDS) -> None:
 
 
 os.register_at_fork(after_in_child=_after_fork_in_child)
+# Last in, first out: callbacks end when everything has been drained.
+atexit.register(_native.close_callbacks)
 atexit.register(drain_all)

@@ -217,9 +217,13 @@ class Calls:
 
     def ending(self, value: Any) -> tuple[str, Optional[bytes]]:
         """How a run ends that returned a value."""
+        if inspect.isawaitable(value) or inspect.isgenerator(value):
+            value.close() if hasattr(value, "close") else None
+            raise ConfigError(f"{self.route} returned a {type(value).__name__}, which has not run: decorate the function "
+                              f"that awaits or consumes it")
         try:
             return "ok", encode(value, self.terms.encode)
-        except KeyRefused as refused:
+        except Exception as refused:  # the effect has happened, whatever its value's own encoder says
             _watch.log.warning("%s: the value is not kept, so duplicates raise semel.NotKept: %s", self.route, refused)
             return "ok", None
 
@@ -435,19 +439,18 @@ def _name(kind: type) -> str:
 
 def _written(error: BaseException) -> bytes:
     """An exception as JSON: its class, its arguments where they are JSON, and what it says."""
-    said = {"exception": _name(type(error)), "message": str(error)}
+    said = {"exception": _name(type(error)), "message": _message(error)}
     try:
         return encode({**said, "args": list(error.args)})
-    except KeyRefused:
-        return encode({**said, "message": repr(str(error))}) if not _is_text(str(error)) else encode(said)
+    except Exception:  # arguments without a JSON, or with an encoder that raises
+        return encode(said)
 
 
-def _is_text(text: str) -> bool:
+def _message(error: BaseException) -> str:
     try:
-        text.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
+        return str(error).encode("utf-8", "backslashreplace").decode()
+    except Exception:  # an exception that cannot say what it is
+        return ""
 
 
 def _made_again(kind: type[BaseException], said: dict[str, Any]) -> Optional[BaseException]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from typing import Any, ContextManager
+from typing import Any, Iterator
 
 from . import _native
 
@@ -13,10 +13,12 @@ except ImportError:
     trace = None  # type: ignore[assignment,unused-ignore]
 
 
-def span(task: str, run: _native.Run, delivery: dict[str, Any]) -> ContextManager[Any]:
+@contextlib.contextmanager
+def span(task: str, run: _native.Run, delivery: dict[str, Any]) -> Iterator[None]:
     """The span of one run. The names are those of OpenTelemetry's messaging conventions."""
     if trace is None:
-        return contextlib.nullcontext()
+        yield
+        return
     attributes: dict[str, Any] = {
         "messaging.operation.type": "process",
         "semel.key": run.key,
@@ -25,4 +27,14 @@ def span(task: str, run: _native.Run, delivery: dict[str, Any]) -> ContextManage
     }
     names = {"system": "messaging.system", "id": "messaging.message.id", "queue": "messaging.destination.name"}
     attributes.update({names[name]: value for name, value in delivery.items() if name in names and value})
-    return trace.get_tracer("semel").start_as_current_span(f"process {task}", attributes=attributes)
+    tracer = trace.get_tracer("semel")
+    # The SDK would ask an exception for its text, and what that raises would take the exception's place.
+    with tracer.start_as_current_span(
+        f"process {task}", attributes=attributes, record_exception=False, set_status_on_exception=False
+    ) as current:
+        try:
+            yield
+        except BaseException as error:
+            current.set_attribute("error.type", type(error).__qualname__)
+            current.set_status(trace.StatusCode.ERROR)
+            raise

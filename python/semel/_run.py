@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextvars
 import inspect
 from dataclasses import dataclass
@@ -94,6 +95,15 @@ def run() -> Run:
         ) from None
 
 
+def _is_on_loop() -> bool:
+    """Whether this is the loop's own thread: one of ``asyncio.to_thread`` does steps at once."""
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return False
+    return True
+
+
 @overload
 def step(name: str, effect: Callable[[StepInfo], Awaitable[T]], *, returns: Any = ...) -> Awaitable[T]: ...
 @overload
@@ -105,6 +115,6 @@ def step(name: str, effect: Callable[[StepInfo], Any], *, returns: Any = None) -
     result is given back, as ``returns`` or the annotation of ``effect`` says. In async code it is awaited."""
     going_on = run()
     returns = return_annotation(effect) if returns is None else returns
-    if going_on.is_async:
+    if going_on.is_async and _is_on_loop():
         return going_on.step_async(name, effect, returns)
     return going_on.step(name, effect, returns)

@@ -19,6 +19,9 @@ def complete(tx: Any, value: Any = None, *, status: int = 200) -> Any:
     neither does. Gives ``value`` back; an awaitable of it when ``tx`` is asynchronous. A run that was overtaken gets
     :class:`semel.Stale`; let it leave the transaction's block, so that it rolls back."""
     going_on = run()
+    if _is_autocommit(tx):
+        raise ConfigError("semel.complete needs a transaction, and this connection commits each statement by itself: the "
+                          "record and your writes would not commit together; begin a transaction first")
     body = encode(value, going_on.hook).decode()
     answer = _select(tx, _COMPLETE, (going_on.key, going_on.fence, status, body))
     if inspect.isawaitable(answer):
@@ -32,6 +35,20 @@ def once_in(tx: Any, name: str, retention: Optional[str] = None) -> Any:
     if retention is None:
         return _select(tx, _ONCE_DEFAULT, (name,))
     return _select(tx, _ONCE, (name, retention))
+
+
+def _is_autocommit(tx: Any) -> bool:
+    """Whether no transaction is open, as far as the library tells."""
+    of = type(tx).__module__.split(".")[0]
+    if of == "asyncpg":
+        return not tx.is_in_transaction()
+    if of == "django":
+        return bool(tx.get_autocommit())
+    if of in ("psycopg", "psycopg2"):
+        connection = getattr(tx, "connection", tx)  # of a cursor
+        is_idle = connection.info.transaction_status == 0
+        return bool(connection.autocommit) and is_idle
+    return False
 
 
 async def _then(answer: Any, value: Any) -> Any:

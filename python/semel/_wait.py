@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import functools
 import sys
 from typing import Any, Callable, TypeVar
 
 from . import _native
 
 T = TypeVar("T")
+
+_GREEN_WAITERS_MAX = 512
 
 
 def native(call: Callable[..., T], *args: Any, **kwargs: Any) -> T:
@@ -18,13 +21,21 @@ def native(call: Callable[..., T], *args: Any, **kwargs: Any) -> T:
     if gevent is not None and gevent.is_module_patched("threading"):
         import gevent as hub  # type: ignore[import-untyped,import-not-found,unused-ignore]
 
-        return hub.get_hub().threadpool.apply(call, args, kwargs)  # type: ignore[no-any-return]
+        return _gevent_pool(hub).apply(call, args, kwargs)  # type: ignore[no-any-return]
     patcher = sys.modules.get("eventlet.patcher")
     if patcher is not None and patcher.is_monkey_patched("thread"):
         from eventlet import tpool  # type: ignore[import-untyped,import-not-found,unused-ignore]
 
         return tpool.execute(call, *args, **kwargs)  # type: ignore[no-any-return]
     return call(*args, **kwargs)
+
+
+@functools.cache
+def _gevent_pool(hub: Any) -> Any:
+    """Threads of our own: those that wait for a run must not take the last place from the one that ends it."""
+    from gevent.threadpool import ThreadPool  # type: ignore[import-untyped,import-not-found,unused-ignore]
+
+    return ThreadPool(_GREEN_WAITERS_MAX)
 
 
 async def on_loop(start: Callable[..., None], *args: Any, **kwargs: Any) -> Any:
@@ -39,7 +50,12 @@ async def on_loop(start: Callable[..., None], *args: Any, **kwargs: Any) -> Any:
             answer.give_back()  # the caller was cancelled while it asked: nothing ran
 
     start(loop, answered, *args, **kwargs)
-    answer = await future
+    try:
+        answer = await future
+    except asyncio.CancelledError:
+        if future.done() and not future.cancelled() and isinstance(future.result(), _native.Run):
+            future.result().give_back()  # granted at the very moment of the cancellation: nothing ran
+        raise
     if isinstance(answer, BaseException):
         raise answer
     return answer

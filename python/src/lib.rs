@@ -33,4 +33,6 @@ mod _native {
     use crate::step::Step;
     #[pymodule_export]
     use crate::terms::Terms;
+    #[pymodule_export]
+    use crate::wait::{close_callbacks, forget_callbacks};
 }

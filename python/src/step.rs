@@ -8,6 +8,7 @@ use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use semel::work::Failure;
+use std::process;
 use std::sync::{Arc, Mutex};
 use tokio::runtime::Handle;
 use tokio::sync::oneshot;
@@ -20,6 +21,7 @@ pub(crate) struct Step {
     #[pyo3(get)]
     key: String,
     memo: Option<Bytes>,
+    pid: u32,
     runtime: Handle,
     open: Mutex<Option<Open>>,
 }
@@ -128,6 +130,12 @@ impl Step {
         &self,
         said: Result<Bytes, Failure>,
     ) -> PyResult<oneshot::Receiver<Result<Bytes, Failure>>> {
+        if self.pid != process::id() {
+            return Err(PyRuntimeError::new_err(format!(
+                "this step belongs to process {}, and only that process can end it",
+                self.pid
+            )));
+        }
         let open = self
             .open
             .lock()
@@ -139,6 +147,17 @@ impl Step {
         // Nobody listens when the runtime has stopped.
         drop(open.says.send(said));
         Ok(open.done)
+    }
+}
+
+impl Drop for Step {
+    /// A forked copy must not touch a runtime whose threads it does not have.
+    fn drop(&mut self) {
+        if self.pid != process::id() {
+            let mut open = self.open.lock().expect("no holder of this lock panics");
+            std::mem::forget(open.take());
+            std::mem::forget(self.runtime.clone());
+        }
     }
 }
 
@@ -154,6 +173,7 @@ impl StepBegun {
         let step = Step {
             key,
             memo,
+            pid: process::id(),
             runtime: runtime.clone(),
             open: Mutex::new(open),
         };

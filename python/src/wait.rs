@@ -1,13 +1,44 @@
 //! Waiting for the runtime: on the caller's thread without the interpreter's lock, or by a callback on an event loop.
 
 use pyo3::prelude::*;
-use std::time::Duration;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
 use tokio::runtime::Handle;
 use tokio::sync::oneshot;
 use tokio::time::timeout;
 
 /// How soon a signal is heard while nothing comes.
 const SIGNALS_EVERY: Duration = Duration::from_millis(50);
+
+/// How long an interpreter that goes down waits for a callback that it interrupted.
+const CALLBACKS_END_WITHIN: Duration = Duration::from_secs(5);
+
+/// A thread that is inside the interpreter when it goes down takes the process with it. So callbacks are counted, and
+/// none is begun once the interpreter has said that it ends. Atomics and no locks: a fork copies them as they are.
+static CALLBACKS: AtomicUsize = AtomicUsize::new(0);
+static CLOSED: AtomicBool = AtomicBool::new(false);
+
+/// The interpreter ends: no callback is begun any more, and those under way are waited for.
+#[pyfunction]
+#[allow(
+    clippy::disallowed_methods,
+    reason = "the process is going down: real time, and nothing else to wait for"
+)]
+pub(crate) fn close_callbacks(py: Python<'_>) {
+    CLOSED.store(true, Ordering::SeqCst);
+    py.detach(|| {
+        let until = Instant::now() + CALLBACKS_END_WITHIN;
+        while CALLBACKS.load(Ordering::SeqCst) > 0 && Instant::now() < until {
+            std::thread::park_timeout(Duration::from_millis(1));
+        }
+    });
+}
+
+/// In a forked child: the callbacks under way were the parent's.
+#[pyfunction]
+pub(crate) fn forget_callbacks() {
+    CALLBACKS.store(0, Ordering::SeqCst);
+}
 
 /// Waits, and lets signal handlers run meanwhile: their exception ends the wait.
 pub(crate) fn listening<T: Send>(
@@ -48,6 +79,13 @@ pub(crate) fn call_back<T, P>(
 {
     runtime.spawn(async move {
         let received = receiver.await.ok();
+        CALLBACKS.fetch_add(1, Ordering::SeqCst);
+        if CLOSED.load(Ordering::SeqCst) {
+            // Their counts belong to an interpreter that is gone.
+            std::mem::forget((event_loop, callback));
+            CALLBACKS.fetch_sub(1, Ordering::SeqCst);
+            return;
+        }
         Python::try_attach(|py| {
             let value = match to_python(py, received) {
                 Ok(value) => value,
@@ -57,5 +95,6 @@ pub(crate) fn call_back<T, P>(
             drop(event_loop.call_method1(py, "call_soon_threadsafe", (&callback, value)));
             drop((event_loop, callback));
         });
+        CALLBACKS.fetch_sub(1, Ordering::SeqCst);
     });
 }

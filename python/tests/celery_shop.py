@@ -147,3 +147,34 @@ def after(value: Any) -> int:
 @task()
 def unprotected(order: str) -> int:
     return count(order)
+
+
+@task(bind=True, once="/order/id", autoretry_for=(GatewayDown,), max_retries=2, default_retry_delay=0)
+def changes_its_arguments(self: Any, order: dict[str, Any]) -> int:
+    effect = count(order["id"])
+    order["seen"] = True
+    if effect < 3:
+        raise GatewayDown
+    return effect
+
+
+@task(bind=True, once="order", max_retries=3)
+def raises_its_retry(self: Any, order: str) -> int:
+    effect = count(order)
+    if effect < 2:
+        raise self.retry(countdown=0, throw=False)
+    return effect
+
+
+@task(bind=True, once={"key": "order", "in_doubt": "park"})
+def calls_itself(self: Any, order: str, inner: str = "") -> Any:
+    count(order)
+    if inner:
+        return self(inner)
+    wait_for(order)
+    return order
+
+
+@task(once="order", soft_time_limit=2)
+def limited(order: str) -> int:
+    return count(order)

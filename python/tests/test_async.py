@@ -10,6 +10,8 @@ import pytest
 
 import semel
 
+from .conftest import Start
+
 
 def test_calls_at_once_run_once(any_store: str, namespace: str) -> None:
     shop = semel.Semel(any_store, namespace=namespace)
@@ -115,3 +117,28 @@ def test_a_loop_that_ends_with_answers_pending_ends(shop: semel.Semel) -> None:
 
     asyncio.run(main())
     assert asyncio.run(charge(1000)) == 1000
+
+
+@pytest.mark.parametrize("store", ["memory:", "redis"])
+def test_a_program_that_ends_with_callbacks_under_way_ends_well(
+    start: Start, redis_url: str, namespace: str, store: str
+) -> None:
+    for number in range(6):
+        process = start("async_exit.py", redis_url if store == "redis" else store, f"{namespace}-{number}")
+        out, err = process.communicate(timeout=60)
+        assert process.returncode == 0, (process.returncode, out, err)
+
+
+def test_a_step_in_a_thread_of_async_code_is_done(shop: semel.Semel) -> None:
+    done = []
+
+    @shop.once(key="order_id")
+    async def pay(order_id: str) -> Any:
+        def charge(step: semel.StepInfo) -> int:
+            done.append(step.key)
+            return 5
+
+        return await asyncio.to_thread(lambda: semel.step("charge", charge))
+
+    assert asyncio.run(pay("A-1")) == 5
+    assert len(done) == 1

@@ -175,6 +175,46 @@ def test_retry_by_hand_and_beside_the_run(workers: Workers) -> None:
     assert workers.count("A-2") == 2
 
 
+def test_a_task_may_change_its_arguments(workers: Workers) -> None:
+    workers.start()
+    assert workers.get(workers.shop.changes_its_arguments.delay({"id": "A-1"})) == 3
+
+
+def test_a_retry_that_is_raised_is_published(workers: Workers) -> None:
+    workers.start()
+    workers.shop.raises_its_retry.delay("A-1")
+    workers.until(lambda: workers.count("A-1") == 2)
+
+
+def test_a_task_that_calls_itself_publishes_nothing_of_its_own_message(workers: Workers) -> None:
+    workers.start()
+    inner = workers.shop.calls_itself.delay("inner")
+    workers.until(lambda: workers.count("inner") == 1)
+    assert workers.state(workers.shop.calls_itself.delay("outer", "inner")) == "FAILURE"
+    workers.go("inner")
+    assert workers.get(inner) == "inner"
+    assert (workers.count("outer"), workers.count("inner")) == (1, 1)
+
+
+def test_a_limit_before_the_run_loses_nothing(workers: Workers, tmp_path: Path) -> None:
+    port = free_port()
+    command = ["redis-server", "--port", str(port), "--bind", "127.0.0.1", "--save", "", "--dir", str(tmp_path)]
+    server = subprocess.Popen(command, stdout=subprocess.DEVNULL)
+    try:
+        wait_for_port(port)
+        workers.start(SHOP_STORE=f"redis://127.0.0.1:{port}/")
+        assert workers.get(workers.shop.limited.delay("warm")) == 1
+        os.kill(server.pid, signal.SIGSTOP)
+        result = workers.shop.limited.delay("A-1")
+        workers.until(lambda: "was not begun" in workers.log() or "outcome=store_unavailable" in workers.log())
+        os.kill(server.pid, signal.SIGCONT)
+        assert workers.get(result) == 1
+    finally:
+        os.kill(server.pid, signal.SIGCONT)
+        server.terminate()
+        server.wait(20)
+
+
 def test_a_final_failure_is_told_again_and_leaves_one_letter(workers: Workers) -> None:
     workers.start()
     for _ in range(2):
@@ -255,7 +295,7 @@ def test_eager_and_direct_calls_publish_nothing(redis_url: str, namespace: str) 
     semel.celery.setup(app, semel.Semel("memory:", namespace=namespace))
     runs = []
 
-    @app.task(once="order")
+    @app.task(once="order", shared=False)
     def charge(order: str) -> int:
         runs.append(order)
         return len(runs)

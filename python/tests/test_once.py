@@ -327,3 +327,64 @@ def test_errors_survive_a_pickle() -> None:
     for error in errors:
         back = pickle.loads(pickle.dumps(error))
         assert (type(back), str(back), vars(back)) == (type(error), str(error), vars(error))
+
+
+def test_an_effect_that_happened_is_recorded_whatever_its_value_is(shop: semel.Semel) -> None:
+    runs = []
+
+    def broken(value: Any) -> Any:
+        raise OSError("no encoder")
+
+    @shop.once(key="order_id", encode=broken)
+    def charge(order_id: str) -> object:
+        runs.append(order_id)
+        return object()
+
+    charge("A-1")
+    assert isinstance(charge.outcome("A-1"), semel.NotKept) and runs == ["A-1"]
+
+
+def test_a_function_that_returns_what_has_not_run_is_refused(shop: semel.Semel) -> None:
+    async def work() -> None: ...
+
+    @shop.once(key="order_id")
+    def charge(order_id: str) -> Any:
+        return work()
+
+    for _ in range(2):
+        with pytest.raises(semel.ConfigError, match="which has not run"):
+            charge("A-1")
+
+
+def test_an_exception_that_cannot_say_what_it_is_is_recorded(shop: semel.Semel) -> None:
+    class Mute(Exception):
+        def __str__(self) -> str:
+            raise AttributeError("no text")
+
+    runs = []
+
+    @shop.once(key="order_id", final=(Mute,))
+    def charge(order_id: str) -> None:
+        runs.append(order_id)
+        raise Mute
+
+    for _ in range(2):
+        with pytest.raises(Mute):
+            charge("A-1")
+    assert runs == ["A-1"]
+
+
+def test_a_handler_of_a_signal_may_call_while_the_store_is_opened(start: Any, redis_url: str, namespace: str) -> None:
+    import signal as signals
+
+    other = semel.Semel(redis_url, namespace=namespace)
+    charge = other.once(key="order_id", name="charge")(lambda order_id: order_id)
+    seen = []
+    before = signals.signal(signals.SIGALRM, lambda *_: seen.append(charge("in the handler")))
+    try:
+        signals.setitimer(signals.ITIMER_REAL, 0.002)  # once, while the store is opened
+        assert charge("outside") == "outside"
+    finally:
+        signals.setitimer(signals.ITIMER_REAL, 0)
+        signals.signal(signals.SIGALRM, before)
+    assert set(seen) <= {"in the handler"}

@@ -299,3 +299,29 @@ def test_strict_gives_the_first_caller_what_a_replay_gives(shop: semel.Semel) ->
         return (1, 2)  # type: ignore[return-value]
 
     assert f() == f() == [1, 2]
+
+
+def test_a_default_is_what_it_was_when_the_function_was_made(shop: semel.Semel) -> None:
+    runs = []
+
+    @shop.once(name="f")
+    def f(order: str, lines: list[int] = []) -> None:  # noqa: B006
+        runs.append(order)
+        lines.append(1)
+
+    f("A-1")
+    f("A-1", [])
+    assert runs == ["A-1"]
+
+
+def test_other_calls_are_other_work(shop: semel.Semel) -> None:
+    class Secret(str):
+        def __str__(self) -> str:
+            return "***"
+
+    @shop.once(name="f")
+    def f(*args: Any, **members: Any) -> None: ...
+
+    assert f.key(Secret("4111")) != f.key(Secret("5222"))
+    with pytest.raises(semel.KeyRefused, match="both a parameter and a member"):
+        f.key(args=[1, 2])

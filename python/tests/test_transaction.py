@@ -244,3 +244,15 @@ def test_what_cannot_run_sql_is_named(shop: semel.Semel) -> None:
 
     with pytest.raises(semel.ConfigError, match="cannot run SQL on a object"):
         take()
+
+
+def test_a_connection_without_a_transaction_is_refused(stock: str) -> None:
+    shop = semel.Semel(stock, namespace="shop")
+
+    @shop.once(key="order_id", completes="handler")
+    def take(order_id: str) -> Any:
+        with psycopg.connect(stock, autocommit=True) as connection:
+            return semel.complete(connection, 1)
+
+    with pytest.raises(semel.ConfigError, match="needs a transaction"):
+        take("A-1")

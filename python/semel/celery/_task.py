@@ -12,7 +12,17 @@ import celery
 from celery.exceptions import Ignore, Reject, Retry, SoftTimeLimitExceeded
 
 from .._bind import Binder
-from .._errors import Again, ConfigError, KeyRefused, Mismatched, NotCompleted, Parked, Stale, StoreUnavailable
+from .._errors import (
+    Again,
+    ConfigError,
+    Failed,
+    KeyRefused,
+    Mismatched,
+    NotCompleted,
+    Parked,
+    Stale,
+    StoreUnavailable,
+)
 from .._once import Calls, Terms, end, exceptions, replaced, run_once, value_of
 from .._outcomes import Ran
 from .._run import current
@@ -54,13 +64,20 @@ class Task(celery.Task):  # type: ignore[misc]
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if self.once is None:
             return super().__call__(*args, **kwargs) if self.request.called_directly else self.run(*args, **kwargs)
-        if not self.request.called_directly:
+        # A task that calls itself is called directly, under its own message's request.
+        if not self.request.called_directly and _Delivery.of(self.request) is None:
             return _Delivery(self, args, kwargs).deliver()
         self.push_request(args=args, kwargs=kwargs)
         try:
             return _Delivery(self, args, kwargs).deliver()
         finally:
             self.pop_request()
+
+    def replace(self, sig: Any) -> Any:
+        """Refused: the task's result would be another task's, which its record does not know."""
+        if self.once is not None:
+            raise ConfigError(f"{self.name} says once, so it cannot replace itself: call or publish the other task instead")
+        return super().replace(sig)
 
     def calls(self) -> Calls:
         """How its messages are named."""
@@ -77,6 +94,7 @@ class Task(celery.Task):  # type: ignore[misc]
         delivery = _Delivery.of(self.request)
         if delivery is None:
             return super().retry(*args, exc=exc, throw=throw, **options)
+        args, options = delivery.retry_arguments(args, options)
         if not throw:
             # The function goes on; it is published when that has ended.
             delivery.retry_for = exc or sys.exc_info()[1]
@@ -95,6 +113,9 @@ class _Delivery:
         self.request = task.request
         self.calls = task.calls()
         self.args, self.kwargs = args, kwargs
+        # As they came: the task may change what it was given.
+        self._body = _letters.body_of(args, kwargs)
+        self._payloads: Optional[tuple[bytes, bytes]] = None
         self.retry_later: Any = None
         self.retry_for: Optional[BaseException] = None
         self._value_beside_retry: Optional[Ran[Any]] = None
@@ -110,21 +131,45 @@ class _Delivery:
         self.request.semel_delivery = self
         try:
             outcome = self._outcome()
-        except KeyRefused as refused:
-            self._letter("invalid", str(refused))
-            raise
-        except _NOT_FAILURES:
+        except _NOT_FAILURES as steering:
+            if isinstance(steering, Reject) and not steering.requeue:
+                self._letter("failed", f"rejected: {steering.reason}")
             raise
         except BaseException as error:
+            if self._run is None:
+                return self._not_begun(error)
             raise self._failed(error) from None
         finally:
             self.request.semel_delivery = None
         return self._answer(outcome)
 
+    def _not_begun(self, error: BaseException) -> Any:
+        """Nothing ran: a message that can have no key is kept, any other comes again."""
+        if isinstance(error, KeyRefused):
+            self._letter("invalid", str(error))
+            raise error
+        if isinstance(error, TypeError) or not isinstance(error, Exception):
+            raise error  # a call that Python itself refuses; the end of the process
+        log.error("%s[%s] was not begun: %s", self.calls.route, self.request.id, error)
+        return self._again(StoreUnavailable(f"{self.calls.route}: nothing was run: {error!r}"))
+
+    def retry_arguments(self, args: tuple[Any, ...], options: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
+        """The arguments of a retry: those that came, or others that are the same work."""
+        given = dict(zip(("args", "kwargs"), args))
+        given.update({name: options.pop(name) for name in ("args", "kwargs") if name in options})
+        if given.get("args") is None and given.get("kwargs") is None:
+            return args[2:], {**options, **_letters.arguments_of(self._body, self.request)}
+        new = self.calls.payloads(tuple(given.get("args") or ()), dict(given.get("kwargs") or {}))
+        if self._payloads is not None and new[1] != self._payloads[1]:
+            raise Mismatched(f"{self.calls.route}: a retry with other arguments is other work, and would meet this one's "
+                             f"record: publish it as a task of its own")
+        return args[2:], {**options, **given}
+
     def _outcome(self) -> Any:
         letter = (self.request.headers or {}).get(_letters.HEADER)
         # A redriven letter without a key of its own runs under the letter's.
         payloads = self.calls.payloads(self.args, self.kwargs) if letter is None else (b"{}", str(letter).encode())
+        self._payloads = None if letter is not None else payloads
         watch = Watch(self.calls, system="celery", id=self.request.id, queue=self._queue())
         return run_once(
             self.calls, payloads, self._call, watch, timeout=self._timeout(), wait=self._wait(), letter=letter
@@ -137,6 +182,8 @@ class _Delivery:
         except _NOT_FAILURES as steering:
             # Retry() has recorded the run already; the others leave the work to whoever delivers next.
             self.record_retry(steering)
+            if self.retry_later is not None:
+                self.retry_later()
             raise
         if self.retry_later is not None:
             self.record_retry(self.retry_for)
@@ -149,7 +196,9 @@ class _Delivery:
         if self._run.ended is not None:
             return
         if error is None or isinstance(error, _NOT_FAILURES):
-            end(self._run, "retryable", b"{}")
+            # Ignore and Reject say nothing of what was done before them.
+            doubt = self.calls.terms.park and isinstance(error, (Ignore, Reject))
+            end(self._run, "in_doubt" if doubt else "retryable", b"{}")
         else:
             end(self._run, *self.calls.failing(error))
 
@@ -160,7 +209,10 @@ class _Delivery:
             return error
         is_parked = ended.word == "failed" and ended.is_parked
         if not (ended.word == "stale" or (ended.word in ("ran", "unrecorded") and not ended.is_final)):
-            self._letter("parked" if is_parked else "failed", f"{type(error).__name__}: {error}")
+            kept = self._letter("parked" if is_parked else "failed", f"{type(error).__name__}: {error}")
+            if kept is _letters.NOT_KEPT:
+                # The record stands; the next delivery hears it, and keeps the letter.
+                self._again(StoreUnavailable(f"{self.calls.route}: its letter could not be kept"))
         if is_parked:
             parked = Parked(f"{self.calls.route}: it may or may not have taken effect ({type(error).__name__}: {error})")
             parked.__cause__ = error
@@ -179,8 +231,11 @@ class _Delivery:
             # While the other work is not settled, neither is what becomes of this message.
             if self._letter("mismatched", str(outcome)) is _letters.UNSETTLED:
                 return self._again(outcome)
-        elif isinstance(outcome, Parked):
-            self._letter("parked", str(outcome))
+        elif isinstance(outcome, (Parked, Failed)):
+            # Whoever came first may have died before it kept the letter; a second one is the same letter.
+            kept = self._letter("parked" if isinstance(outcome, Parked) else "failed", str(outcome))
+            if kept is _letters.NOT_KEPT:
+                return self._again(StoreUnavailable(str(outcome)))
         return value_of(outcome)
 
     def _again(self, outcome: Any) -> Any:
@@ -191,7 +246,8 @@ class _Delivery:
         options: dict[str, Any] = {"countdown": countdown, "retries": self.request.retries}
         if isinstance(outcome, StoreUnavailable):
             options["headers"] = {**(self.request.headers or {}), _AWAY: self._times_away() + 1}
-        signature = self.task.signature_from_request(self.request, self.request.args, self.request.kwargs, **options)
+        arguments = _letters.arguments_of(self._body, self.request)
+        signature = self.task.signature_from_request(self.request, arguments["args"], arguments["kwargs"], **options)
         try:
             signature.apply_async()
         except Exception as error:
@@ -233,7 +289,7 @@ class _Delivery:
     def _letter(self, reason: str, why: str) -> Any:
         if self.request.called_directly or self.request.is_eager:
             return None
-        return _letters.keep(self.calls, self.request, reason, why, self.args, self.kwargs)
+        return _letters.keep(self.calls, self.request, reason, why, self._payloads, self._body)
 
 
 def _terms(task: Any) -> Terms:
