@@ -9,6 +9,7 @@ from typing import Any
 
 import redis
 from celery import Celery
+from celery.exceptions import Reject
 
 import semel.celery
 
@@ -153,7 +154,7 @@ def unprotected(order: str) -> int:
 def changes_its_arguments(self: Any, order: dict[str, Any]) -> int:
     effect = count(order["id"])
     order["seen"] = True
-    if effect < 3:
+    if effect < 3 or order.get("fails"):
         raise GatewayDown
     return effect
 
@@ -175,6 +176,15 @@ def calls_itself(self: Any, order: str, inner: str = "") -> Any:
     return order
 
 
-@task(once="order", soft_time_limit=2)
-def limited(order: str) -> int:
-    return count(order)
+
+@task(bind=True, once="what")
+def misused(self: Any, what: str, more: int = 0) -> Any:
+    if what == "replace":
+        return self.replace(charge.s("A-1"))
+    return self.retry(kwargs={"what": what, "more": 1}, countdown=0)
+
+
+@task(bind=True, once={"key": "order", "in_doubt": "park"})
+def rejects(self: Any, order: str) -> None:
+    count(order)
+    raise Reject("no", requeue=True)

@@ -196,23 +196,52 @@ def test_a_task_that_calls_itself_publishes_nothing_of_its_own_message(workers: 
     assert (workers.count("outer"), workers.count("inner")) == (1, 1)
 
 
-def test_a_limit_before_the_run_loses_nothing(workers: Workers, tmp_path: Path) -> None:
-    port = free_port()
-    command = ["redis-server", "--port", str(port), "--bind", "127.0.0.1", "--save", "", "--dir", str(tmp_path)]
-    server = subprocess.Popen(command, stdout=subprocess.DEVNULL)
-    try:
-        wait_for_port(port)
-        workers.start(SHOP_STORE=f"redis://127.0.0.1:{port}/")
-        assert workers.get(workers.shop.limited.delay("warm")) == 1
-        os.kill(server.pid, signal.SIGSTOP)
-        result = workers.shop.limited.delay("A-1")
-        workers.until(lambda: "was not begun" in workers.log() or "outcome=store_unavailable" in workers.log())
-        os.kill(server.pid, signal.SIGCONT)
-        assert workers.get(result) == 1
-    finally:
-        os.kill(server.pid, signal.SIGCONT)
-        server.terminate()
-        server.wait(20)
+def test_a_letter_describes_the_arguments_as_they_came(workers: Workers) -> None:
+    workers.start(concurrency=1)
+    assert workers.state(workers.shop.changes_its_arguments.delay({"id": "A-2", "fails": True})) == "FAILURE"
+    (letter,) = workers.until(lambda: letters(workers))
+    assert letter.args == [{"id": "A-2", "fails": True}] and letter.standing == "waiting"
+
+
+def test_what_a_protected_task_may_not_do_is_refused(workers: Workers) -> None:
+    workers.start(concurrency=1)
+    for what, message in [("replace", "cannot replace itself"), ("retry", "other arguments is other work")]:
+        with pytest.raises(Exception, match=message):
+            workers.get(workers.shop.misused.delay(what))
+
+
+def test_under_park_what_a_task_rejects_is_not_run_again(workers: Workers) -> None:
+    workers.start(concurrency=1)
+    workers.shop.rejects.delay("A-1")
+    workers.until(lambda: [letter.reason for letter in letters(workers)] == ["parked"])
+    assert workers.count("A-1") == 1
+
+
+def test_a_limit_before_the_run_loses_nothing(namespace: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A soft limit that hits while the claim is asked for: nothing ran, so the message is published again."""
+    from celery import Celery
+    from celery.app.trace import build_tracer
+    from celery.exceptions import SoftTimeLimitExceeded
+
+    app = Celery("limited", broker="memory://", backend="cache+memory://", task_cls="semel.celery:Task")
+    app.conf.task_default_queue = namespace
+    shop = semel.Semel("memory:", namespace=namespace)
+    semel.celery.setup(app, shop)
+    runs = []
+
+    @app.task(once="order", shared=False)
+    def charge(order: str) -> None:
+        runs.append(order)
+
+    def limited() -> Any:
+        raise SoftTimeLimitExceeded
+
+    monkeypatch.setattr(shop.home, "get", limited)
+    request = {"id": "m1", "args": ["A-1"], "kwargs": {}, "delivery_info": {"exchange": "", "routing_key": namespace}}
+    build_tracer(charge.name, charge, app=app)("m1", ("A-1",), {}, request)
+    with app.connection_for_read() as connection, connection.SimpleQueue(namespace) as queue:
+        message = queue.get(timeout=5)
+    assert (message.headers["id"], app.AsyncResult("m1").state, runs) == ("m1", "RETRY", [])
 
 
 def test_a_final_failure_is_told_again_and_leaves_one_letter(workers: Workers) -> None:
