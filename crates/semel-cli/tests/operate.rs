@@ -282,7 +282,7 @@ async fn mistakes_of_usage_are_64() {
     }
     let key = Key::from_bytes([1; 32]).to_string();
     let said = semel(&format!("records resolve {key} --as done"), &[]).await;
-    said.ends(64, "\"done\" is no verdict");
+    said.ends(64, "\"done\" is not a verdict");
 }
 
 async fn ran(semel: &Semel, key: Key) {

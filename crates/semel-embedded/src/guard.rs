@@ -81,7 +81,7 @@ fn refuse_strangers(directory: &Path) -> Result<(), Error> {
         let name = file.map_err(cannot)?.file_name();
         if ![NAME, DATA, DATA_NEW].iter().any(|ours| name == **ours) {
             return Err(Error::invalid(format!(
-                "{} holds {} and is no store: name an empty or a new directory; nothing in it was \
+                "{} holds {} and is not a store: name an empty or a new directory; nothing in it was \
                  changed",
                 directory.display(),
                 name.to_string_lossy()

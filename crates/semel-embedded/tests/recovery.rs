@@ -1,5 +1,5 @@
 //! Damage: whatever happens to a file, no settled key is granted again and no answer is replayed
-//! that was not recorded. A torn tail is no damage.
+//! that was not recorded. A torn tail is not damage.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "tests")]
 
 mod common;

@@ -142,7 +142,7 @@ async fn a_settled_key_does_not_run_early_when_the_time_is_set_back() {
     settle(&store, 2).await;
     drop(store);
 
-    // Reopened while the time of day is an hour behind, and mended later.
+    // Reopened while the time of day is an hour behind, and right again later.
     let clock = Arc::new(ManualClock::at(Time(NOON.0 - 3_600_000_000)));
     let store = EmbeddedStore::open(&directory, settings(&clock)).unwrap();
     clock.advance(RETENTION - Duration::from_secs(1));

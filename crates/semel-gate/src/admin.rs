@@ -269,7 +269,7 @@ impl ListQuery {
         let read = |text: &String| {
             hex::decode(text).map_err(|_| {
                 Refused::mistaken(
-                    format!("{text:?} is no cursor"),
+                    format!("{text:?} is not a cursor"),
                     "pass on `next` of the page before, as it is",
                 )
             })
@@ -311,7 +311,7 @@ impl FromRequestParts<Arc<Gate>> for Operator {
 
 impl From<QueryRejection> for Refused {
     fn from(rejection: QueryRejection) -> Self {
-        Self::mistaken(rejection.body_text(), "mend the query; nothing was done")
+        Self::mistaken(rejection.body_text(), "fix the query; nothing was done")
     }
 }
 

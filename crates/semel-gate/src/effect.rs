@@ -59,7 +59,7 @@ struct HandlerCall {
     traceparent: String,
 }
 
-/// An answer of the handler, with what it means.
+/// An answer from the handler, with what it means.
 struct Answered {
     outcome: Outcome,
     meaning: Meaning,

@@ -149,7 +149,7 @@ impl From<Error> for Refused {
             ),
             Error::Invalid(_) => Self::mistaken(
                 error.to_string(),
-                "mend the call: a retry of the same one fails again",
+                "fix the call: a retry of the same one fails again",
             ),
             Error::Corrupt(_) | Error::Bug(_) => Self::new(
                 StatusCode::INTERNAL_SERVER_ERROR,

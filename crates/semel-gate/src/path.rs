@@ -46,7 +46,7 @@ pub enum PathAllowance {
 
 /// A pattern that means nothing.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{0:?} is no path: write /charge for one path or /static/* for all below{1}")]
+#[error("{0:?} is not a path: write /charge for one path or /static/* for all below{1}")]
 pub struct BadPath(String, &'static str);
 
 // === impl PathPattern ===

@@ -172,7 +172,7 @@ fn read_cursor(cursor: &Cursor) -> Result<(Time, Bytes), Error> {
             Ok((time, Bytes::copy_from_slice(id)))
         }
         Some(_) | None => Err(Error::invalid(
-            "this is no cursor of the letters of a PostgreSQL store; begin from the start",
+            "this is not a cursor of the letters of a PostgreSQL store; begin from the start",
         )),
     }
 }

@@ -75,7 +75,7 @@ pub(crate) struct Target {
 // === impl PostgresSettings ===
 
 impl PostgresSettings {
-    /// The usual settings for the database at `url`.
+    /// The default settings for the database at `url`.
     #[must_use]
     pub fn new(url: impl Into<String>) -> Self {
         Self {
@@ -140,7 +140,7 @@ impl PostgresSettings {
             // The parser's own words could repeat the password.
             Some("postgres" | "postgresql") => self.url.parse().or_else(|_| {
                 wrong(
-                    "the URL is no postgres://[user[:password]@]host[:port][/database][?options]; \
+                    "the URL is not a postgres://[user[:password]@]host[:port][/database][?options]; \
                      write special characters of user and password as %XX",
                 )
             }),
@@ -184,7 +184,7 @@ fn within<T: Copy + PartialOrd + fmt::Debug>(
 
 fn wrong<T>(what: &str) -> Result<T, Error> {
     Err(Error::invalid(format!(
-        "PostgreSQL store: {what}; nothing was dialled, mend the setting before you retry"
+        "PostgreSQL store: {what}; nothing was dialled, fix the setting before you retry"
     )))
 }
 

@@ -113,17 +113,17 @@ impl ClaimStatements {
 
     fn with(settings: &PostgresSettings, commit: Option<(&str, &str)>) -> Self {
         let wait = settings.pooler.then_some(("lock_timeout", CLAIM_WAIT));
-        let usual: Vec<_> = wait.into_iter().chain(commit).collect();
+        let ordinary: Vec<_> = wait.into_iter().chain(commit).collect();
         let brief: Vec<_> = [("lock_timeout", CLAIM_WAIT_BRIEF)]
             .into_iter()
             .chain(commit)
             .collect();
         let plain = ClaimForms {
-            fresh_one: CLAIM_FRESH.with_local(&usual),
-            fresh_many: CLAIM_FRESH_BATCH.with_local(&usual),
-            one: CLAIM.with_local(&usual),
+            fresh_one: CLAIM_FRESH.with_local(&ordinary),
+            fresh_many: CLAIM_FRESH_BATCH.with_local(&ordinary),
+            one: CLAIM.with_local(&ordinary),
             one_brief: CLAIM.with_local(&brief),
-            many: CLAIM_BATCH.with_local(&usual),
+            many: CLAIM_BATCH.with_local(&ordinary),
         };
         let labelled = ClaimForms {
             fresh_one: plain.fresh_one.with_label(&LABEL),

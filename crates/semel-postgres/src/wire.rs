@@ -197,12 +197,12 @@ pub(crate) fn fence(row: &Row, column: usize) -> Result<Fence, Error> {
     let number: i64 = get(row, column)?;
     u64::try_from(number)
         .map(Fence)
-        .map_err(|_| corrupt(&format!("{number} is no fence")))
+        .map_err(|_| corrupt(&format!("{number} is not a fence")))
 }
 
 pub(crate) fn attempts(row: &Row, column: usize) -> Result<u32, Error> {
     let number: i32 = get(row, column)?;
-    u32::try_from(number).map_err(|_| corrupt(&format!("{number} is no number of attempts")))
+    u32::try_from(number).map_err(|_| corrupt(&format!("{number} is not a number of attempts")))
 }
 
 pub(crate) fn key(row: &Row, column: usize) -> Result<Key, Error> {

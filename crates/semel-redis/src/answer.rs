@@ -311,6 +311,6 @@ fn corrupt(what: &str) -> Error {
 fn unknown(word: &[u8]) -> Error {
     let word = String::from_utf8_lossy(word);
     Error::bug(format!(
-        "Redis answered {word:?}, which is no word for that"
+        "Redis answered {word:?}, which does not answer that"
     ))
 }

@@ -61,7 +61,7 @@ pub struct WaitReplicas {
 // === impl RedisSettings ===
 
 impl RedisSettings {
-    /// The usual settings for the server at `url`.
+    /// The default settings for the server at `url`.
     #[must_use]
     pub fn new(url: impl Into<String>) -> Self {
         Self {
@@ -99,7 +99,7 @@ impl RedisSettings {
         match self.url.split_once("://").map(|(scheme, _)| scheme) {
             Some("redis") => self.url.as_str().into_connection_info().or_else(|_| {
                 // The parser's own words could repeat the password.
-                wrong("the URL is no redis://[user:password@]host[:port][/database]")
+                wrong("the URL is not a redis://[user:password@]host[:port][/database]")
             }),
             Some("rediss") => wrong(
                 "rediss:// (TLS) is not built in: use redis:// through a TLS tunnel on this host",
@@ -130,7 +130,7 @@ fn validate_timeout(name: &str, timeout: Duration) -> Result<(), Error> {
 
 fn wrong<T>(what: &str) -> Result<T, Error> {
     Err(Error::invalid(format!(
-        "Redis store: {what}; nothing was dialled, mend the setting before you retry"
+        "Redis store: {what}; nothing was dialled, fix the setting before you retry"
     )))
 }
 

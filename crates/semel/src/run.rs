@@ -140,7 +140,7 @@ pub(crate) const POLL_MAX: Duration = Duration::from_millis(500);
 // === impl Semel ===
 
 impl Semel {
-    /// On this store, with the usual limits.
+    /// On this store, with the default limits.
     pub fn new(store: impl Store) -> Self {
         Self::with_settings(Arc::new(store), Settings::default())
     }

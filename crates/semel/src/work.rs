@@ -106,7 +106,7 @@ pub enum FailureKind {
 // === impl Work ===
 
 impl Work {
-    /// Work on the usual terms: a lease of 30 s, a timeout of 60 s, remembered for 24 h,
+    /// Work on the default terms: a lease of 30 s, a timeout of 60 s, remembered for 24 h,
     /// duplicates wait 5 s, doubt is retried, attempts are not limited.
     pub fn new(key: Key, fingerprint: Fingerprint) -> Self {
         Self {

@@ -105,7 +105,7 @@ impl Operator {
         let digits = |c: char| c.is_ascii_digit() || ('a'..='f').contains(&c);
         if !(PREFIX_DIGITS_MIN..=ID_DIGITS).contains(&text.len()) || !text.chars().all(digits) {
             return Err(Refused::mistaken(
-                format!("{text:?} is no letter's id"),
+                format!("{text:?} is not the id of a letter"),
                 "an id has 64 lower-case hex digits, of which the first 8 or more will do",
             ));
         }

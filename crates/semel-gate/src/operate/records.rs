@@ -316,6 +316,6 @@ impl FromStr for Verdict {
         Self::ALL
             .into_iter()
             .find(|verdict| verdict.word() == text)
-            .ok_or_else(|| format!("{text:?} is no verdict: say succeeded, failed or retry"))
+            .ok_or_else(|| format!("{text:?} is not a verdict: say succeeded, failed or retry"))
     }
 }

@@ -118,12 +118,12 @@ pub(crate) fn timed_out(why: impl Into<String>) -> Problem {
     )
 }
 
-/// What is told and kept when there is no answer of the handler.
+/// What is told and kept when the handler gave no answer.
 pub(crate) fn unreachable(why: impl Into<String>) -> Problem {
     Problem::new(
         StatusCode::BAD_GATEWAY,
         "handler-unreachable",
-        "There is no answer of the handler",
+        "The handler gave no answer",
         why,
     )
 }

@@ -52,12 +52,12 @@ async fn a_question_that_makes_no_sense_is_refused_by_name() {
         ("/records?limit=0", "limit 0 is not between 1 and 1000"),
         ("/records?limit=1001", "limit 1001 is not between"),
         ("/records?limit=x", "invalid digit"),
-        ("/records?after=xyz", "\"xyz\" is no cursor"),
+        ("/records?after=xyz", "\"xyz\" is not a cursor"),
         ("/records?sate=parked", "unknown field `sate`"),
         ("/letters?state=parked", "letters have a reason"),
         ("/records/v1_12", "\"v1_12\" is not a key"),
         ("/records/42?body=true", "\"42\" is not a key"),
-        ("/letters/12", "\"12\" is no letter's id"),
+        ("/letters/12", "\"12\" is not the id of a letter"),
     ] {
         bed.look(path).await.refused(400, error);
     }
@@ -81,7 +81,7 @@ async fn a_question_that_makes_no_sense_is_refused_by_name() {
     let said = bed.resolve(ABSENT, "retry").await;
     said.refused(404, "no record");
     let said = bed.resolve(ABSENT, "done").await;
-    said.refused(400, "is no verdict");
+    said.refused(400, "is not a verdict");
 }
 
 #[tokio::test]

@@ -102,7 +102,7 @@ async fn what_is_no_id_names_no_letter() {
     let bed = strict().await;
     let id = kept(&bed, 500).await;
     for bad in [&id[..7], &id.to_uppercase(), "zzzzzzzz", &format!("{id}00")] {
-        let error = "is no letter's id";
+        let error = "is not the id of a letter";
         bed.show_letter(bad).await.refused(400, error);
         bed.discard(bad).await.refused(400, error);
     }

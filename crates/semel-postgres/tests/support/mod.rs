@@ -25,7 +25,7 @@ pub(crate) struct Bed {
 }
 
 impl Bed {
-    /// A store with the usual settings in a new database.
+    /// A store with the default settings in a new database.
     pub(crate) async fn new(name: &str) -> Self {
         Self::with(name, |_| {}).await
     }

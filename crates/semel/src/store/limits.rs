@@ -38,7 +38,7 @@ impl Claim {
 pub fn validate_lease(lease: Duration, retention: Duration) -> Result<(), Error> {
     let wrong = |what: String| {
         Err(Error::invalid(format!(
-            "{what}; nothing was written, mend the setting before you retry"
+            "{what}; nothing was written, fix the setting before you retry"
         )))
     };
     if lease < Duration::from_millis(1) || lease > LEASE_MAX {

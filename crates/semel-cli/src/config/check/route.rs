@@ -204,7 +204,7 @@ fn callers(route: &Route) -> Judgement {
     }
 }
 
-/// What an answer of the handler means where doubt is parked.
+/// What an answer from the handler means where doubt is parked.
 fn doubt(route: &Route) -> Judgement {
     let listed = match (
         route.undone_statuses.is_empty(),
@@ -217,7 +217,7 @@ fn doubt(route: &Route) -> Judgement {
         }
     };
     let says = format!(
-        "in_doubt = \"park\": an answer of the handler that is not a success may have taken effect and parks the work, \
+        "in_doubt = \"park\": an answer from the handler that is not a success may have taken effect and parks the work, \
          {listed}"
     );
     Verdict::Note.when(route.parks_doubt(), says)
