@@ -23,7 +23,7 @@ pub(crate) enum AccessDenied {
         "this request comes from a web page (it has an Origin): ask from a program, such as curl"
     )]
     FromWebPage,
-    #[error("{0:?} is no name of this machine: call it localhost or 127.0.0.1")]
+    #[error("{0:?} is not a name of this machine: call it localhost or 127.0.0.1")]
     OtherHost(String),
     #[error("send the broker's token: Authorization: Bearer TOKEN")]
     Unknown,

@@ -70,7 +70,7 @@ impl SingleRequest {
     pub(super) fn uri(&self) -> Result<Uri, String> {
         let uri = self.url.as_str().parse::<Uri>();
         match self.url.scheme() {
-            "http" | "https" => uri.map_err(|error| format!("{} is no URL: {error}", self.url)),
+            "http" | "https" => uri.map_err(|error| format!("{} is not a URL: {error}", self.url)),
             scheme => Err(format!("{scheme}: only http and https URLs are called")),
         }
     }

@@ -15,7 +15,7 @@ pub(super) fn refused<B>(request: &Request<B>, loopback_only: bool) -> Option<Re
     let why = if is_page(request.headers()) {
         "this comes from a web page: a broker takes orders from programs only\n"
     } else if loopback_only && is_astray(request) {
-        "this is no name of this machine: call it localhost or 127.0.0.1\n"
+        "this is not a name of this machine: call it localhost or 127.0.0.1\n"
     } else {
         return None;
     };
