@@ -19,7 +19,7 @@ use crate::rounds::{Contender, Pace};
 
 /// One thread that appends a record and syncs it before it goes on to the next.
 pub(crate) struct AppendAndSync {
-    file: File,
+    pub(crate) file: File,
     _dir: TempDir,
 }
 

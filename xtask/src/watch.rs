@@ -210,13 +210,11 @@ mod tests {
         let script = format!(
             "echo 'test a {slow}'; echo 'test b::c {slow}'; echo 'test a ... ok'; sleep 600 & echo $!; wait"
         );
-        let (count, shown) = shell(
-            &script,
-            Limits {
-                test_seconds: 61.0,
-                ..PATIENT
-            },
-        );
+        let limits = Limits {
+            test_seconds: 61.0,
+            ..PATIENT
+        };
+        let (count, shown) = shell(&script, limits);
         let said = format!("{:#}", count.unwrap_err());
         assert!(said.contains("the test b::c took more than 61 s"), "{said}");
         let sleeper = shown.lines().last().unwrap().parse().unwrap();
@@ -227,13 +225,11 @@ mod tests {
 
     #[test]
     fn silent_program_is_killed() {
-        let (count, _) = shell(
-            "sleep 600",
-            Limits {
-                silence_seconds: 0.5,
-                ..PATIENT
-            },
-        );
+        let limits = Limits {
+            silence_seconds: 0.5,
+            ..PATIENT
+        };
+        let (count, _) = shell("sleep 600", limits);
         let said = format!("{:#}", count.unwrap_err());
         assert!(said.contains("printed nothing for 0.5 s"), "{said}");
     }

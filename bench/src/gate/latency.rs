@@ -3,20 +3,16 @@
 //! How long a sync takes changes from one second to the next when anybody else uses the disk, so nothing here is
 //! measured for a while and then compared: one of each is measured, in an order that is drawn anew, again and again.
 
-use std::fs::File;
 use std::time::Duration;
 
-use anyhow::Context;
 use rand::seq::SliceRandom as _;
-use tempfile::TempDir;
 use tokio::time::Instant;
 
 use super::deliveries::{Sender, deliver};
 use super::nginx;
 use super::semel::{self, Binary, Log, Store};
 use super::wrk::fresh_prefix;
-use crate::disk;
-use crate::plain_disk::{APPENDED_BYTES, append_and_sync};
+use crate::plain_disk::{APPENDED_BYTES, AppendAndSync, append_and_sync};
 use crate::report::{Group, Row, Target, Unit};
 use crate::rounds::{Pace, Series, say_round};
 use crate::upstream::Upstream;
@@ -26,7 +22,7 @@ enum Probe {
     /// A first delivery to this port, on a connection that is kept.
     Delivery { sender: Box<Sender>, port: u16 },
     /// A record appended to a file of its own, and synced.
-    Sync { file: File, _dir: TempDir },
+    Sync(AppendAndSync),
 }
 
 /// What the gate may take for itself.
@@ -40,7 +36,7 @@ pub(crate) async fn measure(binary: &Binary, pace: Pace) -> anyhow::Result<Group
     let mut probes = [
         Probe::delivery(gate.port),
         Probe::delivery(handler.port()),
-        Probe::sync()?,
+        Probe::Sync(AppendAndSync::new()?),
         Probe::delivery(quiet.port),
         Probe::delivery(nginx.port),
     ];
@@ -109,12 +105,6 @@ impl Probe {
         }
     }
 
-    fn sync() -> anyhow::Result<Self> {
-        let dir = disk::directory()?;
-        let file = File::create(dir.path().join("log")).context("cannot create a file")?;
-        Ok(Self::Sync { file, _dir: dir })
-    }
-
     async fn millis(&mut self) -> anyhow::Result<f64> {
         let took = match self {
             Self::Delivery { sender, port } => {
@@ -124,9 +114,9 @@ impl Probe {
                 began.elapsed()
             }
             // Nobody else needs this thread meanwhile.
-            Self::Sync { file, .. } => {
+            Self::Sync(disk) => {
                 let began = Instant::now();
-                append_and_sync(file)?;
+                append_and_sync(&mut disk.file)?;
                 began.elapsed()
             }
         };
