@@ -20,8 +20,7 @@ mod bad_key;
 mod two_processes;
 
 use crate::error::Error;
-use attack::{Attack, Definition, Fault};
-use need::Need;
+use attack::{Attack, Definition};
 use session::Session;
 use tally::Tally;
 use trial::Trial;

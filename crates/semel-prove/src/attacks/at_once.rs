@@ -1,14 +1,6 @@
 //! The same delivery many times at once.
 
-use super::{Definition, Error, Fault, Session, Trial};
-
-pub(super) const AT_ONCE: Definition = Definition {
-    name: "at-once",
-    does: "delivered many times at once",
-    fault: Fault::Race,
-    needs: &[],
-    run: |session| Box::pin(run(session)),
-};
+use super::{Error, Session, Trial};
 
 /// Few first: what breaks with two needs no shrinking.
 const NUMBERS: [usize; 3] = [2, 16, 64];
@@ -27,7 +19,7 @@ enum Start {
     Free,
 }
 
-async fn run(session: &mut Session<'_>) -> Result<(), Error> {
+pub(super) async fn run(session: &mut Session<'_>) -> Result<(), Error> {
     let starts = session.options.profile.pick(QUICK, FULL);
     for number in NUMBERS {
         for start in starts {

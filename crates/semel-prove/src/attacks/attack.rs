@@ -1,12 +1,14 @@
 //! The table of attacks: what each is called everywhere (in scenarios, on the command line, in reports), what it does,
 //! what it needs, and how it is made.
 //!
-//! A new attack is a file beside this one with a [`Definition`], and a line in the table.
+//! A new attack is a file beside this one with a function `run`, and an entry in the table.
 
 use super::need::Need;
+use super::overlap::First;
 use super::session::Session;
 use crate::BoxFuture;
 use crate::error::Error;
+use crate::world::sender::AnswerFate;
 use serde::Serialize;
 use std::fmt;
 use std::str::FromStr;
@@ -44,9 +46,13 @@ pub(crate) enum Fault {
 #[error("`{0}` is not an attack; there are {all}", all = Attack::ALL.map(Attack::name).join(", "))]
 pub struct UnknownAttack(String);
 
-/// Declares all attacks, each with its definition.
+/// Declares all attacks: the name and the words of each, the fault it brings, what it needs, and the file that makes it.
 macro_rules! attacks {
-    ($($(#[$doc:meta])* $attack:ident = $definition:path,)*) => {
+    ($(
+        $(#[$doc:meta])*
+        $attack:ident = $name:literal, $does:literal,
+            brings $fault:ident, needs [$($need:ident),*], made by $file:ident($($argument:expr)?);
+    )*) => {
         /// What is done to a handler.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
         #[serde(into = "&'static str")]
@@ -60,7 +66,13 @@ macro_rules! attacks {
 
             pub(crate) const fn definition(self) -> &'static Definition {
                 match self {
-                    $(Self::$attack => &$definition,)*
+                    $(Self::$attack => &Definition {
+                        name: $name,
+                        does: $does,
+                        fault: Fault::$fault,
+                        needs: &[$(Need::$need),*],
+                        run: |session| Box::pin(super::$file::run(session $(, $argument)?)),
+                    },)*
                 }
             }
         }
@@ -70,31 +82,44 @@ macro_rules! attacks {
 // In the order in which they are made: the cheapest first.
 attacks! {
     /// The same delivery once more after it succeeded.
-    Repeat = super::repeat::REPEAT,
+    Repeat = "repeat", "delivered once more after it succeeded",
+        brings Duplicate, needs [], made by repeat();
     /// The same delivery many times at once.
-    AtOnce = super::at_once::AT_ONCE,
+    AtOnce = "at-once", "delivered many times at once",
+        brings Race, needs [], made by at_once();
     /// The same delivery again while the first still runs.
-    WhileRunning = super::overlap::WHILE_RUNNING,
+    WhileRunning = "while-running", "delivered again while the first still runs",
+        brings Race, needs [], made by overlap(First::Stays);
     /// The answer is lost after the handler finished.
-    AnswerLost = super::lost_answer::ANSWER_LOST,
+    AnswerLost = "answer-lost", "the answer is lost after the handler finished",
+        brings LostAnswer, needs [], made by lost_answer(AnswerFate::Lost);
     /// The connection breaks in the middle of the answer.
-    AnswerCut = super::lost_answer::ANSWER_CUT,
+    AnswerCut = "answer-cut", "the connection breaks in the middle of the answer",
+        brings LostAnswer, needs [Connection], made by lost_answer(AnswerFate::Cut);
     /// The sender's deadline passes while the handler still runs.
-    DeadlinePassed = super::overlap::DEADLINE_PASSED,
+    DeadlinePassed = "deadline-passed", "the sender's deadline passes while the handler still runs",
+        brings Race, needs [], made by overlap(First::GivenUp);
     /// A process is killed at a random moment.
-    KillRandom = super::kill_random::KILL_RANDOM,
+    KillRandom = "kill-random", "killed at a random moment",
+        brings Crash, needs [Process], made by kill_random();
     /// A process is killed at every boundary seen on the wire.
-    CrashSweep = super::crash_sweep::CRASH_SWEEP,
+    CrashSweep = "crash-sweep", "killed at every boundary seen on the wire",
+        brings Crash, needs [Process, Dependency], made by crash_sweep();
     /// A process is paused past its lease, another one takes the delivery, and the first goes on.
-    Pause = super::pause::PAUSE,
+    Pause = "pause", "paused past its lease while another one takes over",
+        brings Pause, needs [Process], made by pause();
     /// Two deliveries arrive in the wrong order.
-    Reorder = super::reorder::REORDER,
+    Reorder = "reorder", "two deliveries in the wrong order",
+        brings Duplicate, needs [Entity], made by reorder();
     /// The same key with another payload.
-    OtherPayload = super::other_payload::OTHER_PAYLOAD,
+    OtherPayload = "other-payload", "the same key with another payload",
+        brings Duplicate, needs [OtherBody], made by other_payload();
     /// Parts of the key missing or malformed.
-    BadKey = super::bad_key::BAD_KEY,
+    BadKey = "bad-key", "parts of the key missing or malformed",
+        brings Duplicate, needs [BadBody], made by bad_key();
     /// Two processes of the handler at once.
-    TwoProcesses = super::two_processes::TWO_PROCESSES,
+    TwoProcesses = "two-processes", "two processes of the handler at once",
+        brings SecondProcess, needs [Process, Addressing, OwnHandler], made by two_processes();
 }
 
 // === impl Attack ===

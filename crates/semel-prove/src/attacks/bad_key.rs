@@ -1,18 +1,10 @@
 //! Deliveries without a proper key.
 
-use super::{Definition, Error, Fault, Need, Session, Trial};
+use super::{Error, Session, Trial};
 use crate::scenario::SenderKind;
 use crate::world::sender::{AnswerFate, AttemptResult, Payload};
 
-pub(super) const BAD_KEY: Definition = Definition {
-    name: "bad-key",
-    does: "parts of the key missing or malformed",
-    fault: Fault::Duplicate,
-    needs: &[Need::BadBody],
-    run: |session| Box::pin(run(session)),
-};
-
-async fn run(session: &mut Session<'_>) -> Result<(), Error> {
+pub(super) async fn run(session: &mut Session<'_>) -> Result<(), Error> {
     // The key of a client is not part of its body.
     let is_client = session.scenario.deliver.sender == SenderKind::Http;
     let keyless = is_client.then_some(Payload::Keyless);

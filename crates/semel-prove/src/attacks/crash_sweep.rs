@@ -1,18 +1,10 @@
 //! The crash-point sweep: the baseline shows every boundary, and each of them is one place to die.
 
 use super::trial::{StartedTrial, ended};
-use super::{Definition, Error, Fault, Need, Session, Trial};
+use super::{Error, Session, Trial};
 use crate::world::exchange::Exchange;
 use crate::world::protocol::MessageKind;
 use std::time::Duration;
-
-pub(super) const CRASH_SWEEP: Definition = Definition {
-    name: "crash-sweep",
-    does: "killed at every boundary seen on the wire",
-    fault: Fault::Crash,
-    needs: &[Need::Process, Need::Dependency],
-    run: |session| Box::pin(run(session)),
-};
 
 /// Where a process dies.
 #[derive(Clone, Debug)]
@@ -23,7 +15,7 @@ struct Crash {
 }
 
 /// Kills a process at each boundary, starts it again, and lets the sender go on.
-async fn run(session: &mut Session<'_>) -> Result<(), Error> {
+pub(super) async fn run(session: &mut Session<'_>) -> Result<(), Error> {
     let mut boundaries = 0;
     for crash in crashes(session) {
         if one(session, &crash, &mut boundaries).await? {

@@ -1,20 +1,12 @@
 //! A process is killed at a random moment of its work.
 
-use super::{Definition, Error, Fault, Need, Session, Trial};
-
-pub(super) const KILL_RANDOM: Definition = Definition {
-    name: "kill-random",
-    does: "killed at a random moment",
-    fault: Fault::Crash,
-    needs: &[Need::Process],
-    run: |session| Box::pin(run(session)),
-};
+use super::{Error, Session, Trial};
 
 /// How many kills must hit, and how many are tried at most.
 const QUICK: (u32, u32) = (1, 6);
 const FULL: (u32, u32) = (12, 24);
 
-async fn run(session: &mut Session<'_>) -> Result<(), Error> {
+pub(super) async fn run(session: &mut Session<'_>) -> Result<(), Error> {
     let (hits, trials) = session.options.profile.pick(QUICK, FULL);
     let goes_on = |session: &Session<'_>| {
         let tally = &session.round.tally;

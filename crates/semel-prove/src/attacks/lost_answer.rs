@@ -1,25 +1,9 @@
 //! The handler has finished, but its sender does not get to know it.
 
-use super::{Definition, Error, Fault, Need, Session, Trial};
+use super::{Error, Session, Trial};
 use crate::world::sender::{AnswerFate, AttemptResult};
 
-pub(super) const ANSWER_LOST: Definition = Definition {
-    name: "answer-lost",
-    does: "the answer is lost after the handler finished",
-    fault: Fault::LostAnswer,
-    needs: &[],
-    run: |session| Box::pin(run(session, AnswerFate::Lost)),
-};
-
-pub(super) const ANSWER_CUT: Definition = Definition {
-    name: "answer-cut",
-    does: "the connection breaks in the middle of the answer",
-    fault: Fault::LostAnswer,
-    needs: &[Need::Connection],
-    run: |session| Box::pin(run(session, AnswerFate::Cut)),
-};
-
-async fn run(session: &mut Session<'_>, fate: AnswerFate) -> Result<(), Error> {
+pub(super) async fn run(session: &mut Session<'_>, fate: AnswerFate) -> Result<(), Error> {
     let mut trial = Trial::begin(session).await?;
     let hit = miss_a_success(&mut trial, fate).await?;
     trial.until_accepted().await?;

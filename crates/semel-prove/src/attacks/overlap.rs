@@ -2,26 +2,10 @@
 
 use super::session::QUIET;
 use super::trial::StartedTrial;
-use super::{Definition, Error, Fault, Session, Trial};
+use super::{Error, Session, Trial};
 use crate::world::exchange::Exchange;
 use crate::world::recorder::Release;
 use std::time::Duration;
-
-pub(super) const WHILE_RUNNING: Definition = Definition {
-    name: "while-running",
-    does: "delivered again while the first still runs",
-    fault: Fault::Race,
-    needs: &[],
-    run: |session| Box::pin(run(session, First::Stays)),
-};
-
-pub(super) const DEADLINE_PASSED: Definition = Definition {
-    name: "deadline-passed",
-    does: "the sender's deadline passes while the handler still runs",
-    fault: Fault::Race,
-    needs: &[],
-    run: |session| Box::pin(run(session, First::GivenUp)),
-};
 
 /// How long the first is kept waiting unless the second has ended before.
 const OVERLAP: Duration = Duration::from_millis(150);
@@ -35,14 +19,14 @@ const BLIND_TRIALS: u32 = 4;
 
 /// What becomes of the first attempt when the second is sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum First {
+pub(super) enum First {
     /// Its sender still waits.
     Stays,
     /// Its sender has hung up: the deadline passed.
     GivenUp,
 }
 
-async fn run(session: &mut Session<'_>, first: First) -> Result<(), Error> {
+pub(super) async fn run(session: &mut Session<'_>, first: First) -> Result<(), Error> {
     for at in session.baseline.hold_points(session.options.profile) {
         if one(session, Some(&at), first).await? {
             return Ok(());

@@ -1,27 +1,19 @@
 //! A process stands still past its lease, another one takes the delivery, and the first goes on as if nothing had been.
 
 use super::trial::StartedTrial;
-use super::{Definition, Error, Fault, Need, Session, Trial};
+use super::{Error, Session, Trial};
 use crate::scenario::SenderKind;
 use crate::world::exchange::Exchange;
 use crate::world::recorder::Release;
 use std::net::SocketAddr;
 use std::time::Duration;
 
-pub(super) const PAUSE: Definition = Definition {
-    name: "pause",
-    does: "paused past its lease while another one takes over",
-    fault: Fault::Pause,
-    needs: &[Need::Process],
-    run: |session| Box::pin(run(session)),
-};
-
 /// How long the other one gets before the first goes on.
 const HEAD_START: Duration = Duration::from_millis(300);
 /// Longer than the lease by this much, in leases.
 const PAST_LEASE: f64 = 1.1;
 
-async fn run(session: &mut Session<'_>) -> Result<(), Error> {
+pub(super) async fn run(session: &mut Session<'_>) -> Result<(), Error> {
     let points = session.baseline.hold_points(session.options.profile);
     if points.is_empty() {
         session.explain("nothing was seen on the wire: nobody knows when to pause");

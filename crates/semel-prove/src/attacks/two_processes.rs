@@ -1,19 +1,11 @@
 //! Two processes of the handler: one after the other, and both at once.
 
-use super::{Definition, Error, Fault, Need, Session, Trial};
-
-pub(super) const TWO_PROCESSES: Definition = Definition {
-    name: "two-processes",
-    does: "two processes of the handler at once",
-    fault: Fault::SecondProcess,
-    needs: &[Need::Process, Need::Addressing, Need::OwnHandler],
-    run: |session| Box::pin(run(session)),
-};
+use super::{Error, Session, Trial};
 
 /// As many for each process at once.
 const NUMBERS: [usize; 2] = [1, 4];
 
-async fn run(session: &mut Session<'_>) -> Result<(), Error> {
+pub(super) async fn run(session: &mut Session<'_>) -> Result<(), Error> {
     let Some(other) = session.world.second().await? else {
         session.explain(
             "the receiver keeps things in a directory of its own, or has no port: two of it would be two handlers",
