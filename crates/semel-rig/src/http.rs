@@ -36,7 +36,7 @@ pub struct Answer {
     pub body: String,
 }
 
-/// The head of an answer; its body comes with the connection it is read from.
+/// The head of an answer; its body comes with the connection it is read from, which is closed when this is dropped.
 #[derive(Debug)]
 pub struct Head {
     /// Its status code.
@@ -96,11 +96,9 @@ impl Request {
 
     /// The same to another path.
     #[must_use]
-    pub fn path(self, path: impl Into<String>) -> Self {
-        Self {
-            path: path.into(),
-            ..self
-        }
+    pub fn path(mut self, path: impl Into<String>) -> Self {
+        self.path = path.into();
+        self
     }
 
     /// The same with one more header.
@@ -172,11 +170,6 @@ impl Head {
         let body = self.response.into_body().collect().await;
         drop(self.driver);
         Ok(body.map_err(broken)?.to_bytes())
-    }
-
-    /// Closes the connection without reading on.
-    pub fn hang_up(self) {
-        drop(self);
     }
 
     async fn whole(self) -> Result<Answer, NoAnswer> {

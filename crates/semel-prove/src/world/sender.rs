@@ -190,7 +190,7 @@ impl Sender {
         let head = http::send(to, request).await.map_err(said)?;
         let status = head.status;
         if fate == AnswerFate::Cut {
-            head.hang_up();
+            drop(head);
             return Ok((status, Bytes::new()));
         }
         Ok((status, head.body().await.map_err(said)?))

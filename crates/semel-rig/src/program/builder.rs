@@ -55,47 +55,37 @@ impl<'a> ProgramBuilder<'a> {
 
     /// Appends to this log, instead of one in a temporary directory.
     #[must_use]
-    pub fn log(self, path: PathBuf) -> Self {
-        Self {
-            log: Some(path),
-            ..self
-        }
+    pub fn log(mut self, path: PathBuf) -> Self {
+        self.log = Some(path);
+        self
     }
 
     /// Removes this directory if this process dies.
     #[must_use]
-    pub fn remove_dir(self, dir: &'a Path) -> Self {
-        Self {
-            dir: Some(dir),
-            ..self
-        }
+    pub fn remove_dir(mut self, dir: &'a Path) -> Self {
+        self.dir = Some(dir);
+        self
     }
 
     /// Discards what it writes to stdout.
     #[must_use]
-    pub fn discard_stdout(self) -> Self {
-        Self {
-            stdio: Stdios::Discarded,
-            ..self
-        }
+    pub fn discard_stdout(mut self) -> Self {
+        self.stdio = Stdios::Discarded;
+        self
     }
 
     /// Keeps stdin and stdout for [`Program::take_pipes`].
     #[must_use]
-    pub fn piped(self) -> Self {
-        Self {
-            stdio: Stdios::Piped,
-            ..self
-        }
+    pub fn piped(mut self) -> Self {
+        self.stdio = Stdios::Piped;
+        self
     }
 
     /// Lets this reaper watch over it, instead of the one of this process.
     #[must_use]
-    pub fn reaper(self, reaper: &ReaperHandle) -> Self {
-        Self {
-            reaper: Some(reaper.clone()),
-            ..self
-        }
+    pub fn reaper(mut self, reaper: &ReaperHandle) -> Self {
+        self.reaper = Some(reaper.clone());
+        self
     }
 
     /// Starts it.
