@@ -152,26 +152,22 @@ fn point_met(injected: &InjectedFault) -> Option<String> {
 fn row(evidence: &Evidence, verdict: &Verdict<Promise>, counts: Counts) -> Row {
     let (sent, injected) = (&evidence.drive.sent, &evidence.drive.injected);
     let with = |is: fn(FaultKind) -> bool| injected.iter().filter(|it| is(it.kind)).count();
+    let kills = with(|kind| matches!(kind, FaultKind::Kill(_)));
+    let pauses = with(|kind| matches!(kind, FaultKind::Pause(_)));
     let met = injected.iter().filter(|it| !it.in_flight.is_empty());
     let mut cells = vec![
         ("deliveries", sent.len().into()),
         ("runs", counts.runs.into()),
         ("succeeded", evidence.in_state(State::Succeeded).into()),
         ("parked", evidence.in_state(State::Parked).into()),
-        (
-            "kills",
-            with(|kind| matches!(kind, FaultKind::Kill(_))).into(),
-        ),
-        (
-            "pauses",
-            with(|kind| matches!(kind, FaultKind::Pause(_))).into(),
-        ),
+        ("kills", kills.into()),
+        ("pauses", pauses.into()),
         ("in flight", met.count().into()),
         ("unknown", evidence.unknown().into()),
     ];
     cells.extend(promise_cells(verdict, counts, 0));
     Row {
-        store: evidence.case.location.kind().name(),
+        store: evidence.case.location.kind.name(),
         mode: evidence.case.mode.name(),
         cells,
         complaints: verdict.complaints("work"),

@@ -29,62 +29,35 @@ pub(super) struct DeploymentStore {
 
 impl DeploymentStore {
     pub(super) async fn start(store: StoreKind, name: &str, dir: &Path) -> anyhow::Result<Self> {
-        match store {
-            StoreKind::Embedded => Ok(Self {
-                server: Server::None,
-                location: StoreLocation::Embedded {
-                    dir: dir.join("store"),
-                },
-                port: 0,
-            }),
+        let (place, port, server) = match store {
+            StoreKind::Embedded => (dir.join("store").display().to_string(), 0, Server::None),
             StoreKind::Postgres => {
                 let server = spawn_blocking(|| Postgres::start_jumping(&[])).await??;
                 let (url, port) = (server.url(), server.port());
-                Ok(Self {
-                    server: Server::Postgres(Arc::new(Mutex::new(server))),
-                    location: StoreLocation::Postgres {
-                        url,
-                        group_items_max: 256,
-                    },
-                    port,
-                })
+                (url, port, Server::Postgres(Arc::new(Mutex::new(server))))
             }
             StoreKind::Redis => {
                 let server = spawn_blocking(|| Redis::start_jumping(&[])).await??;
                 let (url, port) = (server.url(), server.port());
-                Ok(Self {
-                    server: Server::Redis(Arc::new(Mutex::new(server))),
-                    location: StoreLocation::Redis {
-                        url,
-                        prefix: name.to_owned(),
-                    },
-                    port,
-                })
+                (url, port, Server::Redis(Arc::new(Mutex::new(server))))
             }
-        }
+        };
+        Ok(Self {
+            server,
+            location: StoreLocation::new(store, place, name.to_owned()),
+            port,
+        })
     }
 
     /// The store behind a link of its own; none where there is nothing to cut.
     pub(super) async fn linked(&self) -> anyhow::Result<(StoreLocation, Option<Link>)> {
+        let mut location = self.location.clone();
         if matches!(self.server, Server::None) {
-            return Ok((self.location.clone(), None));
+            return Ok((location, None));
         }
         let link = Link::to(self.port).await?;
         let (from, to) = (format!(":{}/", self.port), format!(":{}/", link.port()));
-        let location = match self.location.clone() {
-            StoreLocation::Postgres {
-                url,
-                group_items_max,
-            } => StoreLocation::Postgres {
-                url: url.replace(&from, &to),
-                group_items_max,
-            },
-            StoreLocation::Redis { url, prefix } => StoreLocation::Redis {
-                url: url.replace(&from, &to),
-                prefix,
-            },
-            location @ StoreLocation::Embedded { .. } => location,
-        };
+        location.place = location.place.replace(&from, &to);
         Ok((location, Some(link)))
     }
 }

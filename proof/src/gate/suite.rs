@@ -206,13 +206,7 @@ async fn run(
     seed: u64,
     settings: AttackSettings,
 ) -> anyhow::Result<Attacked> {
-    let DeploymentPlan {
-        store,
-        mode,
-        defect,
-        broker_faults,
-        long,
-    } = planned;
+    let DeploymentPlan { store, mode, .. } = planned;
     let dir = tempfile::tempdir().context("cannot make a directory for the ledgers")?;
     let downstream = Downstream::start().await?;
     let name = format!("gate{}x{seed}", std::process::id());
@@ -223,7 +217,7 @@ async fn run(
         name,
         location: deployed.location.clone(),
         mode,
-        defect,
+        defect: planned.defect,
         lease: LEASE,
         dir: dir.path().to_owned(),
         downstream: downstream.port,
@@ -239,9 +233,13 @@ async fn run(
         gates,
         broker: testbed::free_port()?,
         broker_dir: dir.path().join("broker"),
-        broker_faults: broker_faults.iter().map(|it| (*it).to_owned()).collect(),
+        broker_faults: planned
+            .broker_faults
+            .iter()
+            .map(ToString::to_string)
+            .collect(),
         handler,
-        long,
+        long: planned.long,
     };
     let log = attack::run(&deployment, &settings, deployed.server.clone(), links).await?;
     let evidence = trace::evidence(&deployment.case, &log, &downstream).await?;
@@ -375,7 +373,7 @@ impl Attacked {
 
     fn name(&self) -> (&'static str, &'static str) {
         let case = &self.evidence.case;
-        (case.location.kind().name(), case.mode.name())
+        (case.location.kind.name(), case.mode.name())
     }
 
     fn row(&self) -> Row {

@@ -6,7 +6,7 @@ use semel_embedded::{EmbeddedSettings, EmbeddedStore};
 use semel_postgres::{PostgresSettings, PostgresStore};
 use semel_redis::{RedisSettings, RedisStore};
 use serde::{Deserialize, Serialize};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::task::spawn_blocking;
@@ -22,8 +22,11 @@ const OPEN_WITHIN: Duration = Duration::from_secs(15);
 /// The pause before the next try.
 const OPEN_AGAIN: Duration = Duration::from_millis(50);
 
+/// How many items go into one statement of PostgreSQL at the most.
+const GROUP_ITEMS_MAX: usize = 256;
+
 /// A kind of store.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum StoreKind {
     /// In the process that uses it.
     Embedded,
@@ -33,19 +36,14 @@ pub(crate) enum StoreKind {
 
 /// Where a store is.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) enum StoreLocation {
-    Postgres {
-        url: String,
-        /// How many items go into one statement at the most; 1 uses the forms for single ones.
-        group_items_max: usize,
-    },
-    Redis {
-        url: String,
-        /// What the names of our keys begin with.
-        prefix: String,
-    },
-    /// A directory that one process at a time may open.
-    Embedded { dir: PathBuf },
+pub(crate) struct StoreLocation {
+    pub(crate) kind: StoreKind,
+    /// The URL of a server, or a directory that one process at a time may open.
+    pub(crate) place: String,
+    /// What the names of our keys begin with, where others have keys beside them.
+    pub(crate) prefix: String,
+    /// Whether calls are written in groups, or in the forms for single ones, where it knows the difference.
+    pub(crate) grouped: bool,
 }
 
 // === impl StoreKind ===
@@ -65,25 +63,28 @@ impl StoreKind {
         name: &'static str,
         dir: &Path,
     ) -> anyhow::Result<StoreLocation> {
-        Ok(match self {
-            Self::Embedded => StoreLocation::Embedded {
-                dir: dir.join("store"),
-            },
-            Self::Postgres => StoreLocation::Postgres {
-                url: spawn_blocking(move || testbed::fresh_database(name)).await??,
-                group_items_max: 256,
-            },
-            Self::Redis => StoreLocation::Redis {
-                url: spawn_blocking(testbed::redis_url).await??,
-                prefix: format!("{name}{}", std::process::id()),
-            },
-        })
+        let place = match self {
+            Self::Embedded => dir.join("store").display().to_string(),
+            Self::Postgres => spawn_blocking(move || testbed::fresh_database(name)).await??,
+            Self::Redis => spawn_blocking(testbed::redis_url).await??,
+        };
+        let prefix = format!("{name}{}", std::process::id());
+        Ok(StoreLocation::new(self, place, prefix))
     }
 }
 
 // === impl StoreLocation ===
 
 impl StoreLocation {
+    pub(crate) const fn new(kind: StoreKind, place: String, prefix: String) -> Self {
+        Self {
+            kind,
+            place,
+            prefix,
+            grouped: true,
+        }
+    }
+
     /// Opens the store; tries again for a while, as whoever restarts a worker would: a loaded server takes its time.
     pub(crate) async fn open(&self) -> anyhow::Result<Arc<dyn Letters>> {
         let until = Instant::now() + OPEN_WITHIN;
@@ -96,53 +97,28 @@ impl StoreLocation {
     }
 
     async fn open_once(&self) -> anyhow::Result<Arc<dyn Letters>> {
-        match self {
-            Self::Postgres {
-                url,
-                group_items_max,
-            } => {
-                let mut settings = PostgresSettings::new(url);
-                settings.group_items_max = *group_items_max;
+        match self.kind {
+            StoreKind::Postgres => {
+                let mut settings = PostgresSettings::new(&self.place);
+                settings.group_items_max = if self.grouped { GROUP_ITEMS_MAX } else { 1 };
                 settings.grace = GRACE;
                 Ok(Arc::new(PostgresStore::connect(settings).await?))
             }
-            Self::Redis { url, prefix } => {
-                let mut settings = RedisSettings::new(url);
-                settings.prefix.clone_from(prefix);
+            StoreKind::Redis => {
+                let mut settings = RedisSettings::new(&self.place);
+                settings.prefix.clone_from(&self.prefix);
                 Ok(Arc::new(RedisStore::connect(settings).await?))
             }
-            Self::Embedded { dir } => Ok(Arc::new(EmbeddedStore::open(
-                dir,
-                EmbeddedSettings::default(),
-            )?)),
-        }
-    }
-
-    /// The same store, its calls written in groups or one by one, where it knows the difference.
-    pub(crate) fn grouping(self, groups: bool) -> Self {
-        match self {
-            Self::Postgres { url, .. } => Self::Postgres {
-                url,
-                group_items_max: if groups { 256 } else { 1 },
-            },
-            location @ (Self::Redis { .. } | Self::Embedded { .. }) => location,
-        }
-    }
-
-    pub(crate) const fn kind(&self) -> StoreKind {
-        match self {
-            Self::Postgres { .. } => StoreKind::Postgres,
-            Self::Redis { .. } => StoreKind::Redis,
-            Self::Embedded { .. } => StoreKind::Embedded,
+            StoreKind::Embedded => {
+                let store = EmbeddedStore::open(&self.place, EmbeddedSettings::default());
+                Ok(Arc::new(store?))
+            }
         }
     }
 
     /// The database, where it is one.
-    pub(crate) const fn database(&self) -> Option<&String> {
-        match self {
-            Self::Postgres { url, .. } => Some(url),
-            Self::Redis { .. } | Self::Embedded { .. } => None,
-        }
+    pub(crate) fn database(&self) -> Option<&String> {
+        (self.kind == StoreKind::Postgres).then_some(&self.place)
     }
 }
 

@@ -48,7 +48,10 @@ pub fn work(config: &str) -> anyhow::Result<()> {
 async fn race(config: ProcessConfig<RaceSettings>) -> anyhow::Result<()> {
     let (number, settings) = (config.number, &config.settings);
     // Every second worker writes its calls in groups.
-    let location = settings.location.clone().grouping(number.is_multiple_of(2));
+    let location = StoreLocation {
+        grouped: number.is_multiple_of(2),
+        ..settings.location.clone()
+    };
     let store: Arc<dyn Store> = plant(settings.defect, location.open().await?);
     let ledger = Ledger::open(&settings.dir, number)?;
     let until = Instant::now() + settings.lasts;
