@@ -98,23 +98,15 @@ pub(crate) struct ResultId {
     pub(crate) digest: u64,
 }
 
-/// How a run fails.
+/// What a run that fails asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct FailureTerms {
-    pub(crate) kind: FailureKind,
-    pub(crate) park: bool,
-    /// How many runs before the work is parked; 0 is no limit.
-    pub(crate) max_attempts: u32,
-}
-
-/// The kinds of failure.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) enum FailureKind {
+pub(crate) enum FailureTerms {
+    /// It failed for good.
     Final,
-    /// May be tried again.
-    Retryable,
-    /// May or may not have happened.
-    InDoubt,
+    /// It may or may not have happened, and doubt parks.
+    Park,
+    /// It may be tried again, after so many runs parked; 0 is no limit.
+    Again(u32),
 }
 
 /// What an operator does.
@@ -259,14 +251,12 @@ impl ClaimTerms {
 
 impl FailureTerms {
     fn of(how: &Fail) -> Self {
-        Self {
-            kind: match how.kind {
-                FailKind::Final => FailureKind::Final,
-                FailKind::Retryable { .. } => FailureKind::Retryable,
-                FailKind::InDoubt { .. } => FailureKind::InDoubt,
-            },
-            park: how.in_doubt == InDoubt::Park,
-            max_attempts: how.max_attempts.map_or(0, NonZeroU32::get),
+        match how.kind {
+            FailKind::Final => Self::Final,
+            FailKind::InDoubt { .. } if how.in_doubt == InDoubt::Park => Self::Park,
+            FailKind::InDoubt { .. } | FailKind::Retryable { .. } => {
+                Self::Again(how.max_attempts.map_or(0, NonZeroU32::get))
+            }
         }
     }
 }

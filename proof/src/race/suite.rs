@@ -200,32 +200,24 @@ impl Race {
             let changes = history.iter().flat_map(|it| it.changes.values());
             changes.flatten()
         };
+        let taken_over = |it: &Response| matches!(it, Response::Granted(run) if run.attempt > 1);
+        let replayed = |it: &Response| matches!(it, Response::Replayed(_));
+        let rolled_back = |it: &Response| matches!(it, Response::RolledBack(_));
+        let parked = |it: &Call| is_claim(it) && it.response == Response::Parked;
         let numbers = [
             ("processes", self.processes as usize),
             ("calls", calls.len()),
             ("claims", count(is_claim)),
             ("granted", response(|it| matches!(it, Response::Granted(_)))),
-            (
-                "taken over",
-                response(|it| matches!(it, Response::Granted(run) if run.attempt > 1)),
-            ),
-            (
-                "replayed",
-                response(|it| matches!(it, Response::Replayed(_))),
-            ),
+            ("taken over", response(taken_over)),
+            ("replayed", response(replayed)),
             ("stale", response(|it| *it == Response::Stale)),
-            (
-                "parked",
-                count(|it| is_claim(it) && it.response == Response::Parked),
-            ),
+            ("parked", count(parked)),
             ("mismatched", response(|it| *it == Response::Mismatched)),
             ("operator", response(|it| *it == Response::Acted)),
             ("unknown", response(|it| matches!(it, Response::Unknown(_)))),
             ("tx committed", count(commits)),
-            (
-                "tx rolled back",
-                response(|it| matches!(it, Response::RolledBack(_))),
-            ),
+            ("tx rolled back", response(rolled_back)),
             ("changes", changes().filter(|it| !it.aged).count()),
             ("swept", changes().filter(|it| it.new.is_none()).count()),
             ("violations", verdict.violations.len()),

@@ -4,8 +4,8 @@ use super::Rule;
 use super::key_calls::KeyCalls;
 use crate::harness::{GRACE, Verdict};
 use crate::race::call::{
-    Call, ClaimTerms, FailureKind, FailureTerms, OperatorCall, OwnerId, Request, ResultId,
-    RunEnded, digest, micros,
+    Call, ClaimTerms, FailureTerms, OperatorCall, OwnerId, Request, ResultId, RunEnded, digest,
+    micros,
 };
 use crate::race::history::{Change, GRACE_US, Version};
 use semel::Fingerprint;
@@ -256,15 +256,10 @@ fn leads_to(ended: &RunEnded, old: &Version, new: &Version) -> bool {
 }
 
 const fn fails_to(failing: FailureTerms, old: &Version) -> u8 {
-    match failing.kind {
-        FailureKind::Final => FAILED,
-        FailureKind::InDoubt if failing.park => PARKED,
-        FailureKind::InDoubt | FailureKind::Retryable
-            if below(old.attempts, failing.max_attempts) =>
-        {
-            WAITING
-        }
-        FailureKind::InDoubt | FailureKind::Retryable => PARKED,
+    match failing {
+        FailureTerms::Final => FAILED,
+        FailureTerms::Again(max) if below(old.attempts, max) => WAITING,
+        FailureTerms::Park | FailureTerms::Again(_) => PARKED,
     }
 }
 
