@@ -180,11 +180,11 @@ impl Attack<'_> {
         self.start_armed(role, armed_fault)
     }
 
-    pub(super) fn start_unarmed(&mut self, role: Role) -> anyhow::Result<()> {
-        self.start_armed(role, None)
-    }
-
-    fn start_armed(&mut self, role: Role, armed: Option<ArmedFault>) -> anyhow::Result<()> {
+    pub(super) fn start_armed(
+        &mut self,
+        role: Role,
+        armed: Option<ArmedFault>,
+    ) -> anyhow::Result<()> {
         let started = self.processes.start(role, armed, self.deployment, false)?;
         if role == Role::Handler {
             self.handlers.push(started.number);

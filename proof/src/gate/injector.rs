@@ -151,12 +151,7 @@ impl Injector {
     }
 
     fn met(&mut self, kind: FaultKind, in_flight: BTreeSet<u64>) {
-        self.injected.push(InjectedFault {
-            kind,
-            process: None,
-            point: None,
-            in_flight,
-        });
+        self.injected.push(InjectedFault::new(kind, in_flight));
     }
 
     fn victim(&mut self, processes: &Processes, role: Role) -> Option<u32> {

@@ -79,7 +79,7 @@ impl Attack<'_> {
         self.processes.resume(now)?;
         while let Some((process, injection)) = self.processes.reap(|_| true)? {
             self.injector.note(injection);
-            self.start_unarmed(process.role)?;
+            self.start_armed(process.role, None)?;
         }
         Ok(())
     }

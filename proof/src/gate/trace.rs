@@ -117,12 +117,7 @@ fn lost_by_handlers(events: &[Event], log: &AttackLog) -> InjectedFault {
             in_flight.extend(died.then_some(*delivery));
         }
     }
-    InjectedFault {
-        kind: FaultKind::Kill(Role::Handler),
-        process: None,
-        point: None,
-        in_flight,
-    }
+    InjectedFault::new(FaultKind::Kill(Role::Handler), in_flight)
 }
 
 /// Every run that a gate asked for, as a delivery of its own.
@@ -160,12 +155,8 @@ async fn told_parked(case: &Case, works: u32) -> anyhow::Result<Vec<Sent>> {
             let key = letter.key.map(|key| key.to_string());
             let work = key.and_then(|key| keys.get(&key).copied());
             if let Some(work) = work.filter(|_| letter.reason == Reason::Parked) {
-                sent.push(sent_as(
-                    rand::random(),
-                    work,
-                    Some(SenderAnswer::Parked),
-                    false,
-                ));
+                let parked = Some(SenderAnswer::Parked);
+                sent.push(sent_as(rand::random(), work, parked, false));
             }
         }
         after = page.next;

@@ -55,6 +55,20 @@ pub(crate) enum ProcessFault {
     Pause,
 }
 
+// === impl InjectedFault ===
+
+impl InjectedFault {
+    /// One that was done to no process in particular.
+    pub(crate) const fn new(kind: FaultKind, in_flight: BTreeSet<u64>) -> Self {
+        Self {
+            kind,
+            process: None,
+            point: None,
+            in_flight,
+        }
+    }
+}
+
 // === impl FaultKind ===
 
 impl FaultKind {

@@ -7,7 +7,7 @@ use super::ghost::By;
 use super::request;
 use super::world::{Run, RunEnd, Stage, Work, Worker, World};
 use semel::protocol::{
-    Acted, Answer, Claimed, Ending, Fence, Held, InDoubt, Operation, Owner, Record, State,
+    Acted, Answer, Claimed, Ending, Fence, Held, InDoubt, Operation, Owner, State,
 };
 use stateright::Property;
 
@@ -131,10 +131,7 @@ fn used_up(_: &Semel, world: &World) -> bool {
 
 fn fence_ahead(_: &Semel, world: &World) -> bool {
     let next_tick = NOW.plus(super::canonical::ticks(1));
-    world
-        .record
-        .as_ref()
-        .is_some_and(|record| record.fence >= Fence(next_tick.0))
+    world.has_record(|record| record.fence >= Fence(next_tick.0))
 }
 
 fn granted_again(model: &Semel, world: &World) -> bool {
@@ -181,17 +178,11 @@ fn any_run(world: &World, is_so: impl Fn(&Run) -> bool) -> bool {
 }
 
 fn is(world: &World, state: State) -> bool {
-    world
-        .record
-        .as_ref()
-        .is_some_and(|record| record.state == state)
+    world.has_record(|record| record.state == state)
 }
 
 fn is_current(world: &World, run: &Run) -> bool {
-    world
-        .record
-        .as_ref()
-        .is_some_and(|record: &Record| record.is_of(&run.lease))
+    world.has_record(|record| record.is_of(&run.lease))
 }
 
 fn ended_by(world: &World, by: By) -> bool {

@@ -47,10 +47,7 @@ fn guarded_once(_: &Semel, world: &World) -> bool {
 
 fn success_has_effect(_: &Semel, world: &World) -> bool {
     let incarnation = world.ghost.present();
-    let succeeded = world
-        .record
-        .as_ref()
-        .is_some_and(|record| succeeded_by_run(world, record));
+    let succeeded = world.has_record(|record| succeeded_by_run(world, record));
     !succeeded || incarnation.effects + incarnation.commits > 0
 }
 

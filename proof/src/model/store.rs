@@ -4,7 +4,7 @@ use super::canonical::NOW;
 use super::operation_checks::Observed;
 use super::world::{Run, Worker, World};
 use semel::clock::Time;
-use semel::protocol::{Answer, Decision, Operation};
+use semel::protocol::{Answer, Decision, Operation, Record};
 
 impl World {
     /// Checks a decision and writes what was decided.
@@ -39,6 +39,11 @@ impl World {
     pub(super) fn sweeps_steps(&mut self) {
         let born = self.record.as_ref().map(|record| record.born);
         self.steps.retain(|step, _| Some(*step) == born);
+    }
+
+    /// Whether there is a record, and it is so.
+    pub(super) fn has_record(&self, so: impl FnOnce(&Record) -> bool) -> bool {
+        self.record.as_ref().is_some_and(so)
     }
 
     pub(super) fn worker(&mut self, number: usize) -> &mut Worker {

@@ -104,7 +104,8 @@ impl CaseChecker<'_> {
             .into_iter()
             .flatten();
         let named = effects.find(|(_, nonce)| *nonce == accepted);
-        let (named, fence) = (named.map(|(attempt, _)| attempt.fence), self.fence(work));
+        let named = named.map(|(attempt, _)| attempt.fence);
+        let fence = self.evidence.records.get(&work).map(|it| it.fence.0);
         match named {
             None => self.convict(Promise::NoLoss, work, "it succeeded without an effect"),
             Some(named) if Some(named) != fence => {
@@ -117,12 +118,6 @@ impl CaseChecker<'_> {
         if self.evidence.case.has_step(work) && !step {
             self.convict(Promise::NoLoss, work, "it succeeded without its step");
         }
-    }
-
-    /// The fence of the run whose word the record took.
-    fn fence(&self, work: WorkId) -> Option<u64> {
-        let record = self.evidence.records.get(&work)?;
-        Some(record.fence.0)
     }
 
     /// The nonce that a successful record answers with.
