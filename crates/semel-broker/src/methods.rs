@@ -6,6 +6,8 @@ use axum::Router;
 use axum::routing::any;
 use prost::Message;
 use prost_reflect::{DynamicMessage, MethodDescriptor, ServiceDescriptor};
+#[cfg(test)]
+use serde_json::Value;
 use std::pin::Pin;
 use std::sync::Arc;
 use tokio_stream::Stream;
@@ -129,6 +131,16 @@ impl<T: Send + Sync + 'static> Methods<T> {
         let path = format!("/{}/{name}", self.descriptor.full_name());
         self.grpc = self.grpc.route(&path, any(serve));
         self
+    }
+
+    /// For tests: calls a method as a client does, in JSON.
+    #[cfg(test)]
+    pub(crate) async fn call(&self, name: &str, request: Value) -> Result<Value, Status> {
+        let mut methods = self.unary.iter();
+        let method = methods.find(|it| it.descriptor.name() == name).unwrap();
+        let request = DynamicMessage::deserialize(method.descriptor.input(), request).unwrap();
+        let answer = (method.call)(request).await?;
+        Ok(serde_json::to_value(answer).unwrap())
     }
 
     fn method(&self, name: &str) -> MethodDescriptor {

@@ -3,13 +3,12 @@
 use super::PubSub;
 use super::registry::Registry;
 use crate::admin::Service;
-use crate::clock::{Time, proto_span};
 use crate::context::Context;
 use crate::history::HistoryFilter;
 use crate::proto::pubsub as wire;
-use crate::proto::pubsub::seek_request::Target;
 use crate::storage::{Storage, Table};
 use prost::Message;
+use serde_json::{Value, json};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -27,69 +26,48 @@ struct TestPubSub {
 // === impl TestPubSub ===
 
 impl TestPubSub {
-    async fn new(storage: Storage, retention: Option<Duration>) -> Self {
+    async fn new(storage: Storage) -> Self {
+        Self::with_topic(storage, json!({ "name": TOPIC })).await
+    }
+
+    async fn with_topic(storage: Storage, topic: Value) -> Self {
         let context = Context::in_test(storage, &[]);
         let pubsub = PubSub::open(Arc::clone(&context)).unwrap();
         let test = Self { context, pubsub };
-        test.topic(TOPIC, retention).await;
+        test.call("CreateTopic", topic).await;
         test
     }
 
-    /// With a subscription, as `change` wants it.
-    async fn with(change: impl FnOnce(&mut wire::Subscription)) -> Self {
-        let test = Self::new(Storage::in_memory(), None).await;
-        let mut subscription = wire::Subscription {
-            name: SUBSCRIPTION.into(),
-            topic: TOPIC.into(),
-            ..Default::default()
-        };
-        change(&mut subscription);
-        let created = test.registry().create_subscription(subscription).await;
-        created.unwrap();
+    /// With a subscription that has this setting.
+    async fn with(setting: &str, value: Value) -> Self {
+        let test = Self::new(Storage::in_memory()).await;
+        let subscription = json!({ "name": SUBSCRIPTION, "topic": TOPIC, setting: value });
+        test.call("CreateSubscription", subscription).await;
         test
+    }
+
+    async fn call(&self, method: &str, request: Value) -> Value {
+        let methods = self.pubsub.methods();
+        let mut methods = methods.iter();
+        let methods = methods.find(|it| it.unary.iter().any(|it| it.descriptor.name() == method));
+        methods.unwrap().call(method, request).await.unwrap()
     }
 
     fn registry(&self) -> Arc<Registry> {
         self.pubsub.registry()
     }
 
-    async fn topic(&self, name: &str, retention: Option<Duration>) {
-        let topic = wire::Topic {
-            name: name.into(),
-            message_retention_duration: retention.map(proto_span),
-            ..Default::default()
-        };
-        self.registry().create_topic(topic).await.unwrap();
-    }
-
     async fn publish(&self, count: usize) {
-        let message = wire::PubsubMessage {
-            data: "x".into(),
-            ..Default::default()
-        };
-        let request = wire::PublishRequest {
-            topic: TOPIC.into(),
-            messages: vec![message; count],
-        };
-        self.registry().publish(request).await.unwrap();
+        let messages = vec![json!({ "data": "eA==" }); count];
+        let request = json!({ "topic": TOPIC, "messages": messages });
+        self.call("Publish", request).await;
     }
 
     async fn pull(&self) -> usize {
-        let request = wire::PullRequest {
-            subscription: SUBSCRIPTION.into(),
-            return_immediately: true,
-            max_messages: 100,
-        };
-        let pulled = self.registry().pull(request).await.unwrap();
-        pulled.received_messages.len()
-    }
-
-    async fn seek(&self, target: Target) {
-        let request = wire::SeekRequest {
-            subscription: SUBSCRIPTION.into(),
-            target: Some(target),
-        };
-        self.registry().seek(request).await.unwrap();
+        let request =
+            json!({ "subscription": SUBSCRIPTION, "returnImmediately": true, "maxMessages": 100 });
+        let pulled = self.call("Pull", request).await;
+        pulled["receivedMessages"].as_array().map_or(0, Vec::len)
     }
 
     fn messages(&self, backlog: u64) -> usize {
@@ -110,8 +88,7 @@ impl TestPubSub {
 
 #[tokio::test]
 async fn what_is_too_old_leaves_by_itself() {
-    let retention = Some(proto_span(10 * MINUTE));
-    let test = TestPubSub::with(|it| it.message_retention_duration = retention).await;
+    let test = TestPubSub::with("messageRetentionDuration", json!("600s")).await;
     test.publish(1).await;
     test.context.clock.advance(10 * MINUTE);
     let subscription = test.registry().subscription(SUBSCRIPTION).unwrap();
@@ -129,7 +106,7 @@ async fn what_is_too_old_leaves_by_itself() {
 async fn sequences_are_reserved_in_storage_before_they_are_used() {
     let home = tempfile::tempdir().unwrap();
     let storage = Storage::open(home.path()).unwrap();
-    let test = Arc::new(TestPubSub::new(storage, None).await);
+    let test = Arc::new(TestPubSub::new(storage).await);
     let publishers = (0..20).map(|_| {
         let test = Arc::clone(&test);
         tokio::spawn(async move {
@@ -151,7 +128,8 @@ async fn sequences_are_reserved_in_storage_before_they_are_used() {
 
 #[tokio::test]
 async fn a_topic_throws_away_faster_than_it_gets() {
-    let test = TestPubSub::new(Storage::in_memory(), Some(10 * MINUTE)).await;
+    let topic = json!({ "name": TOPIC, "messageRetentionDuration": "600s" });
+    let test = TestPubSub::with_topic(Storage::in_memory(), topic).await;
     let topic = test.registry().topic(TOPIC).unwrap();
     let backlog = topic.state().backlog.unwrap();
     for _ in 0..3 {
@@ -164,14 +142,9 @@ async fn a_topic_throws_away_faster_than_it_gets() {
 #[tokio::test]
 async fn a_message_that_was_sought_is_not_dead_lettered_afterwards() {
     let dead = "projects/p/topics/dead";
-    let test = TestPubSub::with(|it| {
-        it.dead_letter_policy = Some(wire::DeadLetterPolicy {
-            dead_letter_topic: dead.into(),
-            max_delivery_attempts: 5,
-        });
-    })
-    .await;
-    test.topic(dead, None).await;
+    let policy = json!({ "deadLetterTopic": dead, "maxDeliveryAttempts": 5 });
+    let test = TestPubSub::with("deadLetterPolicy", policy).await;
+    test.call("CreateTopic", json!({ "name": dead })).await;
     test.publish(1).await;
     let subscription = test.registry().subscription(SUBSCRIPTION).unwrap();
     let sequence = subscription.state().backlog.last().unwrap();
@@ -184,31 +157,23 @@ async fn a_message_that_was_sought_is_not_dead_lettered_afterwards() {
 
 #[tokio::test]
 async fn a_delivery_is_over_when_its_backlog_is() {
-    for end in 0..5 {
-        let test = TestPubSub::with(|it| it.retain_acked_messages = true).await;
-        let snapshot = wire::CreateSnapshotRequest {
-            name: SNAPSHOT.into(),
-            subscription: SUBSCRIPTION.into(),
-            ..Default::default()
-        };
-        test.registry().create_snapshot(snapshot).await.unwrap();
+    let subscription = json!({ "subscription": SUBSCRIPTION });
+    let to = |name: &str, place: &str| json!({ "subscription": SUBSCRIPTION, name: place });
+    for (end, request) in [
+        ("DeleteSubscription", subscription.clone()),
+        ("DetachSubscription", subscription),
+        ("Seek", to("time", "2999-01-01T00:00:00Z")),
+        ("Seek", to("snapshot", SNAPSHOT)),
+        ("reset", Value::Null),
+    ] {
+        let test = TestPubSub::with("retainAckedMessages", json!(true)).await;
+        test.call("CreateSnapshot", to("name", SNAPSHOT)).await;
         test.publish(1).await;
         assert_eq!(test.pull().await, 1);
         assert!(!test.is_over());
-        let (registry, subscription) = (test.registry(), SUBSCRIPTION.to_owned());
-        let later: Time = test.context.clock.now().plus(MINUTE);
         match end {
-            0 => {
-                let request = wire::DeleteSubscriptionRequest { subscription };
-                registry.delete_subscription(request).await.unwrap();
-            }
-            1 => {
-                let request = wire::DetachSubscriptionRequest { subscription };
-                registry.detach_subscription(request).await.unwrap();
-            }
-            2 => test.pubsub.reset().await.unwrap(),
-            3 => test.seek(Target::Time(later.timestamp())).await,
-            _ => test.seek(Target::Snapshot(SNAPSHOT.into())).await,
+            "reset" => test.pubsub.reset().await.unwrap(),
+            method => drop(test.call(method, request).await),
         }
         assert!(test.is_over(), "{end}");
     }

@@ -3,12 +3,8 @@
 use super::*;
 use crate::handler::Handler;
 use crate::history::{DispatchResult, HistoryFilter};
-use crate::proto;
-use crate::proto::tasks::{
-    CreateQueueRequest, CreateTaskRequest, DeleteTaskRequest, GetTaskRequest, PurgeQueueRequest,
-    StoredTask,
-};
-use prost::Message;
+use crate::proto::tasks::StoredTask;
+use serde_json::{Value, json};
 use std::time::Duration;
 use tempfile::TempDir;
 
@@ -41,65 +37,34 @@ impl TestTasks {
     }
 
     async fn create_queue(&self) {
-        let request = CreateQueueRequest {
-            parent: "projects/p/locations/l".into(),
-            queue: Some(Queue {
-                name: QUEUE.into(),
-                ..Queue::default()
-            }),
-        };
-        self.call::<Queue>("CreateQueue", &request).await.unwrap();
+        let queue = json!({ "parent": "projects/p/locations/l", "queue": { "name": QUEUE } });
+        self.call("CreateQueue", queue).await.unwrap();
     }
 
     /// Creates a task that is due after a while; without a name if `id` is empty.
-    async fn create(&self, id: &str, due: Duration) -> Task {
-        let request = HttpRequest {
-            url: self.handler.url.clone(),
-            ..HttpRequest::default()
-        };
-        let task = Task {
-            name: if id.is_empty() {
-                String::new()
-            } else {
-                name(id)
-            },
-            message_type: Some(MessageType::HttpRequest(Box::new(request))),
-            schedule_time: Some(self.context.clock.now().plus(due).timestamp()),
-            ..Task::default()
-        };
-        let request = CreateTaskRequest {
-            parent: QUEUE.into(),
-            task: Some(task),
-            response_view: 0,
-        };
-        self.call("CreateTask", &request).await.unwrap()
+    async fn create(&self, id: &str, due: Duration) -> Value {
+        let due = self.context.clock.now().plus(due).0;
+        let task = json!({
+            "name": if id.is_empty() { String::new() } else { name(id) },
+            "httpRequest": { "url": self.handler.url },
+            "scheduleTime": jiff::Timestamp::from_microsecond(due).unwrap().to_string(),
+        });
+        let request = json!({ "parent": QUEUE, "task": task });
+        self.call("CreateTask", request).await.unwrap()
     }
 
-    /// Calls a method as a client does.
-    async fn call<A: Message + Default>(
-        &self,
-        method: &str,
-        request: &impl Message,
-    ) -> Result<A, Status> {
-        let methods = self.tasks.methods().unary;
-        let mut methods = methods.iter();
-        let method = methods.find(|it| it.descriptor.name() == method).unwrap();
-        let request = proto::dynamic(method.descriptor.input(), request);
-        let answer = (method.call)(request).await?;
-        Ok(answer.transcode_to().unwrap())
+    async fn call(&self, method: &str, request: Value) -> Result<Value, Status> {
+        self.tasks.methods().call(method, request).await
     }
 
     async fn delete(&self, id: &str) {
-        let request = DeleteTaskRequest { name: name(id) };
-        self.call::<()>("DeleteTask", &request).await.unwrap();
+        let task = json!({ "name": name(id) });
+        self.call("DeleteTask", task).await.unwrap();
     }
 
     async fn is_there(&self, id: &str) -> bool {
-        let request = GetTaskRequest {
-            name: name(id),
-            response_view: 0,
-        };
-        self.call::<Task>("GetTask", &request).await.is_ok()
+        let task = json!({ "name": name(id) });
+        self.call("GetTask", task).await.is_ok()
     }
 
     /// Waits until something is so; fails after ten seconds.
@@ -150,7 +115,8 @@ async fn a_generated_name_leaves_nothing_behind() {
     let task = test.create("", Duration::ZERO).await;
     test.handler.wait_for(1).await;
     test.idle().await;
-    assert!(!test.is_there(names::short(&task.name)).await);
+    let id = names::short(task["name"].as_str().unwrap());
+    assert!(!test.is_there(id).await);
     assert_eq!(test.rows(Table::Tombstones, &[]), 0);
 }
 
@@ -258,8 +224,8 @@ async fn what_a_restart_finds_does_not_change_the_dice() {
                 test.delete(id).await;
             }
         }
-        let purge = PurgeQueueRequest { name: QUEUE.into() };
-        test.call::<Queue>("PurgeQueue", &purge).await.unwrap();
+        let queue = json!({ "name": QUEUE });
+        test.call("PurgeQueue", queue).await.unwrap();
         let test = TestTasks::open(&storage, test.handler);
         test.create("d", DAY).await;
         numbers.push(test.sequence("d"));

@@ -1,8 +1,8 @@
 use super::*;
+use crate::clock::Time;
+use crate::proto;
 use crate::proto::tasks::{HttpMethod, HttpRequest, Queue, Task, task};
-use crate::proto::{self, rpc};
-use prost::Message;
-use prost_types::{Any, Timestamp};
+use crate::status::{detail, detailed, error_info};
 use serde_json::json;
 use tonic::{Code, Status};
 
@@ -124,18 +124,16 @@ async fn a_task_is_read_whole_and_written_whole() {
             assert!(heard.contains(part), "{part}: {heard}");
         }
     }
+    let request = HttpRequest {
+        http_method: HttpMethod::Put.into(),
+        headers: [("A".to_owned(), "\"b\"\n".to_owned())].into(),
+        body: bytes::Bytes::from_static(b"hi?\xff"),
+        ..HttpRequest::default()
+    };
     let task = Task {
         name: "n".into(),
-        message_type: Some(task::MessageType::HttpRequest(Box::new(HttpRequest {
-            http_method: HttpMethod::Put.into(),
-            headers: [("A".to_owned(), "\"b\"\n".to_owned())].into(),
-            body: bytes::Bytes::from_static(b"hi?\xff"),
-            ..HttpRequest::default()
-        }))),
-        schedule_time: Some(Timestamp {
-            seconds: 1_794_802_200,
-            nanos: 123_456_000,
-        }),
+        message_type: Some(task::MessageType::HttpRequest(Box::new(request))),
+        schedule_time: Some(Time(1_794_802_200_123_456).timestamp()),
         dispatch_count: 1,
         ..Task::default()
     };
@@ -181,25 +179,9 @@ async fn masks_are_read_in_either_spelling_and_an_empty_one_is_one() {
 #[tokio::test]
 async fn a_status_becomes_an_error_with_its_details() {
     let rest = TestRest::new();
-    let info = rpc::ErrorInfo {
-        reason: "R".into(),
-        domain: "d".into(),
-        metadata: [("k".to_owned(), "v".to_owned())].into(),
-    };
-    let any = |name: &str, value: Vec<u8>| Any {
-        type_url: format!("type.googleapis.com/{name}"),
-        value,
-    };
-    let status = rpc::Status {
-        code: 5,
-        message: String::new(),
-        details: vec![
-            any("google.rpc.ErrorInfo", info.encode_to_vec()),
-            any("google.rpc.Unheard", vec![1]),
-        ],
-    };
-    let details = status.encode_to_vec().into();
-    let status = Status::with_details(Code::NotFound, "Queue does not exist.", details);
+    let info = error_info("R", "d", [("k", "v")]);
+    let details = vec![info, detail("Unheard", &Task::default())];
+    let status = detailed(Code::NotFound, "Queue does not exist.", details);
     rest.echo.answers(Err::<&Queue, _>(status));
     let answer = rest.ask("GET", QUEUE, "").await;
     assert_eq!(answer.status, 404);

@@ -189,3 +189,7 @@ fn counts(task: &Value) -> (i64, i64) {
     let count = |name: &str| task[name].as_i64().unwrap_or(0);
     (count("dispatchCount"), count("responseCount"))
 }
+
+fn rate(per_second: f64, concurrent: i32) -> Value {
+    json!({ "rateLimits": { "maxDispatchesPerSecond": per_second, "maxConcurrentDispatches": concurrent } })
+}

@@ -4,10 +4,6 @@ async fn list(test: &TestQueue, query: &str) -> ApiResult {
     test.get(&format!("{PARENT}/queues?{query}")).await
 }
 
-fn rate(per_second: f64, concurrent: i32) -> Value {
-    json!({ "rateLimits": { "maxDispatchesPerSecond": per_second, "maxConcurrentDispatches": concurrent } })
-}
-
 #[tokio::test]
 async fn a_queue_has_the_recorded_defaults() {
     let test = TestQueue::new(&[]).await;

@@ -10,10 +10,6 @@ async fn update(test: &TestQueue, queue: Value, mask: Option<&str>) -> ApiResult
     test.patch(&format!("{path}{query}"), queue).await
 }
 
-fn rate(per_second: f64, concurrent: i32) -> Value {
-    json!({ "rateLimits": { "maxDispatchesPerSecond": per_second, "maxConcurrentDispatches": concurrent } })
-}
-
 fn rates(per_second: i32, burst: i32, concurrent: i32) -> Value {
     json!({
         "maxDispatchesPerSecond": per_second, "maxBurstSize": burst, "maxConcurrentDispatches": concurrent,
