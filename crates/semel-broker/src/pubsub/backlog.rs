@@ -247,10 +247,9 @@ impl Backlog {
 
     /// Remembers under which number the history has a delivery of this message.
     pub(super) fn note(&mut self, sequence: Sequence, dispatch: u64) {
-        let Some(message) = self.messages.get_mut(&sequence) else {
-            return;
-        };
-        if let MessageState::Outstanding(out) = &mut message.state {
+        if let Some(message) = self.messages.get_mut(&sequence)
+            && let MessageState::Outstanding(out) = &mut message.state
+        {
             out.dispatches.push(dispatch);
         }
     }

@@ -61,15 +61,8 @@ impl Registry {
             messages: state.push_window.capacity(),
             bytes: usize::MAX,
         };
-        let deadline = state.backlog.policy().ack_deadline;
-        let leased = self.take(
-            subscription,
-            &mut state,
-            Consumer::Push,
-            deadline,
-            capacity,
-            now,
-        );
+        let (consumer, deadline) = (Consumer::Push, state.backlog.policy().ack_deadline);
+        let leased = self.take(subscription, &mut state, consumer, deadline, capacity, now);
         if leased.is_empty() {
             return None;
         }
@@ -192,11 +185,8 @@ impl Push {
                 let now = registry.context.clock.now();
                 let mut state = self.subscription.state();
                 if state.number == self.id.backlog {
-                    drop(
-                        state
-                            .backlog
-                            .refuse(self.id.sequence, self.id.delivery, now),
-                    );
+                    let (sequence, delivery) = (self.id.sequence, self.id.delivery);
+                    drop(state.backlog.refuse(sequence, delivery, now));
                 }
                 state.push_window.refused(self.since, now);
             }

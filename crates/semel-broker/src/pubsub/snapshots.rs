@@ -33,14 +33,9 @@ impl Registry {
         }
         let (topic, number, open, filter) = {
             let state = subscription.state();
-            let settings = &state.settings;
+            let (topic, filter) = (&state.settings.topic, &state.settings.filter);
             let open = state.backlog.unacknowledged();
-            (
-                settings.topic.clone(),
-                state.number,
-                open,
-                settings.filter.clone(),
-            )
+            (topic.clone(), state.number, open, filter.clone())
         };
         let mut batch = Batch::default();
         self.delete_expired(&mut batch)?;

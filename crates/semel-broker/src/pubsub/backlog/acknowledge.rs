@@ -54,8 +54,9 @@ impl Backlog {
             }
             // Its end is not in storage yet: whoever says so again waits for that too.
             MessageState::Acknowledging => (AckOutcome::Acknowledging, None),
-            MessageState::DeadLettering => (unknown(exactly_once), None),
-            MessageState::Acknowledged => (unknown(exactly_once), None),
+            MessageState::DeadLettering | MessageState::Acknowledged => {
+                (unknown(exactly_once), None)
+            }
             MessageState::Waiting if exactly_once => (AckOutcome::Invalid, None),
             // It was revoked behind one that was refused: it is delivered again, after that one.
             MessageState::Waiting if self.ready_queue.is_behind(sequence, message.key.as_ref()) => {
@@ -81,10 +82,8 @@ impl Backlog {
             MessageState::Waiting | MessageState::Outstanding(_) => {
                 let out = self.revoke(sequence);
                 self.leave(sequence);
-                (
-                    AckOutcome::Acknowledging,
-                    out.map(|mut out| out.ended(DeliveryEnd::Acknowledged)),
-                )
+                let ended = out.map(|mut out| out.ended(DeliveryEnd::Acknowledged));
+                (AckOutcome::Acknowledging, ended)
             }
         }
     }
@@ -127,10 +126,8 @@ impl Backlog {
         if !self.is_out(sequence, delivery) {
             return (outcome, Vec::new());
         }
-        (
-            outcome,
-            self.make_available_again(sequence, DeliveryEnd::Refused, now),
-        )
+        let ended = self.make_available_again(sequence, DeliveryEnd::Refused, now);
+        (outcome, ended)
     }
 
     /// A delivery has until `now + span`.
@@ -145,10 +142,8 @@ impl Backlog {
         if !self.is_out(sequence, delivery) {
             return outcome;
         }
-        let Some(message) = self.messages.get_mut(&sequence) else {
-            return outcome;
-        };
-        if let MessageState::Outstanding(out) = &mut message.state
+        if let Some(message) = self.messages.get_mut(&sequence)
+            && let MessageState::Outstanding(out) = &mut message.state
             && out.plan.overlap.is_none()
             && let Some(deadline) = out.deadline.replace(now.plus(span))
         {
@@ -175,8 +170,13 @@ impl Backlog {
     pub(in super::super) fn abandon(&mut self) -> Vec<EndedDelivery> {
         let fresh = Self::new(self.policy, self.deliveries);
         let Self { messages, .. } = std::mem::replace(self, fresh);
-        let ended = messages.into_values().filter_map(|message| message.ended());
-        ended.collect()
+        let mut ended = Vec::new();
+        for message in messages.into_values() {
+            if let MessageState::Outstanding(mut out) = message.state {
+                ended.push(out.ended(DeliveryEnd::Expired));
+            }
+        }
+        ended
     }
 
     /// How many attempts it had.
@@ -231,9 +231,8 @@ impl Backlog {
     }
 
     fn is_out(&self, sequence: Sequence, delivery: u64) -> bool {
-        self.messages.get(&sequence).is_some_and(|message| {
-            matches!(message.state, MessageState::Outstanding(_)) && message.is_current(delivery)
-        })
+        let message = self.messages.get(&sequence);
+        message.is_some_and(|message| message.is_current(delivery))
     }
 
     fn outcome(&self, sequence: Sequence, delivery: u64) -> AckOutcome {
@@ -249,24 +248,8 @@ impl Backlog {
 impl BacklogMessage {
     /// Whether this is the delivery, or one of the two, that is outstanding.
     fn is_current(&self, delivery: u64) -> bool {
-        match &self.state {
-            MessageState::Outstanding(out) => (out.delivery..=self.delivery).contains(&delivery),
-            MessageState::Waiting
-            | MessageState::Acknowledging
-            | MessageState::DeadLettering
-            | MessageState::Acknowledged => false,
-        }
-    }
-
-    /// Its delivery, if it is outstanding: nobody waits for its end any more.
-    fn ended(self) -> Option<EndedDelivery> {
-        match self.state {
-            MessageState::Outstanding(mut out) => Some(out.ended(DeliveryEnd::Expired)),
-            MessageState::Waiting
-            | MessageState::Acknowledging
-            | MessageState::DeadLettering
-            | MessageState::Acknowledged => None,
-        }
+        let is_one_of = |out: &Outstanding| (out.delivery..=self.delivery).contains(&delivery);
+        matches!(&self.state, MessageState::Outstanding(out) if is_one_of(out))
     }
 }
 
