@@ -27,8 +27,8 @@ use crate::rest::Buffered;
 use crate::storage::{Batch, Row, Storage, StorageError, Table};
 use async_trait::async_trait;
 use bytes::Bytes;
+use http::HeaderMap;
 use http::header::AUTHORIZATION;
-use http::{HeaderMap, Method};
 use names::TaskId;
 use queue_runner::{QueueRunner, SequenceNumbers, TasksShared};
 use schedule::{Schedule, Stage};
@@ -129,7 +129,9 @@ impl Tasks {
             ));
         }
         let request = HttpRequest {
-            http_method: method_of(&buffered.method).into(),
+            http_method: HttpMethod::from_str_name(buffered.method.as_str())
+                .unwrap_or(HttpMethod::Post)
+                .into(),
             headers: text_headers(&buffered.headers),
             body: buffered.body,
             ..HttpRequest::default()
@@ -221,18 +223,6 @@ fn text_headers(headers: &HeaderMap) -> HashMap<String, String> {
         .collect()
 }
 
-fn method_of(method: &Method) -> HttpMethod {
-    match method.as_str() {
-        "GET" => HttpMethod::Get,
-        "HEAD" => HttpMethod::Head,
-        "PUT" => HttpMethod::Put,
-        "DELETE" => HttpMethod::Delete,
-        "PATCH" => HttpMethod::Patch,
-        "OPTIONS" => HttpMethod::Options,
-        _ => HttpMethod::Post,
-    }
-}
-
 #[async_trait]
 impl Service for Tasks {
     fn counts(&self) -> Vec<(&'static str, usize)> {
@@ -271,18 +261,17 @@ impl FoundTasks {
     fn add(&mut self, id: &str, row: Bytes) -> Result<(), StorageError> {
         let stored = rows::stored_task(row)?;
         let task = stored.task.unwrap_or_default();
-        let at = task.schedule_time.as_ref().map(Time::of);
-        let stage = if task.dispatch_count > 0 {
-            Stage::Retry
-        } else {
-            Stage::Fresh
+        let at = task
+            .schedule_time
+            .as_ref()
+            .map(Time::of)
+            .unwrap_or_default();
+        let stage = match task.dispatch_count {
+            0 => Stage::Fresh,
+            _ => Stage::Retry,
         };
-        self.schedule.add(
-            &TaskId::new(id),
-            stored.sequence,
-            at.unwrap_or_default(),
-            stage,
-        );
+        let id = TaskId::new(id);
+        self.schedule.add(&id, stored.sequence, at, stage);
         self.next_sequence = self.next_sequence.max(stored.sequence + 1);
         Ok(())
     }

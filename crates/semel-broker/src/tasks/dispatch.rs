@@ -55,7 +55,7 @@ pub(super) async fn dispatch(runner: Arc<QueueRunner>, due_task: DueTask, trigge
         AttemptOutcome::TooOld
     } else {
         let dispatch = DispatchAttempt {
-            request: build(&runner, &stored, &id, attempt - 1).await,
+            request: build(&runner, &stored, &id, attempt - 1, plan.cut).await,
             runner: Arc::clone(&runner),
             id,
             attempt,
@@ -145,20 +145,13 @@ impl DispatchAttempt {
     }
 
     async fn call(&self, call: &OutgoingRequest) -> Answer {
-        let call = OutgoingRequest {
-            cut: self.plan.cut,
-            ..call.clone()
-        };
-        self.runner.context().http_client.deliver(call).await
+        let http_client = &self.runner.context().http_client;
+        http_client.deliver(call.clone()).await
     }
 
     /// Waits for the answer for so long; then the handler is left running.
     async fn call_for(&self, call: &OutgoingRequest, span: Duration) -> Answer {
-        let runner = Arc::clone(&self.runner);
-        let call = OutgoingRequest {
-            cut: self.plan.cut,
-            ..call.clone()
-        };
+        let (runner, call) = (Arc::clone(&self.runner), call.clone());
         self.runner.leave_running();
         let running = tokio::spawn(async move {
             let answer = runner.context().http_client.deliver(call).await;

@@ -12,7 +12,7 @@ use super::dispatch;
 use super::errors;
 use super::names::TaskId;
 use super::rows;
-use super::schedule::{Activity, DueTask, Limits, NextStep, RateLimiter, Schedule, Stage};
+use super::schedule::{Limits, NextStep, RateLimiter, Schedule, Stage};
 use crate::clock::Time;
 use crate::context::Context;
 use crate::proto::tasks::{Queue, StoredTask};
@@ -145,11 +145,8 @@ impl QueueRunner {
         let due_task = due_task.ok_or_else(errors::not_found)?;
         let others = due_task.others;
         let stored = self.stored(id);
-        tokio::spawn(dispatch::dispatch(
-            Arc::clone(self),
-            due_task,
-            Trigger::RunTask { called },
-        ));
+        let (runner, trigger) = (Arc::clone(self), Trigger::RunTask { called });
+        tokio::spawn(dispatch::dispatch(runner, due_task, trigger));
         Ok((stored?.ok_or_else(errors::not_found)?, others))
     }
 
@@ -189,32 +186,18 @@ impl QueueRunner {
     pub(super) fn busy(&self) -> Vec<String> {
         let now = self.now();
         let state = self.state();
-        let Activity {
-            in_flight,
-            due,
-            retries,
-        } = state.schedule.activity(&state.limits, now);
-        let left = state.left_running;
+        let activity = state.schedule.activity(&state.limits, now);
+        let (on_the_way, left) = (activity.in_flight as usize, state.left_running as usize);
         drop(state);
-        let name = &self.name;
-        let mut lines = Vec::new();
-        if in_flight > 0 {
-            lines.push(format!("{name}: {in_flight} dispatches on the way"));
-        }
-        if due {
-            lines.push(format!("{name}: a task is due"));
-        }
-        if retries > 0 {
-            lines.push(format!(
-                "{name}: {retries} tasks wait for their next attempt"
-            ));
-        }
-        if left > 0 {
-            lines.push(format!(
-                "{name}: {left} calls still run after their answer was given up"
-            ));
-        }
-        lines
+        let some = |count: usize, are: &str| (count > 0).then(|| format!("{count} {are}"));
+        let lines = [
+            some(on_the_way, "dispatches on the way"),
+            activity.due.then(|| "a task is due".to_owned()),
+            some(activity.retries, "tasks wait for their next attempt"),
+            some(left, "calls still run after their answer was given up"),
+        ];
+        let lines = lines.into_iter().flatten();
+        lines.map(|line| format!("{}: {line}", self.name)).collect()
     }
 
     fn next(&self) -> NextStep {
@@ -244,7 +227,9 @@ impl Drop for QueueRunner {
 async fn run(runner: Weak<QueueRunner>, wake: Arc<Notify>) {
     while let Some(runner) = runner.upgrade() {
         match runner.next() {
-            NextStep::Dispatch(due_task) => send_out(runner, due_task),
+            NextStep::Dispatch(due_task) => {
+                tokio::spawn(dispatch::dispatch(runner, due_task, Trigger::Due));
+            }
             NextStep::At(moment) => {
                 let clock = runner.context().clock.clone();
                 drop(runner);
@@ -259,8 +244,4 @@ async fn run(runner: Weak<QueueRunner>, wake: Arc<Notify>) {
             }
         }
     }
-}
-
-fn send_out(runner: Arc<QueueRunner>, due_task: DueTask) {
-    tokio::spawn(dispatch::dispatch(runner, due_task, Trigger::Due));
 }

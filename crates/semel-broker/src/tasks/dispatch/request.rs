@@ -47,12 +47,14 @@ impl TaskRequest {
     }
 }
 
-/// The request of a task's next attempt, as its queue is configured now; `before` dispatches came first.
+/// The request of a task's next attempt, as its queue is configured now; `before` dispatches came first. A fault may
+/// `cut` it after so many bytes of its body.
 pub(super) async fn build(
     runner: &QueueRunner,
     stored: &StoredTask,
     id: &str,
     before: u32,
+    cut: Option<usize>,
 ) -> TaskRequest {
     let queue = runner.queue();
     let info = AttemptInfo {
@@ -62,13 +64,17 @@ pub(super) async fn build(
         stored,
     };
     let task = stored.task.as_ref();
-    match task.and_then(|task| task.message_type.as_ref()) {
+    let mut request = match task.and_then(|task| task.message_type.as_ref()) {
         Some(MessageType::HttpRequest(request)) => {
             to_handler(runner.context(), &queue, request, &info).await
         }
         Some(MessageType::AppEngineHttpRequest(request)) => to_app_engine(&queue, request, &info),
         None => TaskRequest::unroutable("", "the task has no target"),
+    };
+    if let TaskRequest::Http(call) = &mut request {
+        call.cut = cut;
     }
+    request
 }
 
 async fn to_handler(
@@ -100,14 +106,8 @@ async fn to_handler(
             Err(why) => return TaskRequest::unroutable(url.as_str(), &why),
         }
     }
-    call(
-        url,
-        method,
-        headers,
-        request.body.clone(),
-        info,
-        Redirects::Follow,
-    )
+    let body = request.body.clone();
+    call(url, method, headers, body, info, Redirects::Follow)
 }
 
 async fn authorization(context: &Context, token: &TaskToken) -> Result<HeaderValue, String> {
@@ -138,15 +138,8 @@ fn to_app_engine(
     };
     let mut headers = headers::base(&request.headers, None);
     headers::add_app_engine_headers(&mut headers, info);
-    let method = request.http_method();
-    call(
-        url,
-        method,
-        headers,
-        request.body.clone(),
-        info,
-        Redirects::Answer,
-    )
+    let (method, body) = (request.http_method(), request.body.clone());
+    call(url, method, headers, body, info, Redirects::Answer)
 }
 
 fn is_here(url: &Url) -> bool {
@@ -178,21 +171,18 @@ fn call(
     }))
 }
 
+/// POST unless another one is said; the names are HTTP's own.
+fn http_method(method: HttpMethod) -> Method {
+    if method == HttpMethod::Unspecified {
+        return Method::POST;
+    }
+    let name = method.as_str_name().parse();
+    name.expect("it is a method of HTTP")
+}
+
 fn deadline(task: Option<&Task>) -> Duration {
     let deadline = task.and_then(|task| task.dispatch_deadline.as_ref());
     deadline
         .and_then(span_of)
         .unwrap_or(Duration::from_secs(600))
-}
-
-fn http_method(method: HttpMethod) -> Method {
-    match method {
-        HttpMethod::Unspecified | HttpMethod::Post => Method::POST,
-        HttpMethod::Get => Method::GET,
-        HttpMethod::Head => Method::HEAD,
-        HttpMethod::Put => Method::PUT,
-        HttpMethod::Delete => Method::DELETE,
-        HttpMethod::Patch => Method::PATCH,
-        HttpMethod::Options => Method::OPTIONS,
-    }
 }

@@ -38,34 +38,31 @@ impl QueueRunner {
         functions_url: Option<&Url>,
     ) -> Result<Task, Status> {
         let _shared = self.changes.read().await;
-        let Reservation {
-            queue,
-            id,
-            sequence,
-            reserves,
-        } = self.reserve(chosen)?;
-        let named = chosen.is_some();
+        let taken = self.reserve(chosen)?;
+        let (id, sequence) = (&taken.id, taken.sequence);
         let validation = Validation {
-            queue: &queue,
+            queue: &taken.queue,
             functions_url,
             now: self.now(),
         };
         let new = StoredTask {
             task: Some(task),
             sequence,
-            named,
+            named: chosen.is_some(),
             previous_response: None,
         };
-        let accepted = self.write(new, &id, reserves, &validation).await;
+        let accepted = self.write(new, id, taken.reserves, &validation).await;
         let mut state = self.state();
-        state.changing.remove(&id);
+        state.changing.remove(id);
         let task = accepted?;
         let sequences = &mut state.sequences;
-        sequences.reserved = sequences.reserved.max(reserves.unwrap_or_default());
-        let at = task.schedule_time.as_ref().map(Time::of);
-        state
-            .schedule
-            .add(&id, sequence, at.unwrap_or_default(), Stage::Fresh);
+        sequences.reserved = sequences.reserved.max(taken.reserves.unwrap_or_default());
+        let at = task
+            .schedule_time
+            .as_ref()
+            .map(Time::of)
+            .unwrap_or_default();
+        state.schedule.add(id, sequence, at, Stage::Fresh);
         drop(state);
         self.wake.notify_one();
         Ok(task)
