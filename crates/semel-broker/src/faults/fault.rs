@@ -87,26 +87,24 @@ impl Kind {
     }
 
     fn argument(self, text: Option<&str>) -> Result<Argument, String> {
-        match self {
-            Self::Delay | Self::Overlap => match text {
-                Some(text) => match duration::parse_whole(text) {
-                    Some(span) => Ok(Argument::Span(span)),
-                    None => Err("its argument is a duration like 500ms or 2s".into()),
-                },
-                None => Ok(Argument::Span(SPAN_DEFAULT)),
-            },
-            Self::Cut => match text.map(str::parse) {
-                Some(Ok(bytes)) => Ok(Argument::Bytes(bytes)),
-                Some(Err(_)) => Err("its argument is a number of bytes".into()),
-                None => Ok(Argument::Bytes(0)),
-            },
+        let argument = match self {
+            Self::Delay | Self::Overlap => {
+                let span = text.map_or(Some(SPAN_DEFAULT), duration::parse_whole);
+                let span = span.ok_or("its argument is a duration like 500ms or 2s")?;
+                Argument::Span(span)
+            }
+            Self::Cut => {
+                let bytes = text.map_or(Ok(0), str::parse);
+                Argument::Bytes(bytes.map_err(|_| "its argument is a number of bytes")?)
+            }
             Self::Duplicate | Self::DuplicateAtOnce | Self::Reorder | Self::LoseAnswer => {
                 match text {
-                    Some(_) => Err(format!("{} takes no argument", self.name())),
-                    None => Ok(Argument::None),
+                    Some(_) => return Err(format!("{} takes no argument", self.name())),
+                    None => Argument::None,
                 }
             }
-        }
+        };
+        Ok(argument)
     }
 }
 

@@ -8,6 +8,7 @@ use crate::clock::{proto_span, span_of};
 use crate::proto::pubsub as wire;
 use prost::Message;
 use prost_types::Duration as ProtoDuration;
+use std::ops::RangeInclusive;
 use std::time::Duration;
 use tonic::Status;
 use url::Url;
@@ -19,14 +20,15 @@ const ATTRIBUTE_KEY_BYTES_MAX: usize = 256;
 const ATTRIBUTE_VALUE_BYTES_MAX: usize = 1024;
 const ORDERING_KEY_BYTES_MAX: usize = 1024;
 
-const ACK_DEADLINE_SECONDS: std::ops::RangeInclusive<i32> = 10..=600;
-const ATTEMPTS: std::ops::RangeInclusive<i32> = 5..=100;
+const ACK_DEADLINE_SECONDS: RangeInclusive<i32> = 10..=600;
+const ATTEMPTS: RangeInclusive<i32> = 5..=100;
 
 const MINUTE: Duration = Duration::from_secs(60);
 const DAY: Duration = Duration::from_secs(24 * 3600);
-const RETENTION_MIN: Duration = Duration::from_secs(600);
+const RETENTION: RangeInclusive<Duration> = Duration::from_secs(600)..=RETENTION_MAX;
 const RETENTION_DEFAULT: Duration = Duration::from_secs(7 * 24 * 3600);
 const RETENTION_MAX: Duration = Duration::from_secs(31 * 24 * 3600);
+const BACKOFF: RangeInclusive<Duration> = Duration::ZERO..=BACKOFF_MAX;
 const BACKOFF_MIN_DEFAULT: Duration = Duration::from_secs(10);
 const BACKOFF_MAX: Duration = Duration::from_secs(600);
 
@@ -63,37 +65,25 @@ fn check_message(message: &wire::PubsubMessage) -> Result<(), Status> {
         ));
     }
     if attributes.len() > ATTRIBUTES_MAX {
-        return Err(invalid(
-            "attributes",
-            attributes.len(),
-            "at most 100 are allowed",
-        ));
+        let why = "at most 100 are allowed";
+        return Err(invalid("attributes", attributes.len(), why));
     }
     for (key, value) in attributes {
         if key.is_empty()
             || key.len() > ATTRIBUTE_KEY_BYTES_MAX
             || key.starts_with("goog") && !key.starts_with("googclient_")
         {
-            return Err(invalid(
-                "attributes.key",
-                key,
-                "it has 1 to 256 bytes and does not begin with goog",
-            ));
+            let why = "it has 1 to 256 bytes and does not begin with goog";
+            return Err(invalid("attributes.key", key, why));
         }
         if value.len() > ATTRIBUTE_VALUE_BYTES_MAX {
-            return Err(invalid(
-                "attributes.value",
-                key,
-                "its value has at most 1024 bytes",
-            ));
+            let why = "its value has at most 1024 bytes";
+            return Err(invalid("attributes.value", key, why));
         }
     }
-    if message.ordering_key.len() > ORDERING_KEY_BYTES_MAX {
-        return Err(invalid(
-            "ordering_key",
-            message.ordering_key.len(),
-            "it has at most 1024 bytes",
-        ));
+    let bytes = message.ordering_key.len();
+    if bytes > ORDERING_KEY_BYTES_MAX {
+        return Err(invalid("ordering_key", bytes, "it has at most 1024 bytes"));
     }
     Ok(())
 }
@@ -101,12 +91,7 @@ fn check_message(message: &wire::PubsubMessage) -> Result<(), Status> {
 /// Looks at a topic's settings and fills in the defaults.
 pub(super) fn complete_topic(topic: &mut wire::Topic) -> Result<(), Status> {
     if let Some(retention) = &topic.message_retention_duration {
-        check_span(
-            "message_retention_duration",
-            retention,
-            RETENTION_MIN,
-            RETENTION_MAX,
-        )?;
+        check_span("message_retention_duration", retention, RETENTION)?;
     }
     topic.state = wire::topic::State::Active as i32;
     Ok(())
@@ -120,18 +105,13 @@ pub(super) fn complete(subscription: &mut wire::Subscription) -> Result<(), Stat
     check_ack_deadline("ack_deadline_seconds", subscription.ack_deadline_seconds)?;
     let retention = &mut subscription.message_retention_duration;
     let retention = retention.get_or_insert_with(|| proto_span(RETENTION_DEFAULT));
-    check_span(
-        "message_retention_duration",
-        retention,
-        RETENTION_MIN,
-        RETENTION_MAX,
-    )?;
+    check_span("message_retention_duration", retention, RETENTION)?;
     let expiration = &mut subscription.expiration_policy;
     let expiration = expiration.get_or_insert_with(|| wire::ExpirationPolicy {
         ttl: Some(proto_span(RETENTION_MAX)),
     });
     if let Some(ttl) = &expiration.ttl {
-        check_span("expiration_policy.ttl", ttl, DAY, Duration::MAX)?;
+        check_span("expiration_policy.ttl", ttl, DAY..=Duration::MAX)?;
     }
     if let Some(policy) = &mut subscription.dead_letter_policy {
         complete_dead_letter(policy)?;
@@ -166,15 +146,12 @@ fn complete_dead_letter(policy: &mut wire::DeadLetterPolicy) -> Result<(), Statu
     if policy.max_delivery_attempts == 0 {
         policy.max_delivery_attempts = *ATTEMPTS.start();
     }
-    match ATTEMPTS.contains(&policy.max_delivery_attempts) {
+    let attempts = policy.max_delivery_attempts;
+    match ATTEMPTS.contains(&attempts) {
         true => Ok(()),
         false => {
-            let attempts = policy.max_delivery_attempts;
-            Err(invalid(
-                "max_delivery_attempts",
-                attempts,
-                "it is from 5 to 100",
-            ))
+            let why = "it is from 5 to 100";
+            Err(invalid("max_delivery_attempts", attempts, why))
         }
     }
 }
@@ -184,8 +161,8 @@ fn complete_retry(policy: &mut wire::RetryPolicy) -> Result<(), Status> {
     let min = *min.get_or_insert_with(|| proto_span(BACKOFF_MIN_DEFAULT));
     let max = &mut policy.maximum_backoff;
     let max = *max.get_or_insert_with(|| proto_span(BACKOFF_MAX));
-    check_span("minimum_backoff", &min, Duration::ZERO, BACKOFF_MAX)?;
-    check_span("maximum_backoff", &max, Duration::ZERO, BACKOFF_MAX)?;
+    check_span("minimum_backoff", &min, BACKOFF)?;
+    check_span("maximum_backoff", &max, BACKOFF)?;
     match span_of(&min) <= span_of(&max) {
         true => Ok(()),
         false => Err(bad_argument("minimum_backoff, it is above maximum_backoff")),
@@ -210,25 +187,20 @@ pub(super) fn complete_push(push: &mut wire::PushConfig) -> Result<(), Status> {
 fn check_span(
     field: &str,
     span: &ProtoDuration,
-    min: Duration,
-    max: Duration,
+    allowed: RangeInclusive<Duration>,
 ) -> Result<(), Status> {
-    match span_of(span) {
-        Some(value) if (min..=max).contains(&value) => Ok(()),
-        Some(_) | None => {
-            let value = format!("{}.{:09}s", span.seconds, span.nanos);
-            let max = match max {
-                Duration::MAX => "any length".to_owned(),
-                max => format!("{} minutes", max.as_secs() / MINUTE.as_secs()),
-            };
-            let min = min.as_secs() / MINUTE.as_secs();
-            Err(invalid(
-                field,
-                value,
-                &format!("it is from {min} minutes to {max}"),
-            ))
-        }
+    if span_of(span).is_some_and(|value| allowed.contains(&value)) {
+        return Ok(());
     }
+    let value = format!("{}.{:09}s", span.seconds, span.nanos);
+    let (min, max) = allowed.into_inner();
+    let max = match max {
+        Duration::MAX => "any length".to_owned(),
+        max => format!("{} minutes", max.as_secs() / MINUTE.as_secs()),
+    };
+    let min = min.as_secs() / MINUTE.as_secs();
+    let why = format!("it is from {min} minutes to {max}");
+    Err(invalid(field, value, &why))
 }
 
 /// What a complete subscription's backlog goes by.

@@ -55,21 +55,14 @@ pub(super) fn retry_with_defaults(mut retry: RetryConfig) -> Result<RetryConfig,
             "RetryConfig.maxAttempts must be greater or equal to -1.",
         ));
     }
-    if retry.max_doublings < 0 {
-        return Err(invalid("RetryConfig.maxDoublings cannot be negative."));
-    }
-    if retry.min_backoff.as_ref().is_some_and(is_negative) {
-        return Err(invalid("RetryConfig.minBackoff cannot be negative."));
-    }
-    if retry.max_backoff.as_ref().is_some_and(is_negative) {
-        return Err(invalid("RetryConfig.maxBackoff cannot be negative."));
-    }
+    let is_negative =
+        |span: Option<Duration>| span.is_some_and(|it| it.seconds < 0 || it.nanos < 0);
+    not_negative("RetryConfig.maxDoublings", retry.max_doublings < 0)?;
+    not_negative("RetryConfig.minBackoff", is_negative(retry.min_backoff))?;
+    not_negative("RetryConfig.maxBackoff", is_negative(retry.max_backoff))?;
     if let Some(span) = &retry.max_retry_duration {
-        if span.seconds < 0 {
-            return Err(invalid(
-                "RetryConfig.max_retry_duration.seconds cannot be negative.",
-            ));
-        }
+        let seconds = "RetryConfig.max_retry_duration.seconds";
+        not_negative(seconds, span.seconds < 0)?;
         if span.nanos != 0 {
             return Err(invalid(
                 "RetryConfig.max_retry_duration.nanos cannot be set.",
@@ -78,14 +71,9 @@ pub(super) fn retry_with_defaults(mut retry: RetryConfig) -> Result<RetryConfig,
     }
     let is_set = |span: &Duration| (span.seconds, span.nanos) != (0, 0);
     retry.max_retry_duration = retry.max_retry_duration.filter(is_set);
-    let min = retry
-        .min_backoff
-        .filter(is_set)
-        .unwrap_or(BACKOFF_MIN_DEFAULT);
-    let max = retry
-        .max_backoff
-        .filter(is_set)
-        .unwrap_or(BACKOFF_MAX_DEFAULT);
+    let (min, max) = (retry.min_backoff, retry.max_backoff);
+    let min = min.filter(is_set).unwrap_or(BACKOFF_MIN_DEFAULT);
+    let max = max.filter(is_set).unwrap_or(BACKOFF_MAX_DEFAULT);
     if (min.seconds, min.nanos) > (max.seconds, max.nanos) {
         return Err(invalid(
             "RetryConfig.minBackoff must be less than or equal to RetryConfig.maxBackoff.",
@@ -101,22 +89,14 @@ pub(super) fn retry_with_defaults(mut retry: RetryConfig) -> Result<RetryConfig,
 fn rates_with_defaults(rates: RateLimits) -> Result<RateLimits, Status> {
     let per_second = rates.max_dispatches_per_second;
     let concurrent = rates.max_concurrent_dispatches;
-    if per_second < 0.0 {
-        return Err(invalid(
-            "RateLimits.maxDispatchesPerSecond cannot be negative.",
-        ));
-    }
+    not_negative("RateLimits.maxDispatchesPerSecond", per_second < 0.0)?;
     // Also refuses what is not a number.
     if !(0.0..=PER_SECOND_MAX).contains(&per_second) {
         return Err(invalid(
             "RateLimits.maxDispatchesPerSecond must be less than or equal to 500.",
         ));
     }
-    if concurrent < 0 {
-        return Err(invalid(
-            "RateLimits.maxConcurrentDispatches cannot be negative.",
-        ));
-    }
+    not_negative("RateLimits.maxConcurrentDispatches", concurrent < 0)?;
     if concurrent > CONCURRENT_MAX {
         return Err(invalid(
             "RateLimits.maxConcurrentDispatches must be less than or equal to 5000.",
@@ -144,8 +124,11 @@ fn or(value: i32, default: i32) -> i32 {
     if value == 0 { default } else { value }
 }
 
-fn is_negative(span: &Duration) -> bool {
-    span.seconds < 0 || span.nanos < 0
+fn not_negative(field: &str, is_negative: bool) -> Result<(), Status> {
+    match is_negative {
+        true => Err(invalid(format!("{field} cannot be negative."))),
+        false => Ok(()),
+    }
 }
 
 #[cfg(test)]

@@ -121,7 +121,7 @@ fn seconds(time: Time) -> String {
 
 fn set(headers: &mut HeaderMap, name: &str, value: &str) {
     let name = HeaderName::from_bytes(name.as_bytes());
-    let value = HeaderValue::from_bytes(cleaned_or_empty(value).as_bytes());
+    let value = HeaderValue::try_from(cleaned(value).unwrap_or_default());
     // What was stored can be sent, except for names that HTTP itself does not allow: these stay behind.
     if let (Ok(name), Ok(value)) = (name, value) {
         headers.insert(name, value);
@@ -153,19 +153,13 @@ fn cleaned(value: &str) -> Option<String> {
     (!value.is_empty() && value.bytes().all(sendable)).then_some(value)
 }
 
-fn cleaned_or_empty(value: &str) -> String {
-    cleaned(value).unwrap_or_default()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn stored_of(pairs: &[(&str, &str)]) -> Vec<(String, String)> {
-        let headers = pairs
-            .iter()
-            .map(|(name, value)| ((*name).into(), (*value).into()));
-        let mut stored: Vec<_> = stored(headers.collect(), AGENT).into_iter().collect();
+    fn stored_of(headers: &[(&str, &str)]) -> Vec<(String, String)> {
+        let headers = pairs(headers).into_iter().collect();
+        let mut stored: Vec<_> = stored(headers, AGENT).into_iter().collect();
         stored.sort();
         stored
     }

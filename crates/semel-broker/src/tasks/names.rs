@@ -114,23 +114,19 @@ pub(super) fn short(name: &str) -> &str {
 }
 
 pub(super) fn task_id(id: &str) -> Result<(), Status> {
-    let allowed = |it: char| it.is_ascii_alphanumeric() || it == '-' || it == '_';
-    let fits = (1..=TASK_ID_MAX).contains(&id.len()) && id.chars().all(allowed);
-    if fits {
-        Ok(())
-    } else {
-        Err(errors::task_id(id))
-    }
+    let fits = is_id(id, TASK_ID_MAX, "-_");
+    fits.then_some(()).ok_or_else(|| errors::task_id(id))
 }
 
 fn queue_id(id: &str) -> Result<(), Status> {
-    let allowed = |it: char| it.is_ascii_alphanumeric() || it == '-';
-    let fits = (1..=QUEUE_ID_MAX).contains(&id.len()) && id.chars().all(allowed);
-    if fits {
-        Ok(())
-    } else {
-        Err(errors::queue_id(id))
-    }
+    let fits = is_id(id, QUEUE_ID_MAX, "-");
+    fits.then_some(()).ok_or_else(|| errors::queue_id(id))
+}
+
+/// Whether it has letters, digits and these signs, and not too many of them.
+fn is_id(id: &str, max: usize, signs: &str) -> bool {
+    let allowed = |it: char| it.is_ascii_alphanumeric() || signs.contains(it);
+    (1..=max).contains(&id.len()) && id.chars().all(allowed)
 }
 
 /// What follows `projects/P/`.
