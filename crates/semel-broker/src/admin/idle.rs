@@ -6,13 +6,12 @@ use super::{Admin, Service};
 use axum::Json;
 use axum::extract::State;
 use bytes::Bytes;
-use serde::{Deserialize, Serialize};
-use std::future::Future;
-use std::pin::Pin;
+use serde::Deserialize;
+use serde_json::{Value, json};
 use std::sync::Arc;
-use std::task::Poll;
 use std::time::Duration;
 use tokio::sync::watch;
+use tokio::task::JoinSet;
 use tokio::time::Instant;
 
 const EXAMPLE: &str = r#"{"timeout": "30s", "pull": false}"#;
@@ -34,17 +33,10 @@ struct WaitIdleRequest {
     pull: bool,
 }
 
-/// It is quiet.
-#[derive(Debug, Serialize)]
-pub(super) struct IdleResponse {
-    idle: bool,
-    waited_ms: u64,
-}
-
 pub(super) async fn wait(
     State(admin): State<Admin>,
     body: Bytes,
-) -> Result<Json<IdleResponse>, AdminError> {
+) -> Result<Json<Value>, AdminError> {
     let given: WaitIdleRequest = read(&body, EXAMPLE)?;
     let timeout = given.timeout.as_deref().map_or(Ok(TIMEOUT), duration)?;
     let began = Instant::now();
@@ -52,10 +44,8 @@ pub(super) async fn wait(
     if tokio::time::timeout(timeout, quiet).await.is_err() {
         return Err(still_busy(&admin, timeout, given.pull));
     }
-    Ok(Json(IdleResponse {
-        idle: true,
-        waited_ms: u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX),
-    }))
+    let waited_ms = u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX);
+    Ok(Json(json!({ "idle": true, "waited_ms": waited_ms })))
 }
 
 /// Work may go from a service that is looked at later to one that was looked at before: a handler of the one gives
@@ -69,34 +59,25 @@ async fn until_idle(services: &[Arc<dyn Service>], pull: bool) {
             seen.mark_unchanged();
         }
         if is_busy() || is_busy() {
-            any_change(&mut changes).await;
+            any_change(&changes).await;
         } else if !changes.iter().any(|it| it.has_changed().unwrap_or(false)) {
             return;
         }
     }
 }
 
-async fn any_change(changes: &mut [watch::Receiver<u64>]) {
-    let mut waiting: Vec<_> = changes
-        .iter_mut()
-        .map(|it| Box::pin(next_change(it)) as Pin<Box<dyn Future<Output = ()> + Send>>)
-        .collect();
-    std::future::poll_fn(|cx| {
-        let ready = waiting.iter_mut().any(|it| it.as_mut().poll(cx).is_ready());
-        if ready {
-            Poll::Ready(())
-        } else {
-            Poll::Pending
-        }
-    })
-    .await;
-}
-
-/// A service that has gone changes no more.
-async fn next_change(changes: &mut watch::Receiver<u64>) {
-    if changes.changed().await.is_err() {
-        std::future::pending::<()>().await;
+async fn any_change(changes: &[watch::Receiver<u64>]) {
+    let mut waiting = JoinSet::new();
+    for changes in changes {
+        let mut changes = changes.clone();
+        waiting.spawn(async move {
+            // A service that has gone changes no more.
+            if changes.changed().await.is_err() {
+                std::future::pending::<()>().await;
+            }
+        });
     }
+    waiting.join_next().await;
 }
 
 fn still_busy(admin: &Admin, timeout: Duration, pull: bool) -> AdminError {

@@ -6,7 +6,7 @@
 //! that is there: the retry of a single task keeps to its backoff.
 
 use crate::clock::Time;
-use crate::proto::tasks::{Queue, RateLimits, queue::State};
+use crate::proto::tasks::{Queue, queue::State};
 use std::time::Duration;
 
 const SLOWEST: f64 = 1.0 / 16.0;
@@ -46,16 +46,11 @@ pub(crate) enum HandlerLoad {
 impl Limits {
     pub(crate) fn of(queue: &Queue) -> Self {
         let rates = queue.rate_limits.unwrap_or_default();
-        let RateLimits {
-            max_dispatches_per_second,
-            max_burst_size,
-            max_concurrent_dispatches,
-        } = rates;
         Self {
             paused: queue.state() != State::Running,
-            per_second: max_dispatches_per_second,
-            burst: f64::from(max_burst_size.max(1)),
-            concurrent: u32::try_from(max_concurrent_dispatches).unwrap_or(1),
+            per_second: rates.max_dispatches_per_second,
+            burst: f64::from(rates.max_burst_size.max(1)),
+            concurrent: u32::try_from(rates.max_concurrent_dispatches).unwrap_or(1),
         }
     }
 }
