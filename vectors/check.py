@@ -23,6 +23,11 @@ replaced by # and its SHA-256.
 A vector has name, namespace, route, rule, payload (or payload_base64), and optionally method, caller and named; then what
 comes of them: key, fingerprint and parts (the text of h is hex), or error with one of the codes of Refused. equal_to and
 differs_from name another vector and speak of the keys. not_in says why an implementation cannot hold the input at all.
+
+A vector may have python: a call of the Python package whose payload this is. It tells the function's module and def, its
+terms (once, or task for a Celery task) and the arguments of the call; own, where defaults are part of the key, is the payload
+without them, which is compared between repeats; names is what a refusal must say. refused_calls are calls whose arguments
+have no JSON, so that no other language can hold them; error may then be type, not_finite or member_name, too.
 """
 import base64
 import hashlib
@@ -298,10 +303,15 @@ def write(book):
         if "key" not in vector and "error" not in vector:
             computed = compute(vector)
             vector.update(computed if "key" in computed else {})
-    blocks = ["  {\n" + ",\n".join(f"    {json.dumps(word)}: {json.dumps(vector[word])}" for word in vector) + "\n  }"
-              for vector in book["vectors"]]
-    text = ",\n".join(blocks)
-    VECTORS.write_text(f'{{"encoding": {json.dumps(book["encoding"])}, "vectors": [\n{text}\n]}}\n', encoding="utf-8")
+    vectors, calls = blocks(book["vectors"]), blocks(book["refused_calls"])
+    text = f'{{"encoding": {json.dumps(book["encoding"])}, "vectors": [\n{vectors}\n], "refused_calls": [\n{calls}\n]}}\n'
+    VECTORS.write_text(text, encoding="utf-8")
+
+
+def blocks(items):
+    """Each item with a line for each of its words."""
+    lines = [",\n".join(f"    {json.dumps(word)}: {json.dumps(item[word])}" for word in item) for item in items]
+    return ",\n".join(f"  {{\n{text}\n  }}" for text in lines)
 
 
 def main():
