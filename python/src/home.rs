@@ -5,12 +5,13 @@ use crate::ended::Ended;
 use crate::error;
 use crate::letters::{self, Given, Kept};
 use crate::run::{Granted, Run};
-use crate::store::{Opened, open};
+use crate::store;
 use crate::terms::{Identity, Terms, seconds};
 use crate::wait;
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 use semel::letter::LetterId;
+use semel::store::Letters;
 use semel::work::Failure;
 use semel::{Error, Fingerprint, Key, Semel, Settings, Work};
 use std::process;
@@ -30,7 +31,7 @@ pub(crate) struct Home {
 pub(crate) struct Inner {
     pub(crate) runtime: Runtime,
     pub(crate) semel: Semel,
-    pub(crate) opened: Opened,
+    pub(crate) store: Arc<dyn Letters>,
 }
 
 /// The first answer to a call.
@@ -61,14 +62,14 @@ impl Home {
             .enable_all()
             .build()?;
         let (answers, answer) = oneshot::channel();
-        runtime.spawn(async move { answers.send(open(&url).await) });
+        runtime.spawn(async move { answers.send(store::open(&url).await) });
         let opened = wait::listening(py, runtime.handle(), answer)?.map_err(gone)?;
-        let opened = opened.map_err(|error| error::of_store(py, &error))?;
-        let semel = Semel::with_settings(Arc::clone(&opened.records), settings);
+        let store = opened.map_err(|error| error::of_store(py, &error))?;
+        let semel = Semel::with_settings(Arc::clone(&store) as _, settings);
         let inner = Inner {
             runtime,
             semel,
-            opened,
+            store,
         };
         Ok(Self {
             pid: process::id(),
@@ -231,9 +232,9 @@ impl Drop for Home {
             let Inner {
                 runtime,
                 semel,
-                opened,
+                store,
             } = inner;
-            drop((semel, opened));
+            drop((semel, store));
             runtime.shutdown_background();
         } else {
             // The threads it would wait for are the parent's.

@@ -101,7 +101,7 @@ impl Given {
 
 /// Keeps a letter.
 pub(crate) fn keep(py: Python<'_>, inner: &Inner, given: Given) -> PyResult<Kept> {
-    let letters = Arc::clone(&inner.opened.letters);
+    let letters = Arc::clone(&inner.store);
     ask(py, inner, async move {
         let fence = match given.identity {
             None => Fence(0),
@@ -124,7 +124,7 @@ pub(crate) fn keep(py: Python<'_>, inner: &Inner, given: Given) -> PyResult<Kept
 
 /// All open letters, oldest first. One whose work has succeeded meanwhile is closed and left out.
 pub(crate) fn list(py: Python<'_>, inner: &Inner) -> PyResult<Vec<Shown>> {
-    let letters = Arc::clone(&inner.opened.letters);
+    let letters = Arc::clone(&inner.store);
     ask(py, inner, async move {
         let (mut shown, mut after) = (Vec::new(), None);
         loop {
@@ -166,7 +166,7 @@ async fn show(letters: &dyn Letters, head: &LetterHead) -> Result<Option<Shown>,
 
 /// Closes a letter.
 pub(crate) fn close(py: Python<'_>, inner: &Inner, id: &str) -> PyResult<()> {
-    let (letters, id) = (Arc::clone(&inner.opened.letters), read_id(py, id)?);
+    let (letters, id) = (Arc::clone(&inner.store), read_id(py, id)?);
     ask(py, inner, async move {
         letters.mark(&id, Mark::Closed).await.map(drop)
     })
@@ -174,7 +174,7 @@ pub(crate) fn close(py: Python<'_>, inner: &Inner, id: &str) -> PyResult<()> {
 
 /// Makes the work of a letter claimable again: whoever calls then publishes its message.
 pub(crate) fn redrive(py: Python<'_>, inner: &Inner, id: &str, run_again: bool) -> PyResult<()> {
-    let (letters, id) = (Arc::clone(&inner.opened.letters), read_id(py, id)?);
+    let (letters, id) = (Arc::clone(&inner.store), read_id(py, id)?);
     let semel = inner.semel.clone();
     let refused = ask(py, inner, async move {
         let Some(letter) = letters.get(&id).await? else {

@@ -295,7 +295,7 @@ def test_a_generator_cannot_be_remembered(shop: semel.Semel) -> None:
     [
         ("mysql://root:secret@db/x", "there is no store for mysql:"),
         ("postgres", "names no store"),
-        ("dir:", "there is no store for dir:"),
+        ("dir:", "dir: needs a path"),
     ],
 )
 def test_a_wrong_url_is_named_without_its_password(url: str, message: str) -> None:

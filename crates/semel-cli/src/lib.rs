@@ -27,6 +27,7 @@ mod commands {
 
 use args::{Args, Command};
 use clap::{CommandFactory, Parser};
+pub use open_store::open_store;
 use semel_gate::settings::Route;
 use semel_prove::report::Conclusion;
 use std::ffi::OsString;

@@ -3,6 +3,7 @@
 use crate::config::StoreOptions;
 use crate::store_url::StoreUrl;
 use anyhow::Context;
+use semel::Error;
 use semel::store::Letters;
 use semel_embedded::{EmbeddedSettings, EmbeddedStore};
 use semel_postgres::{PostgresSettings, PostgresStore};
@@ -23,6 +24,21 @@ pub(crate) enum Schema {
     BroughtUpToDate,
     /// It is refused: whoever only looks, or acts on one record, changes no database.
     AsItIs,
+}
+
+/// Opens the store that a URL names, as `semel gate` does it with default options, for front ends that have no gate.
+///
+/// # Errors
+/// Those of the store; `Invalid` for a URL that names none.
+pub async fn open_store(url: &str) -> Result<Arc<dyn Letters>, Error> {
+    let url = url.parse::<StoreUrl>().map_err(Error::invalid)?;
+    let opened = open(&url, StoreOptions::default(), Schema::BroughtUpToDate).await;
+    opened.map(|opened| opened.store).map_err(|error| {
+        // Under the words that say which store it was.
+        error
+            .downcast()
+            .unwrap_or_else(|other| Error::bug(format!("{other:#}")))
+    })
 }
 
 /// Opens a store.
