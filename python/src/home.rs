@@ -14,8 +14,10 @@ use semel::letter::LetterId;
 use semel::store::Letters;
 use semel::work::Failure;
 use semel::{Error, Fingerprint, Key, Semel, Settings, Work};
+use std::future::Future;
 use std::process;
 use std::sync::{Arc, Mutex};
+use std::task::{Context, Waker};
 use tokio::runtime::{Builder, Handle, Runtime};
 use tokio::sync::oneshot;
 
@@ -42,6 +44,14 @@ enum Begun {
     Ended(Key, Result<semel::Ended, Error>),
 }
 
+/// What asking comes to at once.
+enum Asked {
+    /// The answer is in memory.
+    Known(Begun),
+    /// It comes here.
+    Waiting(oneshot::Receiver<Begun>),
+}
+
 type BegunSender = Arc<Mutex<Option<oneshot::Sender<Begun>>>>;
 
 // === impl Home ===
@@ -63,7 +73,7 @@ impl Home {
             .build()?;
         let (answers, answer) = oneshot::channel();
         runtime.spawn(async move { answers.send(store::open(&url).await) });
-        let opened = wait::listening(py, runtime.handle(), answer)?.map_err(gone)?;
+        let opened = wait::listening(py, answer)?.map_err(gone)?;
         let store = opened.map_err(|error| error::of_store(py, &error))?;
         let semel = Semel::with_settings(Arc::clone(&store) as _, settings);
         let inner = Inner {
@@ -99,12 +109,12 @@ impl Home {
         let inner = self.inner()?;
         let letter = letter.map(|id| letters::read_id(py, id)).transpose()?;
         let work = work(py, terms.get(), payload, own, timeout, wait, letter)?;
-        let answer = inner.begin(work);
-        let begun = wait::listening(py, inner.runtime.handle(), answer)?.map_err(gone)?;
+        let begun = inner.begin(work).wait(py)?;
         begun.into_python(py, inner.runtime.handle())
     }
 
-    /// The same for an event loop: `callback` gets the `Run`, the `Ended` or an exception.
+    /// The same for an event loop: gives the `Ended` of what is known without waiting, or nothing; then `callback` gets
+    /// the `Run`, the `Ended` or an exception.
     #[pyo3(signature = (event_loop, callback, terms, payload, own, *, timeout=None, wait=None))]
     #[allow(clippy::too_many_arguments, reason = "a call and where to answer it")]
     fn begin_async(
@@ -117,11 +127,14 @@ impl Home {
         own: &[u8],
         timeout: Option<f64>,
         wait: Option<f64>,
-    ) -> PyResult<()> {
+    ) -> PyResult<Option<Py<PyAny>>> {
         let inner = self.inner()?;
         let work = work(py, terms.get(), payload, own, timeout, wait, None)?;
-        let answer = inner.begin(work);
         let runtime = inner.runtime.handle().clone();
+        let answer = match inner.begin(work) {
+            Asked::Known(begun) => return begun.into_python(py, &runtime).map(Some),
+            Asked::Waiting(answer) => answer,
+        };
         wait::call_back(
             inner.runtime.handle(),
             answer,
@@ -132,7 +145,7 @@ impl Home {
                 None => Err(stopped()),
             },
         );
-        Ok(())
+        Ok(None)
     }
 
     /// Keeps a message that is given up: the letter's id; nothing when there is nothing to keep; `unsettled` when the
@@ -215,8 +228,7 @@ impl Home {
     ) -> PyResult<Result<Run, Result<semel::Ended, Error>>> {
         let inner = self.inner()?;
         let runtime = inner.runtime.handle();
-        let begun = wait::listening(py, runtime, inner.begin(work))?.map_err(gone)?;
-        Ok(match begun {
+        Ok(match inner.begin(work).wait(py)? {
             Begun::Granted(granted) => Ok(Run::new(granted, runtime.clone())),
             Begun::Ended(_, ended) => Err(ended),
         })
@@ -278,13 +290,13 @@ pub(crate) fn stopped() -> PyErr {
 
 impl Inner {
     /// Claims on the runtime. Whoever waits gets one answer; one who no longer waits gets no run.
-    fn begin(&self, work: Work) -> oneshot::Receiver<Begun> {
-        let (answers, answer) = oneshot::channel();
+    fn begin(&self, work: Work) -> Asked {
+        let (answers, mut answer) = oneshot::channel();
         let answers: BegunSender = Arc::new(Mutex::new(Some(answers)));
         let (ends, ended) = oneshot::channel();
         let semel = self.semel.clone();
         let (key, granting) = (*work.key(), Arc::clone(&answers));
-        self.runtime.spawn(async move {
+        let mut asking = Box::pin(async move {
             let ended = semel
                 .run(work, |run| run_in_python(run, granting, ended))
                 .await;
@@ -294,7 +306,19 @@ impl Inner {
                 None => drop(ends.send(ended)),
             }
         });
-        answer
+        // What is in memory is answered here, without waking the runtime's thread.
+        let _inside = self.runtime.enter();
+        let at_once = asking
+            .as_mut()
+            .poll(&mut Context::from_waker(Waker::noop()));
+        if at_once.is_pending() {
+            self.runtime.spawn(asking);
+            return Asked::Waiting(answer);
+        }
+        match answer.try_recv() {
+            Ok(begun) => Asked::Known(begun),
+            Err(_) => Asked::Waiting(answer),
+        }
     }
 }
 
@@ -323,6 +347,18 @@ fn take(answers: &BegunSender) -> Option<oneshot::Sender<Begun>> {
         .lock()
         .expect("no holder of this lock panics")
         .take()
+}
+
+// === impl Asked ===
+
+impl Asked {
+    /// The answer; signals are heard meanwhile.
+    fn wait(self, py: Python<'_>) -> PyResult<Begun> {
+        match self {
+            Self::Known(begun) => Ok(begun),
+            Self::Waiting(answer) => wait::listening(py, answer)?.map_err(gone),
+        }
+    }
 }
 
 // === impl Begun ===

@@ -240,8 +240,7 @@ fn ask<T: Send + 'static>(
     asks: impl Future<Output = Result<T, Error>> + Send + 'static,
 ) -> PyResult<T> {
     let (answers, answer) = oneshot::channel();
-    let runtime = inner.runtime.handle();
-    runtime.spawn(async move { answers.send(asks.await) });
-    let answered = wait::listening(py, runtime, answer)?.map_err(|_| stopped())?;
+    inner.runtime.spawn(async move { answers.send(asks.await) });
+    let answered = wait::listening(py, answer)?.map_err(|_| stopped())?;
     answered.map_err(|error| error::of_store(py, &error))
 }

@@ -8,7 +8,8 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyBytes, PyDict, PyFloat, PyInt, PyList, PyString, PyTuple};
 use std::fmt::Write;
 
-/// Deeper than any payload that is meant, and far from the end of the stack. The key's own reader stops at 128.
+/// Deeper than any payload that is meant, and far from the end of the stack. Where a key's reader has to follow, it says
+/// how deep it goes, and that is less.
 const DEPTH_MAX: usize = 128;
 
 /// From here on a double is no 64-bit integer, on either side of zero.
@@ -22,20 +23,27 @@ struct Encoder<'py> {
     simplify: Bound<'py, PyAny>,
     /// Where the walk is: names and positions from the outside.
     path: Vec<String>,
+    /// How many arrays and objects it is in, and how many it may be in.
+    levels: usize,
+    levels_max: usize,
     out: String,
 }
 
 /// The canonical JSON of a value. `simplify(value, path)` turns what JSON does not know into what it does.
 #[pyfunction]
+#[pyo3(signature = (value, simplify, levels_max=DEPTH_MAX))]
 pub(crate) fn encode<'py>(
     py: Python<'py>,
     value: &Bound<'py, PyAny>,
     simplify: Bound<'py, PyAny>,
+    levels_max: usize,
 ) -> PyResult<Bound<'py, PyBytes>> {
     let mut encoder = Encoder {
         py,
         simplify,
         path: Vec::new(),
+        levels: 0,
+        levels_max,
         out: String::with_capacity(128),
     };
     encoder.value(value)?;
@@ -61,11 +69,11 @@ impl<'py> Encoder<'py> {
         } else if let Ok(number) = value.cast_exact::<PyFloat>() {
             self.float(number.value())
         } else if let Ok(members) = value.cast_exact::<PyDict>() {
-            self.object(members)
+            self.level(|encoder| encoder.object(members))
         } else if let Ok(items) = value.cast_exact::<PyList>() {
-            self.array(items.iter())
+            self.level(|encoder| encoder.array(items.iter()))
         } else if let Ok(items) = value.cast_exact::<PyTuple>() {
-            self.array(items.iter())
+            self.level(|encoder| encoder.array(items.iter()))
         } else {
             let path = self.place();
             let simpler = self.simplify.call1((value, path))?;
@@ -154,10 +162,20 @@ impl<'py> Encoder<'py> {
         Ok(())
     }
 
+    /// Inside one array or object more.
+    fn level(&mut self, then: impl FnOnce(&mut Self) -> PyResult<()>) -> PyResult<()> {
+        self.levels += 1;
+        if self.levels > self.levels_max {
+            return Err(self.too_deep(self.levels_max));
+        }
+        then(self)?;
+        self.levels -= 1;
+        Ok(())
+    }
+
     fn deeper(&mut self, name: &str, then: impl FnOnce(&mut Self) -> PyResult<()>) -> PyResult<()> {
         if self.path.len() >= DEPTH_MAX {
-            let what = format!("is nested deeper than {DEPTH_MAX} levels, or contains itself");
-            return Err(self.refuse("too_deep", &what));
+            return Err(self.too_deep(DEPTH_MAX));
         }
         self.path.push(name.to_owned());
         then(self)?;
@@ -169,6 +187,11 @@ impl<'py> Encoder<'py> {
     fn place(&self) -> String {
         let names = self.path.iter().filter(|name| !name.is_empty());
         names.cloned().collect::<Vec<_>>().join(".")
+    }
+
+    fn too_deep(&self, levels: usize) -> PyErr {
+        let what = format!("is nested deeper than {levels} levels, or contains itself");
+        self.refuse("too_deep", &what)
     }
 
     fn refuse(&self, code: &str, what: &str) -> PyErr {

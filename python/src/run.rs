@@ -129,20 +129,19 @@ impl Run {
 
     /// Says that the function was never called, and does not wait.
     fn give_back(&self) {
-        if let Some(open) = self.lock().take() {
-            // The runtime may have given it up itself.
-            drop(
-                open.says
-                    .send(Err(Failure::not_started("the caller has gone"))),
-            );
-        }
+        self.say_without_waiting(Failure::not_started("the caller has gone"));
+    }
+
+    /// Says that the run failed, and does not wait: whoever holds its record does not let go before the caller goes on.
+    fn fail_without_waiting(&self, why: String) {
+        self.say_without_waiting(Failure::retryable(why));
     }
 
     /// Begins a named part. Signals are heard meanwhile.
     fn step(&self, py: Python<'_>, name: String) -> PyResult<Py<Step>> {
         self.check_process()?;
         let begun = begin_step(&self.runtime, Arc::clone(&self.run), name);
-        let begun = wait::listening(py, &self.runtime, begun)?.map_err(|_| stopped())?;
+        let begun = wait::listening(py, begun)?.map_err(|_| stopped())?;
         begun.into_python(py, &self.runtime)
     }
 
@@ -189,7 +188,7 @@ impl Run {
         said: Result<Outcome, Failure>,
     ) -> PyResult<Result<semel::Ended, Error>> {
         let ended = self.say(said)?;
-        wait::deaf(py, &self.runtime, ended).map_err(|_| stopped())
+        wait::deaf(py, ended).map_err(|_| stopped())
     }
 
     fn say(
@@ -205,6 +204,13 @@ impl Run {
         // Nobody listens when it was overtaken or timed out; `ended` says which.
         drop(open.says.send(said));
         Ok(open.ended)
+    }
+
+    fn say_without_waiting(&self, failure: Failure) {
+        if let Some(open) = self.lock().take() {
+            // The runtime may have given it up itself.
+            drop(open.says.send(Err(failure)));
+        }
     }
 
     fn told(&self, py: Python<'_>, ended: Result<semel::Ended, Error>) -> PyResult<Ended> {

@@ -97,7 +97,7 @@ impl Step {
     /// Records the result; no signal is heard meanwhile.
     fn done(&self, py: Python<'_>, result: &[u8]) -> PyResult<()> {
         let done = self.say(Ok(Bytes::copy_from_slice(result)))?;
-        let done = wait::deaf(py, &self.runtime, done).map_err(|_| stopped())?;
+        let done = wait::deaf(py, done).map_err(|_| stopped())?;
         done.map(drop)
             .map_err(|failure| error::of_step(py, &failure))
     }

@@ -1,11 +1,15 @@
 //! Waiting for the runtime: on the caller's thread without the interpreter's lock, or by a callback on an event loop.
 
 use pyo3::prelude::*;
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::task::{Context, Poll, Wake, Waker};
+use std::thread::{self, Thread};
 use std::time::{Duration, Instant};
 use tokio::runtime::Handle;
 use tokio::sync::oneshot;
-use tokio::time::timeout;
 
 /// How soon a signal is heard while nothing comes.
 const SIGNALS_EVERY: Duration = Duration::from_millis(50);
@@ -40,16 +44,16 @@ pub(crate) fn forget_callbacks() {
     CALLBACKS.store(0, Ordering::SeqCst);
 }
 
+/// Wakes the thread that waits. The runtime has nothing to do with it: a timer of its own would wake its thread, too.
+struct Unpark(Thread);
+
 /// Waits, and lets signal handlers run meanwhile: their exception ends the wait.
 pub(crate) fn listening<T: Send>(
     py: Python<'_>,
-    runtime: &Handle,
     mut receiver: oneshot::Receiver<T>,
 ) -> PyResult<Result<T, oneshot::error::RecvError>> {
     loop {
-        let waited =
-            py.detach(|| runtime.block_on(async { timeout(SIGNALS_EVERY, &mut receiver).await }));
-        if let Ok(received) = waited {
+        if let Some(received) = py.detach(|| received_within(&mut receiver, SIGNALS_EVERY)) {
             return Ok(received);
         }
         py.check_signals()?;
@@ -59,10 +63,33 @@ pub(crate) fn listening<T: Send>(
 /// Waits, and lets no signal handler run: an exception in between would say that nothing was recorded.
 pub(crate) fn deaf<T: Send>(
     py: Python<'_>,
-    runtime: &Handle,
-    receiver: oneshot::Receiver<T>,
+    mut receiver: oneshot::Receiver<T>,
 ) -> Result<T, oneshot::error::RecvError> {
-    py.detach(|| runtime.block_on(receiver))
+    py.detach(|| {
+        loop {
+            if let Some(received) = received_within(&mut receiver, Duration::MAX) {
+                return received;
+            }
+        }
+    })
+}
+
+/// What comes, if it comes about that soon; this thread sleeps until then.
+fn received_within<T>(
+    receiver: &mut oneshot::Receiver<T>,
+    within: Duration,
+) -> Option<Result<T, oneshot::error::RecvError>> {
+    let waker = Waker::from(Arc::new(Unpark(thread::current())));
+    let mut context = Context::from_waker(&waker);
+    let mut poll = || Pin::new(&mut *receiver).poll(&mut context);
+    if let Poll::Ready(received) = poll() {
+        return Some(received);
+    }
+    thread::park_timeout(within);
+    match poll() {
+        Poll::Ready(received) => Some(received),
+        Poll::Pending => None,
+    }
 }
 
 /// Calls `loop.call_soon_threadsafe(callback, value)` once there is a value. A loop that is closed, or an interpreter
@@ -97,4 +124,16 @@ pub(crate) fn call_back<T, P>(
         });
         CALLBACKS.fetch_sub(1, Ordering::SeqCst);
     });
+}
+
+// === impl Unpark ===
+
+impl Wake for Unpark {
+    fn wake(self: Arc<Self>) {
+        self.0.unpark();
+    }
+
+    fn wake_by_ref(self: &Arc<Self>) {
+        self.0.unpark();
+    }
 }
