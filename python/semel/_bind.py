@@ -7,17 +7,18 @@ import json
 from typing import Any, Callable, Optional
 
 from ._errors import ConfigError, KeyRefused
-from ._payload import Encode, encode
+from ._payload import LEVELS_MAX, LEVELS_OF_KEYS_MAX, Encode, encode
 
 _POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
 
 
 class Binder:
-    """Makes the payload of a call: its arguments by name."""
+    """Makes the payload of a call: its arguments by name. ``where`` names the function in messages."""
 
-    def __init__(self, function: Callable[..., Any], *, hook: Optional[Encode] = None) -> None:
+    def __init__(self, function: Callable[..., Any], key: Any, where: str, hook: Optional[Encode] = None) -> None:
         self._signature = inspect.signature(function)
         self._hook = hook
+        self._levels_max = LEVELS_MAX if key is None else LEVELS_OF_KEYS_MAX
         parameters = self._signature.parameters.values()
         self._names = tuple(it.name for it in parameters if it.kind in _POSITIONAL)
         self._known = frozenset(it.name for it in parameters)
@@ -33,9 +34,13 @@ class Binder:
         self._plain = self._list is None and self._members is None and not any(
             it.kind is it.POSITIONAL_ONLY for it in parameters
         )
+        # How many arguments by position are all of them.
+        self._by_position = len(self._names) if self._plain and len(self._names) == len(self._known) else None
+        self.rule = self._rule(key, where)
+        """The parts of the key: ``body``, or JSON pointers that begin with a parameter's name."""
+        self._needed = self._defaults_in(self.rule)
 
-    def rule(self, key: Any, where: str) -> list[str]:
-        """The parts of a key rule: a parameter's name, or a JSON pointer that begins with one."""
+    def _rule(self, key: Any, where: str) -> list[str]:
         if key is None:
             return ["body"]
         parts = [key] if isinstance(key, str) else list(key)
@@ -53,36 +58,41 @@ class Binder:
             raise ConfigError(f"{where}: key part {part!r} names no parameter; there are: {names}")
         return pointer
 
-    def needed(self, rule: list[str]) -> tuple[str, ...]:
+    def _defaults_in(self, rule: list[str]) -> tuple[str, ...]:
         """The parameters with a default that a rule reads."""
         names = {part.split("/")[1] for part in rule if part != "body"}
         return tuple(sorted(names & self._defaults.keys()))
 
-    def payloads(self, args: tuple[Any, ...], kwargs: dict[str, Any], needed: tuple[str, ...]) -> tuple[bytes, bytes]:
+    def payloads(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[bytes, bytes]:
         """What the rule reads, and the arguments that differ from their default: these make body and fingerprint."""
         own = self._own(args, kwargs)
-        trimmed = encode(own, self._hook)
-        missing = {name: self._default(name) for name in needed if name not in own}
+        trimmed = encode(own, self._hook, self._levels_max)
+        missing = {name: self._default(name) for name in self._needed if name not in own}
         if not missing:
             return trimmed, trimmed
-        return encode({**own, **missing}, self._hook), trimmed
+        return encode({**own, **missing}, self._hook, self._levels_max), trimmed
 
     def _own(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
         given = self._given(args, kwargs)
+        if not self._defaults:
+            return given
         for name in given.keys() & self._defaults.keys():
             if self._is_default(name, given[name]):
                 del given[name]
         return given
 
     def _given(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
+        if len(args) == self._by_position and not kwargs:
+            return dict(zip(self._names, args))
         if self._plain and len(args) <= len(self._names):
-            given = dict(zip(self._names, args))
-            if kwargs.keys() <= self._known and not (kwargs.keys() & given.keys()):
-                given.update(kwargs)
-                if self._required <= given.keys():
-                    return given
-        given = dict(self._signature.bind(*args, **kwargs).arguments)
-        for name, value in (given.pop(self._members, None) or {}).items() if self._members else ():
+            bound = dict(zip(self._names, args))
+            if kwargs.keys() <= self._known and not (kwargs.keys() & bound.keys()):
+                bound.update(kwargs)
+                if self._required <= bound.keys():
+                    return bound
+        given: dict[str, Any] = dict(self._signature.bind(*args, **kwargs).arguments)
+        members: dict[str, Any] = given.pop(self._members, {}) if self._members else {}
+        for name, value in members.items():
             if name in given or name in self._known:
                 raise KeyRefused(
                     f"{name} is both a parameter and a member of **{self._members}, so a payload cannot tell them apart: "

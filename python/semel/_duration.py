@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from datetime import timedelta
-from typing import Union
+from typing import Any, Union
 
 from ._errors import ConfigError
 
@@ -16,12 +16,13 @@ _TEXT = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|h|d)")
 
 def seconds(name: str, value: Duration) -> float:
     """The seconds that a setting says."""
-    if isinstance(value, timedelta):
-        return value.total_seconds()
-    if isinstance(value, str):
-        written = _TEXT.fullmatch(value.strip())
+    said: Any = value  # whatever callers without a type checker give
+    if isinstance(said, timedelta):
+        return said.total_seconds()
+    if isinstance(said, str):
+        written = _TEXT.fullmatch(said.strip())
         if written:
             return float(written[1]) * _UNITS[written[2]]
-    elif not isinstance(value, bool) and isinstance(value, (int, float)):
-        return float(value)
+    elif isinstance(said, (int, float)) and not isinstance(said, bool):
+        return float(said)
     raise ConfigError(f"{name}={value!r} is not a duration: write seconds, a timedelta, or a text such as '30s' or '7d'")

@@ -9,8 +9,6 @@ import inspect
 import json
 from typing import Any, Callable, Coroutine, Generic, Iterable, Optional, ParamSpec, TypeVar, Union, overload
 
-
-
 from . import _native, _watch
 from ._bind import Binder
 from ._duration import Duration, seconds
@@ -21,7 +19,6 @@ from ._errors import (
     Error,
     Failed,
     Full,
-    KeyRefused,
     Mismatched,
     NotCompleted,
     NotKept,
@@ -34,7 +31,7 @@ from ._errors import (
 )
 from ._home import HomeSlot
 from ._outcomes import Outcome, Ran, Replayed
-from ._payload import Encode, decode, encode, return_annotation
+from ._payload import Encode, decoder, encode, return_annotation
 from ._run import Run, current
 from ._wait import native, on_loop
 
@@ -61,7 +58,8 @@ class Semel:
         ``namespace`` keeps installations apart that share a store. ``cache``: how long a value that this process has
         seen recorded is answered from memory. ``record_within``: how long a call waits for the store to take its outcome.
         """
-        if not isinstance(url, str) or ":" not in url:
+        said: Any = url  # whatever callers without a type checker give
+        if not isinstance(said, str) or ":" not in said:
             raise ConfigError(f"{url!r} names no store: use postgres://…, redis://…, dir:PATH or memory:")
         self.namespace = namespace
         self.url = url
@@ -174,7 +172,7 @@ class OnceDecorator:
     @overload
     def __call__(self, function: Callable[P, T]) -> Once[P, T]: ...
 
-    def __call__(self, function: Callable[..., Any]) -> Any:
+    def __call__(self, function: Callable[..., Any]) -> Union[AsyncOnce[..., Any], Once[..., Any]]:
         is_async = inspect.iscoroutinefunction(function)
         if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
             raise ConfigError(f"{function.__qualname__} is a generator: it has no one value to remember; decorate what "
@@ -196,11 +194,11 @@ class Calls:
                 f"{self.route}: completes='handler' needs a postgres:// store, in the database of the function's own "
                 f"transaction; in tests, name one in SEMEL_TEST_STORE"
             )
-        self._binder = Binder(function, hook=terms.encode)
-        rule = self._binder.rule(terms.key, self.route)
-        self._needed = self._binder.needed(rule)
-        self.native = terms.native(semel.namespace, self.route, rule)
-        self._returns = return_annotation(function)
+        binder = Binder(function, terms.key, self.route, terms.encode)
+        self.payloads = binder.payloads
+        """What the key's rule reads, and what is compared between repeats, of a call's args and kwargs."""
+        self.native = terms.native(semel.namespace, self.route, binder.rule)
+        self._decode = decoder(return_annotation(function))
 
     def on(self, semel: Semel, **changed: Any) -> Calls:
         """The same calls on another store, with other terms."""
@@ -208,17 +206,15 @@ class Calls:
         vars(terms).update(changed)
         return Calls(semel, self.function, terms, route=self.route)
 
-    def payloads(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[bytes, bytes]:
-        """What the key's rule reads, and what is compared between repeats."""
-        return self._binder.payloads(args, kwargs, self._needed)
-
     def key(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> str:
         return self.native.key(*self.payloads(args, kwargs))
 
     def ending(self, value: Any) -> tuple[str, Optional[bytes]]:
         """How a run ends that returned a value."""
         if inspect.isawaitable(value) or inspect.isgenerator(value):
-            value.close() if hasattr(value, "close") else None
+            close = getattr(value, "close", None)
+            if close is not None:
+                close()
             raise ConfigError(f"{self.route} returned a {type(value).__name__}, which has not run: decorate the function "
                               f"that awaits or consumes it")
         try:
@@ -256,7 +252,7 @@ class Calls:
 
     def _value(self, ended: _native.Ended) -> Any:
         body = ended.body
-        return decode(body, self._returns) if body else None
+        return self._decode(body) if body else None
 
     def _failed(self, ended: _native.Ended) -> Failed:
         said = json.loads(ended.body or b"{}")
@@ -383,11 +379,11 @@ async def _end_async(begun: _native.Run, kind: str, body: Optional[bytes]) -> _n
 
 def value_of(outcome: Any) -> Any:
     """The value of an outcome, or the exception that it is."""
-    if isinstance(outcome, (Ran, Replayed)):
-        return outcome.value
-    if isinstance(outcome, Failed) and outcome.exception is not None:
-        raise outcome.exception from outcome
-    raise outcome
+    if isinstance(outcome, BaseException):
+        if isinstance(outcome, Failed) and outcome.exception is not None:
+            raise outcome.exception from outcome
+        raise outcome
+    return outcome.value
 
 
 # === words ===

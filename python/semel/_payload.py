@@ -5,12 +5,13 @@ from __future__ import annotations
 import dataclasses
 import datetime as dt
 import enum
+import functools
 import json
 import types
 import typing
 import uuid
 from decimal import Decimal
-from typing import Any, Callable, Optional
+from typing import Any, Callable, Optional, TypeGuard
 
 from . import _native
 from ._errors import KeyRefused
@@ -51,18 +52,20 @@ _PLAIN: dict[type, Callable[[Any], Any]] = {
 }
 
 
-def _members(value: Any) -> Optional[dict[str, Any]]:
+def _members(value: object) -> Optional[dict[str, Any]]:
     """The fields of a dataclass, a pydantic model or an attrs class."""
     if isinstance(value, type):
         return None
-    if dataclasses.is_dataclass(value):
-        return {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
-    if hasattr(type(value), "model_fields") and hasattr(value, "model_dump"):
-        return {name: getattr(value, name) for name in type(value).model_fields}
-    fields = getattr(type(value), "__attrs_attrs__", None)
-    if fields is not None:
-        return {field.name: getattr(value, field.name) for field in fields}
-    return None
+    kind: Any = type(value)
+    if dataclasses.is_dataclass(kind):
+        names = [field.name for field in dataclasses.fields(kind)]
+    elif hasattr(kind, "model_fields") and hasattr(value, "model_dump"):
+        names = list(kind.model_fields)
+    elif hasattr(kind, "__attrs_attrs__"):
+        names = [field.name for field in kind.__attrs_attrs__]
+    else:
+        return None
+    return {name: getattr(value, name) for name in names}
 
 
 def _decimal(value: Decimal, path: str) -> str:
@@ -82,7 +85,7 @@ def _moment(value: dt.datetime) -> str:
     return value.astimezone(dt.timezone.utc).replace(tzinfo=None).isoformat() + "Z"
 
 
-def refused(path: str, value: Any) -> KeyRefused:
+def refused(path: str, value: object) -> KeyRefused:
     kind = type(value)
     name = kind.__qualname__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__qualname__}"
     return KeyRefused(
@@ -92,16 +95,23 @@ def refused(path: str, value: Any) -> KeyRefused:
     )
 
 
-def encode(value: Any, hook: Optional[Encode] = None) -> bytes:
+LEVELS_MAX = 128
+"""How many arrays and objects may be in each other."""
+
+LEVELS_OF_KEYS_MAX = 64
+"""The same where a pointer has to be followed: the readers of keys in other languages go no deeper."""
+
+
+def encode(value: Any, hook: Optional[Encode] = None, levels_max: int = LEVELS_MAX) -> bytes:
     """Canonical JSON. ``hook`` is asked first about what JSON does not know; it gives the value back unchanged to pass."""
     if hook is None:
-        return _native.encode(value, simplify)
+        return _native.encode(value, simplify, levels_max)
 
     def hooked(value: Any, path: str) -> Any:
         simpler = hook(value)
         return simplify(value, path) if simpler is value else simpler
 
-    return _native.encode(value, hooked)
+    return _native.encode(value, hooked, levels_max)
 
 
 # === the way back ===
@@ -109,7 +119,29 @@ def encode(value: Any, hook: Optional[Encode] = None) -> bytes:
 
 def decode(body: bytes, annotation: Any = Any) -> Any:
     """What was encoded, as its annotation says; plain JSON where there is none or it does not say how."""
-    return _as(json.loads(body), annotation)
+    return _as(_read(body), annotation)
+
+
+def _read(body: bytes) -> Any:
+    return _from_json(body.decode())
+
+
+_from_json = json.JSONDecoder().decode
+
+
+def decoder(annotation: Any) -> Callable[[bytes], Any]:
+    """The same for many values of one annotation."""
+    return _read if _is_plain(annotation) else functools.partial(decode, annotation=annotation)
+
+
+def _is_plain(kind: Any) -> bool:
+    """Whether JSON as it is read is what an annotation says."""
+    if kind in (Any, None, type(None), str, int, bool, list, dict):
+        return True
+    origin, arguments = typing.get_origin(kind), typing.get_args(kind)
+    if origin is typing.Union or origin is types.UnionType or origin in (list, dict):
+        return all(map(_is_plain, arguments))
+    return False
 
 
 def _as(value: Any, kind: Any) -> Any:
@@ -118,19 +150,42 @@ def _as(value: Any, kind: Any) -> Any:
     origin = typing.get_origin(kind)
     if origin is not None:
         return _as_generic(value, kind, origin)
-    if not isinstance(kind, type):
+    if not _is_class(kind):
         return value
     if issubclass(kind, enum.Enum):
         return kind(value)
-    if kind in _READERS and isinstance(value, str):
-        return _READERS[kind](value)
-    if kind is float and isinstance(value, int) and not isinstance(value, bool):
+    if _is_text(value):
+        return _READERS[kind](value) if kind in _READERS else value
+    if kind is float and type(value) is int:
         return float(value)
-    if kind in (tuple, bytes, list, dict, str, int, bool):
-        return tuple(value) if kind is tuple else value
-    if isinstance(value, dict):
-        return _as_object(value, kind)
-    return kind(*value) if issubclass(kind, tuple) and isinstance(value, list) else value
+    if _is_object(value):
+        return value if kind is dict else _as_object(value, kind)
+    if kind is tuple:
+        return tuple(value) if _is_array(value) else value
+    return kind(*value) if _is_array(value) and _is_tuple(kind) else value
+
+
+def _is_tuple(kind: type[Any]) -> bool:
+    return issubclass(kind, tuple)
+
+
+# An isinstance() would leave the checkers with a list of they do not know what.
+
+
+def _is_class(kind: Any) -> TypeGuard[type[Any]]:
+    return isinstance(kind, type)
+
+
+def _is_text(value: Any) -> TypeGuard[str]:
+    return isinstance(value, str)
+
+
+def _is_object(value: Any) -> TypeGuard[dict[str, Any]]:
+    return isinstance(value, dict)
+
+
+def _is_array(value: Any) -> TypeGuard[list[Any]]:
+    return isinstance(value, list)
 
 
 def _instant(text: str) -> dt.datetime:
@@ -148,17 +203,17 @@ _READERS: dict[Any, Callable[[str], Any]] = {
 
 def _as_generic(value: Any, kind: Any, origin: Any) -> Any:
     arguments = typing.get_args(kind)
-    if origin is typing.Union or origin is getattr(types, "UnionType", None):
+    if origin is typing.Union or origin is types.UnionType:
         return _as_union(value, arguments)
     if origin is typing.Annotated:
         return _as(value, arguments[0])
-    if origin is tuple and isinstance(value, list):
+    if origin is tuple and _is_array(value):
         if len(arguments) == 2 and arguments[1] is Ellipsis:
             return tuple(_as(item, arguments[0]) for item in value)
         return tuple(_as(item, one) for item, one in zip(value, arguments))
-    if isinstance(origin, type) and issubclass(origin, dict) and isinstance(value, dict):
+    if _is_class(origin) and issubclass(origin, dict) and _is_object(value):
         return {name: _as(item, arguments[1]) for name, item in value.items()}
-    if isinstance(value, list) and arguments:
+    if _is_array(value) and arguments:
         return [_as(item, arguments[0]) for item in value]
     return value
 
@@ -177,10 +232,10 @@ def _as_union(value: Any, kinds: tuple[Any, ...]) -> Any:
     return value
 
 
-def _as_object(value: dict[str, Any], kind: type) -> Any:
+def _as_object(value: dict[str, Any], kind: Any) -> Any:
     if hasattr(kind, "model_validate"):
         return kind.model_validate(value)
-    if dataclasses.is_dataclass(kind):
+    if hasattr(kind, "__dataclass_fields__"):
         hints = _hints(kind)
         fields = {field.name: field for field in dataclasses.fields(kind)}
         known = {name: _as(item, hints.get(name, Any)) for name, item in value.items() if name in fields and fields[name].init}

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import contextlib
-import functools
 import logging
 import threading
 import time
-from typing import Any, Iterator, Optional, Protocol, TypeVar
+from typing import Any, Optional, Protocol, TypeVar
 
 from . import _native
 from ._otel import span
@@ -31,10 +30,8 @@ class Watch:
         self._delivery = delivery
         self._began = time.monotonic()
 
-    @contextlib.contextmanager
-    def running(self, run: _native.Run) -> Iterator[None]:
-        with span(self._calls.route, run, self._delivery):
-            yield
+    def running(self, run: _native.Run) -> contextlib.AbstractContextManager[None]:
+        return span(self._calls.route, run, self._delivery)
 
     def ended(self, word: str, outcome: T, ended: Optional[_native.Ended] = None) -> T:
         """Tells how the call ended; gives its outcome back."""
@@ -76,32 +73,44 @@ def _word(word: str, ended: Optional[_native.Ended]) -> str:
 
 
 class _Counters:
-    """Counters of ``prometheus_client``, if it is installed."""
+    """Counters of ``prometheus_client``."""
 
-    def __init__(self) -> None:
-        try:
-            from prometheus_client import Counter, Histogram
-        except ImportError:
-            self.calls: Any = None
-            return
-        self.calls = Counter("semel_calls", "Calls of functions that run once, by what became of them", ["task", "outcome"])
-        self.time: Any = Histogram("semel_call_seconds", "How long calls took", ["task"])
+    def __init__(self, prometheus: Any) -> None:
+        calls = "Calls of functions that run once, by what became of them"
+        self._calls = prometheus.Counter("semel_calls", calls, ["task", "outcome"])
+        self._time = prometheus.Histogram("semel_call_seconds", "How long calls took", ["task"])
+        self._of: dict[tuple[str, str], tuple[Any, Any]] = {}
 
-
-@functools.cache
-def _counters() -> _Counters:
-    return _Counters()
+    def count(self, task: str, outcome: str, elapsed: float) -> None:
+        counters = self._of.get((task, outcome))
+        if counters is None:
+            counters = self._of[task, outcome] = self._calls.labels(task, outcome), self._time.labels(task)
+        counters[0].inc()
+        counters[1].observe(elapsed)
 
 
 _making = threading.Lock()
+_counters: Optional[_Counters] = None
+_is_counted: Optional[bool] = None
+"""Whether ``prometheus_client`` is installed; not known before the first call."""
 
 
 def count(task: str, outcome: str, elapsed: float) -> None:
-    """Counts a call in the default registry of ``prometheus_client``."""
-    if not _counters.cache_info().currsize:
-        with _making:  # a registry takes a name once
-            _counters()
-    counters = _counters()
-    if counters.calls is not None:
-        counters.calls.labels(task, outcome).inc()
-        counters.time.labels(task).observe(elapsed)
+    """Counts a call in the default registry of ``prometheus_client``, if that is installed."""
+    if _is_counted is None:
+        _make_counters()
+    if _counters is not None:
+        _counters.count(task, outcome, elapsed)
+
+
+def _make_counters() -> None:
+    global _counters, _is_counted
+    with _making:  # a registry takes a name once
+        if _is_counted is None:
+            try:
+                import prometheus_client
+            except ImportError:
+                _is_counted = False
+            else:
+                _counters = _Counters(prometheus_client)
+                _is_counted = True

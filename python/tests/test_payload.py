@@ -133,6 +133,12 @@ def test_a_wrong_call_is_pythons_own_error(shop: semel.Semel) -> None:
         with pytest.raises(TypeError):
             f(*arguments, **keywords)
 
+    @shop.once(name="g")
+    def g(a: int, *, b: int) -> None: ...
+
+    with pytest.raises(TypeError):
+        g(1, 2)  # type: ignore[call-arg]
+
 
 def test_values_have_one_spelling() -> None:
     moment = dt.datetime(2026, 3, 1, 12, tzinfo=dt.timezone(dt.timedelta(hours=2)))

@@ -79,9 +79,9 @@ class _App:
             )
 
     def _task(self, task: Any) -> Iterator[Finding]:
-        from ._task import _terms
+        from ._task import terms_of
 
-        name, terms, hard = task.name, _terms(type(task)), task.time_limit or self.conf.task_time_limit
+        name, terms, hard = task.name, terms_of(type(task)), task.time_limit or self.conf.task_time_limit
         yield from self._acknowledgement(name, task)
         yield from self._times(name, task, terms, hard)
         if hard is None and task.soft_time_limit is None and self.conf.task_soft_time_limit is None:
@@ -133,13 +133,13 @@ class _App:
         delay = max(backoff, float(task.default_retry_delay or 0))
         if not self._is_redis():
             return delay
-        options = self.conf.broker_transport_options or {}
+        options: dict[str, Any] = self.conf.broker_transport_options or {}
         interval = float(options.get("unacked_restore_interval", _RESTORE_SECONDS))
         sweep = interval * float(options.get("unacked_restore_throttle", _RESTORE_EVERY))
         return self._visibility() + sweep + delay
 
     def _visibility(self) -> float:
-        options = self.conf.broker_transport_options or {}
+        options: dict[str, Any] = self.conf.broker_transport_options or {}
         return float(options.get("visibility_timeout", _REDIS_VISIBILITY_SECONDS))
 
     def _is_redis(self) -> bool:

@@ -62,7 +62,7 @@ def keep(calls: Calls, request: Any, reason: str, why: str, payloads: Any, body:
 def letters(app: Any) -> list[Letter]:
     """The open letters of an app's store that Celery's messages left."""
     home = _semel(app).home.get()
-    found = []
+    found: list[Letter] = []
     for letter_id, reason, standing, delivery in native(home.letters):
         try:
             head, body = unpack(delivery)
@@ -119,7 +119,7 @@ def _letter(letter_id: str, reason: str, standing: str, head: dict[str, Any], bo
 
 
 def _headers(request: Any) -> dict[str, str]:
-    info = request.delivery_info or {}
+    info: dict[str, Any] = request.delivery_info or {}
     named = {
         "content-type": _BODY_TYPE,
         "celery-task-id": str(request.id),
@@ -142,7 +142,7 @@ def body_of(args: Any, kwargs: Any) -> bytes:
 
 def arguments_of(body: bytes, request: Any) -> dict[str, Any]:
     """The arguments as they came; as they are now where they have no JSON."""
-    kept = json.loads(body)
+    kept: dict[str, Any] = json.loads(body)
     if "text" in kept:
         return {"args": request.args, "kwargs": request.kwargs}
     return {"args": kept["args"], "kwargs": kept["kwargs"]}

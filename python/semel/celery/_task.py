@@ -27,7 +27,7 @@ from .._once import Calls, Terms, end, exceptions, replaced, run_once, value_of
 from .._outcomes import Ran
 from .._run import current
 from .._watch import Watch, log
-from . import _letters
+from . import _letters  # pyright: ignore[reportPrivateUsage]
 
 _WAIT_SECONDS = 1.0
 """How long a duplicate waits for the running one before its message is published again: it holds a slot of the pool."""
@@ -59,7 +59,7 @@ class Task(celery.Task):  # type: ignore[misc]
         if cls.once is not None:
             if inspect.iscoroutinefunction(inspect.unwrap(cls.run)):
                 raise ConfigError(f"{cls.name} is async, and Celery does not await tasks: nothing of it would run")
-            Binder(cls().run).rule(_terms(cls).key, cls.name)
+            Binder(cls().run, terms_of(cls).key, cls.name)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if self.once is None:
@@ -85,7 +85,7 @@ class Task(celery.Task):  # type: ignore[misc]
         if made is None:
             from ._setup import semel_of
 
-            made = Calls(semel_of(self.app), self.run, _terms(type(self)), route=self.name)
+            made = Calls(semel_of(self.app), self.run, terms_of(type(self)), route=self.name)
             self.__dict__["_semel_calls"] = made
         return made
 
@@ -166,7 +166,7 @@ class _Delivery:
         return args[2:], {**options, **given}
 
     def _outcome(self) -> Any:
-        letter = (self.request.headers or {}).get(_letters.HEADER)
+        letter = self._headers().get(_letters.HEADER)
         # A redriven letter without a key of its own runs under the letter's.
         payloads = self.calls.payloads(self.args, self.kwargs) if letter is None else (b"{}", str(letter).encode())
         self._payloads = None if letter is not None else payloads
@@ -245,7 +245,7 @@ class _Delivery:
         countdown = self._countdown(outcome)
         options: dict[str, Any] = {"countdown": countdown, "retries": self.request.retries}
         if isinstance(outcome, StoreUnavailable):
-            options["headers"] = {**(self.request.headers or {}), _AWAY: self._times_away() + 1}
+            options["headers"] = {**self._headers(), _AWAY: self._times_away() + 1}
         arguments = _letters.arguments_of(self._body, self.request)
         signature = self.task.signature_from_request(self.request, arguments["args"], arguments["kwargs"], **options)
         try:
@@ -261,14 +261,17 @@ class _Delivery:
         after, longest = getattr(outcome, "retry_after", _WAIT_SECONDS), _COUNTDOWN_MAX_SECONDS
         if isinstance(outcome, StoreUnavailable):
             after, longest = 2.0 ** min(self._times_away(), 6), _AWAY_MAX_SECONDS
-        options = self.task.app.conf.broker_transport_options or {}
+        options: dict[str, Any] = self.task.app.conf.broker_transport_options or {}
         limit = min(longest, float(options.get("visibility_timeout", 3600)) / 2)
         spread = random.uniform(0.8, 1.2)  # copies that waited together must not come back together
         return max(0.05, min(limit, after * spread))
 
     def _times_away(self) -> int:
         """How often this message met a store that was away, one time after the other."""
-        return int((self.request.headers or {}).get(_AWAY, 0))
+        return int(self._headers().get(_AWAY, 0))
+
+    def _headers(self) -> dict[str, Any]:
+        return self.request.headers or {}
 
     def _timeout(self) -> float:
         if self._says("timeout"):
@@ -280,10 +283,11 @@ class _Delivery:
         return self.calls.terms.wait if self._says("wait") else _WAIT_SECONDS
 
     def _says(self, term: str) -> bool:
-        return isinstance(self.task.once, dict) and term in self.task.once
+        once: Any = self.task.once
+        return isinstance(once, dict) and term in once
 
     def _queue(self) -> Any:
-        info = self.request.delivery_info or {}
+        info: dict[str, Any] = self.request.delivery_info or {}
         return info.get("routing_key")
 
     def _letter(self, reason: str, why: str) -> Any:
@@ -292,12 +296,10 @@ class _Delivery:
         return _letters.keep(self.calls, self.request, reason, why, self._payloads, self._body)
 
 
-def _terms(task: Any) -> Terms:
-    once = task.once
-    if isinstance(once, dict):
-        said = dict(once)
-    else:
-        said = {"key": None if once is True else once}
+def terms_of(task: Any) -> Terms:
+    """What a task class says of itself, as terms."""
+    once: Any = task.once
+    said: dict[str, Any] = {**once} if isinstance(once, dict) else {"key": None if once is True else once}
     if once is False or "name" in said:
         raise ConfigError(f"{task.name}: once={once!r}: leave `once` out, or name what makes two messages the same work")
     said["in_doubt_on"] = (*exceptions("in_doubt_on", said.get("in_doubt_on", ())), SoftTimeLimitExceeded)

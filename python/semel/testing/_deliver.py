@@ -126,9 +126,11 @@ class _Subject:
 
     def _deliver(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         if isinstance(self._task, Once):
-            return Once(self._calls)(*args, **kwargs)
+            once: Once[..., Any] = Once(self._calls)
+            return once(*args, **kwargs)
         if isinstance(self._task, AsyncOnce):
-            return asyncio.run(AsyncOnce(self._calls)(*args, **kwargs))
+            async_once: AsyncOnce[..., Any] = AsyncOnce(self._calls)
+            return asyncio.run(async_once(*args, **kwargs))
         # A Celery task, called directly: nothing is published.
         token = replaced.set(self._calls)
         try:

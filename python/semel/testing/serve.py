@@ -21,7 +21,7 @@ from .._payload import encode
 
 def main(arguments: list[str]) -> None:
     """Serves until it is ended."""
-    parser = argparse.ArgumentParser(prog="python -m semel.testing.serve", description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(prog="python -m semel.testing.serve", description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("task", help="module:name of a function, a function decorated with once, or a Celery task")
     parser.add_argument("--host", default="127.0.0.1")
     parser.add_argument("--port", type=int, default=int(os.environ.get("PORT", "8000")))

@@ -1,0 +1,13 @@
+from typing import Any
+
+class Ignore(Exception): ...
+
+class Reject(Exception):
+    reason: Any
+    requeue: bool
+    def __init__(self, reason: Any = ..., requeue: bool = ...) -> None: ...
+
+class Retry(Exception):
+    def __init__(self, message: Any = ..., exc: Any = ..., when: Any = ..., sig: Any = ...) -> None: ...
+
+class SoftTimeLimitExceeded(Exception): ...
