@@ -33,7 +33,7 @@ from ._home import HomeSlot
 from ._outcomes import Outcome, Ran, Replayed
 from ._payload import Encode, decoder, encode, return_annotation
 from ._run import Run, current
-from ._wait import native, on_loop
+from ._wait import native, native_claim, on_loop
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -313,7 +313,7 @@ def run_once(
 ) -> Any:
     """Claims, runs and records one call; its outcome."""
     try:
-        begun = native(calls.semel.home.get().begin, calls.native, *payloads, **begin)
+        begun = native_claim(calls.semel.home.get().begin, calls.native, *payloads, **begin)
     except StoreUnavailable as unavailable:
         return watch.ended("store_unavailable", unavailable)
     if isinstance(begun, _native.Ended):

@@ -22,7 +22,7 @@ from . import _native, _watch
 from ._errors import Again, ConfigError
 from ._once import Semel
 from ._run import Run, current
-from ._wait import native
+from ._wait import native_claim
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -86,7 +86,7 @@ class _Function:
         import flask
 
         watch = _watch.Watch(self)
-        delivery = native(
+        delivery = native_claim(
             _native.Delivery, self._semel.home.get(), self._route, request.method, request.full_path.rstrip("?"),
             list(request.headers.items()), request.get_data(),
         )  # fmt: skip
