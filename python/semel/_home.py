@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import atexit
 import logging
 import multiprocessing
@@ -9,6 +10,7 @@ import multiprocessing.util
 import os
 import threading
 import weakref
+from concurrent.futures import Future
 from typing import Optional
 
 from . import _native
@@ -29,6 +31,7 @@ class HomeSlot:
         self._cache = cache
         self._record_within = record_within
         self._home: Optional[_native.Home] = None
+        self._opening: Optional[Future[_native.Home]] = None
         self._opened_before_fork = False
         self._lock = threading.RLock()  # a signal's handler may call while this thread opens
         _slots.add(self)
@@ -43,6 +46,23 @@ class HomeSlot:
                 opened = self._open()
                 self._home = self._home or opened
             return self._home
+
+    async def get_async(self) -> _native.Home:
+        """The same on an event loop, which goes on meanwhile: one thread opens the store for all calls that wait."""
+        if self._home is not None:
+            return self._home
+        opening = self._opening
+        if opening is None or opening.done():
+            opening = self._opening = Future()
+            opening.set_running_or_notify_cancel()  # a call that is cancelled leaves it to the others
+            threading.Thread(target=self._open_for, args=(opening,), name="semel-open").start()
+        return await asyncio.wrap_future(opening)
+
+    def _open_for(self, waiting: Future[_native.Home]) -> None:
+        try:
+            waiting.set_result(self.get())
+        except BaseException as error:
+            waiting.set_exception(error)
 
     def is_open(self) -> bool:
         return self._home is not None
@@ -65,6 +85,7 @@ class HomeSlot:
             _left_alone.append(self._home)
             self._opened_before_fork = True
         self._home = None
+        self._opening = None
         self._lock = threading.RLock()
 
     def drain(self, within: float = _DRAIN_SECONDS) -> None:

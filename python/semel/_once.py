@@ -337,7 +337,7 @@ async def run_once_async(calls: Calls, args: tuple[Any, ...], kwargs: dict[str, 
     payload, own = calls.payloads(args, kwargs)
     watch = _watch.Watch(calls)
     try:
-        home = calls.semel.home.get()
+        home = await calls.semel.home.get_async()
         begun = await on_loop(home.begin_async, calls.native, payload, own)
     except StoreUnavailable as unavailable:
         return watch.ended("store_unavailable", unavailable)

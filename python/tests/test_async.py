@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import socket
+import threading
 import time
 from typing import Any
 
 import pytest
 
 import semel
+from semel._wait import on_loop
 
 from .conftest import Start
 
@@ -88,13 +91,13 @@ def test_a_call_cancelled_while_it_asks_runs_nothing_and_leaves_nothing_behind(s
 
     async def main() -> Any:
         await charge("warm")
+        answered = _told_of_answers(asyncio.get_running_loop())
         call = asyncio.create_task(charge("A-1"))
         await asyncio.sleep(0)  # it has asked; the answer comes to the loop later
-        time.sleep(0.2)  # the answer is there before the loop looks
+        assert answered.wait(20)  # it is there before the loop looks
         call.cancel()
         with pytest.raises(asyncio.CancelledError):
             await call
-        await asyncio.sleep(0.05)
         for _ in range(100):
             outcome = await charge.outcome("A-1")
             if not isinstance(outcome, semel.Again):
@@ -104,6 +107,69 @@ def test_a_call_cancelled_while_it_asks_runs_nothing_and_leaves_nothing_behind(s
     # Nothing of the cancelled call was begun, so even under park the next one runs.
     assert asyncio.run(main()) == semel.Ran(1)
     assert runs == ["warm", "A-1"]
+
+
+def _told_of_answers(loop: Any) -> threading.Event:
+    """Set when an answer has been put before the loop by another thread."""
+    answered = threading.Event()
+    put = loop.call_soon_threadsafe
+
+    def put_and_tell(*args: Any) -> Any:
+        handle = put(*args)
+        answered.set()
+        return handle
+
+    loop.call_soon_threadsafe = put_and_tell
+    return answered
+
+
+def test_a_run_granted_at_the_moment_of_a_cancellation_is_given_back(shop: semel.Semel) -> None:
+    runs = []
+
+    @shop.once(key="order_id", in_doubt="park")
+    async def charge(order_id: str) -> int:
+        runs.append(order_id)
+        return 1
+
+    async def main() -> Any:
+        def grant_and_cancel(loop: Any, answered: Any) -> None:
+            calls = charge.calls
+            loop.call_soon(answered, shop.home.get().begin(calls.native, *calls.payloads(("A-1",), {})))
+            loop.call_soon(asking.cancel)
+
+        asking = asyncio.create_task(on_loop(grant_and_cancel))
+        with pytest.raises(asyncio.CancelledError):
+            await asking
+        while isinstance(outcome := await charge.outcome("A-1"), semel.Again):
+            await asyncio.sleep(0.01)
+        return outcome
+
+    # Had it been dropped, it would be in doubt, and parked.
+    assert asyncio.run(main()) == semel.Ran(1)
+    assert runs == ["A-1"]
+
+
+@pytest.mark.parametrize("scheme", ["redis", "postgres"])
+def test_a_store_that_never_answers_does_not_stop_the_loop(namespace: str, scheme: str) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        shop = semel.Semel(f"{scheme}://u@127.0.0.1:{silent.getsockname()[1]}/", namespace=namespace)
+
+        @shop.once(key="order_id")
+        async def charge(order_id: str) -> None: ...
+
+        async def main() -> tuple[list[Any], float, float]:
+            began = last = time.monotonic()
+            longest = 0.0
+            calls = asyncio.gather(*(charge.outcome(f"A-{number}") for number in range(5)))
+            while not calls.done():
+                await asyncio.sleep(0.01)
+                last, pause = time.monotonic(), time.monotonic() - last
+                longest = max(longest, pause)
+            return await calls, longest, last - began
+
+        outcomes, longest, took = asyncio.run(main())
+    assert all(isinstance(outcome, semel.StoreUnavailable) for outcome in outcomes)
+    assert longest < took / 2, f"the loop stood still for {longest} s of {took} s"
 
 
 def test_a_loop_that_ends_with_answers_pending_ends(shop: semel.Semel) -> None:
