@@ -14,6 +14,10 @@ class ConfigError(Error):
     """A setting makes no sense; it is found when a function is decorated or a worker starts."""
 
 
+class LeftOpen(ConfigError):
+    """The function says ``completes="handler"`` and returned before the transaction ended in which it completed."""
+
+
 class Again(Error):
     """Nothing was run; the same call may be made again after ``retry_after`` seconds."""
 

@@ -19,6 +19,7 @@ from ._errors import (
     Error,
     Failed,
     Full,
+    LeftOpen,
     Mismatched,
     NotCompleted,
     NotKept,
@@ -33,6 +34,7 @@ from ._home import HomeSlot
 from ._outcomes import Outcome, Ran, Replayed
 from ._payload import Encode, decoder, encode, return_annotation
 from ._run import Run, current
+from ._transaction import is_left_open
 from ._wait import native, native_claim, on_loop
 
 P = ParamSpec("P")
@@ -209,8 +211,11 @@ class Calls:
     def key(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> str:
         return self.native.key(*self.payloads(args, kwargs))
 
-    def ending(self, value: Any) -> tuple[str, Optional[bytes]]:
+    def ending(self, value: Any, run: Run) -> tuple[str, Optional[bytes]]:
         """How a run ends that returned a value."""
+        if run.completed_in is not None and is_left_open(run.completed_in):
+            raise LeftOpen(f"{self.route} returned while the transaction was open in which semel.complete wrote, so nobody "
+                           f"knows yet whether it took effect: begin and commit it inside the function")
         if inspect.isawaitable(value) or inspect.isgenerator(value):
             close = getattr(value, "close", None)
             if close is not None:
@@ -227,14 +232,15 @@ class Calls:
         """How a run ends that raised."""
         return self.terms.kind(error), _written(error)
 
-    def ran(self, value: Any, ended: _native.Ended) -> Any:
+    def ran(self, value: Any, ended: _native.Ended, run: Run) -> Any:
         """What the caller hears whose own run returned a value: the outcome."""
         if ended.word in ("ran", "unrecorded") and not ended.is_final:
             if ended.body is not None and (self.terms.strict or self.terms.handler_completes):
                 value = self._value(ended)
             return Ran(value, recorded=ended.word == "ran")
         if ended.word == "failed" and self.terms.handler_completes and not ended.is_parked:
-            return NotCompleted(f"{self.route} returned without calling semel.complete: {_NOT_COMPLETED}")
+            said = "without calling semel.complete" if run.completed_in is None else "and its transaction has not committed"
+            return NotCompleted(f"{self.route} returned {said}: {_NOT_COMPLETED}")
         return self.heard(ended)
 
     def heard(self, ended: _native.Ended) -> Any:
@@ -318,18 +324,22 @@ def run_once(
         return watch.ended("store_unavailable", unavailable)
     if isinstance(begun, _native.Ended):
         return watch.ended(begun.word, calls.heard(begun), begun)
-    token = current.set(Run(begun, False, calls.terms.encode))
+    run = Run(begun, False, calls.terms.encode)
+    token = current.set(run)
     try:
         with watch.running(begun):
             value = call()
-        kind, body = calls.ending(value)
+        kind, body = calls.ending(value, run)
+    except LeftOpen as error:
+        _leave(begun, watch, error)
+        raise
     except BaseException as error:
         watch.raised(end(begun, *calls.failing(error)), error)
         raise
     finally:
         current.reset(token)
     ended = end(begun, kind, body)
-    return watch.ended(ended.word, calls.ran(value, ended), ended)
+    return watch.ended(ended.word, calls.ran(value, ended, run), ended)
 
 
 async def run_once_async(calls: Calls, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -343,18 +353,29 @@ async def run_once_async(calls: Calls, args: tuple[Any, ...], kwargs: dict[str, 
         return watch.ended("store_unavailable", unavailable)
     if isinstance(begun, _native.Ended):
         return watch.ended(begun.word, calls.heard(begun), begun)
-    token = current.set(Run(begun, True, calls.terms.encode))
+    run = Run(begun, True, calls.terms.encode)
+    token = current.set(run)
     try:
         with watch.running(begun):
             value = await calls.function(*args, **kwargs)
-        kind, body = calls.ending(value)
+        kind, body = calls.ending(value, run)
+    except LeftOpen as error:
+        _leave(begun, watch, error)
+        raise
     except BaseException as error:
         watch.raised(await _end_async(begun, *calls.failing(error)), error)
         raise
     finally:
         current.reset(token)
     ended = await _end_async(begun, kind, body)
-    return watch.ended(ended.word, calls.ran(value, ended), ended)
+    return watch.ended(ended.word, calls.ran(value, ended, run), ended)
+
+
+def _leave(begun: _native.Run, watch: _watch.Watch, error: LeftOpen) -> None:
+    """Does not wait for the record: the open transaction holds it, and does not end before its caller goes on."""
+    if begun.ended is None:
+        begun.fail_without_waiting(str(error))
+    watch.raised(None, error)
 
 
 def end(begun: _native.Run, kind: str, body: Optional[bytes], after: Optional[float] = None) -> _native.Ended:

@@ -31,6 +31,8 @@ class Run:
         self.core = core
         self.is_async = is_async
         self.hook = hook
+        self.completed_in: Any = None
+        """The transaction, connection or cursor in which it was completed."""
 
     @property
     def key(self) -> str:

@@ -23,6 +23,7 @@ def complete(tx: Any, value: Any = None, *, status: int = 200) -> Any:
         raise ConfigError("semel.complete needs a transaction, and this connection commits each statement by itself: the "
                           "record and your writes would not commit together; begin a transaction first")
     body = encode(value, going_on.hook).decode()
+    going_on.completed_in = tx
     answer = _select(tx, _COMPLETE, (going_on.key, going_on.fence, status, body))
     if inspect.isawaitable(answer):
         return _then(answer, value)
@@ -48,6 +49,25 @@ def _is_autocommit(tx: Any) -> bool:
         connection = getattr(tx, "connection", tx)  # of a cursor
         is_idle = connection.info.transaction_status == 0
         return bool(connection.autocommit) and is_idle
+    return False
+
+
+def is_left_open(tx: Any) -> bool:
+    """Whether a transaction is surely still open. A connection that went back to a pool may be somebody else's by now, so
+    nothing is said of those."""
+    of = type(tx).__module__.split(".")[0]
+    try:
+        if of == "asyncpg":
+            return bool(tx.is_in_transaction())
+        if of == "sqlalchemy":
+            return bool(tx.in_transaction())
+        if of == "django":
+            return bool(getattr(tx, "db", tx).in_atomic_block)
+        if of == "psycopg":
+            connection = getattr(tx, "connection", tx)  # of a cursor
+            return getattr(connection, "_pool", None) is None and connection.info.transaction_status in (1, 2)
+    except Exception:  # a connection that was closed or given back
+        return False
     return False
 
 

@@ -40,7 +40,7 @@ class Watch:
 
     def raised(self, ended: Optional[_native.Ended], error: BaseException) -> None:
         """Tells of a run whose function raised."""
-        self._tell(_word("failed", ended), ended, error)
+        self._tell("retryable" if ended is None else _word("failed", ended), ended, error)
 
     def _tell(self, word: str, ended: Optional[_native.Ended], error: Optional[BaseException] = None) -> None:
         elapsed = time.monotonic() - self._began

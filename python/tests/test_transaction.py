@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from typing import Any, Callable
 
 import psycopg
@@ -256,3 +257,68 @@ def test_a_connection_without_a_transaction_is_refused(stock: str) -> None:
 
     with pytest.raises(semel.ConfigError, match="needs a transaction"):
         take("A-1")
+
+
+def _outside_psycopg(url: str) -> Any:
+    return psycopg.connect(url)
+
+
+def _outside_sqlalchemy(url: str) -> Any:
+    import sqlalchemy
+    from sqlalchemy.orm import sessionmaker
+
+    engine = sqlalchemy.create_engine(url.replace("postgres://", URL_OF_SQLALCHEMY), poolclass=sqlalchemy.NullPool)
+    return sessionmaker(engine).begin()
+
+
+@pytest.mark.parametrize("begin", [_outside_psycopg, _outside_sqlalchemy])
+def test_a_transaction_that_is_open_when_the_function_returns_is_refused(stock: str, begin: Any) -> None:
+    import sqlalchemy
+
+    shop = semel.Semel(stock, namespace="shop")
+    sql: Any = TAKE if begin is _outside_psycopg else sqlalchemy.text(TAKE)
+    opened: list[Any] = []
+
+    @shop.once(key="order_id", completes="handler", wait="20s")
+    def take(order_id: str) -> Any:
+        opened[-1].execute(sql)
+        return semel.complete(opened[-1], {"ok": True})
+
+    # It leaves the transaction, which rolls back: nothing happened, and the next call may run.
+    began = time.monotonic()
+    with pytest.raises(semel.ConfigError, match="begin and commit it inside the function"), begin(stock) as tx:
+        opened.append(tx)
+        take("A-1")
+    assert time.monotonic() - began < 8, "it must not wait for a record that its own caller holds"
+    assert left(stock) == 10
+    # Who commits all the same has made it happen, and that is what the next call hears.
+    with begin(stock) as tx:
+        opened.append(tx)
+        with pytest.raises(semel.ConfigError, match="begin and commit it inside the function"):
+            eventually(lambda: take("A-1"))
+    assert eventually(lambda: take("A-1")) == {"ok": True}
+    assert left(stock) == 9
+
+
+def eventually(call: Callable[[], Any]) -> Any:
+    deadline = time.monotonic() + 40
+    while True:
+        try:
+            return call()
+        except semel.Again:
+            assert time.monotonic() < deadline
+            time.sleep(0.05)
+
+
+def test_what_was_completed_and_not_committed_is_not_done(stock: str) -> None:
+    shop = semel.Semel(stock, namespace="shop", record_within="500ms")
+
+    @shop.once(key="order_id", completes="handler")
+    def take(order_id: str) -> Any:
+        with psycopg.connect(stock) as tx:
+            value = semel.complete(tx, {"ok": True})
+            tx.rollback()
+            return value
+
+    outcome = take.outcome("A-1")
+    assert isinstance(outcome, semel.NotCompleted) and "its transaction has not committed" in str(outcome)
