@@ -6,7 +6,7 @@ from __future__ import annotations
 import inspect
 import random
 import sys
-from typing import Any, Optional
+from typing import Any, Callable, Optional
 
 import celery
 from celery.exceptions import Ignore, Reject, Retry, SoftTimeLimitExceeded
@@ -116,6 +116,7 @@ class _Delivery:
         # As they came: the task may change what it was given.
         self._body = _letters.body_of(args, kwargs)
         self._payloads: Optional[tuple[bytes, bytes]] = None
+        self._returned = False
         self.retry_later: Any = None
         self.retry_for: Optional[BaseException] = None
         self._value_beside_retry: Optional[Ran[Any]] = None
@@ -131,17 +132,35 @@ class _Delivery:
         self.request.semel_delivery = self
         try:
             outcome = self._outcome()
-        except _NOT_FAILURES as steering:
-            if isinstance(steering, Reject) and not steering.requeue:
-                self._letter("failed", f"rejected: {steering.reason}")
-            raise
         except BaseException as error:
-            if self._run is None:
-                return self._not_begun(error)
-            raise self._failed(error) from None
+            raised = error
+            return self._despite_the_limit(lambda: self._raised(raised), raised)
         finally:
             self.request.semel_delivery = None
-        return self._answer(outcome)
+        return self._despite_the_limit(lambda: self._answer(outcome))
+
+    def _despite_the_limit(self, tell: Callable[[], Any], own: Optional[BaseException] = None) -> Any:
+        """What became of the message is decided, so a soft limit is too late. It comes once, and to keep a letter or to
+        publish a second time does no harm. ``own`` is what the task raised itself."""
+        try:
+            return tell()
+        except SoftTimeLimitExceeded as late:
+            if late is own:
+                raise
+            log.warning("%s[%s] was over when its soft limit came, which is dropped", self.calls.route, self.request.id)
+            return tell()
+
+    def _raised(self, error: BaseException) -> Any:
+        if isinstance(error, _NOT_FAILURES):
+            if isinstance(error, Reject) and not error.requeue:
+                self._letter("failed", f"rejected: {error.reason}")
+            raise error
+        if self._run is None:
+            return self._not_begun(error)
+        ended = self._run.ended
+        if self._returned and isinstance(error, SoftTimeLimitExceeded) and ended and ended.word in ("ran", "unrecorded"):
+            return self._answer(self.calls.heard(ended))  # the limit came when the value was recorded
+        raise self._failed(error) from None
 
     def _not_begun(self, error: BaseException) -> Any:
         """Nothing ran: a message that can have no key is kept, any other comes again."""
@@ -185,6 +204,7 @@ class _Delivery:
             if self.retry_later is not None:
                 self.retry_later()
             raise
+        self._returned = True
         if self.retry_later is not None:
             self.record_retry(self.retry_for)
             self.retry_later()
@@ -250,6 +270,8 @@ class _Delivery:
         signature = self.task.signature_from_request(self.request, arguments["args"], arguments["kwargs"], **options)
         try:
             signature.apply_async()
+        except SoftTimeLimitExceeded:
+            raise  # it is published all the same
         except Exception as error:
             log.error("%s[%s] could not be published again: %s", self.calls.route, self.request.id, error)
             if self.task.acks_late:
