@@ -61,6 +61,30 @@ def test_a_child_cannot_end_its_parents_run(shared: semel.Semel) -> None:
     assert "belongs to process" in charge("A-1")
 
 
+def test_a_step_that_forks_is_ended_by_the_process_that_began_it(shared: semel.Semel) -> None:
+    reader, writer = os.pipe()
+    children = []
+
+    def fork(step: semel.StepInfo) -> str:
+        children.append(os.fork())
+        return "child" if children[0] == 0 else "parent"
+
+    @shared.once(key="order_id")
+    def charge(order_id: str) -> str:
+        try:
+            return semel.step("mail", fork)
+        except BaseException as error:
+            os.write(writer, str(error).encode())
+            raise
+        finally:
+            if children[0] == 0:
+                os._exit(0)
+
+    assert charge("A-1") == "parent"
+    os.waitpid(children[0], 0)
+    assert "this step belongs to process" in os.read(reader, 65536).decode()
+
+
 def test_gunicorn_with_preload_serves(redis_url: str, namespace: str, tmp_path: Path) -> None:
     """The master uses the store before it forks its workers."""
     import sys

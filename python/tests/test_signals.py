@@ -7,9 +7,11 @@ import signal
 import subprocess
 import time
 from pathlib import Path
-from typing import Iterator
+from typing import Callable, Iterator
 
 import pytest
+
+import semel
 
 from .conftest import Start, free_port, wait_for_port
 
@@ -18,11 +20,20 @@ class OwnRedis:
     """A Redis of the test's own, which can be stopped."""
 
     def __init__(self, directory: Path) -> None:
-        port = free_port()
+        self.port = port = free_port()
         self.url = f"redis://127.0.0.1:{port}/"
         command = ["redis-server", "--port", str(port), "--bind", "127.0.0.1", "--save", "", "--dir", str(directory)]
         self.process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
         wait_for_port(port)
+
+    def has_unread(self) -> bool:
+        """Whether somebody has sent what it has not read: by its sockets' receive queues."""
+        port = f":{self.port:04X}"
+        for line in Path("/proc/net/tcp").read_text().splitlines()[1:]:
+            _, local, _, _, queues, *_ = line.split()
+            if local.endswith(port) and int(queues.split(":")[1], 16):
+                return True
+        return False
 
     def hold(self) -> None:
         os.kill(self.process.pid, signal.SIGSTOP)
@@ -38,6 +49,20 @@ def redis(tmp_path: Path) -> Iterator[OwnRedis]:
     server.go()
     server.process.terminate()
     server.process.wait(20)
+
+
+def until(what: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 20
+    while not what():
+        assert time.monotonic() < deadline, what
+        time.sleep(0.005)
+
+
+def is_pending(process: subprocess.Popen[str], sent: signal.Signals) -> bool:
+    """Whether a signal has not reached the process yet."""
+    status = Path(f"/proc/{process.pid}/status").read_text()
+    masks = [int(line.split()[1], 16) for line in status.splitlines() if line.startswith(("SigPnd", "ShdPnd"))]
+    return any(mask & (1 << (sent - 1)) for mask in masks)
 
 
 class Called:
@@ -66,14 +91,13 @@ def test_a_signal_while_claiming_ends_the_call_and_nothing_ran(
     redis.hold()
     call.go()
     call.expect("calling")
-    time.sleep(0.3)  # the claim is on its way; there is nothing else to wait for
+    until(redis.has_unread)  # the claim is on its way
     began = time.monotonic()
     call.process.send_signal(sent)
     call.expect(says)
     assert time.monotonic() - began < 5
     redis.go()
-    time.sleep(0.5)  # what was claimed for nobody is given back
-    call.go()
+    call.go()  # and waits until what was claimed for nobody is given back
     call.expect("running")
     call.expect("again Ran(value='done', recorded=True)")
 
@@ -98,9 +122,9 @@ def test_a_signal_while_recording_does_not_undo_the_record(start: Start, redis: 
     redis.hold()
     call.go()
     call.expect("recording")
-    time.sleep(0.3)  # the outcome is on its way
+    until(redis.has_unread)  # the outcome is on its way
     call.process.send_signal(signal.SIGUSR1)
-    time.sleep(0.3)
+    until(lambda: not is_pending(call.process, signal.SIGUSR1))
     redis.go()
     call.expect("value done")
     call.go()
@@ -120,11 +144,17 @@ def test_a_process_that_ends_waits_for_the_store_to_take_what_ran(
     process.stdin.write("\n")
     process.stdin.flush()
     assert process.stdout.readline() == "outcome Ran(value='done', recorded=False)\n"
-    time.sleep(0.3)
+    assert process.stdout.readline() == "ending\n"
     assert process.poll() is None, "it must wait for the store"
     redis.go()
     out, err = process.communicate(timeout=20)
     assert process.returncode == 0 and "is not recorded" not in err, err
+    charge = semel.Semel(redis.url, namespace=namespace).once(key="order_id", name="charge")(_never)
+    assert charge.outcome("A-1") == semel.Replayed("done")
+
+
+def _never(order_id: str) -> str:
+    raise AssertionError("it ran already")
 
 
 def test_what_the_store_never_took_is_named(start: Start, redis: OwnRedis, namespace: str) -> None:

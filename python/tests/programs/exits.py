@@ -1,7 +1,9 @@
 """Ends while the store does not have the outcome of a run. argv = url, namespace, how: `plain`, `multiprocessing`."""
 
+import atexit
 import logging
 import multiprocessing
+import multiprocessing.util
 import sys
 
 import semel
@@ -22,6 +24,15 @@ def main() -> None:
 
     charge("warm")
     print("outcome", charge.outcome("A-1"), flush=True)
+    if how == "multiprocessing":
+        multiprocessing.util.Finalize(None, say_ending, exitpriority=20)
+    else:
+        atexit.register(say_ending)
+
+
+def say_ending() -> None:
+    """Before the package waits for the store."""
+    print("ending", flush=True)
 
 
 if how == "multiprocessing":
