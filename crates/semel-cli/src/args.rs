@@ -117,6 +117,9 @@ pub(crate) struct InitArgs {
 pub(crate) struct CheckArgs {
     #[command(flatten)]
     pub(crate) gate: GateArgs,
+    /// Judge a Celery app instead, by the `semel` of the Python package: only that can import one
+    #[arg(long, value_name = "MODULE:APP", exclusive = true)]
+    pub(crate) celery: Option<String>,
     /// Print JSON
     #[arg(long)]
     pub(crate) json: bool,

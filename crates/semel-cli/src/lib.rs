@@ -77,6 +77,7 @@ fn failure(error: &anyhow::Error) -> u8 {
     if error.is::<config::Mistakes>()
         || error.is::<config::Broken>()
         || error.is::<commands::broker::InvalidInput>()
+        || error.is::<commands::check::NeedsPython>()
     {
         64
     } else if error.is::<commands::prove::CouldNotJudge>() {

@@ -5,7 +5,22 @@ use crate::config::{self, Broken, Finding, Mistakes};
 use crate::out::to_stdout;
 use serde_json::{Value, json};
 
+/// A Celery app was asked about, and there is no Python here to import it. The command of the Python package answers
+/// that question before it comes here.
+#[derive(Debug, thiserror::Error)]
+#[error(
+    "--celery {app} is answered by the `semel` of the Python package, and this is the program without Python: \
+     `pip install ./python` in the environment of the app's workers, and run that environment's \
+     `semel check --celery {app}`"
+)]
+pub(crate) struct NeedsPython {
+    app: String,
+}
+
 pub(crate) fn run(args: &CheckArgs) -> anyhow::Result<()> {
+    if let Some(app) = args.celery.clone() {
+        return Err(NeedsPython { app }.into());
+    }
     let config = match config::load(&args.gate) {
         Ok(config) => config,
         Err(mistakes) => {

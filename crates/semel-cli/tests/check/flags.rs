@@ -44,6 +44,17 @@ fn one_route_needs_no_file() {
 }
 
 #[test]
+fn a_celery_app_is_judged_by_the_python_package() {
+    let directory = TempDir::new().unwrap();
+    for flags in ["--celery shop:app", "--celery=shop:app"] {
+        let said = semel(directory.path(), &format!("check {flags}"), &[]);
+        said.ends(64, "`pip install ./python` in the environment");
+    }
+    let said = semel(directory.path(), "check --celery shop:app --json", &[]);
+    said.ends(64, "cannot be used with one or more of the other");
+}
+
+#[test]
 fn flags_come_before_the_file_but_describe_no_route_beside_it() {
     let said = check_with(GOOD, "--listen 127.0.0.1:7000", &[("PORT", "1")]).good();
     said.has("whoever reaches 127.0.0.1:7000");
