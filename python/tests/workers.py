@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import signal
 import subprocess
@@ -11,6 +12,7 @@ from pathlib import Path
 from typing import Any, Callable
 
 WITHIN = 60
+_numbers = itertools.count()
 
 
 class CeleryWorkers:
@@ -27,9 +29,10 @@ class CeleryWorkers:
         self, pool: str = "prefork", concurrency: int = 2, *options: str, **environment: str
     ) -> subprocess.Popen[bytes]:
         number = len(self._processes)
+        # A name of its own: on RabbitMQ two workers of one name do not start.
         command = [
             sys.executable, "-m", "celery", "-A", self._app, "worker", "--pool", pool, "-c", str(concurrency),
-            "-n", f"w{number}@%h", "--without-gossip", "--without-mingle", "--without-heartbeat", "-l", "INFO", *options,
+            "-n", f"w{os.getpid()}-{next(_numbers)}@%h", "--without-gossip", "--without-mingle", "--without-heartbeat", "-l", "INFO", *options,
         ]  # fmt: skip
         environment = {**self._environment, **environment}
         with (self._logs / f"worker-{number}.log").open("wb") as log:
