@@ -9,6 +9,7 @@
 mod postgres;
 mod redis;
 mod pgbouncer;
+mod rabbitmq;
 mod shared;
 mod python;
 mod node;
@@ -23,11 +24,13 @@ pub use command::run;
 pub use emulator::{CLOUD_TASKS_EMULATOR, cloud_tasks_emulator};
 pub use node::node;
 pub use packages::{
-    find_program, install, missing_bench_packages, missing_packages, missing_tools,
+    find_program, install, missing_bench_packages, missing_long_packages, missing_packages,
+    missing_tools,
 };
 pub use pgbouncer::PgBouncer;
 pub use postgres::{Postgres, query};
-pub use python::{python, python_with};
+pub use python::{python, python_of, python_with};
+pub use rabbitmq::RabbitMq;
 pub use redis::Redis;
 pub use semel_rig::{Process, Program, free_port, until};
 pub use shared::{fresh_database, redis_url};

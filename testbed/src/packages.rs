@@ -15,6 +15,9 @@ const REDIS_VERSION_MIN: (u32, u32) = (7, 0);
 /// Where Debian puts each major version of PostgreSQL.
 const POSTGRES_HOME: &str = "/usr/lib/postgresql";
 
+/// RabbitMQ's own program. The one on Debian's PATH runs it as another user, in the directory of the system's server.
+const RABBITMQ_SERVER: &str = "/usr/lib/rabbitmq/bin/rabbitmq-server";
+
 /// Looked at directly: servers live in sbin, which is often not on a developer's PATH.
 const PROGRAM_DIRS: &[&str] = &["/usr/local/bin", "/usr/local/sbin", "/usr/bin", "/usr/sbin"];
 
@@ -41,6 +44,12 @@ pub fn missing_packages() -> Vec<&'static str> {
 #[must_use]
 pub fn missing_bench_packages() -> Vec<&'static str> {
     absent([("nginx-light", "nginx"), ("wrk", "wrk")].map(found))
+}
+
+/// Packages to install beside those before the long tests of the Python package can run.
+#[must_use]
+pub fn missing_long_packages() -> Vec<&'static str> {
+    absent([("rabbitmq-server", rabbitmq_server())])
 }
 
 /// Packages to install before the examples and Google's clients can be tested; empty when all are here.
@@ -133,6 +142,13 @@ pub(crate) fn redis_server() -> anyhow::Result<PathBuf> {
 /// PgBouncer's program.
 pub(crate) fn pgbouncer() -> anyhow::Result<PathBuf> {
     find_program("pgbouncer")
+}
+
+/// RabbitMQ's server program.
+pub(crate) fn rabbitmq_server() -> anyhow::Result<PathBuf> {
+    let program = PathBuf::from(RABBITMQ_SERVER);
+    let missing = "RabbitMQ is not installed: apt-get install rabbitmq-server, then retry";
+    program.exists().then_some(program).context(missing)
 }
 
 fn postgres_bin_of(major: u32) -> PathBuf {

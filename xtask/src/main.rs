@@ -40,7 +40,7 @@ enum Command {
     /// Attack for longer than a test may (`gate`, `specimens`), with what that needs installed.
     Prove(prove::ProveArgs),
     /// Start private servers, print their addresses, keep them until Ctrl-C or the end of stdin.
-    Servers,
+    Servers(servers::ServersArgs),
 }
 
 fn main() -> ExitCode {
@@ -48,7 +48,7 @@ fn main() -> ExitCode {
         Command::Test(args) => test::test(&args),
         Command::Bench(args) => bench::bench(&args),
         Command::Prove(args) => prove::prove(&args),
-        Command::Servers => servers::keep(),
+        Command::Servers(args) => servers::keep(&args),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,

@@ -33,7 +33,7 @@ pub(crate) fn table(steps: &[Took]) -> String {
 }
 
 /// How much passed, and what could not be run.
-pub(crate) fn counts(passed: Count, not_run: &[&str]) -> String {
+pub(crate) fn counts(passed: Count, not_run: &[String]) -> String {
     let Count {
         programs,
         tests,

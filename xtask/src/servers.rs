@@ -1,7 +1,15 @@
 //! Servers that every test of a run shares, and `cargo xtask servers` for those who run tests one by one.
 
 use anyhow::Context;
-use testbed::{PgBouncer, Postgres, Redis};
+use testbed::{PgBouncer, Postgres, RabbitMq, Redis};
+
+/// What to start.
+#[derive(Debug, clap::Args)]
+pub(crate) struct ServersArgs {
+    /// RabbitMQ too, for the long tests of the Python package.
+    #[arg(long)]
+    long: bool,
+}
 
 /// One of each, told to tests by their environment.
 #[derive(Debug)]
@@ -35,10 +43,23 @@ impl Servers {
     }
 }
 
-pub(crate) fn keep() -> anyhow::Result<()> {
+/// RabbitMQ, which only the long tests of the Python package use. Installs it first.
+pub(crate) fn rabbitmq() -> anyhow::Result<RabbitMq> {
+    testbed::install(&testbed::missing_long_packages())?;
+    RabbitMq::start()
+}
+
+/// How tests are told of it.
+pub(crate) fn rabbitmq_variable(rabbitmq: &RabbitMq) -> (&'static str, String) {
+    ("SEMEL_TEST_RABBITMQ_URL", rabbitmq.url())
+}
+
+pub(crate) fn keep(args: &ServersArgs) -> anyhow::Result<()> {
     testbed::install(&testbed::missing_packages())?;
     let servers = Servers::start()?;
-    for (name, value) in servers.environment() {
+    let rabbitmq = args.long.then(rabbitmq).transpose()?;
+    let beside = rabbitmq.as_ref().map(rabbitmq_variable);
+    for (name, value) in servers.environment().into_iter().chain(beside) {
         println!("export {name}={value}");
     }
     eprintln!("the servers run until Ctrl-C or the end of stdin; their data goes with them");

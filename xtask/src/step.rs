@@ -72,7 +72,7 @@ pub(crate) struct World {
     servers: Option<Servers>,
     suite: Suite,
     pub(crate) passed: Count,
-    pub(crate) not_run: Vec<&'static str>,
+    pub(crate) not_run: Vec<String>,
 }
 
 // === impl Step ===
@@ -97,10 +97,12 @@ impl Step {
 
     pub(crate) fn run(self, world: &mut World) -> anyhow::Result<()> {
         match self {
-            Self::Install => install(),
+            Self::Install => install(world.long),
             Self::Format => run::run(&mut cargo("fmt --all --check")),
             Self::Dependencies => {
-                world.not_run.extend(dependencies::check()?);
+                world
+                    .not_run
+                    .extend(dependencies::check()?.map(String::from));
                 Ok(())
             }
             Self::Lint => run::run(&mut cargo(
@@ -164,7 +166,12 @@ impl World {
     fn python(&mut self) -> anyhow::Result<()> {
         python::build()?;
         let long = self.long;
-        python::test(self.servers()?.environment(), long)
+        let environment = self.servers()?.environment();
+        if !long {
+            return python::test(&environment);
+        }
+        self.not_run.extend(python::test_long(&environment)?);
+        Ok(())
     }
 
     fn run_part(&mut self, part: Part) -> anyhow::Result<()> {
@@ -200,9 +207,12 @@ impl World {
     }
 }
 
-fn install() -> anyhow::Result<()> {
+fn install(long: bool) -> anyhow::Result<()> {
     let mut missing = testbed::missing_packages();
     missing.extend(testbed::missing_tools());
+    if long {
+        missing.extend(testbed::missing_long_packages());
+    }
     if missing.is_empty() {
         eprintln!("nothing is missing");
     }
