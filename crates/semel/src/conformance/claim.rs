@@ -2,12 +2,12 @@
 
 use super::answer::{Judged, about, end, granted, is, that};
 use super::behaviour::behaviours;
-use super::stage::{DELAY, DONE, LEASE, Piece, RETENTION, Stage, WHY};
-use crate::record::{Claim, Claimed, Ending, FailKind, Held, InDoubt, Lease, State};
+use super::stage::is_next_run;
+use super::stage::{AT_ONCE, DELAY, DONE, LEASE, Piece, RETENTION, Stage, WAITING, WHY};
+use crate::record::{Claim, Claimed, Ending, InDoubt, State};
 use crate::store::StoreExt;
 use crate::{Fingerprint, Key};
 use std::num::NonZeroU32;
-use std::time::Duration;
 
 behaviours![
     BEHAVIOURS:
@@ -38,11 +38,8 @@ async fn an_absent_key_is_granted(stage: &Stage<'_>) -> Judged {
         && lease.owner == claim.owner
         && lease.attempt == 1
         && lease.born == lease.fence;
-    that(
-        so,
-        "the claim's key and owner, attempt 1, born = fence",
-        &lease,
-    )?;
+    let expected = "the claim's key and owner, attempt 1, born = fence";
+    that(so, expected, &lease)?;
     let record = piece.is_in(State::Running).await?;
     let so = record.fingerprint == piece.fingerprint
         && record.attempts == 1
@@ -51,11 +48,8 @@ async fn an_absent_key_is_granted(stage: &Stage<'_>) -> Judged {
         && record.result.is_none();
     that(so, "look shows what was granted, without a result", &record)?;
     let kept = record.expires_at.since(record.lease_until);
-    that(
-        kept >= RETENTION,
-        "retention begins where the lease ends",
-        kept,
-    )
+    let so = kept >= RETENTION;
+    that(so, "retention begins where the lease ends", kept)
 }
 
 async fn a_live_lease_is_busy(stage: &Stage<'_>) -> Judged {
@@ -84,34 +78,24 @@ async fn same_owner_after_the_lapse_is_a_new_run(stage: &Stage<'_>) -> Judged {
     let first = piece.grant_to(&claim).await?;
     stage.pass(LEASE).await;
     let second = piece.grant_to(&claim).await?;
-    is_second_run(&first, &second)
+    is_next_run(&first, &second, 2)
 }
 
 async fn a_lapsed_lease_is_taken_over(stage: &Stage<'_>) -> Judged {
     let (piece, first) = stage.piece_in(State::Running).await?;
     stage.pass(LEASE).await;
     let second = piece.grant().await?;
-    is_second_run(&first, &second)?;
+    is_next_run(&first, &second, 2)?;
     let record = piece.is_in(State::Running).await?;
     let so = record.is_of(&second) && record.attempts == 2;
     that(so, "the record is the new run's", record)
 }
 
-/// The second run of the same incarnation.
-fn is_second_run(first: &Lease, second: &Lease) -> Judged {
-    let so = second.fence > first.fence && second.attempt == 2 && second.born == first.born;
-    let expected = "a higher fence, attempt 2, the same born";
-    that(so, expected, (first, second))
-}
-
 async fn a_success_is_replayed(stage: &Stage<'_>) -> Judged {
     let (piece, lease) = stage.piece_in(State::Succeeded).await?;
     let before = piece.record().await?;
-    that(
-        before.is_of(&lease),
-        "the completion's fence and owner",
-        &before,
-    )?;
+    let so = before.is_of(&lease);
+    that(so, "the completion's fence and owner", &before)?;
     replayed(stage, &piece, Ending::Succeeded, DONE).await?;
     piece.is_still(&before).await
 }
@@ -147,7 +131,7 @@ async fn a_waiting_record_that_is_due_is_granted(stage: &Stage<'_>) -> Judged {
     let (piece, first) = stage.piece_in(State::Waiting).await?;
     stage.pass(DELAY).await;
     let second = piece.grant().await?;
-    is_second_run(&first, &second)?;
+    is_next_run(&first, &second, 2)?;
     let record = piece.is_in(State::Running).await?;
     that(record.result.is_none(), "the last failure is gone", record)
 }
@@ -184,9 +168,7 @@ async fn another_fingerprint_does_not_take_over_a_lapsed_lease(stage: &Stage<'_>
         piece.is_told(&other, Claimed::Mismatched).await?;
     }
     piece.is_still(&before).await?;
-    piece
-        .completes(&lease, Held::Applied(State::Succeeded))
-        .await
+    piece.reaches(&lease, State::Succeeded).await
 }
 
 async fn a_lapse_under_park_is_parked(stage: &Stage<'_>) -> Judged {
@@ -198,11 +180,8 @@ async fn a_lapse_under_park_is_parked(stage: &Stage<'_>) -> Judged {
     }
     let record = piece.is_in(State::Parked).await?;
     let so = record.is_of(&lease) && record.attempts == 1;
-    that(
-        so,
-        "parked with the fence and owner of the lapsed run",
-        record,
-    )
+    let expected = "parked with the fence and owner of the lapsed run";
+    that(so, expected, record)
 }
 
 async fn a_lapse_of_the_same_owner_under_park_is_parked(stage: &Stage<'_>) -> Judged {
@@ -221,11 +200,8 @@ async fn a_lapse_at_max_attempts_is_parked(stage: &Stage<'_>) -> Judged {
     };
     for attempt in [1, 2] {
         let lease = piece.grant_to(&twice()).await?;
-        that(
-            lease.attempt == attempt,
-            &format!("attempt {attempt}"),
-            lease,
-        )?;
+        let so = lease.attempt == attempt;
+        that(so, &format!("attempt {attempt}"), lease)?;
         stage.pass(LEASE).await;
     }
     piece.is_told(&twice(), Claimed::Parked).await
@@ -240,13 +216,7 @@ async fn a_lapse_below_max_attempts_runs_again(stage: &Stage<'_>) -> Judged {
     piece.grant_to(&thrice()).await?;
     stage.pass(LEASE).await;
     let second = piece.grant_to(&thrice()).await?;
-    let failed = piece.fail(
-        &second,
-        FailKind::Retryable {
-            delay: Duration::ZERO,
-        },
-    );
-    is("fail", Held::Applied(State::Waiting), failed.await)?;
+    piece.fails(&second, AT_ONCE, WAITING).await?;
     let third = piece.grant_to(&thrice()).await?;
     that(third.attempt == 3, "attempt 3 of 3", third)
 }

@@ -1,11 +1,10 @@
 //! How one incarnation of a key ends, by an operator or by time, and the next one begins.
 
-use super::answer::{Judged, is, that};
+use super::answer::{Judged, that};
 use super::behaviour::behaviours;
-use super::stage::{AGES, DELAY, LEASE, RETENTION, Stage};
+use super::stage::{AGES, DELAY, EXPIRING, LEASE, RETENTION, Stage};
 use crate::Fingerprint;
 use crate::record::{Acted, Claim, Claimed, Held, Lease, Operation, State};
-use crate::store::StoreExt;
 use std::time::Duration;
 
 behaviours![
@@ -30,9 +29,7 @@ async fn a_live_lease_is_not_forgotten(stage: &Stage<'_>) -> Judged {
     let before = piece.record().await?;
     piece.act(Operation::Forget, Acted::Refused).await?;
     piece.is_still(&before).await?;
-    piece
-        .completes(&lease, Held::Applied(State::Succeeded))
-        .await
+    piece.reaches(&lease, State::Succeeded).await
 }
 
 async fn everything_else_is_forgotten(stage: &Stage<'_>) -> Judged {
@@ -41,7 +38,7 @@ async fn everything_else_is_forgotten(stage: &Stage<'_>) -> Judged {
         if state == State::Running {
             stage.pass(LEASE).await;
         }
-        piece.act(Operation::Forget, Acted::Applied).await?;
+        piece.applies(Operation::Forget).await?;
         piece.is_absent().await?;
         piece.act(Operation::Forget, Acted::Gone(None)).await?;
         let new = piece.grant().await?;
@@ -53,20 +50,14 @@ async fn everything_else_is_forgotten(stage: &Stage<'_>) -> Judged {
 async fn a_forgotten_run_is_stale(stage: &Stage<'_>) -> Judged {
     let (piece, lease) = stage.piece_in(State::Running).await?;
     stage.pass(LEASE).await;
-    piece.act(Operation::Forget, Acted::Applied).await?;
+    piece.applies(Operation::Forget).await?;
     piece.completes(&lease, Held::Stale).await?;
-    let renewed = stage.store.renew(&lease, LEASE, RETENTION).await;
-    is("renew", Held::Stale, renewed)?;
+    piece.renews(&lease, Held::Stale).await?;
     piece.is_absent().await
 }
 
 async fn an_expired_key_is_granted_anew(stage: &Stage<'_>) -> Judged {
-    for state in [
-        State::Running,
-        State::Succeeded,
-        State::Failed,
-        State::Waiting,
-    ] {
+    for state in EXPIRING {
         let (piece, old) = stage.piece_in(state).await?;
         stage.pass(LEASE + DELAY + RETENTION).await;
         piece.is_absent().await?;
@@ -112,11 +103,8 @@ async fn fences_rise_across_forget_and_sweep(stage: &Stage<'_>) -> Judged {
 /// Attempt 1 of a new incarnation, above every fence of the old one.
 fn anew(old: &Lease, new: &Lease) -> Judged {
     let so = new.fence > old.fence && new.born == new.fence && new.attempt == 1;
-    that(
-        so,
-        "attempt 1 of a new incarnation, a higher fence",
-        (old, new),
-    )
+    let expected = "attempt 1 of a new incarnation, a higher fence";
+    that(so, expected, (old, new))
 }
 
 /// Fences of many grants, with an operator's act in each to push them ahead of the clock.
@@ -126,15 +114,11 @@ async fn rise(stage: &Stage<'_>, forget: bool, pass: Duration, sweep: bool) -> J
     for _ in 0..4 {
         let lease = piece.grant().await?;
         last.as_ref().map_or(Ok(()), |old| anew(old, &lease))?;
-        piece
-            .act(Operation::ReleaseByOperator, Acted::Applied)
-            .await?;
+        piece.applies(Operation::ReleaseByOperator).await?;
         let lease = piece.grant().await?;
-        piece
-            .completes(&lease, Held::Applied(State::Succeeded))
-            .await?;
+        piece.reaches(&lease, State::Succeeded).await?;
         if forget {
-            piece.act(Operation::Forget, Acted::Applied).await?;
+            piece.applies(Operation::Forget).await?;
         }
         if !pass.is_zero() {
             stage.pass(pass).await;

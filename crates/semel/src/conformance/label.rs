@@ -2,11 +2,9 @@
 
 use super::answer::{Judged, granted, invalid, is, ok, that};
 use super::behaviour::behaviours;
-use super::stage::{AGES, DELAY, DONE, LEASE, Piece, RETENTION, Stage, in_doubt, retryable};
-use crate::record::{
-    Acted, Claim, Claimed, FailKind, Finding, Held, InDoubt, Lease, Operation, Resolution, State,
-    StepBegun,
-};
+use super::stage::{AGES, DELAY, DONE, LEASE, Piece, RETENTION, Stage, WAITING};
+use crate::record::{Acted, Claim, Claimed, Finding, Held, InDoubt, Lease, Operation};
+use crate::record::{Resolution, State, StepBegun};
 use crate::store::{LABEL_BYTES_MAX, StoreExt};
 use bytes::Bytes;
 
@@ -78,56 +76,39 @@ async fn any_bytes_are_a_label(stage: &Stage<'_>) -> Judged {
 
 async fn a_run_leaves_its_label_as_it_was(stage: &Stage<'_>) -> Judged {
     let (piece, lease) = running(stage).await?;
-    let renewed = stage.store.renew(&lease, LEASE, RETENTION).await;
-    is("renew", Held::Applied(State::Running), renewed)?;
+    piece.reaches(&lease, State::Running).await?;
     let begun = stage.store.step_begin(&lease, "charge").await;
     is("begin", StepBegun::Run, begun)?;
     labelled(&piece, &FIRST).await?;
-    piece
-        .completes(&lease, Held::Applied(State::Succeeded))
-        .await?;
+    piece.reaches(&lease, State::Succeeded).await?;
     labelled(&piece, &FIRST).await?;
 
-    for (kind, state) in [
-        (FailKind::Final, State::Failed),
-        (retryable(), State::Waiting),
-    ] {
+    for state in [State::Failed, State::Waiting, State::Parked] {
         let (piece, lease) = running(stage).await?;
-        is("fail", Held::Applied(state), piece.fail(&lease, kind).await)?;
+        piece.reaches(&lease, state).await?;
         labelled(&piece, &FIRST).await?;
     }
 
     let (piece, lease) = running(stage).await?;
-    let failed = piece.fail_with(&lease, &in_doubt(InDoubt::Park)).await;
-    is("fail", Held::Applied(State::Parked), failed)?;
-    labelled(&piece, &FIRST).await?;
-
-    let (piece, lease) = running(stage).await?;
-    let released = stage.store.release(&lease).await;
-    is("release", Held::Applied(State::Waiting), released)?;
+    piece.releases(&lease, WAITING).await?;
     labelled(&piece, &FIRST).await
 }
 
 async fn an_operator_leaves_a_label_as_it_was(stage: &Stage<'_>) -> Judged {
     let (piece, lease) = running(stage).await?;
-    piece
-        .act(Operation::ReleaseByOperator, Acted::Applied)
-        .await?;
+    piece.applies(Operation::ReleaseByOperator).await?;
     labelled(&piece, &FIRST).await?;
     piece.completes(&lease, Held::Stale).await?;
 
     let lease = piece.grant().await?;
-    let failed = piece.fail_with(&lease, &in_doubt(InDoubt::Park)).await;
-    is("fail", Held::Applied(State::Parked), failed)?;
-    piece.act(Operation::Redrive, Acted::Applied).await?;
+    piece.reaches(&lease, State::Parked).await?;
+    piece.applies(Operation::Redrive).await?;
     labelled(&piece, &FIRST).await?;
 
     let lease = piece.grant().await?;
-    let failed = piece.fail_with(&lease, &in_doubt(InDoubt::Park)).await;
-    is("fail", Held::Applied(State::Parked), failed)?;
-    let how = Resolution::new(Finding::Succeeded(Bytes::from_static(DONE)));
-    let acted = stage.store.resolve(&piece.key, &how).await;
-    is("resolve", Acted::Applied, acted)?;
+    piece.reaches(&lease, State::Parked).await?;
+    let how = Resolution::new(Finding::Succeeded(DONE.into()));
+    piece.resolved(&how, Acted::Applied).await?;
     labelled(&piece, &FIRST).await
 }
 
@@ -145,9 +126,7 @@ async fn later_grants_leave_a_label_as_it_was(stage: &Stage<'_>) -> Judged {
     stage.pass(LEASE).await;
     let lease = piece.grant_to(&claim(&piece, OTHER)).await?;
     labelled(&piece, &FIRST).await?;
-    piece
-        .fails(&lease, retryable(), Held::Applied(State::Waiting))
-        .await?;
+    piece.reaches(&lease, State::Waiting).await?;
     stage.pass(DELAY).await;
     piece.grant_to(&claim(&piece, OTHER)).await?;
     labelled(&piece, &FIRST).await?;
@@ -180,10 +159,8 @@ async fn a_label_ends_with_its_incarnation(stage: &Stage<'_>) -> Judged {
         ] {
             let (piece, lease) = running(stage).await?;
             if forget {
-                piece
-                    .completes(&lease, Held::Applied(State::Succeeded))
-                    .await?;
-                piece.act(Operation::Forget, Acted::Applied).await?;
+                piece.reaches(&lease, State::Succeeded).await?;
+                piece.applies(Operation::Forget).await?;
             }
             stage.pass(pass).await;
             if sweep {

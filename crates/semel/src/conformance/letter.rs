@@ -148,11 +148,8 @@ async fn letters_are_listed_oldest_first(stage: &Stage<'_>) -> Judged {
     let listed = of(&list(stage, 4).await?, &letters);
     let ids = |of: &[LetterHead]| of.iter().map(|head| head.id).collect::<Vec<_>>();
     let expected: Vec<_> = letters.iter().map(|letter| letter.id).collect();
-    that(
-        ids(&listed) == expected,
-        "the order they were put in",
-        ids(&listed),
-    )?;
+    let so = ids(&listed) == expected;
+    that(so, "the order they were put in", ids(&listed))?;
     for (head, letter) in listed.iter().zip(&letters) {
         let so = *head == letter.head(head.created_at);
         that(so, "all that was put but the delivery", head)?;
@@ -168,11 +165,8 @@ async fn letters_are_listed_once_each(stage: &Stage<'_>) -> Judged {
         let listed = of(&list(stage, limit).await?, &letters);
         let distinct: BTreeSet<_> = listed.iter().map(|head| head.id).collect();
         let so = listed.len() == 12 && distinct.len() == 12;
-        that(
-            so,
-            &format!("each of 12 letters once, by pages of {limit}"),
-            listed,
-        )?;
+        let expected = format!("each of 12 letters once, by pages of {limit}");
+        that(so, &expected, listed)?;
     }
     close_all(stage, &letters).await
 }
@@ -211,11 +205,8 @@ async fn letters_put_while_listing_disturb_nothing(stage: &Stage<'_>) -> Judged 
         }
     }
     let listed = of(&heads, &letters);
-    that(
-        listed.len() == letters.len(),
-        "each of the first 6 letters once",
-        listed,
-    )?;
+    let so = listed.len() == letters.len();
+    that(so, "each of the first 6 letters once", listed)?;
     close_all(stage, &letters).await?;
     close_all(stage, &late).await
 }

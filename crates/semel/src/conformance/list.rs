@@ -1,11 +1,10 @@
 //! Listing records: each live one once, by state, in pages.
 
-use super::answer::{Judged, broken, is, ok, that};
+use super::answer::{Judged, broken, ok, that};
 use super::behaviour::behaviours;
-use super::stage::{DELAY, LEASE, Piece, RETENTION, Stage, WINDOWS_MAX};
+use super::stage::{AGES, DELAY, EXPIRING, LEASE, Piece, RETENTION, Stage, WINDOWS_MAX};
 use crate::Key;
-use crate::record::{Acted, Operation, Record, State};
-use crate::store::StoreExt;
+use crate::record::{Operation, Record, State};
 use bytes::Bytes;
 use std::collections::BTreeMap;
 
@@ -63,7 +62,7 @@ async fn clear(stage: &Stage<'_>, pieces: &[(State, Piece)]) -> Judged {
     }
     stage.pass(LEASE).await;
     for (_, piece) in pieces {
-        piece.act(Operation::Forget, Acted::Applied).await?;
+        piece.applies(Operation::Forget).await?;
     }
     Ok(())
 }
@@ -89,11 +88,8 @@ async fn a_state_is_listed_alone(stage: &Stage<'_>) -> Judged {
             let so = pieces
                 .iter()
                 .all(|(of, piece)| seen.get(&piece.key) == Some(&usize::from(*of == state)));
-            that(
-                so,
-                &format!("each {state} record once, by pages of {limit}"),
-                seen,
-            )?;
+            let expected = format!("each {state} record once, by pages of {limit}");
+            that(so, &expected, seen)?;
         }
     }
     clear(stage, &pieces).await
@@ -122,18 +118,12 @@ async fn a_page_of_records_is_no_longer_than_asked(stage: &Stage<'_>) -> Judged 
 
 async fn expired_and_forgotten_records_are_not_listed(stage: &Stage<'_>) -> Judged {
     let mut pieces = Vec::new();
-    for state in [
-        State::Running,
-        State::Succeeded,
-        State::Failed,
-        State::Waiting,
-    ] {
+    for state in EXPIRING {
         pieces.push((state, stage.piece_in(state).await?.0));
     }
     stage.pass(LEASE + DELAY + RETENTION).await;
     let forgotten = stage.piece_in(State::Succeeded).await?.0;
-    let answered = stage.store.forget(&forgotten.key).await;
-    is("forget", Acted::Applied, answered)?;
+    forgotten.applies(Operation::Forget).await?;
     pieces.push((State::Succeeded, forgotten));
     let seen = seen(&list(stage, None, 1_000).await?, &pieces);
     that(seen.values().all(|times| *times == 0), "none of them", seen)
@@ -141,7 +131,7 @@ async fn expired_and_forgotten_records_are_not_listed(stage: &Stage<'_>) -> Judg
 
 async fn parked_records_are_listed_for_ever(stage: &Stage<'_>) -> Judged {
     let parked = [(State::Parked, stage.piece_in(State::Parked).await?.0)];
-    stage.pass(super::stage::AGES).await;
+    stage.pass(AGES).await;
     stage.sweep().await?;
     for state in [None, Some(State::Parked)] {
         let seen = seen(&list(stage, state, 10).await?, &parked);

@@ -9,7 +9,6 @@ use crate::record::{
     Record, Resolution, State,
 };
 use crate::store::StoreExt;
-use bytes::Bytes;
 use std::num::NonZeroU32;
 
 behaviours![
@@ -31,7 +30,7 @@ behaviours![
 ];
 
 /// Resolved to run again.
-const fn retry(key: Key) -> Operation {
+pub(super) const fn retry(key: Key) -> Operation {
     let how = Resolution::new(Finding::Retry);
     Operation::Resolve { key, how }
 }
@@ -55,25 +54,24 @@ async fn runs_again(piece: &Piece, before: &Record) -> Judged<Lease> {
     let so = waiting.fence > before.fence
         && waiting.born == before.born
         && waiting.attempts == before.attempts;
-    that(
-        so,
-        "a higher fence, the same born and attempts",
-        (before, &waiting),
-    )?;
+    let expected = "a higher fence, the same born and attempts";
+    that(so, expected, (before, &waiting))?;
     let lease = piece.grant().await?;
     let so = lease.fence > waiting.fence
         && lease.born == before.born
         && lease.attempt == before.attempts + 1;
-    that(
-        so,
-        "the next run of the same incarnation",
-        (&waiting, &lease),
-    )?;
+    let expected = "the next run of the same incarnation";
+    that(so, expected, (&waiting, &lease))?;
     Ok(lease)
 }
 
-async fn resolved(stage: &Stage<'_>, how: &Resolution, ending: Ending, result: &[u8]) -> Judged {
-    let (piece, lease) = stage.piece_in(State::Parked).await?;
+/// Resolving must settle the work, and end the run in hand.
+async fn settles(
+    (piece, lease): (Piece, Lease),
+    how: &Resolution,
+    ending: Ending,
+    result: &[u8],
+) -> Judged {
     let before = piece.record().await?;
     piece.resolved(how, Acted::Applied).await?;
     let after = piece.record().await?;
@@ -81,26 +79,29 @@ async fn resolved(stage: &Stage<'_>, how: &Resolution, ending: Ending, result: &
     that(so, "a higher fence and the same born", (before, after))?;
     piece.is_replayed(ending, result).await?;
     let late = piece.complete(&lease, b"late").await;
-    is("complete by the parked run", Held::Stale, late)
+    is("complete by the run in hand", Held::Stale, late)
 }
 
 async fn a_parked_record_is_resolved_as_a_success(stage: &Stage<'_>) -> Judged {
     for result in [&b"it did happen"[..], b"", b"\0\xff"] {
-        let how = Resolution::new(Finding::Succeeded(Bytes::from_static(result)));
-        resolved(stage, &how, Ending::Succeeded, result).await?;
+        let how = Resolution::new(Finding::Succeeded(result.into()));
+        let parked = stage.piece_in(State::Parked).await?;
+        settles(parked, &how, Ending::Succeeded, result).await?;
     }
     Ok(())
 }
 
 async fn a_parked_record_is_resolved_as_a_failure(stage: &Stage<'_>) -> Judged {
-    let how = Resolution::new(Finding::Failed(Bytes::from_static(b"it did not")));
-    resolved(stage, &how, Ending::Failed, b"it did not").await
+    let result = b"it did not";
+    let how = Resolution::new(Finding::Failed(result[..].into()));
+    let parked = stage.piece_in(State::Parked).await?;
+    settles(parked, &how, Ending::Failed, result).await
 }
 
 async fn a_parked_record_is_resolved_to_run_again(stage: &Stage<'_>) -> Judged {
     let (piece, lease) = stage.piece_in(State::Parked).await?;
     let before = piece.record().await?;
-    piece.act(retry, Acted::Applied).await?;
+    piece.applies(retry).await?;
     let late = piece.complete(&lease, b"late").await;
     is("complete by the parked run", Held::Stale, late)?;
     runs_again(&piece, &before).await?;
@@ -110,7 +111,7 @@ async fn a_parked_record_is_resolved_to_run_again(stage: &Stage<'_>) -> Judged {
 async fn only_parked_records_are_resolved(stage: &Stage<'_>) -> Judged {
     only(stage, retry, &[State::Parked]).await?;
     let (piece, _) = stage.piece_in(State::Failed).await?;
-    let how = Resolution::new(Finding::Succeeded(Bytes::from_static(DONE)));
+    let how = Resolution::new(Finding::Succeeded(DONE.into()));
     piece.resolved(&how, Acted::Gone(Some(State::Failed))).await
 }
 
@@ -121,15 +122,8 @@ async fn a_lapsed_run_is_resolved_by_its_fence(stage: &Stage<'_>) -> Judged {
     ] {
         let (piece, lease) = stage.piece_in(State::Running).await?;
         stage.pass(LEASE).await;
-        let before = piece.record().await?;
         let how = Resolution::new(finding).of_run(lease.fence);
-        piece.resolved(&how, Acted::Applied).await?;
-        let after = piece.record().await?;
-        let so = after.fence > before.fence && after.born == before.born;
-        that(so, "a higher fence and the same born", (before, after))?;
-        piece.is_replayed(ending, DONE).await?;
-        let late = piece.complete(&lease, b"late").await;
-        is("complete by the lapsed run", Held::Stale, late)?;
+        settles((piece, lease), &how, ending, DONE).await?;
     }
     let (piece, lease) = stage.piece_in(State::Running).await?;
     stage.pass(LEASE).await;
@@ -163,11 +157,8 @@ async fn a_fence_names_one_run_and_no_other(stage: &Stage<'_>) -> Judged {
             State::Parked => continue,
         };
         let answered = stage.store.resolve(&piece.key, &how(before.fence)).await;
-        is(
-            &format!("resolve of a run that is {state}"),
-            expected,
-            answered,
-        )?;
+        let call = format!("resolve of a run that is {state}");
+        is(&call, expected, answered)?;
         piece.is_still(&before).await?;
     }
     let (piece, lease) = stage.piece_in(State::Running).await?;
@@ -178,20 +169,16 @@ async fn a_fence_names_one_run_and_no_other(stage: &Stage<'_>) -> Judged {
     is("resolve of a lapsed run without its fence", gone, answered)?;
     let next = piece.grant().await?;
     piece.resolved(&how(lease.fence), gone).await?;
-    piece
-        .completes(&next, Held::Applied(State::Succeeded))
-        .await
+    piece.reaches(&next, State::Succeeded).await
 }
 
 async fn failed_and_parked_records_are_redriven(stage: &Stage<'_>) -> Judged {
     for state in [State::Failed, State::Parked] {
         let (piece, _) = stage.piece_in(state).await?;
         let before = piece.record().await?;
-        piece.act(Operation::Redrive, Acted::Applied).await?;
+        piece.applies(Operation::Redrive).await?;
         let lease = runs_again(&piece, &before).await?;
-        piece
-            .completes(&lease, Held::Applied(State::Succeeded))
-            .await?;
+        piece.reaches(&lease, State::Succeeded).await?;
     }
     Ok(())
 }
@@ -204,21 +191,15 @@ async fn running_and_waiting_records_are_released_by_an_operator(stage: &Stage<'
     for state in [State::Running, State::Waiting] {
         let (piece, _) = stage.piece_in(state).await?;
         let before = piece.record().await?;
-        piece
-            .act(Operation::ReleaseByOperator, Acted::Applied)
-            .await?;
+        piece.applies(Operation::ReleaseByOperator).await?;
         runs_again(&piece, &before).await?;
     }
     Ok(())
 }
 
 async fn only_running_and_waiting_records_are_released_by_an_operator(stage: &Stage<'_>) -> Judged {
-    only(
-        stage,
-        Operation::ReleaseByOperator,
-        &[State::Running, State::Waiting],
-    )
-    .await
+    let states = [State::Running, State::Waiting];
+    only(stage, Operation::ReleaseByOperator, &states).await
 }
 
 async fn an_act_ends_the_run_in_hand(stage: &Stage<'_>) -> Judged {
@@ -230,12 +211,12 @@ async fn an_act_ends_the_run_in_hand(stage: &Stage<'_>) -> Judged {
     ];
     for (act, state) in acts {
         let (piece, lease) = stage.piece_in(state).await?;
-        piece.act(act, Acted::Applied).await?;
+        piece.applies(act).await?;
         let before = piece.record().await?;
         piece.completes(&lease, Held::Stale).await?;
         piece.fails(&lease, FailKind::Final, Held::Stale).await?;
         piece.fails(&lease, retryable(), Held::Stale).await?;
-        is("release", Held::Stale, stage.store.release(&lease).await)?;
+        piece.releases(&lease, Held::Stale).await?;
         piece.is_still(&before).await?;
     }
     Ok(())
@@ -246,7 +227,7 @@ async fn an_act_gives_retention_anew(stage: &Stage<'_>) -> Judged {
     for act in acts {
         let (piece, _) = stage.piece_in(State::Parked).await?;
         stage.pass(AGES).await;
-        piece.act(act, Acted::Applied).await?;
+        piece.applies(act).await?;
         let record = piece.is_in(State::Waiting).await?;
         let kept = record.expires_at.since(record.lease_until);
         that(kept >= RETENTION, "a whole retention from now on", record)?;
@@ -255,7 +236,7 @@ async fn an_act_gives_retention_anew(stage: &Stage<'_>) -> Judged {
     }
     let (piece, _) = stage.piece_in(State::Parked).await?;
     stage.pass(AGES).await;
-    let how = Resolution::new(Finding::Succeeded(Bytes::from_static(DONE)));
+    let how = Resolution::new(Finding::Succeeded(DONE.into()));
     piece.resolved(&how, Acted::Applied).await?;
     stage.pass(RETENTION - LEASE).await;
     piece.is_replayed(Ending::Succeeded, DONE).await
@@ -271,7 +252,7 @@ async fn a_redriven_record_at_max_attempts_runs_once_more(stage: &Stage<'_>) -> 
     piece.grant_to(&once()).await?;
     stage.pass(LEASE).await;
     piece.is_told(&once(), Claimed::Parked).await?;
-    piece.act(Operation::Redrive, Acted::Applied).await?;
+    piece.applies(Operation::Redrive).await?;
     let lease = piece.grant_to(&once()).await?;
     that(lease.attempt == 2, "attempt 2", lease)
 }

@@ -2,9 +2,9 @@
 
 use super::answer::{Judged, end, is, that};
 use super::behaviour::behaviours;
-use super::stage::{DONE, LEASE, RETENTION, Stage, WHY, failing, retryable};
-use crate::record::{Acted, Claimed, Ending, FailKind, Held, Operation, State};
-use crate::store::StoreExt;
+use super::stage::{DONE, Piece, RETENTION, Stage, WAITING, WHY};
+use super::stage::{failing, is_next_run, retryable};
+use crate::record::{Ending, FailKind, Held, Operation, State};
 use std::time::Duration;
 
 behaviours![
@@ -29,9 +29,7 @@ behaviours![
 
 async fn a_run_succeeds(stage: &Stage<'_>) -> Judged {
     let (piece, lease) = stage.piece_in(State::Running).await?;
-    piece
-        .completes(&lease, Held::Applied(State::Succeeded))
-        .await?;
+    piece.reaches(&lease, State::Succeeded).await?;
     let record = piece.is_in(State::Succeeded).await?;
     let so = record.is_of(&lease)
         && record.born == lease.born
@@ -52,9 +50,7 @@ async fn a_repeated_completion_landed_already(stage: &Stage<'_>) -> Judged {
 
 async fn a_run_fails_for_good(stage: &Stage<'_>) -> Judged {
     let (piece, lease) = stage.piece_in(State::Running).await?;
-    piece
-        .fails(&lease, FailKind::Final, Held::Applied(State::Failed))
-        .await?;
+    piece.reaches(&lease, State::Failed).await?;
     let record = piece.is_in(State::Failed).await?;
     let so = record.is_of(&lease) && record.result.as_deref() == Some(WHY);
     that(so, "the run's fence, owner and result", record)
@@ -71,18 +67,13 @@ async fn a_repeated_final_failure_landed_already(stage: &Stage<'_>) -> Judged {
 
 async fn a_run_fails_and_waits(stage: &Stage<'_>) -> Judged {
     let (piece, lease) = stage.piece_in(State::Running).await?;
-    piece
-        .fails(&lease, retryable(), Held::Applied(State::Waiting))
-        .await?;
+    piece.reaches(&lease, State::Waiting).await?;
     let record = piece.is_in(State::Waiting).await?;
     let so = record.is_of(&lease) && record.attempts == 1 && record.born == lease.born;
     that(so, "the run's fence and owner, attempts 1", &record)?;
-    let kept = record.expires_at.since(record.lease_until);
-    that(
-        kept >= RETENTION,
-        "remembered a whole retention after it is due",
-        record,
-    )
+    let so = record.expires_at.since(record.lease_until) >= RETENTION;
+    let expected = "remembered a whole retention after it is due";
+    that(so, expected, record)
 }
 
 async fn a_repeated_retryable_failure_landed_already(stage: &Stage<'_>) -> Judged {
@@ -102,31 +93,21 @@ async fn a_repeated_retryable_failure_landed_already(stage: &Stage<'_>) -> Judge
 
 async fn a_run_is_released(stage: &Stage<'_>) -> Judged {
     let (piece, first) = stage.piece_in(State::Running).await?;
-    let answered = stage.store.release(&first).await;
-    is("release", Held::Applied(State::Waiting), answered)?;
+    piece.releases(&first, WAITING).await?;
     let record = piece.is_in(State::Waiting).await?;
     let so = record.attempts == 0 && record.result.is_none() && record.is_of(&first);
-    that(
-        so,
-        "the attempt does not count, and there is no result",
-        record,
-    )?;
-    let second = piece.grant().await?;
-    let so = second.attempt == 1 && second.fence > first.fence && second.born == first.born;
-    that(
-        so,
-        "at once attempt 1 again, a higher fence, the same born",
-        (first, second),
-    )
+    let expected = "the attempt does not count, and there is no result";
+    that(so, expected, record)?;
+    is_next_run(&first, &piece.grant().await?, 1)
 }
 
 async fn a_repeated_release_landed_already(stage: &Stage<'_>) -> Judged {
     let (piece, lease) = stage.piece_in(State::Running).await?;
-    let released = stage.store.release(&lease).await;
-    is("release", Held::Applied(State::Waiting), released)?;
+    piece.releases(&lease, WAITING).await?;
     let before = piece.record().await?;
-    let again = stage.store.release(&lease).await;
-    is("release again", Held::Already(State::Waiting), again)?;
+    piece
+        .releases(&lease, Held::Already(State::Waiting))
+        .await?;
     piece.is_still(&before).await
 }
 
@@ -134,41 +115,17 @@ async fn what_settled_first_stands(stage: &Stage<'_>) -> Judged {
     let (piece, lease) = stage.piece_in(State::Succeeded).await?;
     let before = piece.record().await?;
     let success = || Held::Settled(end(Ending::Succeeded, DONE));
-    is(
-        "fail for good after success",
-        success(),
-        piece.fail(&lease, FailKind::Final).await,
-    )?;
-    is(
-        "fail after success",
-        success(),
-        piece.fail(&lease, retryable()).await,
-    )?;
-    is(
-        "release after success",
-        success(),
-        stage.store.release(&lease).await,
-    )?;
+    piece.fails(&lease, FailKind::Final, success()).await?;
+    piece.fails(&lease, retryable(), success()).await?;
+    piece.releases(&lease, success()).await?;
     piece.is_still(&before).await?;
 
     let (piece, lease) = stage.piece_in(State::Failed).await?;
     let before = piece.record().await?;
     let failure = || Held::Settled(end(Ending::Failed, WHY));
-    is(
-        "complete after failure",
-        failure(),
-        piece.complete(&lease, DONE).await,
-    )?;
-    is(
-        "fail after failure",
-        failure(),
-        piece.fail(&lease, retryable()).await,
-    )?;
-    is(
-        "release after failure",
-        failure(),
-        stage.store.release(&lease).await,
-    )?;
+    piece.completes(&lease, failure()).await?;
+    piece.fails(&lease, retryable(), failure()).await?;
+    piece.releases(&lease, failure()).await?;
     piece.is_still(&before).await
 }
 
@@ -189,17 +146,12 @@ async fn results_are_replayed_byte_for_byte(stage: &Stage<'_>) -> Judged {
         let (piece, lease) = stage.piece_in(State::Running).await?;
         let answered = piece.complete(&lease, &result).await;
         is("complete", Held::Applied(State::Succeeded), answered)?;
+        piece.is_replayed(Ending::Succeeded, &result).await?;
         let success = end(Ending::Succeeded, &result);
-        let replayed = stage.store.claim(&piece.claim()).await;
-        is("claim", Claimed::Replayed(success.clone()), replayed)?;
-        let settled = stage.store.renew(&lease, LEASE, RETENTION).await;
-        is("renew", Held::Settled(success), settled)?;
+        piece.renews(&lease, Held::Settled(success)).await?;
         let shown = piece.record().await?.result;
-        that(
-            shown.as_deref() == Some(&result[..]),
-            "look shows the result",
-            shown,
-        )?;
+        let so = shown.as_deref() == Some(&result[..]);
+        that(so, "look shows the result", shown)?;
     }
     Ok(())
 }
@@ -211,9 +163,7 @@ async fn failures_are_kept_byte_for_byte(stage: &Stage<'_>) -> Judged {
         how.result = result.clone().into();
         let answered = piece.fail_with(&lease, &how).await;
         is("fail for good", Held::Applied(State::Failed), answered)?;
-        let failure = end(Ending::Failed, &result);
-        let replayed = stage.store.claim(&piece.claim()).await;
-        is("claim", Claimed::Replayed(failure), replayed)?;
+        piece.is_replayed(Ending::Failed, &result).await?;
     }
     Ok(())
 }
@@ -221,21 +171,15 @@ async fn failures_are_kept_byte_for_byte(stage: &Stage<'_>) -> Judged {
 async fn a_failure_is_shown_while_it_waits(stage: &Stage<'_>) -> Judged {
     for state in [State::Waiting, State::Parked] {
         let (piece, _) = stage.piece_in(state).await?;
-        let record = piece.record().await?;
-        that(
-            record.result.as_deref() == Some(WHY),
-            "look shows the last failure",
-            &record,
-        )?;
+        shows_the_failure(&piece).await?;
     }
     let (piece, _) = stage.piece_in(State::Waiting).await?;
-    piece
-        .act(Operation::ReleaseByOperator, Acted::Applied)
-        .await?;
+    piece.applies(Operation::ReleaseByOperator).await?;
+    shows_the_failure(&piece).await
+}
+
+async fn shows_the_failure(piece: &Piece) -> Judged {
     let record = piece.record().await?;
-    that(
-        record.result.as_deref() == Some(WHY),
-        "the last failure stays",
-        record,
-    )
+    let so = record.result.as_deref() == Some(WHY);
+    that(so, "look shows the last failure", record)
 }

@@ -2,9 +2,9 @@
 
 use super::answer::{Judged, end, is, that};
 use super::behaviour::behaviours;
-use super::stage::{AGES, DONE, LEASE, Piece, Stage, failing, in_doubt, retryable};
+use super::stage::{AGES, AT_ONCE, DONE, LEASE, Piece, Stage, WAITING};
+use super::stage::{failing, in_doubt, is_next_run, retryable};
 use crate::record::{Claim, Claimed, Ending, Fail, FailKind, Held, InDoubt, Lease, State};
-use crate::store::StoreExt;
 use std::num::NonZeroU32;
 use std::time::Duration;
 
@@ -27,8 +27,7 @@ behaviours![
 
 async fn a_failure_in_doubt_is_parked_under_park(stage: &Stage<'_>) -> Judged {
     let (piece, lease) = stage.piece_in(State::Running).await?;
-    let answered = piece.fail_with(&lease, &in_doubt(InDoubt::Park)).await;
-    is("fail in doubt", Held::Applied(State::Parked), answered)?;
+    piece.reaches(&lease, State::Parked).await?;
     let record = piece.is_in(State::Parked).await?;
     let so = record.is_of(&lease) && record.attempts == 1 && record.born == lease.born;
     that(so, "parked with the run's fence and owner", record)?;
@@ -39,9 +38,9 @@ async fn a_failure_in_doubt_waits_under_retry(stage: &Stage<'_>) -> Judged {
     let (piece, lease) = stage.piece_in(State::Running).await?;
     let answered = piece.fail_with(&lease, &in_doubt(InDoubt::Retry)).await;
     is("fail in doubt", Held::Applied(State::Waiting), answered)?;
-    let answered = stage.store.claim(&piece.claim()).await;
     let retry_after = Duration::ZERO;
-    is("claim", Claimed::NotYet { retry_after }, answered)
+    let not_yet = Claimed::NotYet { retry_after };
+    piece.is_told(&piece.claim(), not_yet).await
 }
 
 async fn a_retryable_failure_waits_even_under_park(stage: &Stage<'_>) -> Judged {
@@ -58,9 +57,7 @@ async fn a_retryable_failure_waits_even_under_park(stage: &Stage<'_>) -> Judged 
 /// Fails attempt 2 of `max`, in this way, and says where that led.
 async fn second_attempt(stage: &Stage<'_>, kind: FailKind, max: u32) -> Judged<(Piece, State)> {
     let (piece, first) = stage.piece_in(State::Running).await?;
-    let delay = Duration::ZERO;
-    let answered = piece.fail(&first, FailKind::Retryable { delay }).await;
-    is("fail attempt 1", Held::Applied(State::Waiting), answered)?;
+    piece.fails(&first, AT_ONCE, WAITING).await?;
     let second = piece.grant().await?;
     let how = Fail {
         max_attempts: NonZeroU32::new(max),
@@ -79,7 +76,7 @@ async fn a_final_failure_is_final_at_max_attempts(stage: &Stage<'_>) -> Judged {
 
 async fn a_failure_at_max_attempts_is_parked(stage: &Stage<'_>) -> Judged {
     let delay = Duration::ZERO;
-    for kind in [FailKind::Retryable { delay }, FailKind::InDoubt { delay }] {
+    for kind in [AT_ONCE, FailKind::InDoubt { delay }] {
         for max in [1, 2] {
             let (piece, state) = second_attempt(stage, kind, max).await?;
             is("fail attempt 2 of 2", State::Parked, Ok(state))?;
@@ -91,7 +88,7 @@ async fn a_failure_at_max_attempts_is_parked(stage: &Stage<'_>) -> Judged {
 
 async fn a_failure_below_max_attempts_waits(stage: &Stage<'_>) -> Judged {
     let delay = Duration::ZERO;
-    for kind in [FailKind::Retryable { delay }, FailKind::InDoubt { delay }] {
+    for kind in [AT_ONCE, FailKind::InDoubt { delay }] {
         let (piece, state) = second_attempt(stage, kind, 3).await?;
         is("fail attempt 2 of 3", State::Waiting, Ok(state))?;
         let third = piece.grant().await?;
@@ -117,33 +114,24 @@ async fn a_parked_record_is_never_granted(stage: &Stage<'_>) -> Judged {
 
 async fn a_parked_run_can_still_complete(stage: &Stage<'_>) -> Judged {
     let (piece, lease) = stage.piece_in(State::Parked).await?;
-    piece
-        .completes(&lease, Held::Applied(State::Succeeded))
-        .await?;
-    replays_success(stage, &piece).await
+    piece.reaches(&lease, State::Succeeded).await?;
+    piece.is_replayed(Ending::Succeeded, DONE).await
 }
 
 async fn a_parked_run_can_still_fail_for_good(stage: &Stage<'_>) -> Judged {
     let (piece, lease) = stage.piece_in(State::Parked).await?;
-    piece
-        .fails(&lease, FailKind::Final, Held::Applied(State::Failed))
-        .await
+    piece.reaches(&lease, State::Failed).await
 }
 
 async fn a_parked_run_can_still_give_up(stage: &Stage<'_>) -> Judged {
     let (piece, lease) = stage.piece_in(State::Parked).await?;
-    piece
-        .fails(&lease, retryable(), Held::Applied(State::Waiting))
-        .await
+    piece.reaches(&lease, State::Waiting).await
 }
 
 async fn a_parked_run_can_still_be_released(stage: &Stage<'_>) -> Judged {
     let (piece, lease) = stage.piece_in(State::Parked).await?;
-    let answered = stage.store.release(&lease).await;
-    is("release", Held::Applied(State::Waiting), answered)?;
-    let second = piece.grant().await?;
-    let so = second.attempt == 1 && second.fence > lease.fence && second.born == lease.born;
-    that(so, "attempt 1 again, a higher fence, the same born", second)
+    piece.releases(&lease, WAITING).await?;
+    is_next_run(&lease, &piece.grant().await?, 1)
 }
 
 /// Parks a run by a lapse.
@@ -158,27 +146,17 @@ async fn lapsed(stage: &Stage<'_>) -> Judged<(Piece, Lease)> {
 async fn a_run_that_lapsed_and_was_parked_can_still_complete(stage: &Stage<'_>) -> Judged {
     let (piece, lease) = lapsed(stage).await?;
     stage.pass(AGES).await;
-    piece
-        .completes(&lease, Held::Applied(State::Succeeded))
-        .await?;
-    replays_success(stage, &piece).await
+    piece.reaches(&lease, State::Succeeded).await?;
+    piece.is_replayed(Ending::Succeeded, DONE).await
 }
 
 async fn a_late_word_counts_once(stage: &Stage<'_>) -> Judged {
     let (piece, lease) = lapsed(stage).await?;
-    piece
-        .completes(&lease, Held::Applied(State::Succeeded))
-        .await?;
+    piece.reaches(&lease, State::Succeeded).await?;
     let answered = piece.complete(&lease, b"other").await;
     is("complete again", Held::Already(State::Succeeded), answered)?;
     let answered = piece.fail(&lease, FailKind::Final).await;
     let settled = Held::Settled(end(Ending::Succeeded, DONE));
     is("fail for good after that", settled, answered)?;
-    replays_success(stage, &piece).await
-}
-
-async fn replays_success(stage: &Stage<'_>, piece: &Piece) -> Judged {
-    let answered = stage.store.claim(&piece.claim()).await;
-    let expected = Claimed::Replayed(end(Ending::Succeeded, DONE));
-    is("claim after the late word", expected, answered)
+    piece.is_replayed(Ending::Succeeded, DONE).await
 }

@@ -6,14 +6,12 @@ mod history;
 mod rules;
 mod kept;
 
-use super::answer::{Judged, Plain, broken, is, ok, shown, that};
+use super::answer::{Judged, Plain, broken, granted, ok, shown, that};
 use super::behaviour::behaviours;
-use super::stage::{LEASE, Piece, Stage};
+use super::stage::{BUSY, LEASE, Piece, Stage, WAITING, is_next_run};
 use crate::Error;
-use crate::record::{Answer, Claim, Claimed, Held, Lease, Operation, State};
-use crate::store::StoreExt;
+use crate::record::{Answer, Claim, Claimed, Lease, Operation, State};
 use std::sync::Arc;
-use std::time::Duration;
 use tokio::sync::Barrier;
 
 behaviours![
@@ -77,28 +75,18 @@ async fn claims(stage: &Stage<'_>, claims: Vec<Claim>) -> Judged<Vec<Claimed>> {
 
 /// One grant; everybody else is told the same other thing.
 fn one_grant(told: &[Claimed], others: &Claimed) -> Judged<Lease> {
-    let mut leases = told.iter().filter_map(|claimed| match claimed {
-        Claimed::Granted(lease) => Some(lease),
-        Claimed::Replayed(_)
-        | Claimed::Busy { .. }
-        | Claimed::NotYet { .. }
-        | Claimed::Parked
-        | Claimed::Mismatched => None,
-    });
+    let grant = |claimed: &Claimed| granted("claim", Ok(claimed.clone())).ok();
+    let mut leases = told.iter().filter_map(grant);
     let rest = told.iter().cloned().map(Plain::plain);
     let rest = rest.filter(|claimed| claimed == others).count();
     match (leases.next(), rest + 1 == told.len()) {
-        (Some(lease), true) => Ok(lease.clone()),
+        (Some(lease), true) => Ok(lease),
         (Some(_) | None, _) => broken(
             &format!("one Granted, the other {} {others:?}", told.len() - 1),
             &shown(&told),
         ),
     }
 }
-
-const BUSY: Claimed = Claimed::Busy {
-    retry_after: Duration::ZERO,
-};
 
 fn crowd(claim: impl Fn() -> Claim) -> Vec<Claim> {
     (0..CROWD).map(|_| claim()).collect()
@@ -111,11 +99,8 @@ async fn one_of_many_claims_is_granted(stage: &Stage<'_>) -> Judged {
         let lease = one_grant(&told, &BUSY)?;
         let record = piece.is_in(State::Running).await?;
         let so = record.is_of(&lease) && record.attempts == 1;
-        that(
-            so,
-            "the record is of the one that was granted",
-            (lease, record),
-        )?;
+        let expected = "the record is of the one that was granted";
+        that(so, expected, (lease, record))?;
     }
     Ok(())
 }
@@ -126,12 +111,7 @@ async fn one_of_many_take_overs_is_granted(stage: &Stage<'_>) -> Judged {
         stage.pass(LEASE).await;
         let told = claims(stage, crowd(|| piece.claim())).await?;
         let second = one_grant(&told, &BUSY)?;
-        let so = second.attempt == 2 && second.fence > first.fence && second.born == first.born;
-        that(
-            so,
-            "attempt 2, a higher fence, the same born",
-            (first, second),
-        )?;
+        is_next_run(&first, &second, 2)?;
     }
     Ok(())
 }
@@ -139,8 +119,7 @@ async fn one_of_many_take_overs_is_granted(stage: &Stage<'_>) -> Judged {
 async fn one_of_many_claims_of_waiting_work_is_granted(stage: &Stage<'_>) -> Judged {
     for _ in 0..TIMES {
         let (piece, first) = stage.piece_in(State::Running).await?;
-        let released = stage.store.release(&first).await;
-        is("release", Held::Applied(State::Waiting), released)?;
+        piece.releases(&first, WAITING).await?;
         let told = claims(stage, crowd(|| piece.claim())).await?;
         one_grant(&told, &BUSY)?;
     }
@@ -169,11 +148,8 @@ async fn a_lapse_under_park_is_parked_for_all(stage: &Stage<'_>) -> Judged {
         let so = told.iter().all(|claimed| *claimed == Claimed::Parked);
         that(so, "Parked for all", &told)?;
         let record = piece.is_in(State::Parked).await?;
-        that(
-            record.is_of(&lease),
-            "the fence and owner of the run",
-            record,
-        )?;
+        let so = record.is_of(&lease);
+        that(so, "the fence and owner of the run", record)?;
     }
     Ok(())
 }

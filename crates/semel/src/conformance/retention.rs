@@ -1,9 +1,11 @@
 //! Remembering: how long, never shorter than promised, and what comes after.
 
-use super::answer::{Judged, end, is, that};
+use super::answer::{Judged, is, that};
 use super::behaviour::behaviours;
-use super::stage::{AGES, DELAY, DONE, LEASE, RETENTION, Stage, retryable};
-use crate::record::{Acted, Claim, Claimed, Ending, Finding, Held, Resolution, State};
+use super::operator::retry;
+use super::stage::{AGES, DELAY, DONE, EXPIRING, LEASE, OperatorsAct, RETENTION, Stage};
+use super::stage::{WHY, failing, is_next_run, retryable};
+use crate::record::{Acted, Claim, Claimed, Ending, Held, Operation, State};
 use crate::store::StoreExt;
 use bytes::Bytes;
 use std::time::Duration;
@@ -30,16 +32,11 @@ behaviours![
 async fn an_outcome_is_remembered_until_its_retention_ends(stage: &Stage<'_>) -> Judged {
     for (state, ending, result) in [
         (State::Succeeded, Ending::Succeeded, DONE),
-        (State::Failed, Ending::Failed, super::stage::WHY),
+        (State::Failed, Ending::Failed, WHY),
     ] {
         let (piece, _) = stage.piece_in(state).await?;
         stage.pass(RETENTION - LEASE).await;
-        let answered = stage.store.claim(&piece.claim()).await;
-        is(
-            "claim before",
-            Claimed::Replayed(end(ending, result)),
-            answered,
-        )?;
+        piece.is_replayed(ending, result).await?;
         stage.pass(2 * LEASE).await;
         piece.is_absent().await?;
     }
@@ -57,7 +54,7 @@ async fn a_shorter_retention_does_not_shorten_the_record(stage: &Stage<'_>) -> J
 
 async fn a_shorter_retention_of_a_failure_does_not_either(stage: &Stage<'_>) -> Judged {
     let (piece, lease) = stage.piece_in(State::Running).await?;
-    let mut how = super::stage::failing(retryable());
+    let mut how = failing(retryable());
     how.retention = LEASE;
     let failed = piece.fail_with(&lease, &how).await;
     is("fail", Held::Applied(State::Waiting), failed)?;
@@ -79,9 +76,7 @@ async fn a_run_is_remembered_for_its_retention_after_its_lease(stage: &Stage<'_>
     stage.pass(LEASE).await;
     piece.is_in(State::Running).await?;
     stage.sweep().await?;
-    piece
-        .completes(&lease, Held::Applied(State::Succeeded))
-        .await
+    piece.reaches(&lease, State::Succeeded).await
 }
 
 async fn a_take_over_does_not_shorten_retention(stage: &Stage<'_>) -> Judged {
@@ -103,9 +98,7 @@ async fn waiting_work_is_remembered_for_its_retention_after_it_is_due(stage: &St
     let (piece, first) = stage.piece_in(State::Waiting).await?;
     stage.pass(DELAY + RETENTION - LEASE).await;
     stage.sweep().await?;
-    let second = piece.grant().await?;
-    let so = second.born == first.born && second.attempt == 2;
-    that(so, "attempt 2 of the same incarnation", second)
+    is_next_run(&first, &piece.grant().await?, 2)
 }
 
 async fn parked_records_never_expire(stage: &Stage<'_>) -> Judged {
@@ -121,26 +114,18 @@ async fn parked_records_never_expire(stage: &Stage<'_>) -> Judged {
 }
 
 async fn operators_find_nothing_expired(stage: &Stage<'_>) -> Judged {
-    for state in [
-        State::Running,
-        State::Succeeded,
-        State::Failed,
-        State::Waiting,
-    ] {
+    let acts: [OperatorsAct; 4] = [
+        retry,
+        Operation::Redrive,
+        Operation::ReleaseByOperator,
+        Operation::Forget,
+    ];
+    for state in EXPIRING {
         let (piece, _) = stage.piece_in(state).await?;
         stage.pass(LEASE + DELAY + RETENTION).await;
-        let (store, key) = (&stage.store, &piece.key);
-        let call = |act: &str| format!("{act} of an expired {state} record");
-        let resolved = store.resolve(key, &Resolution::new(Finding::Retry)).await;
-        is(&call("resolve"), Acted::Gone(None), resolved)?;
-        is(
-            &call("redrive"),
-            Acted::Gone(None),
-            store.redrive(key).await,
-        )?;
-        let released = store.release_by_operator(key).await;
-        is(&call("release"), Acted::Gone(None), released)?;
-        is(&call("forget"), Acted::Gone(None), store.forget(key).await)?;
+        for act in acts {
+            piece.act(act, Acted::Gone(None)).await?;
+        }
         piece.is_absent().await?;
     }
     Ok(())
@@ -171,7 +156,5 @@ async fn sweep_leaves_a_lapsed_run_its_retention(stage: &Stage<'_>) -> Judged {
     let (piece, first) = stage.piece_in(State::Running).await?;
     stage.pass(RETENTION).await;
     stage.sweep().await?;
-    let second = piece.grant().await?;
-    let so = second.born == first.born && second.attempt == 2;
-    that(so, "attempt 2 of the same incarnation", second)
+    is_next_run(&first, &piece.grant().await?, 2)
 }

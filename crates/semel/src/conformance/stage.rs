@@ -2,7 +2,7 @@
 //! judged.
 
 use super::Subject;
-use super::answer::{Judged, end, granted, is};
+use super::answer::{Judged, end, granted, is, that};
 use crate::record::{
     Acted, Answer, Claim, Claimed, Ending, Fail, FailKind, Fence, Held, InDoubt, Lease, Operation,
     Owner, Record, Resolution, State,
@@ -36,6 +36,27 @@ pub(super) const DONE: &[u8] = b"done";
 
 /// What failures leave behind, unless the bytes matter.
 pub(super) const WHY: &[u8] = b"why";
+
+/// The states of records that expire.
+pub(super) const EXPIRING: [State; 4] = [
+    State::Running,
+    State::Succeeded,
+    State::Failed,
+    State::Waiting,
+];
+
+/// A run's word that leaves the work waiting was applied.
+pub(super) const WAITING: Held = Held::Applied(State::Waiting);
+
+/// A failure that may be tried again at once.
+pub(super) const AT_ONCE: FailKind = FailKind::Retryable {
+    delay: Duration::ZERO,
+};
+
+/// The answer to a claim of a live lease, its duration aside.
+pub(super) const BUSY: Claimed = Claimed::Busy {
+    retry_after: Duration::ZERO,
+};
 
 /// What an operator does to a key.
 pub(super) type OperatorsAct = fn(Key) -> Operation;
@@ -89,14 +110,9 @@ impl<'a> Stage<'a> {
     pub(super) async fn piece_in(&self, state: State) -> Judged<(Piece, Lease)> {
         let piece = self.piece();
         let lease = piece.grant().await?;
-        let reached = match state {
-            State::Running => return Ok((piece, lease)),
-            State::Succeeded => piece.complete(&lease, DONE).await,
-            State::Failed => piece.fail(&lease, FailKind::Final).await,
-            State::Waiting => piece.fail(&lease, retryable()).await,
-            State::Parked => piece.fail_with(&lease, &in_doubt(InDoubt::Park)).await,
-        };
-        is("bringing the work there", Held::Applied(state), reached)?;
+        if state != State::Running {
+            piece.reaches(&lease, state).await?;
+        }
         Ok((piece, lease))
     }
 
@@ -148,6 +164,10 @@ impl Piece {
         granted("claim", self.store.claim(claim).await)
     }
 
+    pub(super) async fn renew(&self, lease: &Lease) -> Result<Held, Error> {
+        self.store.renew(lease, LEASE, RETENTION).await
+    }
+
     pub(super) async fn complete(&self, lease: &Lease, result: &[u8]) -> Result<Held, Error> {
         let result = Bytes::copy_from_slice(result);
         self.store.complete(lease, &result, RETENTION).await
@@ -172,6 +192,26 @@ impl Piece {
         self.is_told(&self.claim(), replayed).await
     }
 
+    /// The run's word that brings the work to this state must be applied.
+    pub(super) async fn reaches(&self, lease: &Lease, state: State) -> Judged {
+        let (word, answered) = match state {
+            State::Running => ("renew", self.renew(lease).await),
+            State::Succeeded => ("complete", self.complete(lease, DONE).await),
+            State::Failed => ("fail for good", self.fail(lease, FailKind::Final).await),
+            State::Waiting => ("fail", self.fail(lease, retryable()).await),
+            State::Parked => {
+                let how = in_doubt(InDoubt::Park);
+                ("fail in doubt", self.fail_with(lease, &how).await)
+            }
+        };
+        is(word, Held::Applied(state), answered)
+    }
+
+    /// Renewing must be answered so.
+    pub(super) async fn renews(&self, lease: &Lease, expected: Held) -> Judged {
+        is("renew", expected, self.renew(lease).await)
+    }
+
     /// Completing must be answered so.
     pub(super) async fn completes(&self, lease: &Lease, expected: Held) -> Judged {
         is("complete", expected, self.complete(lease, DONE).await)
@@ -180,6 +220,16 @@ impl Piece {
     /// Failing must be answered so.
     pub(super) async fn fails(&self, lease: &Lease, kind: FailKind, expected: Held) -> Judged {
         is("fail", expected, self.fail(lease, kind).await)
+    }
+
+    /// Giving the right to run back must be answered so.
+    pub(super) async fn releases(&self, lease: &Lease, expected: Held) -> Judged {
+        is("release", expected, self.store.release(lease).await)
+    }
+
+    /// An operator's act must be applied.
+    pub(super) async fn applies(&self, act: OperatorsAct) -> Judged {
+        self.act(act, Acted::Applied).await
     }
 
     /// An operator's act must be answered so.
@@ -191,11 +241,8 @@ impl Piece {
 
     /// Resolving must be answered so.
     pub(super) async fn resolved(&self, how: &Resolution, expected: Acted) -> Judged {
-        is(
-            "resolve",
-            expected,
-            self.store.resolve(&self.key, how).await,
-        )
+        let answered = self.store.resolve(&self.key, how).await;
+        is("resolve", expected, answered)
     }
 
     /// The record, which must be there.
@@ -247,6 +294,13 @@ pub(super) fn in_doubt(policy: InDoubt) -> Fail {
         in_doubt: policy,
         ..failing(FailKind::InDoubt { delay: DELAY })
     }
+}
+
+/// The later run must have this attempt and a higher fence, in the same incarnation.
+pub(super) fn is_next_run(earlier: &Lease, later: &Lease, attempt: u32) -> Judged {
+    let so = later.fence > earlier.fence && later.attempt == attempt && later.born == earlier.born;
+    let expected = format!("a higher fence, attempt {attempt}, the same born");
+    that(so, &expected, (earlier, later))
 }
 
 /// The same lease as somebody else would hold it.

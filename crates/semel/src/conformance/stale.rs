@@ -2,7 +2,7 @@
 
 use super::answer::{Judged, is};
 use super::behaviour::behaviours;
-use super::stage::{DONE, LEASE, Piece, Stage, of_another_owner, of_other_fences, retryable};
+use super::stage::{LEASE, Piece, Stage, of_another_owner, of_other_fences, retryable};
 use crate::record::{FailKind, Held, Lease, State};
 use crate::store::StoreExt;
 
@@ -29,7 +29,7 @@ async fn a_stale_run_cannot_complete(stage: &Stage<'_>) -> Judged {
     stage.pass(LEASE).await;
     let new = piece.grant().await?;
     cannot_settle(stage, &piece, &old).await?;
-    piece.completes(&new, Held::Applied(State::Succeeded)).await
+    piece.reaches(&new, State::Succeeded).await
 }
 
 async fn a_stale_run_cannot_settle_after_the_new_run_did(stage: &Stage<'_>) -> Judged {
@@ -37,17 +37,7 @@ async fn a_stale_run_cannot_settle_after_the_new_run_did(stage: &Stage<'_>) -> J
         let (piece, old) = stage.piece_in(State::Running).await?;
         stage.pass(LEASE).await;
         let new = piece.grant().await?;
-        let kind = match state {
-            State::Failed => FailKind::Final,
-            State::Running | State::Succeeded | State::Waiting | State::Parked => retryable(),
-        };
-        let settled = match state {
-            State::Succeeded => piece.complete(&new, DONE).await,
-            State::Running | State::Failed | State::Waiting | State::Parked => {
-                piece.fail(&new, kind).await
-            }
-        };
-        is("the new run's own word", Held::Applied(state), settled)?;
+        piece.reaches(&new, state).await?;
         cannot_settle(stage, &piece, &old).await?;
     }
     Ok(())
@@ -75,36 +65,23 @@ async fn unknown_work_cannot_be_settled(stage: &Stage<'_>) -> Judged {
     let (_, mut lease) = stage.piece_in(State::Running).await?;
     let unknown = stage.piece();
     lease.key = unknown.key;
-    is(
-        "complete",
-        Held::Stale,
-        unknown.complete(&lease, DONE).await,
-    )?;
-    is("fail", Held::Stale, unknown.fail(&lease, retryable()).await)?;
-    is("release", Held::Stale, stage.store.release(&lease).await)?;
+    unknown.completes(&lease, Held::Stale).await?;
+    unknown.fails(&lease, retryable(), Held::Stale).await?;
+    unknown.releases(&lease, Held::Stale).await?;
     unknown.is_absent().await
 }
 
 /// No word of this lease counts, and none changes the record.
 async fn cannot_settle(stage: &Stage<'_>, piece: &Piece, lease: &Lease) -> Judged {
     let before = piece.record().await?;
-    let call = |verb: &str| format!("{verb} by a stale run while {}", before.state);
-    is(
-        &call("complete"),
-        Held::Stale,
-        piece.complete(lease, b"stale").await,
-    )?;
-    let failed = piece.fail(lease, FailKind::Final).await;
-    is(&call("fail for good"), Held::Stale, failed)?;
-    is(
-        &call("fail"),
-        Held::Stale,
-        piece.fail(lease, retryable()).await,
-    )?;
-    is(
-        &call("release"),
-        Held::Stale,
-        stage.store.release(lease).await,
-    )?;
+    for (word, answered) in [
+        ("complete", piece.complete(lease, b"stale").await),
+        ("fail for good", piece.fail(lease, FailKind::Final).await),
+        ("fail", piece.fail(lease, retryable()).await),
+        ("release", stage.store.release(lease).await),
+    ] {
+        let call = format!("{word} by a stale run while {}", before.state);
+        is(&call, Held::Stale, answered)?;
+    }
     piece.is_still(&before).await
 }

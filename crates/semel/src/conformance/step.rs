@@ -2,14 +2,11 @@
 
 use super::answer::{Judged, end, is};
 use super::behaviour::behaviours;
-use super::stage::{
-    AGES, DONE, LEASE, Piece, RETENTION, Stage, WHY, of_another_owner, of_other_fences,
-};
-use crate::record::{Acted, Ending, FailKind, Held, Lease, Operation, Settled, State, StepBegun};
-use crate::store::STEP_NAME_BYTES_MAX;
-use crate::store::StoreExt;
+use super::stage::{AGES, AT_ONCE, DONE, LEASE, Piece, RETENTION, Stage, WAITING, WHY};
+use super::stage::{of_another_owner, of_other_fences};
+use crate::record::{Ending, Held, Lease, Operation, Settled, State, StepBegun};
+use crate::store::{STEP_NAME_BYTES_MAX, StoreExt};
 use bytes::Bytes;
-use std::time::Duration;
 
 behaviours![
     BEHAVIOURS:
@@ -117,16 +114,10 @@ async fn a_step_that_was_never_begun_cannot_be_done(stage: &Stage<'_>) -> Judged
 async fn a_step_is_remembered_by_the_next_run(stage: &Stage<'_>) -> Judged {
     let (piece, first, second) = taken_over(stage).await?;
     begin(stage, &second, A, memo(&first)).await?;
-    let delay = Duration::ZERO;
-    let failed = piece.fail(&second, FailKind::Retryable { delay }).await;
-    is("fail", Held::Applied(State::Waiting), failed)?;
+    piece.fails(&second, AT_ONCE, WAITING).await?;
     let third = piece.grant().await?;
     begin(stage, &third, A, memo(&first)).await?;
-    is(
-        "release",
-        Held::Applied(State::Waiting),
-        stage.store.release(&third).await,
-    )?;
+    piece.releases(&third, WAITING).await?;
     let fourth = piece.grant().await?;
     begin(stage, &fourth, A, memo(&first)).await
 }
@@ -185,22 +176,16 @@ async fn a_stale_run_has_no_steps(stage: &Stage<'_>) -> Judged {
     }
     begin(stage, &second, A, memo(&first)).await?;
     begin(stage, &second, B, StepBegun::InDoubt(first.fence)).await?;
-    piece
-        .act(Operation::ReleaseByOperator, Acted::Applied)
-        .await?;
+    piece.applies(Operation::ReleaseByOperator).await?;
     no_steps(stage, &second).await
 }
 
 async fn settled_work_has_no_steps(stage: &Stage<'_>) -> Judged {
     let (piece, lease) = halfway(stage).await?;
-    piece
-        .completes(&lease, Held::Applied(State::Succeeded))
-        .await?;
+    piece.reaches(&lease, State::Succeeded).await?;
     ended(stage, &lease, &end(Ending::Succeeded, DONE)).await?;
     let (piece, lease) = halfway(stage).await?;
-    piece
-        .fails(&lease, FailKind::Final, Held::Applied(State::Failed))
-        .await?;
+    piece.reaches(&lease, State::Failed).await?;
     ended(stage, &lease, &end(Ending::Failed, WHY)).await
 }
 
@@ -227,10 +212,8 @@ async fn a_run_that_gave_up_begins_no_step(stage: &Stage<'_>) -> Judged {
 
 async fn steps_survive_a_redrive(stage: &Stage<'_>) -> Judged {
     let (piece, first) = halfway(stage).await?;
-    piece
-        .fails(&first, FailKind::Final, Held::Applied(State::Failed))
-        .await?;
-    piece.act(Operation::Redrive, Acted::Applied).await?;
+    piece.reaches(&first, State::Failed).await?;
+    piece.applies(Operation::Redrive).await?;
     let second = piece.grant().await?;
     begin(stage, &second, A, memo(&first)).await?;
     begin(stage, &second, B, StepBegun::InDoubt(first.fence)).await
@@ -239,7 +222,7 @@ async fn steps_survive_a_redrive(stage: &Stage<'_>) -> Judged {
 async fn steps_end_with_a_forgotten_incarnation(stage: &Stage<'_>) -> Judged {
     let (piece, first) = halfway(stage).await?;
     stage.pass(LEASE).await;
-    piece.act(Operation::Forget, Acted::Applied).await?;
+    piece.applies(Operation::Forget).await?;
     let second = piece.grant().await?;
     begin(stage, &second, A, StepBegun::Run).await?;
     begin(stage, &second, B, StepBegun::Run).await?;

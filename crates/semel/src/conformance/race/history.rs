@@ -27,10 +27,7 @@ pub(super) struct Event {
 
 #[derive(Clone, Debug)]
 pub(super) enum What {
-    Claimed {
-        fingerprint: Fingerprint,
-        claimed: Claimed,
-    },
+    Claimed(Fingerprint, Claimed),
     Said {
         lease: Lease,
         word: Word,
@@ -47,10 +44,7 @@ pub(super) enum What {
         result: Bytes,
         held: Held,
     },
-    Acted {
-        act: OperatorAct,
-        acted: Acted,
-    },
+    Acted(OperatorAct, Acted),
     Looked(Record),
 }
 
@@ -113,11 +107,7 @@ impl History {
         };
         told.events.sort_by_key(|event| event.round);
         for event in &told.events {
-            if let What::Claimed {
-                fingerprint,
-                claimed: Claimed::Granted(lease),
-            } = &event.what
-            {
+            if let What::Claimed(fingerprint, Claimed::Granted(lease)) = &event.what {
                 let grant = Grant {
                     round: event.round,
                     lease: lease.clone(),
@@ -148,44 +138,31 @@ impl Told<'_> {
 
     /// The words of runs, with the round they were said in.
     pub(super) fn said(&self) -> impl Iterator<Item = (usize, &Lease, &Word, &Held)> {
-        self.events.iter().filter_map(|event| match &event.what {
-            What::Said { lease, word, held } => Some((event.round, lease, word, held)),
-            What::Claimed { .. }
-            | What::Begun { .. }
-            | What::Done { .. }
-            | What::Acted { .. }
-            | What::Looked(_) => None,
+        self.events.iter().filter_map(|event| {
+            let What::Said { lease, word, held } = &event.what else {
+                return None;
+            };
+            Some((event.round, lease, word, held))
         })
     }
 
     /// What claims were told, grants aside.
     pub(super) fn claimed(&self) -> impl Iterator<Item = (usize, &Fingerprint, &Claimed)> {
-        self.events.iter().filter_map(|event| match &event.what {
-            What::Claimed {
-                fingerprint,
-                claimed,
-            } => Some((event.round, fingerprint, claimed)),
-            What::Said { .. }
-            | What::Begun { .. }
-            | What::Done { .. }
-            | What::Acted { .. }
-            | What::Looked(_) => None,
+        self.events.iter().filter_map(|event| {
+            let What::Claimed(fingerprint, claimed) = &event.what else {
+                return None;
+            };
+            Some((event.round, fingerprint, claimed))
         })
     }
 
     /// The acts of operators that were applied.
     pub(super) fn acts(&self) -> impl Iterator<Item = (usize, &OperatorAct)> {
-        self.events.iter().filter_map(|event| match &event.what {
-            What::Acted {
-                act,
-                acted: Acted::Applied,
-            } => Some((event.round, act)),
-            What::Claimed { .. }
-            | What::Said { .. }
-            | What::Begun { .. }
-            | What::Done { .. }
-            | What::Acted { .. }
-            | What::Looked(_) => None,
+        self.events.iter().filter_map(|event| {
+            let What::Acted(act, Acted::Applied) = &event.what else {
+                return None;
+            };
+            Some((event.round, act))
         })
     }
 

@@ -24,11 +24,8 @@ impl Told<'_> {
                     || *ending == Ending::Failed
                     || self.forgotten(*r, round)
                     || self.passed(*r, round) >= RETENTION;
-                that(
-                    so,
-                    "I5: the accepted success is replayed",
-                    (r, known, round, claimed),
-                )?;
+                let expected = "I5: the accepted success is replayed";
+                that(so, expected, (r, known, round, claimed))?;
             }
         }
         for (round, lease, _, held) in self.said() {
@@ -67,11 +64,8 @@ impl Told<'_> {
             let mut others = self.grants.values().filter(|grant| grant.round <= round);
             let so = *claimed != Claimed::Mismatched
                 || others.any(|grant| grant.fingerprint != *fingerprint);
-            that(
-                so,
-                "I6: Mismatched is told to another payload only",
-                (round, fingerprint),
-            )?;
+            let expected = "I6: Mismatched is told to another payload only";
+            that(so, expected, (round, fingerprint))?;
         }
         Ok(())
     }
@@ -99,19 +93,17 @@ impl Told<'_> {
         let done: Vec<_> = self
             .events
             .iter()
-            .filter_map(|event| match &event.what {
-                What::Done {
+            .filter_map(|event| {
+                let What::Done {
                     lease,
                     name,
                     result,
                     held: Held::Applied(_),
-                } => Some((event.round, (lease.born, *name), result)),
-                What::Done { .. }
-                | What::Claimed { .. }
-                | What::Said { .. }
-                | What::Begun { .. }
-                | What::Acted { .. }
-                | What::Looked(_) => None,
+                } = &event.what
+                else {
+                    return None;
+                };
+                Some((event.round, (lease.born, *name), result))
             })
             .collect();
         for (n, (_, step, _)) in done.iter().enumerate() {
@@ -133,23 +125,18 @@ impl Told<'_> {
                 | StepBegun::Parked
                 | StepBegun::Stale => true,
             };
-            that(
-                so,
-                "I11: a step done is remembered in its incarnation alone",
-                event,
-            )?;
+            let expected = "I11: a step done is remembered in its incarnation alone";
+            that(so, expected, event)?;
         }
         Ok(())
     }
 
     fn looked(&self) -> impl Iterator<Item = (usize, &Record)> {
-        self.events.iter().filter_map(|event| match &event.what {
-            What::Looked(record) => Some((event.round, record)),
-            What::Claimed { .. }
-            | What::Said { .. }
-            | What::Begun { .. }
-            | What::Done { .. }
-            | What::Acted { .. } => None,
+        self.events.iter().filter_map(|event| {
+            let What::Looked(record) = &event.what else {
+                return None;
+            };
+            Some((event.round, record))
         })
     }
 }

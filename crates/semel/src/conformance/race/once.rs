@@ -1,7 +1,7 @@
 //! Many words and acts at once: one of them is applied, and the others are told so.
 
 use super::{CROWD, TIMES, apply_at_once, at_once};
-use crate::conformance::answer::{Judged, Plain, end, is, that};
+use crate::conformance::answer::{Judged, Plain, is, that};
 use crate::conformance::behaviour::behaviours;
 use crate::conformance::letter::letter;
 use crate::conformance::stage::{LEASE, RETENTION, Stage, failing, retryable};
@@ -65,13 +65,8 @@ async fn one_of_many_completions_is_applied(stage: &Stage<'_>) -> Judged {
         let already = Answer::Held(Held::Already(State::Succeeded));
         one_of(&told, &applied(State::Succeeded), &already)?;
         let winner = told.iter().position(|t| *t == applied(State::Succeeded));
-        let replayed = end(Ending::Succeeded, &numbered(winner.unwrap_or_default()));
-        let answered = stage.store.claim(&piece.claim()).await;
-        is(
-            "claim: what was applied",
-            Claimed::Replayed(replayed),
-            answered,
-        )?;
+        let applied = numbered(winner.unwrap_or_default());
+        piece.is_replayed(Ending::Succeeded, &applied).await?;
     }
     Ok(())
 }
@@ -106,11 +101,8 @@ async fn one_of_old_and_new_run_completes(stage: &Stage<'_>) -> Judged {
         let completed = told.contains(&applied(State::Succeeded));
         let granted = |t: &Answer| matches!(t, Answer::Claimed(Claimed::Granted(_)));
         let granted = told.iter().any(granted);
-        that(
-            completed != granted,
-            "either the late word or the new run",
-            &told,
-        )?;
+        let so = completed != granted;
+        that(so, "either the late word or the new run", &told)?;
         let state = if granted {
             State::Running
         } else {

@@ -35,19 +35,13 @@ impl Told<'_> {
             let so = (lapsed && may_lapse)
                 || self.gave_up(&old.lease, new.round)
                 || self.acted(old.round, new.round);
-            that(
-                so,
-                "I1: no grant over a live lease, nor over doubt",
-                (old, new),
-            )?;
+            let expected = "I1: no grant over a live lease, nor over doubt";
+            that(so, expected, (old, new))?;
             let so = old.lease.born == new.lease.born
                 || self.forgotten(old.round, new.round)
                 || self.passed(old.round, new.round) >= RETENTION;
-            that(
-                so,
-                "I7: no new incarnation before retention ends",
-                (old, new),
-            )?;
+            let expected = "I7: no new incarnation before retention ends";
+            that(so, expected, (old, new))?;
         }
         Ok(())
     }
@@ -62,11 +56,8 @@ impl Told<'_> {
             let so = old.round <= new.round;
             that(so, "I2: a later grant has the higher fence", (old, new))?;
             let so = [old.lease.born, new.lease.fence].contains(&new.lease.born);
-            that(
-                so,
-                "I2: born is the last one's or the fence itself",
-                (old, new),
-            )?;
+            let expected = "I2: born is the last one's or the fence itself";
+            that(so, expected, (old, new))?;
         }
         Ok(())
     }
@@ -80,7 +71,7 @@ impl Told<'_> {
             What::Begun { lease, begun, .. } => {
                 (*begun == StepBegun::Run).then_some((event, lease))
             }
-            What::Claimed { .. } | What::Acted { .. } | What::Looked(_) => None,
+            What::Claimed(..) | What::Acted(..) | What::Looked(_) => None,
         });
         for (event, lease) in applied {
             let Some(grant) = self.grant(lease) else {
@@ -102,7 +93,7 @@ impl Told<'_> {
             What::Begun { lease, begun, .. } => {
                 (*begun == StepBegun::Stale).then_some((event, lease))
             }
-            What::Done { .. } | What::Claimed { .. } | What::Acted { .. } | What::Looked(_) => None,
+            What::Done { .. } | What::Claimed(..) | What::Acted(..) | What::Looked(_) => None,
         });
         for (event, lease) in stale {
             let Some(grant) = self.grant(lease) else {
@@ -145,11 +136,8 @@ impl Told<'_> {
             {
                 let born = self.grants.get(&grant.lease.born);
                 let so = born.is_some_and(|born| born.round >= round);
-                that(
-                    so,
-                    "I4: nothing runs after a resolution",
-                    (round, act, grant),
-                )?;
+                let expected = "I4: nothing runs after a resolution";
+                that(so, expected, (round, act, grant))?;
             }
         }
         Ok(())
@@ -173,11 +161,8 @@ impl Told<'_> {
                     .filter(|(r, ..)| round <= *r && *r <= grant.round);
                 let so = self.acted(round, grant.round)
                     || said.any(|(_, _, _, held)| applied(held).is_some());
-                that(
-                    so,
-                    "I8: parked work is not run again by itself",
-                    (round, grant),
-                )?;
+                let expected = "I8: parked work is not run again by itself";
+                that(so, expected, (round, grant))?;
             }
         }
         Ok(())

@@ -165,11 +165,7 @@ impl Actor {
             let mut leases = spot.leases.lock().unwrap_or_else(PoisonError::into_inner);
             leases.push(lease.clone());
         }
-        let fingerprint = claim.fingerprint;
-        Ok(What::Claimed {
-            fingerprint,
-            claimed,
-        })
+        Ok(What::Claimed(claim.fingerprint, claimed))
     }
 
     /// The latest lease, an older one, or one that somebody made up.
@@ -248,29 +244,23 @@ impl Actor {
 
     async fn operate(&mut self, spot: &Spot, result: Bytes) -> Result<What, Error> {
         let (store, key) = (&self.store, &spot.key);
+        let resolve = async |finding| store.resolve(key, &Resolution::new(finding)).await;
         let (act, acted) = match self.rng.random_range(0..12) {
             0..2 => {
-                let how = Resolution::new(Finding::Succeeded(result.clone()));
-                (
-                    OperatorAct::End(Ending::Succeeded, result),
-                    store.resolve(key, &how).await?,
-                )
+                let finding = Finding::Succeeded(result.clone());
+                let act = OperatorAct::End(Ending::Succeeded, result);
+                (act, resolve(finding).await?)
             }
             2 => {
-                let how = Resolution::new(Finding::Failed(result.clone()));
-                (
-                    OperatorAct::End(Ending::Failed, result),
-                    store.resolve(key, &how).await?,
-                )
+                let finding = Finding::Failed(result.clone());
+                let act = OperatorAct::End(Ending::Failed, result);
+                (act, resolve(finding).await?)
             }
-            3..5 => (
-                OperatorAct::Again,
-                store.resolve(key, &Resolution::new(Finding::Retry)).await?,
-            ),
+            3..5 => (OperatorAct::Again, resolve(Finding::Retry).await?),
             5..8 => (OperatorAct::Again, store.redrive(key).await?),
             8 => (OperatorAct::Again, store.release_by_operator(key).await?),
             _ => (OperatorAct::Forget, store.forget(key).await?),
         };
-        Ok(What::Acted { act, acted })
+        Ok(What::Acted(act, acted))
     }
 }
