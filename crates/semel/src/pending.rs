@@ -8,7 +8,6 @@ use crate::Fingerprint;
 use crate::Key;
 use crate::record::{Ending, Fence, Lease, Owner};
 use crate::run::Ended;
-use crate::settled_cache::Recorded;
 use crate::store::Error;
 use crate::work::Work;
 use std::collections::HashMap;
@@ -281,18 +280,8 @@ impl Entry {
     }
 
     fn pending(&self) -> Option<PendingOutcome> {
-        let recorded: &Recorded = match &self.told {
-            Ended::Unrecorded(recorded) => recorded,
-            Ended::Ran(_)
-            | Ended::Replayed(_)
-            | Ended::Failed(_)
-            | Ended::Unread
-            | Ended::Busy { .. }
-            | Ended::NotYet { .. }
-            | Ended::Full { .. }
-            | Ended::Parked
-            | Ended::Mismatched
-            | Ended::Stale => return None,
+        let Ended::Unrecorded(recorded) = &self.told else {
+            return None;
         };
         Some(PendingOutcome {
             key: self.lease.key,

@@ -297,14 +297,10 @@ impl Answer {
     /// # Errors
     /// `Bug` when it answers another operation.
     pub fn ready(self) -> Result<(), Error> {
-        match self {
-            Self::Ready => Ok(()),
-            Self::Claimed(_)
-            | Self::Held(_)
-            | Self::Looked(_)
-            | Self::StepBegun(_)
-            | Self::Acted(_) => Err(misplaced()),
-        }
+        let Self::Ready = self else {
+            return Err(misplaced());
+        };
+        Ok(())
     }
 }
 

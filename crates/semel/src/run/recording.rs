@@ -12,7 +12,7 @@ use crate::work::{Failure, FailureKind, Work};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::{Instant, sleep, timeout_at};
-use unrecorded::{Recording, Truth, UnrecordedOutcome};
+use unrecorded::{Truth, UnrecordedOutcome, with_outcome};
 
 /// The longest pause between two tries to record an outcome whose sender has its reply: many of them
 /// may wait, and a store that is in trouble is not asked more often than that by each.
@@ -50,7 +50,7 @@ impl Semel {
     ) -> Ended {
         let settings = &self.inner.settings;
         let deadline = Instant::now() + settings.record_within;
-        let said = bounded(said, settings.answer_bytes_max);
+        let said = with_outcome(said, |outcome| outcome.bounded(settings.answer_bytes_max));
         let mut unrecorded =
             UnrecordedOutcome::new(&self.inner.outcomes, lease, work, term, said, deadline);
         match timeout_at(deadline, self.settle(&mut unrecorded, POLL_MAX)).await {
@@ -118,16 +118,7 @@ impl Semel {
     }
 
     async fn say(&self, unrecorded: &UnrecordedOutcome) -> Result<Held, Error> {
-        let (store, lease) = (self.store(), &unrecorded.lease);
-        match unrecorded.recording() {
-            Recording::Complete(result) => {
-                store
-                    .complete(lease, &result, unrecorded.work.retention)
-                    .await
-            }
-            Recording::Fail(fail) => store.fail(lease, &fail).await,
-            Recording::Release => store.release(lease).await,
-        }
+        self.store().apply(&unrecorded.operation()).await?.held()
     }
 
     /// Keeps the right to say it, as far as the store lets us; an answer if that told how it stands.
@@ -186,21 +177,11 @@ impl Semel {
         ending: Ending,
         outcome: &Outcome,
     ) -> Arc<Recorded> {
-        let whole = match &unrecorded.told {
-            Ended::Unrecorded(recorded) => Arc::clone(recorded),
-            Ended::Ran(_)
-            | Ended::Replayed(_)
-            | Ended::Failed(_)
-            | Ended::Unread
-            | Ended::Busy { .. }
-            | Ended::NotYet { .. }
-            | Ended::Full { .. }
-            | Ended::Parked
-            | Ended::Mismatched
-            | Ended::Stale => Arc::new(Recorded {
-                ending,
-                outcome: outcome.clone(),
-            }),
+        let whole = if let Ended::Unrecorded(recorded) = &unrecorded.told {
+            Arc::clone(recorded)
+        } else {
+            let outcome = outcome.clone();
+            Arc::new(Recorded { ending, outcome })
         };
         let written = if unrecorded.is_kept_whole() {
             Arc::clone(&whole)
@@ -245,16 +226,5 @@ impl Semel {
             Ok(recorded) => OwnRecord::Recorded(recorded),
             Err(_) => OwnRecord::NotRecorded,
         }
-    }
-}
-
-/// The same, a body that is too large dropped: of a failure as of a success.
-fn bounded(said: Result<Outcome, Failure>, max: usize) -> Result<Outcome, Failure> {
-    match said {
-        Ok(outcome) => Ok(outcome.bounded(max)),
-        Err(failure) => Err(Failure {
-            outcome: failure.outcome.bounded(max),
-            ..failure
-        }),
     }
 }

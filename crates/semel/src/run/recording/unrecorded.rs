@@ -5,11 +5,10 @@ use crate::Outcome;
 use crate::lease::Term;
 use crate::outcome::Body;
 use crate::pending::{BodyRoom, EntryGuard, PendingOutcomes};
-use crate::record::{Ending, Fail, FailKind, Held, Lease, State};
+use crate::record::{Ending, Fail, FailKind, Held, Lease, Operation, State};
 use crate::settled_cache::Recorded;
 use crate::store::Error;
 use crate::work::{Completes, Failure, FailureKind, Work};
-use bytes::Bytes;
 use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Duration;
@@ -43,14 +42,6 @@ pub(super) enum Truth {
     InHand,
     /// In the record, which the effect's own transaction settles or does not.
     InTheRecord,
-}
-
-/// What a run wants recorded.
-#[derive(Clone, Debug)]
-pub(super) enum Recording {
-    Complete(Bytes),
-    Fail(Fail),
-    Release,
 }
 
 /// How many times a renewal that failed would be tried again in the length of a lease.
@@ -114,25 +105,34 @@ impl UnrecordedOutcome {
         self.body == BodyRoom::Enough
     }
 
-    pub(super) fn recording(&self) -> Recording {
+    /// What the store is told.
+    pub(super) fn operation(&self) -> Operation {
+        let (lease, retention) = (self.lease.clone(), self.work.retention);
         let failure = match &self.said {
-            Ok(outcome) => return Recording::Complete(self.kept(outcome).encode()),
+            Ok(outcome) => {
+                return Operation::Complete {
+                    lease,
+                    result: self.kept(outcome).encode(),
+                    retention,
+                };
+            }
             Err(failure) => failure,
         };
         let delay = self.delay;
         let kind = match failure.kind {
-            FailureKind::NotStarted => return Recording::Release,
+            FailureKind::NotStarted => return Operation::Release(lease),
             FailureKind::Retryable => FailKind::Retryable { delay },
             FailureKind::InDoubt => FailKind::InDoubt { delay },
             FailureKind::Final => FailKind::Final,
         };
-        Recording::Fail(Fail {
+        let how = Fail {
             kind,
             in_doubt: self.work.doubt(),
             max_attempts: self.work.max_attempts,
-            retention: self.work.retention,
+            retention,
             result: self.kept(&failure.outcome).encode(),
-        })
+        };
+        Operation::Fail { lease, how }
     }
 
     /// The effect's own transaction did not commit: whatever it said, it has not succeeded.
@@ -175,13 +175,7 @@ impl UnrecordedOutcome {
             self.has(room);
         }
         if self.body == BodyRoom::NoneForTheBody {
-            self.said = match &self.said {
-                Ok(outcome) => Ok(without_body(outcome)),
-                Err(failure) => Err(Failure {
-                    outcome: without_body(&failure.outcome),
-                    ..failure.clone()
-                }),
-            };
+            self.said = with_outcome(self.said.clone(), |outcome| without_body(&outcome));
             self.told = told(self.truth, &self.said);
         }
     }
@@ -278,13 +272,9 @@ impl UnrecordedOutcome {
 
     /// Tells duplicates what will be in the record.
     fn tell(&self) {
-        let said = match &self.said {
-            Ok(outcome) => Ok(self.kept(outcome).into_owned()),
-            Err(failure) => Err(Failure {
-                outcome: self.kept(&failure.outcome).into_owned(),
-                ..failure.clone()
-            }),
-        };
+        let said = with_outcome(self.said.clone(), |outcome| {
+            self.kept(&outcome).into_owned()
+        });
         self.listed.tells(told(self.truth, &said));
     }
 
@@ -297,6 +287,20 @@ impl UnrecordedOutcome {
             (Body::Kept(bytes), BodyRoom::Enough) => bytes.len(),
             (Body::Kept(_), BodyRoom::NoneForTheBody) | (Body::NotKept, _) => 0,
         }
+    }
+}
+
+/// The same with another outcome: of a failure as of a success.
+pub(super) fn with_outcome(
+    said: Result<Outcome, Failure>,
+    change: impl FnOnce(Outcome) -> Outcome,
+) -> Result<Outcome, Failure> {
+    match said {
+        Ok(outcome) => Ok(change(outcome)),
+        Err(failure) => Err(Failure {
+            outcome: change(failure.outcome),
+            ..failure
+        }),
     }
 }
 
