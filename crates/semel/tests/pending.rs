@@ -11,10 +11,10 @@ use semel::work::{Completes, Failure, FailureKind, Work};
 use semel::{Ended, Error, Fingerprint, Outcome, Paused, PendingOutcome, Run, Semel, Settings};
 use std::sync::Arc;
 use std::time::Duration;
-use support::{Flaky, Part, Said, key, payload};
+use support::{Flaky, Part, SECOND, Said, key, must_not_run, payload};
+use support::{assert_busy, assert_ran, assert_replayed, duplicate};
 use tokio::time::{Instant, sleep, timeout};
 
-const SECOND: Duration = Duration::from_secs(1);
 const LEASE: Duration = Duration::from_secs(30);
 
 fn work(number: u8) -> Work {
@@ -31,10 +31,6 @@ fn with(store: &Flaky, settings: Settings) -> Semel {
 
 fn denied() -> Error {
     Error::denied("permission denied for table rec")
-}
-
-async fn must_not_run(_: Run) -> Result<Outcome, Failure> {
-    panic!("the effect ran although it must not")
 }
 
 /// An effect after which the store refuses this part of its calls.
@@ -54,10 +50,17 @@ fn then(
 }
 
 /// Runs work whose outcome the store then does not take.
-async fn left_in_hand(semel: &Semel, store: &Flaky, number: u8, error: Error) -> Ended {
-    let said = Ok(Outcome::ok(format!("charged {number}")));
+async fn left_in_hand(semel: &Semel, store: &Flaky, number: u8, error: Error) {
+    let charged = format!("charged {number}");
+    let said = Ok(Outcome::ok(charged.clone()));
     let effect = then(store, Part::Outcomes, error, said);
-    semel.run(work(number), effect).await.unwrap()
+    is_pending(&semel.run(work(number), effect).await.unwrap(), &charged);
+}
+
+/// The store takes outcomes again, and soon it has them all.
+async fn recorded(semel: &Semel, store: &Flaky) {
+    store.take_again();
+    timeout(SECOND * 2, semel.pending_recorded()).await.unwrap();
 }
 
 async fn state(store: &Flaky, number: u8) -> State {
@@ -84,19 +87,15 @@ async fn an_outcome_is_recorded_when_the_store_takes_it_whatever_it_said_before(
     ] {
         let store = Flaky::new();
         let semel = on(&store);
-        let ended = left_in_hand(&semel, &store, 1, error.clone()).await;
-        is_pending(&ended, "charged 1");
+        left_in_hand(&semel, &store, 1, error.clone()).await;
         // Far beyond its lease: it is renewed meanwhile.
         sleep(LEASE * 3).await;
         assert_eq!(state(&store, 1).await, State::Running, "{error}");
-        let elsewhere = on(&store).run(work(1), must_not_run).await.unwrap();
-        assert!(matches!(elsewhere, Ended::Busy { .. }), "{elsewhere:?}");
+        assert_busy(&duplicate(&on(&store), work(1)).await);
 
-        store.take_again();
-        timeout(SECOND * 2, semel.pending_recorded()).await.unwrap();
+        recorded(&semel, &store).await;
         assert_eq!(state(&store, 1).await, State::Succeeded, "{error}");
-        let again = on(&store).run(work(1), must_not_run).await.unwrap();
-        assert!(matches!(again, Ended::Replayed(_)), "{again:?}");
+        assert_replayed(&duplicate(&on(&store), work(1)).await);
     }
 }
 
@@ -120,21 +119,17 @@ async fn an_outcome_is_recorded_after_its_lease_lapsed_in_silence() {
 async fn an_outcome_that_was_overtaken_is_not_called_recorded() {
     let store = Flaky::new();
     let semel = on(&store);
-    is_pending(
-        &left_in_hand(&semel, &store, 1, denied()).await,
-        "charged 1",
-    );
+    left_in_hand(&semel, &store, 1, denied()).await;
     let operator = on(&store);
     assert_eq!(operator.release(&key(1)).await.unwrap(), Acted::Applied);
-    store.take_again();
-    timeout(SECOND * 2, semel.pending_recorded()).await.unwrap();
+    recorded(&semel, &store).await;
     assert_eq!(state(&store, 1).await, State::Waiting);
     assert_eq!(semel.pending(), []);
     let ended = semel
         .run(work(1), |_| async { Ok(Outcome::ok("again")) })
         .await
         .unwrap();
-    assert!(matches!(ended, Ended::Ran(_)), "{ended:?}");
+    assert_ran(&ended);
 }
 
 #[tokio::test(start_paused = true)]
@@ -159,18 +154,14 @@ async fn an_outcome_is_given_up_when_nobody_would_remember_it() {
 async fn duplicates_hear_what_is_in_hand_and_run_nothing() {
     let store = Flaky::new();
     let semel = on(&store);
-    is_pending(
-        &left_in_hand(&semel, &store, 1, denied()).await,
-        "charged 1",
-    );
+    left_in_hand(&semel, &store, 1, denied()).await;
     for wait in [SECOND, LEASE * 2] {
         sleep(wait).await;
-        let ended = semel.run(work(1), must_not_run).await.unwrap();
+        let ended = duplicate(&semel, work(1)).await;
         is_pending(&ended, "charged 1");
     }
     let other = Work::new(key(1), Fingerprint::of(b"other"));
-    let ended = semel.run(other, must_not_run).await.unwrap();
-    assert_eq!(ended, Ended::Mismatched);
+    assert_eq!(duplicate(&semel, other).await, Ended::Mismatched);
     assert_eq!(
         semel.pending(),
         [PendingOutcome {
@@ -187,11 +178,8 @@ async fn nothing_more_is_claimed_while_the_store_denies_an_outcome() {
     let store = Flaky::new();
     let semel = on(&store);
     let settled = semel.run(work(9), |_| async { Ok(Outcome::ok("before")) });
-    assert!(matches!(settled.await.unwrap(), Ended::Ran(_)));
-    is_pending(
-        &left_in_hand(&semel, &store, 1, denied()).await,
-        "charged 1",
-    );
+    assert_ran(&settled.await.unwrap());
+    left_in_hand(&semel, &store, 1, denied()).await;
     assert!(matches!(semel.paused(), Some(Paused::Denied(why)) if why.contains("permission")));
     let error = semel.run(work(2), must_not_run).await.unwrap_err();
     assert!(
@@ -208,11 +196,10 @@ async fn nothing_more_is_claimed_while_the_store_denies_an_outcome() {
     sleep(SECOND * 3).await;
     assert!(matches!(semel.paused(), Some(Paused::Denied(_))));
 
-    store.take_again();
-    timeout(SECOND * 2, semel.pending_recorded()).await.unwrap();
+    recorded(&semel, &store).await;
     assert_eq!((semel.paused(), semel.pending_count()), (None, 0));
     let ended = semel.run(work(2), |_| async { Ok(Outcome::ok("now")) });
-    assert!(matches!(ended.await.unwrap(), Ended::Ran(_)));
+    assert_ran(&ended.await.unwrap());
 }
 
 #[tokio::test(start_paused = true)]
@@ -224,13 +211,9 @@ async fn settled_work_is_answered_from_memory_while_nothing_is_claimed() {
     };
     let semel = with(&store, settings);
     let settled = semel.run(work(9), |_| async { Ok(Outcome::ok("before")) });
-    assert!(matches!(settled.await.unwrap(), Ended::Ran(_)));
-    is_pending(
-        &left_in_hand(&semel, &store, 1, denied()).await,
-        "charged 1",
-    );
-    let ended = semel.run(work(9), must_not_run).await.unwrap();
-    assert!(matches!(ended, Ended::Replayed(_)), "{ended:?}");
+    assert_ran(&settled.await.unwrap());
+    left_in_hand(&semel, &store, 1, denied()).await;
+    assert_replayed(&duplicate(&semel, work(9)).await);
 }
 
 #[tokio::test(start_paused = true)]
@@ -244,8 +227,7 @@ async fn nothing_more_is_claimed_while_too_many_outcomes_wait() {
     let away = || Error::unavailable("gone");
     for number in 1..=2 {
         assert_eq!(semel.paused(), None);
-        let ended = left_in_hand(&semel, &store, number, away()).await;
-        is_pending(&ended, &format!("charged {number}"));
+        left_in_hand(&semel, &store, number, away()).await;
     }
     assert_eq!(semel.paused(), Some(Paused::Full { outcomes: 2 }));
     let error = semel.run(work(3), must_not_run).await.unwrap_err();
@@ -253,8 +235,7 @@ async fn nothing_more_is_claimed_while_too_many_outcomes_wait() {
         matches!(&error, Error::Unavailable(why) if why.contains("pending_max")),
         "{error}"
     );
-    store.take_again();
-    timeout(SECOND * 2, semel.pending_recorded()).await.unwrap();
+    recorded(&semel, &store).await;
     assert_eq!(semel.paused(), None);
 }
 
@@ -277,19 +258,15 @@ async fn bodies_are_dropped_before_outcomes_are() {
         // The first sender hears all of it.
         is_pending(&semel.run(work(number), effect).await.unwrap(), &heard);
     }
-    is_pending(
-        &semel.run(work(1), must_not_run).await.unwrap(),
-        &"x".repeat(60),
-    );
-    let Ended::Unrecorded(told) = semel.run(work(2), must_not_run).await.unwrap() else {
+    is_pending(&duplicate(&semel, work(1)).await, &"x".repeat(60));
+    let Ended::Unrecorded(told) = duplicate(&semel, work(2)).await else {
         panic!("not pending")
     };
     assert_eq!(
         (told.outcome.status, &told.outcome.body),
         (200, &Body::NotKept)
     );
-    store.take_again();
-    timeout(SECOND * 2, semel.pending_recorded()).await.unwrap();
+    recorded(&semel, &store).await;
     for (number, body) in [(1, Body::Kept("x".repeat(60).into())), (2, Body::NotKept)] {
         let record = store.look(&key(number)).await.unwrap().unwrap();
         assert_eq!(record.state, State::Succeeded);
@@ -312,15 +289,14 @@ async fn what_is_in_hand_is_not_run_again_by_an_operator_and_heals_a_record_that
     sleep(LEASE * 2).await;
     store.set_down(false);
     store.refuse(Part::Outcomes, &Error::unavailable("gone"));
-    let elsewhere = on(&store).run(parks(), must_not_run).await.unwrap();
+    let elsewhere = duplicate(&on(&store), parks()).await;
     assert_eq!(elsewhere, Ended::Parked);
     let error = semel.redrive(&key(1)).await.unwrap_err();
     assert!(
         matches!(&error, Error::Unavailable(why) if why.contains("in hand")),
         "{error}"
     );
-    store.take_again();
-    timeout(SECOND * 2, semel.pending_recorded()).await.unwrap();
+    recorded(&semel, &store).await;
     assert_eq!(state(&store, 1).await, State::Succeeded);
 }
 
@@ -338,9 +314,8 @@ async fn a_final_failure_is_kept_as_long_as_a_success() {
         "{ended:?}"
     );
     sleep(LEASE * 3).await;
-    assert_eq!(semel.run(work(1), must_not_run).await.unwrap(), ended);
-    store.take_again();
-    timeout(SECOND * 2, semel.pending_recorded()).await.unwrap();
+    assert_eq!(duplicate(&semel, work(1)).await, ended);
+    recorded(&semel, &store).await;
     assert_eq!(state(&store, 1).await, State::Failed);
 }
 
@@ -364,7 +339,7 @@ async fn what_a_lapse_says_as_well_is_said_until_the_lapse() {
             "{ended:?}"
         );
         // While the lease lasts, duplicates hear the same, and nothing is claimed.
-        assert_eq!(semel.run(work(1), must_not_run).await.unwrap(), ended);
+        assert_eq!(duplicate(&semel, work(1)).await, ended);
         assert!(semel.paused().is_some());
         assert_eq!(semel.pending(), [], "nobody needs to hear of it");
         timeout(LEASE, semel.pending_recorded()).await.unwrap();
@@ -374,7 +349,7 @@ async fn what_a_lapse_says_as_well_is_said_until_the_lapse() {
         sleep(LEASE).await;
         let again = semel.run(work(1), |_| async { Ok(Outcome::ok("done")) });
         let again = again.await.unwrap();
-        assert!(matches!(again, Ended::Ran(_)), "{again:?}");
+        assert_ran(&again);
     }
 }
 
@@ -425,7 +400,7 @@ async fn a_body_that_the_store_does_not_take_is_left_out_and_the_outcome_is_reco
             1000,
             "its sender hears all"
         );
-        let again = on(&store).run(work(1), must_not_run).await.unwrap();
+        let again = duplicate(&on(&store), work(1)).await;
         assert!(
             matches!(&again, Ended::Replayed(r) if r.outcome.body == Body::NotKept),
             "{again:?}"
@@ -465,15 +440,13 @@ async fn where_the_handler_completes_nothing_is_guessed_until_the_record_is_read
             let ended = semel.run(by_handler(1), effect).await.unwrap();
             assert_eq!(ended, Ended::Unread);
             sleep(LEASE * 2).await;
-            let ended = semel.run(by_handler(1), must_not_run).await.unwrap();
-            assert_eq!(ended, Ended::Unread);
+            assert_eq!(duplicate(&semel, by_handler(1)).await, Ended::Unread);
             assert_eq!(semel.pending(), [], "the record knows it, if anybody does");
             assert_eq!(semel.paused().is_some(), matches!(error, Error::Denied(_)));
 
-            store.take_again();
-            timeout(SECOND * 2, semel.pending_recorded()).await.unwrap();
+            recorded(&semel, &store).await;
             if does {
-                let ended = semel.run(by_handler(1), must_not_run).await.unwrap();
+                let ended = duplicate(&semel, by_handler(1)).await;
                 assert!(
                     matches!(&ended, Ended::Replayed(r) if r.outcome == Outcome::ok("committed")),
                     "{ended:?}"

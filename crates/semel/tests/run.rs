@@ -11,11 +11,10 @@ use semel::{Ended, Error, Fingerprint, Outcome, Run, Semel, Settings};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
-use support::{Flaky, Said, Trouble, key, payload};
+use support::{Flaky, SECOND, Said, Trouble, key, must_not_run, payload, succeed};
+use support::{assert_busy, assert_failed, assert_ran, assert_replayed, duplicate};
 use tokio::sync::oneshot;
 use tokio::time::sleep;
-
-const SECOND: Duration = Duration::from_secs(1);
 
 fn work() -> Work {
     Work::new(key(1), payload())
@@ -32,12 +31,9 @@ fn one_store() -> (Flaky, impl Fn() -> Semel) {
     })
 }
 
-async fn succeed(_: Run) -> Result<Outcome, Failure> {
-    Ok(Outcome::ok("done"))
-}
-
-async fn must_not_run(_: Run) -> Result<Outcome, Failure> {
-    panic!("the effect ran although it must not")
+/// The only process on its store.
+fn one_process() -> Semel {
+    one_store().1()
 }
 
 /// An effect that panics before it has become a future.
@@ -103,9 +99,8 @@ async fn a_duplicate_in_another_process_waits_for_the_running_one() {
     let (here, there) = (semel(), semel());
     let first = tokio::spawn(async move { here.run(work(), slow(SECOND * 3)).await });
     tokio::task::yield_now().await;
-    let second = there.run(work(), must_not_run).await.unwrap();
-    assert!(matches!(second, Ended::Replayed(_)), "{second:?}");
-    assert!(matches!(first.await.unwrap().unwrap(), Ended::Ran(_)));
+    assert_replayed(&duplicate(&there, work()).await);
+    assert_ran(&first.await.unwrap().unwrap());
 }
 
 #[tokio::test(start_paused = true)]
@@ -119,31 +114,23 @@ async fn a_duplicate_that_may_not_wait_hears_busy() {
     tokio::task::yield_now().await;
     let reject = || work().duplicates(Duplicates::Reject);
     for semel in [here, there] {
-        let ended = semel.run(reject(), must_not_run).await.unwrap();
-        assert!(matches!(ended, Ended::Busy { .. }), "{ended:?}");
+        assert_busy(&duplicate(&semel, reject()).await);
     }
     assert!(first.await.unwrap().is_ok());
 }
 
 #[tokio::test(start_paused = true)]
 async fn an_attached_duplicate_with_another_payload_is_mismatched() {
-    let (_, semel) = one_store();
-    let semel = semel();
+    let semel = one_process();
     let first = tokio::spawn({
         let semel = semel.clone();
         async move { semel.run(work(), slow(SECOND)).await }
     });
     tokio::task::yield_now().await;
     let other = Work::new(key(1), Fingerprint::of(b"other"));
-    assert_eq!(
-        semel.run(other.clone(), must_not_run).await.unwrap(),
-        Ended::Mismatched
-    );
+    assert_eq!(duplicate(&semel, other.clone()).await, Ended::Mismatched);
     assert!(first.await.unwrap().is_ok());
-    assert_eq!(
-        semel.run(other, must_not_run).await.unwrap(),
-        Ended::Mismatched
-    );
+    assert_eq!(duplicate(&semel, other).await, Ended::Mismatched);
 }
 
 #[tokio::test(start_paused = true)]
@@ -162,18 +149,14 @@ async fn no_more_wait_for_one_run_than_may() {
     };
     let (first, second) = (deliver(), deliver());
     tokio::task::yield_now().await;
-    assert!(matches!(
-        semel.run(work(), must_not_run).await.unwrap(),
-        Ended::Busy { .. }
-    ));
-    assert!(matches!(first.await.unwrap(), Ended::Ran(_)));
-    assert!(matches!(second.await.unwrap(), Ended::Replayed(_)));
+    assert_busy(&duplicate(&semel, work()).await);
+    assert_ran(&first.await.unwrap());
+    assert_replayed(&second.await.unwrap());
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_caller_that_hangs_up_does_not_cancel_the_effect() {
-    let (_, semel) = one_store();
-    let semel = semel();
+    let semel = one_process();
     let (done, was_done) = oneshot::channel();
     let effect = |_: Run| async move {
         sleep(SECOND).await;
@@ -183,14 +166,13 @@ async fn a_caller_that_hangs_up_does_not_cancel_the_effect() {
     let caller = tokio::time::timeout(SECOND / 10, semel.run(work(), effect)).await;
     assert!(caller.is_err());
     was_done.await.unwrap();
-    let again = semel.run(work(), must_not_run).await.unwrap();
+    let again = duplicate(&semel, work()).await;
     assert_eq!(outcome(again).1, Outcome::ok("done"));
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_retryable_failure_runs_again_after_its_pause() {
-    let (_, semel) = one_store();
-    let semel = semel();
+    let semel = one_process();
     let work = || {
         work().backoff(Backoff {
             first: SECOND * 8,
@@ -204,7 +186,7 @@ async fn a_retryable_failure_runs_again_after_its_pause() {
     assert!(
         matches!(&failed, Ended::Failed(f) if f.state == State::Waiting && f.failure.outcome.body_bytes() == "451")
     );
-    let Ended::NotYet { retry_after } = semel.run(work(), must_not_run).await.unwrap() else {
+    let Ended::NotYet { retry_after } = duplicate(&semel, work()).await else {
         panic!("ran too soon")
     };
     assert!(
@@ -222,28 +204,18 @@ async fn a_retryable_failure_runs_again_after_its_pause() {
 
 #[tokio::test(start_paused = true)]
 async fn work_that_used_up_its_attempts_is_parked_until_a_person_acts() {
-    let (_, semel) = one_store();
-    let semel = semel();
+    let semel = one_process();
     let work = || work().max_attempts(2);
     for state in [State::Waiting, State::Parked] {
         let failed = semel
             .run(work(), |_| async { Err(Failure::retryable("no")) })
             .await
             .unwrap();
-        assert!(
-            matches!(&failed, Ended::Failed(f) if f.state == state),
-            "{failed:?}"
-        );
+        assert_failed(&failed, state);
     }
-    assert_eq!(
-        semel.run(work(), must_not_run).await.unwrap(),
-        Ended::Parked
-    );
+    assert_eq!(duplicate(&semel, work()).await, Ended::Parked);
     assert_eq!(semel.redrive(&key(1)).await.unwrap(), Acted::Applied);
-    assert!(matches!(
-        semel.run(work(), succeed).await.unwrap(),
-        Ended::Ran(_)
-    ));
+    assert_ran(&semel.run(work(), succeed).await.unwrap());
 }
 
 #[tokio::test(start_paused = true)]
@@ -256,14 +228,13 @@ async fn a_final_failure_is_replayed() {
         .await
         .unwrap();
     assert_eq!(outcome(failed).0, Ending::Failed);
-    let again = semel().run(work(), must_not_run).await.unwrap();
+    let again = duplicate(&semel(), work()).await;
     assert!(matches!(&again, Ended::Replayed(r) if r.outcome.body_bytes() == "no such item"));
 }
 
 #[tokio::test(start_paused = true)]
 async fn doubt_parks_or_retries_by_policy() {
-    let (_, semel) = one_store();
-    let semel = semel();
+    let semel = one_process();
     let work = |n, in_doubt| {
         Work::new(key(n), payload())
             .in_doubt(in_doubt)
@@ -283,10 +254,7 @@ async fn doubt_parks_or_retries_by_policy() {
             .run(work(n + 4, policy), broken_before_it_began)
             .await
             .unwrap();
-        assert!(
-            matches!(&ended, Ended::Failed(f) if f.state == state),
-            "{ended:?}"
-        );
+        assert_failed(&ended, state);
         let ended = semel
             .run(work(n + 2, policy), slow(SECOND * 6))
             .await
@@ -298,17 +266,13 @@ async fn doubt_parks_or_retries_by_policy() {
     }
     let how = Resolution::new(Finding::Succeeded(Outcome::ok("it did happen").encode()));
     assert_eq!(semel.resolve(&key(1), &how).await.unwrap(), Acted::Applied);
-    let after = semel
-        .run(work(1, InDoubt::Park), must_not_run)
-        .await
-        .unwrap();
+    let after = duplicate(&semel, work(1, InDoubt::Park)).await;
     assert_eq!(outcome(after).1, Outcome::ok("it did happen"));
 }
 
 #[tokio::test(start_paused = true)]
 async fn an_attempt_that_was_not_started_does_not_count() {
-    let (_, semel) = one_store();
-    let semel = semel();
+    let semel = one_process();
     for _ in 0..3 {
         let ended = semel
             .run(work().max_attempts(1), |_| async {
@@ -317,10 +281,7 @@ async fn an_attempt_that_was_not_started_does_not_count() {
             .await;
         assert!(matches!(ended.unwrap(), Ended::Failed(f) if f.state == State::Waiting));
     }
-    assert!(matches!(
-        semel.run(work().max_attempts(1), succeed).await.unwrap(),
-        Ended::Ran(_)
-    ));
+    assert_ran(&semel.run(work().max_attempts(1), succeed).await.unwrap());
 }
 
 #[tokio::test(start_paused = true)]
@@ -330,14 +291,12 @@ async fn a_slow_effect_keeps_its_lease() {
     let first = tokio::spawn(async move { here.run(work(), slow(SECOND * 300)).await });
     sleep(SECOND * 250).await;
     assert_eq!(
-        there
-            .run(work().duplicates(Duplicates::Reject), must_not_run)
+        duplicate(&there, work().duplicates(Duplicates::Reject))
             .await
-            .unwrap()
             .clone(),
         busy(&store).await
     );
-    assert!(matches!(first.await.unwrap().unwrap(), Ended::Ran(_)));
+    assert_ran(&first.await.unwrap().unwrap());
 }
 
 async fn busy(store: &Flaky) -> Ended {
@@ -362,10 +321,7 @@ async fn a_run_that_an_operator_released_is_cancelled_and_stale() {
     tokio::task::yield_now().await;
     sleep(SECOND).await;
     assert_eq!(there.release(&key(1)).await.unwrap(), Acted::Applied);
-    assert!(matches!(
-        there.run(work(), succeed).await.unwrap(),
-        Ended::Ran(_)
-    ));
+    assert_ran(&there.run(work(), succeed).await.unwrap());
     assert_eq!(zombie.await.unwrap().unwrap(), Ended::Stale);
     assert!(
         was_cancelled.await.is_err(),
@@ -396,10 +352,7 @@ async fn a_grant_that_comes_after_its_lease_is_not_run() {
             .contains("nothing was run, a retry is safe"),
         "{error}"
     );
-    assert!(matches!(
-        semel().run(work(), succeed).await.unwrap(),
-        Ended::Ran(_)
-    ));
+    assert_ran(&semel().run(work(), succeed).await.unwrap());
 }
 
 #[tokio::test(start_paused = true)]
@@ -426,7 +379,7 @@ async fn a_store_that_goes_down_after_the_run_gets_the_record_later() {
     store.set_down(false);
     sleep(SECOND * 2).await;
     assert_eq!(
-        outcome(semel().run(work(), must_not_run).await.unwrap()).1,
+        outcome(duplicate(&semel(), work()).await).1,
         Outcome::ok("real answer")
     );
 }
@@ -439,10 +392,7 @@ async fn a_lost_answer_to_a_completion_is_asked_for_again() {
         planner.plan([Trouble::AnswerLost, Trouble::Down]);
         Ok(Outcome::ok("done"))
     };
-    assert!(matches!(
-        semel().run(work(), effect).await.unwrap(),
-        Ended::Ran(_)
-    ));
+    assert_ran(&semel().run(work(), effect).await.unwrap());
 }
 
 #[tokio::test(start_paused = true)]
@@ -453,8 +403,8 @@ async fn an_answer_over_the_limit_is_a_success_without_a_body() {
         .run(work(), |_| async { Ok(Outcome::ok(large)) })
         .await
         .unwrap();
-    assert!(matches!(ended, Ended::Ran(_)));
-    let (ending, replayed) = outcome(semel().run(work(), must_not_run).await.unwrap());
+    assert_ran(&ended);
+    let (ending, replayed) = outcome(duplicate(&semel(), work()).await);
     assert_eq!(
         (ending, replayed.status, replayed.body),
         (Ending::Succeeded, 200, Body::NotKept)
@@ -465,15 +415,9 @@ async fn an_answer_over_the_limit_is_a_success_without_a_body() {
 async fn a_settled_key_is_answered_from_memory_for_a_while() {
     let (store, semel) = one_store();
     let semel = semel();
-    assert!(matches!(
-        semel.run(work(), succeed).await.unwrap(),
-        Ended::Ran(_)
-    ));
+    assert_ran(&semel.run(work(), succeed).await.unwrap());
     store.set_down(true);
-    assert!(matches!(
-        semel.run(work(), must_not_run).await.unwrap(),
-        Ended::Replayed(_)
-    ));
+    assert_replayed(&duplicate(&semel, work()).await);
     sleep(SECOND * 6).await;
     assert!(
         semel.run(work(), must_not_run).await.is_err(),
@@ -483,13 +427,9 @@ async fn a_settled_key_is_answered_from_memory_for_a_while() {
 
 #[tokio::test(start_paused = true)]
 async fn a_forgotten_key_runs_again_at_once() {
-    let (_, semel) = one_store();
-    let semel = semel();
+    let semel = one_process();
     for _ in 0..2 {
-        assert!(matches!(
-            semel.run(work(), succeed).await.unwrap(),
-            Ended::Ran(_)
-        ));
+        assert_ran(&semel.run(work(), succeed).await.unwrap());
         assert_eq!(semel.forget(&key(1)).await.unwrap(), Acted::Applied);
     }
 }
@@ -527,18 +467,12 @@ async fn where_the_handler_completes_a_broken_run_is_not_in_doubt() {
     let work = || work().completes(Completes::Handler).in_doubt(InDoubt::Park);
     let cut = |_| async { Err(Failure::in_doubt("the connection broke")) };
     let ended = semel().run(work(), cut).await.unwrap();
-    assert!(
-        matches!(&ended, Ended::Failed(f) if f.state == State::Waiting),
-        "{ended:?}"
-    );
+    assert_failed(&ended, State::Waiting);
     let parked = semel()
         .run(work().completes(Completes::Run), cut)
         .await
         .unwrap();
-    assert!(
-        matches!(&parked, Ended::Failed(f) if f.state == State::Parked),
-        "{parked:?}"
-    );
+    assert_failed(&parked, State::Parked);
 }
 
 #[tokio::test(start_paused = true)]
@@ -567,10 +501,7 @@ async fn a_renewal_that_hangs_does_not_hold_up_the_outcome() {
         Ok(Outcome::ok("done"))
     };
     let begun = tokio::time::Instant::now();
-    assert!(matches!(
-        semel().run(work(), effect).await.unwrap(),
-        Ended::Ran(_)
-    ));
+    assert_ran(&semel().run(work(), effect).await.unwrap());
     assert!(begun.elapsed() < SECOND * 6, "{:?}", begun.elapsed());
 }
 
@@ -582,12 +513,8 @@ async fn a_late_grant_is_renewed_before_it_lapses() {
     store.plan([Trouble::Late(SECOND * 4)]);
     let first = tokio::spawn(async move { here.run(short(), slow(SECOND * 30)).await });
     sleep(SECOND * 21 / 4).await;
-    let rival = there
-        .run(short().duplicates(Duplicates::Reject), must_not_run)
-        .await
-        .unwrap();
-    assert!(matches!(rival, Ended::Busy { .. }), "{rival:?}");
-    assert!(matches!(first.await.unwrap().unwrap(), Ended::Ran(_)));
+    assert_busy(&duplicate(&there, short().duplicates(Duplicates::Reject)).await);
+    assert_ran(&first.await.unwrap().unwrap());
 }
 
 #[tokio::test(start_paused = true)]
@@ -620,5 +547,5 @@ async fn a_grant_that_nobody_heard_of_is_given_back() {
     let record = store.look(&key(1)).await.unwrap().unwrap();
     assert_eq!((record.state, record.attempts), (State::Waiting, 0));
     let ran = semel().run(parks(), succeed).await.unwrap();
-    assert!(matches!(ran, Ended::Ran(_)), "{ran:?}");
+    assert_ran(&ran);
 }

@@ -6,15 +6,13 @@ mod support;
 use semel::memory::MemoryStore;
 use semel::slots::Slots;
 use semel::store::StoreExt;
-use semel::work::{Duplicates, Failure, Work};
-use semel::{Ended, Error, Outcome, Run, Semel, Settings};
+use semel::work::{Duplicates, Work};
+use semel::{Ended, Error, Outcome, Semel, Settings};
 use std::sync::Arc;
 use std::time::Duration;
-use support::{Flaky, key, payload};
+use support::{Flaky, SECOND, assert_ran, assert_replayed, duplicate, key, payload};
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep};
-
-const SECOND: Duration = Duration::from_secs(1);
 
 fn work(number: u8, slots: &Slots) -> Work {
     Work::new(key(number), payload())
@@ -22,8 +20,9 @@ fn work(number: u8, slots: &Slots) -> Work {
         .duplicates(Duplicates::Wait(SECOND * 5))
 }
 
-async fn must_not_run(_: Run) -> Result<Outcome, Failure> {
-    panic!("the effect ran although it must not")
+#[track_caller]
+fn assert_full(ended: &Ended) {
+    assert!(matches!(ended, Ended::Full { .. }), "{ended:?}");
 }
 
 /// Begins a run that takes that long.
@@ -45,10 +44,9 @@ async fn without_a_slot_or_a_place_in_the_queue_nothing_is_claimed() {
     let (semel, slots) = (Semel::new(MemoryStore::new()), Slots::new(1, 0));
     let first = begin(&semel, work(1, &slots), SECOND).await;
     assert_eq!(slots.runs(), 1);
-    let ended = semel.run(work(2, &slots), must_not_run).await.unwrap();
-    assert!(matches!(ended, Ended::Full { .. }), "{ended:?}");
+    assert_full(&duplicate(&semel, work(2, &slots)).await);
     assert_eq!(semel.store().look(&key(2)).await.unwrap(), None);
-    assert!(matches!(first.await.unwrap().unwrap(), Ended::Ran(_)));
+    assert_ran(&first.await.unwrap().unwrap());
     assert_eq!(slots.runs(), 0);
 }
 
@@ -56,14 +54,12 @@ async fn without_a_slot_or_a_place_in_the_queue_nothing_is_claimed() {
 async fn the_queue_waits_for_a_slot_as_long_as_patience_lasts() {
     let (semel, slots) = (Semel::new(MemoryStore::new()), Slots::new(1, 1));
     let first = begin(&semel, work(1, &slots), SECOND * 6).await;
-    let early = semel.run(work(2, &slots), must_not_run).await.unwrap();
-    assert!(matches!(early, Ended::Full { .. }), "{early:?}");
+    assert_full(&duplicate(&semel, work(2, &slots)).await);
     let second = begin(&semel, work(2, &slots), SECOND).await;
     assert_eq!(slots.queued(), 1);
-    let third = semel.run(work(3, &slots), must_not_run).await.unwrap();
-    assert!(matches!(third, Ended::Full { .. }), "{third:?}");
-    assert!(matches!(first.await.unwrap().unwrap(), Ended::Ran(_)));
-    assert!(matches!(second.await.unwrap().unwrap(), Ended::Ran(_)));
+    assert_full(&duplicate(&semel, work(3, &slots)).await);
+    assert_ran(&first.await.unwrap().unwrap());
+    assert_ran(&second.await.unwrap().unwrap());
 }
 
 #[tokio::test(start_paused = true)]
@@ -73,8 +69,7 @@ async fn a_settled_key_is_answered_although_there_is_no_slot() {
     let (here, there, slots) = (semel(), semel(), Slots::new(1, 0));
     assert!(begin(&here, work(1, &slots), SECOND).await.await.is_ok());
     let busy = begin(&here, work(2, &slots), SECOND).await;
-    let ended = there.run(work(1, &slots), must_not_run).await.unwrap();
-    assert!(matches!(ended, Ended::Replayed(_)), "{ended:?}");
+    assert_replayed(&duplicate(&there, work(1, &slots)).await);
     assert!(busy.await.is_ok());
 }
 
@@ -89,7 +84,7 @@ async fn duplicates_that_wait_hold_no_slot() {
     assert_eq!(slots.runs(), 1);
     for duplicate in [attached, polling] {
         let ended = duplicate.await.unwrap().unwrap();
-        assert!(matches!(ended, Ended::Replayed(_)), "{ended:?}");
+        assert_replayed(&ended);
     }
     assert!(first.await.is_ok());
 }
@@ -100,9 +95,8 @@ async fn closing_sends_the_queue_home() {
     let first = begin(&semel, work(1, &slots), SECOND).await;
     let queued = begin(&semel, work(2, &slots), SECOND).await;
     slots.close();
-    let ended = queued.await.unwrap().unwrap();
-    assert!(matches!(ended, Ended::Full { .. }), "{ended:?}");
-    assert!(matches!(first.await.unwrap().unwrap(), Ended::Ran(_)));
+    assert_full(&queued.await.unwrap().unwrap());
+    assert_ran(&first.await.unwrap().unwrap());
 }
 
 #[tokio::test(start_paused = true)]
@@ -115,8 +109,8 @@ async fn a_delivery_that_has_its_turn_soon_asks_the_store_nothing() {
     let wait = second.slot_wait();
     let second = begin(&semel, second, SECOND / 50).await;
     assert_eq!(slots.queued(), 1);
-    assert!(matches!(first.await.unwrap().unwrap(), Ended::Ran(_)));
-    assert!(matches!(second.await.unwrap().unwrap(), Ended::Ran(_)));
+    assert_ran(&first.await.unwrap().unwrap());
+    assert_ran(&second.await.unwrap().unwrap());
     assert_eq!(store.looks(), 0);
     let waited = wait.waited().unwrap();
     assert!(waited > SECOND / 100 && waited < SECOND / 20, "{waited:?}");
@@ -133,10 +127,10 @@ async fn a_delivery_that_waits_long_looks_at_growing_pauses() {
     assert_eq!(store.looks(), 0);
     sleep(SECOND / 25).await;
     assert_eq!(store.looks(), 1);
-    assert!(matches!(first.await.unwrap().unwrap(), Ended::Ran(_)));
+    assert_ran(&first.await.unwrap().unwrap());
     let looks = store.looks();
     assert!((4..=8).contains(&looks), "{looks}");
-    assert!(matches!(second.await.unwrap().unwrap(), Ended::Ran(_)));
+    assert_ran(&second.await.unwrap().unwrap());
 }
 
 #[tokio::test(start_paused = true)]
@@ -147,17 +141,11 @@ async fn work_that_is_settled_elsewhere_meanwhile_needs_no_slot() {
     let held = begin(&here, work(1, &slots), SECOND * 60).await;
     let waits = begin(&here, work(2, &slots), SECOND).await;
     let plain = work(2, &Slots::new(1, 0));
-    assert!(matches!(
-        begin(&there, plain, SECOND / 10)
-            .await
-            .await
-            .unwrap()
-            .unwrap(),
-        Ended::Ran(_)
-    ));
+    let elsewhere = begin(&there, plain, SECOND / 10).await;
+    assert_ran(&elsewhere.await.unwrap().unwrap());
     let begun = Instant::now();
     let ended = waits.await.unwrap().unwrap();
-    assert!(matches!(ended, Ended::Replayed(_)), "{ended:?}");
+    assert_replayed(&ended);
     assert!(begun.elapsed() < SECOND, "{:?}", begun.elapsed());
     assert_eq!(slots.queued(), 0);
     held.abort();
@@ -172,8 +160,8 @@ async fn looking_does_not_cost_a_delivery_its_turn() {
     let second = begin(&semel, work(2, &slots), SECOND).await;
     sleep(SECOND / 2).await;
     let third = begin(&semel, work(3, &slots), SECOND).await;
-    assert!(matches!(first.await.unwrap().unwrap(), Ended::Ran(_)));
-    assert!(matches!(second.await.unwrap().unwrap(), Ended::Ran(_)));
+    assert_ran(&first.await.unwrap().unwrap());
+    assert_ran(&second.await.unwrap().unwrap());
     assert!(!third.is_finished(), "the third came before the second");
-    assert!(matches!(third.await.unwrap().unwrap(), Ended::Ran(_)));
+    assert_ran(&third.await.unwrap().unwrap());
 }

@@ -9,7 +9,7 @@ use semel::store::StoreExt;
 use semel::work::{Failure, Work};
 use semel::{Ended, Outcome, Run, Semel, Settings};
 use std::sync::{Arc, Mutex};
-use support::{Flaky, Said, Trouble, key, payload};
+use support::{Flaky, Said, Trouble, assert_failed, assert_ran, key, payload};
 
 /// What really happened, in order.
 #[derive(Clone, Default)]
@@ -59,15 +59,10 @@ fn three_steps(world: &World, dies_after: usize) -> impl FnOnce(Run) -> Said + u
 #[tokio::test(start_paused = true)]
 async fn a_run_killed_after_step_two_resumes_at_step_three() {
     let (_, semel, world) = setting();
-    assert!(matches!(
-        semel.run(work(), three_steps(&world, 2)).await.unwrap(),
-        Ended::Failed(_)
-    ));
+    let ended = semel.run(work(), three_steps(&world, 2)).await.unwrap();
+    assert_failed(&ended, State::Waiting);
     assert_eq!(world.seen(), ["charge", "ship"]);
-    assert!(matches!(
-        semel.run(work(), three_steps(&world, 3)).await.unwrap(),
-        Ended::Ran(_)
-    ));
+    assert_ran(&semel.run(work(), three_steps(&world, 3)).await.unwrap());
     assert_eq!(world.seen(), ["mail"]);
 }
 
@@ -75,10 +70,7 @@ async fn a_run_killed_after_step_two_resumes_at_step_three() {
 async fn a_new_incarnation_runs_all_its_steps_again() {
     let (_, semel, world) = setting();
     for _ in 0..2 {
-        assert!(matches!(
-            semel.run(work(), three_steps(&world, 3)).await.unwrap(),
-            Ended::Ran(_)
-        ));
+        assert_ran(&semel.run(work(), three_steps(&world, 3)).await.unwrap());
         assert_eq!(world.seen(), ["charge", "ship", "mail"]);
         assert_eq!(semel.forget(&key(1)).await.unwrap(), Acted::Applied);
     }
@@ -89,15 +81,9 @@ async fn a_redriven_run_keeps_the_steps_it_has_done() {
     let (_, semel, world) = setting();
     let work = || work().in_doubt(InDoubt::Park);
     let ended = semel.run(work(), three_steps(&world, 2)).await.unwrap();
-    assert!(
-        matches!(&ended, Ended::Failed(f) if f.state == State::Parked),
-        "{ended:?}"
-    );
+    assert_failed(&ended, State::Parked);
     assert_eq!(semel.redrive(&key(1)).await.unwrap(), Acted::Applied);
-    assert!(matches!(
-        semel.run(work(), three_steps(&world, 3)).await.unwrap(),
-        Ended::Ran(_)
-    ));
+    assert_ran(&semel.run(work(), three_steps(&world, 3)).await.unwrap());
     assert_eq!(world.seen(), ["charge", "ship", "mail"]);
 }
 
@@ -119,15 +105,10 @@ async fn a_step_in_doubt_is_parked_or_repeated_by_policy() {
                 Ok(Outcome::ok("never"))
             }
         };
-        assert!(matches!(
-            semel.run(work(), half(world.clone())).await.unwrap(),
-            Ended::Failed(_)
-        ));
         let ended = semel.run(work(), half(world.clone())).await.unwrap();
-        assert!(
-            matches!(&ended, Ended::Failed(f) if f.state == state),
-            "{ended:?}"
-        );
+        assert_failed(&ended, State::Waiting);
+        let ended = semel.run(work(), half(world.clone())).await.unwrap();
+        assert_failed(&ended, state);
         assert_eq!(world.seen().len(), repeated);
     }
 }
@@ -187,7 +168,7 @@ async fn a_step_key_is_the_same_in_every_run() {
             .await?;
             Ok(Outcome::ok("never"))
         });
-        assert!(matches!(ended.await.unwrap(), Ended::Failed(_)));
+        assert_failed(&ended.await.unwrap(), State::Waiting);
     }
     let record = store.look(&key(1)).await.unwrap().unwrap();
     let expected = key(1).step(record.born, "charge");
@@ -223,6 +204,6 @@ async fn a_step_outlives_a_store_that_is_away_for_a_moment() {
         .await?;
         Ok(Outcome::ok("done"))
     });
-    assert!(matches!(ended.await.unwrap(), Ended::Ran(_)));
+    assert_ran(&ended.await.unwrap());
     assert_eq!(seen.seen(), ["charge"]);
 }

@@ -13,8 +13,8 @@ use semel::clock::{Clock, Time};
 use semel::memory::MemoryStore;
 use semel::protocol::{Answer, Operation, Record, State};
 use semel::store::{Cursor, Page, Sharing, Swept};
-use semel::work::Failure;
-use semel::{Error, Fingerprint, Key, Outcome, Store};
+use semel::work::{Failure, Work};
+use semel::{Ended, Error, Fingerprint, Key, Outcome, Run, Semel, Store};
 use std::collections::VecDeque;
 use std::pin::Pin;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -57,6 +57,8 @@ pub enum Part {
     Looks,
 }
 
+pub const SECOND: Duration = Duration::from_secs(1);
+
 /// An effect's future.
 pub type Said = Pin<Box<dyn Future<Output = Result<Outcome, Failure>> + Send>>;
 
@@ -70,6 +72,40 @@ pub fn key(n: u8) -> Key {
 
 pub fn payload() -> Fingerprint {
     Fingerprint::of(b"payload")
+}
+
+pub async fn succeed(_: Run) -> Result<Outcome, Failure> {
+    Ok(Outcome::ok("done"))
+}
+
+pub async fn must_not_run(_: Run) -> Result<Outcome, Failure> {
+    panic!("the effect ran although it must not")
+}
+
+/// What a duplicate hears: it must not run.
+pub async fn duplicate(semel: &Semel, work: Work) -> Ended {
+    semel.run(work, must_not_run).await.unwrap()
+}
+
+#[track_caller]
+pub fn assert_ran(ended: &Ended) {
+    assert!(matches!(ended, Ended::Ran(_)), "{ended:?}");
+}
+
+#[track_caller]
+pub fn assert_replayed(ended: &Ended) {
+    assert!(matches!(ended, Ended::Replayed(_)), "{ended:?}");
+}
+
+#[track_caller]
+pub fn assert_busy(ended: &Ended) {
+    assert!(matches!(ended, Ended::Busy { .. }), "{ended:?}");
+}
+
+#[track_caller]
+pub fn assert_failed(ended: &Ended, state: State) {
+    let so = matches!(ended, Ended::Failed(failed) if failed.state == state);
+    assert!(so, "{ended:?}");
 }
 
 // === impl Flaky ===
