@@ -2,42 +2,21 @@
 
 #![cfg(feature = "conformance")]
 
+#[path = "support/subject.rs"]
+mod subject;
+
 use async_trait::async_trait;
-use semel::clock::{ManualClock, Time};
 use semel::conformance::{Subject, SuitePart, compare, part, suite};
 use semel::memory::MemoryStore;
 use semel::protocol::{Answer, Operation, Record, State};
-use semel::store::{Cursor, Letters, Page, Sharing, Swept};
+use semel::store::{Cursor, Page, Sharing, Swept};
 use semel::{Error, Key, Store};
 use std::sync::Arc;
 use std::time::Duration;
+use subject::Timed;
 
-struct Memory {
-    clock: Arc<ManualClock>,
-    store: Arc<MemoryStore>,
-}
-
-impl Memory {
-    fn new() -> Self {
-        let clock = Arc::new(ManualClock::at(Time(1_800_000_000_000_000)));
-        let store = Arc::new(MemoryStore::with_clock(clock.clone()));
-        Self { clock, store }
-    }
-}
-
-#[async_trait]
-impl Subject for Memory {
-    fn store(&self) -> Arc<dyn Store> {
-        self.store.clone()
-    }
-
-    fn letters(&self) -> Option<Arc<dyn Letters>> {
-        Some(self.store.clone())
-    }
-
-    async fn advance(&self, by: Duration) {
-        self.clock.advance(by);
-    }
+fn memory() -> Timed<MemoryStore> {
+    Timed::new(|clock| MemoryStore::with_clock(clock))
 }
 
 /// A store in the making: no letters, and no operators' acts.
@@ -77,7 +56,7 @@ impl Store for Unfinished {
     }
 }
 
-struct InTheMaking(Memory);
+struct InTheMaking(Timed<MemoryStore>);
 
 #[async_trait]
 impl Subject for InTheMaking {
@@ -96,7 +75,7 @@ impl Subject for InTheMaking {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_store_without_letters_and_operators_is_judged_by_the_rest() {
-    let subject = InTheMaking(Memory::new());
+    let subject = InTheMaking(memory());
     let report = suite(&subject).await.unwrap();
     assert!(report.held.len() > 80, "{report}");
     for (name, held) in [
@@ -112,11 +91,11 @@ async fn a_store_without_letters_and_operators_is_judged_by_the_rest() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn memory_passes_the_suite() {
-    let report = suite(&Memory::new()).await.unwrap();
+    let report = suite(&memory()).await.unwrap();
     assert!(report.held.len() > 100, "{report}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn memory_agrees_with_the_oracle() {
-    compare(&Memory::new(), 600, 60, 1).await.unwrap();
+    compare(&memory(), 600, 60, 1).await.unwrap();
 }
