@@ -3,7 +3,7 @@
 
 mod common;
 
-use common::{NOON, settings};
+use common::{NOON, place, settings};
 use semel::Store;
 use semel::clock::ManualClock;
 use semel::conformance::{Subject, compare, suite};
@@ -28,9 +28,9 @@ struct Embedded {
 
 impl Embedded {
     fn new() -> Self {
-        let home = tempfile::tempdir().unwrap();
+        let (home, directory) = place();
         let clock = Arc::new(ManualClock::at(NOON));
-        let store = EmbeddedStore::open(home.path().join("store"), settings(&clock)).unwrap();
+        let store = EmbeddedStore::open(directory, settings(&clock)).unwrap();
         Self {
             clock,
             store: Arc::new(store),

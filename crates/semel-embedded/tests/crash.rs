@@ -8,13 +8,12 @@
 
 mod common;
 
-use common::{RETENTION, claim, granted, is_replayed, key, open, result, settle};
+use common::{RETENTION, claim, granted, is_replayed, letter, open, place, result, settle};
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
-use semel::letter::{Letter, LetterId, Reason};
-use semel::protocol::{Claim, Claimed, Fence, InDoubt};
+use semel::Error;
+use semel::protocol::{Claim, Claimed, InDoubt};
 use semel::store::{Letters, StoreExt};
-use semel::{Error, Fingerprint};
 use semel_embedded::EmbeddedStore;
 use std::collections::BTreeSet;
 use std::io::{BufRead, BufReader};
@@ -59,8 +58,7 @@ fn main() {
 }
 
 fn nothing_acknowledged_is_lost() {
-    let home = tempfile::tempdir().unwrap();
-    let directory = home.path().join("store");
+    let (_home, directory) = place();
     let mut random = StdRng::seed_from_u64(0xC4A5);
     let mut all = Said::default();
     for round in 0..KILLS {
@@ -92,8 +90,7 @@ fn nothing_acknowledged_is_lost() {
 fn a_creation_that_is_killed_can_be_repeated() {
     let mut killed_early = 0;
     for _ in 0..CREATIONS {
-        let home = tempfile::tempdir().unwrap();
-        let directory = home.path().join("store");
+        let (_home, directory) = place();
         let (mut child, _words) = spawn(&directory, 0);
         while !directory.join("data.new").exists() && !directory.join("data").exists() {
             std::thread::yield_now();
@@ -155,20 +152,6 @@ async fn run(store: Arc<EmbeddedStore>, next: Arc<AtomicU64>) {
             assert!(completed.is_ok());
             println!("completed {n}");
         }
-    }
-}
-
-fn letter(n: u64) -> Letter {
-    let fingerprint = Fingerprint::of(&n.to_be_bytes());
-    Letter {
-        id: LetterId::of_key(Reason::Parked, &key(n), &fingerprint),
-        key: Some(key(n)),
-        route: "orders".into(),
-        reason: Reason::Parked,
-        fence: Fence(1),
-        retention: std::time::Duration::from_secs(60),
-        redriven: false,
-        delivery: result(n),
     }
 }
 

@@ -4,13 +4,13 @@
 
 mod common;
 
-use common::{claim, grant, is_replayed, key, open, result, settle};
+use common::{claim, grant, is_replayed, key, letter, open, place, result, settle};
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
-use semel::letter::{Letter, LetterId, Put, Reason};
-use semel::protocol::{Claimed, Fence, State};
+use semel::Error;
+use semel::letter::Put;
+use semel::protocol::{Claimed, State};
 use semel::store::{Letters, StoreExt};
-use semel::{Error, Fingerprint};
 use std::fs::{self, File};
 use std::io::{Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
@@ -33,8 +33,7 @@ struct Base {
 
 impl Base {
     async fn build() -> Self {
-        let home = tempfile::tempdir().unwrap();
-        let directory = home.path().join("base");
+        let (home, directory) = place();
         for third in 0..3 {
             let store = open(&directory).unwrap();
             for n in third * SETTLED / 3..(third + 1) * SETTLED / 3 {
@@ -56,8 +55,7 @@ impl Base {
 
     /// A fresh copy, in which only the path differs.
     fn copy(&self) -> (TempDir, PathBuf) {
-        let home = tempfile::tempdir().unwrap();
-        let directory = home.path().join("copy");
+        let (home, directory) = place();
         copy(&self.directory, &directory);
         (home, directory)
     }
@@ -72,20 +70,6 @@ fn flush(directory: &Path) {
         .keyspace("semel", fjall::KeyspaceCreateOptions::default)
         .unwrap();
     keyspace.rotate_memtable_and_wait().unwrap();
-}
-
-fn letter(n: u64) -> Letter {
-    let fingerprint = Fingerprint::of(&n.to_be_bytes());
-    Letter {
-        id: LetterId::of_key(Reason::Failed, &key(n), &fingerprint),
-        key: Some(key(n)),
-        route: "orders".into(),
-        reason: Reason::Failed,
-        fence: Fence(1),
-        retention: std::time::Duration::from_secs(60),
-        redriven: false,
-        delivery: result(n),
-    }
 }
 
 /// Copies files without writing out their trailing zeros.
@@ -205,10 +189,7 @@ async fn no_truncated_file_leads_to_a_wrong_answer() {
     for round in 0..TRUNCATIONS {
         let damaged = &files[round % files.len()];
         let (_home, directory) = base.copy();
-        let file = File::options()
-            .write(true)
-            .open(directory.join(damaged))
-            .unwrap();
+        let file = to_write(&directory.join(damaged));
         let length = file.metadata().unwrap().len();
         let kept = random.random_range(0..length);
         file.set_len(kept).unwrap();
@@ -234,8 +215,7 @@ async fn a_missing_file_is_refused_by_its_name() {
 
 /// A copy of a store that is killed after it settled keys 0 to 4 and granted keys 5 to 9.
 async fn killed() -> (TempDir, PathBuf, Vec<u64>) {
-    let home = tempfile::tempdir().unwrap();
-    let directory = home.path().join("live");
+    let (home, directory) = place();
     let store = open(&directory).unwrap();
     let mut ends = Vec::new();
     for n in 0..10 {
@@ -283,8 +263,7 @@ async fn what_a_killed_process_wrote_is_all_there() {
 #[tokio::test]
 async fn a_torn_tail_is_cut() {
     let (_home, directory, ends) = killed().await;
-    let journal = directory.join("data/0.jnl");
-    let file = File::options().write(true).open(journal).unwrap();
+    let file = to_write(&directory.join("data/0.jnl"));
     file.set_len(ends[8] + 20).unwrap();
     is_as_left(&directory, 9).await;
 }
@@ -292,20 +271,15 @@ async fn a_torn_tail_is_cut() {
 #[tokio::test]
 async fn garbage_behind_the_last_group_is_cut() {
     let (_home, directory, ends) = killed().await;
-    let mut file = File::options()
-        .write(true)
-        .open(directory.join("data/0.jnl"))
-        .unwrap();
-    file.seek(SeekFrom::Start(ends[9])).unwrap();
     let garbage: Vec<u8> = (0..9_000_u32).map(|n| n.to_le_bytes()[0] | 1).collect();
-    file.write_all(&garbage).unwrap();
+    overwrite(&directory, ends[9], &garbage);
     is_as_left(&directory, 10).await;
 }
 
 #[tokio::test]
 async fn a_hole_in_what_was_never_synced_is_cut_with_what_follows() {
     let (_home, directory, ends) = killed().await;
-    zero(&directory, ends[5], 30);
+    overwrite(&directory, ends[5], &[0; 30]);
     is_as_left(&directory, 6).await;
 }
 
@@ -313,7 +287,7 @@ async fn a_hole_in_what_was_never_synced_is_cut_with_what_follows() {
 async fn a_hole_in_what_was_synced_is_refused() {
     let (_home, directory, ends) = killed().await;
     let journal = directory.join("data/0.jnl");
-    zero(&directory, ends[2] + 3, 30);
+    overwrite(&directory, ends[2] + 3, &[0; 30]);
     names(&open(&directory).unwrap_err(), &journal, "a hole");
 }
 
@@ -322,22 +296,21 @@ async fn a_hole_is_refused_by_later_groups_even_when_the_frontier_lags_behind() 
     let (_home, directory, ends) = killed().await;
     let journal = directory.join("data/0.jnl");
     // As after a power cut that took the last writes of the frontier.
-    let home = tempfile::tempdir().unwrap();
-    drop(open(&home.path().join("new")).unwrap());
-    fs::copy(
-        home.path().join("new/data/frontier"),
-        directory.join("data/frontier"),
-    )
-    .unwrap();
-    zero(&directory, ends[2] + 3, 30);
+    let (_new_home, new) = place();
+    drop(open(&new).unwrap());
+    let frontier = "data/frontier";
+    fs::copy(new.join(frontier), directory.join(frontier)).unwrap();
+    overwrite(&directory, ends[2] + 3, &[0; 30]);
     names(&open(&directory).unwrap_err(), &journal, "a hole");
 }
 
-fn zero(directory: &Path, from: u64, bytes: usize) {
-    let mut file = File::options()
-        .write(true)
-        .open(directory.join("data/0.jnl"))
-        .unwrap();
+/// Writes over a part of the journal.
+fn overwrite(directory: &Path, from: u64, bytes: &[u8]) {
+    let mut file = to_write(&directory.join("data/0.jnl"));
     file.seek(SeekFrom::Start(from)).unwrap();
-    file.write_all(&vec![0; bytes]).unwrap();
+    file.write_all(bytes).unwrap();
+}
+
+fn to_write(path: &Path) -> File {
+    File::options().write(true).open(path).unwrap()
 }

@@ -4,40 +4,18 @@
 mod common;
 
 use bytes::Bytes;
-use common::{NOON, RETENTION, claim, grant, is_replayed, key, open, settings, settle};
+use common::{NOON, RETENTION, claim, grant, is_replayed, key, letter, open, place};
+use common::{settings, settle};
 use semel::clock::{ManualClock, Time};
-use semel::letter::{Letter, LetterId, Mark, Marked, Put, Reason};
+use semel::letter::{Letter, Mark, Marked, Put};
 use semel::protocol::{Acted, Claimed, Fence, Held, InDoubt, Owner, State, StepBegun};
 use semel::store::{Cursor, Letters, Page, StoreExt};
-use semel::{Error, Fingerprint, Store};
+use semel::{Error, Store};
 use semel_embedded::EmbeddedStore;
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
-use tempfile::TempDir;
 
 const HOUR: Duration = Duration::from_secs(3_600);
-
-/// A place for a store that does not exist yet.
-fn place() -> (TempDir, PathBuf) {
-    let home = tempfile::tempdir().unwrap();
-    let directory = home.path().join("semel-data");
-    (home, directory)
-}
-
-fn letter(n: u8) -> Letter {
-    let fingerprint = Fingerprint::of(&[n]);
-    Letter {
-        id: LetterId::of_delivery(Reason::Invalid, "task", &fingerprint),
-        key: None,
-        route: "orders".into(),
-        reason: Reason::Invalid,
-        fence: Fence(1),
-        retention: Duration::from_secs(60),
-        redriven: false,
-        delivery: Bytes::from(vec![n; 100]),
-    }
-}
 
 #[tokio::test]
 async fn everything_is_still_there_after_a_reopen() {
@@ -54,13 +32,11 @@ async fn everything_is_still_there_after_a_reopen() {
 
     let store = open(&directory).unwrap();
     is_replayed(&store, 1).await;
-    let begun = store.step_begin(&lease, "charge").await;
-    let fence = lease.fence;
     let memo = StepBegun::Memo {
-        fence,
+        fence: lease.fence,
         result: charged,
     };
-    assert_eq!(begun, Ok(memo));
+    assert_eq!(store.step_begin(&lease, "charge").await, Ok(memo));
     assert_eq!(store.get(&letter(1).id).await, Ok(Some(letter(1))));
     assert_eq!(store.put(&letter(1)).await, Ok(Put::Already));
 }
@@ -168,9 +144,7 @@ async fn a_sweep_takes_the_steps_along() {
             }
         });
     }
-    while let Some(run) = runs.join_next().await {
-        run.unwrap();
-    }
+    runs.join_all().await;
     clock.advance(RETENTION * 2);
     let young = grant(&*store, 9_999).await;
 
@@ -266,15 +240,9 @@ async fn of_many_claims_at_once_one_is_granted() {
             claims.spawn(async move { store.claim(&claim).await.unwrap() });
         }
         let answers = claims.join_all().await;
-        let granted = answers
-            .iter()
-            .filter(|answer| matches!(answer, Claimed::Granted(_)))
-            .count();
-        let busy = answers
-            .iter()
-            .filter(|answer| matches!(answer, Claimed::Busy { .. }))
-            .count();
-        assert_eq!((granted, busy), (1, 255));
+        let count = |is: fn(&&Claimed) -> bool| answers.iter().filter(is).count();
+        assert_eq!(count(|answer| matches!(answer, Claimed::Granted(_))), 1);
+        assert_eq!(count(|answer| matches!(answer, Claimed::Busy { .. })), 255);
     }
 }
 

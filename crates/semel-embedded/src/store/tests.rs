@@ -7,7 +7,7 @@ use crate::reopening::ReopeningSession;
 use crate::session::Session;
 use bytes::Bytes;
 use semel::clock::{ManualClock, Time};
-use semel::protocol::{Claim, Claimed, Held, InDoubt, Owner, State};
+use semel::protocol::{Claim, Claimed, Held, InDoubt, Lease, Owner, State};
 use semel::store::{Store, StoreExt};
 use semel::{Error, Fingerprint, Key};
 use std::sync::Arc;
@@ -21,18 +21,21 @@ fn claim(key: Key) -> Claim {
     }
 }
 
+async fn grant(store: &EmbeddedStore, claim: &Claim) -> Lease {
+    let answer = store.claim(claim).await;
+    let Ok(Claimed::Granted(lease)) = answer else {
+        panic!("not granted: {answer:?}");
+    };
+    lease
+}
+
 #[tokio::test]
 async fn a_row_that_fails_its_checksum_is_neither_replayed_nor_run() {
     let home = tempfile::tempdir().unwrap();
     let directory = home.path().join("store");
     let store = EmbeddedStore::open(&directory, EmbeddedSettings::default()).unwrap();
-    let key = Key::from_bytes([1; 32]);
-    let Ok(Claimed::Granted(lease)) = store.claim(&claim(key)).await else {
-        panic!("not granted");
-    };
-    let done = Bytes::from_static(b"done");
-    let held = store.complete(&lease, &done, Duration::from_secs(1)).await;
-    assert_eq!(held, Ok(Held::Applied(State::Succeeded)));
+    settle(&store, 1, Duration::from_secs(1)).await;
+    let key = key(1);
 
     // Sound to the engine, but not what was written: as a fault in memory leaves it.
     let at = codec::record(&key);
@@ -56,8 +59,7 @@ async fn a_row_that_fails_its_checksum_is_neither_replayed_nor_run() {
             assert!(why.contains(word), "{why}");
         }
     }
-    let other = store.claim(&claim(Key::from_bytes([2; 32]))).await;
-    assert!(matches!(other, Ok(Claimed::Granted(_))));
+    grant(&store, &claim(Key::from_bytes([2; 32]))).await;
 }
 
 /// A store that is told the time, and a claim with another retention.
@@ -83,9 +85,7 @@ async fn settle(store: &EmbeddedStore, n: u64, retention: Duration) {
         retention,
         ..claim(key(n))
     };
-    let Ok(Claimed::Granted(lease)) = store.claim(&ask).await else {
-        panic!("not granted");
-    };
+    let lease = grant(store, &ask).await;
     let done = Bytes::from_static(b"done");
     let held = store.complete(&lease, &done, retention).await;
     assert_eq!(held, Ok(Held::Applied(State::Succeeded)));
@@ -171,16 +171,12 @@ async fn at_a_steady_rate_the_number_of_rows_is_bounded() {
 async fn what_was_not_over_when_it_was_due_is_swept_later() {
     let (_home, clock, store) = timed();
     let minute = Duration::from_secs(60);
-    let Ok(Claimed::Granted(renewed)) = store.claim(&claim(key(1))).await else {
-        panic!("not granted");
-    };
+    let renewed = grant(&store, &claim(key(1))).await;
     let park = Claim {
         in_doubt: InDoubt::Park,
         ..claim(key(2))
     };
-    let Ok(Claimed::Granted(_)) = store.claim(&park).await else {
-        panic!("not granted");
-    };
+    grant(&store, &park).await;
     let held = store.renew(&renewed, minute, 60 * minute).await;
     assert_eq!(held, Ok(Held::Applied(State::Running)));
     clock.advance(Duration::from_millis(1_500));

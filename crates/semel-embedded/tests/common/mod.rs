@@ -9,13 +9,15 @@
 
 use bytes::Bytes;
 use semel::clock::{ManualClock, Time};
-use semel::protocol::{Claim, Claimed, Held, Lease, State};
+use semel::letter::{Letter, LetterId, Reason};
+use semel::protocol::{Claim, Claimed, Fence, Held, Lease, State};
 use semel::store::StoreExt;
 use semel::{Error, Fingerprint, Key, Store};
 use semel_embedded::{EmbeddedSettings, EmbeddedStore};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
+use tempfile::TempDir;
 
 /// Longer than any test takes: only a clock that is set can end it.
 pub const LEASE: Duration = Duration::from_secs(3_600);
@@ -50,6 +52,13 @@ pub fn settings(clock: &Arc<ManualClock>) -> EmbeddedSettings {
     }
 }
 
+/// A place for a store that does not exist yet.
+pub fn place() -> (TempDir, PathBuf) {
+    let home = tempfile::tempdir().unwrap();
+    let directory = home.path().join("semel-data");
+    (home, directory)
+}
+
 pub fn open(directory: &Path) -> Result<EmbeddedStore, Error> {
     EmbeddedStore::open(directory, EmbeddedSettings::default())
 }
@@ -69,6 +78,21 @@ pub async fn settle(store: &dyn Store, n: u64) {
     let lease = grant(store, n).await;
     let held = store.complete(&lease, &result(n), RETENTION).await;
     assert_eq!(held, Ok(Held::Applied(State::Succeeded)));
+}
+
+/// The `n`th letter.
+pub fn letter(n: u64) -> Letter {
+    let fingerprint = Fingerprint::of(&n.to_be_bytes());
+    Letter {
+        id: LetterId::of_key(Reason::Parked, &key(n), &fingerprint),
+        key: Some(key(n)),
+        route: "orders".into(),
+        reason: Reason::Parked,
+        fence: Fence(1),
+        retention: Duration::from_secs(60),
+        redriven: false,
+        delivery: result(n),
+    }
 }
 
 /// The `n`th key was settled, and is replayed as it was.
