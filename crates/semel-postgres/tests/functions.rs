@@ -1,19 +1,14 @@
 //! Completion inside a transaction: `semel.complete` and `semel.once` in SQL, `complete_in` in Rust.
-#![allow(
-    clippy::unwrap_used,
-    clippy::indexing_slicing,
-    clippy::wildcard_enum_match_arm,
-    reason = "a test may panic"
-)]
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 mod support;
 
 use semel::Outcome;
-use semel::protocol::{Claimed, Ending, Held, Lease, State};
+use semel::protocol::{Ending, Held, Lease, State};
 use semel::store::StoreExt;
 use semel_postgres::{CompleteError, complete_in};
 use std::time::Duration;
-use support::{Bed, LEASE, RETENTION, age, claim, connect, granted};
+use support::{Bed, LEASE, RETENTION, age, by_another, claim, connect};
 use tokio_postgres::Client;
 
 /// Calls `semel.complete` and tells its code when it refused.
@@ -43,36 +38,25 @@ async fn once(sql: &Client, name: &str) -> bool {
     row.unwrap().get(0)
 }
 
-async fn state(bed: &Bed, lease: &Lease) -> State {
-    bed.store.look(&lease.key).await.unwrap().unwrap().state
-}
-
 #[tokio::test]
 async fn effect_and_outcome_commit_together() {
     let bed = Bed::new("together").await;
-    bed.sql
-        .batch_execute("CREATE TABLE stock (n int); INSERT INTO stock VALUES (7)")
-        .await
-        .unwrap();
+    let stock = "CREATE TABLE stock (n int); INSERT INTO stock VALUES (7)";
+    bed.execute(stock).await;
     let mut handler = connect(&bed.url).await;
-    let mut ask = claim();
-    let lease = granted(bed.store.claim(&ask).await.unwrap());
+    let ask = claim();
+    let lease = bed.grant(&ask).await;
 
+    let take = "UPDATE stock SET n = n - 1";
     let transaction = handler.transaction().await.unwrap();
-    transaction
-        .execute("UPDATE stock SET n = n - 1", &[])
-        .await
-        .unwrap();
+    transaction.execute(take, &[]).await.unwrap();
     complete(transaction.client(), &lease).await.unwrap();
     transaction.rollback().await.unwrap();
-    assert_eq!(state(&bed, &lease).await, State::Running);
+    assert_eq!(bed.state(&lease).await, State::Running);
     assert_eq!(bed.ask::<i32>("SELECT n FROM stock").await, 7);
 
     let transaction = handler.transaction().await.unwrap();
-    transaction
-        .execute("UPDATE stock SET n = n - 1", &[])
-        .await
-        .unwrap();
+    transaction.execute(take, &[]).await.unwrap();
     let headers = r#"{"Content-Type": "text/plain", "x-many": ["a", "b"]}"#;
     let key = lease.key.to_string();
     complete_with(transaction.client(), &key, lease.fence.0, 201, headers)
@@ -81,10 +65,7 @@ async fn effect_and_outcome_commit_together() {
     transaction.commit().await.unwrap();
     assert_eq!(bed.ask::<i32>("SELECT n FROM stock").await, 6);
 
-    ask.owner = semel::protocol::Owner::random();
-    let Claimed::Replayed(settled) = bed.store.claim(&ask).await.unwrap() else {
-        panic!("not replayed");
-    };
+    let settled = bed.replays(&ask).await;
     assert_eq!(settled.ending, Ending::Succeeded);
     let expected = Outcome::new(201, "done")
         .with_header("content-type", "text/plain")
@@ -108,12 +89,8 @@ async fn late_word_of_the_gate_meets_what_the_handler_settled() {
     let held = bed.store.release(&lease).await.unwrap();
     assert!(matches!(held, Held::Settled(_)), "{held:?}");
     let result = Outcome::ok("other").encode();
-    let held = bed
-        .store
-        .complete(&lease, &result, RETENTION)
-        .await
-        .unwrap();
-    assert_eq!(held, Held::Already(State::Succeeded));
+    let held = bed.store.complete(&lease, &result, RETENTION).await;
+    assert_eq!(held, Ok(Held::Already(State::Succeeded)));
 }
 
 #[tokio::test]
@@ -127,13 +104,12 @@ async fn second_call_is_already_completed() {
 #[tokio::test]
 async fn overtaken_or_ended_run_is_stale() {
     let bed = Bed::new("stale").await;
-    let mut ask = claim();
-    let first = granted(bed.store.claim(&ask).await.unwrap());
+    let ask = claim();
+    let first = bed.grant(&ask).await;
     age(&bed.sql, LEASE).await;
-    ask.owner = semel::protocol::Owner::random();
-    let second = granted(bed.store.claim(&ask).await.unwrap());
+    let second = bed.grant(&by_another(&ask)).await;
     assert_eq!(complete(&bed.sql, &first).await, Err("SM001".into()));
-    assert_eq!(state(&bed, &second).await, State::Running);
+    assert_eq!(bed.state(&second).await, State::Running);
 
     let released = bed.store.release(&second).await.unwrap();
     assert_eq!(released, Held::Applied(State::Waiting));
@@ -150,7 +126,7 @@ async fn lapsed_but_not_overtaken_run_completes() {
     let lease = bed.lease().await;
     age(&bed.sql, LEASE * 2).await;
     complete(&bed.sql, &lease).await.unwrap();
-    assert_eq!(state(&bed, &lease).await, State::Succeeded);
+    assert_eq!(bed.state(&lease).await, State::Succeeded);
 }
 
 #[tokio::test]
@@ -183,7 +159,7 @@ async fn bad_arguments_are_refused() {
         let error = bed.sql.execute(call, &[]).await.unwrap_err();
         assert_eq!(code(&error), "SM003", "{call}");
     }
-    assert_eq!(state(&bed, &lease).await, State::Running);
+    assert_eq!(bed.state(&lease).await, State::Running);
 }
 
 #[tokio::test]
@@ -192,7 +168,7 @@ async fn handlers_need_no_more_than_their_role() {
     let lease = bed.lease().await;
     let name = format!("handler_{}", std::process::id());
     let user = format!("CREATE ROLE {name} LOGIN IN ROLE semel_handler");
-    bed.sql.batch_execute(&user).await.unwrap();
+    bed.execute(&user).await;
     let handler = connect(&bed.url.replace("postgres@", &format!("{name}@"))).await;
     assert!(once(&handler, "by the handler").await);
     complete(&handler, &lease).await.unwrap();
@@ -237,22 +213,10 @@ async fn once_waits_for_the_first_and_is_true_if_that_rolled_back() {
         assert!(once(transaction.client(), &name).await);
 
         let second = connect(&bed.url).await;
-        let pid: i32 = second
-            .query_one("SELECT pg_backend_pid()", &[])
-            .await
-            .unwrap()
-            .get(0);
-        let waiting = tokio::spawn(async move { once(&second, &name).await });
-        let waits = "SELECT EXISTS (SELECT 1 FROM pg_locks WHERE pid = $1 AND NOT granted)";
-        while !bed
-            .sql
-            .query_one(waits, &[&pid])
-            .await
-            .unwrap()
-            .get::<_, bool>(0)
-        {
-            assert!(!waiting.is_finished(), "the second did not wait");
-            tokio::task::yield_now().await;
+        let mut waiting = tokio::spawn(async move { once(&second, &name).await });
+        tokio::select! {
+            () = bed.until_somebody_waits() => {}
+            _ = &mut waiting => panic!("the second did not wait"),
         }
         if commits {
             transaction.commit().await.unwrap();
@@ -270,14 +234,8 @@ async fn once_never_meets_the_record_of_a_gate() {
     let key = lease.key.to_string();
     assert!(once(&bed.sql, &key).await);
     assert!(!once(&bed.sql, &key).await);
-    assert_eq!(state(&bed, &lease).await, State::Running);
-    let result = Outcome::ok("").encode();
-    let held = bed
-        .store
-        .complete(&lease, &result, RETENTION)
-        .await
-        .unwrap();
-    assert_eq!(held, Held::Applied(State::Succeeded));
+    assert_eq!(bed.state(&lease).await, State::Running);
+    bed.complete(&lease).await;
 }
 
 #[tokio::test]
@@ -302,7 +260,7 @@ async fn rust_completes_in_its_own_transaction() {
     let transaction = handler.transaction().await.unwrap();
     complete_in(&transaction, &lease, &outcome).await.unwrap();
     transaction.rollback().await.unwrap();
-    assert_eq!(state(&bed, &lease).await, State::Running);
+    assert_eq!(bed.state(&lease).await, State::Running);
 
     let transaction = handler.transaction().await.unwrap();
     complete_in(&transaction, &lease, &outcome).await.unwrap();
@@ -320,13 +278,12 @@ async fn rust_completes_in_its_own_transaction() {
 async fn overtaken_run_cannot_complete_in_its_transaction() {
     let bed = Bed::new("overtaken").await;
     let mut handler = connect(&bed.url).await;
-    let mut ask = claim();
-    let first = granted(bed.store.claim(&ask).await.unwrap());
+    let ask = claim();
+    let first = bed.grant(&ask).await;
     let transaction = handler.transaction().await.unwrap();
 
     age(&bed.sql, LEASE).await;
-    ask.owner = semel::protocol::Owner::random();
-    let second = granted(bed.store.claim(&ask).await.unwrap());
+    let second = bed.grant(&by_another(&ask)).await;
     let late = complete_in(&transaction, &first, &Outcome::ok("late")).await;
     assert!(matches!(late, Err(CompleteError::Stale)), "{late:?}");
     transaction.rollback().await.unwrap();

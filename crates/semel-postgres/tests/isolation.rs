@@ -9,13 +9,11 @@
 mod support;
 
 use semel::Outcome;
-use semel::protocol::{
-    Acted, Claim, Claimed, Finding, Held, InDoubt, Lease, Owner, Resolution, State,
-};
+use semel::protocol::{Acted, Claimed, Finding, Held, InDoubt, Lease, Resolution, State};
 use semel::store::StoreExt;
 use semel_postgres::{CompleteError, PostgresSettings, complete_in, migrate};
 use std::time::Duration;
-use support::{Bed, LEASE, RETENTION, age, claim, connect, granted};
+use support::{Bed, LEASE, RETENTION, age, by_another, claim, connect};
 use tokio_postgres::{Client, IsolationLevel, Transaction};
 
 const LEVELS: [IsolationLevel; 3] = [
@@ -81,7 +79,7 @@ impl Told {
 async fn bed(name: &str) -> Bed {
     let bed = Bed::new(name).await;
     let table = "CREATE TABLE effect (fence bigint)";
-    bed.sql.batch_execute(table).await.unwrap();
+    bed.execute(table).await;
     bed
 }
 
@@ -106,17 +104,6 @@ async fn renew(bed: &Bed, lease: &Lease, times: u32) {
     }
 }
 
-async fn state(bed: &Bed, lease: &Lease) -> State {
-    bed.store.look(&lease.key).await.unwrap().unwrap().state
-}
-
-fn other(claim: &Claim) -> Claim {
-    Claim {
-        owner: Owner::random(),
-        ..claim.clone()
-    }
-}
-
 #[tokio::test]
 async fn handler_commits_over_three_renewals_without_a_retry() {
     let bed = bed("renewals").await;
@@ -125,17 +112,14 @@ async fn handler_commits_over_three_renewals_without_a_retry() {
         for by in By::BOTH {
             for before in [0, 1] {
                 let ask = claim();
-                let lease = granted(bed.store.claim(&ask).await.unwrap());
+                let lease = bed.grant(&ask).await;
                 renew(&bed, &lease, before).await;
                 let transaction = begin(&mut handler, level, &lease).await;
                 renew(&bed, &lease, 3).await;
                 let told = by.complete(&transaction, &lease).await;
                 assert_eq!(told, Told::Completed, "{by:?} at {level:?}");
                 transaction.commit().await.unwrap();
-                let again = bed.store.claim(&other(&ask)).await.unwrap();
-                let Claimed::Replayed(settled) = again else {
-                    panic!("{by:?} at {level:?}: {again:?}");
-                };
+                let settled = bed.replays(&ask).await;
                 assert!(settled.keep > RETENTION - Duration::from_secs(60));
             }
         }
@@ -158,21 +142,13 @@ async fn handler_commits_while_a_renewal_is_under_way() {
         open.execute(lock, &[&key]).await.unwrap();
         let completing = By::Sql.complete(&transaction, &lease);
         let committing = async {
-            until_somebody_waits(&bed.sql).await;
+            bed.until_somebody_waits().await;
             open.commit().await.unwrap();
         };
         let (told, ()) = tokio::join!(completing, committing);
         assert_eq!(told, Told::Completed, "{level:?}");
         transaction.commit().await.unwrap();
-        assert_eq!(state(&bed, &lease).await, State::Succeeded);
-    }
-}
-
-async fn until_somebody_waits(sql: &Client) {
-    let waits = "SELECT EXISTS (SELECT 1 FROM pg_locks l JOIN pg_stat_activity a USING (pid) \
-                 WHERE NOT l.granted AND a.datname = current_database())";
-    while !sql.query_one(waits, &[]).await.unwrap().get::<_, bool>(0) {
-        tokio::task::yield_now().await;
+        assert_eq!(bed.state(&lease).await, State::Succeeded);
     }
 }
 
@@ -183,12 +159,12 @@ async fn overtaken_run_never_commits() {
     for level in LEVELS {
         for by in By::BOTH {
             let ask = claim();
-            let lease = granted(bed.store.claim(&ask).await.unwrap());
+            let lease = bed.grant(&ask).await;
             renew(&bed, &lease, 1).await;
             let transaction = begin(&mut handler, level, &lease).await;
             renew(&bed, &lease, 1).await;
             age(&bed.sql, LEASE * 2).await;
-            let next = granted(bed.store.claim(&other(&ask)).await.unwrap());
+            let next = bed.grant(&by_another(&ask)).await;
             assert!(next.fence > lease.fence);
             let told = by.complete(&transaction, &lease).await;
             assert_eq!(told, refused_at(level), "{by:?} at {level:?}");
@@ -197,7 +173,7 @@ async fn overtaken_run_never_commits() {
             let transaction = begin(&mut handler, level, &lease).await;
             assert_eq!(by.complete(&transaction, &lease).await, Told::Stale);
             transaction.rollback().await.unwrap();
-            assert_eq!(state(&bed, &next).await, State::Running);
+            assert_eq!(bed.state(&next).await, State::Running);
         }
     }
     assert_eq!(bed.ask::<i64>("SELECT count(*) FROM effect").await, 0);
@@ -218,11 +194,11 @@ async fn run_that_an_operator_resolved_never_commits() {
     for level in LEVELS {
         let mut ask = claim();
         ask.in_doubt = InDoubt::Park;
-        let lease = granted(bed.store.claim(&ask).await.unwrap());
+        let lease = bed.grant(&ask).await;
         let transaction = begin(&mut handler, level, &lease).await;
         renew(&bed, &lease, 1).await;
         age(&bed.sql, LEASE * 2).await;
-        let parked = bed.store.claim(&other(&ask)).await.unwrap();
+        let parked = bed.store.claim(&by_another(&ask)).await.unwrap();
         assert_eq!(parked, Claimed::Parked);
         let decided = Resolution::new(Finding::Failed(Outcome::new(500, "no").encode()));
         let acted = bed.store.resolve(&lease.key, &decided).await.unwrap();
@@ -230,7 +206,7 @@ async fn run_that_an_operator_resolved_never_commits() {
         let told = By::Sql.complete(&transaction, &lease).await;
         assert_eq!(told, refused_at(level), "{level:?}");
         transaction.rollback().await.unwrap();
-        assert_eq!(state(&bed, &lease).await, State::Failed);
+        assert_eq!(bed.state(&lease).await, State::Failed);
     }
 }
 
@@ -240,17 +216,16 @@ async fn claim_sees_a_completion_that_is_not_committed_as_busy() {
     let mut handler = connect(&bed.url).await;
     for level in LEVELS {
         let ask = claim();
-        let lease = granted(bed.store.claim(&ask).await.unwrap());
+        let lease = bed.grant(&ask).await;
         renew(&bed, &lease, 1).await;
         age(&bed.sql, LEASE * 2).await;
         let transaction = begin(&mut handler, level, &lease).await;
         let told = By::Sql.complete(&transaction, &lease).await;
         assert_eq!(told, Told::Completed);
-        let waiting = bed.store.claim(&other(&ask)).await.unwrap();
+        let waiting = bed.store.claim(&by_another(&ask)).await.unwrap();
         assert!(matches!(waiting, Claimed::Busy { .. }), "{waiting:?}");
         transaction.commit().await.unwrap();
-        let told = bed.store.claim(&other(&ask)).await.unwrap();
-        assert!(matches!(told, Claimed::Replayed(_)), "{told:?}");
+        bed.replays(&ask).await;
     }
 }
 
@@ -259,25 +234,22 @@ async fn renewed_lease_is_not_taken_over() {
     let bed = bed("renewed").await;
     let mut ask = claim();
     ask.lease = Duration::from_millis(1);
-    let lease = granted(bed.store.claim(&ask).await.unwrap());
+    let lease = bed.grant(&ask).await;
     renew(&bed, &lease, 1).await;
-    let told = bed.store.claim(&other(&ask)).await.unwrap();
+    let told = bed.store.claim(&by_another(&ask)).await.unwrap();
     let Claimed::Busy { retry_after } = told else {
         panic!("the renewal is not seen: {told:?}");
     };
     assert!(retry_after > LEASE - Duration::from_secs(10));
     let forgotten = bed.store.forget(&lease.key).await.unwrap();
     assert_eq!(forgotten, Acted::Refused);
-    assert_eq!(
-        granted(bed.store.claim(&ask).await.unwrap()).fence,
-        lease.fence
-    );
+    assert_eq!(bed.grant(&ask).await.fence, lease.fence);
 
     age(&bed.sql, LEASE).await;
-    let next = granted(bed.store.claim(&other(&ask)).await.unwrap());
+    let next = bed.grant(&by_another(&ask)).await;
     let late = bed.store.renew(&lease, LEASE, RETENTION).await.unwrap();
     assert_eq!(late, Held::Stale);
-    assert_eq!(state(&bed, &next).await, State::Running);
+    assert_eq!(bed.state(&next).await, State::Running);
 }
 
 /// The handler's snapshot is older than the renewal, so its completion cannot know what the renewal promised.
@@ -286,7 +258,7 @@ async fn retention_ends_no_earlier_than_a_renewal_promised() {
     let bed = bed("promised").await;
     let mut handler = connect(&bed.url).await;
     let ask = claim();
-    let lease = granted(bed.store.claim(&ask).await.unwrap());
+    let lease = bed.grant(&ask).await;
     let transaction = begin(&mut handler, IsolationLevel::RepeatableRead, &lease).await;
     let longer = RETENTION * 10;
     let held = bed.store.renew(&lease, LEASE, longer).await.unwrap();
@@ -297,15 +269,13 @@ async fn retention_ends_no_earlier_than_a_renewal_promised() {
 
     age(&bed.sql, RETENTION * 2).await;
     bed.sweep().await;
-    let told = bed.store.claim(&other(&ask)).await.unwrap();
-    assert!(matches!(told, Claimed::Replayed(_)), "{told:?}");
+    bed.replays(&ask).await;
     age(&bed.sql, longer).await;
     bed.sweep().await;
-    assert_eq!(bed.ask::<i64>("SELECT count(*) FROM semel.rec").await, 0);
-    assert_eq!(
-        bed.ask::<i64>("SELECT count(*) FROM semel.renewal").await,
-        0
-    );
+    for table in ["rec", "renewal"] {
+        let count = format!("SELECT count(*) FROM semel.{table}");
+        assert_eq!(bed.ask::<i64>(&count).await, 0, "{table}");
+    }
 }
 
 #[tokio::test]
@@ -315,9 +285,7 @@ async fn renewals_of_runs_that_are_over_are_swept() {
     let running = bed.lease().await;
     renew(&bed, &done, 1).await;
     renew(&bed, &running, 1).await;
-    let result = Outcome::ok("done").encode();
-    let held = bed.store.complete(&done, &result, RETENTION).await.unwrap();
-    assert_eq!(held, Held::Applied(State::Succeeded));
+    bed.complete(&done).await;
     bed.sweep().await;
     let left = "SELECT fence FROM semel.renewal";
     assert_eq!(
@@ -353,10 +321,8 @@ async fn run_of_an_older_schema_goes_on_after_the_migration() {
     let migrated = migrate(&PostgresSettings::new(&url)).await.unwrap();
     assert_eq!(migrated.from, 2);
     let bed = Bed::at(&url, &url, |_| {}).await;
-    let lease = granted(bed.store.claim(&ask).await.unwrap());
+    let lease = bed.grant(&ask).await;
     assert_eq!(lease.fence.0, 5);
     renew(&bed, &lease, 1).await;
-    let result = Outcome::ok("done").encode();
-    let held = bed.store.complete(&lease, &result, RETENTION).await;
-    assert_eq!(held.unwrap(), Held::Applied(State::Succeeded));
+    bed.complete(&lease).await;
 }

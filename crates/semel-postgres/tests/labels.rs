@@ -3,11 +3,10 @@
 
 mod support;
 
-use semel::Outcome;
-use semel::protocol::{Acted, Claim, Held, State};
+use semel::protocol::{Acted, Claim};
 use semel::store::StoreExt;
 use semel_postgres::{PostgresSettings, migrate};
-use support::{Bed, RETENTION, age, claim, granted};
+use support::{Bed, RETENTION, age, claim};
 
 fn labelled() -> Claim {
     Claim {
@@ -23,15 +22,13 @@ async fn labels(bed: &Bed) -> i64 {
 #[tokio::test]
 async fn only_claims_with_a_label_leave_a_row_and_it_goes_with_the_record() {
     let bed = Bed::new("labels_rows").await;
-    granted(bed.store.claim(&claim()).await.unwrap());
+    bed.grant(&claim()).await;
     assert_eq!(labels(&bed).await, 0);
 
     let [forgotten, expired] = [labelled(), labelled()];
     for claim in [&forgotten, &expired] {
-        let lease = granted(bed.store.claim(claim).await.unwrap());
-        let result = Outcome::ok("done").encode();
-        let held = bed.store.complete(&lease, &result, RETENTION).await;
-        assert_eq!(held, Ok(Held::Applied(State::Succeeded)));
+        let lease = bed.grant(claim).await;
+        bed.complete(&lease).await;
     }
     assert_eq!(labels(&bed).await, 2);
     let acted = bed.store.forget(&forgotten.key).await;
@@ -44,7 +41,7 @@ async fn only_claims_with_a_label_leave_a_row_and_it_goes_with_the_record() {
         label: "another".into(),
         ..expired
     };
-    granted(bed.store.claim(&again).await.unwrap());
+    bed.grant(&again).await;
     bed.sweep().await;
     assert_eq!(labels(&bed).await, 1);
     let record = bed.store.look(&again.key).await.unwrap().unwrap();
@@ -62,7 +59,7 @@ async fn whoever_migrates_labels_belong_to_the_owner_of_the_records() {
         "CREATE ROLE {owner}; ALTER TABLE semel.rec OWNER TO {owner}; DROP TABLE semel.label;
          DELETE FROM semel.migration WHERE version = 5"
     );
-    bed.sql.batch_execute(&earlier).await.unwrap();
+    bed.execute(&earlier).await;
     let migrated = migrate(&PostgresSettings::new(&bed.url)).await.unwrap();
     assert_eq!(migrated.from, 4);
     let found: String = bed

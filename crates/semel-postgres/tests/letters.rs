@@ -1,9 +1,5 @@
 //! What stands in the table of letters, behind the store.
-#![allow(
-    clippy::unwrap_used,
-    clippy::indexing_slicing,
-    reason = "a test may panic"
-)]
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 mod support;
 
@@ -11,9 +7,8 @@ use semel::Store;
 use semel::letter::{Letter, LetterId, Mark, Marked, Put, Reason};
 use semel::protocol::Fence;
 use semel::store::Letters;
-use semel_postgres::{PostgresSettings, PostgresStore};
 use std::time::Duration;
-use support::Bed;
+use support::{Bed, store_at};
 
 fn letter(n: u8, retention: Duration) -> Letter {
     Letter {
@@ -31,10 +26,8 @@ fn letter(n: u8, retention: Duration) -> Letter {
 #[tokio::test]
 async fn a_tombstone_keeps_no_delivery_and_is_swept_when_it_has_expired() {
     let bed = Bed::new("letters_tombstone").await;
-    let (brief, long) = (
-        letter(1, Duration::ZERO),
-        letter(2, Duration::from_secs(3600)),
-    );
+    let brief = letter(1, Duration::ZERO);
+    let long = letter(2, Duration::from_secs(3600));
     for letter in [&brief, &long] {
         assert_eq!(bed.store.put(letter).await, Ok(Put::Applied));
         let closed = bed.store.mark(&letter.id, Mark::Closed).await;
@@ -66,9 +59,7 @@ async fn letters_of_the_schema_before_are_still_there() {
         )
         .await
         .unwrap();
-    let store = PostgresStore::connect(PostgresSettings::new(&bed.url))
-        .await
-        .unwrap();
+    let store = store_at(&bed.url).await;
     let listed = Letters::list(&store, None, 10).await.unwrap().items;
     assert_eq!(listed.len(), 1, "{listed:?}");
     let letter = store.get(&listed[0].id).await.unwrap().unwrap();

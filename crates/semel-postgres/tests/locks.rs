@@ -1,7 +1,6 @@
 //! A handler that keeps its transaction open holds its own record and delays nobody else's.
 #![allow(
     clippy::unwrap_used,
-    clippy::indexing_slicing,
     clippy::wildcard_enum_match_arm,
     reason = "a test may panic"
 )]
@@ -49,7 +48,7 @@ async fn judge(bed: &Bed) {
 
     let mut ask = claim();
     ask.lease = Duration::from_millis(1); // lapsed at once, so that claims reach for the row
-    let held = granted(bed.store.claim(&ask).await.unwrap());
+    let held = bed.grant(&ask).await;
     let mut handler = connect(&bed.url).await;
     let transaction = handler.transaction().await.unwrap();
     let complete = "SELECT semel.complete($1, $2, 200, 'held')";
@@ -86,9 +85,7 @@ async fn judge(bed: &Bed) {
     );
 
     transaction.commit().await.unwrap();
-    ask.owner = Owner::random();
-    let replayed = bed.store.claim(&ask).await.unwrap();
-    assert!(matches!(replayed, Claimed::Replayed(_)), "{replayed:?}");
+    bed.replays(&ask).await;
 }
 
 /// Claims, renews and completes other keys for a while; the longest a call took.
@@ -209,5 +206,5 @@ async fn claim_in_flight_makes_only_its_own_key_busy() {
     callers.join_all().await;
     assert_eq!(busy.load(Ordering::Relaxed), 1);
     transaction.rollback().await.unwrap();
-    granted(bed.store.claim(&stuck).await.unwrap());
+    bed.grant(&stuck).await;
 }

@@ -11,7 +11,6 @@ use semel::slots::Slots;
 use semel::store::{Letters, StoreExt};
 use semel::work::Work;
 use semel::{Ended, Error, Fingerprint, Key, Outcome, Semel};
-use semel_postgres::{PostgresSettings, PostgresStore};
 use std::time::Duration;
 use support::Bed;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -30,7 +29,7 @@ async fn read_only_server_is_not_ready_until_it_takes_writes_again() {
              WHERE datname = current_database() AND pid <> pg_backend_pid(); END $$"
         )
     };
-    bed.sql.batch_execute(&read_only("on")).await.unwrap();
+    bed.execute(&read_only("on")).await;
     while bed.store.ready().await.is_ok() {
         tokio::task::yield_now().await;
     }
@@ -95,10 +94,7 @@ async fn silent_server_is_unavailable_within_the_senders_deadline() {
     let (port, swallow) = proxy(format!("127.0.0.1:{server}")).await;
     let url = direct.replace(&format!(":{server}/"), &format!(":{port}/"));
     assert_ne!(url, direct);
-    let store = PostgresStore::connect(PostgresSettings::new(url))
-        .await
-        .unwrap();
-    let semel = Semel::new(store);
+    let semel = Semel::new(support::store_at(&url).await);
     let slots = Slots::new(1, 1);
     let done = semel.run(work(1, &slots), |_| async { Ok(Outcome::ok("done")) });
     let ended = done.await.unwrap();

@@ -6,9 +6,9 @@
     reason = "a test may panic"
 )]
 
-use semel::protocol::{Claim, Claimed, Lease};
+use semel::protocol::{Claim, Claimed, Held, Lease, Owner, Settled, State};
 use semel::store::StoreExt;
-use semel::{Fingerprint, Key, Store};
+use semel::{Fingerprint, Key, Outcome, Store};
 use semel_postgres::{PostgresSettings, PostgresStore};
 use std::sync::Arc;
 use std::time::Duration;
@@ -54,7 +54,37 @@ impl Bed {
 
     /// A run of its own.
     pub(crate) async fn lease(&self) -> Lease {
-        granted(self.store.claim(&claim()).await.unwrap())
+        self.grant(&claim()).await
+    }
+
+    /// The run of a claim that must be granted.
+    pub(crate) async fn grant(&self, claim: &Claim) -> Lease {
+        granted(self.store.claim(claim).await.unwrap())
+    }
+
+    /// A duplicate by another owner hears the recorded end.
+    pub(crate) async fn replays(&self, claim: &Claim) -> Settled {
+        match self.store.claim(&by_another(claim)).await.unwrap() {
+            Claimed::Replayed(settled) => settled,
+            other => panic!("not replayed: {other:?}"),
+        }
+    }
+
+    /// Success, which must be recorded.
+    pub(crate) async fn complete(&self, lease: &Lease) {
+        let result = Outcome::ok("done").encode();
+        let held = self.store.complete(lease, &result, RETENTION).await;
+        assert_eq!(held, Ok(Held::Applied(State::Succeeded)));
+    }
+
+    /// Where the work of a run stands.
+    pub(crate) async fn state(&self, lease: &Lease) -> State {
+        self.store.look(&lease.key).await.unwrap().unwrap().state
+    }
+
+    /// Statements without an answer.
+    pub(crate) async fn execute(&self, statements: &str) {
+        self.sql.batch_execute(statements).await.unwrap();
     }
 
     /// Sweeps to the end.
@@ -68,6 +98,15 @@ impl Bed {
         }
     }
 
+    /// Until a session of this database waits for a lock.
+    pub(crate) async fn until_somebody_waits(&self) {
+        let waits = "SELECT EXISTS (SELECT 1 FROM pg_locks l JOIN pg_stat_activity a USING (pid) \
+                     WHERE NOT l.granted AND a.datname = current_database())";
+        while !self.ask::<bool>(waits).await {
+            tokio::task::yield_now().await;
+        }
+    }
+
     /// One value.
     pub(crate) async fn ask<T>(&self, sql: &str) -> T
     where
@@ -75,6 +114,12 @@ impl Bed {
     {
         self.sql.query_one(sql, &[]).await.unwrap().get(0)
     }
+}
+
+/// A store at this address, with the default settings.
+pub(crate) async fn store_at(url: &str) -> PostgresStore {
+    let settings = PostgresSettings::new(url);
+    PostgresStore::connect(settings).await.unwrap()
 }
 
 /// A connection of a handler, an operator or a nosy test.
@@ -94,6 +139,22 @@ pub(crate) fn claim() -> Claim {
         lease: LEASE,
         retention: RETENTION,
         ..Claim::new(Key::from_bytes(rand::random()), Fingerprint::of(b"payload"))
+    }
+}
+
+/// The same claim by another owner.
+pub(crate) fn by_another(claim: &Claim) -> Claim {
+    Claim {
+        owner: Owner::random(),
+        ..claim.clone()
+    }
+}
+
+/// The text must contain each of these words.
+#[track_caller]
+pub(crate) fn says(text: &str, words: &[&str]) {
+    for word in words {
+        assert!(text.contains(word), "{word:?} is not in: {text}");
     }
 }
 
