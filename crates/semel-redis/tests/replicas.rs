@@ -4,17 +4,14 @@
 #[allow(dead_code, reason = "each test file uses a part of it")]
 mod support;
 
-use bytes::Bytes;
 use semel::Error;
 use semel::protocol::{Claimed, Held, State};
 use semel::store::StoreExt;
 use semel_redis::{RedisStore, WaitReplicas};
 use std::sync::Arc;
 use std::time::Duration;
-use support::{claim, grant, replica_of, settings};
+use support::{SUCCEEDED, ask, claim, complete, grant, replica_of, says, settings};
 use testbed::{Process, Redis};
-
-const KEEP: Duration = Duration::from_secs(3_600);
 
 async fn confirmed_by_one(redis: &Redis, timeout: Duration) -> RedisStore {
     let mut settings = settings(&redis.url());
@@ -26,9 +23,7 @@ fn unconfirmed<T: std::fmt::Debug>(answer: Result<T, Error>) {
     let Err(Error::Unavailable(why)) = answer else {
         panic!("not unavailable: {answer:?}")
     };
-    for named in ["unknown", "0 of 1 replicas", "a repeat is safe"] {
-        assert!(why.contains(named), "{why}");
-    }
+    says(&why, &["unknown", "0 of 1 replicas", "a repeat is safe"]);
 }
 
 #[tokio::test]
@@ -51,9 +46,7 @@ async fn confirmed_writes_are_on_the_replica() {
             let store = Arc::clone(&store);
             tokio::spawn(async move {
                 let lease = grant(&*store, &claim()).await;
-                let result = Bytes::from_static(b"done");
-                let held = store.complete(&lease, &result, KEEP).await.unwrap();
-                assert_eq!(held, Held::Applied(State::Succeeded));
+                assert_eq!(complete(&*store, &lease).await, Ok(SUCCEEDED));
                 lease.key
             })
         })
@@ -63,19 +56,10 @@ async fn confirmed_writes_are_on_the_replica() {
         keys.push(run.await.unwrap());
     }
     let mut there = support::raw(&replica.url()).await;
-    let names: Vec<String> = redis::cmd("KEYS")
-        .arg("test-*:{*}")
-        .query_async(&mut there)
-        .await
-        .unwrap();
+    let names: Vec<String> = ask(&mut there, &["KEYS", "test-*:{*}"]).await;
     assert_eq!(names.len(), keys.len());
     for name in names {
-        let state: String = redis::cmd("HGET")
-            .arg(name)
-            .arg("st")
-            .query_async(&mut there)
-            .await
-            .unwrap();
+        let state: String = ask(&mut there, &["HGET", &name, "st"]).await;
         assert_eq!(state, "2");
     }
 }
@@ -90,24 +74,20 @@ async fn repeat_is_not_confirmed_by_finding_the_write_already_made() {
 
     let process = Process::new(replica.pid().unwrap()).unwrap();
     process.pause().unwrap();
-    let result = Bytes::from_static(b"done");
-    unconfirmed(store.complete(&lease, &result, KEEP).await);
+    unconfirmed(complete(&store, &lease).await);
     // Nothing is written by these, and yet what they would tell is not on the replica.
-    unconfirmed(store.complete(&lease, &result, KEEP).await);
+    unconfirmed(complete(&store, &lease).await);
     unconfirmed(store.claim(&mine).await);
     process.resume().unwrap();
 
-    let wait = || store.complete(&lease, &result, KEEP);
     let repeated = tokio::time::timeout(Duration::from_secs(30), async {
         loop {
-            if let Ok(held) = wait().await {
+            if let Ok(held) = complete(&store, &lease).await {
                 return held;
             }
         }
     });
     assert_eq!(repeated.await.unwrap(), Held::Already(State::Succeeded));
-    assert!(matches!(
-        store.claim(&mine).await.unwrap(),
-        Claimed::Replayed(_)
-    ));
+    let again = store.claim(&mine).await;
+    assert!(matches!(again, Ok(Claimed::Replayed(_))), "{again:?}");
 }

@@ -4,19 +4,19 @@
 #[allow(dead_code, reason = "each test file uses a part of it")]
 mod support;
 
-use bytes::Bytes;
 use semel::protocol::{Claimed, Held, Lease, State};
 use semel::store::StoreExt;
 use semel::{Error, Store};
 use semel_redis::{RedisSettings, RedisStore};
 use std::error::Error as _;
+use std::fmt::Debug;
 use std::sync::Arc;
 use std::time::Duration;
-use support::{ask, claim, grant, raw, run, settings};
+use support::{KEEP, SUCCEEDED, ask, claim, complete, grant, raw, run, says};
+use support::{settings, started};
 use testbed::{Process, Redis};
 use tokio::time::{Instant, timeout};
 
-const KEEP: Duration = Duration::from_secs(3_600);
 const BOUND: Duration = Duration::from_secs(30);
 
 /// At once, on a busy machine: far less than any timeout of a [`patient`] store.
@@ -30,36 +30,18 @@ fn patient(url: &str) -> RedisSettings {
     settings
 }
 
-async fn started(config: &[(&str, &str)]) -> (Redis, RedisStore) {
-    let redis = Redis::start(config).unwrap();
-    let store = RedisStore::connect(settings(&redis.url())).await.unwrap();
-    (redis, store)
+fn unavailable<T: Debug>(answer: Result<T, Error>) -> String {
+    let error = answer.unwrap_err();
+    assert!(matches!(error, Error::Unavailable(_)), "{error:?}");
+    assert!(error.source().is_some(), "{error:?}");
+    error.to_string()
 }
 
-fn unavailable<T: std::fmt::Debug>(answer: Result<T, Error>) -> String {
-    match answer {
-        Err(error @ Error::Unavailable(_)) => {
-            assert!(error.source().is_some(), "{error:?}");
-            error.to_string()
-        }
-        other => panic!("not unavailable: {other:?}"),
-    }
-}
-
-fn denied<T: std::fmt::Debug>(answer: Result<T, Error>) -> String {
-    match answer {
-        Err(error @ Error::Denied(_)) => {
-            assert!(error.source().is_some(), "{error:?}");
-            error.to_string()
-        }
-        other => panic!("not denied: {other:?}"),
-    }
-}
-
-async fn complete(store: &RedisStore, lease: &Lease) -> Result<Held, Error> {
-    store
-        .complete(lease, &Bytes::from_static(b"done"), KEEP)
-        .await
+fn denied<T: Debug>(answer: Result<T, Error>) -> String {
+    let error = answer.unwrap_err();
+    assert!(matches!(error, Error::Denied(_)), "{error:?}");
+    assert!(error.source().is_some(), "{error:?}");
+    error.to_string()
 }
 
 /// Repeats a claim until it is answered: that is what a caller would do.
@@ -97,18 +79,10 @@ async fn killed_server_is_unavailable_at_once_and_used_again_when_it_is_back() {
     redis.restart().unwrap();
     claim_when_back(&store).await;
     // The same claim again: the answer could have been lost.
-    assert_eq!(
-        store.claim(&mine).await.unwrap(),
-        Claimed::Granted(lease.clone())
-    );
-    assert_eq!(
-        complete(&store, &lease).await.unwrap(),
-        Held::Applied(State::Succeeded)
-    );
-    assert_eq!(
-        complete(&store, &lease).await.unwrap(),
-        Held::Already(State::Succeeded)
-    );
+    assert_eq!(grant(&store, &mine).await, lease);
+    assert_eq!(complete(&store, &lease).await, Ok(SUCCEEDED));
+    let already = Held::Already(State::Succeeded);
+    assert_eq!(complete(&store, &lease).await, Ok(already));
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -141,10 +115,8 @@ async fn server_killed_in_the_middle_of_calls_leaves_each_made_or_unknown() {
     redis.restart().unwrap();
     claim_when_back(&store).await;
     for key in answered {
-        assert!(
-            store.look(&key).await.unwrap().is_some(),
-            "{key} was acknowledged"
-        );
+        let record = store.look(&key).await.unwrap();
+        assert!(record.is_some(), "{key} was acknowledged");
     }
 }
 
@@ -180,11 +152,8 @@ async fn connection_that_the_server_closed_while_idle_is_not_used_again() {
     for _ in 0..10 {
         grant(&store, &claim()).await;
         grant(&store, &claim()).await;
-        ask::<()>(
-            &mut beside,
-            &["CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes"],
-        )
-        .await;
+        let kill = ["CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes"];
+        ask::<()>(&mut beside, &kill).await;
         // A round trip, in which this thread also reads that the others were closed.
         ask::<()>(&mut beside, &["PING"]).await;
     }
@@ -215,20 +184,14 @@ async fn silent_server_is_unavailable_after_the_named_timeout_and_used_again_lat
     let why = unavailable(complete(&store, &lease).await);
     let took = before.elapsed();
     process.resume().unwrap();
-    assert!(
-        why.contains("did not answer within") && why.contains("unknown"),
-        "{why}"
-    );
+    says(&why, &["did not answer within", "unknown"]);
     assert!(took < Duration::from_secs(5), "{took:?}");
 
     claim_when_back(&store).await;
     // The unanswered call may have been made after all: the repeat says so or makes it.
     let repeated = complete(&store, &lease).await.unwrap();
-    let done = State::Succeeded;
-    assert!(
-        [Held::Already(done), Held::Applied(done)].contains(&repeated),
-        "{repeated:?}"
-    );
+    let made = [Held::Already(State::Succeeded), SUCCEEDED];
+    assert!(made.contains(&repeated), "{repeated:?}");
 }
 
 #[tokio::test]
@@ -239,32 +202,17 @@ async fn full_server_takes_nothing_new_and_still_records_how_runs_end() {
     let second = grant(&store, &claim()).await;
     run(&redis, &["CONFIG", "SET", "maxmemory", "1"]).await;
     let why = denied(store.claim(&claim()).await);
-    assert!(
-        why.contains("out of memory") && why.contains("nothing was written"),
-        "{why}"
-    );
-    let renewed = store
-        .renew(&lease, Duration::from_secs(60), KEEP)
-        .await
-        .unwrap();
-    assert_eq!(renewed, Held::Applied(State::Running));
-    assert_eq!(
-        complete(&store, &lease).await.unwrap(),
-        Held::Applied(State::Succeeded)
-    );
-    assert_eq!(
-        store.release(&second).await.unwrap(),
-        Held::Applied(State::Waiting)
-    );
-    assert_eq!(
-        store.look(&first.key).await.unwrap().unwrap().state,
-        State::Succeeded
-    );
+    says(&why, &["out of memory", "nothing was written"]);
+    let renewed = store.renew(&lease, Duration::from_secs(60), KEEP).await;
+    assert_eq!(renewed, Ok(Held::Applied(State::Running)));
+    assert_eq!(complete(&store, &lease).await, Ok(SUCCEEDED));
+    let released = store.release(&second).await;
+    assert_eq!(released, Ok(Held::Applied(State::Waiting)));
+    let record = store.look(&first.key).await.unwrap().unwrap();
+    assert_eq!(record.state, State::Succeeded);
     run(&redis, &["CONFIG", "SET", "maxmemory", "0"]).await;
-    assert!(matches!(
-        store.claim(&first).await.unwrap(),
-        Claimed::Replayed(_)
-    ));
+    let again = store.claim(&first).await;
+    assert!(matches!(again, Ok(Claimed::Replayed(_))), "{again:?}");
 }
 
 #[tokio::test]
@@ -277,10 +225,7 @@ async fn demoted_server_denies_until_it_is_master_again() {
     assert!(why.contains("replica"), "{why}");
     denied(store.look(&lease.key).await);
     run(&redis, &["REPLICAOF", "NO", "ONE"]).await;
-    assert_eq!(
-        complete(&store, &lease).await.unwrap(),
-        Held::Applied(State::Succeeded)
-    );
+    assert_eq!(complete(&store, &lease).await, Ok(SUCCEEDED));
 }
 
 #[tokio::test]
@@ -301,10 +246,8 @@ async fn record_that_was_tampered_with_is_corrupt_and_nothing_is_replayed() {
         let words = [&damage[..1], &[&name], &damage[1..]].concat();
         run(&redis, &words).await;
         let looked = store.look(&lease.key).await;
-        assert!(
-            matches!(looked, Err(Error::Corrupt(_))),
-            "{damage:?}: {looked:?}"
-        );
+        let corrupt = matches!(looked, Err(Error::Corrupt(_)));
+        assert!(corrupt, "{damage:?}: {looked:?}");
     }
     let again = claim();
     let lease = grant(&store, &again).await;
@@ -328,11 +271,8 @@ async fn user_who_may_not_come_in_or_write_any_more_is_denied_until_that_is_fixe
     run(&redis, &["ACL", "SETUSER", "app", "-hset"]).await;
     let why = denied(complete(&store, &lease).await);
     assert!(why.contains("nothing was written"), "{why}");
-    run(
-        &redis,
-        &["ACL", "SETUSER", "app", "+hset", "resetpass", ">second"],
-    )
-    .await;
+    let rotate = ["ACL", "SETUSER", "app", "+hset", "resetpass", ">second"];
+    run(&redis, &rotate).await;
     run(&redis, &["CLIENT", "KILL", "USER", "app"]).await;
     let rotated = async {
         // A connection that was cut under a call says so first.
@@ -357,6 +297,5 @@ async fn user_who_may_not_come_in_or_write_any_more_is_denied_until_that_is_fixe
             tokio::task::yield_now().await;
         }
     };
-    let held = timeout(BOUND, fixed).await.unwrap();
-    assert_eq!(held, Held::Applied(State::Succeeded));
+    assert_eq!(timeout(BOUND, fixed).await, Ok(SUCCEEDED));
 }

@@ -1,14 +1,21 @@
 //! What the tests of this crate share: a store under a prefix of its own, and time that passes.
 
 use async_trait::async_trait;
+use bytes::Bytes;
 use redis::aio::MultiplexedConnection;
 use semel::conformance::Subject;
-use semel::protocol::{Claim, Lease};
+use semel::protocol::{Claim, Held, Lease, State};
 use semel::store::{Letters, StoreExt};
-use semel::{Fingerprint, Key, Store};
+use semel::{Error, Fingerprint, Key, Store};
 use semel_redis::{RedisSettings, RedisStore};
 use std::sync::Arc;
 use std::time::Duration;
+
+/// How long outcomes are remembered.
+pub(crate) const KEEP: Duration = Duration::from_secs(3_600);
+
+/// A success was recorded just now.
+pub(crate) const SUCCEEDED: Held = Held::Applied(State::Succeeded);
 
 /// Ages every record and tombstone of a prefix, as time would; what is past its physical end goes at once.
 const AGE: &str = r"
@@ -89,6 +96,13 @@ pub(crate) fn settings(url: &str) -> RedisSettings {
     settings
 }
 
+/// A server with these settings, and a store on it.
+pub(crate) async fn started(config: &[(&str, &str)]) -> (testbed::Redis, RedisStore) {
+    let redis = testbed::Redis::start(config).unwrap();
+    let store = RedisStore::connect(settings(&redis.url())).await.unwrap();
+    (redis, store)
+}
+
 /// A plain connection beside the store's.
 pub(crate) async fn raw(url: &str) -> MultiplexedConnection {
     let client = redis::Client::open(url).unwrap();
@@ -104,7 +118,7 @@ pub(crate) fn claim() -> Claim {
     let key = Key::from_bytes(rand::random());
     Claim {
         lease: Duration::from_secs(30),
-        retention: Duration::from_secs(3_600),
+        retention: KEEP,
         ..Claim::new(key, Fingerprint::of(key.as_bytes()))
     }
 }
@@ -117,6 +131,20 @@ pub(crate) async fn grant(store: &dyn Store, claim: &Claim) -> Lease {
     }
 }
 
+/// Completes a run as every test does.
+pub(crate) async fn complete(store: &dyn Store, lease: &Lease) -> Result<Held, Error> {
+    let result = Bytes::from_static(b"done");
+    store.complete(lease, &result, KEEP).await
+}
+
+/// The text must contain each of these words.
+#[track_caller]
+pub(crate) fn says(text: &str, words: &[&str]) {
+    for word in words {
+        assert!(text.contains(word), "{word:?} is not in: {text}");
+    }
+}
+
 /// A replica of `master` that has caught up.
 pub(crate) async fn replica_of(master: &testbed::Redis) -> testbed::Redis {
     let of = format!("127.0.0.1 {}", master.port());
@@ -124,15 +152,8 @@ pub(crate) async fn replica_of(master: &testbed::Redis) -> testbed::Redis {
         testbed::Redis::start(&[("replicaof", &of), ("repl-diskless-sync-delay", "0")]).unwrap();
     let mut master = raw(&master.url()).await;
     for _ in 0..300 {
-        redis::cmd("SET")
-            .arg("replica:ready")
-            .arg(1)
-            .exec_async(&mut master)
-            .await
-            .unwrap();
-        let mut wait = redis::cmd("WAIT");
-        let confirmed: u32 = wait.arg(1).arg(100).query_async(&mut master).await.unwrap();
-        if confirmed == 1 {
+        ask::<()>(&mut master, &["SET", "replica:ready", "1"]).await;
+        if ask::<u32>(&mut master, &["WAIT", "1", "100"]).await == 1 {
             return replica;
         }
     }
