@@ -1,0 +1,3 @@
+from typing import Any
+
+def find_app(app: str) -> Any: ...
