@@ -158,6 +158,20 @@ fn taken_ports_are_left_alone() {
     assert_ne!(first.gate, second.gate);
     assert_ne!(first.broker, second.broker);
     assert_eq!(second.ledger(), r#"{"effects_by_order":{}}"#);
+    first.program.log().lacks("is taken");
+    let log = second.program.log();
+    for (port, said) in [
+        (
+            &gate,
+            format!("the gate listens on {} instead", second.gate),
+        ),
+        (
+            &broker,
+            format!("the broker listens on {} instead", second.broker),
+        ),
+    ] {
+        log.has(&format!("Port {port} is taken by another program: {said}"));
+    }
 }
 
 #[test]

@@ -10,7 +10,7 @@ use crate::file_limit;
 use crate::open_store::{self, Schema};
 use crate::out::to_stdout;
 use anyhow::Context;
-use lines::{Addresses, Paths};
+use lines::{Addresses, Paths, Taken};
 use semel_broker::{Declared, Keep};
 use semel_gate::Server;
 use std::net::{Ipv4Addr, SocketAddr};
@@ -37,7 +37,8 @@ pub(crate) async fn run(args: &DevArgs) -> anyhow::Result<()> {
         admin: gate.admin_address()?,
         broker: broker.address(),
     };
-    to_stdout(&lines::first_screen(at, paths, args.upstream.as_deref()))?;
+    let screen = lines::first_screen(at, paths, args.upstream.as_deref());
+    to_stdout(&format!("{}{screen}", lines::taken(&taken(args, at))))?;
     let (stop, end) = oneshot::channel::<()>();
     // The broker ends first, so that nothing is sent to a gate that goes down.
     let serving = tokio::spawn(broker.serve(async { drop(end.await) }));
@@ -50,6 +51,21 @@ pub(crate) async fn run(args: &DevArgs) -> anyhow::Result<()> {
         .await;
     serving.await.context("the broker ended early")?;
     to_stdout(&format!("stopped, {} runs left\n", left.runs.len()))
+}
+
+/// The ports that somebody else has, what they were for, and which were taken instead.
+fn taken(args: &DevArgs, at: Addresses) -> Vec<Taken> {
+    let wanted = [
+        (args.port, "the gate", at.gate),
+        (args.port.saturating_add(1), "its admin address", at.admin),
+        (args.broker_port, "the broker", at.broker),
+    ];
+    let others = wanted
+        .into_iter()
+        .filter(|(port, _, found)| *port != found.port());
+    others
+        .map(|(port, who, found)| Taken { port, who, found })
+        .collect()
 }
 
 /// A local cloud that delivers everything twice.

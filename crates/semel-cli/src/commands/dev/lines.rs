@@ -44,6 +44,14 @@ pub(super) struct Addresses {
     pub(super) broker: SocketAddr,
 }
 
+/// A port that was not free.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Taken {
+    pub(super) port: u16,
+    pub(super) who: &'static str,
+    pub(super) found: SocketAddr,
+}
+
 /// Where deliveries go behind the gate.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Paths {
@@ -84,6 +92,20 @@ topic = "invoices"
 push = "http://{gate}{path}"
 "#
     )
+}
+
+/// What is said of ports that somebody else has: lines that were copied from elsewhere would reach them.
+pub(super) fn taken(ports: &[Taken]) -> String {
+    let line = |taken: &Taken| {
+        let Taken { port, who, found } = taken;
+        format!("Port {port} is taken by another program: {who} listens on {found} instead.\n")
+    };
+    let lines: String = ports.iter().map(line).collect();
+    if lines.is_empty() {
+        lines
+    } else {
+        lines + "\n"
+    }
 }
 
 /// The first screen.
