@@ -12,7 +12,7 @@ use crate::store_url::StoreUrl;
 use anyhow::bail;
 use http::{Method, StatusCode};
 use semel::store::Cursor;
-use semel::{Semel, Settings};
+use semel::{Error, Semel, Settings};
 use semel_gate::operate::{Operator, PAGE_ITEMS_MAX, Refused};
 use serde_json::{Value, json};
 use std::sync::Arc;
@@ -136,4 +136,18 @@ pub(crate) fn is_unreachable(error: &anyhow::Error) -> bool {
     let refused = error.downcast_ref::<Refused>();
     error.is::<Unreachable>()
         || refused.is_some_and(|refused| refused.status == StatusCode::SERVICE_UNAVAILABLE)
+}
+
+/// Whether a store could not be asked: opening it again later may help.
+pub(crate) fn is_unavailable(error: &anyhow::Error) -> bool {
+    store_says(error).is_some_and(|error| matches!(error, Error::Unavailable(_)))
+}
+
+/// Whether a store was reached, or not even that, and refuses what it was told: user, password, database, address.
+pub(crate) fn is_misnamed(error: &anyhow::Error) -> bool {
+    store_says(error).is_some_and(|error| matches!(error, Error::Invalid(_)))
+}
+
+fn store_says(error: &anyhow::Error) -> Option<&Error> {
+    error.chain().find_map(|cause| cause.downcast_ref())
 }

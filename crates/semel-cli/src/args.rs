@@ -27,7 +27,7 @@ pub(crate) enum Command {
     /// Run the broker: a local Cloud Tasks and Pub/Sub that can be told to misbehave, or ask one
     Broker(Box<broker::BrokerArgs>),
     /// Run the gate: a reverse proxy that lets each delivery take effect once
-    Gate(GateArgs),
+    Gate(RunArgs),
     /// Attack a handler as an at-least-once world does, and say whether it is idempotent
     Prove(Box<prove::ProveArgs>),
     /// Write a commented configuration to edit
@@ -123,6 +123,15 @@ pub(crate) struct CheckArgs {
     /// Print JSON
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+#[derive(Clone, Debug, Default, clap::Args)]
+pub(crate) struct RunArgs {
+    #[command(flatten)]
+    pub(crate) gate: GateArgs,
+    /// Exit with 69 when the store cannot be reached at start, instead of waiting for it
+    #[arg(long, env = "SEMEL_FAIL_FAST")]
+    pub(crate) fail_fast: bool,
 }
 
 /// What a gate is told by flags. Their texts are judged with the file, so that all mistakes are told together.

@@ -5,6 +5,7 @@ mod args;
 mod out;
 mod store_url;
 mod open_store;
+mod late_store;
 mod admin;
 mod admin_client;
 mod table;
@@ -72,17 +73,18 @@ pub fn route_of(text: &str) -> Result<Route, String> {
 }
 
 /// 64 says that a person must fix the configuration; trying again does not help. 69 says that
-/// nobody was there to ask.
+/// nobody was there to ask. A store's own word for each counts as much as ours.
 fn failure(error: &anyhow::Error) -> u8 {
     if error.is::<config::Mistakes>()
         || error.is::<config::Broken>()
         || error.is::<commands::broker::InvalidInput>()
         || error.is::<commands::check::NeedsPython>()
+        || admin::is_misnamed(error)
     {
         64
     } else if error.is::<commands::prove::CouldNotJudge>() {
         Conclusion::CouldNotJudge.exit_code()
-    } else if admin::is_unreachable(error) {
+    } else if admin::is_unreachable(error) || admin::is_unavailable(error) {
         69
     } else {
         1

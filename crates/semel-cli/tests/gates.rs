@@ -14,3 +14,4 @@ mod paused;
 mod pending;
 mod stalled_log;
 mod file_limit;
+mod late_store;

@@ -94,6 +94,15 @@ impl Server {
         self.admin.local_addr()
     }
 
+    /// The routes, in order.
+    #[must_use]
+    pub fn route_names(&self) -> Vec<&str> {
+        let routes = self.gate.routes.iter();
+        routes
+            .map(|route_state| route_state.settings.name.as_str())
+            .collect()
+    }
+
     /// Shows on `/metrics` how many log lines were dropped, as counted by whoever writes the log.
     pub fn shows_lines_dropped(&self, dropped: Arc<AtomicU64>) {
         self.gate.metrics.lines_dropped(dropped);

@@ -1,13 +1,28 @@
 //! `semel gate`: the reverse proxy, from its configuration to its orderly end.
 
-use crate::args::GateArgs;
-use crate::config::{self, Broken, Config, Verdict};
+use crate::admin::is_unavailable;
+use crate::args::RunArgs;
+use crate::config::{self, Broken, StoreOptions, Verdict};
+use crate::late_store::LateStore;
 use crate::open_store::{self, Opened, Schema};
+use crate::store_url::StoreUrl;
 use crate::{file_limit, log, out};
+use anyhow::Context;
 use semel::protocol::Ending;
 use semel_gate::{Server, Unfinished};
+use std::net::SocketAddr;
+use std::sync::Arc;
 use std::time::Duration;
 use tokio::signal::unix::{SignalKind, signal};
+use tokio::task::JoinHandle;
+
+/// Where a gate listens, and for whom.
+#[derive(Debug)]
+struct Listening {
+    deliveries: SocketAddr,
+    admin: SocketAddr,
+    routes: String,
+}
 
 /// Something was left that a restart cannot find out by itself (EX_TEMPFAIL).
 const OUTCOMES_LEFT: u8 = 75;
@@ -15,8 +30,14 @@ const OUTCOMES_LEFT: u8 = 75;
 /// How long the end of the process waits for a reader of standard error.
 const STDERR_WITHIN: Duration = Duration::from_secs(1);
 
-pub(crate) async fn run(args: &GateArgs) -> anyhow::Result<u8> {
-    let mut config = config::load(args)?;
+/// The pause after the first attempt to open the store; it doubles with each further one.
+const OPEN_PAUSE_MIN: Duration = Duration::from_millis(500);
+
+/// The longest pause: so long after its store a gate is ready at the latest.
+const OPEN_PAUSE_MAX: Duration = Duration::from_secs(5);
+
+pub(crate) async fn run(args: &RunArgs) -> anyhow::Result<u8> {
+    let mut config = config::load(&args.gate)?;
     let findings = config::check(&config);
     if let Some(broken) = Broken::among(&findings) {
         return Err(broken.into());
@@ -26,10 +47,26 @@ pub(crate) async fn run(args: &GateArgs) -> anyhow::Result<u8> {
         tracing::warn!(route = finding.route, "{finding}");
     }
     file_limit::fit(&mut config.settings);
-    let opened = open_store::open(&config.store, config.options, Schema::BroughtUpToDate).await?;
-    let bound = bind(config, opened).await?;
-    bound.shows_lines_dropped(log.dropped());
-    let left = bound.serve(stopped()?).await;
+    let (store, options) = (config.store.clone(), config.options);
+    let stopped = stopped()?;
+    let left = match open_store::open(&store, options, Schema::BroughtUpToDate).await {
+        Ok(Opened { store, says }) => {
+            let bound = Server::bind(config.settings, store).await?;
+            bound.shows_lines_dropped(log.dropped());
+            tell_ready(&Listening::of(&bound)?, &says);
+            bound.serve(stopped).await
+        }
+        Err(error) if is_unavailable(&error) && !args.fail_fast => {
+            let late = Arc::new(LateStore::of(&store));
+            let bound = Server::bind(config.settings, Arc::clone(&late) as _).await?;
+            bound.shows_lines_dropped(log.dropped());
+            let listening = Listening::of(&bound)?;
+            tell_waiting(&error, OPEN_PAUSE_MIN);
+            let opening = tokio::spawn(open_late(store, options, late, listening));
+            serve_late(bound, opening, stopped).await?
+        }
+        Err(error) => return Err(error),
+    };
     tell(&left);
     Ok(if left.pending.is_empty() {
         0
@@ -38,19 +75,82 @@ pub(crate) async fn run(args: &GateArgs) -> anyhow::Result<u8> {
     })
 }
 
-async fn bind(config: Config, opened: Opened) -> anyhow::Result<Server> {
-    let routes = config.settings.routes.iter();
-    let routes: Vec<_> = routes.map(|route| route.name.clone()).collect();
-    let bound = Server::bind(config.settings, opened.store).await?;
+/// Serves while the store is being opened, and after that; ends with an error when it turns out that waiting is of no
+/// use.
+async fn serve_late(
+    bound: Server,
+    opening: JoinHandle<anyhow::Result<()>>,
+    stopped: impl Future<Output = ()>,
+) -> anyhow::Result<Unfinished> {
+    let mut outcome = Ok(());
+    let abort = opening.abort_handle();
+    let stop = async {
+        let mut stopped = std::pin::pin!(stopped);
+        tokio::select! {
+            () = &mut stopped => {}
+            opened = opening => match opened.context("opening the store").flatten() {
+                Ok(()) => stopped.await,
+                Err(error) => outcome = Err(error),
+            },
+        }
+    };
+    let left = bound.serve(stop).await;
+    abort.abort();
+    outcome.map(|()| left)
+}
+
+/// Opens the store as soon as it is there.
+async fn open_late(
+    url: StoreUrl,
+    options: StoreOptions,
+    late: Arc<LateStore>,
+    listening: Listening,
+) -> anyhow::Result<()> {
+    let mut pause = OPEN_PAUSE_MIN;
+    loop {
+        tokio::time::sleep(pause).await;
+        pause = OPEN_PAUSE_MAX.min(pause * 2);
+        match open_store::open(&url, options, Schema::BroughtUpToDate).await {
+            Ok(Opened { store, says }) => {
+                late.is(store);
+                tell_ready(&listening, &says);
+                return Ok(());
+            }
+            Err(error) if is_unavailable(&error) => tell_waiting(&error, pause),
+            Err(error) => return Err(error),
+        }
+    }
+}
+
+fn tell_waiting(error: &anyhow::Error, pause: Duration) {
+    tracing::warn!(
+        why = format!("{error:#}"),
+        again_ms = pause.as_secs_f64() * 1e3,
+        "waiting for the store: not ready, and senders hear 503; --fail-fast would exit instead"
+    );
+}
+
+fn tell_ready(listening: &Listening, store: &str) {
     tracing::info!(
-        listen = %bound.address()?,
-        admin = %bound.admin_address()?,
-        routes = routes.join(" "),
-        store = opened.says,
+        listen = %listening.deliveries,
+        admin = %listening.admin,
+        routes = listening.routes,
+        store,
         version = crate::VERSION,
         "ready"
     );
-    Ok(bound)
+}
+
+// === impl Listening ===
+
+impl Listening {
+    fn of(bound: &Server) -> anyhow::Result<Self> {
+        Ok(Self {
+            deliveries: bound.address()?,
+            admin: bound.admin_address()?,
+            routes: bound.route_names().join(" "),
+        })
+    }
 }
 
 /// Resolves when somebody wants this process to end.

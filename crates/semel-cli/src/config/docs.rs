@@ -3,7 +3,7 @@
 use super::fields::{Fallback, Field, Level};
 use super::terms::{RouteTerms, defaults, terms};
 use super::values::written;
-use crate::args::GateArgs;
+use crate::args::RunArgs;
 use clap::Args;
 use semel_gate::settings::Source;
 use std::time::Duration;
@@ -87,7 +87,7 @@ fn source_row(source: Source) -> String {
 }
 
 fn flags() -> String {
-    let command = GateArgs::augment_args(clap::Command::new("gate"));
+    let command = RunArgs::augment_args(clap::Command::new("gate"));
     let row = |flag: &clap::Arg| {
         let long = flag.get_long()?;
         let variable = flag.get_env()?.to_string_lossy().into_owned();
