@@ -5,15 +5,16 @@ mod gate;
 
 use crate::admin_client::{AdminClient, Call, Unreachable};
 use crate::args::operate::AdminArgs;
-use crate::config::StoreOptions;
+use crate::config::{self, AdminAddress, StoreOptions};
 use crate::log;
 use crate::open_store::{self, Schema};
 use crate::store_url::StoreUrl;
 use anyhow::bail;
-use http::{Method, StatusCode};
+use http::{Method, StatusCode, Uri};
 use semel::store::Cursor;
 use semel::{Error, Semel, Settings};
 use semel_gate::operate::{Operator, PAGE_ITEMS_MAX, Refused};
+use semel_gate::settings::Secret;
 use serde_json::{Value, json};
 use std::sync::Arc;
 use std::time::Duration;
@@ -36,7 +37,8 @@ const ANSWER_WITHIN: Duration = Duration::from_secs(30);
 impl AdminTarget {
     pub(crate) async fn open(args: &AdminArgs) -> anyhow::Result<Self> {
         let Some(url) = &args.store else {
-            let client = AdminClient::new(&gate::GATE, args.admin.clone(), args.token.as_ref())?;
+            let (base, token) = gate_of(args)?;
+            let client = AdminClient::new(&gate::GATE, base, token.as_ref())?;
             return Ok(Self::Gate(Box::new(client)));
         };
         if let StoreUrl::Embedded(path) = url
@@ -119,6 +121,16 @@ impl AdminTarget {
             }
         }
     }
+}
+
+/// Which gate is asked, and what it is shown. The token of a file is for the gate of that file, and for no other.
+fn gate_of(args: &AdminArgs) -> anyhow::Result<(Uri, Option<Secret>)> {
+    if let Some(admin) = &args.admin {
+        return Ok((admin.clone(), args.token.clone()));
+    }
+    let AdminAddress { address, token } = config::admin_address(args.config.as_deref())?;
+    let base = format!("http://{address}").parse()?;
+    Ok((base, args.token.clone().or(token)))
 }
 
 /// A question.

@@ -143,7 +143,7 @@ pub(crate) struct GateArgs {
     /// Where deliveries arrive
     #[arg(long, value_name = "ADDRESS", env = "SEMEL_LISTEN")]
     pub(crate) listen: Option<String>,
-    /// Where operators and Prometheus ask
+    /// Where operators and Prometheus ask; `semel records` and `semel letters` ask there, too
     #[arg(long, value_name = "ADDRESS", env = "SEMEL_ADMIN")]
     pub(crate) admin: Option<String>,
     /// Where records and letters are kept
@@ -172,13 +172,17 @@ pub(crate) struct GateArgs {
     pub(crate) caller: Option<String>,
 }
 
-/// Where to ask: a server's own setting has no scheme, and both may come from one variable.
+/// Where to ask: a server's own setting has no scheme, and both may come from one variable. Who listens everywhere is
+/// asked here.
 fn plain_address(text: &str) -> Option<Uri> {
     let url = if text.contains("://") {
         text.to_owned()
     } else {
         format!("http://{text}")
     };
+    let url = url
+        .replace("://0.0.0.0:", "://127.0.0.1:")
+        .replace("://[::]:", "://[::1]:");
     let uri: Uri = url.parse().ok()?;
     let is_plain = uri.scheme_str() == Some("http") && matches!(uri.path(), "" | "/");
     (is_plain && uri.query().is_none()).then_some(uri)

@@ -14,9 +14,11 @@ mod overlaps;
 mod self_upstream;
 mod gate;
 mod load;
+mod admin_address;
 mod check;
 mod docs;
 
+pub(crate) use admin_address::{AdminAddress, admin_address};
 pub(crate) use check::{Broken, Finding, Verdict, check};
 pub(crate) use docs::{commented_file, page};
 pub(crate) use load::{FILE_DEFAULT, from_text, load};

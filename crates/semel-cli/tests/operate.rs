@@ -240,6 +240,48 @@ async fn a_gate_that_asks_for_its_token_gets_it() {
     said.stderr.lacks("wrong");
 }
 
+/// Runs a line in a directory with this configuration.
+async fn semel_beside(toml: &str, line: &str, variables: &[(&str, &str)]) -> Said {
+    let directory = tempfile::tempdir().unwrap();
+    std::fs::write(directory.path().join("semel.toml"), toml).unwrap();
+    let mut command = Command::from(command(line));
+    command.current_dir(directory.path());
+    let output = command.envs(variables.iter().copied()).output().await;
+    output.unwrap().into()
+}
+
+#[tokio::test]
+async fn the_file_of_the_gate_says_where_it_is_asked() {
+    let token = Some(Secret("correct-horse".into()));
+    let bed = Bed::with(|settings| settings.admin_token = token).await;
+    let (admin, port) = (bed.admin.to_string(), bed.admin.port());
+    let list = "letters list --json";
+    // What else is wrong with the file does not matter here.
+    for address in [admin.clone(), format!("0.0.0.0:{port}")] {
+        let toml = format!("admin = \"{address}\"\nadmin_token = \"correct-horse\"\nroute = 1\n");
+        semel_beside(&toml, list, &[]).await.is_done();
+    }
+    let file = format!("admin = \"{admin}\"\nadmin_token = \"wrong\"\n");
+    let said = semel_beside(&file, list, &[]).await;
+    said.ends(1, "asks for its token");
+    let token = [("SEMEL_ADMIN_TOKEN", "correct-horse")];
+    semel_beside(&file, list, &token).await.is_done();
+    let elsewhere = "admin = \"127.0.0.1:1\"\nadmin_token = \"correct-horse\"\n";
+    semel_beside(elsewhere, list, &[])
+        .await
+        .ends(69, "there is no gate at http://127.0.0.1:1");
+    // The variable and the flag come first, and the token of a file is for its own gate alone.
+    let variable = [("SEMEL_ADMIN", admin.as_str())];
+    let said = semel_beside(elsewhere, list, &variable).await;
+    said.ends(1, "asks for its token");
+    let flags = format!("{list} --admin {admin} --token correct-horse");
+    semel_beside(elsewhere, &flags, &[]).await.is_done();
+    let said = semel_beside("admin = 1\n", list, &[]).await;
+    said.ends(64, "semel.toml:1: `admin` must be an address");
+    let said = semel_beside("", "letters list --config none.toml", &[]).await;
+    said.ends(64, "none.toml: cannot be read");
+}
+
 #[tokio::test]
 async fn nobody_there_is_69_and_says_what_to_do() {
     let admin = format!("http://127.0.0.1:{}", testbed::free_port().unwrap());

@@ -8,8 +8,8 @@ use std::time::Duration;
 
 pub(super) const GATE: AdminServer = AdminServer {
     name: "gate",
-    find_it: "start one (`semel gate`), name its admin address (--admin, SEMEL_ADMIN), or ask its store directly \
-              (--store)",
+    find_it: "start one (`semel gate`), name its admin address (--admin, SEMEL_ADMIN, or `admin` in \
+              semel.toml), or ask its store directly (--store)",
     broke: ": look first whether it was done; a retry is safe",
     speaks: "a gate's admin address does: name that one with --admin",
 };

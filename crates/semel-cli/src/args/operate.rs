@@ -9,20 +9,23 @@ use semel::Key;
 use semel::protocol::State;
 use semel_gate::operate::Verdict;
 use semel_gate::settings::Secret;
+use std::path::PathBuf;
 
 /// Where to ask, and how to say it.
 #[derive(Debug, Args)]
 pub(crate) struct AdminArgs {
-    /// The admin address of a gate
+    /// The admin address of a gate; that of the configuration unless given, or else http://127.0.0.1:8081
     #[arg(
         long,
         global = true,
-        value_name = "URL",
+        value_name = "ADDRESS",
         env = "SEMEL_ADMIN",
-        default_value = "http://127.0.0.1:8081",
         value_parser = admin
     )]
-    pub(crate) admin: Uri,
+    pub(crate) admin: Option<Uri>,
+    /// The gate's configuration, which names its admin address and token; ./semel.toml when it is there
+    #[arg(long, global = true, value_name = "FILE", env = "SEMEL_CONFIG")]
+    pub(crate) config: Option<PathBuf>,
     /// The gate's `admin_token`
     #[arg(
         long,

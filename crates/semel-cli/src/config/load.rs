@@ -52,7 +52,7 @@ pub(crate) fn from_text(text: &str) -> Result<Config, Mistakes> {
     mistakes.unless_any(config)
 }
 
-fn parse(text: &str, mistakes: &mut Mistakes) -> Option<Vec<Member>> {
+pub(super) fn parse(text: &str, mistakes: &mut Mistakes) -> Option<Vec<Member>> {
     match tree::parse(text) {
         Ok(members) => Some(members),
         Err(errors) => {
@@ -168,18 +168,28 @@ impl GateArgs {
 
     /// The flags that stand before the file's top level.
     fn top(&self) -> impl Iterator<Item = (&'static str, Value)> {
+        // One variable says where the gate listens and where it is asked, so it may be written as either.
+        let plain = |admin: &str| {
+            let address = admin.strip_prefix("http://").unwrap_or(admin);
+            address.trim_end_matches('/').to_owned()
+        };
+        let admin = self.admin.as_deref().map(plain);
         let single = self.single_instance.then_some(Value {
             location: Location::Given("--single-instance (SEMEL_SINGLE_INSTANCE)"),
             node: Node::Switch(true),
         });
         [
-            ("listen", "--listen (SEMEL_LISTEN)", &self.listen),
-            ("admin", "--admin (SEMEL_ADMIN)", &self.admin),
-            ("store", "--store (SEMEL_STORE)", &self.store),
-            ("upstream", "--upstream (SEMEL_UPSTREAM)", &self.upstream),
+            ("listen", "--listen (SEMEL_LISTEN)", self.listen.clone()),
+            ("admin", "--admin (SEMEL_ADMIN)", admin),
+            ("store", "--store (SEMEL_STORE)", self.store.clone()),
+            (
+                "upstream",
+                "--upstream (SEMEL_UPSTREAM)",
+                self.upstream.clone(),
+            ),
         ]
         .into_iter()
-        .filter_map(|(name, flag, text)| Some((name, Value::given(flag, text.as_deref()?))))
+        .filter_map(|(name, flag, text)| Some((name, Value::given(flag, text?))))
         .chain(single.map(|value| ("single_instance", value)))
     }
 }

@@ -70,6 +70,19 @@ fn flags_come_before_the_file_but_describe_no_route_beside_it() {
 }
 
 #[test]
+fn the_admin_address_is_written_in_one_way_for_the_gate_and_for_who_asks_it() {
+    for admin in [
+        "127.0.0.1:7002",
+        "http://127.0.0.1:7002",
+        "http://127.0.0.1:7002/",
+    ] {
+        check_with(GOOD, "", &[("SEMEL_ADMIN", admin)]).good();
+    }
+    let says = "--admin (SEMEL_ADMIN): `admin`: \"gate:7002\" is not an address";
+    check_with(GOOD, "", &[("SEMEL_ADMIN", "http://gate:7002")]).ends(64, says);
+}
+
+#[test]
 fn check_speaks_json() {
     let output = check_with(GOOD, "--json", &[]);
     output.good();
