@@ -168,8 +168,7 @@ impl Gate {
         let passed = self.settings.pass.iter().flat_map(|pass| &pass.paths);
         let passed_exactly = passed.into_iter().any(|pattern| *pattern == exactly);
         let looks_like = |route_state: &&Arc<RouteState>| {
-            let meant =
-                passed_exactly && matches!(route_state.settings.path, PathPattern::Below(_));
+            let meant = passed_exactly && route_state.settings.path.is_below();
             route_state.settings.owns(method) && route_state.resembles(path) && !meant
         };
         let alike = self.routes.iter().find(looks_like);

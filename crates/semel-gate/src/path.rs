@@ -1,9 +1,11 @@
-//! Path patterns: `/charge`, or `/static/*` for everything below. `parsed` says what a request's path
-//! is compared as.
+//! Path patterns: `/charge`, `/users/{id}/pay` with any one name for `{id}`, or `/static/*` for everything below.
+//! `parsed` says what a request's path is compared as.
 
 mod parsed;
+mod template;
 
 pub(crate) use parsed::{AmbiguousPath, LoosePattern, ParsedPath};
+pub use template::Template;
 
 use std::fmt;
 use std::str::FromStr;
@@ -18,6 +20,8 @@ use std::str::FromStr;
 /// assert!(!below.matches("/static") && !below.matches("/statics"));
 /// let one: PathPattern = "/charge".parse().unwrap();
 /// assert!(one.matches("/charge") && !one.matches("/charge/"));
+/// let any: PathPattern = "/users/{id}/pay".parse().unwrap();
+/// assert!(any.matches("/users/7/pay") && !any.matches("/users/7/8/pay") && !any.matches("/users//pay"));
 /// assert_eq!("/%63af\u{e9}".parse(), "/caf%C3%A9".parse::<PathPattern>());
 /// assert!("charge".parse::<PathPattern>().is_err());
 /// ```
@@ -27,6 +31,8 @@ pub enum PathPattern {
     Exact(String),
     /// Every path that begins so; it ends with a slash.
     Below(String),
+    /// Every path with these names, some of which may be any.
+    Template(Template),
 }
 
 /// Spellings that handlers read in different ways. Below a path, a route may allow them: however its
@@ -46,7 +52,9 @@ pub enum PathAllowance {
 
 /// A pattern that means nothing.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{0:?} is not a path: write /charge for one path or /static/* for all below{1}")]
+#[error(
+    "{0:?} is not a path: write /charge for one path, /users/{{id}}/pay for any one name or /static/* for all below{1}"
+)]
 pub struct BadPath(String, &'static str);
 
 // === impl PathPattern ===
@@ -58,6 +66,27 @@ impl PathPattern {
         match self {
             Self::Exact(exact) => path == exact,
             Self::Below(prefix) => path.starts_with(prefix.as_str()),
+            Self::Template(template) => template.matches(path),
+        }
+    }
+
+    /// Whether everything below a path is meant.
+    #[must_use]
+    pub fn is_below(&self) -> bool {
+        self.template().is_below()
+    }
+
+    /// Whether every path of the other pattern is one of this one's.
+    #[must_use]
+    pub fn covers(&self, narrow: &Self) -> bool {
+        self.template().covers(&narrow.template())
+    }
+
+    fn template(&self) -> Template {
+        match self {
+            Self::Exact(path) => Template::of(path, false),
+            Self::Below(prefix) => Template::of(prefix.strip_suffix('/').unwrap_or(prefix), true),
+            Self::Template(template) => template.clone(),
         }
     }
 
@@ -67,7 +96,7 @@ impl PathPattern {
     pub fn resembles(&self, other: &Self) -> bool {
         match self {
             Self::Exact(path) => LoosePattern::of(other).takes(&parsed::loosest_of(path)),
-            Self::Below(_) => false,
+            Self::Below(_) | Self::Template(_) => false,
         }
     }
 }
@@ -79,28 +108,26 @@ impl FromStr for PathPattern {
         let bad = |why| BadPath(text.into(), why);
         let plain = text.strip_suffix('*').unwrap_or(text);
         let good = plain.starts_with('/') && !plain.contains(['*', '?', '#', ' ']);
-        if !good {
-            return Err(bad(""));
+        let below = plain != text;
+        let braces = || bad(", with a name in braces as the whole of a segment");
+        if !good || (below && !plain.ends_with('/')) {
+            let has_braces = text.contains(['{', '}']);
+            return Err(if has_braces { braces() } else { bad("") });
         }
-        let canonical = match ParsedPath::of(plain) {
-            Ok(ParsedPath {
-                canonical,
-                spellings,
-                ..
-            }) if spellings.is_empty() => canonical,
-            Ok(_) | Err(_) => {
-                return Err(bad(
-                    ", without dot segments, semicolons, double or encoded slashes",
-                ));
-            }
+        let canonical = |path: &str| match ParsedPath::of(path) {
+            Ok(read) if read.spellings.is_empty() => Ok(read.canonical),
+            Ok(_) | Err(_) => Err(bad(
+                ", without dot segments, semicolons, double or encoded slashes",
+            )),
         };
-        if plain == text {
-            Ok(Self::Exact(canonical))
-        } else if plain.ends_with('/') {
-            Ok(Self::Below(canonical))
+        let template = Template::read(plain, below, canonical).ok_or_else(braces)??;
+        Ok(if template.is_open() {
+            Self::Template(template)
+        } else if below {
+            Self::Below(canonical(plain)?)
         } else {
-            Err(bad(""))
-        }
+            Self::Exact(canonical(plain)?)
+        })
     }
 }
 
@@ -109,6 +136,7 @@ impl fmt::Display for PathPattern {
         match self {
             Self::Exact(path) => f.write_str(path),
             Self::Below(prefix) => write!(f, "{prefix}*"),
+            Self::Template(template) => template.fmt(f),
         }
     }
 }

@@ -136,7 +136,7 @@ fn proxies(config: &Config) -> Option<Finding> {
 fn surrounded(config: &Config) -> Vec<Finding> {
     let passed = config.settings.pass.iter().flat_map(|pass| &pass.paths);
     let around = |path: &PathPattern, route: &Route| {
-        matches!(path, PathPattern::Below(_)) && covers(path, &route.path)
+        !matches!(path, PathPattern::Exact(_)) && covers(path, &route.path)
     };
     passed
         .flat_map(|path| {

@@ -63,13 +63,6 @@ fn looks_like(route: &Route, passed: &PathPattern) -> Option<String> {
 
 /// Whether every request of one path is one of the other's.
 pub(crate) fn covers(wide: &PathPattern, narrow: &PathPattern) -> bool {
-    match (wide, narrow) {
-        // An empty path stands in for one with a mistake of its own.
-        (_, PathPattern::Exact(narrow)) if narrow.is_empty() => false,
-        (PathPattern::Exact(wide), PathPattern::Exact(narrow)) => wide == narrow,
-        (PathPattern::Exact(_), PathPattern::Below(_)) => false,
-        (PathPattern::Below(wide), PathPattern::Exact(narrow) | PathPattern::Below(narrow)) => {
-            narrow.starts_with(wide.as_str())
-        }
-    }
+    // An empty path stands in for one with a mistake of its own.
+    *narrow != PathPattern::Exact(String::new()) && wide.covers(narrow)
 }

@@ -116,7 +116,7 @@ fn route(section: &mut Section<'_>, common: &Common) -> Route {
 /// One path has one spelling; below a path, however a handler reads a spelling, it stays below.
 fn path_allows(section: &mut Section<'_>, path: Option<&PathPattern>) -> Vec<PathAllowance> {
     let allowed = section.value("path_allows", list(route_values::path_allowance));
-    let exact = matches!(path, Some(PathPattern::Exact(_)));
+    let exact = path.is_some_and(|path| !path.is_below());
     let says = "`path_allows` is for routes below a path, like path = \"/files/*\": one path has one spelling";
     section.refuse_if(exact && !allowed.is_empty(), "path_allows", says);
     allowed

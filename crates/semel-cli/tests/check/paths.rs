@@ -53,6 +53,22 @@ fn patterns_have_one_spelling_too() {
 }
 
 #[test]
+fn a_name_in_braces_is_any_one_name_and_never_taken_literally() {
+    let said = check_route("[\"/users/*\"]", "/users/{id}/pay", "").good();
+    said.has("pass /users/* surrounds /users/{id}/pay:");
+    for bad in ["/users/{id}.json", "/users/v{id}", "/users/{*rest}", "/{}"] {
+        check_route("[]", bad, "").ends(64, "with a name in braces as the whole of a segment");
+    }
+    let says = "/users/me/pay is never passed, because this route takes it";
+    check_route("[\"/users/me/pay\"]", "/users/{id}/pay", "").ends(64, says);
+    let second = "[[route]]\nname = \"me\"\npath = \"/users/me/pay\"";
+    let says = "route charge stands before and takes all of /users/{id}/pay: put this route first";
+    check_route("[]", "/users/{id}/pay", second).ends(64, says);
+    check_route("[]", "/users/{id}", "path_allows = [\"encoded-slashes\"]")
+        .ends(64, "`path_allows` is for routes below a path");
+}
+
+#[test]
 fn what_a_path_allows_is_named_and_only_below_a_path() {
     let all = "path_allows = [\"semicolons\", \"encoded-slashes\", \"double-slashes\", \"encoded-delimiters\"]";
     check_route("[]", "/files/*", all).good();

@@ -43,7 +43,8 @@ pub(crate) enum AmbiguousPath {
 /// All paths that some handler could take for those of a pattern.
 #[derive(Clone, Debug)]
 pub(crate) struct LoosePattern {
-    path: String,
+    /// Each name in its loosest form; `None` is any.
+    names: Vec<Option<String>>,
     below: bool,
 }
 
@@ -214,19 +215,30 @@ fn fold(c: char) -> impl Iterator<Item = char> {
 
 impl LoosePattern {
     pub(crate) fn of(pattern: &PathPattern) -> Self {
-        let (path, below) = match pattern {
-            PathPattern::Exact(path) => (path, false),
-            PathPattern::Below(prefix) => (prefix, true),
+        let template = pattern.template();
+        let loose = |name: Option<&str>| match name {
+            Some(name) => {
+                let loosest = loosest_of(&format!("/{name}"));
+                let name = loosest.strip_prefix('/')?;
+                Some(Some(name.to_owned()))
+            }
+            None => Some(None),
         };
-        let path = loosest_of(path);
-        Self { path, below }
+        Self {
+            names: template.names().filter_map(loose).collect(),
+            below: template.is_below(),
+        }
     }
 
     /// Whether a path of this loosest form could be taken for one of the pattern's.
     pub(crate) fn takes(&self, loosest: &str) -> bool {
-        loosest
-            .strip_prefix(self.path.as_str())
-            .is_some_and(|rest| rest.is_empty() || (self.below && rest.starts_with('/')))
+        let mut found = loosest.split('/').skip(1);
+        let mut names = self.names.iter();
+        let begins = names.all(|name| {
+            let found = found.next();
+            found.is_some_and(|found| name.as_ref().is_none_or(|name| name == found))
+        });
+        begins && (self.below || found.next().is_none())
     }
 }
 
@@ -336,6 +348,16 @@ mod tests {
             assert!(takes("/kiosk/*", path), "{path}");
         }
         assert!(!takes("/kiosk/*", "/kiosks/x"));
+        let pays =
+            "/users/7/PAY /users/7/pay/ /USERS/x/pay /users/a%2Fpay /users//7/pay /users/7/pay;x";
+        for path in pays.split_whitespace() {
+            assert!(takes("/users/{id}/pay", path), "{path}");
+        }
+        let others = "/users/pay /users/7/8/pay /users/7/pays /users/7";
+        for path in others.split_whitespace() {
+            assert!(!takes("/users/{id}/pay", path), "{path}");
+        }
+        assert!(takes("/users/{id}/*", "/users/7") && takes("/users/{id}/*", "/users/7/x/y"));
         assert!(takes("/*", "/") && takes("/*", "/x"));
     }
 }

@@ -255,3 +255,38 @@ async fn a_method_that_a_route_does_not_take_is_passed_in_any_spelling() {
     gate.must(b"/charge", Pass("/charge")).await;
     gate.must(b"/charge/", Pass("/charge/")).await;
 }
+
+#[tokio::test]
+async fn a_name_in_braces_takes_one_name_and_no_other_spelling_leads_around_it() {
+    let gate = Surrounded::with(|settings| {
+        let upstream = settings.routes[0].upstream.clone();
+        let open = |name: &str, path: &str| Route {
+            upstream: upstream.clone(),
+            ..route(name, path, ([127, 0, 0, 1], 9).into())
+        };
+        settings.routes.insert(0, open("pay", "/users/{id}/pay"));
+        settings.routes.push(open("files", "/files/{id}/*"));
+        settings.routes[3].path_allows = PathAllowance::ALL.to_vec();
+    })
+    .await;
+    for (target, must) in [
+        (&b"/users/7/pay"[..], Protect("/users/7/pay")),
+        (b"/users/a%20b/pay?x=1", Protect("/users/a%20b/pay?x=1")),
+        (b"/users/{id}/pay", Protect("/users/%7Bid%7D/pay")),
+        (b"/%75sers/%37/p%61y", Protect("/users/7/pay")),
+        (b"/users/7", Pass("/users/7")),
+        (b"/users/7/8/pay", Pass("/users/7/8/pay")),
+        (b"/users/pay", Pass("/users/pay")),
+        (b"/files/7/", Protect("/files/7/")),
+        (b"/files/7/a/b", Protect("/files/7/a/b")),
+    ] {
+        gate.must(target, must).await;
+    }
+    let refused = r"
+        /users/7/pay/ /users/7/PAY /USERS/7/pay /users/7/pay. /users/7;x/pay /users/7%2Fpay /users//7/pay
+        /users/7/8/../pay /users/7/pay%20 /users/7/pay%3Fx /users/a%2Fb/pay /Files/7/a /files/7
+    ";
+    for target in refused.split_whitespace() {
+        gate.must(target.as_bytes(), Refuse).await;
+    }
+}
