@@ -30,7 +30,7 @@ pub(crate) enum Command {
     Gate(RunArgs),
     /// Attack a handler as an at-least-once world does, and say whether it is idempotent
     Prove(Box<prove::ProveArgs>),
-    /// Write a commented configuration to edit
+    /// Write a short configuration, by questions or flags
     Init(InitArgs),
     /// Judge a configuration without starting anything
     Check(CheckArgs),
@@ -106,8 +106,32 @@ pub(crate) struct MigrateArgs {
 #[derive(Debug, clap::Args)]
 pub(crate) struct InitArgs {
     /// Where to write it; a file that is there is left alone
-    #[arg(default_value = FILE_DEFAULT)]
-    pub(crate) path: PathBuf,
+    #[arg(default_value = FILE_DEFAULT, value_name = "FILE")]
+    pub(crate) file: PathBuf,
+    /// Your handler, as in http://127.0.0.1:3000
+    #[arg(long, value_name = "URL")]
+    pub(crate) upstream: Option<String>,
+    /// Where records are kept: dir:PATH, postgres://… or redis://…
+    #[arg(long, value_name = "URL")]
+    pub(crate) store: Option<String>,
+    /// The route's name, which enters every key; the path's first name, unless given
+    #[arg(long, value_name = "NAME")]
+    pub(crate) name: Option<String>,
+    /// Which requests are protected: /orders, /users/{id}/pay, or /orders/* for all below
+    #[arg(long, value_name = "PATH")]
+    pub(crate) path: Option<String>,
+    /// Who delivers: cloud-tasks, pubsub, cloudevents or api
+    #[arg(long, value_name = "SOURCE")]
+    pub(crate) source: Option<String>,
+    /// Which deliveries are the same work, as in /order_id
+    #[arg(long, value_name = "PARTS")]
+    pub(crate) key: Option<String>,
+    /// How API clients are told apart: header:NAME, or shared
+    #[arg(long, value_name = "CALLER")]
+    pub(crate) caller: Option<String>,
+    /// Write every setting, each with its default as a comment
+    #[arg(long)]
+    pub(crate) all: bool,
     /// Print the page of all fields instead
     #[arg(long, hide = true)]
     pub(crate) docs: bool,

@@ -1,21 +1,46 @@
-//! `semel init`: a first configuration to edit.
+//! `semel init`: a first configuration, short and good as it is, by questions or by flags.
+
+mod answers;
 
 use crate::args::InitArgs;
-use crate::config;
-use crate::out::to_stdout;
+use crate::config::{self, Broken};
+use crate::out::{to_stderr, to_stdout};
+use answers::Answers;
 use anyhow::Context;
-use std::io::Write;
+use std::io::{IsTerminal, Write, stdin};
 
 pub(crate) fn run(args: &InitArgs) -> anyhow::Result<()> {
     if args.docs {
         return to_stdout(&config::page());
     }
-    let path = args.path.display();
-    let mut file = std::fs::File::create_new(&args.path)
-        .with_context(|| format!("{path} was not written; what was there is as it was"))?;
-    file.write_all(config::commented_file().as_bytes())
+    let path = args.file.display();
+    let written = || format!("{path} was not written; what was there is as it was");
+    let text = if args.all {
+        config::commented_file()
+    } else {
+        let answers = answers(args).with_context(written)?;
+        answers.file()
+    };
+    judge(&text)?;
+    let mut file = std::fs::File::create_new(&args.file).with_context(written)?;
+    file.write_all(text.as_bytes())
         .with_context(|| format!("{path} is incomplete: remove it before you try again"))?;
     to_stdout(&format!(
-        "{path} written: edit it, then run `semel check`\n"
+        "{path} written: `semel check` judges it, `semel gate` runs it; `semel init --all` shows every setting\n"
     ))
+}
+
+/// What the flags say; without any, what a person answers, if there is one.
+fn answers(args: &InitArgs) -> anyhow::Result<Answers> {
+    let given = Answers::of(args);
+    if given.is_some_given() || !stdin().is_terminal() || args.file.exists() {
+        return Ok(given);
+    }
+    Answers::asked(&mut stdin().lock(), to_stderr).context("no answer")
+}
+
+/// A file that the gate would refuse is not written.
+fn judge(text: &str) -> anyhow::Result<()> {
+    let config = config::from_text(text)?;
+    Broken::among(&config::check(&config)).map_or(Ok(()), |broken| Err(broken.into()))
 }

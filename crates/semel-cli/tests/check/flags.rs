@@ -118,9 +118,48 @@ fn init_writes_a_good_file_once() {
 }
 
 #[test]
+fn init_takes_flags_and_writes_a_short_file_that_check_accepts() {
+    let empty = TempDir::new().unwrap();
+    let file = |name: &str| std::fs::read_to_string(empty.path().join(name)).unwrap();
+    let flags = "--upstream http://127.0.0.1:9 --store redis://h --path /users/{id}/pay";
+    for (name, flags, proved) in [
+        ("a.toml", "", "route orders, pubsub: "),
+        (
+            "b.toml",
+            "--path /charge --source cloud-tasks --key /order_id",
+            "route charge, cloud-tasks: ",
+        ),
+        (
+            "c.toml",
+            &format!("{flags} --source api --caller shared --name pay"),
+            "route pay, api: ",
+        ),
+    ] {
+        semel(empty.path(), &format!("init {name} {flags}"), &[]).good();
+        let lines = file(name).lines().count();
+        assert!(lines <= 12, "{lines} lines: {}", file(name));
+        let said = semel(empty.path(), &format!("check --config {name}"), &[]).good();
+        said.has(proved);
+    }
+    file("c.toml").has("path = \"/users/{id}/pay\"");
+    // What the gate would refuse is not written.
+    for (flags, why) in [
+        ("--source api", "`caller` is missing"),
+        (
+            "--upstream https://h --store mysql://h",
+            "there is no store for mysql:",
+        ),
+        ("--path /users/{id}.json", "with a name in braces"),
+    ] {
+        semel(empty.path(), &format!("init d.toml {flags}"), &[]).ends(64, why);
+        assert!(!empty.path().join("d.toml").exists(), "{flags}");
+    }
+}
+
+#[test]
 fn every_commented_line_of_init_is_readable_when_said() {
     let empty = TempDir::new().unwrap();
-    semel(empty.path(), "init", &[]).good();
+    semel(empty.path(), "init --all", &[]).good();
     let file = std::fs::read_to_string(empty.path().join("semel.toml")).unwrap();
     let commented: Vec<_> = file
         .lines()
