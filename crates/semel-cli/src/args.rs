@@ -144,6 +144,9 @@ pub(crate) struct CheckArgs {
     /// Judge a Celery app instead, by the `semel` of the Python package: only that can import one
     #[arg(long, value_name = "MODULE:APP", exclusive = true)]
     pub(crate) celery: Option<String>,
+    /// Compare it with what it is deployed by: a Cloud Run service or Kubernetes workload in YAML
+    #[arg(long = "for", value_name = "FILE")]
+    pub(crate) deployment: Option<PathBuf>,
     /// Print JSON
     #[arg(long)]
     pub(crate) json: bool,

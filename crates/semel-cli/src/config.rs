@@ -19,9 +19,9 @@ mod check;
 mod docs;
 
 pub(crate) use admin_address::{AdminAddress, admin_address};
-pub(crate) use check::{Broken, Finding, Verdict, check};
+pub(crate) use check::{Broken, Finding, Verdict, check, check_deployment};
 pub(crate) use docs::{commented_file, page};
-pub(crate) use load::{FILE_DEFAULT, from_text, load};
+pub(crate) use load::{FILE_DEFAULT, from_text, load, load_on};
 pub(crate) use mistakes::Mistakes;
 
 use crate::store_url::StoreUrl;
@@ -35,6 +35,8 @@ pub(crate) struct Config {
     pub(crate) store: StoreUrl,
     pub(crate) options: StoreOptions,
     pub(crate) settings: Settings,
+    /// How many connections to its database the handler may use, over all instances.
+    pub(crate) database_connections: Option<u64>,
     /// Where this process runs, when that is known.
     pub(crate) platform: Option<Platform>,
 }

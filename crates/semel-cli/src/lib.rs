@@ -12,6 +12,7 @@ mod table;
 mod log;
 mod file_limit;
 mod config;
+mod deployment;
 mod commands {
     pub(crate) mod broker;
     pub(crate) mod check;
@@ -79,6 +80,7 @@ fn failure(error: &anyhow::Error) -> u8 {
         || error.is::<config::Broken>()
         || error.is::<commands::broker::InvalidInput>()
         || error.is::<commands::check::NeedsPython>()
+        || error.is::<deployment::Unreadable>()
         || admin::is_misnamed(error)
     {
         64

@@ -15,3 +15,4 @@ mod dev;
 mod broker;
 mod clients;
 mod prove;
+mod deploy;

@@ -2,6 +2,7 @@
 
 use crate::args::CheckArgs;
 use crate::config::{self, Broken, Finding, Mistakes};
+use crate::deployment::Deployment;
 use crate::out::to_stdout;
 use serde_json::{Value, json};
 
@@ -21,7 +22,13 @@ pub(crate) fn run(args: &CheckArgs) -> anyhow::Result<()> {
     if let Some(app) = args.celery.clone() {
         return Err(NeedsPython { app }.into());
     }
-    let config = match config::load(&args.gate) {
+    let deployment = args.deployment.as_deref().map(Deployment::read);
+    let deployment = deployment.transpose()?;
+    let loaded = match &deployment {
+        Some(deployment) => config::load_on(&args.gate, deployment.platform),
+        None => config::load(&args.gate),
+    };
+    let config = match loaded {
         Ok(config) => config,
         Err(mistakes) => {
             if args.json {
@@ -31,7 +38,10 @@ pub(crate) fn run(args: &CheckArgs) -> anyhow::Result<()> {
             return Err(mistakes.into());
         }
     };
-    let findings = config::check(&config);
+    let mut findings = config::check(&config);
+    if let Some(deployment) = &deployment {
+        findings.extend(config::check_deployment(&config, deployment));
+    }
     let broken = Broken::among(&findings);
     if args.json {
         let found: Vec<_> = findings.iter().map(as_json).collect();

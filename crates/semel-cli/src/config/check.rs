@@ -3,6 +3,9 @@
 mod route;
 mod fingerprint;
 mod named;
+mod deployment;
+
+pub(crate) use deployment::check as check_deployment;
 
 use super::overlaps::covers;
 use super::{Config, Platform};
@@ -56,6 +59,8 @@ pub(crate) fn check(config: &Config) -> Vec<Finding> {
     .flatten()
     .collect();
     found.extend(trust(config));
+    let connections = deployment::connections(config, None);
+    found.extend(connections.map(|(verdict, says)| Finding::gate(verdict, says)));
     found.extend(surrounded(config));
     for route in routes {
         found.extend(route::check(route, config.settings.bodies_bytes_max));

@@ -34,6 +34,7 @@ pub(crate) fn read(
         relaxed_claims: section.value("relaxed_claims", switch),
         pooler: section.value("pooler", switch),
     };
+    let database_connections = section.take("database_connections", at_least_one);
     let values = section.take("route", routes).unwrap_or_default();
     let none = "there is no [[route]]: nothing would be protected";
     section.refuse_if(values.is_empty(), "route", none);
@@ -54,6 +55,7 @@ pub(crate) fn read(
         store: common.store?,
         options,
         settings,
+        database_connections: database_connections.and_then(|count| u64::try_from(count).ok()),
         platform,
     })
 }

@@ -26,6 +26,18 @@ pub(crate) fn load(args: &GateArgs) -> Result<Config, Mistakes> {
     load_in(args, &Environment::of_process())
 }
 
+/// Reads it as if this process ran on a platform.
+///
+/// # Errors
+/// All mistakes together.
+pub(crate) fn load_on(args: &GateArgs, platform: Platform) -> Result<Config, Mistakes> {
+    let environment = Environment {
+        platform: Some(platform),
+        ..Environment::of_process()
+    };
+    load_in(args, &environment)
+}
+
 pub(crate) fn load_in(args: &GateArgs, environment: &Environment) -> Result<Config, Mistakes> {
     let file = file(args);
     let shown = file.as_ref().map(|path| path.display().to_string());

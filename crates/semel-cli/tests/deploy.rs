@@ -1,0 +1,147 @@
+//! `semel check --for`: a configuration and what deploys it.
+
+use crate::support::said::{Said, Says, command};
+use tempfile::TempDir;
+
+/// What a test says of a Cloud Run service.
+struct Service {
+    timeout: &'static str,
+    concurrency: &'static str,
+    max_scale: &'static str,
+}
+
+const SERVICE: Service = Service {
+    timeout: "600",
+    concurrency: "8",
+    max_scale: "10",
+};
+
+const CONFIG: &str = r#"store = "postgres://gate@h/shop"
+upstream = "http://127.0.0.1:3000"
+grace = "8s"
+database_connections = 80
+[[route]]
+name = "charge"
+path = "/charge"
+source = "cloud-tasks"
+"#;
+
+// === impl Service ===
+
+impl Service {
+    fn yaml(&self) -> String {
+        let Self {
+            timeout,
+            concurrency,
+            max_scale,
+        } = self;
+        format!(
+            "apiVersion: serving.knative.dev/v1\nkind: Service\nmetadata:\n  name: shop\nspec:\n  template:\n    metadata:\n      \
+             annotations:\n        autoscaling.knative.dev/maxScale: \"{max_scale}\"\n    spec:\n      \
+             timeoutSeconds: {timeout}\n      containerConcurrency: {concurrency}\n      containers:\n        - image: semel\n"
+        )
+    }
+
+    fn with(&self, config: &str) -> Said {
+        check(config, &self.yaml())
+    }
+}
+
+fn check(config: &str, yaml: &str) -> Said {
+    let directory = TempDir::new().unwrap();
+    std::fs::write(directory.path().join("semel.toml"), config).unwrap();
+    std::fs::write(directory.path().join("deployment.yaml"), yaml).unwrap();
+    let mut check = command("check --for deployment.yaml");
+    check.current_dir(directory.path());
+    check.output().unwrap().into()
+}
+
+#[test]
+fn a_configuration_that_fits_its_service_is_proved() {
+    let said = SERVICE.with(CONFIG).good();
+    for proved in [
+        "route charge, cloud-tasks: answered within 600s ≤ timeoutSeconds 600",
+        "containerConcurrency 8 × maxScale 10 ≤ database_connections 80",
+        "grace 8s + 1s ≤ 10s: the gate ends before Cloud Run kills it",
+    ] {
+        said.has(&format!("proved   {proved}"));
+    }
+    said.has("the gates themselves open up to 4 × 10 = 40 connections to the store");
+}
+
+#[test]
+fn a_service_that_gives_up_before_the_gate_answers_is_broken() {
+    let short = Service {
+        timeout: "300",
+        ..SERVICE
+    };
+    let says =
+        "answered within 600s > timeoutSeconds 300: Cloud Run would answer in the gate's place";
+    let said = short.with(CONFIG);
+    said.ends(64, says);
+    said.stderr.has("set timeoutSeconds to 600 or more");
+    short.with(&format!("{CONFIG}timeout = \"299s\"\n")).good();
+    let long = "deadline = \"4000s\"\ntimeout = \"3999s\"\nmax_backoff = \"60s\"";
+    let said = short.with(&format!("{CONFIG}{long}\n"));
+    said.ends(64, "it can be 3600 at the most: shorten timeout");
+}
+
+#[test]
+fn more_requests_at_once_than_connections_are_broken() {
+    let wide = Service {
+        max_scale: "11",
+        ..SERVICE
+    };
+    wide.with(CONFIG).ends(
+        64,
+        "containerConcurrency 8 × maxScale 11 = 88 > database_connections 80",
+    );
+    let unsaid = CONFIG.replace("database_connections = 80\n", "");
+    let said = wide.with(&unsaid).good();
+    said.has("note     containerConcurrency 8 × maxScale 11 = 88 requests at once");
+    // Cloud Run takes 0 for its default.
+    let zero = Service {
+        concurrency: "0",
+        ..SERVICE
+    };
+    zero.with(CONFIG)
+        .ends(64, "containerConcurrency 80 × maxScale 10 = 800 >");
+    // One gate alone is judged without a deployment, too.
+    let few = CONFIG.replace("= 80", "= 9");
+    SERVICE.with(&few).ends(
+        64,
+        "the concurrency of all routes, 10, = 10 > database_connections 9",
+    );
+}
+
+#[test]
+fn what_the_platform_does_by_itself_is_judged() {
+    let said = SERVICE.with(&CONFIG.replace("grace = \"8s\"\n", "")).good();
+    said.has("warning  grace 10s + 1s > 10s: Cloud Run would kill the gate");
+    said.has("set grace = \"8s\"");
+    let embedded = CONFIG.replace("postgres://gate@h/shop", "dir:./x");
+    SERVICE.with(&embedded).ends(
+        64,
+        "store is a directory, and Cloud Run may run several gates",
+    );
+}
+
+#[test]
+fn a_workload_of_kubernetes_is_judged_too() {
+    let workload =
+        "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: shop}\nspec:\n  replicas: 8\n";
+    let said = check(CONFIG, workload).good();
+    said.has("proved   the concurrency of all routes, 10 × replicas 8 ≤ database_connections 80");
+    said.has("proved   grace 8s + 1s ≤ 30s: the gate ends before Kubernetes kills it");
+    said.lacks("timeoutSeconds");
+    let more = workload.replace("replicas: 8", "replicas: 9");
+    check(CONFIG, &more).ends(64, "× replicas 9 = 90 > database_connections 80");
+}
+
+#[test]
+fn a_file_that_deploys_nothing_is_a_mistake() {
+    check(CONFIG, "a: [").ends(64, "deployment.yaml: this is not YAML");
+    check(CONFIG, "kind: Service\n").ends(64, "deployment.yaml: there is no Cloud Run service");
+    let mut gone = command("check --upstream http://h --for gone.yaml");
+    Said::from(gone.output().unwrap()).ends(64, "gone.yaml: cannot be read");
+}
