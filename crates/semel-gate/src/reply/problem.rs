@@ -22,6 +22,13 @@ pub(crate) struct Problem {
     retry_after: Option<Duration>,
 }
 
+/// Where the documentation is published. Whoever packages the gate says it when compiling; unless told, a `type` is a
+/// path in the repository.
+const DOCS: &str = match option_env!("SEMEL_DOCS_URL") {
+    Some(url) => url,
+    None => "docs",
+};
+
 const MEDIA_TYPE: &str = "application/problem+json";
 
 /// The longest pause that is asked for while the same work runs.
@@ -98,7 +105,7 @@ impl Problem {
 
     fn body(&self) -> Bytes {
         let body = json!({
-            "type": format!("docs/errors.md#{}", self.code),
+            "type": format!("{DOCS}/errors.md#{}", self.code),
             "title": self.title,
             "status": self.status.as_u16(),
             "detail": self.detail,
