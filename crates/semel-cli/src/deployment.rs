@@ -19,6 +19,8 @@ pub(crate) struct Deployment {
     pub(crate) instances_max: u64,
     /// How long after SIGTERM the process is killed.
     pub(crate) killed_after: Duration,
+    /// Whether some container is given the gate's `SEMEL_ADMIN_TOKEN`, from a secret or not.
+    pub(crate) gives_admin_token: bool,
 }
 
 /// A file that says none of this.
@@ -83,6 +85,7 @@ fn cloud_run(service: &Document) -> Result<Deployment, String> {
         requests_at_once: Some(concurrency.unwrap_or(CLOUD_RUN_CONCURRENCY)),
         instances_max: scale.unwrap_or(CLOUD_RUN_MAX_SCALE),
         killed_after: CLOUD_RUN_KILLED_AFTER,
+        gives_admin_token: gives(service, "SEMEL_ADMIN_TOKEN"),
     })
 }
 
@@ -106,7 +109,15 @@ fn kubernetes(workload: &Document, all: &[Document]) -> Result<Deployment, Strin
         requests_at_once: None,
         instances_max: scaled.or(replicas).unwrap_or(KUBERNETES_REPLICAS),
         killed_after: Duration::from_secs(killed.unwrap_or(KUBERNETES_KILLED_AFTER_SECONDS)),
+        gives_admin_token: gives(workload, "SEMEL_ADMIN_TOKEN"),
     })
+}
+
+/// Whether some container is given this variable.
+fn gives(document: &Document, variable: &str) -> bool {
+    let spec = ["spec", "template", "spec"];
+    let names = [&spec[..], &["containers", "[]", "env", "[]", "name"]].concat();
+    document.all_at(&names).any(|name| name == variable)
 }
 
 /// A whole number, if it is given; values of annotations are text.
@@ -128,6 +139,12 @@ mod tests {
             (found.requests_at_once, found.instances_max),
             (Some(80), 100)
         );
+        assert!(!found.gives_admin_token);
+        let env = "{env: [{name: A, value: b}, {name: SEMEL_ADMIN_TOKEN, valueFrom: {}}]}";
+        let with = format!(
+            "{service}spec: {{template: {{spec: {{containers: [{{image: a}}, {env}]}}}}}}\n"
+        );
+        assert!(Deployment::of(&with).unwrap().gives_admin_token);
     }
 
     #[test]

@@ -119,6 +119,12 @@ fn what_the_platform_does_by_itself_is_judged() {
     let said = SERVICE.with(&CONFIG.replace("grace = \"8s\"\n", "")).good();
     said.has("warning  grace 10s + 1s > 10s: Cloud Run would kill the gate");
     said.has("set grace = \"8s\"");
+    let open = format!("admin = \"0.0.0.0:8081\"\n{CONFIG}");
+    SERVICE
+        .with(&open)
+        .ends(64, "can be reached by others: set `admin_token`");
+    let token = "          env: [{name: SEMEL_ADMIN_TOKEN, value: long}]\n";
+    check(&open, &format!("{}{token}", SERVICE.yaml())).good();
     let embedded = CONFIG.replace("postgres://gate@h/shop", "dir:./x");
     SERVICE.with(&embedded).ends(
         64,

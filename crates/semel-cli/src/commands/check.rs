@@ -25,7 +25,7 @@ pub(crate) fn run(args: &CheckArgs) -> anyhow::Result<()> {
     let deployment = args.deployment.as_deref().map(Deployment::read);
     let deployment = deployment.transpose()?;
     let loaded = match &deployment {
-        Some(deployment) => config::load_on(&args.gate, deployment.platform),
+        Some(deployment) => config::load_on(&args.gate, deployment),
         None => config::load(&args.gate),
     };
     let config = match loaded {

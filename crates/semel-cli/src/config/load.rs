@@ -4,10 +4,14 @@ use super::mistakes::{Location, Mistakes};
 use super::tree::{self, Member, Node, Value};
 use super::{Config, Platform, gate};
 use crate::args::GateArgs;
+use crate::deployment::Deployment;
 use std::path::{Path, PathBuf};
 
 /// The file that is read when none is named.
 pub(crate) const FILE_DEFAULT: &str = "semel.toml";
+
+/// Cloud Run's default for `PORT`.
+const CLOUD_RUN_PORT: &str = "8080";
 
 /// What the environment says, beside the variables that stand for flags.
 #[derive(Clone, Debug, Default)]
@@ -26,14 +30,21 @@ pub(crate) fn load(args: &GateArgs) -> Result<Config, Mistakes> {
     load_in(args, &Environment::of_process())
 }
 
-/// Reads it as if this process ran on a platform.
+/// Reads it as if this process were deployed so.
 ///
 /// # Errors
 /// All mistakes together.
-pub(crate) fn load_on(args: &GateArgs, platform: Platform) -> Result<Config, Mistakes> {
+pub(crate) fn load_on(args: &GateArgs, deployment: &Deployment) -> Result<Config, Mistakes> {
+    let process = Environment::of_process();
+    let token = deployment.gives_admin_token.then(|| "a secret".into());
+    let port = match deployment.platform {
+        Platform::CloudRun => Some(CLOUD_RUN_PORT.into()),
+        Platform::Kubernetes => None,
+    };
     let environment = Environment {
-        platform: Some(platform),
-        ..Environment::of_process()
+        port: process.port.or(port),
+        admin_token: process.admin_token.or(token),
+        platform: Some(deployment.platform),
     };
     load_in(args, &environment)
 }

@@ -50,8 +50,13 @@ impl Document {
 
     /// What stands at the end of these names.
     pub(super) fn get(&self, names: &[&str]) -> Option<&str> {
-        let mut scalars = self.scalars.iter();
-        let found = scalars.find(|(path, _)| path == names);
+        self.all_at(names).next()
+    }
+
+    /// All that stands there, where some of the names are `[]`: of whichever item of a sequence.
+    pub(super) fn all_at(&self, names: &[&str]) -> impl Iterator<Item = &str> {
+        let scalars = self.scalars.iter();
+        let found = scalars.filter(move |(path, _)| path == names);
         found.map(|(_, text)| text.as_str())
     }
 }
