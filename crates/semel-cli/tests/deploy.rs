@@ -1,6 +1,8 @@
-//! `semel check --for`: a configuration and what deploys it.
+//! `semel check --for`: a configuration and what deploys it; and the files of deploy/, as far as `semel` judges them.
 
+use crate::support::root;
 use crate::support::said::{Said, Says, command};
+use std::path::Path;
 use tempfile::TempDir;
 
 /// What a test says of a Cloud Run service.
@@ -150,4 +152,35 @@ fn a_file_that_deploys_nothing_is_a_mistake() {
     check(CONFIG, "kind: Service\n").ends(64, "deployment.yaml: there is no Cloud Run service");
     let mut gone = command("check --upstream http://h --for gone.yaml");
     Said::from(gone.output().unwrap()).ends(64, "gone.yaml: cannot be read");
+}
+
+/// `deploy/check` does this, and more that needs tools.
+#[test]
+fn the_configurations_of_the_repository_fit_their_deployments() {
+    let deploy = root().join("deploy");
+    let check = |config: &Path, deployment: Option<&Path>| {
+        let mut check = command("check");
+        check.arg("--config").arg(config);
+        if let Some(deployment) = deployment {
+            check.arg("--for").arg(deployment);
+        }
+        Said::from(check.output().unwrap()).good()
+    };
+    for service in ["cloud-sql.yaml", "memorystore.yaml"] {
+        let service = deploy.join("cloud-run").join(service);
+        let said = check(&deploy.join("cloud-run/semel.toml"), Some(&service));
+        said.has("containerConcurrency 8 × maxScale 10 ≤ database_connections 80");
+    }
+    for file in ["compose/semel.toml", "systemd/semel.toml"] {
+        check(&deploy.join(file), None);
+    }
+    let sidecar = deploy.join("kubernetes/sidecar.yaml");
+    let text = std::fs::read_to_string(&sidecar).unwrap();
+    let (_, config) = text.split_once("  semel.toml: |\n").unwrap();
+    let (config, _) = config.split_once("---").unwrap();
+    let directory = TempDir::new().unwrap();
+    let file = directory.path().join("semel.toml");
+    std::fs::write(&file, config).unwrap();
+    let said = check(&file, Some(&sidecar));
+    said.has("the concurrency of all routes, 20 × replicas 3 ≤ database_connections 60");
 }
