@@ -16,3 +16,4 @@ mod broker;
 mod clients;
 mod prove;
 mod deploy;
+mod reference;
