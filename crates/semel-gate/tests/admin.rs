@@ -5,7 +5,7 @@ mod letters;
 mod metrics;
 mod redrive;
 
-use crate::support::Bed;
+use crate::support::prelude::*;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// A gate whose route parks after one failure, and fails for good with 422. Its keys are its own, so

@@ -3,22 +3,13 @@
 
 use crate::http2;
 use crate::support::deliveries::SUBSCRIPTION;
-use crate::support::wire::{closed, connect, dripping, exchange};
-use crate::support::{Answer, Ask, Bed, SENDERS, Sender, pass, within};
-use bytes::Bytes;
+use crate::support::prelude::*;
 use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
-use http::Request;
 use http_body::Frame;
 use http_body_util::StreamBody;
 use http_body_util::combinators::UnsyncBoxBody;
-use semel_gate::settings::Settings;
 use std::convert::Infallible;
-use std::net::SocketAddr;
-use std::time::Duration;
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::TcpStream;
-use tokio::task::JoinHandle;
 
 type BoxBody = UnsyncBoxBody<Bytes, Infallible>;
 

@@ -1,14 +1,7 @@
 //! Connections that send nothing, read nothing or stay for nothing, and what they leave to others.
 
 use crate::http2;
-use crate::support::wire::{closed, connect, dripping};
-use crate::support::{Act, Ask, Bed, Say, Sender, terms_of, within};
-use bytes::Bytes;
-use semel_gate::settings::Settings;
-use std::net::SocketAddr;
-use std::time::Duration;
-use tokio::io::AsyncReadExt;
-use tokio::time::Instant;
+use crate::support::prelude::*;
 
 const HTTP2_PREFACE: &str = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 

@@ -2,16 +2,9 @@
 //! long to read, handlers that say nothing.
 
 use crate::http2;
-use crate::support::wire::{closed, connect};
-use crate::support::{Act, Ask, Bed, Say, Sender, here, pass, upstream, within};
-use bytes::Bytes;
+use crate::support::prelude::*;
 use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
-use semel_gate::settings::Settings;
-use std::time::Duration;
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::TcpListener;
-use tokio::time::Instant;
 
 const SHORT: Duration = Duration::from_millis(300);
 

@@ -1,8 +1,6 @@
 //! What crosses to the handler, and what comes back from it.
 
-use crate::support::deliveries::envelope;
-use crate::support::wire::exchange;
-use crate::support::{Act, Ask, Bed, Handler, SENDERS, Say, Seen, Sender};
+use crate::support::prelude::*;
 use jiff::Timestamp;
 use semel_gate::settings::Caller;
 

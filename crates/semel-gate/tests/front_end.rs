@@ -1,18 +1,13 @@
 //! Sources, naming and replies without a server, as another front end uses them.
 
-use crate::support::{Ask, BROKERS, SENDERS, Sender, here, route};
-use bytes::Bytes;
-use http::{Request, Response};
-use semel::letter::Reason;
+use crate::support::prelude::*;
 use semel::memory::MemoryStore;
 use semel::protocol::Ending;
-use semel::{Ended, Outcome, Recorded, Semel};
+use semel::{Ended, Recorded, Semel};
 use semel_gate::disposition::Disposition;
 use semel_gate::naming::{self, NamedRequest};
 use semel_gate::reply::{self, HandlerAnswer, ReplyBody};
-use semel_gate::settings::{Route, Source};
 use std::convert::Infallible;
-use std::sync::Arc;
 
 type Reply = Response<ReplyBody<Infallible>>;
 

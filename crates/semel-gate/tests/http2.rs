@@ -1,8 +1,6 @@
 //! The other ends of HTTP/2 connections: handlers, and clients that hold one.
 
-use crate::support::here;
-use bytes::Bytes;
-use http::{Request, Response};
+use crate::support::prelude::*;
 use http_body::Body;
 use hyper::body::Incoming;
 use hyper::client::conn::http2::{Builder, SendRequest};
@@ -10,9 +8,6 @@ use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use std::convert::Infallible;
 use std::future::Future;
-use std::net::SocketAddr;
-use tokio::net::{TcpListener, TcpStream};
-use tokio::task::JoinHandle;
 
 /// Starts a handler that speaks HTTP/2 only, and answers so; where it listens.
 pub(crate) async fn handler<A, F, B>(answer: A) -> SocketAddr

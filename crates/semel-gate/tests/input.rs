@@ -1,12 +1,6 @@
 //! Input that is wrong, hostile, or not for the gate: it runs nothing and loses nothing.
 
-use crate::support::wire::exchange;
-use crate::support::{
-    Act, Ask, BROKERS, Bed, Down, Handler, SENDERS, Sender, keyed_by, pass, route,
-};
-use http::Method;
-use semel::letter::Reason;
-use semel_gate::settings::{OnInvalid, Route, Source};
+use crate::support::prelude::*;
 
 /// Deliveries of which no retry could be better.
 fn hopeless() -> Vec<(Source, Ask)> {

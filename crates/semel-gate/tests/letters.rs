@@ -10,14 +10,9 @@ mod nameless;
 mod senders;
 mod taken;
 
-use crate::support::{Answer, Ask, Bed, Handler, Sender, Switch, terms_of};
+use crate::support::prelude::*;
 use semel::clock::{Clock, ManualClock, SystemClock};
 use semel::memory::MemoryStore;
-use semel::protocol::{InDoubt, State};
-use semel_gate::settings::{Route, Settings};
-use std::sync::Arc;
-use std::time::Duration;
-use tokio::task::JoinHandle;
 
 const LEASE: Duration = Duration::from_secs(60);
 const RETENTION: Duration = Duration::from_secs(600);

@@ -1,16 +1,8 @@
 //! Draining, slots and other limits, and what operators see of it.
 
-use crate::support::{
-    Act, Ask, BROKERS, Bed, Down, Handler, SENDERS, Say, Sender, terms_of, until, within,
-};
+use crate::support::prelude::*;
 use semel::Store;
-use semel::protocol::State;
-use semel::store::StoreExt;
 use semel_gate::Unfinished;
-use std::net::SocketAddr;
-use std::time::Duration;
-use tokio::net::TcpStream;
-use tokio::task::JoinHandle;
 
 fn hold(bed: &Bed) {
     bed.handler.will(Act::Hold(Say::new(200, "done")));

@@ -1,11 +1,9 @@
 //! One log line per delivery.
 
 use crate::log_lines;
-use crate::support::deliveries::{SUBSCRIPTION, envelope};
-use crate::support::{Act, Ask, Bed, Down, Sender};
+use crate::support::deliveries::SUBSCRIPTION;
+use crate::support::prelude::*;
 use semel::protocol::Acted;
-use semel::store::StoreExt;
-use serde_json::Value;
 
 const TRACE: &str = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
 

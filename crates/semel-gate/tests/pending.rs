@@ -1,13 +1,8 @@
 //! Outcomes in hand: the handler has answered, and the store does not take it.
 
-use crate::support::{
-    Act, Answer, Ask, BROKERS, Bed, Down, SENDERS, Say, Sender, Switch, until, within,
-};
-use semel::protocol::{Claim, Claimed, Ending, InDoubt, Owner, State};
-use semel::store::StoreExt;
-use semel::work::Completes;
+use crate::support::prelude::*;
+use semel::protocol::{Claim, Claimed, Ending, Owner};
 use semel_gate::Unfinished;
-use std::time::Duration;
 
 /// Lets the handler answer so, and the store refuse from then on; gives the reply.
 ///

@@ -1,12 +1,7 @@
 //! What counts as the same work: other work under a known key is never answered as a duplicate, and an
 //! honest repeat always is, however it is written.
 
-use crate::support::deliveries::envelope;
-use crate::support::{Ask, BROKERS, Bed, SENDERS, Sender, keyed_by};
-use http::Method;
-use semel::letter::Reason;
-use semel_gate::settings::{FingerprintRule, Route, Source};
-use serde_json::json;
+use crate::support::prelude::*;
 
 const ORDER: &str = r#"{"id": 7, "sku": "A-1"}"#;
 

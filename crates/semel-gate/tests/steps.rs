@@ -1,10 +1,7 @@
 //! Steps over HTTP: the test plays the handler.
 
-use crate::support::{Act, Answer, Ask, Bed, Down, Say, Seen, Sender};
-use http::{Method, Uri};
-use semel::protocol::InDoubt;
-use semel::store::StoreExt;
-use tokio::task::JoinHandle;
+use crate::support::prelude::*;
+use http::Uri;
 
 /// A run in the hands of the test.
 struct Run {

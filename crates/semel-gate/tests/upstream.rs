@@ -1,18 +1,10 @@
 //! Handlers that are away, late, torn off, or answer more than is kept.
 
 use crate::http2;
-use crate::support::wire::connect;
-use crate::support::{Act, BROKERS, Bed, Handler, SENDERS, Say, Sender, upstream, within};
-use bytes::Bytes;
-use http::{Request, Response, Version};
-use http_body_util::BodyExt;
+use crate::support::prelude::*;
+use http::Version;
 use hyper::body::Incoming;
-use semel::Outcome;
 use semel::outcome::Body;
-use semel::protocol::{InDoubt, State};
-use std::net::SocketAddr;
-use std::time::Duration;
-use tokio::sync::mpsc;
 
 /// An address where nobody listens.
 fn nobody() -> SocketAddr {

@@ -1,7 +1,6 @@
 //! Hostile bytes on the wire: the handler sees exactly what was meant, and never a hidden request.
 
-use crate::support::wire::exchange;
-use crate::support::{Bed, Handler, Sender};
+use crate::support::prelude::*;
 
 const HIDDEN: &str = "POST /work HTTP/1.1\r\nhost: gate\r\nx-cloudtasks-queuename: q\r\n\
                       x-cloudtasks-taskname: hidden\r\ncontent-length: 0\r\n\r\n";

@@ -1,8 +1,7 @@
 //! Who may ask.
 
 use super::strict;
-use crate::support::{Ask, Bed};
-use http::Method;
+use crate::support::prelude::*;
 use semel_gate::settings::Secret;
 
 const KEY: &str = "v1_0000000000000000000000000000000000000000000000000000000000000000";

@@ -2,8 +2,7 @@
 
 use super::strict;
 use crate::log_lines;
-use crate::support::{Act, Answer, Bed, Down, Say, Sender};
-use serde_json::json;
+use crate::support::prelude::*;
 use std::collections::BTreeSet;
 
 const ABSENT: &str = "v1_0000000000000000000000000000000000000000000000000000000000000000";

@@ -2,14 +2,12 @@
 
 use super::{kept, strict};
 use crate::log_lines;
-use crate::support::Sender;
+use crate::support::prelude::*;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use semel::letter::{Letter, LetterId, Put, Reason};
-use semel::protocol::{Fence, State};
+use semel::letter::{Letter, LetterId, Put};
+use semel::protocol::Fence;
 use semel::store::Letters;
-use serde_json::json;
-use std::time::Duration;
 
 const ABSENT: &str = "0000000000000000000000000000000000000000000000000000000000000000";
 

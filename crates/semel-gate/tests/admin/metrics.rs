@@ -1,7 +1,7 @@
 //! Health and metrics.
 
 use super::{kept, strict};
-use crate::support::Down;
+use crate::support::prelude::*;
 
 #[tokio::test]
 async fn letters_that_wait_and_seconds_of_the_store_are_told() {

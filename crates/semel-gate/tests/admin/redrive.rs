@@ -2,12 +2,8 @@
 
 use super::{kept, strict};
 use crate::log_lines;
-use crate::support::{Act, Bed, Down, Sender, keyed_by, until};
-use semel::protocol::{Acted, Claim, Claimed, InDoubt, Owner, State};
-use semel::store::StoreExt;
-use semel_gate::settings::{FingerprintRule, Route, Source};
-use serde_json::json;
-use std::time::Duration;
+use crate::support::prelude::*;
+use semel::protocol::{Acted, Claim, Claimed, Owner};
 
 #[tokio::test]
 async fn a_parked_letter_runs_again_and_goes_when_it_succeeds() {

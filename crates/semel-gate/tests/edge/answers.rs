@@ -1,10 +1,6 @@
 //! Answers come back as they were, and no broker is sent elsewhere.
 
-use crate::support::wire::exchange;
-use crate::support::{Act, Ask, BROKERS, Bed, Say, Sender};
-use bytes::Bytes;
-use semel::Outcome;
-use semel::work::Completes;
+use crate::support::prelude::*;
 
 #[tokio::test]
 async fn header_values_replay_byte_for_byte() {

@@ -1,6 +1,6 @@
 //! A cookie that came in pieces.
 
-use crate::support::{Ask, Bed, Sender, pass};
+use crate::support::prelude::*;
 
 #[tokio::test]
 async fn pieces_of_a_cookie_are_joined_before_they_reach_the_handler() {

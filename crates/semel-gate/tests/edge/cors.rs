@@ -1,7 +1,6 @@
 //! Web pages: they read replays as they read first answers, and problems where the route says so.
 
-use crate::support::{Act, Answer, Ask, Bed, Down, Say, Sender};
-use semel_gate::settings::Route;
+use crate::support::prelude::*;
 
 const SHOP: &str = "https://shop.example";
 

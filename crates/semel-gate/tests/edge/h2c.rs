@@ -4,16 +4,8 @@ use super::http2_handler::{
     Ends, Http2Handler, INTERNAL_ERROR, LastStream, NO_ERROR, REFUSED_STREAM,
 };
 use crate::http2;
-use crate::support::wire::exchange;
-use crate::support::{Bed, Sender, terms_of, upstream, within};
-use bytes::Bytes;
-use http::{Request, Response};
-use http_body_util::{BodyExt, Full};
+use crate::support::prelude::*;
 use hyper::body::Incoming;
-use semel::protocol::{InDoubt, State};
-use std::net::SocketAddr;
-use std::time::Duration;
-use tokio::sync::mpsc;
 
 const BOTH: [InDoubt; 2] = [InDoubt::Retry, InDoubt::Park];
 

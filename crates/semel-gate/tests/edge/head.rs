@@ -1,7 +1,6 @@
 //! HEAD runs what GET runs.
 
-use crate::support::{Act, Ask, Bed, Say, Sender, pass};
-use http::Method;
+use crate::support::prelude::*;
 
 #[tokio::test]
 async fn head_does_not_lead_around_a_protected_get() {

@@ -1,8 +1,6 @@
 //! Headers that somebody relies on: nobody else sets them, spells them anew, or takes them away.
 
-use crate::support::wire::exchange;
-use crate::support::{Act, Ask, Bed, SENDERS, Say, Sender, pass};
-use http::Method;
+use crate::support::prelude::*;
 
 #[tokio::test]
 async fn a_key_on_a_method_that_is_not_protected_is_refused() {

@@ -1,12 +1,8 @@
 //! A handler that speaks HTTP/2 frame by frame, and ends its streams as the test says.
 
-use crate::support::{here, within};
+use crate::support::prelude::*;
 use std::collections::VecDeque;
-use std::net::SocketAddr;
-use std::sync::{Arc, Mutex};
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::mpsc;
+use std::sync::Mutex;
 
 /// What it does with the next request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,8 +1,6 @@
 //! The method and path of the request line are the only ones.
 
-use crate::support::{Ask, Bed, Sender, pass};
-use http::Method;
-use semel_gate::settings::Settings;
+use crate::support::prelude::*;
 
 /// `/work` is protected for PUT; everything else goes to the same handler as it is.
 fn put_only(settings: &mut Settings) {

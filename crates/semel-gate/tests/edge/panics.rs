@@ -1,7 +1,6 @@
 //! A gate that fails keeps its reasons to itself.
 
-use crate::support::{Bed, Sender};
-use std::time::Duration;
+use crate::support::prelude::*;
 
 /// `semel check` refuses such a timeout: no timestamp is so far away.
 #[tokio::test]

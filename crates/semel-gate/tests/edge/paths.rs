@@ -1,10 +1,9 @@
 //! There is no way around a protected path, although everything else is passed.
 
-use crate::support::wire::{RawReply, exchange};
-use crate::support::{Bed, Handler, Seen, Sender, pass, route};
+use crate::support::prelude::*;
+use crate::support::wire::RawReply;
 use Must::{Pass, Protect, Refund, Refuse, RefuseSomehow};
 use semel_gate::path::PathAllowance;
-use semel_gate::settings::{Route, Settings};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// A gate that protects some paths and passes all others to the same handler.

@@ -1,14 +1,11 @@
 //! What comes behind a body is no way around what stands before it.
 
 use crate::http2;
-use crate::support::{Bed, pass, upstream, within};
-use bytes::Bytes;
-use http::{HeaderMap, HeaderName, HeaderValue, Request, Response};
-use http_body_util::{BodyExt, Full};
+use crate::support::prelude::*;
+use http::{HeaderMap, HeaderName, HeaderValue};
 use hyper::body::Incoming;
 use hyper_util::client::legacy::Client;
 use hyper_util::rt::TokioExecutor;
-use tokio::sync::mpsc;
 
 fn map(names: &[&'static str]) -> HeaderMap {
     let named = |name: &&'static str| {

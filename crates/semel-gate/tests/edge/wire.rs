@@ -1,7 +1,6 @@
 //! Requests that say twice, or not at all, where they go and where they end.
 
-use crate::support::wire::exchange;
-use crate::support::{Bed, Sender};
+use crate::support::prelude::*;
 
 /// A delivery with this first line and these headers, and behind it another one.
 fn request(first_line: &str, headers: &str, body: &str) -> Vec<u8> {

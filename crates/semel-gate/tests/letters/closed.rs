@@ -1,7 +1,7 @@
 //! A letter is closed once its work has succeeded, whoever said so.
 
 use super::{Aging, GONE, LEASE, paused, resumes, task};
-use serde_json::json;
+use crate::support::prelude::*;
 
 #[tokio::test]
 async fn by_whoever_lists_it() {

@@ -1,7 +1,7 @@
 //! A letter keeps no credentials, and a redrive that fails for want of them says so.
 
 use super::{Aging, task};
-use serde_json::json;
+use crate::support::prelude::*;
 
 #[tokio::test]
 async fn a_handler_that_asks_for_them_is_explained() {

@@ -1,8 +1,7 @@
 //! A letter whose record cannot be read does not hide the others, nor stop reconciliation.
 
 use super::Aging;
-use crate::support::{Bed, Down};
-use serde_json::{Value, json};
+use crate::support::prelude::*;
 
 /// A gate with two letters of parked work, the record of the first of which is damaged; its letter's id.
 async fn one_of_two(aging: &Aging) -> (Bed, String) {

@@ -1,9 +1,8 @@
 //! A letter that an operator discarded does not come back by the next duplicate.
 
 use super::{Aging, RETENTION, task};
-use crate::support::{Ask, BROKERS, Bed, Sender};
+use crate::support::prelude::*;
 use semel::Store;
-use semel::letter::Reason;
 
 async fn discard(bed: &Bed) {
     let said = bed.discard(bed.letter().await).await;

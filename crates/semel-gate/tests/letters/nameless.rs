@@ -1,7 +1,6 @@
 //! Deliveries without a key that nothing names: two that look the same may be two.
 
-use crate::support::{Ask, Bed};
-use semel_gate::settings::Source;
+use crate::support::prelude::*;
 
 /// An unwrapped push without metadata.
 fn push() -> Ask {

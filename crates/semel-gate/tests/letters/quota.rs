@@ -2,11 +2,8 @@
 
 use super::Aging;
 use crate::log_lines;
-use crate::support::{Ask, BROKERS, Bed, Sender};
-use semel::letter::Reason;
-use semel::protocol::State;
-use semel_gate::settings::{LetterLimits, Settings};
-use std::time::Duration;
+use crate::support::prelude::*;
+use semel_gate::settings::LetterLimits;
 
 fn at_most(count_max: u64) -> impl FnOnce(&mut Settings) {
     move |settings| {

@@ -1,7 +1,6 @@
 //! Whose deliveries a route takes: a client that poses as a broker fills no store.
 
-use crate::support::{BROKERS, Bed, Sender};
-use semel_gate::settings::Source;
+use crate::support::prelude::*;
 
 #[tokio::test]
 async fn a_route_of_api_clients_takes_no_brokers_delivery() {

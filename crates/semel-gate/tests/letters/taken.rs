@@ -1,9 +1,7 @@
 //! A mismatched letter whose own work ran under the delivery's key, once the other work there was gone.
 
 use super::{Aging, GONE};
-use crate::support::{Ask, Bed, Sender};
-use semel::letter::Reason;
-use serde_json::json;
+use crate::support::prelude::*;
 
 fn other() -> Ask {
     Sender::Task.sends("t1", "other payload")

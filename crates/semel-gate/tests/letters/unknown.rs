@@ -1,8 +1,7 @@
 //! A letter whose work may have run, and whose record is gone, is not run by a plain redrive.
 
 use super::{Aging, GONE, paused, resumes, task};
-use crate::support::{Ask, Bed, Sender};
-use serde_json::json;
+use crate::support::prelude::*;
 
 /// It says what is unknown, runs nothing, and stays.
 async fn refused(bed: &Bed, id: &str) {

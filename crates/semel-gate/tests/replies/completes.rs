@@ -1,10 +1,6 @@
 //! Routes whose handler records success itself; and runs that were overtaken.
 
-use crate::support::{Act, Bed, SENDERS, Say, Sender};
-use semel::Outcome;
-use semel::protocol::State;
-use semel::store::StoreExt;
-use semel::work::Completes;
+use crate::support::prelude::*;
 
 async fn completing() -> Bed {
     Bed::route(|route| {

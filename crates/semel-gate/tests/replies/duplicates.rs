@@ -1,8 +1,6 @@
 //! Duplicates of what was settled.
 
-use crate::support::{Act, BROKERS, Bed, Down, Say};
-use semel::letter::Reason;
-use semel::protocol::State;
+use crate::support::prelude::*;
 
 #[tokio::test]
 async fn an_api_duplicate_of_a_success_gets_the_stored_answer() {

@@ -1,8 +1,6 @@
 //! Failed for good, by the route's rule.
 
-use crate::support::{BROKERS, Bed, Down};
-use semel::letter::Reason;
-use semel::protocol::State;
+use crate::support::prelude::*;
 
 async fn with_final() -> Bed {
     Bed::route(|route| route.final_statuses = vec![400..=400, 500..=599]).await

@@ -1,6 +1,6 @@
 //! Too much work in hand.
 
-use crate::support::{Bed, SENDERS};
+use crate::support::prelude::*;
 
 #[tokio::test]
 async fn without_a_free_slot_every_sender_hears_429_and_nothing_is_claimed() {

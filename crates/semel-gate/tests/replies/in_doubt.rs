@@ -1,9 +1,6 @@
 //! Answers of a handler where doubt is parked: only what the route lists says that nothing happened.
 
-use crate::support::{BROKERS, Bed, SENDERS};
-use semel::letter::Reason;
-use semel::protocol::{InDoubt, State};
-use semel::work::Completes;
+use crate::support::prelude::*;
 
 async fn parking() -> Bed {
     Bed::route(|route| {

@@ -1,11 +1,7 @@
 //! In flight elsewhere, and tried again too soon.
 
-use crate::support::{Act, Bed, Handler, SENDERS, Sender, terms_of};
+use crate::support::prelude::*;
 use semel::work::Backoff;
-use semel_gate::settings::Route;
-use std::sync::Arc;
-use std::time::Duration;
-use tokio::time::Instant;
 
 const WAIT: Duration = Duration::from_millis(150);
 

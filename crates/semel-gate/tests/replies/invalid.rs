@@ -1,8 +1,6 @@
 //! An invalid envelope, or a missing key part.
 
-use crate::support::{BROKERS, Bed, Sender, keyed_by};
-use semel::letter::Reason;
-use semel_gate::settings::OnInvalid;
+use crate::support::prelude::*;
 
 #[tokio::test]
 async fn an_api_client_without_a_key_hears_400() {

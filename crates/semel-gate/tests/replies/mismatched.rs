@@ -1,8 +1,6 @@
 //! The same key with another payload.
 
-use crate::support::{Act, BROKERS, Bed, Say, Sender};
-use semel::letter::Reason;
-use semel::protocol::State;
+use crate::support::prelude::*;
 
 #[tokio::test]
 async fn an_api_client_hears_422_and_nothing_of_the_earlier_request() {

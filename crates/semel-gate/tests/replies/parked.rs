@@ -1,9 +1,6 @@
 //! Attempts used up, or in doubt where doubt is parked.
 
-use crate::support::{Act, BROKERS, Bed, terms_of};
-use semel::letter::Reason;
-use semel::protocol::{InDoubt, State};
-use std::time::Duration;
+use crate::support::prelude::*;
 
 async fn two_attempts() -> Bed {
     Bed::route(|route| route.max_attempts = 2).await

@@ -1,6 +1,6 @@
 //! Ran, 2xx.
 
-use crate::support::{Act, Bed, Say, Sender};
+use crate::support::prelude::*;
 
 #[tokio::test]
 async fn an_api_client_hears_the_handlers_own_answer() {

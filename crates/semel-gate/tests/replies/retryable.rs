@@ -1,8 +1,6 @@
 //! Failed, may be retried; and what is recorded by default.
 
-use crate::support::{Act, BROKERS, Bed, SENDERS, Say, Sender};
-use semel::protocol::State;
-use std::time::Duration;
+use crate::support::prelude::*;
 
 #[tokio::test]
 async fn an_api_client_hears_the_handlers_answer_and_the_next_one_runs() {

@@ -1,8 +1,7 @@
 //! The store cannot be reached, before or after the run.
 
 use crate::pending::answers;
-use crate::support::{BROKERS, Bed, Down, SENDERS, Say, Sender, Switch};
-use semel::protocol::State;
+use crate::support::prelude::*;
 
 #[tokio::test]
 async fn with_the_store_down_before_the_run_every_sender_hears_503_and_nothing_runs() {

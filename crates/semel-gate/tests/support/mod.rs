@@ -13,6 +13,7 @@ pub(crate) mod client;
 pub(crate) mod deliveries;
 pub(crate) mod handler;
 pub(crate) mod operator;
+pub(crate) mod prelude;
 pub(crate) mod store;
 pub(crate) mod wire;
 
