@@ -18,8 +18,7 @@ fn short(settings: &mut Settings) {
 
 /// All three addresses of a gate; that of the steps is told to handlers only.
 async fn addresses(bed: &Bed) -> [(&'static str, SocketAddr); 3] {
-    bed.task("n").await.is(200);
-    let seen = bed.handler.arrived().await;
+    let seen = bed.forwards(Sender::Task.sends("n", "{}")).await;
     let steps = seen.header("semel-steps").unwrap().to_owned();
     let host = steps.strip_prefix("http://").unwrap();
     let steps = host.split('/').next().unwrap().parse().unwrap();
@@ -179,7 +178,7 @@ async fn a_client_that_does_not_read_its_answer_is_cut() {
     let bed = Bed::with(short).await;
     // No socket buffer holds it.
     let large = Bytes::from(vec![b'x'; 64 * 1024 * 1024]);
-    bed.handler.will(Act::Say(Say::new(200, large)));
+    bed.handler.answers(Say::new(200, large));
     let stream = connect(bed.gate, Sender::Task.sends("n", "{}").raw()).await;
     let line = "semel_connections_cut_total{listener=\"deliveries\",reason=\"answer_unread\"} 1\n";
     bed.until_counted(line).await;
@@ -192,7 +191,7 @@ async fn a_client_that_does_not_read_its_answer_is_cut() {
 async fn an_http2_client_that_does_not_read_its_answer_is_cut() {
     let bed = Bed::with(short).await;
     // Even an answer of one byte more than the client lets in.
-    bed.handler.will(Act::Say(Say::new(200, "12")));
+    bed.handler.answers(Say::new(200, "12"));
     let (mut sender, connection) = http2::connect(bed.gate, 1).await;
     let request = Sender::Task.sends("n", "{}").request(bed.gate);
     let answer = within("a reply", sender.send_request(request))
@@ -214,7 +213,7 @@ async fn a_slow_reader_gets_all_of_its_answer() {
     .await;
     let length = 16 * 1024 * 1024;
     let large = Bytes::from(vec![b'x'; length]);
-    bed.handler.will(Act::Say(Say::new(200, large)));
+    bed.handler.answers(Say::new(200, large));
     let ask = Sender::Task.sends("n", "{}");
     let mut stream = connect(bed.gate, ask.raw()).await;
     let (mut read, mut piece) = (0, vec![0; 1024 * 1024]);

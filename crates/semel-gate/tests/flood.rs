@@ -17,7 +17,7 @@ async fn leaves_unread(length: usize) {
     })
     .await;
     bed.handler
-        .will(Act::Say(Say::new(200, Bytes::from(vec![b'x'; length]))));
+        .answers(Say::new(200, Bytes::from(vec![b'x'; length])));
     let (mut sender, mut connection) = http2::connect(bed.gate, 1).await;
     let unread = sender.send_request(Sender::Task.sends("unread", "{}").request(bed.gate));
     let unread = within("a reply", unread).await.unwrap();
@@ -25,7 +25,7 @@ async fn leaves_unread(length: usize) {
         let mut beat = tokio::time::interval(SHORT / 4);
         for n in 0.. {
             beat.tick().await;
-            bed.handler.will(Act::Say(Say::new(200, "")));
+            bed.handler.answers(Say::new(200, ""));
             let small = Sender::Task.sends(&n.to_string(), "{}").request(bed.gate);
             if let Ok(answer) = sender.send_request(small).await {
                 assert_eq!(answer.status(), 200);

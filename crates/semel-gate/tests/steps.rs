@@ -73,8 +73,7 @@ async fn a_later_run_hears_the_recorded_result() {
     let run = Run::begin(&bed, 200).await;
     for _ in 0..2 {
         let memo = run.ask(Method::POST, "charge", "").await;
-        memo.is(200);
-        assert_eq!(memo.text(), "receipt 7");
+        memo.is(200).says("receipt 7");
     }
     step(&old, Method::POST, "charge", "").await.is(410);
     step(&old, Method::PUT, "ship", "late").await.is(410);

@@ -72,8 +72,7 @@ async fn an_address_that_others_reach_tells_nothing_without_a_token() {
     };
     let bed = Bed::with(everywhere).await;
     for ask in all() {
-        let said = bed.told(ask).await;
-        said.refused(403, "can be reached by others");
+        bed.told(ask).await.refused(403, "can be reached by others");
     }
     assert_eq!(bed.admin("/healthz").await.status, 200);
 }

@@ -239,7 +239,7 @@ async fn a_letter_that_could_not_be_closed_is_closed_by_the_next_redrive() {
     let first = bed.go(first).await;
     assert_eq!(first.status, 503, "{first:?}");
     let error = "it succeeded, but its letter could not be closed";
-    assert!(first.text().contains(error), "{first:?}");
+    first.tells(error);
     bed.store.is(Down::Nothing);
     assert_eq!(bed.redrive(&id).await.word("outcome"), "succeeded");
     assert_eq!(bed.runs(), 2);

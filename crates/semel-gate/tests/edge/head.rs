@@ -15,7 +15,7 @@ async fn head_does_not_lead_around_a_protected_get() {
         assert_eq!(bed.ask(head(alike)).await.status, 400, "{alike}");
     }
     assert_eq!(bed.runs(), 0);
-    bed.handler.will(Act::Say(Say::new(204, "")));
+    bed.handler.answers(Say::new(204, ""));
     assert_eq!(bed.ask(head("/elsewhere")).await.status, 204);
     // A POST is another matter.
     bed.ask(Ask::post("/work")).await.is(200);
@@ -29,7 +29,7 @@ async fn a_head_that_the_route_lists_is_protected() {
         pass(settings, &["/*"]);
     })
     .await;
-    bed.handler.will(Act::Say(Say::new(204, "")));
+    bed.handler.answers(Say::new(204, ""));
     let ask = Sender::Api.sends("k", "").method(Method::HEAD);
     bed.ask(ask.clone()).await.is(204);
     bed.ask(ask).await.is_replay(204);

@@ -26,8 +26,7 @@ async fn by_whoever_shows_it() {
     let parked = json!({"record": "parked"});
     other.show_letter(&id).await.is(200, &parked);
     resumes(&one, first).await;
-    let said = other.show_letter(&id).await;
-    said.refused(404, "has succeeded");
+    other.show_letter(&id).await.refused(404, "has succeeded");
     assert!(other.letters().await.is_empty());
 }
 

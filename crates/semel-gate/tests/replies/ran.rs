@@ -5,13 +5,11 @@ use crate::support::prelude::*;
 #[tokio::test]
 async fn an_api_client_hears_the_handlers_own_answer() {
     let bed = Bed::new().await;
-    let said = Say::new(201, "made").header("x-own", "1");
-    bed.handler.will(Act::Say(said));
+    bed.handler
+        .answers(Say::new(201, "made").header("x-own", "1"));
     let answer = bed.api("k").await;
-    answer.is(201);
-    assert_eq!(answer.text(), "made");
-    assert_eq!(answer.header("x-own"), Some("1"));
-    assert_eq!(answer.header("content-type"), Some("text/plain"));
+    answer.is(201).says("made").has("x-own", "1");
+    answer.has("content-type", "text/plain");
 }
 
 #[tokio::test]
@@ -21,8 +19,7 @@ async fn cloud_tasks_hears_the_handlers_own_answer() {
         bed.handler.says(status);
         let name = format!("t{status}");
         let answer = bed.task(&name).await;
-        answer.is(status);
-        assert_eq!(answer.text(), format!("said {status}"));
+        answer.is(status).says(&format!("said {status}"));
     }
 }
 
@@ -50,10 +47,9 @@ async fn pubsub_hears_an_acknowledgement(sender: Sender) {
         (205, "", 204),
     ];
     for (n, (said, body, heard)) in cases.into_iter().enumerate() {
-        bed.handler.will(Act::Say(Say::new(said, body)));
+        bed.handler.answers(Say::new(said, body));
         let answer = bed.deliver(sender, &format!("m{n}")).await;
-        answer.is(heard);
-        assert_eq!(answer.text(), body, "{said}");
+        answer.is(heard).says(body);
     }
     assert_eq!(bed.runs(), cases.len());
 }

@@ -21,9 +21,8 @@ async fn hears_the_real_answer(sender: Sender, status: u16, heard: u16) -> Bed {
     let say = Say::new(status, "the answer");
     let refuse = |store: &Switch| store.is(Down::Outcomes);
     let answer = answers(&bed, sender, say, refuse).await;
-    answer.is(heard);
-    assert_eq!(answer.text(), "the answer");
-    assert_eq!(answer.header("semel-recorded"), Some("pending"));
+    answer.is(heard).says("the answer");
+    answer.has("semel-recorded", "pending");
     assert_eq!(bed.record().await.state, State::Running);
     bed
 }
@@ -37,7 +36,7 @@ async fn with_the_store_down_after_the_run_every_sender_hears_the_real_answer() 
         assert_eq!(bed.record().await.state, State::Succeeded);
         let answer = bed.deliver(sender, "n").await;
         answer.is_replay(if sender == Sender::Api { 201 } else { 200 });
-        assert_eq!(answer.header("semel-recorded"), None);
+        answer.lacks("semel-recorded");
         assert_eq!(bed.runs(), 1);
     }
 }

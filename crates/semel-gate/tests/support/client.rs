@@ -127,21 +127,51 @@ impl Answer {
 
     /// A reply with this status that is not a replay.
     #[track_caller]
-    pub(crate) fn is(&self, status: u16) {
+    pub(crate) fn is(&self, status: u16) -> &Self {
         assert_eq!(self.status, status, "{self:?}");
         assert_eq!(self.header("idempotent-replayed"), None, "{self:?}");
+        self
     }
 
     /// A replay with this status.
     #[track_caller]
-    pub(crate) fn is_replay(&self, status: u16) {
+    pub(crate) fn is_replay(&self, status: u16) -> &Self {
         assert_eq!(self.status, status, "{self:?}");
         assert_eq!(self.header("idempotent-replayed"), Some("true"), "{self:?}");
+        self
+    }
+
+    /// With this body.
+    #[track_caller]
+    pub(crate) fn says(&self, body: &str) -> &Self {
+        assert_eq!(self.text(), body, "{self:?}");
+        self
+    }
+
+    /// With this in its body.
+    #[track_caller]
+    pub(crate) fn tells(&self, part: &str) -> &Self {
+        assert!(self.text().contains(part), "no {part} in {self:?}");
+        self
+    }
+
+    /// With this value of a header.
+    #[track_caller]
+    pub(crate) fn has(&self, name: &str, value: &str) -> &Self {
+        assert_eq!(self.header(name), Some(value), "{name} of {self:?}");
+        self
+    }
+
+    /// Without this header.
+    #[track_caller]
+    pub(crate) fn lacks(&self, name: &str) -> &Self {
+        assert_eq!(self.header(name), None, "{name} of {self:?}");
+        self
     }
 
     /// A problem of this kind, in the form of RFC 9457.
     #[track_caller]
-    pub(crate) fn is_problem(&self, status: u16, code: &str) {
+    pub(crate) fn is_problem(&self, status: u16, code: &str) -> &Self {
         assert_eq!(self.status, status, "{self:?}");
         let content_type = self.header("content-type");
         assert_eq!(content_type, Some("application/problem+json"), "{self:?}");
@@ -151,6 +181,7 @@ impl Answer {
         for part in ["title", "detail"] {
             assert!(problem[part].as_str().is_some_and(|text| !text.is_empty()));
         }
+        self
     }
 
     /// A problem of this kind that asks for a pause.

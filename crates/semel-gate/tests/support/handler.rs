@@ -104,9 +104,14 @@ impl Handler {
         self
     }
 
+    /// Answers so next.
+    pub(crate) fn answers(&self, say: Say) -> &Self {
+        self.will(Act::Say(say))
+    }
+
     /// Answers with this status next.
     pub(crate) fn says(&self, status: u16) -> &Self {
-        self.will(Act::Say(Say::new(status, format!("said {status}"))))
+        self.answers(Say::new(status, format!("said {status}")))
     }
 
     /// Lets one held answer go.
@@ -293,5 +298,19 @@ impl Seen {
         let value = values.next().map(|(_, value)| value.as_str());
         assert!(values.next().is_none(), "{name} is there twice: {self:?}");
         value
+    }
+
+    /// With this value of a header.
+    #[track_caller]
+    pub(crate) fn has(&self, name: &str, value: &str) -> &Self {
+        assert_eq!(self.header(name), Some(value), "{name} of {self:?}");
+        self
+    }
+
+    /// Without this header.
+    #[track_caller]
+    pub(crate) fn lacks(&self, name: &str) -> &Self {
+        assert_eq!(self.header(name), None, "{name} of {self:?}");
+        self
     }
 }

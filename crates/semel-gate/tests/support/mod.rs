@@ -109,6 +109,12 @@ impl Bed {
         ask.send(self.gate).await
     }
 
+    /// Sends a delivery that must run well; the request that the handler saw.
+    pub(crate) async fn forwards(&self, ask: Ask) -> Seen {
+        self.ask(ask).await.is(200);
+        self.handler.arrived().await
+    }
+
     /// Sends an empty object under this name and waits for the reply.
     pub(crate) async fn deliver(&self, sender: Sender, name: &str) -> Answer {
         self.ask(sender.sends(name, "{}")).await
