@@ -5,6 +5,8 @@ use crate::support::prelude::*;
 
 const HTTP2_PREFACE: &str = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 
+const NONE_LEFT: &str = "semel_connections{listener=\"deliveries\"} 0\n";
+
 /// Long enough to tell a limit from an end at once, short enough to wait for.
 const SHORT: Duration = Duration::from_millis(300);
 
@@ -29,6 +31,14 @@ async fn addresses(bed: &Bed) -> [(&'static str, SocketAddr); 3] {
     ]
 }
 
+/// Waits until connections of this listener were cut for this reason, so many where it is told.
+async fn until_cut(bed: &Bed, listener: &str, reason: &str, count: Option<usize>) {
+    let labels = format!("listener=\"{listener}\",reason=\"{reason}\"");
+    let count = count.map_or(String::new(), |count| format!(" {count}\n"));
+    let line = format!("semel_connections_cut_total{{{labels}}}{count}");
+    bed.until_counted(&line).await;
+}
+
 #[tokio::test]
 async fn whoever_sends_less_than_a_request_is_cut_on_every_listener() {
     let bed = Bed::with(short).await;
@@ -45,9 +55,7 @@ async fn whoever_sends_less_than_a_request_is_cut_on_every_listener() {
             assert!(since.elapsed() > SHORT / 2, "{listener} {sent:?}: at once");
             assert!(!said.starts_with("HTTP/1.1 2"), "{listener} {sent:?}");
         }
-        let line =
-            format!("semel_connections_cut_total{{listener=\"{listener}\",reason=\"no_request\"}}");
-        bed.until_counted(&line).await;
+        until_cut(&bed, listener, "no_request", None).await;
     }
 }
 
@@ -150,10 +158,7 @@ async fn a_flood_of_silence_leaves_health_alone_and_passes() {
     for stream in silent {
         closed(stream).await;
     }
-    let line = format!(
-        "semel_connections_cut_total{{listener=\"deliveries\",reason=\"no_request\"}} {MOST}\n"
-    );
-    bed.until_counted(&line).await;
+    until_cut(&bed, "deliveries", "no_request", Some(MOST)).await;
 }
 
 #[tokio::test]
@@ -180,10 +185,8 @@ async fn a_client_that_does_not_read_its_answer_is_cut() {
     let large = Bytes::from(vec![b'x'; 64 * 1024 * 1024]);
     bed.handler.answers(Say::new(200, large));
     let stream = connect(bed.gate, Sender::Task.sends("n", "{}").raw()).await;
-    let line = "semel_connections_cut_total{listener=\"deliveries\",reason=\"answer_unread\"} 1\n";
-    bed.until_counted(line).await;
-    let line = "semel_connections{listener=\"deliveries\"} 0\n";
-    bed.until_counted(line).await;
+    until_cut(&bed, "deliveries", "answer_unread", Some(1)).await;
+    bed.until_counted(NONE_LEFT).await;
     drop(stream);
 }
 
@@ -199,8 +202,7 @@ async fn an_http2_client_that_does_not_read_its_answer_is_cut() {
         .unwrap();
     drop(within("the end of the connection", connection).await);
     drop((sender, answer));
-    let line = "semel_connections{listener=\"deliveries\"} 0\n";
-    bed.until_counted(line).await;
+    bed.until_counted(NONE_LEFT).await;
 }
 
 /// Reads 64 KiB now and then: slow, but not dead.
@@ -264,8 +266,7 @@ async fn an_http2_client_that_vanished_is_noticed() {
     let stream = connect(bed.gate, delivery_frames()).await;
     bed.handler.arrived().await;
     closed(stream).await;
-    let line = "semel_connections_cut_total{listener=\"deliveries\",reason=\"vanished\"} 1\n";
-    bed.until_counted(line).await;
+    until_cut(&bed, "deliveries", "vanished", Some(1)).await;
 }
 
 #[tokio::test]

@@ -240,8 +240,7 @@ async fn passed_paths_are_forwarded_as_they_are_every_time() {
 async fn an_unanswered_passed_request_hears_502() {
     let bed = passing().await;
     bed.handler.will(Act::Close);
-    let answer = bed.ask(Ask::get("/health")).await;
-    answer.is_problem(502, "handler-unreachable");
+    let answer = refused(&bed, Ask::get("/health"), 502, "handler-unreachable").await;
     assert!(!answer.text().contains("Cut("), "{answer:?}");
     answer.tells("may have got");
 }

@@ -89,8 +89,7 @@ async fn where_the_handler_completes_everyone_hears_503_until_the_record_is_read
         let unread = |store: &Switch| store.is(Down::OutcomesAndLooks);
         let first = answers(&bed, sender, say, unread).await;
         first.is_pause(503, "outcome-unread");
-        let again = bed.deliver(sender, "n").await;
-        again.is_problem(503, "outcome-unread");
+        refused(&bed, sender.sends("n", "{}"), 503, "outcome-unread").await;
         let state = bed.record().await.state;
         assert_eq!(state, State::Running, "nothing is guessed");
 

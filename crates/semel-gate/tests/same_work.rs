@@ -295,8 +295,7 @@ async fn what_a_route_requires_is_read_as_strictly_as_its_key() {
         r#"{"lines":[1],"sku":1,"sku":2}"#,
         "not JSON",
     ] {
-        let answer = bed.ask(ask("2", bad)).await;
-        answer.is_problem(400, "required-part-missing");
+        refused(&bed, ask("2", bad), 400, "required-part-missing").await;
     }
     assert_eq!(bed.runs(), 1);
 }
@@ -313,8 +312,7 @@ async fn memory_for_reading_counts_as_bodies_in_hand() {
     let cheap = format!("{{\"id\":2,\"text\":\"{}\"}}", "x".repeat(costly.len()));
     assert!(costly.len() < 50_000);
     for (sender, status) in [(Sender::Api, 429), (Sender::Task, 409)] {
-        let answer = bed.ask(sender.sends("n", &costly)).await;
-        answer.is_problem(status, "no-room");
+        let answer = refused(&bed, sender.sends("n", &costly), status, "no-room").await;
         assert!(answer.retry_after() >= 1);
     }
     assert_eq!((bed.runs(), bed.letters().await.len()), (0, 0));

@@ -23,8 +23,7 @@ async fn a_refused_connection_is_released_at_once_and_does_not_count() {
         .await;
         for sender in SENDERS {
             for _ in 0..2 {
-                let answer = bed.deliver(sender, "n").await;
-                answer.is_problem(502, "handler-unreachable");
+                refused(&bed, sender.sends("n", "{}"), 502, "handler-unreachable").await;
             }
         }
         for (_, record) in bed.records().await {

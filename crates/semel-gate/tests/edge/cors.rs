@@ -60,22 +60,17 @@ async fn pages_of_a_named_origin_can_read_every_problem() {
     })
     .await;
     bed.ask(from(SHOP, "k", "{}")).await.is(200);
-    let mismatched = bed.ask(from(SHOP, "k", "other")).await;
-    mismatched.is_problem(422, "mismatched");
+    let mismatched = refused(&bed, from(SHOP, "k", "other"), 422, "mismatched").await;
     let keyless = from(SHOP, "k", "{}").without("Idempotency-Key");
-    let keyless = bed.ask(keyless).await;
-    keyless.is_problem(400, "key-part-missing");
+    let keyless = refused(&bed, keyless, 400, "key-part-missing").await;
     let large = bed.ask(from(SHOP, "l", &"x".repeat(101))).await;
     large.is_problem(413, "body-too-large");
     let unprotected = from(SHOP, "k", "").method(http::Method::GET);
-    let unprotected = bed.ask(unprotected).await;
-    unprotected.is_problem(400, "key-unprotected");
+    let unprotected = refused(&bed, unprotected, 400, "key-unprotected").await;
     bed.handler.will(Act::Close);
-    let unreachable = bed.ask(from(SHOP, "u", "{}")).await;
-    unreachable.is_problem(502, "handler-unreachable");
+    let unreachable = refused(&bed, from(SHOP, "u", "{}"), 502, "handler-unreachable").await;
     bed.store.is(Down::Everything);
-    let away = bed.ask(from(SHOP, "a", "{}")).await;
-    away.is_problem(503, "store-unavailable");
+    let away = refused(&bed, from(SHOP, "a", "{}"), 503, "store-unavailable").await;
     for problem in [mismatched, keyless, large, unprotected, unreachable, away] {
         is_readable(&problem);
     }
@@ -91,8 +86,7 @@ async fn other_pages_and_other_routes_read_no_problem() {
         "null",
         "",
     ] {
-        let problem = bed.ask(from(origin, "k", "other")).await;
-        problem.is_problem(422, "mismatched");
+        let problem = refused(&bed, from(origin, "k", "other"), 422, "mismatched").await;
         is_not_readable(&problem);
         problem.has("vary", "origin");
     }
@@ -100,8 +94,7 @@ async fn other_pages_and_other_routes_read_no_problem() {
     is_not_readable(&bed.ask(twice).await);
     let bed = Bed::new().await;
     bed.ask(from(SHOP, "k", "{}")).await.is(200);
-    let problem = bed.ask(from(SHOP, "k", "other")).await;
-    problem.is_problem(422, "mismatched");
+    let problem = refused(&bed, from(SHOP, "k", "other"), 422, "mismatched").await;
     is_not_readable(&problem);
     problem.lacks("vary");
 }

@@ -46,8 +46,7 @@ async fn an_answer_without_completing_is_a_failure_that_may_be_retried() {
         let bed = completing().await;
         for status in [200, 201, 204] {
             bed.handler.answers(Say::new(status, ""));
-            let answer = bed.deliver(sender, "n").await;
-            answer.is_problem(502, "not-completed");
+            refused(&bed, sender.sends("n", "{}"), 502, "not-completed").await;
             assert_eq!(bed.record().await.state, State::Waiting);
         }
         assert_eq!(bed.runs(), 3);

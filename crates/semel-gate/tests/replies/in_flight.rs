@@ -78,8 +78,7 @@ async fn a_retry_before_it_is_due_hears_409() {
         let bed = Bed::route(pausing).await;
         bed.handler.says(500);
         bed.deliver(sender, "n").await.is(500);
-        let answer = bed.deliver(sender, "n").await;
-        answer.is_problem(409, "not-yet");
+        let answer = refused(&bed, sender.sends("n", "{}"), 409, "not-yet").await;
         let after = answer.retry_after();
         assert!((1700..=3600).contains(&after), "{after}");
         assert_eq!(bed.runs(), 1);

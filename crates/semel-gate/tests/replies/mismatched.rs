@@ -36,8 +36,7 @@ async fn another_path_query_is_another_payload_for_an_api_client() {
 async fn an_api_client_hears_422_while_the_first_is_still_running() {
     let bed = Bed::new().await;
     let first = bed.hold(Sender::Api.sends("k", "one")).await;
-    let answer = bed.ask(Sender::Api.sends("k", "two")).await;
-    answer.is_problem(422, "mismatched");
+    refused(&bed, Sender::Api.sends("k", "two"), 422, "mismatched").await;
     bed.go(first).await.is(200);
     assert_eq!(bed.runs(), 1);
 }
@@ -66,8 +65,8 @@ async fn a_brokers_delivery_hears_409_while_the_other_work_is_running() {
     for sender in BROKERS {
         let bed = Bed::new().await;
         let first = bed.hold(sender.sends("n", "one")).await;
-        let answer = bed.ask(sender.sends("n", "two")).await;
-        answer.is_problem(409, "unsettled").has("retry-after", "5");
+        let answer = refused(&bed, sender.sends("n", "two"), 409, "unsettled").await;
+        answer.has("retry-after", "5");
         assert_eq!(bed.letters().await, []);
         bed.go(first).await.is(200);
         bed.ask(sender.sends("n", "two")).await.is(200);
@@ -83,8 +82,7 @@ async fn a_brokers_delivery_hears_409_while_the_other_work_is_waiting() {
         bed.handler.says(500);
         bed.ask(sender.sends("n", "one")).await.is(500);
         for _ in 0..2 {
-            let answer = bed.ask(sender.sends("n", "two")).await;
-            answer.is_problem(409, "unsettled");
+            refused(&bed, sender.sends("n", "two"), 409, "unsettled").await;
         }
         assert_eq!(bed.letters().await, []);
         // Its sender still delivers the unfinished work.

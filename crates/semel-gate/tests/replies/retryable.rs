@@ -84,8 +84,8 @@ async fn a_redirect_is_never_forwarded_to_a_broker() {
             let bed = Bed::new().await;
             bed.handler
                 .answers(Say::new(status, "").header("location", "http://elsewhere/"));
-            let answer = bed.deliver(sender, "n").await;
-            answer.is_problem(502, "redirect").lacks("location");
+            let answer = refused(&bed, sender.sends("n", "{}"), 502, "redirect").await;
+            answer.lacks("location");
             assert_eq!(bed.record().await.state, State::Waiting);
             bed.deliver(sender, "n").await.is(200);
         }
@@ -97,10 +97,8 @@ async fn without_an_answer_the_sender_hears_502_or_504() {
     for sender in SENDERS {
         let bed = Bed::terms(|terms| terms.timeout = Duration::from_millis(150)).await;
         bed.handler.will(Act::Close).will(Act::Hang);
-        let cut = bed.deliver(sender, "n").await;
-        cut.is_problem(502, "handler-unreachable");
-        let late = bed.deliver(sender, "n").await;
-        late.is_problem(504, "handler-timeout");
+        refused(&bed, sender.sends("n", "{}"), 502, "handler-unreachable").await;
+        refused(&bed, sender.sends("n", "{}"), 504, "handler-timeout").await;
         bed.deliver(sender, "n").await.is(200);
         assert_eq!(bed.runs(), 3);
     }

@@ -255,6 +255,13 @@ impl Bed {
     }
 }
 
+/// Sends a delivery that must be refused with this problem; the reply.
+pub(crate) async fn refused(bed: &Bed, ask: Ask, status: u16, code: &str) -> Answer {
+    let answer = bed.ask(ask).await;
+    answer.is_problem(status, code);
+    answer
+}
+
 /// Waits for what must happen.
 pub(crate) async fn within<T>(what: &str, future: impl Future<Output = T>) -> T {
     match tokio::time::timeout(PATIENCE, future).await {

@@ -4,7 +4,9 @@
 pub(crate) use super::deliveries::envelope;
 pub(crate) use super::wire::{closed, connect, dripping, exchange};
 pub(crate) use super::{Act, Answer, Ask, BROKERS, Bed, Down, Handler, SENDERS, Say, Seen, Sender};
-pub(crate) use super::{Switch, here, keyed_by, pass, route, terms_of, until, upstream, within};
+pub(crate) use super::{
+    Switch, here, keyed_by, pass, refused, route, terms_of, until, upstream, within,
+};
 pub(crate) use bytes::Bytes;
 pub(crate) use http::{Method, Request, Response};
 pub(crate) use http_body_util::{BodyExt, Full};
