@@ -13,6 +13,7 @@ mod taken;
 use crate::support::prelude::*;
 use semel::clock::{Clock, ManualClock, SystemClock};
 use semel::memory::MemoryStore;
+use std::ops::Deref;
 
 const LEASE: Duration = Duration::from_secs(60);
 const RETENTION: Duration = Duration::from_secs(600);
@@ -20,49 +21,67 @@ const RETENTION: Duration = Duration::from_secs(600);
 /// A record that was granted long enough ago is gone after that.
 const GONE: Duration = Duration::from_secs(660);
 
-/// A store whose time passes when a test says so.
+/// A gate that parks what is in doubt, on a store whose time passes when a test says so.
 struct Aging {
     clock: Arc<ManualClock>,
-    store: Arc<Switch>,
+    bed: Bed,
 }
 
 impl Aging {
-    fn new() -> Self {
+    async fn with(change: impl FnOnce(&mut Settings)) -> Self {
         let clock = Arc::new(ManualClock::at(SystemClock::new().wall()));
         let kept = MemoryStore::with_clock(Arc::<ManualClock>::clone(&clock));
-        Self {
-            clock,
-            store: Arc::new(Switch::on(kept)),
-        }
+        let bed = gate_on(Arc::new(Switch::on(kept)), change).await;
+        Self { clock, bed }
     }
 
-    /// A gate on it that parks what is in doubt.
-    async fn gate(&self, change: impl FnOnce(&mut Settings)) -> Bed {
-        let store = Arc::<Switch>::clone(&self.store);
-        Bed::on(store, Handler::start().await, |settings| {
-            parking(&mut settings.routes[0]);
-            change(settings);
-        })
-        .await
+    async fn new() -> Self {
+        Self::with(|_| {}).await
     }
 
-    /// A gate with the letter of a task that was parked.
-    async fn parked(&self) -> Bed {
-        let bed = self.gate(|_| {}).await;
+    async fn route(change: impl FnOnce(&mut Route)) -> Self {
+        Self::with(|settings| change(&mut settings.routes[0])).await
+    }
+
+    /// With the letter of a task that was parked.
+    async fn parked() -> Self {
+        let bed = Self::new().await;
         bed.handler.says(500);
         bed.ask(task()).await.is(200);
         bed
     }
 
-    /// A gate that reconciles letters all the time.
+    /// Another gate on the same store.
+    async fn another(&self, change: impl FnOnce(&mut Settings)) -> Bed {
+        gate_on(Arc::<Switch>::clone(&self.store), change).await
+    }
+
+    /// Another one, that reconciles letters all the time.
     async fn reconciling(&self) -> Bed {
         let often = Duration::from_millis(10);
-        self.gate(|settings| settings.reconcile_every = often).await
+        self.another(|settings| settings.reconcile_every = often)
+            .await
     }
 
     fn pass(&self, by: Duration) {
         self.clock.advance(by + Duration::from_secs(1));
     }
+}
+
+impl Deref for Aging {
+    type Target = Bed;
+
+    fn deref(&self) -> &Bed {
+        &self.bed
+    }
+}
+
+async fn gate_on(store: Arc<Switch>, change: impl FnOnce(&mut Settings)) -> Bed {
+    Bed::on(store, Handler::start().await, |settings| {
+        parking(&mut settings.routes[0]);
+        change(settings);
+    })
+    .await
 }
 
 fn parking(route: &mut Route) {
@@ -79,10 +98,11 @@ fn task() -> Ask {
 }
 
 /// A gate that is paused in the middle of a run, which another gate parks: its letter is kept.
-async fn paused(aging: &Aging) -> (Bed, JoinHandle<Answer>, Bed) {
-    let (one, other) = (aging.gate(|_| {}).await, aging.gate(|_| {}).await);
+async fn paused() -> (Aging, JoinHandle<Answer>, Bed) {
+    let one = Aging::new().await;
+    let other = one.another(|_| {}).await;
     let first = one.hold(task()).await;
-    aging.pass(LEASE);
+    one.pass(LEASE);
     other.ask(task()).await.is(200);
     assert_eq!(other.letters().await.len(), 1);
     assert_eq!(other.record().await.state, State::Parked);

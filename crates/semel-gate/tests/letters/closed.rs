@@ -5,14 +5,13 @@ use crate::support::prelude::*;
 
 #[tokio::test]
 async fn by_whoever_lists_it() {
-    let aging = Aging::new();
-    let (one, first, other) = paused(&aging).await;
+    let (one, first, other) = paused().await;
     let id = other.letter().await;
     assert_eq!(other.listed().await[0]["record"], "parked");
     resumes(&one, first).await;
     assert!(other.listed().await.is_empty());
     assert!(other.letters().await.is_empty());
-    aging.pass(GONE);
+    one.pass(GONE);
     assert_eq!(other.redrive(&id).await.status, 404);
     assert_eq!(other.run_again(&id).await.status, 404);
     assert_eq!(one.runs() + other.runs(), 1);
@@ -20,8 +19,7 @@ async fn by_whoever_lists_it() {
 
 #[tokio::test]
 async fn by_whoever_shows_it() {
-    let aging = Aging::new();
-    let (one, first, other) = paused(&aging).await;
+    let (one, first, other) = paused().await;
     let id = other.letter().await;
     let parked = json!({"record": "parked"});
     other.show_letter(&id).await.is(200, &parked);
@@ -32,8 +30,7 @@ async fn by_whoever_shows_it() {
 
 #[tokio::test]
 async fn by_whoever_redrives_it_and_nothing_runs() {
-    let aging = Aging::new();
-    let (one, first, other) = paused(&aging).await;
+    let (one, first, other) = paused().await;
     let id = other.letter().await;
     resumes(&one, first).await;
     other.redrive(&id).await.is(200, &json!({"closed": true}));
@@ -43,33 +40,31 @@ async fn by_whoever_redrives_it_and_nothing_runs() {
 
 #[tokio::test]
 async fn by_reconciliation_when_nobody_asks() {
-    let aging = Aging::new();
-    let (one, first, other) = paused(&aging).await;
+    let (one, first, other) = paused().await;
     resumes(&one, first).await;
-    let _third = aging.reconciling().await;
-    aging.store.marked(1).await;
+    let _third = one.reconciling().await;
+    one.store.marked(1).await;
     assert!(other.letters().await.is_empty());
 }
 
 #[tokio::test]
 async fn by_the_gate_that_put_it_when_its_work_ended_meanwhile() {
-    let aging = Aging::new();
-    let (one, other) = (aging.gate(|_| {}).await, aging.gate(|_| {}).await);
+    let one = Aging::new().await;
+    let other = one.another(|_| {}).await;
     let first = one.hold(task()).await;
-    aging.pass(LEASE);
-    aging.store.hold_letters(true);
+    one.pass(LEASE);
+    one.store.hold_letters(true);
     let second = other.begin(task());
-    aging.store.puts(1).await;
+    one.store.puts(1).await;
     resumes(&one, first).await;
-    aging.store.hold_letters(false);
+    one.store.hold_letters(false);
     second.await.unwrap().is(200);
     assert!(other.letters().await.is_empty());
 }
 
 #[tokio::test]
 async fn by_an_operator_who_says_that_it_succeeded() {
-    let aging = Aging::new();
-    let bed = aging.parked().await;
+    let bed = Aging::parked().await;
     let id = bed.letter().await;
     let said = bed.resolve(bed.key().await, "succeeded").await;
     said.led("parked", "succeeded");
@@ -83,8 +78,7 @@ async fn by_an_operator_who_says_that_it_succeeded() {
 #[tokio::test]
 async fn every_other_end_leaves_it_open() {
     for (verdict, record) in [("failed", "failed"), ("retry", "waiting")] {
-        let aging = Aging::new();
-        let bed = aging.parked().await;
+        let bed = Aging::parked().await;
         let said = bed.resolve(bed.key().await, verdict).await;
         said.led("parked", record);
         assert_eq!(bed.listed().await[0]["record"], record, "{verdict}");

@@ -6,8 +6,7 @@ use crate::support::prelude::*;
 #[tokio::test]
 async fn a_handler_that_asks_for_them_is_explained() {
     for (answer, explained) in [(401, true), (403, true), (500, false)] {
-        let aging = Aging::new();
-        let bed = aging.gate(|_| {}).await;
+        let bed = Aging::new().await;
         bed.handler.says(500);
         let delivery = task().header("Authorization", "Bearer secret");
         let first = bed.forwards(delivery).await;

@@ -14,10 +14,7 @@ async fn discard(bed: &Bed) {
 async fn whether_it_was_parked_or_failed() {
     for sender in BROKERS {
         for status in [500, 422] {
-            let aging = Aging::new();
-            let bed = aging
-                .gate(|settings| settings.routes[0].final_statuses = vec![422..=422])
-                .await;
+            let bed = Aging::route(|route| route.final_statuses = vec![422..=422]).await;
             bed.handler.says(status);
             bed.deliver(sender, "n").await.is(200);
             discard(&bed).await;
@@ -32,8 +29,7 @@ async fn whether_it_was_parked_or_failed() {
 
 #[tokio::test]
 async fn nor_when_it_was_mismatched_or_invalid() {
-    let aging = Aging::new();
-    let bed = aging.gate(|_| {}).await;
+    let bed = Aging::new().await;
     let no_queue = Ask::post("/work").header("X-CloudTasks-TaskName", "t0");
     bed.ask(no_queue.clone()).await.is(200);
     discard(&bed).await;
@@ -49,8 +45,7 @@ async fn nor_when_it_was_mismatched_or_invalid() {
 
 #[tokio::test]
 async fn but_after_its_record_was_resolved_it_does_and_the_discard_says_so() {
-    let aging = Aging::new();
-    let bed = aging.parked().await;
+    let bed = Aging::parked().await;
     let said = bed.discard(bed.letter().await).await;
     let says = said.word("says");
     assert!(says.contains("after an act on that record"), "{said:?}");
@@ -63,8 +58,7 @@ async fn but_after_its_record_was_resolved_it_does_and_the_discard_says_so() {
 
 #[tokio::test]
 async fn but_the_next_incarnation_has_its_own_letter() {
-    let aging = Aging::new();
-    let bed = aging.parked().await;
+    let bed = Aging::parked().await;
     let first = bed.letters().await[0].clone();
     discard(&bed).await;
     assert_eq!(bed.forget(bed.key().await).await.status, 200);
@@ -79,12 +73,11 @@ async fn but_the_next_incarnation_has_its_own_letter() {
 
 #[tokio::test]
 async fn its_tombstone_ends_with_the_routes_retention() {
-    let aging = Aging::new();
-    let bed = aging.parked().await;
+    let bed = Aging::parked().await;
     assert_eq!(bed.letters().await[0].retention, RETENTION);
     discard(&bed).await;
-    aging.pass(RETENTION);
-    aging.store.sweep(None).await.unwrap();
+    bed.pass(RETENTION);
+    bed.store.sweep(None).await.unwrap();
     // Its record is still parked, and it is still acknowledged without success.
     bed.ask(task()).await.is(200);
     assert_eq!(bed.letters().await.len(), 1);

@@ -21,16 +21,14 @@ fn nameless(n: u32) -> Ask {
 #[tokio::test]
 async fn what_does_not_fit_is_not_acknowledged_and_not_kept() {
     for sender in BROKERS {
-        let aging = Aging::new();
-        let bed = aging.gate(at_most(2)).await;
+        let bed = Aging::with(at_most(2)).await;
         for name in ["one", "two"] {
             bed.handler.says(500);
             bed.deliver(sender, name).await.is(200);
         }
         bed.handler.says(500);
         for _ in 0..2 {
-            let answer = bed.deliver(sender, "three").await;
-            answer.is_problem(409, "letters-full");
+            let answer = refused(&bed, sender.sends("three", "{}"), 409, "letters-full").await;
             answer.has("retry-after", "60");
         }
         assert_eq!((bed.letters().await.len(), bed.runs()), (2, 3));
@@ -61,8 +59,7 @@ async fn the_operator_is_told_once_a_minute() {
 
 #[tokio::test]
 async fn there_is_room_again_once_reconciliation_has_seen_that_letters_are_gone() {
-    let aging = Aging::new();
-    let bed = aging.gate(at_most(1)).await;
+    let bed = Aging::with(at_most(1)).await;
     for name in ["one", "two"] {
         bed.handler.says(500);
         drop(bed.task(name).await);
@@ -71,33 +68,30 @@ async fn there_is_room_again_once_reconciliation_has_seen_that_letters_are_gone(
     bed.ask(two.clone()).await.is_problem(409, "letters-full");
     let said = bed.discard(bed.letter().await).await;
     assert_eq!(said.status, 200, "{said:?}");
-    aging.store.reconciled().await;
+    bed.store.reconciled().await;
     bed.ask(two).await.is(200);
     assert_eq!((bed.letters().await.len(), bed.runs()), (1, 2));
 }
 
 #[tokio::test]
 async fn a_new_gate_counts_what_others_put() {
-    let aging = Aging::new();
-    let one = aging.gate(at_most(1)).await;
+    let one = Aging::with(at_most(1)).await;
     one.handler.says(500);
     one.task("one").await.is(200);
-    let other = aging.gate(at_most(1)).await;
-    aging.store.reconciled().await;
+    let other = one.another(at_most(1)).await;
+    one.store.reconciled().await;
     other.handler.says(500);
     other.task("two").await.is_problem(409, "letters-full");
 }
 
 #[tokio::test]
 async fn invalid_and_mismatched_ones_leave_half_to_the_others() {
-    let aging = Aging::new();
-    let bed = aging.gate(at_most(4)).await;
+    let bed = Aging::with(at_most(4)).await;
     bed.ask(nameless(1)).await.is(200);
     bed.ask(Sender::Task.sends("t", "one")).await.is(200);
     bed.ask(Sender::Task.sends("t", "two")).await.is(200);
     bed.ask(nameless(2)).await.is_problem(409, "letters-full");
-    let third = bed.ask(Sender::Task.sends("t", "three")).await;
-    third.is_problem(409, "letters-full");
+    refused(&bed, Sender::Task.sends("t", "three"), 409, "letters-full").await;
     for name in ["a", "b"] {
         bed.handler.says(500);
         bed.task(name).await.is(200);

@@ -33,8 +33,7 @@ async fn a_route_of_brokers_refuses_what_has_none_of_their_forms() {
     let brokers = vec![Source::CloudTasks, Source::PubSub];
     let bed = Bed::route(|route| route.sources = brokers.clone()).await;
     for stranger in [Sender::Api, Sender::Event] {
-        let answer = bed.deliver(stranger, "k").await;
-        answer.is_problem(400, "source-unknown");
+        refused(&bed, stranger.sends("k", "{}"), 400, "source-unknown").await;
     }
     bed.task("t").await.is(200);
     assert_eq!((bed.runs(), bed.letters().await.len()), (1, 0));

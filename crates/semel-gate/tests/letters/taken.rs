@@ -8,17 +8,15 @@ fn other() -> Ask {
 }
 
 /// The same, and the record of the key's other work is gone by now.
-async fn freed(aging: &Aging) -> (Bed, String) {
-    let (bed, id) = mismatched(aging).await;
-    aging.pass(GONE);
+async fn freed() -> (Aging, String) {
+    let (bed, id) = mismatched().await;
+    bed.pass(GONE);
     (bed, id)
 }
 
 /// A gate with the letter of another payload under a key; the letter's id.
-async fn mismatched(aging: &Aging) -> (Bed, String) {
-    let bed = aging
-        .gate(|settings| settings.routes[0].undone_statuses = vec![503..=503])
-        .await;
+async fn mismatched() -> (Aging, String) {
+    let bed = Aging::route(|route| route.undone_statuses = vec![503..=503]).await;
     bed.ask(super::task()).await.is(200);
     bed.ask(other()).await.is(200);
     let id = bed.letter().await;
@@ -30,8 +28,7 @@ async fn mismatched(aging: &Aging) -> (Bed, String) {
 
 #[tokio::test]
 async fn its_success_closes_the_letter_for_whoever_lists() {
-    let aging = Aging::new();
-    let (bed, _) = freed(&aging).await;
+    let (bed, _) = freed().await;
     bed.ask(other()).await.is(200);
     assert_eq!(bed.runs(), 2);
     assert!(bed.listed().await.is_empty());
@@ -40,8 +37,7 @@ async fn its_success_closes_the_letter_for_whoever_lists() {
 
 #[tokio::test]
 async fn its_success_closes_the_letter_for_whoever_redrives() {
-    let aging = Aging::new();
-    let (bed, id) = freed(&aging).await;
+    let (bed, id) = freed().await;
     bed.ask(other()).await.is(200);
     let key = bed.key().await;
     let closed = json!({"closed": true, "key": key.to_string()});
@@ -52,8 +48,7 @@ async fn its_success_closes_the_letter_for_whoever_redrives() {
 
 #[tokio::test]
 async fn its_success_closes_the_letter_for_whoever_shows() {
-    let aging = Aging::new();
-    let (bed, id) = freed(&aging).await;
+    let (bed, id) = freed().await;
     bed.ask(other()).await.is(200);
     let key = bed.key().await;
     let said = bed.show_letter(&id).await;
@@ -63,8 +58,7 @@ async fn its_success_closes_the_letter_for_whoever_shows() {
 #[tokio::test]
 async fn while_it_is_unfinished_a_redrive_runs_nothing() {
     for (answer, word) in [(503, "waiting"), (500, "parked")] {
-        let aging = Aging::new();
-        let (bed, id) = freed(&aging).await;
+        let (bed, id) = freed().await;
         bed.handler.says(answer);
         bed.ask(other()).await;
         assert_eq!(bed.runs(), 2);
@@ -82,8 +76,7 @@ async fn while_it_is_unfinished_a_redrive_runs_nothing() {
 
 #[tokio::test]
 async fn other_work_under_the_key_leaves_it_to_the_redrive() {
-    let aging = Aging::new();
-    let (bed, id) = mismatched(&aging).await;
+    let (bed, id) = mismatched().await;
     assert_eq!(bed.listed().await[0]["record"], "not run");
     bed.redrive(&id).await.is(200, &json!({"closed": true}));
     assert_eq!(bed.runs(), 2);

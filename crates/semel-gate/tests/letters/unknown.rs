@@ -17,35 +17,30 @@ async fn refused(bed: &Bed, id: &str) {
 
 #[tokio::test]
 async fn after_a_paused_gate_completed_it_and_retention_is_over() {
-    let aging = Aging::new();
-    let (one, first, other) = paused(&aging).await;
+    let (one, first, other) = paused().await;
     let id = other.letter().await;
     resumes(&one, first).await;
-    aging.pass(GONE);
+    one.pass(GONE);
     refused(&other, &id).await;
     assert_eq!(one.runs() + other.runs(), 1);
 }
 
 #[tokio::test]
 async fn after_it_was_resolved_and_retention_is_over() {
-    let aging = Aging::new();
-    let bed = aging.parked().await;
+    let bed = Aging::parked().await;
     let key = bed.key().await;
     assert_eq!(bed.resolve(key, "succeeded").await.status, 200);
-    aging.pass(GONE);
+    bed.pass(GONE);
     refused(&bed, &bed.letter().await).await;
 }
 
 #[tokio::test]
 async fn and_run_again_runs_it_under_its_own_key() {
-    let aging = Aging::new();
-    let bed = aging
-        .gate(|settings| settings.routes[0].final_statuses = vec![422..=422])
-        .await;
+    let bed = Aging::route(|route| route.final_statuses = vec![422..=422]).await;
     bed.handler.says(422);
     bed.ask(task()).await.is(200);
     let key = bed.key().await;
-    aging.pass(GONE);
+    bed.pass(GONE);
     let id = bed.letter().await;
     refused(&bed, &id).await;
     let closed = json!({"closed": true, "key": key.to_string()});
@@ -56,10 +51,7 @@ async fn and_run_again_runs_it_under_its_own_key() {
 
 #[tokio::test]
 async fn a_letter_without_a_key_is_unknown_once_it_was_redriven() {
-    let aging = Aging::new();
-    let bed = aging
-        .gate(|settings| settings.routes[0].undone_statuses = vec![503..=503])
-        .await;
+    let bed = Aging::route(|route| route.undone_statuses = vec![503..=503]).await;
     // Its task has no name.
     let nameless = Ask::post("/work").header("X-CloudTasks-QueueName", "orders");
     bed.ask(nameless).await.is(200);
@@ -68,7 +60,7 @@ async fn a_letter_without_a_key_is_unknown_once_it_was_redriven() {
     bed.handler.says(503);
     assert_eq!(bed.redrive(&id).await.status, 409);
     assert!(bed.letters().await[0].redriven);
-    aging.pass(GONE);
+    bed.pass(GONE);
     refused(&bed, &id).await;
     bed.run_again(&id).await.is(200, &json!({"closed": true}));
     assert_eq!(bed.runs(), 2);
@@ -77,8 +69,7 @@ async fn a_letter_without_a_key_is_unknown_once_it_was_redriven() {
 
 #[tokio::test]
 async fn a_redrive_is_noted_before_it_runs() {
-    let aging = Aging::new();
-    let bed = aging.gate(|_| {}).await;
+    let bed = Aging::new().await;
     bed.ask(Sender::Task.sends("t1", "one")).await.is(200);
     bed.ask(Sender::Task.sends("t1", "two")).await.is(200);
     let id = bed.letter().await;
@@ -91,8 +82,7 @@ async fn a_redrive_is_noted_before_it_runs() {
 
 #[tokio::test]
 async fn an_unknown_query_is_refused() {
-    let aging = Aging::new();
-    let bed = aging.parked().await;
+    let bed = Aging::parked().await;
     let id = bed.letter().await;
     let said = bed.act(&format!("/letters/{id}/redrive?again=true")).await;
     assert_eq!((said.status, bed.runs()), (400, 1), "{said:?}");
