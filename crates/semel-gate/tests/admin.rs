@@ -5,12 +5,14 @@ mod letters;
 mod metrics;
 mod redrive;
 
+use crate::log_lines;
 use crate::support::prelude::*;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// A gate whose route parks after one failure, and fails for good with 422. Its keys are its own, so
 /// that log lines can be told apart.
 async fn strict() -> Bed {
+    log_lines::listen();
     static GATES: AtomicUsize = AtomicUsize::new(0);
     let number = GATES.fetch_add(1, Ordering::SeqCst);
     Bed::with(|settings| {
@@ -21,8 +23,15 @@ async fn strict() -> Bed {
     .await
 }
 
+/// Such a gate after a task failed with this status; its letter's id.
+async fn kept(status: u16) -> (Bed, String) {
+    let bed = strict().await;
+    let id = fails(&bed, status).await;
+    (bed, id)
+}
+
 /// Lets a task fail with this status; gives its letter's id.
-async fn kept(bed: &Bed, status: u16) -> String {
+async fn fails(bed: &Bed, status: u16) -> String {
     bed.handler.says(status);
     bed.task("t1").await.is(200);
     bed.letter().await

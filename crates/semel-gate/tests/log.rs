@@ -14,6 +14,7 @@ fn deliveries(route: &str) -> Vec<Value> {
 
 /// A route of the test's own, so that tests find their own lines.
 async fn bed(name: &str) -> Bed {
+    log_lines::listen();
     Bed::route(|route| {
         route.name = name.into();
         route.final_statuses = vec![422..=422];
@@ -23,7 +24,6 @@ async fn bed(name: &str) -> Bed {
 
 #[tokio::test]
 async fn a_task_can_be_followed_across_its_retries() {
-    log_lines::listen();
     let bed = bed("follow").await;
     bed.handler.says(500);
     for (retry, status) in [("0", 500), ("1", 200), ("2", 200)] {
@@ -63,7 +63,6 @@ async fn a_task_can_be_followed_across_its_retries() {
 
 #[tokio::test]
 async fn a_push_is_named_by_its_message_and_subscription() {
-    log_lines::listen();
     let bed = bed("push").await;
     let attributes = serde_json::json!({ "googclient_traceparent": TRACE });
     let ask = Ask::post("/work").body(envelope("m-7", "{}", &attributes));
@@ -78,7 +77,6 @@ async fn a_push_is_named_by_its_message_and_subscription() {
 
 #[tokio::test]
 async fn a_letter_is_named_on_the_line() {
-    log_lines::listen();
     let bed = bed("letter").await;
     bed.handler.says(422);
     bed.task("n").await.is(200);
@@ -89,7 +87,6 @@ async fn a_letter_is_named_on_the_line() {
 
 #[tokio::test]
 async fn neither_bodies_nor_raw_keys_nor_credentials_are_logged() {
-    log_lines::listen();
     let bed = bed("secrets").await;
     let ask = |key: &str| {
         Sender::Api
@@ -118,7 +115,6 @@ async fn neither_bodies_nor_raw_keys_nor_credentials_are_logged() {
 
 #[tokio::test]
 async fn a_task_name_cannot_forge_a_line() {
-    log_lines::listen();
     let bed = bed("forge").await;
     let body = envelope(
         "m\n{\"target\":\"delivery\",\"route\":\"forge\"}",
@@ -152,7 +148,6 @@ async fn a_line_tells_how_long_its_delivery_waited_for_a_slot() {
 
 #[tokio::test]
 async fn a_pending_outcome_that_was_overtaken_is_not_called_recorded() {
-    log_lines::listen();
     let bed = bed("overtaken").await;
     let first = bed.hold(Sender::Task.sends("1", "{}")).await;
     bed.store.denies(Down::Outcomes);

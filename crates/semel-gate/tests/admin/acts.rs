@@ -114,7 +114,6 @@ async fn a_record_shows_its_outcome_and_its_body_only_on_request() {
 
 #[tokio::test]
 async fn release_makes_the_run_stale_and_the_next_delivery_run() {
-    log_lines::listen();
     let bed = strict().await;
     let first = bed.hold(Sender::Task.sends("t1", "{}")).await;
     let key = bed.key().await.to_string();
@@ -154,7 +153,6 @@ async fn release_makes_the_run_stale_and_the_next_delivery_run() {
 
 #[tokio::test]
 async fn a_forgotten_key_runs_again() {
-    log_lines::listen();
     let bed = strict().await;
     bed.task("t1").await;
     let key = bed.key().await.to_string();
@@ -184,7 +182,6 @@ async fn again(bed: &Bed) -> Answer {
 
 #[tokio::test]
 async fn parked_work_is_resolved_as_succeeded() {
-    log_lines::listen();
     let bed = strict().await;
     let key = parked(&bed).await;
     assert_eq!(again(&bed).await.status, 409);

@@ -77,9 +77,7 @@ async fn letters_are_walked_in_pages_oldest_first() {
 
 #[tokio::test]
 async fn a_discarded_letter_is_gone_and_its_record_stays() {
-    log_lines::listen();
-    let bed = strict().await;
-    let id = kept(&bed, 500).await;
+    let (bed, id) = kept(500).await;
     // The first digits will do.
     bed.discard(&id[..8]).await.is(200, &json!({"letter": id}));
     assert!(bed.letters().await.is_empty());
@@ -97,8 +95,7 @@ async fn a_discarded_letter_is_gone_and_its_record_stays() {
 
 #[tokio::test]
 async fn what_is_no_id_names_no_letter() {
-    let bed = strict().await;
-    let id = kept(&bed, 500).await;
+    let (bed, id) = kept(500).await;
     for bad in [&id[..7], &id.to_uppercase(), "zzzzzzzz", &format!("{id}00")] {
         let error = "is not the id of a letter";
         bed.show_letter(bad).await.refused(400, error);

@@ -5,8 +5,7 @@ use crate::support::prelude::*;
 
 #[tokio::test]
 async fn letters_that_wait_and_seconds_of_the_store_are_told() {
-    let bed = strict().await;
-    kept(&bed, 500).await;
+    let (bed, _) = kept(500).await;
     bed.task("t2").await;
     for line in [
         "\nsemel_letters_waiting 1\n",

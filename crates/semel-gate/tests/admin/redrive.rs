@@ -1,15 +1,13 @@
 //! Redriving: what runs, under which key, and when the letter goes.
 
-use super::{kept, strict};
+use super::{fails, kept, strict};
 use crate::log_lines;
 use crate::support::prelude::*;
 use semel::protocol::{Acted, Claim, Claimed, Owner};
 
 #[tokio::test]
 async fn a_parked_letter_runs_again_and_goes_when_it_succeeds() {
-    log_lines::listen();
-    let bed = strict().await;
-    let id = kept(&bed, 500).await;
+    let (bed, id) = kept(500).await;
     let (key, first) = (bed.key().await.to_string(), bed.handler.arrived().await);
 
     let said = bed.redrive(&id).await;
@@ -43,9 +41,7 @@ async fn a_parked_letter_runs_again_and_goes_when_it_succeeds() {
 
 #[tokio::test]
 async fn a_letter_stays_as_long_as_its_runs_fail() {
-    log_lines::listen();
-    let bed = strict().await;
-    let id = kept(&bed, 422).await;
+    let (bed, id) = kept(422).await;
     bed.handler.says(422);
     let said = bed.redrive(&id).await;
     let error = "it failed for good again (status 422); the letter stays";
@@ -70,8 +66,7 @@ async fn a_letter_stays_as_long_as_its_runs_fail() {
 
 #[tokio::test]
 async fn a_handler_that_is_away_leaves_the_letter() {
-    let bed = strict().await;
-    let id = kept(&bed, 500).await;
+    let (bed, id) = kept(500).await;
     bed.handler.will(Act::Close);
     bed.redrive(&id).await.is(409, &json!({"status": 502}));
     assert_eq!(bed.letter().await, id);
@@ -79,8 +74,7 @@ async fn a_handler_that_is_away_leaves_the_letter() {
 
 #[tokio::test]
 async fn what_succeeded_meanwhile_is_closed_and_not_run() {
-    let bed = strict().await;
-    let id = kept(&bed, 500).await;
+    let (bed, id) = kept(500).await;
     bed.resolve(bed.key().await, "succeeded").await;
     let said = bed.redrive(&id).await;
     said.is(200, &json!({"outcome": "succeeded"}));
@@ -92,8 +86,7 @@ async fn what_succeeded_meanwhile_is_closed_and_not_run() {
 #[tokio::test]
 async fn what_waits_just_runs_and_what_is_forgotten_runs_on_request() {
     for forgotten in [false, true] {
-        let bed = strict().await;
-        let id = kept(&bed, 500).await;
+        let (bed, id) = kept(500).await;
         let key = bed.key().await.to_string();
         let said = if forgotten {
             bed.forget(&key).await;
@@ -113,8 +106,7 @@ async fn what_waits_just_runs_and_what_is_forgotten_runs_on_request() {
 
 #[tokio::test]
 async fn a_redrive_of_running_work_says_so_and_runs_nothing() {
-    let bed = strict().await;
-    let id = kept(&bed, 500).await;
+    let (bed, id) = kept(500).await;
     bed.handler.arrived().await;
     bed.resolve(bed.key().await, "retry").await;
     let delivery = bed.hold(Sender::Task.sends("t1", "{}")).await;
@@ -130,8 +122,7 @@ async fn a_redrive_of_running_work_says_so_and_runs_nothing() {
 #[tokio::test]
 async fn redrives_at_once_run_once() {
     for _ in 0..20 {
-        let bed = strict().await;
-        let id = kept(&bed, 500).await;
+        let (bed, id) = kept(500).await;
         let redrives = (0..8).map(|_| bed.redrive(&id));
         let told = futures_util::future::join_all(redrives).await;
         assert_eq!(bed.runs(), 2, "{told:?}");
@@ -195,8 +186,7 @@ async fn restarted(bed: Bed, change: impl FnOnce(&mut Route)) -> Bed {
 async fn a_letter_keeps_its_key_when_the_rule_changes() {
     // Under the first rule the delivery has no key, under the second another one.
     for rule in ["/order_id", "queue"] {
-        let bed = strict().await;
-        let id = kept(&bed, 500).await;
+        let (bed, id) = kept(500).await;
         let key = bed.key().await.to_string();
         let bed = restarted(bed, |route| {
             keyed_by(route, rule);
@@ -210,8 +200,7 @@ async fn a_letter_keeps_its_key_when_the_rule_changes() {
 
 #[tokio::test]
 async fn a_letter_whose_route_is_gone_stays() {
-    let bed = strict().await;
-    let id = kept(&bed, 500).await;
+    let (bed, id) = kept(500).await;
     let bed = restarted(bed, |route| route.name = "renamed".into()).await;
     let said = bed.redrive(&id).await;
     said.refused(409, "this gate has no route \"work\" any more");
@@ -220,8 +209,7 @@ async fn a_letter_whose_route_is_gone_stays() {
 
 #[tokio::test]
 async fn a_key_that_stands_for_another_payload_by_now_is_left_alone() {
-    let bed = strict().await;
-    let id = kept(&bed, 500).await;
+    let (bed, id) = kept(500).await;
     bed.forget(bed.key().await).await;
     bed.ask(Sender::Task.sends("t1", "another")).await;
     let said = bed.redrive(&id).await;
@@ -231,8 +219,7 @@ async fn a_key_that_stands_for_another_payload_by_now_is_left_alone() {
 
 #[tokio::test]
 async fn a_letter_that_could_not_be_closed_is_closed_by_the_next_redrive() {
-    let bed = strict().await;
-    let id = kept(&bed, 500).await;
+    let (bed, id) = kept(500).await;
     bed.handler.arrived().await;
     let first = bed.hold_redrive(&id).await;
     bed.store.is(Down::Letters);
@@ -248,8 +235,7 @@ async fn a_letter_that_could_not_be_closed_is_closed_by_the_next_redrive() {
 
 #[tokio::test]
 async fn an_operator_that_hangs_up_cancels_nothing() {
-    let bed = strict().await;
-    let id = kept(&bed, 500).await;
+    let (bed, id) = kept(500).await;
     bed.handler.arrived().await;
     let first = bed.hold_redrive(&id).await;
     first.abort();
@@ -263,7 +249,7 @@ async fn an_operator_that_hangs_up_cancels_nothing() {
 #[tokio::test]
 async fn a_run_that_died_is_taken_over_when_its_lease_has_lapsed() {
     let bed = Bed::route(|route| route.final_statuses = vec![422..=422]).await;
-    let id = kept(&bed, 422).await;
+    let id = fails(&bed, 422).await;
     let (key, record) = (bed.key().await, bed.record().await);
     let store = bed.store.kept();
     assert_eq!(store.redrive(&key).await.unwrap(), Acted::Applied);
