@@ -1,12 +1,9 @@
 //! A client: one request on a connection of its own, and its reply.
 
-use super::within;
-use bytes::Bytes;
-use http::{HeaderMap, Method, Request};
-use http_body_util::{BodyExt, Full};
+use super::prelude::*;
+use http::HeaderMap;
 use hyper_util::client::legacy::Client;
 use hyper_util::rt::TokioExecutor;
-use std::net::SocketAddr;
 
 /// A request to be sent.
 #[derive(Clone, Debug)]

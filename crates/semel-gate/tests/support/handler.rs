@@ -1,15 +1,10 @@
 //! A handler that writes down every request and answers as the test says, byte for byte.
 
-use super::{here, within};
-use bytes::Bytes;
-use http::Method;
+use super::prelude::*;
 use std::collections::VecDeque;
-use std::net::SocketAddr;
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex};
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::{Semaphore, mpsc};
+use tokio::sync::Semaphore;
 
 /// What the handler does with a request.
 #[derive(Clone, Debug)]

@@ -1,9 +1,7 @@
 //! What an operator asks at the admin address, and is told.
 
-use super::{Act, Answer, Ask, Bed, Say};
-use serde_json::{Value, json};
+use super::prelude::*;
 use std::fmt::Display;
-use tokio::task::JoinHandle;
 
 /// What an operator is told.
 #[derive(Debug)]

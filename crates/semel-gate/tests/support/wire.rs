@@ -1,12 +1,8 @@
 //! Bytes on a connection, as they are.
 
-use super::{Ask, Bed, within};
+use super::prelude::*;
 use std::fmt;
-use std::net::SocketAddr;
 use std::ops::Deref;
-use std::time::Duration;
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::TcpStream;
 
 /// All that came back on a connection.
 #[derive(Clone, Debug)]
