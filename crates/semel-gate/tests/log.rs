@@ -36,23 +36,18 @@ async fn a_task_can_be_followed_across_its_retries() {
         assert_eq!(bed.ask(ask).await.status, status);
     }
     let lines = deliveries("follow");
-    let all = |name: &str| -> Vec<Value> { lines.iter().map(|line| line[name].clone()).collect() };
+    let all = |name: &str| log_lines::all(&lines, name);
     assert_eq!(all("outcome"), ["retryable", "ran", "replayed"]);
     assert_eq!(all("status"), [500, 200, 200]);
     assert_eq!(all("retry_count"), [0, 1, 2]);
-    assert_eq!(
-        all("attempt"),
-        [Value::from(1), Value::from(2), Value::Null]
-    );
+    assert_eq!(all("attempt"), [json!(1), json!(2), json!(null)]);
     let (key, record) = bed.records().await[0].clone();
     assert_eq!(lines[1]["fence"], record.fence.0);
     assert!(lines[0]["fence"].as_u64() < lines[1]["fence"].as_u64());
     for line in &lines {
         assert_eq!(line["key"], key.to_string());
-        assert_eq!(
-            (&line["queue"], &line["task_name"]),
-            (&"orders".into(), &"task-7".into())
-        );
+        assert_eq!(line["queue"], "orders");
+        assert_eq!(line["task_name"], "task-7");
         assert_eq!(line["source"], "cloud-tasks");
         assert_eq!(line["trace_id"], "4bf92f3577b34da6a3ce929d0e0e4736");
         assert!(line["elapsed_ms"].as_f64().unwrap() > 0.0);
@@ -103,7 +98,7 @@ async fn neither_bodies_nor_raw_keys_nor_credentials_are_logged() {
     let other = ask("canary-key").body("canary-other");
     bed.ask(other).await.is(422);
     let lines = deliveries("secrets");
-    let outcomes: Vec<_> = lines.iter().map(|line| &line["outcome"]).collect();
+    let outcomes = log_lines::all(&lines, "outcome");
     assert_eq!(outcomes[4..], ["invalid", "mismatched"]);
     let text = log_lines::text();
     let told: Vec<_> = text
@@ -116,11 +111,8 @@ async fn neither_bodies_nor_raw_keys_nor_credentials_are_logged() {
 #[tokio::test]
 async fn a_task_name_cannot_forge_a_line() {
     let bed = bed("forge").await;
-    let body = envelope(
-        "m\n{\"target\":\"delivery\",\"route\":\"forge\"}",
-        "{}",
-        &Value::Null,
-    );
+    let name = "m\n{\"target\":\"delivery\",\"route\":\"forge\"}";
+    let body = envelope(name, "{}", &Value::Null);
     bed.ask(Ask::post("/work").body(body)).await;
     assert_eq!(deliveries("forge").len(), 1);
 }

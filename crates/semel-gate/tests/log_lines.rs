@@ -46,6 +46,11 @@ pub(crate) fn lines(member: &str, text: &str) -> Vec<Value> {
         .collect()
 }
 
+/// A member of each of these lines.
+pub(crate) fn all(lines: &[Value], member: &str) -> Vec<Value> {
+    lines.iter().map(|line| line[member].clone()).collect()
+}
+
 /// Those of them of this target.
 pub(crate) fn heard(target: &str, member: &str, text: &str) -> Vec<Value> {
     let mut lines = lines(member, text);

@@ -1,7 +1,7 @@
 //! Outcomes in hand: the handler has answered, and the store does not take it.
 
 use crate::support::prelude::*;
-use semel::protocol::{Claim, Claimed, Ending, Owner};
+use semel::protocol::Ending;
 use semel_gate::Unfinished;
 
 /// Lets the handler answer so, and the store refuse from then on; gives the reply.
@@ -118,20 +118,8 @@ async fn an_error_over_the_limit_is_recorded_without_its_body() {
 async fn an_operator_resolves_the_lapsed_run_of_a_fence_and_no_other() {
     let bed = Bed::new().await;
     let key = semel::Key::from_bytes([7; 32]);
-    let claim = Claim {
-        key,
-        fingerprint: semel::Fingerprint::off(),
-        owner: Owner::random(),
-        lease: Duration::from_millis(1),
-        retention: Duration::from_secs(60),
-        in_doubt: InDoubt::Retry,
-        max_attempts: None,
-        label: bytes::Bytes::new(),
-    };
-    let claimed = bed.store.kept().claim(&claim).await.unwrap();
-    let Claimed::Granted(lease) = claimed else {
-        panic!("{claimed:?}")
-    };
+    let payload = semel::Fingerprint::off();
+    let lease = bed.claims(key, payload, Duration::from_millis(1)).await;
     let resolve = |more: String| {
         let path = format!("/records/{key}/resolve");
         let body = format!(r#"{{"as": "succeeded"{more}}}"#);

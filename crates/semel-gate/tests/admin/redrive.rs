@@ -3,7 +3,7 @@
 use super::{fails, kept, strict};
 use crate::log_lines;
 use crate::support::prelude::*;
-use semel::protocol::{Acted, Claim, Claimed, Owner};
+use semel::protocol::Acted;
 
 #[tokio::test]
 async fn a_parked_letter_runs_again_and_goes_when_it_succeeds() {
@@ -24,10 +24,7 @@ async fn a_parked_letter_runs_again_and_goes_when_it_succeeds() {
     bed.task("t1").await;
     assert_eq!(bed.runs(), 2);
     let deliveries = log_lines::heard("delivery", "letter", &id);
-    let outcomes: Vec<_> = deliveries
-        .iter()
-        .map(|line| line["outcome"].as_str().unwrap())
-        .collect();
+    let outcomes = log_lines::all(&deliveries, "outcome");
     assert_eq!(outcomes, ["parked", "ran"]);
     assert_eq!(deliveries[1]["task_name"], "t1");
     let audit = log_lines::heard("audit", "letter", &id);
@@ -57,11 +54,8 @@ async fn a_letter_stays_as_long_as_its_runs_fail() {
     let said = bed.redrive(&id).await;
     assert_eq!((said.status, bed.runs()), (200, 4), "{said:?}");
     assert!(bed.letters().await.is_empty());
-    let closed: Vec<_> = log_lines::heard("audit", "letter", &id)
-        .iter()
-        .map(|line| line["closed"].clone())
-        .collect();
-    assert_eq!(closed, [false, false, true]);
+    let audit = log_lines::heard("audit", "letter", &id);
+    assert_eq!(log_lines::all(&audit, "closed"), [false, false, true]);
 }
 
 #[tokio::test]
@@ -251,23 +245,13 @@ async fn a_run_that_died_is_taken_over_when_its_lease_has_lapsed() {
     let bed = Bed::route(|route| route.final_statuses = vec![422..=422]).await;
     let id = fails(&bed, 422).await;
     let (key, record) = (bed.key().await, bed.record().await);
-    let store = bed.store.kept();
-    assert_eq!(store.redrive(&key).await.unwrap(), Acted::Applied);
-    let claim = Claim {
-        key,
-        fingerprint: record.fingerprint,
-        owner: Owner::random(),
-        lease: Duration::from_secs(2),
-        retention: Duration::from_secs(3600),
-        in_doubt: InDoubt::Retry,
-        max_attempts: None,
-        label: bytes::Bytes::new(),
-    };
-    let claimed = store.claim(&claim).await.unwrap();
-    assert!(matches!(claimed, Claimed::Granted(_)), "{claimed:?}");
+    let redriven = bed.store.kept().redrive(&key).await.unwrap();
+    assert_eq!(redriven, Acted::Applied);
+    let lease = Duration::from_secs(2);
+    bed.claims(key, record.fingerprint, lease).await;
     bed.redrive(&id).await.refused(409, "it is running");
     // Time itself is tested here; the lease is long enough for a busy machine to ask before its end.
-    tokio::time::sleep(claim.lease).await;
+    tokio::time::sleep(lease).await;
     bed.redrive(&id).await.is(200, &json!({"outcome": "ran"}));
     assert_eq!(bed.runs(), 2);
 }

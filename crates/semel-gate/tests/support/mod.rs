@@ -22,23 +22,17 @@ pub(crate) use deliveries::{BROKERS, SENDERS, Sender};
 pub(crate) use handler::{Act, Handler, Say, Seen};
 pub(crate) use store::{Down, Switch};
 
+use prelude::*;
 use semel::key::KeyRule;
-use semel::letter::{Letter, Reason};
-use semel::protocol::{Held, InDoubt, Lease, Record, State};
-use semel::store::{Letters, Store, StoreExt};
-use semel::work::{Backoff, Completes};
-use semel::{Key, Outcome};
-use semel_gate::settings::{
-    Caller, FingerprintRule, LetterLimits, Limits, OnInvalid, Pass, Route, Settings, Source, Terms,
-    Upstream,
-};
+use semel::letter::Letter;
+use semel::protocol::{Claim, Claimed, Held, Lease, Owner, Record};
+use semel::store::{Letters, Store};
+use semel::work::Backoff;
+use semel::{Fingerprint, Key};
+use semel_gate::settings::{Caller, LetterLimits, Limits, Pass, Terms, Upstream};
 use semel_gate::{Server, Unfinished};
 use std::future::Future;
-use std::net::SocketAddr;
-use std::sync::Arc;
-use std::time::Duration;
 use tokio::sync::oneshot;
-use tokio::task::JoinHandle;
 
 /// Nothing in these tests takes longer, unless it hangs.
 const PATIENCE: Duration = Duration::from_secs(15);
@@ -230,6 +224,25 @@ impl Bed {
         let letters = self.letters().await;
         assert_eq!(letters.len(), 1, "{letters:?}");
         letters[0].id.to_string()
+    }
+
+    /// Claims a key, and does nothing with it: a gate that died.
+    pub(crate) async fn claims(&self, key: Key, payload: Fingerprint, lease: Duration) -> Lease {
+        let claim = Claim {
+            key,
+            fingerprint: payload,
+            owner: Owner::random(),
+            lease,
+            retention: Duration::from_secs(3600),
+            in_doubt: InDoubt::Retry,
+            max_attempts: None,
+            label: Bytes::new(),
+        };
+        let claimed = self.store.kept().claim(&claim).await.unwrap();
+        let Claimed::Granted(lease) = claimed else {
+            panic!("{claimed:?}")
+        };
+        lease
     }
 
     /// Completes the one run, as the handler's own transaction does.
