@@ -2,13 +2,18 @@
 
 use crate::support::prelude::*;
 
-#[tokio::test]
-async fn head_does_not_lead_around_a_protected_get() {
-    let bed = Bed::with(|settings| {
-        settings.routes[0].methods = vec![Method::GET];
+/// A gate that passes all but these methods of its route.
+async fn protecting(methods: &[Method]) -> Bed {
+    Bed::with(|settings| {
+        settings.routes[0].methods = methods.to_vec();
         pass(settings, &["/*"]);
     })
-    .await;
+    .await
+}
+
+#[tokio::test]
+async fn head_does_not_lead_around_a_protected_get() {
+    let bed = protecting(&[Method::GET]).await;
     let head = |path: &str| Ask::get(path).method(Method::HEAD);
     assert_eq!(bed.ask(head("/work")).await.status, 405);
     for alike in ["/work/", "/Work", "/work%20"] {
@@ -24,11 +29,7 @@ async fn head_does_not_lead_around_a_protected_get() {
 
 #[tokio::test]
 async fn a_head_that_the_route_lists_is_protected() {
-    let bed = Bed::with(|settings| {
-        settings.routes[0].methods = vec![Method::GET, Method::HEAD];
-        pass(settings, &["/*"]);
-    })
-    .await;
+    let bed = protecting(&[Method::GET, Method::HEAD]).await;
     bed.handler.answers(Say::new(204, ""));
     let ask = Sender::Api.sends("k", "").method(Method::HEAD);
     bed.ask(ask.clone()).await.is(204);

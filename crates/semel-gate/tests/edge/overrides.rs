@@ -8,32 +8,20 @@ fn put_only(settings: &mut Settings) {
     pass(settings, &["/*"]);
 }
 
-const METHOD: [&str; 5] = [
-    "X-HTTP-Method-Override",
-    "X-HTTP-Method",
-    "X-Method-Override",
-    "x_http_method_override",
-    "X.HTTP.Method",
-];
-
-const PATH: [&str; 5] = [
-    "X-Original-URL",
-    "X-Rewrite-URL",
-    "X-Original-URI",
-    "x_original_url",
-    "X.Rewrite.URL",
-];
+const METHOD: &str =
+    "X-HTTP-Method-Override X-HTTP-Method X-Method-Override x_http_method_override X.HTTP.Method";
+const PATH: &str = "X-Original-URL X-Rewrite-URL X-Original-URI x_original_url X.Rewrite.URL";
 
 #[tokio::test]
 async fn a_passed_request_cannot_pretend_to_be_a_protected_one() {
     let bed = Bed::with(put_only).await;
     for path in ["/work", "/work/", "/Work", "/work%20", "/elsewhere"] {
         for method in [Method::POST, Method::GET] {
-            for name in METHOD {
+            for name in METHOD.split(' ') {
                 let ask = Ask::post(path).method(method.clone()).header(name, "PUT");
                 bed.ask(ask).await.is_problem(400, "method-override");
             }
-            for name in PATH {
+            for name in PATH.split(' ') {
                 let ask = Ask::post(path).method(method.clone()).header(name, "/work");
                 bed.ask(ask).await.is_problem(400, "path-override");
             }
@@ -47,9 +35,11 @@ async fn a_passed_request_cannot_pretend_to_be_a_protected_one() {
 #[tokio::test]
 async fn a_protected_request_cannot_pretend_to_be_another_one() {
     let bed = Bed::new().await;
-    let overrides = METHOD.map(|name| (name, "DELETE", "method-override"));
-    let paths = PATH.map(|name| (name, "/other", "path-override"));
-    for (name, value, code) in overrides.into_iter().chain(paths) {
+    let methods = METHOD.split(' ');
+    let methods = methods.map(|name| (name, "DELETE", "method-override"));
+    let paths = PATH.split(' ');
+    let paths = paths.map(|name| (name, "/other", "path-override"));
+    for (name, value, code) in methods.chain(paths) {
         for sender in [Sender::Api, Sender::Task] {
             let ask = sender.sends("k", "{}").header(name, value);
             bed.ask(ask).await.is_problem(400, code);
