@@ -30,7 +30,7 @@ mod commands {
 use args::{Args, Command};
 use clap::{CommandFactory, Parser};
 pub use open_store::open_store;
-use semel_gate::settings::Route;
+use semel_gate::settings::{Route, Verify};
 use semel_prove::report::Conclusion;
 use std::ffi::OsString;
 
@@ -68,9 +68,15 @@ pub fn route_of(text: &str) -> Result<Route, String> {
         return Err(broken.to_string());
     }
     let mut routes = config.settings.routes.into_iter();
-    routes
-        .next()
-        .ok_or_else(|| "the configuration has no route".into())
+    let route = routes.next().ok_or("the configuration has no route")?;
+    if route.verify != Verify::Off {
+        return Err(
+            "senders are verified by the gate alone: leave `verify` out and put a gate in front, or let the platform \
+             check who calls"
+                .into(),
+        );
+    }
+    Ok(route)
 }
 
 /// 64 says that a person must fix the configuration; trying again does not help. 69 says that

@@ -6,6 +6,7 @@ mod flags;
 mod paths;
 mod limits;
 mod letters;
+mod verify;
 
 use crate::support::said::{Said, Says, command};
 use std::path::Path;

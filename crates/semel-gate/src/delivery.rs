@@ -1,6 +1,6 @@
 //! A delivery: one arrival of a task, event or request, read once and the same for every source.
 
-use crate::settings::Source;
+use crate::settings::{Source, Webhook};
 use crate::source::refuse;
 use bytes::Bytes;
 use http::{HeaderMap, HeaderName, Request};
@@ -37,7 +37,7 @@ pub struct Transport {
     pub previous_response: Option<u64>,
     /// Pub/Sub: the whole name of the subscription.
     pub subscription: Option<String>,
-    /// Pub/Sub: the message id; CloudEvents: the event's id.
+    /// Pub/Sub: the message id; CloudEvents: the event's id; webhooks: the id in their headers.
     pub message_id: Option<String>,
     /// Pub/Sub: the ordering key.
     pub ordering_key: Option<String>,
@@ -86,6 +86,10 @@ impl Delivery {
         let plain = match name.split_once(':') {
             Some(("header", "idempotency-key")) => {
                 return crate::source::api::idempotency_key(request.headers());
+            }
+            // Svix spells the same header in its own way.
+            Some(("header", "webhook-id")) if self.source == Source::Webhook(Webhook::Standard) => {
+                self.transport.message_id.as_ref()
             }
             Some(("header", header)) => return single_header(request.headers(), header),
             Some(("attribute", attribute)) => self.attributes.get(attribute),

@@ -36,6 +36,29 @@ pub(crate) fn write(flow: &Flow, outcome: &'static str, status: StatusCode, elap
     );
 }
 
+/// Writes the line of a delivery whose sender is not believed, for this reason.
+pub(crate) fn write_unverified(route: &str, reason: &'static str, status: StatusCode) {
+    tracing::warn!(
+        target: "delivery",
+        route,
+        outcome = "unverified",
+        reason,
+        status = status.as_u16(),
+        "delivery"
+    );
+}
+
+/// Writes the line of a request without a key, which was forwarded unprotected.
+pub(crate) fn write_unprotected(route: &str, status: StatusCode) {
+    tracing::warn!(
+        target: "delivery",
+        route,
+        outcome = "unprotected",
+        status = status.as_u16(),
+        "delivery"
+    );
+}
+
 /// The trace id out of a trace context.
 fn trace_id(traceparent: &str) -> Option<&str> {
     traceparent.split('-').nth(1)

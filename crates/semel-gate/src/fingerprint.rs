@@ -71,7 +71,7 @@ pub fn compared(route: &Route, request: &Request<Bytes>, delivery: &Delivery) ->
             .ce
             .get("datacontenttype")
             .is_none_or(|it| is_json(it)),
-        Source::Api | Source::CloudTasks => {
+        Source::Api | Source::CloudTasks | Source::Webhook(_) => {
             let content_type = single_header(request.headers(), CONTENT_TYPE.as_str());
             content_type.is_ok_and(|it| it.is_some_and(|it| is_json(&it)))
         }
@@ -87,7 +87,9 @@ pub fn compared(route: &Route, request: &Request<Bytes>, delivery: &Delivery) ->
 fn around(route: &Route, request: &Request<Bytes>, delivery: &Delivery) -> Pieces {
     let pieces = Pieces::new().method(request.method().as_str());
     match delivery.source {
-        Source::Api | Source::CloudTasks => pieces.path(path_and_query(request)),
+        Source::Api | Source::CloudTasks | Source::Webhook(_) => {
+            pieces.path(path_and_query(request))
+        }
         // Whoever configured the push put the query there, and `?token=` changes.
         Source::PubSub => attributes(pieces.path(request.uri().path()), route, request, delivery),
         Source::CloudEvents => {

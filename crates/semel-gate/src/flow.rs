@@ -57,9 +57,9 @@ impl Flow {
     pub(crate) async fn read(
         gate: Arc<Gate>,
         route: Arc<RouteState>,
-        request: Request<Bytes>,
+        request: Arc<Request<Bytes>>,
     ) -> Self {
-        let (begun, request) = (Instant::now(), Arc::new(request));
+        let begun = Instant::now();
         let read = {
             let (gate, route, request) = (gate.clone(), route.clone(), request.clone());
             move || {

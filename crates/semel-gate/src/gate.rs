@@ -12,6 +12,7 @@ use crate::path::{AmbiguousPath, LoosePattern, ParsedPath, PathAllowance, PathPa
 use crate::settings::{Pass, Route, Settings};
 use crate::steps;
 use crate::upstream::Client;
+use crate::verify::KeySets;
 use http::Method;
 use semel::Semel;
 use semel::slots::Slots;
@@ -31,6 +32,8 @@ pub(crate) struct Gate {
     pub(crate) letters: Arc<dyn Letters>,
     pub(crate) client: Client,
     pub(crate) header_rules: HeaderRules,
+    /// The keys that tokens are verified with.
+    pub(crate) key_sets: KeySets,
     pub(crate) bodies: Bodies,
     pub(crate) blocking_pool: BlockingPool,
     pub(crate) runs: ActiveRuns,
@@ -102,6 +105,7 @@ impl Gate {
             bodies: Bodies::new(&settings),
             blocking_pool: BlockingPool::new(),
             header_rules: HeaderRules::of(&settings.routes),
+            key_sets: KeySets::of(&settings.routes, &settings.limits),
             runs: ActiveRuns::default(),
             semel: Semel::with_settings(Arc::clone(&store) as _, limits),
             letters: store,
@@ -198,6 +202,14 @@ impl RouteState {
             slots: Slots::new(route.concurrency, route.queue),
             letters: Quota::new(route.letters),
             settings: route.clone(),
+        }
+    }
+
+    /// Where requests go that this route forwards as they are.
+    pub(crate) fn pass(&self) -> Pass {
+        Pass {
+            paths: Vec::new(),
+            upstream: self.settings.upstream.clone(),
         }
     }
 

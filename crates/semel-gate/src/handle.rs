@@ -6,6 +6,7 @@ use crate::flow::Flow;
 use crate::gate::{Gate, RouteState};
 use crate::letters::keep::keep_letter;
 use crate::upstream::Reply;
+use crate::verify::{turned_away, verify_body};
 use bytes::Bytes;
 use http::Request;
 use std::sync::Arc;
@@ -17,6 +18,10 @@ pub(crate) async fn handle(
     route: Arc<RouteState>,
     request: Request<Bytes>,
 ) -> Reply {
+    let request = Arc::new(request);
+    if let Err(why) = verify_body(&gate, &route, &request).await {
+        return turned_away(&gate, &route, why);
+    }
     let mut flow = Flow::read(gate, route, request).await;
     let disposition = match flow.identity.clone() {
         Ok(identity) => flow.run(identity).await,

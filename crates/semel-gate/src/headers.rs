@@ -66,7 +66,7 @@ impl HeaderRules {
     pub(crate) fn of(routes: &[Route]) -> Self {
         let callers = routes.iter().filter_map(|route| match &route.caller {
             Some(Caller::Header(name)) => Some(name.clone()),
-            Some(Caller::Shared) | None => None,
+            Some(Caller::Shared | Caller::Claim(_)) | None => None,
         });
         Self {
             callers: callers.collect(),

@@ -1,6 +1,6 @@
 //! The gate: a reverse proxy that lets each delivery take effect once.
 //!
-//! The way of one delivery: [`source`] reads it, [`naming`] names it, `semel` claims and runs it, `upstream`
+//! The way of one delivery: [`verify`] asks who sent it, [`source`] reads it, [`naming`] names it, `semel` claims and runs it, `upstream`
 //! forwards it to the handler, [`disposition`] says what becomes of it, and [`reply`] tells the sender. `handle`
 //! is that list as one function.
 //!
@@ -26,10 +26,12 @@ mod bodies;
 mod byte_budget;
 mod pace;
 mod silence;
+mod key_missing;
 mod handle;
 mod flow;
 mod blocking_pool;
 mod health;
+pub mod verify;
 pub mod delivery;
 pub mod source;
 pub mod naming;

@@ -1,6 +1,7 @@
 //! Metrics, as Prometheus reads them. No key and no caller is a label.
 
 pub(crate) mod connections;
+mod senders;
 
 use crate::bodies::BodyError;
 use crate::disposition::Disposition;
@@ -16,6 +17,7 @@ use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::{Metric, Registry};
 use semel::letter::Reason;
+use senders::SenderMetrics;
 use std::fmt::Debug;
 use std::hash::Hash;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -41,6 +43,7 @@ pub(crate) struct Metrics {
     upstream_seconds: Seconds<RouteLabel>,
     pub(crate) store_seconds: Seconds<Verb>,
     pub(crate) connections: ConnectionMetrics,
+    pub(crate) senders: SenderMetrics,
     bodies_refused: Family<ReasonLabel, Counter>,
     log_lines_dropped: Counter,
     /// Kept by whoever writes the log.
@@ -165,6 +168,7 @@ impl Metrics {
             ),
             log_lines_dropped: added(r, "log_lines_dropped", "Log lines that nobody took in time"),
             connections: ConnectionMetrics::new(r),
+            senders: SenderMetrics::new(r),
             slot_seconds: added_seconds(
                 r,
                 "slot_seconds",

@@ -5,6 +5,7 @@ use crate::delivery::{Delivery, Invalid, Transport};
 use crate::fingerprint::{Compared, compared, fingerprint};
 use crate::settings::{Caller, Route, Source};
 use crate::source;
+use crate::verify::Claims;
 use bytes::Bytes;
 use http::Request;
 use semel::key::{Delivered, KeyError, KeyRule, Part, Scope};
@@ -173,6 +174,18 @@ fn caller(
                     "caller-missing",
                     format!(
                         "the header {name} is missing: this route tells its callers apart by it; a retry without it fails again"
+                    ),
+                )),
+            }
+        }
+        Some(Caller::Claim(claim)) => {
+            let claims = request.extensions().get::<Claims>();
+            match claims.and_then(|claims| claims.holder(claim)) {
+                Some(holder) => Ok(Some(format!("jwt:{claim}:{holder}"))),
+                None => Err(Invalid::new(
+                    "caller-missing",
+                    format!(
+                        "the token does not say {claim}: this route tells its callers apart by it; a retry without it fails again"
                     ),
                 )),
             }

@@ -8,8 +8,12 @@ use crate::reply::meaning;
 use crate::reply::problem::{Problem, no_room};
 use crate::settings::Source;
 use crate::upstream::SendError;
+use crate::verify::Refusal;
 use http::{Method, StatusCode};
 use std::time::Duration;
+
+/// When to deliver again while an issuer's keys cannot be had.
+const KEYS_RETRY_AFTER: Duration = Duration::from_secs(5);
 
 /// A body that was not read, from this sender as far as a head can tell.
 pub(crate) fn unread(who: Source, why: &BodyError) -> Problem {
@@ -37,6 +41,33 @@ pub(crate) fn unread(who: Source, why: &BodyError) -> Problem {
         ),
     }
 }
+
+/// A sender that is not believed.
+pub(crate) fn unverified(why: Refusal) -> Problem {
+    if why == Refusal::KeysUnavailable {
+        return Problem::new(
+            StatusCode::SERVICE_UNAVAILABLE,
+            "keys-unavailable",
+            "The token cannot be verified now",
+            format!("{}; nothing was run, a retry is safe", why.says()),
+        )
+        .retry_after(KEYS_RETRY_AFTER);
+    }
+    Problem::new(
+        StatusCode::UNAUTHORIZED,
+        "unverified",
+        "The sender is not verified",
+        format!("{}; nothing was run or kept", why.says()),
+    )
+}
+
+/// A handshake of a sender that the route does not name.
+pub(crate) const WEBHOOK_ORIGIN: Problem = Problem::fixed(
+    StatusCode::FORBIDDEN,
+    "webhook-origin",
+    "This origin may not deliver here",
+    "name it in the route's `webhook_origins` if it may",
+);
 
 /// A path that no route names.
 pub(crate) const UNKNOWN_PATH: Problem = Problem::fixed(

@@ -106,7 +106,7 @@ fn first<R>(
 fn acknowledges(source: Source, status: StatusCode) -> bool {
     match source {
         Source::Api => true,
-        Source::CloudTasks => status.is_success(),
+        Source::CloudTasks | Source::Webhook(_) => status.is_success(),
         Source::PubSub | Source::CloudEvents => {
             matches!(status.as_u16(), 102 | 200 | 201 | 202 | 204)
         }

@@ -5,6 +5,7 @@ use crate::connections::Connections;
 use crate::failpoint::{Point, pass};
 use crate::gate::{Gate, Phase, RouteMatch, RouteState};
 use crate::handle::handle;
+use crate::key_missing::{lacks_key, unprotected};
 use crate::letters::reconcile;
 use crate::listener::{Listener, Peer, Serve};
 use crate::map_body::filter_trailers;
@@ -15,7 +16,7 @@ use crate::reply::problem::Problem;
 use crate::settings::{Pass, Settings, Source};
 use crate::silence::Silence;
 use crate::upstream::{Connection, Reply, full, streamed};
-use crate::{admin, headers, health, normalize, pace, refusal, source, steps};
+use crate::{admin, headers, health, normalize, pace, refusal, source, steps, verify};
 use bytes::Bytes;
 use http::header::{CONNECTION, HeaderValue};
 use http::{HeaderMap, Method, Request, Version};
@@ -188,6 +189,10 @@ async fn serve_one(gate: Arc<Gate>, peer: &Peer, request: Request<Incoming>) -> 
         Err(why) => return reject(&why, parts.version),
     };
     let request = Request::from_parts(parts, body);
+    let handshake = verify::answer_handshake(&gate, request.method(), &path, request.headers());
+    if let Some(answer) = handshake {
+        return answer.map(full);
+    }
     match gate.find_route(request.method(), &path) {
         RouteMatch::Protected(route_state) => {
             let route_state = Arc::clone(route_state);
@@ -221,18 +226,22 @@ async fn protected(
     gate: Arc<Gate>,
     peer: &Peer,
     route_state: Arc<RouteState>,
-    request: Request<Incoming>,
+    mut request: Request<Incoming>,
 ) -> Reply {
+    let claims = match verify::verify_head(&gate, &route_state, request.headers_mut()).await {
+        Ok(claims) => claims,
+        Err(why) => return verify::turned_away(&gate, &route_state, why),
+    };
     let who = source::sender_by_head(&route_state.settings.sources, request.headers());
     if passes(&route_state, request.method()) && who == Source::Api {
         if headers::has(request.headers(), headers::IDEMPOTENCY_KEY) {
             return refuse(&refusal::key_unprotected(request.method()));
         }
-        let pass = Pass {
-            paths: Vec::new(),
-            upstream: route_state.settings.upstream.clone(),
-        };
-        return forward(&gate, peer, &pass, request).await;
+        return forward(&gate, peer, &route_state.pass(), request).await;
+    }
+    if who == Source::Api && lacks_key(&route_state.settings, request.headers()) {
+        let reply = forward(&gate, peer, &route_state.pass(), request).await;
+        return unprotected(&gate, &route_state, reply);
     }
     let (mut parts, body) = request.into_parts();
     let bytes_max = route_state.settings.body_bytes_max;
@@ -246,6 +255,9 @@ async fn protected(
     };
     // What the connection left beside the request is not the delivery's.
     parts.extensions.clear();
+    if let Some(claims) = claims {
+        parts.extensions.insert(claims);
+    }
     let request = Request::from_parts(parts, body);
     pass(Point::AfterAccept);
     gate.deliveries

@@ -3,9 +3,14 @@
 
 mod limits;
 pub(crate) mod network;
+mod verify;
 
 pub use limits::Limits;
 pub use network::{Network, NetworkError};
+pub use verify::{
+    Algorithm, Issuer, IssuerKeys, KeyMissing, KeySetUrlError, SignatureRule, TOLERANCE_DEFAULT,
+    TokenRule, Verify, Webhook, key_set_url,
+};
 
 use crate::path::{PathAllowance, PathPattern};
 use http::{Method, StatusCode, Uri};
@@ -80,16 +85,22 @@ pub struct Route {
     pub methods: Vec<Method>,
     /// Who delivers here; with more than one, each request shows whose it is.
     pub sources: Vec<Source>,
+    /// How senders show who they are.
+    pub verify: Verify,
     /// How a caller is told from another, on API routes; without one, API requests are refused.
     pub caller: Option<Caller>,
+    /// What becomes of an API client's request without a key.
+    pub key_missing: KeyMissing,
+    /// Who may ask, in the handshake of CloudEvents webhooks, to deliver here.
+    pub webhook_origins: Vec<String>,
     /// What a repeat is compared by.
     pub fingerprint: FingerprintRule,
     /// Attributes of Pub/Sub messages that are not compared; a star at the end stands for any rest.
     pub fingerprint_ignores: Vec<String>,
     /// JSON pointers that a payload must have.
     pub require: Vec<String>,
-    /// The terms for each source, in the order of [`Source::ALL`].
-    pub terms: [Terms; 4],
+    /// The terms for each source: those of [`Source::ALL`] in their order, then those of webhooks.
+    pub terms: [Terms; 5],
     /// What becomes of a run whose effect may or may not have happened.
     pub in_doubt: InDoubt,
     /// Who records success.
@@ -150,6 +161,8 @@ pub enum Source {
     PubSub,
     /// CloudEvents over HTTP, Eventarc among them.
     CloudEvents,
+    /// A sender of signed webhooks; it has its route to itself.
+    Webhook(Webhook),
 }
 
 /// How a caller is told from another.
@@ -159,6 +172,8 @@ pub enum Caller {
     Shared,
     /// By a header that something trusted in front sets; its name in lower case.
     Header(String),
+    /// By this claim of the verified token.
+    Claim(String),
 }
 
 /// What a repeat of a key is compared by.
@@ -213,12 +228,13 @@ impl Route {
     /// The terms for deliveries of this source.
     #[must_use]
     pub const fn terms(&self, source: Source) -> &Terms {
-        let [api, cloud_tasks, pubsub, cloudevents] = &self.terms;
+        let [api, cloud_tasks, pubsub, cloudevents, webhook] = &self.terms;
         match source {
             Source::Api => api,
             Source::CloudTasks => cloud_tasks,
             Source::PubSub => pubsub,
             Source::CloudEvents => cloudevents,
+            Source::Webhook(_) => webhook,
         }
     }
 
@@ -257,11 +273,11 @@ impl Source {
     pub const fn is_broker(self) -> bool {
         match self {
             Self::Api => false,
-            Self::CloudTasks | Self::PubSub | Self::CloudEvents => true,
+            Self::CloudTasks | Self::PubSub | Self::CloudEvents | Self::Webhook(_) => true,
         }
     }
 
-    /// All of them, in the order of [`Route::terms`].
+    /// Those that can share a route, because each request shows whose it is.
     pub const ALL: [Self; 4] = [Self::Api, Self::CloudTasks, Self::PubSub, Self::CloudEvents];
 
     /// The word for it, in settings, headers and log lines.
@@ -272,6 +288,7 @@ impl Source {
             Self::CloudTasks => "cloud-tasks",
             Self::PubSub => "pubsub",
             Self::CloudEvents => "cloudevents",
+            Self::Webhook(webhook) => webhook.word(),
         }
     }
 }

@@ -8,7 +8,8 @@ pub(crate) mod api;
 mod cloud_tasks;
 mod pubsub;
 mod cloudevents;
-mod json;
+pub(crate) mod webhook;
+pub(crate) mod json;
 
 use crate::delivery::{Delivery, Invalid};
 use crate::settings::Source;
@@ -31,6 +32,7 @@ pub fn read(source: Source, request: &Request<Bytes>) -> Result<Delivery, Invali
         Source::CloudTasks => cloud_tasks::read(request)?,
         Source::PubSub => pubsub::read(request)?,
         Source::CloudEvents => cloudevents::read(request)?,
+        Source::Webhook(sender) => webhook::read(sender, request)?,
     };
     check_lengths(&delivery)?;
     delivery.transport.traceparent = traceparent(request.headers(), &delivery.attributes);
@@ -60,7 +62,7 @@ pub(crate) fn sender_by_head(sources: &[Source], headers: &HeaderMap) -> Source 
         Source::CloudEvents => cloudevents::recognises(headers),
         Source::CloudTasks => cloud_tasks::recognises(headers),
         Source::PubSub => pubsub::has_metadata(headers),
-        Source::Api => false,
+        Source::Api | Source::Webhook(_) => false,
     };
     [Source::CloudEvents, Source::CloudTasks, Source::PubSub]
         .into_iter()

@@ -11,6 +11,7 @@ mod http2;
 mod log_lines;
 
 mod front_end;
+mod verify;
 mod sources;
 mod same_work;
 mod input;

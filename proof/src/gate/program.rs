@@ -12,8 +12,8 @@ use semel::store::Letters;
 use semel::work::{Backoff, Completes};
 use semel_broker::Keep;
 use semel_gate::settings::{
-    Caller, FingerprintRule, LetterLimits, Limits, OnInvalid, RECONCILE_EVERY, Route, Settings,
-    Source, Terms, Upstream,
+    Caller, FingerprintRule, KeyMissing, LetterLimits, Limits, OnInvalid, RECONCILE_EVERY, Route,
+    Settings, Source, Terms, Upstream, Verify,
 };
 use std::future::Future;
 use std::net::{Ipv4Addr, SocketAddr};
@@ -169,14 +169,17 @@ fn route(deployment: &Deployment, address: &GateAddress) -> anyhow::Result<Route
         horizon: None,
         wait: WAIT,
     };
-    let terms = Source::ALL.map(|_| terms.clone());
+    let terms = std::array::from_fn(|_| terms.clone());
     Ok(Route {
         name: "crash".into(),
         path: "/work".parse()?,
         path_allows: Vec::new(),
         methods: Vec::new(),
         sources: Source::ALL.to_vec(),
+        verify: Verify::Off,
         caller: Some(Caller::Shared),
+        key_missing: KeyMissing::Refuse,
+        webhook_origins: Vec::new(),
         fingerprint: FingerprintRule::Full,
         fingerprint_ignores: Vec::new(),
         require: Vec::new(),

@@ -2,6 +2,7 @@
 
 mod route;
 mod fingerprint;
+mod verify;
 mod named;
 mod deployment;
 
@@ -11,7 +12,7 @@ use super::overlaps::covers;
 use super::{Config, Platform};
 use crate::store_url::StoreUrl;
 use semel_gate::path::PathPattern;
-use semel_gate::settings::{Route, Source};
+use semel_gate::settings::{Route, Source, Verify};
 use std::fmt;
 
 /// What was found about a configuration.
@@ -63,7 +64,11 @@ pub(crate) fn check(config: &Config) -> Vec<Finding> {
     found.extend(connections.map(|(verdict, says)| Finding::gate(verdict, says)));
     found.extend(surrounded(config));
     for route in routes {
-        found.extend(route::check(route, config.settings.bodies_bytes_max));
+        found.extend(route::check(
+            route,
+            config.settings.bodies_bytes_max,
+            config.platform,
+        ));
     }
     found
 }
@@ -164,11 +169,13 @@ fn renaming() -> Option<Finding> {
 
 fn trust(config: &Config) -> Option<Finding> {
     let settings = &config.settings;
-    let takes_brokers = |route: &&Route| route.sources != [Source::Api];
-    let routes = settings.routes.iter().filter(takes_brokers);
+    let takes_anybody =
+        |route: &&Route| route.verify == Verify::Off && route.sources != [Source::Api];
+    let routes = settings.routes.iter().filter(takes_anybody);
     let names: Vec<_> = routes.map(|route| route.name.as_str()).collect();
     let says = format!(
-        "the senders' identity is not checked yet on {}: whoever reaches {} can deliver there, so let only your senders reach it",
+        "the senders' identity is not checked on {}: whoever reaches {} can deliver there, so let only your senders reach \
+         it, or let the route check their tokens (verify)",
         names.join(", "),
         settings.listen
     );

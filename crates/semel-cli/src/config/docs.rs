@@ -5,7 +5,7 @@ use super::terms::{RouteTerms, defaults, terms};
 use super::values::written;
 use crate::args::RunArgs;
 use clap::Args;
-use semel_gate::settings::Source;
+use semel_gate::settings::{Source, Webhook};
 use std::time::Duration;
 
 /// The text of `docs/config.md`, with a word in braces for each table.
@@ -41,7 +41,9 @@ fn setting(field: &Field, may_be_set: bool) -> String {
 
 /// `docs/config.md`.
 pub(crate) fn page() -> String {
-    let sources: String = Source::ALL.into_iter().map(source_row).collect();
+    let webhooks = Webhook::ALL.into_iter().map(Source::Webhook);
+    let sources = Source::ALL.into_iter().chain(webhooks);
+    let sources: String = sources.map(source_row).collect();
     let tables = [
         ("{gate}\n", rows(Level::Gate)),
         ("{route}\n", rows(Level::Route)),

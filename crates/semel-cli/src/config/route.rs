@@ -8,13 +8,17 @@ use super::terms::{RouteTerms, terms};
 use super::tree::{Member, Node, Value};
 use super::urls::{base, origin};
 use super::values::{at_least_one, count, duration, list, parsed, size, small_count, switch, text};
+use super::verify;
 use crate::store_url::StoreUrl;
 use http::Uri;
 use semel::key::{KeyRule, Part, SCOPE_BYTES_MAX};
 use semel::store::LEASE_MAX;
 use semel::work::Completes;
 use semel_gate::path::{PathAllowance, PathPattern};
-use semel_gate::settings::{Caller, LetterLimits, Route, Source, Upstream};
+use semel_gate::settings::{
+    Caller, FingerprintRule, KeyMissing, LetterLimits, Route, Source, Terms, Upstream, Verify,
+    Webhook,
+};
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
@@ -77,7 +81,10 @@ fn route(section: &mut Section<'_>, common: &Common) -> Route {
     let path_allows = path_allows(section, path.as_ref());
     let senders = section.value("source", route_values::senders);
     let own = own_terms(section, &senders);
-    let caller = caller(section, &senders, own.key.as_ref());
+    let verify = verify::verify(section, &senders);
+    let caller = caller(section, &senders, own.key.as_ref(), &verify);
+    let webhook = senders.webhook();
+    let sources = sources(senders, caller.is_some());
     let upstream = upstream(section, common);
     let final_statuses = section.list("final", route_values::statuses);
     let undone_statuses = undone(section, &final_statuses);
@@ -87,12 +94,15 @@ fn route(section: &mut Section<'_>, common: &Common) -> Route {
         path: path.unwrap_or(PathPattern::Exact(String::new())),
         path_allows,
         methods: section.list("methods", route_values::method),
-        sources: sources(senders, caller.is_some()),
+        key_missing: key_missing(section, &sources, own.key.as_ref()),
+        webhook_origins: verify::webhook_origins(section, &sources),
+        sources,
+        verify,
         caller,
-        fingerprint: section.value("fingerprint", route_values::fingerprint),
+        fingerprint: fingerprint(section, webhook),
         fingerprint_ignores: section.list("fingerprint_ignores", route_values::attribute_names),
         require: section.list("require", route_values::pointer),
-        terms: Source::ALL.map(|source| terms(source, &own)),
+        terms: all_terms(webhook, &own),
         in_doubt: section.value("in_doubt", route_values::in_doubt),
         completes: completes(section, common),
         final_statuses,
@@ -111,6 +121,37 @@ fn route(section: &mut Section<'_>, common: &Common) -> Route {
         body_bytes_max: section.value("body_bytes_max", size),
         answer_bytes_max: section.value("answer_bytes_max", size),
     }
+}
+
+/// The terms for each source that a route can have. Those of webhooks are never asked for where none comes.
+fn all_terms(webhook: Option<Webhook>, own: &RouteTerms) -> [Terms; 5] {
+    let [api, cloud_tasks, pubsub, cloudevents] = Source::ALL.map(|source| terms(source, own));
+    let webhook = Source::Webhook(webhook.unwrap_or(Webhook::Standard));
+    [api, cloud_tasks, pubsub, cloudevents, terms(webhook, own)]
+}
+
+/// What repeats are compared by. Stripe vouches for its event ids, and counts in each delivery of an event how many
+/// more are to come (`pending_webhooks`): there an honest repeat may differ.
+fn fingerprint(section: &mut Section<'_>, webhook: Option<Webhook>) -> FingerprintRule {
+    match webhook {
+        Some(Webhook::Stripe) if !section.given("fingerprint") => FingerprintRule::Off,
+        Some(_) | None => section.value("fingerprint", route_values::fingerprint),
+    }
+}
+
+/// Without a key nothing is protected: only API clients, who hear what became of their request, may go without.
+fn key_missing(section: &mut Section<'_>, sources: &[Source], key: Option<&KeyRule>) -> KeyMissing {
+    let missing = section.value("key_missing", route_values::key_missing);
+    let is_header = |part: &Part| matches!(part, Part::Named(name) if name.starts_with("header:"));
+    let by_header = key.is_none_or(|key| key.parts().iter().any(is_header));
+    let passes = missing == KeyMissing::Pass;
+    let says =
+        "`key_missing` = \"pass\" is for routes of API clients alone: write source = \"api\"";
+    section.refuse_if(passes && sources != [Source::Api], "key_missing", says);
+    let says = "`key_missing` = \"pass\" looks for the headers of the key, and this key has none: name one, as \
+                \"idempotency-key\" does";
+    section.refuse_if(passes && !by_header, "key_missing", says);
+    missing
 }
 
 /// One path has one spelling; below a path, however a handler reads a spelling, it stays below.
@@ -170,7 +211,7 @@ pub(crate) fn bounded(section: &mut Section<'_>, field: &str, text: &str) {
 
 fn own_terms(section: &mut Section<'_>, senders: &Senders) -> RouteTerms {
     let own = RouteTerms {
-        key: section.take("key", route_values::key_rule),
+        key: section.take("key", |value| route_values::key_rule(value, senders)),
         lease: section.value("lease", duration),
         timeout: section.take("timeout", duration),
         deadline: section.take("deadline", duration),
@@ -195,8 +236,18 @@ fn own_terms(section: &mut Section<'_>, senders: &Senders) -> RouteTerms {
     own
 }
 
-fn caller(section: &mut Section<'_>, senders: &Senders, key: Option<&KeyRule>) -> Option<Caller> {
+fn caller(
+    section: &mut Section<'_>,
+    senders: &Senders,
+    key: Option<&KeyRule>,
+    verify: &Verify,
+) -> Option<Caller> {
     let caller = section.take("caller", route_values::caller);
+    let of_token = matches!(caller, Some(Caller::Claim(_)));
+    let says = "`caller`: a claim says who somebody is only in a verified token: write verify = \"google\" or an \
+                issuer's URL, too";
+    let unverified = of_token && !matches!(verify, Verify::Token(_)) && !section.given("verify");
+    section.refuse_if(unverified, "caller", says);
     let chosen_by_clients = Part::Named("header:idempotency-key".into());
     let by_client = key.is_some_and(|key| key.parts().contains(&chosen_by_clients));
     let from_clients = match senders {
@@ -205,8 +256,8 @@ fn caller(section: &mut Section<'_>, senders: &Senders, key: Option<&KeyRule>) -
     };
     let missing = (from_clients || by_client) && !section.given("caller");
     let says = "`caller` is missing: clients choose their own keys, and one caller must never receive another's \
-                stored answer; write caller = \"header:NAME\" (a header that something trusted in front sets), or \
-                \"shared\" for one trusted client";
+                stored answer; write caller = \"header:NAME\" (a header that something trusted in front sets), \
+                \"jwt:sub\" where `verify` checks tokens, or \"shared\" for one trusted client";
     section.refuse_if(missing, "caller", says);
     caller
 }

@@ -7,7 +7,7 @@ use semel::key::{KeyRule, Part};
 use semel::protocol::InDoubt;
 use semel::work::{Backoff, Completes};
 use semel_gate::path::PathAllowance;
-use semel_gate::settings::{Caller, FingerprintRule, OnInvalid, Source};
+use semel_gate::settings::{Caller, FingerprintRule, KeyMissing, OnInvalid, Source, Webhook};
 use std::ops::RangeInclusive;
 
 /// Who delivers to a route.
@@ -18,9 +18,6 @@ pub(crate) enum Senders {
     /// These.
     Named(Vec<Source>),
 }
-
-/// Senders that sign what they send: without a check of the signature anybody could be them.
-const SIGNED: [&str; 4] = ["stripe", "github", "shopify", "standard-webhooks"];
 
 /// Methods that can carry work or ask about it.
 const METHODS: [Method; 7] = [
@@ -35,6 +32,21 @@ const METHODS: [Method; 7] = [
 
 /// Which statuses can be failures.
 const FAILURES: RangeInclusive<u16> = 300..=599;
+
+// === impl Senders ===
+
+impl Senders {
+    /// The sender of signed webhooks that has the route to itself.
+    pub(crate) fn webhook(&self) -> Option<Webhook> {
+        match self {
+            Self::Named(sources) => sources.iter().find_map(|source| match source {
+                Source::Webhook(webhook) => Some(*webhook),
+                Source::Api | Source::CloudTasks | Source::PubSub | Source::CloudEvents => None,
+            }),
+            Self::Auto => None,
+        }
+    }
+}
 
 /// The routes, still to be read.
 pub(crate) fn routes(value: &Value) -> Read<Vec<Value>> {
@@ -65,7 +77,7 @@ pub(crate) fn senders(value: &Value) -> Read<Senders> {
             _ => Ok(Senders::Named(vec![source(value)?])),
         };
     };
-    let sources = list(source)(value)?;
+    let sources = list(broker_or_client)(value)?;
     if sources.is_empty() {
         return Wrong::says(value, "the list is empty: name at least one source");
     }
@@ -81,37 +93,62 @@ pub(crate) fn senders(value: &Value) -> Read<Senders> {
 
 fn source(value: &Value) -> Read<Source> {
     let text = text(value)?;
-    unsigned(value, &text)?;
-    let known = Source::ALL.into_iter().find(|source| source.word() == text);
+    let webhooks = Webhook::ALL.into_iter().map(Source::Webhook);
+    let known = Source::ALL
+        .into_iter()
+        .chain(webhooks)
+        .find(|source| source.word() == text);
     Wrong::unless(value, known, || {
         let help = "write \"auto\", \"api\", \"cloud-tasks\", \"pubsub\" or \"cloudevents\", or a list of \
-                    the latter";
+                    the latter; or \"stripe\", \"github\", \"shopify\" or \"standard-webhooks\"";
         format!("{text:?} is not a source: {help}")
     })
 }
 
-pub(crate) fn key_rule(value: &Value) -> Read<KeyRule> {
+/// A source that shares its route with others.
+fn broker_or_client(value: &Value) -> Read<Source> {
+    let source = source(value)?;
+    let shares = !matches!(source, Source::Webhook(_));
+    Wrong::unless(value, shares.then_some(source), || {
+        format!(
+            "{source} signs what it sends, and has its route to itself: write source = \"{source}\""
+        )
+    })
+}
+
+pub(crate) fn key_missing(value: &Value) -> Read<KeyMissing> {
+    word(
+        value,
+        &[("refuse", KeyMissing::Refuse), ("pass", KeyMissing::Pass)],
+    )
+}
+
+/// A key's rule. The one of a sender that signs is for that sender: anybody else could name its events.
+pub(crate) fn key_rule(value: &Value, senders: &Senders) -> Read<KeyRule> {
     if let Node::Text(text) = &value.node {
-        unsigned(value, text)?;
+        let named = Webhook::ALL.into_iter().find(|it| it.word() == text);
+        let foreign = named.filter(|it| senders.webhook() != Some(*it));
+        let says = || {
+            format!(
+                "nobody would check who sends: write source = {text:?}, which checks its signature"
+            )
+        };
+        Wrong::unless(value, foreign.is_none().then_some(()), says)?;
         return parsed(value);
     }
     let parts = list(text)(value)?;
     KeyRule::new(parts.iter().map(String::as_str)).or_else(|error| Wrong::says(value, error))
 }
 
-/// Refuses senders whose signatures nobody checks yet.
-fn unsigned(value: &Value, text: &str) -> Read<()> {
-    Wrong::unless(value, (!SIGNED.contains(&text)).then_some(()), || {
-        format!(
-            "{text} is not supported yet: its signature would not be checked, so anybody could deliver"
-        )
-    })
-}
-
 pub(crate) fn caller(value: &Value) -> Read<Caller> {
     let text = text(value)?;
     if text == "shared" {
         return Ok(Caller::Shared);
+    }
+    if let Some(claim) = text.strip_prefix("jwt:") {
+        let says = || "\"jwt:\" names no claim: write \"jwt:sub\" or \"jwt:email\"";
+        let claim = (!claim.is_empty()).then(|| Caller::Claim(claim.into()));
+        return Wrong::unless(value, claim, says);
     }
     let name = text
         .strip_prefix("header:")
@@ -120,7 +157,8 @@ pub(crate) fn caller(value: &Value) -> Read<Caller> {
         Some(Ok(name)) => Ok(Caller::Header(name.as_str().into())),
         Some(Err(_)) => Wrong::says(value, format!("{text:?} names no header")),
         None => {
-            let help = "write \"header:NAME\", or \"shared\" for one trusted client";
+            let help = "write \"jwt:sub\" (a claim of the verified token), \"header:NAME\", or \"shared\" for one \
+                        trusted client";
             Wrong::says(value, format!("{text:?} tells no callers apart: {help}"))
         }
     }
@@ -196,7 +234,7 @@ pub(crate) fn on_invalid(value: &Value) -> Read<OnInvalid> {
 }
 
 /// One of a few words.
-fn word<T: Clone>(value: &Value, words: &[(&str, T)]) -> Read<T> {
+pub(super) fn word<T: Clone>(value: &Value, words: &[(&str, T)]) -> Read<T> {
     let text = text(value)?;
     let known = words.iter().find(|(word, _)| *word == text);
     Wrong::unless(value, known.map(|(_, meaning)| meaning.clone()), || {

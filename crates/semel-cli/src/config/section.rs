@@ -3,7 +3,7 @@
 
 use super::fields::{Fallback, Field, Level};
 use super::mistakes::{Location, Mistakes};
-use super::tree::{self, Member, Value};
+use super::tree::{self, Member, Node, Value};
 use super::values::{Read, Wrong, list};
 
 /// One section while it is read.
@@ -48,6 +48,12 @@ impl<'a> Section<'a> {
     /// Whether somebody wrote it.
     pub(crate) fn given(&self, name: &str) -> bool {
         self.member(name).is_some()
+    }
+
+    /// Whether somebody wrote a list with nothing in it.
+    pub(crate) fn is_empty_list(&self, name: &str) -> bool {
+        let node = self.member(name).map(|member| &member.value.node);
+        matches!(node, Some(Node::List(items)) if items.is_empty())
     }
 
     /// The value that was given; otherwise none, and a mistake where the field is needed.

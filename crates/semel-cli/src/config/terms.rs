@@ -1,7 +1,7 @@
 //! Terms: what depends on who delivers, with the defaults of each source.
 
 use semel::key::KeyRule;
-use semel_gate::settings::{Source, Terms};
+use semel_gate::settings::{Source, Terms, Webhook};
 use std::time::Duration;
 
 /// What a route says itself; it holds for every source of the route.
@@ -65,7 +65,7 @@ pub(crate) fn terms(source: Source, own: &RouteTerms) -> Terms {
 /// Tasks only the longest pause between two attempts counts.
 fn horizon(source: Source, own: &RouteTerms, deadline: Option<Duration>) -> Option<Duration> {
     match source {
-        Source::Api | Source::PubSub | Source::CloudEvents => {
+        Source::Api | Source::PubSub | Source::CloudEvents | Source::Webhook(_) => {
             own.horizon.or(defaults(source).horizon)
         }
         Source::CloudTasks => {
@@ -107,5 +107,22 @@ pub(crate) const fn defaults(source: Source) -> SourceDefaults {
             horizon: Some(DAY),
             wait: seconds(30),
         },
+        Source::Webhook(webhook) => SourceDefaults {
+            key: webhook.word(),
+            deadline: Some(webhook_deadline(webhook)),
+            retention: seconds(7 * 24 * 3600),
+            // Stripe tries for three days, and what GitHub delivered in the last three can be delivered again.
+            horizon: Some(seconds(3 * 24 * 3600)),
+            wait: seconds(30),
+        },
+    }
+}
+
+/// When the sender of a webhook gives up on one delivery.
+const fn webhook_deadline(webhook: Webhook) -> Duration {
+    match webhook {
+        Webhook::Shopify => seconds(5),
+        Webhook::Stripe | Webhook::GitHub => seconds(10),
+        Webhook::Standard => seconds(15),
     }
 }

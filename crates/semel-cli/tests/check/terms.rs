@@ -14,7 +14,7 @@ fn the_inequalities_are_proved_or_named_for_each_source() {
         "proved   route orders, pubsub: retention 7d ≥ horizon 7d",
         "proved   route orders, cloudevents: retention 24h ≥ horizon 24h",
         "holds its key for 39s at the most",
-        "warning  the senders' identity is not checked yet on orders",
+        "warning  the senders' identity is not checked on orders",
         "note     a route's name and the namespace enter every key",
         "note     route orders: requests of API clients are refused",
     ] {

@@ -50,7 +50,7 @@ pub fn meaning(route: &Route, source: Source, status: StatusCode) -> Meaning {
 /// What an answer means where doubt is tried again.
 fn default_meaning(source: Source, status: StatusCode) -> Meaning {
     match source {
-        Source::CloudTasks | Source::PubSub | Source::CloudEvents => {
+        Source::CloudTasks | Source::PubSub | Source::CloudEvents | Source::Webhook(_) => {
             if status.is_success() {
                 Meaning::Success
             } else {

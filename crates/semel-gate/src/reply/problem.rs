@@ -72,7 +72,7 @@ impl Problem {
     }
 
     /// Asks for a pause, in whole seconds.
-    const fn retry_after(mut self, pause: Duration) -> Self {
+    pub(crate) const fn retry_after(mut self, pause: Duration) -> Self {
         self.retry_after = Some(pause);
         self
     }

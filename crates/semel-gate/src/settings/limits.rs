@@ -47,6 +47,16 @@ pub struct Limits {
     pub admin_connections_max: usize,
     /// The most connections at once for steps: handlers in hand, a few each.
     pub steps_connections_max: usize,
+    /// How long fetching an issuer's key set may take. 5 s: a document of a few KiB.
+    pub keys_within: Duration,
+    /// How often a key set is fetched at the most, once there is one. 60 s: tokens with made-up key ids cost the issuer
+    /// one request a minute, and a new key is found within that time.
+    pub keys_every: Duration,
+    /// How often it is asked for while there is none.
+    pub keys_retry_every: Duration,
+    /// How long a key set is used after it was fetched while no other can be had. 24 h: an outage of the issuer stops
+    /// nobody, and a key that was withdrawn is not trusted for longer than a day.
+    pub keys_kept_max: Duration,
 }
 
 impl Default for Limits {
@@ -66,6 +76,10 @@ impl Default for Limits {
             parts: 4,
             admin_connections_max: 64,
             steps_connections_max: 256,
+            keys_within: Duration::from_secs(5),
+            keys_every: Duration::from_secs(60),
+            keys_retry_every: Duration::from_secs(1),
+            keys_kept_max: Duration::from_secs(24 * 3600),
         }
     }
 }

@@ -14,11 +14,11 @@ const MEMBERS_MAX: usize = 256;
 
 /// The wanted members of an object.
 #[derive(Debug)]
-pub(super) struct Members<'a>(BTreeMap<String, &'a RawValue>);
+pub(crate) struct Members<'a>(BTreeMap<String, &'a RawValue>);
 
 /// Why there are none.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum JsonError {
+pub(crate) enum JsonError {
     /// It begins as something else than an object.
     NotAnObject,
     /// It begins as an object, and then is not JSON.
@@ -30,7 +30,7 @@ pub(super) enum JsonError {
 }
 
 /// Reads an object and keeps the members whose names are wanted.
-pub(super) fn members(
+pub(crate) fn members(
     text: &[u8],
     wanted: impl Fn(&str) -> bool,
 ) -> Result<Members<'_>, JsonError> {
@@ -53,7 +53,7 @@ pub(super) fn members(
 }
 
 /// The text of a JSON string; `None` for every other value and for lone surrogates.
-pub(super) fn text(value: &RawValue) -> Option<Cow<'_, str>> {
+pub(crate) fn text(value: &RawValue) -> Option<Cow<'_, str>> {
     let quoted = value.get();
     let inside = quoted.strip_prefix('"')?.strip_suffix('"')?;
     if inside.contains('\\') {
@@ -69,18 +69,18 @@ struct Collect<F>(F);
 
 impl<'a> Members<'a> {
     /// A member; `null` is the same as none.
-    pub(super) fn get(&self, name: &str) -> Option<&'a RawValue> {
+    pub(crate) fn get(&self, name: &str) -> Option<&'a RawValue> {
         self.get_even_null(name)
             .filter(|value| value.get() != "null")
     }
 
     /// A member, `null` or not.
-    pub(super) fn get_even_null(&self, name: &str) -> Option<&'a RawValue> {
+    pub(crate) fn get_even_null(&self, name: &str) -> Option<&'a RawValue> {
         self.0.get(name).copied()
     }
 
     /// All of them.
-    pub(super) fn iter(&self) -> impl Iterator<Item = (&str, &'a RawValue)> {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (&str, &'a RawValue)> {
         self.0.iter().map(|(name, value)| (name.as_str(), *value))
     }
 }
@@ -89,7 +89,7 @@ impl<'a> Members<'a> {
 
 impl JsonError {
     /// The refusal, where `what` names the object and `fix` says what to do.
-    pub(super) fn refuse(&self, what: &str, fix: &str) -> Invalid {
+    pub(crate) fn refuse(&self, what: &str, fix: &str) -> Invalid {
         match self {
             Self::NotAnObject => refuse(
                 "json-not-object",

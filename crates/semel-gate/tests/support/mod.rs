@@ -29,7 +29,9 @@ use semel::protocol::{Claim, Claimed, Held, Lease, Owner, Record};
 use semel::store::{Letters, Store};
 use semel::work::Backoff;
 use semel::{Fingerprint, Key};
-use semel_gate::settings::{Caller, LetterLimits, Limits, Pass, Terms, Upstream};
+use semel_gate::settings::{
+    Caller, KeyMissing, LetterLimits, Limits, Pass, Terms, Upstream, Verify,
+};
 use semel_gate::{Server, Unfinished};
 use std::future::Future;
 use tokio::sync::oneshot;
@@ -343,7 +345,10 @@ pub(crate) fn route(name: &str, path: &str, handler: SocketAddr) -> Route {
         path_allows: Vec::new(),
         methods: Vec::new(),
         sources: Source::ALL.to_vec(),
+        verify: Verify::Off,
         caller: Some(Caller::Header("x-caller".into())),
+        key_missing: KeyMissing::Refuse,
+        webhook_origins: Vec::new(),
         fingerprint: FingerprintRule::Full,
         fingerprint_ignores: Vec::new(),
         require: Vec::new(),
@@ -352,6 +357,7 @@ pub(crate) fn route(name: &str, path: &str, handler: SocketAddr) -> Route {
             terms("cloud-tasks"),
             terms("pubsub"),
             terms("cloudevents"),
+            terms("standard-webhooks"),
         ],
         in_doubt: InDoubt::Retry,
         completes: Completes::Run,

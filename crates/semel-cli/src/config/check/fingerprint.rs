@@ -1,19 +1,25 @@
 //! What becomes of other work under a known key.
 
 use super::{Judgement, Verdict};
-use semel_gate::settings::{FingerprintRule, Route, Source};
+use semel_gate::settings::{FingerprintRule, Route, Source, Webhook};
 
 /// What a mismatch does, so that nobody learns it from a letter.
 pub(super) fn mismatch(source: Source, route: &Route) -> (Verdict, String) {
     let differs = match (&route.fingerprint, source) {
+        (FingerprintRule::Off, Source::Webhook(Webhook::Stripe)) => {
+            let says = "what the event id names is not compared: Stripe vouches for it, and counts in each delivery of \
+                        an event how many more are to come";
+            return (Verdict::Note, says.into());
+        }
         (FingerprintRule::Off, _) => {
             let says = "fingerprint = \"off\": other work under a known key is answered as a duplicate, and is lost";
             return (Verdict::Warning, says.into());
         }
         (FingerprintRule::Payload, _) => "payload",
-        (FingerprintRule::Full | FingerprintRule::With(_), Source::Api | Source::CloudTasks) => {
-            "method, path, query or payload"
-        }
+        (
+            FingerprintRule::Full | FingerprintRule::With(_),
+            Source::Api | Source::CloudTasks | Source::Webhook(_),
+        ) => "method, path, query or payload",
         (FingerprintRule::Full | FingerprintRule::With(_), Source::PubSub) => {
             "method, path, attribute or data"
         }
@@ -23,7 +29,7 @@ pub(super) fn mismatch(source: Source, route: &Route) -> (Verdict, String) {
     };
     let becomes = match source {
         Source::Api => "is refused with 422",
-        Source::CloudTasks | Source::PubSub | Source::CloudEvents => {
+        Source::CloudTasks | Source::PubSub | Source::CloudEvents | Source::Webhook(_) => {
             "is a mismatch: it is kept as a letter and answered 200, or 409 while the first still runs or waits"
         }
     };
@@ -47,7 +53,7 @@ pub(super) fn unwrapped(source: Source, route: &Route) -> Judgement {
 pub(super) fn ignores(route: &Route, sources: &[Source]) -> Judgement {
     let has_attributes = |source: &Source| match source {
         Source::PubSub | Source::CloudEvents => true,
-        Source::Api | Source::CloudTasks => false,
+        Source::Api | Source::CloudTasks | Source::Webhook(_) => false,
     };
     let compares = match &route.fingerprint {
         FingerprintRule::Full | FingerprintRule::With(_) => true,

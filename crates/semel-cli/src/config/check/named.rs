@@ -23,7 +23,7 @@ const OF_ONE_CONNECTION: [&str; 11] = [
 pub(super) fn caller(route: &Route) -> Judgement {
     let name = match &route.caller {
         Some(Caller::Header(name)) => name,
-        Some(Caller::Shared) | None => return None,
+        Some(Caller::Shared | Caller::Claim(_)) | None => return None,
     };
     if name == "idempotency-key" {
         let says = "caller = \"header:idempotency-key\" tells no callers apart: whoever guesses a key would receive \

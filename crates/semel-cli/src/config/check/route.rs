@@ -1,20 +1,30 @@
 //! What must hold for each route and each of its sources.
 
-use super::{Finding, Judgement, Verdict, fingerprint, named};
+use super::{Finding, Judgement, Verdict, fingerprint, named, verify};
+use crate::config::Platform;
 use crate::config::terms::MARGIN;
 use crate::config::values::written;
 use semel::key::Part;
 use semel::store::RESULT_BYTES_MAX;
-use semel_gate::settings::{Caller, Route, Source, Terms};
+use semel_gate::settings::{Caller, Route, Source, Terms, Webhook};
 use std::time::Duration;
 
 /// All findings about a route.
-pub(super) fn check(route: &Route, bodies_bytes_max: usize) -> Vec<Finding> {
+pub(super) fn check(
+    route: &Route,
+    bodies_bytes_max: usize,
+    platform: Option<Platform>,
+) -> Vec<Finding> {
     let mut found: Vec<_> = [
         body(route, bodies_bytes_max),
         answer(route),
         callers(route),
         named::caller(route),
+        verify::caller(route),
+        verify::issuer(route, platform),
+        verify::webhook(route),
+        verify::handshake(route),
+        verify::unprotected(route),
         fingerprint::ignores(route, &route.sources),
         fingerprint::reading(route, bodies_bytes_max),
         part(route, bodies_bytes_max),
@@ -114,7 +124,7 @@ const fn horizon_is(source: Source) -> &'static str {
     match source {
         Source::CloudTasks => "max_backoff to the queue's own, when that is shorter",
         Source::PubSub => "horizon to the subscription's message retention, when that is shorter",
-        Source::Api | Source::CloudEvents => {
+        Source::Api | Source::CloudEvents | Source::Webhook(_) => {
             "horizon to how long the sender really tries, when that is shorter"
         }
     }
@@ -123,7 +133,9 @@ const fn horizon_is(source: Source) -> &'static str {
 fn wait(source: Source, terms: &Terms) -> Judgement {
     let deadline = match source {
         Source::Api => return None,
-        Source::CloudTasks | Source::PubSub | Source::CloudEvents => terms.deadline?,
+        Source::CloudTasks | Source::PubSub | Source::CloudEvents | Source::Webhook(_) => {
+            terms.deadline?
+        }
     };
     let holds = terms.wait < deadline;
     let (wait, given_up) = (written(terms.wait), written(deadline));
@@ -196,7 +208,7 @@ fn callers(route: &Route) -> Judgement {
             let says = "requests of API clients are refused, because no caller is named; deliveries of brokers are taken";
             Verdict::Note.when(route.sources.len() > 1, says)
         }
-        (Some(Caller::Shared | Caller::Header(_)), true) => {
+        (Some(Caller::Shared | Caller::Header(_) | Caller::Claim(_)), true) => {
             let says = "only requests of API clients are taken: a delivery of a broker is read as one of theirs; to take \
                         both, name them: source = [\"api\", \"pubsub\"]";
             Verdict::Note.when(route.sources == [Source::Api], says)
@@ -256,7 +268,12 @@ fn carries(source: Source, name: &str) -> bool {
     match kind {
         "task-name" | "queue" => source == Source::CloudTasks,
         "subscription" | "attribute" => source == Source::PubSub,
-        "message-id" | "ce" => matches!(source, Source::PubSub | Source::CloudEvents),
+        "ce" => matches!(source, Source::PubSub | Source::CloudEvents),
+        "message-id" => match source {
+            Source::PubSub | Source::CloudEvents => true,
+            Source::Webhook(webhook) => webhook != Webhook::Stripe,
+            Source::Api | Source::CloudTasks => false,
+        },
         _ => true,
     }
 }
