@@ -9,6 +9,7 @@ mod support;
 mod fleet;
 mod handler;
 mod steps;
+mod verify;
 mod python;
 mod paused;
 mod pending;
