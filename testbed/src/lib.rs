@@ -11,6 +11,7 @@ mod redis;
 mod pgbouncer;
 mod rabbitmq;
 mod shared;
+mod certificates;
 mod python;
 mod node;
 mod emulator;
@@ -20,6 +21,7 @@ mod server;
 mod clock;
 mod command;
 
+pub use certificates::{Certificate, Certificates, Validity};
 pub use command::run;
 pub use emulator::{CLOUD_TASKS_EMULATOR, cloud_tasks_emulator};
 pub use node::node;

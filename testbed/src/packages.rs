@@ -37,6 +37,7 @@ pub fn missing_packages() -> Vec<&'static str> {
         ("redis-server", redis_server()),
         ("pgbouncer", pgbouncer()),
         ("libfaketime", clock::library()),
+        ("openssl", find_program("openssl")),
     ])
 }
 
