@@ -1,5 +1,6 @@
 //! The connections: as many as were set, made when needed, and a bound on every wait.
 
+use crate::dialler::Dialler;
 use crate::errors::QueryError;
 use crate::settings::{PostgresSettings, Target};
 use crate::statement::Statement;
@@ -17,7 +18,7 @@ use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep_until, timeout};
 use tokio_postgres::error::SqlState;
 use tokio_postgres::types::{ToSql, Type};
-use tokio_postgres::{Config, NoTls, Row};
+use tokio_postgres::{Config, Row};
 
 /// The pause after the first failure to connect; it doubles with each further one.
 const RECONNECT_PAUSE_MIN: Duration = Duration::from_millis(50);
@@ -47,8 +48,8 @@ pub(crate) struct Lent<'a> {
 }
 
 /// Dials, and after a failure not at once again.
-#[derive(Default)]
-struct Dialler {
+struct PacedDialler {
+    dialler: Dialler,
     pace: Arc<Mutex<Pace>>,
 }
 
@@ -63,11 +64,16 @@ struct Pace {
 impl Connections {
     /// Makes the pool; nothing is dialled yet.
     pub(crate) fn new(settings: &PostgresSettings, target: &Target) -> Result<Self, Error> {
-        let hosts = u32::try_from(target.config.get_hosts().len().max(1)).unwrap_or(1);
+        let hosts = target.dialler.hosts_count();
         let recycling = ManagerConfig {
             recycling_method: RecyclingMethod::Fast,
         };
-        let manager = Manager::from_connect(target.config.clone(), Dialler::default(), recycling);
+        let dialler = PacedDialler {
+            dialler: target.dialler.clone(),
+            pace: Arc::default(),
+        };
+        // The dialler has the settings of each host; those of the pool are not asked for.
+        let manager = Manager::from_connect(Config::new(), dialler, recycling);
         let pool = Pool::builder(manager)
             .max_size(settings.pool_size)
             .runtime(Runtime::Tokio1)
@@ -198,11 +204,11 @@ impl Lent<'_> {
     }
 }
 
-// === impl Dialler ===
+// === impl PacedDialler ===
 
-impl Connect for Dialler {
-    fn connect(&self, config: &Config) -> Pin<Box<dyn Future<Output = Dialled> + Send + '_>> {
-        let (config, pace) = (config.clone(), Arc::clone(&self.pace));
+impl Connect for PacedDialler {
+    fn connect(&self, _: &Config) -> Pin<Box<dyn Future<Output = Connected> + Send + '_>> {
+        let (dialler, pace) = (self.dialler.clone(), Arc::clone(&self.pace));
         Box::pin(async move {
             let not_before = pace
                 .lock()
@@ -211,22 +217,16 @@ impl Connect for Dialler {
             if let Some(moment) = not_before {
                 sleep_until(moment).await;
             }
-            let dialled = config.connect(NoTls).await;
+            let dialled = dialler.dial().await;
             pace.lock()
                 .unwrap_or_else(PoisonError::into_inner)
                 .note(dialled.is_ok());
-            let (client, connection) = dialled?;
-            let task = tokio::spawn(async move {
-                if let Err(error) = connection.await {
-                    tracing::debug!(%error, "a connection to PostgreSQL ended");
-                }
-            });
-            Ok((client, task))
+            dialled.map(|dialled| (dialled.client, dialled.task))
         })
     }
 }
 
-type Dialled = Result<(tokio_postgres::Client, JoinHandle<()>), tokio_postgres::Error>;
+type Connected = Result<(tokio_postgres::Client, JoinHandle<()>), tokio_postgres::Error>;
 
 // === impl Pace ===
 

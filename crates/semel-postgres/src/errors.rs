@@ -1,5 +1,6 @@
 //! What went wrong, by what to do next.
 
+use crate::tls;
 use deadpool_postgres::PoolError;
 use deadpool_postgres::TimeoutType;
 use semel::Error;
@@ -150,6 +151,14 @@ pub(crate) fn held() -> Error {
 fn by_class(class: &str, error: &tokio_postgres::Error, place: &str) -> Error {
     let what = words(error);
     match class {
+        "28" if what.contains("certificate") => denied(
+            place,
+            &what,
+            "set sslcert and sslkey in the URL to a certificate of this user",
+        ),
+        "28" if what.contains("no encryption") => {
+            denied(place, &what, "set sslmode=verify-full in the URL")
+        }
         // Wrong user, password or database; a right that is missing; tables that are not there.
         "28" => denied(place, &what, "fix user and password of the URL"),
         "3D" => denied(place, &what, "create the database, or fix the URL"),
@@ -173,6 +182,15 @@ fn without_code(error: &tokio_postgres::Error, place: &str) -> Error {
     let what = words(error);
     if what.contains("password missing") {
         return denied(place, &what, "put the password into the URL");
+    }
+    if what.contains("channel binding") {
+        let to_do = "connect with TLS (sslmode=verify-full), or leave channel_binding=require out";
+        return denied(place, &what, to_do);
+    }
+    if let Some(what) = tls::lasting_failure(error) {
+        return Error::denied(format!(
+            "{place}: {what}; nothing was sent, a retry is safe and fails until that is done"
+        ));
     }
     unavailable(place, &what)
 }

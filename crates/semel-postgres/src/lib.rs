@@ -31,12 +31,20 @@
 //! Rust, from any other language `SELECT semel.complete(key, fence, status, body)`, last before
 //! COMMIT. Code that has no run calls `SELECT semel.once(name)`, which is true exactly once.
 //!
+//! # TLS
+//!
+//! The URL says it in libpq's words: `sslmode` (`disable`, `allow`, `prefer`, `require`, `verify-ca`,
+//! `verify-full`; `prefer` unless set), `sslrootcert` (a PEM file, or `system`), `sslcert` and `sslkey`.
+//! Only `verify-full` makes sure who answers: `postgres://db/shop?sslmode=verify-full&sslrootcert=ca.pem`.
+//! Files are read when the store is opened, and nowhere else than where the URL says.
+//!
 //! # Behind a pooler
 //!
 //! With [`PostgresSettings::pooler`] nothing is expected of a session, so PgBouncer may hand each
 //! transaction to another connection.
 
 mod settings;
+mod tls_options;
 mod store;
 mod claims;
 mod writes;
@@ -48,6 +56,9 @@ mod ready;
 mod complete_in;
 mod retry;
 mod connections;
+mod dialler;
+mod tls;
+mod channel_binding;
 mod statement;
 mod wire;
 mod errors;

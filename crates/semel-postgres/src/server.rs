@@ -6,7 +6,7 @@ use semel::Error;
 use std::time::Duration;
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
-use tokio_postgres::{Client, NoTls};
+use tokio_postgres::Client;
 
 /// The oldest version whose scans by page (`ctid` ranges) sweep needs.
 const VERSION_MIN: i32 = 14;
@@ -20,6 +20,7 @@ pub(crate) struct Session {
     pub(crate) client: Client,
     task: JoinHandle<()>,
     place: String,
+    encryption: &'static str,
 }
 
 // === impl Session ===
@@ -27,21 +28,19 @@ pub(crate) struct Session {
 impl Session {
     pub(crate) async fn open(target: &Target, limit: Duration) -> Result<Self, Error> {
         let place = target.place.clone();
-        let Ok(dialled) = timeout(limit, target.config.connect(NoTls)).await else {
+        let dialler = &target.dialler;
+        let limit = limit * dialler.hosts_count();
+        let Ok(dialled) = timeout(limit, dialler.dial()).await else {
             return Err(unavailable(
                 &place,
                 &format!("connecting took longer than {limit:?}"),
             ));
         };
-        let (client, connection) = dialled.map_err(|error| QueryError::at_start(error, &place))?;
-        let task = tokio::spawn(async move {
-            if let Err(error) = connection.await {
-                tracing::debug!(%error, "a connection to PostgreSQL ended");
-            }
-        });
+        let dialled = dialled.map_err(|error| QueryError::at_start(error, &place))?;
         Ok(Self {
-            client,
-            task,
+            encryption: dialler.describe(dialled.encrypted),
+            client: dialled.client,
+            task: dialled.task,
             place,
         })
     }
@@ -54,6 +53,11 @@ impl Session {
 
     pub(crate) fn start_error(&self, error: tokio_postgres::Error) -> Error {
         QueryError::at_start(error, &self.place)
+    }
+
+    /// Who can read along, in one sentence.
+    pub(crate) fn encryption(&self) -> &'static str {
+        self.encryption
     }
 
     pub(crate) fn place(&self) -> &str {

@@ -1,10 +1,12 @@
 //! Where PostgreSQL is and how it is used: data, checked whole before anything is dialled.
 
+use crate::dialler::Dialler;
+use crate::tls_options;
 use semel::Error;
 use std::fmt;
 use std::time::Duration;
 use tokio_postgres::Config;
-use tokio_postgres::config::{Host, SslMode};
+use tokio_postgres::config::Host;
 
 /// The most connections of one store: a server has a few hundred for everybody.
 const POOL_SIZE_MAX: usize = 256;
@@ -36,7 +38,8 @@ const SESSION: &str = "-c default_transaction_isolation=read\\ committed -c lock
 /// ```
 #[derive(Clone)]
 pub struct PostgresSettings {
-    /// `postgres://[user[:password]@]host[:port][/database][?options]`.
+    /// `postgres://[user[:password]@]host[:port][,host[:port]…][/database][?options]`. A host that is a
+    /// directory (`?host=/run/postgresql`, or `%2Frun%2Fpostgresql` as host) is that of a Unix socket.
     pub url: String,
     /// How many connections this store opens at the most: 4 unless set.
     pub pool_size: usize,
@@ -67,7 +70,7 @@ pub struct PostgresSettings {
 /// A target that makes sense.
 #[derive(Clone)]
 pub(crate) struct Target {
-    pub(crate) config: Config,
+    pub(crate) dialler: Dialler,
     /// Where it is, for messages: without user and password.
     pub(crate) place: String,
 }
@@ -90,6 +93,22 @@ impl PostgresSettings {
             connect_timeout: Duration::from_secs(3),
             answer_timeout: Duration::from_secs(10),
         }
+    }
+
+    /// Whether all settings make sense, the files of the URL included. Nothing is dialled.
+    ///
+    /// ```
+    /// use semel_postgres::PostgresSettings;
+    ///
+    /// let settings = PostgresSettings::new("postgres://db/shop?sslmode=verify-full");
+    /// let error = settings.validate().unwrap_err().to_string();
+    /// assert!(error.contains("sslmode=verify-full needs sslrootcert"), "{error}");
+    /// ```
+    ///
+    /// # Errors
+    /// `Invalid`, with what is wrong.
+    pub fn validate(&self) -> Result<(), Error> {
+        self.target().map(drop)
     }
 
     /// Where to connect, if all settings make sense.
@@ -116,12 +135,9 @@ impl PostgresSettings {
             TIMEOUT_MAX,
         )?;
         within("grace", self.grace, GRACE_MIN, semel::store::RETENTION_MAX)?;
-        let mut config = self.config()?;
-        if config.get_ssl_mode() == SslMode::Require {
-            return wrong(
-                "sslmode=require (TLS) is not built in: connect through a TLS tunnel on this host",
-            );
-        }
+        let (url, options) = tls_options::split(&self.url).or_else(|what| wrong(&what))?;
+        let mut config = config(&url)?;
+        let tls = options.judge().or_else(|what| wrong(&what))?;
         let place = place(&config);
         config.connect_timeout(self.connect_timeout);
         if config.get_application_name().is_none() {
@@ -132,23 +148,25 @@ impl PostgresSettings {
             let options = format!("{given} {SESSION}");
             config.options(options.trim());
         }
-        Ok(Target { config, place })
+        let dialler = Dialler::new(&config, tls, self.connect_timeout);
+        let dialler = dialler.or_else(wrong)?;
+        Ok(Target { dialler, place })
     }
+}
 
-    fn config(&self) -> Result<Config, Error> {
-        match self.url.split_once("://").map(|(scheme, _)| scheme) {
-            // The parser's own words could repeat the password.
-            Some("postgres" | "postgresql") => self.url.parse().or_else(|_| {
-                wrong(
-                    "the URL is not a postgres://[user[:password]@]host[:port][/database][?options]; \
-                     write special characters of user and password as %XX",
-                )
-            }),
-            Some(scheme) => wrong(&format!(
-                "the URL has the scheme {scheme}://, a PostgreSQL store begins with postgres://"
-            )),
-            None => wrong("the URL has no scheme, a PostgreSQL store begins with postgres://"),
-        }
+fn config(url: &str) -> Result<Config, Error> {
+    match url.split_once("://").map(|(scheme, _)| scheme) {
+        // The parser's own words could repeat the password.
+        Some("postgres" | "postgresql") => url.parse().or_else(|_| {
+            wrong(
+                "the URL is not a postgres://[user[:password]@]host[:port][/database][?options]; \
+                 write special characters of user and password as %XX",
+            )
+        }),
+        Some(scheme) => wrong(&format!(
+            "the URL has the scheme {scheme}://, a PostgreSQL store begins with postgres://"
+        )),
+        None => wrong("the URL has no scheme, a PostgreSQL store begins with postgres://"),
     }
 }
 
@@ -240,7 +258,51 @@ mod tests {
         assert!(url("shop").contains("no scheme"));
         assert!(url("postgres://u:s3cret@h:port/d").contains("postgres://[user"));
         assert!(url("postgres://u:x@h/d?s3cret=1").contains("postgres://[user"));
-        assert!(url("postgres://u:s3cret@h/d?sslmode=require").contains("sslmode=require"));
+        assert!(url("postgres:///d?user=s3cret").contains("names no host"));
+        assert!(url("postgres://u:s3cret@a,b/d?port=1").contains("ports"));
+    }
+
+    #[test]
+    fn what_is_asked_of_tls_is_judged_before_anything_is_dialled() {
+        let url = |options: &str| {
+            let url = format!("postgres://u:s3cret@h/d?{options}");
+            refused(move |s| s.url = url)
+        };
+        for (options, says) in [
+            (
+                "sslmode=on",
+                "sslmode=on is not one of disable, allow, prefer",
+            ),
+            (
+                "sslmode=verify-full",
+                "sslmode=verify-full needs sslrootcert",
+            ),
+            ("sslmode=verify-ca", "sslmode=verify-ca needs sslrootcert"),
+            (
+                "sslmode=require&sslrootcert=system",
+                "sslmode=require is too weak for sslrootcert=system",
+            ),
+            (
+                "sslmode=require&sslrootcert=/no/ca.pem",
+                "sslrootcert: /no/ca.pem cannot be read",
+            ),
+            ("sslmode=prefer&sslcert=/no/c.pem", "sslcert needs sslkey"),
+            ("sslmode=prefer&sslkey=/no/k.pem", "sslkey needs sslcert"),
+            (
+                "sslcert=/no/c.pem&sslkey=/no/k.pem",
+                "sslcert and sslkey: /no/c.pem cannot be read",
+            ),
+            ("sslcrl=/no/crl.pem", "sslcrl is not supported"),
+            ("sslpassword=s3cret", "sslpassword is not supported"),
+            ("sslnegotiation=direct", "sslnegotiation is not supported"),
+            (
+                "target_session_attrs=standby",
+                "target_session_attrs=standby is not supported",
+            ),
+        ] {
+            let message = url(options);
+            assert!(message.contains(says), "{options}: {message}");
+        }
     }
 
     #[test]

@@ -25,6 +25,7 @@ pub struct PostgresStore {
     failures: Writes,
     grace: Duration,
     durability: String,
+    encryption: &'static str,
 }
 
 // === impl PostgresStore ===
@@ -51,6 +52,7 @@ impl PostgresStore {
         let target = settings.target()?;
         let mut session = Session::open(&target, settings.connect_timeout).await?;
         let durability = session.check().await?;
+        let encryption = session.encryption();
         let ready = if settings.migrate {
             migrate::bring_up_to_date(&mut session).await.map(|_| ())
         } else {
@@ -68,7 +70,15 @@ impl PostgresStore {
             connections,
             grace: settings.grace,
             durability,
+            encryption,
         })
+    }
+
+    /// Who else can read what goes to the server and back, in one sentence: whether the first connection had
+    /// TLS, and what was checked.
+    #[must_use]
+    pub fn encryption(&self) -> &str {
+        self.encryption
     }
 
     /// How much a crash of the server can lose, in one sentence.
