@@ -6,15 +6,16 @@
 use crate::errors;
 use crate::eviction;
 use crate::settings::RedisSettings;
+use crate::tls::Tls;
 use redis::aio::MultiplexedConnection;
 use redis::{
-    AsyncConnectionConfig, Cmd, ConnectionAddr, ConnectionInfo, Pipeline, RedisConnectionInfo,
-    RedisError, Value,
+    AsyncConnectionConfig, Cmd, ConnectionAddr, Pipeline, RedisConnectionInfo, RedisError, Value,
 };
 use semel::Error;
 use std::fmt;
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
 use tokio::sync::Mutex;
 use tokio::task::JoinHandle;
@@ -34,6 +35,7 @@ const PAUSE_MAX: Duration = Duration::from_secs(1);
 pub(crate) struct Target {
     host: String,
     port: u16,
+    tls: Option<Tls>,
     user: RedisConnectionInfo,
     config: AsyncConnectionConfig,
     connect_timeout: Duration,
@@ -75,7 +77,8 @@ struct Outage {
 // === impl Target ===
 
 impl Target {
-    pub(crate) fn new(info: &ConnectionInfo, settings: &RedisSettings) -> Result<Self, Error> {
+    pub(crate) fn new(settings: &RedisSettings) -> Result<Self, Error> {
+        let (info, tls) = settings.place()?;
         let ConnectionAddr::Tcp(host, port) = info.addr() else {
             return Err(Error::bug("a redis:// URL is not TCP"));
         };
@@ -84,6 +87,7 @@ impl Target {
         Ok(Self {
             host: host.clone(),
             port: *port,
+            tls,
             user: info.redis_settings().clone(),
             config: AsyncConnectionConfig::new()
                 .set_response_timeout(Some(patience))
@@ -99,7 +103,12 @@ impl Target {
     pub(crate) async fn dial(&self) -> Result<OpenConnection, RedisError> {
         let dialled = tokio::time::timeout(self.connect_timeout, self.connect()).await;
         dialled.map_err(|_| {
-            let what = format!("no connection within {:?}", self.connect_timeout);
+            // Redis without TLS waits for the rest of what it takes for a command.
+            let hint = match &self.tls {
+                Some(_) => ": look whether it speaks TLS on this port",
+                None => "",
+            };
+            let what = format!("no connection within {:?}{hint}", self.connect_timeout);
             RedisError::from(std::io::Error::other(what))
         })?
     }
@@ -107,6 +116,17 @@ impl Target {
     async fn connect(&self) -> Result<OpenConnection, RedisError> {
         let stream = TcpStream::connect((self.host.as_str(), self.port)).await?;
         stream.set_nodelay(true)?;
+        match &self.tls {
+            None => self.greet(stream).await,
+            Some(tls) => self.greet(tls.shake_hands(stream).await?).await,
+        }
+    }
+
+    /// Says who we are, and which database we mean.
+    async fn greet<S>(&self, stream: S) -> Result<OpenConnection, RedisError>
+    where
+        S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+    {
         let config = self.config.clone();
         let connecting = MultiplexedConnection::new_with_config(&self.user, stream, config);
         let (connection, driver) = Box::pin(connecting).await?;

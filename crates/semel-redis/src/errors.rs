@@ -1,5 +1,6 @@
 //! One translation: what Redis or the connection to it said → what the caller should do next.
 
+use crate::tls;
 use redis::{ErrorKind, RedisError};
 use semel::Error;
 use std::time::Duration;
@@ -72,6 +73,12 @@ fn meaning(error: &RedisError, address: &str, patience: Duration) -> Error {
 
 /// The error of a connection that could not be made.
 pub(crate) fn error_at_dial(problem: &RedisError, address: &str) -> Error {
+    if let Some(what) = tls::lasting_failure(problem) {
+        return Error::denied(format!(
+            "Redis at {address}: {what}; nothing was sent, a repeat is safe and fails until that is done"
+        ))
+        .caused_by(problem.clone());
+    }
     let meaning = match forbids(problem) {
         Some(what) => Error::denied(format!(
             "Redis at {address} {what} ({}); nothing was sent, a repeat is safe",
@@ -94,7 +101,13 @@ pub(crate) fn error_at_start(problem: &RedisError, address: &str, patience: Dura
         .caused_by(problem.clone());
     }
     if refusal(problem).is_none() {
-        return error_at_dial(problem, address);
+        return match error_at_dial(problem, address) {
+            Error::Denied(why) => Error::Invalid(why),
+            other @ (Error::Unavailable(_)
+            | Error::Invalid(_)
+            | Error::Corrupt(_)
+            | Error::Bug(_)) => other,
+        };
     }
     match error(problem, address, patience) {
         Error::Denied(why) => Error::Unavailable(why),

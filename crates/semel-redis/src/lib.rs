@@ -51,6 +51,7 @@ mod answer;
 mod list;
 mod connections;
 mod connection;
+mod tls;
 mod replicas;
 mod library;
 mod start;

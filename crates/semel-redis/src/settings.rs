@@ -1,5 +1,6 @@
 //! Where Redis is and how it is used: data, checked whole before anything is dialled.
 
+use crate::tls::{self, Tls};
 use redis::{ConnectionInfo, IntoConnectionInfo};
 use semel::Error;
 use std::fmt;
@@ -30,7 +31,9 @@ const TIMEOUT_MAX: Duration = Duration::from_secs(60);
 /// ```
 #[derive(Clone)]
 pub struct RedisSettings {
-    /// `redis://[user:password@]host[:port][/database]`.
+    /// `redis://[user:password@]host[:port][/database]`, or with TLS `rediss://…`, which takes
+    /// `?ssl_ca_certs=FILE` (whom to believe, unless those that this machine believes), `ssl_certfile` and
+    /// `ssl_keyfile` (our own certificate).
     pub url: String,
     /// How every key begins, so that installations can share a server: `sml` unless set. Letters,
     /// digits, `_`, `-` and `.`.
@@ -75,8 +78,24 @@ impl RedisSettings {
         }
     }
 
+    /// Whether all settings make sense, the files of the URL included. Nothing is dialled.
+    ///
+    /// ```
+    /// use semel_redis::RedisSettings;
+    ///
+    /// let settings = RedisSettings::new("rediss://cache/0?ssl_ca_certs=no/such/ca.pem");
+    /// let error = settings.validate().unwrap_err().to_string();
+    /// assert!(error.contains("no/such/ca.pem cannot be read"), "{error}");
+    /// ```
+    ///
+    /// # Errors
+    /// `Invalid`, with what is wrong.
+    pub fn validate(&self) -> Result<(), Error> {
+        self.place().map(drop)
+    }
+
     /// Where to connect, if all settings make sense.
-    pub(crate) fn validate(&self) -> Result<ConnectionInfo, Error> {
+    pub(crate) fn place(&self) -> Result<(ConnectionInfo, Option<Tls>), Error> {
         validate_prefix(&self.prefix)?;
         if self.connections == 0 || self.connections > CONNECTIONS_MAX {
             return wrong(&format!(
@@ -92,20 +111,13 @@ impl RedisSettings {
                 return wrong("wait_replicas waits for 0 replicas; leave it out instead");
             }
         }
-        self.target()
-    }
-
-    fn target(&self) -> Result<ConnectionInfo, Error> {
-        match self.url.split_once("://").map(|(scheme, _)| scheme) {
-            Some("redis") => self.url.as_str().into_connection_info().or_else(|_| {
-                // The parser's own words could repeat the password.
-                wrong("the URL is not a redis://[user:password@]host[:port][/database]")
-            }),
-            Some("rediss") => wrong(
-                "rediss:// (TLS) is not built in: use redis:// through a TLS tunnel on this host",
-            ),
-            Some(_) | None => wrong("the URL of a Redis store begins with redis://"),
-        }
+        let (url, options) = tls::split(&self.url).or_else(|what| wrong(&what))?;
+        // The parser's own words could repeat the password.
+        let info = url.as_str().into_connection_info().or_else(|_| {
+            wrong("the URL is not a redis://[user:password@]host[:port][/database]")
+        })?;
+        let tls = options.map(|options| options.judge(&info)).transpose();
+        Ok((info, tls.or_else(|what| wrong(&what))?))
     }
 }
 

@@ -50,7 +50,7 @@ impl RedisStore {
     /// # }
     /// ```
     pub async fn connect(settings: RedisSettings) -> Result<Self, Error> {
-        let target = Target::new(&settings.validate()?, &settings)?;
+        let target = Target::new(&settings)?;
         let names = Names::new(&settings.prefix);
         let look = Operation::Look(Key::from_bytes([0; 32]));
         let probe = Command::of(&names, &look).sent;
