@@ -59,14 +59,12 @@ pub(crate) async fn open(
             (Arc::new(store), says)
         }
         StoreUrl::Postgres(url) => {
-            let mut settings = PostgresSettings::new(url);
-            settings.pooler = options.pooler;
-            settings.relaxed_claims = options.relaxed_claims;
+            let mut settings = postgres(url, options);
             settings.migrate = schema == Schema::BroughtUpToDate;
             let store = PostgresStore::connect(settings)
                 .await
                 .context("the PostgreSQL store")?;
-            let says = format!("PostgreSQL; {}", store.durability());
+            let says = format!("PostgreSQL; {}; {}", store.durability(), store.encryption());
             (Arc::new(store), says)
         }
         StoreUrl::Redis(url) => {
@@ -78,4 +76,23 @@ pub(crate) async fn open(
         }
     };
     Ok(Opened { store, says })
+}
+
+/// What opening a store would refuse before it dials anything: its URL, and the files that it names.
+///
+/// # Errors
+/// Those of the store; the message names it without its password.
+pub(crate) fn judge(url: &StoreUrl, options: StoreOptions) -> Result<(), semel::Error> {
+    match url {
+        StoreUrl::Embedded(_) => Ok(()),
+        StoreUrl::Postgres(url) => postgres(url, options).validate(),
+        StoreUrl::Redis(url) => RedisSettings::new(url).validate(),
+    }
+}
+
+fn postgres(url: &str, options: StoreOptions) -> PostgresSettings {
+    let mut settings = PostgresSettings::new(url);
+    settings.pooler = options.pooler;
+    settings.relaxed_claims = options.relaxed_claims;
+    settings
 }

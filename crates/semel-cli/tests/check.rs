@@ -7,6 +7,7 @@ mod paths;
 mod limits;
 mod letters;
 mod verify;
+mod tls;
 
 use crate::support::said::{Said, Says, command};
 use std::path::Path;

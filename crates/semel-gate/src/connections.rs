@@ -56,6 +56,16 @@ impl Connections {
 // === impl WatchedConnection ===
 
 impl WatchedConnection {
+    /// What comes of something that is of no more use once connections are to finish.
+    pub(crate) async fn unless_closing<T>(&self, future: impl Future<Output = T>) -> Option<T> {
+        let mut closing = self.closing.clone();
+        tokio::select! {
+            biased;
+            () = told_to_close(&mut closing) => None,
+            done = future => Some(done),
+        }
+    }
+
     /// Serves a connection to its end: its own, the gate's, or that of our patience.
     pub(crate) async fn serve_to_end<C>(mut self, connection: C)
     where

@@ -17,6 +17,7 @@ use http::Method;
 use semel::Semel;
 use semel::slots::Slots;
 use semel::store::Letters;
+use semel_tls::FileError;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use tokio::sync::watch;
@@ -86,7 +87,13 @@ pub(crate) enum RouteMatch<'a> {
 // === impl Gate ===
 
 impl Gate {
-    pub(crate) fn new(settings: Settings, store: Arc<dyn Letters>, steps: SocketAddr) -> Self {
+    /// # Errors
+    /// When a file of the settings cannot be read; the message names it.
+    pub(crate) fn new(
+        settings: Settings,
+        store: Arc<dyn Letters>,
+        steps: SocketAddr,
+    ) -> Result<Self, FileError> {
         let route_state =
             |route| Arc::new(RouteState::new(route, steps::url(&settings, route, steps)));
         let routes: Vec<_> = settings.routes.iter().map(route_state).collect();
@@ -100,8 +107,8 @@ impl Gate {
             answer_bytes_max: usize::MAX,
             ..semel::Settings::default()
         };
-        Self {
-            client: Client::new(),
+        Ok(Self {
+            client: Client::new(&settings)?,
             bodies: Bodies::new(&settings),
             blocking_pool: BlockingPool::new(),
             header_rules: HeaderRules::of(&settings.routes),
@@ -115,7 +122,7 @@ impl Gate {
             store: StoreHealth::default(),
             routes,
             settings,
-        }
+        })
     }
 
     /// Where a request belongs. A path that only looks like a route's goes nowhere: neither to that

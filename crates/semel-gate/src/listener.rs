@@ -1,6 +1,10 @@
 //! Listening: what the three addresses of a gate have in common. Connections are counted, all of them
 //! and those of one address.
 
+mod tls;
+
+pub(crate) use tls::Acceptor;
+
 use crate::activity::{Activity, TrackedBody};
 use crate::address_limits::{AddressLimits, AddressPermit, TooMany};
 use crate::bodies::{Bodies, ConnectionBudget};
@@ -21,6 +25,7 @@ use std::future::Future;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::sleep;
@@ -43,6 +48,7 @@ pub(crate) struct Listener {
     bodies: Bodies,
     limits: Arc<Limits>,
     counts: ConnectionMetrics,
+    tls: Option<Acceptor>,
 }
 
 /// Answers requests.
@@ -96,7 +102,13 @@ impl Listener {
             bodies: bodies.clone(),
             limits: Arc::new(limits.clone()),
             counts: gate.metrics.connections.clone(),
+            tls: None,
         }
+    }
+
+    /// The same, which speaks TLS alone.
+    pub(crate) fn with_tls(self, tls: Option<Acceptor>) -> Self {
+        Self { tls, ..self }
     }
 
     /// Takes connections for ever.
@@ -115,13 +127,19 @@ impl Listener {
                     };
                     let peer = self.peer(peer, &place);
                     let watched = self.watched(&peer, connections);
-                    let (server, io) = (server.clone(), TokioIo::new(stream));
-                    let service = service_fn(move |request| {
-                        answer(server.clone(), Arc::clone(&peer), request)
-                    });
-                    let connection = builder.serve_connection(io, service).into_owned();
+                    let (builder, server) = (builder.clone(), server.clone());
+                    let (tls, within) = (self.tls.clone(), self.limits.head_within);
                     connections.spawn(async move {
-                        watched.serve_to_end(connection).await;
+                        match tls {
+                            None => converse(&builder, server, peer, stream, watched).await,
+                            Some(tls) => {
+                                let shaken =
+                                    watched.unless_closing(tls.accept(stream, within)).await;
+                                if let Some(stream) = shaken.flatten() {
+                                    converse(&builder, server, peer, stream, watched).await;
+                                }
+                            }
+                        }
                         drop(place);
                     });
                 }
@@ -216,6 +234,22 @@ fn builder(limits: &Limits, http2: bool) -> auto::Builder<TokioExecutor> {
         .max_concurrent_streams(STREAMS_MAX)
         .max_header_list_size(u32::try_from(head::BYTES_MAX).unwrap_or(u32::MAX));
     if http2 { builder } else { builder.http1_only() }
+}
+
+/// Answers what comes over a connection, to its end.
+async fn converse<S, I>(
+    builder: &auto::Builder<TokioExecutor>,
+    server: S,
+    peer: Arc<Peer>,
+    stream: I,
+    watched: WatchedConnection,
+) where
+    S: Serve,
+    I: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+{
+    let service = service_fn(move |request| answer(server.clone(), Arc::clone(&peer), request));
+    let connection = builder.serve_connection(TokioIo::new(stream), service);
+    watched.serve_to_end(connection.into_owned()).await;
 }
 
 async fn answer(

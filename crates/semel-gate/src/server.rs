@@ -7,7 +7,7 @@ use crate::gate::{Gate, Phase, RouteMatch, RouteState};
 use crate::handle::handle;
 use crate::key_missing::{lacks_key, unprotected};
 use crate::letters::reconcile;
-use crate::listener::{Listener, Peer, Serve};
+use crate::listener::{Acceptor, Listener, Peer, Serve};
 use crate::map_body::filter_trailers;
 use crate::normalize::Rejection;
 use crate::reply::cors::CorsGrant;
@@ -41,6 +41,7 @@ const LAST_REPLIES: Duration = Duration::from_millis(500);
 pub struct Server {
     gate: Arc<Gate>,
     deliveries: TcpListener,
+    tls: Option<Acceptor>,
     admin: TcpListener,
     steps: TcpListener,
 }
@@ -65,15 +66,19 @@ impl Server {
     /// Takes the addresses of the settings.
     ///
     /// # Errors
-    /// When one of them cannot be had; the message names it.
+    /// When one of them cannot be had, or a certificate cannot be read; the message names it.
     pub async fn bind(settings: Settings, store: Arc<dyn Letters>) -> io::Result<Self> {
+        let tls = settings.tls.as_ref().map(Acceptor::new);
+        let tls = tls.transpose().map_err(io::Error::other)?;
         let deliveries = listen("listen", settings.listen).await?;
         let admin = listen("admin", settings.admin).await?;
         let steps = listen("steps", settings.steps).await?;
         let steps_address = steps.local_addr()?;
+        let gate = Gate::new(settings, store, steps_address).map_err(io::Error::other)?;
         Ok(Self {
-            gate: Arc::new(Gate::new(settings, store, steps_address)),
+            gate: Arc::new(gate),
             deliveries,
+            tls,
             admin,
             steps,
         })
@@ -117,16 +122,21 @@ impl Server {
         let sweep = tokio::spawn(health::sweep(Arc::clone(&gate)));
         let watch = tokio::spawn(health::watch(Arc::clone(&gate)));
         let reconciler = tokio::spawn(reconcile::run(Arc::clone(&gate)));
+        let renewal = self.tls.clone().map(|tls| tokio::spawn(tls.keep_current()));
         let connections = Connections::default();
         let most = gate.settings.connections_max;
         let deliveries = Listener::new(&gate, self.deliveries, "deliveries", most);
+        let deliveries = deliveries.with_tls(self.tls);
         tokio::select! {
             () = deliveries.serve(Deliveries(Arc::clone(&gate)), &connections) => {}
             () = stop => {}
         }
         drop(deliveries);
         let left = drain(&gate, connections).await;
-        for task in [admin, steps, sweep, watch, reconciler] {
+        for task in [admin, steps, sweep, watch, reconciler]
+            .into_iter()
+            .chain(renewal)
+        {
             task.abort();
         }
         left

@@ -3,10 +3,12 @@
 
 mod limits;
 pub(crate) mod network;
+mod tls;
 mod verify;
 
 pub use limits::Limits;
 pub use network::{Network, NetworkError};
+pub use tls::{CERTIFICATE_RELOAD_EVERY, IdentityFiles, ListenerTls};
 pub use verify::{
     Algorithm, Issuer, IssuerKeys, KeyMissing, KeySetUrlError, SignatureRule, TOLERANCE_DEFAULT,
     TokenRule, Verify, Webhook, key_set_url,
@@ -20,6 +22,7 @@ use semel::work::{Backoff, Completes};
 use std::fmt;
 use std::net::SocketAddr;
 use std::ops::RangeInclusive;
+use std::path::PathBuf;
 use std::time::Duration;
 
 /// A whole gate.
@@ -27,6 +30,8 @@ use std::time::Duration;
 pub struct Settings {
     /// Where deliveries arrive.
     pub listen: SocketAddr,
+    /// What senders are shown there; without it they come without TLS.
+    pub tls: Option<ListenerTls>,
     /// Where operators and Prometheus ask.
     pub admin: SocketAddr,
     /// What an operator must show; needed when `admin` is not a loopback address.
@@ -212,8 +217,11 @@ pub struct LetterLimits {
 /// Where a handler listens.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Upstream {
-    /// `http://host:port`, without a path.
+    /// `http://host:port` or `https://host:port`, without a path.
     pub base: Uri,
+    /// The PEM file of the roots that are believed of a handler with `https`; without it, those that this
+    /// machine believes.
+    pub ca: Option<PathBuf>,
     /// Whether it speaks HTTP/2 without TLS.
     pub h2c: bool,
 }

@@ -1,11 +1,12 @@
 //! The handler: sending it a request, and telling apart what was sent from what was not.
 
 mod h2c;
+mod https;
 
 use crate::bodies::BodyBuffer;
 use crate::headers::toward_client;
 use crate::map_body::filter_trailers;
-use crate::settings::Upstream;
+use crate::settings::{Settings, Upstream};
 use bytes::Bytes;
 use http::uri::PathAndQuery;
 use http::{Request, Response, Uri};
@@ -16,8 +17,13 @@ use hyper::body::Incoming;
 use hyper_util::client::legacy;
 use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::{TokioExecutor, TokioTimer};
+use rustls::AlertDescription;
+use semel_tls::FileError;
+use std::collections::HashMap;
 use std::error::Error as _;
+use std::path::PathBuf;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
@@ -42,12 +48,18 @@ pub(crate) type BoxError = Box<dyn std::error::Error + Send + Sync>;
 /// Sends requests to handlers.
 #[derive(Clone, Debug)]
 pub(crate) struct Client {
-    kept: PooledClient,
-    fresh: PooledClient,
+    http: Pools<HttpConnector>,
+    /// Those with TLS, by the file of their roots: who is believed on one route is a stranger on another.
+    https: Arc<HashMap<Option<PathBuf>, Pools<https::HttpsConnector>>>,
     h2c: h2c::H2c,
 }
 
-type PooledClient = legacy::Client<HttpConnector, AnyBody>;
+/// Connections that were used before, and new ones.
+#[derive(Clone, Debug)]
+struct Pools<C> {
+    kept: legacy::Client<C, AnyBody>,
+    fresh: legacy::Client<C, AnyBody>,
+}
 
 /// Which connection a request may take.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -81,21 +93,25 @@ pub(crate) enum AnswerBody {
 // === impl Client ===
 
 impl Client {
-    pub(crate) fn new() -> Self {
-        let build = |idle_max| {
-            legacy::Client::builder(TokioExecutor::new())
-                .pool_timer(TokioTimer::new())
-                .pool_idle_timeout(IDLE_MAX)
-                .pool_max_idle_per_host(idle_max)
-                // The default sends a POST again.
-                .retry_canceled_requests(false)
-                .build(connector())
-        };
-        Self {
-            kept: build(IDLE_CONNECTIONS_MAX),
-            fresh: build(0),
-            h2c: h2c::H2c::new(),
+    /// One that reaches all handlers of a gate.
+    ///
+    /// # Errors
+    /// When roots cannot be read; the message names the file.
+    pub(crate) fn new(settings: &Settings) -> Result<Self, FileError> {
+        let routes = settings.routes.iter().map(|route| &route.upstream);
+        let passed = settings.pass.iter().map(|pass| &pass.upstream);
+        let mut https = HashMap::new();
+        for upstream in routes.chain(passed).filter(|upstream| upstream.is_https()) {
+            if !https.contains_key(&upstream.ca) {
+                let connector = https::HttpsConnector::new(connector(), &upstream.verify())?;
+                https.insert(upstream.ca.clone(), Pools::new(&connector));
+            }
         }
+        Ok(Self {
+            http: Pools::new(&connector()),
+            https: Arc::new(https),
+            h2c: h2c::H2c::new(),
+        })
     }
 
     /// Sends a request; its URI names path and query, `upstream` the rest.
@@ -110,14 +126,48 @@ impl Client {
         }
         *request.uri_mut() = target(&upstream.base, request.uri());
         *request.version_mut() = http::Version::HTTP_11;
+        if !upstream.is_https() {
+            return self.http.send(connection, request).await;
+        }
+        let pools = self.https.get(&upstream.ca);
+        let pools = pools.expect("the roots of every handler were read at the start");
+        pools.send(connection, request).await
+    }
+}
+
+// === impl Pools ===
+
+impl<C> Pools<C>
+where
+    C: legacy::connect::Connect + Clone + Send + Sync + 'static,
+{
+    fn new(connector: &C) -> Self {
+        let build = |idle_max| {
+            legacy::Client::builder(TokioExecutor::new())
+                .pool_timer(TokioTimer::new())
+                .pool_idle_timeout(IDLE_MAX)
+                .pool_max_idle_per_host(idle_max)
+                // The default sends a POST again.
+                .retry_canceled_requests(false)
+                .build(connector.clone())
+        };
+        Self {
+            kept: build(IDLE_CONNECTIONS_MAX),
+            fresh: build(0),
+        }
+    }
+
+    async fn send(
+        &self,
+        connection: Connection,
+        request: Request<AnyBody>,
+    ) -> Result<Response<Incoming>, SendError> {
         let sender = match connection {
             Connection::Kept => &self.kept,
             Connection::Fresh => &self.fresh,
         };
-        sender
-            .request(request)
-            .await
-            .map_err(|error| SendError::by(&error))
+        let sent = sender.request(request).await;
+        sent.map_err(|error| SendError::by(&error))
     }
 }
 
@@ -143,6 +193,12 @@ impl SendError {
     fn by(error: &legacy::Error) -> Self {
         let cause = error.source();
         let why = cause.map_or_else(|| error.to_string(), ToString::to_string);
+        // In TLS 1.3 a handler that misses our certificate says so after the handshake, and reads no more.
+        if semel_tls::alert(error) == Some(AlertDescription::CertificateRequired) {
+            return Self::NotProcessed(
+                "the handler asks for a client certificate, and the gate has none".into(),
+            );
+        }
         // A request that a closing connection never took is given back as cancelled.
         let cancelled = cause
             .and_then(|cause| cause.downcast_ref::<hyper::Error>())

@@ -19,6 +19,7 @@ mod replies;
 mod letters;
 mod forwarded_request;
 mod upstream;
+mod tls;
 mod pending;
 mod steps;
 mod lifecycle;

@@ -141,6 +141,7 @@ pub(super) fn stopped() -> anyhow::Result<impl Future<Output = ()>> {
 fn settings(deployment: &Deployment, address: &GateAddress) -> anyhow::Result<Settings> {
     Ok(Settings {
         listen: here(address.port),
+        tls: None,
         admin: here(0),
         admin_token: None,
         steps: here(0),
@@ -201,6 +202,7 @@ fn route(deployment: &Deployment, address: &GateAddress) -> anyhow::Result<Route
         queue: 1_000,
         upstream: Upstream {
             base: format!("http://127.0.0.1:{}", address.handler).parse()?,
+            ca: None,
             h2c: false,
         },
         on_invalid: OnInvalid::Letter,

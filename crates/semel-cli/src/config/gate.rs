@@ -10,11 +10,15 @@ use super::self_upstream::leads_to_gate;
 use super::tree::Member;
 use super::urls::base;
 use super::values::{
-    DURATION_MAX, address, at_least_one, duration, integer, parsed, size, switch, text,
+    DURATION_MAX, address, at_least_one, duration, integer, parsed, path, size, switch, text,
 };
 use super::{Config, Platform, StoreOptions};
+use crate::open_store;
 use semel_gate::path::PathPattern;
-use semel_gate::settings::{Limits, Pass, RECONCILE_EVERY, Secret, Settings, Upstream};
+use semel_gate::settings::{
+    CERTIFICATE_RELOAD_EVERY, IdentityFiles, Limits, ListenerTls, Pass, RECONCILE_EVERY, Secret,
+    Settings, Upstream,
+};
 use std::net::{Ipv4Addr, SocketAddr};
 use std::time::Duration;
 
@@ -35,6 +39,13 @@ pub(crate) fn read(
         pooler: section.value("pooler", switch),
     };
     let database_connections = section.take("database_connections", at_least_one);
+    if let Some(Err(error)) = common
+        .store
+        .as_ref()
+        .map(|url| open_store::judge(url, options))
+    {
+        section.wrong("store", format!("`store`: {error}"));
+    }
     let values = section.take("route", routes).unwrap_or_default();
     let none = "there is no [[route]]: nothing would be protected";
     section.refuse_if(values.is_empty(), "route", none);
@@ -69,6 +80,7 @@ fn common(section: &mut Section<'_>) -> Common {
         store: store_is_good.then_some(store),
         upstream: section.take("upstream", base),
         upstream_given: section.given("upstream"),
+        ca: section.take("upstream_ca", path),
         h2c: section.value("upstream_h2c", switch),
     }
 }
@@ -76,6 +88,7 @@ fn common(section: &mut Section<'_>) -> Common {
 fn settings(section: &mut Section<'_>, common: &Common) -> Settings {
     let settings = Settings {
         listen: section.take("listen", address).unwrap_or(LISTEN_DEFAULT),
+        tls: tls(section),
         admin: section.value("admin", address),
         admin_token: section.take("admin_token", text).map(Secret),
         steps: section.value("steps", address),
@@ -98,6 +111,36 @@ fn settings(section: &mut Section<'_>, common: &Common) -> Settings {
         section.wrong("upstream", says);
     }
     settings
+}
+
+fn tls(section: &mut Section<'_>) -> Option<ListenerTls> {
+    let certificate = section.take("tls_certificate", path);
+    let key = section.take("tls_key", path);
+    for (one, other) in [
+        ("tls_certificate", "tls_key"),
+        ("tls_key", "tls_certificate"),
+    ] {
+        let alone = section.given(one) && !section.given(other);
+        section.refuse_if(
+            alone,
+            one,
+            format!("`{one}` needs `{other}`: write both, or none"),
+        );
+    }
+    let tls = ListenerTls {
+        identity: IdentityFiles {
+            certificate: certificate?,
+            key: key?,
+        },
+        reload_every: CERTIFICATE_RELOAD_EVERY,
+    };
+    if let Err(error) = tls.validate() {
+        section.wrong(
+            "tls_certificate",
+            format!("`tls_certificate` and `tls_key`: {error}"),
+        );
+    }
+    Some(tls)
 }
 
 fn shared_cache(section: &mut Section<'_>) -> Duration {
@@ -125,11 +168,16 @@ fn pass(section: &mut Section<'_>, common: &Common) -> Option<Pass> {
     }
     let says = "`pass` needs an `upstream` of the top level to forward to";
     section.refuse_if(!common.upstream_given, "pass", says);
-    let base = common.upstream.clone().unwrap_or_default();
     let upstream = Upstream {
-        base,
+        base: common.upstream.clone().unwrap_or_default(),
+        ca: common.ca.clone(),
         h2c: common.h2c,
     };
+    let says = "`upstream_h2c` is HTTP/2 without TLS: leave it out for an https:// handler, or write http://";
+    section.refuse_if(upstream.h2c && upstream.is_https(), "upstream_h2c", says);
+    if let Err(error) = upstream.validate() {
+        section.wrong("upstream", format!("`upstream`: {error}"));
+    }
     Some(Pass { paths, upstream })
 }
 

@@ -7,7 +7,9 @@ use super::section::Section;
 use super::terms::{RouteTerms, terms};
 use super::tree::{Member, Node, Value};
 use super::urls::{base, origin};
-use super::values::{at_least_one, count, duration, list, parsed, size, small_count, switch, text};
+use super::values::{
+    at_least_one, count, duration, list, parsed, path, size, small_count, switch, text,
+};
 use super::verify;
 use crate::store_url::StoreUrl;
 use http::Uri;
@@ -20,6 +22,7 @@ use semel_gate::settings::{
     Webhook,
 };
 use std::ops::RangeInclusive;
+use std::path::PathBuf;
 use std::time::Duration;
 
 /// What the top level says for all routes.
@@ -29,6 +32,7 @@ pub(crate) struct Common {
     pub(crate) upstream: Option<Uri>,
     /// Whether an upstream was written, be it a good one or not.
     pub(crate) upstream_given: bool,
+    pub(crate) ca: Option<PathBuf>,
     pub(crate) h2c: bool,
 }
 
@@ -269,7 +273,23 @@ fn upstream(section: &mut Section<'_>, common: &Common) -> Upstream {
     let says = "`upstream` is missing: write upstream = \"http://127.0.0.1:3000\", here or above the first [[route]]";
     section.refuse_if(missing, "upstream", says);
     let base = own.or_else(|| common.upstream.clone()).unwrap_or_default();
-    Upstream { base, h2c }
+    let ca = section.take("upstream_ca", path);
+    let is_https = base.scheme_str() == Some("https");
+    let says = "`upstream_ca` is for https:// handlers: leave it out";
+    section.refuse_if(ca.is_some() && !is_https, "upstream_ca", says);
+    let says = "`upstream_h2c` is HTTP/2 without TLS: leave it out for an https:// handler, or write http://";
+    section.refuse_if(h2c && is_https, "upstream_h2c", says);
+    let ca = ca.or_else(|| common.ca.clone()).filter(|_| is_https);
+    let upstream = Upstream { base, ca, h2c };
+    if let Err(error) = upstream.validate() {
+        let field = if upstream.ca.is_some() {
+            "upstream_ca"
+        } else {
+            "upstream"
+        };
+        section.wrong(field, format!("`{field}`: {error}"));
+    }
+    upstream
 }
 
 fn completes(section: &mut Section<'_>, common: &Common) -> Completes {

@@ -5,6 +5,7 @@ use semel_gate::settings::Settings;
 use std::net::{IpAddr, SocketAddr};
 
 const HTTP_PORT: u16 = 80;
+const HTTPS_PORT: u16 = 443;
 
 /// What is wrong with a handler's address that is one of the gate's own.
 pub(crate) fn leads_to_gate(upstream: &Uri, settings: &Settings) -> Option<String> {
@@ -24,7 +25,11 @@ pub(crate) fn leads_to_gate(upstream: &Uri, settings: &Settings) -> Option<Strin
 }
 
 fn leads_to(upstream: &Uri, listener: SocketAddr) -> bool {
-    let port = upstream.port_u16().unwrap_or(HTTP_PORT);
+    let default = match upstream.scheme_str() {
+        Some("https") => HTTPS_PORT,
+        Some(_) | None => HTTP_PORT,
+    };
+    let port = upstream.port_u16().unwrap_or(default);
     let host = upstream.host().unwrap_or_default();
     let host = host.trim_start_matches('[').trim_end_matches(']');
     let here = listener.ip().is_unspecified() || listener.ip().is_loopback();

@@ -23,7 +23,7 @@ pub(crate) fn origin(value: &Value) -> Read<String> {
     })
 }
 
-/// A handler's `http://host:port`.
+/// A handler's `http://host:port`, or with `https`.
 pub(crate) fn base(value: &Value) -> Read<Uri> {
     let text = text(value)?;
     let Ok(uri) = text.parse::<Uri>() else {
@@ -38,13 +38,10 @@ pub(crate) fn base(value: &Value) -> Read<Uri> {
 /// Why a URL cannot be a handler's. It is not repeated: it may hold a password.
 fn base_trouble(uri: &Uri) -> Option<&'static str> {
     match uri.scheme_str() {
-        Some("http") => {}
-        Some("https") => {
-            return Some(
-                "https:// is not supported yet: put the gate on the handler's host and write http://",
-            );
+        Some("http" | "https") => {}
+        Some(_) | None => {
+            return Some("write http:// or https:// and the handler's host and port");
         }
-        Some(_) | None => return Some("write http:// and the handler's host and port"),
     }
     let authority = uri.authority()?;
     if authority.as_str().contains('@') {

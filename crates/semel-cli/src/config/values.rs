@@ -5,6 +5,7 @@ use super::tree::{Node, Value};
 use semel::store::RETENTION_MAX;
 use std::fmt::Display;
 use std::net::SocketAddr;
+use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::Duration;
 
@@ -72,6 +73,13 @@ pub(crate) fn text(value: &Value) -> Read<String> {
         return Wrong::kind(value);
     };
     Ok(text.clone())
+}
+
+/// A file of this machine; whether it is there and good is judged where it is used.
+pub(crate) fn path(value: &Value) -> Read<PathBuf> {
+    let path = text(value)?;
+    let named = Some(path).filter(|path| !path.is_empty());
+    Wrong::unless(value, named.map(PathBuf::from), || "the path is empty")
 }
 
 pub(crate) fn switch(value: &Value) -> Read<bool> {

@@ -28,10 +28,10 @@ fn one_route_needs_no_file() {
     said.has("whoever reaches 0.0.0.0:9090");
 
     semel(empty.path(), "check", &[]).ends(64, "there is no semel.toml and no --upstream");
-    let wrong = "check --upstream https://h --source api --store x --listen y";
+    let wrong = "check --upstream ftp://h --source api --store x --listen y";
     let said = semel(empty.path(), wrong, &[("PORT", "z")]).refused();
     for expected in [
-        "--upstream (SEMEL_UPSTREAM): `upstream`: https:// is not supported yet",
+        "--upstream (SEMEL_UPSTREAM): `upstream`: write http:// or https://",
         "the flags: route default: `caller` is missing",
         "--store (SEMEL_STORE): `store`: \"x\" names no store",
         "--listen (SEMEL_LISTEN): `listen`: \"y\" is not an address",
@@ -60,7 +60,7 @@ fn flags_come_before_the_file_but_describe_no_route_beside_it() {
     said.has("whoever reaches 127.0.0.1:7000");
     let without = GOOD.replace("upstream = \"http://127.0.0.1:3000\"\n", "");
     check_with(&without, "--upstream http://h", &[]).good();
-    check_with(GOOD, "--upstream https://h", &[]).refused();
+    check_with(GOOD, "--upstream ftp://h", &[]).refused();
     let listens = on_top("listen = \"127.0.0.1:7001\"");
     let said = check_with(&listens, "", &[("PORT", "1")]).good();
     said.has("whoever reaches 127.0.0.1:7001");
@@ -118,13 +118,15 @@ fn init_writes_a_good_file_once() {
 }
 
 /// What is said of a setting that needs another one beside it.
-const LONELY: [&str; 6] = [
+const LONELY: [&str; 8] = [
     "give `steps` a fixed port",
     "`audience` is missing",
     "`emails` is missing",
     "is for routes that verify tokens",
     "is for senders that sign",
     "the variable STRIPE_SECRET is not set",
+    "write both, or none",
+    "is for https:// handlers",
 ];
 
 #[test]

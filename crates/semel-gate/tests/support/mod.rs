@@ -304,6 +304,7 @@ pub(crate) fn here() -> SocketAddr {
 pub(crate) fn upstream(address: SocketAddr) -> Upstream {
     Upstream {
         base: format!("http://{address}").parse().unwrap(),
+        ca: None,
         h2c: false,
     }
 }
@@ -316,9 +317,10 @@ pub(crate) fn pass(settings: &mut Settings, paths: &[&str]) {
     });
 }
 
-fn settings(handler: SocketAddr) -> Settings {
+pub(crate) fn settings(handler: SocketAddr) -> Settings {
     Settings {
         listen: here(),
+        tls: None,
         admin: here(),
         admin_token: None,
         steps: here(),
