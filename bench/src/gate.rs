@@ -3,6 +3,7 @@
 mod embedded;
 mod latency;
 mod postgres;
+mod tls;
 mod footprint;
 mod deliveries;
 mod wrk;
@@ -40,6 +41,8 @@ enum GatePart {
     Latency,
     /// First runs on PostgreSQL against a handler written by hand.
     Postgres,
+    /// First runs with TLS to the handler and to PostgreSQL against the same without it.
+    Tls,
     /// Memory, start and size.
     Footprint,
 }
@@ -56,6 +59,7 @@ pub(crate) async fn gate(args: &GateArgs) -> anyhow::Result<String> {
         GatePart::Embedded => embedded::measure(&binary, pace).await,
         GatePart::Latency => latency::measure(&binary, pace).await,
         GatePart::Postgres => postgres::measure(&binary, pace).await,
+        GatePart::Tls => tls::measure(&binary, pace).await,
         GatePart::Footprint => footprint::measure(&binary, pace).await,
     };
     args.flags.report(pace, measure).await

@@ -85,8 +85,13 @@ fn row((pair, (callers, at_least)): (&[Series], (usize, f64))) -> Row {
 
 /// A private server with the settings that all of this program's PostgreSQL measurements have.
 pub(crate) fn server() -> anyhow::Result<Postgres> {
+    server_with(&[])
+}
+
+/// The same with more settings.
+pub(crate) fn server_with(more: &[(&str, &str)]) -> anyhow::Result<Postgres> {
     disk::servers_have_one()?;
-    Postgres::start_with(SERVER)
+    Postgres::start_with(&[SERVER, more].concat())
 }
 
 /// The settings, as the server itself tells them.

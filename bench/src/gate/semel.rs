@@ -90,10 +90,29 @@ pub(crate) async fn start(
     handler: &Upstream,
     log: Log,
 ) -> anyhow::Result<Running> {
+    start_before(binary, store, &handler.base(), log).await
+}
+
+/// The same, before the handler's port with TLS.
+pub(crate) async fn start_with_tls(
+    binary: &Binary,
+    store: &Store,
+    handler: &Upstream,
+    log: Log,
+) -> anyhow::Result<Running> {
+    start_before(binary, store, &handler.base_with_tls()?, log).await
+}
+
+async fn start_before(
+    binary: &Binary,
+    store: &Store,
+    handler: &str,
+    log: Log,
+) -> anyhow::Result<Running> {
     let dir = disk::directory()?;
     let (port, admin) = (testbed::free_port()?, testbed::free_port()?);
     let file = dir.path().join("semel.toml");
-    let settings = settings(port, admin, &store.url(&dir), handler.port());
+    let settings = settings(port, admin, &store.url(&dir), handler);
     fs::write(&file, settings).context("cannot write semel.toml")?;
     let mut command = Command::new(&binary.0);
     command.env_clear().args(["gate", "--config"]).arg(file);
@@ -108,12 +127,12 @@ pub(crate) async fn start(
     Running::start("semel", dir, &mut command, port, ready).await
 }
 
-fn settings(port: u16, admin: u16, store: &str, handler: u16) -> String {
+fn settings(port: u16, admin: u16, store: &str, handler: &str) -> String {
     format!(
         r#"listen = "127.0.0.1:{port}"
 admin = "127.0.0.1:{admin}"
 store = "{store}"
-upstream = "http://127.0.0.1:{handler}"
+{handler}
 
 [[route]]
 name = "orders"
