@@ -25,8 +25,11 @@ const OTHERS: usize = 63;
 /// How much longer any call about another key may take than without the open transaction.
 const DELAY_MAX: Duration = Duration::from_millis(200);
 
-/// How long each part of the measurement lasts.
-const MEASURED: Duration = Duration::from_secs(3);
+/// A machine that does something else for a moment delays calls, too: a lock would delay them in every window.
+const WINDOWS: usize = 3;
+
+/// How long each window lasts.
+const WINDOW: Duration = Duration::from_secs(1);
 
 #[tokio::test(flavor = "multi_thread")]
 async fn open_transaction_delays_no_other_key() {
@@ -44,7 +47,7 @@ async fn open_transaction_delays_no_other_key_behind_a_pooler() {
 }
 
 async fn judge(bed: &Bed) {
-    let alone = slowest_of_others(&bed.store, MEASURED).await;
+    let alone = slowest_of_others(&bed.store).await;
 
     let mut ask = claim();
     ask.lease = Duration::from_millis(1); // lapsed at once, so that claims reach for the row
@@ -69,7 +72,7 @@ async fn judge(bed: &Bed) {
             stop.clone(),
         ));
     }
-    let beside = slowest_of_others(&bed.store, MEASURED).await;
+    let beside = slowest_of_others(&bed.store).await;
     stop.store(true, Ordering::Relaxed);
     let mut reached = 0;
     while let Some(times) = reaching.join_next().await {
@@ -88,9 +91,18 @@ async fn judge(bed: &Bed) {
     bed.replays(&ask).await;
 }
 
+/// The slowest call of each window, and of these the fastest.
+async fn slowest_of_others(store: &Arc<PostgresStore>) -> Duration {
+    let mut fastest = Duration::MAX;
+    for _ in 0..WINDOWS {
+        fastest = fastest.min(slowest_in_window(store).await);
+    }
+    fastest
+}
+
 /// Claims, renews and completes other keys for a while; the longest a call took.
-async fn slowest_of_others(store: &Arc<PostgresStore>, during: Duration) -> Duration {
-    let until = Instant::now() + during;
+async fn slowest_in_window(store: &Arc<PostgresStore>) -> Duration {
+    let until = Instant::now() + WINDOW;
     let mut callers = JoinSet::new();
     for _ in 0..OTHERS {
         let store = store.clone();
