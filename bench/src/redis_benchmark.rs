@@ -36,9 +36,9 @@ pub(crate) fn claim_call(prefix: &str) -> anyhow::Result<Vec<String>> {
     let steps = format!("{record}:s");
     let (fingerprint, owner) = ("f".repeat(32), "o".repeat(16));
     let (lease_us, retention_us) = ("30000000", "86400000000");
-    let (park, max_attempts) = ("0", "0");
+    let (park, max_attempts, label) = ("0", "0", "");
     let call = format!(
-        "FCALL {library}_claim 2 {record} {steps} {fingerprint} {owner} {lease_us} {retention_us} {park} {max_attempts}"
+        "FCALL {library}_claim 2 {record} {steps} {fingerprint} {owner} {lease_us} {retention_us} {park} {max_attempts} {label}"
     );
     Ok(call.split(' ').map(str::to_owned).collect())
 }
