@@ -2,7 +2,7 @@
 //!
 //! - [`Program`] is a started process with its log: wait until it is ready, pause, kill, stop. It leads a process group,
 //!   so its children share its fate, and no group outlives this process ([`Reaper`]), however this process ends.
-//! - [`Process`] is any process, by its id.
+//! - [`Process`] is any process, by its id. [`Mark`] finds those that left their group.
 //! - [`Link`] is a TCP proxy that forwards, holds, swallows, or is cut.
 //! - [`http`] is a client that sends each request once.
 //! - [`free_port`] and [`until`] are for servers that are about to start.
@@ -11,6 +11,7 @@
 mod program;
 mod process;
 mod reaper;
+mod mark;
 mod signals;
 mod link;
 pub mod http;
@@ -19,6 +20,7 @@ mod port;
 mod wait;
 
 pub use link::{Direction, Halfway, Link};
+pub use mark::{Mark, adopt_orphans};
 pub use port::free_port;
 pub use process::Process;
 pub use program::{Error, Program, ProgramBuilder};

@@ -44,6 +44,10 @@ impl Process {
         }
     }
 
+    pub(crate) fn pid(&self) -> Pid {
+        self.pid
+    }
+
     /// Sends a signal.
     ///
     /// # Errors

@@ -1,5 +1,6 @@
 //! No process outlives the one that started it, however that one ends.
 
+use crate::mark::Mark;
 use crate::signals::reset_for_children;
 use rustix::process::{Pid, Signal, kill_process_group};
 use std::io::{self, Write};
@@ -10,9 +11,11 @@ use std::sync::{Arc, Mutex, MutexGuard};
 
 /// Reads `+ GROUP SIGNAL DIRECTORY` and `- GROUP`. When the pipe closes, it sends each process group that is left its
 /// signal, kills what does not end within five seconds, and removes the directories (`-`: none). Nobody may be left to
-/// wait for the dead processes, so a zombie counts as gone. Group 0 stands for a directory without a group.
+/// wait for the dead processes, so a zombie counts as gone. Group 0 stands for a directory without a group. Whoever has
+/// the mark is killed wherever it is.
 const SCRIPT: &str = r#"
 trap '' INT TERM HUP QUIT
+mark=$2
 [ -n "$1" ] && set -- "0 0 $1" || set --
 while read -r sign group rest; do
   if [ "$sign" = + ]; then set -- "$@" "$group $rest"; continue; fi
@@ -37,6 +40,11 @@ to_each CONT "$@"
 tries=0
 while any_alive "$@" && [ "$tries" -lt 100 ]; do sleep 0.05; tries=$((tries + 1)); done
 to_each KILL "$@"
+if [ -n "$mark" ]; then
+  for file in $(grep -ls "SEMEL_MARK=$mark" /proc/[0-9]*/environ); do
+    process=${file#/proc/}; kill -KILL "${process%/environ}"
+  done
+fi
 for entry do
   dir=${entry#* }; dir=${dir#* }
   [ "$dir" = - ] || rm -rf -- "$dir"
@@ -69,17 +77,18 @@ impl Reaper {
     /// # Errors
     /// When no process can be started.
     pub fn start() -> io::Result<Self> {
-        Self::start_with_dir(Path::new(""))
+        Self::start_with(Path::new(""), None)
     }
 
-    /// The same, and `dir` is removed last.
+    /// The same; what has this mark ends, too, and `dir` is removed last.
     ///
     /// # Errors
     /// When no process can be started.
-    pub fn start_with_dir(dir: &Path) -> io::Result<Self> {
+    pub fn start_with(dir: &Path, mark: Option<&Mark>) -> io::Result<Self> {
         let mut child = Command::new("/bin/sh")
             .args(["-c", SCRIPT, "reaper"])
             .arg(dir)
+            .arg(mark.map_or("", |mark| mark.variable().1))
             .current_dir("/")
             .process_group(0)
             .stdin(Stdio::piped())
@@ -198,7 +207,7 @@ mod tests {
     fn watched_groups_end_with_the_reaper_and_forgotten_ones_do_not() {
         let (home, own) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
         let (mut one, mut two, mut three) = (sleeper(), sleeper(), sleeper());
-        let reaper = Reaper::start_with_dir(home.path()).unwrap();
+        let reaper = Reaper::start_with(home.path(), None).unwrap();
         let handle = reaper.handle();
         let watched = [
             handle.watch(one.id(), Signal::QUIT, Some(own.path())),
