@@ -1,6 +1,7 @@
 //! The command line, as data.
 
 pub(crate) mod broker;
+pub(crate) mod certify;
 pub(crate) mod operate;
 pub(crate) mod prove;
 
@@ -30,6 +31,8 @@ pub(crate) enum Command {
     Gate(RunArgs),
     /// Attack a handler as an at-least-once world does, and say whether it is idempotent
     Prove(Box<prove::ProveArgs>),
+    /// Ask a service whether it honours Idempotency-Key, rule by rule
+    Certify(Box<certify::CertifyArgs>),
     /// Write a short configuration, by questions or flags
     Init(InitArgs),
     /// Judge a configuration without starting anything
@@ -55,7 +58,7 @@ const EXIT_CODES: &str = "Exit codes:
   64  a mistake in the arguments or the configuration: fix it, a retry fails again
   69  the gate, the broker or the store cannot be reached: a retry is safe
   75  the gate stopped with outcomes that the store did not take; its last lines name them
-`semel prove` has its own: 0 held, 1 broken, 2 could not judge";
+`semel prove` and `semel certify` have their own: 0 held, 1 broken, 2 could not judge";
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct DevArgs {

@@ -15,6 +15,7 @@ mod config;
 mod deployment;
 mod commands {
     pub(crate) mod broker;
+    pub(crate) mod certify;
     pub(crate) mod check;
     pub(crate) mod dev;
     pub(crate) mod gate;
@@ -43,7 +44,9 @@ pub(crate) const VERSION: &str =
 #[must_use]
 pub fn run(args: impl IntoIterator<Item = OsString>) -> u8 {
     let args: Vec<_> = args.into_iter().collect();
-    let proves = args.get(1).is_some_and(|word| word == "prove");
+    let proves = args
+        .get(1)
+        .is_some_and(|word| word == "prove" || word == "certify");
     let args = match Args::try_parse_from(args) {
         Ok(args) => args,
         Err(error) => return usage(&error, proves),
@@ -99,8 +102,8 @@ fn failure(error: &anyhow::Error) -> u8 {
     }
 }
 
-/// Help goes to stdout with 0, a mistake to stderr with 64; `semel prove` has exit codes of its own, in which a mistake
-/// is not a verdict.
+/// Help goes to stdout with 0, a mistake to stderr with 64; `semel prove` and `semel certify` have exit codes of their
+/// own, in which a mistake is not a verdict.
 fn usage(error: &clap::Error, proves: bool) -> u8 {
     // A closed pipe while printing help is nobody's mistake.
     drop(error.print());
@@ -115,6 +118,7 @@ fn perform(command: Command) -> anyhow::Result<u8> {
     let runtime = tokio::runtime::Runtime::new()?;
     match command {
         Command::Prove(args) => return runtime.block_on(commands::prove::run(&args)),
+        Command::Certify(args) => return runtime.block_on(commands::certify::run(&args)),
         Command::Gate(args) => return runtime.block_on(commands::gate::run(&args)),
         Command::Dev(args) => runtime.block_on(commands::dev::run(&args)),
         Command::Broker(args) => runtime.block_on(commands::broker::run(*args)),

@@ -15,5 +15,6 @@ mod dev;
 mod broker;
 mod clients;
 mod prove;
+mod certify;
 mod deploy;
 mod reference;
