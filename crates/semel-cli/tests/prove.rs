@@ -1,5 +1,8 @@
 //! `semel prove` as a command: what it prints and writes, and how it ends.
 
+mod schema;
+mod gate;
+
 use crate::support::said::{Said, Says};
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -87,11 +90,14 @@ fn what_breaks_is_shown_in_every_form() {
     assert_eq!(repeat["attack"], "repeat");
     assert_eq!(repeat["verdict"], "broken");
     assert_eq!(repeat["how"], "effect-twice");
+    assert_eq!(schema::complaints(&report), Vec::<String>::new());
+    assert!(!repeat["timeline"].as_array().unwrap().is_empty());
     let read = |name| std::fs::read_to_string(place.path().join(name)).unwrap();
     assert!(read("j.xml").contains("failures=\"1\""));
     assert!(read("h.html").contains("<svg"));
     let said = place.prove(&[&file, "--only", "repeat"]).stdout;
     said.has("BROKEN: 1 of 1 attacks");
+    said.has("Cause: no key. Seen: a plain repeat, with nothing else at work, took effect again.");
     said.has("an effect without a probe is invisible");
 }
 
@@ -108,6 +114,25 @@ fn what_holds_ends_well_and_may_be_described_by_flags() {
         "repeat,at-once,answer-lost",
     ]);
     assert_eq!(output.code, Some(0), "{output:?}");
+}
+
+#[test]
+fn handler_that_cannot_be_killed_is_held_only_if_that_is_meant() {
+    let place = HandlerDirectory::new();
+    let spared = |more: &str| {
+        let file = place.scenario("handler.py once", "");
+        let text = std::fs::read_to_string(&file).unwrap();
+        let text = text.replace("[deliver]", "attack = false\n[deliver]");
+        std::fs::write(&file, format!("{more}{text}")).unwrap();
+        place.prove(&[&file, "--only", "repeat,kill-random", "--github"])
+    };
+    let open = spared("");
+    assert_eq!(open.code, Some(2), "{open:?}");
+    open.stdout
+        .has("add accept = [\"no-kill\"] to the scenario");
+    open.stdout.has("::notice file=");
+    let meant = spared("accept = ['no-kill']\n");
+    assert_eq!(meant.code, Some(0), "{meant:?}");
 }
 
 #[test]

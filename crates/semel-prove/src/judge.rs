@@ -12,6 +12,7 @@ mod tests;
 use crate::scenario::{Effect, Promise, Scenario, SenderKind};
 use crate::world::probe::Counts;
 use crate::world::sender::{Answer, Delivery, Payload};
+use std::time::Duration;
 use timeline::{Event, What};
 use verdict::BreachKind;
 
@@ -88,9 +89,14 @@ impl Evidence<'_> {
         Some(Breach::new(BreachKind::Died, seen))
     }
 
-    /// Refused for ever: the sender has used up all its attempts.
+    /// Refused until the sender has used up all its attempts.
     fn endless(&self, Delivery { id, payload, .. }: &Delivery) -> Option<Breach> {
-        let (sent, accepted) = (self.sent(id), self.accepted(id));
+        let sent = format!(
+            "{} within {:.1} s",
+            self.sent(id),
+            self.span(id).as_secs_f64()
+        );
+        let accepted = self.accepted(id);
         if !payload.can_succeed() {
             let ended = accepted || self.scenario.deliver.dead_letters || self.is_client();
             let seen =
@@ -101,7 +107,7 @@ impl Evidence<'_> {
         let aside = self.scenario.promise == Promise::AtMostOnce && self.is_client();
         let seen = if !accepted && !aside {
             format!(
-                "delivery {id} was sent {sent} and never accepted, although nothing was wrong any more"
+                "delivery {id} was sent {sent} and never accepted, although nothing was wrong any more; set lease_ms if claims live longer"
             )
         } else if accepted && *payload == Payload::Default && !self.accepted_at_last(id) {
             format!(
@@ -145,6 +151,18 @@ impl Evidence<'_> {
         };
         let last = self.events.iter().filter_map(ends).max();
         last.is_none_or(|(_, well)| well)
+    }
+
+    /// From its first attempt to the end of its last.
+    fn span(&self, delivery: &str) -> Duration {
+        let of_it = self
+            .events
+            .iter()
+            .filter(|it| it.delivery() == Some(delivery));
+        let times: Vec<Duration> = of_it.map(|it| it.at).collect();
+        let (first, last) = (times.iter().min(), times.iter().max());
+        last.zip(first)
+            .map_or(Duration::ZERO, |(last, first)| *last - *first)
     }
 
     fn sent(&self, delivery: &str) -> String {

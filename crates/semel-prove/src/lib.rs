@@ -9,6 +9,7 @@ mod world;
 mod attacks;
 mod judge;
 pub mod report;
+pub mod certify;
 mod options;
 mod error;
 mod printable;
@@ -42,6 +43,7 @@ pub async fn prove(
 ) -> Result<Report, Error> {
     let began = Instant::now();
     progress(Progress::Starting);
+    let scenario = &scenario.with_gate(options)?;
     let mut session = Box::pin(Session::start(scenario, options, &progress)).await?;
     let chosen = |attack: &Attack| options.only.is_empty() || options.only.contains(attack);
     let chosen: Vec<Attack> = Attack::ALL.into_iter().filter(chosen).collect();
@@ -52,7 +54,7 @@ pub async fn prove(
     if let Err(why) = look_back(&mut attacks, &mut session).await {
         ended_early.get_or_insert(why);
     }
-    judge::pattern::name_all(&mut attacks, &session.baseline, session.writes_vary);
+    judge::pattern::name_all(&mut attacks, &session.baseline, scenario);
     if let Some(why) = &ended_early {
         let left = chosen.iter().skip(attacks.len());
         attacks.extend(not_made(left, why, &session));
@@ -60,9 +62,12 @@ pub async fn prove(
     Ok(Report {
         scenario: scenario.name.clone(),
         promise: scenario.promise,
+        accepted: scenario.accept.clone(),
+        profile: options.profile,
         seed: options.seed,
         attacks,
         ended_early: ended_early.map(|why| why.to_string()),
+        unprobed: report::unprobed(scenario, &session.world.endpoints, &session.baseline),
         unseen: report::unseen(scenario, &session.world.endpoints, &session.baseline),
         took: began.elapsed(),
     })

@@ -2,6 +2,7 @@
 
 use crate::attacks::attack::Attack;
 use crate::report::AttackReport;
+use serde::Serialize;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
@@ -18,6 +19,8 @@ pub struct Options {
     pub crash_points_max: usize,
     /// The scenario's directory: commands run there, and `{here}` is it.
     pub directory: PathBuf,
+    /// The program `semel`, which runs a scenario's `[gate]`.
+    pub semel: PathBuf,
     /// The caller's environment: processes inherit it, and dependencies without a `url` are looked up in it.
     pub environment: BTreeMap<String, String>,
     /// Only these attacks; all when empty.
@@ -25,7 +28,8 @@ pub struct Options {
 }
 
 /// How thorough to be.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Profile {
     /// Seconds: for every push.
     Quick,
@@ -70,6 +74,7 @@ impl Options {
             profile: Profile::Quick,
             crash_points_max: 5,
             directory: ".".into(),
+            semel: "semel".into(),
             environment: BTreeMap::from([(variable.to_owned(), value.to_owned())]),
             only: Vec::new(),
         }

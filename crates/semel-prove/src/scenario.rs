@@ -3,6 +3,7 @@
 
 pub(crate) mod check;
 pub(crate) mod endpoint;
+pub(crate) mod gate;
 pub(crate) mod template;
 
 use serde::{Deserialize, Serialize};
@@ -19,6 +20,9 @@ pub struct Scenario {
     pub name: String,
     /// What effects the handler owes its senders.
     pub promise: Promise,
+    /// What the report may leave open and hold all the same.
+    #[serde(default)]
+    pub accept: Vec<Accepted>,
     /// What is started, in this order. Empty when `deliver.target` names a handler that runs already.
     #[serde(default, rename = "process")]
     pub processes: Vec<Process>,
@@ -28,11 +32,16 @@ pub struct Scenario {
     /// What makes the world ready, before the processes start, or before each delivery.
     #[serde(default, rename = "before")]
     pub before: Vec<Before>,
+    /// A gate that stands before the handler.
+    pub gate: Option<Gate>,
     /// What is sent.
     pub deliver: Deliver,
     /// How effects are seen. At least one.
     #[serde(rename = "effect")]
     pub effects: Vec<Effect>,
+    /// Files that are written before the processes start: where, and what.
+    #[serde(skip)]
+    pub(crate) files: Vec<(String, String)>,
 }
 
 /// What a delivery may cause, however often it comes.
@@ -47,6 +56,14 @@ pub enum Promise {
     /// One effect or more.
     #[serde(rename = "at least once")]
     AtLeastOnce,
+}
+
+/// A gap that is meant.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Accepted {
+    /// No process could be killed: what a crash does was not tried.
+    NoKill,
 }
 
 /// Something that is started, and can be killed and paused.
@@ -77,6 +94,23 @@ pub struct Dependency {
     pub env: String,
     /// Where it really is; unless given, what the variable says where `semel prove` runs. `{port.NAME}` names a process.
     pub url: Option<String>,
+}
+
+/// A gate before the handler: `semel gate` with a configuration of the user's own.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Gate {
+    /// The configuration, from the scenario's directory. It is copied; the file itself is left alone.
+    #[serde(default = "gate_config")]
+    pub config: String,
+    /// The dependency that stands for its store; the only one of that kind unless given. A `dir:` store is made new.
+    pub store: Option<String>,
+    /// Longer leases are shortened to this, in milliseconds; 0 leaves them.
+    #[serde(default = "number::<500, _>")]
+    pub lease_ms: u64,
+    /// Whether attacks may kill and pause it.
+    #[serde(default = "yes")]
+    pub attack: bool,
 }
 
 /// One thing done before the processes start. Exactly one of `sql`, `redis`, `command`.
@@ -175,8 +209,12 @@ pub struct Effect {
     /// A pattern of Redis keys that contain the id: a number counts as it is, a list, set, hash or stream by its members,
     /// any other text as one.
     pub redis: Option<String>,
-    /// A dependency that is spoken to in HTTP: every request that contains the id is one.
+    /// A dependency that is spoken to in HTTP: every request that names the id is one, unless it only reads (GET, HEAD,
+    /// OPTIONS, TRACE).
     pub calls: Option<String>,
+    /// For `calls`: whether the service honours idempotency keys, so that calls under one key are one effect. Unless given,
+    /// they are as long as all of them are answered the same.
+    pub honours_key: Option<bool>,
     /// On which dependency, or `sqlite:PATH` from the scenario's directory; the only one of its kind unless given.
     pub on: Option<String>,
     /// How often one delivery is to be seen; 1 unless given. Not 0 for all: who sees nothing cannot tell work from none.
@@ -216,6 +254,10 @@ impl Deliver {
 
 fn yes() -> bool {
     true
+}
+
+fn gate_config() -> String {
+    "semel.toml".to_owned()
 }
 
 /// A default that is a number.

@@ -14,6 +14,7 @@ pub(crate) mod sender;
 pub(crate) mod probe;
 mod before;
 mod connections;
+mod log;
 mod sqlite;
 
 use crate::error::Error;
@@ -23,6 +24,8 @@ use crate::scenario::endpoint::Endpoint;
 use crate::scenario::template::Variables;
 use command::CommandRunner;
 use connections::Connections;
+use log::LogKeeper;
+use probe::Probed;
 use process::{ManagedProcess, READY_TIMEOUT};
 use recorder::{Recorder, Release};
 use semel_rig::Reaper;
@@ -51,6 +54,8 @@ pub(crate) struct World<'a> {
     /// Runs commands for which every dependency has its real address.
     pub(crate) commands: CommandRunner,
     connections: Connections,
+    /// What each probe said last, and whether it has ever said anything else.
+    probed: BTreeMap<String, Probed>,
     /// The caller's, which every process inherits.
     environment: BTreeMap<String, String>,
     processes: Vec<ManagedProcess>,
@@ -58,6 +63,7 @@ pub(crate) struct World<'a> {
     /// A second process of the receiver, or why it does not start; none before somebody has asked for it.
     second: Option<Result<usize, String>>,
     reaper: Reaper,
+    _logs: LogKeeper,
     home: TempDir,
 }
 

@@ -3,6 +3,8 @@
 #![allow(clippy::unwrap_used, reason = "a test may fail by panicking")]
 
 mod support;
+#[path = "verdicts/probes.rs"]
+mod probes;
 
 use semel_prove::Attack::{
     AnswerCut, AnswerLost, AtOnce, BadKey, CrashSweep, KillRandom, OtherPayload, Pause, Reorder,
@@ -84,6 +86,18 @@ async fn lease_is_waited_for() {
     let scenario = odd("leases", tables).replace("lease_ms = 100", "lease_ms = 1000");
     let report = swept(&scenario, options(&[CrashSweep])).await;
     assert_held(&report, &[CrashSweep]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn timeline_shows_as_few_at_once_as_break() {
+    let report = proved(&odd("crowd", LIST), &[AtOnce]).await;
+    let timeline = &broken(&report, AtOnce).timeline;
+    let sent = timeline
+        .iter()
+        .filter(|it| matches!(it.what, What::Sent { .. }));
+    assert_eq!(sent.count(), 5, "{timeline:#?}");
+    let names = |it: &What| matches!(it, What::Wire { process, values, .. } if process == "handler" && !values.is_empty());
+    assert!(timeline.iter().any(|it| names(&it.what)), "{timeline:#?}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

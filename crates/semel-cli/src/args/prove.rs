@@ -32,6 +32,9 @@ pub(crate) struct ProveArgs {
     /// Write one page there, with the timelines drawn
     #[arg(long, value_name = "FILE")]
     pub(crate) html: Option<PathBuf>,
+    /// Print annotations for GitHub Actions, beside the report
+    #[arg(long, conflicts_with = "json")]
+    pub(crate) github: bool,
     #[command(flatten)]
     pub(crate) flags: Flags,
 }
@@ -71,6 +74,9 @@ pub(crate) struct Flags {
     /// An environment variable by which the handler finds a server; it is pointed at a proxy
     #[arg(long, value_name = "VARIABLE", conflicts_with = "file")]
     pub(crate) dependency: Vec<String>,
+    /// What may stay open and hold all the same: no-kill
+    #[arg(long, value_name = "GAP", conflicts_with = "file")]
+    pub(crate) accept: Vec<String>,
     /// See effects by a query of two columns, id and count
     #[arg(long, value_name = "QUERY", conflicts_with = "file")]
     pub(crate) effect_sql: Option<String>,

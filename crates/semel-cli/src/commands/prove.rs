@@ -21,7 +21,7 @@ use tokio::signal::unix::{SignalKind, signal};
 /// No verdict. It says nothing about the handler.
 #[derive(Debug, thiserror::Error)]
 #[error("{0:#}")]
-pub(crate) struct CouldNotJudge(anyhow::Error);
+pub(crate) struct CouldNotJudge(pub(crate) anyhow::Error);
 
 pub(crate) async fn run(args: &ProveArgs) -> anyhow::Result<u8> {
     let pages = Pages::open(args).map_err(CouldNotJudge)?;
@@ -76,9 +76,17 @@ fn options(args: &ProveArgs, directory: PathBuf) -> Options {
         },
         crash_points_max: args.crash_points,
         directory,
+        semel: program(),
         environment: environment(),
         only: args.only.clone(),
     }
+}
+
+/// This program; where another one carries the command, as Python does, the one that the shell finds.
+fn program() -> PathBuf {
+    let own = std::env::current_exe().ok();
+    let own = own.filter(|path| path.file_name().is_some_and(|name| name == "semel"));
+    own.unwrap_or_else(|| "semel".into())
 }
 
 /// Variables that are not text cannot be meant by any scenario.
@@ -116,6 +124,10 @@ fn tell(args: &ProveArgs, pages: &Pages, report: &Report) -> anyhow::Result<()> 
     } else {
         report::text(report)
     });
+    if args.github {
+        let file = args.file.as_ref().map(|file| file.display().to_string());
+        to_stdout(&report::github(report, file.as_deref()))?;
+    }
     pages.write(report)?;
     printed
 }

@@ -31,10 +31,22 @@ pub(super) async fn run(session: &mut Session<'_>) -> Result<(), Error> {
     Ok(())
 }
 
-async fn fewer(session: &mut Session<'_>, broken: usize) -> Result<(), Error> {
-    for number in FEWER.into_iter().filter(|number| *number < broken) {
+/// The smallest number that still breaks: few first, then by halves.
+async fn fewer(session: &mut Session<'_>, mut breaks: usize) -> Result<(), Error> {
+    let mut holds = 1;
+    for number in FEWER.into_iter().filter(|number| *number < breaks) {
         if one(session, number, Start::Together).await? {
+            breaks = number;
             break;
+        }
+        holds = number;
+    }
+    while breaks - holds > 1 {
+        let number = holds.midpoint(breaks);
+        if one(session, number, Start::Together).await? {
+            breaks = number;
+        } else {
+            holds = number;
         }
     }
     Ok(())

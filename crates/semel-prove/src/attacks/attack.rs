@@ -29,14 +29,34 @@ pub(crate) struct Definition {
 
 /// Which fault an attack brings: it tells what kind of mistake lets the attack succeed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(
+    dead_code,
+    reason = "patterns are known before the attacks that find them"
+)]
 pub(crate) enum Fault {
-    /// A delivery that comes once more, or is not what it should be, with nothing else at work.
+    /// A delivery that comes once more, with nothing else at work.
     Duplicate,
+    /// Once more, after a while.
+    Late,
+    /// Once more, with other deliveries before it or beside it.
+    Others,
+    /// Once more, under another name of its transport or written in another way.
+    Republished,
+    /// Two deliveries about the same thing, the later one first.
+    Reorder,
+    /// The same, and the later one replaces what the earlier one says.
+    Superseded,
+    /// Another payload under the same key.
+    OtherPayload,
+    /// A key that is missing or malformed.
+    BadKey,
     /// Deliveries at work at the same time.
     Race,
     /// The same in two processes.
     SecondProcess,
     LostAnswer,
+    /// A dependency answers with an error, late, or not at all.
+    DependencyFails,
     Crash,
     Pause,
 }
@@ -110,13 +130,13 @@ attacks! {
         brings Pause, needs [Process], made by pause();
     /// Two deliveries arrive in the wrong order.
     Reorder = "reorder", "two deliveries in the wrong order",
-        brings Duplicate, needs [Entity], made by reorder();
+        brings Reorder, needs [Entity], made by reorder();
     /// The same key with another payload.
     OtherPayload = "other-payload", "the same key with another payload",
-        brings Duplicate, needs [OtherBody], made by other_payload();
+        brings OtherPayload, needs [OtherBody], made by other_payload();
     /// Parts of the key missing or malformed.
     BadKey = "bad-key", "parts of the key missing or malformed",
-        brings Duplicate, needs [BadBody], made by bad_key();
+        brings BadKey, needs [BadBody], made by bad_key();
     /// Two processes of the handler at once.
     TwoProcesses = "two-processes", "two processes of the handler at once",
         brings SecondProcess, needs [Process, Addressing, OwnHandler], made by two_processes();

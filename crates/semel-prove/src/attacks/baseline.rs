@@ -53,6 +53,9 @@ impl Baseline {
         let mut trial = Trial::begin(session).await?;
         trial.until_accepted().await?;
         let finding = trial.finish().await?;
+        if let Some(constant) = constant_probe(session, &finding) {
+            return Err(constant);
+        }
         if let Some(breach) = &finding.breach {
             let (seen, heard) = (&breach.seen, last_heard(&finding.events));
             let log = session.world.log();
@@ -84,11 +87,6 @@ impl Baseline {
         self.exchanges.iter().filter(|it| it.is_request())
     }
 
-    pub(crate) fn writes_after_answer(&self) -> bool {
-        let mut writes = self.requests().filter(|it| it.writes());
-        writes.any(|exchange| exchange.at > self.answered)
-    }
-
     /// Where to keep a run waiting for an answer: before it writes first, before it settles last, and, if there is
     /// time, everywhere.
     pub(super) fn hold_points(&self, profile: Profile) -> Vec<Exchange> {
@@ -115,6 +113,35 @@ impl Baseline {
         }
         points
     }
+}
+
+/// A probe that says the same before and after a delivery that was accepted and wrote something sees nothing at all.
+fn constant_probe(session: &Session<'_>, finding: &Finding) -> Option<Error> {
+    if !finding.events.iter().any(Event::is_known_success) {
+        return None;
+    }
+    let exchanges = session.world.recorder.exchanges();
+    let write = exchanges.iter().find(|it| it.is_request() && it.writes())?;
+    let blind = finding.events.iter().find_map(|event| {
+        let What::Effects {
+            effect,
+            id,
+            count: 0,
+        } = &event.what
+        else {
+            return None;
+        };
+        session.world.is_constant(effect).then_some((effect, id))
+    });
+    let (effect, id) = blind?;
+    Some(Error::Probe {
+        effect: effect.clone(),
+        why: format!(
+            "the probe says the same before and after delivery {id}, which was accepted and wrote `{}`: look at the probe \
+             first, it must list ids and counts",
+            write.message.text
+        ),
+    })
 }
 
 /// Also where the promise would allow none.
@@ -146,17 +173,6 @@ fn last_heard(events: &[Event]) -> String {
         }
     }
     "nothing was heard".to_owned()
-}
-
-/// Whether the same statement was sent twice with other values of the same length, as made-up ids have.
-pub(super) fn vary(exchanges: &[Exchange]) -> bool {
-    let inserts =
-        |it: &&Exchange| it.is_request() && it.message.text.to_uppercase().starts_with("INSERT");
-    let inserts: Vec<&Exchange> = exchanges.iter().filter(inserts).collect();
-    inserts.iter().enumerate().any(|(at, one)| {
-        let mut later = inserts.iter().skip(at + 1);
-        later.any(|other| one.differs_in_values(other))
-    })
 }
 
 #[cfg(test)]

@@ -2,6 +2,7 @@
 
 use super::trial::{StartedTrial, ended};
 use super::{Error, Session, Trial};
+use crate::report::Coverage;
 use crate::world::exchange::Exchange;
 use crate::world::protocol::MessageKind;
 use std::time::Duration;
@@ -22,6 +23,15 @@ pub(super) async fn run(session: &mut Session<'_>) -> Result<(), Error> {
             break;
         }
     }
+    let of = session.baseline.exchanges.iter();
+    let of = of
+        .filter(|it| session.world.may_attack(it.process()))
+        .count();
+    session.round.tally.coverage = Some(Coverage {
+        tried: boundaries,
+        of: u32::try_from(of).unwrap_or(u32::MAX),
+        what: "boundaries",
+    });
     // To die after the answer alone is not a sweep.
     if boundaries == 0 {
         session.round.tally.hits = 0;

@@ -1,6 +1,7 @@
 //! A process is killed at a random moment of its work.
 
 use super::{Error, Session, Trial};
+use crate::report::Coverage;
 
 /// How many kills must hit, and how many are tried at most.
 const QUICK: (u32, u32) = (1, 6);
@@ -13,6 +14,12 @@ pub(super) async fn run(session: &mut Session<'_>) -> Result<(), Error> {
         tally.hits < hits && tally.trials < trials
     };
     while goes_on(session) && !one(session).await? {}
+    let tally = &mut session.round.tally;
+    tally.coverage = Some(Coverage {
+        tried: tally.hits,
+        of: tally.trials,
+        what: "kills at drawn times hit",
+    });
     session.unless_hit("the handler was always done before it was killed");
     Ok(())
 }

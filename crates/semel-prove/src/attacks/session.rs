@@ -38,8 +38,6 @@ pub(crate) struct Session<'a> {
     pub(super) round: Round,
     /// Trials that held when they were judged.
     pub(super) passed: Vec<PassedTrial>,
-    /// Whether two attempts of one delivery were seen to write different things.
-    pub(crate) writes_vary: bool,
     /// Whether an effect was already missed for as long as a sender waits.
     pub(super) loses_effects: bool,
     /// Whoever wants to know how far we are.
@@ -82,7 +80,6 @@ impl<'a> Session<'a> {
             baseline: Baseline::default(),
             round: Round::new(None, options.seed),
             passed: Vec::new(),
-            writes_vary: false,
             loses_effects: false,
             progress,
         };

@@ -3,6 +3,7 @@
 use super::trial::Finding;
 use crate::judge::shrink::shrink;
 use crate::judge::verdict::{Broken, Verdict};
+use crate::report::Coverage;
 
 /// What came of an attack.
 #[derive(Debug, Default)]
@@ -12,6 +13,8 @@ pub(crate) struct Tally {
     pub(crate) broken: Option<Finding>,
     /// Why the attack cannot be made, or never hit.
     pub(crate) why: Option<String>,
+    /// How much of what there is was tried, where that can be counted.
+    pub(crate) coverage: Option<Coverage>,
 }
 
 // === impl Tally ===

@@ -13,7 +13,11 @@ pub(crate) fn event(what: What) -> Event {
 
 pub(crate) fn sent(id: &str, attempt: u32) -> Event {
     let id = id.to_owned();
-    event(What::Sent { id, attempt })
+    event(What::Sent {
+        id,
+        attempt,
+        to: None,
+    })
 }
 
 /// Known to the sender; only 200 is a success.
@@ -37,10 +41,17 @@ pub(crate) fn unanswered(id: &str, attempt: u32) -> Event {
 
 /// To a dependency, or from it.
 pub(crate) fn says(outward: bool, text: &str) -> Event {
+    says_with(outward, text, &[])
+}
+
+/// The same with values.
+pub(crate) fn says_with(outward: bool, text: &str, values: &[&str]) -> Event {
     event(What::Wire {
         boundary: 1,
         outward,
+        process: "handler".to_owned(),
         says: text.to_owned(),
+        values: values.iter().map(|&value| value.to_owned()).collect(),
     })
 }
 

@@ -37,7 +37,7 @@ fn fold_refusals(events: Vec<Event>) -> Vec<Event> {
     let folded = folded(&events);
     let mut open: BTreeSet<Attempt> = BTreeSet::new();
     let keep = |event: &Event| {
-        if let What::Sent { id, attempt } = &event.what {
+        if let What::Sent { id, attempt, .. } = &event.what {
             let one = (id.clone(), *attempt);
             open.insert(one.clone());
             return !folded.contains(&one);

@@ -26,6 +26,8 @@ pub enum What {
         id: String,
         /// Begins with 1.
         attempt: u32,
+        /// The process that receives it, where it is known.
+        to: Option<String>,
     },
     /// It was answered.
     Answered {
@@ -55,8 +57,12 @@ pub enum What {
         boundary: u32,
         /// Whether they went to the dependency.
         outward: bool,
+        /// The process that asks, or is answered.
+        process: String,
         /// What they say, as far as it can be read: a statement, a command, a request line.
         says: String,
+        /// The values that are bound to a statement; a request's header that names its idempotency key.
+        values: Vec<String>,
     },
     /// A process was killed.
     Killed,
@@ -134,19 +140,6 @@ impl Event {
                 ..
             }
         )
-    }
-
-    /// What a process asked of a dependency.
-    pub(crate) fn request(&self) -> Option<&str> {
-        let What::Wire {
-            outward: true,
-            says,
-            ..
-        } = &self.what
-        else {
-            return None;
-        };
-        Some(says)
     }
 }
 

@@ -59,7 +59,9 @@ pub enum BreachKind {
 pub struct Pattern {
     /// Its name, as `check-then-act`.
     pub name: &'static str,
-    /// One sentence that says what it is.
+    /// What was seen that speaks for it.
+    pub evidence: String,
+    /// One sentence that says what it means.
     pub is: &'static str,
     /// One sentence that says what to do instead.
     pub instead: &'static str,

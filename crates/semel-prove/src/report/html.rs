@@ -2,7 +2,7 @@
 
 use super::svg::svg;
 use super::wording::{self, escape};
-use crate::judge::verdict::Verdict;
+use crate::judge::verdict::{Pattern, Verdict};
 use crate::report::{AttackReport, Report};
 
 const STYLE: &str = include_str!("page.css");
@@ -17,6 +17,14 @@ pub fn html(report: &Report) -> String {
     let unseen: String = unseen
         .map(|it| format!("<li>{}</li>", escape(it)))
         .collect();
+    let unprobed = report.unprobed.iter();
+    let unprobed = unprobed.map(|it| {
+        format!(
+            "<li>{}: written, and looked at by no effect</li>",
+            escape(it)
+        )
+    });
+    let unseen = unprobed.collect::<String>() + &unseen;
     let early = report.ended_early.iter();
     let early = early.map(|why| format!("<p>Ended early: {}</p>\n", escape(why)));
     let early: String = early.collect();
@@ -47,9 +55,11 @@ fn section(attacked: &AttackReport) -> Option<String> {
     let Verdict::Broken(broken) = &attacked.verdict else {
         return None;
     };
-    let pattern = broken.pattern.as_ref().map_or_else(String::new, |pattern| {
-        let [name, is, instead] = [pattern.name, pattern.is, pattern.instead].map(escape);
-        format!("<p><b>{name}</b>: {is}</p><p>Instead: {instead}</p>")
+    let unrecognised = || format!("<p>{}</p>", wording::unrecognised(broken.how));
+    let pattern = broken.pattern.as_ref().map_or_else(unrecognised, |pattern| {
+        let Pattern { name, evidence, is, instead } = pattern;
+        let [name, evidence, is, instead] = [name, evidence.as_str(), is, instead].map(escape);
+        format!("<p><b>{name}</b></p><p>Seen: {evidence}.</p><p>It means: {is}</p><p>Instead: {instead}</p>")
     });
     Some(format!(
         "<section><h2>{}: {}</h2><p>{}</p>{pattern}\n<div class=\"drawing\">{}</div></section>\n",

@@ -4,8 +4,12 @@ use super::Conclusion;
 use crate::report::Report;
 use serde::Serialize;
 
+/// The name of what is printed: another one when a member is removed, renamed or means something else.
+const SCHEMA: &str = "semel-prove-report-1";
+
 #[derive(Serialize)]
 struct Concluded<'a> {
+    schema: &'static str,
     conclusion: Conclusion,
     #[serde(flatten)]
     report: &'a Report,
@@ -15,6 +19,7 @@ struct Concluded<'a> {
 #[must_use]
 pub fn json(report: &Report) -> String {
     let concluded = Concluded {
+        schema: SCHEMA,
         conclusion: report.conclusion(),
         report,
     };

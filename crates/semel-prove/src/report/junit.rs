@@ -61,7 +61,8 @@ fn inside(verdict: &Verdict) -> String {
                 let (at, lane) = (wording::millis(event.at), &event.lane);
                 format!("{at} {lane} {}\n", wording::event(event))
             });
-            let body = escape(&events.collect::<String>());
+            let body = events.collect::<String>() + &wording::cause(broken).join("\n");
+            let body = escape(&body);
             let message = escape(&wording::remark(verdict));
             format!("<failure message=\"{message}\">{body}</failure>")
         }

@@ -9,7 +9,7 @@ const LEFT: usize = 110;
 const TOP: usize = 40;
 const TEXT: usize = 560;
 
-/// The lane of whoever hears the sender and asks the dependencies.
+/// The lane of the handler, where it is not known which process takes part.
 const HANDLER: usize = 1;
 
 /// What a lane stands for.
@@ -70,26 +70,41 @@ pub(super) fn svg(timeline: &[Event]) -> String {
 /// The sender, then processes, then what they talk to, then what was seen in the end.
 fn lanes(timeline: &[Event]) -> Vec<String> {
     let mut lanes = vec!["sender".to_owned()];
-    for kind in [Kind::Process, Kind::Dependency, Kind::End] {
-        for event in timeline.iter().filter(|event| look(&event.what).0 == kind) {
-            if !lanes.contains(&event.lane) {
-                lanes.push(event.lane.clone());
-            }
+    let mut add = |lane: &str| {
+        if !lanes.iter().any(|known| known == lane) {
+            lanes.push(lane.to_owned());
         }
-        // A handler to which nothing happened is there all the same.
-        if lanes.len() == HANDLER {
-            lanes.push("handler".to_owned());
-        }
+    };
+    timeline.iter().filter_map(process).for_each(&mut add);
+    for kind in [Kind::Dependency, Kind::End] {
+        let of_kind = timeline.iter().filter(|event| look(&event.what).0 == kind);
+        of_kind.for_each(|event| add(&event.lane));
+    }
+    // A handler of which nothing is known is there all the same.
+    if !timeline.iter().any(|event| process(event).is_some()) {
+        lanes.insert(HANDLER, "handler".to_owned());
     }
     lanes
 }
 
+/// The process that takes part in an event.
+fn process(event: &Event) -> Option<&str> {
+    match &event.what {
+        What::Sent { to, .. } => to.as_deref(),
+        What::Wire { process, .. } => Some(process),
+        What::Killed | What::Ended | What::Started | What::Paused | What::Resumed => {
+            Some(&event.lane)
+        }
+        What::Answered { .. } | What::Unanswered { .. } | What::Effects { .. } => None,
+    }
+}
+
 fn draw(lanes: &[String], row: usize, event: &Event) -> String {
     let y = TOP + row * ROW + ROW / 2;
-    let place = lanes.iter().position(|lane| *lane == event.lane);
-    let place = place.unwrap_or(0);
+    let place = |name: &str| lanes.iter().position(|lane| lane == name);
     let (_, arrow, class) = look(&event.what);
-    let (here, handler) = (x(place), x(HANDLER));
+    let handler = process(event).and_then(place).unwrap_or(HANDLER);
+    let (here, handler) = (x(place(&event.lane).unwrap_or(0)), x(handler));
     let line = |from, to| {
         format!(
             "<line class=\"{class}\" x1=\"{from}\" y1=\"{y}\" x2=\"{to}\" y2=\"{y}\"/>\

@@ -2,7 +2,7 @@ use super::*;
 use crate::judge::samples::{counted, event, says, sent};
 use crate::judge::timeline::{Event, What};
 use crate::judge::verdict::{BreachKind, Broken, Pattern};
-use Attack::{AtOnce, CrashSweep, Pause, Repeat};
+use Attack::{AtOnce, CrashSweep, KillRandom, Pause, Repeat};
 
 fn attacked(attack: Attack, verdict: Verdict) -> AttackReport {
     AttackReport {
@@ -10,6 +10,7 @@ fn attacked(attack: Attack, verdict: Verdict) -> AttackReport {
         verdict,
         trials: 3,
         hits: 2,
+        coverage: None,
         took: Duration::from_millis(1500),
     }
 }
@@ -40,6 +41,7 @@ fn broken() -> Verdict {
         ],
         pattern: Some(Pattern {
             name: "check-then-act",
+            evidence: "two looked".into(),
             is: "it looks first and writes later.",
             instead: "let one statement decide.",
         }),
@@ -53,11 +55,14 @@ fn report(verdicts: Vec<Verdict>) -> Report {
     Report {
         scenario: "shop & co".into(),
         promise: Promise::ExactlyOnce,
+        accepted: Vec::new(),
+        profile: Profile::Quick,
         seed: 7,
         attacks: attacks
             .map(|(attack, verdict)| attacked(attack, verdict))
             .collect(),
         ended_early: None,
+        unprobed: vec!["table outbox (DATABASE_URL)".into()],
         unseen: vec!["mail that is sent by SMTP".into()],
         took: Duration::from_secs(6),
     }
@@ -93,6 +98,56 @@ fn only_what_was_put_to_the_test_is_held() {
 }
 
 #[test]
+fn what_was_never_killed_is_held_only_if_that_is_meant() {
+    // Repeat, at-once and the sweep.
+    let mut report = report(vec![Verdict::Held, Verdict::Held, not_run()]);
+    report.attacks[2].hits = 0;
+    assert_eq!(report.conclusion(), Conclusion::CouldNotJudge);
+    contains(
+        &text(&report),
+        &["add accept = [\"no-kill\"] to the scenario"],
+    );
+    report.accepted.push(Accepted::NoKill);
+    assert_eq!(report.conclusion(), Conclusion::Held);
+}
+
+#[test]
+fn kills_at_drawn_times_stand_for_a_sweep() {
+    let mut report = report(vec![Verdict::Held, Verdict::Held, vacuous()]);
+    report.attacks[2].hits = 0;
+    assert_eq!(report.conclusion(), Conclusion::CouldNotJudge);
+    let mut drawn = attacked(KillRandom, Verdict::Held);
+    drawn.coverage = Some(Coverage {
+        tried: 2,
+        of: 3,
+        what: "kills at drawn times hit",
+    });
+    report.attacks.push(drawn);
+    assert_eq!(report.conclusion(), Conclusion::Held);
+    contains(&text(&report), &["2 of 3 kills at drawn times hit"]);
+}
+
+#[test]
+fn quick_run_says_what_it_left_out() {
+    let mut report = report(vec![Verdict::Held, Verdict::Held, Verdict::Held]);
+    report.attacks[2].coverage = Some(Coverage {
+        tried: 4,
+        of: 13,
+        what: "boundaries",
+    });
+    let said = text(&report);
+    contains(
+        &said,
+        &[
+            "4 of 13 boundaries",
+            "Only --full tries: 9 more boundaries of crash-sweep",
+        ],
+    );
+    report.profile = Profile::Full;
+    assert!(!text(&report).contains("Only --full"));
+}
+
+#[test]
 fn the_terminal_says_how_many_trials_were_hit() {
     let mut report = report(vec![Verdict::Held, Verdict::Held]);
     report.attacks[1].hits = 3;
@@ -108,9 +163,11 @@ fn the_terminal_names_the_mistake_and_how_to_repeat_it() {
         "broken   at-once",
         "effect twice: 2 charges for one delivery",
         "not run  crash-sweep",
-        "DATABASE_URL  is asked: INSERT INTO charges",
-        "This looks like check-then-act",
+        "DATABASE_URL  is asked by handler: INSERT INTO charges",
+        "Cause: check-then-act. Seen: two looked.",
+        "It means: it looks first and writes later.",
         "Instead: let one statement decide.",
+        "Not probed: table outbox (DATABASE_URL): written, and looked at by no [[effect]]",
         "Not seen: mail that is sent by SMTP",
         "BROKEN: 1 of 2 attacks that were run (6.0 s, --seed 7)",
     ];
@@ -165,6 +222,21 @@ fn run_that_ended_early_keeps_its_verdicts_and_is_not_held() {
     assert!(html(&early).contains("Ended early: effect"));
     early.attacks.push(attacked(Pause, broken()));
     assert_eq!(early.conclusion(), Conclusion::Broken);
+}
+
+#[test]
+fn annotations_are_one_line_each_and_escaped() {
+    let said = github(
+        &report(vec![Verdict::Held, broken(), vacuous(), not_run()]),
+        Some("a,b.toml"),
+    );
+    let kinds: Vec<&str> = said
+        .lines()
+        .map(|line| line.split(' ').next().unwrap())
+        .collect();
+    assert_eq!(kinds, ["::error", "::warning", "::notice", "::notice"]);
+    let error = "::error file=a%2Cb.toml,title=semel prove shop & co%3A at-once broken::effect twice: 2 charges";
+    contains(&said, &[error, "%0ACause: check-then-act."]);
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! For a terminal.
 
 use super::{Conclusion, wording};
-use crate::judge::verdict::{Broken, Pattern, Verdict};
+use crate::judge::verdict::{Broken, Verdict};
 use crate::printable::plain;
 use crate::report::{AttackReport, Report};
 
@@ -15,8 +15,15 @@ pub fn text(report: &Report) -> String {
             lines.extend(timeline(broken));
         }
     }
+    if !report.unprobed.is_empty() {
+        let names = report.unprobed.join(", ");
+        lines.push(format!(
+            "\nNot probed: {names}: written, and looked at by no [[effect]]"
+        ));
+    }
     let unseen = report.unseen.iter();
     lines.extend(unseen.map(|unseen| format!("\nNot seen: {unseen}")));
+    lines.extend(wording::only_full(report).map(|rest| format!("\nOnly --full tries: {rest}")));
     let early = report.ended_early.iter();
     lines.extend(early.map(|why| format!("\nEnded early: {why}")));
     lines.push(format!("\n{}\n", conclusion(report)));
@@ -29,6 +36,11 @@ fn row(one: &AttackReport) -> String {
     let trials = match one.verdict {
         Verdict::Held | Verdict::Broken(_) => trials(one.trials, one.hits),
         Verdict::Vacuous { .. } | Verdict::NotRun { .. } => String::new(),
+    };
+    let covered = one.coverage.filter(|_| one.hits > 0).map(wording::coverage);
+    let remark = match (&one.verdict, covered) {
+        (Verdict::Held, Some(covered)) => covered,
+        (_, _) => remark,
     };
     let row = format!("  {verdict:<8} {attack:<16} {trials:<11} {remark}");
     row.trim_end().to_owned()
@@ -43,10 +55,8 @@ fn timeline(broken: &Broken) -> Vec<String> {
     });
     let mut lines: Vec<String> = events.collect();
     lines.push(format!("  So: {}.", broken.seen.trim_end_matches('.')));
-    if let Some(Pattern { name, is, instead }) = &broken.pattern {
-        lines.push(format!("  This looks like {name}: {is}"));
-        lines.push(format!("  Instead: {instead}"));
-    }
+    let cause = wording::cause(broken).into_iter();
+    lines.extend(cause.map(|line| format!("  {line}")));
     lines
 }
 
@@ -64,8 +74,13 @@ fn conclusion(report: &Report) -> String {
         Conclusion::CouldNotJudge if report.ended_early.is_some() => {
             format!("could not be judged: the run ended early ({held} held so far)")
         }
-        Conclusion::CouldNotJudge => {
+        Conclusion::CouldNotJudge if report.never_hit() || count.held == 0 => {
             "could not be judged: a fault never hit, or nothing was run".into()
+        }
+        Conclusion::CouldNotJudge => {
+            "could not be judged: no process could be killed; say how the handler is started, or add \
+             accept = [\"no-kill\"] to the scenario"
+                .into()
         }
     };
     format!("{name} {said} ({seconds:.1} s, --seed {seed})")

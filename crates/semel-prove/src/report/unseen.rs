@@ -5,6 +5,9 @@ use crate::scenario::Scenario;
 use crate::scenario::endpoint::Endpoint;
 use crate::world::protocol::Protocol;
 
+/// What no attack does.
+const NEVER_TRIED: &str = "faults that no attack tries: power cuts, full disks, clocks that jump, a network that is split";
+
 /// One sentence for each blind spot.
 pub(crate) fn unseen(
     scenario: &Scenario,
@@ -32,5 +35,26 @@ pub(crate) fn unseen(
         };
         unseen.push(format!("{env}{why}"));
     }
+    unseen.extend(by_key(scenario, baseline));
+    unseen.push(NEVER_TRIED.to_owned());
     unseen
+}
+
+/// Where calls under one key are one effect, it is said by which header.
+fn by_key(scenario: &Scenario, baseline: &Baseline) -> Vec<String> {
+    let counted = scenario
+        .effects
+        .iter()
+        .filter(|it| it.honours_key.is_none());
+    let counted = counted.filter_map(|it| it.calls.as_ref());
+    let header = |env: &String| {
+        let mut requests = baseline.requests().filter(|it| it.lane == *env);
+        let header = requests.find_map(|it| it.message.values.first())?;
+        let name = header.split(':').next().unwrap_or_default();
+        Some(format!(
+            "whether {env} honours `{name}`: calls under one key count once as long as they are answered the same; \
+             honours_key says it"
+        ))
+    };
+    counted.filter_map(header).collect()
 }

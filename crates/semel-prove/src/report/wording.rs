@@ -1,8 +1,10 @@
 //! How verdicts and events are said.
 
 use crate::judge::timeline::{Event, What};
-use crate::judge::verdict::{BreachKind, Verdict};
+use crate::judge::verdict::{BreachKind, Broken, Verdict};
+use crate::options::Profile;
 use crate::printable::plain;
+use crate::report::{AttackReport, Coverage, Report};
 use std::time::Duration;
 
 pub(super) fn how(how: BreachKind) -> &'static str {
@@ -10,10 +12,33 @@ pub(super) fn how(how: BreachKind) -> &'static str {
         BreachKind::EffectTwice => "effect twice",
         BreachKind::EffectLost => "effect lost",
         BreachKind::AnswersDiffer => "answers differ",
-        BreachKind::Stuck => "stuck for ever",
-        BreachKind::Poison => "poison retried for ever",
+        BreachKind::Stuck => "stuck",
+        BreachKind::Poison => "poison retried",
         BreachKind::Died => "process ended by a delivery",
     }
+}
+
+/// What there is to say where no mistake is recognised.
+pub(super) fn unrecognised(how: BreachKind) -> &'static str {
+    match how {
+        BreachKind::EffectTwice => "two effects; the cause was not recognised",
+        BreachKind::EffectLost => "an effect is missing; the cause was not recognised",
+        BreachKind::AnswersDiffer | BreachKind::Stuck | BreachKind::Poison | BreachKind::Died => {
+            "the cause was not recognised"
+        }
+    }
+}
+
+/// What the mistake is, line by line: what was seen, what it means, what to do.
+pub(super) fn cause(broken: &Broken) -> Vec<String> {
+    let Some(pattern) = &broken.pattern else {
+        return vec![format!("Cause: {}.", unrecognised(broken.how))];
+    };
+    vec![
+        format!("Cause: {}. Seen: {}.", pattern.name, pattern.evidence),
+        format!("It means: {}", pattern.is),
+        format!("Instead: {}", pattern.instead),
+    ]
 }
 
 /// One word.
@@ -35,10 +60,31 @@ pub(super) fn remark(verdict: &Verdict) -> String {
     }
 }
 
+/// As `4 of 13 boundaries`.
+pub(super) fn coverage(Coverage { tried, of, what }: Coverage) -> String {
+    format!("{tried} of {of} {what}")
+}
+
+/// What the quick profile leaves out.
+pub(super) fn only_full(report: &Report) -> Option<String> {
+    let held = |one: &&AttackReport| matches!(one.verdict, Verdict::Held);
+    let covered = report.attacks.iter().filter(held).filter_map(|one| {
+        let Coverage { tried, of, what } = one.coverage?;
+        let left = of.saturating_sub(tried);
+        (left > 0 && what == "boundaries").then(|| format!("{left} more {what} of {}", one.attack))
+    });
+    let mut rest: Vec<String> = covered.collect();
+    rest.push("more races and more kills at drawn times".to_owned());
+    (report.profile == Profile::Quick).then(|| rest.join(", "))
+}
+
 /// What happened, in a line.
 pub(super) fn event(event: &Event) -> String {
     match &event.what {
-        What::Sent { id, attempt } => format!("delivers {id} (attempt {attempt})"),
+        What::Sent { id, attempt, to } => {
+            let to = to.as_ref().map_or(String::new(), |to| format!(" to {to}"));
+            format!("delivers {id}{to} (attempt {attempt})")
+        }
         What::Answered {
             id,
             attempt,
@@ -53,9 +99,20 @@ pub(super) fn event(event: &Event) -> String {
         What::Unanswered { id, attempt, why } => {
             format!("hears nothing for {id} (attempt {attempt}): {why}")
         }
-        What::Wire { outward, says, .. } => {
-            let way = if *outward { "is asked" } else { "answers" };
-            format!("{way}: {says}")
+        What::Wire {
+            outward,
+            process,
+            says,
+            values,
+            ..
+        } => {
+            let way = if *outward { "is asked by" } else { "answers" };
+            let values = if values.is_empty() {
+                String::new()
+            } else {
+                format!("  [{}]", values.join(", "))
+            };
+            format!("{way} {process}: {says}{values}")
         }
         What::Killed => "is killed".into(),
         What::Ended => "ended by itself".into(),

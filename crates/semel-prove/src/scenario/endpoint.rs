@@ -1,6 +1,6 @@
 //! Where the dependencies are, and which of them is meant.
 
-use super::Dependency;
+use super::{Dependency, gate};
 use crate::error::Error;
 use crate::options::Options;
 use crate::world::protocol::Protocol;
@@ -84,7 +84,9 @@ impl Endpoint {
 /// The address behind the host of a URL.
 pub(crate) async fn resolve(url: &Url) -> Option<SocketAddr> {
     let port = url.port_or_known_default().unwrap_or(80);
-    let mut found = lookup_host((url.host_str()?, port)).await.ok()?;
+    // `[::1]` is not a name, but its brackets would make it one.
+    let host = url.host_str()?.trim_matches(['[', ']']);
+    let mut found = lookup_host((host, port)).await.ok()?;
     found.next()
 }
 
@@ -101,7 +103,9 @@ pub(crate) fn find<'a>(
 ) -> Result<Option<(usize, &'a Endpoint)>, String> {
     let mut endpoints = endpoints.iter().enumerate();
     let Some(on) = on else {
-        let mut fitting = endpoints.filter(|(_, it)| it.protocol == protocol);
+        // What belongs to the gate alone is meant by nobody else.
+        let own = |it: &Endpoint| [gate::STORE, gate::UPSTREAM].contains(&&*it.env);
+        let mut fitting = endpoints.filter(|(_, it)| it.protocol == protocol && !own(it));
         return match (fitting.next(), fitting.next()) {
             (Some(only), None) => Ok(Some(only)),
             (None, _) => Err(format!("no [[dependency]] speaks {protocol:?}")),
@@ -157,5 +161,15 @@ mod tests {
         let (to, url) = at("http://127.0.0.1:80", 7);
         assert_eq!((&*to, &*url), ("127.0.0.1:80", "http://127.0.0.1:7"));
         assert!(endpoint("redis://").address().is_err());
+        let (to, url) = at("postgres://me@[::1]:5433/shop", 99);
+        assert_eq!(to, "[::1]:5433");
+        assert_eq!(url, "postgres://me@127.0.0.1:99/shop");
+    }
+
+    #[tokio::test]
+    async fn address_of_the_newer_protocol_is_found() {
+        let url = Url::parse("http://[::1]:3000/").unwrap();
+        let found = resolve(&url).await.map(|found| found.to_string());
+        assert_eq!(found.as_deref(), Some("[::1]:3000"));
     }
 }

@@ -54,7 +54,7 @@ impl World<'_> {
         access: Access,
     ) -> Result<Rows, String> {
         match find(on, Protocol::Postgres, &self.endpoints)? {
-            Some((_, endpoint)) => self.connections.sql(&endpoint.url, sql).await,
+            Some((_, endpoint)) => self.connections.sql(&endpoint.url, sql, access).await,
             None => {
                 let file = on.unwrap_or_default().trim_start_matches("sqlite:");
                 sqlite::run(&variables.expand(file), sql, access, &self.commands).await

@@ -13,6 +13,9 @@ use tokio::process::{Child, Command};
 /// How long a server or a command may take to answer, unless a sender's deadline is at stake.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(10);
 
+/// Nobody reads more than this of what a command prints.
+const OUTPUT_BYTES_MAX: u64 = 16 << 20;
+
 /// Where and in which environment commands run.
 #[derive(Clone, Debug)]
 pub(crate) struct CommandRunner {
@@ -116,11 +119,17 @@ pub(crate) async fn with_timeout<T>(work: impl Future<Output = T>) -> Result<T, 
         .map_err(|_| format!("no answer within {} s", ANSWER_TIMEOUT.as_secs()))
 }
 
+/// What it prints, up to a limit: more is read, so that it is not kept waiting, and forgotten.
 async fn read_all(from: Option<impl AsyncRead + Unpin>) -> Vec<u8> {
     let mut read = Vec::new();
-    if let Some(mut from) = from {
+    if let Some(from) = from {
+        let mut first = from.take(OUTPUT_BYTES_MAX);
         // What was said before it broke off is all there is.
-        from.read_to_end(&mut read).await.ok();
+        first.read_to_end(&mut read).await.ok();
+        let mut rest = first.into_inner();
+        tokio::io::copy(&mut rest, &mut tokio::io::sink())
+            .await
+            .ok();
     }
     read
 }
@@ -166,6 +175,16 @@ pub(crate) mod tests {
 
     fn ends(process: &Process) -> bool {
         semel_rig::until(Duration::from_secs(5), || Ok(!process.is_alive())).unwrap()
+    }
+
+    #[tokio::test]
+    async fn command_that_prints_without_end_is_read_up_to_a_limit() {
+        let (commands, _reaper, _dir) = commands("/usr/bin:/bin");
+        let bytes = OUTPUT_BYTES_MAX * 2;
+        let line = format!("head -c {bytes} /dev/zero; echo done >&2");
+        let ended = commands.run(&shell(&line)).await.unwrap();
+        assert_eq!(ended.stdout.len() as u64, OUTPUT_BYTES_MAX);
+        assert_eq!(ended.stderr, b"done\n");
     }
 
     #[tokio::test]

@@ -1,6 +1,8 @@
 //! Speaks to the real servers, never through a proxy: for `before` and for probes.
 
 use crate::world::command::with_timeout;
+use crate::world::protocol::reads;
+use crate::world::sqlite::Access;
 use redis::aio::MultiplexedConnection;
 use std::collections::BTreeMap;
 use tokio_postgres::{NoTls, SimpleQueryMessage};
@@ -19,11 +21,22 @@ pub(crate) type Rows = Vec<Vec<String>>;
 
 impl Connections {
     /// Statements on PostgreSQL.
-    pub(crate) async fn sql(&mut self, url: &str, sql: &str) -> Result<Rows, String> {
+    pub(crate) async fn sql(
+        &mut self,
+        url: &str,
+        sql: &str,
+        access: Access,
+    ) -> Result<Rows, String> {
         let client = self.database(url).await?;
-        let answer = with_timeout(client.simple_query(sql))
-            .await?
-            .map_err(|why| server_message(&why))?;
+        let answer = match access {
+            Access::Change => say(client, sql).await?,
+            Access::Read => {
+                say(client, "BEGIN TRANSACTION READ ONLY").await?;
+                let answer = say(client, sql).await;
+                say(client, "ROLLBACK").await?;
+                answer?
+            }
+        };
         let rows = answer.iter().filter_map(|message| {
             let SimpleQueryMessage::Row(row) = message else {
                 return None;
@@ -32,6 +45,19 @@ impl Connections {
             Some(columns.map(str::to_owned).collect())
         });
         Ok(rows.collect())
+    }
+
+    /// A command on Redis that changes nothing.
+    pub(crate) async fn redis_read<T: redis::FromRedisValue>(
+        &mut self,
+        url: &str,
+        command: &[&str],
+    ) -> Result<T, String> {
+        let name = command.first().copied().unwrap_or_default();
+        if !reads(name) {
+            return Err(format!("a probe may only read, and `{name}` may write"));
+        }
+        self.redis(url, command).await
     }
 
     /// A command on Redis.
@@ -76,6 +102,14 @@ impl Connections {
         let connection = self.caches.get_mut(url);
         connection.ok_or_else(|| "the connection is gone".to_owned())
     }
+}
+
+async fn say(
+    client: &tokio_postgres::Client,
+    sql: &str,
+) -> Result<Vec<SimpleQueryMessage>, String> {
+    let answer = with_timeout(client.simple_query(sql)).await?;
+    answer.map_err(|why| server_message(&why))
 }
 
 /// Host and port of a server, without its password.

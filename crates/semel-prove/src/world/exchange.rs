@@ -16,6 +16,8 @@ pub(crate) struct Exchange {
     /// Which connection it belongs to.
     pub(crate) connection: u64,
     pub(crate) lane: String,
+    /// The name of the process that speaks.
+    pub(crate) speaker: String,
     pub(crate) message: Message,
     pub(crate) at: Duration,
     pub(crate) bytes: Vec<u8>,
@@ -88,13 +90,6 @@ impl Exchange {
         self.bytes.extend(bytes.iter().take(room));
     }
 
-    /// The same words with other values of the same length.
-    pub(crate) fn differs_in_values(&self, other: &Self) -> bool {
-        self.message.text == other.message.text
-            && self.bytes.len() == other.bytes.len()
-            && self.bytes != other.bytes
-    }
-
     pub(crate) fn event(&self) -> Event {
         Event {
             at: self.at,
@@ -102,14 +97,31 @@ impl Exchange {
             what: What::Wire {
                 boundary: self.number,
                 outward: self.is_request(),
+                process: self.speaker.clone(),
                 says: self.message.text.clone(),
+                values: self.message.values.clone(),
             },
         }
     }
 }
 
-pub(crate) fn contains(bytes: &[u8], text: &[u8]) -> bool {
-    !text.is_empty() && bytes.windows(text.len()).any(|window| window == text)
+/// Whether these bytes name an id as a whole: what is longer on either side is another one. Who ends with a letter is
+/// what all ids of a run begin with, and may be followed by a number.
+pub(crate) fn names(bytes: &[u8], id: &str) -> bool {
+    let id = id.as_bytes();
+    let is_prefix = id.last().is_some_and(|last| !last.is_ascii_digit());
+    let follows = |byte: u8| {
+        let number = is_prefix && byte.is_ascii_digit();
+        !byte.is_ascii_alphanumeric() || number
+    };
+    let mut found = bytes.windows(id.len().max(1)).enumerate();
+    found.any(|(at, window)| {
+        let before = at.checked_sub(1).and_then(|at| bytes.get(at));
+        let after = bytes.get(at + id.len());
+        window == id
+            && before.is_none_or(|byte| !byte.is_ascii_alphanumeric())
+            && after.is_none_or(|byte| follows(*byte))
+    })
 }
 
 #[cfg(test)]
@@ -128,12 +140,24 @@ pub(crate) mod tests {
             boundary: Boundary { signature, nth: 1 },
             connection: 0,
             lane: String::new(),
+            speaker: String::new(),
             message: Message::new(text, kind),
             at: Duration::from_millis(number.into()),
             bytes: Vec::new(),
             forwarded: true,
             late: false,
         }
+    }
+
+    #[test]
+    fn ids_are_named_as_a_whole() {
+        for text in ["a7", "order-a7", "order_a7:x", r#"{"id":"a7"}"#] {
+            assert!(names(text.as_bytes(), "a7"), "{text}");
+        }
+        for text in ["a71", "ba7", "a7b", "", "a"] {
+            assert!(!names(text.as_bytes(), "a7"), "{text}");
+        }
+        assert!(names(b"p1x00001", "p1x") && !names(b"p1xy", "p1x"));
     }
 
     /// What a handler says that looks first and writes later.

@@ -10,12 +10,14 @@ mod calls;
 
 use super::World;
 use super::connections::Rows;
+use super::exchange;
 use super::protocol::Protocol;
 use crate::BoxFuture;
 use crate::error::Error;
 use crate::scenario::Effect;
 use crate::scenario::endpoint::{Endpoint, check_on};
 use std::collections::BTreeMap;
+use std::hash::{DefaultHasher, Hash, Hasher};
 
 /// In place of a delivery's id: effects that name no delivery at all.
 pub(crate) const UNNAMED: &str = "nobody";
@@ -40,12 +42,21 @@ struct ProbeKind {
     rows: for<'w> fn(&'w mut World<'_>, Question<'w>) -> BoxFuture<'w, Result<Rows, String>>,
 }
 
+/// What a probe has said.
+#[derive(Debug)]
+pub(crate) struct Probed {
+    last: u64,
+    changed: bool,
+}
+
 /// What a probe is asked.
 #[derive(Clone, Copy, Debug)]
 struct Question<'a> {
     /// The field's text.
     text: &'a str,
     on: Option<&'a str>,
+    /// Whether the service honours idempotency keys, where the scenario says it.
+    honours_key: Option<bool>,
     /// The deliveries that matter.
     ids: &'a [String],
 }
@@ -62,6 +73,9 @@ const KINDS: [ProbeKind; 5] = [
 pub(crate) fn check(effect: &Effect, endpoints: &[Endpoint]) -> Result<(), String> {
     let (kind, text) = kind_of(effect)?;
     check_on(effect.on.as_deref(), kind.on, endpoints)?;
+    if effect.honours_key.is_some() && effect.calls.is_none() {
+        return Err("`honours_key` is only for calls".to_owned());
+    }
     (kind.check)(text, endpoints)
 }
 
@@ -99,8 +113,37 @@ impl World<'_> {
     async fn count_effect(&mut self, effect: &Effect, ids: &[String]) -> Result<Vec<u64>, String> {
         let (kind, text) = kind_of(effect)?;
         let on = effect.on.as_deref();
-        let rows = (kind.rows)(self, Question { text, on, ids }).await?;
+        let question = Question {
+            text,
+            on,
+            honours_key: effect.honours_key,
+            ids,
+        };
+        let rows = (kind.rows)(self, question).await?;
+        self.remember(&effect.name, &rows);
         count(&rows, ids)
+    }
+}
+
+impl World<'_> {
+    /// Whether a probe has only ever said one thing.
+    pub(crate) fn is_constant(&self, effect: &str) -> bool {
+        self.probed
+            .get(effect)
+            .is_some_and(|probed| !probed.changed)
+    }
+
+    fn remember(&mut self, effect: &str, rows: &Rows) {
+        let mut hasher = DefaultHasher::new();
+        rows.hash(&mut hasher);
+        let now = hasher.finish();
+        let first = Probed {
+            last: now,
+            changed: false,
+        };
+        let probed = self.probed.entry(effect.to_owned()).or_insert(first);
+        probed.changed |= probed.last != now;
+        probed.last = now;
     }
 }
 
@@ -126,7 +169,7 @@ fn names(named: &str, id: &str) -> bool {
     if id == UNNAMED {
         return NULLS.contains(&named.trim());
     }
-    named.contains(id)
+    exchange::names(named.as_bytes(), id)
 }
 
 /// Also `2.0` and `2.00`, as sums are printed; nothing at all is none.
@@ -153,7 +196,12 @@ mod tests {
 
     #[test]
     fn rows_are_added_up_by_the_id_they_contain() {
-        let seen: &[&[&str]] = &[&["order-a1", "1"], &["a1", "2.00"], &["c3", "9"]];
+        let seen: &[&[&str]] = &[
+            &["order-a1", "1"],
+            &["a1", "2.00"],
+            &["c3", "9"],
+            &["a12", "4"],
+        ];
         assert_eq!(counted(seen, &["a1", "b2"]), Ok(vec![3, 0]));
     }
 

@@ -3,11 +3,12 @@
 use crate::error::NotReady;
 use crate::printable::plain;
 use crate::scenario::Process;
+use crate::world::log;
 use crate::world::proxy::Proxy;
 use http_body_util::Full;
-use semel_rig::{Program, ReaperHandle, Signal, http};
+use semel_rig::{Mark, Program, ReaperHandle, Signal, http};
 use std::collections::BTreeMap;
-use std::net::{Ipv4Addr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::PathBuf;
 use std::process::Command;
 use std::time::Duration;
@@ -35,6 +36,10 @@ pub(crate) struct ManagedProcess {
     /// They listen as long as they are kept.
     #[expect(dead_code, reason = "a proxy closes when it is dropped")]
     pub(super) proxies: Vec<Proxy>,
+    /// Also those that left its group have it.
+    pub(super) mark: Mark,
+    /// Where it listens: 127.0.0.1, or ::1 if only there.
+    pub(super) ip: IpAddr,
     pub(super) program: Option<Program>,
     pub(super) paused: bool,
 }
@@ -57,7 +62,7 @@ impl ManagedProcess {
     pub(super) async fn start(&mut self, reaper: &ReaperHandle) -> Result<(), NotReady> {
         let mut program = self.spawn(reaper).map_err(|why| self.not_ready(why))?;
         let ready = self.wait_ready(&mut program).await;
-        ready.map_err(|why| self.not_ready(why))?;
+        self.ip = ready.map_err(|why| self.not_ready(why))?;
         self.program = Some(program);
         self.paused = false;
         Ok(())
@@ -70,12 +75,17 @@ impl ManagedProcess {
     /// Whether it ended by itself. The rest of its group goes with it.
     pub(super) fn reap(&mut self) -> bool {
         let ended = |program: &mut Program| !matches!(program.status(), Ok(None));
-        self.program.take_if(ended).is_some()
+        let ended = self.program.take_if(ended).is_some();
+        if ended {
+            self.mark.end();
+        }
+        ended
     }
 
-    /// Ends the whole group at once, with no chance to tidy up.
+    /// Ends the whole group at once, with no chance to tidy up, and whoever has left it.
     pub(super) fn kill(&mut self) {
         self.program = None;
+        self.mark.end();
     }
 
     /// Whether there was something to pause.
@@ -91,7 +101,11 @@ impl ManagedProcess {
 
     fn signal(&self, signal: Signal) -> bool {
         let group = self.program.as_ref().map(Program::group);
-        group.map(|group| group.signal(signal)).is_some()
+        let sent = group.map(|group| group.signal(signal)).is_some();
+        if sent {
+            self.mark.signal(signal);
+        }
+        sent
     }
 
     fn spawn(&self, reaper: &ReaperHandle) -> Result<Program, String> {
@@ -102,6 +116,7 @@ impl ManagedProcess {
             .env_clear()
             .envs(&self.environment)
             .current_dir(&self.directory);
+        self.mark.set(&mut command);
         Program::builder(&mut command)
             .reaper(reaper)
             .last_signal(Signal::KILL)
@@ -110,19 +125,28 @@ impl ManagedProcess {
             .map_err(|why| self.explain(why))
     }
 
-    async fn wait_ready(&self, program: &mut Program) -> Result<(), String> {
+    /// Where it listens.
+    async fn wait_ready(&self, program: &mut Program) -> Result<IpAddr, String> {
         let began = Instant::now();
         let mut patience = READY_ANSWER;
+        let mut found = self.ip;
         let ready = async || {
-            let left = READY_TIMEOUT.saturating_sub(began.elapsed());
-            let answered = timeout(patience.min(left), self.is_ready()).await;
-            if answered.is_err() {
-                patience *= 2;
+            for ip in [Ipv4Addr::LOCALHOST.into(), Ipv6Addr::LOCALHOST.into()] {
+                let left = READY_TIMEOUT.saturating_sub(began.elapsed());
+                let answered = timeout(patience.min(left), self.is_ready(ip)).await;
+                if answered.is_err() {
+                    patience *= 2;
+                }
+                if answered == Ok(true) {
+                    found = ip;
+                    return true;
+                }
             }
-            answered == Ok(true)
+            false
         };
         let waited = program.wait_ready(READY_TIMEOUT, ready).await;
-        waited.map(drop).map_err(|why| self.explain(why))
+        waited.map_err(|why| self.explain(why))?;
+        Ok(found)
     }
 
     fn explain(&self, why: semel_rig::Error) -> String {
@@ -137,24 +161,16 @@ impl ManagedProcess {
         }
     }
 
-    async fn is_ready(&self) -> bool {
+    async fn is_ready(&self, ip: IpAddr) -> bool {
+        let address = SocketAddr::from((ip, self.port));
         match &self.ready {
             Ready::Now => true,
-            Ready::Port => TcpStream::connect(self.address()).await.is_ok(),
-            Ready::Path(path) => self
-                .status_of(path)
-                .await
-                .is_some_and(|status| status < 500),
+            Ready::Port => TcpStream::connect(address).await.is_ok(),
+            Ready::Path(path) => {
+                let status = status_of(address, path).await;
+                status.is_some_and(|status| status < 500)
+            }
         }
-    }
-
-    async fn status_of(&self, path: &str) -> Option<u16> {
-        let request = ::http::Request::get(path)
-            .header("host", self.address().to_string())
-            .header("connection", "close")
-            .body(Full::default());
-        let head = http::send(self.address(), request.ok()?).await.ok()?;
-        Some(head.status)
     }
 
     fn waited_for(&self) -> String {
@@ -169,7 +185,7 @@ impl ManagedProcess {
     }
 
     pub(super) fn address(&self) -> SocketAddr {
-        SocketAddr::from((Ipv4Addr::LOCALHOST, self.port))
+        SocketAddr::from((self.ip, self.port))
     }
 
     fn not_ready(&self, why: String) -> NotReady {
@@ -182,8 +198,7 @@ impl ManagedProcess {
 
     /// The end of what it printed, to be added to a sentence.
     pub(super) fn log_tail(&self) -> String {
-        let log = std::fs::read(&self.log).unwrap_or_default();
-        let log = plain(&String::from_utf8_lossy(&log));
+        let log = plain(&log::tail(&self.log));
         let lines: Vec<&str> = log.lines().collect();
         let skipped = lines.len().saturating_sub(LOG_LINES_SHOWN);
         match lines.get(skipped..) {
@@ -191,6 +206,21 @@ impl ManagedProcess {
             Some(shown) => format!("; the end of what it printed:\n{}", shown.join("\n")),
         }
     }
+}
+
+impl Drop for ManagedProcess {
+    fn drop(&mut self) {
+        self.kill();
+    }
+}
+
+async fn status_of(address: SocketAddr, path: &str) -> Option<u16> {
+    let request = ::http::Request::get(path)
+        .header("host", address.to_string())
+        .header("connection", "close")
+        .body(Full::default());
+    let head = http::send(address, request.ok()?).await.ok()?;
+    Some(head.status)
 }
 
 // === impl Process ===
@@ -232,6 +262,8 @@ mod tests {
             log: dir.path().join("log"),
             attack: true,
             proxies: Vec::new(),
+            mark: Mark::new(dir.path().display().to_string()),
+            ip: Ipv4Addr::LOCALHOST.into(),
             program: None,
             paused: false,
         };

@@ -5,6 +5,7 @@ mod redis;
 mod http;
 
 pub(crate) use postgres::requests_encryption;
+pub(crate) use redis::reads;
 
 /// Longer texts are cut: they are for a person to read.
 const TEXT_CHARS_MAX: usize = 160;
@@ -29,6 +30,8 @@ pub(crate) struct Message {
     pub(crate) text: String,
     /// What it is good for.
     pub(crate) kind: MessageKind,
+    /// The values that are bound to a statement; a request's header that names its idempotency key.
+    pub(crate) values: Vec<String>,
 }
 
 /// What a piece of a conversation is good for.
@@ -77,7 +80,8 @@ impl Parser {
             (Self::Http(parser), false) => parser.response(bytes),
             (Self::Other, _) => Message::new(format!("{} bytes", bytes.len()), MessageKind::Commit),
         };
-        Message::new(short(&message.text), message.kind)
+        let values = message.values.iter().map(|value| short(value));
+        Message::new(short(&message.text), message.kind).with(values.collect())
     }
 }
 
@@ -88,7 +92,12 @@ impl Message {
         Self {
             text: text.into(),
             kind,
+            values: Vec::new(),
         }
+    }
+
+    fn with(self, values: Vec<String>) -> Self {
+        Self { values, ..self }
     }
 }
 

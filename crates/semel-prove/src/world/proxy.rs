@@ -29,6 +29,8 @@ pub(crate) struct Proxy {
 #[derive(Clone, Debug)]
 pub(crate) struct ProxyConfig {
     pub(crate) process: usize,
+    /// The process's name.
+    pub(crate) speaker: String,
     pub(crate) dependency: usize,
     pub(crate) lane: String,
     pub(crate) protocol: Protocol,

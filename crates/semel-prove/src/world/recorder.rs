@@ -1,14 +1,18 @@
 //! What all proxies of a world see together: the exchanges of a trial in order, and the one place where it is held.
 
 mod attribution;
+mod calls;
 mod state;
 
+pub(crate) use calls::{Call, KeyPolicy, count};
+
 use crate::judge::timeline::{Event, What};
-use crate::world::exchange::{Exchange, Hold, Signature, contains};
+use crate::world::exchange::{Exchange, Hold, Signature, names};
 use crate::world::protocol::{Message, MessageKind, shape};
 use crate::world::proxy::ProxyConfig;
 use attribution::Attribution;
 use state::{Mode, Race, State};
+use std::net::SocketAddr;
 use std::sync::Mutex;
 use std::time::Duration;
 use tokio::sync::{Notify, oneshot};
@@ -61,6 +65,16 @@ impl Recorder {
     /// What every id of this run begins with.
     pub(crate) fn set_id_prefix(&self, id_prefix: &str) {
         id_prefix.clone_into(&mut self.lock().ids.id_prefix);
+    }
+
+    /// The process that listens there.
+    pub(crate) fn set_name(&self, address: SocketAddr, name: &str) {
+        self.lock().names.insert(address, name.to_owned());
+    }
+
+    /// The name of the process that listens there, if it is one of this world.
+    pub(crate) fn name_of(&self, address: SocketAddr) -> Option<String> {
+        self.lock().names.get(&address).cloned()
     }
 
     /// This delivery belongs to the trial; what names only others was left behind by earlier ones.
@@ -177,18 +191,14 @@ impl Recorder {
         events
     }
 
-    /// How many requests to a dependency contained this id.
-    pub(crate) fn calls(&self, dependency: usize, text: &str) -> u64 {
+    /// The calls of a dependency that named this delivery and changed something.
+    pub(crate) fn calls(&self, dependency: usize, id: &str) -> Vec<Call> {
         let state = self.lock();
-        let calls = state.trial.exchanges.iter().filter(|exchange| {
-            let signature = &exchange.boundary.signature;
-            signature.dependency == dependency
-                && signature.outward
-                && exchange.forwarded
-                && contains(&exchange.bytes, text.as_bytes())
-        });
-        let earlier = state.calls.get(&(dependency, text.to_owned()));
-        calls.fold(earlier.copied().unwrap_or_default(), |count, _| count + 1)
+        let calls = calls::of_trial(&state.trial.exchanges);
+        let now = calls.filter(|(at, exchange, _)| *at == dependency && names(&exchange.bytes, id));
+        let earlier = state.calls.get(&(dependency, id.to_owned()));
+        let earlier = earlier.into_iter().flatten().cloned();
+        earlier.chain(now.map(|(_, _, call)| call)).collect()
     }
 
     pub(crate) fn connected(&self) -> u64 {
@@ -226,7 +236,7 @@ impl Recorder {
             state.trial.open.remove(&connection);
             return (Permit::Forward, None);
         }
-        let current = state.add(connection, &proxy.lane, signature, message, bytes);
+        let current = state.add(connection, proxy, signature, message, bytes);
         let permit = state.permit(current);
         drop(state);
         self.changed.notify_waiters();

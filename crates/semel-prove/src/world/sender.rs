@@ -114,7 +114,20 @@ impl Sender {
         let attempt = delivery.next_attempt();
         let id = delivery.id.clone();
         let recorder = &self.0.recorder;
-        recorder.note(LANE, What::Sent { id, attempt });
+        let receiver = match self.0.requests.deliver.sender {
+            // A command delivers where it will.
+            SenderKind::Command => None,
+            SenderKind::CloudTasks
+            | SenderKind::Pubsub
+            | SenderKind::Cloudevents
+            | SenderKind::Http => recorder.name_of(to),
+        };
+        let sent = What::Sent {
+            id,
+            attempt,
+            to: receiver,
+        };
+        recorder.note(LANE, sent);
         let unanswered = |why: &str| What::Unanswered {
             id: delivery.id.clone(),
             attempt,

@@ -4,9 +4,13 @@ use super::command::CommandRunner;
 use super::connections::Rows;
 use std::io;
 
+/// Lets a query change nothing.
+const READ_ONLY: &str = "PRAGMA query_only = ON";
+
 /// A script is committed as it goes on, as by `sqlite3`; a single statement would not be.
 const PYTHON: &str = "import sqlite3, sys
 db = sqlite3.connect(sys.argv[1], timeout=5)
+if sys.argv[3] == 'rows': db.execute('PRAGMA query_only = ON')
 for row in db.execute(sys.argv[2]) if sys.argv[3] == 'rows' else db.executescript(sys.argv[2]): print(*row, sep='\\t')";
 
 /// What statements do to a file.
@@ -42,7 +46,12 @@ pub(crate) async fn run(
 
 async fn print(path: &str, sql: &str, how: &str, commands: &CommandRunner) -> io::Result<String> {
     let options = ["-batch", "-cmd", ".timeout 5000", "-separator", "\t"];
-    let sqlite = [&["sqlite3"], &options[..], &[path, sql]].concat();
+    let read_only: &[&str] = if how == "rows" {
+        &["-cmd", READ_ONLY]
+    } else {
+        &[]
+    };
+    let sqlite = [&["sqlite3"], &options[..], read_only, &[path, sql]].concat();
     let python = ["python3", "-c", PYTHON, path, sql, how];
     match commands.output(&sqlite).await {
         Err(why) if why.kind() == io::ErrorKind::NotFound => commands.output(&python).await,
@@ -78,6 +87,10 @@ mod tests {
         let found = run("shop.db", sql, Access::Read, &commands).await;
         let found = found.unwrap();
         assert_eq!(found, [["a", "1"], ["b", "2"]]);
+        let write = "INSERT INTO t VALUES ('c', 3)";
+        let refused = run("shop.db", write, Access::Read, &commands).await;
+        let said = refused.unwrap_err();
+        assert!(said.contains("readonly"), "{said}");
         assert!(dir.path().join("shop.db").exists());
     }
 

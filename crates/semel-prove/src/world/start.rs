@@ -3,6 +3,7 @@
 use super::World;
 use super::command::CommandRunner;
 use super::connections::Connections;
+use super::log::LogKeeper;
 use super::process::ManagedProcess;
 use super::proxy::{Proxy, ProxyConfig};
 use super::recorder::Recorder;
@@ -11,8 +12,9 @@ use crate::options::Options;
 use crate::scenario::endpoint::Endpoint;
 use crate::scenario::template::Variables;
 use crate::scenario::{Process, Scenario};
-use semel_rig::Reaper;
-use std::net::SocketAddr;
+use semel_rig::{Mark, Reaper, adopt_orphans};
+use std::collections::BTreeMap;
+use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -40,13 +42,21 @@ impl<'a> World<'a> {
         let receiver = to.and_then(named);
         let receiver = receiver.unwrap_or(scenario.processes.len().saturating_sub(1));
         let variables = variables(scenario, receiver, &here, home.path())?;
+        for (path, text) in &scenario.files {
+            std::fs::write(variables.expand(path), text)
+                .map_err(|why| Error::system("a file of the scenario cannot be written", why))?;
+        }
         let mut environment = options.environment.clone();
         for endpoint in &mut endpoints {
             endpoint.url = variables.expand(&endpoint.url);
             environment.insert(endpoint.env.clone(), endpoint.url.clone());
         }
-        let reaper = Reaper::start_with_dir(home.path())
+        adopt_orphans().map_err(|why| Error::system("orphans cannot be adopted", why))?;
+        let mark = Mark::new(format!("{}.", home.path().display()));
+        let reaper = Reaper::start_with(home.path(), Some(&mark))
             .map_err(|why| Error::system("/bin/sh cannot be started", why))?;
+        let (variable, value) = mark.variable();
+        environment.insert(variable.to_owned(), value.to_owned());
         Ok(Self {
             scenario,
             recorder: Arc::<Recorder>::default(),
@@ -54,11 +64,13 @@ impl<'a> World<'a> {
             endpoints,
             commands: CommandRunner::new(environment, here, reaper.handle()),
             connections: Connections::default(),
+            probed: BTreeMap::new(),
             environment: options.environment.clone(),
             processes: Vec::new(),
             receiver,
             second: None,
             reaper,
+            _logs: LogKeeper::start(home.path()),
             home,
         })
     }
@@ -115,7 +127,7 @@ impl<'a> World<'a> {
             let url = if endpoint.encrypted {
                 endpoint.url.clone()
             } else {
-                let (url, proxy) = self.proxy(at, dependency, endpoint).await?;
+                let (url, proxy) = self.proxy((at, name), dependency, endpoint).await?;
                 proxies.push(proxy);
                 url
             };
@@ -134,23 +146,29 @@ impl<'a> World<'a> {
             log: self.home.path().join(format!("{name}.log")),
             attack: process.attack,
             proxies,
+            mark: Mark::new(format!("{}.{name}.", self.home.path().display())),
+            ip: Ipv4Addr::LOCALHOST.into(),
             program: None,
             paused: false,
         };
         self.processes.push(process);
         let reaper = self.reaper.handle();
         let started = self.process(at).start(&reaper).await;
-        started.map_err(Error::ProcessStart)
+        started.map_err(Error::ProcessStart)?;
+        let address = self.process(at).address();
+        self.recorder.set_name(address, name);
+        Ok(())
     }
 
     async fn proxy(
         &self,
-        process: usize,
+        (process, speaker): (usize, &str),
         dependency: usize,
         endpoint: &Endpoint,
     ) -> Result<(String, Proxy), Error> {
         let config = ProxyConfig {
             process,
+            speaker: speaker.to_owned(),
             dependency,
             lane: endpoint.env.clone(),
             protocol: endpoint.protocol,

@@ -4,6 +4,7 @@ import collections
 import http.server
 import json
 import os
+import socket
 import sys
 import threading
 import time
@@ -11,6 +12,7 @@ import time
 import psycopg
 
 DATABASE = os.environ["DATABASE_URL"]
+HOST = os.environ.get("HOST", "127.0.0.1")
 SEEN = collections.Counter()
 QUEUES = collections.defaultdict(threading.Lock)
 
@@ -102,6 +104,24 @@ def by_header(order, key):
     return 200
 
 
+def crowd(order, _):
+    """WRONG: takes an order once, unless five of it are there at the same time."""
+    SEEN[order] += 1
+    time.sleep(0.15)
+    if SEEN[order] >= 5:
+        run("INSERT INTO taken VALUES (%s)", order)
+    else:
+        with QUEUES["all"]:
+            run("INSERT INTO taken SELECT %s WHERE NOT EXISTS (SELECT FROM taken WHERE name = %s)", order, order)
+    return 200
+
+
+def double_fork(order, _):
+    """RIGHT, and leaves a daemon behind at every start."""
+    run("INSERT INTO taken VALUES (%s) ON CONFLICT DO NOTHING", order)
+    return 200
+
+
 def falls_silent(order, _):
     """RIGHT, and seen on the wire only twice."""
     SEEN["all"] += 1
@@ -123,8 +143,23 @@ class Handler(http.server.BaseHTTPRequestHandler):
 
 class Server(http.server.ThreadingHTTPServer):
     request_queue_size = 128
+    address_family = socket.AF_INET6 if HOST == "::1" else socket.AF_INET
 
 
+def leave_daemon():
+    """Forks twice and begins a session of its own, as daemons do, and notes who that is."""
+    if os.fork() == 0:
+        os.setsid()
+        if os.fork() == 0:
+            with open(os.environ["DAEMONS"], "a") as file:
+                file.write(f"{os.getpid()}\n")
+            os.execvp("sleep", ["sleep", "600"])
+        os._exit(0)
+    os.wait()
+
+
+if sys.argv[1] == "double_fork":
+    leave_daemon()
 if sys.argv[1] == "inbox":
     threading.Thread(target=work, daemon=True).start()
-Server(("127.0.0.1", int(os.environ["PORT"])), Handler).serve_forever()
+Server((HOST, int(os.environ["PORT"])), Handler).serve_forever()

@@ -83,6 +83,7 @@ pub(crate) fn options_without_servers(only: &[Attack]) -> Options {
         profile: Profile::Quick,
         crash_points_max: 5,
         directory: here(),
+        semel: "semel".into(),
         environment: BTreeMap::from([("PATH".to_owned(), path)]),
         only: only.to_vec(),
     }

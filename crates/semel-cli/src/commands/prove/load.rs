@@ -52,6 +52,8 @@ fn from_flags(flags: &Flags) -> anyhow::Result<Scenario> {
     let mut scenario = Table::new();
     scenario.insert("name".into(), text("flags"));
     scenario.insert("promise".into(), text(flags.promise.words()));
+    let accept = flags.accept.iter().map(|gap| text(gap));
+    scenario.insert("accept".into(), Value::Array(accept.collect()));
     if let Some(spawn) = &flags.spawn {
         let process = table(vec![("name", Some("handler")), ("spawn", Some(spawn))]);
         scenario.insert("process".into(), Value::Array(vec![process]));

@@ -1,7 +1,6 @@
 //! The end of a trial: all is quiet, effects are counted, and the trial is judged.
 
 use super::Trial;
-use crate::attacks::baseline::vary;
 use crate::attacks::late::PassedTrial;
 use crate::attacks::session::{QUIET, Session};
 use crate::error::Error;
@@ -70,8 +69,6 @@ impl Session<'_> {
         if finding.is_lost() {
             finding = self.wait_for_effects(deliveries, &answers).await?;
         }
-        // Two deliveries differ anyway.
-        self.writes_vary |= deliveries.len() == 1 && vary(&self.world.recorder.exchanges());
         self.world.recorder.idle();
         self.tried();
         if let Some(attack) = self.round.attack

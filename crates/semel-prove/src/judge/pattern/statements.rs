@@ -13,6 +13,11 @@ pub(super) fn writes(said: &str) -> bool {
     begins(said, WRITES)
 }
 
+/// Whether it looks for something, or decides by what it finds.
+pub(super) fn looks(said: &str) -> bool {
+    begins(said, LOOKS.split(' ')) || decides(said)
+}
+
 /// `x = x + …` in any spelling, and Redis's own counters.
 pub(super) fn adds(said: &str) -> bool {
     if begins(said, COUNTERS) {
@@ -39,15 +44,13 @@ pub(super) fn adds(said: &str) -> bool {
 pub(super) fn checks_first(said: &[String]) -> bool {
     let before = said.iter().take_while(|said| !writes(said));
     let first = said.iter().find(|said| writes(said));
-    // A key that decides is looked for by the write itself.
-    let decides = first.is_some_and(|said| {
-        let upper = said.to_uppercase();
-        upper.contains("ON CONFLICT") || upper.contains(" NX") || upper.starts_with("SETNX")
-    });
-    decides
-        || before
-            .into_iter()
-            .any(|said| begins(said, LOOKS.split(' ')))
+    first.is_some_and(|said| decides(said)) || before.into_iter().any(|said| looks(said))
+}
+
+/// A key that decides is looked for by the write itself.
+fn decides(said: &str) -> bool {
+    let upper = said.to_uppercase();
+    upper.contains("ON CONFLICT") || upper.contains(" NX") || upper.starts_with("SETNX")
 }
 
 fn begins<'a>(said: &str, starts: impl IntoIterator<Item = &'a str>) -> bool {

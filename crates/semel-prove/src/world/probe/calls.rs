@@ -1,8 +1,9 @@
-//! The HTTP requests to a dependency, as its proxy sees them.
+//! The HTTP requests to a dependency that change something, as its proxy sees them.
 
 use super::ProbeKind;
 use crate::scenario::endpoint::find;
 use crate::world::protocol::Protocol;
+use crate::world::recorder::{KeyPolicy, count};
 
 pub(super) const CALLS: ProbeKind = ProbeKind {
     name: "calls",
@@ -21,7 +22,15 @@ pub(super) const CALLS: ProbeKind = ProbeKind {
         Box::pin(async move {
             let found = find(Some(asked.text), Protocol::Http, &world.endpoints)?;
             let at = found.map_or(0, |(at, _)| at);
-            let calls = |id: &String| vec![id.clone(), world.recorder.calls(at, id).to_string()];
+            let policy = match asked.honours_key {
+                Some(true) => KeyPolicy::Honoured,
+                Some(false) => KeyPolicy::Ignored,
+                None => KeyPolicy::ByAnswers,
+            };
+            let calls = |id: &String| {
+                let calls = world.recorder.calls(at, id);
+                vec![id.clone(), count(&calls, policy).to_string()]
+            };
             Ok(asked.ids.iter().map(calls).collect())
         })
     },

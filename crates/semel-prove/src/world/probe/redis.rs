@@ -16,11 +16,11 @@ pub(super) const REDIS: ProbeKind = ProbeKind {
 async fn keys(world: &mut World<'_>, asked: Question<'_>) -> Result<Rows, String> {
     let url = world.redis_url(asked.on)?;
     let redis = &mut world.connections;
-    let found: Vec<String> = redis.redis(&url, &["KEYS", asked.text]).await?;
+    let found: Vec<String> = redis.redis_read(&url, &["KEYS", asked.text]).await?;
     let mut rows = Rows::new();
     for key in found {
-        let kind: String = redis.redis(&url, &["TYPE", &key]).await?;
-        let held: redis::Value = redis.redis(&url, &[size_command(&kind), &key]).await?;
+        let kind: String = redis.redis_read(&url, &["TYPE", &key]).await?;
+        let held: redis::Value = redis.redis_read(&url, &[size_command(&kind), &key]).await?;
         rows.push(vec![key, how_many(&held)]);
     }
     Ok(rows)

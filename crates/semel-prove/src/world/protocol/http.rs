@@ -5,7 +5,11 @@ use super::{Message, MessageKind};
 const VERSIONS: &[&str] = &["HTTP/1.1", "HTTP/1.0"];
 
 /// Methods that change nothing.
-const ASKS: &[&str] = &["GET", "HEAD", "OPTIONS"];
+const ASKS: &[&str] = &["GET", "HEAD", "OPTIONS", "TRACE"];
+
+/// What the name of a header contains that holds an idempotency key: `Idempotency-Key`, also with a prefix of some
+/// vendor, and PayPal's word for it.
+const KEYS: &[&str] = &["idempoten", "paypal-request-id"];
 
 /// What must be remembered of a connection to read on.
 #[derive(Debug, Default)]
@@ -28,7 +32,8 @@ impl HttpParser {
         } else {
             MessageKind::Commit
         };
-        Message::new(request, self.asked)
+        let key = idempotency_key(bytes).into_iter().collect();
+        Message::new(request, self.asked).with(key)
     }
 
     pub(crate) fn response(&mut self, bytes: &[u8]) -> Message {
@@ -37,6 +42,18 @@ impl HttpParser {
         let known = VERSIONS.contains(&version);
         Message::new(if known { status } else { "" }, self.asked)
     }
+}
+
+/// The header by which a request names itself, as `Idempotency-Key: a1`.
+fn idempotency_key(bytes: &[u8]) -> Option<String> {
+    let text = String::from_utf8_lossy(bytes);
+    let head = text.split("\r\n\r\n").next().unwrap_or_default();
+    let mut headers = head.split("\r\n").skip(1);
+    let key = headers.find(|line| {
+        let name = line.split(':').next().unwrap_or_default().to_lowercase();
+        KEYS.iter().any(|key| name.contains(key))
+    });
+    key.map(str::to_owned)
 }
 
 fn first_line(bytes: &[u8]) -> String {
@@ -60,5 +77,17 @@ mod tests {
             "201 Created"
         );
         assert_eq!(parser.request(b"GET /rate HTTP/1.1\r\n\r\n").kind, Read);
+    }
+
+    #[test]
+    fn header_that_names_the_request_is_shown() {
+        let asked = |head: &str| {
+            let request =
+                format!("POST /charge HTTP/1.1\r\nHost: x\r\n{head}\r\n\r\nIdempotency-Key: body");
+            HttpParser::default().request(request.as_bytes()).values
+        };
+        assert_eq!(asked("idempotency-key: a 1"), ["idempotency-key: a 1"]);
+        assert_eq!(asked("X-Idempotency-Key: b"), ["X-Idempotency-Key: b"]);
+        assert!(asked("X-Request-Id: c").is_empty());
     }
 }

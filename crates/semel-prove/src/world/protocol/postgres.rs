@@ -1,7 +1,10 @@
 //! PostgreSQL: statements one way, command tags the other.
 
+mod values;
+
 use super::{Message, MessageKind};
 use std::collections::BTreeMap;
+use values::bound;
 
 const SSL_REQUEST: u32 = 80_877_103;
 const GSS_REQUEST: u32 = 80_877_104;
@@ -28,7 +31,11 @@ impl PostgresParser {
             return Message::new("log in", MessageKind::Housekeeping);
         }
         let mut statements: Vec<String> = Vec::new();
+        let mut values = Vec::new();
         for (kind, message) in messages(bytes) {
+            if kind == b'B' {
+                values.extend(bound(message).unwrap_or_default());
+            }
             if let Some(statement) = self.statement(kind, message)
                 && statements.last() != Some(&statement)
             {
@@ -43,7 +50,7 @@ impl PostgresParser {
             None => self.asked,
             Some(kind) => kind,
         };
-        Message::new(statements.join("; "), self.asked)
+        Message::new(statements.join("; "), self.asked).with(values)
     }
 
     pub(crate) fn response(&mut self, bytes: &[u8]) -> Message {

@@ -9,7 +9,7 @@ const HOUSEKEEPING: &str = "HELLO CLIENT AUTH SELECT INFO PING QUIT COMMAND CONF
 const WAITS: &str = "BRPOP BLPOP BLMOVE BZPOPMIN BZPOPMAX XREAD XREADGROUP";
 /// Commands that change nothing.
 const READS: &str = "GET MGET EXISTS TTL PTTL HGET HGETALL HMGET HEXISTS SISMEMBER SMEMBERS LLEN LRANGE ZRANGE ZSCORE \
-    ZREVRANGEBYSCORE ZRANGEBYSCORE SCAN KEYS STRLEN TYPE TIME MULTI SCRIPT SCARD HLEN";
+    ZREVRANGEBYSCORE ZRANGEBYSCORE SCAN KEYS STRLEN TYPE TIME MULTI SCRIPT SCARD ZCARD HLEN XLEN";
 
 /// What must be remembered of a connection to read on.
 #[derive(Debug, Default)]
@@ -52,10 +52,15 @@ fn kind(name: &str) -> MessageKind {
     if lists(HOUSEKEEPING, name) || lists(WAITS, name) {
         return MessageKind::Housekeeping;
     }
-    if lists(READS, name) {
+    if reads(name) {
         return MessageKind::Read;
     }
     MessageKind::Commit
+}
+
+/// Whether a command changes nothing.
+pub(crate) fn reads(name: &str) -> bool {
+    lists(READS, name)
 }
 
 fn lists(names: &str, name: &str) -> bool {

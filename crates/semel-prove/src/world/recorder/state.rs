@@ -1,11 +1,14 @@
 //! What the recorder remembers of a trial, and what it decides for each exchange.
 
 use super::attribution::{Attribution, DeliveryIds};
+use super::calls::{self, Call};
 use super::{ExchangeRef, Permit, Release};
 use crate::judge::timeline::Event;
 use crate::world::exchange::{Boundary, Exchange, Hold, Signature};
 use crate::world::protocol::{Message, MessageKind};
+use crate::world::proxy::ProxyConfig;
 use std::collections::{BTreeMap, BTreeSet};
+use std::net::SocketAddr;
 use tokio::sync::oneshot;
 use tokio::time::Instant;
 
@@ -15,14 +18,16 @@ pub(super) struct State {
     pub(super) mode: Mode,
     pub(super) trial: TrialRecord,
     pub(super) ids: DeliveryIds,
+    /// The processes of the world, by where they listen.
+    pub(super) names: BTreeMap<SocketAddr, String>,
     background: BTreeSet<String>,
     /// Connections on which background traffic was seen last.
     pub(super) background_connections: BTreeSet<u64>,
     /// What was asked last, by connection.
     pub(super) asked: BTreeMap<u64, Signature>,
     pub(super) connections: u64,
-    /// How often each dependency was called about each delivery of an earlier trial.
-    pub(super) calls: BTreeMap<(usize, String), u64>,
+    /// The calls of each dependency about each delivery of an earlier trial.
+    pub(super) calls: BTreeMap<(usize, String), Vec<Call>>,
 }
 
 /// What is known of the trial that runs.
@@ -68,12 +73,10 @@ impl State {
     /// Forgets a trial, all but the calls it made: a late one may still be added to them.
     pub(super) fn begin(&mut self) {
         let last = std::mem::take(&mut self.trial);
-        for exchange in last.exchanges {
-            if exchange.is_request() && exchange.forwarded {
-                for name in self.ids.named(&exchange.bytes) {
-                    let call = (exchange.boundary.signature.dependency, name);
-                    *self.calls.entry(call).or_default() += 1;
-                }
+        for (dependency, exchange, call) in calls::of_trial(&last.exchanges) {
+            for name in self.ids.named(&exchange.bytes) {
+                let calls = self.calls.entry((dependency, name)).or_default();
+                calls.push(call.clone());
             }
         }
         self.mode = Mode::Trial;
@@ -107,7 +110,7 @@ impl State {
     pub(super) fn add(
         &mut self,
         connection: u64,
-        lane: &str,
+        proxy: &ProxyConfig,
         signature: Signature,
         message: Message,
         bytes: &[u8],
@@ -133,7 +136,8 @@ impl State {
             number: u32::try_from(trial.exchanges.len() + 1).unwrap_or(u32::MAX),
             boundary: Boundary { signature, nth },
             connection,
-            lane: lane.to_owned(),
+            lane: proxy.lane.clone(),
+            speaker: proxy.speaker.clone(),
             message,
             at: trial.began.elapsed(),
             bytes: Vec::new(),

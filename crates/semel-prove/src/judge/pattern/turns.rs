@@ -1,0 +1,196 @@
+//! What a handler says at each attempt, and what changes from one to the next.
+
+use super::BrokenAttack;
+use super::statements::looks;
+use crate::attacks::attack::Attack;
+use crate::judge::timeline::{Event, What};
+use crate::world::protocol::shape;
+
+/// A shorter word that changes is a counter or a status, not an id.
+const ID_CHARS_MIN: usize = 8;
+/// A number this large that changes may be a time: in seconds, milliseconds or microseconds since 1970, or in
+/// microseconds since 2000, as PostgreSQL sends it.
+const TIMES: [(f64, f64); 4] = [
+    (1.5e9, 2.5e9),
+    (1.5e12, 2.5e12),
+    (1.5e15, 2.5e15),
+    (7e14, 1.1e15),
+];
+
+/// One request to a dependency.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Request<'a> {
+    pub(super) says: &'a str,
+    pub(super) values: &'a [String],
+}
+
+/// A word that two attempts say differently in the same place of the same request.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Change<'a> {
+    pub(super) says: &'a str,
+    pub(super) first: &'a str,
+    pub(super) then: &'a str,
+}
+
+// === impl Request ===
+
+impl<'a> Request<'a> {
+    pub(super) fn of(event: &'a Event) -> Option<Self> {
+        let What::Wire {
+            outward: true,
+            says,
+            values,
+            ..
+        } = &event.what
+        else {
+            return None;
+        };
+        Some(Self { says, values })
+    }
+
+    /// The header that holds its idempotency key.
+    pub(super) fn key_header(self) -> Option<&'a str> {
+        let header = self.values.iter().find(|value| value.contains(": "));
+        header.filter(|_| self.is_call()).map(String::as_str)
+    }
+
+    pub(super) fn is_call(self) -> bool {
+        self.says.starts_with("POST /") || self.says.starts_with("PUT /")
+    }
+
+    fn words(self) -> Vec<&'a str> {
+        let apart = |c: char| c.is_whitespace() || matches!(c, '(' | ')' | ',' | '\'' | '"' | ';');
+        let words = self.says.split(apart).filter(|word| !word.is_empty());
+        words
+            .chain(self.values.iter().map(String::as_str))
+            .collect()
+    }
+
+    /// The first word that differs in another request of the same shape.
+    fn change(self, other: Self, matters: impl Fn(&str) -> bool) -> Option<Change<'a>> {
+        let (words, others) = (self.words(), other.words());
+        if words.len() != others.len() {
+            return None;
+        }
+        let mut pairs = words.into_iter().zip(others);
+        let (first, then) = pairs.find(|(one, other)| one != other && matters(one))?;
+        let says = self.says;
+        Some(Change { says, first, then })
+    }
+}
+
+// === impl BrokenAttack ===
+
+impl<'a> BrokenAttack<'a> {
+    /// What was asked at each attempt; nothing where attempts overlap, since nobody knows which of them asked. Where every
+    /// repeat takes effect, the plainest one shows it best.
+    fn turns(&self) -> Vec<Vec<Request<'a>>> {
+        let repeat = self.clues.broken(Attack::Repeat);
+        let repeat = repeat.filter(|_| self.every_repeat());
+        let timelines = [Some(self.timeline), repeat.map(|it| &*it.timeline)];
+        let mut turns = timelines.into_iter().flatten().map(turns);
+        turns.find(|turns| turns.len() > 1).unwrap_or_default()
+    }
+
+    /// A write that has another id at each attempt.
+    pub(super) fn changed_id(&self) -> Option<Change<'a>> {
+        self.changed(
+            |request| super::writes(request.says) && !request.is_call(),
+            is_made_up,
+        )
+    }
+
+    /// A header that should name the same request at each attempt, and does not.
+    pub(super) fn changed_header(&self) -> Option<Change<'a>> {
+        let header = |word: &str| word.contains(": ");
+        self.changed(|request| request.key_header().is_some(), header)
+    }
+
+    /// What is looked for has another name at each attempt.
+    pub(super) fn changed_key(&self) -> Option<Change<'a>> {
+        let sent = self.timeline.iter().find_map(Event::delivery);
+        let names = |word: &str| sent.is_some_and(|id| word.contains(id)) || is_made_up(word);
+        self.changed(|request| looks(request.says), names)
+    }
+
+    /// The same request, counted among its like, at two attempts in a row.
+    fn changed(
+        &self,
+        which: impl Fn(&Request<'a>) -> bool,
+        matters: impl Fn(&str) -> bool,
+    ) -> Option<Change<'a>> {
+        let turns = self.turns();
+        let pairs = turns.iter().zip(turns.iter().skip(1));
+        pairs.into_iter().find_map(|(first, then)| {
+            let mut asked = first.iter().enumerate().filter(|(_, it)| which(it));
+            asked.find_map(|(at, one)| {
+                let alike = |other: &&Request<'a>| shape(other.says) == shape(one.says);
+                let before = first.iter().take(at).filter(alike).count();
+                let other = then.iter().filter(alike).nth(before)?;
+                one.change(*other, &matters)
+            })
+        })
+    }
+}
+
+/// The requests of each attempt, if one came after the other.
+fn turns(timeline: &[Event]) -> Vec<Vec<Request<'_>>> {
+    let (mut turns, mut open) = (Vec::new(), 0_usize);
+    for event in timeline {
+        if matches!(event.what, What::Sent { .. }) {
+            open += 1;
+            turns.push(Vec::new());
+        } else if event.attempt_end().is_some() {
+            open = open.saturating_sub(1);
+        }
+        if open > 1 {
+            return Vec::new();
+        }
+        if let (Some(turn), Some(request)) = (turns.last_mut(), Request::of(event)) {
+            turn.push(request);
+        }
+    }
+    turns
+}
+
+/// Whether a word may be an id: long enough, and not a time.
+fn is_made_up(word: &str) -> bool {
+    let long = word.chars().filter(|c| c.is_alphanumeric()).count() >= ID_CHARS_MIN;
+    long && !is_time(word)
+}
+
+fn is_time(word: &str) -> bool {
+    if let Ok(number) = word.parse::<f64>() {
+        return TIMES
+            .iter()
+            .any(|(from, to)| (*from..*to).contains(&number));
+    }
+    let of_a_date =
+        |c: char| c.is_ascii_digit() || matches!(c, '-' | ':' | '.' | '+' | 'T' | 'Z' | ' ');
+    word.chars().all(of_a_date)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_are_told_from_ids() {
+        for time in [
+            "2026-11-17T20:00:00.123Z",
+            "1763409600.25",
+            "1763409600123",
+            "816724800000000",
+        ] {
+            assert!(!is_made_up(time), "{time}");
+        }
+        for id in [
+            "6fa459ea-ee8a-3ca4-894e-db77e160355e",
+            "01JCWXYZ23",
+            "99887766554433221100",
+        ] {
+            assert!(is_made_up(id), "{id}");
+        }
+        assert!(!is_made_up("pending"));
+    }
+}
