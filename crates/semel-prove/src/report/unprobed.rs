@@ -17,7 +17,8 @@ pub(crate) fn unprobed(
     baseline: &Baseline,
 ) -> Vec<String> {
     let mut names = Vec::new();
-    for exchange in baseline.requests().filter(|it| it.writes()) {
+    let writes = baseline.requests().filter(|it| it.writes());
+    for exchange in writes.filter(|it| !is_semels_own(&it.message.text)) {
         let endpoint = endpoints.get(exchange.boundary.signature.dependency);
         // What the gate says to its store and to the handler is its own.
         let Some(endpoint) = endpoint.filter(|it| ![UPSTREAM, STORE].contains(&&*it.env)) else {
@@ -36,6 +37,12 @@ pub(crate) fn unprobed(
         }
     }
     names
+}
+
+/// What a gate, or the library, says to its store.
+fn is_semels_own(said: &str) -> bool {
+    let lower = said.to_lowercase();
+    lower.contains("semel.") || lower.starts_with("fcall semel_")
 }
 
 /// What a request writes and no effect names.
