@@ -32,12 +32,12 @@ pub(crate) struct Run {
     runtime: Handle,
     run: Arc<semel::Run>,
     /// Taken when the run says how it ended.
-    open: Mutex<Option<Open>>,
+    open: Mutex<Option<OpenRun>>,
     ended: Arc<OnceLock<Py<Ended>>>,
 }
 
 #[derive(Debug)]
-struct Open {
+struct OpenRun {
     says: oneshot::Sender<Result<Outcome, Failure>>,
     ended: oneshot::Receiver<Result<semel::Ended, Error>>,
 }
@@ -171,7 +171,7 @@ impl Run {
             pid: process::id(),
             runtime,
             run,
-            open: Mutex::new(Some(Open { says, ended })),
+            open: Mutex::new(Some(OpenRun { says, ended })),
             ended: Arc::default(),
         }
     }
@@ -229,7 +229,7 @@ impl Run {
         )))
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, Option<Open>> {
+    fn lock(&self) -> std::sync::MutexGuard<'_, Option<OpenRun>> {
         self.open.lock().expect("no holder of this lock panics")
     }
 }

@@ -23,11 +23,11 @@ pub(crate) struct Step {
     memo: Option<Bytes>,
     pid: u32,
     runtime: Handle,
-    open: Mutex<Option<Open>>,
+    open: Mutex<Option<OpenStep>>,
 }
 
 #[derive(Debug)]
-struct Open {
+struct OpenStep {
     says: oneshot::Sender<Result<Bytes, Failure>>,
     done: oneshot::Receiver<Result<Bytes, Failure>>,
 }
@@ -40,7 +40,7 @@ pub(crate) enum StepBegun {
     Done(Result<Bytes, Failure>),
 }
 
-pub(crate) struct StepOpen(Open);
+pub(crate) struct StepOpen(OpenStep);
 
 /// Begins a step on the runtime.
 pub(crate) fn begin_step(
@@ -58,7 +58,7 @@ pub(crate) fn begin_step(
                 let (says, said) = oneshot::channel();
                 let go = StepBegun::Go {
                     key: step.key.to_string(),
-                    open: StepOpen(Open { says, done }),
+                    open: StepOpen(OpenStep { says, done }),
                 };
                 let heard = take(&begins).is_some_and(|begins| begins.send(go).is_ok());
                 if !heard {

@@ -11,7 +11,7 @@ use semel::work::{Completes, Failure, FailureKind, Work};
 use semel::{Ended, Error, Fingerprint, Outcome, Paused, PendingOutcome, Run, Semel, Settings};
 use std::sync::Arc;
 use std::time::Duration;
-use support::{Flaky, Part, SECOND, Said, key, must_not_run, payload};
+use support::{Flaky, Refused, SECOND, Said, key, must_not_run, payload};
 use support::{assert_busy, assert_ran, assert_replayed, duplicate};
 use tokio::time::{Instant, sleep, timeout};
 
@@ -36,7 +36,7 @@ fn denied() -> Error {
 /// An effect after which the store refuses this part of its calls.
 fn then(
     store: &Flaky,
-    part: Part,
+    part: Refused,
     error: Error,
     said: Result<Outcome, Failure>,
 ) -> impl FnOnce(Run) -> Said + use<> {
@@ -53,7 +53,7 @@ fn then(
 async fn left_in_hand(semel: &Semel, store: &Flaky, number: u8, error: Error) {
     let charged = format!("charged {number}");
     let said = Ok(Outcome::ok(charged.clone()));
-    let effect = then(store, Part::Outcomes, error, said);
+    let effect = then(store, Refused::Outcomes, error, said);
     is_pending(&semel.run(work(number), effect).await.unwrap(), &charged);
 }
 
@@ -138,7 +138,7 @@ async fn an_outcome_is_given_up_when_nobody_would_remember_it() {
     let semel = on(&store);
     let work = work(1).retention(SECOND * 120);
     let said = Ok(Outcome::ok("charged"));
-    let effect = then(&store, Part::Outcomes, denied(), said);
+    let effect = then(&store, Refused::Outcomes, denied(), said);
     is_pending(&semel.run(work, effect).await.unwrap(), "charged");
     let begun = Instant::now();
     timeout(SECOND * 600, semel.pending_recorded())
@@ -192,7 +192,7 @@ async fn nothing_more_is_claimed_while_the_store_denies_an_outcome() {
         "nothing is claimed"
     );
     // A store that then cannot be reached either is not better off.
-    store.refuse(Part::Outcomes, &Error::unavailable("gone"));
+    store.refuse(Refused::Outcomes, &Error::unavailable("gone"));
     sleep(SECOND * 3).await;
     assert!(matches!(semel.paused(), Some(Paused::Denied(_))));
 
@@ -251,7 +251,7 @@ async fn bodies_are_dropped_before_outcomes_are() {
     for (number, heard) in [(1, "x".repeat(60)), (2, "y".repeat(60))] {
         let effect = then(
             &store,
-            Part::Outcomes,
+            Refused::Outcomes,
             away(),
             Ok(Outcome::ok(heard.clone())),
         );
@@ -288,7 +288,7 @@ async fn what_is_in_hand_is_not_run_again_by_an_operator_and_heals_a_record_that
     // Its lease lapses unheard, and another process comes by while this one still hears nothing.
     sleep(LEASE * 2).await;
     store.set_down(false);
-    store.refuse(Part::Outcomes, &Error::unavailable("gone"));
+    store.refuse(Refused::Outcomes, &Error::unavailable("gone"));
     let elsewhere = duplicate(&on(&store), parks()).await;
     assert_eq!(elsewhere, Ended::Parked);
     let error = semel.redrive(&key(1)).await.unwrap_err();
@@ -307,7 +307,7 @@ async fn a_final_failure_is_kept_as_long_as_a_success() {
     let store = Flaky::new();
     let semel = on(&store);
     let said = Err(Failure::final_failure("no such card"));
-    let effect = then(&store, Part::Outcomes, denied(), said);
+    let effect = then(&store, Refused::Outcomes, denied(), said);
     let ended = semel.run(work(1), effect).await.unwrap();
     assert!(
         matches!(&ended, Ended::Unrecorded(r) if r.ending == Ending::Failed),
@@ -332,7 +332,7 @@ async fn what_a_lapse_says_as_well_is_said_until_the_lapse() {
             kind,
             ..Failure::retryable("451")
         });
-        let effect = then(&store, Part::Outcomes, denied(), said);
+        let effect = then(&store, Refused::Outcomes, denied(), said);
         let ended = semel.run(work(1), effect).await.unwrap();
         assert!(
             matches!(&ended, Ended::Failed(f) if f.failure.kind == kind && f.state == State::Waiting),
@@ -390,7 +390,7 @@ async fn a_body_that_the_store_does_not_take_is_left_out_and_the_outcome_is_reco
     ] {
         let store = Flaky::new();
         let error = Error::invalid("the outcome has 1000 bytes, the limit is 500");
-        let effect = then(&store, Part::OutcomesOver(500), error, said.clone());
+        let effect = then(&store, Refused::OutcomesOver(500), error, said.clone());
         let ended = on(&store).run(work(1), effect).await.unwrap();
         let Ended::Ran(heard) = ended else {
             panic!("{ended:?}")
@@ -424,7 +424,7 @@ fn commits(store: &Flaky, does: bool, error: Error) -> impl FnOnce(Run) -> Said 
                 let held = store.complete(run.lease(), &stored, SECOND * 600).await;
                 assert!(held.is_ok());
             }
-            store.refuse(Part::Looks, &error);
+            store.refuse(Refused::Looks, &error);
             Ok(Outcome::ok("answered"))
         })
     }
@@ -467,7 +467,7 @@ async fn a_sender_that_waits_hears_of_a_commit_that_came_after_the_lease() {
     let held = store.clone();
     let effect = move |run: Run| async move {
         // Its transaction holds the record, and commits only when the run was given up long ago.
-        held.refuse(Part::Outcomes, &Error::unavailable("held"));
+        held.refuse(Refused::Outcomes, &Error::unavailable("held"));
         let lease = run.lease().clone();
         tokio::spawn(async move {
             sleep(SECOND * 5).await;

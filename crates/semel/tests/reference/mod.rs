@@ -13,12 +13,12 @@ pub(crate) enum Json {
     Number(String),
     String(String),
     Array(Vec<Self>),
-    Object(BTreeMap<Name, Self>),
+    Object(BTreeMap<MemberName, Self>),
 }
 
 /// A member name that sorts by its UTF-16 code units.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Name(String);
+pub(crate) struct MemberName(String);
 
 /// Why there is no value, or no canonical text.
 #[derive(Clone, Debug, PartialEq)]
@@ -56,13 +56,15 @@ impl Json {
 
     /// An object; of two members with one name the last is kept.
     pub(crate) fn members(members: Vec<(String, Self)>) -> Self {
-        let named = members.into_iter().map(|(name, value)| (Name(name), value));
+        let named = members
+            .into_iter()
+            .map(|(name, value)| (MemberName(name), value));
         Self::Object(named.collect())
     }
 
     pub(crate) fn child(&self, name: &str) -> Option<&Self> {
         match self {
-            Self::Object(members) => members.get(&Name(name.into())),
+            Self::Object(members) => members.get(&MemberName(name.into())),
             Self::Array(items) => items.get(name.parse::<usize>().ok()?),
             Self::Null | Self::Bool(_) | Self::Number(_) | Self::String(_) => None,
         }
@@ -80,7 +82,7 @@ impl Json {
                 format!("[{}]", items?.join(","))
             }
             Self::Object(members) => {
-                let member = |(name, value): (&Name, &Self)| {
+                let member = |(name, value): (&MemberName, &Self)| {
                     Ok(format!("{}:{}", quoted(&name.0), value.canonical()?))
                 };
                 let members: Result<Vec<_>, _> = members.iter().map(member).collect();
@@ -249,7 +251,7 @@ impl<'a> ReferenceReader<'a> {
             let name = self.string()?;
             self.expect(b':')?;
             let value = self.value(depth)?;
-            if members.insert(Name(name), value).is_some() {
+            if members.insert(MemberName(name), value).is_some() {
                 return Err(Refusal::DuplicateMember);
             }
             if self.next_is(b'}') {
@@ -361,15 +363,15 @@ impl<'a> ReferenceReader<'a> {
     }
 }
 
-// === impl Name ===
+// === impl MemberName ===
 
-impl Ord for Name {
+impl Ord for MemberName {
     fn cmp(&self, other: &Self) -> std::cmp::Ordering {
         self.0.encode_utf16().cmp(other.0.encode_utf16())
     }
 }
 
-impl PartialOrd for Name {
+impl PartialOrd for MemberName {
     fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
         Some(self.cmp(other))
     }

@@ -42,13 +42,13 @@ pub struct Flaky {
     clock: Arc<TokioClock>,
     plan: Arc<Mutex<VecDeque<Trouble>>>,
     down: Arc<Mutex<bool>>,
-    refused: Arc<Mutex<Option<(Part, Error)>>>,
+    refused: Arc<Mutex<Option<(Refused, Error)>>>,
     looks: Arc<AtomicU32>,
 }
 
 /// The calls that are refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Part {
+pub enum Refused {
     /// What is said at the end of a run.
     Outcomes,
     /// The same, when it has more bytes than that.
@@ -140,7 +140,7 @@ impl Flaky {
     }
 
     /// These calls hear this error, without being made, until they are taken again.
-    pub fn refuse(&self, part: Part, error: &Error) {
+    pub fn refuse(&self, part: Refused, error: &Error) {
         *self.refused.lock().unwrap() = Some((part, error.clone()));
     }
 
@@ -153,13 +153,15 @@ impl Flaky {
         self.looks.load(Ordering::SeqCst)
     }
 
-    fn takes(&self, this: Part) -> Result<(), Error> {
+    fn takes(&self, this: Refused) -> Result<(), Error> {
         match (&*self.refused.lock().unwrap(), this) {
-            (Some((Part::OutcomesOver(max), error)), Part::OutcomesOver(bytes)) if bytes > *max => {
+            (Some((Refused::OutcomesOver(max), error)), Refused::OutcomesOver(bytes))
+                if bytes > *max =>
+            {
                 Err(error.clone())
             }
-            (Some((Part::Outcomes, error)), Part::OutcomesOver(_))
-            | (Some((Part::Looks, error)), Part::Looks) => Err(error.clone()),
+            (Some((Refused::Outcomes, error)), Refused::OutcomesOver(_))
+            | (Some((Refused::Looks, error)), Refused::Looks) => Err(error.clone()),
             (Some(_) | None, _) => Ok(()),
         }
     }
@@ -201,11 +203,11 @@ impl Store for Flaky {
         match operation {
             Operation::Look(_) => {
                 self.looks.fetch_add(1, Ordering::SeqCst);
-                self.takes(Part::Looks)?;
+                self.takes(Refused::Looks)?;
             }
             Operation::Complete { .. } | Operation::Fail { .. } | Operation::Release(_) => {
                 let bytes = operation.result().map_or(0, Bytes::len);
-                self.takes(Part::OutcomesOver(bytes))?;
+                self.takes(Refused::OutcomesOver(bytes))?;
             }
             _ => {}
         }

@@ -19,13 +19,13 @@ const GRACE: Duration = Duration::from_secs(60);
 pub(crate) struct BrokenStore {
     fault: Fault,
     clock: Arc<ManualClock>,
-    kept: Mutex<Kept>,
+    kept: Mutex<Tables>,
     /// Letters, and what is sound about them.
     letters: MemoryStore,
 }
 
 #[derive(Debug, Default)]
-struct Kept {
+struct Tables {
     records: BTreeMap<Key, Record>,
     steps: BTreeMap<(Key, Fence, String), StepRecord>,
     /// Letters that were closed, and their fences.
@@ -48,17 +48,17 @@ impl BrokenStore {
         self.fault == fault
     }
 
-    fn kept(&self) -> MutexGuard<'_, Kept> {
+    fn kept(&self) -> MutexGuard<'_, Tables> {
         self.kept.lock().expect("no holder of this lock panics")
     }
 
-    fn decide(&self, kept: &Kept, operation: &Operation, now: Time) -> Decision {
+    fn decide(&self, kept: &Tables, operation: &Operation, now: Time) -> Decision {
         let record = operation.key().and_then(|key| kept.records.get(key));
         let step = self.step(operation).and_then(|at| kept.steps.get(&at));
         self.fault.decide(record, step, operation, now)
     }
 
-    fn write(&self, kept: &mut Kept, operation: &Operation, decision: Decision) -> Answer {
+    fn write(&self, kept: &mut Tables, operation: &Operation, decision: Decision) -> Answer {
         if let Some(key) = operation.key().copied() {
             if decision.ended.is_some() {
                 kept.steps.retain(|(k, ..), _| *k != key);
