@@ -90,6 +90,7 @@ fn failure(error: &anyhow::Error) -> u8 {
         || error.is::<commands::broker::InvalidInput>()
         || error.is::<commands::check::NeedsPython>()
         || error.is::<deployment::Unreadable>()
+        || matches!(error.downcast_ref(), Some(log::LogError::Variable(_)))
         || admin::is_misnamed(error)
     {
         64

@@ -1,64 +1,91 @@
 //! One event as one JSON object, written as it is read: a delivery pays for every microsecond here.
 
+use super::format::dropped_message;
 use jiff::Timestamp;
 use std::fmt::{self, Write};
 use tracing::field::{Field, Visit};
-use tracing::{Event, Subscriber};
-use tracing_subscriber::fmt::format::Writer;
-use tracing_subscriber::fmt::{FmtContext, FormatEvent, FormatFields};
-use tracing_subscriber::registry::LookupSpan;
+use tracing::{Event, Level};
 
 /// `{"timestamp":…,"level":…,"target":…,…}` and a line feed.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct JsonLine;
+#[derive(Clone, Debug, Default)]
+pub(super) struct JsonLine {
+    /// Whose names the members have, if not ours.
+    pub(super) cloud: Option<CloudLogging>,
+}
+
+/// The names by which Google's Cloud Logging knows the time, the severity, the trace and the request of a line.
+#[derive(Clone, Debug, Default)]
+pub(super) struct CloudLogging {
+    /// Whose traces they are.
+    pub(super) project: Option<String>,
+}
 
 /// Writes fields as the members of an object that is already open.
 struct Members<'a> {
     out: &'a mut String,
+    cloud: Option<&'a CloudLogging>,
+    /// What Cloud Logging shows of a request.
+    request: HttpRequest,
 }
 
-impl<S, N> FormatEvent<S, N> for JsonLine
-where
-    S: Subscriber + for<'a> LookupSpan<'a>,
-    N: for<'a> FormatFields<'a> + 'static,
-{
+#[derive(Default)]
+struct HttpRequest {
+    method: Option<String>,
+    status: Option<u64>,
+    elapsed_ms: Option<f64>,
+}
+
+// === impl JsonLine ===
+
+impl JsonLine {
+    pub(super) fn line(&self, event: &Event<'_>) -> String {
+        let meta = event.metadata();
+        let mut line = self.open(*meta.level());
+        let mut members = Members {
+            out: &mut line,
+            cloud: self.cloud.as_ref(),
+            request: HttpRequest::default(),
+        };
+        members.text("target", meta.target());
+        event.record(&mut members);
+        members.close();
+        line.push_str("}\n");
+        line
+    }
+
+    /// The line that stands for lines which are missing.
+    pub(super) fn dropped(&self, lines: u64) -> String {
+        let mut line = self.open(Level::WARN);
+        let message = dropped_message(lines);
+        writeln!(
+            line,
+            ",\"target\":\"semel::log\",\"dropped\":{lines},\"message\":\"{message}\"}}"
+        )
+        .expect("writing to a string does not fail");
+        line
+    }
+
+    /// The beginning of a line.
     #[expect(
         clippy::disallowed_methods,
         reason = "a log line carries the time it was written"
     )]
-    fn format_event(
-        &self,
-        _: &FmtContext<'_, S, N>,
-        mut writer: Writer<'_>,
-        event: &Event<'_>,
-    ) -> fmt::Result {
-        let meta = event.metadata();
+    fn open(&self, level: Level) -> String {
+        let (time, name) = match &self.cloud {
+            Some(_) => ("time", "severity"),
+            None => ("timestamp", "level"),
+        };
+        let word = match (&self.cloud, level) {
+            (Some(_), Level::WARN) => "WARNING",
+            (Some(_), Level::TRACE) => "DEBUG",
+            _ => level.as_str(),
+        };
         let mut line = String::with_capacity(512);
-        write!(
-            line,
-            "{{\"timestamp\":\"{:.6}\",\"level\":\"{}\"",
-            Timestamp::now(),
-            meta.level()
-        )?;
-        let mut members = Members { out: &mut line };
-        members.text("target", meta.target());
-        event.record(&mut members);
-        line.push_str("}\n");
-        writer.write_str(&line)
+        let now = Timestamp::now();
+        write!(line, "{{\"{time}\":\"{now:.6}\",\"{name}\":\"{word}\"")
+            .expect("writing to a string does not fail");
+        line
     }
-}
-
-/// The line that stands for lines which are missing.
-#[expect(
-    clippy::disallowed_methods,
-    reason = "a log line carries the time it was written"
-)]
-pub(super) fn dropped(lines: u64) -> String {
-    let now = Timestamp::now();
-    format!(
-        "{{\"timestamp\":\"{now:.6}\",\"level\":\"WARN\",\"target\":\"semel::log\",\"dropped\":{lines},\
-         \"message\":\"{lines} log lines were dropped: whoever reads them was too slow\"}}\n"
-    )
 }
 
 // === impl Members ===
@@ -79,14 +106,64 @@ impl Members<'_> {
         self.name(name);
         write!(self.out, "{value}").expect("writing to a string does not fail");
     }
+
+    /// The trace and the span by the names that Cloud Logging looks for; whether this was one of them.
+    fn is_trace(&mut self, name: &str, value: &str) -> bool {
+        let Some(cloud) = self.cloud else {
+            return false;
+        };
+        match (name, &cloud.project) {
+            ("trace_id", Some(project)) => {
+                let trace = format!("projects/{project}/traces/{value}");
+                self.text("logging.googleapis.com/trace", &trace);
+            }
+            ("trace_id", None) => self.text("logging.googleapis.com/trace", value),
+            ("span_id", _) => {
+                self.text("logging.googleapis.com/spanId", value);
+                self.plain("logging.googleapis.com/trace_sampled", true);
+            }
+            _ => return false,
+        }
+        true
+    }
+
+    /// What is known of the request, as one member.
+    fn close(&mut self) {
+        let HttpRequest {
+            method: Some(method),
+            status: Some(status),
+            elapsed_ms,
+        } = std::mem::take(&mut self.request)
+        else {
+            return;
+        };
+        let latency = elapsed_ms.unwrap_or_default() / 1e3;
+        self.name("httpRequest");
+        self.out.push_str("{\"requestMethod\":");
+        quote(self.out, &method);
+        write!(
+            self.out,
+            ",\"status\":{status},\"latency\":\"{latency:.6}s\"}}"
+        )
+        .expect("writing to a string does not fail");
+    }
 }
 
 impl Visit for Members<'_> {
     fn record_str(&mut self, field: &Field, value: &str) {
+        if self.is_trace(field.name(), value) {
+            return;
+        }
+        if self.cloud.is_some() && field.name() == "method" {
+            self.request.method = Some(value.to_owned());
+        }
         self.text(field.name(), value);
     }
 
     fn record_u64(&mut self, field: &Field, value: u64) {
+        if self.cloud.is_some() && field.name() == "status" {
+            self.request.status = Some(value);
+        }
         self.plain(field.name(), value);
     }
 
@@ -99,6 +176,9 @@ impl Visit for Members<'_> {
     }
 
     fn record_f64(&mut self, field: &Field, value: f64) {
+        if self.cloud.is_some() && field.name() == "elapsed_ms" {
+            self.request.elapsed_ms = Some(value);
+        }
         if value.is_finite() {
             self.plain(field.name(), value);
         } else {

@@ -1,7 +1,7 @@
 //! Lines on their way to their reader. One thread writes all that has come while it wrote, so that a
 //! thousand lines are not a thousand writes; whoever has something to say never waits for it.
 
-use super::json;
+use super::format::LogFormat;
 use std::io::{self, Write};
 use std::mem;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -59,12 +59,12 @@ impl Queue {
     }
 
     /// Writes until the queue is closed and empty.
-    pub(super) fn write_to(&self, mut to: impl Write) {
+    pub(super) fn write_to(&self, format: &LogFormat, mut to: impl Write) {
         let mut batch = Vec::new();
         while let Some(untold) = self.gather(&mut batch) {
             let lines = batch.iter().filter(|byte| **byte == b'\n').count() as u64;
             if untold > 0 {
-                batch.extend_from_slice(json::dropped(untold).as_bytes());
+                batch.extend_from_slice(format.dropped(untold).as_bytes());
             }
             // A reader that went away must not end the gate.
             if to.write_all(&batch).and_then(|()| to.flush()).is_err() {
@@ -160,9 +160,14 @@ impl Write for Line {
 
 #[cfg(test)]
 mod tests {
+    use super::super::json::JsonLine;
     use super::*;
     use std::io::Read;
     use std::thread;
+
+    fn json() -> LogFormat {
+        LogFormat::Json(JsonLine::default())
+    }
 
     fn full(queue: &Queue) {
         let line = [[b'x'; 1023].as_slice(), b"\n"].concat();
@@ -182,7 +187,7 @@ mod tests {
 
         let (mut reader, writer) = io::pipe().unwrap();
         let theirs = queue.clone();
-        let thread = thread::spawn(move || theirs.write_to(writer));
+        let thread = thread::spawn(move || theirs.write_to(&json(), writer));
         queue.close(Duration::ZERO);
         let mut text = String::new();
         reader.read_to_string(&mut text).unwrap();
@@ -200,7 +205,7 @@ mod tests {
         full(&queue);
         let theirs = queue.clone();
         // It stays in its write: nobody reads.
-        let _thread = thread::spawn(move || theirs.write_to(writer));
+        let _thread = thread::spawn(move || theirs.write_to(&json(), writer));
         queue.close(Duration::from_millis(50));
         assert!(!queue.lock().written);
     }
@@ -213,7 +218,7 @@ mod tests {
         queue.push(b"one\n", WAITING_BYTES_MAX);
         queue.push(b"two\n", WAITING_BYTES_MAX);
         let theirs = queue.clone();
-        let thread = thread::spawn(move || theirs.write_to(writer));
+        let thread = thread::spawn(move || theirs.write_to(&json(), writer));
         queue.close(Duration::from_secs(5));
         thread.join().unwrap();
         assert_eq!(queue.dropped().load(Ordering::Relaxed), 2);
