@@ -4,6 +4,8 @@ mod embedded;
 mod latency;
 mod postgres;
 mod tls;
+mod watched;
+mod issuer;
 mod footprint;
 mod deliveries;
 mod wrk;
@@ -43,6 +45,8 @@ enum GatePart {
     Postgres,
     /// First runs with TLS to the handler and to PostgreSQL against the same without it.
     Tls,
+    /// First runs with verified senders, traces and metrics against the same without.
+    Watched,
     /// Memory, start and size.
     Footprint,
 }
@@ -60,6 +64,7 @@ pub(crate) async fn gate(args: &GateArgs) -> anyhow::Result<String> {
         GatePart::Latency => latency::measure(&binary, pace).await,
         GatePart::Postgres => postgres::measure(&binary, pace).await,
         GatePart::Tls => tls::measure(&binary, pace).await,
+        GatePart::Watched => watched::measure(&binary, pace).await,
         GatePart::Footprint => footprint::measure(&binary, pace).await,
     };
     args.flags.report(pace, measure).await

@@ -50,8 +50,16 @@ impl Rate {
             port,
             connections: CONNECTIONS,
             names,
+            token: None,
         };
         Box::new(Self { load, reach })
+    }
+
+    /// The same, each with this token.
+    pub(crate) fn with_token(port: u16, names: Names, reach: Reach, token: String) -> Box<Self> {
+        let mut rate = Self::boxed(port, names, reach);
+        rate.load.token = Some(token);
+        rate
     }
 }
 

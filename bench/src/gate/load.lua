@@ -1,5 +1,6 @@
 -- Deliveries as Cloud Tasks sends them: each under a task name of its own, or under the same few names in turn.
--- After `--`: the file of the body, the first part of every name, and how many names there are (0: no end of them).
+-- After `--`: the file of the body, the first part of every name, and how many names there are (0: no end of them);
+-- then, if there is one, the token that each carries.
 
 local threads = 0
 
@@ -23,7 +24,7 @@ function init(args)
     -- Threads that began with the same name would ask for the same names all the time.
     sent = math.floor(names / 2) * number
   end
-  local text = wrk.format("POST", "/orders", {
+  local headers = {
     ["Content-Type"] = "application/json",
     ["User-Agent"] = "Google-Cloud-Tasks",
     ["X-CloudTasks-QueueName"] = "orders",
@@ -31,7 +32,11 @@ function init(args)
     ["X-CloudTasks-TaskRetryCount"] = "0",
     ["X-CloudTasks-TaskExecutionCount"] = "0",
     ["X-CloudTasks-TaskETA"] = "1794789600.000000",
-  }, body)
+  }
+  if args[4] then
+    headers["Authorization"] = "Bearer " .. args[4]
+  end
+  local text = wrk.format("POST", "/orders", headers, body)
   local from, to = text:find("@NAME@", 1, true)
   before = text:sub(1, from - 1) .. prefix
   after = text:sub(to + 1)

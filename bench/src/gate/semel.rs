@@ -109,22 +109,45 @@ async fn start_before(
     handler: &str,
     log: Log,
 ) -> anyhow::Result<Running> {
+    let variables: &[_] = match log {
+        Log::Default => &[],
+        Log::Warnings => &[("SEMEL_LOG", "warn")],
+    };
+    let started = start_so(binary, store, handler, "", variables).await;
+    Ok(started?.0)
+}
+
+/// The same on the embedded store, with more said of the route and with these variables; its admin port, too.
+pub(crate) async fn start_watched(
+    binary: &Binary,
+    handler: &Upstream,
+    route: &str,
+    variables: &[(&str, &str)],
+) -> anyhow::Result<(Running, u16)> {
+    start_so(binary, &Store::Embedded, &handler.base(), route, variables).await
+}
+
+async fn start_so(
+    binary: &Binary,
+    store: &Store,
+    handler: &str,
+    route: &str,
+    variables: &[(&str, &str)],
+) -> anyhow::Result<(Running, u16)> {
     let dir = disk::directory()?;
     let (port, admin) = (testbed::free_port()?, testbed::free_port()?);
     let file = dir.path().join("semel.toml");
-    let settings = settings(port, admin, &store.url(&dir), handler);
+    let settings = settings(port, admin, &store.url(&dir), handler) + route;
     fs::write(&file, settings).context("cannot write semel.toml")?;
     let mut command = Command::new(&binary.0);
     command.env_clear().args(["gate", "--config"]).arg(file);
-    match log {
-        Log::Default => {}
-        Log::Warnings => drop(command.env("SEMEL_LOG", "warn")),
-    }
+    command.envs(variables.iter().copied());
     let ready = Ready {
         port: admin,
         path: "/readyz",
     };
-    Running::start("semel", dir, &mut command, port, ready).await
+    let running = Running::start("semel", dir, &mut command, port, ready).await?;
+    Ok((running, admin))
 }
 
 fn settings(port: u16, admin: u16, store: &str, handler: &str) -> String {

@@ -13,6 +13,8 @@ pub(crate) struct Load {
     pub(crate) port: u16,
     pub(crate) connections: usize,
     pub(crate) names: Names,
+    /// What each delivery shows its sender by.
+    pub(crate) token: Option<String>,
 }
 
 /// Under which task names.
@@ -61,6 +63,7 @@ impl Load {
             .args(["--timeout", TIMEOUT, "-s", SCRIPT])
             .arg(format!("http://127.0.0.1:{}/orders", self.port))
             .args(["--", BODY, &prefix, &names.to_string()])
+            .args(&self.token)
             .stdin(Stdio::null())
             .kill_on_drop(true)
             .output()
