@@ -1,6 +1,6 @@
 //! Whom a route takes deliveries of: tokens, the keys they are verified with, signed webhooks, and callers.
 
-mod issuer;
+pub(crate) mod issuer;
 mod bad_tokens;
 mod tokens;
 mod keys;
