@@ -9,6 +9,7 @@ mod late_store;
 mod admin;
 mod admin_client;
 mod table;
+mod telemetry;
 mod log;
 mod file_limit;
 mod config;

@@ -14,5 +14,8 @@ mod python;
 mod paused;
 mod pending;
 mod stalled_log;
+#[path = "../../semel-gate/tests/receiver.rs"]
+mod receiver;
+mod telemetry;
 mod file_limit;
 mod late_store;

@@ -160,6 +160,7 @@ fn every_link_of_these_pages_leads_to_a_file() {
         "README.md",
         "deploy/README.md",
         "docs/deploy.md",
+        "docs/telemetry.md",
         "docs/reference/headers.md",
         "docs/reference/sql.md",
         "docs/reference/roles.md",

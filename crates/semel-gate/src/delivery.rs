@@ -43,9 +43,13 @@ pub struct Transport {
     pub ordering_key: Option<String>,
     /// Pub/Sub: which delivery it is, when the subscription counts.
     pub delivery_attempt: Option<u64>,
-    /// The W3C trace context: the header `traceparent`, or Pub/Sub's attribute
-    /// `googclient_traceparent`.
+    /// The W3C trace context of whoever made the message: Pub/Sub's attribute `googclient_traceparent` or
+    /// `traceparent`, an event's `traceparent`, else the header `traceparent`.
     pub traceparent: Option<String>,
+    /// The `tracestate` beside it.
+    pub tracestate: Option<String>,
+    /// The header `traceparent`, where the message itself has a trace: it is that of the way to the gate.
+    pub proxy_traceparent: Option<String>,
 }
 
 /// Why a delivery can have no key. Sending the same again fails again.

@@ -14,6 +14,7 @@ pub(crate) fn write(flow: &Flow, outcome: &'static str, status: StatusCode, elap
         route = flow.route.settings.name,
         source = flow.source.word(),
         outcome,
+        method = flow.request.method().as_str(),
         status = status.as_u16(),
         key = flow.identity().map(|identity| identity.key.to_string()),
         fence = flow.lease.as_ref().map(|lease| lease.fence.0),
@@ -30,7 +31,8 @@ pub(crate) fn write(flow: &Flow, outcome: &'static str, status: StatusCode, elap
         message_id = transport.message_id,
         ordering_key = transport.ordering_key,
         delivery_attempt = transport.delivery_attempt,
-        trace_id = flow.traceparent.as_deref().and_then(trace_id),
+        trace_id = flow.trace.trace_id(),
+        span_id = flow.trace.span_id(),
         letter = flow.letter.map(|letter| letter.to_string()),
         "delivery"
     );
@@ -57,11 +59,6 @@ pub(crate) fn write_unprotected(route: &str, status: StatusCode) {
         status = status.as_u16(),
         "delivery"
     );
-}
-
-/// The trace id out of a trace context.
-fn trace_id(traceparent: &str) -> Option<&str> {
-    traceparent.split('-').nth(1)
 }
 
 /// Rounded to microseconds, so that lines stay short.

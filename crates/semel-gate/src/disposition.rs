@@ -9,7 +9,7 @@ use semel::letter::Reason;
 use semel::protocol::{Ending, State};
 use semel::run::Failed;
 use semel::work::FailureKind;
-use semel::{Ended, Error, Recorded};
+use semel::{Ended, Error, Outcome, Recorded};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -203,15 +203,21 @@ impl Disposition {
     /// The handler's status, if it was heard.
     #[must_use]
     pub fn handler_status(&self) -> Option<u16> {
+        self.outcome().map(|outcome| outcome.status)
+    }
+
+    /// What the run came to, this delivery's or an earlier one's, if it is known.
+    #[must_use]
+    pub fn outcome(&self) -> Option<&Outcome> {
         match self {
             Self::Ran(recorded)
             | Self::Replayed(recorded)
             | Self::Unrecorded(recorded)
             | Self::Letter(Undelivered::Failed(recorded) | Undelivered::FailedBefore(recorded)) => {
-                Some(recorded.outcome.status)
+                Some(&recorded.outcome)
             }
             Self::Retryable(failed) | Self::Letter(Undelivered::Parked(failed)) => {
-                Some(failed.failure.outcome.status)
+                Some(&failed.failure.outcome)
             }
             Self::Unread
             | Self::Busy { .. }

@@ -10,6 +10,7 @@ use crate::pace;
 use crate::reply::HandlerAnswer;
 use crate::reply::meaning::{GATE_BROKEN, Meaning, failed, meaning, timed_out, unreachable};
 use crate::settings::Source;
+use crate::trace::DeliveryTrace;
 use crate::upstream::{AnswerBody, Connection, SendError, SharedBody, full, read};
 use bytes::Bytes;
 use http::Request;
@@ -35,8 +36,10 @@ pub(crate) type StreamedAnswer = HandlerAnswer<SharedBody>;
 #[derive(Debug)]
 pub(crate) struct Effect {
     call: HandlerCall,
+    /// When the delivery began to ask for the right to run.
+    claim_begun: Instant,
     lease: oneshot::Sender<Lease>,
-    answer: oneshot::Sender<(StreamedAnswer, Duration)>,
+    answer: oneshot::Sender<HandlerReport>,
 }
 
 /// What a delivery hears of its effect: nothing when another delivery runs the work, and no answer when
@@ -46,7 +49,16 @@ pub(crate) struct EffectReport {
     /// The right under which it ran.
     pub(crate) lease: oneshot::Receiver<Lease>,
     /// What the handler said beside the record, and how long it took.
-    pub(crate) answer: oneshot::Receiver<(StreamedAnswer, Duration)>,
+    pub(crate) answer: oneshot::Receiver<HandlerReport>,
+}
+
+/// What a delivery hears of its handler.
+#[derive(Debug)]
+pub(crate) struct HandlerReport {
+    /// What it said beside the record.
+    pub(crate) answer: StreamedAnswer,
+    pub(crate) took: Duration,
+    pub(crate) ended: Instant,
 }
 
 /// A call of the handler.
@@ -56,7 +68,7 @@ struct HandlerCall {
     route: Arc<RouteState>,
     request: Arc<Request<Bytes>>,
     source: Source,
-    traceparent: String,
+    trace: Arc<DeliveryTrace>,
 }
 
 /// An answer from the handler, with what it means.
@@ -69,7 +81,7 @@ struct Answered {
 // === impl Effect ===
 
 impl Effect {
-    pub(crate) fn of(flow: &Flow, traceparent: String) -> (Self, EffectReport) {
+    pub(crate) fn of(flow: &Flow, claim_begun: Instant) -> (Self, EffectReport) {
         let (lease_sender, lease) = oneshot::channel();
         let (answer_sender, answer) = oneshot::channel();
         let effect = Self {
@@ -78,8 +90,9 @@ impl Effect {
                 route: Arc::clone(&flow.route),
                 request: Arc::clone(&flow.request),
                 source: flow.source,
-                traceparent,
+                trace: Arc::clone(&flow.trace),
             },
+            claim_begun,
             lease: lease_sender,
             answer: answer_sender,
         };
@@ -101,6 +114,7 @@ impl Effect {
         pass(Point::ClaimAnswered);
         let (call, lease) = (self.call, run.lease());
         drop(self.lease.send(lease.clone()));
+        call.trace.claimed(self.claim_begun, "granted");
         let route = &call.route.settings;
         let limit = route.terms(call.source).timeout;
         let _listed = call.gate.runs.list(ActiveRun {
@@ -112,14 +126,29 @@ impl Effect {
             let why = "the gate is going down".into();
             return Err(unanswered(&SendError::NotSent(why)));
         }
+        let span = call.trace.call(&call.request, &route.upstream, lease);
         let sent = Instant::now();
         let (said, answer) = match timeout(limit, call.forward(lease, limit)).await {
-            Ok(Ok(answered)) => (answered.meaning.of(answered.outcome), answered.answer),
-            Ok(Err(why)) => (Err(unanswered(&why)), StreamedAnswer::default()),
-            Err(_) => (Err(late(limit)), StreamedAnswer::default()),
+            Ok(Ok(answered)) => {
+                span.end(Some(answered.outcome.status), None);
+                (answered.meaning.of(answered.outcome), answered.answer)
+            }
+            Ok(Err(why)) => {
+                span.end(None, Some(why.word()));
+                (Err(unanswered(&why)), StreamedAnswer::default())
+            }
+            Err(_) => {
+                span.end(None, Some("timeout"));
+                (Err(late(limit)), StreamedAnswer::default())
+            }
         };
-        drop(self.answer.send((answer, sent.elapsed())));
-        said
+        let ended = Instant::now();
+        drop(self.answer.send(HandlerReport {
+            answer,
+            took: ended - sent,
+            ended,
+        }));
+        call.trace.named_in(said)
     }
 }
 
@@ -136,7 +165,7 @@ impl HandlerCall {
             lease,
             source: self.source,
             deadline: Timestamp::now() + limit,
-            traceparent: &self.traceparent,
+            trace: &self.trace.handler,
             steps_url: self.route.steps_url.as_deref(),
             header_rules: &gate.header_rules,
         };

@@ -5,11 +5,11 @@ use crate::delivery_log;
 use crate::disposition::Disposition;
 use crate::effect::{Effect, StreamedAnswer};
 use crate::failpoint::{Point, pass};
-use crate::forwarded_request::traceparent;
 use crate::gate::{Gate, RouteState};
 use crate::naming::{self, Identity, NamedRequest, NamingError};
 use crate::reply::{self, ReplyBody};
 use crate::settings::Source;
+use crate::trace::DeliveryTrace;
 use crate::upstream::{Reply, chained, full};
 use bytes::Bytes;
 use http::{Request, StatusCode};
@@ -17,6 +17,7 @@ use semel::Ended;
 use semel::letter::LetterId;
 use semel::protocol::Lease;
 use semel::work::{Completes, Duplicates, Work};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::Instant;
@@ -31,12 +32,16 @@ pub(crate) struct Flow {
     pub(crate) source: Source,
     /// The sender's own names for it.
     pub(crate) transport: Transport,
+    /// How long its payload is.
+    pub(crate) payload_bytes: usize,
+    /// The context attributes of a CloudEvent.
+    pub(crate) event: BTreeMap<String, String>,
     /// Its key and fingerprint, or why it has none.
     pub(crate) identity: Result<Identity, NamingError>,
     /// What it does while the same work runs elsewhere, if not what its route says.
     pub(crate) duplicates: Option<Duplicates>,
-    /// The trace that its run belongs to.
-    pub(crate) traceparent: Option<String>,
+    /// The trace that it belongs to, and its spans.
+    pub(crate) trace: Arc<DeliveryTrace>,
     /// The right under which it ran.
     pub(crate) lease: Option<Lease>,
     /// What it heard from its handler beside the record.
@@ -80,15 +85,18 @@ impl Flow {
         request: Arc<Request<Bytes>>,
         named: NamedRequest,
     ) -> Self {
+        let trace = DeliveryTrace::new(gate.tracer.as_ref(), &named.transport);
         Self {
             gate,
             route,
             request,
             source: named.source,
             transport: named.transport,
+            payload_bytes: named.payload_bytes,
+            event: named.event,
             identity: named.identity,
             duplicates: None,
-            traceparent: None,
+            trace: Arc::new(trace),
             lease: None,
             answer: StreamedAnswer::default(),
             handler_took: None,
@@ -104,18 +112,19 @@ impl Flow {
 
     /// Claims, runs and records under the delivery's key.
     pub(crate) async fn run(&mut self, identity: Identity) -> Disposition {
-        let traceparent = traceparent(&self.transport);
-        let (effect, mut report) = Effect::of(self, traceparent.clone());
-        self.traceparent = Some(traceparent);
+        let begun = Instant::now();
+        let (effect, mut report) = Effect::of(self, begun);
         let work = self.work(identity);
         let slot_wait = work.slot_wait();
         pass(Point::BeforeClaim);
         let ended = self.gate.semel.run(work, move |run| effect.run(run)).await;
         pass(Point::Recorded);
         self.lease = report.lease.try_recv().ok();
-        if let Ok((answer, took)) = report.answer.try_recv() {
-            self.handler_took = Some(took);
-            self.answer = answer;
+        let mut handled = None;
+        if let Ok(report) = report.answer.try_recv() {
+            self.handler_took = Some(report.took);
+            self.answer = report.answer;
+            handled = Some(report.ended);
         }
         // Where the handler's own transaction recorded the answer, that one is told, to the first sender too.
         if self.route.settings.completes == Completes::Handler && matches!(ended, Ok(Ended::Ran(_)))
@@ -126,16 +135,22 @@ impl Flow {
         if let Err(error) = &ended {
             tracing::warn!(route = self.route.settings.name, %error, "the store did not take a claim");
         }
-        Disposition::of_run(self.source, ended)
+        let disposition = Disposition::of_run(self.source, ended);
+        match handled {
+            Some(handled) => self.trace.recorded(handled, &disposition),
+            None if self.lease.is_none() => self.trace.claimed(begun, disposition.word()),
+            None => {}
+        }
+        disposition
     }
 
     /// The terms on which it runs.
     fn work(&self, identity: Identity) -> Work {
         let route = &self.route;
         // The sender's own trace, for whoever looks at the record later; not one that was made up for it.
-        let is_own = |trace: &&String| self.traceparent.as_ref() == Some(*trace);
-        let own = self.transport.traceparent.as_ref().filter(is_own);
-        let label = own.map(|trace| serde_json::json!({"traceparent": trace}).to_string());
+        let sender = self.trace.sender.as_ref();
+        let label =
+            sender.map(|trace| serde_json::json!({"traceparent": trace.to_string()}).to_string());
         let work = naming::work(&route.settings, self.source, identity)
             .slots(&route.slots)
             .label(label.unwrap_or_default());
@@ -171,5 +186,6 @@ impl Flow {
             metrics.slot_waited(route, waited);
         }
         delivery_log::write(self, disposition.word(), status, elapsed);
+        self.trace.ended(self, self.begun, disposition, status);
     }
 }

@@ -11,6 +11,7 @@ use crate::metrics::Metrics;
 use crate::path::{AmbiguousPath, LoosePattern, ParsedPath, PathAllowance, PathPattern};
 use crate::settings::{Pass, Route, Settings};
 use crate::steps;
+use crate::trace::{self, Exporter, Tracer};
 use crate::upstream::Client;
 use crate::verify::KeySets;
 use http::Method;
@@ -39,6 +40,8 @@ pub(crate) struct Gate {
     pub(crate) blocking_pool: BlockingPool,
     pub(crate) runs: ActiveRuns,
     pub(crate) metrics: Metrics,
+    /// Takes spans, if somebody receives them.
+    pub(crate) tracer: Option<Tracer>,
     pub(crate) phase: watch::Sender<Phase>,
     /// The deliveries in hand, so that a gate that goes down can wait for them.
     pub(crate) deliveries: TaskTracker,
@@ -87,13 +90,15 @@ pub(crate) enum RouteMatch<'a> {
 // === impl Gate ===
 
 impl Gate {
+    /// With whoever is to send its spans, if they are wanted.
+    ///
     /// # Errors
     /// When a file of the settings cannot be read; the message names it.
     pub(crate) fn new(
         settings: Settings,
         store: Arc<dyn Letters>,
         steps: SocketAddr,
-    ) -> Result<Self, FileError> {
+    ) -> Result<(Self, Option<Exporter>), FileError> {
         let route_state =
             |route| Arc::new(RouteState::new(route, steps::url(&settings, route, steps)));
         let routes: Vec<_> = settings.routes.iter().map(route_state).collect();
@@ -107,7 +112,9 @@ impl Gate {
             answer_bytes_max: usize::MAX,
             ..semel::Settings::default()
         };
-        Ok(Self {
+        let begin = |otlp| trace::begin(otlp, &metrics.spans);
+        let (tracer, exporter) = settings.otlp.as_ref().and_then(begin).unzip();
+        let gate = Self {
             client: Client::new(&settings)?,
             bodies: Bodies::new(&settings),
             blocking_pool: BlockingPool::new(),
@@ -117,12 +124,14 @@ impl Gate {
             semel: Semel::with_settings(Arc::clone(&store) as _, limits),
             letters: store,
             metrics,
+            tracer,
             phase: watch::Sender::new(Phase::Serving),
             deliveries: TaskTracker::new(),
             store: StoreHealth::default(),
             routes,
             settings,
-        })
+        };
+        Ok((gate, exporter))
     }
 
     /// Where a request belongs. A path that only looks like a route's goes nowhere: neither to that

@@ -46,6 +46,7 @@ mod steps;
 pub mod disposition;
 pub mod reply;
 pub mod letters;
+mod trace;
 mod delivery_log;
 mod metrics;
 mod metered_store;

@@ -2,6 +2,7 @@
 
 pub(crate) mod connections;
 mod senders;
+pub(crate) mod spans;
 
 use crate::bodies::BodyError;
 use crate::disposition::Disposition;
@@ -18,6 +19,7 @@ use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::{Metric, Registry};
 use semel::letter::Reason;
 use senders::SenderMetrics;
+use spans::SpanMetrics;
 use std::fmt::Debug;
 use std::hash::Hash;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -44,6 +46,7 @@ pub(crate) struct Metrics {
     pub(crate) store_seconds: Seconds<Verb>,
     pub(crate) connections: ConnectionMetrics,
     pub(crate) senders: SenderMetrics,
+    pub(crate) spans: SpanMetrics,
     bodies_refused: Family<ReasonLabel, Counter>,
     log_lines_dropped: Counter,
     /// Kept by whoever writes the log.
@@ -169,6 +172,7 @@ impl Metrics {
             log_lines_dropped: added(r, "log_lines_dropped", "Log lines that nobody took in time"),
             connections: ConnectionMetrics::new(r),
             senders: SenderMetrics::new(r),
+            spans: SpanMetrics::new(r),
             slot_seconds: added_seconds(
                 r,
                 "slot_seconds",

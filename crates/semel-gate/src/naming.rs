@@ -12,6 +12,7 @@ use semel::key::{Delivered, KeyError, KeyRule, Part, Scope};
 use semel::payload::NoRoom;
 use semel::work::{Duplicates, Work};
 use semel::{Fingerprint, Key, Payload};
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 /// How much later than the handler's own timeout the library gives up on a run: the effect ends by
@@ -34,6 +35,10 @@ pub struct NamedRequest {
     pub source: Source,
     /// The sender's own names for it.
     pub transport: Transport,
+    /// How long its payload is.
+    pub payload_bytes: usize,
+    /// The context attributes of a CloudEvent, by their plain names.
+    pub event: BTreeMap<String, String>,
     /// Its key and fingerprint, or why it has none.
     pub identity: Result<Identity, NamingError>,
 }
@@ -66,16 +71,29 @@ impl NamedRequest {
         } else {
             Err(source::unknown(&route.sources))
         };
-        let (transport, identity) = match read {
+        match read {
             Ok(delivery) => {
                 let identity = name(namespace, route, request, &delivery, reserve);
-                (delivery.transport, identity)
+                Self::of(delivery, identity)
             }
-            Err(invalid) => (Transport::default(), Err(invalid.into())),
-        };
+            Err(invalid) => Self {
+                source,
+                transport: Transport::default(),
+                payload_bytes: request.body().len(),
+                event: BTreeMap::new(),
+                identity: Err(invalid.into()),
+            },
+        }
+    }
+
+    /// A delivery that was read, and which work it is.
+    #[must_use]
+    pub fn of(delivery: Delivery, identity: Result<Identity, NamingError>) -> Self {
         Self {
-            source,
-            transport,
+            source: delivery.source,
+            transport: delivery.transport,
+            payload_bytes: delivery.payload.len(),
+            event: delivery.ce,
             identity,
         }
     }

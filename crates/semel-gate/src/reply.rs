@@ -9,6 +9,7 @@ pub(crate) mod problem;
 
 use crate::disposition::{Disposition, NotKept, Undelivered};
 use crate::settings::Source;
+use crate::trace::RUN_TRACE;
 use bytes::Bytes;
 use http::header::{CACHE_CONTROL, HeaderName, HeaderValue, LOCATION};
 use http::{HeaderMap, Response, StatusCode};
@@ -186,7 +187,11 @@ fn acknowledged<R>(replayed: bool) -> Response<ReplyBody<R>> {
 
 fn headers(outcome: &Outcome) -> HeaderMap {
     let mut headers = HeaderMap::new();
-    for (name, values) in &outcome.headers {
+    let kept = outcome
+        .headers
+        .iter()
+        .filter(|(name, _)| *name != RUN_TRACE);
+    for (name, values) in kept {
         for value in values {
             // A stored value that is not a header any more is left out, never sent as it is.
             if let (Ok(name), Ok(value)) = (

@@ -15,6 +15,7 @@ use crate::reply::meaning::GATE_BROKEN;
 use crate::reply::problem::Problem;
 use crate::settings::{Pass, Settings, Source};
 use crate::silence::Silence;
+use crate::trace::{Exporter, Exporting};
 use crate::upstream::{Connection, Reply, full, streamed};
 use crate::{admin, headers, health, normalize, pace, refusal, source, steps, verify};
 use bytes::Bytes;
@@ -44,6 +45,7 @@ pub struct Server {
     tls: Option<Acceptor>,
     admin: TcpListener,
     steps: TcpListener,
+    exporter: Option<Exporter>,
 }
 
 /// Answers what senders deliver.
@@ -74,13 +76,15 @@ impl Server {
         let admin = listen("admin", settings.admin).await?;
         let steps = listen("steps", settings.steps).await?;
         let steps_address = steps.local_addr()?;
-        let gate = Gate::new(settings, store, steps_address).map_err(io::Error::other)?;
+        let made = Gate::new(settings, store, steps_address);
+        let (gate, exporter) = made.map_err(io::Error::other)?;
         Ok(Self {
             gate: Arc::new(gate),
             deliveries,
             tls,
             admin,
             steps,
+            exporter,
         })
     }
 
@@ -123,6 +127,7 @@ impl Server {
         let watch = tokio::spawn(health::watch(Arc::clone(&gate)));
         let reconciler = tokio::spawn(reconcile::run(Arc::clone(&gate)));
         let renewal = self.tls.clone().map(|tls| tokio::spawn(tls.keep_current()));
+        let exporting = self.exporter.map(Exporting::begin);
         let connections = Connections::default();
         let most = gate.settings.connections_max;
         let deliveries = Listener::new(&gate, self.deliveries, "deliveries", most);
@@ -132,12 +137,16 @@ impl Server {
             () = stop => {}
         }
         drop(deliveries);
-        let left = drain(&gate, connections).await;
+        let deadline = Instant::now() + gate.settings.grace;
+        let left = drain(&gate, connections, deadline).await;
         for task in [admin, steps, sweep, watch, reconciler]
             .into_iter()
             .chain(renewal)
         {
             task.abort();
+        }
+        if let Some(exporting) = exporting {
+            exporting.end(deadline + LAST_REPLIES).await;
         }
         left
     }
@@ -155,10 +164,9 @@ async fn listen(name: &str, address: SocketAddr) -> io::Result<TcpListener> {
 
 /// Finishes what is in hand, outcomes that the store has not taken yet included; at the end of the
 /// grace period gives back what was not sent, and tells what is left.
-async fn drain(gate: &Gate, connections: Connections) -> Unfinished {
+async fn drain(gate: &Gate, connections: Connections, deadline: Instant) -> Unfinished {
     gate.phase.send_replace(Phase::Draining);
     pass(Point::DrainBegun);
-    let deadline = Instant::now() + gate.settings.grace;
     // A sender that hung up has no connection any more, but its delivery is still in hand.
     gate.deliveries.close();
     let mut finished = std::pin::pin!(async {

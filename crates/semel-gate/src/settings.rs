@@ -2,12 +2,14 @@
 //! environment and proves that they fit together.
 
 mod limits;
+mod otlp;
 pub(crate) mod network;
 mod tls;
 mod verify;
 
 pub use limits::Limits;
 pub use network::{Network, NetworkError};
+pub use otlp::{Otlp, OtlpProtocol, Sampler, SpanBatch};
 pub use tls::{CERTIFICATE_RELOAD_EVERY, IdentityFiles, ListenerTls};
 pub use verify::{
     Algorithm, Issuer, IssuerKeys, KeyMissing, KeySetUrlError, SignatureRule, TOLERANCE_DEFAULT,
@@ -61,6 +63,8 @@ pub struct Settings {
     pub shared_cache: Duration,
     /// How often all letters are reconciled with the records of their work.
     pub reconcile_every: Duration,
+    /// Who receives spans; nobody, if it is not set.
+    pub otlp: Option<Otlp>,
 }
 
 /// How often all letters are reconciled with the records of their work: a letter whose work has succeeded stays no longer than

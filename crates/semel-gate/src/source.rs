@@ -15,7 +15,6 @@ use crate::delivery::{Delivery, Invalid};
 use crate::settings::Source;
 use bytes::Bytes;
 use http::{HeaderMap, Request};
-use std::collections::BTreeMap;
 use std::fmt;
 
 /// Nothing that a sender names a delivery by is longer: these names are hashed, logged and kept, and
@@ -35,7 +34,7 @@ pub fn read(source: Source, request: &Request<Bytes>) -> Result<Delivery, Invali
         Source::Webhook(sender) => webhook::read(sender, request)?,
     };
     check_lengths(&delivery)?;
-    delivery.transport.traceparent = traceparent(request.headers(), &delivery.attributes);
+    set_trace(&mut delivery, request.headers());
     Ok(delivery)
 }
 
@@ -108,13 +107,29 @@ fn check_lengths(delivery: &Delivery) -> Result<(), Invalid> {
 }
 
 /// The trace that a delivery belongs to. Google's Pub/Sub clients carry it as an attribute, which an
-/// unwrapped push turns into a header.
-fn traceparent(headers: &HeaderMap, attributes: &BTreeMap<String, String>) -> Option<String> {
-    const ATTRIBUTE: &str = "googclient_traceparent";
-    let header = |name| Some(headers.get(name)?.to_str().ok()?.to_owned());
-    header("traceparent")
-        .or_else(|| attributes.get(ATTRIBUTE).cloned())
-        .or_else(|| header(ATTRIBUTE))
+/// unwrapped push turns into a header; CloudEvents have an extension for it. The header `traceparent` is
+/// often set by a proxy on the way, so it comes last.
+fn set_trace(delivery: &mut Delivery, headers: &HeaderMap) {
+    const PREFIX: &str = "googclient_";
+    let header = |name: &str| Some(headers.get(name)?.to_str().ok()?.to_owned());
+    let carried = |name: &str| {
+        let googles = format!("{PREFIX}{name}");
+        let attributes = &delivery.attributes;
+        let carried = attributes.get(&googles).or_else(|| attributes.get(name));
+        let carried = carried.or_else(|| delivery.ce.get(name)).cloned();
+        carried.or_else(|| header(&googles))
+    };
+    let of_message = carried("traceparent");
+    let of_request = header("traceparent");
+    let transport = &mut delivery.transport;
+    if of_message.is_some() {
+        transport.tracestate = carried("tracestate");
+        transport.traceparent = of_message;
+        transport.proxy_traceparent = of_request;
+    } else {
+        transport.tracestate = header("tracestate");
+        transport.traceparent = of_request;
+    }
 }
 
 /// What every refusal ends with: the sender learns that trying again is of no use.
@@ -128,19 +143,43 @@ pub(crate) fn refuse(code: &'static str, why: impl fmt::Display) -> Invalid {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::delivery::Transport;
 
     #[test]
-    fn the_trace_comes_from_the_header_before_the_attribute() {
+    fn the_trace_of_the_message_comes_before_that_of_its_way() {
         let mut headers = HeaderMap::new();
-        let mut attributes = BTreeMap::new();
-        assert_eq!(traceparent(&headers, &attributes), None);
-
-        headers.insert("googclient_traceparent", "00-third".parse().unwrap());
-        assert_eq!(traceparent(&headers, &attributes).unwrap(), "00-third");
-        attributes.insert("googclient_traceparent".into(), "00-second".into());
-        assert_eq!(traceparent(&headers, &attributes).unwrap(), "00-second");
-        headers.insert("traceparent", "00-first".parse().unwrap());
-        assert_eq!(traceparent(&headers, &attributes).unwrap(), "00-first");
+        let mut delivery = Delivery::new(Source::PubSub, Bytes::new());
+        let is =
+            |delivery: &mut Delivery, headers: &HeaderMap, [trace, state, proxy]: [&str; 3]| {
+                delivery.transport = Transport::default();
+                set_trace(delivery, headers);
+                let known = |text: &str| (!text.is_empty()).then(|| text.to_owned());
+                let expected = Transport {
+                    traceparent: known(trace),
+                    tracestate: known(state),
+                    proxy_traceparent: known(proxy),
+                    ..Transport::default()
+                };
+                assert_eq!(delivery.transport, expected);
+            };
+        is(&mut delivery, &headers, ["", "", ""]);
+        headers.insert("traceparent", "00-way".parse().unwrap());
+        headers.insert("tracestate", "way=1".parse().unwrap());
+        is(&mut delivery, &headers, ["00-way", "way=1", ""]);
+        headers.insert("googclient_traceparent", "00-header".parse().unwrap());
+        is(&mut delivery, &headers, ["00-header", "", "00-way"]);
+        delivery.ce.insert("traceparent".into(), "00-event".into());
+        delivery.ce.insert("tracestate".into(), "event=1".into());
+        is(&mut delivery, &headers, ["00-event", "event=1", "00-way"]);
+        delivery
+            .attributes
+            .insert("traceparent".into(), "00-plain".into());
+        is(&mut delivery, &headers, ["00-plain", "event=1", "00-way"]);
+        let google = ["googclient_traceparent", "googclient_tracestate"];
+        for (name, value) in google.into_iter().zip(["00-google", "google=1"]) {
+            delivery.attributes.insert(name.into(), value.into());
+        }
+        is(&mut delivery, &headers, ["00-google", "google=1", "00-way"]);
     }
 
     #[test]

@@ -190,6 +190,15 @@ fn target(base: &Uri, path: &Uri) -> Uri {
 // === impl SendError ===
 
 impl SendError {
+    /// The word for it, in traces.
+    pub(crate) const fn word(&self) -> &'static str {
+        match self {
+            Self::NotSent(_) => "not_sent",
+            Self::NotProcessed(_) => "not_processed",
+            Self::Cut(_) => "connection_cut",
+        }
+    }
+
     fn by(error: &legacy::Error) -> Self {
         let cause = error.source();
         let why = cause.map_or_else(|| error.to_string(), ToString::to_string);

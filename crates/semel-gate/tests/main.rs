@@ -9,6 +9,8 @@
 mod support;
 mod http2;
 mod log_lines;
+#[cfg(feature = "otlp")]
+mod receiver;
 
 mod front_end;
 mod verify;
@@ -30,4 +32,8 @@ mod connections;
 mod flood;
 mod admin;
 mod log;
+#[cfg(feature = "otlp")]
+mod traces;
 mod docs;
+#[cfg(feature = "otlp")]
+mod dashboard;

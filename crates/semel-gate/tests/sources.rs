@@ -211,7 +211,8 @@ fn a_trace_is_found_among_the_attributes() {
         "subscription":"s"}"#;
     assert_eq!(seen(&[], body).transport.traceparent, some("00-a"));
     let both = seen(&[("traceparent", TRACE)], body);
-    assert_eq!(both.transport.traceparent, some(TRACE));
+    assert_eq!(both.transport.traceparent, some("00-a"));
+    assert_eq!(both.transport.proxy_traceparent, some(TRACE));
 }
 
 #[test]

@@ -156,6 +156,7 @@ fn settings(deployment: &Deployment, address: &GateAddress) -> anyhow::Result<Se
         grace: GRACE,
         shared_cache: CACHE,
         reconcile_every: RECONCILE_EVERY,
+        otlp: None,
     })
 }
 

@@ -6,6 +6,7 @@ use crate::config::{self, Broken, StoreOptions, Verdict};
 use crate::late_store::LateStore;
 use crate::open_store::{self, Opened, Schema};
 use crate::store_url::StoreUrl;
+use crate::telemetry::Telemetry;
 use crate::{file_limit, log, out};
 use anyhow::Context;
 use semel::protocol::Ending;
@@ -46,6 +47,11 @@ pub(crate) async fn run(args: &RunArgs) -> anyhow::Result<u8> {
     for finding in findings.iter().filter(|f| f.verdict == Verdict::Warning) {
         tracing::warn!(route = finding.route, "{finding}");
     }
+    let telemetry = Telemetry::from_env();
+    for warning in &telemetry.warnings {
+        tracing::warn!("{warning}");
+    }
+    config.settings.otlp = telemetry.otlp;
     file_limit::fit(&mut config.settings);
     let (store, options) = (config.store.clone(), config.options);
     let stopped = stopped()?;

@@ -103,6 +103,8 @@ fn settings(section: &mut Section<'_>, common: &Common) -> Settings {
         grace: section.value("grace", duration),
         shared_cache: shared_cache(section),
         reconcile_every: RECONCILE_EVERY,
+        // Traces follow the variables of OpenTelemetry, and nothing in the file.
+        otlp: None,
     };
     route::bounded(section, "namespace", &settings.namespace);
     addresses(section, &settings);

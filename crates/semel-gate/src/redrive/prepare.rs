@@ -61,11 +61,7 @@ fn read_back(gate: &Arc<Gate>, letter: Letter) -> Result<ReadBack, Refused> {
         key: letter.work_key(),
         fingerprint: Fingerprint::of(request.body()),
     };
-    let named = NamedRequest {
-        source,
-        transport: delivery.transport,
-        identity: Ok(identity),
-    };
+    let named = NamedRequest::of(delivery, Ok(identity));
     let (gate, route, request) = (Arc::clone(gate), Arc::clone(route), Arc::new(request));
     let mut flow = Flow::new(gate, route, request, named);
     flow.letter = Some(letter.id);

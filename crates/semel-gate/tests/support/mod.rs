@@ -336,6 +336,7 @@ pub(crate) fn settings(handler: SocketAddr) -> Settings {
         shared_cache: Duration::from_secs(5),
         // Once at the start, then never again: what a test sees is its own doing.
         reconcile_every: Duration::from_secs(24 * 3600),
+        otlp: None,
     }
 }
 

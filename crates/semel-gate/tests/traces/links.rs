@@ -1,0 +1,89 @@
+//! A duplicate's span links to the span of the run whose answer it hears.
+
+use super::*;
+
+#[tokio::test]
+async fn a_replay_links_to_the_span_that_really_ran() {
+    let (bed, receiver) = traced(|_| {}).await;
+    bed.handler.says(503);
+    for status in [503, 200, 200] {
+        assert_eq!(bed.api("order-7").await.status, status);
+    }
+    let spans = receiver.spans(4 + 4 + 2).await;
+    let [failed] = ended(&spans, "retryable")[..] else {
+        panic!("{spans:#?}")
+    };
+    let [ran] = ended(&spans, "ran")[..] else {
+        panic!("{spans:#?}")
+    };
+    let [replay] = ended(&spans, "replayed")[..] else {
+        panic!("{spans:#?}")
+    };
+    assert_eq!(replay.links(), [ran.context()]);
+    assert_eq!(replay.error(), None);
+    assert!(ran.links().is_empty() && failed.links().is_empty());
+    assert_ne!(
+        replay.span.trace_id, ran.span.trace_id,
+        "each has a trace of its own"
+    );
+    let claims = spans.iter().filter(|it| it.span.name == "claim");
+    let answers: Vec<_> = claims
+        .map(|it| it.attributes()["semel.claim"].clone())
+        .collect();
+    assert_eq!(answers, ["granted", "granted", "replayed"]);
+}
+
+#[tokio::test]
+async fn the_link_leads_from_another_gate_too_and_no_client_sees_it() {
+    let (first, receiver) = traced(|_| {}).await;
+    first.api("order-7").await.is(200);
+    let to = otlp(&receiver, PROTOCOLS[0]);
+    let handler = Handler::start().await;
+    let second = Bed::on(Arc::clone(&first.store), handler, |settings| {
+        settings.otlp = Some(to)
+    });
+    let answer = second.await.api("order-7").await;
+    assert_eq!(answer.headers["idempotent-replayed"], "true");
+    assert!(
+        !answer.headers.contains_key("semel-traceparent"),
+        "{answer:?}"
+    );
+    let spans = receiver.spans(4 + 2).await;
+    let replay = ended(&spans, "replayed")[0];
+    assert_eq!(replay.links(), [ended(&spans, "ran")[0].context()]);
+}
+
+#[tokio::test]
+async fn whoever_attached_to_a_run_links_to_it() {
+    let (bed, receiver) = traced(|_| {}).await;
+    let held = bed.hold(Sender::Task.sends("1", "{}")).await;
+    let (_, attached) = bed.crowd(&Sender::Task.sends("1", "{}")).await;
+    bed.go(held).await.is(200);
+    for one in attached {
+        assert_eq!(one.await.unwrap().status, 200);
+    }
+    let spans = receiver.spans(4 + 2 * 65).await;
+    let ran = ended(&spans, "ran")[0].context();
+    let replays = ended(&spans, "replayed");
+    assert_eq!(replays.len(), 64);
+    assert!(replays.iter().all(|it| it.links() == [ran.clone()]));
+}
+
+#[tokio::test]
+async fn a_run_that_is_not_sampled_leaves_nothing_behind() {
+    let (bed, receiver) = traced(|_| {}).await;
+    let unsampled = Sender::Task
+        .sends("1", "{}")
+        .header("traceparent", UNSAMPLED);
+    bed.ask(unsampled).await.is(200);
+    let record = bed.record().await;
+    let outcome = Outcome::decode(record.result.as_ref().unwrap()).unwrap();
+    assert!(
+        !outcome.headers.contains_key("semel-traceparent"),
+        "{outcome:?}"
+    );
+    let sampled = Sender::Task.sends("1", "{}").header("traceparent", TRACE);
+    assert_eq!(bed.ask(sampled).await.status, 200);
+    let spans = receiver.spans(2).await;
+    assert!(ended(&spans, "replayed")[0].links().is_empty());
+}
