@@ -2,6 +2,7 @@
 
 mod schema;
 mod gate;
+mod init;
 
 use crate::support::said::{Said, Says};
 use std::path::Path;

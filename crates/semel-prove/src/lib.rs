@@ -13,12 +13,14 @@ pub mod certify;
 mod options;
 mod error;
 mod printable;
+mod propose;
 
 pub use attacks::attack::{Attack, UnknownAttack};
 pub use error::{Error, NotReady};
 pub use judge::timeline::{Event, What};
 pub use judge::verdict::{BreachKind, Broken, Pattern, Verdict};
 pub use options::{Options, Profile, Progress};
+pub use propose::{Proposal, propose};
 
 use attacks::session::Session;
 use attacks::tally::Tally;

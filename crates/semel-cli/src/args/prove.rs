@@ -1,13 +1,19 @@
 //! The arguments of `semel prove`.
 
-use clap::ValueEnum;
+use clap::{Subcommand, ValueEnum};
 use semel_prove::Attack;
 use std::path::PathBuf;
 
 /// A scenario, as a file or as flags, and how to run it.
 #[derive(Debug, clap::Args)]
-#[command(after_help = EXIT_CODES)]
+#[command(
+    after_help = EXIT_CODES,
+    args_conflicts_with_subcommands = true,
+    subcommand_negates_reqs = true
+)]
 pub(crate) struct ProveArgs {
+    #[command(subcommand)]
+    pub(crate) command: Option<ProveCommand>,
     /// The scenario (docs/prove.md); or describe it by the flags below
     #[arg(value_name = "FILE", required_unless_present_any = ["spawn", "target"])]
     pub(crate) file: Option<PathBuf>,
@@ -37,6 +43,41 @@ pub(crate) struct ProveArgs {
     pub(crate) github: bool,
     #[command(flatten)]
     pub(crate) flags: Flags,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum ProveCommand {
+    /// Write a first scenario, from an OpenAPI document or from what was recorded
+    Init(Box<InitArgs>),
+}
+
+/// What is known of a handler.
+#[derive(Debug, clap::Args)]
+pub(crate) struct InitArgs {
+    /// Where to write it; a file that is there is left alone
+    #[arg(default_value = "prove.toml", value_name = "FILE")]
+    pub(crate) file: PathBuf,
+    /// An OpenAPI document in JSON: a file, or the http:// address of a handler that runs
+    #[arg(long, value_name = "FILE|URL", required_unless_present = "recorded")]
+    pub(crate) openapi: Option<String>,
+    /// Which operation of it, as "POST /orders"; the only one that changes something, unless given
+    #[arg(long, value_name = "OPERATION", requires = "openapi")]
+    pub(crate) operation: Option<String>,
+    /// Recorded requests instead: HAR, or JSON lines
+    #[arg(long, value_name = "FILE", conflicts_with = "openapi")]
+    pub(crate) recorded: Option<PathBuf>,
+    /// How to start the handler: it listens on $PORT. With --dependency, one delivery is watched to propose probes
+    #[arg(long, value_name = "COMMAND", required_unless_present = "target")]
+    pub(crate) spawn: Option<String>,
+    /// A handler that runs already
+    #[arg(long, value_name = "URL", conflicts_with = "spawn")]
+    pub(crate) target: Option<String>,
+    /// An environment variable by which the handler finds a server
+    #[arg(long, value_name = "VARIABLE")]
+    pub(crate) dependency: Vec<String>,
+    /// Who sends: cloud-tasks, pubsub, cloudevents, http; guessed unless given
+    #[arg(long = "as", value_name = "SENDER")]
+    pub(crate) sender: Option<String>,
 }
 
 /// A scenario without a file.

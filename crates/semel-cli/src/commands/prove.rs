@@ -1,10 +1,11 @@
 //! `semel prove`: attacks a handler, and says whether it is idempotent.
 
 mod bar;
+mod init;
 mod load;
 mod pages;
 
-use crate::args::prove::ProveArgs;
+use crate::args::prove::{ProveArgs, ProveCommand};
 use crate::out::{to_stderr, to_stdout};
 use anyhow::anyhow;
 use bar::Bar;
@@ -24,6 +25,10 @@ use tokio::signal::unix::{SignalKind, signal};
 pub(crate) struct CouldNotJudge(pub(crate) anyhow::Error);
 
 pub(crate) async fn run(args: &ProveArgs) -> anyhow::Result<u8> {
+    if let Some(ProveCommand::Init(args)) = &args.command {
+        init::run(args).await.map_err(CouldNotJudge)?;
+        return Ok(0);
+    }
     let pages = Pages::open(args).map_err(CouldNotJudge)?;
     let report = match judge(args).await {
         Ok(report) => report,
@@ -64,21 +69,32 @@ async fn prove(scenario: &Scenario, options: &Options, bar: &Bar) -> anyhow::Res
     Ok(semel_prove::prove(scenario, options, told).await?)
 }
 
-#[expect(clippy::disallowed_methods, reason = "marks what this run creates")]
 fn options(args: &ProveArgs, directory: PathBuf) -> Options {
     Options {
         seed: args.seed,
-        id_prefix: format!("p{:08x}x", rand::random::<u32>()),
         profile: if args.full {
             Profile::Full
         } else {
             Profile::Quick
         },
         crash_points_max: args.crash_points,
+        only: args.only.clone(),
+        ..options_for(directory)
+    }
+}
+
+/// A quick run there.
+#[expect(clippy::disallowed_methods, reason = "marks what this run creates")]
+fn options_for(directory: PathBuf) -> Options {
+    Options {
+        seed: 1,
+        id_prefix: format!("p{:08x}x", rand::random::<u32>()),
+        profile: Profile::Quick,
+        crash_points_max: 5,
         directory,
         semel: program(),
         environment: environment(),
-        only: args.only.clone(),
+        only: Vec::new(),
     }
 }
 

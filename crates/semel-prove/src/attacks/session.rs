@@ -64,6 +64,18 @@ impl<'a> Session<'a> {
         options: &'a Options,
         progress: &'a dyn Fn(Progress),
     ) -> Result<Self, Error> {
+        let mut session = Self::open(scenario, options, progress).await?;
+        session.expect_no_traces().await?;
+        session.baseline = Baseline::watch(&mut session).await?;
+        Ok(session)
+    }
+
+    /// Starts the world.
+    pub(crate) async fn open(
+        scenario: &'a Scenario,
+        options: &'a Options,
+        progress: &'a dyn Fn(Progress),
+    ) -> Result<Self, Error> {
         let endpoints = check(scenario, options)?;
         let mut world = World::plan(scenario, options, endpoints)?;
         let variables = world.variables.clone();
@@ -72,7 +84,7 @@ impl<'a> Session<'a> {
         }
         world.start().await?;
         world.recorder.set_id_prefix(&options.id_prefix);
-        let mut session = Self {
+        Ok(Self {
             scenario,
             options,
             sender: Sender::new(&scenario.deliver, &world).await?,
@@ -82,10 +94,7 @@ impl<'a> Session<'a> {
             passed: Vec::new(),
             loses_effects: false,
             progress,
-        };
-        session.expect_no_traces().await?;
-        session.baseline = Baseline::watch(&mut session).await?;
-        Ok(session)
+        })
     }
 
     /// From now on trials belong to this attack.
@@ -109,7 +118,7 @@ impl<'a> Session<'a> {
 
     /// Nothing is said any more, and nothing has been done for any delivery for as long as an effect took to follow its
     /// answer when nothing disturbed it.
-    pub(super) async fn quiet(&self) {
+    pub(crate) async fn quiet(&self) {
         let follows = self.baseline.follows().min(FOLLOWS_MAX);
         let began = Instant::now();
         while began.elapsed() < QUIET_TIMEOUT {

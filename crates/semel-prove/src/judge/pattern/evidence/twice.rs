@@ -127,8 +127,11 @@ impl BrokenAttack<'_> {
 
     pub(in crate::judge::pattern) fn every_arrival(&self) -> Option<String> {
         if self.every_repeat() {
-            let again = self.repeated().into_iter().find(|it| writes(it.says));
-            let said = again.map_or(String::new(), |it| format!(", and both said `{}`", it.says));
+            // A lock that is given back is not what the repeat did.
+            let mut again = self.repeated().into_iter().filter(|it| writes(it.says));
+            let said = again
+                .find(|it| !looks(it.says))
+                .map_or(String::new(), |it| format!(", and both said `{}`", it.says));
             return Some(format!(
                 "a plain repeat, with nothing else at work, took effect again{said}"
             ));
