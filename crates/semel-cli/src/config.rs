@@ -42,6 +42,8 @@ pub(crate) struct Config {
     pub(crate) database_connections: Option<u64>,
     /// Where this process runs, when that is known.
     pub(crate) platform: Option<Platform>,
+    /// Whether that stops this process between two requests.
+    pub(crate) freezes: bool,
 }
 
 /// Choices about the store.

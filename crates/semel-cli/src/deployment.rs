@@ -19,6 +19,8 @@ pub(crate) struct Deployment {
     pub(crate) instances_max: u64,
     /// How long after SIGTERM the process is killed.
     pub(crate) killed_after: Duration,
+    /// Whether its processes run between two requests, too.
+    pub(crate) always_runs: bool,
     /// Whether some container is given the gate's `SEMEL_ADMIN_TOKEN`, from a secret or not.
     pub(crate) gives_admin_token: bool,
 }
@@ -75,6 +77,8 @@ fn cloud_run(service: &Document) -> Result<Deployment, String> {
         service,
         &["spec", "template", "metadata", "annotations", max_scale],
     )?;
+    let throttling = "run.googleapis.com/cpu-throttling";
+    let throttling = service.get(&["spec", "template", "metadata", "annotations", throttling]);
     let spec = |name| number(service, &["spec", "template", "spec", name]);
     let timeout = spec("timeoutSeconds")?.unwrap_or(CLOUD_RUN_TIMEOUT_SECONDS);
     // Cloud Run takes 0 for "not said".
@@ -85,6 +89,7 @@ fn cloud_run(service: &Document) -> Result<Deployment, String> {
         requests_at_once: Some(concurrency.unwrap_or(CLOUD_RUN_CONCURRENCY)),
         instances_max: scale.unwrap_or(CLOUD_RUN_MAX_SCALE),
         killed_after: CLOUD_RUN_KILLED_AFTER,
+        always_runs: throttling == Some("false"),
         gives_admin_token: gives(service, "SEMEL_ADMIN_TOKEN"),
     })
 }
@@ -109,6 +114,7 @@ fn kubernetes(workload: &Document, all: &[Document]) -> Result<Deployment, Strin
         requests_at_once: None,
         instances_max: scaled.or(replicas).unwrap_or(KUBERNETES_REPLICAS),
         killed_after: Duration::from_secs(killed.unwrap_or(KUBERNETES_KILLED_AFTER_SECONDS)),
+        always_runs: true,
         gives_admin_token: gives(workload, "SEMEL_ADMIN_TOKEN"),
     })
 }
@@ -139,7 +145,7 @@ mod tests {
             (found.requests_at_once, found.instances_max),
             (Some(80), 100)
         );
-        assert!(!found.gives_admin_token);
+        assert!(!found.gives_admin_token && !found.always_runs);
         let env = "{env: [{name: A, value: b}, {name: SEMEL_ADMIN_TOKEN, valueFrom: {}}]}";
         let with = format!(
             "{service}spec: {{template: {{spec: {{containers: [{{image: a}}, {env}]}}}}}}\n"

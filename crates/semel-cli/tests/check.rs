@@ -2,6 +2,7 @@
 
 mod mistakes;
 mod terms;
+mod long;
 mod flags;
 mod paths;
 mod limits;

@@ -89,6 +89,22 @@ fn a_service_that_gives_up_before_the_gate_answers_is_broken() {
 }
 
 #[test]
+fn a_service_that_is_stopped_between_requests_does_no_long_work() {
+    let always = format!("cpu = \"always\"\n{CONFIG}");
+    SERVICE
+        .with(&always)
+        .ends(64, "its containers are stopped between requests");
+    let annotation = "        run.googleapis.com/cpu-throttling: \"false\"\n    spec:";
+    let yaml = SERVICE.yaml().replacen("    spec:", annotation, 1);
+    check(&always, &yaml)
+        .good()
+        .has("a run may go on without its sender");
+    check(CONFIG, &yaml)
+        .good()
+        .has("with cpu = \"always\" a run may outlast its sender");
+}
+
+#[test]
 fn more_requests_at_once_than_connections_are_broken() {
     let wide = Service {
         max_scale: "11",

@@ -12,6 +12,7 @@ mod steps;
 mod verify;
 mod python;
 mod paused;
+mod long_work;
 mod pending;
 mod stalled_log;
 #[path = "../../semel-gate/tests/receiver.rs"]

@@ -1,6 +1,6 @@
 //! Senders that show who they are, by their own means: the broker's tokens, and the packages of those who sign.
 
-use crate::support::broker::{Broker, clients, node};
+use crate::support::broker::{Broker, ask, clients, node};
 use crate::support::counter::Counter;
 use crate::support::gate::{Gate, GateFile};
 use crate::support::python::{Handler, script};
@@ -114,15 +114,6 @@ fn gate_for(broker: &Broker, counter: &Counter, email: &str, audience: &str) -> 
          keys_url = \"{issuer}/oauth2/v3/certs\"\naudience = \"{audience}\"\nemails = [\"{email}\"]\n"
     );
     Gate::start("dir:./data", counter.port, &routes)
-}
-
-/// Asks a broker for something that it must grant.
-fn ask(broker: &Broker, method: Method, path: &str, body: &Value) {
-    let address = broker.address();
-    let port = address.rsplit_once(':').unwrap().1.parse().unwrap();
-    let request = Request::post_json(path, body.to_string()).method(method);
-    let answer = request.send_blocking(port).unwrap();
-    assert_eq!(answer.status, 200, "{path}: {answer:?}");
 }
 
 /// The broker signs with a key that it serves itself: the gate fetches it, and trusts nobody else.

@@ -62,6 +62,17 @@ pub struct Invalid {
     pub detail: String,
 }
 
+// === impl Transport ===
+
+impl Transport {
+    /// Which attempt of its sender this is, from 1, if the sender counts.
+    #[must_use]
+    pub fn attempt(&self) -> Option<u64> {
+        let of_task = self.retry_count.map(|before| before.saturating_add(1));
+        of_task.or(self.delivery_attempt)
+    }
+}
+
 // === impl Delivery ===
 
 impl Delivery {

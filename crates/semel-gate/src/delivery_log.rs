@@ -38,6 +38,26 @@ pub(crate) fn write(flow: &Flow, outcome: &'static str, status: StatusCode, elap
     );
 }
 
+/// Writes how a run ended whose sender heard before that it goes on.
+pub(crate) fn write_end(flow: &Flow, outcome: &'static str, elapsed: Duration) {
+    tracing::info!(
+        target: "run",
+        route = flow.route.settings.name,
+        source = flow.source.word(),
+        outcome,
+        key = flow.identity().map(|identity| identity.key.to_string()),
+        fence = flow.lease.as_ref().map(|lease| lease.fence.0),
+        attempt = flow.lease.as_ref().map(|lease| lease.attempt),
+        elapsed_ms = millis(elapsed),
+        upstream_ms = flow.handler_took.map(millis),
+        task_name = flow.transport.task_name,
+        message_id = flow.transport.message_id,
+        trace_id = flow.trace.trace_id(),
+        letter = flow.letter.map(|letter| letter.to_string()),
+        "a run has ended after its sender heard that it goes on"
+    );
+}
+
 /// Writes the line of a delivery whose sender is not believed, for this reason.
 pub(crate) fn write_unverified(route: &str, reason: &'static str, status: StatusCode) {
     tracing::warn!(

@@ -26,6 +26,11 @@ pub enum Disposition {
     Unread,
     /// The handler failed, and may be tried again.
     Retryable(Arc<Failed>),
+    /// This delivery's own run goes on, longer than its sender waits.
+    Running {
+        /// When to ask again.
+        retry_after: Duration,
+    },
     /// The same work is running.
     Busy {
         /// When to ask again.
@@ -74,6 +79,8 @@ pub enum Undelivered {
     Mismatched,
     /// It can have no key.
     Invalid(Invalid),
+    /// Its sender does not deliver it again, and this is what became of it.
+    Exhausted(Box<Disposition>),
 }
 
 /// Why a delivery is not kept as a letter.
@@ -147,6 +154,7 @@ impl Disposition {
                 "answered_without_completing"
             }
             Self::Retryable(_) => "retryable",
+            Self::Running { .. } => "running",
             Self::Busy { .. } => "busy",
             Self::NotYet { .. } => "not_yet",
             Self::Full { .. } => "full",
@@ -168,6 +176,7 @@ impl Disposition {
     pub const fn is_duplicate(&self) -> bool {
         match self {
             Self::Replayed(_) | Self::Busy { .. } | Self::NotYet { .. } | Self::Mismatched => true,
+            Self::Letter(Undelivered::Exhausted(it)) => it.is_duplicate(),
             Self::Letter(why) | Self::NotKept(why, NotKept::Unsettled | NotKept::Store) => {
                 matches!(why, Undelivered::FailedBefore(_) | Undelivered::Mismatched)
             }
@@ -175,6 +184,7 @@ impl Disposition {
             | Self::Unrecorded(_)
             | Self::Unread
             | Self::Retryable(_)
+            | Self::Running { .. }
             | Self::Full { .. }
             | Self::Stale
             | Self::Parked
@@ -192,6 +202,34 @@ impl Disposition {
             return None;
         };
         Some(why.reason())
+    }
+
+    /// What it comes to for a broker that does not deliver it again: kept as a letter, unless it hears a success code
+    /// anyway, or was refused on purpose.
+    #[must_use]
+    pub fn exhausted(self) -> Self {
+        match self {
+            Self::Unrecorded(recorded) if recorded.ending == Ending::Succeeded => {
+                Self::Unrecorded(recorded)
+            }
+            it @ (Self::Ran(_)
+            | Self::Replayed(_)
+            | Self::Invalid(_)
+            | Self::NoRoom
+            | Self::Letter(_)) => it,
+            it @ (Self::Unrecorded(_)
+            | Self::Unread
+            | Self::Retryable(_)
+            | Self::Running { .. }
+            | Self::Busy { .. }
+            | Self::NotYet { .. }
+            | Self::Full { .. }
+            | Self::Stale
+            | Self::Parked
+            | Self::Mismatched
+            | Self::Store(_)
+            | Self::NotKept(..)) => Self::Letter(Undelivered::Exhausted(Box::new(it))),
+        }
     }
 
     /// Whether the work has succeeded, by this delivery or before it.
@@ -219,7 +257,9 @@ impl Disposition {
             Self::Retryable(failed) | Self::Letter(Undelivered::Parked(failed)) => {
                 Some(&failed.failure.outcome)
             }
+            Self::Letter(Undelivered::Exhausted(it)) => it.outcome(),
             Self::Unread
+            | Self::Running { .. }
             | Self::Busy { .. }
             | Self::NotYet { .. }
             | Self::Full { .. }
@@ -254,6 +294,7 @@ impl Undelivered {
             Self::Parked(_) | Self::ParkedBefore => "parked",
             Self::Mismatched => "mismatched",
             Self::Invalid(_) => "invalid",
+            Self::Exhausted(_) => "exhausted",
         }
     }
 
@@ -265,6 +306,7 @@ impl Undelivered {
             Self::Parked(_) | Self::ParkedBefore => Reason::Parked,
             Self::Mismatched => Reason::Mismatched,
             Self::Invalid(_) => Reason::Invalid,
+            Self::Exhausted(_) => Reason::Exhausted,
         }
     }
 
@@ -290,6 +332,14 @@ impl Undelivered {
             Self::ParkedBefore => "its record is parked: a person must look first".into(),
             Self::Mismatched => "its key is known for other work (see `fingerprint`)".into(),
             Self::Invalid(invalid) => invalid.detail.clone(),
+            Self::Exhausted(it) => {
+                let (word, status) = (it.word(), it.handler_status());
+                let status =
+                    status.map_or_else(String::new, |status| format!(" (status {status})"));
+                format!(
+                    "its sender's attempts are used up, and the last one came to: {word}{status}"
+                )
+            }
         }
     }
 }

@@ -6,11 +6,13 @@ use crate::disposition::Disposition;
 use crate::effect::{Effect, StreamedAnswer};
 use crate::failpoint::{Point, pass};
 use crate::gate::{Gate, RouteState};
+use crate::letters::quota::Count;
 use crate::naming::{self, Identity, NamedRequest, NamingError};
 use crate::reply::{self, ReplyBody};
 use crate::settings::Source;
 use crate::trace::DeliveryTrace;
 use crate::upstream::{Reply, chained, full};
+use crate::waiting_sender::WaitingSender;
 use bytes::Bytes;
 use http::{Request, StatusCode};
 use semel::Ended;
@@ -52,6 +54,8 @@ pub(crate) struct Flow {
     pub(crate) slot_waited: Option<Duration>,
     /// The letter that keeps it.
     pub(crate) letter: Option<LetterId>,
+    /// What that letter takes of the route's quota, if it was put for this very delivery.
+    pub(crate) letter_load: Option<Count>,
     begun: Instant,
 }
 
@@ -102,6 +106,7 @@ impl Flow {
             handler_took: None,
             slot_waited: None,
             letter: None,
+            letter_load: None,
             begun: Instant::now(),
         }
     }
@@ -111,15 +116,26 @@ impl Flow {
     }
 
     /// Claims, runs and records under the delivery's key.
-    pub(crate) async fn run(&mut self, identity: Identity) -> Disposition {
+    pub(crate) async fn run(
+        &mut self,
+        identity: Identity,
+        sender: Option<&mut WaitingSender>,
+    ) -> Disposition {
         let begun = Instant::now();
         let (effect, mut report) = Effect::of(self, begun);
         let work = self.work(identity);
         let slot_wait = work.slot_wait();
         pass(Point::BeforeClaim);
-        let ended = self.gate.semel.run(work, move |run| effect.run(run)).await;
+        let semel = self.gate.semel.clone();
+        let run = semel.run(work, move |run| effect.run(run));
+        let ended = match sender {
+            Some(sender) => self.outlast(run, &mut report, sender).await,
+            None => run.await,
+        };
         pass(Point::Recorded);
-        self.lease = report.lease.try_recv().ok();
+        if self.lease.is_none() {
+            self.lease = report.lease.try_recv().ok();
+        }
         let mut handled = None;
         if let Ok(report) = report.answer.try_recv() {
             self.handler_took = Some(report.took);
@@ -167,7 +183,7 @@ impl Flow {
     }
 
     /// Tells the sender what became of its delivery, and writes it down.
-    pub(crate) fn reply(mut self, disposition: &Disposition) -> Reply {
+    pub(crate) fn reply(&mut self, disposition: &Disposition) -> Reply {
         let answer = std::mem::take(&mut self.answer);
         let reply = reply::reply(self.source, disposition, answer);
         self.log(disposition, reply.status());
@@ -175,6 +191,13 @@ impl Flow {
             ReplyBody::Whole(bytes) => full(bytes),
             ReplyBody::Streamed(begun, rest) => chained(begun, rest),
         })
+    }
+
+    /// Writes down how a run ended whose sender heard before that it goes on.
+    pub(crate) fn log_end(&self, disposition: &Disposition) {
+        let (route, took) = (&self.route.settings.name, self.handler_took);
+        self.gate.metrics.outlasted(route, disposition, took);
+        delivery_log::write_end(self, disposition.word(), self.begun.elapsed());
     }
 
     /// Writes the delivery's log line and counts it.

@@ -1,6 +1,7 @@
 //! Metrics, as Prometheus reads them. No key and no caller is a label.
 
 pub(crate) mod connections;
+mod long_runs;
 mod senders;
 pub(crate) mod spans;
 
@@ -10,6 +11,7 @@ use crate::gate::RouteState;
 use crate::letters::quota::Count;
 use crate::metered_store::Verb;
 use connections::ConnectionMetrics;
+use long_runs::LongRunMetrics;
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::encoding::text::encode;
 use prometheus_client::metrics::counter::Counter;
@@ -47,6 +49,7 @@ pub(crate) struct Metrics {
     pub(crate) connections: ConnectionMetrics,
     pub(crate) senders: SenderMetrics,
     pub(crate) spans: SpanMetrics,
+    pub(crate) long_runs: LongRunMetrics,
     bodies_refused: Family<ReasonLabel, Counter>,
     log_lines_dropped: Counter,
     /// Kept by whoever writes the log.
@@ -173,6 +176,7 @@ impl Metrics {
             connections: ConnectionMetrics::new(r),
             senders: SenderMetrics::new(r),
             spans: SpanMetrics::new(r),
+            long_runs: LongRunMetrics::new(r),
             slot_seconds: added_seconds(
                 r,
                 "slot_seconds",
@@ -220,6 +224,19 @@ impl Metrics {
         observe(&self.own_seconds, &label, own);
         if let Some(upstream) = upstream {
             observe(&self.upstream_seconds, &label, upstream);
+        }
+    }
+
+    /// A run ended whose sender heard before that it goes on.
+    pub(crate) fn outlasted(
+        &self,
+        route: &str,
+        disposition: &Disposition,
+        upstream: Option<Duration>,
+    ) {
+        self.long_runs.outlasted(route, disposition.word());
+        if let Some(upstream) = upstream {
+            observe(&self.upstream_seconds, &RouteLabel::of(route), upstream);
         }
     }
 

@@ -116,7 +116,7 @@ async fn attempt(
         Readiness::Close => return had_succeeded(gate, &id, &key).await,
     }
     flow.identity = Ok(redrive.identity);
-    let disposition = flow.run(redrive.identity).await;
+    let disposition = flow.run(redrive.identity, None).await;
     let was_running = flow.duplicates.is_some();
     if was_running && matches!(disposition, Disposition::Busy { .. }) {
         return Err(running(&key));
@@ -294,7 +294,9 @@ fn stays(disposition: &Disposition) -> Refused {
             "it ran, and whether its transaction committed cannot be read yet",
             "redrive it again later: if it committed, that closes the letter and runs nothing",
         ),
-        Disposition::Busy { .. } => ("it is running", "wait for its end, then redrive it again"),
+        Disposition::Running { .. } | Disposition::Busy { .. } => {
+            ("it is running", "wait for its end, then redrive it again")
+        }
         Disposition::NotYet { .. } => ("its next run is not due yet", "redrive it again later"),
         Disposition::Full { .. } => (
             "too much work is in hand",
@@ -315,7 +317,7 @@ fn stays(disposition: &Disposition) -> Refused {
         Disposition::Store(_)
         | Disposition::NoRoom
         | Disposition::Invalid(_)
-        | Disposition::Letter(Undelivered::Invalid(_))
+        | Disposition::Letter(Undelivered::Invalid(_) | Undelivered::Exhausted(_))
         | Disposition::NotKept(..) => ("it was not run", "redrive it again later"),
     };
     let status = disposition.handler_status();

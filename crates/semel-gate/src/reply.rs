@@ -68,6 +68,7 @@ pub fn reply<R>(
         Disposition::Unread => own(&problem::OUTCOME_UNREAD),
         Disposition::Parked => own(&problem::PARKED),
         Disposition::Mismatched => own(&problem::MISMATCHED),
+        Disposition::Running { retry_after } => own(&problem::running(*retry_after)),
         Disposition::Busy { retry_after } => own(&problem::busy(*retry_after)),
         Disposition::NotYet { retry_after } => own(&problem::not_yet(*retry_after)),
         Disposition::Full { retry_after } => own(&problem::full(*retry_after)),

@@ -17,6 +17,7 @@ use crate::settings::{Pass, Settings, Source};
 use crate::silence::Silence;
 use crate::trace::{Exporter, Exporting};
 use crate::upstream::{Connection, Reply, full, streamed};
+use crate::waiting_sender::WaitingSender;
 use crate::{admin, headers, health, normalize, pace, refusal, source, steps, verify};
 use bytes::Bytes;
 use http::header::{CONNECTION, HeaderValue};
@@ -246,6 +247,7 @@ async fn protected(
     route_state: Arc<RouteState>,
     mut request: Request<Incoming>,
 ) -> Reply {
+    let arrived = Instant::now();
     let claims = match verify::verify_head(&gate, &route_state, request.headers_mut()).await {
         Ok(claims) => claims,
         Err(why) => return verify::turned_away(&gate, &route_state, why),
@@ -278,8 +280,10 @@ async fn protected(
     }
     let request = Request::from_parts(parts, body);
     pass(Point::AfterAccept);
-    gate.deliveries
-        .spawn(in_hand(Arc::clone(&gate), route_state, request, share))
+    let (sender, reply) = WaitingSender::new(arrived);
+    let delivery = in_hand(Arc::clone(&gate), route_state, request, share, sender);
+    drop(gate.deliveries.spawn(delivery));
+    reply
         .await
         .unwrap_or_else(|_| GATE_BROKEN.response().map(full))
 }
@@ -289,16 +293,16 @@ fn unread(gate: &Gate, who: Source, why: &BodyError) -> Reply {
     refuse(&refusal::unread(who, why))
 }
 
-/// The body counts as in hand until the delivery has its reply.
+/// The body counts as in hand until the delivery has come to its end.
 async fn in_hand(
     gate: Arc<Gate>,
     route_state: Arc<RouteState>,
     request: Request<Bytes>,
     share: BodyReservation,
-) -> Reply {
-    let reply = handle(gate, route_state, request).await;
+    sender: WaitingSender,
+) {
+    handle(gate, route_state, request, sender).await;
     drop(share);
-    reply
 }
 
 /// An API client may look without a key, unless the route lists the method; a broker's delivery is

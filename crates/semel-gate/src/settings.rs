@@ -130,6 +130,8 @@ pub struct Route {
     pub upstream: Upstream,
     /// What becomes of a broker's delivery that can have no key.
     pub on_invalid: OnInvalid,
+    /// What becomes of a broker's delivery that does not come again, and has not succeeded.
+    pub on_exhausted: OnExhausted,
     /// Web origins whose pages may read the gate's own problem answers.
     pub cors: Vec<String>,
     /// How much of its deliveries may be kept as letters.
@@ -147,16 +149,27 @@ pub struct Terms {
     pub key: KeyRule,
     /// How long the right to run lasts unless renewed.
     pub lease: Duration,
-    /// How long the handler may take.
+    /// How long the handler may take; longer than the deadline, and the run goes on without its sender.
     pub timeout: Duration,
     /// When the sender gives up on one delivery.
     pub deadline: Option<Duration>,
+    /// How often the sender delivers before it gives up for good.
+    pub sender_attempts: SenderAttempts,
     /// How long an outcome is remembered.
     pub retention: Duration,
     /// How long the sender may deliver again.
     pub horizon: Option<Duration>,
     /// How long a duplicate waits for the running one.
     pub wait: Duration,
+}
+
+/// How often a sender delivers before it gives up for good.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SenderAttempts {
+    /// So often; without it, as long as its horizon lasts.
+    pub most: Option<u32>,
+    /// Whether the route says so; otherwise it is what such senders do by default.
+    pub declared: bool,
 }
 
 /// Who delivers.
@@ -206,6 +219,15 @@ pub enum OnInvalid {
     Letter,
     /// It is refused, and the broker tries again.
     Reject,
+}
+
+/// What becomes of a broker's delivery that does not come again, and has not succeeded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OnExhausted {
+    /// It is kept as a letter and acknowledged.
+    Letter,
+    /// The broker is told the truth, and does with it what it does: its own dead-letter topic, or nothing.
+    Nack,
 }
 
 /// How much of a route's deliveries may be kept as letters. Invalid and mismatched ones together get at
@@ -275,6 +297,27 @@ impl Route {
 
 fn among(ranges: &[RangeInclusive<u16>], status: StatusCode) -> bool {
     ranges.iter().any(|range| range.contains(&status.as_u16()))
+}
+
+// === impl Terms ===
+
+/// Senders are answered so long before they give up.
+pub const DEADLINE_MARGIN: Duration = Duration::from_secs(1);
+
+impl Terms {
+    /// When a sender must have its reply, after its delivery came.
+    #[must_use]
+    pub fn replies_within(&self) -> Option<Duration> {
+        let deadline = self.deadline?;
+        Some(deadline.saturating_sub(DEADLINE_MARGIN))
+    }
+
+    /// Whether a run may go on when its sender has given up on the delivery.
+    #[must_use]
+    pub fn outlasts_sender(&self) -> bool {
+        self.replies_within()
+            .is_some_and(|within| within < self.timeout)
+    }
 }
 
 // === impl Source ===

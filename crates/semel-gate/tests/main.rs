@@ -25,6 +25,7 @@ mod tls;
 mod pending;
 mod steps;
 mod lifecycle;
+mod long_work;
 mod edge;
 mod wire;
 mod bodies;

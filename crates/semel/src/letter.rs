@@ -1,4 +1,4 @@
-//! Letters: whole deliveries, kept because they were acknowledged without success.
+//! Letters: whole deliveries, kept because they were acknowledged without success, or may have to be.
 //!
 //! An open letter never expires. A closed one (its work has succeeded, or an operator discarded it)
 //! stays as a tombstone for a while, so that the next duplicate does not bring it back; one under a
@@ -115,6 +115,10 @@ pub enum Reason {
     Mismatched,
     /// It has no key, or is malformed.
     Invalid,
+    /// Its run was still going when half of what its sender waits was over: the sender may give up before it ends.
+    Running,
+    /// Its sender does not deliver it again, and its work has not succeeded.
+    Exhausted,
 }
 
 /// The answer to putting a letter.
@@ -249,7 +253,15 @@ impl fmt::Debug for LetterId {
 // === impl Reason ===
 
 impl Reason {
-    const ALL: [Self; 4] = [Self::Parked, Self::Failed, Self::Mismatched, Self::Invalid];
+    /// All of them.
+    pub const ALL: [Self; 6] = [
+        Self::Parked,
+        Self::Failed,
+        Self::Mismatched,
+        Self::Invalid,
+        Self::Running,
+        Self::Exhausted,
+    ];
 
     /// The number that stores keep.
     #[must_use]
@@ -259,6 +271,8 @@ impl Reason {
             Self::Failed => 2,
             Self::Mismatched => 3,
             Self::Invalid => 4,
+            Self::Running => 5,
+            Self::Exhausted => 6,
         }
     }
 
@@ -278,6 +292,17 @@ impl Reason {
             Self::Failed => "failed",
             Self::Mismatched => "mismatched",
             Self::Invalid => "invalid",
+            Self::Running => "running",
+            Self::Exhausted => "exhausted",
+        }
+    }
+
+    /// Whether it is about the work of the delivery's own key: that work may have run.
+    #[must_use]
+    pub const fn is_of_own_key(self) -> bool {
+        match self {
+            Self::Parked | Self::Failed | Self::Running | Self::Exhausted => true,
+            Self::Mismatched | Self::Invalid => false,
         }
     }
 }

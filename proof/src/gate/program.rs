@@ -12,8 +12,8 @@ use semel::store::Letters;
 use semel::work::{Backoff, Completes};
 use semel_broker::Keep;
 use semel_gate::settings::{
-    Caller, FingerprintRule, KeyMissing, LetterLimits, Limits, OnInvalid, RECONCILE_EVERY, Route,
-    Settings, Source, Terms, Upstream, Verify,
+    Caller, FingerprintRule, KeyMissing, LetterLimits, Limits, OnExhausted, OnInvalid,
+    RECONCILE_EVERY, Route, SenderAttempts, Settings, Source, Terms, Upstream, Verify,
 };
 use std::future::Future;
 use std::net::{Ipv4Addr, SocketAddr};
@@ -169,6 +169,10 @@ fn route(deployment: &Deployment, address: &GateAddress) -> anyhow::Result<Route
         deadline: None,
         retention: RETENTION,
         horizon: None,
+        sender_attempts: SenderAttempts {
+            most: None,
+            declared: true,
+        },
         wait: WAIT,
     };
     let terms = std::array::from_fn(|_| terms.clone());
@@ -207,6 +211,7 @@ fn route(deployment: &Deployment, address: &GateAddress) -> anyhow::Result<Route
             h2c: false,
         },
         on_invalid: OnInvalid::Letter,
+        on_exhausted: OnExhausted::Letter,
         cors: Vec::new(),
         letters: LetterLimits {
             count_max: 10_000,

@@ -1,6 +1,7 @@
 //! Checking: whether the times and sizes of a configuration fit together, in sentences.
 
 mod route;
+mod long;
 mod fingerprint;
 mod verify;
 mod named;
@@ -69,6 +70,7 @@ pub(crate) fn check(config: &Config) -> Vec<Finding> {
             config.settings.bodies_bytes_max,
             config.platform,
         ));
+        found.extend(long::check(config, route));
     }
     found
 }

@@ -5,7 +5,7 @@ use super::terms::{RouteTerms, defaults, terms};
 use super::values::written;
 use crate::args::RunArgs;
 use clap::Args;
-use semel_gate::settings::{Source, Webhook};
+use semel_gate::settings::{Source, Terms, Webhook};
 use std::time::Duration;
 
 /// The text of `docs/config.md`, with a word in braces for each table.
@@ -78,14 +78,23 @@ fn source_row(source: Source) -> String {
     let terms = terms(source, &nothing);
     let some = |duration: Option<Duration>| duration.map_or_else(|| "–".into(), written);
     format!(
-        "| `{source}` | `{}` | {} | {} | {} | {} | {} |\n",
+        "| `{source}` | `{}` | {} | {} | {} | {} | {} | {} |\n",
         defaults(source).key,
         some(terms.deadline),
+        attempts(source, &terms),
         written(terms.timeout),
         written(terms.retention),
         some(terms.horizon),
         written(terms.wait),
     )
+}
+
+fn attempts(source: Source, terms: &Terms) -> String {
+    match terms.sender_attempts.most {
+        _ if !source.is_broker() => "–".into(),
+        None => "unlimited".into(),
+        Some(most) => most.to_string(),
+    }
 }
 
 fn flags() -> String {

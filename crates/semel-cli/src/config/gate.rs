@@ -4,7 +4,7 @@ use super::fields::Level;
 use super::mistakes::{Location, Mistakes};
 use super::overlaps::refuse_overlaps;
 use super::route::{self, Common, Placed};
-use super::route_values::routes;
+use super::route_values::{routes, word};
 use super::section::Section;
 use super::self_upstream::leads_to_gate;
 use super::tree::Member;
@@ -22,6 +22,13 @@ use semel_gate::settings::{
 use std::net::{Ipv4Addr, SocketAddr};
 use std::time::Duration;
 
+/// When the gate's container runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Cpu {
+    Requests,
+    Always,
+}
+
 const LISTEN_DEFAULT: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 8080);
 
 /// Reads the whole configuration; what it gives is good only when there are no mistakes.
@@ -31,7 +38,7 @@ pub(crate) fn read(
     mistakes: &mut Mistakes,
 ) -> Option<Config> {
     let mut section = Section::open(Level::Gate, members, Location::Whole, None, mistakes);
-    let common = common(&mut section);
+    let common = common(&mut section, platform);
     let mut settings = settings(&mut section, &common);
     let options = StoreOptions {
         single_instance: section.value("single_instance", switch),
@@ -68,10 +75,11 @@ pub(crate) fn read(
         settings,
         database_connections: database_connections.and_then(|count| u64::try_from(count).ok()),
         platform,
+        freezes: common.freezes,
     })
 }
 
-fn common(section: &mut Section<'_>) -> Common {
+fn common(section: &mut Section<'_>, platform: Option<Platform>) -> Common {
     let bad_before = section.mistakes_count();
     let store = section.value("store", parsed);
     // A store that cannot be read is reported once, not again by every route.
@@ -82,7 +90,15 @@ fn common(section: &mut Section<'_>) -> Common {
         upstream_given: section.given("upstream"),
         ca: section.take("upstream_ca", path),
         h2c: section.value("upstream_h2c", switch),
+        freezes: freezes(section, platform),
     }
+}
+
+/// Whether this process is stopped between two requests. Cloud Run does so, unless its instances are billed as a whole.
+fn freezes(section: &mut Section<'_>, platform: Option<Platform>) -> bool {
+    let words = [("requests", Cpu::Requests), ("always", Cpu::Always)];
+    let cpu = section.value("cpu", |value| word(value, &words));
+    cpu == Cpu::Requests && platform == Some(Platform::CloudRun)
 }
 
 fn settings(section: &mut Section<'_>, common: &Common) -> Settings {

@@ -34,6 +34,8 @@ pub(crate) struct Common {
     pub(crate) upstream_given: bool,
     pub(crate) ca: Option<PathBuf>,
     pub(crate) h2c: bool,
+    /// Whether the platform stops this process between two requests.
+    pub(crate) freezes: bool,
 }
 
 /// A route and where it stands.
@@ -84,7 +86,7 @@ fn route(section: &mut Section<'_>, common: &Common) -> Route {
     let path = section.take("path", parsed);
     let path_allows = path_allows(section, path.as_ref());
     let senders = section.value("source", route_values::senders);
-    let own = own_terms(section, &senders);
+    let own = own_terms(section, &senders, common);
     let verify = verify::verify(section, &senders);
     let caller = caller(section, &senders, own.key.as_ref(), &verify);
     let webhook = senders.webhook();
@@ -117,6 +119,7 @@ fn route(section: &mut Section<'_>, common: &Common) -> Route {
         queue: section.value("queue", count),
         upstream,
         on_invalid: section.value("on_invalid", route_values::on_invalid),
+        on_exhausted: section.value("on_exhausted", route_values::on_exhausted),
         cors: section.list("cors", origin),
         letters: LetterLimits {
             count_max: section.value("letters_max", at_least_one) as u64,
@@ -213,7 +216,7 @@ pub(crate) fn bounded(section: &mut Section<'_>, field: &str, text: &str) {
     section.refuse_if(!fits, field, says);
 }
 
-fn own_terms(section: &mut Section<'_>, senders: &Senders) -> RouteTerms {
+fn own_terms(section: &mut Section<'_>, senders: &Senders, common: &Common) -> RouteTerms {
     let own = RouteTerms {
         key: section.take("key", |value| route_values::key_rule(value, senders)),
         lease: section.value("lease", duration),
@@ -223,12 +226,22 @@ fn own_terms(section: &mut Section<'_>, senders: &Senders) -> RouteTerms {
         horizon: section.take("horizon", duration),
         max_backoff: section.take("max_backoff", duration),
         wait: section.take("wait", duration),
+        sender_attempts: section.take("sender_attempts", route_values::sender_attempts),
+        freezes: common.freezes,
     };
     let leases = Duration::from_millis(1)..=LEASE_MAX;
     let says = "`lease` must be from 1ms to 24h";
     section.refuse_if(!leases.contains(&own.lease), "lease", says);
     let says = "`timeout`: 0 would let no handler answer";
     section.refuse_if(own.timeout == Some(Duration::ZERO), "timeout", says);
+    if let Some(source) = outlasted(senders, section.given("caller"), &own) {
+        let says = format!(
+            "`timeout` is longer than {source} waits for one delivery (`deadline`), so say how often it delivers before \
+             it gives up: write sender_attempts = {}",
+            route_values::attempts_of(source)
+        );
+        section.wrong("timeout", says);
+    }
     if let (Senders::Named(sources), Some(_)) = (senders, own.max_backoff) {
         let says = "`max_backoff` belongs to a Cloud Tasks queue: write `horizon` here";
         let elsewhere = !sources.contains(&Source::CloudTasks);
@@ -238,6 +251,15 @@ fn own_terms(section: &mut Section<'_>, senders: &Senders) -> RouteTerms {
         section.refuse_if(both, "horizon", says);
     }
     own
+}
+
+/// The first broker that an explicit timeout outlasts, where nobody said how often it delivers.
+fn outlasted(senders: &Senders, has_caller: bool, own: &RouteTerms) -> Option<Source> {
+    own.timeout.filter(|_| own.sender_attempts.is_none())?;
+    let outlasts = |source: &Source| source.is_broker() && terms(*source, own).outlasts_sender();
+    sources(senders.clone(), has_caller)
+        .into_iter()
+        .find(outlasts)
 }
 
 fn caller(

@@ -1,13 +1,15 @@
 //! How the settings of a route are written.
 
 use super::tree::{Node, Value};
-use super::values::{Read, Wrong, duration, list, parsed, text};
+use super::values::{Read, Wrong, at_least_one, duration, list, parsed, text};
 use http::{HeaderName, Method};
 use semel::key::{KeyRule, Part};
 use semel::protocol::InDoubt;
 use semel::work::{Backoff, Completes};
 use semel_gate::path::PathAllowance;
-use semel_gate::settings::{Caller, FingerprintRule, KeyMissing, OnInvalid, Source, Webhook};
+use semel_gate::settings::{
+    Caller, FingerprintRule, KeyMissing, OnExhausted, OnInvalid, Source, Webhook,
+};
 use std::ops::RangeInclusive;
 
 /// Who delivers to a route.
@@ -231,6 +233,37 @@ pub(crate) fn on_invalid(value: &Value) -> Read<OnInvalid> {
         value,
         &[("letter", OnInvalid::Letter), ("reject", OnInvalid::Reject)],
     )
+}
+
+pub(crate) fn on_exhausted(value: &Value) -> Read<OnExhausted> {
+    word(
+        value,
+        &[("letter", OnExhausted::Letter), ("nack", OnExhausted::Nack)],
+    )
+}
+
+/// How often a sender delivers; `None` as long as its horizon lasts.
+pub(crate) fn sender_attempts(value: &Value) -> Read<Option<u32>> {
+    if let Node::Text(_) = &value.node {
+        return word(value, &[("unlimited", None)]);
+    }
+    let attempts = at_least_one(value)?;
+    let attempts =
+        u32::try_from(attempts).or_else(|_| Wrong::says(value, "the number is too large"));
+    attempts.map(Some)
+}
+
+/// Where a sender says how often it delivers.
+pub(crate) const fn attempts_of(source: Source) -> &'static str {
+    match source {
+        Source::CloudTasks => "the queue's maxAttempts (100 by default), or \"unlimited\"",
+        Source::PubSub => {
+            "the subscription's max_delivery_attempts, or \"unlimited\" when it has no dead-letter policy"
+        }
+        Source::Api | Source::CloudEvents | Source::Webhook(_) => {
+            "a number, or \"unlimited\" when it delivers as long as its horizon lasts"
+        }
+    }
 }
 
 /// One of a few words.

@@ -1,7 +1,7 @@
 //! Terms: what depends on who delivers, with the defaults of each source.
 
-use semel::key::KeyRule;
-use semel_gate::settings::{Source, Terms, Webhook};
+use semel::key::{KeyRule, Part};
+use semel_gate::settings::{DEADLINE_MARGIN, SenderAttempts, Source, Terms, Webhook};
 use std::time::Duration;
 
 /// What a route says itself; it holds for every source of the route.
@@ -15,6 +15,10 @@ pub(crate) struct RouteTerms {
     pub(crate) horizon: Option<Duration>,
     pub(crate) max_backoff: Option<Duration>,
     pub(crate) wait: Option<Duration>,
+    /// How often the sender delivers; `Some(None)` as long as its horizon lasts.
+    pub(crate) sender_attempts: Option<Option<u32>>,
+    /// Whether the platform stops this process between two requests.
+    pub(crate) freezes: bool,
 }
 
 /// The defaults of a source.
@@ -25,13 +29,26 @@ pub(crate) struct SourceDefaults {
     pub(crate) retention: Duration,
     pub(crate) horizon: Option<Duration>,
     pub(crate) wait: Duration,
+    /// How often it delivers by default; without it, as long as its horizon lasts.
+    pub(crate) attempts: Option<u32>,
 }
 
-/// The handler must be cut so long before its sender gives up.
-pub(crate) const MARGIN: Duration = Duration::from_secs(1);
+/// Why a run does not outlast its sender by default.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Bound {
+    /// The platform stops this process between two requests.
+    Frozen,
+    /// What the sender's dead-letter topic gets has another key.
+    Renamed,
+    /// The sender gives up after so many attempts.
+    Attempts(u32),
+}
 
-/// How long a handler may take when no sender gives up.
-const TIMEOUT_DEFAULT: Duration = Duration::from_secs(60);
+/// How long a handler may take when an API client waits.
+const TIMEOUT_API: Duration = seconds(60);
+
+/// The same for a broker, which delivers again when it does not wait so long.
+pub(crate) const TIMEOUT_BROKER: Duration = seconds(600);
 
 /// A Cloud Tasks queue's own default.
 const MAX_BACKOFF_DEFAULT: Duration = Duration::from_secs(3600);
@@ -46,19 +63,66 @@ const fn seconds(seconds: u64) -> Duration {
 pub(crate) fn terms(source: Source, own: &RouteTerms) -> Terms {
     let defaults = defaults(source);
     let deadline = own.deadline.or(defaults.deadline);
-    let latest = deadline.map(|deadline| deadline.saturating_sub(MARGIN));
+    let latest = deadline.map(|deadline| deadline.saturating_sub(DEADLINE_MARGIN));
     let default_key = || defaults.key.parse().expect("the presets are well formed");
-    Terms {
+    let mut terms = Terms {
         key: own.key.clone().unwrap_or_else(default_key),
         lease: own.lease,
-        timeout: own.timeout.or(latest).unwrap_or(TIMEOUT_DEFAULT),
+        timeout: own.timeout.or(latest).unwrap_or(TIMEOUT_API),
         deadline,
+        sender_attempts: SenderAttempts {
+            most: own.sender_attempts.unwrap_or(defaults.attempts),
+            declared: own.sender_attempts.is_some(),
+        },
         retention: own.retention.unwrap_or(defaults.retention),
         horizon: horizon(source, own, deadline),
-        wait: own
-            .wait
-            .unwrap_or_else(|| latest.map_or(defaults.wait, |latest| defaults.wait.min(latest))),
+        wait: latest.map_or(defaults.wait, |latest| defaults.wait.min(latest)),
+    };
+    if own.timeout.is_none() && source.is_broker() {
+        terms.timeout = default_timeout(source, &terms, own.freezes);
     }
+    if let Some(latest) = latest.filter(|_| deadline < Some(terms.timeout) && source.is_broker()) {
+        // Attempts are not burnt while the run goes on.
+        terms.wait = latest;
+    }
+    terms.wait = own.wait.unwrap_or(terms.wait);
+    terms
+}
+
+/// How long a broker's handler may take by default: longer than one delivery may, where that is safe. `terms` has what
+/// the sender itself waits.
+fn default_timeout(source: Source, terms: &Terms, freezes: bool) -> Duration {
+    let (patience, long) = (terms.timeout, TIMEOUT_BROKER.max(terms.timeout));
+    match bound(source, terms, freezes) {
+        None => long,
+        Some(Bound::Frozen | Bound::Renamed | Bound::Attempts(1)) => patience,
+        Some(Bound::Attempts(most)) => {
+            let covered = terms.deadline.unwrap_or(patience).saturating_mul(most);
+            long.min(covered)
+        }
+    }
+}
+
+/// What keeps a default timeout from outlasting its sender as far as it could.
+pub(crate) fn bound(source: Source, terms: &Terms, freezes: bool) -> Option<Bound> {
+    let covered = |most: u32| terms.deadline.map(|deadline| deadline.saturating_mul(most));
+    let most = terms.sender_attempts.most;
+    if freezes {
+        return Some(Bound::Frozen);
+    }
+    if is_renamed(source, terms) {
+        return Some(Bound::Renamed);
+    }
+    most.filter(|most| covered(*most) < Some(TIMEOUT_BROKER))
+        .map(Bound::Attempts)
+}
+
+/// Whether a message that is given up arrives once more under another key: Pub/Sub's dead-letter topic gives it a new id.
+pub(crate) fn is_renamed(source: Source, terms: &Terms) -> bool {
+    let by_id = |part: &Part| matches!(part, Part::Named(name) if name == "message-id");
+    source == Source::PubSub
+        && terms.sender_attempts.most.is_some()
+        && terms.key.parts().iter().any(by_id)
 }
 
 /// How long the sender may deliver again. Each attempt of a task renews retention, so for Cloud
@@ -85,6 +149,7 @@ pub(crate) const fn defaults(source: Source) -> SourceDefaults {
             retention: DAY,
             horizon: None,
             wait: seconds(5),
+            attempts: None,
         },
         Source::CloudTasks => SourceDefaults {
             key: "cloud-tasks",
@@ -92,6 +157,8 @@ pub(crate) const fn defaults(source: Source) -> SourceDefaults {
             retention: DAY,
             horizon: None,
             wait: seconds(30),
+            // A queue's `maxAttempts`.
+            attempts: Some(100),
         },
         Source::PubSub => SourceDefaults {
             key: "pubsub",
@@ -99,6 +166,8 @@ pub(crate) const fn defaults(source: Source) -> SourceDefaults {
             retention: seconds(7 * 24 * 3600),
             horizon: Some(seconds(7 * 24 * 3600)),
             wait: seconds(9),
+            // Without a dead-letter policy nothing is counted.
+            attempts: None,
         },
         Source::CloudEvents => SourceDefaults {
             key: "cloudevents",
@@ -106,6 +175,7 @@ pub(crate) const fn defaults(source: Source) -> SourceDefaults {
             retention: DAY,
             horizon: Some(DAY),
             wait: seconds(30),
+            attempts: None,
         },
         Source::Webhook(webhook) => SourceDefaults {
             key: webhook.word(),
@@ -114,6 +184,7 @@ pub(crate) const fn defaults(source: Source) -> SourceDefaults {
             // Stripe tries for three days, and what GitHub delivered in the last three can be delivered again.
             horizon: Some(seconds(3 * 24 * 3600)),
             wait: seconds(30),
+            attempts: webhook_attempts(webhook),
         },
     }
 }
@@ -124,5 +195,15 @@ const fn webhook_deadline(webhook: Webhook) -> Duration {
         Webhook::Shopify => seconds(5),
         Webhook::Stripe | Webhook::GitHub => seconds(10),
         Webhook::Standard => seconds(15),
+    }
+}
+
+/// How often the sender of a webhook delivers by itself. Stripe tells how long it tries, not how often.
+const fn webhook_attempts(webhook: Webhook) -> Option<u32> {
+    match webhook {
+        Webhook::GitHub => Some(1),
+        Webhook::Shopify => Some(9),
+        Webhook::Standard => Some(8),
+        Webhook::Stripe => None,
     }
 }

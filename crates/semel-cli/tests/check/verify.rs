@@ -92,13 +92,15 @@ fn webhooks_have_their_own_terms_and_secrets_are_never_said() {
         check_with(&in_route(&route), "", &[("S", "whsec_b3RoZXI=")])
     };
     let said = with("stripe", "").good();
-    said.has("proved   route orders, stripe: timeout 9s + 1s ≤ deadline 10s");
+    said.has("note     route orders, stripe: timeout 10m > deadline 10s: a run may go on without its sender");
     said.has("proved   route orders, stripe: retention 7d ≥ horizon 3d");
     said.has("note     route orders, stripe: what the event id names is not compared");
     said.has("note     route orders: signatures of stripe cover body, id and time: one older than 5m is refused");
     said.lacks("identity is not checked");
     let said = with("github", "").good();
     said.has("note     route orders: signatures of github cover the body alone");
+    said.has("proved   route orders, github: timeout 9s + 1s ≤ deadline 10s");
+    said.has("this sender gives up after sender_attempts 1");
     with("shopify", "").good().has("deadline 5s");
     with("standard-webhooks", "tolerance = \"1m\"")
         .good()

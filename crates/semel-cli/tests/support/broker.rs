@@ -2,6 +2,9 @@
 
 use super::said::{Said, semel};
 use super::{listens, root};
+use http::Method;
+use semel_rig::http::Request;
+use serde_json::Value;
 use std::path::PathBuf;
 use std::process::Command;
 use std::time::Duration;
@@ -109,6 +112,15 @@ fn launch(port: u16, flags: &[String]) -> Program {
         .wait_until(|program| program.log().contains(LAST_WORDS) && listens(port))
         .unwrap();
     program
+}
+
+/// Asks a broker for something that it must grant.
+pub(crate) fn ask(broker: &Broker, method: Method, path: &str, body: &Value) {
+    let address = broker.address();
+    let port = address.rsplit_once(':').unwrap().1.parse().unwrap();
+    let request = Request::post_json(path, body.to_string()).method(method);
+    let answer = request.send_blocking(port).unwrap();
+    assert_eq!(answer.status, 200, "{path}: {answer:?}");
 }
 
 /// A program of `clients/python`.

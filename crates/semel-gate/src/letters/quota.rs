@@ -56,9 +56,8 @@ impl Quota {
         }
     }
 
-    /// Room for a letter of so many bytes; `None` when there is none.
-    pub(crate) fn take(&self, reason: Reason, bytes: u64) -> Option<QuotaReservation<'_>> {
-        let letter = Count::of(reason, bytes);
+    /// Room for a letter; `None` when there is none.
+    pub(crate) fn take(&self, letter: Count) -> Option<QuotaReservation<'_>> {
         let mut used = self.lock();
         if !self.limits.hold(used.sum().plus(letter)) {
             return None;
@@ -75,6 +74,12 @@ impl Quota {
     pub(crate) fn has_room(&self, bytes: u64) -> bool {
         let letter = Count::of(Reason::Parked, bytes);
         self.limits.hold(self.lock().sum().plus(letter))
+    }
+
+    /// A letter that this gate put is closed again.
+    pub(crate) fn closed(&self, letter: Count) {
+        let mut used = self.lock();
+        used.since = used.since.minus(letter);
     }
 
     /// What this gate put since the last count.
@@ -145,9 +150,10 @@ impl Count {
     /// One letter.
     pub(crate) fn of(reason: Reason, bytes: u64) -> Self {
         let one = Load { letters: 1, bytes };
-        let unasked = match reason {
-            Reason::Parked | Reason::Failed => Load::default(),
-            Reason::Mismatched | Reason::Invalid => one,
+        let unasked = if reason.is_of_own_key() {
+            Load::default()
+        } else {
+            one
         };
         Self { all: one, unasked }
     }
@@ -194,7 +200,7 @@ mod tests {
 
     fn put(quota: &Quota, reason: Reason, bytes: u64) -> bool {
         quota
-            .take(reason, bytes)
+            .take(Count::of(reason, bytes))
             .map(QuotaReservation::used)
             .is_some()
     }
@@ -217,8 +223,10 @@ mod tests {
     #[test]
     fn room_that_was_not_used_is_given_back() {
         let quota = quota(1, 1_000);
-        drop(quota.take(Reason::Parked, 10));
+        drop(quota.take(Count::of(Reason::Parked, 10)));
         assert_eq!(quota.since(), Count::default());
+        assert!(put(&quota, Reason::Parked, 10));
+        quota.closed(Count::of(Reason::Parked, 10));
         assert!(put(&quota, Reason::Parked, 10));
     }
 

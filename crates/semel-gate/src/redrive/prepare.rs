@@ -10,7 +10,7 @@ use crate::operate::Refused;
 use crate::settings::Source;
 use crate::source;
 use semel::Fingerprint;
-use semel::letter::{Letter, LetterId, Reason};
+use semel::letter::{Letter, LetterId};
 use semel::protocol::Record;
 use semel::store::StoreExt;
 use std::sync::Arc;
@@ -56,7 +56,7 @@ fn read_back(gate: &Arc<Gate>, letter: Letter) -> Result<ReadBack, Refused> {
         );
         naming::name(namespace, &route.settings, &request, &delivery, room).ok()
     };
-    let today = is_by_key(letter.reason).then(today).flatten();
+    let today = letter.reason.is_of_own_key().then(today).flatten();
     let identity = Identity {
         key: letter.work_key(),
         fingerprint: Fingerprint::of(request.body()),
@@ -94,19 +94,12 @@ impl ReadBack {
     /// changed since.
     fn fingerprint(&self, record: Option<&Record>) -> Fingerprint {
         let (letter, of_body) = (&self.redrive.letter, self.redrive.identity.fingerprint);
-        let Some(key) = letter.key.filter(|_| is_by_key(letter.reason)) else {
+        let Some(key) = letter.key.filter(|_| letter.reason.is_of_own_key()) else {
             return of_body;
         };
         let recorded = record.map(|record| record.fingerprint);
         let was = |it: &Fingerprint| LetterId::of_key(letter.reason, &key, it) == letter.id;
         let known = [recorded, self.today].into_iter().flatten().find(was);
         known.or(self.today).unwrap_or(of_body)
-    }
-}
-
-const fn is_by_key(reason: Reason) -> bool {
-    match reason {
-        Reason::Parked | Reason::Failed => true,
-        Reason::Mismatched | Reason::Invalid => false,
     }
 }

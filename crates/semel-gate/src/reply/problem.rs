@@ -159,6 +159,17 @@ pub(super) fn busy(retry_after: Duration) -> Problem {
     .retry_after(retry_after.min(BUSY_RETRY_AFTER_MAX))
 }
 
+/// The same for the delivery whose own run it is.
+pub(super) fn running(retry_after: Duration) -> Problem {
+    Problem::new(
+        StatusCode::CONFLICT,
+        "busy",
+        "The same work is still running",
+        "it takes longer than this request can wait, and goes on; ask again for its outcome",
+    )
+    .retry_after(retry_after.min(BUSY_RETRY_AFTER_MAX))
+}
+
 pub(super) fn not_yet(retry_after: Duration) -> Problem {
     Problem::new(
         StatusCode::CONFLICT,

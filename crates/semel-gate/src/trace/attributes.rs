@@ -179,6 +179,7 @@ fn subscription(flow: &Flow) -> Option<String> {
 pub(super) fn is_error(disposition: &Disposition) -> bool {
     match disposition {
         Disposition::Replayed(_)
+        | Disposition::Running { .. }
         | Disposition::Busy { .. }
         | Disposition::NotYet { .. }
         | Disposition::Letter(Undelivered::FailedBefore(_)) => false,

@@ -30,7 +30,8 @@ use semel::store::{Letters, Store};
 use semel::work::Backoff;
 use semel::{Fingerprint, Key};
 use semel_gate::settings::{
-    Caller, KeyMissing, LetterLimits, Limits, Pass, Terms, Upstream, Verify,
+    Caller, KeyMissing, LetterLimits, Limits, OnExhausted, Pass, SenderAttempts, Terms, Upstream,
+    Verify,
 };
 use semel_gate::{Server, Unfinished};
 use std::future::Future;
@@ -372,6 +373,7 @@ pub(crate) fn route(name: &str, path: &str, handler: SocketAddr) -> Route {
         queue: 100,
         upstream: upstream(handler),
         on_invalid: OnInvalid::Letter,
+        on_exhausted: OnExhausted::Letter,
         cors: Vec::new(),
         letters: LetterLimits {
             count_max: 10_000,
@@ -390,6 +392,10 @@ fn terms(key: &str) -> Terms {
         deadline: None,
         retention: Duration::from_secs(3600),
         horizon: None,
+        sender_attempts: SenderAttempts {
+            most: None,
+            declared: true,
+        },
         wait: Duration::from_secs(10),
     }
 }

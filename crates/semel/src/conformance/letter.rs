@@ -23,13 +23,6 @@ behaviours![
     letters_put_while_listing_disturb_nothing,
 ];
 
-const REASONS: [Reason; 4] = [
-    Reason::Parked,
-    Reason::Failed,
-    Reason::Mismatched,
-    Reason::Invalid,
-];
-
 /// A letter that the store has never seen.
 #[allow(
     clippy::disallowed_methods,
@@ -56,7 +49,7 @@ pub(super) async fn put(stage: &Stage<'_>, letter: &Letter, expected: Put) -> Ju
 
 async fn put_many(stage: &Stage<'_>, how_many: usize) -> Judged<Vec<Letter>> {
     let mut letters = Vec::new();
-    for (n, reason) in (0..how_many).zip(REASONS.into_iter().cycle()) {
+    for (n, reason) in (0..how_many).zip(Reason::ALL.into_iter().cycle()) {
         let letter = letter(reason, &vec![7; n]);
         put(stage, &letter, Put::Applied).await?;
         letters.push(letter);
@@ -107,7 +100,7 @@ pub(super) fn of(heads: &[LetterHead], letters: &[Letter]) -> Vec<LetterHead> {
 
 async fn a_letter_is_kept_as_it_was_put(stage: &Stage<'_>) -> Judged {
     let large = vec![0xA5; 1_048_576];
-    for reason in REASONS {
+    for reason in Reason::ALL {
         for delivery in [&b""[..], b"\0\xff:'\n", &large] {
             let letter = letter(reason, delivery);
             put(stage, &letter, Put::Applied).await?;

@@ -27,13 +27,29 @@ impl KeepDecision {
         ran: Option<Fence>,
     ) -> Self {
         let Some(record) = record else {
-            // Without a fence nobody could tell it from a duplicate of what was closed.
-            return ran.map_or(Self::Unsettled, Self::Keep);
+            // Without a fence nobody could tell it from a duplicate of what was closed. Where nobody delivers it again,
+            // that is left to the store: it keeps what it has no tombstone of.
+            let unnamed = match reason {
+                Reason::Exhausted => Self::Keep(Fence(0)),
+                Reason::Parked
+                | Reason::Failed
+                | Reason::Mismatched
+                | Reason::Invalid
+                | Reason::Running => Self::Unsettled,
+            };
+            return ran.map_or(unnamed, Self::Keep);
         };
         let same = record.fingerprint == *fingerprint;
         match (reason, record.state) {
-            (Reason::Parked | Reason::Failed, State::Succeeded) if same => Self::Succeeded,
-            (Reason::Parked | Reason::Failed | Reason::Invalid, _) => Self::Keep(record.fence),
+            (reason, State::Succeeded) if same && reason.is_of_own_key() => Self::Succeeded,
+            (
+                Reason::Parked
+                | Reason::Failed
+                | Reason::Invalid
+                | Reason::Running
+                | Reason::Exhausted,
+                _,
+            ) => Self::Keep(record.fence),
             // The living carrier of unfinished work is never swallowed.
             (Reason::Mismatched, State::Running | State::Waiting) => Self::Unsettled,
             (Reason::Mismatched, State::Succeeded | State::Failed | State::Parked) if same => {

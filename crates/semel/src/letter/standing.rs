@@ -60,7 +60,11 @@ impl LetterHead {
     pub fn taken_key(&self) -> Option<Key> {
         match self.reason {
             Reason::Mismatched => self.key,
-            Reason::Parked | Reason::Failed | Reason::Invalid => None,
+            Reason::Parked
+            | Reason::Failed
+            | Reason::Invalid
+            | Reason::Running
+            | Reason::Exhausted => None,
         }
     }
 
@@ -76,10 +80,7 @@ impl LetterHead {
 
     /// The delivery's own key, if its work runs under it.
     fn own_key(&self) -> Option<Key> {
-        match self.reason {
-            Reason::Parked | Reason::Failed => self.key,
-            Reason::Mismatched | Reason::Invalid => None,
-        }
+        self.key.filter(|_| self.reason.is_of_own_key())
     }
 
     /// Whether a record under its key is of its work: the key may stand for other work by now, and
@@ -161,7 +162,7 @@ mod tests {
         for reason in [Reason::Mismatched, Reason::Invalid] {
             assert_eq!(head(reason, false).standing(None), Standing::NotRun);
         }
-        for reason in [Reason::Parked, Reason::Failed] {
+        for reason in Reason::ALL.into_iter().filter(|it| it.is_of_own_key()) {
             assert_eq!(head(reason, false).standing(None), Standing::Unknown);
         }
     }
@@ -178,7 +179,10 @@ mod tests {
         }
         assert_eq!(stands(&record(State::Succeeded, b"another's")), None);
         assert_eq!(letter.standing_under_taken(None), None);
-        for reason in [Reason::Parked, Reason::Failed, Reason::Invalid] {
+        let others = Reason::ALL
+            .into_iter()
+            .filter(|it| *it != Reason::Mismatched);
+        for reason in others {
             assert_eq!(head(reason, false).standing_under_taken(Some(&own)), None);
         }
     }

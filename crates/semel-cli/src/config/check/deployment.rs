@@ -3,11 +3,10 @@
 
 use super::{Finding, Judgement, Verdict};
 use crate::config::Config;
-use crate::config::terms::MARGIN;
 use crate::config::values::written;
 use crate::deployment::{CLOUD_RUN_TIMEOUT_MAX, Deployment};
 use crate::store_url::StoreUrl;
-use semel_gate::settings::Terms;
+use semel_gate::settings::{DEADLINE_MARGIN as MARGIN, Terms};
 use semel_postgres::PostgresSettings;
 use std::time::Duration;
 
@@ -15,6 +14,7 @@ use std::time::Duration;
 pub(crate) fn check(config: &Config, deployment: &Deployment) -> Vec<Finding> {
     let judged = [
         Some(killed(config, deployment)),
+        cpu(config, deployment),
         connections(config, Some(deployment)),
         own_connections(config, deployment),
     ];
@@ -74,6 +74,27 @@ fn killed(config: &Config, deployment: &Deployment) -> (Verdict, String) {
          set grace = {longest:?}"
     );
     (Verdict::Warning, says)
+}
+
+/// Whether the process runs when its configuration counts on it.
+fn cpu(config: &Config, deployment: &Deployment) -> Judgement {
+    let annotation = "run.googleapis.com/cpu-throttling: \"false\"";
+    match (config.freezes, deployment.always_runs) {
+        (false, false) => {
+            let says = format!(
+                "cpu = \"always\", and the service lacks {annotation}: its containers are stopped between requests, in \
+                 the middle of runs that outlast their senders"
+            );
+            Some((Verdict::Broken, says))
+        }
+        (true, true) => {
+            let says = format!(
+                "the service has {annotation}: with cpu = \"always\" a run may outlast its sender here, too"
+            );
+            Some((Verdict::Note, says))
+        }
+        (false, true) | (true, false) => None,
+    }
 }
 
 /// A handler mostly holds a connection to its database while it runs.

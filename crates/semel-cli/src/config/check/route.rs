@@ -2,12 +2,10 @@
 
 use super::{Finding, Judgement, Verdict, fingerprint, named, verify};
 use crate::config::Platform;
-use crate::config::terms::MARGIN;
 use crate::config::values::written;
 use semel::key::Part;
 use semel::store::RESULT_BYTES_MAX;
-use semel_gate::settings::{Caller, Route, Source, Terms, Webhook};
-use std::time::Duration;
+use semel_gate::settings::{Caller, DEADLINE_MARGIN, Route, Source, Terms, Webhook};
 
 /// All findings about a route.
 pub(super) fn check(
@@ -39,7 +37,6 @@ pub(super) fn check(
     for source in route.sources.iter().copied() {
         let terms = route.terms(source);
         let said = [
-            deadline(terms),
             some_time(terms),
             lease(terms),
             horizon(source, terms),
@@ -65,27 +62,13 @@ const fn proved_if(holds: bool) -> Verdict {
     }
 }
 
-fn deadline(terms: &Terms) -> Judgement {
-    let deadline = terms.deadline?;
-    let holds = terms.timeout.saturating_add(MARGIN) <= deadline;
-    let (timeout, given_up) = (written(terms.timeout), written(deadline));
-    let says = if holds {
-        format!(
-            "timeout {timeout} + 1s ≤ deadline {given_up}: the handler is cut off before its sender gives up"
-        )
-    } else {
-        let longest = written(deadline.saturating_sub(MARGIN));
-        format!(
-            "timeout {timeout} + 1s > deadline {given_up}: the sender would give up and deliver again while the handler \
-             runs; set timeout to {longest} or less, or deadline to what the sender really waits"
-        )
-    };
-    Some((proved_if(holds), says))
-}
-
 fn some_time(terms: &Terms) -> Judgement {
-    let says = "timeout is 0s: the deadline leaves the handler no time; it must be longer than 1s";
-    Verdict::Broken.when(terms.timeout == Duration::ZERO, says)
+    let deadline = terms.deadline?;
+    let says = format!(
+        "deadline {} leaves no time for an answer: it must be longer than 1s",
+        written(deadline)
+    );
+    Verdict::Broken.when(deadline <= DEADLINE_MARGIN, says)
 }
 
 fn lease(terms: &Terms) -> Judgement {

@@ -1,0 +1,230 @@
+//! Work that takes longer than its sender waits: what makes it safe, and what it costs.
+
+use super::{Finding, Judgement, Verdict};
+use crate::config::Config;
+use crate::config::terms::{Bound, TIMEOUT_BROKER, bound, is_renamed};
+use crate::config::values::written;
+use semel_gate::settings::{OnExhausted, Route, Source, Terms};
+use std::time::Duration;
+
+/// All findings about how long a route's work may take, source by source.
+pub(super) fn check(config: &Config, route: &Route) -> Vec<Finding> {
+    let mut found = Vec::new();
+    for source in route.sources.iter().copied() {
+        let terms = route.terms(source);
+        let Some(deadline) = terms.deadline else {
+            continue;
+        };
+        let judged = if terms.outlasts_sender() {
+            let long = LongWork {
+                config,
+                source,
+                terms,
+                deadline,
+            };
+            long.judge()
+        } else {
+            vec![
+                cut_off(terms, deadline),
+                shortened(config, source, terms, deadline),
+            ]
+        };
+        let attempts = Some(attempts(route, source, terms)).filter(|_| source.is_broker());
+        let judged = judged.into_iter().chain(attempts).flatten();
+        found.extend(
+            judged.map(|(verdict, says)| Finding::route(route, Some(source), verdict, says)),
+        );
+    }
+    found
+}
+
+fn cut_off(terms: &Terms, deadline: Duration) -> Judgement {
+    let (timeout, given_up) = (written(terms.timeout), written(deadline));
+    let says = format!(
+        "timeout {timeout} + 1s ≤ deadline {given_up}: the handler is cut off before its sender gives up"
+    );
+    Some((Verdict::Proved, says))
+}
+
+/// Why a default timeout is shorter than it could be.
+fn shortened(config: &Config, source: Source, terms: &Terms, deadline: Duration) -> Judgement {
+    let bound = bound(source, terms, config.freezes).filter(|_| source.is_broker())?;
+    let why = match bound {
+        Bound::Frozen => {
+            "Cloud Run may stop this process between requests; with instance-based billing, write cpu = \"always\""
+                .to_owned()
+        }
+        Bound::Renamed => {
+            "a message that Pub/Sub gives up gets a new message-id in its dead-letter topic, and would be other work; \
+             key it by what it is about (key = \"/order_id\")"
+                .to_owned()
+        }
+        Bound::Attempts(most) => {
+            let covered = written(deadline.saturating_mul(most));
+            format!("this sender gives up after sender_attempts {most}, within {covered}")
+        }
+    };
+    let says = format!("a timeout longer than the deadline is not the default here: {why}");
+    Verdict::Note.when(terms.timeout < TIMEOUT_BROKER, says)
+}
+
+/// How often the sender delivers, where the gate must know.
+fn attempts(route: &Route, source: Source, terms: &Terms) -> Judgement {
+    let attempts = terms.sender_attempts;
+    let last = match route.on_exhausted {
+        OnExhausted::Letter => {
+            "what has not succeeded by the last one is kept as a letter and acknowledged"
+        }
+        OnExhausted::Nack => {
+            "what has not succeeded by the last one is left to the sender (on_exhausted = \"nack\")"
+        }
+    };
+    let assumed = if attempts.declared {
+        String::new()
+    } else {
+        format!(" (assumed: {})", assumed(source))
+    };
+    let says = match (attempts.most, counts(source)) {
+        (Some(most), true) => format!("sender_attempts {most}{assumed}: {last}"),
+        (Some(most), false) => format!(
+            "sender_attempts {most}{assumed}: this sender does not say which attempt it is, so none is known to be the last"
+        ),
+        (None, _) => {
+            format!("sender_attempts is unlimited{assumed}: no attempt is known to be the last one")
+        }
+    };
+    Some((Verdict::Note, says))
+}
+
+const fn assumed(source: Source) -> &'static str {
+    match source {
+        Source::CloudTasks => "a queue's default; write the queue's own maxAttempts",
+        Source::PubSub => {
+            "no dead-letter policy; if the subscription has one, write its max_delivery_attempts"
+        }
+        Source::CloudEvents => "Eventarc delivers for 24h",
+        Source::Webhook(_) | Source::Api => "what such senders do by default",
+    }
+}
+
+/// Whether a delivery says which attempt it is.
+const fn counts(source: Source) -> bool {
+    match source {
+        Source::CloudTasks | Source::PubSub => true,
+        Source::Api | Source::CloudEvents | Source::Webhook(_) => false,
+    }
+}
+
+/// Work whose timeout is longer than its sender's deadline.
+struct LongWork<'a> {
+    config: &'a Config,
+    source: Source,
+    terms: &'a Terms,
+    deadline: Duration,
+}
+
+// === impl LongWork ===
+
+impl LongWork<'_> {
+    fn judge(&self) -> Vec<Judgement> {
+        let broken = [self.frozen(), self.given_up(), self.renamed()];
+        if broken.iter().any(Option::is_some) {
+            return broken.into();
+        }
+        vec![
+            Some(self.explained()),
+            self.killed(),
+            self.slowed(),
+            self.reordered(),
+        ]
+    }
+
+    /// Whoever declares the sender's attempts has thought about long work; for others it is the default.
+    const fn caution(&self) -> Verdict {
+        if self.terms.sender_attempts.declared {
+            Verdict::Warning
+        } else {
+            Verdict::Note
+        }
+    }
+
+    fn exceeds(&self) -> String {
+        let (timeout, deadline) = (written(self.terms.timeout), written(self.deadline));
+        if self.terms.timeout > self.deadline {
+            format!("timeout {timeout} > deadline {deadline}")
+        } else {
+            format!("timeout {timeout} + 1s > deadline {deadline}")
+        }
+    }
+
+    fn frozen(&self) -> Judgement {
+        let says = format!(
+            "{}, and Cloud Run may stop this process between two requests, in the middle of a run: let it run always \
+             (instance-based billing, run.googleapis.com/cpu-throttling: \"false\") and write cpu = \"always\", or shorten \
+             timeout",
+            self.exceeds()
+        );
+        Verdict::Broken.when(self.config.freezes, says)
+    }
+
+    fn given_up(&self) -> Judgement {
+        let most = self.terms.sender_attempts.most?;
+        let covered = self.deadline.saturating_mul(most);
+        let says = format!(
+            "timeout {} > sender_attempts {most} × deadline {} = {}: the sender would give up for good while the handler \
+             may still run; shorten timeout, or let the sender try more often",
+            written(self.terms.timeout),
+            written(self.deadline),
+            written(covered)
+        );
+        let short = self.source.is_broker() && covered < self.terms.timeout;
+        Verdict::Broken.when(short, says)
+    }
+
+    fn renamed(&self) -> Judgement {
+        let says = format!(
+            "{}, and the key has message-id: when the subscription gives up in the middle of a run, the copy in its \
+             dead-letter topic has a new one and would run again; key it by what it is about (key = \"/order_id\" or \
+             \"attribute:NAME\")",
+            self.exceeds()
+        );
+        Verdict::Broken.when(is_renamed(self.source, self.terms), says)
+    }
+
+    fn explained(&self) -> (Verdict, String) {
+        let told = written(self.terms.replies_within().unwrap_or_default());
+        let kept = if self.source.is_broker() {
+            let half = written(self.deadline / 2);
+            format!("; what still runs after {half} is kept as a letter until it has succeeded")
+        } else {
+            String::new()
+        };
+        let says = format!(
+            "{}: a run may go on without its sender, which hears 409 after {told}, and the recorded answer when it asks \
+             again after the end{kept}",
+            self.exceeds()
+        );
+        (Verdict::Note, says)
+    }
+
+    fn killed(&self) -> Judgement {
+        let (grace, timeout) = (self.config.settings.grace, self.terms.timeout);
+        let says = format!(
+            "grace {} < timeout {}: a gate that is told to stop leaves what runs longer than its grace in doubt",
+            written(grace),
+            written(timeout)
+        );
+        self.caution().when(grace < timeout, says)
+    }
+
+    fn slowed(&self) -> Judgement {
+        let says = "each 409 slows the whole subscription down (push backoff): give long work a subscription of its own, \
+                    or raise its ack deadline";
+        self.caution().when(self.source == Source::PubSub, says)
+    }
+
+    fn reordered(&self) -> Judgement {
+        let says = "where messages are ordered, one that is kept as a letter and acknowledged lets its successors pass";
+        self.caution().when(self.source == Source::PubSub, says)
+    }
+}

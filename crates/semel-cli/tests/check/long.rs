@@ -1,0 +1,117 @@
+//! What is said of work that takes longer than its sender waits, and what is refused.
+
+use super::{Says, check, check_with, in_route, on_top};
+
+const PUBSUB: &str = "source = \"pubsub\"\nkey = \"/id\"";
+
+fn pubsub(lines: &str) -> String {
+    in_route(&format!("{PUBSUB}\n{lines}"))
+}
+
+#[test]
+fn long_work_is_the_default_and_explained() {
+    let said = check(&in_route("source = \"pubsub\"")).good();
+    said.has("note     route orders, pubsub: timeout 10m > deadline 10s: a run may go on without its sender, which hears 409 after 9s");
+    said.has("what still runs after 5s is kept as a letter");
+    said.has("note     route orders, pubsub: sender_attempts is unlimited (assumed: no dead-letter policy");
+    said.has("note     route orders, pubsub: grace 10s < timeout 10m");
+    said.has("note     route orders, pubsub: each 409 slows the whole subscription");
+    said.has("wait 9s < deadline 10s");
+    let said = check(&in_route("source = \"cloud-tasks\"\ndeadline = \"30s\"")).good();
+    said.has("sender_attempts 100 (assumed: a queue's default");
+    said.has("wait 29s < deadline 30s");
+}
+
+#[test]
+fn a_default_that_would_not_hold_is_shorter_and_says_why() {
+    for (lines, timeout, why) in [
+        (
+            "source = \"pubsub\"\nsender_attempts = 5",
+            "proved   route orders, pubsub: timeout 9s + 1s ≤ deadline 10s",
+            "gets a new message-id in its dead-letter topic",
+        ),
+        (
+            "source = \"pubsub\"\nkey = \"/id\"\nsender_attempts = 5",
+            "timeout 50s > deadline 10s",
+            "sender_attempts 5: what has not succeeded by the last one is kept as a letter",
+        ),
+        (
+            "source = \"cloud-tasks\"\ndeadline = \"30s\"\nsender_attempts = 1",
+            "timeout 29s + 1s ≤ deadline 30s",
+            "this sender gives up after sender_attempts 1, within 30s",
+        ),
+        (
+            "source = \"cloud-tasks\"\ndeadline = \"30m\"",
+            "timeout 1799s + 1s ≤ deadline 30m",
+            "sender_attempts 100",
+        ),
+    ] {
+        let said = check(&in_route(lines)).good();
+        said.has(timeout);
+        said.has(why);
+    }
+}
+
+#[test]
+fn what_is_written_must_hold() {
+    let refused = [
+        (
+            pubsub("timeout = \"60s\""),
+            "`timeout` is longer than pubsub waits for one delivery (`deadline`)",
+        ),
+        (
+            pubsub("timeout = \"60s\"\nsender_attempts = 5"),
+            "timeout 1m > sender_attempts 5 × deadline 10s = 50s",
+        ),
+        (
+            in_route("source = \"pubsub\"\ntimeout = \"60s\"\nsender_attempts = 10"),
+            "the key has message-id",
+        ),
+        (
+            pubsub("sender_attempts = 0"),
+            "`sender_attempts`: 0 would let nothing through",
+        ),
+        (
+            pubsub("sender_attempts = \"many\""),
+            "\"many\" is unknown: write \"unlimited\"",
+        ),
+    ];
+    for (file, says) in refused {
+        check(&file).ends(64, says);
+    }
+    for lines in [
+        "timeout = \"60s\"\nsender_attempts = 10",
+        "timeout = \"1h\"\nsender_attempts = \"unlimited\"",
+    ] {
+        let said = check(&pubsub(lines)).good();
+        said.has("a run may go on without its sender");
+        said.has("warning  route orders, pubsub: grace 10s < timeout");
+        said.has("warning  route orders, pubsub: each 409 slows");
+        said.has("warning  route orders, pubsub: where messages are ordered");
+    }
+    let unlimited = "source = \"pubsub\"\ntimeout = \"60s\"\nsender_attempts = \"unlimited\"";
+    check(&in_route(unlimited)).good();
+    let client = "source = \"api\"\ncaller = \"shared\"\ndeadline = \"10s\"\ntimeout = \"60s\"";
+    let said = check(&in_route(client)).good();
+    said.has("orders, api: timeout 1m > deadline 10s: a run may go on without its sender");
+}
+
+#[test]
+fn a_process_that_is_stopped_between_requests_does_no_long_work() {
+    let on_cloud_run = |file: &str| check_with(file, "", &[("K_SERVICE", "shop")]);
+    let store = "store = \"postgres://h/d\"\n";
+    let short = format!("{store}{}", in_route("source = \"pubsub\""));
+    let said = on_cloud_run(&short).good();
+    said.has("timeout 9s + 1s ≤ deadline 10s");
+    said.has("Cloud Run may stop this process between requests");
+    let long = "timeout = \"60s\"\nsender_attempts = 10";
+    let file = format!("{store}{}", pubsub(long));
+    on_cloud_run(&file).ends(64, "Cloud Run may stop this process between two requests");
+    let always = format!("cpu = \"always\"\n{file}");
+    on_cloud_run(&always)
+        .good()
+        .has("a run may go on without its sender");
+    let kubernetes = [("KUBERNETES_SERVICE_HOST", "x")];
+    check_with(&file, "", &kubernetes).good();
+    check(&on_top("cpu = \"never\"")).ends(64, "\"never\" is unknown");
+}
