@@ -27,7 +27,7 @@ const HOP_BY_HOP: [&str; 11] = [
 ];
 
 /// Headers that no sender may declare to belong to one connection: something behind relies on them.
-const FOR_THE_FAR_END: [&str; 9] = [
+const FOR_THE_FAR_END: [&str; 10] = [
     "authorization",
     "cookie",
     "forwarded",
@@ -37,6 +37,7 @@ const FOR_THE_FAR_END: [&str; 9] = [
     "semel",
     "traceparent",
     "tracestate",
+    PLATFORM_TOKEN,
 ];
 const FOR_THE_FAR_END_PREFIXES: [&str; 7] = [
     "ce-",
@@ -50,6 +51,9 @@ const FOR_THE_FAR_END_PREFIXES: [&str; 7] = [
 
 /// What the gate sets for the handler and clients may send, too; `Semel-` is stripped as a whole.
 pub(crate) const IDEMPOTENCY_KEY: &str = "idempotency-key";
+
+/// A second token, which Cloud Run checks *in place of* `Authorization`. It says nothing to a handler.
+const PLATFORM_TOKEN: &str = "x-serverless-authorization";
 
 /// The headers that a gate's routes rely on.
 #[derive(Clone, Debug, Default)]
@@ -144,6 +148,16 @@ pub(crate) fn toward_client(headers: &HeaderMap) -> HeaderMap {
     let mut kept = end_to_end(headers);
     kept.remove(REPLAYED);
     kept
+}
+
+/// Takes away the token that is for the platform, in whatever spelling; whether there was one.
+pub(crate) fn remove_platform_token(headers: &mut HeaderMap) -> bool {
+    let is_it = |name: &&HeaderName| *variable(name.as_str()) == *PLATFORM_TOKEN;
+    let names: Vec<_> = headers.keys().filter(is_it).cloned().collect();
+    for name in &names {
+        headers.remove(name);
+    }
+    !names.is_empty()
 }
 
 fn is_override(name: &HeaderName) -> bool {

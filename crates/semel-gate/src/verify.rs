@@ -23,6 +23,7 @@ pub(crate) use keys::KeySets;
 
 use crate::delivery_log;
 use crate::gate::{Gate, RouteState};
+use crate::headers::remove_platform_token;
 use crate::settings::{IssuerKeys, TokenRule, Verify};
 use crate::upstream::{Reply, full};
 use bytes::Bytes;
@@ -38,9 +39,18 @@ pub(crate) async fn verify_head(
     headers: &mut HeaderMap,
 ) -> Result<Option<Claims>, Refusal> {
     let rule = match &route.settings.verify {
-        Verify::Off | Verify::Signature(_) => return Ok(None),
+        Verify::Off => return Ok(None),
+        Verify::Signature(_) => {
+            remove_platform_token(headers);
+            return Ok(None);
+        }
         Verify::Token(rule) => rule,
     };
+    // Cloud Run checks that one instead, so that nobody has looked at the signature of the other.
+    let replaced = remove_platform_token(headers);
+    if replaced && rule.issuer.keys == IssuerKeys::TrustCloudRun {
+        return Err(Refusal::TokenReplaced);
+    }
     let claims = verify_token(&gate.key_sets, rule, headers).await?;
     if !rule.forwarded {
         headers.remove(AUTHORIZATION);

@@ -26,6 +26,8 @@ pub enum Refusal {
     Signature,
     /// The signature was not taken away by Cloud Run, so Cloud Run did not check it.
     NotCheckedByCloudRun,
+    /// Cloud Run checked the token of `X-Serverless-Authorization` instead of this one.
+    TokenReplaced,
     /// A claim is missing, or is not what it must be.
     Claim,
     /// It is of another issuer.
@@ -62,6 +64,7 @@ impl Refusal {
             Self::SignatureMalformed => "signature_malformed",
             Self::Signature => "signature",
             Self::NotCheckedByCloudRun => "not_checked_by_cloud_run",
+            Self::TokenReplaced => "token_replaced",
             Self::Claim => "claim",
             Self::Issuer => "issuer",
             Self::Audience => "audience",
@@ -93,6 +96,10 @@ impl Refusal {
             Self::Signature => "the signature is wrong, or made with another secret or key",
             Self::NotCheckedByCloudRun => {
                 "the token still has its signature, so Cloud Run has not checked it: require IAM on this service"
+            }
+            Self::TokenReplaced => {
+                "there is an X-Serverless-Authorization, and Cloud Run checks that in place of Authorization: send the \
+                 token in Authorization alone"
             }
             Self::Claim => "the token lacks a claim that is needed, or has one of another type",
             Self::Issuer => "the token is of another issuer",

@@ -28,9 +28,11 @@ async fn the_handler_gets_the_token_if_the_route_says_so() {
     let issuer = TestIssuer::start().await;
     let bed = issuer.bed_with(|_, rule| rule.forwarded = true).await;
     let token = issuer.token();
-    let ask = with(Sender::Task.sends("t1", "{}"), &token);
+    let ask = with(Sender::Task.sends("t1", "{}"), &token)
+        .header("X-Serverless-Authorization", "Bearer platforms");
     bed.ask(ask).await.is(200);
     let seen = bed.handler.arrived().await;
+    assert_eq!(seen.header("x-serverless-authorization"), None);
     assert_eq!(
         seen.header("authorization"),
         Some(&*format!("Bearer {token}"))
@@ -192,6 +194,11 @@ async fn cloud_run_is_trusted_only_where_it_took_the_signature_away() {
         refused(&bed, &answer, reason, reason).await;
     }
     let token = removed(draft.claims.to_string());
+    // Cloud Run would check this one instead, so anybody can have written the other.
+    for name in ["X-Serverless-Authorization", "x_serverless_authorization"] {
+        let ask = with(Sender::Task.sends("t1", "{}"), &token).header(name, "Bearer mallorys");
+        refused(&bed, &bed.ask(ask).await, "token_replaced", name).await;
+    }
     bed.ask(with(Sender::Task.sends("t1", "{}"), &token))
         .await
         .is(200);
