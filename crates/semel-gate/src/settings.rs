@@ -13,7 +13,7 @@ pub use otlp::{Otlp, OtlpProtocol, Sampler, SpanBatch};
 pub use tls::{CERTIFICATE_RELOAD_EVERY, IdentityFiles, ListenerTls};
 pub use verify::{
     Algorithm, Issuer, IssuerKeys, KeyMissing, KeySetUrlError, SignatureRule, TOLERANCE_DEFAULT,
-    TokenRule, Verify, Webhook, key_set_url,
+    TokenRule, Verify, Webhook, is_google_key_set, key_set_url,
 };
 
 use crate::path::{PathAllowance, PathPattern};

@@ -12,7 +12,7 @@ use super::values::{
 };
 use super::verify;
 use crate::store_url::StoreUrl;
-use http::Uri;
+use http::{Method, Uri};
 use semel::key::{KeyRule, Part, SCOPE_BYTES_MAX};
 use semel::store::LEASE_MAX;
 use semel::work::Completes;
@@ -68,6 +68,15 @@ pub(crate) fn read(
     })
 }
 
+/// Senders of webhooks post, and sign neither method nor path: no other method of a handler is theirs unasked.
+fn methods(section: &mut Section<'_>, webhook: Option<Webhook>) -> Vec<Method> {
+    let listed = section.list("methods", route_values::method);
+    if webhook.is_some() && !section.given("methods") {
+        return vec![Method::POST];
+    }
+    listed
+}
+
 /// The name, or which route of the file it is.
 fn title(number: usize, members: &[Member]) -> String {
     let name = members.iter().find(|member| member.name == "name");
@@ -99,7 +108,7 @@ fn route(section: &mut Section<'_>, common: &Common) -> Route {
         // What stands in for a mistake is never used: mistakes keep the whole from being used.
         path: path.unwrap_or(PathPattern::Exact(String::new())),
         path_allows,
-        methods: section.list("methods", route_values::method),
+        methods: methods(section, webhook),
         key_missing: key_missing(section, &sources, own.key.as_ref()),
         webhook_origins: verify::webhook_origins(section, &sources),
         sources,

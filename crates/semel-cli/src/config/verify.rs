@@ -6,7 +6,7 @@ use super::section::Section;
 use super::values::{duration, list, switch, text};
 use super::verify_values::{TokenIssuer, algorithm, email, keys_url, one_or_more, token_issuer};
 use semel_gate::settings::{
-    Algorithm, Issuer, Secret, SignatureRule, Source, TokenRule, Verify, Webhook,
+    Algorithm, Issuer, Secret, SignatureRule, Source, TokenRule, Verify, Webhook, is_google_key_set,
 };
 use semel_gate::verify::secret_bytes;
 use std::time::Duration;
@@ -19,6 +19,9 @@ const OF_TOKENS: [&str; 5] = [
     "emails",
     "forward_token",
 ];
+
+/// The shortest secret: GitHub takes any, and a short one is soon found by whoever has one signed body.
+const SECRET_BYTES_MIN: usize = 8;
 
 /// The longest tolerance: beyond it a signature that leaked stays good for too long.
 const TOLERANCE_MAX: Duration = Duration::from_secs(3600);
@@ -66,6 +69,13 @@ fn signature(section: &mut Section<'_>, webhook: Option<Webhook>) -> Option<Sign
         "`secrets`: one of them is not a secret of {sender}: it is whsec_ and base64, as the sender shows it"
     );
     section.refuse_if(secrets.iter().any(unusable), "secrets", says);
+    let short = |secret: &Secret| {
+        secret_bytes(sender, secret).is_some_and(|bytes| bytes.len() < SECRET_BYTES_MIN)
+    };
+    let says = format!(
+        "`secrets`: one of them has fewer than {SECRET_BYTES_MIN} bytes and can be guessed: have {sender} use a longer one"
+    );
+    section.refuse_if(secrets.iter().any(short), "secrets", says);
     let says =
         format!("`tolerance`: the signature of {sender} covers no time that could be compared");
     let idle = section.given("tolerance") && !sender.signs_time();
@@ -103,6 +113,9 @@ fn token(section: &mut Section<'_>) -> Option<TokenRule> {
     let says = "`emails` is missing: anybody with a project at Google can have tokens signed for any audience; write \
                 the service accounts that deliver here";
     section.refuse_if(is_google && emails.is_empty(), "emails", says);
+    let says = "`keys_url`: these are Google's keys, which sign for everybody: write verify = \"google\" and leave it out";
+    let googles = !is_google && keys.as_ref().is_some_and(is_google_key_set);
+    section.refuse_if(googles, "keys_url", says);
     check_keys(section, &issuer, &algorithms);
     Some(TokenRule {
         issuer: match issuer {

@@ -4,7 +4,7 @@ use super::route_values::word;
 use super::tree::{Node, Value};
 use super::values::{Read, Wrong, list, text};
 use http::Uri;
-use semel_gate::settings::{Algorithm, key_set_url};
+use semel_gate::settings::{Algorithm, Issuer, key_set_url};
 
 /// Who signs tokens.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -20,7 +20,8 @@ pub(crate) enum TokenIssuer {
 pub(crate) fn token_issuer(value: &Value) -> Read<TokenIssuer> {
     let text = text(value)?;
     match text.as_str() {
-        "google" => Ok(TokenIssuer::Google),
+        // Its own names are no way around what is asked of its tokens.
+        name if name == "google" || Issuer::is_google(name) => Ok(TokenIssuer::Google),
         "cloud-run-iam" => Ok(TokenIssuer::CloudRunIam),
         url if url.starts_with("https://") || url.starts_with("http://") => {
             match key_set_url(url) {

@@ -50,6 +50,45 @@ fn what_verification_lacks_is_named() {
 }
 
 #[test]
+fn google_by_another_name_is_held_to_the_same_rules() {
+    for name in [
+        "https://accounts.google.com",
+        "accounts.google.com",
+        "https://accounts.google.com/",
+        "https://Accounts.Google.com",
+    ] {
+        let lines = format!("source = \"cloud-tasks\"\nverify = \"{name}\"\naudience = \"a\"\n");
+        check(&in_route(&lines))
+            .refused()
+            .has("`emails` is missing");
+        let with = |more: &str| {
+            check(&in_route(&format!(
+                "{lines}emails = [\"a@b.example\"]\n{more}"
+            )))
+        };
+        with("")
+            .good()
+            .has("tokens of https://accounts.google.com for a");
+        with("keys_url = \"https://i.example/keys\"")
+            .refused()
+            .has("where Google's keys are is known");
+        with("algorithms = [\"ES256\"]")
+            .refused()
+            .has("Google signs with RS256 alone");
+    }
+    for keys in [
+        "https://www.googleapis.com/oauth2/v3/certs",
+        "https://WWW.googleapis.com/oauth2/v1/certs",
+    ] {
+        let lines =
+            format!("verify = \"https://i.example\"\naudience = \"a\"\nkeys_url = \"{keys}\"");
+        check(&in_route(&lines))
+            .refused()
+            .has("these are Google's keys, which sign for everybody");
+    }
+}
+
+#[test]
 fn cloud_run_is_trusted_on_cloud_run_only() {
     let toml = with_tokens("").replace("google", "cloud-run-iam");
     let toml = format!("store = \"redis://localhost\"\n{toml}");
@@ -84,12 +123,12 @@ fn issuers_besides_google_are_described() {
 fn webhooks_have_their_own_terms_and_secrets_are_never_said() {
     let directory = tempfile::tempdir().unwrap();
     let file = directory.path().join("secret");
-    std::fs::write(&file, "whsec_Y2FuYXJ5\n").unwrap();
+    std::fs::write(&file, "\u{feff}whsec_Y2FuYXJ5LWNhbmFyeQ==\r\n").unwrap();
     let with = |sender: &str, lines: &str| {
         let file = file.display();
         let route =
             format!("source = \"{sender}\"\nsecrets = [\"env:S\", \"file:{file}\"]\n{lines}");
-        check_with(&in_route(&route), "", &[("S", "whsec_b3RoZXI=")])
+        check_with(&in_route(&route), "", &[("S", "whsec_b3RoZXItb3RoZXI=")])
     };
     let said = with("stripe", "").good();
     said.has("note     route orders, stripe: timeout 10m > deadline 10s: a run may go on without its sender");
@@ -122,11 +161,74 @@ fn webhooks_have_their_own_terms_and_secrets_are_never_said() {
     said.has("one of them is not a secret of standard-webhooks");
     said.lacks("canary");
     // A secret that stands in the file itself is not repeated.
-    let said = check(&in_route(
-        "source = \"stripe\"\nsecrets = [\"whsec_canary\"]",
-    ))
-    .refused();
-    said.lacks("canary");
+    for written in ["whsec_canary", "env:whsec_canary", "file:whsec_canary"] {
+        let route = format!("source = \"stripe\"\nsecrets = [\"{written}\"]");
+        check(&in_route(&route)).refused().lacks("canary");
+    }
+}
+
+#[test]
+fn a_secret_that_can_be_guessed_is_refused() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("secret");
+    let with = |sender: &str, secret: &str| {
+        std::fs::write(&file, secret).unwrap();
+        let file = file.display();
+        check(&in_route(&format!(
+            "source = \"{sender}\"\nsecrets = [\"file:{file}\"]"
+        )))
+    };
+    for blank in ["", " \n", "\t\r\n", "\u{feff}\n"] {
+        with("github", blank).refused().has("is empty");
+    }
+    with("github", "canary7\n")
+        .refused()
+        .has("fewer than 8 bytes and can be guessed");
+    with("standard-webhooks", "whsec_Y2FuYXJ5")
+        .refused()
+        .has("fewer than 8 bytes");
+    with("github", "canary78").good();
+    // A path that is one may be named.
+    std::fs::remove_file(&file).unwrap();
+    let name = file.display().to_string();
+    let route = format!("source = \"github\"\nsecrets = [\"file:{name}\"]");
+    check(&in_route(&route))
+        .refused()
+        .has(&format!("the file {name} cannot be read"));
+}
+
+#[test]
+fn a_webhook_s_key_is_of_what_is_signed() {
+    let with = |sender: &str, key: &str| {
+        let route = format!("source = \"{sender}\"\nkey = \"{key}\"\nsecrets = [\"env:S\"]");
+        let secret = "whsec_MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3";
+        check_with(&in_route(&route), "", &[("S", secret)])
+    };
+    for (sender, key) in [
+        ("stripe", "header:X-Foo"),
+        ("stripe", "/id header:x-foo"),
+        ("standard-webhooks", "header:x-foo"),
+        ("github", "header:x-github-event"),
+    ] {
+        let said = with(sender, key).good();
+        said.has(&format!(
+            "warning  route orders: signatures of {sender} do not cover header:x-"
+        ));
+        said.lacks("cover body, id and time");
+    }
+    for (sender, key) in [
+        ("stripe", "header:stripe-signature"),
+        ("standard-webhooks", "header:webhook-timestamp"),
+        ("standard-webhooks", "header:svix-signature"),
+    ] {
+        with(sender, key).ends(64, "signs each delivery anew, so every repeat would run");
+    }
+    with("standard-webhooks", "header:svix-id")
+        .good()
+        .has("cover body, id and time");
+    with("github", "/id")
+        .good()
+        .has("cover the body and so the key, and no time");
 }
 
 #[test]
@@ -135,6 +237,13 @@ fn callers_by_claims_need_tokens() {
         |caller: &str| with_tokens(&format!("caller = \"{caller}\"")).replace("cloud-tasks", "api");
     check(&api("jwt:sub")).good();
     check(&api("jwt:email")).good();
+    for claim in ["aud", "iss"] {
+        check(&api(&format!("jwt:{claim}"))).ends(64, "one caller would get another's answers");
+    }
+    for claim in ["jti", "exp", "iat", "nbf"] {
+        let said = check(&api(&format!("jwt:{claim}")));
+        said.ends(64, "a retry with a new token would run again");
+    }
     check(&api("header:authorization")).ends(64, "the token is verified and then taken away");
 }
 

@@ -135,6 +135,13 @@ impl Issuer {
         }
     }
 
+    /// Whether this is what Google's tokens call their issuer.
+    #[must_use]
+    pub fn is_google(name: &str) -> bool {
+        let name = name.trim_end_matches('/');
+        GOOGLE.iter().any(|known| known.eq_ignore_ascii_case(name))
+    }
+
     /// Another one.
     #[must_use]
     pub fn named(name: impl Into<String>, keys: Uri) -> Self {
@@ -162,6 +169,13 @@ pub fn key_set_url(text: &str) -> Result<Uri, KeySetUrlError> {
         Some("http") => Err(KeySetUrlError::Plain),
         Some(_) | None => Err(KeySetUrlError::Malformed),
     }
+}
+
+/// Whether these are the keys that sign for everybody with an account at Google, in any of their forms.
+#[must_use]
+pub fn is_google_key_set(url: &Uri) -> bool {
+    let host = url.host().unwrap_or_default();
+    host.eq_ignore_ascii_case("www.googleapis.com") && url.path().starts_with("/oauth2/")
 }
 
 fn is_this_host(host: &str) -> bool {

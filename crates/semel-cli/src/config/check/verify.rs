@@ -3,6 +3,7 @@
 use super::{Judgement, Verdict};
 use crate::config::Platform;
 use crate::config::values::written;
+use semel::key::Part;
 use semel_gate::settings::{
     Caller, IssuerKeys, KeyMissing, Route, Source, TokenRule, Verify, Webhook,
 };
@@ -14,13 +15,43 @@ fn token(route: &Route) -> Option<&TokenRule> {
     }
 }
 
-/// A caller by a header that is not there any more.
+/// Claims that all tokens of a route share.
+const SHARED_CLAIMS: [&str; 3] = ["aud", "iss", "email_verified"];
+
+/// Claims that differ from token to token of one holder.
+const PASSING_CLAIMS: [&str; 8] = [
+    "jti",
+    "exp",
+    "iat",
+    "nbf",
+    "nonce",
+    "auth_time",
+    "at_hash",
+    "c_hash",
+];
+
+/// A caller by what does not tell callers apart, or is not there any more.
 pub(super) fn caller(route: &Route) -> Judgement {
     let rule = token(route)?;
+    if let Some(Caller::Claim(claim)) = &route.caller {
+        return by_claim(claim);
+    }
     let by_token = route.caller == Some(Caller::Header("authorization".into()));
     let says = "caller = \"header:authorization\": the token is verified and then taken away, and the next one of the same \
                 client is another; write caller = \"jwt:sub\"";
     Verdict::Broken.when(by_token && !rule.forwarded, says)
+}
+
+fn by_claim(claim: &str) -> Judgement {
+    let why = if SHARED_CLAIMS.contains(&claim) {
+        "it is the same in everybody's token, so that one caller would get another's answers"
+    } else if PASSING_CLAIMS.contains(&claim) {
+        "it is another one in each token, so that a retry with a new token would run again"
+    } else {
+        return None;
+    };
+    let says = format!("caller = \"jwt:{claim}\": {why}; write caller = \"jwt:sub\"");
+    Some((Verdict::Broken, says))
 }
 
 /// Whose word is taken for a token.
@@ -62,25 +93,88 @@ pub(super) fn issuer(route: &Route, platform: Option<Platform>) -> Judgement {
     }
 }
 
-/// What a signature leaves open.
+/// What a signature leaves open, by what the key is made of.
 pub(super) fn webhook(route: &Route) -> Judgement {
     let rule = match &route.verify {
         Verify::Signature(rule) => rule,
         Verify::Off | Verify::Token(_) => return None,
     };
     let (sender, tolerance) = (rule.sender, written(rule.tolerance));
-    let says = match sender {
-        Webhook::Stripe | Webhook::Standard => {
+    let key = &route.terms(Source::Webhook(sender)).key;
+    let headers = key.parts().iter().filter_map(|part| match part {
+        Part::Named(name) => name.strip_prefix("header:"),
+        Part::Pointer(_) | Part::Body => None,
+    });
+    let coverage = headers.map(|name| (name, coverage(sender, name)));
+    let loosest = coverage.max_by_key(|(_, coverage)| *coverage);
+    let (verdict, says) = match loosest {
+        Some((name, Coverage::Renewed)) => (
+            Verdict::Broken,
+            format!(
+                "header:{name} cannot be part of a key: {sender} signs each delivery anew, so every repeat would run"
+            ),
+        ),
+        Some((name, Coverage::Unsigned)) => (
+            Verdict::Warning,
+            format!(
+                "signatures of {sender} do not cover header:{name}, which is part of the key: whoever has seen a delivery \
+                 can send its body again with another value, and it runs again; make the key of what is signed"
+            ),
+        ),
+        Some((_, Coverage::OwnId)) => (
+            Verdict::Note,
+            format!(
+                "signatures of {sender} cover the body alone: whoever has seen a delivery can send its body again under \
+                 another id, and it runs again"
+            ),
+        ),
+        Some((_, Coverage::Signed)) | None if sender.signs_time() => (
+            Verdict::Note,
             format!(
                 "signatures of {sender} cover body, id and time: one older than {tolerance} is refused"
-            )
-        }
-        Webhook::GitHub | Webhook::Shopify => format!(
-            "signatures of {sender} cover the body alone: whoever has seen a delivery can send its body again under \
-             another id, and it runs again"
+            ),
+        ),
+        Some((_, Coverage::Signed)) | None => (
+            Verdict::Note,
+            format!(
+                "signatures of {sender} cover the body and so the key, and no time: whoever has seen a delivery can send \
+                 it again when its record is forgotten"
+            ),
         ),
     };
-    Some((Verdict::Note, says))
+    Some((verdict, says))
+}
+
+/// How far a header is protected by the signature of a sender, from good to bad.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Coverage {
+    /// It is signed, or follows from what is.
+    Signed,
+    /// The sender's own id, which it does not sign.
+    OwnId,
+    /// Anybody who repeats a delivery can write another.
+    Unsigned,
+    /// It is signed and another one in each repeat.
+    Renewed,
+}
+
+fn coverage(sender: Webhook, header: &str) -> Coverage {
+    match (sender, header) {
+        (Webhook::Stripe, "stripe-signature") => Coverage::Renewed,
+        (Webhook::Standard, "webhook-id" | "svix-id") => Coverage::Signed,
+        (
+            Webhook::Standard,
+            "webhook-signature" | "svix-signature" | "webhook-timestamp" | "svix-timestamp",
+        ) => Coverage::Renewed,
+        // Their signatures are digests of the body.
+        (Webhook::GitHub, "x-hub-signature-256") | (Webhook::Shopify, "x-shopify-hmac-sha256") => {
+            Coverage::Signed
+        }
+        (Webhook::GitHub, "x-github-delivery") | (Webhook::Shopify, "x-shopify-webhook-id") => {
+            Coverage::OwnId
+        }
+        _ => Coverage::Unsigned,
+    }
 }
 
 /// Senders of events that ask first.
