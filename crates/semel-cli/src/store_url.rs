@@ -1,5 +1,9 @@
 //! Store URLs: which store, from one word.
 
+use clap::builder::{TypedValueParser, ValueParserFactory};
+use clap::error::ErrorKind;
+use clap::{Arg, Command};
+use std::ffi::OsStr;
 use std::path::PathBuf;
 use std::str::FromStr;
 
@@ -14,6 +18,8 @@ pub(crate) enum StoreUrl {
     Redis(String),
 }
 
+const FORMS: &str = "dir:PATH (one process), postgres://… or redis://…";
+
 impl FromStr for StoreUrl {
     type Err = String;
 
@@ -23,14 +29,51 @@ impl FromStr for StoreUrl {
             Some(("dir", path)) => Ok(Self::Embedded(path.into())),
             Some(("postgres" | "postgresql", _)) => Ok(Self::Postgres(url.into())),
             Some(("redis" | "rediss", _)) => Ok(Self::Redis(url.into())),
-            // The rest of the URL may hold a password, so only the scheme is named.
-            Some((scheme, _)) => Err(format!(
-                "there is no store for {scheme}: — use dir:PATH (one process), postgres://… or redis://…"
+            // Anything but a scheme may hold a password, so nothing else is repeated.
+            Some((scheme, _)) if is_scheme(scheme) => {
+                Err(format!("there is no store for {scheme}: — use {FORMS}"))
+            }
+            Some(_) | None if url.contains('=') => Err(format!(
+                "libpq's keyword=value form is not taken: use {FORMS}"
             )),
-            None => Err(format!(
-                "{url:?} names no store: use dir:PATH (one process), postgres://… or redis://…"
-            )),
+            Some(_) | None => Err(format!("this names no store: use {FORMS}")),
         }
+    }
+}
+
+fn is_scheme(text: &str) -> bool {
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"+-.".contains(&byte);
+    !text.is_empty() && text.bytes().all(plain)
+}
+
+/// The parser of `--store`. The usual ones repeat the value, which may hold a password.
+#[derive(Clone, Debug)]
+pub(crate) struct StoreUrlParser;
+
+impl TypedValueParser for StoreUrlParser {
+    type Value = StoreUrl;
+
+    fn parse_ref(
+        &self,
+        command: &Command,
+        _: Option<&Arg>,
+        value: &OsStr,
+    ) -> Result<StoreUrl, clap::Error> {
+        let says = match value.to_str().map(str::parse) {
+            Some(Ok(url)) => return Ok(url),
+            Some(Err(says)) => says,
+            None => "this is not UTF-8".into(),
+        };
+        let says = format!("--store: {says}\n");
+        Err(clap::Error::raw(ErrorKind::ValueValidation, says).with_cmd(command))
+    }
+}
+
+impl ValueParserFactory for StoreUrl {
+    type Parser = StoreUrlParser;
+
+    fn value_parser() -> Self::Parser {
+        StoreUrlParser
     }
 }
 
@@ -56,5 +99,20 @@ mod tests {
         );
         assert!(message.contains("postgres://"), "{message}");
         assert!(!message.contains("secret"), "{message}");
+    }
+
+    #[test]
+    fn what_is_not_a_url_is_not_repeated() {
+        for text in [
+            "host=db user=gate password=canary",
+            "host=db password=canary:7 dbname=shop",
+            "canary",
+            "gate@canary:x",
+            "",
+        ] {
+            let message = text.parse::<StoreUrl>().unwrap_err();
+            assert!(message.contains("postgres://"), "{message}");
+            assert!(!message.contains("canary"), "{message}");
+        }
     }
 }

@@ -91,6 +91,47 @@ fn an_unknown_store_is_refused_as_a_mistake_of_usage() {
 }
 
 #[test]
+fn a_mistake_in_a_store_never_shows_its_password() {
+    let keywords = "host=db user=gate password=canary";
+    for store in [
+        keywords,
+        "mysql://gate:canary@db/shop",
+        "canary",
+        "postgres://gate:x@canary@db/shop",
+    ] {
+        for line in [
+            "gate --upstream http://127.0.0.1:9 --caller shared",
+            "check --upstream http://127.0.0.1:9 --caller shared",
+            "migrate",
+        ] {
+            let said: Said = command(line)
+                .env("SEMEL_STORE", store)
+                .output()
+                .unwrap()
+                .into();
+            said.refused().lacks("canary");
+            said.stdout.lacks("canary");
+        }
+        for line in ["migrate --store", "records list --store"] {
+            let said: Said = command(line).arg(store).output().unwrap().into();
+            said.stderr.lacks("canary");
+            assert_ne!(said.code, Some(0), "{said:?}");
+        }
+        let directory = tempfile::tempdir().unwrap();
+        let mut init =
+            command("init --upstream http://127.0.0.1:9 --path /a --source cloud-tasks --store");
+        let said: Said = init
+            .arg(store)
+            .current_dir(&directory)
+            .output()
+            .unwrap()
+            .into();
+        said.stderr.lacks("canary");
+        said.stdout.lacks("canary");
+    }
+}
+
+#[test]
 fn migrate_brings_a_database_up_and_can_be_repeated() {
     let url = testbed::fresh_database("cli_migrate").unwrap();
     let migrate = || semel(&format!("migrate --store {url}")).good();

@@ -135,6 +135,7 @@ impl PostgresSettings {
             TIMEOUT_MAX,
         )?;
         within("grace", self.grace, GRACE_MIN, semel::store::RETENTION_MAX)?;
+        check_credentials(&self.url)?;
         let (url, options) = tls_options::split(&self.url).or_else(|what| wrong(&what))?;
         let mut config = config(&url)?;
         let tls = options.judge().or_else(|what| wrong(&what))?;
@@ -152,6 +153,25 @@ impl PostgresSettings {
         let dialler = dialler.or_else(wrong)?;
         Ok(Target { dialler, place })
     }
+}
+
+/// Where user and password end is read in two ways when they hold what separates parts of a URL. Part of a password
+/// would become the host, in every message and in the DNS.
+fn check_credentials(url: &str) -> Result<(), Error> {
+    let after = url.split_once("://").map_or(url, |(_, after)| after);
+    let Some((credentials, rest)) = after.split_once('@') else {
+        return Ok(());
+    };
+    let has_option = credentials
+        .split_once('?')
+        .is_some_and(|(_, option)| option.contains('='));
+    let host = rest.split(['/', '?']).next().unwrap_or_default();
+    if has_option || credentials.contains('/') || host.contains('@') {
+        return wrong(
+            "the URL has an @ or / in its user, password or options: write @ as %40 and / as %2F there",
+        );
+    }
+    Ok(())
 }
 
 fn config(url: &str) -> Result<Config, Error> {
@@ -258,6 +278,14 @@ mod tests {
         assert!(url("shop").contains("no scheme"));
         assert!(url("postgres://u:s3cret@h:port/d").contains("postgres://[user"));
         assert!(url("postgres://u:x@h/d?s3cret=1").contains("postgres://[user"));
+        for loose in [
+            "postgres://u:x@s3cret@h/d",
+            "postgres://u:x/s3cret@h/d",
+            "postgres://h/d?password=x@s3cret",
+            "postgres://h?password=x@s3cret",
+        ] {
+            assert!(url(loose).contains("write @ as %40"), "{loose}");
+        }
         assert!(url("postgres:///d?user=s3cret").contains("names no host"));
         assert!(url("postgres://u:s3cret@a,b/d?port=1").contains("ports"));
     }
@@ -310,6 +338,10 @@ mod tests {
         let place = |url: &str| PostgresSettings::new(url).target().unwrap().place;
         assert_eq!(
             place("postgres://u:s3cret@db.internal/shop"),
+            "PostgreSQL at db.internal:5432, database shop"
+        );
+        assert_eq!(
+            place("postgres://u@db.internal/shop?password=s3@cret"),
             "PostgreSQL at db.internal:5432, database shop"
         );
         assert_eq!(

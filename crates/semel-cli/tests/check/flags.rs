@@ -33,7 +33,7 @@ fn one_route_needs_no_file() {
     for expected in [
         "--upstream (SEMEL_UPSTREAM): `upstream`: write http:// or https://",
         "the flags: route default: `caller` is missing",
-        "--store (SEMEL_STORE): `store`: \"x\" names no store",
+        "--store (SEMEL_STORE): `store`: this names no store",
         "--listen (SEMEL_LISTEN): `listen`: \"y\" is not an address",
     ] {
         said.has(expected);
