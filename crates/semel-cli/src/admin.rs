@@ -52,9 +52,7 @@ impl AdminTarget {
         // Without a gate, this process is the one that writes down who did what.
         log::begin_audit();
         let opened = open_store::open(url, StoreOptions::default(), Schema::AsItIs).await;
-        let store = opened
-            .map_err(|error| Unreachable(format!("{error:#}")))?
-            .store;
+        let store = opened?.store;
         // How long gates answer from memory is their own setting; this is the default.
         let settings = Settings::default();
         let semel = Semel::with_settings(Arc::clone(&store) as _, settings);

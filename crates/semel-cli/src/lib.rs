@@ -55,7 +55,7 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> u8 {
     match perform(args.command) {
         Ok(code) => code,
         Err(error) => {
-            out::to_stderr(&format!("semel: {error:#}\n"));
+            out::to_stderr(&format!("semel: {}\n", out::told(&error)));
             failure(&error)
         }
     }

@@ -21,6 +21,21 @@ pub(crate) fn to_stdout(text: &str) -> anyhow::Result<()> {
     }
 }
 
+/// An error with its causes. Some of them repeat what was said before, and nothing is said twice.
+pub(crate) fn told(error: &anyhow::Error) -> String {
+    let mut told = String::new();
+    for cause in error.chain().map(ToString::to_string) {
+        if told.contains(&cause) {
+            continue;
+        }
+        if !told.is_empty() {
+            told.push_str(": ");
+        }
+        told.push_str(&cause);
+    }
+    told
+}
+
 /// Talk, on standard error. There is nobody else to tell when that fails.
 pub(crate) fn to_stderr(text: &str) {
     let mut stderr = stderr().lock();

@@ -4,6 +4,7 @@ use crate::tls;
 use deadpool_postgres::PoolError;
 use deadpool_postgres::TimeoutType;
 use semel::Error;
+use semel_tls::is_out_of_time;
 use std::error::Error as StdError;
 use std::fmt::Write;
 use std::time::Duration;
@@ -74,6 +75,7 @@ impl QueryError {
             Error::Denied(_) if error.code().is_some_and(|code| passes.contains(code)) => {
                 unavailable(place, &words(&error))
             }
+            Error::Denied(why) if is_out_of_time(&error) => Error::Unavailable(why),
             Error::Denied(why) => Error::Invalid(why),
             other @ (Error::Unavailable(_)
             | Error::Invalid(_)

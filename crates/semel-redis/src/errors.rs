@@ -3,6 +3,7 @@
 use crate::tls;
 use redis::{ErrorKind, RedisError};
 use semel::Error;
+use semel_tls::is_out_of_time;
 use std::time::Duration;
 
 const NO_RIGHTS: &str =
@@ -102,6 +103,7 @@ pub(crate) fn error_at_start(problem: &RedisError, address: &str, patience: Dura
     }
     if refusal(problem).is_none() {
         return match error_at_dial(problem, address) {
+            Error::Denied(why) if is_out_of_time(problem) => Error::Unavailable(why),
             Error::Denied(why) => Error::Invalid(why),
             other @ (Error::Unavailable(_)
             | Error::Invalid(_)
@@ -120,6 +122,9 @@ pub(crate) fn error_at_start(problem: &RedisError, address: &str, patience: Dura
 /// What the server does not let this user do, if that is it.
 fn forbids(problem: &RedisError) -> Option<&'static str> {
     const WHO: &str = "does not accept the user or password";
+    if problem.to_string().contains("refused to switch database") {
+        return Some("has no database of the number that the URL ends with");
+    }
     if problem.kind() == ErrorKind::AuthenticationFailed {
         return Some(WHO);
     }

@@ -99,6 +99,21 @@ pub fn alert(error: &(dyn StdError + 'static)) -> Option<AlertDescription> {
     }
 }
 
+/// Whether a certificate is past or before its time. That passes: a renewal is late, or a clock is not set yet.
+#[must_use]
+pub fn is_out_of_time(error: &(dyn StdError + 'static)) -> bool {
+    let Some(Error::InvalidCertificate(why)) = find(error) else {
+        return false;
+    };
+    matches!(
+        why,
+        CertificateError::Expired
+            | CertificateError::ExpiredContext { .. }
+            | CertificateError::NotValidYet
+            | CertificateError::NotValidYetContext { .. }
+    )
+}
+
 /// One sentence: which check failed, of which host, what to do.
 #[must_use]
 pub fn explain(error: &Error, host: &str, remedies: Remedies) -> String {

@@ -10,6 +10,6 @@ mod files;
 mod failure;
 
 pub use client::{Roots, Verify, client_config};
-pub use failure::{HandshakeError, Remedies, alert, explain, find, find_cause};
+pub use failure::{HandshakeError, Remedies, alert, explain, find, find_cause, is_out_of_time};
 pub use files::{FileError, IdentityFiles};
 pub use server::{Alpn, ServerIdentity};

@@ -130,7 +130,7 @@ async fn open_late(
 
 fn tell_waiting(error: &anyhow::Error, pause: Duration) {
     tracing::warn!(
-        why = format!("{error:#}"),
+        why = out::told(error),
         again_ms = pause.as_secs_f64() * 1e3,
         "waiting for the store: not ready, and senders hear 503; --fail-fast would exit instead"
     );
