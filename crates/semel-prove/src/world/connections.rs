@@ -131,3 +131,34 @@ fn server_message(error: &tokio_postgres::Error) -> String {
         (None, None) => error.to_string(),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn probe_writes_nothing_to_redis() {
+        let url = testbed::redis_url().unwrap();
+        let mut connections = Connections::default();
+        let key = format!("read-only-{}", std::process::id());
+        let write = ["SET", &key, "1"];
+        let written = connections.redis_read::<String>(&url, &write).await;
+        let said = written.unwrap_err();
+        assert!(said.contains("may only read"), "{said}");
+        let read = ["EXISTS", &key];
+        assert_eq!(connections.redis_read(&url, &read).await, Ok(0_u8));
+    }
+
+    #[tokio::test]
+    async fn probe_writes_nothing_to_postgres_and_its_connection_stays_good() {
+        let url = testbed::fresh_database("prove").unwrap();
+        let mut connections = Connections::default();
+        let mut sql = async |sql, access| connections.sql(&url, sql, access).await;
+        sql("CREATE TABLE t (n int)", Access::Change).await.unwrap();
+        let refused = sql("INSERT INTO t VALUES (1)", Access::Read).await;
+        let said = refused.unwrap_err();
+        assert!(said.contains("read-only transaction"), "{said}");
+        let count = sql("SELECT count(*) FROM t", Access::Read).await;
+        assert_eq!(count, Ok(vec![vec!["0".to_owned()]]));
+    }
+}
