@@ -72,6 +72,17 @@ fn a_configuration_that_fits_its_service_is_proved() {
 }
 
 #[test]
+fn a_directory_in_the_environment_of_a_service_is_broken() {
+    let env = "- image: semel\n          env:\n            - name: SEMEL_STORE\n              value: dir:/data\n";
+    let yaml = SERVICE.yaml().replace("- image: semel\n", env);
+    check(CONFIG, &yaml).ends(
+        64,
+        "SEMEL_STORE: store is a directory, and Cloud Run may run several gates",
+    );
+    check(CONFIG, &yaml.replace("dir:/data", "redis://h")).good();
+}
+
+#[test]
 fn a_service_that_gives_up_before_the_gate_answers_is_broken() {
     let short = Service {
         timeout: "300",

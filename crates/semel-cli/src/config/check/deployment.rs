@@ -17,6 +17,7 @@ pub(crate) fn check(config: &Config, deployment: &Deployment) -> Vec<Finding> {
         cpu(config, deployment),
         connections(config, Some(deployment)),
         own_connections(config, deployment),
+        embedded(config, deployment),
     ];
     let judged = judged.into_iter().flatten();
     let mut found: Vec<_> = judged
@@ -141,6 +142,15 @@ pub(super) fn connections(config: &Config, deployment: Option<&Deployment>) -> J
         );
         (Verdict::Broken, says)
     })
+}
+
+/// The variable of the deployment has the last word on the store.
+fn embedded(config: &Config, deployment: &Deployment) -> Judgement {
+    if !deployment.gives_embedded_store || matches!(config.store, StoreUrl::Embedded(_)) {
+        return None;
+    }
+    let finding = super::embedded_on(deployment.platform, config.options.single_instance);
+    Some((finding.verdict, format!("SEMEL_STORE: {}", finding.says)))
 }
 
 /// The gates' own come on top, where they share a server with the handler.
