@@ -27,7 +27,7 @@ pub enum FileError {
         error: io::Error,
     },
     /// It is not PEM.
-    #[error("{} is not PEM: {error}; write the file again", path.display())]
+    #[error("{} is not PEM: {}; write the file again", path.display(), without_content(error))]
     Malformed {
         /// Which file.
         path: PathBuf,
@@ -124,11 +124,29 @@ pub(crate) fn system_roots() -> Result<RootCertStore, FileError> {
     Ok(roots)
 }
 
+/// Reads a file, and nothing that could keep its reader waiting for a writer, as a pipe does.
 pub(crate) fn read(path: &Path) -> Result<Vec<u8>, FileError> {
-    std::fs::read(path).map_err(|error| FileError::Unreadable {
+    let read = || {
+        if !std::fs::metadata(path)?.is_file() {
+            return Err(io::Error::other("it is not a file"));
+        }
+        std::fs::read(path)
+    };
+    read().map_err(|error| FileError::Unreadable {
         path: path.into(),
         error,
     })
+}
+
+/// What its reader said, without the lines that it repeats byte by byte.
+fn without_content(error: &pem::Error) -> String {
+    if let pem::Error::MissingSectionEnd { .. } = error {
+        "a section has no end".into()
+    } else if let pem::Error::IllegalSectionStart { .. } = error {
+        "a section begins as none of PEM does".into()
+    } else {
+        error.to_string()
+    }
 }
 
 fn malformed(path: &Path, error: pem::Error) -> FileError {

@@ -1,10 +1,14 @@
 //! Our side of connections that others make: a certificate that can be replaced while we serve.
 
+use crate::failure::is_out_of_time;
 use crate::files::{self, FileError, IdentityFiles};
+use rustls::client::WebPkiServerVerifier;
+use rustls::client::danger::ServerCertVerifier;
 use rustls::crypto::ring;
+use rustls::pki_types::{ServerName, UnixTime};
 use rustls::server::{ClientHello, ResolvesServerCert};
 use rustls::sign::CertifiedKey;
-use rustls::{CertificateError, Error, InconsistentKeys, ServerConfig};
+use rustls::{CertificateError, Error, InconsistentKeys, RootCertStore, ServerConfig};
 use std::sync::{Arc, PoisonError, RwLock};
 
 /// Which versions of HTTP a listener offers.
@@ -107,6 +111,28 @@ impl ServerIdentity {
         let changed = current.cert != certified.cert;
         *current = certified;
         Ok(changed)
+    }
+
+    /// Why clients refuse the certificate at this time, if it is past or before its own.
+    #[must_use]
+    pub fn out_of_time(&self, now: UnixTime) -> Option<String> {
+        let current = self.current.read().unwrap_or_else(PoisonError::into_inner);
+        let certificate = current.cert.first()?.clone();
+        drop(current);
+        // Its time is looked at before its issuer, so any root will do.
+        let mut roots = RootCertStore::empty();
+        roots.add(certificate.clone()).ok()?;
+        let provider = Arc::new(ring::default_provider());
+        let verifier = WebPkiServerVerifier::builder_with_provider(Arc::new(roots), provider);
+        let name = ServerName::try_from("localhost").ok()?;
+        let verified = verifier.build().ok()?;
+        let error = verified
+            .verify_server_cert(&certificate, &[], &name, &[], now)
+            .err()?;
+        is_out_of_time(&error).then(|| {
+            let path = self.files.certificate.display();
+            format!("the certificate in {path} is out of its time: {error}")
+        })
     }
 
     /// The configuration of a listener that shows this certificate.

@@ -1,6 +1,7 @@
 //! Files of certificates and keys: good, broken, swapped, and replaced while they are used.
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
+use rustls::pki_types::UnixTime;
 use semel_tls::{IdentityFiles, Roots, ServerIdentity, Verify, client_config};
 use std::fs;
 use std::path::Path;
@@ -11,6 +12,33 @@ fn files(certificate: &Certificate) -> IdentityFiles {
         certificate: certificate.certificate.clone(),
         key: certificate.key.clone(),
     }
+}
+
+#[test]
+fn a_certificate_out_of_its_time_is_noticed() {
+    let ca = Certificates::new().unwrap();
+    for (validity, noticed) in [
+        (Validity::Now, false),
+        (Validity::Expired, true),
+        (Validity::Later, true),
+    ] {
+        let issued = ca.issue("one", "DNS:localhost", validity).unwrap();
+        let identity = ServerIdentity::read(files(&issued)).unwrap();
+        let why = identity.out_of_time(UnixTime::now());
+        assert_eq!(why.is_some(), noticed, "{why:?}");
+    }
+}
+
+#[test]
+fn a_pipe_is_not_waited_for() {
+    let ca = Certificates::new().unwrap();
+    let mut issued = ca.issue("one", "DNS:localhost", Validity::Now).unwrap();
+    let pipe = ca.root().with_file_name("pipe");
+    let made = std::process::Command::new("mkfifo").arg(&pipe).status();
+    assert!(made.unwrap().success());
+    issued.certificate = pipe;
+    let error = ServerIdentity::read(files(&issued)).unwrap_err();
+    assert!(error.to_string().contains("it is not a file"), "{error}");
 }
 
 #[test]
@@ -32,7 +60,7 @@ fn what_is_wrong_with_a_file_is_said_and_never_what_is_in_it() {
         (
             write("b.pem", "-----BEGIN CERTIFICATE-----\n"),
             one.key.clone(),
-            "is not PEM",
+            "is not PEM: a section has no end;",
         ),
         (
             write("c.pem", &block("CERTIFICATE", secret)),

@@ -55,6 +55,7 @@ pub(crate) fn check(config: &Config) -> Vec<Finding> {
         options(config),
         pass(config),
         proxies(config),
+        certificate(config),
         renaming(),
     ]
     .into_iter()
@@ -140,6 +141,13 @@ fn proxies(config: &Config) -> Option<Finding> {
     let says = format!(
         "{part}, and on {platform} one address may be everybody's: name it in proxies (Cloud Run: \"169.254.0.0/16\")"
     );
+    Some(Finding::gate(Verdict::Warning, says))
+}
+
+/// Senders refuse it, and what runs has to be restarted for nothing once it is renewed.
+fn certificate(config: &Config) -> Option<Finding> {
+    let why = config.settings.tls.as_ref()?.out_of_time()?;
+    let says = format!("{why}; senders refuse it");
     Some(Finding::gate(Verdict::Warning, says))
 }
 

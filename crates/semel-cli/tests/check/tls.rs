@@ -1,6 +1,6 @@
 //! TLS: what the gate would refuse at its start, `semel check` refuses.
 
-use super::{check, in_route, on_top, semel};
+use super::{Says, check, in_route, on_top, semel};
 use std::path::Path;
 use tempfile::TempDir;
 use testbed::{Certificate, Certificates, Validity};
@@ -105,5 +105,9 @@ fn good_files_are_good() {
          store = \"postgres://h/d?sslmode=verify-full&sslrootcert={root}&sslcert={certificate}&sslkey={key}\""
     ))
     .replace("http://127.0.0.1:3000", "https://localhost:3443");
-    check(&toml).good();
+    check(&toml).good().lacks("out of its time");
+    let expired = ca.issue("gate", "DNS:localhost", Validity::Expired);
+    shown.replace_by(&expired.unwrap()).unwrap();
+    let says = format!("warning  the certificate in {certificate} is out of its time");
+    check(&toml).good().has(&says);
 }

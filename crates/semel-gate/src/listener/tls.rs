@@ -1,13 +1,18 @@
 //! TLS towards senders: the handshake, and a certificate that is replaced while the gate serves.
 
 use crate::settings::ListenerTls;
+use rustls::pki_types::UnixTime;
 use semel_tls::{Alpn, FileError, ServerIdentity};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::net::TcpStream;
+use tokio::sync::oneshot;
 use tokio::time::{sleep, timeout};
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::server::TlsStream;
+
+/// How long the files of a certificate may take before somebody is told.
+const READ_WITHIN: Duration = Duration::from_secs(10);
 
 /// What a listener needs to speak TLS.
 #[derive(Clone)]
@@ -23,6 +28,7 @@ impl Acceptor {
     /// Reads the files.
     pub(crate) fn new(settings: &ListenerTls) -> Result<Self, FileError> {
         let identity = Arc::new(ServerIdentity::read(settings.identity.clone())?);
+        tell_out_of_time(&identity);
         let config = identity.server_config(Alpn::Http2);
         Ok(Self {
             acceptor: TlsAcceptor::from(Arc::new(config)),
@@ -54,12 +60,14 @@ impl Acceptor {
     pub(crate) async fn keep_current(self) {
         loop {
             sleep(self.reload_every).await;
-            let identity = Arc::clone(&self.identity);
-            let Ok(reloaded) = tokio::task::spawn_blocking(move || identity.reload()).await else {
+            let Some(reloaded) = self.reload().await else {
                 return;
             };
             match reloaded {
-                Ok(true) => tracing::info!("new connections get the new certificate"),
+                Ok(true) => {
+                    tracing::info!("new connections get the new certificate");
+                    tell_out_of_time(&self.identity);
+                }
                 Ok(false) => {}
                 Err(error) => tracing::error!(
                     %error,
@@ -67,6 +75,33 @@ impl Acceptor {
                 ),
             }
         }
+    }
+}
+
+impl Acceptor {
+    /// Looks at the files once, in a thread that the end of the gate does not wait for: a file system may never answer.
+    async fn reload(&self) -> Option<Result<bool, FileError>> {
+        let (tell, mut told) = oneshot::channel();
+        let identity = Arc::clone(&self.identity);
+        // Nobody listens any more when the gate has ended.
+        std::thread::spawn(move || tell.send(identity.reload()).ok());
+        if let Ok(reloaded) = timeout(READ_WITHIN, &mut told).await {
+            return reloaded.ok();
+        }
+        tracing::error!(
+            "the files of the certificate cannot be read: no answer within {READ_WITHIN:?}; the old certificate stays"
+        );
+        told.await.ok()
+    }
+}
+
+/// Clients refuse such a certificate; whoever put it there should know.
+fn tell_out_of_time(identity: &ServerIdentity) {
+    if let Some(why) = identity.out_of_time(UnixTime::now()) {
+        tracing::warn!(
+            why,
+            "senders refuse the certificate: renew it, or look at the clock"
+        );
     }
 }
 

@@ -3,6 +3,7 @@
 pub use semel_tls::IdentityFiles;
 
 use super::Upstream;
+use rustls::pki_types::UnixTime;
 use semel_tls::{FileError, Roots, ServerIdentity, Verify, client_config};
 use std::time::Duration;
 
@@ -28,6 +29,13 @@ impl ListenerTls {
     /// What is wrong with which file.
     pub fn validate(&self) -> Result<(), FileError> {
         ServerIdentity::read(self.identity.clone()).map(drop)
+    }
+
+    /// Why senders refuse the certificate now, if it is past or before its time.
+    #[must_use]
+    pub fn out_of_time(&self) -> Option<String> {
+        let identity = ServerIdentity::read(self.identity.clone()).ok()?;
+        identity.out_of_time(UnixTime::now())
     }
 }
 

@@ -140,6 +140,20 @@ async fn new_files_are_for_new_connections_and_broken_ones_for_nobody() {
     assert!(!takes(ca.root()).await);
     assert_eq!(status(&mut old, bed.gate, "m").await, 200);
 
+    let old_one = other.issue("gate", "DNS:localhost", Validity::Expired);
+    shown.replace_by(&old_one.unwrap()).unwrap();
+    let says = "senders refuse the certificate: renew it, or look at the clock";
+    until("the expired certificate is told", async || {
+        !log_lines::lines("message", says).is_empty()
+    })
+    .await;
+    let renewed = other.issue("gate", "DNS:localhost", Validity::Now).unwrap();
+    shown.replace_by(&renewed).unwrap();
+    until("a good one is shown again", async || {
+        takes(other.root()).await
+    })
+    .await;
+
     std::fs::write(&shown.certificate, "half of a fi").unwrap();
     let says = "the new certificate cannot be used: the old one stays until the files are good";
     let about = shown.certificate.display().to_string();
