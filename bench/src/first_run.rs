@@ -7,7 +7,7 @@ use anyhow::{Context, bail};
 use async_trait::async_trait;
 use bytes::Bytes;
 use rand::RngCore;
-use semel::protocol::{Claim, Claimed, Held, InDoubt, Owner};
+use semel::protocol::{Claim, Claimed, Held};
 use semel::store::StoreExt;
 use semel::work::Work;
 use semel::{Ended, Fingerprint, Key, Outcome, Semel, Store};
@@ -93,14 +93,9 @@ async fn settle(store: &dyn Store) -> anyhow::Result<Key> {
 /// What [`work`] claims.
 fn claim(key: Key) -> Claim {
     Claim {
-        key,
-        fingerprint: fingerprint(),
-        owner: Owner::random(),
         lease: LEASE,
         retention: RETENTION,
-        in_doubt: InDoubt::Retry,
-        max_attempts: None,
-        label: bytes::Bytes::new(),
+        ..Claim::new(key, fingerprint())
     }
 }
 

@@ -2,7 +2,7 @@
 
 use crate::bed::{Bed, Down, Sender};
 use crate::support::said::{Said, Says, command};
-use semel::protocol::{Claim, Claimed, InDoubt, Owner};
+use semel::protocol::{Claim, Claimed};
 use semel::store::StoreExt;
 use semel::{Ended, Fingerprint, Key, Outcome, Semel};
 use semel_embedded::{EmbeddedSettings, EmbeddedStore};
@@ -108,14 +108,9 @@ async fn a_list_goes_on_over_many_pages() {
         let mut key = [0; 32];
         key[..4].copy_from_slice(&number.to_be_bytes());
         let claim = Claim {
-            key: Key::from_bytes(key),
-            fingerprint: Fingerprint::off(),
-            owner: Owner::random(),
             lease: Duration::from_secs(60),
             retention: Duration::from_secs(60),
-            in_doubt: InDoubt::Retry,
-            max_attempts: None,
-            label: bytes::Bytes::new(),
+            ..Claim::new(Key::from_bytes(key), Fingerprint::off())
         };
         let claimed = bed.store.kept().claim(&claim).await.unwrap();
         assert!(matches!(claimed, Claimed::Granted(_)), "{claimed:?}");

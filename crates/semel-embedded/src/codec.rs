@@ -21,9 +21,9 @@ use fjall::Slice;
 use std::fmt;
 use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
 
-/// The first byte of every value. Version 1 had letters without route and fence; it was never
-/// released.
-const VERSION: u8 = 2;
+/// The first byte of every value. Version 1 had letters without route and fence, version 2 records that knew nothing of
+/// doubt; neither was released.
+const VERSION: u8 = 3;
 
 /// The number of the group and the checksum.
 const TRAILER_BYTES: usize = 16;

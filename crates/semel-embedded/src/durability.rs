@@ -33,9 +33,9 @@ pub(crate) const fn waits_for_disk(operation: &Operation, answer: &Answer) -> bo
     }
 }
 
-/// Under `park` a forgotten grant would be granted a second time.
+/// Under `park` a forgotten grant would be granted a second time, and under `probe` nobody would ask about it.
 const fn grants_at_most_once(operation: &Operation) -> bool {
-    matches!(operation, Operation::Claim(claim) if matches!(claim.in_doubt, InDoubt::Park))
+    matches!(operation, Operation::Claim(claim) if matches!(claim.in_doubt, InDoubt::Park | InDoubt::Probe))
 }
 
 #[cfg(test)]
@@ -53,6 +53,7 @@ mod tests {
         fence: Fence(3),
         born: Fence(3),
         attempt: 1,
+        in_doubt: false,
     };
 
     fn claim(in_doubt: InDoubt) -> Operation {
@@ -70,6 +71,7 @@ mod tests {
         let granted = Answer::Claimed(Claimed::Granted(LEASE));
         assert!(!waits_for_disk(&claim(InDoubt::Retry), &granted));
         assert!(waits_for_disk(&claim(InDoubt::Park), &granted));
+        assert!(waits_for_disk(&claim(InDoubt::Probe), &granted));
 
         let applied = |state| Answer::Held(Held::Applied(state));
         let renew = Operation::Renew {

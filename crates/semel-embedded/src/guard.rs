@@ -17,10 +17,13 @@ pub(crate) const DATA: &str = "data";
 pub(crate) const DATA_NEW: &str = "data.new";
 
 /// What the file says once the directory holds a store.
-const MARK: &[u8] = b"semel embedded store, version 2\n";
+const MARK: &[u8] = b"semel embedded store, version 3\n";
 
-/// What it said before records had notes of when they can be swept.
-const MARK_BEFORE: &[u8] = b"semel embedded store, version 1\n";
+/// What it said before records had notes of when they can be swept, and before they knew of doubt.
+const MARKS_BEFORE: [&[u8]; 2] = [
+    b"semel embedded store, version 1\n",
+    b"semel embedded store, version 2\n",
+];
 
 /// A directory that nobody else has open, for as long as this lives.
 #[derive(Debug)]
@@ -59,7 +62,7 @@ impl Guard {
         (&self.file)
             .read_to_end(&mut said)
             .map_err(|error| unavailable("read", &self.directory.join(NAME), error))?;
-        if said == MARK_BEFORE {
+        if MARKS_BEFORE.contains(&said.as_slice()) {
             return Err(made_before(&self.directory));
         }
         Ok(!said.is_empty())
@@ -93,7 +96,7 @@ fn refuse_strangers(directory: &Path) -> Result<(), Error> {
 
 fn made_before(directory: &Path) -> Error {
     Error::invalid(format!(
-        "{} holds a store of version 1, from before the first release, and this build reads version 2: finish its work \
+        "{} holds a store of an earlier version, from before the first release, and this build reads version 3: finish its work \
          with the build that made it, then name a new directory; nothing was changed, and a retry fails again",
         directory.display()
     ))

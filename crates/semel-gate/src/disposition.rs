@@ -321,7 +321,7 @@ impl Undelivered {
             Self::Parked(failed) => {
                 let status = failed.failure.outcome.status;
                 match failed.failure.kind {
-                    FailureKind::InDoubt => {
+                    FailureKind::InDoubt | FailureKind::StillInDoubt | FailureKind::Park => {
                         format!("it may or may not have taken effect (status {status})")
                     }
                     FailureKind::NotStarted | FailureKind::Retryable | FailureKind::Final => {

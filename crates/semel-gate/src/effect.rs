@@ -172,7 +172,7 @@ impl HandlerCall {
         let request = forwarded.request(&self.request, full(self.request.body().clone()));
         // Where doubt is parked, a connection that closes under a request must not be the cause.
         let connection = match route.in_doubt {
-            InDoubt::Park => Connection::Fresh,
+            InDoubt::Park | InDoubt::Probe => Connection::Fresh,
             InDoubt::Retry => Connection::Kept,
         };
         pass(Point::BeforeConnect);

@@ -55,7 +55,10 @@ pub fn reply<R>(
         Disposition::Unrecorded(recorded) => pending(source, recorded, answer),
         Disposition::Retryable(failed) => {
             let unanswered = match failed.failure.kind {
-                FailureKind::InDoubt | FailureKind::NotStarted => answer.headers.is_none(),
+                FailureKind::InDoubt
+                | FailureKind::StillInDoubt
+                | FailureKind::Park
+                | FailureKind::NotStarted => answer.headers.is_none(),
                 FailureKind::Retryable | FailureKind::Final => false,
             };
             let mut reply = again(source, &failed.failure.outcome, answer);

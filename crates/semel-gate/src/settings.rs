@@ -290,7 +290,7 @@ impl Route {
     pub const fn parks_doubt(&self) -> bool {
         match (self.in_doubt, self.completes) {
             (InDoubt::Park, Completes::Run) => true,
-            (InDoubt::Park, Completes::Handler) | (InDoubt::Retry, _) => false,
+            (InDoubt::Park, Completes::Handler) | (InDoubt::Retry | InDoubt::Probe, _) => false,
         }
     }
 }

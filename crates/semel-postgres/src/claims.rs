@@ -5,7 +5,7 @@ mod single;
 mod prediction;
 mod sent;
 
-use crate::connections::{Connections, Lent};
+use crate::connections::{Connections, Lent, Param};
 use crate::errors::QueryError;
 use crate::retry::Retries;
 use crate::settings::PostgresSettings;
@@ -231,22 +231,13 @@ impl Writer {
 
     async fn try_take_over(&self, claims: &[&Claim]) -> Result<Vec<Row>, QueryError> {
         let columns = Columns::of(claims);
-        let park: Vec<_> = claims.iter().map(|c| wire::parks(c.in_doubt)).collect();
-        let max: Vec<_> = claims
-            .iter()
-            .map(|claim| wire::max_attempts_out(claim.max_attempts))
-            .collect();
-        let [keys, fingerprints, owners, leases, retentions, labels] = columns.all();
-        let params = [
-            keys,
-            fingerprints,
-            owners,
-            leases,
-            retentions,
-            labels,
-            &park,
-            &max,
-        ];
+        let all = || claims.iter();
+        let policies: Vec<_> = all().map(|c| wire::policy(c.in_doubt)).collect();
+        let attempts: Vec<_> = all().map(|c| wire::limit_out(c.max_attempts)).collect();
+        let doubts: Vec<_> = all().map(|c| wire::limit_out(c.max_in_doubt)).collect();
+        let ages: Vec<_> = all().map(|c| wire::age_out(c.park_after)).collect();
+        let limits: [Param<'_>; 4] = [&policies, &attempts, &doubts, &ages];
+        let params = [&columns.all()[..], &limits].concat();
         self.connections.query(&TAKEOVER, &params).await
     }
 

@@ -14,6 +14,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("../migrations/0003_renewal.sql"),
     include_str!("../migrations/0004_letter.sql"),
     include_str!("../migrations/0005_label.sql"),
+    include_str!("../migrations/0006_doubt.sql"),
     include_str!("../migrations/0007_reasons.sql"),
 ];
 

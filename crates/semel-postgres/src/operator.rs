@@ -2,10 +2,11 @@
 
 use crate::connections::{Connections, Param};
 use crate::retry::insist;
-use crate::statement::{RESOLVE, Statement};
-use crate::wire::{self, Raw};
-use semel::protocol::{Acted, Answer, Finding, Operation, Resolution, State};
+use crate::statement::{PARK, RESOLVE, Statement};
+use crate::wire::{self, Raw, Span};
+use semel::protocol::{Acted, Answer, Fence, Finding, Operation, Resolution, State};
 use semel::{Error, Key};
+use std::time::Duration;
 
 pub(crate) async fn resolve(
     connections: &Connections,
@@ -21,6 +22,16 @@ pub(crate) async fn resolve(
     let (state, fence) = (i16::from(state.number()), how.fence.map(wire::fence_out));
     let params: [Param<'_>; 4] = [&Raw(key.as_bytes()), &state, &result, &fence];
     write(connections, operation, &RESOLVE, &params).await
+}
+
+pub(crate) async fn park(
+    connections: &Connections,
+    operation: &Operation,
+    (key, fence, idle): (&Key, Fence, Duration),
+) -> Result<Answer, Error> {
+    let fence = wire::fence_out(fence);
+    let params: [Param<'_>; 3] = [&Raw(key.as_bytes()), &fence, &Span(idle)];
+    write(connections, operation, &PARK, &params).await
 }
 
 /// An act that needs nothing but its key.

@@ -124,7 +124,7 @@ pub(crate) async fn show(connections: &Connections, key: &Key) -> Result<Option<
         return Ok(None);
     };
     let (record, now) = wire::record(row, 0)?;
-    let label: Option<&[u8]> = wire::get(row, 10)?;
+    let label: Option<&[u8]> = wire::get(row, 13)?;
     let label = label.map_or_else(Bytes::new, Bytes::copy_from_slice);
     Ok((!record.expired(now)).then_some(Record { label, ..record }))
 }

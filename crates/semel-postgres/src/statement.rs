@@ -52,19 +52,19 @@ macro_rules! statement {
 }
 
 statement! {
-    CLAIM_FRESH = "claim_fresh" (BYTEA, BYTEA, UUID, INTERVAL, INTERVAL);
-    CLAIM_FRESH_BATCH = "claim_fresh_batch" (BYTEA_ARRAY, BYTEA_ARRAY, UUID_ARRAY, INTERVAL_ARRAY, INTERVAL_ARRAY);
-    CLAIM = "claim" (BYTEA, BYTEA, UUID, INTERVAL, INTERVAL);
-    CLAIM_BATCH = "claim_batch" (BYTEA_ARRAY, BYTEA_ARRAY, UUID_ARRAY, INTERVAL_ARRAY, INTERVAL_ARRAY);
-    LABEL = "label" (BYTEA, BYTEA, UUID, INTERVAL, INTERVAL, BYTEA);
-    LABEL_BATCH = "label_batch" (BYTEA_ARRAY, BYTEA_ARRAY, UUID_ARRAY, INTERVAL_ARRAY, INTERVAL_ARRAY, BYTEA_ARRAY);
-    TAKEOVER = "takeover" (BYTEA_ARRAY, BYTEA_ARRAY, UUID_ARRAY, INTERVAL_ARRAY, INTERVAL_ARRAY, BYTEA_ARRAY, BOOL_ARRAY, INT4_ARRAY);
+    CLAIM_FRESH = "claim_fresh" (BYTEA, BYTEA, UUID, INTERVAL, INTERVAL, INTERVAL);
+    CLAIM_FRESH_BATCH = "claim_fresh_batch" (BYTEA_ARRAY, BYTEA_ARRAY, UUID_ARRAY, INTERVAL_ARRAY, INTERVAL_ARRAY, INTERVAL_ARRAY);
+    CLAIM = "claim" (BYTEA, BYTEA, UUID, INTERVAL, INTERVAL, INTERVAL);
+    CLAIM_BATCH = "claim_batch" (BYTEA_ARRAY, BYTEA_ARRAY, UUID_ARRAY, INTERVAL_ARRAY, INTERVAL_ARRAY, INTERVAL_ARRAY);
+    LABEL = "label" (BYTEA, BYTEA, UUID, INTERVAL, INTERVAL, INTERVAL, BYTEA);
+    LABEL_BATCH = "label_batch" (BYTEA_ARRAY, BYTEA_ARRAY, UUID_ARRAY, INTERVAL_ARRAY, INTERVAL_ARRAY, INTERVAL_ARRAY, BYTEA_ARRAY);
+    TAKEOVER = "takeover" (BYTEA_ARRAY, BYTEA_ARRAY, UUID_ARRAY, INTERVAL_ARRAY, INTERVAL_ARRAY, INTERVAL_ARRAY, BYTEA_ARRAY, INT4_ARRAY, INT4_ARRAY, INT4_ARRAY, INT8_ARRAY);
     RENEW_BATCH = "renew_batch" (BYTEA_ARRAY, INT8_ARRAY, UUID_ARRAY, INTERVAL_ARRAY, INTERVAL_ARRAY);
     COMPLETE = "complete" (BYTEA, INT8, UUID, BYTEA, INTERVAL);
     COMPLETE_BATCH = "complete_batch" (BYTEA_ARRAY, INT8_ARRAY, UUID_ARRAY, BYTEA_ARRAY, INTERVAL_ARRAY);
     COMPLETE_CAREFUL = "complete_careful" (BYTEA_ARRAY, INT8_ARRAY, UUID_ARRAY, BYTEA_ARRAY, INTERVAL_ARRAY);
     COMPLETE_IN = "complete_in" (BYTEA, INT8, UUID, BYTEA);
-    FAIL_BATCH = "fail_batch" (BYTEA_ARRAY, INT8_ARRAY, UUID_ARRAY, INT4_ARRAY, BOOL_ARRAY, INT4_ARRAY, INTERVAL_ARRAY, INTERVAL_ARRAY, BYTEA_ARRAY);
+    FAIL_BATCH = "fail_batch" (BYTEA_ARRAY, INT8_ARRAY, UUID_ARRAY, INT4_ARRAY, INT4_ARRAY, INT4_ARRAY, INT4_ARRAY, INT8_ARRAY, INTERVAL_ARRAY, INTERVAL_ARRAY, BYTEA_ARRAY);
     RELEASE = "release" (BYTEA, INT8, UUID);
     LOOK = "look" (BYTEA);
     STEP_BEGIN = "step_begin" (BYTEA, INT8, UUID, TEXT);
@@ -72,6 +72,7 @@ statement! {
     STEP_COMPLETE = "step_complete" (BYTEA, INT8, UUID, TEXT, BYTEA);
     RESOLVE = "resolve" (BYTEA, INT2, BYTEA, INT8);
     REDRIVE = "redrive" (BYTEA);
+    PARK = "park" (BYTEA, INT8, INTERVAL);
     RELEASE_BY_OPERATOR = "release_by_operator" (BYTEA);
     FORGET = "forget" (BYTEA);
     LIST = "list" (BYTEA, INT8, INT2, INT8);
@@ -89,7 +90,7 @@ statement! {
     LETTER_SWEEP = "letter_sweep" (INT8);
 }
 
-/// `look.sql`, and the label as its eleventh column. Whoever only completes needs no right to read labels.
+/// `look.sql`, and the label as its fourteenth column. Whoever only completes needs no right to read labels.
 pub(crate) static SHOW: LazyLock<Statement> = LazyLock::new(|| Statement {
     text: format!(
         "SELECT r.*, l.label FROM ({}) r LEFT JOIN semel.label l ON l.key = $1::bytea AND l.born = r.born",
@@ -249,8 +250,8 @@ mod tests {
                 &forms.fresh_many,
             ] {
                 assert_eq!(statement.text.contains("INTO semel.label"), keep);
-                assert_eq!(statement.text.contains("$6"), keep);
-                assert_eq!(statement.types.len(), if keep { 6 } else { 5 });
+                assert_eq!(statement.text.contains("$7"), keep);
+                assert_eq!(statement.types.len(), if keep { 7 } else { 6 });
             }
         }
     }

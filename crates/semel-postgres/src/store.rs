@@ -115,6 +115,9 @@ impl Store for PostgresStore {
                 operator::resolve(connections, operation, key, how).await
             }
             Operation::Redrive(key) => operator::act(connections, operation, key, &REDRIVE).await,
+            Operation::Park { key, fence, idle } => {
+                operator::park(connections, operation, (key, *fence, *idle)).await
+            }
             Operation::ReleaseByOperator(key) => {
                 operator::act(connections, operation, key, &RELEASE_BY_OPERATOR).await
             }

@@ -148,15 +148,22 @@ pub(crate) fn fence_out(fence: Fence) -> i64 {
     i64::try_from(fence.0).unwrap_or(-1)
 }
 
-/// A limit of runs as `int`; 0 is no limit, and one beyond `int` is none that could be reached.
-pub(crate) fn max_attempts_out(max: Option<NonZeroU32>) -> i32 {
-    max.map_or(0, |max| i32::try_from(max.get()).unwrap_or(0))
+/// A limit of runs as `int`; one beyond `int` is none that could be reached.
+pub(crate) fn limit_out(max: Option<NonZeroU32>) -> Option<i32> {
+    max.and_then(|max| i32::try_from(max.get()).ok())
 }
 
-pub(crate) fn parks(in_doubt: InDoubt) -> bool {
+/// An age in µs as `bigint`; one beyond it is none that could be reached.
+pub(crate) fn age_out(age: Option<Duration>) -> Option<i64> {
+    age.and_then(|age| i64::try_from(age.as_micros()).ok())
+}
+
+/// What becomes of a run in doubt, as the statements number it.
+pub(crate) const fn policy(in_doubt: InDoubt) -> i32 {
     match in_doubt {
-        InDoubt::Park => true,
-        InDoubt::Retry => false,
+        InDoubt::Retry => 0,
+        InDoubt::Park => 1,
+        InDoubt::Probe => 2,
     }
 }
 
@@ -166,14 +173,14 @@ pub(crate) fn get<'a, T: FromSql<'a>>(row: &'a Row, column: usize) -> Result<T, 
         .map_err(|error| corrupt(&format!("column {column} cannot be read: {error}")))
 }
 
-/// A record without its label, and the time it was read, from ten columns in the order of `look.sql`, beginning at
+/// A record without its label, and the time it was read, from 13 columns in the order of `look.sql`, beginning at
 /// `first`.
 pub(crate) fn record(row: &Row, first: usize) -> Result<(Record, Time), Error> {
     let result: Option<&[u8]> = get(row, first + 8)?;
     let record = Record {
         fence: fence(row, first)?,
         born: fence(row, first + 1)?,
-        attempts: attempts(row, first + 2)?,
+        attempts: count(row, first + 2)?,
         state: state(row, first + 3)?,
         owner: get::<Id>(row, first + 4)?.0,
         lease_until: get::<Moment>(row, first + 5)?.0,
@@ -181,6 +188,9 @@ pub(crate) fn record(row: &Row, first: usize) -> Result<(Record, Time), Error> {
         fingerprint: Fingerprint::from_bytes(bytes32(get(row, first + 7)?)?),
         result: result.map(Bytes::copy_from_slice),
         label: Bytes::new(),
+        doubts: count(row, first + 10)?,
+        in_doubt: get(row, first + 11)?,
+        acts_until: get::<Option<Moment>>(row, first + 12)?.map(|moment| moment.0),
     };
     Ok((record, get::<Moment>(row, first + 9)?.0))
 }
@@ -200,9 +210,9 @@ pub(crate) fn fence(row: &Row, column: usize) -> Result<Fence, Error> {
         .map_err(|_| corrupt(&format!("{number} is not a fence")))
 }
 
-pub(crate) fn attempts(row: &Row, column: usize) -> Result<u32, Error> {
+pub(crate) fn count(row: &Row, column: usize) -> Result<u32, Error> {
     let number: i32 = get(row, column)?;
-    u32::try_from(number).map_err(|_| corrupt(&format!("{number} is not a number of attempts")))
+    u32::try_from(number).map_err(|_| corrupt(&format!("{number} is not a number of runs")))
 }
 
 pub(crate) fn key(row: &Row, column: usize) -> Result<Key, Error> {

@@ -167,6 +167,8 @@ async fn reach_by_write(
         kind: semel::protocol::FailKind::Final,
         in_doubt: InDoubt::Retry,
         max_attempts: None,
+        max_in_doubt: None,
+        park_after: None,
         retention: RETENTION,
         result: result.clone(),
     };

@@ -31,6 +31,7 @@ pub(crate) fn answer(answer: Value, operation: &Operation) -> Result<Answer, Err
         Operation::StepBegin { .. } => step_begun(answer).map(Answer::StepBegun),
         Operation::Resolve { .. }
         | Operation::Redrive(_)
+        | Operation::Park { .. }
         | Operation::ReleaseByOperator(_)
         | Operation::Forget(_) => acted(answer).map(Answer::Acted),
         Operation::Ready => Ok(Answer::Ready),
@@ -48,8 +49,9 @@ fn claimed(answer: Value, claim: &Claim) -> Result<Claimed, Error> {
                 key: claim.key,
                 owner: claim.owner,
                 fence,
-                attempt: answer.attempts()?,
+                attempt: answer.count()?,
                 born: answer.fence()?,
+                in_doubt: answer.flag()?,
             })
         }
         b"replayed" => Claimed::Replayed(answer.settled()?),
@@ -104,7 +106,7 @@ pub(crate) fn looked(answer: Value) -> Result<Option<Record>, Error> {
     let state = state(&word)?;
     let fence = answer.fence()?;
     let owner = Owner(answer.array()?);
-    let attempts = answer.attempts()?;
+    let attempts = answer.count()?;
     let born = answer.fence()?;
     let lease_until = Time(answer.number()?);
     let expires_at = Time(answer.number()?);
@@ -113,6 +115,9 @@ pub(crate) fn looked(answer: Value) -> Result<Option<Record>, Error> {
         fingerprint,
         state,
         attempts,
+        doubts: answer.count()?,
+        in_doubt: answer.flag()?,
+        acts_until: answer.maybe_time()?,
         born,
         fence,
         owner,
@@ -229,19 +234,26 @@ impl Fields {
     }
 
     pub(crate) fn number(&mut self) -> Result<u64, Error> {
-        let bytes = self.bytes()?;
-        let text = String::from_utf8_lossy(&bytes);
-        text.parse()
-            .map_err(|_| corrupt(&format!("{text:?} where a number should be")))
+        number(&self.bytes()?)
     }
 
     fn fence(&mut self) -> Result<Fence, Error> {
         Ok(Fence(self.number()?))
     }
 
-    fn attempts(&mut self) -> Result<u32, Error> {
+    /// A number of runs.
+    fn count(&mut self) -> Result<u32, Error> {
         let number = self.number()?;
-        u32::try_from(number).map_err(|_| corrupt(&format!("{number} attempts")))
+        u32::try_from(number).map_err(|_| corrupt(&format!("{number} runs")))
+    }
+
+    /// A time, or nothing.
+    fn maybe_time(&mut self) -> Result<Option<Time>, Error> {
+        let bytes = self.bytes()?;
+        if bytes.is_empty() {
+            return Ok(None);
+        }
+        number(&bytes).map(|number| Some(Time(number)))
     }
 
     fn duration(&mut self) -> Result<Duration, Error> {
@@ -289,6 +301,12 @@ impl Fields {
         let reason = u8::try_from(number).ok().and_then(Reason::from_number);
         reason.ok_or_else(|| corrupt(&format!("reason {number} of a letter")))
     }
+}
+
+fn number(digits: &[u8]) -> Result<u64, Error> {
+    let text = String::from_utf8_lossy(digits);
+    text.parse()
+        .map_err(|_| corrupt(&format!("{text:?} where a number should be")))
 }
 
 fn state(digits: &[u8]) -> Result<State, Error> {

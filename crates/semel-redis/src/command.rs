@@ -5,7 +5,7 @@ use crate::library::function;
 use crate::names::Names;
 use redis::Cmd;
 use semel::letter::{Letter, LetterId, Mark};
-use semel::protocol::{FailKind, Finding, InDoubt, Lease, Operation, State};
+use semel::protocol::{Claim, Fail, FailKind, Finding, InDoubt, Lease, Operation, State};
 use std::num::NonZeroU32;
 use std::time::Duration;
 
@@ -37,14 +37,7 @@ impl Command {
     pub(crate) fn of(names: &Names, operation: &Operation) -> Self {
         let command = Self::on_record(names, operation);
         match operation {
-            Operation::Claim(claim) => command
-                .bytes(claim.fingerprint.as_bytes())
-                .bytes(&claim.owner.0)
-                .number(micros(claim.lease))
-                .number(micros(claim.retention))
-                .number(parks(claim.in_doubt))
-                .number(limit(claim.max_attempts))
-                .bytes(&claim.label),
+            Operation::Claim(claim) => command.claim(claim),
             Operation::Renew {
                 lease,
                 lease_for,
@@ -61,21 +54,7 @@ impl Command {
                 .lease(lease)
                 .number(micros(*retention))
                 .bytes(result),
-            Operation::Fail { lease, how } => {
-                let (kind, delay) = match how.kind {
-                    FailKind::Final => (1, Duration::ZERO),
-                    FailKind::Retryable { delay } => (2, delay),
-                    FailKind::InDoubt { delay } => (3, delay),
-                };
-                command
-                    .lease(lease)
-                    .number(kind)
-                    .number(parks(how.in_doubt))
-                    .number(limit(how.max_attempts))
-                    .number(micros(delay))
-                    .number(micros(how.retention))
-                    .bytes(&how.result)
-            }
+            Operation::Fail { lease, how } => command.lease(lease).failure(how),
             Operation::Release(lease) => command.lease(lease),
             Operation::StepBegin { lease, name } | Operation::StepRestart { lease, name } => {
                 command.lease(lease).bytes(name.as_bytes())
@@ -97,6 +76,7 @@ impl Command {
                     .bytes(result)
                     .bytes(fence.unwrap_or_default().as_bytes())
             }
+            Operation::Park { fence, idle, .. } => command.number(fence.0).number(micros(*idle)),
             Operation::Look(_)
             | Operation::Redrive(_)
             | Operation::ReleaseByOperator(_)
@@ -172,7 +152,7 @@ impl Command {
 
     fn new(word: &str, about: [u8; 32], keys: &[String], more: usize) -> Self {
         let named: usize = keys.iter().map(String::len).sum();
-        let mut sent = Cmd::with_capacity(15, COMMAND_BYTES + named + more);
+        let mut sent = Cmd::with_capacity(18, COMMAND_BYTES + named + more);
         sent.arg("FCALL")
             .arg(function(word))
             .arg(keys.len())
@@ -197,9 +177,47 @@ impl Command {
         self
     }
 
+    fn claim(self, claim: &Claim) -> Self {
+        self.bytes(claim.fingerprint.as_bytes())
+            .bytes(&claim.owner.0)
+            .number(micros(claim.lease))
+            .number(micros(claim.retention))
+            .number(policy(claim.in_doubt))
+            .number(limit(claim.max_attempts))
+            .number(limit(claim.max_in_doubt))
+            .duration(claim.park_after)
+            .duration(claim.acts_for)
+            .bytes(&claim.label)
+    }
+
+    fn failure(self, how: &Fail) -> Self {
+        let (kind, delay) = match how.kind {
+            FailKind::Final => (1, Duration::ZERO),
+            FailKind::Retryable { delay } => (2, delay),
+            FailKind::InDoubt { delay } => (3, delay),
+            FailKind::StillInDoubt { delay } => (4, delay),
+        };
+        self.number(kind)
+            .number(policy(how.in_doubt))
+            .number(limit(how.max_attempts))
+            .number(limit(how.max_in_doubt))
+            .duration(how.park_after)
+            .number(micros(delay))
+            .number(micros(how.retention))
+            .bytes(&how.result)
+    }
+
     fn number(mut self, number: u64) -> Self {
         self.sent.arg(number);
         self
+    }
+
+    /// Nothing when there is none.
+    fn duration(self, duration: Option<Duration>) -> Self {
+        match duration {
+            Some(duration) => self.number(micros(duration)),
+            None => self.bytes(b""),
+        }
     }
 }
 
@@ -213,16 +231,17 @@ fn micros(duration: Duration) -> u64 {
     u64::try_from(duration.min(DURATION_MAX).as_micros()).expect("75 years fit 64 bits")
 }
 
-fn parks(in_doubt: InDoubt) -> u64 {
+fn policy(in_doubt: InDoubt) -> u64 {
     match in_doubt {
         InDoubt::Retry => 0,
         InDoubt::Park => 1,
+        InDoubt::Probe => 2,
     }
 }
 
 /// 0 is no limit.
-fn limit(max_attempts: Option<NonZeroU32>) -> u64 {
-    max_attempts.map_or(0, |max| u64::from(max.get()))
+fn limit(max: Option<NonZeroU32>) -> u64 {
+    max.map_or(0, |max| u64::from(max.get()))
 }
 
 #[cfg(test)]

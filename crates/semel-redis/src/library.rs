@@ -15,7 +15,7 @@ const DIGEST_BYTES: usize = 6;
 static LIBRARY: LazyLock<Library> = LazyLock::new(Library::new);
 
 /// The functions of the library: one for each operation, those for letters, and what `WAIT` waits for.
-const FUNCTIONS: [&str; 19] = [
+const FUNCTIONS: [&str; 20] = [
     "claim",
     "renew",
     "complete",
@@ -27,6 +27,7 @@ const FUNCTIONS: [&str; 19] = [
     "step_complete",
     "resolve",
     "redrive",
+    "park",
     "release_by_operator",
     "forget",
     "ready",

@@ -122,6 +122,7 @@ impl Store for RedisStore {
             | Operation::StepComplete { .. }
             | Operation::Resolve { .. }
             | Operation::Redrive(_)
+            | Operation::Park { .. }
             | Operation::ReleaseByOperator(_)
             | Operation::Forget(_) => self.write(command).await?,
         };

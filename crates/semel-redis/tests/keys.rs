@@ -107,6 +107,8 @@ async fn records_and_steps_end_a_minute_after_retention_and_parked_ones_never() 
         },
         in_doubt: InDoubt::Park,
         max_attempts: None,
+        max_in_doubt: None,
+        park_after: None,
         retention: KEEP,
         result: Bytes::new(),
     };

@@ -32,7 +32,8 @@
 //!
 //! What is promised depends on how an effect can be repeated: exactly one effect when it commits in
 //! the same transaction as its record (`semel-postgres`), or at a downstream that honours the key it
-//! is handed; at most one under [`InDoubt::Park`]; at least one under
+//! is handed, or when it is found out before the next run what became of the last
+//! ([`InDoubt::Probe`]); at most one under [`InDoubt::Park`]; at least one under
 //! [`InDoubt::Retry`], and exactly one unless a crash falls between effect
 //! and record.
 //!

@@ -4,6 +4,7 @@
 
 mod operation;
 mod decide;
+mod limits;
 mod claim;
 mod hold;
 mod operator;
@@ -12,11 +13,13 @@ mod step;
 pub use claim::{Claim, Claimed, InDoubt};
 pub use decide::{Decision, decide, look};
 pub use hold::{Ending, Fail, FailKind, Held, Settled};
+pub use limits::PARK_AFTER_ATTEMPTS;
 pub use operation::{Answer, Operation};
 pub use operator::{Acted, Finding, Resolution, sweepable};
 pub use step::{StepBegun, StepRecord};
 
-use decide::{below, waiting_now};
+use decide::waiting_now;
+use limits::Limits;
 
 use crate::clock::Time;
 use crate::{Fingerprint, Key};
@@ -32,6 +35,14 @@ pub struct Record {
     pub state: State,
     /// How many runs were started in this incarnation.
     pub attempts: u32,
+    /// How many of them ended in doubt: failed so, or lapsed and were found so.
+    pub doubts: u32,
+    /// Whether the last run that began may or may not have had its effect, and nobody has found out. While another runs: of
+    /// the one before it. Without meaning once settled.
+    pub in_doubt: bool,
+    /// Until when the last run may still act, if its claim said so; nobody is granted a run under
+    /// [`InDoubt::Probe`] before that.
+    pub acts_until: Option<Time>,
     /// The fence of the first grant of this incarnation of the key.
     pub born: Fence,
     /// The number of the latest grant or operator's act.
@@ -77,6 +88,9 @@ pub struct Lease {
     pub born: Fence,
     /// Which run of this incarnation it is, from 1.
     pub attempt: u32,
+    /// Whether the run before this one may or may not have had its effect. Under [`InDoubt::Probe`] whoever is granted this
+    /// finds out before anything else.
+    pub in_doubt: bool,
 }
 
 /// A rising number per key: `max(previous + 1, the store's clock in µs)`.
@@ -100,6 +114,12 @@ impl Record {
     #[must_use]
     pub fn is_of(&self, lease: &Lease) -> bool {
         self.fence == lease.fence && self.owner == lease.owner
+    }
+
+    /// Whether its last run may or may not have had its effect, now that nobody runs it any more: it said so, or it lapsed.
+    #[must_use]
+    pub fn ended_in_doubt(&self) -> bool {
+        self.in_doubt || self.state == State::Running
     }
 
     /// The recorded end, if the record has come to one.

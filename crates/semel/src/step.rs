@@ -55,6 +55,39 @@ impl Run {
         &self.lease
     }
 
+    /// Whether the run before this one may or may not have had its effect. Under [`InDoubt::Probe`] find out before you do
+    /// anything. It happened: give back its outcome. It did not, and will not any more: go on as if there had been no run. Nobody
+    /// can say: [`Failure::still_in_doubt`], or [`Failure::park`].
+    ///
+    /// ```
+    /// use semel::memory::MemoryStore;
+    /// use semel::protocol::InDoubt;
+    /// use semel::work::{Failure, Work};
+    /// use semel::{Fingerprint, Key, Outcome, Semel};
+    ///
+    /// # async fn transfer_of(_: &Key) -> Result<Option<&'static str>, String> { Ok(None) }
+    /// # async fn transfer(_: &Key) -> Result<&'static str, Failure> { Ok("receipt 1") }
+    /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
+    /// let semel = Semel::new(MemoryStore::new());
+    /// let work = Work::new(Key::from_bytes([1; 32]), Fingerprint::of(b"order 7"));
+    /// let ended = semel.run(work.in_doubt(InDoubt::Probe), |run| async move {
+    ///     if run.in_doubt() {
+    ///         match transfer_of(&run.lease().key).await {
+    ///             Ok(Some(receipt)) => return Ok(Outcome::ok(receipt)),
+    ///             Ok(None) => {}
+    ///             Err(why) => return Err(Failure::still_in_doubt(why)),
+    ///         }
+    ///     }
+    ///     transfer(&run.lease().key).await.map(Outcome::ok)
+    /// });
+    /// # assert!(matches!(ended.await.unwrap(), semel::Ended::Ran(_)));
+    /// # });
+    /// ```
+    #[must_use]
+    pub const fn in_doubt(&self) -> bool {
+        self.lease.in_doubt
+    }
+
     /// Does a named part of the run once. A part that was done in an earlier run of the same work
     /// is not done again: its result is given back. A part that an earlier run began and never
     /// finished is in doubt, and the work's policy decides.

@@ -12,7 +12,7 @@ pub use ext::StoreExt;
 pub use letters::Letters;
 pub use limits::{
     LABEL_BYTES_MAX, LEASE_MAX, RESULT_BYTES_MAX, RETENTION_MAX, STEP_NAME_BYTES_MAX,
-    validate_bytes, validate_lease, validate_result, validate_step_name,
+    validate_acts_for, validate_bytes, validate_lease, validate_result, validate_step_name,
 };
 
 use crate::Key;
@@ -34,7 +34,7 @@ use std::fmt::Debug;
 ///   compares the two, operation by operation.
 /// - **Fences rise** per key with every grant, also across `sweep` and `forget`.
 /// - **An answer is given when it is as durable as the store makes it.** A grant under
-///   [`InDoubt::Park`](crate::record::InDoubt::Park) and every completion, failure and letter is
+///   [`InDoubt::Park`](crate::record::InDoubt::Park) or [`InDoubt::Probe`](crate::record::InDoubt::Probe) and every completion, failure and letter is
 ///   durable before it is answered.
 /// - **`Unavailable` means unknown**: the write may have been made. Every operation may be repeated
 ///   as it is: a claim with the same owner is granted again; a write answers

@@ -10,7 +10,7 @@ use crate::key::KeyError;
 use crate::outcome::bytes_of;
 use crate::run::{Ended, Semel};
 use crate::work::{Failure, FailureKind, Work};
-use crate::{Error, Fingerprint, Outcome};
+use crate::{Error, Fingerprint, InDoubt, Outcome};
 use bytes::Bytes;
 use http::request::Parts;
 use http::{HeaderName, HeaderValue, Request, Response, StatusCode, header};
@@ -233,6 +233,7 @@ impl OnceLayer {
             .map_err(|error| OnceError::Body(error.to_string()))?
             .to_bytes();
         let work = (self.name)(&parts, &body)?;
+        refuse_probing(&work)?;
         let (first_hand, to_first) = oneshot::channel();
         let judge = Arc::clone(&self.judge);
         let effect = move |_| async move {
@@ -247,6 +248,16 @@ impl OnceLayer {
         // Whoever ran it hears all that the service said; a duplicate hears what was recorded.
         answered(ended, to_first.await.ok())
     }
+}
+
+/// A service is not told that the run before was in doubt, so it could not find out.
+fn refuse_probing(work: &Work) -> Result<(), Error> {
+    if work.in_doubt == InDoubt::Probe {
+        return Err(Error::invalid(
+            "work behind this layer cannot be probed: use `retry` or `park`, or `Semel::run`; nothing was run",
+        ));
+    }
+    Ok(())
 }
 
 async fn buffered<R>(response: Response<R>) -> Result<Response<Bytes>, Failure>

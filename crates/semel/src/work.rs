@@ -2,7 +2,7 @@
 
 use crate::record::{Claim, InDoubt, Owner};
 use crate::slots::{SlotWait, Slots};
-use crate::store::{Error, LABEL_BYTES_MAX, validate_bytes, validate_lease};
+use crate::store::{Error, LABEL_BYTES_MAX, validate_acts_for, validate_bytes, validate_lease};
 use crate::{Fingerprint, Key, Outcome};
 use bytes::Bytes;
 use std::num::NonZeroU32;
@@ -20,7 +20,8 @@ use std::time::Duration;
 ///     .lease(Duration::from_secs(10))
 ///     .retention(Duration::from_secs(7 * 24 * 3600))
 ///     .in_doubt(InDoubt::Park)
-///     .max_attempts(5)
+///     .max_attempts(9)
+///     .max_in_doubt(5)
 ///     .backoff(Backoff { first: Duration::from_secs(1), max: Duration::from_secs(60) })
 ///     .duplicates(Duplicates::Reject);
 /// assert!(work.validate().is_ok());
@@ -36,6 +37,9 @@ pub struct Work {
     pub(crate) timeout: Duration,
     pub(crate) in_doubt: InDoubt,
     pub(crate) max_attempts: Option<NonZeroU32>,
+    pub(crate) max_in_doubt: Option<NonZeroU32>,
+    pub(crate) park_after: Option<Duration>,
+    pub(crate) margin: Duration,
     pub(crate) backoff: Backoff,
     pub(crate) duplicates: Duplicates,
     pub(crate) completes: Completes,
@@ -101,13 +105,21 @@ pub enum FailureKind {
     Final,
     /// It may or may not have happened: the work's policy decides.
     InDoubt,
+    /// The run before may or may not have had its effect ([`Run::in_doubt`](crate::Run::in_doubt)), and nobody could say;
+    /// this one began nothing. Tried again, and no run more that ended in doubt.
+    StillInDoubt,
+    /// It may or may not have happened, and whatever the policy, a person must look.
+    Park,
 }
+
+/// The default of [`Work::margin`].
+const MARGIN: Duration = Duration::from_secs(10);
 
 // === impl Work ===
 
 impl Work {
     /// Work on the default terms: a lease of 30 s, a timeout of 60 s, remembered for 24 h,
-    /// duplicates wait 5 s, doubt is retried, attempts are not limited.
+    /// duplicates wait 5 s, doubt is retried, nothing is limited. Only who knows the sender knows good limits.
     pub fn new(key: Key, fingerprint: Fingerprint) -> Self {
         Self {
             key,
@@ -117,6 +129,9 @@ impl Work {
             timeout: Duration::from_secs(60),
             in_doubt: InDoubt::Retry,
             max_attempts: None,
+            max_in_doubt: None,
+            park_after: None,
+            margin: MARGIN,
             backoff: Backoff {
                 first: Duration::ZERO,
                 max: Duration::ZERO,
@@ -173,6 +188,27 @@ impl Work {
         }
     }
 
+    /// How many runs may end in doubt (time out, break off, lapse) before the work is parked; zero is no limit. Failures that
+    /// were answered do not count.
+    pub fn max_in_doubt(self, max_in_doubt: u32) -> Self {
+        Self {
+            max_in_doubt: NonZeroU32::new(max_in_doubt),
+            ..self
+        }
+    }
+
+    /// How old the work may get, from its first run on, before one more run that does not succeed parks it, if there were
+    /// [`PARK_AFTER_ATTEMPTS`](crate::protocol::PARK_AFTER_ATTEMPTS) by then; `None` is no limit.
+    pub fn park_after(self, park_after: Option<Duration>) -> Self {
+        Self { park_after, ..self }
+    }
+
+    /// How long an effect may still go on once its run gave it up, as a handler does that was not stopped. Under
+    /// [`InDoubt::Probe`] nobody asks what became of it before that.
+    pub fn margin(self, margin: Duration) -> Self {
+        Self { margin, ..self }
+    }
+
     /// The pause after a retryable failure.
     pub fn backoff(self, backoff: Backoff) -> Self {
         Self { backoff, ..self }
@@ -208,6 +244,7 @@ impl Work {
     /// `Invalid`, naming the term.
     pub fn validate(&self) -> Result<(), Error> {
         validate_lease(self.lease, self.retention)?;
+        validate_acts_for(self.acts_for(), self.retention)?;
         validate_bytes("label", &self.label, LABEL_BYTES_MAX)
     }
 
@@ -220,6 +257,9 @@ impl Work {
             retention: self.retention,
             in_doubt: self.doubt(),
             max_attempts: self.max_attempts,
+            max_in_doubt: self.max_in_doubt,
+            park_after: self.park_after,
+            acts_for: self.acts_for(),
             label: self.label.clone(),
         }
     }
@@ -231,6 +271,15 @@ impl Work {
         match self.completes {
             Completes::Run => self.in_doubt,
             Completes::Handler => InDoubt::Retry,
+        }
+    }
+
+    /// For how long after its grant a run may act, where that matters: its effect begins while the lease lasts, and is given
+    /// up at its timeout.
+    fn acts_for(&self) -> Option<Duration> {
+        match self.doubt() {
+            InDoubt::Probe => Some(self.lease + self.timeout + self.margin),
+            InDoubt::Retry | InDoubt::Park => None,
         }
     }
 
@@ -292,6 +341,18 @@ impl Failure {
     #[must_use]
     pub fn in_doubt(why: impl Into<String>) -> Self {
         Self::with(FailureKind::InDoubt, why)
+    }
+
+    /// It could not be found out whether the run before had its effect; nothing was begun.
+    #[must_use]
+    pub fn still_in_doubt(why: impl Into<String>) -> Self {
+        Self::with(FailureKind::StillInDoubt, why)
+    }
+
+    /// It may or may not have happened, and a person must look.
+    #[must_use]
+    pub fn park(why: impl Into<String>) -> Self {
+        Self::with(FailureKind::Park, why)
     }
 
     fn with(kind: FailureKind, why: impl Into<String>) -> Self {

@@ -34,6 +34,7 @@ impl Store for Unfinished {
             operation,
             Operation::Resolve { .. }
                 | Operation::Redrive(_)
+                | Operation::Park { .. }
                 | Operation::ReleaseByOperator(_)
                 | Operation::Forget(_)
         ) {

@@ -2,6 +2,8 @@
 #![allow(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
 
 mod support;
+#[path = "run/doubt.rs"]
+mod doubt;
 
 use semel::outcome::Body;
 use semel::protocol::{Acted, Ending, Finding, InDoubt, Resolution, State};

@@ -11,6 +11,8 @@
 mod subject;
 #[path = "teeth/fault.rs"]
 mod fault;
+#[path = "teeth/doubt.rs"]
+mod doubt;
 #[path = "teeth/store.rs"]
 mod store;
 

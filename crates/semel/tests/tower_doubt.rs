@@ -9,7 +9,7 @@ use semel::memory::MemoryStore;
 use semel::protocol::InDoubt;
 use semel::tower::{OnceError, OnceLayer, Verdict};
 use semel::work::Work;
-use semel::{Fingerprint, Key, Semel};
+use semel::{Error, Fingerprint, Key, Semel};
 use std::convert::Infallible;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -47,4 +47,27 @@ async fn doubt_is_parked_and_runs_nothing_again() {
     assert_eq!(ask().await.unwrap().status(), 500);
     assert_eq!(ask().await.unwrap_err(), OnceError::Parked);
     assert_eq!(runs.load(Ordering::SeqCst), 1);
+}
+
+#[tokio::test]
+async fn work_to_be_probed_is_refused_before_it_runs() {
+    let once = OnceLayer::new(
+        Semel::new(MemoryStore::new()),
+        |_parts, body| {
+            let work = Work::new(Key::from_bytes([1; 32]), Fingerprint::of(body));
+            Ok(work.in_doubt(InDoubt::Probe))
+        },
+        |_| Verdict::Success,
+    );
+    let service =
+        ServiceBuilder::new()
+            .layer(once)
+            .service_fn(|_: Request<Full<Bytes>>| async move {
+                Ok::<_, Infallible>(Response::new(Full::new(Bytes::from("run unasked"))))
+            });
+    let refused = service
+        .oneshot(Request::new(Full::new(Bytes::new())))
+        .await
+        .unwrap_err();
+    assert!(matches!(refused, OnceError::Store(Error::Invalid(why)) if why.contains("probed")));
 }

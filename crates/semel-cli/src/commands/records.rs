@@ -9,20 +9,24 @@ use semel::store::Cursor;
 use semel_gate::operate::Operator;
 use serde_json::{Value, json};
 
-const LISTED: [Column; 7] = [
+const LISTED: [Column; 8] = [
     ("KEY", "key"),
     ("STATE", "state"),
     ("ATTEMPTS", "attempts"),
+    ("DOUBTS", "doubts"),
     ("FENCE", "fence"),
     ("BORN", "born"),
     ("LEASE UNTIL", "lease_until"),
     ("EXPIRES AT", "expires_at"),
 ];
 
-const SHOWN: [Column; 14] = [
+const SHOWN: [Column; 17] = [
     ("key", "/key"),
     ("state", "/state"),
     ("attempts", "/attempts"),
+    ("doubts", "/doubts"),
+    ("in doubt", "/in_doubt"),
+    ("acts until", "/acts_until"),
     ("fence", "/fence"),
     ("born", "/born"),
     ("lease until", "/lease_until"),

@@ -68,6 +68,9 @@ impl Encode for Record {
     fn encode(&self, out: &mut Vec<u8>) {
         out.push(self.state.number());
         out.extend_from_slice(&self.attempts.to_be_bytes());
+        out.extend_from_slice(&self.doubts.to_be_bytes());
+        out.push(u8::from(self.in_doubt));
+        encode_time(self.acts_until, out);
         out.extend_from_slice(self.fingerprint.as_bytes());
         out.extend_from_slice(&self.born.0.to_be_bytes());
         out.extend_from_slice(&self.fence.0.to_be_bytes());
@@ -99,6 +102,9 @@ fn decode_outline(fields: &mut Fields<'_>) -> Option<Record> {
     Some(Record {
         state: State::from_number(fields.u8()?)?,
         attempts: fields.u32()?,
+        doubts: fields.u32()?,
+        in_doubt: fields.flag()?,
+        acts_until: decode_time(fields)?,
         fingerprint: Fingerprint::from_bytes(fields.array()?),
         born: Fence(fields.u64()?),
         fence: Fence(fields.u64()?),
@@ -108,6 +114,20 @@ fn decode_outline(fields: &mut Fields<'_>) -> Option<Record> {
         result: None,
         label: Bytes::new(),
     })
+}
+
+fn encode_time(time: Option<Time>, out: &mut Vec<u8>) {
+    out.push(u8::from(time.is_some()));
+    if let Some(time) = time {
+        out.extend_from_slice(&time.0.to_be_bytes());
+    }
+}
+
+fn decode_time(fields: &mut Fields<'_>) -> Option<Option<Time>> {
+    if fields.flag()? {
+        return Some(Some(Time(fields.u64()?)));
+    }
+    Some(None)
 }
 
 fn encode_result(result: Option<&Bytes>, out: &mut Vec<u8>) {
@@ -287,6 +307,9 @@ mod tests {
             fingerprint: Fingerprint::of(b"payload"),
             state: State::Succeeded,
             attempts: 3,
+            doubts: 2,
+            in_doubt: true,
+            acts_until: Some(Time(25)),
             born: Fence(10),
             fence: Fence(12),
             owner: Owner([9; 16]),
@@ -307,6 +330,7 @@ mod tests {
         survives(settled());
         survives(Record {
             result: None,
+            acts_until: None,
             state: State::Running,
             ..settled()
         });

@@ -232,14 +232,9 @@ impl Bed {
     /// Claims a key, and does nothing with it: a gate that died.
     pub(crate) async fn claims(&self, key: Key, payload: Fingerprint, lease: Duration) -> Lease {
         let claim = Claim {
-            key,
-            fingerprint: payload,
-            owner: Owner::random(),
             lease,
             retention: Duration::from_secs(3600),
-            in_doubt: InDoubt::Retry,
-            max_attempts: None,
-            label: Bytes::new(),
+            ..Claim::new(key, payload)
         };
         let claimed = self.store.kept().claim(&claim).await.unwrap();
         let Claimed::Granted(lease) = claimed else {
@@ -257,6 +252,7 @@ impl Bed {
             fence: record.fence,
             born: record.born,
             attempt: record.attempts,
+            in_doubt: record.in_doubt,
         };
         let retention = Duration::from_secs(3600);
         let kept = self.store.kept();

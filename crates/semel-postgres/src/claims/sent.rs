@@ -5,12 +5,12 @@ use crate::connections::{Lent, Param};
 use crate::errors::QueryError;
 use crate::statement::Statement;
 use crate::wire::{self, Id, Raw, Span};
-use semel::protocol::{Claim, Claimed, Fence, Lease, State};
+use semel::protocol::{Claim, Claimed, Lease, State};
 use semel::{Error, Key};
 use tokio_postgres::Row;
 
 /// What a claim by itself sends.
-pub(super) struct Params<'a>(Raw<'a>, Raw<'a>, Id, Span, Span, Raw<'a>);
+pub(super) struct Params<'a>(Raw<'a>, Raw<'a>, Id, Span, Span, Option<Span>, Raw<'a>);
 
 /// The same of a group.
 pub(super) struct Columns<'a> {
@@ -19,6 +19,7 @@ pub(super) struct Columns<'a> {
     owners: Vec<Id>,
     leases: Vec<Span>,
     retentions: Vec<Span>,
+    acts_for: Vec<Option<Span>>,
     labels: Vec<Raw<'a>>,
 }
 
@@ -49,18 +50,27 @@ pub(super) fn shown(claim: &Claim, row: &Row) -> Result<Shown, Error> {
 /// Reads a row of `claim_fresh.sql`: key and fence.
 pub(super) fn fresh(claim: &Claim, row: &Row) -> Result<Lease, Error> {
     let fence = wire::fence(row, 1)?;
-    Ok(granted(claim, fence, fence, 1))
+    Ok(Lease {
+        key: claim.key,
+        owner: claim.owner,
+        fence,
+        born: fence,
+        attempt: 1,
+        in_doubt: false,
+    })
 }
 
-/// Reads a row of `takeover.sql`: key, fence, born, attempts, state.
+/// Reads a row of `takeover.sql`: key, fence, born, attempts, state, in_doubt.
 pub(super) fn taken_over(claim: &Claim, row: &Row) -> Result<Claimed, Error> {
     match wire::state(row, 4)? {
-        State::Running => Ok(Claimed::Granted(granted(
-            claim,
-            wire::fence(row, 1)?,
-            wire::fence(row, 2)?,
-            wire::attempts(row, 3)?,
-        ))),
+        State::Running => Ok(Claimed::Granted(Lease {
+            key: claim.key,
+            owner: claim.owner,
+            fence: wire::fence(row, 1)?,
+            born: wire::fence(row, 2)?,
+            attempt: wire::count(row, 3)?,
+            in_doubt: wire::get(row, 5)?,
+        })),
         State::Parked => Ok(Claimed::Parked),
         State::Succeeded | State::Failed | State::Waiting => {
             Err(Error::bug("a claim settled a record"))
@@ -76,16 +86,6 @@ pub(super) fn find(group: &[Asker], row: &Row) -> Result<usize, Error> {
         .map_err(|_| Error::bug("PostgreSQL answered for a key that was not asked for"))
 }
 
-const fn granted(claim: &Claim, fence: Fence, born: Fence, attempt: u32) -> Lease {
-    Lease {
-        key: claim.key,
-        owner: claim.owner,
-        fence,
-        born,
-        attempt,
-    }
-}
-
 // === impl Params ===
 
 impl<'a> Params<'a> {
@@ -96,12 +96,15 @@ impl<'a> Params<'a> {
             Id(claim.owner),
             Span(claim.lease),
             Span(claim.retention),
+            claim.acts_for.map(Span),
             Raw(&claim.label),
         )
     }
 
-    pub(super) fn all(&self) -> [Param<'_>; 6] {
-        [&self.0, &self.1, &self.2, &self.3, &self.4, &self.5]
+    pub(super) fn all(&self) -> [Param<'_>; 7] {
+        [
+            &self.0, &self.1, &self.2, &self.3, &self.4, &self.5, &self.6,
+        ]
     }
 }
 
@@ -116,17 +119,19 @@ impl<'a> Columns<'a> {
             owners: all().map(|c| Id(c.owner)).collect(),
             leases: all().map(|c| Span(c.lease)).collect(),
             retentions: all().map(|c| Span(c.retention)).collect(),
+            acts_for: all().map(|c| c.acts_for.map(Span)).collect(),
             labels: all().map(|c| Raw(&c.label)).collect(),
         }
     }
 
-    pub(super) fn all(&self) -> [Param<'_>; 6] {
+    pub(super) fn all(&self) -> [Param<'_>; 7] {
         [
             &self.keys,
             &self.fingerprints,
             &self.owners,
             &self.leases,
             &self.retentions,
+            &self.acts_for,
             &self.labels,
         ]
     }

@@ -1,8 +1,8 @@
--- $1 key  $2 fp  $3 owner  $4 lease  $5 retention.  Grants an absent key; shows the record of any other, without a lock and without
+-- $1 key  $2 fp  $3 owner  $4 lease  $5 retention  $6 acts_for or NULL.  Grants an absent key; shows the record of any other, without a lock and without
 -- a write. No row: a claim of the same key was in flight and has committed since, so claim again with the same owner.
 WITH seen AS MATERIALIZED (
   SELECT r.fence, r.born, r.attempts, r.state, r.owner, GREATEST(r.lease_until, n.lease_until) AS lease_until,
-         GREATEST(r.expires_at, n.expires_at) AS expires_at, r.fp, r.result
+         GREATEST(r.expires_at, n.expires_at) AS expires_at, r.fp, r.result, r.doubts, r.in_doubt, r.acts_until
     FROM semel.rec r
     LEFT JOIN LATERAL (                 -- looked for only where it can change the answer
       SELECT CASE WHEN r.state = 1 THEN n.lease_until END AS lease_until, n.expires_at
@@ -10,15 +10,17 @@ WITH seen AS MATERIALIZED (
        WHERE (r.state = 1 OR r.expires_at <= clock_timestamp()) AND n.key = r.key AND n.fence = r.fence OFFSET 0) n ON true
    WHERE r.key = $1::bytea
 ), win AS (
-  INSERT INTO semel.rec AS t (key, fp, state, attempts, born, fence, owner, lease_until, expires_at)
+  INSERT INTO semel.rec AS t (key, fp, state, attempts, born, fence, owner, lease_until, expires_at, acts_until)
   SELECT $1::bytea, $2::bytea, 1, 1, (extract(epoch FROM now()) * 1000000)::bigint, (extract(epoch FROM now()) * 1000000)::bigint,
-         $3::uuid, now() + $4::interval, now() + $4::interval + $5::interval
+         $3::uuid, now() + $4::interval, now() + $4::interval + $5::interval, now() + $6::interval
     FROM /* local settings */ (VALUES (1)) AS one
    WHERE NOT EXISTS (SELECT 1 FROM seen)
   ON CONFLICT (key) DO NOTHING          -- may wait for a claim in flight: lock_timeout bounds it
   RETURNING t.key, t.fence
 ) /* label */
 SELECT key, fence, fence AS born, 1 AS attempts, 1::smallint AS state, NULL::uuid AS owner, NULL::timestamptz AS lease_until,
-       NULL::timestamptz AS expires_at, NULL::bytea AS fp, NULL::bytea AS result, NULL::timestamptz AS now FROM win
+       NULL::timestamptz AS expires_at, NULL::bytea AS fp, NULL::bytea AS result, NULL::timestamptz AS now,
+       0 AS doubts, false AS in_doubt, NULL::timestamptz AS acts_until FROM win
 UNION ALL
-SELECT $1::bytea, fence, born, attempts, state, owner, lease_until, expires_at, fp, result, clock_timestamp() FROM seen
+SELECT $1::bytea, fence, born, attempts, state, owner, lease_until, expires_at, fp, result, clock_timestamp(),
+       doubts, in_doubt, acts_until FROM seen

@@ -99,7 +99,8 @@ fn completion(operation: &Operation) -> Result<(&Lease, &Bytes, Duration), Query
 
 async fn fail(group: &[&Operation], lent: &Lent<'_>) -> Rows {
     let mut leases = Leases::default();
-    let (mut kinds, mut park, mut max) = (vec![], vec![], vec![]);
+    let (mut kinds, mut policies) = (vec![], vec![]);
+    let (mut attempts, mut doubts, mut ages) = (vec![], vec![], vec![]);
     let (mut delays, mut retentions, mut results) = (vec![], vec![], vec![]);
     for operation in group {
         let Operation::Fail { lease, how } = operation else {
@@ -108,20 +109,24 @@ async fn fail(group: &[&Operation], lent: &Lent<'_>) -> Rows {
         let (kind, delay) = kind(how.kind);
         leases.push(lease);
         kinds.push(kind);
-        park.push(wire::parks(how.in_doubt));
-        max.push(wire::max_attempts_out(how.max_attempts));
+        policies.push(wire::policy(how.in_doubt));
+        attempts.push(wire::limit_out(how.max_attempts));
+        doubts.push(wire::limit_out(how.max_in_doubt));
+        ages.push(wire::age_out(how.park_after));
         delays.push(delay);
         retentions.push(Span(how.retention));
         results.push(Raw(&how.result));
     }
     let [keys, fences, owners] = leases.params();
-    let params: [Param<'_>; 9] = [
+    let params: [Param<'_>; 11] = [
         keys,
         fences,
         owners,
         &kinds,
-        &park,
-        &max,
+        &policies,
+        &attempts,
+        &doubts,
+        &ages,
         &delays,
         &retentions,
         &results,
@@ -135,6 +140,7 @@ const fn kind(kind: FailKind) -> (i32, Span) {
         FailKind::Final => (1, Span(Duration::ZERO)),
         FailKind::Retryable { delay } => (2, Span(delay)),
         FailKind::InDoubt { delay } => (3, Span(delay)),
+        FailKind::StillInDoubt { delay } => (4, Span(delay)),
     }
 }
 

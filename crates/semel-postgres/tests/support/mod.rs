@@ -179,6 +179,10 @@ pub(crate) async fn age(sql: &Client, by: Duration) {
         "UPDATE semel.letter SET expires_at = expires_at - interval '{} us' WHERE expires_at IS NOT NULL",
         by.as_micros()
     );
-    let all = older("rec") + &older("renewal") + &tombstones;
+    let acts = format!(
+        "UPDATE semel.rec SET acts_until = acts_until - interval '{} us' WHERE acts_until IS NOT NULL;",
+        by.as_micros()
+    );
+    let all = older("rec") + &acts + &older("renewal") + &tombstones;
     sql.batch_execute(&all).await.unwrap();
 }

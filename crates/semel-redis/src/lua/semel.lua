@@ -1,14 +1,16 @@
 #!lua name=semel_VERSION
 -- KEYS[1] = "<prefix>:{<64 hex>}" the record, KEYS[2] = "<prefix>:{<64 hex>}:s" its steps: one hash tag, one slot.
--- Record: st state, fp, f fence, b born, o owner, l lease end, x expiry, a attempts, r result, lb born ':' label. fp and o are raw bytes.
+-- Record: st state, fp, f fence, b born, o owner, l lease end, x expiry, a attempts, r result, lb born ':' label,
+-- d runs that ended in doubt, q '1' when the last one did, u until when it may act: absent is 0, no, and not said. fp and o are raw bytes.
 -- Times are µs of the store clock (< 2^53 until 2255), durations are µs.
 -- Answers use the words of the protocol. A script is atomic, so the second look of complete, fail, release and renew is part of it.
 local function now() local t=redis.call('TIME'); return t[1]*1000000+t[2] end
 local function f(n) return string.format('%.0f',n) end
 local states={['1']=true,['2']=true,['3']=true,['4']=true,['5']=true}
-local function get(k) local v=redis.call('HMGET',k,'st','fp','f','b','o','l','x','a','r')
-  local c={st=v[1],fp=v[2],f=v[3],b=v[4],o=v[5],l=tonumber(v[6]),x=tonumber(v[7]),a=tonumber(v[8]),r=v[9]}
-  if c.st and not (states[c.st] and c.fp and c.f and c.b and c.o and c.l and c.x and c.a) then error({err='CORRUPT the record lacks a field or has no known state'}) end
+local function get(k) local v=redis.call('HMGET',k,'st','fp','f','b','o','l','x','a','r','d','q','u')
+  local c={st=v[1],fp=v[2],f=v[3],b=v[4],o=v[5],l=tonumber(v[6]),x=tonumber(v[7]),a=tonumber(v[8]),r=v[9],
+    d=tonumber(v[10] or 0),q=v[11]=='1',u=tonumber(v[12])}
+  if c.st and not (states[c.st] and c.fp and c.f and c.b and c.o and c.l and c.x and c.a and c.d) then error({err='CORRUPT the record lacks a field or has no known state'}) end
   return c
 end
 local function keep(K,st,x)                     -- physical expiry 60 s after the logical one, steps with their record; parked has no end
@@ -17,7 +19,19 @@ local function keep(K,st,x)                     -- physical expiry 60 s after th
 end
 local function live(c,n) return c.st and (c.st=='5' or c.x>n) end     -- never trust lazy expiry
 local function left(c,n) return f(math.max(c.x-n,0)) end              -- what is left of retention
-local function below(a,max) return max==nil or max==0 or a<max end    -- max 0: no limit
+local function doubt(K,c,d,q,u)                 -- writes what is known of the last run's effect, where that has changed
+  if d~=c.d then redis.call('HSET',K[1],'d',f(d)) end
+  if q~=c.q then redis.call('HSET',K[1],'q',q and '1' or '0') end
+  if u~=c.u then if u then redis.call('HSET',K[1],'u',f(u)) else redis.call('HDEL',K[1],'u') end end
+end
+local function over(c,d,q,n,runs,doubts,age)    -- whether a limit is reached: 0 is none, and so is an empty age
+  runs,doubts,age=tonumber(runs),tonumber(doubts),tonumber(age)
+  return (runs>0 and c.a>=runs) or (q and doubts>0 and d>=doubts) or (age and c.a>=5 and math.max(n-tonumber(c.b),0)>=age)
+end
+local function claimable(c,probe)               -- when somebody else may run it
+  if probe and c.u and (c.q or c.st=='1') then return math.max(c.l,c.u) end
+  return c.l
+end
 local function bump(c,n) return math.max(n,tonumber(c.f)+1) end
 local function unchanged(c,n,fence,owner,mine)  -- nothing applied: what became of this run
   if c.st and c.f==fence and c.o==owner then
@@ -28,17 +42,23 @@ local function unchanged(c,n,fence,owner,mine)  -- nothing applied: what became 
   return {'stale'}
 end
 local function held(c,fence,owner) return c.st and c.f==fence and c.o==owner and (c.st=='1' or c.st=='5') end
-local function claim(K,A)                       -- fp owner lease ttl park max_attempts label
-  local fp,owner,lease,ttl,park,max=A[1],A[2],tonumber(A[3]),tonumber(A[4]),A[5]=='1',tonumber(A[6])
-  local n,c=now(),get(K[1]); local old=live(c,n)
+local function claim(K,A)                       -- fp owner lease ttl in_doubt(0 retry, 1 park, 2 probe) max_attempts max_in_doubt park_after acts_for label
+  local fp,owner,lease,ttl,acts=A[1],A[2],tonumber(A[3]),tonumber(A[4]),tonumber(A[9])
+  local n,c=now(),get(K[1]); local old=live(c,n); local d,q=0,false
   if old then
     if c.fp~=fp then return {'mismatched',c.f} end
     if c.st=='2' or c.st=='3' then return {'replayed',c.f,c.st,left(c,n),c.r or ''} end
     if c.st=='5' then return {'parked',c.f} end
-    if c.st=='1' and c.l>n and c.o==owner then return {'granted',c.f,f(c.l),f(c.a),c.b} end   -- my earlier answer was lost
-    if c.l>n then return {c.st=='1' and 'busy' or 'not_yet',c.f,f(c.l-n)} end
-    if c.st=='1' and (park or not below(c.a,max)) then
-      redis.call('HSET',K[1],'st','5','x',f(math.max(c.x,n+lease+ttl))); keep(K,'5'); return {'parked',c.f}
+    if c.st=='1' and c.l>n and c.o==owner then return {'granted',c.f,f(c.l),f(c.a),c.b,c.q and '1' or '0'} end   -- my earlier answer was lost
+    if c.st=='1' and c.l>n then return {'busy',c.f,f(c.l-n)} end
+    local at=claimable(c,A[5]=='2')
+    if at>n then return {c.st=='1' and 'busy' or 'not_yet',c.f,f(at-n)} end
+    d,q=c.d,c.q
+    if c.st=='1' then
+      d,q=d+1,true                              -- found lapsed
+      if A[5]=='1' or over(c,d,q,n,A[6],A[7],A[8]) then
+        redis.call('HSET',K[1],'st','5','x',f(math.max(c.x,n+lease+ttl))); doubt(K,c,d,q,c.u); keep(K,'5'); return {'parked',c.f}
+      end
     end
   else redis.call('DEL',K[2]); if c.f then redis.call('HDEL',K[1],'lb') end end    -- a new incarnation starts without steps and label
   local fence=n; if c.f then fence=bump(c,n) end
@@ -46,8 +66,8 @@ local function claim(K,A)                       -- fp owner lease ttl park max_a
   local a=old and c.a+1 or 1; local b=old and c.b or f(fence)
   redis.call('HSET',K[1],'st','1','fp',fp,'f',f(fence),'b',b,'o',owner,'l',f(n+lease),'x',f(x),'a',f(a))
   if c.r then redis.call('HDEL',K[1],'r') end
-  if not old and A[7]~='' then redis.call('HSET',K[1],'lb',b..':'..A[7]) end
-  keep(K,'1',x); return {'granted',f(fence),f(n+lease),f(a),b}
+  if not old and A[10]~='' then redis.call('HSET',K[1],'lb',b..':'..A[10]) end
+  doubt(K,c,d,q,acts and n+acts); keep(K,'1',x); return {'granted',f(fence),f(n+lease),f(a),b,q and '1' or '0'}
 end
 local function settle(K,c,st,n,delay,ttl,result)
   local l=n+delay; local x=math.max(c.x,l+ttl)
@@ -57,12 +77,14 @@ local function complete(K,A)                    -- owner fence ttl result
   local n,c=now(),get(K[1]); if not held(c,A[2],A[1]) then return unchanged(c,n,A[2],A[1],{['2']=true}) end
   return settle(K,c,'2',n,0,tonumber(A[3]),A[4])
 end
-local function fail(K,A)                        -- owner fence kind(1 final, 2 retryable, 3 in doubt) park max_attempts delay ttl result
+local function fail(K,A)                        -- owner fence kind(1 final, 2 retryable, 3 in doubt, 4 still in doubt) in_doubt max_attempts max_in_doubt park_after delay ttl result
   local n,c=now(),get(K[1]); local kind=A[3]
   if not held(c,A[2],A[1]) then return unchanged(c,n,A[2],A[1],kind=='1' and {['3']=true} or {['4']=true}) end
-  local st
-  if kind=='1' then st='3' elseif kind=='3' and A[4]=='1' then st='5' elseif below(c.a,tonumber(A[5])) then st='4' else st='5' end
-  return settle(K,c,st,n,kind=='1' and 0 or tonumber(A[6]),tonumber(A[7]),A[8])
+  local st,d,q,u='4',c.d,c.q,c.u
+  if kind=='3' then q=true; if c.st=='1' then d=d+1 end       -- one that is parked was counted when it got there
+  elseif kind=='4' then u=nil else q=false end
+  if kind=='1' then st='3' elseif (kind=='3' and A[4]=='1') or over(c,d,q,n,A[5],A[6],A[7]) then st='5' end
+  doubt(K,c,d,q,u); return settle(K,c,st,n,kind=='1' and 0 or tonumber(A[8]),tonumber(A[9]),A[10])
 end
 local function wait_now(K,c,n,fence,a)          -- -> waiting, claimable at once, with the retention it had
   local x=math.max(c.x,n+(c.x-c.l))
@@ -71,7 +93,7 @@ end
 local function release(K,A)                     -- owner fence     (only when nothing was sent)
   local n,c=now(),get(K[1]); if not held(c,A[2],A[1]) then return unchanged(c,n,A[2],A[1],{['4']=true}) end
   if c.r then redis.call('HDEL',K[1],'r') end
-  return wait_now(K,c,n,c.f,math.max(c.a-1,0))
+  doubt(K,c,c.d,c.q,nil); return wait_now(K,c,n,c.f,math.max(c.a-1,0))
 end
 local function renew(K,A)                       -- owner fence lease ttl
   local n,c=now(),get(K[1]); if c.st~='1' or c.f~=A[2] or c.o~=A[1] then return unchanged(c,n,A[2],A[1],{}) end
@@ -83,7 +105,7 @@ local function label(K,c)                       -- with its born, because a libr
 end
 local function look(K,A)                        -- A[1]=='0': without the result and the label
   local n,c=now(),get(K[1]); if not live(c,n) then return {'absent'} end
-  return {c.st,c.f,c.o,f(c.a),c.b,f(c.l),f(c.x),c.fp,A[1]~='0' and c.r,A[1]~='0' and label(K,c)}
+  return {c.st,c.f,c.o,f(c.a),c.b,f(c.l),f(c.x),c.fp,f(c.d),c.q and '1' or '0',c.u and f(c.u) or '',A[1]~='0' and c.r,A[1]~='0' and label(K,c)}
 end
 -- steps: field = name, value = state(1|2) fence ':' result
 local function step(K,A)                        -- owner fence name -> record, step state, step fence, step result | nil
@@ -115,12 +137,20 @@ local function redrive(K,A)
 end
 local function release_by_operator(K,A)
   local n,c=now(),get(K[1]); if not live(c,n) or (c.st~='1' and c.st~='4') then return {'gone',live(c,n) and c.st or '0'} end
-  return wait_now(K,c,n,f(bump(c,n)),c.a)
+  doubt(K,c,c.d,c.q or c.st=='1',c.u); return wait_now(K,c,n,f(bump(c,n)),c.a)
+end
+local function park(K,A)                        -- fence idle: a keeper's, of what nobody claims
+  local n,c=now(),get(K[1]); local old=live(c,n)
+  if not old or c.f~=A[1] or (c.st~='1' and c.st~='4') then return {'gone',old and c.st or '0'} end
+  if c.l+tonumber(A[2])>n then return {'refused'} end
+  if c.st=='1' then doubt(K,c,c.d+1,true,c.u) end
+  redis.call('HSET',K[1],'st','5'); keep(K,'5'); return {'applied','5'}
 end
 local function resolve(K,A)                     -- decision(2|3|4) result fence or '': that very run, parked or lapsed
   local n,c=now(),get(K[1]); local old,one=live(c,n),A[3]~=''
   if not old or (one and c.f~=A[3]) or (c.st~='5' and not (one and c.st=='1')) then return {'gone',old and c.st or '0'} end
   if c.st=='1' and c.l>n then return {'refused'} end
+  doubt(K,c,c.d,false,c.u)
   local fence=f(bump(c,n)); if A[1]=='4' then return wait_now(K,c,n,fence,c.a) end
   if A[1]~='2' and A[1]~='3' then return redis.error_reply('ERR decision') end
   redis.call('HSET',K[1],'f',fence); return settle(K,c,A[1],n,0,c.x-c.l,A[2])
@@ -196,6 +226,7 @@ register('step_begin',step_begin)
 register('step_restart',step_restart,'allow-oom')
 register('step_complete',step_complete,'allow-oom')
 register('redrive',redrive,'allow-oom')
+register('park',park,'allow-oom')
 register('release_by_operator',release_by_operator,'allow-oom')
 register('resolve',resolve,'allow-oom')
 register('forget',forget,'allow-oom')

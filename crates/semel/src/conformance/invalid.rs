@@ -14,6 +14,7 @@ use std::time::Duration;
 behaviours![
     BEHAVIOURS:
     a_wrong_lease_or_retention_is_invalid,
+    a_run_that_may_outlive_its_record_is_invalid,
     renewal_with_a_wrong_lease_is_invalid,
     a_wrong_name_is_invalid,
     a_strange_list_cursor_is_refused_or_harmless,
@@ -45,6 +46,17 @@ async fn a_wrong_lease_or_retention_is_invalid(stage: &Stage<'_>) -> Judged {
         piece.is_absent().await?;
     }
     Ok(())
+}
+
+async fn a_run_that_may_outlive_its_record_is_invalid(stage: &Stage<'_>) -> Judged {
+    let piece = stage.piece();
+    let claim = Claim {
+        acts_for: Some(RETENTION + Duration::from_millis(1)),
+        ..piece.claim()
+    };
+    let answered = stage.store.claim(&claim).await;
+    invalid("claim of a run that acts for long", "act", &answered)?;
+    piece.is_absent().await
 }
 
 async fn renewal_with_a_wrong_lease_is_invalid(stage: &Stage<'_>) -> Judged {

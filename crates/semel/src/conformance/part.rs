@@ -2,7 +2,7 @@
 
 use super::behaviour::Behaviour;
 use super::{Subject, claim, incarnation, invalid, label, lease, letter, list, operator, outcome};
-use super::{park, race, retention, stale, step, tombstone};
+use super::{keeper, limit, park, probe, race, retention, stale, step, tombstone};
 
 /// A part of the suite.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -17,10 +17,16 @@ pub enum SuitePart {
     Stale,
     /// Work that a person must look at.
     Park,
+    /// How often work is repeated before a person must look.
+    Limit,
+    /// Runs that find out what became of the one before.
+    Probe,
     /// Named parts of a run.
     Step,
     /// What operators do to records.
     Operator,
+    /// What keepers do to records.
+    Keeper,
     /// How long is remembered.
     Retention,
     /// How one incarnation of a key ends and the next begins.
@@ -51,14 +57,17 @@ enum Needs {
 
 impl SuitePart {
     /// All parts, in the order in which [`suite`](super::suite) judges them.
-    pub const ALL: [Self; 15] = [
+    pub const ALL: [Self; 18] = [
         Self::Claim,
         Self::Lease,
         Self::Outcome,
         Self::Stale,
         Self::Park,
+        Self::Limit,
+        Self::Probe,
         Self::Step,
         Self::Operator,
+        Self::Keeper,
         Self::Retention,
         Self::Incarnation,
         Self::Label,
@@ -78,8 +87,11 @@ impl SuitePart {
             Self::Outcome => "outcome",
             Self::Stale => "stale",
             Self::Park => "park",
+            Self::Limit => "limit",
+            Self::Probe => "probe",
             Self::Step => "step",
             Self::Operator => "operator",
+            Self::Keeper => "keeper",
             Self::Retention => "retention",
             Self::Incarnation => "incarnation",
             Self::Label => "label",
@@ -116,8 +128,11 @@ impl SuitePart {
             ],
             Self::Stale => vec![(Nothing, stale::BEHAVIOURS)],
             Self::Park => vec![(Nothing, park::BEHAVIOURS)],
+            Self::Limit => vec![(Nothing, limit::BEHAVIOURS)],
+            Self::Probe => vec![(Nothing, probe::BEHAVIOURS), (Operators, probe::OPERATORS)],
             Self::Step => vec![(Nothing, step::BEHAVIOURS), (Operators, step::OPERATORS)],
             Self::Operator => vec![(Operators, operator::BEHAVIOURS)],
+            Self::Keeper => vec![(Operators, keeper::OPERATORS)],
             Self::Retention => vec![
                 (Nothing, retention::BEHAVIOURS),
                 (Operators, retention::OPERATORS),

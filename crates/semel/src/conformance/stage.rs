@@ -70,7 +70,7 @@ pub(super) struct Stage<'a> {
 
 /// One piece of work under a key that nobody else uses.
 pub(super) struct Piece {
-    store: Arc<dyn Store>,
+    pub(super) store: Arc<dyn Store>,
     pub(super) key: Key,
     pub(super) fingerprint: Fingerprint,
 }
@@ -277,12 +277,14 @@ pub(super) const fn retryable() -> FailKind {
     FailKind::Retryable { delay: DELAY }
 }
 
-/// A failure without a limit of attempts.
+/// A failure without limits.
 pub(super) fn failing(kind: FailKind) -> Fail {
     Fail {
         kind,
         in_doubt: InDoubt::Retry,
         max_attempts: None,
+        max_in_doubt: None,
+        park_after: None,
         retention: RETENTION,
         result: Bytes::from_static(WHY),
     }

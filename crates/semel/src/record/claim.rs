@@ -1,6 +1,6 @@
 //! Claiming: who may run.
 
-use super::{Decision, Fence, Lease, Owner, Record, Settled, State, below, look};
+use super::{Decision, Fence, Lease, Limits, Owner, Record, Settled, State, look};
 use crate::clock::Time;
 use crate::{Fingerprint, Key};
 use bytes::Bytes;
@@ -24,6 +24,13 @@ pub struct Claim {
     pub in_doubt: InDoubt,
     /// How many runs before the work is parked; `None` is no limit.
     pub max_attempts: Option<NonZeroU32>,
+    /// How many runs may end in doubt before the work is parked; `None` is no limit.
+    pub max_in_doubt: Option<NonZeroU32>,
+    /// How old the work may get before it is parked, after [`PARK_AFTER_ATTEMPTS`](super::PARK_AFTER_ATTEMPTS) runs;
+    /// `None` is no limit.
+    pub park_after: Option<Duration>,
+    /// For how long after the grant the run may act, its lease aside; [`InDoubt::Probe`] grants no other run before that.
+    pub acts_for: Option<Duration>,
     /// What the work is about, for people; empty is none. Kept if this claim begins an incarnation, and part of no
     /// decision.
     pub label: Bytes,
@@ -37,9 +44,9 @@ pub enum Claimed {
     Granted(Lease),
     /// It was settled earlier: here is what was recorded.
     Replayed(Settled),
-    /// Somebody is running it, until then at the latest.
+    /// Somebody is running it, or may still act, until then at the latest.
     Busy {
-        /// What is left of the other's lease.
+        /// What is left of the other's lease, or of its time to act.
         retry_after: Duration,
     },
     /// It failed, and its next run is not due yet.
@@ -61,6 +68,9 @@ pub enum InDoubt {
     Retry,
     /// Stop, and let a person decide: at most one effect.
     Park,
+    /// Once that run can no longer act, grant another, which is told so ([`Lease::in_doubt`]) and must find out what
+    /// happened before it does anything: exactly one effect, if finding out is reliable.
+    Probe,
 }
 
 /// Asks to run: granted to whoever finds the key absent, waiting and due, or lapsed.
@@ -74,21 +84,35 @@ pub(super) fn claim(record: Option<&Record>, claim: &Claim, now: Time) -> Decisi
     if let Some(settled) = old.settled(now) {
         return Decision::unchanged(Claimed::Replayed(settled));
     }
-    let retry_after = old.lease_until.since(now);
-    let due = old.lease_until <= now;
+    let lapsed = old.lease_until <= now;
+    let claimable_at = old.claimable_at(claim);
+    let claimable = claimable_at <= now;
     match old.state {
         State::Parked => Decision::unchanged(Claimed::Parked),
-        State::Waiting if !due => Decision::unchanged(Claimed::NotYet { retry_after }),
         // The answer to this very claim was lost, and it is made again.
-        State::Running if !due && old.owner == claim.owner => {
+        State::Running if !lapsed && old.owner == claim.owner => {
             Decision::unchanged(Claimed::Granted(old.lease(claim)))
         }
-        State::Running if !due => Decision::unchanged(Claimed::Busy { retry_after }),
-        State::Running if lapse_parks(old, claim) => park(old, claim, now),
-        State::Running | State::Waiting | State::Succeeded | State::Failed => {
-            grant(record, Some(old), claim, now)
-        }
+        State::Running if !lapsed => Decision::unchanged(Claimed::Busy {
+            retry_after: old.lease_until.since(now),
+        }),
+        State::Running if !claimable => Decision::unchanged(Claimed::Busy {
+            retry_after: claimable_at.since(now),
+        }),
+        State::Running => take_over(old.in_one_more_doubt(), claim, now),
+        State::Waiting if !claimable => Decision::unchanged(Claimed::NotYet {
+            retry_after: claimable_at.since(now),
+        }),
+        State::Waiting | State::Succeeded | State::Failed => grant(record, Some(old), claim, now),
     }
+}
+
+/// Finds a run lapsed: parks it, or grants another.
+fn take_over(lapsed: Record, claim: &Claim, now: Time) -> Decision<Claimed> {
+    if claim.in_doubt == InDoubt::Park || Limits::of_claim(claim).are_reached(&lapsed, now) {
+        return park(lapsed, claim, now);
+    }
+    grant(Some(&lapsed), Some(&lapsed), claim, now)
 }
 
 /// Grants the claim. `old` is the record when it is neither absent nor expired.
@@ -104,6 +128,9 @@ fn grant(
         fingerprint: claim.fingerprint,
         state: State::Running,
         attempts: old.map_or(0, |old| old.attempts) + 1,
+        doubts: old.map_or(0, |old| old.doubts),
+        in_doubt: old.is_some_and(|old| old.in_doubt),
+        acts_until: claim.acts_for.map(|acts_for| now.plus(acts_for)),
         born: old.map_or(fence, |old| old.born),
         fence,
         owner: claim.owner,
@@ -121,26 +148,22 @@ fn grant(
 }
 
 /// Parks a lapsed run. Its fence and owner stay: its own late word still counts.
-fn park(old: &Record, claim: &Claim, now: Time) -> Decision<Claimed> {
+fn park(lapsed: Record, claim: &Claim, now: Time) -> Decision<Claimed> {
     let end = now.plus(claim.lease).plus(claim.retention);
     let write = Record {
         state: State::Parked,
-        expires_at: old.expires_at.max(end),
+        expires_at: lapsed.expires_at.max(end),
         result: None,
-        ..old.clone()
+        ..lapsed
     };
     Decision::written(write, Claimed::Parked)
-}
-
-fn lapse_parks(old: &Record, claim: &Claim) -> bool {
-    claim.in_doubt == InDoubt::Park || !below(old.attempts, claim.max_attempts)
 }
 
 // === impl Claim ===
 
 impl Claim {
-    /// A claim by a new owner, on the default terms: a lease of 30 s, remembered for 24 h, doubt is retried, attempts are
-    /// not limited, without a label.
+    /// A claim by a new owner, on the default terms: a lease of 30 s, remembered for 24 h, doubt is retried, nothing is
+    /// limited, without a label.
     #[must_use]
     pub fn new(key: Key, fingerprint: Fingerprint) -> Self {
         Self {
@@ -151,6 +174,9 @@ impl Claim {
             retention: Duration::from_secs(24 * 60 * 60),
             in_doubt: InDoubt::Retry,
             max_attempts: None,
+            max_in_doubt: None,
+            park_after: None,
+            acts_for: None,
             label: Bytes::new(),
         }
     }
@@ -166,6 +192,18 @@ impl Record {
             fence: self.fence,
             born: self.born,
             attempt: self.attempts,
+            in_doubt: self.in_doubt,
+        }
+    }
+
+    /// When somebody else may run it: its lease or its pause is over, and for a claim that probes, its run acts no more if
+    /// that is in doubt.
+    fn claimable_at(&self, claim: &Claim) -> Time {
+        match self.acts_until {
+            Some(acts_until) if claim.in_doubt == InDoubt::Probe && self.ended_in_doubt() => {
+                self.lease_until.max(acts_until)
+            }
+            Some(_) | None => self.lease_until,
         }
     }
 }

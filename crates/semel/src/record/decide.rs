@@ -6,7 +6,6 @@
 use super::{Answer, Fence, Operation, Record, State, StepRecord};
 use super::{claim, hold, operator, step};
 use crate::clock::Time;
-use std::num::NonZeroU32;
 
 /// What an operation does to the record of a key and to a step of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -73,6 +72,9 @@ pub fn decide(
         }
         Operation::Resolve { how, .. } => operator::resolve(record, how, now).map(Answer::Acted),
         Operation::Redrive(_) => operator::redrive(record, now).map(Answer::Acted),
+        Operation::Park { fence, idle, .. } => {
+            operator::park(record, *fence, *idle, now).map(Answer::Acted)
+        }
         Operation::ReleaseByOperator(_) => operator::release(record, now).map(Answer::Acted),
         Operation::Forget(_) => operator::forget(record, now).map(Answer::Acted),
         Operation::Ready => Decision::unchanged(Answer::Ready),
@@ -83,11 +85,6 @@ pub fn decide(
 #[must_use]
 pub fn look(record: Option<&Record>, now: Time) -> Option<&Record> {
     record.filter(|record| !record.expired(now))
-}
-
-/// Whether one more run is allowed.
-pub(super) fn below(attempts: u32, max: Option<NonZeroU32>) -> bool {
-    max.is_none_or(|max| attempts < max.get())
 }
 
 /// The record as waiting and due, with the retention it had.
@@ -149,6 +146,15 @@ impl<A> Decision<A> {
 // === impl Record ===
 
 impl Record {
+    /// The same once its run has ended in doubt: failed so, or is found lapsed.
+    pub(super) fn in_one_more_doubt(&self) -> Self {
+        Self {
+            doubts: self.doubts + 1,
+            in_doubt: true,
+            ..self.clone()
+        }
+    }
+
     /// Above every fence this key ever had.
     pub(super) fn next_fence(&self, now: Time) -> Fence {
         Fence(now.0.max(self.fence.0 + 1))

@@ -1,6 +1,6 @@
 //! What a run may say while it holds its lease: renew, complete, fail, release.
 
-use super::{Decision, InDoubt, Lease, Record, State, below, waiting_now};
+use super::{Decision, InDoubt, Lease, Limits, Record, State, waiting_now};
 use crate::clock::Time;
 use bytes::Bytes;
 use std::num::NonZeroU32;
@@ -51,6 +51,11 @@ pub struct Fail {
     pub in_doubt: InDoubt,
     /// How many runs before the work is parked; `None` is no limit.
     pub max_attempts: Option<NonZeroU32>,
+    /// How many runs may end in doubt before the work is parked; `None` is no limit.
+    pub max_in_doubt: Option<NonZeroU32>,
+    /// How old the work may get before it is parked, after [`PARK_AFTER_ATTEMPTS`](super::PARK_AFTER_ATTEMPTS) runs;
+    /// `None` is no limit.
+    pub park_after: Option<Duration>,
     /// How long the record is remembered.
     pub retention: Duration,
     /// What is kept of the failure, encoded as [`Outcome`](crate::Outcome) says.
@@ -69,6 +74,12 @@ pub enum FailKind {
     },
     /// The effect may or may not have happened: parked, or tried again, by the policy.
     InDoubt {
+        /// The pause before the next run, if there is one.
+        delay: Duration,
+    },
+    /// This run began nothing, because it could not find out whether the one before it had its effect: as much in doubt as
+    /// before, and no run more that ended so.
+    StillInDoubt {
         /// The pause before the next run, if there is one.
         delay: Duration,
     },
@@ -131,24 +142,24 @@ pub(super) fn fail(
         };
         return Decision::unchanged(not_held(record, lease, Some(mine), now));
     };
-    let again = if below(old.attempts, how.max_attempts) {
-        State::Waiting
-    } else {
+    let ended = how.kind.ends(old);
+    let again = if Limits::of_failure(how).are_reached(&ended, now) {
         State::Parked
+    } else {
+        State::Waiting
     };
     let (state, delay) = match (how.kind, how.in_doubt) {
         (FailKind::Final, _) => (State::Failed, Duration::ZERO),
         (FailKind::InDoubt { delay }, InDoubt::Park) => (State::Parked, delay),
-        (FailKind::InDoubt { delay }, InDoubt::Retry) | (FailKind::Retryable { delay }, _) => {
-            (again, delay)
-        }
+        (FailKind::InDoubt { delay }, InDoubt::Retry | InDoubt::Probe)
+        | (FailKind::Retryable { delay } | FailKind::StillInDoubt { delay }, _) => (again, delay),
     };
     write_held(Record {
         state,
         result: Some(how.result.clone()),
         lease_until: now.plus(delay),
-        expires_at: old.expires_at.max(now.plus(delay).plus(how.retention)),
-        ..old.clone()
+        expires_at: ended.expires_at.max(now.plus(delay).plus(how.retention)),
+        ..ended
     })
 }
 
@@ -157,6 +168,7 @@ pub(super) fn release(record: Option<&Record>, lease: &Lease, now: Time) -> Deci
     match held(record, lease) {
         Some(old) => write_held(Record {
             attempts: old.attempts.saturating_sub(1),
+            acts_until: None,
             result: None,
             ..waiting_now(old, old.fence, now)
         }),
@@ -192,4 +204,28 @@ pub(super) fn not_held(
 fn write_held(new: Record) -> Decision<Held> {
     let answer = Held::Applied(new.state);
     Decision::written(new, answer)
+}
+
+// === impl FailKind ===
+
+impl FailKind {
+    /// What is known of the effect when a run fails so.
+    fn ends(self, old: &Record) -> Record {
+        match self {
+            Self::Final | Self::Retryable { .. } => Record {
+                in_doubt: false,
+                ..old.clone()
+            },
+            // One that is parked was counted when it got there: its word may be a repeated one.
+            Self::InDoubt { .. } if old.state == State::Parked => Record {
+                in_doubt: true,
+                ..old.clone()
+            },
+            Self::InDoubt { .. } => old.in_one_more_doubt(),
+            Self::StillInDoubt { .. } => Record {
+                acts_until: None,
+                ..old.clone()
+            },
+        }
+    }
 }

@@ -1,6 +1,8 @@
 //! The protocol's two nouns: what can be asked of a store, and what it answers.
 
-use super::{Acted, Claim, Claimed, Fail, Finding, Held, Lease, Record, Resolution, StepBegun};
+use super::{
+    Acted, Claim, Claimed, Fail, Fence, Finding, Held, Lease, Record, Resolution, StepBegun,
+};
 use crate::Key;
 use crate::store::{Error, validate_lease, validate_result, validate_step_name};
 use bytes::Bytes;
@@ -74,6 +76,15 @@ pub enum Operation {
     },
     /// An operator makes a parked or failed record claimable again.
     Redrive(Key),
+    /// A keeper parks a record that nobody has claimed for long: one that is waiting, or running and lapsed.
+    Park {
+        /// Of which key.
+        key: Key,
+        /// Of which run, and no other: what the keeper saw is still so.
+        fence: Fence,
+        /// For how long it has been due, or lapsed, at least.
+        idle: Duration,
+    },
     /// An operator takes the right to run from whoever has it.
     ReleaseByOperator(Key),
     /// An operator ends the incarnation: result and steps go at once.
@@ -95,7 +106,7 @@ pub enum Answer {
     Looked(Option<Record>),
     /// To beginning a step.
     StepBegun(StepBegun),
-    /// To an operator's act.
+    /// To an operator's or a keeper's act.
     Acted(Acted),
     /// To ready.
     Ready,
@@ -119,6 +130,7 @@ impl Operation {
             Self::StepComplete { .. } => "step_complete",
             Self::Resolve { .. } => "resolve",
             Self::Redrive(_) => "redrive",
+            Self::Park { .. } => "park",
             Self::ReleaseByOperator(_) => "release_by_operator",
             Self::Forget(_) => "forget",
             Self::Ready => "ready",
@@ -133,6 +145,7 @@ impl Operation {
             Self::Look(key)
             | Self::Resolve { key, .. }
             | Self::Redrive(key)
+            | Self::Park { key, .. }
             | Self::ReleaseByOperator(key)
             | Self::Forget(key) => Some(key),
             Self::Renew { lease, .. }
@@ -161,6 +174,7 @@ impl Operation {
             | Self::Look(_)
             | Self::Resolve { .. }
             | Self::Redrive(_)
+            | Self::Park { .. }
             | Self::ReleaseByOperator(_)
             | Self::Forget(_)
             | Self::Ready => None,
@@ -182,6 +196,7 @@ impl Operation {
             | Self::Look(_)
             | Self::Resolve { .. }
             | Self::Redrive(_)
+            | Self::Park { .. }
             | Self::ReleaseByOperator(_)
             | Self::Forget(_)
             | Self::Ready => None,
@@ -205,6 +220,7 @@ impl Operation {
             | Self::StepBegin { .. }
             | Self::StepRestart { .. }
             | Self::Redrive(_)
+            | Self::Park { .. }
             | Self::ReleaseByOperator(_)
             | Self::Forget(_)
             | Self::Ready => None,

@@ -40,7 +40,7 @@ pub enum Finding {
 pub enum Acted {
     /// Done.
     Applied,
-    /// Not done: it is running under a live lease.
+    /// Not done: it is running under a live lease; or, of parking, not idle for long enough.
     Refused,
     /// Not done: the record is in no state this act is for; `None` is absent.
     Gone(Option<State>),
@@ -55,7 +55,10 @@ pub(super) fn resolve(record: Option<&Record>, how: &Resolution, now: Time) -> D
     if old.state == State::Running && old.lease_until > now {
         return Decision::unchanged(Acted::Refused);
     }
-    let waiting = waiting_now(old, old.next_fence(now), now);
+    let waiting = Record {
+        in_doubt: false,
+        ..waiting_now(old, old.next_fence(now), now)
+    };
     write_acted(match &how.finding {
         Finding::Retry => waiting,
         Finding::Succeeded(result) => Record {
@@ -68,6 +71,30 @@ pub(super) fn resolve(record: Option<&Record>, how: &Resolution, now: Time) -> D
             result: Some(result.clone()),
             ..waiting
         },
+    })
+}
+
+/// A keeper parks a record that nobody claims. Its fence and owner stay: its run's own late word still counts.
+pub(super) fn park(
+    record: Option<&Record>,
+    fence: Fence,
+    idle: Duration,
+    now: Time,
+) -> Decision<Acted> {
+    let Some(old) = look(record, now).filter(|old| old.fence == fence) else {
+        return gone(record, now);
+    };
+    let ended = match old.state {
+        State::Running => old.in_one_more_doubt(),
+        State::Waiting => old.clone(),
+        State::Succeeded | State::Failed | State::Parked => return gone(record, now),
+    };
+    if old.lease_until.plus(idle) > now {
+        return Decision::unchanged(Acted::Refused);
+    }
+    write_acted(Record {
+        state: State::Parked,
+        ..ended
     })
 }
 
@@ -114,7 +141,10 @@ pub fn sweepable(record: &Record, grace: Duration, now: Time) -> bool {
 
 fn act_on(record: Option<&Record>, states: &[State], now: Time) -> Decision<Acted> {
     match look(record, now).filter(|old| states.contains(&old.state)) {
-        Some(old) => write_acted(waiting_now(old, old.next_fence(now), now)),
+        Some(old) => write_acted(Record {
+            in_doubt: old.ended_in_doubt(),
+            ..waiting_now(old, old.next_fence(now), now)
+        }),
         None => gone(record, now),
     }
 }

@@ -212,6 +212,7 @@ impl Semel {
                         fence: record.fence,
                         born: record.born,
                         attempt: record.attempts,
+                        in_doubt: record.in_doubt,
                     };
                     if self.store().release(&lease).await.is_ok() {
                         return;

@@ -2,8 +2,9 @@
 
 use super::Semel;
 use crate::Key;
-use crate::record::{Acted, Resolution};
+use crate::record::{Acted, Fence, Resolution};
 use crate::store::{Error, StoreExt};
+use std::time::Duration;
 
 impl Semel {
     /// An operator says what became of a parked run, or of the lapsed run that the resolution names.
@@ -32,14 +33,19 @@ impl Semel {
     /// Those of the store; `Unavailable` while the outcome of its last run is in hand here, because what is
     /// known is not run again.
     pub async fn redrive(&self, key: &Key) -> Result<Acted, Error> {
-        if self.inner.outcomes.knows(key) {
-            return Err(Error::unavailable(
-                "the outcome of its last run is in hand and waits for the store; nothing was done, a retry is safe",
-            ));
-        }
+        self.not_in_hand(key)?;
         let acted = self.store().redrive(key).await;
         self.inner.settled.drop_key(key);
         acted
+    }
+
+    /// A keeper parks a record that has been due, or lapsed, for at least `idle`, if it is still of this run.
+    ///
+    /// # Errors
+    /// Those of the store; `Unavailable` while the outcome of its last run is in hand here.
+    pub async fn park(&self, key: &Key, fence: Fence, idle: Duration) -> Result<Acted, Error> {
+        self.not_in_hand(key)?;
+        self.store().park(key, fence, idle).await
     }
 
     /// An operator ends the incarnation of a key. Other processes may replay its outcome from
@@ -67,5 +73,15 @@ impl Semel {
                 return Ok(removed);
             }
         }
+    }
+
+    /// What is known is neither run again nor parked.
+    fn not_in_hand(&self, key: &Key) -> Result<(), Error> {
+        if self.inner.outcomes.knows(key) {
+            return Err(Error::unavailable(
+                "the outcome of its last run is in hand and waits for the store; nothing was done, a retry is safe",
+            ));
+        }
+        Ok(())
     }
 }

@@ -3,7 +3,7 @@
 use super::{Error, Store};
 use crate::Key;
 use crate::record::{
-    Acted, Claim, Claimed, Fail, Held, Lease, Operation, Record, Resolution, StepBegun,
+    Acted, Claim, Claimed, Fail, Fence, Held, Lease, Operation, Record, Resolution, StepBegun,
 };
 use bytes::Bytes;
 use std::time::Duration;
@@ -129,6 +129,21 @@ pub trait StoreExt: Store {
     /// An operator makes a parked or failed record claimable again.
     fn redrive(&self, key: &Key) -> impl Future<Output = Result<Acted, Error>> + Send {
         let operation = Operation::Redrive(*key);
+        async move { self.apply(&operation).await?.acted() }
+    }
+
+    /// A keeper parks a record that has been due, or lapsed, for at least `idle`, if it is still of this run.
+    fn park(
+        &self,
+        key: &Key,
+        fence: Fence,
+        idle: Duration,
+    ) -> impl Future<Output = Result<Acted, Error>> + Send {
+        let operation = Operation::Park {
+            key: *key,
+            fence,
+            idle,
+        };
         async move { self.apply(&operation).await?.acted() }
     }
 

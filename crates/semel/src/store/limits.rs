@@ -27,6 +27,7 @@ impl Claim {
     /// `Invalid`, naming the setting.
     pub fn validate(&self) -> Result<(), Error> {
         validate_lease(self.lease, self.retention)?;
+        validate_acts_for(self.acts_for, self.retention)?;
         validate_bytes("label", &self.label, LABEL_BYTES_MAX)
     }
 }
@@ -55,6 +56,20 @@ pub fn validate_lease(lease: Duration, retention: Duration) -> Result<(), Error>
         ));
     }
     Ok(())
+}
+
+/// Whether a record is remembered for as long as its run may act; every store asks before it writes.
+///
+/// # Errors
+/// `Invalid`, naming the setting.
+pub fn validate_acts_for(acts_for: Option<Duration>, retention: Duration) -> Result<(), Error> {
+    match acts_for {
+        Some(acts_for) if acts_for > retention => Err(Error::invalid(format!(
+            "a run may act for {acts_for:?}, which is longer than retention {retention:?}, so it could outlive its record; \
+             nothing was written, fix the setting before you retry"
+        ))),
+        Some(_) | None => Ok(()),
+    }
 }
 
 /// Whether a step's name can be one; every store asks before it writes.

@@ -73,6 +73,28 @@ faults![
     LabelsOfLaterGrantsAreKept,
     LabelsOutliveTheIncarnation,
     LabelsAreCompared,
+    DoubtsAreNotCounted,
+    AnsweredFailuresAreCounted,
+    RepeatedDoubtsAreCounted,
+    DoubtsWithoutLimit,
+    DoubtsOutliveTheIncarnation,
+    AgeWithoutLimit,
+    AgeParksAtOnce,
+    ProbesWhileTheRunMayAct,
+    TwoProbers,
+    ProbersAreNotTold,
+    AnswersKeepTheDoubt,
+    UnansweredProbesEndTheDoubt,
+    UnansweredProbesCount,
+    UnansweredProbesMayAct,
+    RedriveEndsTheDoubt,
+    RunsTakenAwayAreNotInDoubt,
+    ResolutionsKeepTheDoubt,
+    KeeperParksAnyRun,
+    KeeperParksAtOnce,
+    KeeperParksLiveRuns,
+    KeeperTakesTheFence,
+    KeeperDoesNotCount,
     ResultsAreText,
     NothingIsValidated,
     ClaimIsTwoSteps,
@@ -94,9 +116,10 @@ const NEVER: Time = Time(u64::MAX);
 
 impl Fault {
     /// Whether single operations, one after the other, can show this fault: `compare` makes no
-    /// others, lists nothing, puts no letters, and its calls are valid.
+    /// others, lists nothing, puts no letters, its calls are valid, and it hardly ever has five runs of old work.
     pub(crate) fn shows_in_sequence(self) -> bool {
         ![
+            Self::AgeWithoutLimit,
             Self::ResultsAreText,
             Self::NothingIsValidated,
             Self::ClaimIsTwoSteps,
@@ -134,8 +157,10 @@ impl Fault {
         }
         if let Some(new) = &mut decision.write {
             self.writes(operation, record, new, now);
+            self.writes_doubt(operation, record, new);
         }
         self.tells(&mut decision.answer);
+        self.tells_doubt(&mut decision.answer);
         decision
     }
 
@@ -186,6 +211,7 @@ impl Fault {
             }
             (_, _) => {}
         }
+        self.shows_doubt(&mut record, operation);
         if let Operation::Claim(claim) = operation {
             self.shows_claim(claim, &mut record);
         }
@@ -212,6 +238,7 @@ impl Fault {
     /// The operation as the store understands it.
     fn understands(self, mut operation: Operation, record: Option<&Record>) -> Operation {
         let is_step = operation.step().is_some();
+        self.understands_doubt(&mut operation, record);
         if let Operation::Claim(claim) = &mut operation {
             if self == Self::LapseRunsAgainUnderPark {
                 claim.in_doubt = InDoubt::Retry;
@@ -355,6 +382,7 @@ fn is_act(operation: &Operation) -> bool {
         operation,
         Operation::Resolve { .. }
             | Operation::Redrive(_)
+            | Operation::Park { .. }
             | Operation::ReleaseByOperator(_)
             | Operation::Forget(_)
     )

@@ -213,6 +213,7 @@ impl Desk {
             fence: Fence(1),
             born: Fence(1),
             attempt: 1,
+            in_doubt: false,
         };
         RunPair {
             oracle: lease.clone(),

@@ -63,6 +63,11 @@ impl Verb {
                 Operation::Resolve { key, how }
             }),
             Self::Redrive => both(Operation::Redrive(key)),
+            Self::Park(who, idle) => by(who, &|lease| Operation::Park {
+                key,
+                fence: lease.fence,
+                idle: idle.exactly(),
+            }),
             Self::ReleaseByOperator => both(Operation::ReleaseByOperator(key)),
             Self::Forget => both(Operation::Forget(key)),
             Self::Sweep => return None,
@@ -78,6 +83,7 @@ impl Verb {
                 | Self::ResolveRetry
                 | Self::ResolveRun(_)
                 | Self::Redrive
+                | Self::Park(..)
                 | Self::ReleaseByOperator
                 | Self::Forget
         )
@@ -107,6 +113,7 @@ impl Verb {
             Self::ResolveRetry => "resolve to run again".into(),
             Self::ResolveRun(by) => format!("resolve as succeeded, of {}", by.say(desk)),
             Self::Redrive => "redrive".into(),
+            Self::Park(by, idle) => format!("park {} if idle for {idle}", by.say(desk)),
             Self::ReleaseByOperator => "release by operator".into(),
             Self::Forget => "forget".into(),
             Self::Sweep => "sweep".into(),
@@ -131,6 +138,9 @@ impl Asking {
             retention: self.retention().exactly(),
             in_doubt: self.policy.in_doubt,
             max_attempts: self.policy.max_attempts,
+            max_in_doubt: self.policy.max_in_doubt,
+            park_after: self.policy.park_after,
+            acts_for: self.acts_for.map(Spans::exactly),
             label: label(number),
         }
     }
@@ -150,9 +160,12 @@ impl Asking {
             " with another payload"
         };
         format!(
-            "claim by {who}{payload}, lease {}, retention {}{}",
+            "claim by {who}{payload}, lease {}, retention {}{}{}",
             self.lease,
             self.retention(),
+            self.acts_for
+                .map(|acts| format!(", acts for {acts}"))
+                .unwrap_or_default(),
             self.policy.say()
         )
     }
@@ -177,9 +190,12 @@ impl Failing {
                 Kind::Final => FailKind::Final,
                 Kind::Retryable => FailKind::Retryable { delay },
                 Kind::InDoubt => FailKind::InDoubt { delay },
+                Kind::StillInDoubt => FailKind::StillInDoubt { delay },
             },
             in_doubt: self.policy.in_doubt,
             max_attempts: self.policy.max_attempts,
+            max_in_doubt: self.policy.max_in_doubt,
+            park_after: self.policy.park_after,
             retention: self.retention.exactly(),
             result,
         }
@@ -190,6 +206,7 @@ impl Failing {
             Kind::Final => "for good".into(),
             Kind::Retryable => format!("to be tried again in {}", self.delay),
             Kind::InDoubt => format!("in doubt, delay {}", self.delay),
+            Kind::StillInDoubt => format!("still in doubt, delay {}", self.delay),
         };
         format!("{kind}, retention {}{}", self.retention, self.policy.say())
     }
@@ -202,11 +219,17 @@ impl Policy {
         let policy = match self.in_doubt {
             InDoubt::Retry => "",
             InDoubt::Park => ", park",
+            InDoubt::Probe => ", probe",
         };
-        let max = self
-            .max_attempts
-            .map(|max| format!(", at most {max} attempts"));
-        format!("{policy}{}", max.unwrap_or_default())
+        let attempts = self.max_attempts;
+        let attempts = attempts.map(|max| format!(", at most {max} attempts"));
+        let doubts = self.max_in_doubt;
+        let doubts = doubts.map(|max| format!(", at most {max} in doubt"));
+        let age = self
+            .park_after
+            .map(|age| format!(", parked after {} h", age.as_secs() / 3_600));
+        let limits = [attempts, doubts, age].map(Option::unwrap_or_default);
+        format!("{policy}{}", limits.concat())
     }
 }
 
@@ -247,15 +270,21 @@ impl By {
 pub(super) fn say(answer: &Answer) -> String {
     match answer {
         Answer::Claimed(Claimed::Granted(lease)) => format!(
-            "granted, attempt {}, fence {}, born {}",
-            lease.attempt, lease.fence, lease.born
+            "granted, attempt {}{}, fence {}, born {}",
+            lease.attempt,
+            if lease.in_doubt { " after doubt" } else { "" },
+            lease.fence,
+            lease.born
         ),
         Answer::Claimed(claimed) => shown(claimed),
         Answer::Held(held) => shown(held),
         Answer::StepBegun(begun) => shown(begun),
         Answer::Acted(acted) => shown(acted),
         Answer::Looked(None) => "absent".into(),
-        Answer::Looked(Some(record)) => format!("{}, attempts {}", record.state, record.attempts),
+        Answer::Looked(Some(record)) => {
+            let (state, attempts, doubts) = (record.state, record.attempts, record.doubts);
+            format!("{state}, attempts {attempts}, doubts {doubts}")
+        }
         Answer::Ready => "ready".into(),
     }
 }

@@ -28,7 +28,9 @@ impl Oracle {
             .as_ref()
             .is_some_and(|record| match record.state {
                 State::Running | State::Waiting => {
-                    close(record.lease_until) || close(record.expires_at)
+                    close(record.lease_until)
+                        || close(record.expires_at)
+                        || record.acts_until.is_some_and(close)
                 }
                 State::Succeeded | State::Failed => close(record.expires_at),
                 State::Parked => false,

@@ -1,7 +1,7 @@
 //! What is tried: acts on a few keys by runs old and new, drawn at random.
 
 use crate::record::InDoubt;
-use proptest::prelude::{Just, Strategy, any, prop_oneof};
+use proptest::prelude::{Just, Strategy, prop_oneof};
 use proptest::strategy::ValueTree;
 use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
 use std::fmt;
@@ -15,11 +15,14 @@ const SPAN: Duration = Duration::from_secs(3_600);
 /// What each passing of time has beyond its spans, so that it hardly ever ends on an edge.
 const BEYOND: Duration = Duration::from_secs(300);
 
+/// Older than any case gets.
+pub(super) const NEVER: Duration = Duration::from_secs(10_000 * 24 * 3_600);
+
 /// How many keys a case has.
 pub(super) const KEYS: usize = 3;
 
 /// A number of [`SPAN`]s.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Spans(u8);
 
 /// An act on one of the keys.
@@ -46,6 +49,8 @@ pub(super) enum Verb {
     /// By its fence, which is that of the run, or nearly.
     ResolveRun(By),
     Redrive,
+    /// By its fence, which is that of the run, or nearly, after so long.
+    Park(By, Spans),
     ReleaseByOperator,
     Forget,
     Sweep,
@@ -59,6 +64,8 @@ pub(super) struct Asking {
     pub(super) same_payload: bool,
     pub(super) lease: Spans,
     pub(super) retention_beyond_lease: Spans,
+    /// At most its retention.
+    pub(super) acts_for: Option<Spans>,
     pub(super) policy: Policy,
 }
 
@@ -76,12 +83,16 @@ pub(super) enum Kind {
     Final,
     Retryable,
     InDoubt,
+    StillInDoubt,
 }
 
 #[derive(Clone, Debug)]
 pub(super) struct Policy {
     pub(super) in_doubt: InDoubt,
     pub(super) max_attempts: Option<NonZeroU32>,
+    pub(super) max_in_doubt: Option<NonZeroU32>,
+    /// None at all or none that is ever reached: `born` does not age with records.
+    pub(super) park_after: Option<Duration>,
 }
 
 /// Whose word it is: the run of the grant so many grants back, or nearly.
@@ -148,6 +159,7 @@ fn verb() -> impl Strategy<Value = Verb> {
         Just(Verb::ResolveRetry),
         by().prop_map(Verb::ResolveRun),
         Just(Verb::Redrive),
+        (by(), spans(0..=2)).prop_map(|(by, idle)| Verb::Park(by, idle)),
         Just(Verb::ReleaseByOperator),
         Just(Verb::Forget),
     ];
@@ -169,12 +181,15 @@ fn verb() -> impl Strategy<Value = Verb> {
 fn asking() -> impl Strategy<Value = Asking> {
     let again = prop_oneof![5 => Just(None), 1 => (0_usize..3).prop_map(Some)];
     let same_payload = prop_oneof![9 => Just(true), 1 => Just(false)];
-    (again, same_payload, spans(1..=2), spans(0..=2), policy()).prop_map(
-        |(again, same_payload, lease, retention_beyond_lease, policy)| Asking {
+    let acts_for = prop_oneof![2 => Just(None), 3 => spans(1..=4).prop_map(Some)];
+    let spans = (spans(1..=2), spans(0..=2), acts_for);
+    (again, same_payload, spans, policy()).prop_map(
+        |(again, same_payload, (lease, retention_beyond_lease, acts_for), policy)| Asking {
             again,
             same_payload,
             lease,
             retention_beyond_lease,
+            acts_for: acts_for.map(|acts| acts.min(lease.plus(retention_beyond_lease))),
             policy,
         },
     )
@@ -184,7 +199,8 @@ fn failing() -> impl Strategy<Value = Failing> {
     let kind = prop_oneof![
         Just(Kind::Final),
         Just(Kind::Retryable),
-        Just(Kind::InDoubt)
+        Just(Kind::InDoubt),
+        Just(Kind::StillInDoubt),
     ];
     let delay = prop_oneof![Just(Spans(0)), spans(1..=2)];
     (kind, delay, spans(1..=4), policy()).prop_map(|(kind, delay, retention, policy)| Failing {
@@ -197,9 +213,18 @@ fn failing() -> impl Strategy<Value = Failing> {
 
 fn policy() -> impl Strategy<Value = Policy> {
     let max = prop_oneof![3 => Just(0), 2 => 1_u32..=3];
-    (any::<bool>(), max).prop_map(|(park, max)| Policy {
-        in_doubt: if park { InDoubt::Park } else { InDoubt::Retry },
+    let doubts = prop_oneof![3 => Just(0), 2 => 1_u32..=3];
+    let in_doubt = prop_oneof![
+        2 => Just(InDoubt::Retry),
+        1 => Just(InDoubt::Park),
+        2 => Just(InDoubt::Probe),
+    ];
+    let age = prop_oneof![3 => Just(None), 1 => Just(Some(Duration::ZERO)), 1 => Just(Some(NEVER))];
+    (in_doubt, max, doubts, age).prop_map(|(in_doubt, max, doubts, park_after)| Policy {
+        in_doubt,
         max_attempts: NonZeroU32::new(max),
+        max_in_doubt: NonZeroU32::new(doubts),
+        park_after,
     })
 }
 

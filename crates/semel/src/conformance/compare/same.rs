@@ -103,6 +103,7 @@ impl Same<'_> {
         agree("the key", &oracle.key, &store.key)?;
         agree("the owner", &oracle.owner, &store.owner)?;
         agree("the attempt", &oracle.attempt, &store.attempt)?;
+        agree("in_doubt", &oracle.in_doubt, &store.in_doubt)?;
         self.fences.agree(oracle.born, store.born)?;
         self.fences.agree(oracle.fence, store.fence)
     }
@@ -111,15 +112,26 @@ impl Same<'_> {
         agree("the fingerprint", &oracle.fingerprint, &store.fingerprint)?;
         agree("the state", &oracle.state, &store.state)?;
         agree("attempts", &oracle.attempts, &store.attempts)?;
+        agree("doubts", &oracle.doubts, &store.doubts)?;
+        agree("in_doubt", &oracle.in_doubt, &store.in_doubt)?;
         agree("the owner", &oracle.owner, &store.owner)?;
         agree("the result", &oracle.result, &store.result)?;
         agree("the label", &oracle.label, &store.label)?;
         self.fences.agree(oracle.born, store.born)?;
         self.fences.agree(oracle.fence, store.fence)?;
         let kept = |record: &Record| record.expires_at.since(record.lease_until);
-        let differ = kept(oracle).abs_diff(kept(store));
-        let same = differ <= self.elapsed + SLACK;
-        agree("the time from lease_until to expires_at", &true, &same)
+        let same = self.about(kept(oracle), kept(store));
+        agree("the time from lease_until to expires_at", &true, &same)?;
+        let acts = |record: &Record| Some(record.expires_at.since(record.acts_until?));
+        let same = match (acts(oracle), acts(store)) {
+            (Some(oracle), Some(store)) => self.about(oracle, store),
+            (oracle, store) => oracle == store,
+        };
+        agree("the time from acts_until to expires_at", &true, &same)
+    }
+
+    fn about(&self, oracle: Duration, store: Duration) -> bool {
+        oracle.abs_diff(store) <= self.elapsed + SLACK
     }
 
     fn settled(&self, oracle: &Settled, store: &Settled) -> Agreed {

@@ -2,6 +2,7 @@
 //! not known, so each rule accuses only what no order explains.
 
 use super::history::{OperatorAct, Told, What, Word, applied};
+use super::storm::ACTS_FOR;
 use crate::conformance::answer::{Judged, that};
 use crate::conformance::stage::{LEASE, RETENTION};
 use crate::record::{Claimed, Ending, Fence, Held, InDoubt, Lease, State, StepBegun};
@@ -31,17 +32,23 @@ impl Told<'_> {
             });
             let last = renewed.map(|(round, ..)| round).max();
             let lapsed = self.passed(last.unwrap_or(old.round), new.round) >= LEASE;
-            let may_lapse = policy == InDoubt::Retry || old.lease.born != new.lease.born;
-            let so = (lapsed && may_lapse)
-                || self.gave_up(&old.lease, new.round)
-                || self.acted(old.round, new.round);
+            let same_incarnation = old.lease.born == new.lease.born;
+            let may_lapse = policy != InDoubt::Park || !same_incarnation;
+            let ended = self.gave_up(&old.lease, new.round) || self.acted(old.round, new.round);
+            let so = (lapsed && may_lapse) || ended;
             let expected = "I1: no grant over a live lease, nor over doubt";
             that(so, expected, (old, new))?;
-            let so = old.lease.born == new.lease.born
+            let so = same_incarnation
                 || self.forgotten(old.round, new.round)
                 || self.passed(old.round, new.round) >= RETENTION;
             let expected = "I7: no new incarnation before retention ends";
             that(so, expected, (old, new))?;
+            if same_incarnation && !ended {
+                let acts_no_more = self.passed(old.round, new.round) >= ACTS_FOR;
+                let so = new.lease.in_doubt && (policy != InDoubt::Probe || acts_no_more);
+                let expected = "who follows a run in doubt is told so, once that acts no more";
+                that(so, expected, (old, new))?;
+            }
         }
         Ok(())
     }

@@ -23,22 +23,26 @@ behaviours![BEHAVIOURS: a_storm_keeps_the_invariants];
 /// Every storm tries the same things; only their order is left to the moment.
 const SEED: u64 = 0x5E3E1;
 
-const ROUNDS: usize = 60;
+const ROUNDS: usize = 80;
 const ACTORS: usize = 8;
 const ACTS: usize = 4;
+
+/// How long a run may act that is probed.
+pub(super) const ACTS_FOR: Duration = Duration::from_secs(2 * LEASE.as_secs());
 
 /// One hot key: the policy everybody has for it, and every lease that anybody ever had.
 struct Spot {
     key: Key,
     in_doubt: InDoubt,
     max_attempts: Option<NonZeroU32>,
+    max_in_doubt: Option<NonZeroU32>,
     leases: Mutex<Vec<Lease>>,
 }
 
 /// One who acts, in one round.
 struct Actor {
     store: Arc<dyn Store>,
-    spots: Arc<[Spot; 4]>,
+    spots: Arc<[Spot; 6]>,
     rng: StdRng,
     round: usize,
     name: String,
@@ -49,13 +53,20 @@ async fn a_storm_keeps_the_invariants(stage: &Stage<'_>) -> Judged {
         key: stage.piece().key,
         in_doubt,
         max_attempts: NonZeroU32::new(max),
+        max_in_doubt: None,
         leases: Mutex::default(),
+    };
+    let in_doubt_twice = |in_doubt| Spot {
+        max_in_doubt: NonZeroU32::new(2),
+        ..spot(in_doubt, 0)
     };
     let spots = Arc::new([
         spot(InDoubt::Retry, 0),
         spot(InDoubt::Retry, 3),
         spot(InDoubt::Park, 0),
         spot(InDoubt::Park, 5),
+        spot(InDoubt::Probe, 0),
+        in_doubt_twice(InDoubt::Probe),
     ]);
     let mut rng = StdRng::seed_from_u64(SEED);
     let mut history = History::default();
@@ -78,7 +89,7 @@ async fn a_storm_keeps_the_invariants(stage: &Stage<'_>) -> Judged {
 
 async fn act_at_once(
     stage: &Stage<'_>,
-    spots: &Arc<[Spot; 4]>,
+    spots: &Arc<[Spot; 6]>,
     round: usize,
     rng: &mut StdRng,
 ) -> Judged<Vec<Event>> {
@@ -158,6 +169,8 @@ impl Actor {
             retention: RETENTION,
             in_doubt: spot.in_doubt,
             max_attempts: spot.max_attempts,
+            max_in_doubt: spot.max_in_doubt,
+            acts_for: (spot.in_doubt == InDoubt::Probe).then_some(ACTS_FOR),
             ..Claim::new(spot.key, Fingerprint::of(payload))
         };
         let claimed = self.store.claim(&claim).await?;
@@ -191,6 +204,8 @@ impl Actor {
             kind,
             in_doubt: spot.in_doubt,
             max_attempts: spot.max_attempts,
+            max_in_doubt: spot.max_in_doubt,
+            park_after: None,
             retention: RETENTION,
             result: result.clone(),
         };
@@ -213,7 +228,12 @@ impl Actor {
                 (Word::GiveUp, self.store.fail(&lease, &how).await?)
             }
             8 => {
-                let how = fail(FailKind::InDoubt { delay });
+                let kind = if lease.in_doubt {
+                    FailKind::StillInDoubt { delay }
+                } else {
+                    FailKind::InDoubt { delay }
+                };
+                let how = fail(kind);
                 (Word::GiveUp, self.store.fail(&lease, &how).await?)
             }
             _ => (Word::GiveUp, self.store.release(&lease).await?),

@@ -5,7 +5,7 @@ use crate::Outcome;
 use crate::lease::Term;
 use crate::outcome::Body;
 use crate::pending::{BodyRoom, EntryGuard, PendingOutcomes};
-use crate::record::{Ending, Fail, FailKind, Held, Lease, Operation, State};
+use crate::record::{Ending, Fail, FailKind, Held, InDoubt, Lease, Operation, State};
 use crate::settled_cache::Recorded;
 use crate::store::Error;
 use crate::work::{Completes, Failure, FailureKind, Work};
@@ -118,17 +118,21 @@ impl UnrecordedOutcome {
             }
             Err(failure) => failure,
         };
-        let delay = self.delay;
-        let kind = match failure.kind {
+        let (delay, doubt) = (self.delay, self.work.doubt());
+        let (kind, in_doubt) = match failure.kind {
             FailureKind::NotStarted => return Operation::Release(lease),
-            FailureKind::Retryable => FailKind::Retryable { delay },
-            FailureKind::InDoubt => FailKind::InDoubt { delay },
-            FailureKind::Final => FailKind::Final,
+            FailureKind::Retryable => (FailKind::Retryable { delay }, doubt),
+            FailureKind::InDoubt => (FailKind::InDoubt { delay }, doubt),
+            FailureKind::StillInDoubt => (FailKind::StillInDoubt { delay }, doubt),
+            FailureKind::Park => (FailKind::InDoubt { delay }, InDoubt::Park),
+            FailureKind::Final => (FailKind::Final, doubt),
         };
         let how = Fail {
             kind,
-            in_doubt: self.work.doubt(),
+            in_doubt,
             max_attempts: self.work.max_attempts,
+            max_in_doubt: self.work.max_in_doubt,
+            park_after: self.work.park_after,
             retention,
             result: self.kept(&failure.outcome).encode(),
         };

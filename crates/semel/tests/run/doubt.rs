@@ -1,0 +1,160 @@
+//! Runs in doubt: how many there may be, how old work may get, and what is found out before the next run.
+
+use super::*;
+use semel::protocol::{Claim, Claimed, Fence, Held, PARK_AFTER_ATTEMPTS};
+
+/// Work whose runs act for 5 s, and 2 s after they were given up.
+fn probed() -> Work {
+    work()
+        .in_doubt(InDoubt::Probe)
+        .timeout(SECOND * 5)
+        .margin(SECOND * 2)
+        .duplicates(Duplicates::Reject)
+}
+
+/// From its claim on: the lease (10 s) in which it may begin, the timeout and the margin.
+const ACTS: Duration = Duration::from_secs(17);
+
+async fn doubtful(_: Run) -> Result<Outcome, Failure> {
+    Err(Failure::in_doubt("the connection broke"))
+}
+
+/// What a run does that finds out first.
+fn finds(found: Result<Option<&'static str>, Failure>) -> impl FnOnce(Run) -> Said {
+    move |run| {
+        Box::pin(async move {
+            assert!(run.in_doubt(), "the run before was in doubt");
+            match found? {
+                Some(receipt) => Ok(Outcome::ok(receipt)),
+                None => Ok(Outcome::ok("run again")),
+            }
+        })
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn runs_in_doubt_are_limited_and_answered_failures_are_not() {
+    let semel = one_process();
+    let work = || work().max_in_doubt(2);
+    for _ in 0..5 {
+        let refused = |_| async { Err(Failure::retryable("the bank is closed")) };
+        let ended = semel.run(work(), refused).await.unwrap();
+        assert_failed(&ended, State::Waiting);
+    }
+    for state in [State::Waiting, State::Parked] {
+        let ended = semel.run(work(), doubtful).await.unwrap();
+        assert_failed(&ended, state);
+    }
+    assert_eq!(duplicate(&semel, work()).await, Ended::Parked);
+}
+
+#[tokio::test(start_paused = true)]
+async fn old_work_is_parked_after_enough_runs() {
+    let semel = one_process();
+    let work = || work().park_after(Some(SECOND * 60));
+    let refused = |_| async { Err(Failure::retryable("the bank is closed")) };
+    for _ in 1..PARK_AFTER_ATTEMPTS {
+        let ended = semel.run(work(), refused).await.unwrap();
+        assert_failed(&ended, State::Waiting);
+        sleep(SECOND * 60).await;
+    }
+    let ended = semel.run(work(), refused).await.unwrap();
+    assert_failed(&ended, State::Parked);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_run_in_doubt_is_asked_about_once_it_acts_no_more() {
+    let (store, semel) = one_store();
+    assert_failed(
+        &semel().run(probed(), doubtful).await.unwrap(),
+        State::Waiting,
+    );
+    let not_yet = duplicate(&semel(), probed()).await;
+    assert_eq!(not_yet, Ended::NotYet { retry_after: ACTS });
+    sleep(ACTS).await;
+    let found = semel().run(probed(), finds(Ok(Some("receipt 1")))).await;
+    assert_eq!(outcome(found.unwrap()).1, Outcome::ok("receipt 1"));
+    assert_eq!(store.look(&key(1)).await.unwrap().unwrap().doubts, 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_never_happened_is_run_under_the_fence_of_who_asked() {
+    let semel = one_process();
+    assert_failed(
+        &semel.run(probed(), doubtful).await.unwrap(),
+        State::Waiting,
+    );
+    sleep(ACTS).await;
+    let ran = semel.run(probed(), finds(Ok(None))).await;
+    assert_eq!(outcome(ran.unwrap()).1, Outcome::ok("run again"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_could_not_find_out_tries_again_after_a_pause() {
+    let semel = one_process();
+    let pause = Backoff {
+        first: SECOND,
+        max: SECOND,
+    };
+    let work = || probed().backoff(pause).max_in_doubt(2);
+    assert_failed(&semel.run(work(), doubtful).await.unwrap(), State::Waiting);
+    sleep(ACTS).await;
+    for _ in 0..4 {
+        let failure = Failure::still_in_doubt("the bank does not answer");
+        let ended = semel.run(work(), finds(Err(failure))).await.unwrap();
+        assert_failed(&ended, State::Waiting);
+        sleep(SECOND).await;
+    }
+    let failure = Failure::park("the bank answers nonsense");
+    let ended = semel.run(work(), finds(Err(failure))).await.unwrap();
+    assert_failed(&ended, State::Parked);
+
+    assert_eq!(semel.redrive(&key(1)).await.unwrap(), Acted::Applied);
+    sleep(ACTS).await;
+    assert_ran(&semel.run(work(), finds(Ok(None))).await.unwrap());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_run_that_could_outlive_its_record_is_refused() {
+    let work = probed().retention(SECOND * 16);
+    let refused = one_process().run(work, must_not_run).await;
+    assert!(matches!(refused, Err(Error::Invalid(why)) if why.contains("act")));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_keeper_parks_what_nobody_claims_and_its_run_may_still_speak() {
+    let (store, semel) = one_store();
+    let claim = Claim {
+        lease: SECOND * 10,
+        ..Claim::new(key(1), payload())
+    };
+    let Claimed::Granted(lease) = store.claim(&claim).await.unwrap() else {
+        panic!("a new key is granted")
+    };
+    sleep(SECOND * 20).await;
+    let keeper = semel();
+    let park = async || keeper.park(&key(1), lease.fence, SECOND * 60).await;
+    assert_eq!(park().await.unwrap(), Acted::Refused);
+    sleep(SECOND * 60).await;
+    assert_eq!(park().await.unwrap(), Acted::Applied);
+    let result = Outcome::ok("late").encode();
+    let late = store.complete(&lease, &result, SECOND * 60).await;
+    assert_eq!(late.unwrap(), Held::Applied(State::Succeeded));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_keeper_does_not_park_work_whose_outcome_is_in_hand() {
+    let (store, semel) = one_store();
+    let here = semel();
+    let down = store.clone();
+    let effect = move |_: Run| async move {
+        down.set_down(true);
+        Ok(Outcome::ok("done"))
+    };
+    let ended = here.run(work(), effect).await.unwrap();
+    assert!(matches!(ended, Ended::Unrecorded(_)), "{ended:?}");
+    let park = here.park(&key(1), Fence(1), Duration::ZERO).await;
+    assert!(matches!(park, Err(Error::Unavailable(why)) if why.contains("in hand")));
+    store.set_down(false);
+    here.pending_recorded().await;
+}
