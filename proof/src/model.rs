@@ -19,13 +19,14 @@ mod state_checks;
 mod example;
 
 use action::Action;
-use canonical::{NOW, ticks};
+use canonical::{ACTS, NOW, ticks};
 use invariant::Invariant;
 use mutant::{Mutant, Mutation};
 use semel::clock::Time;
 use semel::protocol::{Decision, InDoubt, Lease, Operation, Record, StepRecord, decide, sweepable};
 use stateright::{Model, Property};
 use std::num::NonZeroU32;
+use std::time::Duration;
 use world::{Budget, Work, World};
 
 /// The model: how large its world is, and whose decisions are tried.
@@ -40,6 +41,8 @@ pub struct Semel {
 /// How large a world is, and the policy of every claim in it.
 #[derive(Clone, Copy, Debug)]
 pub struct Settings {
+    /// What runs have to do, one world for each.
+    pub works: &'static [Work],
     /// How many workers.
     pub workers: usize,
     /// How often happens what does not happen any number of times.
@@ -50,6 +53,8 @@ pub struct Settings {
     pub in_doubt: InDoubt,
     /// How many runs before the work is parked.
     pub max_attempts: Option<NonZeroU32>,
+    /// How many runs may end in doubt before the work is parked.
+    pub max_in_doubt: Option<NonZeroU32>,
 }
 
 // === impl Semel ===
@@ -85,6 +90,7 @@ impl Semel {
     #[must_use]
     pub fn canonical(&self, mut world: World) -> World {
         let reach = self.settings.stall + u64::from(world.budget.clock_back);
+        world.canonical_doubts(&self.settings);
         world.canonicalize(reach, self.settings.grace());
         world
     }
@@ -125,11 +131,13 @@ impl Model for Semel {
 
     fn init_states(&self) -> Vec<World> {
         let Settings {
-            workers, budget, ..
+            works,
+            workers,
+            budget,
+            ..
         } = self.settings;
-        [Work::Effect, Work::Guarded, Work::Step]
-            .map(|work| World::new(work, workers, budget))
-            .into()
+        let worlds = works.iter().map(|work| World::new(*work, workers, budget));
+        worlds.collect()
     }
 
     fn actions(&self, world: &World, actions: &mut Vec<Action>) {
@@ -150,15 +158,18 @@ impl Model for Semel {
 impl Settings {
     /// Two workers, three grants, one operator's act; a run in doubt is tried again.
     pub const RETRY: Self = Self {
+        works: &[Work::Effect, Work::Guarded, Work::Step],
         workers: 2,
         budget: Budget {
             grants: 3,
             acts: 1,
             clock_back: 0,
+            looks: 0,
         },
         stall: 0,
         in_doubt: InDoubt::Retry,
         max_attempts: None,
+        max_in_doubt: None,
     };
 
     /// The same, but a run in doubt is parked.
@@ -173,12 +184,38 @@ impl Settings {
         ..Self::RETRY
     };
 
+    /// The same, but the work is parked after two runs in doubt.
+    pub const TWO_DOUBTS: Self = Self {
+        works: &[Work::Effect],
+        max_in_doubt: NonZeroU32::new(2),
+        ..Self::RETRY
+    };
+
+    /// The same, but a run in doubt is followed by one that finds out, once the first can no longer act.
+    pub const PROBE: Self = Self {
+        works: &[Work::Effect],
+        in_doubt: InDoubt::Probe,
+        ..Self::RETRY
+    };
+
+    /// Two grants only, but a keeper looks, and parks what it saw idle.
+    pub const KEEPER: Self = Self {
+        works: &[Work::Effect, Work::Guarded],
+        budget: Budget {
+            grants: 2,
+            looks: 1,
+            ..Self::RETRY.budget
+        },
+        ..Self::RETRY
+    };
+
     /// Two grants only, but the store's clock steps back once, and claims stall after reading it.
     pub const UNSTEADY_CLOCK: Self = Self {
         budget: Budget {
             grants: 2,
             acts: 1,
             clock_back: 1,
+            looks: 0,
         },
         stall: 1,
         ..Self::RETRY
@@ -194,6 +231,12 @@ impl Settings {
         Self { budget, ..self }
     }
 
+    /// For how long after its grant a run may act, where that matters.
+    #[must_use]
+    pub fn acts_for(&self) -> Option<Duration> {
+        (self.in_doubt == InDoubt::Probe).then_some(ACTS)
+    }
+
     /// How many ticks sweep lets an expired record lie: longer than a claim can stall and the clock
     /// step back together, or a fence could fall.
     #[must_use]
@@ -207,7 +250,7 @@ fn invariants() -> impl Iterator<Item = Property<Semel>> {
     // A property's condition is a plain function, so each invariant needs one of its own.
     let conditions = [
         at::<0>, at::<1>, at::<2>, at::<3>, at::<4>, at::<5>, at::<6>, at::<7>, at::<8>, at::<9>,
-        at::<10>, at::<11>, at::<12>, at::<13>,
+        at::<10>, at::<11>, at::<12>, at::<13>, at::<14>, at::<15>, at::<16>,
     ];
     let invariants = Invariant::ALL.into_iter().zip(conditions);
     invariants.map(|(invariant, holds)| Property::always(invariant.name(), holds))

@@ -29,6 +29,21 @@ fn two_attempts_keep_every_rule() {
 }
 
 #[test]
+fn two_doubts_keep_every_rule() {
+    check("two doubts", Settings::TWO_DOUBTS);
+}
+
+#[test]
+fn probe_keeps_every_rule() {
+    check("probe", Settings::PROBE);
+}
+
+#[test]
+fn a_keeper_keeps_every_rule() {
+    check("keeper", Settings::KEEPER);
+}
+
+#[test]
 fn an_unsteady_clock_breaks_no_rule() {
     check("unsteady clock, retry", Settings::UNSTEADY_CLOCK);
     check("unsteady clock, park", unsteady_clock_and_park());
@@ -45,6 +60,8 @@ fn larger_worlds_keep_every_rule() {
         ("retry", Settings::RETRY),
         ("park", Settings::PARK),
         ("two attempts", Settings::TWO_ATTEMPTS),
+        ("two doubts", Settings::TWO_DOUBTS),
+        ("probe", Settings::PROBE),
     ] {
         let three_workers = Settings {
             workers: 3,
@@ -88,6 +105,9 @@ fn tidying_loses_nothing() {
         Settings::RETRY,
         Settings::PARK,
         Settings::TWO_ATTEMPTS,
+        Settings::TWO_DOUBTS,
+        Settings::PROBE,
+        Settings::KEEPER,
         Settings::UNSTEADY_CLOCK,
         unsteady_clock_and_park(),
     ] {
@@ -99,7 +119,7 @@ fn tidying_loses_nothing() {
 }
 
 /// Longer counterexamples are not looked for.
-const ACTIONS_MAX: usize = 10;
+const ACTIONS_MAX: usize = 11;
 const WALKS: usize = 300;
 const WALK_ACTIONS: usize = 40;
 

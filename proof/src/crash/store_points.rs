@@ -28,6 +28,7 @@ impl Interceptor for StorePoints {
             | Operation::StepComplete { .. }
             | Operation::Resolve { .. }
             | Operation::Redrive(_)
+            | Operation::Park { .. }
             | Operation::ReleaseByOperator(_)
             | Operation::Forget(_)
             | Operation::Ready => return call.await,

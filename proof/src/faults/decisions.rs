@@ -11,8 +11,8 @@ use crate::race::{OPERATOR_PERCENT, Rule};
 use bytes::Bytes;
 use semel::clock::Time;
 use semel::protocol::{
-    Answer, Claimed, Decision, Fence, Held, InDoubt, Lease, Operation, Record, State, StepRecord,
-    sweepable,
+    Answer, Claimed, Decision, FailKind, Fence, Held, InDoubt, Lease, Operation, Record, State,
+    StepRecord, sweepable,
 };
 use std::time::Duration;
 
@@ -191,6 +191,111 @@ pub(super) const FAULTS: &[DeliberateFault] = &[
         Invariant::AttemptsBounded,
     )
     .input(|input| input.change_claim(|claim| claim.max_attempts = None)),
+    doubts("doubts are not counted")
+        .decision(|_, decision| {
+            if let Some(record) = &mut decision.write {
+                record.doubts = 0;
+            }
+        })
+        .planted(
+            Defect::DoubtsAreNotCounted,
+            &[Trial::Race {
+                stores: &[StoreKind::Postgres],
+                rules: &[Rule::DoubtKnown, Rule::Accounted],
+                operator_percent: OPERATOR_PERCENT,
+            }],
+        ),
+    doubts("answered failures count as doubts").decision(|input, decision| {
+        if let (Some(FailKind::Retryable { .. }), Some(record)) =
+            (input.fails(), &mut decision.write)
+        {
+            record.doubts += 1;
+        }
+    }),
+    doubts("a repeated doubt is counted twice").decision(|input, decision| {
+        if let (Some(FailKind::InDoubt { .. }), Some(record)) = (input.fails(), &mut decision.write)
+            && input.is(State::Parked)
+        {
+            record.doubts += 1;
+        }
+    }),
+    doubts("lapses in doubt are not limited")
+        .input(|input| input.change_claim(|claim| claim.max_in_doubt = None)),
+    doubts("failures in doubt are not limited")
+        .input(|input| input.change_failure(|how| how.max_in_doubt = None)),
+    probe("probed while the run may act")
+        .input(|input| {
+            input.on_claim(|it| it.change_record(|record| record.acts_until = None));
+        })
+        .planted(
+            Defect::ForgetsHowLongRunsAct,
+            &[Trial::Race {
+                stores: &[StoreKind::Postgres],
+                rules: &[Rule::DoubtKnown],
+                operator_percent: OPERATOR_PERCENT,
+            }],
+        ),
+    probe("a failure is probed while its handler may act").decision(|input, decision| {
+        if let (Some(FailKind::InDoubt { .. }), Some(record)) = (input.fails(), &mut decision.write)
+        {
+            record.acts_until = None;
+        }
+    }),
+    probe("a prober is not told")
+        .decision(|_, decision| {
+            if let Answer::Claimed(Claimed::Granted(lease)) = &mut decision.answer {
+                lease.in_doubt = false;
+            }
+        })
+        .planted(Defect::DoubtIsNotTold, &[race(&[Rule::DoubtKnown])]),
+    probe("a lapse is not in doubt").decision(|input, decision| {
+        if let Some((lease, record)) = granted(decision).filter(|_| input.is(State::Running)) {
+            (lease.in_doubt, record.in_doubt) = (false, false);
+        }
+    }),
+    mutant(
+        "an unanswered probe ends the doubt",
+        Settings::PROBE,
+        Invariant::OneProbedEffect,
+    )
+    .decision(|input, decision| {
+        if let (Some(FailKind::StillInDoubt { .. }), Some(record)) =
+            (input.fails(), &mut decision.write)
+        {
+            record.in_doubt = false;
+        }
+    }),
+    probe("a run taken away is not in doubt").decision(|input, decision| {
+        if let (Operation::ReleaseByOperator(_), Some(record)) =
+            (&input.operation, &mut decision.write)
+        {
+            record.in_doubt = false;
+        }
+    }),
+    mutant("two probers", Settings::PROBE, Invariant::OneLiveLease).input(|input| {
+        if input.record.as_ref().is_some_and(|record| record.in_doubt) {
+            input.on_claim(|it| {
+                it.lapse();
+                it.change_record(|record| record.acts_until = None);
+            });
+        }
+    }),
+    keeper("keeper parks any run").input(|input| {
+        if let (Operation::Park { fence, .. }, Some(record)) = (&mut input.operation, &input.record)
+        {
+            *fence = record.fence;
+        }
+    }),
+    keeper("keeper parks at once").input(|input| {
+        if let Operation::Park { .. } = input.operation {
+            input.change_record(|record| record.lease_until.0 -= 5_000);
+        }
+    }),
+    keeper("keeper takes the fence").decision(|input, decision| {
+        if let (Operation::Park { .. }, Some(record)) = (&input.operation, &mut decision.write) {
+            record.fence.0 += 1;
+        }
+    }),
     retry("release counts as success", Invariant::SuccessHasEffect).decision(|input, decision| {
         if let (Operation::Release(_), Some(record)) = (&input.operation, &mut decision.write) {
             record.state = State::Succeeded;
@@ -214,6 +319,25 @@ const fn retry(name: &'static str, invariant: Invariant) -> Unchanged {
 /// A mutant that shows where doubt parks.
 const fn park(name: &'static str, invariant: Invariant) -> Unchanged {
     mutant(name, Settings::PARK.with_grants(2), invariant)
+}
+
+/// A mutant that shows where runs in doubt are limited.
+const fn doubts(name: &'static str) -> Unchanged {
+    mutant(name, Settings::TWO_DOUBTS, Invariant::DoubtsBounded)
+}
+
+/// A mutant that shows where runs in doubt are probed.
+const fn probe(name: &'static str) -> Unchanged {
+    mutant(
+        name,
+        Settings::PROBE.with_grants(2),
+        Invariant::OneProbedEffect,
+    )
+}
+
+/// A mutant that shows where a keeper parks.
+const fn keeper(name: &'static str) -> Unchanged {
+    mutant(name, Settings::KEEPER, Invariant::KeeperParksIdle)
 }
 
 const fn mutant(name: &'static str, settings: Settings, invariant: Invariant) -> Unchanged {

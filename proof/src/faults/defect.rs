@@ -3,7 +3,7 @@
 
 use crate::harness::{Intercepted, Interceptor, connect};
 use async_trait::async_trait;
-use semel::protocol::{Acted, Answer, Claimed, Held, Lease, Operation, State};
+use semel::protocol::{Acted, Answer, Claim, Claimed, Held, Lease, Operation, State};
 use semel::store::{Letters, StoreExt};
 use semel::{Error, Store};
 use serde::{Deserialize, Serialize};
@@ -31,6 +31,12 @@ pub(crate) enum Defect {
     EffectBeforeClaim,
     /// Its handler: the effect commits in a transaction of its own.
     CompletesApart,
+    /// Its store: it does not know how long a run may act.
+    ForgetsHowLongRunsAct,
+    /// Its store: whoever follows a run in doubt is not told.
+    DoubtIsNotTold,
+    /// What PostgreSQL writes: runs in doubt are not counted.
+    DoubtsAreNotCounted,
     /// What PostgreSQL writes: redrive, release and resolve leave the fence as it was.
     OperatorKeepsTheFence,
     /// What PostgreSQL writes: a completion cuts retention short.
@@ -74,7 +80,10 @@ impl Defect {
             Self::DoubtIsNotParked => {
                 "IF NEW.state = 5 THEN NEW.state := 4; NEW.lease_until := clock_timestamp(); END IF;"
             }
-            Self::ClaimIgnoresTheLease
+            Self::DoubtsAreNotCounted => "NEW.doubts := OLD.doubts;",
+            Self::ForgetsHowLongRunsAct
+            | Self::DoubtIsNotTold
+            | Self::ClaimIgnoresTheLease
             | Self::CompleteWithoutFence
             | Self::SuccessDoesNotAbsorb
             | Self::FenceStandsStill
@@ -121,6 +130,20 @@ impl Interceptor for DefectiveStore {
                 }
                 Ok(answer)
             }
+            (Defect::ForgetsHowLongRunsAct, Operation::Claim(claim)) => {
+                let claim = Claim {
+                    acts_for: None,
+                    ..claim.clone()
+                };
+                store.apply(&Operation::Claim(claim)).await
+            }
+            (Defect::DoubtIsNotTold, Operation::Claim(_)) => {
+                let mut answer = store.apply(operation).await?;
+                if let Answer::Claimed(Claimed::Granted(lease)) = &mut answer {
+                    lease.in_doubt = false;
+                }
+                Ok(answer)
+            }
             (Defect::FenceStandsStill, _) => without_fences(store, operation).await,
             (Defect::AnswersBeforeRecording, Operation::Complete { .. }) => {
                 let (late, completion) = (Arc::clone(&self.store), operation.clone());
@@ -131,7 +154,10 @@ impl Interceptor for DefectiveStore {
                 Ok(Answer::Held(Held::Applied(State::Succeeded)))
             }
             (
-                Defect::ClaimIgnoresTheLease
+                Defect::ForgetsHowLongRunsAct
+                | Defect::DoubtIsNotTold
+                | Defect::DoubtsAreNotCounted
+                | Defect::ClaimIgnoresTheLease
                 | Defect::SuccessDoesNotAbsorb
                 | Defect::CompleteWithoutFence
                 | Defect::AnswersBeforeRecording

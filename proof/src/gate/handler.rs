@@ -202,6 +202,7 @@ async fn told(request: Request<Incoming>) -> anyhow::Result<RunHeaders> {
         fence: Fence(fence),
         born: Fence(fence),
         attempt: attempt.attempt,
+        in_doubt: false,
     };
     Ok(RunHeaders { lease, attempt })
 }

@@ -111,6 +111,7 @@ impl Interceptor for StoreProbe {
             | Operation::StepComplete { .. }
             | Operation::Resolve { .. }
             | Operation::Redrive(_)
+            | Operation::Park { .. }
             | Operation::ReleaseByOperator(_)
             | Operation::Forget(_)
             | Operation::Ready => call.await,

@@ -2,7 +2,7 @@
 //! one, and it may go on after its lease has lapsed.
 
 use super::Semel;
-use super::world::{RunEnd, Stage, Work, Worker, World};
+use super::world::{Run, RunEnd, Stage, Work, Worker, World};
 use semel::protocol::InDoubt;
 
 /// One thing that happens, atomically. A number is a worker's place in the list; workers are alike, so
@@ -31,10 +31,18 @@ pub enum Action {
     StepRestart(usize, Reply),
     /// Records the step's result.
     StepComplete(usize, Reply),
+    /// Asks what became of the run before.
+    Probe(usize),
+    /// A handler whose gate gave it up acts, the one with this place in the list.
+    LateEffect(usize),
     /// Forgets everything.
     Crash(usize),
     /// An operator acts.
     Operator(OperatorAct),
+    /// A keeper looks, and sees the record idle.
+    KeeperLooks,
+    /// The keeper parks what it saw, if that is still so.
+    KeeperParks,
     /// The store removes the record.
     Sweep,
     /// The store removes steps that belong to no record.
@@ -104,6 +112,13 @@ impl Semel {
         if world.budget.acts > 0 {
             actions.extend(OperatorAct::ALL.map(Action::Operator));
         }
+        if world.budget.looks > 0 {
+            actions.push(Action::KeeperLooks);
+        }
+        if world.seen.is_some() {
+            actions.push(Action::KeeperParks);
+        }
+        actions.extend((0..world.handlers.len()).map(Action::LateEffect));
         for (number, worker) in world.workers.iter().enumerate() {
             match worker {
                 Worker::Idle => self.of_claimant(number, actions),
@@ -111,9 +126,16 @@ impl Semel {
                     self.of_claimant(number, actions);
                     actions.push(Action::Crash(number));
                 }
+                Worker::Running(run) if self.must_probe(run) => of_prober(number, actions),
                 Worker::Running(run) => self.of_run(world.work, run.stage, number, actions),
             }
         }
+    }
+
+    /// Whether a run has to find out about the one before, and has done nothing yet.
+    fn must_probe(&self, run: &Run) -> bool {
+        let probes = self.settings.in_doubt == InDoubt::Probe;
+        probes && run.lease.in_doubt && run.stage == Stage::Granted
     }
 
     fn of_store(&self, world: &World, actions: &mut Vec<Action>) {
@@ -160,7 +182,7 @@ impl Semel {
                 Stage::Begun | Stage::Reporting(RunEnd::FailFinal | RunEnd::FailRetryable),
             ) => Action::Commit,
             (Work::Step, Stage::Granted) => Action::StepBegin,
-            (Work::Step, Stage::InDoubt) if self.settings.in_doubt == InDoubt::Retry => {
+            (Work::Step, Stage::InDoubt) if self.settings.in_doubt != InDoubt::Park => {
                 Action::StepRestart
             }
             (Work::Step, Stage::Done) => Action::StepComplete,
@@ -188,12 +210,24 @@ impl Semel {
             (Work::Step, Stage::Begun) => vec![RunEnd::FailRetryable],
             (Work::Step, Stage::InDoubt) => match self.settings.in_doubt {
                 InDoubt::Park => vec![RunEnd::FailInDoubt],
-                InDoubt::Retry => Vec::new(),
+                InDoubt::Retry | InDoubt::Probe => Vec::new(),
             },
             (Work::Step, Stage::Recorded) => vec![RunEnd::Complete, RunEnd::FailRetryable],
             (Work::Effect, Stage::InDoubt | Stage::Recorded)
             | (Work::Guarded, Stage::InDoubt | Stage::Done | Stage::Recorded)
             | (Work::Step, Stage::Granted | Stage::Done) => Vec::new(),
         }
+    }
+}
+
+/// What a worker can do that must ask first.
+fn of_prober(number: usize, actions: &mut Vec<Action>) {
+    actions.extend([
+        Action::Probe(number),
+        Action::Renew(number),
+        Action::Crash(number),
+    ]);
+    for end in [RunEnd::FailStillInDoubt, RunEnd::Release] {
+        actions.extend(Reply::BOTH.map(|reply| Action::Report(number, end, reply)));
     }
 }

@@ -2,9 +2,10 @@
 //! protocol; so now stays in its place, and what is long past is moved together. That makes the
 //! worlds finite though the clock may run for ever.
 
+use super::Settings;
 use super::world::{Worker, World};
 use semel::clock::Time;
-use semel::protocol::{Fence, Owner, Record};
+use semel::protocol::{Fence, InDoubt, Owner, Record};
 use std::time::Duration;
 
 /// The present moment of every world.
@@ -15,6 +16,10 @@ pub const LEASE: Duration = ticks(1);
 pub const RETENTION: Duration = ticks(2);
 /// The pause after a retryable failure.
 pub const DELAY: Duration = ticks(1);
+/// How long a run may act, where that matters: beyond its lease, within its retention.
+pub const ACTS: Duration = ticks(2);
+/// How long a keeper lets a record lie.
+pub const IDLE: Duration = ticks(1);
 /// A tick is the unit of the model's clock. A fence is a number of microseconds, so many fit into one.
 const TICK_MICROS: u64 = 1_000;
 
@@ -55,6 +60,26 @@ impl World {
         self.canonical_owners();
     }
 
+    /// Forgets what nothing is decided by under these settings.
+    pub fn canonical_doubts(&mut self, settings: &Settings) {
+        let probes = settings.in_doubt == InDoubt::Probe;
+        let counts = settings.max_in_doubt.is_some();
+        if let Some(record) = &mut self.record {
+            record.in_doubt &= probes;
+            record.doubts *= u32::from(counts);
+        }
+        for incarnation in self.ghost.incarnations.values_mut() {
+            incarnation.doubts *= u8::from(counts);
+            incarnation.in_doubt &= counts;
+            incarnation.findings *= u8::from(probes);
+        }
+        for worker in &mut self.workers {
+            if let Worker::Running(run) = worker {
+                run.lease.in_doubt &= probes;
+            }
+        }
+    }
+
     /// What is over is over, and what was long over was no longer over than that.
     fn canonical_times(&mut self, over: Time, long_over: Time) {
         if let Some(record) = &mut self.record {
@@ -62,6 +87,14 @@ impl World {
             let by = long_over.since(record.expires_at);
             record.expires_at = record.expires_at.plus(by);
             record.lease_until = record.lease_until.plus(by);
+            record.acts_until = record.acts_until.filter(|end| *end > over);
+        }
+        self.handlers.retain(|handler| handler.acts_until > over);
+        self.handlers.sort_unstable();
+        for worker in &mut self.workers {
+            if let Worker::Running(run) = worker {
+                run.acts_until = run.acts_until.map(|end| end.max(over));
+            }
         }
         self.ghost.lease_end = self.ghost.lease_end.filter(|end| *end > over);
     }
@@ -96,6 +129,7 @@ impl World {
     fn canonical_incarnations(&mut self) {
         let mut incarnations: Vec<u8> = self.runs().map(|run| run.incarnation).collect();
         incarnations.push(self.ghost.incarnation);
+        incarnations.extend(self.handlers.iter().map(|handler| handler.incarnation));
         incarnations.sort_unstable();
         incarnations.dedup();
         let number = |incarnation: u8| {
@@ -117,6 +151,9 @@ impl World {
             })
             .collect();
         self.ghost.incarnation = number(present).unwrap_or_default();
+        for handler in &mut self.handlers {
+            handler.incarnation = number(handler.incarnation).unwrap_or_default();
+        }
         for worker in &mut self.workers {
             if let Worker::Running(run) = worker {
                 run.incarnation = number(run.incarnation).unwrap_or_default();
@@ -162,6 +199,15 @@ impl World {
         if let Some(record) = &mut self.record {
             change(&mut record.lease_until);
             change(&mut record.expires_at);
+            record.acts_until.iter_mut().for_each(&mut change);
+        }
+        for handler in &mut self.handlers {
+            change(&mut handler.acts_until);
+        }
+        for worker in &mut self.workers {
+            if let Worker::Running(run) = worker {
+                run.acts_until.iter_mut().for_each(&mut change);
+            }
         }
         self.ghost.lease_end.iter_mut().for_each(change);
     }
@@ -183,6 +229,7 @@ impl World {
             }
         }
         self.ghost.highest.iter_mut().for_each(&mut change);
+        self.seen.iter_mut().for_each(&mut change);
         if let Some((fence, _)) = &mut self.ghost.holder {
             change(fence);
         }

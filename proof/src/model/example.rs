@@ -1,11 +1,11 @@
 //! What must be possible: a world in which nothing happens breaks no rule either. Each example is
 //! found by looking at a world, or by asking it what it would answer.
 
-use super::Semel;
 use super::canonical::NOW;
 use super::ghost::By;
 use super::request;
 use super::world::{Run, RunEnd, Stage, Work, Worker, World};
+use super::{Semel, Settings};
 use semel::protocol::{
     Acted, Answer, Claimed, Ending, Fence, Held, InDoubt, Operation, Owner, State,
 };
@@ -17,16 +17,37 @@ type Example = (&'static str, fn(&Semel, &World) -> bool);
 impl Semel {
     /// What must be possible in this world.
     pub(super) fn examples(&self) -> impl Iterator<Item = Property<Self>> {
-        let under_policy = match (self.settings.in_doubt, self.settings.max_attempts) {
-            (InDoubt::Retry, None) => UNDER_RETRY,
-            (InDoubt::Park, None) => UNDER_PARK,
-            (InDoubt::Retry | InDoubt::Park, Some(_)) => UNDER_TWO_ATTEMPTS,
+        let Settings {
+            works,
+            in_doubt,
+            max_attempts,
+            max_in_doubt,
+            budget,
+            ..
+        } = self.settings;
+        let limited = max_attempts.or(max_in_doubt).is_some();
+        let under_policy = match in_doubt {
+            InDoubt::Probe => UNDER_PROBE,
+            InDoubt::Retry | InDoubt::Park if budget.looks > 0 => WITH_A_KEEPER,
+            InDoubt::Retry | InDoubt::Park if limited => UNDER_A_LIMIT,
+            InDoubt::Retry => UNDER_RETRY,
+            InDoubt::Park => UNDER_PARK,
         };
-        let under_clock: &[Example] = match self.settings.budget.clock_back {
+        let of_step: &[Example] = if works.contains(&Work::Step) {
+            OF_STEPS
+        } else {
+            &[]
+        };
+        let guarded: &[Example] = if works.contains(&Work::Guarded) {
+            GUARDED
+        } else {
+            &[]
+        };
+        let under_clock: &[Example] = match budget.clock_back {
             0 => &[],
             _ => &[("a fence is ahead of the clock", fence_ahead)],
         };
-        let examples = [EVERYWHERE, under_policy, under_clock].concat();
+        let examples = [EVERYWHERE, of_step, guarded, under_policy, under_clock].concat();
         examples
             .into_iter()
             .map(|(name, seen)| Property::sometimes(name, seen))
@@ -57,15 +78,6 @@ const EVERYWHERE: &[Example] = &[
             run.stage == Stage::Done && completed(model, world, run) == Held::Stale
         })
     }),
-    ("a guarded effect is committed", |_, world| {
-        world.ghost.present().commits == 1
-    }),
-    ("a guarded effect is rolled back", |model, world| {
-        world.work == Work::Guarded
-            && any_run(world, |run| {
-                run.stage == Stage::Begun && completed(model, world, run) == Held::Stale
-            })
-    }),
     ("an operator redrives", |model, world| {
         let redrive = model.decide(world, &Operation::Redrive(request::KEY), NOW);
         world.budget.acts > 0 && redrive.answer == Answer::Acted(Acted::Applied)
@@ -77,6 +89,21 @@ const EVERYWHERE: &[Example] = &[
         world.record.is_none() && world.ghost.highest.is_some()
     }),
     ("a key runs again after its retention", runs_again),
+];
+
+const GUARDED: &[Example] = &[
+    ("a guarded effect is committed", |_, world| {
+        world.ghost.present().commits == 1
+    }),
+    ("a guarded effect is rolled back", |model, world| {
+        world.work == Work::Guarded
+            && any_run(world, |run| {
+                run.stage == Stage::Begun && completed(model, world, run) == Held::Stale
+            })
+    }),
+];
+
+const OF_STEPS: &[Example] = &[
     ("a step is resumed", step_is_resumed),
     ("a step is in doubt", |_, world| {
         any_run(world, |run| run.stage == Stage::InDoubt)
@@ -120,10 +147,55 @@ const UNDER_PARK: &[Example] = &[
     }),
 ];
 
-const UNDER_TWO_ATTEMPTS: &[Example] = &[
+const UNDER_A_LIMIT: &[Example] = &[
     ("a lapsed run is taken over", taken_over),
-    ("attempts are used up", used_up),
+    ("a limit is reached", used_up),
 ];
+
+const UNDER_PROBE: &[Example] = &[
+    ("a prober finds that it happened", |_, world| {
+        let incarnation = world.ghost.present();
+        incarnation.effects == 1 && any_run(world, |run| second_run(world, run, Stage::Done))
+    }),
+    ("a prober runs what had not happened", |_, world| {
+        any_run(world, |run| second_run(world, run, Stage::Begun))
+    }),
+    ("a handler may act on without its gate", |_, world| {
+        !world.handlers.is_empty()
+    }),
+    (
+        "a run in doubt waits until it acts no more",
+        |model, world| {
+            world.has_record(|record| record.lease_until <= NOW)
+                && matches!(
+                    claimed(model, world),
+                    Claimed::NotYet { .. } | Claimed::Busy { .. }
+                )
+        },
+    ),
+];
+
+const WITH_A_KEEPER: &[Example] = &[
+    ("a keeper parks", used_up),
+    ("a keeper comes too late", |_, world| {
+        world
+            .seen
+            .is_some_and(|seen| world.has_record(|record| record.fence > seen))
+    }),
+    ("a run that ended speaks again", |model, world| {
+        world.work == Work::Guarded
+            && is(world, State::Parked)
+            && any_run(world, |run| {
+                matches!(completed(model, world, run), Held::Applied(_))
+            })
+    }),
+];
+
+/// Whether a later run of the incarnation got so far, without an operator.
+fn second_run(world: &World, run: &Run, stage: Stage) -> bool {
+    let untouched = world.ghost.present().acts == 0;
+    untouched && run.stage == stage && run.lease.attempt > 1 && is_current(world, run)
+}
 
 fn used_up(_: &Semel, world: &World) -> bool {
     is(world, State::Parked) && world.ghost.present().acts == 0

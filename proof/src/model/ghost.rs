@@ -31,8 +31,14 @@ pub struct Incarnation {
     pub effects: u8,
     /// Effects committed together with a completion.
     pub commits: u8,
+    /// Runs that ended in doubt.
+    pub doubts: u8,
+    /// Whether the last one did, and has not said more since.
+    pub in_doubt: bool,
     /// Operator's acts.
     pub acts: u8,
+    /// Those that said what became of a run.
+    pub findings: u8,
     /// Whether the last of them was `forget`.
     pub forgotten: bool,
     /// The end that was accepted.
@@ -95,6 +101,7 @@ impl Ghost {
             return;
         };
         self.highest = self.highest.max(Some(after.fence));
+        self.remember_doubt(observed);
         match observed.operation {
             Operation::Claim(_) if observed.granted().is_some() => {
                 self.remember_grant(observed, after)
@@ -112,7 +119,13 @@ impl Ghost {
             }
             Operation::Resolve { how, .. } => {
                 self.remember_act();
+                self.present_mut().findings += 1;
                 self.present_mut().end = resolved(how, after.fence);
+            }
+            // The run that it is of may speak for itself, though it had ended.
+            Operation::Park { .. } => {
+                self.holder = Some((after.fence, after.owner));
+                self.lease_end = None;
             }
             Operation::Redrive(_) | Operation::ReleaseByOperator(_) => self.remember_act(),
             Operation::Forget(_) => {
@@ -133,6 +146,14 @@ impl Ghost {
             self.incarnations
                 .insert(self.incarnation, Incarnation::default());
         }
+    }
+
+    fn remember_doubt(&mut self, observed: &Observed<'_>) {
+        let in_doubt = observed.ends_in_doubt();
+        let speaks = observed.operation.lease().is_some();
+        let incarnation = self.present_mut();
+        incarnation.doubts += u8::from(in_doubt);
+        incarnation.in_doubt = in_doubt || incarnation.in_doubt && !speaks;
     }
 
     fn remember_word(&mut self, after: &Record) {
@@ -192,6 +213,9 @@ impl Incarnation {
     pub fn in_the_past(self) -> Self {
         Self {
             effects: 0,
+            doubts: 0,
+            in_doubt: false,
+            findings: 0,
             forgotten: false,
             end: None,
             step: None,

@@ -30,6 +30,13 @@ pub enum Invariant {
     OneUnknownStart,
     /// No run beyond `max_attempts` without an operator's act.
     AttemptsBounded,
+    /// Every run that ended in doubt is counted and no other, and none follows one beyond `max_in_doubt` without an
+    /// operator's act.
+    DoubtsBounded,
+    /// Under `probe`, one effect at most, unless an operator said that it had not happened.
+    OneProbedEffect,
+    /// A keeper parks the run that it saw, if that is idle, and takes nothing from it.
+    KeeperParksIdle,
     /// A run's success is recorded only where an effect has happened.
     SuccessHasEffect,
     /// As soon as its lease or its delay is over, a key can be claimed, unless it is settled or parked.
@@ -38,7 +45,7 @@ pub enum Invariant {
 
 impl Invariant {
     /// All rules.
-    pub const ALL: [Self; 14] = [
+    pub const ALL: [Self; 17] = [
         Self::OneLiveLease,
         Self::FencesRise,
         Self::StaleChangesNothing,
@@ -51,6 +58,9 @@ impl Invariant {
         Self::StepsRemembered,
         Self::OneUnknownStart,
         Self::AttemptsBounded,
+        Self::DoubtsBounded,
+        Self::OneProbedEffect,
+        Self::KeeperParksIdle,
         Self::SuccessHasEffect,
         Self::NeverStuck,
     ];
@@ -71,6 +81,9 @@ impl Invariant {
             Self::StepsRemembered => "I11 steps remembered",
             Self::OneUnknownStart => "one unknown start",
             Self::AttemptsBounded => "attempts bounded",
+            Self::DoubtsBounded => "doubts bounded",
+            Self::OneProbedEffect => "one probed effect",
+            Self::KeeperParksIdle => "keeper parks idle",
             Self::SuccessHasEffect => "success has an effect",
             Self::NeverStuck => "never stuck",
         }

@@ -4,7 +4,9 @@ use super::Settings;
 use super::invariant::Invariant;
 use super::world::Steps;
 use semel::clock::Time;
-use semel::protocol::{Claim, Decision, Fail, Lease, Operation, Record, State, StepRecord, decide};
+use semel::protocol::{
+    Claim, Decision, Fail, FailKind, Lease, Operation, Record, State, StepRecord, decide,
+};
 use std::time::Duration;
 
 /// A mutant, and what it must be convicted of.
@@ -142,6 +144,21 @@ impl Input {
     pub(crate) fn change_failure(&mut self, change: impl FnOnce(&mut Fail)) {
         if let Operation::Fail { how, .. } = &mut self.operation {
             change(how);
+        }
+    }
+
+    /// How a run fails, if it does.
+    pub(crate) const fn fails(&self) -> Option<FailKind> {
+        if let Operation::Fail { how, .. } = &self.operation {
+            return Some(how.kind);
+        }
+        None
+    }
+
+    /// Changes the record that the decision is shown.
+    pub(crate) fn change_record(&mut self, change: impl FnOnce(&mut Record)) {
+        if let Some(record) = &mut self.record {
+            change(record);
         }
     }
 

@@ -5,7 +5,9 @@ use super::ghost::Ghost;
 use super::invariant::Invariant;
 use super::request;
 use semel::clock::Time;
-use semel::protocol::{Answer, Decision, Held, Lease, Operation, Record, State, StepBegun};
+use semel::protocol::{
+    Answer, Decision, FailKind, Held, Lease, Operation, Record, State, StepBegun,
+};
 
 /// One operation as the checker sees it.
 #[derive(Clone, Copy, Debug)]
@@ -24,7 +26,7 @@ pub struct Observed<'a> {
 type OperationCheck = fn(&Ghost, &Observed<'_>) -> bool;
 
 /// The rules that can be checked by one operation; the others are in [`state_checks`](super::state_checks).
-const RULES: [(Invariant, OperationCheck); 8] = [
+const RULES: [(Invariant, OperationCheck); 10] = [
     (Invariant::OneLiveLease, one_live_lease),
     (Invariant::FencesRise, fences_rise),
     (Invariant::StaleChangesNothing, stale_changes_nothing),
@@ -32,6 +34,8 @@ const RULES: [(Invariant, OperationCheck); 8] = [
     (Invariant::ParkedStays, parked_stays),
     (Invariant::RetentionOutlivesLease, retention_outlives_lease),
     (Invariant::AttemptsBounded, attempts_bounded),
+    (Invariant::DoubtsBounded, doubts_bounded),
+    (Invariant::KeeperParksIdle, keeper_parks_idle),
     (Invariant::StepsRemembered, steps_remembered),
 ];
 
@@ -120,6 +124,41 @@ fn attempts_bounded(ghost: &Ghost, observed: &Observed<'_>) -> bool {
         .is_none_or(|max| lease.attempt <= max.get() + u32::from(acts))
 }
 
+fn doubts_bounded(ghost: &Ghost, observed: &Observed<'_>) -> bool {
+    let Some(after) = observed.written() else {
+        return true;
+    };
+    let incarnation = ghost.present();
+    let doubts = if observed.is_new_incarnation() {
+        0
+    } else {
+        u32::from(incarnation.doubts) + u32::from(observed.ends_in_doubt())
+    };
+    let allowed = if let Operation::Claim(claim) = observed.operation {
+        claim.max_in_doubt
+    } else {
+        None
+    };
+    // A run that was parked may say late that it failed or began nothing, and is run again.
+    let after_doubt = observed.ends_in_doubt() || incarnation.in_doubt;
+    let bounded = allowed.is_none_or(|max| doubts < max.get() + u32::from(incarnation.acts));
+    after.doubts == doubts && (observed.granted().is_none() || !after_doubt || bounded)
+}
+
+fn keeper_parks_idle(_: &Ghost, observed: &Observed<'_>) -> bool {
+    let (Operation::Park { fence, idle, .. }, Some(after)) =
+        (observed.operation, observed.written())
+    else {
+        return true;
+    };
+    observed.before.is_some_and(|before| {
+        let open = matches!(before.state, State::Running | State::Waiting);
+        let idle = before.lease_until.plus(*idle) <= observed.now;
+        let kept = (after.fence, after.owner) == (before.fence, before.owner);
+        open && idle && kept && before.fence == *fence && after.state == State::Parked
+    })
+}
+
 /// Only an incarnation that is over may be said to have ended: its steps are removed.
 fn steps_remembered(_: &Ghost, observed: &Observed<'_>) -> bool {
     let goes_on = match (observed.operation, observed.written()) {
@@ -201,6 +240,15 @@ impl<'a> Observed<'a> {
     /// Whether it is a grant that found the key absent or expired.
     pub(super) fn is_new_incarnation(&self) -> bool {
         self.granted().is_some() && self.before.is_none_or(|old| old.expired(self.now))
+    }
+
+    /// Whether a run ended in doubt by what was written: it said so, or is found lapsed.
+    pub(super) fn ends_in_doubt(&self) -> bool {
+        let was_running =
+            self.written().is_some() && self.before.is_some_and(|old| old.state == State::Running);
+        let said = matches!(self.operation, Operation::Fail { how, .. } if matches!(how.kind, FailKind::InDoubt { .. }));
+        let found = matches!(self.operation, Operation::Claim(_) | Operation::Park { .. });
+        was_running && (said || found && !self.is_new_incarnation())
     }
 
     /// The run that speaks of itself, if it is one; about a step it is checked by itself.

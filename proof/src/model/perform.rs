@@ -1,14 +1,14 @@
 //! How an action changes the world. Every decision is the protocol's, and every one is checked.
 
 use super::action::{Action, OperatorAct, Reading, Reply};
-use super::canonical::{LEASE, NOW, RETENTION, ago};
+use super::canonical::{IDLE, LEASE, NOW, RETENTION, ago};
 use super::invariant::Invariant;
 use super::request::{KEY, STEP};
-use super::world::{Run, RunEnd, Stage, Work, Worker, World};
+use super::world::{Handler, Run, RunEnd, Stage, Work, Worker, World};
 use super::{Semel, request};
 use bytes::Bytes;
 use semel::protocol::{
-    Acted, Answer, Finding, Held, InDoubt, Lease, Operation, Resolution, StepBegun,
+    Acted, Answer, Finding, Held, InDoubt, Lease, Operation, Record, Resolution, State, StepBegun,
 };
 
 impl Semel {
@@ -22,14 +22,21 @@ impl Semel {
             }
             Action::Claim(number, reading, reply) => self.claims(world, number, reading, reply)?,
             Action::Begin(number) => self.begins(world, number),
-            Action::Effect(number) => self.takes_effect(world, number),
+            Action::Effect(number) => self.takes_effect(world, number)?,
+            Action::Probe(number) => world.probes(number),
+            Action::LateEffect(handler) => world.takes_effect_late(handler),
+            Action::KeeperLooks => world.keeper_looks()?,
+            Action::KeeperParks => self.keeper_parks(world)?,
             Action::Commit(number, reply) => self.commits(world, number, reply),
             Action::Report(number, end, reply) => self.says(world, number, end, reply),
             Action::Renew(number) => self.renews(world, number),
             Action::StepBegin(number, reply) => self.begins_step(world, number, reply),
             Action::StepRestart(number, reply) => self.restarts_step(world, number, reply),
             Action::StepComplete(number, reply) => self.completes_step(world, number, reply),
-            Action::Crash(number) => *world.worker(number) = Worker::Idle,
+            Action::Crash(number) => {
+                world.leaves_a_handler(number);
+                *world.worker(number) = Worker::Idle;
+            }
             Action::Operator(act) => self.operator_acts(world, act)?,
             Action::Sweep => world.sweeps(),
             Action::SweepSteps => world.sweeps_steps(),
@@ -56,12 +63,14 @@ impl Semel {
         }
         let lease = request::granted(&decision).cloned();
         let _answer = world.take(&operation, now, decision);
+        let acts_until = world.record.as_ref().and_then(|record| record.acts_until);
         *world.worker(number) = match (reply, lease) {
             (Reply::Lost, _) => Worker::Asking(owner),
             (Reply::Heard, None) => Worker::Idle,
             (Reply::Heard, Some(lease)) => Worker::Running(Run {
                 lease,
                 stage: Stage::Granted,
+                acts_until,
                 incarnation: world.ghost.incarnation,
             }),
         };
@@ -73,20 +82,35 @@ impl Semel {
         world.run(number).stage = Stage::Begun;
     }
 
-    fn takes_effect(&self, world: &mut World, number: usize) {
+    fn takes_effect(&self, world: &mut World, number: usize) -> Option<()> {
         if world.work == Work::Step {
             self.starts(world, number);
         }
         let run = world.run(number);
+        if run.acts_until.is_some_and(|end| end <= NOW) {
+            return None;
+        }
         run.stage = Stage::Done;
         let incarnation = run.incarnation;
         world.ghost.incarnation_mut(incarnation).effects += 1;
+        Some(())
+    }
+
+    fn keeper_parks(&self, world: &mut World) -> Option<()> {
+        let fence = world.seen.take()?;
+        let operation = Operation::Park {
+            key: KEY,
+            fence,
+            idle: IDLE,
+        };
+        let answer = self.take(world, &operation);
+        (answer == Answer::Acted(Acted::Applied)).then_some(())
     }
 
     /// The first byte leaves: from here on the effect may have happened.
     fn starts(&self, world: &mut World, number: usize) {
         // Only park promises anything about starts; not to count them keeps the worlds few.
-        if self.settings.in_doubt == InDoubt::Retry {
+        if self.settings.in_doubt != InDoubt::Park {
             return;
         }
         let (work, incarnation) = (world.work, world.run(number).incarnation);
@@ -117,6 +141,9 @@ impl Semel {
     fn says(&self, world: &mut World, number: usize, what: RunEnd, reply: Reply) {
         let (lease, incarnation) = world.granted(number);
         let held = self.held(world, &self.end_operation(what, &lease));
+        if what == RunEnd::FailInDoubt {
+            world.leaves_a_handler(number);
+        }
         // The run knows that its effect did not happen: that start is accounted for.
         let failed = matches!(what, RunEnd::FailFinal | RunEnd::FailRetryable);
         if failed && world.work != Work::Step && matches!(held, Held::Applied(_)) {
@@ -235,6 +262,49 @@ impl World {
     fn granted(&mut self, number: usize) -> (Lease, u8) {
         let run = self.run(number);
         (run.lease.clone(), run.incarnation)
+    }
+
+    /// The downstream says what became of the run before: the truth, and it can no longer change.
+    fn probes(&mut self, number: usize) {
+        let incarnation = self.run(number).incarnation;
+        let happened = self.ghost.incarnation_mut(incarnation).effects > 0;
+        let run = self.run(number);
+        run.lease.in_doubt = false;
+        if happened {
+            run.stage = Stage::Done;
+        }
+    }
+
+    /// A gate gives its handler up, which may act for a while.
+    fn leaves_a_handler(&mut self, number: usize) {
+        if let Some(Worker::Running(run)) = self.workers.get(number)
+            && run.stage == Stage::Begun
+            && let Some(acts_until) = run.acts_until.filter(|end| *end > NOW)
+        {
+            self.handlers.push(Handler {
+                acts_until,
+                incarnation: run.incarnation,
+            });
+        }
+    }
+
+    fn takes_effect_late(&mut self, handler: usize) {
+        let handler = self.handlers.remove(handler);
+        if handler.acts_until > NOW {
+            let incarnation = self.ghost.incarnation_mut(handler.incarnation);
+            incarnation.effects += 1;
+        }
+    }
+
+    fn keeper_looks(&mut self) -> Option<()> {
+        let idle = |record: &&Record| {
+            let open = matches!(record.state, State::Running | State::Waiting);
+            open && record.lease_until.plus(IDLE) <= NOW
+        };
+        let seen = self.record.as_ref().filter(idle)?.fence;
+        self.budget.looks -= 1;
+        self.seen = Some(seen);
+        Some(())
     }
 
     /// A worker learns, or does not learn, whether to run the step.

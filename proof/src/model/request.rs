@@ -23,6 +23,9 @@ impl Semel {
             retention: RETENTION,
             in_doubt: self.settings.in_doubt,
             max_attempts: self.settings.max_attempts,
+            max_in_doubt: self.settings.max_in_doubt,
+            park_after: None,
+            acts_for: self.settings.acts_for(),
             label: bytes::Bytes::new(),
         }
     }
@@ -45,16 +48,23 @@ impl Semel {
             RunEnd::FailInDoubt => FailKind::InDoubt {
                 delay: Duration::ZERO,
             },
+            RunEnd::FailStillInDoubt => FailKind::StillInDoubt {
+                delay: Duration::ZERO,
+            },
         };
         let result = match kind {
             FailKind::Final => result(&lease, b'-'),
             // Never replayed, so one is as good as another.
-            FailKind::Retryable { .. } | FailKind::InDoubt { .. } => Bytes::from_static(b"?"),
+            FailKind::Retryable { .. }
+            | FailKind::InDoubt { .. }
+            | FailKind::StillInDoubt { .. } => Bytes::from_static(b"?"),
         };
         let how = Fail {
             kind,
             in_doubt: self.settings.in_doubt,
             max_attempts: self.settings.max_attempts,
+            max_in_doubt: self.settings.max_in_doubt,
+            park_after: None,
             retention: RETENTION,
             result,
         };

@@ -1,20 +1,20 @@
 //! The rules that can be checked by looking at a world at rest, and by asking it what it would answer.
 
 use super::Semel;
-use super::canonical::{DELAY, LEASE, NOW, ticks};
+use super::canonical::{ACTS, DELAY, LEASE, NOW, ticks};
 use super::ghost::By;
 use super::invariant::Invariant;
 use super::world::{Work, World};
 use semel::Fingerprint;
 use semel::clock::Time;
 use semel::protocol::{
-    Answer, Claim, Claimed, Decision, Ending, Operation, Owner, Record, State, look,
+    Answer, Claim, Claimed, Decision, Ending, InDoubt, Operation, Owner, Record, State, look,
 };
 
 /// Whether a world at rest keeps a rule.
 type StateCheck = fn(&Semel, &World) -> bool;
 
-const RULES: [(Invariant, StateCheck); 6] = [
+const RULES: [(Invariant, StateCheck); 7] = [
     (Invariant::GuardedOnce, guarded_once),
     (Invariant::SuccessHasEffect, success_has_effect),
     (Invariant::SameReplay, same_replay),
@@ -23,6 +23,7 @@ const RULES: [(Invariant, StateCheck); 6] = [
         mismatch_disturbs_nothing,
     ),
     (Invariant::RetentionOutlivesLease, retention_outlives_lease),
+    (Invariant::OneProbedEffect, one_probed_effect),
     (Invariant::NeverStuck, never_stuck),
 ];
 
@@ -87,9 +88,14 @@ fn retention_outlives_lease(model: &Semel, world: &World) -> bool {
     })
 }
 
+fn one_probed_effect(model: &Semel, world: &World) -> bool {
+    let incarnation = world.ghost.present();
+    model.settings.in_doubt != InDoubt::Probe || incarnation.effects <= 1 + incarnation.findings
+}
+
 fn never_stuck(model: &Semel, world: &World) -> bool {
     let clock_back = ticks(u64::from(model.settings.budget.clock_back));
-    let lapsed = NOW.plus(LEASE.max(DELAY)).plus(clock_back);
+    let lapsed = NOW.plus(LEASE.max(DELAY).max(ACTS)).plus(clock_back);
     matches!(
         model.would_claim(world, model.claim(NOBODY), lapsed).answer,
         Answer::Claimed(Claimed::Granted(_) | Claimed::Replayed(_) | Claimed::Parked)

@@ -3,6 +3,7 @@
 
 use super::ghost::Ghost;
 use super::invariant::Invariant;
+use semel::clock::Time;
 use semel::protocol::{Fence, Lease, Owner, Record, StepRecord};
 use std::collections::BTreeMap;
 
@@ -18,6 +19,10 @@ pub struct World {
     pub steps: Steps,
     /// Gates with their handlers. One that does nothing for long is a paused one.
     pub workers: Vec<Worker>,
+    /// Handlers whose gate has given them up, and which may still act.
+    pub handlers: Vec<Handler>,
+    /// The run that a keeper saw idle.
+    pub seen: Option<Fence>,
     /// What is left of the things that are bounded.
     pub budget: Budget,
     /// What the checker remembers. No action reads it.
@@ -58,7 +63,19 @@ pub struct Run {
     pub lease: Lease,
     /// How far it got.
     pub stage: Stage,
+    /// When it acts no more, if ever.
+    pub acts_until: Option<Time>,
     /// For the checker: the incarnation in which it was granted, as the checker counts them.
+    pub incarnation: u8,
+}
+
+/// A handler whose gate has given it up. Only runs that are probed have one: all others may act at any time, and what they
+/// do is what a worker that pauses does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Handler {
+    /// When it acts no more.
+    pub acts_until: Time,
+    /// For the checker: the incarnation in which its run was granted.
     pub incarnation: u8,
 }
 
@@ -90,6 +107,8 @@ pub enum RunEnd {
     FailRetryable,
     /// Nobody knows whether it took effect.
     FailInDoubt,
+    /// Nobody could say whether the run before took effect, and nothing was sent.
+    FailStillInDoubt,
     /// Nothing was sent.
     Release,
 }
@@ -103,6 +122,8 @@ pub struct Budget {
     pub acts: u8,
     /// Steps of the store's clock back by a tick.
     pub clock_back: u8,
+    /// Looks of a keeper.
+    pub looks: u8,
 }
 
 // === impl World ===
@@ -116,6 +137,8 @@ impl World {
             record: None,
             steps: Steps::new(),
             workers: vec![Worker::Idle; workers],
+            handlers: Vec::new(),
+            seen: None,
             budget,
             ghost: Ghost::default(),
             broken: Vec::new(),

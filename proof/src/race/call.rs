@@ -67,9 +67,25 @@ pub(crate) struct ClaimTerms {
     /// Both in µs.
     pub(crate) lease: u64,
     pub(crate) retention: u64,
-    pub(crate) park: bool,
-    /// How many runs before the work is parked; 0 is no limit.
-    pub(crate) max_attempts: u32,
+    pub(crate) policy: Policy,
+    pub(crate) limits: RunLimits,
+    /// For how long the run may act, in µs; 0 is not said.
+    pub(crate) acts_for: u64,
+}
+
+/// What becomes of a run in doubt.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum Policy {
+    Retry,
+    Park,
+    Probe,
+}
+
+/// How many runs before the work is parked, of all and of those in doubt; 0 is no limit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct RunLimits {
+    pub(crate) attempts: u32,
+    pub(crate) doubts: u32,
 }
 
 /// A claim's random id, short enough to read.
@@ -83,6 +99,8 @@ pub(crate) struct RunId {
     pub(crate) owner: OwnerId,
     pub(crate) born: u64,
     pub(crate) attempt: u32,
+    /// Whether the run before may or may not have had its effect.
+    pub(crate) in_doubt: bool,
 }
 
 /// A number drawn for one result.
@@ -100,13 +118,19 @@ pub(crate) struct ResultId {
 
 /// What a run that fails asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) enum FailureTerms {
-    /// It failed for good.
+pub(crate) struct FailureTerms {
+    pub(crate) kind: FailureKind,
+    pub(crate) policy: Policy,
+    pub(crate) limits: RunLimits,
+}
+
+/// How a run failed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum FailureKind {
     Final,
-    /// It may or may not have happened, and doubt parks.
-    Park,
-    /// It may be tried again, after so many runs parked; 0 is no limit.
-    Again(u32),
+    Retryable,
+    InDoubt,
+    StillInDoubt,
 }
 
 /// What an operator does.
@@ -120,6 +144,8 @@ pub(crate) enum OperatorCall {
     ResolveRetry,
     /// Makes a parked or failed record claimable again.
     Redrive,
+    /// A keeper's: parks the run with this fence if it is idle for so long, in µs.
+    Park(u64, u64),
     /// Takes the right to run away.
     Release,
     /// Ends the incarnation.
@@ -225,6 +251,9 @@ impl Request {
                 Finding::Retry => OperatorCall::ResolveRetry,
             }),
             Operation::Redrive(_) => Self::Operate(OperatorCall::Redrive),
+            Operation::Park { fence, idle, .. } => {
+                Self::Operate(OperatorCall::Park(fence.0, micros(*idle)))
+            }
             Operation::ReleaseByOperator(_) => Self::Operate(OperatorCall::Release),
             Operation::Forget(_) => Self::Operate(OperatorCall::Forget),
             Operation::Look(_) | Operation::Ready => unreachable!("nobody asks this in a race"),
@@ -241,8 +270,9 @@ impl ClaimTerms {
             payload: u8::from(claim.fingerprint != Fingerprint::of(&[0])),
             lease: micros(claim.lease),
             retention: micros(claim.retention),
-            park: claim.in_doubt == InDoubt::Park,
-            max_attempts: claim.max_attempts.map_or(0, NonZeroU32::get),
+            policy: Policy::of(claim.in_doubt),
+            limits: RunLimits::of(claim.max_attempts, claim.max_in_doubt),
+            acts_for: claim.acts_for.map_or(0, micros),
         }
     }
 }
@@ -251,12 +281,39 @@ impl ClaimTerms {
 
 impl FailureTerms {
     fn of(how: &Fail) -> Self {
-        match how.kind {
-            FailKind::Final => Self::Final,
-            FailKind::InDoubt { .. } if how.in_doubt == InDoubt::Park => Self::Park,
-            FailKind::InDoubt { .. } | FailKind::Retryable { .. } => {
-                Self::Again(how.max_attempts.map_or(0, NonZeroU32::get))
-            }
+        Self {
+            kind: match how.kind {
+                FailKind::Final => FailureKind::Final,
+                FailKind::Retryable { .. } => FailureKind::Retryable,
+                FailKind::InDoubt { .. } => FailureKind::InDoubt,
+                FailKind::StillInDoubt { .. } => FailureKind::StillInDoubt,
+            },
+            policy: Policy::of(how.in_doubt),
+            limits: RunLimits::of(how.max_attempts, how.max_in_doubt),
+        }
+    }
+}
+
+// === impl Policy ===
+
+impl Policy {
+    const fn of(in_doubt: InDoubt) -> Self {
+        match in_doubt {
+            InDoubt::Retry => Self::Retry,
+            InDoubt::Park => Self::Park,
+            InDoubt::Probe => Self::Probe,
+        }
+    }
+}
+
+// === impl RunLimits ===
+
+impl RunLimits {
+    fn of(attempts: Option<NonZeroU32>, doubts: Option<NonZeroU32>) -> Self {
+        let number = |max: Option<NonZeroU32>| max.map_or(0, NonZeroU32::get);
+        Self {
+            attempts: number(attempts),
+            doubts: number(doubts),
         }
     }
 }
@@ -281,6 +338,7 @@ impl RunId {
             owner: OwnerId::of(lease.owner),
             born: lease.born.0,
             attempt: lease.attempt,
+            in_doubt: lease.in_doubt,
         }
     }
 }

@@ -8,9 +8,11 @@ use bytes::Bytes;
 use rand::Rng;
 use rand::rngs::StdRng;
 use semel::clock::{Clock, SystemClock};
-use semel::protocol::{Answer, Finding, InDoubt, Operation, Resolution, StepBegun};
+use semel::protocol::{Answer, Fence, Finding, InDoubt, Operation, Resolution, StepBegun};
+use semel::store::StoreExt;
 use semel::{Key, Outcome, Store};
 use std::sync::Arc;
+use std::time::Duration;
 
 /// How often the impatient let everybody else go first before they give up.
 const IMPATIENCE_TURNS: std::ops::Range<u32> = 0..12;
@@ -102,15 +104,28 @@ impl Caller {
             key: name,
             how: Resolution::new(finding),
         };
-        let operation = match self.rng.random_range(0..6) {
+        let operation = match self.rng.random_range(0..7) {
             0 => resolve(Finding::Succeeded(result)),
             1 => resolve(Finding::Failed(result)),
             2 => resolve(Finding::Retry),
             3 => Operation::Redrive(name),
             4 => Operation::ReleaseByOperator(name),
+            5 => match self.idle(name).await {
+                Some(park) => park,
+                None => return,
+            },
             _ => Operation::Forget(name),
         };
         self.call(key, operation).await;
+    }
+
+    /// A keeper looks, and parks what it saw, or nearly.
+    async fn idle(&mut self, key: Key) -> Option<Operation> {
+        let record = self.store.look(&key).await.ok()??;
+        let idle = Duration::from_millis(self.rng.random_range(0..10));
+        let other = u64::from(self.rng.random_ratio(1, 5));
+        let fence = Fence(record.fence.0 - other);
+        Some(Operation::Park { key, fence, idle })
     }
 
     /// A result that nobody else records.

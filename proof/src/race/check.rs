@@ -33,6 +33,8 @@ pub(crate) enum Rule {
     RetentionHolds,
     /// What is parked stays so until a person or the run itself speaks.
     ParkedStays,
+    /// A run in doubt is counted, is followed by one that is told so, and under `probe` not before it acts no more.
+    DoubtKnown,
     /// An effect is committed if and only if its completion is.
     EffectWithRecord,
     /// A step that is done is not done again.

@@ -27,10 +27,12 @@ const READ: &str = "\
     SELECT (extract(epoch FROM at) * 1000000)::bigint, aged, COALESCE((new).key, (old).key, (renewal).key), \
       (old).state, (old).fp, (old).attempts, (old).born, (old).fence, (old).owner::text, \
       (extract(epoch FROM (old).lease_until) * 1000000)::bigint, \
-      (extract(epoch FROM (old).expires_at) * 1000000)::bigint, (old).result, \
+      (extract(epoch FROM (old).expires_at) * 1000000)::bigint, (old).result, (old).doubts, (old).in_doubt, \
+      (extract(epoch FROM (old).acts_until) * 1000000)::bigint, \
       (new).state, (new).fp, (new).attempts, (new).born, (new).fence, (new).owner::text, \
       (extract(epoch FROM (new).lease_until) * 1000000)::bigint, \
-      (extract(epoch FROM (new).expires_at) * 1000000)::bigint, (new).result, (renewal).fence, \
+      (extract(epoch FROM (new).expires_at) * 1000000)::bigint, (new).result, (new).doubts, (new).in_doubt, \
+      (extract(epoch FROM (new).acts_until) * 1000000)::bigint, (renewal).fence, \
       (extract(epoch FROM (renewal).lease_until) * 1000000)::bigint, \
       (extract(epoch FROM (renewal).expires_at) * 1000000)::bigint, COALESCE(gone, false) \
     FROM race.change ORDER BY id";
@@ -73,6 +75,12 @@ pub(crate) struct Version {
     /// The end of retention, in µs since 1970.
     pub(crate) expires_at: u64,
     pub(crate) result: Option<ResultId>,
+    /// How many runs ended in doubt.
+    pub(crate) doubts: u32,
+    /// Whether the last one did.
+    pub(crate) in_doubt: bool,
+    /// Until when it may act, in µs since 1970; 0 is not said.
+    pub(crate) acts_until: u64,
 }
 
 /// A row of `semel.renewal`.
@@ -156,8 +164,8 @@ impl History {
 impl KeyState {
     /// The next change of this key; `None` when a renewal was removed that made no difference any more.
     fn change(&mut self, row: &Row) -> anyhow::Result<Option<Change>> {
-        let (at, aged, gone) = (unsigned(row.get(0))?, row.get(1), row.get(24));
-        let renewal = Renewal::of(row, 21)?;
+        let (at, aged, gone) = (unsigned(row.get(0))?, row.get(1), row.get(30));
+        let renewal = Renewal::of(row, 27)?;
         if gone {
             return Ok(self.removed(renewal).map(|(old, new)| Change {
                 at,
@@ -167,7 +175,7 @@ impl KeyState {
             }));
         }
         let (old, new) = match renewal {
-            None => (Version::of(row, 3)?, Version::of(row, 12)?),
+            None => (Version::of(row, 3)?, Version::of(row, 15)?),
             // A renewal of what is not there is nobody's: nothing changed into nothing.
             Some(renewal) => {
                 let renewed = self.record.filter(|record| record.fence == renewal.fence);
@@ -243,7 +251,7 @@ impl Version {
         self.fence == old.fence && waiting && ended
     }
 
-    /// Reads the nine columns from `first` on; `None` when there was no record.
+    /// Reads the twelve columns from `first` on; `None` when there was no record.
     fn of(row: &Row, first: usize) -> anyhow::Result<Option<Self>> {
         let Some(state) = row.get::<_, Option<i16>>(first) else {
             return Ok(None);
@@ -261,6 +269,9 @@ impl Version {
             lease_until: unsigned(row.get(first + 6))?,
             expires_at: unsigned(row.get(first + 7))?,
             result: result.map(|bytes| ResultId::of(&Bytes::copy_from_slice(bytes))),
+            doubts: u32::try_from(row.get::<_, i32>(first + 9))?,
+            in_doubt: row.get(first + 10),
+            acts_until: unsigned(row.get::<_, Option<i64>>(first + 11).unwrap_or(0))?,
         }))
     }
 }

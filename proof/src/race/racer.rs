@@ -7,7 +7,7 @@ use crate::harness::{Ledger, ProcessConfig};
 use rand::Rng;
 use rand::rngs::StdRng;
 use semel::key::{Field, Scope};
-use semel::protocol::{Answer, Claim, Claimed, Fail, FailKind, InDoubt, Lease, Operation, Owner};
+use semel::protocol::{Answer, Claim, Claimed, Fail, FailKind, InDoubt, Lease, Operation};
 use semel::{Fingerprint, Key, Store};
 use std::num::NonZeroU32;
 use std::sync::Arc;
@@ -25,6 +25,9 @@ const LEASE_MS: std::ops::Range<u64> = 25..50;
 
 /// Retentions, in ms: short, so that keys begin anew.
 const RETENTION_MS: std::ops::Range<u64> = 50..300;
+
+/// How long runs that are probed may act, in leases, unless their retention is shorter.
+const ACTS_LEASES: u32 = 3;
 
 /// The pause after a claim that was not granted, in ms.
 const PAUSE_MS: std::ops::Range<u64> = 1..8;
@@ -111,19 +114,22 @@ impl Racer {
     fn terms(&mut self, key: u32) -> Option<Claim> {
         let rng = &mut self.caller.rng;
         let payload = u8::from(rng.random_ratio(3, 100));
+        let in_doubt = match rng.random_range(0..5) {
+            0 => InDoubt::Park,
+            1 | 2 => InDoubt::Probe,
+            _ => InDoubt::Retry,
+        };
+        let lease = Duration::from_millis(rng.random_range(LEASE_MS));
+        let retention = Duration::from_millis(rng.random_range(RETENTION_MS));
+        let key = *self.caller.keys.get(key as usize)?;
         Some(Claim {
-            key: *self.caller.keys.get(key as usize)?,
-            fingerprint: Fingerprint::of(&[payload]),
-            owner: Owner::random(),
-            lease: Duration::from_millis(rng.random_range(LEASE_MS)),
-            retention: Duration::from_millis(rng.random_range(RETENTION_MS)),
-            in_doubt: if rng.random_ratio(1, 5) {
-                InDoubt::Park
-            } else {
-                InDoubt::Retry
-            },
+            lease,
+            retention,
+            in_doubt,
             max_attempts: NonZeroU32::new(if rng.random_ratio(1, 5) { 3 } else { 0 }),
-            label: bytes::Bytes::new(),
+            max_in_doubt: NonZeroU32::new(if rng.random_ratio(1, 5) { 2 } else { 0 }),
+            acts_for: (in_doubt == InDoubt::Probe).then_some(retention.min(lease * ACTS_LEASES)),
+            ..Claim::new(key, Fingerprint::of(&[payload]))
         })
     }
 
@@ -166,6 +172,7 @@ impl Racer {
             retention,
             in_doubt,
             max_attempts,
+            max_in_doubt,
             ..
         } = run.terms;
         let kind = match end {
@@ -174,7 +181,8 @@ impl Racer {
             0..53 => None,
             63..70 => Some(FailKind::Final),
             70..88 => Some(FailKind::Retryable { delay }),
-            _ => Some(FailKind::InDoubt { delay }),
+            88..95 => Some(FailKind::InDoubt { delay }),
+            _ => Some(FailKind::StillInDoubt { delay }),
         };
         let operation = match kind {
             None if end < 45 => Operation::Complete {
@@ -188,6 +196,8 @@ impl Racer {
                     kind,
                     in_doubt,
                     max_attempts,
+                    max_in_doubt,
+                    park_after: None,
                     retention,
                     result,
                 };

@@ -4,8 +4,8 @@ use super::Rule;
 use super::key_calls::KeyCalls;
 use crate::harness::{GRACE, Verdict};
 use crate::race::call::{
-    Call, ClaimTerms, FailureTerms, OperatorCall, OwnerId, Request, ResultId, RunEnded, digest,
-    micros,
+    Call, ClaimTerms, FailureKind, FailureTerms, OperatorCall, OwnerId, Policy, Request, ResultId,
+    RunEnded, RunLimits, digest, micros,
 };
 use crate::race::history::{Change, GRACE_US, Version};
 use semel::Fingerprint;
@@ -114,9 +114,15 @@ impl<'a> ChangeChecker<'a> {
             new.expires_at >= new.lease_until + terms.retention,
             "retention does not outlast the lease",
         )?;
+        let acts_until = match terms.acts_for {
+            0 => 0,
+            acts_for => now + acts_for,
+        };
+        let told = new.acts_until == acts_until;
+        Rule::DoubtKnown.needs(told, "it may not act as long as its claim says")?;
         match old.filter(|old| !old.expired(now)) {
             None => Rule::FencesRise.needs(
-                new.attempts == 1 && new.born == new.fence,
+                new.attempts == 1 && new.born == new.fence && new.doubts == 0 && !new.in_doubt,
                 "a new incarnation does not begin anew",
             ),
             Some(old) => taken_over(old, new, terms, now),
@@ -132,6 +138,10 @@ impl<'a> ChangeChecker<'a> {
             old.attempts == new.attempts,
             "an operator changed the attempts",
         )?;
+        Rule::DoubtKnown.needs(
+            old.doubts == new.doubts,
+            "an operator's act was counted as a doubt",
+        )?;
         Rule::Accounted.needs(
             !old.expired(new.lease_until),
             "an operator acted on what was expired",
@@ -139,9 +149,11 @@ impl<'a> ChangeChecker<'a> {
         let fits = |act: &OperatorCall| match (old.state, new.state, act) {
             (PARKED, SUCCEEDED, OperatorCall::ResolveSucceeded(result))
             | (PARKED, FAILED, OperatorCall::ResolveFailed(result)) => new.result == Some(*result),
-            (PARKED, WAITING, OperatorCall::ResolveRetry | OperatorCall::Redrive)
-            | (FAILED, WAITING, OperatorCall::Redrive)
-            | (RUNNING | WAITING, WAITING, OperatorCall::Release) => true,
+            (PARKED, WAITING, OperatorCall::ResolveRetry) => !new.in_doubt,
+            (PARKED | FAILED, WAITING, OperatorCall::Redrive)
+            | (RUNNING | WAITING, WAITING, OperatorCall::Release) => {
+                new.in_doubt == old.ended_in_doubt()
+            }
             _ => false,
         };
         self.asked_by_operator(at, fits)
@@ -165,7 +177,12 @@ impl<'a> ChangeChecker<'a> {
                 )?;
                 self.asked_by_run(new, at, |asked| matches!(asked, Request::Renew(..)))
             }
-            (RUNNING, PARKED) if new.result.is_none() => self.lapsed(old, at),
+            (RUNNING, PARKED) if new.result.is_none() => self.lapsed(old, new, at),
+            (WAITING, PARKED) => {
+                let same = (old.doubts, old.in_doubt) == (new.doubts, new.in_doubt);
+                Rule::DoubtKnown.needs(same, "a keeper changed what is known")?;
+                self.asked_by_keeper(old, at)
+            }
             (RUNNING | PARKED, SUCCEEDED | FAILED | WAITING | PARKED) => self.asked_by_run(
                 new,
                 at,
@@ -176,15 +193,27 @@ impl<'a> ChangeChecker<'a> {
         }
     }
 
-    /// A lapsed lease was parked by a claim that does not retry.
-    fn lapsed(&self, old: &Version, at: u64) -> CheckResult {
+    /// A lapsed lease was parked by a claim that does not retry, or by a keeper.
+    fn lapsed(&self, old: &Version, new: &Version, at: u64) -> CheckResult {
         Rule::OneLease.needs(old.lease_until <= at, "a live lease was parked")?;
-        let parks = |terms: &ClaimTerms| terms.park || !below(old.attempts, terms.max_attempts);
+        let counted = new.doubts == old.doubts + 1 && new.in_doubt;
+        Rule::DoubtKnown.needs(counted, "a lapse was not counted")?;
         let asked = self.key_calls.calls.iter().any(|call| {
             call.overlaps(&(at..=at))
-                && matches!(&call.request, Request::Claim(terms) if parks(terms))
+                && matches!(&call.request, Request::Claim(terms) if lapse_parks(old, terms))
         });
-        Rule::Accounted.needs(asked, "nobody's claim parks it")
+        if asked {
+            return Ok(());
+        }
+        self.asked_by_keeper(old, at)
+    }
+
+    fn asked_by_keeper(&self, old: &Version, at: u64) -> CheckResult {
+        let asked = self.key_calls.may_be_operated(&(at..=at), |act| {
+            matches!(act, OperatorCall::Park(fence, idle)
+                if *fence == old.fence && old.lease_until + idle <= at)
+        });
+        Rule::Accounted.needs(asked, "no claim and no keeper parks it")
     }
 
     fn asked_by_run(&self, of: &Version, at: u64, fits: impl Fn(&Request) -> bool) -> CheckResult {
@@ -210,11 +239,21 @@ fn taken_over(old: &Version, new: &Version, terms: &ClaimTerms, now: u64) -> Che
         "the incarnation does not go on",
     )?;
     Rule::RetentionHolds.needs(new.expires_at >= old.expires_at, "retention shrank")?;
+    let doubts = old.doubts + u32::from(old.state == RUNNING);
+    Rule::DoubtKnown.needs(
+        new.doubts == doubts && new.in_doubt == old.ended_in_doubt(),
+        "what is known of the run before is not told",
+    )?;
+    let probes = terms.policy == Policy::Probe && old.ended_in_doubt();
+    Rule::DoubtKnown.needs(
+        !probes || old.acts_until <= now,
+        "probed while the run before may act",
+    )?;
     match old.state {
         RUNNING | WAITING if old.lease_until > now => {
             Err((Rule::OneLease, "granted before its time".into()))
         }
-        RUNNING if terms.park || !below(old.attempts, terms.max_attempts) => {
+        RUNNING if lapse_parks(old, terms) => {
             Err((Rule::ParkedStays, "run again instead of parked".into()))
         }
         RUNNING | WAITING => Ok(()),
@@ -250,21 +289,54 @@ fn leads_to(ended: &RunEnded, old: &Version, new: &Version) -> bool {
             let nonces = new.result.map(|result| result.nonce);
             new.state == SUCCEEDED && same && nonces == Some(*nonce)
         }
-        RunEnded::Fail(failing, result) => records(result) && new.state == fails_to(*failing, old),
-        RunEnded::Release => new.state == WAITING && new.attempts == old.attempts.saturating_sub(1),
+        RunEnded::Fail(failing, result) => {
+            let (doubts, in_doubt) = known_after(failing.kind, old);
+            let state = fails_to(failing, old.attempts, doubts, in_doubt);
+            records(result)
+                && (new.state, new.doubts, new.in_doubt) == (state, doubts, in_doubt)
+                && (failing.kind != FailureKind::StillInDoubt || new.acts_until == 0)
+        }
+        RunEnded::Release => {
+            new.state == WAITING
+                && new.attempts == old.attempts.saturating_sub(1)
+                && (new.doubts, new.in_doubt) == (old.doubts, old.in_doubt)
+        }
     }
 }
 
-const fn fails_to(failing: FailureTerms, old: &Version) -> u8 {
-    match failing {
-        FailureTerms::Final => FAILED,
-        FailureTerms::Again(max) if below(old.attempts, max) => WAITING,
-        FailureTerms::Park | FailureTerms::Again(_) => PARKED,
+/// How many doubts there are, and whether there is one now, after a run failed so.
+fn known_after(kind: FailureKind, old: &Version) -> (u32, bool) {
+    match kind {
+        FailureKind::Final | FailureKind::Retryable => (old.doubts, false),
+        // One that is parked was counted when it got there.
+        FailureKind::InDoubt => (old.doubts + u32::from(old.state == RUNNING), true),
+        FailureKind::StillInDoubt => (old.doubts, old.in_doubt),
     }
 }
 
-const fn below(attempts: u32, max: u32) -> bool {
-    max == 0 || attempts < max
+fn fails_to(failing: &FailureTerms, attempts: u32, doubts: u32, in_doubt: bool) -> u8 {
+    let parks = failing.kind == FailureKind::InDoubt && failing.policy == Policy::Park;
+    if failing.kind == FailureKind::Final {
+        FAILED
+    } else if parks || failing.limits.are_reached(attempts, doubts, in_doubt) {
+        PARKED
+    } else {
+        WAITING
+    }
+}
+
+fn lapse_parks(old: &Version, terms: &ClaimTerms) -> bool {
+    let reached = terms.limits.are_reached(old.attempts, old.doubts + 1, true);
+    terms.policy == Policy::Park || reached
+}
+
+// === impl RunLimits ===
+
+impl RunLimits {
+    const fn are_reached(self, attempts: u32, doubts: u32, in_doubt: bool) -> bool {
+        let too_often = self.attempts > 0 && attempts >= self.attempts;
+        too_often || in_doubt && self.doubts > 0 && doubts >= self.doubts
+    }
 }
 
 // === impl Rule ===
@@ -283,6 +355,10 @@ impl Rule {
 // === impl Version ===
 
 impl Version {
+    const fn ended_in_doubt(&self) -> bool {
+        self.in_doubt || self.state == RUNNING
+    }
+
     const fn expired(&self, now: u64) -> bool {
         self.state != PARKED && self.expires_at <= now
     }

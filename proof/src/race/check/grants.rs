@@ -3,7 +3,7 @@
 use super::Rule;
 use super::key_calls::{Grant, KeyCalls};
 use crate::harness::Verdict;
-use crate::race::call::{OperatorCall, Request, Response, RunId};
+use crate::race::call::{OperatorCall, Policy, Request, Response, RunId};
 use std::collections::{BTreeMap, HashMap};
 
 // === impl KeyCalls ===
@@ -14,6 +14,7 @@ impl KeyCalls<'_> {
         self.check_leases(verdict);
         self.check_payloads(verdict);
         self.check_parked(verdict);
+        self.check_doubts(verdict);
     }
 
     /// No fence twice, and none below one that was answered before it was asked for.
@@ -100,6 +101,33 @@ impl KeyCalls<'_> {
         }
     }
 
+    /// A run that nobody ended is in doubt: the next one of the incarnation is told so, and under `probe` it is granted
+    /// only once the first acts no more.
+    fn check_doubts(&self, verdict: &mut Verdict<Rule>) {
+        for pair in self.grants.windows(2) {
+            let [a, b] = pair else { continue };
+            let ended = self.may_be_ended(a.run, &(a.first_asked..=b.call.ended));
+            // Another may have run between the two, unheard.
+            let next = a.run.born == b.run.born && b.run.attempt == a.run.attempt + 1;
+            if ended || !next {
+                continue;
+            }
+            if !b.run.in_doubt {
+                let seen = format!("{:?} was not told that {:?} is in doubt", b.run, a.run);
+                verdict.convict(Rule::DoubtKnown, self.key, seen);
+            }
+            let acts_until = a.first_asked + a.terms.acts_for;
+            if b.terms.policy == Policy::Probe && b.run.fence < acts_until {
+                let early = acts_until - b.run.fence;
+                let seen = format!(
+                    "{:?} was granted {early} µs before {:?} acts no more",
+                    b.run, a.run
+                );
+                verdict.convict(Rule::DoubtKnown, self.key, seen);
+            }
+        }
+    }
+
     /// After `parked` nothing is granted until an operator or a run has spoken.
     fn check_parked(&self, verdict: &mut Verdict<Rule>) {
         let parked = self.calls.iter().filter(|call| {
@@ -113,7 +141,8 @@ impl KeyCalls<'_> {
                 continue;
             };
             let window = parked.began..=grant.call.ended;
-            let frees = |act: &OperatorCall| !matches!(act, OperatorCall::Release);
+            let frees =
+                |act: &OperatorCall| !matches!(act, OperatorCall::Release | OperatorCall::Park(..));
             if !self.may_be_operated(&window, frees) && !self.may_have_spoken(&window) {
                 let seen = format!("{:?} was granted after {parked:?}", grant.run);
                 verdict.convict(Rule::ParkedStays, self.key, seen);

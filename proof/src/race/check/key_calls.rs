@@ -51,7 +51,7 @@ impl<'a> KeyCalls<'a> {
     pub(super) fn may_be_ended(&self, run: RunId, window: &RangeInclusive<u64>) -> bool {
         self.done_within(window).any(|call| match &call.request {
             Request::End(by, _) => *by == run,
-            Request::Operate(_) => true,
+            Request::Operate(act) => !matches!(act, OperatorCall::Park(..)),
             Request::Claim(_) | Request::Renew(..) | Request::Step(..) => false,
         })
     }

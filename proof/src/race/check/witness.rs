@@ -4,7 +4,9 @@ use super::Rule;
 use super::changes::{FAILED, PARKED, RUNNING, SUCCEEDED, WAITING};
 use super::key_calls::KeyCalls;
 use crate::harness::Verdict;
-use crate::race::call::{Call, RecordedEnd, Request, Response, RunEnded, RunId, digest};
+use crate::race::call::{
+    Call, OperatorCall, RecordedEnd, Request, Response, RunEnded, RunId, digest,
+};
 use crate::race::history::{Change, Effect, Version};
 use semel::Fingerprint;
 use std::collections::HashMap;
@@ -93,7 +95,9 @@ impl<'a> Timeline<'a> {
         match (&call.request, &call.response) {
             (_, Response::Unknown(_) | Response::RolledBack(_) | Response::Wrong(_)) => true,
             (Request::Claim(_), Response::Granted(run)) => self.of_run(*run, |new| {
-                new.state == RUNNING && new.attempts == run.attempt && new.born == run.born
+                new.state == RUNNING
+                    && (new.attempts, new.born) == (run.attempt, run.born)
+                    && new.in_doubt == run.in_doubt
             }),
             (Request::Claim(_), Response::Replayed(ending)) => {
                 self.may_show(&window, |shown| shown.ends_as(ending))
@@ -107,6 +111,9 @@ impl<'a> Timeline<'a> {
                 self.may_show(&window, |shown| shown.payload != payload)
             }
             (Request::Operate(_), Response::Acted) => self.changed(&window),
+            (Request::Operate(OperatorCall::Park(..)), Response::Refused) => {
+                in_state(RUNNING) || in_state(WAITING)
+            }
             (Request::Operate(_), Response::Refused) => in_state(RUNNING),
             // What is expired counts as absent, and nothing tells when it expired.
             (Request::Operate(_), Response::Gone(0)) => true,
