@@ -14,7 +14,7 @@ import pytest
 
 import semel
 import semel.celery
-from semel.testing import Deliver
+from semel.testing import Deliver, serve
 
 from .conftest import free_port, wait_for_port
 
@@ -117,6 +117,14 @@ def test_celery_tasks_and_async_functions_can_be_delivered(deliver: Deliver, led
 def test_what_is_not_protected_is_refused(deliver: Deliver) -> None:
     with pytest.raises(TypeError, match="nothing protects it"):
         deliver.twice(print, "A-1")
+
+
+def test_parked_work_is_not_delivered_for_ever() -> None:
+    def parked() -> None:
+        raise semel.Parked("a person must look first")
+
+    status, said, after = serve._call(parked, b"{}")
+    assert (status, after) == (202, None) and "a person" in said["error"]
 
 
 def test_a_task_behind_http(tmp_path: Path) -> None:

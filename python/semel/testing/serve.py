@@ -15,7 +15,7 @@ import sys
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
-from .._errors import Again, Error, KeyRefused, Mismatched
+from .._errors import Again, Error, KeyRefused, Mismatched, Parked
 from .._payload import encode
 
 
@@ -86,6 +86,8 @@ def _call(task: Any, body: bytes) -> tuple[int, Any, float | None]:
         return 200, asyncio.run(_awaited(value)) if inspect.isawaitable(value) else value, None
     except Again as again:
         return 409, {"error": str(again)}, again.retry_after
+    except Parked as parked:  # as a worker does: a person looks, and a queue that came again would change nothing
+        return 202, {"error": str(parked)}, None
     except (KeyRefused, Mismatched) as refused:
         return 422, {"error": str(refused)}, None
     except Error as error:
