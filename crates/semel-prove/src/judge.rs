@@ -12,6 +12,7 @@ mod tests;
 use crate::scenario::{Effect, Promise, Scenario, SenderKind};
 use crate::world::probe::Counts;
 use crate::world::sender::{Answer, Delivery, Payload};
+use std::collections::BTreeSet;
 use std::time::Duration;
 use timeline::{Event, What};
 use verdict::BreachKind;
@@ -42,6 +43,7 @@ pub(crate) fn judge(evidence: &Evidence<'_>) -> Option<Breach> {
         evidence
             .twice(&delivery.id)
             .or_else(|| evidence.lost(delivery))
+            .or_else(|| evidence.outdated(delivery))
             .or_else(|| evidence.died(&delivery.id))
             .or_else(|| evidence.endless(delivery))
     });
@@ -55,26 +57,87 @@ impl Evidence<'_> {
         if self.scenario.promise == Promise::AtLeastOnce {
             return None;
         }
-        let (effect, count) = too_many(self.scenario, self.counts, id)?;
-        let (sent, Effect { name, expected, .. }) = (self.sent(id), effect);
+        let tenants = tenants(self.deliveries, id);
+        let (Effect { name, expected, .. }, count) =
+            too_many(self.scenario, self.counts, id, tenants)?;
+        let (sent, owed) = (self.sent(id), expected * tenants);
         let seen = format!(
-            "delivery {id} was sent {sent} and has `{name}` {count} times instead of {expected}"
+            "delivery {id} was sent {sent} and has `{name}` {count} times instead of {owed}"
         );
         Some(Breach::new(BreachKind::EffectTwice, seen))
     }
 
-    fn lost(&self, Delivery { id, payload, .. }: &Delivery) -> Option<Breach> {
-        let owed = self.scenario.promise != Promise::AtMostOnce && payload.can_succeed();
-        if !owed || !self.accepted(id) {
+    fn lost(&self, delivery: &Delivery) -> Option<Breach> {
+        let id = &delivery.id;
+        let owed = self.scenario.promise != Promise::AtMostOnce
+            && delivery.payload.can_succeed()
+            && !self.is_superseded(delivery);
+        let tenants = tenants(self.deliveries, id);
+        let accepted = self.accepted(id) && (tenants == 1 || self.accepted_at_last(id));
+        if !owed || !accepted {
             return None;
         }
         let mut counts = counted(self.scenario, self.counts, id);
-        let (effect, count) = counts.find(|(effect, count)| *count < effect.expected)?;
-        let Effect { name, expected, .. } = effect;
+        let (effect, count) = counts.find(|(effect, count)| *count < effect.expected * tenants)?;
+        let (name, owed) = (&effect.name, effect.expected * tenants);
+        let each = if tenants > 1 {
+            ", once for each tenant"
+        } else {
+            ""
+        };
         let seen = format!(
-            "delivery {id} was acknowledged but has `{name}` {count} times instead of {expected}"
+            "delivery {id} was acknowledged but has `{name}` {count} times instead of {owed}{each}"
         );
         Some(Breach::new(BreachKind::EffectLost, seen))
+    }
+
+    /// Nobody is owed an older version of an entity when a newer one was acknowledged. Where the handler is told of
+    /// versions, both are one thing to count, and what stands in the end is seen by its state.
+    fn is_superseded(
+        &self,
+        Delivery {
+            entity, version, ..
+        }: &Delivery,
+    ) -> bool {
+        let mut versions = self.deliveries.iter().filter(|it| it.entity == *entity);
+        let other = versions.any(|it| it.version != *version);
+        let told = self.scenario.deliver.names("{version}");
+        other && (told || self.newest(entity) > *version)
+    }
+
+    /// The newest version of an entity that was acknowledged; 0: none.
+    fn newest(&self, entity: &str) -> u64 {
+        let deliveries = self.deliveries.iter();
+        let acknowledged = deliveries
+            .filter(|it| it.entity == entity && it.payload.can_succeed() && self.accepted(&it.id));
+        acknowledged.map(|it| it.version).max().unwrap_or_default()
+    }
+
+    /// An older version stands than was acknowledged.
+    fn outdated(&self, Delivery { entity, .. }: &Delivery) -> Option<Breach> {
+        let newest = self.newest(entity);
+        if self.scenario.promise == Promise::AtMostOnce {
+            return None;
+        }
+        let mut states = self.scenario.effects.iter().filter(|it| it.newest);
+        states.find_map(|Effect { name, .. }| {
+            let stands = self.counts.get(&(name.clone(), entity.clone()));
+            let stands = stands.copied().unwrap_or_default();
+            let (kind, seen) = match stands {
+                stands if stands >= newest => return None,
+                0 => (
+                    BreachKind::EffectLost,
+                    format!("version {newest} of {entity} was acknowledged but `{name}` shows none"),
+                ),
+                older => (
+                    BreachKind::OldWins,
+                    format!(
+                        "version {newest} of {entity} was acknowledged but `{name}` shows version {older}"
+                    ),
+                ),
+            };
+            Some(Breach::new(kind, seen))
+        })
     }
 
     /// A process ended that nobody had touched.
@@ -127,7 +190,8 @@ impl Evidence<'_> {
         let answers = self.answers.iter();
         let answers = answers.filter(|it| it.accepted && it.payload == Payload::Default);
         answers.clone().find_map(|other| {
-            let first = answers.clone().find(|first| first.id == other.id)?;
+            let same = |first: &&Answer| (&first.id, first.tenant) == (&other.id, other.tenant);
+            let first = answers.clone().find(same)?;
             let same = first.status == other.status && first.body == other.body;
             (!same).then(|| Breach::new(BreachKind::AnswersDiffer, difference(first, other)))
         })
@@ -183,22 +247,31 @@ impl Breach {
     }
 }
 
-/// An effect that a delivery has more often than it should, and how often.
+/// An effect that a delivery has more often than it should, and how often. Each tenant of its id is owed one.
 pub(crate) fn too_many<'a>(
     scenario: &'a Scenario,
     counts: &Counts,
     id: &str,
+    tenants: u64,
 ) -> Option<(&'a Effect, u64)> {
-    counted(scenario, counts, id).find(|(effect, count)| *count > effect.expected)
+    counted(scenario, counts, id).find(|(effect, count)| *count > effect.expected * tenants)
 }
 
-/// Each effect, and how often a delivery has it.
+/// For how many tenants an id was delivered.
+pub(crate) fn tenants(deliveries: &[Delivery], id: &str) -> u64 {
+    let same = deliveries.iter().filter(|delivery| delivery.id == id);
+    let tenants: BTreeSet<&str> = same.map(|delivery| delivery.tenant).collect();
+    tenants.len().max(1) as u64
+}
+
+/// Each effect, and how often a delivery has it. What shows a state is not counted.
 fn counted<'a>(
     scenario: &'a Scenario,
     counts: &Counts,
     id: &str,
 ) -> impl Iterator<Item = (&'a Effect, u64)> {
-    scenario.effects.iter().map(move |effect| {
+    let counting = scenario.effects.iter().filter(|effect| !effect.newest);
+    counting.map(move |effect| {
         let seen = counts.get(&(effect.name.clone(), id.to_owned()));
         (effect, seen.copied().unwrap_or_default())
     })

@@ -67,6 +67,8 @@ pub struct AttackReport {
     pub hits: u32,
     /// How much of what there is was tried, where that can be counted.
     pub coverage: Option<Coverage>,
+    /// What the verdict does not say: how far it reaches, and what would be asked of the scenario to say more.
+    pub remarks: Vec<String>,
     /// How long it took.
     #[serde(rename = "took_ms", serialize_with = "millis")]
     pub took: Duration,
@@ -164,6 +166,7 @@ impl AttackReport {
             trials: tally.trials,
             hits: tally.hits,
             coverage: tally.coverage,
+            remarks: tally.remarks.clone(),
             verdict: tally.verdict(),
             took,
         }

@@ -9,6 +9,7 @@ pub(crate) mod template;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::time::Duration;
+use template::Variables;
 use url::Url;
 
 /// A whole scenario.
@@ -149,7 +150,8 @@ pub struct Deliver {
     #[serde(default)]
     pub headers: BTreeMap<String, String>,
     /// The payload; `{id}` is the delivery's own, `{n}` its number, `{entity}` what it is about: its own id, but the
-    /// same for two deliveries that come in the wrong order. For Pub/Sub it is the message's data.
+    /// same for two deliveries that come in the wrong order, `{version}` which state of it this is, `{tenant}` on whose
+    /// behalf, `{message}` the message that carries it. For Pub/Sub it is the message's data.
     #[serde(default)]
     pub body: String,
     /// Another payload under the same key; without it that attack is not run.
@@ -172,6 +174,10 @@ pub struct Deliver {
     /// How long a lock or lease of the handler lasts, in milliseconds: a pause must outlast it.
     #[serde(default = "number::<2_000, _>")]
     pub lease_ms: u64,
+    /// The member of a JSON body that says what is the same, whatever message carries it, as `order.id`. It is `{id}`.
+    pub domain_id: Option<String>,
+    /// After how long a delivery comes once more, in milliseconds: the run takes at least that long.
+    pub redeliver_after_ms: Option<u64>,
     /// Whether the queue itself puts away what always fails.
     #[serde(default)]
     pub dead_letters: bool,
@@ -220,6 +226,9 @@ pub struct Effect {
     /// How often one delivery is to be seen; 1 unless given. Not 0 for all: who sees nothing cannot tell work from none.
     #[serde(default = "number::<1, _>")]
     pub expected: u64,
+    /// The number is not a count: it is the `{version}` that stands for an `{entity}`, and the newest must win.
+    #[serde(default)]
+    pub newest: bool,
 }
 
 // === impl Deliver ===
@@ -233,6 +242,24 @@ impl Deliver {
             (None, Some(url)) => endpoint::path_and_query(&url).to_owned(),
             (None, None) => "/".to_owned(),
         }
+    }
+
+    /// Whether what is delivered contains this word.
+    pub(crate) fn names(&self, word: &str) -> bool {
+        let texts = [Some(&self.body), self.path.as_ref(), self.command.as_ref()];
+        let mut texts = texts.into_iter().flatten().chain(self.headers.values());
+        texts.any(|text| text.contains(word))
+    }
+
+    /// The payload of some delivery, to see what it is.
+    pub(crate) fn sample_body(&self) -> String {
+        let words = Variables::default().with("n", 1).with("version", 1);
+        words.expand(&self.body)
+    }
+
+    /// After how long a delivery comes once more.
+    pub(crate) fn redeliver_after(&self) -> Option<Duration> {
+        self.redeliver_after_ms.map(Duration::from_millis)
     }
 
     /// How long the sender waits between attempts.

@@ -3,7 +3,7 @@
 //! Deliveries never share an id, so trials do not disturb each other and one world serves them all; a process is
 //! started again only after it was killed or ended by itself, as a supervisor would.
 
-mod start;
+pub(crate) mod start;
 pub(crate) mod process;
 pub(crate) mod command;
 pub(crate) mod proxy;
@@ -13,6 +13,7 @@ pub(crate) mod exchange;
 pub(crate) mod sender;
 pub(crate) mod probe;
 mod before;
+pub(crate) mod clock;
 mod connections;
 mod log;
 mod sqlite;
@@ -22,11 +23,14 @@ use crate::judge::timeline::What;
 use crate::scenario::Scenario;
 use crate::scenario::endpoint::Endpoint;
 use crate::scenario::template::Variables;
+use clock::Clock;
 use command::CommandRunner;
 use connections::Connections;
+use exchange::Exchange;
 use log::LogKeeper;
 use probe::Probed;
 use process::{ManagedProcess, READY_TIMEOUT};
+use protocol::Protocol;
 use recorder::{Recorder, Release};
 use semel_rig::Reaper;
 use std::collections::BTreeMap;
@@ -60,6 +64,8 @@ pub(crate) struct World<'a> {
     environment: BTreeMap<String, String>,
     processes: Vec<ManagedProcess>,
     pub(crate) receiver: usize,
+    /// By which the processes live that may be attacked, where somebody wants to put it forward.
+    clock: Option<Clock>,
     /// A second process of the receiver, or why it does not start; none before somebody has asked for it.
     second: Option<Result<usize, String>>,
     reaper: Reaper,
@@ -141,6 +147,12 @@ impl World<'_> {
         }
     }
 
+    /// Whether the clock of the processes was put forward.
+    pub(crate) fn put_clock_forward(&self, ahead: Duration) -> bool {
+        let clock = self.clock.as_ref();
+        clock.is_some_and(|clock| clock.put_forward(ahead).is_ok())
+    }
+
     /// The end of what the receiver printed.
     pub(crate) fn log(&self) -> String {
         let receiver = self.processes.get(self.receiver);
@@ -161,6 +173,12 @@ impl World<'_> {
 
     pub(crate) fn may_attack(&self, at: usize) -> bool {
         self.processes.get(at).is_some_and(|process| process.attack)
+    }
+
+    /// Whether it belongs to a call of another service, which cannot be looked up or undone as a statement can.
+    pub(crate) fn is_call(&self, exchange: &Exchange) -> bool {
+        let endpoint = self.endpoints.get(exchange.boundary.signature.dependency);
+        endpoint.is_some_and(|endpoint| endpoint.protocol == Protocol::Http)
     }
 
     fn note(&mut self, at: usize, what: What) {

@@ -34,7 +34,7 @@ async fn check_then_act_is_convicted_by_two_at_once_and_named() {
 #[tokio::test(flavor = "multi_thread")]
 async fn one_statement_that_decides_is_acquitted_by_every_attack() {
     let report = proved(&on_postgres("one_statement"), &[]).await;
-    assert_eq!(report.attacks.len(), 13);
+    assert_eq!(report.attacks.len(), 18);
     for one in &report.attacks {
         match (&one.verdict, one.attack) {
             (Verdict::NotRun { why }, OtherPayload) => {
@@ -124,7 +124,8 @@ async fn same_seed_makes_the_same_deliveries() {
     let seen = async || {
         let report = proved(&on_postgres("check_then_act"), &only).await;
         let ids = |verdict: &Verdict| match verdict {
-            Verdict::Broken(broken) => broken.seen.clone(),
+            // How long it took differs.
+            Verdict::Broken(broken) => broken.seen.split(" within ").take(1).collect(),
             Verdict::Held | Verdict::Vacuous { .. } | Verdict::NotRun { .. } => "held".to_owned(),
         };
         let attacks = report.attacks.iter();

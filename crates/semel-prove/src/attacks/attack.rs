@@ -29,10 +29,6 @@ pub(crate) struct Definition {
 
 /// Which fault an attack brings: it tells what kind of mistake lets the attack succeed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[allow(
-    dead_code,
-    reason = "patterns are known before the attacks that find them"
-)]
 pub(crate) enum Fault {
     /// A delivery that comes once more, with nothing else at work.
     Duplicate,
@@ -44,8 +40,6 @@ pub(crate) enum Fault {
     Republished,
     /// Two deliveries about the same thing, the later one first.
     Reorder,
-    /// The same, and the later one replaces what the earlier one says.
-    Superseded,
     /// Another payload under the same key.
     OtherPayload,
     /// A key that is missing or malformed.
@@ -110,6 +104,12 @@ attacks! {
     /// The same delivery again while the first still runs.
     WhileRunning = "while-running", "delivered again while the first still runs",
         brings Race, needs [], made by overlap(First::Stays);
+    /// Other deliveries come between a delivery and its repeat.
+    OthersBetween = "others-between", "others come between a delivery and its repeat",
+        brings Others, needs [], made by others_between();
+    /// The same thing in a new message, or written by another serialiser.
+    Republish = "republish", "the same in a new message, or in other bytes",
+        brings Republished, needs [Written], made by republish();
     /// The answer is lost after the handler finished.
     AnswerLost = "answer-lost", "the answer is lost after the handler finished",
         brings LostAnswer, needs [], made by lost_answer(AnswerFate::Lost);
@@ -119,17 +119,23 @@ attacks! {
     /// The sender's deadline passes while the handler still runs.
     DeadlinePassed = "deadline-passed", "the sender's deadline passes while the handler still runs",
         brings Race, needs [], made by overlap(First::GivenUp);
+    /// A dependency fails, and the process lives.
+    DependencyFails = "dependency-fails", "a dependency fails while the process lives",
+        brings DependencyFails, needs [Process, Dependency], made by dependency_fails();
     /// A process is killed at a random moment.
     KillRandom = "kill-random", "killed at a random moment",
         brings Crash, needs [Process], made by kill_random();
+    /// A process is killed after it answered, and the delivery comes again.
+    KillAfterAnswer = "kill-after-answer", "killed after it answered, then delivered again",
+        brings Crash, needs [Process], made by kill_after_answer();
     /// A process is killed at every boundary seen on the wire.
     CrashSweep = "crash-sweep", "killed at every boundary seen on the wire",
         brings Crash, needs [Process, Dependency], made by crash_sweep();
     /// A process is paused past its lease, another one takes the delivery, and the first goes on.
     Pause = "pause", "paused past its lease while another one takes over",
         brings Pause, needs [Process], made by pause();
-    /// Two deliveries arrive in the wrong order.
-    Reorder = "reorder", "two deliveries in the wrong order",
+    /// A newer delivery arrives before an older one.
+    Reorder = "reorder", "a newer delivery before an older one",
         brings Reorder, needs [Entity], made by reorder();
     /// The same key with another payload.
     OtherPayload = "other-payload", "the same key with another payload",
@@ -140,6 +146,9 @@ attacks! {
     /// Two processes of the handler at once.
     TwoProcesses = "two-processes", "two processes of the handler at once",
         brings SecondProcess, needs [Process, Addressing, OwnHandler], made by two_processes();
+    /// The same delivery once more, much later.
+    RepeatLate = "repeat-late", "delivered once more at the end of the run",
+        brings Late, needs [], made by repeat_late();
 }
 
 // === impl Attack ===

@@ -147,6 +147,15 @@ fn constant_probe(session: &Session<'_>, finding: &Finding) -> Option<Error> {
 /// Also where the promise would allow none.
 fn expect_effects(session: &Session<'_>, finding: &Finding) -> Result<(), Error> {
     for event in &finding.events {
+        if let What::State {
+            effect, version, ..
+        } = &event.what
+            && *version != 1
+        {
+            return Err(Error::Baseline(format!(
+                "`{effect}` shows version {version} instead of 1"
+            )));
+        }
         let What::Effects { effect, count, .. } = &event.what else {
             continue;
         };

@@ -6,10 +6,11 @@ use super::trial::Finding;
 use crate::error::Error;
 use crate::judge::timeline::Event;
 use crate::judge::verdict::BreachKind;
-use crate::judge::{Breach, too_many};
+use crate::judge::{Breach, tenants, too_many};
 use crate::scenario::{Effect, Promise, Scenario};
 use crate::world::probe::Counts;
 use crate::world::sender::Delivery;
+use std::collections::BTreeMap;
 use std::time::Duration;
 use tokio::time::Instant;
 
@@ -20,7 +21,8 @@ const LATE: Duration = Duration::from_millis(600);
 #[derive(Clone, Debug)]
 pub(super) struct PassedTrial {
     attack: Attack,
-    ids: Vec<String>,
+    /// For how many tenants each id was delivered.
+    ids: BTreeMap<String, u64>,
     events: Vec<Event>,
     judged: Instant,
 }
@@ -31,7 +33,10 @@ impl PassedTrial {
     pub(super) fn new(attack: Attack, deliveries: &[Delivery], finding: &Finding) -> Self {
         Self {
             attack,
-            ids: deliveries.iter().map(|one| one.id.clone()).collect(),
+            ids: deliveries
+                .iter()
+                .map(|one| (one.id.clone(), tenants(deliveries, &one.id)))
+                .collect(),
             events: finding.events.clone(),
             judged: Instant::now(),
         }
@@ -40,7 +45,8 @@ impl PassedTrial {
     /// The trial with what was added to it, if that breaks the promise.
     fn broken_by(&self, scenario: &Scenario, counts: &Counts) -> Option<Finding> {
         let mut ids = self.ids.iter();
-        let broken = ids.find_map(|id| Some((id, too_many(scenario, counts, id)?)));
+        let broken =
+            ids.find_map(|(id, tenants)| Some((id, too_many(scenario, counts, id, *tenants)?)));
         let (id, (Effect { name, expected, .. }, count)) = broken?;
         let ended = self.events.iter().map(|event| event.at).max();
         let at = ended.unwrap_or_default() + self.judged.elapsed();
@@ -63,7 +69,7 @@ impl Session<'_> {
     /// The first trial of an attack that has one effect too many by now.
     pub(crate) async fn look_back(&mut self, attack: Attack) -> Result<Option<Finding>, Error> {
         let passed = self.passed.iter().filter(|it| it.attack == attack);
-        let ids: Vec<String> = passed.flat_map(|it| it.ids.clone()).collect();
+        let ids: Vec<String> = passed.flat_map(|it| it.ids.keys().cloned()).collect();
         if ids.is_empty() || self.scenario.promise == Promise::AtLeastOnce {
             return Ok(None);
         }

@@ -18,6 +18,8 @@ pub(crate) enum Need {
     OwnHandler,
     /// Two deliveries that have something to do with each other.
     Entity,
+    /// Deliveries that the scenario writes.
+    Written,
     /// Another payload under the same key.
     OtherBody,
     /// A payload whose key is missing or malformed.
@@ -49,12 +51,16 @@ impl Need {
                 deliver.target.is_some(),
                 "the handler runs elsewhere: a second process of it cannot be started",
             ),
+            Self::Written => (
+                deliver.recorded.is_some(),
+                "what was recorded is delivered as it is",
+            ),
             Self::Entity if deliver.recorded.is_some() => (
                 true,
                 "what was recorded does not say which deliveries are about the same {entity}",
             ),
             Self::Entity => (
-                !names_entity(deliver),
+                !deliver.names("{entity}"),
                 "nothing that is delivered names an {entity} that two deliveries could be about",
             ),
             Self::OtherBody => return no_body(deliver, deliver.other_body.as_ref(), "other"),
@@ -62,16 +68,6 @@ impl Need {
         };
         missing.then(|| why.to_owned())
     }
-}
-
-fn names_entity(deliver: &Deliver) -> bool {
-    let texts = [
-        Some(&deliver.body),
-        deliver.path.as_ref(),
-        deliver.command.as_ref(),
-    ];
-    let mut texts = texts.into_iter().flatten().chain(deliver.headers.values());
-    texts.any(|text| text.contains("{entity}"))
 }
 
 fn no_body(deliver: &Deliver, body: Option<&String>, kind: &str) -> Option<String> {

@@ -1,7 +1,7 @@
 //! The same delivery again while the first is still at work, kept there by an answer that a proxy holds back.
 
 use super::session::QUIET;
-use super::trial::StartedTrial;
+use super::trial::{StartedTrial, exactly};
 use super::{Error, Session, Trial};
 use crate::world::exchange::Exchange;
 use crate::world::recorder::Release;
@@ -15,7 +15,7 @@ const _: () = assert!(
 );
 
 /// How often to try by the clock alone.
-const BLIND_TRIALS: u32 = 4;
+const BLIND_TRIALS: u32 = 6;
 
 /// What becomes of the first attempt when the second is sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -69,7 +69,7 @@ async fn early<'s, 'a>(
     let moment = session.baseline.answered / (2 << session.round.tally.trials);
     let trial = Trial::begin(session).await?;
     let first = trial.spawn(trial.target());
-    tokio::time::sleep(moment).await;
+    exactly(moment).await;
     let hit = !first.is_finished();
     Ok((trial.started(first, None), hit))
 }

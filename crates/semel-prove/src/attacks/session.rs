@@ -3,6 +3,7 @@
 use super::attack::Attack;
 use super::baseline::Baseline;
 use super::late::PassedTrial;
+use super::repeat_late::EarlyDelivery;
 use super::tally::Tally;
 use crate::error::Error;
 use crate::options::{Options, Progress};
@@ -38,6 +39,8 @@ pub(crate) struct Session<'a> {
     pub(super) round: Round,
     /// Trials that held when they were judged.
     pub(super) passed: Vec<PassedTrial>,
+    /// The first deliveries of the run that had their effect.
+    pub(super) early: Vec<EarlyDelivery>,
     /// Whether an effect was already missed for as long as a sender waits.
     pub(super) loses_effects: bool,
     /// Whoever wants to know how far we are.
@@ -92,6 +95,7 @@ impl<'a> Session<'a> {
             baseline: Baseline::default(),
             round: Round::new(None, options.seed),
             passed: Vec::new(),
+            early: Vec::new(),
             loses_effects: false,
             progress,
         })
@@ -152,6 +156,11 @@ impl<'a> Session<'a> {
     /// Why the attack cannot be made, or never hit.
     pub(super) fn explain(&mut self, why: &str) {
         self.round.tally.why = Some(why.to_owned());
+    }
+
+    /// What a verdict does not say.
+    pub(super) fn remark(&mut self, remark: String) {
+        self.round.tally.remarks.push(remark);
     }
 
     /// If no fault hit, this is why.

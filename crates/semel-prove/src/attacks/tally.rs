@@ -15,6 +15,8 @@ pub(crate) struct Tally {
     pub(crate) why: Option<String>,
     /// How much of what there is was tried, where that can be counted.
     pub(crate) coverage: Option<Coverage>,
+    /// What the verdict does not say.
+    pub(crate) remarks: Vec<String>,
 }
 
 // === impl Tally ===

@@ -13,19 +13,21 @@ use crate::world::sender::{AnswerFate, AttemptResult, Delivery};
 use std::net::SocketAddr;
 use std::time::Duration;
 use tokio::task::JoinHandle;
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout};
 
 /// Work after an answer begins within this time.
 const AFTER: Duration = Duration::from_millis(40);
 /// Fine enough to be there when an answer has just come.
 const LOOK: Duration = Duration::from_micros(250);
+/// As fine as timers are.
+const TICK: Duration = Duration::from_millis(1);
 
 /// A trial that has begun.
 pub(crate) struct Trial<'s, 'a> {
     pub(crate) session: &'s mut Session<'a>,
     pub(crate) delivery: Delivery,
-    /// Another one about the same entity, in a trial of two.
-    related: Option<Delivery>,
+    /// The other deliveries of a trial of several.
+    others: Vec<Delivery>,
 }
 
 /// A trial whose first attempt is under way.
@@ -44,14 +46,28 @@ impl<'s, 'a> Trial<'s, 'a> {
         session.world.recorder.idle();
         session.world.restart_ended().await?;
         let delivery = session.new_delivery(None).await?;
+        Ok(Self::of(session, delivery))
+    }
+
+    /// A new trial with a delivery of an earlier one.
+    pub(crate) async fn begin_again(
+        session: &'s mut Session<'a>,
+        delivery: Delivery,
+    ) -> Result<Self, Error> {
+        session.world.recorder.idle();
+        session.world.restart_ended().await?;
+        Ok(Self::of(session, delivery))
+    }
+
+    fn of(session: &'s mut Session<'a>, delivery: Delivery) -> Self {
         session.sender.take_answers();
         session.world.recorder.begin();
         session.world.recorder.owns(&delivery.id);
-        Ok(Self {
+        Self {
             session,
             delivery,
-            related: None,
-        })
+            others: Vec::new(),
+        }
     }
 
     /// A new trial whose delivery is held at a boundary of the baseline.
@@ -108,23 +124,34 @@ impl<'s, 'a> Trial<'s, 'a> {
         }
     }
 
-    /// Makes another delivery about the same entity. It is the next to be sent.
-    pub(crate) async fn add_related(&mut self) -> Result<(), Error> {
-        let entity = self.delivery.entity.clone();
-        let later = self.session.new_delivery(Some(&entity)).await?;
-        self.related = Some(std::mem::replace(&mut self.delivery, later));
+    /// Makes another delivery, about this entity or about one of its own. It is the next to be sent.
+    pub(crate) async fn add(&mut self, entity: Option<String>) -> Result<(), Error> {
+        let later = self.session.new_delivery(entity.as_deref()).await?;
+        self.add_delivery(later);
         Ok(())
     }
 
-    /// In a trial of two, the other delivery is the next to be sent.
-    pub(crate) fn switch(&mut self) {
-        if let Some(related) = &mut self.related {
-            std::mem::swap(related, &mut self.delivery);
+    /// This one is the next to be sent.
+    pub(crate) fn add_delivery(&mut self, later: Delivery) {
+        self.others
+            .push(std::mem::replace(&mut self.delivery, later));
+    }
+
+    /// The delivery that has waited longest is the next to be sent.
+    pub(crate) fn next_delivery(&mut self) {
+        if !self.others.is_empty() {
+            let next = self.others.remove(0);
+            self.add_delivery(next);
         }
     }
 
+    /// How many deliveries it has.
+    pub(crate) fn deliveries(&self) -> usize {
+        self.others.len() + 1
+    }
+
     fn into_parts(self) -> (&'s mut Session<'a>, Vec<Delivery>) {
-        let deliveries = [self.delivery].into_iter().chain(self.related);
+        let deliveries = self.others.into_iter().chain([self.delivery]);
         (self.session, deliveries.collect())
     }
 
@@ -152,6 +179,21 @@ impl<'s, 'a> Trial<'s, 'a> {
         results
     }
 
+    /// One attempt of each delivery, all at once; whichever is not accepted then comes again.
+    pub(crate) async fn send_all_at_once(&mut self) -> Result<(), Error> {
+        let mut sent = Vec::new();
+        for _ in 0..self.deliveries() {
+            self.next_delivery();
+            sent.push(self.spawn(self.target()));
+        }
+        for attempt in sent {
+            self.next_delivery();
+            let results: Vec<_> = attempt.await.into_iter().collect();
+            self.until_settled(&results).await?;
+        }
+        Ok(())
+    }
+
     /// A second attempt beside the first. The first is let go when the second has ended or had this head start.
     pub(crate) async fn send_beside(
         &mut self,
@@ -176,6 +218,15 @@ impl<'s, 'a> Trial<'s, 'a> {
         let baseline = &self.session.baseline;
         let after = baseline.ended.saturating_sub(baseline.answered);
         tokio::time::sleep(after * 2 + AFTER).await;
+    }
+}
+
+/// Handlers may be done within a few milliseconds, which is as long as a timer's tick.
+pub(crate) async fn exactly(moment: Duration) {
+    let began = Instant::now();
+    tokio::time::sleep(moment.saturating_sub(TICK * 2)).await;
+    while began.elapsed() < moment {
+        tokio::task::yield_now().await;
     }
 }
 

@@ -17,6 +17,7 @@ pub(crate) fn sent(id: &str, attempt: u32) -> Event {
         id,
         attempt,
         to: None,
+        variant: None,
     })
 }
 

@@ -1,6 +1,7 @@
 use super::samples::{answered, event, sent, unanswered};
 use super::*;
-use BreachKind::{AnswersDiffer, Died, EffectLost, EffectTwice, Poison, Stuck};
+use crate::world::sender::OTHER_TENANT;
+use BreachKind::{AnswersDiffer, Died, EffectLost, EffectTwice, OldWins, Poison, Stuck};
 use SenderKind::{CloudTasks, Http};
 use bytes::Bytes;
 
@@ -49,6 +50,7 @@ impl Judged {
         let id = "a1".to_owned();
         let answer = |body: &&'static str| Answer {
             id: id.clone(),
+            tenant: "tenant-a",
             payload: Payload::Default,
             status: 200,
             body: Bytes::from_static(body.as_bytes()),
@@ -161,4 +163,64 @@ fn process_that_ends_by_itself_is_not_held() {
     // It may fall with what we killed.
     events.insert(3, event(What::Killed));
     assert_eq!(by(CloudTasks, &events).how(), None);
+}
+
+/// What becomes of two deliveries that were both accepted, seen so often.
+fn of_two(
+    scenario: &str,
+    deliveries: &[Delivery],
+    counts: &[(&str, &str, u64)],
+) -> Option<BreachKind> {
+    let accepted = |it: &Delivery| [sent(&it.id, 1), answered(&it.id, 1, 200)];
+    let events: Vec<Event> = deliveries.iter().flat_map(accepted).collect();
+    let counts = counts.iter();
+    let counts =
+        counts.map(|(effect, id, count)| (((*effect).to_owned(), (*id).to_owned()), *count));
+    let evidence = Evidence {
+        scenario: &toml::from_str(scenario).unwrap(),
+        ends_anyway: false,
+        deliveries,
+        events: &events,
+        answers: &[],
+        counts: &counts.collect(),
+    };
+    judge(&evidence).map(|breach| breach.kind)
+}
+
+#[test]
+fn each_tenant_of_an_id_is_owed_its_effect() {
+    let first = Delivery::new("a1".to_owned(), 1);
+    let both = [first.of_tenant(OTHER_TENANT), first];
+    let how = |count| of_two(SCENARIO, &both, &[("row", "a1", count)]);
+    assert_eq!(
+        [1, 2, 3].map(how),
+        [Some(EffectLost), None, Some(EffectTwice)]
+    );
+}
+
+#[test]
+fn newest_version_must_stand_and_older_ones_may_be_left_out() {
+    let versioned = SCENARIO.replace("as = ", "body = '{entity} {version}'\nas = ")
+        + "[[effect]]\nname = 'state'\nnewest = true";
+    let older = Delivery::new("a1".to_owned(), 1);
+    let mut newer = Delivery::new("a2".to_owned(), 2).about(Some("a1"));
+    newer.version = 2;
+    let both = [older, newer];
+    let how = |older, stands| {
+        let counts = [
+            ("row", "a1", older),
+            ("row", "a2", 0),
+            ("state", "a1", stands),
+        ];
+        of_two(&versioned, &both, &counts)
+    };
+    assert_eq!(how(1, 2), None);
+    assert_eq!(how(0, 2), None);
+    assert_eq!(how(1, 1), Some(OldWins));
+    assert_eq!(how(1, 0), Some(EffectLost));
+    assert_eq!(how(2, 2), Some(EffectTwice));
+    // Who is not told of versions owes the later one its effect.
+    let counts = |newer| [("row", "a1", 0), ("row", "a2", newer)];
+    assert_eq!(of_two(SCENARIO, &both, &counts(1)), None);
+    assert_eq!(of_two(SCENARIO, &both, &counts(0)), Some(EffectLost));
 }

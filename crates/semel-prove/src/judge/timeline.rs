@@ -28,6 +28,9 @@ pub enum What {
         attempt: u32,
         /// The process that receives it, where it is known.
         to: Option<String>,
+        /// What differs from the first time, if anything does.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        variant: Option<String>,
     },
     /// It was answered.
     Answered {
@@ -64,6 +67,11 @@ pub enum What {
         /// The values that are bound to a statement; a request's header that names its idempotency key.
         values: Vec<String>,
     },
+    /// A dependency was made to fail.
+    Fails {
+        /// In which way.
+        how: String,
+    },
     /// A process was killed.
     Killed,
     /// A process ended by itself.
@@ -82,6 +90,15 @@ pub enum What {
         id: String,
         /// How often.
         count: u64,
+    },
+    /// What stood at the end, for one entity.
+    State {
+        /// The effect's name.
+        effect: String,
+        /// Whose state.
+        entity: String,
+        /// Which version.
+        version: u64,
     },
 }
 
@@ -103,8 +120,10 @@ impl Event {
             What::Sent { id, .. }
             | What::Answered { id, .. }
             | What::Unanswered { id, .. }
-            | What::Effects { id, .. } => Some(id),
+            | What::Effects { id, .. }
+            | What::State { entity: id, .. } => Some(id),
             What::Wire { .. }
+            | What::Fails { .. }
             | What::Killed
             | What::Ended
             | What::Started
@@ -139,6 +158,14 @@ impl Event {
                 known: true,
                 ..
             }
+        )
+    }
+
+    /// Whether it is something that a sender did or heard.
+    pub(crate) fn is_senders(&self) -> bool {
+        matches!(
+            self.what,
+            What::Sent { .. } | What::Answered { .. } | What::Unanswered { .. }
         )
     }
 }

@@ -44,6 +44,8 @@ pub enum BreachKind {
     EffectTwice,
     /// Fewer effects than promised, although the sender did its part.
     EffectLost,
+    /// An older state stands although a newer one was acknowledged.
+    OldWins,
     /// A repeat was answered differently.
     AnswersDiffer,
     /// It is refused again and again although nothing runs any more.

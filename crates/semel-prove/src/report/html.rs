@@ -47,7 +47,7 @@ fn row(attacked: &AttackReport) -> String {
         attacked.attack.does(),
         attacked.trials,
         attacked.hits,
-        escape(&wording::remark(&attacked.verdict)),
+        escape(&wording::remarks(attacked)),
     )
 }
 

@@ -39,9 +39,10 @@ fn look(what: &What) -> (Kind, Arrow, &'static str) {
         What::Unanswered { .. } => (Kind::Sender, Absent, "bad"),
         What::Wire { outward: true, .. } => (Kind::Dependency, FromHandler, "wire"),
         What::Wire { outward: false, .. } => (Kind::Dependency, ToHandler, "wire"),
+        What::Fails { .. } => (Kind::Dependency, Absent, "bad"),
         What::Killed | What::Ended => (Kind::Process, Absent, "bad"),
         What::Started | What::Paused | What::Resumed => (Kind::Process, Absent, "turn"),
-        What::Effects { .. } => (Kind::End, Absent, "effect"),
+        What::Effects { .. } | What::State { .. } => (Kind::End, Absent, "effect"),
     }
 }
 
@@ -95,7 +96,11 @@ fn process(event: &Event) -> Option<&str> {
         What::Killed | What::Ended | What::Started | What::Paused | What::Resumed => {
             Some(&event.lane)
         }
-        What::Answered { .. } | What::Unanswered { .. } | What::Effects { .. } => None,
+        What::Answered { .. }
+        | What::Unanswered { .. }
+        | What::Fails { .. }
+        | What::Effects { .. }
+        | What::State { .. } => None,
     }
 }
 

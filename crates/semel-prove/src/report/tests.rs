@@ -11,6 +11,7 @@ fn attacked(attack: Attack, verdict: Verdict) -> AttackReport {
         trials: 3,
         hits: 2,
         coverage: None,
+        remarks: Vec::new(),
         took: Duration::from_millis(1500),
     }
 }

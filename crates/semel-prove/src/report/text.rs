@@ -32,14 +32,15 @@ pub fn text(report: &Report) -> String {
 
 fn row(one: &AttackReport) -> String {
     let (attack, verdict) = (one.attack.name(), wording::verdict(&one.verdict));
-    let remark = wording::remark(&one.verdict);
+    let remark = wording::remarks(one);
     let trials = match one.verdict {
         Verdict::Held | Verdict::Broken(_) => trials(one.trials, one.hits),
         Verdict::Vacuous { .. } | Verdict::NotRun { .. } => String::new(),
     };
     let covered = one.coverage.filter(|_| one.hits > 0).map(wording::coverage);
     let remark = match (&one.verdict, covered) {
-        (Verdict::Held, Some(covered)) => covered,
+        (Verdict::Held, Some(covered)) if remark.is_empty() => covered,
+        (Verdict::Held, Some(covered)) => format!("{covered}; {remark}"),
         (_, _) => remark,
     };
     let row = format!("  {verdict:<8} {attack:<16} {trials:<11} {remark}");

@@ -11,6 +11,7 @@ pub(super) fn how(how: BreachKind) -> &'static str {
     match how {
         BreachKind::EffectTwice => "effect twice",
         BreachKind::EffectLost => "effect lost",
+        BreachKind::OldWins => "old state wins",
         BreachKind::AnswersDiffer => "answers differ",
         BreachKind::Stuck => "stuck",
         BreachKind::Poison => "poison retried",
@@ -23,9 +24,11 @@ pub(super) fn unrecognised(how: BreachKind) -> &'static str {
     match how {
         BreachKind::EffectTwice => "two effects; the cause was not recognised",
         BreachKind::EffectLost => "an effect is missing; the cause was not recognised",
-        BreachKind::AnswersDiffer | BreachKind::Stuck | BreachKind::Poison | BreachKind::Died => {
-            "the cause was not recognised"
-        }
+        BreachKind::OldWins
+        | BreachKind::AnswersDiffer
+        | BreachKind::Stuck
+        | BreachKind::Poison
+        | BreachKind::Died => "the cause was not recognised",
     }
 }
 
@@ -60,6 +63,13 @@ pub(super) fn remark(verdict: &Verdict) -> String {
     }
 }
 
+/// The same, and how far it reaches.
+pub(super) fn remarks(one: &AttackReport) -> String {
+    let said = std::iter::once(remark(&one.verdict)).filter(|it| !it.is_empty());
+    let said: Vec<String> = said.chain(one.remarks.iter().cloned()).collect();
+    said.join("; ")
+}
+
 /// As `4 of 13 boundaries`.
 pub(super) fn coverage(Coverage { tried, of, what }: Coverage) -> String {
     format!("{tried} of {of} {what}")
@@ -81,9 +91,16 @@ pub(super) fn only_full(report: &Report) -> Option<String> {
 /// What happened, in a line.
 pub(super) fn event(event: &Event) -> String {
     match &event.what {
-        What::Sent { id, attempt, to } => {
+        What::Sent {
+            id,
+            attempt,
+            to,
+            variant,
+        } => {
             let to = to.as_ref().map_or(String::new(), |to| format!(" to {to}"));
-            format!("delivers {id}{to} (attempt {attempt})")
+            let variant = variant.iter().map(|it| format!(", {it}"));
+            let variant: String = variant.collect();
+            format!("delivers {id}{to} (attempt {attempt}){variant}")
         }
         What::Answered {
             id,
@@ -114,12 +131,18 @@ pub(super) fn event(event: &Event) -> String {
             };
             format!("{way} {process}: {says}{values}")
         }
+        What::Fails { how } => how.clone(),
         What::Killed => "is killed".into(),
         What::Ended => "ended by itself".into(),
         What::Started => "starts".into(),
         What::Paused => "is paused".into(),
         What::Resumed => "goes on".into(),
         What::Effects { effect, id, count } => format!("{effect}: {count} × for {id}"),
+        What::State {
+            effect,
+            entity,
+            version,
+        } => format!("{effect}: version {version} of {entity} stands"),
     }
 }
 

@@ -112,6 +112,14 @@ fn effects(scenario: &Scenario, endpoints: &[Endpoint], mistakes: &mut Mistakes)
     let names = effects.iter().map(|effect| &effect.name);
     twice(names, "[[effect]] is called", mistakes);
     for effect in effects {
+        let versions = ["{entity}", "{version}"].map(|word| scenario.deliver.names(word));
+        mistakes.add_if(
+            effect.newest && versions != [true, true],
+            format!(
+                "effect `{}` shows the newest state: what is delivered must contain {{entity}} and {{version}}",
+                effect.name
+            ),
+        );
         if let Err(mistake) = probe::check(effect, endpoints) {
             mistakes.add(format!("effect `{}`: {mistake}", effect.name));
         }

@@ -17,6 +17,8 @@ use tokio::task::{JoinHandle, JoinSet};
 
 const CHUNK_BYTES: usize = 64 * 1024;
 const LOOK: Duration = Duration::from_millis(1);
+/// Whoever was answered in a dependency's place hangs up within this time, or is hung up on.
+const LAST_WORDS_TIMEOUT: Duration = Duration::from_millis(500);
 
 /// Listens for one process on behalf of one dependency. Dropped, it closes all its connections.
 #[derive(Debug)]
@@ -51,6 +53,8 @@ struct ConnectionState {
     parser: Parser,
     outward: Option<bool>,
     current: Option<ExchangeRef>,
+    /// What the process hears in the dependency's place before the connection closes.
+    last_words: Option<&'static [u8]>,
 }
 
 // === impl Proxy ===
@@ -99,6 +103,7 @@ async fn converse(client: TcpStream, config: ProxyConfig, recorder: Arc<Recorder
             parser: Parser::of(config.protocol),
             outward: None,
             current: None,
+            last_words: None,
         }),
         config,
     };
@@ -111,7 +116,7 @@ async fn converse(client: TcpStream, config: ProxyConfig, recorder: Arc<Recorder
 impl Connection {
     async fn run(&self, client: TcpStream, server: TcpStream) {
         let (mut from_client, mut to_client) = client.into_split();
-        let (from_server, to_server) = server.into_split();
+        let (mut from_server, mut to_server) = server.into_split();
         let greeted = match self.config.protocol {
             Protocol::Postgres => decline_encryption(&mut from_client, &mut to_client).await,
             Protocol::Redis | Protocol::Http | Protocol::Other => Ok(Vec::new()),
@@ -119,18 +124,22 @@ impl Connection {
         let Ok(first) = greeted else { return };
         // The first to break closes both; an orderly end of one side leaves the other open.
         let ended = tokio::try_join!(
-            self.pump(true, first, from_client, to_server),
-            self.pump(false, Vec::new(), from_server, to_client)
+            self.pump(true, first, &mut from_client, &mut to_server),
+            self.pump(false, Vec::new(), &mut from_server, &mut to_client)
         );
         drop(ended);
+        let last_words = self.state().last_words;
+        if let Some(words) = last_words {
+            answer_instead(words, &mut from_client, &mut to_client).await;
+        }
     }
 
     async fn pump(
         &self,
         outward: bool,
         first: Vec<u8>,
-        mut from: OwnedReadHalf,
-        mut to: OwnedWriteHalf,
+        from: &mut OwnedReadHalf,
+        to: &mut OwnedWriteHalf,
     ) -> io::Result<()> {
         let mut chunk = first;
         loop {
@@ -162,6 +171,10 @@ impl Connection {
                 Ok(Release::Forward) | Err(_) => Ok(()),
                 // Both sides are closed.
                 Ok(Release::Drop) => Err(io::ErrorKind::ConnectionAborted.into()),
+                Ok(Release::Answer(words)) => {
+                    self.state().last_words = Some(words);
+                    Err(io::ErrorKind::ConnectionAborted.into())
+                }
             },
         }
     }
@@ -191,6 +204,20 @@ impl Connection {
     fn state(&self) -> MutexGuard<'_, ConnectionState> {
         self.state.lock().expect("nobody panics while holding it")
     }
+}
+
+/// The rest of a request is still taken in: to one who is hung up on while it speaks, the answer is lost.
+async fn answer_instead(words: &[u8], from: &mut OwnedReadHalf, to: &mut OwnedWriteHalf) {
+    if to.write_all(words).await.is_err() || to.shutdown().await.is_err() {
+        return;
+    }
+    let mut rest = Vec::with_capacity(CHUNK_BYTES);
+    let read_on = async {
+        while from.read_buf(&mut rest).await.is_ok_and(|read| read > 0) {
+            rest.clear();
+        }
+    };
+    tokio::time::timeout(LAST_WORDS_TIMEOUT, read_on).await.ok();
 }
 
 /// Answers requests for encryption with no, as a server without it does: otherwise nothing could be read.

@@ -36,6 +36,8 @@ pub(crate) struct Recorder {
 pub(crate) enum Release {
     Forward,
     Drop,
+    /// They never arrive, and the process hears this instead.
+    Answer(&'static [u8]),
 }
 
 /// What the proxy does with a chunk.
@@ -143,23 +145,29 @@ impl Recorder {
         }
     }
 
-    /// So many run at once: answers of dependencies wait until all have asked the same, for a while.
+    /// So many run at once: what they ask of dependencies, and what they are answered, waits until all have asked the
+    /// same, for a while.
     pub(crate) fn race(&self, runners: usize) {
         self.lock().trial.race = Some(Race {
             runners: u32::try_from(runners).unwrap_or(u32::MAX),
-            until: Instant::now() + RACE_TIMEOUT,
+            until: None,
         });
     }
 
     /// Whether all that run at once have asked this.
     pub(crate) fn met(&self, question: &Signature) -> bool {
-        let state = self.lock();
-        let Some(race) = state.trial.race.filter(|race| Instant::now() < race.until) else {
+        let mut state = self.lock();
+        let Some(race) = &mut state.trial.race else {
             return true;
         };
+        let now = Instant::now();
+        let runners = race.runners;
+        if now >= *race.until.get_or_insert(now + RACE_TIMEOUT) {
+            return true;
+        }
         let seen = state.trial.seen.iter();
         let same = seen.filter(|(signature, _)| signature.same_request(question));
-        same.map(|(_, times)| *times).sum::<u32>() >= race.runners
+        same.map(|(_, times)| *times).sum::<u32>() >= runners
     }
 
     /// For how long nothing was said; none while a question is open.

@@ -2,9 +2,10 @@
 
 mod delivery;
 mod request;
+mod json;
 mod recorded;
 
-pub(crate) use delivery::{Delivery, Payload};
+pub(crate) use delivery::{Delivery, OTHER_TENANT, Payload};
 
 use super::World;
 use super::command::CommandRunner;
@@ -52,6 +53,7 @@ pub(crate) enum AnswerFate {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Answer {
     pub(crate) id: String,
+    pub(crate) tenant: &'static str,
     pub(crate) payload: Payload,
     pub(crate) status: u16,
     pub(crate) body: Bytes,
@@ -126,6 +128,7 @@ impl Sender {
             id,
             attempt,
             to: receiver,
+            variant: delivery.variant(),
         };
         recorder.note(LANE, sent);
         let unanswered = |why: &str| What::Unanswered {
@@ -181,6 +184,7 @@ impl Sender {
         };
         Ok(Answer {
             id: delivery.id.clone(),
+            tenant: delivery.tenant,
             payload: delivery.payload,
             status,
             body,

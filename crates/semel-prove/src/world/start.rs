@@ -1,6 +1,7 @@
 //! How a world comes to be: ports chosen, directories made, proxies opened, processes started.
 
 use super::World;
+use super::clock::Clock;
 use super::command::CommandRunner;
 use super::connections::Connections;
 use super::log::LogKeeper;
@@ -21,6 +22,9 @@ use std::time::Duration;
 
 /// Long enough to hear what a process says when nobody asks it anything.
 const IDLE_HEARD: Duration = Duration::from_millis(200);
+
+/// What takes longer is not waited for if a clock can be put forward instead.
+pub(crate) const WAITED_MAX: Duration = Duration::from_secs(20);
 
 // === impl World ===
 
@@ -51,6 +55,8 @@ impl<'a> World<'a> {
             endpoint.url = variables.expand(&endpoint.url);
             environment.insert(endpoint.env.clone(), endpoint.url.clone());
         }
+        let moves = scenario.deliver.redeliver_after() > Some(WAITED_MAX);
+        let clock = moves.then(|| Clock::new(home.path())).flatten();
         adopt_orphans().map_err(|why| Error::system("orphans cannot be adopted", why))?;
         let mark = Mark::new(format!("{}.", home.path().display()));
         let reaper = Reaper::start_with(home.path(), Some(&mark))
@@ -68,6 +74,7 @@ impl<'a> World<'a> {
             environment: options.environment.clone(),
             processes: Vec::new(),
             receiver,
+            clock,
             second: None,
             reaper,
             _logs: LogKeeper::start(home.path()),
@@ -133,6 +140,8 @@ impl<'a> World<'a> {
             };
             environment.insert(endpoint.env.clone(), url);
         }
+        let clock = self.clock.iter().filter(|_| process.attack);
+        environment.extend(clock.flat_map(Clock::variables));
         for (variable, value) in &process.env {
             environment.insert(variable.clone(), variables.expand(value));
         }

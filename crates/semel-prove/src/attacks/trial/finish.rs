@@ -1,15 +1,18 @@
 //! The end of a trial: all is quiet, effects are counted, and the trial is judged.
 
 use super::Trial;
+use crate::attacks::attack::Fault;
 use crate::attacks::late::PassedTrial;
+use crate::attacks::repeat_late::{EarlyDelivery, REPEATS_FULL};
 use crate::attacks::session::{QUIET, Session};
 use crate::error::Error;
-use crate::judge::timeline::Event;
+use crate::judge::timeline::{Event, What};
 use crate::judge::verdict::BreachKind;
 use crate::judge::{Breach, Evidence, judge, too_many};
-use crate::scenario::{Effect, Promise};
+use crate::scenario::{Effect, Promise, Scenario};
 use crate::world::probe::{Counts, UNNAMED};
 use crate::world::sender::{Answer, AttemptResult, Delivery};
+use std::collections::BTreeSet;
 use std::time::Duration;
 use tokio::time::Instant;
 
@@ -71,11 +74,14 @@ impl Session<'_> {
         }
         self.world.recorder.idle();
         self.tried();
-        if let Some(attack) = self.round.attack
-            && finding.breach.is_none()
-        {
-            let passed = PassedTrial::new(attack, deliveries, &finding);
-            self.passed.push(passed);
+        if finding.breach.is_none() {
+            if self.early.len() < REPEATS_FULL {
+                let early = EarlyDelivery::new(deliveries, &finding.events);
+                self.early.extend(early);
+            }
+            let attack = self.round.attack;
+            let passed = attack.map(|attack| PassedTrial::new(attack, deliveries, &finding));
+            self.passed.extend(passed);
         }
         Ok(finding)
     }
@@ -118,23 +124,31 @@ impl Session<'_> {
         deliveries: &[Delivery],
         answers: &[Answer],
     ) -> Result<Finding, Error> {
-        let ids: Vec<String> = deliveries.iter().map(|one| one.id.clone()).collect();
-        let counts = self.world.count_effects(&ids).await?;
+        let ids: BTreeSet<String> = deliveries.iter().map(|one| one.id.clone()).collect();
+        let ids = Vec::from_iter(ids);
+        let mut counts = self.world.count_effects(&ids).await?;
         let mut events = self.world.recorder.events();
         let breach = judge(&Evidence {
             scenario: self.scenario,
-            ends_anyway: self.round.attack.is_none() || self.baseline.ends,
+            ends_anyway: self.may_end(),
             deliveries,
             events: &events,
             answers,
             counts: &counts,
         });
+        append_states(&mut events, self.scenario, deliveries, &mut counts);
         append_counts(&mut events, counts);
         Ok(Finding {
             breach,
             events,
             waited: Duration::ZERO,
         })
+    }
+
+    /// Whether a process may end while it handles a delivery: it always does, or it has lost a server.
+    fn may_end(&self) -> bool {
+        let fault = self.round.attack.map(|attack| attack.definition().fault);
+        self.baseline.ends || matches!(fault, None | Some(Fault::DependencyFails))
     }
 
     /// The effects that name no delivery at all.
@@ -156,7 +170,7 @@ impl Session<'_> {
             *count = count.saturating_sub(before.get(effect).copied().unwrap_or_default());
         }
         more.retain(|_, count| *count > 0);
-        finding.breach = too_many(self.scenario, &more, UNNAMED).map(|(Effect { name, .. }, count)| {
+        finding.breach = too_many(self.scenario, &more, UNNAMED, 1).map(|(Effect { name, .. }, count)| {
             let seen = format!(
                 "a delivery whose key is missing has `{name}` {count} times, none of them with an id"
             );
@@ -173,6 +187,34 @@ impl Finding {
     fn is_lost(&self) -> bool {
         let breach = self.breach.as_ref();
         breach.is_some_and(|breach| breach.kind == BreachKind::EffectLost)
+    }
+}
+
+/// Which version stands is not a count.
+fn append_states(
+    events: &mut Vec<Event>,
+    scenario: &Scenario,
+    deliveries: &[Delivery],
+    counts: &mut Counts,
+) {
+    let at = events
+        .iter()
+        .map(|event| event.at)
+        .max()
+        .unwrap_or_default();
+    let entities: BTreeSet<&String> = deliveries.iter().map(|it| &it.entity).collect();
+    for Effect { name, .. } in scenario.effects.iter().filter(|it| it.newest) {
+        for entity in &entities {
+            let version = counts.get(&(name.clone(), (*entity).clone()));
+            let what = What::State {
+                effect: name.clone(),
+                entity: (*entity).clone(),
+                version: version.copied().unwrap_or_default(),
+            };
+            let lane = "effects".to_owned();
+            events.push(Event { at, lane, what });
+        }
+        counts.retain(|(effect, _), _| effect != name);
     }
 }
 

@@ -4,7 +4,7 @@ use super::*;
 use crate::judge::samples::{answered, counted, event, says, says_with, sent, unanswered};
 use crate::judge::timeline::What;
 use Attack::{AtOnce, BadKey, CrashSweep, OtherPayload, Pause, Repeat, TwoProcesses};
-use BreachKind::{Died, EffectLost, EffectTwice, Stuck};
+use BreachKind::{Died, EffectLost, EffectTwice, OldWins, Stuck};
 
 const UNRECOGNISED: &str = "";
 
@@ -396,7 +396,7 @@ fn keys_that_last_or_cover_too_little_are_told_apart() {
         UNRECOGNISED
     );
     assert_eq!(
-        named_by(&known, Fault::Superseded, EffectLost, &repeated),
+        named_by(&known, Fault::Reorder, OldWins, &repeated),
         "old overwrites new"
     );
     assert_eq!(
@@ -467,4 +467,43 @@ fn only_a_duplicate_ends_a_process_at_a_duplicate() {
         [of(1), of(2)],
         [UNRECOGNISED, "process ends at a duplicate"]
     );
+}
+
+#[test]
+fn key_of_each_inner_try_is_a_key_that_changes() {
+    let call = |key: &str| says_with(true, "POST /charges", &[key]);
+    let fails = event(What::Fails {
+        how: "hangs up".to_owned(),
+    });
+    let timeline = |then: &str| {
+        let (first, then) = (call("idempotency-key: a1-1"), call(then));
+        let (sent, answered) = (sent("a1", 1), answered("a1", 1, 200));
+        vec![sent, first, fails.clone(), then, answered]
+    };
+    let named = |then| {
+        let timeline = timeline(then);
+        named_by(
+            &Clues::default(),
+            Fault::DependencyFails,
+            EffectTwice,
+            &timeline,
+        )
+    };
+    assert_eq!(
+        named("idempotency-key: a1-2"),
+        "key changes between attempts"
+    );
+    assert_eq!(named("idempotency-key: a1-1"), UNRECOGNISED);
+}
+
+#[test]
+fn error_of_another_constraint_is_no_narrow_key() {
+    let error = says(
+        false,
+        "error: duplicate key value violates unique constraint",
+    );
+    let timeline = [sent("a1", 1), error, answered("a1", 1, 200)];
+    let named =
+        |timeline: &[Event]| named_by(&Clues::default(), Fault::Others, EffectLost, timeline);
+    assert_eq!(named(&timeline), "failure remembered as success");
 }

@@ -133,15 +133,19 @@ impl<'a> BrokenAttack<'a> {
     }
 }
 
-/// The requests of each attempt, if one came after the other.
+/// The requests of each attempt, if one came after the other. What is said after a dependency has failed is another
+/// attempt, whoever makes it.
 fn turns(timeline: &[Event]) -> Vec<Vec<Request<'_>>> {
-    let (mut turns, mut open) = (Vec::new(), 0_usize);
+    let (mut turns, mut open) = (Vec::<Vec<Request<'_>>>::new(), 0_usize);
     for event in timeline {
-        if matches!(event.what, What::Sent { .. }) {
-            open += 1;
-            turns.push(Vec::new());
-        } else if event.attempt_end().is_some() {
+        let sent = matches!(event.what, What::Sent { .. });
+        open += usize::from(sent);
+        if event.attempt_end().is_some() {
             open = open.saturating_sub(1);
+        }
+        let again = sent || matches!(event.what, What::Fails { .. });
+        if again && turns.last().is_none_or(|turn| !turn.is_empty()) {
+            turns.push(Vec::new());
         }
         if open > 1 {
             return Vec::new();

@@ -3,6 +3,7 @@
 use super::{Mistakes, template};
 use crate::scenario::{Deliver, Scenario, SenderKind};
 use http::{HeaderName, HeaderValue, Method};
+use serde_json::Value;
 use url::Url;
 
 pub(super) fn check(scenario: &Scenario, mistakes: &mut Mistakes) {
@@ -12,6 +13,9 @@ pub(super) fn check(scenario: &Scenario, mistakes: &mut Mistakes) {
         by_command(deliver, mistakes);
     } else {
         by_request(deliver, mistakes);
+    }
+    if let Some(path) = &deliver.domain_id {
+        domain_id(deliver, path, mistakes);
     }
     mistakes.add_if(
         deliver.attempts == 0 || deliver.deadline_ms == 0,
@@ -57,6 +61,20 @@ fn is_target(target: &str, deliver: &Deliver, mistakes: &mut Mistakes) {
     mistakes.add_if(
         deliver.path.is_some() && (url.path() != "/" || url.query().is_some()),
         format!("deliver.target `{target}` names a path, and so does deliver.path: say it once"),
+    );
+}
+
+/// It says what is the same, so it must be what differs from delivery to delivery.
+fn domain_id(deliver: &Deliver, path: &str, mistakes: &mut Mistakes) {
+    let body: Value = serde_json::from_str(&deliver.sample_body()).unwrap_or_default();
+    let mut members = path.split('.');
+    let found = members.try_fold(&body, |value, member| value.get(member));
+    let is_id = found.and_then(Value::as_str) == Some("{id}");
+    mistakes.add_if(
+        !is_id,
+        format!(
+            "deliver.domain_id `{path}` is not a member of deliver.body whose value is \"{{id}}\""
+        ),
     );
 }
 

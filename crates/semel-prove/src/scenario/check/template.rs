@@ -13,7 +13,10 @@ pub(super) fn is_command(line: &str) -> bool {
 /// A path to send a request to, once its variables are expanded.
 pub(super) fn path(whose: &str, path: &str, mistakes: &mut Mistakes) {
     let variables = Variables::default();
-    let variables = variables.with("id", 1).with("entity", 1).with("n", 1);
+    let words = ["id", "entity", "n", "version", "tenant", "message"];
+    let variables = words
+        .into_iter()
+        .fold(variables, |all, word| all.with(word, 1));
     if !path.starts_with('/') {
         mistakes.add(format!("{whose}: `{path}` does not begin with `/`"));
     } else if variables.expand(path).parse::<PathAndQuery>().is_err() {

@@ -135,3 +135,32 @@ fn mistakes_are_told_together_one_on_each_line() {
     let mut later = said.lines().skip(1);
     assert!(later.all(|line| line.starts_with("  ")), "{said}");
 }
+
+#[test]
+fn domain_id_is_a_member_of_the_body_that_differs() {
+    let sender = r#"as = "http""#;
+    let body = |domain_id: &str| {
+        let body = r#"body = '{"n": {n}, "order": {"id": "{id}", "at": "x"}}'"#;
+        with(
+            sender,
+            &format!("as = 'http'\n{body}\ndomain_id = '{domain_id}'"),
+        )
+    };
+    assert_eq!(body("order.id"), "good");
+    for wrong in ["order", "order.at", "id", ""] {
+        assert!(
+            body(wrong).contains("is not a member of deliver.body"),
+            "{wrong}"
+        );
+    }
+}
+
+#[test]
+fn newest_state_needs_versions_of_an_entity() {
+    let newest = "calls = \"PAY_URL\"\nnewest = true";
+    let said = with(r#"calls = "PAY_URL""#, newest);
+    assert!(
+        said.contains("must contain {entity} and {version}"),
+        "{said}"
+    );
+}

@@ -64,7 +64,8 @@ pub(super) enum Mode {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Race {
     pub(super) runners: u32,
-    pub(super) until: Instant,
+    /// When they are let go; known once the first waits.
+    pub(super) until: Option<Instant>,
 }
 
 // === impl State ===
@@ -172,7 +173,6 @@ impl State {
         if exchange.is_request() {
             let Boundary { signature, .. } = exchange.boundary;
             self.asked.insert(exchange.connection, signature);
-            return Permit::Forward;
         }
         match (trial.race, self.asked.get(&exchange.connection)) {
             (Some(_), Some(question)) => Permit::Meet(question.clone()),

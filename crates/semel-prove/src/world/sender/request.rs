@@ -1,5 +1,6 @@
 //! What each kind of sender puts into a request, and which answers it takes for a success.
 
+use super::json::{self, Numbers};
 use super::recorded::{self, RecordedRequest};
 use super::{Delivery, Payload};
 use crate::error::Error;
@@ -60,12 +61,18 @@ impl RequestBuilder {
 
     pub(super) fn body(&self, delivery: &Delivery) -> String {
         let special = match delivery.payload {
-            Payload::Default | Payload::Keyless => None,
+            Payload::Default | Payload::Keyless | Payload::Rewritten | Payload::Decimals => None,
             Payload::Other => self.deliver.other_body.as_ref(),
             Payload::Bad => self.deliver.bad_body.as_ref(),
         };
         let template = special.unwrap_or(&self.deliver.body);
-        self.variables_for(delivery).expand(template)
+        let body = self.variables_for(delivery).expand(template);
+        let rewritten = match delivery.payload {
+            Payload::Rewritten => json::rewritten(&body, Numbers::AsTheyAre),
+            Payload::Decimals => json::rewritten(&body, Numbers::Decimal),
+            Payload::Default | Payload::Keyless | Payload::Other | Payload::Bad => None,
+        };
+        rewritten.unwrap_or(body)
     }
 
     pub(super) fn request(
@@ -77,7 +84,11 @@ impl RequestBuilder {
         let recorded = self.recorded_for(delivery);
         let parts = recorded.unwrap_or_else(|| self.written(delivery, attempt));
         let mut headers = parts.headers;
-        headers.extend(sender_headers(self.deliver.sender, &delivery.id, attempt));
+        headers.extend(sender_headers(
+            self.deliver.sender,
+            &delivery.message,
+            attempt,
+        ));
         headers.insert("host".to_owned(), to.to_string());
         headers.insert("connection".to_owned(), "close".to_owned());
         headers
@@ -117,7 +128,7 @@ impl RequestBuilder {
             path: self.variables_for(delivery).expand(&self.deliver.path()),
             headers: BTreeMap::new(),
             body: if *sender == SenderKind::Pubsub {
-                envelope(&delivery.id, attempt, &body, self.deliver.dead_letters)
+                envelope(&delivery.message, attempt, &body, self.deliver.dead_letters)
             } else {
                 body
             },

@@ -6,7 +6,7 @@ use crate::judge::pattern::BrokenAttack;
 use crate::judge::pattern::statements::writes;
 use crate::judge::pattern::turns::Request;
 use crate::judge::timeline::{Event, What};
-use crate::judge::verdict::BreachKind::{self, Died, EffectLost, Stuck};
+use crate::judge::verdict::BreachKind::{self, Died, EffectLost, OldWins, Stuck};
 use crate::world::protocol::shape;
 
 // === impl BrokenAttack ===
@@ -60,6 +60,15 @@ impl BrokenAttack<'_> {
         if self.fault == Fault::DependencyFails && !self.heard_refusal(self.timeline.len()) {
             return Some("a dependency failed, and yet the sender heard of a success".to_owned());
         }
+        let failed = self.timeline.iter().find(|it| failed_on_the_wire(it));
+        if let Some(What::Wire { says, .. }) = failed.map(|it| &it.what)
+            && self.fault == Fault::Others
+            && !self.heard_refusal(self.timeline.len())
+        {
+            return Some(format!(
+                "a statement was answered with `{says}`, and yet the sender heard of a success"
+            ));
+        }
         // An attempt that came after the kill may only have met the claim of the one that was killed.
         let until = self.killed().unwrap_or(self.timeline.len());
         let failed = self.heard_refusal(until) || self.fault == Fault::DependencyFails;
@@ -106,7 +115,8 @@ impl BrokenAttack<'_> {
     }
 
     pub(in crate::judge::pattern) fn another_taken_for_it(&self) -> Option<String> {
-        (self.fault == Fault::Others && self.how == EffectLost).then(|| {
+        let failed = self.timeline.iter().any(failed_on_the_wire);
+        (self.fault == Fault::Others && self.how == EffectLost && !failed).then(|| {
             format!(
                 "each delivery takes effect when it comes alone, but {}",
                 self.seen
@@ -115,6 +125,6 @@ impl BrokenAttack<'_> {
     }
 
     pub(in crate::judge::pattern) fn old_won(&self) -> Option<String> {
-        (self.fault == Fault::Superseded).then(|| self.seen.to_owned())
+        self.itself(OldWins)
     }
 }
