@@ -23,7 +23,7 @@ const AT_ONCE: usize = 3;
 /// What is judged quickly: for each attack a mistake that it convicts.
 const QUICK: &[&str] = &[
     "address",
-    "celery-payment",
+    "celery-hash-key",
     "counter",
     "hash-key",
     "inner-retry",
