@@ -7,6 +7,7 @@ pub(crate) mod prove;
 
 use crate::config::FILE_DEFAULT;
 use crate::store_url::StoreUrl;
+use clap::builder::BoolishValueParser;
 use clap::{Parser, Subcommand};
 use http::Uri;
 use semel_gate::settings::Secret;
@@ -160,7 +161,7 @@ pub(crate) struct RunArgs {
     #[command(flatten)]
     pub(crate) gate: GateArgs,
     /// Exit with 69 when the store cannot be reached at start, instead of waiting for it
-    #[arg(long, env = "SEMEL_FAIL_FAST")]
+    #[arg(long, env = "SEMEL_FAIL_FAST", value_parser = BoolishValueParser::new())]
     pub(crate) fail_fast: bool,
 }
 
@@ -180,7 +181,7 @@ pub(crate) struct GateArgs {
     #[arg(long, value_name = "URL", env = "SEMEL_STORE", hide_env_values = true)]
     pub(crate) store: Option<String>,
     /// Promise that never two gates run at once
-    #[arg(long, env = "SEMEL_SINGLE_INSTANCE")]
+    #[arg(long, env = "SEMEL_SINGLE_INSTANCE", value_parser = BoolishValueParser::new())]
     pub(crate) single_instance: bool,
     /// The handler, for routes that name none of their own
     #[arg(long, value_name = "URL", env = "SEMEL_UPSTREAM")]

@@ -84,6 +84,12 @@ pub(crate) async fn open(
 /// Those of the store; the message names it without its password.
 pub(crate) fn judge(url: &StoreUrl, options: StoreOptions) -> Result<(), semel::Error> {
     match url {
+        StoreUrl::Embedded(path) if path.exists() && !path.is_dir() => {
+            Err(Error::invalid(format!(
+                "{} is not a directory: name one, or one that is not there yet",
+                path.display()
+            )))
+        }
         StoreUrl::Embedded(_) => Ok(()),
         StoreUrl::Postgres(url) => postgres(url, options).validate(),
         StoreUrl::Redis(url) => RedisSettings::new(url).validate(),

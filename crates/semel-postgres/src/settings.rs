@@ -322,6 +322,8 @@ mod tests {
             ),
             ("sslcrl=/no/crl.pem", "sslcrl is not supported"),
             ("sslpassword=s3cret", "sslpassword is not supported"),
+            ("ssl=true", "ssl is not libpq's: write sslmode=require"),
+            ("gssencmode=require", "gssencmode is not supported"),
             ("sslnegotiation=direct", "sslnegotiation is not supported"),
             (
                 "target_session_attrs=standby",

@@ -47,7 +47,7 @@ pub(crate) enum Verified {
 }
 
 /// Options of libpq that ask for more than is here: leaving them out silently could weaken a connection.
-const UNSUPPORTED: [&str; 10] = [
+const UNSUPPORTED: [&str; 15] = [
     "sslcrl",
     "sslcrldir",
     "sslpassword",
@@ -58,6 +58,11 @@ const UNSUPPORTED: [&str; 10] = [
     "ssl_min_protocol_version",
     "ssl_max_protocol_version",
     "requirepeer",
+    "require_auth",
+    "gssencmode",
+    "krbsrvname",
+    "passfile",
+    "service",
 ];
 
 /// The URL without what it says of TLS, and that.
@@ -107,6 +112,9 @@ impl TlsOptions {
                     "target_session_attrs={value} is not supported: write read-write, or any"
                 ));
             }
+            // There is no GSSAPI here: without it is the only way.
+            "gssencmode" if matches!(&*value, "disable" | "prefer") => return Ok(true),
+            "ssl" => return Err("ssl is not libpq's: write sslmode=require, or verify-full".into()),
             name if UNSUPPORTED.contains(&name) => {
                 return Err(format!("{name} is not supported: leave it out"));
             }

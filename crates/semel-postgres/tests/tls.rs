@@ -190,7 +190,7 @@ async fn what_is_wrong_with_a_certificate_is_said() {
             full,
             "the certificate of 127.0.0.1 is for another host",
         ),
-        ("127.0.0.1", full, "localhost"),
+        ("127.0.0.1", full, "another host (localhost)"),
         (
             "localhost",
             &stranger,

@@ -143,7 +143,11 @@ fn certificate(why: &CertificateError, host: &str, roots: &str) -> String {
         }
         CertificateError::NotValidForNameContext { presented, .. } => format!(
             "{its} is for another host ({}): connect by a name of it, or issue one for {host}",
-            presented.join(", ")
+            presented
+                .iter()
+                .map(|name| bare(name))
+                .collect::<Vec<_>>()
+                .join(", ")
         ),
         CertificateError::NotValidForName => {
             format!("{its} is for another host: connect by a name of it, or issue one for {host}")
@@ -167,6 +171,13 @@ fn certificate(why: &CertificateError, host: &str, roots: &str) -> String {
         }
         other => by_words(other, &its),
     }
+}
+
+/// A name without what it is a name of: `DnsName("localhost")`.
+fn bare(presented: &str) -> &str {
+    let inside = presented.split_once('(').map(|(_, inside)| inside);
+    let inside = inside.and_then(|inside| inside.strip_suffix(')'));
+    inside.unwrap_or(presented).trim_matches('"')
 }
 
 /// What rustls has no word for comes with that of webpki.

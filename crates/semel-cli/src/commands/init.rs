@@ -7,6 +7,7 @@ use crate::config::{self, Broken};
 use crate::out::{to_stderr, to_stdout};
 use answers::Answers;
 use anyhow::Context;
+use std::fs::OpenOptions;
 use std::io::{IsTerminal, Write, stdin};
 
 pub(crate) fn run(args: &InitArgs) -> anyhow::Result<()> {
@@ -22,12 +23,31 @@ pub(crate) fn run(args: &InitArgs) -> anyhow::Result<()> {
         answers.file()
     };
     judge(&text)?;
-    let mut file = std::fs::File::create_new(&args.file).with_context(written)?;
+    let mut file = new_file(&text).open(&args.file).with_context(written)?;
     file.write_all(text.as_bytes())
         .with_context(|| format!("{path} is incomplete: remove it before you try again"))?;
     to_stdout(&format!(
-        "{path} written: `semel check` judges it, `semel gate` runs it; `semel init --all` shows every setting\n"
+        "{path} written: `semel check` judges it, `semel gate` runs it; `semel init --all` shows every setting. It \
+         verifies no sender: `verify` and `secrets` do (docs/verify.md)\n"
     ))
+}
+
+/// A new file; one with a password in it is for this user alone.
+fn new_file(text: &str) -> OpenOptions {
+    let mut options = OpenOptions::new();
+    options.write(true).create_new(true);
+    let lines = text.lines().filter(|line| line.starts_with("store = "));
+    let has_password = |line: &str| {
+        let credentials = line
+            .split_once("://")
+            .and_then(|(_, rest)| rest.split_once('@'));
+        credentials.is_some_and(|(user, _)| user.contains(':')) || line.contains("password=")
+    };
+    if lines.into_iter().any(has_password) {
+        #[cfg(unix)]
+        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    }
+    options
 }
 
 /// What the flags say; without any, what a person answers, if there is one.

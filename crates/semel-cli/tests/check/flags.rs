@@ -103,6 +103,22 @@ fn check_speaks_json() {
 }
 
 #[test]
+fn switches_of_the_environment_are_written_as_elsewhere() {
+    let toml = on_top("store = \"dir:./data\"");
+    let on_kubernetes = |switch: &str| {
+        let here = ("KUBERNETES_SERVICE_HOST", "x");
+        check_with(&toml, "", &[here, ("SEMEL_SINGLE_INSTANCE", switch)])
+    };
+    for on in ["1", "true", "yes"] {
+        on_kubernetes(on).good().has("relies on single_instance");
+    }
+    for off in ["0", "false"] {
+        on_kubernetes(off).ends(64, "store is a directory");
+    }
+    on_kubernetes("maybe").ends(64, "invalid value 'maybe'");
+}
+
+#[test]
 fn init_writes_a_good_file_once() {
     let empty = TempDir::new().unwrap();
     semel(empty.path(), "init", &[]).good();
@@ -166,6 +182,23 @@ fn init_takes_flags_and_writes_a_short_file_that_check_accepts() {
         semel(empty.path(), &format!("init d.toml {flags}"), &[]).ends(64, why);
         assert!(!empty.path().join("d.toml").exists(), "{flags}");
     }
+}
+
+#[cfg(unix)]
+#[test]
+fn a_file_with_a_password_is_for_its_owner_alone() {
+    use std::os::unix::fs::PermissionsExt;
+    let empty = TempDir::new().unwrap();
+    let store = "--store postgres://u:canary@h/d --path /a";
+    semel(empty.path(), &format!("init a.toml {store}"), &[]).good();
+    let mode = |name: &str| {
+        let metadata = std::fs::metadata(empty.path().join(name)).unwrap();
+        metadata.permissions().mode() & 0o077
+    };
+    assert_eq!(mode("a.toml"), 0);
+    let said = semel(empty.path(), "init b.toml", &[]).good();
+    said.has("It verifies no sender");
+    assert_ne!(mode("b.toml"), 0);
 }
 
 #[test]

@@ -33,6 +33,17 @@ fn a_pass_that_surrounds_a_route_is_warned_of() {
 }
 
 #[test]
+fn names_in_the_style_of_other_routers_are_warned_of() {
+    for path in ["/users/:id/pay", "/users/<id>/pay"] {
+        let said = check_route("[]", path, "").good();
+        said.has("is taken letter by letter; for any text there write {id}");
+    }
+    check_route("[]", "/users/{id}/pay", "")
+        .good()
+        .lacks("letter by letter");
+}
+
+#[test]
 fn a_pass_that_only_looks_like_a_route_is_a_mistake() {
     for alike in ["/charge/", "/CHARGE", "/Charge"] {
         let says = format!("{alike} is never passed, because handlers could take it");

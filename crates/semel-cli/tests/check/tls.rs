@@ -94,6 +94,12 @@ fn what_the_gate_would_refuse_is_refused_in_the_same_words() {
 }
 
 #[test]
+fn a_store_is_not_a_file() {
+    let toml = on_top("store = \"dir:/etc/passwd\"");
+    check(&toml).refused().has("/etc/passwd is not a directory");
+}
+
+#[test]
 fn good_files_are_good() {
     let ca = Certificates::new().unwrap();
     let shown = ca.issue("gate", "DNS:localhost", Validity::Now).unwrap();

@@ -35,6 +35,7 @@ struct Written {
     kty: String,
     kid: Option<String>,
     r#use: Option<String>,
+    key_ops: Option<Vec<String>>,
     alg: Option<String>,
     n: Option<String>,
     e: Option<String>,
@@ -129,7 +130,9 @@ impl Written {
             }
             _ => return None,
         };
-        let for_signatures = self.r#use.is_none_or(|it| it == "sig");
+        let verifies = |operations: Vec<String>| operations.iter().any(|it| it == "verify");
+        let for_signatures =
+            self.r#use.is_none_or(|it| it == "sig") && self.key_ops.is_none_or(verifies);
         let for_this = self.alg.is_none_or(|it| it == algorithm.word());
         let id = self.kid.filter(|_| for_signatures && for_this)?;
         Some(PublicKey { id, numbers })

@@ -163,7 +163,11 @@ impl CachedKeys {
             }
             Err(why) => {
                 let kept = cache.keys.is_some();
-                tracing::warn!(url = %self.url, why, kept, "the issuer's keys could not be fetched; the last good ones stay in use");
+                if kept {
+                    tracing::warn!(url = %self.url, why, kept, "the issuer's keys could not be fetched; the last good ones stay in use");
+                } else {
+                    tracing::warn!(url = %self.url, why, kept, "the issuer's keys could not be fetched, and there are none from before: senders hear 503");
+                }
             }
         }
         drop(cache);

@@ -81,7 +81,8 @@ impl Refusal {
     pub const fn says(self) -> &'static str {
         match self {
             Self::TokenMissing => {
-                "there is no `Authorization: Bearer` with a token: let the task or subscription name a service account"
+                "there is no `Authorization: Bearer` with a token: a client sends its own, a task or subscription names a \
+                 service account"
             }
             Self::TokenRepeated => "there is more than one Authorization: send one",
             Self::TokenMalformed => "the bearer token is not a signed JSON web token",
@@ -101,7 +102,10 @@ impl Refusal {
                 "there is an X-Serverless-Authorization, and Cloud Run checks that in place of Authorization: send the \
                  token in Authorization alone"
             }
-            Self::Claim => "the token lacks a claim that is needed, or has one of another type",
+            Self::Claim => {
+                "the token lacks a claim that is needed (iss, aud, exp, iat; email where accounts are listed), or has one \
+                 of another type, as a list in aud"
+            }
             Self::Issuer => "the token is of another issuer",
             Self::Audience => {
                 "the token is for another audience: compare the sender's with the route's, letter by letter"

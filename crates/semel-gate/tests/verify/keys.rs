@@ -3,6 +3,7 @@
 use super::issuer::{By, TestIssuer, id, jwk, with};
 use super::left_nothing;
 use crate::support::{Bed, Sender, until};
+use semel_gate::verify::KeySet;
 use std::time::Duration;
 
 /// A gate that may ask for keys as often as it likes.
@@ -86,6 +87,16 @@ async fn the_last_good_keys_stay_through_an_outage() {
         };
         until("another try", tried).await;
     }
+}
+
+#[test]
+fn a_key_that_is_not_for_verifying_is_none() {
+    let page = |operations: &str| {
+        let key = r#"{"kty":"RSA","kid":"a","n":"AQAB","e":"AQAB","key_ops":OPS}"#;
+        format!("{{\"keys\":[{}]}}", key.replace("OPS", operations))
+    };
+    assert!(KeySet::parse(page(r#"["verify"]"#).as_bytes()).is_ok());
+    assert!(KeySet::parse(page(r#"["encrypt", "wrapKey"]"#).as_bytes()).is_err());
 }
 
 #[tokio::test]

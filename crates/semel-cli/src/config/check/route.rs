@@ -17,6 +17,7 @@ pub(super) fn check(
         body(route, bodies_bytes_max),
         answer(route),
         callers(route),
+        literal(route),
         named::caller(route),
         verify::caller(route),
         verify::issuer(route, platform),
@@ -52,6 +53,27 @@ pub(super) fn check(
             .extend(said.map(|(verdict, says)| Finding::route(route, Some(source), verdict, says)));
     }
     found
+}
+
+/// Other routers' ways to name a part of a path are plain text here.
+fn literal(route: &Route) -> Judgement {
+    // Angle brackets are encoded in the one spelling of a path.
+    let path = route.path.to_string();
+    let path = path.replace("%3C", "<").replace("%3E", ">");
+    let name = path.split('/').find_map(|segment| {
+        let angled = segment
+            .strip_prefix('<')
+            .and_then(|it| it.strip_suffix('>'));
+        segment
+            .strip_prefix(':')
+            .or(angled)
+            .map(|name| (segment, name))
+    });
+    let (segment, name) = name?;
+    let says = format!(
+        "path {path}: {segment} is taken letter by letter; for any text there write {{{name}}}"
+    );
+    Some((Verdict::Warning, says))
 }
 
 const fn proved_if(holds: bool) -> Verdict {
