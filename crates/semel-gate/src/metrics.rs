@@ -196,12 +196,16 @@ impl Metrics {
             lines_dropped: OnceLock::new(),
             registry,
         };
-        // A counter that is there from the start can be told from one that is missing.
+        metrics.begin(routes);
+        metrics
+    }
+
+    /// A counter that is there from the start can be told from one that is missing.
+    fn begin(&self, routes: &[Arc<RouteState>]) {
         for route_state in routes {
             let route = RouteLabel::of(&route_state.settings.name);
-            drop(metrics.duplicates.get_or_create(&route));
+            drop(self.duplicates.get_or_create(&route));
         }
-        metrics
     }
 
     pub(crate) fn delivery(

@@ -207,6 +207,12 @@ async fn what_is_wrong_with_a_certificate_is_said() {
         assert!(why.contains(says), "{why}");
         assert!(why.contains("a retry is safe"), "{why}");
     }
+}
+
+#[tokio::test]
+async fn certificates_that_are_only_out_of_their_time_are_waited_for() {
+    let server = TlsServer::start();
+    let full = "sslmode=verify-full&sslrootcert=CA";
     let certificates = [
         (
             server
