@@ -177,7 +177,7 @@ impl Flow {
         // What is given up must be kept as a letter: while there is no room for one, nothing is given up.
         let bytes = self.request.body().len() as u64;
         if self.source.is_broker() && !route.letters.has_room(bytes) {
-            return work.max_attempts(0);
+            return work.max_attempts(0).max_in_doubt(0).park_after(None);
         }
         work
     }

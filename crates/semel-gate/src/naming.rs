@@ -168,6 +168,8 @@ pub fn work(route: &Route, source: Source, identity: Identity) -> Work {
         .retention(terms.retention)
         .in_doubt(route.in_doubt)
         .max_attempts(route.max_attempts)
+        .max_in_doubt(terms.max_in_doubt)
+        .park_after(terms.park_after)
         .backoff(route.backoff)
         .duplicates(Duplicates::Wait(terms.wait))
         .completes(route.completes)

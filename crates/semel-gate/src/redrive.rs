@@ -95,7 +95,7 @@ async fn attempt(
     if record.is_some_and(|record| record.fingerprint != redrive.identity.fingerprint) {
         return Err(other_work(&key));
     }
-    if let Some(LetterStatus { standing, key }) = under_taken(gate, &redrive.letter).await? {
+    if let Some(LetterStatus { standing, key, .. }) = under_taken(gate, &redrive.letter).await? {
         return match standing {
             Standing::Succeeded => had_succeeded(gate, &id, &key).await,
             Standing::Unfinished(state) => Err(ran_under_its_own(&key, state)),

@@ -161,6 +161,10 @@ pub struct Terms {
     pub horizon: Option<Duration>,
     /// How long a duplicate waits for the running one.
     pub wait: Duration,
+    /// How many runs may end in doubt before the work is parked; zero is no limit.
+    pub max_in_doubt: u32,
+    /// How old the work may get before it is parked, if it was tried a few times.
+    pub park_after: Option<Duration>,
 }
 
 /// How often a sender delivers before it gives up for good.
@@ -270,6 +274,17 @@ impl Route {
             Source::CloudEvents => cloudevents,
             Source::Webhook(_) => webhook,
         }
+    }
+
+    /// For how long a sender of this route may deliver again, as far as that is known.
+    #[must_use]
+    pub fn delivers_for(&self) -> Duration {
+        let known = |source: &Source| {
+            let terms = self.terms(*source);
+            terms.horizon.unwrap_or(terms.retention)
+        };
+        let longest = self.sources.iter().map(known).max();
+        longest.unwrap_or(Duration::MAX)
     }
 
     /// Whether the handler's answer is a failure for good, by the route's rule.

@@ -1,5 +1,6 @@
 //! Letters over time: what closes one, what brings one back, and how many there may be.
 
+mod abandoned;
 mod closed;
 mod credentials;
 mod damaged;

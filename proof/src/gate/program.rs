@@ -169,6 +169,8 @@ fn route(deployment: &Deployment, address: &GateAddress) -> anyhow::Result<Route
         deadline: None,
         retention: RETENTION,
         horizon: None,
+        max_in_doubt: 0,
+        park_after: None,
         sender_attempts: SenderAttempts {
             most: None,
             declared: true,

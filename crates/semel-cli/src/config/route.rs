@@ -236,6 +236,8 @@ fn own_terms(section: &mut Section<'_>, senders: &Senders, common: &Common) -> R
         max_backoff: section.take("max_backoff", duration),
         wait: section.take("wait", duration),
         sender_attempts: section.take("sender_attempts", route_values::sender_attempts),
+        max_in_doubt: section.take("max_in_doubt", small_count),
+        park_after: section.take("park_after", duration),
         freezes: common.freezes,
     };
     let leases = Duration::from_millis(1)..=LEASE_MAX;

@@ -17,6 +17,8 @@ pub(crate) struct RouteTerms {
     pub(crate) wait: Option<Duration>,
     /// How often the sender delivers; `Some(None)` as long as its horizon lasts.
     pub(crate) sender_attempts: Option<Option<u32>>,
+    pub(crate) max_in_doubt: Option<u32>,
+    pub(crate) park_after: Option<Duration>,
     /// Whether the platform stops this process between two requests.
     pub(crate) freezes: bool,
 }
@@ -50,6 +52,9 @@ const TIMEOUT_API: Duration = seconds(60);
 /// The same for a broker, which delivers again when it does not wait so long.
 pub(crate) const TIMEOUT_BROKER: Duration = seconds(600);
 
+/// How often a broker's work may end in doubt by default.
+const MAX_IN_DOUBT_BROKER: u32 = 5;
+
 /// A Cloud Tasks queue's own default.
 const MAX_BACKOFF_DEFAULT: Duration = Duration::from_secs(3600);
 
@@ -77,6 +82,12 @@ pub(crate) fn terms(source: Source, own: &RouteTerms) -> Terms {
         retention: own.retention.unwrap_or(defaults.retention),
         horizon: horizon(source, own, deadline),
         wait: latest.map_or(defaults.wait, |latest| defaults.wait.min(latest)),
+        max_in_doubt: own.max_in_doubt.unwrap_or(if source.is_broker() {
+            MAX_IN_DOUBT_BROKER
+        } else {
+            0
+        }),
+        park_after: own.park_after.or_else(|| park_after(source, own)),
     };
     if own.timeout.is_none() && source.is_broker() {
         terms.timeout = default_timeout(source, &terms, own.freezes);
@@ -136,6 +147,18 @@ fn horizon(source: Source, own: &RouteTerms, deadline: Option<Duration>) -> Opti
             let by_backoff = |pause: Duration| pause.saturating_add(deadline.unwrap_or_default());
             let explicit = own.max_backoff.map(by_backoff).or(own.horizon);
             Some(explicit.unwrap_or_else(|| by_backoff(MAX_BACKOFF_DEFAULT)))
+        }
+    }
+}
+
+/// Shortly before the sender gives up: while it still delivers, what is parked gets its letter. How long a queue of Cloud
+/// Tasks tries is not known, only its longest pause.
+fn park_after(source: Source, own: &RouteTerms) -> Option<Duration> {
+    match source {
+        Source::Api | Source::CloudTasks => None,
+        Source::PubSub | Source::CloudEvents | Source::Webhook(_) => {
+            let horizon = own.horizon.or(defaults(source).horizon)?;
+            Some(horizon / 10 * 9)
         }
     }
 }

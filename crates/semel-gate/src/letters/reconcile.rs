@@ -1,11 +1,12 @@
 //! Reconciliation: once a minute all letters are looked at, those whose work has succeeded are closed, and the
-//! others counted for the quotas.
+//! others counted for the quotas. Work that nobody delivers any more is parked.
 
 use crate::gate::Gate;
 use crate::letters::quota::Count;
-use crate::letters::status::{self, Observed};
+use crate::letters::status::{self, LetterStatus, Observed};
 use semel::Error;
-use semel::letter::Standing;
+use semel::letter::{LetterHead, Standing};
+use semel::protocol::{Acted, State};
 use semel::store::Letters;
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -37,12 +38,12 @@ async fn round(gate: &Gate) -> Result<(), Error> {
         let page = Letters::list(letters, after.as_ref(), PAGE_ITEMS).await?;
         for head in page.items {
             match status::see(letters, &head).await? {
-                Observed::Status(stands) if stands.standing == Standing::Succeeded => {}
-                Observed::Status(_) | Observed::Damaged => {
-                    let count = counts.entry(head.route).or_default();
-                    *count = count.plus(Count::of(head.reason, head.bytes));
-                }
+                Observed::Status(stands) if stands.standing == Standing::Succeeded => continue,
+                Observed::Status(stands) => park_abandoned(gate, &head, stands).await?,
+                Observed::Damaged => {}
             }
+            let count = counts.entry(head.route).or_default();
+            *count = count.plus(Count::of(head.reason, head.bytes));
         }
         match page.next {
             Some(next) => after = Some(next),
@@ -57,5 +58,30 @@ async fn round(gate: &Gate) -> Result<(), Error> {
         gate.metrics
             .letters_counted(&route_state.settings.name, count);
     }
+    Ok(())
+}
+
+/// Parks work that nobody has claimed for as long as its sender may deliver again: from now on only a person will.
+async fn park_abandoned(gate: &Gate, head: &LetterHead, stands: LetterStatus) -> Result<(), Error> {
+    let (Standing::Unfinished(State::Waiting | State::Running), Some(fence)) =
+        (stands.standing, stands.fence)
+    else {
+        return Ok(());
+    };
+    let Some(route_state) = gate.route_state(&head.route) else {
+        return Ok(());
+    };
+    let idle = route_state.settings.delivers_for();
+    match gate.semel.park(&stands.key, fence, idle).await? {
+        Acted::Applied => {}
+        // It is running, was tried not long ago, or has come to its end since.
+        Acted::Refused | Acted::Gone(_) => return Ok(()),
+    }
+    gate.metrics.long_runs.abandoned(&head.route);
+    tracing::error!(
+        route = head.route, key = %stands.key, letter = %head.id, idle_s = idle.as_secs(),
+        "work is abandoned: nobody has delivered it for as long as its sender may, and it has not succeeded; its record \
+         is parked, redrive its letter (`semel letters redrive`) or resolve it (`semel records resolve`)"
+    );
     Ok(())
 }

@@ -3,6 +3,7 @@
 
 use semel::clock::Time;
 use semel::letter::{Letter, LetterHead, LetterId, Mark, Marked, Standing};
+use semel::protocol::Fence;
 use semel::store::{Letters, StoreExt};
 use semel::{Error, Key};
 
@@ -11,6 +12,8 @@ use semel::{Error, Key};
 pub(crate) struct LetterStatus {
     pub(crate) standing: Standing,
     pub(crate) key: Key,
+    /// The fence of the record that was looked at, if there is one.
+    pub(crate) fence: Option<Fence>,
 }
 
 /// What a look at one letter among many found.
@@ -27,6 +30,7 @@ pub(crate) async fn look(letters: &dyn Letters, head: &LetterHead) -> Result<Let
     let stands = LetterStatus {
         standing: head.standing(record.as_ref()),
         key: head.work_key(),
+        fence: record.map(|record| record.fence),
     };
     let stands = match stands.standing {
         Standing::Succeeded => stands,
@@ -71,7 +75,11 @@ pub(crate) async fn under_taken(
     };
     let record = letters.look(&key).await?;
     let standing = head.standing_under_taken(record.as_ref());
-    Ok(standing.map(|standing| LetterStatus { standing, key }))
+    Ok(standing.map(|standing| LetterStatus {
+        standing,
+        key,
+        fence: record.map(|record| record.fence),
+    }))
 }
 
 async fn settle(

@@ -1,6 +1,6 @@
 //! What is counted of work that takes longer than its sender waits.
 
-use super::{OutcomeLabels, added};
+use super::{OutcomeLabels, RouteLabel, added};
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::registry::Registry;
@@ -9,6 +9,7 @@ use prometheus_client::registry::Registry;
 #[derive(Debug)]
 pub(crate) struct LongRunMetrics {
     outlasted: Family<OutcomeLabels, Counter>,
+    abandoned: Family<RouteLabel, Counter>,
 }
 
 // === impl LongRunMetrics ===
@@ -21,6 +22,11 @@ impl LongRunMetrics {
                 "runs_outlasted",
                 "Runs that ended after their sender heard that they go on, by route and outcome",
             ),
+            abandoned: added(
+                registry,
+                "abandoned",
+                "Work that was parked because nobody delivered it for as long as its sender may",
+            ),
         }
     }
 
@@ -30,5 +36,10 @@ impl LongRunMetrics {
         self.outlasted
             .get_or_create(&OutcomeLabels { route, outcome })
             .inc();
+    }
+
+    /// Work was parked that nobody delivers any more.
+    pub(crate) fn abandoned(&self, route: &str) {
+        self.abandoned.get_or_create(&RouteLabel::of(route)).inc();
     }
 }

@@ -388,6 +388,8 @@ fn terms(key: &str) -> Terms {
         deadline: None,
         retention: Duration::from_secs(3600),
         horizon: None,
+        max_in_doubt: 0,
+        park_after: None,
         sender_attempts: SenderAttempts {
             most: None,
             declared: true,
