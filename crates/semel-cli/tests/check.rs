@@ -3,6 +3,7 @@
 mod mistakes;
 mod terms;
 mod long;
+mod probe;
 mod flags;
 mod paths;
 mod limits;

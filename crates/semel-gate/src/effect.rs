@@ -1,5 +1,7 @@
 //! The effect of a run: forward the delivery to its handler, and say what its answer means.
 
+mod probe;
+
 use crate::active_runs::ActiveRun;
 use crate::failpoint::{Point, pass};
 use crate::flow::Flow;
@@ -17,6 +19,7 @@ use http::Request;
 use http::response::Parts;
 use http_body_util::BodyExt;
 use jiff::Timestamp;
+use probe::Probed;
 use semel::outcome::{Body, HEADERS_KEPT};
 use semel::protocol::{InDoubt, Lease};
 use semel::work::{Failure, FailureKind};
@@ -126,8 +129,15 @@ impl Effect {
             let why = "the gate is going down".into();
             return Err(unanswered(&SendError::NotSent(why)));
         }
-        let span = call.trace.call(&call.request, &route.upstream, lease);
         let sent = Instant::now();
+        match call.before(&run).await {
+            Ok(Probed::DidNotHappen) => {}
+            Ok(Probed::Happened(outcome)) => return call.trace.named_in(Ok(outcome)),
+            Err(failure) => return Err(failure),
+        }
+        // By its timeout a run acts no more, however long it had to ask first.
+        let limit = limit.saturating_sub(sent.elapsed());
+        let span = call.trace.call(&call.request, &route.upstream, lease);
         let (said, answer) = match timeout(limit, call.forward(lease, limit)).await {
             Ok(Ok(answered)) => {
                 span.end(Some(answered.outcome.status), None);
@@ -155,20 +165,33 @@ impl Effect {
 // === impl HandlerCall ===
 
 impl HandlerCall {
+    /// What became of the run before this one, where that is in doubt and the route asks.
+    async fn before(&self, run: &Run) -> Result<Probed, Failure> {
+        match &self.route.settings.probe {
+            Some(probe) if run.in_doubt() => self.probe(run.lease(), probe).await,
+            Some(_) | None => Ok(Probed::DidNotHappen),
+        }
+    }
+
+    /// The names that cross to the handler with a request that it has so long to answer.
     #[allow(
         clippy::disallowed_methods,
         reason = "the handler is told a deadline by the wall clock"
     )]
-    async fn forward(&self, lease: &Lease, limit: Duration) -> Result<Answered, SendError> {
-        let (gate, route) = (&self.gate, &self.route.settings);
-        let forwarded = ForwardedRequest {
+    fn forwarded<'a>(&'a self, lease: &'a Lease, limit: Duration) -> ForwardedRequest<'a> {
+        ForwardedRequest {
             lease,
             source: self.source,
             deadline: Timestamp::now() + limit,
             trace: &self.trace.handler,
             steps_url: self.route.steps_url.as_deref(),
-            header_rules: &gate.header_rules,
-        };
+            header_rules: &self.gate.header_rules,
+        }
+    }
+
+    async fn forward(&self, lease: &Lease, limit: Duration) -> Result<Answered, SendError> {
+        let (gate, route) = (&self.gate, &self.route.settings);
+        let forwarded = self.forwarded(lease, limit);
         let request = forwarded.request(&self.request, full(self.request.body().clone()));
         // Where doubt is parked, a connection that closes under a request must not be the cause.
         let connection = match route.in_doubt {

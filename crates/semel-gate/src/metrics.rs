@@ -157,11 +157,7 @@ impl Metrics {
             ),
             runs: added(r, "runs_in_hand", "Runs that hold a slot"),
             queued: added(r, "queued", "Deliveries that wait for a slot"),
-            letters: added(
-                r,
-                "letters_waiting",
-                "Letters in the store, counted up to 10000",
-            ),
+            letters: added(r, "letters_waiting", "Letters in the store, up to 10000"),
             pending: added(
                 r,
                 "pending_outcomes",

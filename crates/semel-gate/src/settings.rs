@@ -19,7 +19,7 @@ pub use verify::{
 use crate::path::{PathAllowance, PathPattern};
 use http::{Method, StatusCode, Uri};
 use semel::key::KeyRule;
-use semel::protocol::InDoubt;
+use semel::protocol::{InDoubt, Lease};
 use semel::work::{Backoff, Completes};
 use std::fmt;
 use std::net::SocketAddr;
@@ -112,6 +112,8 @@ pub struct Route {
     pub terms: [Terms; 5],
     /// What becomes of a run whose effect may or may not have happened.
     pub in_doubt: InDoubt,
+    /// Where the handler says whether it did; for [`InDoubt::Probe`] alone.
+    pub probe: Option<Probe>,
     /// Who records success.
     pub completes: Completes,
     /// Which statuses of the handler are failures for good.
@@ -140,6 +142,17 @@ pub struct Route {
     pub body_bytes_max: usize,
     /// The largest answer that is kept.
     pub answer_bytes_max: usize,
+}
+
+/// Where a handler says what became of a run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Probe {
+    /// How it is asked.
+    pub method: Method,
+    /// Where, with `{key}` for the key.
+    pub path: String,
+    /// Whether the handler refuses runs with a lower fence than one that it has answered about.
+    pub fences: bool,
 }
 
 /// What depends on who delivers.
@@ -299,6 +312,16 @@ impl Route {
         among(&self.undone_statuses, status)
     }
 
+    /// Whether an answer that is not a success leaves it open whether the effect happened. Where doubt is tried again
+    /// it makes no difference, and where the handler completes by itself nothing is in doubt.
+    #[must_use]
+    pub const fn doubts_failures(&self) -> bool {
+        match (self.in_doubt, self.completes) {
+            (InDoubt::Park | InDoubt::Probe, Completes::Run) => true,
+            (InDoubt::Park | InDoubt::Probe, Completes::Handler) | (InDoubt::Retry, _) => false,
+        }
+    }
+
     /// Whether a run in doubt is parked. Where the handler completes by itself nothing is in doubt: what
     /// is not recorded did not commit.
     #[must_use]
@@ -314,7 +337,22 @@ fn among(ranges: &[RangeInclusive<u16>], status: StatusCode) -> bool {
     ranges.iter().any(|range| range.contains(&status.as_u16()))
 }
 
+// === impl Probe ===
+
+impl Probe {
+    /// What stands for the key in a path.
+    pub const KEY: &'static str = "{key}";
+
+    pub(crate) fn path_for(&self, lease: &Lease) -> String {
+        self.path.replace(Self::KEY, &lease.key.to_string())
+    }
+}
+
 // === impl Terms ===
+
+/// A run in doubt may still act for so long, its lease and its timeout aside: what the gate leaves an effect to end by
+/// itself (2 s), and the margin of the library (10 s).
+pub const PROBE_AFTER: Duration = Duration::from_secs(12);
 
 /// Senders are answered so long before they give up.
 pub const DEADLINE_MARGIN: Duration = Duration::from_secs(1);

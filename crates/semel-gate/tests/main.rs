@@ -26,6 +26,7 @@ mod pending;
 mod steps;
 mod lifecycle;
 mod long_work;
+mod probe;
 mod edge;
 mod wire;
 mod bodies;

@@ -196,6 +196,7 @@ fn route(deployment: &Deployment, address: &GateAddress) -> anyhow::Result<Route
             Mode::Park => InDoubt::Park,
             Mode::Retry | Mode::Downstream | Mode::Transaction => InDoubt::Retry,
         },
+        probe: None,
         completes: match deployment.case.mode {
             Mode::Transaction => Completes::Handler,
             Mode::Park | Mode::Retry | Mode::Downstream => Completes::Run,

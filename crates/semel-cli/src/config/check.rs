@@ -2,6 +2,7 @@
 
 mod route;
 mod long;
+mod probe;
 mod fingerprint;
 mod verify;
 mod named;
@@ -72,6 +73,7 @@ pub(crate) fn check(config: &Config) -> Vec<Finding> {
             config.platform,
         ));
         found.extend(long::check(config, route));
+        found.extend(probe::check(route));
     }
     found
 }

@@ -14,12 +14,13 @@ use super::verify;
 use crate::store_url::StoreUrl;
 use http::{Method, Uri};
 use semel::key::{KeyRule, Part, SCOPE_BYTES_MAX};
+use semel::protocol::InDoubt;
 use semel::store::LEASE_MAX;
 use semel::work::Completes;
 use semel_gate::path::{PathAllowance, PathPattern};
 use semel_gate::settings::{
-    Caller, FingerprintRule, KeyMissing, LetterLimits, Route, Source, Terms, Upstream, Verify,
-    Webhook,
+    Caller, FingerprintRule, KeyMissing, LetterLimits, Probe, Route, Source, Terms, Upstream,
+    Verify, Webhook,
 };
 use std::ops::RangeInclusive;
 use std::path::PathBuf;
@@ -103,6 +104,8 @@ fn route(section: &mut Section<'_>, common: &Common) -> Route {
     let upstream = upstream(section, common);
     let final_statuses = section.list("final", route_values::statuses);
     let undone_statuses = undone(section, &final_statuses);
+    let in_doubt = section.value("in_doubt", route_values::in_doubt);
+    let completes = completes(section, common);
     Route {
         name: name.unwrap_or_default(),
         // What stands in for a mistake is never used: mistakes keep the whole from being used.
@@ -118,8 +121,9 @@ fn route(section: &mut Section<'_>, common: &Common) -> Route {
         fingerprint_ignores: section.list("fingerprint_ignores", route_values::attribute_names),
         require: section.list("require", route_values::pointer),
         terms: all_terms(webhook, &own),
-        in_doubt: section.value("in_doubt", route_values::in_doubt),
-        completes: completes(section, common),
+        in_doubt,
+        probe: probe(section, in_doubt, completes),
+        completes,
         final_statuses,
         undone_statuses,
         max_attempts: section.value("max_attempts", small_count),
@@ -323,6 +327,28 @@ fn upstream(section: &mut Section<'_>, common: &Common) -> Upstream {
         section.wrong(field, format!("`{field}`: {error}"));
     }
     upstream
+}
+
+/// Where the handler says what became of a run in doubt.
+fn probe(section: &mut Section<'_>, in_doubt: InDoubt, completes: Completes) -> Option<Probe> {
+    let probe = section.take("probe", route_values::probe);
+    let fences = section.value("probe_fences", switch);
+    let probes = in_doubt == InDoubt::Probe;
+    let says = "`probe` is missing: in_doubt = \"probe\" asks the handler what became of a run: write probe = \"GET \
+                /effects/{key}\"";
+    section.refuse_if(probes && !section.given("probe"), "in_doubt", says);
+    for field in ["probe", "probe_fences"] {
+        let says = format!("`{field}` is for in_doubt = \"probe\": write that, or leave it out");
+        section.refuse_if(!probes && section.given(field), field, says);
+    }
+    let says = "`in_doubt` = \"probe\" has nothing to ask where the handler completes by itself: what is not recorded did \
+                not commit; leave it out";
+    section.refuse_if(probes && completes == Completes::Handler, "in_doubt", says);
+    probe.map(|(method, path)| Probe {
+        method,
+        path,
+        fences,
+    })
 }
 
 fn completes(section: &mut Section<'_>, common: &Common) -> Completes {

@@ -2,13 +2,13 @@
 
 use super::tree::{Node, Value};
 use super::values::{Read, Wrong, at_least_one, duration, list, parsed, text};
-use http::{HeaderName, Method};
+use http::{HeaderName, Method, Uri};
 use semel::key::{KeyRule, Part};
 use semel::protocol::InDoubt;
 use semel::work::{Backoff, Completes};
 use semel_gate::path::PathAllowance;
 use semel_gate::settings::{
-    Caller, FingerprintRule, KeyMissing, OnExhausted, OnInvalid, Source, Webhook,
+    Caller, FingerprintRule, KeyMissing, OnExhausted, OnInvalid, Probe, Source, Webhook,
 };
 use std::ops::RangeInclusive;
 
@@ -218,7 +218,35 @@ pub(crate) fn pointer(value: &Value) -> Read<String> {
 }
 
 pub(crate) fn in_doubt(value: &Value) -> Read<InDoubt> {
-    word(value, &[("retry", InDoubt::Retry), ("park", InDoubt::Park)])
+    word(
+        value,
+        &[
+            ("retry", InDoubt::Retry),
+            ("park", InDoubt::Park),
+            ("probe", InDoubt::Probe),
+        ],
+    )
+}
+
+/// How a handler is asked what became of a run: a method and a path with the key in it.
+pub(crate) fn probe(value: &Value) -> Read<(Method, String)> {
+    let text = text(value)?;
+    let (method, path) = text.split_once(' ').unwrap_or(("", &text));
+    let method = [Method::GET, Method::POST]
+        .into_iter()
+        .find(|it| it.as_str() == method);
+    let named = path.matches(Probe::KEY).count() == 1;
+    let plain = path.replace(Probe::KEY, "");
+    let is_path =
+        path.starts_with('/') && !plain.contains(['{', '}']) && plain.parse::<Uri>().is_ok();
+    let probe = method
+        .filter(|_| named && is_path)
+        .map(|method| (method, path.to_owned()));
+    Wrong::unless(value, probe, || {
+        format!(
+            "{text:?} does not ask for a key: write \"GET /effects/{{key}}\", or POST, with {{key}} once in a path of the handler"
+        )
+    })
 }
 
 pub(crate) fn completes(value: &Value) -> Read<Completes> {

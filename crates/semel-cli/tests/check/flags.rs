@@ -134,7 +134,7 @@ fn init_writes_a_good_file_once() {
 }
 
 /// What is said of a setting that needs another one beside it.
-const LONELY: [&str; 8] = [
+const LONELY: [&str; 9] = [
     "give `steps` a fixed port",
     "`audience` is missing",
     "`emails` is missing",
@@ -143,6 +143,7 @@ const LONELY: [&str; 8] = [
     "the variable STRIPE_SECRET is not set",
     "write both, or none",
     "is for https:// handlers",
+    "is for in_doubt = \"probe\"",
 ];
 
 #[test]

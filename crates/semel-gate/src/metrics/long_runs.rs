@@ -1,6 +1,7 @@
-//! What is counted of work that takes longer than its sender waits.
+//! What is counted of work that takes longer than its sender waits, and of runs in doubt.
 
 use super::{OutcomeLabels, RouteLabel, added};
+use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::registry::Registry;
@@ -10,6 +11,13 @@ use prometheus_client::registry::Registry;
 pub(crate) struct LongRunMetrics {
     outlasted: Family<OutcomeLabels, Counter>,
     abandoned: Family<RouteLabel, Counter>,
+    probes: Family<ProbeLabels, Counter>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct ProbeLabels {
+    route: String,
+    answer: &'static str,
 }
 
 // === impl LongRunMetrics ===
@@ -27,6 +35,11 @@ impl LongRunMetrics {
                 "abandoned",
                 "Work that was parked because nobody delivered it for as long as its sender may",
             ),
+            probes: added(
+                registry,
+                "probes",
+                "Questions to the handler what became of a run in doubt, by route and answer",
+            ),
         }
     }
 
@@ -35,6 +48,14 @@ impl LongRunMetrics {
         let route = route.into();
         self.outlasted
             .get_or_create(&OutcomeLabels { route, outcome })
+            .inc();
+    }
+
+    /// The handler was asked what became of a run in doubt, and this is the word for its answer.
+    pub(crate) fn probed(&self, route: &str, answer: &'static str) {
+        let route = route.into();
+        self.probes
+            .get_or_create(&ProbeLabels { route, answer })
             .inc();
     }
 

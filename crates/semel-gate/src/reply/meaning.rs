@@ -27,7 +27,7 @@ const NOT_RECORDED: [u16; 8] = [401, 403, 404, 408, 409, 423, 425, 429];
 
 /// What the handler's answer means, for deliveries of this source.
 ///
-/// Where doubt is parked, an answer that is not a success leaves it open whether the effect happened: a
+/// Where doubt is parked or asked about, an answer that is not a success leaves it open whether the effect happened: a
 /// handler may charge and then answer 500, and a proxy may answer 502 for it. Only what the route lists as
 /// `undone` says that nothing happened, and what is recorded as failed is never run again.
 #[must_use]
@@ -40,7 +40,7 @@ pub fn meaning(route: &Route, source: Source, status: StatusCode) -> Meaning {
         Meaning::Success | Meaning::Final => true,
         Meaning::Retryable | Meaning::RetryableAtOnce | Meaning::InDoubt => false,
     };
-    if settles || !route.parks_doubt() || route.is_undone(status) {
+    if settles || !route.doubts_failures() || route.is_undone(status) {
         default
     } else {
         Meaning::InDoubt

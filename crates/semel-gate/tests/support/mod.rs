@@ -360,6 +360,7 @@ pub(crate) fn route(name: &str, path: &str, handler: SocketAddr) -> Route {
             terms("standard-webhooks"),
         ],
         in_doubt: InDoubt::Retry,
+        probe: None,
         completes: Completes::Run,
         final_statuses: Vec::new(),
         undone_statuses: Vec::new(),

@@ -241,8 +241,8 @@ fn doubt(route: &Route) -> Judgement {
 }
 
 fn undone(route: &Route) -> Judgement {
-    let idle = !route.undone_statuses.is_empty() && !route.parks_doubt();
-    let says = "undone has no effect here: only under in_doubt = \"park\" is an answer that is not a success in \
+    let idle = !route.undone_statuses.is_empty() && !route.doubts_failures();
+    let says = "undone has no effect here: only under in_doubt = \"park\" or \"probe\" is an answer that is not a success in \
                 doubt, and never where the handler completes by itself";
     Verdict::Warning.when(idle, says)
 }
