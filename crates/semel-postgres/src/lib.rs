@@ -67,5 +67,6 @@ mod migrate;
 
 pub use complete_in::{CompleteError, complete_in};
 pub use migrate::{Migrated, migrate};
+pub use server::DurabilitySettings;
 pub use settings::PostgresSettings;
 pub use store::PostgresStore;

@@ -15,6 +15,34 @@ const ASK: &str = "SELECT current_setting('server_version_num')::int / 10000, cu
      current_setting('synchronous_commit'), current_setting('fsync'), \
      current_setting('default_transaction_isolation'), pg_is_in_recovery()";
 
+/// Standbys are counted while they stream; whoever may not see who they are sees that they are there.
+const ASK_DURABILITY: &str = "SELECT current_setting('fsync')::bool, current_setting('synchronous_commit'), \
+     current_setting('synchronous_standby_names'), (SELECT count(*) FROM pg_stat_replication), \
+     (SELECT string_agg(relname, ', ' ORDER BY relname) FROM pg_class \
+      WHERE relnamespace = to_regnamespace('semel') AND relkind = 'r' AND relpersistence <> 'p'), \
+     (SELECT string_agg(coalesce(rolname, 'all roles'), ', ' ORDER BY rolname) \
+      FROM pg_db_role_setting LEFT JOIN pg_roles ON pg_roles.oid = setrole \
+      WHERE setdatabase IN (0, (SELECT oid FROM pg_database WHERE datname = current_database())) \
+      AND EXISTS (SELECT FROM unnest(setconfig) setting WHERE setting ~ '^synchronous_commit=' \
+                  AND setting !~ '=(on|true|yes|1|remote_apply)$'))";
+
+/// What the server's settings were when the store connected, as far as they say what a crash or a failover can lose.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DurabilitySettings {
+    /// Whether the server waits for its disk at all.
+    pub fsync: bool,
+    /// What a commit waits for.
+    pub synchronous_commit: String,
+    /// Which standbys it waits for; empty for none.
+    pub synchronous_standby_names: String,
+    /// How many standbys followed it.
+    pub standbys: i64,
+    /// Tables of ours that a crash of the server empties.
+    pub unlogged_tables: Option<String>,
+    /// Roles whose own setting lets their commits wait for less.
+    pub relaxed_roles: Option<String>,
+}
+
 /// A connection outside the pool, for what is done once.
 pub(crate) struct Session {
     pub(crate) client: Client,
@@ -99,6 +127,24 @@ impl Session {
             ));
         }
         Ok(durability(commit, fsync))
+    }
+}
+
+// === impl DurabilitySettings ===
+
+impl DurabilitySettings {
+    /// Asks once the schema is there.
+    pub(crate) async fn read(session: &Session) -> Result<Self, Error> {
+        let row = session.client.query_typed_one(ASK_DURABILITY, &[]).await;
+        let row = row.map_err(|error| session.start_error(error))?;
+        Ok(Self {
+            fsync: row.get(0),
+            synchronous_commit: row.get(1),
+            synchronous_standby_names: row.get(2),
+            standbys: row.get(3),
+            unlogged_tables: row.get(4),
+            relaxed_roles: row.get(5),
+        })
     }
 }
 

@@ -111,6 +111,14 @@ impl PostgresSettings {
         self.target().map(drop)
     }
 
+    /// How many hosts the URL names.
+    ///
+    /// # Errors
+    /// `Invalid`, when it cannot be read.
+    pub fn hosts_count(&self) -> Result<u32, Error> {
+        Ok(self.target()?.dialler.hosts_count())
+    }
+
     /// Where to connect, if all settings make sense.
     pub(crate) fn target(&self) -> Result<Target, Error> {
         within("pool_size", self.pool_size, 1, POOL_SIZE_MAX)?;

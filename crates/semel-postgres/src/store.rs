@@ -3,7 +3,7 @@
 use crate::claims::Claims;
 use crate::connections::Connections;
 use crate::retry;
-use crate::server::Session;
+use crate::server::{DurabilitySettings, Session};
 use crate::settings::PostgresSettings;
 use crate::statement::{FORGET, REDRIVE, RELEASE_BY_OPERATOR, STEP_COMPLETE, STEP_RESTART};
 use crate::writes::{self, WriteKind, Writes};
@@ -25,6 +25,7 @@ pub struct PostgresStore {
     failures: Writes,
     grace: Duration,
     durability: String,
+    durability_settings: DurabilitySettings,
     encryption: &'static str,
 }
 
@@ -58,8 +59,12 @@ impl PostgresStore {
         } else {
             migrate::check(&session).await
         };
+        let durability_settings = match ready {
+            Ok(()) => DurabilitySettings::read(&session).await,
+            Err(error) => Err(error),
+        };
         session.close().await;
-        ready?;
+        let durability_settings = durability_settings?;
         let connections = Connections::new(&settings, &target)?;
         let writes = |kind| Writes::start(kind, &settings, &connections);
         Ok(Self {
@@ -70,6 +75,7 @@ impl PostgresStore {
             connections,
             grace: settings.grace,
             durability,
+            durability_settings,
             encryption,
         })
     }
@@ -85,6 +91,12 @@ impl PostgresStore {
     #[must_use]
     pub fn durability(&self) -> &str {
         &self.durability
+    }
+
+    /// The settings of the server that this follows from, and those that say what a failover can lose.
+    #[must_use]
+    pub const fn durability_settings(&self) -> &DurabilitySettings {
+        &self.durability_settings
     }
 }
 

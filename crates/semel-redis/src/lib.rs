@@ -60,5 +60,5 @@ mod errors;
 
 pub use library::library;
 pub use settings::{RedisSettings, WaitReplicas};
-pub use start::StartNotes;
+pub use start::{DurabilitySettings, StartNotes};
 pub use store::RedisStore;

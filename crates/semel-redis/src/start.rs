@@ -31,6 +31,21 @@ pub struct StartNotes {
     pub durability: String,
     /// What else an operator should know: failover, eviction.
     pub warnings: Vec<String>,
+    /// The settings that this follows from.
+    pub settings: DurabilitySettings,
+}
+
+/// What the server's settings were when the store connected, as far as they say what a crash or a failover can lose.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DurabilitySettings {
+    /// Whether it keeps an append-only file.
+    pub appendonly: bool,
+    /// When that reaches the disk; none when the server does not let it be read.
+    pub appendfsync: Option<String>,
+    /// Whether records go when memory is full.
+    pub evicts: bool,
+    /// How many replicas followed it.
+    pub replicas: u32,
 }
 
 /// What the server says about itself, by the names of `INFO` and `CONFIG GET`.
@@ -100,7 +115,7 @@ fn judge(facts: &Facts, settings: &RedisSettings, address: &str) -> Result<Start
         ));
     }
     let policy = facts.policy();
-    let evicts = policy != eviction::KEEPS;
+    let evicts = facts.evicts();
     if evicts && !settings.allow_eviction {
         return refuse(eviction::refusal(policy));
     }
@@ -114,6 +129,7 @@ fn judge(facts: &Facts, settings: &RedisSettings, address: &str) -> Result<Start
             .into_iter()
             .chain(failover(facts, settings))
             .collect(),
+        settings: facts.durability_settings(),
     })
 }
 
@@ -142,7 +158,7 @@ fn durability(facts: &Facts) -> String {
 }
 
 fn failover(facts: &Facts, settings: &RedisSettings) -> Option<String> {
-    let replicas = facts.get("connected_slaves").parse().unwrap_or(0_u32);
+    let replicas = facts.replicas();
     match settings.wait_replicas {
         Some(wait) => Some(format!(
             "wait_replicas: each write is confirmed by {} of {replicas} replicas; a failover to another one can still \
@@ -188,6 +204,24 @@ impl Facts {
         match self.get("maxmemory-policy") {
             "" => self.get("maxmemory_policy"),
             policy => policy,
+        }
+    }
+
+    fn evicts(&self) -> bool {
+        self.policy() != eviction::KEEPS
+    }
+
+    fn replicas(&self) -> u32 {
+        self.get("connected_slaves").parse().unwrap_or(0)
+    }
+
+    fn durability_settings(&self) -> DurabilitySettings {
+        let appendfsync = Some(self.get("appendfsync")).filter(|value| !value.is_empty());
+        DurabilitySettings {
+            appendonly: self.is("aof_enabled", "1"),
+            appendfsync: appendfsync.map(str::to_owned),
+            evicts: self.evicts(),
+            replicas: self.replicas(),
         }
     }
 
