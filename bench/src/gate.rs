@@ -6,6 +6,7 @@ mod postgres;
 mod tls;
 mod watched;
 mod issuer;
+mod crowd;
 mod footprint;
 mod deliveries;
 mod wrk;
@@ -47,6 +48,8 @@ enum GatePart {
     Tls,
     /// First runs with verified senders, traces and metrics against the same without.
     Watched,
+    /// Others' latency, and memory, with 5,000 slow or silent connections.
+    Crowd,
     /// Memory, start and size.
     Footprint,
 }
@@ -65,6 +68,7 @@ pub(crate) async fn gate(args: &GateArgs) -> anyhow::Result<String> {
         GatePart::Postgres => postgres::measure(&binary, pace).await,
         GatePart::Tls => tls::measure(&binary, pace).await,
         GatePart::Watched => watched::measure(&binary, pace).await,
+        GatePart::Crowd => crowd::measure(&binary, pace).await,
         GatePart::Footprint => footprint::measure(&binary, pace).await,
     };
     args.flags.report(pace, measure).await
