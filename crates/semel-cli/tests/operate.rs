@@ -181,7 +181,10 @@ async fn a_letter_is_shown_redriven_and_discarded() {
     let said = done(&bed, &format!("letters redrive {letter}")).await;
     assert_eq!(
         said.stdout,
-        format!("redrive  letter {letter}  ran\nit succeeded; the letter is closed\n")
+        format!(
+            "redrive  letter {letter}  ran\nit succeeded; the letter is closed\npromise void: what this route promises of \
+             its effects does not hold for this key any more\n"
+        )
     );
     let said = at(&bed, &format!("letters redrive {letter}")).await;
     said.ends(1, "no letter of this id");

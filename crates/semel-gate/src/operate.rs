@@ -28,6 +28,10 @@ pub const PAGE_ITEMS_DEFAULT: u32 = 100;
 /// How many letters are looked through or counted: more of them are told as that many.
 pub const LETTERS_COUNTED_MAX: usize = 10_000;
 
+/// What an act does to a promise that lets the work of a key run once more, or forgets that it ran.
+pub(crate) const VOID: &str =
+    "void: what this route promises of its effects does not hold for this key any more";
+
 /// Somebody who looks at a store and acts on it. Each act leaves one line, target `audit`.
 #[derive(Clone, Debug)]
 pub struct Operator {
@@ -171,7 +175,7 @@ impl std::error::Error for Refused {}
 // === JSON ===
 
 /// One more member of an object.
-fn set(object: &mut Value, name: &str, value: Value) {
+pub(crate) fn set(object: &mut Value, name: &str, value: Value) {
     if let Some(members) = object.as_object_mut() {
         members.insert(name.into(), value);
     }

@@ -12,7 +12,7 @@ use crate::gate::{Gate, Phase};
 use crate::letters::status::{self, LetterStatus};
 use crate::naming::Identity;
 use crate::operate::letters::no_letter;
-use crate::operate::{Operator, Refused};
+use crate::operate::{Operator, Refused, VOID, set};
 use http::StatusCode;
 use semel::Key;
 use semel::clock::Time;
@@ -78,9 +78,13 @@ pub(crate) async fn redrive(
             .and_then(Value::as_str)
             .unwrap_or("refused"),
     };
+    let promise = match &told {
+        Ok(told) => told["promise"].as_str(),
+        Err(refused) => refused.details.get("promise").and_then(Value::as_str),
+    };
     tracing::info!(
         target: "audit", act = "redrive", letter = %id, %key, before, after, closed = told.is_ok(),
-        run_again = if_unknown == IfUnknown::RunAgain, by = operator.by(), "act"
+        run_again = if_unknown == IfUnknown::RunAgain, promise, by = operator.by(), "act"
     );
     told
 }
@@ -195,7 +199,7 @@ fn log(flow: &Flow, disposition: &Disposition) {
 
 // === Telling ===
 
-/// Closes the letter of work that has succeeded; any other letter stays, and says why.
+/// Closes the letter of work that has succeeded; any other letter stays, and says why. By now it may have run once more.
 async fn told(
     gate: &Gate,
     disposition: &Disposition,
@@ -205,7 +209,9 @@ async fn told(
     let (outcome, status) = (disposition.word(), disposition.handler_status());
     if disposition.has_succeeded() {
         close(gate, id).await?;
-        return Ok(closed(id, key, outcome, status, "it succeeded"));
+        let mut told = closed(id, key, outcome, status, "it succeeded");
+        set(&mut told, "promise", VOID.into());
+        return Ok(told);
     }
     let refused = if let Disposition::Store(error) = disposition {
         Refused::from(error.clone())
@@ -214,6 +220,7 @@ async fn told(
         stays(disposition).with("status", status).with("key", key)
     };
     Err(refused
+        .with("promise", VOID)
         .with("outcome", outcome)
         .with("letter", id.to_string()))
 }

@@ -61,7 +61,13 @@ pub(crate) fn acted(json: bool, answer: Answer) -> anyhow::Result<()> {
             Some(outcome) => text(outcome),
             None => format!("{} -> {}", word("before"), word("after")),
         };
-        format!("{}  {what}  {became}\n{}\n", word("act"), word("says"))
+        let promise = answer.get("promise").map(text);
+        let promise = promise.map_or_else(String::new, |promise| format!("promise {promise}\n"));
+        format!(
+            "{}  {what}  {became}\n{}\n{promise}",
+            word("act"),
+            word("says")
+        )
     })
 }
 

@@ -1,6 +1,6 @@
 //! Records: looking at them, and what an operator may do to one.
 
-use super::{Operator, Refused, body, cursor, moment, set};
+use super::{Operator, Refused, VOID, body, cursor, moment, set};
 use crate::reply::problem::Problem;
 use http::StatusCode;
 use semel::outcome::Body;
@@ -28,18 +28,22 @@ struct OperatorAct {
     word: &'static str,
     after: &'static str,
     is_for: Cow<'static, str>,
+    /// Whether the work may take effect once more by it.
+    voids: bool,
 }
 
 const RELEASE: OperatorAct = OperatorAct {
     word: "release",
     after: "waiting",
     is_for: Cow::Borrowed("running or waiting"),
+    voids: true,
 };
 
 const FORGET: OperatorAct = OperatorAct {
     word: "forget",
     after: "absent",
     is_for: Cow::Borrowed("not running"),
+    voids: true,
 };
 
 // === impl Operator ===
@@ -148,6 +152,7 @@ impl Operator {
                 let is_for = "parked, or running with a lapsed lease, under the fence";
                 Cow::Owned(format!("{is_for} {fence}"))
             }),
+            voids: verdict == Verdict::Retry,
         };
         self.told(key, &act, before, acted, verdict.says())
     }
@@ -167,11 +172,17 @@ impl Operator {
         says: &str,
     ) -> Result<Value, Refused> {
         let before = before.map_or("absent", State::word);
+        // An act whose outcome is unknown may have been done.
+        let may_void = act.voids && matches!(acted, Ok(Acted::Applied) | Err(_));
+        let promise = may_void.then_some(VOID);
         let (after, told) = match acted {
             Ok(Acted::Applied) => {
-                let done = json!({
+                let mut done = json!({
                     "act": act.word, "key": key.to_string(), "before": before, "after": act.after, "says": says,
                 });
+                if let Some(promise) = promise {
+                    set(&mut done, "promise", promise.into());
+                }
                 (act.after, Ok(done))
             }
             Ok(Acted::Refused) => {
@@ -193,7 +204,9 @@ impl Operator {
             }
             Err(error) => ("unknown", Err(error.into())),
         };
-        tracing::info!(target: "audit", act = act.word, %key, before, after, by = self.by(), "act");
+        tracing::info!(
+            target: "audit", act = act.word, %key, before, after, promise, by = self.by(), "act"
+        );
         told
     }
 }

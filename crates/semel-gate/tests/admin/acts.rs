@@ -147,6 +147,11 @@ async fn release_makes_the_run_stale_and_the_next_delivery_run() {
             ["release", "succeeded", "unchanged"],
         ]
     );
+    let void: Vec<_> = lines
+        .iter()
+        .map(|line| line["promise"].is_string())
+        .collect();
+    assert_eq!(void, [false, true, false]);
     let by = lines[0]["by"].as_str().unwrap();
     assert!(by.starts_with("127.0.0.1:"), "{by}");
 }
@@ -156,10 +161,13 @@ async fn a_forgotten_key_runs_again() {
     let bed = strict().await;
     bed.task("t1").await;
     let key = bed.key().await.to_string();
-    let said = bed.forget(&key).await;
-    said.led("succeeded", "absent");
+    let forgotten = bed.forget(&key).await;
+    forgotten.led("succeeded", "absent");
     // The store belongs to this process: no other gate answers from its memory.
-    assert!(!said.word("says").contains("another gate"), "{said:?}");
+    assert!(
+        !forgotten.word("says").contains("another gate"),
+        "{forgotten:?}"
+    );
     let said = bed.show_record(&key).await;
     said.refused(404, "absent or expired");
     bed.task("t1").await;
@@ -167,6 +175,11 @@ async fn a_forgotten_key_runs_again() {
     let lines = log_lines::heard("audit", "key", &key);
     assert_eq!(lines.len(), 1, "{lines:?}");
     assert_eq!(lines[0]["after"], "absent");
+    let void = "void: what this route promises of its effects does not hold for this key any more";
+    assert_eq!(
+        (&lines[0]["promise"], forgotten.word("promise")),
+        (&json!(void), void)
+    );
 }
 
 /// Parks the work of an API client; gives its key.
@@ -197,6 +210,7 @@ async fn parked_work_is_resolved_as_succeeded() {
     let lines = log_lines::heard("audit", "key", &key);
     assert_eq!(lines[0]["act"], "resolve");
     assert_eq!(lines[0]["after"], "succeeded");
+    assert_eq!(lines[0].get("promise"), None);
     assert_eq!(lines[1]["after"], "unchanged");
 }
 
@@ -214,7 +228,9 @@ async fn parked_work_is_resolved_as_failed() {
 async fn parked_work_is_resolved_to_run_again() {
     let bed = strict().await;
     let key = parked(&bed).await;
-    bed.resolve(&key, "retry").await.led("parked", "waiting");
+    let said = bed.resolve(&key, "retry").await;
+    said.led("parked", "waiting");
+    assert!(said.word("promise").starts_with("void: "), "{said:?}");
     let reply = again(&bed).await;
     assert_eq!((reply.status, bed.runs()), (200, 2));
 }

@@ -34,6 +34,9 @@ async fn a_parked_letter_runs_again_and_goes_when_it_succeeds() {
         ["redrive", &key, "parked", "ran"]
     );
     assert_eq!(audit[0]["closed"], true);
+    let void = said.word("promise");
+    assert!(void.starts_with("void: "), "{said:?}");
+    assert_eq!(audit[0]["promise"], void);
 }
 
 #[tokio::test]
@@ -73,6 +76,7 @@ async fn what_succeeded_meanwhile_is_closed_and_not_run() {
     let said = bed.redrive(&id).await;
     said.is(200, &json!({"outcome": "succeeded"}));
     assert!(said.word("says").contains("nothing was run"), "{said:?}");
+    assert_eq!(said.json.get("promise"), None);
     assert_eq!(bed.runs(), 1);
     assert!(bed.letters().await.is_empty());
 }
