@@ -2,40 +2,54 @@
 //!
 //! The key is a digest; bodies, raw keys and credentials are not here.
 
+use crate::disposition::Disposition;
 use crate::flow::Flow;
 use http::StatusCode;
 use std::time::Duration;
 
-/// Writes the line of a delivery whose flow has ended: in this word, with this status, after so long.
-pub(crate) fn write(flow: &Flow, outcome: &'static str, status: StatusCode, elapsed: Duration) {
+/// Writes the line of a delivery whose flow has ended: with this status, after so long. It is a warning with its reason
+/// where a person should look.
+pub(crate) fn write(flow: &Flow, disposition: &Disposition, status: StatusCode, elapsed: Duration) {
     let transport = &flow.transport;
-    tracing::info!(
-        target: "delivery",
-        route = flow.route.settings.name,
-        source = flow.source.word(),
-        outcome,
-        method = flow.request.method().as_str(),
-        status = status.as_u16(),
-        key = flow.identity().map(|identity| identity.key.to_string()),
-        fence = flow.lease.as_ref().map(|lease| lease.fence.0),
-        attempt = flow.lease.as_ref().map(|lease| lease.attempt),
-        elapsed_ms = millis(elapsed),
-        upstream_ms = flow.handler_took.map(millis),
-        slot_ms = flow.slot_waited.map(millis),
-        queue = transport.queue,
-        task_name = transport.task_name,
-        retry_count = transport.retry_count,
-        execution_count = transport.execution_count,
-        previous_response = transport.previous_response,
-        subscription = transport.subscription,
-        message_id = transport.message_id,
-        ordering_key = transport.ordering_key,
-        delivery_attempt = transport.delivery_attempt,
-        trace_id = flow.trace.trace_id(),
-        span_id = flow.trace.span_id(),
-        letter = flow.letter.map(|letter| letter.to_string()),
-        "delivery"
-    );
+    let reason = disposition.warning();
+    // The level of a line is a constant, and the fields are the same.
+    macro_rules! line {
+        ($level:ident) => {
+            tracing::$level!(
+                target: "delivery",
+                route = flow.route.settings.name,
+                source = flow.source.word(),
+                outcome = disposition.word(),
+                reason,
+                method = flow.request.method().as_str(),
+                status = status.as_u16(),
+                key = flow.identity().map(|identity| identity.key.to_string()),
+                fence = flow.lease.as_ref().map(|lease| lease.fence.0),
+                attempt = flow.lease.as_ref().map(|lease| lease.attempt),
+                elapsed_ms = millis(elapsed),
+                upstream_ms = flow.handler_took.map(millis),
+                slot_ms = flow.slot_waited.map(millis),
+                queue = transport.queue,
+                task_name = transport.task_name,
+                retry_count = transport.retry_count,
+                execution_count = transport.execution_count,
+                previous_response = transport.previous_response,
+                subscription = transport.subscription,
+                message_id = transport.message_id,
+                ordering_key = transport.ordering_key,
+                delivery_attempt = transport.delivery_attempt,
+                trace_id = flow.trace.trace_id(),
+                span_id = flow.trace.span_id(),
+                letter = flow.letter.map(|letter| letter.to_string()),
+                "delivery"
+            )
+        };
+    }
+    if reason.is_some() {
+        line!(warn);
+    } else {
+        line!(info);
+    }
 }
 
 /// Writes how a run ended whose sender heard before that it goes on.

@@ -195,6 +195,31 @@ impl Disposition {
         }
     }
 
+    /// Why a person should look at it: it can have no key, or is parked.
+    #[must_use]
+    pub fn warning(&self) -> Option<String> {
+        match self {
+            Self::Invalid(invalid) => Some(invalid.detail.clone()),
+            Self::Parked => Some(Undelivered::ParkedBefore.why()),
+            Self::Letter(why) | Self::NotKept(why, _) => match why.reason() {
+                Reason::Parked | Reason::Invalid => Some(why.why()),
+                Reason::Failed | Reason::Mismatched => None,
+            },
+            Self::Ran(_)
+            | Self::Replayed(_)
+            | Self::Unrecorded(_)
+            | Self::Unread
+            | Self::Retryable(_)
+            | Self::Busy { .. }
+            | Self::NotYet { .. }
+            | Self::Full { .. }
+            | Self::Stale
+            | Self::Mismatched
+            | Self::Store(_)
+            | Self::NoRoom => None,
+        }
+    }
+
     /// Why a letter must be kept before the sender hears the reply; `None`: it need not.
     #[must_use]
     pub const fn letter(&self) -> Option<Reason> {

@@ -149,9 +149,15 @@ impl Effect {
             }
             Err(_) => {
                 span.end(None, Some("timeout"));
+                call.tell_timeout(lease, limit);
                 (Err(late(limit)), StreamedAnswer::default())
             }
         };
+        if let Err(failure) = &said
+            && failure.kind == FailureKind::InDoubt
+        {
+            call.gate.metrics.doubt.ended(&route.name);
+        }
         let ended = Instant::now();
         drop(self.answer.send(HandlerReport {
             answer,
@@ -171,6 +177,20 @@ impl HandlerCall {
             Some(probe) if run.in_doubt() => self.probe(run.lease(), probe).await,
             Some(_) | None => Ok(Probed::DidNotHappen),
         }
+    }
+
+    /// Nobody knows whether the handler still runs.
+    fn tell_timeout(&self, lease: &Lease, limit: Duration) {
+        let route = &self.route.settings.name;
+        self.gate.metrics.doubt.timed_out(route);
+        tracing::warn!(
+            route,
+            key = %lease.key,
+            fence = lease.fence.0,
+            attempt = lease.attempt,
+            timeout_ms = limit.as_secs_f64() * 1e3,
+            "timeout: the handler did not answer in time, and whether it took effect is unknown"
+        );
     }
 
     /// The names that cross to the handler with a request that it has so long to answer.

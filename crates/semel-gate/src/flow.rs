@@ -208,7 +208,7 @@ impl Flow {
         if let Some(waited) = self.slot_waited {
             metrics.slot_waited(route, waited);
         }
-        delivery_log::write(self, disposition.word(), status, elapsed);
+        delivery_log::write(self, disposition, status, elapsed);
         self.trace.ended(self, self.begun, disposition, status);
     }
 }

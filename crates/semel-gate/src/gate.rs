@@ -5,6 +5,7 @@ use crate::blocking_pool::BlockingPool;
 use crate::bodies::Bodies;
 use crate::headers::HeaderRules;
 use crate::health::StoreHealth;
+use crate::invalid_streak::InvalidStreak;
 use crate::letters::quota::Quota;
 use crate::metered_store::MeteredStore;
 use crate::metrics::Metrics;
@@ -57,6 +58,7 @@ pub(crate) struct RouteState {
     loose: LoosePattern,
     pub(crate) slots: Slots,
     pub(crate) letters: Quota,
+    pub(crate) invalid_streak: InvalidStreak,
     /// How the handler reaches its steps; `None` when it could not.
     pub(crate) steps_url: Option<String>,
 }
@@ -217,6 +219,7 @@ impl RouteState {
             loose: LoosePattern::of(&route.path),
             slots: Slots::new(route.concurrency, route.queue),
             letters: Quota::new(route.letters),
+            invalid_streak: InvalidStreak::default(),
             settings: route.clone(),
         }
     }

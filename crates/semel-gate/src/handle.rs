@@ -4,6 +4,7 @@ use crate::disposition::Disposition;
 use crate::failpoint::{Point, pass};
 use crate::flow::Flow;
 use crate::gate::{Gate, RouteState};
+use crate::invalid_streak;
 use crate::letters::keep::keep_letter;
 use crate::verify::{turned_away, verify_body};
 use crate::waiting_sender::WaitingSender;
@@ -24,6 +25,7 @@ pub(crate) async fn handle(
         return sender.hears(turned_away(&gate, &route, why));
     }
     let mut flow = Flow::read(gate, route, request).await;
+    invalid_streak::note(&flow);
     let disposition = match flow.identity.clone() {
         Ok(identity) => flow.run(identity, Some(&mut sender)).await,
         Err(error) => Disposition::of_unnamed(flow.source, flow.route.settings.on_invalid, error),

@@ -49,6 +49,7 @@ pub mod reply;
 pub mod letters;
 mod trace;
 mod long_run;
+mod invalid_streak;
 mod delivery_log;
 mod metrics;
 mod metered_store;

@@ -2,6 +2,7 @@
 
 pub(crate) mod connections;
 mod long_runs;
+mod doubt;
 mod senders;
 pub(crate) mod spans;
 
@@ -11,6 +12,7 @@ use crate::gate::RouteState;
 use crate::letters::quota::Count;
 use crate::metered_store::Verb;
 use connections::ConnectionMetrics;
+use doubt::DoubtMetrics;
 use long_runs::LongRunMetrics;
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::encoding::text::encode;
@@ -50,6 +52,7 @@ pub(crate) struct Metrics {
     pub(crate) senders: SenderMetrics,
     pub(crate) spans: SpanMetrics,
     pub(crate) long_runs: LongRunMetrics,
+    pub(crate) doubt: DoubtMetrics,
     bodies_refused: Family<ReasonLabel, Counter>,
     log_lines_dropped: Counter,
     /// Kept by whoever writes the log.
@@ -173,6 +176,7 @@ impl Metrics {
             senders: SenderMetrics::new(r),
             spans: SpanMetrics::new(r),
             long_runs: LongRunMetrics::new(r),
+            doubt: DoubtMetrics::new(r),
             slot_seconds: added_seconds(
                 r,
                 "slot_seconds",
@@ -201,6 +205,7 @@ impl Metrics {
         for route_state in routes {
             let route = RouteLabel::of(&route_state.settings.name);
             drop(self.duplicates.get_or_create(&route));
+            self.doubt.begin(&route);
         }
     }
 

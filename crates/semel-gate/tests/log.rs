@@ -161,3 +161,102 @@ async fn a_pending_outcome_that_was_overtaken_is_not_called_recorded() {
     let recorded = said.iter().any(|said| said.contains("is recorded"));
     assert!(!recorded, "{said:?}");
 }
+
+#[tokio::test]
+async fn what_is_invalid_or_parked_is_a_warning_with_its_reason() {
+    log_lines::listen();
+    let bed = Bed::route(|route| {
+        route.name = "warned".into();
+        route.in_doubt = InDoubt::Park;
+        keyed_by(route, "/id");
+    })
+    .await;
+    bed.handler.says(500);
+    for _ in 0..2 {
+        bed.ask(Sender::Task.sends("n", r#"{"id":1}"#))
+            .await
+            .is(200);
+    }
+    bed.ask(Sender::Api.sends("k", r#"{"id":1}"#)).await;
+    bed.handler.says(500);
+    bed.ask(Sender::Api.sends("k", r#"{"id":2}"#)).await.is(409);
+    bed.ask(Sender::Task.sends("n", "{}")).await.is(200);
+    bed.ask(Sender::Api.sends("k", "{}")).await.is(400);
+    let mut lines = deliveries("warned");
+    lines.retain(|line| line["outcome"] != "ran");
+    assert_eq!(
+        log_lines::all(&lines, "outcome"),
+        ["parked", "parked", "parked", "invalid", "invalid"]
+    );
+    for (line, reason) in lines.iter().zip([
+        "it may or may not have taken effect (status 500)",
+        "its record is parked",
+        "its record is parked",
+        "/id is missing",
+        "/id is missing",
+    ]) {
+        assert_eq!(line["level"], "WARN");
+        assert!(line["reason"].as_str().unwrap().contains(reason), "{line}");
+    }
+}
+
+#[tokio::test]
+async fn a_timeout_is_a_warning_and_is_counted() {
+    log_lines::listen();
+    let bed = Bed::route(|route| {
+        route.name = "late".into();
+        terms_of(route, |terms| terms.timeout = Duration::from_millis(50));
+    })
+    .await;
+    bed.counts("semel_timeouts_total{route=\"late\"} 0\n").await;
+    bed.handler.will(Act::Hang).will(Act::Close);
+    bed.task("n").await.is(504);
+    bed.task("n").await.is(502);
+    bed.counts("semel_timeouts_total{route=\"late\"} 1\n").await;
+    bed.counts("semel_runs_in_doubt_total{route=\"late\"} 2\n")
+        .await;
+    let key = bed.key().await.to_string();
+    let mut lines = log_lines::lines("key", &key);
+    lines.retain(|line| line["target"] != "delivery" && line["timeout_ms"] == 50.0);
+    assert_eq!(log_lines::all(&lines, "level"), ["WARN"]);
+    assert_eq!(log_lines::all(&lines, "attempt"), [1]);
+}
+
+#[tokio::test]
+async fn only_invalid_deliveries_raise_an_alarm_that_a_good_one_ends() {
+    log_lines::listen();
+    let bed = Bed::route(|route| {
+        route.name = "misnamed".into();
+        keyed_by(route, "/order_id");
+    })
+    .await;
+    let alarm = |is_so: u8| format!("semel_only_invalid{{route=\"misnamed\"}} {is_so}\n");
+    let told = || {
+        let mut lines = log_lines::lines("route", "misnamed");
+        lines.retain(|line| line["target"] != "delivery");
+        lines
+    };
+    for n in 0..4 {
+        bed.ask(Sender::Task.sends(&format!("n{n}"), "{}"))
+            .await
+            .is(200);
+    }
+    bed.counts(&alarm(0)).await;
+    assert_eq!(told().len(), 0);
+    for n in 4..8 {
+        bed.ask(Sender::Task.sends(&format!("n{n}"), "{}"))
+            .await
+            .is(200);
+        bed.counts(&alarm(1)).await;
+    }
+    let lines = told();
+    assert_eq!(log_lines::all(&lines, "level"), ["WARN"]);
+    assert!(
+        lines[0]["reason"].as_str().unwrap().contains("/order_id"),
+        "{lines:?}"
+    );
+    bed.ask(Sender::Task.sends("good", r#"{"order_id":1}"#))
+        .await
+        .is(200);
+    bed.counts(&alarm(0)).await;
+}
