@@ -22,11 +22,13 @@ mod check;
 mod docs;
 
 pub(crate) use admin_address::{AdminAddress, admin_address};
-pub(crate) use check::{Broken, Finding, Verdict, check, check_deployment};
+pub(crate) use check::{Broken, Finding, Verdict, check, check_deployment, check_promises};
 pub(crate) use docs::{commented_file, page};
 pub(crate) use load::{FILE_DEFAULT, from_text, load, load_on};
 pub(crate) use mistakes::Mistakes;
+pub(crate) use values::written;
 
+use crate::promise::Declared;
 use crate::store_url::StoreUrl;
 use semel_gate::settings::Settings;
 use std::fmt;
@@ -37,6 +39,8 @@ pub(crate) struct Config {
     /// Where records and letters are kept.
     pub(crate) store: StoreUrl,
     pub(crate) options: StoreOptions,
+    /// What cannot be read of the store.
+    pub(crate) declared: Declared,
     pub(crate) settings: Settings,
     /// How many connections to its database the handler may use, over all instances.
     pub(crate) database_connections: Option<u64>,

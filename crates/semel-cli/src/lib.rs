@@ -13,6 +13,7 @@ mod telemetry;
 mod log;
 mod file_limit;
 mod config;
+mod promise;
 mod deployment;
 mod commands {
     pub(crate) mod broker;
@@ -77,6 +78,12 @@ pub fn route_of(text: &str) -> Result<Route, String> {
         return Err(
             "senders are verified by the gate alone: leave `verify` out and put a gate in front, or let the platform \
              check who calls"
+                .into(),
+        );
+    }
+    if route.promise.is_some() {
+        return Err(
+            "promises are proved by the gate alone, against its store: leave `promise` out, or put a gate in front"
                 .into(),
         );
     }

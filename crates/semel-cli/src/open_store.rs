@@ -15,6 +15,15 @@ use std::sync::Arc;
 pub(crate) struct Opened {
     pub(crate) store: Arc<dyn Letters>,
     pub(crate) says: String,
+    /// What its server says of what it can lose; none where there is no server.
+    pub(crate) server: Option<ServerSettings>,
+}
+
+/// The settings of a store's server.
+#[derive(Clone, Debug)]
+pub(crate) enum ServerSettings {
+    Postgres(semel_postgres::DurabilitySettings),
+    Redis(semel_redis::DurabilitySettings),
 }
 
 /// What becomes of a database whose schema is missing or old.
@@ -50,13 +59,13 @@ pub(crate) async fn open(
     options: StoreOptions,
     schema: Schema,
 ) -> anyhow::Result<Opened> {
-    let (store, says): (Arc<dyn Letters>, String) = match url {
+    let (store, says, server): (Arc<dyn Letters>, _, _) = match url {
         StoreUrl::Embedded(path) => {
             let directory = path.display();
             let store = EmbeddedStore::open(path, EmbeddedSettings::default())
                 .with_context(|| format!("the store dir:{directory}"))?;
             let says = format!("embedded in {directory}, for this process alone");
-            (Arc::new(store), says)
+            (Arc::new(store), says, None)
         }
         StoreUrl::Postgres(url) => {
             let mut settings = postgres(url, options);
@@ -65,17 +74,23 @@ pub(crate) async fn open(
                 .await
                 .context("the PostgreSQL store")?;
             let says = format!("PostgreSQL; {}; {}", store.durability(), store.encryption());
-            (Arc::new(store), says)
+            let server = ServerSettings::Postgres(store.durability_settings().clone());
+            (Arc::new(store), says, Some(server))
         }
         StoreUrl::Redis(url) => {
             let store = RedisStore::connect(RedisSettings::new(url))
                 .await
                 .context("the Redis store")?;
             let says = format!("Redis; {}", store.durability());
-            (Arc::new(store), says)
+            let server = ServerSettings::Redis(store.start_notes().settings.clone());
+            (Arc::new(store), says, Some(server))
         }
     };
-    Ok(Opened { store, says })
+    Ok(Opened {
+        store,
+        says,
+        server,
+    })
 }
 
 /// What opening a store would refuse before it dials anything: its URL, and the files that it names.
@@ -96,7 +111,7 @@ pub(crate) fn judge(url: &StoreUrl, options: StoreOptions) -> Result<(), semel::
     }
 }
 
-fn postgres(url: &str, options: StoreOptions) -> PostgresSettings {
+pub(crate) fn postgres(url: &str, options: StoreOptions) -> PostgresSettings {
     let mut settings = PostgresSettings::new(url);
     settings.pooler = options.pooler;
     settings.relaxed_claims = options.relaxed_claims;

@@ -10,6 +10,7 @@ mod limits;
 mod letters;
 mod verify;
 mod tls;
+mod promise;
 
 use crate::support::said::{Said, Says, command};
 use std::path::Path;

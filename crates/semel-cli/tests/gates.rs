@@ -19,4 +19,6 @@ mod stalled_log;
 mod receiver;
 mod telemetry;
 mod file_limit;
+mod crowd;
+mod promise;
 mod late_store;

@@ -203,9 +203,10 @@ impl Disposition {
             Self::Parked => Some(Undelivered::ParkedBefore.why()),
             Self::Letter(why) | Self::NotKept(why, _) => match why.reason() {
                 Reason::Parked | Reason::Invalid => Some(why.why()),
-                Reason::Failed | Reason::Mismatched => None,
+                Reason::Failed | Reason::Mismatched | Reason::Running | Reason::Exhausted => None,
             },
             Self::Ran(_)
+            | Self::Running { .. }
             | Self::Replayed(_)
             | Self::Unrecorded(_)
             | Self::Unread

@@ -4,12 +4,14 @@
 mod limits;
 mod otlp;
 pub(crate) mod network;
+mod promise;
 mod tls;
 mod verify;
 
 pub use limits::Limits;
 pub use network::{Network, NetworkError};
 pub use otlp::{Otlp, OtlpProtocol, Sampler, SpanBatch};
+pub use promise::{Downstream, DownstreamKeys, Promise};
 pub use tls::{CERTIFICATE_RELOAD_EVERY, IdentityFiles, ListenerTls};
 pub use verify::{
     Algorithm, Issuer, IssuerKeys, KeyMissing, KeySetUrlError, SignatureRule, TOLERANCE_DEFAULT,
@@ -116,6 +118,10 @@ pub struct Route {
     pub probe: Option<Probe>,
     /// Who records success.
     pub completes: Completes,
+    /// What becomes of an effect downstream that comes a second time; none: nothing is known.
+    pub downstream: Option<Downstream>,
+    /// What must be proved of its effects before the gate serves.
+    pub promise: Option<Promise>,
     /// Which statuses of the handler are failures for good.
     pub final_statuses: Vec<RangeInclusive<u16>>,
     /// Which statuses of the handler say that nothing happened, where doubt is parked.

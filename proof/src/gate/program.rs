@@ -201,6 +201,8 @@ fn route(deployment: &Deployment, address: &GateAddress) -> anyhow::Result<Route
             Mode::Transaction => Completes::Handler,
             Mode::Park | Mode::Retry | Mode::Downstream => Completes::Run,
         },
+        downstream: None,
+        promise: None,
         final_statuses: vec![handler::FINAL_STATUS..=handler::FINAL_STATUS],
         // The handler says so before it has done anything.
         undone_statuses: vec![503..=503],

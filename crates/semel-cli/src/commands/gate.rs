@@ -2,10 +2,10 @@
 
 use crate::admin::is_unavailable;
 use crate::args::RunArgs;
-use crate::config::{self, Broken, StoreOptions, Verdict};
+use crate::config::{self, Broken, Config, Finding, Verdict};
 use crate::late_store::LateStore;
 use crate::open_store::{self, Opened, Schema};
-use crate::store_url::StoreUrl;
+use crate::promise::StoreFacts;
 use crate::telemetry::Telemetry;
 use crate::{file_limit, log, out};
 use anyhow::Context;
@@ -44,31 +44,28 @@ pub(crate) async fn run(args: &RunArgs) -> anyhow::Result<u8> {
         return Err(broken.into());
     }
     let log = log::begin()?;
-    for finding in findings.iter().filter(|f| f.verdict == Verdict::Warning) {
-        tracing::warn!(route = finding.route, "{finding}");
-    }
+    warn(&findings);
     let telemetry = Telemetry::from_env();
     for warning in &telemetry.warnings {
         tracing::warn!("{warning}");
     }
     config.settings.otlp = telemetry.otlp;
     file_limit::fit(&mut config.settings);
-    let (store, options) = (config.store.clone(), config.options);
     let stopped = stopped()?;
-    let left = match open_store::open(&store, options, Schema::BroughtUpToDate).await {
-        Ok(Opened { store, says }) => {
+    let left = match open(&config).await {
+        Ok(Opened { store, says, .. }) => {
             let bound = Server::bind(config.settings, store).await?;
             bound.shows_lines_dropped(log.dropped());
             tell_ready(&Listening::of(&bound)?, &says);
             bound.serve(stopped).await
         }
         Err(error) if is_unavailable(&error) && !args.fail_fast => {
-            let late = Arc::new(LateStore::of(&store));
-            let bound = Server::bind(config.settings, Arc::clone(&late) as _).await?;
+            let late = Arc::new(LateStore::of(&config.store));
+            let bound = Server::bind(config.settings.clone(), Arc::clone(&late) as _).await?;
             bound.shows_lines_dropped(log.dropped());
             let listening = Listening::of(&bound)?;
             tell_waiting(&error, OPEN_PAUSE_MIN);
-            let opening = tokio::spawn(open_late(store, options, late, listening));
+            let opening = tokio::spawn(open_late(config, late, listening));
             serve_late(bound, opening, stopped).await?
         }
         Err(error) => return Err(error),
@@ -79,6 +76,30 @@ pub(crate) async fn run(args: &RunArgs) -> anyhow::Result<u8> {
     } else {
         OUTCOMES_LEFT
     })
+}
+
+/// Opens the store, and proves on it what the routes promise.
+async fn open(config: &Config) -> anyhow::Result<Opened> {
+    let opened = open_store::open(&config.store, config.options, Schema::BroughtUpToDate).await?;
+    let mut facts = StoreFacts::unread(config);
+    if let Some(server) = opened.server.clone() {
+        facts = facts.read(server);
+    }
+    let findings = config::check_promises(config, &facts);
+    if let Some(broken) = Broken::among(&findings) {
+        return Err(broken.into());
+    }
+    warn(&findings);
+    for finding in findings.iter().filter(|f| f.route.is_some()) {
+        tracing::info!(route = finding.route, "{finding}");
+    }
+    Ok(opened)
+}
+
+fn warn(findings: &[Finding]) {
+    for finding in findings.iter().filter(|f| f.verdict == Verdict::Warning) {
+        tracing::warn!(route = finding.route, "{finding}");
+    }
 }
 
 /// Serves while the store is being opened, and after that; ends with an error when it turns out that waiting is of no
@@ -107,8 +128,7 @@ async fn serve_late(
 
 /// Opens the store as soon as it is there.
 async fn open_late(
-    url: StoreUrl,
-    options: StoreOptions,
+    config: Config,
     late: Arc<LateStore>,
     listening: Listening,
 ) -> anyhow::Result<()> {
@@ -116,8 +136,8 @@ async fn open_late(
     loop {
         tokio::time::sleep(pause).await;
         pause = OPEN_PAUSE_MAX.min(pause * 2);
-        match open_store::open(&url, options, Schema::BroughtUpToDate).await {
-            Ok(Opened { store, says }) => {
+        match open(&config).await {
+            Ok(Opened { store, says, .. }) => {
                 late.is(store);
                 tell_ready(&listening, &says);
                 return Ok(());

@@ -5,6 +5,7 @@ mod answers;
 use crate::args::InitArgs;
 use crate::config::{self, Broken};
 use crate::out::{to_stderr, to_stdout};
+use crate::promise::crash_line;
 use answers::Answers;
 use anyhow::Context;
 use std::fs::OpenOptions;
@@ -22,7 +23,7 @@ pub(crate) fn run(args: &InitArgs) -> anyhow::Result<()> {
         let answers = answers(args).with_context(written)?;
         answers.file()
     };
-    judge(&text)?;
+    let text = with_crash_line(&text)?;
     let mut file = new_file(&text).open(&args.file).with_context(written)?;
     file.write_all(text.as_bytes())
         .with_context(|| format!("{path} is incomplete: remove it before you try again"))?;
@@ -59,8 +60,14 @@ fn answers(args: &InitArgs) -> anyhow::Result<Answers> {
     Answers::asked(&mut stdin().lock(), to_stderr).context("no answer")
 }
 
-/// A file that the gate would refuse is not written.
-fn judge(text: &str) -> anyhow::Result<()> {
+/// The file with a line above its route that says what a crash does to effects. One that the gate would refuse is not
+/// written.
+fn with_crash_line(text: &str) -> anyhow::Result<String> {
     let config = config::from_text(text)?;
-    Broken::among(&config::check(&config)).map_or(Ok(()), |broken| Err(broken.into()))
+    if let Some(broken) = Broken::among(&config::check(&config)) {
+        return Err(broken.into());
+    }
+    let lines = config.settings.routes.iter().map(crash_line);
+    let comment: String = lines.map(|line| format!("# {line}.\n")).collect();
+    Ok(text.replacen("[[route]]\n", &format!("{comment}[[route]]\n"), 1))
 }

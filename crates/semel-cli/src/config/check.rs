@@ -6,12 +6,15 @@ mod probe;
 mod fingerprint;
 mod verify;
 mod named;
+mod promise;
 mod deployment;
 
 pub(crate) use deployment::check as check_deployment;
+pub(crate) use promise::check as check_promises;
 
 use super::overlaps::covers;
 use super::{Config, Platform};
+use crate::promise::StoreFacts;
 use crate::store_url::StoreUrl;
 use semel_gate::path::PathPattern;
 use semel_gate::settings::{Route, Source, Verify};
@@ -75,6 +78,7 @@ pub(crate) fn check(config: &Config) -> Vec<Finding> {
         found.extend(long::check(config, route));
         found.extend(probe::check(route));
     }
+    found.extend(promise::check(config, &StoreFacts::unread(config)));
     found
 }
 

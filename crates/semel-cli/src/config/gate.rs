@@ -14,6 +14,7 @@ use super::values::{
 };
 use super::{Config, Platform, StoreOptions};
 use crate::open_store;
+use crate::promise::{Declared, Failover};
 use semel_gate::path::PathPattern;
 use semel_gate::settings::{
     CERTIFICATE_RELOAD_EVERY, IdentityFiles, Limits, ListenerTls, Pass, RECONCILE_EVERY, Secret,
@@ -45,6 +46,10 @@ pub(crate) fn read(
         relaxed_claims: section.value("relaxed_claims", switch),
         pooler: section.value("pooler", switch),
     };
+    let declared = Declared {
+        failover: section.take("failover", |value| word(value, &Failover::WORDS)),
+        durable_disk: section.value("durable_disk", switch),
+    };
     let database_connections = section.take("database_connections", at_least_one);
     if let Some(Err(error)) = common
         .store
@@ -72,6 +77,7 @@ pub(crate) fn read(
     Some(Config {
         store: common.store?,
         options,
+        declared,
         settings,
         database_connections: database_connections.and_then(|count| u64::try_from(count).ok()),
         platform,

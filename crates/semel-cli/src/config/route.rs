@@ -19,8 +19,8 @@ use semel::store::LEASE_MAX;
 use semel::work::Completes;
 use semel_gate::path::{PathAllowance, PathPattern};
 use semel_gate::settings::{
-    Caller, FingerprintRule, KeyMissing, LetterLimits, Probe, Route, Source, Terms, Upstream,
-    Verify, Webhook,
+    Caller, Downstream, FingerprintRule, KeyMissing, LetterLimits, Probe, Route, Source, Terms,
+    Upstream, Verify, Webhook,
 };
 use std::ops::RangeInclusive;
 use std::path::PathBuf;
@@ -124,6 +124,8 @@ fn route(section: &mut Section<'_>, common: &Common) -> Route {
         in_doubt,
         probe: probe(section, in_doubt, completes),
         completes,
+        downstream: downstream(section),
+        promise: section.take("promise", route_values::promise),
         final_statuses,
         undone_statuses,
         max_attempts: section.value("max_attempts", small_count),
@@ -361,4 +363,25 @@ fn completes(section: &mut Section<'_>, common: &Common) -> Completes {
                 and effect commit together";
     section.refuse_if(elsewhere, "completes", says);
     completes
+}
+
+/// A downstream is of use only with what it knows repeats by, and how long.
+fn downstream(section: &mut Section<'_>) -> Option<Downstream> {
+    let drops = section.take("downstream", route_values::downstream);
+    let keys = section.take("downstream_keys", route_values::downstream_keys);
+    let window = section.take("downstream_window", duration);
+    for (name, is_given) in [
+        ("downstream_keys", section.given("downstream_keys")),
+        ("downstream_window", section.given("downstream_window")),
+    ] {
+        let says = format!("`{name}` is missing beside `downstream`");
+        section.refuse_if(section.given("downstream") && !is_given, "downstream", says);
+        let says = format!("`{name}` is for routes with downstream = \"deduplicates\"");
+        section.refuse_if(!section.given("downstream") && is_given, name, says);
+    }
+    drops?;
+    Some(Downstream {
+        keys: keys?,
+        window: window?,
+    })
 }

@@ -8,7 +8,8 @@ use semel::protocol::InDoubt;
 use semel::work::{Backoff, Completes};
 use semel_gate::path::PathAllowance;
 use semel_gate::settings::{
-    Caller, FingerprintRule, KeyMissing, OnExhausted, OnInvalid, Probe, Source, Webhook,
+    Caller, DownstreamKeys, FingerprintRule, KeyMissing, OnExhausted, OnInvalid, Probe, Promise,
+    Source, Webhook,
 };
 use std::ops::RangeInclusive;
 
@@ -253,6 +254,24 @@ pub(crate) fn completes(value: &Value) -> Read<Completes> {
     word(
         value,
         &[("gate", Completes::Run), ("handler", Completes::Handler)],
+    )
+}
+
+pub(crate) fn promise(value: &Value) -> Read<Promise> {
+    word(value, &Promise::ALL.map(|it| (it.word(), it)))
+}
+
+pub(crate) fn downstream(value: &Value) -> Read<()> {
+    word(value, &[("deduplicates", ())])
+}
+
+pub(crate) fn downstream_keys(value: &Value) -> Read<DownstreamKeys> {
+    word(
+        value,
+        &[
+            ("key", DownstreamKeys::Key),
+            ("steps", DownstreamKeys::Steps),
+        ],
     )
 }
 

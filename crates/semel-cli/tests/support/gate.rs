@@ -125,6 +125,11 @@ impl Gate {
         self.program.process()
     }
 
+    /// The id of its process.
+    pub(crate) fn id(&self) -> u32 {
+        self.program.id()
+    }
+
     /// What it logged since its last start.
     pub(crate) fn log(&self) -> String {
         self.program.log()

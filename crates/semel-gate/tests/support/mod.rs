@@ -362,6 +362,8 @@ pub(crate) fn route(name: &str, path: &str, handler: SocketAddr) -> Route {
         in_doubt: InDoubt::Retry,
         probe: None,
         completes: Completes::Run,
+        downstream: None,
+        promise: None,
         final_statuses: Vec::new(),
         undone_statuses: Vec::new(),
         max_attempts: 0,

@@ -1,0 +1,14 @@
+//! Promises: what a route's settings and its store prove of its effects, by the table in `docs/promises.md` and nothing
+//! else.
+
+mod store;
+mod disk;
+mod table;
+mod line;
+#[cfg(test)]
+mod tests;
+
+pub(crate) use disk::Disk;
+pub(crate) use line::{crash_line, line};
+pub(crate) use store::{Declared, Failover, StoreFacts};
+pub(crate) use table::{Shown, demanded, shown};

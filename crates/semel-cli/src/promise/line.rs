@@ -1,0 +1,67 @@
+//! One plain line for each route: what a crash does to its effects, and what would make them exactly one.
+
+use super::table::{Covers, Shown, leads_to};
+use semel::protocol::InDoubt;
+use semel::work::Completes;
+use semel_gate::settings::{DownstreamKeys, Promise, Route};
+
+/// What happens after a crash, what is proved of it, and what would make it exactly once.
+pub(crate) fn line(route: &Route, shown: &Shown) -> String {
+    let proved = match shown {
+        Shown::Proved(promise, covers) => format!("proved: {promise}{}", of(*covers)),
+        Shown::Unread(_, _, what) => {
+            format!("proved only once the gate has read {}", what.join(", and "))
+        }
+        Shown::Unproved(why) => format!("no promise: {}", why.join("; ")),
+    };
+    format!("{}; {proved}{}", after_a_crash(route), remedy(route))
+}
+
+/// The same for whoever has no store yet.
+pub(crate) fn crash_line(route: &Route) -> String {
+    format!("{}{}", after_a_crash(route), remedy(route))
+}
+
+fn after_a_crash(route: &Route) -> &'static str {
+    match (route.completes, route.downstream, route.in_doubt) {
+        (Completes::Handler, _, _) => {
+            "after a crash of the handler or the gate, the handler's transaction and its record are both there or both \
+             not, and in the latter case it runs again"
+        }
+        (Completes::Run, _, InDoubt::Park) => {
+            "after a crash of the handler or the gate, or a failure whose effect is in doubt, the work is parked: a \
+             person finds out whether it took effect"
+        }
+        (Completes::Run, Some(downstream), InDoubt::Retry) => match downstream.keys {
+            DownstreamKeys::Key => {
+                "after a crash of the handler or the gate the work runs again with the same key, and the downstream \
+                 drops what it knows"
+            }
+            DownstreamKeys::Steps => {
+                "after a crash of the handler or the gate the work runs again with the same step keys, and the \
+                 downstream drops what it knows"
+            }
+        },
+        (Completes::Run, None, InDoubt::Retry) => {
+            "after a crash of the handler or the gate the work runs again, and its effect can happen twice"
+        }
+    }
+}
+
+/// What would make it exactly once, unless it says so already.
+fn remedy(route: &Route) -> String {
+    match (route.completes, route.downstream) {
+        (Completes::Run, None) => {
+            format!("; for exactly once, {}", leads_to(Promise::ExactlyOnce))
+        }
+        (Completes::Handler, _) | (Completes::Run, Some(_)) => String::new(),
+    }
+}
+
+const fn of(covers: Covers) -> &'static str {
+    match covers {
+        Covers::Everything => "",
+        Covers::Transaction => ", of what that transaction writes",
+        Covers::Downstream => ", of what is done downstream",
+    }
+}

@@ -1,0 +1,233 @@
+//! The table: which settings, on which store, prove which promise. A configuration without a row has no promise.
+
+use super::StoreFacts;
+use crate::config::written;
+use semel::protocol::InDoubt;
+use semel::work::Completes;
+use semel_gate::settings::{
+    Downstream, DownstreamKeys, FingerprintRule, KeyMissing, Promise, Route, Source,
+};
+
+/// What is shown of a route's effects.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Shown {
+    /// The settings and the store prove it.
+    Proved(Promise, Covers),
+    /// The settings do, and this remains to be read from the server.
+    Unread(Promise, Covers, Vec<String>),
+    /// Nothing is, until this is changed.
+    Unproved(Vec<String>),
+}
+
+/// Whose effects a promise is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Covers {
+    /// All that a handler does.
+    Everything,
+    /// What its transaction writes into the store's database.
+    Transaction,
+    /// What it does downstream.
+    Downstream,
+}
+
+/// Whether a condition holds.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Holds {
+    Yes,
+    /// This is to be read first.
+    Unread(String),
+    /// Not before this is changed.
+    No(String),
+}
+
+/// A row of the table that a route's settings lead to, with its conditions.
+struct Row {
+    promise: Promise,
+    covers: Covers,
+    conditions: Vec<Holds>,
+}
+
+/// The strongest promise that a route can show, or may once its server was read.
+pub(crate) fn shown(route: &Route, store: &StoreFacts) -> Shown {
+    let rows = rows(route, store).into_iter().map(Row::shown);
+    first(rows, |shown| !matches!(shown, Shown::Unproved(_))).unwrap_or(Shown::Unproved(Vec::new()))
+}
+
+/// What a route can show of the promise that it demands.
+pub(crate) fn demanded(route: &Route, store: &StoreFacts, promise: Promise) -> Shown {
+    let rows = rows(route, store).into_iter();
+    let enough = rows.filter(|row| row.promise.implies(promise));
+    let mut enough: Vec<_> = enough.map(Row::shown).collect();
+    // What holds already need not wait for what is to be read.
+    enough.sort_by_key(|shown| matches!(shown, Shown::Unread(..)));
+    first(enough.into_iter(), |shown| {
+        !matches!(shown, Shown::Unproved(_))
+    })
+    .unwrap_or_else(|| Shown::Unproved(vec![leads_to(promise).into()]))
+}
+
+/// The first that is good, or else the first.
+fn first(
+    mut shown: impl Iterator<Item = Shown>,
+    is_good: impl Fn(&Shown) -> bool,
+) -> Option<Shown> {
+    let first = shown.next()?;
+    if is_good(&first) {
+        return Some(first);
+    }
+    Some(shown.find(is_good).unwrap_or(first))
+}
+
+/// The rows for a route, strongest first.
+fn rows(route: &Route, store: &StoreFacts) -> Vec<Row> {
+    let mut rows = Vec::new();
+    match route.completes {
+        Completes::Handler => rows.push(Row {
+            promise: Promise::ExactlyOnce,
+            covers: Covers::Transaction,
+            conditions: store.commits_together(),
+        }),
+        Completes::Run => {}
+    }
+    if let Some(downstream) = route.downstream {
+        let mut conditions = match downstream.keys {
+            DownstreamKeys::Key => letters_kept(route, store),
+            DownstreamKeys::Steps => store.loses_nothing(route.parks_doubt()),
+        };
+        conditions.extend(windows(route, downstream));
+        rows.push(Row {
+            promise: Promise::ExactlyOnce,
+            covers: Covers::Downstream,
+            conditions,
+        });
+    }
+    match (route.in_doubt, route.completes) {
+        (InDoubt::Park, Completes::Run) => rows.push(Row {
+            promise: Promise::AtMostOnce,
+            covers: Covers::Everything,
+            conditions: store.loses_nothing(true),
+        }),
+        (InDoubt::Retry, Completes::Run | Completes::Handler) => rows.push(Row {
+            promise: Promise::AtLeastOnce,
+            covers: Covers::Everything,
+            conditions: letters_kept(route, store),
+        }),
+        // The table has no row for it beside the first one.
+        (InDoubt::Park, Completes::Handler) => {}
+    }
+    for row in &mut rows {
+        row.conditions.extend(always(route));
+    }
+    rows
+}
+
+/// Only brokers' deliveries become letters: an API client keeps its request until it hears of a success.
+fn letters_kept(route: &Route, store: &StoreFacts) -> Vec<Holds> {
+    if route.sources.iter().any(|source| source.is_broker()) {
+        store.keeps_letters()
+    } else {
+        Vec::new()
+    }
+}
+
+/// A repeat is dropped downstream as long as one may come: `retention` after the last delivery, which came within
+/// the `horizon`.
+fn windows(route: &Route, downstream: Downstream) -> Vec<Holds> {
+    let windows = route.sources.iter().filter_map(|source| {
+        let terms = route.terms(*source);
+        let needed = terms.retention.saturating_add(terms.horizon?);
+        (downstream.window < needed).then(|| {
+            Holds::no(format!(
+                "downstream_window {} < retention + horizon {} of {source}: lengthen it, if the downstream remembers so \
+                 long",
+                written(downstream.window),
+                written(needed)
+            ))
+        })
+    });
+    windows.collect()
+}
+
+/// What every row needs.
+fn always(route: &Route) -> Vec<Holds> {
+    let mut holds = vec![
+        Holds::unless(route.fingerprint == FingerprintRule::Off, || {
+            "fingerprint = \"off\" takes other work under a known key for a repeat: set it to \"full\"".into()
+        }),
+        Holds::unless(route.key_missing == KeyMissing::Pass, || {
+            "key_missing = \"pass\" lets requests through unprotected: set it to \"refuse\"".into()
+        }),
+    ];
+    holds.extend(
+        route
+            .sources
+            .iter()
+            .map(|source| remembered(route, *source)),
+    );
+    holds
+}
+
+/// Whether an outcome is remembered as long as its sender may deliver again.
+fn remembered(route: &Route, source: Source) -> Holds {
+    let terms = route.terms(source);
+    match terms.horizon {
+        Some(horizon) if terms.retention >= horizon => Holds::Yes,
+        Some(horizon) => Holds::no(format!(
+            "retention {} < horizon {} of {source}: lengthen retention",
+            written(terms.retention),
+            written(horizon)
+        )),
+        None => Holds::no(format!(
+            "how long a sender of {source} may repeat a request is not known: set horizon, not longer than retention {}",
+            written(terms.retention)
+        )),
+    }
+}
+
+/// Which settings lead to a promise.
+pub(super) const fn leads_to(promise: Promise) -> &'static str {
+    match promise {
+        Promise::ExactlyOnce => {
+            "set completes = \"handler\" (the effect is in the PostgreSQL database of the store), or downstream = \
+             \"deduplicates\" (the effect is in a service that drops repeats of a key)"
+        }
+        Promise::AtMostOnce => "set in_doubt = \"park\"",
+        Promise::AtLeastOnce => "set in_doubt = \"retry\"",
+    }
+}
+
+// === impl Row ===
+
+impl Row {
+    fn shown(self) -> Shown {
+        let (mut unread, mut wrong) = (Vec::new(), Vec::new());
+        for condition in self.conditions {
+            match condition {
+                Holds::Yes => {}
+                Holds::Unread(what) => unread.push(what),
+                Holds::No(what) => wrong.push(what),
+            }
+        }
+        match (wrong.is_empty(), unread.is_empty()) {
+            (false, _) => Shown::Unproved(wrong),
+            (true, false) => Shown::Unread(self.promise, self.covers, unread),
+            (true, true) => Shown::Proved(self.promise, self.covers),
+        }
+    }
+}
+
+// === impl Holds ===
+
+impl Holds {
+    pub(super) fn no(says: impl Into<String>) -> Self {
+        Self::No(says.into())
+    }
+
+    pub(super) fn unread(what: impl Into<String>) -> Self {
+        Self::Unread(what.into())
+    }
+
+    pub(super) fn unless(wrong: bool, says: impl FnOnce() -> String) -> Self {
+        if wrong { Self::No(says()) } else { Self::Yes }
+    }
+}
