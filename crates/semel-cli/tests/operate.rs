@@ -74,6 +74,7 @@ async fn records_are_listed_as_a_table_and_as_json() {
             "KEY",
             "STATE",
             "ATTEMPTS",
+            "DOUBTS",
             "FENCE",
             "BORN",
             "LEASE UNTIL",

@@ -135,10 +135,13 @@ impl Effect {
             Ok(Probed::Happened(outcome)) => return call.trace.named_in(Ok(outcome)),
             Err(failure) => return Err(failure),
         }
+        if lease.in_doubt && route.probe.is_none() {
+            call.tell_repeat(lease);
+        }
         // By its timeout a run acts no more, however long it had to ask first.
-        let limit = limit.saturating_sub(sent.elapsed());
+        let left = limit.saturating_sub(sent.elapsed());
         let span = call.trace.call(&call.request, &route.upstream, lease);
-        let (said, answer) = match timeout(limit, call.forward(lease, limit)).await {
+        let (said, answer) = match timeout(left, call.forward(lease, left)).await {
             Ok(Ok(answered)) => {
                 span.end(Some(answered.outcome.status), None);
                 (answered.meaning.of(answered.outcome), answered.answer)
@@ -177,6 +180,19 @@ impl HandlerCall {
             Some(probe) if run.in_doubt() => self.probe(run.lease(), probe).await,
             Some(_) | None => Ok(Probed::DidNotHappen),
         }
+    }
+
+    /// The effect may happen a second time.
+    fn tell_repeat(&self, lease: &Lease) {
+        let route = &self.route.settings.name;
+        self.gate.metrics.doubt.repeated(route);
+        tracing::warn!(
+            route,
+            key = %lease.key,
+            fence = lease.fence.0,
+            attempt = lease.attempt,
+            "running again: the run before was cut off, timed out or lapsed, and may have taken effect"
+        );
     }
 
     /// Nobody knows whether the handler still runs.

@@ -201,7 +201,7 @@ async fn what_is_invalid_or_parked_is_a_warning_with_its_reason() {
 }
 
 #[tokio::test]
-async fn a_timeout_is_a_warning_and_is_counted() {
+async fn a_timeout_and_a_run_after_it_are_warnings_and_are_counted() {
     log_lines::listen();
     let bed = Bed::route(|route| {
         route.name = "late".into();
@@ -215,11 +215,15 @@ async fn a_timeout_is_a_warning_and_is_counted() {
     bed.counts("semel_timeouts_total{route=\"late\"} 1\n").await;
     bed.counts("semel_runs_in_doubt_total{route=\"late\"} 2\n")
         .await;
+    bed.counts("semel_runs_repeated_in_doubt_total{route=\"late\"} 1\n")
+        .await;
     let key = bed.key().await.to_string();
     let mut lines = log_lines::lines("key", &key);
-    lines.retain(|line| line["target"] != "delivery" && line["timeout_ms"] == 50.0);
-    assert_eq!(log_lines::all(&lines, "level"), ["WARN"]);
-    assert_eq!(log_lines::all(&lines, "attempt"), [1]);
+    lines.retain(|line| line["target"] != "delivery" && line["level"] == "WARN");
+    assert_eq!(log_lines::all(&lines, "attempt"), [1, 2]);
+    assert_eq!(lines[0]["timeout_ms"], 50.0);
+    let says = lines[1]["message"].as_str().unwrap();
+    assert!(says.starts_with("running again"), "{says}");
 }
 
 #[tokio::test]

@@ -32,6 +32,10 @@ fn after_a_crash(route: &Route) -> &'static str {
             "after a crash of the handler or the gate, or a failure whose effect is in doubt, the work is parked: a \
              person finds out whether it took effect"
         }
+        (Completes::Run, _, InDoubt::Probe) => {
+            "after a crash of the handler or the gate, the handler is asked whether the work took effect before it runs \
+             again"
+        }
         (Completes::Run, Some(downstream), InDoubt::Retry) => match downstream.keys {
             DownstreamKeys::Key => {
                 "after a crash of the handler or the gate the work runs again with the same key, and the downstream \

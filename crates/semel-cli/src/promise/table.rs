@@ -101,19 +101,27 @@ fn rows(route: &Route, store: &StoreFacts) -> Vec<Row> {
             conditions,
         });
     }
+    if route.probe.as_ref().is_some_and(|probe| probe.fences) {
+        rows.push(Row {
+            promise: Promise::ExactlyOnce,
+            covers: Covers::Everything,
+            conditions: store.loses_nothing(route.parks_doubt()),
+        });
+    }
     match (route.in_doubt, route.completes) {
         (InDoubt::Park, Completes::Run) => rows.push(Row {
             promise: Promise::AtMostOnce,
             covers: Covers::Everything,
             conditions: store.loses_nothing(true),
         }),
-        (InDoubt::Retry, Completes::Run | Completes::Handler) => rows.push(Row {
+        (InDoubt::Retry | InDoubt::Probe, Completes::Run)
+        | (InDoubt::Retry, Completes::Handler) => rows.push(Row {
             promise: Promise::AtLeastOnce,
             covers: Covers::Everything,
             conditions: letters_kept(route, store),
         }),
         // The table has no row for it beside the first one.
-        (InDoubt::Park, Completes::Handler) => {}
+        (InDoubt::Park | InDoubt::Probe, Completes::Handler) => {}
     }
     for row in &mut rows {
         row.conditions.extend(always(route));

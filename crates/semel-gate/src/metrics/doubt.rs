@@ -11,6 +11,7 @@ use prometheus_client::registry::Registry;
 pub(crate) struct DoubtMetrics {
     timeouts: Family<RouteLabel, Counter>,
     in_doubt: Family<RouteLabel, Counter>,
+    repeats: Family<RouteLabel, Counter>,
     only_invalid: Family<RouteLabel, Gauge>,
 }
 
@@ -29,6 +30,11 @@ impl DoubtMetrics {
                 "runs_in_doubt",
                 "Runs that ended while their effect may or may not have happened, timeouts among them",
             ),
+            repeats: added(
+                registry,
+                "runs_repeated_in_doubt",
+                "Runs of work whose run before ended in doubt, or lapsed: its effect may happen twice",
+            ),
             only_invalid: added(
                 registry,
                 "only_invalid",
@@ -41,6 +47,7 @@ impl DoubtMetrics {
     pub(super) fn begin(&self, route: &RouteLabel) {
         drop(self.timeouts.get_or_create(route));
         drop(self.in_doubt.get_or_create(route));
+        drop(self.repeats.get_or_create(route));
         drop(self.only_invalid.get_or_create(route));
     }
 
@@ -52,6 +59,11 @@ impl DoubtMetrics {
     /// A run ended in doubt.
     pub(crate) fn ended(&self, route: &str) {
         self.in_doubt.get_or_create(&RouteLabel::of(route)).inc();
+    }
+
+    /// Work whose run before ended in doubt runs again.
+    pub(crate) fn repeated(&self, route: &str) {
+        self.repeats.get_or_create(&RouteLabel::of(route)).inc();
     }
 
     /// Whether only deliveries without a key arrive.

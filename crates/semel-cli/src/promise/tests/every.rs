@@ -1,10 +1,11 @@
 //! Every combination of settings and stores: what is proved is what the table lists, no more and no less.
 
 use super::*;
+use http::Method;
 use semel::protocol::InDoubt;
 use semel::work::Completes;
 use semel_gate::settings::{
-    Downstream as Service, DownstreamKeys, FingerprintRule, KeyMissing, Source, Terms,
+    Downstream as Service, DownstreamKeys, FingerprintRule, KeyMissing, Probe, Source, Terms,
 };
 use std::time::Duration;
 
@@ -84,10 +85,15 @@ fn listed_on(
     {
         return Some(ExactlyOnce);
     }
+    if loses_nothing && route.probe.as_ref().is_some_and(|probe| probe.fences) {
+        return Some(ExactlyOnce);
+    }
     match (route.in_doubt, route.completes) {
         (InDoubt::Park, Completes::Run) => loses_nothing.then_some(AtMostOnce),
-        (InDoubt::Park, Completes::Handler) => None,
-        (InDoubt::Retry, _) => keeps_letters.then_some(AtLeastOnce),
+        (InDoubt::Park | InDoubt::Probe, Completes::Handler) => None,
+        (InDoubt::Retry, _) | (InDoubt::Probe, Completes::Run) => {
+            keeps_letters.then_some(AtLeastOnce)
+        }
     }
 }
 
@@ -95,7 +101,14 @@ fn listed_on(
 fn routes() -> Vec<Route> {
     let mut all = vec![route(&[PUBSUB]), route(&[API]), route(&[TASKS])];
     vary(&mut all, &[|route| route.completes = Completes::Handler]);
-    vary(&mut all, &[|route| route.in_doubt = InDoubt::Park]);
+    vary(
+        &mut all,
+        &[
+            |route| route.in_doubt = InDoubt::Park,
+            |route| probes(route, true),
+            |route| probes(route, false),
+        ],
+    );
     vary(
         &mut all,
         &[
@@ -115,6 +128,18 @@ fn routes() -> Vec<Route> {
         ],
     );
     all
+}
+
+/// The configuration refuses it where the handler completes by itself.
+fn probes(route: &mut Route, fences: bool) {
+    if route.completes == Completes::Run {
+        route.in_doubt = InDoubt::Probe;
+        route.probe = Some(Probe {
+            method: Method::GET,
+            path: "/effects/{key}".into(),
+            fences,
+        });
+    }
 }
 
 const fn service(keys: DownstreamKeys, days: u32) -> Option<Service> {
