@@ -19,7 +19,7 @@ const TICK: Duration = Duration::from_micros(10);
 pub(super) struct Case {
     store: Arc<dyn Store>,
     has_operators: bool,
-    desks: [Desk; KEYS],
+    states: [KeyState; KEYS],
     now: Time,
     clock: SystemClock,
     acts: usize,
@@ -27,7 +27,7 @@ pub(super) struct Case {
 }
 
 /// One key, on both sides.
-pub(super) struct Desk {
+pub(super) struct KeyState {
     pub(super) key: Key,
     oracle: Oracle,
     fences: Fences,
@@ -55,7 +55,7 @@ impl Case {
         Self {
             store: subject.store(),
             has_operators: subject.has_operators(),
-            desks: std::array::from_fn(|_| Desk::new()),
+            states: std::array::from_fn(|_| KeyState::new()),
             now: Time(1_000_000_000_000),
             clock: SystemClock::new(),
             acts: 0,
@@ -78,14 +78,14 @@ impl Case {
             return Ok(());
         }
         let key = act.key.min(KEYS - 1);
-        let [a, b, c] = &self.desks;
-        let desk = *[a, b, c].get(key).expect("a key below KEYS");
-        if desk.oracle.is_on_an_edge(self.now) {
+        let [a, b, c] = &self.states;
+        let state = *[a, b, c].get(key).expect("a key below KEYS");
+        if state.oracle.is_on_an_edge(self.now) {
             return Ok(());
         }
-        let what = format!("{:3}. key {key}: {}", self.acts, act.verb.say(desk));
-        let look = Operation::Look(desk.key);
-        match act.verb.operations(desk, self.acts) {
+        let what = format!("{:3}. key {key}: {}", self.acts, act.verb.say(state));
+        let look = Operation::Look(state.key);
+        match act.verb.operations(state, self.acts) {
             Some((oracle, store)) => self.both(key, what, &oracle, &store).await?,
             None => self.sweep(what).await?,
         }
@@ -110,9 +110,9 @@ impl Case {
         store: &Operation,
     ) -> Result<(), Parted> {
         self.now = self.now.plus(TICK);
-        let desk = self.desks.get_mut(key).expect("a key below KEYS");
+        let state = self.states.get_mut(key).expect("a key below KEYS");
         let answered = self.store.apply(store).await;
-        let followed = desk.follow(oracle, &answered, self.now, self.clock.monotonic());
+        let followed = state.follow(oracle, &answered, self.now, self.clock.monotonic());
         self.story.push(match &answered {
             Ok(answer) => format!("{what}: {}", say(answer)),
             Err(error) => format!("{what}: {error}"),
@@ -135,9 +135,9 @@ async fn sweep(store: &dyn Store) -> Result<(), Error> {
     Ok(())
 }
 
-// === impl Desk ===
+// === impl KeyState ===
 
-impl Desk {
+impl KeyState {
     #[allow(
         clippy::disallowed_methods,
         reason = "a key of its own on a store that others use"

@@ -1,6 +1,6 @@
 //! An act filled in: the calls it stands for on either side, and how it is told.
 
-use super::case::{Desk, RunPair};
+use super::case::{KeyState, RunPair};
 use super::plan::{Asking, By, Failing, Forged, Kind, Policy, Spans, Verb};
 use crate::Fingerprint;
 use crate::conformance::answer::shown;
@@ -12,11 +12,15 @@ use bytes::Bytes;
 
 impl Verb {
     /// The operation for the oracle and the one for the store; none when the act is a sweep.
-    pub(super) fn operations(&self, desk: &Desk, number: usize) -> Option<(Operation, Operation)> {
-        let key = desk.key;
+    pub(super) fn operations(
+        &self,
+        state: &KeyState,
+        number: usize,
+    ) -> Option<(Operation, Operation)> {
+        let key = state.key;
         let result = Bytes::from(format!("result {number}"));
         let by = |who: &By, operation: &dyn Fn(Lease) -> Operation| {
-            let run = who.run(desk);
+            let run = who.run(state);
             (operation(run.oracle), operation(run.store))
         };
         let both = |operation: Operation| (operation.clone(), operation);
@@ -26,7 +30,7 @@ impl Verb {
         };
         Some(match self {
             Self::Look => both(Operation::Look(key)),
-            Self::Claim(asking) => both(Operation::Claim(asking.claim(desk, number))),
+            Self::Claim(asking) => both(Operation::Claim(asking.claim(state, number))),
             Self::Renew(who, lease_for, retention) => by(who, &|lease| Operation::Renew {
                 lease,
                 lease_for: lease_for.exactly(),
@@ -90,30 +94,30 @@ impl Verb {
     }
 
     /// The act in words.
-    pub(super) fn say(&self, desk: &Desk) -> String {
+    pub(super) fn say(&self, state: &KeyState) -> String {
         match self {
             Self::Look => "look".into(),
-            Self::Claim(asking) => asking.say(desk),
+            Self::Claim(asking) => asking.say(state),
             Self::Renew(by, lease, retention) => {
                 format!(
                     "renew by {} for {lease}, retention {retention}",
-                    by.say(desk)
+                    by.say(state)
                 )
             }
             Self::Complete(by, retention) => {
-                format!("complete by {}, retention {retention}", by.say(desk))
+                format!("complete by {}, retention {retention}", by.say(state))
             }
-            Self::Fail(by, failing) => format!("fail by {}, {}", by.say(desk), failing.say()),
-            Self::Release(by) => format!("release by {}", by.say(desk)),
-            Self::StepBegin(by, name) => format!("begin step {name:?} by {}", by.say(desk)),
-            Self::StepComplete(by, name) => format!("complete step {name:?} by {}", by.say(desk)),
-            Self::StepRestart(by, name) => format!("restart step {name:?} by {}", by.say(desk)),
+            Self::Fail(by, failing) => format!("fail by {}, {}", by.say(state), failing.say()),
+            Self::Release(by) => format!("release by {}", by.say(state)),
+            Self::StepBegin(by, name) => format!("begin step {name:?} by {}", by.say(state)),
+            Self::StepComplete(by, name) => format!("complete step {name:?} by {}", by.say(state)),
+            Self::StepRestart(by, name) => format!("restart step {name:?} by {}", by.say(state)),
             Self::ResolveSucceeded => "resolve as succeeded".into(),
             Self::ResolveFailed => "resolve as failed".into(),
             Self::ResolveRetry => "resolve to run again".into(),
-            Self::ResolveRun(by) => format!("resolve as succeeded, of {}", by.say(desk)),
+            Self::ResolveRun(by) => format!("resolve as succeeded, of {}", by.say(state)),
             Self::Redrive => "redrive".into(),
-            Self::Park(by, idle) => format!("park {} if idle for {idle}", by.say(desk)),
+            Self::Park(by, idle) => format!("park {} if idle for {idle}", by.say(state)),
             Self::ReleaseByOperator => "release by operator".into(),
             Self::Forget => "forget".into(),
             Self::Sweep => "sweep".into(),
@@ -124,12 +128,12 @@ impl Verb {
 // === impl Asking ===
 
 impl Asking {
-    fn claim(&self, desk: &Desk, number: usize) -> Claim {
-        let earlier = self.again.and_then(|back| desk.run(back));
+    fn claim(&self, state: &KeyState, number: usize) -> Claim {
+        let earlier = self.again.and_then(|back| state.run(back));
         Claim {
-            key: desk.key,
+            key: state.key,
             fingerprint: if self.same_payload {
-                Fingerprint::of(desk.key.as_bytes())
+                Fingerprint::of(state.key.as_bytes())
             } else {
                 Fingerprint::of(b"another payload")
             },
@@ -149,8 +153,8 @@ impl Asking {
         self.lease.plus(self.retention_beyond_lease)
     }
 
-    fn say(&self, desk: &Desk) -> String {
-        let who = match self.again.and_then(|back| desk.run(back)) {
+    fn say(&self, state: &KeyState) -> String {
+        let who = match self.again.and_then(|back| state.run(back)) {
             Some((number, _)) => format!("the owner of run {number}"),
             None => "a new owner".into(),
         };
@@ -236,9 +240,9 @@ impl Policy {
 // === impl By ===
 
 impl By {
-    fn run(&self, desk: &Desk) -> RunPair {
-        let run = desk.run(self.back);
-        let mut run = run.map_or_else(|| desk.nobody(), |(_, run)| run.clone());
+    fn run(&self, state: &KeyState) -> RunPair {
+        let run = state.run(self.back);
+        let mut run = run.map_or_else(|| state.nobody(), |(_, run)| run.clone());
         match self.forged {
             Forged::No => {}
             Forged::Owner => {
@@ -254,8 +258,8 @@ impl By {
         run
     }
 
-    fn say(&self, desk: &Desk) -> String {
-        let Some((number, _)) = desk.run(self.back) else {
+    fn say(&self, state: &KeyState) -> String {
+        let Some((number, _)) = state.run(self.back) else {
             return "a run that never was".into();
         };
         match self.forged {
