@@ -33,7 +33,7 @@ const SENT_PER_TICK: usize = 4;
 const ZOMBIE_LEASES_MAX: u32 = 4;
 
 /// How much longer a deployment is attacked that has seen too few zombies.
-const ZOMBIES_WITHIN: Duration = Duration::from_secs(40);
+const ZOMBIES_WITHIN: Duration = Duration::from_secs(150);
 
 /// How hard a deployment is tried.
 #[derive(Clone, Debug)]
