@@ -18,6 +18,10 @@ pub(crate) enum LostReason {
     /// Too many waited.
     QueueFull,
     /// The receiver was not reached, or did not take it.
+    #[cfg_attr(
+        not(feature = "otlp"),
+        allow(dead_code, reason = "without the feature nothing is sent")
+    )]
     NotTaken,
     /// The gate ended before it was sent.
     Stopped,

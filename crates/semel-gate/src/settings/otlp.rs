@@ -1,7 +1,9 @@
 //! Where spans are sent, which of them, and what they say of this gate.
 
 use http::{HeaderMap, Uri};
-use semel_tls::{IdentityFiles, Roots, Verify};
+use semel_tls::IdentityFiles;
+#[cfg(feature = "otlp")]
+use semel_tls::{Roots, Verify};
 use std::path::PathBuf;
 use std::time::Duration;
 
