@@ -10,7 +10,8 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use tokio::net::TcpListener;
 use tokio::runtime::Runtime;
 
-/// A service that runs every request and says how often it has; every run takes a moment.
+/// A service that runs every request and says how often it has; every run takes a moment, so that
+/// two requests at once meet.
 fn naive() -> (u16, Runtime) {
     let runtime = Runtime::new().unwrap();
     let runs = Arc::new(AtomicU32::new(0));

@@ -192,7 +192,7 @@ async fn accept(receiver: Receiver, listener: TcpListener) {
                 async move { Ok::<_, Infallible>(receiver.answer(request).await) }
             });
             let server = auto::Builder::new(TokioExecutor::new());
-            // A gate that went away is no failure of the receiver's.
+            // A gate that went away is not a failure of the receiver.
             drop(server.serve_connection(TokioIo::new(stream), answers).await);
         });
     }

@@ -89,7 +89,7 @@ impl BrokenAttack<'_> {
         let mut later = after.iter().filter(|it| writes(it.says));
         let next = later.find(|it| {
             let shape = shape(it.says);
-            // A line about a duplicate is no step of the work.
+            // A line about a duplicate is not a step of the work.
             !said(&before, &shape) && baseline.contains(&shape)
         })?;
         (self.how == EffectLost && self.crashed())
