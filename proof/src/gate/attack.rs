@@ -7,7 +7,7 @@ use super::nemesis::Nemesis;
 use super::sender::TaskSender;
 use super::store::Server;
 use super::storm::ClientAnswer;
-use super::trace::Trace;
+use super::trace::{self, Trace};
 use crate::harness::{ArmedFault, InjectedFault, Processes, Role, WorkId};
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -32,8 +32,8 @@ const SENT_PER_TICK: usize = 4;
 /// How many leases a process stays paused that nobody takes over from.
 const ZOMBIE_LEASES_MAX: u32 = 4;
 
-/// How much longer a deployment is attacked that has seen too few zombies.
-const ZOMBIES_WITHIN: Duration = Duration::from_secs(150);
+/// How much longer a deployment is attacked that has seen too little.
+const SEEN_WITHIN: Duration = Duration::from_secs(150);
 
 /// How hard a deployment is tried.
 #[derive(Clone, Debug)]
@@ -47,10 +47,21 @@ pub(super) struct AttackSettings {
     /// How many equal requests the storms have, in turn.
     pub(super) storms: Vec<usize>,
     pub(super) armed_faults: ArmedFaults,
-    /// How many paused processes must find that their run was taken over, however long it takes.
-    pub(super) zombies_min: usize,
+    /// What must be seen, however long it takes.
+    pub(super) seen_min: Seen,
     /// How long everything may take to end once the faults are over.
     pub(super) heal_max: Duration,
+}
+
+/// What an attack has seen; how much of it is chance.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Seen {
+    /// Paused processes that found their run taken over.
+    pub(super) zombies: usize,
+    /// Faults that met something in flight.
+    pub(super) in_flight: usize,
+    /// Operations of which nobody knows whether they took place.
+    pub(super) ambiguous: usize,
 }
 
 /// The armed faults that processes find.
@@ -135,9 +146,9 @@ pub(super) async fn run(
     };
     attack.start_all()?;
     let until = Instant::now() + settings.lasts;
-    let at_last = until + ZOMBIES_WITHIN;
+    let at_last = until + SEEN_WITHIN;
     while Instant::now() < until
-        || (attack.log.zombies < settings.zombies_min && Instant::now() < at_last)
+        || (!attack.seen(&sender).reaches(settings.seen_min) && Instant::now() < at_last)
     {
         attack.look().await?;
         attack.injector.inject(&mut attack.processes)?;
@@ -159,9 +170,29 @@ pub(super) async fn run(
     })
 }
 
+// === impl Seen ===
+
+impl Seen {
+    const fn reaches(self, min: Self) -> bool {
+        self.zombies >= min.zombies
+            && self.in_flight >= min.in_flight
+            && self.ambiguous >= min.ambiguous
+    }
+}
+
 // === impl Attack ===
 
 impl Attack<'_> {
+    fn seen(&self, sender: &TaskSender) -> Seen {
+        let injected = &self.injector.injected;
+        let unclear = sender.unclear.load(Ordering::Relaxed);
+        Seen {
+            zombies: self.log.zombies,
+            in_flight: trace::met_in_flight(injected).count(),
+            ambiguous: trace::killed(injected).len() + unclear as usize,
+        }
+    }
+
     /// Starts everybody.
     fn start_all(&mut self) -> anyhow::Result<()> {
         let gates = (0..self.deployment.gates.len()).map(Role::Gate);

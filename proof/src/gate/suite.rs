@@ -1,6 +1,6 @@
 //! The deployments that are attacked, and those that are broken on purpose.
 
-use super::attack::{self, ArmedFaults, AttackLog, AttackSettings};
+use super::attack::{self, ArmedFaults, AttackLog, AttackSettings, Seen};
 use super::deployment::{Deployment, GateAddress};
 use super::links::Links;
 use super::partial_message::PartialMessage;
@@ -67,6 +67,13 @@ const NEEDED: [(&str, &str, usize); 3] = [
     ("ambiguous operations", "ambiguous", 20),
 ];
 const NEEDED_OF_SHORT: [usize; 3] = [60, 8, 8];
+
+/// What each deployment of the short form must see, so that all of them together see what is needed.
+const SEEN_MIN: Seen = Seen {
+    zombies: 0,
+    in_flight: NEEDED_OF_SHORT[1].div_ceil(SHORT.len()),
+    ambiguous: NEEDED_OF_SHORT[2].div_ceil(SHORT.len()),
+};
 
 /// What is tried in the short form; the long form tries what crash runs try.
 const SHORT: &[(StoreKind, Mode)] = &[
@@ -334,7 +341,12 @@ impl Plan {
             },
             heal_max: HEAL_MAX,
             armed_faults: ArmedFaults::Drawn,
-            zombies_min: 0,
+            // The long form tells instead that it was too short.
+            seen_min: if self.whole {
+                Seen::default()
+            } else {
+                SEEN_MIN
+            },
         }
     }
 
@@ -353,7 +365,10 @@ impl Plan {
             faults_every: None,
             heal_max: BROKEN_HEAL_MAX,
             armed_faults,
-            zombies_min: zombies_min(armed),
+            seen_min: Seen {
+                zombies: zombies_min(armed),
+                ..Seen::default()
+            },
             ..self.settings()
         }
     }
@@ -404,7 +419,7 @@ impl Attacked {
         let count = |is: fn(FaultKind) -> bool| injected.iter().filter(|it| is(it.kind)).count();
         let cut = |event: &&Event| matches!(event, Event::Cut { .. });
         let handler_cuts = evidence.ledgers.values().flatten().filter(cut).count();
-        let met = injected.iter().filter(|it| !it.in_flight.is_empty());
+        let met = trace::met_in_flight(injected);
         let gate_kills = count(|kind| matches!(kind, FaultKind::Kill(Role::Gate(_))));
         let broker_kills = count(|kind| kind == FaultKind::Kill(Role::Broker));
         let handler_kills = count(|kind| kind == FaultKind::Kill(Role::Handler));

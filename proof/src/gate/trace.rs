@@ -89,10 +89,7 @@ pub(super) async fn evidence(
         events.extend(Ledger::read(&case.dir, number)?);
     }
     let mut injected = log.injected.clone();
-    let killed = injected.iter();
-    let killed = killed.filter(|injection| matches!(injection.kind, FaultKind::Kill(_)));
-    let killed: BTreeSet<u64> = killed.flat_map(|it| it.in_flight.clone()).collect();
-    let mut sent = grants(&events, &killed);
+    let mut sent = grants(&events, &killed(&injected));
     sent.extend(heard(log));
     sent.extend(told_parked(case, log.works).await?);
     injected.push(lost_by_handlers(&events, log));
@@ -104,6 +101,18 @@ pub(super) async fn evidence(
     };
     settled(case).await?;
     Evidence::gather(case, log.works, drive, downstream).await
+}
+
+/// The runs that someone who was killed had in hand.
+pub(super) fn killed(injected: &[InjectedFault]) -> BTreeSet<u64> {
+    let killed = injected.iter();
+    let killed = killed.filter(|injection| matches!(injection.kind, FaultKind::Kill(_)));
+    killed.flat_map(|it| it.in_flight.clone()).collect()
+}
+
+/// The faults that met something in flight.
+pub(super) fn met_in_flight(injected: &[InjectedFault]) -> impl Iterator<Item = &InjectedFault> {
+    injected.iter().filter(|it| !it.in_flight.is_empty())
 }
 
 /// The runs whose gate lost the handler just when one died, though that one may not have read the request yet.
