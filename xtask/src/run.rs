@@ -41,9 +41,20 @@ pub(crate) fn root() -> &'static Path {
         .expect("xtask is a directory of the repository")
 }
 
-/// A cargo command, its words separated by spaces.
+/// A cargo command, its words separated by spaces. It does not see what the cargo that runs xtask says of xtask's own
+/// package: build scripts ask for it, and everything would be compiled again after each command of another kind.
 pub(crate) fn cargo(words: &str) -> Command {
-    program("cargo", words)
+    let mut command = program("cargo", words);
+    for (name, _) in std::env::vars_os() {
+        let own = ["CARGO_PKG_", "CARGO_MANIFEST_"];
+        if own
+            .iter()
+            .any(|it| name.as_encoded_bytes().starts_with(it.as_bytes()))
+        {
+            command.env_remove(name);
+        }
+    }
+    command
 }
 
 /// A command at the root of the repository.
