@@ -11,7 +11,7 @@ mod tests;
 
 use crate::scenario::{Effect, Promise, Scenario, SenderKind};
 use crate::world::probe::Counts;
-use crate::world::sender::{Answer, Delivery, Payload};
+use crate::world::sender::{Delivery, HandlerAnswer, Payload};
 use std::collections::BTreeSet;
 use std::time::Duration;
 use timeline::{Event, What};
@@ -25,7 +25,7 @@ pub(crate) struct Evidence<'a> {
     pub(crate) ends_anyway: bool,
     pub(crate) deliveries: &'a [Delivery],
     pub(crate) events: &'a [Event],
-    pub(crate) answers: &'a [Answer],
+    pub(crate) answers: &'a [HandlerAnswer],
     pub(crate) counts: &'a Counts,
 }
 
@@ -190,7 +190,8 @@ impl Evidence<'_> {
         let answers = self.answers.iter();
         let answers = answers.filter(|it| it.accepted && it.payload == Payload::Default);
         answers.clone().find_map(|other| {
-            let same = |first: &&Answer| (&first.id, first.tenant) == (&other.id, other.tenant);
+            let same =
+                |first: &&HandlerAnswer| (&first.id, first.tenant) == (&other.id, other.tenant);
             let first = answers.clone().find(same)?;
             let same = first.status == other.status && first.body == other.body;
             (!same).then(|| Breach::new(BreachKind::AnswersDiffer, difference(first, other)))
@@ -277,7 +278,7 @@ fn counted<'a>(
     })
 }
 
-fn difference(first: &Answer, other: &Answer) -> String {
+fn difference(first: &HandlerAnswer, other: &HandlerAnswer) -> String {
     let (id, status) = (&first.id, first.status);
     if status != other.status {
         let later = other.status;

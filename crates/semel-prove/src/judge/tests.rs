@@ -48,7 +48,7 @@ impl Judged {
 
     fn how(&self) -> Option<BreachKind> {
         let id = "a1".to_owned();
-        let answer = |body: &&'static str| Answer {
+        let answer = |body: &&'static str| HandlerAnswer {
             id: id.clone(),
             tenant: "tenant-a",
             payload: Payload::Default,

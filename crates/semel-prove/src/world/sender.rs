@@ -35,7 +35,7 @@ struct Inner {
     recorder: Arc<Recorder>,
     requests: RequestBuilder,
     commands: CommandRunner,
-    answers: Mutex<Vec<Answer>>,
+    answers: Mutex<Vec<HandlerAnswer>>,
 }
 
 /// What becomes of the answer.
@@ -51,7 +51,7 @@ pub(crate) enum AnswerFate {
 
 /// An answer, as the handler gave it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Answer {
+pub(crate) struct HandlerAnswer {
     pub(crate) id: String,
     pub(crate) tenant: &'static str,
     pub(crate) payload: Payload,
@@ -96,7 +96,7 @@ impl Sender {
     }
 
     /// The answers since the last time this was asked.
-    pub(crate) fn take_answers(&self) -> Vec<Answer> {
+    pub(crate) fn take_answers(&self) -> Vec<HandlerAnswer> {
         std::mem::take(&mut *self.answers())
     }
 
@@ -175,14 +175,14 @@ impl Sender {
         attempt: u32,
         to: SocketAddr,
         fate: AnswerFate,
-    ) -> Result<Answer, String> {
+    ) -> Result<HandlerAnswer, String> {
         let kind = self.0.requests.deliver.sender;
         let (status, body) = if kind == SenderKind::Command {
             self.run(delivery, attempt).await?
         } else {
             self.request(delivery, attempt, to, fate).await?
         };
-        Ok(Answer {
+        Ok(HandlerAnswer {
             id: delivery.id.clone(),
             tenant: delivery.tenant,
             payload: delivery.payload,
@@ -229,7 +229,7 @@ impl Sender {
         Ok((code, Bytes::from(ended.stdout)))
     }
 
-    fn answers(&self) -> MutexGuard<'_, Vec<Answer>> {
+    fn answers(&self) -> MutexGuard<'_, Vec<HandlerAnswer>> {
         let answers = self.0.answers.lock();
         answers.expect("nobody panics while holding it")
     }

@@ -11,7 +11,7 @@ use crate::judge::verdict::BreachKind;
 use crate::judge::{Breach, Evidence, judge, too_many};
 use crate::scenario::{Effect, Promise, Scenario};
 use crate::world::probe::{Counts, UNNAMED};
-use crate::world::sender::{Answer, AttemptResult, Delivery};
+use crate::world::sender::{AttemptResult, Delivery, HandlerAnswer};
 use std::collections::BTreeSet;
 use std::time::Duration;
 use tokio::time::Instant;
@@ -91,7 +91,7 @@ impl Session<'_> {
     async fn wait_for_effects(
         &mut self,
         deliveries: &[Delivery],
-        answers: &[Answer],
+        answers: &[HandlerAnswer],
     ) -> Result<Finding, Error> {
         let began = Instant::now();
         let deadline = self.scenario.deliver.deadline();
@@ -122,7 +122,7 @@ impl Session<'_> {
     async fn judge(
         &mut self,
         deliveries: &[Delivery],
-        answers: &[Answer],
+        answers: &[HandlerAnswer],
     ) -> Result<Finding, Error> {
         let ids: BTreeSet<String> = deliveries.iter().map(|one| one.id.clone()).collect();
         let ids = Vec::from_iter(ids);
