@@ -1,0 +1,232 @@
+//! Mistakes by which an effect happens twice.
+
+use super::*;
+use crate::judge::pattern::statements::adds;
+
+#[test]
+fn additions_are_recognised() {
+    assert!(adds("UPDATE players SET score = score + $1 WHERE id = $2"));
+    assert!(adds("update p set a = $1, stock=stock-1"));
+    assert!(adds(
+        "INSERT INTO s VALUES ($1) ON CONFLICT (id) DO UPDATE SET n = s.n + 1"
+    ));
+    assert!(!adds("UPDATE players SET score = $1"));
+    assert!(!adds("UPDATE players SET score = bonus + 1"));
+}
+
+#[test]
+fn plain_repeats_are_told_apart() {
+    let repeat = |first: Event, then: Event| {
+        let clues = one(Repeat, EffectTwice, attempts(&[&[first], &[then]]));
+        named(&clues, Repeat)
+    };
+    let insert = |value: &str| says_with(true, "INSERT INTO t VALUES ($1, $2)", &["a1", value]);
+    assert_eq!(repeat(insert("9"), insert("9")), "no key");
+    let (one_id, other_id) = (insert("6fa459ea-ee8a-4ca4"), insert("16fd2706-8baf-433b"));
+    assert_eq!(repeat(one_id, other_id), "random id per attempt");
+    // When it was written is no id.
+    let (one_time, other_time) = (
+        insert("2026-11-17 20:00:01.5"),
+        insert("2026-11-17 20:00:02.5"),
+    );
+    assert_eq!(repeat(one_time, other_time), "no key");
+    let add = || says(true, "UPDATE t SET n = n + 1");
+    assert_eq!(repeat(add(), add()), "counter update");
+}
+
+#[test]
+fn other_rows_of_one_attempt_are_no_random_ids() {
+    let line = |n: &str| says_with(true, "INSERT INTO lines VALUES ($1)", &[n]);
+    let lines = [line("line-0001"), line("line-0002")];
+    let clues = one(Repeat, EffectTwice, attempts(&[&lines, &lines]));
+    assert_eq!(named(&clues, Repeat), "no key");
+}
+
+#[test]
+fn counter_beside_other_writes_is_not_the_whole_mistake() {
+    let both = [
+        says(true, "UPDATE t SET n = n + 1"),
+        says(true, "INSERT INTO orders VALUES ($1)"),
+    ];
+    let clues = one(Repeat, EffectTwice, attempts(&[&both, &both]));
+    assert_eq!(named(&clues, Repeat), "no key");
+}
+
+#[test]
+fn effect_outside_the_guard_is_seen_beside_one_inside() {
+    let counted = |effect: &str, count| {
+        Event::effects(
+            std::time::Duration::ZERO,
+            effect.to_owned(),
+            "a1".to_owned(),
+            count,
+        )
+    };
+    let mut timeline = attempts(&[&[], &[]]);
+    timeline.extend([counted("mail", 2), counted("row", 1)]);
+    let mut clues = one(Repeat, EffectTwice, timeline);
+    assert_eq!(named(&clues, Repeat), "effect not guarded (others are)");
+    clues.expected.insert("row".to_owned(), 2);
+    assert_eq!(named(&clues, Repeat), "no key");
+}
+
+#[test]
+fn races_are_check_then_act_unless_a_lock_lapsed() {
+    let race = |asked: &[&str]| {
+        let asked = asked.iter().map(|text| says(true, text));
+        [sent("a1", 1), sent("a1", 2)]
+            .into_iter()
+            .chain(asked)
+            .collect::<Vec<_>>()
+    };
+    let (look, insert) = ("SELECT 1 FROM t", "INSERT INTO t VALUES ($1)");
+    let both_look = one(AtOnce, EffectTwice, race(&[look, look, insert, insert]));
+    assert_eq!(named(&both_look, AtOnce), "check-then-act");
+    // Nobody has looked, and whether a plain repeat is recognised is not known.
+    let unknown = one(AtOnce, EffectTwice, race(&[look, insert, look, insert]));
+    assert_eq!(named(&unknown, AtOnce), UNRECOGNISED);
+    assert_eq!(named(&repeat_held(unknown), AtOnce), "check-then-act");
+    let lock = "SET lock:a1 x PX 200 NX";
+    let clues = baseline(one(AtOnce, EffectTwice, race(&[lock, lock])), &[lock]);
+    assert_eq!(named(&clues, AtOnce), "unfenced lock release");
+}
+
+#[test]
+fn handler_that_never_looks_has_no_key() {
+    let insert = ["BEGIN", "INSERT INTO t VALUES ($1)"];
+    let clues = baseline(one(AtOnce, EffectTwice, Vec::new()), &insert);
+    assert_eq!(named(&clues, AtOnce), "no key");
+    // It looks in its memory, then.
+    assert_eq!(named(&repeat_held(clues), AtOnce), "check-then-act");
+}
+
+#[test]
+fn another_process_with_another_key_is_seen_when_they_take_turns() {
+    let (sent, answered) = (|n| sent("a1", n), |n| answered("a1", n, 200));
+    let turns = vec![sent(1), answered(1), sent(2), answered(2)];
+    let clues = one(TwoProcesses, EffectTwice, turns);
+    // A plain repeat might take effect as well.
+    assert_eq!(named(&clues, TwoProcesses), UNRECOGNISED);
+    let differs = "key differs between processes";
+    assert_eq!(named(&repeat_held(clues), TwoProcesses), differs);
+    let together = vec![sent(1), sent(2), answered(1), answered(2)];
+    let clues = one(TwoProcesses, EffectTwice, together);
+    assert_eq!(named(&repeat_held(clues), TwoProcesses), "check-then-act");
+}
+
+#[test]
+fn memory_that_a_crash_takes_away_is_told_from_a_marker() {
+    let answered_first = vec![
+        sent("a1", 1),
+        answered("a1", 1, 200),
+        event(What::Killed),
+        event(What::Started),
+        sent("a1", 2),
+        answered("a1", 2, 200),
+    ];
+    let clues = repeat_held(one(CrashSweep, EffectTwice, answered_first));
+    assert_eq!(named(&clues, CrashSweep), "key differs between processes");
+    let insert = "INSERT INTO t VALUES ($1)";
+    let at_work = one(CrashSweep, EffectTwice, crash(&[insert], &[insert]));
+    let silent = baseline(repeat_held(at_work.clone()), &[insert]);
+    assert_eq!(named(&silent, CrashSweep), UNRECOGNISED);
+    let asks = baseline(repeat_held(at_work), &["SELECT 1 FROM seen", insert]);
+    assert_eq!(named(&asks, CrashSweep), "seen-marker after the work");
+}
+
+#[test]
+fn call_under_the_same_key_is_not_blamed() {
+    let crash = |first: &[&str], then: &[&str]| {
+        let call = |key| says_with(true, "POST /charge", key);
+        let mut timeline = vec![sent("a1", 1), call(first)];
+        timeline.extend([
+            event(What::Killed),
+            unanswered("a1", 1),
+            event(What::Started),
+        ]);
+        timeline.extend([sent("a1", 2), call(then), answered("a1", 2, 200)]);
+        named(&one(CrashSweep, EffectTwice, timeline), CrashSweep)
+    };
+    assert_eq!(crash(&[], &[]), "call without a key");
+    let key = "Idempotency-Key: a1";
+    assert_eq!(crash(&[key], &[key]), UNRECOGNISED);
+    let other = "Idempotency-Key: a1-2";
+    assert_eq!(crash(&[key], &[other]), "key changes between attempts");
+}
+
+#[test]
+fn key_with_a_number_of_the_attempt_is_seen_on_the_wire() {
+    let look = |key: &str| says(true, &format!("GET seen:{key}"));
+    let known = repeat_held(Clues::default());
+    let late = |first, then| {
+        let timeline = attempts(&[&[look(first)], &[look(then)]]);
+        named_by(&known, Fault::Late, EffectTwice, &timeline)
+    };
+    assert_eq!(late("a1:1", "a1:2"), "key changes between attempts");
+    assert_eq!(late("a1", "a1"), "key forgotten too soon");
+}
+
+#[test]
+fn paused_worker_must_be_seen_to_go_on() {
+    let mut timeline = vec![
+        sent("a1", 1),
+        event(What::Paused),
+        sent("a1", 2),
+        event(What::Resumed),
+    ];
+    let clues = one(Pause, EffectTwice, timeline.clone());
+    assert_eq!(named(&clues, Pause), UNRECOGNISED);
+    timeline.push(says(true, "INSERT INTO t VALUES ($1)"));
+    assert_eq!(named(&one(Pause, EffectTwice, timeline), Pause), "no lease");
+}
+
+#[test]
+fn gate_that_runs_it_again_is_in_doubt() {
+    let forwarded = || Event {
+        lane: "SEMEL_UPSTREAM".to_owned(),
+        ..says(true, "POST /")
+    };
+    let mut timeline = vec![
+        sent("a1", 1),
+        forwarded(),
+        event(What::Killed),
+        event(What::Started),
+        sent("a1", 2),
+    ];
+    let mut clues = repeat_held(Clues::default());
+    clues.gate = true;
+    let name =
+        |clues: &Clues, timeline: &[Event]| named_by(clues, Fault::Crash, EffectTwice, timeline);
+    assert_eq!(name(&clues, &timeline), UNRECOGNISED);
+    timeline.push(forwarded());
+    assert_eq!(name(&clues, &timeline), "in doubt at the gate");
+    clues.gate = false;
+    assert_ne!(name(&clues, &timeline), "in doubt at the gate");
+}
+
+#[test]
+fn key_of_each_inner_try_is_a_key_that_changes() {
+    let call = |key: &str| says_with(true, "POST /charges", &[key]);
+    let fails = event(What::Fails {
+        how: "hangs up".to_owned(),
+    });
+    let timeline = |then: &str| {
+        let (first, then) = (call("idempotency-key: a1-1"), call(then));
+        let (sent, answered) = (sent("a1", 1), answered("a1", 1, 200));
+        vec![sent, first, fails.clone(), then, answered]
+    };
+    let named = |then| {
+        let timeline = timeline(then);
+        named_by(
+            &Clues::default(),
+            Fault::DependencyFails,
+            EffectTwice,
+            &timeline,
+        )
+    };
+    assert_eq!(
+        named("idempotency-key: a1-2"),
+        "key changes between attempts"
+    );
+    assert_eq!(named("idempotency-key: a1-1"), UNRECOGNISED);
+}
