@@ -57,7 +57,7 @@ pub(crate) struct InitArgs {
     /// Where to write it; a file that is there is left alone
     #[arg(default_value = "prove.toml", value_name = "FILE")]
     pub(crate) file: PathBuf,
-    /// An OpenAPI document in JSON: a file, or the http:// address of a handler that runs
+    /// An OpenAPI document, in JSON or YAML: a file, or the http:// address of a handler that runs
     #[arg(long, value_name = "FILE|URL", required_unless_present = "recorded")]
     pub(crate) openapi: Option<String>,
     /// Which operation of it, as "POST /orders"; the only one that changes something, unless given

@@ -68,6 +68,33 @@ fn scenario_is_written_with_a_probe_that_works() {
 }
 
 #[test]
+fn document_may_be_yaml() {
+    let place = place();
+    let yaml = "
+openapi: 3.1.0
+paths:
+  /orders/{order}/pay:
+    put:
+      requestBody: {content: {application/json: {schema: {$ref: '#/components/schemas/Payment'}}}}
+components: {schemas: {Payment: {type: object, properties: {payment_id: {type: string}}}}}
+";
+    let write = |name: &str, text: &str| std::fs::write(place.path().join(name), text).unwrap();
+    write("openapi.yaml", yaml);
+    let init = |document: &str| {
+        let target = "http://127.0.0.1:9";
+        place.prove(&["init", "y.toml", "--openapi", document, "--target", target])
+    };
+    init("openapi.yaml").good().has("y.toml written");
+    let text = std::fs::read_to_string(place.path().join("y.toml")).unwrap();
+    text.has("path = \"/orders/{id}/pay\"\nmethod = \"PUT\"");
+    text.has("{\"payment_id\":\"{id}\"}");
+    write("broken.yaml", "paths: [1");
+    init("broken.yaml").ends(2, "broken.yaml is neither JSON nor YAML");
+    write("page.html", "not found");
+    init("page.html").ends(2, "is it an OpenAPI document?");
+}
+
+#[test]
 fn scenario_from_what_was_recorded_asks_for_its_probe() {
     let place = place();
     let line = r#"{"url": "/orders", "headers": {"X-CloudTasks-TaskName": "a"}, "body": "{}"}"#;

@@ -2,6 +2,7 @@
 //! confirm marked as such.
 
 mod openapi;
+mod yaml;
 
 use super::{options_for, stopped};
 use crate::args::prove::InitArgs;
@@ -158,8 +159,11 @@ async fn document(from: &str) -> anyhow::Result<serde_json::Value> {
     } else {
         std::fs::read(from).with_context(|| format!("cannot read {from}"))?
     };
-    serde_json::from_slice(&text)
-        .with_context(|| format!("{from} is not JSON; write YAML as JSON first"))
+    if let Ok(json) = serde_json::from_slice(&text) {
+        return Ok(json);
+    }
+    let text = std::str::from_utf8(&text).with_context(|| format!("{from} is not a text"))?;
+    yaml::value(text).map_err(|why| anyhow!("{from} is neither JSON nor YAML: {why}"))
 }
 
 async fn fetch(from: &str) -> anyhow::Result<Vec<u8>> {
