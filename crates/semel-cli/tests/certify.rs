@@ -3,22 +3,28 @@
 use crate::support::gate::{API_ROUTE, Gate};
 use crate::support::said::{Said, Says};
 use axum::Router;
-use axum::http::{HeaderMap, StatusCode};
+use axum::http::StatusCode;
 use std::process::Command;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
+use testbed::{Certificates, Validity};
 use tokio::net::TcpListener;
 use tokio::runtime::Runtime;
+use tokio::sync::Barrier;
 
-/// A service that runs every request and says how often it has; every run takes a moment, so that
-/// two requests at once meet.
-fn naive() -> (u16, Runtime) {
+/// What ids end with that are sent many times at once.
+const AT_ONCE: &str = "x4\"}";
+
+/// A service that runs every request and says how often it has. So many of those that are sent at once meet in it.
+fn naive(meet: usize) -> (u16, Runtime) {
     let runtime = Runtime::new().unwrap();
-    let runs = Arc::new(AtomicU32::new(0));
-    let run = move |_: HeaderMap| {
-        let run = runs.fetch_add(1, Ordering::SeqCst);
+    let (runs, all) = (Arc::new(AtomicU32::new(0)), Arc::new(Barrier::new(meet)));
+    let run = move |body: String| {
+        let (run, all) = (runs.fetch_add(1, Ordering::SeqCst), Arc::clone(&all));
         async move {
-            tokio::time::sleep(std::time::Duration::from_millis(50)).await;
+            if body.ends_with(AT_ONCE) {
+                all.wait().await;
+            }
             (StatusCode::CREATED, format!("run {run}"))
         }
     };
@@ -30,9 +36,12 @@ fn naive() -> (u16, Runtime) {
 }
 
 fn certify(port: u16, more: &[&str]) -> Said {
+    certify_at(&format!("http://127.0.0.1:{port}/charges"), more)
+}
+
+fn certify_at(url: &str, more: &[&str]) -> Said {
     let mut command = Command::new(env!("CARGO_BIN_EXE_semel"));
-    let url = format!("http://127.0.0.1:{port}/charges");
-    command.args(["certify", &url]).args(more);
+    command.args(["certify", url]).args(more);
     command.output().unwrap().into()
 }
 
@@ -56,7 +65,7 @@ const CALLERS: [&str; 5] = [
 
 #[test]
 fn gate_honours_every_rule() {
-    let (port, _service) = naive();
+    let (port, _service) = naive(1);
     let route = API_ROUTE.replace("\"shared\"", "\"header:X-Caller\"");
     let gate = Gate::start("dir:./store", port, &route);
     let said = certify(gate.port, &CALLERS);
@@ -71,7 +80,7 @@ fn gate_honours_every_rule() {
 
 #[test]
 fn gate_that_knows_no_callers_is_told() {
-    let (port, _service) = naive();
+    let (port, _service) = naive(1);
     let gate = Gate::start("dir:./store", port, API_ROUTE);
     let said = certify(gate.port, &CALLERS);
     assert_eq!(said.code, Some(1), "{said:?}");
@@ -84,8 +93,8 @@ fn gate_that_knows_no_callers_is_told() {
 
 #[test]
 fn service_without_keys_is_told() {
-    let (port, _service) = naive();
-    let said = certify(port, &["--json"]);
+    let (port, _service) = naive(8);
+    let said = certify(port, &["--json", "--at-once", "8"]);
     assert_eq!(said.code, Some(1), "{said:?}");
     let expected = [
         ("same-answer", "no"),
@@ -97,6 +106,25 @@ fn service_without_keys_is_told() {
     ];
     let expected = expected.map(|(rule, honours)| (rule.to_owned(), honours.to_owned()));
     assert_eq!(rules(&said), expected);
+}
+
+#[test]
+fn service_over_tls_is_judged_by_those_who_trust_it() {
+    let ca = Certificates::new().unwrap();
+    let shown = ca.issue("gate", "DNS:localhost", Validity::Now).unwrap();
+    let (certificate, key) = (shown.certificate.display(), shown.key.display());
+    let tls = format!("tls_certificate = \"{certificate}\"\ntls_key = \"{key}\"\n{API_ROUTE}");
+    let (port, _service) = naive(1);
+    let gate = Gate::start("dir:./store", port, &tls);
+    let (root, at) = (ca.root(), |host: &str| {
+        format!("https://{host}:{}/charges", gate.port)
+    });
+    let trusting = ["--ca", root.to_str().unwrap()];
+    let said = certify_at(&at("localhost"), &trusting).good();
+    said.has("honoured      same-answer");
+    // Not under another name, and not by those who do not know the CA.
+    certify_at(&at("127.0.0.1"), &trusting).ends(2, "certificate not valid for name");
+    certify_at(&at("localhost"), &[]).ends(2, "invalid peer certificate");
 }
 
 #[test]
