@@ -1,7 +1,7 @@
 //! `cargo xtask prove`: the long forms of the proof, with what they need installed.
 
-use crate::run;
 use crate::suite::{Part, Suite};
+use crate::{python, run};
 use anyhow::Context;
 use clap::ValueEnum;
 
@@ -35,7 +35,10 @@ pub(crate) fn prove(args: &ProveArgs) -> anyhow::Result<()> {
     testbed::install(&testbed::missing_packages())?;
     let part = match args.what {
         Attacked::Gate => Part::Attack,
-        Attacked::Specimens => Part::Specimens,
+        Attacked::Specimens => {
+            python::build()?; // Celery's specimens import it.
+            Part::Specimens
+        }
     };
     let programs = Suite::new(false).programs(part)?;
     let mut command = programs

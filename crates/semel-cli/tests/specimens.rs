@@ -10,8 +10,9 @@
     reason = "a test may stop at the first surprise, and tells how long each specimen took"
 )]
 
+use semel_prove::Attack;
 use serde_json::Value;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::sync::Mutex;
@@ -25,14 +26,20 @@ const QUICK: &[&str] = &[
     "address",
     "celery-hash-key",
     "counter",
+    "half-answer",
     "hash-key",
+    "hung-up",
     "inner-retry",
+    "insert-unless",
     "last-one",
+    "lease-row",
     "memory-set",
     "message-key",
+    "poison",
     "redis-lock",
     "seen-marker",
     "short-memory",
+    "sqlite-marker",
     "webhook",
 ];
 
@@ -45,8 +52,24 @@ const QUICK_MEDIAN_SECONDS: f64 = 15.0;
 #[derive(Clone, Debug)]
 struct Specimen {
     path: PathBuf,
-    /// `held`, or `broken ATTACK HOW PATTERN`.
-    expected: Vec<String>,
+    expected: Vec<Expectation>,
+}
+
+/// What a line `# expect: …` says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Expectation {
+    /// `held`
+    Held,
+    /// `held otherwise`: no attack convicts it but those that are named.
+    HeldOtherwise,
+    /// `broken ATTACK HOW PATTERN`
+    Broken {
+        attack: Attack,
+        how: String,
+        pattern: String,
+    },
+    /// `ATTACK needs N`: the smallest timeline has so many attempts.
+    Needs { attack: Attack, attempts: usize },
 }
 
 // === impl Specimen ===
@@ -56,7 +79,7 @@ impl Specimen {
     fn read(path: PathBuf) -> Option<Self> {
         let text = std::fs::read_to_string(&path).unwrap();
         let lines = text.lines().filter_map(|it| it.strip_prefix("# expect: "));
-        let expected: Vec<String> = lines.map(str::to_owned).collect();
+        let expected: Vec<Expectation> = lines.map(Expectation::read).collect();
         (!expected.is_empty()).then_some(Self { path, expected })
     }
 
@@ -67,16 +90,17 @@ impl Specimen {
     }
 
     fn is_right(&self) -> bool {
-        self.expected == ["held"]
+        self.expected == [Expectation::Held]
     }
 
     /// The attacks that convict it.
-    fn attacks(&self) -> impl Iterator<Item = &str> {
-        let broken = self
-            .expected
-            .iter()
-            .filter_map(|it| it.strip_prefix("broken "));
-        broken.filter_map(|it| it.split(' ').next())
+    fn attacks(&self) -> impl Iterator<Item = Attack> {
+        self.expected.iter().filter_map(Expectation::convicts)
+    }
+
+    /// Whether one attack convicts it, and no other does.
+    fn needs_one(&self) -> bool {
+        self.expected.contains(&Expectation::HeldOtherwise) && self.attacks().count() == 1
     }
 
     fn name(&self) -> String {
@@ -86,8 +110,7 @@ impl Specimen {
     }
 
     /// What is wrong with the verdict, if anything is.
-    fn complaint(&self, environment: &SpecimenEnvironment) -> Option<String> {
-        let output = environment.prove(&self.path, is_long());
+    fn complaint(&self, output: &Output) -> Option<String> {
         let said = String::from_utf8_lossy(&output.stdout);
         let Ok(report) = serde_json::from_str::<Value>(&said) else {
             return Some(format!("no report: {output:?}"));
@@ -97,33 +120,67 @@ impl Specimen {
             self.name(),
             report["took_ms"].as_f64().unwrap() / 1e3
         );
+        let code = if self.is_right() { 0 } else { 1 };
         let missing: Vec<_> = self
             .expected
             .iter()
-            .filter(|it| !came(it, &report, output.status.code()))
+            .filter(|it| output.status.code() != Some(code) || !self.came(it, &report))
             .collect();
         (!missing.is_empty()).then(|| format!("expected {missing:?}, got {}", summary(&report)))
     }
+
+    /// Whether an expectation was met.
+    fn came(&self, expected: &Expectation, report: &Value) -> bool {
+        let attacks = report["attacks"].as_array().unwrap().iter();
+        let mut broken = attacks.filter(|it| it["verdict"] == "broken");
+        let is = |it: &Value, attack: Attack| it["attack"] == attack.name();
+        match expected {
+            Expectation::Held => broken.next().is_none(),
+            Expectation::HeldOtherwise => broken.all(|it| self.attacks().any(|one| is(it, one))),
+            Expectation::Broken {
+                attack,
+                how,
+                pattern,
+            } => broken.any(|it| {
+                is(it, *attack) && it["how"] == **how && it["pattern"]["name"] == **pattern
+            }),
+            Expectation::Needs { attack, attempts } => broken.any(|it| {
+                let timeline = it["timeline"].as_array().unwrap().iter();
+                let sent = timeline.filter(|event| event["event"] == "sent");
+                is(it, *attack) && sent.count() == *attempts
+            }),
+        }
+    }
 }
 
-/// Whether an expectation was met.
-fn came(expected: &str, report: &Value, code: Option<i32>) -> bool {
-    let words: Vec<&str> = expected.split(' ').collect();
-    match words.as_slice() {
-        ["held"] => code == Some(0),
-        ["broken", attack, how, pattern @ ..] => {
-            let attacks = report["attacks"].as_array().unwrap();
-            let pattern = pattern.join(" ");
-            let named = |it: &Value| pattern.is_empty() || it["pattern"]["name"] == *pattern;
-            code == Some(1)
-                && attacks.iter().any(|it| {
-                    it["attack"] == *attack
-                        && it["verdict"] == "broken"
-                        && it["how"] == *how
-                        && named(it)
-                })
+// === impl Expectation ===
+
+impl Expectation {
+    fn read(line: &str) -> Self {
+        let words: Vec<&str> = line.split(' ').collect();
+        match words.as_slice() {
+            ["held"] => Self::Held,
+            ["held", "otherwise"] => Self::HeldOtherwise,
+            ["broken", attack, how, pattern @ ..] if !pattern.is_empty() => Self::Broken {
+                attack: attack.parse().unwrap(),
+                how: (*how).to_owned(),
+                pattern: pattern.join(" "),
+            },
+            [attack, "needs", attempts] => Self::Needs {
+                attack: attack.parse().unwrap(),
+                attempts: attempts.parse().unwrap(),
+            },
+            _ => {
+                panic!("{line:?} is not an expectation: broken ATTACK HOW PATTERN names all three")
+            }
         }
-        _ => panic!("{expected:?} is not an expectation"),
+    }
+
+    fn convicts(&self) -> Option<Attack> {
+        match self {
+            Self::Broken { attack, .. } => Some(*attack),
+            Self::Held | Self::HeldOtherwise | Self::Needs { .. } => None,
+        }
     }
 }
 
@@ -175,12 +232,9 @@ impl SpecimenEnvironment {
         }
     }
 
-    fn prove(&self, scenario: &Path, in_full: bool) -> Output {
+    fn prove(&self, scenario: &Path, more: &[&str]) -> Output {
         let mut command = Command::new(env!("CARGO_BIN_EXE_semel"));
-        command.arg("prove").arg(scenario).arg("--json");
-        if in_full {
-            command.arg("--full");
-        }
+        command.arg("prove").arg(scenario).arg("--json").args(more);
         let database = testbed::fresh_database("specimen").unwrap();
         command
             .env_clear()
@@ -193,8 +247,11 @@ impl SpecimenEnvironment {
     }
 
     /// Judges all of them; nobody may be judged wrongly.
-    fn judge(&self, specimens: &[Specimen]) {
-        let judged = at_once(specimens, |it| Some((it.name(), it.complaint(self)?)));
+    fn judge(&self, specimens: &[Specimen], more: &[&str]) {
+        let judged = at_once(specimens, |it| {
+            let output = self.prove(&it.path, more);
+            Some((it.name(), it.complaint(&output)?))
+        });
         let complaints = judged.iter().map(|(name, why)| format!("{name}: {why}"));
         let complaints: Vec<String> = complaints.collect();
         assert!(complaints.is_empty(), "{}", complaints.join("\n"));
@@ -203,7 +260,7 @@ impl SpecimenEnvironment {
     /// Whether the quick profile convicts it, and in how many seconds.
     fn convicts_quickly(&self, specimen: &Specimen) -> (bool, f64) {
         let began = Instant::now();
-        let output = self.prove(&specimen.path, false);
+        let output = self.prove(&specimen.path, &[]);
         (
             output.status.code() == Some(1),
             began.elapsed().as_secs_f64(),
@@ -265,32 +322,107 @@ fn renamed(name: &str, words: &[(&str, &str)], to: &Path) {
     }
 }
 
+/// All specimens of the repository.
+fn all() -> Vec<Specimen> {
+    specimens(&root().join("examples"))
+}
+
 /// All of them in a long run, otherwise a pair for each attack.
 fn chosen() -> Vec<Specimen> {
-    let mut all = specimens(&root().join("examples"));
-    all.retain(|it| is_long() || QUICK.contains(&it.mistake()));
-    all
+    let mut chosen = all();
+    chosen.retain(|it| is_long() || QUICK.contains(&it.mistake()));
+    chosen
+}
+
+/// How thorough the run is that was asked for.
+fn profile() -> &'static [&'static str] {
+    if is_long() { &["--full"] } else { &[] }
+}
+
+fn documentation() -> String {
+    std::fs::read_to_string(root().join("docs/prove.md")).unwrap()
+}
+
+/// The mistakes that each attack convicts; in bold those that no other does.
+fn convicted() -> BTreeMap<&'static str, BTreeSet<String>> {
+    let mut convicted: BTreeMap<_, BTreeSet<String>> = BTreeMap::new();
+    for specimen in all() {
+        for attack in specimen.attacks() {
+            let mistake = specimen.mistake();
+            let shown = if specimen.needs_one() {
+                format!("**{mistake}**")
+            } else {
+                mistake.to_owned()
+            };
+            convicted.entry(attack.name()).or_default().insert(shown);
+        }
+    }
+    convicted
 }
 
 #[test]
-fn every_attack_that_convicts_a_specimen_is_tried_quickly() {
-    let all = specimens(&root().join("examples"));
+fn every_mistake_has_a_right_form() {
+    let all = all();
     let mistakes: BTreeSet<&str> = all.iter().map(Specimen::mistake).collect();
-    assert!(mistakes.len() >= 30, "{mistakes:?}");
+    assert!(mistakes.len() >= 38, "{mistakes:?}");
     for mistake in mistakes {
         let mut forms = all.iter().filter(|it| it.mistake() == mistake);
         let right = forms.clone().any(Specimen::is_right);
         assert!(right && !forms.all(Specimen::is_right), "{mistake}");
     }
+}
+
+#[test]
+fn every_attack_convicts_a_specimen_and_is_tried_quickly() {
+    let all = all();
     let quick = all.iter().filter(|it| QUICK.contains(&it.mistake()));
-    let quick: BTreeSet<&str> = quick.flat_map(Specimen::attacks).collect();
-    let named: BTreeSet<&str> = all.iter().flat_map(Specimen::attacks).collect();
-    assert_eq!(quick, named);
+    let quick: BTreeSet<&str> = quick
+        .flat_map(Specimen::attacks)
+        .map(Attack::name)
+        .collect();
+    assert_eq!(quick, BTreeSet::from(Attack::ALL.map(Attack::name)));
+}
+
+#[test]
+fn documentation_says_which_attack_convicts_what() {
+    let documentation = documentation();
+    for (attack, mistakes) in convicted() {
+        let mistakes = Vec::from_iter(mistakes).join(", ");
+        let row = format!("| `{attack}` | {mistakes} |");
+        assert!(documentation.lines().any(|line| line == row), "{row}");
+    }
+}
+
+#[test]
+fn documentation_knows_every_expected_pattern() {
+    let documentation = documentation();
+    for Specimen { path, expected } in all() {
+        for one in expected {
+            if let Expectation::Broken { pattern, .. } = one {
+                let known = documentation.contains(&format!("\n| {pattern} |"));
+                assert!(known, "{}: {pattern}", path.display());
+            }
+        }
+    }
+}
+
+#[test]
+#[should_panic(expected = "is not an expectation")]
+fn expectation_names_the_pattern() {
+    Expectation::read("broken repeat effect-twice");
 }
 
 #[test]
 fn wrong_forms_are_convicted_and_right_forms_acquitted() {
-    SpecimenEnvironment::new().judge(&chosen());
+    SpecimenEnvironment::new().judge(&chosen(), profile());
+}
+
+#[test]
+fn slow_dependency_is_tried_in_full() {
+    let mut slow = all();
+    slow.retain(|it| it.mistake() == "slow-bank");
+    let more = ["--full", "--only", "dependency-fails"];
+    SpecimenEnvironment::new().judge(&slow, &more);
 }
 
 #[test]
@@ -337,5 +469,5 @@ fn other_words_change_no_verdict() {
     renamed("seen-marker", &marker, elsewhere.path());
     let all = specimens(elsewhere.path());
     assert!(all.len() >= 6, "{all:#?}");
-    SpecimenEnvironment::new().judge(&all);
+    SpecimenEnvironment::new().judge(&all, profile());
 }

@@ -142,8 +142,10 @@ impl World<'_> {
     }
 
     pub(crate) fn resume(&mut self, at: usize) {
-        if self.process(at).resume() {
+        if self.process(at).paused {
+            // What it says when it goes on comes after this.
             self.note(at, What::Resumed);
+            self.process(at).resume();
         }
     }
 

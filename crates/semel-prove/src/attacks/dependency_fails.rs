@@ -12,6 +12,8 @@ use crate::world::recorder::Release;
 /// How many failures of other services, and of databases, are tried unless all are.
 const CALLS_QUICK: usize = 4;
 const STATEMENTS_QUICK: usize = 2;
+/// How many statements are answered too late: each is waited for until somebody has lost patience.
+const STATEMENTS_SLOW: usize = 4;
 
 const ERROR: &[u8] = b"HTTP/1.1 500 Internal Server Error\r\ncontent-type: text/plain\r\n\
     content-length: 6\r\nconnection: close\r\n\r\nfailed";
@@ -29,7 +31,7 @@ struct Failure {
 enum How {
     Error,
     HangsUp,
-    /// Its answer does not come before the sender has ended its attempt.
+    /// Its answer does not come before the attempt has ended: whoever waits for it loses patience first.
     Slow,
 }
 
@@ -70,6 +72,7 @@ fn failures(session: &Session<'_>) -> Vec<Failure> {
     let exchanges = session.baseline.exchanges.iter();
     let exchanges = exchanges.filter(|it| session.world.may_attack(it.process()));
     let is_call = |it: &Exchange| session.world.is_call(it);
+    let settled = |it: &Exchange| it.message.kind == MessageKind::Commit && !it.is_request();
     let (calls, statements): (Vec<_>, Vec<_>) = exchanges.partition(|it| is_call(it));
     match session.options.profile {
         Profile::Quick => {
@@ -82,23 +85,21 @@ fn failures(session: &Session<'_>) -> Vec<Failure> {
                 };
                 Failure::new(at, how)
             });
-            let settled =
-                |it: &&&Exchange| it.message.kind == MessageKind::Commit && !it.is_request();
-            let statements = statements.iter().filter(settled);
+            let statements = statements.iter().filter(|it| settled(it));
             let statements = statements.map(|at| Failure::new(at, How::HangsUp));
             let mut chosen = spread(calls.collect(), CALLS_QUICK);
             chosen.extend(spread(statements.collect(), STATEMENTS_QUICK));
             chosen
         }
         Profile::Full => {
-            let ways = |at: &Exchange| match (is_call(at), at.is_request()) {
-                (true, true) => vec![How::Error, How::HangsUp],
-                (true, false) => vec![How::Error, How::HangsUp, How::Slow],
-                (false, _) => vec![How::HangsUp],
-            };
-            let all = calls.into_iter().chain(statements);
-            all.flat_map(|at| ways(at).into_iter().map(|how| Failure::new(at, how)))
-                .collect()
+            let ways = [How::Error, How::HangsUp, How::Slow];
+            let calls = calls.into_iter();
+            let calls = calls.flat_map(|at| ways.map(|how| Failure::new(at, how)));
+            let slow = statements.iter().filter(|it| settled(it));
+            let slow = spread(slow.collect(), STATEMENTS_SLOW).into_iter();
+            let slow = slow.map(|at| Failure::new(at, How::Slow));
+            let cut = statements.iter().map(|at| Failure::new(at, How::HangsUp));
+            calls.chain(cut).chain(slow).collect()
         }
     }
 }
@@ -123,16 +124,16 @@ impl How {
     }
 
     fn said(self, held: &Exchange) -> String {
-        let before = held.is_request();
-        let done = if before {
+        let done = if held.is_request() {
             ""
         } else {
             ", though it has done its work"
         };
-        match self {
-            Self::Error => format!("answers 500{done}"),
-            Self::HangsUp => format!("hangs up{done}"),
-            Self::Slow => "has done its work, and its answer does not come in time".to_owned(),
-        }
+        let fails = match self {
+            Self::Error => "answers 500",
+            Self::HangsUp => "hangs up",
+            Self::Slow => "does not answer in time",
+        };
+        format!("{fails}{done}")
     }
 }

@@ -78,6 +78,11 @@ impl Session<'_> {
         Ok(passed.find_map(|it| it.broken_by(self.scenario, &counts)))
     }
 
+    /// This delivery comes once more in a trial of its own: what it does then is not to be blamed on an earlier one.
+    pub(super) fn settle(&mut self, delivery: &str) {
+        self.passed.retain(|it| !it.ids.contains_key(delivery));
+    }
+
     /// Lets the last trials come to their end before they are looked at once more.
     pub(crate) async fn linger(&self) {
         tokio::time::sleep(LATE.max(self.baseline.follows())).await;

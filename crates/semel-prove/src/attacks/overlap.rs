@@ -14,8 +14,9 @@ const _: () = assert!(
     "what the first still does is not to be missed"
 );
 
-/// How often to try by the clock alone.
-const BLIND_TRIALS: u32 = 6;
+/// How often to try by the clock alone, and after how many of them to begin anew.
+const BLIND_TRIALS: u32 = 12;
+const BLIND_MOMENTS: u32 = 6;
 
 /// What becomes of the first attempt when the second is sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -66,7 +67,7 @@ async fn one(session: &mut Session<'_>, at: Option<&Exchange>, then: First) -> R
 async fn early<'s, 'a>(
     session: &'s mut Session<'a>,
 ) -> Result<(StartedTrial<'s, 'a>, bool), Error> {
-    let moment = session.baseline.answered / (2 << session.round.tally.trials);
+    let moment = session.baseline.answered / (2 << (session.round.tally.trials % BLIND_MOMENTS));
     let trial = Trial::begin(session).await?;
     let first = trial.spawn(trial.target());
     exactly(moment).await;

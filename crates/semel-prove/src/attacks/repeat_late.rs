@@ -70,6 +70,7 @@ async fn again(
     ahead: Duration,
 ) -> Result<bool, Error> {
     let later = early.began.elapsed() + ahead;
+    session.settle(&early.delivery.id);
     let mut trial = Trial::begin_again(session, early.delivery).await?;
     trial.again(trial.target()).await?;
     let mut finding = trial.finish().await?;

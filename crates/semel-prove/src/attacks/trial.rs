@@ -224,7 +224,11 @@ impl<'s, 'a> Trial<'s, 'a> {
 /// Handlers may be done within a few milliseconds, which is as long as a timer's tick.
 pub(crate) async fn exactly(moment: Duration) {
     let began = Instant::now();
-    tokio::time::sleep(moment.saturating_sub(TICK * 2)).await;
+    let coarse = moment.saturating_sub(TICK * 2);
+    // Even a sleep of nothing may last a tick.
+    if !coarse.is_zero() {
+        tokio::time::sleep(coarse).await;
+    }
     while began.elapsed() < moment {
         tokio::task::yield_now().await;
     }

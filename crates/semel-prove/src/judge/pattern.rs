@@ -28,6 +28,8 @@ struct Clues {
     held: Vec<Attack>,
     /// What one undisturbed delivery says to its dependencies.
     baseline: Vec<String>,
+    /// What it writes after its sender was told of a success.
+    after_answer: Option<String>,
     /// How often each effect is to be seen.
     expected: BTreeMap<String, u64>,
     /// Whether a gate stands before the handler.
@@ -48,9 +50,13 @@ struct BrokenAttack<'a> {
 /// Names the mistake behind everything that broke: only now is it known which attacks held and which did not.
 pub(crate) fn name_all(attacks: &mut [AttackReport], baseline: &Baseline, scenario: &Scenario) {
     let requests = baseline.requests();
+    let mut after = baseline.requests().filter(|it| it.at > baseline.answered);
     let effects = scenario.effects.iter();
     let mut clues = Clues {
         baseline: requests.map(|it| it.message.text.clone()).collect(),
+        after_answer: after
+            .find(|it| it.writes())
+            .map(|it| it.message.text.clone()),
         expected: effects.map(|it| (it.name.clone(), it.expected)).collect(),
         gate: scenario.gate.is_some(),
         ..Clues::default()
@@ -104,6 +110,14 @@ impl Clues {
     fn asks_nobody(&self) -> bool {
         let writes = self.baseline.iter().any(|said| writes(said));
         writes && !checks_first(&self.baseline)
+    }
+
+    /// A process that was killed left something behind that refuses every later attempt.
+    fn stuck_after_a_kill(&self) -> bool {
+        let mut broken = self.broken.iter();
+        broken.any(|(attack, broken)| {
+            attack.definition().fault == Fault::Crash && broken.how == BreachKind::Stuck
+        })
     }
 
     /// Two deliveries at the same time are enough.

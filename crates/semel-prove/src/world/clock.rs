@@ -13,8 +13,8 @@ const LIBRARY_DIRS: &[&str] = &[
 /// For programs with several processes or threads.
 const LIBRARY: &str = "libfaketimeMT.so.1";
 
-/// How long a process may go by the old time: it looks into the file once a second.
-pub(crate) const SEEN_WITHIN: Duration = Duration::from_millis(1_500);
+/// How long a process may go by the old time: it looks into the file when two whole seconds have begun since it last did.
+pub(crate) const SEEN_WITHIN: Duration = Duration::from_millis(2_100);
 
 /// A clock that is right until it is put forward.
 #[derive(Clone, Debug)]

@@ -94,9 +94,9 @@ impl ManagedProcess {
         self.paused
     }
 
-    /// Whether it was paused.
-    pub(super) fn resume(&mut self) -> bool {
-        std::mem::take(&mut self.paused) && self.signal(Signal::CONT)
+    pub(super) fn resume(&mut self) {
+        self.paused = false;
+        self.signal(Signal::CONT);
     }
 
     fn signal(&self, signal: Signal) -> bool {

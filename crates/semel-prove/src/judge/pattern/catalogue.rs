@@ -128,7 +128,7 @@ pub(super) const CATALOGUE: &[KnownMistake] = &[
     },
     KnownMistake {
         name: "key forgotten too soon",
-        is: "The handler remembers a delivery, but not for as long as it may come again, or only until the next one comes.",
+        is: "The handler remembers a delivery, but not for as long as it may come again: for a while, until the next one comes, or until an answer does not arrive.",
         instead: "Keep keys for longer than the sender may redeliver, each on its own: a queue's retention, not a lock's timeout.",
         evidence: |it| it.forgotten(),
     },
@@ -145,15 +145,21 @@ pub(super) const CATALOGUE: &[KnownMistake] = &[
         evidence: |it| it.lock_lapsed(),
     },
     KnownMistake {
+        name: "claim dropped with the connection",
+        is: "The claim is given up when the sender hangs up, but the work goes on; the next delivery starts it once more beside it.",
+        instead: "Keep the claim until the work has ended, whoever still waits for its answer; or stop the work before giving it up.",
+        evidence: |it| it.given_up_with_the_sender(),
+    },
+    KnownMistake {
         name: "check-then-act",
         is: "The handler looks whether the work was done and then does it; two deliveries can both look before either has done it.",
         instead: "Let one atomic write decide: insert the key under a unique constraint, in the same transaction as the effect.",
         evidence: |it| it.looked_first(),
     },
     KnownMistake {
-        name: "no lease",
-        is: "A worker that stood still goes on as if the delivery were still its own, although another one has done it.",
-        instead: "Make the last write conditional on still being the owner.",
+        name: "lease without a fence",
+        is: "A worker that stood still for longer than its lease goes on as if the delivery were still its own, although another one has taken it over.",
+        instead: "Make the last write conditional on still being the owner: on a number that rises with each takeover, in the same transaction.",
         evidence: |it| it.goes_on(),
     },
     KnownMistake {

@@ -49,6 +49,24 @@ impl<'a> BrokenAttack<'a> {
         self.timeline.iter().position(|it| it.what == What::Killed)
     }
 
+    /// When a dependency failed.
+    fn failed(&self) -> Option<usize> {
+        let fails = |it: &Event| matches!(it.what, What::Fails { .. });
+        self.timeline.iter().position(fails)
+    }
+
+    /// Whether only the last answer was missing when a dependency failed: what was asked for is carried out, perhaps after
+    /// the next attempt has looked.
+    fn was_finishing(&self) -> bool {
+        let before = self.timeline.iter().take(self.failed().unwrap_or(0));
+        let answered = |it: &Event| matches!(it.what, What::Wire { outward: false, .. });
+        let last = self.clues.baseline.last().map(|says| shape(says));
+        let said = before.clone().filter_map(Request::of).next_back();
+        let said = said.map(|it| shape(it.says));
+        let wire = |it: &&Event| matches!(it.what, What::Wire { .. });
+        said.is_some() && said == last && before.rev().find(wire).is_some_and(answered)
+    }
+
     /// Whether an attempt that had come until then was answered as a failure.
     fn heard_refusal(&self, until: usize) -> bool {
         let sent: Vec<u32> = self
@@ -111,13 +129,12 @@ impl<'a> BrokenAttack<'a> {
             .collect()
     }
 
-    /// What was asked of dependencies before the process was started again, and after.
-    fn around_restart(&self) -> (Vec<Request<'a>>, Vec<Request<'a>>) {
+    /// What was asked of dependencies before the process was started again, or one of them failed, and after.
+    fn around_disturbance(&self) -> (Vec<Request<'a>>, Vec<Request<'a>>) {
         let started = |event: &Event| event.what == What::Started;
         let restart = self.timeline.iter().position(started);
-        let (before, after) = self
-            .timeline
-            .split_at(restart.unwrap_or(self.timeline.len()));
+        let disturbed = restart.or(self.failed()).unwrap_or(self.timeline.len());
+        let (before, after) = self.timeline.split_at(disturbed);
         let requests = |events: &'a [Event]| events.iter().filter_map(Request::of).collect();
         (requests(before), requests(after))
     }

@@ -106,6 +106,7 @@ fn keys_that_last_or_cover_too_little_are_told_apart() {
     for (fault, how, mistake) in [
         (Fault::Late, EffectTwice, "key forgotten too soon"),
         (Fault::Others, EffectTwice, "key forgotten too soon"),
+        (Fault::LostAnswer, EffectTwice, "key forgotten too soon"),
         (
             Fault::Republished,
             EffectTwice,

@@ -32,6 +32,13 @@ pub(super) struct Change<'a> {
     pub(super) then: &'a str,
 }
 
+/// What was asked at one attempt.
+#[derive(Debug)]
+struct Turn<'a> {
+    delivery: Option<&'a str>,
+    requests: Vec<Request<'a>>,
+}
+
 // === impl Request ===
 
 impl<'a> Request<'a> {
@@ -82,16 +89,6 @@ impl<'a> Request<'a> {
 // === impl BrokenAttack ===
 
 impl<'a> BrokenAttack<'a> {
-    /// What was asked at each attempt; nothing where attempts overlap, since nobody knows which of them asked. Where every
-    /// repeat takes effect, the plainest one shows it best.
-    fn turns(&self) -> Vec<Vec<Request<'a>>> {
-        let repeat = self.clues.broken(Attack::Repeat);
-        let repeat = repeat.filter(|_| self.every_repeat());
-        let timelines = [Some(self.timeline), repeat.map(|it| &*it.timeline)];
-        let mut turns = timelines.into_iter().flatten().map(turns);
-        turns.find(|turns| turns.len() > 1).unwrap_or_default()
-    }
-
     /// A write that has another id at each attempt.
     pub(super) fn changed_id(&self) -> Option<Change<'a>> {
         self.changed(
@@ -113,47 +110,66 @@ impl<'a> BrokenAttack<'a> {
         self.changed(|request| looks(request.says), names)
     }
 
-    /// The same request, counted among its like, at two attempts in a row.
+    /// The same request, counted among its like, at an attempt and at the next one of the same delivery. Where every
+    /// repeat takes effect, the plainest one shows it, too.
     fn changed(
         &self,
         which: impl Fn(&Request<'a>) -> bool,
         matters: impl Fn(&str) -> bool,
     ) -> Option<Change<'a>> {
-        let turns = self.turns();
-        let pairs = turns.iter().zip(turns.iter().skip(1));
-        pairs.into_iter().find_map(|(first, then)| {
-            let mut asked = first.iter().enumerate().filter(|(_, it)| which(it));
-            asked.find_map(|(at, one)| {
-                let alike = |other: &&Request<'a>| shape(other.says) == shape(one.says);
-                let before = first.iter().take(at).filter(alike).count();
-                let other = then.iter().filter(alike).nth(before)?;
-                one.change(*other, &matters)
-            })
-        })
+        let repeat = self.clues.broken(Attack::Repeat);
+        let repeat = repeat.filter(|_| self.every_repeat());
+        let timelines = [Some(self.timeline), repeat.map(|it| &*it.timeline)];
+        let mut timelines = timelines.into_iter().flatten();
+        timelines.find_map(|timeline| changed(timeline, &which, &matters))
     }
 }
 
-/// The requests of each attempt, if one came after the other. What is said after a dependency has failed is another
+/// The same in one timeline.
+fn changed<'a>(
+    timeline: &'a [Event],
+    which: impl Fn(&Request<'a>) -> bool,
+    matters: impl Fn(&str) -> bool,
+) -> Option<Change<'a>> {
+    let turns = turns(timeline);
+    turns.iter().enumerate().find_map(|(number, first)| {
+        let mut later = turns.iter().skip(number + 1);
+        let then = &later.find(|it| it.delivery == first.delivery)?.requests;
+        let asked = first.requests.iter().enumerate();
+        asked.filter(|(_, it)| which(it)).find_map(|(at, one)| {
+            let alike = |other: &&Request<'a>| shape(other.says) == shape(one.says);
+            let before = first.requests.iter().take(at).filter(alike).count();
+            let other = then.iter().filter(alike).nth(before)?;
+            one.change(*other, &matters)
+        })
+    })
+}
+
+/// The requests of each attempt, if one came after the other: otherwise nobody knows which of them asked. What is said after a dependency has failed is another
 /// attempt, whoever makes it.
-fn turns(timeline: &[Event]) -> Vec<Vec<Request<'_>>> {
-    let (mut turns, mut open) = (Vec::<Vec<Request<'_>>>::new(), 0_usize);
+fn turns(timeline: &[Event]) -> Vec<Turn<'_>> {
+    let (mut turns, mut open) = (Vec::<Turn<'_>>::new(), 0_usize);
     for event in timeline {
         let sent = matches!(event.what, What::Sent { .. });
         open += usize::from(sent);
         if event.attempt_end().is_some() {
             open = open.saturating_sub(1);
         }
-        let again = sent || matches!(event.what, What::Fails { .. });
-        if again && turns.last().is_none_or(|turn| !turn.is_empty()) {
-            turns.push(Vec::new());
-        }
         if open > 1 {
             return Vec::new();
         }
+        let last = turns.last().and_then(|turn| turn.delivery);
+        if sent || matches!(event.what, What::Fails { .. }) {
+            turns.push(Turn {
+                delivery: event.delivery().or(last),
+                requests: Vec::new(),
+            });
+        }
         if let (Some(turn), Some(request)) = (turns.last_mut(), Request::of(event)) {
-            turn.push(request);
+            turn.requests.push(request);
         }
     }
+    turns.retain(|turn| !turn.requests.is_empty());
     turns
 }
 

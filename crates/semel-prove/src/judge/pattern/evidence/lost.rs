@@ -37,11 +37,22 @@ impl BrokenAttack<'_> {
 
     pub(in crate::judge::pattern) fn claim_stays(&self) -> Option<String> {
         let (refused, within) = self.refused_at_last();
-        (self.how == Stuck && self.crashed() && refused > 0)
-            .then(|| format!("after the kill {refused} attempts were refused {within}; set lease_ms if claims live longer"))
+        // A failed attempt may be remembered as such; one that was killed has only its claim to leave behind.
+        let fits = self.crashed() || self.disturbed() && self.clues.stuck_after_a_kill();
+        let after = if self.crashed() { "kill" } else { "failure" };
+        (self.how == Stuck && fits && refused > 0)
+            .then(|| format!("after the {after} {refused} attempts were refused {within}; set lease_ms if claims live longer"))
     }
 
     pub(in crate::judge::pattern) fn acknowledged_early(&self) -> Option<String> {
+        if let Some(rest) = &self.clues.after_answer
+            && self.how == EffectLost
+            && self.swallowed()
+        {
+            return Some(format!(
+                "the sender hears of a success before `{rest}` is said"
+            ));
+        }
         let killed = self.killed()?;
         let before = self.timeline.iter().take(killed);
         let sent: Vec<u32> = before.filter_map(sent_attempt).collect();
@@ -57,7 +68,7 @@ impl BrokenAttack<'_> {
         if self.how != EffectLost {
             return None;
         }
-        if self.fault == Fault::DependencyFails && !self.heard_refusal(self.timeline.len()) {
+        if self.swallowed() {
             return Some("a dependency failed, and yet the sender heard of a success".to_owned());
         }
         let failed = self.timeline.iter().find(|it| failed_on_the_wire(it));
@@ -72,7 +83,29 @@ impl BrokenAttack<'_> {
         // An attempt that came after the kill may only have met the claim of the one that was killed.
         let until = self.killed().unwrap_or(self.timeline.len());
         let failed = self.heard_refusal(until) || self.fault == Fault::DependencyFails;
-        failed.then(|| "an attempt failed and its sender was told so; a later one was answered as a success and did nothing".to_owned())
+        (failed && !self.noted_before_failing()).then(|| "an attempt failed and its sender was told so; a later one was answered as a success and did nothing".to_owned())
+    }
+
+    /// Whether the attempt in which a dependency failed was answered as a success.
+    fn swallowed(&self) -> bool {
+        let Some(failed) = self.failed() else {
+            return false;
+        };
+        let before = self.timeline.iter().take(failed);
+        let sent: Vec<u32> = before.filter_map(sent_attempt).collect();
+        let mut successes = self.timeline.iter().filter(|it| it.is_known_success());
+        successes.any(|it| it.attempt_end().is_some_and(|(_, n, _)| sent.contains(&n)))
+    }
+
+    /// Whether the attempt in which a dependency failed wrote before that, and nothing more afterwards.
+    fn noted_before_failing(&self) -> bool {
+        let Some(failed) = self.failed() else {
+            return false;
+        };
+        let (before, after) = self.timeline.split_at(failed);
+        let wrote = |event: &Event| Request::of(event).is_some_and(|it| writes(it.says));
+        let mut rest = after.iter().take_while(|it| sent_attempt(it).is_none());
+        before.iter().any(wrote) && !rest.any(wrote)
     }
 
     pub(in crate::judge::pattern) fn failure_stays(&self) -> Option<String> {
@@ -82,35 +115,62 @@ impl BrokenAttack<'_> {
     }
 
     pub(in crate::judge::pattern) fn wrong_step(&self) -> Option<String> {
-        let (before, after) = self.around_restart();
+        if self.how != EffectLost || !self.disturbed() {
+            return None;
+        }
+        let (before, after) = self.around_disturbance();
         let baseline: Vec<String> = self.clues.baseline.iter().map(|it| shape(it)).collect();
-        let said =
-            |requests: &[Request<'_>], it: &str| requests.iter().any(|one| shape(one.says) == it);
         let mut later = after.iter().filter(|it| writes(it.says));
         let next = later.find(|it| {
             let shape = shape(it.says);
             // A line about a duplicate is not a step of the work.
             !said(&before, &shape) && baseline.contains(&shape)
-        })?;
-        (self.how == EffectLost && self.crashed())
-            .then(|| format!("after the restart it went on with `{}`", next.says))
+        });
+        match next {
+            Some(next) => {
+                let after = if self.crashed() { "restart" } else { "failure" };
+                Some(format!("after the {after} it went on with `{}`", next.says))
+            }
+            None => self.noted_without_doing(&before, &after),
+        }
+    }
+
+    /// It notes each step before it is done, and ended behind the note of the last one: no other is left to go on with.
+    fn noted_without_doing(&self, before: &[Request<'_>], after: &[Request<'_>]) -> Option<String> {
+        let written = || before.iter().filter(|it| writes(it.says));
+        let note = written().next_back()?.says;
+        let is_note = |says: &str| shape(says) == shape(note);
+        let steps = written().skip_while(|it| !is_note(it.says));
+        let steps = steps.filter(|it| !is_note(it.says)).count();
+        let notes = written().filter(|it| is_note(it.says)).count();
+        let baseline = self.clues.baseline.iter().enumerate();
+        let mut noted = baseline.filter(|(_, says)| is_note(says));
+        let (at, _) = noted.nth(notes.checked_sub(1)?)?;
+        let mut next = self.clues.baseline.iter().skip(at);
+        let step = next.find(|says| writes(says) && !is_note(says))?;
+        let done = said(before, &shape(step)) || said(after, &shape(step));
+        (notes > 1 && steps > 0 && !done)
+            .then(|| format!("`{note}` was said {notes} times, each time before the step it stands for; `{step}` was never said"))
     }
 
     pub(in crate::judge::pattern) fn marked_before(&self) -> Option<String> {
-        let killed = self.killed()?;
-        let lost = self.how == EffectLost && self.crashed();
-        let later = self.timeline.get(killed..)?;
+        let (disturbed, how) = match self.killed() {
+            Some(killed) => (killed, "it was killed"),
+            None => (self.failed()?, "a dependency failed"),
+        };
+        let lost = self.how == EffectLost && self.disturbed();
+        let later = self.timeline.get(disturbed..)?;
         if !lost
             || !later.iter().any(Event::is_known_success)
             || later.iter().any(failed_on_the_wire)
         {
             return None;
         }
-        let (before, _) = self.around_restart();
+        let (before, _) = self.around_disturbance();
         let marker = before.iter().find(|it| writes(it.says));
         let marker = marker.map_or(String::new(), |it| format!(" after `{}`", it.says));
         Some(format!(
-            "it was killed{marker}, and the next attempt was answered as a success without doing the work"
+            "{how}{marker}, and the next attempt was answered as a success without doing the work"
         ))
     }
 
@@ -127,4 +187,9 @@ impl BrokenAttack<'_> {
     pub(in crate::judge::pattern) fn old_won(&self) -> Option<String> {
         self.itself(OldWins)
     }
+}
+
+/// Whether one of these has this shape.
+fn said(requests: &[Request<'_>], like: &str) -> bool {
+    requests.iter().any(|it| shape(it.says) == like)
 }

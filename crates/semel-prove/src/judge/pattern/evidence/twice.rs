@@ -82,8 +82,10 @@ impl BrokenAttack<'_> {
                 "{known}; at another process of the same handler it took effect again"
             ));
         }
-        let killed = self.timeline.iter().take(self.killed()?);
-        let forgot = self.crashed() && killed.into_iter().any(Event::is_known_success);
+        let killed = self.clues.broken(Attack::KillAfterAnswer);
+        let timelines = [Some(self.timeline), killed.map(|it| &*it.timeline)].into_iter();
+        let fits = self.crashed() || self.fault == Fault::Late;
+        let forgot = fits && timelines.flatten().any(forgot_when_killed);
         forgot.then(|| {
             format!("{known}; after its process was killed and started again it took effect again")
         })
@@ -118,6 +120,8 @@ impl BrokenAttack<'_> {
             format!("{:.1} s later", last.as_secs_f64())
         } else if matches!(self.fault, Fault::Others | Fault::Reorder) {
             "after another delivery".to_owned()
+        } else if self.fault == Fault::LostAnswer {
+            "after an answer that did not arrive".to_owned()
         } else {
             return None;
         };
@@ -147,18 +151,20 @@ impl BrokenAttack<'_> {
     }
 
     pub(in crate::judge::pattern) fn lock_lapsed(&self) -> Option<String> {
-        let lock = self.lock()?;
-        let takes = |it: &&Event| Request::of(it).is_some_and(|it| shape(it.says) == shape(lock));
-        let times = self.timeline.iter().filter(takes).count();
+        let lock = shape(self.lock()?);
+        let requests = self.timeline.iter().filter_map(Request::of);
+        let takes = requests.map(|it| it.says).filter(|it| shape(it) == lock);
+        let takes: Vec<&str> = takes.collect();
+        let (first, times) = (takes.first()?, takes.len());
         let fits = self.how == EffectTwice && (self.raced() || self.fault == Fault::Pause);
         (fits && times > 1).then(|| {
-            format!("`{lock}` was said {times} times, and more than one went on to do the work")
+            format!("`{first}` was said {times} times, and more than one went on to do the work")
         })
     }
 
     pub(in crate::judge::pattern) fn looked_first(&self) -> Option<String> {
-        let paused = self.fault == Fault::Pause && self.clues.races();
-        if self.how != EffectTwice || !(self.raced() || paused) {
+        let beside = self.fault == Fault::Pause || self.was_finishing();
+        if self.how != EffectTwice || !(self.raced() || beside && self.clues.races()) {
             return None;
         }
         let requests = || self.timeline.iter().filter_map(Request::of);
@@ -175,9 +181,17 @@ impl BrokenAttack<'_> {
                 "`{look}` was asked more than once before anything was written"
             ));
         }
-        let known = self.clues.knows_repeats();
-        known.then(|| {
+        let raced = self.clues.races() || self.fault == Fault::SecondProcess;
+        (self.clues.knows_repeats() && raced).then(|| {
             "one after the other, repeats are recognised; at the same time they are not".to_owned()
+        })
+    }
+
+    pub(in crate::judge::pattern) fn given_up_with_the_sender(&self) -> Option<String> {
+        let held = |attack| self.clues.held.contains(&attack);
+        let beside = held(Attack::AtOnce) && held(Attack::WhileRunning);
+        (self.how == EffectTwice && self.fault == Fault::Race && beside).then(|| {
+            "a delivery beside one whose sender waits is recognised; beside one whose sender has hung up it took effect again".to_owned()
         })
     }
 
@@ -213,7 +227,8 @@ impl BrokenAttack<'_> {
         let look = self.clues.baseline.iter().find(|said| looks(said))?;
         let checks = checks_first(&self.clues.baseline);
         let again = self.repeated().into_iter().find(|it| writes(it.says))?;
-        (self.how == EffectTwice && self.disturbed() && checks).then(|| {
+        let unmarked = self.disturbed() && !self.was_finishing();
+        (self.how == EffectTwice && unmarked && checks).then(|| {
             let disturbed = if self.crashed() {
                 "the kill"
             } else {
@@ -225,4 +240,11 @@ impl BrokenAttack<'_> {
             )
         })
     }
+}
+
+/// Whether what was answered as a success came again after its process had been killed, and took effect again.
+fn forgot_when_killed(timeline: &[Event]) -> bool {
+    let killed = timeline.iter().position(|it| it.what == What::Killed);
+    let before = timeline.iter().take(killed.unwrap_or_default());
+    before.into_iter().any(Event::is_known_success)
 }

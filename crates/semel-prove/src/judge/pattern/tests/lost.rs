@@ -36,6 +36,27 @@ fn crashes_show_on_which_side_the_marker_is() {
 }
 
 #[test]
+fn step_that_was_noted_and_not_done_is_left_out() {
+    let (note, charge, mail) = ("UPDATE t SET step = $1", "POST /charge", "POST /mail");
+    let of = |before: &[&str], after: &[&str]| {
+        let clues = one(CrashSweep, EffectLost, crash(before, after));
+        named(&baseline(clues, &[note, charge, note, mail]), CrashSweep)
+    };
+    let wrong_step = "resumes at the wrong step";
+    assert_eq!(of(&[note], &[note, mail]), wrong_step);
+    // Behind the note of the last step there is none to go on with.
+    assert_eq!(
+        of(&[note, charge, note], &["SELECT step FROM t"]),
+        wrong_step
+    );
+    // One mark for everything is not a note of a step.
+    assert_eq!(
+        of(&[note], &["SELECT step FROM t"]),
+        "seen-marker before the work"
+    );
+}
+
+#[test]
 fn answer_before_the_crash_is_an_early_one() {
     let timeline = vec![
         sent("a1", 1),
@@ -114,6 +135,73 @@ fn failure_is_remembered_where_a_later_attempt_does_nothing() {
         named_by(&clues, Fault::Crash, EffectLost, &lock),
         "seen-marker before the work"
     );
+}
+
+/// A first attempt in which a dependency fails, answered with this status, and a second one.
+fn failure(before: &[&str], after: &[&str], status: u16) -> Vec<Event> {
+    let asked = |texts: &[&str]| {
+        texts
+            .iter()
+            .map(|text| says(true, text))
+            .collect::<Vec<_>>()
+    };
+    let fails = event(What::Fails {
+        how: "hangs up".to_owned(),
+    });
+    let mut timeline = vec![sent("a1", 1)];
+    timeline.extend(asked(before));
+    timeline.push(fails);
+    timeline.extend(asked(after));
+    timeline.push(answered("a1", 1, status));
+    timeline.extend([sent("a1", 2), answered("a1", 2, 200)]);
+    timeline
+}
+
+#[test]
+fn mark_before_the_failure_is_told_from_one_after_it() {
+    let mark = "SET seen:a1 1";
+    let of = |before: &[&str], after: &[&str], status| {
+        let timeline = failure(before, after, status);
+        named_by(
+            &Clues::default(),
+            Fault::DependencyFails,
+            EffectLost,
+            &timeline,
+        )
+    };
+    let kept = "failure remembered as success";
+    assert_eq!(
+        of(&[mark, "POST /mail"], &[], 503),
+        "seen-marker before the work"
+    );
+    assert_eq!(of(&["POST /mail"], &[mark], 503), kept);
+    assert_eq!(of(&[mark, "POST /mail"], &[], 200), kept);
+}
+
+#[test]
+fn failure_after_the_answer_shows_an_early_one() {
+    let timeline = failure(&["POST /mail"], &[], 200);
+    let early = Clues {
+        after_answer: Some("POST /mail".to_owned()),
+        ..Clues::default()
+    };
+    let named = |clues: &Clues| named_by(clues, Fault::DependencyFails, EffectLost, &timeline);
+    assert_eq!(named(&early), "acknowledged early");
+    assert_eq!(named(&Clues::default()), "failure remembered as success");
+}
+
+#[test]
+fn claim_that_a_kill_leaves_behind_is_left_behind_by_a_failure_too() {
+    let refused = [
+        sent("a1", 1),
+        answered("a1", 1, 503),
+        sent("a1", 2),
+        answered("a1", 2, 503),
+    ];
+    let named = |clues: &Clues| named_by(clues, Fault::DependencyFails, Stuck, &refused);
+    assert_eq!(named(&Clues::default()), "failure never retried");
+    let killed = one(CrashSweep, Stuck, Vec::new());
+    assert_eq!(named(&killed), "claim never taken over");
 }
 
 #[test]

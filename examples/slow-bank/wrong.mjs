@@ -1,0 +1,36 @@
+// Charges an order at the bank. WRONG: a bank that is slow is thought to have charged it.
+//
+// A request that got no answer in time may have been lost on its way.
+import { createServer } from 'node:http';
+
+const PATIENCE_MS = 1000;
+
+async function charge(order, cents) {
+  try {
+    const answer = await fetch(`${process.env.BANK_URL}/charges`, {
+      method: 'POST',
+      headers: { 'Idempotency-Key': order },
+      body: JSON.stringify({ order, cents }),
+      signal: AbortSignal.timeout(PATIENCE_MS),
+    });
+    if (!answer.ok) throw new Error(`the bank answers ${answer.status}`);
+  } catch (error) {
+    if (error.name !== 'TimeoutError') throw error;
+    console.error(`the bank is slow with ${order}`); // it has the request, after all
+  }
+}
+
+createServer((request, response) => {
+  let body = '';
+  request.on('data', (part) => (body += part));
+  request.on('end', async () => {
+    try {
+      const { order, cents } = JSON.parse(body);
+      await charge(order, cents);
+      response.writeHead(204).end();
+    } catch (error) {
+      console.error(error.message); // the queue delivers it again
+      response.writeHead(503).end();
+    }
+  });
+}).listen(process.env.PORT, '127.0.0.1');
