@@ -1,16 +1,21 @@
 //! What statements, commands and requests mean, as far as their words tell.
 
-/// What changes something, apart from ending a transaction, begins with one of these.
-const WRITES: [&str; 10] = [
-    "INSERT", "UPDATE", "DELETE", "POST /", "PUT /", "SET ", "HSET ", "INCR", "LPUSH ", "RPUSH ",
+/// What changes something, apart from ending a transaction or giving back a lock, begins with one of these.
+const WRITES: [&str; 22] = [
+    "INSERT", "UPDATE", "DELETE", "MERGE", "POST /", "PUT /", "PATCH /", "SET ", "SETNX ",
+    "SETEX ", "GETSET ", "APPEND ", "HSET ", "HSETNX ", "HINCRBY ", "INCR", "DECR", "LPUSH ",
+    "RPUSH ", "SADD ", "ZADD ", "XADD ",
 ];
+/// Of these the answer says whether it was there before.
+const DECIDES: [&str; 3] = ["SETNX ", "HSETNX ", "SADD "];
 /// Redis's own counters begin with one of these.
 const COUNTERS: [&str; 4] = ["INCR", "DECR", "HINCRBY", "ZINCRBY"];
 /// What looks for something begins with one of these.
 const LOOKS: &str = "SELECT WITH GET HGET EXISTS HEXISTS SISMEMBER ZSCORE HEAD EVAL FCALL";
 
 pub(super) fn writes(said: &str) -> bool {
-    begins(said, WRITES)
+    // A pipeline, or statements in one message.
+    said.split("; ").any(|one| begins(one, WRITES))
 }
 
 /// Whether it looks for something, or decides by what it finds.
@@ -50,7 +55,8 @@ pub(super) fn checks_first(said: &[String]) -> bool {
 /// A key that decides is looked for by the write itself.
 fn decides(said: &str) -> bool {
     let upper = said.to_uppercase();
-    upper.contains("ON CONFLICT") || upper.contains(" NX") || upper.starts_with("SETNX")
+    let unless = writes(said) && upper.contains("NOT EXISTS");
+    unless || upper.contains("ON CONFLICT") || upper.contains(" NX") || begins(said, DECIDES)
 }
 
 fn begins<'a>(said: &str, starts: impl IntoIterator<Item = &'a str>) -> bool {

@@ -62,7 +62,8 @@ impl<'a> Request<'a> {
     }
 
     pub(super) fn is_call(self) -> bool {
-        self.says.starts_with("POST /") || self.says.starts_with("PUT /")
+        let mut methods = ["POST /", "PUT /", "PATCH /", "DELETE /"].iter();
+        methods.any(|method| self.says.starts_with(method))
     }
 
     fn words(self) -> Vec<&'a str> {

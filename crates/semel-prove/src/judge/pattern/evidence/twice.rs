@@ -67,9 +67,15 @@ impl BrokenAttack<'_> {
     }
 
     pub(in crate::judge::pattern) fn processes_disagree(&self) -> Option<String> {
-        let fits =
-            self.how == EffectTwice && self.fault != Fault::Race && self.clues.knows_repeats();
-        if !fits {
+        // Another process, or one that was started anew.
+        let faults = [
+            Fault::Crash,
+            Fault::SecondProcess,
+            Fault::Pause,
+            Fault::Late,
+        ];
+        let another = faults.contains(&self.fault);
+        if self.how != EffectTwice || !another || !self.clues.knows_repeats() {
             return None;
         }
         let known = "a repeat at the same process was recognised";
@@ -224,7 +230,10 @@ impl BrokenAttack<'_> {
     }
 
     pub(in crate::judge::pattern) fn marked_after(&self) -> Option<String> {
-        let look = self.clues.baseline.iter().find(|said| looks(said))?;
+        let said = self.timeline.iter().filter_map(Request::of);
+        let said = said.map(|it| it.says);
+        let baseline = self.clues.baseline.iter().map(String::as_str);
+        let look = said.chain(baseline).find(|said| looks(said))?;
         let checks = checks_first(&self.clues.baseline);
         let again = self.repeated().into_iter().find(|it| writes(it.says))?;
         let unmarked = self.disturbed() && !self.was_finishing();

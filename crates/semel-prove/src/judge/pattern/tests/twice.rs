@@ -1,7 +1,7 @@
 //! Mistakes by which an effect happens twice.
 
 use super::*;
-use crate::judge::pattern::statements::adds;
+use crate::judge::pattern::statements::{adds, looks};
 
 #[test]
 fn additions_are_recognised() {
@@ -12,6 +12,27 @@ fn additions_are_recognised() {
     ));
     assert!(!adds("UPDATE players SET score = $1"));
     assert!(!adds("UPDATE players SET score = bonus + 1"));
+}
+
+#[test]
+fn writes_are_recognised_also_in_a_pipeline() {
+    for said in [
+        "SADD seen a1",
+        "PATCH /orders/1",
+        "MULTI; XADD log * id a1; EXEC",
+    ] {
+        assert!(writes(said), "{said}");
+    }
+    for said in [
+        "DEL lock:a1",
+        "SELECT 1",
+        "CREATE TABLE IF NOT EXISTS t (id text)",
+    ] {
+        assert!(!writes(said), "{said}");
+    }
+    let unless = "UPDATE t SET n = 1 WHERE NOT EXISTS (SELECT FROM seen)";
+    assert!(looks(unless) && looks("SADD seen a1"));
+    assert!(!looks("CREATE TABLE IF NOT EXISTS t (id text)"));
 }
 
 #[test]
@@ -175,6 +196,12 @@ fn memory_that_a_crash_takes_away_is_told_from_a_marker() {
     let late = attempts(&[&[], &[]]);
     let clues = repeat_held(one(Attack::KillAfterAnswer, EffectTwice, answered_first));
     assert_eq!(named_by(&clues, Fault::Late, EffectTwice, &late), forgets);
+    // A process that lives has not forgotten anything.
+    let called = attempts(&[&[says(true, "POST /mail")], &[says(true, "POST /mail")]]);
+    assert_eq!(
+        named_by(&clues, Fault::DependencyFails, EffectTwice, &called),
+        "call without a key"
+    );
     let insert = "INSERT INTO t VALUES ($1)";
     let at_work = one(CrashSweep, EffectTwice, crash(&[insert], &[insert]));
     let silent = baseline(repeat_held(at_work.clone()), &[insert]);
