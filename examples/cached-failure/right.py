@@ -1,4 +1,4 @@
-"""Confirms an order by mail, once. It is remembered when the mail has gone; until then each attempt has the same key."""
+"""Confirms an order by mail, once. It is remembered when the mail has gone; until then each attempt has one key."""
 
 import http.server
 import json

@@ -1,3 +1,4 @@
 #!/bin/sh
 # Each order, and how often the journal says that it was written.
-[ ! -e "$1/journal" ] || sed -n 's/^written //p' "$1/journal" | sort | uniq -c | while read -r count order; do echo "$order $count"; done
+[ -e "$1/journal" ] || exit 0
+sed -n 's/^written //p' "$1/journal" | sort | uniq -c | while read -r count order; do echo "$order $count"; done

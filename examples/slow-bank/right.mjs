@@ -1,4 +1,4 @@
-// Charges an order at the bank. A bank that is slow is asked again, under the same key: whether it has charged, it knows.
+// Charges an order at the bank. A slow bank is asked again, under the same key: it knows whether it has charged.
 import { createServer } from 'node:http';
 
 const PATIENCE_MS = 1000;

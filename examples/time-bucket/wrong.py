@@ -1,4 +1,4 @@
-"""Charges subscriptions. WRONG: the key holds the hour in which the task arrives, not the month that is paid for."""
+"""Charges subscriptions. WRONG: the key holds the day on which the task arrives, not the month that is paid for."""
 
 import http.server
 import json
@@ -22,7 +22,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
     def do_POST(self):
         task = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
         try:
-            charge(f"{task['subscription']} {time.strftime('%Y-%m-%d %H')}", task["subscription"])
+            charge(f"{task['subscription']} {time.strftime('%Y-%m-%d')}", task["subscription"])
             self.send_response(204)
         except sqlite3.Error as error:  # the queue delivers it again
             self.log_message("failed: %s", error)

@@ -128,7 +128,7 @@ pub(super) const CATALOGUE: &[KnownMistake] = &[
     },
     KnownMistake {
         name: "key forgotten too soon",
-        is: "The handler remembers a delivery, but not for as long as it may come again: for a while, until the next one comes, or until an answer does not arrive.",
+        is: "The handler remembers a delivery, but not for as long as it may come again: for a while, as by a memory that expires or a date in the key, until the next one comes, or until an answer does not arrive.",
         instead: "Keep keys for longer than the sender may redeliver, each on its own: a queue's retention, not a lock's timeout.",
         evidence: |it| it.forgotten(),
     },
