@@ -4,6 +4,7 @@ pub(crate) mod broker;
 pub(crate) mod certify;
 pub(crate) mod operate;
 pub(crate) mod prove;
+pub(crate) mod warehouse;
 
 use crate::config::FILE_DEFAULT;
 use crate::store_url::StoreUrl;
@@ -46,6 +47,8 @@ pub(crate) enum Command {
     Records(operate::RecordsArgs),
     /// Look at letters, and act on one: list, show, redrive, discard
     Letters(operate::LettersArgs),
+    /// Print the SQL by which a warehouse lets each landed event take effect once
+    Warehouse(warehouse::WarehouseArgs),
     /// Print a script that completes these commands in a shell
     Completions {
         /// Which shell

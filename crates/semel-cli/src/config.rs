@@ -26,7 +26,7 @@ pub(crate) use check::{Broken, Finding, Verdict, check, check_deployment, check_
 pub(crate) use docs::{commented_file, page};
 pub(crate) use load::{FILE_DEFAULT, from_text, load, load_on};
 pub(crate) use mistakes::Mistakes;
-pub(crate) use values::written;
+pub(crate) use values::{read_duration, written};
 
 use crate::promise::Declared;
 use crate::store_url::StoreUrl;

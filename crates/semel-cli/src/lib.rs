@@ -28,6 +28,7 @@ mod commands {
     pub(crate) mod operate;
     pub(crate) mod prove;
     pub(crate) mod records;
+    pub(crate) mod warehouse;
 }
 
 use args::{Args, Command};
@@ -137,6 +138,7 @@ fn perform(command: Command) -> anyhow::Result<u8> {
         Command::Migrate(args) => runtime.block_on(commands::migrate::run(&args)),
         Command::Records(args) => runtime.block_on(commands::records::run(&args)),
         Command::Letters(args) => runtime.block_on(commands::letters::run(&args)),
+        Command::Warehouse(args) => commands::warehouse::run(&args),
         Command::Completions { shell } => {
             let (mut command, mut script) = (Args::command(), Vec::new());
             clap_complete::generate(shell, &mut command, "semel", &mut script);

@@ -18,3 +18,4 @@ mod prove;
 mod certify;
 mod deploy;
 mod reference;
+mod warehouse;

@@ -66,7 +66,7 @@ mod server;
 mod migrate;
 
 pub use complete_in::{CompleteError, complete_in};
-pub use migrate::{Migrated, migrate};
+pub use migrate::{KEY_FUNCTIONS, Migrated, migrate};
 pub use server::DurabilitySettings;
 pub use settings::PostgresSettings;
 pub use store::PostgresStore;

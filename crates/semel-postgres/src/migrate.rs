@@ -10,13 +10,17 @@ use tokio_postgres::{IsolationLevel, Transaction};
 /// Every migration, from the first on.
 const MIGRATIONS: &[&str] = &[
     include_str!("../migrations/0001_store.sql"),
-    include_str!("../migrations/0002_key.sql"),
+    KEY_FUNCTIONS,
     include_str!("../migrations/0003_renewal.sql"),
     include_str!("../migrations/0004_letter.sql"),
     include_str!("../migrations/0005_label.sql"),
     include_str!("../migrations/0006_doubt.sql"),
     include_str!("../migrations/0007_reasons.sql"),
 ];
+
+/// `semel.key` and its parts: all that a database needs to make keys, once it has the schema `semel`. The migration
+/// installs it, too.
+pub const KEY_FUNCTIONS: &str = include_str!("../migrations/0002_key.sql");
 
 /// Whoever migrates holds this advisory lock: "semel" as a number.
 const MIGRATING: i64 = 0x73_656d_656c;

@@ -142,11 +142,7 @@ pub(crate) fn address(value: &Value) -> Read<SocketAddr> {
 
 pub(crate) fn duration(value: &Value) -> Read<Duration> {
     let text = text(value)?;
-    let found = DURATION_UNITS.iter().find_map(|(unit, ms)| {
-        let count = number::<u64>(text.strip_suffix(unit)?)?;
-        count.checked_mul(*ms)
-    });
-    let found = Wrong::unless(value, found.map(Duration::from_millis), || {
+    let found = Wrong::unless(value, read_duration(&text), || {
         let help = "write a whole number and ms, s, m, h or d, as in \"500ms\" or \"24h\"";
         format!("{text:?} is not a duration: {help}")
     })?;
@@ -154,6 +150,15 @@ pub(crate) fn duration(value: &Value) -> Read<Duration> {
     Wrong::unless(value, short, || {
         format!("{text:?} is too long: write 366d at the most")
     })
+}
+
+/// A whole number and a unit.
+pub(crate) fn read_duration(text: &str) -> Option<Duration> {
+    let found = DURATION_UNITS.iter().find_map(|(unit, ms)| {
+        let count = number::<u64>(text.strip_suffix(unit)?)?;
+        count.checked_mul(*ms)
+    });
+    found.map(Duration::from_millis)
 }
 
 pub(crate) fn size(value: &Value) -> Read<usize> {

@@ -1,0 +1,21 @@
+-- What was delivered, by source and day of publishing. Each delivery is the first of its event, or redelivered (its
+-- message came before), or republished (another message of its event came before). A horizon must exceed every
+-- oldest_repeat_ms: how long after the first publishing the same event was published again.
+WITH delivery AS (
+  SELECT source, CAST(published_at AT TIME ZONE 'UTC' AS date) AS day, date_sub('millisecond', published_at, received_at) AS delay_ms,
+         row_number() OVER (PARTITION BY event_id ORDER BY published_at, message_id, received_at, delivery_id) AS nth,
+         row_number() OVER (PARTITION BY event_id, message_id ORDER BY published_at, received_at, delivery_id) AS nth_of_message,
+         date_sub('millisecond', min(published_at) OVER (PARTITION BY event_id), published_at) AS repeat_ms
+    FROM landing
+)
+SELECT source, day, count(*) AS deliveries,
+       sum(CASE WHEN nth = 1 THEN 1 ELSE 0 END) AS events,
+       sum(CASE WHEN nth_of_message > 1 THEN 1 ELSE 0 END) AS redelivered,
+       sum(CASE WHEN nth > 1 AND nth_of_message = 1 THEN 1 ELSE 0 END) AS republished,
+       percentile_disc(0.50) WITHIN GROUP (ORDER BY delay_ms) AS delay_p50_ms,
+       percentile_disc(0.99) WITHIN GROUP (ORDER BY delay_ms) AS delay_p99_ms,
+       max(repeat_ms) AS oldest_repeat_ms,
+       max(repeat_ms) <= 604800000 AS within_horizon
+  FROM delivery
+ GROUP BY source, day
+ ORDER BY source, day;

@@ -1,0 +1,6 @@
+-- The same rows as effects has when everything is merged, without a merge.
+CREATE OR REPLACE VIEW effects_view AS
+SELECT event_id, fingerprint, message_id, source, published_at, received_at, delivery_id, attempt, version, payload
+  FROM landing
+ WHERE TRUE
+QUALIFY row_number() OVER (PARTITION BY event_id ORDER BY version DESC, published_at, message_id, fingerprint, received_at, delivery_id) = 1;

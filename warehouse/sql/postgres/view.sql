@@ -1,0 +1,5 @@
+-- The same rows as effects has when everything is merged, without a merge.
+CREATE OR REPLACE VIEW effects_view AS
+SELECT DISTINCT ON (event_id) event_id, fingerprint, message_id, source, published_at, received_at, delivery_id, attempt, version, payload
+  FROM landing
+ ORDER BY event_id, version DESC, published_at, message_id, fingerprint, received_at, delivery_id;
