@@ -12,6 +12,7 @@ mod watch;
 mod dependencies;
 mod features;
 mod python;
+mod warehouse;
 mod workspace;
 mod report;
 mod bench;

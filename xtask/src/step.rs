@@ -9,7 +9,7 @@ use crate::run::{self, cargo, program};
 use crate::servers::Servers;
 use crate::suite::{Part, Suite};
 use crate::watch::{Count, Limits};
-use crate::{dependencies, features, python};
+use crate::{dependencies, features, python, warehouse};
 
 const LIMITS: Limits = Limits {
     test_seconds: 300.0,
@@ -49,6 +49,8 @@ pub(crate) enum Step {
     Specimens,
     /// The Python package: its types, and its tests with real workers.
     Python,
+    /// The warehouse's SQL and the dbt package, executed on PostgreSQL and DuckDB.
+    Warehouse,
     /// Gates, a broker and a handler under attack: the only step with failpoints.
     Attack,
     /// Each crate builds alone, with each of its features.
@@ -90,6 +92,7 @@ impl Step {
             | Self::Prove
             | Self::Specimens
             | Self::Python
+            | Self::Warehouse
             | Self::Attack
             | Self::Vectors => Kind::Test,
         }
@@ -122,6 +125,10 @@ impl Step {
                 world.run_part(Part::Specimens)
             }
             Self::Python => world.python(),
+            Self::Warehouse => {
+                let long = world.long;
+                warehouse::test(world.servers()?.environment(), long)
+            }
             Self::Attack => world.run_part(Part::Attack),
             Self::Features => features::check(),
             Self::Vectors => run::run(&mut program("python3", "vectors/check.py")),
