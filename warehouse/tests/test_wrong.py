@@ -127,8 +127,11 @@ def test_upsert_of_raw_rows(database: Database) -> None:
         assert wrong(database.effects()) > 0, "in silence"
 
 
-def test_newest_batch_is_not_the_winner(keyless: Database) -> None:
-    for batch in batches():
+@pytest.mark.parametrize("order", [[0, 1, 2, 3, 4, 5, 6], [3, 0, 5, 1, 6, 4, 2]], ids=["in order", "shuffled"])
+def test_newest_batch_is_not_the_winner(keyless: Database, order: list[int]) -> None:
+    portions = batches()
+    assert len(portions) == len(order)
+    for batch in (portions[n] for n in order):
         keyless.land_only(batch)
         keyless.run(merge(FIRST_OF_BATCH))
     assert keyless.doubled("sink") == 0

@@ -125,6 +125,17 @@ function fold(name) {
   return name.startsWith('header:') ? name.replace(/[A-Z]/g, letter => letter.toLowerCase()) : name;
 }
 
+// What is not an object of strings has nothing that a rule could name.
+function metadata(named) {
+  let found;
+  try {
+    found = Object.entries(JSON.parse(named) || {});
+  } catch (_) {
+    found = [];
+  }
+  return new Map(found.filter(([, value]) => typeof value === 'string').map(([name, value]) => [fold(name), value]));
+}
+
 // === JSON, read so that no two readers differ ===
 
 function readJson(bytes) {
@@ -317,9 +328,8 @@ function hex(bytes) {
 // BYTES come as base64.
 const bytes = base64Bytes(payload || '');
 const scope = [['n', namespace || ''], ['r', route || ''], ['m', method], ['c', caller]].filter(([, name]) => name !== null);
-const known = new Map(Object.entries(JSON.parse(named || '{}')).map(([name, value]) => [fold(name), value]));
 try {
-  return { key: keyOf(rule, bytes, scope, known), fingerprint: fingerprintOf(bytes), error: null };
+  return { key: keyOf(rule || [], bytes, scope, metadata(named)), fingerprint: fingerprintOf(bytes), error: null };
 } catch (error) {
   if (!(error instanceof Refused)) throw error;
   return { key: null, fingerprint: fingerprintOf(bytes), error: error.code };
