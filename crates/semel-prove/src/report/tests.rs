@@ -141,8 +141,14 @@ fn quick_run_says_what_it_left_out() {
         &said,
         &[
             "4 of 13 boundaries",
-            "Only --full tries: 9 more boundaries of crash-sweep",
+            "Only --full tries: 9 more boundaries of crash-sweep, more races",
         ],
+    );
+    let fails = attacked(Attack::DependencyFails, Verdict::Held);
+    report.attacks.push(fails);
+    contains(
+        &text(&report),
+        &[", dependencies that are slow, more races"],
     );
     report.profile = Profile::Full;
     assert!(!text(&report).contains("Only --full"));

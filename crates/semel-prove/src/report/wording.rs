@@ -1,5 +1,6 @@
 //! How verdicts and events are said.
 
+use crate::attacks::attack::Attack;
 use crate::judge::timeline::{Event, What};
 use crate::judge::verdict::{BreachKind, Broken, Verdict};
 use crate::options::Profile;
@@ -84,6 +85,10 @@ pub(super) fn only_full(report: &Report) -> Option<String> {
         (left > 0 && what == "boundaries").then(|| format!("{left} more {what} of {}", one.attack))
     });
     let mut rest: Vec<String> = covered.collect();
+    let mut fails = report.attacks.iter();
+    if fails.any(|one| one.attack == Attack::DependencyFails && one.trials > 0) {
+        rest.push("dependencies that are slow".to_owned());
+    }
     rest.push("more races and more kills at drawn times".to_owned());
     (report.profile == Profile::Quick).then(|| rest.join(", "))
 }

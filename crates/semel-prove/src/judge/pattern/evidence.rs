@@ -30,7 +30,7 @@ impl<'a> BrokenAttack<'a> {
     }
 
     /// Something besides deliveries was at work.
-    fn disturbed(&self) -> bool {
+    pub(super) fn disturbed(&self) -> bool {
         matches!(self.fault, Fault::Crash | Fault::DependencyFails)
     }
 

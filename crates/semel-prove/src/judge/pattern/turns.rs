@@ -5,6 +5,7 @@ use super::statements::looks;
 use crate::attacks::attack::Attack;
 use crate::judge::timeline::{Event, What};
 use crate::world::protocol::shape;
+use std::collections::BTreeSet;
 
 /// A shorter word that changes is a counter or a status, not an id.
 const ID_CHARS_MIN: usize = 8;
@@ -102,6 +103,24 @@ impl<'a> BrokenAttack<'a> {
     pub(super) fn changed_header(&self) -> Option<Change<'a>> {
         let header = |word: &str| word.contains(": ");
         self.changed(|request| request.key_header().is_some(), header)
+    }
+
+    /// More keys for one call than an undisturbed run has calls of its kind, whichever attempt made them: one whose
+    /// sender has given up may still try again beside the next.
+    pub(super) fn another_key(&self) -> Option<Change<'a>> {
+        let requests = self.timeline.iter().filter_map(Request::of);
+        let calls: Vec<(&str, &str)> = requests
+            .filter_map(|it| Some((it.says, it.key_header()?)))
+            .collect();
+        calls.iter().enumerate().find_map(|(at, &(says, then))| {
+            let alike = |other: &str| shape(other) == shape(says);
+            let earlier = calls.iter().take(at).filter(|(other, _)| alike(other));
+            let earlier: BTreeSet<&str> = earlier.map(|(_, key)| *key).collect();
+            let usual = self.clues.baseline.iter().filter(|it| alike(it)).count();
+            let new = !earlier.contains(then) && earlier.len() >= usual.max(1);
+            let first = earlier.first().filter(|_| new && self.disturbed())?;
+            Some(Change { says, first, then })
+        })
     }
 
     /// What is looked for has another name at each attempt.

@@ -101,11 +101,10 @@ impl BrokenAttack<'_> {
         if self.how != EffectTwice {
             return None;
         }
-        if let Some(Change { says, first, then }) =
-            self.changed_header().or_else(|| self.changed_key())
-        {
+        let changed = self.changed_header().or_else(|| self.changed_key());
+        if let Some(Change { says, first, then }) = changed.or_else(|| self.another_key()) {
             return Some(format!(
-                "`{says}` named `{first}` at one attempt and `{then}` at the next"
+                "`{says}` named `{first}` at one attempt and `{then}` at another"
             ));
         }
         let what = if self.fault == Fault::OtherPayload {

@@ -333,3 +333,30 @@ fn key_of_each_inner_try_is_a_key_that_changes() {
     );
     assert_eq!(named("idempotency-key: a1-1"), UNRECOGNISED);
 }
+
+#[test]
+fn keys_of_attempts_that_overlap_are_counted() {
+    let call = |key: &str| says_with(true, "POST /charges", &[key]);
+    let (one, other) = ("idempotency-key: a1-1", "idempotency-key: a1-2");
+    let fails = event(What::Fails {
+        how: "does not answer in time".to_owned(),
+    });
+    // The first attempt tries again beside the second.
+    let (given_up, again) = (unanswered("a1", 1), sent("a1", 2));
+    let timeline = [
+        sent("a1", 1),
+        call(one),
+        fails,
+        given_up,
+        again,
+        call(one),
+        call(other),
+    ];
+    let named = |said: &[&str]| {
+        let clues = baseline(Clues::default(), said);
+        named_by(&clues, Fault::DependencyFails, EffectTwice, &timeline)
+    };
+    assert_eq!(named(&["POST /charges"]), "key changes between attempts");
+    // Two calls are usual.
+    assert_eq!(named(&["POST /charges", "POST /charges"]), UNRECOGNISED);
+}
