@@ -100,10 +100,10 @@ class DuckDb(Database):
 
 
 def fresh_postgres() -> str:
-    """A database of the test's own."""
+    """A database of the test's own, that orders text as English does wherever a column does not say otherwise."""
     base = os.environ.get("SEMEL_TEST_POSTGRES_URL")
     assert base, "SEMEL_TEST_POSTGRES_URL is not set: run `cargo xtask test --only warehouse`, or start `cargo xtask servers`"
     name = f"warehouse_{os.getpid()}_{next(_numbers)}"
     with psycopg.connect(base, autocommit=True) as connection:
-        connection.execute(f"CREATE DATABASE {name}")
+        connection.execute(f"CREATE DATABASE {name} TEMPLATE template0 LOCALE_PROVIDER icu ICU_LOCALE 'en' LOCALE 'C'")
     return base.rsplit("/", 1)[0] + "/" + name
