@@ -122,7 +122,8 @@ impl Clues {
 
     /// Two deliveries at the same time are enough.
     fn races(&self) -> bool {
-        self.broke(Attack::AtOnce) || self.broke(Attack::WhileRunning)
+        let races = [Attack::AtOnce, Attack::WhileRunning, Attack::TwoProcesses];
+        races.into_iter().any(|attack| self.broke(attack))
     }
 }
 

@@ -61,6 +61,12 @@ pub(super) const CATALOGUE: &[KnownMistake] = &[
         evidence: |it| it.another_taken_for_it(),
     },
     KnownMistake {
+        name: "taken off before it was done",
+        is: "Work that one process hands to another is taken off its list before it is done; a crash of the one that took it loses it, and its sender was told of a success long ago.",
+        instead: "Leave it on the list until it is done, or move it to a list of the worker's own and look there after a restart: BLMOVE, SELECT … FOR UPDATE SKIP LOCKED, a late acknowledgement.",
+        evidence: |it| it.taken_and_lost(),
+    },
+    KnownMistake {
         name: "acknowledged early",
         is: "The sender hears of a success while the work is still to be done; a crash then loses it, and nobody delivers it again.",
         instead: "Answer when the work is durable, or write it down durably before answering.",

@@ -49,6 +49,20 @@ impl<'a> BrokenAttack<'a> {
         self.timeline.iter().position(|it| it.what == What::Killed)
     }
 
+    /// The process that was killed, or that a dependency failed.
+    fn disturbed_process(&self) -> Option<&'a str> {
+        if let Some(killed) = self.killed() {
+            return self.timeline.get(killed).map(|it| it.lane.as_str());
+        }
+        let mut before = self.timeline.iter().take(self.failed()?).rev();
+        before.find_map(|it| {
+            let What::Wire { process, .. } = &it.what else {
+                return None;
+            };
+            Some(process.as_str())
+        })
+    }
+
     /// When a dependency failed.
     fn failed(&self) -> Option<usize> {
         let fails = |it: &Event| matches!(it.what, What::Fails { .. });

@@ -7,10 +7,18 @@ use std::collections::{BTreeMap, BTreeSet};
 /// A request that changes something, and what came of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Call {
-    /// The header that holds its key, as `Idempotency-Key: a1`.
-    pub(crate) key: Option<String>,
+    name: Option<CallName>,
     /// Status and body, if it was answered as done.
     answer: Option<Vec<u8>>,
+}
+
+/// By what a service knows a call again.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum CallName {
+    /// The header that holds its key, as `Idempotency-Key: a1`.
+    Key(String),
+    /// Its request line, where the method says that once more is the same: PUT and DELETE.
+    Target(String),
 }
 
 /// What the scenario says of a service: whether calls under one key are one effect.
@@ -24,23 +32,38 @@ pub(crate) enum KeyPolicy {
 
 /// How many effects these calls are.
 pub(crate) fn count(calls: &[Call], policy: KeyPolicy) -> usize {
-    let mut answers: BTreeMap<&str, (usize, BTreeSet<&[u8]>)> = BTreeMap::new();
+    let mut answers: BTreeMap<&CallName, (usize, BTreeSet<&[u8]>)> = BTreeMap::new();
     let mut unnamed = 0;
     for call in calls {
-        let Some(key) = &call.key else {
+        let Some(name) = &call.name else {
             unnamed += 1;
             continue;
         };
-        let (times, said) = answers.entry(key).or_default();
+        let (times, said) = answers.entry(name).or_default();
         *times += 1;
         said.extend(call.answer.as_deref());
     }
-    let named = answers.values().map(|(times, said)| match policy {
-        KeyPolicy::Honoured => 1,
-        KeyPolicy::Ignored => *times,
-        KeyPolicy::ByAnswers => said.len().max(1),
-    });
+    let named = answers
+        .iter()
+        .map(|(name, (times, said))| match (policy, name) {
+            (KeyPolicy::Ignored, _) => *times,
+            // A second PUT is answered 200 instead of 201, a second DELETE 404.
+            (KeyPolicy::Honoured, _) | (KeyPolicy::ByAnswers, CallName::Target(_)) => 1,
+            (KeyPolicy::ByAnswers, CallName::Key(_)) => said.len().max(1),
+        });
     unnamed + named.sum::<usize>()
+}
+
+// === impl CallName ===
+
+impl CallName {
+    fn of(request: &Exchange) -> Option<Self> {
+        let line = &request.message.text;
+        let key = request.message.values.first().cloned();
+        let repeatable = line.starts_with("PUT ") || line.starts_with("DELETE ");
+        let target = repeatable.then(|| Self::Target(line.clone()));
+        key.map(Self::Key).or(target)
+    }
 }
 
 /// The calls of a trial: the dependency, the request, and what is kept of both it and its answer.
@@ -52,7 +75,7 @@ pub(super) fn of_trial(exchanges: &[Exchange]) -> impl Iterator<Item = (usize, &
         let answer = later.find(|it| it.connection == request.connection);
         let answer = answer.filter(|it| !it.is_request());
         let call = Call {
-            key: request.message.values.first().cloned(),
+            name: CallName::of(request),
             answer: answer.and_then(|it| done(&it.bytes)),
         };
         (request.boundary.signature.dependency, request, call)
@@ -73,7 +96,7 @@ mod tests {
 
     fn call(key: Option<&str>, answer: Option<&str>) -> Call {
         Call {
-            key: key.map(str::to_owned),
+            name: key.map(|key| CallName::Key(key.to_owned())),
             answer: answer.map(|answer| answer.as_bytes().to_vec()),
         }
     }
@@ -89,6 +112,11 @@ mod tests {
         assert_eq!(counts(&again), [2, 1, 3]);
         let unnamed = [call(None, Some("1")), call(None, Some("1"))];
         assert_eq!(counts(&unnamed), [2, 2, 2]);
+        let put = |answer| Call {
+            name: Some(CallName::Target("PUT /orders/1".to_owned())),
+            ..call(None, Some(answer))
+        };
+        assert_eq!(counts(&[put("201"), put("200")]), [1, 1, 2]);
     }
 
     #[test]

@@ -44,31 +44,53 @@ impl BrokenAttack<'_> {
             .then(|| format!("after the {after} {refused} attempts were refused {within}; set lease_ms if claims live longer"))
     }
 
+    pub(in crate::judge::pattern) fn taken_and_lost(&self) -> Option<String> {
+        let process = self.disturbed_process()?;
+        let receiver = self.timeline.iter().find_map(|it| {
+            let What::Sent { to, .. } = &it.what else {
+                return None;
+            };
+            to.as_deref()
+        })?;
+        let disturbed = if self.crashed() {
+            "was killed"
+        } else {
+            "met a failure"
+        };
+        let attempt = self.early_success().filter(|_| process != receiver)?;
+        (self.how == EffectLost && self.disturbed()).then(|| {
+            format!("`{receiver}` answered attempt {attempt} with a success, `{process}` {disturbed}, and nobody took it up again")
+        })
+    }
+
     pub(in crate::judge::pattern) fn acknowledged_early(&self) -> Option<String> {
-        if let Some(rest) = &self.clues.after_answer
-            && self.how == EffectLost
-            && self.swallowed()
-        {
+        let attempt = self.early_success().filter(|_| self.how == EffectLost)?;
+        if self.crashed() {
             return Some(format!(
-                "the sender hears of a success before `{rest}` is said"
+                "attempt {attempt} was answered as a success although its process was killed before the effect was there"
             ));
         }
-        let killed = self.killed()?;
-        let before = self.timeline.iter().take(killed);
+        let rest = self.clues.after_answer.as_ref()?;
+        Some(format!(
+            "the sender hears of a success before `{rest}` is said"
+        ))
+    }
+
+    /// The attempt that was under way when its process was killed or a dependency failed, if it was answered as a success.
+    fn early_success(&self) -> Option<u32> {
+        let disturbed = self.killed().or(self.failed())?;
+        let before = self.timeline.iter().take(disturbed);
         let sent: Vec<u32> = before.filter_map(sent_attempt).collect();
-        let mut successes = self.timeline.iter().filter(|it| it.is_known_success());
-        let early = successes.find_map(|it| it.attempt_end().filter(|(_, n, _)| sent.contains(n)));
-        let (_, attempt, _) = early?;
-        (self.how == EffectLost && self.crashed()).then(|| {
-            format!("attempt {attempt} was answered as a success although its process was killed before the effect was there")
-        })
+        let successes = self.timeline.iter().filter(|it| it.is_known_success());
+        let mut attempts = successes.filter_map(Event::attempt_end).map(|(_, n, _)| n);
+        attempts.find(|attempt| sent.contains(attempt))
     }
 
     pub(in crate::judge::pattern) fn failure_kept(&self) -> Option<String> {
         if self.how != EffectLost {
             return None;
         }
-        if self.swallowed() {
+        if self.failed().and(self.early_success()).is_some() {
             return Some("a dependency failed, and yet the sender heard of a success".to_owned());
         }
         let failed = self.timeline.iter().find(|it| failed_on_the_wire(it));
@@ -84,17 +106,6 @@ impl BrokenAttack<'_> {
         let until = self.killed().unwrap_or(self.timeline.len());
         let failed = self.heard_refusal(until) || self.fault == Fault::DependencyFails;
         (failed && !self.noted_before_failing()).then(|| "an attempt failed and its sender was told so; a later one was answered as a success and did nothing".to_owned())
-    }
-
-    /// Whether the attempt in which a dependency failed was answered as a success.
-    fn swallowed(&self) -> bool {
-        let Some(failed) = self.failed() else {
-            return false;
-        };
-        let before = self.timeline.iter().take(failed);
-        let sent: Vec<u32> = before.filter_map(sent_attempt).collect();
-        let mut successes = self.timeline.iter().filter(|it| it.is_known_success());
-        successes.any(|it| it.attempt_end().is_some_and(|(_, n, _)| sent.contains(&n)))
     }
 
     /// Whether the attempt in which a dependency failed wrote before that, and nothing more afterwards.

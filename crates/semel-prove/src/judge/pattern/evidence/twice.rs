@@ -186,8 +186,7 @@ impl BrokenAttack<'_> {
                 "`{look}` was asked more than once before anything was written"
             ));
         }
-        let raced = self.clues.races() || self.fault == Fault::SecondProcess;
-        (self.clues.knows_repeats() && raced).then(|| {
+        (self.clues.knows_repeats() && self.clues.races()).then(|| {
             "one after the other, repeats are recognised; at the same time they are not".to_owned()
         })
     }

@@ -179,6 +179,20 @@ fn mark_before_the_failure_is_told_from_one_after_it() {
 }
 
 #[test]
+fn work_is_lost_by_the_process_that_took_it() {
+    let crash = |victim: &str| {
+        let mut timeline = vec![sent("a1", 1), answered("a1", 1, 200), event(What::Killed)];
+        if let What::Sent { to, .. } = &mut timeline[0].what {
+            *to = Some("web".to_owned());
+        }
+        timeline[2].lane = victim.to_owned();
+        named_by(&Clues::default(), Fault::Crash, EffectLost, &timeline)
+    };
+    assert_eq!(crash("worker"), "taken off before it was done");
+    assert_eq!(crash("web"), "acknowledged early");
+}
+
+#[test]
 fn failure_after_the_answer_shows_an_early_one() {
     let timeline = failure(&["POST /mail"], &[], 200);
     let early = Clues {

@@ -277,6 +277,12 @@ fn paused_worker_must_be_seen_to_go_on() {
     let clues = one(Pause, EffectTwice, timeline.clone());
     assert_eq!(named(&clues, Pause), UNRECOGNISED);
     timeline.push(says(true, "INSERT INTO t VALUES ($1)"));
+    // Two processes at once are enough: there is no lease at all.
+    let mut race = repeat_held(one(Pause, EffectTwice, timeline.clone()));
+    let together = vec![sent("a1", 1), sent("a1", 2)];
+    let two = (TwoProcesses, broken(EffectTwice, together));
+    race.broken.push(two);
+    assert_eq!(named(&race, Pause), "check-then-act");
     assert_eq!(
         named(&one(Pause, EffectTwice, timeline), Pause),
         "lease without a fence"
