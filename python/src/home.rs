@@ -1,6 +1,7 @@
 //! Home: a runtime of one thread and a store, of one process. After a fork the child has a dead copy of it, so every
 //! call compares the process id, and what was inherited is left alone for ever.
 
+use crate::driven::Driven;
 use crate::ended::Ended;
 use crate::error;
 use crate::letters::{self, Given, Kept};
@@ -14,10 +15,8 @@ use semel::letter::LetterId;
 use semel::store::Letters;
 use semel::work::Failure;
 use semel::{Error, Fingerprint, Key, Semel, Settings, Work};
-use std::future::Future;
 use std::process;
-use std::sync::{Arc, Mutex};
-use std::task::{Context, Waker};
+use std::sync::{Arc, Mutex, Weak};
 use tokio::runtime::{Builder, Handle, Runtime};
 use tokio::sync::oneshot;
 
@@ -296,25 +295,18 @@ impl Inner {
         let (ends, ended) = oneshot::channel();
         let semel = self.semel.clone();
         let (key, granting) = (*work.key(), Arc::clone(&answers));
-        let mut asking = Box::pin(async move {
-            let ended = semel
-                .run(work, |run| run_in_python(run, granting, ended))
-                .await;
+        let driven = Arc::new(Driven::default());
+        let driver = Arc::downgrade(&driven);
+        let asking = async move {
+            let effect = |run| run_in_python(run, granting, ended, driver);
+            let ended = semel.run(work, effect).await;
             match take(&answers) {
                 // The caller may have gone; nothing was run for it.
                 Some(answers) => drop(answers.send(Begun::Ended(key, ended))),
                 None => drop(ends.send(ended)),
             }
-        });
-        // What is in memory is answered here, without waking the runtime's thread.
-        let _inside = self.runtime.enter();
-        let at_once = asking
-            .as_mut()
-            .poll(&mut Context::from_waker(Waker::noop()));
-        if at_once.is_pending() {
-            self.runtime.spawn(asking);
-            return Asked::Waiting(answer);
-        }
+        };
+        driven.start(self.runtime.handle(), Box::pin(asking));
         match answer.try_recv() {
             Ok(begun) => Asked::Known(begun),
             Err(_) => Asked::Waiting(answer),
@@ -327,12 +319,14 @@ async fn run_in_python(
     run: semel::Run,
     answers: BegunSender,
     ended: oneshot::Receiver<Result<semel::Ended, Error>>,
+    driver: Weak<Driven>,
 ) -> Result<semel::Outcome, Failure> {
     let (says, said) = oneshot::channel();
     let granted = Granted {
         run: Arc::new(run),
         says,
         ended,
+        driver,
     };
     let heard = take(&answers).is_some_and(|answers| answers.send(Begun::Granted(granted)).is_ok());
     if !heard {

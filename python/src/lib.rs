@@ -10,6 +10,7 @@ mod store;
 mod wait;
 mod run;
 mod step;
+mod driven;
 mod ended;
 mod letters;
 mod functions;

@@ -1,5 +1,6 @@
 //! A run that was granted, as the Python thread holds it that runs the function.
 
+use crate::driven::Driven;
 use crate::ended::Ended;
 use crate::error;
 use crate::home::stopped;
@@ -12,7 +13,7 @@ use semel::protocol::Fence;
 use semel::work::{Failure, FailureKind};
 use semel::{Error, Outcome};
 use std::process;
-use std::sync::{Arc, Mutex, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock, Weak};
 use tokio::runtime::Handle;
 use tokio::sync::oneshot;
 
@@ -22,6 +23,7 @@ pub(crate) struct Granted {
     pub(crate) run: Arc<semel::Run>,
     pub(crate) says: oneshot::Sender<Result<Outcome, Failure>>,
     pub(crate) ended: oneshot::Receiver<Result<semel::Ended, Error>>,
+    pub(crate) driver: Weak<Driven>,
 }
 
 /// One execution under a lease.
@@ -33,6 +35,8 @@ pub(crate) struct Run {
     run: Arc<semel::Run>,
     /// Taken when the run says how it ended.
     open: Mutex<Option<OpenRun>>,
+    /// Nothing that has ended.
+    driver: Weak<Driven>,
     ended: Arc<OnceLock<Py<Ended>>>,
 }
 
@@ -166,12 +170,18 @@ impl Run {
 
 impl Run {
     pub(crate) fn new(granted: Granted, runtime: Handle) -> Self {
-        let Granted { run, says, ended } = granted;
+        let Granted {
+            run,
+            says,
+            ended,
+            driver,
+        } = granted;
         Self {
             pid: process::id(),
             runtime,
             run,
             open: Mutex::new(Some(OpenRun { says, ended })),
+            driver,
             ended: Arc::default(),
         }
     }
@@ -188,6 +198,10 @@ impl Run {
         said: Result<Outcome, Failure>,
     ) -> PyResult<Result<semel::Ended, Error>> {
         let ended = self.say(said)?;
+        if let Some(driven) = self.driver.upgrade() {
+            // What it comes to is heard below.
+            let _ = py.detach(|| driven.poll_here(&self.runtime));
+        }
         wait::deaf(py, ended).map_err(|_| stopped())
     }
 
