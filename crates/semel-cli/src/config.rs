@@ -12,6 +12,7 @@ mod terms;
 mod secrets;
 mod verify_values;
 mod verify;
+mod stateless;
 mod route;
 mod overlaps;
 mod self_upstream;
@@ -30,7 +31,7 @@ pub(crate) use values::{read_duration, written};
 
 use crate::promise::Declared;
 use crate::store_url::StoreUrl;
-use semel_gate::settings::Settings;
+use semel_gate::settings::{Route, Settings};
 use std::fmt;
 
 /// All that a gate needs to start.
@@ -48,6 +49,15 @@ pub(crate) struct Config {
     pub(crate) platform: Option<Platform>,
     /// Whether that stops this process between two requests.
     pub(crate) freezes: bool,
+}
+
+// === impl Config ===
+
+impl Config {
+    /// Whether any route needs the store.
+    pub(crate) fn keeps_records(&self) -> bool {
+        self.settings.routes.iter().any(Route::keeps_records)
+    }
 }
 
 /// Choices about the store.

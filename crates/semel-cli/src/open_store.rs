@@ -4,6 +4,7 @@ use crate::config::StoreOptions;
 use crate::store_url::StoreUrl;
 use anyhow::Context;
 use semel::Error;
+use semel::memory::MemoryStore;
 use semel::store::Letters;
 use semel_embedded::{EmbeddedSettings, EmbeddedStore};
 use semel_postgres::{PostgresSettings, PostgresStore};
@@ -17,6 +18,19 @@ pub(crate) struct Opened {
     pub(crate) says: String,
     /// What its server says of what it can lose; none where there is no server.
     pub(crate) server: Option<ServerSettings>,
+}
+
+// === impl Opened ===
+
+impl Opened {
+    /// What a gate has in a store's place whose routes keep no records: nothing is ever put there.
+    pub(crate) fn nothing() -> Self {
+        Self {
+            store: Arc::new(MemoryStore::new()),
+            says: "none: no route keeps records".into(),
+            server: None,
+        }
+    }
 }
 
 /// The settings of a store's server.

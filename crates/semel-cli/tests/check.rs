@@ -4,6 +4,7 @@ mod mistakes;
 mod terms;
 mod long;
 mod probe;
+mod stateless;
 mod flags;
 mod paths;
 mod limits;

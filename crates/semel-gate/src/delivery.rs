@@ -4,6 +4,7 @@ use crate::settings::{Source, Webhook};
 use crate::source::refuse;
 use bytes::Bytes;
 use http::{HeaderMap, HeaderName, Request};
+use jiff::Timestamp;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
@@ -43,6 +44,8 @@ pub struct Transport {
     pub ordering_key: Option<String>,
     /// Pub/Sub: which delivery it is, when the subscription counts.
     pub delivery_attempt: Option<u64>,
+    /// Pub/Sub: when the message was published; CloudEvents: the event's time.
+    pub published_at: Option<Timestamp>,
     /// The W3C trace context of whoever made the message: Pub/Sub's attribute `googclient_traceparent` or
     /// `traceparent`, an event's `traceparent`, else the header `traceparent`.
     pub traceparent: Option<String>,

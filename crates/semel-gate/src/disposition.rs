@@ -16,7 +16,7 @@ use std::time::Duration;
 /// What becomes of a delivery.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Disposition {
-    /// The handler ran, and what it came to is recorded.
+    /// The handler ran, and what it came to is recorded, where the route keeps records.
     Ran(Arc<Recorded>),
     /// The work was settled before: this is what was recorded.
     Replayed(Arc<Recorded>),

@@ -5,7 +5,7 @@ mod probe;
 use crate::active_runs::ActiveRun;
 use crate::failpoint::{Point, pass};
 use crate::flow::Flow;
-use crate::forwarded_request::ForwardedRequest;
+use crate::forwarded_request::{ForwardedRequest, RunContext};
 use crate::gate::{Gate, RouteState};
 use crate::headers::toward_client;
 use crate::pace;
@@ -66,7 +66,7 @@ pub(crate) struct HandlerReport {
 
 /// A call of the handler.
 #[derive(Debug)]
-struct HandlerCall {
+pub(crate) struct HandlerCall {
     gate: Arc<Gate>,
     route: Arc<RouteState>,
     request: Arc<Request<Bytes>>,
@@ -88,13 +88,7 @@ impl Effect {
         let (lease_sender, lease) = oneshot::channel();
         let (answer_sender, answer) = oneshot::channel();
         let effect = Self {
-            call: HandlerCall {
-                gate: Arc::clone(&flow.gate),
-                route: Arc::clone(&flow.route),
-                request: Arc::clone(&flow.request),
-                source: flow.source,
-                trace: Arc::clone(&flow.trace),
-            },
+            call: HandlerCall::of(flow),
             claim_begun,
             lease: lease_sender,
             answer: answer_sender,
@@ -140,27 +134,7 @@ impl Effect {
         }
         // By its timeout a run acts no more, however long it had to ask first.
         let left = limit.saturating_sub(sent.elapsed());
-        let span = call.trace.call(&call.request, &route.upstream, lease);
-        let (said, answer) = match timeout(left, call.forward(lease, left)).await {
-            Ok(Ok(answered)) => {
-                span.end(Some(answered.outcome.status), None);
-                (answered.meaning.of(answered.outcome), answered.answer)
-            }
-            Ok(Err(why)) => {
-                span.end(None, Some(why.word()));
-                (Err(unanswered(&why)), StreamedAnswer::default())
-            }
-            Err(_) => {
-                span.end(None, Some("timeout"));
-                call.tell_timeout(lease, limit);
-                (Err(late(limit)), StreamedAnswer::default())
-            }
-        };
-        if let Err(failure) = &said
-            && failure.kind == FailureKind::InDoubt
-        {
-            call.gate.metrics.doubt.ended(&route.name);
-        }
+        let (said, answer) = call.answer(RunContext::Leased(lease), left).await;
         let ended = Instant::now();
         drop(self.answer.send(HandlerReport {
             answer,
@@ -174,6 +148,47 @@ impl Effect {
 // === impl HandlerCall ===
 
 impl HandlerCall {
+    pub(crate) fn of(flow: &Flow) -> Self {
+        Self {
+            gate: Arc::clone(&flow.gate),
+            route: Arc::clone(&flow.route),
+            request: Arc::clone(&flow.request),
+            source: flow.source,
+            trace: Arc::clone(&flow.trace),
+        }
+    }
+
+    /// Calls the handler, which has so long, and says what its answer means for the run.
+    pub(crate) async fn answer(
+        &self,
+        run: RunContext<'_>,
+        limit: Duration,
+    ) -> (Result<Outcome, Failure>, StreamedAnswer) {
+        let route = &self.route.settings;
+        let span = self.trace.call(&self.request, &route.upstream, run);
+        let (said, answer) = match timeout(limit, self.forward(run, limit)).await {
+            Ok(Ok(answered)) => {
+                span.end(Some(answered.outcome.status), None);
+                (answered.meaning.of(answered.outcome), answered.answer)
+            }
+            Ok(Err(why)) => {
+                span.end(None, Some(why.word()));
+                (Err(unanswered(&why)), StreamedAnswer::default())
+            }
+            Err(_) => {
+                span.end(None, Some("timeout"));
+                self.tell_timeout(run, limit);
+                (Err(late(limit)), StreamedAnswer::default())
+            }
+        };
+        if let Err(failure) = &said
+            && failure.kind == FailureKind::InDoubt
+        {
+            self.gate.metrics.doubt.ended(&route.name);
+        }
+        (said, answer)
+    }
+
     /// What became of the run before this one, where that is in doubt and the route asks.
     async fn before(&self, run: &Run) -> Result<Probed, Failure> {
         match &self.route.settings.probe {
@@ -196,14 +211,14 @@ impl HandlerCall {
     }
 
     /// Nobody knows whether the handler still runs.
-    fn tell_timeout(&self, lease: &Lease, limit: Duration) {
+    fn tell_timeout(&self, run: RunContext<'_>, limit: Duration) {
         let route = &self.route.settings.name;
         self.gate.metrics.doubt.timed_out(route);
         tracing::warn!(
             route,
-            key = %lease.key,
-            fence = lease.fence.0,
-            attempt = lease.attempt,
+            key = %run.key(),
+            fence = run.fence(),
+            attempt = run.attempt(),
             timeout_ms = limit.as_secs_f64() * 1e3,
             "timeout: the handler did not answer in time, and whether it took effect is unknown"
         );
@@ -214,9 +229,9 @@ impl HandlerCall {
         clippy::disallowed_methods,
         reason = "the handler is told a deadline by the wall clock"
     )]
-    fn forwarded<'a>(&'a self, lease: &'a Lease, limit: Duration) -> ForwardedRequest<'a> {
+    fn forwarded<'a>(&'a self, run: RunContext<'a>, limit: Duration) -> ForwardedRequest<'a> {
         ForwardedRequest {
-            lease,
+            run,
             source: self.source,
             deadline: Timestamp::now() + limit,
             trace: &self.trace.handler,
@@ -225,9 +240,9 @@ impl HandlerCall {
         }
     }
 
-    async fn forward(&self, lease: &Lease, limit: Duration) -> Result<Answered, SendError> {
+    async fn forward(&self, run: RunContext<'_>, limit: Duration) -> Result<Answered, SendError> {
         let (gate, route) = (&self.gate, &self.route.settings);
-        let forwarded = self.forwarded(lease, limit);
+        let forwarded = self.forwarded(run, limit);
         let request = forwarded.request(&self.request, full(self.request.body().clone()));
         // Where doubt is parked, a connection that closes under a request must not be the cause.
         let connection = match route.in_doubt {

@@ -1,5 +1,6 @@
 //! The flow of one delivery: all that is known of it on its way through the gate.
 
+use crate::arrival::Arrival;
 use crate::delivery::Transport;
 use crate::delivery_log;
 use crate::disposition::Disposition;
@@ -9,7 +10,7 @@ use crate::gate::{Gate, RouteState};
 use crate::letters::quota::Count;
 use crate::naming::{self, Identity, NamedRequest, NamingError};
 use crate::reply::{self, ReplyBody};
-use crate::settings::Source;
+use crate::settings::{RecordKeeping, Source};
 use crate::trace::DeliveryTrace;
 use crate::upstream::{Reply, chained, full};
 use crate::waiting_sender::WaitingSender;
@@ -34,6 +35,8 @@ pub(crate) struct Flow {
     pub(crate) source: Source,
     /// The sender's own names for it.
     pub(crate) transport: Transport,
+    /// What tells it from every other arrival.
+    pub(crate) arrival: Arc<Arrival>,
     /// How long its payload is.
     pub(crate) payload_bytes: usize,
     /// The context attributes of a CloudEvent.
@@ -95,6 +98,7 @@ impl Flow {
             route,
             request,
             source: named.source,
+            arrival: Arc::new(Arrival::now(named.source, &named.transport)),
             transport: named.transport,
             payload_bytes: named.payload_bytes,
             event: named.event,
@@ -115,8 +119,20 @@ impl Flow {
         self.identity.as_ref().ok()
     }
 
-    /// Claims, runs and records under the delivery's key.
+    /// Runs the work under the delivery's key, as its route says.
     pub(crate) async fn run(
+        &mut self,
+        identity: Identity,
+        sender: Option<&mut WaitingSender>,
+    ) -> Disposition {
+        match self.route.settings.record {
+            RecordKeeping::Store => self.run_once(identity, sender).await,
+            RecordKeeping::None => self.run_stateless(identity, sender).await,
+        }
+    }
+
+    /// Claims, runs and records.
+    async fn run_once(
         &mut self,
         identity: Identity,
         sender: Option<&mut WaitingSender>,

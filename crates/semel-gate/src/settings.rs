@@ -110,6 +110,12 @@ pub struct Route {
     pub fingerprint_ignores: Vec<String>,
     /// JSON pointers that a payload must have.
     pub require: Vec<String>,
+    /// Whether anything is remembered of what was delivered here.
+    pub record: RecordKeeping,
+    /// When the platform itself ends a request, on a route without records.
+    pub platform_timeout: Option<Duration>,
+    /// Whether its senders keep by themselves what they give up, on a route without records.
+    pub dead_letter_topic: bool,
     /// The terms for each source: those of [`Source::ALL`] in their order, then those of webhooks.
     pub terms: [Terms; 5],
     /// What becomes of a run whose effect may or may not have happened.
@@ -148,6 +154,15 @@ pub struct Route {
     pub body_bytes_max: usize,
     /// The largest answer that is kept.
     pub answer_bytes_max: usize,
+}
+
+/// Whether a route keeps records.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RecordKeeping {
+    /// In the store: each piece of work takes effect once.
+    Store,
+    /// None: each delivery runs, and whoever is behind the handler drops repeats by their key.
+    None,
 }
 
 /// Where a handler says what became of a run.
@@ -304,6 +319,15 @@ impl Route {
         };
         let longest = self.sources.iter().map(known).max();
         longest.unwrap_or(Duration::MAX)
+    }
+
+    /// Whether it claims, remembers and keeps letters; otherwise each delivery runs.
+    #[must_use]
+    pub const fn keeps_records(&self) -> bool {
+        match self.record {
+            RecordKeeping::Store => true,
+            RecordKeeping::None => false,
+        }
     }
 
     /// Whether the handler's answer is a failure for good, by the route's rule.

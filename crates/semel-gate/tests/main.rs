@@ -27,6 +27,7 @@ mod steps;
 mod lifecycle;
 mod long_work;
 mod probe;
+mod stateless;
 mod edge;
 mod wire;
 mod bodies;

@@ -54,7 +54,7 @@ pub(crate) struct Place<'a> {
 
 /// A place to run in, given back when it is dropped.
 #[derive(Debug)]
-pub(crate) struct Slot {
+pub struct Slot {
     _permit: Option<OwnedSemaphorePermit>,
 }
 
@@ -88,6 +88,26 @@ impl Slots {
     /// Sends everyone home who waits, and lets nobody begin any more.
     pub fn close(&self) {
         self.free.close();
+    }
+
+    /// A slot for a run that claims nothing, after a wait in the queue if need be; `None` when too many wait already, or
+    /// nobody may begin any more.
+    ///
+    /// ```
+    /// # tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(async {
+    /// use semel::slots::{SlotWait, Slots};
+    ///
+    /// let slots = Slots::new(1, 0);
+    /// let wait = SlotWait::default();
+    /// let slot = slots.take(&wait).await;
+    /// assert!(slot.is_some() && slots.take(&wait).await.is_none());
+    /// # });
+    /// ```
+    pub async fn take(&self, wait: &SlotWait) -> Option<Slot> {
+        if let Some(slot) = self.try_take() {
+            return Some(slot);
+        }
+        self.queue(wait)?.turn().await
     }
 
     pub(crate) fn try_take(&self) -> Option<Slot> {

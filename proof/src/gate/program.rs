@@ -13,7 +13,8 @@ use semel::work::{Backoff, Completes};
 use semel_broker::Keep;
 use semel_gate::settings::{
     Caller, FingerprintRule, KeyMissing, LetterLimits, Limits, OnExhausted, OnInvalid,
-    RECONCILE_EVERY, Route, SenderAttempts, Settings, Source, Terms, Upstream, Verify,
+    RECONCILE_EVERY, RecordKeeping, Route, SenderAttempts, Settings, Source, Terms, Upstream,
+    Verify,
 };
 use std::future::Future;
 use std::net::{Ipv4Addr, SocketAddr};
@@ -191,6 +192,9 @@ fn route(deployment: &Deployment, address: &GateAddress) -> anyhow::Result<Route
         fingerprint: FingerprintRule::Full,
         fingerprint_ignores: Vec::new(),
         require: Vec::new(),
+        record: RecordKeeping::Store,
+        platform_timeout: None,
+        dead_letter_topic: false,
         terms,
         in_doubt: match deployment.case.mode {
             Mode::Park => InDoubt::Park,

@@ -80,7 +80,11 @@ pub(crate) async fn run(args: &RunArgs) -> anyhow::Result<u8> {
 
 /// Opens the store, and proves on it what the routes promise.
 async fn open(config: &Config) -> anyhow::Result<Opened> {
-    let opened = open_store::open(&config.store, config.options, Schema::BroughtUpToDate).await?;
+    let opened = if config.keeps_records() {
+        open_store::open(&config.store, config.options, Schema::BroughtUpToDate).await?
+    } else {
+        Opened::nothing()
+    };
     let mut facts = StoreFacts::unread(config);
     if let Some(server) = opened.server.clone() {
         facts = facts.read(server);

@@ -1,6 +1,7 @@
 //! Checking: whether the times and sizes of a configuration fit together, in sentences.
 
 mod route;
+mod stateless;
 mod long;
 mod probe;
 mod fingerprint;
@@ -75,8 +76,12 @@ pub(crate) fn check(config: &Config) -> Vec<Finding> {
             config.settings.bodies_bytes_max,
             config.platform,
         ));
-        found.extend(long::check(config, route));
-        found.extend(probe::check(route));
+        if route.keeps_records() {
+            found.extend(long::check(config, route));
+            found.extend(probe::check(route));
+        } else {
+            found.extend(stateless::check(route, config.platform));
+        }
     }
     found.extend(promise::check(config, &StoreFacts::unread(config)));
     found
@@ -84,6 +89,10 @@ pub(crate) fn check(config: &Config) -> Vec<Finding> {
 
 /// The embedded store belongs to one process; platforms start as many as they like.
 fn store(config: &Config) -> Option<Finding> {
+    if !config.keeps_records() {
+        let says = "no route keeps records: no store is opened, whatever `store` says";
+        return Some(Finding::gate(Verdict::Note, says));
+    }
     let platform = match (&config.store, config.platform) {
         (StoreUrl::Embedded(_), Some(platform)) => platform,
         (StoreUrl::Redis(_), _) => {
@@ -112,6 +121,7 @@ fn embedded_on(platform: Platform, single_instance: bool) -> Finding {
 fn options(config: &Config) -> Option<Finding> {
     let options = config.options;
     match &config.store {
+        _ if !config.keeps_records() => None,
         StoreUrl::Postgres(_) if options.relaxed_claims => Some(Finding::gate(
             Verdict::Warning,
             "relaxed_claims: a crash of the PostgreSQL server may forget claims of its last moments, and their work runs again",

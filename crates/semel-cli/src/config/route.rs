@@ -4,6 +4,7 @@ use super::fields::Level;
 use super::mistakes::{Location, Mistakes};
 use super::route_values::{self, Senders};
 use super::section::Section;
+use super::stateless;
 use super::terms::{RouteTerms, terms};
 use super::tree::{Member, Node, Value};
 use super::urls::{base, origin};
@@ -19,8 +20,8 @@ use semel::store::LEASE_MAX;
 use semel::work::Completes;
 use semel_gate::path::{PathAllowance, PathPattern};
 use semel_gate::settings::{
-    Caller, Downstream, FingerprintRule, KeyMissing, LetterLimits, Probe, Route, Source, Terms,
-    Upstream, Verify, Webhook,
+    Caller, Downstream, FingerprintRule, KeyMissing, LetterLimits, Probe, RecordKeeping, Route,
+    Source, Terms, Upstream, Verify, Webhook,
 };
 use std::ops::RangeInclusive;
 use std::path::PathBuf;
@@ -96,7 +97,9 @@ fn route(section: &mut Section<'_>, common: &Common) -> Route {
     let path = section.take("path", parsed);
     let path_allows = path_allows(section, path.as_ref());
     let senders = section.value("source", route_values::senders);
-    let own = own_terms(section, &senders, common);
+    let record = section.value("record", route_values::record);
+    stateless::judge(section, record);
+    let own = own_terms(section, &senders, common, record);
     let verify = verify::verify(section, &senders);
     let caller = caller(section, &senders, own.key.as_ref(), &verify);
     let webhook = senders.webhook();
@@ -120,6 +123,9 @@ fn route(section: &mut Section<'_>, common: &Common) -> Route {
         fingerprint: fingerprint(section, webhook),
         fingerprint_ignores: section.list("fingerprint_ignores", route_values::attribute_names),
         require: section.list("require", route_values::pointer),
+        record,
+        platform_timeout: section.take("platform_timeout", duration),
+        dead_letter_topic: section.value("dead_letter_topic", switch),
         terms: all_terms(webhook, &own),
         in_doubt,
         probe: probe(section, in_doubt, completes),
@@ -133,8 +139,8 @@ fn route(section: &mut Section<'_>, common: &Common) -> Route {
         concurrency: section.value("concurrency", at_least_one),
         queue: section.value("queue", count),
         upstream,
-        on_invalid: section.value("on_invalid", route_values::on_invalid),
-        on_exhausted: section.value("on_exhausted", route_values::on_exhausted),
+        on_invalid: stateless::on_invalid(section, record),
+        on_exhausted: stateless::on_exhausted(section, record),
         cors: section.list("cors", origin),
         letters: LetterLimits {
             count_max: section.value("letters_max", at_least_one) as u64,
@@ -231,7 +237,12 @@ pub(crate) fn bounded(section: &mut Section<'_>, field: &str, text: &str) {
     section.refuse_if(!fits, field, says);
 }
 
-fn own_terms(section: &mut Section<'_>, senders: &Senders, common: &Common) -> RouteTerms {
+fn own_terms(
+    section: &mut Section<'_>,
+    senders: &Senders,
+    common: &Common,
+    record: RecordKeeping,
+) -> RouteTerms {
     let own = RouteTerms {
         key: section.take("key", |value| route_values::key_rule(value, senders)),
         lease: section.value("lease", duration),
@@ -245,6 +256,7 @@ fn own_terms(section: &mut Section<'_>, senders: &Senders, common: &Common) -> R
         max_in_doubt: section.take("max_in_doubt", small_count),
         park_after: section.take("park_after", duration),
         freezes: common.freezes,
+        stateless: record == RecordKeeping::None,
     };
     let leases = Duration::from_millis(1)..=LEASE_MAX;
     let says = "`lease` must be from 1ms to 24h";
@@ -272,7 +284,9 @@ fn own_terms(section: &mut Section<'_>, senders: &Senders, common: &Common) -> R
 
 /// The first broker that an explicit timeout outlasts, where nobody said how often it delivers.
 fn outlasted(senders: &Senders, has_caller: bool, own: &RouteTerms) -> Option<Source> {
-    own.timeout.filter(|_| own.sender_attempts.is_none())?;
+    // Without a record the two times are judged by themselves.
+    own.timeout
+        .filter(|_| own.sender_attempts.is_none() && !own.stateless)?;
     let outlasts = |source: &Source| source.is_broker() && terms(*source, own).outlasts_sender();
     sources(senders.clone(), has_caller)
         .into_iter()

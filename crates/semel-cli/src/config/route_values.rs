@@ -9,7 +9,7 @@ use semel::work::{Backoff, Completes};
 use semel_gate::path::PathAllowance;
 use semel_gate::settings::{
     Caller, DownstreamKeys, FingerprintRule, KeyMissing, OnExhausted, OnInvalid, Probe, Promise,
-    Source, Webhook,
+    RecordKeeping, Source, Webhook,
 };
 use std::ops::RangeInclusive;
 
@@ -216,6 +216,16 @@ pub(crate) fn pointer(value: &Value) -> Read<String> {
     Wrong::unless(value, pointer, || {
         format!("{text:?} is not a JSON pointer: write \"/order_id\"")
     })
+}
+
+pub(crate) fn record(value: &Value) -> Read<RecordKeeping> {
+    word(
+        value,
+        &[
+            ("store", RecordKeeping::Store),
+            ("none", RecordKeeping::None),
+        ],
+    )
 }
 
 pub(crate) fn in_doubt(value: &Value) -> Read<InDoubt> {

@@ -21,6 +21,8 @@ pub(crate) struct RouteTerms {
     pub(crate) park_after: Option<Duration>,
     /// Whether the platform stops this process between two requests.
     pub(crate) freezes: bool,
+    /// Whether nothing is remembered, so that nobody would hear of a run that outlasts its sender.
+    pub(crate) stateless: bool,
 }
 
 /// The defaults of a source.
@@ -89,7 +91,7 @@ pub(crate) fn terms(source: Source, own: &RouteTerms) -> Terms {
         }),
         park_after: own.park_after.or_else(|| park_after(source, own)),
     };
-    if own.timeout.is_none() && source.is_broker() {
+    if own.timeout.is_none() && source.is_broker() && !own.stateless {
         terms.timeout = default_timeout(source, &terms, own.freezes);
     }
     if let Some(latest) = latest.filter(|_| deadline < Some(terms.timeout) && source.is_broker()) {

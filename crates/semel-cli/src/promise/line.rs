@@ -23,6 +23,10 @@ pub(crate) fn crash_line(route: &Route) -> String {
 }
 
 fn after_a_crash(route: &Route) -> &'static str {
+    if !route.keeps_records() {
+        return "nothing is remembered: every delivery runs the handler, after a crash and without one, and its effect \
+                happens as often as it is delivered";
+    }
     match (route.completes, route.downstream, route.in_doubt) {
         (Completes::Handler, _, _) => {
             "after a crash of the handler or the gate, the handler's transaction and its record are both there or both \
@@ -55,6 +59,7 @@ fn after_a_crash(route: &Route) -> &'static str {
 /// What would make it exactly once, unless it says so already.
 fn remedy(route: &Route) -> String {
     match (route.completes, route.downstream) {
+        _ if !route.keeps_records() => "; exactly once is never promised without a record".into(),
         (Completes::Run, None) => {
             format!("; for exactly once, {}", leads_to(Promise::ExactlyOnce))
         }

@@ -63,7 +63,7 @@ pub(crate) fn demanded(route: &Route, store: &StoreFacts, promise: Promise) -> S
     first(enough.into_iter(), |shown| {
         !matches!(shown, Shown::Unproved(_))
     })
-    .unwrap_or_else(|| Shown::Unproved(vec![leads_to(promise).into()]))
+    .unwrap_or_else(|| Shown::Unproved(vec![missing(route, promise)]))
 }
 
 /// The first that is good, or else the first.
@@ -80,6 +80,9 @@ fn first(
 
 /// The rows for a route, strongest first.
 fn rows(route: &Route, store: &StoreFacts) -> Vec<Row> {
+    if !route.keeps_records() {
+        return vec![Row::stateless(route)];
+    }
     let mut rows = Vec::new();
     match route.completes {
         Completes::Handler => rows.push(Row {
@@ -192,6 +195,18 @@ fn remembered(route: &Route, source: Source) -> Holds {
     }
 }
 
+/// What a route would have to say for a promise that none of its rows leads to.
+fn missing(route: &Route, promise: Promise) -> String {
+    let leads = leads_to(promise);
+    if route.keeps_records() {
+        leads.into()
+    } else {
+        format!(
+            "record = \"none\" remembers nothing, so every repeat runs: leave it out, and {leads}"
+        )
+    }
+}
+
 /// Which settings lead to a promise.
 pub(super) const fn leads_to(promise: Promise) -> &'static str {
     match promise {
@@ -207,6 +222,23 @@ pub(super) const fn leads_to(promise: Promise) -> &'static str {
 // === impl Row ===
 
 impl Row {
+    /// Nothing is acknowledged without success, and nothing is kept of what the sender gives up.
+    fn stateless(route: &Route) -> Self {
+        let by_brokers = route.sources.iter().any(|source| source.is_broker());
+        Self {
+            promise: Promise::AtLeastOnce,
+            covers: Covers::Everything,
+            conditions: vec![Holds::unless(
+                by_brokers && !route.dead_letter_topic,
+                || {
+                    "record = \"none\" keeps no letters, and a sender gives up after a while: let it keep what it gives up \
+                 (a dead-letter topic), and write dead_letter_topic = true"
+                    .into()
+                },
+            )],
+        }
+    }
+
     fn shown(self) -> Shown {
         let (mut unread, mut wrong) = (Vec::new(), Vec::new());
         for condition in self.conditions {

@@ -1,6 +1,7 @@
 //! Asking the handler what became of a run in doubt, once that run can no longer act and before anything is repeated.
 
 use super::{HandlerCall, outcome};
+use crate::forwarded_request::RunContext;
 use crate::reply::meaning::{failed, unreachable};
 use crate::settings::Probe;
 use crate::upstream::{AnswerBody, Connection, SendError, full, read};
@@ -65,7 +66,7 @@ impl HandlerCall {
             .parse::<Uri>()
             .map_err(|error| SendError::NotSent(error.to_string()))?;
         let request = self
-            .forwarded(lease, PROBE_WITHIN)
+            .forwarded(RunContext::Leased(lease), PROBE_WITHIN)
             .request(&asks, full(Bytes::new()));
         let sent = self
             .gate

@@ -5,6 +5,7 @@
 use super::json::{self, Members};
 use super::pubsub::{self, Envelope};
 use super::refuse;
+use crate::arrival::published_at;
 use crate::delivery::{Delivery, Invalid, Transport, single_header};
 use crate::settings::Source;
 use base64::Engine;
@@ -61,6 +62,7 @@ pub(super) fn read(request: &Request<Bytes>) -> Result<Delivery, Invalid> {
     let mut delivery = Delivery {
         transport: Transport {
             message_id: Some(id),
+            published_at: ce.get("time").and_then(|time| published_at(time)),
             ..Transport::default()
         },
         ce,
@@ -79,6 +81,8 @@ fn unwrap_message(delivery: &mut Delivery) -> Result<(), Invalid> {
     delivery.transport.subscription = envelope.subscription;
     delivery.transport.ordering_key = envelope.ordering_key;
     delivery.transport.delivery_attempt = envelope.delivery_attempt;
+    let published_at = delivery.transport.published_at.or(envelope.published_at);
+    delivery.transport.published_at = published_at;
     delivery.attributes = envelope.attributes;
     delivery.payload = envelope.data;
     Ok(())

@@ -3,12 +3,14 @@
 
 use super::json::{self, JsonError, Members};
 use super::refuse;
+use crate::arrival::published_at;
 use crate::delivery::{Delivery, Invalid, Transport, single_header};
 use crate::settings::Source;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
 use http::{HeaderMap, Request};
+use jiff::Timestamp;
 use serde_json::value::RawValue;
 use std::collections::BTreeMap;
 
@@ -19,12 +21,14 @@ pub(super) struct Envelope {
     pub(super) subscription: Option<String>,
     pub(super) ordering_key: Option<String>,
     pub(super) delivery_attempt: Option<u64>,
+    pub(super) published_at: Option<Timestamp>,
     pub(super) attributes: BTreeMap<String, String>,
     pub(super) data: Bytes,
 }
 
 const SUBSCRIPTION_NAME: &str = "x-goog-pubsub-subscription-name";
 const MESSAGE_ID: &str = "x-goog-pubsub-message-id";
+const PUBLISH_TIME: &str = "x-goog-pubsub-publish-time";
 const ORDERING_KEY: &str = "x-goog-pubsub-ordering-key";
 
 /// Headers that belong to the connection, the request or a credential, never to a message.
@@ -86,6 +90,7 @@ fn wrapped(body: &Bytes) -> Result<Delivery, Invalid> {
             })?),
             ordering_key: envelope.ordering_key,
             delivery_attempt: envelope.delivery_attempt,
+            published_at: envelope.published_at,
             ..Transport::default()
         },
         attributes: envelope.attributes,
@@ -110,6 +115,7 @@ fn unwrapped(request: &Request<Bytes>) -> Result<Delivery, Invalid> {
                 header(MESSAGE_ID)?.ok_or_else(|| no_message_id(&missing(MESSAGE_ID)))?,
             ),
             ordering_key: header(ORDERING_KEY)?,
+            published_at: header(PUBLISH_TIME)?.as_deref().and_then(published_at),
             ..Transport::default()
         },
         attributes: attributes_in(headers),
@@ -142,7 +148,14 @@ fn of_envelope(name: &str) -> bool {
 fn of_message(name: &str) -> bool {
     matches!(
         name,
-        "data" | "attributes" | "messageId" | "message_id" | "orderingKey" | "ordering_key"
+        "data"
+            | "attributes"
+            | "messageId"
+            | "message_id"
+            | "orderingKey"
+            | "ordering_key"
+            | "publishTime"
+            | "publish_time"
     )
 }
 
@@ -167,6 +180,9 @@ impl Envelope {
             delivery_attempt: envelope
                 .get("deliveryAttempt")
                 .and_then(|count| count.get().parse().ok()),
+            published_at: name(message.get("publishTime").or(message.get("publish_time")))
+                .as_deref()
+                .and_then(published_at),
             attributes: message
                 .get("attributes")
                 .map_or(Ok(BTreeMap::new()), attributes)?,

@@ -4,10 +4,11 @@
 use super::span::{Attributes, SpanKind, Value};
 use crate::disposition::{Disposition, Undelivered};
 use crate::flow::Flow;
+use crate::forwarded_request::RunContext;
 use crate::settings::{Source, Upstream};
 use bytes::Bytes;
 use http::{Request, StatusCode};
-use semel::protocol::{Ending, Lease};
+use semel::protocol::Ending;
 use std::borrow::Cow;
 use std::time::Duration;
 
@@ -101,7 +102,11 @@ fn of_event(flow: &Flow, described: Attributes) -> Attributes {
 }
 
 /// What the call of a handler says. The query stays out: it may carry a credential.
-pub(super) fn of_call(request: &Request<Bytes>, upstream: &Upstream, lease: &Lease) -> Attributes {
+pub(super) fn of_call(
+    request: &Request<Bytes>,
+    upstream: &Upstream,
+    run: RunContext<'_>,
+) -> Attributes {
     let base = &upstream.base;
     let host = base.host().unwrap_or_default().to_owned();
     let scheme = base.scheme_str().unwrap_or("http");
@@ -115,8 +120,8 @@ pub(super) fn of_call(request: &Request<Bytes>, upstream: &Upstream, lease: &Lea
         .with("url.full", format!("{scheme}://{authority}{path}"))
         .with("server.address", host)
         .with("server.port", port)
-        .with("semel.fence", lease.fence.0)
-        .with("semel.attempt", u64::from(lease.attempt))
+        .with_known("semel.fence", run.fence())
+        .with_known("semel.attempt", run.attempt())
 }
 
 /// The name of a handler's call: its method, as the conventions have it where no template of the path is known.

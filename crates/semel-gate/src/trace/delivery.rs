@@ -8,12 +8,12 @@ use super::tracer::Tracer;
 use crate::delivery::Transport;
 use crate::disposition::Disposition;
 use crate::flow::Flow;
+use crate::forwarded_request::RunContext;
 use crate::settings::Upstream;
 use bytes::Bytes;
 use http::{Request, StatusCode};
 use jiff::{SignedDuration, Timestamp};
 use semel::Outcome;
-use semel::protocol::Lease;
 use semel::work::Failure;
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -142,9 +142,9 @@ impl DeliveryTrace {
         self: &Arc<Self>,
         request: &Request<Bytes>,
         upstream: &Upstream,
-        lease: &Lease,
+        run: RunContext<'_>,
     ) -> HandlerSpan {
-        let described = |_| attributes::of_call(request, upstream, lease);
+        let described = |_| attributes::of_call(request, upstream, run);
         HandlerSpan {
             trace: Arc::clone(self),
             begun: Instant::now(),

@@ -30,8 +30,8 @@ use semel::store::{Letters, Store};
 use semel::work::Backoff;
 use semel::{Fingerprint, Key};
 use semel_gate::settings::{
-    Caller, KeyMissing, LetterLimits, Limits, OnExhausted, Pass, SenderAttempts, Terms, Upstream,
-    Verify,
+    Caller, KeyMissing, LetterLimits, Limits, OnExhausted, Pass, RecordKeeping, SenderAttempts,
+    Terms, Upstream, Verify,
 };
 use semel_gate::{Server, Unfinished};
 use std::future::Future;
@@ -352,6 +352,9 @@ pub(crate) fn route(name: &str, path: &str, handler: SocketAddr) -> Route {
         fingerprint: FingerprintRule::Full,
         fingerprint_ignores: Vec::new(),
         require: Vec::new(),
+        record: RecordKeeping::Store,
+        platform_timeout: None,
+        dead_letter_topic: false,
         terms: [
             terms("idempotency-key"),
             terms("cloud-tasks"),

@@ -15,7 +15,6 @@ pub(super) fn check(
 ) -> Vec<Finding> {
     let mut found: Vec<_> = [
         body(route, bodies_bytes_max),
-        answer(route),
         callers(route),
         literal(route),
         named::caller(route),
@@ -27,11 +26,9 @@ pub(super) fn check(
         fingerprint::ignores(route, &route.sources),
         fingerprint::reading(route, bodies_bytes_max),
         part(route, bodies_bytes_max),
-        doubt(route),
-        undone(route),
-        letters(route),
     ]
     .into_iter()
+    .chain(recorded(route))
     .flatten()
     .map(|(verdict, says)| Finding::route(route, None, verdict, says))
     .collect();
@@ -39,20 +36,38 @@ pub(super) fn check(
         let terms = route.terms(source);
         let said = [
             some_time(terms),
-            lease(terms),
-            horizon(source, terms),
-            wait(source, terms),
-            Some(renewal(terms)),
             parts(source, terms),
             named::key(route, source),
-            Some(fingerprint::mismatch(source, route)),
             fingerprint::unwrapped(source, route),
         ];
-        let said = said.into_iter().flatten();
+        let said = said.into_iter().chain(remembered(route, source)).flatten();
         found
             .extend(said.map(|(verdict, says)| Finding::route(route, Some(source), verdict, says)));
     }
     found
+}
+
+/// What holds of a route's records and letters.
+fn recorded(route: &Route) -> Vec<Judgement> {
+    if !route.keeps_records() {
+        return Vec::new();
+    }
+    vec![answer(route), doubt(route), undone(route), letters(route)]
+}
+
+/// The same for one of its sources.
+fn remembered(route: &Route, source: Source) -> Vec<Judgement> {
+    if !route.keeps_records() {
+        return Vec::new();
+    }
+    let terms = route.terms(source);
+    vec![
+        lease(terms),
+        horizon(source, terms),
+        wait(source, terms),
+        Some(renewal(terms)),
+        Some(fingerprint::mismatch(source, route)),
+    ]
 }
 
 /// Other routers' ways to name a part of a path are plain text here.
@@ -76,7 +91,7 @@ fn literal(route: &Route) -> Judgement {
     Some((Verdict::Warning, says))
 }
 
-const fn proved_if(holds: bool) -> Verdict {
+pub(super) const fn proved_if(holds: bool) -> Verdict {
     if holds {
         Verdict::Proved
     } else {
