@@ -13,6 +13,7 @@ mod secrets;
 mod verify_values;
 mod verify;
 mod stateless;
+mod landing;
 mod route;
 mod overlaps;
 mod self_upstream;
@@ -29,9 +30,11 @@ pub(crate) use load::{FILE_DEFAULT, from_text, load, load_on};
 pub(crate) use mistakes::Mistakes;
 pub(crate) use values::{read_duration, written};
 
+use crate::landing_url::LandingUrl;
 use crate::promise::Declared;
 use crate::store_url::StoreUrl;
 use semel_gate::settings::{Route, Settings};
+use std::collections::BTreeMap;
 use std::fmt;
 
 /// All that a gate needs to start.
@@ -43,6 +46,8 @@ pub(crate) struct Config {
     /// What cannot be read of the store.
     pub(crate) declared: Declared,
     pub(crate) settings: Settings,
+    /// Where deliveries land, by the names of their routes.
+    pub(crate) landings: BTreeMap<String, LandingUrl>,
     /// How many connections to its database the handler may use, over all instances.
     pub(crate) database_connections: Option<u64>,
     /// Where this process runs, when that is known.

@@ -5,6 +5,8 @@ mod args;
 mod out;
 mod store_url;
 mod open_store;
+mod landing_url;
+mod open_landings;
 mod late_store;
 mod admin;
 mod admin_client;

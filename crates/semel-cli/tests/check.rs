@@ -5,6 +5,7 @@ mod terms;
 mod long;
 mod probe;
 mod stateless;
+mod landing;
 mod flags;
 mod paths;
 mod limits;

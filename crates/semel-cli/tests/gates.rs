@@ -22,3 +22,4 @@ mod file_limit;
 mod crowd;
 mod promise;
 mod late_store;
+mod landing;

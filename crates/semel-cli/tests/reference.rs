@@ -5,13 +5,14 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 /// The crates whose log lines a gate writes.
-const LOGGING: [&str; 6] = [
+const LOGGING: [&str; 7] = [
     "semel",
     "semel-gate",
     "semel-cli",
     "semel-postgres",
     "semel-redis",
     "semel-embedded",
+    "semel-landing",
 ];
 
 /// The words in backticks of a page.

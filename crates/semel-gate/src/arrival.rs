@@ -4,6 +4,7 @@
 use crate::delivery::Transport;
 use crate::settings::Source;
 use jiff::Timestamp;
+use tokio::time::Instant;
 
 /// One arrival of a delivery.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -14,6 +15,8 @@ pub(crate) struct Arrival {
     /// When the sender published it; when it arrived, if the sender does not say.
     pub(crate) published_at: Timestamp,
     pub(crate) received_at: Timestamp,
+    /// The same moment by the clock that nobody sets.
+    pub(crate) since: Instant,
     /// Random: no other arrival has it.
     pub(crate) delivery_id: String,
     /// Which attempt of its sender it is, from 1, if the sender counts.
@@ -39,6 +42,7 @@ impl Arrival {
             message_id: id.cloned(),
             published_at: transport.published_at.unwrap_or(received_at),
             received_at,
+            since: Instant::now(),
             delivery_id: format!("{:032x}", rand::random::<u128>()),
             attempt: transport.attempt(),
         }
@@ -57,18 +61,13 @@ fn microseconds(at: Timestamp) -> Timestamp {
     Timestamp::from_microsecond(at.as_microsecond()).unwrap_or(at)
 }
 
-/// As it is written everywhere: in UTC, with six digits.
-pub(crate) fn written(at: Timestamp) -> String {
-    format!("{at:.6}")
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn a_publishers_time_has_the_precision_of_databases() {
-        let written = |text| published_at(text).map(written);
+        let written = |text| published_at(text).map(semel_landing::written);
         assert_eq!(
             written("2026-11-17T23:10:11.123456789Z").as_deref(),
             Some("2026-11-17T23:10:11.123456Z")

@@ -54,6 +54,10 @@ pub enum Disposition {
     Mismatched,
     /// It can have no key, and its sender hears so.
     Invalid(Invalid),
+    /// It can have no key, and has landed among the faults.
+    Fault(Invalid),
+    /// It can have no key, and has not landed: its sender must keep it.
+    FaultNotLanded(Invalid),
     /// The store could not be asked before the run.
     Store(Error),
     /// There is no room in memory to read its payload.
@@ -135,9 +139,13 @@ impl Disposition {
             (NamingError::Invalid(invalid), OnInvalid::Letter) if source.is_broker() => {
                 Self::Letter(Undelivered::Invalid(invalid))
             }
-            (NamingError::Invalid(invalid), OnInvalid::Letter | OnInvalid::Reject) => {
-                Self::Invalid(invalid)
+            (NamingError::Invalid(invalid), OnInvalid::Land) if source.is_broker() => {
+                Self::Fault(invalid)
             }
+            (
+                NamingError::Invalid(invalid),
+                OnInvalid::Letter | OnInvalid::Reject | OnInvalid::Land,
+            ) => Self::Invalid(invalid),
         }
     }
 
@@ -161,7 +169,8 @@ impl Disposition {
             Self::Stale => "stale",
             Self::Parked => "parked",
             Self::Mismatched => "mismatched",
-            Self::Invalid(_) => "invalid",
+            Self::Invalid(_) | Self::Fault(_) => "invalid",
+            Self::FaultNotLanded(_) => "not_landed",
             Self::Store(_) => "store_unavailable",
             Self::NoRoom => "no_room",
             Self::NotKept(_, NotKept::Full) => "letters_full",
@@ -189,6 +198,8 @@ impl Disposition {
             | Self::Stale
             | Self::Parked
             | Self::Invalid(_)
+            | Self::Fault(_)
+            | Self::FaultNotLanded(_)
             | Self::Store(_)
             | Self::NoRoom
             | Self::NotKept(_, NotKept::Full) => false,
@@ -199,7 +210,9 @@ impl Disposition {
     #[must_use]
     pub fn warning(&self) -> Option<String> {
         match self {
-            Self::Invalid(invalid) => Some(invalid.detail.clone()),
+            Self::Invalid(invalid) | Self::Fault(invalid) | Self::FaultNotLanded(invalid) => {
+                Some(invalid.detail.clone())
+            }
             Self::Parked => Some(Undelivered::ParkedBefore.why()),
             Self::Letter(why) | Self::NotKept(why, _) => match why.reason() {
                 Reason::Parked | Reason::Invalid => Some(why.why()),
@@ -241,6 +254,8 @@ impl Disposition {
             it @ (Self::Ran(_)
             | Self::Replayed(_)
             | Self::Invalid(_)
+            | Self::Fault(_)
+            | Self::FaultNotLanded(_)
             | Self::NoRoom
             | Self::Letter(_)) => it,
             it @ (Self::Unrecorded(_)
@@ -293,6 +308,8 @@ impl Disposition {
             | Self::Parked
             | Self::Mismatched
             | Self::Invalid(_)
+            | Self::Fault(_)
+            | Self::FaultNotLanded(_)
             | Self::Store(_)
             | Self::NoRoom
             | Self::Letter(

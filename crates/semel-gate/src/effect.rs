@@ -1,8 +1,10 @@
 //! The effect of a run: forward the delivery to its handler, and say what its answer means.
 
+mod land;
 mod probe;
 
 use crate::active_runs::ActiveRun;
+use crate::arrival::Arrival;
 use crate::failpoint::{Point, pass};
 use crate::flow::Flow;
 use crate::forwarded_request::{ForwardedRequest, RunContext};
@@ -16,6 +18,7 @@ use crate::trace::DeliveryTrace;
 use crate::upstream::{AnswerBody, Connection, SendError, SharedBody, full, read};
 use bytes::Bytes;
 use http::Request;
+use http::header::ACCEPT_ENCODING;
 use http::response::Parts;
 use http_body_util::BodyExt;
 use jiff::Timestamp;
@@ -24,6 +27,7 @@ use semel::outcome::{Body, HEADERS_KEPT};
 use semel::protocol::{InDoubt, Lease};
 use semel::work::{Failure, FailureKind};
 use semel::{Outcome, Run};
+use semel_landing::Row;
 use std::future::{Future, poll_fn};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -72,6 +76,9 @@ pub(crate) struct HandlerCall {
     request: Arc<Request<Bytes>>,
     source: Source,
     trace: Arc<DeliveryTrace>,
+    arrival: Arc<Arrival>,
+    /// What lands of the delivery, if it does.
+    row: Option<Row>,
 }
 
 /// An answer from the handler, with what it means.
@@ -134,7 +141,7 @@ impl Effect {
         }
         // By its timeout a run acts no more, however long it had to ask first.
         let left = limit.saturating_sub(sent.elapsed());
-        let (said, answer) = call.answer(RunContext::Leased(lease), left).await;
+        let (said, answer) = call.perform(RunContext::Leased(lease), left).await;
         let ended = Instant::now();
         drop(self.answer.send(HandlerReport {
             answer,
@@ -155,11 +162,13 @@ impl HandlerCall {
             request: Arc::clone(&flow.request),
             source: flow.source,
             trace: Arc::clone(&flow.trace),
+            arrival: Arc::clone(&flow.arrival),
+            row: flow.row(),
         }
     }
 
     /// Calls the handler, which has so long, and says what its answer means for the run.
-    pub(crate) async fn answer(
+    async fn answer(
         &self,
         run: RunContext<'_>,
         limit: Duration,
@@ -177,6 +186,7 @@ impl HandlerCall {
             }
             Err(_) => {
                 span.end(None, Some("timeout"));
+                let limit = self.told_limit(run, limit);
                 self.tell_timeout(run, limit);
                 (Err(late(limit)), StreamedAnswer::default())
             }
@@ -208,6 +218,17 @@ impl HandlerCall {
             attempt = lease.attempt,
             "running again: the run before was cut off, timed out or lapsed, and may have taken effect"
         );
+    }
+
+    /// How long the handler had, as people are told: with a record as its route says, whatever was asked before; without
+    /// one as long as its sender still waited.
+    fn told_limit(&self, run: RunContext<'_>, left: Duration) -> Duration {
+        match run {
+            RunContext::Leased(_) => self.route.settings.terms(self.source).timeout,
+            RunContext::Stateless(..) => {
+                Duration::from_secs_f64((left.as_secs_f64() * 1e3).round() / 1e3)
+            }
+        }
     }
 
     /// Nobody knows whether the handler still runs.
@@ -243,7 +264,11 @@ impl HandlerCall {
     async fn forward(&self, run: RunContext<'_>, limit: Duration) -> Result<Answered, SendError> {
         let (gate, route) = (&self.gate, &self.route.settings);
         let forwarded = self.forwarded(run, limit);
-        let request = forwarded.request(&self.request, full(self.request.body().clone()));
+        let mut request = forwarded.request(&self.request, full(self.request.body().clone()));
+        if route.land.is_some() {
+            // What lands is read as it is.
+            request.headers_mut().remove(ACCEPT_ENCODING);
+        }
         // Where doubt is parked, a connection that closes under a request must not be the cause.
         let connection = match route.in_doubt {
             InDoubt::Park | InDoubt::Probe => Connection::Fresh,

@@ -39,6 +39,8 @@ pub(crate) struct Flow {
     pub(crate) arrival: Arc<Arrival>,
     /// How long its payload is.
     pub(crate) payload_bytes: usize,
+    /// Its payload, where it lands.
+    pub(crate) payload: Option<Bytes>,
     /// The context attributes of a CloudEvent.
     pub(crate) event: BTreeMap<String, String>,
     /// Its key and fingerprint, or why it has none.
@@ -101,6 +103,7 @@ impl Flow {
             arrival: Arc::new(Arrival::now(named.source, &named.transport)),
             transport: named.transport,
             payload_bytes: named.payload_bytes,
+            payload: named.payload,
             event: named.event,
             identity: named.identity,
             duplicates: None,

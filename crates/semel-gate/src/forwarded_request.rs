@@ -1,7 +1,7 @@
 //! What crosses to the handler: the delivery's own request, less what belongs to one connection,
 //! with the names that let the handler take part.
 
-use crate::arrival::{Arrival, written};
+use crate::arrival::Arrival;
 use crate::headers::HeaderRules;
 use crate::naming::Identity;
 use crate::settings::Source;
@@ -12,6 +12,7 @@ use http::{HeaderMap, Request};
 use jiff::Timestamp;
 use semel::Key;
 use semel::protocol::Lease;
+use semel_landing::written;
 
 pub(crate) const SEMEL_KEY: HeaderName = HeaderName::from_static("semel-key");
 pub(crate) const SEMEL_FENCE: HeaderName = HeaderName::from_static("semel-fence");

@@ -10,6 +10,7 @@ use crate::letters::quota::Quota;
 use crate::metered_store::MeteredStore;
 use crate::metrics::Metrics;
 use crate::path::{AmbiguousPath, LoosePattern, ParsedPath, PathAllowance, PathPattern};
+use crate::server::Landings;
 use crate::settings::{Pass, Route, Settings};
 use crate::steps;
 use crate::trace::{self, Exporter, Tracer};
@@ -19,6 +20,7 @@ use http::Method;
 use semel::Semel;
 use semel::slots::Slots;
 use semel::store::Letters;
+use semel_landing::Landing;
 use semel_tls::FileError;
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -61,6 +63,8 @@ pub(crate) struct RouteState {
     pub(crate) invalid_streak: InvalidStreak,
     /// How the handler reaches its steps; `None` when it could not.
     pub(crate) steps_url: Option<String>,
+    /// Where its deliveries land, if they do.
+    pub(crate) landing: Option<Landing>,
 }
 
 /// How far the gate is in its life.
@@ -99,10 +103,14 @@ impl Gate {
     pub(crate) fn new(
         settings: Settings,
         store: Arc<dyn Letters>,
+        landings: &Landings,
         steps: SocketAddr,
     ) -> Result<(Self, Option<Exporter>), FileError> {
-        let route_state =
-            |route| Arc::new(RouteState::new(route, steps::url(&settings, route, steps)));
+        let route_state = |route: &Route| {
+            let landing = landings.get(&route.name).cloned();
+            let steps_url = steps::url(&settings, route, steps);
+            Arc::new(RouteState::new(route, steps_url, landing))
+        };
         let routes: Vec<_> = settings.routes.iter().map(route_state).collect();
         let metrics = Metrics::new(&routes);
         let store = MeteredStore::new(store, metrics.store_seconds.clone());
@@ -213,9 +221,10 @@ impl Gate {
 // === impl RouteState ===
 
 impl RouteState {
-    fn new(route: &Route, steps_url: Option<String>) -> Self {
+    fn new(route: &Route, steps_url: Option<String>, landing: Option<Landing>) -> Self {
         Self {
             steps_url,
+            landing,
             loose: LoosePattern::of(&route.path),
             slots: Slots::new(route.concurrency, route.queue),
             letters: Quota::new(route.letters),

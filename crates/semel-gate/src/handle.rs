@@ -1,6 +1,5 @@
 //! One delivery, from its arrival to its reply: delivery → key → claim → run → record → reply.
 
-use crate::disposition::Disposition;
 use crate::failpoint::{Point, pass};
 use crate::flow::Flow;
 use crate::gate::{Gate, RouteState};
@@ -28,7 +27,7 @@ pub(crate) async fn handle(
     invalid_streak::note(&flow);
     let disposition = match flow.identity.clone() {
         Ok(identity) => flow.run(identity, Some(&mut sender)).await,
-        Err(error) => Disposition::of_unnamed(flow.source, flow.route.settings.on_invalid, error),
+        Err(error) => flow.unnamed(error).await,
     };
     let disposition = keep_letter(&mut flow, disposition).await;
     if sender.has_heard() {

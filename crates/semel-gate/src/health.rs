@@ -36,9 +36,25 @@ pub(crate) async fn store_trouble(gate: &Gate) -> Option<String> {
         Ok(Err(error)) => Some(error.to_string()),
         Err(_) => Some(format!("no answer within {STORE_WITHIN:?}")),
     };
+    let trouble = match trouble {
+        None => landing_trouble(gate).await,
+        Some(why) => Some(why),
+    };
     let refuses = &gate.store.refuses;
     refuses.store(trouble.is_some(), Ordering::Relaxed);
     trouble
+}
+
+/// Why rows of a route would not land now.
+async fn landing_trouble(gate: &Gate) -> Option<String> {
+    for route_state in &gate.routes {
+        if let Some(landing) = &route_state.landing
+            && let Err(error) = landing.ready(STORE_WITHIN).await
+        {
+            return Some(format!("landing of {}: {error}", route_state.settings.name));
+        }
+    }
+    None
 }
 
 // === impl StoreHealth ===

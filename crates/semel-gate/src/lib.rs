@@ -30,6 +30,7 @@ mod key_missing;
 mod handle;
 mod flow;
 mod stateless;
+mod landed;
 mod blocking_pool;
 mod health;
 pub mod verify;
@@ -60,4 +61,4 @@ pub mod operate;
 mod redrive;
 mod admin;
 
-pub use server::{Server, Unfinished};
+pub use server::{Landings, Server, Unfinished};

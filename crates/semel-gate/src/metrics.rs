@@ -3,6 +3,7 @@
 pub(crate) mod connections;
 mod long_runs;
 mod doubt;
+mod landing;
 mod senders;
 pub(crate) mod spans;
 
@@ -13,6 +14,7 @@ use crate::letters::quota::Count;
 use crate::metered_store::Verb;
 use connections::ConnectionMetrics;
 use doubt::DoubtMetrics;
+use landing::LandingMetrics;
 use long_runs::LongRunMetrics;
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::encoding::text::encode;
@@ -53,6 +55,7 @@ pub(crate) struct Metrics {
     pub(crate) spans: SpanMetrics,
     pub(crate) long_runs: LongRunMetrics,
     pub(crate) doubt: DoubtMetrics,
+    pub(crate) landing: LandingMetrics,
     bodies_refused: Family<ReasonLabel, Counter>,
     log_lines_dropped: Counter,
     /// Kept by whoever writes the log.
@@ -177,6 +180,7 @@ impl Metrics {
             spans: SpanMetrics::new(r),
             long_runs: LongRunMetrics::new(r),
             doubt: DoubtMetrics::new(r),
+            landing: LandingMetrics::new(r),
             slot_seconds: added_seconds(
                 r,
                 "slot_seconds",

@@ -26,6 +26,8 @@ pub struct Identity {
     pub key: Key,
     /// Whether a repeat is an honest one.
     pub fingerprint: Fingerprint,
+    /// Which version of the work it is, where the route says where that stands; else 0.
+    pub version: i64,
 }
 
 /// A request, and which work it is.
@@ -37,6 +39,8 @@ pub struct NamedRequest {
     pub transport: Transport,
     /// How long its payload is.
     pub payload_bytes: usize,
+    /// The payload, where it lands.
+    pub payload: Option<Bytes>,
     /// The context attributes of a CloudEvent, by their plain names.
     pub event: BTreeMap<String, String>,
     /// Its key and fingerprint, or why it has none.
@@ -74,12 +78,13 @@ impl NamedRequest {
         match read {
             Ok(delivery) => {
                 let identity = name(namespace, route, request, &delivery, reserve);
-                Self::of(delivery, identity)
+                Self::of(route, delivery, identity)
             }
             Err(invalid) => Self {
                 source,
                 transport: Transport::default(),
                 payload_bytes: request.body().len(),
+                payload: route.land.as_ref().map(|_| request.body().clone()),
                 event: BTreeMap::new(),
                 identity: Err(invalid.into()),
             },
@@ -88,11 +93,12 @@ impl NamedRequest {
 
     /// A delivery that was read, and which work it is.
     #[must_use]
-    pub fn of(delivery: Delivery, identity: Result<Identity, NamingError>) -> Self {
+    pub fn of(route: &Route, delivery: Delivery, identity: Result<Identity, NamingError>) -> Self {
         Self {
             source: delivery.source,
             transport: delivery.transport,
             payload_bytes: delivery.payload.len(),
+            payload: route.land.as_ref().map(|_| delivery.payload),
             event: delivery.ce,
             identity,
         }
@@ -133,6 +139,7 @@ pub fn name(
     Ok(Identity {
         key: Key::of(&scope, &fields)?,
         fingerprint: fingerprint(route, request, delivery, &payload)?,
+        version: version(route, &payload)?,
     })
 }
 
@@ -147,6 +154,7 @@ fn read_payload<'a>(
     let pointers = || {
         rule.pointers()
             .chain(route.require.iter().map(String::as_str))
+            .chain(version_at(route))
     };
     let is_read = match compared(route, request, delivery) {
         Compared::AsValue => true,
@@ -157,6 +165,31 @@ fn read_payload<'a>(
     }
     let read = Payload::read_within(&delivery.payload, pointers(), reserve);
     read.map_err(|NoRoom| NamingError::NoRoom)
+}
+
+/// Where the version of the work stands.
+fn version_at(route: &Route) -> Option<&str> {
+    route.land.as_ref()?.version.as_deref()
+}
+
+/// Which version of the work it is. The least number of all has no opposite, by which databases put the latest first.
+fn version(route: &Route, payload: &Payload<'_>) -> Result<i64, NamingError> {
+    let Some(pointer) = version_at(route) else {
+        return Ok(0);
+    };
+    match payload.written(pointer)? {
+        None | Some("null") => Ok(0),
+        Some(text) => match text.parse() {
+            Ok(version) if version != i64::MIN => Ok(version),
+            Ok(_) | Err(_) => Err(NamingError::Invalid(Invalid::new(
+                "version-malformed",
+                format!(
+                    "{pointer} of the payload is the event's version on this route, and not a whole number of 64 bits: send one, or \
+                     none; a retry of the same delivery fails again"
+                ),
+            ))),
+        },
+    }
 }
 
 /// The work that a delivery asks for, on the terms of its route.

@@ -324,6 +324,8 @@ fn stays(disposition: &Disposition) -> Refused {
         Disposition::Store(_)
         | Disposition::NoRoom
         | Disposition::Invalid(_)
+        | Disposition::Fault(_)
+        | Disposition::FaultNotLanded(_)
         | Disposition::Letter(Undelivered::Invalid(_) | Undelivered::Exhausted(_))
         | Disposition::NotKept(..) => ("it was not run", "redrive it again later"),
     };

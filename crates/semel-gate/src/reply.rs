@@ -77,6 +77,8 @@ pub fn reply<R>(
         Disposition::Full { retry_after } => own(&problem::full(*retry_after)),
         Disposition::Stale => own(&problem::STALE),
         Disposition::Invalid(invalid) => own(&problem::invalid(invalid)),
+        Disposition::Fault(_) => acknowledged(false),
+        Disposition::FaultNotLanded(_) => own(&problem::NOT_LANDED),
         Disposition::Store(error) => own(&problem::store(error)),
         Disposition::NoRoom => own(&problem::no_room(source)),
         Disposition::NotKept(_, NotKept::Unsettled) => own(&problem::UNSETTLED),

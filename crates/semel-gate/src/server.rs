@@ -26,6 +26,8 @@ use http_body_util::BodyExt;
 use hyper::body::Incoming;
 use semel::PendingOutcome;
 use semel::store::Letters;
+use semel_landing::Landing;
+use std::collections::BTreeMap;
 use std::future::Future;
 use std::io;
 use std::net::SocketAddr;
@@ -49,6 +51,9 @@ pub struct Server {
     exporter: Option<Exporter>,
 }
 
+/// Where deliveries land, by the names of their routes.
+pub type Landings = BTreeMap<String, Landing>;
+
 /// Answers what senders deliver.
 #[derive(Clone, Debug)]
 struct Deliveries(Arc<Gate>);
@@ -71,13 +76,25 @@ impl Server {
     /// # Errors
     /// When one of them cannot be had, or a certificate cannot be read; the message names it.
     pub async fn bind(settings: Settings, store: Arc<dyn Letters>) -> io::Result<Self> {
+        Self::bind_landing(settings, store, &Landings::new()).await
+    }
+
+    /// The same for a gate whose deliveries land. It closes the landings at its end.
+    ///
+    /// # Errors
+    /// The same.
+    pub async fn bind_landing(
+        settings: Settings,
+        store: Arc<dyn Letters>,
+        landings: &Landings,
+    ) -> io::Result<Self> {
         let tls = settings.tls.as_ref().map(Acceptor::new);
         let tls = tls.transpose().map_err(io::Error::other)?;
         let deliveries = listen("listen", settings.listen).await?;
         let admin = listen("admin", settings.admin).await?;
         let steps = listen("steps", settings.steps).await?;
         let steps_address = steps.local_addr()?;
-        let made = Gate::new(settings, store, steps_address);
+        let made = Gate::new(settings, store, landings, steps_address);
         let (gate, exporter) = made.map_err(io::Error::other)?;
         Ok(Self {
             gate: Arc::new(gate),
@@ -174,6 +191,11 @@ async fn drain(gate: &Gate, connections: Connections, deadline: Instant) -> Unfi
         connections.shutdown().await;
         gate.deliveries.wait().await;
         gate.semel.pending_recorded().await;
+        for route_state in &gate.routes {
+            if let Some(landing) = &route_state.landing {
+                landing.close().await;
+            }
+        }
     });
     if timeout_at(deadline, &mut finished).await.is_err() {
         gate.phase.send_replace(Phase::Over);

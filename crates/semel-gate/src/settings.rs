@@ -1,6 +1,7 @@
 //! Settings: what a gate is told to do. Data only; `semel-cli` reads them from a file, flags and the
 //! environment and proves that they fit together.
 
+mod land;
 mod limits;
 mod otlp;
 pub(crate) mod network;
@@ -8,6 +9,7 @@ mod promise;
 mod tls;
 mod verify;
 
+pub use land::{LAND_WITHIN, LandRule, Lands};
 pub use limits::Limits;
 pub use network::{Network, NetworkError};
 pub use otlp::{Otlp, OtlpProtocol, Sampler, SpanBatch};
@@ -140,8 +142,10 @@ pub struct Route {
     pub concurrency: usize,
     /// How many deliveries may wait for a slot.
     pub queue: usize,
-    /// The handler.
+    /// The handler; nobody is called where only deliveries land.
     pub upstream: Upstream,
+    /// What lands of its deliveries, if they do.
+    pub land: Option<LandRule>,
     /// What becomes of a broker's delivery that can have no key.
     pub on_invalid: OnInvalid,
     /// What becomes of a broker's delivery that does not come again, and has not succeeded.
@@ -257,6 +261,8 @@ pub enum OnInvalid {
     Letter,
     /// It is refused, and the broker tries again.
     Reject,
+    /// It lands among the faults, and is acknowledged.
+    Land,
 }
 
 /// What becomes of a broker's delivery that does not come again, and has not succeeded.

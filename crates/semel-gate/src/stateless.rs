@@ -40,7 +40,7 @@ impl Flow {
         let sent = Instant::now();
         let left = reply_at.map_or(limit, |at| limit.min(at.saturating_duration_since(sent)));
         let run = RunContext::Stateless(&identity, &self.arrival);
-        let (said, answer) = HandlerCall::of(self).answer(run, left).await;
+        let (said, answer) = HandlerCall::of(self).perform(run, left).await;
         self.handler_took = Some(sent.elapsed());
         self.answer = answer;
         Disposition::of_run(self.source, Ok(ended(said)))

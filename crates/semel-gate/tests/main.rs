@@ -28,6 +28,7 @@ mod lifecycle;
 mod long_work;
 mod probe;
 mod stateless;
+mod landing;
 mod edge;
 mod wire;
 mod bodies;

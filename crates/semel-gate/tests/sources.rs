@@ -12,6 +12,7 @@ use std::collections::BTreeMap;
 type Headers<'a> = &'a [(&'a str, &'a str)];
 
 const TRACE: &str = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
+const PUBLISHED: &str = "2021-02-26T19:13:55.749Z";
 const SUBSCRIPTION: &str = "projects/shop/subscriptions/orders-push";
 const MESSAGE_ID: &str = "x-goog-pubsub-message-id";
 const TOPIC: &str = "//pubsub.googleapis.com/projects/shop/topics/orders";
@@ -114,6 +115,7 @@ fn is_hello(delivery: &Delivery, source: Source) {
         message_id: some("2070443601311540"),
         ordering_key: some("order-7"),
         delivery_attempt: Some(5),
+        published_at: PUBLISHED.parse().ok(),
         ..Transport::default()
     };
     assert_eq!(delivery.transport, transport);
@@ -226,6 +228,7 @@ fn an_unwrapped_push_has_its_metadata_in_headers() {
             subscription: some(SUBSCRIPTION),
             message_id: some("2070443601311540"),
             ordering_key: some("order-7"),
+            published_at: PUBLISHED.parse().ok(),
             traceparent: some(TRACE),
             ..Transport::default()
         };

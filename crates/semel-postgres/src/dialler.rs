@@ -3,12 +3,15 @@
 use crate::tls::{self, TlsAttempt};
 use crate::tls_options::{Tls, TlsMode, Verified};
 use rand::seq::SliceRandom;
+use std::future::poll_fn;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::task::JoinHandle;
 use tokio_postgres::config::{Host, LoadBalanceHosts, SslMode};
 use tokio_postgres::error::SqlState;
-use tokio_postgres::{Client, Config, Error};
+use tokio_postgres::{AsyncMessage, Client, Config, Connection, Error};
 
 /// Makes connections.
 #[derive(Clone)]
@@ -24,6 +27,8 @@ pub(crate) struct Dialled {
     pub(crate) client: Client,
     pub(crate) task: JoinHandle<()>,
     pub(crate) encrypted: bool,
+    /// How many warnings the server has sent.
+    pub(crate) warnings: Arc<AtomicU64>,
 }
 
 /// One of the hosts of a URL.
@@ -142,17 +147,38 @@ impl Dialler {
         config.ssl_mode(mode);
         let connected = config.connect(attempt.clone()).await;
         let encrypted = attempt.has_begun();
+        let warnings = Arc::default();
+        let counted = Arc::clone(&warnings);
         let dialled = connected.map(|(client, connection)| Dialled {
             client,
             encrypted,
+            warnings,
             task: tokio::spawn(async move {
-                if let Err(error) = connection.await {
+                if let Err(error) = serve(connection, &counted).await {
                     tracing::debug!(%error, "a connection to PostgreSQL ended");
                 }
             }),
         });
         (dialled, encrypted)
     }
+}
+
+/// Serves a connection to its end, and counts the server's warnings.
+async fn serve<S, T>(mut connection: Connection<S, T>, warnings: &AtomicU64) -> Result<(), Error>
+where
+    S: AsyncRead + AsyncWrite + Unpin,
+    T: AsyncRead + AsyncWrite + Unpin,
+{
+    while let Some(message) = poll_fn(|cx| connection.poll_message(cx)).await {
+        if let AsyncMessage::Notice(notice) = message? {
+            let code = notice.code().code();
+            tracing::debug!(code, says = notice.message(), "PostgreSQL says");
+            if code.starts_with("01") || code.starts_with("57") {
+                warnings.fetch_add(1, Ordering::Relaxed);
+            }
+        }
+    }
+    Ok(())
 }
 
 /// Whether the server lets nobody in who comes like this: `pg_hba.conf` tells with TLS from without.

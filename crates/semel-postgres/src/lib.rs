@@ -53,6 +53,7 @@ mod operator;
 mod pages;
 mod letters;
 mod ready;
+mod landing;
 mod complete_in;
 mod retry;
 mod connections;
@@ -66,6 +67,7 @@ mod server;
 mod migrate;
 
 pub use complete_in::{CompleteError, complete_in};
+pub use landing::{Table, TableNameError, TableSettings, TableSink};
 pub use migrate::{KEY_FUNCTIONS, Migrated, migrate};
 pub use server::DurabilitySettings;
 pub use settings::PostgresSettings;

@@ -3,6 +3,8 @@
 use crate::errors::{QueryError, invalid, unavailable};
 use crate::settings::Target;
 use semel::Error;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
@@ -49,6 +51,7 @@ pub(crate) struct Session {
     task: JoinHandle<()>,
     place: String,
     encryption: &'static str,
+    warnings: Arc<AtomicU64>,
 }
 
 // === impl Session ===
@@ -68,6 +71,7 @@ impl Session {
         Ok(Self {
             encryption: dialler.describe(dialled.encrypted),
             client: dialled.client,
+            warnings: dialled.warnings,
             task: dialled.task,
             place,
         })
@@ -86,6 +90,11 @@ impl Session {
     /// Who can read along, in one sentence.
     pub(crate) fn encryption(&self) -> &'static str {
         self.encryption
+    }
+
+    /// How many warnings the server has sent until now.
+    pub(crate) fn warnings(&self) -> u64 {
+        self.warnings.load(Ordering::Relaxed)
     }
 
     pub(crate) fn place(&self) -> &str {

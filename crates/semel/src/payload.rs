@@ -96,6 +96,23 @@ impl<'a> Payload<'a> {
         self.find(pointer).map(|range| range.is_some())
     }
 
+    /// The value where a pointer leads, as it is written in the payload.
+    ///
+    /// ```
+    /// use semel::Payload;
+    ///
+    /// let payload = Payload::read(br#"{"version": 7}"#, ["/version"]);
+    /// assert_eq!(payload.written("/version"), Ok(Some("7")));
+    /// ```
+    ///
+    /// # Errors
+    /// When two readers could take the payload differently.
+    pub fn written(&self, pointer: &str) -> Result<Option<&'a str>, KeyError> {
+        let range = self.find(pointer)?;
+        let text = range.and_then(|range| self.bytes.get(range));
+        Ok(text.and_then(|text| std::str::from_utf8(text).ok()))
+    }
+
     /// The value where a pointer leads, as a part of a key.
     pub(crate) fn field(&self, pointer: &str) -> Result<Option<Field>, KeyError> {
         let Some(range) = self.find(pointer)? else {

@@ -219,6 +219,7 @@ fn route(deployment: &Deployment, address: &GateAddress) -> anyhow::Result<Route
             ca: None,
             h2c: false,
         },
+        land: None,
         on_invalid: OnInvalid::Letter,
         on_exhausted: OnExhausted::Letter,
         cors: Vec::new(),

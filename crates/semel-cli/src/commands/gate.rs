@@ -4,6 +4,7 @@ use crate::admin::is_unavailable;
 use crate::args::RunArgs;
 use crate::config::{self, Broken, Config, Finding, Verdict};
 use crate::late_store::LateStore;
+use crate::open_landings;
 use crate::open_store::{self, Opened, Schema};
 use crate::promise::StoreFacts;
 use crate::telemetry::Telemetry;
@@ -52,16 +53,18 @@ pub(crate) async fn run(args: &RunArgs) -> anyhow::Result<u8> {
     config.settings.otlp = telemetry.otlp;
     file_limit::fit(&mut config.settings);
     let stopped = stopped()?;
+    let landings = open_landings::open(&config, args.fail_fast).await?;
     let left = match open(&config).await {
         Ok(Opened { store, says, .. }) => {
-            let bound = Server::bind(config.settings, store).await?;
+            let bound = Server::bind_landing(config.settings, store, &landings).await?;
             bound.shows_lines_dropped(log.dropped());
             tell_ready(&Listening::of(&bound)?, &says);
             bound.serve(stopped).await
         }
         Err(error) if is_unavailable(&error) && !args.fail_fast => {
             let late = Arc::new(LateStore::of(&config.store));
-            let bound = Server::bind(config.settings.clone(), Arc::clone(&late) as _).await?;
+            let settings = config.settings.clone();
+            let bound = Server::bind_landing(settings, Arc::clone(&late) as _, &landings).await?;
             bound.shows_lines_dropped(log.dropped());
             let listening = Listening::of(&bound)?;
             tell_waiting(&error, OPEN_PAUSE_MIN);

@@ -2,6 +2,7 @@
 
 mod route;
 mod stateless;
+mod landing;
 mod long;
 mod probe;
 mod fingerprint;
@@ -82,6 +83,7 @@ pub(crate) fn check(config: &Config) -> Vec<Finding> {
         } else {
             found.extend(stateless::check(route, config.platform));
         }
+        found.extend(landing::check(config, route));
     }
     found.extend(promise::check(config, &StoreFacts::unread(config)));
     found

@@ -20,6 +20,7 @@ use semel_gate::settings::{
     CERTIFICATE_RELOAD_EVERY, IdentityFiles, Limits, ListenerTls, Pass, RECONCILE_EVERY, Secret,
     Settings, Upstream,
 };
+use std::collections::BTreeMap;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::time::Duration;
 
@@ -65,7 +66,10 @@ pub(crate) fn read(
         .zip(&values)
         .filter_map(|(number, value)| route::read(number, value, &common, mistakes))
         .collect();
-    for Placed { location, route } in &placed {
+    for Placed {
+        location, route, ..
+    } in &placed
+    {
         let upstream = &route.upstream.base;
         let is_own = common.upstream.as_ref() != Some(upstream);
         if let Some(says) = is_own.then(|| leads_to_gate(upstream, &settings)).flatten() {
@@ -73,12 +77,19 @@ pub(crate) fn read(
         }
     }
     refuse_overlaps(&placed, settings.pass.as_ref(), mistakes);
-    settings.routes = placed.into_iter().map(|placed| placed.route).collect();
+    let mut landings = BTreeMap::new();
+    for placed in placed {
+        if let Some(url) = placed.landing {
+            landings.insert(placed.route.name.clone(), url);
+        }
+        settings.routes.push(placed.route);
+    }
     Some(Config {
         store: common.store?,
         options,
         declared,
         settings,
+        landings,
         database_connections: database_connections.and_then(|count| u64::try_from(count).ok()),
         platform,
         freezes: common.freezes,

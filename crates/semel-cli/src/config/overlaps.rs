@@ -8,7 +8,13 @@ use semel_gate::settings::{Pass, Route};
 
 /// Refuses two routes of one name, and what no request could reach.
 pub(crate) fn refuse_overlaps(routes: &[Placed], pass: Option<&Pass>, mistakes: &mut Mistakes) {
-    for (index, Placed { location, route }) in routes.iter().enumerate() {
+    for (
+        index,
+        Placed {
+            location, route, ..
+        },
+    ) in routes.iter().enumerate()
+    {
         let earlier = routes.iter().take(index).map(|placed| &placed.route);
         let passed = pass.iter().flat_map(|pass| &pass.paths);
         let told = earlier

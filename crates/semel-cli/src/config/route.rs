@@ -1,6 +1,7 @@
 //! A route: one `[[route]]` table, read and judged.
 
 use super::fields::Level;
+use super::landing::{self, RouteLanding};
 use super::mistakes::{Location, Mistakes};
 use super::route_values::{self, Senders};
 use super::section::Section;
@@ -12,6 +13,7 @@ use super::values::{
     at_least_one, count, duration, list, parsed, path, size, small_count, switch, text,
 };
 use super::verify;
+use crate::landing_url::LandingUrl;
 use crate::store_url::StoreUrl;
 use http::{Method, Uri};
 use semel::key::{KeyRule, Part, SCOPE_BYTES_MAX};
@@ -20,8 +22,8 @@ use semel::store::LEASE_MAX;
 use semel::work::Completes;
 use semel_gate::path::{PathAllowance, PathPattern};
 use semel_gate::settings::{
-    Caller, Downstream, FingerprintRule, KeyMissing, LetterLimits, Probe, RecordKeeping, Route,
-    Source, Terms, Upstream, Verify, Webhook,
+    Caller, Downstream, FingerprintRule, KeyMissing, Lands, LetterLimits, Probe, RecordKeeping,
+    Route, Source, Terms, Upstream, Verify, Webhook,
 };
 use std::ops::RangeInclusive;
 use std::path::PathBuf;
@@ -45,6 +47,8 @@ pub(crate) struct Common {
 pub(crate) struct Placed {
     pub(crate) location: Location,
     pub(crate) route: Route,
+    /// Where its deliveries land.
+    pub(crate) landing: Option<LandingUrl>,
 }
 
 /// Reads a route; none when it is not a table.
@@ -64,16 +68,19 @@ pub(crate) fn read(
     };
     let title = title(number, members);
     let mut section = Section::open(Level::Route, members, value.location, Some(title), mistakes);
+    let landing = landing::landing(&mut section);
     Some(Placed {
         location: value.location,
-        route: route(&mut section, common),
+        route: route(&mut section, common, landing.as_ref()),
+        landing: landing.and_then(|landing| landing.url),
     })
 }
 
-/// Senders of webhooks post, and sign neither method nor path: no other method of a handler is theirs unasked.
-fn methods(section: &mut Section<'_>, webhook: Option<Webhook>) -> Vec<Method> {
+/// Senders of webhooks post, and sign neither method nor path: no other method of a handler is theirs unasked. Nor is there
+/// anything to GET where no handler is.
+fn methods(section: &mut Section<'_>, posts_only: bool) -> Vec<Method> {
     let listed = section.list("methods", route_values::method);
-    if webhook.is_some() && !section.given("methods") {
+    if posts_only && !section.given("methods") {
         return vec![Method::POST];
     }
     listed
@@ -89,7 +96,7 @@ fn title(number: usize, members: &[Member]) -> String {
 }
 
 /// Every field is read before anything is given up, so that all mistakes are found.
-fn route(section: &mut Section<'_>, common: &Common) -> Route {
+fn route(section: &mut Section<'_>, common: &Common, landing: Option<&RouteLanding>) -> Route {
     let name = section.take("name", text);
     if let Some(name) = &name {
         bounded(section, "name", name);
@@ -99,22 +106,25 @@ fn route(section: &mut Section<'_>, common: &Common) -> Route {
     let senders = section.value("source", route_values::senders);
     let record = section.value("record", route_values::record);
     stateless::judge(section, record);
-    let own = own_terms(section, &senders, common, record);
+    let land_within = landing.and_then(RouteLanding::of_answers);
+    let own = own_terms(section, &senders, common, record, land_within);
     let verify = verify::verify(section, &senders);
     let caller = caller(section, &senders, own.key.as_ref(), &verify);
     let webhook = senders.webhook();
     let sources = sources(senders, caller.is_some());
-    let upstream = upstream(section, common);
+    let is_called = landing.is_none_or(|landing| landing.rule.lands == Lands::Answer);
+    let upstream = upstream(section, common, is_called);
     let final_statuses = section.list("final", route_values::statuses);
     let undone_statuses = undone(section, &final_statuses);
     let in_doubt = section.value("in_doubt", route_values::in_doubt);
     let completes = completes(section, common);
+    landing::judge(section, landing, in_doubt, completes);
     Route {
         name: name.unwrap_or_default(),
         // What stands in for a mistake is never used: mistakes keep the whole from being used.
         path: path.unwrap_or(PathPattern::Exact(String::new())),
         path_allows,
-        methods: methods(section, webhook),
+        methods: methods(section, webhook.is_some() || !is_called),
         key_missing: key_missing(section, &sources, own.key.as_ref()),
         webhook_origins: verify::webhook_origins(section, &sources),
         sources,
@@ -139,7 +149,8 @@ fn route(section: &mut Section<'_>, common: &Common) -> Route {
         concurrency: section.value("concurrency", at_least_one),
         queue: section.value("queue", count),
         upstream,
-        on_invalid: stateless::on_invalid(section, record),
+        land: landing.map(|landing| landing.rule.clone()),
+        on_invalid: stateless::on_invalid(section, record, landing.is_some()),
         on_exhausted: stateless::on_exhausted(section, record),
         cors: section.list("cors", origin),
         letters: LetterLimits {
@@ -242,6 +253,7 @@ fn own_terms(
     senders: &Senders,
     common: &Common,
     record: RecordKeeping,
+    land_within: Option<Duration>,
 ) -> RouteTerms {
     let own = RouteTerms {
         key: section.take("key", |value| route_values::key_rule(value, senders)),
@@ -257,6 +269,7 @@ fn own_terms(
         park_after: section.take("park_after", duration),
         freezes: common.freezes,
         stateless: record == RecordKeeping::None,
+        land_within,
     };
     let leases = Duration::from_millis(1)..=LEASE_MAX;
     let says = "`lease` must be from 1ms to 24h";
@@ -319,10 +332,10 @@ fn caller(
     caller
 }
 
-fn upstream(section: &mut Section<'_>, common: &Common) -> Upstream {
+fn upstream(section: &mut Section<'_>, common: &Common, is_called: bool) -> Upstream {
     let own = section.take("upstream", base);
     let h2c = section.take("upstream_h2c", switch).unwrap_or(common.h2c);
-    let missing = !section.given("upstream") && !common.upstream_given;
+    let missing = is_called && !section.given("upstream") && !common.upstream_given;
     let says = "`upstream` is missing: write upstream = \"http://127.0.0.1:3000\", here or above the first [[route]]";
     section.refuse_if(missing, "upstream", says);
     let base = own.or_else(|| common.upstream.clone()).unwrap_or_default();

@@ -288,7 +288,11 @@ pub(crate) fn downstream_keys(value: &Value) -> Read<DownstreamKeys> {
 pub(crate) fn on_invalid(value: &Value) -> Read<OnInvalid> {
     word(
         value,
-        &[("letter", OnInvalid::Letter), ("reject", OnInvalid::Reject)],
+        &[
+            ("letter", OnInvalid::Letter),
+            ("reject", OnInvalid::Reject),
+            ("land", OnInvalid::Land),
+        ],
     )
 }
 

@@ -42,19 +42,31 @@ pub(super) fn judge(section: &mut Section<'_>, record: RecordKeeping) {
     }
 }
 
-/// Without a store there are no letters: an invalid delivery is refused.
-pub(super) fn on_invalid(section: &mut Section<'_>, record: RecordKeeping) -> OnInvalid {
-    let given = section.given("on_invalid");
-    let on_invalid = section.value("on_invalid", route_values::on_invalid);
-    match record {
-        RecordKeeping::Store => on_invalid,
-        RecordKeeping::None => {
-            let says = "`on_invalid` = \"letter\": no letters are kept with record = \"none\"; write \"reject\", or leave \
-                        it out";
-            section.refuse_if(given && on_invalid == OnInvalid::Letter, "on_invalid", says);
-            OnInvalid::Reject
-        }
-    }
+/// What becomes of an invalid delivery: it lands where deliveries do, and without a store there are no letters.
+pub(super) fn on_invalid(
+    section: &mut Section<'_>,
+    record: RecordKeeping,
+    does_land: bool,
+) -> OnInvalid {
+    let given = section.take("on_invalid", route_values::on_invalid);
+    let letters = record == RecordKeeping::Store;
+    let says = "`on_invalid` = \"letter\": no letters are kept with record = \"none\"; write \"reject\", or leave it out";
+    section.refuse_if(
+        given == Some(OnInvalid::Letter) && !letters,
+        "on_invalid",
+        says,
+    );
+    let says = "`on_invalid` = \"land\" is for routes that `land`";
+    section.refuse_if(
+        given == Some(OnInvalid::Land) && !does_land,
+        "on_invalid",
+        says,
+    );
+    given.unwrap_or(match (does_land, letters) {
+        (true, _) => OnInvalid::Land,
+        (false, true) => OnInvalid::Letter,
+        (false, false) => OnInvalid::Reject,
+    })
 }
 
 /// Nor is a sender's last attempt kept.

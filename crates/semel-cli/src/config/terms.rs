@@ -23,6 +23,8 @@ pub(crate) struct RouteTerms {
     pub(crate) freezes: bool,
     /// Whether nothing is remembered, so that nobody would hear of a run that outlasts its sender.
     pub(crate) stateless: bool,
+    /// How long after its arrival the handler's answer may land, where it does.
+    pub(crate) land_within: Option<Duration>,
 }
 
 /// The defaults of a source.
@@ -56,6 +58,9 @@ pub(crate) const TIMEOUT_BROKER: Duration = seconds(600);
 
 /// How often a broker's work may end in doubt by default.
 const MAX_IN_DOUBT_BROKER: u32 = 5;
+
+/// So long a row has at least to become durable when its handler took all its time.
+pub(crate) const LAND_MARGIN: Duration = seconds(5);
 
 /// A Cloud Tasks queue's own default.
 const MAX_BACKOFF_DEFAULT: Duration = Duration::from_secs(3600);
@@ -93,6 +98,10 @@ pub(crate) fn terms(source: Source, own: &RouteTerms) -> Terms {
     };
     if own.timeout.is_none() && source.is_broker() && !own.stateless {
         terms.timeout = default_timeout(source, &terms, own.freezes);
+    }
+    if let (None, Some(within)) = (own.timeout, own.land_within) {
+        let lands_in_time = within.saturating_sub(LAND_MARGIN);
+        terms.timeout = terms.timeout.min(lands_in_time);
     }
     if let Some(latest) = latest.filter(|_| deadline < Some(terms.timeout) && source.is_broker()) {
         // Attempts are not burnt while the run goes on.

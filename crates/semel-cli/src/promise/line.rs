@@ -3,7 +3,7 @@
 use super::table::{Covers, Shown, leads_to};
 use semel::protocol::InDoubt;
 use semel::work::Completes;
-use semel_gate::settings::{DownstreamKeys, Promise, Route};
+use semel_gate::settings::{DownstreamKeys, Lands, Promise, Route};
 
 /// What happens after a crash, what is proved of it, and what would make it exactly once.
 pub(crate) fn line(route: &Route, shown: &Shown) -> String {
@@ -24,6 +24,9 @@ pub(crate) fn crash_line(route: &Route) -> String {
 
 fn after_a_crash(route: &Route) -> &'static str {
     if !route.keeps_records() {
+        if is_only_landed(route) {
+            return "nothing is remembered: every delivery lands, repeats included, and is acknowledged once it is durable";
+        }
         return "nothing is remembered: every delivery runs the handler, after a crash and without one, and its effect \
                 happens as often as it is delivered";
     }
@@ -54,6 +57,12 @@ fn after_a_crash(route: &Route) -> &'static str {
             "after a crash of the handler or the gate the work runs again, and its effect can happen twice"
         }
     }
+}
+
+/// Whether no handler is called.
+fn is_only_landed(route: &Route) -> bool {
+    let rule = route.land.as_ref();
+    rule.is_some_and(|rule| rule.lands == Lands::Delivery)
 }
 
 /// What would make it exactly once, unless it says so already.

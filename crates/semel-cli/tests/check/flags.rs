@@ -137,7 +137,7 @@ fn init_writes_a_good_file_once() {
 }
 
 /// What is said of a setting that needs another one beside it.
-const LONELY: [&str; 11] = [
+const LONELY: [&str; 13] = [
     "give `steps` a fixed port",
     "`audience` is missing",
     "`emails` is missing",
@@ -149,6 +149,8 @@ const LONELY: [&str; 11] = [
     "is for in_doubt = \"probe\"",
     "is missing beside `downstream`",
     "is for routes with downstream",
+    "is for record = \"none\"",
+    "is for routes that `land`",
 ];
 
 #[test]

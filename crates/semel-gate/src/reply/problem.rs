@@ -90,9 +90,8 @@ impl Problem {
         *response.status_mut() = self.status;
         let headers = response.headers_mut();
         headers.insert(CONTENT_TYPE, HeaderValue::from_static(MEDIA_TYPE));
-        if let Some(pause) = self.retry_after {
-            let seconds = pause.as_secs_f64().ceil().max(1.0);
-            let value = HeaderValue::from_str(&format!("{seconds:.0}"));
+        if let Some(seconds) = self.pause_seconds() {
+            let value = HeaderValue::from_str(&seconds);
             headers.insert(RETRY_AFTER, value.expect("digits are a header value"));
         }
         response
@@ -100,7 +99,18 @@ impl Problem {
 
     /// What is recorded of it when it stands for a handler's answer.
     pub(crate) fn outcome(&self) -> Outcome {
-        Outcome::new(self.status.as_u16(), self.body()).with_header("content-type", MEDIA_TYPE)
+        let outcome = Outcome::new(self.status.as_u16(), self.body());
+        let outcome = outcome.with_header("content-type", MEDIA_TYPE);
+        match self.pause_seconds() {
+            Some(seconds) => outcome.with_header("retry-after", seconds),
+            None => outcome,
+        }
+    }
+
+    /// The pause that is asked for, in whole seconds.
+    fn pause_seconds(&self) -> Option<String> {
+        let seconds = self.retry_after?.as_secs_f64().ceil().max(1.0);
+        Some(format!("{seconds:.0}"))
     }
 
     fn body(&self) -> Bytes {
@@ -248,6 +258,26 @@ pub(super) const STORE_UNAVAILABLE: Problem = Problem::fixed(
     "nothing was run by this request; a retry is safe",
 )
 .retry_after(STORE_RETRY_AFTER);
+
+pub(crate) const NOT_LANDED: Problem = Problem::fixed(
+    StatusCode::SERVICE_UNAVAILABLE,
+    "not-landed",
+    "The delivery has not landed",
+    "its row is not known to be durable, so it is not acknowledged; a retry is safe, and lands it again",
+)
+.retry_after(STORE_RETRY_AFTER);
+
+/// What is cut short would land as if it were whole.
+pub(crate) fn answer_too_large(max: usize) -> Problem {
+    Problem::new(
+        StatusCode::BAD_GATEWAY,
+        "answer-too-large",
+        "The handler's answer is too large to land",
+        format!(
+            "it has more than answer_bytes_max {max} bytes: raise it, or let the handler say less; a retry runs the handler again"
+        ),
+    )
+}
 
 /// Bodies that others hold say nothing of the queue that this one is from: Cloud Tasks would slow all
 /// of it down on 429 or 503, and only this task on 409.

@@ -13,6 +13,7 @@ use std::borrow::Cow;
 use std::time::Duration;
 
 pub(super) const CLAIM: &str = "semel.claim";
+pub(super) const LANDED_ROWS: &str = "semel.landing.rows";
 pub(super) const STATUS: &str = "http.response.status_code";
 const METHOD: &str = "http.request.method";
 const ERROR_TYPE: &str = "error.type";
@@ -197,6 +198,8 @@ pub(super) fn is_error(disposition: &Disposition) -> bool {
         | Disposition::Parked
         | Disposition::Mismatched
         | Disposition::Invalid(_)
+        | Disposition::Fault(_)
+        | Disposition::FaultNotLanded(_)
         | Disposition::Store(_)
         | Disposition::NoRoom
         | Disposition::Letter(_)

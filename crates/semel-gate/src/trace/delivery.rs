@@ -15,6 +15,7 @@ use http::{Request, StatusCode};
 use jiff::{SignedDuration, Timestamp};
 use semel::Outcome;
 use semel::work::Failure;
+use semel_landing::{Landed, NotLanded};
 use std::borrow::Cow;
 use std::sync::Arc;
 use tokio::time::Instant;
@@ -117,6 +118,22 @@ impl DeliveryTrace {
         );
         let error = is_untold.then(|| Cow::Borrowed(disposition.word()));
         self.child("record", begun, Attributes::default(), error);
+    }
+
+    /// The delivery has landed, or has not.
+    pub(crate) fn landed(&self, begun: Instant, landed: &Result<Landed, NotLanded>) {
+        let rows = landed.as_ref().ok().map(|landed| landed.group_rows);
+        let described = Attributes::default().with_known(attributes::LANDED_ROWS, rows);
+        let error = landed.is_err().then_some(Cow::Borrowed("not_landed"));
+        self.send(
+            begun,
+            Span {
+                parent: Some(self.within()),
+                attributes: attributes::with_error(described, error.as_ref()),
+                error,
+                ..Span::new(self.own.child(), SpanKind::Client, "land")
+            },
+        );
     }
 
     fn child(

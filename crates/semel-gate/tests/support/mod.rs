@@ -33,7 +33,7 @@ use semel_gate::settings::{
     Caller, KeyMissing, LetterLimits, Limits, OnExhausted, Pass, RecordKeeping, SenderAttempts,
     Terms, Upstream, Verify,
 };
-use semel_gate::{Server, Unfinished};
+use semel_gate::{Landings, Server, Unfinished};
 use std::future::Future;
 use tokio::sync::oneshot;
 
@@ -84,10 +84,21 @@ impl Bed {
         handler: Handler,
         change: impl FnOnce(&mut Settings),
     ) -> Self {
+        Self::landing(store, handler, &Landings::new(), change).await
+    }
+
+    /// The same whose deliveries land.
+    pub(crate) async fn landing(
+        store: Arc<Switch>,
+        handler: Handler,
+        landings: &Landings,
+        change: impl FnOnce(&mut Settings),
+    ) -> Self {
         let mut settings = settings(handler.address);
         change(&mut settings);
         let kept: Arc<dyn Letters> = Arc::<Switch>::clone(&store);
-        let bound = Server::bind(settings, kept).await.unwrap();
+        let bound = Server::bind_landing(settings, kept, landings);
+        let bound = bound.await.unwrap();
         let (gate, admin) = (bound.address().unwrap(), bound.admin_address().unwrap());
         let (stop, stopped) = oneshot::channel::<()>();
         let served = tokio::spawn(bound.serve(async move { drop(stopped.await) }));
@@ -374,6 +385,7 @@ pub(crate) fn route(name: &str, path: &str, handler: SocketAddr) -> Route {
         concurrency: 100,
         queue: 100,
         upstream: upstream(handler),
+        land: None,
         on_invalid: OnInvalid::Letter,
         on_exhausted: OnExhausted::Letter,
         cors: Vec::new(),

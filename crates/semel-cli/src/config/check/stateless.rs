@@ -4,7 +4,7 @@ use super::route::proved_if;
 use super::{Finding, Judgement, Verdict};
 use crate::config::Platform;
 use crate::config::values::written;
-use semel_gate::settings::{DEADLINE_MARGIN, OnInvalid, Route, Source};
+use semel_gate::settings::{DEADLINE_MARGIN, Lands, OnInvalid, Route, Source};
 use std::time::Duration;
 
 /// All findings about a route that keeps no records.
@@ -33,7 +33,11 @@ fn repeated(route: &Route) -> Judgement {
     let says = "record = \"none\": every delivery runs the handler, repeats included; a bill, a mail or a charge would \
                 happen as often as it is delivered; if whatever is behind the handler drops repeats of Semel-Key, declare \
                 downstream = \"deduplicates\"";
-    Verdict::Warning.when(route.downstream.is_none(), says)
+    let is_called = route
+        .land
+        .as_ref()
+        .is_none_or(|rule| rule.lands == Lands::Answer);
+    Verdict::Warning.when(is_called && route.downstream.is_none(), says)
 }
 
 /// Nobody would hear of a run that outlasts its sender.

@@ -1,0 +1,225 @@
+//! Landing in a table: a group of rows is one COPY in one transaction, and durable when its COMMIT is answered.
+
+mod copy;
+mod table;
+
+pub use table::{Table, TableNameError};
+
+use crate::errors::{QueryError, unavailable};
+use crate::server::Session;
+use crate::settings::{PostgresSettings, Target};
+use async_trait::async_trait;
+use bytes::Bytes;
+use copy::{fault_columns, fault_line, row_columns, row_line};
+use futures_util::SinkExt;
+use semel::Error;
+use semel_landing::failpoint::{Point, pass};
+use semel_landing::{Row, Sink, WriteError};
+use std::fmt;
+use std::pin::pin;
+use std::time::Duration;
+use table::check;
+use tokio::time::error::Elapsed;
+use tokio::time::timeout;
+use tokio_postgres::Client;
+
+/// Every commit waits for the disk, and for the standby if there is one, whatever the role's own settings say.
+const BEGIN: &str = "BEGIN; SET LOCAL synchronous_commit = on";
+
+/// Classes of errors that speak of what was written, not of the server: data, constraints, what a trigger raises, limits.
+const OF_ROWS: [&str; 5] = ["22", "23", "44", "54", "P0"];
+
+/// Where rows land in a database.
+#[derive(Clone, Debug)]
+pub struct TableSettings {
+    /// The database, and how it is reached.
+    pub database: PostgresSettings,
+    /// The table.
+    pub table: Table,
+    /// Whether answers land beside deliveries.
+    pub answers: bool,
+}
+
+/// A sink that is a table. It connects when it is needed, and looks each time whether the table is as it must be.
+pub struct TableSink {
+    target: Target,
+    table: Table,
+    answers: bool,
+    connect_within: Duration,
+    answer_within: Duration,
+    session: Option<Session>,
+}
+
+// === impl TableSink ===
+
+impl TableSink {
+    /// A sink for this table; nothing is dialled yet.
+    ///
+    /// # Errors
+    /// `Invalid`, when a setting makes no sense.
+    pub fn new(settings: TableSettings) -> Result<Self, Error> {
+        Ok(Self {
+            target: settings.database.target()?,
+            table: settings.table,
+            answers: settings.answers,
+            connect_within: settings.database.connect_timeout,
+            answer_within: settings.database.answer_timeout,
+            session: None,
+        })
+    }
+
+    /// Connects, and looks whether the table is as it must be; says how durable it is.
+    ///
+    /// # Errors
+    /// `Unavailable` when the server cannot be reached; `Invalid` when the table is missing or lacks something.
+    pub async fn check(&mut self) -> Result<String, Error> {
+        let session = self.connected().await?;
+        let durability = session.check().await?;
+        Ok(format!(
+            "{}; {durability}; {}",
+            session.place(),
+            session.encryption()
+        ))
+    }
+
+    async fn connected(&mut self) -> Result<&Session, Error> {
+        if self.session.as_ref().is_none_or(|it| it.client.is_closed()) {
+            self.session = None;
+            let session = Session::open(&self.target, self.connect_within).await?;
+            let columns = row_columns(self.answers);
+            check(&session, &self.table.quoted(), &columns).await?;
+            check(&session, &self.table.faults().quoted(), &fault_columns()).await?;
+            self.session = Some(session);
+        }
+        let missing = || Error::bug("a session that was opened is there");
+        self.session.as_ref().ok_or_else(missing)
+    }
+
+    async fn copy(&mut self, group: &[&Row]) -> Result<(), WriteError> {
+        let (answers, table) = (self.answers, self.table.clone());
+        let session = self
+            .connected()
+            .await
+            .map_err(|error| unreachable(&error))?;
+        let place = session.place();
+        let in_words = |error: tokio_postgres::Error| refusal(error, place);
+        let client = &session.client;
+        client.batch_execute(BEGIN).await.map_err(in_words)?;
+        let (faults, rows): (Vec<&Row>, Vec<&Row>) =
+            group.iter().partition(|row| row.fault.is_some());
+        let lines = rows.iter().map(|row| row_line(row, answers)).collect();
+        let columns = row_columns(answers);
+        lines_into(client, &table, &columns, lines)
+            .await
+            .map_err(in_words)?;
+        let lines = faults.iter().map(|row| fault_line(row)).collect();
+        let columns = fault_columns();
+        lines_into(client, &table.faults(), &columns, lines)
+            .await
+            .map_err(in_words)?;
+        pass(Point::Written);
+        let warned = session.warnings();
+        client.batch_execute("COMMIT").await.map_err(in_words)?;
+        if session.warnings() == warned {
+            return Ok(());
+        }
+        // The server commits, and gives up waiting for its standby, with a warning: nobody knows whether it has it.
+        let what = "the server committed with a warning, so whether its standby has it is unknown";
+        Err(unreachable(&unavailable(place, what)))
+    }
+}
+
+impl TableSink {
+    /// Whether the server answers.
+    async fn ask(&mut self) -> Result<(), WriteError> {
+        let session = self
+            .connected()
+            .await
+            .map_err(|error| unreachable(&error))?;
+        let asked = session.client.batch_execute("SELECT 1").await;
+        asked.map_err(|error| refusal(error, session.place()))
+    }
+
+    /// What came of an attempt. What is under way on a connection after a failure is unknown: the next one has a new one.
+    fn settled(
+        &mut self,
+        attempt: Result<Result<(), WriteError>, Elapsed>,
+    ) -> Result<(), WriteError> {
+        let settled = attempt.unwrap_or_else(|_| {
+            let what = format!("no answer within {:?}", self.answer_within);
+            Err(unreachable(&unavailable(&self.target.place, &what)))
+        });
+        if settled.is_err() {
+            self.session = None;
+        }
+        settled
+    }
+}
+
+fn unreachable(error: &Error) -> WriteError {
+    WriteError::Unavailable(error.to_string())
+}
+
+/// Sends lines in COPY's own text form.
+async fn lines_into(
+    client: &Client,
+    table: &Table,
+    columns: &[&str],
+    lines: String,
+) -> Result<(), tokio_postgres::Error> {
+    if lines.is_empty() {
+        return Ok(());
+    }
+    let statement = format!(
+        "COPY {} ({}) FROM STDIN",
+        table.quoted(),
+        columns.join(", ")
+    );
+    let mut copy = pin!(client.copy_in::<_, Bytes>(&statement).await?);
+    copy.send(Bytes::from(lines)).await?;
+    copy.finish().await?;
+    Ok(())
+}
+
+/// Whether a row is to blame, or the server.
+fn refusal(error: tokio_postgres::Error, place: &str) -> WriteError {
+    let class = error
+        .code()
+        .and_then(|code| code.code().get(..2))
+        .map(str::to_owned);
+    let is_of_rows = class.is_some_and(|class| OF_ROWS.contains(&class.as_str()));
+    if let (true, Some(said)) = (is_of_rows, error.as_db_error()) {
+        return WriteError::Refused(format!("{} ({})", said.message(), said.code().code()));
+    }
+    WriteError::Unavailable(Error::from(QueryError::of(error, place)).to_string())
+}
+
+#[async_trait]
+impl Sink for TableSink {
+    async fn write(&mut self, group: &[&Row]) -> Result<(), WriteError> {
+        let within = self.answer_within + self.connect_within;
+        let written = timeout(within, self.copy(group)).await;
+        self.settled(written)
+    }
+
+    async fn ready(&mut self) -> Result<(), WriteError> {
+        let within = self.answer_within + self.connect_within;
+        let asked = timeout(within, self.ask()).await;
+        self.settled(asked)
+    }
+
+    async fn close(&mut self) {
+        if let Some(session) = self.session.take() {
+            session.close().await;
+        }
+    }
+}
+
+impl fmt::Debug for TableSink {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("TableSink")
+            .field("place", &self.target.place)
+            .field("table", &self.table)
+            .finish_non_exhaustive()
+    }
+}
