@@ -1,4 +1,4 @@
-//! Measurements: `cargo xtask bench stores`, `gate` and `broker`.
+//! Measurements: `cargo xtask bench stores`, `gate`, `broker` and `landing`.
 //!
 //! Contenders take turns in rounds, so that a slow minute of the machine is shared by all of them, and
 //! what is judged is a ratio within a round wherever there is something to compare with.
@@ -15,6 +15,7 @@
 mod stores;
 mod gate;
 mod broker;
+mod landing;
 mod measurement;
 mod postgres;
 mod pattern;
@@ -55,6 +56,8 @@ enum What {
     Gate(gate::GateArgs),
     /// The local cloud, as a program, against another one that plays Cloud Tasks.
     Broker(broker::BrokerArgs),
+    /// Rows in groups against rows one by one, and routes without records.
+    Landing(landing::LandingArgs),
     /// The handler that `gate` and `broker` measure with.
     #[command(hide = true)]
     Upstream(upstream::UpstreamArgs),
@@ -66,6 +69,7 @@ async fn main() -> ExitCode {
         What::Stores(args) => stores::stores(&args).await,
         What::Gate(args) => gate::gate(&args).await,
         What::Broker(args) => broker::broker(&args).await,
+        What::Landing(args) => landing::landing(&args).await,
         What::Upstream(args) => upstream::serve(&args).await,
     };
     match result {
