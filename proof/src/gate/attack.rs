@@ -33,7 +33,7 @@ const SENT_PER_TICK: usize = 4;
 const ZOMBIE_LEASES_MAX: u32 = 4;
 
 /// How much longer a deployment is attacked that has seen too little.
-const SEEN_WITHIN: Duration = Duration::from_secs(150);
+const SEEN_WITHIN: Duration = Duration::from_secs(40);
 
 /// How hard a deployment is tried.
 #[derive(Clone, Debug)]
@@ -62,6 +62,8 @@ pub(super) struct Seen {
     pub(super) in_flight: usize,
     /// Operations of which nobody knows whether they took place.
     pub(super) ambiguous: usize,
+    /// Works that took effect more than once.
+    pub(super) repeated: usize,
 }
 
 /// The armed faults that processes find.
@@ -107,8 +109,10 @@ pub(super) struct Attack<'a> {
     pub(super) injector: Injector,
     pub(super) sent: JoinSet<anyhow::Result<Vec<ClientAnswer>>>,
     pub(super) log: AttackLog,
-    /// The runs that such a process had in hand: each counts once.
-    spent: BTreeSet<u64>,
+    /// The runs that paused processes found taken over: each counts once.
+    overtaken: BTreeSet<u64>,
+    /// The work of paused processes that was delivered again.
+    delivered_again: BTreeSet<WorkId>,
     trace: Trace,
     sent_at: Instant,
 }
@@ -141,7 +145,8 @@ pub(super) async fn run(
         settings,
         sent: JoinSet::new(),
         log: AttackLog::default(),
-        spent: BTreeSet::new(),
+        overtaken: BTreeSet::new(),
+        delivered_again: BTreeSet::new(),
         sent_at: Instant::now(),
     };
     attack.start_all()?;
@@ -150,7 +155,7 @@ pub(super) async fn run(
     while Instant::now() < until
         || (!attack.seen(&sender).reaches(settings.seen_min) && Instant::now() < at_last)
     {
-        attack.look().await?;
+        attack.look(&sender).await?;
         attack.injector.inject(&mut attack.processes)?;
         attack.send(&sender)?;
         sleep(TICK).await;
@@ -177,6 +182,7 @@ impl Seen {
         self.zombies >= min.zombies
             && self.in_flight >= min.in_flight
             && self.ambiguous >= min.ambiguous
+            && self.repeated >= min.repeated
     }
 }
 
@@ -190,6 +196,7 @@ impl Attack<'_> {
             zombies: self.log.zombies,
             in_flight: trace::met_in_flight(injected).count(),
             ambiguous: trace::killed(injected).len() + unclear as usize,
+            repeated: self.trace.repeated(),
         }
     }
 
@@ -224,9 +231,9 @@ impl Attack<'_> {
     }
 
     /// Sees who died or stopped, and starts again who did.
-    async fn look(&mut self) -> anyhow::Result<()> {
+    async fn look(&mut self, sender: &TaskSender) -> anyhow::Result<()> {
         let now = Instant::now();
-        self.wake_zombies(now)?;
+        self.wake_zombies(now, sender)?;
         self.processes.resume(now)?;
         let lease = self.deployment.case.lease;
         let until = match self.settings.armed_faults {
@@ -246,17 +253,24 @@ impl Attack<'_> {
         Ok(())
     }
 
-    /// A zombie is most dangerous while the one that took over from it runs.
-    fn wake_zombies(&mut self, now: Instant) -> anyhow::Result<()> {
+    /// What a paused gate has in hand is delivered again once its lease is over. The gate goes on as soon as another has
+    /// taken over: a zombie is most dangerous while that one runs.
+    fn wake_zombies(&mut self, now: Instant, sender: &TaskSender) -> anyhow::Result<()> {
         if !matches!(self.settings.armed_faults, ArmedFaults::Only(_)) {
             return Ok(());
         }
-        for number in self.processes.paused() {
-            let in_flight = &self.processes.in_flight(number)? - &self.spent;
-            if self.trace.is_taken_over(&in_flight) {
+        for (number, until) in self.processes.paused() {
+            let in_flight = &self.processes.in_flight(number)? - &self.overtaken;
+            let overtaken = self.trace.overtaken(&in_flight);
+            if !overtaken.is_empty() {
                 self.processes.resume_at(number, now);
                 self.log.zombies += 1;
-                self.spent.extend(in_flight);
+                self.overtaken.extend(overtaken);
+            } else if until <= now + self.deployment.case.lease * (ZOMBIE_LEASES_MAX - 1) {
+                for work in &self.trace.answered(&in_flight) - &self.delivered_again {
+                    sender.deliver_again(&mut self.sent, work);
+                    self.delivered_again.insert(work);
+                }
             }
         }
         Ok(())

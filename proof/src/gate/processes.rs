@@ -13,9 +13,11 @@ impl Processes {
         self.numbers(|it| runs(it) && which(it.role))
     }
 
-    /// Who is paused.
-    pub(super) fn paused(&self) -> Vec<u32> {
-        self.numbers(|it| it.paused_until.is_some())
+    /// Who is paused, and until when.
+    pub(super) fn paused(&self) -> Vec<(u32, Instant)> {
+        let running = self.running.iter();
+        let paused = running.filter_map(|it| Some((it.number, it.paused_until?)));
+        paused.collect()
     }
 
     /// Lets one go on at the next [`resume`](Self::resume).

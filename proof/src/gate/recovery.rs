@@ -73,7 +73,7 @@ impl Attack<'_> {
         let now = Instant::now();
         let stopped = self.processes.stopped(now)?;
         self.injector.injected.extend(stopped);
-        for number in self.processes.paused() {
+        for (number, _) in self.processes.paused() {
             self.processes.resume_at(number, now);
         }
         self.processes.resume(now)?;

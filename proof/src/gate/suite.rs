@@ -43,7 +43,8 @@ const HANDLER_BACK_WITHIN: Duration = Duration::from_secs(3);
 /// How many gates share a store that can be shared.
 const GATES: usize = 3;
 
-/// What the broker is told to do wrong; to broken gates it delivers most work again after a lease.
+/// What the broker is told to do wrong; to broken gates it delivers most work again while a long effect goes on, early
+/// enough for a slow machine.
 const BROKER_FAULTS: &[&str] = &[
     "duplicate=0.08",
     "duplicate-at-once=0.08",
@@ -51,10 +52,13 @@ const BROKER_FAULTS: &[&str] = &[
     "overlap=0.04:300ms",
     "cut=0.02:5",
 ];
-const BROKER_FAULTS_OF_BROKEN: &[&str] = &["duplicate-at-once=0.2", "overlap=0.8:1500ms"];
+const BROKER_FAULTS_OF_BROKEN: &[&str] = &["duplicate-at-once=0.2", "overlap=0.8:1s"];
 
 /// How often a paused gate must find its run taken over, where that is what brings a fault to light.
 const ZOMBIES_MIN: usize = 4;
+
+/// How much work must take effect more than once, where that is what brings a fault to light.
+const REPEATED_MIN: usize = 4;
 
 /// Every nth visit of a broken gate meets its armed fault.
 const VISITS: u32 = 3;
@@ -71,6 +75,7 @@ const NEEDED_OF_SHORT: [usize; 3] = [60, 8, 8];
 /// What each deployment of the short form must see, so that all of them together see what is needed.
 const SEEN_MIN: Seen = Seen {
     zombies: 0,
+    repeated: 0,
     in_flight: NEEDED_OF_SHORT[1].div_ceil(SHORT.len()),
     ambiguous: NEEDED_OF_SHORT[2].div_ceil(SHORT.len()),
 };
@@ -189,7 +194,7 @@ pub async fn convict_broken_gates(plan: &Plan) -> anyhow::Result<Vec<String>> {
         let attack = run(
             planned,
             plan.seed_of(number),
-            plan.settings_of_broken(armed),
+            plan.settings_of_broken(promise, armed),
         );
         trials.push(async move {
             let what = format!("{}, {}", store.name(), fault.name);
@@ -350,8 +355,12 @@ impl Plan {
         }
     }
 
-    /// How hard a broken gate is tried that may run into this fault.
-    fn settings_of_broken(&self, armed: Option<(&str, ProcessFault)>) -> AttackSettings {
+    /// How hard a broken gate is tried that must break this promise, and may run into this fault.
+    fn settings_of_broken(
+        &self,
+        promise: Promise,
+        armed: Option<(&str, ProcessFault)>,
+    ) -> AttackSettings {
         let armed_faults = armed.map_or(ArmedFaults::None, |(point, fault)| {
             ArmedFaults::Only(ArmedFault {
                 point: point.to_owned(),
@@ -367,6 +376,11 @@ impl Plan {
             armed_faults,
             seen_min: Seen {
                 zombies: zombies_min(armed),
+                repeated: if promise == Promise::NoDuplicate {
+                    REPEATED_MIN
+                } else {
+                    0
+                },
                 ..Seen::default()
             },
             ..self.settings()

@@ -29,6 +29,8 @@ pub(super) struct Trace {
     begun: BTreeMap<WorkId, BTreeMap<u64, u64>>,
     /// The runs that a handler has answered.
     answered: BTreeSet<u64>,
+    /// The runs of each piece of work that took effect.
+    acted: BTreeMap<WorkId, BTreeSet<u64>>,
 }
 
 // === impl Trace ===
@@ -40,6 +42,7 @@ impl Trace {
             lengths: BTreeMap::new(),
             begun: BTreeMap::new(),
             answered: BTreeSet::new(),
+            acted: BTreeMap::new(),
         }
     }
 
@@ -66,15 +69,39 @@ impl Trace {
         if let Event::Answered { delivery } = event {
             self.answered.insert(*delivery);
         }
+        if let Event::Effect { attempt, .. } = event {
+            let acted = self.acted.entry(attempt.work).or_default();
+            acted.insert(attempt.delivery);
+        }
     }
 
-    /// Whether one of these runs was answered by a handler, and a later run of the same work has come to one since.
-    pub(super) fn is_taken_over(&self, open: &BTreeSet<u64>) -> bool {
-        let answered: Vec<&u64> = open.intersection(&self.answered).collect();
-        self.begun.values().any(|runs| {
-            let mine = answered.iter().filter_map(|run| runs.get(run)).min();
-            mine.is_some_and(|fence| runs.values().any(|later| later > fence))
-        })
+    /// How many pieces of work took effect more than once.
+    pub(super) fn repeated(&self) -> usize {
+        self.acted.values().filter(|runs| runs.len() > 1).count()
+    }
+
+    /// Those of these runs that a handler has answered and that were taken over: a later run of the same work has come to
+    /// a handler.
+    pub(super) fn overtaken(&self, open: &BTreeSet<u64>) -> BTreeSet<u64> {
+        let runs = self.answered_runs(open);
+        let overtaken = runs.filter(|(work, _, fence)| {
+            let mut runs = self.begun.get(work).into_iter().flatten();
+            runs.any(|(_, later)| later > fence)
+        });
+        overtaken.map(|(_, run, _)| run).collect()
+    }
+
+    /// The work of those of these runs that a handler has answered.
+    pub(super) fn answered(&self, open: &BTreeSet<u64>) -> BTreeSet<WorkId> {
+        self.answered_runs(open).map(|(work, ..)| work).collect()
+    }
+
+    /// Work, number and fence of those of these runs that a handler has answered.
+    fn answered_runs(&self, open: &BTreeSet<u64>) -> impl Iterator<Item = (WorkId, u64, u64)> {
+        let begun = self.begun.iter();
+        let runs =
+            begun.flat_map(|(work, runs)| runs.iter().map(|(run, fence)| (*work, *run, *fence)));
+        runs.filter(|(_, run, _)| open.contains(run) && self.answered.contains(run))
     }
 }
 
