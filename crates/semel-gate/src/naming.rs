@@ -195,7 +195,7 @@ fn version(route: &Route, payload: &Payload<'_>) -> Result<i64, NamingError> {
 /// The work that a delivery asks for, on the terms of its route.
 pub fn work(route: &Route, source: Source, identity: Identity) -> Work {
     let terms = route.terms(source);
-    Work::new(identity.key, identity.fingerprint)
+    let work = Work::new(identity.key, identity.fingerprint)
         .lease(terms.lease)
         .timeout(terms.timeout + TIMEOUT_MARGIN)
         .retention(terms.retention)
@@ -205,7 +205,11 @@ pub fn work(route: &Route, source: Source, identity: Identity) -> Work {
         .park_after(terms.park_after)
         .backoff(route.backoff)
         .duplicates(Duplicates::Wait(terms.wait))
-        .completes(route.completes)
+        .completes(route.completes);
+    match &route.probe {
+        Some(probe) => work.margin(probe.after.saturating_sub(TIMEOUT_MARGIN)),
+        None => work,
+    }
 }
 
 /// One caller must never receive another's answer, so an API request without one is refused.

@@ -178,6 +178,9 @@ pub struct Probe {
     pub path: String,
     /// Whether the handler refuses runs with a lower fence than one that it has answered about.
     pub fences: bool,
+    /// How long a run in doubt may still act, its lease and its timeout aside: nobody asks before that.
+    /// [`PROBE_AFTER`], but for tests that cannot wait so long.
+    pub after: Duration,
 }
 
 /// What depends on who delivers.
@@ -386,8 +389,8 @@ impl Probe {
 
 // === impl Terms ===
 
-/// A run in doubt may still act for so long, its lease and its timeout aside: what the gate leaves an effect to end by
-/// itself (2 s), and the margin of the library (10 s).
+/// How long a run in doubt may still act, its lease and its timeout aside: long enough for a handler that was given up to
+/// end.
 pub const PROBE_AFTER: Duration = Duration::from_secs(12);
 
 /// Senders are answered so long before they give up.

@@ -3,7 +3,7 @@
 use crate::support::prelude::*;
 use semel::clock::{Clock, ManualClock, SystemClock};
 use semel::memory::MemoryStore;
-use semel_gate::settings::Probe;
+use semel_gate::settings::{PROBE_AFTER, Probe};
 use std::ops::Deref;
 
 const LEASE: Duration = Duration::from_secs(30);
@@ -32,6 +32,7 @@ fn probes(route: &mut Route) {
         method: Method::GET,
         path: "/effects/{key}".into(),
         fences: true,
+        after: PROBE_AFTER,
     });
     terms_of(route, |terms| {
         (terms.lease, terms.timeout) = (LEASE, TIMEOUT);

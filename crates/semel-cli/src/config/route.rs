@@ -22,8 +22,8 @@ use semel::store::LEASE_MAX;
 use semel::work::Completes;
 use semel_gate::path::{PathAllowance, PathPattern};
 use semel_gate::settings::{
-    Caller, Downstream, FingerprintRule, KeyMissing, Lands, LetterLimits, Probe, RecordKeeping,
-    Route, Source, Terms, Upstream, Verify, Webhook,
+    Caller, Downstream, FingerprintRule, KeyMissing, Lands, LetterLimits, PROBE_AFTER, Probe,
+    RecordKeeping, Route, Source, Terms, Upstream, Verify, Webhook,
 };
 use std::ops::RangeInclusive;
 use std::path::PathBuf;
@@ -377,6 +377,7 @@ fn probe(section: &mut Section<'_>, in_doubt: InDoubt, completes: Completes) -> 
         method,
         path,
         fences,
+        after: PROBE_AFTER,
     })
 }
 

@@ -2,8 +2,7 @@
 
 use super::{Finding, Verdict};
 use crate::config::values::written;
-use semel_gate::settings::{PROBE_AFTER, Probe, Route, Terms};
-use std::time::Duration;
+use semel_gate::settings::{Probe, Route, Terms};
 
 /// All findings about a route that probes.
 pub(super) fn check(route: &Route) -> Vec<Finding> {
@@ -15,7 +14,7 @@ pub(super) fn check(route: &Route) -> Vec<Finding> {
         promise(route, probe),
     ];
     for source in route.sources.iter().copied() {
-        let (verdict, says) = waits(route.terms(source));
+        let (verdict, says) = waits(route.terms(source), probe);
         found.push(Finding::route(route, Some(source), verdict, says));
     }
     found
@@ -48,14 +47,15 @@ fn promise(route: &Route, probe: &Probe) -> Finding {
 }
 
 /// Nobody asks while the run may still act, and its record must be there until then.
-fn waits(terms: &Terms) -> (Verdict, String) {
-    let wait = probe_wait(terms);
+fn waits(terms: &Terms, probe: &Probe) -> (Verdict, String) {
+    let sum = terms.lease.saturating_add(terms.timeout);
+    let wait = sum.saturating_add(probe.after);
     let (asked, retention) = (written(wait), written(terms.retention));
     if wait <= terms.retention {
         let says = format!(
             "a run in doubt is asked about {asked} after it began (lease + timeout + {}): shorten timeout to what the work \
              takes",
-            written(PROBE_AFTER)
+            written(probe.after)
         );
         return (Verdict::Note, says);
     }
@@ -64,9 +64,4 @@ fn waits(terms: &Terms) -> (Verdict, String) {
          or shorten timeout"
     );
     (Verdict::Broken, says)
-}
-
-fn probe_wait(terms: &Terms) -> Duration {
-    let sum = terms.lease.saturating_add(terms.timeout);
-    sum.saturating_add(PROBE_AFTER)
 }

@@ -5,7 +5,8 @@ use http::Method;
 use semel::protocol::InDoubt;
 use semel::work::Completes;
 use semel_gate::settings::{
-    Downstream as Service, DownstreamKeys, FingerprintRule, KeyMissing, Probe, Source, Terms,
+    Downstream as Service, DownstreamKeys, FingerprintRule, KeyMissing, PROBE_AFTER, Probe, Source,
+    Terms,
 };
 use std::time::Duration;
 
@@ -138,6 +139,7 @@ fn probes(route: &mut Route, fences: bool) {
             method: Method::GET,
             path: "/effects/{key}".into(),
             fences,
+            after: PROBE_AFTER,
         });
     }
 }
