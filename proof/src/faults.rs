@@ -49,6 +49,7 @@ pub(crate) enum Trial {
     /// Gates under attack.
     Gate {
         store: StoreKind,
+        mode: Mode,
         promise: Promise,
         /// The point where a gate runs into a fault; what the broker does wrong may be enough.
         armed: Option<(&'static str, ProcessFault)>,

@@ -9,6 +9,7 @@ mod deployment;
 mod points;
 mod store_probe;
 mod program;
+mod kept_effects;
 mod handler;
 mod links;
 mod partial_message;

@@ -41,6 +41,8 @@ pub(crate) enum Mode {
     Park,
     /// Doubt runs again.
     Retry,
+    /// Doubt is asked about: the handler keeps its effects under their keys, and refuses lower fences. Through a gate.
+    Probe,
 }
 
 /// How many effects in a hundred last longer than a lease.
@@ -97,6 +99,7 @@ impl Mode {
             Self::Downstream => "downstream key",
             Self::Park => "park",
             Self::Retry => "retry",
+            Self::Probe => "probe",
         }
     }
 }

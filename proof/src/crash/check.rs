@@ -45,6 +45,8 @@ struct CaseChecker<'a> {
     sent: BTreeMap<u64, &'a Sent>,
     attempts: BTreeMap<WorkId, Vec<Attempt>>,
     effects: BTreeMap<(WorkId, EffectPart), Vec<(Attempt, &'a str)>>,
+    /// What the handler was asked about: under which fence, and the status of its answer.
+    probes: BTreeMap<WorkId, Vec<(u64, u16)>>,
     /// Deliveries that a fault met.
     hit: BTreeSet<u64>,
     /// Deliveries during which their worker was kept waiting.
@@ -95,6 +97,7 @@ impl<'a> CaseChecker<'a> {
             sent: sent.map(|sent| (sent.delivery.id, sent)).collect(),
             attempts: BTreeMap::new(),
             effects: BTreeMap::new(),
+            probes: BTreeMap::new(),
             hit: injected.flat_map(|it| it.in_flight.clone()).collect(),
             stalled: BTreeSet::new(),
             verdict: Verdict::default(),
@@ -129,6 +132,14 @@ impl<'a> CaseChecker<'a> {
                     let effects = self.effects.entry((attempt.work, *part)).or_default();
                     effects.push((*attempt, nonce.as_str()));
                 }
+                Event::Probed {
+                    work,
+                    fence,
+                    status,
+                } => {
+                    let probes = self.probes.entry(*work).or_default();
+                    probes.push((*fence, *status));
+                }
                 Event::Stalled => self.stalled.extend(&open),
                 Event::Cut { delivery } => {
                     self.hit.insert(*delivery);
@@ -140,6 +151,12 @@ impl<'a> CaseChecker<'a> {
 
     fn convict(&mut self, promise: Promise, work: WorkId, seen: impl Into<String>) {
         self.verdict.convict(promise, work.0, seen);
+    }
+
+    /// Whether the handler was asked about this work, and answered so.
+    fn probed(&self, work: WorkId, is: impl Fn(u64, u16) -> bool) -> bool {
+        let mut probes = self.probes.get(&work).into_iter().flatten();
+        probes.any(|(fence, status)| is(*fence, *status))
     }
 
     fn state(&self, work: WorkId) -> Option<State> {

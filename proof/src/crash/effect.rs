@@ -45,7 +45,7 @@ impl Actor {
         let outcome = match self.case.mode {
             Mode::Transaction => self.in_a_transaction(lease, attempt).await,
             Mode::Downstream => self.downstream(run, attempt).await,
-            Mode::Park | Mode::Retry => self.plainly(run, attempt).await,
+            Mode::Park | Mode::Retry | Mode::Probe => self.plainly(run, attempt).await,
         };
         sleep(lasts / 2).await;
         outcome

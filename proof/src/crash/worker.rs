@@ -127,6 +127,7 @@ fn terms(case: &Case, key: Key, delivery: &Delivery) -> Work {
     match case.mode {
         Mode::Transaction => terms.completes(Completes::Handler),
         Mode::Park => terms.in_doubt(InDoubt::Park),
+        Mode::Probe => terms.in_doubt(InDoubt::Probe),
         Mode::Downstream | Mode::Retry => terms,
     }
 }

@@ -35,6 +35,7 @@ pub(super) const FAULTS: &[DeliberateFault] = &[
         Defect::FenceStandsStill,
         &[Trial::Gate {
             store: StoreKind::Redis,
+            mode: Mode::Retry,
             promise: Promise::FencesRise,
             armed: Some(("resp_done", ProcessFault::Kill)),
             long: LongEffects::NEARLY_ALL,
@@ -45,8 +46,20 @@ pub(super) const FAULTS: &[DeliberateFault] = &[
         Defect::AnswersBeforeRecording,
         &[Trial::Gate {
             store: StoreKind::Embedded,
+            mode: Mode::Retry,
             promise: Promise::NotStuck,
             armed: Some(("before_reply", ProcessFault::Kill)),
+            long: LongEffects::NEARLY_ALL,
+        }],
+    ),
+    build(
+        "an unclear probe means no effect",
+        Defect::UnclearProbeIsNo,
+        &[Trial::Gate {
+            store: StoreKind::Embedded,
+            mode: Mode::Probe,
+            promise: Promise::NoDuplicate,
+            armed: None,
             long: LongEffects::NEARLY_ALL,
         }],
     ),

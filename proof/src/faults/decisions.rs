@@ -38,6 +38,7 @@ pub(super) const FAULTS: &[DeliberateFault] = &[
                 race(&[Rule::OneLease, Rule::Accounted]),
                 Trial::Gate {
                     store: StoreKind::Redis,
+                    mode: Mode::Retry,
                     promise: Promise::NoDuplicate,
                     armed: None,
                     long: LongEffects::NEARLY_ALL,
@@ -78,6 +79,7 @@ pub(super) const FAULTS: &[DeliberateFault] = &[
                 race(&[Rule::StaleChangesNothing]),
                 Trial::Gate {
                     store: StoreKind::Postgres,
+                    mode: Mode::Retry,
                     promise: Promise::FencesRise,
                     armed: Some(("before_complete", ProcessFault::Pause)),
                     // The one that takes over is still running when the paused one goes on.
@@ -229,11 +231,20 @@ pub(super) const FAULTS: &[DeliberateFault] = &[
         })
         .planted(
             Defect::ForgetsHowLongRunsAct,
-            &[Trial::Race {
-                stores: &[StoreKind::Postgres],
-                rules: &[Rule::DoubtKnown],
-                operator_percent: OPERATOR_PERCENT,
-            }],
+            &[
+                Trial::Race {
+                    stores: &[StoreKind::Postgres],
+                    rules: &[Rule::DoubtKnown],
+                    operator_percent: OPERATOR_PERCENT,
+                },
+                Trial::Gate {
+                    store: StoreKind::Embedded,
+                    mode: Mode::Probe,
+                    promise: Promise::NoDuplicate,
+                    armed: None,
+                    long: LongEffects::NEARLY_ALL,
+                },
+            ],
         ),
     probe("a failure is probed while its handler may act").decision(|input, decision| {
         if let (Some(FailKind::InDoubt { .. }), Some(record)) = (input.fails(), &mut decision.write)

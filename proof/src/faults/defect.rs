@@ -31,6 +31,8 @@ pub(crate) enum Defect {
     EffectBeforeClaim,
     /// Its handler: the effect commits in a transaction of its own.
     CompletesApart,
+    /// Its gate: when it asks what became of a run, whatever says nothing is taken for a no.
+    UnclearProbeIsNo,
     /// Its store: it does not know how long a run may act.
     ForgetsHowLongRunsAct,
     /// Its store: whoever follows a run in doubt is not told.
@@ -88,6 +90,7 @@ impl Defect {
             | Self::SuccessDoesNotAbsorb
             | Self::FenceStandsStill
             | Self::AnswersBeforeRecording
+            | Self::UnclearProbeIsNo
             | Self::EffectBeforeClaim
             | Self::CompletesApart => return Ok(()),
         };
@@ -161,6 +164,7 @@ impl Interceptor for DefectiveStore {
                 | Defect::SuccessDoesNotAbsorb
                 | Defect::CompleteWithoutFence
                 | Defect::AnswersBeforeRecording
+                | Defect::UnclearProbeIsNo
                 | Defect::EffectBeforeClaim
                 | Defect::CompletesApart
                 | Defect::OperatorKeepsTheFence

@@ -1,23 +1,27 @@
 //! The handler: what the gates protect. Every effect is written to the ledger, or is a row or a charge outside.
 
 use super::deployment::Deployment;
+use super::kept_effects::KeptEffects;
 use super::points::HandlerPoint;
 use super::program::{here, stopped};
-use super::store_probe::delivery;
+use super::store_probe::{Works, delivery};
 use crate::crash::{Actor, Mode, always_fails};
+use crate::faults::Defect;
 use crate::harness::{Attempt, EffectPart, Event, FaultPoints, Ledger, WorkId};
 use anyhow::Context;
 use bytes::Bytes;
 use http_body_util::{BodyExt, Full};
 use hyper::body::Incoming;
+use hyper::header::HeaderMap;
 use hyper::service::service_fn;
-use hyper::{Request, Response};
+use hyper::{Method, Request, Response};
 use hyper_util::rt::TokioIo;
 use semel::Key;
 use semel::protocol::{Fence, Lease, Owner};
+use semel::work::Failure;
 use serde::Deserialize;
 use std::hash::{DefaultHasher, Hash, Hasher};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tokio::net::TcpListener;
 use tokio::time::sleep;
@@ -28,11 +32,19 @@ pub(super) const FINAL_STATUS: u16 = 422;
 /// How long most effects take.
 const EFFECT_MS: u64 = 20;
 
+/// How many probes in a hundred are answered with a 503, which is asked again, and with a 500, which says nothing; where
+/// that is taken for a no, many are.
+const CANNOT_SAY_NOW: u64 = 5;
+const SAYS_NOTHING: u64 = 2;
+const SAYS_NOTHING_TO_BROKEN: u64 = 50;
+
 /// All that a request needs.
 #[derive(Debug)]
 struct Handler {
     deployment: Deployment,
     actor: Actor,
+    kept: KeptEffects,
+    works: Mutex<Works>,
 }
 
 /// What the gate says about the run that a request is for.
@@ -60,13 +72,20 @@ enum HandlerBehaviour {
 /// Serves until the process is told to stop.
 pub(super) async fn serve(
     deployment: &Deployment,
+    number: u32,
     ledger: Ledger,
     fault_points: FaultPoints,
 ) -> anyhow::Result<()> {
+    let case = &deployment.case;
+    // A handler that refuses lower fences would save a gate that asks too early.
+    let fences = case.defect != Some(Defect::ForgetsHowLongRunsAct);
+    let asked_about = if case.mode == Mode::Probe { number } else { 0 };
     let handler = Arc::new(Handler {
         deployment: deployment.clone(),
+        kept: KeptEffects::read(&case.dir, asked_about, ledger.clone(), fences)?,
+        works: Mutex::new(Works::new(case)),
         actor: Actor {
-            case: deployment.case.clone(),
+            case: case.clone(),
             ledger,
             fault_points,
         },
@@ -95,6 +114,16 @@ impl Handler {
         self: Arc<Self>,
         request: Request<Incoming>,
     ) -> anyhow::Result<Response<Full<Bytes>>> {
+        let (status, body) = match *request.method() {
+            Method::GET => self.say(&request)?,
+            _ => self.run(request).await?,
+        };
+        let mut answer = Response::new(Full::new(body));
+        *answer.status_mut() = status.try_into()?;
+        Ok(answer)
+    }
+
+    async fn run(self: Arc<Self>, request: Request<Incoming>) -> anyhow::Result<(u16, Bytes)> {
         let told = told(request).await?;
         let number = told.attempt.delivery;
         self.actor.ledger.write(&Event::Received {
@@ -102,16 +131,53 @@ impl Handler {
             work: told.attempt.work,
         });
         self.actor.ledger.write(&Event::Begun(told.attempt));
-        let answered = self.act(&told).await;
-        self.pass(HandlerPoint::BeforeAnswer);
-        // A run whose answer is cut stays in hand: the gate cannot know how it ended.
-        let (status, body) = answered?;
-        self.actor
-            .ledger
-            .write(&Event::Answered { delivery: number });
-        let mut answer = Response::new(Full::new(body));
-        *answer.status_mut() = status.try_into()?;
-        Ok(answer)
+        // It goes on when its gate hangs up, as most handlers do.
+        let goes_on = tokio::spawn(async move {
+            let answered = self.act(&told).await;
+            self.pass(HandlerPoint::BeforeAnswer);
+            // A run whose answer is cut stays in hand: the gate cannot know how it ended.
+            let answer = answered?;
+            self.actor
+                .ledger
+                .write(&Event::Answered { delivery: number });
+            Ok(answer)
+        });
+        goes_on.await?
+    }
+
+    /// Says what became of the runs before the one that asks.
+    fn say(&self, request: &Request<Incoming>) -> anyhow::Result<(u16, Bytes)> {
+        let key: Key = header(request.headers(), "semel-key")?.parse()?;
+        let fence: u64 = header(request.headers(), "semel-fence")?.parse()?;
+        let asked = request.uri().path();
+        anyhow::ensure!(asked == format!("/effects/{key}"), "asked for {asked}");
+        let mut works = self.works.lock().expect("no holder of this lock panics");
+        let work = works.of(&key);
+        drop(works);
+        if let Some(status) = self.unclear(work, fence) {
+            self.kept.note(work, fence, status);
+            // A gate that takes it for a no would do what it does when it hears one.
+            let is_no = self.has(Defect::UnclearProbeIsNo);
+            return Ok((if is_no { 404 } else { status }, "who knows".into()));
+        }
+        Ok(match self.kept.ask(work, fence) {
+            Some(nonce) => (200, nonce.into()),
+            None => (404, "it did not happen, and will not".into()),
+        })
+    }
+
+    /// What the dice make of a probe, if it is not answered.
+    fn unclear(&self, work: WorkId, fence: u64) -> Option<u16> {
+        let says_nothing = if self.has(Defect::UnclearProbeIsNo) {
+            SAYS_NOTHING_TO_BROKEN
+        } else {
+            SAYS_NOTHING
+        };
+        match self.dice((work, fence)) % 100 {
+            percent if percent < says_nothing => Some(500),
+            percent if percent < says_nothing + CANNOT_SAY_NOW => Some(503),
+            _ => None,
+        }
     }
 
     async fn act(&self, told: &RunHeaders) -> anyhow::Result<(u16, Bytes)> {
@@ -125,9 +191,16 @@ impl Handler {
             HandlerBehaviour::Cuts => Duration::ZERO,
             HandlerBehaviour::Fails => return Ok((503, "the handler said no".into())),
         };
-        sleep(lasts / 2).await;
+        let mode = self.deployment.case.mode;
+        // Where doubt is asked about, the effect comes last: whoever asks too early does not hear of it.
+        let before = if mode == Mode::Probe {
+            lasts
+        } else {
+            lasts / 2
+        };
+        sleep(before).await;
         let (lease, attempt) = (&told.lease, told.attempt);
-        let said = match self.deployment.case.mode {
+        let said = match mode {
             Mode::Transaction => {
                 let outcome = self.actor.in_a_transaction(lease, attempt).await;
                 outcome.map(|outcome| outcome.body_bytes())
@@ -136,9 +209,14 @@ impl Handler {
             Mode::Park | Mode::Retry => {
                 Ok(self.actor.take_effect(attempt, EffectPart::Work).into())
             }
+            Mode::Probe => {
+                let take_effect = || self.actor.take_effect(attempt, EffectPart::Work);
+                let nonce = self.kept.act(attempt, take_effect).map(Bytes::from);
+                nonce.ok_or_else(|| Failure::retryable("a higher fence was seen"))
+            }
         };
         self.pass(HandlerPoint::AfterEffect);
-        sleep(lasts / 2).await;
+        sleep(lasts - before).await;
         if behaviour == HandlerBehaviour::Cuts {
             self.actor.ledger.write(&Event::Cut {
                 delivery: told.attempt.delivery,
@@ -151,11 +229,13 @@ impl Handler {
         }
     }
 
+    fn has(&self, defect: Defect) -> bool {
+        self.deployment.case.defect == Some(defect)
+    }
+
     /// The dice are thrown by seed, work and attempt.
     fn behaviour(&self, attempt: Attempt) -> HandlerBehaviour {
-        let mut hasher = DefaultHasher::new();
-        (self.deployment.seed, attempt.work, attempt.attempt).hash(&mut hasher);
-        let dice = hasher.finish();
+        let dice = self.dice((attempt.work, attempt.attempt));
         let lease = self.deployment.case.lease;
         let long = match attempt.attempt {
             0 | 1 => self.deployment.long.first,
@@ -169,21 +249,30 @@ impl Handler {
         }
     }
 
+    fn dice(&self, of: impl Hash) -> u64 {
+        let mut hasher = DefaultHasher::new();
+        self.deployment.seed.hash(&mut hasher);
+        of.hash(&mut hasher);
+        hasher.finish()
+    }
+
     fn pass(&self, point: HandlerPoint) {
         self.actor.fault_points.pass(None, point.name());
     }
 }
 
+fn header<'a>(headers: &'a HeaderMap, name: &str) -> anyhow::Result<&'a str> {
+    let value = headers.get(name).and_then(|it| it.to_str().ok());
+    value.with_context(|| format!("the gate sends {name}"))
+}
+
 async fn told(request: Request<Incoming>) -> anyhow::Result<RunHeaders> {
     let (head, body) = request.into_parts();
-    let header = |name: &str| {
-        let value = head.headers.get(name).and_then(|it| it.to_str().ok());
-        value.with_context(|| format!("the gate sends {name}"))
-    };
-    let key: Key = header("semel-key")?.parse()?;
-    let fence: u64 = header("semel-fence")?.parse()?;
-    let attempt: u32 = header("semel-attempt")?.parse()?;
-    let steps = header("semel-steps")?;
+    let headers = &head.headers;
+    let key: Key = header(headers, "semel-key")?.parse()?;
+    let fence: u64 = header(headers, "semel-fence")?.parse()?;
+    let attempt: u32 = header(headers, "semel-attempt")?.parse()?;
+    let steps = header(headers, "semel-steps")?;
     let owner = steps.rsplit('/').next().unwrap_or_default();
     let mut bytes = [0; 16];
     hex::decode_to_slice(owner.replace('-', ""), &mut bytes)?;

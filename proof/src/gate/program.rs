@@ -3,7 +3,7 @@
 use super::deployment::{Deployment, GateAddress};
 use super::handler;
 use super::store_probe::StoreProbe;
-use crate::crash::Mode;
+use crate::crash::{Case, Mode};
 use crate::faults::plant;
 use crate::harness::{FaultPoints, Intercepted, Ledger, ProcessConfig, Role, run_process};
 use anyhow::Context;
@@ -12,7 +12,7 @@ use semel::store::Letters;
 use semel::work::{Backoff, Completes};
 use semel_broker::Keep;
 use semel_gate::settings::{
-    Caller, FingerprintRule, KeyMissing, LetterLimits, Limits, OnExhausted, OnInvalid,
+    Caller, FingerprintRule, KeyMissing, LetterLimits, Limits, OnExhausted, OnInvalid, Probe,
     RECONCILE_EVERY, RecordKeeping, Route, SenderAttempts, Settings, Source, Terms, Upstream,
     Verify,
 };
@@ -32,6 +32,17 @@ const RETENTION: Duration = Duration::from_secs(24 * 3600);
 
 /// How long the handler may take: longer than a pause of it.
 const TIMEOUT: Duration = Duration::from_secs(8);
+
+/// How long it may take where doubt is asked about: long effects are given up, and go on. Asked about is a run when it
+/// acts no more, two seconds after its lease and its timeout at the earliest.
+const PROBED_TIMEOUT: Duration = Duration::from_millis(300);
+const PROBE_AFTER: Duration = Duration::from_secs(2);
+
+/// The pause after a probe that was not answered.
+const PROBE_AGAIN: Backoff = Backoff {
+    first: Duration::from_millis(20),
+    max: Duration::from_millis(500),
+};
 
 /// How long a duplicate waits for the run it meets.
 const WAIT: Duration = Duration::from_secs(1);
@@ -67,7 +78,7 @@ async fn run(config: ProcessConfig<Deployment>) -> anyhow::Result<()> {
     match config.role {
         Role::Gate(number) => gate(deployment, number, ledger, fault_points).await,
         Role::Broker => broker(deployment, fault_points).await,
-        Role::Handler => handler::serve(deployment, ledger, fault_points).await,
+        Role::Handler => handler::serve(deployment, config.number, ledger, fault_points).await,
         Role::Worker => anyhow::bail!("a deployment has no workers"),
     }
 }
@@ -163,21 +174,8 @@ fn settings(deployment: &Deployment, address: &GateAddress) -> anyhow::Result<Se
 
 /// One route for both: a broker's tasks are told from API clients by their headers.
 fn route(deployment: &Deployment, address: &GateAddress) -> anyhow::Result<Route> {
-    let terms = Terms {
-        key: "/work".parse()?,
-        lease: deployment.case.lease,
-        timeout: TIMEOUT,
-        deadline: None,
-        retention: RETENTION,
-        horizon: None,
-        max_in_doubt: 0,
-        park_after: None,
-        sender_attempts: SenderAttempts {
-            most: None,
-            declared: true,
-        },
-        wait: WAIT,
-    };
+    let mode = deployment.case.mode;
+    let terms = terms(&deployment.case)?;
     let terms = std::array::from_fn(|_| terms.clone());
     Ok(Route {
         name: "crash".into(),
@@ -196,14 +194,20 @@ fn route(deployment: &Deployment, address: &GateAddress) -> anyhow::Result<Route
         platform_timeout: None,
         dead_letter_topic: false,
         terms,
-        in_doubt: match deployment.case.mode {
+        in_doubt: match mode {
             Mode::Park => InDoubt::Park,
+            Mode::Probe => InDoubt::Probe,
             Mode::Retry | Mode::Downstream | Mode::Transaction => InDoubt::Retry,
         },
-        probe: None,
-        completes: match deployment.case.mode {
+        probe: (mode == Mode::Probe).then(|| Probe {
+            method: hyper::Method::GET,
+            path: "/effects/{key}".into(),
+            fences: true,
+            after: PROBE_AFTER,
+        }),
+        completes: match mode {
             Mode::Transaction => Completes::Handler,
-            Mode::Park | Mode::Retry | Mode::Downstream => Completes::Run,
+            Mode::Park | Mode::Probe | Mode::Retry | Mode::Downstream => Completes::Run,
         },
         downstream: None,
         promise: None,
@@ -211,7 +215,10 @@ fn route(deployment: &Deployment, address: &GateAddress) -> anyhow::Result<Route
         // The handler says so before it has done anything.
         undone_statuses: vec![503..=503],
         max_attempts: 0,
-        backoff: Backoff::default(),
+        backoff: match mode {
+            Mode::Probe => PROBE_AGAIN,
+            Mode::Park | Mode::Retry | Mode::Downstream | Mode::Transaction => Backoff::default(),
+        },
         concurrency: 32,
         queue: 1_000,
         upstream: Upstream {
@@ -229,5 +236,26 @@ fn route(deployment: &Deployment, address: &GateAddress) -> anyhow::Result<Route
         },
         body_bytes_max: 1024 * 1024,
         answer_bytes_max: 1024 * 1024,
+    })
+}
+
+fn terms(case: &Case) -> anyhow::Result<Terms> {
+    Ok(Terms {
+        key: "/work".parse()?,
+        lease: case.lease,
+        timeout: match case.mode {
+            Mode::Probe => PROBED_TIMEOUT,
+            Mode::Park | Mode::Retry | Mode::Downstream | Mode::Transaction => TIMEOUT,
+        },
+        deadline: None,
+        retention: RETENTION,
+        horizon: None,
+        max_in_doubt: 0,
+        park_after: None,
+        sender_attempts: SenderAttempts {
+            most: None,
+            declared: true,
+        },
+        wait: WAIT,
     })
 }

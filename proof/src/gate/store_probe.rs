@@ -27,7 +27,7 @@ pub(super) struct StoreProbe {
 
 /// Which work a key is of. Works are numbered as they are sent, so those that are not known yet are the next ones.
 #[derive(Debug)]
-struct Works {
+pub(super) struct Works {
     case: Case,
     known: HashMap<Key, WorkId>,
 }
@@ -36,14 +36,10 @@ struct Works {
 
 impl StoreProbe {
     pub(super) fn new(case: &Case, ledger: Ledger, fault_points: FaultPoints) -> Self {
-        let works = Works {
-            case: case.clone(),
-            known: HashMap::new(),
-        };
         Self {
             ledger,
             fault_points,
-            works: Mutex::new(works),
+            works: Mutex::new(Works::new(case)),
             clock: SystemClock::new(),
         }
     }
@@ -122,7 +118,14 @@ impl Interceptor for StoreProbe {
 // === impl Works ===
 
 impl Works {
-    fn of(&mut self, key: &Key) -> WorkId {
+    pub(super) fn new(case: &Case) -> Self {
+        Self {
+            case: case.clone(),
+            known: HashMap::new(),
+        }
+    }
+
+    pub(super) fn of(&mut self, key: &Key) -> WorkId {
         let next = u32::try_from(self.known.len()).unwrap_or(u32::MAX);
         for number in next..next.saturating_add(AHEAD_MAX) {
             if let Some(work) = self.known.get(key) {

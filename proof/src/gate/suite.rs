@@ -34,6 +34,9 @@ const BROKEN_HEAL_MAX: Duration = Duration::from_secs(4);
 /// client of the largest storm), the longest effect, and the longest jump of a clock, which lets a lease seem longer.
 const LIVE_WITHIN: Duration = Duration::from_millis(1200 + 2 * 3200 + 1800 + 5000);
 
+/// How much longer it may take where doubt is asked about: two runs in doubt, until each acts no more.
+const PROBED_WITHIN: Duration = Duration::from_millis(2 * (1200 + 300 + 2000));
+
 /// The mean time between random faults.
 const FAULTS_EVERY: Duration = Duration::from_millis(450);
 
@@ -65,12 +68,13 @@ const VISITS: u32 = 3;
 
 /// A run with fewer of these shows nothing: how they are called, under which head they are counted, and how many; the
 /// short form is satisfied with less.
-const NEEDED: [(&str, &str, usize); 3] = [
+const NEEDED: [(&str, &str, usize); 4] = [
     ("successes", "succeeded", 1_000),
     ("faults in flight", "in flight", 50),
     ("ambiguous operations", "ambiguous", 20),
+    ("answers to probes", "probes", 30),
 ];
-const NEEDED_OF_SHORT: [usize; 3] = [60, 8, 8];
+const NEEDED_OF_SHORT: [usize; 4] = [60, 8, 8, 1];
 
 /// What each deployment of the short form must see, so that all of them together see what is needed.
 const SEEN_MIN: Seen = Seen {
@@ -80,11 +84,19 @@ const SEEN_MIN: Seen = Seen {
     ambiguous: NEEDED_OF_SHORT[2].div_ceil(SHORT.len()),
 };
 
-/// What is tried in the short form; the long form tries what crash runs try.
+/// What is tried in the short form.
 const SHORT: &[(StoreKind, Mode)] = &[
     (StoreKind::Embedded, Mode::Retry),
     (StoreKind::Postgres, Mode::Transaction),
     (StoreKind::Redis, Mode::Park),
+    (StoreKind::Embedded, Mode::Probe),
+];
+
+/// What the long form tries beside what crash runs try: only a gate asks.
+const PROBED: [(StoreKind, Mode); 3] = [
+    (StoreKind::Embedded, Mode::Probe),
+    (StoreKind::Postgres, Mode::Probe),
+    (StoreKind::Redis, Mode::Probe),
 ];
 
 /// How long to attack, and with which dice.
@@ -128,15 +140,19 @@ struct Attacked {
 /// When a server or a process cannot be used.
 pub async fn prove(plan: &Plan, tell: fn(&str)) -> anyhow::Result<Report> {
     let whole = plan.whole || !plan.filter.is_empty();
-    let deployments = if whole { &CASES[..] } else { SHORT };
-    let named = |(_, (store, mode)): &(u64, &(StoreKind, Mode))| {
+    let deployments = if whole {
+        [&CASES[..], &PROBED].concat()
+    } else {
+        SHORT.to_vec()
+    };
+    let named = |(_, (store, mode)): &(u64, (StoreKind, Mode))| {
         format!("{} {}", store.name(), mode.name()).contains(&plan.filter)
     };
     let attacks = (0..).zip(deployments).filter(named);
     let attacks = attacks.map(|(number, (store, mode))| {
         let planned = DeploymentPlan {
-            store: *store,
-            mode: *mode,
+            store,
+            mode,
             defect: None,
             broker_faults: BROKER_FAULTS,
             long: LongEffects { first: 4, later: 4 },
@@ -147,7 +163,7 @@ pub async fn prove(plan: &Plan, tell: fn(&str)) -> anyhow::Result<Report> {
     side_by_side(plan.side_by_side, attacks, |attacked: Attacked| {
         let met = attacked.log.injected.iter().filter_map(point_met);
         report.points.extend(met);
-        late.extend(attacked.late(if plan.whole { LIVE_WITHIN } else { HEAL_MAX }));
+        late.extend(attacked.late(plan.whole));
         let row = attacked.row();
         tell(&format!("{row}{}", row.complaints.join("\n")));
         report.add(row);
@@ -177,6 +193,7 @@ pub async fn convict_broken_gates(plan: &Plan) -> anyhow::Result<Vec<String>> {
     for (number, (fault, trial)) in (100..).zip(faults::trials()) {
         let Trial::Gate {
             store,
+            mode,
             promise,
             armed,
             long,
@@ -186,7 +203,7 @@ pub async fn convict_broken_gates(plan: &Plan) -> anyhow::Result<Vec<String>> {
         };
         let planned = DeploymentPlan {
             store,
-            mode: Mode::Retry,
+            mode,
             defect: fault.defect,
             broker_faults: BROKER_FAULTS_OF_BROKEN,
             long,
@@ -392,7 +409,12 @@ impl Plan {
 
 impl Attacked {
     /// That it took too long to end, if it did.
-    fn late(&self, max: Duration) -> Option<String> {
+    fn late(&self, whole: bool) -> Option<String> {
+        let max = match self.evidence.case.mode {
+            _ if !whole => HEAL_MAX,
+            Mode::Probe => LIVE_WITHIN + PROBED_WITHIN,
+            Mode::Transaction | Mode::Downstream | Mode::Park | Mode::Retry => LIVE_WITHIN,
+        };
         let p99 = trace::p99_to_end(&self.evidence, &self.log);
         let (store, mode) = self.name();
         (p99 > max).then(|| {
@@ -433,6 +455,8 @@ impl Attacked {
         let count = |is: fn(FaultKind) -> bool| injected.iter().filter(|it| is(it.kind)).count();
         let cut = |event: &&Event| matches!(event, Event::Cut { .. });
         let handler_cuts = evidence.ledgers.values().flatten().filter(cut).count();
+        let probed = |event: &&Event| matches!(event, Event::Probed { .. });
+        let probes = evidence.ledgers.values().flatten().filter(probed).count();
         let met = trace::met_in_flight(injected);
         let gate_kills = count(|kind| matches!(kind, FaultKind::Kill(Role::Gate(_))));
         let broker_kills = count(|kind| kind == FaultKind::Kill(Role::Broker));
@@ -468,6 +492,7 @@ impl Attacked {
             ),
             ("in flight", (met.count() + handler_cuts).into()),
             ("ambiguous", (evidence.unknown() + log.unclear).into()),
+            ("probes", probes.into()),
         ];
         cells.extend(crash::promise_cells(verdict, *counts, log.stuck.len()));
         cells.extend([

@@ -36,6 +36,12 @@ pub(crate) enum Event {
         /// When, in µs since 1970.
         at: u64,
     },
+    /// The handler was asked, under this fence, what became of the runs before, and says this.
+    Probed {
+        work: WorkId,
+        fence: u64,
+        status: u16,
+    },
     /// The processor was elsewhere, or the store did not answer, for a good part of a lease.
     Stalled,
     /// The delivery is answered.

@@ -90,12 +90,28 @@ impl CaseChecker<'_> {
         if !parked {
             return;
         }
-        if self.evidence.case.mode != Mode::Park {
-            self.convict(Promise::ParkedIsListed, work, "this mode never parks");
+        match self.evidence.case.mode {
+            Mode::Park => self.check_doubted(work),
+            Mode::Probe => self.check_unclear(work),
+            Mode::Transaction | Mode::Downstream | Mode::Retry => {
+                self.convict(Promise::ParkedIsListed, work, "this mode never parks");
+            }
         }
+    }
+
+    fn check_doubted(&mut self, work: WorkId) {
         let mut deliveries = self.evidence.drive.sent.iter().map(|sent| &sent.delivery);
         if !deliveries.any(|delivery| delivery.work == work && self.excused(delivery.id)) {
             self.convict(Promise::ParkedIsListed, work, "nothing put it in doubt");
+        }
+    }
+
+    /// What can be asked about is parked only when the answer has no meaning.
+    fn check_unclear(&mut self, work: WorkId) {
+        let has_no_meaning = |_, status| !matches!(status, 200 | 404 | 429 | 502..=504);
+        if !self.probed(work, has_no_meaning) {
+            let seen = "no answer to a probe was without a meaning";
+            self.convict(Promise::ParkedIsListed, work, seen);
         }
     }
 }
