@@ -1,7 +1,7 @@
 //! Gates whose deliveries land, as processes: killed, told to stop, and without their database.
 
 use crate::support::gate::{Gate, GateFile};
-use crate::support::said::Says;
+use crate::support::said::{Says, command};
 use crate::support::wait_for;
 use semel_rig::http::Request;
 use serde_json::Value;
@@ -43,7 +43,11 @@ fn landed(directory: &Path) -> BTreeSet<String> {
 }
 
 /// Delivers from four senders until it is told to stop; what was acknowledged.
-fn deliver_while(port: u16, meanwhile: impl FnOnce(&dyn Fn() -> usize)) -> BTreeSet<String> {
+fn deliver_while(
+    port: u16,
+    round: usize,
+    meanwhile: impl FnOnce(&dyn Fn() -> usize),
+) -> BTreeSet<String> {
     let (acknowledged, over) = (Mutex::new(BTreeSet::new()), AtomicBool::new(false));
     std::thread::scope(|scope| {
         for sender in 0..4 {
@@ -53,7 +57,7 @@ fn deliver_while(port: u16, meanwhile: impl FnOnce(&dyn Fn() -> usize)) -> BTree
                     if over.load(Ordering::Relaxed) {
                         return;
                     }
-                    let name = format!("{sender}-{n}");
+                    let name = format!("{round}-{sender}-{n}");
                     if let Ok(answer) = task(&name).send_blocking(port)
                         && answer.status == 204
                     {
@@ -76,9 +80,9 @@ fn a_killed_gate_has_landed_what_it_acknowledged_and_one_that_stops_closes_its_f
     let mut gate = Gate::start("redis://127.0.0.1:1", NOBODY, &route(&land));
     gate.log().has("none: no route keeps records");
     let mut acknowledged = BTreeSet::new();
-    for _ in 0..2 {
+    for round in 0..2 {
         let before = acknowledged.len();
-        let more = deliver_while(gate.port, |count| {
+        let more = deliver_while(gate.port, round, |count| {
             wait_for("some have landed", || count() > 50);
             gate.kill();
         });
@@ -103,8 +107,9 @@ fn without_its_database_a_gate_says_503_and_lands_when_it_is_back() {
     assert_eq!(refused.ended().unwrap().code(), Some(64));
     refused.log().has("there is no table \"landing\"");
 
-    let tables = include_str!("../../semel-postgres/tests/landing.sql");
-    testbed::query(&url, tables).unwrap();
+    let tables = command("warehouse sql --dialect postgres --part ddl").output();
+    let tables = String::from_utf8(tables.unwrap().stdout).unwrap();
+    testbed::query(&url, &tables).unwrap();
     postgres.stop().unwrap();
     let mut program = Program::start(&mut file.command()).unwrap();
     program
@@ -122,7 +127,7 @@ fn without_its_database_a_gate_says_503_and_lands_when_it_is_back() {
         let answer = task("t").send_blocking(file.port);
         answer.is_ok_and(|answer| answer.status == 204)
     });
-    let acknowledged = deliver_while(file.port, |count| {
+    let acknowledged = deliver_while(file.port, 0, |count| {
         wait_for("some have landed", || count() > 50);
         postgres.kill().unwrap();
         postgres.restart().unwrap();
