@@ -23,8 +23,9 @@ use tokio::time::error::Elapsed;
 use tokio::time::timeout;
 use tokio_postgres::Client;
 
-/// Every commit waits for the disk, and for the standby if there is one, whatever the role's own settings say.
-const BEGIN: &str = "BEGIN; SET LOCAL synchronous_commit = on";
+/// Every commit waits for the disk, and for the standby if there is one, whatever the role's own settings say. Whoever
+/// makes an index on the table is waited for a moment.
+const BEGIN: &str = "BEGIN; SET LOCAL synchronous_commit = on; SET LOCAL lock_timeout = '2s'";
 
 /// Classes of errors that speak of what was written, not of the server: data, constraints, what a trigger raises, limits.
 const OF_ROWS: [&str; 5] = ["22", "23", "44", "54", "P0"];
@@ -87,8 +88,9 @@ impl TableSink {
             self.session = None;
             let session = Session::open(&self.target, self.connect_within).await?;
             let columns = row_columns(self.answers);
-            check(&session, &self.table.quoted(), &columns).await?;
-            check(&session, &self.table.faults().quoted(), &fault_columns()).await?;
+            check(&session, &self.table.quoted(), &columns, self.answers).await?;
+            let faults = self.table.faults().quoted();
+            check(&session, &faults, &fault_columns(), self.answers).await?;
             self.session = Some(session);
         }
         let missing = || Error::bug("a session that was opened is there");
@@ -191,7 +193,10 @@ fn refusal(error: tokio_postgres::Error, place: &str) -> WriteError {
     if let (true, Some(said)) = (is_of_rows, error.as_db_error()) {
         return WriteError::Refused(format!("{} ({})", said.message(), said.code().code()));
     }
-    WriteError::Unavailable(Error::from(QueryError::of(error, place)).to_string())
+    unreachable(&match QueryError::of(error, place) {
+        QueryError::Held => unavailable(place, "another transaction holds a lock on the table"),
+        other @ (QueryError::Again | QueryError::Failed(_) | QueryError::Broken(_)) => other.into(),
+    })
 }
 
 #[async_trait]

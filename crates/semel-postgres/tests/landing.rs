@@ -203,6 +203,7 @@ async fn a_table_that_rows_could_not_land_in_is_refused_with_what_to_do() {
     bed.sink(false).check().await.unwrap();
     let error = bed.sink(true).check().await.unwrap_err().to_string();
     assert!(error.contains("lacks answer_status, answer"), "{error}");
+    assert!(error.contains("--part ddl --answer`"), "{error}");
 }
 
 #[tokio::test]
@@ -210,12 +211,15 @@ async fn a_connection_that_is_cut_is_not_an_acknowledgement_and_the_next_group_h
     let bed = Bed::new("land_cut", TABLES).await;
     let landing = Landing::begin(bed.sink(false));
     land(&landing, row("a")).await.unwrap();
-    // The group waits for a lock, and its session ends meanwhile.
+    // The group waits for a lock longer than it may.
     let mut other = support::connect(&bed.url).await;
     let held = other.transaction().await.unwrap();
     held.batch_execute("LOCK landing").await.unwrap();
     let why = land(&landing, row("b")).await.unwrap_err().to_string();
-    assert!(why.contains("a retry is safe"), "{why}");
+    assert!(
+        why.contains("holds a lock on the table; a retry is safe"),
+        "{why}"
+    );
     held.rollback().await.unwrap();
     let end = "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity \
                WHERE datname = current_database() AND pid <> pg_backend_pid()";

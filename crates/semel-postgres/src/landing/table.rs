@@ -99,13 +99,20 @@ impl fmt::Display for Table {
 }
 
 /// Refuses a table that rows could not land in, or would be lost from.
-pub(super) async fn check(session: &Session, table: &str, columns: &[&str]) -> Result<(), Error> {
+pub(super) async fn check(
+    session: &Session,
+    table: &str,
+    columns: &[&str],
+    answers: bool,
+) -> Result<(), Error> {
     let asked = session
         .client
         .query_typed(ASK, &[(&table, Type::TEXT)])
         .await;
     let asked = asked.map_err(|error| session.start_error(error))?;
-    let make = "make it by the columns of docs/warehouse.md (`semel warehouse sql --dialect postgres --part ddl` prints them)";
+    let flag = if answers { " --answer" } else { "" };
+    let make =
+        &format!("make it as `semel warehouse sql --dialect postgres --part ddl{flag}` prints it");
     let refuse = |what: String, to_do: &str| Err(invalid(session.place(), &what, to_do));
     let Some(found) = asked.first() else {
         return refuse(format!("there is no table {table}"), make);
