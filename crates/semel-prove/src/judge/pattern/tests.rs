@@ -1,3 +1,4 @@
+mod keys;
 mod lost;
 mod twice;
 
