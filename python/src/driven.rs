@@ -28,12 +28,15 @@ struct Driver(Arc<Driven>);
 // === impl Driven ===
 
 impl Driven {
-    /// Begins here; the runtime goes on with what has to wait.
-    pub(crate) fn start(self: Arc<Self>, runtime: &Handle, work: Work) {
+    /// Begins here.
+    pub(crate) fn begin(&self, runtime: &Handle, work: Work) -> Poll<()> {
         self.lock().work = Some(work);
-        if self.poll_here(runtime).is_pending() {
-            runtime.spawn(Driver(self));
-        }
+        self.poll_here(runtime)
+    }
+
+    /// Leaves what has to wait to the runtime.
+    pub(crate) fn hand_over(self: Arc<Self>, runtime: &Handle) {
+        runtime.spawn(Driver(self));
     }
 
     /// Goes on as far as it can without waiting.

@@ -306,8 +306,13 @@ impl Inner {
                 None => drop(ends.send(ended)),
             }
         };
-        driven.start(self.runtime.handle(), Box::pin(asking));
-        match answer.try_recv() {
+        let runtime = self.runtime.handle();
+        let at_once = driven.begin(runtime, Box::pin(asking));
+        let known = answer.try_recv();
+        if at_once.is_pending() {
+            driven.hand_over(runtime);
+        }
+        match known {
             Ok(begun) => Asked::Known(begun),
             Err(_) => Asked::Waiting(answer),
         }
