@@ -48,12 +48,12 @@ pub(crate) struct ProveArgs {
 #[derive(Debug, Subcommand)]
 pub(crate) enum ProveCommand {
     /// Write a first scenario, from an OpenAPI document or from what was recorded
-    Init(Box<InitArgs>),
+    Init(Box<ProveInitArgs>),
 }
 
 /// What is known of a handler.
 #[derive(Debug, clap::Args)]
-pub(crate) struct InitArgs {
+pub(crate) struct ProveInitArgs {
     /// Where to write it; a file that is there is left alone
     #[arg(default_value = "prove.toml", value_name = "FILE")]
     pub(crate) file: PathBuf,

@@ -5,7 +5,7 @@ mod openapi;
 mod yaml;
 
 use super::{options_for, stopped};
-use crate::args::prove::InitArgs;
+use crate::args::prove::ProveInitArgs;
 use crate::out::to_stdout;
 use anyhow::{Context, anyhow, bail};
 use http_body_util::BodyExt;
@@ -23,7 +23,7 @@ const DOCUMENT_TIMEOUT: Duration = Duration::from_secs(10);
 /// What marks a line that was guessed.
 const CONFIRM: &str = "CONFIRM";
 
-pub(super) async fn run(args: &InitArgs) -> anyhow::Result<()> {
+pub(super) async fn run(args: &ProveInitArgs) -> anyhow::Result<()> {
     let head = head(args).await?;
     let proposals = tokio::select! {
         proposals = proposals(args, &head) => proposals?,
@@ -43,7 +43,7 @@ pub(super) async fn run(args: &InitArgs) -> anyhow::Result<()> {
 }
 
 /// Everything but the effects.
-async fn head(args: &InitArgs) -> anyhow::Result<String> {
+async fn head(args: &ProveInitArgs) -> anyhow::Result<String> {
     let mut text = String::from("promise = \"exactly once\"\n");
     if let Some(spawn) = &args.spawn {
         text += &format!(
@@ -76,7 +76,7 @@ async fn head(args: &InitArgs) -> anyhow::Result<String> {
     Ok(text)
 }
 
-fn deliver(operation: &Operation, args: &InitArgs) -> String {
+fn deliver(operation: &Operation, args: &ProveInitArgs) -> String {
     // Who reads the key of a client has API clients.
     let guessed = if operation.keyed {
         "http"
@@ -115,7 +115,7 @@ fn sender_of(recorded: &str) -> &'static str {
 }
 
 /// What one delivery writes, where the handler can be started.
-async fn proposals(args: &InitArgs, head: &str) -> anyhow::Result<Vec<Proposal>> {
+async fn proposals(args: &ProveInitArgs, head: &str) -> anyhow::Result<Vec<Proposal>> {
     if args.spawn.is_none() || args.dependency.is_empty() {
         return Ok(Vec::new());
     }
