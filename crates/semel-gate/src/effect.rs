@@ -1,5 +1,6 @@
 //! The effect of a run: forward the delivery to its handler, and say what its answer means.
 
+pub(crate) mod doubt;
 mod land;
 mod probe;
 
@@ -17,6 +18,7 @@ use crate::settings::Source;
 use crate::trace::DeliveryTrace;
 use crate::upstream::{AnswerBody, Connection, SendError, SharedBody, full, read};
 use bytes::Bytes;
+use doubt::Doubt;
 use http::Request;
 use http::header::ACCEPT_ENCODING;
 use http::response::Parts;
@@ -137,7 +139,7 @@ impl Effect {
             Err(failure) => return Err(failure),
         }
         if lease.in_doubt && route.probe.is_none() {
-            call.tell_repeat(lease);
+            call.tell_repeat(lease).await;
         }
         // By its timeout a run acts no more, however long it had to ask first.
         let left = limit.saturating_sub(sent.elapsed());
@@ -205,19 +207,6 @@ impl HandlerCall {
             Some(probe) if run.in_doubt() => self.probe(run.lease(), probe).await,
             Some(_) | None => Ok(Probed::DidNotHappen),
         }
-    }
-
-    /// The effect may happen a second time.
-    fn tell_repeat(&self, lease: &Lease) {
-        let route = &self.route.settings.name;
-        self.gate.metrics.doubt.repeated(route);
-        tracing::warn!(
-            route,
-            key = %lease.key,
-            fence = lease.fence.0,
-            attempt = lease.attempt,
-            "running again: the run before was cut off, timed out or lapsed, and may have taken effect"
-        );
     }
 
     /// How long the handler had, as people are told: with a record as its route says, whatever was asked before; without
@@ -302,37 +291,36 @@ impl HandlerCall {
 
 /// The request may have been sent before.
 fn panicked() -> Failure {
-    failed(FailureKind::InDoubt, GATE_BROKEN.outcome())
+    let outcome = Doubt::GateBroken.named_in(GATE_BROKEN.outcome());
+    failed(FailureKind::InDoubt, outcome)
 }
 
 /// What a run without an answer came to.
 fn unanswered(why: &SendError) -> Failure {
-    let (kind, says) = match why {
-        SendError::NotSent(why) => (
-            FailureKind::NotStarted,
-            format!("the handler was not reached ({why}); nothing was run"),
-        ),
-        SendError::NotProcessed(why) => (
-            FailureKind::NotStarted,
-            format!(
-                "the handler refused the request before it looked at it ({why}); nothing was run"
-            ),
-        ),
-        SendError::Cut(why) => (
-            FailureKind::InDoubt,
-            format!(
+    let not_started = |says| failed(FailureKind::NotStarted, unreachable(says).outcome());
+    match why {
+        SendError::NotSent(why) => not_started(format!(
+            "the handler was not reached ({why}); nothing was run"
+        )),
+        SendError::NotProcessed(why) => not_started(format!(
+            "the handler refused the request before it looked at it ({why}); nothing was run"
+        )),
+        SendError::Cut(why) => {
+            let says = format!(
                 "the connection to the handler broke ({why}); whether it took effect is unknown"
-            ),
-        ),
-    };
-    failed(kind, unreachable(says).outcome())
+            );
+            let outcome = Doubt::Cut.named_in(unreachable(says).outcome());
+            failed(FailureKind::InDoubt, outcome)
+        }
+    }
 }
 
 /// What a run came to whose handler took longer than it may.
 fn late(limit: Duration) -> Failure {
     let says =
         format!("the handler did not answer within {limit:?}; whether it took effect is unknown");
-    failed(FailureKind::InDoubt, timed_out(says).outcome())
+    let outcome = Doubt::TimedOut.named_in(timed_out(says).outcome());
+    failed(FailureKind::InDoubt, outcome)
 }
 
 /// The answer as it is kept: without cookies, credentials and what belongs to one connection.

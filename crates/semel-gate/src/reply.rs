@@ -8,6 +8,7 @@ pub mod meaning;
 pub(crate) mod problem;
 
 use crate::disposition::{Disposition, NotKept, Undelivered};
+use crate::effect::doubt::DOUBT;
 use crate::settings::Source;
 use crate::trace::RUN_TRACE;
 use bytes::Bytes;
@@ -196,7 +197,7 @@ fn headers(outcome: &Outcome) -> HeaderMap {
     let kept = outcome
         .headers
         .iter()
-        .filter(|(name, _)| *name != RUN_TRACE);
+        .filter(|(name, _)| ![RUN_TRACE, DOUBT].contains(&name.as_str()));
     for (name, values) in kept {
         for value in values {
             // A stored value that is not a header any more is left out, never sent as it is.

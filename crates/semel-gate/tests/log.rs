@@ -215,8 +215,8 @@ async fn a_timeout_and_a_run_after_it_are_warnings_and_are_counted() {
     bed.counts("semel_timeouts_total{route=\"late\"} 1\n").await;
     bed.counts("semel_runs_in_doubt_total{route=\"late\"} 2\n")
         .await;
-    bed.counts("semel_runs_repeated_in_doubt_total{route=\"late\"} 1\n")
-        .await;
+    let repeated = "semel_runs_repeated_in_doubt_total{route=\"late\",reason=\"timeout\"} 1\n";
+    bed.counts(repeated).await;
     let key = bed.key().await.to_string();
     let mut lines = log_lines::lines("key", &key);
     lines.retain(|line| line["target"] != "delivery" && line["level"] == "WARN");
@@ -224,6 +224,48 @@ async fn a_timeout_and_a_run_after_it_are_warnings_and_are_counted() {
     assert_eq!(lines[0]["timeout_ms"], 50.0);
     let says = lines[1]["message"].as_str().unwrap();
     assert!(says.starts_with("running again"), "{says}");
+}
+
+/// The handler's connection broke; then the gate that ran it died; then the handler answered.
+#[tokio::test]
+async fn a_run_after_one_in_doubt_is_told_with_the_reason_of_that_doubt() {
+    let bed = bed("doubted").await;
+    bed.handler.will(Act::Close).will(Act::Close).says(500);
+    bed.task("n").await.is(502);
+    let reply = bed.task("n").await;
+    reply.is(502);
+    assert!(!reply.headers.contains_key("semel-doubt"), "{reply:?}");
+    let key = bed.key().await;
+    let payload = bed.record().await.fingerprint;
+    bed.claims(key, payload, Duration::from_millis(1)).await;
+    bed.task("n").await.is(500);
+    bed.task("n").await.is(200);
+    let mut lines = log_lines::lines("key", &key.to_string());
+    lines.retain(|line| line["target"] != "delivery" && line["level"] == "WARN");
+    assert_eq!(
+        log_lines::all(&lines, "reason"),
+        ["connection_cut", "lapsed"]
+    );
+    assert_eq!(log_lines::all(&lines, "attempt"), [2, 4]);
+    for reason in ["connection_cut", "lapsed"] {
+        let line = format!("{{route=\"doubted\",reason=\"{reason}\"}} 1\n");
+        bed.counts(&format!("semel_runs_repeated_in_doubt_total{line}"))
+            .await;
+    }
+}
+
+/// A store that does not say why is no reason to wait.
+#[tokio::test]
+async fn a_run_after_one_in_doubt_begins_though_nobody_can_say_why() {
+    let bed = bed("untold").await;
+    bed.handler.will(Act::Close);
+    bed.task("n").await.is(502);
+    bed.store.is(Down::OutcomesAndLooks);
+    let again = bed.begin(Sender::Task.sends("n", "{}"));
+    bed.until_counted("{route=\"untold\",reason=\"unknown\"} 1\n")
+        .await;
+    bed.store.is(Down::Nothing);
+    again.await.unwrap().is(200);
 }
 
 #[tokio::test]

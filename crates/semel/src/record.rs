@@ -53,7 +53,8 @@ pub struct Record {
     pub lease_until: Time,
     /// The end of retention; without meaning while parked.
     pub expires_at: Time,
-    /// The outcome, encoded; of a waiting or parked record the last failure.
+    /// The outcome, encoded; of a waiting or parked record the last failure. While another runs: how the run before failed, if
+    /// that left it in doubt.
     pub result: Option<Bytes>,
     /// What this incarnation is about, for people: as the claim that began it said. Empty is none. Nothing is ever
     /// decided by it, so a store may keep it apart and hand in records without it.

@@ -67,6 +67,10 @@ impl World {
         if let Some(record) = &mut self.record {
             record.in_doubt &= probes;
             record.doubts *= u32::from(counts);
+            // How a run failed is for people, until the work is settled.
+            if record.state.ending().is_none() {
+                record.result = None;
+            }
         }
         for incarnation in self.ghost.incarnations.values_mut() {
             incarnation.doubts *= u8::from(counts);

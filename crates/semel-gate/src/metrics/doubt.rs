@@ -1,6 +1,8 @@
 //! What is counted of doubt: runs whose effect may or may not have happened, and routes whose deliveries have no key.
 
 use super::{RouteLabel, added};
+use crate::effect::doubt::Doubt;
+use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
@@ -11,8 +13,14 @@ use prometheus_client::registry::Registry;
 pub(crate) struct DoubtMetrics {
     timeouts: Family<RouteLabel, Counter>,
     in_doubt: Family<RouteLabel, Counter>,
-    repeats: Family<RouteLabel, Counter>,
+    repeats: Family<RepeatLabels, Counter>,
     only_invalid: Family<RouteLabel, Gauge>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct RepeatLabels {
+    route: String,
+    reason: &'static str,
 }
 
 // === impl DoubtMetrics ===
@@ -33,7 +41,7 @@ impl DoubtMetrics {
             repeats: added(
                 registry,
                 "runs_repeated_in_doubt",
-                "Runs of work whose run before ended in doubt, or lapsed: its effect may happen twice",
+                "Runs of work whose run before ended in doubt, by its reason: the effect may happen twice",
             ),
             only_invalid: added(
                 registry,
@@ -47,7 +55,10 @@ impl DoubtMetrics {
     pub(super) fn begin(&self, route: &RouteLabel) {
         drop(self.timeouts.get_or_create(route));
         drop(self.in_doubt.get_or_create(route));
-        drop(self.repeats.get_or_create(route));
+        for doubt in Doubt::ALL {
+            let labels = RepeatLabels::of(&route.route, doubt);
+            drop(self.repeats.get_or_create(&labels));
+        }
         drop(self.only_invalid.get_or_create(route));
     }
 
@@ -62,13 +73,23 @@ impl DoubtMetrics {
     }
 
     /// Work whose run before ended in doubt runs again.
-    pub(crate) fn repeated(&self, route: &str) {
-        self.repeats.get_or_create(&RouteLabel::of(route)).inc();
+    pub(crate) fn repeated(&self, route: &str, doubt: Doubt) {
+        let labels = RepeatLabels::of(route, doubt);
+        self.repeats.get_or_create(&labels).inc();
     }
 
     /// Whether only deliveries without a key arrive.
     pub(crate) fn only_invalid(&self, route: &str, is_so: bool) {
         let gauge = self.only_invalid.get_or_create(&RouteLabel::of(route));
         gauge.set(i64::from(is_so));
+    }
+}
+
+// === impl RepeatLabels ===
+
+impl RepeatLabels {
+    fn of(route: &str, doubt: Doubt) -> Self {
+        let (route, reason) = (route.into(), doubt.word());
+        Self { route, reason }
     }
 }

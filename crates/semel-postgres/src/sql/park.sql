@@ -7,6 +7,7 @@ WITH q AS MATERIALIZED (
    CROSS JOIN LATERAL semel.renewed(r.key, r.fence) n            -- asked once the record is locked
 )
 UPDATE semel.rec r SET state = 5, doubts = r.doubts + (r.state = 1)::int, in_doubt = r.in_doubt OR r.state = 1,
+       result = CASE WHEN r.state <> 1 THEN r.result END,
        lease_until = GREATEST(r.lease_until, q.renewed_until), expires_at = GREATEST(r.expires_at, q.renewed)
   FROM q WHERE r.ctid = q.at AND GREATEST(r.lease_until, q.renewed_until) + $3::interval <= clock_timestamp()
    AND GREATEST(r.expires_at, q.renewed) > clock_timestamp()

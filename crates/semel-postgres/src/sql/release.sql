@@ -5,7 +5,8 @@ WITH q AS MATERIALIZED (
            WHERE r.key = $1::bytea AND r.fence = $2::bigint AND r.owner = $3::uuid AND r.state IN (1, 5) FOR UPDATE SKIP LOCKED) r
    CROSS JOIN LATERAL semel.renewed(r.key, r.fence) n            -- asked once the record is locked
 )
-UPDATE semel.rec r SET state = 4, attempts = GREATEST(r.attempts - 1, 0), result = NULL, acts_until = NULL, lease_until = clock_timestamp(),
+UPDATE semel.rec r SET state = 4, attempts = GREATEST(r.attempts - 1, 0), acts_until = NULL,
+       result = CASE WHEN r.in_doubt THEN r.result END, lease_until = clock_timestamp(),
        expires_at = GREATEST(r.expires_at, q.renewed,
                              clock_timestamp() + (GREATEST(r.expires_at, q.renewed) - GREATEST(r.lease_until, q.renewed_until)))
   FROM q WHERE r.ctid = q.at

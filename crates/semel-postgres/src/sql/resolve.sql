@@ -5,7 +5,8 @@ WITH q AS MATERIALIZED (
     FROM (SELECT r.ctid AS at, r.key, r.fence, r.state FROM semel.rec r WHERE r.key = $1::bytea FOR UPDATE SKIP LOCKED) r
    CROSS JOIN LATERAL semel.renewed(r.key, r.fence) n            -- asked once the record is locked
 )
-UPDATE semel.rec r SET state = $2::smallint, in_doubt = false, result = CASE WHEN $2::smallint = 4 THEN r.result ELSE $3::bytea END,
+UPDATE semel.rec r SET state = $2::smallint, in_doubt = false,
+       result = CASE WHEN $2::smallint <> 4 THEN $3::bytea WHEN r.state <> 1 THEN r.result END,
        fence = GREATEST(r.fence + 1, (extract(epoch FROM clock_timestamp()) * 1000000)::bigint),
        lease_until = clock_timestamp(), expires_at = GREATEST(r.expires_at, q.renewed,
                              clock_timestamp() + (GREATEST(r.expires_at, q.renewed) - GREATEST(r.lease_until, q.renewed_until)))

@@ -22,7 +22,7 @@ UPDATE semel.rec t SET
           CASE WHEN d.park THEN t.owner ELSE q.owner END,
           CASE WHEN d.park THEN GREATEST(t.lease_until, q.renewed_until) ELSE d.n + q.lease END,
           GREATEST(t.expires_at, q.renewed, d.n + q.lease + q.retention),
-          NULL::bytea
+          CASE WHEN t.state = 4 AND t.in_doubt AND NOT d.fresh THEN t.result END    -- why the run before is in doubt
      FROM (SELECT b.n, b.fresh, b.doubts, GREATEST(t.fence + 1, b.us) AS f,
                   NOT b.fresh AND t.state = 1
                     AND (q.in_doubt = 1 OR t.attempts >= q.max_attempts OR b.doubts >= q.max_in_doubt

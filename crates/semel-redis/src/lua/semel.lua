@@ -42,6 +42,9 @@ local function unchanged(c,n,fence,owner,mine)  -- nothing applied: what became 
   return {'stale'}
 end
 local function held(c,fence,owner) return c.st and c.f==fence and c.o==owner and (c.st=='1' or c.st=='5') end
+local function clear_reason(K,c)                -- the run is over and left no word: what its record has is of the run before it
+  if c.st=='1' and c.r then redis.call('HDEL',K[1],'r') end
+end
 local function claim(K,A)                       -- fp owner lease ttl in_doubt(0 retry, 1 park, 2 probe) max_attempts max_in_doubt park_after acts_for label
   local fp,owner,lease,ttl,acts=A[1],A[2],tonumber(A[3]),tonumber(A[4]),tonumber(A[9])
   local n,c=now(),get(K[1]); local old=live(c,n); local d,q=0,false
@@ -57,7 +60,7 @@ local function claim(K,A)                       -- fp owner lease ttl in_doubt(0
     if c.st=='1' then
       d,q=d+1,true                              -- found lapsed
       if A[5]=='1' or over(c,d,q,n,A[6],A[7],A[8]) then
-        redis.call('HSET',K[1],'st','5','x',f(math.max(c.x,n+lease+ttl))); doubt(K,c,d,q,c.u); keep(K,'5'); return {'parked',c.f}
+        clear_reason(K,c); redis.call('HSET',K[1],'st','5','x',f(math.max(c.x,n+lease+ttl))); doubt(K,c,d,q,c.u); keep(K,'5'); return {'parked',c.f}
       end
     end
   else redis.call('DEL',K[2]); if c.f then redis.call('HDEL',K[1],'lb') end end    -- a new incarnation starts without steps and label
@@ -65,7 +68,7 @@ local function claim(K,A)                       -- fp owner lease ttl in_doubt(0
   local x=n+lease+ttl; if c.x and c.x>x then x=c.x end
   local a=old and c.a+1 or 1; local b=old and c.b or f(fence)
   redis.call('HSET',K[1],'st','1','fp',fp,'f',f(fence),'b',b,'o',owner,'l',f(n+lease),'x',f(x),'a',f(a))
-  if c.r then redis.call('HDEL',K[1],'r') end
+  if c.r and not (old and c.st=='4' and c.q) then redis.call('HDEL',K[1],'r') end    -- else it says why the run before is in doubt
   if not old and A[10]~='' then redis.call('HSET',K[1],'lb',b..':'..A[10]) end
   doubt(K,c,d,q,acts and n+acts); keep(K,'1',x); return {'granted',f(fence),f(n+lease),f(a),b,q and '1' or '0'}
 end
@@ -92,7 +95,7 @@ local function wait_now(K,c,n,fence,a)          -- -> waiting, claimable at once
 end
 local function release(K,A)                     -- owner fence     (only when nothing was sent)
   local n,c=now(),get(K[1]); if not held(c,A[2],A[1]) then return unchanged(c,n,A[2],A[1],{['4']=true}) end
-  if c.r then redis.call('HDEL',K[1],'r') end
+  if c.r and not c.q then redis.call('HDEL',K[1],'r') end     -- what was in doubt before it still is, for the same reason
   doubt(K,c,c.d,c.q,nil); return wait_now(K,c,n,c.f,math.max(c.a-1,0))
 end
 local function renew(K,A)                       -- owner fence lease ttl
@@ -137,20 +140,20 @@ local function redrive(K,A)
 end
 local function release_by_operator(K,A)
   local n,c=now(),get(K[1]); if not live(c,n) or (c.st~='1' and c.st~='4') then return {'gone',live(c,n) and c.st or '0'} end
-  doubt(K,c,c.d,c.q or c.st=='1',c.u); return wait_now(K,c,n,f(bump(c,n)),c.a)
+  clear_reason(K,c); doubt(K,c,c.d,c.q or c.st=='1',c.u); return wait_now(K,c,n,f(bump(c,n)),c.a)
 end
 local function park(K,A)                        -- fence idle: a keeper's, of what nobody claims
   local n,c=now(),get(K[1]); local old=live(c,n)
   if not old or c.f~=A[1] or (c.st~='1' and c.st~='4') then return {'gone',old and c.st or '0'} end
   if c.l+tonumber(A[2])>n then return {'refused'} end
   if c.st=='1' then doubt(K,c,c.d+1,true,c.u) end
-  redis.call('HSET',K[1],'st','5'); keep(K,'5'); return {'applied','5'}
+  clear_reason(K,c); redis.call('HSET',K[1],'st','5'); keep(K,'5'); return {'applied','5'}
 end
 local function resolve(K,A)                     -- decision(2|3|4) result fence or '': that very run, parked or lapsed
   local n,c=now(),get(K[1]); local old,one=live(c,n),A[3]~=''
   if not old or (one and c.f~=A[3]) or (c.st~='5' and not (one and c.st=='1')) then return {'gone',old and c.st or '0'} end
   if c.st=='1' and c.l>n then return {'refused'} end
-  doubt(K,c,c.d,false,c.u)
+  clear_reason(K,c); doubt(K,c,c.d,false,c.u)
   local fence=f(bump(c,n)); if A[1]=='4' then return wait_now(K,c,n,fence,c.a) end
   if A[1]~='2' and A[1]~='3' then return redis.error_reply('ERR decision') end
   redis.call('HSET',K[1],'f',fence); return settle(K,c,A[1],n,0,c.x-c.l,A[2])

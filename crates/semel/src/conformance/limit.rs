@@ -13,6 +13,7 @@ behaviours![
     BEHAVIOURS:
     a_failure_in_doubt_is_counted,
     a_lapse_is_counted_when_it_is_found,
+    a_run_after_one_in_doubt_can_read_why_and_nobody_else_later,
     answered_failures_and_releases_are_not_counted,
     a_repeated_failure_is_counted_once,
     a_failure_in_doubt_at_max_in_doubt_is_parked,
@@ -72,6 +73,29 @@ async fn a_lapse_is_counted_when_it_is_found(stage: &Stage<'_>) -> Judged {
     stage.pass(LEASE).await;
     piece.is_told(&piece.parking(), Claimed::Parked).await?;
     doubts(&piece, 2, true).await
+}
+
+/// What the record has while another runs is the last word of the run before it, if that ended in doubt.
+async fn a_run_after_one_in_doubt_can_read_why_and_nobody_else_later(stage: &Stage<'_>) -> Judged {
+    let (piece, first) = stage.piece_in(State::Running).await?;
+    piece.fails(&first, DOUBT, WAITING).await?;
+    let second = piece.grant().await?;
+    has_result(&piece, true).await?;
+    piece.releases(&second, WAITING).await?;
+    piece.grant().await?;
+    has_result(&piece, true).await?;
+    stage.pass(LEASE).await;
+    let third = piece.grant().await?;
+    has_result(&piece, false).await?;
+    piece.fails(&third, AT_ONCE, WAITING).await?;
+    piece.grant().await?;
+    has_result(&piece, false).await
+}
+
+async fn has_result(piece: &Piece, has: bool) -> Judged {
+    let record = piece.record().await?;
+    let expected = format!("a running record whose result is there: {has}");
+    that(record.result.is_some() == has, &expected, record)
 }
 
 async fn answered_failures_and_releases_are_not_counted(stage: &Stage<'_>) -> Judged {

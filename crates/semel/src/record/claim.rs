@@ -136,7 +136,7 @@ fn grant(
         owner: claim.owner,
         lease_until: now.plus(claim.lease),
         expires_at: record.map_or(end, |record| record.expires_at.max(end)),
-        result: None,
+        result: old.and_then(Record::reason_of_doubt),
         label: old.map_or_else(|| claim.label.clone(), |old| old.label.clone()),
     };
     let lease = new.lease(claim);
@@ -194,6 +194,12 @@ impl Record {
             attempt: self.attempts,
             in_doubt: self.in_doubt,
         }
+    }
+
+    /// How its last run failed, where that left it in doubt: whoever runs it again can read why. A lapse left no word.
+    fn reason_of_doubt(&self) -> Option<Bytes> {
+        let said_so = self.state == State::Waiting && self.in_doubt;
+        self.result.clone().filter(|_| said_so)
     }
 
     /// When somebody else may run it: its lease or its pause is over, and for a claim that probes, its run acts no more if

@@ -6,6 +6,7 @@
 use super::{Answer, Fence, Operation, Record, State, StepRecord};
 use super::{claim, hold, operator, step};
 use crate::clock::Time;
+use bytes::Bytes;
 
 /// What an operation does to the record of a key and to a step of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -95,6 +96,7 @@ pub(super) fn waiting_now(old: &Record, fence: Fence, now: Time) -> Record {
         fence,
         lease_until: now,
         expires_at: old.expires_at.max(now.plus(retention)),
+        result: old.last_failure(),
         ..old.clone()
     }
 }
@@ -153,6 +155,12 @@ impl Record {
             in_doubt: true,
             ..self.clone()
         }
+    }
+
+    /// How its last run failed, once that run is over. What a running record has is of the run before.
+    pub(super) fn last_failure(&self) -> Option<Bytes> {
+        let is_over = self.state != State::Running;
+        self.result.clone().filter(|_| is_over)
     }
 
     /// Above every fence this key ever had.

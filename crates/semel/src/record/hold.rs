@@ -169,7 +169,8 @@ pub(super) fn release(record: Option<&Record>, lease: &Lease, now: Time) -> Deci
         Some(old) => write_held(Record {
             attempts: old.attempts.saturating_sub(1),
             acts_until: None,
-            result: None,
+            // What was in doubt before it still is, for the same reason.
+            result: old.result.clone().filter(|_| old.in_doubt),
             ..waiting_now(old, old.fence, now)
         }),
         None => Decision::unchanged(not_held(record, lease, Some(State::Waiting), now)),

@@ -94,6 +94,7 @@ pub(super) fn park(
     }
     write_acted(Record {
         state: State::Parked,
+        result: old.last_failure(),
         ..ended
     })
 }
