@@ -93,6 +93,7 @@ impl Listener {
         let (limits, bodies) = (&gate.settings.limits, &gate.bodies);
         let proxies = gate.settings.proxies.clone();
         let part = limits.part(connections_max);
+        gate.metrics.connections.begin(name);
         Self {
             socket,
             name,

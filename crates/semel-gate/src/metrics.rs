@@ -210,6 +210,7 @@ impl Metrics {
             let route = RouteLabel::of(&route_state.settings.name);
             drop(self.duplicates.get_or_create(&route));
             self.doubt.begin(&route);
+            self.long_runs.begin(&route);
         }
     }
 

@@ -1,5 +1,7 @@
-//! The dashboard asks for nothing that the gate does not show.
+//! The dashboard asks for nothing that the gate does not show, and for everything that it shows.
 
+use crate::long_work::{long, outlasts};
+use crate::probe::Probing;
 use crate::support::prelude::*;
 use crate::verify::issuer::TestIssuer;
 use semel_gate::settings::{KeyMissing, Otlp, OtlpProtocol};
@@ -24,6 +26,20 @@ fn shown(text: &str) -> Labels {
     shown
 }
 
+/// The metrics of such a text, each by one name that a query has for it.
+fn declared(text: &str) -> BTreeSet<String> {
+    let lines = text
+        .lines()
+        .filter_map(|line| line.strip_prefix("# TYPE ")?.split_once(' '));
+    lines
+        .map(|(name, kind)| match kind {
+            "counter" => format!("{name}_total"),
+            "histogram" => format!("{name}_bucket"),
+            _ => name.to_owned(),
+        })
+        .collect()
+}
+
 /// The metrics of a query, and the labels that it names of each: those it selects by, groups by and shows.
 fn asked(query: &str, legend: &str) -> Labels {
     let mut named: BTreeSet<_> = between(legend, "{{", "}}").map(str::to_owned).collect();
@@ -46,19 +62,27 @@ fn between<'a>(text: &'a str, before: &'a str, after: &'a str) -> impl Iterator<
     rests.map(move |rest| rest.split(after).next().unwrap())
 }
 
-/// What gates show that everything happened to that the dashboard asks for.
-async fn metrics() -> Labels {
-    let mut all = Labels::new();
+/// What gates show that everything happened to that they count, and the metrics that this is of.
+async fn metrics() -> (Labels, BTreeSet<String>) {
+    let (mut all, mut names) = (Labels::new(), BTreeSet::new());
     let silent = Bed::limits(|limits| limits.head_within = Duration::from_millis(50)).await;
     closed(connect(silent.gate, "").await).await;
     let verified = TestIssuer::start().await.bed().await;
     verified.task("of nobody").await.is(401);
-    for bed in [busy().await, silent, verified] {
-        for (metric, labels) in shown(bed.admin("/metrics").await.text()) {
+    let outlasted = long().await;
+    outlasts(&outlasted, Say::new(200, "done"), Sender::Task).await;
+    outlasted.handler.go();
+    outlasted.until_counted("semel_runs_outlasted_total{").await;
+    let probing = Probing::in_doubt().await;
+    probing.task("n").await;
+    for bed in [busy().await, silent, verified, outlasted, probing.bed] {
+        let metrics = bed.admin("/metrics").await;
+        names.extend(declared(metrics.text()));
+        for (metric, labels) in shown(metrics.text()) {
             all.entry(metric).or_default().extend(labels);
         }
     }
-    all
+    (all, names)
 }
 
 /// A gate with a slot and room for a letter, and more deliveries than that; nobody receives its spans.
@@ -91,19 +115,23 @@ async fn busy() -> Bed {
     bed.ask(Ask::post("/work").header("X-Caller", "alice"))
         .await
         .is(200);
+    let large = vec![b'x'; 1024 * 1024 + 1];
+    bed.ask(Sender::Task.sends("large", "").body(large))
+        .await
+        .is(413);
     bed.until_counted("semel_letters_open{").await;
     bed.until_counted("semel_spans_dropped_total{").await;
     bed
 }
 
 #[tokio::test]
-async fn the_dashboard_asks_for_what_the_gate_shows() {
+async fn the_dashboard_asks_for_what_the_gate_shows_and_for_all_of_it() {
     let path = concat!(
         env!("CARGO_MANIFEST_DIR"),
         "/../../deploy/grafana/semel-gate.json"
     );
     let page: Value = serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap();
-    let shown = metrics().await;
+    let (shown, mut names) = metrics().await;
     let panels = page["panels"].as_array().unwrap();
     let targets = panels
         .iter()
@@ -124,6 +152,7 @@ async fn the_dashboard_asks_for_what_the_gate_shows() {
         let asked = asked(&query, &legend);
         assert!(!asked.is_empty(), "{query}");
         for (metric, labels) in asked {
+            names.remove(&metric);
             let has = shown.get(&metric);
             let has = has.unwrap_or_else(|| panic!("{metric} is not among {:#?}", shown.keys()));
             let unknown: Vec<_> = labels.difference(has).collect();
@@ -133,6 +162,7 @@ async fn the_dashboard_asks_for_what_the_gate_shows() {
             );
         }
     }
+    assert!(names.is_empty(), "{names:?} have no panel");
 }
 
 #[test]
@@ -153,4 +183,7 @@ fn names_are_found_in_queries() {
         )
     });
     assert_eq!(shown(text), Labels::from(expected));
+    let text = "# TYPE a counter\n# HELP a x\n# TYPE b gauge\n# TYPE c histogram\na_total 5\n";
+    let expected = ["a_total", "b", "c_bucket"].map(str::to_owned);
+    assert_eq!(declared(text), expected.into());
 }

@@ -13,8 +13,8 @@ const TIMEOUT: Duration = Duration::from_millis(200);
 const ACTS: Duration = Duration::from_secs(30 + 1 + 2 + 10);
 
 /// A gate that probes, on a store whose clock the test moves.
-struct Probing {
-    bed: Bed,
+pub(crate) struct Probing {
+    pub(crate) bed: Bed,
     clock: Arc<ManualClock>,
 }
 
@@ -54,7 +54,7 @@ impl Probing {
     }
 
     /// A gate whose first run ended in doubt, and can act no more.
-    async fn in_doubt() -> Self {
+    pub(crate) async fn in_doubt() -> Self {
         let bed = Self::new().await;
         bed.handler.will(Act::Close);
         bed.task("n").await.is(502);

@@ -56,6 +56,14 @@ impl ConnectionMetrics {
         }
     }
 
+    /// A metric that is there from the start can be told from one that is missing.
+    pub(crate) fn begin(&self, listener: &'static str) {
+        let label = ListenerLabel { listener };
+        drop(self.open.get_or_create(&label));
+        drop(self.full.get_or_create(&label));
+        drop(self.turned_away.get_or_create(&label));
+    }
+
     pub(crate) fn open(&self, listener: &'static str) -> OpenConnection {
         let gauge = self.open.get_or_create_owned(&ListenerLabel { listener });
         gauge.inc();

@@ -43,6 +43,11 @@ impl LongRunMetrics {
         }
     }
 
+    /// A metric that is there from the start can be told from one that is missing.
+    pub(super) fn begin(&self, route: &RouteLabel) {
+        drop(self.abandoned.get_or_create(route));
+    }
+
     /// A run has ended so.
     pub(super) fn outlasted(&self, route: &str, outcome: &'static str) {
         let route = route.into();
