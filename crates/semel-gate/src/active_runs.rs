@@ -1,5 +1,7 @@
 //! The runs in hand, by owner: whose steps may be begun and recorded, and what is left at the end.
 
+use crate::trace::context::TraceContext;
+use semel::Key;
 use semel::protocol::{InDoubt, Lease, Owner};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -16,6 +18,8 @@ pub(crate) struct ActiveRun {
     pub(crate) lease: Lease,
     pub(crate) in_doubt: InDoubt,
     pub(crate) route: String,
+    /// The span of the delivery that runs it, if that is recorded.
+    pub(crate) span: Option<TraceContext>,
 }
 
 /// Keeps a run on the list until it is dropped.
@@ -40,6 +44,13 @@ impl ActiveRuns {
     /// The run of this owner.
     pub(crate) fn get(&self, owner: &Owner) -> Option<ActiveRun> {
         self.lock().get(owner).cloned()
+    }
+
+    /// The span of the run of this key, if it is in hand and recorded.
+    pub(crate) fn span_of(&self, key: &Key) -> Option<TraceContext> {
+        let runs = self.lock();
+        let run = runs.values().find(|run| run.lease.key == *key)?;
+        run.span.clone()
     }
 
     /// All of them.

@@ -127,6 +127,7 @@ impl Effect {
             lease: lease.clone(),
             in_doubt: route.in_doubt,
             route: route.name.clone(),
+            span: call.trace.span().cloned(),
         });
         if call.gate.is_over() {
             let why = "the gate is going down".into();

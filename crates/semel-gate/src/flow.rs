@@ -11,7 +11,7 @@ use crate::letters::quota::Count;
 use crate::naming::{self, Identity, NamedRequest, NamingError};
 use crate::reply::{self, ReplyBody};
 use crate::settings::{RecordKeeping, Source};
-use crate::trace::DeliveryTrace;
+use crate::trace::{DeliveryTrace, record_link};
 use crate::upstream::{Reply, chained, full};
 use crate::waiting_sender::WaitingSender;
 use bytes::Bytes;
@@ -182,10 +182,9 @@ impl Flow {
     /// The terms on which it runs.
     fn work(&self, identity: Identity) -> Work {
         let route = &self.route;
-        // The sender's own trace, for whoever looks at the record later; not one that was made up for it.
-        let sender = self.trace.sender.as_ref();
-        let label =
-            sender.map(|trace| serde_json::json!({"traceparent": trace.to_string()}).to_string());
+        // For whoever looks at the record later, duplicates among them. A span that nobody receives is not named.
+        let trace = self.trace.span().or(self.trace.sender.as_ref());
+        let label = trace.map(record_link::label);
         let work = naming::work(&route.settings, self.source, identity)
             .slots(&route.slots)
             .label(label.unwrap_or_default());

@@ -14,7 +14,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio_rustls::TlsAcceptor;
 
 /// What shakes hands before a handler and hands everything on.
-struct TlsFront {
+pub(crate) struct TlsFront {
     address: SocketAddr,
     /// The names by which it was asked for.
     names: Arc<Mutex<Vec<Option<String>>>>,
@@ -29,7 +29,7 @@ impl TlsFront {
         Self::with(handler, config).await
     }
 
-    async fn with(handler: SocketAddr, config: rustls::ServerConfig) -> Self {
+    pub(crate) async fn with(handler: SocketAddr, config: rustls::ServerConfig) -> Self {
         let listener = TcpListener::bind(here()).await.unwrap();
         let address = listener.local_addr().unwrap();
         let names = Arc::new(Mutex::new(Vec::new()));
@@ -51,10 +51,13 @@ impl TlsFront {
         Self { address, names }
     }
 
+    pub(crate) fn port(&self) -> u16 {
+        self.address.port()
+    }
+
     /// Its URL by this name for 127.0.0.1.
     fn url(&self, host: &str) -> http::Uri {
-        let port = self.address.port();
-        format!("https://{host}:{port}").parse().unwrap()
+        format!("https://{host}:{}", self.port()).parse().unwrap()
     }
 
     fn names(&self) -> Vec<Option<String>> {
@@ -62,7 +65,7 @@ impl TlsFront {
     }
 }
 
-fn identity(certificate: &Certificate) -> IdentityFiles {
+pub(crate) fn identity(certificate: &Certificate) -> IdentityFiles {
     IdentityFiles {
         certificate: certificate.certificate.clone(),
         key: certificate.key.clone(),

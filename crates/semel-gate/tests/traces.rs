@@ -3,6 +3,7 @@
 mod tree;
 mod links;
 mod losses;
+mod tls;
 
 use crate::receiver::{Received, Receiver};
 use crate::support::prelude::*;

@@ -3,6 +3,7 @@
 use super::RUN_TRACE;
 use super::attributes;
 use super::context::TraceContext;
+use super::record_link;
 use super::span::{Attributes, Parent, Span, SpanKind};
 use super::tracer::Tracer;
 use crate::delivery::Transport;
@@ -81,6 +82,11 @@ impl DeliveryTrace {
         }
     }
 
+    /// The span of the delivery, if it is recorded.
+    pub(crate) fn span(&self) -> Option<&TraceContext> {
+        self.recording.as_ref().map(|_| &self.own)
+    }
+
     /// What log lines say of it.
     pub(crate) fn trace_id(&self) -> String {
         format!("{:032x}", self.own.trace_id)
@@ -88,8 +94,8 @@ impl DeliveryTrace {
 
     /// The same; `None` when its span is not recorded.
     pub(crate) fn span_id(&self) -> Option<String> {
-        let recorded = self.recording.as_ref();
-        recorded.map(|_| format!("{:016x}", self.own.span_id))
+        let span = self.span();
+        span.map(|span| format!("{:016x}", span.span_id))
     }
 
     /// What the run came to, with the name of its span, so that duplicates can link to it.
@@ -169,40 +175,74 @@ impl DeliveryTrace {
         }
     }
 
-    /// The delivery has its reply.
+    /// The delivery has its reply. It waits for nothing: what the span links to may be known later.
     pub(crate) fn ended(
-        &self,
+        self: &Arc<Self>,
         flow: &Flow,
         begun: Instant,
         disposition: &Disposition,
         status: StatusCode,
     ) {
-        if self.recording.is_none() {
+        let Some(recording) = &self.recording else {
             return;
+        };
+        let span = recording.timed(begun, self.of_delivery(flow, disposition, status));
+        let is_duplicate = disposition.is_duplicate();
+        let run = match flow.lease {
+            Some(_) => None,
+            None if is_duplicate => run_of(disposition).or_else(|| active_run(flow)),
+            None => run_of(disposition),
+        };
+        match run {
+            Some(run) => recording.tracer.send(span.linked_to(run)),
+            None if is_duplicate => self.link_by_record(flow, span),
+            None => recording.tracer.send(span),
         }
-        let run = (flow.lease.is_none())
-            .then(|| run_of(disposition))
-            .flatten();
+    }
+
+    fn of_delivery(&self, flow: &Flow, disposition: &Disposition, status: StatusCode) -> Span {
         let sender = self.sender.as_ref();
         let error = attributes::is_error(disposition).then(|| Cow::Borrowed(disposition.word()));
         let described = attributes::of_delivery(flow, disposition, status);
-        self.send(
-            begun,
-            Span {
-                parent: sender.map(|sender| Parent {
-                    span_id: sender.span_id,
-                    is_remote: true,
-                }),
-                attributes: attributes::with_error(described, error.as_ref()),
-                links: run.into_iter().chain(self.other.clone()).collect(),
-                error,
-                ..Span::new(
-                    self.own.clone(),
-                    attributes::kind(flow),
-                    attributes::name(flow),
-                )
-            },
-        );
+        Span {
+            parent: sender.map(|sender| Parent {
+                span_id: sender.span_id,
+                is_remote: true,
+            }),
+            attributes: attributes::with_error(described, error.as_ref()),
+            links: self.other.clone().into_iter().collect(),
+            error,
+            ..Span::new(
+                self.own.clone(),
+                attributes::kind(flow),
+                attributes::name(flow),
+            )
+        }
+    }
+
+    fn is_within(&self, span: &TraceContext) -> bool {
+        let ids = |span: &TraceContext| (span.trace_id, span.span_id);
+        self.sender.as_ref().map(ids) == Some(ids(span))
+    }
+
+    /// Sends the span once the record has said which span began its work. The gate's end waits for that as for a
+    /// delivery.
+    fn link_by_record(self: &Arc<Self>, flow: &Flow, span: Span) {
+        let (trace, gate) = (Arc::clone(self), Arc::clone(&flow.gate));
+        let key = flow.identity().map(|identity| identity.key);
+        drop(flow.gate.deliveries.spawn(async move {
+            let begun = match key {
+                Some(key) => record_link::look(&gate, &key).await,
+                None => None,
+            };
+            // A redelivery may be within the very span that it would link to.
+            let begun = begun.filter(|begun| !trace.is_within(begun));
+            if let Some(recording) = &trace.recording {
+                recording
+                    .tracer
+                    .send(begun.into_iter().fold(span, Span::linked_to));
+            }
+        }));
     }
 
     const fn within(&self) -> Parent {
@@ -215,11 +255,7 @@ impl DeliveryTrace {
     /// Sends a span that ends now.
     fn send(&self, begun: Instant, span: Span) {
         if let Some(recording) = &self.recording {
-            recording.tracer.send(Span {
-                begun: recording.wall(begun),
-                ended: recording.wall(Instant::now()),
-                ..span
-            });
+            recording.tracer.send(recording.timed(begun, span));
         }
     }
 }
@@ -228,6 +264,11 @@ impl DeliveryTrace {
 fn run_of(disposition: &Disposition) -> Option<TraceContext> {
     let values = disposition.outcome()?.headers.get(RUN_TRACE)?;
     TraceContext::read(values.first()?, None)
+}
+
+/// The span of the run of the same work, while this gate has it in hand.
+fn active_run(flow: &Flow) -> Option<TraceContext> {
+    flow.gate.runs.span_of(&flow.identity()?.key)
 }
 
 // === impl Recording ===
@@ -242,6 +283,15 @@ impl Recording {
             tracer,
             instant: Instant::now(),
             wall: Timestamp::now(),
+        }
+    }
+
+    /// A span that ends now.
+    fn timed(&self, begun: Instant, span: Span) -> Span {
+        Span {
+            begun: self.wall(begun),
+            ended: self.wall(Instant::now()),
+            ..span
         }
     }
 

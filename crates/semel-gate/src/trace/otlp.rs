@@ -27,7 +27,7 @@ use prost::Message;
 use semel_tls::{FileError, client_config};
 use std::time::Duration;
 use tokio::sync::mpsc;
-use tokio::time::{Instant, sleep, sleep_until, timeout};
+use tokio::time::{Instant, sleep_until, timeout, timeout_at};
 use tonic::metadata::MetadataMap;
 
 /// The semantic conventions that the attributes follow.
@@ -180,14 +180,16 @@ impl Exporter {
     async fn send_within(&self, batch: Vec<Span>, stop: &Stop) -> Result<usize, NotTaken> {
         let within = self.settings.batch.send_within;
         let late = |_| NotTaken::for_now(format!("not sent within {within:?}"));
-        let sent = timeout(within, self.send(self.request(batch), stop));
+        let ends = Instant::now() + within;
+        let sent = timeout_at(ends, self.send(self.request(batch), ends, stop));
         sent.await.map_err(late)?
     }
 
-    /// Sends a batch, again and again if the receiver allows it.
+    /// Sends a batch, again and again if the receiver allows it and there is time.
     async fn send(
         &self,
         request: ExportTraceServiceRequest,
+        ends: Instant,
         stop: &Stop,
     ) -> Result<usize, NotTaken> {
         let mut pause = PAUSE_FIRST;
@@ -206,8 +208,12 @@ impl Exporter {
             let Some(at_least) = not_taken.again.filter(|_| !stop.soon.is_cancelled()) else {
                 return Err(not_taken);
             };
+            let next = Instant::now() + pause.max(at_least);
+            if next >= ends {
+                return Err(not_taken);
+            }
             tokio::select! {
-                () = sleep(pause.max(at_least)) => pause *= 2,
+                () = sleep_until(next) => pause *= 2,
                 () = stop.soon.cancelled() => {}
             }
         }
@@ -317,6 +323,10 @@ impl NotTaken {
     /// The specification says which may be sent again.
     fn by(status: &tonic::Status) -> Self {
         use tonic::Code;
+        // The connection is the cause, not an answer.
+        if let Some(cause) = std::error::Error::source(status) {
+            return Self::for_now(told(cause));
+        }
         let again = match status.code() {
             Code::Cancelled
             | Code::DeadlineExceeded
@@ -336,15 +346,11 @@ impl NotTaken {
             | Code::Internal
             | Code::Unauthenticated => None,
         };
-        let why = match std::error::Error::source(status) {
-            Some(cause) => told(cause),
-            None => format!(
-                "the receiver answered {:?}: {}",
-                status.code(),
-                status.message()
-            ),
-        };
-        Self { why, again }
+        let (code, says) = (status.code(), status.message());
+        Self {
+            why: format!("the receiver answered {code:?}: {says}"),
+            again,
+        }
     }
 }
 

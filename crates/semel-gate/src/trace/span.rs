@@ -72,6 +72,12 @@ impl Span {
             error: None,
         }
     }
+
+    /// The same, which has to do with another one, too; that comes first.
+    pub(crate) fn linked_to(mut self, other: TraceContext) -> Self {
+        self.links.insert(0, other);
+        self
+    }
 }
 
 // === impl Attributes ===

@@ -87,3 +87,89 @@ async fn a_run_that_is_not_sampled_leaves_nothing_behind() {
     let spans = receiver.spans(2).await;
     assert!(ended(&spans, "replayed")[0].links().is_empty());
 }
+
+// === Where no outcome of a run is heard ===
+
+#[tokio::test]
+async fn who_hears_that_it_runs_links_to_the_run_here_and_on_another_gate() {
+    let no_patience = |settings: &mut Settings| {
+        terms_of(&mut settings.routes[0], |terms| terms.wait = Duration::ZERO);
+    };
+    let (here, receiver) = traced(no_patience).await;
+    let to = otlp(&receiver, PROTOCOLS[0]);
+    let handler = Handler::start().await;
+    let there = Bed::on(Arc::clone(&here.store), handler, |settings| {
+        settings.otlp = Some(to);
+        no_patience(settings);
+    });
+    let there = there.await;
+    let held = here.hold(Sender::Task.sends("1", "{}")).await;
+    for bed in [&here, &there] {
+        bed.task("1").await.is_pause(409, "busy");
+    }
+    here.go(held).await.is(200);
+    let spans = receiver.spans(4 + 2 * 2).await;
+    let ran = ended(&spans, "ran")[0].context();
+    let busy = ended(&spans, "busy");
+    assert_eq!(busy.len(), 2, "{spans:#?}");
+    assert!(busy.iter().all(|it| it.links() == [ran.clone()]));
+}
+
+#[tokio::test]
+async fn other_work_under_the_same_key_links_to_what_began_under_it() {
+    for sender in [Sender::Api, Sender::Task] {
+        let (bed, receiver) = traced(|_| {}).await;
+        bed.ask(sender.sends("1", "{}")).await.is(200);
+        drop(bed.ask(sender.sends("1", "[]")).await);
+        let spans = receiver.spans(4 + 2).await;
+        let [mismatched] = ended(&spans, "mismatched")[..] else {
+            panic!("{spans:#?}")
+        };
+        assert_eq!(mismatched.links(), [ended(&spans, "ran")[0].context()]);
+    }
+}
+
+#[tokio::test]
+async fn a_replay_of_what_the_handler_recorded_links_to_what_began_it() {
+    let handlers_own = |settings: &mut Settings| {
+        settings.routes[0].completes = Completes::Handler;
+    };
+    let (bed, receiver) = traced(handlers_own).await;
+    let held = bed.hold(Sender::Task.sends("1", "{}")).await;
+    bed.complete(Outcome::ok("done")).await;
+    bed.go(held).await.is(200);
+    bed.task("1").await.is_replay(200);
+    let spans = receiver.spans(4 + 2).await;
+    let replay = ended(&spans, "replayed")[0];
+    assert_eq!(replay.links(), [ended(&spans, "ran")[0].context()]);
+}
+
+/// A gate that records no spans names its sender's; whoever is within that one anyway needs no link to it.
+#[tokio::test]
+async fn a_redelivery_within_the_span_that_began_it_does_not_link_to_it() {
+    let (bed, receiver) = traced(|_| {}).await;
+    let untraced = Bed::on(Arc::clone(&bed.store), Handler::start().await, |_| {}).await;
+    let sent = |payload: &str| {
+        let ask = Sender::Api.sends("1", payload);
+        ask.header("traceparent", TRACE)
+    };
+    untraced.ask(sent("{}")).await.is(200);
+    bed.ask(sent("[]")).await.is(422);
+    bed.ask(Sender::Api.sends("1", "[]")).await.is(422);
+    let spans = receiver.spans(2 + 2).await;
+    let links: Vec<_> = ended(&spans, "mismatched")
+        .iter()
+        .map(|it| it.links())
+        .collect();
+    assert_eq!(links, [vec![], vec![TRACE.to_owned()]]);
+}
+
+#[tokio::test]
+async fn a_store_that_cannot_be_asked_costs_the_link_alone() {
+    let (bed, receiver) = traced(|_| {}).await;
+    bed.api("1").await.is(200);
+    bed.store.is(Down::OutcomesAndLooks);
+    bed.ask(Sender::Api.sends("1", "[]")).await.is(422);
+    let spans = receiver.spans(4 + 2).await;
+    assert!(ended(&spans, "mismatched")[0].links().is_empty());
+}
