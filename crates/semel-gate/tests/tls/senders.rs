@@ -13,8 +13,10 @@ use hyper_util::rt::{TokioExecutor, TokioIo};
 use rustls::pki_types::ServerName;
 use semel_gate::settings::ListenerTls;
 use semel_tls::{Roots, Verify, client_config};
+use std::io::{BufRead, BufReader};
 use std::net::SocketAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdout, Stdio};
 use std::sync::Arc;
 use std::time::Duration;
 use testbed::{Certificate, Certificates, Validity};
@@ -169,4 +171,86 @@ async fn new_files_are_for_new_connections_and_broken_ones_for_nobody() {
     assert!(takes(other.root()).await);
     assert_eq!(status(&mut old, bed.gate, "o").await, 200);
     assert!(!log_lines::text().contains("PRIVATE KEY"));
+}
+
+/// A file system that does not answer, as a mounted one may not: whoever reads the certificate waits.
+#[test]
+fn files_that_do_not_answer_are_told_and_hold_up_neither_senders_nor_the_end() {
+    log_lines::listen();
+    let ca = Certificates::new().unwrap();
+    let shown = ca.issue("gate", "DNS:localhost", Validity::Now).unwrap();
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .unwrap();
+    let held = runtime.block_on(async {
+        let bed = bed(&shown).await;
+        let held = HeldFile::hold(&shown.certificate);
+        let held = within("somebody reads", held.asked_for()).await;
+        tokio::time::pause();
+        tokio::time::advance(Duration::from_secs(10)).await;
+        tokio::time::resume();
+        until("the silence is told", async || {
+            log_lines::text().contains("no answer within 10s; the old certificate stays")
+        })
+        .await;
+        let mut sender = client(bed.gate, ca.root()).await;
+        assert_eq!(status(&mut sender, bed.gate, "n").await, 200);
+        drop(sender);
+        let (served, ..) = bed.stop();
+        within("the end of the gate", served).await.unwrap();
+        held
+    });
+    // Nor does the process wait at its end for who still reads.
+    drop(runtime);
+    drop(held);
+}
+
+/// A file that nobody can open for a while: another process has a lease on it, and does not give it back.
+struct HeldFile {
+    holder: Child,
+    says: BufReader<ChildStdout>,
+}
+
+/// Says `asked` as soon as somebody opens the file.
+const HOLD: &str = "
+import fcntl, os, signal, sys
+signal.signal(signal.SIGIO, lambda *_: print('asked', flush=True))
+file = os.open(sys.argv[1], os.O_RDWR)
+while True:
+    try:
+        fcntl.fcntl(file, fcntl.F_SETLEASE, fcntl.F_WRLCK)
+        break
+    except BlockingIOError:
+        pass
+while True:
+    signal.pause()
+";
+
+impl HeldFile {
+    fn hold(path: &Path) -> Self {
+        let mut python = std::process::Command::new("python3");
+        python.args(["-c", HOLD]).arg(path).stdout(Stdio::piped());
+        let mut holder = python.spawn().unwrap();
+        let says = BufReader::new(holder.stdout.take().unwrap());
+        Self { holder, says }
+    }
+
+    /// Waits until somebody wants to read it, and cannot.
+    async fn asked_for(mut self) -> Self {
+        let waiting = tokio::task::spawn_blocking(move || {
+            let mut line = String::new();
+            self.says.read_line(&mut line).unwrap();
+            assert_eq!(line, "asked\n");
+            self
+        });
+        waiting.await.unwrap()
+    }
+}
+
+impl Drop for HeldFile {
+    fn drop(&mut self) {
+        self.holder.kill().unwrap();
+        self.holder.wait().unwrap();
+    }
 }
