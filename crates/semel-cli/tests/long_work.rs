@@ -38,7 +38,11 @@ struct Scene {
 }
 
 fn attempt(number: u32) -> Request {
-    Request::post("/report", WORK)
+    attempt_of(WORK, number)
+}
+
+fn attempt_of(work: &'static str, number: u32) -> Request {
+    Request::post("/report", work)
         .header("X-CloudTasks-QueueName", "reports")
         .header("X-CloudTasks-TaskName", "1")
         .header("X-CloudTasks-TaskRetryCount", (number - 1).to_string())
@@ -280,7 +284,7 @@ fn work_of_an_hour_is_done_once() {
     let (begun, mut answers) = (Instant::now(), 0);
     loop {
         let port = gates[answers % 2].port;
-        let request = attempt(1).within(Duration::from_secs(10));
+        let request = attempt_of("report", 1).within(Duration::from_secs(10));
         let answer = request.send_blocking(port).unwrap();
         answers += 1;
         if answer.status == 200 {
