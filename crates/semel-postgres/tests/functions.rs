@@ -4,9 +4,9 @@
 mod support;
 
 use semel::Outcome;
-use semel::protocol::{Ending, Held, Lease, State};
+use semel::protocol::{Claimed, Ending, Held, Lease, State};
 use semel::store::StoreExt;
-use semel_postgres::{CompleteError, complete_in};
+use semel_postgres::{CompleteError, PostgresSettings, PostgresStore, complete_in};
 use std::time::Duration;
 use support::{Bed, LEASE, RETENTION, age, by_another, claim, connect};
 use tokio_postgres::Client;
@@ -297,4 +297,72 @@ async fn overtaken_run_cannot_complete_in_its_transaction() {
     let transaction = handler.transaction().await.unwrap();
     let refused = complete_in(&transaction, &forged, &Outcome::ok("forged")).await;
     assert!(matches!(refused, Err(CompleteError::Stale)), "{refused:?}");
+}
+
+// === Durability ===
+
+async fn commit_level(sql: &Client) -> String {
+    let row = sql.query_one("SHOW synchronous_commit", &[]).await;
+    row.unwrap().get(0)
+}
+
+/// Completes a run in a transaction of a session with this level; the level at its end, and in the session after it.
+async fn levels(bed: &Bed, level: &str, in_rust: bool) -> (String, String) {
+    let mut handler = connect(&bed.url).await;
+    let set = format!("SET synchronous_commit = {level}");
+    handler.batch_execute(&set).await.unwrap();
+    let lease = bed.lease().await;
+    let transaction = handler.transaction().await.unwrap();
+    if in_rust {
+        let done = complete_in(&transaction, &lease, &Outcome::ok("done")).await;
+        done.unwrap();
+    } else {
+        complete(transaction.client(), &lease).await.unwrap();
+    }
+    let at_commit = commit_level(transaction.client()).await;
+    transaction.commit().await.unwrap();
+    assert_eq!(bed.state(&lease).await, State::Succeeded);
+    (at_commit, commit_level(&handler).await)
+}
+
+#[tokio::test]
+async fn completion_commits_durably_in_a_session_that_gave_that_up() {
+    let bed = Bed::new("durable").await;
+    for in_rust in [false, true] {
+        for (level, at_commit) in [
+            ("off", "on"),
+            ("local", "on"),
+            ("remote_write", "on"),
+            ("on", "on"),
+            ("remote_apply", "remote_apply"),
+        ] {
+            let found = levels(&bed, level, in_rust).await;
+            assert_eq!(
+                found,
+                (at_commit.into(), level.into()),
+                "in Rust: {in_rust}"
+            );
+        }
+    }
+}
+
+/// Nothing else flushes the log of this server so soon.
+#[tokio::test]
+async fn completed_transaction_survives_the_server_whatever_its_session_says() {
+    let mut server = testbed::Postgres::start_with(&[("wal_writer_delay", "10s")]).unwrap();
+    let url = server.create_database("survives").unwrap();
+    let store = PostgresStore::connect(PostgresSettings::new(&url)).await;
+    let claimed = store.unwrap().claim(&claim()).await.unwrap();
+    let Claimed::Granted(lease) = claimed else {
+        panic!("{claimed:?}")
+    };
+    let handler = connect(&url).await;
+    let begin = "CREATE TABLE stock (n int); SET synchronous_commit = off; BEGIN; INSERT INTO stock VALUES (7)";
+    handler.batch_execute(begin).await.unwrap();
+    complete(&handler, &lease).await.unwrap();
+    handler.batch_execute("COMMIT").await.unwrap();
+    server.kill().unwrap();
+    server.restart().unwrap();
+    let kept = testbed::query(&url, "SELECT (SELECT n FROM stock), state FROM semel.rec");
+    assert_eq!(kept.unwrap().trim(), "7|2");
 }
