@@ -53,7 +53,7 @@ impl Dialler {
             return Err("the URL has another number of hosts than of hostaddr");
         }
         if config.get_ports().len() > 1 && config.get_ports().len() != count {
-            return Err("the URL has another number of ports than of hosts");
+            return Err("the URL has another number of ports than of hostaddr");
         }
         Ok(Self {
             hosts: (0..count).map(|nth| HostConfig::new(config, nth)).collect(),

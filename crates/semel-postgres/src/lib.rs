@@ -44,6 +44,7 @@
 //! transaction to another connection.
 
 mod settings;
+mod hosts;
 mod tls_options;
 mod store;
 mod claims;

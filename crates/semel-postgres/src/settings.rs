@@ -1,6 +1,7 @@
 //! Where PostgreSQL is and how it is used: data, checked whole before anything is dialled.
 
 use crate::dialler::Dialler;
+use crate::hosts;
 use crate::tls_options;
 use semel::Error;
 use std::fmt;
@@ -184,13 +185,17 @@ fn check_credentials(url: &str) -> Result<(), Error> {
 
 fn config(url: &str) -> Result<Config, Error> {
     match url.split_once("://").map(|(scheme, _)| scheme) {
-        // The parser's own words could repeat the password.
-        Some("postgres" | "postgresql") => url.parse().or_else(|_| {
-            wrong(
-                "the URL is not a postgres://[user[:password]@]host[:port][/database][?options]; \
-                 write special characters of user and password as %XX",
-            )
-        }),
+        Some("postgres" | "postgresql") => {
+            // The parser's own words could repeat the password.
+            let malformed = "the URL is not a postgres://[user[:password]@]host[:port][/database][?options]; \
+                             write special characters of user and password as %XX";
+            let Some((rest, hosts)) = hosts::split(url) else {
+                return wrong(malformed);
+            };
+            let mut config: Config = rest.parse().or_else(|_| wrong(malformed))?;
+            hosts.or_else(wrong)?.apply(&mut config);
+            Ok(config)
+        }
         Some(scheme) => wrong(&format!(
             "the URL has the scheme {scheme}://, a PostgreSQL store begins with postgres://"
         )),
@@ -284,7 +289,7 @@ mod tests {
         };
         assert!(url("mysql://u:s3cret@h/d").contains("the scheme mysql://"));
         assert!(url("shop").contains("no scheme"));
-        assert!(url("postgres://u:s3cret@h:port/d").contains("postgres://[user"));
+        assert!(url("postgres://u:s3cret").contains("a port of the URL is not a number"));
         assert!(url("postgres://u:x@h/d?s3cret=1").contains("postgres://[user"));
         for loose in [
             "postgres://u:x@s3cret@h/d",
@@ -295,7 +300,7 @@ mod tests {
             assert!(url(loose).contains("write @ as %40"), "{loose}");
         }
         assert!(url("postgres:///d?user=s3cret").contains("names no host"));
-        assert!(url("postgres://u:s3cret@a,b/d?port=1").contains("ports"));
+        assert!(url("postgres://u:s3cret@a,b/d?port=1,2,3").contains("another number of ports"));
     }
 
     #[test]
@@ -321,6 +326,10 @@ mod tests {
             (
                 "sslmode=require&sslrootcert=/no/ca.pem",
                 "sslrootcert: /no/ca.pem cannot be read",
+            ),
+            (
+                "sslmode=verify-full&sslrootcert=/no/ca.pem",
+                "download it from whoever runs the server, or write sslrootcert=system",
             ),
             ("sslmode=prefer&sslcert=/no/c.pem", "sslcert needs sslkey"),
             ("sslmode=prefer&sslkey=/no/k.pem", "sslkey needs sslcert"),

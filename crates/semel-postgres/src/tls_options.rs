@@ -168,8 +168,8 @@ impl TlsOptions {
             ("verify-full", Some(roots)) => Verify::Full(roots),
             ("verify-full" | "verify-ca", None) => {
                 return Err(format!(
-                    "sslmode={sslmode} needs sslrootcert: the file of the CA that issued the server's \
-                     certificate, or system"
+                    "sslmode={sslmode} needs sslrootcert: add sslrootcert=/path/to/ca.pem, the certificate of the CA that \
+                     issued the server's (whoever runs the server has it), or sslrootcert=system for a public CA"
                 ));
             }
             // As in libpq: who names a root has it checked, whatever the mode.
@@ -197,7 +197,12 @@ impl TlsOptions {
             (None, Some(_)) => return Err("sslkey needs sslcert, its certificate".into()),
             (None, None) => None,
         };
-        client_config(verify, None).map_err(|error| format!("sslrootcert: {error}"))?;
+        client_config(verify, None).map_err(|error| {
+            format!(
+                "sslrootcert: {error}; it is the PEM file of the CA that issued the server's certificate: download it from \
+                 whoever runs the server, or write sslrootcert=system if that is a public CA"
+            )
+        })?;
         client_config(verify, identity.as_ref())
             .map(Arc::new)
             .map_err(|error| format!("sslcert and sslkey: {error}"))

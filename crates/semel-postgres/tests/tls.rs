@@ -401,11 +401,17 @@ async fn unix_sockets_have_no_tls_whatever_the_mode() {
         format!("postgres://postgres@{encoded}:{port}/postgres?{full}"),
         format!("postgres:///postgres?user=postgres&host={directory}&port={port}&{full}"),
         format!("postgres:///postgres?user=postgres&host={encoded}&port={port}"),
+        format!("postgres:///postgres?user=postgres&host=/no,{directory}&port={port}"),
     ] {
         let store = open(&url).await.unwrap();
         assert_eq!(store.encryption(), "over a Unix socket", "{url}");
         look(&store).await.unwrap();
     }
+    // A socket that is not there, then a host: that one's connection has TLS, and needs it.
+    let mixed = format!("postgres:///postgres?user=postgres&host=/no,localhost&port={port}&{full}");
+    let store = open(&mixed).await.unwrap();
+    assert_eq!(store.encryption(), "TLS, certificate and host checked");
+    look(&store).await.unwrap();
 }
 
 #[tokio::test]
@@ -422,6 +428,9 @@ async fn hosts_are_tried_until_one_is_as_wanted() {
     // One is gone, one has a certificate for another host.
     let hosts = format!("localhost:{dead},127.0.0.1:{port},localhost:{port}");
     open(&url("postgres", &hosts, "read-write")).await.unwrap();
+    // One port is for all hosts: the first has a certificate for another host.
+    let hosts = url("postgres", "127.0.0.1,localhost", "read-write");
+    open(&format!("{hosts}&port={port}")).await.unwrap();
     let hosts = format!("localhost:{dead},127.0.0.1:{port}");
     let why = refused(&url("postgres", &hosts, "read-write")).await;
     assert!(
