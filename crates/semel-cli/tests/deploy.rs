@@ -115,6 +115,20 @@ fn a_service_that_is_stopped_between_requests_does_no_long_work() {
         .has("with cpu = \"always\" a run may outlast its sender");
 }
 
+/// Behind Pub/Sub's 10 s, work of 12 s is cut off again and again; Cloud Tasks waits as long as the handler may take.
+#[test]
+fn a_service_that_is_stopped_between_requests_is_named_before_routes_of_short_deadlines() {
+    let says = "the service lacks run.googleapis.com/cpu-throttling: \"false\"";
+    let pushed = CONFIG.replace("cloud-tasks", "pubsub");
+    let said = SERVICE.with(&pushed).good();
+    said.has(says);
+    said.has("work on charge that takes longer than its deadline is cut off in doubt");
+    SERVICE.with(CONFIG).good().lacks(says);
+    let annotation = "        run.googleapis.com/cpu-throttling: \"false\"\n    spec:";
+    let yaml = SERVICE.yaml().replacen("    spec:", annotation, 1);
+    check(&pushed, &yaml).good().lacks(says);
+}
+
 #[test]
 fn more_requests_at_once_than_connections_are_broken() {
     let wide = Service {

@@ -3,10 +3,11 @@
 
 use super::{Finding, Judgement, Verdict};
 use crate::config::Config;
+use crate::config::terms::{Bound, TIMEOUT_BROKER, bound};
 use crate::config::values::written;
 use crate::deployment::{CLOUD_RUN_TIMEOUT_MAX, Deployment};
 use crate::store_url::StoreUrl;
-use semel_gate::settings::{DEADLINE_MARGIN as MARGIN, Terms};
+use semel_gate::settings::{DEADLINE_MARGIN as MARGIN, Route, Terms};
 use semel_postgres::PostgresSettings;
 use std::time::Duration;
 
@@ -94,8 +95,32 @@ fn cpu(config: &Config, deployment: &Deployment) -> Judgement {
             );
             Some((Verdict::Note, says))
         }
-        (false, true) | (true, false) => None,
+        (true, false) => {
+            let routes = config.settings.routes.iter();
+            let names: Vec<_> = routes
+                .filter(|route| could_be_long(config, route))
+                .map(|route| route.name.as_str())
+                .collect();
+            let says = format!(
+                "the service lacks {annotation}: its containers are stopped between requests, so no run may outlast its \
+                 sender, and work on {} that takes longer than its deadline is cut off in doubt; set it, and write cpu = \
+                 \"always\"",
+                names.join(", ")
+            );
+            Verdict::Warning.when(!names.is_empty(), says)
+        }
+        (false, true) => None,
     }
+}
+
+/// Whether its work would be let run longer than its sender waits, were it not for containers that are stopped.
+fn could_be_long(config: &Config, route: &Route) -> bool {
+    route.sources.iter().any(|source| {
+        let terms = route.terms(*source);
+        let is_bound = matches!(bound(*source, terms, config.freezes), Some(Bound::Frozen));
+        terms.outlasts_sender()
+            || (source.is_broker() && is_bound && terms.timeout + MARGIN < TIMEOUT_BROKER)
+    })
 }
 
 /// A handler mostly holds a connection to its database while it runs.
