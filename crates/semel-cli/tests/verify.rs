@@ -106,6 +106,30 @@ fn events_of_github_take_effect_once() {
     assert_eq!(effects, ["evt_github_1", "evt_github_2"]);
 }
 
+/// Its body, and the signature that GitHub makes of it with `NEW`.
+const EVENT: &str = r#"{"id":"evt_1"}"#;
+const SIGNATURE: &str = "sha256=155f78ff174292f03bfd5d0db707db31028007fc6204c9e2f4b44aaed84805b6";
+
+/// No sender signs the method: who has seen an event could send it as a DELETE.
+#[test]
+fn a_webhooks_route_takes_posts_alone() {
+    let counter = Counter::start(Duration::ZERO);
+    let gate = gate(&counter);
+    let sent = |method: Method| {
+        let request = Request::post("/github", EVENT)
+            .method(method)
+            .header("X-GitHub-Delivery", "1")
+            .header("X-Hub-Signature-256", SIGNATURE);
+        request.send_blocking(gate.port).unwrap().status
+    };
+    for method in [Method::GET, Method::PUT, Method::PATCH, Method::DELETE] {
+        assert_eq!(sent(method.clone()), 405, "{method}");
+    }
+    assert_eq!(counter.effects().len(), 0);
+    assert_eq!(sent(Method::POST), 200);
+    assert_eq!(counter.effects().len(), 1);
+}
+
 /// A gate that takes the tokens of a broker for this account.
 fn gate_for(broker: &Broker, counter: &Counter, email: &str, audience: &str) -> Gate {
     let issuer = format!("http://{}", broker.address());
