@@ -127,7 +127,7 @@ pub(crate) struct InitArgs {
     /// Which requests are protected: /orders, /users/{id}/pay, or /orders/* for all below
     #[arg(long, value_name = "PATH")]
     pub(crate) path: Option<String>,
-    /// Who delivers: cloud-tasks, pubsub, cloudevents or api
+    /// Who delivers: cloud-tasks, pubsub, cloudevents, api, stripe, github, shopify or standard-webhooks
     #[arg(long, value_name = "SOURCE")]
     pub(crate) source: Option<String>,
     /// Which deliveries are the same work, as in /order_id
@@ -136,6 +136,21 @@ pub(crate) struct InitArgs {
     /// How API clients are told apart: header:NAME, or shared
     #[arg(long, value_name = "CALLER")]
     pub(crate) caller: Option<String>,
+    /// Where the secret is that a webhook's sender signs with: env:NAME or file:PATH; once for each
+    #[arg(long = "secret", value_name = "PLACE")]
+    pub(crate) secrets: Vec<String>,
+    /// Who signs the senders' tokens: google, or an issuer's URL
+    #[arg(long, value_name = "ISSUER")]
+    pub(crate) verify: Option<String>,
+    /// Where the keys of an issuer other than Google are (`jwks_uri`)
+    #[arg(long, value_name = "URL", requires = "verify")]
+    pub(crate) keys_url: Option<String>,
+    /// For whom the tokens are signed
+    #[arg(long, value_name = "AUDIENCE", requires = "verify")]
+    pub(crate) audience: Option<String>,
+    /// An account that delivers; once for each
+    #[arg(long = "email", value_name = "ADDRESS", requires = "verify")]
+    pub(crate) emails: Vec<String>,
     /// Write every setting, each with its default as a comment
     #[arg(long)]
     pub(crate) all: bool,

@@ -50,6 +50,11 @@ impl Mistakes {
         });
     }
 
+    /// Drops those of these words.
+    pub(crate) fn forgive(&mut self, are_forgiven: impl Fn(&str) -> bool) {
+        self.all.retain(|mistake| !are_forgiven(&mistake.says));
+    }
+
     /// `found`, unless something was wrong with it.
     pub(crate) fn unless_any<T>(mut self, found: Option<T>) -> Result<T, Self> {
         self.all.sort_by_key(|mistake| mistake.location);

@@ -8,6 +8,15 @@ use std::path::Path;
 /// In place of what may be the secret itself.
 const NOT_SHOWN: &str = "that it names (not shown, in case it is the secret itself)";
 
+const NOT_SET: &str = "is not set";
+const NOT_READ: &str = "cannot be read";
+
+/// Whether a mistake is only that a secret is not to be had here.
+pub(crate) fn is_elsewhere(says: &str) -> bool {
+    let about = says.strip_prefix("`secrets`: the ");
+    about.is_some_and(|about| about.ends_with(NOT_SET) || about.contains(&format!(" {NOT_READ}: ")))
+}
+
 /// A secret out of the environment or a file. What is written in their place may be the secret itself, so no message
 /// repeats it.
 #[expect(
@@ -18,9 +27,9 @@ pub(crate) fn secret(value: &Value) -> Read<Secret> {
     let text = text(value)?;
     let found = match text.split_once(':') {
         Some(("env", name)) if is_variable(name) => std::env::var(name)
-            .map_err(|_| format!("the variable {} is not set", shown_variable(name))),
+            .map_err(|_| format!("the variable {} {NOT_SET}", shown_variable(name))),
         Some(("file", path)) if !path.is_empty() => std::fs::read_to_string(path)
-            .map_err(|error| format!("the file {} cannot be read: {error}", shown_path(path))),
+            .map_err(|error| format!("the file {} {NOT_READ}: {error}", shown_path(path))),
         Some(_) | None => Err(
             "write \"env:NAME\" or \"file:PATH\": a secret does not stand in the file itself"
                 .into(),

@@ -170,10 +170,15 @@ fn init_takes_flags_and_writes_a_short_file_that_check_accepts() {
             &format!("{flags} --source api --caller shared --name pay"),
             "route pay, api: ",
         ),
+        (
+            "e.toml",
+            "--path /pay --source cloud-tasks --verify google --audience https://gate/pay --email a@b",
+            "route pay, cloud-tasks: ",
+        ),
     ] {
         semel(empty.path(), &format!("init {name} {flags}"), &[]).good();
         let lines = file(name).lines().count();
-        assert!(lines <= 12, "{lines} lines: {}", file(name));
+        assert!(lines <= 14, "{lines} lines: {}", file(name));
         let said = semel(empty.path(), &format!("check --config {name}"), &[]).good();
         said.has(proved);
     }
@@ -186,9 +191,31 @@ fn init_takes_flags_and_writes_a_short_file_that_check_accepts() {
             "there is no store for mysql:",
         ),
         ("--path /users/{id}.json", "with a name in braces"),
+        ("--source stripe", "`secrets` is missing"),
+        (
+            "--source stripe --secret whsec_canary",
+            "a secret does not stand in the file itself",
+        ),
+        ("--verify google --email a@b", "`audience` is missing"),
+        ("--audience x", "--verify"),
     ] {
         semel(empty.path(), &format!("init d.toml {flags}"), &[]).ends(64, why);
         assert!(!empty.path().join("d.toml").exists(), "{flags}");
+    }
+}
+
+/// The secret is where the gate runs, and the file is written elsewhere.
+#[test]
+fn init_writes_a_route_for_a_webhook_without_its_secret() {
+    for source in ["stripe", "github", "shopify", "standard-webhooks"] {
+        let empty = TempDir::new().unwrap();
+        let init = format!("init --path /hook --source {source} --secret env:HOOK_SECRET");
+        let said = semel(empty.path(), &init, &[]).good();
+        said.has("must be there where the gate runs");
+        semel(empty.path(), "check", &[]).ends(64, "the variable HOOK_SECRET is not set");
+        let secret = "whsec_bmV3IHNlY3JldCBuZXcgc2VjcmV0";
+        let said = semel(empty.path(), "check", &[("HOOK_SECRET", secret)]).good();
+        said.has(&format!("route hook, {source}: "));
     }
 }
 

@@ -1,23 +1,28 @@
 //! What a first configuration must know, and the file that says it.
 
 use crate::args::InitArgs;
-use std::io::{self, BufRead};
+use semel_gate::settings::Webhook;
 
-const UPSTREAM: &str = "http://127.0.0.1:3000";
-const STORE: &str = "dir:./semel-data";
-const PATH: &str = "/orders";
+pub(super) const UPSTREAM: &str = "http://127.0.0.1:3000";
+pub(super) const STORE: &str = "dir:./semel-data";
+pub(super) const PATH: &str = "/orders";
 const NAME: &str = "orders";
 
 /// The answers to `semel init`; what is not given has a default, or is left to the gate.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Answers {
-    upstream: Option<String>,
-    store: Option<String>,
-    name: Option<String>,
-    path: Option<String>,
-    source: Option<String>,
-    key: Option<String>,
-    caller: Option<String>,
+    pub(super) upstream: Option<String>,
+    pub(super) store: Option<String>,
+    pub(super) name: Option<String>,
+    pub(super) path: Option<String>,
+    pub(super) source: Option<String>,
+    pub(super) key: Option<String>,
+    pub(super) caller: Option<String>,
+    pub(super) secrets: Vec<String>,
+    pub(super) verify: Option<String>,
+    pub(super) keys_url: Option<String>,
+    pub(super) audience: Option<String>,
+    pub(super) emails: Vec<String>,
 }
 
 // === impl Answers ===
@@ -32,6 +37,11 @@ impl Answers {
             source: args.source.clone(),
             key: args.key.clone(),
             caller: args.caller.clone(),
+            secrets: args.secrets.clone(),
+            verify: args.verify.clone(),
+            keys_url: args.keys_url.clone(),
+            audience: args.audience.clone(),
+            emails: args.emails.clone(),
         }
     }
 
@@ -39,83 +49,24 @@ impl Answers {
         *self != Self::default()
     }
 
-    /// Asks a person, who may leave each answer empty.
-    pub(super) fn asked(reader: &mut impl BufRead, say: impl Fn(&str)) -> io::Result<Self> {
-        let mut ask = |question: &str, default: &str| {
-            say(&format!("{question} [{default}]: "));
-            let mut line = String::new();
-            if reader.read_line(&mut line)? == 0 {
-                return Err(io::ErrorKind::UnexpectedEof.into());
-            }
-            let answer = line.trim();
-            io::Result::Ok((!answer.is_empty()).then(|| answer.to_owned()))
-        };
-        let upstream = ask("Where is your handler?", UPSTREAM)?;
-        let path = ask("Which path of it is to take effect once?", PATH)?;
-        let source = ask(
-            "Who delivers there: cloud-tasks, pubsub, cloudevents or api?",
-            "every broker",
-        )?;
-        let is_api = source.as_deref() == Some("api");
-        let caller = if is_api {
-            let caller = ask(
-                "What tells callers apart: header:NAME, set by something trusted, or shared?",
-                "shared",
-            )?;
-            Some(caller.unwrap_or_else(|| "shared".into()))
-        } else {
-            None
-        };
-        let preset = if is_api {
-            "its Idempotency-Key"
-        } else {
-            "the sender's own id"
-        };
-        let key = ask(
-            "Which part of a payload names the work, as in /order_id?",
-            preset,
-        )?;
-        let store = ask(
-            "Where are records kept: dir:PATH, postgres://… or redis://…?",
-            STORE,
-        )?;
-        Ok(Self {
-            upstream,
-            store,
-            name: None,
-            path,
-            source,
-            key,
-            caller,
-        })
+    pub(super) fn is_api(&self) -> bool {
+        self.source.as_deref() == Some("api")
+    }
+
+    /// The sender that signs its deliveries, if it is one.
+    pub(super) fn webhook(&self) -> Option<Webhook> {
+        let source = self.source.as_deref()?;
+        Webhook::ALL.into_iter().find(|it| it.word() == source)
+    }
+
+    pub(super) fn verifies(&self) -> bool {
+        self.verify.is_some() || self.webhook().is_some()
     }
 
     /// The short file.
     pub(super) fn file(&self) -> String {
-        let path = self.path.as_deref().unwrap_or(PATH);
-        let name = self.name.clone().unwrap_or_else(|| name_of(path));
         let upstream = self.upstream.as_deref().unwrap_or(UPSTREAM);
         let store = self.store.as_deref().unwrap_or(STORE);
-        let route = [
-            (
-                "source",
-                &self.source,
-                "\"cloud-tasks\"",
-                "who delivers; every broker, unless given",
-            ),
-            (
-                "key",
-                &self.key,
-                "\"/order_id\"",
-                "which deliveries are the same work; the sender's own id, unless given",
-            ),
-            (
-                "caller",
-                &self.caller,
-                "\"header:x-client-id\"",
-                "how API clients are told apart",
-            ),
-        ];
         let mut file = String::from(
             "# For `semel gate`; `semel check` judges it, docs/config.md has every setting.\n",
         );
@@ -126,24 +77,86 @@ impl Answers {
             "dir: is for one process; postgres:// and redis:// for many",
         ));
         file.push_str("\n[[route]]\n");
-        file.push_str(&setting(
-            "name",
-            &name,
-            "enters every key: renaming it forgets them",
-        ));
-        file.push_str(&setting("path", path, "what takes effect once"));
-        for (name, given, example, comment) in route {
-            file.push_str(&match given {
+        file.push_str(&self.route());
+        file
+    }
+
+    fn route(&self) -> String {
+        let path = self.path.as_deref().unwrap_or(PATH);
+        let name = self.name.clone().unwrap_or_else(|| name_of(path));
+        let or_example =
+            |name: &str, given: &Option<String>, example: &str, comment: &str| match given {
                 Some(value) => setting(name, value, comment),
                 None => commented(&format!("# {name} = {example}"), comment),
-            });
+            };
+        let mut route = setting("name", &name, "enters every key: renaming it forgets them");
+        route.push_str(&setting("path", path, "what takes effect once"));
+        route.push_str(&or_example(
+            "source",
+            &self.source,
+            "\"cloud-tasks\"",
+            "who delivers; every broker, unless given",
+        ));
+        route.push_str(&or_example(
+            "key",
+            &self.key,
+            "\"/order_id\"",
+            "which deliveries are the same work; the sender's own id, unless given",
+        ));
+        if self.caller.is_some() || self.webhook().is_none() {
+            route.push_str(&or_example(
+                "caller",
+                &self.caller,
+                "\"header:x-client-id\"",
+                "how API clients are told apart",
+            ));
         }
-        file
+        route.push_str(&self.verification(or_example));
+        route
+    }
+
+    /// How senders show who they are.
+    fn verification(
+        &self,
+        or_example: impl Fn(&str, &Option<String>, &str, &str) -> String,
+    ) -> String {
+        let mut lines = list(
+            "secrets",
+            &self.secrets,
+            "where the secret is that the sender signs with",
+        );
+        if self.verify.is_some() || self.webhook().is_none() {
+            lines.push_str(&or_example(
+                "verify",
+                &self.verify,
+                "\"google\"",
+                "who signs the senders' tokens; nobody is asked for one, unless given",
+            ));
+        }
+        for (name, given, comment) in [
+            ("keys_url", &self.keys_url, "the issuer's `jwks_uri`"),
+            ("audience", &self.audience, "for whom the tokens are signed"),
+        ] {
+            if let Some(value) = given {
+                lines.push_str(&setting(name, value, comment));
+            }
+        }
+        lines.push_str(&list("emails", &self.emails, "the accounts that deliver"));
+        lines
     }
 }
 
 fn setting(name: &str, value: &str, comment: &str) -> String {
     commented(&format!("{name} = {}", toml::Value::from(value)), comment)
+}
+
+/// A list, if there is something in it.
+fn list(name: &str, values: &[String], comment: &str) -> String {
+    if values.is_empty() {
+        return String::new();
+    }
+    let values = toml::Value::from(values.to_vec());
+    commented(&format!("{name} = {values}"), comment)
 }
 
 fn commented(line: &str, comment: &str) -> String {
@@ -155,46 +168,4 @@ fn name_of(path: &str) -> String {
     let mut names = path.split('/').filter(|name| !name.is_empty());
     let name = names.next().filter(|name| !name.contains(['*', '{', '%']));
     name.unwrap_or(NAME).into()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn asked(typed: &str) -> String {
-        let answers = Answers::asked(&mut typed.as_bytes(), |_| {}).unwrap();
-        answers.file()
-    }
-
-    fn settings(file: &str) -> toml::Table {
-        file.parse().unwrap()
-    }
-
-    #[test]
-    fn every_answer_may_be_left_empty() {
-        assert_eq!(asked("\n\n\n\n\n"), Answers::default().file());
-        let file = settings(&Answers::default().file());
-        assert_eq!(file["upstream"].as_str(), Some(UPSTREAM));
-        assert_eq!(file["route"][0]["name"].as_str(), Some("orders"));
-    }
-
-    #[test]
-    fn answers_are_in_the_file_and_an_api_is_asked_for_its_callers() {
-        let file = settings(&asked(
-            "http://127.0.0.1:9\n/users/{id}/pay\napi\n\n/o\"d\nredis://h\n",
-        ));
-        let route = &file["route"][0];
-        assert_eq!(file["upstream"].as_str(), Some("http://127.0.0.1:9"));
-        assert_eq!(file["store"].as_str(), Some("redis://h"));
-        assert_eq!(route["name"].as_str(), Some("users"));
-        assert_eq!(route["path"].as_str(), Some("/users/{id}/pay"));
-        assert_eq!(route["caller"].as_str(), Some("shared"));
-        assert_eq!(route["key"].as_str(), Some("/o\"d"));
-    }
-
-    #[test]
-    fn the_end_of_the_input_is_not_an_answer() {
-        let ended = Answers::asked(&mut &b"http://h\n"[..], |_| {});
-        assert_eq!(ended.unwrap_err().kind(), io::ErrorKind::UnexpectedEof);
-    }
 }
