@@ -28,10 +28,10 @@ struct Driver(Arc<Driven>);
 // === impl Driven ===
 
 impl Driven {
-    /// Begins here.
-    pub(crate) fn begin(&self, runtime: &Handle, work: Work) -> Poll<()> {
+    /// Begins here, and says whether it has ended at once.
+    pub(crate) fn begin(&self, runtime: &Handle, work: Work) -> bool {
         self.lock().work = Some(work);
-        self.poll_here(runtime)
+        self.go_on(runtime)
     }
 
     /// Leaves what has to wait to the runtime.
@@ -39,14 +39,14 @@ impl Driven {
         runtime.spawn(Driver(self));
     }
 
-    /// Goes on as far as it can without waiting.
-    pub(crate) fn poll_here(&self, runtime: &Handle) -> Poll<()> {
+    /// Goes on here as far as it can without waiting, and says whether it has ended.
+    pub(crate) fn go_on(&self, runtime: &Handle) -> bool {
         let _inside = runtime.enter();
         let mut state = self.lock();
         // Without a waker the runtime's task has yet to come by for the first time.
         let waker = state.waker.clone();
         let waker = waker.as_ref().unwrap_or(Waker::noop());
-        state.poll(&mut Context::from_waker(waker))
+        state.poll(&mut Context::from_waker(waker)).is_ready()
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {

@@ -307,9 +307,9 @@ impl Inner {
             }
         };
         let runtime = self.runtime.handle();
-        let at_once = driven.begin(runtime, Box::pin(asking));
+        let has_ended = driven.begin(runtime, Box::pin(asking));
         let known = answer.try_recv();
-        if at_once.is_pending() {
+        if !has_ended {
             driven.hand_over(runtime);
         }
         match known {

@@ -199,8 +199,7 @@ impl Run {
     ) -> PyResult<Result<semel::Ended, Error>> {
         let ended = self.say(said)?;
         if let Some(driven) = self.driver.upgrade() {
-            // What it comes to is heard below.
-            let _ = py.detach(|| driven.poll_here(&self.runtime));
+            py.detach(|| driven.go_on(&self.runtime));
         }
         wait::deaf(py, ended).map_err(|_| stopped())
     }
