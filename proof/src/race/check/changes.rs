@@ -106,9 +106,12 @@ impl<'a> ChangeChecker<'a> {
         self.floor = new.fence;
         let right_payload = digest(Fingerprint::of(&[terms.payload]).as_bytes());
         Rule::OnePayload.needs(new.payload == right_payload, "not the claim's payload")?;
-        Rule::Accounted.needs(
-            new.state == RUNNING && new.result.is_none(),
-            "a new owner without a run",
+        Rule::Accounted.needs(new.state == RUNNING, "a new owner without a run")?;
+        let before = old.filter(|old| !old.expired(now));
+        let reason = before.filter(|old| old.state == WAITING && old.in_doubt);
+        Rule::DoubtKnown.needs(
+            new.result == reason.and_then(|old| old.result),
+            "it does not keep why the run before is in doubt, and nothing else",
         )?;
         Rule::RetentionHolds.needs(
             new.expires_at >= new.lease_until + terms.retention,
@@ -120,7 +123,7 @@ impl<'a> ChangeChecker<'a> {
         };
         let told = new.acts_until == acts_until;
         Rule::DoubtKnown.needs(told, "it may not act as long as its claim says")?;
-        match old.filter(|old| !old.expired(now)) {
+        match before {
             None => Rule::FencesRise.needs(
                 new.attempts == 1 && new.born == new.fence && new.doubts == 0 && !new.in_doubt,
                 "a new incarnation does not begin anew",
@@ -298,6 +301,7 @@ fn leads_to(ended: &RunEnded, old: &Version, new: &Version) -> bool {
         }
         RunEnded::Release => {
             new.state == WAITING
+                && new.result == old.result.filter(|_| old.in_doubt)
                 && new.attempts == old.attempts.saturating_sub(1)
                 && (new.doubts, new.in_doubt) == (old.doubts, old.in_doubt)
         }
