@@ -400,7 +400,7 @@ async fn a_mistake_in_the_name_of_a_store_is_no_outage() {
         ),
         (
             "postgres://u@h:port/d".into(),
-            "the URL is not a postgres://",
+            "a port of the URL is not a number",
         ),
         (
             format!("{server}/nobody_made_this"),

@@ -61,7 +61,7 @@ fn what_does_not_fit_together_is_refused_by_name() {
         ),
         (
             "land = \"postgres://u:canary@h:x/shop/la\"",
-            "`land`: invalid: PostgreSQL store: the URL is not",
+            "`land`: invalid: PostgreSQL store: a port of the URL is not a number",
         ),
         (
             "land = \"s3://canary\"",
