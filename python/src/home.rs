@@ -307,12 +307,11 @@ impl Inner {
             }
         };
         let runtime = self.runtime.handle();
-        let has_ended = driven.begin(runtime, Box::pin(asking));
-        let known = answer.try_recv();
-        if !has_ended {
+        if !driven.begin(runtime, Box::pin(asking)) {
             driven.hand_over(runtime);
+            return Asked::Waiting(answer);
         }
-        match known {
+        match answer.try_recv() {
             Ok(begun) => Asked::Known(begun),
             Err(_) => Asked::Waiting(answer),
         }
