@@ -83,7 +83,7 @@ impl Row {
         self
     }
 
-    /// The same, among the faults if its payload or its answer is no text that a database takes.
+    /// The same, among the faults if a database would refuse its payload or its answer as text.
     #[must_use]
     pub fn judged(mut self) -> Self {
         if self.fault.is_some() {
