@@ -21,6 +21,6 @@ pub(crate) use processes::{ProcessConfig, Processes, RunningProcess};
 pub use profile::Profile;
 pub use report::Report;
 pub(crate) use report::{Cell, Row};
+pub(crate) use suite::{convict, run_process, side_by_side};
 pub use suite::{main, prove};
-pub(crate) use suite::{run_process, side_by_side};
 pub(crate) use verdict::Verdict;

@@ -58,7 +58,7 @@ struct CaseChecker<'a> {
 /// Checks a case.
 pub(crate) fn check(evidence: &Evidence) -> (Verdict<Promise>, Counts) {
     let mut checker = CaseChecker::open(evidence);
-    for work in (0..evidence.works).map(WorkId) {
+    for work in (0..evidence.drive.works).map(WorkId) {
         checker.check_end(work);
         checker.check_answers(work);
         checker.check_effects(work);

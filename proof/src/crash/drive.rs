@@ -39,6 +39,7 @@ pub(crate) struct DriveSettings {
     pub(crate) program: PathBuf,
     /// What every choice is drawn from.
     pub(crate) seed: u64,
+    /// How many pieces of work are planned; there are more when a fault was not met.
     pub(crate) works: u32,
     /// How many effects in a hundred last longer than a lease.
     pub(crate) long_percent: u32,
@@ -55,6 +56,8 @@ pub(crate) struct DriveSettings {
 pub(crate) struct DriveLog {
     pub(crate) sent: Vec<Sent>,
     pub(crate) injected: Vec<InjectedFault>,
+    /// How many pieces of work there were.
+    pub(crate) works: u32,
     /// How many processes were started; their ledgers are numbered.
     pub(crate) processes: u32,
     /// The pieces of work that did not end in time.
@@ -96,7 +99,9 @@ pub(crate) async fn drive(case: &Case, settings: &DriveSettings) -> anyhow::Resu
     let mut drained_by = None;
     while !driver.is_done() {
         let now = Instant::now();
-        if driver.sender.has_sent_all() && now > *drained_by.get_or_insert(now + DRAIN_MAX) {
+        if !driver.sender.has_sent_all() {
+            drained_by = None;
+        } else if now > *drained_by.get_or_insert(now + DRAIN_MAX) {
             break;
         }
         driver.act(now).await?;
@@ -259,6 +264,7 @@ impl<'a> Driver<'a> {
             worker.program.wait_ended(SHUT_DOWN_MAX).await.ok();
         }
         Ok(DriveLog {
+            works: self.sender.works_sent(),
             stuck: self.sender.unended(),
             sent: self.sender.history,
             injected: self.injected,

@@ -13,8 +13,6 @@ use std::collections::{BTreeMap, HashMap};
 #[derive(Debug)]
 pub(crate) struct Evidence {
     pub(crate) case: Case,
-    /// How many pieces of work there were.
-    pub(crate) works: u32,
     /// Deliveries and faults.
     pub(crate) drive: DriveLog,
     /// What each process wrote, by its number.
@@ -42,7 +40,6 @@ impl Evidence {
     /// Gathers it. Nobody else may have the store open.
     pub(crate) async fn gather(
         case: &Case,
-        works: u32,
         drive: DriveLog,
         downstream: &Downstream,
     ) -> anyhow::Result<Self> {
@@ -52,12 +49,11 @@ impl Evidence {
             .collect::<anyhow::Result<_>>()?;
         Ok(Self {
             case: case.clone(),
-            works,
             ledgers,
             charges: downstream.charges(),
             rows: super::transaction::rows(case).await?,
-            records: records(case, works, store.as_ref()).await?,
-            parked: parked(case, works, store.as_ref()).await?,
+            records: records(case, drive.works, store.as_ref()).await?,
+            parked: parked(case, drive.works, store.as_ref()).await?,
             drive,
         })
     }

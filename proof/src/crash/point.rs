@@ -1,7 +1,7 @@
 //! The named points of a run where a worker can be killed or paused.
 
 use super::case::Mode;
-use crate::harness::{ArmedFault, ProcessFault, WorkId};
+use crate::harness::{ArmedFault, InjectedFault, ProcessFault, WorkId};
 use serde::{Deserialize, Serialize};
 
 /// A point of a run, in the order they come.
@@ -114,6 +114,12 @@ impl ArmedPoint {
     /// Its name in reports.
     pub(crate) fn name(self) -> String {
         format!("{:?} at {}", self.fault, self.point.name())
+    }
+
+    /// The name of the pair that a fault was, if it was met at a point.
+    pub(crate) fn name_of(injected: &InjectedFault) -> Option<String> {
+        let (_, fault) = injected.kind.to_process()?;
+        Some(format!("{fault:?} at {}", injected.point.as_ref()?))
     }
 
     /// The fault as a worker process is armed with it.

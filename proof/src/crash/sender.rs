@@ -16,6 +16,9 @@ const FAILS_EVERY: u32 = 17;
 /// How many pieces of work are under way at a time.
 const UNDER_WAY_MAX: usize = 16;
 
+/// How many times the work that was planned a case may have until every armed fault was met.
+const MORE_TIMES: u32 = 2;
+
 /// How long most effects take.
 const EFFECT_MS: std::ops::Range<u64> = 1..20;
 
@@ -77,9 +80,15 @@ impl Sender {
         }
     }
 
-    /// Whether everything was sent once: the time for faults is over then.
+    /// Whether everything was sent once, and no armed fault waits for more: the time for faults is over then.
     pub(super) fn has_sent_all(&self) -> bool {
-        self.works.len() == self.total as usize
+        let sent = self.works_sent();
+        sent >= self.total && (self.to_arm.is_empty() || sent >= self.total * MORE_TIMES)
+    }
+
+    /// How many pieces of work were sent.
+    pub(super) fn works_sent(&self) -> u32 {
+        u32::try_from(self.works.len()).expect("a case has few pieces of work")
     }
 
     /// Whether every piece of work was heard to end, and nothing is left to say.
@@ -106,7 +115,7 @@ impl Sender {
         if self.has_sent_all() || under_way >= UNDER_WAY_MAX {
             return None;
         }
-        let work = WorkId(u32::try_from(self.works.len()).ok()?);
+        let work = WorkId(self.works_sent());
         self.works.push(Progress {
             ended: false,
             due: None,
@@ -182,7 +191,7 @@ impl Sender {
         let Some(sent) = self.at(delivery) else {
             return;
         };
-        let (work, armed) = (sent.delivery.work, sent.delivery.armed);
+        let (work, armed) = (sent.delivery.work, sent.delivery.armed.take());
         let over = matches!(
             heard,
             SenderAnswer::Settled(..) | SenderAnswer::Parked | SenderAnswer::Wrong(_)
@@ -209,7 +218,7 @@ impl Sender {
             return;
         };
         sent.unknown = true;
-        let (work, armed) = (sent.delivery.work, sent.delivery.armed);
+        let (work, armed) = (sent.delivery.work, sent.delivery.armed.take());
         self.to_arm.extend(armed);
         let progress = self.progress(work);
         progress.ended = false;
@@ -218,11 +227,14 @@ impl Sender {
 
     /// A fault was met at its point: it is not set again.
     pub(super) fn fault_hit(&mut self, injected: &InjectedFault) {
-        let met = |sent: &&mut Sent| {
-            let armed = sent.delivery.armed.map(|armed| armed.point.name());
-            injected.process == Some(sent.worker) && armed.is_some() && armed == injected.point
+        let Some(met) = ArmedPoint::name_of(injected) else {
+            return;
         };
-        if let Some(sent) = self.history.iter_mut().rev().find(met) {
+        let is_met = |sent: &&mut Sent| {
+            let armed = sent.delivery.armed.map(ArmedPoint::name);
+            injected.process == Some(sent.worker) && armed.as_ref() == Some(&met)
+        };
+        if let Some(sent) = self.history.iter_mut().rev().find(is_met) {
             sent.delivery.armed = None;
         }
     }

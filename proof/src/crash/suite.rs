@@ -9,7 +9,7 @@ use super::point::ArmedPoint;
 use super::transaction;
 use crate::faults::{self, Defect, Trial};
 use crate::harness::{
-    FaultKind, InjectedFault, Profile, Report, Row, StoreKind, Verdict, WorkId, side_by_side,
+    FaultKind, Profile, Report, Row, StoreKind, Verdict, WorkId, convict, side_by_side,
 };
 use anyhow::Context;
 use rand::rngs::StdRng;
@@ -70,7 +70,8 @@ pub async fn prove(profile: Profile, program: &Path, filter: &str) -> anyhow::Re
     });
     let mut report = Report::default();
     side_by_side(SIDE_BY_SIDE, cases, |(evidence, verdict, counts): Tried| {
-        let met = evidence.drive.injected.iter().filter_map(point_met);
+        let met = evidence.drive.injected.iter();
+        let met = met.filter_map(ArmedPoint::name_of);
         report.points.extend(met);
         report.add(row(&evidence, &verdict, counts));
     })
@@ -109,8 +110,15 @@ pub async fn convict_broken_builds(
             ..DriveSettings::of(profile, program, number, store, mode)
         };
         trials.push(async move {
-            let (_, verdict, _) = run(store, mode, fault.defect, settings).await?;
-            verdict.convicts(&format!("{}, {}", store.name(), fault.name), &[promise])
+            let what = format!("{}, {}", store.name(), fault.name);
+            convict(&what, &[promise], |again| {
+                let settings = DriveSettings {
+                    seed: settings.seed.wrapping_add(again),
+                    ..settings.clone()
+                };
+                async { Ok(run(store, mode, fault.defect, settings).await?.1) }
+            })
+            .await
         });
     }
     let mut convicted = Vec::new();
@@ -138,15 +146,9 @@ async fn run(
     };
     transaction::prepare(&case).await?;
     let drive = drive(&case, &settings).await?;
-    let evidence = Evidence::gather(&case, settings.works, drive, &downstream).await?;
+    let evidence = Evidence::gather(&case, drive, &downstream).await?;
     let (verdict, counts) = check(&evidence);
     Ok((evidence, verdict, counts))
-}
-
-/// The point where a fault was met, as [`ArmedPoint`] names it.
-fn point_met(injected: &InjectedFault) -> Option<String> {
-    let (_, fault) = injected.kind.to_process()?;
-    Some(format!("{fault:?} at {}", injected.point.as_ref()?))
 }
 
 fn row(evidence: &Evidence, verdict: &Verdict<Promise>, counts: Counts) -> Row {

@@ -64,6 +64,8 @@ pub(super) struct Seen {
     pub(super) ambiguous: usize,
     /// Works that took effect more than once.
     pub(super) repeated: usize,
+    /// Answers to probes.
+    pub(super) probed: usize,
 }
 
 /// The armed faults that processes find.
@@ -183,6 +185,7 @@ impl Seen {
             && self.in_flight >= min.in_flight
             && self.ambiguous >= min.ambiguous
             && self.repeated >= min.repeated
+            && self.probed >= min.probed
     }
 }
 
@@ -197,6 +200,7 @@ impl Attack<'_> {
             in_flight: trace::met_in_flight(injected).count(),
             ambiguous: trace::killed(injected).len() + unclear as usize,
             repeated: self.trace.repeated(),
+            probed: self.trace.probed(),
         }
     }
 

@@ -11,7 +11,7 @@ use crate::crash::{self, CASES, Case, Counts, Downstream, Evidence, LongEffects,
 use crate::faults::{self, Defect, Trial};
 use crate::harness::{
     ArmedFault, Cell, Event, FaultKind, InjectedFault, ProcessFault, Report, Role, Row, StoreKind,
-    Verdict, side_by_side,
+    Verdict, convict, side_by_side,
 };
 use anyhow::Context;
 use semel::protocol::State;
@@ -82,6 +82,7 @@ const SEEN_MIN: Seen = Seen {
     repeated: 0,
     in_flight: NEEDED_OF_SHORT[1].div_ceil(SHORT.len()),
     ambiguous: NEEDED_OF_SHORT[2].div_ceil(SHORT.len()),
+    probed: 0,
 };
 
 /// What is tried in the short form.
@@ -157,7 +158,7 @@ pub async fn prove(plan: &Plan, tell: fn(&str)) -> anyhow::Result<Report> {
             broker_faults: BROKER_FAULTS,
             long: LongEffects { first: 4, later: 4 },
         };
-        run(planned, plan.seed_of(number), plan.settings())
+        run(planned, plan.seed_of(number), plan.settings(mode))
     });
     let (mut report, mut late) = (Report::default(), Vec::new());
     side_by_side(plan.side_by_side, attacks, |attacked: Attacked| {
@@ -208,20 +209,17 @@ pub async fn convict_broken_gates(plan: &Plan) -> anyhow::Result<Vec<String>> {
             broker_faults: BROKER_FAULTS_OF_BROKEN,
             long,
         };
-        let attack = run(
-            planned,
+        let (seed, settings) = (
             plan.seed_of(number),
-            plan.settings_of_broken(promise, armed),
+            plan.settings_of_broken(mode, promise, armed),
         );
         trials.push(async move {
             let what = format!("{}, {}", store.name(), fault.name);
-            let attacked = attack.await?;
-            let (zombies, needed) = (attacked.log.zombies, zombies_min(armed));
-            anyhow::ensure!(
-                zombies >= needed,
-                "{what}: only {zombies} paused gates found their run taken over, {needed} are needed"
-            );
-            attacked.verdict.convicts(&what, &[promise])
+            convict(&what, &[promise], |again| {
+                let attack = run(planned, seed.wrapping_add(again), settings.clone());
+                async { Ok(attack.await?.verdict) }
+            })
+            .await
         });
     }
     let mut convicted = Vec::new();
@@ -349,7 +347,7 @@ impl Plan {
     }
 
     /// How hard each deployment is tried.
-    fn settings(&self) -> AttackSettings {
+    fn settings(&self, mode: Mode) -> AttackSettings {
         AttackSettings {
             program: self.program.clone(),
             lasts: self.lasts,
@@ -367,7 +365,14 @@ impl Plan {
             seen_min: if self.whole {
                 Seen::default()
             } else {
-                SEEN_MIN
+                Seen {
+                    probed: if mode == Mode::Probe {
+                        NEEDED_OF_SHORT[3]
+                    } else {
+                        0
+                    },
+                    ..SEEN_MIN
+                }
             },
         }
     }
@@ -375,6 +380,7 @@ impl Plan {
     /// How hard a broken gate is tried that must break this promise, and may run into this fault.
     fn settings_of_broken(
         &self,
+        mode: Mode,
         promise: Promise,
         armed: Option<(&str, ProcessFault)>,
     ) -> AttackSettings {
@@ -400,7 +406,7 @@ impl Plan {
                 },
                 ..Seen::default()
             },
-            ..self.settings()
+            ..self.settings(mode)
         }
     }
 }

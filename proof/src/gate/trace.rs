@@ -31,6 +31,8 @@ pub(super) struct Trace {
     answered: BTreeSet<u64>,
     /// The runs of each piece of work that took effect.
     acted: BTreeMap<WorkId, BTreeSet<u64>>,
+    /// The fences under which a handler was asked what became of a piece of work.
+    probed: BTreeSet<(WorkId, u64)>,
 }
 
 // === impl Trace ===
@@ -43,6 +45,7 @@ impl Trace {
             begun: BTreeMap::new(),
             answered: BTreeSet::new(),
             acted: BTreeMap::new(),
+            probed: BTreeSet::new(),
         }
     }
 
@@ -73,11 +76,19 @@ impl Trace {
             let acted = self.acted.entry(attempt.work).or_default();
             acted.insert(attempt.delivery);
         }
+        if let Event::Probed { work, fence, .. } = event {
+            self.probed.insert((*work, *fence));
+        }
     }
 
     /// How many pieces of work took effect more than once.
     pub(super) fn repeated(&self) -> usize {
         self.acted.values().filter(|runs| runs.len() > 1).count()
+    }
+
+    /// How often a handler was asked what became of a run.
+    pub(super) fn probed(&self) -> usize {
+        self.probed.len()
     }
 
     /// Those of these runs that a handler has answered and that were taken over: a later run of the same work has come to
@@ -123,11 +134,12 @@ pub(super) async fn evidence(
     let drive = DriveLog {
         sent,
         injected,
+        works: log.works,
         processes: log.processes,
         stuck: Vec::new(),
     };
     settled(case).await?;
-    Evidence::gather(case, log.works, drive, downstream).await
+    Evidence::gather(case, drive, downstream).await
 }
 
 /// The runs that someone who was killed had in hand.

@@ -7,14 +7,20 @@
 
 use super::processes::ProcessConfig;
 use super::report::Report;
+use super::verdict::Verdict;
 use anyhow::Context;
 use serde::de::DeserializeOwned;
+use std::fmt::Debug;
 use std::process::ExitCode;
 use tokio::runtime::{Builder, Runtime};
 use tokio::task::JoinSet;
 
 /// The name under which only what is broken on purpose is tried.
 const BROKEN_ONLY: &str = "teeth";
+
+/// How many attacks something broken may pass before it is convicted, and how far apart their dice are.
+const CONVICTED_WITHIN: u64 = 4;
+const NEXT_DICE: u64 = 1 << 32;
 
 /// The whole of a suite's program: a process of it if it was started as one, or else the suite, with what of it to
 /// run. `cargo test` hands the name on; all of it runs unless one is given.
@@ -69,6 +75,35 @@ pub fn prove(
         }
     }
     Ok(())
+}
+
+/// Attacks something that is broken on purpose until one of these rules is seen broken, each time with other dice:
+/// what brings a fault to light is drawn.
+///
+/// # Errors
+/// When it could not be attacked, or passed every time.
+pub(crate) async fn convict<R: Copy + Debug + Ord, F>(
+    what: &str,
+    rules: &[R],
+    attack: impl Fn(u64) -> F,
+) -> anyhow::Result<String>
+where
+    F: Future<Output = anyhow::Result<Verdict<R>>>,
+{
+    let mut others = 0;
+    for time in 1..=CONVICTED_WITHIN {
+        let verdict = attack(time * NEXT_DICE).await?;
+        let times: usize = rules.iter().map(|rule| verdict.count(*rule)).sum();
+        if times > 0 {
+            return Ok(format!(
+                "{what}: convicted in attack {time}, {rules:?} broken {times} times"
+            ));
+        }
+        others += verdict.violations.len();
+    }
+    anyhow::bail!(
+        "the checker has no teeth: {what} passed {CONVICTED_WITHIN} times ({rules:?} never seen broken; {others} other violations)"
+    )
 }
 
 /// Runs a process from what it was started with.

@@ -61,15 +61,4 @@ impl<R: Copy + Debug + Ord> Verdict<R> {
         }
         complaints
     }
-
-    /// That one of these rules was seen broken, as it must be in what is broken on purpose.
-    pub(crate) fn convicts(&self, what: &str, rules: &[R]) -> anyhow::Result<String> {
-        let times: usize = rules.iter().map(|rule| self.count(*rule)).sum();
-        let all = self.violations.len();
-        anyhow::ensure!(
-            times > 0,
-            "the checker has no teeth: {what} passed ({rules:?} never seen broken; {all} other violations)"
-        );
-        Ok(format!("{what}: convicted, {rules:?} broken {times} times"))
-    }
 }

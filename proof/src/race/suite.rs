@@ -7,7 +7,7 @@ use super::racer::keys;
 use super::worker::RaceSettings;
 use crate::faults::{self, Defect, Trial};
 use crate::harness::{
-    Cell, Ledger, Processes, Profile, Report, Role, Row, StoreKind, Verdict, side_by_side,
+    Cell, Ledger, Processes, Profile, Report, Role, Row, StoreKind, Verdict, convict, side_by_side,
 };
 use anyhow::Context;
 use std::path::{Path, PathBuf};
@@ -90,8 +90,15 @@ pub async fn convict_broken_builds(
                 ..Race::honest(*store, profile, program)
             };
             trials.push(async move {
-                let (_, verdict) = race.run().await?;
-                verdict.convicts(&format!("{}, {}", store.name(), fault.name), rules)
+                let what = format!("{}, {}", store.name(), fault.name);
+                convict(&what, rules, |again| {
+                    let race = Race {
+                        seed: race.seed.wrapping_add(again),
+                        ..race.clone()
+                    };
+                    async { Ok(race.run().await?.1) }
+                })
+                .await
             });
         }
     }
