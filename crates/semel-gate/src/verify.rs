@@ -7,6 +7,7 @@ mod refusal;
 mod token;
 mod oidc;
 mod key_set;
+mod verifier;
 mod keys;
 mod fetch;
 mod webhook;

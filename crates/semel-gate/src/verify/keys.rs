@@ -3,6 +3,7 @@
 //! no others can be had.
 
 use super::fetch::{Fetched, Fetcher};
+use super::verifier::Verifier;
 use super::{KeySet, Refusal};
 use crate::settings::{IssuerKeys, Limits, Route, Verify};
 use http::Uri;
@@ -39,14 +40,14 @@ struct Cache {
 
 #[derive(Clone, Debug)]
 struct Kept {
-    keys: Arc<KeySet>,
+    keys: Arc<Verifier>,
     since: Instant,
     fresh_for: Duration,
 }
 
 /// What is known of a key without waiting.
 enum Found {
-    Here(Arc<KeySet>),
+    Here(Arc<Verifier>),
     /// There is no such key among those that were fetched just now.
     Unknown,
     /// There are no keys, and they were asked for just now.
@@ -96,7 +97,7 @@ impl CachedKeys {
     }
 
     /// Keys among which there is one with this id.
-    pub(super) async fn holding(self: &Arc<Self>, id: &str) -> Result<Arc<KeySet>, Refusal> {
+    pub(super) async fn holding(self: &Arc<Self>, id: &str) -> Result<Arc<Verifier>, Refusal> {
         let mut ended = self.ended.subscribe();
         let found = match self.find_or_ask(id) {
             Found::Asking => {
@@ -145,7 +146,8 @@ impl CachedKeys {
         let within = self.limits.keys_within;
         let fetched = match timeout(within, self.fetcher.get(&self.url)).await {
             Ok(fetched) => fetched.and_then(|Fetched { page, max_age }| {
-                Ok((Arc::new(KeySet::parse(&page)?), max_age))
+                let keys = Verifier::new(KeySet::parse(&page)?);
+                Ok((Arc::new(keys), max_age))
             }),
             Err(_) => Err(format!("no answer within {within:?}")),
         };

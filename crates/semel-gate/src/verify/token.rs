@@ -16,6 +16,8 @@ pub struct Token<'a> {
     pub algorithm: Algorithm,
     /// Which of the issuer's keys it says signed it.
     pub key_id: String,
+    /// The whole of it.
+    pub(super) text: &'a str,
     /// The claims, as JSON.
     pub(super) claims: Vec<u8>,
     /// What is signed.
@@ -80,6 +82,7 @@ impl<'a> Token<'a> {
         Ok(Self {
             algorithm: *algorithm.ok_or(Refusal::Algorithm)?,
             key_id: key_id(&header)?,
+            text,
             claims: decode(claims)?,
             signed,
             signature,

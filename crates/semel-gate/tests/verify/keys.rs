@@ -62,6 +62,27 @@ async fn a_new_key_is_found_and_an_old_one_forgotten() {
 }
 
 #[tokio::test]
+async fn a_token_is_believed_no_longer_than_its_key() {
+    let issuer = TestIssuer::start().await;
+    let bed = eager(&issuer).await;
+    let token = issuer.token();
+    bed.ask(with(Sender::Task.sends("t1", "{}"), &token))
+        .await
+        .is(200);
+    let mut replaced = jwk(By::Second);
+    replaced["kid"] = id(By::First).into();
+    issuer.shows(&[replaced]);
+    // What comes before the new keys are there is still verified by the old ones.
+    let refused = async || {
+        let again = with(Sender::Task.sends("t1", "{}"), &token);
+        bed.ask(again).await.status == 401
+    };
+    until("the token to be refused", refused).await;
+    bed.counts("semel_unverified_total{route=\"work\",reason=\"signature\"} 1")
+        .await;
+}
+
+#[tokio::test]
 async fn the_last_good_keys_stay_through_an_outage() {
     let issuer = TestIssuer::start().await;
     let bed = eager(&issuer).await;
