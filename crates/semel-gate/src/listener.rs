@@ -259,6 +259,7 @@ async fn answer(
     request: Request<Incoming>,
 ) -> Result<http::Response<TrackedBody>, Infallible> {
     let (version, in_hand) = (request.version(), peer.activity.begin());
-    let reply = server.serve(peer, request).await;
+    // On the heap only while there is a request: an idle connection keeps room for what `answer` is made of.
+    let reply = Box::pin(server.serve(peer, request)).await;
     Ok(reply.map(|body| TrackedBody::new(body, version, in_hand)))
 }
