@@ -110,3 +110,11 @@ def start(tmp_path: Path) -> Iterator[Start]:
     for process in started:
         process.kill()
         process.communicate()
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """What could not be run for want of a server is said at the end, once."""
+    reasons = {report.longrepr[2] for report in terminalreporter.getreports("skipped") if isinstance(report.longrepr, tuple)}
+    for reason in sorted(reasons):
+        if "NOT RUN" in reason:
+            terminalreporter.write_line(reason.removeprefix("Skipped: "))
