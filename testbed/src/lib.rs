@@ -24,7 +24,7 @@ mod command;
 pub use certificates::{Certificate, Certificates, Validity};
 pub use command::run;
 pub use emulator::{CLOUD_TASKS_EMULATOR, cloud_tasks_emulator};
-pub use node::node;
+pub use node::{node, npm_run};
 pub use packages::{
     find_program, install, missing_bench_packages, missing_long_packages, missing_packages,
     missing_tools,

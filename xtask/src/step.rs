@@ -49,6 +49,8 @@ pub(crate) enum Step {
     Specimens,
     /// The Python package: its types, and its tests with real workers.
     Python,
+    /// The npm package: its types, and its tests on the Firestore emulator.
+    Node,
     /// The warehouse's SQL and the dbt package, executed on PostgreSQL and DuckDB.
     Warehouse,
     /// Gates, a broker and a handler under attack: the only step with failpoints.
@@ -92,6 +94,7 @@ impl Step {
             | Self::Prove
             | Self::Specimens
             | Self::Python
+            | Self::Node
             | Self::Warehouse
             | Self::Attack
             | Self::Vectors => Kind::Test,
@@ -125,6 +128,10 @@ impl Step {
                 world.run_part(Part::Specimens)
             }
             Self::Python => world.python(),
+            Self::Node => {
+                run::run(&mut testbed::npm_run("types")?)?;
+                run::run(&mut testbed::npm_run("test")?)
+            }
             Self::Warehouse => {
                 let long = world.long;
                 warehouse::test(world.servers()?.environment(), long)
