@@ -76,6 +76,12 @@ fn proposal(exchange: &Exchange, id: &str, endpoint: &Endpoint) -> Option<Propos
             )
         }
         Protocol::Http => (said.clone(), "calls", endpoint.env.clone()),
+        Protocol::Firestore => {
+            let mut written = said.trim_start_matches("commit ").split(", ");
+            let path = written.find(|path| names(path.as_bytes(), id))?;
+            let (collection, _) = path.rsplit_once('/')?;
+            (collection.to_owned(), "firestore", collection.to_owned())
+        }
         Protocol::Other => return None,
     };
     Some(Proposal {

@@ -200,7 +200,7 @@ pub enum SenderKind {
     Command,
 }
 
-/// One way to see effects. Exactly one of `sql`, `http`, `command`, `redis`, `calls`.
+/// One way to see effects. Exactly one of `sql`, `http`, `command`, `redis`, `firestore`, `calls`.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Effect {
@@ -215,6 +215,9 @@ pub struct Effect {
     /// A pattern of Redis keys that contain the id: a number counts as it is, a list, set, hash or stream by its members,
     /// any other text as one.
     pub redis: Option<String>,
+    /// Documents of a collection in Firestore: `orders` counts those that name the id, `taken in stock` and
+    /// `100 - n in stock` what a field of theirs holds.
+    pub firestore: Option<String>,
     /// A dependency that is spoken to in HTTP: every request that names the id is one, unless it only reads (GET, HEAD,
     /// OPTIONS, TRACE).
     pub calls: Option<String>,

@@ -130,6 +130,9 @@ pub(crate) struct Flags {
     /// See effects by Redis keys that contain the id
     #[arg(long, value_name = "PATTERN", conflicts_with = "file")]
     pub(crate) effect_redis: Option<String>,
+    /// See effects by documents of Firestore: COLLECTION, FIELD in COLLECTION, or 100 - FIELD in COLLECTION
+    #[arg(long, value_name = "QUERY", conflicts_with = "file")]
+    pub(crate) effect_firestore: Option<String>,
     /// See effects by the HTTP calls to a dependency that contain the id
     #[arg(long, value_name = "VARIABLE", conflicts_with = "file")]
     pub(crate) effect_calls: Option<String>,

@@ -71,6 +71,16 @@ fn written(exchange: &Exchange, protocol: Protocol, effects: &[Effect], env: &st
             let named = !seen && !said.is_empty();
             named.then(|| shape(said)).into_iter().collect()
         }
+        Protocol::Firestore => {
+            let seen = |collection: &str| {
+                let texts = effects.iter().filter_map(|it| it.firestore.as_ref());
+                texts.into_iter().any(|it| it.ends_with(collection))
+            };
+            let written = said.trim_start_matches("commit ").split(", ");
+            let collections = written.filter_map(|path| Some(path.rsplit_once('/')?.0));
+            let unseen = collections.filter(|it| !it.starts_with("semel_") && !seen(it));
+            unseen.map(|it| format!("collection {it}")).collect()
+        }
         Protocol::Other => Vec::new(),
     }
 }

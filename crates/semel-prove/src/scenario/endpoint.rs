@@ -8,6 +8,9 @@ use std::net::SocketAddr;
 use tokio::net::lookup_host;
 use url::{Position, Url};
 
+/// Google's clients read the emulator's address here, which is not a URL.
+const FIRESTORE: &str = "FIRESTORE_EMULATOR_HOST";
+
 /// Where a dependency really is.
 #[derive(Clone, Debug)]
 pub(crate) struct Endpoint {
@@ -33,6 +36,9 @@ impl Endpoint {
         let given = given.filter(|url| !url.is_empty()).ok_or_else(|| {
             format!("dependency `{env}` has no `url`, and the environment does not name it")
         })?;
+        if env == FIRESTORE {
+            return Self::emulator(&env, given);
+        }
         let (scheme, _) = given
             .split_once("://")
             .ok_or_else(|| format!("dependency `{env}`: `{given}` is not a URL"))?;
@@ -53,9 +59,23 @@ impl Endpoint {
         })
     }
 
+    fn emulator(env: &str, given: &str) -> Result<Self, String> {
+        let has_port = given.contains(':') && !given.contains('/');
+        let right = has_port.then(|| Self {
+            env: env.to_owned(),
+            url: given.to_owned(),
+            protocol: Protocol::Firestore,
+            encrypted: false,
+        });
+        right.ok_or_else(|| format!("dependency `{env}`: `{given}` is not HOST:PORT"))
+    }
+
     /// Host and port.
     pub(crate) fn address(&self) -> Result<String, Error> {
         let Self { env, url, .. } = self;
+        if self.protocol == Protocol::Firestore {
+            return Ok(url.clone());
+        }
         let address = Url::parse(url).ok().and_then(|url| {
             let host = url.host_str().filter(|host| !host.is_empty())?;
             let port = url.port_or_known_default().or(match url.scheme() {
@@ -72,6 +92,9 @@ impl Endpoint {
 
     /// The URL with an address of our own.
     pub(crate) fn at(&self, port: u16) -> String {
+        if self.protocol == Protocol::Firestore {
+            return format!("127.0.0.1:{port}");
+        }
         let (scheme, rest) = self.url.split_once("://").unwrap_or_default();
         let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
         let (authority, path) = rest.split_at(end);
@@ -131,7 +154,7 @@ pub(crate) fn check_on(
 ) -> Result<(), String> {
     match protocol {
         Some(protocol) => find(on, protocol, endpoints).map(drop),
-        None if on.is_some() => Err("`on` is only for sql and redis".to_owned()),
+        None if on.is_some() => Err("`on` is only for sql, redis and firestore".to_owned()),
         None => Ok(()),
     }
 }
@@ -164,6 +187,17 @@ mod tests {
         let (to, url) = at("postgres://me@[::1]:5433/shop", 99);
         assert_eq!(to, "[::1]:5433");
         assert_eq!(url, "postgres://me@127.0.0.1:99/shop");
+    }
+
+    #[test]
+    fn emulator_of_firestore_is_named_without_a_scheme() {
+        let new = |address| Endpoint::emulator(FIRESTORE, address);
+        let endpoint = new("localhost:8080").unwrap();
+        assert_eq!(endpoint.protocol, Protocol::Firestore);
+        assert_eq!(endpoint.address().unwrap(), "localhost:8080");
+        assert_eq!(endpoint.at(99), "127.0.0.1:99");
+        let why = new("http://localhost:8080").unwrap_err();
+        assert!(why.contains("HOST:PORT"), "{why}");
     }
 
     #[tokio::test]

@@ -6,6 +6,7 @@ mod sql;
 mod http;
 mod command;
 mod redis;
+mod firestore;
 mod calls;
 
 use super::World;
@@ -61,11 +62,12 @@ struct Question<'a> {
     ids: &'a [String],
 }
 
-const KINDS: [ProbeKind; 5] = [
+const KINDS: [ProbeKind; 6] = [
     sql::SQL,
     http::HTTP,
     command::COMMAND,
     redis::REDIS,
+    firestore::FIRESTORE,
     calls::CALLS,
 ];
 

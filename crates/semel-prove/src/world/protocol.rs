@@ -3,6 +3,7 @@
 mod postgres;
 mod redis;
 mod http;
+mod firestore;
 
 pub(crate) use postgres::requests_encryption;
 pub(crate) use redis::reads;
@@ -19,6 +20,8 @@ pub(crate) enum Protocol {
     Redis,
     /// HTTP/1.
     Http,
+    /// gRPC, as the Firestore emulator speaks it.
+    Firestore,
     /// Anything else: only sizes are seen.
     Other,
 }
@@ -54,6 +57,7 @@ pub(crate) enum Parser {
     Postgres(postgres::PostgresParser),
     Redis(redis::RedisParser),
     Http(http::HttpParser),
+    Firestore(firestore::FirestoreParser),
     Other,
 }
 
@@ -65,6 +69,7 @@ impl Parser {
             Protocol::Postgres => Self::Postgres(postgres::PostgresParser::default()),
             Protocol::Redis => Self::Redis(redis::RedisParser::default()),
             Protocol::Http => Self::Http(http::HttpParser::default()),
+            Protocol::Firestore => Self::Firestore(firestore::FirestoreParser::default()),
             Protocol::Other => Self::Other,
         }
     }
@@ -78,6 +83,8 @@ impl Parser {
             (Self::Redis(parser), false) => parser.response(bytes),
             (Self::Http(parser), true) => parser.request(bytes),
             (Self::Http(parser), false) => parser.response(bytes),
+            (Self::Firestore(parser), true) => parser.request(bytes),
+            (Self::Firestore(parser), false) => parser.response(bytes),
             (Self::Other, _) => Message::new(format!("{} bytes", bytes.len()), MessageKind::Commit),
         };
         let values = message.values.iter().map(|value| short(value));

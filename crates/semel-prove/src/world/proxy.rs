@@ -119,7 +119,9 @@ impl Connection {
         let (mut from_server, mut to_server) = server.into_split();
         let greeted = match self.config.protocol {
             Protocol::Postgres => decline_encryption(&mut from_client, &mut to_client).await,
-            Protocol::Redis | Protocol::Http | Protocol::Other => Ok(Vec::new()),
+            Protocol::Redis | Protocol::Http | Protocol::Firestore | Protocol::Other => {
+                Ok(Vec::new())
+            }
         };
         let Ok(first) = greeted else { return };
         // The first to break closes both; an orderly end of one side leaves the other open.

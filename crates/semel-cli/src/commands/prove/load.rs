@@ -73,6 +73,7 @@ fn from_flags(flags: &Flags) -> anyhow::Result<Scenario> {
         ("http", &flags.effect_http),
         ("command", &flags.effect_command),
         ("redis", &flags.effect_redis),
+        ("firestore", &flags.effect_firestore),
         ("calls", &flags.effect_calls),
     ]
     .into_iter()
@@ -83,7 +84,8 @@ fn from_flags(flags: &Flags) -> anyhow::Result<Scenario> {
     .collect();
     if effects.is_empty() {
         bail!(
-            "no effect can be seen: give --effect-sql, --effect-http, --effect-command, --effect-redis or --effect-calls"
+            "no effect can be seen: give --effect-sql, --effect-http, --effect-command, --effect-redis, --effect-firestore \
+             or --effect-calls"
         );
     }
     scenario.insert("effect".into(), Value::Array(effects));

@@ -69,7 +69,7 @@ fn mistakes_of_names_and_effects_are_named() {
         (
             r#"calls = "PAY_URL""#,
             "command = 'true'\non = 'PAY_URL'",
-            "`on` is only for sql and redis",
+            "`on` is only for sql, redis and firestore",
         ),
         (
             r#"calls = "PAY_URL""#,
@@ -79,7 +79,7 @@ fn mistakes_of_names_and_effects_are_named() {
         (
             "[deliver]",
             "[[before]]\ncommand = 'true'\non = 'PAY_URL'\n[deliver]",
-            "`on` is only for sql and redis",
+            "`on` is only for sql, redis and firestore",
         ),
     ]);
 }
