@@ -10,6 +10,7 @@ mod postgres;
 mod redis;
 mod pgbouncer;
 mod rabbitmq;
+mod firestore;
 mod shared;
 mod certificates;
 mod python;
@@ -24,6 +25,7 @@ mod command;
 pub use certificates::{Certificate, Certificates, Validity};
 pub use command::run;
 pub use emulator::{CLOUD_TASKS_EMULATOR, cloud_tasks_emulator};
+pub use firestore::{FIRESTORE_NOT_RUN, Firestore};
 pub use node::{node, npm_run};
 pub use packages::{
     find_program, install, missing_bench_packages, missing_long_packages, missing_packages,
@@ -35,4 +37,4 @@ pub use python::{python, python_of, python_with};
 pub use rabbitmq::RabbitMq;
 pub use redis::Redis;
 pub use semel_rig::{Process, Program, free_port, until};
-pub use shared::{fresh_database, redis_url};
+pub use shared::{firestore_host, fresh_database, redis_url};

@@ -136,7 +136,7 @@ impl Server {
         self.end(self.at_once)
     }
 
-    fn log(&self) -> PathBuf {
+    pub(crate) fn log(&self) -> PathBuf {
         self.dir.path().join("server.log")
     }
 

@@ -6,9 +6,9 @@
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use anyhow::anyhow;
+use anyhow::{anyhow, bail};
 
-use crate::{Postgres, Redis};
+use crate::{FIRESTORE_NOT_RUN, Firestore, Postgres, Redis};
 
 /// A server of this process's own, or why it has none.
 type Own<S> = OnceLock<Result<S, String>>;
@@ -37,6 +37,24 @@ pub fn redis_url() -> anyhow::Result<String> {
         || Redis::start(&[]),
         Redis::url,
     )
+}
+
+/// `host:port` of the Firestore emulator of this test run; none where there is no emulator, which the caller then says
+/// and passes. Other tests use it at the same time: keep to a project of your own.
+///
+/// # Errors
+/// When it cannot be started, or is missing though `SEMEL_TEST_REQUIRE` has `firestore` in it.
+pub fn firestore_host() -> anyhow::Result<Option<String>> {
+    static OWN: Own<Firestore> = OnceLock::new();
+    const VARIABLE: &str = "FIRESTORE_EMULATOR_HOST";
+    if given(VARIABLE).is_none() && !Firestore::is_installed() {
+        let required = given("SEMEL_TEST_REQUIRE").unwrap_or_default();
+        if required.split(',').any(|it| it == "firestore") {
+            bail!("SEMEL_TEST_REQUIRE=firestore, and it cannot be run: {FIRESTORE_NOT_RUN}");
+        }
+        return Ok(None);
+    }
+    given_or_own(VARIABLE, &OWN, Firestore::start, Firestore::host).map(Some)
 }
 
 fn postgres_url() -> anyhow::Result<String> {

@@ -1,7 +1,7 @@
 //! The Python package: built as the tests were, and tried by its own tests.
 
 use crate::run::{self, cargo};
-use crate::servers;
+use crate::servers::{self, Environment};
 use anyhow::Context;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -29,8 +29,6 @@ const VERSIONS: [(&str, &str); 5] = [
     ("3.13", REQUIREMENTS),
     ("3.14", REQUIREMENTS),
 ];
-
-type Environment = [(&'static str, String); 3];
 
 /// Builds the extension as tests are built.
 pub(crate) fn build() -> anyhow::Result<()> {

@@ -41,7 +41,7 @@ pub(crate) fn counts(passed: Count, not_run: &[String]) -> String {
     } = passed;
     let mut text = format!("{tests} tests passed in {programs} programs, {ignored} ignored\n");
     for it in not_run {
-        text += &format!("not run: {it}\n");
+        text += &format!("NOT RUN: {it}\n");
     }
     text
 }

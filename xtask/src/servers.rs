@@ -3,6 +3,9 @@
 use anyhow::Context;
 use testbed::{PgBouncer, Postgres, RabbitMq, Redis};
 
+/// What programs under test are told.
+pub(crate) type Environment = Vec<(&'static str, String)>;
+
 /// What to start.
 #[derive(Debug, clap::Args)]
 pub(crate) struct ServersArgs {
@@ -17,6 +20,8 @@ pub(crate) struct Servers {
     pgbouncer: PgBouncer,
     postgres: Postgres,
     redis: Redis,
+    /// None where there is no emulator: what it is for is not run then.
+    firestore: Option<String>,
 }
 
 // === impl Servers ===
@@ -26,20 +31,31 @@ impl Servers {
         let postgres = Postgres::start()?;
         let pgbouncer = PgBouncer::start(&postgres.url())?;
         let redis = Redis::start(&[])?;
+        let firestore = testbed::firestore_host()?;
         Ok(Self {
             pgbouncer,
             postgres,
             redis,
+            firestore,
         })
     }
 
     /// Tests create databases of their own next to the one named here.
-    pub(crate) fn environment(&self) -> [(&'static str, String); 3] {
-        [
+    pub(crate) fn environment(&self) -> Environment {
+        let mut environment = vec![
             ("SEMEL_TEST_POSTGRES_URL", self.postgres.url()),
             ("SEMEL_TEST_PGBOUNCER_URL", self.pgbouncer.url()),
             ("SEMEL_TEST_REDIS_URL", self.redis.url()),
-        ]
+        ];
+        let firestore = self.firestore.clone();
+        environment.extend(firestore.map(|host| ("FIRESTORE_EMULATOR_HOST", host)));
+        environment
+    }
+
+    /// What cannot be run for want of a server.
+    pub(crate) fn not_run(&self) -> Option<&'static str> {
+        let missing = self.firestore.is_none();
+        missing.then_some(testbed::FIRESTORE_NOT_RUN)
     }
 }
 

@@ -130,7 +130,8 @@ impl Step {
             Self::Python => world.python(),
             Self::Node => {
                 run::run(&mut testbed::npm_run("types")?)?;
-                run::run(&mut testbed::npm_run("test")?)
+                let environment = world.servers()?.environment();
+                run::run(testbed::npm_run("test")?.envs(environment))
             }
             Self::Warehouse => {
                 let long = world.long;
@@ -173,7 +174,11 @@ impl World {
     fn servers(&mut self) -> anyhow::Result<&Servers> {
         match &mut self.servers {
             Some(servers) => Ok(servers),
-            none => Ok(none.insert(Servers::start()?)),
+            none => {
+                let servers = Servers::start()?;
+                self.not_run.extend(servers.not_run().map(String::from));
+                Ok(none.insert(servers))
+            }
         }
     }
 

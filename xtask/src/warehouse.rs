@@ -1,6 +1,7 @@
 //! The statements of `semel warehouse sql` and the dbt package, executed by their own tests.
 
 use crate::run;
+use crate::servers::Environment;
 use std::path::Path;
 use std::process::Command;
 
@@ -10,7 +11,7 @@ const REQUIREMENTS: &str = include_str!("../../warehouse/requirements.txt");
 const REQUIREMENTS_LONG: &str = include_str!("../../warehouse/requirements-long.txt");
 
 /// On DuckDB and PostgreSQL; with `long`, dbt on PostgreSQL and for BigQuery too.
-pub(crate) fn test(environment: [(&'static str, String); 3], long: bool) -> anyhow::Result<()> {
+pub(crate) fn test(environment: Environment, long: bool) -> anyhow::Result<()> {
     let python = testbed::python_with("python-warehouse", REQUIREMENTS)?;
     let mut tests = tests(&python, if long { 600 } else { 120 });
     tests.envs(environment);

@@ -118,7 +118,7 @@ pub(crate) struct InitArgs {
     /// Your handler, as in http://127.0.0.1:3000
     #[arg(long, value_name = "URL")]
     pub(crate) upstream: Option<String>,
-    /// Where records are kept: dir:PATH, postgres://… or redis://…
+    /// Where records are kept: dir:PATH, postgres://…, redis://… or firestore://PROJECT
     #[arg(long, value_name = "URL")]
     pub(crate) store: Option<String>,
     /// The route's name, which enters every key; the path's first name, unless given

@@ -23,7 +23,7 @@ impl LateStore {
     pub(crate) const fn of(url: &StoreUrl) -> Self {
         let sharing = match url {
             StoreUrl::Embedded(_) => Sharing::OneProcess,
-            StoreUrl::Postgres(_) | StoreUrl::Redis(_) => Sharing::Shared,
+            StoreUrl::Postgres(_) | StoreUrl::Redis(_) | StoreUrl::Firestore(_) => Sharing::Shared,
         };
         Self {
             sharing,

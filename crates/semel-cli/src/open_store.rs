@@ -7,8 +7,10 @@ use semel::Error;
 use semel::memory::MemoryStore;
 use semel::store::Letters;
 use semel_embedded::{EmbeddedSettings, EmbeddedStore};
+use semel_firestore::{FirestoreSettings, FirestoreStore};
 use semel_postgres::{PostgresSettings, PostgresStore};
 use semel_redis::{RedisSettings, RedisStore};
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// A store, and what its user should know about it.
@@ -99,6 +101,13 @@ pub(crate) async fn open(
             let server = ServerSettings::Redis(store.start_notes().settings.clone());
             (Arc::new(store), says, Some(server))
         }
+        StoreUrl::Firestore(url) => {
+            let store = FirestoreStore::connect(firestore(url)?)
+                .await
+                .context("the Firestore store")?;
+            let says = format!("{}, in the handler's own database", store.place());
+            (Arc::new(store), says, None)
+        }
     };
     Ok(Opened {
         store,
@@ -122,7 +131,31 @@ pub(crate) fn judge(url: &StoreUrl, options: StoreOptions) -> Result<(), semel::
         StoreUrl::Embedded(_) => Ok(()),
         StoreUrl::Postgres(url) => postgres(url, options).validate(),
         StoreUrl::Redis(url) => RedisSettings::new(url).validate(),
+        StoreUrl::Firestore(url) => firestore(url)?.validate(),
     }
+}
+
+/// The URL, and what Google's own clients read from the environment.
+#[allow(
+    clippy::disallowed_methods,
+    reason = "the command alone reads the environment"
+)]
+fn firestore(url: &str) -> Result<FirestoreSettings, Error> {
+    let variable = |name| std::env::var(name).ok().filter(|value| !value.is_empty());
+    let mut settings = FirestoreSettings::from_url(url)?;
+    settings.emulator_host = variable("FIRESTORE_EMULATOR_HOST");
+    settings.metadata_host = variable("GCE_METADATA_HOST");
+    let given = variable("GOOGLE_APPLICATION_CREDENTIALS").map(PathBuf::from);
+    settings.credentials_file = given.or_else(|| {
+        // Where `gcloud auth application-default login` leaves them.
+        let gcloud = variable("CLOUDSDK_CONFIG").map(PathBuf::from);
+        let home = || Some(Path::new(&variable("HOME")?).join(".config/gcloud"));
+        let file = gcloud
+            .or_else(home)?
+            .join("application_default_credentials.json");
+        file.exists().then_some(file)
+    });
+    Ok(settings)
 }
 
 pub(crate) fn postgres(url: &str, options: StoreOptions) -> PostgresSettings {

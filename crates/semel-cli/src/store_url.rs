@@ -16,9 +16,11 @@ pub(crate) enum StoreUrl {
     Postgres(String),
     /// `redis://…`
     Redis(String),
+    /// `firestore://…`
+    Firestore(String),
 }
 
-const FORMS: &str = "dir:PATH (one process), postgres://… or redis://…";
+const FORMS: &str = "dir:PATH (one process), postgres://…, redis://… or firestore://PROJECT";
 
 impl FromStr for StoreUrl {
     type Err = String;
@@ -29,6 +31,7 @@ impl FromStr for StoreUrl {
             Some(("dir", path)) => Ok(Self::Embedded(path.into())),
             Some(("postgres" | "postgresql", _)) => Ok(Self::Postgres(url.into())),
             Some(("redis" | "rediss", _)) => Ok(Self::Redis(url.into())),
+            Some(("firestore", _)) => Ok(Self::Firestore(url.into())),
             // Anything but a scheme may hold a password, so nothing else is repeated.
             Some((scheme, _)) if is_scheme(scheme) => {
                 Err(format!("there is no store for {scheme}: — use {FORMS}"))
@@ -85,6 +88,8 @@ mod tests {
     fn every_scheme_of_the_documentation_is_known() {
         assert_eq!("dir:./x".parse(), Ok(StoreUrl::Embedded("./x".into())));
         assert_eq!("redis://h".parse(), Ok(StoreUrl::Redis("redis://h".into())));
+        let firestore = StoreUrl::Firestore("firestore://p".into());
+        assert_eq!("firestore://p".parse(), Ok(firestore));
         for url in ["postgres://h/d", "postgresql://h/d"] {
             assert_eq!(url.parse(), Ok(StoreUrl::Postgres(url.into())));
         }

@@ -18,7 +18,7 @@ pub(crate) async fn run(args: &MigrateArgs) -> anyhow::Result<()> {
             }
             Ok(())
         }
-        StoreUrl::Embedded(_) | StoreUrl::Redis(_) => {
+        StoreUrl::Embedded(_) | StoreUrl::Redis(_) | StoreUrl::Firestore(_) => {
             to_stdout("nothing to migrate: only PostgreSQL has tables\n")
         }
     }

@@ -101,7 +101,9 @@ fn store(config: &Config) -> Option<Finding> {
             let says = "Redis keeps records as safely as its own settings say; the gate names them at start";
             return Some(Finding::gate(Verdict::Note, says));
         }
-        (StoreUrl::Embedded(_), None) | (StoreUrl::Postgres(_), _) => return None,
+        (StoreUrl::Embedded(_), None) | (StoreUrl::Postgres(_) | StoreUrl::Firestore(_), _) => {
+            return None;
+        }
     };
     Some(embedded_on(platform, config.options.single_instance))
 }
@@ -115,7 +117,7 @@ fn embedded_on(platform: Platform, single_instance: bool) -> Finding {
     }
     let says = format!(
         "store is a directory, and {platform} may run several gates, each with its own: duplicates would run once in \
-         each; use postgres:// or redis://, or promise single_instance = true"
+         each; use postgres://, redis:// or firestore://, or promise single_instance = true"
     );
     Finding::gate(Verdict::Broken, says)
 }
@@ -128,13 +130,18 @@ fn options(config: &Config) -> Option<Finding> {
             Verdict::Warning,
             "relaxed_claims: a crash of the PostgreSQL server may forget claims of its last moments, and their work runs again",
         )),
-        StoreUrl::Embedded(_) | StoreUrl::Redis(_) if options.relaxed_claims || options.pooler => {
+        StoreUrl::Embedded(_) | StoreUrl::Redis(_) | StoreUrl::Firestore(_)
+            if options.relaxed_claims || options.pooler =>
+        {
             Some(Finding::gate(
                 Verdict::Warning,
                 "relaxed_claims and pooler are for postgres:// stores: this one does not look at them",
             ))
         }
-        StoreUrl::Postgres(_) | StoreUrl::Embedded(_) | StoreUrl::Redis(_) => None,
+        StoreUrl::Postgres(_)
+        | StoreUrl::Embedded(_)
+        | StoreUrl::Redis(_)
+        | StoreUrl::Firestore(_) => None,
     }
 }
 

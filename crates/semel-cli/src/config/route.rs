@@ -385,10 +385,11 @@ fn completes(section: &mut Section<'_>, common: &Common) -> Completes {
     let completes = section.value("completes", route_values::completes);
     let elsewhere = match (completes, &common.store) {
         (Completes::Handler, Some(StoreUrl::Embedded(_) | StoreUrl::Redis(_))) => true,
-        (Completes::Handler, Some(StoreUrl::Postgres(_)) | None) | (Completes::Run, _) => false,
+        (Completes::Handler, Some(StoreUrl::Postgres(_) | StoreUrl::Firestore(_)) | None)
+        | (Completes::Run, _) => false,
     };
-    let says = "`completes` = \"handler\" needs a postgres:// store in the handler's own database: only there record \
-                and effect commit together";
+    let says = "`completes` = \"handler\" needs a postgres:// or firestore:// store in the handler's own database: only there \
+                record and effect commit together";
     section.refuse_if(elsewhere, "completes", says);
     completes
 }

@@ -27,6 +27,8 @@ pub(crate) enum Store {
     Redis {
         server: Option<semel_redis::DurabilitySettings>,
     },
+    /// Its commits are on disk in several places before they are answered, by Google's word.
+    Firestore,
 }
 
 /// What an operator says of a store because nobody can read it there.
@@ -62,6 +64,7 @@ impl StoreFacts {
             }),
             StoreUrl::Postgres(url) => postgres(url, config.options),
             StoreUrl::Redis(_) => Store::Redis { server: None },
+            StoreUrl::Firestore(_) => Store::Firestore,
         };
         let declared = config.declared;
         Self { store, declared }
@@ -75,7 +78,13 @@ impl StoreFacts {
             }
             (Store::Redis { server }, ServerSettings::Redis(read)) => *server = Some(read),
             // Nothing is read of another server than the store's.
-            (Store::Directory(_) | Store::Postgres { .. } | Store::Redis { .. }, _) => {}
+            (
+                Store::Directory(_)
+                | Store::Postgres { .. }
+                | Store::Redis { .. }
+                | Store::Firestore,
+                _,
+            ) => {}
         }
         self
     }
@@ -86,6 +95,7 @@ impl StoreFacts {
             Store::Directory(disk) => vec![self.disk(*disk)],
             Store::Postgres { hosts, server, .. } => self.postgres(*hosts, server.as_ref()),
             Store::Redis { server } => self.redis(server.as_ref()),
+            Store::Firestore => vec![Holds::Yes],
         }
     }
 
@@ -101,7 +111,10 @@ impl StoreFacts {
                     "relaxed_claims lets a crash of the server forget claims: leave it out",
                 ));
             }
-            Store::Directory(_) | Store::Postgres { .. } | Store::Redis { .. } => {}
+            Store::Directory(_)
+            | Store::Postgres { .. }
+            | Store::Redis { .. }
+            | Store::Firestore => {}
         }
         holds
     }
@@ -110,9 +123,10 @@ impl StoreFacts {
     pub(super) fn commits_together(&self) -> Vec<Holds> {
         let server = match &self.store {
             Store::Postgres { server, .. } => server,
+            Store::Firestore => return self.loses_nothing(false),
             Store::Directory(_) | Store::Redis { .. } => {
                 return vec![Holds::no(
-                    "completes = \"handler\" needs a postgres:// store in the handler's own database",
+                    "completes = \"handler\" needs a postgres:// or firestore:// store in the handler's own database",
                 )];
             }
         };
@@ -248,7 +262,7 @@ impl Store {
     /// Standbys or replicas, where it is declared that none takes over.
     pub(crate) fn followers(&self) -> i64 {
         match self {
-            Self::Directory(_) => 0,
+            Self::Directory(_) | Self::Firestore => 0,
             Self::Postgres { server, .. } => server.as_ref().map_or(0, |server| server.standbys),
             Self::Redis { server } => server
                 .as_ref()

@@ -211,7 +211,7 @@ fn missing(route: &Route, promise: Promise) -> String {
 pub(super) const fn leads_to(promise: Promise) -> &'static str {
     match promise {
         Promise::ExactlyOnce => {
-            "set completes = \"handler\" (the effect is in the PostgreSQL database of the store), or downstream = \
+            "set completes = \"handler\" (the effect is in the PostgreSQL or Firestore database of the store), or downstream = \
              \"deduplicates\" (the effect is in a service that drops repeats of a key)"
         }
         Promise::AtMostOnce => "set in_doubt = \"park\"",

@@ -116,7 +116,7 @@ fn relaxed(mut facts: StoreFacts) -> StoreFacts {
 
 fn unread(mut facts: StoreFacts) -> StoreFacts {
     match &mut facts.store {
-        Store::Directory(_) => {}
+        Store::Directory(_) | Store::Firestore => {}
         Store::Postgres { server, .. } => *server = None,
         Store::Redis { server } => *server = None,
     }
@@ -202,8 +202,14 @@ fn a_transaction_of_the_handler_is_exactly_once_where_commits_stay() {
             alone(|server| server.unlogged_tables = Some("rec".into())),
             No("empties semel's tables rec"),
         ),
-        (disk(Disk::Local), No("needs a postgres:// store")),
-        (redis(Some("always")), No("needs a postgres:// store")),
+        (
+            disk(Disk::Local),
+            No("needs a postgres:// or firestore:// store"),
+        ),
+        (
+            redis(Some("always")),
+            No("needs a postgres:// or firestore:// store"),
+        ),
     ];
     for (facts, expected) in cases {
         judge(&[PUBSUB, HANDLER, PARK], &facts, &expected);

@@ -74,7 +74,7 @@ impl Answers {
         file.push_str(&setting(
             "store",
             store,
-            "dir: is for one process; postgres:// and redis:// for many",
+            "dir: is for one process; postgres://, redis:// and firestore:// for many",
         ));
         file.push_str("\n[[route]]\n");
         file.push_str(&self.route());

@@ -46,7 +46,8 @@ where
         };
         let which = "Which part of a payload names the work, as in /order_id?";
         self.ask(&mut all, which, preset, |it, said| it.key = Some(said))?;
-        let place = "Where are records kept: dir:PATH, postgres://… or redis://…?";
+        let place =
+            "Where are records kept: dir:PATH, postgres://…, redis://… or firestore://PROJECT?";
         self.ask(&mut all, place, STORE, |it, said| it.store = Some(said))?;
         Ok(all)
     }

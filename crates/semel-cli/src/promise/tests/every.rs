@@ -63,6 +63,7 @@ fn listed(route: &Route, facts: &StoreFacts) -> Option<Promise> {
             let stays = server.appendonly && always && nobody && !server.evicts;
             (stays, stays, false)
         }
+        Store::Firestore => (true, true, true),
     };
     listed_on(route, keeps_letters, loses_nothing, transaction)
 }
@@ -174,6 +175,7 @@ const FAILOVERS: [Option<Failover>; 4] = [
 /// Stores of every kind.
 fn stores() -> Vec<StoreFacts> {
     let mut all: Vec<_> = [Disk::Local, Disk::Memory, Disk::Unknown].map(disk).into();
+    all.push(on(Store::Firestore, None));
     for failover in FAILOVERS {
         for level in ["on", "remote_apply", "remote_write", "local", "off"] {
             let changes: [fn(&mut semel_postgres::DurabilitySettings); 5] = [
@@ -253,7 +255,7 @@ fn what_is_proved_is_what_the_table_lists() {
 
 fn is_unread(facts: &StoreFacts) -> bool {
     match &facts.store {
-        Store::Directory(_) => false,
+        Store::Directory(_) | Store::Firestore => false,
         Store::Postgres { server, .. } => server.is_none(),
         Store::Redis { server } => server.is_none(),
     }

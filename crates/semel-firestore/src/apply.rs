@@ -1,0 +1,282 @@
+//! One operation on a record: read, decide, commit on condition that nothing changed.
+//!
+//! A turn whose answer was lost needs no care of its own: the next turn reads, and `decide` finds the same owner or fence
+//! there. A commit that arrives late fails its condition.
+
+use crate::client::{Client, Failure, Version, delete, replace, verify};
+use crate::names::{Collection, steps_of};
+use crate::parts::Parts;
+use crate::proto::{Document, Write};
+use crate::query;
+use crate::record_document::{Stored, read_record, read_step, record_fields, step_fields};
+use crate::turn::Turns;
+use bytes::Bytes;
+use semel::clock::Time;
+use semel::protocol::{
+    Answer, Claimed, Decision, Fence, Held, Lease, Operation, Record, StepRecord, decide,
+};
+use semel::{Error, Key};
+use std::time::Duration;
+
+/// How many steps of a forgotten incarnation are deleted at a time.
+const STEPS_MAX: u32 = 300;
+
+/// A document that was read.
+#[derive(Debug)]
+struct Found<T> {
+    value: T,
+    parts: Option<Parts>,
+    version: Version,
+}
+
+/// What an operation is decided by: the record of its key and the step that it names, at one moment.
+#[derive(Debug)]
+struct Snapshot {
+    record: Option<Found<Record>>,
+    step: Option<Found<StepRecord>>,
+    now: Time,
+}
+
+/// Bytes that were kept in parts by an earlier turn of the same operation.
+type Kept = Option<(Bytes, Parts)>;
+
+/// Does one operation.
+pub(crate) async fn apply(
+    client: &Client,
+    operation: &Operation,
+    timeout: Duration,
+) -> Result<Answer, Error> {
+    let mut turns = Turns::new(client, timeout);
+    let mut kept = None;
+    loop {
+        match turn(client, operation, &turns, &mut kept).await {
+            Ok(answer) => return Ok(answer),
+            Err(failure) => turns.after(failure).await?,
+        }
+    }
+}
+
+async fn turn(
+    client: &Client,
+    operation: &Operation,
+    turns: &Turns<'_>,
+    kept: &mut Kept,
+) -> Result<Answer, Failure> {
+    let Some(key) = operation.key() else {
+        return ready(client, turns).await;
+    };
+    let seen = Snapshot::read(client, operation, key, turns).await?;
+    let decision = seen.decide(operation);
+    if decision.write.is_some() || decision.step.is_some() {
+        let writes = writes(client, operation, key, &seen, &decision, turns, kept).await?;
+        let committed = client.commit(writes, turns.within()).await?;
+        if let Some(renewal) = overdue(operation, &decision.answer, seen.now, committed.at) {
+            renew(client, &renewal, turns).await?;
+        }
+    }
+    if let (Operation::Forget(_), Some(old)) = (operation, &seen.record) {
+        // Also when nothing was written: an earlier turn may have come that far.
+        delete_steps(client, key, old.value.born, turns).await?;
+    }
+    Ok(decision.answer)
+}
+
+/// Whether the database takes writes: deleting what is not there is one, and leaves nothing.
+async fn ready(client: &Client, turns: &Turns<'_>) -> Result<Answer, Failure> {
+    let nothing = delete(client.names.nothing(), None);
+    client.commit(vec![nothing], turns.within()).await?;
+    Ok(Answer::Ready)
+}
+
+/// What is committed for a decision, after what no document can hold.
+async fn writes(
+    client: &Client,
+    operation: &Operation,
+    key: &Key,
+    seen: &Snapshot,
+    decision: &Decision,
+    turns: &Turns<'_>,
+    kept: &mut Kept,
+) -> Result<Vec<Write>, Failure> {
+    let mut writes = Vec::new();
+    let name = client.names.record(key);
+    let was = seen.record.as_ref();
+    if let Some(record) = &decision.write {
+        let old = was.map(|was| (was.value.result.as_ref(), was.parts.as_ref()));
+        let parts = Placed::of(client, &name, record.result.as_ref(), old, turns, kept).await?;
+        let fields = record_fields(record, parts.now.as_ref());
+        writes.push(replace(name, fields, was.map(|was| was.version)));
+        writes.extend(parts.removed);
+    } else if let Some(was) = was {
+        // The step is written only if the run still has its lease.
+        writes.push(verify(name, was.version));
+    }
+    if let (Some(step), Some((lease, step_name))) = (&decision.step, operation.step()) {
+        let name = client.names.step(key, lease.born, step_name);
+        let was = seen.step.as_ref();
+        let old = was.map(|was| (was.value.result.as_ref(), was.parts.as_ref()));
+        let parts = Placed::of(client, &name, step.result.as_ref(), old, turns, kept).await?;
+        let fields = step_fields(step_name, step, parts.now.as_ref());
+        writes.push(replace(name, fields, was.map(|was| was.version)));
+        writes.extend(parts.removed);
+    }
+    Ok(writes)
+}
+
+/// Where the bytes of a document that is about to be written are, and what of the old ones goes with it.
+pub(crate) struct Placed {
+    pub(crate) now: Option<Parts>,
+    pub(crate) removed: Vec<Write>,
+}
+
+/// A claim that was granted with a clock which the commit left far behind: a third of its lease is over already.
+fn overdue(operation: &Operation, answer: &Answer, now: Time, at: Time) -> Option<Operation> {
+    let (Operation::Claim(claim), Answer::Claimed(Claimed::Granted(lease))) = (operation, answer)
+    else {
+        return None;
+    };
+    let late = at.since(now) > claim.lease / 3;
+    late.then(|| Operation::Renew {
+        lease: Lease::clone(lease),
+        lease_for: claim.lease,
+        retention: claim.retention,
+    })
+}
+
+/// Renews before the grant is answered; if it is lost by then, the claim is made again.
+async fn renew(client: &Client, renewal: &Operation, turns: &Turns<'_>) -> Result<(), Failure> {
+    let renewed = Box::pin(apply(client, renewal, turns.within())).await?;
+    match renewed.held()? {
+        Held::Applied(_) => Ok(()),
+        Held::Already(_) | Held::Settled(_) | Held::Parked | Held::Stale => Err(Failure::Overtaken),
+    }
+}
+
+async fn delete_steps(
+    client: &Client,
+    key: &Key,
+    born: Fence,
+    turns: &Turns<'_>,
+) -> Result<(), Failure> {
+    let first = client
+        .names
+        .document(Collection::Steps, &steps_of(key, born));
+    loop {
+        let steps = query::beginning_with(client, Collection::Steps, &first, STEPS_MAX);
+        let rows = client.query(steps, turns.within()).await?;
+        let Some(full) = u32::try_from(rows.documents.len())
+            .ok()
+            .filter(|it| *it > 0)
+        else {
+            return Ok(());
+        };
+        let deletes = rows.documents.into_iter().map(|it| delete(it.name, None));
+        client.commit(deletes.collect(), turns.within()).await?;
+        if full < STEPS_MAX {
+            return Ok(());
+        }
+    }
+}
+
+// === impl Snapshot ===
+
+impl Snapshot {
+    async fn read(
+        client: &Client,
+        operation: &Operation,
+        key: &Key,
+        turns: &Turns<'_>,
+    ) -> Result<Self, Failure> {
+        let step = operation.step();
+        let mut names = vec![client.names.record(key)];
+        names.extend(step.map(|(lease, name)| client.names.step(key, lease.born, name)));
+        let seen = client.read(names, turns.within()).await?;
+        let mut documents = seen.documents.into_iter();
+        let mut next = || documents.next().flatten();
+        let (record, step) = (next(), next());
+        Ok(Self {
+            record: Found::of(client, record, read_record, |it| &mut it.result, turns).await?,
+            step: Found::of(client, step, read_step, |it| &mut it.result, turns).await?,
+            now: seen.now,
+        })
+    }
+
+    fn decide(&self, operation: &Operation) -> Decision {
+        let record = self.record.as_ref().map(|it| &it.value);
+        let step = self.step.as_ref().map(|it| &it.value);
+        decide(record, step, operation, self.now)
+    }
+}
+
+// === impl Found ===
+
+impl<T> Found<T> {
+    /// What a document says, its bytes included wherever they are.
+    async fn of(
+        client: &Client,
+        document: Option<Document>,
+        read: fn(&Document) -> Result<Stored<T>, Error>,
+        bytes: fn(&mut T) -> &mut Option<Bytes>,
+        turns: &Turns<'_>,
+    ) -> Result<Option<Self>, Failure> {
+        let Some(document) = document else {
+            return Ok(None);
+        };
+        let Stored { mut value, parts } = read(&document)?;
+        if let Some(parts) = &parts {
+            *bytes(&mut value) = Some(parts.fetch(client, turns.within()).await?);
+        }
+        Ok(Some(Self {
+            value,
+            parts,
+            version: version(&document)?,
+        }))
+    }
+}
+
+/// When the document last changed.
+pub(crate) fn version(document: &Document) -> Result<Version, Error> {
+    document.update_time.ok_or_else(|| {
+        Error::corrupt(format!(
+            "Firestore told no version of {}; stop and look what answers there",
+            document.name
+        ))
+    })
+}
+
+// === impl Placed ===
+
+impl Placed {
+    /// `old` is what the document had: its bytes, and their parts. What stays the same stays where it is.
+    pub(crate) async fn of(
+        client: &Client,
+        document: &str,
+        new: Option<&Bytes>,
+        old: Option<(Option<&Bytes>, Option<&Parts>)>,
+        turns: &Turns<'_>,
+        kept: &mut Kept,
+    ) -> Result<Self, Failure> {
+        let (had, parts) = old.unwrap_or_default();
+        if let Some(parts) = parts.filter(|_| had == new) {
+            return Ok(Self {
+                now: Some(parts.clone()),
+                removed: Vec::new(),
+            });
+        }
+        let names = parts
+            .map(|parts| parts.documents(client))
+            .unwrap_or_default();
+        let now = match (new, &*kept) {
+            (Some(new), Some((bytes, parts))) if new == bytes => Some(parts.clone()),
+            (Some(new), _) => Parts::keep(client, document, new, turns.within()).await?,
+            (None, _) => None,
+        };
+        if let (Some(new), Some(parts)) = (new, &now) {
+            *kept = Some((new.clone(), parts.clone()));
+        }
+        Ok(Self {
+            now,
+            removed: names.into_iter().map(|name| delete(name, None)).collect(),
+        })
+    }
+}

@@ -1,0 +1,171 @@
+//! Letters: read, decide, commit, as records are.
+
+use crate::apply::{Placed, version};
+use crate::client::{Client, Failure, Version, replace};
+use crate::letter_document::{HEAD, closed_fields, open_fields, read_head, read_letter};
+use crate::list::document_after;
+use crate::names::Collection;
+use crate::parts::Parts;
+use crate::query;
+use crate::turn::Turns;
+use crate::value::{int, reference};
+use bytes::Bytes;
+use semel::Error;
+use semel::clock::Time;
+use semel::letter::{Letter, LetterDecision, LetterHead, LetterId, Stored};
+use semel::store::{Cursor, Page};
+use std::time::Duration;
+
+/// A letter or its tombstone as it was read.
+struct Found {
+    stored: Stored,
+    created_at: Option<Time>,
+    parts: Option<Parts>,
+    version: Version,
+}
+
+/// Does what `decide` says to the letter.
+pub(crate) async fn change<A>(
+    client: &Client,
+    id: &LetterId,
+    decide: impl Fn(Option<&Stored>, Time) -> LetterDecision<A>,
+    timeout: Duration,
+) -> Result<A, Error> {
+    let mut turns = Turns::new(client, timeout);
+    let mut kept = None;
+    loop {
+        match turn(client, id, &decide, &turns, &mut kept).await {
+            Ok(answer) => return Ok(answer),
+            Err(failure) => turns.after(failure).await?,
+        }
+    }
+}
+
+/// Reads the letter, if it is open.
+pub(crate) async fn get(
+    client: &Client,
+    id: &LetterId,
+    timeout: Duration,
+) -> Result<Option<Letter>, Error> {
+    let mut turns = Turns::new(client, timeout);
+    loop {
+        match Found::read(client, id, &turns).await {
+            Ok((found, _)) => return Ok(found.and_then(|it| it.stored.open().cloned())),
+            Err(failure) => turns.after(failure).await?,
+        }
+    }
+}
+
+/// Lists open letters, oldest first.
+pub(crate) async fn list(
+    client: &Client,
+    after: Option<&Cursor>,
+    limit: u32,
+    timeout: Duration,
+) -> Result<Page<LetterHead>, Error> {
+    let limit = limit.max(1);
+    let after = after.map(|cursor| place(client, cursor)).transpose()?;
+    let after = after.map(|(created_at, name)| [int(created_at), reference(name)]);
+    let letters = query::by_field(
+        client,
+        Collection::Letters,
+        "created_at",
+        &HEAD,
+        after,
+        limit,
+    );
+    let mut turns = Turns::new(client, timeout);
+    let rows = loop {
+        match client.query(letters.clone(), turns.within()).await {
+            Ok(rows) => break rows,
+            Err(failure) => turns.after(failure).await?,
+        }
+    };
+    let is_full = rows.documents.len() >= limit as usize;
+    let heads: Result<Vec<_>, _> = rows.documents.iter().map(read_head).collect();
+    let items = heads?;
+    let last = items.last().filter(|_| is_full);
+    Ok(Page {
+        next: last.map(|last| cursor(last.created_at, &last.id)),
+        items,
+    })
+}
+
+async fn turn<A>(
+    client: &Client,
+    id: &LetterId,
+    decide: &impl Fn(Option<&Stored>, Time) -> LetterDecision<A>,
+    turns: &Turns<'_>,
+    kept: &mut Option<(Bytes, Parts)>,
+) -> Result<A, Failure> {
+    let (found, now) = Found::read(client, id, turns).await?;
+    let decision = decide(found.as_ref().map(|it| &it.stored), now);
+    let Some(new) = &decision.write else {
+        return Ok(decision.answer);
+    };
+    let name = client.names.letter(id);
+    let was_open = found.as_ref().and_then(|it| it.stored.open());
+    let old = was_open.map(|it| {
+        (
+            Some(&it.delivery),
+            found.as_ref().and_then(|it| it.parts.as_ref()),
+        )
+    });
+    let delivery = new.open().map(|letter| &letter.delivery);
+    let parts = Placed::of(client, &name, delivery, old, turns, kept).await?;
+    let fields = match new {
+        Stored::Open(letter) => {
+            // One that is new, or reopened, comes last.
+            let since = found.as_ref().and_then(|it| it.created_at).unwrap_or(now);
+            open_fields(letter, since, parts.now.as_ref())
+        }
+        Stored::Closed(tombstone) => closed_fields(*tombstone),
+    };
+    let mut writes = vec![replace(name, fields, found.map(|it| it.version))];
+    writes.extend(parts.removed);
+    client.commit(writes, turns.within()).await?;
+    Ok(decision.answer)
+}
+
+/// The time and the name of the last letter seen.
+fn place(client: &Client, cursor: &Cursor) -> Result<(u64, String), Error> {
+    let split = cursor.0.split_first_chunk::<8>();
+    let (time, id) = split.map_or(([0; 8], &[][..]), |(time, id)| (*time, id));
+    let name = document_after(client, Collection::Letters, id)?;
+    Ok((u64::from_be_bytes(time), name))
+}
+
+fn cursor(created_at: Time, id: &LetterId) -> Cursor {
+    let mut bytes = created_at.0.to_be_bytes().to_vec();
+    bytes.extend_from_slice(id.to_string().as_bytes());
+    Cursor(bytes.into())
+}
+
+// === impl Found ===
+
+impl Found {
+    /// The letter whole, and the server's time.
+    async fn read(
+        client: &Client,
+        id: &LetterId,
+        turns: &Turns<'_>,
+    ) -> Result<(Option<Self>, Time), Failure> {
+        let names = vec![client.names.letter(id)];
+        let seen = client.read(names, turns.within()).await?;
+        let Some(document) = seen.documents.into_iter().next().flatten() else {
+            return Ok((None, seen.now));
+        };
+        let read = read_letter(&document)?;
+        let (mut stored, created_at) = read.value;
+        if let (Stored::Open(letter), Some(parts)) = (&mut stored, &read.parts) {
+            letter.delivery = parts.fetch(client, turns.within()).await?;
+        }
+        let found = Self {
+            stored,
+            created_at,
+            parts: read.parts,
+            version: version(&document)?,
+        };
+        Ok((Some(found), seen.now))
+    }
+}

@@ -1,0 +1,229 @@
+//! Which database, and how it is reached: data, checked whole before anything is dialled.
+
+use crate::token::{self, TokenSource};
+use percent_encoding::percent_decode_str;
+use semel::Error;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// The longest prefix, in bytes: it is a part of every document's name.
+const PREFIX_BYTES_MAX: usize = 64;
+
+/// The longest that one operation may take: a sender would have given up by then.
+const TIMEOUT_MAX: Duration = Duration::from_secs(60);
+
+/// The database that a project has unless it names others.
+const DATABASE_DEFAULT: &str = "(default)";
+
+/// Which database, and how it is reached.
+///
+/// ```
+/// use semel_firestore::FirestoreSettings;
+///
+/// let settings = FirestoreSettings::from_url("firestore://my-project/orders?prefix=shop")?;
+/// assert_eq!(settings.project, "my-project");
+/// assert_eq!(settings.database, "orders");
+/// assert_eq!(settings.prefix, "shop");
+/// # Ok::<(), semel::Error>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct FirestoreSettings {
+    /// The project's id.
+    pub project: String,
+    /// The database's id: `(default)` unless set.
+    pub database: String,
+    /// How the name of every collection begins, so that installations can share a database: `semel` unless set.
+    pub prefix: String,
+    /// `host:port` of an emulator, which needs no credentials. `FIRESTORE_EMULATOR_HOST` in Google's clients.
+    pub emulator_host: Option<String>,
+    /// The file of a service account or an authorized user; without it, the metadata server of Google's machines is asked
+    /// for tokens. `GOOGLE_APPLICATION_CREDENTIALS` in Google's clients.
+    pub credentials_file: Option<PathBuf>,
+    /// `host[:port]` of the metadata server: `metadata.google.internal` unless set. `GCE_METADATA_HOST` in Google's clients.
+    pub metadata_host: Option<String>,
+    /// How long one operation may take, with everything that is tried again: 5 s unless set.
+    pub timeout: Duration,
+}
+
+// === impl FirestoreSettings ===
+
+impl FirestoreSettings {
+    /// The default settings for the default database of a project.
+    #[must_use]
+    pub fn new(project: impl Into<String>) -> Self {
+        Self {
+            project: project.into(),
+            database: DATABASE_DEFAULT.into(),
+            prefix: "semel".into(),
+            emulator_host: None,
+            credentials_file: None,
+            metadata_host: None,
+            timeout: Duration::from_secs(5),
+        }
+    }
+
+    /// The settings that `firestore://PROJECT[/DATABASE][?prefix=PREFIX]` names.
+    ///
+    /// # Errors
+    /// `Invalid`, with what is wrong.
+    pub fn from_url(url: &str) -> Result<Self, Error> {
+        let rest = url
+            .strip_prefix("firestore://")
+            .map_or_else(|| wrong(FORM), Ok)?;
+        let (place, query) = rest.split_once('?').unwrap_or((rest, ""));
+        let (project, database) = place.split_once('/').unwrap_or((place, ""));
+        let mut settings = Self::new(decoded(project)?);
+        if !database.is_empty() {
+            settings.database = decoded(database)?;
+        }
+        for pair in query.split('&').filter(|pair| !pair.is_empty()) {
+            match pair.split_once('=') {
+                Some(("prefix", prefix)) => settings.prefix = decoded(prefix)?,
+                Some((name, _)) => {
+                    return wrong(&format!("the URL has no option {name:?}: {FORM}"));
+                }
+                None => return wrong(FORM),
+            }
+        }
+        Ok(settings)
+    }
+
+    /// Whether all settings make sense, the credentials' file included. Nothing is dialled.
+    ///
+    /// ```
+    /// use semel_firestore::FirestoreSettings;
+    ///
+    /// let error = FirestoreSettings::new("prod").validate().unwrap_err().to_string();
+    /// assert!(error.contains("an alias"), "{error}");
+    /// ```
+    ///
+    /// # Errors
+    /// `Invalid`, with what is wrong.
+    pub fn validate(&self) -> Result<(), Error> {
+        self.tokens().map(drop)
+    }
+
+    /// Where tokens come from, if all settings make sense.
+    pub(crate) fn tokens(&self) -> Result<TokenSource, Error> {
+        validate_project(&self.project)?;
+        validate_database(&self.database)?;
+        validate_prefix(&self.prefix)?;
+        if self.timeout < Duration::from_millis(1) || self.timeout > TIMEOUT_MAX {
+            return wrong(&format!(
+                "timeout {:?} is not between 1 ms and {TIMEOUT_MAX:?}",
+                self.timeout
+            ));
+        }
+        match (&self.emulator_host, &self.credentials_file) {
+            (Some(host), _) if !is_authority(host) => wrong(&format!(
+                "FIRESTORE_EMULATOR_HOST {host:?} is not host:port, as in 127.0.0.1:8080"
+            )),
+            (Some(_), _) => Ok(TokenSource::Emulator),
+            (None, Some(file)) => token::from_file(file),
+            (None, None) => token::from_metadata(self.metadata_host.as_deref()),
+        }
+    }
+}
+
+const FORM: &str = "the URL must be firestore://PROJECT[/DATABASE][?prefix=PREFIX]";
+
+fn decoded(text: &str) -> Result<String, Error> {
+    let text = percent_decode_str(text).decode_utf8();
+    text.map_or_else(|_| wrong(FORM), |text| Ok(text.into_owned()))
+}
+
+/// An id as Google gives it; what people call a project by (an alias of `.firebaserc`, its display name) is none.
+fn validate_project(project: &str) -> Result<(), Error> {
+    // Projects of a domain are written example.com:project.
+    let id = project.rsplit_once(':').map_or(project, |(_, id)| id);
+    let first = id.starts_with(|c: char| c.is_ascii_lowercase());
+    let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
+    let is_id =
+        (6..=30).contains(&id.len()) && first && id.chars().all(plain) && !id.ends_with('-');
+    if is_id {
+        return Ok(());
+    }
+    wrong(&format!(
+        "{project:?} is not a project's id, which has 6 to 30 lower-case letters, digits and hyphens; an alias of \
+         .firebaserc, a display name or a number is not one: `gcloud projects list` shows it as PROJECT_ID"
+    ))
+}
+
+fn validate_database(database: &str) -> Result<(), Error> {
+    let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
+    let is_id = (4..=63).contains(&database.len()) && database.chars().all(plain);
+    if is_id || database == DATABASE_DEFAULT {
+        return Ok(());
+    }
+    wrong(&format!(
+        "{database:?} is not a database's id, which has 4 to 63 lower-case letters, digits and hyphens; leave it out \
+         for {DATABASE_DEFAULT}"
+    ))
+}
+
+fn validate_prefix(prefix: &str) -> Result<(), Error> {
+    let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-');
+    let is_long = prefix.is_empty() || prefix.len() > PREFIX_BYTES_MAX;
+    if is_long || !prefix.chars().all(plain) || prefix.starts_with("__") {
+        return wrong(&format!(
+            "prefix {prefix:?} must have 1 to {PREFIX_BYTES_MAX} letters, digits, '_' or '-', and not begin with '__'"
+        ));
+    }
+    Ok(())
+}
+
+/// Whether it is `host:port`.
+fn is_authority(text: &str) -> bool {
+    let parsed = text.parse::<http::uri::Authority>();
+    parsed.is_ok_and(|it| it.port_u16().is_some() && !text.contains('@'))
+}
+
+fn wrong<T>(what: &str) -> Result<T, Error> {
+    Err(Error::invalid(format!(
+        "Firestore store: {what}; nothing was dialled, fix the setting before you retry"
+    )))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn url_names_project_database_and_prefix() {
+        let settings = FirestoreSettings::from_url("firestore://shop-prod").unwrap();
+        assert_eq!(settings.database, "(default)");
+        assert_eq!(settings.prefix, "semel");
+        let named =
+            FirestoreSettings::from_url("firestore://example.com:shop-1/%28default%29").unwrap();
+        assert_eq!(named.project, "example.com:shop-1");
+        assert_eq!(named.database, "(default)");
+        for url in [
+            "firestore:shop",
+            "firestore://shop-prod?x=1",
+            "firestore://shop-prod?prefix",
+        ] {
+            let error = FirestoreSettings::from_url(url).unwrap_err().to_string();
+            assert!(error.contains("firestore://PROJECT"), "{error}");
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_an_id_is_refused_before_anything_is_dialled() {
+        let refused = |change: fn(&mut FirestoreSettings)| {
+            let mut settings = FirestoreSettings::new("shop-prod");
+            settings.emulator_host = Some("127.0.0.1:1".into());
+            change(&mut settings);
+            settings.validate().unwrap_err().to_string()
+        };
+        for project in ["prod", "Shop Production", "123456789", "shop-prod-", ""] {
+            let error = FirestoreSettings::new(project).validate();
+            let error = error.unwrap_err().to_string();
+            assert!(error.contains("is not a project's id"), "{error}");
+        }
+        assert!(refused(|it| it.database = "d/x".into()).contains("database's id"));
+        assert!(refused(|it| it.prefix = "__x".into()).contains("prefix"));
+        assert!(refused(|it| it.timeout = Duration::ZERO).contains("timeout"));
+        let host = refused(|it| it.emulator_host = Some("http://localhost".into()));
+        assert!(host.contains("FIRESTORE_EMULATOR_HOST"), "{host}");
+    }
+}

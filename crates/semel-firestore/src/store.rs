@@ -1,0 +1,99 @@
+//! `FirestoreStore`: the store, whose every operation is a few turns of read, decide, commit.
+
+use crate::apply::apply;
+use crate::client::Client;
+use crate::settings::FirestoreSettings;
+use crate::{letters, list, sweep};
+use async_trait::async_trait;
+use semel::letter::{self, Letter, LetterHead, LetterId, Mark, Marked, Put};
+use semel::protocol::{Answer, Operation, Record, State};
+use semel::store::{Cursor, Letters, Page, Sharing, StoreExt, Swept};
+use semel::{Error, Key, Store};
+use std::time::Duration;
+
+/// A store in a Firestore database. See the [crate] for what it needs.
+#[derive(Debug)]
+pub struct FirestoreStore {
+    client: Client,
+    timeout: Duration,
+}
+
+// === impl FirestoreStore ===
+
+impl FirestoreStore {
+    /// Connects, after a write that leaves nothing has shown that the database can keep records.
+    ///
+    /// # Errors
+    /// `Invalid` when a setting is wrong. `Denied` when the database is not there, is in Datastore mode, or is not ours to
+    /// write. `Unavailable` when it cannot be asked.
+    pub async fn connect(settings: FirestoreSettings) -> Result<Self, Error> {
+        let client = Client::new(&settings)?;
+        let store = Self {
+            client,
+            timeout: settings.timeout,
+        };
+        // Reading says what is wrong with the database, writing what is wrong with our rights.
+        store.look(&Key::from_bytes([0; 32])).await?;
+        store.ready().await?;
+        Ok(store)
+    }
+
+    /// Where records are, in one phrase.
+    #[must_use]
+    pub fn place(&self) -> String {
+        self.client.place.to_string()
+    }
+
+    /// For tests: from now on the server's clock counts as this much further.
+    #[doc(hidden)]
+    pub fn let_pass(&self, by: Duration) {
+        self.client.let_pass(by);
+    }
+}
+
+#[async_trait]
+impl Store for FirestoreStore {
+    fn sharing(&self) -> Sharing {
+        Sharing::Shared
+    }
+
+    async fn apply(&self, operation: &Operation) -> Result<Answer, Error> {
+        operation.validate()?;
+        apply(&self.client, operation, self.timeout).await
+    }
+
+    async fn list(
+        &self,
+        state: Option<State>,
+        after: Option<&Cursor>,
+        limit: u32,
+    ) -> Result<Page<(Key, Record)>, Error> {
+        list::list(&self.client, state, after, limit, self.timeout).await
+    }
+
+    async fn sweep(&self, after: Option<&Cursor>) -> Result<Swept, Error> {
+        sweep::sweep(&self.client, after, self.timeout).await
+    }
+}
+
+#[async_trait]
+impl Letters for FirestoreStore {
+    async fn put(&self, letter: &Letter) -> Result<Put, Error> {
+        letter.validate()?;
+        let put = |stored: Option<&_>, now| letter::put(stored, letter, now);
+        letters::change(&self.client, &letter.id, put, self.timeout).await
+    }
+
+    async fn list(&self, after: Option<&Cursor>, limit: u32) -> Result<Page<LetterHead>, Error> {
+        letters::list(&self.client, after, limit, self.timeout).await
+    }
+
+    async fn get(&self, id: &LetterId) -> Result<Option<Letter>, Error> {
+        letters::get(&self.client, id, self.timeout).await
+    }
+
+    async fn mark(&self, id: &LetterId, mark: Mark) -> Result<Marked, Error> {
+        let decide = |stored: Option<&_>, now| letter::mark(stored, mark, now);
+        letters::change(&self.client, id, decide, self.timeout).await
+    }
+}

@@ -1,0 +1,207 @@
+//! Removing what is over: records long expired, steps and parts that nothing names any more, tombstones of letters.
+//!
+//! One window looks at a few hundred documents of one collection; the cursor says which collection and where.
+
+use crate::client::{Client, Failure, Rows, delete};
+use crate::letter_document::read_letter;
+use crate::list::document_after;
+use crate::names::{Collection, id, key_of, owner_of_step};
+use crate::proto::{Document, Write};
+use crate::query;
+use crate::record_document::{GRACE, HEAD, read_record};
+use crate::turn::Turns;
+use crate::value::{Reader, time};
+use bytes::Bytes;
+use semel::Error;
+use semel::protocol::sweepable;
+use semel::store::{Cursor, Swept};
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+/// How many documents one window looks at.
+const WINDOW: u32 = 300;
+
+/// How old a part must be before it counts as left behind: far older than any operation gets.
+const PART_AGE: Duration = Duration::from_secs(60 * 60);
+
+/// In the order they are swept: what names goes before what is named.
+const COLLECTIONS: [(u8, Collection); 4] = [
+    (b'r', Collection::Records),
+    (b's', Collection::Steps),
+    (b'p', Collection::Parts),
+    (b'l', Collection::Letters),
+];
+
+/// Sweeps one window.
+pub(crate) async fn sweep(
+    client: &Client,
+    after: Option<&Cursor>,
+    timeout: Duration,
+) -> Result<Swept, Error> {
+    let (at, after) = place(client, after)?;
+    let mut turns = Turns::new(client, timeout);
+    loop {
+        match window(client, at, after.as_deref(), &turns).await {
+            Ok(swept) => return Ok(swept),
+            Err(failure) => turns.after(failure).await?,
+        }
+    }
+}
+
+async fn window(
+    client: &Client,
+    at: usize,
+    after: Option<&str>,
+    turns: &Turns<'_>,
+) -> Result<Swept, Failure> {
+    let Some((mark, collection)) = COLLECTIONS.get(at).copied() else {
+        return Ok(Swept {
+            removed: 0,
+            next: None,
+        });
+    };
+    let select: &[&str] = match collection {
+        Collection::Records => &HEAD,
+        Collection::Steps => &[],
+        Collection::Parts => &["of"],
+        Collection::Letters => &["fence", "expires_at"],
+    };
+    let documents = query::by_name(client, collection, select, after, WINDOW);
+    let rows = client.query(documents, turns.within()).await?;
+    let gone = match collection {
+        Collection::Records => records(&rows)?,
+        Collection::Steps => steps(client, &rows, turns).await?,
+        Collection::Parts => parts(client, &rows, turns).await?,
+        Collection::Letters => tombstones(&rows)?,
+    };
+    let removed = client.write_each(gone, turns.within()).await?;
+    let last = rows.documents.last();
+    let last = last.filter(|_| rows.documents.len() >= WINDOW as usize);
+    Ok(Swept {
+        removed: if collection == Collection::Records {
+            removed
+        } else {
+            0
+        },
+        next: match last {
+            Some(last) => Some(cursor(mark, id(&last.name))),
+            None => COLLECTIONS.get(at + 1).map(|(mark, _)| cursor(*mark, "")),
+        },
+    })
+}
+
+/// A record that changes meanwhile stays: it is deleted in the version that was seen.
+fn records(rows: &Rows) -> Result<Vec<Write>, Error> {
+    let mut gone = Vec::new();
+    for document in &rows.documents {
+        key_of(&document.name)?;
+        if sweepable(&read_record(document)?.value, GRACE, rows.now) {
+            gone.push(delete(document.name.clone(), document.update_time));
+        }
+    }
+    Ok(gone)
+}
+
+/// Steps whose incarnation is gone: it never comes back, because fences rise.
+async fn steps(client: &Client, rows: &Rows, turns: &Turns<'_>) -> Result<Vec<Write>, Failure> {
+    let owner = |step: &Document| owner_of_step(&step.name);
+    let keys = rows.documents.iter().filter_map(owner);
+    let mut names: Vec<_> = keys.map(|(key, _)| client.names.record(&key)).collect();
+    names.dedup();
+    let records = existing(client, names, &["born"], turns).await?;
+    let mut gone = Vec::new();
+    for step in &rows.documents {
+        let Some((key, born)) = owner(step) else {
+            continue;
+        };
+        let record = records.get(&client.names.record(&key));
+        let lives = record.map(|document| Reader { document }.int("born"));
+        if lives.transpose()? != Some(born.0) {
+            gone.push(delete(step.name.clone(), step.update_time));
+        }
+    }
+    Ok(gone)
+}
+
+/// Old parts that their document does not name.
+async fn parts(client: &Client, rows: &Rows, turns: &Turns<'_>) -> Result<Vec<Write>, Failure> {
+    let mut old = Vec::new();
+    for part in &rows.documents {
+        if time(part.create_time.as_ref())?.plus(PART_AGE) <= rows.server_now {
+            let of = Reader { document: part }.string_or_none("of")?;
+            old.push((
+                part,
+                format!("{}/{}", client.names.root(), of.unwrap_or_default()),
+            ));
+        }
+    }
+    let mut names: Vec<_> = old.iter().map(|(_, of)| of.clone()).collect();
+    names.dedup();
+    let owners = existing(client, names, &["part_id"], turns).await?;
+    let mut gone = Vec::new();
+    for (part, of) in old {
+        let named = owners
+            .get(&of)
+            .map(|document| Reader { document }.string_or_none("part_id"));
+        let named = named.transpose()?.flatten();
+        let is_named = named.is_some_and(|named| id(&part.name).starts_with(named));
+        if !is_named {
+            gone.push(delete(part.name.clone(), part.update_time));
+        }
+    }
+    Ok(gone)
+}
+
+fn tombstones(rows: &Rows) -> Result<Vec<Write>, Error> {
+    let mut gone = Vec::new();
+    for document in &rows.documents {
+        // Open letters have no end, and are not read whole here.
+        let ends = Reader { document }.int_or_none("expires_at")?.is_some();
+        if ends && read_letter(document)?.value.0.sweepable(rows.now) {
+            gone.push(delete(document.name.clone(), document.update_time));
+        }
+    }
+    Ok(gone)
+}
+
+/// Those of the named documents that are there, by name.
+async fn existing(
+    client: &Client,
+    names: Vec<String>,
+    fields: &[&str],
+    turns: &Turns<'_>,
+) -> Result<BTreeMap<String, Document>, Failure> {
+    if names.is_empty() {
+        return Ok(BTreeMap::new());
+    }
+    let seen = client.read_fields(names, fields, turns.within()).await?;
+    let found = seen.documents.into_iter().flatten();
+    Ok(found
+        .map(|document| (document.name.clone(), document))
+        .collect())
+}
+
+/// Which collection, and after which document.
+fn place(client: &Client, cursor: Option<&Cursor>) -> Result<(usize, Option<String>), Error> {
+    let Some(cursor) = cursor else {
+        return Ok((0, None));
+    };
+    let split = cursor.0.split_first();
+    let at = split.and_then(|(mark, _)| COLLECTIONS.iter().position(|(it, _)| it == mark));
+    let found = at.and_then(|at| Some((at, COLLECTIONS.get(at)?.1, split?.1)));
+    let Some((at, collection, after)) = found else {
+        return Err(Error::invalid(
+            "the cursor is none of this store's; begin the sweep again without one",
+        ));
+    };
+    if after.is_empty() {
+        return Ok((at, None));
+    }
+    Ok((at, Some(document_after(client, collection, after)?)))
+}
+
+fn cursor(mark: u8, id: &str) -> Cursor {
+    let mut bytes = vec![mark];
+    bytes.extend_from_slice(id.as_bytes());
+    Cursor(Bytes::from(bytes))
+}

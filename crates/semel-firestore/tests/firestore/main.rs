@@ -1,0 +1,7 @@
+//! The store on Google's emulator of Firestore. Where there is none, nothing is tested, and the test command says so.
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
+
+mod support;
+mod conformance;
+mod errors;
+mod large;

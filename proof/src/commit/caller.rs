@@ -1,0 +1,109 @@
+//! Callers of the store under attack: they claim a few keys, run for a while or too long, and say what became of it, or
+//! nothing.
+
+use rand::Rng;
+use rand::rngs::StdRng;
+use semel::protocol::{Claim, Claimed, Fail, FailKind, Fence, Held, InDoubt, Lease, State};
+use semel::store::{Letters, StoreExt};
+use semel::{Fingerprint, Key, Outcome};
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::time::{Instant, sleep};
+
+/// How many keys everybody wants.
+pub(super) const KEYS: u8 = 8;
+
+const LEASE: Duration = Duration::from_millis(100);
+const RETENTION: Duration = Duration::from_millis(150);
+
+/// How long a run takes, in ms: beyond its lease now and then.
+const RUN_MS: std::ops::Range<u64> = 0..140;
+
+/// The pause after a claim that was not granted, in ms.
+const PAUSE_MS: std::ops::Range<u64> = 1..15;
+
+/// What somebody was told.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Told {
+    pub(super) key: Key,
+    pub(super) fence: Fence,
+    pub(super) what: What,
+}
+
+/// What there is to be told.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum What {
+    /// You may run; this claim's owner.
+    Granted([u8; 16]),
+    /// Your success is recorded; this one.
+    Completed(bytes::Bytes),
+}
+
+pub(super) fn key(n: u8) -> Key {
+    Key::from_bytes([n; 32])
+}
+
+/// Calls until the time is over, and tells what it was told.
+pub(super) async fn call(store: Arc<dyn Letters>, mut rng: StdRng, until: Instant) -> Vec<Told> {
+    let mut told = Vec::new();
+    while Instant::now() < until {
+        let key = key(rng.random_range(0..KEYS));
+        let claim = Claim {
+            lease: LEASE,
+            retention: RETENTION,
+            ..Claim::new(key, Fingerprint::of(b"payload"))
+        };
+        // An answer that does not come is no answer: nothing is told of it.
+        match store.claim(&claim).await {
+            Ok(Claimed::Granted(lease)) => {
+                told.push(Told {
+                    key,
+                    fence: lease.fence,
+                    what: What::Granted(claim.owner.0),
+                });
+                told.extend(run(&*store, &lease, &mut rng).await);
+            }
+            _ => sleep(Duration::from_millis(rng.random_range(PAUSE_MS))).await,
+        }
+    }
+    told
+}
+
+/// Runs, and says what became of it.
+async fn run(store: &dyn Letters, lease: &Lease, rng: &mut StdRng) -> Option<Told> {
+    if rng.random_bool(0.3) {
+        drop(store.renew(lease, LEASE, RETENTION).await);
+    }
+    sleep(Duration::from_millis(rng.random_range(RUN_MS))).await;
+    match rng.random_range(0..10) {
+        0 => drop(store.release(lease).await),
+        1 => {
+            let how = Fail {
+                kind: FailKind::Retryable {
+                    delay: Duration::ZERO,
+                },
+                in_doubt: InDoubt::Retry,
+                max_attempts: None,
+                max_in_doubt: None,
+                park_after: None,
+                retention: RETENTION,
+                result: Outcome::ok("failed").encode(),
+            };
+            drop(store.fail(lease, &how).await);
+        }
+        // It vanishes.
+        2 => {}
+        _ => {
+            let result = Outcome::ok(rng.random::<u64>().to_string()).encode();
+            let done = store.complete(lease, &result, RETENTION).await;
+            if let Ok(Held::Applied(State::Succeeded) | Held::Already(State::Succeeded)) = done {
+                return Some(Told {
+                    key: lease.key,
+                    fence: lease.fence,
+                    what: What::Completed(result),
+                });
+            }
+        }
+    }
+    None
+}

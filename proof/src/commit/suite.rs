@@ -1,0 +1,233 @@
+//! The attacks that are made, and those on what is broken on purpose.
+
+use super::caller::{Told, What, call};
+use super::check::{Change, Rule, check};
+use super::proxy::{Met, Proxy};
+use super::tamper::{HISTORY, Spoiled};
+use crate::faults::{Defect, plant};
+use crate::harness::{Cell, Profile, Report, Row, Verdict, convict, side_by_side};
+use anyhow::Context;
+use rand::SeedableRng;
+use rand::rngs::StdRng;
+use semel_firestore::proto::firestore_client::FirestoreClient;
+use semel_firestore::proto::run_query_request::QueryType;
+use semel_firestore::proto::structured_query::CollectionSelector;
+use semel_firestore::proto::{RunQueryRequest, StructuredQuery};
+use semel_firestore::{FirestoreSettings, FirestoreStore};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+use tokio::task::JoinSet;
+use tokio::time::Instant;
+use tonic::transport::Endpoint;
+
+/// How many stores, each behind a proxy of its own, as many gates would have.
+const STORES: u64 = 4;
+
+/// How many callers each has.
+const CALLERS: u64 = 4;
+
+/// An attack with fewer of these shows nothing.
+const NEEDED: &[(&str, &str, usize)] = &[
+    ("grants", "granted", 100),
+    ("completions", "completed", 30),
+    ("requests lost", "requests lost", 5),
+    ("answers lost", "answers lost", 5),
+    ("late commits", "late", 5),
+];
+
+/// What the emulator knows an attack by.
+static PROJECTS: AtomicU64 = AtomicU64::new(0);
+
+/// One attack.
+#[derive(Clone, Debug)]
+struct Attack {
+    emulator: String,
+    seed: u64,
+    lasts: Duration,
+    /// What is wrong with each store's way to Firestore.
+    spoiled: fn(u64) -> Option<Spoiled>,
+    defect: Option<Defect>,
+}
+
+/// A broken build: how it is called, what its proxies and its stores do wrong, and which rule must be seen broken.
+type Broken = (
+    &'static str,
+    fn(u64) -> Option<Spoiled>,
+    Option<Defect>,
+    Rule,
+);
+
+const BROKEN: &[Broken] = &[
+    (
+        "no condition",
+        |_| Some(Spoiled::NoCondition),
+        None,
+        Rule::NothingBetween,
+    ),
+    (
+        "no exists=false",
+        |_| Some(Spoiled::NoExists),
+        None,
+        Rule::NothingBetween,
+    ),
+    (
+        "the client's clock",
+        |n| Some(Spoiled::ClientsClock(if n % 2 == 0 { 400 } else { -400 })),
+        None,
+        Rule::LeaseHolds,
+    ),
+    (
+        "a commit repeated without deciding",
+        |_| Some(Spoiled::RepeatsBlindly),
+        None,
+        Rule::NothingBetween,
+    ),
+    (
+        "no fence",
+        |_| None,
+        Some(Defect::CompleteWithoutFence),
+        Rule::ToldIsTrue,
+    ),
+];
+
+/// Attacks the store, where there is an emulator and the filter asks for it.
+///
+/// # Errors
+/// When the emulator or the store cannot be used.
+pub async fn prove(profile: Profile, filter: &str) -> anyhow::Result<Report> {
+    let mut report = Report::default();
+    let Some(emulator) = emulator().await?.filter(|_| "firestore".contains(filter)) else {
+        return Ok(report);
+    };
+    let attack = Attack {
+        emulator,
+        seed: profile.seed,
+        lasts: Duration::from_secs(if profile.long { 90 } else { 8 }),
+        spoiled: |_| None,
+        defect: None,
+    };
+    let (row, _) = attack.run().await?;
+    report.add(row);
+    Ok(report)
+}
+
+/// Attacks what is broken on purpose; says for each how often its rule was seen broken.
+///
+/// # Errors
+/// When the emulator or the store cannot be used, or something broken passed.
+pub async fn convict_broken_builds(profile: Profile) -> anyhow::Result<Vec<String>> {
+    let Some(emulator) = emulator().await? else {
+        return Ok(Vec::new());
+    };
+    let trials = BROKEN.iter().map(|(name, spoiled, defect, rule)| {
+        let attack = Attack {
+            emulator: emulator.clone(),
+            seed: profile.seed,
+            lasts: Duration::from_secs(5),
+            spoiled: *spoiled,
+            defect: *defect,
+        };
+        async move {
+            convict(&format!("firestore, {name}"), &[*rule], |again| {
+                let attack = Attack {
+                    seed: attack.seed.wrapping_add(again),
+                    ..attack.clone()
+                };
+                async { Ok(attack.run().await?.1) }
+            })
+            .await
+        }
+    });
+    let mut convicted = Vec::new();
+    side_by_side(2, trials.collect::<Vec<_>>(), |it| convicted.push(it)).await?;
+    Ok(convicted)
+}
+
+async fn emulator() -> anyhow::Result<Option<String>> {
+    tokio::task::spawn_blocking(testbed::firestore_host).await?
+}
+
+// === impl Attack ===
+
+impl Attack {
+    async fn run(self) -> anyhow::Result<(Row, Verdict<Rule>)> {
+        let number = PROJECTS.fetch_add(1, Ordering::Relaxed);
+        let project = format!("attack-{}-{number}", std::process::id());
+        let met = Arc::new(Met::default());
+        let mut stores = Vec::new();
+        for n in 0..STORES {
+            let seed = self.seed.wrapping_add(1_000 * n);
+            let proxy = Proxy::start(&self.emulator, (self.spoiled)(n), seed, Arc::clone(&met));
+            let mut settings = FirestoreSettings::new(&project);
+            settings.emulator_host = Some(proxy.await?);
+            let store = FirestoreStore::connect(settings).await?;
+            stores.push(plant(self.defect, Arc::new(store)));
+        }
+        let until = Instant::now() + self.lasts;
+        let mut callers = JoinSet::new();
+        for n in 0..STORES * CALLERS {
+            let store = stores.iter().cycle().nth(usize::try_from(n)?);
+            let rng = StdRng::seed_from_u64(self.seed.wrapping_add(1 + n));
+            let store = store.context("there are stores")?;
+            callers.spawn(call(Arc::clone(store), rng, until));
+        }
+        let told: Vec<Told> = callers.join_all().await.into_iter().flatten().collect();
+        let changes = self.history(&project).await?;
+        let verdict = check(changes.clone(), &told);
+        Ok((row(&changes, &told, &met, &verdict), verdict))
+    }
+
+    /// Reads the history past every proxy.
+    async fn history(&self, project: &str) -> anyhow::Result<Vec<Change>> {
+        let endpoint = Endpoint::from_shared(format!("http://{}", self.emulator))?;
+        let mut client = FirestoreClient::new(endpoint.connect().await?);
+        let parent = format!("projects/{project}/databases/(default)/documents");
+        let mut request = tonic::Request::new(RunQueryRequest {
+            parent,
+            query_type: Some(QueryType::StructuredQuery(StructuredQuery {
+                from: vec![CollectionSelector {
+                    collection_id: HISTORY.into(),
+                }],
+                ..StructuredQuery::default()
+            })),
+        });
+        let owner = tonic::metadata::MetadataValue::from_static("Bearer owner");
+        request.metadata_mut().insert("authorization", owner);
+        let mut rows = client.run_query(request).await?.into_inner();
+        let mut changes = Vec::new();
+        while let Some(row) = rows.message().await? {
+            if let Some(document) = row.document {
+                changes.push(Change::read(&document).context("a history that cannot be read")?);
+            }
+        }
+        Ok(changes)
+    }
+}
+
+fn row(changes: &[Change], told: &[Told], met: &Met, verdict: &Verdict<Rule>) -> Row {
+    let granted = told.iter().filter(|it| matches!(it.what, What::Granted(_)));
+    let completed = told
+        .iter()
+        .filter(|it| matches!(it.what, What::Completed(_)));
+    let count = |it: &std::sync::atomic::AtomicUsize| it.load(Ordering::Relaxed);
+    let cells: Vec<(&'static str, Cell)> = vec![
+        ("commits", changes.len().into()),
+        ("granted", granted.count().into()),
+        ("completed", completed.count().into()),
+        ("requests lost", count(&met.requests_lost).into()),
+        ("answers lost", count(&met.answers_lost).into()),
+        ("late", count(&met.late).into()),
+        ("violations", verdict.violations.len().into()),
+    ];
+    let mut row = Row {
+        store: "firestore",
+        mode: "commits",
+        cells,
+        complaints: verdict.complaints("key"),
+    };
+    let too_few = row.too_few(NEEDED).into_iter();
+    row.complaints
+        .extend(too_few.map(|it| format!("invalid: {it}")));
+    row
+}
