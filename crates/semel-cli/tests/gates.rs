@@ -23,3 +23,4 @@ mod crowd;
 mod promise;
 mod late_store;
 mod landing;
+mod pipeline;

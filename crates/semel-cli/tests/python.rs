@@ -173,6 +173,8 @@ fn every_example_has_a_good_configuration() {
         "hash-key/semel",
         "invoice/semel-keyed",
         "invoice/semel-parked",
+        "invoice-warehouse/semel-recorded",
+        "invoice-warehouse/semel-stateless",
         "notification/semel",
         "processing-row/semel",
         "redis-lock/semel",
@@ -183,6 +185,7 @@ fn every_example_has_a_good_configuration() {
     for name in configurations {
         let config = example(&format!("{name}.toml"));
         let mut check = command(&format!("check --config {config}"));
+        check.env("LANDING_URL", "file:./landing");
         Said::from(check.current_dir(root()).output().unwrap()).good();
     }
 }

@@ -149,6 +149,9 @@ fn copy(mut config: Table, lease: Duration) -> String {
     let routes = routes.into_iter().flatten().filter_map(Value::as_table_mut);
     for route in routes {
         route.remove("upstream");
+        if route.get("record").and_then(Value::as_str) == Some("none") {
+            continue; // it has no leases
+        }
         let given = route.get("lease").and_then(Value::as_str);
         let longer = millis(given.unwrap_or(LEASE_DEFAULT)).is_none_or(|it| it > lease.as_millis());
         if longer && !lease.is_zero() {
@@ -205,7 +208,7 @@ mod tests {
     #[test]
     fn gate_stands_before_the_handler_with_short_leases() {
         let config = "listen = '0.0.0.0:80'\nstore = 'postgresql://db/x'\n[[route]]\nname = 'a'\nupstream = 'http://h'\n\
-            [[route]]\nname = 'b'\nlease = '200ms'\n";
+            [[route]]\nname = 'b'\nlease = '200ms'\n[[route]]\nname = 'c'\nrecord = 'none'\n";
         let scenario = expanded(config, SCENARIO).unwrap();
         assert_eq!(scenario.deliver.to.as_deref(), Some("gate"));
         let urls: Vec<_> = scenario
@@ -223,6 +226,7 @@ mod tests {
         assert_eq!(copy["route"][0]["lease"].as_str(), Some("500ms"));
         assert!(copy["route"][0].get("upstream").is_none());
         assert_eq!(copy["route"][1]["lease"].as_str(), Some("200ms"));
+        assert!(copy["route"][2].get("lease").is_none());
     }
 
     #[test]
