@@ -167,6 +167,7 @@ fn a_cloud_function_takes_effect_once() {
 fn every_example_has_a_good_configuration() {
     let configurations = [
         "cloud-stock/semel",
+        "early-landing/semel",
         "failed-row/semel",
         "fastapi/semel",
         "function/semel",
@@ -177,6 +178,7 @@ fn every_example_has_a_good_configuration() {
         "invoice-warehouse/semel-stateless",
         "notification/semel",
         "processing-row/semel",
+        "raw-merge/semel",
         "redis-lock/semel",
         "scoring/semel",
         "stock/semel",
