@@ -14,7 +14,7 @@ use crate::postgres::{conditions, server};
 use crate::report::{Group, Row, Target};
 use crate::rounds::{Contender, Pace, rounds};
 
-const TABLES: &str = include_str!("../../../crates/semel-postgres/tests/landing.sql");
+const TABLES: &str = include_str!("../../../warehouse/sql/postgres/ddl.sql");
 
 /// Each delivery by itself.
 const INSERT: &str = "INSERT INTO landing VALUES ($1, $2, $3, $4, $5::text::timestamptz, $6::text::timestamptz, $7, $8, $9, $10)";

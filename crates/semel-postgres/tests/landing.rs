@@ -21,10 +21,9 @@ use tokio_postgres::Client;
 
 const PATIENCE: Duration = Duration::from_secs(20);
 
-const TABLES: &str = include_str!("landing.sql");
-
-const ANSWERS: &str =
-    "ALTER TABLE landing ADD answer_status integer NOT NULL, ADD answer text NOT NULL";
+/// What `semel warehouse sql` prints.
+const TABLES: &str = include_str!("../../../warehouse/sql/postgres/ddl.sql");
+const TABLES_WITH_ANSWER: &str = include_str!("../../../warehouse/sql/postgres/ddl.answer.sql");
 
 struct Bed {
     url: String,
@@ -81,7 +80,7 @@ async fn land(landing: &Landing, row: Row) -> Result<usize, NotLanded> {
 
 #[tokio::test]
 async fn a_row_has_every_column_as_it_came() {
-    let bed = Bed::new("land_columns", &format!("{TABLES};{ANSWERS}")).await;
+    let bed = Bed::new("land_columns", TABLES_WITH_ANSWER).await;
     let says = bed.sink(true).check().await.unwrap();
     assert!(says.contains("synchronous_commit"), "{says}");
     let landing = Landing::begin(bed.sink(true));
