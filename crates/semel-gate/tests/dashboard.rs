@@ -1,10 +1,11 @@
 //! The dashboard asks for nothing that the gate does not show, and for everything that it shows.
 
+use crate::landing::LandingBed;
 use crate::long_work::{long, outlasts};
 use crate::probe::Probing;
 use crate::support::prelude::*;
 use crate::verify::issuer::TestIssuer;
-use semel_gate::settings::{KeyMissing, Otlp, OtlpProtocol};
+use semel_gate::settings::{KeyMissing, Lands, Otlp, OtlpProtocol};
 use std::collections::{BTreeMap, BTreeSet};
 
 type Labels = BTreeMap<String, BTreeSet<String>>;
@@ -75,7 +76,20 @@ async fn metrics() -> (Labels, BTreeSet<String>) {
     outlasted.until_counted("semel_runs_outlasted_total{").await;
     let probing = Probing::in_doubt().await;
     probing.task("n").await;
-    for bed in [busy().await, silent, verified, outlasted, probing.bed] {
+    let landing = LandingBed::stateless(Lands::Delivery, |_| {}).await;
+    landing.lose_directory();
+    landing.bed.task("not landed").await.is(503);
+    landing.restore_directory();
+    landing.bed.task("landed").await.is(204);
+    let beds = [
+        busy().await,
+        silent,
+        verified,
+        outlasted,
+        probing.bed,
+        landing.bed,
+    ];
+    for bed in beds {
         let metrics = bed.admin("/metrics").await;
         names.extend(declared(metrics.text()));
         for (metric, labels) in shown(metrics.text()) {

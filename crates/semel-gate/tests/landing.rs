@@ -8,14 +8,14 @@ use std::path::{Path, PathBuf};
 use tempfile::TempDir;
 
 /// A gate whose route lands in a directory.
-struct LandingBed {
-    bed: Bed,
+pub(crate) struct LandingBed {
+    pub(crate) bed: Bed,
     home: TempDir,
 }
 
 impl LandingBed {
     /// Without records.
-    async fn stateless(lands: Lands, change: impl FnOnce(&mut Route)) -> Self {
+    pub(crate) async fn stateless(lands: Lands, change: impl FnOnce(&mut Route)) -> Self {
         let bed = Self::recorded(lands, |route| {
             route.record = RecordKeeping::None;
             route.on_exhausted = OnExhausted::Nack;
@@ -25,6 +25,10 @@ impl LandingBed {
     }
 
     async fn recorded(lands: Lands, change: impl FnOnce(&mut Route)) -> Self {
+        Self::with(lands, |settings| change(&mut settings.routes[0])).await
+    }
+
+    pub(crate) async fn with(lands: Lands, change: impl FnOnce(&mut Settings)) -> Self {
         let home = TempDir::new().unwrap();
         let sink = FileSink::open(FileSettings::new(directory(&home))).unwrap();
         let landings = Landings::from([("work".to_owned(), Landing::begin(sink))]);
@@ -37,10 +41,20 @@ impl LandingBed {
                 version: None,
                 within: LAND_WITHIN,
             });
-            change(route);
+            change(settings);
         });
         let bed = bed.await;
         Self { bed, home }
+    }
+
+    /// Nothing can land from now on.
+    pub(crate) fn lose_directory(&self) {
+        std::fs::remove_dir_all(directory(&self.home)).unwrap();
+    }
+
+    /// From now on rows land again.
+    pub(crate) fn restore_directory(&self) {
+        std::fs::create_dir_all(directory(&self.home).join("faults")).unwrap();
     }
 
     /// Stops the gate; the rows and the faults that a reader finds then.
@@ -224,8 +238,7 @@ async fn what_is_invalid_lands_among_the_faults_and_api_clients_hear_so() {
 async fn what_does_not_land_is_not_acknowledged() {
     for (lands, runs) in [(Lands::Delivery, 0), (Lands::Answer, 4)] {
         let land = LandingBed::stateless(lands, |route| keyed_by(route, "/order")).await;
-        let directory = directory(&land.home);
-        std::fs::remove_dir_all(&directory).unwrap();
+        land.lose_directory();
         for sender in SENDERS {
             let ask = sender.sends("n", "{\"order\": 7}");
             let answer = refused(&land.bed, ask, 503, "not-landed").await;
@@ -240,7 +253,7 @@ async fn what_does_not_land_is_not_acknowledged() {
             .counts("semel_landing_failures_total{route=\"work\"} 5")
             .await;
         assert_eq!(land.bed.admin("/readyz").await.status, 503);
-        std::fs::create_dir_all(directory.join("faults")).unwrap();
+        land.restore_directory();
         let ask = Sender::Task.sends("n", "{\"order\": 7}");
         let status = land.bed.ask(ask).await.status;
         assert!([200, 204].contains(&status), "{status}");
@@ -263,12 +276,11 @@ async fn with_records_a_duplicate_lands_no_second_row() {
 #[tokio::test]
 async fn with_records_a_run_has_succeeded_when_its_row_has_landed() {
     let land = LandingBed::recorded(Lands::Answer, |_| {}).await;
-    let directory = directory(&land.home);
-    std::fs::remove_dir_all(&directory).unwrap();
+    land.lose_directory();
     let ask = Sender::Task.sends("t", "{}");
     refused(&land.bed, ask, 503, "not-landed").await;
     assert_eq!(land.bed.record().await.state, State::Waiting);
-    std::fs::create_dir_all(directory.join("faults")).unwrap();
+    land.restore_directory();
     land.bed.task("t").await.is(200);
     assert_eq!(land.bed.record().await.state, State::Succeeded);
     assert_eq!(land.bed.runs(), 2);
