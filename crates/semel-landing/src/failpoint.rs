@@ -1,5 +1,7 @@
-//! Named points on the way of a group, where a proof may end the process. Without the feature `failpoints` nobody can
+//! Named points on the way of a group, where a proof may end the process or let what comes next fail. Without the feature `failpoints` nobody can
 //! listen, and passing one costs nothing.
+
+use std::io;
 
 /// A point on the way of a group, in the order they come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -46,3 +48,21 @@ pub fn pass(point: Point) {
 /// Nobody can listen.
 #[cfg(not(feature = "failpoints"))]
 pub const fn pass(_point: Point) {}
+
+/// Instead of what comes after a point.
+///
+/// # Errors
+/// When whoever tests this process says so.
+#[cfg(feature = "failpoints")]
+pub fn judge(point: Point) -> io::Result<()> {
+    semel_rig::failpoint::judge(point.word())
+}
+
+/// Nobody can say so.
+///
+/// # Errors
+/// None.
+#[cfg(not(feature = "failpoints"))]
+pub const fn judge(_point: Point) -> io::Result<()> {
+    Ok(())
+}

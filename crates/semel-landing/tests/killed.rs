@@ -1,5 +1,5 @@
-//! A process that ends in the middle of its work, at every point of it: what it had acknowledged is in closed files after
-//! the next start, whole lines only.
+//! A process that is killed in the middle of its work, at every point of it: what it had acknowledged is in closed files
+//! after the next start, whole lines only. And a disk that does not sync.
 
 #![allow(
     clippy::unwrap_used,
@@ -11,10 +11,12 @@ mod ending;
 
 use ending::{acknowledged, land_until_the_end};
 use semel_landing::failpoint::Point;
-use semel_landing::{FileSettings, FileSink};
+use semel_landing::{FileSettings, FileSink, Landing, Row};
 use serde_json::Value;
 use std::collections::BTreeSet;
 use std::path::Path;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
 use tempfile::TempDir;
 
 #[test]
@@ -59,4 +61,32 @@ fn what_was_acknowledged_has_landed_wherever_the_process_ended() {
         }
     }
     assert!(seen > 20, "only {seen} rows were acknowledged at all");
+}
+
+#[tokio::test]
+async fn a_sync_that_failed_is_not_repeated_on_its_file() {
+    static TO_FAIL: AtomicUsize = AtomicUsize::new(0);
+    let take = |left: usize| left.checked_sub(1);
+    semel_rig::failpoint::fail_if(move |word| {
+        let (set, fetch) = (Ordering::SeqCst, Ordering::SeqCst);
+        word == Point::Written.word() && TO_FAIL.fetch_update(set, fetch, take).is_ok()
+    });
+    let home = TempDir::new().unwrap();
+    let landing = Landing::begin(FileSink::open(FileSettings::new(home.path())).unwrap());
+    let land = async |id: &str, failing: usize| {
+        TO_FAIL.store(failing, Ordering::SeqCst);
+        let mut row = Row::new("pubsub", "{}").named("v1_7", "f0");
+        row.delivery_id = id.into();
+        landing.land(row, Duration::from_secs(20)).await
+    };
+    land("first", 0).await.unwrap();
+    land("in a new file", 1).await.unwrap();
+    land("refused", 2).await.unwrap_err();
+    land("last", 0).await.unwrap();
+    landing.close().await;
+    let expected = ["first", "in a new file", "last"].map(str::to_owned);
+    assert_eq!(landed(home.path()), expected.into());
+    let files = std::fs::read_dir(home.path()).unwrap().flatten();
+    let closed = files.filter(|it| it.path().extension().is_some_and(|it| it == "jsonl"));
+    assert_eq!(closed.count(), 3, "a file each");
 }

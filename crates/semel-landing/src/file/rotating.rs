@@ -2,7 +2,7 @@
 
 use super::FileSettings;
 use super::orphans::{OPEN, lock};
-use crate::failpoint::{Point, pass};
+use crate::failpoint::{Point, judge, pass};
 use jiff::Timestamp;
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
@@ -70,7 +70,7 @@ impl Rotating {
         };
         open.file.write_all(lines)?;
         pass(Point::Written);
-        open.file.sync_data()?;
+        judge(Point::Written).and_then(|()| open.file.sync_data())?;
         open.durable += lines.len() as u64;
         Ok(())
     }

@@ -1,4 +1,4 @@
-//! A process that lands rows and ends at a point of its work without any good-bye, as `kill -9` ends it.
+//! A process that lands rows and is killed (SIGKILL) at a point of its work.
 #![allow(
     clippy::unwrap_used,
     clippy::disallowed_methods,
@@ -8,7 +8,9 @@
 
 use semel_landing::failpoint::Point;
 use semel_landing::{Landing, Row, Sink};
+use semel_rig::{Process, Signal};
 use std::collections::BTreeSet;
+use std::os::unix::process::ExitStatusExt;
 use std::process::Command;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
@@ -29,7 +31,7 @@ pub(crate) fn land_until_the_end<S: Sink>(open: impl FnOnce(&str) -> S) {
     let (passed, nth) = (AtomicUsize::new(0), nth.parse::<usize>().unwrap());
     semel_rig::failpoint::listen(move |word| {
         if word == point && passed.fetch_add(1, Ordering::Relaxed) + 1 == nth {
-            std::process::abort();
+            killed();
         }
     });
     let runtime = tokio::runtime::Builder::new_multi_thread()
@@ -47,6 +49,14 @@ pub(crate) fn land_until_the_end<S: Sink>(open: impl FnOnce(&str) -> S) {
     panic!("it should have ended before");
 }
 
+/// Does what `kill -9` does, and never returns.
+fn killed() {
+    Process::new(std::process::id()).unwrap().kill().unwrap();
+    loop {
+        std::thread::park();
+    }
+}
+
 async fn land(landing: Landing, id: String) {
     let mut row = Row::new("pubsub", "{}").named("v1_7", "f0");
     row.delivery_id.clone_from(&id);
@@ -61,8 +71,8 @@ pub(crate) fn acknowledged(place: &str, point: Point, nth: usize) -> BTreeSet<St
     let process = process.args([PROCESS, "--exact", "--nocapture"]);
     let output = process.env(ENDS, ends).output().unwrap();
     let said = String::from_utf8_lossy(&output.stdout);
-    let has_ended = !output.status.success() && !said.contains("should have ended");
-    assert!(has_ended, "{point:?} was not passed {nth} times: {said}");
+    let was_killed = output.status.signal() == Some(Signal::KILL.as_raw());
+    assert!(was_killed, "{point:?} was not passed {nth} times: {said}");
     let told = said
         .lines()
         .filter_map(|line| line.strip_prefix("acknowledged "));
