@@ -46,6 +46,7 @@ impl Flow {
             delivery_id: arrival.delivery_id.clone(),
             attempt: arrival.attempt,
             version: identity.map_or(0, |it| it.version),
+            span: self.trace.span().map(ToString::to_string),
             ..Row::new(self.source.word(), payload)
         })
     }

@@ -7,7 +7,7 @@ use std::collections::VecDeque;
 use std::future::pending;
 use std::time::Duration;
 use tokio::sync::{mpsc, oneshot};
-use tokio::time::{sleep_until, timeout};
+use tokio::time::{Instant, sleep_until, timeout};
 
 /// The most rows of one group: more are written no faster, and hear later.
 const GROUP_ROWS_MAX: usize = 1_000;
@@ -25,10 +25,21 @@ pub struct Landing {
 }
 
 /// A row that is durable.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Landed {
     /// How many rows became durable together with it.
     pub group_rows: usize,
+    /// How they did, told to one of the rows that have a span.
+    pub write: Option<GroupWrite>,
+}
+
+/// How a group became durable.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct GroupWrite {
+    /// When its write began.
+    pub begun: Instant,
+    /// The spans of its deliveries.
+    pub spans: Vec<String>,
 }
 
 /// A row that is not known to be durable: its sender must keep the delivery. A retry is safe.
@@ -201,12 +212,12 @@ impl<S: Sink> Writer<S> {
             };
             let is_fault = first.row.fault.is_some();
             let rows: Vec<_> = group.iter().map(|waiting| &waiting.row).collect();
+            let begun = Instant::now();
             pass(Point::BeforeWrite);
             match self.sink.write(&rows).await {
                 Ok(()) => {
                     pass(Point::Durable);
-                    let group_rows = group.len();
-                    tell(group, &Ok(Landed { group_rows }));
+                    acknowledge(group, begun);
                 }
                 Err(WriteError::Refused(_)) if group.len() > 1 => {
                     let rest = group.split_off(group.len() / 2);
@@ -221,17 +232,31 @@ impl<S: Sink> Writer<S> {
                     groups.push_front(group);
                 }
                 Err(error @ (WriteError::Refused(_) | WriteError::Unavailable(_))) => {
-                    tell(group, &Err(error.into()));
+                    refuse(group, &error.into());
                 }
             }
         }
     }
 }
 
-fn tell(group: Vec<Waiting>, what: &Result<Landed, NotLanded>) {
+/// Tells everyone that the group is durable, and the first with a span that still waits how it was written.
+fn acknowledge(group: Vec<Waiting>, begun: Instant) {
+    let group_rows = group.len();
+    let spans: Vec<_> = group.iter().filter_map(|it| it.row.span.clone()).collect();
+    let mut untold = Some(GroupWrite { begun, spans });
     for waiting in group {
+        let write = waiting.row.span.and_then(|_| untold.take());
+        let landed = Landed { group_rows, write };
         // Who no longer waits has said so to its sender.
-        drop(waiting.heard.send(what.clone()));
+        if let Err(Ok(unheard)) = waiting.heard.send(Ok(landed)) {
+            untold = untold.or(unheard.write);
+        }
+    }
+}
+
+fn refuse(group: Vec<Waiting>, why: &NotLanded) {
+    for waiting in group {
+        drop(waiting.heard.send(Err(why.clone())));
     }
 }
 

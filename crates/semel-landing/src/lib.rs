@@ -27,6 +27,6 @@ mod file;
 pub mod failpoint;
 
 pub use file::{FileSettings, FileSink};
-pub use landing::{Landed, Landing, NotLanded};
+pub use landing::{GroupWrite, Landed, Landing, NotLanded};
 pub use row::{Answer, Fault, Row, written};
 pub use sink::{Sink, WriteError};

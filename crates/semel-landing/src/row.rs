@@ -33,6 +33,8 @@ pub struct Row {
     pub answer: Option<Answer>,
     /// Why it cannot stand among the others.
     pub fault: Option<Fault>,
+    /// The span of its delivery, as `traceparent`. It does not land.
+    pub span: Option<String>,
 }
 
 /// What a handler said.
@@ -72,6 +74,7 @@ impl Row {
             payload: payload.into(),
             answer: None,
             fault: None,
+            span: None,
         }
     }
 

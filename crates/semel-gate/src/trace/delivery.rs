@@ -16,10 +16,13 @@ use http::{Request, StatusCode};
 use jiff::{SignedDuration, Timestamp};
 use semel::Outcome;
 use semel::work::Failure;
-use semel_landing::{Landed, NotLanded};
+use semel_landing::{GroupWrite, Landed, NotLanded};
 use std::borrow::Cow;
 use std::sync::Arc;
 use tokio::time::Instant;
+
+/// How many deliveries the span of a group links to: receivers need not take more by default.
+const GROUP_LINKS_MAX: usize = 128;
 
 /// The trace of one delivery.
 #[derive(Debug)]
@@ -138,6 +141,27 @@ impl DeliveryTrace {
                 attributes: attributes::with_error(described, error.as_ref()),
                 error,
                 ..Span::new(self.own.child(), SpanKind::Client, "land")
+            },
+        );
+        if let Ok(Landed {
+            group_rows,
+            write: Some(write),
+        }) = landed
+        {
+            self.group_written(*group_rows, write);
+        }
+    }
+
+    /// The span of a whole group belongs to no delivery alone: it begins a trace, and links to each of them.
+    fn group_written(&self, rows: usize, write: &GroupWrite) {
+        let spans = write.spans.iter().take(GROUP_LINKS_MAX);
+        let links = spans.filter_map(|span| TraceContext::read(span, None));
+        self.send(
+            write.begun,
+            Span {
+                attributes: Attributes::default().with(attributes::LANDED_ROWS, rows),
+                links: links.collect(),
+                ..Span::new(TraceContext::root(), SpanKind::Client, "land group")
             },
         );
     }

@@ -1,6 +1,9 @@
 //! A duplicate's span links to the span of the run whose answer it hears.
 
 use super::*;
+use crate::landing::LandingBed;
+use semel_gate::settings::Lands;
+use std::collections::BTreeSet;
 
 #[tokio::test]
 async fn a_replay_links_to_the_span_that_really_ran() {
@@ -172,4 +175,37 @@ async fn a_store_that_cannot_be_asked_costs_the_link_alone() {
     bed.ask(Sender::Api.sends("1", "[]")).await.is(422);
     let spans = receiver.spans(4 + 2).await;
     assert!(ended(&spans, "mismatched")[0].links().is_empty());
+}
+
+#[tokio::test]
+async fn the_write_of_a_group_links_to_the_deliveries_whose_rows_it_made_durable() {
+    const DELIVERIES: usize = 40;
+    let receiver = Receiver::start().await;
+    let to = otlp(&receiver, PROTOCOLS[0]);
+    let land = LandingBed::with(Lands::Delivery, |settings| settings.otlp = Some(to)).await;
+    let tasks: Vec<_> = (0..DELIVERIES)
+        .map(|n| land.bed.begin(Sender::Task.sends(&n.to_string(), "{}")))
+        .collect();
+    for task in tasks {
+        task.await.unwrap().is(204);
+    }
+    // Each has its own, a claim, a record and a landing, beside those of the groups.
+    let mut spans = receiver.spans(4 * DELIVERIES + 1).await;
+    let links = |spans: &[Received]| {
+        let groups = spans.iter().filter(|it| it.span.name == "land group");
+        groups.flat_map(Received::links).count()
+    };
+    while links(&spans) < DELIVERIES {
+        spans = receiver.spans(spans.len() + 1).await;
+    }
+    let groups = spans.iter().filter(|it| it.span.name == "land group");
+    let mut linked = BTreeSet::new();
+    for group in groups {
+        let rows = group.attributes()["semel.landing.rows"].clone();
+        assert_eq!(rows, group.links().len().to_string());
+        assert!(group.span.parent_span_id.is_empty(), "{group:?}");
+        linked.extend(group.links());
+    }
+    let deliveries = ended(&spans, "ran").into_iter().map(Received::context);
+    assert_eq!(linked, deliveries.collect());
 }
