@@ -43,6 +43,9 @@ const QUICK: &[&str] = &[
     "webhook",
 ];
 
+/// Judged by a test of its own: it needs the emulator.
+const ON_FIRESTORE: &str = "order-function";
+
 /// How much of the wrong forms the quick profile convicts, and in how many seconds: each, and half of them.
 const QUICK_CONVICTS: f64 = 0.9;
 const QUICK_SECONDS: f64 = 30.0;
@@ -204,6 +207,8 @@ struct SpecimenEnvironment {
     /// Python with its packages, `semel`, and the Rust specimens, then the default places.
     path: String,
     redis: String,
+    /// Google's emulator; none where it is not installed.
+    firestore: Option<String>,
 }
 
 // === impl SpecimenEnvironment ===
@@ -229,6 +234,7 @@ impl SpecimenEnvironment {
                 programs.display()
             ),
             redis: testbed::redis_url().unwrap(),
+            firestore: testbed::firestore_host().unwrap(),
         }
     }
 
@@ -237,8 +243,15 @@ impl SpecimenEnvironment {
         command.arg("prove").arg(scenario).arg("--json").args(more);
         let database = testbed::fresh_database("specimen").unwrap();
         let landing = format!("{database}/landing");
+        let project = database.rsplit('/').next().unwrap().replace('_', "-");
         command
             .env_clear()
+            .envs(
+                self.firestore
+                    .iter()
+                    .map(|it| ("FIRESTORE_EMULATOR_HOST", it)),
+            )
+            .env("GOOGLE_CLOUD_PROJECT", project)
             .env("PATH", &self.path)
             .env("PYTHONPATH", root().join("python"))
             .env("DATABASE_URL", database)
@@ -332,7 +345,7 @@ fn all() -> Vec<Specimen> {
 /// All of them in a long run, otherwise a pair for each attack.
 fn chosen() -> Vec<Specimen> {
     let mut chosen = all();
-    chosen.retain(|it| is_long() || QUICK.contains(&it.mistake()));
+    chosen.retain(|it| is_long() && it.mistake() != ON_FIRESTORE || QUICK.contains(&it.mistake()));
     chosen
 }
 
@@ -417,6 +430,23 @@ fn expectation_names_the_pattern() {
 #[test]
 fn wrong_forms_are_convicted_and_right_forms_acquitted() {
     SpecimenEnvironment::new().judge(&chosen(), profile());
+}
+
+/// Firestore keeps the locks of a process that was killed inside a transaction for a minute, so those that use one are
+/// killed in long runs only.
+#[test]
+fn function_on_firestore_is_convicted_and_acquitted() {
+    let environment = SpecimenEnvironment::new();
+    if environment.firestore.is_none() {
+        println!("NOT RUN: {ON_FIRESTORE}: {}", testbed::FIRESTORE_NOT_RUN);
+        return;
+    }
+    let all = all().into_iter().filter(|it| it.mistake() == ON_FIRESTORE);
+    let locks = |it: &Specimen| !it.is_right() || it.name().ends_with("transaction");
+    let (locking, other): (Vec<_>, Vec<_>) = all.partition(locks);
+    environment.judge(&other, profile());
+    let without_kills = ["--only", "repeat,answer-lost,bad-key"];
+    environment.judge(&locking, if is_long() { profile() } else { &without_kills });
 }
 
 #[test]
