@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import base64
+import json
 import os
+import re
 import signal
 import subprocess
 import sys
 import uuid
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Any, Callable, Iterator
 
 import pytest
+import requests
 from google.api_core import exceptions
 from google.auth.credentials import AnonymousCredentials
 from google.cloud import firestore
@@ -25,6 +30,8 @@ from .firestore_documents import VECTORS, as_document
 _COMPLETIONS = {vector["name"]: vector for vector in VECTORS["complete"]}
 _RUNNING = VECTORS["complete"][0]
 KEY, FENCE = _RUNNING["key"], _RUNNING["fence"]
+
+DEPLOY = Path(__file__).parents[2] / "deploy" / "firestore"
 
 Take = Callable[[firestore.Client, str, int], None]
 
@@ -278,3 +285,36 @@ def test_kill_leaves_both_or_neither(db: firestore.Client, moment: str) -> None:
     if not done:
         _take_in_batch(db, KEY, FENCE)
         assert (_stock(db), _record(db)["state"]) == (9, 2)
+
+
+# === set-up ===
+
+
+def _as_client(host: str, project: str, path: str) -> int:
+    """What a signed-in mobile client hears when it reads a document."""
+    claims = base64.urlsafe_b64encode(json.dumps({"sub": "somebody", "user_id": "somebody"}).encode()).rstrip(b"=").decode()
+    head = base64.urlsafe_b64encode(b'{"alg":"none"}').rstrip(b"=").decode()
+    url = f"http://{host}/v1/projects/{project}/databases/(default)/documents/{path}"
+    return requests.get(url, headers={"Authorization": f"Bearer {head}.{claims}."}, timeout=10).status_code
+
+
+def test_rules_of_the_set_up_keep_clients_away_from_records(db: firestore.Client, host: str) -> None:
+    rules = (DEPLOY / "firestore.rules").read_text()
+    put = requests.put(
+        f"http://{host}/emulator/v1/projects/{db.project}:securityRules",
+        json={"rules": {"files": [{"name": "firestore.rules", "content": rules}]}},
+        timeout=10,
+    )
+    assert put.status_code == 200, put.text
+    assert _as_client(host, db.project, "stock/lamp") == 200
+    assert _as_client(host, db.project, f"semel_records/{KEY}") == 403
+    assert _as_client(host, db.project, "semel_letters/any") == 403
+
+
+@pytest.mark.parametrize("number", [0, 1], ids=["batch", "transaction"])
+def test_code_of_the_documentation_runs(db: firestore.Client, number: int) -> None:
+    document = (DEPLOY.parents[1] / "docs" / "firestore.md").read_text()
+    blocks = re.findall(r"```python\n(.*?)```", document, re.DOTALL)
+    assert len(blocks) == 2
+    exec(blocks[number], {"db": db, "key": KEY, "fence": FENCE, "semel": semel, "firestore": firestore})
+    assert (_stock(db), _record(db)["state"]) == (9, 2)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -52,6 +54,15 @@ def test_once(vector: dict[str, Any]) -> None:
     written = remembered(digest, as_document(vector["before"]), vector["keep"], vector["now"])
     assert (written is not None) == vector["answer"]
     assert written == as_document(vector.get("document"))
+
+
+def test_set_up_exempts_every_field_but_the_searched_one_from_indexes() -> None:
+    written = {name for vector in VECTORS["records"] for name in vector["document"]} | {"parts", "part_id"}
+    path = Path(__file__).parents[2] / "deploy" / "firestore" / "firestore.indexes.json"
+    overrides = [it for it in json.loads(path.read_text())["fieldOverrides"] if it["collectionGroup"] == "semel_records"]
+    assert {it["fieldPath"] for it in overrides} == written
+    assert [it["fieldPath"] for it in overrides if it["indexes"]] == ["state"]
+    assert [it["fieldPath"] for it in overrides if it.get("ttl")] == ["delete_at"]
 
 
 def test_text_without_utf_8_is_refused() -> None:
