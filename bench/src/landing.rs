@@ -1,7 +1,9 @@
-//! `bench landing`: rows in groups against rows one by one, and routes without records against those with them.
+//! `bench landing`: rows in groups against rows one by one, merges within a horizon against merges over everything, and
+//! routes without records against those with them.
 
 mod table;
 mod files;
+mod merge;
 mod stateless;
 
 use async_trait::async_trait;
@@ -34,6 +36,8 @@ enum LandingPart {
     Table,
     /// Rows into files.
     Files,
+    /// Merges of landed rows, on DuckDB.
+    Merge,
     /// Deliveries through a gate without records.
     Stateless,
 }
@@ -50,6 +54,7 @@ pub(crate) async fn landing(args: &LandingArgs) -> anyhow::Result<String> {
     let measure = async |part: &LandingPart| match part {
         LandingPart::Table => table::measure(pace).await,
         LandingPart::Files => files::measure(pace).await,
+        LandingPart::Merge => merge::measure(pace),
         LandingPart::Stateless => {
             let binary = Binary::given(args.semel.as_deref())?;
             stateless::measure(&binary, pace).await
