@@ -63,7 +63,7 @@ async fn rows_of_one_group_share_a_sync_and_readers_see_closed_files_only() {
     let landing = begin(home.path(), |_| {});
     let ids: Vec<_> = (0..200).map(|n| format!("{n:03}")).collect();
     let all = ids.iter().map(|id| land(&landing, id));
-    let groups = futures(all).await;
+    let groups = joined(all).await;
     assert!(groups.iter().any(|rows| *rows > 1), "{groups:?}");
     assert_eq!(closed(home.path()), Vec::<String>::new());
     assert_eq!(files(home.path(), "open").len(), 1);
@@ -73,9 +73,9 @@ async fn rows_of_one_group_share_a_sync_and_readers_see_closed_files_only() {
     assert_eq!(land(&landing, "late").await, Err(NotLanded::Closed));
 }
 
-async fn futures(
-    all: impl Iterator<Item = impl Future<Output = Result<usize, NotLanded>>>,
-) -> Vec<usize> {
+async fn joined<T>(
+    all: impl Iterator<Item = impl Future<Output = Result<T, NotLanded>>>,
+) -> Vec<T> {
     // All are asked before any is awaited again.
     let mut all: Vec<_> = all.map(Box::pin).collect();
     let mut done = Vec::new();
@@ -95,6 +95,25 @@ async fn futures(
     })
     .await;
     done
+}
+
+#[tokio::test]
+async fn one_row_of_each_group_hears_whose_spans_were_written() {
+    let home = TempDir::new().unwrap();
+    let landing = begin(home.path(), |_| {});
+    let all = (0..200).map(|n| {
+        let mut row = row(&n.to_string());
+        // A few are not traced.
+        row.span = (n % 10 != 0).then(|| n.to_string());
+        landing.land(row, PATIENCE)
+    });
+    let landed = joined(all).await;
+    let writes: Vec<_> = landed.iter().filter_map(|it| it.write.as_ref()).collect();
+    let mut spans: Vec<_> = writes.iter().flat_map(|it| it.spans.clone()).collect();
+    spans.sort_by_key(|span| span.parse::<usize>().unwrap());
+    let traced = (0..200).filter(|n| n % 10 != 0).map(|n| n.to_string());
+    assert_eq!(spans, traced.collect::<Vec<_>>());
+    assert!(writes.len() < spans.len(), "{} groups", writes.len());
 }
 
 #[tokio::test]
