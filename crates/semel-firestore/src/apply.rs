@@ -13,7 +13,7 @@ use crate::turn::Turns;
 use bytes::Bytes;
 use semel::clock::Time;
 use semel::protocol::{
-    Answer, Claimed, Decision, Fence, Held, Lease, Operation, Record, StepRecord, decide,
+    Answer, Claimed, Decision, Fence, Held, Lease, Operation, Record, State, StepRecord, decide,
 };
 use semel::{Error, Key};
 use std::time::Duration;
@@ -74,8 +74,9 @@ async fn turn(
             renew(client, &renewal, turns).await?;
         }
     }
-    if let (Operation::Forget(_), Some(old)) = (operation, &seen.record) {
-        // Also when nothing was written: an earlier turn may have come that far.
+    if let (Operation::Forget(_), Some(old)) = (operation, &seen.record)
+        && (decision.ended.is_some() || is_husk(&old.value, seen.now))
+    {
         delete_steps(client, key, old.value.born, turns).await?;
     }
     Ok(decision.answer)
@@ -152,6 +153,13 @@ async fn renew(client: &Client, renewal: &Operation, turns: &Turns<'_>) -> Resul
     }
 }
 
+/// Whether it is what forgetting leaves: an earlier turn may have come that far, and no further. Nobody can begin a step of a
+/// record that waits, and whoever claims it once it has expired begins anew.
+fn is_husk(record: &Record, now: Time) -> bool {
+    record.state == State::Waiting && record.expired(now)
+}
+
+/// What ends with an incarnation that an operator ended. No run of it can write another step.
 async fn delete_steps(
     client: &Client,
     key: &Key,
