@@ -3,6 +3,7 @@
 //! A turn whose answer was lost needs no care of its own: the next turn reads, and `decide` finds the same owner or fence
 //! there. A commit that arrives late fails its condition.
 
+use crate::belief::{Beliefs, Believed};
 use crate::client::{Client, Failure, Version, delete, replace, verify};
 use crate::names::{Collection, steps_of};
 use crate::parts::Parts;
@@ -40,46 +41,78 @@ struct Snapshot {
 /// Bytes that were kept in parts by an earlier turn of the same operation.
 type Kept = Option<(Bytes, Parts)>;
 
-/// Does one operation.
+/// Does one operation. The first turn begins with what is believed, the others read.
 pub(crate) async fn apply(
     client: &Client,
+    beliefs: Option<&Beliefs>,
     operation: &Operation,
     timeout: Duration,
 ) -> Result<Answer, Error> {
     let mut turns = Turns::new(client, timeout);
     let mut kept = None;
+    let believed = beliefs.and_then(|it| it.for_operation(client, operation));
+    let mut believed = believed.map(Snapshot::believed);
     loop {
-        match turn(client, operation, &turns, &mut kept).await {
-            Ok(answer) => return Ok(answer),
-            Err(failure) => turns.after(failure).await?,
+        match turn(
+            client,
+            beliefs,
+            operation,
+            believed.take(),
+            &turns,
+            &mut kept,
+        )
+        .await
+        {
+            Ok(Some(answer)) => return Ok(answer),
+            Ok(None) => {}
+            Err(failure) => {
+                if let (Some(beliefs), Some(key)) = (beliefs, operation.key()) {
+                    beliefs.is_unknown(key);
+                }
+                turns.after(failure).await?;
+            }
         }
     }
 }
 
+/// One turn; none is a belief by which nothing would be written: it is no answer.
 async fn turn(
     client: &Client,
+    beliefs: Option<&Beliefs>,
     operation: &Operation,
+    believed: Option<Snapshot>,
     turns: &Turns<'_>,
     kept: &mut Kept,
-) -> Result<Answer, Failure> {
+) -> Result<Option<Answer>, Failure> {
     let Some(key) = operation.key() else {
-        return ready(client, turns).await;
+        return ready(client, turns).await.map(Some);
     };
-    let seen = Snapshot::read(client, operation, key, turns).await?;
+    let is_believed = believed.is_some();
+    let seen = match believed {
+        Some(believed) => believed,
+        None => Snapshot::read(client, operation, key, turns).await?,
+    };
     let decision = seen.decide(operation);
     if decision.write.is_some() || decision.step.is_some() {
-        let writes = writes(client, operation, key, &seen, &decision, turns, kept).await?;
+        let (writes, parts) = writes(client, operation, key, &seen, &decision, turns, kept).await?;
         let committed = client.commit(writes, turns.within()).await?;
-        if let Some(renewal) = overdue(operation, &decision.answer, seen.now, committed.at) {
-            renew(client, &renewal, turns).await?;
+        if let (Some(beliefs), Some(record)) = (beliefs, &decision.write) {
+            beliefs.note(key, record, parts, &committed);
         }
+        if let Some(renewal) = overdue(operation, &decision.answer, seen.now, committed.at) {
+            renew(client, beliefs, &renewal, turns).await?;
+        }
+    } else if is_believed {
+        return Ok(None);
+    } else if let (Some(beliefs), Some(_)) = (beliefs, &seen.record) {
+        beliefs.is_seen(key);
     }
     if let (Operation::Forget(_), Some(old)) = (operation, &seen.record)
         && (decision.ended.is_some() || is_husk(&old.value, seen.now))
     {
         delete_steps(client, key, old.value.born, turns).await?;
     }
-    Ok(decision.answer)
+    Ok(Some(decision.answer))
 }
 
 /// Whether the database takes writes: deleting what is not there is one, and leaves nothing.
@@ -89,7 +122,7 @@ async fn ready(client: &Client, turns: &Turns<'_>) -> Result<Answer, Failure> {
     Ok(Answer::Ready)
 }
 
-/// What is committed for a decision, after what no document can hold.
+/// What is committed for a decision, after what no document can hold; the record comes first. And where its bytes are.
 async fn writes(
     client: &Client,
     operation: &Operation,
@@ -98,8 +131,9 @@ async fn writes(
     decision: &Decision,
     turns: &Turns<'_>,
     kept: &mut Kept,
-) -> Result<Vec<Write>, Failure> {
+) -> Result<(Vec<Write>, Option<Parts>), Failure> {
     let mut writes = Vec::new();
+    let mut named = None;
     let name = client.names.record(key);
     let was = seen.record.as_ref();
     if let Some(record) = &decision.write {
@@ -108,6 +142,7 @@ async fn writes(
         let fields = record_fields(record, parts.now.as_ref());
         writes.push(replace(name, fields, was.map(|was| was.version)));
         writes.extend(parts.removed);
+        named = parts.now;
     } else if let Some(was) = was {
         // The step is written only if the run still has its lease.
         writes.push(verify(name, was.version));
@@ -121,7 +156,7 @@ async fn writes(
         writes.push(replace(name, fields, was.map(|was| was.version)));
         writes.extend(parts.removed);
     }
-    Ok(writes)
+    Ok((writes, named))
 }
 
 /// Where the bytes of a document that is about to be written are, and what of the old ones goes with it.
@@ -145,8 +180,13 @@ fn overdue(operation: &Operation, answer: &Answer, now: Time, at: Time) -> Optio
 }
 
 /// Renews before the grant is answered; if it is lost by then, the claim is made again.
-async fn renew(client: &Client, renewal: &Operation, turns: &Turns<'_>) -> Result<(), Failure> {
-    let renewed = Box::pin(apply(client, renewal, turns.within())).await?;
+async fn renew(
+    client: &Client,
+    beliefs: Option<&Beliefs>,
+    renewal: &Operation,
+    turns: &Turns<'_>,
+) -> Result<(), Failure> {
+    let renewed = Box::pin(apply(client, beliefs, renewal, turns.within())).await?;
     match renewed.held()? {
         Held::Applied(_) => Ok(()),
         Held::Already(_) | Held::Settled(_) | Held::Parked | Held::Stale => Err(Failure::Overtaken),
@@ -189,6 +229,19 @@ async fn delete_steps(
 // === impl Snapshot ===
 
 impl Snapshot {
+    fn believed((record, now): (Option<Believed>, Time)) -> Self {
+        let record = record.map(|it| Found {
+            value: it.record,
+            parts: it.parts,
+            version: it.version,
+        });
+        Self {
+            record,
+            step: None,
+            now,
+        }
+    }
+
     async fn read(
         client: &Client,
         operation: &Operation,

@@ -19,8 +19,10 @@ use semel::Error;
 use semel::clock::Time;
 use std::collections::HashMap;
 use std::fmt;
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
+use tokio::time::Instant;
 use tonic::metadata::{Ascii, MetadataValue};
 use tonic::transport::{Channel, Endpoint};
 use tonic::{Request, Status};
@@ -47,6 +49,9 @@ pub(crate) struct Client {
     routing: MetadataValue<Ascii>,
     /// In tests: by how many microseconds the server's clock counts as further than it is.
     ahead: AtomicU64,
+    calls: AtomicU64,
+    /// The newest time that the server told, and when it did.
+    newest: Mutex<Option<(Time, Instant)>>,
 }
 
 /// Where the database is, for messages.
@@ -64,9 +69,11 @@ pub(crate) struct Seen {
     pub(crate) now: Time,
 }
 
-/// A commit that was made.
+/// What a commit wrote.
 #[derive(Debug)]
 pub(crate) struct Committed {
+    /// The version that each write led to; one that changes nothing keeps the old one.
+    pub(crate) versions: Vec<Option<Version>>,
     pub(crate) at: Time,
 }
 
@@ -125,6 +132,8 @@ impl Client {
             })?,
             names,
             ahead: AtomicU64::new(0),
+            calls: AtomicU64::new(0),
+            newest: Mutex::default(),
         })
     }
 
@@ -157,7 +166,7 @@ impl Client {
             }
         }
         let documents = names.iter().map(|name| found.remove(name)).collect();
-        let now = self.ahead(time(read_time.as_ref())?);
+        let now = self.told(time(read_time.as_ref())?);
         Ok(Seen { documents, now })
     }
 
@@ -176,7 +185,12 @@ impl Client {
         let committed = committed.map_err(|it| Failure::Refused(Call::Commit, it))?;
         let committed = committed.into_inner();
         Ok(Committed {
-            at: self.ahead(time(committed.commit_time.as_ref())?),
+            at: self.told(time(committed.commit_time.as_ref())?),
+            versions: committed
+                .write_results
+                .into_iter()
+                .map(|it| it.update_time)
+                .collect(),
         })
     }
 
@@ -202,7 +216,7 @@ impl Client {
         let server_now = time(read_time.as_ref())?;
         Ok(Rows {
             documents,
-            now: self.ahead(server_now),
+            now: self.told(server_now),
             server_now,
         })
     }
@@ -238,12 +252,34 @@ impl Client {
         self.ahead.fetch_add(micros, Ordering::SeqCst);
     }
 
+    pub(crate) fn calls(&self) -> u64 {
+        self.calls.load(Ordering::Relaxed)
+    }
+
+    /// About the server's time, if it has told one.
+    pub(crate) fn now(&self) -> Option<Time> {
+        let newest = *self.newest.lock().expect("no holder of this lock panics");
+        let (time, told) = newest?;
+        Some(self.ahead(time.plus(told.elapsed())))
+    }
+
+    /// A time that the server told.
+    fn told(&self, time: Time) -> Time {
+        let mut newest = self.newest.lock().expect("no holder of this lock panics");
+        if newest.is_none_or(|(newest, _)| newest < time) {
+            *newest = Some((time, Instant::now()));
+        }
+        drop(newest);
+        self.ahead(time)
+    }
+
     fn ahead(&self, time: Time) -> Time {
         let ahead = self.ahead.load(Ordering::SeqCst);
         time.plus(Duration::from_micros(ahead))
     }
 
     async fn request<T>(&self, message: T, within: Duration) -> Result<Request<T>, Failure> {
+        self.calls.fetch_add(1, Ordering::Relaxed);
         let mut request = Request::new(message);
         request.set_timeout(within);
         let metadata = request.metadata_mut();

@@ -30,6 +30,7 @@ mod settings;
 mod store;
 mod apply;
 mod turn;
+mod belief;
 mod letters;
 mod list;
 mod sweep;

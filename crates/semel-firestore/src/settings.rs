@@ -41,6 +41,10 @@ pub struct FirestoreSettings {
     pub credentials_file: Option<PathBuf>,
     /// `host[:port]` of the metadata server: `metadata.google.internal` unless set. `GCE_METADATA_HOST` in Google's clients.
     pub metadata_host: Option<String>,
+    /// Whether operations begin with what this process believes (that a key is new, that nobody has taken its lease) and
+    /// write it on condition that it is true: one round trip for a new claim, a renewal and a completion, and one more for
+    /// the first duplicate of another's work. True unless set.
+    pub guess: bool,
     /// How long one operation may take, with everything that is tried again: 5 s unless set.
     pub timeout: Duration,
 }
@@ -58,6 +62,7 @@ impl FirestoreSettings {
             emulator_host: None,
             credentials_file: None,
             metadata_host: None,
+            guess: true,
             timeout: Duration::from_secs(5),
         }
     }

@@ -1,6 +1,7 @@
 //! `FirestoreStore`: the store, whose every operation is a few turns of read, decide, commit.
 
 use crate::apply::apply;
+use crate::belief::Beliefs;
 use crate::client::Client;
 use crate::settings::FirestoreSettings;
 use crate::{letters, list, sweep};
@@ -15,6 +16,7 @@ use std::time::Duration;
 #[derive(Debug)]
 pub struct FirestoreStore {
     client: Client,
+    beliefs: Option<Beliefs>,
     timeout: Duration,
 }
 
@@ -30,6 +32,7 @@ impl FirestoreStore {
         let client = Client::new(&settings)?;
         let store = Self {
             client,
+            beliefs: settings.guess.then(Beliefs::default),
             timeout: settings.timeout,
         };
         // Reading says what is wrong with the database, writing what is wrong with our rights.
@@ -42,6 +45,13 @@ impl FirestoreStore {
     #[must_use]
     pub fn place(&self) -> String {
         self.client.place.to_string()
+    }
+
+    /// For tests: how many calls were made.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn calls(&self) -> u64 {
+        self.client.calls()
     }
 
     /// For tests: from now on the server's clock counts as this much further.
@@ -59,7 +69,7 @@ impl Store for FirestoreStore {
 
     async fn apply(&self, operation: &Operation) -> Result<Answer, Error> {
         operation.validate()?;
-        apply(&self.client, operation, self.timeout).await
+        apply(&self.client, self.beliefs.as_ref(), operation, self.timeout).await
     }
 
     async fn list(

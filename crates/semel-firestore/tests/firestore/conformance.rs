@@ -17,12 +17,17 @@ async fn every_behaviour_holds() {
     reason = "another seed each time, printed when it fails"
 )]
 async fn random_operations_are_answered_as_decide_says() {
-    let Some(settings) = settings() else { return };
-    let subject = Aged::connect(settings).await;
-    let cases = if std::env::var_os("SEMEL_TEST_LONG").is_some() {
-        500
-    } else {
-        32
-    };
-    compare(&subject, cases, 50, rand::random()).await.unwrap();
+    for guess in [true, false] {
+        let Some(mut settings) = settings() else {
+            return;
+        };
+        settings.guess = guess;
+        let subject = Aged::connect(settings).await;
+        let cases = if std::env::var_os("SEMEL_TEST_LONG").is_some() {
+            500
+        } else {
+            16
+        };
+        compare(&subject, cases, 50, rand::random()).await.unwrap();
+    }
 }

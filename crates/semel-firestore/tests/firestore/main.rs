@@ -4,4 +4,5 @@
 mod support;
 mod conformance;
 mod errors;
+mod guess;
 mod large;
