@@ -1,5 +1,6 @@
 //! What Semel promises, checked by machines: [`model`] walks through every interleaving of a small world, [`crash`]
-//! kills and pauses real workers on real stores, [`race`] lets many processes race for a few keys, `gate`
+//! kills and pauses real workers on real stores, [`race`] lets many processes race for a few keys, [`commit`]
+//! loses and delays the commits of the Firestore store, `gate`
 //! (with the feature `failpoints`) attacks gate, broker and handler together. [`faults`] lists what is broken on purpose, so
 //! that each of them must show its teeth.
 #![allow(
@@ -16,5 +17,6 @@ pub mod model;
 pub mod harness;
 pub mod crash;
 pub mod race;
+pub mod commit;
 #[cfg(feature = "failpoints")]
 pub mod gate;

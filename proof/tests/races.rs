@@ -3,7 +3,7 @@
 //! The racing processes are this same program, started again.
 
 use proof::harness::{self, Profile};
-use proof::race;
+use proof::{commit, race};
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
@@ -19,5 +19,11 @@ fn prove(filter: &str) -> anyhow::Result<()> {
         filter,
         race::prove(profile, &program, filter),
         race::convict_broken_builds(profile, &program),
+    )?;
+    harness::prove(
+        &profile.command("races"),
+        filter,
+        commit::prove(profile, filter),
+        commit::convict_broken_builds(profile),
     )
 }

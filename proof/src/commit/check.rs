@@ -115,21 +115,25 @@ fn judge_told(verdict: &mut Verdict<Rule>, changes: &BTreeMap<Key, Vec<Change>>,
 impl Change {
     pub(super) fn read(document: &Document) -> Option<Self> {
         let get = |name: &str| document.fields.get(name)?.value_type.as_ref();
-        let number = |name| match get(name)? {
-            ValueType::IntegerValue(number) => u64::try_from(*number).ok(),
-            _ => None,
+        let number = |name| {
+            let Some(ValueType::IntegerValue(number)) = get(name) else {
+                return None;
+            };
+            u64::try_from(*number).ok()
         };
-        let bytes = |name| match get(name)? {
-            ValueType::BytesValue(bytes) => Some(bytes.clone()),
-            _ => None,
+        let bytes = |name| {
+            let Some(ValueType::BytesValue(bytes)) = get(name) else {
+                return None;
+            };
+            Some(bytes.clone())
         };
-        let ValueType::StringValue(of) = get(OF)? else {
+        let Some(ValueType::StringValue(of)) = get(OF) else {
             return None;
         };
-        let decided_on = match get(DECIDED_ON)? {
-            ValueType::TimestampValue(version) => Some(micros(version)),
-            _ => None,
-        };
+        let mut decided_on = None;
+        if let Some(ValueType::TimestampValue(version)) = get(DECIDED_ON) {
+            decided_on = Some(micros(version));
+        }
         let own = [OF, DECIDED_ON];
         let fields: BTreeMap<_, _> = document.fields.iter().collect();
         let fields = fields

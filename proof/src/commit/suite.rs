@@ -21,7 +21,7 @@ use tokio::task::JoinSet;
 use tokio::time::Instant;
 use tonic::transport::Endpoint;
 
-/// How many stores, each behind a proxy of its own, as many gates would have.
+/// How many stores, each behind a proxy of its own, as many gates would have. Every other one guesses.
 const STORES: u64 = 4;
 
 /// How many callers each has.
@@ -29,11 +29,11 @@ const CALLERS: u64 = 4;
 
 /// An attack with fewer of these shows nothing.
 const NEEDED: &[(&str, &str, usize)] = &[
-    ("grants", "granted", 100),
-    ("completions", "completed", 30),
-    ("requests lost", "requests lost", 5),
-    ("answers lost", "answers lost", 5),
-    ("late commits", "late", 5),
+    ("grants", "granted", 40),
+    ("completions", "completed", 10),
+    ("requests lost", "requests lost", 3),
+    ("answers lost", "answers lost", 3),
+    ("late commits", "late", 3),
 ];
 
 /// What the emulator knows an attack by.
@@ -161,6 +161,7 @@ impl Attack {
             let proxy = Proxy::start(&self.emulator, (self.spoiled)(n), seed, Arc::clone(&met));
             let mut settings = FirestoreSettings::new(&project);
             settings.emulator_host = Some(proxy.await?);
+            settings.guess = n % 2 == 0;
             let store = FirestoreStore::connect(settings).await?;
             stores.push(plant(self.defect, Arc::new(store)));
         }

@@ -38,7 +38,7 @@ pub(super) fn with_history(mut commit: CommitRequest, id: u64) -> CommitRequest 
             return None;
         };
         let is_record = document.name.contains("_records/") && write.update_mask.is_none();
-        is_record.then(|| (document.clone(), write.current_document.clone()))
+        is_record.then(|| (document.clone(), write.current_document))
     });
     let Some((record, condition)) = record else {
         return commit;
