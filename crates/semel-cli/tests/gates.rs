@@ -8,6 +8,7 @@
 mod support;
 mod fleet;
 mod handler;
+mod firestore;
 mod steps;
 mod verify;
 mod python;
