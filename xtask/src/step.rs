@@ -236,8 +236,9 @@ fn install(long: bool) -> anyhow::Result<()> {
         eprintln!("nothing is missing");
     }
     testbed::install(&missing)?;
-    let python = testbed::python()?;
-    eprintln!("Python: {}", python.display());
+    for python in [testbed::python()?, warehouse::python()?] {
+        eprintln!("Python: {}", python.display());
+    }
     // Prints the versions of Google's packages for Node, which are fetched first if they are not there.
     run::run(&mut testbed::node("packages.mjs")?)
 }

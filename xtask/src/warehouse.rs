@@ -2,7 +2,7 @@
 
 use crate::run;
 use crate::servers::Environment;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 const REQUIREMENTS: &str = include_str!("../../warehouse/requirements.txt");
@@ -10,9 +10,14 @@ const REQUIREMENTS: &str = include_str!("../../warehouse/requirements.txt");
 /// dbt for PostgreSQL and BigQuery, which only the long tests start.
 const REQUIREMENTS_LONG: &str = include_str!("../../warehouse/requirements-long.txt");
 
+/// A Python with DuckDB; the gate's tests run a pipeline with it, too.
+pub(crate) fn python() -> anyhow::Result<PathBuf> {
+    testbed::python_with("python-warehouse", REQUIREMENTS)
+}
+
 /// On DuckDB and PostgreSQL; with `long`, dbt on PostgreSQL and for BigQuery too.
 pub(crate) fn test(environment: Environment, long: bool) -> anyhow::Result<()> {
-    let python = testbed::python_with("python-warehouse", REQUIREMENTS)?;
+    let python = python()?;
     let mut tests = tests(&python, if long { 600 } else { 120 });
     tests.envs(environment);
     if long {
