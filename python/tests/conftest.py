@@ -8,6 +8,7 @@ import socket
 import subprocess
 import sys
 import time
+import uuid
 from pathlib import Path
 from typing import Any, Callable, Iterator
 
@@ -58,9 +59,27 @@ def database() -> str:
     return base.rsplit("/", 1)[0] + "/" + name
 
 
-@pytest.fixture(params=["memory", "dir", "redis", "postgres"])
+@pytest.fixture(scope="session")
+def firestore_host() -> Iterator[str]:
+    """The address of Google's emulator."""
+    from .emulator import emulator
+
+    with emulator() as host:
+        yield host
+
+
+@pytest.fixture
+def firestore_project(firestore_host: str, monkeypatch: pytest.MonkeyPatch) -> str:
+    """A project of the test's own in the emulator, for clients of this process and of those that it starts."""
+    monkeypatch.setenv("FIRESTORE_EMULATOR_HOST", firestore_host)
+    return f"test-{uuid.uuid4().hex[:24]}"
+
+
+@pytest.fixture(params=["memory", "dir", "redis", "postgres", "firestore"])
 def any_store(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     """The URL of an empty store of each kind."""
+    if request.param == "firestore":
+        return f"firestore://{request.getfixturevalue('firestore_project')}"
     if request.param == "redis":
         return str(request.getfixturevalue("redis_url"))
     if request.param == "postgres":

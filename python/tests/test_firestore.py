@@ -9,7 +9,6 @@ import re
 import signal
 import subprocess
 import sys
-import uuid
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, Callable, Iterator
@@ -24,7 +23,6 @@ import semel
 import semel.firestore
 
 from .conftest import PROGRAMS
-from .emulator import emulator
 from .firestore_documents import VECTORS, as_document
 
 _COMPLETIONS = {vector["name"]: vector for vector in VECTORS["complete"]}
@@ -36,17 +34,10 @@ DEPLOY = Path(__file__).parents[2] / "deploy" / "firestore"
 Take = Callable[[firestore.Client, str, int], None]
 
 
-@pytest.fixture(scope="module")
-def host() -> Iterator[str]:
-    with emulator() as host:
-        yield host
-
-
 @pytest.fixture
-def db(host: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[firestore.Client]:
-    """An empty database with one lamp in stock, and a record of KEY that runs."""
-    monkeypatch.setenv("FIRESTORE_EMULATOR_HOST", host)
-    client = firestore.Client(project=f"test-{uuid.uuid4()}", credentials=AnonymousCredentials())
+def db(firestore_project: str) -> Iterator[firestore.Client]:
+    """A database with ten lamps in stock, and a record of KEY that runs."""
+    client = firestore.Client(project=firestore_project, credentials=AnonymousCredentials())
     client.document("stock/lamp").set({"n": 10})
     client.document(f"semel_records/{KEY}").set(as_document(_RUNNING["before"]) or {})
     yield client
@@ -298,17 +289,17 @@ def _as_client(host: str, project: str, path: str) -> int:
     return requests.get(url, headers={"Authorization": f"Bearer {head}.{claims}."}, timeout=10).status_code
 
 
-def test_rules_of_the_set_up_keep_clients_away_from_records(db: firestore.Client, host: str) -> None:
+def test_rules_of_the_set_up_keep_clients_away_from_records(db: firestore.Client, firestore_host: str) -> None:
     rules = (DEPLOY / "firestore.rules").read_text()
     put = requests.put(
-        f"http://{host}/emulator/v1/projects/{db.project}:securityRules",
+        f"http://{firestore_host}/emulator/v1/projects/{db.project}:securityRules",
         json={"rules": {"files": [{"name": "firestore.rules", "content": rules}]}},
         timeout=10,
     )
     assert put.status_code == 200, put.text
-    assert _as_client(host, db.project, "stock/lamp") == 200
-    assert _as_client(host, db.project, f"semel_records/{KEY}") == 403
-    assert _as_client(host, db.project, "semel_letters/any") == 403
+    assert _as_client(firestore_host, db.project, "stock/lamp") == 200
+    assert _as_client(firestore_host, db.project, f"semel_records/{KEY}") == 403
+    assert _as_client(firestore_host, db.project, "semel_letters/any") == 403
 
 
 @pytest.mark.parametrize("number", [0, 1], ids=["batch", "transaction"])

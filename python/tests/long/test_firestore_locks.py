@@ -13,7 +13,7 @@ from google.api_core import exceptions
 from google.cloud import firestore
 
 from ..conftest import PROGRAMS
-from ..test_firestore import FENCE, KEY, _record, _stock, _take_in_batch, db, host  # noqa: F401
+from ..test_firestore import FENCE, KEY, _record, _stock, _take_in_batch, db  # noqa: F401
 
 _LOCKS_SECONDS_MAX = 150
 """60 in every measurement; the test is about what happens then."""
