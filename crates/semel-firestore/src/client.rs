@@ -35,6 +35,9 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(2);
 /// How often an idle connection is asked whether it is still there: more often than networks forget one.
 const KEEP_ALIVE: Duration = Duration::from_secs(30);
 
+/// How long a time that the server told is better than a newer one: clocks drift.
+const FRESH: Duration = Duration::from_secs(10);
+
 /// The version of a document: when it last changed. Commits are made on condition of it.
 pub(crate) type Version = Timestamp;
 
@@ -50,8 +53,8 @@ pub(crate) struct Client {
     /// In tests: by how many microseconds the server's clock counts as further than it is.
     ahead: AtomicU64,
     calls: AtomicU64,
-    /// The newest time that the server told, and when it did.
-    newest: Mutex<Option<(Time, Instant)>>,
+    /// A time that the server told, and when it was asked.
+    told: Mutex<Option<(Time, Instant)>>,
 }
 
 /// Where the database is, for messages.
@@ -133,7 +136,7 @@ impl Client {
             names,
             ahead: AtomicU64::new(0),
             calls: AtomicU64::new(0),
-            newest: Mutex::default(),
+            told: Mutex::default(),
         })
     }
 
@@ -155,6 +158,7 @@ impl Client {
             mask: (!fields.is_empty()).then(|| mask(fields)),
         };
         let request = self.request(request, within).await?;
+        let asked = Instant::now();
         let refused = |status| Failure::Refused(Call::Read, status);
         let answered = self.grpc.clone().batch_get_documents(request).await;
         let mut stream = answered.map_err(refused)?.into_inner();
@@ -166,7 +170,7 @@ impl Client {
             }
         }
         let documents = names.iter().map(|name| found.remove(name)).collect();
-        let now = self.told(time(read_time.as_ref())?);
+        let now = self.told(time(read_time.as_ref())?, asked);
         Ok(Seen { documents, now })
     }
 
@@ -181,11 +185,12 @@ impl Client {
             writes,
         };
         let request = self.request(request, within).await?;
+        let asked = Instant::now();
         let committed = self.grpc.clone().commit(request).await;
         let committed = committed.map_err(|it| Failure::Refused(Call::Commit, it))?;
         let committed = committed.into_inner();
         Ok(Committed {
-            at: self.told(time(committed.commit_time.as_ref())?),
+            at: self.told(time(committed.commit_time.as_ref())?, asked),
             versions: committed
                 .write_results
                 .into_iter()
@@ -205,6 +210,7 @@ impl Client {
             query_type: Some(QueryType::StructuredQuery(query)),
         };
         let request = self.request(request, within).await?;
+        let asked = Instant::now();
         let refused = |status| Failure::Refused(Call::Read, status);
         let answered = self.grpc.clone().run_query(request).await;
         let mut stream = answered.map_err(refused)?.into_inner();
@@ -216,7 +222,7 @@ impl Client {
         let server_now = time(read_time.as_ref())?;
         Ok(Rows {
             documents,
-            now: self.told(server_now),
+            now: self.told(server_now, asked),
             server_now,
         })
     }
@@ -256,20 +262,24 @@ impl Client {
         self.calls.load(Ordering::Relaxed)
     }
 
-    /// About the server's time, if it has told one.
+    /// The server's time, or a little later, if it has told one: never earlier, so that a lease which begins now lasts.
     pub(crate) fn now(&self) -> Option<Time> {
-        let newest = *self.newest.lock().expect("no holder of this lock panics");
-        let (time, told) = newest?;
-        Some(self.ahead(time.plus(told.elapsed())))
+        let told = *self.told.lock().expect("no holder of this lock panics");
+        let (time, asked) = told?;
+        Some(self.ahead(time.plus(asked.elapsed())))
     }
 
-    /// A time that the server told.
-    fn told(&self, time: Time) -> Time {
-        let mut newest = self.newest.lock().expect("no holder of this lock panics");
-        if newest.is_none_or(|(newest, _)| newest < time) {
-            *newest = Some((time, Instant::now()));
+    /// A time that the server told to whoever asked then. The one that tells most exactly is kept, while it is fresh.
+    fn told(&self, time: Time, asked: Instant) -> Time {
+        let mut told = self.told.lock().expect("no holder of this lock panics");
+        let is_better = told.is_none_or(|(old, old_asked)| {
+            let age = old_asked.elapsed();
+            age > FRESH || time.plus(asked.elapsed()) <= old.plus(age)
+        });
+        if is_better {
+            *told = Some((time, asked));
         }
-        drop(newest);
+        drop(told);
         self.ahead(time)
     }
 
