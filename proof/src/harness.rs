@@ -16,7 +16,7 @@ pub(crate) use fault_points::{ArmedFault, FaultPoints};
 pub(crate) use injected::{FaultKind, InjectedFault, ProcessFault, Role};
 pub(crate) use interceptor::{Intercepted, Interceptor};
 pub(crate) use ledger::{Attempt, EffectPart, Event, Ledger, WorkId};
-pub(crate) use location::{GRACE, StoreKind, StoreLocation, connect};
+pub(crate) use location::{GRACE, StoreKind, StoreLocation, connect, firestore_emulator};
 pub(crate) use processes::{ProcessConfig, Processes, RunningProcess};
 pub use profile::Profile;
 pub use report::Report;

@@ -5,7 +5,9 @@ use super::check::{Change, Rule, check};
 use super::proxy::{Met, Proxy};
 use super::tamper::{HISTORY, Spoiled};
 use crate::faults::{Defect, plant};
-use crate::harness::{Cell, Profile, Report, Row, Verdict, convict, side_by_side};
+use crate::harness::{
+    Cell, Profile, Report, Row, Verdict, convict, firestore_emulator, side_by_side,
+};
 use anyhow::Context;
 use rand::SeedableRng;
 use rand::rngs::StdRng;
@@ -26,6 +28,9 @@ const STORES: u64 = 4;
 
 /// How many callers each has.
 const CALLERS: u64 = 4;
+
+/// How long an emulator that has just started may take for its first answer, on a machine with other things to do.
+const FIRST_ANSWER_WITHIN: Duration = Duration::from_secs(60);
 
 /// An attack with fewer of these shows nothing.
 const NEEDED: &[(&str, &str, usize)] = &[
@@ -97,7 +102,10 @@ const BROKEN: &[Broken] = &[
 /// When the emulator or the store cannot be used.
 pub async fn prove(profile: Profile, filter: &str) -> anyhow::Result<Report> {
     let mut report = Report::default();
-    let Some(emulator) = emulator().await?.filter(|_| "firestore".contains(filter)) else {
+    let Some(emulator) = firestore_emulator()
+        .await?
+        .filter(|_| "firestore".contains(filter))
+    else {
         return Ok(report);
     };
     let attack = Attack {
@@ -117,7 +125,7 @@ pub async fn prove(profile: Profile, filter: &str) -> anyhow::Result<Report> {
 /// # Errors
 /// When the emulator or the store cannot be used, or something broken passed.
 pub async fn convict_broken_builds(profile: Profile) -> anyhow::Result<Vec<String>> {
-    let Some(emulator) = emulator().await? else {
+    let Some(emulator) = firestore_emulator().await? else {
         return Ok(Vec::new());
     };
     let trials = BROKEN.iter().map(|(name, spoiled, defect, rule)| {
@@ -144,10 +152,6 @@ pub async fn convict_broken_builds(profile: Profile) -> anyhow::Result<Vec<Strin
     Ok(convicted)
 }
 
-async fn emulator() -> anyhow::Result<Option<String>> {
-    tokio::task::spawn_blocking(testbed::firestore_host).await?
-}
-
 // === impl Attack ===
 
 impl Attack {
@@ -155,6 +159,11 @@ impl Attack {
         let number = PROJECTS.fetch_add(1, Ordering::Relaxed);
         let project = format!("attack-{}-{number}", std::process::id());
         let met = Arc::new(Met::default());
+        // An emulator takes its time for the first answer; that is no part of the attack.
+        let mut patient = FirestoreSettings::new(&project);
+        patient.emulator_host = Some(self.emulator.clone());
+        patient.timeout = FIRST_ANSWER_WITHIN;
+        drop(FirestoreStore::connect(patient).await?);
         let mut stores = Vec::new();
         for n in 0..STORES {
             let seed = self.seed.wrapping_add(1_000 * n);

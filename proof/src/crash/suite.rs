@@ -187,7 +187,7 @@ impl DriveSettings {
             works: WORKS * times,
             long_percent: 4,
             workers: match store {
-                StoreKind::Postgres | StoreKind::Redis => 3,
+                StoreKind::Postgres | StoreKind::Redis | StoreKind::Firestore => 3,
                 StoreKind::Embedded => 1,
             },
             armed: (0..times).flat_map(|_| mode.armed()).collect(),

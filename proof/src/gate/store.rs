@@ -41,6 +41,7 @@ impl DeploymentStore {
                 let (url, port) = (server.url(), server.port());
                 (url, port, Server::Redis(Arc::new(Mutex::new(server))))
             }
+            StoreKind::Firestore => anyhow::bail!("no attack on a gate has a Firestore store"),
         };
         Ok(Self {
             server,

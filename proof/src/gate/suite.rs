@@ -288,7 +288,7 @@ async fn gates(
     let (mut gates, mut stores, mut handlers) = (Vec::new(), Vec::new(), Vec::new());
     let count = match store {
         StoreKind::Embedded => 1,
-        StoreKind::Postgres | StoreKind::Redis => GATES,
+        StoreKind::Postgres | StoreKind::Redis | StoreKind::Firestore => GATES,
     };
     for number in 0..count {
         let (location, link) = deployed.linked().await?;

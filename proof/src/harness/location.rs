@@ -3,6 +3,7 @@
 use anyhow::Context;
 use semel::store::Letters;
 use semel_embedded::{EmbeddedSettings, EmbeddedStore};
+use semel_firestore::{FirestoreSettings, FirestoreStore};
 use semel_postgres::{PostgresSettings, PostgresStore};
 use semel_redis::{RedisSettings, RedisStore};
 use serde::{Deserialize, Serialize};
@@ -32,6 +33,8 @@ pub(crate) enum StoreKind {
     Embedded,
     Postgres,
     Redis,
+    /// On Google's emulator, where there is one.
+    Firestore,
 }
 
 /// Where a store is.
@@ -42,7 +45,8 @@ pub(crate) struct StoreLocation {
     pub(crate) place: String,
     /// What the names of our keys begin with, where others have keys beside them.
     pub(crate) prefix: String,
-    /// Whether calls are written in groups, or in the forms for single ones, where it knows the difference.
+    /// Whether calls are written in groups, or in the forms for single ones, where it knows the difference; of Firestore,
+    /// whether it guesses.
     pub(crate) grouped: bool,
 }
 
@@ -54,6 +58,7 @@ impl StoreKind {
             Self::Embedded => "embedded",
             Self::Postgres => "postgres",
             Self::Redis => "redis",
+            Self::Firestore => "firestore",
         }
     }
 
@@ -67,6 +72,9 @@ impl StoreKind {
             Self::Embedded => dir.join("store").display().to_string(),
             Self::Postgres => spawn_blocking(move || testbed::fresh_database(name)).await??,
             Self::Redis => spawn_blocking(testbed::redis_url).await??,
+            Self::Firestore => firestore_emulator()
+                .await?
+                .context(testbed::FIRESTORE_NOT_RUN)?,
         };
         let prefix = format!("{name}{}", std::process::id());
         Ok(StoreLocation::new(self, place, prefix))
@@ -109,6 +117,12 @@ impl StoreLocation {
                 settings.prefix.clone_from(&self.prefix);
                 Ok(Arc::new(RedisStore::connect(settings).await?))
             }
+            StoreKind::Firestore => {
+                let mut settings = FirestoreSettings::new(&self.prefix);
+                settings.emulator_host = Some(self.place.clone());
+                settings.guess = self.grouped;
+                Ok(Arc::new(FirestoreStore::connect(settings).await?))
+            }
             StoreKind::Embedded => {
                 let store = EmbeddedStore::open(&self.place, EmbeddedSettings::default());
                 Ok(Arc::new(store?))
@@ -120,6 +134,11 @@ impl StoreLocation {
     pub(crate) fn database(&self) -> Option<&String> {
         (self.kind == StoreKind::Postgres).then_some(&self.place)
     }
+}
+
+/// Where the Firestore emulator is; none where there is none.
+pub(crate) async fn firestore_emulator() -> anyhow::Result<Option<String>> {
+    spawn_blocking(testbed::firestore_host).await?
 }
 
 /// Connects to a database of the test's own. The connection lives as long as its client.

@@ -3,7 +3,7 @@
 use super::caller::Caller;
 use super::transaction::TransactionHandler;
 use super::worker::RaceSettings;
-use crate::harness::{Ledger, ProcessConfig};
+use crate::harness::{Ledger, ProcessConfig, StoreKind};
 use rand::Rng;
 use rand::rngs::StdRng;
 use semel::key::{Field, Scope};
@@ -26,6 +26,9 @@ const LEASE_MS: std::ops::Range<u64> = 25..50;
 /// Retentions, in ms: short, so that keys begin anew.
 const RETENTION_MS: std::ops::Range<u64> = 50..300;
 
+/// How many times longer all that takes on Firestore, whose every call takes several milliseconds.
+const FIRESTORE_PACE: u32 = 6;
+
 /// How long runs that are probed may act, in leases, unless their retention is shorter.
 const ACTS_LEASES: u32 = 3;
 
@@ -40,6 +43,8 @@ pub(super) struct Racer {
     caller: Caller,
     handler: Option<TransactionHandler>,
     operator_percent: u32,
+    /// How many times longer leases and retentions are, where calls take longer.
+    pace: u32,
     sweeps: bool,
 }
 
@@ -64,6 +69,10 @@ impl Racer {
             caller: Caller::new(store, keys(&settings.name), ledger, rng),
             handler: TransactionHandler::at(&settings.location).await?,
             operator_percent: settings.operator_percent,
+            pace: match settings.location.kind {
+                StoreKind::Firestore => FIRESTORE_PACE,
+                StoreKind::Embedded | StoreKind::Postgres | StoreKind::Redis => 1,
+            },
             sweeps: config.number == 0,
         })
     }
@@ -119,8 +128,8 @@ impl Racer {
             1 | 2 => InDoubt::Probe,
             _ => InDoubt::Retry,
         };
-        let lease = Duration::from_millis(rng.random_range(LEASE_MS));
-        let retention = Duration::from_millis(rng.random_range(RETENTION_MS));
+        let lease = Duration::from_millis(rng.random_range(LEASE_MS)) * self.pace;
+        let retention = Duration::from_millis(rng.random_range(RETENTION_MS)) * self.pace;
         let key = *self.caller.keys.get(key as usize)?;
         Some(Claim {
             lease,
