@@ -48,13 +48,17 @@ pub fn firestore_host() -> anyhow::Result<Option<String>> {
     static OWN: Own<Firestore> = OnceLock::new();
     const VARIABLE: &str = "FIRESTORE_EMULATOR_HOST";
     if given(VARIABLE).is_none() && !Firestore::is_installed() {
-        let required = given("SEMEL_TEST_REQUIRE").unwrap_or_default();
-        if required.split(',').any(|it| it == "firestore") {
-            bail!("SEMEL_TEST_REQUIRE=firestore, and it cannot be run: {FIRESTORE_NOT_RUN}");
-        }
-        return Ok(None);
+        return unless_required(&given("SEMEL_TEST_REQUIRE").unwrap_or_default());
     }
     given_or_own(VARIABLE, &OWN, Firestore::start, Firestore::host).map(Some)
+}
+
+/// No emulator, if one may be missing.
+fn unless_required(required: &str) -> anyhow::Result<Option<String>> {
+    if required.split(',').any(|it| it == "firestore") {
+        bail!("SEMEL_TEST_REQUIRE={required}, and it cannot be run: {FIRESTORE_NOT_RUN}");
+    }
+    Ok(None)
 }
 
 fn postgres_url() -> anyhow::Result<String> {
@@ -87,4 +91,19 @@ fn given_or_own<S>(
 )]
 fn given(name: &str) -> Option<String> {
     std::env::var(name).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::unless_required;
+
+    #[test]
+    fn emulator_may_be_missing_unless_it_is_required() {
+        assert_eq!(unless_required("").unwrap(), None);
+        let error = unless_required("other,firestore").unwrap_err().to_string();
+        assert!(
+            error.contains("no emulator (install google-cloud-cli"),
+            "{error}"
+        );
+    }
 }

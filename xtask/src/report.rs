@@ -79,4 +79,15 @@ sum                 0.0       30.5        3.5
 ";
         assert_eq!(table, expected);
     }
+
+    #[test]
+    fn what_was_not_run_is_said_last() {
+        let not_run = [testbed::FIRESTORE_NOT_RUN.to_owned()];
+        let text = counts(Count::default(), &not_run);
+        let last = text.lines().last().unwrap();
+        assert!(
+            last.starts_with("NOT RUN: firestore store: no emulator ("),
+            "{last}"
+        );
+    }
 }
