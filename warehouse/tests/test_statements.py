@@ -58,6 +58,7 @@ VERSIONS = [
     ('{"order": {"version": null}}', 0),
     ('{"order": {"version": {"a": 1}}}', 0),
     ('{"order": [1]}', 0),
+    ("[" * 20_000, 0),
     ("{}", 0),
     ("not JSON", 0),
     ("", 0),

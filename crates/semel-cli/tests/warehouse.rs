@@ -80,12 +80,15 @@ fn all_parts_are_printed_in_their_order() {
 
 #[test]
 fn tables_have_the_names_that_are_asked_for() {
-    let line = "warehouse sql --dialect postgres --landing raw.orders --effects shop.orders";
+    let line =
+        "warehouse sql --dialect postgres --landing raw.orders --effects shop.orders --version /v";
     let said = semel(line).good();
     said.has("CREATE TABLE IF NOT EXISTS raw.orders (");
     said.has("CREATE INDEX IF NOT EXISTS raw_orders_received_at ON raw.orders");
     said.has("INSERT INTO shop.orders AS t");
     said.has("VIEW shop.orders_view AS");
+    said.has("FUNCTION raw.orders_version(payload text)");
+    said.has("raw.orders_version(payload) AS version");
     said.lacks("FROM landing");
 }
 

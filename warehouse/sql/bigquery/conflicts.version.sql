@@ -2,7 +2,7 @@
 -- has taken effect, the others are only in semel.landing.
 SELECT event_id, version, count(DISTINCT fingerprint) AS inputs, count(*) AS deliveries,
        min(received_at) AS first_received_at, max(received_at) AS last_received_at
-  FROM (SELECT event_id, fingerprint, message_id, source, published_at, received_at, delivery_id, attempt, semel.semel_version(payload) AS version, payload FROM semel.landing) AS delivery
+  FROM (SELECT event_id, fingerprint, message_id, source, published_at, received_at, delivery_id, attempt, semel.landing_version(payload) AS version, payload FROM semel.landing) AS delivery
  GROUP BY event_id, version
 HAVING min(fingerprint) <> max(fingerprint)
  ORDER BY event_id, version;

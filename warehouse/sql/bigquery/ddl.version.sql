@@ -47,6 +47,6 @@ CREATE TABLE IF NOT EXISTS semel.effects (
 )
 PARTITION BY DATE(published_at) CLUSTER BY event_id;
 
--- The version in a payload: 0 where it has none, or one that is not a whole number.
-CREATE OR REPLACE FUNCTION semel.semel_version(payload STRING) AS (COALESCE(SAFE_CAST(REGEXP_EXTRACT(
+-- The version in a payload of semel.landing: 0 where it has none, or one that is not a whole number.
+CREATE OR REPLACE FUNCTION semel.landing_version(payload STRING) AS (COALESCE(SAFE_CAST(REGEXP_EXTRACT(
   JSON_VALUE(SAFE.PARSE_JSON(payload, wide_number_mode => 'round'), '$.order.version'), r'^-?[0-9]{1,19}$') AS INT64), 0));

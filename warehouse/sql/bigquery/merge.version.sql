@@ -4,7 +4,7 @@
 MERGE INTO semel.effects AS t
 USING (
   SELECT event_id, fingerprint, message_id, source, published_at, received_at, delivery_id, attempt, version, payload
-    FROM (SELECT event_id, fingerprint, message_id, source, published_at, received_at, delivery_id, attempt, semel.semel_version(payload) AS version, payload FROM semel.landing) AS delivery
+    FROM (SELECT event_id, fingerprint, message_id, source, published_at, received_at, delivery_id, attempt, semel.landing_version(payload) AS version, payload FROM semel.landing) AS delivery
    WHERE received_at >= @since
   QUALIFY row_number() OVER (PARTITION BY event_id ORDER BY version DESC, published_at, message_id, fingerprint, received_at, delivery_id) = 1
 ) AS s

@@ -4,7 +4,7 @@
 MERGE INTO effects AS t
 USING (
   SELECT event_id, fingerprint, message_id, source, published_at, received_at, delivery_id, attempt, version, payload
-    FROM (SELECT event_id, fingerprint, message_id, source, published_at, received_at, delivery_id, attempt, semel_version(payload) AS version, payload FROM landing) AS delivery
+    FROM (SELECT event_id, fingerprint, message_id, source, published_at, received_at, delivery_id, attempt, landing_version(payload) AS version, payload FROM landing) AS delivery
    WHERE received_at >= coalesce(getvariable('since'), error('first: SET VARIABLE since = …'))
   QUALIFY row_number() OVER (PARTITION BY event_id ORDER BY version DESC, published_at, message_id, fingerprint, received_at, delivery_id) = 1
 ) AS s

@@ -1,6 +1,6 @@
 -- The same rows as effects has when everything is merged, without a merge.
 CREATE OR REPLACE VIEW effects_view AS
 SELECT event_id, fingerprint, message_id, source, published_at, received_at, delivery_id, attempt, version, payload
-  FROM (SELECT event_id, fingerprint, message_id, source, published_at, received_at, delivery_id, attempt, semel_version(payload) AS version, payload FROM landing) AS delivery
+  FROM (SELECT event_id, fingerprint, message_id, source, published_at, received_at, delivery_id, attempt, landing_version(payload) AS version, payload FROM landing) AS delivery
  WHERE TRUE
 QUALIFY row_number() OVER (PARTITION BY event_id ORDER BY version DESC, published_at, message_id, fingerprint, received_at, delivery_id) = 1;

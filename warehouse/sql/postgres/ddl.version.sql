@@ -44,11 +44,11 @@ CREATE TABLE IF NOT EXISTS effects (
   PRIMARY KEY (event_id)
 );
 
--- The version in a payload: 0 where it has none, or one that is not a whole number.
-CREATE OR REPLACE FUNCTION semel_version(payload text) RETURNS bigint
+-- The version in a payload of landing: 0 where it has none, or one that is not a whole number.
+CREATE OR REPLACE FUNCTION landing_version(payload text) RETURNS bigint
 LANGUAGE plpgsql IMMUTABLE AS $f$
 BEGIN
   RETURN COALESCE(substring(payload::json #>> '{order,version}' FROM '^-?[0-9]{1,19}$')::bigint, 0);
-EXCEPTION WHEN data_exception THEN
+EXCEPTION WHEN data_exception OR program_limit_exceeded THEN
   RETURN 0;
 END $f$;

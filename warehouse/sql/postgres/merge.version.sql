@@ -4,7 +4,7 @@
 -- received.
 INSERT INTO effects AS t (event_id, fingerprint, message_id, source, published_at, received_at, delivery_id, attempt, version, payload)
 SELECT DISTINCT ON (event_id) event_id, fingerprint, message_id, source, published_at, received_at, delivery_id, attempt, version, payload
-  FROM (SELECT event_id, fingerprint, message_id, source, published_at, received_at, delivery_id, attempt, semel_version(payload) AS version, payload FROM landing) AS delivery
+  FROM (SELECT event_id, fingerprint, message_id, source, published_at, received_at, delivery_id, attempt, landing_version(payload) AS version, payload FROM landing) AS delivery
  WHERE received_at >= :'since'
  ORDER BY event_id, version DESC, published_at, message_id, fingerprint, received_at, delivery_id
 ON CONFLICT (event_id) DO UPDATE SET

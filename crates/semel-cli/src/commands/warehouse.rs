@@ -189,10 +189,9 @@ fn source(args: &SqlArgs) -> String {
     if args.version.is_none() {
         return "{landing}".into();
     }
-    let function = args.dialect.version_function();
     let read = names(args).into_iter().map(|name| {
         if name == VERSION {
-            format!("{function}(payload) AS {VERSION}")
+            format!("{{landing}}_version(payload) AS {VERSION}")
         } else {
             name.to_owned()
         }
@@ -201,12 +200,13 @@ fn source(args: &SqlArgs) -> String {
     format!("(SELECT {} FROM {{landing}}) AS delivery", read.join(", "))
 }
 
+/// Named after the table whose payloads it reads: another table's may have their version elsewhere.
 fn version_function(args: &SqlArgs) -> String {
     let Some(names) = &args.version else {
         return String::new();
     };
     let (template, path) = args.dialect.version(&names.0);
-    format!("\n{}", template.replace("{path}", &path))
+    format!("\n{}", filled(template, &[("{path}", path)], args))
 }
 
 fn columns(args: &SqlArgs) -> Vec<Column> {

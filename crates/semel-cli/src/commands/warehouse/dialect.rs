@@ -197,13 +197,6 @@ impl Dialect {
         ]
     }
 
-    pub(super) fn version_function(self) -> &'static str {
-        match self {
-            Self::Postgres | Self::Duckdb => "semel_version",
-            Self::Bigquery => "semel.semel_version",
-        }
-    }
-
     /// The function that reads a payload's version, and this path in its words.
     pub(super) fn version(self, names: &[String]) -> (&'static str, String) {
         match self {
