@@ -11,6 +11,7 @@ use semel_gate::settings::{Lands, Route};
 use semel_landing::{FileSettings, FileSink, Landing};
 use semel_postgres::{PostgresSettings, TableSettings, TableSink};
 use std::collections::HashMap;
+use std::path::Path;
 
 /// Opens what the routes name; routes that name the same share it. A database that cannot be reached is waited for:
 /// until then senders hear 503.
@@ -47,7 +48,12 @@ async fn open_one(url: &LandingUrl, answers: bool, fail_fast: bool) -> anyhow::R
     match url {
         LandingUrl::Files(path) => {
             let sink = FileSink::open(FileSettings::new(path));
-            let sink = sink.with_context(|| format!("the directory {}", path.display()))?;
+            let sink = sink.with_context(|| {
+                format!(
+                    "the directory {} cannot be used: let this process make it and write there, then start again",
+                    path.display()
+                )
+            })?;
             tracing::info!(directory = %path.display(), "landing");
             Ok(Landing::begin(sink))
         }
@@ -79,11 +85,44 @@ async fn open_one(url: &LandingUrl, answers: bool, fail_fast: bool) -> anyhow::R
 /// What is wrong, without the password.
 pub(crate) fn judge(url: &LandingUrl) -> Result<(), Error> {
     match url {
-        LandingUrl::Files(path) if path.exists() && !path.is_dir() => Err(Error::invalid(format!(
-            "{} is not a directory: name one, or one that is not there yet",
-            path.display()
-        ))),
-        LandingUrl::Files(_) => Ok(()),
+        LandingUrl::Files(path) => judge_directory(path),
         LandingUrl::Table(database, _) => PostgresSettings::new(database).validate(),
+    }
+}
+
+fn judge_directory(path: &Path) -> Result<(), Error> {
+    if path.starts_with("~") {
+        return Err(Error::invalid(format!(
+            "{}: nobody but a shell knows what ~ is: write the whole path",
+            path.display()
+        )));
+    }
+    let mut there = path.ancestors().filter(|it| it.symlink_metadata().is_ok());
+    match there.next() {
+        Some(there) if !there.is_dir() => Err(Error::invalid(format!(
+            "{} is not a directory: name one, or one that is not there yet",
+            there.display()
+        ))),
+        Some(_) | None => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::symlink;
+
+    #[test]
+    fn a_directory_that_cannot_be_made_is_refused_before_the_start() {
+        let home = tempfile::tempdir().unwrap();
+        let at = |name: &str| home.path().join(name);
+        std::fs::write(at("file"), "").unwrap();
+        symlink(at("nowhere"), at("dangling")).unwrap();
+        for path in [at("file"), at("file/below"), at("dangling"), "~/x".into()] {
+            assert!(judge_directory(&path).is_err(), "{}", path.display());
+        }
+        for path in [home.path().into(), at("new/below")] {
+            judge_directory(&path).unwrap();
+        }
     }
 }

@@ -139,7 +139,7 @@ impl Row {
             "published_at": written(self.published_at),
             "received_at": written(self.received_at),
             "delivery_id": self.delivery_id,
-            "attempt": self.attempt,
+            "attempt": self.attempt.map(|count| i64::try_from(count).unwrap_or(i64::MAX)),
         });
         let more = match &self.fault {
             Some(fault) => json!({

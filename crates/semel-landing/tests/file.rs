@@ -182,6 +182,40 @@ async fn what_a_dead_process_left_is_cut_at_its_last_line_and_a_living_ones_is_l
     );
 }
 
+#[tokio::test]
+async fn files_of_others_are_left_alone_and_zeros_end_what_is_whole() {
+    let home = TempDir::new().unwrap();
+    for (name, text) in [("notes.open", "mine"), ("door.open", "a\nb")] {
+        fs::write(home.path().join(name), text).unwrap();
+    }
+    fs::create_dir(home.path().join("x.jsonl.open")).unwrap();
+    let torn = format!("{}\0\0\0\n{}", row("whole").line(), row("after").line());
+    fs::write(home.path().join("20260101T000000Z-0.jsonl.open"), torn).unwrap();
+    begin(home.path(), |_| {}).close().await;
+    let left = fs::read_to_string(home.path().join("notes.open")).unwrap();
+    assert_eq!(left, "mine");
+    assert_eq!(closed(home.path()), ["whole"]);
+}
+
+#[tokio::test]
+async fn what_is_written_into_a_file_that_was_removed_is_not_acknowledged_there() {
+    let home = TempDir::new().unwrap();
+    let directory = home.path().join("landing");
+    let landing = begin(&directory, |_| {});
+    land(&landing, "removed").await.unwrap();
+    for open in files(&directory, "open") {
+        fs::remove_file(open).unwrap();
+    }
+    land(&landing, "kept").await.unwrap();
+    fs::rename(&directory, home.path().join("elsewhere")).unwrap();
+    land(&landing, "nowhere").await.unwrap_err();
+    fs::rename(home.path().join("elsewhere"), &directory).unwrap();
+    land(&landing, "back").await.unwrap();
+    landing.close().await;
+    begin(&directory, |_| {}).close().await;
+    assert_eq!(closed(&directory), ["back", "kept"]);
+}
+
 /// A file system so small that it is soon full.
 struct SmallDisk(TempDir);
 

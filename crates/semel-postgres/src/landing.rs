@@ -109,16 +109,14 @@ impl TableSink {
         client.batch_execute(BEGIN).await.map_err(in_words)?;
         let (faults, rows): (Vec<&Row>, Vec<&Row>) =
             group.iter().partition(|row| row.fault.is_some());
-        let lines = rows.iter().map(|row| row_line(row, answers)).collect();
+        let lines: Vec<_> = rows.iter().map(|row| row_line(row, answers)).collect();
         let columns = row_columns(answers);
-        lines_into(client, &table, &columns, lines)
-            .await
-            .map_err(in_words)?;
-        let lines = faults.iter().map(|row| fault_line(row)).collect();
+        let copied = lines_into(client, &table, &columns, &lines).await;
+        all_taken(&table, lines.len(), copied.map_err(in_words)?)?;
+        let lines: Vec<_> = faults.iter().map(|row| fault_line(row)).collect();
         let columns = fault_columns();
-        lines_into(client, &table.faults(), &columns, lines)
-            .await
-            .map_err(in_words)?;
+        let copied = lines_into(client, &table.faults(), &columns, &lines).await;
+        all_taken(&table.faults(), lines.len(), copied.map_err(in_words)?)?;
         pass(Point::Written);
         let warned = session.warnings();
         client.batch_execute("COMMIT").await.map_err(in_words)?;
@@ -162,15 +160,25 @@ fn unreachable(error: &Error) -> WriteError {
     WriteError::Unavailable(error.to_string())
 }
 
-/// Sends lines in COPY's own text form.
+/// Refuses a table that dropped rows without an error, as a trigger can.
+fn all_taken(table: &Table, sent: usize, taken: u64) -> Result<(), WriteError> {
+    if taken == sent as u64 {
+        return Ok(());
+    }
+    Err(WriteError::Refused(format!(
+        "{table} took {taken} rows of {sent}: a trigger drops some without an error"
+    )))
+}
+
+/// Sends lines in COPY's own text form; the number of rows that the table took.
 async fn lines_into(
     client: &Client,
     table: &Table,
     columns: &[&str],
-    lines: String,
-) -> Result<(), tokio_postgres::Error> {
+    lines: &[String],
+) -> Result<u64, tokio_postgres::Error> {
     if lines.is_empty() {
-        return Ok(());
+        return Ok(0);
     }
     let statement = format!(
         "COPY {} ({}) FROM STDIN",
@@ -178,9 +186,8 @@ async fn lines_into(
         columns.join(", ")
     );
     let mut copy = pin!(client.copy_in::<_, Bytes>(&statement).await?);
-    copy.send(Bytes::from(lines)).await?;
-    copy.finish().await?;
-    Ok(())
+    copy.send(Bytes::from(lines.concat())).await?;
+    copy.finish().await
 }
 
 /// Whether a row is to blame, or the server.
@@ -189,9 +196,19 @@ fn refusal(error: tokio_postgres::Error, place: &str) -> WriteError {
         .code()
         .and_then(|code| code.code().get(..2))
         .map(str::to_owned);
-    let is_of_rows = class.is_some_and(|class| OF_ROWS.contains(&class.as_str()));
+    let is_of_rows = class
+        .as_deref()
+        .is_some_and(|class| OF_ROWS.contains(&class));
     if let (true, Some(said)) = (is_of_rows, error.as_db_error()) {
         return WriteError::Refused(format!("{} ({})", said.message(), said.code().code()));
+    }
+    if let (Some("42"), Some(said)) = (class.as_deref(), error.as_db_error()) {
+        let what = format!(
+            "{} ({}): the table is not as `semel warehouse sql --dialect postgres --part ddl` makes it, or may not be written",
+            said.message(),
+            said.code().code()
+        );
+        return unreachable(&unavailable(place, &what));
     }
     unreachable(&match QueryError::of(error, place) {
         QueryError::Held => unavailable(place, "another transaction holds a lock on the table"),

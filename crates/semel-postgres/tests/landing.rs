@@ -154,6 +154,45 @@ async fn one_row_that_is_refused_does_not_keep_the_others_from_landing() {
 }
 
 #[tokio::test]
+async fn what_a_trigger_drops_without_a_word_is_not_acknowledged_as_landed() {
+    let bed = Bed::new("land_trigger", TABLES).await;
+    let drops = |table: &str| {
+        format!(
+            "CREATE TRIGGER drops BEFORE INSERT ON {table} FOR EACH ROW WHEN (NEW.delivery_id = '1') EXECUTE FUNCTION drops()"
+        )
+    };
+    let function =
+        "CREATE FUNCTION drops() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NULL; END'";
+    bed.sql.batch_execute(function).await.unwrap();
+    bed.sql.batch_execute(&drops("landing")).await.unwrap();
+    let landing = Landing::begin(bed.sink(false));
+    land(&landing, row("1")).await.unwrap();
+    land(&landing, row("2")).await.unwrap();
+    assert_eq!(bed.ids("landing").await, ["2"]);
+    assert_eq!(bed.ids("landing_faults").await, ["1"]);
+    bed.sql
+        .batch_execute(&format!(
+            "DELETE FROM landing_faults; {}",
+            drops("landing_faults")
+        ))
+        .await
+        .unwrap();
+    land(&landing, row("1")).await.unwrap_err();
+    assert!(bed.ids("landing_faults").await.is_empty());
+}
+
+#[tokio::test]
+async fn a_table_that_is_dropped_meanwhile_is_named_with_what_to_do() {
+    let bed = Bed::new("land_dropped", TABLES).await;
+    let landing = Landing::begin(bed.sink(false));
+    land(&landing, row("1")).await.unwrap();
+    bed.sql.batch_execute("DROP TABLE landing").await.unwrap();
+    let why = land(&landing, row("2")).await.unwrap_err().to_string();
+    assert!(why.contains("semel warehouse sql"), "{why}");
+    assert!(!why.contains("migrate"), "{why}");
+}
+
+#[tokio::test]
 async fn a_table_that_rows_could_not_land_in_is_refused_with_what_to_do() {
     let missing = Bed::refusal("land_none", "SELECT 1").await;
     assert!(
@@ -184,6 +223,11 @@ async fn a_table_that_rows_could_not_land_in_is_refused_with_what_to_do() {
             "land_needs",
             "ALTER TABLE landing ADD tenant text NOT NULL",
             "needs tenant, which nobody gives",
+        ),
+        (
+            "land_type",
+            "ALTER TABLE landing ALTER published_at TYPE date",
+            "has published_at as date, which must be timestamp with time zone",
         ),
         (
             "land_view",

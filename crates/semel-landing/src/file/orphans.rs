@@ -1,8 +1,9 @@
 //! Files of processes that are no more: each is cut at its last newline, synced and renamed. A file that is locked is
 //! another process's, and left alone.
 
+use std::ffi::OsStr;
 use std::fs::{File, OpenOptions, TryLockError};
-use std::io::{self, Read, Seek, SeekFrom};
+use std::io::{self, BufRead, BufReader};
 use std::path::Path;
 
 /// How the name of a file ends that is being written.
@@ -11,8 +12,8 @@ pub(super) const OPEN: &str = "open";
 /// Whoever makes a file, or takes over another's, holds this one.
 const LOCK: &str = ".lock";
 
-/// How much is looked through at a time for the last newline.
-const CHUNK: u64 = 64 * 1024;
+/// How much is read at a time.
+const CHUNK: usize = 64 * 1024;
 
 /// Holds the directory's lock until it is dropped.
 pub(super) fn lock(directory: &Path) -> io::Result<File> {
@@ -27,22 +28,28 @@ pub(super) fn lock(directory: &Path) -> io::Result<File> {
 pub(super) fn close(directory: &Path) -> io::Result<()> {
     let _directory_lock = lock(directory)?;
     for entry in std::fs::read_dir(directory)? {
-        let path = entry?.path();
-        if path.extension().is_some_and(|it| it == OPEN) {
-            close_one(&path)?;
+        let entry = entry?;
+        if entry.file_type()?.is_file() && is_ours(&entry.file_name()) {
+            close_one(&entry.path())?;
         }
     }
     File::open(directory)?.sync_all()
 }
 
+/// Whether it is named as landing files are: others' files are left alone.
+fn is_ours(name: &OsStr) -> bool {
+    let name = name.to_str().and_then(|name| name.strip_suffix(OPEN));
+    name.is_some_and(|name| name.ends_with(".jsonl."))
+}
+
 fn close_one(path: &Path) -> io::Result<()> {
-    let mut file = OpenOptions::new().read(true).write(true).open(path)?;
+    let file = OpenOptions::new().read(true).write(true).open(path)?;
     match file.try_lock() {
         Ok(()) => {}
         Err(TryLockError::WouldBlock) => return Ok(()),
         Err(TryLockError::Error(error)) => return Err(error),
     }
-    let whole = whole_lines(&mut file)?;
+    let whole = whole_lines(&file)?;
     if whole == 0 {
         return std::fs::remove_file(path);
     }
@@ -52,19 +59,19 @@ fn close_one(path: &Path) -> io::Result<()> {
     std::fs::rename(path, path.with_extension(""))
 }
 
-/// How far the file goes that has whole lines only.
-fn whole_lines(file: &mut File) -> io::Result<u64> {
-    let mut end = file.metadata()?.len();
-    let mut chunk = Vec::new();
-    while end > 0 {
-        let begin = end.saturating_sub(CHUNK);
-        file.seek(SeekFrom::Start(begin))?;
-        chunk.clear();
-        file.take(end - begin).read_to_end(&mut chunk)?;
-        if let Some(last) = chunk.iter().rposition(|byte| *byte == b'\n') {
-            return Ok(begin + last as u64 + 1);
+/// How far the file goes that has whole lines only. A file system that lost its power may leave zeros where something
+/// was being written; lines have none, and nothing from there on was acknowledged.
+fn whole_lines(file: &File) -> io::Result<u64> {
+    let (mut whole, mut read) = (0, 0);
+    let mut lines = BufReader::with_capacity(CHUNK, file);
+    let mut line = Vec::new();
+    while lines.read_until(b'\n', &mut line)? > 0 {
+        read += line.len() as u64;
+        if line.contains(&0) || !line.ends_with(b"\n") {
+            break;
         }
-        end = begin;
+        whole = read;
+        line.clear();
     }
-    Ok(0)
+    Ok(whole)
 }

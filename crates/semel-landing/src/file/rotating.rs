@@ -6,6 +6,7 @@ use crate::failpoint::{Point, judge, pass};
 use jiff::Timestamp;
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use tokio::time::Instant;
@@ -71,6 +72,7 @@ impl Rotating {
         open.file.write_all(lines)?;
         pass(Point::Written);
         judge(Point::Written).and_then(|()| open.file.sync_data())?;
+        open.is_in_place()?;
         open.durable += lines.len() as u64;
         Ok(())
     }
@@ -101,7 +103,7 @@ impl Rotating {
         pass(Point::BeforeRename);
         if let Err(error) = open.rename(&self.directory) {
             let path = open.path.display();
-            tracing::warn!(%path, %error, "a landing file was not renamed; the next start does it");
+            tracing::warn!(%path, %error, "a landing file was not renamed; if it is still in its directory, the next start does it");
         }
     }
 
@@ -117,7 +119,7 @@ impl Rotating {
         };
         if let Err(error) = given_up {
             let path = open.path.display();
-            tracing::warn!(%path, %error, "a landing file that failed is left to the next start");
+            tracing::warn!(%path, %error, "a landing file that failed is left as it is; if it is still in its directory, the next start closes it");
         }
     }
 }
@@ -141,6 +143,16 @@ impl OpenFile {
             durable: 0,
             since: Instant::now(),
         })
+    }
+
+    /// That its name still leads to it: what is written into a file that was removed, or whose disk was unmounted, is
+    /// synced without an error, and gone.
+    fn is_in_place(&self) -> io::Result<()> {
+        let (named, held) = (std::fs::metadata(&self.path)?, self.file.metadata()?);
+        if (named.dev(), named.ino()) == (held.dev(), held.ino()) {
+            return Ok(());
+        }
+        Err(io::Error::other("it was replaced while it was written"))
     }
 
     fn cut(&self) -> io::Result<()> {

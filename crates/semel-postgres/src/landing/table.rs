@@ -12,15 +12,16 @@ const NAME_BYTES_MAX: usize = 56;
 
 const FAULTS: &str = "_faults";
 
-/// What is there under a name: its kind, whether a part of it is lost in a crash, its columns, those among the others that must
-/// be given, and whether it may be written.
+/// What is there under a name: its kind, whether a part of it is lost in a crash, its columns and their types, those that
+/// must be given, and whether it may be written.
 const ASK: &str = "SELECT c.relkind::text, \
      EXISTS (SELECT FROM pg_class p WHERE p.relpersistence <> 'p' AND (p.oid = c.oid OR p.oid IN \
              (SELECT relid FROM pg_partition_tree(c.oid)))), \
-     ARRAY(SELECT attname::text FROM pg_attribute WHERE attrelid = c.oid AND attnum > 0 AND NOT attisdropped), \
+     ARRAY(SELECT attname::text FROM pg_attribute WHERE attrelid = c.oid AND attnum > 0 AND NOT attisdropped ORDER BY attnum), \
      ARRAY(SELECT attname::text FROM pg_attribute WHERE attrelid = c.oid AND attnum > 0 AND NOT attisdropped \
            AND attnotnull AND NOT atthasdef AND attidentity = ''), \
-     has_table_privilege(c.oid, 'INSERT') \
+     has_table_privilege(c.oid, 'INSERT'), \
+     ARRAY(SELECT format_type(atttypid, NULL) FROM pg_attribute WHERE attrelid = c.oid AND attnum > 0 AND NOT attisdropped ORDER BY attnum) \
      FROM pg_class c WHERE c.oid = to_regclass($1)";
 
 /// A table, with or without its schema.
@@ -98,6 +99,18 @@ impl fmt::Display for Table {
     }
 }
 
+/// The types that keep what is given to a column as it is.
+fn types_of(column: &str, columns: &[&str]) -> &'static [&'static str] {
+    let of_faults = columns.contains(&"fault");
+    match column {
+        "published_at" | "received_at" => &["timestamp with time zone"],
+        "attempt" | "version" => &["bigint", "numeric"],
+        "answer_status" => &["integer", "bigint", "numeric"],
+        "payload" | "answer" if of_faults => &["bytea"],
+        _ => &["text", "character varying"],
+    }
+}
+
 /// Refuses a table that rows could not land in, or would be lost from.
 pub(super) async fn check(
     session: &Session,
@@ -134,6 +147,17 @@ pub(super) async fn check(
         .collect();
     if !missing.is_empty() {
         return refuse(format!("{table} lacks {}", missing.join(", ")), make);
+    }
+    let types: Vec<&str> = found.get(5);
+    for (column, found) in has.iter().zip(types).filter(|(it, _)| columns.contains(it)) {
+        let allowed = types_of(column, columns);
+        if !allowed.contains(&found) {
+            let what = format!(
+                "{table} has {column} as {found}, which must be {}",
+                allowed.join(" or ")
+            );
+            return refuse(what, make);
+        }
     }
     let unknown: Vec<_> = needs
         .into_iter()
