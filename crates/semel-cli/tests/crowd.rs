@@ -11,7 +11,10 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 const CONNECTIONS: usize = 5_000;
-const RESIDENT_KIB_MAX: u64 = 150 * 1024;
+
+/// How much the crowd may take. With what the program takes as it ships that is less than 150 MiB, which
+/// `cargo xtask bench gate --only crowd` measures; a build for tests takes more before anybody comes.
+const CROWD_KIB_MAX: u64 = 134 * 1024;
 
 /// Longer than a gate lets anybody take over a head, so that some were cut and came again.
 const STAYS: Duration = Duration::from_secs(15);
@@ -31,6 +34,7 @@ fn others_are_served_in_a_crowd_and_memory_is_bounded() {
     }
     let counter = Counter::start(Duration::ZERO);
     let gate = Gate::start("dir:./store", counter.port, API_ROUTE);
+    let before = resident_kib(gate.id());
     let runtime = tokio::runtime::Runtime::new().unwrap();
     let guard = runtime.enter();
     let mut crowd = Crowd::gather(gate.port, "/slow", CONNECTIONS);
@@ -43,8 +47,8 @@ fn others_are_served_in_a_crowd_and_memory_is_bounded() {
         sent += 1;
     }
     assert_eq!(counter.effects().len(), sent);
-    let resident = resident_kib(gate.id());
-    assert!(resident <= RESIDENT_KIB_MAX, "{resident} KiB");
+    let taken = resident_kib(gate.id()) - before;
+    assert!(taken <= CROWD_KIB_MAX, "{taken} KiB");
     let metrics = gate.ask("/metrics");
     let count = metrics.lines().find_map(|line| {
         let value = line.strip_prefix("semel_connections{listener=\"deliveries\"} ");
