@@ -43,7 +43,8 @@ export function complete(
 
 /**
  * True once per name, for code without a gate: make your writes in the same transaction or batch, and none when it is
- * false. It reads, so await it before the first write.
+ * false. False says that they were made: by another call, or by this very one if the answer to its Commit was lost. It
+ * reads, so await it before the first write.
  */
 export function once(writer: Writer, name: string, options?: OnceOptions): Promise<boolean>;
 

@@ -87,8 +87,9 @@ def once(writer: AsyncWriter, name: str, retention: Duration = ..., *, prefix: s
 
 def once(writer: Any, name: str, retention: Duration = "7d", *, prefix: str = _PREFIX) -> Any:
     """True once per name, for code without a gate: make your writes in the same transaction or batch, and none when it
-    is false. The name is remembered for ``retention``. It reads, so call it before the first write. Await it if the
-    writer is asynchronous."""
+    is false. False says that they were made: by another call, or by this very one if the answer to its Commit was lost.
+    The name is remembered for ``retention``. It reads, so call it before the first write. Await it if the writer is
+    asynchronous."""
     digest = once_digest(name)
     keep = round(seconds("retention", retention) * 1_000_000)
     if keep <= 0:
