@@ -21,14 +21,17 @@ use std::time::Duration;
 use table::check;
 use tokio::time::error::Elapsed;
 use tokio::time::timeout;
-use tokio_postgres::Client;
+use tokio_postgres::{Client, SimpleQueryMessage};
 
 /// Every commit waits for the disk, and for the standby if there is one, whatever the role's own settings say. Whoever
 /// makes an index on the table is waited for a moment.
 const BEGIN: &str = "BEGIN; SET LOCAL synchronous_commit = on; SET LOCAL lock_timeout = '2s'";
 
-/// Classes of errors that speak of what was written, not of the server: data, constraints, what a trigger raises, limits.
-const OF_ROWS: [&str; 5] = ["22", "23", "44", "54", "P0"];
+/// Classes of errors that speak of the server or of the table: connections, what is not supported or not there, rights,
+/// rollbacks, resources, an operator's acts. All others speak of what was written, with words of a trigger's own too.
+const OF_SERVER: [&str; 15] = [
+    "08", "0A", "25", "26", "28", "3D", "3F", "40", "42", "53", "55", "57", "58", "F0", "XX",
+];
 
 /// Where rows land in a database.
 #[derive(Clone, Debug)]
@@ -106,7 +109,11 @@ impl TableSink {
         let place = session.place();
         let in_words = |error: tokio_postgres::Error| refusal(error, place);
         let client = &session.client;
-        client.batch_execute(BEGIN).await.map_err(in_words)?;
+        let begun = client.simple_query(&begin(&table)).await;
+        if finds_any(&begun.map_err(in_words)?) {
+            let what = "the table or a part of it is UNLOGGED or temporary by now";
+            return Err(unreachable(&unavailable(place, what)));
+        }
         let (faults, rows): (Vec<&Row>, Vec<&Row>) =
             group.iter().partition(|row| row.fault.is_some());
         let lines: Vec<_> = rows.iter().map(|row| row_line(row, answers)).collect();
@@ -160,6 +167,23 @@ fn unreachable(error: &Error) -> WriteError {
     WriteError::Unavailable(error.to_string())
 }
 
+/// Begins, holds the tables as they are, and finds parts of them that a crash would empty: they may have been altered
+/// since the connection was made.
+fn begin(table: &Table) -> String {
+    let (rows, faults) = (table.quoted(), table.faults().quoted());
+    format!(
+        "{BEGIN}; LOCK TABLE {rows}, {faults} IN ROW EXCLUSIVE MODE; \
+         SELECT FROM pg_class WHERE relpersistence <> 'p' AND oid IN (\
+         SELECT relid FROM pg_partition_tree('{rows}') UNION ALL SELECT relid FROM pg_partition_tree('{faults}') \
+         UNION ALL VALUES ('{rows}'::regclass), ('{faults}'))"
+    )
+}
+
+fn finds_any(answers: &[SimpleQueryMessage]) -> bool {
+    let mut answers = answers.iter();
+    answers.any(|answer| matches!(answer, SimpleQueryMessage::Row(_)))
+}
+
 /// Refuses a table that dropped rows without an error, as a trigger can.
 fn all_taken(table: &Table, sent: usize, taken: u64) -> Result<(), WriteError> {
     if taken == sent as u64 {
@@ -198,7 +222,7 @@ fn refusal(error: tokio_postgres::Error, place: &str) -> WriteError {
         .map(str::to_owned);
     let is_of_rows = class
         .as_deref()
-        .is_some_and(|class| OF_ROWS.contains(&class));
+        .is_some_and(|class| !OF_SERVER.contains(&class));
     if let (true, Some(said)) = (is_of_rows, error.as_db_error()) {
         return WriteError::Refused(format!("{} ({})", said.message(), said.code().code()));
     }

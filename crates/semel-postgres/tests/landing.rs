@@ -182,6 +182,41 @@ async fn what_a_trigger_drops_without_a_word_is_not_acknowledged_as_landed() {
 }
 
 #[tokio::test]
+async fn a_table_that_a_crash_would_empty_by_now_takes_nothing() {
+    let bed = Bed::new("land_altered", TABLES).await;
+    let landing = Landing::begin(bed.sink(false));
+    land(&landing, row("1")).await.unwrap();
+    for (table, id) in [("landing", "2"), ("landing_faults", "3")] {
+        let alter = |to: &str| format!("ALTER TABLE {table} SET {to}");
+        bed.sql.batch_execute(&alter("UNLOGGED")).await.unwrap();
+        let why = land(&landing, row(id)).await.unwrap_err().to_string();
+        assert!(why.contains("UNLOGGED"), "{why}");
+        bed.sql.batch_execute(&alter("LOGGED")).await.unwrap();
+    }
+    land(&landing, row("4")).await.unwrap();
+    assert_eq!(bed.ids("landing").await, ["1", "4"]);
+}
+
+#[tokio::test]
+async fn whatever_code_a_trigger_raises_its_row_is_a_fault() {
+    let bed = Bed::new("land_raises", TABLES).await;
+    let raises = "CREATE FUNCTION raises() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN \
+         RAISE 'not this one' USING errcode = NEW.payload; END $$; \
+         CREATE TRIGGER raises BEFORE INSERT ON landing FOR EACH ROW WHEN (NEW.payload <> '{}') \
+         EXECUTE FUNCTION raises()";
+    bed.sql.batch_execute(raises).await.unwrap();
+    let landing = Landing::begin(bed.sink(false));
+    for code in ["SH001", "21000", "38000", "P0001", "22023"] {
+        let mut refused = row(code);
+        refused.payload = code.into();
+        land(&landing, refused).await.unwrap();
+    }
+    land(&landing, row("good")).await.unwrap();
+    assert_eq!(bed.ids("landing").await, ["good"]);
+    assert_eq!(bed.ids("landing_faults").await.len(), 5);
+}
+
+#[tokio::test]
 async fn a_table_that_is_dropped_meanwhile_is_named_with_what_to_do() {
     let bed = Bed::new("land_dropped", TABLES).await;
     let landing = Landing::begin(bed.sink(false));
