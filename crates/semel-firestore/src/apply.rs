@@ -6,7 +6,7 @@
 use crate::belief::{Beliefs, Believed};
 use crate::client::{Client, Failure, Version, delete, replace, verify};
 use crate::names::{Collection, steps_of};
-use crate::parts::Parts;
+use crate::parts::{Kept, Parts, Placed};
 use crate::proto::{Document, Write};
 use crate::query;
 use crate::record_document::{Stored, read_record, read_step, record_fields, step_fields};
@@ -37,9 +37,6 @@ struct Snapshot {
     step: Option<Found<StepRecord>>,
     now: Time,
 }
-
-/// Bytes that were kept in parts by an earlier turn of the same operation.
-type Kept = Option<(Bytes, Parts)>;
 
 /// Does one operation. The first turn begins with what is believed, the others read.
 pub(crate) async fn apply(
@@ -157,12 +154,6 @@ async fn writes(
         writes.extend(parts.removed);
     }
     Ok((writes, named))
-}
-
-/// Where the bytes of a document that is about to be written are, and what of the old ones goes with it.
-pub(crate) struct Placed {
-    pub(crate) now: Option<Parts>,
-    pub(crate) removed: Vec<Write>,
 }
 
 /// A claim that was granted with a clock which the commit left far behind: a third of its lease is over already.
@@ -303,41 +294,4 @@ pub(crate) fn version(document: &Document) -> Result<Version, Error> {
             document.name
         ))
     })
-}
-
-// === impl Placed ===
-
-impl Placed {
-    /// `old` is what the document had: its bytes, and their parts. What stays the same stays where it is.
-    pub(crate) async fn of(
-        client: &Client,
-        document: &str,
-        new: Option<&Bytes>,
-        old: Option<(Option<&Bytes>, Option<&Parts>)>,
-        turns: &Turns<'_>,
-        kept: &mut Kept,
-    ) -> Result<Self, Failure> {
-        let (had, parts) = old.unwrap_or_default();
-        if let Some(parts) = parts.filter(|_| had == new) {
-            return Ok(Self {
-                now: Some(parts.clone()),
-                removed: Vec::new(),
-            });
-        }
-        let names = parts
-            .map(|parts| parts.documents(client))
-            .unwrap_or_default();
-        let now = match (new, &*kept) {
-            (Some(new), Some((bytes, parts))) if new == bytes => Some(parts.clone()),
-            (Some(new), _) => Parts::keep(client, document, new, turns.within()).await?,
-            (None, _) => None,
-        };
-        if let (Some(new), Some(parts)) = (new, &now) {
-            *kept = Some((new.clone(), parts.clone()));
-        }
-        Ok(Self {
-            now,
-            removed: names.into_iter().map(|name| delete(name, None)).collect(),
-        })
-    }
 }

@@ -1,15 +1,14 @@
 //! Letters: read, decide, commit, as records are.
 
-use crate::apply::{Placed, version};
+use crate::apply::version;
 use crate::client::{Client, Failure, Version, replace};
 use crate::letter_document::{HEAD, closed_fields, open_fields, read_head, read_letter};
 use crate::list::document_after;
 use crate::names::Collection;
-use crate::parts::Parts;
+use crate::parts::{Kept, Parts, Placed};
 use crate::query;
 use crate::turn::Turns;
 use crate::value::{int, reference};
-use bytes::Bytes;
 use semel::Error;
 use semel::clock::Time;
 use semel::letter::{Letter, LetterDecision, LetterHead, LetterId, Stored};
@@ -96,7 +95,7 @@ async fn turn<A>(
     id: &LetterId,
     decide: &impl Fn(Option<&Stored>, Time) -> LetterDecision<A>,
     turns: &Turns<'_>,
-    kept: &mut Option<(Bytes, Parts)>,
+    kept: &mut Kept,
 ) -> Result<A, Failure> {
     let (found, now) = Found::read(client, id, turns).await?;
     let decision = decide(found.as_ref().map(|it| &it.stored), now);

@@ -1,8 +1,10 @@
 //! Bytes that no document can hold: kept in documents of their own, written before the commit that names them. A commit
 //! that takes another's place removes the parts which that one named, so parts without a name are left by crashes only.
 
-use crate::client::{Client, Failure, put};
+use crate::client::{Client, Failure, delete, put};
 use crate::names::{Collection, id};
+use crate::proto::Write;
+use crate::turn::Turns;
 use crate::value::{Fields, Reader, bytes, fields, int, string};
 use bytes::{Bytes, BytesMut};
 use semel::Error;
@@ -18,6 +20,16 @@ pub(crate) struct Parts {
     id: String,
     count: u32,
 }
+
+/// Where the bytes of a document that is about to be written are, and what of the old ones goes with it.
+#[derive(Debug)]
+pub(crate) struct Placed {
+    pub(crate) now: Option<Parts>,
+    pub(crate) removed: Vec<Write>,
+}
+
+/// Bytes that were kept in parts by an earlier turn of the same operation.
+pub(crate) type Kept = Option<(Bytes, Parts)>;
 
 // === impl Parts ===
 
@@ -79,5 +91,42 @@ impl Parts {
         let name = |n| format!("{}_{n}", self.id);
         let document = |n| client.names.document(Collection::Parts, &name(n));
         (0..self.count).map(document).collect()
+    }
+}
+
+// === impl Placed ===
+
+impl Placed {
+    /// `old` is what the document had: its bytes, and their parts. What stays the same stays where it is.
+    pub(crate) async fn of(
+        client: &Client,
+        document: &str,
+        new: Option<&Bytes>,
+        old: Option<(Option<&Bytes>, Option<&Parts>)>,
+        turns: &Turns<'_>,
+        kept: &mut Kept,
+    ) -> Result<Self, Failure> {
+        let (had, parts) = old.unwrap_or_default();
+        if let Some(parts) = parts.filter(|_| had == new) {
+            return Ok(Self {
+                now: Some(parts.clone()),
+                removed: Vec::new(),
+            });
+        }
+        let names = parts
+            .map(|parts| parts.documents(client))
+            .unwrap_or_default();
+        let now = match (new, &*kept) {
+            (Some(new), Some((bytes, parts))) if new == bytes => Some(parts.clone()),
+            (Some(new), _) => Parts::keep(client, document, new, turns.within()).await?,
+            (None, _) => None,
+        };
+        if let (Some(new), Some(parts)) = (new, &now) {
+            *kept = Some((new.clone(), parts.clone()));
+        }
+        Ok(Self {
+            now,
+            removed: names.into_iter().map(|name| delete(name, None)).collect(),
+        })
     }
 }
