@@ -85,8 +85,6 @@ pub(crate) struct Committed {
 pub(crate) struct Rows {
     pub(crate) documents: Vec<Document>,
     pub(crate) now: Time,
-    /// The same without what tests add.
-    pub(crate) server_now: Time,
 }
 
 /// A call that reads, or one that writes on a condition.
@@ -219,12 +217,8 @@ impl Client {
             read_time = row.read_time.or(read_time);
             documents.extend(row.document);
         }
-        let server_now = time(read_time.as_ref())?;
-        Ok(Rows {
-            documents,
-            now: self.told(server_now, asked),
-            server_now,
-        })
+        let now = self.told(time(read_time.as_ref())?, asked);
+        Ok(Rows { documents, now })
     }
 
     /// Makes writes one by one, whatever becomes of the others, and says how many were made.

@@ -127,7 +127,7 @@ async fn steps(client: &Client, rows: &Rows, turns: &Turns<'_>) -> Result<Vec<Wr
 async fn parts(client: &Client, rows: &Rows, turns: &Turns<'_>) -> Result<Vec<Write>, Failure> {
     let mut old = Vec::new();
     for part in &rows.documents {
-        if time(part.create_time.as_ref())?.plus(PART_AGE) <= rows.server_now {
+        if time(part.create_time.as_ref())?.plus(PART_AGE) <= rows.now {
             let of = Reader { document: part }.string_or_none("of")?;
             old.push((
                 part,

@@ -6,3 +6,4 @@ mod conformance;
 mod errors;
 mod guess;
 mod large;
+mod sweep;
