@@ -198,6 +198,20 @@ async fn files_of_others_are_left_alone_and_zeros_end_what_is_whole() {
 }
 
 #[tokio::test]
+async fn who_holds_the_lock_holds_nobody_for_ever() {
+    let home = TempDir::new().unwrap();
+    let landing = begin(home.path(), |_| {});
+    let lock = fs::File::open(home.path().join(".lock")).unwrap();
+    lock.lock().unwrap();
+    let why = land(&landing, "held").await.unwrap_err().to_string();
+    assert!(why.contains("has held .lock"), "{why}");
+    drop(lock);
+    land(&landing, "free").await.unwrap();
+    landing.close().await;
+    assert_eq!(closed(home.path()), ["free"]);
+}
+
+#[tokio::test]
 async fn what_is_written_into_a_file_that_was_removed_is_not_acknowledged_there() {
     let home = TempDir::new().unwrap();
     let directory = home.path().join("landing");

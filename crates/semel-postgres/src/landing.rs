@@ -147,6 +147,17 @@ impl TableSink {
         asked.map_err(|error| refusal(error, session.place()))
     }
 
+    /// Gives up what the table refused; the connection stays, because halves of the group follow at once.
+    async fn roll_back(&mut self) {
+        let Some(session) = self.session.take() else {
+            return;
+        };
+        let rolled_back = session.client.batch_execute("ROLLBACK");
+        if let Ok(Ok(())) = timeout(self.answer_within, rolled_back).await {
+            self.session = Some(session);
+        }
+    }
+
     /// What came of an attempt. What is under way on a connection after a failure is unknown: the next one has a new one.
     fn settled(
         &mut self,
@@ -245,6 +256,10 @@ impl Sink for TableSink {
     async fn write(&mut self, group: &[&Row]) -> Result<(), WriteError> {
         let within = self.answer_within + self.connect_within;
         let written = timeout(within, self.copy(group)).await;
+        if let Ok(Err(WriteError::Refused(why))) = written {
+            self.roll_back().await;
+            return Err(WriteError::Refused(why));
+        }
         self.settled(written)
     }
 

@@ -5,6 +5,7 @@ use std::ffi::OsStr;
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{self, BufRead, BufReader};
 use std::path::Path;
+use std::time::Duration;
 
 /// How the name of a file ends that is being written.
 pub(super) const OPEN: &str = "open";
@@ -15,13 +16,30 @@ const LOCK: &str = ".lock";
 /// How much is read at a time.
 const CHUNK: usize = 64 * 1024;
 
+/// How often the lock is asked for, and how long after one another: a process that holds it for three seconds is paused,
+/// or not one of ours.
+const LOCK_TRIES: u32 = 300;
+const LOCK_AGAIN: Duration = Duration::from_millis(10);
+
 /// Holds the directory's lock until it is dropped.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "a file's lock cannot be waited for within a limit"
+)]
 pub(super) fn lock(directory: &Path) -> io::Result<File> {
     let mut options = OpenOptions::new();
     let options = options.create(true).truncate(false).write(true);
     let file = options.open(directory.join(LOCK))?;
-    file.lock()?;
-    Ok(file)
+    for _ in 0..LOCK_TRIES {
+        match file.try_lock() {
+            Ok(()) => return Ok(file),
+            Err(TryLockError::WouldBlock) => std::thread::sleep(LOCK_AGAIN),
+            Err(TryLockError::Error(error)) => return Err(error),
+        }
+    }
+    let held = LOCK_AGAIN * LOCK_TRIES;
+    let why = format!("another process has held {LOCK} for {held:?}: end it");
+    Err(io::Error::new(io::ErrorKind::TimedOut, why))
 }
 
 /// Renames what processes left here that are no more.

@@ -21,7 +21,8 @@ const ASK: &str = "SELECT c.relkind::text, \
      ARRAY(SELECT attname::text FROM pg_attribute WHERE attrelid = c.oid AND attnum > 0 AND NOT attisdropped \
            AND attnotnull AND NOT atthasdef AND attidentity = ''), \
      has_table_privilege(c.oid, 'INSERT'), \
-     ARRAY(SELECT format_type(atttypid, NULL) FROM pg_attribute WHERE attrelid = c.oid AND attnum > 0 AND NOT attisdropped ORDER BY attnum) \
+     ARRAY(SELECT format_type(atttypid, NULL) FROM pg_attribute WHERE attrelid = c.oid AND attnum > 0 AND NOT attisdropped ORDER BY attnum), \
+     row_security_active(c.oid) \
      FROM pg_class c WHERE c.oid = to_regclass($1)";
 
 /// A table, with or without its schema.
@@ -138,6 +139,14 @@ pub(super) async fn check(
         let what =
             format!("{table} or a part of it is UNLOGGED or temporary, so a crash empties it");
         return refuse(what, "ALTER TABLE … SET LOGGED");
+    }
+    if found.get(6) {
+        let what =
+            format!("{table} has row-level security, under which nothing can be copied into it");
+        return refuse(
+            what,
+            "ALTER TABLE … DISABLE ROW LEVEL SECURITY, or let the user of the URL bypass it",
+        );
     }
     let (has, needs): (Vec<&str>, Vec<&str>) = (found.get(2), found.get(3));
     let missing: Vec<_> = columns
