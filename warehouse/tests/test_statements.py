@@ -37,6 +37,15 @@ def test_report_counts_every_delivery_once(both: list[Database]) -> None:
     assert not all(row[-1] for row in reports[0]), "some are published again after more than seven days"
 
 
+def test_report_counts_what_was_loaded_twice_once(both: list[Database]) -> None:
+    deliveries = traffic(100)
+    for database in both:
+        database.land(deliveries)
+        once = database.part("report")
+        database.land([*deliveries, *deliveries, *deliveries])
+        assert database.part("report") == once, database.dialect
+
+
 def test_report_tells_redelivered_from_republished(both: list[Database]) -> None:
     hour = timedelta(hours=1)
     again = replace(ONE, delivery_id="2", received_at=START + hour)

@@ -1,12 +1,13 @@
 -- What was delivered, by source and day of publishing. Each delivery is the first of its event, or redelivered (its
 -- message came before), or republished (another message of its event came before). A horizon must exceed every
--- oldest_repeat_ms: how long after the first publishing the same event was published again.
+-- oldest_repeat_ms: how long after the first publishing the same event was published again. A row that was loaded twice
+-- counts once.
 WITH delivery AS (
   SELECT source, DATE(published_at) AS day, TIMESTAMP_DIFF(received_at, published_at, MILLISECOND) AS delay_ms,
          row_number() OVER (PARTITION BY event_id ORDER BY published_at, message_id, received_at, delivery_id) AS nth,
          row_number() OVER (PARTITION BY event_id, message_id ORDER BY published_at, received_at, delivery_id) AS nth_of_message,
          TIMESTAMP_DIFF(published_at, min(published_at) OVER (PARTITION BY event_id), MILLISECOND) AS repeat_ms
-    FROM semel.landing
+    FROM (SELECT DISTINCT event_id, message_id, source, published_at, received_at, delivery_id FROM semel.landing) AS landed
 )
 SELECT source, day, count(*) AS deliveries,
        sum(CASE WHEN nth = 1 THEN 1 ELSE 0 END) AS events,
