@@ -285,6 +285,19 @@ async fn a_table_that_rows_could_not_land_in_is_refused_with_what_to_do() {
 }
 
 #[tokio::test]
+async fn row_level_security_is_refused_because_nothing_can_be_copied_under_it() {
+    let bed = Bed::new("land_rows", TABLES).await;
+    let guarded = "DO $$ BEGIN CREATE ROLE land_rows LOGIN; EXCEPTION WHEN duplicate_object THEN END $$; \
+         GRANT INSERT ON landing, landing_faults TO land_rows; \
+         ALTER TABLE landing ENABLE ROW LEVEL SECURITY";
+    bed.sql.batch_execute(guarded).await.unwrap();
+    let url = bed.url.replacen("postgres@", "land_rows@", 1);
+    let why = sink(&url, false).check().await.unwrap_err().to_string();
+    assert!(why.contains("has row-level security"), "{why}");
+    bed.sink(false).check().await.unwrap();
+}
+
+#[tokio::test]
 async fn a_connection_that_is_cut_is_not_an_acknowledgement_and_the_next_group_has_another() {
     let bed = Bed::new("land_cut", TABLES).await;
     let landing = Landing::begin(bed.sink(false));
