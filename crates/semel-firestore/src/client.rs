@@ -343,7 +343,7 @@ pub(crate) fn put(name: String, fields: Fields, condition: Option<ConditionType>
     write(Operation::Update(document), condition)
 }
 
-/// Changes nothing, and keeps the version; the whole commit fails if the document is no longer of it.
+/// Changes nothing, but makes the whole commit fail if the document has another version by then.
 pub(crate) fn verify(name: String, version: Version) -> Write {
     Write {
         update_mask: Some(mask(&["_"])),

@@ -91,7 +91,7 @@ pub(crate) fn read_head(document: &Document) -> Result<LetterHead, Error> {
         },
         route: reader.string_or_none("route")?.unwrap_or_default().into(),
         reason: reason
-            .ok_or_else(|| reader.wrong("reason", "is no reason that this build knows"))?,
+            .ok_or_else(|| reader.wrong("reason", "is not a reason that this build knows"))?,
         fence: Fence(reader.int("fence")?),
         redriven: reader.boolean("redriven")?,
         bytes: reader.int("bytes")?,

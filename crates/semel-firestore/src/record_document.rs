@@ -71,7 +71,8 @@ pub(crate) fn read_record(document: &Document) -> Result<Stored<Record>, Error> 
     let result = reader.bytes_or_none("result")?;
     let value = Record {
         fingerprint: Fingerprint::from_bytes(reader.array("fp")?),
-        state: state.ok_or_else(|| reader.wrong("state", "is no state that this build knows"))?,
+        state: state
+            .ok_or_else(|| reader.wrong("state", "is not a state that this build knows"))?,
         attempts: reader.int32("attempts")?,
         doubts: reader.int32("doubts")?,
         in_doubt: reader.boolean("in_doubt")?,

@@ -159,7 +159,7 @@ impl Attack {
         let number = PROJECTS.fetch_add(1, Ordering::Relaxed);
         let project = format!("attack-{}-{number}", std::process::id());
         let met = Arc::new(Met::default());
-        // An emulator takes its time for the first answer; that is no part of the attack.
+        // An emulator's first answer is slow; it is waited for before the attack begins.
         let mut patient = FirestoreSettings::new(&project);
         patient.emulator_host = Some(self.emulator.clone());
         patient.timeout = FIRST_ANSWER_WITHIN;

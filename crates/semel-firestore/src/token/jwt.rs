@@ -25,7 +25,7 @@ impl SigningKey {
     /// From PEM; says what is wrong without repeating any of it.
     pub(crate) fn parse(pem: &str) -> Result<Self, &'static str> {
         let key = PrivateKeyDer::from_pem_slice(pem.as_bytes()).map_err(|_| "is no PEM")?;
-        let key = any_supported_type(&key).map_err(|_| "is no key that we can sign with")?;
+        let key = any_supported_type(&key).map_err(|_| "is not a key that can sign tokens")?;
         Ok(Self(key))
     }
 
