@@ -1,0 +1,23 @@
+//! The frame of Semel's pages: how they look, how they are put together, and who may see and use them.
+//!
+//! Pages are made on the server and can be read without JavaScript. Every address in them is relative, so that they
+//! work behind a path prefix, and nothing in them is inline, so that the Content-Security-Policy can be strict.
+
+mod base;
+mod frame;
+mod headers;
+mod assets;
+mod components;
+mod chart;
+mod visitor;
+
+pub use assets::{Asset, assets};
+pub use base::Base;
+pub use chart::{Chart, Series, sparkline};
+pub use components::{
+    Act, Column, Moment, Tile, Tone, copyable, copyable_text, empty, facts, live, note, refused,
+    state, table, tiles, timeline,
+};
+pub use frame::{Frame, NavItem, Search, fragment, page, page_with};
+pub use maud::{Markup, PreEscaped, html};
+pub use visitor::{Role, Visitor};
