@@ -4,7 +4,7 @@
 mod gate;
 
 use crate::admin_client::{AdminClient, Call, Unreachable};
-use crate::args::operate::AdminArgs;
+use crate::args::operate::{AdminArgs, Reason};
 use crate::config::{self, AdminAddress, StoreOptions};
 use crate::log;
 use crate::open_store::{self, Schema};
@@ -13,6 +13,7 @@ use anyhow::bail;
 use http::{Method, StatusCode, Uri};
 use semel::store::Cursor;
 use semel::{Error, Semel, Settings};
+use semel_gate::audit::{Via, Who};
 use semel_gate::operate::{Operator, PAGE_ITEMS_MAX, Refused};
 use semel_gate::settings::Secret;
 use serde_json::{Value, json};
@@ -60,7 +61,7 @@ impl AdminTarget {
             semel,
             store,
             settings.shared_cache,
-            "semel --store",
+            Who::new("semel --store", Via::Store),
         )))
     }
 
@@ -136,9 +137,15 @@ pub(crate) const fn get(path: String) -> Call {
     (Method::GET, path, None)
 }
 
-/// An act.
-pub(crate) const fn post(path: String) -> Call {
-    (Method::POST, path, None)
+/// An act, with its reason if there is one.
+pub(crate) fn act(path: String, reason: &Reason) -> Call {
+    if reason.why.is_empty() {
+        return (Method::POST, path, None);
+    }
+    let sign = if path.contains('?') { '&' } else { '?' };
+    let mut query = url::form_urlencoded::Serializer::new(String::new());
+    let why = query.append_pair("why", &reason.why).finish();
+    (Method::POST, format!("{path}{sign}{why}"), None)
 }
 
 /// Whether nobody was there to ask: no gate, or no store.

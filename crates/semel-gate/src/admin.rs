@@ -2,6 +2,7 @@
 
 mod guard;
 
+use crate::audit::{Via, Who};
 use crate::connections::Connections;
 use crate::gate::{Gate, Phase};
 use crate::health::{self, STORE_WITHIN};
@@ -200,6 +201,9 @@ async fn letter_discard(operator: Operator, Path(id): Path<String>) -> JsonAnswe
 struct RedriveQuery {
     #[serde(default)]
     run_again: bool,
+    /// Read where the operator is named.
+    #[serde(default, rename = "why")]
+    _why: String,
 }
 
 /// In a task of its own: an operator that hangs up does not leave a run without its letter's end.
@@ -298,13 +302,25 @@ impl FromRequestParts<Arc<Gate>> for Operator {
     async fn from_request_parts(parts: &mut Parts, gate: &Arc<Gate>) -> Result<Self, Refused> {
         let peer = parts.extensions.get::<ConnectInfo<SocketAddr>>();
         let by = peer.map_or_else(String::new, |ConnectInfo(peer)| peer.to_string());
-        Ok(Self::new(
+        let operator = Self::new(
             gate.semel.clone(),
             Arc::clone(&gate.letters),
             gate.settings.shared_cache,
-            by,
-        ))
+            Who::new(by, Via::Admin).because(&why(parts)?),
+        );
+        Ok(operator.audited(Arc::clone(&gate.audit)))
     }
+}
+
+/// The reason that an act gives, in its query.
+fn why(parts: &Parts) -> Result<String, Refused> {
+    #[derive(Deserialize)]
+    struct Why {
+        #[serde(default)]
+        why: String,
+    }
+    let Query(Why { why }) = Query::try_from_uri(&parts.uri)?;
+    Ok(why)
 }
 
 // === impl Refused ===

@@ -1,6 +1,7 @@
 //! The gate itself: its routes, and what all deliveries share.
 
 use crate::active_runs::ActiveRuns;
+use crate::audit::Audit;
 use crate::blocking_pool::BlockingPool;
 use crate::bodies::Bodies;
 use crate::headers::HeaderRules;
@@ -50,6 +51,8 @@ pub(crate) struct Gate {
     pub(crate) deliveries: TaskTracker,
     /// Whether the store took a write when it was last asked.
     pub(crate) store: StoreHealth,
+    /// What operators did.
+    pub(crate) audit: Arc<Audit>,
 }
 
 /// A route at work.
@@ -138,6 +141,7 @@ impl Gate {
             phase: watch::Sender::new(Phase::Serving),
             deliveries: TaskTracker::new(),
             store: StoreHealth::default(),
+            audit: Arc::default(),
             routes,
             settings,
         };

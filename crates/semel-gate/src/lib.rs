@@ -59,6 +59,9 @@ mod metered_store;
 pub mod failpoint;
 pub mod operate;
 mod redrive;
+pub mod audit;
+mod census;
+mod bulk;
 mod admin;
 
 pub use server::{Landings, Server, Unfinished};

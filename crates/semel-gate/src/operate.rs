@@ -6,6 +6,7 @@ pub(crate) mod letters;
 
 pub use records::Verdict;
 
+use crate::audit::{Audit, Who};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
@@ -32,15 +33,16 @@ pub const LETTERS_COUNTED_MAX: usize = 10_000;
 pub(crate) const VOID: &str =
     "void: what this route promises of its effects does not hold for this key any more";
 
-/// Somebody who looks at a store and acts on it. Each act leaves one line, target `audit`.
+/// Somebody who looks at a store and acts on it. Each act is audited.
 #[derive(Clone, Debug)]
 pub struct Operator {
     semel: Semel,
     letters: Arc<dyn Letters>,
     /// How long another gate may answer from memory.
     elsewhere: Duration,
-    /// Who it is, for the audit line.
-    by: String,
+    /// Who it is, and why it acts.
+    who: Who,
+    audit: Arc<Audit>,
 }
 
 /// Why an operator was not served.
@@ -59,22 +61,31 @@ pub struct Refused {
 // === impl Operator ===
 
 impl Operator {
-    /// On this store; `letters` is the same one. `elsewhere` is how long other gates may answer from memory; `by` names the
-    /// operator in audit lines.
+    /// On this store; `letters` is the same one. `elsewhere` is how long other gates may answer from memory; `who` is
+    /// for the audit.
     #[must_use]
-    pub fn new(
-        semel: Semel,
-        letters: Arc<dyn Letters>,
-        elsewhere: Duration,
-        by: impl Into<String>,
-    ) -> Self {
-        let by = by.into();
+    pub fn new(semel: Semel, letters: Arc<dyn Letters>, elsewhere: Duration, who: Who) -> Self {
         Self {
             semel,
             letters,
             elsewhere,
-            by,
+            who,
+            audit: Arc::default(),
         }
+    }
+
+    /// Whose acts are remembered there.
+    #[must_use]
+    pub fn audited(mut self, audit: Arc<Audit>) -> Self {
+        self.audit = audit;
+        self
+    }
+
+    /// Who gives this reason for what it does.
+    #[must_use]
+    pub fn because(mut self, why: &str) -> Self {
+        self.who = self.who.because(why);
+        self
     }
 
     pub(crate) fn store(&self) -> &dyn Store {
@@ -85,8 +96,12 @@ impl Operator {
         self.letters.as_ref()
     }
 
-    pub(crate) fn by(&self) -> &str {
-        &self.by
+    pub(crate) const fn who(&self) -> &Who {
+        &self.who
+    }
+
+    pub(crate) fn audit(&self) -> &Audit {
+        &self.audit
     }
 }
 
@@ -182,7 +197,7 @@ pub(crate) fn set(object: &mut Value, name: &str, value: Value) {
 }
 
 /// A moment as RFC 3339, always of the same length; one that no calendar holds is `null`.
-fn moment(time: Time) -> Value {
+pub(crate) fn moment(time: Time) -> Value {
     let micros = i64::try_from(time.0).ok();
     micros
         .and_then(|micros| Timestamp::from_microsecond(micros).ok())

@@ -4,8 +4,12 @@
 //! A letter whose work may have run, and whose record is gone, is not run by a plain redrive: nobody here
 //! knows whether it took effect. An operator who knows, or accepts a second effect, says so.
 
+mod foresee;
 mod prepare;
 
+pub(crate) use foresee::{Foreseen, foresee};
+
+use crate::audit::{AuditedAct, Redriven};
 use crate::disposition::{Disposition, Undelivered};
 use crate::flow::Flow;
 use crate::gate::{Gate, Phase};
@@ -38,6 +42,14 @@ struct Redrive {
 pub(crate) enum IfUnknown {
     Refuse,
     RunAgain,
+}
+
+/// What a redrive does, unless something happens first.
+enum Plan {
+    /// It lets the work run, if nobody else does.
+    Run,
+    /// It closes the letter alone: the work has succeeded under this key.
+    Close(Key),
 }
 
 /// What the record of a letter's work allows.
@@ -82,10 +94,18 @@ pub(crate) async fn redrive(
         Ok(told) => told["promise"].as_str(),
         Err(refused) => refused.details.get("promise").and_then(Value::as_str),
     };
-    tracing::info!(
-        target: "audit", act = "redrive", letter = %id, %key, before, after, closed = told.is_ok(),
-        run_again = if_unknown == IfUnknown::RunAgain, promise, by = operator.by(), "act"
-    );
+    operator.audit().note(AuditedAct {
+        key: Some(key),
+        letter: Some(id),
+        before: before.into(),
+        after: after.into(),
+        promise: promise.map(Into::into),
+        redrive: Some(Redriven {
+            closed: told.is_ok(),
+            run_again: if_unknown == IfUnknown::RunAgain,
+        }),
+        ..AuditedAct::new("redrive", operator.who())
+    });
     told
 }
 
@@ -96,21 +116,9 @@ async fn attempt(
     if_unknown: IfUnknown,
 ) -> Result<Value, Refused> {
     let (id, key) = (redrive.letter.id, redrive.identity.key);
-    if record.is_some_and(|record| record.fingerprint != redrive.identity.fingerprint) {
-        return Err(other_work(&key));
-    }
-    if let Some(LetterStatus { standing, key, .. }) = under_taken(gate, &redrive.letter).await? {
-        return match standing {
-            Standing::Succeeded => had_succeeded(gate, &id, &key).await,
-            Standing::Unfinished(state) => Err(ran_under_its_own(&key, state)),
-            Standing::NotRun | Standing::Unknown => Err(running(&key)),
-        };
-    }
-    match (redrive.letter.standing(record), if_unknown) {
-        (Standing::Succeeded, _) => return had_succeeded(gate, &id, &key).await,
-        (Standing::Unknown, IfUnknown::Refuse) => return Err(unknown(&redrive.letter, &key)),
-        (Standing::Unfinished(_) | Standing::NotRun, _)
-        | (Standing::Unknown, IfUnknown::RunAgain) => {}
+    match plan(gate, &redrive, record, if_unknown).await? {
+        Plan::Close(key) => return had_succeeded(gate, &id, &key).await,
+        Plan::Run => {}
     }
     note(gate, &id).await?;
     let mut flow = redrive.flow;
@@ -127,6 +135,34 @@ async fn attempt(
     }
     log(&flow, &disposition);
     told(gate, &disposition, &id, &key).await
+}
+
+// === Planning ===
+
+/// What the records say that a redrive does. Nothing is changed by asking.
+async fn plan(
+    gate: &Gate,
+    redrive: &Redrive,
+    record: Option<&Record>,
+    if_unknown: IfUnknown,
+) -> Result<Plan, Refused> {
+    let key = redrive.identity.key;
+    if record.is_some_and(|record| record.fingerprint != redrive.identity.fingerprint) {
+        return Err(other_work(&key));
+    }
+    if let Some(LetterStatus { standing, key, .. }) = under_taken(gate, &redrive.letter).await? {
+        return match standing {
+            Standing::Succeeded => Ok(Plan::Close(key)),
+            Standing::Unfinished(state) => Err(ran_under_its_own(&key, state)),
+            Standing::NotRun | Standing::Unknown => Err(running(&key)),
+        };
+    }
+    match (redrive.letter.standing(record), if_unknown) {
+        (Standing::Succeeded, _) => Ok(Plan::Close(key)),
+        (Standing::Unknown, IfUnknown::Refuse) => Err(unknown(&redrive.letter, &key)),
+        (Standing::Unfinished(_) | Standing::NotRun, _)
+        | (Standing::Unknown, IfUnknown::RunAgain) => Ok(Plan::Run),
+    }
 }
 
 // === Running ===

@@ -44,6 +44,19 @@ pub(crate) struct AdminArgs {
     pub(crate) json: bool,
 }
 
+/// Why somebody acts.
+#[derive(Debug, Args)]
+pub(crate) struct Reason {
+    /// Why: it is written to the audit, and to the record's history
+    #[arg(
+        long,
+        value_name = "TEXT",
+        default_value = "",
+        hide_default_value = true
+    )]
+    pub(crate) why: String,
+}
+
 #[derive(Debug, Args)]
 pub(crate) struct RecordsArgs {
     #[command(flatten)]
@@ -71,9 +84,17 @@ pub(crate) enum RecordsCommand {
         body: bool,
     },
     /// Take the right to run from whoever has it: the run is stale, the next delivery runs
-    Release { key: Key },
+    Release {
+        key: Key,
+        #[command(flatten)]
+        reason: Reason,
+    },
     /// End a record: the next delivery of its key is new work
-    Forget { key: Key },
+    Forget {
+        key: Key,
+        #[command(flatten)]
+        reason: Reason,
+    },
     /// Say what became of parked work, or of one run that a gate named when it stopped
     Resolve {
         key: Key,
@@ -83,6 +104,8 @@ pub(crate) enum RecordsCommand {
         /// Of this very run, parked or with a lapsed lease
         #[arg(long, value_name = "NUMBER")]
         fence: Option<u64>,
+        #[command(flatten)]
+        reason: Reason,
     },
 }
 
@@ -117,12 +140,16 @@ pub(crate) enum LettersCommand {
         /// Run it even if its record is gone: it may take effect a second time
         #[arg(long)]
         run_again: bool,
+        #[command(flatten)]
+        reason: Reason,
     },
     /// Close a letter without running it; a duplicate brings it back only once its record has changed
     Discard {
         /// Its id, or the first 8 or more digits of it
         #[arg(value_parser = letter_id)]
         id: String,
+        #[command(flatten)]
+        reason: Reason,
     },
 }
 

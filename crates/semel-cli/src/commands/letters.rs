@@ -1,7 +1,7 @@
 //! `semel letters`: looking at letters; redriving or discarding one.
 
 use super::operate::{acted, body, found, printed};
-use crate::admin::{AdminTarget, get, post};
+use crate::admin::{AdminTarget, act, get};
 use crate::args::operate::{LettersArgs, LettersCommand};
 use crate::table::{Column, members, table};
 use semel::store::Cursor;
@@ -48,13 +48,22 @@ pub(crate) async fn run(args: &LettersArgs) -> anyhow::Result<()> {
             let answer = target.ask(call, async |it| it.letter(id).await);
             printed(json, answer.await, shown)
         }
-        LettersCommand::Redrive { id, run_again } => {
-            let call = post(format!("/letters/{id}/redrive?run_again={run_again}"));
+        LettersCommand::Redrive {
+            id,
+            run_again,
+            reason,
+        } => {
+            let call = act(
+                format!("/letters/{id}/redrive?run_again={run_again}"),
+                reason,
+            );
             acted(json, target.redrive(call).await)
         }
-        LettersCommand::Discard { id } => {
-            let call = post(format!("/letters/{id}/discard"));
-            let answer = target.ask(call, async |it| it.discard(id).await);
+        LettersCommand::Discard { id, reason } => {
+            let call = act(format!("/letters/{id}/discard"), reason);
+            let answer = target.ask(call, async |it| {
+                it.clone().because(&reason.why).discard(id).await
+            });
             acted(json, answer.await)
         }
     }

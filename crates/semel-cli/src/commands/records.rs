@@ -1,7 +1,7 @@
 //! `semel records`: looking at records, and acting on one.
 
 use super::operate::{acted, found, printed};
-use crate::admin::{AdminTarget, get, post};
+use crate::admin::{AdminTarget, act, get};
 use crate::args::operate::{RecordsArgs, RecordsCommand};
 use crate::table::{Column, members, table};
 use semel::protocol::Fence;
@@ -57,25 +57,33 @@ pub(crate) async fn run(args: &RecordsArgs) -> anyhow::Result<()> {
             let answer = target.ask(call, async |it| it.record(key, *body).await);
             printed(json, answer.await, shown)
         }
-        RecordsCommand::Release { key } => {
-            let call = post(format!("/records/{key}/release"));
-            let answer = target.ask(call, async |it| it.release(key).await);
+        RecordsCommand::Release { key, reason } => {
+            let call = act(format!("/records/{key}/release"), reason);
+            let answer = target.ask(call, async |it| {
+                it.clone().because(&reason.why).release(key).await
+            });
             acted(json, answer.await)
         }
-        RecordsCommand::Forget { key } => {
-            let call = post(format!("/records/{key}/forget"));
-            let answer = target.ask(call, async |it| it.forget(key).await);
+        RecordsCommand::Forget { key, reason } => {
+            let call = act(format!("/records/{key}/forget"), reason);
+            let answer = target.ask(call, async |it| {
+                it.clone().because(&reason.why).forget(key).await
+            });
             acted(json, answer.await)
         }
         RecordsCommand::Resolve {
             key,
             verdict,
             fence,
+            reason,
         } => {
-            let (method, path, _) = post(format!("/records/{key}/resolve"));
+            let (method, path, _) = act(format!("/records/{key}/resolve"), reason);
             let body = json!({"as": verdict.word(), "fence": fence});
             let fence = fence.map(Fence);
-            let directly = async |it: &Operator| it.resolve(key, *verdict, fence).await;
+            let directly = async |it: &Operator| {
+                let operator = it.clone().because(&reason.why);
+                operator.resolve(key, *verdict, fence).await
+            };
             let answer = target.ask((method, path, Some(body)), directly);
             acted(json, answer.await)
         }

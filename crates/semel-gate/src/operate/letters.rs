@@ -1,6 +1,7 @@
 //! Letters: looking at them, and discarding one. Redriving needs a gate.
 
 use super::{LETTERS_COUNTED_MAX, Operator, PAGE_ITEMS_MAX, Refused, body, cursor, moment};
+use crate::audit::AuditedAct;
 use crate::letters::StoredDelivery;
 use crate::letters::status::{self, LetterStatus, Observed};
 use semel::Error;
@@ -78,10 +79,13 @@ impl Operator {
             Err(_) => "unknown",
         };
         let key = letter.key.map(|key| key.to_string());
-        tracing::info!(
-            target: "audit", act = "discard", letter = %letter.id, key, before = letter.reason.word(), after,
-            by = self.by(), "act"
-        );
+        self.audit().note(AuditedAct {
+            key: letter.key,
+            letter: Some(letter.id),
+            before: letter.reason.word().into(),
+            after: after.into(),
+            ..AuditedAct::new("discard", self.who())
+        });
         match closed? {
             Marked::Applied => Ok(json!({
                 "act": "discard", "letter": letter.id.to_string(), "key": key,

@@ -1,6 +1,7 @@
 //! Records: looking at them, and what an operator may do to one.
 
 use super::{Operator, Refused, VOID, body, cursor, moment, set};
+use crate::audit::AuditedAct;
 use crate::reply::problem::Problem;
 use http::StatusCode;
 use semel::outcome::Body;
@@ -204,9 +205,13 @@ impl Operator {
             }
             Err(error) => ("unknown", Err(error.into())),
         };
-        tracing::info!(
-            target: "audit", act = act.word, %key, before, after, promise, by = self.by(), "act"
-        );
+        self.audit().note(AuditedAct {
+            key: Some(*key),
+            before: before.into(),
+            after: after.into(),
+            promise: promise.map(Into::into),
+            ..AuditedAct::new(act.word, self.who())
+        });
         told
     }
 }

@@ -1,0 +1,249 @@
+//! The audit: who did what to a record or a letter, when, and why. Each act leaves one log line, target `audit`; the
+//! latest are remembered for the page. The log has all of them, this memory only what fits.
+
+use bytes::Bytes;
+use semel::Key;
+use semel::clock::{Clock, SystemClock, Time};
+use semel::letter::LetterId;
+use std::collections::VecDeque;
+use std::fmt;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// How many acts are remembered; the log has those before.
+pub(crate) const AUDIT_ITEMS_MAX: usize = 1000;
+
+/// The longest reason that is taken: it goes into a log line and into the record's history.
+pub const WHY_BYTES_MAX: usize = 500;
+
+/// The latest acts, oldest first.
+#[derive(Debug)]
+pub struct Audit {
+    clock: SystemClock,
+    acts: Mutex<VecDeque<Arc<AuditedAct>>>,
+}
+
+/// One act: what was done, by whom, and what came of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct AuditedAct {
+    pub(crate) at: Time,
+    pub(crate) act: &'static str,
+    pub(crate) who: Who,
+    pub(crate) key: Option<Key>,
+    pub(crate) letter: Option<LetterId>,
+    /// How the record stood, or why the letter was kept.
+    pub(crate) before: String,
+    pub(crate) after: String,
+    /// What it does to what the route promises.
+    pub(crate) promise: Option<String>,
+    /// Of a redrive: whether the letter was closed, and whether it ran although nobody knows what became of it before.
+    pub(crate) redrive: Option<Redriven>,
+}
+
+/// What the audit says of a redrive besides.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Redriven {
+    pub(crate) closed: bool,
+    pub(crate) run_again: bool,
+}
+
+/// Who acts, and why.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Who {
+    /// The address it came from, or the name of the command.
+    pub by: String,
+    /// By which way it came.
+    pub via: Via,
+    /// The reason it gave; empty is none.
+    pub why: String,
+}
+
+/// By which way an act came.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Via {
+    /// The admin address, as JSON: a command or a program.
+    #[default]
+    Admin,
+    /// The page.
+    Page,
+    /// A store that was opened without a gate.
+    Store,
+}
+
+// === impl Audit ===
+
+impl Audit {
+    /// With nothing remembered.
+    #[must_use]
+    pub fn new() -> Self {
+        Self {
+            clock: SystemClock::new(),
+            acts: Mutex::default(),
+        }
+    }
+
+    /// Writes the line of an act and remembers it. Its time is set here.
+    pub(crate) fn note(&self, act: AuditedAct) {
+        act.log();
+        let act = AuditedAct {
+            at: self.clock.wall(),
+            ..act
+        };
+        let mut acts = self.lock();
+        if acts.len() == AUDIT_ITEMS_MAX {
+            acts.pop_front();
+        }
+        acts.push_back(Arc::new(act));
+    }
+
+    /// The latest acts, the latest first.
+    pub(crate) fn latest(&self) -> Vec<Arc<AuditedAct>> {
+        self.lock().iter().rev().cloned().collect()
+    }
+
+    /// The acts on this key, oldest first.
+    pub(crate) fn of_key(&self, key: &Key) -> Vec<Arc<AuditedAct>> {
+        let acts = self.lock();
+        let of_key = acts.iter().filter(|act| act.key.as_ref() == Some(key));
+        of_key.cloned().collect()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, VecDeque<Arc<AuditedAct>>> {
+        self.acts.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Default for Audit {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+// === impl AuditedAct ===
+
+impl AuditedAct {
+    pub(crate) fn new(act: &'static str, who: &Who) -> Self {
+        Self {
+            at: Time(0),
+            act,
+            who: who.clone(),
+            key: None,
+            letter: None,
+            before: String::new(),
+            after: String::new(),
+            promise: None,
+            redrive: None,
+        }
+    }
+
+    fn log(&self) {
+        let key = self.key.map(|key| key.to_string());
+        let letter = self.letter.map(|letter| letter.to_string());
+        let why = Some(self.who.why.as_str()).filter(|why| !why.is_empty());
+        tracing::info!(
+            target: "audit",
+            act = self.act,
+            letter,
+            key,
+            before = self.before,
+            after = self.after,
+            closed = self.redrive.map(|it| it.closed),
+            run_again = self.redrive.map(|it| it.run_again),
+            promise = self.promise,
+            by = self.who.by,
+            via = self.who.via.word(),
+            why,
+            "act"
+        );
+    }
+}
+
+// === impl Who ===
+
+impl Who {
+    /// Somebody without a reason.
+    #[must_use]
+    pub fn new(by: impl Into<String>, via: Via) -> Self {
+        Self {
+            by: by.into(),
+            via,
+            why: String::new(),
+        }
+    }
+
+    /// For this reason; what is longer than [`WHY_BYTES_MAX`] is cut.
+    #[must_use]
+    pub fn because(mut self, why: &str) -> Self {
+        self.why = cut(why.trim(), WHY_BYTES_MAX).to_owned();
+        self
+    }
+
+    /// As a record's history keeps it.
+    #[must_use]
+    pub fn for_history(&self) -> Bytes {
+        self.to_string().into()
+    }
+}
+
+impl fmt::Display for Who {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { by, via, why } = self;
+        write!(f, "{} {by}", via.word())?;
+        if why.is_empty() {
+            return Ok(());
+        }
+        write!(f, ": {why}")
+    }
+}
+
+// === impl Via ===
+
+impl Via {
+    /// The word for it, in log lines and on the page.
+    #[must_use]
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Admin => "admin",
+            Self::Page => "page",
+            Self::Store => "store",
+        }
+    }
+}
+
+/// The longest beginning of a text that has at most so many bytes and ends with a whole character.
+pub(crate) fn cut(text: &str, bytes_max: usize) -> &str {
+    let mut end = bytes_max.min(text.len());
+    while !text.is_char_boundary(end) {
+        end -= 1;
+    }
+    text.get(..end).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_memory_of_acts_is_bounded_and_keeps_the_latest() {
+        let audit = Audit::new();
+        let who = Who::new("127.0.0.1:1", Via::Page).because(" it was refunded ");
+        for number in 0..AUDIT_ITEMS_MAX + 3 {
+            let act = AuditedAct {
+                after: number.to_string(),
+                ..AuditedAct::new("forget", &who)
+            };
+            audit.note(act);
+        }
+        let latest = audit.latest();
+        assert_eq!(latest.len(), AUDIT_ITEMS_MAX);
+        assert_eq!(latest[0].after, (AUDIT_ITEMS_MAX + 2).to_string());
+        assert_eq!(who.to_string(), "page 127.0.0.1:1: it was refunded");
+    }
+
+    #[test]
+    fn a_reason_is_cut_between_characters() {
+        let why = "ä".repeat(WHY_BYTES_MAX);
+        let who = Who::new("x", Via::Admin).because(&why);
+        assert_eq!(who.why.len(), WHY_BYTES_MAX);
+        assert_eq!(cut("aä", 2), "a");
+    }
+}

@@ -1,0 +1,212 @@
+//! A job at work: it gathers its letters, then takes one after the other at its pace.
+
+use super::{Job, JobEnd, JobKind, Jobs, LETTERS_MAX, NoJob, PACE_MAX, Selection};
+use crate::census::Census;
+use crate::gate::{Gate, Phase};
+use crate::operate::{Operator, Refused};
+use crate::redrive::{Foreseen, IfUnknown, foresee, redrive};
+use http::StatusCode;
+use semel::letter::LetterId;
+use serde_json::Value;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::task::JoinSet;
+use tokio::time::{MissedTickBehavior, interval};
+use tokio_util::sync::CancellationToken;
+
+/// How many letters of a job are in hand at once: slow handlers must not stop the rest, nor be buried.
+const IN_HAND_MAX: usize = 8;
+
+/// What a job works with.
+#[derive(Clone, Debug)]
+pub(crate) struct Desk {
+    pub(crate) operator: Operator,
+    pub(crate) census: Census,
+    /// Who runs handlers; without a gate nothing is redriven.
+    pub(crate) gate: Option<Arc<Gate>>,
+}
+
+/// What became of one letter.
+struct Became {
+    word: &'static str,
+    stays: Option<String>,
+}
+
+/// Begins a job; it goes on by itself.
+///
+/// # Errors
+/// When too many go on.
+pub(crate) fn begin(
+    jobs: &Jobs,
+    desk: Desk,
+    kind: JobKind,
+    selection: Selection,
+    about: String,
+    per_second: u32,
+) -> Result<Arc<Job>, NoJob> {
+    let job = jobs.add(|id| Job {
+        id,
+        kind,
+        about,
+        who: desk.operator.who().clone(),
+        begun: desk.census.now(),
+        per_second: per_second.clamp(1, PACE_MAX),
+        stop: CancellationToken::new(),
+        progress: std::sync::Mutex::default(),
+    })?;
+    let own = Arc::clone(&job);
+    drop(tokio::spawn(async move {
+        let end = work(&own, &desk, selection).await;
+        desk.census.letters_changed();
+        own.end(end);
+    }));
+    Ok(job)
+}
+
+async fn work(job: &Arc<Job>, desk: &Desk, selection: Selection) -> JobEnd {
+    let letters = match gather(desk, selection).await {
+        Ok(letters) => job.gathered(letters),
+        Err(error) => return JobEnd::Broken(error.to_string()),
+    };
+    let mut ticks = interval(Duration::from_secs(1) / job.per_second);
+    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let mut in_hand: JoinSet<Result<(), Refused>> = JoinSet::new();
+    let mut end = JobEnd::Done;
+    for letter in letters.iter().copied() {
+        let paced = job.kind != JobKind::DryRun;
+        tokio::select! {
+            () = job.stop.cancelled() => {}
+            _ = ticks.tick(), if paced => {}
+            () = tokio::task::yield_now(), if !paced => {}
+        }
+        if in_hand.len() >= IN_HAND_MAX
+            && let Some(Ok(Err(refused))) = in_hand.join_next().await
+        {
+            end = JobEnd::Broken(refused.to_string());
+        }
+        if job.stop.is_cancelled() && end == JobEnd::Done {
+            end = JobEnd::Stopped;
+        }
+        if desk.is_draining() && end == JobEnd::Done {
+            end = JobEnd::Broken("the gate is draining".into());
+        }
+        if end != JobEnd::Done {
+            break;
+        }
+        let (job, desk) = (Arc::clone(job), desk.clone());
+        in_hand.spawn(async move { one(&job, &desk, letter).await });
+    }
+    while let Some(done) = in_hand.join_next().await {
+        if let Ok(Err(refused)) = done
+            && end == JobEnd::Done
+        {
+            end = JobEnd::Broken(refused.to_string());
+        }
+    }
+    end
+}
+
+async fn gather(desk: &Desk, selection: Selection) -> Result<Vec<LetterId>, semel::Error> {
+    let mut letters = match selection {
+        Selection::Letters(letters) => letters,
+        Selection::Groups(groups) => {
+            let is_meant = |id: &str| groups.iter().any(|group| group == id);
+            let heads = desk.census.letters_of(is_meant).await?;
+            heads.into_iter().map(|head| head.id).collect()
+        }
+    };
+    letters.truncate(LETTERS_MAX);
+    Ok(letters)
+}
+
+/// Does one letter.
+///
+/// # Errors
+/// When there is no use in going on: the store is away, or the gate drains.
+async fn one(job: &Job, desk: &Desk, letter: LetterId) -> Result<(), Refused> {
+    let id = letter.to_string();
+    let became = match (job.kind, &desk.gate) {
+        (JobKind::Discard, _) => discarded(desk.operator.discard(&id).await)?,
+        (JobKind::DryRun, Some(gate)) => {
+            let foreseen = foresee(gate, &desk.operator, &id, IfUnknown::Refuse).await?;
+            Became::foreseen(foreseen)
+        }
+        (JobKind::Redrive { run_again }, Some(gate)) => {
+            let if_unknown = if run_again {
+                IfUnknown::RunAgain
+            } else {
+                IfUnknown::Refuse
+            };
+            // A delivery in hand: a gate that goes down waits for it.
+            let (gate, operator) = (Arc::clone(gate), desk.operator.clone());
+            let tasks = gate.deliveries.clone();
+            let told = tasks.spawn(async move { redrive(&gate, &operator, &id, if_unknown).await });
+            redriven(told.await.unwrap_or_else(|_| Err(broken())))?
+        }
+        (JobKind::DryRun | JobKind::Redrive { .. }, None) => Became::new("need a gate"),
+    };
+    job.count(letter, became.word, became.stays);
+    Ok(())
+}
+
+fn broken() -> Refused {
+    Refused::conflict("the gate failed", "look at its log")
+}
+
+fn discarded(told: Result<Value, Refused>) -> Result<Became, Refused> {
+    match told {
+        Ok(_) => Ok(Became::new("were discarded")),
+        Err(refused) if refused.status == StatusCode::NOT_FOUND => {
+            Ok(Became::new("were closed already"))
+        }
+        Err(refused) => stopped_by(refused),
+    }
+}
+
+fn redriven(told: Result<Value, Refused>) -> Result<Became, Refused> {
+    match told {
+        Ok(told) if told["promise"].is_string() => Ok(Became::new("ran and succeeded")),
+        Ok(_) => Ok(Became::new("were only closed: they had succeeded before")),
+        Err(refused) if refused.status == StatusCode::NOT_FOUND => {
+            Ok(Became::new("were closed already"))
+        }
+        Err(refused) => stopped_by(refused),
+    }
+}
+
+/// A letter that stays is counted; a store that is away ends the job.
+fn stopped_by(refused: Refused) -> Result<Became, Refused> {
+    if refused.status == StatusCode::SERVICE_UNAVAILABLE {
+        return Err(refused);
+    }
+    let word = if refused.details.contains_key("promise") {
+        "ran and did not succeed: they stay"
+    } else {
+        "were refused and stay: nothing was run"
+    };
+    Ok(Became {
+        word,
+        stays: Some(refused.error),
+    })
+}
+
+// === impl Desk ===
+
+impl Desk {
+    fn is_draining(&self) -> bool {
+        let gate = self.gate.as_ref();
+        gate.is_some_and(|gate| *gate.phase.borrow() != Phase::Serving)
+    }
+}
+
+// === impl Became ===
+
+impl Became {
+    const fn new(word: &'static str) -> Self {
+        Self { word, stays: None }
+    }
+
+    const fn foreseen(foreseen: Foreseen) -> Self {
+        Self::new(foreseen.says())
+    }
+}

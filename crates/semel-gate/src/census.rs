@@ -1,0 +1,286 @@
+//! The census: what is in the store right now, for the page. Stores keep no counts and no index on states (writing them
+//! would cost every delivery), so somebody has to walk through all records. That is done in the background, only while
+//! somebody looks at the page, one walk at a time, and never for more than about a thirtieth of the time. Whoever looks
+//! hears at once what is known, and how old it is.
+
+mod letters;
+mod records;
+
+pub(crate) use letters::{LetterCensus, LetterGroup, group_of};
+pub(crate) use records::{RecordCensus, SeenRecord};
+
+use letters::Causes;
+use semel::Error;
+use semel::clock::{Clock, SystemClock, Time};
+use semel::store::{Letters, Store};
+use std::fmt;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+use tokio::sync::watch;
+use tokio::time::{Instant, sleep_until, timeout};
+
+/// The pause after a walk, in walks: a gate with a page open keeps at least 0.97 of its throughput.
+const PAUSE_WALKS: u32 = 30;
+
+/// The shortest pause: nobody reads faster.
+const PAUSE_MIN: Duration = Duration::from_secs(2);
+
+/// For so long after the last look somebody is taken to be looking. An open page asks more often.
+const LOOKED_WITHIN: Duration = Duration::from_secs(15);
+
+/// The first to look waits so long for a small store to be counted.
+const FIRST_WAIT: Duration = Duration::from_millis(40);
+
+/// How many items are listed at once.
+const PAGE_ITEMS: u32 = 1000;
+
+/// Counts what is in a store, while somebody looks.
+#[derive(Clone)]
+pub(crate) struct Census {
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    letters: Arc<dyn Letters>,
+    clock: SystemClock,
+    known: watch::Sender<Known>,
+    watched: Mutex<Watched>,
+    causes: Causes,
+}
+
+/// What is known of the store.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Known {
+    /// As the last whole walk found it; none before the first.
+    pub(crate) records: Option<Arc<RecordCensus>>,
+    pub(crate) letters: Option<Arc<LetterCensus>>,
+    /// How many records the walk that goes on has seen.
+    pub(crate) counting: Option<u64>,
+    /// Why the last walk came to nothing.
+    pub(crate) trouble: Option<String>,
+}
+
+/// Who looks, and whether somebody walks for them.
+#[derive(Debug, Default)]
+struct Watched {
+    walks: bool,
+    looked: Option<Instant>,
+    /// When the letters and the records may be walked through again.
+    letters_due: Option<Instant>,
+    records_due: Option<Instant>,
+}
+
+// === impl Census ===
+
+impl Census {
+    /// Of this store. Nothing is walked before somebody looks.
+    pub(crate) fn new(letters: Arc<dyn Letters>) -> Self {
+        Self {
+            shared: Arc::new(Shared {
+                letters,
+                clock: SystemClock::new(),
+                known: watch::Sender::new(Known::default()),
+                watched: Mutex::default(),
+                causes: Causes::default(),
+            }),
+        }
+    }
+
+    /// What is known, at once; and that somebody looks.
+    pub(crate) fn look(&self) -> Known {
+        let mut watched = self.shared.watched();
+        watched.looked = Some(Instant::now());
+        if !watched.walks {
+            watched.walks = true;
+            let shared = Arc::clone(&self.shared);
+            drop(tokio::spawn(
+                async move { shared.walk_while_watched().await },
+            ));
+        }
+        drop(watched);
+        self.shared.known.borrow().clone()
+    }
+
+    /// The same; the first to look waits a moment, in which a small store is counted.
+    pub(crate) async fn look_first(&self) -> Known {
+        let known = self.look();
+        if known.records.is_some() || known.trouble.is_some() {
+            return known;
+        }
+        let mut changes = self.shared.known.subscribe();
+        let counted = changes.wait_for(|it| it.records.is_some() || it.trouble.is_some());
+        drop(timeout(FIRST_WAIT, counted).await);
+        self.shared.known.borrow().clone()
+    }
+
+    /// Somebody has acted on letters: they may be walked through again at once.
+    pub(crate) fn letters_changed(&self) {
+        self.shared.watched().letters_due = None;
+    }
+
+    /// The time of this machine.
+    pub(crate) fn now(&self) -> Time {
+        self.shared.clock.wall()
+    }
+
+    /// All open letters of these groups, oldest first, as far as they are counted.
+    ///
+    /// # Errors
+    /// Those of the store.
+    pub(crate) async fn letters_of(
+        &self,
+        is_meant: impl Fn(&str) -> bool,
+    ) -> Result<Vec<semel::letter::LetterHead>, Error> {
+        let (letters, causes) = (self.shared.letters.as_ref(), &self.shared.causes);
+        letters::of_groups(letters, causes, is_meant).await
+    }
+}
+
+impl fmt::Debug for Census {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let known = self.shared.known.borrow();
+        f.debug_struct("Census").field("known", &*known).finish()
+    }
+}
+
+// === impl Shared ===
+
+impl Shared {
+    /// Walks, and pauses, until nobody looks any more.
+    async fn walk_while_watched(&self) {
+        loop {
+            let now = Instant::now();
+            let (letters_due, records_due) = {
+                let watched = self.watched();
+                (watched.letters_due, watched.records_due)
+            };
+            if letters_due.is_none_or(|due| due <= now) {
+                self.walk_letters().await;
+            }
+            if records_due.is_none_or(|due| due <= now) {
+                self.walk_records().await;
+            }
+            let next = {
+                let mut watched = self.watched();
+                let is_watched = watched
+                    .looked
+                    .is_some_and(|at| at.elapsed() < LOOKED_WITHIN);
+                if !is_watched {
+                    watched.walks = false;
+                    return;
+                }
+                watched.next_due()
+            };
+            sleep_until(next.min(Instant::now() + PAUSE_MIN)).await;
+        }
+    }
+
+    async fn walk_letters(&self) {
+        let begun = Instant::now();
+        let walked = letters::walk(self.letters.as_ref(), &self.causes).await;
+        let took = begun.elapsed();
+        self.tell(walked, |known, mut census| {
+            (census.at, census.took) = (self.clock.wall(), took);
+            known.letters = Some(Arc::new(census));
+        });
+        self.watched().letters_due = Some(pause_after(took));
+    }
+
+    async fn walk_records(&self) {
+        let begun = Instant::now();
+        let counting = |count| self.known.send_modify(|known| known.counting = Some(count));
+        let store: &dyn Store = self.letters.as_ref();
+        let walked = records::walk(store, counting).await;
+        let took = begun.elapsed();
+        self.tell(walked, |known, mut census| {
+            (census.at, census.took) = (self.clock.wall(), took);
+            known.records = Some(Arc::new(census));
+        });
+        self.known.send_modify(|known| known.counting = None);
+        self.watched().records_due = Some(pause_after(took));
+    }
+
+    fn tell<T>(&self, walked: Result<T, Error>, put: impl FnOnce(&mut Known, T)) {
+        self.known.send_modify(|known| match walked {
+            Ok(census) => {
+                put(known, census);
+                known.trouble = None;
+            }
+            Err(error) => known.trouble = Some(error.to_string()),
+        });
+    }
+
+    fn watched(&self) -> MutexGuard<'_, Watched> {
+        self.watched.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn pause_after(took: Duration) -> Instant {
+    Instant::now() + PAUSE_MIN.max(took.saturating_mul(PAUSE_WALKS))
+}
+
+// === impl Watched ===
+
+impl Watched {
+    fn next_due(&self) -> Instant {
+        let now = Instant::now();
+        let dues = [self.letters_due, self.records_due];
+        dues.into_iter()
+            .map(|due| due.unwrap_or(now))
+            .min()
+            .unwrap_or(now)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use semel::memory::MemoryStore;
+    use semel::protocol::{Claim, State};
+    use semel::store::StoreExt;
+    use semel::{Fingerprint, Key};
+
+    async fn filled(count: u8) -> Arc<MemoryStore> {
+        let store = Arc::new(MemoryStore::new());
+        for number in 0..count {
+            let key = Key::from_bytes([number; 32]);
+            let claim = Claim::new(key, Fingerprint::of(b"x"));
+            drop(store.claim(&claim).await.unwrap());
+        }
+        store
+    }
+
+    #[tokio::test]
+    async fn the_first_look_at_a_small_store_has_its_counts() {
+        let census = Census::new(filled(3).await);
+        let known = census.look_first().await;
+        let records = known.records.expect("three records are counted at once");
+        assert_eq!((records.total(), records.of(State::Running)), (3, 3));
+        assert_eq!(known.letters.expect("counted before the records").total, 0);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn nobody_walks_when_nobody_looks() {
+        let census = Census::new(filled(1).await);
+        assert!(census.look().records.is_none(), "a look does not wait");
+        tokio::time::sleep(LOOKED_WITHIN + 2 * PAUSE_MIN).await;
+        assert!(!census.shared.watched().walks, "the last look is long ago");
+        assert!(census.look().records.is_some());
+        assert!(census.shared.watched().walks);
+    }
+
+    #[test]
+    fn the_pause_is_thirty_walks_and_two_seconds_at_least() {
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_time()
+            .start_paused(true)
+            .build()
+            .unwrap();
+        runtime.block_on(async {
+            let now = Instant::now();
+            assert_eq!(pause_after(Duration::ZERO) - now, PAUSE_MIN);
+            let took = Duration::from_secs(3);
+            assert_eq!(pause_after(took) - now, Duration::from_secs(90));
+        });
+    }
+}

@@ -1,0 +1,106 @@
+//! A dry run: what a redrive of a letter would do now, by looking at its records alone.
+
+use super::{IfUnknown, Plan, plan, prepare};
+use crate::gate::Gate;
+use crate::operate::{Operator, Refused};
+use http::StatusCode;
+use semel::protocol::State;
+use serde_json::Value;
+use std::sync::Arc;
+
+/// What a redrive would do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Foreseen {
+    /// Its work would run.
+    Runs,
+    /// Its work has succeeded since: the letter would be closed, and nothing run.
+    Closes,
+    /// Whether its work took effect is unknown: it would run only if it may run again.
+    NeedsRunAgain,
+    /// It is running.
+    IsRunning,
+    /// Its key is known with other work by now.
+    OtherWork,
+    /// Its work was delivered again, and is unfinished under the delivery's own key.
+    UnderOwnKey,
+    /// This gate does not have its route.
+    NoRoute,
+    /// It is closed by now.
+    Gone,
+    /// It cannot be read.
+    Unreadable,
+}
+
+/// Looks at what a redrive of this letter would do. Nothing is changed.
+///
+/// # Errors
+/// When the store cannot be asked.
+pub(crate) async fn foresee(
+    gate: &Arc<Gate>,
+    operator: &Operator,
+    id: &str,
+    if_unknown: IfUnknown,
+) -> Result<Foreseen, Refused> {
+    match look(gate, operator, id, if_unknown).await {
+        Ok(foreseen) => Ok(foreseen),
+        Err(refused) => Foreseen::of_refusal(refused),
+    }
+}
+
+async fn look(
+    gate: &Arc<Gate>,
+    operator: &Operator,
+    id: &str,
+    if_unknown: IfUnknown,
+) -> Result<Foreseen, Refused> {
+    let letter = operator.find(id).await?;
+    let (redrive, record) = prepare::prepare(gate, letter).await?;
+    match plan(gate, &redrive, record.as_ref(), if_unknown).await? {
+        Plan::Close(_) => Ok(Foreseen::Closes),
+        // Its lease may have lapsed; then it would run. Nobody but the store can say so.
+        Plan::Run if record.is_some_and(|record| record.state == State::Running) => {
+            Ok(Foreseen::IsRunning)
+        }
+        Plan::Run => Ok(Foreseen::Runs),
+    }
+}
+
+// === impl Foreseen ===
+
+impl Foreseen {
+    fn of_refusal(refused: Refused) -> Result<Self, Refused> {
+        let outcome = refused.details.get("outcome").and_then(Value::as_str);
+        Ok(match (outcome, refused.status) {
+            (Some("unknown"), _) => Self::NeedsRunAgain,
+            (Some("mismatched"), _) => Self::OtherWork,
+            (Some("running"), _) => Self::IsRunning,
+            (Some(_), _) => Self::UnderOwnKey,
+            (None, StatusCode::NOT_FOUND) => Self::Gone,
+            (None, StatusCode::CONFLICT) => Self::NoRoute,
+            (None, StatusCode::INTERNAL_SERVER_ERROR) => Self::Unreadable,
+            (None, _) => return Err(refused),
+        })
+    }
+
+    /// What it means, after "n letters".
+    pub(crate) const fn says(self) -> &'static str {
+        match self {
+            Self::Runs => "would run",
+            Self::Closes => "would only be closed: their work has succeeded since, nothing runs",
+            Self::NeedsRunAgain => {
+                "would be refused without \u{201c}run again\u{201d}: their record is gone, or they were redriven before, so \
+                 nobody here knows whether they took effect"
+            }
+            Self::IsRunning => {
+                "are running now: they would be refused, unless their lease has lapsed by then"
+            }
+            Self::OtherWork => "would be refused: their key is known with other work by now",
+            Self::UnderOwnKey => {
+                "would be refused: their work was delivered again and is unfinished under its own key"
+            }
+            Self::NoRoute => "would be refused: this gate does not have their route any more",
+            Self::Gone => "are closed already",
+            Self::Unreadable => "cannot be read, and stay as they are",
+        }
+    }
+}
