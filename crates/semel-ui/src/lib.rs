@@ -10,6 +10,7 @@ mod assets;
 mod components;
 mod chart;
 mod visitor;
+mod session;
 
 pub use assets::{Asset, assets};
 pub use base::Base;
@@ -20,4 +21,5 @@ pub use components::{
 };
 pub use frame::{Frame, NavItem, Search, fragment, page, page_with};
 pub use maud::{Markup, PreEscaped, html};
+pub use session::{Access, AccessSettings, Denied, Hosts, mount};
 pub use visitor::{Role, Visitor};
