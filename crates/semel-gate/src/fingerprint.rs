@@ -2,6 +2,7 @@
 //! two deliveries of one piece of work. Pure functions, for any front end; `naming` calls them.
 
 use crate::delivery::{Delivery, Invalid, path_and_query, single_header};
+use crate::label::{Digest, Digests};
 use crate::settings::{FingerprintRule, Route, Source};
 use crate::source;
 use bytes::Bytes;
@@ -83,27 +84,73 @@ pub fn compared(route: &Route, request: &Request<Bytes>, delivery: &Delivery) ->
     }
 }
 
+/// Digests of what the fingerprint of a delivery is taken of, part by part.
+#[must_use]
+pub fn digests(
+    route: &Route,
+    request: &Request<Bytes>,
+    delivery: &Delivery,
+    payload: &Payload<'_>,
+) -> Digests {
+    let of = |pieces: Pieces| Some(Digest::of(&pieces.bytes(b"")));
+    let payload = match compared(route, request, delivery) {
+        Compared::AsValue => Some(Fingerprint::of_payload(payload)),
+        Compared::AsBytes => Some(Fingerprint::of(payload.bytes())),
+        Compared::NotAtAll => None,
+    };
+    let digests = Digests {
+        payload: payload.as_ref().map(Digest::of),
+        ..Digests::default()
+    };
+    let names: &[String] = match &route.fingerprint {
+        FingerprintRule::Full => &[],
+        FingerprintRule::With(names) => names,
+        FingerprintRule::Payload | FingerprintRule::Off => return digests,
+    };
+    let has_attributes = !delivery.attributes.is_empty() || !names.is_empty();
+    let attributes = has_attributes.then(|| {
+        let pieces = attributes(Pieces::new(), route, request, delivery);
+        beside(pieces, names, request, delivery).ok().and_then(of)
+    });
+    let is_event = delivery.source == Source::CloudEvents;
+    Digests {
+        method: of(Pieces::new().method(request.method().as_str())),
+        path: of(Pieces::new().path(compared_path(request, delivery))),
+        kind: is_event
+            .then(|| of(event(Pieces::new(), delivery)))
+            .flatten(),
+        attributes: attributes.flatten(),
+        ..digests
+    }
+}
+
+/// The path as it is compared. Whoever configured a push put the query there, and `?token=` changes.
+fn compared_path<'a>(request: &'a Request<Bytes>, delivery: &Delivery) -> &'a str {
+    match delivery.source {
+        Source::Api | Source::CloudTasks | Source::Webhook(_) => path_and_query(request),
+        Source::PubSub | Source::CloudEvents => request.uri().path(),
+    }
+}
+
 /// What stands around the payload and makes it other work.
 fn around(route: &Route, request: &Request<Bytes>, delivery: &Delivery) -> Pieces {
-    let pieces = Pieces::new().method(request.method().as_str());
+    let pieces = Pieces::new()
+        .method(request.method().as_str())
+        .path(compared_path(request, delivery));
     match delivery.source {
-        Source::Api | Source::CloudTasks | Source::Webhook(_) => {
-            pieces.path(path_and_query(request))
-        }
-        // Whoever configured the push put the query there, and `?token=` changes.
-        Source::PubSub => attributes(pieces.path(request.uri().path()), route, request, delivery),
-        Source::CloudEvents => {
-            let event =
-                OF_EVENT
-                    .into_iter()
-                    .fold(pieces.path(request.uri().path()), |pieces, name| {
-                        let value = delivery.ce.get(name).map(String::as_str);
-                        pieces.named(&format!("ce:{name}"), value)
-                    });
-            // Those of the message that an event of Eventarc carries.
-            attributes(event, route, request, delivery)
-        }
+        Source::Api | Source::CloudTasks | Source::Webhook(_) => pieces,
+        Source::PubSub => attributes(pieces, route, request, delivery),
+        // Those of the message that an event of Eventarc carries.
+        Source::CloudEvents => attributes(event(pieces, delivery), route, request, delivery),
     }
+}
+
+/// What an event is about.
+fn event(pieces: Pieces, delivery: &Delivery) -> Pieces {
+    OF_EVENT.into_iter().fold(pieces, |pieces, name| {
+        let value = delivery.ce.get(name).map(String::as_str);
+        pieces.named(&format!("ce:{name}"), value)
+    })
 }
 
 /// The attributes of a message. In an unwrapped push they stand among all other headers, of which some

@@ -7,11 +7,13 @@ use crate::disposition::Disposition;
 use crate::effect::{Effect, StreamedAnswer};
 use crate::failpoint::{Point, pass};
 use crate::gate::{Gate, RouteState};
+use crate::label::{Description, LabelOf};
 use crate::letters::quota::Count;
 use crate::naming::{self, Identity, NamedRequest, NamingError};
+use crate::recent::RecentDelivery;
 use crate::reply::{self, ReplyBody};
 use crate::settings::{RecordKeeping, Source};
-use crate::trace::{DeliveryTrace, record_link};
+use crate::trace::DeliveryTrace;
 use crate::upstream::{Reply, chained, full};
 use crate::waiting_sender::WaitingSender;
 use bytes::Bytes;
@@ -45,6 +47,8 @@ pub(crate) struct Flow {
     pub(crate) event: BTreeMap<String, String>,
     /// Its key and fingerprint, or why it has none.
     pub(crate) identity: Result<Identity, NamingError>,
+    /// What it says of its work, for people.
+    pub(crate) description: Option<Description>,
     /// What it does while the same work runs elsewhere, if not what its route says.
     pub(crate) duplicates: Option<Duplicates>,
     /// The trace that it belongs to, and its spans.
@@ -106,6 +110,7 @@ impl Flow {
             payload: named.payload,
             event: named.event,
             identity: named.identity,
+            description: named.description,
             duplicates: None,
             trace: Arc::new(trace),
             lease: None,
@@ -182,12 +187,9 @@ impl Flow {
     /// The terms on which it runs.
     fn work(&self, identity: Identity) -> Work {
         let route = &self.route;
-        // For whoever looks at the record later, duplicates among them. A span that nobody receives is not named.
-        let trace = self.trace.span().or(self.trace.sender.as_ref());
-        let label = trace.map(record_link::label);
         let work = naming::work(&route.settings, self.source, identity)
             .slots(&route.slots)
-            .label(label.unwrap_or_default());
+            .label(self.label());
         let work = match self.duplicates {
             Some(duplicates) => work.duplicates(duplicates),
             None => work,
@@ -198,6 +200,22 @@ impl Flow {
             return work.max_attempts(0).max_in_doubt(0).park_after(None);
         }
         work
+    }
+
+    /// What its record is about, for whoever looks at it later, duplicates among them. A span that nobody receives is not
+    /// named.
+    fn label(&self) -> Bytes {
+        let span = self.trace.span().or(self.trace.sender.as_ref());
+        let traceparent = span.map(ToString::to_string);
+        let label = LabelOf {
+            route: &self.route.name,
+            source: self.source,
+            gate: &self.gate.settings.name,
+            transport: &self.transport,
+            description: self.description.as_ref(),
+            traceparent: traceparent.as_deref(),
+        };
+        label.encode()
     }
 
     /// Tells the sender what became of its delivery, and writes it down.
@@ -215,7 +233,13 @@ impl Flow {
     pub(crate) fn log_end(&self, disposition: &Disposition) {
         let (route, took) = (&self.route.settings.name, self.handler_took);
         self.gate.metrics.outlasted(route, disposition, took);
-        delivery_log::write_end(self, disposition.word(), self.begun.elapsed());
+        let elapsed = self.begun.elapsed();
+        self.gate.rates.note_end(self);
+        self.gate.recent.note(RecentDelivery {
+            is_end: true,
+            ..RecentDelivery::of(self, disposition, None, elapsed)
+        });
+        delivery_log::write_end(self, disposition.word(), elapsed);
     }
 
     /// Writes the delivery's log line and counts it.
@@ -226,6 +250,9 @@ impl Flow {
         if let Some(waited) = self.slot_waited {
             metrics.slot_waited(route, waited);
         }
+        self.gate.rates.note(self, disposition);
+        let recent = RecentDelivery::of(self, disposition, Some(status), elapsed);
+        self.gate.recent.note(recent);
         delivery_log::write(self, disposition, status, elapsed);
         self.trace.ended(self, self.begun, disposition, status);
     }

@@ -11,6 +11,8 @@ use crate::letters::quota::Quota;
 use crate::metered_store::MeteredStore;
 use crate::metrics::Metrics;
 use crate::path::{AmbiguousPath, LoosePattern, ParsedPath, PathAllowance, PathPattern};
+use crate::rates::Rates;
+use crate::recent::Recent;
 use crate::server::Landings;
 use crate::settings::{Pass, Route, Settings};
 use crate::steps;
@@ -44,6 +46,10 @@ pub(crate) struct Gate {
     pub(crate) blocking_pool: BlockingPool,
     pub(crate) runs: ActiveRuns,
     pub(crate) metrics: Metrics,
+    /// What became of the deliveries of the last hour.
+    pub(crate) rates: Rates,
+    /// What is remembered of the latest deliveries.
+    pub(crate) recent: Recent,
     /// Takes spans, if somebody receives them.
     pub(crate) tracer: Option<Tracer>,
     pub(crate) phase: watch::Sender<Phase>,
@@ -59,6 +65,8 @@ pub(crate) struct Gate {
 #[derive(Debug)]
 pub(crate) struct RouteState {
     pub(crate) settings: Route,
+    /// Its name, for whoever keeps it.
+    pub(crate) name: Arc<str>,
     /// What could be taken for this route's path.
     loose: LoosePattern,
     pub(crate) slots: Slots,
@@ -136,6 +144,8 @@ impl Gate {
             runs: ActiveRuns::default(),
             semel: Semel::with_settings(Arc::clone(&store) as _, limits),
             letters: store,
+            rates: Rates::new(&routes),
+            recent: Recent::new(),
             metrics,
             tracer,
             phase: watch::Sender::new(Phase::Serving),
@@ -227,6 +237,7 @@ impl Gate {
 impl RouteState {
     fn new(route: &Route, steps_url: Option<String>, landing: Option<Landing>) -> Self {
         Self {
+            name: route.name.as_str().into(),
             steps_url,
             landing,
             loose: LoosePattern::of(&route.path),

@@ -8,4 +8,5 @@ pub(crate) mod status;
 pub(crate) mod quota;
 pub(crate) mod reconcile;
 
+pub(crate) use stored::is_credential;
 pub use stored::{Head, StoredDelivery};

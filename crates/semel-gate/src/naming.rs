@@ -2,7 +2,8 @@
 //! which it runs. Pure functions over `http` types and our own, for any front end.
 
 use crate::delivery::{Delivery, Invalid, Transport};
-use crate::fingerprint::{Compared, compared, fingerprint};
+use crate::fingerprint::{Compared, compared, digests, fingerprint};
+use crate::label::Description;
 use crate::settings::{Caller, Route, Source};
 use crate::source;
 use crate::verify::Claims;
@@ -45,6 +46,8 @@ pub struct NamedRequest {
     pub event: BTreeMap<String, String>,
     /// Its key and fingerprint, or why it has none.
     pub identity: Result<Identity, NamingError>,
+    /// What it says of its work, for people; only with an identity.
+    pub description: Option<Description>,
 }
 
 /// Why a delivery has no key and fingerprint.
@@ -77,8 +80,15 @@ impl NamedRequest {
         };
         match read {
             Ok(delivery) => {
-                let identity = name(namespace, route, request, &delivery, reserve);
-                Self::of(route, delivery, identity)
+                let named = name(namespace, route, request, &delivery, reserve);
+                let (identity, description) = match named {
+                    Ok((identity, description)) => (Ok(identity), Some(description)),
+                    Err(error) => (Err(error), None),
+                };
+                Self {
+                    description,
+                    ..Self::of(route, delivery, identity)
+                }
             }
             Err(invalid) => Self {
                 source,
@@ -87,6 +97,7 @@ impl NamedRequest {
                 payload: route.land.as_ref().map(|_| request.body().clone()),
                 event: BTreeMap::new(),
                 identity: Err(invalid.into()),
+                description: None,
             },
         }
     }
@@ -101,11 +112,12 @@ impl NamedRequest {
             payload: route.land.as_ref().map(|_| delivery.payload),
             event: delivery.ce,
             identity,
+            description: None,
         }
     }
 }
 
-/// The key and fingerprint of a delivery. `reserve` is asked for the bytes that reading the payload takes,
+/// The key and fingerprint of a delivery, and what it says of its work. `reserve` is asked for the bytes that reading the payload takes,
 /// piece by piece, and says whether there is room for them.
 ///
 /// # Errors
@@ -116,7 +128,7 @@ pub fn name(
     request: &Request<Bytes>,
     delivery: &Delivery,
     reserve: &mut dyn FnMut(usize) -> bool,
-) -> Result<Identity, NamingError> {
+) -> Result<(Identity, Description), NamingError> {
     let rule = &route.terms(delivery.source).key;
     let payload = read_payload(route, rule, request, delivery, reserve)?;
     require(route, &payload)?;
@@ -136,11 +148,14 @@ pub fn name(
     }
     let fields = rule.fields(&delivered)?;
     rule.refuse_empty(&fields)?;
-    Ok(Identity {
+    let identity = Identity {
         key: Key::of(&scope, &fields)?,
         fingerprint: fingerprint(route, request, delivery, &payload)?,
         version: version(route, &payload)?,
-    })
+    };
+    let digests = digests(route, request, delivery, &payload);
+    let description = Description::of(route, delivery, rule, &fields, digests);
+    Ok((identity, description))
 }
 
 /// Reads the payload once for key, `require` and fingerprint, unless none of them looks into it.

@@ -48,6 +48,11 @@ pub struct Settings {
     pub steps_url: Option<String>,
     /// Keeps installations apart that share a store.
     pub namespace: String,
+    /// This gate among others, for people: labels and histories name it.
+    pub name: String,
+    /// Whether the sender's own names for a delivery are written to the store, so that work can be found by them for as long
+    /// as it is remembered.
+    pub index: bool,
     /// The protected paths.
     pub routes: Vec<Route>,
     /// What is forwarded as it is, and where to.
@@ -158,6 +163,10 @@ pub struct Route {
     pub body_bytes_max: usize,
     /// The largest answer that is kept.
     pub answer_bytes_max: usize,
+    /// On a private route: the key of the digests that people see instead of what the deliveries say.
+    pub private: Option<Secret>,
+    /// Whether a record keeps the first delivery's payload for people, if it fits.
+    pub keep_payload: bool,
 }
 
 /// Whether a route keeps records.

@@ -13,7 +13,7 @@ pub(crate) mod context;
 mod span;
 mod attributes;
 mod delivery;
-pub(crate) mod record_link;
+mod record_link;
 mod tracer;
 mod exporting;
 #[cfg_attr(not(feature = "otlp"), path = "trace/no_otlp.rs")]

@@ -156,6 +156,8 @@ fn settings(deployment: &Deployment, address: &GateAddress) -> anyhow::Result<Se
         tls: None,
         admin: here(0),
         admin_token: None,
+        name: "gate".into(),
+        index: false,
         steps: here(0),
         steps_url: None,
         namespace: deployment.case.name.clone(),
@@ -236,6 +238,8 @@ fn route(deployment: &Deployment, address: &GateAddress) -> anyhow::Result<Route
         },
         body_bytes_max: 1024 * 1024,
         answer_bytes_max: 1024 * 1024,
+        private: None,
+        keep_payload: false,
     })
 }
 

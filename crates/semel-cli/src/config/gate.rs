@@ -5,6 +5,7 @@ use super::mistakes::{Location, Mistakes};
 use super::overlaps::refuse_overlaps;
 use super::route::{self, Common, Placed};
 use super::route_values::{routes, word};
+use super::secrets::secret;
 use super::section::Section;
 use super::self_upstream::leads_to_gate;
 use super::tree::Member;
@@ -30,6 +31,9 @@ enum Cpu {
     Requests,
     Always,
 }
+
+/// The longest name of a gate: it stands in every label.
+pub(crate) const NAME_BYTES_MAX: usize = 64;
 
 const LISTEN_DEFAULT: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 8080);
 
@@ -108,6 +112,8 @@ fn common(section: &mut Section<'_>, platform: Option<Platform>) -> Common {
         ca: section.take("upstream_ca", path),
         h2c: section.value("upstream_h2c", switch),
         freezes: freezes(section, platform),
+        label_key: section.take("label_key", secret),
+        label_key_given: section.given("label_key"),
     }
 }
 
@@ -127,6 +133,8 @@ fn settings(section: &mut Section<'_>, common: &Common) -> Settings {
         steps: section.value("steps", address),
         steps_url: steps_url(section),
         namespace: section.value("namespace", text),
+        name: gate_name(section),
+        index: section.value("index", switch),
         routes: Vec::new(),
         pass: pass(section, common),
         bodies_bytes_max: section.value("bodies_bytes_max", size),
@@ -146,6 +154,17 @@ fn settings(section: &mut Section<'_>, common: &Common) -> Settings {
         section.wrong("upstream", says);
     }
     settings
+}
+
+/// What this gate is called; empty: whoever starts it knows a name.
+fn gate_name(section: &mut Section<'_>) -> String {
+    let name = section.take("name", text);
+    let fits = name
+        .as_ref()
+        .is_none_or(|name| (1..=NAME_BYTES_MAX).contains(&name.len()));
+    let says = format!("`name` must have 1 to {NAME_BYTES_MAX} bytes");
+    section.refuse_if(!fits, "name", says);
+    name.unwrap_or_default()
 }
 
 fn tls(section: &mut Section<'_>) -> Option<ListenerTls> {

@@ -5,6 +5,7 @@ use super::tree::{self, Member, Node, Value};
 use super::{Config, Platform, gate, secrets};
 use crate::args::GateArgs;
 use crate::deployment::Deployment;
+use semel::protocol::Owner;
 use std::path::{Path, PathBuf};
 
 /// The file that is read when none is named.
@@ -20,7 +21,12 @@ pub(crate) struct Environment {
     pub(crate) port: Option<String>,
     pub(crate) admin_token: Option<String>,
     pub(crate) platform: Option<Platform>,
+    /// What this host, container or revision is called.
+    pub(crate) host: Option<String>,
 }
+
+/// What a gate is called of which nothing else is known.
+const NAME_DEFAULT: &str = "gate";
 
 /// Reads the configuration of a gate.
 ///
@@ -45,6 +51,7 @@ pub(crate) fn load_on(args: &GateArgs, deployment: &Deployment) -> Result<Config
         port: process.port.or(port),
         admin_token: process.admin_token.or(token),
         platform: Some(deployment.platform),
+        host: process.host,
     };
     load_in(args, &environment)
 }
@@ -61,7 +68,21 @@ pub(crate) fn load_in(args: &GateArgs, environment: &Environment) -> Result<Conf
         overlay(&mut members, args, environment);
         gate::read(&members, environment.platform, &mut mistakes)
     });
+    let config = config.map(|config| named(config, environment.host.as_deref()));
     mistakes.unless_any(config)
+}
+
+/// Gives a gate a name that nobody gave one.
+fn named(mut config: Config, host: Option<&str>) -> Config {
+    let settings = &mut config.settings;
+    if settings.name.is_empty() {
+        let port = format!(":{}", settings.listen.port());
+        let host = host.unwrap_or(NAME_DEFAULT);
+        let room = gate::NAME_BYTES_MAX - port.len();
+        let host = host.get(..host.floor_char_boundary(room));
+        settings.name = format!("{}{port}", host.unwrap_or(NAME_DEFAULT));
+    }
+    config
 }
 
 /// Reads a configuration that is not a file.
@@ -84,6 +105,7 @@ fn read_text(text: &str) -> (Option<Config>, Mistakes) {
     let mut mistakes = Mistakes::none(None);
     let members = parse(text, &mut mistakes);
     let config = members.and_then(|members| gate::read(&members, None, &mut mistakes));
+    let config = config.map(|config| named(config, None));
     (config, mistakes)
 }
 
@@ -181,8 +203,22 @@ impl Environment {
             port: variable("PORT"),
             admin_token: variable("SEMEL_ADMIN_TOKEN"),
             platform: cloud_run.or_else(kubernetes),
+            host: host(&variable),
         }
     }
+}
+
+/// What tells this process from others, for people. All instances of a Cloud Run service think that they are `localhost`,
+/// so a few random digits tell them apart.
+fn host(variable: &dyn Fn(&'static str) -> Option<String>) -> Option<String> {
+    if let Some(revision) = variable("K_REVISION") {
+        let random = Owner::random().to_string();
+        return Some(format!("{revision}-{}", random.get(..4)?));
+    }
+    let of_system = || std::fs::read_to_string("/proc/sys/kernel/hostname").ok();
+    let host = variable("HOSTNAME").or_else(of_system)?;
+    let host = host.trim();
+    (!host.is_empty()).then(|| host.to_owned())
 }
 
 // === impl GateArgs ===

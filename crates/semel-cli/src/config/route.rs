@@ -23,7 +23,7 @@ use semel::work::Completes;
 use semel_gate::path::{PathAllowance, PathPattern};
 use semel_gate::settings::{
     Caller, Downstream, FingerprintRule, KeyMissing, Lands, LetterLimits, PROBE_AFTER, Probe,
-    RecordKeeping, Route, Source, Terms, Upstream, Verify, Webhook,
+    RecordKeeping, Route, Secret, Source, Terms, Upstream, Verify, Webhook,
 };
 use std::ops::RangeInclusive;
 use std::path::PathBuf;
@@ -40,6 +40,10 @@ pub(crate) struct Common {
     pub(crate) h2c: bool,
     /// Whether the platform stops this process between two requests.
     pub(crate) freezes: bool,
+    /// The key of the digests that people see of private routes.
+    pub(crate) label_key: Option<Secret>,
+    /// Whether one was written, be it to be had here or not.
+    pub(crate) label_key_given: bool,
 }
 
 /// A route and where it stands.
@@ -119,6 +123,7 @@ fn route(section: &mut Section<'_>, common: &Common, landing: Option<&RouteLandi
     let in_doubt = section.value("in_doubt", route_values::in_doubt);
     let completes = completes(section, common);
     landing::judge(section, landing, in_doubt, completes);
+    let (is_private, keep_payload) = shown(section, common);
     Route {
         name: name.unwrap_or_default(),
         // What stands in for a mistake is never used: mistakes keep the whole from being used.
@@ -159,7 +164,21 @@ fn route(section: &mut Section<'_>, common: &Common, landing: Option<&RouteLandi
         },
         body_bytes_max: section.value("body_bytes_max", size),
         answer_bytes_max: section.value("answer_bytes_max", size),
+        private: is_private.then(|| common.label_key.clone()).flatten(),
+        keep_payload,
     }
+}
+
+/// What people see of a route's deliveries: whether it is private, and whether payloads are kept.
+fn shown(section: &mut Section<'_>, common: &Common) -> (bool, bool) {
+    let is_private = section.value("private", switch);
+    let keep_payload = section.value("keep_payload", switch);
+    let says = "`private` needs a `label_key` above the first [[route]]: digests of parts that can be guessed hide nothing \
+                without a key; write label_key = \"env:NAME\"";
+    section.refuse_if(is_private && !common.label_key_given, "private", says);
+    let says = "`keep_payload` shows in clear what `private` hides: write one of the two";
+    section.refuse_if(keep_payload && is_private, "keep_payload", says);
+    (is_private, keep_payload)
 }
 
 /// The terms for each source that a route can have. Those of webhooks are never asked for where none comes.

@@ -13,7 +13,8 @@ const NOT_READ: &str = "cannot be read";
 
 /// Whether a mistake is only that a secret is not to be had here.
 pub(crate) fn is_elsewhere(says: &str) -> bool {
-    let about = says.strip_prefix("`secrets`: the ");
+    let of = |field: &str| says.strip_prefix(&format!("`{field}`: the "));
+    let about = of("secrets").or_else(|| of("label_key"));
     about.is_some_and(|about| about.ends_with(NOT_SET) || about.contains(&format!(" {NOT_READ}: ")))
 }
 

@@ -118,10 +118,15 @@ impl StoredDelivery {
     }
 }
 
+/// Whether a header of this name, in lower case, proves who somebody is.
+pub(crate) fn is_credential(name: &str) -> bool {
+    CREDENTIALS.contains(&name)
+}
+
 fn harmless(headers: &HeaderMap) -> Vec<(String, String)> {
     headers
         .iter()
-        .filter(|(name, _)| !CREDENTIALS.contains(&name.as_str()))
+        .filter(|(name, _)| !is_credential(name.as_str()))
         .map(|(name, value)| (name.to_string(), text_of(value.as_bytes())))
         .collect()
 }

@@ -57,12 +57,16 @@ fn read_back(gate: &Arc<Gate>, letter: Letter) -> Result<ReadBack, Refused> {
         naming::name(namespace, &route.settings, &request, &delivery, room).ok()
     };
     let today = letter.reason.is_of_own_key().then(today).flatten();
+    let (today, description) = today.unzip();
     let identity = Identity {
         key: letter.work_key(),
         fingerprint: Fingerprint::of(request.body()),
         version: today.map_or(0, |identity| identity.version),
     };
-    let named = NamedRequest::of(&route.settings, delivery, Ok(identity));
+    let named = NamedRequest {
+        description,
+        ..NamedRequest::of(&route.settings, delivery, Ok(identity))
+    };
     let (gate, route, request) = (Arc::clone(gate), Arc::clone(route), Arc::new(request));
     let mut flow = Flow::new(gate, route, request, named);
     flow.letter = Some(letter.id);

@@ -95,6 +95,11 @@ impl DeliveryTrace {
         format!("{:032x}", self.own.trace_id)
     }
 
+    /// The same as a number.
+    pub(crate) const fn trace_number(&self) -> u128 {
+        self.own.trace_id
+    }
+
     /// The same; `None` when its span is not recorded.
     pub(crate) fn span_id(&self) -> Option<String> {
         let span = self.span();

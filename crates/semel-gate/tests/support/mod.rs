@@ -331,6 +331,8 @@ pub(crate) fn settings(handler: SocketAddr) -> Settings {
         tls: None,
         admin: here(),
         admin_token: None,
+        name: "gate".into(),
+        index: false,
         steps: here(),
         steps_url: None,
         namespace: "test".into(),
@@ -395,6 +397,8 @@ pub(crate) fn route(name: &str, path: &str, handler: SocketAddr) -> Route {
         },
         body_bytes_max: 1024 * 1024,
         answer_bytes_max: 64 * 1024,
+        private: None,
+        keep_payload: false,
     }
 }
 

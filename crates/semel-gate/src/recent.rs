@@ -1,0 +1,265 @@
+//! What the gate remembers of its latest deliveries, in bounded memory: for whoever asks what happened to one piece of
+//! work, and, live, for whoever watches. No body, caller or credential is here.
+
+mod json;
+
+use crate::disposition::Disposition;
+use crate::flow::Flow;
+use crate::label::Digests;
+use http::StatusCode;
+use jiff::Timestamp;
+use semel::Key;
+use semel::letter::LetterId;
+use semel::protocol::Fence;
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+use tokio::sync::broadcast;
+
+/// How many deliveries are remembered.
+pub(crate) const DELIVERIES_MAX: usize = 10_000;
+
+/// How many bytes they take together, nearly.
+pub(crate) const BYTES_MAX: usize = 8 * 1024 * 1024;
+
+/// How many deliveries a watcher may be behind; one that is slower hears how many it has missed.
+pub(crate) const BEHIND_MAX: usize = 1024;
+
+/// The longest text that is remembered of one delivery: a name, or why it was refused.
+const TEXT_BYTES_MAX: usize = 512;
+
+/// The latest deliveries.
+#[derive(Debug)]
+pub(crate) struct Recent {
+    remembered: Mutex<Remembered>,
+    live: broadcast::Sender<Arc<RecentDelivery>>,
+}
+
+/// One delivery that has its reply.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct RecentDelivery {
+    /// When it arrived.
+    pub(crate) at: Timestamp,
+    pub(crate) route: Arc<str>,
+    /// The word for who sent it.
+    pub(crate) source: &'static str,
+    /// Which work it is; `None` when it could have no key.
+    pub(crate) key: Option<Key>,
+    /// What the work is about, in a short line: `order_id A-1`.
+    pub(crate) about: Box<str>,
+    /// The word of its disposition, as in log lines.
+    pub(crate) outcome: &'static str,
+    /// Whether it stands for an effect that did not happen a second time.
+    pub(crate) is_duplicate: bool,
+    /// What its sender heard now.
+    pub(crate) status: Option<u16>,
+    /// The fence of its run, if it ran.
+    pub(crate) fence: Option<Fence>,
+    /// Which run of its work it was, from 1, if it ran.
+    pub(crate) attempt: Option<u32>,
+    /// How long it took from arrival to reply.
+    pub(crate) elapsed: Duration,
+    /// How long the handler took, if it was called.
+    pub(crate) handler_took: Option<Duration>,
+    /// The sender's own name for it: of the task, message or event.
+    pub(crate) id: Option<Box<str>>,
+    /// The queue or subscription that it came from.
+    pub(crate) from: Option<Box<str>>,
+    /// Which attempt of its sender it is, from 1, if the sender counts.
+    pub(crate) sender_attempt: Option<u64>,
+    pub(crate) trace_id: u128,
+    /// The letter that keeps it.
+    pub(crate) letter: Option<LetterId>,
+    /// Of what its fingerprint was taken.
+    pub(crate) digests: Digests,
+    /// Why a person should look at it.
+    pub(crate) why: Option<Box<str>>,
+    /// Whether it is the end of a run whose sender heard before that it goes on: no delivery of its own.
+    pub(crate) is_end: bool,
+}
+
+#[derive(Debug, Default)]
+struct Remembered {
+    /// Oldest first.
+    deliveries: VecDeque<Arc<RecentDelivery>>,
+    bytes: usize,
+}
+
+// === impl Recent ===
+
+impl Recent {
+    pub(crate) fn new() -> Self {
+        Self {
+            remembered: Mutex::default(),
+            live: broadcast::Sender::new(BEHIND_MAX),
+        }
+    }
+
+    /// Remembers a delivery, and tells it to those who watch.
+    pub(crate) fn note(&self, delivery: RecentDelivery) {
+        let delivery = Arc::new(delivery);
+        self.lock().push(Arc::clone(&delivery));
+        if self.live.receiver_count() > 0 {
+            // The last watcher may just have gone.
+            drop(self.live.send(delivery));
+        }
+    }
+
+    /// The deliveries of one piece of work, oldest first.
+    pub(crate) fn of_key(&self, key: &Key) -> Vec<Arc<RecentDelivery>> {
+        self.all(|delivery| delivery.key.as_ref() == Some(key))
+    }
+
+    /// Those that somebody means by this text, oldest first: a key, a task's name, the id of a message or event, or the id
+    /// of a trace. Names may be whole resource names.
+    pub(crate) fn find(&self, text: &str) -> Vec<Arc<RecentDelivery>> {
+        let meant = Meant::of(text);
+        self.all(|delivery| meant.is(delivery))
+    }
+
+    /// The latest ones, newest first.
+    pub(crate) fn latest(&self, count: usize) -> Vec<Arc<RecentDelivery>> {
+        let remembered = self.lock();
+        let newest = remembered.deliveries.iter().rev().take(count);
+        newest.cloned().collect()
+    }
+
+    /// Those whose key stands for other work, newest first.
+    pub(crate) fn mismatches(&self) -> Vec<Arc<RecentDelivery>> {
+        let mut found = self.all(|delivery| delivery.outcome == "mismatched");
+        found.reverse();
+        found
+    }
+
+    /// All that are noted from now on.
+    pub(crate) fn subscribe(&self) -> broadcast::Receiver<Arc<RecentDelivery>> {
+        self.live.subscribe()
+    }
+
+    /// Drops what is remembered of one piece of work.
+    pub(crate) fn forget(&self, key: &Key) {
+        self.lock().forget(key);
+    }
+
+    fn all(&self, is_meant: impl Fn(&RecentDelivery) -> bool) -> Vec<Arc<RecentDelivery>> {
+        let remembered = self.lock();
+        let meant = remembered.deliveries.iter().filter(|it| is_meant(it));
+        meant.cloned().collect()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Remembered> {
+        // Nobody panics while holding it.
+        self.remembered
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+// === impl Remembered ===
+
+impl Remembered {
+    fn push(&mut self, delivery: Arc<RecentDelivery>) {
+        self.bytes += delivery.bytes();
+        self.deliveries.push_back(delivery);
+        while self.deliveries.len() > DELIVERIES_MAX || self.bytes > BYTES_MAX {
+            let Some(oldest) = self.deliveries.pop_front() else {
+                return;
+            };
+            self.bytes -= oldest.bytes();
+        }
+    }
+
+    fn forget(&mut self, key: &Key) {
+        let bytes = &mut self.bytes;
+        self.deliveries.retain(|delivery| {
+            let stays = delivery.key.as_ref() != Some(key);
+            if !stays {
+                *bytes -= delivery.bytes();
+            }
+            stays
+        });
+    }
+}
+
+// === impl RecentDelivery ===
+
+impl RecentDelivery {
+    /// A delivery whose flow has ended so.
+    pub(crate) fn of(
+        flow: &Flow,
+        disposition: &Disposition,
+        status: Option<StatusCode>,
+        elapsed: Duration,
+    ) -> Self {
+        let short = |text: &String| text_of(text);
+        let transport = &flow.transport;
+        let id = transport
+            .task_name
+            .as_ref()
+            .or(transport.message_id.as_ref());
+        let from = transport.queue.as_ref().or(transport.subscription.as_ref());
+        let description = flow.description.as_ref();
+        Self {
+            at: flow.arrival.received_at,
+            route: Arc::clone(&flow.route.name),
+            source: flow.source.word(),
+            key: flow.identity().map(|identity| identity.key),
+            about: description.map_or_else(Box::default, |it| text_of(&it.about())),
+            outcome: disposition.word(),
+            is_duplicate: disposition.is_duplicate(),
+            status: status.map(|status| status.as_u16()),
+            fence: flow.lease.as_ref().map(|lease| lease.fence),
+            attempt: flow.lease.as_ref().map(|lease| lease.attempt),
+            elapsed,
+            handler_took: flow.handler_took,
+            id: id.map(short),
+            from: from.map(short),
+            sender_attempt: flow.arrival.attempt,
+            trace_id: flow.trace.trace_number(),
+            letter: flow.letter,
+            digests: description.map(|it| it.digests).unwrap_or_default(),
+            why: disposition.warning().as_ref().map(short),
+            is_end: false,
+        }
+    }
+
+    /// What it takes in memory, nearly.
+    fn bytes(&self) -> usize {
+        let text = |text: &Option<Box<str>>| text.as_deref().map_or(0, str::len);
+        size_of::<Self>() + self.about.len() + text(&self.id) + text(&self.from) + text(&self.why)
+    }
+}
+
+fn text_of(text: &str) -> Box<str> {
+    crate::label::cut(text, TEXT_BYTES_MAX).into()
+}
+
+/// What a text that somebody looks for may mean.
+struct Meant<'a> {
+    key: Option<Key>,
+    trace_id: Option<u128>,
+    /// The last name of a resource's whole name, else the text.
+    name: &'a str,
+}
+
+// === impl Meant ===
+
+impl<'a> Meant<'a> {
+    fn of(text: &'a str) -> Self {
+        let is_trace = text.len() == 32 && text.bytes().all(|byte| byte.is_ascii_hexdigit());
+        let traceparent = text.split('-').nth(1).filter(|id| id.len() == 32);
+        let trace = is_trace.then_some(text).or(traceparent);
+        let is_whole = text.starts_with("projects/");
+        Self {
+            key: text.parse().ok(),
+            trace_id: trace.and_then(|id| u128::from_str_radix(id, 16).ok()),
+            name: text.rsplit('/').next().filter(|_| is_whole).unwrap_or(text),
+        }
+    }
+
+    fn is(&self, delivery: &RecentDelivery) -> bool {
+        (self.key.is_some() && self.key == delivery.key)
+            || self.trace_id == Some(delivery.trace_id)
+            || delivery.id.as_deref() == Some(self.name)
+    }
+}
