@@ -8,6 +8,7 @@ use crate::gate::{Gate, Phase};
 use crate::health::{self, STORE_WITHIN};
 use crate::listener::Listener;
 use crate::operate::{Operator, PAGE_ITEMS_DEFAULT, PAGE_ITEMS_MAX, Refused, Verdict, letters};
+use crate::page::{PageState, screens};
 use crate::redrive::{IfUnknown, redrive};
 use crate::router_service::RouterService;
 use axum::extract::rejection::QueryRejection;
@@ -22,6 +23,7 @@ use bytes::Bytes;
 use semel::Key;
 use semel::protocol::{Fence, State as RecordState};
 use semel::store::Cursor;
+use semel_ui::{Access, AccessSettings, mount};
 use serde::Deserialize;
 use serde_json::Value;
 use std::net::SocketAddr;
@@ -46,6 +48,26 @@ pub(crate) async fn serve(gate: Arc<Gate>, socket: TcpListener) {
 }
 
 fn router(gate: Arc<Gate>) -> Router {
+    let page = page(&gate);
+    api(gate).merge(page)
+}
+
+/// The page, which has a guard of its own.
+fn page(gate: &Arc<Gate>) -> Router {
+    let settings = &gate.settings;
+    let place = format!("{} · {}", settings.namespace, settings.name);
+    let access = Access::new(AccessSettings {
+        place: &place,
+        listens: settings.admin,
+        hosts: &[],
+        act_token: settings.admin_token.as_ref().map(|it| it.0.as_str()),
+        view_token: None,
+    });
+    let state = PageState::of_gate(gate, place);
+    mount(Arc::new(access), screens(Arc::new(state)))
+}
+
+fn api(gate: Arc<Gate>) -> Router {
     Router::new()
         .route("/healthz", get(alive))
         .route("/readyz", get(ready))

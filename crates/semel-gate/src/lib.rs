@@ -65,6 +65,7 @@ mod redrive;
 pub mod audit;
 mod census;
 mod bulk;
+mod page;
 mod admin;
 
 pub use server::{Landings, Server, Unfinished};

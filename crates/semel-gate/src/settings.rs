@@ -167,6 +167,8 @@ pub struct Route {
     pub private: Option<Secret>,
     /// Whether a record keeps the first delivery's payload for people, if it fits.
     pub keep_payload: bool,
+    /// Whether the page shows the bodies of answers and letters.
+    pub show_bodies: bool,
 }
 
 /// Whether a route keeps records.

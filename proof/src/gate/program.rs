@@ -240,6 +240,7 @@ fn route(deployment: &Deployment, address: &GateAddress) -> anyhow::Result<Route
         answer_bytes_max: 1024 * 1024,
         private: None,
         keep_payload: false,
+        show_bodies: false,
     })
 }
 

@@ -166,6 +166,7 @@ fn route(section: &mut Section<'_>, common: &Common, landing: Option<&RouteLandi
         answer_bytes_max: section.value("answer_bytes_max", size),
         private: is_private.then(|| common.label_key.clone()).flatten(),
         keep_payload,
+        show_bodies: section.value("show_bodies", switch),
     }
 }
 

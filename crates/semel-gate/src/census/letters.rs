@@ -2,7 +2,7 @@
 //! once and its cause remembered.
 
 use super::PAGE_ITEMS;
-use crate::audit::cut;
+use crate::label::cut;
 use crate::letters::StoredDelivery;
 use crate::operate::LETTERS_COUNTED_MAX;
 use semel::clock::Time;
@@ -117,7 +117,7 @@ pub(super) async fn of_groups(
 pub(crate) fn group_of(head: &LetterHead, cause: &str) -> String {
     let text = format!("{}\0{}\0{cause}", head.route, head.reason.word());
     let digest = Fingerprint::of(text.as_bytes()).to_string();
-    cut(&digest, 16).to_owned()
+    digest.get(..16).unwrap_or_default().to_owned()
 }
 
 async fn all(letters: &dyn Letters) -> Result<(Vec<LetterHead>, bool), Error> {

@@ -24,6 +24,7 @@ pub(crate) struct RecordCensus {
     pub(crate) parked: Oldest,
     /// In doubt and not parked: nobody has to act yet.
     pub(crate) doubtful: Oldest,
+    doubtful_total: u64,
 }
 
 /// What the census keeps of one record.
@@ -71,6 +72,16 @@ impl RecordCensus {
         counts.filter(|(it, _)| *it == state).map(|(_, n)| n).sum()
     }
 
+    /// How many wait for a person.
+    pub(crate) fn needs_a_person(&self) -> u64 {
+        self.of(State::Parked)
+    }
+
+    /// How many are in doubt, the parked ones aside.
+    pub(crate) const fn doubtful_count(&self) -> u64 {
+        self.doubtful_total
+    }
+
     /// How many there are.
     pub(crate) fn total(&self) -> u64 {
         self.counts.iter().sum()
@@ -95,6 +106,7 @@ impl RecordCensus {
             State::Succeeded | State::Failed => {}
         }
         if doubt && record.state != State::Parked {
+            self.doubtful_total += 1;
             self.doubtful.push(seen);
         }
     }

@@ -47,7 +47,7 @@ impl Operator {
             .with("key", key.to_string()));
         }
         let kept = StoredDelivery::decode(&letter.delivery)?;
-        let listed = first(self.letter_store(), |head| head.id == letter.id).await?;
+        let listed = self.head_of(&letter.id).await?;
         Ok(json!({
             "id": letter.id.to_string(),
             "reason": letter.reason.word(),
@@ -103,6 +103,11 @@ impl Operator {
         let id = self.id(text).await?;
         let letter = self.letter_store().get(&id).await?;
         letter.ok_or_else(no_letter)
+    }
+
+    /// What lists show of an open letter.
+    pub(crate) async fn head_of(&self, id: &LetterId) -> Result<Option<LetterHead>, Refused> {
+        Ok(first(self.letter_store(), |head| head.id == *id).await?)
     }
 
     async fn id(&self, text: &str) -> Result<LetterId, Refused> {

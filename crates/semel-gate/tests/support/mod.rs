@@ -399,6 +399,7 @@ pub(crate) fn route(name: &str, path: &str, handler: SocketAddr) -> Route {
         answer_bytes_max: 64 * 1024,
         private: None,
         keep_payload: false,
+        show_bodies: false,
     }
 }
 

@@ -1,0 +1,183 @@
+//! Acts on one record: what they would do, in words before the button, and doing them.
+
+use super::Screen;
+use crate::operate::{Operator, Refused, Verdict};
+use axum::extract::{Form, Path};
+use axum::response::Response;
+use semel::Key;
+use semel::clock::Time;
+use semel::protocol::{Fence, Record, State};
+use semel_ui::{Act, Markup, html};
+use serde_json::Value;
+
+/// A form as it was sent.
+pub(super) type Fields = Form<Vec<(String, String)>>;
+
+/// What somebody may do to this record, each with its consequence.
+pub(super) fn forms(screen: &Screen, key: &Key, record: &Record, now: Time) -> Markup {
+    let acts = acts(screen, key, record, now);
+    html! { @for act in acts { div.card { (act.reason().form(&screen.visitor)) } } }
+}
+
+fn acts(screen: &Screen, key: &Key, record: &Record, now: Time) -> Vec<Act> {
+    let lapsed = record.lease_until <= now;
+    match record.state {
+        State::Parked => decisions(screen, key, None),
+        State::Running if lapsed => {
+            let mut acts = decisions(screen, key, Some(record.fence));
+            acts.push(releases(screen, key, record));
+            acts
+        }
+        State::Running => vec![releases(screen, key, record)],
+        State::Waiting => vec![releases(screen, key, record), forgets(screen, key, record)],
+        State::Succeeded | State::Failed => vec![forgets(screen, key, record)],
+    }
+}
+
+/// An operator finds out what became of it, and says so.
+fn decisions(screen: &Screen, key: &Key, fence: Option<Fence>) -> Vec<Act> {
+    let action = screen.to(&format!("records/{key}/resolve"));
+    let act = |verdict: Verdict, button: &str, consequence: Markup| {
+        let act = Act::new(action.clone(), button, consequence).hidden("as", verdict.word());
+        match fence {
+            Some(fence) => act.hidden("fence", fence.to_string()),
+            None => act,
+        }
+    };
+    vec![
+        act(
+            Verdict::Succeeded,
+            "It is done",
+            html! {
+                p { b { "It took effect." } " Every duplicate hears 200 without a body from now on, its letter is closed, and \
+                    nothing runs again." }
+            },
+        ),
+        act(
+            Verdict::Failed,
+            "It is not done, and shall not be",
+            html! {
+                p { b { "It did not take effect, and shall not." } " Duplicates hear that it failed for good; its letter, if \
+                    there is one, stays until it is redriven or discarded." }
+            },
+        ),
+        act(
+            Verdict::Retry,
+            "Run it again",
+            html! {
+                p { b { "It did not take effect, and shall." } " The next delivery runs it, or a redrive of its letter. If \
+                    it " em { "did" } " take effect, it takes effect " b { "twice" } ": what this route promises does not \
+                    hold for this key any more." }
+            },
+        )
+        .hard(),
+    ]
+}
+
+fn releases(screen: &Screen, key: &Key, record: &Record) -> Act {
+    let running = record.state == State::Running;
+    let consequence = html! {
+        @if running {
+            p { b { "The run loses its right." } " It is not stopped, but can record nothing any more; the next delivery \
+                runs the work. If the old run still takes effect, it takes effect " b { "twice" } "." }
+        } @else {
+            p { b { "The next delivery runs it at once," } " whatever pause was left." }
+        }
+    };
+    let action = screen.to(&format!("records/{key}/release"));
+    Act::new(action, "Release", consequence).hard()
+}
+
+fn forgets(screen: &Screen, key: &Key, record: &Record) -> Act {
+    let consequence = html! {
+        @if record.state == State::Succeeded {
+            p { "This work has taken effect. Forgetting it lets the next delivery " b { "run again" } "." }
+        } @else {
+            p { "Forgetting it ends this record: the next delivery is new work, and " b { "runs" } "." }
+        }
+        p { "Label, history and answer go with it." }
+    };
+    let action = screen.to(&format!("records/{key}/forget"));
+    Act::new(action, "Forget", consequence).hard()
+}
+
+// === Doing ===
+
+pub(super) async fn release(
+    screen: Screen,
+    Path(key): Path<String>,
+    Form(fields): Fields,
+) -> Response {
+    let act = async |operator: Operator, key: &Key| operator.release(key).await;
+    done(&screen, &key, &fields, act).await
+}
+
+pub(super) async fn forget(
+    screen: Screen,
+    Path(key): Path<String>,
+    Form(fields): Fields,
+) -> Response {
+    let act = async |operator: Operator, key: &Key| operator.forget(key).await;
+    done(&screen, &key, &fields, act).await
+}
+
+pub(super) async fn resolve(
+    screen: Screen,
+    Path(key): Path<String>,
+    Form(fields): Fields,
+) -> Response {
+    let act = async |operator: Operator, key: &Key| {
+        let mistaken = |why: String| Refused::mistaken(why, "go back; nothing was done");
+        let verdict: Verdict = field(&fields, "as").parse().map_err(mistaken)?;
+        let fence = match field(&fields, "fence") {
+            "" => None,
+            text => Some(Fence(
+                text.parse()
+                    .map_err(|_| mistaken(format!("{text:?} is not a fence")))?,
+            )),
+        };
+        operator.resolve(key, verdict, fence).await
+    };
+    done(&screen, &key, &fields, act).await
+}
+
+/// Does it, for a reason, and leads back to the record, whose history then has it.
+async fn done(
+    screen: &Screen,
+    key: &str,
+    fields: &[(String, String)],
+    act: impl AsyncFnOnce(Operator, &Key) -> Result<Value, Refused>,
+) -> Response {
+    let told = async {
+        let key = read_key(key)?;
+        act(screen.operator(reason(fields)?), &key).await
+    };
+    match told.await {
+        Ok(_) => screen.lead_to(&format!("records/{key}?done=1")),
+        Err(why) => screen.refuse("doubt", &why),
+    }
+}
+
+/// The value of a field; empty when there is none.
+pub(super) fn field<'a>(fields: &'a [(String, String)], name: &str) -> &'a str {
+    let found = fields.iter().find(|(it, _)| it == name);
+    found.map_or("", |(_, value)| value)
+}
+
+/// Why somebody acts. An act without a reason is not done.
+pub(super) fn reason(fields: &[(String, String)]) -> Result<&str, Refused> {
+    match field(fields, "reason").trim() {
+        "" => Err(Refused::mistaken(
+            "an act needs a reason",
+            "go back and say why: it is for the audit; nothing was done",
+        )),
+        why => Ok(why),
+    }
+}
+
+/// A key as it stands in an address.
+pub(super) fn read_key(text: &str) -> Result<Key, Refused> {
+    text.parse().map_err(|error: semel::key::KeyError| {
+        Refused::mistaken(error.to_string(), "copy the whole key, or search for it")
+    })
+}

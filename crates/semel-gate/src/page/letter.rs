@@ -1,0 +1,190 @@
+//! One letter: why it was kept, its delivery, what a redrive would do, and doing it.
+
+use super::Screen;
+use super::act::{Fields, field, reason};
+use super::format::{bytes, since};
+use super::letters::{tone, without_a_gate};
+use crate::letters::StoredDelivery;
+use crate::operate::Refused;
+use crate::redrive::{self, Foreseen, IfUnknown, foresee};
+use axum::extract::{Form, Path};
+use axum::response::Response;
+use semel::clock::Time;
+use semel::letter::{Letter, LetterHead};
+use semel_ui::{Act, Markup, Tone, copyable, copyable_text, facts, html, note, state};
+use std::sync::Arc;
+
+pub(super) async fn show(screen: Screen, Path(id): Path<String>) -> Response {
+    let main = look(&screen, &id).await;
+    screen.answer("Letter", "letters", main)
+}
+
+async fn look(screen: &Screen, id: &str) -> Result<Markup, Refused> {
+    let operator = screen.operator("");
+    let letter = operator.find(id).await?;
+    let id = letter.id.to_string();
+    let foreseen = match &screen.state.gate {
+        Some(gate) => Some(foresee(gate, &operator, &id, IfUnknown::Refuse).await?),
+        None => None,
+    };
+    let kept = operator.head_of(&letter.id).await?;
+    Ok(html! {
+        p.lead { a href=(screen.to("letters")) { "Letters" } " / " (letter.route) }
+        h1 { (letter.route) " · a letter " (state(tone(letter.reason), letter.reason.word())) }
+        (delivery(screen, &letter, kept.as_ref()))
+        h2 { "Act" }
+        (without_a_gate(screen))
+        @if let Some(foreseen) = foreseen { (would(foreseen)) }
+        (acts(screen, &id, foreseen))
+    })
+}
+
+fn delivery(screen: &Screen, letter: &Letter, kept: Option<&LetterHead>) -> Markup {
+    let now = screen.now();
+    let created = kept.map_or(Time(0), |head| head.created_at);
+    let stored = match StoredDelivery::decode(&letter.delivery) {
+        Ok(stored) => stored,
+        Err(error) => return note(Tone::Failed, &html! { (error) }),
+    };
+    let key = letter.key.map(|key| key.to_string());
+    let rows = [
+        (
+            "kept",
+            html! { @if created == Time(0) { "–" } @else { (since(created, now)) } },
+        ),
+        (
+            "request",
+            html! { code { (stored.head.method) " " (stored.head.path) } },
+        ),
+        ("body", html! { (bytes(stored.body.len() as u64)) }),
+        ("fence", html! { code { (letter.fence) } }),
+        (
+            "redriven before",
+            html! { (if letter.redriven { "yes" } else { "no" }) },
+        ),
+        (
+            "record",
+            html! {
+                @if let Some(key) = &key { a href=(screen.to(&format!("records/{key}"))) { "open" } } @else { "it has no key" }
+            },
+        ),
+    ];
+    html! {
+        p.lead { (stored.head.why) }
+        div.card {
+            (facts(&rows))
+            dl {
+                dt { "letter" } dd { (copyable(&letter.id.to_string())) }
+                @if let Some(key) = &key { dt { "key" } dd { (copyable(key)) } }
+            }
+        }
+        h2 { "Headers, without credentials" }
+        (copyable_text("Headers", &headers(&stored)))
+        h2 { "Body" }
+        (body(screen, &stored))
+    }
+}
+
+fn headers(stored: &StoredDelivery) -> String {
+    let lines = stored.head.headers.iter();
+    let lines: Vec<_> = lines
+        .map(|(name, value)| format!("{name}: {value}"))
+        .collect();
+    lines.join("\n")
+}
+
+fn body(screen: &Screen, stored: &StoredDelivery) -> Markup {
+    if !screen.state.shows_bodies(&stored.head.route) {
+        return super::screen::hidden_body(stored.body.len() as u64);
+    }
+    match std::str::from_utf8(&stored.body) {
+        Ok(text) => copyable_text("Body", text),
+        Err(_) => {
+            html! { p.lead { "It is not text: " (bytes(stored.body.len() as u64)) " of binary data." } }
+        }
+    }
+}
+
+fn would(foreseen: Foreseen) -> Markup {
+    note(
+        Tone::Doubt,
+        &html! { p { b { "Tried out: " } "1 letter of this kind: those " (foreseen.says()) "." } },
+    )
+}
+
+fn acts(screen: &Screen, id: &str, foreseen: Option<Foreseen>) -> Markup {
+    let unknown = foreseen == Some(Foreseen::NeedsRunAgain);
+    let redrive = Act::new(
+        screen.to(&format!("letters/{id}/redrive")),
+        "Redrive",
+        html! {
+            p { "Its delivery goes through the normal flow again, and the letter is closed when its run has succeeded. If its \
+                work has succeeded already, the letter is only closed." }
+        },
+    );
+    let redrive = redrive.reason().with(html! {
+        @if unknown {
+            label.field {
+                input type="checkbox" name="run_again" value="yes";
+                " Run it although nobody knows whether it took effect: if it did, it takes effect " b { "twice" } "."
+            }
+        }
+    });
+    let discard = Act::new(
+        screen.to(&format!("letters/{id}/discard")),
+        "Discard",
+        html! {
+            p { "This delivery is " b { "gone for good" } ": it is not run. Its record, if there is one, stays as it is." }
+        },
+    );
+    html! {
+        div.grid {
+            @if foreseen.is_some() { div.card { (redrive.form(&screen.visitor)) } }
+            div.card { (discard.reason().hard().form(&screen.visitor)) }
+        }
+    }
+}
+
+// === Doing ===
+
+pub(super) async fn discard(
+    screen: Screen,
+    Path(id): Path<String>,
+    Form(fields): Fields,
+) -> Response {
+    let told = async { screen.operator(reason(&fields)?).discard(&id).await };
+    ended(&screen, told.await.map(drop))
+}
+
+/// In a task of its own: whoever closes the page does not leave a run without its letter's end.
+pub(super) async fn redrive(
+    screen: Screen,
+    Path(id): Path<String>,
+    Form(fields): Fields,
+) -> Response {
+    let told = async {
+        let operator = screen.operator(reason(&fields)?);
+        let Some(gate) = screen.state.gate.clone() else {
+            let what = "open the page of a running gate; nothing was done";
+            return Err(Refused::conflict("a redrive needs a gate", what));
+        };
+        let if_unknown = match field(&fields, "run_again") {
+            "yes" => IfUnknown::RunAgain,
+            _ => IfUnknown::Refuse,
+        };
+        let tasks = gate.deliveries.clone();
+        let task =
+            async move { redrive::redrive(&Arc::clone(&gate), &operator, &id, if_unknown).await };
+        let failed = |_| Err(Refused::conflict("the gate failed", "look at its log"));
+        tasks.spawn(task).await.unwrap_or_else(failed)
+    };
+    ended(&screen, told.await.map(drop))
+}
+
+fn ended(screen: &Screen, told: Result<(), Refused>) -> Response {
+    screen.state.census.letters_changed();
+    match told {
+        Ok(()) => screen.lead_to("letters"),
+        Err(why) => screen.refuse("letters", &why),
+    }
+}

@@ -1,0 +1,261 @@
+//! What every screen has: the state that it shows, who looks at it, and its frame.
+
+use super::format::number;
+use crate::audit::{Audit, Via, Who};
+use crate::bulk::{Desk, Jobs};
+use crate::census::{Census, Known};
+use crate::gate::Gate;
+use crate::operate::{Operator, Refused};
+use axum::extract::FromRequestParts;
+use axum::response::{IntoResponse, Redirect, Response};
+use http::StatusCode;
+use http::request::Parts;
+use semel::clock::Time;
+use semel::protocol::State;
+use semel::store::Letters;
+use semel::{Semel, Store};
+use semel_ui::{
+    Frame, Markup, NavItem, Search, Tone, Visitor, html, note, page, page_with, refused,
+};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// What can be asked for in the one box.
+const HINT: &str = "Order, task, message, key or trace";
+
+/// What the page is about: a store, and the gate before it, if there is one.
+#[derive(Debug)]
+pub(crate) struct PageState {
+    pub(crate) semel: Semel,
+    pub(crate) letters: Arc<dyn Letters>,
+    /// How long other gates answer from memory.
+    pub(crate) elsewhere: Duration,
+    /// What is looked at, in words.
+    pub(crate) place: String,
+    pub(crate) gate: Option<Arc<Gate>>,
+    pub(crate) census: Census,
+    pub(crate) audit: Arc<Audit>,
+    pub(crate) jobs: Jobs,
+    /// Whether bodies are shown that no route says anything about.
+    pub(crate) show_bodies: bool,
+}
+
+/// One look at one screen.
+#[derive(Clone, Debug)]
+pub(crate) struct Screen {
+    pub(crate) state: Arc<PageState>,
+    pub(crate) visitor: Visitor,
+}
+
+// === impl PageState ===
+
+impl PageState {
+    /// Of a gate.
+    pub(crate) fn of_gate(gate: &Arc<Gate>, place: String) -> Self {
+        Self {
+            semel: gate.semel.clone(),
+            letters: Arc::clone(&gate.letters),
+            elsewhere: gate.settings.shared_cache,
+            place,
+            gate: Some(Arc::clone(gate)),
+            census: Census::new(Arc::clone(&gate.letters)),
+            audit: Arc::clone(&gate.audit),
+            jobs: Jobs::default(),
+            show_bodies: false,
+        }
+    }
+
+    /// Of a store without a gate.
+    pub(crate) fn of_store(letters: Arc<dyn Letters>, place: String, show_bodies: bool) -> Self {
+        let settings = semel::Settings::default();
+        Self {
+            semel: Semel::with_settings(Arc::clone(&letters) as _, settings),
+            census: Census::new(Arc::clone(&letters)),
+            letters,
+            elsewhere: settings.shared_cache,
+            place,
+            gate: None,
+            audit: Arc::default(),
+            jobs: Jobs::default(),
+            show_bodies,
+        }
+    }
+
+    pub(crate) fn store(&self) -> &dyn Store {
+        self.semel.store()
+    }
+
+    /// Whether bodies of this route are shown.
+    pub(crate) fn shows_bodies(&self, route: &str) -> bool {
+        let route_state = self.gate.as_ref().and_then(|gate| gate.route_state(route));
+        route_state.map_or(self.show_bodies, |it| it.settings.show_bodies)
+    }
+}
+
+// === impl Screen ===
+
+impl Screen {
+    /// The time of this machine.
+    pub(crate) fn now(&self) -> Time {
+        self.state.census.now()
+    }
+
+    /// The relative address of what is at `path` below the root.
+    pub(crate) fn to(&self, path: &str) -> String {
+        self.visitor.base.to(path)
+    }
+
+    /// Whoever looks, as somebody who acts for this reason.
+    pub(crate) fn operator(&self, why: &str) -> Operator {
+        let state = &self.state;
+        let who = Who::new(self.visitor.who.clone(), Via::Page).because(why);
+        let (semel, letters) = (state.semel.clone(), Arc::clone(&state.letters));
+        Operator::new(semel, letters, state.elsewhere, who).audited(Arc::clone(&state.audit))
+    }
+
+    /// What a job works with.
+    pub(crate) fn desk(&self, why: &str) -> Desk {
+        Desk {
+            operator: self.operator(why),
+            census: self.state.census.clone(),
+            gate: self.state.gate.clone(),
+        }
+    }
+
+    /// The whole page.
+    pub(crate) fn show(&self, title: &str, current: &str, main: &Markup) -> Response {
+        let nav = self.nav();
+        page(&self.frame(title, current, "", &nav), main)
+    }
+
+    /// The same after a search.
+    pub(crate) fn show_found(&self, title: &str, query: &str, main: &Markup) -> Response {
+        let nav = self.nav();
+        page(&self.frame(title, "search", query, &nav), main)
+    }
+
+    /// The whole page, or why there is none.
+    pub(crate) fn answer(
+        &self,
+        title: &str,
+        current: &str,
+        main: Result<Markup, Refused>,
+    ) -> Response {
+        match main {
+            Ok(main) => self.show(title, current, &main),
+            Err(why) => self.refuse(current, &why),
+        }
+    }
+
+    /// Says why something was not done.
+    pub(crate) fn refuse(&self, current: &str, why: &Refused) -> Response {
+        let nav = self.nav();
+        let main = refused(&why.error, &why.what_to_do, &self.to(current));
+        page_with(
+            why.status,
+            &self.frame("Not done", current, "", &nav),
+            &main,
+        )
+    }
+
+    /// Leads on to another screen.
+    pub(crate) fn lead_to(&self, path: &str) -> Response {
+        Redirect::to(&self.to(path)).into_response()
+    }
+
+    fn frame<'a>(
+        &'a self,
+        title: &'a str,
+        current: &'a str,
+        query: &'a str,
+        nav: &'a [NavItem],
+    ) -> Frame<'a> {
+        Frame {
+            title,
+            place: &self.state.place,
+            nav,
+            current,
+            search: Some(Search { hint: HINT, query }),
+            visitor: &self.visitor,
+        }
+    }
+
+    fn nav(&self) -> [NavItem; 8] {
+        let Known {
+            records, letters, ..
+        } = self.state.census.look();
+        let doubt = records.map_or(0, |it| it.needs_a_person());
+        let letters = letters.map_or(0, |it| it.total as u64);
+        [
+            NavItem::new("", "Overview"),
+            NavItem::new("running", "Running"),
+            NavItem::new("doubt", "In doubt").count(doubt),
+            NavItem::new("letters", "Letters").count(letters),
+            NavItem::new("mismatches", "Mismatches"),
+            NavItem::new("routes", "Routes"),
+            NavItem::new("duplicates", "Duplicates"),
+            NavItem::new("audit", "Audit"),
+        ]
+    }
+}
+
+impl FromRequestParts<Arc<PageState>> for Screen {
+    type Rejection = StatusCode;
+
+    async fn from_request_parts(
+        parts: &mut Parts,
+        state: &Arc<PageState>,
+    ) -> Result<Self, StatusCode> {
+        // Whoever gets here was let in.
+        let visitor = parts.extensions.get::<Visitor>();
+        let visitor = visitor.cloned().ok_or(StatusCode::INTERNAL_SERVER_ERROR)?;
+        Ok(Self {
+            state: Arc::clone(state),
+            visitor,
+        })
+    }
+}
+
+/// The colour of a state.
+pub(crate) const fn tone(state: State) -> Tone {
+    match state {
+        State::Running => Tone::Busy,
+        State::Succeeded => Tone::Ran,
+        State::Failed => Tone::Failed,
+        State::Waiting => Tone::Waiting,
+        State::Parked => Tone::Parked,
+    }
+}
+
+/// What is said while nothing is counted yet.
+pub(crate) fn being_counted(known: &Known) -> Markup {
+    html! {
+        @if let Some(trouble) = &known.trouble {
+            (self::trouble(trouble))
+        } @else {
+            (note(Tone::Busy, &html! {
+                "Being counted"
+                @if let Some(count) = known.counting { ": " (number(count)) " records so far" }
+                ". Reload in a moment."
+            }))
+        }
+    }
+}
+
+/// The store could not be walked through.
+pub(crate) fn trouble(why: &str) -> Markup {
+    note(
+        Tone::Failed,
+        &html! { p { "The store could not be asked: " (why) } },
+    )
+}
+
+/// Instead of a body that is not shown.
+pub(crate) fn hidden_body(bytes: u64) -> Markup {
+    html! {
+        p.lead {
+            (super::format::bytes(bytes)) ", not shown: bodies are shown where the route says " code { "show_bodies = true" }
+            "."
+        }
+    }
+}
