@@ -17,6 +17,7 @@ mod landing;
 mod route;
 mod overlaps;
 mod self_upstream;
+mod admin_access;
 mod gate;
 mod load;
 mod admin_address;

@@ -85,6 +85,7 @@ fn api(gate: Arc<Gate>) -> Router {
         .method_not_allowed_fallback(other_method)
         .layer(DefaultBodyLimit::max(BODY_BYTES_MAX))
         .layer(from_fn_with_state(Arc::clone(&gate), guard::guard))
+        .merge(semel_ui::mount(Arc::clone(&gate.access), Router::new()))
         .with_state(gate)
 }
 

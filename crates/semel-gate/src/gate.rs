@@ -14,7 +14,7 @@ use crate::path::{AmbiguousPath, LoosePattern, ParsedPath, PathAllowance, PathPa
 use crate::rates::Rates;
 use crate::recent::Recent;
 use crate::server::Landings;
-use crate::settings::{Pass, Route, Settings};
+use crate::settings::{Pass, Route, Secret, Settings};
 use crate::steps;
 use crate::trace::{self, Exporter, Tracer};
 use crate::upstream::Client;
@@ -25,6 +25,7 @@ use semel::slots::Slots;
 use semel::store::Letters;
 use semel_landing::Landing;
 use semel_tls::FileError;
+use semel_ui::{Access, AccessSettings};
 use std::net::SocketAddr;
 use std::sync::Arc;
 use tokio::sync::watch;
@@ -52,6 +53,8 @@ pub(crate) struct Gate {
     pub(crate) recent: Recent,
     /// Takes spans, if somebody receives them.
     pub(crate) tracer: Option<Tracer>,
+    /// Who may ask at the admin address.
+    pub(crate) access: Arc<Access>,
     pub(crate) phase: watch::Sender<Phase>,
     /// The deliveries in hand, so that a gate that goes down can wait for them.
     pub(crate) deliveries: TaskTracker,
@@ -104,6 +107,19 @@ pub(crate) enum RouteMatch<'a> {
     Ambiguous(AmbiguousPath),
 }
 
+fn access(settings: &Settings) -> Access {
+    fn text(Secret(text): &Secret) -> &str {
+        text
+    }
+    Access::new(AccessSettings {
+        place: &format!("{} · {}", settings.namespace, settings.name),
+        listens: settings.admin,
+        hosts: &settings.admin_hosts,
+        act_token: settings.admin_token.as_ref().map(text),
+        view_token: settings.admin_view_token.as_ref().map(text),
+    })
+}
+
 // === impl Gate ===
 
 impl Gate {
@@ -148,6 +164,7 @@ impl Gate {
             recent: Recent::new(),
             metrics,
             tracer,
+            access: Arc::new(access(&settings)),
             phase: watch::Sender::new(Phase::Serving),
             deliveries: TaskTracker::new(),
             store: StoreHealth::default(),

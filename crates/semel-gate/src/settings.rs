@@ -42,6 +42,10 @@ pub struct Settings {
     pub admin: SocketAddr,
     /// What an operator must show; needed when `admin` is not a loopback address.
     pub admin_token: Option<Secret>,
+    /// What somebody must show who may look there, and not act.
+    pub admin_view_token: Option<Secret>,
+    /// Names under which `admin` may be asked besides its address, at a proxy for instance.
+    pub admin_hosts: Vec<String>,
     /// Where a run's steps are begun and recorded.
     pub steps: SocketAddr,
     /// How handlers reach `steps`, when they are not on this host.

@@ -158,6 +158,8 @@ fn settings(deployment: &Deployment, address: &GateAddress) -> anyhow::Result<Se
         admin_token: None,
         name: "gate".into(),
         index: false,
+        admin_view_token: None,
+        admin_hosts: Vec::new(),
         steps: here(0),
         steps_url: None,
         namespace: deployment.case.name.clone(),

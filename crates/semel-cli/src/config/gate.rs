@@ -1,5 +1,6 @@
 //! The gate: the top level of a configuration, and all its routes.
 
+use super::admin_access::{host_name, view_token};
 use super::fields::Level;
 use super::mistakes::{Location, Mistakes};
 use super::overlaps::refuse_overlaps;
@@ -130,6 +131,8 @@ fn settings(section: &mut Section<'_>, common: &Common) -> Settings {
         tls: tls(section),
         admin: section.value("admin", address),
         admin_token: section.take("admin_token", text).map(Secret),
+        admin_view_token: section.take("admin_view_token", text).map(Secret),
+        admin_hosts: section.list("admin_hosts", host_name),
         steps: section.value("steps", address),
         steps_url: steps_url(section),
         namespace: section.value("namespace", text),
@@ -246,6 +249,7 @@ fn addresses(section: &mut Section<'_>, settings: &Settings) {
     let empty = token.is_some_and(|Secret(token)| token.is_empty());
     let says = "`admin_token` is empty: write a long random text";
     section.refuse_if(empty, "admin_token", says);
+    view_token(section, settings);
     let open = token.is_none() && !admin.ip().is_loopback();
     let says = format!(
         "`admin` {admin} can be reached by others: set `admin_token` (or SEMEL_ADMIN_TOKEN), or use 127.0.0.1"

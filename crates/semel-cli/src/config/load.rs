@@ -20,6 +20,7 @@ pub(crate) struct Environment {
     /// Cloud Run's word for where to listen.
     pub(crate) port: Option<String>,
     pub(crate) admin_token: Option<String>,
+    pub(crate) admin_view_token: Option<String>,
     pub(crate) platform: Option<Platform>,
     /// What this host, container or revision is called.
     pub(crate) host: Option<String>,
@@ -50,6 +51,7 @@ pub(crate) fn load_on(args: &GateArgs, deployment: &Deployment) -> Result<Config
     let environment = Environment {
         port: process.port.or(port),
         admin_token: process.admin_token.or(token),
+        admin_view_token: process.admin_view_token,
         platform: Some(deployment.platform),
         host: process.host,
     };
@@ -175,9 +177,18 @@ fn from_flags(args: &GateArgs, mistakes: &mut Mistakes) -> Option<Vec<Member>> {
 
 /// Flags and variables come before the file; `PORT` only before the default.
 fn overlay(members: &mut Vec<Member>, args: &GateArgs, environment: &Environment) {
-    let token = environment.admin_token.as_ref();
-    let token = token.map(|text| ("admin_token", Value::given("SEMEL_ADMIN_TOKEN", text)));
-    for (name, value) in args.top().chain(token) {
+    let tokens = [
+        ("admin_token", "SEMEL_ADMIN_TOKEN", &environment.admin_token),
+        (
+            "admin_view_token",
+            "SEMEL_ADMIN_VIEW_TOKEN",
+            &environment.admin_view_token,
+        ),
+    ];
+    let tokens = tokens
+        .into_iter()
+        .filter_map(|(name, variable, text)| Some((name, Value::given(variable, text.as_ref()?))));
+    for (name, value) in args.top().chain(tokens) {
         members.retain(|member| member.name != name);
         members.push(Member::new(name, value));
     }
@@ -202,6 +213,7 @@ impl Environment {
         Self {
             port: variable("PORT"),
             admin_token: variable("SEMEL_ADMIN_TOKEN"),
+            admin_view_token: variable("SEMEL_ADMIN_VIEW_TOKEN"),
             platform: cloud_run.or_else(kubernetes),
             host: host(&variable),
         }

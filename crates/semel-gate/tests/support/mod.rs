@@ -333,6 +333,8 @@ pub(crate) fn settings(handler: SocketAddr) -> Settings {
         admin_token: None,
         name: "gate".into(),
         index: false,
+        admin_view_token: None,
+        admin_hosts: Vec::new(),
         steps: here(),
         steps_url: None,
         namespace: "test".into(),
