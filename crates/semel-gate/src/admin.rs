@@ -23,7 +23,7 @@ use bytes::Bytes;
 use semel::Key;
 use semel::protocol::{Fence, State as RecordState};
 use semel::store::Cursor;
-use semel_ui::{Access, AccessSettings, mount};
+use semel_ui::mount;
 use serde::Deserialize;
 use serde_json::Value;
 use std::net::SocketAddr;
@@ -56,15 +56,8 @@ fn router(gate: Arc<Gate>) -> Router {
 fn page(gate: &Arc<Gate>) -> Router {
     let settings = &gate.settings;
     let place = format!("{} · {}", settings.namespace, settings.name);
-    let access = Access::new(AccessSettings {
-        place: &place,
-        listens: settings.admin,
-        hosts: &[],
-        act_token: settings.admin_token.as_ref().map(|it| it.0.as_str()),
-        view_token: None,
-    });
     let state = PageState::of_gate(gate, place);
-    mount(Arc::new(access), screens(Arc::new(state)))
+    mount(Arc::clone(&gate.access), screens(Arc::new(state)))
 }
 
 fn api(gate: Arc<Gate>) -> Router {
@@ -85,7 +78,6 @@ fn api(gate: Arc<Gate>) -> Router {
         .method_not_allowed_fallback(other_method)
         .layer(DefaultBodyLimit::max(BODY_BYTES_MAX))
         .layer(from_fn_with_state(Arc::clone(&gate), guard::guard))
-        .merge(semel_ui::mount(Arc::clone(&gate.access), Router::new()))
         .with_state(gate)
 }
 

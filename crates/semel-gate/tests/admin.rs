@@ -3,6 +3,7 @@ mod acts;
 mod access;
 mod letters;
 mod metrics;
+mod page;
 mod redrive;
 
 use crate::log_lines;

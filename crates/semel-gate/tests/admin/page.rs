@@ -1,0 +1,192 @@
+//! The page's door, over the wire: who comes in, and whose acts are taken. What every screen shows is told elsewhere.
+
+use super::strict;
+use crate::support::prelude::*;
+use semel_gate::settings::Secret;
+
+const ACT: &str = "correct-horse";
+const VIEW: &str = "only-looks";
+
+/// Somebody's browser, with the gate's page open.
+struct Browser {
+    bed: Bed,
+    cookie: String,
+    csrf: String,
+}
+
+// === impl Browser ===
+
+impl Browser {
+    async fn open(bed: Bed, token: &str) -> Self {
+        let ask = post(&bed, "/ui/sign-in").body(format!("token={token}&to="));
+        let said = ask.send(bed.admin).await;
+        assert_eq!((said.status, said.header("location")), (303, Some("./")));
+        let cookie = said.header("set-cookie").unwrap().split(';').next();
+        let mut browser = Self {
+            cookie: cookie.unwrap().into(),
+            csrf: String::new(),
+            bed,
+        };
+        browser.csrf = browser.find_csrf().await;
+        browser
+    }
+
+    /// What the page's forms send back.
+    async fn find_csrf(&self) -> String {
+        let page = self.look("/ui/audit").await;
+        let (_, rest) = page.split_once(r#"name="csrf" value=""#).unwrap();
+        rest.split('"').next().unwrap().into()
+    }
+
+    async fn look(&self, path: &str) -> String {
+        let ask = Ask::get(path).header("Cookie", &self.cookie);
+        let said = ask.send(self.bed.admin).await;
+        assert_eq!(said.status, 200, "{path}");
+        String::from_utf8(said.body.to_vec()).unwrap()
+    }
+
+    /// A record's work, done once, and the form that forgets it.
+    async fn forget(&self) -> Ask {
+        self.bed.task("t1").await;
+        let key = self.bed.key().await;
+        let form = format!("csrf={}&reason=a+test", self.csrf);
+        let ask = post(&self.bed, &format!("/ui/records/{key}/forget")).body(form);
+        ask.header("Cookie", &self.cookie)
+    }
+
+    async fn refused(&self, ask: Ask, says: &str) {
+        let said = ask.send(self.bed.admin).await;
+        let page = String::from_utf8(said.body.to_vec()).unwrap();
+        assert!(said.status == 403 && page.contains(says), "{page}");
+        let key = self.bed.key().await;
+        let look =
+            Ask::get(&format!("/records/{key}")).header("Authorization", "Bearer correct-horse");
+        assert_eq!(self.bed.told(look).await.word("state"), "succeeded");
+    }
+}
+
+async fn with_tokens() -> Bed {
+    Bed::with(|settings| {
+        settings.admin_token = Some(Secret(ACT.into()));
+        settings.admin_view_token = Some(Secret(VIEW.into()));
+        settings.admin_hosts = vec!["ops.example".into()];
+    })
+    .await
+}
+
+/// As this page's own forms are sent.
+fn post(bed: &Bed, path: &str) -> Ask {
+    Ask::post(path)
+        .header("Content-Type", "application/x-www-form-urlencoded")
+        .header("Origin", &format!("http://{}", bed.admin))
+        .header("Sec-Fetch-Site", "same-origin")
+}
+
+#[tokio::test]
+async fn whoever_signs_in_to_act_acts() {
+    let browser = Browser::open(with_tokens().await, ACT).await;
+    let said = browser.forget().await.send(browser.bed.admin).await;
+    assert_eq!(said.status, 303, "{said:?}");
+    let key = browser.bed.key().await;
+    let look = Ask::get(&format!("/records/{key}")).header("Authorization", "Bearer correct-horse");
+    browser.bed.told(look).await.refused(404, "no record");
+}
+
+#[tokio::test]
+async fn whoever_signs_in_to_look_sees_all_and_does_nothing() {
+    let browser = Browser::open(with_tokens().await, VIEW).await;
+    assert!(
+        browser
+            .look("/ui/letters")
+            .await
+            .contains("You may look, not act")
+    );
+    let forget = browser.forget().await;
+    browser.refused(forget, "You may look, not act").await;
+}
+
+#[tokio::test]
+async fn a_form_of_another_session_or_page_is_refused() {
+    let browser = Browser::open(with_tokens().await, ACT).await;
+    let forget = browser.forget().await;
+    let none = forget.clone().body("reason=x");
+    browser.refused(none, "not from your session").await;
+    let other = post(&browser.bed, "/ui/sign-in").body(format!("token={ACT}"));
+    let other = other.send(browser.bed.admin).await;
+    let cookie = other.header("set-cookie").unwrap().split(';').next();
+    let mixed = forget
+        .clone()
+        .without("Cookie")
+        .header("Cookie", cookie.unwrap());
+    browser.refused(mixed, "not from your session").await;
+    let cross = forget
+        .clone()
+        .without("Sec-Fetch-Site")
+        .header("Sec-Fetch-Site", "cross-site");
+    browser.refused(cross, "Another page asked for this").await;
+    let elsewhere = forget.header("Host", "evil.example");
+    browser.refused(elsewhere, "not this address").await;
+}
+
+#[tokio::test]
+async fn the_pages_cookie_opens_no_json_and_the_api_takes_no_pages_act() {
+    let browser = Browser::open(with_tokens().await, ACT).await;
+    let ask = Ask::get("/records").header("Cookie", &browser.cookie);
+    browser
+        .bed
+        .told(ask)
+        .await
+        .refused(401, "asks for its token");
+    let forget = browser.forget().await;
+    let api = forget.path.replace("/ui", "");
+    let ask = forget
+        .path(&api)
+        .header("Authorization", "Bearer correct-horse");
+    browser
+        .bed
+        .told(ask)
+        .await
+        .refused(403, "a web page asked for this");
+}
+
+#[tokio::test]
+async fn the_token_that_looks_reads_json_and_changes_nothing() {
+    let bed = with_tokens().await;
+    bed.task("t1").await;
+    let key = bed.key().await;
+    let shown = |ask: Ask| ask.header("Authorization", "Bearer only-looks");
+    assert_eq!(bed.told(shown(Ask::get("/records"))).await.status, 200);
+    let forget = shown(Ask::post(&format!("/records/{key}/forget")));
+    bed.told(forget)
+        .await
+        .refused(403, "this token may look, not act");
+    let record = bed.told(shown(Ask::get(&format!("/records/{key}")))).await;
+    assert_eq!(record.word("state"), "succeeded");
+}
+
+#[tokio::test]
+async fn a_proxys_name_is_ours_once_it_is_listed() {
+    let bed = with_tokens().await;
+    for (host, status) in [("ops.example", 200), ("evil.example", 403)] {
+        let ask = Ask::get("/ui/sign-in").header("Host", host);
+        assert_eq!(ask.send(bed.admin).await.status, status, "{host}");
+    }
+}
+
+#[tokio::test]
+async fn on_loopback_without_a_token_the_page_is_open_and_its_forms_are_its_own() {
+    let bed = strict().await;
+    let mut browser = Browser {
+        bed,
+        cookie: String::new(),
+        csrf: String::new(),
+    };
+    let forget = browser.forget().await;
+    browser.refused(forget, "not from your session").await;
+    let key = browser.bed.key().await;
+    let page = browser.look(&format!("/ui/records/{key}")).await;
+    let (_, rest) = page.split_once(r#"name="csrf" value=""#).unwrap();
+    browser.csrf = rest.split('"').next().unwrap().into();
+    let said = browser.forget().await.send(browser.bed.admin).await;
+    assert_eq!(said.status, 303, "{said:?}");
+}
