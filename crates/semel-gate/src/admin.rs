@@ -1,6 +1,7 @@
 //! The admin address: health, metrics, records and letters.
 
 mod guard;
+mod deliveries;
 
 use crate::audit::{Via, Who};
 use crate::connections::Connections;
@@ -70,6 +71,9 @@ fn api(gate: Arc<Gate>) -> Router {
         .route("/records/{key}/release", post(record_release))
         .route("/records/{key}/forget", post(record_forget))
         .route("/records/{key}/resolve", post(record_resolve))
+        .route("/deliveries", get(deliveries::list))
+        .route("/deliveries/stream", get(deliveries::stream))
+        .route("/find", get(deliveries::find))
         .route("/letters", get(letters_list))
         .route("/letters/{id}", get(letter_show))
         .route("/letters/{id}/redrive", post(letter_redrive))
@@ -251,7 +255,7 @@ async fn letter_redrive(
 async fn unknown() -> Refused {
     Refused::absent(
         "nothing has this path",
-        "ask for /records, /letters, /metrics, /healthz or /readyz",
+        "ask for /records, /letters, /deliveries, /find, /metrics, /healthz or /readyz",
     )
 }
 
@@ -323,7 +327,7 @@ impl FromRequestParts<Arc<Gate>> for Operator {
             gate.settings.shared_cache,
             Who::new(by, Via::Admin).because(&why(parts)?),
         );
-        Ok(operator.audited(Arc::clone(&gate.audit)))
+        Ok(operator.audited(Arc::clone(&gate.audit)).at(gate))
     }
 }
 

@@ -221,7 +221,10 @@ impl Flow {
     /// Tells the sender what became of its delivery, and writes it down.
     pub(crate) fn reply(&mut self, disposition: &Disposition) -> Reply {
         let answer = std::mem::take(&mut self.answer);
-        let reply = reply::reply(self.source, disposition, answer);
+        let mut reply = reply::reply(self.source, disposition, answer);
+        if let Some(identity) = self.identity() {
+            reply::show_key(&mut reply, &identity.key);
+        }
         self.log(disposition, reply.status());
         reply.map(|body| match body {
             ReplyBody::Whole(bytes) => full(bytes),

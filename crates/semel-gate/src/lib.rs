@@ -61,6 +61,7 @@ mod metrics;
 mod metered_store;
 pub mod failpoint;
 pub mod operate;
+pub mod find;
 mod redrive;
 pub mod audit;
 mod census;

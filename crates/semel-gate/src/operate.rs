@@ -7,6 +7,7 @@ pub(crate) mod letters;
 pub use records::Verdict;
 
 use crate::audit::{Audit, Who};
+use crate::gate::Gate;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
@@ -43,6 +44,8 @@ pub struct Operator {
     /// Who it is, and why it acts.
     who: Who,
     audit: Arc<Audit>,
+    /// The gate that it acts through, if it does: it remembers deliveries.
+    gate: Option<Arc<Gate>>,
 }
 
 /// Why an operator was not served.
@@ -71,7 +74,19 @@ impl Operator {
             elsewhere,
             who,
             audit: Arc::default(),
+            gate: None,
         }
+    }
+
+    /// Who acts through this gate.
+    #[must_use]
+    pub(crate) fn at(mut self, gate: &Arc<Gate>) -> Self {
+        self.gate = Some(Arc::clone(gate));
+        self
+    }
+
+    pub(crate) const fn gate(&self) -> Option<&Arc<Gate>> {
+        self.gate.as_ref()
     }
 
     /// Whose acts are remembered there.

@@ -18,9 +18,10 @@ use problem::Problem;
 use semel::outcome::{Body, bytes_of};
 use semel::protocol::Ending;
 use semel::work::FailureKind;
-use semel::{Outcome, Recorded};
+use semel::{Key, Outcome, Recorded};
 
 pub(crate) const REPLAYED: HeaderName = HeaderName::from_static("idempotent-replayed");
+const KEY: HeaderName = HeaderName::from_static("semel-key");
 const RECORDED: HeaderName = HeaderName::from_static("semel-recorded");
 const BODY_NOT_KEPT: HeaderName = HeaderName::from_static("semel-body");
 
@@ -86,6 +87,13 @@ pub fn reply<R>(
         Disposition::NotKept(_, NotKept::Full) => own(&problem::LETTERS_FULL),
         Disposition::NotKept(_, NotKept::Store) => own(&problem::STORE_UNAVAILABLE),
     }
+}
+
+/// Tells the sender which work its delivery is: operators find it by that.
+pub fn show_key<B>(reply: &mut Response<B>, key: &Key) {
+    let value = HeaderValue::from_str(&key.to_string());
+    let value = value.expect("a key is a word of letters and digits");
+    reply.headers_mut().insert(KEY, value);
 }
 
 fn own<R>(problem: &Problem) -> Response<ReplyBody<R>> {

@@ -114,6 +114,11 @@ impl Operator {
     pub async fn forget(&self, key: &Key) -> Result<Value, Refused> {
         let before = self.state(key).await?;
         let acted = self.semel.forget(key).await;
+        // Whatever came of it: what was to be forgotten is not shown any more.
+        if let Some(gate) = self.gate() {
+            gate.recent.forget(key);
+            gate.rates.forget(key);
+        }
         let cache_ms = match self.store().sharing() {
             Sharing::OneProcess => 0,
             Sharing::Shared => self.elsewhere.as_millis(),

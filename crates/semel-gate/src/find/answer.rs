@@ -1,0 +1,166 @@
+//! What is known of work that somebody looks for: its record, its letters, and what this gate remembers.
+
+use crate::letters::StoredDelivery;
+use crate::operate::{LETTERS_COUNTED_MAX, Operator, PAGE_ITEMS_MAX, Refused};
+use crate::recent::RecentDelivery;
+use crate::source;
+use http::StatusCode;
+use semel::Key;
+use semel::letter::{Letter, LetterHead};
+use semel::store::Letters;
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// How many letters are opened to look for a name in them: each is read as a whole.
+pub(crate) const LETTERS_OPENED_MAX: usize = 1000;
+
+/// How many pieces of work one name may stand for.
+pub(crate) const WORKS_MAX: usize = 100;
+
+/// What is known of one piece of work.
+#[derive(Debug, Default)]
+struct Work {
+    letters: Vec<LetterHead>,
+    deliveries: Vec<Arc<RecentDelivery>>,
+}
+
+// === impl Operator ===
+
+impl Operator {
+    /// What is known of these keys, and of what a text stands for. Keys of which nothing is known are left out.
+    ///
+    /// # Errors
+    /// Those of the store.
+    pub async fn find_work(&self, keys: Vec<Key>, text: Option<&str>) -> Result<Value, Refused> {
+        let mut works: BTreeMap<Key, Work> =
+            keys.iter().map(|key| (*key, Work::default())).collect();
+        let mut nameless = Vec::new();
+        let name = text.filter(|_| keys.is_empty());
+        if let Some(name) = name {
+            for delivery in self.remembered(name) {
+                match delivery.key {
+                    Some(key) => drop(works.entry(key).or_default()),
+                    None => nameless.push(delivery.json()),
+                }
+            }
+        }
+        let (heads, all_read) = self.letters_of(&mut works, name).await?;
+        let mut told = Vec::new();
+        for (key, mut work) in works.into_iter().take(WORKS_MAX) {
+            work.deliveries = self.remembered_of(&key);
+            let record = match self.record(&key, false).await {
+                Ok(record) => record,
+                Err(refused) if refused.status == StatusCode::NOT_FOUND => Value::Null,
+                Err(refused) => return Err(refused),
+            };
+            if !record.is_null() || !work.deliveries.is_empty() || !work.letters.is_empty() {
+                told.push(work.json(&key, record));
+            }
+        }
+        let looked: Vec<_> = keys.iter().map(ToString::to_string).collect();
+        Ok(json!({
+            "gate": self.gate().map(|gate| gate.settings.name.as_str()),
+            "keys": looked,
+            "works": told,
+            "deliveries": nameless,
+            "letters": heads.iter().map(letter_json).collect::<Vec<_>>(),
+            "letters_all_read": all_read,
+        }))
+    }
+
+    fn remembered(&self, text: &str) -> Vec<Arc<RecentDelivery>> {
+        self.gate()
+            .map(|gate| gate.recent.find(text))
+            .unwrap_or_default()
+    }
+
+    fn remembered_of(&self, key: &Key) -> Vec<Arc<RecentDelivery>> {
+        self.gate()
+            .map(|gate| gate.recent.of_key(key))
+            .unwrap_or_default()
+    }
+
+    /// Adds the letters of these pieces of work, and those that keep a delivery of this name; those of them that have no key
+    /// are handed back, and whether all letters were read.
+    async fn letters_of(
+        &self,
+        works: &mut BTreeMap<Key, Work>,
+        name: Option<&str>,
+    ) -> Result<(Vec<LetterHead>, bool), Refused> {
+        let (mut nameless, mut seen, mut opened, mut after) = (Vec::new(), 0, 0, None);
+        loop {
+            let page = Letters::list(self.letter_store(), after.as_ref(), PAGE_ITEMS_MAX).await?;
+            for head in page.items {
+                seen += 1;
+                let is_known = head.key.is_some_and(|key| works.contains_key(&key));
+                let is_named = match name.filter(|_| !is_known && opened < LETTERS_OPENED_MAX) {
+                    None => false,
+                    Some(name) => {
+                        opened += 1;
+                        let letter = self.letter_store().get(&head.id).await?;
+                        letter.is_some_and(|letter| keeps(&letter, name))
+                    }
+                };
+                match head.key {
+                    Some(key) if is_known || is_named => {
+                        works.entry(key).or_default().letters.push(head);
+                    }
+                    None if is_named => nameless.push(head),
+                    Some(_) | None => {}
+                }
+            }
+            after = page.next;
+            if after.is_none() || seen >= LETTERS_COUNTED_MAX {
+                let all = after.is_none() && opened < LETTERS_OPENED_MAX;
+                return Ok((nameless, all));
+            }
+        }
+    }
+}
+
+/// Whether a letter keeps a delivery that its sender called so. One that cannot be read keeps none.
+fn keeps(letter: &Letter, name: &str) -> bool {
+    let Some(request) = StoredDelivery::decode(&letter.delivery)
+        .ok()
+        .and_then(|kept| kept.request().ok())
+    else {
+        return false;
+    };
+    let sender = source::sender(&crate::settings::Source::ALL, &request);
+    let Ok(delivery) = source::read(sender, &request) else {
+        return false;
+    };
+    let transport = delivery.transport;
+    let last = name.rsplit('/').next().unwrap_or(name);
+    let is_it = |id: &Option<String>| id.as_deref().is_some_and(|id| id == name || id == last);
+    let of_trace = transport
+        .traceparent
+        .as_deref()
+        .and_then(|it| it.split('-').nth(1));
+    is_it(&transport.task_name) || is_it(&transport.message_id) || of_trace == Some(name)
+}
+
+fn letter_json(head: &LetterHead) -> Value {
+    json!({
+        "id": head.id.to_string(),
+        "reason": head.reason.word(),
+        "route": head.route,
+        "redriven": head.redriven,
+    })
+}
+
+// === impl Work ===
+
+impl Work {
+    fn json(&self, key: &Key, record: Value) -> Value {
+        let deliveries: Vec<_> = self.deliveries.iter().map(|it| it.json()).collect();
+        let letters: Vec<_> = self.letters.iter().map(letter_json).collect();
+        json!({
+            "key": key.to_string(),
+            "record": record,
+            "letters": letters,
+            "deliveries": deliveries,
+        })
+    }
+}

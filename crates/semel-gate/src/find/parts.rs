@@ -1,0 +1,162 @@
+//! From the parts that somebody names to the keys that a route would give them.
+
+use crate::label::part_name;
+use crate::operate::Refused;
+use crate::settings::{Caller, Route, Source};
+use semel::Key;
+use semel::key::{Delivered, Field, KeyRule, Part, Scope};
+
+/// How many keys one question may lead to: a value that may be text or a JSON value doubles them.
+const KEYS_MAX: usize = 64;
+
+/// Where, by whom and how it was asked for.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Asked<'a> {
+    pub(super) namespace: &'a str,
+    pub(super) method: &'a str,
+    pub(super) caller: Option<&'a str>,
+}
+
+// === impl Asked ===
+
+impl Asked<'_> {
+    /// The keys that the route's rules give these parts, for each of its senders whose rule has just these.
+    pub(super) fn keys(
+        &self,
+        route: &Route,
+        given: &[(String, String)],
+    ) -> Result<Vec<Key>, Refused> {
+        let mut keys = Vec::new();
+        let mut matched = false;
+        for source in &route.sources {
+            let rule = &route.terms(*source).key;
+            let Some(values) = values(rule, given) else {
+                continue;
+            };
+            matched = true;
+            let scope = self.scope(route, *source)?;
+            for fields in combinations(&values)? {
+                let key = Key::of(&scope, &fields).map_err(|error| {
+                    Refused::mistaken(error.to_string(), "nothing has such a key")
+                })?;
+                if !keys.contains(&key) {
+                    keys.push(key);
+                }
+            }
+        }
+        if matched {
+            Ok(keys)
+        } else {
+            Err(other_parts(route))
+        }
+    }
+
+    fn scope(&self, route: &Route, source: Source) -> Result<Scope, Refused> {
+        let scope = Scope::new(self.namespace, &route.name);
+        if source != Source::Api {
+            return Ok(scope);
+        }
+        let caller = match (&route.caller, self.caller) {
+            (Some(Caller::Shared) | None, _) => "shared".into(),
+            (Some(Caller::Header(_)), Some(caller)) => format!("header:{caller}"),
+            (Some(Caller::Claim(claim)), Some(caller)) => format!("jwt:{claim}:{caller}"),
+            (Some(Caller::Header(_) | Caller::Claim(_)), None) => {
+                return Err(Refused::mistaken(
+                    format!(
+                        "whose request? The route {} tells its callers apart",
+                        route.name
+                    ),
+                    "name the caller (`--caller`), as its header or token says it",
+                ));
+            }
+        };
+        Ok(Scope {
+            method: Some(self.method.to_uppercase()),
+            caller: Some(caller),
+            ..scope
+        })
+    }
+}
+
+/// What each part of the rule may be, if these are its parts.
+fn values(rule: &KeyRule, given: &[(String, String)]) -> Option<Vec<Vec<Field>>> {
+    if rule.parts().len() != given.len() {
+        return None;
+    }
+    let of_part = |part: &Part| {
+        let (_, value) = given.iter().find(|(name, _)| is_name_of(name, part))?;
+        Some(fields(part, value))
+    };
+    rule.parts().iter().map(of_part).collect()
+}
+
+/// A part is named as its rule writes it, with or without what stands before its plain name.
+fn is_name_of(name: &str, part: &Part) -> bool {
+    let plain = match part {
+        Part::Pointer(_) | Part::Body => None,
+        Part::Named(named) => named.split_once(':').map(|(_, plain)| plain),
+    };
+    name == part_name(part) || *name == part.to_string() || plain == Some(name)
+}
+
+/// What a value may be hashed as: text, and where it stands in a payload the JSON value that it spells.
+fn fields(part: &Part, value: &str) -> Vec<Field> {
+    let text = Field {
+        kind: 's',
+        bytes: value.as_bytes().to_vec(),
+    };
+    match part {
+        Part::Named(_) => vec![text],
+        Part::Body => {
+            let digest = hex::decode(value).ok().filter(|it| it.len() == 32);
+            let field = |bytes| Field { kind: 'h', bytes };
+            digest.map(field).into_iter().collect()
+        }
+        Part::Pointer(_) => {
+            let payload = format!("{{\"value\":{value}}}");
+            let rule = KeyRule::new(["/value"]).expect("this is a pointer");
+            let spelled = rule.fields(&Delivered::payload(payload.as_bytes()));
+            let mut fields = spelled.unwrap_or_default();
+            fields.retain(|field| *field != text);
+            fields.push(text);
+            fields
+        }
+    }
+}
+
+/// One field of each part, in every way.
+fn combinations(values: &[Vec<Field>]) -> Result<Vec<Vec<Field>>, Refused> {
+    let count: usize = values.iter().map(Vec::len).product();
+    if count > KEYS_MAX {
+        return Err(Refused::mistaken(
+            "too many of these values may be text or a JSON value",
+            "ask for the key itself (`semel key` computes it from a payload)",
+        ));
+    }
+    let mut all = vec![Vec::new()];
+    for choices in values {
+        let longer = |fields: &Vec<Field>| {
+            let fields = fields.clone();
+            let with = move |choice: &Field| {
+                let mut longer = fields.clone();
+                longer.push(choice.clone());
+                longer
+            };
+            choices.iter().map(with).collect::<Vec<_>>()
+        };
+        all = all.iter().flat_map(longer).collect();
+    }
+    Ok(all)
+}
+
+fn other_parts(route: &Route) -> Refused {
+    let rule = |source: &Source| {
+        let parts = route.terms(*source).key.parts().iter().map(part_name);
+        format!("{source}: {}", parts.collect::<Vec<_>>().join(" "))
+    };
+    let rules: Vec<_> = route.sources.iter().map(rule).collect();
+    Refused::mistaken(
+        format!("the route {} names its work by other parts", route.name),
+        format!("give just these, each as NAME=VALUE: {}", rules.join("; ")),
+    )
+}
