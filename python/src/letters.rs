@@ -208,7 +208,7 @@ pub(crate) fn redrive(py: Python<'_>, inner: &Inner, id: &str, run_again: bool) 
         if claimable {
             return Ok(None);
         }
-        Ok(match semel.redrive(&head.work_key()).await? {
+        Ok(match semel.redrive(&head.work_key(), "redrive").await? {
             Acted::Applied | Acted::Gone(_) => None,
             Acted::Refused => {
                 Some("its record has changed meanwhile; look again, nothing was published")

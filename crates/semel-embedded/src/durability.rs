@@ -29,6 +29,8 @@ pub(crate) const fn waits_for_disk(operation: &Operation, answer: &Answer) -> bo
         Answer::StepBegun(StepBegun::Stale) => false,
         Answer::Acted(Acted::Applied | Acted::Gone(_)) => true,
         Answer::Acted(Acted::Refused) => false,
+        // Found again is found later: no claim reads the index, and steps are shown to people.
+        Answer::Steps(_) | Answer::Indexed | Answer::Found(_) => false,
         Answer::Ready => true,
     }
 }

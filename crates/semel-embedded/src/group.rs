@@ -111,6 +111,10 @@ impl<'a> Group<'a> {
     /// Decides one operation on the rows as they are, the writes of this group included.
     pub(crate) fn apply(&mut self, operation: &Operation) -> Result<Decided<Answer>, Error> {
         let Some(key) = operation.key() else {
+            if let Operation::Find(_) = operation {
+                let answer = Answer::Found(Vec::new());
+                return Ok(Decided { answer, after: 0 });
+            }
             return Ok(self.probe());
         };
         let at = codec::record(key);

@@ -89,7 +89,10 @@ async fn turn(
         Some(believed) => believed,
         None => Snapshot::read(client, operation, key, turns).await?,
     };
-    let decision = seen.decide(operation);
+    let mut decision = seen.decide(operation);
+    if let Some(record) = &mut decision.write {
+        record.remember(decision.superseded.take());
+    }
     if decision.write.is_some() || decision.step.is_some() {
         let (writes, parts) = writes(client, operation, key, &seen, &decision, turns, kept).await?;
         let committed = client.commit(writes, turns.within()).await?;

@@ -7,7 +7,7 @@ use crate::value::{
 };
 use bytes::Bytes;
 use semel::clock::Time;
-use semel::protocol::{Fence, Owner, Record, State, StepRecord};
+use semel::protocol::{Fence, Owner, Record, State, StepRecord, decode_history, encode_history};
 use semel::{Error, Fingerprint};
 use std::time::Duration;
 
@@ -55,6 +55,10 @@ pub(crate) fn record_fields(record: &Record, parts: Option<&Parts>) -> Fields {
         ("expires_at", int(record.expires_at.0)),
         ("label", bytes_or_null(label)),
     ]);
+    if !record.history.is_empty() {
+        let history = encode_history(&record.history);
+        fields.insert("history".into(), bytes(history));
+    }
     // Whoever deletes by this date must never delete what a person has to look at.
     if record.state != State::Parked {
         let delete_at = timestamp(record.expires_at.plus(GRACE));
@@ -69,6 +73,7 @@ pub(crate) fn read_record(document: &Document) -> Result<Stored<Record>, Error> 
     let number = u8::try_from(reader.int("state")?).ok();
     let state = number.and_then(State::from_number);
     let result = reader.bytes_or_none("result")?;
+    let history = decode_history(reader.bytes_or_none("history")?.unwrap_or_default());
     let value = Record {
         fingerprint: Fingerprint::from_bytes(reader.array("fp")?),
         state: state
@@ -84,6 +89,7 @@ pub(crate) fn read_record(document: &Document) -> Result<Stored<Record>, Error> 
         expires_at: reader.time("expires_at")?,
         result,
         label: reader.bytes_or_none("label")?.unwrap_or_default(),
+        history: history.ok_or_else(|| reader.wrong("history", "makes no sense"))?,
     };
     with_parts(reader, value.result.is_some(), value)
 }

@@ -69,6 +69,9 @@ impl Store for FirestoreStore {
 
     async fn apply(&self, operation: &Operation) -> Result<Answer, Error> {
         operation.validate()?;
+        if let Operation::Find(_) = operation {
+            return Ok(Answer::Found(Vec::new()));
+        }
         apply(&self.client, self.beliefs.as_ref(), operation, self.timeout).await
     }
 

@@ -21,7 +21,7 @@ use http::StatusCode;
 use semel::Key;
 use semel::clock::Time;
 use semel::letter::{Letter, LetterId, Mark, Marked, Standing};
-use semel::protocol::{Acted, Record, State};
+use semel::protocol::{Acted, Record, State, act_by};
 use semel::work::{Duplicates, FailureKind};
 use serde_json::{Value, json};
 use std::sync::Arc;
@@ -178,7 +178,7 @@ async fn note(gate: &Gate, id: &LetterId) -> Result<(), Refused> {
 /// Whether the work may run; makes its record claimable if need be.
 async fn readiness(gate: &Gate, key: &Key) -> Result<Readiness, Refused> {
     // Also when there is nothing to change: what this process remembers of the key is dropped.
-    match gate.semel.redrive(key).await? {
+    match gate.semel.redrive(key, act_by("redrive", "", "")).await? {
         Acted::Applied | Acted::Gone(None | Some(State::Waiting)) => Ok(Readiness::Run),
         Acted::Gone(Some(State::Running)) => Ok(Readiness::RunUnlessBusy),
         Acted::Gone(Some(State::Succeeded)) => Ok(Readiness::Close),

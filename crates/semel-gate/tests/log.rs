@@ -146,7 +146,7 @@ async fn a_pending_outcome_that_was_overtaken_is_not_called_recorded() {
     bed.handler.go();
     bed.store.refused().await;
     let key = bed.key().await;
-    let released = bed.store.kept().release_by_operator(&key).await;
+    let released = bed.store.kept().release_by_operator(&key, "").await;
     assert_eq!(released.unwrap(), Acted::Applied);
     bed.store.is(Down::Nothing);
     first.await.unwrap().is_problem(409, "stale");

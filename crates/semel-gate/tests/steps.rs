@@ -132,7 +132,12 @@ async fn a_run_whose_lease_was_taken_has_no_steps() {
     let run = Run::begin(&bed, 200).await;
     run.ask(Method::POST, "charge", "").await.is(201);
     let key = bed.key().await;
-    let acted = bed.store.kept().release_by_operator(&key).await.unwrap();
+    let acted = bed
+        .store
+        .kept()
+        .release_by_operator(&key, "")
+        .await
+        .unwrap();
     run.ask(Method::PUT, "charge", "x").await.is(410);
     run.ask(Method::POST, "ship", "").await.is(410);
     drop((acted, run));

@@ -188,6 +188,7 @@ pub(crate) fn record(row: &Row, first: usize) -> Result<(Record, Time), Error> {
         fingerprint: Fingerprint::from_bytes(bytes32(get(row, first + 7)?)?),
         result: result.map(Bytes::copy_from_slice),
         label: Bytes::new(),
+        history: Vec::new(),
         doubts: count(row, first + 10)?,
         in_doubt: get(row, first + 11)?,
         acts_until: get::<Option<Moment>>(row, first + 12)?.map(|moment| moment.0),

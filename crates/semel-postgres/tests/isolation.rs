@@ -201,7 +201,7 @@ async fn run_that_an_operator_resolved_never_commits() {
         let parked = bed.store.claim(&by_another(&ask)).await.unwrap();
         assert_eq!(parked, Claimed::Parked);
         let decided = Resolution::new(Finding::Failed(Outcome::new(500, "no").encode()));
-        let acted = bed.store.resolve(&lease.key, &decided).await.unwrap();
+        let acted = bed.store.resolve(&lease.key, &decided, "").await.unwrap();
         assert_eq!(acted, Acted::Applied);
         let told = By::Sql.complete(&transaction, &lease).await;
         assert_eq!(told, refused_at(level), "{level:?}");

@@ -30,10 +30,13 @@ pub(crate) fn answer(answer: Value, operation: &Operation) -> Result<Answer, Err
         Operation::Look(_) => looked(answer).map(Answer::Looked),
         Operation::StepBegin { .. } => step_begun(answer).map(Answer::StepBegun),
         Operation::Resolve { .. }
-        | Operation::Redrive(_)
+        | Operation::Redrive { .. }
         | Operation::Park { .. }
-        | Operation::ReleaseByOperator(_)
+        | Operation::ReleaseByOperator { .. }
         | Operation::Forget(_) => acted(answer).map(Answer::Acted),
+        Operation::Steps(_) => Ok(Answer::Steps(Vec::new())),
+        Operation::Index { .. } => Ok(Answer::Indexed),
+        Operation::Find(_) => Ok(Answer::Found(Vec::new())),
         Operation::Ready => Ok(Answer::Ready),
     }
 }
@@ -125,6 +128,7 @@ pub(crate) fn looked(answer: Value) -> Result<Option<Record>, Error> {
         expires_at,
         result: answer.maybe_bytes()?,
         label: answer.maybe_bytes()?.unwrap_or_default(),
+        history: Vec::new(),
     }))
 }
 

@@ -78,9 +78,12 @@ impl Command {
             }
             Operation::Park { fence, idle, .. } => command.number(fence.0).number(micros(*idle)),
             Operation::Look(_)
-            | Operation::Redrive(_)
-            | Operation::ReleaseByOperator(_)
+            | Operation::Redrive { .. }
+            | Operation::ReleaseByOperator { .. }
             | Operation::Forget(_)
+            | Operation::Steps(_)
+            | Operation::Index { .. }
+            | Operation::Find(_)
             | Operation::Ready => command,
         }
     }

@@ -116,7 +116,7 @@ async fn records_and_steps_end_a_minute_after_retention_and_parked_ones_never() 
     assert_eq!(failed, Ok(Held::Applied(State::Parked)));
     assert_eq!(ends(&mut raw).await, [-1, -1]);
 
-    assert_eq!(store.redrive(&lease.key).await.unwrap(), Acted::Applied);
+    assert_eq!(store.redrive(&lease.key, "").await.unwrap(), Acted::Applied);
     assert_eq!(ends(&mut raw).await, minute_after().await);
     assert_eq!(store.forget(&lease.key).await.unwrap(), Acted::Applied);
     let [record, steps] = ends(&mut raw).await;

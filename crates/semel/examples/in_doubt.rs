@@ -24,7 +24,9 @@ pub(crate) async fn main() -> Result<(), Box<dyn Error>> {
     let happened = Finding::Succeeded(Outcome::ok("transferred").encode());
     let happened = Resolution::new(happened);
     assert!(matches!(
-        semel.resolve(&key, &happened).await?,
+        semel
+            .resolve(&key, &happened, "resolve by ann: the receipt is there")
+            .await?,
         Acted::Applied
     ));
     let told = semel.run(transfer(), again).await?;

@@ -7,9 +7,12 @@ use crate::letter::{
     self, Letter, LetterDecision, LetterHead, LetterId, Mark, Marked, Put, Stored,
 };
 use crate::record::{
-    Answer, Decision, Fence, Operation, Record, State, StepRecord, decide, sweepable,
+    Acted, Answer, Decision, Fence, Operation, Record, State, StepRecord, decide, look, sweepable,
 };
-use crate::store::{Cursor, Error, Letters, Page, Sharing, Store, Swept};
+use crate::store::{
+    Cursor, Error, FOUND_KEYS_MAX, Letters, Page, STEPS_SHOWN_MAX, Sharing, Store, Swept,
+    index_digest, shown_step,
+};
 use async_trait::async_trait;
 use bytes::Bytes;
 use std::collections::BTreeMap;
@@ -41,6 +44,8 @@ pub struct MemoryStore {
 struct Kept {
     records: BTreeMap<Key, Record>,
     steps: BTreeMap<(Key, Fence, String), StepRecord>,
+    /// By transport id: its digest, the key that is found under it, and until when.
+    index: BTreeMap<([u8; 32], Key), Time>,
     letters: BTreeMap<LetterId, Shelved>,
     letters_put: u64,
 }
@@ -124,6 +129,7 @@ impl Store for MemoryStore {
                     Record {
                         result: None,
                         label: Bytes::new(),
+                        history: Vec::new(),
                         ..record.clone()
                     },
                 ));
@@ -146,6 +152,7 @@ impl Store for MemoryStore {
             kept.records.remove(key);
             kept.drop_steps(key, *born);
         }
+        kept.index.retain(|_, until| *until > now);
         kept.letters
             .retain(|_, shelved| !shelved.stored.sweepable(now));
         Ok(Swept {
@@ -221,13 +228,65 @@ impl Kept {
         if let (Some(key), Some(born)) = (key, decision.ended) {
             self.drop_steps(key, born);
         }
-        if let (Some(key), Some(record)) = (key, decision.write) {
+        if let (Some(key), Some(mut record)) = (key, decision.write) {
+            record.remember(decision.superseded);
             self.records.insert(*key, record);
         }
         if let (Some(at), Some(step)) = (step, decision.step) {
             self.steps.insert(at, step);
         }
-        decision.answer
+        match operation {
+            Operation::Steps(key) => Answer::Steps(self.steps(key, now)),
+            Operation::Index { key, ids, keep } => {
+                for id in ids {
+                    let until = self.index.entry((index_digest(id), *key)).or_default();
+                    *until = now.plus(*keep).max(*until);
+                }
+                Answer::Indexed
+            }
+            Operation::Find(id) => Answer::Found(self.find(index_digest(id), now)),
+            Operation::Forget(key) if decision.answer == Answer::Acted(Acted::Applied) => {
+                self.index.retain(|(_, indexed), _| indexed != key);
+                decision.answer
+            }
+            Operation::Claim(_)
+            | Operation::Renew { .. }
+            | Operation::Complete { .. }
+            | Operation::Fail { .. }
+            | Operation::Release(_)
+            | Operation::Look(_)
+            | Operation::StepBegin { .. }
+            | Operation::StepRestart { .. }
+            | Operation::StepComplete { .. }
+            | Operation::Resolve { .. }
+            | Operation::Redrive { .. }
+            | Operation::Park { .. }
+            | Operation::ReleaseByOperator { .. }
+            | Operation::Forget(_)
+            | Operation::Ready => decision.answer,
+        }
+    }
+
+    fn steps(&self, key: &Key, now: Time) -> Vec<(String, StepRecord)> {
+        let Some(born) = look(self.records.get(key), now).map(|record| record.born) else {
+            return Vec::new();
+        };
+        self.steps
+            .range((*key, born, String::new())..)
+            .take_while(|((k, b, _), _)| (k, b) == (key, &born))
+            .take(STEPS_SHOWN_MAX)
+            .map(|((_, _, name), step)| (name.clone(), shown_step(step.clone())))
+            .collect()
+    }
+
+    fn find(&self, id: [u8; 32], now: Time) -> Vec<Key> {
+        self.index
+            .range((id, Key::from_bytes([0; 32]))..)
+            .take_while(|((found, _), _)| *found == id)
+            .filter(|(_, until)| **until > now)
+            .take(FOUND_KEYS_MAX)
+            .map(|((_, key), _)| *key)
+            .collect()
     }
 
     /// Keeps a letter where it is; one that is new, or reopened, comes last.

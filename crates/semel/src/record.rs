@@ -7,11 +7,16 @@ mod decide;
 mod limits;
 mod claim;
 mod hold;
+mod history;
 mod operator;
 mod step;
 
 pub use claim::{Claim, Claimed, InDoubt};
 pub use decide::{Decision, decide, look};
+pub use history::{
+    BY_BYTES_MAX, HISTORY_ITEMS_MAX, HISTORY_RESULT_BYTES_MAX, Superseded, act_by, cut_by,
+    decode_history, encode_history,
+};
 pub use hold::{Ending, Fail, FailKind, Held, Settled};
 pub use limits::PARK_AFTER_ATTEMPTS;
 pub use operation::{Answer, Operation};
@@ -59,6 +64,9 @@ pub struct Record {
     /// What this incarnation is about, for people: as the claim that began it said. Empty is none. Nothing is ever
     /// decided by it, so a store may keep it apart and hand in records without it.
     pub label: Bytes,
+    /// The attempts of this incarnation that were superseded, oldest first, at most [`HISTORY_ITEMS_MAX`]. Only a look
+    /// shows them. As with the label, nothing is decided by them.
+    pub history: Vec<Superseded>,
 }
 
 /// Where a piece of work stands.

@@ -11,8 +11,10 @@ pub use error::{Detail, Error};
 pub use ext::StoreExt;
 pub use letters::Letters;
 pub use limits::{
-    LABEL_BYTES_MAX, LEASE_MAX, RESULT_BYTES_MAX, RETENTION_MAX, STEP_NAME_BYTES_MAX,
-    validate_acts_for, validate_bytes, validate_lease, validate_result, validate_step_name,
+    FOUND_KEYS_MAX, INDEX_ID_BYTES_MAX, INDEX_IDS_MAX, LABEL_BYTES_MAX, LEASE_MAX,
+    RESULT_BYTES_MAX, RETENTION_MAX, STEP_NAME_BYTES_MAX, STEP_SHOWN_BYTES_MAX, STEPS_SHOWN_MAX,
+    index_digest, shown_step, validate_acts_for, validate_bytes, validate_index, validate_lease,
+    validate_result, validate_step_name,
 };
 
 use crate::Key;
@@ -91,7 +93,7 @@ pub trait Store: Debug + Send + Sync + 'static {
     /// See [`Error`]: each says what to do next.
     async fn apply(&self, operation: &Operation) -> Result<Answer, Error>;
 
-    /// Lists records (without their results and labels) that are not expired, in no particular order, in pages of at most
+    /// Lists records (without their results, labels and histories) that are not expired, in no particular order, in pages of at most
     /// `limit`. A page may be short, even empty, and still have a next one. A record that changes
     /// state while it is listed may be missed or seen.
     async fn list(

@@ -1,6 +1,6 @@
 //! Work: what a caller asks to have done once, and what an effect says when it fails.
 
-use crate::record::{Claim, InDoubt, Owner};
+use crate::record::{BY_BYTES_MAX, Claim, InDoubt, Owner};
 use crate::slots::{SlotWait, Slots};
 use crate::store::{Error, LABEL_BYTES_MAX, validate_acts_for, validate_bytes, validate_lease};
 use crate::{Fingerprint, Key, Outcome};
@@ -46,6 +46,7 @@ pub struct Work {
     pub(crate) slots: Option<Slots>,
     pub(crate) slot_wait: SlotWait,
     pub(crate) label: Bytes,
+    pub(crate) by: Bytes,
 }
 
 /// What a duplicate does while the first delivery still runs.
@@ -141,6 +142,7 @@ impl Work {
             slots: None,
             slot_wait: SlotWait::default(),
             label: Bytes::new(),
+            by: Bytes::new(),
         }
     }
 
@@ -176,6 +178,15 @@ impl Work {
     pub fn label(self, label: impl Into<Bytes>) -> Self {
         Self {
             label: label.into(),
+            ..self
+        }
+    }
+
+    /// Who runs it, for whoever looks at its record later, as the name of this process: kept with an attempt that this one
+    /// takes the place of, part of no decision, at most [`BY_BYTES_MAX`] bytes.
+    pub fn by(self, by: impl Into<Bytes>) -> Self {
+        Self {
+            by: by.into(),
             ..self
         }
     }
@@ -245,7 +256,8 @@ impl Work {
     pub fn validate(&self) -> Result<(), Error> {
         validate_lease(self.lease, self.retention)?;
         validate_acts_for(self.acts_for(), self.retention)?;
-        validate_bytes("label", &self.label, LABEL_BYTES_MAX)
+        validate_bytes("label", &self.label, LABEL_BYTES_MAX)?;
+        validate_bytes("name of who asks (by)", &self.by, BY_BYTES_MAX)
     }
 
     pub(crate) fn claim(&self) -> Claim {
@@ -261,6 +273,7 @@ impl Work {
             park_after: self.park_after,
             acts_for: self.acts_for(),
             label: self.label.clone(),
+            by: self.by.clone(),
         }
     }
 

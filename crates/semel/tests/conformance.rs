@@ -33,9 +33,9 @@ impl Store for Unfinished {
         if matches!(
             operation,
             Operation::Resolve { .. }
-                | Operation::Redrive(_)
+                | Operation::Redrive { .. }
                 | Operation::Park { .. }
-                | Operation::ReleaseByOperator(_)
+                | Operation::ReleaseByOperator { .. }
                 | Operation::Forget(_)
         ) {
             return Err(Error::invalid("this store takes no operators' acts yet"));

@@ -291,7 +291,7 @@ async fn what_is_in_hand_is_not_run_again_by_an_operator_and_heals_a_record_that
     store.refuse(Refused::Outcomes, &Error::unavailable("gone"));
     let elsewhere = duplicate(&on(&store), parks()).await;
     assert_eq!(elsewhere, Ended::Parked);
-    let error = semel.redrive(&key(1)).await.unwrap_err();
+    let error = semel.redrive(&key(1), "").await.unwrap_err();
     assert!(
         matches!(&error, Error::Unavailable(why) if why.contains("in hand")),
         "{error}"

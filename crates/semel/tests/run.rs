@@ -216,7 +216,7 @@ async fn work_that_used_up_its_attempts_is_parked_until_a_person_acts() {
         assert_failed(&failed, state);
     }
     assert_eq!(duplicate(&semel, work()).await, Ended::Parked);
-    assert_eq!(semel.redrive(&key(1)).await.unwrap(), Acted::Applied);
+    assert_eq!(semel.redrive(&key(1), "").await.unwrap(), Acted::Applied);
     assert_ran(&semel.run(work(), succeed).await.unwrap());
 }
 
@@ -267,7 +267,10 @@ async fn doubt_parks_or_retries_by_policy() {
         );
     }
     let how = Resolution::new(Finding::Succeeded(Outcome::ok("it did happen").encode()));
-    assert_eq!(semel.resolve(&key(1), &how).await.unwrap(), Acted::Applied);
+    assert_eq!(
+        semel.resolve(&key(1), &how, "").await.unwrap(),
+        Acted::Applied
+    );
     let after = duplicate(&semel, work(1, InDoubt::Park)).await;
     assert_eq!(outcome(after).1, Outcome::ok("it did happen"));
 }

@@ -82,7 +82,7 @@ async fn a_redriven_run_keeps_the_steps_it_has_done() {
     let work = || work().in_doubt(InDoubt::Park);
     let ended = semel.run(work(), three_steps(&world, 2)).await.unwrap();
     assert_failed(&ended, State::Parked);
-    assert_eq!(semel.redrive(&key(1)).await.unwrap(), Acted::Applied);
+    assert_eq!(semel.redrive(&key(1), "").await.unwrap(), Acted::Applied);
     assert_ran(&semel.run(work(), three_steps(&world, 3)).await.unwrap());
     assert_eq!(world.seen(), ["charge", "ship", "mail"]);
 }

@@ -27,10 +27,13 @@ impl Interceptor for StorePoints {
             | Operation::StepRestart { .. }
             | Operation::StepComplete { .. }
             | Operation::Resolve { .. }
-            | Operation::Redrive(_)
+            | Operation::Redrive { .. }
             | Operation::Park { .. }
-            | Operation::ReleaseByOperator(_)
+            | Operation::ReleaseByOperator { .. }
             | Operation::Forget(_)
+            | Operation::Steps(_)
+            | Operation::Index { .. }
+            | Operation::Find(_)
             | Operation::Ready => return call.await,
         };
         if within == Point::ClaimSent {

@@ -277,7 +277,7 @@ pub(super) const FAULTS: &[DeliberateFault] = &[
         }
     }),
     probe("a run taken away is not in doubt").decision(|input, decision| {
-        if let (Operation::ReleaseByOperator(_), Some(record)) =
+        if let (Operation::ReleaseByOperator { .. }, Some(record)) =
             (&input.operation, &mut decision.write)
         {
             record.in_doubt = false;

@@ -113,7 +113,7 @@ impl Interceptor for DefectiveStore {
             (Defect::ClaimIgnoresTheLease, Operation::Claim(claim)) => {
                 let answer = store.apply(operation).await?;
                 let busy = matches!(answer, Answer::Claimed(Claimed::Busy { .. }));
-                if busy && store.release_by_operator(&claim.key).await? == Acted::Applied {
+                if busy && store.release_by_operator(&claim.key, "").await? == Acted::Applied {
                     return store.apply(operation).await;
                 }
                 Ok(answer)

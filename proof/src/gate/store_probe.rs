@@ -106,10 +106,13 @@ impl Interceptor for StoreProbe {
             | Operation::StepRestart { .. }
             | Operation::StepComplete { .. }
             | Operation::Resolve { .. }
-            | Operation::Redrive(_)
+            | Operation::Redrive { .. }
             | Operation::Park { .. }
-            | Operation::ReleaseByOperator(_)
+            | Operation::ReleaseByOperator { .. }
             | Operation::Forget(_)
+            | Operation::Steps(_)
+            | Operation::Index { .. }
+            | Operation::Find(_)
             | Operation::Ready => call.await,
         }
     }

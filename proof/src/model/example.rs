@@ -79,7 +79,11 @@ const EVERYWHERE: &[Example] = &[
         })
     }),
     ("an operator redrives", |model, world| {
-        let redrive = model.decide(world, &Operation::Redrive(request::KEY), NOW);
+        let redrive = Operation::Redrive {
+            key: request::KEY,
+            by: bytes::Bytes::new(),
+        };
+        let redrive = model.decide(world, &redrive, NOW);
         world.budget.acts > 0 && redrive.answer == Answer::Acted(Acted::Applied)
     }),
     ("an operator forgets", |_, world| {

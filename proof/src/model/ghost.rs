@@ -127,7 +127,7 @@ impl Ghost {
                 self.holder = Some((after.fence, after.owner));
                 self.lease_end = None;
             }
-            Operation::Redrive(_) | Operation::ReleaseByOperator(_) => self.remember_act(),
+            Operation::Redrive { .. } | Operation::ReleaseByOperator { .. } => self.remember_act(),
             Operation::Forget(_) => {
                 let lease_end = self.lease_end;
                 self.remember_act();

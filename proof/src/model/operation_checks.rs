@@ -78,7 +78,7 @@ fn one_completion(ghost: &Ghost, observed: &Observed<'_>) -> bool {
         return true;
     };
     let leaves_its_end = matches!(observed.operation, Operation::Forget(_))
-        || matches!(observed.operation, Operation::Redrive(_)) && before.state == State::Failed
+        || matches!(observed.operation, Operation::Redrive { .. }) && before.state == State::Failed
         || matches!(observed.operation, Operation::Claim(_)) && before.expired(observed.now);
     let second = after.state.ending().is_some() && ghost.present().end.is_some();
     !second && (before.state.ending().is_none() || leaves_its_end)

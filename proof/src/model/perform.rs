@@ -102,6 +102,7 @@ impl Semel {
             key: KEY,
             fence,
             idle: IDLE,
+            by: Bytes::new(),
         };
         let answer = self.take(world, &operation);
         (answer == Answer::Acted(Acted::Applied)).then_some(())
@@ -222,7 +223,11 @@ impl Semel {
 
     fn operator_acts(&self, world: &mut World, act: OperatorAct) -> Option<()> {
         let said = Bytes::from_static(b"operator");
-        let resolve = |how| Operation::Resolve { key: KEY, how };
+        let resolve = |how| Operation::Resolve {
+            key: KEY,
+            how,
+            by: Bytes::new(),
+        };
         let operation = match act {
             OperatorAct::ResolveSucceeded => resolve(Resolution::new(Finding::Succeeded(said))),
             OperatorAct::ResolveFailed => resolve(Resolution::new(Finding::Failed(said))),
@@ -231,8 +236,14 @@ impl Semel {
                 let fence = world.record.as_ref()?.fence;
                 resolve(Resolution::new(Finding::Succeeded(said)).of_run(fence))
             }
-            OperatorAct::Redrive => Operation::Redrive(KEY),
-            OperatorAct::Release => Operation::ReleaseByOperator(KEY),
+            OperatorAct::Redrive => Operation::Redrive {
+                key: KEY,
+                by: Bytes::new(),
+            },
+            OperatorAct::Release => Operation::ReleaseByOperator {
+                key: KEY,
+                by: Bytes::new(),
+            },
             OperatorAct::Forget => Operation::Forget(KEY),
         };
         let decision = self.decide(world, &operation, NOW);

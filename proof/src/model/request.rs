@@ -27,6 +27,7 @@ impl Semel {
             park_after: None,
             acts_for: self.settings.acts_for(),
             label: bytes::Bytes::new(),
+            by: bytes::Bytes::new(),
         }
     }
 

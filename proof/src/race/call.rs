@@ -250,13 +250,17 @@ impl Request {
                 Finding::Failed(_) => OperatorCall::ResolveFailed(result()),
                 Finding::Retry => OperatorCall::ResolveRetry,
             }),
-            Operation::Redrive(_) => Self::Operate(OperatorCall::Redrive),
+            Operation::Redrive { .. } => Self::Operate(OperatorCall::Redrive),
             Operation::Park { fence, idle, .. } => {
                 Self::Operate(OperatorCall::Park(fence.0, micros(*idle)))
             }
-            Operation::ReleaseByOperator(_) => Self::Operate(OperatorCall::Release),
+            Operation::ReleaseByOperator { .. } => Self::Operate(OperatorCall::Release),
             Operation::Forget(_) => Self::Operate(OperatorCall::Forget),
-            Operation::Look(_) | Operation::Ready => unreachable!("nobody asks this in a race"),
+            Operation::Look(_)
+            | Operation::Steps(_)
+            | Operation::Index { .. }
+            | Operation::Find(_)
+            | Operation::Ready => unreachable!("nobody asks this in a race"),
         }
     }
 }

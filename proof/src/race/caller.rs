@@ -103,13 +103,20 @@ impl Caller {
         let resolve = |finding| Operation::Resolve {
             key: name,
             how: Resolution::new(finding),
+            by: Bytes::new(),
         };
         let operation = match self.rng.random_range(0..7) {
             0 => resolve(Finding::Succeeded(result)),
             1 => resolve(Finding::Failed(result)),
             2 => resolve(Finding::Retry),
-            3 => Operation::Redrive(name),
-            4 => Operation::ReleaseByOperator(name),
+            3 => Operation::Redrive {
+                key: name,
+                by: Bytes::new(),
+            },
+            4 => Operation::ReleaseByOperator {
+                key: name,
+                by: Bytes::new(),
+            },
             5 => match self.idle(name).await {
                 Some(park) => park,
                 None => return,
@@ -125,7 +132,12 @@ impl Caller {
         let idle = Duration::from_millis(self.rng.random_range(0..10));
         let other = u64::from(self.rng.random_ratio(1, 5));
         let fence = Fence(record.fence.0 - other);
-        Some(Operation::Park { key, fence, idle })
+        Some(Operation::Park {
+            key,
+            fence,
+            idle,
+            by: Bytes::new(),
+        })
     }
 
     /// A result that nobody else records.

@@ -113,6 +113,7 @@ fn decode_outline(fields: &mut Fields<'_>) -> Option<Record> {
         expires_at: Time(fields.u64()?),
         result: None,
         label: Bytes::new(),
+        history: Vec::new(),
     })
 }
 
@@ -317,6 +318,7 @@ mod tests {
             expires_at: Time(30),
             result: Some(Bytes::from_static(b"done")),
             label: Bytes::new(),
+            history: Vec::new(),
         }
     }
 

@@ -78,6 +78,7 @@ fn record(value: &Value) -> Record {
         expires_at: Time(number(&value["expires_at"])),
         result: some("result").map(|it| raw(it).into()),
         label: some("label").map(|it| raw(it).into()).unwrap_or_default(),
+        history: Vec::new(),
     }
 }
 

@@ -89,7 +89,7 @@ async fn belief_that_is_wrong_is_not_answered() {
     let Some(settings) = settings() else { return };
     let [one, other] = two_stores(settings).await;
     let lease = grant(&one, &claim(1)).await;
-    let released = other.release_by_operator(&lease.key).await.unwrap();
+    let released = other.release_by_operator(&lease.key, "").await.unwrap();
     assert_eq!(released, Acted::Applied);
     assert_eq!(one.renew(&lease, LEASE, KEEP).await.unwrap(), Held::Stale);
     let next = grant(&other, &claim(1)).await;

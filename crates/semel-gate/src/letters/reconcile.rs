@@ -6,7 +6,7 @@ use crate::letters::quota::Count;
 use crate::letters::status::{self, LetterStatus, Observed};
 use semel::Error;
 use semel::letter::{LetterHead, Standing};
-use semel::protocol::{Acted, State};
+use semel::protocol::{Acted, State, act_by};
 use semel::store::Letters;
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -72,7 +72,8 @@ async fn park_abandoned(gate: &Gate, head: &LetterHead, stands: LetterStatus) ->
         return Ok(());
     };
     let idle = route_state.settings.delivers_for();
-    match gate.semel.park(&stands.key, fence, idle).await? {
+    let by = act_by("park", "the keeper", "nobody has delivered it for too long");
+    match gate.semel.park(&stands.key, fence, idle, by).await? {
         Acted::Applied => {}
         // It is running, was tried not long ago, or has come to its end since.
         Acted::Refused | Acted::Gone(_) => return Ok(()),

@@ -5,7 +5,7 @@ use crate::audit::AuditedAct;
 use crate::reply::problem::Problem;
 use http::StatusCode;
 use semel::outcome::Body;
-use semel::protocol::{Acted, Fence, Finding, Record, Resolution, State};
+use semel::protocol::{Acted, Fence, Finding, Record, Resolution, State, act_by};
 use semel::store::{Cursor, Sharing, StoreExt};
 use semel::{Error, Key, Outcome};
 use serde_json::{Value, json};
@@ -96,7 +96,7 @@ impl Operator {
     /// When the record is in no state for it, or those of the store.
     pub async fn release(&self, key: &Key) -> Result<Value, Refused> {
         let before = self.state(key).await?;
-        let acted = self.semel.release(key).await;
+        let acted = self.semel.release(key, act_by("release", "", "")).await;
         self.told(
             key,
             &RELEASE,
@@ -150,7 +150,10 @@ impl Operator {
             finding: verdict.finding(),
             fence,
         };
-        let acted = self.semel.resolve(key, &how).await;
+        let acted = self
+            .semel
+            .resolve(key, &how, act_by("resolve", "", ""))
+            .await;
         let act = OperatorAct {
             word: "resolve",
             after: verdict.state().word(),

@@ -249,7 +249,7 @@ async fn a_run_that_died_is_taken_over_when_its_lease_has_lapsed() {
     let bed = Bed::route(|route| route.final_statuses = vec![422..=422]).await;
     let id = fails(&bed, 422).await;
     let (key, record) = (bed.key().await, bed.record().await);
-    let redriven = bed.store.kept().redrive(&key).await.unwrap();
+    let redriven = bed.store.kept().redrive(&key, "").await.unwrap();
     assert_eq!(redriven, Acted::Applied);
     let lease = Duration::from_secs(2);
     bed.claims(key, record.fingerprint, lease).await;

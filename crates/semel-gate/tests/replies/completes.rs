@@ -69,7 +69,12 @@ async fn a_run_that_was_overtaken_is_not_acknowledged() {
         let act = Act::Hold(Say::new(200, "too late"));
         let first = bed.begin_with(act, sender.sends("n", "{}")).await;
         let key = bed.key().await;
-        let acted = bed.store.kept().release_by_operator(&key).await.unwrap();
+        let acted = bed
+            .store
+            .kept()
+            .release_by_operator(&key, "")
+            .await
+            .unwrap();
         bed.go(first).await.is_pause(409, "stale");
         assert_eq!(bed.record().await.state, State::Waiting, "{acted:?}");
         assert_eq!(bed.letters().await, []);

@@ -154,7 +154,12 @@ impl Plain for Answer {
             Self::Claimed(claimed) => Self::Claimed(claimed.plain()),
             Self::Held(held) => Self::Held(held.plain()),
             Self::StepBegun(begun) => Self::StepBegun(begun.plain()),
-            Self::Looked(_) | Self::Acted(_) | Self::Ready => self,
+            Self::Looked(_)
+            | Self::Acted(_)
+            | Self::Steps(_)
+            | Self::Indexed
+            | Self::Found(_)
+            | Self::Ready => self,
         }
     }
 }

@@ -2,6 +2,7 @@
 
 use super::answer::{Judged, that};
 use super::behaviour::behaviours;
+use super::stage::release_by_operator;
 use super::stage::{AGES, DELAY, EXPIRING, LEASE, RETENTION, Stage};
 use crate::Fingerprint;
 use crate::record::{Acted, Claim, Claimed, Held, Lease, Operation, State};
@@ -114,7 +115,7 @@ async fn rise(stage: &Stage<'_>, forget: bool, pass: Duration, sweep: bool) -> J
     for _ in 0..4 {
         let lease = piece.grant().await?;
         last.as_ref().map_or(Ok(()), |old| anew(old, &lease))?;
-        piece.applies(Operation::ReleaseByOperator).await?;
+        piece.applies(release_by_operator).await?;
         let lease = piece.grant().await?;
         piece.reaches(&lease, State::Succeeded).await?;
         if forget {

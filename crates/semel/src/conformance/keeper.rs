@@ -3,6 +3,7 @@
 use super::answer::{Judged, is, that};
 use super::behaviour::behaviours;
 use super::limit::doubts;
+use super::stage::ACT;
 use super::stage::{DELAY, DONE, LEASE, MOMENT, Piece, Stage, of_other_fences};
 use crate::record::{Acted, Claimed, Ending, Lease, State};
 use crate::store::StoreExt;
@@ -22,7 +23,7 @@ const IDLE: Duration = Duration::from_secs(900);
 /// Parking must be answered so; and where it is not applied, nothing is disturbed.
 async fn parks(stage: &Stage<'_>, piece: &Piece, lease: &Lease, expected: Acted) -> Judged {
     let before = stage.store.look(&piece.key).await;
-    let answered = stage.store.park(&piece.key, lease.fence, IDLE).await;
+    let answered = stage.store.park(&piece.key, lease.fence, IDLE, ACT).await;
     is("park", expected, answered)?;
     match (expected, before) {
         (Acted::Refused | Acted::Gone(_), Ok(Some(before))) => piece.is_still(&before).await,

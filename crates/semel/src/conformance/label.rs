@@ -3,6 +3,7 @@
 use super::answer::{Judged, granted, invalid, is, ok, that};
 use super::behaviour::behaviours;
 use super::stage::{AGES, DELAY, DONE, LEASE, Piece, RETENTION, Stage, WAITING};
+use super::stage::{redrive, release_by_operator};
 use crate::record::{Acted, Claim, Claimed, Finding, Held, InDoubt, Lease, Operation};
 use crate::record::{Resolution, State, StepBegun};
 use crate::store::{LABEL_BYTES_MAX, StoreExt};
@@ -96,13 +97,13 @@ async fn a_run_leaves_its_label_as_it_was(stage: &Stage<'_>) -> Judged {
 
 async fn an_operator_leaves_a_label_as_it_was(stage: &Stage<'_>) -> Judged {
     let (piece, lease) = running(stage).await?;
-    piece.applies(Operation::ReleaseByOperator).await?;
+    piece.applies(release_by_operator).await?;
     labelled(&piece, &FIRST).await?;
     piece.completes(&lease, Held::Stale).await?;
 
     let lease = piece.grant().await?;
     piece.reaches(&lease, State::Parked).await?;
-    piece.applies(Operation::Redrive).await?;
+    piece.applies(redrive).await?;
     labelled(&piece, &FIRST).await?;
 
     let lease = piece.grant().await?;

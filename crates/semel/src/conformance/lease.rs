@@ -2,9 +2,10 @@
 
 use super::answer::{Judged, about, end, is, that};
 use super::behaviour::behaviours;
+use super::stage::release_by_operator;
 use super::stage::{AGES, BUSY, DONE, LEASE, Piece, RETENTION, Stage, WHY};
 use super::stage::{of_another_owner, of_other_fences};
-use crate::record::{Claimed, Ending, Held, Lease, Operation, State};
+use crate::record::{Claimed, Ending, Held, Lease, State};
 use crate::store::StoreExt;
 
 behaviours![
@@ -151,6 +152,6 @@ async fn renewal_of_a_run_that_failed_is_stale(stage: &Stage<'_>) -> Judged {
 
 async fn renewal_after_an_operator_took_the_lease_is_stale(stage: &Stage<'_>) -> Judged {
     let (piece, lease) = stage.piece_in(State::Running).await?;
-    piece.applies(Operation::ReleaseByOperator).await?;
+    piece.applies(release_by_operator).await?;
     refused(&piece, &lease).await
 }

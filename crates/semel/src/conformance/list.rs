@@ -12,7 +12,7 @@ behaviours![
     BEHAVIOURS:
     every_live_record_is_listed_once,
     a_state_is_listed_alone,
-    a_list_shows_what_look_shows_but_result_and_label,
+    a_list_shows_what_look_shows_but_result_label_and_history,
     a_page_of_records_is_no_longer_than_asked,
     parked_records_are_listed_for_ever,
 ];
@@ -95,13 +95,14 @@ async fn a_state_is_listed_alone(stage: &Stage<'_>) -> Judged {
     clear(stage, &pieces).await
 }
 
-async fn a_list_shows_what_look_shows_but_result_and_label(stage: &Stage<'_>) -> Judged {
+async fn a_list_shows_what_look_shows_but_result_label_and_history(stage: &Stage<'_>) -> Judged {
     let pieces = pieces(stage).await?;
     let listed: BTreeMap<_, _> = list(stage, None, 10).await?.into_iter().collect();
     for (_, piece) in &pieces {
         let expected = Record {
             result: None,
             label: Bytes::new(),
+            history: Vec::new(),
             ..piece.record().await?
         };
         let shown = listed.get(&piece.key);

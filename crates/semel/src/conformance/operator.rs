@@ -2,6 +2,7 @@
 
 use super::answer::{Judged, is, that};
 use super::behaviour::behaviours;
+use super::stage::{ACT, redrive, release_by_operator};
 use super::stage::{AGES, DONE, LEASE, OperatorsAct, Piece, RETENTION, Stage, retryable};
 use crate::Key;
 use crate::record::{
@@ -32,7 +33,7 @@ behaviours![
 /// Resolved to run again.
 pub(super) const fn retry(key: Key) -> Operation {
     let how = Resolution::new(Finding::Retry);
-    Operation::Resolve { key, how }
+    Operation::Resolve { key, how, by: ACT }
 }
 
 /// The act is for no other states than these, and leaves every other record as it is.
@@ -147,7 +148,7 @@ async fn a_fence_names_one_run_and_no_other(stage: &Stage<'_>) -> Judged {
         let (piece, lease) = stage.piece_in(state).await?;
         let before = piece.record().await?;
         for fence in [Fence(lease.fence.0 - 1), Fence(lease.fence.0 + 1)] {
-            let answered = stage.store.resolve(&piece.key, &how(fence)).await;
+            let answered = stage.store.resolve(&piece.key, &how(fence), ACT).await;
             let call = format!("resolve of another run than the one that is {state}");
             is(&call, Acted::Gone(Some(state)), answered)?;
         }
@@ -156,7 +157,10 @@ async fn a_fence_names_one_run_and_no_other(stage: &Stage<'_>) -> Judged {
             State::Succeeded | State::Failed | State::Waiting => Acted::Gone(Some(state)),
             State::Parked => continue,
         };
-        let answered = stage.store.resolve(&piece.key, &how(before.fence)).await;
+        let answered = stage
+            .store
+            .resolve(&piece.key, &how(before.fence), ACT)
+            .await;
         let call = format!("resolve of a run that is {state}");
         is(&call, expected, answered)?;
         piece.is_still(&before).await?;
@@ -164,7 +168,7 @@ async fn a_fence_names_one_run_and_no_other(stage: &Stage<'_>) -> Judged {
     let (piece, lease) = stage.piece_in(State::Running).await?;
     stage.pass(LEASE).await;
     let retry = Resolution::new(Finding::Retry);
-    let answered = stage.store.resolve(&piece.key, &retry).await;
+    let answered = stage.store.resolve(&piece.key, &retry, ACT).await;
     let gone = Acted::Gone(Some(State::Running));
     is("resolve of a lapsed run without its fence", gone, answered)?;
     let next = piece.grant().await?;
@@ -176,7 +180,7 @@ async fn failed_and_parked_records_are_redriven(stage: &Stage<'_>) -> Judged {
     for state in [State::Failed, State::Parked] {
         let (piece, _) = stage.piece_in(state).await?;
         let before = piece.record().await?;
-        piece.applies(Operation::Redrive).await?;
+        piece.applies(redrive).await?;
         let lease = runs_again(&piece, &before).await?;
         piece.reaches(&lease, State::Succeeded).await?;
     }
@@ -184,14 +188,14 @@ async fn failed_and_parked_records_are_redriven(stage: &Stage<'_>) -> Judged {
 }
 
 async fn only_failed_and_parked_records_are_redriven(stage: &Stage<'_>) -> Judged {
-    only(stage, Operation::Redrive, &[State::Failed, State::Parked]).await
+    only(stage, redrive, &[State::Failed, State::Parked]).await
 }
 
 async fn running_and_waiting_records_are_released_by_an_operator(stage: &Stage<'_>) -> Judged {
     for state in [State::Running, State::Waiting] {
         let (piece, _) = stage.piece_in(state).await?;
         let before = piece.record().await?;
-        piece.applies(Operation::ReleaseByOperator).await?;
+        piece.applies(release_by_operator).await?;
         runs_again(&piece, &before).await?;
     }
     Ok(())
@@ -199,14 +203,14 @@ async fn running_and_waiting_records_are_released_by_an_operator(stage: &Stage<'
 
 async fn only_running_and_waiting_records_are_released_by_an_operator(stage: &Stage<'_>) -> Judged {
     let states = [State::Running, State::Waiting];
-    only(stage, Operation::ReleaseByOperator, &states).await
+    only(stage, release_by_operator, &states).await
 }
 
 async fn an_act_ends_the_run_in_hand(stage: &Stage<'_>) -> Judged {
     let acts: [(OperatorsAct, State); 4] = [
-        (Operation::ReleaseByOperator, State::Running),
-        (Operation::Redrive, State::Parked),
-        (Operation::Redrive, State::Failed),
+        (release_by_operator, State::Running),
+        (redrive, State::Parked),
+        (redrive, State::Failed),
         (retry, State::Parked),
     ];
     for (act, state) in acts {
@@ -223,7 +227,7 @@ async fn an_act_ends_the_run_in_hand(stage: &Stage<'_>) -> Judged {
 }
 
 async fn an_act_gives_retention_anew(stage: &Stage<'_>) -> Judged {
-    let acts: [OperatorsAct; 2] = [retry, Operation::Redrive];
+    let acts: [OperatorsAct; 2] = [retry, redrive];
     for act in acts {
         let (piece, _) = stage.piece_in(State::Parked).await?;
         stage.pass(AGES).await;
@@ -252,7 +256,7 @@ async fn a_redriven_record_at_max_attempts_runs_once_more(stage: &Stage<'_>) -> 
     piece.grant_to(&once()).await?;
     stage.pass(LEASE).await;
     piece.is_told(&once(), Claimed::Parked).await?;
-    piece.applies(Operation::Redrive).await?;
+    piece.applies(redrive).await?;
     let lease = piece.grant_to(&once()).await?;
     that(lease.attempt == 2, "attempt 2", lease)
 }

@@ -2,9 +2,10 @@
 
 use super::answer::{Judged, end, is, that};
 use super::behaviour::behaviours;
+use super::stage::release_by_operator;
 use super::stage::{DONE, Piece, RETENTION, Stage, WAITING, WHY};
 use super::stage::{failing, is_next_run, retryable};
-use crate::record::{Ending, FailKind, Held, Operation, State};
+use crate::record::{Ending, FailKind, Held, State};
 use std::time::Duration;
 
 behaviours![
@@ -174,7 +175,7 @@ async fn a_failure_is_shown_while_it_waits(stage: &Stage<'_>) -> Judged {
         shows_the_failure(&piece).await?;
     }
     let (piece, _) = stage.piece_in(State::Waiting).await?;
-    piece.applies(Operation::ReleaseByOperator).await?;
+    piece.applies(release_by_operator).await?;
     shows_the_failure(&piece).await
 }
 

@@ -4,9 +4,9 @@ use super::answer::{Judged, about, is, that};
 use super::behaviour::behaviours;
 use super::limit::doubts;
 use super::stage::{AT_ONCE, BUSY, LEASE, Piece, Stage, WAITING, failing, in_doubt};
+use super::stage::{redrive, release_by_operator};
 use crate::record::{
-    Claim, Claimed, Ending, Fail, FailKind, Finding, Held, InDoubt, Lease, Operation, Resolution,
-    State,
+    Claim, Claimed, Ending, Fail, FailKind, Finding, Held, InDoubt, Lease, Resolution, State,
 };
 use crate::store::StoreExt;
 use std::num::NonZeroU32;
@@ -225,25 +225,25 @@ async fn a_redriven_run_in_doubt_is_probed(stage: &Stage<'_>) -> Judged {
     let (piece, lease) = first(stage).await?;
     let answered = piece.fail_with(&lease, &in_doubt(InDoubt::Park)).await;
     is("fail", Held::Applied(State::Parked), answered)?;
-    piece.applies(Operation::Redrive).await?;
+    piece.applies(redrive).await?;
     waits(&piece, "not yet", ACTS).await?;
     stage.pass(ACTS).await;
     let second = prober(&piece, 2).await?;
     piece.reaches(&second, State::Failed).await?;
-    piece.applies(Operation::Redrive).await?;
+    piece.applies(redrive).await?;
     let third = piece.grant_to(&probing(&piece)).await?;
     that(!third.in_doubt, "a run after a final failure", third)
 }
 
 async fn a_run_that_an_operator_took_away_is_probed(stage: &Stage<'_>) -> Judged {
     let (piece, _) = first(stage).await?;
-    piece.applies(Operation::ReleaseByOperator).await?;
+    piece.applies(release_by_operator).await?;
     doubts(&piece, 0, true).await?;
     waits(&piece, "not yet", ACTS).await?;
     stage.pass(ACTS).await;
     let second = prober(&piece, 2).await?;
     piece.fails(&second, AT_ONCE, WAITING).await?;
-    piece.applies(Operation::ReleaseByOperator).await?;
+    piece.applies(release_by_operator).await?;
     let third = piece.grant_to(&probing(&piece)).await?;
     that(!third.in_doubt, "a run after a known failure", third)
 }

@@ -5,6 +5,7 @@ use super::behaviour::behaviours;
 use super::operator::retry;
 use super::stage::{AGES, DELAY, DONE, EXPIRING, LEASE, OperatorsAct, RETENTION, Stage};
 use super::stage::{WHY, failing, is_next_run, retryable};
+use super::stage::{redrive, release_by_operator};
 use crate::record::{Acted, Claim, Claimed, Ending, Held, Operation, State};
 use crate::store::StoreExt;
 use bytes::Bytes;
@@ -114,12 +115,7 @@ async fn parked_records_never_expire(stage: &Stage<'_>) -> Judged {
 }
 
 async fn operators_find_nothing_expired(stage: &Stage<'_>) -> Judged {
-    let acts: [OperatorsAct; 4] = [
-        retry,
-        Operation::Redrive,
-        Operation::ReleaseByOperator,
-        Operation::Forget,
-    ];
+    let acts: [OperatorsAct; 4] = [retry, redrive, release_by_operator, Operation::Forget];
     for state in EXPIRING {
         let (piece, _) = stage.piece_in(state).await?;
         stage.pass(LEASE + DELAY + RETENTION).await;

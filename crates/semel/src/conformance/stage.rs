@@ -61,6 +61,17 @@ pub(super) const BUSY: Claimed = Claimed::Busy {
 /// What an operator does to a key.
 pub(super) type OperatorsAct = fn(Key) -> Operation;
 
+pub(super) const fn redrive(key: Key) -> Operation {
+    Operation::Redrive { key, by: ACT }
+}
+
+pub(super) const fn release_by_operator(key: Key) -> Operation {
+    Operation::ReleaseByOperator { key, by: ACT }
+}
+
+/// Who acts, and why.
+pub(super) const ACT: Bytes = Bytes::from_static(b"act by ann: it is over");
+
 /// The store under judgement.
 pub(super) struct Stage<'a> {
     pub(super) subject: &'a dyn Subject,
@@ -241,7 +252,7 @@ impl Piece {
 
     /// Resolving must be answered so.
     pub(super) async fn resolved(&self, how: &Resolution, expected: Acted) -> Judged {
-        let answered = self.store.resolve(&self.key, how).await;
+        let answered = self.store.resolve(&self.key, how, ACT).await;
         is("resolve", expected, answered)
     }
 

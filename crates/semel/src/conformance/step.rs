@@ -4,6 +4,7 @@ use super::answer::{Judged, end, is};
 use super::behaviour::behaviours;
 use super::stage::{AGES, AT_ONCE, DONE, LEASE, Piece, RETENTION, Stage, WAITING, WHY};
 use super::stage::{of_another_owner, of_other_fences};
+use super::stage::{redrive, release_by_operator};
 use crate::record::{Ending, Held, Lease, Operation, Settled, State, StepBegun};
 use crate::store::{STEP_NAME_BYTES_MAX, StoreExt};
 use bytes::Bytes;
@@ -176,7 +177,7 @@ async fn a_stale_run_has_no_steps(stage: &Stage<'_>) -> Judged {
     }
     begin(stage, &second, A, memo(&first)).await?;
     begin(stage, &second, B, StepBegun::InDoubt(first.fence)).await?;
-    piece.applies(Operation::ReleaseByOperator).await?;
+    piece.applies(release_by_operator).await?;
     no_steps(stage, &second).await
 }
 
@@ -213,7 +214,7 @@ async fn a_run_that_gave_up_begins_no_step(stage: &Stage<'_>) -> Judged {
 async fn steps_survive_a_redrive(stage: &Stage<'_>) -> Judged {
     let (piece, first) = halfway(stage).await?;
     piece.reaches(&first, State::Failed).await?;
-    piece.applies(Operation::Redrive).await?;
+    piece.applies(redrive).await?;
     let second = piece.grant().await?;
     begin(stage, &second, A, memo(&first)).await?;
     begin(stage, &second, B, StepBegun::InDoubt(first.fence)).await

@@ -128,6 +128,7 @@ mod tests {
             expires_at: Time(0),
             result: None,
             label: bytes::Bytes::new(),
+            history: Vec::new(),
         }
     }
 

@@ -1,6 +1,6 @@
 //! Claiming: who may run.
 
-use super::{Decision, Fence, Lease, Limits, Owner, Record, Settled, State, look};
+use super::{Decision, Fence, Lease, Limits, Owner, Record, Settled, State, Superseded, look};
 use crate::clock::Time;
 use crate::{Fingerprint, Key};
 use bytes::Bytes;
@@ -34,6 +34,9 @@ pub struct Claim {
     /// What the work is about, for people; empty is none. Kept if this claim begins an incarnation, and part of no
     /// decision.
     pub label: Bytes,
+    /// Who claims, for people, as the name of a gate; empty is nobody. Kept in the history of an attempt that this claim
+    /// supersedes, and part of no decision.
+    pub by: Bytes,
 }
 
 /// The answer to a claim.
@@ -138,11 +141,13 @@ fn grant(
         expires_at: record.map_or(end, |record| record.expires_at.max(end)),
         result: old.and_then(Record::reason_of_doubt),
         label: old.map_or_else(|| claim.label.clone(), |old| old.label.clone()),
+        history: old.map_or_else(Vec::new, |old| old.history.clone()),
     };
     let lease = new.lease(claim);
     let ended = record.map(|record| record.born).filter(|_| old.is_none());
     Decision {
         ended,
+        superseded: old.map(|old| Superseded::of(old, &claim.by, now)),
         ..Decision::written(new, Claimed::Granted(lease))
     }
 }
@@ -178,6 +183,7 @@ impl Claim {
             park_after: None,
             acts_for: None,
             label: Bytes::new(),
+            by: Bytes::new(),
         }
     }
 }

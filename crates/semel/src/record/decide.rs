@@ -3,7 +3,7 @@
 //! Nothing here reads a clock or a disk. The memory and embedded stores call this function; SQL and Lua must
 //! agree with it, and the conformance suite compares the two.
 
-use super::{Answer, Fence, Operation, Record, State, StepRecord};
+use super::{Answer, Fence, Operation, Record, State, StepRecord, Superseded};
 use super::{claim, hold, operator, step};
 use crate::clock::Time;
 use bytes::Bytes;
@@ -14,7 +14,10 @@ use bytes::Bytes;
 pub struct Decision<A = Answer> {
     /// The record as it is from now on; `None` leaves it as it was.
     pub write: Option<Record>,
-    /// The incarnation that ended: its steps go with it.
+    /// The attempt that another takes the place of: the store adds it to the record's history
+    /// ([`Record::remember`]), wherever it keeps that.
+    pub superseded: Option<Superseded>,
+    /// The incarnation that ended: its steps and its history go with it.
     pub ended: Option<Fence>,
     /// The step as it is from now on; `None` leaves it as it was.
     pub step: Option<StepRecord>,
@@ -71,14 +74,22 @@ pub fn decide(
         Operation::StepComplete { lease, result, .. } => {
             step::complete(record, step, lease, result, now).map(Answer::Held)
         }
-        Operation::Resolve { how, .. } => operator::resolve(record, how, now).map(Answer::Acted),
-        Operation::Redrive(_) => operator::redrive(record, now).map(Answer::Acted),
-        Operation::Park { fence, idle, .. } => {
-            operator::park(record, *fence, *idle, now).map(Answer::Acted)
+        Operation::Resolve { how, by, .. } => {
+            operator::resolve(record, how, by, now).map(Answer::Acted)
         }
-        Operation::ReleaseByOperator(_) => operator::release(record, now).map(Answer::Acted),
+        Operation::Redrive { by, .. } => operator::redrive(record, by, now).map(Answer::Acted),
+        Operation::Park {
+            fence, idle, by, ..
+        } => operator::park(record, (*fence, *idle), by, now).map(Answer::Acted),
+        Operation::ReleaseByOperator { by, .. } => {
+            operator::release(record, by, now).map(Answer::Acted)
+        }
         Operation::Forget(_) => operator::forget(record, now).map(Answer::Acted),
         Operation::Ready => Decision::unchanged(Answer::Ready),
+        // What these show and keep is beside the record: the store's own to read and to write.
+        Operation::Steps(_) => Decision::unchanged(Answer::Steps(Vec::new())),
+        Operation::Index { .. } => Decision::unchanged(Answer::Indexed),
+        Operation::Find(_) => Decision::unchanged(Answer::Found(Vec::new())),
     }
 }
 
@@ -108,6 +119,7 @@ impl<A> Decision<A> {
     pub const fn unchanged(answer: A) -> Self {
         Self {
             write: None,
+            superseded: None,
             ended: None,
             step: None,
             answer,
@@ -138,6 +150,7 @@ impl<A> Decision<A> {
     fn map<B>(self, into: impl FnOnce(A) -> B) -> Decision<B> {
         Decision {
             write: self.write,
+            superseded: self.superseded,
             ended: self.ended,
             step: self.step,
             answer: into(self.answer),

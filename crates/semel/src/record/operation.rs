@@ -1,10 +1,13 @@
 //! The protocol's two nouns: what can be asked of a store, and what it answers.
 
 use super::{
-    Acted, Claim, Claimed, Fail, Fence, Finding, Held, Lease, Record, Resolution, StepBegun,
+    Acted, BY_BYTES_MAX, Claim, Claimed, Fail, Fence, Finding, Held, Lease, Record, Resolution,
+    StepBegun, StepRecord,
 };
 use crate::Key;
-use crate::store::{Error, validate_lease, validate_result, validate_step_name};
+use crate::store::{
+    Error, validate_bytes, validate_index, validate_lease, validate_result, validate_step_name,
+};
 use bytes::Bytes;
 use std::time::Duration;
 
@@ -73,9 +76,16 @@ pub enum Operation {
         key: Key,
         /// What became of it.
         how: Resolution,
+        /// Who says so, and why: for the history.
+        by: Bytes,
     },
     /// An operator makes a parked or failed record claimable again.
-    Redrive(Key),
+    Redrive {
+        /// Of which key.
+        key: Key,
+        /// Who does it, and why: for the history.
+        by: Bytes,
+    },
     /// A keeper parks a record that nobody has claimed for long: one that is waiting, or running and lapsed.
     Park {
         /// Of which key.
@@ -84,11 +94,31 @@ pub enum Operation {
         fence: Fence,
         /// For how long it has been due, or lapsed, at least.
         idle: Duration,
+        /// Who does it, and why: for the history.
+        by: Bytes,
     },
     /// An operator takes the right to run from whoever has it.
-    ReleaseByOperator(Key),
-    /// An operator ends the incarnation: result and steps go at once.
+    ReleaseByOperator {
+        /// Of which key.
+        key: Key,
+        /// Who does it, and why: for the history.
+        by: Bytes,
+    },
+    /// An operator ends the incarnation: result, label, history, steps and what the index has of the key go at once.
     Forget(Key),
+    /// Show the steps of the current incarnation.
+    Steps(Key),
+    /// Keep transport ids under which the key can be found. Best effort: no claim reads them.
+    Index {
+        /// What is found.
+        key: Key,
+        /// Under which ids: the names of tasks, messages and events.
+        ids: Vec<Bytes>,
+        /// For how long.
+        keep: Duration,
+    },
+    /// Find keys by a transport id.
+    Find(Bytes),
     /// Whether a claim could be granted and its end recorded now: the store is asked, and writes something. Whoever
     /// decides whether to send deliveries here asks this every few seconds.
     Ready,
@@ -108,6 +138,13 @@ pub enum Answer {
     StepBegun(StepBegun),
     /// To an operator's or a keeper's act.
     Acted(Acted),
+    /// To steps: by name, at most [`STEPS_SHOWN_MAX`](crate::store::STEPS_SHOWN_MAX), each result cut to
+    /// [`STEP_SHOWN_BYTES_MAX`](crate::store::STEP_SHOWN_BYTES_MAX).
+    Steps(Vec<(String, StepRecord)>),
+    /// To index.
+    Indexed,
+    /// To find: at most [`FOUND_KEYS_MAX`](crate::store::FOUND_KEYS_MAX), in the order of keys.
+    Found(Vec<Key>),
     /// To ready.
     Ready,
 }
@@ -129,10 +166,13 @@ impl Operation {
             Self::StepRestart { .. } => "step_restart",
             Self::StepComplete { .. } => "step_complete",
             Self::Resolve { .. } => "resolve",
-            Self::Redrive(_) => "redrive",
+            Self::Redrive { .. } => "redrive",
             Self::Park { .. } => "park",
-            Self::ReleaseByOperator(_) => "release_by_operator",
+            Self::ReleaseByOperator { .. } => "release_by_operator",
             Self::Forget(_) => "forget",
+            Self::Steps(_) => "steps",
+            Self::Index { .. } => "index",
+            Self::Find(_) => "find",
             Self::Ready => "ready",
         }
     }
@@ -144,10 +184,12 @@ impl Operation {
             Self::Claim(claim) => Some(&claim.key),
             Self::Look(key)
             | Self::Resolve { key, .. }
-            | Self::Redrive(key)
+            | Self::Redrive { key, .. }
             | Self::Park { key, .. }
-            | Self::ReleaseByOperator(key)
-            | Self::Forget(key) => Some(key),
+            | Self::ReleaseByOperator { key, .. }
+            | Self::Forget(key)
+            | Self::Steps(key)
+            | Self::Index { key, .. } => Some(key),
             Self::Renew { lease, .. }
             | Self::Complete { lease, .. }
             | Self::Fail { lease, .. }
@@ -155,7 +197,7 @@ impl Operation {
             | Self::StepBegin { lease, .. }
             | Self::StepRestart { lease, .. }
             | Self::StepComplete { lease, .. } => Some(&lease.key),
-            Self::Ready => None,
+            Self::Find(_) | Self::Ready => None,
         }
     }
 
@@ -173,10 +215,13 @@ impl Operation {
             Self::Claim(_)
             | Self::Look(_)
             | Self::Resolve { .. }
-            | Self::Redrive(_)
+            | Self::Redrive { .. }
             | Self::Park { .. }
-            | Self::ReleaseByOperator(_)
+            | Self::ReleaseByOperator { .. }
             | Self::Forget(_)
+            | Self::Steps(_)
+            | Self::Index { .. }
+            | Self::Find(_)
             | Self::Ready => None,
         }
     }
@@ -195,10 +240,13 @@ impl Operation {
             | Self::Release(_)
             | Self::Look(_)
             | Self::Resolve { .. }
-            | Self::Redrive(_)
+            | Self::Redrive { .. }
             | Self::Park { .. }
-            | Self::ReleaseByOperator(_)
+            | Self::ReleaseByOperator { .. }
             | Self::Forget(_)
+            | Self::Steps(_)
+            | Self::Index { .. }
+            | Self::Find(_)
             | Self::Ready => None,
         }
     }
@@ -219,10 +267,38 @@ impl Operation {
             | Self::Look(_)
             | Self::StepBegin { .. }
             | Self::StepRestart { .. }
-            | Self::Redrive(_)
+            | Self::Redrive { .. }
             | Self::Park { .. }
-            | Self::ReleaseByOperator(_)
+            | Self::ReleaseByOperator { .. }
             | Self::Forget(_)
+            | Self::Steps(_)
+            | Self::Index { .. }
+            | Self::Find(_)
+            | Self::Ready => None,
+        }
+    }
+
+    /// Who claims or acts, if it says so.
+    #[must_use]
+    pub const fn by(&self) -> Option<&Bytes> {
+        match self {
+            Self::Claim(claim) => Some(&claim.by),
+            Self::Resolve { by, .. }
+            | Self::Redrive { by, .. }
+            | Self::Park { by, .. }
+            | Self::ReleaseByOperator { by, .. } => Some(by),
+            Self::Renew { .. }
+            | Self::Complete { .. }
+            | Self::Fail { .. }
+            | Self::Release(_)
+            | Self::Look(_)
+            | Self::StepBegin { .. }
+            | Self::StepRestart { .. }
+            | Self::StepComplete { .. }
+            | Self::Forget(_)
+            | Self::Steps(_)
+            | Self::Index { .. }
+            | Self::Find(_)
             | Self::Ready => None,
         }
     }
@@ -245,6 +321,12 @@ impl Operation {
         }
         if let Some((_, name)) = self.step() {
             validate_step_name(name)?;
+        }
+        if let Some(by) = self.by() {
+            validate_bytes("name of who asks (by)", by, BY_BYTES_MAX)?;
+        }
+        if let Self::Index { ids, keep, .. } = self {
+            validate_index(ids, *keep)?;
         }
         self.result().map_or(Ok(()), validate_result)
     }
@@ -306,6 +388,39 @@ impl Answer {
             return Err(misplaced());
         };
         Ok(acted)
+    }
+
+    /// The answer to steps.
+    ///
+    /// # Errors
+    /// `Bug` when it answers another operation.
+    pub fn steps(self) -> Result<Vec<(String, StepRecord)>, Error> {
+        let Self::Steps(steps) = self else {
+            return Err(misplaced());
+        };
+        Ok(steps)
+    }
+
+    /// The answer to index.
+    ///
+    /// # Errors
+    /// `Bug` when it answers another operation.
+    pub fn indexed(self) -> Result<(), Error> {
+        let Self::Indexed = self else {
+            return Err(misplaced());
+        };
+        Ok(())
+    }
+
+    /// The answer to find.
+    ///
+    /// # Errors
+    /// `Bug` when it answers another operation.
+    pub fn found(self) -> Result<Vec<Key>, Error> {
+        let Self::Found(keys) = self else {
+            return Err(misplaced());
+        };
+        Ok(keys)
     }
 
     /// The answer to ready.

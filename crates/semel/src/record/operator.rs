@@ -1,6 +1,6 @@
 //! What an operator may do to a record, and what sweep may remove.
 
-use super::{Decision, Fence, Record, State, look, waiting_now};
+use super::{Decision, Fence, Record, State, Superseded, look, waiting_now};
 use crate::clock::Time;
 use bytes::Bytes;
 use std::time::Duration;
@@ -48,7 +48,12 @@ pub enum Acted {
 
 /// An operator says what became of a parked run, or of the run that it names if its lease has
 /// lapsed; the run itself is stale from then on.
-pub(super) fn resolve(record: Option<&Record>, how: &Resolution, now: Time) -> Decision<Acted> {
+pub(super) fn resolve(
+    record: Option<&Record>,
+    how: &Resolution,
+    by: &Bytes,
+    now: Time,
+) -> Decision<Acted> {
     let Some(old) = look(record, now).filter(|old| how.is_for(old)) else {
         return gone(record, now);
     };
@@ -59,7 +64,7 @@ pub(super) fn resolve(record: Option<&Record>, how: &Resolution, now: Time) -> D
         in_doubt: false,
         ..waiting_now(old, old.next_fence(now), now)
     };
-    write_acted(match &how.finding {
+    let new = match &how.finding {
         Finding::Retry => waiting,
         Finding::Succeeded(result) => Record {
             state: State::Succeeded,
@@ -71,14 +76,15 @@ pub(super) fn resolve(record: Option<&Record>, how: &Resolution, now: Time) -> D
             result: Some(result.clone()),
             ..waiting
         },
-    })
+    };
+    supersede(old, new, by, now)
 }
 
 /// A keeper parks a record that nobody claims. Its fence and owner stay: its run's own late word still counts.
 pub(super) fn park(
     record: Option<&Record>,
-    fence: Fence,
-    idle: Duration,
+    (fence, idle): (Fence, Duration),
+    by: &Bytes,
     now: Time,
 ) -> Decision<Acted> {
     let Some(old) = look(record, now).filter(|old| old.fence == fence) else {
@@ -92,21 +98,22 @@ pub(super) fn park(
     if old.lease_until.plus(idle) > now {
         return Decision::unchanged(Acted::Refused);
     }
-    write_acted(Record {
+    let new = Record {
         state: State::Parked,
         result: old.last_failure(),
         ..ended
-    })
+    };
+    supersede(old, new, by, now)
 }
 
 /// An operator makes a parked or failed record claimable again; its steps stay done.
-pub(super) fn redrive(record: Option<&Record>, now: Time) -> Decision<Acted> {
-    act_on(record, &[State::Parked, State::Failed], now)
+pub(super) fn redrive(record: Option<&Record>, by: &Bytes, now: Time) -> Decision<Acted> {
+    act_on(record, &[State::Parked, State::Failed], by, now)
 }
 
 /// An operator takes the right to run from whoever has it; that run is stale from then on.
-pub(super) fn release(record: Option<&Record>, now: Time) -> Decision<Acted> {
-    act_on(record, &[State::Running, State::Waiting], now)
+pub(super) fn release(record: Option<&Record>, by: &Bytes, now: Time) -> Decision<Acted> {
+    act_on(record, &[State::Running, State::Waiting], by, now)
 }
 
 /// An operator ends the incarnation. The husk keeps its fence until it is swept, so that the next
@@ -122,6 +129,7 @@ pub(super) fn forget(record: Option<&Record>, now: Time) -> Decision<Acted> {
         state: State::Waiting,
         result: None,
         label: Bytes::new(),
+        history: Vec::new(),
         lease_until: now,
         expires_at: now,
         ..old.clone()
@@ -140,13 +148,22 @@ pub fn sweepable(record: &Record, grace: Duration, now: Time) -> bool {
     record.state != State::Parked && record.expires_at.plus(grace) <= now && !leased
 }
 
-fn act_on(record: Option<&Record>, states: &[State], now: Time) -> Decision<Acted> {
-    match look(record, now).filter(|old| states.contains(&old.state)) {
-        Some(old) => write_acted(Record {
-            in_doubt: old.ended_in_doubt(),
-            ..waiting_now(old, old.next_fence(now), now)
-        }),
-        None => gone(record, now),
+fn act_on(record: Option<&Record>, states: &[State], by: &Bytes, now: Time) -> Decision<Acted> {
+    let Some(old) = look(record, now).filter(|old| states.contains(&old.state)) else {
+        return gone(record, now);
+    };
+    let new = Record {
+        in_doubt: old.ended_in_doubt(),
+        ..waiting_now(old, old.next_fence(now), now)
+    };
+    supersede(old, new, by, now)
+}
+
+/// Writes what an act makes of the record, and remembers what it was.
+fn supersede(old: &Record, new: Record, by: &Bytes, now: Time) -> Decision<Acted> {
+    Decision {
+        superseded: Some(Superseded::of(old, by, now)),
+        ..write_acted(new)
     }
 }
 

@@ -1,9 +1,11 @@
-//! What an operator does to a record. Each act also drops what this process remembers of the key.
+//! What an operator does to a record. Each act also drops what this process remembers of the key. `by` says who and why, for
+//! the record's history ([`act_by`](crate::protocol::act_by)); empty is nobody.
 
 use super::Semel;
 use crate::Key;
 use crate::record::{Acted, Fence, Resolution};
 use crate::store::{Error, StoreExt};
+use bytes::Bytes;
 use std::time::Duration;
 
 impl Semel {
@@ -11,8 +13,13 @@ impl Semel {
     ///
     /// # Errors
     /// Those of the store.
-    pub async fn resolve(&self, key: &Key, how: &Resolution) -> Result<Acted, Error> {
-        let acted = self.store().resolve(key, how).await;
+    pub async fn resolve(
+        &self,
+        key: &Key,
+        how: &Resolution,
+        by: impl Into<Bytes>,
+    ) -> Result<Acted, Error> {
+        let acted = self.store().resolve(key, how, by).await;
         self.inner.settled.drop_key(key);
         acted
     }
@@ -21,8 +28,8 @@ impl Semel {
     ///
     /// # Errors
     /// Those of the store.
-    pub async fn release(&self, key: &Key) -> Result<Acted, Error> {
-        let acted = self.store().release_by_operator(key).await;
+    pub async fn release(&self, key: &Key, by: impl Into<Bytes>) -> Result<Acted, Error> {
+        let acted = self.store().release_by_operator(key, by).await;
         self.inner.settled.drop_key(key);
         acted
     }
@@ -32,9 +39,9 @@ impl Semel {
     /// # Errors
     /// Those of the store; `Unavailable` while the outcome of its last run is in hand here, because what is
     /// known is not run again.
-    pub async fn redrive(&self, key: &Key) -> Result<Acted, Error> {
+    pub async fn redrive(&self, key: &Key, by: impl Into<Bytes>) -> Result<Acted, Error> {
         self.not_in_hand(key)?;
-        let acted = self.store().redrive(key).await;
+        let acted = self.store().redrive(key, by).await;
         self.inner.settled.drop_key(key);
         acted
     }
@@ -43,9 +50,15 @@ impl Semel {
     ///
     /// # Errors
     /// Those of the store; `Unavailable` while the outcome of its last run is in hand here.
-    pub async fn park(&self, key: &Key, fence: Fence, idle: Duration) -> Result<Acted, Error> {
+    pub async fn park(
+        &self,
+        key: &Key,
+        fence: Fence,
+        idle: Duration,
+        by: impl Into<Bytes>,
+    ) -> Result<Acted, Error> {
         self.not_in_hand(key)?;
-        self.store().park(key, fence, idle).await
+        self.store().park(key, fence, idle, by).await
     }
 
     /// An operator ends the incarnation of a key. Other processes may replay its outcome from

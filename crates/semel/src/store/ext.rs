@@ -4,6 +4,7 @@ use super::{Error, Store};
 use crate::Key;
 use crate::record::{
     Acted, Claim, Claimed, Fail, Fence, Held, Lease, Operation, Record, Resolution, StepBegun,
+    StepRecord,
 };
 use bytes::Bytes;
 use std::time::Duration;
@@ -118,17 +119,26 @@ pub trait StoreExt: Store {
         &self,
         key: &Key,
         how: &Resolution,
+        by: impl Into<Bytes>,
     ) -> impl Future<Output = Result<Acted, Error>> + Send {
         let operation = Operation::Resolve {
             key: *key,
             how: how.clone(),
+            by: by.into(),
         };
         async move { self.apply(&operation).await?.acted() }
     }
 
     /// An operator makes a parked or failed record claimable again.
-    fn redrive(&self, key: &Key) -> impl Future<Output = Result<Acted, Error>> + Send {
-        let operation = Operation::Redrive(*key);
+    fn redrive(
+        &self,
+        key: &Key,
+        by: impl Into<Bytes>,
+    ) -> impl Future<Output = Result<Acted, Error>> + Send {
+        let operation = Operation::Redrive {
+            key: *key,
+            by: by.into(),
+        };
         async move { self.apply(&operation).await?.acted() }
     }
 
@@ -138,25 +148,61 @@ pub trait StoreExt: Store {
         key: &Key,
         fence: Fence,
         idle: Duration,
+        by: impl Into<Bytes>,
     ) -> impl Future<Output = Result<Acted, Error>> + Send {
         let operation = Operation::Park {
             key: *key,
             fence,
             idle,
+            by: by.into(),
         };
         async move { self.apply(&operation).await?.acted() }
     }
 
     /// An operator takes the right to run from whoever has it.
-    fn release_by_operator(&self, key: &Key) -> impl Future<Output = Result<Acted, Error>> + Send {
-        let operation = Operation::ReleaseByOperator(*key);
+    fn release_by_operator(
+        &self,
+        key: &Key,
+        by: impl Into<Bytes>,
+    ) -> impl Future<Output = Result<Acted, Error>> + Send {
+        let operation = Operation::ReleaseByOperator {
+            key: *key,
+            by: by.into(),
+        };
         async move { self.apply(&operation).await?.acted() }
     }
 
-    /// An operator ends the incarnation: result and steps go at once.
+    /// An operator ends the incarnation: result, label, history, steps and what the index has of the key go at once.
     fn forget(&self, key: &Key) -> impl Future<Output = Result<Acted, Error>> + Send {
         let operation = Operation::Forget(*key);
         async move { self.apply(&operation).await?.acted() }
+    }
+
+    /// Shows the steps of the current incarnation, by name: the first so many, with how their results begin.
+    fn steps(
+        &self,
+        key: &Key,
+    ) -> impl Future<Output = Result<Vec<(String, StepRecord)>, Error>> + Send {
+        let operation = Operation::Steps(*key);
+        async move { self.apply(&operation).await?.steps() }
+    }
+
+    /// Keeps transport ids under which the key can be found, for so long.
+    fn index(
+        &self,
+        key: &Key,
+        ids: Vec<Bytes>,
+        keep: Duration,
+    ) -> impl Future<Output = Result<(), Error>> + Send {
+        let key = *key;
+        let operation = Operation::Index { key, ids, keep };
+        async move { self.apply(&operation).await?.indexed() }
+    }
+
+    /// Finds keys by a transport id that was indexed.
+    fn find(&self, id: impl Into<Bytes>) -> impl Future<Output = Result<Vec<Key>, Error>> + Send {
+        let operation = Operation::Find(id.into());
+        async move { self.apply(&operation).await?.found() }
     }
 
     /// Whether a claim could be granted and its end recorded now.

@@ -1,8 +1,9 @@
 //! What every store takes, and how it is checked.
 
 use super::Error;
-use crate::record::Claim;
+use crate::record::{Claim, StepRecord};
 use bytes::Bytes;
+use sha2::{Digest, Sha256};
 use std::time::Duration;
 
 /// The longest lease: a run that says nothing for longer is as good as dead.
@@ -16,6 +17,21 @@ pub const STEP_NAME_BYTES_MAX: usize = 255;
 
 /// The longest label of a claim, in bytes: a few words about the work, not the work.
 pub const LABEL_BYTES_MAX: usize = 1024;
+
+/// How many steps a store shows of an incarnation: the first by name.
+pub const STEPS_SHOWN_MAX: usize = 256;
+
+/// How many bytes of a step's result it shows.
+pub const STEP_SHOWN_BYTES_MAX: usize = 4 * 1024;
+
+/// How many transport ids are indexed at a time.
+pub const INDEX_IDS_MAX: usize = 8;
+
+/// The longest transport id, in bytes.
+pub const INDEX_ID_BYTES_MAX: usize = 2048;
+
+/// How many keys are found under a transport id.
+pub const FOUND_KEYS_MAX: usize = 16;
 
 /// The largest result of a run or a step, encoded, in bytes.
 pub const RESULT_BYTES_MAX: usize = 16 * 1024 * 1024;
@@ -84,6 +100,41 @@ pub fn validate_step_name(name: &str) -> Result<(), Error> {
         )));
     }
     Ok(())
+}
+
+/// Whether so many transport ids can be kept for so long; every store asks before it writes.
+///
+/// # Errors
+/// `Invalid`, naming what is over its limit.
+pub fn validate_index(ids: &[Bytes], keep: Duration) -> Result<(), Error> {
+    if ids.len() > INDEX_IDS_MAX || keep > RETENTION_MAX {
+        return Err(Error::invalid(format!(
+            "{} transport ids for {keep:?} are over the limit of {INDEX_IDS_MAX} for 366 days; nothing was indexed, index \
+             fewer of them, or for less long",
+            ids.len()
+        )));
+    }
+    let mut ids = ids.iter();
+    ids.try_for_each(|id| validate_bytes("transport id", id, INDEX_ID_BYTES_MAX))
+}
+
+/// Under what an index keeps a transport id: its SHA-256, so that an index holds no names, and no more than it must.
+#[must_use]
+pub fn index_digest(id: &[u8]) -> [u8; 32] {
+    Sha256::digest(id).into()
+}
+
+/// As much of a step as is shown.
+#[must_use]
+pub fn shown_step(step: StepRecord) -> StepRecord {
+    let shown = |result: Bytes| match result.get(..STEP_SHOWN_BYTES_MAX) {
+        Some(shown) => Bytes::copy_from_slice(shown),
+        None => result,
+    };
+    StepRecord {
+        result: step.result.map(shown),
+        ..step
+    }
 }
 
 /// Whether a result can be kept; every store asks before it writes.

@@ -109,7 +109,7 @@ async fn who_could_not_find_out_tries_again_after_a_pause() {
     let ended = semel.run(work(), finds(Err(failure))).await.unwrap();
     assert_failed(&ended, State::Parked);
 
-    assert_eq!(semel.redrive(&key(1)).await.unwrap(), Acted::Applied);
+    assert_eq!(semel.redrive(&key(1), "").await.unwrap(), Acted::Applied);
     sleep(ACTS).await;
     assert_ran(&semel.run(work(), finds(Ok(None))).await.unwrap());
 }
@@ -133,7 +133,7 @@ async fn a_keeper_parks_what_nobody_claims_and_its_run_may_still_speak() {
     };
     sleep(SECOND * 20).await;
     let keeper = semel();
-    let park = async || keeper.park(&key(1), lease.fence, SECOND * 60).await;
+    let park = async || keeper.park(&key(1), lease.fence, SECOND * 60, "").await;
     assert_eq!(park().await.unwrap(), Acted::Refused);
     sleep(SECOND * 60).await;
     assert_eq!(park().await.unwrap(), Acted::Applied);
@@ -153,7 +153,7 @@ async fn a_keeper_does_not_park_work_whose_outcome_is_in_hand() {
     };
     let ended = here.run(work(), effect).await.unwrap();
     assert!(matches!(ended, Ended::Unrecorded(_)), "{ended:?}");
-    let park = here.park(&key(1), Fence(1), Duration::ZERO).await;
+    let park = here.park(&key(1), Fence(1), Duration::ZERO, "").await;
     assert!(matches!(park, Err(Error::Unavailable(why)) if why.contains("in hand")));
     store.set_down(false);
     here.pending_recorded().await;

@@ -86,8 +86,8 @@ impl Fault {
                     new.doubts = old.doubts;
                 }
             }
-            Operation::Redrive(_) if self == Self::RedriveEndsTheDoubt => new.in_doubt = false,
-            Operation::ReleaseByOperator(_) if self == Self::RunsTakenAwayAreNotInDoubt => {
+            Operation::Redrive { .. } if self == Self::RedriveEndsTheDoubt => new.in_doubt = false,
+            Operation::ReleaseByOperator { .. } if self == Self::RunsTakenAwayAreNotInDoubt => {
                 new.in_doubt = old.in_doubt;
             }
             Operation::Resolve { .. } if self == Self::ResolutionsKeepTheDoubt => {

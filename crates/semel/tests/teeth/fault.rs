@@ -302,7 +302,7 @@ impl Fault {
         if let Operation::Claim(claim) = operation {
             self.labels(claim, old, new);
         }
-        let redrives = matches!(operation, Operation::Redrive(_));
+        let redrives = matches!(operation, Operation::Redrive { .. });
         let resolves = matches!(operation, Operation::Resolve { .. });
         if self == Self::RetentionShorterThanTheLease && claims {
             new.expires_at = now.plus(new.lease_until.since(now) / 2);
@@ -320,7 +320,7 @@ impl Fault {
         let Some(old) = old else {
             return;
         };
-        let releases = matches!(operation, Operation::ReleaseByOperator(_));
+        let releases = matches!(operation, Operation::ReleaseByOperator { .. });
         if (self == Self::RedriveKeepsTheFence && redrives)
             || (self == Self::OperatorsReleaseKeepsTheFence && releases)
             || (self == Self::ResolveKeepsTheFence && resolves)
@@ -381,9 +381,9 @@ fn is_act(operation: &Operation) -> bool {
     matches!(
         operation,
         Operation::Resolve { .. }
-            | Operation::Redrive(_)
+            | Operation::Redrive { .. }
             | Operation::Park { .. }
-            | Operation::ReleaseByOperator(_)
+            | Operation::ReleaseByOperator { .. }
             | Operation::Forget(_)
     )
 }

@@ -6,8 +6,10 @@ use bytes::Bytes;
 use semel::clock::{Clock, ManualClock, Time};
 use semel::letter::{Letter, LetterHead, LetterId, Mark, Marked, Put};
 use semel::memory::MemoryStore;
-use semel::protocol::{Answer, Decision, Fence, Operation, Record, State, StepRecord};
-use semel::store::{Cursor, Letters, Page, Sharing, Swept};
+use semel::protocol::{Acted, Answer, Decision, Fence, Operation, Record, State, StepRecord, look};
+use semel::store::{
+    Cursor, FOUND_KEYS_MAX, Letters, Page, STEPS_SHOWN_MAX, Sharing, Swept, shown_step,
+};
 use semel::{Error, Key, Store};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -28,6 +30,7 @@ pub(crate) struct BrokenStore {
 struct Tables {
     records: BTreeMap<Key, Record>,
     steps: BTreeMap<(Key, Fence, String), StepRecord>,
+    index: BTreeMap<(Bytes, Key), Time>,
     /// Letters that were closed, and their fences.
     closed: BTreeMap<LetterId, Fence>,
 }
@@ -63,14 +66,31 @@ impl BrokenStore {
             if decision.ended.is_some() {
                 kept.steps.retain(|(k, ..), _| *k != key);
             }
-            if let Some(record) = decision.write {
+            if let Some(mut record) = decision.write {
+                record.remember(decision.superseded);
                 kept.records.insert(key, record);
             }
         }
         if let (Some(at), Some(step)) = (self.step(operation), decision.step) {
             kept.steps.insert(at, step);
         }
-        decision.answer
+        let now = self.clock.wall();
+        match operation {
+            Operation::Steps(key) => Answer::Steps(kept.steps_of(key, now)),
+            Operation::Index { key, ids, keep } => {
+                for id in ids {
+                    let until = kept.index.entry((id.clone(), *key)).or_default();
+                    *until = now.plus(*keep).max(*until);
+                }
+                Answer::Indexed
+            }
+            Operation::Find(id) => Answer::Found(kept.found(id, now)),
+            Operation::Forget(key) if decision.answer == Answer::Acted(Acted::Applied) => {
+                kept.index.retain(|(_, indexed), _| indexed != key);
+                decision.answer
+            }
+            _ => decision.answer,
+        }
     }
 
     /// Where the step of an operation is kept.
@@ -78,6 +98,29 @@ impl BrokenStore {
         let (lease, name) = operation.step()?;
         let born = self.fault.keeps_step_under(lease);
         Some((lease.key, born, name.to_owned()))
+    }
+}
+
+// === impl Tables ===
+
+impl Tables {
+    fn steps_of(&self, key: &Key, now: Time) -> Vec<(String, StepRecord)> {
+        let born = look(self.records.get(key), now).map(|record| record.born);
+        let mine = |(k, b, _): &(Key, Fence, String)| k == key && Some(*b) == born;
+        let steps = self.steps.iter().filter(|(at, _)| mine(at));
+        steps
+            .map(|((_, _, name), step)| (name.clone(), shown_step(step.clone())))
+            .take(STEPS_SHOWN_MAX)
+            .collect()
+    }
+
+    fn found(&self, id: &Bytes, now: Time) -> Vec<Key> {
+        let found = self.index.iter();
+        let found = found.filter(|((indexed, _), until)| indexed == id && **until > now);
+        found
+            .map(|((_, key), _)| *key)
+            .take(FOUND_KEYS_MAX)
+            .collect()
     }
 }
 

@@ -85,11 +85,18 @@ impl Case {
         }
         let what = format!("{:3}. key {key}: {}", self.acts, act.verb.say(state));
         let look = Operation::Look(state.key);
+        let steps = Operation::Steps(state.key);
         match act.verb.operations(state, self.acts) {
             Some((oracle, store)) => self.both(key, what, &oracle, &store).await?,
             None => self.sweep(what).await?,
         }
-        self.both(key, "      then look".into(), &look, &look).await
+        self.both(key, "      then look".into(), &look, &look)
+            .await?;
+        if act.verb.is_of_steps() {
+            self.both(key, "      then steps".into(), &steps, &steps)
+                .await?;
+        }
+        Ok(())
     }
 
     /// Sweeps the store to the end; the oracle allows for that anyway.

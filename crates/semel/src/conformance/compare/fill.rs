@@ -23,10 +23,12 @@ impl Verb {
             let run = who.run(state);
             (operation(run.oracle), operation(run.store))
         };
+        let words = Bytes::from(format!("act {number}"));
         let both = |operation: Operation| (operation.clone(), operation);
         let resolve = |finding| {
             let how = Resolution::new(finding);
-            both(Operation::Resolve { key, how })
+            let by = words.clone();
+            both(Operation::Resolve { key, how, by })
         };
         Some(match self {
             Self::Look => both(Operation::Look(key)),
@@ -64,15 +66,23 @@ impl Verb {
             Self::ResolveRetry => resolve(Finding::Retry),
             Self::ResolveRun(who) => by(who, &|lease| {
                 let how = Resolution::new(Finding::Succeeded(result.clone())).of_run(lease.fence);
-                Operation::Resolve { key, how }
+                let by = words.clone();
+                Operation::Resolve { key, how, by }
             }),
-            Self::Redrive => both(Operation::Redrive(key)),
+            Self::Redrive => both(Operation::Redrive {
+                key,
+                by: words.clone(),
+            }),
             Self::Park(who, idle) => by(who, &|lease| Operation::Park {
                 key,
                 fence: lease.fence,
                 idle: idle.exactly(),
+                by: words.clone(),
             }),
-            Self::ReleaseByOperator => both(Operation::ReleaseByOperator(key)),
+            Self::ReleaseByOperator => both(Operation::ReleaseByOperator {
+                key,
+                by: words.clone(),
+            }),
             Self::Forget => both(Operation::Forget(key)),
             Self::Sweep => return None,
         })
@@ -90,6 +100,14 @@ impl Verb {
                 | Self::Park(..)
                 | Self::ReleaseByOperator
                 | Self::Forget
+        )
+    }
+
+    /// Whether it changes what steps there are.
+    pub(super) const fn is_of_steps(&self) -> bool {
+        matches!(
+            self,
+            Self::StepBegin(..) | Self::StepComplete(..) | Self::StepRestart(..) | Self::Forget
         )
     }
 
@@ -146,6 +164,7 @@ impl Asking {
             park_after: self.policy.park_after,
             acts_for: self.acts_for.map(Spans::exactly),
             label: label(number),
+            by: Bytes::from(format!("claim {number}")),
         }
     }
 
@@ -287,8 +306,12 @@ pub(super) fn say(answer: &Answer) -> String {
         Answer::Looked(None) => "absent".into(),
         Answer::Looked(Some(record)) => {
             let (state, attempts, doubts) = (record.state, record.attempts, record.doubts);
-            format!("{state}, attempts {attempts}, doubts {doubts}")
+            let superseded = record.history.len();
+            format!("{state}, attempts {attempts}, doubts {doubts}, superseded {superseded}")
         }
+        Answer::Steps(steps) => shown(steps),
+        Answer::Indexed => "indexed".into(),
+        Answer::Found(keys) => shown(keys),
         Answer::Ready => "ready".into(),
     }
 }

@@ -1,7 +1,7 @@
 //! The oracle: what [`decide`](fn@crate::record::decide) makes of one key.
 
 use crate::clock::Time;
-use crate::record::{Answer, Fence, Operation, Record, State, StepRecord, decide};
+use crate::record::{Answer, Fence, Operation, Record, State, StepRecord, decide, look};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -56,13 +56,27 @@ impl Oracle {
         if let Some(ended) = decision.ended {
             self.steps.retain(|(born, _), _| *born != ended);
         }
-        if let Some(record) = decision.write {
+        if let Some(mut record) = decision.write {
+            record.remember(decision.superseded);
             self.record = Some(record);
             self.written = now;
         }
         if let (Some(at), Some(step)) = (step, decision.step) {
             self.steps.insert(at, step);
         }
-        (decision.answer, self)
+        let answer = if let Operation::Steps(_) = operation {
+            Answer::Steps(self.steps(now))
+        } else {
+            decision.answer
+        };
+        (answer, self)
+    }
+
+    /// The steps of the incarnation that is there, by name.
+    fn steps(&self, now: Time) -> Vec<(String, StepRecord)> {
+        let born = look(self.record.as_ref(), now).map(|record| record.born);
+        let mine = self.steps.iter().filter(|((b, _), _)| Some(*b) == born);
+        mine.map(|((_, name), step)| (name.clone(), step.clone()))
+            .collect()
     }
 }

@@ -1,6 +1,8 @@
 //! Whether two sides told the same, though their clocks and so their fences differ.
 
-use crate::record::{Answer, Claimed, Fence, Held, Lease, Record, Settled, StepBegun};
+use crate::record::{
+    Answer, Claimed, Fence, Held, Lease, Record, Settled, StepBegun, StepRecord, Superseded,
+};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -17,6 +19,8 @@ pub(super) struct Same<'a> {
     pub(super) fences: &'a mut Fences,
     pub(super) elapsed: Duration,
 }
+
+type Steps = [(String, StepRecord)];
 
 /// Or what it is that differs.
 pub(super) type Agreed = Result<(), &'static str>;
@@ -48,8 +52,39 @@ impl Same<'_> {
             (Answer::Looked(Some(oracle)), Answer::Looked(Some(store))) => {
                 self.record(oracle, store)
             }
+            (Answer::Steps(oracle), Answer::Steps(store)) => self.steps(oracle, store),
             (oracle, store) => agree("the answer", oracle, store),
         }
+    }
+
+    fn steps(&mut self, oracle: &Steps, store: &Steps) -> Agreed {
+        agree("how many steps", &oracle.len(), &store.len())?;
+        for ((name, step), (name_store, step_store)) in oracle.iter().zip(store) {
+            agree("the name of a step", name, name_store)?;
+            agree("the result of a step", &step.result, &step_store.result)?;
+            self.fences.agree(step.fence, step_store.fence)?;
+        }
+        Ok(())
+    }
+
+    /// Times of an entry are told by each side's own clock, which differ; how far apart they are is the same.
+    fn history(&mut self, oracle: &[Superseded], store: &[Superseded]) -> Agreed {
+        agree("how many were superseded", &oracle.len(), &store.len())?;
+        for (oracle, store) in oracle.iter().zip(store) {
+            agree("the state of a superseded one", &oracle.state, &store.state)?;
+            agree("its in_doubt", &oracle.in_doubt, &store.in_doubt)?;
+            agree("who superseded it", &oracle.by, &store.by)?;
+            agree("its result", &oracle.result, &store.result)?;
+            self.fences.agree(oracle.fence, store.fence)?;
+            for apart in [
+                |it: &Superseded| it.at.since(it.until),
+                |it: &Superseded| it.until.since(it.at),
+            ] {
+                let same = self.about(apart(oracle), apart(store));
+                agree("the time from its until to its at", &true, &same)?;
+            }
+        }
+        Ok(())
     }
 
     fn claimed(&mut self, oracle: &Claimed, store: &Claimed) -> Agreed {
@@ -117,6 +152,7 @@ impl Same<'_> {
         agree("the owner", &oracle.owner, &store.owner)?;
         agree("the result", &oracle.result, &store.result)?;
         agree("the label", &oracle.label, &store.label)?;
+        self.history(&oracle.history, &store.history)?;
         self.fences.agree(oracle.born, store.born)?;
         self.fences.agree(oracle.fence, store.fence)?;
         let kept = |record: &Record| record.expires_at.since(record.lease_until);

@@ -1,5 +1,6 @@
 //! Many words and acts at once: one of them is applied, and the others are told so.
 
+use super::super::stage::{ACT, redrive};
 use super::{CROWD, TIMES, apply_at_once, at_once};
 use crate::conformance::answer::{Judged, Plain, is, that};
 use crate::conformance::behaviour::behaviours;
@@ -133,12 +134,12 @@ async fn one_of_many_resolutions_is_applied(stage: &Stage<'_>) -> Judged {
     let resolve = |key| Operation::Resolve {
         key,
         how: Resolution::new(Finding::Succeeded(numbered(0))),
+        by: ACT,
     };
     one_of_many_acts(stage, State::Parked, resolve, Some(State::Succeeded)).await
 }
 
 async fn one_of_many_redrives_is_applied(stage: &Stage<'_>) -> Judged {
-    let redrive = Operation::Redrive;
     one_of_many_acts(stage, State::Failed, redrive, Some(State::Waiting)).await
 }
 

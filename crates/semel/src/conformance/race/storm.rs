@@ -264,7 +264,7 @@ impl Actor {
 
     async fn operate(&mut self, spot: &Spot, result: Bytes) -> Result<What, Error> {
         let (store, key) = (&self.store, &spot.key);
-        let resolve = async |finding| store.resolve(key, &Resolution::new(finding)).await;
+        let resolve = async |finding| store.resolve(key, &Resolution::new(finding), "").await;
         let (act, acted) = match self.rng.random_range(0..12) {
             0..2 => {
                 let finding = Finding::Succeeded(result.clone());
@@ -277,8 +277,11 @@ impl Actor {
                 (act, resolve(finding).await?)
             }
             3..5 => (OperatorAct::Again, resolve(Finding::Retry).await?),
-            5..8 => (OperatorAct::Again, store.redrive(key).await?),
-            8 => (OperatorAct::Again, store.release_by_operator(key).await?),
+            5..8 => (OperatorAct::Again, store.redrive(key, "").await?),
+            8 => (
+                OperatorAct::Again,
+                store.release_by_operator(key, "").await?,
+            ),
             _ => (OperatorAct::Forget, store.forget(key).await?),
         };
         Ok(What::Acted(act, acted))
