@@ -9,6 +9,6 @@ mod line;
 mod tests;
 
 pub(crate) use disk::Disk;
-pub(crate) use line::{crash_line, line};
+pub(crate) use line::{crash_line, line, lines};
 pub(crate) use store::{Declared, Failover, StoreFacts};
 pub(crate) use table::{Shown, demanded, shown};

@@ -6,8 +6,8 @@ use bytes::Bytes;
 use semel::Key;
 use semel::clock::{Clock, SystemClock, Time};
 use semel::letter::LetterId;
+use semel::protocol::act_by;
 use std::collections::VecDeque;
-use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// How many acts are remembered; the log has those before.
@@ -178,21 +178,11 @@ impl Who {
         self
     }
 
-    /// As a record's history keeps it.
+    /// Who does this, as a record's history keeps it.
     #[must_use]
-    pub fn for_history(&self) -> Bytes {
-        self.to_string().into()
-    }
-}
-
-impl fmt::Display for Who {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { by, via, why } = self;
-        write!(f, "{} {by}", via.word())?;
-        if why.is_empty() {
-            return Ok(());
-        }
-        write!(f, ": {why}")
+    pub fn of(&self, act: &str) -> Bytes {
+        let who = format!("{} ({})", self.by, self.via.word());
+        act_by(act, &who, &self.why)
     }
 }
 
@@ -228,7 +218,10 @@ mod tests {
         let latest = audit.latest();
         assert_eq!(latest.len(), AUDIT_ITEMS_MAX);
         assert_eq!(latest[0].after, (AUDIT_ITEMS_MAX + 2).to_string());
-        assert_eq!(who.to_string(), "page 127.0.0.1:1: it was refunded");
+        assert_eq!(
+            who.of("resolve"),
+            "resolve by 127.0.0.1:1 (page): it was refunded"
+        );
     }
 
     #[test]

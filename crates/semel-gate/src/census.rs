@@ -6,12 +6,13 @@
 mod letters;
 mod records;
 
-pub(crate) use letters::{LetterCensus, LetterGroup, group_of};
+pub(crate) use letters::{LetterCensus, LetterGroup};
 pub(crate) use records::{RecordCensus, SeenRecord};
 
 use letters::Causes;
 use semel::Error;
 use semel::clock::{Clock, SystemClock, Time};
+use semel::protocol::State;
 use semel::store::{Letters, Store};
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -30,6 +31,9 @@ const LOOKED_WITHIN: Duration = Duration::from_secs(15);
 
 /// The first to look waits so long for a small store to be counted.
 const FIRST_WAIT: Duration = Duration::from_millis(40);
+
+/// How many walks a trend remembers.
+const TREND_POINTS_MAX: usize = 120;
 
 /// How many items are listed at once.
 const PAGE_ITEMS: u32 = 1000;
@@ -56,8 +60,19 @@ pub(crate) struct Known {
     pub(crate) letters: Option<Arc<LetterCensus>>,
     /// How many records the walk that goes on has seen.
     pub(crate) counting: Option<u64>,
+    /// How the numbers went, oldest first, while somebody looked.
+    pub(crate) trend: Arc<Vec<TrendPoint>>,
     /// Why the last walk came to nothing.
     pub(crate) trouble: Option<String>,
+}
+
+/// What a walk counted.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct TrendPoint {
+    pub(crate) in_doubt: u64,
+    pub(crate) parked: u64,
+    pub(crate) running: u64,
+    pub(crate) letters: u64,
 }
 
 /// Who looks, and whether somebody walks for them.
@@ -143,6 +158,25 @@ impl fmt::Debug for Census {
     }
 }
 
+// === impl Known ===
+
+impl Known {
+    fn note_trend(&mut self) {
+        let Some(records) = &self.records else { return };
+        let point = TrendPoint {
+            in_doubt: records.in_doubt,
+            parked: records.of(State::Parked),
+            running: records.of(State::Running),
+            letters: self.letters.as_ref().map_or(0, |it| it.total as u64),
+        };
+        let trend = Arc::make_mut(&mut self.trend);
+        if trend.len() == TREND_POINTS_MAX {
+            trend.remove(0);
+        }
+        trend.push(point);
+    }
+}
+
 // === impl Shared ===
 
 impl Shared {
@@ -195,6 +229,7 @@ impl Shared {
         self.tell(walked, |known, mut census| {
             (census.at, census.took) = (self.clock.wall(), took);
             known.records = Some(Arc::new(census));
+            known.note_trend();
         });
         self.known.send_modify(|known| known.counting = None);
         self.watched().records_due = Some(pause_after(took));
@@ -236,7 +271,7 @@ impl Watched {
 mod tests {
     use super::*;
     use semel::memory::MemoryStore;
-    use semel::protocol::{Claim, State};
+    use semel::protocol::Claim;
     use semel::store::StoreExt;
     use semel::{Fingerprint, Key};
 

@@ -11,11 +11,13 @@ use crate::letters::quota::Quota;
 use crate::metered_store::MeteredStore;
 use crate::metrics::Metrics;
 use crate::path::{AmbiguousPath, LoosePattern, ParsedPath, PathAllowance, PathPattern};
+use crate::promise_lines::PromiseLines;
 use crate::rates::Rates;
 use crate::recent::Recent;
 use crate::server::Landings;
 use crate::settings::{Pass, Route, Secret, Settings};
 use crate::steps;
+use crate::store_times::StoreTimes;
 use crate::trace::{self, Exporter, Tracer};
 use crate::upstream::Client;
 use crate::verify::KeySets;
@@ -62,6 +64,10 @@ pub(crate) struct Gate {
     pub(crate) store: StoreHealth,
     /// What operators did.
     pub(crate) audit: Arc<Audit>,
+    /// What its routes promise, as far as that is known.
+    pub(crate) promises: PromiseLines,
+    /// How long the store takes.
+    pub(crate) store_times: Arc<StoreTimes>,
 }
 
 /// A route at work.
@@ -140,7 +146,9 @@ impl Gate {
         };
         let routes: Vec<_> = settings.routes.iter().map(route_state).collect();
         let metrics = Metrics::new(&routes);
-        let store = MeteredStore::new(store, metrics.store_seconds.clone());
+        let store_times = Arc::new(StoreTimes::new());
+        let seconds = metrics.store_seconds.clone();
+        let store = MeteredStore::new(store, seconds, Arc::clone(&store_times));
         let store: Arc<dyn Letters> = Arc::new(store);
         let limits = semel::Settings {
             shared_cache: settings.shared_cache,
@@ -169,6 +177,8 @@ impl Gate {
             deliveries: TaskTracker::new(),
             store: StoreHealth::default(),
             audit: Arc::default(),
+            promises: PromiseLines::default(),
+            store_times,
             routes,
             settings,
         };

@@ -59,6 +59,8 @@ mod recent;
 mod rates;
 mod metrics;
 mod metered_store;
+mod store_times;
+mod promise_lines;
 pub mod failpoint;
 pub mod operate;
 pub mod find;
@@ -69,4 +71,5 @@ mod bulk;
 mod page;
 mod admin;
 
+pub use promise_lines::{PromiseLine, PromiseLines};
 pub use server::{Landings, Server, Unfinished};

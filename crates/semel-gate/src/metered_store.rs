@@ -1,6 +1,7 @@
 //! A store whose calls are metered: seconds of every operation, by its word.
 
 use crate::metrics::Seconds;
+use crate::store_times::StoreTimes;
 use async_trait::async_trait;
 use prometheus_client::encoding::EncodeLabelSet;
 use semel::letter::{Letter, LetterHead, LetterId, Mark, Marked, Put};
@@ -22,11 +23,21 @@ pub(crate) struct Verb {
 pub(crate) struct MeteredStore {
     store: Arc<dyn Letters>,
     seconds: Seconds<Verb>,
+    /// Of operations on records, for the page.
+    times: Arc<StoreTimes>,
 }
 
 impl MeteredStore {
-    pub(crate) fn new(store: Arc<dyn Letters>, seconds: Seconds<Verb>) -> Self {
-        Self { store, seconds }
+    pub(crate) fn new(
+        store: Arc<dyn Letters>,
+        seconds: Seconds<Verb>,
+        times: Arc<StoreTimes>,
+    ) -> Self {
+        Self {
+            store,
+            seconds,
+            times,
+        }
     }
 
     async fn time<T>(&self, verb: &'static str, call: impl Future<Output = T> + Send) -> T {
@@ -45,8 +56,11 @@ impl Store for MeteredStore {
     }
 
     async fn apply(&self, operation: &Operation) -> Result<Answer, Error> {
-        self.time(operation.word(), self.store.apply(operation))
-            .await
+        let begun = Instant::now();
+        let answer = self.time(operation.word(), self.store.apply(operation));
+        let answer = answer.await;
+        self.times.add(begun.elapsed());
+        answer
     }
 
     async fn list(

@@ -5,13 +5,13 @@ mod first_seen;
 mod handler_times;
 
 pub(crate) use counts::{Became, Counts, Late, Lateness};
+pub(crate) use handler_times::HandlerTimes;
 
 use crate::disposition::Disposition;
 use crate::flow::Flow;
 use crate::gate::RouteState;
 use crate::settings::Source;
 use first_seen::FirstSeen;
-use handler_times::HandlerTimes;
 use jiff::Timestamp;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

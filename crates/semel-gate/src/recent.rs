@@ -9,6 +9,7 @@ use crate::label::Digests;
 use http::StatusCode;
 use jiff::Timestamp;
 use semel::Key;
+use semel::clock::Time;
 use semel::letter::LetterId;
 use semel::protocol::Fence;
 use std::collections::VecDeque;
@@ -221,6 +222,11 @@ impl RecentDelivery {
             why: disposition.warning().as_ref().map(short),
             is_end: false,
         }
+    }
+
+    /// When it arrived, as stores write it.
+    pub(crate) fn time(&self) -> Time {
+        Time(u64::try_from(self.at.as_microsecond()).unwrap_or_default())
     }
 
     /// What it takes in memory, nearly.

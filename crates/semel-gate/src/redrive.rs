@@ -17,11 +17,12 @@ use crate::letters::status::{self, LetterStatus};
 use crate::naming::Identity;
 use crate::operate::letters::no_letter;
 use crate::operate::{Operator, Refused, VOID, set};
+use bytes::Bytes;
 use http::StatusCode;
 use semel::Key;
 use semel::clock::Time;
 use semel::letter::{Letter, LetterId, Mark, Marked, Standing};
-use semel::protocol::{Acted, Record, State, act_by};
+use semel::protocol::{Acted, Record, State};
 use semel::work::{Duplicates, FailureKind};
 use serde_json::{Value, json};
 use std::sync::Arc;
@@ -81,7 +82,8 @@ pub(crate) async fn redrive(
     let before = record
         .as_ref()
         .map_or("absent", |record| record.state.word());
-    let told = attempt(gate, redrive, record.as_ref(), if_unknown).await;
+    let by = operator.who().of("redrive");
+    let told = attempt(gate, redrive, record.as_ref(), if_unknown, by).await;
     let after = match &told {
         Ok(told) => told["outcome"].as_str().unwrap_or_default(),
         Err(refused) => refused
@@ -114,6 +116,7 @@ async fn attempt(
     redrive: Redrive,
     record: Option<&Record>,
     if_unknown: IfUnknown,
+    by: Bytes,
 ) -> Result<Value, Refused> {
     let (id, key) = (redrive.letter.id, redrive.identity.key);
     match plan(gate, &redrive, record, if_unknown).await? {
@@ -122,7 +125,7 @@ async fn attempt(
     }
     note(gate, &id).await?;
     let mut flow = redrive.flow;
-    match readiness(gate, &key).await? {
+    match readiness(gate, &key, by).await? {
         Readiness::Run => {}
         Readiness::RunUnlessBusy => flow.duplicates = Some(Duplicates::Reject),
         Readiness::Close => return had_succeeded(gate, &id, &key).await,
@@ -176,9 +179,9 @@ async fn note(gate: &Gate, id: &LetterId) -> Result<(), Refused> {
 }
 
 /// Whether the work may run; makes its record claimable if need be.
-async fn readiness(gate: &Gate, key: &Key) -> Result<Readiness, Refused> {
+async fn readiness(gate: &Gate, key: &Key, by: Bytes) -> Result<Readiness, Refused> {
     // Also when there is nothing to change: what this process remembers of the key is dropped.
-    match gate.semel.redrive(key, act_by("redrive", "", "")).await? {
+    match gate.semel.redrive(key, by).await? {
         Acted::Applied | Acted::Gone(None | Some(State::Waiting)) => Ok(Readiness::Run),
         Acted::Gone(Some(State::Running)) => Ok(Readiness::RunUnlessBusy),
         Acted::Gone(Some(State::Succeeded)) => Ok(Readiness::Close),

@@ -10,6 +10,7 @@ use crate::letters::reconcile;
 use crate::listener::{Acceptor, Listener, Peer, Serve};
 use crate::map_body::filter_trailers;
 use crate::normalize::Rejection;
+use crate::promise_lines::PromiseLines;
 use crate::reply::cors::CorsGrant;
 use crate::reply::meaning::GATE_BROKEN;
 use crate::reply::problem::Problem;
@@ -129,6 +130,12 @@ impl Server {
         routes
             .map(|route_state| route_state.settings.name.as_str())
             .collect()
+    }
+
+    /// Where whoever proves it says what the routes promise.
+    #[must_use]
+    pub fn promise_lines(&self) -> PromiseLines {
+        self.gate.promises.clone()
     }
 
     /// Shows on `/metrics` how many log lines were dropped, as counted by whoever writes the log.

@@ -6,12 +6,13 @@ use crate::config::{self, Broken, Config, Finding, Verdict};
 use crate::late_store::LateStore;
 use crate::open_landings;
 use crate::open_store::{self, Opened, Schema};
-use crate::promise::StoreFacts;
+use crate::promise::{self, StoreFacts};
 use crate::telemetry::Telemetry;
 use crate::{file_limit, log, out};
 use anyhow::Context;
 use semel::protocol::Ending;
-use semel_gate::{Server, Unfinished};
+use semel_gate::{PromiseLine, PromiseLines, Server, Unfinished};
+use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
@@ -55,8 +56,9 @@ pub(crate) async fn run(args: &RunArgs) -> anyhow::Result<u8> {
     let stopped = stopped()?;
     let landings = open_landings::open(&config, args.fail_fast).await?;
     let left = match open(&config).await {
-        Ok(Opened { store, says, .. }) => {
+        Ok((Opened { store, says, .. }, promises)) => {
             let bound = Server::bind_landing(config.settings, store, &landings).await?;
+            bound.promise_lines().prove(promises);
             bound.shows_lines_dropped(log.dropped());
             tell_ready(&Listening::of(&bound)?, &says);
             bound.serve(stopped).await
@@ -68,7 +70,8 @@ pub(crate) async fn run(args: &RunArgs) -> anyhow::Result<u8> {
             bound.shows_lines_dropped(log.dropped());
             let listening = Listening::of(&bound)?;
             tell_waiting(&error, OPEN_PAUSE_MIN);
-            let opening = tokio::spawn(open_late(config, late, listening));
+            let lines = bound.promise_lines();
+            let opening = tokio::spawn(open_late(config, late, listening, lines));
             serve_late(bound, opening, stopped).await?
         }
         Err(error) => return Err(error),
@@ -82,7 +85,7 @@ pub(crate) async fn run(args: &RunArgs) -> anyhow::Result<u8> {
 }
 
 /// Opens the store, and proves on it what the routes promise.
-async fn open(config: &Config) -> anyhow::Result<Opened> {
+async fn open(config: &Config) -> anyhow::Result<(Opened, BTreeMap<String, PromiseLine>)> {
     let opened = if config.keeps_records() {
         open_store::open(&config.store, config.options, Schema::BroughtUpToDate).await?
     } else {
@@ -100,7 +103,7 @@ async fn open(config: &Config) -> anyhow::Result<Opened> {
     for finding in findings.iter().filter(|f| f.route.is_some()) {
         tracing::info!(route = finding.route, "{finding}");
     }
-    Ok(opened)
+    Ok((opened, promise::lines(&config.settings.routes, &facts)))
 }
 
 fn warn(findings: &[Finding]) {
@@ -138,14 +141,16 @@ async fn open_late(
     config: Config,
     late: Arc<LateStore>,
     listening: Listening,
+    lines: PromiseLines,
 ) -> anyhow::Result<()> {
     let mut pause = OPEN_PAUSE_MIN;
     loop {
         tokio::time::sleep(pause).await;
         pause = OPEN_PAUSE_MAX.min(pause * 2);
         match open(&config).await {
-            Ok(Opened { store, says, .. }) => {
+            Ok((Opened { store, says, .. }, promises)) => {
                 late.is(store);
+                lines.prove(promises);
                 tell_ready(&listening, &says);
                 return Ok(());
             }

@@ -1,9 +1,12 @@
 //! One plain line for each route: what a crash does to its effects, and what would make them exactly one.
 
-use super::table::{Covers, Shown, leads_to};
+use super::store::StoreFacts;
+use super::table::{Covers, Shown, leads_to, shown};
 use semel::protocol::InDoubt;
 use semel::work::Completes;
+use semel_gate::PromiseLine;
 use semel_gate::settings::{DownstreamKeys, Lands, Promise, Route};
+use std::collections::BTreeMap;
 
 /// What happens after a crash, what is proved of it, and what would make it exactly once.
 pub(crate) fn line(route: &Route, shown: &Shown) -> String {
@@ -15,6 +18,20 @@ pub(crate) fn line(route: &Route, shown: &Shown) -> String {
         Shown::Unproved(why) => format!("no promise: {}", why.join("; ")),
     };
     format!("{}; {proved}{}", after_a_crash(route), remedy(route))
+}
+
+/// The lines of all routes, for the page.
+pub(crate) fn lines(routes: &[Route], store: &StoreFacts) -> BTreeMap<String, PromiseLine> {
+    let line_of = |route: &Route| {
+        let shown = shown(route, store);
+        let proved = match &shown {
+            Shown::Proved(promise, _) => Some(*promise),
+            Shown::Unread(..) | Shown::Unproved(_) => None,
+        };
+        let says = line(route, &shown);
+        (route.name.clone(), PromiseLine { proved, says })
+    };
+    routes.iter().map(line_of).collect()
 }
 
 /// The same for whoever has no store yet.

@@ -114,7 +114,7 @@ pub(super) async fn of_groups(
 }
 
 /// The name of the group that a letter belongs to.
-pub(crate) fn group_of(head: &LetterHead, cause: &str) -> String {
+fn group_of(head: &LetterHead, cause: &str) -> String {
     let text = format!("{}\0{}\0{cause}", head.route, head.reason.word());
     let digest = Fingerprint::of(text.as_bytes()).to_string();
     digest.get(..16).unwrap_or_default().to_owned()

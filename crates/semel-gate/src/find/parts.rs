@@ -26,15 +26,20 @@ impl Asked<'_> {
         route: &Route,
         given: &[(String, String)],
     ) -> Result<Vec<Key>, Refused> {
-        let mut keys = Vec::new();
-        let mut matched = false;
+        let (mut keys, mut refused) = (Vec::new(), other_parts(route));
         for source in &route.sources {
             let rule = &route.terms(*source).key;
             let Some(values) = values(rule, given) else {
                 continue;
             };
-            matched = true;
-            let scope = self.scope(route, *source)?;
+            // One sender's work may be named without what another's needs.
+            let scope = match self.scope(route, *source) {
+                Ok(scope) => scope,
+                Err(why) => {
+                    refused = why;
+                    continue;
+                }
+            };
             for fields in combinations(&values)? {
                 let key = Key::of(&scope, &fields).map_err(|error| {
                     Refused::mistaken(error.to_string(), "nothing has such a key")
@@ -44,10 +49,10 @@ impl Asked<'_> {
                 }
             }
         }
-        if matched {
-            Ok(keys)
+        if keys.is_empty() {
+            Err(refused)
         } else {
-            Err(other_parts(route))
+            Ok(keys)
         }
     }
 

@@ -5,7 +5,7 @@ use crate::audit::AuditedAct;
 use crate::reply::problem::Problem;
 use http::StatusCode;
 use semel::outcome::Body;
-use semel::protocol::{Acted, Fence, Finding, Record, Resolution, State, act_by};
+use semel::protocol::{Acted, Fence, Finding, Record, Resolution, State};
 use semel::store::{Cursor, Sharing, StoreExt};
 use semel::{Error, Key, Outcome};
 use serde_json::{Value, json};
@@ -96,7 +96,7 @@ impl Operator {
     /// When the record is in no state for it, or those of the store.
     pub async fn release(&self, key: &Key) -> Result<Value, Refused> {
         let before = self.state(key).await?;
-        let acted = self.semel.release(key, act_by("release", "", "")).await;
+        let acted = self.semel.release(key, self.who().of("release")).await;
         self.told(
             key,
             &RELEASE,
@@ -152,7 +152,7 @@ impl Operator {
         };
         let acted = self
             .semel
-            .resolve(key, &how, act_by("resolve", "", ""))
+            .resolve(key, &how, self.who().of("resolve"))
             .await;
         let act = OperatorAct {
             word: "resolve",

@@ -7,10 +7,11 @@ use super::letters::without_a_gate;
 use crate::bulk::{self, Job, JobEnd, JobKind, NoJob, PACE_DEFAULT, PACE_MAX, Progress, Selection};
 use crate::operate::Refused;
 use crate::redrive::Foreseen;
-use axum::extract::{Form, Path};
+use axum::extract::{Form, Path, Query};
 use axum::response::{IntoResponse, Response};
 use http::StatusCode;
 use semel_ui::{Act, Markup, Tone, fragment, html, live, note, state};
+use serde::Deserialize;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::sleep;
@@ -21,7 +22,21 @@ const PROGRESS_SECONDS: u32 = 1;
 /// A short job is over before its page is shown.
 const SHORT_JOB: Duration = Duration::from_millis(300);
 
-pub(super) async fn show(screen: Screen, Path(id): Path<u64>) -> Response {
+/// A part of the page, for whoever watches. It has the page's own path, so that its addresses mean the same.
+#[derive(Debug, Deserialize)]
+pub(super) struct Part {
+    #[serde(default)]
+    live: bool,
+}
+
+pub(super) async fn show(
+    screen: Screen,
+    Path(id): Path<u64>,
+    Query(part): Query<Part>,
+) -> Response {
+    if part.live {
+        return progress(&screen, id);
+    }
     let Some(job) = screen.state.jobs.get(id) else {
         return screen.refuse("letters", &gone());
     };
@@ -32,7 +47,7 @@ pub(super) async fn show(screen: Screen, Path(id): Path<u64>) -> Response {
         p.lead { a href=(screen.to("letters")) { "Letters" } " / " (job.kind.word()) }
         h1 { (title(&job)) }
         @if job.is_going() {
-            (live("progress", &screen.to(&format!("letters/jobs/{id}/progress")), PROGRESS_SECONDS, &inside))
+            (live("progress", &screen.to(&format!("letters/jobs/{id}?live=true")), PROGRESS_SECONDS, &inside))
         } @else {
             (inside)
         }
@@ -41,11 +56,11 @@ pub(super) async fn show(screen: Screen, Path(id): Path<u64>) -> Response {
 }
 
 /// The inside alone, for the page that watches. Once the job has ended the page is loaded anew: forms come with it.
-pub(super) async fn progress(screen: Screen, Path(id): Path<u64>) -> Response {
+fn progress(screen: &Screen, id: u64) -> Response {
     let Some(job) = screen.state.jobs.get(id) else {
         return (StatusCode::NOT_FOUND, [("hx-refresh", "true")]).into_response();
     };
-    let mut response = fragment(&inside(&screen, &job));
+    let mut response = fragment(&inside(screen, &job));
     if !job.is_going() {
         let reload = http::HeaderValue::from_static("true");
         response.headers_mut().insert("hx-refresh", reload);

@@ -110,7 +110,12 @@ impl Screen {
         let state = &self.state;
         let who = Who::new(self.visitor.who.clone(), Via::Page).because(why);
         let (semel, letters) = (state.semel.clone(), Arc::clone(&state.letters));
-        Operator::new(semel, letters, state.elsewhere, who).audited(Arc::clone(&state.audit))
+        let operator = Operator::new(semel, letters, state.elsewhere, who);
+        let operator = operator.audited(Arc::clone(&state.audit));
+        match &state.gate {
+            Some(gate) => operator.at(gate),
+            None => operator,
+        }
     }
 
     /// What a job works with.
@@ -224,6 +229,19 @@ pub(crate) const fn tone(state: State) -> Tone {
         State::Failed => Tone::Failed,
         State::Waiting => Tone::Waiting,
         State::Parked => Tone::Parked,
+    }
+}
+
+/// The colour of what became of a delivery, by its word.
+pub(crate) fn delivery_tone(outcome: &str) -> Tone {
+    match outcome {
+        "ran" => Tone::Ran,
+        "replayed" => Tone::Replayed,
+        "running" | "busy" | "not_yet" | "full" => Tone::Busy,
+        "retryable" | "answered_without_completing" | "exhausted" => Tone::Waiting,
+        "parked" => Tone::Parked,
+        "mismatched" | "unrecorded" | "unread" => Tone::Doubt,
+        _ => Tone::Failed,
     }
 }
 

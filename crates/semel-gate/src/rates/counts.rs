@@ -149,6 +149,16 @@ impl Counts {
         self.became.get(became.place()).copied().unwrap_or_default()
     }
 
+    /// These and those.
+    pub(crate) fn plus(&self, other: &Self) -> Self {
+        let mut sum = *self;
+        for (count, more) in sum.became.iter_mut().zip(other.became) {
+            *count += more;
+        }
+        sum.duplicates += other.duplicates;
+        sum
+    }
+
     /// All deliveries.
     pub(crate) fn sum(&self) -> u64 {
         self.became.iter().sum()

@@ -10,7 +10,7 @@ const COUNTERS: usize = 32 * PER_DOUBLING as usize;
 
 /// How long calls took.
 #[derive(Debug)]
-pub(super) struct HandlerTimes {
+pub(crate) struct HandlerTimes {
     counters: [u64; COUNTERS],
     calls: u64,
 }
@@ -18,7 +18,7 @@ pub(super) struct HandlerTimes {
 // === impl HandlerTimes ===
 
 impl HandlerTimes {
-    pub(super) fn add(&mut self, took: Duration) {
+    pub(crate) fn add(&mut self, took: Duration) {
         let place = place(took).min(COUNTERS - 1);
         if let Some(counter) = self.counters.get_mut(place) {
             *counter += 1;
@@ -27,7 +27,7 @@ impl HandlerTimes {
     }
 
     /// How long 99 of 100 calls took at the most, rounded up by a quarter at the most.
-    pub(super) fn p99(&self) -> Option<Duration> {
+    pub(crate) fn p99(&self) -> Option<Duration> {
         let enough = (self.calls * 99).div_ceil(100);
         let mut counted = 0;
         let reached = |count: &u64| {

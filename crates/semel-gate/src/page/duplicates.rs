@@ -1,0 +1,129 @@
+//! Duplicates: how many come, from whom, and how late they are against how long the gate remembers.
+
+use super::Screen;
+use super::format::{number, span};
+use super::routes::gate_only;
+use super::traffic::percent;
+use crate::gate::Gate;
+use crate::rates::{Late, RouteSnapshot};
+use crate::settings::Route;
+use axum::response::Response;
+use semel_ui::{Column, Markup, Tone, empty, html, note, table};
+use std::time::Duration;
+
+const SENDERS: [Column<'_>; 6] = [
+    Column::text("route"),
+    Column::text("delivered by"),
+    Column::number("deliveries"),
+    Column::number("duplicates"),
+    Column::number("share"),
+    Column::text("remembered for"),
+];
+
+pub(super) async fn show(screen: Screen) -> Response {
+    let main = match &screen.state.gate {
+        Some(gate) => of_gate(gate),
+        None => gate_only("Duplicates"),
+    };
+    screen.show("Duplicates", "duplicates", &main)
+}
+
+fn of_gate(gate: &Gate) -> Markup {
+    let rates = gate.rates.snapshot();
+    let (deliveries, duplicates) = rates.iter().fold((0, 0), |(all, twice), route| {
+        (all + route.total.sum(), twice + route.total.duplicates)
+    });
+    let rows: Vec<_> = rates
+        .iter()
+        .flat_map(|route| senders(gate, route))
+        .collect();
+    html! {
+        h1 { "Duplicates" }
+        p.lead {
+            strong { (number(duplicates)) } " of " strong { (number(deliveries)) } " deliveries since this gate started "
+            (span(gate.rates.age())) " ago were duplicates (" (percent(duplicates, deliveries)) ")."
+        }
+        h2 { "By route and sender" }
+        @if rows.is_empty() {
+            (empty(&html! { "Nothing was delivered yet." }))
+        } @else {
+            (table("Duplicates by route and sender", &SENDERS, &rows))
+        }
+        h2 { "How late they come" }
+        (lateness(gate, &rates))
+        (note(Tone::Busy, &html! {
+            "A duplicate that comes later than its work is remembered runs again: retention must be longer than the latest \
+             one. How late is known of work whose first delivery this gate has seen, or whose sender says when it was \
+             published."
+        }))
+    }
+}
+
+fn senders(gate: &Gate, rates: &RouteSnapshot) -> Vec<Vec<Markup>> {
+    let settings = gate.route_state(&rates.route).map(|it| &it.settings);
+    let row = |(source, counts): (&crate::settings::Source, &crate::rates::SourceCounts)| {
+        let kept = settings.map(|route| route.terms(*source).retention);
+        vec![
+            html! { (rates.route) },
+            html! { (source) },
+            html! { (number(counts.deliveries)) },
+            html! { (number(counts.duplicates)) },
+            html! { (percent(counts.duplicates, counts.deliveries)) },
+            html! { @if let Some(kept) = kept { (span(kept)) } },
+        ]
+    };
+    rates.by_source.iter().map(row).collect()
+}
+
+fn lateness(gate: &Gate, rates: &[RouteSnapshot]) -> Markup {
+    let mut columns = vec![Column::text("route")];
+    columns.extend(Late::ALL.map(|late| Column::number(late.word())));
+    columns.push(Column::text("against retention"));
+    let late: Vec<_> = rates.iter().filter(|it| it.total.duplicates > 0).collect();
+    if late.is_empty() {
+        return empty(&html! { "No duplicate came yet." });
+    }
+    let row = |rates: &&RouteSnapshot| {
+        let mut cells = vec![html! { (rates.route) }];
+        cells.extend(rates.late.all().map(|(_, count)| html! { (number(count)) }));
+        let settings = gate.route_state(&rates.route).map(|it| &it.settings);
+        cells.push(settings.map_or_else(|| html! {}, |route| against(route, rates)));
+        cells
+    };
+    let rows: Vec<_> = late.iter().map(row).collect();
+    table("How late duplicates come, by route", &columns, &rows)
+}
+
+/// Whether the latest duplicates came when their work was still remembered.
+fn against(route: &Route, rates: &RouteSnapshot) -> Markup {
+    let kept = route
+        .sources
+        .iter()
+        .map(|source| route.terms(*source).retention);
+    let kept = kept.min().unwrap_or_default();
+    let latest = rates.late.all().filter(|(_, count)| *count > 0);
+    let latest = latest.filter_map(|(late, _)| at_least(late)).max();
+    match latest {
+        Some(latest) if latest >= kept => html! {
+            (semel_ui::state(Tone::Doubt, "too short")) " " small { "remembered for " (span(kept)) }
+        },
+        Some(_) | None => html! {
+            (semel_ui::state(Tone::Ran, "long enough")) " " small { "remembered for " (span(kept)) }
+        },
+    }
+}
+
+/// How late such a duplicate is at the least.
+const fn at_least(late: Late) -> Option<Duration> {
+    let seconds = match late {
+        Late::Second => 0,
+        Late::Minute => 1,
+        Late::TenMinutes => 60,
+        Late::Hour => 600,
+        Late::SixHours => 3_600,
+        Late::Day => 21_600,
+        Late::More => 86_400,
+        Late::Unknown => return None,
+    };
+    Some(Duration::from_secs(seconds))
+}

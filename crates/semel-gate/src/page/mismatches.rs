@@ -1,0 +1,108 @@
+//! Mismatches: the same key, other work. Which part differs is told by digests; the payloads are compared field by field
+//! only where the route keeps them.
+
+use super::Screen;
+use super::format::{clock, count, shortened, whole};
+use super::overview::{about, sender};
+use super::routes::gate_only;
+use crate::label::{Digests, Label};
+use crate::operate::Refused;
+use crate::recent::RecentDelivery;
+use axum::response::Response;
+use semel::store::StoreExt;
+use semel_ui::{Column, Markup, Tone, empty, html, note, state, table};
+
+/// How many are shown: each costs a look at its record.
+const ROWS_MAX: usize = 50;
+
+const COLUMNS: [Column<'_>; 5] = [
+    Column::text("time (UTC)"),
+    Column::text("route"),
+    Column::text("about"),
+    Column::text("what differs"),
+    Column::text("sender"),
+];
+
+pub(super) async fn show(screen: Screen) -> Response {
+    let main = match &screen.state.gate {
+        Some(gate) => listed(&screen, &gate.recent.mismatches()).await,
+        None => Ok(gate_only("Mismatches")),
+    };
+    screen.answer("Mismatches", "mismatches", main)
+}
+
+async fn listed(
+    screen: &Screen,
+    found: &[std::sync::Arc<RecentDelivery>],
+) -> Result<Markup, Refused> {
+    let now = screen.now();
+    let mut rows = Vec::new();
+    for delivery in found.iter().take(ROWS_MAX) {
+        let at = delivery.time();
+        rows.push(vec![
+            html! { time.mono datetime=(whole(at)) { (clock(at, now)) } },
+            html! { (delivery.route) },
+            about(screen, delivery),
+            differs(screen, delivery).await?,
+            html! {
+                span.mono { (sender(delivery)) }
+                @if let Some(letter) = delivery.letter {
+                    @let letter = letter.to_string();
+                    br; a href=(screen.to(&format!("letters/{letter}"))) { "letter " (shortened(&letter, 8)) }
+                }
+            },
+        ]);
+    }
+    Ok(html! {
+        h1 { "Mismatches" }
+        p.lead {
+            "Deliveries whose key is known with other work: " strong { (count(found.len() as u64, "one is", "are")) }
+            " remembered by this gate. None of them ran. Those of brokers are kept as letters."
+        }
+        @if rows.is_empty() {
+            (empty(&html! { "None: every repeat was an honest one." }))
+        } @else {
+            (table("Mismatches, the newest first", &COLUMNS, &rows))
+            (note(Tone::Doubt, &html! {
+                "A mismatch is either two pieces of work under one name (then the key rule is too narrow), or one piece of \
+                 work whose sender changes something between deliveries (then say what to ignore: "
+                code { "fingerprint" } ", " code { "fingerprint_ignores" } ")."
+            }))
+        }
+    })
+}
+
+/// Which parts differ from what the record was made of.
+async fn differs(screen: &Screen, delivery: &RecentDelivery) -> Result<Markup, Refused> {
+    let Some(key) = delivery.key else {
+        return Ok(html! { "–" });
+    };
+    let Some(record) = screen.state.store().look(&key).await? else {
+        return Ok(html! { small { "its record is gone by now" } });
+    };
+    let Some(label) = Label::read(&record.label) else {
+        return Ok(html! { small { "the record says nothing of what it was made of" } });
+    };
+    Ok(parts(&label.digests, &delivery.digests))
+}
+
+fn parts(recorded: &Digests, delivered: &Digests) -> Markup {
+    let pairs = Digests::WORDS
+        .into_iter()
+        .zip(recorded.all().into_iter().zip(delivered.all()));
+    let differing: Vec<_> = pairs.filter(|(_, (was, is))| was != is).collect();
+    html! {
+        @if differing.is_empty() {
+            small { "the parts are the same: what is compared was changed in the settings since" }
+        }
+        @for (word, (was, is)) in differing {
+            div {
+                (state(Tone::Doubt, word)) " "
+                small {
+                    code { @if let Some(was) = was { (was) } @else { "none" } } " → "
+                    code { @if let Some(is) = is { (is) } @else { "none" } }
+                }
+            }
+        }
+    }
+}

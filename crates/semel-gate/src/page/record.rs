@@ -1,0 +1,339 @@
+//! One record: what happened to this piece of work, in a sentence and in order; the answer that duplicates hear; what may be
+//! done.
+
+mod answer;
+mod sentence;
+mod timeline;
+
+pub(super) use answer::{indented, quoted};
+
+use super::Screen;
+use super::act::{self, read_key};
+use super::format::{clock, shortened, span, whole};
+use super::rows::about;
+use super::screen::tone;
+use crate::audit::AuditedAct;
+use crate::label::Label;
+use crate::operate::{Refused, set};
+use crate::recent::RecentDelivery;
+use axum::extract::{Path, Query};
+use axum::response::{IntoResponse, Response};
+use http::header::{CONTENT_DISPOSITION, CONTENT_TYPE};
+use semel::Key;
+use semel::clock::Time;
+use semel::letter::{LetterId, Reason};
+use semel::protocol::{Record, State, StepRecord};
+use semel::store::StoreExt;
+use semel_ui::{Markup, Tone, copyable, copyable_text, facts, html, note, state};
+use serde::Deserialize;
+use serde_json::Value;
+use std::sync::Arc;
+
+/// Whether somebody has just acted on it.
+#[derive(Debug, Deserialize)]
+pub(super) struct After {
+    #[serde(default)]
+    done: u8,
+}
+
+/// All that is known of one piece of work.
+struct Work {
+    key: Key,
+    record: Option<Record>,
+    label: Label,
+    deliveries: Vec<Arc<RecentDelivery>>,
+    steps: Vec<(String, StepRecord)>,
+    letters: Vec<LetterId>,
+    acts: Vec<Arc<AuditedAct>>,
+}
+
+pub(super) async fn show(
+    screen: Screen,
+    Path(key): Path<String>,
+    Query(after): Query<After>,
+) -> Response {
+    let work = async { Work::look(&screen, read_key(&key)?).await };
+    match work.await {
+        Ok(work) => {
+            let main = work.page(&screen, after.done > 0);
+            screen.show(&work.title(), "search", &main)
+        }
+        Err(why) => screen.refuse("", &why),
+    }
+}
+
+/// The same as JSON, to keep or to send on.
+pub(super) async fn download(screen: Screen, Path(key): Path<String>) -> Response {
+    let told = async {
+        let work = Work::look(&screen, read_key(&key)?).await?;
+        work.json(&screen).await
+    };
+    match told.await {
+        Ok(told) => {
+            let name = format!("attachment; filename=\"{key}.json\"");
+            let kind = (CONTENT_TYPE, "application/json".to_owned());
+            let body = format!("{told:#}\n");
+            ([kind, (CONTENT_DISPOSITION, name)], body).into_response()
+        }
+        Err(why) => screen.refuse("", &why),
+    }
+}
+
+// === impl Work ===
+
+impl Work {
+    async fn look(screen: &Screen, key: Key) -> Result<Self, Refused> {
+        let state = &screen.state;
+        let record = state.store().look(&key).await?;
+        let deliveries = match &state.gate {
+            Some(gate) => gate.recent.of_key(&key),
+            None => Vec::new(),
+        };
+        let acts = state.audit.of_key(&key);
+        if record.is_none() && deliveries.is_empty() && acts.is_empty() {
+            return Err(Refused::absent(
+                "nothing is known of this key",
+                "its record has expired, was forgotten, or never was; search for something else",
+            ));
+        }
+        let steps = match &record {
+            Some(_) => state.store().steps(&key).await?,
+            None => Vec::new(),
+        };
+        let label = record.as_ref().and_then(|it| Label::read(&it.label));
+        let mut work = Self {
+            key,
+            label: label.unwrap_or_default(),
+            record,
+            deliveries,
+            steps,
+            letters: Vec::new(),
+            acts,
+        };
+        work.letters = work.open_letters(screen).await?;
+        Ok(work)
+    }
+
+    /// The letters of its own work, and those that deliveries of it were kept as.
+    async fn open_letters(&self, screen: &Screen) -> Result<Vec<LetterId>, Refused> {
+        let own = self.record.iter().flat_map(|record| {
+            let reasons = Reason::ALL.into_iter();
+            reasons.map(|reason| LetterId::of_key(reason, &self.key, &record.fingerprint))
+        });
+        let kept = self.deliveries.iter().filter_map(|it| it.letter);
+        let mut letters: Vec<_> = own.chain(kept).collect();
+        letters.sort_unstable();
+        letters.dedup();
+        let mut open = Vec::new();
+        for id in letters {
+            if screen.state.letters.get(&id).await?.is_some() {
+                open.push(id);
+            }
+        }
+        Ok(open)
+    }
+
+    fn route(&self) -> &str {
+        let delivered = self.deliveries.first().map(|it| &*it.route);
+        match self.label.route.as_str() {
+            "" => delivered.unwrap_or_default(),
+            route => route,
+        }
+    }
+
+    fn title(&self) -> String {
+        let about = self.record.as_ref().map(about);
+        let about = about.filter(|it| !it.is_empty());
+        let delivered = || self.deliveries.first().map(|it| it.about.to_string());
+        let about = about.or_else(delivered).filter(|it| !it.is_empty());
+        let about = about.unwrap_or_else(|| self.key.to_string().chars().take(15).collect());
+        match self.route() {
+            "" => about,
+            route => format!("{route} · {about}"),
+        }
+    }
+
+    fn page(&self, screen: &Screen, done: bool) -> Markup {
+        let now = screen.now();
+        html! {
+            p.lead { a href=(screen.to("")) { "Overview" } " / record" }
+            h1 { (self.title()) " " (self.state()) }
+            p.lead { (sentence::sentence(self.record.as_ref(), &self.deliveries, now)) }
+            @if done && let Some(act) = self.acts.last() { (did(act)) }
+            div.two {
+                section {
+                    h2 { "What happened (UTC)" }
+                    (timeline::timeline(self.record.as_ref(), &self.label, &self.deliveries, now))
+                    (self.steps())
+                    (self.acts(now))
+                }
+                section {
+                    @if let Some(record) = &self.record {
+                        (answer::answer(screen, record, self.route()))
+                    }
+                    div.bar {
+                        a.button href=(screen.to(&format!("records/{}/download", self.key))) { "Download as JSON" }
+                    }
+                    (self.letters(screen))
+                    h2 { "Facts" }
+                    (self.facts(now))
+                    h2 { "Ask for it again" }
+                    (copyable_text("Copy as curl", &self.curl(screen)))
+                    @if let Some(record) = &self.record {
+                        h2 { "Act" }
+                        (act::forms(screen, &self.key, record, now))
+                    }
+                }
+            }
+        }
+    }
+
+    fn state(&self) -> Markup {
+        html! {
+            @match &self.record {
+                Some(record) => {
+                    (state(tone(record.state), record.state.word()))
+                    @if record.in_doubt && record.state.ending().is_none() { " " (state(Tone::Doubt, "in doubt")) }
+                }
+                None => (state(Tone::Busy, "not remembered")),
+            }
+        }
+    }
+
+    fn facts(&self, now: Time) -> Markup {
+        let label = &self.label;
+        let text = |text: &str| html! { @if text.is_empty() { "–" } @else { (text) } };
+        let mut rows = vec![
+            ("route", text(self.route())),
+            ("delivered by", text(&label.source)),
+            ("first run at", text(&label.gate)),
+            ("first delivery", text(&label.id)),
+            ("from", text(&label.from)),
+            ("trace", text(label.trace_id().unwrap_or_default())),
+        ];
+        if let Some(record) = &self.record {
+            let kept = match record.state {
+                State::Parked => "until somebody decides".into(),
+                _ => span(record.expires_at.since(now)),
+            };
+            rows.push(("runs", html! { (record.attempts) }));
+            rows.push(("ended in doubt", html! { (record.doubts) }));
+            rows.push(("fence", html! { code { (record.fence) } }));
+            rows.push(("kept for", html! { (kept) }));
+        }
+        html! {
+            div.card {
+                (facts(&rows))
+                dl {
+                    @for (name, value) in &label.parts { dt { (name) } dd { (copyable(value)) } }
+                    dt { "key" } dd { (copyable(&self.key.to_string())) }
+                    @if let Some(record) = &self.record {
+                        dt { "fingerprint" } dd { (copyable(&record.fingerprint.to_string())) }
+                        @if label == &Label::default() && !record.label.is_empty() {
+                            dt { "label" } dd { code { (String::from_utf8_lossy(&record.label)) } }
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    fn steps(&self) -> Markup {
+        html! {
+            @if !self.steps.is_empty() {
+                h2 { "Steps" }
+                ul {
+                    @for (name, step) in &self.steps {
+                        li {
+                            b { (name) } ": "
+                            @match &step.result {
+                                Some(_) => (state(Tone::Ran, "done")),
+                                None => (state(Tone::Doubt, "begun, and not said to be done")),
+                            }
+                            " " small { "by the run with fence " (step.fence) }
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    fn acts(&self, now: Time) -> Markup {
+        html! {
+            @if !self.acts.is_empty() {
+                h2 { "Acts on it, through this process" }
+                ul {
+                    @for act in &self.acts {
+                        li {
+                            time.mono datetime=(whole(act.at)) { (clock(act.at, now)) } " " b { (act.act) } ": "
+                            (act.before) " → " (act.after) ", by " (act.who.by)
+                            @if !act.who.why.is_empty() { ": " q { (act.who.why) } }
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    fn letters(&self, screen: &Screen) -> Markup {
+        html! {
+            @if !self.letters.is_empty() {
+                h2 { "Letters" }
+                ul {
+                    @for id in &self.letters {
+                        @let id = id.to_string();
+                        li { a href=(screen.to(&format!("letters/{id}"))) { "letter " (shortened(&id, 12)) } }
+                    }
+                }
+            }
+        }
+    }
+
+    /// How a program asks for this record.
+    fn curl(&self, screen: &Screen) -> String {
+        match &screen.state.gate {
+            Some(gate) => {
+                let (admin, key) = (gate.settings.admin, self.key);
+                let token = match gate.settings.admin_token {
+                    Some(_) => " -H \"Authorization: Bearer $SEMEL_ADMIN_TOKEN\"",
+                    None => "",
+                };
+                format!(
+                    "curl{token} {}",
+                    quoted(&format!("http://{admin}/records/{key}?body=true"))
+                )
+            }
+            None => format!(
+                "semel records show {} --body --store \"$SEMEL_STORE\"",
+                self.key
+            ),
+        }
+    }
+
+    async fn json(&self, screen: &Screen) -> Result<Value, Refused> {
+        let bodies = screen.state.shows_bodies(self.route());
+        let mut told = match &self.record {
+            Some(_) => screen.operator("").record(&self.key, bodies).await?,
+            None => serde_json::json!({"key": self.key.to_string()}),
+        };
+        let deliveries = self.deliveries.iter().map(|it| it.json()).collect();
+        set(&mut told, "deliveries", Value::Array(deliveries));
+        let steps = self.steps.iter().map(|(name, step)| {
+            serde_json::json!({"name": name, "fence": step.fence.0, "done": step.result.is_some()})
+        });
+        set(&mut told, "steps", Value::Array(steps.collect()));
+        if !told["history"].is_array() {
+            let history = self.record.iter().flat_map(|it| &it.history);
+            let history = history.map(timeline::superseded_json);
+            set(&mut told, "history", Value::Array(history.collect()));
+        }
+        Ok(told)
+    }
+}
+
+fn did(act: &AuditedAct) -> Markup {
+    note(
+        Tone::Ran,
+        &html! { p { b { "Done: " } (act.act) ", " (act.before) " → " (act.after) ". It is in the audit." } },
+    )
+}

@@ -1,0 +1,157 @@
+//! The recorded answer, exactly as it is: JSON is only broken into lines, never read into numbers and written anew.
+
+use crate::page::Screen;
+use crate::page::format::bytes;
+use crate::page::screen::hidden_body;
+use bytes::Bytes;
+use http::StatusCode;
+use semel::Outcome;
+use semel::outcome::Body;
+use semel::protocol::{Record, State};
+use semel_ui::{Markup, Tone, copyable_text, html, note};
+use serde_json::value::RawValue;
+
+/// What is shown of a body at the most; the download has all of it.
+const SHOWN_BYTES_MAX: usize = 64 * 1024;
+
+pub(super) fn answer(screen: &Screen, record: &Record, route: &str) -> Markup {
+    let title = match record.state {
+        State::Succeeded | State::Failed => "The answer that every duplicate hears",
+        State::Running | State::Waiting | State::Parked => "What the last run left behind",
+    };
+    let Some(result) = &record.result else {
+        return html! {};
+    };
+    html! {
+        h2 { (title) }
+        @match Outcome::decode(result) {
+            Ok(outcome) => (whole(screen, &outcome, route)),
+            Err(error) => (note(Tone::Failed, &html! { "It cannot be read: " (error) })),
+        }
+    }
+}
+
+fn whole(screen: &Screen, outcome: &Outcome, route: &str) -> Markup {
+    let mut head = status_line(outcome.status);
+    for (name, values) in &outcome.headers {
+        for value in values {
+            head.push_str(&format!("\n{name}: {value}"));
+        }
+    }
+    match &outcome.body {
+        Body::NotKept => html! {
+            (copyable_text("The recorded answer", &head))
+            p.lead { "Its body was not kept: duplicates hear status and headers." }
+        },
+        Body::Kept(body) if !screen.state.shows_bodies(route) => html! {
+            (copyable_text("The recorded answer", &head))
+            (hidden_body(body.len() as u64))
+        },
+        Body::Kept(body) => html! {
+            (copyable_text("The recorded answer", &format!("{head}\n\n{}", text(body))))
+        },
+    }
+}
+
+fn status_line(status: u16) -> String {
+    let reason = StatusCode::from_u16(status)
+        .ok()
+        .and_then(|it| it.canonical_reason());
+    format!("{status} {}", reason.unwrap_or_default())
+}
+
+fn text(body: &Bytes) -> String {
+    match std::str::from_utf8(body) {
+        Ok(text) if text.len() > SHOWN_BYTES_MAX => {
+            let end = text.floor_char_boundary(SHOWN_BYTES_MAX);
+            let begin = text.get(..end).unwrap_or_default();
+            format!(
+                "{begin}\n… {} in all: download it to see the rest",
+                bytes(text.len() as u64)
+            )
+        }
+        Ok(text) => indented(text).unwrap_or_else(|| text.to_owned()),
+        Err(_) => format!("{} of binary data", bytes(body.len() as u64)),
+    }
+}
+
+/// JSON in lines, every value written as it came; `None` for what is not JSON.
+pub(in crate::page) fn indented(text: &str) -> Option<String> {
+    let _: &RawValue = serde_json::from_str(text).ok()?;
+    let (mut out, mut depth, mut quoted, mut escaped) = (String::new(), 0_usize, false, false);
+    let mut rest = text.chars().peekable();
+    while let Some(c) = rest.next() {
+        if quoted {
+            out.push(c);
+            quoted = c != '"' || escaped;
+            escaped = c == '\\' && !escaped;
+            continue;
+        }
+        match c {
+            '"' => {
+                quoted = true;
+                out.push(c);
+            }
+            '{' | '[' => {
+                out.push(c);
+                while rest.next_if(|it| it.is_ascii_whitespace()).is_some() {}
+                match rest.next_if(|it| matches!(it, '}' | ']')) {
+                    Some(end) => out.push(end),
+                    None => {
+                        depth += 1;
+                        line(&mut out, depth);
+                    }
+                }
+            }
+            '}' | ']' => {
+                depth = depth.saturating_sub(1);
+                line(&mut out, depth);
+                out.push(c);
+            }
+            ',' => {
+                out.push(c);
+                line(&mut out, depth);
+            }
+            ':' => out.push_str(": "),
+            c if c.is_ascii_whitespace() => {}
+            c => out.push(c),
+        }
+    }
+    Some(out)
+}
+
+fn line(out: &mut String, depth: usize) {
+    out.push('\n');
+    out.push_str(&"  ".repeat(depth));
+}
+
+/// A word as a shell takes it.
+pub(in crate::page) fn quoted(word: &str) -> String {
+    format!("'{}'", word.replace('\'', r"'\''"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn json_is_broken_into_lines_and_nothing_else() {
+        let text =
+            r#"{"cents":90000000000000001,"rate":1.0e0,"a":[ ],"s":"x\",{ y","o":{"b":[1,null]}}"#;
+        let lines = indented(text).unwrap();
+        assert_eq!(
+            lines,
+            "{\n  \"cents\": 90000000000000001,\n  \"rate\": 1.0e0,\n  \"a\": [],\n  \"s\": \"x\\\",{ y\",\n  \"o\": {\n    \
+             \"b\": [\n      1,\n      null\n    ]\n  }\n}"
+        );
+        let squeezed: String = lines.split('\n').map(str::trim_start).collect();
+        assert_eq!(squeezed.replace(": ", ":"), text.replace("[ ]", "[]"));
+        assert_eq!(indented("not json"), None);
+        assert_eq!(indented("7").as_deref(), Some("7"));
+    }
+
+    #[test]
+    fn a_shell_takes_a_quoted_word_as_it_is() {
+        assert_eq!(quoted("it's"), r"'it'\''s'");
+    }
+}
