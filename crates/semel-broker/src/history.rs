@@ -164,6 +164,20 @@ impl History {
         (list.take(wanted.limit).cloned().collect(), entries.first)
     }
 
+    /// The last of those that are wanted, newest first.
+    pub(crate) fn latest(&self, wanted: &HistoryFilter) -> Vec<Dispatch> {
+        let entries = self.entries.lock().expect("nobody panics holding it");
+        let list = entries.dispatches.iter().rev();
+        let list = list.filter(|it| wanted.matches(it));
+        list.take(wanted.limit).cloned().collect()
+    }
+
+    /// How many dispatches there were, those that were let go included.
+    pub(crate) fn count(&self) -> u64 {
+        let entries = self.entries.lock().expect("nobody panics holding it");
+        entries.first + entries.dispatches.len() as u64
+    }
+
     /// Forgets everything; numbers go on.
     pub(crate) fn clear(&self) {
         let mut entries = self.entries.lock().expect("nobody panics holding it");

@@ -7,6 +7,7 @@ mod server;
 mod methods;
 mod rest;
 mod admin;
+mod ui;
 mod tasks;
 mod pubsub;
 mod context;

@@ -2,6 +2,7 @@
 //! publisher is answered; it leaves a backlog when its acknowledgement is in storage too.
 
 mod service;
+mod shown;
 mod registry;
 mod resources;
 mod topics;
@@ -28,6 +29,7 @@ mod tests;
 use crate::context::Context;
 use crate::storage::StorageError;
 pub(crate) use registry::Registry;
+pub(crate) use shown::{ShownSubscription, ShownTopic};
 use std::sync::Arc;
 use tokio_util::sync::DropGuard;
 

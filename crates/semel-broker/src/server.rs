@@ -70,7 +70,7 @@ impl Bound {
         Ok(Self {
             listener,
             address,
-            router: services.router(),
+            router: services.router(&settings, address),
         })
     }
 

@@ -11,6 +11,10 @@ const PORT_DEFAULT: u16 = 8085;
 /// How many dispatches are remembered by default.
 const HISTORY_MAX_DEFAULT: usize = 100_000;
 
+/// What containers call the machine they run on: no page can be served under these names.
+pub(crate) const HOSTS_OF_CONTAINERS: [&str; 2] =
+    ["host.docker.internal", "host.containers.internal"];
+
 /// All that a broker needs to start.
 #[derive(Clone)]
 pub struct Settings {
@@ -20,6 +24,8 @@ pub struct Settings {
     pub allow_remote: bool,
     /// What the admin API asks for, if anything.
     pub admin_token: Option<String>,
+    /// Names under which browsers may reach the page besides those of this machine, at a proxy for instance.
+    pub hosts: Vec<String>,
     /// Where what was accepted is kept.
     pub keep: Keep,
     /// What the choice of faults begins with.
@@ -45,6 +51,14 @@ pub enum Keep {
 
 // === impl Settings ===
 
+impl Settings {
+    /// Those that were given, and what containers call the machine they run on.
+    pub(crate) fn hosts_of_page(&self) -> Vec<String> {
+        let of_containers = HOSTS_OF_CONTAINERS.into_iter().map(Into::into);
+        self.hosts.iter().cloned().chain(of_containers).collect()
+    }
+}
+
 impl Default for Settings {
     /// On the default port of this machine, in memory, well-behaved.
     fn default() -> Self {
@@ -52,6 +66,7 @@ impl Default for Settings {
             listen: SocketAddr::from((Ipv4Addr::LOCALHOST, PORT_DEFAULT)),
             allow_remote: false,
             admin_token: None,
+            hosts: Vec::new(),
             keep: Keep::Memory,
             seed: 0,
             faults: Vec::new(),
@@ -69,6 +84,7 @@ impl std::fmt::Debug for Settings {
             .field("listen", &self.listen)
             .field("allow_remote", &self.allow_remote)
             .field("admin_token", &admin_token)
+            .field("hosts", &self.hosts)
             .field("keep", &self.keep)
             .field("seed", &self.seed)
             .field("faults", &self.faults)

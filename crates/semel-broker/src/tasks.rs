@@ -50,6 +50,14 @@ pub(crate) struct Tasks {
     queue_changes: Arc<Mutex<()>>,
 }
 
+/// A queue as people are shown it.
+#[derive(Debug)]
+pub(crate) struct ShownQueue {
+    pub(crate) queue: Arc<Queue>,
+    pub(crate) tasks: usize,
+    pub(crate) in_flight: u32,
+}
+
 /// The tasks of a queue as they are found in storage.
 #[derive(Debug, Default)]
 struct FoundTasks {
@@ -142,6 +150,19 @@ impl Tasks {
         };
         let task = runner.accept(task, task_id, None).await?;
         Ok(view::shown(task, 0))
+    }
+
+    /// Every queue, of all projects.
+    pub(crate) fn shown(&self) -> Vec<ShownQueue> {
+        let shown = |runner: Arc<QueueRunner>| {
+            let (tasks, in_flight) = runner.counts();
+            ShownQueue {
+                queue: runner.queue(),
+                tasks,
+                in_flight,
+            }
+        };
+        self.all().into_iter().map(shown).collect()
     }
 
     fn now(&self) -> Time {

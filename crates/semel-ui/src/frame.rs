@@ -5,7 +5,7 @@ use crate::headers::protect;
 use crate::visitor::{Role, Visitor};
 use axum::response::{IntoResponse, Response};
 use http::StatusCode;
-use http::header::{CONTENT_TYPE, HeaderValue};
+use http::header::{CONTENT_TYPE, HeaderValue, LOCATION};
 use maud::{DOCTYPE, Markup, html};
 
 /// htmx needs neither `eval` nor a style of its own, asks this origin only, and keeps no page in the browser's storage.
@@ -64,6 +64,13 @@ pub fn page_with(status: StatusCode, frame: &Frame<'_>, main: &Markup) -> Respon
 #[must_use]
 pub fn fragment(part: &Markup) -> Response {
     fragment_with(StatusCode::OK, part)
+}
+
+/// Look there instead, at a relative address: after an act, so that a reload does not repeat it.
+#[must_use]
+pub fn see(address: &str) -> Response {
+    let address = HeaderValue::try_from(address).unwrap_or(HeaderValue::from_static("./"));
+    (StatusCode::SEE_OTHER, [(LOCATION, address)]).into_response()
 }
 
 fn fragment_with(status: StatusCode, markup: &Markup) -> Response {

@@ -19,7 +19,7 @@ pub use components::{
     Act, Column, Moment, Tile, Tone, copyable, copyable_text, empty, facts, live, note, refused,
     state, table, tiles, timeline,
 };
-pub use frame::{Frame, NavItem, Search, fragment, page, page_with};
+pub use frame::{Frame, NavItem, Search, fragment, page, page_with, see};
 pub use maud::{Markup, PreEscaped, html};
 pub use session::{Access, AccessSettings, Denied, Hosts, mount};
 pub use visitor::{Role, Visitor};

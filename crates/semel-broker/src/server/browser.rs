@@ -1,17 +1,18 @@
 //! A web page must not give a broker orders: its visitor's machine would carry them out.
 
 use crate::admin::{host, is_this_machine};
+use crate::settings::HOSTS_OF_CONTAINERS;
 use axum::response::{IntoResponse, Response};
 use http::header::ORIGIN;
 use http::{HeaderMap, Method, Request, StatusCode};
 
 const SITE: &str = "sec-fetch-site";
 
-/// What containers call the machine they run on: no page can be served under these names.
-const HOSTS_OF_CONTAINERS: [&str; 2] = ["host.docker.internal", "host.containers.internal"];
-
 /// Why a request is not taken, if it is not. Who serves this machine only knows what it can be called.
 pub(super) fn refused<B>(request: &Request<B>, loopback_only: bool) -> Option<Response> {
+    if is_own_page(request.uri().path()) {
+        return None;
+    }
     let why = if is_page(request.headers()) {
         "this comes from a web page: a broker takes orders from programs only\n"
     } else if loopback_only && is_astray(request) {
@@ -20,6 +21,11 @@ pub(super) fn refused<B>(request: &Request<B>, loopback_only: bool) -> Option<Re
         return None;
     };
     Some((StatusCode::FORBIDDEN, why).into_response())
+}
+
+/// Our own page has a guard that knows whose requests are its own.
+fn is_own_page(path: &str) -> bool {
+    path == "/ui" || path.starts_with("/ui/")
 }
 
 /// Whether a browser sends this for a page, rather than for a person who typed the address.

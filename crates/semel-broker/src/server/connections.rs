@@ -3,6 +3,7 @@
 use super::browser;
 use axum::Router;
 use axum::body::Body;
+use axum::extract::ConnectInfo;
 use axum::response::Response;
 use http::Request;
 use hyper::body::Incoming;
@@ -11,6 +12,7 @@ use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::conn::auto::Builder;
 use hyper_util::server::graceful::GracefulShutdown;
 use std::convert::Infallible;
+use std::net::SocketAddr;
 use std::time::Duration;
 use tokio::net::{TcpListener, TcpStream};
 use tokio_util::sync::CancellationToken;
@@ -78,7 +80,10 @@ async fn accept(
     let builder = builder();
     loop {
         match listener.accept().await {
-            Ok((stream, _)) => spawn(&builder, stream, router.clone(), connected, graceful),
+            Ok((stream, peer)) => {
+                let router = router.clone();
+                spawn(&builder, stream, peer, router, connected, graceful);
+            }
             Err(error) => {
                 tracing::warn!(%error, "a connection was not accepted");
                 tokio::time::sleep(ACCEPT_PAUSE).await;
@@ -104,6 +109,7 @@ fn builder() -> Builder<TokioExecutor> {
 fn spawn(
     builder: &Builder<TokioExecutor>,
     stream: TcpStream,
+    peer: SocketAddr,
     router: Router,
     connected: &Connected,
     graceful: &GracefulShutdown,
@@ -111,7 +117,11 @@ fn spawn(
     // A small answer must not wait for the next one.
     drop(stream.set_nodelay(true));
     let loopback_only = connected.loopback_only;
-    let service = service_fn(move |request| answer(router.clone(), loopback_only, request));
+    let service = service_fn(move |mut request: Request<Incoming>| {
+        // The page tells people apart by where they sit.
+        request.extensions_mut().insert(ConnectInfo(peer));
+        answer(router.clone(), loopback_only, request)
+    });
     let connection = builder.serve_connection(TokioIo::new(stream), service);
     let watched = graceful.watch(connection.into_owned());
     let over = connected.over.clone();

@@ -11,9 +11,11 @@ use crate::pubsub::PubSub;
 use crate::rest::{self, BufferCall};
 use crate::storage::{Storage, StorageError};
 use crate::tasks::Tasks;
+use crate::ui::{self, Ask, Page};
 use crate::{Keep, Settings};
 use async_trait::async_trait;
 use axum::Router;
+use semel_ui::{Access, AccessSettings};
 use std::net::SocketAddr;
 use std::sync::Arc;
 
@@ -58,7 +60,7 @@ impl Services {
     }
 
     /// gRPC by its paths, the admin API and the issuer's keys by theirs, REST for all others.
-    pub(super) fn router(self) -> Router {
+    fn programs(self) -> Router {
         let tasks = self.tasks.methods();
         let [publisher, subscriber] = self.pubsub.methods();
         let unary = tasks.unary.into_iter();
@@ -69,6 +71,29 @@ impl Services {
             .merge(subscriber.grpc)
             .merge(issuer::routes(Arc::clone(&self.context)))
             .merge(admin::routes(self.admin()))
+    }
+
+    /// What programs ask, and the page, which asks the same on behalf of people.
+    pub(super) fn router(self, settings: &Settings, address: SocketAddr) -> Router {
+        let place = format!("broker {address}");
+        let access = Access::new(AccessSettings {
+            place: &place,
+            listens: address,
+            hosts: &settings.hosts_of_page(),
+            act_token: settings.admin_token.as_deref(),
+            view_token: None,
+        });
+        let (context, tasks) = (Arc::clone(&self.context), Arc::clone(&self.tasks));
+        let registry = self.pubsub.registry();
+        let programs = self.programs();
+        let page = Page {
+            ask: Ask::new(programs.clone(), settings.admin_token.clone()),
+            place,
+            context,
+            tasks,
+            registry,
+        };
+        programs.merge(semel_ui::mount(Arc::new(access), ui::screens(page)))
     }
 
     fn buffer(&self) -> BufferCall {

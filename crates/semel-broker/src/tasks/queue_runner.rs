@@ -122,6 +122,11 @@ impl QueueRunner {
         Arc::clone(&self.state().queue)
     }
 
+    /// How many tasks there are, and how many dispatches of them are in flight.
+    pub(super) fn counts(&self) -> (usize, u32) {
+        self.state().schedule.counts()
+    }
+
     /// A task as it is stored, with the dispatches that are in flight counted; nothing if there is none.
     pub(super) fn shown(&self, id: &str) -> Result<Option<StoredTask>, StorageError> {
         let in_flight_by_task = self.state().schedule.in_flight_of(&TaskId::new(id));

@@ -181,6 +181,11 @@ impl Schedule {
         self.retries = 0;
     }
 
+    /// How many tasks there are, and how many dispatches of them are in flight.
+    pub(super) fn counts(&self) -> (usize, u32) {
+        (self.entries.len(), self.in_flight)
+    }
+
     pub(super) fn activity(&self, limits: &Limits, now: Time) -> Activity {
         let first = self.waiting.first_key_value();
         let mut activity = Activity {

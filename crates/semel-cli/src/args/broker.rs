@@ -58,6 +58,9 @@ pub(crate) struct ServeArgs {
         value_parser = secret
     )]
     pub(crate) admin_token: Option<Secret>,
+    /// A name under which browsers may reach the page besides localhost, at a proxy for instance. May be given again
+    #[arg(long = "host", value_name = "NAME")]
+    pub(crate) hosts: Vec<String>,
     /// How many dispatches are remembered
     #[arg(long, value_name = "NUMBER", default_value_t = 100_000)]
     pub(crate) history: usize,

@@ -2,14 +2,14 @@
 
 use super::keys::is_same;
 use super::{Access, Denied, request};
-use crate::frame::{Frame, page_with};
+use crate::frame::{Frame, page_with, see};
 use crate::headers::protect;
 use crate::{Base, Visitor, refused};
 use axum::body::{Body, to_bytes};
 use axum::extract::{Request, State};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
-use http::header::{CONTENT_TYPE, LOCATION};
+use http::header::CONTENT_TYPE;
 use http::{HeaderValue, Method, StatusCode};
 use std::sync::Arc;
 
@@ -121,12 +121,6 @@ fn to_sign_in(request: &Request, base: Base) -> Response {
     let to: String =
         form_urlencoded::byte_serialize(path.trim_start_matches('/').as_bytes()).collect();
     see(&base.to(&format!("sign-in?to={to}")))
-}
-
-/// Look there instead.
-pub(super) fn see(address: &str) -> Response {
-    let address = HeaderValue::try_from(address).unwrap_or(HeaderValue::from_static("./"));
-    (StatusCode::SEE_OTHER, [(LOCATION, address)]).into_response()
 }
 
 // === impl Refusal ===

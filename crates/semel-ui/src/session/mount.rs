@@ -3,7 +3,7 @@
 use super::{Access, guard, sign_in};
 use crate::assets::assets;
 use crate::components::refused;
-use crate::frame::page_with;
+use crate::frame::{page_with, see};
 use crate::{Base, Visitor};
 use axum::extract::{ConnectInfo, Request, State};
 use axum::middleware::from_fn_with_state;
@@ -37,7 +37,7 @@ pub fn mount<S: Clone + Send + Sync + 'static>(access: Arc<Access>, screens: Rou
     };
     Router::new()
         // From `…/ui` the way to the root is one level down, whatever stands before it.
-        .route(ROOT, get(async || guard::see("ui/")))
+        .route(ROOT, get(async || see("ui/")))
         .route(&format!("{ROOT}/"), any(enter.clone()))
         .route(&format!("{ROOT}/{{*screen}}"), any(enter))
 }

@@ -1,9 +1,9 @@
 //! Signing in and out.
 
 use super::failures::{BY_ADDRESS_MAX, SECONDS};
-use super::guard::{field, nobody, outside, see};
+use super::guard::{field, nobody, outside};
 use super::{Access, cookie, request};
-use crate::frame::page_with;
+use crate::frame::{page_with, see};
 use crate::{Base, Tone, Visitor, note};
 use axum::Extension;
 use axum::body::to_bytes;
