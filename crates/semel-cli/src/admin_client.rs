@@ -5,6 +5,7 @@ use bytes::Bytes;
 use http::header::{AUTHORIZATION, CONTENT_TYPE, HeaderValue};
 use http::{Method, Request, StatusCode, Uri};
 use http_body_util::{BodyExt, Full, Limited};
+use hyper::body::Incoming;
 use hyper_util::client::legacy::Client;
 use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::TokioExecutor;
@@ -110,6 +111,27 @@ impl AdminClient {
             Unreachable(format!("{base} answered {status}, but not as {speaks}"))
         })?;
         Ok((status, json))
+    }
+
+    /// Where it asks.
+    pub(crate) const fn base(&self) -> &Uri {
+        &self.base
+    }
+
+    /// Asks for an answer that does not end.
+    pub(crate) async fn open(&self, path: &str) -> Result<Incoming, Unreachable> {
+        let (AdminServer { name, .. }, base) = (self.server, &self.base);
+        let away =
+            |why: String| Unreachable(format!("the {name} at {base} does not answer ({why})"));
+        let request = self.request((Method::GET, path.into(), None));
+        let request = request.map_err(|error| away(error.to_string()))?;
+        let response = timeout(CONNECT_WITHIN, self.client.request(request)).await;
+        let response = response.map_err(|_| away(format!("not within {CONNECT_WITHIN:?}")))?;
+        let response = response.map_err(|error| away(error.to_string()))?;
+        match response.status() {
+            StatusCode::OK => Ok(response.into_body()),
+            status => Err(away(format!("it says {status}"))),
+        }
     }
 
     async fn call(&self, call: Call) -> Result<(StatusCode, Bytes), NoAnswer> {

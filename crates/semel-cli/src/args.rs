@@ -2,6 +2,7 @@
 
 pub(crate) mod broker;
 pub(crate) mod certify;
+pub(crate) mod find;
 pub(crate) mod operate;
 pub(crate) mod prove;
 pub(crate) mod warehouse;
@@ -47,6 +48,10 @@ pub(crate) enum Command {
     Records(operate::RecordsArgs),
     /// Look at letters, and act on one: list, show, redrive, discard
     Letters(operate::LettersArgs),
+    /// Say what became of a piece of work, by whatever name you have for it
+    Find(find::FindArgs),
+    /// Watch deliveries as they arrive at a gate
+    Watch(find::WatchArgs),
     /// Print the SQL by which a warehouse lets each landed event take effect once
     Warehouse(warehouse::WarehouseArgs),
     /// Print a script that completes these commands in a shell
@@ -75,6 +80,9 @@ pub(crate) struct DevArgs {
     /// Where the local cloud listens, if it is free
     #[arg(long, default_value_t = 8085)]
     pub(crate) broker_port: u16,
+    /// Show deliveries as they arrive, also where nobody looks at a terminal
+    #[arg(long)]
+    pub(crate) watch: bool,
 }
 
 #[derive(Debug, clap::Args)]

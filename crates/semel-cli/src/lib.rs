@@ -22,6 +22,7 @@ mod commands {
     pub(crate) mod certify;
     pub(crate) mod check;
     pub(crate) mod dev;
+    pub(crate) mod find;
     pub(crate) mod gate;
     pub(crate) mod init;
     pub(crate) mod key;
@@ -31,6 +32,7 @@ mod commands {
     pub(crate) mod prove;
     pub(crate) mod records;
     pub(crate) mod warehouse;
+    pub(crate) mod watch;
 }
 
 use args::{Args, Command};
@@ -140,6 +142,8 @@ fn perform(command: Command) -> anyhow::Result<u8> {
         Command::Migrate(args) => runtime.block_on(commands::migrate::run(&args)),
         Command::Records(args) => runtime.block_on(commands::records::run(&args)),
         Command::Letters(args) => runtime.block_on(commands::letters::run(&args)),
+        Command::Find(args) => runtime.block_on(commands::find::run(&args)),
+        Command::Watch(args) => runtime.block_on(commands::watch::run(&args)),
         Command::Warehouse(args) => commands::warehouse::run(&args),
         Command::Completions { shell } => {
             let (mut command, mut script) = (Args::command(), Vec::new());

@@ -149,6 +149,9 @@ impl Flow {
         let (effect, mut report) = Effect::of(self, begun);
         let work = self.work(identity);
         let slot_wait = work.slot_wait();
+        if let Some(index) = &self.gate.index {
+            index.note(self, &identity);
+        }
         pass(Point::BeforeClaim);
         let semel = self.gate.semel.clone();
         let run = semel.run(work, move |run| effect.run(run));
@@ -189,7 +192,8 @@ impl Flow {
         let route = &self.route;
         let work = naming::work(&route.settings, self.source, identity)
             .slots(&route.slots)
-            .label(self.label());
+            .label(self.label())
+            .by(self.gate.settings.name.clone());
         let work = match self.duplicates {
             Some(duplicates) => work.duplicates(duplicates),
             None => work,

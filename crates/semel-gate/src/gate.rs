@@ -6,6 +6,7 @@ use crate::blocking_pool::BlockingPool;
 use crate::bodies::Bodies;
 use crate::headers::HeaderRules;
 use crate::health::StoreHealth;
+use crate::index::Index;
 use crate::invalid_streak::InvalidStreak;
 use crate::letters::quota::Quota;
 use crate::metered_store::MeteredStore;
@@ -51,6 +52,8 @@ pub(crate) struct Gate {
     pub(crate) metrics: Metrics,
     /// What became of the deliveries of the last hour.
     pub(crate) rates: Rates,
+    /// Writes the names of deliveries to the store, if that is wanted.
+    pub(crate) index: Option<Index>,
     /// What is remembered of the latest deliveries.
     pub(crate) recent: Recent,
     /// Takes spans, if somebody receives them.
@@ -169,6 +172,7 @@ impl Gate {
             semel: Semel::with_settings(Arc::clone(&store) as _, limits),
             letters: store,
             rates: Rates::new(&routes),
+            index: Index::of(settings.index),
             recent: Recent::new(),
             metrics,
             tracer,

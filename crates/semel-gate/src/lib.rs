@@ -55,6 +55,7 @@ mod trace;
 mod long_run;
 mod invalid_streak;
 mod delivery_log;
+mod index;
 mod recent;
 mod rates;
 mod metrics;

@@ -240,6 +240,15 @@ fn text_of(text: &str) -> Box<str> {
     crate::label::cut(text, TEXT_BYTES_MAX).into()
 }
 
+/// What a name is indexed as: the last name of a resource's whole name, the id of a trace's whole context.
+pub(crate) fn indexed_as(text: &str) -> String {
+    let meant = Meant::of(text);
+    match meant.trace_id {
+        Some(trace_id) => format!("{trace_id:032x}"),
+        None => meant.name.to_owned(),
+    }
+}
+
 /// What a text that somebody looks for may mean.
 struct Meant<'a> {
     key: Option<Key>,

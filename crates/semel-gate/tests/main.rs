@@ -36,6 +36,9 @@ mod connections;
 mod flood;
 mod admin;
 mod log;
+mod labels;
+mod find;
+mod live;
 #[cfg(feature = "otlp")]
 mod traces;
 mod docs;

@@ -163,7 +163,7 @@ fn state() -> impl TypedValueParser<Value = State> {
     })
 }
 
-fn admin(text: &str) -> Result<Uri, String> {
+pub(super) fn admin(text: &str) -> Result<Uri, String> {
     let wrong = || format!("{text:?} is not an admin address: write http://127.0.0.1:8081");
     plain_address(text).ok_or_else(wrong)
 }

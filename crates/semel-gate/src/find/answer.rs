@@ -2,12 +2,13 @@
 
 use crate::letters::StoredDelivery;
 use crate::operate::{LETTERS_COUNTED_MAX, Operator, PAGE_ITEMS_MAX, Refused};
-use crate::recent::RecentDelivery;
+use crate::recent::{RecentDelivery, indexed_as};
 use crate::source;
+use bytes::Bytes;
 use http::StatusCode;
 use semel::Key;
 use semel::letter::{Letter, LetterHead};
-use semel::store::Letters;
+use semel::store::{INDEX_ID_BYTES_MAX, Letters, StoreExt};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -44,6 +45,9 @@ impl Operator {
                     None => nameless.push(delivery.json()),
                 }
             }
+            for key in self.indexed(name).await? {
+                works.entry(key).or_default();
+            }
         }
         let (heads, all_read) = self.letters_of(&mut works, name).await?;
         let mut told = Vec::new();
@@ -67,6 +71,15 @@ impl Operator {
             "letters": heads.iter().map(letter_json).collect::<Vec<_>>(),
             "letters_all_read": all_read,
         }))
+    }
+
+    /// The keys that the store's index has for this name, if a gate writes one.
+    async fn indexed(&self, text: &str) -> Result<Vec<Key>, Refused> {
+        let id = indexed_as(text);
+        if id.len() > INDEX_ID_BYTES_MAX {
+            return Ok(Vec::new());
+        }
+        Ok(self.store().find(Bytes::from(id)).await?)
     }
 
     fn remembered(&self, text: &str) -> Vec<Arc<RecentDelivery>> {
