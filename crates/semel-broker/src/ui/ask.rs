@@ -52,9 +52,10 @@ impl Ask {
         if let Some(token) = &self.token {
             request = request.header(AUTHORIZATION, format!("Bearer {token}"));
         }
-        let body = match body {
-            Value::Null => Body::empty(),
-            body => Body::from(body.to_string()),
+        let body = if body.is_null() {
+            Body::empty()
+        } else {
+            Body::from(body.to_string())
         };
         let request = request
             .body(body)

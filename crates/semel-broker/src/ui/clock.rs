@@ -12,7 +12,7 @@ pub(super) async fn show(screen: Screen) -> Response {
     let clock = &screen.page.context.clock;
     let (day, whole) = moment(clock.now().0);
     let forward = |by: &str, button: String| {
-        let act = Act::new(screen.to("clock"), button, html! {});
+        let act = Act::new(screen.to("clock"), button, html! {}).plain();
         act.hidden("by", by).form(&screen.visitor)
     };
     let other = Act::new(

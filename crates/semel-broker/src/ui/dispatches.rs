@@ -73,7 +73,7 @@ fn row(screen: &Screen, dispatch: &Dispatch) -> Vec<Markup> {
         html! { (dispatch.attempt) },
         html! {
             (state(tone, &became))
-            @for fault in &dispatch.faults { " " small { "fault: " (fault) } }
+            @for word in why(dispatch) { " " small { (word) } }
         },
         html! { span.mono { (dispatch.target) } },
         html! { (took(dispatch)) },
@@ -81,15 +81,22 @@ fn row(screen: &Screen, dispatch: &Dispatch) -> Vec<Markup> {
 }
 
 fn besides(dispatch: &Dispatch) -> String {
+    let took = dispatch.took_us.map(|_| format!("took {}", took(dispatch)));
+    let words: Vec<String> = why(dispatch).into_iter().chain(took).collect();
+    words.join(" · ")
+}
+
+/// What the broker did on purpose, and what the system says.
+fn why(dispatch: &Dispatch) -> Vec<String> {
     let mut words: Vec<String> = dispatch
         .faults
         .iter()
         .map(|it| format!("fault: {it}"))
         .collect();
-    if dispatch.took_us.is_some() {
-        words.push(format!("took {}", took(dispatch)));
+    if let DispatchResult::Unreachable { why } = &dispatch.result {
+        words.push(why.clone());
     }
-    words.join(" · ")
+    words
 }
 
 fn took(dispatch: &Dispatch) -> String {
@@ -111,7 +118,7 @@ fn became(dispatch: &Dispatch) -> (Tone, String) {
         } => (Tone::Failed, format!("{status}, not a success")),
         DispatchResult::AnswerLost { status } => (Tone::Doubt, format!("{status}, answer lost")),
         DispatchResult::TimedOut => (Tone::Failed, "timed out".into()),
-        DispatchResult::Unreachable { why } => (Tone::Failed, format!("unreachable: {why}")),
+        DispatchResult::Unreachable { .. } => (Tone::Failed, "unreachable".into()),
         DispatchResult::Cut => (Tone::Doubt, "cut off".into()),
         DispatchResult::Acknowledged => (Tone::Ran, "acknowledged".into()),
         DispatchResult::Refused => (Tone::Waiting, "refused".into()),

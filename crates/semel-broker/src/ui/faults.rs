@@ -97,7 +97,7 @@ fn rows(screen: &Screen, faults: &[String]) -> Markup {
         return empty(&html! { "Nothing goes wrong on purpose." });
     }
     let off = |fault: &String| {
-        let act = Act::new(screen.to("faults"), format!("Switch off {fault}"), html! {});
+        let act = Act::new(screen.to("faults"), format!("Switch off {fault}"), html! {}).plain();
         act.hidden("do", "remove")
             .hidden("fault", fault)
             .form(&screen.visitor)
@@ -106,7 +106,7 @@ fn rows(screen: &Screen, faults: &[String]) -> Markup {
         .iter()
         .map(|it| vec![html! { code { (it) } }, off(it)])
         .collect();
-    let all = Act::new(screen.to("faults"), "Switch all off", html! {});
+    let all = Act::new(screen.to("faults"), "Switch all off", html! {}).plain();
     html! {
         (table("Faults", &[Column::text("fault"), Column::text("act")], &rows))
         (all.hidden("do", "clear").form(&screen.visitor))

@@ -190,7 +190,9 @@ fn create_form(screen: &Screen, queue: &str) -> Markup {
 fn acts(screen: &Screen, queue: &str) -> Markup {
     let act = |word: &str, button: &str, consequence: &str| {
         let action = screen.to(&format!("queues/{}", encoded(queue)));
-        Act::new(action, button, html! { p { (consequence) } }).hidden("do", word)
+        Act::new(action, button, html! { p { (consequence) } })
+            .plain()
+            .hidden("do", word)
     };
     let visitor = &screen.visitor;
     html! {

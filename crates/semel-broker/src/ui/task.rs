@@ -4,7 +4,7 @@ use super::dispatches;
 use super::fields::{Given, given, unknown};
 use super::names::{encoded, queue_of, short};
 use super::screen::{Screen, counted};
-use crate::history::{Dispatch, HistoryFilter};
+use crate::history::{Dispatch, DispatchResult, HistoryFilter};
 use axum::extract::Path;
 use axum::response::Response;
 use base64::Engine;
@@ -35,7 +35,7 @@ pub(super) async fn show(screen: Screen, Path(name): Path<String>) -> Response {
     let main = html! {
         p.lead { a href=(screen.to("")) { "Queues and topics" } " / " a href=(way) { (short(queue)) } }
         h1 { "Task " (short(&name)) " "
-            @if task.is_some() { (state(Tone::Waiting, "to be sent")) } @else { (state(Tone::Ran, "gone")) }
+            (stands(task.is_some(), &attempts))
         }
         p.lead { (sentence(task.is_some(), &attempts)) }
         div.two {
@@ -73,12 +73,27 @@ pub(super) async fn act(screen: Screen, Path(name): Path<String>, form: Given) -
     }
 }
 
-fn sentence(waits: bool, attempts: &[Dispatch]) -> Markup {
-    html! {
-        "Sent " strong { (counted(attempts.len(), "time")) }
-        @if waits { "; it is sent again until its handler succeeds." }
-        @else { "; it is gone: it succeeded, used up its attempts, or was deleted." }
+/// Whether its last attempt succeeded.
+fn succeeded(attempts: &[Dispatch]) -> bool {
+    let last = attempts.first().map(|it| &it.result);
+    matches!(last, Some(DispatchResult::Answered { success: true, .. }))
+}
+
+fn stands(waits: bool, attempts: &[Dispatch]) -> Markup {
+    match (waits, succeeded(attempts)) {
+        (true, _) => state(Tone::Waiting, "to be sent"),
+        (false, true) => state(Tone::Ran, "succeeded"),
+        (false, false) => state(Tone::Failed, "gone without success"),
     }
+}
+
+fn sentence(waits: bool, attempts: &[Dispatch]) -> Markup {
+    let after = match (waits, succeeded(attempts)) {
+        (true, _) => "; it is sent again until its handler succeeds.",
+        (false, true) => "; the last one succeeded, and the task is gone.",
+        (false, false) => "; it used up its attempts or was deleted, and is gone.",
+    };
+    html! { "Sent " strong { (counted(attempts.len(), "time")) } (after) }
 }
 
 /// What its handler gets.
@@ -118,7 +133,9 @@ fn request(task: &Value) -> Markup {
 fn acts(screen: &Screen, name: &str) -> Markup {
     let act = |word: &str, button: &str, consequence: &str| {
         let action = screen.to(&format!("tasks/{}", encoded(name)));
-        Act::new(action, button, html! { p { (consequence) } }).hidden("do", word)
+        Act::new(action, button, html! { p { (consequence) } })
+            .plain()
+            .hidden("do", word)
     };
     html! {
         h2 { "Act" }

@@ -8,6 +8,7 @@
 #[path = "../support/mod.rs"]
 mod support;
 mod declared;
+mod page;
 mod pubsub;
 mod server;
 mod tasks;

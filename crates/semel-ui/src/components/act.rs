@@ -16,7 +16,18 @@ pub struct Act {
     hidden: Vec<(String, String)>,
     fields: Option<Markup>,
     asks_reason: bool,
-    is_hard: bool,
+    weight: Weight,
+}
+
+/// How a button looks.
+#[derive(Clone, Copy, Debug)]
+enum Weight {
+    /// What a screen is for.
+    Main,
+    /// One of several.
+    Plain,
+    /// Cannot be taken back.
+    Hard,
 }
 
 // === impl Act ===
@@ -32,7 +43,7 @@ impl Act {
             hidden: Vec::new(),
             fields: None,
             asks_reason: false,
-            is_hard: false,
+            weight: Weight::Main,
         }
     }
 
@@ -60,7 +71,14 @@ impl Act {
     /// Cannot be taken back.
     #[must_use]
     pub fn hard(mut self) -> Self {
-        self.is_hard = true;
+        self.weight = Weight::Hard;
+        self
+    }
+
+    /// One of several, none of which stands out.
+    #[must_use]
+    pub fn plain(mut self) -> Self {
+        self.weight = Weight::Plain;
         self
     }
 
@@ -80,11 +98,23 @@ impl Act {
                             input type="text" name="reason" required maxlength=(REASON_CHARS_MAX) autocomplete="off";
                         }
                     }
-                    div.bar { button class=(if self.is_hard { "hard" } else { "act" }) { (self.button) } }
+                    div.bar { button class=[self.weight.class()] { (self.button) } }
                 } @else {
                     p.may-not { "You may look, not act: to " q { (self.button) } ", sign in with the token that acts." }
                 }
             }
+        }
+    }
+}
+
+// === impl Weight ===
+
+impl Weight {
+    fn class(self) -> Option<&'static str> {
+        match self {
+            Self::Main => Some("act"),
+            Self::Plain => None,
+            Self::Hard => Some("hard"),
         }
     }
 }

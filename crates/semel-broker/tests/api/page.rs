@@ -1,0 +1,312 @@
+//! The page, asked as a browser asks: what it shows, what its forms do, and whose forms are taken.
+
+use crate::support::{Broker, Handler, Response, settings};
+use http::Request;
+use semel_broker::Settings;
+use serde_json::json;
+
+const MARKUP: &str = "<script>alert(1)</script>";
+const QUEUE: &str = "projects/p/locations/l/queues/q";
+
+/// A broker and somebody's browser.
+struct Page {
+    broker: Broker,
+    cookie: String,
+    csrf: String,
+}
+
+// === impl Page ===
+
+impl Page {
+    async fn open() -> Self {
+        let mut page = Self {
+            broker: Broker::start(&[]).await,
+            cookie: String::new(),
+            csrf: String::new(),
+        };
+        page.csrf = page.find_csrf().await;
+        page
+    }
+
+    async fn find_csrf(&self) -> String {
+        let page = self.look("").await;
+        let (_, rest) = page.split_once(r#"name="csrf" value=""#).unwrap();
+        rest.split('"').next().unwrap().into()
+    }
+
+    async fn get(&self, path: &str) -> Response {
+        let request = Request::get(format!("/ui/{path}")).header("cookie", &self.cookie);
+        self.broker.send(request, "").await
+    }
+
+    async fn look(&self, path: &str) -> String {
+        let response = self.get(path).await;
+        assert_eq!(response.status, 200, "{path}: {}", response.text);
+        assert!(!response.text.contains(MARKUP), "{path}");
+        response.text
+    }
+
+    /// Sends a form as the page itself would.
+    async fn post(&self, path: &str, form: &str) -> Response {
+        let form = format!("csrf={}&{form}", self.csrf);
+        self.broker.send(self.form(path), &form).await
+    }
+
+    fn form(&self, path: &str) -> http::request::Builder {
+        Request::post(format!("/ui/{path}"))
+            .header("content-type", "application/x-www-form-urlencoded")
+            .header("cookie", &self.cookie)
+            .header("sec-fetch-site", "same-origin")
+            .header("origin", format!("http://{}", self.broker.address))
+    }
+
+    /// The same, when it must be done.
+    async fn act(&self, path: &str, form: &str) {
+        let response = self.post(path, form).await;
+        assert_eq!(response.status, 303, "{path} {form}: {}", response.text);
+    }
+}
+
+#[tokio::test]
+async fn a_task_is_made_sent_and_looked_at() {
+    let (page, handler) = (Page::open().await, Handler::start().await);
+    page.act("", "do=queue&project=p&location=l&name=q").await;
+    assert!(
+        page.look("")
+            .await
+            .contains(r#"href="queues/projects/p/locations/l/queues/q""#)
+    );
+    let body = "%3Cscript%3Ealert(1)%3C%2Fscript%3E";
+    let url = handler.url.replace(':', "%3A").replace('/', "%2F");
+    let form = format!(
+        "do=create&method=POST&url={url}%2Fcharge&name=t1&body={body}&headers=x-a%3A+{body}&after=1h"
+    );
+    page.act(&format!("queues/{QUEUE}"), &form).await;
+    assert!(
+        page.look(&format!("queues/{QUEUE}"))
+            .await
+            .contains("/tasks/t1")
+    );
+    let task = format!("tasks/{QUEUE}/tasks/t1");
+    let shown = page.look(&task).await;
+    assert!(shown.contains("&lt;script&gt;alert(1)") && shown.contains("It was not sent yet"));
+    page.act("clock", "by=2h").await;
+    let seen = handler.wait_for(1).await;
+    assert_eq!(
+        (seen[0].path.as_str(), &seen[0].body[..]),
+        ("/charge", MARKUP.as_bytes())
+    );
+    page.broker.idle(false).await;
+    let shown = page.look(&task).await;
+    assert!(
+        shown.contains("succeeded") && shown.contains("Attempt 1"),
+        "{shown}"
+    );
+    page.broker.stop().await;
+}
+
+#[tokio::test]
+async fn a_message_is_published_and_its_backlog_shown() {
+    let page = Page::open().await;
+    page.act("", "do=topic&project=p&name=events").await;
+    page.act(
+        "",
+        "do=subscription&topic=projects%2Fp%2Ftopics%2Fevents&name=subs",
+    )
+    .await;
+    let form = "do=publish&data=%3Cb%3E&attributes=a%3A+b%0D%0Ac%3A+%3Ci%3E";
+    page.act("topics/projects/p/topics/events", form).await;
+    let subscription = "subscriptions/projects/p/subscriptions/subs";
+    assert!(
+        page.look(subscription)
+            .await
+            .contains("<strong>1</strong> wait")
+    );
+    assert!(page.look("").await.contains("1 message"));
+    let pulled = page
+        .broker
+        .post(
+            "/v1/projects/p/subscriptions/subs:pull",
+            json!({ "maxMessages": 1 }),
+        )
+        .await;
+    let message = &pulled.unwrap()["receivedMessages"][0]["message"];
+    assert_eq!(
+        (&message["data"], &message["attributes"]["c"]),
+        (&json!("PGI+"), &json!("<i>"))
+    );
+    page.act(subscription, "do=drop").await;
+    assert!(
+        page.look(subscription)
+            .await
+            .contains("<strong>0</strong> wait")
+    );
+    page.act(subscription, "do=delete").await;
+    page.act("topics/projects/p/topics/events", "do=delete")
+        .await;
+    assert!(page.look("").await.contains("There is no topic"));
+    page.broker.stop().await;
+}
+
+#[tokio::test]
+async fn queues_are_paused_purged_and_deleted_and_all_is_taken_away() {
+    let page = Page::open().await;
+    page.act("", "do=queue&project=p&location=l&name=q").await;
+    for (word, says) in [
+        ("pause", "paused"),
+        ("resume", "running"),
+        ("purge", "No task waits"),
+    ] {
+        page.act(&format!("queues/{QUEUE}"), &format!("do={word}"))
+            .await;
+        assert!(
+            page.look(&format!("queues/{QUEUE}")).await.contains(says),
+            "{word}"
+        );
+    }
+    page.act(&format!("queues/{QUEUE}"), "do=delete").await;
+    assert_eq!(page.get(&format!("queues/{QUEUE}")).await.status, 404);
+    page.act("", "do=topic&project=p&name=events").await;
+    page.act("", "do=reset").await;
+    assert!(page.look("").await.contains("There is no topic"));
+    page.broker.stop().await;
+}
+
+#[tokio::test]
+async fn faults_are_switched_on_and_off() {
+    let page = Page::open().await;
+    page.act(
+        "faults",
+        "do=add&kind=delay&rate=0.5&argument=500ms&resource=orders",
+    )
+    .await;
+    page.act("faults", "do=add&kind=duplicate&rate=1&argument=&resource=")
+        .await;
+    assert!(
+        page.look("faults")
+            .await
+            .contains("<code>delay=0.5:500ms@orders</code>")
+    );
+    page.act("faults", "do=remove&fault=delay%3D0.5%3A500ms%40orders")
+        .await;
+    let faults = page.broker.get("/_semel/faults").await.unwrap();
+    assert_eq!(faults["faults"], json!(["duplicate=1"]));
+    page.act("faults", "do=clear").await;
+    assert!(
+        page.look("faults")
+            .await
+            .contains("Nothing goes wrong on purpose")
+    );
+    page.broker.stop().await;
+}
+
+#[tokio::test]
+async fn what_the_broker_refuses_is_said_on_a_page() {
+    let page = Page::open().await;
+    for (path, form, says) in [
+        (
+            "",
+            "do=queue&project=p&location=l&name=%3Cscript%3E",
+            "&lt;script&gt;",
+        ),
+        ("", "do=nothing", "nothing that this screen does"),
+        ("faults", "do=add&kind=delay&rate=7", "is not a fault"),
+        ("clock", "by=soon", "is not a duration"),
+        (
+            "topics/projects/p/topics/none",
+            "do=publish&data=x",
+            "not found",
+        ),
+    ] {
+        let response = page.post(path, form).await;
+        assert!(
+            response.status.is_client_error(),
+            "{path} {form}: {}",
+            response.status
+        );
+        assert!(
+            response.text.contains(says) && !response.text.contains("<script>"),
+            "{}",
+            response.text
+        );
+    }
+    for path in [
+        "queues/projects/p/locations/l/queues/none",
+        "topics/x",
+        "subscriptions/x",
+        "none",
+    ] {
+        assert!(page.get(path).await.status.is_client_error(), "{path}");
+    }
+    page.broker.stop().await;
+}
+
+#[tokio::test]
+async fn only_the_page_itself_sends_its_forms() {
+    let page = Page::open().await;
+    let form = format!("csrf={}&do=topic&project=p&name=events", page.csrf);
+    let other = |name: &str, value: &str| {
+        let mut request = page.form("");
+        request.headers_mut().unwrap().insert(
+            name.parse::<http::HeaderName>().unwrap(),
+            value.parse().unwrap(),
+        );
+        request
+    };
+    for (request, form) in [
+        (page.form(""), "do=topic&project=p&name=events"),
+        (page.form(""), "csrf=00&do=topic&project=p&name=events"),
+        (other("sec-fetch-site", "cross-site"), &form),
+        (other("host", "evil.example"), &form),
+    ] {
+        let response = page.broker.send(request, form).await;
+        assert_eq!(response.status, 403, "{}", response.text);
+    }
+    let astray = Request::get("/ui/").header("host", "evil.example");
+    assert_eq!(page.broker.send(astray, "").await.status, 403);
+    assert!(page.look("").await.contains("There is no topic"));
+    page.broker.stop().await;
+}
+
+#[tokio::test]
+async fn a_broker_with_a_token_asks_people_to_sign_in() {
+    let broker = Broker::with(Settings {
+        admin_token: Some("s3cret".into()),
+        ..settings()
+    });
+    let mut page = Page {
+        broker: broker.await,
+        cookie: String::new(),
+        csrf: String::new(),
+    };
+    assert_eq!(page.get("").await.headers["location"], "sign-in?to=");
+    let wrong = page.broker.send(page.form("sign-in"), "token=other").await;
+    assert_eq!(
+        (
+            wrong.status.as_u16(),
+            wrong.headers.contains_key("set-cookie")
+        ),
+        (401, false)
+    );
+    let right = page.broker.send(page.form("sign-in"), "token=s3cret").await;
+    let cookie = right.headers["set-cookie"].to_str().unwrap();
+    assert!(
+        right.status == 303 && !cookie.contains("s3cret"),
+        "{cookie}"
+    );
+    page.cookie = cookie.split(';').next().unwrap().into();
+    page.csrf = page.find_csrf().await;
+    page.act("faults", "do=add&kind=duplicate&rate=1").await;
+    assert!(page.look("faults").await.contains("duplicate=1"));
+    page.broker.stop().await;
+}
+
+#[tokio::test]
+async fn lists_of_the_own_interface_are_shown_or_said_to_be_absent() {
+    let page = Page::open().await;
+    page.act("", "do=topic&project=p&name=events").await;
+    for path in ["schemas", "refusals"] {
+        assert!(page.look(path).await.contains(r#"class="empty""#), "{path}");
+    }
+    page.broker.stop().await;
+}
