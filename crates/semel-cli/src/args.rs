@@ -14,6 +14,7 @@ use clap::{Parser, Subcommand};
 use http::Uri;
 use semel_gate::settings::Secret;
 use std::convert::Infallible;
+use std::net::SocketAddr;
 use std::path::PathBuf;
 
 /// Deliver at least once. Take effect once.
@@ -52,6 +53,8 @@ pub(crate) enum Command {
     Find(find::FindArgs),
     /// Watch deliveries as they arrive at a gate
     Watch(find::WatchArgs),
+    /// Serve the page of a store without a gate: for users of the library or the Python package
+    Ui(UiArgs),
     /// Print the SQL by which a warehouse lets each landed event take effect once
     Warehouse(warehouse::WarehouseArgs),
     /// Print a script that completes these commands in a shell
@@ -109,6 +112,40 @@ pub(crate) struct KeyArgs {
     /// Print JSON
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct UiArgs {
+    /// The store: dir:PATH, postgres://…, redis://… or firestore://PROJECT; the embedded one only while nobody holds it
+    #[arg(long, value_name = "URL", env = "SEMEL_STORE", hide_env_values = true)]
+    pub(crate) store: StoreUrl,
+    /// Where to serve it
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:8090")]
+    pub(crate) listen: SocketAddr,
+    /// What those show who may act; needed unless the address is a loopback one
+    #[arg(
+        long,
+        value_name = "TEXT",
+        env = "SEMEL_ADMIN_TOKEN",
+        hide_env_values = true,
+        value_parser = secret
+    )]
+    pub(crate) token: Option<Secret>,
+    /// What those show who may only look
+    #[arg(
+        long,
+        value_name = "TEXT",
+        env = "SEMEL_ADMIN_VIEW_TOKEN",
+        hide_env_values = true,
+        value_parser = secret
+    )]
+    pub(crate) view_token: Option<Secret>,
+    /// A name that the page has besides its address, at a proxy for instance; once for each
+    #[arg(long = "host", value_name = "NAME")]
+    pub(crate) hosts: Vec<String>,
+    /// Show the bodies of recorded answers and letters
+    #[arg(long)]
+    pub(crate) show_bodies: bool,
 }
 
 #[derive(Debug, clap::Args)]

@@ -31,6 +31,7 @@ mod commands {
     pub(crate) mod operate;
     pub(crate) mod prove;
     pub(crate) mod records;
+    pub(crate) mod ui;
     pub(crate) mod warehouse;
     pub(crate) mod watch;
 }
@@ -144,6 +145,7 @@ fn perform(command: Command) -> anyhow::Result<u8> {
         Command::Letters(args) => runtime.block_on(commands::letters::run(&args)),
         Command::Find(args) => runtime.block_on(commands::find::run(&args)),
         Command::Watch(args) => runtime.block_on(commands::watch::run(&args)),
+        Command::Ui(args) => runtime.block_on(commands::ui::run(&args)),
         Command::Warehouse(args) => commands::warehouse::run(&args),
         Command::Completions { shell } => {
             let (mut command, mut script) = (Args::command(), Vec::new());

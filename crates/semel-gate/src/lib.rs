@@ -70,7 +70,9 @@ pub mod audit;
 mod census;
 mod bulk;
 mod page;
+mod store_page;
 mod admin;
 
 pub use promise_lines::{PromiseLine, PromiseLines};
 pub use server::{Landings, Server, Unfinished};
+pub use store_page::StorePage;

@@ -5,7 +5,7 @@ mod answer;
 mod sentence;
 mod timeline;
 
-pub(super) use answer::{indented, quoted};
+pub(super) use answer::quoted;
 
 use super::Screen;
 use super::act::{self, read_key};
