@@ -35,6 +35,7 @@ mod bodies;
 mod connections;
 mod flood;
 mod admin;
+mod page;
 mod log;
 mod labels;
 mod find;

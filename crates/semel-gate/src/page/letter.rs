@@ -1,16 +1,20 @@
 //! One letter: why it was kept, its delivery, what a redrive would do, and doing it.
 
-use super::Screen;
 use super::act::{Fields, field, reason};
 use super::format::{bytes, since};
 use super::letters::{tone, without_a_gate};
+use super::{Screen, mismatches};
+use crate::label::Label;
 use crate::letters::StoredDelivery;
 use crate::operate::Refused;
 use crate::redrive::{self, Foreseen, IfUnknown, foresee};
+use crate::settings::Source;
+use crate::source;
 use axum::extract::{Form, Path};
 use axum::response::Response;
 use semel::clock::Time;
-use semel::letter::{Letter, LetterHead};
+use semel::letter::{Letter, LetterHead, Reason};
+use semel::store::StoreExt;
 use semel_ui::{Act, Markup, Tone, copyable, copyable_text, facts, html, note, state};
 use std::sync::Arc;
 
@@ -28,10 +32,12 @@ async fn look(screen: &Screen, id: &str) -> Result<Markup, Refused> {
         None => None,
     };
     let kept = operator.head_of(&letter.id).await?;
+    let differs = compared(screen, &letter).await?;
     Ok(html! {
         p.lead { a href=(screen.to("letters")) { "Letters" } " / " (letter.route) }
         h1 { (letter.route) " · a letter " (state(tone(letter.reason), letter.reason.word())) }
         (delivery(screen, &letter, kept.as_ref()))
+        (differs)
         h2 { "Act" }
         (without_a_gate(screen))
         @if let Some(foreseen) = foreseen { (would(foreseen)) }
@@ -83,6 +89,33 @@ fn delivery(screen: &Screen, letter: &Letter, kept: Option<&LetterHead>) -> Mark
         h2 { "Body" }
         (body(screen, &stored))
     }
+}
+
+/// What a mismatched delivery has other than the record of its key: the parts, and the fields where payloads are kept.
+async fn compared(screen: &Screen, letter: &Letter) -> Result<Markup, Refused> {
+    let (Reason::Mismatched, Some(key)) = (letter.reason, letter.key) else {
+        return Ok(html! {});
+    };
+    let Some(record) = screen.state.store().look(&key).await? else {
+        return Ok(html! {});
+    };
+    let was = Label::read(&record.label).and_then(|label| label.payload);
+    let fields = was.zip(payload(letter));
+    let fields = fields.and_then(|(was, is)| mismatches::fields(&was, &is));
+    Ok(html! {
+        @if let Some(fields) = fields { h2 { "Field by field" } (fields) }
+    })
+}
+
+/// The payload of a kept delivery, as text.
+fn payload(letter: &Letter) -> Option<String> {
+    let request = StoredDelivery::decode(&letter.delivery)
+        .ok()?
+        .request()
+        .ok()?;
+    let sender = source::sender(&Source::ALL, &request);
+    let delivery = source::read(sender, &request).ok()?;
+    String::from_utf8(delivery.payload.to_vec()).ok()
 }
 
 fn headers(stored: &StoredDelivery) -> String {

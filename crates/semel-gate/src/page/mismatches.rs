@@ -11,6 +11,8 @@ use crate::recent::RecentDelivery;
 use axum::response::Response;
 use semel::store::StoreExt;
 use semel_ui::{Column, Markup, Tone, empty, html, note, state, table};
+use serde_json::value::RawValue;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// How many are shown: each costs a look at its record.
 const ROWS_MAX: usize = 50;
@@ -21,6 +23,12 @@ const COLUMNS: [Column<'_>; 5] = [
     Column::text("about"),
     Column::text("what differs"),
     Column::text("sender"),
+];
+
+const FIELDS: [Column<'_>; 3] = [
+    Column::text("field"),
+    Column::text("in the record"),
+    Column::text("in this delivery"),
 ];
 
 pub(super) async fn show(screen: Screen) -> Response {
@@ -70,6 +78,35 @@ async fn listed(
             }))
         }
     })
+}
+
+/// The members of two JSON objects that differ, each as it was written; none where one of them is no object.
+pub(super) fn fields(was: &str, is: &str) -> Option<Markup> {
+    type Members<'a> = BTreeMap<String, &'a RawValue>;
+    let (was, is): (Members<'_>, Members<'_>) = (
+        serde_json::from_str(was).ok()?,
+        serde_json::from_str(is).ok()?,
+    );
+    let names: BTreeSet<_> = was.keys().chain(is.keys()).collect();
+    let written = |members: &Members<'_>, name: &String| {
+        members
+            .get(name)
+            .map_or("missing", |value| value.get())
+            .to_owned()
+    };
+    let rows: Vec<_> = names
+        .into_iter()
+        .map(|name| (name, written(&was, name), written(&is, name)))
+        .filter(|(_, was, is)| was != is)
+        .map(|(name, was, is)| {
+            vec![
+                html! { code { (name) } },
+                html! { code { (was) } },
+                html! { code { (is) } },
+            ]
+        })
+        .collect();
+    Some(table("Field by field", &FIELDS, &rows))
 }
 
 /// Which parts differ from what the record was made of.

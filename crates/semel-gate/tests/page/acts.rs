@@ -1,0 +1,156 @@
+//! In doubt and parked: somebody decides, with a reason, and it is audited.
+
+use super::bed::PageBed;
+use crate::support::prelude::*;
+
+async fn parked(bed: &PageBed) -> String {
+    bed.task_heard("t1", "A-1", 500).await.is(200);
+    bed.handler.says(200);
+    bed.sees("/ui/doubt", "order_id A-1").await;
+    bed.key().await.to_string()
+}
+
+#[tokio::test]
+async fn parked_work_is_listed_with_what_is_known() {
+    let bed = PageBed::new().await;
+    let key = parked(&bed).await;
+    let page = bed.look("/ui/doubt").await;
+    for told in [
+        "1 record waits",
+        "the last run answered 500",
+        &format!("records/{key}"),
+    ] {
+        assert!(page.contains(told), "no {told} in {page}");
+    }
+    let record = bed.look(&format!("/ui/records/{key}")).await;
+    for told in [
+        "did not succeed",
+        "It took effect.",
+        "It did not take effect, and shall not.",
+        "it takes effect <b>twice</b>",
+        "Reason, for the audit",
+        "Letters",
+    ] {
+        assert!(record.contains(told), "no {told} in {record}");
+    }
+}
+
+#[tokio::test]
+async fn a_person_says_that_it_is_done() {
+    let bed = PageBed::new().await;
+    let key = parked(&bed).await;
+    let path = format!("/ui/records/{key}/resolve");
+    let none = bed
+        .post(&path, &[("as", "succeeded"), ("reason", "")])
+        .await;
+    assert_eq!(none.status, 400);
+    assert_eq!(bed.state(&key.parse().unwrap()).await, Some(State::Parked));
+
+    let why = "the bank has it: receipt 12";
+    let leads = bed
+        .acts(&path, &[("as", "succeeded"), ("reason", why)])
+        .await;
+    let page = bed.look(&leads).await;
+    assert!(
+        page.contains("parked → succeeded") && page.contains(why),
+        "{page}"
+    );
+    bed.task("t1", "A-1").await.is_replay(200);
+    assert_eq!(bed.handler.count(), 1);
+    let page = bed.look("/ui/doubt").await;
+    assert!(
+        page.contains("Nothing is parked."),
+        "a list shows what is true now: {page}"
+    );
+    let again = bed.post(&path, &[("as", "failed"), ("reason", "x")]).await;
+    assert_eq!(again.status, 409);
+    let audit = bed.look("/ui/audit").await;
+    for told in [
+        why,
+        "resolve",
+        "parked → succeeded",
+        "succeeded → unchanged",
+        "by page",
+    ] {
+        assert!(audit.contains(told), "no {told} in {audit}");
+    }
+}
+
+#[tokio::test]
+async fn a_person_says_that_it_is_not_done_or_lets_it_run_again() {
+    for (verdict, state, runs) in [("failed", State::Failed, 1), ("retry", State::Waiting, 2)] {
+        let bed = PageBed::new().await;
+        let key = parked(&bed).await;
+        let path = format!("/ui/records/{key}/resolve");
+        bed.acts(&path, &[("as", verdict), ("reason", "asked")])
+            .await;
+        assert_eq!(bed.state(&key.parse().unwrap()).await, Some(state));
+        bed.task("t1", "A-1").await;
+        assert_eq!(bed.handler.count(), runs, "{verdict}");
+    }
+}
+
+#[tokio::test]
+async fn acts_of_every_way_are_in_one_audit_with_their_reasons() {
+    let bed = PageBed::new().await;
+    bed.task("t1", "A-1").await;
+    let key = bed.key().await;
+    let json = format!("/records/{key}/forget?why=by%20hand");
+    Ask::post(&json).send(bed.admin).await.is(200);
+    bed.task("t1", "A-1").await;
+    bed.acts(
+        &format!("/ui/records/{key}/forget"),
+        &[("reason", "by page")],
+    )
+    .await;
+    let audit = bed.look("/ui/audit").await;
+    for told in [
+        "by hand",
+        "by page",
+        "by admin",
+        "succeeded → absent",
+        "promise void",
+    ] {
+        assert!(audit.contains(told), "no {told} in {audit}");
+    }
+    assert!(audit.contains("The log has all of them"));
+    let page = bed.get(&format!("/ui/records/{key}")).await;
+    page.tells("Its record is gone");
+}
+
+#[tokio::test]
+async fn a_run_that_lost_its_lease_is_stuck_and_can_be_decided() {
+    let bed = PageBed::with(|settings| {
+        terms_of(&mut settings.routes[0], |terms| {
+            terms.lease = Duration::from_secs(30)
+        });
+    })
+    .await;
+    bed.handler.will(Act::Hold(Say::new(200, "done")));
+    let gate = bed.gate;
+    let ask = Sender::Task.sends("t1", r#"{"order_id":"A-1"}"#);
+    let held = tokio::spawn(ask.header("Content-Type", "application/json").send(gate));
+    bed.handler.arrived().await;
+    let page = bed.sees("/ui/running", "order_id A-1").await;
+    assert!(
+        page.contains(">running<") && page.contains("lease renewed"),
+        "{page}"
+    );
+    let key = bed.key().await;
+    let record = bed.look(&format!("/ui/records/{key}")).await;
+    assert!(record.contains("The run loses its right."), "{record}");
+    bed.acts(
+        &format!("/ui/records/{key}/release"),
+        &[("reason", "it hangs")],
+    )
+    .await;
+    assert_eq!(bed.state(&key).await, Some(State::Waiting));
+    let record = bed.look(&format!("/ui/records/{key}")).await;
+    assert!(
+        record.contains("release by act from 127.0.0.1 (page): it hangs"),
+        "{record}"
+    );
+    bed.handler.go();
+    assert_eq!(held.await.unwrap().status, 409, "its run is stale");
+    bed.sees("/ui/running", "Nothing is running").await;
+}

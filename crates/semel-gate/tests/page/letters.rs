@@ -1,0 +1,221 @@
+//! Letters: grouped, tried out, redriven and discarded, one, some or all.
+
+use super::bed::PageBed;
+use crate::support::prelude::*;
+
+/// The id of the group whose cause says this.
+fn group(page: &str, cause: &str) -> String {
+    let links = page.split("letters?group=").skip(1);
+    let mut meant = links.filter(|link| link.split('<').next().unwrap().contains(cause));
+    let link = meant
+        .next()
+        .unwrap_or_else(|| panic!("no {cause} in {page}"));
+    link.split('"').next().unwrap().to_owned()
+}
+
+/// Tries groups out; the page of the dry run.
+async fn tried(bed: &PageBed, fields: &[(&str, &str)]) -> String {
+    let path = bed.acts("/ui/letters/try", fields).await;
+    bed.sees(&path, ">done<").await;
+    path
+}
+
+/// Does this to what was tried out, and waits for the end.
+async fn does(bed: &PageBed, tried: &str, verb: &str, fields: &[(&str, &str)]) -> String {
+    let path = bed.acts(&format!("{tried}/{verb}"), fields).await;
+    bed.sees(&path, ">done<").await
+}
+
+#[tokio::test]
+async fn letters_are_grouped_by_route_reason_and_cause() {
+    let bed = PageBed::new().await;
+    for number in 0..3 {
+        bed.deliver(&format!("bad-{number}"), "{}").await.is(200);
+    }
+    for order in ["A-1", "A-2"] {
+        bed.task_heard(&format!("t-{order}"), order, 422)
+            .await
+            .is(200);
+    }
+    bed.task_heard("t3", "A-3", 500).await.is(200);
+    let page = bed.sees("/ui/letters", "<strong>6</strong>").await;
+    for told in [
+        ">invalid<",
+        ">failed<",
+        ">parked<",
+        "key part /order_id is missing",
+    ] {
+        assert!(page.contains(told), "no {told} in {page}");
+    }
+    let id = group(&page, "key part /order_id is missing");
+    let letters = bed.look(&format!("/ui/letters?group={id}")).await;
+    assert_eq!(letters.matches(r#"name="letter""#).count(), 3, "{letters}");
+}
+
+#[tokio::test]
+async fn a_group_is_tried_out_then_redriven_with_progress() {
+    let bed = PageBed::new().await;
+    for order in ["A-1", "A-2", "A-3"] {
+        bed.task_heard(order, order, 422).await.is(200);
+    }
+    // One was settled by somebody since, and one lost its record.
+    let mut keys = Vec::new();
+    for order in ["A-1", "A-2"] {
+        keys.push(bed.search(order).await.unwrap().replace("records/", ""));
+    }
+    let forget = format!("/records/{}/forget", keys[1]);
+    Ask::post(&forget).send(bed.admin).await.is(200);
+    bed.acts(
+        &format!("/ui/records/{}/forget", keys[0]),
+        &[("reason", "it is paid by hand")],
+    )
+    .await;
+    bed.handler.says(200);
+    bed.task("A-1-again", "A-1").await.is(200);
+    let runs = bed.handler.count();
+
+    let page = bed.sees("/ui/letters", "<strong>3</strong>").await;
+    let id = group(&page, "422");
+    let tried = tried(&bed, &[("group", &id)]).await;
+    let page = bed.look(&tried).await;
+    for told in [
+        "<b>1</b> would run.",
+        "<b>1</b> would only be closed",
+        "<b>1</b> would be refused without",
+        "a second time",
+    ] {
+        assert!(page.contains(told), "no {told} in {page}");
+    }
+    assert_eq!((bed.handler.count(), bed.letters().await.len()), (runs, 3));
+
+    let none = bed
+        .post(&format!("{tried}/redrive"), &[("reason", " ")])
+        .await;
+    assert_eq!(none.status, 400);
+    none.tells("an act needs a reason");
+
+    let fields = [("reason", "the bank is back"), ("per_second", "100")];
+    let page = does(&bed, &tried, "redrive", &fields).await;
+    for told in [
+        "<b>1</b> ran and succeeded.",
+        "<b>1</b> were only closed",
+        "<b>1</b> were refused and stay",
+        "whether this work took effect is unknown",
+    ] {
+        assert!(page.contains(told), "no {told} in {page}");
+    }
+    assert_eq!(
+        (bed.handler.count(), bed.letters().await.len()),
+        (runs + 1, 1)
+    );
+
+    let fields = [
+        ("reason", "it did not, we asked"),
+        ("per_second", "100"),
+        ("run_again", "yes"),
+    ];
+    does(&bed, &tried, "redrive", &fields).await;
+    assert_eq!(
+        (bed.handler.count(), bed.letters().await.len()),
+        (runs + 2, 0)
+    );
+
+    let audit = bed.look("/ui/audit").await;
+    for told in [
+        "the bank is back",
+        "it did not, we asked",
+        "run again",
+        "act from 127.0.0.1",
+    ] {
+        assert!(audit.contains(told), "no {told} in {audit}");
+    }
+}
+
+#[tokio::test]
+async fn some_letters_of_a_group_are_discarded() {
+    let bed = PageBed::new().await;
+    for number in 0..4 {
+        bed.deliver(&format!("bad-{number}"), "{}").await.is(200);
+    }
+    let ids: Vec<_> = bed
+        .letters()
+        .await
+        .iter()
+        .map(|it| it.id.to_string())
+        .collect();
+    let tried = tried(&bed, &[("letter", &ids[0]), ("letter", &ids[2])]).await;
+    assert!(bed.look(&tried).await.contains("<b>2</b> would run."));
+    let page = does(
+        &bed,
+        &tried,
+        "discard",
+        &[("reason", "test orders"), ("per_second", "100")],
+    )
+    .await;
+    assert!(page.contains("<b>2</b> were discarded."), "{page}");
+    let left: Vec<_> = bed
+        .letters()
+        .await
+        .iter()
+        .map(|it| it.id.to_string())
+        .collect();
+    assert_eq!(left, [ids[1].clone(), ids[3].clone()]);
+    bed.sees("/ui/letters", "<strong>2</strong>").await;
+    let again = bed.post(&format!("{tried}/stop"), &[]).await;
+    assert_eq!(again.status, 303);
+    let none = bed.post("/ui/letters/try", &[]).await;
+    assert_eq!(none.status, 400);
+}
+
+#[tokio::test]
+async fn an_act_on_many_is_throttled_and_can_be_stopped() {
+    let bed = PageBed::new().await;
+    for number in 0..5 {
+        bed.deliver(&format!("bad-{number}"), "{}").await.is(200);
+    }
+    let page = bed.sees("/ui/letters", "<strong>5</strong>").await;
+    let id = group(&page, "key part");
+    let tried = tried(&bed, &[("group", &id)]).await;
+    let begun = Instant::now();
+    let fields = [("reason", "slowly"), ("per_second", "1")];
+    let path = bed.acts(&format!("{tried}/discard"), &fields).await;
+    bed.sees(&path, ">going on<").await;
+    until("two are done", async || bed.letters().await.len() <= 3).await;
+    assert!(
+        begun.elapsed() >= Duration::from_millis(900),
+        "one per second"
+    );
+    let early = bed
+        .post(&format!("{path}/redrive"), &[("reason", "x")])
+        .await;
+    assert_eq!(early.status, 409);
+    bed.acts(&format!("{path}/stop"), &[]).await;
+    let page = bed.sees(&path, ">stopped<").await;
+    assert!(page.contains("of <strong>5</strong> letters"), "{page}");
+    assert!(bed.letters().await.len() >= 2);
+}
+
+#[tokio::test]
+async fn one_letter_is_redriven_from_its_own_page() {
+    let bed = PageBed::new().await;
+    bed.task_heard("t1", "A-1", 422).await.is(200);
+    let id = bed.letters().await[0].id.to_string();
+    let page = bed.look(&format!("/ui/letters/{id}")).await;
+    for told in [
+        "POST /work",
+        "x-cloudtasks-taskname: t1",
+        "would run",
+        "&quot;A-1&quot;",
+    ] {
+        assert!(page.contains(told), "no {told} in {page}");
+    }
+    let path = format!("/ui/letters/{id}/redrive");
+    bed.handler.says(422);
+    let said = bed.post(&path, &[("reason", "fixed")]).await;
+    assert_eq!(said.status, 409, "it fails for good again");
+    bed.acts(&path, &[("reason", "fixed")]).await;
+    assert!(bed.letters().await.is_empty());
+    let key = bed.key().await;
+    let record = bed.look(&format!("/ui/records/{key}")).await;
+    assert!(record.contains("fixed"), "{record}");
+}

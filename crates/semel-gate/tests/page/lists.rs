@@ -1,0 +1,188 @@
+//! Running, mismatches, routes with their test box, and duplicates.
+
+use super::bed::PageBed;
+use crate::support::prelude::*;
+use semel::protocol::{Claim, Claimed};
+use semel::{Fingerprint, Key};
+
+#[tokio::test]
+async fn a_lapsed_run_is_shown_as_stuck() {
+    let bed = PageBed::new().await;
+    let claim = Claim {
+        lease: Duration::from_millis(1),
+        ..Claim::new(Key::from_bytes([7; 32]), Fingerprint::of(b"x"))
+    };
+    let claimed = bed.store.claim(&claim).await.unwrap();
+    assert!(matches!(claimed, Claimed::Granted(_)), "{claimed:?}");
+    let page = bed.sees("/ui/running", ">stuck<").await;
+    assert!(page.contains("1 run has lost the lease"), "{page}");
+    let record = bed
+        .look(&format!("/ui/records/{}", Key::from_bytes([7; 32])))
+        .await;
+    assert!(
+        record.contains("It took effect.") && record.contains(r#"name="fence""#),
+        "{record}"
+    );
+}
+
+#[tokio::test]
+async fn a_mismatch_says_which_part_differs() {
+    let bed = PageBed::new().await;
+    bed.deliver("t1", r#"{"order_id":"A-1","cents":5}"#)
+        .await
+        .is(200);
+    bed.deliver("t2", r#"{"order_id":"A-1","cents":6}"#)
+        .await
+        .is(200);
+    let ask = Sender::Task.sends("t3", r#"{"order_id":"A-1","cents":5}"#);
+    let ask = ask
+        .path("/work?x=1")
+        .header("Content-Type", "application/json");
+    ask.send(bed.gate).await.is(200);
+    let page = bed.look("/ui/mismatches").await;
+    assert_eq!(
+        page.matches(r#"<span class="state doubt">payload</span>"#)
+            .count(),
+        1,
+        "{page}"
+    );
+    assert_eq!(
+        page.matches(r#"<span class="state doubt">path</span>"#)
+            .count(),
+        1,
+        "{page}"
+    );
+    assert!(!page.contains(r#"<span class="state doubt">method</span>"#));
+    assert_eq!(
+        page.matches("letters/").count(),
+        2,
+        "each is kept as a letter"
+    );
+    // The payload is not kept, so nothing of it is compared.
+    for head in bed.letters().await {
+        let letter = bed.look(&format!("/ui/letters/{}", head.id)).await;
+        assert!(!letter.contains("Field by field"), "{letter}");
+    }
+}
+
+#[tokio::test]
+async fn payloads_are_compared_field_by_field_only_where_they_are_kept() {
+    let bed = PageBed::with(|settings| settings.routes[0].keep_payload = true).await;
+    bed.deliver(
+        "t1",
+        r#"{"order_id":"A-1","cents":90000000000000001,"x":1}"#,
+    )
+    .await
+    .is(200);
+    bed.deliver(
+        "t2",
+        r#"{"order_id":"A-1","cents":90000000000000002,"x":1}"#,
+    )
+    .await
+    .is(200);
+    let letter = bed.letters().await[0].id;
+    let page = bed.look(&format!("/ui/letters/{letter}")).await;
+    for told in [
+        "Field by field",
+        "90000000000000001",
+        "90000000000000002",
+        ">cents<",
+    ] {
+        assert!(page.contains(told), "no {told} in {page}");
+    }
+    assert!(
+        !page.contains("<code>x</code>"),
+        "what is the same is left out: {page}"
+    );
+}
+
+#[tokio::test]
+async fn a_route_shows_its_rule_its_times_and_how_it_is_doing() {
+    let bed = PageBed::new().await;
+    bed.task("t1", "A-1").await;
+    let list = bed.look("/ui/routes").await;
+    assert!(
+        list.contains("/order_id") && list.contains("routes/work"),
+        "{list}"
+    );
+    let page = bed.look("/ui/routes/work").await;
+    for told in [
+        "/order_id",
+        "method, path, type, attributes and payload",
+        "runs again",
+        "cloud-tasks",
+        "Try a request",
+    ] {
+        assert!(page.contains(told), "no {told} in {page}");
+    }
+}
+
+#[tokio::test]
+async fn the_test_box_shows_key_and_decision_and_runs_nothing() {
+    let bed = PageBed::new().await;
+    let request = |body: &'static str| {
+        [
+            ("method", "POST"),
+            ("path", "/work"),
+            (
+                "headers",
+                "content-type: application/json\nx-cloudtasks-queuename: orders\nx-cloudtasks-taskname: t1",
+            ),
+            ("body", body),
+        ]
+    };
+    let said = bed
+        .post(
+            "/ui/routes/work",
+            &request(r#"{"order_id":"A-1","cents":5}"#),
+        )
+        .await;
+    said.tells("it would run")
+        .tells("the key is new")
+        .tells("cloud-tasks");
+    assert_eq!((bed.handler.count(), bed.keys().await.len()), (0, 0));
+
+    bed.task("t1", "A-1").await.is(200);
+    let key = bed.key().await.to_string();
+    let said = bed
+        .post(
+            "/ui/routes/work",
+            &request(r#"{"order_id":"A-1","cents":5}"#),
+        )
+        .await;
+    said.tells("it would run nothing")
+        .tells("the recorded 200")
+        .tells(&key);
+    let said = bed
+        .post(
+            "/ui/routes/work",
+            &request(r#"{"order_id":"A-1","cents":6}"#),
+        )
+        .await;
+    said.tells("it would be a mismatch");
+    let said = bed.post("/ui/routes/work", &request("{}")).await;
+    said.tells("It has no key").tells("/order_id");
+    let said = bed
+        .post("/ui/routes/work", &[("method", "PO ST"), ("path", "/work")])
+        .await;
+    said.tells("this is not a request");
+    assert_eq!(bed.handler.count(), 1);
+}
+
+#[tokio::test]
+async fn duplicates_are_told_by_sender_and_by_how_late_they_come() {
+    let bed = PageBed::new().await;
+    for _ in 0..4 {
+        bed.task("t1", "A-1").await;
+    }
+    let page = bed.look("/ui/duplicates").await;
+    for told in [
+        "<strong>3</strong> of <strong>4</strong>",
+        "75.0 %",
+        "cloud-tasks",
+        "long enough",
+        "&lt; 1 s",
+    ] {
+        assert!(page.contains(told), "no {told} in {page}");
+    }
+}

@@ -1,0 +1,166 @@
+//! Overview, search and one record: what happened to order A-1.
+
+use super::bed::PageBed;
+use crate::support::prelude::*;
+
+#[tokio::test]
+async fn the_overview_counts_what_is_there_and_what_was_not_repeated() {
+    let bed = PageBed::new().await;
+    for name in ["t1", "t1", "t2"] {
+        bed.task(name, "A-1").await;
+    }
+    bed.task_heard("t3", "A-2", 500).await;
+    let page = bed.sees("/ui/", "2 records in the store").await;
+    for told in [
+        "1 record waits for a person to decide",
+        r#"<span class="n">2</span><span class="t">effects not repeated"#,
+        r#"<span class="n">1</span><span class="t">parked"#,
+        r#"<span class="n">1</span><span class="t">letters"#,
+        "1 parked",
+        "order_id A-1",
+        "cloud-tasks",
+        "test · gate-7",
+        r#"role="img""#,
+        "store, p99",
+    ] {
+        assert!(page.contains(told), "no {told} in {page}");
+    }
+    let part = bed.look("/ui/live").await;
+    assert!(!part.contains("<html") && part.contains("effects not repeated"));
+}
+
+#[tokio::test]
+async fn the_overview_answers_while_the_store_does_not() {
+    let bed = Bed::new().await;
+    bed.store.is(Down::Everything);
+    let page = bed.admin("/ui/").await;
+    assert_eq!(page.status, 200);
+    page.tells("The store could not be asked");
+}
+
+#[tokio::test]
+async fn one_hit_leads_straight_to_it() {
+    let bed = PageBed::new().await;
+    let trace = "4bf92f3577b34da6a3ce929d0e0e4736";
+    let ask = Sender::Task.sends("task-8842", r#"{"order_id":"A-1"}"#);
+    let ask = ask
+        .header("Content-Type", "application/json")
+        .header("traceparent", &format!("00-{trace}-00f067aa0ba902b7-01"));
+    ask.send(bed.gate).await.is(200);
+    let key = bed.key().await.to_string();
+    let record = format!("records/{key}");
+    for text in ["A-1", " A-1 ", &key, "task-8842", trace, "order_id=A-1"] {
+        let leads = bed.search(text).await;
+        assert_eq!(leads.as_ref(), Some(&record), "{text}");
+    }
+    // A number is looked for as text and as a number.
+    bed.deliver("t2", r#"{"order_id":7}"#).await.is(200);
+    assert!(
+        bed.search("7")
+            .await
+            .is_some_and(|it| it.starts_with("records/"))
+    );
+    let nothing = bed.look("/ui/search?q=nonsense").await;
+    assert!(nothing.contains("Nothing is known of <strong>nonsense</strong>"));
+    assert!(
+        bed.look("/ui/search?q=")
+            .await
+            .contains("What can be searched for")
+    );
+    let long = bed.get(&format!("/ui/search?q={}", "x".repeat(3000))).await;
+    assert_eq!(long.status, 400);
+}
+
+#[tokio::test]
+async fn letters_are_found_by_their_id_and_by_what_they_keep() {
+    let bed = PageBed::new().await;
+    bed.deliver("lost-task", "{}").await.is(200);
+    let letter = bed.letters().await[0].id.to_string();
+    let leads = Some(format!("letters/{letter}"));
+    assert_eq!(bed.search(&letter).await, leads);
+    assert_eq!(bed.search(&letter[..8]).await, leads);
+    assert_eq!(bed.search("lost-task").await, leads);
+}
+
+#[tokio::test]
+async fn a_record_says_in_a_sentence_what_happened() {
+    let bed = PageBed::new().await;
+    let body = r#"{"receipt":"rc_9931","cents":90000000000000001}"#;
+    let say = Say::new(201, body).header("Content-Type", "application/json");
+    bed.handler.answers(say);
+    for name in ["t1", "t1", "t2"] {
+        bed.task(name, "A-1").await;
+    }
+    let key = bed.key().await;
+    let page = bed.look(&format!("/ui/records/{key}")).await;
+    for told in [
+        "Delivered <strong>3 times</strong>, run <strong>once</strong>, took effect <strong>once</strong>.",
+        "work · order_id A-1",
+        "gate-7</b> began a run",
+        "Succeeded: 201",
+        "heard 200",
+        "201 Created\n",
+        "content-type: application/json",
+        // Exact: no number went through a double.
+        "  &quot;cents&quot;: 90000000000000001\n}",
+        "Forgetting it lets the next delivery",
+        &format!("/records/{key}?body=true"),
+    ] {
+        assert!(page.contains(told), "no {told} in {page}");
+    }
+    let told = bed.get(&format!("/ui/records/{key}/download")).await;
+    let disposition = format!("attachment; filename=\"{key}.json\"");
+    told.has("content-disposition", &disposition);
+    let told: Value = serde_json::from_slice(&told.body).unwrap();
+    assert_eq!(told["state"], "succeeded");
+    assert_eq!(told["outcome"]["body"]["text"], body);
+    assert_eq!(told["deliveries"].as_array().unwrap().len(), 3);
+}
+
+#[tokio::test]
+async fn bodies_are_shown_only_where_the_route_says_so() {
+    let bed = PageBed::with(|settings| settings.routes[0].show_bodies = false).await;
+    bed.handler.answers(Say::new(200, "a-secret-answer"));
+    bed.task("t1", "A-1").await;
+    bed.task_heard("t2", "secret-order", 422).await;
+    let letter = bed.letters().await[0].id;
+    for key in bed.keys().await {
+        let page = bed.look(&format!("/ui/records/{key}")).await;
+        assert!(page.contains("show_bodies = true") && !page.contains("a-secret-answer"));
+        let told = bed.get(&format!("/ui/records/{key}/download")).await;
+        assert!(!told.text().contains("a-secret-answer"));
+    }
+    let page = bed.look(&format!("/ui/letters/{letter}")).await;
+    assert!(page.contains("not shown"), "{page}");
+    assert!(!page.contains("secret-order&quot;,"), "{page}");
+}
+
+#[tokio::test]
+async fn runs_that_were_superseded_are_in_the_timeline() {
+    let bed = PageBed::with(|settings| settings.routes[0].max_attempts = 0).await;
+    bed.task_heard("t1", "A-1", 503).await.is(503);
+    bed.handler.says(200);
+    bed.task("t1", "A-1").await.is(200);
+    let key = bed.key().await;
+    let page = bed.look(&format!("/ui/records/{key}")).await;
+    for told in [
+        "Delivered <strong>twice</strong>, run <strong>twice</strong>, took effect <strong>once</strong>.",
+        "That run failed: the handler answered 503",
+        "Succeeded: 200",
+    ] {
+        assert!(page.contains(told), "no {told} in {page}");
+    }
+}
+
+#[tokio::test]
+async fn what_nobody_knows_is_said_so() {
+    let bed = PageBed::new().await;
+    let absent = format!("/ui/records/v1_{}", "0".repeat(64));
+    let said = bed.get(&absent).await;
+    assert_eq!(said.status, 404);
+    said.tells("nothing is known of this key");
+    assert_eq!(bed.get("/ui/records/v1_12").await.status, 400);
+    assert_eq!(bed.get("/ui/letters/12345678").await.status, 404);
+    assert_eq!(bed.get("/ui/routes/none").await.status, 404);
+    assert_eq!(bed.get("/ui/letters/jobs/77").await.status, 404);
+}

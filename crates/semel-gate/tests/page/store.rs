@@ -1,0 +1,66 @@
+//! The page of a store without a gate.
+
+use crate::support::prelude::*;
+use semel::protocol::{Claim, Claimed};
+use semel::{Fingerprint, Key};
+use semel_embedded::{EmbeddedSettings, EmbeddedStore};
+use semel_gate::StorePage;
+use tokio::sync::oneshot;
+
+#[tokio::test]
+async fn a_store_has_the_same_page_without_a_gate() {
+    let directory = tempfile::tempdir().unwrap();
+    let opened = EmbeddedStore::open(directory.path(), EmbeddedSettings::default());
+    let store = Arc::new(opened.unwrap());
+    let key = Key::from_bytes([3; 32]);
+    let claim = Claim {
+        label: Bytes::from_static(b"\xffany bytes"),
+        ..Claim::new(key, Fingerprint::of(b"x"))
+    };
+    let Claimed::Granted(lease) = store.claim(&claim).await.unwrap() else {
+        panic!("a new key is granted")
+    };
+    let outcome = Outcome::ok("the-answer").encode();
+    let held = store.complete(&lease, &outcome, claim.retention).await;
+    drop(held.unwrap());
+
+    let page = StorePage {
+        place: "store · embedded".into(),
+        hosts: Vec::new(),
+        act_token: None,
+        view_token: None,
+        show_bodies: true,
+    };
+    let socket = TcpListener::bind(here()).await.unwrap();
+    let at = socket.local_addr().unwrap();
+    let (stop, stopped) = oneshot::channel::<()>();
+    let kept: Arc<EmbeddedStore> = Arc::clone(&store);
+    let served = tokio::spawn(page.serve(kept, socket, async { drop(stopped.await) }));
+    let look = async |path: &str| Ask::get(path).send(at).await;
+
+    let overview = async || look("/ui/").await.text().contains("1 records in the store");
+    until("the overview has counted", overview).await;
+    look("/ui/").await.tells("without a gate");
+    for screen in ["routes", "duplicates", "mismatches"] {
+        look(&format!("/ui/{screen}"))
+            .await
+            .tells("Open the page of a running gate");
+    }
+    for screen in ["running", "doubt", "letters", "audit"] {
+        assert_eq!(look(&format!("/ui/{screen}")).await.status, 200, "{screen}");
+    }
+    let record = look(&format!("/ui/records/{key}")).await;
+    record
+        .tells("any bytes")
+        .tells("the-answer")
+        .tells("took effect");
+    let found = look(&format!("/ui/search?q={key}")).await;
+    assert_eq!(
+        found.header("location"),
+        Some(format!("records/{key}").as_str())
+    );
+    assert_eq!(look("/").await.header("location"), Some("ui/"));
+
+    drop(stop);
+    served.await.unwrap().unwrap();
+}
