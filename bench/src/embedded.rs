@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use bytes::Bytes;
 use semel::{Semel, Settings, Store};
 use semel_embedded::{EmbeddedSettings, EmbeddedStore};
 
@@ -28,6 +29,7 @@ pub(crate) async fn measure(pace: Pace) -> anyhow::Result<Group> {
     let library = FirstRuns {
         semel,
         callers: CALLERS,
+        label: Bytes::new(),
     };
     let [runs, synced, batches] = rounds(
         [

@@ -19,6 +19,8 @@ use crate::rounds::{Contender, Pace};
 pub(crate) struct FirstRuns {
     pub(crate) semel: Semel,
     pub(crate) callers: usize,
+    /// What each of them says of its work; empty is nothing.
+    pub(crate) label: Bytes,
 }
 
 /// How many bytes an effect answers with.
@@ -57,9 +59,9 @@ pub(crate) fn work(key: Key) -> Work {
 }
 
 /// Runs on a fresh key.
-async fn first_run(semel: &Semel) -> anyhow::Result<u64> {
+async fn first_run(semel: &Semel, label: Bytes) -> anyhow::Result<u64> {
     let effect = |_| async { Ok(Outcome::ok(body())) };
-    let ended = semel.run(work(fresh_key()), effect).await?;
+    let ended = semel.run(work(fresh_key()).label(label), effect).await?;
     if !matches!(ended, Ended::Ran(_)) {
         bail!("a first run came to {ended:?}");
     }
@@ -109,10 +111,10 @@ fn fingerprint() -> Fingerprint {
 #[async_trait]
 impl Contender for FirstRuns {
     async fn turn(&mut self, pace: Pace) -> anyhow::Result<f64> {
-        let semel = self.semel.clone();
+        let (semel, label) = (self.semel.clone(), self.label.clone());
         let run = move |_caller| {
-            let semel = semel.clone();
-            async move { first_run(&semel).await }
+            let (semel, label) = (semel.clone(), label.clone());
+            async move { first_run(&semel, label).await }
         };
         load::rate(self.callers, pace, run).await
     }

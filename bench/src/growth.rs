@@ -2,6 +2,7 @@
 
 use anyhow::bail;
 use async_trait::async_trait;
+use bytes::Bytes;
 
 use crate::first_run::FirstRuns;
 use crate::grown::{Ground, Grown};
@@ -78,5 +79,6 @@ fn first_runs(store: &Grown) -> FirstRuns {
     FirstRuns {
         semel: store.semel.clone(),
         callers: CALLERS,
+        label: Bytes::new(),
     }
 }

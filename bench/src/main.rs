@@ -24,6 +24,7 @@ mod plain_disk;
 mod redis;
 mod redis_benchmark;
 mod settled;
+mod labels;
 mod growth;
 mod grown;
 mod first_run;

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use bytes::Bytes;
 use semel::{Semel, Settings, Store};
 use semel_postgres::{PostgresSettings, PostgresStore};
 use testbed::Postgres;
@@ -66,7 +67,14 @@ fn contenders(semel: &Semel, pattern: &Pattern) -> Vec<NamedContender> {
     let pair = |(callers, _)| -> [NamedContender; 2] {
         let semel = semel.clone();
         [
-            ("the library", Box::new(FirstRuns { semel, callers })),
+            (
+                "the library",
+                Box::new(FirstRuns {
+                    semel,
+                    callers,
+                    label: Bytes::new(),
+                }),
+            ),
             ("the pattern", Box::new(pattern.with(callers))),
         ]
     };

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use anyhow::Context;
+use bytes::Bytes;
 use semel::{Semel, Settings, Store};
 use semel_redis::{RedisSettings, RedisStore};
 use testbed::Redis;
@@ -41,6 +42,7 @@ pub(crate) async fn measure(pace: Pace) -> anyhow::Result<Group> {
     let library = FirstRuns {
         semel: Semel::with_settings(open(&server).await?, Settings::default()),
         callers: CALLERS,
+        label: Bytes::new(),
     };
     let [library, matched, apart] = rounds(
         [

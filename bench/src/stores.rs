@@ -6,7 +6,7 @@ use anyhow::Context;
 use clap::ValueEnum;
 
 use crate::measurement::Flags;
-use crate::{embedded, growth, postgres, redis, settled};
+use crate::{embedded, growth, labels, postgres, redis, settled};
 
 /// What to measure, and how long.
 #[derive(Debug, clap::Args)]
@@ -31,6 +31,8 @@ enum StoresPart {
     Redis,
     /// Duplicates of settled keys.
     Settled,
+    /// First runs whose records say what they are about against first runs that say nothing.
+    Labels,
     /// First runs beside many settled keys against first runs beside few.
     Growth,
 }
@@ -48,6 +50,7 @@ pub(crate) async fn stores(args: &StoresArgs) -> anyhow::Result<String> {
         StoresPart::Embedded => embedded::measure(pace).await,
         StoresPart::Redis => redis::measure(pace).await,
         StoresPart::Settled => settled::measure(pace).await,
+        StoresPart::Labels => labels::measure(pace).await,
         StoresPart::Growth => growth::measure(pace, args.growth_keys).await,
     };
     args.flags.report(pace, measure).await

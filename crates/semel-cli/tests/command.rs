@@ -11,6 +11,7 @@ mod bed;
 mod cli;
 mod check;
 mod operate;
+mod find;
 mod dev;
 mod broker;
 mod clients;

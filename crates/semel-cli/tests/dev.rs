@@ -84,7 +84,7 @@ impl Dev {
     }
 
     fn ledger(&self) -> String {
-        shell(&format!("curl -sf http://{}/ledger", self.gate))
+        shell(&format!("curl -sf {}/ledger", self.gate))
             .trim()
             .to_owned()
     }
@@ -186,4 +186,23 @@ fn a_handler_of_ones_own_takes_its_place() {
     }
     assert_eq!(dev.deliveries(&lines[4], "/"), 4);
     assert_eq!(counter.effects().len(), 3);
+}
+
+#[test]
+fn deliveries_are_shown_as_they_arrive() {
+    let mut dev = Dev::start_anywhere(&["--watch"]);
+    let lines = dev.lines();
+    dev.program.log().has("/ui\n");
+    for line in &lines[..3] {
+        shell(line);
+    }
+    for shown in [
+        "task A-1 · delivered 2 × · effect 1 ×",
+        "message A-2 · delivered 2 × · effect 1 ×",
+        "request key-1 · delivered 2 × · effect 1 ×",
+    ] {
+        dev.program
+            .wait_until(|it| it.log().contains(shown))
+            .unwrap();
+    }
 }

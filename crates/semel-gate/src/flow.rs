@@ -193,7 +193,7 @@ impl Flow {
         let work = naming::work(&route.settings, self.source, identity)
             .slots(&route.slots)
             .label(self.label())
-            .by(self.gate.settings.name.clone());
+            .by(self.gate.by.clone());
         let work = match self.duplicates {
             Some(duplicates) => work.duplicates(duplicates),
             None => work,

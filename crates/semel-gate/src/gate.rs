@@ -8,6 +8,7 @@ use crate::headers::HeaderRules;
 use crate::health::StoreHealth;
 use crate::index::Index;
 use crate::invalid_streak::InvalidStreak;
+use crate::label;
 use crate::letters::quota::Quota;
 use crate::metered_store::MeteredStore;
 use crate::metrics::Metrics;
@@ -22,8 +23,10 @@ use crate::store_times::StoreTimes;
 use crate::trace::{self, Exporter, Tracer};
 use crate::upstream::Client;
 use crate::verify::KeySets;
+use bytes::Bytes;
 use http::Method;
 use semel::Semel;
+use semel::protocol::BY_BYTES_MAX;
 use semel::slots::Slots;
 use semel::store::Letters;
 use semel_landing::Landing;
@@ -52,6 +55,8 @@ pub(crate) struct Gate {
     pub(crate) metrics: Metrics,
     /// What became of the deliveries of the last hour.
     pub(crate) rates: Rates,
+    /// What its claims say of who asks: its name.
+    pub(crate) by: Bytes,
     /// Writes the names of deliveries to the store, if that is wanted.
     pub(crate) index: Option<Index>,
     /// What is remembered of the latest deliveries.
@@ -172,6 +177,7 @@ impl Gate {
             semel: Semel::with_settings(Arc::clone(&store) as _, limits),
             letters: store,
             rates: Rates::new(&routes),
+            by: label::cut(&settings.name, BY_BYTES_MAX).into_owned().into(),
             index: Index::of(settings.index),
             recent: Recent::new(),
             metrics,

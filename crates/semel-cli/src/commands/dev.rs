@@ -5,14 +5,17 @@ mod lines;
 
 use crate::args::DevArgs;
 use crate::commands::gate::stopped;
+use crate::commands::watch::watch_here;
 use crate::config::{self, Config};
 use crate::file_limit;
 use crate::open_store::{self, Schema};
 use crate::out::to_stdout;
 use anyhow::Context;
+use ledger::{Cloud, LocalCloud};
 use lines::{Addresses, Paths, Taken};
 use semel_broker::{Declared, Keep};
 use semel_gate::Server;
+use std::io::IsTerminal;
 use std::net::{Ipv4Addr, SocketAddr};
 use tempfile::TempDir;
 use tokio::net::TcpListener;
@@ -20,10 +23,11 @@ use tokio::sync::oneshot;
 
 pub(crate) async fn run(args: &DevArgs) -> anyhow::Result<()> {
     let directory = tempfile::tempdir().context("a temporary directory for the store")?;
+    let cloud = Cloud::default();
     let (upstream, routes, paths) = match &args.upstream {
         Some(url) => (url.clone(), lines::ANY_ROUTE, Paths::ANY),
         None => {
-            let demo = format!("http://{}", ledger::serve().await?);
+            let demo = format!("http://{}", ledger::serve(cloud.clone()).await?);
             (demo, lines::DEMO_ROUTES, Paths::DEMO)
         }
     };
@@ -37,12 +41,18 @@ pub(crate) async fn run(args: &DevArgs) -> anyhow::Result<()> {
         admin: gate.admin_address()?,
         broker: broker.address(),
     };
+    let task_url = format!("http://{}{}", at.gate, paths.task);
+    // It was empty until now.
+    drop(cloud.set(LocalCloud::new(at.broker, task_url)?));
     let screen = lines::first_screen(at, paths, args.upstream.as_deref());
     to_stdout(&format!("{}{screen}", lines::taken(&taken(args, at))))?;
     let (stop, end) = oneshot::channel::<()>();
     // The broker ends first, so that nothing is sent to a gate that goes down.
     let serving = tokio::spawn(broker.serve(async { drop(end.await) }));
     let stopped = stopped()?;
+    if args.watch || std::io::stdout().is_terminal() {
+        tokio::spawn(watch_here(at.admin));
+    }
     let left = gate
         .serve(async move {
             stopped.await;

@@ -12,6 +12,7 @@ use events::Events;
 use http_body_util::BodyExt;
 use line::Counted;
 use serde_json::{Value, json};
+use std::collections::HashSet;
 use std::time::Duration;
 use tokio::sync::mpsc;
 use tokio::time::sleep;
@@ -121,7 +122,10 @@ async fn stream(client: &AdminClient, said: &mpsc::Sender<Heard>) -> Result<(), 
     let before = client.ask(crate::admin::get("/deliveries?limit=1000".into()), None);
     let (_, before) = before.await.map_err(|error| error.to_string())?;
     let before = before.get("deliveries").and_then(Value::as_array);
+    // What came while both were asked for is in both.
+    let mut counted = HashSet::new();
     for delivery in before.into_iter().flatten().rev() {
+        counted.insert(arrival(delivery));
         let heard = Heard::Delivery {
             delivery: delivery.clone(),
             is_new: false,
@@ -137,6 +141,7 @@ async fn stream(client: &AdminClient, said: &mpsc::Sender<Heard>) -> Result<(), 
         };
         for (name, data) in events.read(&bytes) {
             let heard = match name.as_str() {
+                "delivery" if counted.remove(&arrival(&data)) => continue,
                 "delivery" => Heard::Delivery {
                     delivery: data,
                     is_new: true,
@@ -150,4 +155,10 @@ async fn stream(client: &AdminClient, said: &mpsc::Sender<Heard>) -> Result<(), 
         }
     }
     Ok(())
+}
+
+/// What tells one arrival from every other.
+fn arrival(delivery: &Value) -> [Option<String>; 3] {
+    let text = |name: &str| delivery.get(name).map(Value::to_string);
+    [text("at"), text("key"), text("trace_id")]
 }

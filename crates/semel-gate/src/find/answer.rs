@@ -59,7 +59,7 @@ impl Operator {
                 Err(refused) => return Err(refused),
             };
             if !record.is_null() || !work.deliveries.is_empty() || !work.letters.is_empty() {
-                told.push(work.json(&key, record));
+                told.push(work.json(&key, &record));
             }
         }
         let looked: Vec<_> = keys.iter().map(ToString::to_string).collect();
@@ -166,7 +166,7 @@ fn letter_json(head: &LetterHead) -> Value {
 // === impl Work ===
 
 impl Work {
-    fn json(&self, key: &Key, record: Value) -> Value {
+    fn json(&self, key: &Key, record: &Value) -> Value {
         let deliveries: Vec<_> = self.deliveries.iter().map(|it| it.json()).collect();
         let letters: Vec<_> = self.letters.iter().map(letter_json).collect();
         json!({

@@ -70,20 +70,6 @@ impl Became {
         Self::Refused,
     ];
 
-    pub(crate) const fn word(self) -> &'static str {
-        match self {
-            Self::Ran => "ran",
-            Self::Replayed => "replayed",
-            Self::Busy => "busy",
-            Self::Failed => "failed",
-            Self::InDoubt => "in doubt",
-            Self::Parked => "parked",
-            Self::Mismatched => "mismatched",
-            Self::Invalid => "invalid",
-            Self::Refused => "refused",
-        }
-    }
-
     pub(crate) fn of(disposition: &Disposition) -> Self {
         match disposition {
             Disposition::Ran(recorded) if recorded.ending == Ending::Failed => Self::Failed,
@@ -163,11 +149,6 @@ impl Counts {
     pub(crate) fn sum(&self) -> u64 {
         self.became.iter().sum()
     }
-
-    /// Each word with its count, in the order of [`Became::ALL`].
-    pub(crate) fn all(&self) -> impl Iterator<Item = (Became, u64)> {
-        Became::ALL.into_iter().zip(self.became)
-    }
 }
 
 // === impl Lateness ===
@@ -236,7 +217,7 @@ mod tests {
         for became in Became::ALL {
             counts.add(became, became == Became::Replayed);
         }
-        assert!(counts.all().all(|(_, count)| count == 1));
+        assert!(Became::ALL.iter().all(|became| counts.of(*became) == 1));
         assert_eq!((counts.sum(), counts.duplicates), (9, 1));
         assert_eq!(counts.of(Became::Refused), 1);
     }

@@ -4,11 +4,12 @@ use std::net::SocketAddr;
 
 /// The routes before the demo handler.
 pub(super) const DEMO_ROUTES: &str = r#"
-pass = ["/ledger"]
+pass = ["/ledger", "/send/*"]
 [[route]]
 name = "charge"
 path = "/charge"
 source = "cloud-tasks"
+key = "/order"
 [[route]]
 name = "invoice"
 path = "/invoice"
@@ -115,36 +116,54 @@ pub(super) fn first_screen(at: Addresses, paths: Paths, upstream: Option<&str>) 
         admin,
         broker,
     } = at;
-    let Paths { task, call, .. } = paths;
     let before = upstream.map_or_else(
         || "a demo handler, which counts how often each order took effect".into(),
         |url| format!("your handler at {url}"),
     );
-    let look = match upstream {
-        None => format!(
-            "\nHow often did each order take effect? Once:\n\n  curl -s http://{gate}/ledger\n"
-        ),
-        Some(_) => String::new(),
+    let (send, look) = match upstream {
+        None => (send_demo(gate), format!("  curl -s {gate}/ledger\n")),
+        Some(_) => (send_raw(at, paths), String::new()),
     };
+    let call = paths.call;
     format!(
         r#"Semel's gate listens on http://{gate} before {before}.
 Semel's broker listens on http://{broker}: Cloud Tasks and Pub/Sub, told to deliver everything twice.
+See it happen:  http://{admin}/ui
 
 Create a task, publish a message, and call twice like an impatient API client:
 
-  curl -s http://{broker}/v2/projects/demo/locations/local/queues/orders/tasks -d '{{"task": {{"httpRequest": {{"url": "http://{gate}{task}", "body": "{TASK_BODY}"}}}}}}'
-  curl -s http://{broker}/v1/projects/demo/topics/invoices:publish -d '{{"messages": [{{"data": "{MESSAGE_DATA}"}}]}}'
-  for i in 1 2; do curl -s http://{gate}{call} -H 'Idempotency-Key: key-1' -d '{{"order": "A-3"}}'; done
+{send}  for i in 1 2; do curl -s {gate}{call} -H 'Idempotency-Key: key-1' -d '{{"order": "A-3"}}'; done
 
-How often was each delivered? Twice:
+Each is delivered twice and takes effect once:
 
-  curl -s -X POST http://{broker}/_semel/wait-idle
-  curl -s http://{broker}/_semel/history
+  curl -s -X POST {broker}/_semel/wait-idle
+  curl -s {broker}/_semel/history
 {look}
 Google's clients:   semel broker snippets
-What became of it:  semel records list --admin http://{admin}
-Metrics:            curl -s http://{admin}/metrics
+What became of it:  semel find --admin http://{admin} --idempotency-key key-1
+Live, elsewhere:    semel watch --admin http://{admin}
+Metrics:            curl -s {admin}/metrics
 Ctrl-C ends it; what it remembered goes with it.
+"#
+    )
+}
+
+/// The demonstration's shortcut to the local cloud's API: payloads as they are.
+fn send_demo(gate: SocketAddr) -> String {
+    format!(
+        r#"  curl -s {gate}/send/task -d '{{"order": "A-1"}}'
+  curl -s {gate}/send/message -d '{{"order": "A-2", "cents": 900}}'
+"#
+    )
+}
+
+/// The local cloud's API itself, where everything else is the user's.
+fn send_raw(at: Addresses, paths: Paths) -> String {
+    let Addresses { gate, broker, .. } = at;
+    let task = paths.task;
+    format!(
+        r#"  curl -s {broker}/v2/projects/demo/locations/local/queues/orders/tasks -d '{{"task": {{"httpRequest": {{"url": "http://{gate}{task}", "body": "{TASK_BODY}"}}}}}}'
+  curl -s {broker}/v1/projects/demo/topics/invoices:publish -d '{{"messages": [{{"data": "{MESSAGE_DATA}"}}]}}'
 "#
     )
 }
