@@ -89,6 +89,8 @@ mod keeper;
 mod retention;
 mod incarnation;
 mod label;
+mod history;
+mod index;
 mod list;
 mod letter;
 mod tombstone;

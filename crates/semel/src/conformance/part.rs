@@ -1,7 +1,10 @@
 //! The parts of the suite, which can be judged one by one, and what they need of a store.
 
 use super::behaviour::Behaviour;
-use super::{Subject, claim, incarnation, invalid, label, lease, letter, list, operator, outcome};
+use super::{
+    Subject, claim, history, incarnation, index, invalid, label, lease, letter, list, operator,
+    outcome,
+};
 use super::{keeper, limit, park, probe, race, retention, stale, step, tombstone};
 
 /// A part of the suite.
@@ -33,6 +36,10 @@ pub enum SuitePart {
     Incarnation,
     /// What records say for people.
     Label,
+    /// What records remember of attempts that are over.
+    History,
+    /// Finding keys by transport ids.
+    Index,
     /// Listing records.
     List,
     /// Calls that must be refused.
@@ -57,7 +64,7 @@ enum Needs {
 
 impl SuitePart {
     /// All parts, in the order in which [`suite`](super::suite) judges them.
-    pub const ALL: [Self; 18] = [
+    pub const ALL: [Self; 20] = [
         Self::Claim,
         Self::Lease,
         Self::Outcome,
@@ -71,6 +78,8 @@ impl SuitePart {
         Self::Retention,
         Self::Incarnation,
         Self::Label,
+        Self::History,
+        Self::Index,
         Self::List,
         Self::Invalid,
         Self::Race,
@@ -95,6 +104,8 @@ impl SuitePart {
             Self::Retention => "retention",
             Self::Incarnation => "incarnation",
             Self::Label => "label",
+            Self::History => "history",
+            Self::Index => "index",
             Self::List => "list",
             Self::Invalid => "invalid",
             Self::Race => "race",
@@ -142,6 +153,11 @@ impl SuitePart {
                 (Operators, incarnation::OPERATORS),
             ],
             Self::Label => vec![(Nothing, label::BEHAVIOURS), (Operators, label::OPERATORS)],
+            Self::History => vec![
+                (Nothing, history::BEHAVIOURS),
+                (Operators, history::OPERATORS),
+            ],
+            Self::Index => vec![(Nothing, index::BEHAVIOURS), (Operators, index::OPERATORS)],
             Self::List => vec![(Nothing, list::BEHAVIOURS), (Operators, list::OPERATORS)],
             Self::Invalid => vec![(Nothing, invalid::BEHAVIOURS), (Letters, invalid::LETTERS)],
             Self::Race => vec![

@@ -1,12 +1,13 @@
 //! Steps: begun, done and remembered, within one incarnation and by the run that holds the lease.
 
-use super::answer::{Judged, end, is};
+use super::answer::{Judged, end, is, ok, that};
 use super::behaviour::behaviours;
 use super::stage::{AGES, AT_ONCE, DONE, LEASE, Piece, RETENTION, Stage, WAITING, WHY};
 use super::stage::{of_another_owner, of_other_fences};
 use super::stage::{redrive, release_by_operator};
-use crate::record::{Ending, Held, Lease, Operation, Settled, State, StepBegun};
-use crate::store::{STEP_NAME_BYTES_MAX, StoreExt};
+use crate::Key;
+use crate::record::{Ending, Held, Lease, Operation, Settled, State, StepBegun, StepRecord};
+use crate::store::{STEP_NAME_BYTES_MAX, STEP_SHOWN_BYTES_MAX, STEPS_SHOWN_MAX, StoreExt};
 use bytes::Bytes;
 
 behaviours![
@@ -27,6 +28,8 @@ behaviours![
     steps_end_with_an_expired_incarnation,
     steps_of_other_keys_and_names_are_apart,
     results_of_steps_are_kept_byte_for_byte,
+    steps_are_shown_by_name,
+    what_is_shown_of_steps_is_bounded,
 ];
 
 behaviours![
@@ -34,6 +37,7 @@ behaviours![
     a_stale_run_has_no_steps,
     steps_survive_a_redrive,
     steps_end_with_a_forgotten_incarnation,
+    steps_of_a_forgotten_incarnation_are_not_shown,
 ];
 
 const A: &str = "charge";
@@ -269,4 +273,82 @@ async fn results_of_steps_are_kept_byte_for_byte(stage: &Stage<'_>) -> Judged {
         begin(stage, &lease, &name, StepBegun::Memo { fence, result }).await?;
     }
     Ok(())
+}
+
+async fn shows(stage: &Stage<'_>, key: &Key, expected: &[(&str, &Lease, Option<&[u8]>)]) -> Judged {
+    let step = |(name, by, result): &(&str, &Lease, Option<&[u8]>)| {
+        let step = StepRecord {
+            fence: by.fence,
+            result: result.map(Bytes::copy_from_slice),
+        };
+        ((*name).to_owned(), step)
+    };
+    let expected: Vec<_> = expected.iter().map(step).collect();
+    let shown = ok("steps", stage.store.steps(key).await)?;
+    that(shown == expected, &format!("{expected:?}"), &shown)
+}
+
+async fn steps_are_shown_by_name(stage: &Stage<'_>) -> Judged {
+    shows(stage, &stage.piece().key, &[]).await?;
+    let (piece, first) = stage.piece_in(State::Running).await?;
+    shows(stage, &piece.key, &[]).await?;
+    begin(stage, &first, B, StepBegun::Run).await?;
+    begin(stage, &first, A, StepBegun::Run).await?;
+    done(stage, &first, A, RUNNING).await?;
+    begin(stage, &first, "Ärger", StepBegun::Run).await?;
+    begin(stage, &first, "Zoll", StepBegun::Run).await?;
+    let then = [
+        ("Zoll", &first, None),
+        (A, &first, Some(DONE)),
+        (B, &first, None),
+        ("Ärger", &first, None),
+    ];
+    shows(stage, &piece.key, &then).await?;
+
+    // The next run goes on with them; what it restarts is its own.
+    stage.pass(LEASE).await;
+    let second = piece.grant().await?;
+    shows(stage, &piece.key, &then).await?;
+    restart(stage, &second, B, RUNNING).await?;
+    let then = [
+        ("Zoll", &first, None),
+        (A, &first, Some(DONE)),
+        (B, &second, None),
+        ("Ärger", &first, None),
+    ];
+    shows(stage, &piece.key, &then).await?;
+    piece.reaches(&second, State::Succeeded).await?;
+    shows(stage, &piece.key, &then).await?;
+
+    // Not those of the incarnation before.
+    stage.pass(LEASE + RETENTION).await;
+    shows(stage, &piece.key, &[]).await?;
+    piece.grant().await?;
+    shows(stage, &piece.key, &[]).await
+}
+
+async fn what_is_shown_of_steps_is_bounded(stage: &Stage<'_>) -> Judged {
+    let (piece, lease) = stage.piece_in(State::Running).await?;
+    let name = |number: usize| format!("step {number:04}");
+    for number in 0..STEPS_SHOWN_MAX + 2 {
+        begin(stage, &lease, &name(number), StepBegun::Run).await?;
+    }
+    let long = Bytes::from(vec![7; STEP_SHOWN_BYTES_MAX + 1]);
+    let kept = stage.store.step_complete(&lease, &name(0), &long).await;
+    is("complete", RUNNING, kept)?;
+    let shown = ok("steps", stage.store.steps(&piece.key).await)?;
+    let names = shown.iter().map(|(name, _)| name.clone());
+    let first = (0..STEPS_SHOWN_MAX).map(name);
+    that(names.eq(first), "the first ones by name", shown.len())?;
+    let result = shown.first().and_then(|(_, step)| step.result.clone());
+    let so = result.as_deref() == long.get(..STEP_SHOWN_BYTES_MAX);
+    that(so, "how the result begins", result)
+}
+
+async fn steps_of_a_forgotten_incarnation_are_not_shown(stage: &Stage<'_>) -> Judged {
+    let (piece, lease) = stage.piece_in(State::Running).await?;
+    begin(stage, &lease, A, StepBegun::Run).await?;
+    piece.reaches(&lease, State::Succeeded).await?;
+    piece.applies(Operation::Forget).await?;
+    shows(stage, &piece.key, &[]).await
 }
