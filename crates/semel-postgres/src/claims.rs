@@ -10,7 +10,7 @@ use crate::errors::QueryError;
 use crate::retry::Retries;
 use crate::settings::PostgresSettings;
 use crate::statement::{ClaimForms, ClaimStatements, Statement, TAKEOVER};
-use crate::wire;
+use crate::wire::{self, Raw};
 use futures_util::future::join_all;
 use prediction::FreshKeys;
 use semel::Error;
@@ -236,7 +236,8 @@ impl Writer {
         let attempts: Vec<_> = all().map(|c| wire::limit_out(c.max_attempts)).collect();
         let doubts: Vec<_> = all().map(|c| wire::limit_out(c.max_in_doubt)).collect();
         let ages: Vec<_> = all().map(|c| wire::age_out(c.park_after)).collect();
-        let limits: [Param<'_>; 4] = [&policies, &attempts, &doubts, &ages];
+        let by: Vec<_> = all().map(|c| Raw(&c.by)).collect();
+        let limits: [Param<'_>; 5] = [&policies, &attempts, &doubts, &ages, &by];
         let params = [&columns.all()[..], &limits].concat();
         self.connections.query(&TAKEOVER, &params).await
     }

@@ -52,6 +52,7 @@ mod writes;
 mod steps;
 mod operator;
 mod pages;
+mod index;
 mod letters;
 mod ready;
 mod landing;

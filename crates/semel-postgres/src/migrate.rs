@@ -17,6 +17,8 @@ const MIGRATIONS: &[&str] = &[
     include_str!("../migrations/0006_doubt.sql"),
     include_str!("../migrations/0007_reasons.sql"),
     include_str!("../migrations/0008_durable_complete.sql"),
+    include_str!("../migrations/0009_history.sql"),
+    include_str!("../migrations/0010_index.sql"),
 ];
 
 /// `semel.key` and its parts: all that a database needs to make keys, once it has the schema `semel`. The migration

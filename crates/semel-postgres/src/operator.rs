@@ -4,6 +4,7 @@ use crate::connections::{Connections, Param};
 use crate::retry::insist;
 use crate::statement::{PARK, RESOLVE, Statement};
 use crate::wire::{self, Raw, Span};
+use bytes::Bytes;
 use semel::protocol::{Acted, Answer, Fence, Finding, Operation, Resolution, State};
 use semel::{Error, Key};
 use std::time::Duration;
@@ -12,7 +13,7 @@ pub(crate) async fn resolve(
     connections: &Connections,
     operation: &Operation,
     key: &Key,
-    how: &Resolution,
+    (how, by): (&Resolution, &Bytes),
 ) -> Result<Answer, Error> {
     let (state, result) = match &how.finding {
         Finding::Succeeded(result) => (State::Succeeded, Some(Raw(result))),
@@ -20,7 +21,7 @@ pub(crate) async fn resolve(
         Finding::Retry => (State::Waiting, None),
     };
     let (state, fence) = (i16::from(state.number()), how.fence.map(wire::fence_out));
-    let params: [Param<'_>; 4] = [&Raw(key.as_bytes()), &state, &result, &fence];
+    let params: [Param<'_>; 5] = [&Raw(key.as_bytes()), &state, &result, &fence, &Raw(by)];
     write(connections, operation, &RESOLVE, &params).await
 }
 
@@ -28,20 +29,23 @@ pub(crate) async fn park(
     connections: &Connections,
     operation: &Operation,
     (key, fence, idle): (&Key, Fence, Duration),
+    by: &Bytes,
 ) -> Result<Answer, Error> {
     let fence = wire::fence_out(fence);
-    let params: [Param<'_>; 3] = [&Raw(key.as_bytes()), &fence, &Span(idle)];
+    let params: [Param<'_>; 4] = [&Raw(key.as_bytes()), &fence, &Span(idle), &Raw(by)];
     write(connections, operation, &PARK, &params).await
 }
 
-/// An act that needs nothing but its key.
+/// An act that needs nothing but its key, and who does it where that is kept.
 pub(crate) async fn act(
     connections: &Connections,
     operation: &Operation,
     key: &Key,
     statement: &Statement,
 ) -> Result<Answer, Error> {
-    write(connections, operation, statement, &[&Raw(key.as_bytes())]).await
+    let by = operation.by().map_or(&[][..], |by| by);
+    let params: [Param<'_>; 2] = [&Raw(key.as_bytes()), &Raw(by)];
+    write(connections, operation, statement, statement.taken(&params)).await
 }
 
 async fn write(

@@ -1,7 +1,9 @@
 //! Lists and sweeps: a bounded part of the table at a time, and a cursor to go on.
 
 use crate::connections::{Connections, Param};
-use crate::statement::{LIST, SWEEP, SWEEP_LABELS, SWEEP_RENEWALS, SWEEP_STEPS, Statement};
+use crate::statement::{
+    LIST, SWEEP, SWEEP_HISTORY, SWEEP_INDEX, SWEEP_LABELS, SWEEP_RENEWALS, SWEEP_STEPS, Statement,
+};
 use crate::wire::{self, Page as PageStart, Raw, Span};
 use bytes::{BufMut, Bytes, BytesMut};
 use semel::protocol::{Record, State};
@@ -30,6 +32,8 @@ enum Table {
     Steps,
     Renewals,
     Labels,
+    History,
+    Index,
 }
 
 pub(crate) async fn list(
@@ -140,7 +144,14 @@ impl Place {
 // === impl Table ===
 
 impl Table {
-    const ALL: [Self; 4] = [Self::Records, Self::Steps, Self::Renewals, Self::Labels];
+    const ALL: [Self; 6] = [
+        Self::Records,
+        Self::Steps,
+        Self::Renewals,
+        Self::Labels,
+        Self::History,
+        Self::Index,
+    ];
 
     fn statement(self) -> &'static Statement {
         match self {
@@ -148,6 +159,8 @@ impl Table {
             Self::Steps => &SWEEP_STEPS,
             Self::Renewals => &SWEEP_RENEWALS,
             Self::Labels => &SWEEP_LABELS,
+            Self::History => &SWEEP_HISTORY,
+            Self::Index => &SWEEP_INDEX,
         }
     }
 
@@ -156,7 +169,9 @@ impl Table {
             Self::Records => Some(Self::Steps),
             Self::Steps => Some(Self::Renewals),
             Self::Renewals => Some(Self::Labels),
-            Self::Labels => None,
+            Self::Labels => Some(Self::History),
+            Self::History => Some(Self::Index),
+            Self::Index => None,
         }
     }
 
@@ -167,6 +182,8 @@ impl Table {
             Self::Steps => b's',
             Self::Renewals => b'n',
             Self::Labels => b'l',
+            Self::History => b'h',
+            Self::Index => b'i',
         }
     }
 }
@@ -177,7 +194,7 @@ mod tests {
 
     #[test]
     fn cursors_are_read_as_written() {
-        for (table, page) in Table::ALL.into_iter().zip([0, 70_000, u32::MAX, 7]) {
+        for (table, page) in Table::ALL.into_iter().zip([0, 70_000, u32::MAX, 7, 8, 9]) {
             let place = Place { table, page };
             assert_eq!(Place::read(&place.write()), Ok(place));
         }

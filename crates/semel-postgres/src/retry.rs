@@ -117,7 +117,7 @@ pub(crate) async fn look(
     rows.first().map(|row| wire::record(row, 0)).transpose()
 }
 
-/// The record of a key as it is shown: with its label, unless it is absent or expired.
+/// The record of a key as it is shown: with its label and its history, unless it is absent or expired.
 pub(crate) async fn show(connections: &Connections, key: &Key) -> Result<Option<Record>, Error> {
     let rows = connections.query(&SHOW, &[&Raw(key.as_bytes())]).await?;
     let Some(row) = rows.first() else {
@@ -126,5 +126,10 @@ pub(crate) async fn show(connections: &Connections, key: &Key) -> Result<Option<
     let (record, now) = wire::record(row, 0)?;
     let label: Option<&[u8]> = wire::get(row, 13)?;
     let label = label.map_or_else(Bytes::new, Bytes::copy_from_slice);
-    Ok((!record.expired(now)).then_some(Record { label, ..record }))
+    let history = wire::history(row, 14)?;
+    Ok((!record.expired(now)).then_some(Record {
+        label,
+        history,
+        ..record
+    }))
 }

@@ -17,6 +17,10 @@ const LOCAL_SETTINGS: &str = "/* local settings */";
 /// Where a claim's text takes the part that keeps its label; one without this place is an insert and nothing more.
 const LABEL_PART: &str = "/* label */";
 
+/// Where a statement that supersedes an attempt takes how the locked record stands, and the part that keeps it.
+const WAS_PART: &str = "/* was */";
+const HISTORY_PART: &str = "/* history */";
+
 /// A statement and the types of its parameters.
 #[derive(Clone, Debug)]
 pub(crate) struct Statement {
@@ -58,7 +62,7 @@ statement! {
     CLAIM_BATCH = "claim_batch" (BYTEA_ARRAY, BYTEA_ARRAY, UUID_ARRAY, INTERVAL_ARRAY, INTERVAL_ARRAY, INTERVAL_ARRAY);
     LABEL = "label" (BYTEA, BYTEA, UUID, INTERVAL, INTERVAL, INTERVAL, BYTEA);
     LABEL_BATCH = "label_batch" (BYTEA_ARRAY, BYTEA_ARRAY, UUID_ARRAY, INTERVAL_ARRAY, INTERVAL_ARRAY, INTERVAL_ARRAY, BYTEA_ARRAY);
-    TAKEOVER = "takeover" (BYTEA_ARRAY, BYTEA_ARRAY, UUID_ARRAY, INTERVAL_ARRAY, INTERVAL_ARRAY, INTERVAL_ARRAY, BYTEA_ARRAY, INT4_ARRAY, INT4_ARRAY, INT4_ARRAY, INT8_ARRAY);
+    TAKEOVER = "takeover" (BYTEA_ARRAY, BYTEA_ARRAY, UUID_ARRAY, INTERVAL_ARRAY, INTERVAL_ARRAY, INTERVAL_ARRAY, BYTEA_ARRAY, INT4_ARRAY, INT4_ARRAY, INT4_ARRAY, INT8_ARRAY, BYTEA_ARRAY);
     RENEW_BATCH = "renew_batch" (BYTEA_ARRAY, INT8_ARRAY, UUID_ARRAY, INTERVAL_ARRAY, INTERVAL_ARRAY);
     COMPLETE = "complete" (BYTEA, INT8, UUID, BYTEA, INTERVAL);
     COMPLETE_BATCH = "complete_batch" (BYTEA_ARRAY, INT8_ARRAY, UUID_ARRAY, BYTEA_ARRAY, INTERVAL_ARRAY);
@@ -70,16 +74,21 @@ statement! {
     STEP_BEGIN = "step_begin" (BYTEA, INT8, UUID, TEXT);
     STEP_RESTART = "step_restart" (BYTEA, INT8, UUID, TEXT);
     STEP_COMPLETE = "step_complete" (BYTEA, INT8, UUID, TEXT, BYTEA);
-    RESOLVE = "resolve" (BYTEA, INT2, BYTEA, INT8);
-    REDRIVE = "redrive" (BYTEA);
-    PARK = "park" (BYTEA, INT8, INTERVAL);
-    RELEASE_BY_OPERATOR = "release_by_operator" (BYTEA);
+    RESOLVE = "resolve" (BYTEA, INT2, BYTEA, INT8, BYTEA);
+    REDRIVE = "redrive" (BYTEA, BYTEA);
+    PARK = "park" (BYTEA, INT8, INTERVAL, BYTEA);
+    RELEASE_BY_OPERATOR = "release_by_operator" (BYTEA, BYTEA);
     FORGET = "forget" (BYTEA);
     LIST = "list" (BYTEA, INT8, INT2, INT8);
     SWEEP = "sweep" (TID, TID, INTERVAL);
     SWEEP_STEPS = "sweep_steps" (TID, TID);
     SWEEP_RENEWALS = "sweep_renewals" (TID, TID);
     SWEEP_LABELS = "sweep_labels" (TID, TID);
+    SWEEP_HISTORY = "sweep_history" (TID, TID);
+    SWEEP_INDEX = "sweep_index" (TID, TID);
+    STEPS = "steps" (BYTEA, INT8, INT4);
+    INDEX = "index" (BYTEA_ARRAY, BYTEA, INTERVAL);
+    FIND = "find" (BYTEA, INT8);
     READY = "ready" ();
     ROOM = "room" ();
     LETTER_PUT = "letter_put" (BYTEA, BYTEA, TEXT, INT2, INT8, INT8, BOOL, BYTEA);
@@ -90,11 +99,14 @@ statement! {
     LETTER_SWEEP = "letter_sweep" (INT8);
 }
 
-/// `look.sql`, and the label as its fourteenth column. Whoever only completes needs no right to read labels.
+/// `look.sql`, the label as its fourteenth column, and the columns of its history, each an array or null. Whoever only
+/// completes needs no right to read those.
 pub(crate) static SHOW: LazyLock<Statement> = LazyLock::new(|| Statement {
     text: format!(
-        "SELECT r.*, l.label FROM ({}) r LEFT JOIN semel.label l ON l.key = $1::bytea AND l.born = r.born",
-        LOOK.text
+        "SELECT r.*, l.label, h.* FROM ({}) r LEFT JOIN semel.label l ON l.key = $1::bytea AND l.born = r.born \
+         LEFT JOIN LATERAL ({}) h ON true",
+        LOOK.text,
+        bare("show_history", include_str!("sql/show_history.sql"))
     ),
     types: LOOK.types,
 });
@@ -196,6 +208,11 @@ fn bare(name: &str, file: &'static str) -> String {
         text.push(' ');
         text.push_str(word);
     }
+    if text.contains(HISTORY_PART) {
+        let was = bare("was", include_str!("sql/was.sql"));
+        let history = bare("history", include_str!("sql/history.sql"));
+        text = text.replace(WAS_PART, &was).replace(HISTORY_PART, &history);
+    }
     text
 }
 
@@ -237,7 +254,7 @@ mod tests {
         let claim = Claim::new(Key::from_bytes([1; 32]), Fingerprint::off());
         let labelled = Claim {
             label: "order 7".into(),
-            ..claim
+            ..claim.clone()
         };
         let statements = ClaimStatements::durable(&PostgresSettings::new("postgres://h/d"));
         for (claims, keep) in [(vec![&claim], false), (vec![&claim, &labelled], true)] {

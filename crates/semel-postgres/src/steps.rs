@@ -2,11 +2,12 @@
 
 use crate::connections::{Connections, Param};
 use crate::retry::insist;
-use crate::statement::{STEP_BEGIN, Statement};
+use crate::statement::{STEP_BEGIN, STEPS, Statement};
 use crate::wire::{self, Id, Raw};
 use bytes::Bytes;
-use semel::Error;
-use semel::protocol::{Answer, Held, Lease, Operation, State, StepBegun};
+use semel::protocol::{Answer, Held, Lease, Operation, State, StepBegun, StepRecord};
+use semel::store::{STEP_SHOWN_BYTES_MAX, STEPS_SHOWN_MAX};
+use semel::{Error, Key};
 use tokio_postgres::Row;
 
 /// How often a step that cannot be written under a lease that holds is looked at.
@@ -26,6 +27,28 @@ pub(crate) async fn begin(
         Ok(begun.map(Answer::StepBegun))
     };
     insist(connections, operation, attempt).await
+}
+
+/// Shows the steps of the incarnation that is there.
+pub(crate) async fn show(
+    connections: &Connections,
+    key: &Key,
+) -> Result<Vec<(String, StepRecord)>, Error> {
+    let limit = i64::try_from(STEPS_SHOWN_MAX).unwrap_or(i64::MAX);
+    let bytes = i32::try_from(STEP_SHOWN_BYTES_MAX).unwrap_or(i32::MAX);
+    let params: [Param<'_>; 3] = [&Raw(key.as_bytes()), &limit, &bytes];
+    let rows = connections.query(&STEPS, &params).await?;
+    let step = |row: &Row| {
+        let result: Option<&[u8]> = wire::get(row, 3)?;
+        let result = result.map_or_else(Bytes::new, Bytes::copy_from_slice);
+        let done: bool = wire::get(row, 2)?;
+        let step = StepRecord {
+            fence: wire::fence(row, 1)?,
+            result: done.then_some(result),
+        };
+        Ok((wire::get(row, 0)?, step))
+    };
+    rows.iter().map(step).collect()
 }
 
 /// Begins a step again, or records its result.

@@ -7,7 +7,7 @@ use crate::server::{DurabilitySettings, Session};
 use crate::settings::PostgresSettings;
 use crate::statement::{FORGET, REDRIVE, RELEASE_BY_OPERATOR, STEP_COMPLETE, STEP_RESTART};
 use crate::writes::{self, WriteKind, Writes};
-use crate::{letters, migrate, operator, pages, ready, steps};
+use crate::{index, letters, migrate, operator, pages, ready, steps};
 use async_trait::async_trait;
 use semel::letter::{Letter, LetterHead, LetterId, Mark, Marked, Put};
 use semel::protocol::{Answer, Operation, Record, State};
@@ -123,22 +123,28 @@ impl Store for PostgresStore {
             Operation::StepComplete { .. } => {
                 steps::write(connections, operation, &STEP_COMPLETE).await
             }
-            Operation::Resolve { key, how, .. } => {
-                operator::resolve(connections, operation, key, how).await
+            Operation::Resolve { key, how, by } => {
+                operator::resolve(connections, operation, key, (how, by)).await
             }
             Operation::Redrive { key, .. } => {
                 operator::act(connections, operation, key, &REDRIVE).await
             }
             Operation::Park {
-                key, fence, idle, ..
-            } => operator::park(connections, operation, (key, *fence, *idle)).await,
+                key,
+                fence,
+                idle,
+                by,
+            } => operator::park(connections, operation, (key, *fence, *idle), by).await,
             Operation::ReleaseByOperator { key, .. } => {
                 operator::act(connections, operation, key, &RELEASE_BY_OPERATOR).await
             }
             Operation::Forget(key) => operator::act(connections, operation, key, &FORGET).await,
-            Operation::Steps(_) => Ok(Answer::Steps(Vec::new())),
-            Operation::Index { .. } => Ok(Answer::Indexed),
-            Operation::Find(_) => Ok(Answer::Found(Vec::new())),
+            Operation::Steps(key) => steps::show(connections, key).await.map(Answer::Steps),
+            Operation::Index { key, ids, keep } => {
+                let kept = index::keep(connections, key, ids, *keep).await;
+                kept.map(|()| Answer::Indexed)
+            }
+            Operation::Find(id) => index::find(connections, id).await.map(Answer::Found),
             Operation::Ready => ready::check(connections).await.map(|()| Answer::Ready),
         }
     }

@@ -3,7 +3,7 @@
 
 use bytes::{BufMut, Bytes, BytesMut};
 use semel::clock::Time;
-use semel::protocol::{Fence, InDoubt, Owner, Record, State};
+use semel::protocol::{Fence, InDoubt, Owner, Record, State, Superseded};
 use semel::{Error, Fingerprint, Key};
 use std::error::Error as StdError;
 use std::fmt;
@@ -196,8 +196,40 @@ pub(crate) fn record(row: &Row, first: usize) -> Result<(Record, Time), Error> {
     Ok((record, get::<Moment>(row, first + 9)?.0))
 }
 
+/// The history of a record, from seven columns in the order of `show_history.sql`, beginning at `first`.
+pub(crate) fn history(row: &Row, first: usize) -> Result<Vec<Superseded>, Error> {
+    let Some(fences) = get::<Option<Vec<i64>>>(row, first)? else {
+        return Ok(Vec::new());
+    };
+    let states: Vec<i16> = get(row, first + 1)?;
+    let in_doubt: Vec<bool> = get(row, first + 2)?;
+    let times: [Vec<Moment>; 2] = [get(row, first + 3)?, get(row, first + 4)?];
+    let by: Vec<&[u8]> = get(row, first + 5)?;
+    let results: Vec<Option<&[u8]>> = get(row, first + 6)?;
+    let [until, at] = times;
+    let all = fences.into_iter().zip(states).zip(in_doubt);
+    let all = all.zip(until).zip(at).zip(by).zip(results);
+    all.map(
+        |((((((fence, state), in_doubt), until), at), by), result)| {
+            Ok(Superseded {
+                fence: to_fence(fence)?,
+                state: to_state(state)?,
+                in_doubt,
+                until: until.0,
+                at: at.0,
+                by: Bytes::copy_from_slice(by),
+                result: result.map(Bytes::copy_from_slice).unwrap_or_default(),
+            })
+        },
+    )
+    .collect()
+}
+
 pub(crate) fn state(row: &Row, column: usize) -> Result<State, Error> {
-    let number: i16 = get(row, column)?;
+    to_state(get(row, column)?)
+}
+
+fn to_state(number: i16) -> Result<State, Error> {
     u8::try_from(number)
         .ok()
         .and_then(State::from_number)
@@ -205,7 +237,10 @@ pub(crate) fn state(row: &Row, column: usize) -> Result<State, Error> {
 }
 
 pub(crate) fn fence(row: &Row, column: usize) -> Result<Fence, Error> {
-    let number: i64 = get(row, column)?;
+    to_fence(get(row, column)?)
+}
+
+fn to_fence(number: i64) -> Result<Fence, Error> {
     u64::try_from(number)
         .map(Fence)
         .map_err(|_| corrupt(&format!("{number} is not a fence")))

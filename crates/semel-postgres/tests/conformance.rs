@@ -41,7 +41,8 @@ async fn judge_by_oracle(bed: &Bed, cases: u32) {
         compare(bed, CASES_AT_A_TIME, 50, u64::from(seed))
             .await
             .unwrap();
-        let empty = "TRUNCATE semel.rec, semel.renewal, semel.step, semel.label, semel.letter";
+        let empty = "TRUNCATE semel.rec, semel.renewal, semel.step, semel.label, semel.history, semel.transport, \
+                     semel.letter";
         bed.execute(empty).await;
     }
 }

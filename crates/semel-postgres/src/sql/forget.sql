@@ -1,4 +1,4 @@
--- $1 key.  Refused (no row) while running under a live lease, and when absent. Ends the incarnation: result, steps and label go at once, the row
+-- $1 key.  Refused (no row) while running under a live lease, and when absent. Ends the incarnation: result, steps, label, history and what the index has of it go at once, the row
 -- stays as an expired one until sweep, so that the next grant finds the old fence and goes above it. Never waits
 WITH q AS MATERIALIZED (
   SELECT r.at, n.fence AS renewed_by, n.lease_until AS renewed_until, n.expires_at AS renewed
@@ -19,5 +19,9 @@ WITH q AS MATERIALIZED (
   DELETE FROM semel.renewal n USING d WHERE n.key = d.key
 ), l AS (
   DELETE FROM semel.label l USING d WHERE l.key = d.key
+), h AS (
+  DELETE FROM semel.history h USING d WHERE h.key = d.key
+), t AS (
+  DELETE FROM semel.transport t USING d WHERE t.key = d.key
 )
 SELECT d.state FROM d

@@ -1,12 +1,13 @@
 -- $1 key[]  $2 fp[]  $3 owner[]  $4 lease[]  $5 retention[]  $6 acts_for[]  $7 label[]  $8 in_doubt[] (0 retry, 1 park, 2 probe)
--- $9 max_attempts[]  $10 max_in_doubt[]  $11 park_after[] in µs (each NULL: no limit).  Claims keys that have a record: expired, waiting and
+-- $9 max_attempts[]  $10 max_in_doubt[]  $11 park_after[] in µs (each NULL: no limit)  $12 by[].  Claims keys that have a record: expired, waiting and
 -- due, or lapsed; one in doubt, to probe, once its run acts no more. Never waits for a row. No row for a key: it is held or has changed, so claim again.
 WITH q AS MATERIALIZED (
-  SELECT r.at, n.lease_until AS renewed_until, n.expires_at AS renewed, u.*
+  SELECT r.at, n.lease_until AS renewed_until, n.expires_at AS renewed, r.fence AS was_fence, r.was, r.was_in_doubt, r.was_result,
+         GREATEST(r.was_until, CASE WHEN r.was = 1 THEN n.lease_until END) AS was_until, u.*
     FROM unnest($1::bytea[], $2::bytea[], $3::uuid[], $4::interval[], $5::interval[], $6::interval[], $7::bytea[], $8::int[], $9::int[],
-                $10::int[], $11::bigint[])
-           AS u(key, fp, owner, lease, retention, acts_for, label, in_doubt, max_attempts, max_in_doubt, park_after)
-   CROSS JOIN LATERAL (SELECT r.ctid AS at, r.key, r.fence FROM semel.rec r WHERE r.key = u.key FOR UPDATE SKIP LOCKED) r
+                $10::int[], $11::bigint[], $12::bytea[])
+           AS u(key, fp, owner, lease, retention, acts_for, label, in_doubt, max_attempts, max_in_doubt, park_after, who)
+   CROSS JOIN LATERAL (SELECT r.ctid AS at, r.key, r.fence, /* was */ FROM semel.rec r WHERE r.key = u.key FOR UPDATE SKIP LOCKED) r
    CROSS JOIN LATERAL semel.renewed(r.key, r.fence) n            -- asked once the record is locked
 ), win AS (
 UPDATE semel.rec t SET
@@ -37,10 +38,12 @@ UPDATE semel.rec t SET
      OR (t.fp = q.fp AND (q.in_doubt = 2 AND (t.state = 1 OR t.in_doubt) AND t.acts_until > clock_timestamp()) IS NOT TRUE
          AND ((t.state = 1 AND GREATEST(t.lease_until, q.renewed_until) <= clock_timestamp())
            OR (t.state = 4 AND t.lease_until <= clock_timestamp()))))
-RETURNING t.key, t.fence, t.born, t.attempts, t.state, t.in_doubt, q.label
+RETURNING t.key, t.fence, t.born, t.attempts, t.state, t.in_doubt, q.label, q.who, q.was_fence, q.was, q.was_in_doubt, q.was_until, q.was_result
 ), label AS (                           -- of those that begin an incarnation
   INSERT INTO semel.label (key, born, label)
   SELECT w.key, w.born, w.label FROM win w WHERE w.state = 1 AND w.fence = w.born AND w.label <> ''
   ON CONFLICT DO NOTHING
-)
+), d AS (                               -- those that go on with one
+  SELECT w.* FROM win w WHERE w.state = 1 AND w.fence <> w.born
+) /* history */
 SELECT key, fence, born, attempts, state, in_doubt FROM win

@@ -183,6 +183,10 @@ pub(crate) async fn age(sql: &Client, by: Duration) {
         "UPDATE semel.rec SET acts_until = acts_until - interval '{} us' WHERE acts_until IS NOT NULL;",
         by.as_micros()
     );
-    let all = older("rec") + &acts + &older("renewal") + &tombstones;
+    let index = format!(
+        ";UPDATE semel.transport SET expires_at = expires_at - interval '{} us'",
+        by.as_micros()
+    );
+    let all = older("rec") + &acts + &older("renewal") + &tombstones + &index;
     sql.batch_execute(&all).await.unwrap();
 }
