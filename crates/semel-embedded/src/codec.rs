@@ -12,10 +12,11 @@ mod due;
 
 pub(crate) use due::{Due, Incarnation};
 pub(crate) use key::{
-    HEAD, RowKey, RowRange, describe, due, due_at, dues, label, letter, order, orders, record,
-    records, step, steps, tombstone, tombstone_of, tombstones,
+    HEAD, IndexId, RowKey, RowRange, describe, due, due_at, dues, history, index, index_key,
+    index_of, indexed, indexed_id, indexed_of, label, letter, order, orders, record, records, step,
+    step_name, steps, tombstone, tombstone_of, tombstones, unindex, unindex_of, unindexes,
 };
-pub(crate) use rows::{Head, KeptLetter, Label, Nothing, Outline};
+pub(crate) use rows::{FoundUntil, Head, History, KeptLetter, Label, Nothing, Outline};
 
 use fjall::Slice;
 use std::fmt;

@@ -2,13 +2,14 @@
 
 mod letters;
 mod due;
+mod index;
 
-use crate::codec::{self, Decode, Encode, Head, Incarnation, Label, Row, RowKey};
+use crate::codec::{self, Decode, Encode, Head, History, Incarnation, Label, Row, RowKey};
 use crate::durability::waits_for_disk;
 use crate::engine::Engine;
 use fjall::{OwnedWriteBatch, PersistMode, Slice};
 use semel::clock::Time;
-use semel::protocol::{Answer, Fence, Operation, Record, State, StepRecord, decide};
+use semel::protocol::{Answer, Fence, Operation, Record, State, StepRecord, Superseded, decide};
 use semel::{Error, Key};
 use std::collections::{BTreeMap, HashMap};
 
@@ -110,11 +111,10 @@ impl<'a> Group<'a> {
 
     /// Decides one operation on the rows as they are, the writes of this group included.
     pub(crate) fn apply(&mut self, operation: &Operation) -> Result<Decided<Answer>, Error> {
+        if let Operation::Index { key, ids, keep } = operation {
+            return self.index(key, ids, *keep);
+        }
         let Some(key) = operation.key() else {
-            if let Operation::Find(_) = operation {
-                let answer = Answer::Found(Vec::new());
-                return Ok(Decided { answer, after: 0 });
-            }
             return Ok(self.probe());
         };
         let at = codec::record(key);
@@ -140,12 +140,18 @@ impl<'a> Group<'a> {
         if let Some(born) = decision.ended {
             self.remove_steps(key, born)?;
         }
+        if decision.ended.is_some() && matches!(operation, Operation::Forget(_)) {
+            self.unindex(key)?;
+        }
         if let Some(new) = decision.write {
             self.note_due(key, record, &new);
             self.keep_record(at, &new);
             // Records are read without it, so only the grant that begins an incarnation has one to write.
             if !new.label.is_empty() {
-                self.keep(codec::label(key, new.born), &Label(new.label));
+                self.keep(codec::label(key, new.born), &Label(new.label.clone()));
+            }
+            if let Some(superseded) = decision.superseded {
+                self.remember(key, new, superseded)?;
             }
         }
         if let (Some(at), Some(step)) = (step_at, decision.step) {
@@ -156,11 +162,30 @@ impl<'a> Group<'a> {
         if let Answer::Looked(Some(record)) = &mut answer {
             let label = self.row::<Label>(&codec::label(key, record.born))?;
             record.label = label.map(|row| row.value.0).unwrap_or_default();
+            record.history = self.history(key, record.born)?;
         }
         Ok(Decided {
             answer,
             after: if waits { after } else { 0 },
         })
+    }
+
+    /// Adds to the history of an incarnation, which records are read without.
+    fn remember(
+        &mut self,
+        key: &Key,
+        mut record: Record,
+        superseded: Superseded,
+    ) -> Result<(), Error> {
+        record.history = self.history(key, record.born)?;
+        record.remember(Some(superseded));
+        self.keep(codec::history(key, record.born), &History(record.history));
+        Ok(())
+    }
+
+    fn history(&self, key: &Key, born: Fence) -> Result<Vec<Superseded>, Error> {
+        let row = self.row::<History>(&codec::history(key, born))?;
+        Ok(row.map(|row| row.value.0).unwrap_or_default())
     }
 
     fn keep_record(&mut self, at: RowKey, record: &Record) {
@@ -178,7 +203,7 @@ impl<'a> Group<'a> {
         self.written(Answer::Ready)
     }
 
-    /// Removes the steps and the label of an incarnation, those of this very group included.
+    /// Removes the steps, the label and the history of an incarnation, those of this very group included.
     fn remove_steps(&mut self, key: &Key, born: Fence) -> Result<(), Error> {
         let prefix = codec::steps(key, born);
         let stored = self.engine.keyspace.prefix(&prefix).map(|row| row.key());

@@ -19,6 +19,7 @@ mod clock;
 mod codec;
 mod pages;
 mod tombstones;
+mod index;
 mod due;
 mod open;
 mod guard;

@@ -12,11 +12,20 @@ use std::ops::Bound;
 pub(crate) const HEAD: &[u8] = b"h";
 
 const DUE: u8 = b'e';
+const INDEX: u8 = b'i';
+const INDEXED: u8 = b'k';
 const LETTER: u8 = b'l';
 const ORDER: u8 = b'o';
 const RECORD: u8 = b'r';
 const STEP: u8 = b's';
 const TOMBSTONE: u8 = b't';
+const UNINDEX: u8 = b'u';
+
+/// The name of the row of a history, among those of steps: no step has a NUL in its name.
+const HISTORY: &str = "\0";
+
+/// The digest of a transport id.
+pub(crate) type IndexId = [u8; 32];
 
 /// The key of a row.
 pub(crate) type RowKey = Slice;
@@ -50,6 +59,67 @@ pub(crate) fn steps(key: &Key, born: Fence) -> RowKey {
 /// Where the label of an incarnation is kept: among its steps, of which none is without a name, so that it goes with them.
 pub(crate) fn label(key: &Key, born: Fence) -> RowKey {
     steps(key, born)
+}
+
+/// Where the history of an incarnation is kept: likewise, under a name that no step can have.
+pub(crate) fn history(key: &Key, born: Fence) -> RowKey {
+    step(key, born, HISTORY)
+}
+
+/// The name of the step that a row is of; the label and the history of an incarnation are none.
+pub(crate) fn step_name(row: &RowKey) -> Option<&str> {
+    let name = std::str::from_utf8(row.get(41..)?).ok()?;
+    Some(name).filter(|name| !name.is_empty() && *name != HISTORY)
+}
+
+/// Where a key is kept under a transport id.
+pub(crate) fn index(id: &IndexId, key: &Key) -> RowKey {
+    prefixed(INDEX, [id.as_slice(), key.as_bytes()])
+}
+
+/// How the keys of all that is kept under a transport id begin.
+pub(crate) fn index_of(id: &IndexId) -> RowKey {
+    prefixed(INDEX, [id.as_slice()])
+}
+
+/// The key that a row of the index finds.
+pub(crate) fn index_key(row: &RowKey) -> Option<Key> {
+    let key = row.get(33..)?.try_into().ok()?;
+    Some(Key::from_bytes(key))
+}
+
+/// Where it is kept that a key is found under a transport id.
+pub(crate) fn indexed(key: &Key, id: &IndexId) -> RowKey {
+    prefixed(INDEXED, [key.as_bytes().as_slice(), id])
+}
+
+/// How the keys of all ids of a key begin.
+pub(crate) fn indexed_of(key: &Key) -> RowKey {
+    prefixed(INDEXED, [key.as_bytes().as_slice()])
+}
+
+/// The transport id that such a row speaks of.
+pub(crate) fn indexed_id(row: &RowKey) -> Option<IndexId> {
+    row.get(33..)?.try_into().ok()
+}
+
+/// Where it is kept that a key is no longer found under a transport id from then on.
+pub(crate) fn unindex(at: Time, id: &IndexId, key: &Key) -> RowKey {
+    let at = at.0.to_be_bytes();
+    prefixed(UNINDEX, [at.as_slice(), id, key.as_bytes()])
+}
+
+/// All that is no longer found from then on or earlier, the earliest first.
+pub(crate) fn unindexes(until: Time) -> RowRange {
+    let end = until.0.saturating_add(1).to_be_bytes();
+    let end = prefixed(UNINDEX, [end.as_slice()]);
+    (Bound::Included([UNINDEX].into()), Bound::Excluded(end))
+}
+
+/// What such a row speaks of.
+pub(crate) fn unindex_of(row: &RowKey) -> Option<(IndexId, Key)> {
+    let (id, key) = row.get(9..)?.split_first_chunk::<32>()?;
+    Some((*id, Key::from_bytes(key.try_into().ok()?)))
 }
 
 /// Where a group notes what is due at that time.
@@ -116,6 +186,9 @@ pub(crate) fn describe(row: &[u8]) -> String {
             Some((of, [])) => {
                 format!("label of {}", written(of.get(..32).unwrap_or_default()))
             }
+            Some((of, [0])) => {
+                format!("history of {}", written(of.get(..32).unwrap_or_default()))
+            }
             Some((of, name)) => format!(
                 "step {:?} of {}",
                 String::from_utf8_lossy(name),
@@ -130,6 +203,7 @@ pub(crate) fn describe(row: &[u8]) -> String {
         Some(&ORDER) => "the list of letters".to_owned(),
         Some(&TOMBSTONE) => "the list of closed letters".to_owned(),
         Some(&DUE) => "the list of what is due".to_owned(),
+        Some(&INDEX | &INDEXED | &UNINDEX) => "the index of transport ids".to_owned(),
         Some(_) | None => "the head row".to_owned(),
     }
 }

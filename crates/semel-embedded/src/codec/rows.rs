@@ -4,7 +4,9 @@ use super::{Decode, Encode, Fields};
 use bytes::Bytes;
 use semel::clock::Time;
 use semel::letter::{Letter, LetterHead, LetterId, Reason, Stored, Tombstone};
-use semel::protocol::{Fence, Owner, Record, State, StepRecord};
+use semel::protocol::{
+    Fence, Owner, Record, State, StepRecord, Superseded, decode_history, encode_history,
+};
 use semel::{Fingerprint, Key};
 use std::time::Duration;
 
@@ -40,6 +42,14 @@ pub(crate) struct Outline(pub(crate) Record);
 /// The label of an incarnation. It has a row of its own, so that renewals and ends do not write it again.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Label(pub(crate) Bytes);
+
+/// The superseded attempts of an incarnation, in a row of their own for the same reason.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct History(pub(crate) Vec<Superseded>);
+
+/// Until when a transport id finds a key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct FoundUntil(pub(crate) Time);
 
 // === impl Head ===
 
@@ -156,6 +166,35 @@ impl Encode for Label {
 impl Decode for Label {
     fn decode(fields: Fields<'_>) -> Option<Self> {
         Some(Self(Bytes::copy_from_slice(fields.rest())))
+    }
+}
+
+// === impl History ===
+
+impl Encode for History {
+    fn encode(&self, out: &mut Vec<u8>) {
+        out.extend_from_slice(&encode_history(&self.0));
+    }
+}
+
+impl Decode for History {
+    fn decode(fields: Fields<'_>) -> Option<Self> {
+        decode_history(Bytes::copy_from_slice(fields.rest())).map(Self)
+    }
+}
+
+// === impl FoundUntil ===
+
+impl Encode for FoundUntil {
+    fn encode(&self, out: &mut Vec<u8>) {
+        out.extend_from_slice(&self.0.0.to_be_bytes());
+    }
+}
+
+impl Decode for FoundUntil {
+    fn decode(mut fields: Fields<'_>) -> Option<Self> {
+        let until = Self(Time(fields.u64()?));
+        fields.end(until)
     }
 }
 
@@ -345,6 +384,16 @@ mod tests {
             result: Some(Bytes::from_static(b"charged")),
         });
         survives(Label(Bytes::from_static(b"order 7")));
+        survives(FoundUntil(Time(9)));
+        survives(History(vec![Superseded {
+            fence: Fence(10),
+            state: State::Waiting,
+            in_doubt: true,
+            until: Time(11),
+            at: Time(12),
+            by: Bytes::from_static(b"gate a"),
+            result: Bytes::from_static(b"why"),
+        }]));
         survives(Head {
             clock: Time(1),
             synced: 2,

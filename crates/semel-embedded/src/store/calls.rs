@@ -1,9 +1,9 @@
 //! The calls: each is checked, then asked of the writer or read.
 
 use super::{EmbeddedStore, SWEEP_CHUNK_ITEMS_MAX};
-use crate::codec::{self, KeptLetter, Label};
+use crate::codec::{self, History, KeptLetter, Label};
 use crate::due::{self, DueRow};
-use crate::pages;
+use crate::{index, pages};
 use async_trait::async_trait;
 use semel::letter::{Letter, LetterHead, LetterId, Mark, Marked, Put, Stored};
 use semel::protocol::{Answer, Operation, Record, State};
@@ -26,6 +26,16 @@ impl Store for EmbeddedStore {
         {
             return Ok(Answer::Looked(shown));
         }
+        if let Operation::Steps(key) = operation {
+            let key = *key;
+            let steps = self.read(move |engine| index::steps(engine, &key));
+            return steps.await.map(Answer::Steps);
+        }
+        if let Operation::Find(id) = operation {
+            let id = id.clone();
+            let found = self.read(move |engine| index::find(engine, &id));
+            return found.await.map(Answer::Found);
+        }
         let operation = operation.clone();
         self.ask(move |group| group.apply(&operation)).await
     }
@@ -44,6 +54,7 @@ impl Store for EmbeddedStore {
     async fn sweep(&self, after: Option<&Cursor>) -> Result<Swept, Error> {
         if after.is_none() {
             self.sweep_tombstones().await?;
+            self.sweep_index().await?;
         }
         let (swept, _read) = self.sweep_window(after).await?;
         Ok(swept)
@@ -96,8 +107,10 @@ impl EmbeddedStore {
                     return Ok(Some(None));
                 }
                 let label = engine.row::<Label>(&codec::label(&key, row.value.born))?;
+                let history = engine.row::<History>(&codec::history(&key, row.value.born))?;
                 return Ok(Some(Some(Record {
                     label: label.map(|row| row.value.0).unwrap_or_default(),
+                    history: history.map(|row| row.value.0).unwrap_or_default(),
                     ..row.value
                 })));
             }
