@@ -121,7 +121,7 @@ async fn an_outcome_that_was_overtaken_is_not_called_recorded() {
     let semel = on(&store);
     left_in_hand(&semel, &store, 1, denied()).await;
     let operator = on(&store);
-    assert_eq!(operator.release(&key(1)).await.unwrap(), Acted::Applied);
+    assert_eq!(operator.release(&key(1), "").await.unwrap(), Acted::Applied);
     recorded(&semel, &store).await;
     assert_eq!(state(&store, 1).await, State::Waiting);
     assert_eq!(semel.pending(), []);

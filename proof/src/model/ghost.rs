@@ -112,6 +112,9 @@ impl Ghost {
             | Operation::StepBegin { .. }
             | Operation::StepRestart { .. }
             | Operation::StepComplete { .. }
+            | Operation::Steps(_)
+            | Operation::Index { .. }
+            | Operation::Find(_)
             | Operation::Ready => {}
             Operation::Renew { .. } => self.lease_end = Some(after.lease_until),
             Operation::Complete { .. } | Operation::Fail { .. } | Operation::Release(_) => {

@@ -381,7 +381,13 @@ impl Response {
                 Acted::Refused => Self::Refused,
                 Acted::Gone(state) => Self::Gone(state.map_or(0, State::number)),
             },
-            Ok(Answer::Looked(_) | Answer::Ready) => Self::Wrong(format!("{answer:?}")),
+            Ok(
+                Answer::Looked(_)
+                | Answer::Steps(_)
+                | Answer::Indexed
+                | Answer::Found(_)
+                | Answer::Ready,
+            ) => Self::Wrong(format!("{answer:?}")),
             Err(Error::Unavailable(why) | Error::Denied(why)) => Self::Unknown(why.to_string()),
             Err(error @ (Error::Invalid(_) | Error::Corrupt(_) | Error::Bug(_))) => {
                 Self::Wrong(error.to_string())
