@@ -1,12 +1,12 @@
 //! One translation: what a function answered → the words of the protocol.
 
-use bytes::Bytes;
+use bytes::{Buf, Bytes};
 use redis::Value;
 use semel::clock::Time;
 use semel::letter::{Letter, LetterHead, LetterId, Marked, Put, Reason};
 use semel::protocol::{
     Acted, Answer, Claim, Claimed, Ending, Fence, Held, Lease, Operation, Owner, Record, Settled,
-    State, StepBegun,
+    State, StepBegun, StepRecord, Superseded,
 };
 use semel::{Error, Fingerprint, Key};
 use std::time::Duration;
@@ -34,9 +34,9 @@ pub(crate) fn answer(answer: Value, operation: &Operation) -> Result<Answer, Err
         | Operation::Park { .. }
         | Operation::ReleaseByOperator { .. }
         | Operation::Forget(_) => acted(answer).map(Answer::Acted),
-        Operation::Steps(_) => Ok(Answer::Steps(Vec::new())),
+        Operation::Steps(_) => steps(answer).map(Answer::Steps),
         Operation::Index { .. } => Ok(Answer::Indexed),
-        Operation::Find(_) => Ok(Answer::Found(Vec::new())),
+        Operation::Find(_) => found(answer).map(Answer::Found),
         Operation::Ready => Ok(Answer::Ready),
     }
 }
@@ -128,8 +128,68 @@ pub(crate) fn looked(answer: Value) -> Result<Option<Record>, Error> {
         expires_at,
         result: answer.maybe_bytes()?,
         label: answer.maybe_bytes()?.unwrap_or_default(),
-        history: Vec::new(),
+        history: history(answer.maybe_bytes()?.unwrap_or_default())?,
     }))
+}
+
+/// Reads what `supersede` wrote.
+fn history(mut text: Bytes) -> Result<Vec<Superseded>, Error> {
+    let bad = || corrupt("a history that makes no sense");
+    let mut history = Vec::new();
+    while !text.is_empty() {
+        let end = text.iter().position(|byte| *byte == b':').ok_or_else(bad)?;
+        let head = text.split_to(end);
+        text.advance(1);
+        let fields: Vec<_> = head.split(|byte| *byte == b' ').collect();
+        let [how, fence, until, at, who, result] = fields.as_slice() else {
+            return Err(bad());
+        };
+        let [stood, in_doubt] = how else {
+            return Err(bad());
+        };
+        let mut part = |digits: &[u8]| {
+            let length = usize::try_from(number(digits)?).map_err(|_| bad())?;
+            if length > text.len() {
+                return Err(bad());
+            }
+            Ok(text.split_to(length))
+        };
+        history.push(Superseded {
+            fence: Fence(number(fence)?),
+            state: state(&[*stood])?,
+            in_doubt: *in_doubt == b'1',
+            until: Time(number(until)?),
+            at: Time(number(at)?),
+            by: part(who)?,
+            result: part(result)?,
+        });
+    }
+    Ok(history)
+}
+
+fn steps(answer: Value) -> Result<Vec<(String, StepRecord)>, Error> {
+    let step = |answer| {
+        let mut answer = Fields::new(answer)?;
+        let name = answer.text()?;
+        let fence = answer.fence()?;
+        let done = answer.flag()?;
+        let result = Bytes::from(answer.bytes()?);
+        let result = done.then_some(result);
+        Ok((name, StepRecord { fence, result }))
+    };
+    Fields::new(answer)?.fields.map(step).collect()
+}
+
+/// Keys, or digests of transport ids.
+pub(crate) fn arrays(answer: Value) -> Result<Vec<[u8; 32]>, Error> {
+    let mut answer = Fields::new(answer)?;
+    let count = answer.fields.len();
+    (0..count).map(|_| answer.array()).collect()
+}
+
+fn found(answer: Value) -> Result<Vec<Key>, Error> {
+    let keys = arrays(answer)?.into_iter();
+    Ok(keys.map(Key::from_bytes).collect())
 }
 
 fn acted(answer: Value) -> Result<Acted, Error> {
@@ -289,7 +349,7 @@ impl Fields {
     }
 
     fn text(&mut self) -> Result<String, Error> {
-        String::from_utf8(self.bytes()?).map_err(|_| corrupt("a letter with a bad route"))
+        String::from_utf8(self.bytes()?).map_err(|_| corrupt("a name that is no text"))
     }
 
     fn flag(&mut self) -> Result<bool, Error> {

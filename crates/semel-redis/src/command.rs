@@ -4,8 +4,11 @@ use crate::connections::Size;
 use crate::library::function;
 use crate::names::Names;
 use redis::Cmd;
+use semel::Key;
 use semel::letter::{Letter, LetterId, Mark};
 use semel::protocol::{Claim, Fail, FailKind, Finding, InDoubt, Lease, Operation, State};
+use semel::store::{FOUND_KEYS_MAX, STEP_SHOWN_BYTES_MAX, STEPS_SHOWN_MAX};
+use std::collections::BTreeSet;
 use std::num::NonZeroU32;
 use std::time::Duration;
 
@@ -64,7 +67,7 @@ impl Command {
                 name,
                 result,
             } => command.lease(lease).bytes(name.as_bytes()).bytes(result),
-            Operation::Resolve { how, .. } => {
+            Operation::Resolve { how, by, .. } => {
                 let (state, result) = match &how.finding {
                     Finding::Succeeded(result) => (State::Succeeded, result.as_ref()),
                     Finding::Failed(result) => (State::Failed, result.as_ref()),
@@ -75,13 +78,19 @@ impl Command {
                     .number(u64::from(state.number()))
                     .bytes(result)
                     .bytes(fence.unwrap_or_default().as_bytes())
+                    .bytes(by)
             }
-            Operation::Park { fence, idle, .. } => command.number(fence.0).number(micros(*idle)),
+            Operation::Park {
+                fence, idle, by, ..
+            } => command.number(fence.0).number(micros(*idle)).bytes(by),
+            Operation::Redrive { by, .. } | Operation::ReleaseByOperator { by, .. } => {
+                command.bytes(by)
+            }
+            Operation::Steps(_) => command
+                .number(STEPS_SHOWN_MAX as u64)
+                .number(STEP_SHOWN_BYTES_MAX as u64),
             Operation::Look(_)
-            | Operation::Redrive { .. }
-            | Operation::ReleaseByOperator { .. }
             | Operation::Forget(_)
-            | Operation::Steps(_)
             | Operation::Index { .. }
             | Operation::Find(_)
             | Operation::Ready => command,
@@ -127,6 +136,44 @@ impl Command {
         Self::on_letter(names, "letter_mark", id, 0)
             .bytes(&id.0)
             .number(number)
+    }
+
+    /// Keeps a key under the digest of a transport id.
+    pub(crate) fn index(names: &Names, id: &[u8; 32], key: &Key, keep: Duration) -> Self {
+        Self::on_index(names, "index", id)
+            .number(micros(keep))
+            .bytes(key.as_bytes())
+    }
+
+    /// Remembers under which digests a key is kept.
+    pub(crate) fn index_of(
+        names: &Names,
+        key: &Key,
+        ids: &BTreeSet<[u8; 32]>,
+        keep: Duration,
+    ) -> Self {
+        let about = *key.as_bytes();
+        let command = Self::new("index", about, &[names.index_of(key)], 0);
+        let command = command.number(micros(keep));
+        ids.iter().fold(command, |command, id| command.bytes(id))
+    }
+
+    /// The keys under the digest of a transport id.
+    pub(crate) fn find(names: &Names, id: &[u8; 32]) -> Self {
+        Self::on_index(names, "find", id).number(FOUND_KEYS_MAX as u64)
+    }
+
+    /// Forgets under which digests a key is kept, and says them.
+    pub(crate) fn index_ids(names: &Names, key: &Key) -> Self {
+        Self::new("index_ids", *key.as_bytes(), &[names.index_of(key)], 0)
+    }
+
+    pub(crate) fn unindex(names: &Names, id: &[u8; 32], key: &Key) -> Self {
+        Self::on_index(names, "unindex", id).bytes(key.as_bytes())
+    }
+
+    fn on_index(names: &Names, word: &str, id: &[u8; 32]) -> Self {
+        Self::new(word, *id, &[names.index(id)], 0)
     }
 
     /// The small write that `WAIT` waits for.
@@ -191,6 +238,7 @@ impl Command {
             .duration(claim.park_after)
             .duration(claim.acts_for)
             .bytes(&claim.label)
+            .bytes(&claim.by)
     }
 
     fn failure(self, how: &Fail) -> Self {

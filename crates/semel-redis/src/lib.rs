@@ -35,7 +35,7 @@
 //!
 //! ```text
 //! ACL SETUSER semel on >password ~sml:* +info +config|get +cluster|info +scan +fcall +function|load +time
-//!     +hmget +hget +hset +hsetnx +hdel +del +get +set +pexpireat +persist +zadd +zrange +zrem
+//!     +hmget +hget +hkeys +hset +hsetnx +hdel +del +get +set +pexpireat +persist +zadd +zrange +zrem
 //! ```
 //!
 //! # Cluster

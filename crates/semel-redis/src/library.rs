@@ -14,8 +14,8 @@ const DIGEST_BYTES: usize = 6;
 
 static LIBRARY: LazyLock<Library> = LazyLock::new(Library::new);
 
-/// The functions of the library: one for each operation, those for letters, and what `WAIT` waits for.
-const FUNCTIONS: [&str; 20] = [
+/// The functions of the library: one for each operation, those for letters and for the two sides of the index, and what `WAIT` waits for.
+const FUNCTIONS: [&str; 25] = [
     "claim",
     "renew",
     "complete",
@@ -30,6 +30,11 @@ const FUNCTIONS: [&str; 20] = [
     "park",
     "release_by_operator",
     "forget",
+    "steps",
+    "index",
+    "find",
+    "index_ids",
+    "unindex",
     "ready",
     "letter_put",
     "letter_list",

@@ -34,6 +34,16 @@ impl Names {
         name
     }
 
+    /// Of the keys under the digest of a transport id.
+    pub(crate) fn index(&self, id: &[u8; 32]) -> String {
+        self.of(&format!("i:{{{}}}", hex::encode(id)))
+    }
+
+    /// Of the digests under which a key is kept: in the slot of its record.
+    pub(crate) fn index_of(&self, key: &Key) -> String {
+        self.record(key) + ":i"
+    }
+
     /// Of the deliveries and heads of all letters, and of their order.
     pub(crate) fn letters(&self) -> [String; 2] {
         [self.of("{letters}:h"), self.of("{letters}:z")]

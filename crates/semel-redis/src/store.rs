@@ -14,9 +14,11 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use redis::Value;
 use semel::letter::{Letter, LetterHead, LetterId, Mark, Marked, Put};
-use semel::protocol::{Answer, Operation, Record, State};
-use semel::store::{Cursor, Letters, Page, Sharing, Swept};
+use semel::protocol::{Acted, Answer, Operation, Record, State};
+use semel::store::{Cursor, Letters, Page, Sharing, Swept, index_digest};
 use semel::{Error, Key, Store};
+use std::collections::BTreeSet;
+use std::time::Duration;
 
 /// A store on a Redis server. See the [crate] for what it promises and what it does not.
 #[derive(Debug)]
@@ -90,6 +92,31 @@ impl RedisStore {
         }
     }
 
+    /// Keeps a key under transport ids, each in a slot of its own; what a lost connection leaves out is not found.
+    async fn index(&self, key: &Key, ids: &[Bytes], keep: Duration) -> Result<(), Error> {
+        let ids: BTreeSet<_> = ids.iter().map(|id| index_digest(id)).collect();
+        if ids.is_empty() {
+            return Ok(());
+        }
+        // First, so that forget knows of everything that can be found.
+        let of = Command::index_of(&self.names, key, &ids, keep);
+        self.write(of).await?;
+        for id in &ids {
+            let index = Command::index(&self.names, id, key, keep);
+            self.write(index).await?;
+        }
+        Ok(())
+    }
+
+    /// Removes what the index has of a key that is forgotten.
+    async fn unindex(&self, key: &Key) -> Result<(), Error> {
+        let ids = self.write(Command::index_ids(&self.names, key)).await?;
+        for id in answer::arrays(ids)? {
+            self.write(Command::unindex(&self.names, &id, key)).await?;
+        }
+        Ok(())
+    }
+
     async fn read(&self, command: &Command) -> Result<Value, Error> {
         self.connections.ask(&command.sent, command.size).await
     }
@@ -103,15 +130,19 @@ impl Store for RedisStore {
 
     async fn apply(&self, operation: &Operation) -> Result<Answer, Error> {
         operation.validate()?;
-        match operation {
-            Operation::Steps(_) => return Ok(Answer::Steps(Vec::new())),
-            Operation::Index { .. } => return Ok(Answer::Indexed),
-            Operation::Find(_) => return Ok(Answer::Found(Vec::new())),
-            _ => {}
+        if let Operation::Index { key, ids, keep } = operation {
+            self.index(key, ids, *keep).await?;
+            return Ok(Answer::Indexed);
         }
-        let command = Command::of(&self.names, operation);
+        let command = if let Operation::Find(id) = operation {
+            Command::find(&self.names, &index_digest(id))
+        } else {
+            Command::of(&self.names, operation)
+        };
         let answered = match operation {
-            Operation::Look(_) => self.read(&command).await?,
+            Operation::Look(_) | Operation::Steps(_) | Operation::Find(_) => {
+                self.read(&command).await?
+            }
             Operation::Ready => {
                 if !self.allow_eviction {
                     eviction::check(&self.connections, &self.address).await?;
@@ -131,11 +162,13 @@ impl Store for RedisStore {
             | Operation::Park { .. }
             | Operation::ReleaseByOperator { .. }
             | Operation::Forget(_)
-            | Operation::Steps(_)
-            | Operation::Index { .. }
-            | Operation::Find(_) => self.write(command).await?,
+            | Operation::Index { .. } => self.write(command).await?,
         };
-        answer::answer(answered, operation)
+        let answer = answer::answer(answered, operation)?;
+        if let (Operation::Forget(key), Answer::Acted(Acted::Applied)) = (operation, &answer) {
+            self.unindex(key).await?;
+        }
+        Ok(answer)
     }
 
     async fn list(

@@ -200,7 +200,7 @@ async fn rights_that_are_documented_suffice_when_an_operator_has_loaded_the_libr
     assert!(why.contains("can't run this command"), "{why}");
 
     // What the crate's documentation lists, less the right to load.
-    rights.extend("+config|get +cluster|info +time +hmget +hget +hset +hsetnx +hdel +del +get +set +pexpireat +persist +zadd +zrange +zrem".split(' '));
+    rights.extend("+config|get +cluster|info +time +hmget +hget +hkeys +hset +hsetnx +hdel +del +get +set +pexpireat +persist +zadd +zrange +zrem".split(' '));
     run(&redis, &rights).await;
     let subject = Aged::connect_beside(settings(&url), &redis.url()).await;
     suite(&subject).await.unwrap();

@@ -325,7 +325,7 @@ async fn a_run_that_an_operator_released_is_cancelled_and_stale() {
     let zombie = tokio::spawn(async move { here.run(work(), effect).await });
     tokio::task::yield_now().await;
     sleep(SECOND).await;
-    assert_eq!(there.release(&key(1)).await.unwrap(), Acted::Applied);
+    assert_eq!(there.release(&key(1), "").await.unwrap(), Acted::Applied);
     assert_ran(&there.run(work(), succeed).await.unwrap());
     assert_eq!(zombie.await.unwrap().unwrap(), Ended::Stale);
     assert!(

@@ -1,6 +1,6 @@
 #!lua name=semel_VERSION
 -- KEYS[1] = "<prefix>:{<64 hex>}" the record, KEYS[2] = "<prefix>:{<64 hex>}:s" its steps: one hash tag, one slot.
--- Record: st state, fp, f fence, b born, o owner, l lease end, x expiry, a attempts, r result, lb born ':' label,
+-- Record: st state, fp, f fence, b born, o owner, l lease end, x expiry, a attempts, r result, lb born ':' label, h born ':' history,
 -- d runs that ended in doubt, q '1' when the last one did, u until when it may act: absent is 0, no, and not said. fp and o are raw bytes.
 -- Times are µs of the store clock (< 2^53 until 2255), durations are µs.
 -- Answers use the words of the protocol. A script is atomic, so the second look of complete, fail, release and renew is part of it.
@@ -45,7 +45,22 @@ local function held(c,fence,owner) return c.st and c.f==fence and c.o==owner and
 local function clear_reason(K,c)                -- the run is over and left no word: what its record has is of the run before it
   if c.st=='1' and c.r then redis.call('HDEL',K[1],'r') end
 end
-local function claim(K,A)                       -- fp owner lease ttl in_doubt(0 retry, 1 park, 2 probe) max_attempts max_in_doubt park_after acts_for label
+-- history: superseded attempts, oldest first, each state in_doubt ' ' fence ' ' until ' ' at ' ' #who ' ' #result ':' who result; the latest 8
+local function history(K,c)                     -- with its born, because a library of before the history does not know to remove it
+  local b,h=string.match(redis.call('HGET',K[1],'h') or '','^(%d+):(.*)$'); return b==c.b and h or ''
+end
+local function supersede(K,c,n,who)             -- adds how the record stands, before it is written
+  local h,starts,at=history(K,c),{},1
+  while at<=#h do
+    local _,e,w,r=string.find(h,'^%d%d %d+ %d+ %d+ (%d+) (%d+):',at); if not e then error({err='CORRUPT the history makes no sense'}) end
+    starts[#starts+1]=at; at=e+1+tonumber(w)+tonumber(r)
+  end
+  if #starts>=8 then h=string.sub(h,starts[#starts-6]) end
+  local r=c.st~='1' and string.sub(c.r or '',1,96) or ''
+  local q=(c.q or c.st=='1') and '1' or '0'
+  redis.call('HSET',K[1],'h',c.b..':'..h..c.st..q..' '..c.f..' '..f(c.l)..' '..f(n)..' '..#who..' '..#r..':'..who..r)
+end
+local function claim(K,A)                       -- fp owner lease ttl in_doubt(0 retry, 1 park, 2 probe) max_attempts max_in_doubt park_after acts_for label by
   local fp,owner,lease,ttl,acts=A[1],A[2],tonumber(A[3]),tonumber(A[4]),tonumber(A[9])
   local n,c=now(),get(K[1]); local old=live(c,n); local d,q=0,false
   if old then
@@ -63,7 +78,8 @@ local function claim(K,A)                       -- fp owner lease ttl in_doubt(0
         clear_reason(K,c); redis.call('HSET',K[1],'st','5','x',f(math.max(c.x,n+lease+ttl))); doubt(K,c,d,q,c.u); keep(K,'5'); return {'parked',c.f}
       end
     end
-  else redis.call('DEL',K[2]); if c.f then redis.call('HDEL',K[1],'lb') end end    -- a new incarnation starts without steps and label
+    supersede(K,c,n,A[11])
+  else redis.call('DEL',K[2]); if c.f then redis.call('HDEL',K[1],'lb','h') end end    -- a new incarnation starts without steps, label and history
   local fence=n; if c.f then fence=bump(c,n) end
   local x=n+lease+ttl; if c.x and c.x>x then x=c.x end
   local a=old and c.a+1 or 1; local b=old and c.b or f(fence)
@@ -106,9 +122,9 @@ end
 local function label(K,c)                       -- with its born, because a library of before the label does not know to remove it
   local b,l=string.match(redis.call('HGET',K[1],'lb') or '','^(%d+):(.*)$'); return b==c.b and l or ''
 end
-local function look(K,A)                        -- A[1]=='0': without the result and the label
+local function look(K,A)                        -- A[1]=='0': without the result, the label and the history
   local n,c=now(),get(K[1]); if not live(c,n) then return {'absent'} end
-  return {c.st,c.f,c.o,f(c.a),c.b,f(c.l),f(c.x),c.fp,f(c.d),c.q and '1' or '0',c.u and f(c.u) or '',A[1]~='0' and c.r,A[1]~='0' and label(K,c)}
+  return {c.st,c.f,c.o,f(c.a),c.b,f(c.l),f(c.x),c.fp,f(c.d),c.q and '1' or '0',c.u and f(c.u) or '',A[1]~='0' and c.r,A[1]~='0' and label(K,c),A[1]~='0' and history(K,c)}
 end
 -- steps: field = name, value = state(1|2) fence ':' result
 local function step(K,A)                        -- owner fence name -> record, step state, step fence, step result | nil
@@ -134,36 +150,66 @@ local function step_complete(K,A)               -- owner fence name result
   redis.call('HSET',K[2],A[3],'2'..c.f..':'..A[4]); keep(K,'1',c.x); return {'applied','1'}
 end
 -- operator
-local function redrive(K,A)
+local function redrive(K,A)                     -- by
   local n,c=now(),get(K[1]); if not live(c,n) or (c.st~='3' and c.st~='5') then return {'gone',live(c,n) and c.st or '0'} end
-  return wait_now(K,c,n,f(bump(c,n)),c.a)
+  supersede(K,c,n,A[1]); return wait_now(K,c,n,f(bump(c,n)),c.a)
 end
-local function release_by_operator(K,A)
+local function release_by_operator(K,A)         -- by
   local n,c=now(),get(K[1]); if not live(c,n) or (c.st~='1' and c.st~='4') then return {'gone',live(c,n) and c.st or '0'} end
-  clear_reason(K,c); doubt(K,c,c.d,c.q or c.st=='1',c.u); return wait_now(K,c,n,f(bump(c,n)),c.a)
+  supersede(K,c,n,A[1]); clear_reason(K,c); doubt(K,c,c.d,c.q or c.st=='1',c.u); return wait_now(K,c,n,f(bump(c,n)),c.a)
 end
-local function park(K,A)                        -- fence idle: a keeper's, of what nobody claims
+local function park(K,A)                        -- fence idle by: a keeper's, of what nobody claims
   local n,c=now(),get(K[1]); local old=live(c,n)
   if not old or c.f~=A[1] or (c.st~='1' and c.st~='4') then return {'gone',old and c.st or '0'} end
   if c.l+tonumber(A[2])>n then return {'refused'} end
-  if c.st=='1' then doubt(K,c,c.d+1,true,c.u) end
+  supersede(K,c,n,A[3]); if c.st=='1' then doubt(K,c,c.d+1,true,c.u) end
   clear_reason(K,c); redis.call('HSET',K[1],'st','5'); keep(K,'5'); return {'applied','5'}
 end
-local function resolve(K,A)                     -- decision(2|3|4) result fence or '': that very run, parked or lapsed
+local function resolve(K,A)                     -- decision(2|3|4) result fence or '' by: that very run, parked or lapsed
   local n,c=now(),get(K[1]); local old,one=live(c,n),A[3]~=''
   if not old or (one and c.f~=A[3]) or (c.st~='5' and not (one and c.st=='1')) then return {'gone',old and c.st or '0'} end
   if c.st=='1' and c.l>n then return {'refused'} end
-  clear_reason(K,c); doubt(K,c,c.d,false,c.u)
+  if A[1]~='2' and A[1]~='3' and A[1]~='4' then return redis.error_reply('ERR decision') end
+  supersede(K,c,n,A[4]); clear_reason(K,c); doubt(K,c,c.d,false,c.u)
   local fence=f(bump(c,n)); if A[1]=='4' then return wait_now(K,c,n,fence,c.a) end
-  if A[1]~='2' and A[1]~='3' then return redis.error_reply('ERR decision') end
   redis.call('HSET',K[1],'f',fence); return settle(K,c,A[1],n,0,c.x-c.l,A[2])
 end
 local function forget(K,A)                      -- ends the incarnation; the husk keeps the fence until it expires physically
   local n,c=now(),get(K[1]); if not live(c,n) then return {'gone','0'} end
   if c.st=='1' and c.l>n then return {'refused'} end
-  redis.call('HSET',K[1],'st','4','l',f(n),'x',f(n)); redis.call('HDEL',K[1],'r','lb'); redis.call('DEL',K[2]); keep(K,'4',n)
+  redis.call('HSET',K[1],'st','4','l',f(n),'x',f(n)); redis.call('HDEL',K[1],'r','lb','h'); redis.call('DEL',K[2]); keep(K,'4',n)
   return {'applied','0',f(n),c.f,c.b}
 end
+local function below(a,b)                      -- byte by byte, whatever the server's locale says
+  for i=1,math.min(#a,#b) do local x,y=string.byte(a,i),string.byte(b,i); if x~=y then return x<y end end
+  return #a<#b
+end
+local function steps(K,A)                       -- how_many bytes: by name, state fence and how its result begins
+  local n,c=now(),get(K[1]); local out={}; if not live(c,n) then return out end
+  local names=redis.call('HKEYS',K[2]); table.sort(names,below)
+  for i=1,math.min(#names,tonumber(A[1])) do
+    local st,sf,r=string.match(redis.call('HGET',K[2],names[i]),'^(%d)(%d+):(.*)$'); if not st then error({err='CORRUPT a step makes no sense'}) end
+    out[#out+1]={names[i],sf,st=='2' and '1' or '0',string.sub(r,1,tonumber(A[2]))}
+  end
+  return out
+end
+-- The index of transport ids. KEYS[1] = "<prefix>:i:{<64 hex>}" of an id's digest: keys by the time they end, in a slot of its own.
+-- The ids of a key are KEYS[1] = "<prefix>:{<64 hex>}:i", likewise by the time they end, in the key's slot, for whoever forgets it.
+local function indexed(K,x,what)                -- each is kept until the last of its members ends
+  redis.call('ZADD',K[1],'GT',f(x),what); local last=redis.call('ZRANGE',K[1],-1,-1,'WITHSCORES')
+  redis.call('PEXPIREAT',K[1],f(math.ceil(tonumber(last[2])/1000)))
+end
+local function index(K,A)                       -- keep key, or keep ids
+  local n=now(); for _,old in ipairs(redis.call('ZRANGE',K[1],'-inf',f(n),'BYSCORE','LIMIT',0,64)) do redis.call('ZREM',K[1],old) end
+  for i=2,#A do indexed(K,n+tonumber(A[1]),A[i]) end
+  return {'applied'}
+end
+local function find(K,A)                        -- how_many
+  local keys=redis.call('ZRANGE',K[1],'('..f(now()),'+inf','BYSCORE'); table.sort(keys,below); local out={}
+  for i=1,math.min(#keys,tonumber(A[1])) do out[i]=keys[i] end; return out
+end
+local function index_ids(K,A) local ids=redis.call('ZRANGE',K[1],0,-1); redis.call('DEL',K[1]); return ids end
+local function unindex(K,A) redis.call('ZREM',K[1],A[1]); return {'applied'} end    -- key
 -- letters: KEYS[1] = "<prefix>:{letters}:h" id -> delivery, 'h'..id -> head; KEYS[2] = "<prefix>:{letters}:z" id by time;
 -- KEYS[3] = "<prefix>:{letters}:t:<id>" the tombstone of a closed letter: fence ':' expiry. One slot for all of them.
 -- The head is a field of its own, so that a list does not read the deliveries: reason redriven fence retention size key(hex or '-') route.
@@ -233,6 +279,11 @@ register('park',park,'allow-oom')
 register('release_by_operator',release_by_operator,'allow-oom')
 register('resolve',resolve,'allow-oom')
 register('forget',forget,'allow-oom')
+register('steps',steps,'allow-oom')
+register('index',index)
+register('find',find,'allow-oom')
+register('index_ids',index_ids,'allow-oom')
+register('unindex',unindex,'allow-oom')
 register('letter_put',letter_put)
 register('letter_list',letter_list,'allow-oom')
 register('letter_get',letter_get,'allow-oom')

@@ -17,7 +17,7 @@ pub(crate) const KEEP: Duration = Duration::from_secs(3_600);
 /// A success was recorded just now.
 pub(crate) const SUCCEEDED: Held = Held::Applied(State::Succeeded);
 
-/// Ages every record and tombstone of a prefix, as time would; what is past its physical end goes at once.
+/// Ages every record, tombstone and entry of the index of a prefix, as time would; what is past its physical end goes at once.
 const AGE: &str = r"
 local by,cursor=tonumber(ARGV[2]),'0'
 local function f(n) return string.format('%.0f',n) end
@@ -41,6 +41,15 @@ repeat
   for _,k in ipairs(found[2]) do
     local fence,x=string.match(redis.call('GET',k),'^(%d+):(%d+)$')
     redis.call('SET',k,fence..':'..f(math.max(x-by,0)),'PXAT',f(math.max(math.ceil((x-by)/1000),1)+1))
+  end
+until cursor=='0'
+repeat
+  local found=redis.call('SCAN',cursor,'MATCH',ARGV[4],'COUNT',1000)
+  cursor=found[1]
+  for _,k in ipairs(found[2]) do
+    for _,m in ipairs(redis.call('ZRANGE',k,0,-1)) do redis.call('ZINCRBY',k,f(-by),m) end
+    local t=redis.call('PEXPIRETIME',k)
+    redis.call('PEXPIREAT',k,f(math.max(t-math.floor(by/1000),1)))
   end
 until cursor=='0'";
 
@@ -82,6 +91,7 @@ impl Subject for Aged {
         age.arg(AGE).arg(0).arg(format!("{}:{{*}}", self.prefix));
         age.arg(u64::try_from(by.as_micros()).unwrap());
         age.arg(format!("{}:{{letters}}:t:*", self.prefix));
+        age.arg(format!("{}:i:{{*}}", self.prefix));
         age.exec_async(&mut self.raw.clone()).await.unwrap();
     }
 }
