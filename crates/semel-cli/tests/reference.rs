@@ -5,8 +5,9 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 /// The crates whose log lines a gate writes.
-const LOGGING: [&str; 7] = [
+const LOGGING: [&str; 8] = [
     "semel",
+    "semel-ui",
     "semel-gate",
     "semel-cli",
     "semel-postgres",

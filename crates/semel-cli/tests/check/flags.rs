@@ -137,7 +137,9 @@ fn init_writes_a_good_file_once() {
 }
 
 /// What is said of a setting that needs another one beside it.
-const LONELY: [&str; 13] = [
+const LONELY: [&str; 15] = [
+    "the variable LABEL_KEY is not set",
+    "`admin_view_token` needs `admin_token`",
     "give `steps` a fixed port",
     "`audience` is missing",
     "`emails` is missing",

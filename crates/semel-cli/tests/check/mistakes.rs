@@ -50,7 +50,7 @@ fn each_mistake_of_the_top_level_is_named_with_its_line() {
         said.lacks("secret");
         count += 1;
     }
-    assert_eq!(count, 19);
+    assert_eq!(count, 24);
 }
 
 #[test]

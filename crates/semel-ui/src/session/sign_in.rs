@@ -37,24 +37,29 @@ pub(super) async fn sign_in(State(access): State<Arc<Access>>, request: Request)
         request::peer(&request),
         request::is_https(request.headers()),
     );
+    let address = peer.map(|peer| peer.to_string());
     let now = (access.now)();
     let body = to_bytes(request.into_body(), FORM_BYTES_MAX).await;
     let body = body.unwrap_or_default();
     let to = way(field(&body, "to"));
     if !access.failures().may_try(peer, now) {
-        tracing::warn!(peer = ?peer, "sign-in refused: too many wrong tokens within a minute");
+        // The failures before it were told: whoever goes on cannot fill the log.
+        tracing::debug!(
+            address,
+            "sign-in refused: too many wrong tokens within a minute"
+        );
         return wait(&access, &to);
     }
     let token = field(&body, "token").unwrap_or_default();
     let role = access.keys.role_of(token.trim());
     let Some((role, session)) = role.and_then(|it| Some((it, access.keys.begin(it, now)?))) else {
         access.failures().add(peer, now);
-        tracing::warn!(peer = ?peer, "sign-in refused: wrong token");
+        tracing::warn!(address, "sign-in refused: wrong token");
         let wrong = "This is not a token of this page. Copy it whole; it is admin_token or admin_view_token of the \
                      gate, or --admin-token of the broker.";
         return form(&access, StatusCode::UNAUTHORIZED, &to, &failed(wrong));
     };
-    tracing::info!(peer = ?peer, role = role.word(), "signed in");
+    tracing::info!(address, role = role.word(), "signed in");
     let mut response = see(&Base::default().to(&to));
     let cookie = cookie::set(access.keys.cookie_name(), &session, is_https);
     response.headers_mut().insert(SET_COOKIE, cookie);
