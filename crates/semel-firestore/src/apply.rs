@@ -5,6 +5,7 @@
 
 use crate::belief::{Beliefs, Believed};
 use crate::client::{Client, Failure, Version, delete, replace, verify};
+use crate::index;
 use crate::names::{Collection, steps_of};
 use crate::parts::{Kept, Parts, Placed};
 use crate::proto::{Document, Write};
@@ -111,6 +112,7 @@ async fn turn(
         && (decision.ended.is_some() || is_husk(&old.value, seen.now))
     {
         delete_steps(client, key, old.value.born, turns).await?;
+        index::forget(client, key, turns).await?;
     }
     Ok(Some(decision.answer))
 }
@@ -204,7 +206,7 @@ async fn delete_steps(
         .names
         .document(Collection::Steps, &steps_of(key, born));
     loop {
-        let steps = query::beginning_with(client, Collection::Steps, &first, STEPS_MAX);
+        let steps = query::beginning_with(client, Collection::Steps, &first, &[], STEPS_MAX);
         let rows = client.query(steps, turns.within()).await?;
         let Some(full) = u32::try_from(rows.documents.len())
             .ok()

@@ -31,6 +31,8 @@ mod store;
 mod apply;
 mod turn;
 mod belief;
+mod steps;
+mod index;
 mod letters;
 mod list;
 mod sweep;

@@ -6,13 +6,14 @@ use semel::protocol::Fence;
 use semel::{Error, Key};
 use sha2::{Digest, Sha256};
 
-/// The four collections.
+/// The five collections.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Collection {
     Records,
     Steps,
     Parts,
     Letters,
+    Index,
 }
 
 /// The names in one database under one prefix.
@@ -87,6 +88,7 @@ impl Collection {
             Self::Steps => "steps",
             Self::Parts => "parts",
             Self::Letters => "letters",
+            Self::Index => "index",
         }
     }
 }

@@ -42,11 +42,12 @@ pub(crate) fn with_value(query: StructuredQuery, name: &str, value: Value) -> St
     }
 }
 
-/// The names of documents that begin so.
+/// Documents whose names begin so, with these fields.
 pub(crate) fn beginning_with(
     client: &Client,
     collection: Collection,
     name: &str,
+    select: &[&str],
     limit: u32,
 ) -> StructuredQuery {
     // Ids are ASCII: nothing that begins so is above this.
@@ -55,7 +56,7 @@ pub(crate) fn beginning_with(
         order_by: vec![order(NAME)],
         start_at: Some(from(vec![reference(name)], true)),
         end_at: Some(from(vec![reference(beyond)], true)),
-        ..of(client, collection, &[], limit)
+        ..of(client, collection, select, limit)
     }
 }
 

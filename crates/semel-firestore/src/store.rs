@@ -4,7 +4,7 @@ use crate::apply::apply;
 use crate::belief::Beliefs;
 use crate::client::Client;
 use crate::settings::FirestoreSettings;
-use crate::{letters, list, sweep};
+use crate::{index, letters, list, steps, sweep};
 use async_trait::async_trait;
 use semel::letter::{self, Letter, LetterHead, LetterId, Mark, Marked, Put};
 use semel::protocol::{Answer, Operation, Record, State};
@@ -69,8 +69,16 @@ impl Store for FirestoreStore {
 
     async fn apply(&self, operation: &Operation) -> Result<Answer, Error> {
         operation.validate()?;
-        if let Operation::Find(_) = operation {
-            return Ok(Answer::Found(Vec::new()));
+        let (client, timeout) = (&self.client, self.timeout);
+        if let Operation::Steps(key) = operation {
+            return steps::show(client, key, timeout).await.map(Answer::Steps);
+        }
+        if let Operation::Index { key, ids, keep } = operation {
+            let kept = index::keep(client, key, ids, *keep, timeout).await;
+            return kept.map(|()| Answer::Indexed);
+        }
+        if let Operation::Find(id) = operation {
+            return index::find(client, id, timeout).await.map(Answer::Found);
         }
         apply(&self.client, self.beliefs.as_ref(), operation, self.timeout).await
     }

@@ -1,8 +1,10 @@
-//! Removing what is over: records long expired, steps and parts that nothing names any more, tombstones of letters.
+//! Removing what is over: records long expired, steps and parts that nothing names any more, tombstones of letters, and what the
+//! index has kept for long enough.
 //!
 //! One window looks at a few hundred documents of one collection; the cursor says which collection and where.
 
 use crate::client::{Client, Failure, Rows, delete};
+use crate::index;
 use crate::letter_document::read_letter;
 use crate::list::document_after;
 use crate::names::{Collection, id, key_of, owner_of_step};
@@ -25,11 +27,12 @@ const WINDOW: u32 = 300;
 const PART_AGE: Duration = Duration::from_secs(60 * 60);
 
 /// In the order they are swept: what names goes before what is named.
-const COLLECTIONS: [(u8, Collection); 4] = [
+const COLLECTIONS: [(u8, Collection); 5] = [
     (b'r', Collection::Records),
     (b's', Collection::Steps),
     (b'p', Collection::Parts),
     (b'l', Collection::Letters),
+    (b'i', Collection::Index),
 ];
 
 /// Sweeps one window.
@@ -65,6 +68,7 @@ async fn window(
         Collection::Steps => &[],
         Collection::Parts => &["of"],
         Collection::Letters => &["fence", "expires_at"],
+        Collection::Index => &["expires_at"],
     };
     let documents = query::by_name(client, collection, select, after, WINDOW);
     let rows = client.query(documents, turns.within()).await?;
@@ -73,6 +77,7 @@ async fn window(
         Collection::Steps => steps(client, &rows, turns).await?,
         Collection::Parts => parts(client, &rows, turns).await?,
         Collection::Letters => tombstones(&rows)?,
+        Collection::Index => index::ended(&rows.documents, rows.now)?,
     };
     let removed = client.write_each(gone, turns.within()).await?;
     let last = rows.documents.last();
