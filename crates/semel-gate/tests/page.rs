@@ -6,4 +6,5 @@ mod letters;
 mod lists;
 mod looks;
 mod markup;
+mod million;
 mod store;
