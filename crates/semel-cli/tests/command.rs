@@ -12,6 +12,7 @@ mod cli;
 mod check;
 mod operate;
 mod find;
+mod ui;
 mod dev;
 mod broker;
 mod clients;

@@ -141,7 +141,7 @@ fn body(screen: &Screen, stored: &StoredDelivery) -> Markup {
 fn would(foreseen: Foreseen) -> Markup {
     note(
         Tone::Doubt,
-        &html! { p { b { "Tried out: " } "1 letter of this kind: those " (foreseen.says()) "." } },
+        &html! { p { b { "Tried out: " } "letters like this one " (foreseen.says()) "." } },
     )
 }
 

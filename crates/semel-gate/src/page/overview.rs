@@ -55,8 +55,8 @@ fn inside(screen: &Screen, known: &Known) -> Markup {
         @match &screen.state.gate {
             Some(gate) => {
                 (lead(gate))
-                (tiles("Now", &[store_tiles(screen, known), gate_tiles(gate)].concat()))
                 (counted(screen, known))
+                (tiles("Now", &[vec![saved_tile(gate)], store_tiles(screen, known), gate_tiles(gate)].concat()))
                 h2 { "Deliveries per second" }
                 (traffic(gate))
                 h2 { "Routes" }
@@ -65,8 +65,8 @@ fn inside(screen: &Screen, known: &Known) -> Markup {
                 (latest(screen, gate))
             }
             None => {
-                (tiles("Now", &store_tiles(screen, known)))
                 (counted(screen, known))
+                (tiles("Now", &store_tiles(screen, known)))
                 (note(Tone::Busy, &html! {
                     "This page looks at a store without a gate: it has no deliveries, routes or rates to show. Records, \
                      letters and what is in doubt are here; rates are on the page of each gate."
@@ -77,8 +77,10 @@ fn inside(screen: &Screen, known: &Known) -> Markup {
 }
 
 fn headline(known: &Known) -> String {
-    let parked = known.records.as_ref().map_or(0, |it| it.of(State::Parked));
-    match parked {
+    let Some(records) = &known.records else {
+        return "What is in the store is being counted".into();
+    };
+    match records.of(State::Parked) {
         0 => "Everything takes effect once".into(),
         parked => format!(
             "{} for a person to decide",
@@ -107,7 +109,7 @@ fn counted(screen: &Screen, known: &Known) -> Markup {
         p.lead {
             @match (&known.records, known.counting) {
                 (Some(records), _) => {
-                    (number(records.total())) " records in the store, " (as_of(records.at, now))
+                    (count(records.total(), "record", "records")) " in the store, " (as_of(records.at, now))
                     "; counting them took " (span(records.took)) "."
                 }
                 (None, Some(count)) => {
@@ -190,15 +192,18 @@ fn letters_tile(known: &Known) -> Tile {
     Tile::new(number(letters.total as u64), "letters").about(about.join(", "))
 }
 
-fn gate_tiles(gate: &Gate) -> Vec<Tile> {
+fn saved_tile(gate: &Gate) -> Tile {
     let traffic = Traffic::of(gate);
     let hour = traffic.hour();
     let saved = not_repeated(&hour);
-    let saved = Tile::new(number(saved), "effects not repeated")
+    Tile::new(number(saved), "effects not repeated")
         .about(format!("{} of deliveries", percent(saved, hour.sum())))
         .trend(sparkline(Tone::Ran, &traffic.saved_trend()))
-        .good();
-    vec![saved, slots_tile(gate), store_tile(gate)]
+        .good()
+}
+
+fn gate_tiles(gate: &Gate) -> Vec<Tile> {
+    vec![slots_tile(gate), store_tile(gate)]
 }
 
 fn slots_tile(gate: &Gate) -> Tile {

@@ -1,5 +1,6 @@
 //! What became of deliveries, as overview, routes and duplicates show it: from the gate's own counters.
 
+use super::format::span;
 use crate::gate::Gate;
 use crate::rates::{BUCKET, Became, Counts, RouteSnapshot};
 use semel_ui::{Chart, Markup, Series, Tone};
@@ -99,10 +100,10 @@ impl Traffic {
                 values: self.points(|counts| became.iter().map(|it| counts.of(*it)).sum()),
             })
             .collect();
-        let minutes = self.covers().as_secs() / 60;
+        let covers = self.covers();
         let times = [
-            (0.0, format!("{minutes} min ago")),
-            (0.5, format!("{} min ago", minutes / 2)),
+            (0.0, format!("{} ago", span(covers))),
+            (0.5, format!("{} ago", span(covers / 2))),
             (1.0, "now".to_owned()),
         ];
         Chart {
@@ -121,6 +122,10 @@ impl Traffic {
             .map(|chunk| as_rate(of(&sum(chunk)), BUCKET.as_secs() * chunk.len() as u64))
             .collect();
         points.reverse();
+        // A line needs two ends.
+        if let [only] = points.as_slice() {
+            return vec![*only, *only];
+        }
         points
     }
 }

@@ -38,7 +38,7 @@ async fn a_store_has_the_same_page_without_a_gate() {
     let served = tokio::spawn(page.serve(kept, socket, async { drop(stopped.await) }));
     let look = async |path: &str| Ask::get(path).send(at).await;
 
-    let overview = async || look("/ui/").await.text().contains("1 records in the store");
+    let overview = async || look("/ui/").await.text().contains("1 record in the store");
     until("the overview has counted", overview).await;
     look("/ui/").await.tells("without a gate");
     for screen in ["routes", "duplicates", "mismatches"] {
